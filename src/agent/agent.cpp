@@ -110,24 +110,24 @@ Result<MemoryPolicy> policyFor(const Oversubscription& told, const Inventory& in
 // `returns`: another agent will be here soon.
 void removeNode(const NodePaths& paths, bool returns) {
   rmdir(paths.tenants().c_str());
-  std::vector<OwnFile> own = nodeFiles();
+  std::vector<ManagedFile> own = nodeFiles();
   // What the next agent has to know stays, and is its own to remove.
-  const KnownCards known = loadKnown(paths.faults());
+  const PersistedDeviceState known = loadKnown(paths.faults());
   const bool kept = known.any() || (returns && !known.errors.empty());
   if (kept) {
-    std::erase_if(own, [](const OwnFile& file) { return file.name == "faults"; });
+    std::erase_if(own, [](const ManagedFile& file) { return file.name == "faults"; });
     // Until now somebody looked.
     utimensat(AT_FDCWD, paths.faults().c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
   }
-  for (const std::string& left : removeOwn(paths.dir(), own))
+  for (const std::string& left : removeManaged(paths.dir(), own))
     if (left != "helper.sock" && !(kept && left == "faults"))
       warn(paths.dir() + " stays: " + left + " is not Divvy's, or holds what is not");
 }
 
 class Agent {
  public:
-  Agent(const ServeOptions& options, NodePaths paths, const Install& install, Inventory inventory,
-        MemoryPolicy memory, Fd lock, Reach reach)
+  Agent(const ServeOptions& options, NodePaths paths, const InstallLayout& install,
+        Inventory inventory, MemoryPolicy memory, Fd lock, PrivilegedAccess access)
       : options_(options),
         paths_(std::move(paths)),
         inventory_(std::move(inventory)),
@@ -147,8 +147,8 @@ class Agent {
         registrar_(loop_, tenants_) {
     if (options_.cluster)
       desk_.emplace(loop_, *options_.cluster, options_.node, paths_, install, tenants_, door_,
-                    inventory_, bypass_, std::move(reach));
-    if (options_.cluster) bypass_.lookForPods(), tenants_.keepLooking();
+                    inventory_, bypass_, std::move(access));
+    if (options_.cluster) bypass_.lookForPods(), tenants_.alwaysAudit();
     const std::string& name = options_.cluster ? options_.cluster->name : options_.node.name;
     if (options_.metrics)
       exporter_.emplace(
@@ -159,21 +159,21 @@ class Agent {
   }
 
   // Before run(). After an error tenants may live that we do not know of: no cleanUp() then.
-  Result<void> adopt() {
+  Result<void> recover() {
     // The driver tells of faults from when it is asked first.
-    tenants_.lookAtHealth();
-    Result<void> adopted = tenants_.adoptAll();
+    tenants_.pollHealth();
+    Result<void> adopted = tenants_.recoverAll();
     // What processes that live on have is given to nobody else: they are known before.
     for (unsigned i = 0; adopted && i < kFirstSweeps && !tenants_.sweep(); ++i) {
     }
-    if (adopted) tenants_.recallFaults();
-    if (adopted) tenants_.followDevices();
+    if (adopted) tenants_.restoreFaults();
+    if (adopted) tenants_.updateResidency();
     if (adopted) idle_.beginAnew();
     return adopted;
   }
 
   Result<void> run() {
-    Result<void> listening = registrar_.listen(paths_.registrar(), Registrar::Hears::kOwn);
+    Result<void> listening = registrar_.listen(paths_.registrar(), Registrar::AcceptFrom::kOwn);
     if (listening && anyContained()) listening = door_.open();
     if (listening) listening = server_.listen(paths_.socket());
     if (listening && exporter_) listening = expose();
@@ -229,12 +229,12 @@ class Agent {
     registrar_.look();
     door_.look();
     markWatch(paths_.watchMark());
-    tenants_.followDevices();
-    tenants_.noteStopped();
+    tenants_.updateResidency();
+    tenants_.skipStopped();
     // One question at a time: the other one is asked in between.
-    if (++ticks_ % kHealthEvery == 0 && tenants_.lookAtHealth() && desk_) desk_->healthChanged();
+    if (++ticks_ % kHealthEvery == 0 && tenants_.pollHealth() && desk_) desk_->healthChanged();
     bypass_.look();
-    tenants_.crossCheck();
+    tenants_.auditUsage();
     const Snapshot looked = lookAtMemory(tenants_, inventory_);
     for (EventView& event : event_watch_.look(looked, nowMs())) events_.add(std::move(event));
     // Whoever has its port may go.
@@ -282,31 +282,31 @@ class Agent {
   asio::signal_set signals_;
   asio::steady_timer tick_;
   Clock::time_point last_busy_;
-  Tenants tenants_;
-  Checkpoints checkpoints_;
-  TimesliceTrial trial_;
-  EventWatch event_watch_;
+  TenantManager tenants_;
+  CheckpointController checkpoints_;
+  TimesliceProbe trial_;
+  EventDetector event_watch_;
   EventLog events_;
-  IdleWatch idle_;
-  BypassWatch bypass_;
-  ContainerDoor door_;
-  Server server_;
+  IdleReaper idle_;
+  LimitBypassMonitor bypass_;
+  ContainerRegistration door_;
+  ApiServer server_;
   Registrar registrar_;
   std::optional<Exporter> exporter_;
-  std::optional<KubeletDesk> desk_;
+  std::optional<DevicePluginController> desk_;
 };
 
-struct Way {
-  Reach reach;
+struct Privileges {
+  PrivilegedAccess access;
   std::shared_ptr<driver::ProcessSource> source;  // null: the driver
 };
 
 // On a node of a cluster agents are everywhere: where there is no driver yet, or no card at all,
 // they wait. Nothing: told to end while it did.
 std::optional<Result<Inventory>> openInventory(const ServeOptions& options, const NodePaths& paths,
-                                               const Install& install,
+                                               const InstallLayout& install,
                                                const std::shared_ptr<driver::ProcessSource>& source,
-                                               Standby* standby) {
+                                               StartupHealth* standby) {
   for (;;) {
     Result<Inventory> inventory = Inventory::open(options.node, paths, install, source);
     if (inventory || !options.cluster || options.node.simulated()) return inventory;
@@ -317,12 +317,13 @@ std::optional<Result<Inventory>> openInventory(const ServeOptions& options, cons
 
 // How this process comes to what it may not do itself. Nothing: told to end before the helper was
 // there.
-std::optional<Way> findWay(const ServeOptions& options, const NodePaths& paths, Standby* standby) {
-  Way way;
+std::optional<Privileges> findWay(const ServeOptions& options, const NodePaths& paths,
+                                  StartupHealth* standby) {
+  Privileges way;
   if (!options.cluster) return way;
   const std::string& kubelet_dir = options.cluster->kubelet_dir;
   if (!options.cluster->by_helper) {
-    way.reach.sockets = std::make_shared<kubelet::OwnSockets>(kubelet_dir);
+    way.access.sockets = std::make_shared<kubelet::OwnSockets>(kubelet_dir);
     return way;
   }
   // Three connections, and one for each thread that asks for a connection's peer: no question waits
@@ -330,11 +331,11 @@ std::optional<Way> findWay(const ServeOptions& options, const NodePaths& paths, 
   const auto link = [&] {
     return std::make_shared<helper::Link>(paths.helper(), helper::kPatience);
   };
-  way.reach.link = link();
-  way.reach.sockets = std::make_shared<helper::FarSockets>(link(), kubelet_dir);
+  way.access.link = link();
+  way.access.sockets = std::make_shared<helper::FarSockets>(link(), kubelet_dir);
   way.source = std::make_shared<helper::FarUses>(link());
   for (;;) {
-    Result<std::unique_ptr<helper::FarProcesses>> far = helper::FarProcesses::make(way.reach.link);
+    Result<std::unique_ptr<helper::FarProcesses>> far = helper::FarProcesses::make(way.access.link);
     if (far) {
       useProcesses(std::move(*far));
       return way;
@@ -347,14 +348,14 @@ std::optional<Way> findWay(const ServeOptions& options, const NodePaths& paths, 
 Result<void> start(const ServeOptions& options) {
   Result<std::string> root = runtimeRoot();
   if (!root) return root.error();
-  Result<Install> install = findInstall();
+  Result<InstallLayout> install = findInstall();
   if (!install) return install.error();
   NodePaths paths(*root, options.node);
   // The folders that follow are made, and given to our group, by the helper.
-  std::optional<Standby> standby(options.metrics);
-  const std::optional<Way> way = findWay(options, paths, &*standby);
+  std::optional<StartupHealth> standby(options.metrics);
+  const std::optional<Privileges> way = findWay(options, paths, &*standby);
   if (!way) return {};
-  Result<MadeDirs> made = makeNodeDir(paths);
+  Result<CreatedDirs> made = makeNodeDir(paths);
   if (!made) return made.error();
   // Of a node there is always one: who comes while its predecessor, perhaps killed, still ends
   // waits.
@@ -373,8 +374,8 @@ Result<void> start(const ServeOptions& options) {
     return Error{ErrorCode::kIo, "opening " + paths.lock() + ": " + std::strerror(errno)};
   openLog(options.to_log_file ? paths.log() : "");
   // Until here a predecessor may have made what is its own alone.
-  if (way->reach.link)
-    if (Result<void> lent = helper::lendAgain(*way->reach.link); !lent) return lent;
+  if (way->access.link)
+    if (Result<void> lent = helper::lendAgain(*way->access.link); !lent) return lent;
   for (const std::string& notice : options.notices) warn(notice);
   if (options.cluster && !options.cluster->install_dir.empty()) {
     install = stageInstall(*install, options.cluster->install_dir, options.node.simulated());
@@ -394,8 +395,8 @@ Result<void> start(const ServeOptions& options) {
     memory->reclaim = options.idle.reclaim;
     memory->stop = options.idle.stop;
     Agent agent(options, paths, *install, std::move(*inventory), std::move(*memory),
-                std::move(lock), way->reach);
-    result = agent.adopt();
+                std::move(lock), way->access);
+    result = agent.recover();
     if (!result) return result;
     result = agent.run();
     agent.cleanUp();

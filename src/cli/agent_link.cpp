@@ -35,7 +35,7 @@ int remaining(Clock::time_point deadline, int timeout_ms) {
   return static_cast<int>(left < 0 ? 0 : left);
 }
 
-void removeMade(const agent::NodePaths& paths, const agent::MadeDirs& made) {
+void removeMade(const agent::NodePaths& paths, const agent::CreatedDirs& made) {
   if (made.made_dir) rmdir(paths.dir().c_str());
   if (made.made_root) rmdir(paths.root().c_str());
 }
@@ -127,7 +127,7 @@ Result<AgentLink> findOrStartAgent(const agent::Node& node) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     Result<AgentLink> link = findAgent(paths);
     if (link) return link;
-    Result<agent::MadeDirs> made = agent::makeNodeDir(paths);
+    Result<agent::CreatedDirs> made = agent::makeNodeDir(paths);
     if (!made) return made.error();
     const Fd gate = agent::lockPath(paths.dir(), true, true);
     if (!gate.valid() && errno != ENOENT) {

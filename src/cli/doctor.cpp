@@ -54,7 +54,8 @@ doctor::NodeTerms termsOf(const DoctorOptions& options,
   terms.runtime_dirs.emplace_back(kNodeRuntime);
   if (!options.install_dir.empty()) terms.staged_dir = options.install_dir;
   if (!options.kubelet_dir.empty()) terms.kubelet_dir = options.kubelet_dir;
-  if (const Result<agent::Install> install = agent::findInstall()) terms.lib_dir = install->lib_dir;
+  if (const Result<agent::InstallLayout> install = agent::findInstall())
+    terms.lib_dir = install->lib_dir;
   terms.settings_file = options.node_settings;
   terms.settings = [](const std::string& text,
                       const std::string& path) -> Result<std::vector<std::string>> {

@@ -30,14 +30,14 @@ std::string verdictOf(const agent::ExplainReply& reply) {
   if (!reply.fits) return "does not fit now: " + reply.summary;
   std::string given;
   unsigned count = 0;
-  for (const agent::VerdictView& device : reply.devices) {
+  for (const agent::DeviceVerdictView& device : reply.devices) {
     if (!device.given) continue;
     given += (count++ == 0 ? "" : ", ") + std::to_string(device.device);
   }
   return "fits now, on " + std::string(count == 1 ? "device " : "devices ") + given;
 }
 
-std::string wordsOf(const agent::VerdictView& device) {
+std::string wordsOf(const agent::DeviceVerdictView& device) {
   if (device.given) return "would be given";
   return device.refusal.empty() ? "would do" : device.refusal;
 }
@@ -64,7 +64,7 @@ void print(const agent::ExplainReply& reply, const ExplainOptions& options) {
     std::printf("%u in the queue: with --wait they go first, as their priority has it\n",
                 reply.waiting);
   Table table({"DEVICE>", "MODEL", "VERDICT"});
-  for (const agent::VerdictView& device : reply.devices)
+  for (const agent::DeviceVerdictView& device : reply.devices)
     table.add({std::to_string(device.device), device.model, wordsOf(device)});
   std::printf("\n%s", table.text(options.output.headers, 0).c_str());
   if (!reply.fixes.empty()) std::printf("\nwould fit now, each alone:\n");

@@ -72,7 +72,7 @@ Result<bool> parseOverhead(const std::string& text) {
                "--context-overhead \"" + text + "\" is not known; accepted: inside, outside"};
 }
 
-Result<void> readIdle(const Raw& raw, agent::IdleAsk& target) {
+Result<void> readIdle(const Raw& raw, agent::IdleRequest& target) {
   const auto named = [](const char* option) {
     return [option](const std::string& text) -> Result<std::uint64_t> {
       Result<std::uint64_t> ms = parseIdleTime(text);
@@ -346,7 +346,7 @@ constexpr unsigned kMostPerDevice = 100;
 
 Result<void> readInjection(const ClusterNodeText& text, agent::ClusterNode& cluster) {
   if (!text.injection.empty()) {
-    const Result<agent::Injecting> read = agent::parseInjecting(text.injection);
+    const Result<agent::InjectionMode> read = agent::parseInjecting(text.injection);
     if (!read) return Error(read.error()).context("--injection");
     cluster.injecting = *read;
   }
@@ -354,7 +354,7 @@ Result<void> readInjection(const ClusterNodeText& text, agent::ClusterNode& clus
   if (!cluster.cdi_dir.empty() && cluster.cdi_dir[0] != '/')
     return Error{ErrorCode::kUsage, "--cdi-dir \"" + cluster.cdi_dir +
                                         "\" is relative; an absolute path, or none, is accepted"};
-  if (cluster.cdi_dir.empty() && cluster.injecting == agent::Injecting::kCdi)
+  if (cluster.cdi_dir.empty() && cluster.injecting == agent::InjectionMode::kCdi)
     return Error{ErrorCode::kUsage, "--injection cdi needs a --cdi-dir"};
   return {};
 }
@@ -408,7 +408,7 @@ Result<void> readMetrics(const ClusterNodeText& told, AgentOptions& options) {
                  std::string(told.compat_metrics ? "--compat-metrics" : "--metrics-labels") +
                      ": nobody is told of metrics; accepted: with --metrics-listen"};
   }
-  agent::MetricsListen where;
+  agent::MetricsOptions where;
   where.hami = told.compat_metrics;
   if (!told.metrics_labels.empty()) {
     Result<std::vector<std::string>> keys = agent::parsePodLabels(told.metrics_labels);
@@ -442,7 +442,7 @@ Result<Options> makeAgent(const Raw& raw) {
   const Result<agent::BypassPolicy> bypass = parseBypassPolicy(raw.bypass);
   if (!bypass) return bypass.error();
   options.bypass = *bypass;
-  Result<agent::Placing> placing = readPlacingTerms(raw.pools, raw.device_policy);
+  Result<agent::PlacementOptions> placing = readPlacingTerms(raw.pools, raw.device_policy);
   if (!placing) return placing.error();
   options.placing = std::move(*placing);
   if (const Result<void> node = readClusterNode(raw.cluster_node, options); !node)

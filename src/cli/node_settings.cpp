@@ -86,7 +86,7 @@ class SettingsReader {
 
   void readExclude(const YAML::Node& node, const char* uuids, const char* indices,
                    CardSettings* says) {
-    agent::ExcludedCards& exclude = says->exclude.emplace();
+    agent::DeviceExclusions& exclude = says->exclude.emplace();
     if (!keys(node, {uuids, indices})) return;
     items(node, uuids, [&](const YAML::Node& item) {
       if (!item.IsScalar() || item.Scalar().size() < kLeastUuid)

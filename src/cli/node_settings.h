@@ -17,7 +17,7 @@ namespace divvy::cli {
 
 // What is said of a node; nothing: as the options of its agent say.
 struct CardSettings {
-  std::optional<agent::ExcludedCards> exclude;
+  std::optional<agent::DeviceExclusions> exclude;
   std::optional<unsigned> per_device;                    // as --per-device
   std::optional<bool> announce_numa;                     // as --announce-numa
   std::optional<unsigned> cores;                         // of a card, percent: 1 to 100

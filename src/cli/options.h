@@ -41,7 +41,7 @@ struct Output {
 };
 
 struct RunOptions {
-  agent::Ask ask;
+  agent::ShareRequest ask;
   std::string name;
   agent::Priority priority = agent::Priority::kNormal;
   agent::Enforce enforce = agent::Enforce::kAuto;
@@ -50,7 +50,7 @@ struct RunOptions {
   std::uint64_t wait_ms = 0;
   agent::OnPressure on_pressure = agent::OnPressure::kOom;
   std::uint64_t pressure_wait_ms = agent::kPressureWaitMs;
-  agent::IdleAsk idle;
+  agent::IdleRequest idle;
   std::vector<std::string> command;
   std::optional<ContainerWords> container;  // in which the command is; `command` is as it was said
 };
@@ -128,15 +128,15 @@ struct TopOptions {
 
 struct SetOptions {
   std::string tenant;
-  std::optional<agent::MemoryAsk> memory;
+  std::optional<agent::MemoryRequest> memory;
   unsigned cores = 0;  // 0 = as before
   std::optional<agent::CoresPolicy> cores_policy;
   std::optional<agent::Priority> priority;
   std::string name;
-  std::optional<agent::MemoryAsk> guaranteed;
+  std::optional<agent::MemoryRequest> guaranteed;
   std::optional<agent::OnPressure> on_pressure;
   std::optional<std::uint64_t> pressure_wait_ms;
-  agent::IdleAsk idle;
+  agent::IdleRequest idle;
   SimChoice sim;
 };
 
@@ -201,7 +201,7 @@ struct AgentOptions {
   agent::Oversubscription memory;
   agent::IdlePolicy idle;
   agent::BypassPolicy bypass;
-  agent::Placing placing;
+  agent::PlacementOptions placing;
   // This machine is a node of a cluster: all but how to get there. Nothing: it is not.
   std::optional<agent::ClusterNode> cluster;
   bool model_names = false;  // its devices are also counted by those of their models
@@ -209,8 +209,8 @@ struct AgentOptions {
   bool memory_names = false, cores_names = false;
   std::string model_resources;  // a file of further ones; empty: none
   std::string kubeconfig, context;
-  std::optional<agent::MetricsListen> metrics;
-  agent::ExcludedCards excluded;
+  std::optional<agent::MetricsOptions> metrics;
+  agent::DeviceExclusions excluded;
   std::vector<std::string> notices;  // of what is said of nodes: a warning each
 };
 
@@ -366,8 +366,9 @@ Result<Options> parseOptions(int argc, char** argv);
 using divvy::parseDurationMs;
 
 // "8Gi", "50%" or "0", and with `memory` at most that where both are bytes, or both percent.
-Result<agent::MemoryAsk> parseGuarantee(std::string_view text);
-Result<void> checkGuarantee(const agent::MemoryAsk& guaranteed, const agent::MemoryAsk& memory);
+Result<agent::MemoryRequest> parseGuarantee(std::string_view text);
+Result<void> checkGuarantee(const agent::MemoryRequest& guaranteed,
+                            const agent::MemoryRequest& memory);
 
 // As a duration, of the lengths that --pressure-wait may have.
 Result<std::uint64_t> parsePressureWait(std::string_view text);

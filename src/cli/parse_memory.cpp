@@ -33,14 +33,15 @@ Told told(const std::string& given, const char* option, const char* variable) {
   return told(std::move(values), option, variable);
 }
 
-Result<agent::MemoryAsk> parseGuarantee(std::string_view text) {
-  if (text == "0" || text == "0%") return agent::MemoryAsk{{}, 0};
-  Result<agent::MemoryAsk> memory = agent::parseMemoryAsk(text);
+Result<agent::MemoryRequest> parseGuarantee(std::string_view text) {
+  if (text == "0" || text == "0%") return agent::MemoryRequest{{}, 0};
+  Result<agent::MemoryRequest> memory = agent::parseMemoryAsk(text);
   if (!memory) return Error(memory.error()).context("--guaranteed");
   return memory;
 }
 
-Result<void> checkGuarantee(const agent::MemoryAsk& guaranteed, const agent::MemoryAsk& memory) {
+Result<void> checkGuarantee(const agent::MemoryRequest& guaranteed,
+                            const agent::MemoryRequest& memory) {
   const bool alike = guaranteed.isPercent() == memory.isPercent();
   const bool more = guaranteed.isPercent() ? guaranteed.percent > memory.percent
                                            : guaranteed.bytes > memory.bytes;

@@ -112,8 +112,9 @@ Result<std::vector<engine::Pool>> readPools(const std::string& path) {
   return parsePools(text.str(), path);
 }
 
-Result<agent::Placing> readPlacingTerms(const std::string& pools, const std::string& policy) {
-  agent::Placing placing;
+Result<agent::PlacementOptions> readPlacingTerms(const std::string& pools,
+                                                 const std::string& policy) {
+  agent::PlacementOptions placing;
   const std::string words = told(policy, "DIVVY_DEVICE_POLICY");
   if (!words.empty()) {
     const Result<engine::DevicePolicy> devices = engine::parseDevicePolicy(words);

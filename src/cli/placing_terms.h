@@ -14,6 +14,7 @@ Result<std::vector<engine::Pool>> parsePools(const std::string& text, const std:
 Result<std::vector<engine::Pool>> readPools(const std::string& path);
 
 // By options, or else by DIVVY_POOLS (then an absolute path) and DIVVY_DEVICE_POLICY. Reads files.
-Result<agent::Placing> readPlacingTerms(const std::string& pools, const std::string& policy);
+Result<agent::PlacementOptions> readPlacingTerms(const std::string& pools,
+                                                 const std::string& policy);
 
 }  // namespace divvy::cli

@@ -104,7 +104,7 @@ Result<Launch> containerLaunch(const RunOptions& options) {
 Result<Launch> launchOf(const RunOptions& options, const agent::Node& node) {
   if (options.container) return containerLaunch(options);
   if (const Result<void> limit = checkLimit(); !limit) return limit.error();
-  Result<agent::Install> install = agent::findInstall();
+  Result<agent::InstallLayout> install = agent::findInstall();
   if (!install) return install.error();
   Result<std::string> preload = install->preload();
   if (!preload) return preload.error();

@@ -110,7 +110,7 @@ namespace {
 
 // The first word: "held", "failed" or "unknown"; then why.
 int probeSlices(const ProbeOptions& options) {
-  const Result<driver::TimesliceTrial> trial = driver::probeTimeslice(options.cuda, options.uuid);
+  const Result<driver::TimesliceProbe> trial = driver::probeTimeslice(options.cuda, options.uuid);
   const bool settled = trial || trial.error().code() == ErrorCode::kUnsupported;
   const bool held = trial && trial->holds();
   const std::string why = trial ? trial->text() : trial.error().message();

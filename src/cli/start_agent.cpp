@@ -44,7 +44,7 @@ struct Command {
   std::vector<char*> environment;
 };
 
-Command commandFor(const agent::Install& install, const agent::Node& node) {
+Command commandFor(const agent::InstallLayout& install, const agent::Node& node) {
   Command command;
   command.words = {install.executable, "agent",       "--node",
                    node.name,          "--idle-exit", std::to_string(kIdleSeconds),
@@ -109,9 +109,9 @@ Result<void> startAgent(const agent::Node& node) {
   if (!idle) return idle.error();
   const Result<agent::BypassPolicy> bypass = parseBypassPolicy({});
   if (!bypass) return bypass.error();
-  const Result<agent::Placing> placing = readPlacingTerms("", "");
+  const Result<agent::PlacementOptions> placing = readPlacingTerms("", "");
   if (!placing) return placing.error();
-  Result<agent::Install> install = agent::findInstall();
+  Result<agent::InstallLayout> install = agent::findInstall();
   if (!install) return install.error();
   const Command command = commandFor(*install, node);
   std::array<int, 2> ends{};

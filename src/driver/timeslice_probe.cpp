@@ -217,20 +217,20 @@ struct Span {
 
 }  // namespace
 
-bool TimesliceTrial::holds() const {
+bool TimesliceProbe::holds() const {
   const auto close = [this](unsigned got) {
     return got + kTolerance >= asked && got <= asked + kTolerance;
   };
   return close(first) && close(second);
 }
 
-std::string TimesliceTrial::text() const {
+std::string TimesliceProbe::text() const {
   return "of two contexts, the one with three times the slice got " + std::to_string(first) +
          "% and " + std::to_string(second) + "% of the card instead of " + std::to_string(asked) +
          "%";
 }
 
-Result<TimesliceTrial> probeTimeslice(const std::string& cuda_path, const std::string& uuid) {
+Result<TimesliceProbe> probeTimeslice(const std::string& cuda_path, const std::string& uuid) {
   auto* groups = reinterpret_cast<GroupsFunction*>(dlsym(RTLD_DEFAULT, "divvy_timeslice_groups"));
   auto* set = reinterpret_cast<SetFunction*>(dlsym(RTLD_DEFAULT, "divvy_timeslice_set"));
   auto* fault = reinterpret_cast<FaultFunction*>(dlsym(RTLD_DEFAULT, "divvy_timeslice_fault"));
@@ -271,7 +271,7 @@ Result<TimesliceTrial> probeTimeslice(const std::string& cuda_path, const std::s
       return Error{ErrorCode::kUnavailable, "this machine was too busy to see who got how much"};
     got[turn] = *percent;
   }
-  return TimesliceTrial{kAsked, got[0], got[1]};
+  return TimesliceProbe{kAsked, got[0], got[1]};
 }
 
 }  // namespace divvy::driver

@@ -75,8 +75,8 @@ void AgentPages::reset() {
   processes_.emplace();
   limit_.emplace(Rate{50, 200});
   const fs::path dir = parent_ / "tenant";
-  Result<SwapReader> swap = SwapReader::open(dir, kDevices);
-  Result<WorkReader> work = WorkReader::open(dir);
+  Result<ResidencyReader> swap = ResidencyReader::open(dir, kDevices);
+  Result<ActivityReader> work = ActivityReader::open(dir);
   need(swap && work, "the agent's readers");
   swap_.emplace(std::move(*swap));
   work_.emplace(std::move(*work));
@@ -118,11 +118,11 @@ void AgentPages::claim(FuzzInput* in) {
   }
 }
 
-void AgentPages::adopt(const SlotKey& key, std::uint32_t pid) {
+void AgentPages::recover(const SlotKey& key, std::uint32_t pid) {
   static_cast<void>(ledger_->adoptSlot(key.slot, key.generation, pid));
   const ProcessId id{static_cast<int>(pid), 100};
   if (!processes_->watches(id) && processes_->full()) return;
-  static_cast<void>(processes_->claim(key, id, [&] { return Watched{id, nullptr}; }));
+  static_cast<void>(processes_->claim(key, id, [&] { return WatchedProcess{id, nullptr}; }));
 }
 
 void AgentPages::packet(FuzzInput* in) {
@@ -142,7 +142,7 @@ void AgentPages::packet(FuzzInput* in) {
   const Result<bool> owns = ledger_->claimedBy(packet.slot, packet.generation, packet.pid);
   need(owns.has_value(), "a slot can be looked at");
   need(!*owns || packet.slot < kSlots, "a slot that there is not");
-  if (*owns) adopt({packet.slot, packet.generation}, packet.pid);
+  if (*owns) recover({packet.slot, packet.generation}, packet.pid);
 }
 
 void AgentPages::sweep() {
@@ -156,7 +156,7 @@ void AgentPages::sweep() {
     const SlotKey key{slot.slot, slot.generation};
     if (slot.phase == ledger::Phase::kRetired || processes_->has(key)) continue;
     if (++found > kFoundPerSweep) break;
-    adopt(key, slot.owner.pid);
+    recover(key, slot.owner.pid);
   }
   need(processes_->watched().size() <= TenantProcesses::kMost, "the number of processes");
   need(processes_->slots().size() <= kSlots, "the number of slots that are known");
@@ -170,9 +170,9 @@ void AgentPages::end(unsigned pid) {
 }
 
 void AgentPages::read() {
-  SwapReader::Slots slots;
+  ResidencyReader::Slots slots;
   for (const auto& [key, id] : processes_->slots()) slots.emplace_back(key.slot, key.generation);
-  const SwapSums sums = swap_->read(slots);
+  const ResidencySummary sums = swap_->read(slots);
   for (const SwapState& state : sums.devices)
     need(state.mapped <= state.swappable, "memory on the device is some of what can be swapped");
   now_ += std::chrono::seconds(1);

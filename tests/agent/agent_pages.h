@@ -52,7 +52,7 @@ class AgentPages {
   void sweep();
   void end(unsigned pid);
   void read();
-  void adopt(const SlotKey& key, std::uint32_t pid);
+  void recover(const SlotKey& key, std::uint32_t pid);
 
   std::filesystem::path parent_;
   std::optional<ledger::TenantLedger> ledger_;
@@ -63,8 +63,8 @@ class AgentPages {
   // The agent's.
   std::optional<TenantProcesses> processes_;
   std::optional<RateLimit> limit_;
-  std::optional<SwapReader> swap_;
-  std::optional<WorkReader> work_;
+  std::optional<ResidencyReader> swap_;
+  std::optional<ActivityReader> work_;
   std::chrono::steady_clock::time_point now_;
 };
 

@@ -7,17 +7,17 @@
 namespace divvy::agent {
 namespace {
 
-TEST(MemoryAsk, ReadsBytesAndPercentages) {
+TEST(MemoryRequest, ReadsBytesAndPercentages) {
   EXPECT_EQ(parseMemoryAsk("4Gi")->on(gib(80)), gib(4));
   EXPECT_EQ(parseMemoryAsk("50%")->on(gib(80)), gib(40));
   EXPECT_EQ(parseMemoryAsk("100%")->on({UINT64_MAX / 2}), Bytes{UINT64_MAX / 2});
   EXPECT_EQ(parseMemoryAsk("33%")->text(), "33%");
 }
 
-TEST(MemoryAsk, SaysWhatIsAccepted) {
+TEST(MemoryRequest, SaysWhatIsAccepted) {
   for (const char* text : {"", "%", "0%", "101%", "-5%", "5.5%", "50 %", "0", "-1Gi", "4Gb", "4 Gi",
                            "x", "99999999999Ti"}) {
-    const Result<MemoryAsk> ask = parseMemoryAsk(text);
+    const Result<MemoryRequest> ask = parseMemoryAsk(text);
     ASSERT_FALSE(ask) << text;
     EXPECT_EQ(ask.error().code(), ErrorCode::kUsage) << text;
     EXPECT_NE(ask.error().message().find("accepted"), std::string::npos) << text;

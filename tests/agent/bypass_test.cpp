@@ -11,7 +11,7 @@ namespace {
 
 const Allowances kGiven{{"a", {{0, gib(4)}}}, {"b", {{0, gib(8)}, {1, gib(8)}}}};
 
-std::map<std::string, Bypass> seen(const std::vector<CardProcess>& processes) {
+std::map<std::string, Bypass> seen(const std::vector<DeviceProcess>& processes) {
   return bypassesIn(processes, kGiven);
 }
 
@@ -116,8 +116,8 @@ TEST(Bypass, WhatAProgramCallsItselfCanBeWrittenAnywhere) {
   EXPECT_EQ(kube::decodeComplaints(kube::encode(said)).value(), said);
 }
 
-TEST(BypassJudge, BelievesWhatStaysAndForgetsWhatIsGone) {
-  BypassJudge judge;
+TEST(BypassDebouncer, BelievesWhatStaysAndForgetsWhatIsGone) {
+  BypassDebouncer judge;
   const std::map<std::string, Bypass> bad{{"a", {BypassKind::kUnregistered, 0, 11, {}, {}}}};
   const std::map<std::string, Bypass> none;
   std::int64_t wall = 100;
@@ -127,34 +127,34 @@ TEST(BypassJudge, BelievesWhatStaysAndForgetsWhatIsGone) {
   }
   EXPECT_TRUE(judge.look(none, wall++).over.empty()) << "it had not begun";
   const std::int64_t first = wall;
-  for (unsigned i = 1; i < BypassJudge::kLooks; ++i)
+  for (unsigned i = 1; i < BypassDebouncer::kLooks; ++i)
     EXPECT_TRUE(judge.look(bad, wall++).begun.empty());
   EXPECT_EQ(judge.look(bad, wall++).begun, std::vector<std::string>{"a"});
   EXPECT_EQ(judge.going().at("a").since, first);
   EXPECT_TRUE(judge.look(bad, wall++).begun.empty()) << "told once";
   // One look in which the driver does not show it is no end.
-  for (unsigned i = 1; i < BypassJudge::kClearLooks; ++i)
+  for (unsigned i = 1; i < BypassDebouncer::kClearLooks; ++i)
     EXPECT_TRUE(judge.look(none, wall++).over.empty());
   EXPECT_TRUE(judge.look(bad, wall++).begun.empty()) << "it never ended";
   EXPECT_EQ(judge.going().at("a").since, first);
-  for (unsigned i = 1; i < BypassJudge::kClearLooks; ++i) judge.look(none, wall++);
+  for (unsigned i = 1; i < BypassDebouncer::kClearLooks; ++i) judge.look(none, wall++);
   EXPECT_EQ(judge.look(none, wall++).over, std::vector<std::string>{"a"});
   EXPECT_TRUE(judge.going().empty());
   EXPECT_TRUE(judge.settled());
 }
 
 // Regression: a pod that got the units of one that was evicted was accused of what that one did.
-TEST(BypassJudge, WhoHasTheNameOfAnotherIsJudgedAnew) {
-  BypassJudge judge;
+TEST(BypassDebouncer, WhoHasTheNameOfAnotherIsJudgedAnew) {
+  BypassDebouncer judge;
   const std::map<std::string, Bypass> bad{{"a", {BypassKind::kUnregistered, 0, 11, {}, {}}}};
   std::int64_t wall = 100;
-  for (unsigned i = 0; i < BypassJudge::kLooks; ++i) judge.look(bad, wall++);
+  for (unsigned i = 0; i < BypassDebouncer::kLooks; ++i) judge.look(bad, wall++);
   ASSERT_TRUE(judge.going().contains("a"));
   judge.forget("a");
   EXPECT_TRUE(judge.going().empty());
   EXPECT_TRUE(judge.look({}, wall++).over.empty()) << "of him nothing was said";
   // And is found by his own deeds.
-  for (unsigned i = 1; i < BypassJudge::kLooks; ++i)
+  for (unsigned i = 1; i < BypassDebouncer::kLooks; ++i)
     EXPECT_TRUE(judge.look(bad, wall++).begun.empty());
   EXPECT_EQ(judge.look(bad, wall++).begun, std::vector<std::string>{"a"});
 }

@@ -53,7 +53,7 @@ class BypassWatchTest : public testing::Test {
     inventory_.emplace(std::move(*opened));
     tenants_.emplace(loop_, *paths_, *inventory_, arbiter::Settings(),
                      MemoryPolicy{{DeviceTerms()}, {}, kSwapChunk, false, {}, {}}, [] {});
-    EXPECT_TRUE(tenants_->adoptAll());
+    EXPECT_TRUE(tenants_->recoverAll());
     watch_.emplace(*tenants_, *inventory_, events_, BypassPolicy(),
                    [this](const Tenant&, int) { return pages_; });
     watch_->lookForPods();
@@ -89,16 +89,16 @@ class BypassWatchTest : public testing::Test {
     });
   }
 
-  PagesSeen pages_ = PagesSeen::kOurs;
+  PageVisibility pages_ = PageVisibility::kOurs;
   const Node node_{"sim-h100"};
   std::string root_;
   std::optional<NodePaths> paths_;
   const std::shared_ptr<OneProcess> driver_ = std::make_shared<OneProcess>();
   asio::io_context loop_;
   std::optional<Inventory> inventory_;
-  std::optional<Tenants> tenants_;
+  std::optional<TenantManager> tenants_;
   EventLog events_;
-  std::optional<BypassWatch> watch_;
+  std::optional<LimitBypassMonitor> watch_;
 };
 
 // Regression: until the driver answered again, the next pod with the same units was said to do what
@@ -157,14 +157,14 @@ TEST_F(BypassWatchTest, AProcessThatFindsOtherPagesThanItsSharesIsFound) {
   registers(tenant, process.pid());
   driver_->bytes = mib(100).count;
   driver_->pid = process.pid();
-  pages_ = PagesSeen::kOthers;
+  pages_ = PageVisibility::kOthers;
   ASSERT_TRUE(found(1));
   EXPECT_THAT(watch_->cases()->front().what,
               testing::HasSubstr("has other files mounted than those of its share"));
-  pages_ = PagesSeen::kOurs;
+  pages_ = PageVisibility::kOurs;
   ASSERT_TRUE(found(0));
-  pages_ = PagesSeen::kUntold;
-  for (unsigned look = 0; look < 2 * BypassJudge::kLooks; ++look) ASSERT_TRUE(found(0));
+  pages_ = PageVisibility::kUntold;
+  for (unsigned look = 0; look < 2 * BypassDebouncer::kLooks; ++look) ASSERT_TRUE(found(0));
 }
 
 TEST_F(BypassWatchTest, ATenantWhoseFilesGrowAgainAndAgainIsFound) {

@@ -21,16 +21,16 @@ TEST(CardPlaces, WaysThatAreBetterThanThroughTheHost) {
                   {0, 3, 0, PciWay::kHostBridge, true}, {1, 2, 0, PciWay::kSwitch, false},
                   {1, 3, 1, PciWay::kSwitches, false},  {2, 3, 0, PciWay::kSwitches, true}};
   layout.nics = {{"mlx5_0", {PciWay::kSwitch, PciWay::kNode, PciWay::kSystem, PciWay::kSystem}}};
-  const std::vector<CardPlace> places = placesOf(cards(4), layout);
+  const std::vector<DeviceLocality> places = placesOf(cards(4), layout);
   ASSERT_EQ(places.size(), 4u);
   EXPECT_EQ(places[2].numa, 1u);
   EXPECT_FALSE(places[3].numa);
-  EXPECT_EQ(places[0].ways, (std::vector<CardWay>{{"GPU-1", 50, false}, {"GPU-2", 200, true}}));
+  EXPECT_EQ(places[0].ways, (std::vector<PeerLink>{{"GPU-1", 50, false}, {"GPU-2", 200, true}}));
   // They cannot use each other's memory over the bus; by NVLink they can.
-  EXPECT_EQ(places[1].ways, (std::vector<CardWay>{{"GPU-0", 50, false}, {"GPU-3", 140, true}}));
-  EXPECT_EQ(places[3].ways, (std::vector<CardWay>{{"GPU-1", 140, true}, {"GPU-2", 40, false}}));
-  EXPECT_EQ(places[0].nics, (std::vector<NicWay>{{"mlx5_0", 1}}));
-  EXPECT_EQ(places[3].nics, (std::vector<NicWay>{{"mlx5_0", 5}}));
+  EXPECT_EQ(places[1].ways, (std::vector<PeerLink>{{"GPU-0", 50, false}, {"GPU-3", 140, true}}));
+  EXPECT_EQ(places[3].ways, (std::vector<PeerLink>{{"GPU-1", 140, true}, {"GPU-2", 40, false}}));
+  EXPECT_EQ(places[0].nics, (std::vector<NicDistance>{{"mlx5_0", 1}}));
+  EXPECT_EQ(places[3].nics, (std::vector<NicDistance>{{"mlx5_0", 5}}));
 }
 
 TEST(CardPlaces, ScoresAreOfAllPairsAndInTheAnnotationsMeasure) {

@@ -31,7 +31,7 @@ class CdiFolderTest : public testing::Test {
 };
 
 TEST_F(CdiFolderTest, IsMadeAndWhatStandsInItIsForAllToRead) {
-  CdiFolder folder(root_ + "/cdi");
+  CdiDirectory folder(root_ + "/cdi");
   EXPECT_FALSE(folder.isOpen());
   ASSERT_TRUE(folder.open());
   ASSERT_TRUE(folder.write("t", spec("/c")));
@@ -42,7 +42,7 @@ TEST_F(CdiFolderTest, IsMadeAndWhatStandsInItIsForAllToRead) {
 }
 
 TEST_F(CdiFolderTest, WhoReadsIsSeenAndOfWhatWasThereBeforeDoesNotCount) {
-  CdiFolder folder(root_);
+  CdiDirectory folder(root_);
   ASSERT_TRUE(folder.open());
   EXPECT_TRUE(folder.wasRead("unknown")) << "nobody is accused of what was not watched";
   ASSERT_TRUE(folder.write("t", spec("/c")));
@@ -62,14 +62,14 @@ TEST_F(CdiFolderTest, WhatWasLeftOfTenantsThatAreGoneIsTakenAway) {
   const std::string living = root_ + "/control";
   std::ofstream(living) << "x";
   {
-    CdiFolder before(root_);
+    CdiDirectory before(root_);
     ASSERT_TRUE(before.open());
     ASSERT_TRUE(before.write("gone", spec(root_ + "/none")));
     ASSERT_TRUE(before.write("lives", spec(living)));
   }
   std::ofstream(root_ + "/divvy.dev-pod-foreign.json") << "{}";
   std::ofstream(root_ + "/nvidia.yaml") << "kind: nvidia.com/gpu";
-  CdiFolder folder(root_);
+  CdiDirectory folder(root_);
   ASSERT_TRUE(folder.open());
   EXPECT_NE(access(folder.fileOf("gone").c_str(), F_OK), 0);
   EXPECT_EQ(access(folder.fileOf("lives").c_str(), F_OK), 0);
@@ -79,7 +79,7 @@ TEST_F(CdiFolderTest, WhatWasLeftOfTenantsThatAreGoneIsTakenAway) {
 
 TEST_F(CdiFolderTest, WhatIsNoFolderIsNamed) {
   std::ofstream(root_ + "/file") << "x";
-  CdiFolder folder(root_ + "/file");
+  CdiDirectory folder(root_ + "/file");
   const Result<void> opened = folder.open();
   ASSERT_FALSE(opened);
   EXPECT_NE(opened.error().message().find(root_ + "/file"), std::string::npos);
@@ -90,12 +90,12 @@ TEST_F(CdiFolderTest, KeepsWhatTenantsHaveAndNothingOfOthers) {
   const std::string living = root_ + "/control";
   std::ofstream(living) << "page";
   {
-    CdiFolder earlier(root_);
+    CdiDirectory earlier(root_);
     ASSERT_TRUE(earlier.open());
     ASSERT_TRUE(earlier.write("before", spec(living)));
     ASSERT_TRUE(earlier.write("stays", spec(living)));
   }
-  CdiFolder folder(root_);
+  CdiDirectory folder(root_);
   ASSERT_TRUE(folder.open());
   ASSERT_TRUE(folder.write("now", spec(living)));
   std::ofstream(root_ + "/vendor.json") << "{}";

@@ -31,7 +31,7 @@ class World {
         tenant.processes[static_cast<int>(10 * (i + 1)) + p] = State::kRunning;
       tenants_["t" + std::to_string(i)] = tenant;
     }
-    adopt();
+    recover();
   }
 
   void step() {
@@ -48,7 +48,7 @@ class World {
         if (tenant.processes.size() > 1 && *rc::gen::inRange(0, 6) == 0) kill(random->first);
         break;
       case 3:
-        if (*rc::gen::inRange(0, 6) == 0) adopt();
+        if (*rc::gen::inRange(0, 6) == 0) recover();
         break;
       default:
         now_ += CheckpointTime(*rc::gen::inRange(1, 3000));
@@ -88,8 +88,8 @@ class World {
   long size() const { return static_cast<long>(tenants_.size()); }
 
   // An agent that knows what was recorded.
-  void adopt() {
-    board_ = CheckpointBoard();
+  void recover() {
+    board_ = CheckpointScheduler();
     under_way_.clear();
     for (auto& [id, tenant] : tenants_) board_.add(id, tenant.devices, tenant.recorded);
     for (auto& [id, tenant] : tenants_) tellProcesses(id);
@@ -121,12 +121,12 @@ class World {
   void serve(bool faults) {
     for (auto& [id, tenant] : tenants_)
       board_.wish(id, {tenant.leave, tenant.booked && tenant.recorded == Phase::kAway});
-    for (const CheckpointBoard::Due& due : board_.due(now_)) under_way_.push_back(due);
+    for (const CheckpointScheduler::Due& due : board_.due(now_)) under_way_.push_back(due);
     for (auto& [id, tenant] : tenants_) note(id);
     check();
     while (!under_way_.empty()) {
       if (faults && *rc::gen::inRange(0, 4) == 0) return;  // it takes a while
-      const CheckpointBoard::Due due = under_way_.back();
+      const CheckpointScheduler::Due due = under_way_.back();
       under_way_.pop_back();
       const Answer answer = obey(due, faults);
       const auto& processes = tenants_[due.tenant].processes;
@@ -141,7 +141,7 @@ class World {
     }
   }
 
-  Answer obey(const CheckpointBoard::Due& due, bool faults) {
+  Answer obey(const CheckpointScheduler::Due& due, bool faults) {
     Tenant& tenant = tenants_[due.tenant];
     const auto process = tenant.processes.find(due.step.pid);
     if (process == tenant.processes.end()) return Answer::kGone;
@@ -178,11 +178,11 @@ class World {
 
   void check() {
     std::map<unsigned, unsigned> calls;
-    for (const CheckpointBoard::Due& due : under_way_)
+    for (const CheckpointScheduler::Due& due : under_way_)
       for (const unsigned device : tenants_[due.tenant].devices) ++calls[device];
     for (const auto& [device, count] : calls) RC_ASSERT(count <= 1u);
     for (const auto& [id, tenant] : tenants_) {
-      const CheckpointCourse& course = board_.course(id);
+      const CheckpointStateMachine& course = board_.course(id);
       const bool locked =
           std::any_of(tenant.processes.begin(), tenant.processes.end(),
                       [](const auto& process) { return process.second == State::kLocked; });
@@ -201,21 +201,21 @@ class World {
     });
   }
 
-  CheckpointBoard board_;
+  CheckpointScheduler board_;
   std::map<std::string, Tenant> tenants_;
-  std::vector<CheckpointBoard::Due> under_way_;
+  std::vector<CheckpointScheduler::Due> under_way_;
   CheckpointTime now_ = 1000s;
 };
 
-RC_GTEST_PROP(CheckpointBoard, NobodyIsForgottenAndNothingIsTakenTwice, ()) {
+RC_GTEST_PROP(CheckpointScheduler, NobodyIsForgottenAndNothingIsTakenTwice, ()) {
   World world(*rc::gen::inRange(1u, 5u));
   const int events = *rc::gen::inRange(1, 200);
   for (int i = 0; i < events; ++i) world.step();
   world.end();
 }
 
-TEST(CheckpointBoard, WhoIsRemovedWithACallUnderWayKeepsItsDevicesUntilTheAnswer) {
-  CheckpointBoard board;
+TEST(CheckpointScheduler, WhoIsRemovedWithACallUnderWayKeepsItsDevicesUntilTheAnswer) {
+  CheckpointScheduler board;
   for (const char* id : {"a", "b"}) {
     board.add(id, {0}, Phase::kHere);
     board.setProcesses(id, {id[0]});

@@ -49,7 +49,7 @@ class CourseTest : public ::testing::Test {
            !course_.doomed().front().why.empty();
   }
 
-  CheckpointCourse course_;
+  CheckpointStateMachine course_;
   CheckpointTime now_ = 1000s;
   std::map<int, State> driver_;
   std::map<std::pair<Call, int>, Answer> faults_;
@@ -78,7 +78,7 @@ TEST_F(CourseTest, WhoseWorkDoesNotEndInTimeGoesOnAndSoDoTheOthers) {
   course_.takeAway();
   EXPECT_EQ(run(), (Calls{{Call::kLock, 1}, {Call::kLock, 2}, {Call::kUnlock, 1}}));
   EXPECT_EQ(course_.phase(), Phase::kHere);
-  EXPECT_EQ(course_.bar(), CheckpointBar::kBusy);
+  EXPECT_EQ(course_.bar(), Ineligibility::kBusy);
   EXPECT_GT(course_.barredUntil(), now_);
   const CheckpointTime first = course_.barredUntil() - now_;
   faults_[{Call::kLock, 1}] = Answer::kNotReady;
@@ -101,7 +101,7 @@ TEST_F(CourseTest, WhatTheDriverDoesNotTakeIsUndone) {
                           {Call::kUnlock, 2},
                           {Call::kUnlock, 3}}));
   EXPECT_EQ(course_.phase(), Phase::kHere);
-  EXPECT_EQ(course_.bar(), CheckpointBar::kRefused);
+  EXPECT_EQ(course_.bar(), Ineligibility::kRefused);
 }
 
 TEST_F(CourseTest, AFailedOneIsDoomedAndTheOthersComeBack) {
@@ -149,7 +149,7 @@ TEST_F(CourseTest, WhoFindsNoRoomLeavesAgain) {
 
 // What its predecessor had booked for it need not be all that a restore takes.
 TEST_F(CourseTest, WhoFindsNoRoomAfterAnAgentsDeathIsAway) {
-  course_ = CheckpointCourse(Phase::kLeaving);
+  course_ = CheckpointStateMachine(Phase::kLeaving);
   begin({1, 2}, State::kAway);
   faults_[{Call::kRestore, 1}] = Answer::kNoRoom;
   run();
@@ -158,14 +158,14 @@ TEST_F(CourseTest, WhoFindsNoRoomAfterAnAgentsDeathIsAway) {
 
 TEST_F(CourseTest, WhatAnEarlierAgentLeftIsFoundOut) {
   for (const Phase phase : {Phase::kLeaving, Phase::kReturning}) {
-    course_ = CheckpointCourse(phase);
+    course_ = CheckpointStateMachine(phase);
     begin({1}, State::kLocked);
     begin({1, 2}, State::kAway);
     driver_[1] = State::kLocked;
     EXPECT_EQ(run(), (Calls{{Call::kRestore, 2}, {Call::kUnlock, 1}, {Call::kUnlock, 2}}));
     EXPECT_EQ(course_.phase(), Phase::kHere);
   }
-  course_ = CheckpointCourse(Phase::kAway);
+  course_ = CheckpointStateMachine(Phase::kAway);
   begin({1}, State::kAway);
   EXPECT_EQ(run(), Calls{});
   course_.bringBack();
@@ -173,7 +173,7 @@ TEST_F(CourseTest, WhatAnEarlierAgentLeftIsFoundOut) {
 }
 
 TEST_F(CourseTest, ACallOfADeadAgentIsWaitedForAndNotForEver) {
-  course_ = CheckpointCourse(Phase::kLeaving);
+  course_ = CheckpointStateMachine(Phase::kLeaving);
   begin({1}, State::kBusy);
   EXPECT_EQ(run(), Calls{});
   now_ += 1s;
@@ -182,7 +182,7 @@ TEST_F(CourseTest, ACallOfADeadAgentIsWaitedForAndNotForEver) {
   driver_[1] = State::kAway;
   now_ += 1s;
   EXPECT_EQ(run(), (Calls{{Call::kRestore, 1}, {Call::kUnlock, 1}}));
-  course_ = CheckpointCourse(Phase::kLeaving);
+  course_ = CheckpointStateMachine(Phase::kLeaving);
   begin({1}, State::kBusy);
   run();
   now_ += 20min;

@@ -21,14 +21,14 @@ CheckpointFacts able() {
   return facts;
 }
 
-CheckpointBar barIf(const std::function<void(CheckpointFacts&)>& change) {
+Ineligibility barIf(const std::function<void(CheckpointFacts&)>& change) {
   CheckpointFacts facts = able();
   change(facts);
   return barOf(facts);
 }
 
 TEST(CheckpointTerms, EachReasonAgainstIsNamed) {
-  using Bar = CheckpointBar;
+  using Bar = Ineligibility;
   using Facts = CheckpointFacts;
   EXPECT_EQ(barOf(able()), Bar::kNone);
   EXPECT_EQ(barIf([](Facts& f) { f.on = false; }), Bar::kOff);
@@ -54,21 +54,21 @@ TEST(CheckpointTerms, WhatPinsMemoryDecides) {
       facts.driver = driver;
     });
   };
-  const std::pair<PinReason, CheckpointBar> at_any_driver[] = {
-      {PinReason::kManaged, CheckpointBar::kManaged},
-      {PinReason::kForeignUse, CheckpointBar::kRegistered},
-      {PinReason::kCollectives, CheckpointBar::kCollectives},
-      {PinReason::kMulticast, CheckpointBar::kFabric},
-      {PinReason::kArray, CheckpointBar::kNone},
-      {PinReason::kGraph, CheckpointBar::kNone},
-      {PinReason::kSparseArray, CheckpointBar::kNone}};
+  const std::pair<PinReason, Ineligibility> at_any_driver[] = {
+      {PinReason::kManaged, Ineligibility::kManaged},
+      {PinReason::kForeignUse, Ineligibility::kRegistered},
+      {PinReason::kCollectives, Ineligibility::kCollectives},
+      {PinReason::kMulticast, Ineligibility::kFabric},
+      {PinReason::kArray, Ineligibility::kNone},
+      {PinReason::kGraph, Ineligibility::kNone},
+      {PinReason::kSparseArray, Ineligibility::kNone}};
   for (const auto& [reason, bar] : at_any_driver)
     for (const unsigned driver : {570u, 610u})
       EXPECT_EQ(pinned(reason, driver), bar) << ledger::pinWords(reason);
   for (const PinReason shared :
        {PinReason::kPool, PinReason::kImported, PinReason::kExported, PinReason::kLegacyIpc}) {
-    EXPECT_EQ(pinned(shared, 609), CheckpointBar::kShared) << ledger::pinWords(shared);
-    EXPECT_EQ(pinned(shared, 610), CheckpointBar::kNone) << ledger::pinWords(shared);
+    EXPECT_EQ(pinned(shared, 609), Ineligibility::kShared) << ledger::pinWords(shared);
+    EXPECT_EQ(pinned(shared, 610), Ineligibility::kNone) << ledger::pinWords(shared);
   }
 }
 

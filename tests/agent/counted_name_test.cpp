@@ -31,9 +31,9 @@ ClusterNode node() {
 
 using Counts = std::map<std::string, std::vector<std::size_t>>;
 
-Counts countsOf(const std::vector<CountedName>& names) {
+Counts countsOf(const std::vector<ExtendedResource>& names) {
   Counts counts;
-  for (const CountedName& name : names) counts[name.resource] = name.devices;
+  for (const ExtendedResource& name : names) counts[name.resource] = name.devices;
   EXPECT_EQ(counts.size(), names.size()) << "a name twice";
   return counts;
 }
@@ -45,7 +45,7 @@ TEST(CountedNames, AreThoseOfAllDevicesAndOfModelsThatAreThere) {
                                      {"divvy.dev/gpu", {0, 1, 2}},
                                      {"divvy.dev/gpu-h200", {0}},
                                      {"divvy.dev/gpu-4090", {1}}}));
-  for (const CountedName& name : names) EXPECT_EQ(name.units, 7u) << name.resource;
+  for (const ExtendedResource& name : names) EXPECT_EQ(name.units, 7u) << name.resource;
 }
 
 // A node without any device that may be given still says its own names: the kubelet knows them.
@@ -75,12 +75,12 @@ TEST(CountedNames, InstancesCountByTheirProfileOnce) {
 TEST(CountedNames, WhoServesNvidiasNameServesTheSameDevices) {
   using Names = std::vector<std::string>;
   const auto devices = devicesOf({"NVIDIA A30 MIG 1g.6gb"});
-  for (const CountedName& name : countedNames(node(), devices))
+  for (const ExtendedResource& name : countedNames(node(), devices))
     EXPECT_EQ(name.rivals, (Names{"nvidia-gpu.sock", "nvidia-mig-1g.6gb.sock"})) << name.resource;
   // Somebody chose to serve them beside NVIDIA's plugin.
   ClusterNode beside = node();
   beside.resources = {"divvy.dev/gpu"};
-  for (const CountedName& name : countedNames(beside, devices))
+  for (const ExtendedResource& name : countedNames(beside, devices))
     EXPECT_EQ(name.rivals,
               name.resource == "divvy.dev/gpu" ? Names{} : Names{"nvidia-mig-1g.6gb.sock"});
 }

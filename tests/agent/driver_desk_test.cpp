@@ -38,10 +38,10 @@ class Stuck : public testing::Test {
   }
   void free() { lock_.reset(); }
   static std::string library() { return buildDir() + "/tests/libstuck-nvml.so"; }
-  static std::unique_ptr<agent::DriverDesk> open() {
+  static std::unique_ptr<agent::DriverWorker> open() {
     Result<driver::Nvml> nvml = driver::Nvml::open(library());
     EXPECT_TRUE(nvml);
-    return std::make_unique<agent::DriverDesk>(std::move(*nvml), kShort);
+    return std::make_unique<agent::DriverWorker>(std::move(*nvml), kShort);
   }
 
   std::string dir_;

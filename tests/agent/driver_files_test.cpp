@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 constexpr const char* kVersion = "550.54.15";
 constexpr const char* kLibraries = "/usr/lib/x86_64-linux-gnu/";
 
-TEST(DriverFiles, AreThoseOfOneVersionThatComputingNeeds) {
+TEST(DriverLibraries, AreThoseOfOneVersionThatComputingNeeds) {
   EXPECT_TRUE(isOfDriver("libcuda.so.1", "libcuda.so.550.54.15", kVersion));
   EXPECT_TRUE(isOfDriver("libnvidia-nvvm.so.4", "libnvidia-nvvm.so.550.54.15", kVersion));
   EXPECT_FALSE(isOfDriver("libcuda.so.1", "libcuda.so.535.1", kVersion));
@@ -26,7 +26,7 @@ TEST(DriverFiles, AreThoseOfOneVersionThatComputingNeeds) {
   EXPECT_FALSE(isOfDriver("libcuda.so.1", "libcuda.so.", ""));
 }
 
-TEST(DriverFiles, ACardIsFoundByItsAddress) {
+TEST(DriverLibraries, ACardIsFoundByItsAddress) {
   EXPECT_EQ(procNameOf("00000000:3B:00.0"), "0000:3b:00.0");
   EXPECT_EQ(procNameOf("0000:3b:00.0"), "0000:3b:00.0");
   EXPECT_EQ(minorIn("Model: \t NVIDIA H100\nDevice Minor: \t 3\nGPU Excluded:\t No\n"), 3);
@@ -55,7 +55,7 @@ class MadeRoot : public ::testing::Test {
     fs::create_directories(fs::path(root_ + path).parent_path());
     std::ofstream(root_ + path) << text;
   }
-  Result<DriverFiles> find(const std::vector<std::string>& pci) {
+  Result<DriverLibraries> find(const std::vector<std::string>& pci) {
     return findDriverFiles(std::string(kLibraries) + "libnvidia-ml.so.1", pci, root_);
   }
 
@@ -63,7 +63,7 @@ class MadeRoot : public ::testing::Test {
 };
 
 TEST_F(MadeRoot, OnlyTheCardsThatItWasGivenAreThere) {
-  const Result<DriverFiles> found = find({"00000000:3B:00.0"});
+  const Result<DriverLibraries> found = find({"00000000:3B:00.0"});
   ASSERT_TRUE(found) << found.error().message();
   EXPECT_THAT(found->devices, ElementsAre("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia3"));
   EXPECT_EQ(found->libraries.count("libcuda.so.1"), 1u);
@@ -72,7 +72,7 @@ TEST_F(MadeRoot, OnlyTheCardsThatItWasGivenAreThere) {
 }
 
 TEST_F(MadeRoot, ACardThatCannotBeToldIsNoOther) {
-  const Result<DriverFiles> unknown = find({"00000000:AF:00.0"});
+  const Result<DriverLibraries> unknown = find({"00000000:AF:00.0"});
   ASSERT_FALSE(unknown);
   EXPECT_THAT(unknown.error().message(), HasSubstr("0000:af:00.0"));
   fs::remove(root_ + "/dev/nvidia3");

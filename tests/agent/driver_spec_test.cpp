@@ -115,7 +115,7 @@ TEST(DriverSpec, AnInstanceIsFoundByItsPlaceOnItsCard) {
 TEST(DriverSpec, IsGoneByWhereItIsOfTheDriverThatRunsAndOfAllCards) {
   std::string driver = kDriver;
   driver.replace(driver.find("/usr/lib/libcuda.so.1"), 21, "/usr/lib/libcuda.so.580.95.05");
-  const std::vector<CardName> both = {{"GPU-a", 0}, {"GPU-b", 1}};
+  const std::vector<DeviceId> both = {{"GPU-a", 0}, {"GPU-b", 1}};
   EXPECT_EQ(whyNotBy(driver, both, "580.95.05"), "");
   EXPECT_NE(whyNotBy(driver, both, "575.57.08").find("575.57.08"), std::string::npos);
   EXPECT_NE(whyNotBy(driver, both, "0.95.05"), "") << "the end of another version";

@@ -18,7 +18,7 @@ EnforcementOffer nothing() {
 }
 
 struct Case {
-  EnforcementAsk ask;
+  EnforcementRequest ask;
   bool offered;
   const char* backend;  // the name chosen; nullptr: refused
   const char* words;    // in the reason or the refusal
@@ -99,7 +99,7 @@ TEST(Enforcement, OnlyTheInterposersTenantsAreGatedAndCanChange) {
 }
 
 TEST(Enforcement, GivesTheCommandWhatItsBackendNeeds) {
-  const EnforcementAsk ask{Enforce::kAuto, 30, kShare, kNormal};
+  const EnforcementRequest ask{Enforce::kAuto, 30, kShare, kNormal};
   const CommandEnvironment plain = environmentFor(Backend::kInterposer, ask, everything());
   EXPECT_TRUE(plain.variables.empty());
   EXPECT_TRUE(plain.preload.empty());
@@ -113,7 +113,7 @@ TEST(Enforcement, GivesTheCommandWhatItsBackendNeeds) {
 }
 
 TEST(Enforcement, LowPriorityBecomesThatOfAnMpsClient) {
-  const EnforcementAsk ask{Enforce::kMps, 30, kShare, kLow};
+  const EnforcementRequest ask{Enforce::kMps, 30, kShare, kLow};
   EXPECT_THAT(environmentFor(Backend::kMps, ask, everything()).variables,
               ::testing::Contains("CUDA_MPS_CLIENT_PRIORITY=1"));
 }

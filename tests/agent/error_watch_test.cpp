@@ -17,23 +17,23 @@ DriverHealth look(const MemoryErrors& errors, std::vector<driver::DeviceFault> f
 }
 
 // "48 away: 2 uncorrected memory errors", a line each.
-std::string told(const ErrorWatch::Seen& seen) {
+std::string told(const EccErrorTracker::Seen& seen) {
   std::string all;
-  for (const UnheardFault& fault : seen.faults)
+  for (const MissedFault& fault : seen.faults)
     all +=
         std::to_string(fault.growth.xid()) + (fault.away ? " away: " : ": ") + fault.growth.words();
   for (const auto& [index, growth] : seen.old) all += "old: " + growth.words();
   return all;
 }
 
-TEST(ErrorGrowth, IsWhatIsMoreThanWasKnown) {
+TEST(EccErrorDelta, IsWhatIsMoreThanWasKnown) {
   EXPECT_FALSE(grownSince(counted(2), counted(2)).any());
-  EXPECT_EQ(grownSince(counted(2), counted(5)), (ErrorGrowth{3, false, false}));
-  EXPECT_EQ(grownSince(counted(0), counted(0, true, true)), (ErrorGrowth{0, true, true}));
+  EXPECT_EQ(grownSince(counted(2), counted(5)), (EccErrorDelta{3, false, false}));
+  EXPECT_EQ(grownSince(counted(0), counted(0, true, true)), (EccErrorDelta{0, true, true}));
   EXPECT_FALSE(grownSince(counted(2, true, true), counted(2)).any()) << "the card was reset";
 }
 
-TEST(ErrorGrowth, OfACountThatBeganAnewIsAllOfIt) {
+TEST(EccErrorDelta, OfACountThatBeganAnewIsAllOfIt) {
   EXPECT_EQ(grownSince(counted(5), counted(2)).uncorrected, 2u);
   EXPECT_FALSE(grownSince(counted(5), counted(0)).any());
   EXPECT_EQ(grownSince(reloaded(counted(2)), counted(2)).uncorrected, 2u);
@@ -41,50 +41,50 @@ TEST(ErrorGrowth, OfACountThatBeganAnewIsAllOfIt) {
   EXPECT_EQ(reloaded({}), MemoryErrors());
 }
 
-TEST(ErrorGrowth, IsNothingOfWhatIsNotToldOrWasNotKnown) {
+TEST(EccErrorDelta, IsNothingOfWhatIsNotToldOrWasNotKnown) {
   EXPECT_FALSE(grownSince({}, counted(5, true, true)).any());
   EXPECT_FALSE(grownSince(counted(5), {}).any());
   EXPECT_EQ(laterOf(counted(5, true), {7, std::nullopt, std::nullopt}), counted(7, true));
   EXPECT_EQ(laterOf({}, counted(7)), counted(7));
 }
 
-TEST(ErrorGrowth, IsTheGravestFaultInIt) {
-  EXPECT_EQ((ErrorGrowth{1, true, true}).xid(), 64u);
-  EXPECT_EQ((ErrorGrowth{1, true, false}).xid(), 48u);
-  EXPECT_EQ((ErrorGrowth{0, true, false}).xid(), 63u);
-  EXPECT_EQ((ErrorGrowth{1, true, true}).words(),
+TEST(EccErrorDelta, IsTheGravestFaultInIt) {
+  EXPECT_EQ((EccErrorDelta{1, true, true}).xid(), 64u);
+  EXPECT_EQ((EccErrorDelta{1, true, false}).xid(), 48u);
+  EXPECT_EQ((EccErrorDelta{0, true, false}).xid(), 63u);
+  EXPECT_EQ((EccErrorDelta{1, true, true}).words(),
             "1 uncorrected memory error, memory that could not be replaced, "
             "memory that is replaced when the card is reset");
   for (const std::uint64_t xid : {48, 63, 64, 94, 95, 140}) EXPECT_TRUE(isOfMemory(xid));
   for (const std::uint64_t xid : {13, 31, 79}) EXPECT_FALSE(isOfMemory(xid));
 }
 
-TEST(ErrorWatch, WhatGrewWhileNobodyLookedIsAFaultInTheFirstLookAndOnce) {
-  ErrorWatch watch;
+TEST(EccErrorTracker, WhatGrewWhileNobodyLookedIsAFaultInTheFirstLookAndOnce) {
+  EccErrorTracker watch;
   watch.recall(0, counted(1));
   EXPECT_EQ(told(watch.look(look(counted(3)))), "48 away: 2 uncorrected memory errors");
   EXPECT_EQ(watch.known().at(0), counted(3));
   for (int i = 0; i < 5; ++i) EXPECT_EQ(told(watch.look(look(counted(3)))), "");
-  ErrorWatch next;
+  EccErrorTracker next;
   next.recall(0, watch.known().at(0));
   EXPECT_EQ(told(next.look(look(counted(3)))), "");
 }
 
-TEST(ErrorWatch, WhatIsThereInTheFirstLookEverIsOld) {
-  ErrorWatch watch;
+TEST(EccErrorTracker, WhatIsThereInTheFirstLookEverIsOld) {
+  EccErrorTracker watch;
   EXPECT_EQ(told(watch.look(look(counted(3)))), "old: 3 uncorrected memory errors");
   EXPECT_EQ(told(watch.look(look(counted(3)))), "");
   EXPECT_EQ(watch.known().at(0), counted(3));
-  ErrorWatch good;
+  EccErrorTracker good;
   EXPECT_EQ(told(good.look(look(counted(0)))), "");
   EXPECT_EQ(good.known().at(0), counted(0)) << "what comes is held against that";
 }
 
 // Drivers tell and count at different times.
-TEST(ErrorWatch, WhatAnEventTellsOfBeforeWithOrAfterItsCountIsHeard) {
+TEST(EccErrorTracker, WhatAnEventTellsOfBeforeWithOrAfterItsCountIsHeard) {
   const std::vector<driver::DeviceFault> event{{0, 48}, {0, 48}};
   for (const int when : {-1, 0, 1}) {
-    ErrorWatch watch;
+    EccErrorTracker watch;
     watch.recall(0, counted(0));
     watch.look(look(counted(0)));
     for (int at = -2; at < 5; ++at) {
@@ -96,9 +96,9 @@ TEST(ErrorWatch, WhatAnEventTellsOfBeforeWithOrAfterItsCountIsHeard) {
   }
 }
 
-TEST(ErrorWatch, WhatStaysWithoutAnEventForTwoLooksNobodyHeard) {
+TEST(EccErrorTracker, WhatStaysWithoutAnEventForTwoLooksNobodyHeard) {
   for (const std::uint64_t other : {0, 13, 79}) {
-    ErrorWatch watch;
+    EccErrorTracker watch;
     watch.look(look(counted(0)));
     const std::vector<driver::DeviceFault> event{{0, other}, {1, 48}};
     EXPECT_EQ(told(watch.look(look(counted(2), event))), "") << "it may still come";
@@ -109,8 +109,8 @@ TEST(ErrorWatch, WhatStaysWithoutAnEventForTwoLooksNobodyHeard) {
 }
 
 // An event covers one growth, not whatever comes later.
-TEST(ErrorWatch, AnEventOfLongAgoCoversNothing) {
-  ErrorWatch watch;
+TEST(EccErrorTracker, AnEventOfLongAgoCoversNothing) {
+  EccErrorTracker watch;
   watch.look(look(counted(0)));
   watch.look(look(counted(1), {{0, 48}}));
   EXPECT_EQ(told(watch.look(look(counted(2)))), "");
@@ -121,23 +121,23 @@ TEST(ErrorWatch, AnEventOfLongAgoCoversNothing) {
   EXPECT_EQ(told(watch.look(look(counted(3)))), "48: 1 uncorrected memory error");
 }
 
-TEST(ErrorWatch, ACardThatDoesNotTellKeepsWhatIsKnown) {
-  ErrorWatch watch;
+TEST(EccErrorTracker, ACardThatDoesNotTellKeepsWhatIsKnown) {
+  EccErrorTracker watch;
   watch.recall(0, counted(1));
   EXPECT_EQ(told(watch.look(look({}))), "");
   EXPECT_EQ(watch.known().at(0), counted(1));
   EXPECT_EQ(told(watch.look(look(counted(2)))), "48 away: 1 uncorrected memory error");
-  ErrorWatch none;
+  EccErrorTracker none;
   EXPECT_EQ(told(none.look(look({}))), "");
   EXPECT_TRUE(none.known().empty());
 }
 
-TEST(ErrorWatch, ALowerCountIsKnownFromThenOn) {
-  ErrorWatch watch;
+TEST(EccErrorTracker, ALowerCountIsKnownFromThenOn) {
+  EccErrorTracker watch;
   watch.recall(0, counted(5));
   EXPECT_EQ(told(watch.look(look(counted(0)))), "");
   EXPECT_EQ(watch.known().at(0), counted(0));
-  ErrorWatch next;
+  EccErrorTracker next;
   next.recall(0, counted(5));
   EXPECT_EQ(told(next.look(look(counted(2)))), "48 away: 2 uncorrected memory errors");
 }

@@ -53,7 +53,7 @@ class EventWatchTest : public ::testing::Test {
   }
 
   Snapshot node_;
-  EventWatch watch_;
+  EventDetector watch_;
 };
 
 TEST_F(EventWatchTest, NothingHappensToWhoIsAsBefore) {

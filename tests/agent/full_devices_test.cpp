@@ -12,11 +12,11 @@ namespace {
 
 using Set = std::set<std::string>;
 
-constexpr std::uint64_t kStays = FullDevices::kStaysMs;
-constexpr std::uint64_t kKnown = FullDevices::kKnownMs;
+constexpr std::uint64_t kStays = FullDeviceDebouncer::kStaysMs;
+constexpr std::uint64_t kKnown = FullDeviceDebouncer::kKnownMs;
 
-TEST(FullDevices, TheNodeSaysSoFirstAndTheUnitsGoLater) {
-  FullDevices full;
+TEST(FullDeviceDebouncer, TheNodeSaysSoFirstAndTheUnitsGoLater) {
+  FullDeviceDebouncer full;
   EXPECT_FALSE(full.look({"a"}, {}, 1000));
   EXPECT_FALSE(full.look({"a"}, {}, 1000 + kStays - 1));
   EXPECT_TRUE(full.look({"a"}, {}, 1000 + kStays));
@@ -28,8 +28,8 @@ TEST(FullDevices, TheNodeSaysSoFirstAndTheUnitsGoLater) {
   EXPECT_EQ(full.withdrawn(), (Set{"a"}));
 }
 
-TEST(FullDevices, RoomIsThereAtOnce) {
-  FullDevices full;
+TEST(FullDeviceDebouncer, RoomIsThereAtOnce) {
+  FullDeviceDebouncer full;
   for (const std::uint64_t at : {std::uint64_t{0}, kStays, kStays + kKnown})
     full.look({"a", "b"}, {"a", "b"}, at);
   ASSERT_EQ(full.withdrawn(), (Set{"a", "b"}));
@@ -41,8 +41,8 @@ TEST(FullDevices, RoomIsThereAtOnce) {
   EXPECT_EQ(full.closed(), (Set{"b"}));
 }
 
-TEST(FullDevices, WhatTheNodeSaysNoLongerIsOfferedAgain) {
-  FullDevices full;
+TEST(FullDeviceDebouncer, WhatTheNodeSaysNoLongerIsOfferedAgain) {
+  FullDeviceDebouncer full;
   full.look({"a"}, {"a"}, 0);
   full.look({"a"}, {"a"}, kStays);
   full.look({"a"}, {"a"}, kStays + kKnown);
@@ -55,8 +55,8 @@ TEST(FullDevices, WhatTheNodeSaysNoLongerIsOfferedAgain) {
 
 // Whatever comes and goes: units are withheld only of what is full now, and of what the node has
 // been saying is full for long enough.
-RC_GTEST_PROP(FullDevices, UnitsAreWithheldOnlyWhereEverybodyKnows, ()) {
-  FullDevices full;
+RC_GTEST_PROP(FullDeviceDebouncer, UnitsAreWithheldOnlyWhereEverybodyKnows, ()) {
+  FullDeviceDebouncer full;
   std::map<std::string, std::uint64_t> full_for, said_for;  // since
   std::uint64_t now = 0;
   const auto steps = *rc::gen::inRange(1, 60);

@@ -42,7 +42,7 @@ const json::object* objectIn(const json::object& object, const char* name) {
 }
 
 // What containers of these cards may have of a kind of edits: ours, that of all cards, and theirs.
-json::array allowed(const json::object& spec, const std::vector<CardName>& cards,
+json::array allowed(const json::object& spec, const std::vector<DeviceId>& cards,
                     const char* kind) {
   json::array all = listIn(&editsOf(parsed(kOwn)), kind);
   const auto add = [&](const json::object& of) {
@@ -53,7 +53,7 @@ json::array allowed(const json::object& spec, const std::vector<CardName>& cards
   for (const json::value& device : listIn(&spec, "devices")) {
     const json::object* object = device.if_object();
     const json::value* name = object == nullptr ? nullptr : object->if_contains("name");
-    for (const CardName& card : cards) {
+    for (const DeviceId& card : cards) {
       const std::string other = card.part.empty() ? std::to_string(card.index) : card.part;
       if (name != nullptr && (*name == json::value(card.uuid) || *name == json::value(other)))
         add(*object);
@@ -63,7 +63,7 @@ json::array allowed(const json::object& spec, const std::vector<CardName>& cards
 }
 
 void checkJoined(const std::string& text, const std::string& driver,
-                 const std::vector<CardName>& cards) {
+                 const std::vector<DeviceId>& cards) {
   const json::object whole = parsed(text), own = parsed(kOwn);
   need(whole.at("kind") == own.at("kind"), "the kind");
   need(whole.at("devices").as_array().size() == 1, "the number of devices");
@@ -90,9 +90,9 @@ void checkJoined(const std::string& text, const std::string& driver,
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string driver(textOf(data, size));
-  const std::vector<std::vector<CardName>> asked{
+  const std::vector<std::vector<DeviceId>> asked{
       {{"GPU-a", 0}}, {{"GPU-a", 0}, {"GPU-b", 1}}, {{"MIG-c", 2, "0:1"}}};
-  for (const std::vector<CardName>& cards : asked) {
+  for (const std::vector<DeviceId>& cards : asked) {
     const std::string why_not = whyNotBy(driver, cards, kVersion);
     const Result<std::string> spec = withDriver(kOwn, driver, cards);
     need(!why_not.empty() || spec.has_value(), "a spec that will do can be used");

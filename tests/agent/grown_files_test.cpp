@@ -31,7 +31,7 @@ class GrownFilesTest : public testing::Test {
 
   const test::TenantFolder folder_;
   const std::string dir_ = folder_.path();
-  FileCutter cutter_;
+  FileTruncator cutter_;
 };
 
 TEST_F(GrownFilesTest, WhatTheAgentMadeHasNotGrown) {

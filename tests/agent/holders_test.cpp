@@ -20,7 +20,7 @@ std::vector<Device> cards() {
 }
 
 Holders holders(const std::vector<kubelet::HeldDevices>& held) {
-  const OursOf ours{
+  const ForeignAllocations ours{
       [](const std::string& space, const std::string& pod) {
         return space == "s" && pod == "ours";
       },

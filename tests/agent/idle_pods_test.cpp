@@ -9,8 +9,8 @@ namespace {
 constexpr std::int64_t kNow = 1'000'000;
 constexpr std::uint64_t kHour = 3'600'000;
 
-Resting container(const std::string& uid, const std::string& name, std::uint64_t idle_ms,
-                  std::uint64_t after_ms, bool known = true) {
+IdleContainer container(const std::string& uid, const std::string& name, std::uint64_t idle_ms,
+                        std::uint64_t after_ms, bool known = true) {
   return {{uid, "s", "pod-" + uid, name}, known, idle_ms, after_ms};
 }
 

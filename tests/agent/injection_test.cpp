@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::Contains;
 
-const Install kInstall{"/opt/divvy/bin/divvy", "/opt/divvy/lib", "/opt/divvy/simgpu"};
+const InstallLayout kInstall{"/opt/divvy/bin/divvy", "/opt/divvy/lib", "/opt/divvy/simgpu"};
 
 const kubelet::Mount* at(const kubelet::Injection& given, const std::string& path) {
   const auto found =

@@ -30,12 +30,12 @@ class KnownFaultsTest : public ::testing::Test {
   }
   void write(const std::string& text) const { std::ofstream(path_) << text; }
 
-  static KnownCards withFaults(KnownFaults faults) {
-    KnownCards known;
+  static PersistedDeviceState withFaults(KnownFaults faults) {
+    PersistedDeviceState known;
     known.faults = std::move(faults);
     return known;
   }
-  KnownCards load() const { return loadKnown(path_); }
+  PersistedDeviceState load() const { return loadKnown(path_); }
 
   std::string dir_;
   std::string path_;
@@ -47,11 +47,11 @@ class KnownFaultsTest : public ::testing::Test {
 TEST_F(KnownFaultsTest, AreReadBackAndNothingElseIsLeft) {
   EXPECT_TRUE(load().faults.empty());
   EXPECT_EQ(load().damage, "") << "the first agent finds none";
-  KnownCards known = withFaults(away_);
+  PersistedDeviceState known = withFaults(away_);
   known.errors = errors_;
   known.driver = "575.57.08 of a vendor";
   saveKnown(path_, known);
-  const KnownCards read = load();
+  const PersistedDeviceState read = load();
   EXPECT_EQ(read.damage, "");
   EXPECT_EQ(read.faults, away_);
   EXPECT_EQ(read.errors, errors_);
@@ -63,7 +63,7 @@ TEST_F(KnownFaultsTest, AreReadBackAndNothingElseIsLeft) {
 }
 
 TEST_F(KnownFaultsTest, OfAnotherBootErrorsAreKnownAndFaultsMeanNothing) {
-  KnownCards known = withFaults(away_);
+  PersistedDeviceState known = withFaults(away_);
   known.errors = errors_;
   saveKnown(path_, known);
   const std::string boot = "01234567-89ab-cdef-0123-456789abcdef";
@@ -92,13 +92,13 @@ TEST_F(KnownFaultsTest, LinesThatAreCutOrNotOursAreLeftOut) {
 }
 
 TEST_F(KnownFaultsTest, WhereverTheyWereCutThatIsSaid) {
-  KnownCards known = withFaults(away_);
+  PersistedDeviceState known = withFaults(away_);
   known.errors = errors_;
   saveKnown(path_, known);
   const std::string whole = text();
   for (std::size_t size = 0; size < whole.size(); ++size) {
     write(whole.substr(0, size));
-    const KnownCards read = load();
+    const PersistedDeviceState read = load();
     EXPECT_NE(read.damage, "") << size << " of " << whole.size() << " bytes";
     for (const auto& [uuid, errors] : read.errors) EXPECT_EQ(errors, errors_.at(uuid)) << size;
     for (const auto& [uuid, fault] : read.faults) EXPECT_EQ(fault.xid, away_.at(uuid).xid) << size;
@@ -149,7 +149,7 @@ TEST_F(KnownFaultsTest, AreNotWrittenWithEachLook) {
 }
 
 TEST_F(KnownFaultsTest, AreWrittenWithEachErrorAndAfterDamage) {
-  KnownCards saved, now;
+  PersistedDeviceState saved, now;
   saved.errors = now.errors = errors_;
   EXPECT_FALSE(differ(saved, now));
   now.errors["GPU-1"].uncorrected = 8;
@@ -166,11 +166,11 @@ TEST_F(KnownFaultsTest, AreWrittenWithEachErrorAndAfterDamage) {
 }
 
 TEST_F(KnownFaultsTest, WhoHasErrorsIsKnown) {
-  EXPECT_FALSE(KnownCards().any());
+  EXPECT_FALSE(PersistedDeviceState().any());
   EXPECT_TRUE(withFaults(faults_).any());
   for (const driver::MemoryErrors& one :
        {driver::MemoryErrors{1, {}, {}}, {0, true, {}}, {0, false, true}, {0, false, false}}) {
-    KnownCards known;
+    PersistedDeviceState known;
     known.errors["GPU-1"] = one;
     EXPECT_EQ(known.any(), one != (driver::MemoryErrors{0, false, false}));
   }

@@ -18,8 +18,8 @@ namespace {
 constexpr std::uint64_t kGib = 1ull << 30;
 
 // A card that two share: a pod's container and a run of the machine's own.
-Metered all() {
-  Metered all;
+MetricsInput all() {
+  MetricsInput all;
   all.snapshot.node = "sim-h100";
   all.snapshot.driver = "570.1";
   DeviceView card;
@@ -81,8 +81,8 @@ TEST(AgentMetrics, TellOfCardsAndTenants) {
 }
 
 // All that there is to tell, each figure another one.
-Metered distinct() {
-  Metered all;
+MetricsInput distinct() {
+  MetricsInput all;
   all.snapshot.queue.resize(2);
   all.snapshot.host_reserve = 3;
   all.snapshot.host_promised = 4;
@@ -219,7 +219,7 @@ TEST(AgentMetrics, EachFamilyHasTheFigureThatItIsCalledAfter) {
 }
 
 TEST(AgentMetrics, LabelsOfPodsAreToldForWhoeverChargesByThem) {
-  Metered known = all();
+  MetricsInput known = all();
   EXPECT_EQ(exposition(known).find("divvy_tenant_labels{"), std::string::npos);
   known.labels["0123"] = {{"label_team", "a \"b\""}, {"label_example_com_project", "p"}};
   EXPECT_TRUE(linesOf(exposition(known))
@@ -236,7 +236,7 @@ TEST(MetricsLabels, AreKeysAsKubernetesHasThem) {
 }
 
 TEST(AgentMetrics, WhatIsNotKnownHasNoSample) {
-  Metered known = all();
+  MetricsInput known = all();
   EXPECT_EQ(exposition(known).find("divvy_card_foreign_utilisation_ratio{"), std::string::npos);
   EXPECT_EQ(exposition(known).find("divvy_card_pressure_ratio{"), std::string::npos);
   EXPECT_EQ(exposition(known).find("divvy_tenant_compute_got_ratio{tenant=\"4567\""),
@@ -251,7 +251,7 @@ TEST(AgentMetrics, WhatIsNotKnownHasNoSample) {
 
 // What dashboards that were made for HAMi's monitor look for, of pods' containers only.
 TEST(AgentMetrics, TellUnderHamisNamesWhereTheyAreAskedFor) {
-  Metered known = all();
+  MetricsInput known = all();
   known.node = "worker-1";
   known.snapshot.devices[0].used = 3 * kGib;
   known.snapshot.tenants[0].shares[0].utilisation = 25;
@@ -287,7 +287,7 @@ TEST(AgentMetrics, TellUnderHamisNamesWhereTheyAreAskedFor) {
 
 // Regression: while pods of another plugin ran on them, cards in order were told of as faulty.
 TEST(AgentMetrics, WhatSomebodyElseHasIsNoFault) {
-  Metered some = all();
+  MetricsInput some = all();
   some.faulty.clear();
   some.snapshot.devices[0].fault = "pod a/b has it from another plugin";
   const std::set<std::string> lines = linesOf(exposition(some));
@@ -321,10 +321,10 @@ TEST(AgentMetrics, NamesAreInBaseUnitsAndSaidOnce) {
   EXPECT_GT(names.size(), 40u);
 }
 
-TEST(Accounts, ChargeWhatWasGotOverTime) {
-  Accounts accounts;
+TEST(UsageAccounting, ChargeWhatWasGotOverTime) {
+  UsageAccounting accounts;
   std::vector<TenantView> tenants = all().snapshot.tenants;
-  const Accounts::SeenPart seen{{"4567", {{0, 0.5}}}};
+  const UsageAccounting::SeenPart seen{{"4567", {{0, 0.5}}}};
   accounts.add(tenants, seen, 1000);
   EXPECT_EQ(accounts.bills().at("0123").at(0).device_seconds, 0) << "nothing is known of before";
   accounts.add(tenants, seen, 3000);
@@ -339,8 +339,8 @@ TEST(Accounts, ChargeWhatWasGotOverTime) {
 }
 
 // Counts of a process that ended were taken for a counter that began anew, and an alert was sent.
-TEST(Accounts, CountsThatFallWhenAProcessEndsOnlyGrow) {
-  Accounts accounts;
+TEST(UsageAccounting, CountsThatFallWhenAProcessEndsOnlyGrow) {
+  UsageAccounting accounts;
   std::vector<TenantView> tenants(1);
   tenants[0].id = "a";
   std::uint64_t last = 0;
@@ -354,8 +354,8 @@ TEST(Accounts, CountsThatFallWhenAProcessEndsOnlyGrow) {
   EXPECT_EQ(last, 8u + 2u + 1u);
 }
 
-TEST(Accounts, PausedIsWhoWantsToRunAndHasNotItsMemory) {
-  Accounts accounts;
+TEST(UsageAccounting, PausedIsWhoWantsToRunAndHasNotItsMemory) {
+  UsageAccounting accounts;
   std::vector<TenantView> tenants(1);
   tenants[0].id = "a";
   std::uint64_t now = 1000;
@@ -371,8 +371,8 @@ TEST(Accounts, PausedIsWhoWantsToRunAndHasNotItsMemory) {
 }
 
 // An agent that was stopped for a minute charged all of it to who was there when it went on.
-TEST(Accounts, TimeThatNobodyWatchedIsNobodys) {
-  Accounts accounts;
+TEST(UsageAccounting, TimeThatNobodyWatchedIsNobodys) {
+  UsageAccounting accounts;
   const std::vector<TenantView> tenants = all().snapshot.tenants;
   accounts.add(tenants, {}, 1000);
   accounts.add(tenants, {}, 61'000);

@@ -103,7 +103,7 @@ TEST(MountedFile, ManyMountsCostTimeInProportion) {
   EXPECT_EQ(found, (MountedFile{"0:9", std::string(kPoint)}));
 }
 
-TEST(PagesSeen, AllPagesAreTheSharesOwn) {
+TEST(PageVisibility, AllPagesAreTheSharesOwn) {
   const auto mounts = [](const std::string& of_report) {
     return "900 850 0:99 / / rw - overlay o rw\n"
            "902 900 0:26 /t/abc/control /run/divvy/tenant/control ro - t t\n"
@@ -113,10 +113,11 @@ TEST(PagesSeen, AllPagesAreTheSharesOwn) {
            "904 900 0:26 /t/abc/work /run/divvy/tenant/work rw - t t\n";
   };
   const MountedFile control{"0:26", "/t/abc/control"};
-  EXPECT_EQ(pagesSeen(mounts("/t/abc/report"), control), PagesSeen::kOurs);
-  EXPECT_EQ(pagesSeen(mounts("/t/other/report"), control), PagesSeen::kOthers);
-  EXPECT_EQ(pagesSeen(kMounts, control), PagesSeen::kOthers) << "its files are the image's";
-  EXPECT_EQ(pagesSeen("", control), PagesSeen::kUntold);
+  EXPECT_EQ(pageVisibility(mounts("/t/abc/report"), control), PageVisibility::kOurs);
+  EXPECT_EQ(pageVisibility(mounts("/t/other/report"), control), PageVisibility::kOthers);
+  EXPECT_EQ(pageVisibility(kMounts, control), PageVisibility::kOthers)
+      << "its files are the image's";
+  EXPECT_EQ(pageVisibility("", control), PageVisibility::kUntold);
 }
 
 class PagesWatchTest : public testing::Test {
@@ -125,37 +126,37 @@ class PagesWatchTest : public testing::Test {
 
   asio::io_context loop_;
   Tenant tenant_{loop_};
-  std::map<int, PagesSeen> seen_;
+  std::map<int, PageVisibility> seen_;
   unsigned asked_ = 0;
-  PagesWatch watch_{[this](const Tenant&, int pid) {
+  PageVisibilityMonitor watch_{[this](const Tenant&, int pid) {
     ++asked_;
     return seen_[pid];
   }};
 };
 
 TEST_F(PagesWatchTest, OfWhatNothingCanBeToldIsBelievedOnlyAfterItSawOurs) {
-  seen_ = {{1, PagesSeen::kUntold}, {2, PagesSeen::kOurs}};
+  seen_ = {{1, PageVisibility::kUntold}, {2, PageVisibility::kOurs}};
   watch_.begin();
   EXPECT_FALSE(good(1));
   EXPECT_TRUE(good(2));
-  seen_[2] = PagesSeen::kUntold;
+  seen_[2] = PageVisibility::kUntold;
   watch_.begin();
   EXPECT_TRUE(good(2));
   EXPECT_FALSE(good(2, 5)) << "another process of that number";
-  seen_[2] = PagesSeen::kOthers;
+  seen_[2] = PageVisibility::kOthers;
   watch_.begin();
   EXPECT_FALSE(good(2, 5));
 }
 
 TEST_F(PagesWatchTest, ManyProcessesAreAskedAboutInTurnsAndEachIs) {
-  constexpr int kProcesses = 5 * PagesWatch::kPerLook;
+  constexpr int kProcesses = 5 * PageVisibilityMonitor::kPerLook;
   for (unsigned look = 0; look < 7; ++look) {
     asked_ = 0;
     watch_.begin();
     for (int pid = 1; pid <= kProcesses; ++pid) good(pid);
-    EXPECT_LE(asked_, PagesWatch::kPerLook);
+    EXPECT_LE(asked_, PageVisibilityMonitor::kPerLook);
   }
-  for (int pid = 1; pid <= kProcesses; ++pid) seen_[pid] = PagesSeen::kOthers;
+  for (int pid = 1; pid <= kProcesses; ++pid) seen_[pid] = PageVisibility::kOthers;
   for (unsigned look = 0; look < 14; ++look) {
     watch_.begin();
     for (int pid = 1; pid <= kProcesses; ++pid) good(pid);

@@ -31,17 +31,17 @@ class OwnFiles : public ::testing::Test {
 };
 
 TEST_F(OwnFiles, AllThatIsOursGoesWithTheFolder) {
-  for (const OwnFile& one : tenantFiles()) write(dir_ / one.name);
+  for (const ManagedFile& one : tenantFiles()) write(dir_ / one.name);
   for (const char* half : {"tenant.json.new", "tenant.json.lost", "notice.json.new"})
     write(dir_ / half);
-  EXPECT_TRUE(removeOwn(dir_, tenantFiles()).empty());
+  EXPECT_TRUE(removeManaged(dir_, tenantFiles()).empty());
   EXPECT_FALSE(fs::exists(dir_));
 }
 
 TEST_F(OwnFiles, WhatIsNotStays) {
   write(dir_ / "control");
   write(dir_ / "thesis.tex");
-  EXPECT_EQ(removeOwn(dir_, tenantFiles()), (std::vector<std::string>{"thesis.tex"}));
+  EXPECT_EQ(removeManaged(dir_, tenantFiles()), (std::vector<std::string>{"thesis.tex"}));
   EXPECT_TRUE(fs::exists(dir_ / "thesis.tex"));
   EXPECT_FALSE(fs::exists(dir_ / "control"));
 }
@@ -53,7 +53,7 @@ TEST_F(OwnFiles, WhatALinkOfOurNameLeadsToStaysAndSoDoesAFolder) {
   fs::create_directory(dir_ / "work");
   write(dir_ / "work" / "data");
   ASSERT_EQ(mkfifo((dir_ / "swap").c_str(), 0600), 0);
-  EXPECT_EQ(removeOwn(dir_, tenantFiles()), (std::vector<std::string>{"work"}));
+  EXPECT_EQ(removeManaged(dir_, tenantFiles()), (std::vector<std::string>{"work"}));
   EXPECT_TRUE(fs::exists(root_ / "precious"));
   EXPECT_TRUE(fs::exists(dir_ / "work" / "data"));
 }
@@ -66,7 +66,7 @@ TEST_F(OwnFiles, WhatALogBecomesThatIsFullIsOurs) {
   for (int at = 0; at < 3 * 256; ++at) info(line);
   openLog("");
   EXPECT_TRUE(fs::exists(dir_ / "agent.1.log"));
-  EXPECT_TRUE(removeOwn(dir_, nodeFiles()).empty());
+  EXPECT_TRUE(removeManaged(dir_, nodeFiles()).empty());
   EXPECT_FALSE(fs::exists(dir_));
 }
 
@@ -74,8 +74,8 @@ TEST_F(OwnFiles, FoldersOfOursGoWithAllInThem) {
   fs::create_directories(dir_ / "card" / "deep");
   write(dir_ / "card" / "deep" / "card0");
   write(dir_ / "agent.lock");
-  EXPECT_TRUE(removeOwn(dir_, nodeFiles()).empty());
-  EXPECT_TRUE(removeOwn(dir_, nodeFiles()).empty()) << "what is gone is nothing to tell of";
+  EXPECT_TRUE(removeManaged(dir_, nodeFiles()).empty());
+  EXPECT_TRUE(removeManaged(dir_, nodeFiles()).empty()) << "what is gone is nothing to tell of";
 }
 
 }  // namespace

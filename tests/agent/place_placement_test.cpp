@@ -32,8 +32,8 @@ std::vector<Card> fourCards() {
   return cards;
 }
 
-Ask asking(unsigned gpus, const std::string& devices) {
-  Ask ask;
+ShareRequest asking(unsigned gpus, const std::string& devices) {
+  ShareRequest ask;
   ask.memory = {gib(4), 0};
   ask.gpus = gpus;
   ask.devices = *engine::parseDevicePolicy(devices);
@@ -42,7 +42,7 @@ Ask asking(unsigned gpus, const std::string& devices) {
 
 std::set<unsigned> given(const Decision& decision) {
   std::set<unsigned> all;
-  for (const Placed& share : decision.shares) all.insert(share.index);
+  for (const PlacedShare& share : decision.shares) all.insert(share.index);
   return all;
 }
 
@@ -114,7 +114,7 @@ std::vector<Card> dayAndNight() {
 
 TEST(PlacePlacement, WhoseHoursDifferComeTogether) {
   const std::vector<Card> cards = dayAndNight();
-  Ask ask = asking(1, "tightest");
+  ShareRequest ask = asking(1, "tightest");
   ask.memory = {gib(6), 0};
   ask.expected_use = engine::parseDaily("8-20=100%,else=0%").value();
   EXPECT_EQ(given(place(ask, cards)), (Cards{1}));
@@ -125,7 +125,7 @@ TEST(PlacePlacement, WhoseHoursDifferComeTogether) {
   EXPECT_FALSE(place(ask, cards).fits());
   EXPECT_EQ(fixes(ask, cards, {}), (std::vector<std::string>{"--memory 10Gi"}));
   // Not where the agent is told not to look.
-  Placing placing;
+  PlacementOptions placing;
   placing.by_day = {};
   ask.memory = {gib(6), 0};
   const Cards first = given(place(ask, cards, {}, placing));

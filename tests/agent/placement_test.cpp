@@ -19,8 +19,8 @@ Card card(unsigned index, std::uint64_t physical_gib = 80) {
   return card;
 }
 
-Ask askFor(Bytes memory, unsigned gpus = 1) {
-  Ask ask;
+ShareRequest askFor(Bytes memory, unsigned gpus = 1) {
+  ShareRequest ask;
   ask.memory = {memory, 0};
   ask.gpus = gpus;
   return ask;
@@ -53,13 +53,13 @@ std::vector<Card> anyCards() {
   return cards;
 }
 
-Ask anyAsk() {
-  Ask ask;
+ShareRequest anyAsk() {
+  ShareRequest ask;
   ask.gpus = *rc::gen::inRange(1u, 5u);
   ask.cores = ask.gpus * *rc::gen::element(0u, 10u, 50u, 100u);
   ask.context_inside = *rc::gen::arbitrary<bool>();
-  ask.memory = *rc::gen::arbitrary<bool>() ? MemoryAsk{mib(*rc::gen::inRange(1u, 200000u)), 0}
-                                           : MemoryAsk{{}, *rc::gen::inRange(1u, 101u)};
+  ask.memory = *rc::gen::arbitrary<bool>() ? MemoryRequest{mib(*rc::gen::inRange(1u, 200000u)), 0}
+                                           : MemoryRequest{{}, *rc::gen::inRange(1u, 101u)};
   if (*rc::gen::inRange(0, 4) == 0) ask.models = {"a100"};
   return ask;
 }
@@ -67,7 +67,7 @@ Ask anyAsk() {
 RC_GTEST_PROP(Placement, NeverPlacesMoreThanIsFreeOnACard, ()) {
   const std::vector<Card> cards = anyCards();
   const Decision decision = place(anyAsk(), cards);
-  for (const Placed& share : decision.shares) {
+  for (const PlacedShare& share : decision.shares) {
     RC_ASSERT(share.reserve <= cards[share.index].free());
     RC_ASSERT(share.limit <= cards[share.index].physical);
     RC_ASSERT(share.limit.count > 0u);
@@ -76,7 +76,7 @@ RC_GTEST_PROP(Placement, NeverPlacesMoreThanIsFreeOnACard, ()) {
 
 RC_GTEST_PROP(Placement, GivesExactlyTheDevicesAskedOrNoneWithReasons, ()) {
   const std::vector<Card> cards = anyCards();
-  const Ask ask = anyAsk();
+  const ShareRequest ask = anyAsk();
   const Decision decision = place(ask, cards);
   if (decision.fits()) {
     RC_ASSERT(decision.shares.size() == ask.gpus);
@@ -89,7 +89,7 @@ RC_GTEST_PROP(Placement, GivesExactlyTheDevicesAskedOrNoneWithReasons, ()) {
 
 RC_GTEST_PROP(Placement, RefusesOnlyWhatDoesNotFitAlone, ()) {
   const std::vector<Card> cards = anyCards();
-  Ask ask = anyAsk();
+  ShareRequest ask = anyAsk();
   const Decision decision = place(ask, cards);
   ask.gpus = 1;
   for (const Refusal& refusal : decision.refusals) {
@@ -99,7 +99,7 @@ RC_GTEST_PROP(Placement, RefusesOnlyWhatDoesNotFitAlone, ()) {
 
 RC_GTEST_PROP(Placement, CallsImpossibleExactlyWhatIdleCardsCannotServe, ()) {
   std::vector<Card> cards = anyCards();
-  const Ask ask = anyAsk();
+  const ShareRequest ask = anyAsk();
   const Decision now = place(ask, cards);
   for (Card& card : cards) {
     card.reserved = card.foreign = {};
@@ -111,7 +111,7 @@ RC_GTEST_PROP(Placement, CallsImpossibleExactlyWhatIdleCardsCannotServe, ()) {
 
 RC_GTEST_PROP(Placement, TakesTheFirstDevicesThatFitAndHaveComputeLeft, ()) {
   const std::vector<Card> cards = anyCards();
-  Ask ask = anyAsk();
+  ShareRequest ask = anyAsk();
   const Decision decision = place(ask, cards);
   RC_PRE(decision.fits());
   const unsigned each = ask.coresEach();
@@ -139,7 +139,7 @@ RC_GTEST_PROP(Placement, NeverPromisesMoreThanPhysicalOverAnyHistory, ()) {
     card.reserved = card.foreign = {};
     card.cores_reserved = 0;
   }
-  std::vector<Placed> live;
+  std::vector<PlacedShare> live;
   const int steps = *rc::gen::inRange(1, 60);
   for (int step = 0; step < steps; ++step) {
     if (!live.empty() && *rc::gen::inRange(0, 3) == 0) {
@@ -150,7 +150,7 @@ RC_GTEST_PROP(Placement, NeverPromisesMoreThanPhysicalOverAnyHistory, ()) {
       live.erase(live.begin() + static_cast<std::ptrdiff_t>(gone));
       continue;
     }
-    for (const Placed& share : place(anyAsk(), cards).shares) {
+    for (const PlacedShare& share : place(anyAsk(), cards).shares) {
       cards[share.index].reserved = cards[share.index].reserved + share.reserve;
       cards[share.index].cores_reserved += share.cores;
       live.push_back(share);
@@ -167,7 +167,7 @@ TEST(Placement, TellsTheReasonPerDevice) {
   cards[1].reserved = gib(78);
   cards[2].model = "NVIDIA GeForce RTX 4090";
   cards[3].healthy = false;
-  Ask ask = askFor(gib(4));
+  ShareRequest ask = askFor(gib(4));
   ask.models = {"h100"};
   const Decision decision = place(ask, cards);
   EXPECT_FALSE(decision.impossible);
@@ -182,14 +182,14 @@ TEST(Placement, FindsModelsHoweverTheyAreSpelt) {
   Card geforce = card(0, 24);
   geforce.model = "NVIDIA GeForce RTX 4090";
   for (const char* name : {"4090", "rtx4090", "RTX 4090", "geforce-rtx-4090"}) {
-    Ask ask = askFor(gib(1));
+    ShareRequest ask = askFor(gib(1));
     ask.models = {name};
     EXPECT_TRUE(place(ask, {geforce}).fits()) << name;
   }
 }
 
 TEST(Placement, MatchesUuidPrefixesInAnyCase) {
-  Ask ask = askFor(gib(1));
+  ShareRequest ask = askFor(gib(1));
   ask.uuids = {"gpu-00000001"};
   const Decision decision = place(ask, {card(0), card(1)});
   ASSERT_TRUE(decision.fits());
@@ -200,7 +200,7 @@ TEST(Placement, MatchesUuidPrefixesInAnyCase) {
 TEST(Placement, TellsOfCardsThatWereNotAskedForInOneLine) {
   std::vector<Card> cards{card(0), card(1), card(2), card(3)};
   cards[1].reserved = gib(78);
-  Ask ask = askFor(gib(4));
+  ShareRequest ask = askFor(gib(4));
   ask.uuids = {cards[1].uuid};
   EXPECT_EQ(explain(place(ask, cards)),
             (std::vector<std::string>{
@@ -219,7 +219,7 @@ TEST(Placement, RefusesForEverWhatTheCardLacks) {
 }
 
 TEST(Placement, RefusesAShareThatCannotHoldOneContext) {
-  Ask ask = askFor(mib(300));
+  ShareRequest ask = askFor(mib(300));
   EXPECT_EQ(place(ask, {card(0)}).refusals.at(0).why, engine::DeviceWhy::kBelowContext);
   ask.context_inside = false;
   const Decision outside = place(ask, {card(0)});
@@ -231,7 +231,7 @@ TEST(Placement, RefusesAShareThatCannotHoldOneContext) {
 TEST(Placement, PrefersCardsWhoseComputeIsNotPromised) {
   std::vector<Card> cards{card(0), card(1), card(2)};
   cards[0].cores_reserved = 60;
-  Ask ask = askFor(gib(4));
+  ShareRequest ask = askFor(gib(4));
   ask.cores = 50;
   const Decision decision = place(ask, cards);
   ASSERT_TRUE(decision.fits());
@@ -243,7 +243,7 @@ TEST(Placement, ComputeBeyondAHundredPercentIsPlacedAndSaid) {
   std::vector<Card> cards{card(0), card(1)};
   cards[0].cores_reserved = 100;
   cards[1].cores_reserved = 100;
-  Ask ask = askFor(gib(4), 2);
+  ShareRequest ask = askFor(gib(4), 2);
   ask.cores = 60;
   const Decision decision = place(ask, cards);
   ASSERT_EQ(decision.shares.size(), 2u);

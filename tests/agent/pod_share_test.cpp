@@ -40,7 +40,9 @@ class PodShareTest : public ::testing::Test {
     }
   }
 
-  Result<PodShare> share() const { return podShare(pod_, held_, "worker-1", devices_, cards_); }
+  Result<PodAllocation> share() const {
+    return podShare(pod_, held_, "worker-1", devices_, cards_);
+  }
 
   kube::Pod pod_;
   kubelet::HeldDevices held_{"team-a", "trainer", "main", "nvidia.com/gpu", {"GPU-a::4"}};
@@ -56,7 +58,7 @@ TEST_F(PodShareTest, WordsThatWereWrittenAfterTheBindingAreNotHeard) {
   said["main.use.divvy.dev/guaranteed"] = "8Gi";
   said["use.divvy.dev/context-overhead"] = "outside";
   said["use.divvy.dev/priority"] = "high";
-  const Result<PodShare> found = share();
+  const Result<PodAllocation> found = share();
   ASSERT_TRUE(found) << found.error().message();
   EXPECT_EQ(found->request.ask.guaranteed->bytes, gib(1));
   EXPECT_TRUE(found->request.ask.context_inside);
@@ -65,7 +67,7 @@ TEST_F(PodShareTest, WordsThatWereWrittenAfterTheBindingAreNotHeard) {
 
 TEST_F(PodShareTest, WordsOfAPodThatAnotherSchedulerPlacedAreThoseItHas) {
   pod_.meta.annotations["use.divvy.dev/priority"] = "high";
-  const Result<PodShare> found = share();
+  const Result<PodAllocation> found = share();
   ASSERT_TRUE(found) << found.error().message();
   EXPECT_EQ(found->request.priority, Priority::kHigh);
 }
@@ -79,7 +81,7 @@ TEST_F(PodShareTest, DecidedWordsThatCannotBeReadStartNothing) {
 
 // Which card it is the scheduler says, and not the units that the kubelet has picked.
 TEST_F(PodShareTest, IsWhatTheSchedulerWrote) {
-  const Result<PodShare> found = share();
+  const Result<PodAllocation> found = share();
   ASSERT_TRUE(found) << found.error().message();
   EXPECT_EQ(found->container, (PodContainer{"0f-1", "team-a", "trainer", "main"}));
   ASSERT_EQ(found->decision.shares.size(), 1u);
@@ -90,7 +92,7 @@ TEST_F(PodShareTest, IsWhatTheSchedulerWrote) {
 
 TEST_F(PodShareTest, AllWholeMebibytesAreAllOfTheCard) {
   pod_.meta.annotations[kAllocated] = ";GPU-b,NVIDIA,16384,100:;;";
-  const Result<PodShare> found = share();
+  const Result<PodAllocation> found = share();
   ASSERT_TRUE(found) << found.error().message();
   EXPECT_EQ(found->decision.shares[0].limit, gib(16) + Bytes{100});
 }
@@ -115,7 +117,7 @@ TEST_F(PodShareTest, AnInitContainersIsItsOwn) {
   pod_.init[0].limits["nvidia.com/gpu"] = "1";
   pod_.meta.annotations[kAllocated] = "GPU-a,NVIDIA,1000,10:;GPU-b,NVIDIA,3000,30:;;";
   held_.container = "prepare";
-  const Result<PodShare> found = share();
+  const Result<PodAllocation> found = share();
   ASSERT_TRUE(found) << found.error().message();
   EXPECT_EQ(found->container.container, "prepare");
   EXPECT_EQ(found->decision.shares[0].index, 0u);
@@ -124,7 +126,7 @@ TEST_F(PodShareTest, AnInitContainersIsItsOwn) {
 
 TEST_F(PodShareTest, ThereIsNoneWithoutTheSchedulersWord) {
   pod_.meta.annotations.clear();
-  const Result<PodShare> found = share();
+  const Result<PodAllocation> found = share();
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code(), ErrorCode::kUnavailable);
 }
@@ -147,7 +149,7 @@ TEST_F(PodShareTest, KubeletAndSchedulerHaveToAgreeOnHowMany) {
 
 TEST_F(PodShareTest, ACardThatIsNotHereIsNamed) {
   pod_.meta.annotations[kAllocated] = ";GPU-c,NVIDIA,3000,30:;;";
-  const Result<PodShare> found = share();
+  const Result<PodAllocation> found = share();
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code(), ErrorCode::kNotFound);
   EXPECT_NE(found.error().message().find("GPU-c"), std::string::npos);
@@ -166,7 +168,7 @@ TEST_F(PodShareTest, WordsOfThePodAreHeardAndThoseOfTheContainerGoBeforeThem) {
   pod_.meta.annotations["use.divvy.dev/pressure-wait"] = "5s";
   pod_.meta.annotations["use.divvy.dev/idle-reclaim"] = "off";
   pod_.meta.annotations["use.divvy.dev/idle-stop"] = "2h";
-  const Result<PodShare> found = share();
+  const Result<PodAllocation> found = share();
   ASSERT_TRUE(found) << found.error().message();
   EXPECT_EQ(found->request.priority, Priority::kHigh);
   EXPECT_EQ(found->request.ask.cores_policy, CoresPolicy::kShare) << "another container's";
@@ -184,7 +186,7 @@ TEST_F(PodShareTest, EveryWordThatAgentsReadIsReadAndRefusedByNameIfItCannotBe) 
       continue;
     const std::string key = "use.divvy.dev/" + std::string(term.word);
     pod_.meta.annotations[key] = "neither fish nor fowl";
-    const Result<PodShare> found = share();
+    const Result<PodAllocation> found = share();
     ASSERT_FALSE(found) << key;
     EXPECT_EQ(found.error().code(), ErrorCode::kUsage) << key;
     EXPECT_NE(found.error().message().find(key), std::string::npos) << found.error().message();
@@ -238,7 +240,7 @@ TEST_F(PodShareTest, ExcludedCardsAreNotRegisteredAndTheOthersKeepTheirIndices) 
 }
 
 TEST_F(PodShareTest, OnlyAPodThatIsThereAlreadyGetsSomethingOfAnExcludedCard) {
-  const Result<PodShare> found = share();
+  const Result<PodAllocation> found = share();
   ASSERT_TRUE(found);
   EXPECT_TRUE(openTo(found->decision, devices_, {}));
   devices_[1].excluded = true;

@@ -27,8 +27,8 @@ void give(Card* card, Bytes memory, const std::string& pool) {
 }
 
 // Cards 0 and 1 for one each, 2 for who asks, 3 in no pool.
-Placing twoPools() {
-  Placing placing;
+PlacementOptions twoPools() {
+  PlacementOptions placing;
   engine::Pool whole;
   whole.name = engine::PoolName("whole");
   whole.mode = engine::Mode::kExclusive;
@@ -40,8 +40,8 @@ Placing twoPools() {
   return placing;
 }
 
-Ask asking(std::optional<std::string> pool, const std::string& devices = "") {
-  Ask ask;
+ShareRequest asking(std::optional<std::string> pool, const std::string& devices = "") {
+  ShareRequest ask;
   ask.memory = {gib(4), 0};
   ask.pool = std::move(pool);
   if (!devices.empty()) ask.devices = *engine::parseDevicePolicy(devices);
@@ -49,7 +49,7 @@ Ask asking(std::optional<std::string> pool, const std::string& devices = "") {
 }
 
 TEST(PoolPlacement, GivesCardsOfThePoolOnly) {
-  const Placing placing = twoPools();
+  const PlacementOptions placing = twoPools();
   std::vector<Card> cards = fourCards();
   EXPECT_EQ(poolsOf(cards, placing), (std::vector<std::string>{"whole", "whole", "shared", ""}));
   const Decision first = place(asking("whole"), cards, {}, placing);
@@ -62,7 +62,7 @@ TEST(PoolPlacement, GivesCardsOfThePoolOnly) {
 }
 
 TEST(PoolPlacement, RefusesWithThePoolAndSuggestsAnother) {
-  const Placing placing = twoPools();
+  const PlacementOptions placing = twoPools();
   std::vector<Card> cards = fourCards();
   give(&cards[0], gib(1), "whole");
   give(&cards[1], gib(1), "whole");
@@ -82,7 +82,7 @@ TEST(PoolPlacement, RefusesWithThePoolAndSuggestsAnother) {
 }
 
 TEST(PoolPlacement, LetsNobodyBesideWhoWasThereBefore) {
-  const Placing placing = twoPools();
+  const PlacementOptions placing = twoPools();
   std::vector<Card> cards = fourCards();
   give(&cards[2], gib(1), "");
   const Decision decision = place(asking("shared"), cards, {}, placing);
@@ -94,20 +94,20 @@ TEST(PoolPlacement, LetsNobodyBesideWhoWasThereBefore) {
 }
 
 TEST(PoolPlacement, NamesOnlyThoseOfThePoolWhoWouldHaveToEnd) {
-  const Placing placing = twoPools();
+  const PlacementOptions placing = twoPools();
   std::vector<Card> cards = fourCards();
-  std::vector<Holder> holders;
+  std::vector<AllocationOwner> holders;
   for (const unsigned card : {0u, 1u, 3u}) {
     const std::string pool = card == 3 ? "" : "whole";
     give(&cards[card], gib(22), pool);
-    Holder& holder = holders.emplace_back();
+    AllocationOwner& holder = holders.emplace_back();
     holder.id = "on " + std::to_string(card);
     holder.priority = Priority::kLow;
     holder.pool = pool;
     holder.age_s = 10 - card;
     holder.held[cards[card].uuid] = {gib(22), gib(22), {}, {}, 0, 1, false, {pool}};
   }
-  const auto named = [&](const Ask& ask, Priority asker) {
+  const auto named = [&](const ShareRequest& ask, Priority asker) {
     return victims(ask, asker, cards, holders, {}, placing);
   };
   EXPECT_EQ(named(asking("whole"), Priority::kHigh), std::vector<std::string>{"on 1"});
@@ -132,7 +132,7 @@ TEST(PoolPlacement, GoesByThePolicyOfDevices) {
 }
 
 TEST(PoolPlacement, TellsThatCardsAreNotOfOneNumaNode) {
-  Ask ask = asking({}, "numa-strict");
+  ShareRequest ask = asking({}, "numa-strict");
   ask.gpus = 2;
   const Decision decision = place(ask, fourCards());
   ASSERT_FALSE(decision.fits());

@@ -25,8 +25,8 @@ Card card(unsigned permille, Bytes physical = gib(256)) {
   return card;
 }
 
-Ask askFor(Bytes memory) {
-  Ask ask;
+ShareRequest askFor(Bytes memory) {
+  ShareRequest ask;
   ask.memory = {memory, 0};
   return ask;
 }
@@ -57,8 +57,8 @@ struct World {
     return cards;
   }
 
-  void take(const Ask& ask, const Decision& decision) {
-    for (const Placed& share : decision.shares) {
+  void take(const ShareRequest& ask, const Decision& decision) {
+    for (const PlacedShare& share : decision.shares) {
       const Card& at = empty[share.index];
       RC_ASSERT(share.guarantee <= share.limit);
       tenants.push_back({share.index, share.limit,
@@ -84,15 +84,15 @@ World anyWorld() {
   return world;
 }
 
-Ask anyAsk() {
-  Ask ask;
+ShareRequest anyAsk() {
+  ShareRequest ask;
   ask.gpus = *rc::gen::inRange(1u, 4u);
   ask.context_inside = *rc::gen::arbitrary<bool>();
-  ask.memory = *rc::gen::arbitrary<bool>() ? MemoryAsk{mib(*rc::gen::inRange(1u, 60000u)), 0}
-                                           : MemoryAsk{{}, *rc::gen::inRange(1u, 101u)};
+  ask.memory = *rc::gen::arbitrary<bool>() ? MemoryRequest{mib(*rc::gen::inRange(1u, 60000u)), 0}
+                                           : MemoryRequest{{}, *rc::gen::inRange(1u, 101u)};
   ask.unswappable = *rc::gen::inRange(0, 6) == 0;
   if (*rc::gen::arbitrary<bool>())
-    ask.guaranteed = MemoryAsk{mib(*rc::gen::inRange(0u, 20000u)), 0};
+    ask.guaranteed = MemoryRequest{mib(*rc::gen::inRange(0u, 20000u)), 0};
   return ask;
 }
 
@@ -123,7 +123,7 @@ RC_GTEST_PROP(Promise, NeverMoreThanTheDeviceAndTheHostCanHold, ()) {
                           *rc::gen::inRange<int>(0, static_cast<int>(world.tenants.size())));
       continue;
     }
-    const Ask ask = anyAsk();
+    const ShareRequest ask = anyAsk();
     const Decision decision = place(ask, world.cards(), world.host_reserve);
     RC_ASSERT(decision.shares.size() == (decision.fits() ? ask.gpus : 0));
     RC_ASSERT(decision.fits() || !decision.summary.empty());
@@ -134,7 +134,8 @@ RC_GTEST_PROP(Promise, NeverMoreThanTheDeviceAndTheHostCanHold, ()) {
 
 // Cards with some of those who are there, and those one by one.
 std::vector<Card> cardsWith(const World& world, const std::vector<Priority>& priorities,
-                            const std::set<std::string>& gone, std::vector<Holder>* holders) {
+                            const std::set<std::string>& gone,
+                            std::vector<AllocationOwner>* holders) {
   World left = world;
   left.tenants.clear();
   for (std::size_t i = 0; i < world.tenants.size(); ++i) {
@@ -142,7 +143,7 @@ std::vector<Card> cardsWith(const World& world, const std::vector<Priority>& pri
     const std::string id = "t" + std::to_string(i);
     if (gone.count(id) != 0) continue;
     left.tenants.push_back(one);
-    Holder holder{id, priorities[i], i % 3, {}};
+    AllocationOwner holder{id, priorities[i], i % 3, {}};
     holder.held[world.empty[one.card].uuid] = {
         one.limit + one.outside, one.floor, one.outside, one.limit - one.floor, 0, 1, false, {}};
     if (holders != nullptr) holders->push_back(holder);
@@ -153,21 +154,21 @@ std::vector<Card> cardsWith(const World& world, const std::vector<Priority>& pri
 RC_GTEST_PROP(Promise, WhoWouldHaveToEndIsOfLowerPriorityAndNeeded, ()) {
   World world = anyWorld();
   for (unsigned event = 0; event < 16; ++event) {
-    const Ask ask = anyAsk();
+    const ShareRequest ask = anyAsk();
     world.take(ask, place(ask, world.cards(), world.host_reserve));
   }
   const auto priorities = *rc::gen::container<std::vector<Priority>>(
       world.tenants.size(), rc::gen::element(Priority::kLow, Priority::kNormal, Priority::kHigh));
   const Priority asker = *rc::gen::element(Priority::kLow, Priority::kNormal, Priority::kHigh);
-  const Ask ask = anyAsk();
-  std::vector<Holder> holders;
+  const ShareRequest ask = anyAsk();
+  std::vector<AllocationOwner> holders;
   const std::vector<Card> cards = cardsWith(world, priorities, {}, &holders);
   const auto fitsWithout = [&](const std::set<std::string>& gone) {
     return place(ask, cardsWith(world, priorities, gone, nullptr), world.host_reserve).fits();
   };
   const std::vector<std::string> ids = victims(ask, asker, cards, holders, world.host_reserve);
   std::set<std::string> lower;
-  for (const Holder& holder : holders)
+  for (const AllocationOwner& holder : holders)
     if (holder.priority < asker) lower.insert(holder.id);
   if (ids.empty()) {
     RC_ASSERT(fitsWithout({}) || !fitsWithout(lower));
@@ -187,7 +188,7 @@ RC_GTEST_PROP(Promise, WhoWouldHaveToEndIsOfLowerPriorityAndNeeded, ()) {
 }
 
 // What cards decided before memory could be promised more than once.
-bool fitsOnce(const Ask& ask, const Card& at) {
+bool fitsOnce(const ShareRequest& ask, const Card& at) {
   const Bytes limit = ask.memory.on(at.physical);
   const Bytes reserve = ask.context_inside ? limit : limit + at.context;
   if (reserve > at.physical || (ask.context_inside && limit < at.context)) return false;
@@ -201,14 +202,14 @@ RC_GTEST_PROP(Promise, MemoryThatIsPromisedOnceIsDecidedAsEver, ()) {
     at.budget = {};
   }
   for (unsigned event = 0; event < 12; ++event) {
-    Ask ask = anyAsk();
+    ShareRequest ask = anyAsk();
     ask.guaranteed.reset();
     const std::vector<Card> cards = world.cards();
     const auto fitting = std::count_if(cards.begin(), cards.end(),
                                        [&](const Card& at) { return fitsOnce(ask, at); });
     const Decision decision = place(ask, cards, world.host_reserve);
     RC_ASSERT(decision.fits() == (fitting >= static_cast<long>(ask.gpus)));
-    for (const Placed& share : decision.shares) RC_ASSERT(share.guarantee == share.limit);
+    for (const PlacedShare& share : decision.shares) RC_ASSERT(share.guarantee == share.limit);
     world.take(ask, decision);
   }
 }
@@ -264,17 +265,17 @@ TEST(PromiseReasons, WhoHasItsPromiseKeepsItBesideNewGuarantees) {
   EXPECT_EQ(refusal.why, engine::DeviceWhy::kGuarantee);
   EXPECT_EQ(refusal.needed, mib(500).count);
   const Card nearly = heldBy(card(2000), gib(78), mib(500));
-  Ask guaranteed = askFor(gib(20));
-  guaranteed.guaranteed = MemoryAsk{gib(2), 0};
+  ShareRequest guaranteed = askFor(gib(20));
+  guaranteed.guaranteed = MemoryRequest{gib(2), 0};
   EXPECT_TRUE(place(guaranteed, {nearly}, gib(400)).fits());
-  guaranteed.guaranteed = MemoryAsk{gib(3), 0};
+  guaranteed.guaranteed = MemoryRequest{gib(3), 0};
   EXPECT_EQ(onlyRefusal(place(guaranteed, {nearly}, gib(400))).why, engine::DeviceWhy::kGuarantee);
 }
 
 // One whose context is counted outside its share has nothing in it that stays, and was let in.
 TEST(PromiseReasons, AContextOutsideTakesNothingThatOthersWerePromised) {
   const Card full = heldBy(card(2000), gib(80), mib(500));
-  Ask outside = askFor(gib(4));
+  ShareRequest outside = askFor(gib(4));
   outside.context_inside = false;
   const Refusal refusal = onlyRefusal(place(outside, {full}, gib(400)));
   EXPECT_EQ(refusal.why, engine::DeviceWhy::kGuarantee);
@@ -300,7 +301,7 @@ TEST(PromiseReasons, WhoCouldNeverBeThereAtOnceIsLetInWhereTheHostsMemoryCanBeMa
   EXPECT_EQ(onlyRefusal(much).text(),
             "needs 121 GiB, at most 120 GiB may be promised there (--overcommit)");
   EXPECT_TRUE(much.impossible);
-  Ask stays = askFor(gib(100));
+  ShareRequest stays = askFor(gib(100));
   stays.unswappable = true;
   EXPECT_EQ(onlyRefusal(place(stays, {empty}, gib(400))).why, engine::DeviceWhy::kBudget);
 }
@@ -310,10 +311,10 @@ TEST(PromiseReasons, WhoIsAsLargeAsTheCardLetsOthersInWhereTheHostsMemoryCanBeMa
   Card full = heldBy(card(2000), gib(80), mib(500));
   full.host_map = true;
   EXPECT_TRUE(place(askFor(gib(4)), {full}, gib(400)).fits());
-  Ask guaranteed = askFor(gib(60));
-  guaranteed.guaranteed = MemoryAsk{gib(39), 0};
+  ShareRequest guaranteed = askFor(gib(60));
+  guaranteed.guaranteed = MemoryRequest{gib(39), 0};
   EXPECT_TRUE(place(guaranteed, {full}, gib(400)).fits());
-  guaranteed.guaranteed = MemoryAsk{gib(40), 0};
+  guaranteed.guaranteed = MemoryRequest{gib(40), 0};
   EXPECT_EQ(onlyRefusal(place(guaranteed, {full}, gib(400))).why, engine::DeviceWhy::kGuarantee);
 }
 
@@ -323,8 +324,8 @@ TEST(Promise, DriversMapHostMemorySinceTheirAttributeSaysSo) {
 }
 
 TEST(PromiseReasons, WhatCanNeverBe) {
-  Ask upside_down = askFor(gib(4));
-  upside_down.guaranteed = MemoryAsk{{}, 50};
+  ShareRequest upside_down = askFor(gib(4));
+  upside_down.guaranteed = MemoryRequest{{}, 50};
   const Decision decision = place(upside_down, {card(1300)}, gib(400));
   EXPECT_EQ(onlyRefusal(decision).why, engine::DeviceWhy::kGuaranteeAboveShare);
   EXPECT_TRUE(decision.impossible);
@@ -348,19 +349,19 @@ TEST(Promise, SomeOfTheCardIsLeftToItsDriver) {
 }
 
 TEST(Promise, PercentAreOfWhatTenantsMayHave) {
-  Ask all;
+  ShareRequest all;
   EXPECT_EQ(place(all, {card(1300)}).shares.at(0).limit, gib(80));
   all.memory.percent = 50;
-  all.guaranteed = MemoryAsk{{}, 25};
+  all.guaranteed = MemoryRequest{{}, 25};
   EXPECT_EQ(place(all, {card(1300)}).shares.at(0).limit, gib(40));
   EXPECT_EQ(place(all, {card(1300)}).shares.at(0).guarantee, gib(20));
 }
 
 TEST(Promise, NothingIsGuaranteedUnlessAskedWherePromisedMoreThanOnce) {
-  Ask ask = askFor(gib(20));
+  ShareRequest ask = askFor(gib(20));
   EXPECT_EQ(place(ask, {card(1300)}, gib(1)).shares[0].guarantee, Bytes{});
   EXPECT_EQ(place(ask, {card(1000)}, gib(1)).shares[0].guarantee, gib(20));
-  ask.guaranteed = MemoryAsk{gib(8), 0};
+  ask.guaranteed = MemoryRequest{gib(8), 0};
   EXPECT_EQ(place(ask, {card(1300)}, gib(1)).shares[0].guarantee, gib(8));
   EXPECT_EQ(place(ask, {card(1000)}, gib(1)).shares[0].guarantee, gib(20));
   ask.unswappable = true;
@@ -373,7 +374,7 @@ TEST(Promise, TheHostsReserveIsForAllDevicesTogether) {
   Card two = one;
   two.index = 1;
   two.uuid = "GPU-00000001-aaaa";
-  Ask ask = askFor(gib(40));
+  ShareRequest ask = askFor(gib(40));
   ask.gpus = 2;
   EXPECT_TRUE(place(ask, {one, two}, gib(60)).fits());
   const Decision decision = place(ask, {one, two}, gib(59));

@@ -11,8 +11,8 @@ Waiting of(Priority priority) {
   return waiting;
 }
 
-TEST(Queue, ServesByPriorityThenByArrival) {
-  Queue queue;
+TEST(WaitQueue, ServesByPriorityThenByArrival) {
+  WaitQueue queue;
   const auto low = queue.join(of(Priority::kLow));
   const auto first = queue.join(of(Priority::kNormal));
   const auto second = queue.join(of(Priority::kNormal));
@@ -26,8 +26,8 @@ TEST(Queue, ServesByPriorityThenByArrival) {
   EXPECT_TRUE(queue.isHead(first));
 }
 
-TEST(Queue, LeavingTwiceIsHarmless) {
-  Queue queue;
+TEST(WaitQueue, LeavingTwiceIsHarmless) {
+  WaitQueue queue;
   const auto ticket = queue.join(of(Priority::kNormal));
   queue.leave(ticket);
   queue.leave(ticket);

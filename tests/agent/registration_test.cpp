@@ -65,7 +65,7 @@ TEST(Registration, LinksAndNodesOfADriverReachTheScheduler) {
   ASSERT_TRUE(cards);
   const driver::Layout layout = driver::layoutOf(*nvml, *cards, "");
   EXPECT_EQ(unevenLinks(*cards, layout).size(), 1u);
-  const std::vector<CardPlace> places = placesOf(*cards, layout);
+  const std::vector<DeviceLocality> places = placesOf(*cards, layout);
   std::vector<Device> devices;
   for (std::size_t i = 0; i < cards->size(); ++i)
     devices.push_back({(*cards)[i], Bytes{}, places[i]});

@@ -33,7 +33,7 @@ class ReportLookTest : public testing::Test {
   const test::TenantFolder folder_{ledger::kMaxSlots};
   std::optional<ledger::TenantLedger> ledger_;
   ledger::TenantPages pages_;
-  ReportLook look_;
+  ReportReader look_;
 };
 
 TEST_F(ReportLookTest, AReportOfFewProcessesIsAlwaysFresh) {
@@ -50,7 +50,7 @@ TEST_F(ReportLookTest, ADearReportIsKeptForManyTimesWhatItCost) {
   const ReportPtr first = look_.look(*ledger_);
   ASSERT_NE(first, nullptr);
   EXPECT_EQ(first->slots.size(), std::size_t{ledger::kMaxSlots});
-  const auto begun = ReportLook::Clock::now();
+  const auto begun = ReportReader::Clock::now();
   unsigned fresh = 0;
   ReportPtr last = first;
   for (unsigned look = 0; look < 100'000; ++look) {
@@ -58,8 +58,8 @@ TEST_F(ReportLookTest, ADearReportIsKeptForManyTimesWhatItCost) {
     fresh += now != last ? 1 : 0;
     last = now;
   }
-  const std::chrono::duration<double> took = ReportLook::Clock::now() - begun;
-  EXPECT_LE(fresh, 2u + static_cast<unsigned>(took.count() * 1000 / ReportLook::kRests))
+  const std::chrono::duration<double> took = ReportReader::Clock::now() - begun;
+  EXPECT_LE(fresh, 2u + static_cast<unsigned>(took.count() * 1000 / ReportReader::kRests))
       << "each read costs 1 ms or more, and stands for 50 times as long";
   // And not for ever.
   EXPECT_TRUE(test::eventually([&] { return look_.look(*ledger_) != first; }));

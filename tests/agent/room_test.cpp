@@ -16,13 +16,13 @@ std::vector<Device> cards() {
   return devices;
 }
 
-std::string cramped(Bytes wanted, const std::vector<Holding>& holdings, unsigned permille = 1000,
-                    unsigned index = 4) {
+std::string cramped(Bytes wanted, const std::vector<HeldCapacity>& holdings,
+                    unsigned permille = 1000, unsigned index = 4) {
   Decision decision;
   decision.shares.push_back({index, wanted, wanted, 0, wanted});
   std::vector<DeviceTerms> terms(2);
   for (DeviceTerms& one : terms) one.overcommit_permille = permille;
-  return crampedBy(decision, cards(), terms, holdings);
+  return capacityShortfall(decision, cards(), terms, holdings);
 }
 
 TEST(Room, IsWhatOthersLeave) {

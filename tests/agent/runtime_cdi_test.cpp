@@ -29,8 +29,9 @@ TEST(RuntimeCdi, OfAllOthersItIsSaidWhyNot) {
     EXPECT_NE(whyNoCdi("containerd://2.2.3", early), "") << early;
 }
 
-TEST(Injecting, IsReadAndAnythingElseNamed) {
-  for (const Injecting one : {Injecting::kAuto, Injecting::kMounts, Injecting::kCdi})
+TEST(InjectionMode, IsReadAndAnythingElseNamed) {
+  for (const InjectionMode one :
+       {InjectionMode::kAuto, InjectionMode::kMounts, InjectionMode::kCdi})
     EXPECT_EQ(parseInjecting(injectingName(one)).value(), one);
   EXPECT_EQ(parseInjecting("hooks").error().message(),
             "\"hooks\" is not known; accepted: auto, mounts, cdi");

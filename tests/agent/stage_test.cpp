@@ -36,7 +36,7 @@ class Stage : public testing::Test {
     std::ifstream file(path);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  Result<Install> stage(bool simulated = false) {
+  Result<InstallLayout> stage(bool simulated = false) {
     return stageInstall({root_ + "/image/bin/divvy", root_ + "/image/lib", root_ + "/image/simgpu"},
                         root_ + "/node", simulated);
   }
@@ -46,7 +46,7 @@ class Stage : public testing::Test {
 
 TEST_F(Stage, ContainersOfAnyUserMayReadWhatIsCopied) {
   const mode_t before = umask(077);  // as the agent has it
-  const Result<Install> staged = stage(true);
+  const Result<InstallLayout> staged = stage(true);
   umask(before);
   ASSERT_TRUE(staged) << staged.error().message();
   EXPECT_EQ(staged->executable, root_ + "/image/bin/divvy");
@@ -58,13 +58,13 @@ TEST_F(Stage, ContainersOfAnyUserMayReadWhatIsCopied) {
 }
 
 TEST_F(Stage, TheSameIsNotWrittenAgain) {
-  const Result<Install> first = stage();
+  const Result<InstallLayout> first = stage();
   ASSERT_TRUE(first);
   struct stat before {
   }, after{};
   const std::string path = first->lib_dir + "/libdivvy-cuda.so";
   ASSERT_EQ(stat(path.c_str(), &before), 0);
-  const Result<Install> second = stage();
+  const Result<InstallLayout> second = stage();
   ASSERT_TRUE(second);
   EXPECT_EQ(second->lib_dir, first->lib_dir);
   ASSERT_EQ(stat(path.c_str(), &after), 0);
@@ -73,10 +73,10 @@ TEST_F(Stage, TheSameIsNotWrittenAgain) {
 
 // Containers that run have the old one mapped: a library that changes under them crashes them.
 TEST_F(Stage, AnotherVersionLeavesTheOldOneAsItWas) {
-  const Result<Install> old = stage();
+  const Result<InstallLayout> old = stage();
   ASSERT_TRUE(old);
   write("image/lib/libdivvy-cuda.so", "cuda 2");
-  const Result<Install> fresh = stage();
+  const Result<InstallLayout> fresh = stage();
   ASSERT_TRUE(fresh);
   EXPECT_NE(fresh->lib_dir, old->lib_dir);
   EXPECT_EQ(read(old->lib_dir + "/libdivvy-cuda.so"), "cuda 1");
@@ -84,10 +84,10 @@ TEST_F(Stage, AnotherVersionLeavesTheOldOneAsItWas) {
 }
 
 TEST_F(Stage, ADamagedOneIsSteppedOver) {
-  const Result<Install> first = stage();
+  const Result<InstallLayout> first = stage();
   ASSERT_TRUE(first);
   std::ofstream(first->lib_dir + "/libdivvy-cuda.so") << "torn";
-  const Result<Install> second = stage();
+  const Result<InstallLayout> second = stage();
   ASSERT_TRUE(second) << second.error().message();
   EXPECT_EQ(second->lib_dir, first->lib_dir.substr(0, first->lib_dir.rfind('/')) + ".1/lib");
   EXPECT_EQ(read(second->lib_dir + "/libdivvy-cuda.so"), "cuda 1");
@@ -97,7 +97,7 @@ TEST_F(Stage, ADamagedOneIsSteppedOver) {
 TEST_F(Stage, WhatAKilledOneLeftIsNoHindrance) {
   fs::create_directories(root_ + "/node/.new/lib");
   write("node/.new/lib/libdivvy-cuda.so", "half");
-  const Result<Install> staged = stage();
+  const Result<InstallLayout> staged = stage();
   ASSERT_TRUE(staged) << staged.error().message();
   EXPECT_EQ(read(staged->lib_dir + "/libdivvy-cuda.so"), "cuda 1");
   EXPECT_FALSE(fs::exists(root_ + "/node/.new"));
@@ -105,7 +105,7 @@ TEST_F(Stage, WhatAKilledOneLeftIsNoHindrance) {
 
 TEST_F(Stage, WhatIsMissingIsNamed) {
   fs::remove(root_ + "/image/lib/libdivvy-nvml.so");
-  const Result<Install> staged = stage();
+  const Result<InstallLayout> staged = stage();
   ASSERT_FALSE(staged);
   EXPECT_NE(staged.error().message().find("libdivvy-nvml.so"), std::string::npos);
 }

@@ -59,8 +59,8 @@ class SwapReaderTest : public ::testing::Test {
     line(0).device[0].out_bytes = out;
     line(0).device[0].in_bytes = in;
   }
-  SwapReader reader() {
-    Result<SwapReader> reader = SwapReader::open(dir_ / "tenant", 2);
+  ResidencyReader reader() {
+    Result<ResidencyReader> reader = ResidencyReader::open(dir_ / "tenant", 2);
     if (!reader) throw std::runtime_error(reader.error().message());
     return std::move(*reader);
   }
@@ -71,7 +71,7 @@ class SwapReaderTest : public ::testing::Test {
 };
 
 TEST_F(SwapReaderTest, ATenantThatIsNotSwappedHasNothingToRead) {
-  const Result<SwapReader> reader = SwapReader::open(dir_ / "tenant", 2);
+  const Result<ResidencyReader> reader = ResidencyReader::open(dir_ / "tenant", 2);
   ASSERT_FALSE(reader);
   EXPECT_EQ(reader.error().code(), ErrorCode::kNotFound);
 }
@@ -87,7 +87,7 @@ TEST_F(SwapReaderTest, AddsUpWhatItsProcessesSay) {
   line(0).pressure_waits = 3;
   line(1).pressure_refusals = 2;
   has(2, 0, 1000, 1000, 1000);  // nobody asked for it
-  const SwapSums sums = reader().read({{0, 0}, {1, 0}});
+  const ResidencySummary sums = reader().read({{0, 0}, {1, 0}});
   ASSERT_EQ(sums.devices.size(), 2u);
   EXPECT_EQ(sums.devices[0].swappable, Bytes{150});
   EXPECT_EQ(sums.devices[0].out(), Bytes{40});
@@ -109,7 +109,7 @@ TEST_F(SwapReaderTest, HostileFiguresStayBounded) {
     line(slot).refusal = ~0u;
     line(slot).pin_reasons = ~0ull;
   }
-  const SwapSums sums = reader().read({{0, 0}, {1, 0}});
+  const ResidencySummary sums = reader().read({{0, 0}, {1, 0}});
   EXPECT_LE(sums.devices[0].pinned, Bytes{1ull << 51});
   EXPECT_EQ(sums.devices[1].out(), Bytes{});
   EXPECT_EQ(refusalWords(sums.refusal), "");
@@ -119,8 +119,8 @@ TEST_F(SwapReaderTest, HostileFiguresStayBounded) {
 
 TEST_F(SwapReaderTest, RatesAreOfTheLastWindowAndNeverBackwards) {
   swap();
-  const SwapReader::Slots slots{{0, 0}};
-  SwapReader reader = this->reader();
+  const ResidencyReader::Slots slots{{0, 0}};
+  ResidencyReader reader = this->reader();
   const Clock::time_point start = Clock::now();
   moved(1000, 500);
   reader.sample(slots, start);
@@ -138,7 +138,7 @@ TEST_F(SwapReaderTest, RatesAreOfTheLastWindowAndNeverBackwards) {
 
 TEST_F(SwapReaderTest, ATruncatedFileSaysNothing) {
   swap();
-  SwapReader reader = this->reader();
+  ResidencyReader reader = this->reader();
   has(0, 0, 100, 60, 8);
   fs::resize_file(dir_ / "tenant" / "swap", 0);
   EXPECT_EQ(reader.read({{0, 0}}).devices.at(0).swappable, Bytes{});

@@ -12,7 +12,7 @@ class TenantProcessesTest : public testing::Test {
     const ProcessId id{pid, 7};
     return processes_.claim({slot, generation}, id, [&] {
       ++watches_;
-      return Watched{id, nullptr};
+      return WatchedProcess{id, nullptr};
     });
   }
 
@@ -55,7 +55,7 @@ TEST_F(TenantProcessesTest, AProcessWhoseLastSlotWasTakenIsNotWatchedAnyMore) {
 TEST_F(TenantProcessesTest, ANumberThatWasGivenAgainIsAnotherProcess) {
   claim(1, 1, 100);
   const ProcessId again{100, 8};
-  processes_.claim({2, 1}, again, [&] { return Watched{again, nullptr}; });
+  processes_.claim({2, 1}, again, [&] { return WatchedProcess{again, nullptr}; });
   EXPECT_EQ(processes_.watched().size(), 2u);
   EXPECT_EQ(processes_.remove({100, 7}), (std::vector<SlotKey>{{1, 1}}));
   EXPECT_EQ(processes_.find(100)->id.start_time, 8u);

@@ -5,20 +5,20 @@
 namespace divvy::agent {
 namespace {
 
-TEST(Trust, SmallDifferencesAreTheSamplesFault) {
-  Trust trust;
-  for (int i = 0; i < 100; ++i) EXPECT_FALSE(trust.compare(30, 49));
-  EXPECT_FALSE(trust.distrusted());
+TEST(UsageAudit, SmallDifferencesAreTheSamplesFault) {
+  UsageAudit audit;
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(audit.compare(30, 49));
+  EXPECT_FALSE(audit.distrusted());
 }
 
-TEST(Trust, ALargeOneMustStay) {
-  Trust trust;
+TEST(UsageAudit, ALargeOneMustStay) {
+  UsageAudit audit;
   for (int i = 0; i < 20; ++i) {
-    EXPECT_FALSE(trust.compare(0, 90));
-    EXPECT_FALSE(trust.compare(0, 90));
-    EXPECT_FALSE(trust.compare(80, 90));
+    EXPECT_FALSE(audit.compare(0, 90));
+    EXPECT_FALSE(audit.compare(0, 90));
+    EXPECT_FALSE(audit.compare(80, 90));
   }
-  Trust other;
+  UsageAudit other;
   EXPECT_FALSE(other.compare(0, 20));
   EXPECT_FALSE(other.compare(0, 20));
   EXPECT_TRUE(other.compare(0, 20));
@@ -26,40 +26,40 @@ TEST(Trust, ALargeOneMustStay) {
 }
 
 // On an H100 two tenants whose memory took turns of a second were said to lie.
-TEST(Trust, WhoTakesTurnsOfSecondsIsBelieved) {
+TEST(UsageAudit, WhoTakesTurnsOfSecondsIsBelieved) {
   for (const int turn : {1, 2, 3, 5, 20}) {
     for (const int late : {0, 1, 2}) {  // seconds ago that the driver's two ended
-      Trust trust;
+      UsageAudit audit;
       for (int second = 0; second < 60; ++second) {
         const auto on = [turn](int at) { return at >= 0 && at / turn % 2 == 0 ? 100 : 0; };
-        trust.compare(on(second), (on(second - late) + on(second - late - 1)) / 2);
-        EXPECT_FALSE(trust.distrusted())
+        audit.compare(on(second), (on(second - late) + on(second - late - 1)) / 2);
+        EXPECT_FALSE(audit.distrusted())
             << "turns of " << turn << " s, " << late << " s late, after " << second;
       }
     }
   }
 }
 
-TEST(Trust, WhoSaysATenthOfItIsFoundAllTheSame) {
-  Trust trust;
+TEST(UsageAudit, WhoSaysATenthOfItIsFoundAllTheSame) {
+  UsageAudit audit;
   int seconds = 0;
-  while (!trust.distrusted() && seconds < 60) trust.compare(seconds++ % 2 == 0 ? 10 : 0, 90);
+  while (!audit.distrusted() && seconds < 60) audit.compare(seconds++ % 2 == 0 ? 10 : 0, 90);
   EXPECT_EQ(seconds, 3);
 }
 
-TEST(Trust, ComesBack) {
-  Trust trust;
-  for (int i = 0; i < 3; ++i) trust.compare(0, 90);
-  for (int i = 0; i < 9; ++i) EXPECT_FALSE(trust.compare(90, 90));
-  EXPECT_TRUE(trust.compare(90, 90));
-  EXPECT_FALSE(trust.distrusted());
+TEST(UsageAudit, ComesBack) {
+  UsageAudit audit;
+  for (int i = 0; i < 3; ++i) audit.compare(0, 90);
+  for (int i = 0; i < 9; ++i) EXPECT_FALSE(audit.compare(90, 90));
+  EXPECT_TRUE(audit.compare(90, 90));
+  EXPECT_FALSE(audit.distrusted());
 }
 
 // Claiming more than was used is nobody's loss but its own.
-TEST(Trust, MoreThanTheDriverSeesIsBelieved) {
-  Trust trust;
-  for (int i = 0; i < 10; ++i) trust.compare(90, 0);
-  EXPECT_FALSE(trust.distrusted());
+TEST(UsageAudit, MoreThanTheDriverSeesIsBelieved) {
+  UsageAudit audit;
+  for (int i = 0; i < 10; ++i) audit.compare(90, 0);
+  EXPECT_FALSE(audit.distrusted());
 }
 
 }  // namespace

@@ -85,14 +85,15 @@ class Course {
     ++asked;
     // What is seen is never older than what was seen before.
     std::size_t at = seen_ + below(rng_, static_cast<unsigned>(said_.size() - seen_));
-    if (whoseTurn(pod_, said_[at], sharing_, last_, true) != name) ++mistaken_without_waiting;
+    if (resolveContainer(pod_, said_[at], sharing_, last_, true) != name)
+      ++mistaken_without_waiting;
     std::optional<std::string> turn;
     bool first = true;
     for (;; ++at, first = false) {
       // Who could not be made twice, for the same reason, looks as after the first time.
       const bool all = at == said_.size();
       if (all) --at;
-      turn = whoseTurn(pod_, said_[at], sharing_, last_, all);
+      turn = resolveContainer(pod_, said_[at], sharing_, last_, all);
       settled += all ? 1 : 0;
       ASSERT_TRUE(turn || !all) << "not to be told by all that there is to know: " << name;
       if (turn) break;
@@ -107,7 +108,7 @@ class Course {
       ++untold;
       ASSERT_NE(std::find(sharing_.begin(), sharing_.end(), *turn), sharing_.end());
     }
-    last_ = LastTurn{*turn, said_[at]};
+    last_ = LastStartedContainer{*turn, said_[at]};
     // An agent that began anew does not remember, and what it reads is of then.
     if (!told || below(rng_, 8) > 0) return;
     last_->states.reset();
@@ -138,7 +139,7 @@ class Course {
   std::size_t seen_ = 0;
   std::size_t anew_at_ = 0;  // what was said until then is of the sandbox before
   unsigned made_ = 0;
-  std::optional<LastTurn> last_;
+  std::optional<LastStartedContainer> last_;
 };
 
 kube::Pod somePod(Rng& rng, std::vector<std::string>* sharing) {
@@ -191,8 +192,8 @@ TEST(Turn, IsNeverAnothersHoweverLateTheStatusIs) {
 TEST(Turn, WhoIsAloneIsNotAskedFor) {
   kube::Pod pod;
   pod.containers.push_back({"main", {}, {}, false, false});
-  EXPECT_EQ(whoseTurn(pod, {}, {"main"}, std::nullopt, false), "main");
-  EXPECT_EQ(whoseTurn(pod, {}, {"gone"}, std::nullopt, false), std::nullopt);
+  EXPECT_EQ(resolveContainer(pod, {}, {"main"}, std::nullopt, false), "main");
+  EXPECT_EQ(resolveContainer(pod, {}, {"gone"}, std::nullopt, false), std::nullopt);
 }
 
 // Regression: an init container with other units ended the memory of the one before it, and the
@@ -206,11 +207,12 @@ TEST(Turn, WhoHasDoneHisPartIsNotTakenForWhoComesAfterHim) {
   ContainerState waits;
   waits.reason = "PodInitializing";
   const States states{{"two-units", done}, {"one-unit", done}, {"main", waits}};
-  EXPECT_EQ(whoseTurn(pod, states, {"main", "two-units"}, std::nullopt, false), "main");
+  EXPECT_EQ(resolveContainer(pod, states, {"main", "two-units"}, std::nullopt, false), "main");
   const States before{{"two-units", waits}, {"one-unit", waits}, {"main", waits}};
-  EXPECT_EQ(whoseTurn(pod, states, {"main", "two-units"}, LastTurn{"two-units", before}, false),
+  EXPECT_EQ(resolveContainer(pod, states, {"main", "two-units"},
+                             LastStartedContainer{"two-units", before}, false),
             "main");
-  EXPECT_EQ(whoseTurn(pod, before, {"main", "two-units"}, std::nullopt, false), "two-units");
+  EXPECT_EQ(resolveContainer(pod, before, {"main", "two-units"}, std::nullopt, false), "two-units");
 }
 
 // The kubelet died between its question and the container: nothing will ever be said of that.
@@ -221,11 +223,11 @@ TEST(Turn, WhatStaysUnsaidForLongDidNotHappen) {
   ContainerState waits;
   waits.reason = "PodInitializing";
   const States states{{"prepare", waits}, {"main", waits}};
-  const LastTurn last{"prepare", states};
-  EXPECT_EQ(whoseTurn(pod, states, {"main", "prepare"}, last, false), std::nullopt);
-  EXPECT_EQ(whoseTurn(pod, states, {"main", "prepare"}, last, true), "prepare");
+  const LastStartedContainer last{"prepare", states};
+  EXPECT_EQ(resolveContainer(pod, states, {"main", "prepare"}, last, false), std::nullopt);
+  EXPECT_EQ(resolveContainer(pod, states, {"main", "prepare"}, last, true), "prepare");
   const States running{{"prepare", ContainerState{ContainerPhase::kRunning, "", "", 0}}};
-  EXPECT_EQ(whoseTurn(pod, running, {"main", "prepare"}, last, true), std::nullopt)
+  EXPECT_EQ(resolveContainer(pod, running, {"main", "prepare"}, last, true), std::nullopt)
       << "who runs is not made";
 }
 

@@ -9,18 +9,18 @@
 namespace divvy::agent {
 namespace {
 
-using Units = std::vector<std::string>;
+using DeviceIds = std::vector<std::string>;
 
 // "a::0" to "d::N-1".
-Units unitsOf(const std::string& cards, unsigned each) {
-  Units units;
+DeviceIds unitsOf(const std::string& cards, unsigned each) {
+  DeviceIds units;
   for (const char card : cards)
     for (unsigned at = 0; at < each; ++at)
       units.push_back(std::string(1, card) + "::" + std::to_string(at));
   return units;
 }
 
-std::string cardsOf(const Units& units) {
+std::string cardsOf(const DeviceIds& units) {
   std::string cards;
   for (const std::string& unit : units) cards += unit.substr(0, unit.find("::"));
   std::sort(cards.begin(), cards.end());
@@ -44,13 +44,14 @@ TEST(UnitsByScore, AreOfDifferentCardsWhileThereAreSome) {
 }
 
 TEST(UnitsByScore, OneIsOfTheCardWithMostLeft) {
-  EXPECT_EQ(unitsByScore({{"a::3", "b::1", "b::2", "c::0"}, {}, 1}, kTwoPairs), (Units{"b::1"}));
+  EXPECT_EQ(unitsByScore({{"a::3", "b::1", "b::2", "c::0"}, {}, 1}, kTwoPairs),
+            (DeviceIds{"b::1"}));
 }
 
 // Whatever is asked: what the kubelet takes is a part of what is available, all that is required in
 // it, as many as it asks, or all there are.
 RC_GTEST_PROP(UnitsByScore, AreWhatTheKubeletAcceptsOfAnAnswer, ()) {
-  Units all = unitsOf("abcd", 4);
+  DeviceIds all = unitsOf("abcd", 4);
   for (const char* other : {"strange", "b::99", "::"}) all.emplace_back(other);
   kubelet::UnitsAsk ask;
   for (const std::string& unit : all)
@@ -59,7 +60,7 @@ RC_GTEST_PROP(UnitsByScore, AreWhatTheKubeletAcceptsOfAnAnswer, ()) {
   for (const std::string& unit : ask.available)
     if (ask.required.size() < ask.count && *rc::gen::inRange(0, 4) == 0)
       ask.required.push_back(unit);
-  const Units given = unitsByScore(ask, kTwoPairs);
+  const DeviceIds given = unitsByScore(ask, kTwoPairs);
   const std::set<std::string> distinct(given.begin(), given.end());
   const std::set<std::string> available(ask.available.begin(), ask.available.end());
   RC_ASSERT(distinct.size() == given.size());
@@ -104,11 +105,11 @@ TEST(WaitingOf, SaysByWhichNameSomethingIsAskedFor) {
 
 class UnitChoiceTest : public ::testing::Test {
  protected:
-  std::string given(const Units& available, std::size_t count, const Units& required = {}) {
+  std::string given(const DeviceIds& available, std::size_t count, const DeviceIds& required = {}) {
     const auto units = choice_.assigned("", {available, required, count});
     return units ? cardsOf(*units) : "none";
   }
-  UnitChoice choice_{kTwoPairs};
+  PreferredAllocation choice_{kTwoPairs};
 };
 
 TEST_F(UnitChoiceTest, IsOfTheCardsThatWereAssigned) {

@@ -24,7 +24,7 @@ RunRequest sampleRun() {
   run.ask.context_inside = false;
   run.name = "web";
   run.priority = Priority::kLow;
-  run.ask.guaranteed = MemoryAsk{gib(1), 0};
+  run.ask.guaranteed = MemoryRequest{gib(1), 0};
   run.on_pressure = OnPressure::kWait;
   run.pressure_wait_ms = 1234;
   run.idle = {0, 5000};
@@ -44,7 +44,7 @@ SetRequest sampleSet() {
   set.cores_policy = CoresPolicy::kCap;
   set.priority = Priority::kLow;
   set.name = "n";
-  set.guaranteed = MemoryAsk{{}, 0};
+  set.guaranteed = MemoryRequest{{}, 0};
   set.on_pressure = OnPressure::kWait;
   set.pressure_wait_ms = 700;
   return set;

@@ -9,32 +9,32 @@
 namespace divvy::agent {
 namespace {
 
-using Units = std::set<std::string>;
+using DeviceIds = std::set<std::string>;
 
 TEST(Withheld, AreAllFreeUnitsOfWhatIsFull) {
   EXPECT_EQ(withheldOf({{{"a::1", "a::2"}, 0, true}, {{"b::0", "b::1"}, 2, false}}),
-            (Units{"a::1", "a::2"}));
-  EXPECT_EQ(withheldOf({{{"a::1"}, 0, false}, {{"b::0"}, 1, false}}), Units());
-  EXPECT_EQ(withheldOf({{{"a::1"}, 0, true}, {{"b::1"}, 0, true}}), (Units{"a::1", "b::1"}));
+            (DeviceIds{"a::1", "a::2"}));
+  EXPECT_EQ(withheldOf({{{"a::1"}, 0, false}, {{"b::0"}, 1, false}}), DeviceIds());
+  EXPECT_EQ(withheldOf({{{"a::1"}, 0, true}, {{"b::1"}, 0, true}}), (DeviceIds{"a::1", "b::1"}));
 }
 
 // Two containers on the full device hold units of the other one: whoever comes to that needs
 // theirs.
 TEST(Withheld, AreFewerWherePodsHoldUnitsOfOtherDevices) {
   EXPECT_EQ(withheldOf({{{"a::0", "a::1", "a::2"}, 0, true}, {{"b::3"}, 3, false}}),
-            (Units{"a::2"}));
-  EXPECT_EQ(withheldOf({{{"a::0"}, 0, true}, {{}, 3, false}}), Units());
+            (DeviceIds{"a::2"}));
+  EXPECT_EQ(withheldOf({{{"a::0"}, 0, true}, {{}, 3, false}}), DeviceIds());
 }
 
 // Whoever the scheduler may send has a unit, if he had one before; only free ones of full devices
 // go.
 RC_GTEST_PROP(Withheld, LeaveAUnitForEverySeat, ()) {
-  std::vector<CountedDevice> devices;
-  Units open;
+  std::vector<AdvertisedDevice> devices;
+  DeviceIds open;
   std::size_t free = 0, seats = 0, gone = 0;
   const auto count = *rc::gen::inRange(1, 6);
   for (int at = 0; at < count; ++at) {
-    CountedDevice device;
+    AdvertisedDevice device;
     device.withdrawn = *rc::gen::arbitrary<bool>();
     const auto units = *rc::gen::inRange(0, 10);
     for (int unit = 0; unit < units; ++unit)
@@ -45,7 +45,7 @@ RC_GTEST_PROP(Withheld, LeaveAUnitForEverySeat, ()) {
     if (device.withdrawn) open.insert(device.free.begin(), device.free.end());
     devices.push_back(std::move(device));
   }
-  const Units withheld = withheldOf(devices);
+  const DeviceIds withheld = withheldOf(devices);
   for (const std::string& unit : withheld) RC_ASSERT(open.contains(unit));
   gone = withheld.size();
   RC_ASSERT(free - gone >= std::min(seats, free));

@@ -103,7 +103,7 @@ TEST(MigrateValues, SettingsOfSingleNodesAreTakenOverAsTheyAre) {
   const Result<NodeSettings> read = readNodeSettings(settings.Scalar(), "values");
   ASSERT_TRUE(read) << read.error().message();
   EXPECT_EQ(settingsFor(*read, "n").per_device, 3u);
-  EXPECT_EQ(settingsFor(*read, "n").exclude, (agent::ExcludedCards{{}, {1}}));
+  EXPECT_EQ(settingsFor(*read, "n").exclude, (agent::DeviceExclusions{{}, {1}}));
   EXPECT_NE(text.find("nodeConfiguration.externalConfigName: agent.nodeSettings"),
             std::string::npos)
       << text;

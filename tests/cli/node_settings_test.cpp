@@ -46,7 +46,7 @@ TEST(NodeSettings, OfEachKeyTheLastEntryThatFitsCounts) {
   const CardSettings other = settingsFor(all, "cpu-1");
   EXPECT_EQ(other.per_device, 5u);
   EXPECT_EQ(other.overcommit->all, 1250u);
-  EXPECT_EQ(other.exclude, (agent::ExcludedCards{{}, {0, 3}}));
+  EXPECT_EQ(other.exclude, (agent::DeviceExclusions{{}, {0, 3}}));
   EXPECT_FALSE(other.cores || other.device_budget || other.host_reserve || other.announce_numa);
   const CardSettings group = settingsFor(all, "rack2-a");
   EXPECT_EQ(group.per_device, 3u);
@@ -60,7 +60,7 @@ TEST(NodeSettings, OfEachKeyTheLastEntryThatFitsCounts) {
   EXPECT_EQ(one.overcommit->some.size(), 1u);
   EXPECT_EQ(one.device_budget->some.front(), std::pair(std::string("1"), gib(20)));
   // As a whole: a later entry can take an earlier one back.
-  EXPECT_EQ(one.exclude, (agent::ExcludedCards{{"GPU-5c2e", "GPU-77aa-1"}, {}}));
+  EXPECT_EQ(one.exclude, (agent::DeviceExclusions{{"GPU-5c2e", "GPU-77aa-1"}, {}}));
 }
 
 TEST(NodeSettings, PatternsAreOfWholeNames) {
@@ -95,12 +95,12 @@ TEST(NodeSettings, HamisConfigIsReadAsItIs) {
   EXPECT_EQ(first.per_device, 12u) << "names there are no patterns";
   EXPECT_EQ(first.overcommit->all, 1800u);
   EXPECT_EQ(first.cores, 50u);
-  EXPECT_EQ(first.exclude, agent::ExcludedCards());
+  EXPECT_EQ(first.exclude, agent::DeviceExclusions());
   const CardSettings second = settingsFor(all, "worker-2");
   EXPECT_FALSE(second.per_device || second.overcommit) << "0 says nothing";
   EXPECT_EQ(second.cores, 100u);
   EXPECT_EQ(second.announce_numa, false);
-  EXPECT_EQ(second.exclude, (agent::ExcludedCards{{"GPU-b41e6e9a"}, {1, 2}}));
+  EXPECT_EQ(second.exclude, (agent::DeviceExclusions{{"GPU-b41e6e9a"}, {1, 2}}));
   EXPECT_FALSE(settingsFor(all, "worker-3").per_device);
 }
 
@@ -140,7 +140,7 @@ TEST(NodeSettings, WhatIsNotHeededIsNamedWhereItStands) {
                           HasSubstr("nodes.yaml:3:3: \"perdevice\" is not known"),
                           HasSubstr("nodes.yaml:4:13: \"uuid\" is not known; known are uuids")));
   EXPECT_EQ(settingsFor(all, "n").cores, 100u);
-  EXPECT_EQ(settingsFor(all, "n").exclude, agent::ExcludedCards());
+  EXPECT_EQ(settingsFor(all, "n").exclude, agent::DeviceExclusions());
 }
 
 struct Wrong {

@@ -37,11 +37,11 @@ void Reader::texts(const char* name, std::vector<std::string>& out) {
 }
 
 // Bytes travel as a number, a share of the card as "50%".
-void Reader::memory(const char* name, MemoryAsk& out) {
+void Reader::memory(const char* name, MemoryRequest& out) {
   const bj::value* member = find(name);
   if (member == nullptr) return;
   if (const bj::string* text = member->if_string()) {
-    Result<MemoryAsk> parsed = parseMemoryAsk(std::string_view(text->data(), text->size()));
+    Result<MemoryRequest> parsed = parseMemoryAsk(std::string_view(text->data(), text->size()));
     if (!parsed) return fail(parsed.error().message());
     out = *parsed;
     return;
@@ -50,7 +50,7 @@ void Reader::memory(const char* name, MemoryAsk& out) {
   number(name, bytes);
   if (bytes == 0 || bytes > INT64_MAX)
     return fail(std::string(name) + " is not a fitting number of bytes");
-  out = MemoryAsk{{bytes}, 0};
+  out = MemoryRequest{{bytes}, 0};
 }
 
 void Reader::name(const char* name, std::string& out) {
@@ -67,7 +67,7 @@ Result<bj::value> parse(std::string_view text) {
   return value;
 }
 
-bj::value write(const MemoryAsk& memory) {
+bj::value write(const MemoryRequest& memory) {
   if (memory.isPercent()) return bj::value(memory.text());
   return bj::value(memory.bytes.count);
 }

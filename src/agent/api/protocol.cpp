@@ -63,18 +63,18 @@ bj::object write(const StartedRequest& request) {
 }
 
 // Unlike a limit it may be nothing at all.
-bj::value writeGuarantee(const MemoryAsk& memory) {
+bj::value writeGuarantee(const MemoryRequest& memory) {
   return memory.bytes.count == 0 && memory.percent == 0 ? bj::value(0) : json::write(memory);
 }
 
-void readGuarantee(Reader& reader, std::optional<MemoryAsk>& out) {
+void readGuarantee(Reader& reader, std::optional<MemoryRequest>& out) {
   const bj::value* member = reader.find("guaranteed");
   if (member == nullptr) return;
-  MemoryAsk& memory = out.emplace();
+  MemoryRequest& memory = out.emplace();
   std::uint64_t bytes = 1;
   if (!member->is_string()) reader.number("guaranteed", bytes);
   if (bytes == 0) {
-    memory = MemoryAsk{{}, 0};
+    memory = MemoryRequest{{}, 0};
   } else {
     reader.memory("guaranteed", memory);
   }

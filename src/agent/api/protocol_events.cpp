@@ -28,12 +28,12 @@ void read(Reader& reader, EventView& out) {
 }
 
 // What was not asked for is not there.
-void writeIdle(bj::object& object, const IdleAsk& idle) {
+void writeIdle(bj::object& object, const IdleRequest& idle) {
   if (idle.reclaim_ms) object["idle_reclaim_ms"] = *idle.reclaim_ms;
   if (idle.stop_ms) object["idle_stop_ms"] = *idle.stop_ms;
 }
 
-void readIdle(Reader& reader, IdleAsk& out) {
+void readIdle(Reader& reader, IdleRequest& out) {
   if (reader.find("idle_reclaim_ms") != nullptr)
     reader.number("idle_reclaim_ms", out.reclaim_ms.emplace());
   if (reader.find("idle_stop_ms") != nullptr) reader.number("idle_stop_ms", out.stop_ms.emplace());

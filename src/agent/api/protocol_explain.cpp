@@ -5,7 +5,7 @@ namespace json {
 
 bj::object write(const ExplainReply& reply) {
   bj::array devices;
-  for (const VerdictView& verdict : reply.devices) {
+  for (const DeviceVerdictView& verdict : reply.devices) {
     devices.push_back(bj::object{{"device", verdict.device},
                                  {"uuid", verdict.uuid},
                                  {"model", clean(verdict.model)},
@@ -35,7 +35,7 @@ void read(Reader& reader, ExplainReply& out) {
   reader.text("summary", out.summary);
   reader.number("waiting", out.waiting);
   reader.each("devices", [&](Reader& item) {
-    VerdictView& verdict = out.devices.emplace_back();
+    DeviceVerdictView& verdict = out.devices.emplace_back();
     item.number("device", verdict.device);
     item.text("uuid", verdict.uuid);
     item.text("model", verdict.model);

@@ -24,7 +24,7 @@ class Reader {
   void text(const char* name, std::string& out);
   void flag(const char* name, bool& out);
   void texts(const char* name, std::vector<std::string>& out);
-  void memory(const char* name, MemoryAsk& out);
+  void memory(const char* name, MemoryRequest& out);
   void priority(const char* name, Priority& out) { word(name, parsePriority, out); }
   void coresPolicy(const char* name, CoresPolicy& out) { word(name, parseCoresPolicy, out); }
   void name(const char* name, std::string& out);
@@ -71,7 +71,7 @@ class Reader {
 };
 
 Result<bj::value> parse(std::string_view text);
-bj::value write(const MemoryAsk& memory);
+bj::value write(const MemoryRequest& memory);
 bj::array write(const std::vector<std::string>& texts);
 // The text as it may be shown and parsed again: bytes that are not UTF-8 become '?'.
 std::string clean(std::string_view text);
@@ -84,8 +84,8 @@ void read(Reader& reader, ExplainReply& out);
 
 bj::object write(const EventView& event);
 void read(Reader& reader, EventView& out);
-void writeIdle(bj::object& object, const IdleAsk& idle);
-void readIdle(Reader& reader, IdleAsk& out);
+void writeIdle(bj::object& object, const IdleRequest& idle);
+void readIdle(Reader& reader, IdleRequest& out);
 
 // Two-space indentation, for people.
 std::string pretty(const bj::value& value);

@@ -7,22 +7,22 @@
 
 namespace divvy::agent {
 
-Bytes MemoryAsk::on(Bytes physical) const {
+Bytes MemoryRequest::on(Bytes physical) const {
   if (!isPercent()) return bytes;
   return {
       static_cast<std::uint64_t>(static_cast<unsigned __int128>(physical.count) * percent / 100)};
 }
 
-std::string MemoryAsk::text() const {
+std::string MemoryRequest::text() const {
   return isPercent() ? std::to_string(percent) + "%" : formatBytes(bytes);
 }
 
-Result<MemoryAsk> parseMemoryAsk(std::string_view text) {
+Result<MemoryRequest> parseMemoryAsk(std::string_view text) {
   if (!text.ends_with('%')) {
     Result<Bytes> bytes = parseDeviceMemory(text);
     if (!bytes)
       return Error{bytes.error().code(), bytes.error().message() + ", or 1% to 100% of the card"};
-    return MemoryAsk{*bytes, 0};
+    return MemoryRequest{*bytes, 0};
   }
   const std::string_view digits = text.substr(0, text.size() - 1);
   unsigned percent = 0;
@@ -32,7 +32,7 @@ Result<MemoryAsk> parseMemoryAsk(std::string_view text) {
     return Error{ErrorCode::kUsage, "memory \"" + std::string(text) +
                                         "\": not a share of a card; accepted: 1% to 100%"};
   }
-  return MemoryAsk{{}, percent};
+  return MemoryRequest{{}, percent};
 }
 
 const char* priorityName(Priority priority) {

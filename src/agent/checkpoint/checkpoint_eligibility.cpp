@@ -12,60 +12,60 @@ constexpr Bytes kMargin = gib(1);
 constexpr std::uint64_t kMarginOfCard = 32;
 constexpr std::uint64_t kMarginOfUse = 20;
 
-Bytes residentOn(const std::vector<CheckpointSite>& sites) {
+Bytes residentOn(const std::vector<DeviceFootprint>& sites) {
   Bytes sum;
-  for (const CheckpointSite& site : sites) sum = sum + site.resident;
+  for (const DeviceFootprint& site : sites) sum = sum + site.resident;
   return sum;
 }
 
-CheckpointBar barOfPins(std::uint64_t pins, unsigned driver) {
+Ineligibility barOfPins(std::uint64_t pins, unsigned driver) {
   using ledger::PinReason;
   const auto pinned = [pins](PinReason reason) { return (pins & ledger::bitOf(reason)) != 0; };
-  if (pinned(PinReason::kManaged)) return CheckpointBar::kManaged;
-  if (pinned(PinReason::kForeignUse)) return CheckpointBar::kRegistered;
-  if (pinned(PinReason::kCollectives)) return CheckpointBar::kCollectives;
-  if (pinned(PinReason::kMulticast)) return CheckpointBar::kFabric;
+  if (pinned(PinReason::kManaged)) return Ineligibility::kManaged;
+  if (pinned(PinReason::kForeignUse)) return Ineligibility::kRegistered;
+  if (pinned(PinReason::kCollectives)) return Ineligibility::kCollectives;
+  if (pinned(PinReason::kMulticast)) return Ineligibility::kFabric;
   const bool shares = pinned(PinReason::kImported) || pinned(PinReason::kExported) ||
                       pinned(PinReason::kLegacyIpc) || pinned(PinReason::kPool);
-  return shares && driver < kFirstSharedDriver ? CheckpointBar::kShared : CheckpointBar::kNone;
+  return shares && driver < kFirstSharedDriver ? Ineligibility::kShared : Ineligibility::kNone;
 }
 
 }  // namespace
 
-std::string barWords(CheckpointBar bar) {
+std::string barWords(Ineligibility bar) {
   switch (bar) {
-    case CheckpointBar::kOff:
+    case Ineligibility::kOff:
       return "checkpoints are off (--checkpoint)";
-    case CheckpointBar::kDriver:
+    case Ineligibility::kDriver:
       return "the driver is older than " + std::to_string(kFirstCheckpointDriver);
-    case CheckpointBar::kBackend:
+    case Ineligibility::kBackend:
       return "its compute is not enforced by Divvy";
-    case CheckpointBar::kGuaranteed:
+    case Ineligibility::kGuaranteed:
       return "some of its memory is guaranteed";
-    case CheckpointBar::kNoProcess:
+    case Ineligibility::kNoProcess:
       return "no process of it uses the device";
-    case CheckpointBar::kForeignProcess:
+    case Ineligibility::kForeignProcess:
       return "a process of it is not ours to stop";
-    case CheckpointBar::kManaged:
+    case Ineligibility::kManaged:
       return "it uses managed memory";
-    case CheckpointBar::kShared:
+    case Ineligibility::kShared:
       return "it shares memory with other processes, and the driver is older than " +
              std::to_string(kFirstSharedDriver);
-    case CheckpointBar::kRegistered:
+    case Ineligibility::kRegistered:
       return "its memory is registered with other devices";
-    case CheckpointBar::kCollectives:
+    case Ineligibility::kCollectives:
       return "it takes part in collectives";
-    case CheckpointBar::kFabric:
+    case Ineligibility::kFabric:
       return "it uses multicast memory";
-    case CheckpointBar::kTooLarge:
+    case Ineligibility::kTooLarge:
       return "it could not come back: what that takes is more than tenants may have";
-    case CheckpointBar::kHostMemory:
+    case Ineligibility::kHostMemory:
       return "the host has no memory for it";
-    case CheckpointBar::kBusy:
+    case Ineligibility::kBusy:
       return "its work did not end in time";
-    case CheckpointBar::kRefused:
+    case Ineligibility::kRefused:
       return "the driver refused";
-    case CheckpointBar::kNone:
+    case Ineligibility::kNone:
       break;
   }
   return "";
@@ -80,26 +80,26 @@ unsigned driverBranch(std::string_view version) {
   return whole ? branch : 0;
 }
 
-Bytes restoreNeeds(const CheckpointSite& site) {
+Bytes restoreNeeds(const DeviceFootprint& site) {
   const Bytes least = std::min(kMargin, Bytes{site.physical.count / kMarginOfCard});
   return site.used + site.context + std::max(least, Bytes{site.used.count / kMarginOfUse});
 }
 
-CheckpointBar barOf(const CheckpointFacts& facts) {
-  if (!facts.on) return CheckpointBar::kOff;
-  if (facts.driver < kFirstCheckpointDriver) return CheckpointBar::kDriver;
-  if (!facts.arbitrated) return CheckpointBar::kBackend;
-  for (const CheckpointSite& site : facts.sites)
-    if (site.guarantee.count != 0) return CheckpointBar::kGuaranteed;
-  if (facts.processes == 0) return CheckpointBar::kNoProcess;
-  if (facts.foreign) return CheckpointBar::kForeignProcess;
-  const CheckpointBar pins = barOfPins(facts.pins, facts.driver);
-  if (pins != CheckpointBar::kNone) return pins;
-  for (const CheckpointSite& site : facts.sites)
-    if (restoreNeeds(site) > site.room) return CheckpointBar::kTooLarge;
+Ineligibility barOf(const CheckpointFacts& facts) {
+  if (!facts.on) return Ineligibility::kOff;
+  if (facts.driver < kFirstCheckpointDriver) return Ineligibility::kDriver;
+  if (!facts.arbitrated) return Ineligibility::kBackend;
+  for (const DeviceFootprint& site : facts.sites)
+    if (site.guarantee.count != 0) return Ineligibility::kGuaranteed;
+  if (facts.processes == 0) return Ineligibility::kNoProcess;
+  if (facts.foreign) return Ineligibility::kForeignProcess;
+  const Ineligibility pins = barOfPins(facts.pins, facts.driver);
+  if (pins != Ineligibility::kNone) return pins;
+  for (const DeviceFootprint& site : facts.sites)
+    if (restoreNeeds(site) > site.room) return Ineligibility::kTooLarge;
   const std::uint64_t resident = residentOn(facts.sites).count;
   const bool held = resident + resident / 10 <= facts.host_available.count;
-  return held ? CheckpointBar::kNone : CheckpointBar::kHostMemory;
+  return held ? Ineligibility::kNone : Ineligibility::kHostMemory;
 }
 
 }  // namespace divvy::agent

@@ -12,7 +12,7 @@
 namespace divvy::agent {
 
 // Why not. Each is a reason that people are shown.
-enum class CheckpointBar : std::uint8_t {
+enum class Ineligibility : std::uint8_t {
   kNone,
   kOff,
   kDriver,
@@ -32,10 +32,10 @@ enum class CheckpointBar : std::uint8_t {
 };
 
 // "it uses managed memory"; empty for kNone.
-std::string barWords(CheckpointBar bar);
+std::string barWords(Ineligibility bar);
 
 // On one device.
-struct CheckpointSite {
+struct DeviceFootprint {
   Bytes used;       // by the tenant, contexts and what is swapped out included
   Bytes resident;   // of that, on the device
   Bytes context;    // what one costs
@@ -53,7 +53,7 @@ struct CheckpointFacts {
   bool foreign = false;    // one is another user's, or uses the devices without our libraries
   std::uint64_t pins = 0;  // why memory of it is pinned: SwapLine::pin_reasons
   Bytes host_available;
-  std::vector<CheckpointSite> sites;
+  std::vector<DeviceFootprint> sites;
 };
 
 inline constexpr unsigned kFirstCheckpointDriver = 570;
@@ -63,11 +63,11 @@ inline constexpr unsigned kFirstSharedDriver = 610;
 // 570 of "570.86.15", 0 of what is no version.
 unsigned driverBranch(std::string_view version);
 
-CheckpointBar barOf(const CheckpointFacts& facts);
+Ineligibility barOf(const CheckpointFacts& facts);
 
 // How a tenant stands with all that, for the arbiter and for people.
 struct CheckpointStatus {
-  CheckpointBar bar = CheckpointBar::kOff;
+  Ineligibility bar = Ineligibility::kOff;
   bool parked = false;      // nothing of it is on any device, or is until it is back
   bool may_return = true;   // of one that is parked
   std::uint32_t round = 0;  // counts its ways there and back
@@ -78,6 +78,6 @@ struct CheckpointStatus {
 // What has to be free on a device, and the tenant's, before it is restored there: all that it uses,
 // a context more, and 1 GiB or a twentieth of it, whichever is more. A restore that runs out of
 // memory loses the process. On cards below 32 GiB the GiB is 1/32 of the card.
-Bytes restoreNeeds(const CheckpointSite& site);
+Bytes restoreNeeds(const DeviceFootprint& site);
 
 }  // namespace divvy::agent

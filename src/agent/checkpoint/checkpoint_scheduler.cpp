@@ -4,29 +4,29 @@
 
 namespace divvy::agent {
 
-void CheckpointBoard::add(const std::string& tenant, const std::vector<unsigned>& devices,
-                          CheckpointPhase from) {
-  tenants_.try_emplace(tenant, Tenant{devices, CheckpointCourse(from), {}, false, false});
+void CheckpointScheduler::add(const std::string& tenant, const std::vector<unsigned>& devices,
+                              CheckpointPhase from) {
+  tenants_.try_emplace(tenant, Tenant{devices, CheckpointStateMachine(from), {}, false, false});
 }
 
-void CheckpointBoard::remove(const std::string& tenant) {
+void CheckpointScheduler::remove(const std::string& tenant) {
   const auto found = tenants_.find(tenant);
   if (found == tenants_.end()) return;
   found->second.gone = true;
   if (!found->second.course.asking()) tenants_.erase(found);
 }
 
-void CheckpointBoard::setProcesses(const std::string& tenant, const std::vector<int>& pids) {
+void CheckpointScheduler::setProcesses(const std::string& tenant, const std::vector<int>& pids) {
   const auto found = tenants_.find(tenant);
   if (found != tenants_.end()) found->second.course.setProcesses(pids);
 }
 
-void CheckpointBoard::wish(const std::string& tenant, const CheckpointWish& wish) {
+void CheckpointScheduler::wish(const std::string& tenant, const CheckpointRequest& wish) {
   const auto found = tenants_.find(tenant);
   if (found != tenants_.end()) found->second.wish = wish;
 }
 
-bool CheckpointBoard::free(const Tenant& tenant) const {
+bool CheckpointScheduler::free(const Tenant& tenant) const {
   return std::none_of(tenants_.begin(), tenants_.end(), [&](const auto& entry) {
     const Tenant& other = entry.second;
     if (&other == &tenant || !other.on_way) return false;
@@ -36,14 +36,14 @@ bool CheckpointBoard::free(const Tenant& tenant) const {
   });
 }
 
-std::vector<CheckpointBoard::Due> CheckpointBoard::due(CheckpointTime now) {
+std::vector<CheckpointScheduler::Due> CheckpointScheduler::due(CheckpointTime now) {
   std::vector<Due> due;
   for (auto& [id, tenant] : tenants_)
     if (tenant.course.resting()) tenant.on_way = false;
   for (auto& [id, tenant] : tenants_)
     if (!tenant.course.resting() && !tenant.on_way) tenant.on_way = free(tenant);
   for (auto& [id, tenant] : tenants_) {
-    CheckpointCourse& course = tenant.course;
+    CheckpointStateMachine& course = tenant.course;
     if (tenant.gone) continue;
     if (course.resting() && free(tenant)) {
       const bool here = course.phase() == CheckpointPhase::kHere;
@@ -57,8 +57,8 @@ std::vector<CheckpointBoard::Due> CheckpointBoard::due(CheckpointTime now) {
   return due;
 }
 
-void CheckpointBoard::answered(const std::string& tenant, CheckpointAnswer answer,
-                               DriverState state, CheckpointTime now) {
+void CheckpointScheduler::answered(const std::string& tenant, CheckpointAnswer answer,
+                                   DriverState state, CheckpointTime now) {
   const auto found = tenants_.find(tenant);
   if (found == tenants_.end()) return;
   found->second.course.answered(answer, state, now);

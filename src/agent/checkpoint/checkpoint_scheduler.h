@@ -10,12 +10,12 @@
 namespace divvy::agent {
 
 // What is wanted of a tenant now.
-struct CheckpointWish {
+struct CheckpointRequest {
   bool leave = false;       // what it has is needed, and it could leave
   bool may_return = false;  // what it needs to come back is booked for it
 };
 
-class CheckpointBoard {
+class CheckpointScheduler {
  public:
   struct Due {
     std::string tenant;
@@ -30,7 +30,7 @@ class CheckpointBoard {
     return tenants_.contains(tenant) && !tenants_.at(tenant).gone;
   }
   void setProcesses(const std::string& tenant, const std::vector<int>& pids);
-  void wish(const std::string& tenant, const CheckpointWish& wish);
+  void wish(const std::string& tenant, const CheckpointRequest& wish);
 
   // The calls to make now, each of which is answered once. Tenants that have a device in common are
   // not on their ways at once, but for those that an earlier agent left there: these come first.
@@ -38,15 +38,15 @@ class CheckpointBoard {
   void answered(const std::string& tenant, CheckpointAnswer answer, DriverState state,
                 CheckpointTime now);
 
-  const CheckpointCourse& course(const std::string& tenant) const {
+  const CheckpointStateMachine& course(const std::string& tenant) const {
     return tenants_.at(tenant).course;
   }
 
  private:
   struct Tenant {
     std::vector<unsigned> devices;
-    CheckpointCourse course;
-    CheckpointWish wish;
+    CheckpointStateMachine course;
+    CheckpointRequest wish;
     bool on_way = false;  // its devices are its own
     bool gone = false;
   };

@@ -68,46 +68,46 @@ std::optional<CheckpointPhase> phaseNamed(std::string_view word) {
   return std::nullopt;
 }
 
-CheckpointCourse::CheckpointCourse(CheckpointPhase from)
+CheckpointStateMachine::CheckpointStateMachine(CheckpointPhase from)
     : phase_(from == CheckpointPhase::kLeaving ? CheckpointPhase::kReturning : from),
       reserved_(from == CheckpointPhase::kReturning) {}
 
-CheckpointCourse::Process* CheckpointCourse::find(int pid) {
+CheckpointStateMachine::Process* CheckpointStateMachine::find(int pid) {
   const auto found = std::find_if(processes_.begin(), processes_.end(),
                                   [&](const Process& process) { return process.pid == pid; });
   return found == processes_.end() ? nullptr : &*found;
 }
 
-bool CheckpointCourse::isDoomed(int pid) const {
+bool CheckpointStateMachine::isDoomed(int pid) const {
   return std::any_of(doomed_.begin(), doomed_.end(),
-                     [&](const Doomed& doomed) { return doomed.pid == pid; });
+                     [&](const LostProcess& doomed) { return doomed.pid == pid; });
 }
 
-void CheckpointCourse::forget(int pid) {
+void CheckpointStateMachine::forget(int pid) {
   std::erase_if(processes_, [&](const Process& process) { return process.pid == pid; });
-  std::erase_if(doomed_, [&](const Doomed& doomed) { return doomed.pid == pid; });
+  std::erase_if(doomed_, [&](const LostProcess& doomed) { return doomed.pid == pid; });
 }
 
 // All or none: who leaves without it comes back.
-void CheckpointCourse::doom(int pid, const std::string& why, CheckpointTime now) {
+void CheckpointStateMachine::doom(int pid, const std::string& why, CheckpointTime now) {
   if (!isDoomed(pid)) doomed_.push_back({pid, why});
-  if (phase_ == CheckpointPhase::kLeaving) turnBack(CheckpointBar::kRefused, now);
+  if (phase_ == CheckpointPhase::kLeaving) turnBack(Ineligibility::kRefused, now);
 }
 
 // Of those that are going to live.
-bool CheckpointCourse::all(DriverState state) const {
+bool CheckpointStateMachine::all(DriverState state) const {
   return std::all_of(processes_.begin(), processes_.end(), [&](const Process& process) {
     return process.state == state || process.state == DriverState::kNone || isDoomed(process.pid);
   });
 }
 
-bool CheckpointCourse::any(DriverState state) const {
+bool CheckpointStateMachine::any(DriverState state) const {
   return std::any_of(processes_.begin(), processes_.end(), [&](const Process& process) {
     return process.state == state && !isDoomed(process.pid);
   });
 }
 
-void CheckpointCourse::setProcesses(const std::vector<int>& pids) {
+void CheckpointStateMachine::setProcesses(const std::vector<int>& pids) {
   std::vector<int> gone;
   for (const Process& process : processes_)
     if (std::find(pids.begin(), pids.end(), process.pid) == pids.end()) gone.push_back(process.pid);
@@ -127,7 +127,7 @@ void CheckpointCourse::setProcesses(const std::vector<int>& pids) {
   settle();
 }
 
-void CheckpointCourse::askAnew() {
+void CheckpointStateMachine::askAnew() {
   for (Process& process : processes_) {
     const int pid = process.pid;
     process = Process();
@@ -135,15 +135,15 @@ void CheckpointCourse::askAnew() {
   }
 }
 
-void CheckpointCourse::takeAway() {
+void CheckpointStateMachine::takeAway() {
   if (phase_ != CheckpointPhase::kHere) return;
   phase_ = CheckpointPhase::kLeaving;
   reserved_ = false;
-  bar_ = CheckpointBar::kNone;
+  bar_ = Ineligibility::kNone;
   askAnew();
 }
 
-void CheckpointCourse::bringBack() {
+void CheckpointStateMachine::bringBack() {
   if (phase_ != CheckpointPhase::kAway) return;
   phase_ = CheckpointPhase::kReturning;
   reserved_ = true;
@@ -151,7 +151,7 @@ void CheckpointCourse::bringBack() {
 }
 
 // Where everybody is, the way has ended. A process whose state is not known keeps it from that.
-void CheckpointCourse::settle() {
+void CheckpointStateMachine::settle() {
   if (under_way_ || resting()) return;
   if (phase_ == CheckpointPhase::kLeaving && all(DriverState::kAway)) {
     // With nobody of whom the driver has anything there is nobody to bring back.
@@ -162,7 +162,7 @@ void CheckpointCourse::settle() {
   }
 }
 
-std::optional<CheckpointStep> CheckpointCourse::next(CheckpointTime now) {
+std::optional<CheckpointStep> CheckpointStateMachine::next(CheckpointTime now) {
   if (under_way_ || resting()) return std::nullopt;
   settle();
   if (resting()) return std::nullopt;
@@ -170,7 +170,7 @@ std::optional<CheckpointStep> CheckpointCourse::next(CheckpointTime now) {
   return under_way_;
 }
 
-std::optional<CheckpointStep> CheckpointCourse::stepFor(CheckpointTime now) {
+std::optional<CheckpointStep> CheckpointStateMachine::stepFor(CheckpointTime now) {
   const bool leaves = phase_ == CheckpointPhase::kLeaving;
   const auto step = [&](DriverState from, CheckpointCall call) -> std::optional<CheckpointStep> {
     for (const Process& process : processes_) {
@@ -187,7 +187,8 @@ std::optional<CheckpointStep> CheckpointCourse::stepFor(CheckpointTime now) {
   return step(DriverState::kLocked, leaves ? CheckpointCall::kCheckpoint : CheckpointCall::kUnlock);
 }
 
-void CheckpointCourse::answered(CheckpointAnswer answer, DriverState state, CheckpointTime now) {
+void CheckpointStateMachine::answered(CheckpointAnswer answer, DriverState state,
+                                      CheckpointTime now) {
   if (!under_way_) return;
   const CheckpointStep step = *under_way_;
   under_way_.reset();
@@ -206,7 +207,7 @@ void CheckpointCourse::answered(CheckpointAnswer answer, DriverState state, Chec
   settle();
 }
 
-void CheckpointCourse::noteState(Process* process, DriverState state, CheckpointTime now) {
+void CheckpointStateMachine::noteState(Process* process, DriverState state, CheckpointTime now) {
   process->state = state;
   if (state == DriverState::kFailed) doom(process->pid, "its checkpoint failed", now);
   if (state != DriverState::kBusy) {
@@ -219,8 +220,8 @@ void CheckpointCourse::noteState(Process* process, DriverState state, Checkpoint
     doom(process->pid, "its checkpoint was interrupted and does not end", now);
 }
 
-void CheckpointCourse::failed(Process* process, CheckpointCall call, CheckpointAnswer answer,
-                              CheckpointTime now) {
+void CheckpointStateMachine::failed(Process* process, CheckpointCall call, CheckpointAnswer answer,
+                                    CheckpointTime now) {
   if (answer == CheckpointAnswer::kNoRoom) return noRoom(process, now);
   const bool lost = answer == CheckpointAnswer::kNoMemory || answer == CheckpointAnswer::kLost;
   const bool hangs = answer == CheckpointAnswer::kSilent &&
@@ -236,7 +237,7 @@ void CheckpointCourse::failed(Process* process, CheckpointCall call, CheckpointA
   }
   if (hangs) return doom(process->pid, "the driver did not end its checkpoint", now);
   if (call == CheckpointCall::kLock || call == CheckpointCall::kCheckpoint) {
-    turnBack(answer == CheckpointAnswer::kNotReady ? CheckpointBar::kBusy : CheckpointBar::kRefused,
+    turnBack(answer == CheckpointAnswer::kNotReady ? Ineligibility::kBusy : Ineligibility::kRefused,
              now);
     return;
   }
@@ -246,7 +247,7 @@ void CheckpointCourse::failed(Process* process, CheckpointCall call, CheckpointA
 }
 
 // Nothing was asked of the driver, nothing is lost.
-void CheckpointCourse::noRoom(Process* process, CheckpointTime now) {
+void CheckpointStateMachine::noRoom(Process* process, CheckpointTime now) {
   process->ask_at = now + kNoRoomRest;
   // Some of it waits locked, and what it left is its own: it will do.
   if (!reserved_ && !all(DriverState::kAway)) return;
@@ -256,13 +257,13 @@ void CheckpointCourse::noRoom(Process* process, CheckpointTime now) {
   reserved_ = false;
 }
 
-void CheckpointCourse::retry(Process* process, CheckpointTime now) {
+void CheckpointStateMachine::retry(Process* process, CheckpointTime now) {
   process->ask_at = now + kRetry * (1 << std::min(process->tries, 6u));
   ++process->tries;
 }
 
-void CheckpointCourse::turnBack(CheckpointBar why, CheckpointTime now) {
-  const CheckpointTime rest = why == CheckpointBar::kBusy ? kBusyRest : kRefusedRest;
+void CheckpointStateMachine::turnBack(Ineligibility why, CheckpointTime now) {
+  const CheckpointTime rest = why == Ineligibility::kBusy ? kBusyRest : kRefusedRest;
   bar_ = why;
   barred_until_ = now + std::min(rest * (1 << std::min(turned_back_, 6u)), kMostRest);
   ++turned_back_;

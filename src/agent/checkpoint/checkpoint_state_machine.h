@@ -49,15 +49,15 @@ struct CheckpointStep {
 // How long a process may take to end its work.
 inline constexpr CheckpointTime kLockTimeout{2000};
 
-class CheckpointCourse {
+class CheckpointStateMachine {
  public:
-  struct Doomed {
+  struct LostProcess {
     int pid = 0;
     std::string why;
   };
 
   // kAway, kReturning: as an earlier agent left it. kLeaving is undone.
-  explicit CheckpointCourse(CheckpointPhase from = CheckpointPhase::kHere);
+  explicit CheckpointStateMachine(CheckpointPhase from = CheckpointPhase::kHere);
 
   // Those that use the devices now.
   void setProcesses(const std::vector<int>& pids);
@@ -77,9 +77,9 @@ class CheckpointCourse {
     return phase_ == CheckpointPhase::kHere || phase_ == CheckpointPhase::kAway;
   }
   // To be killed, and reported.
-  const std::vector<Doomed>& doomed() const { return doomed_; }
+  const std::vector<LostProcess>& doomed() const { return doomed_; }
   // Why it did not leave when asked last, and until when it should not be asked again.
-  CheckpointBar bar() const { return bar_; }
+  Ineligibility bar() const { return bar_; }
   CheckpointTime barredUntil() const { return barred_until_; }
   // It should not be brought back before.
   CheckpointTime postponedUntil() const { return postponed_until_; }
@@ -105,7 +105,7 @@ class CheckpointCourse {
   void failed(Process* process, CheckpointCall call, CheckpointAnswer answer, CheckpointTime now);
   void noRoom(Process* process, CheckpointTime now);
   void retry(Process* process, CheckpointTime now);
-  void turnBack(CheckpointBar why, CheckpointTime now);
+  void turnBack(Ineligibility why, CheckpointTime now);
   void noteState(Process* process, DriverState state, CheckpointTime now);
 
   CheckpointPhase phase_;
@@ -113,8 +113,8 @@ class CheckpointCourse {
   bool seen_ = false;      // any process of it
   std::vector<Process> processes_;
   std::optional<CheckpointStep> under_way_;
-  std::vector<Doomed> doomed_;
-  CheckpointBar bar_ = CheckpointBar::kNone;
+  std::vector<LostProcess> doomed_;
+  Ineligibility bar_ = Ineligibility::kNone;
   unsigned turned_back_ = 0;  // in a row
   CheckpointTime barred_until_{};
   CheckpointTime postponed_until_{};

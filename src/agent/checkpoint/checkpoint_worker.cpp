@@ -56,7 +56,7 @@ asio::awaitable<void> reap(asio::io_context& loop, pid_t pid) {
 
 }  // namespace
 
-struct CheckpointHelper::Child {
+struct CheckpointWorker::Child {
   Child(asio::io_context& loop, Fd in, Fd out)
       : input(loop, in.release()), output(loop, out.release()) {}
 
@@ -96,13 +96,13 @@ CheckpointReply readCheckpointReply(std::string_view line) {
   return reply;
 }
 
-CheckpointHelper::CheckpointHelper(asio::io_context& loop, std::string executable, std::string cuda)
+CheckpointWorker::CheckpointWorker(asio::io_context& loop, std::string executable, std::string cuda)
     : loop_(loop), executable_(std::move(executable)), cuda_(std::move(cuda)) {}
 
-CheckpointHelper::~CheckpointHelper() = default;
+CheckpointWorker::~CheckpointWorker() = default;
 
 // In a process group of its own: an interrupt from the terminal is not meant for it.
-bool CheckpointHelper::start() {
+bool CheckpointWorker::start() {
   std::array<int, 2> in{};
   std::array<int, 2> out{};
   if (pipe2(in.data(), O_CLOEXEC) != 0) return false;
@@ -132,7 +132,7 @@ bool CheckpointHelper::start() {
   return true;
 }
 
-asio::awaitable<CheckpointReply> CheckpointHelper::ask(CheckpointStep step) {
+asio::awaitable<CheckpointReply> CheckpointWorker::ask(CheckpointStep step) {
   if (!child_ && !start())
     co_return CheckpointReply{CheckpointAnswer::kRefused, DriverState::kUnknown,
                               "the helper cannot be started"};

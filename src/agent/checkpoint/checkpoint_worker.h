@@ -21,14 +21,14 @@ struct CheckpointReply {
 std::string checkpointLine(const CheckpointStep& step);
 CheckpointReply readCheckpointReply(std::string_view line);
 
-class CheckpointHelper {
+class CheckpointWorker {
  public:
-  CheckpointHelper(asio::io_context& loop, std::string executable, std::string cuda);
+  CheckpointWorker(asio::io_context& loop, std::string executable, std::string cuda);
   // The child ends by itself, after the call that it may be in. It is never killed: whom it locked,
   // or is copying, would stay so for good.
-  ~CheckpointHelper();
-  CheckpointHelper(const CheckpointHelper&) = delete;
-  CheckpointHelper& operator=(const CheckpointHelper&) = delete;
+  ~CheckpointWorker();
+  CheckpointWorker(const CheckpointWorker&) = delete;
+  CheckpointWorker& operator=(const CheckpointWorker&) = delete;
 
   // One at a time. kSilent after the step's limit: then the child is left to itself, and the next
   // call is another one's.

@@ -27,11 +27,11 @@ Error ioError(const std::string& what) {
 
 }  // namespace
 
-std::string CdiFolder::fileOf(const std::string& tenant) const {
+std::string CdiDirectory::fileOf(const std::string& tenant) const {
   return dir_ + "/" + kPrefix + tenant + ".json";
 }
 
-Result<void> CdiFolder::open() {
+Result<void> CdiDirectory::open() {
   if (!link_ && mkdir(dir_.c_str(), 0755) != 0 && errno != EEXIST)
     return ioError("creating " + dir_);
   if (access(dir_.c_str(), R_OK | X_OK | (link_ ? 0 : W_OK)) != 0)
@@ -57,7 +57,7 @@ Result<void> CdiFolder::open() {
   return {};
 }
 
-Result<void> CdiFolder::write(const std::string& tenant, const std::string& text) {
+Result<void> CdiDirectory::write(const std::string& tenant, const std::string& text) {
   const std::string file = fileOf(tenant);
   // Whoever opened an earlier one is heard of first.
   drain();
@@ -67,22 +67,22 @@ Result<void> CdiFolder::write(const std::string& tenant, const std::string& text
   return {};
 }
 
-Result<void> CdiFolder::replace(const std::string& name, const std::string& text) {
+Result<void> CdiDirectory::replace(const std::string& name, const std::string& text) {
   return link_ ? helper::writeSpec(*link_, name, text) : replaceCdi(dir_ + "/" + name, text);
 }
 
-bool CdiFolder::remove(const std::string& name) {
+bool CdiDirectory::remove(const std::string& name) {
   if (link_) return helper::removeSpec(*link_, name).has_value();
   return unlink((dir_ + "/" + name).c_str()) == 0;
 }
 
-bool CdiFolder::wasRead(const std::string& tenant) {
+bool CdiDirectory::wasRead(const std::string& tenant) {
   drain();
   const auto known = read_.find(fileOf(tenant).substr(dir_.size() + 1));
   return known == read_.end() || known->second;
 }
 
-void CdiFolder::keepOnly(const std::set<std::string>& tenants) {
+void CdiDirectory::keepOnly(const std::set<std::string>& tenants) {
   std::set<std::string> kept;
   for (const std::string& tenant : tenants) kept.insert(fileOf(tenant).substr(dir_.size() + 1));
   std::erase_if(read_, [&](const auto& one) {
@@ -95,7 +95,7 @@ void CdiFolder::keepOnly(const std::set<std::string>& tenants) {
   });
 }
 
-void CdiFolder::drain() {
+void CdiDirectory::drain() {
   alignas(inotify_event) std::array<char, 4096> buffer{};
   for (;;) {
     const ssize_t got = ::read(watch_.get(), buffer.data(), buffer.size());

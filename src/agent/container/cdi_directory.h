@@ -14,10 +14,10 @@
 namespace divvy::agent {
 
 // For one thread.
-class CdiFolder {
+class CdiDirectory {
  public:
   // `link`: to a helper that writes there; null: we do.
-  explicit CdiFolder(std::string dir, std::shared_ptr<helper::Link> link = nullptr)
+  explicit CdiDirectory(std::string dir, std::shared_ptr<helper::Link> link = nullptr)
       : dir_(std::move(dir)), link_(std::move(link)) {}
 
   // Makes it where it is missing, takes away what an earlier agent left of tenants that are gone.

@@ -21,20 +21,21 @@ std::pair<unsigned, unsigned> versionOf(std::string_view text) {
 
 }  // namespace
 
-const char* injectingName(Injecting injecting) {
+const char* injectingName(InjectionMode injecting) {
   switch (injecting) {
-    case Injecting::kMounts:
+    case InjectionMode::kMounts:
       return "mounts";
-    case Injecting::kCdi:
+    case InjectionMode::kCdi:
       return "cdi";
-    case Injecting::kAuto:
+    case InjectionMode::kAuto:
       break;
   }
   return "auto";
 }
 
-Result<Injecting> parseInjecting(std::string_view text) {
-  for (const Injecting one : {Injecting::kAuto, Injecting::kMounts, Injecting::kCdi})
+Result<InjectionMode> parseInjecting(std::string_view text) {
+  for (const InjectionMode one :
+       {InjectionMode::kAuto, InjectionMode::kMounts, InjectionMode::kCdi})
     if (text == injectingName(one)) return one;
   return Error{ErrorCode::kUsage,
                '"' + std::string(text) + "\" is not known; accepted: auto, mounts, cdi"};

@@ -46,7 +46,7 @@ const bj::object* deviceNamed(const bj::object& spec, const std::string& name) {
 }
 
 // By its UUID, or what else NVIDIA's tools call it.
-Result<const bj::object*> deviceOf(const bj::object& spec, const CardName& card) {
+Result<const bj::object*> deviceOf(const bj::object& spec, const DeviceId& card) {
   const std::string other = card.part.empty() ? std::to_string(card.index) : card.part;
   const bj::object* named = deviceNamed(spec, card.uuid);
   if (named == nullptr) named = deviceNamed(spec, other);
@@ -95,11 +95,11 @@ Result<std::string> findDriverSpec(const std::vector<std::string>& folders) {
                                          " is there; nvidia-ctk cdi generate writes one"};
 }
 
-std::string whyNotBy(const std::string& driver, const std::vector<CardName>& cards,
+std::string whyNotBy(const std::string& driver, const std::vector<DeviceId>& cards,
                      const std::string& version) {
   const Result<bj::object> spec = specOf(driver);
   if (!spec) return "the CDI spec of the driver is " + spec.error().message();
-  for (const CardName& card : cards)
+  for (const DeviceId& card : cards)
     if (const Result<const bj::object*> named = deviceOf(*spec, card); !named)
       return named.error().message();
   const bj::object* common = editsOf(*spec);
@@ -113,13 +113,13 @@ std::string whyNotBy(const std::string& driver, const std::vector<CardName>& car
 }
 
 Result<std::string> withDriver(std::string_view own, const std::string& driver,
-                               const std::vector<CardName>& cards) {
+                               const std::vector<DeviceId>& cards) {
   Result<bj::object> spec = specOf(std::string(own));
   const Result<bj::object> theirs = specOf(driver);
   if (!spec || !theirs) return spec ? theirs.error() : spec.error();
   bj::object& device = (*spec)["devices"].as_array().at(0).as_object();
   bj::object edits = device["containerEdits"].as_object();
-  for (const CardName& card : cards) {
+  for (const DeviceId& card : cards) {
     const Result<const bj::object*> named = deviceOf(*theirs, card);
     if (!named) return named.error();
     if (const bj::object* its = editsOf(**named)) join(*its, &edits);

@@ -75,15 +75,16 @@ std::string procNameOf(std::string_view pci) {
   return name;
 }
 
-Result<DriverFiles> findDriverFiles(const std::string& nvml, const std::vector<std::string>& pci,
-                                    const std::string& root) {
+Result<DriverLibraries> findDriverFiles(const std::string& nvml,
+                                        const std::vector<std::string>& pci,
+                                        const std::string& root) {
   std::error_code fault;
   const fs::path library = fs::canonical(root + nvml, fault);
   constexpr std::string_view kNvml = "libnvidia-ml.so.";
   const std::string name = library.filename().string();
   if (fault || !name.starts_with(kNvml)) return missing(nvml + " does not say its version");
   const std::string version = name.substr(kNvml.size());
-  DriverFiles found;
+  DriverLibraries found;
   for (const fs::directory_entry& entry : fs::directory_iterator(library.parent_path(), fault)) {
     std::error_code ignored;
     const fs::path target = fs::canonical(entry.path(), ignored);

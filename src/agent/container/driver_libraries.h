@@ -10,7 +10,7 @@
 
 namespace divvy::agent {
 
-struct DriverFiles {
+struct DriverLibraries {
   std::map<std::string, std::string> libraries;  // by the name that programs look for: the file
   std::vector<std::string> devices;              // of /dev
 };
@@ -27,7 +27,8 @@ std::string procNameOf(std::string_view pci);
 
 // Of the driver whose NVML library lies at `nvml` (links are followed), for the cards at these PCI
 // addresses. `root`: what stands for /, in tests. kUnavailable: what of it is not there.
-Result<DriverFiles> findDriverFiles(const std::string& nvml, const std::vector<std::string>& pci,
-                                    const std::string& root = "");
+Result<DriverLibraries> findDriverFiles(const std::string& nvml,
+                                        const std::vector<std::string>& pci,
+                                        const std::string& root = "");
 
 }  // namespace divvy::agent

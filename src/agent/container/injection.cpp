@@ -23,7 +23,7 @@ std::string preloadListInside() {
 }
 
 ContainerEdits editsFor(const TenantFiles& tenant, const Node& node, const NodePaths& paths,
-                        const Install& install) {
+                        const InstallLayout& install) {
   ContainerEdits edits;
   const std::string inside = kTenantInside;
   // File by file: who could write into the folder could put another control page there.
@@ -51,7 +51,7 @@ ContainerEdits editsFor(const TenantFiles& tenant, const Node& node, const NodeP
   return edits;
 }
 
-void addDriver(const DriverFiles& driver, ContainerEdits* edits) {
+void addDriver(const DriverLibraries& driver, ContainerEdits* edits) {
   for (const auto& [name, file] : driver.libraries)
     edits->mounts.push_back({file, std::string(kDriverInside) + "/" + name, true});
   edits->devices.insert(edits->devices.end(), driver.devices.begin(), driver.devices.end());
@@ -61,7 +61,7 @@ void addDriver(const DriverFiles& driver, ContainerEdits* edits) {
 }
 
 kubelet::Injection injectionFor(const std::string& tenant, const Node& node, const NodePaths& paths,
-                                const Install& install, const std::string& visible) {
+                                const InstallLayout& install, const std::string& visible) {
   const ContainerEdits edits =
       editsFor({paths.tenants() + "/" + tenant, true}, node, paths, install);
   kubelet::Injection given;

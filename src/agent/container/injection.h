@@ -26,18 +26,18 @@ struct TenantFiles {
 // By plain mounts, which every runtime has: pages, registrar, libraries, and with simulated cards
 // their driver. Real cards and their driver are not in it.
 ContainerEdits editsFor(const TenantFiles& tenant, const Node& node, const NodePaths& paths,
-                        const Install& install);
+                        const InstallLayout& install);
 
 // The driver of real cards and these cards' device nodes, and no others: what a toolkit would add
 // by itself is called off.
-void addDriver(const DriverFiles& driver, ContainerEdits* edits);
+void addDriver(const DriverLibraries& driver, ContainerEdits* edits);
 
 // For the kubelet; the tenant's files need not be there yet, nor is it known whether any of its
 // memory is ever swapped: it is given all of them. `tenant`: id. All cards but excluded ones are
 // visible to the runtime (`visible`): which of them the container has is not known when the kubelet
 // asks, and told by the interposer.
 kubelet::Injection injectionFor(const std::string& tenant, const Node& node, const NodePaths& paths,
-                                const Install& install, const std::string& visible = "all");
+                                const InstallLayout& install, const std::string& visible = "all");
 
 // As NVIDIA_VISIBLE_DEVICES has them: "all", or those that are not excluded.
 std::string visibleIn(const std::vector<Device>& devices);

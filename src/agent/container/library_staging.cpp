@@ -40,7 +40,7 @@ Result<std::string> contentOf(const std::string& path) {
   return text;
 }
 
-Result<std::vector<File>> filesOf(const Install& from, bool simulated) {
+Result<std::vector<File>> filesOf(const InstallLayout& from, bool simulated) {
   std::vector<std::pair<std::string, std::string>> wanted;
   for (const char* name : {"libdivvy-cuda.so", "libdivvy-nvml.so"})
     wanted.emplace_back("lib/" + std::string(name), from.lib_dir + "/" + name);
@@ -117,7 +117,8 @@ Result<void> fill(const std::string& folder, const std::vector<File>& files) {
 
 }  // namespace
 
-Result<Install> stageInstall(const Install& from, const std::string& dir, bool simulated) {
+Result<InstallLayout> stageInstall(const InstallLayout& from, const std::string& dir,
+                                   bool simulated) {
   const Result<std::vector<File>> files = filesOf(from, simulated);
   if (!files) return Error(files.error()).context("--install-dir");
   if (const Result<void> made = makeFolder(dir); !made)
@@ -138,7 +139,7 @@ Result<Install> stageInstall(const Install& from, const std::string& dir, bool s
       }
     }
     if (!holds(folder, *files)) continue;
-    Install staged = from;
+    InstallLayout staged = from;
     staged.lib_dir = folder + "/lib";
     if (simulated) staged.sim_dir = folder + "/simgpu";
     return staged;

@@ -14,6 +14,7 @@ namespace divvy::agent {
 // have, and a file that was once mounted is never written again. One that is there already is used
 // if it holds what it should; a damaged one is left alone and another is made beside it.
 // `simulated`: with the simulated driver. The result names the copies; what runs stays what runs.
-Result<Install> stageInstall(const Install& from, const std::string& dir, bool simulated);
+Result<InstallLayout> stageInstall(const InstallLayout& from, const std::string& dir,
+                                   bool simulated);
 
 }  // namespace divvy::agent

@@ -15,7 +15,8 @@ bool fits(const std::string& name, const DeviceName& device) {
 
 }  // namespace
 
-std::vector<bool> excludedAmong(const ExcludedCards& told, const std::vector<DeviceName>& devices) {
+std::vector<bool> excludedAmong(const DeviceExclusions& told,
+                                const std::vector<DeviceName>& devices) {
   std::vector<bool> excluded;
   for (const DeviceName& device : devices) {
     excluded.push_back(std::find(told.indices.begin(), told.indices.end(), device.index) !=
@@ -26,7 +27,7 @@ std::vector<bool> excludedAmong(const ExcludedCards& told, const std::vector<Dev
   return excluded;
 }
 
-std::vector<std::string> namesOfNone(const ExcludedCards& told,
+std::vector<std::string> namesOfNone(const DeviceExclusions& told,
                                      const std::vector<DeviceName>& devices) {
   std::vector<std::string> none;
   for (const unsigned index : told.indices) {

@@ -39,9 +39,9 @@ std::string nameOf(const driver::DeviceInfo& card) {
 
 }  // namespace
 
-std::vector<CardPlace> placesOf(const std::vector<driver::DeviceInfo>& cards,
-                                const driver::Layout& layout) {
-  std::vector<CardPlace> places(cards.size());
+std::vector<DeviceLocality> placesOf(const std::vector<driver::DeviceInfo>& cards,
+                                     const driver::Layout& layout) {
+  std::vector<DeviceLocality> places(cards.size());
   for (std::size_t i = 0; i < cards.size() && i < layout.numa.size(); ++i)
     places[i].numa = layout.numa[i];
   for (const driver::CardPair& pair : layout.pairs) {

@@ -12,8 +12,8 @@
 namespace divvy::agent {
 
 // Of each of `cards`, which is what `layout` is of.
-std::vector<CardPlace> placesOf(const std::vector<driver::DeviceInfo>& cards,
-                                const driver::Layout& layout);
+std::vector<DeviceLocality> placesOf(const std::vector<driver::DeviceInfo>& cards,
+                                     const driver::Layout& layout);
 
 // How well each two of them are linked, in the words of the node's annotation: 10 (sockets apart)
 // to 60 (one board), and 100 more for each NVLink. Source: facts on the incumbent's control

@@ -32,8 +32,8 @@ void hear(const driver::Nvml& nvml, const std::vector<unsigned>& indexes, Driver
 }  // namespace
 
 // Shared with the thread, which may outlive whoever asks.
-struct DriverDesk::Desk {
-  explicit Desk(driver::Nvml driver) : nvml(std::move(driver)) {}
+struct DriverWorker::WorkerState {
+  explicit WorkerState(driver::Nvml driver) : nvml(std::move(driver)) {}
 
   const driver::Nvml nvml;
   std::mutex mutex;
@@ -48,7 +48,7 @@ struct DriverDesk::Desk {
   bool closed = false;
 };
 
-void DriverDesk::serve(const std::shared_ptr<Desk>& desk) {
+void DriverWorker::serve(const std::shared_ptr<WorkerState>& desk) {
   std::unique_lock lock(desk->mutex);
   for (;;) {
     // A bound, for who asks waits at the same place, and of several glibc before 2.41 may leave one
@@ -65,8 +65,10 @@ void DriverDesk::serve(const std::shared_ptr<Desk>& desk) {
   }
 }
 
-DriverDesk::DriverDesk(driver::Nvml nvml, std::chrono::milliseconds patience)
-    : patience_(patience), path_(nvml.path()), desk_(std::make_shared<Desk>(std::move(nvml))) {
+DriverWorker::DriverWorker(driver::Nvml nvml, std::chrono::milliseconds patience)
+    : patience_(patience),
+      path_(nvml.path()),
+      desk_(std::make_shared<WorkerState>(std::move(nvml))) {
   // Signals are for the thread that runs the loop.
   sigset_t all;
   sigset_t before;
@@ -76,20 +78,20 @@ DriverDesk::DriverDesk(driver::Nvml nvml, std::chrono::milliseconds patience)
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-DriverDesk::~DriverDesk() {
+DriverWorker::~DriverWorker() {
   const std::lock_guard lock(desk_->mutex);
   desk_->closed = true;
   desk_->changed.notify_all();
 }
 
 // With the mutex held.
-void DriverDesk::put(Question question) {
+void DriverWorker::put(Question question) {
   desk_->question = std::move(question);
   desk_->asked_at = std::chrono::steady_clock::now();
   desk_->changed.notify_all();
 }
 
-void DriverDesk::refreshUse(const std::vector<unsigned>& indexes) {
+void DriverWorker::refreshUse(const std::vector<unsigned>& indexes) {
   // Not owning: the desk outlives its own questions.
   Question ask = [desk = desk_.get(), indexes](const driver::Nvml& nvml) {
     DriverTimes times;
@@ -114,22 +116,22 @@ void DriverDesk::refreshUse(const std::vector<unsigned>& indexes) {
   }
 }
 
-DriverTimes DriverDesk::latestTimes() const {
+DriverTimes DriverWorker::latestTimes() const {
   const std::lock_guard lock(desk_->mutex);
   return desk_->times;
 }
 
-std::map<unsigned, int> DriverDesk::latestUtilisation() const {
+std::map<unsigned, int> DriverWorker::latestUtilisation() const {
   const std::lock_guard lock(desk_->mutex);
   return desk_->utilisation;
 }
 
-std::optional<DriverProcesses> DriverDesk::takeProcesses() {
+std::optional<DriverProcesses> DriverWorker::takeProcesses() {
   const std::lock_guard lock(desk_->mutex);
   return std::exchange(desk_->processes, std::nullopt);
 }
 
-void DriverDesk::refreshHealth(const std::vector<unsigned>& indexes) {
+void DriverWorker::refreshHealth(const std::vector<unsigned>& indexes) {
   const std::lock_guard lock(desk_->mutex);
   if (desk_->question) return;
   put([desk = desk_.get(), indexes](const driver::Nvml& nvml) {
@@ -143,12 +145,12 @@ void DriverDesk::refreshHealth(const std::vector<unsigned>& indexes) {
   });
 }
 
-void DriverDesk::settle() {
+void DriverWorker::settle() {
   std::unique_lock lock(desk_->mutex);
   desk_->changed.wait_until(lock, desk_->asked_at + patience_, [&] { return !desk_->question; });
 }
 
-std::optional<DriverHealth> DriverDesk::takeHealth(const std::vector<unsigned>& indexes) {
+std::optional<DriverHealth> DriverWorker::takeHealth(const std::vector<unsigned>& indexes) {
   {
     const std::lock_guard lock(desk_->mutex);
     const bool late =
@@ -163,13 +165,13 @@ std::optional<DriverHealth> DriverDesk::takeHealth(const std::vector<unsigned>& 
 }
 
 // Said once, whoever's question it is that does not come back.
-void DriverDesk::fellSilent() {
+void DriverWorker::fellSilent() {
   if (std::exchange(silent_, true)) return;
   warn("the driver has not answered for " + std::to_string(patience_.count()) +
        " ms; its figures are missing and nothing new is placed until it does");
 }
 
-bool DriverDesk::ask(Question question) {
+bool DriverWorker::ask(Question question) {
   std::unique_lock lock(desk_->mutex);
   // A question that nobody waits for may be under way.
   if (!desk_->changed.wait_until(lock, desk_->asked_at + patience_,
@@ -186,7 +188,7 @@ bool DriverDesk::ask(Question question) {
   return false;
 }
 
-Result<driver::DeviceUse> DriverDesk::use(unsigned index) {
+Result<driver::DeviceUse> DriverWorker::use(unsigned index) {
   const auto answer = std::make_shared<std::optional<Result<driver::DeviceUse>>>();
   if (ask([answer, index](const driver::Nvml& nvml) { answer->emplace(nvml.use(index)); })) {
     return std::move(**answer);
@@ -195,14 +197,14 @@ Result<driver::DeviceUse> DriverDesk::use(unsigned index) {
                "device " + std::to_string(index) + ": the driver does not answer"};
 }
 
-std::vector<driver::ProcessUse> DriverDesk::processes(unsigned index) {
+std::vector<driver::ProcessUse> DriverWorker::processes(unsigned index) {
   const auto answer = std::make_shared<std::vector<driver::ProcessUse>>();
   const bool told =
       ask([answer, index](const driver::Nvml& nvml) { *answer = nvml.processes(index); });
   return told ? *answer : std::vector<driver::ProcessUse>();
 }
 
-std::vector<driver::ProcessTime> DriverDesk::processTimes(unsigned index) {
+std::vector<driver::ProcessTime> DriverWorker::processTimes(unsigned index) {
   const auto answer = std::make_shared<std::vector<driver::ProcessTime>>();
   const bool told =
       ask([answer, index](const driver::Nvml& nvml) { *answer = nvml.processTimes(index); });

@@ -31,13 +31,13 @@ struct DriverHealth {
 // One thread asks, one question at a time. Whoever asks waits at most `patience`; while a call has
 // not come back, every further question fails at once, and when it comes back the driver is asked
 // again.
-class DriverDesk {
+class DriverWorker {
  public:
-  explicit DriverDesk(driver::Nvml nvml, std::chrono::milliseconds patience = kDriverPatience);
+  explicit DriverWorker(driver::Nvml nvml, std::chrono::milliseconds patience = kDriverPatience);
   // Does not wait: a call under way keeps what it needs, and its thread ends when it comes back.
-  ~DriverDesk();
-  DriverDesk(const DriverDesk&) = delete;
-  DriverDesk& operator=(const DriverDesk&) = delete;
+  ~DriverWorker();
+  DriverWorker(const DriverWorker&) = delete;
+  DriverWorker& operator=(const DriverWorker&) = delete;
 
   const std::string& path() const { return path_; }
   // kUnavailable: the driver refuses, or does not answer.
@@ -67,17 +67,17 @@ class DriverDesk {
 
  private:
   using Question = std::function<void(const driver::Nvml&)>;
-  struct Desk;
+  struct WorkerState;
 
   void put(Question question);
-  static void serve(const std::shared_ptr<Desk>& desk);
+  static void serve(const std::shared_ptr<WorkerState>& desk);
   // False when it was not answered in time; then the question may still be asked or answered later.
   bool ask(Question question);
   void fellSilent();
 
   const std::chrono::milliseconds patience_;
   std::string path_;
-  std::shared_ptr<Desk> desk_;
+  std::shared_ptr<WorkerState> desk_;
   bool silent_ = false;  // somebody waited in vain
 };
 

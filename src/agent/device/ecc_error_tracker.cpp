@@ -28,12 +28,12 @@ bool isOfMemory(std::uint64_t xid) {
   return std::find(kOfMemory.begin(), kOfMemory.end(), xid) != kOfMemory.end();
 }
 
-std::uint64_t ErrorGrowth::xid() const {
+std::uint64_t EccErrorDelta::xid() const {
   if (failed) return kReplacementFailed;
   return uncorrected != 0 ? kDoubleBit : kReplacementPending;
 }
 
-std::string ErrorGrowth::words() const {
+std::string EccErrorDelta::words() const {
   std::string all;
   const auto add = [&](const std::string& one) { all += (all.empty() ? "" : ", ") + one; };
   if (uncorrected != 0)
@@ -43,8 +43,8 @@ std::string ErrorGrowth::words() const {
   return all;
 }
 
-ErrorGrowth grownSince(const driver::MemoryErrors& known, const driver::MemoryErrors& now) {
-  ErrorGrowth growth;
+EccErrorDelta grownSince(const driver::MemoryErrors& known, const driver::MemoryErrors& now) {
+  EccErrorDelta growth;
   if (known.uncorrected && now.uncorrected)
     growth.uncorrected = *now.uncorrected < *known.uncorrected
                              ? *now.uncorrected
@@ -68,7 +68,7 @@ driver::MemoryErrors reloaded(const driver::MemoryErrors& known) {
   return now;
 }
 
-ErrorWatch::Seen ErrorWatch::look(const DriverHealth& said) {
+EccErrorTracker::Seen EccErrorTracker::look(const DriverHealth& said) {
   std::set<unsigned> heard;
   for (const driver::DeviceFault& fault : said.faults)
     if (isOfMemory(fault.xid)) heard.insert(fault.index);
@@ -77,18 +77,19 @@ ErrorWatch::Seen ErrorWatch::look(const DriverHealth& said) {
   return seen;
 }
 
-void ErrorWatch::look(unsigned index, const driver::MemoryErrors& now, bool heard, Seen* seen) {
+void EccErrorTracker::look(unsigned index, const driver::MemoryErrors& now, bool heard,
+                           Seen* seen) {
   Card& card = cards_[index];
   const bool told = std::exchange(card.told, heard) || heard;
   if (now == driver::MemoryErrors()) return;
   const bool first = !std::exchange(card.looked, true);
   if (!card.known) {
     card.known = now;
-    const ErrorGrowth old = grownSince(noneOf(now), now);
+    const EccErrorDelta old = grownSince(noneOf(now), now);
     if (old.any() && !told) seen->old[index] = old;
     return;
   }
-  const ErrorGrowth growth = grownSince(*card.known, now);
+  const EccErrorDelta growth = grownSince(*card.known, now);
   const bool unheard = growth.any() && !told;
   const bool waited = std::exchange(card.suspected, unheard && !first);
   if (growth.any()) card.told = false;
@@ -98,7 +99,7 @@ void ErrorWatch::look(unsigned index, const driver::MemoryErrors& now, bool hear
   if (unheard) seen->faults.push_back({index, growth, first});
 }
 
-std::map<unsigned, driver::MemoryErrors> ErrorWatch::known() const {
+std::map<unsigned, driver::MemoryErrors> EccErrorTracker::known() const {
   std::map<unsigned, driver::MemoryErrors> all;
   for (const auto& [index, card] : cards_)
     if (card.known) all[index] = *card.known;

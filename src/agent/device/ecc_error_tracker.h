@@ -15,7 +15,7 @@ namespace divvy::agent {
 bool isOfMemory(std::uint64_t xid);
 
 // What is new.
-struct ErrorGrowth {
+struct EccErrorDelta {
   std::uint64_t uncorrected = 0;
   bool pending = false;
   bool failed = false;
@@ -25,12 +25,12 @@ struct ErrorGrowth {
   std::uint64_t xid() const;
   // "2 uncorrected memory errors, memory that is replaced when the card is reset".
   std::string words() const;
-  friend bool operator==(const ErrorGrowth&, const ErrorGrowth&) = default;
+  friend bool operator==(const EccErrorDelta&, const EccErrorDelta&) = default;
 };
 
 // What `now` has that `known` has not. A count that is lower began anew since, with the driver: all
 // of it is new. Of what was not known, or is not told now, nothing is.
-ErrorGrowth grownSince(const driver::MemoryErrors& known, const driver::MemoryErrors& now);
+EccErrorDelta grownSince(const driver::MemoryErrors& known, const driver::MemoryErrors& now);
 // Those of `known` of which now nothing is told, with what is.
 driver::MemoryErrors laterOf(const driver::MemoryErrors& known, const driver::MemoryErrors& now);
 
@@ -38,18 +38,18 @@ driver::MemoryErrors laterOf(const driver::MemoryErrors& known, const driver::Me
 driver::MemoryErrors reloaded(const driver::MemoryErrors& known);
 
 // A fault that no event told of.
-struct UnheardFault {
+struct MissedFault {
   unsigned index = 0;
-  ErrorGrowth growth;
+  EccErrorDelta growth;
   bool away = false;  // it happened before this agent looked first
 };
 
-class ErrorWatch {
+class EccErrorTracker {
  public:
   struct Seen {
-    std::vector<UnheardFault> faults;
+    std::vector<MissedFault> faults;
     // What nobody knows the age of: no agent has looked at that card before.
-    std::map<unsigned, ErrorGrowth> old;
+    std::map<unsigned, EccErrorDelta> old;
   };
 
   // What an agent before us knew, before look().

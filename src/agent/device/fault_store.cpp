@@ -53,7 +53,7 @@ bool readWord(std::istream& words, std::optional<Number>* told) {
 // alone ("UUID XID SINCE"); a file that has another line has "end", too, with their number.
 class Lines {
  public:
-  explicit Lines(KnownCards* known) : known_(*known) {}
+  explicit Lines(PersistedDeviceState* known) : known_(*known) {}
 
   bool take(const std::string& line) {
     ++count_;
@@ -110,7 +110,7 @@ class Lines {
     return ended_;
   }
 
-  KnownCards& known_;
+  PersistedDeviceState& known_;
   std::size_t count_ = 0;
   bool old_ = true;
   bool ended_ = false;
@@ -132,7 +132,7 @@ std::string instant(std::int64_t seconds) {
 
 }  // namespace
 
-bool KnownCards::any() const {
+bool PersistedDeviceState::any() const {
   return !faults.empty() || std::any_of(errors.begin(), errors.end(), [](const auto& one) {
     const driver::MemoryErrors& of = one.second;
     return of.uncorrected.value_or(0) != 0 || of.pending.value_or(false) ||
@@ -140,8 +140,8 @@ bool KnownCards::any() const {
   });
 }
 
-KnownCards loadKnown(const std::string& path) {
-  KnownCards known;
+PersistedDeviceState loadKnown(const std::string& path) {
+  PersistedDeviceState known;
   const Result<std::string> text = readPlainFile(path, kMostFaults);
   if (!text) {
     if (text.error().code() != ErrorCode::kNotFound) known.damage = text.error().message();
@@ -169,7 +169,7 @@ KnownCards loadKnown(const std::string& path) {
   return known;
 }
 
-void saveKnown(const std::string& path, const KnownCards& known) {
+void saveKnown(const std::string& path, const PersistedDeviceState& known) {
   if (known.faults.empty() && known.errors.empty()) {
     unlink(path.c_str());
     return;
@@ -195,7 +195,7 @@ void saveKnown(const std::string& path, const KnownCards& known) {
   if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) unlink(temporary.c_str());
 }
 
-bool differ(const KnownCards& saved, const KnownCards& now) {
+bool differ(const PersistedDeviceState& saved, const PersistedDeviceState& now) {
   // What is damaged, or of before, is written anew.
   if (!saved.damage.empty() || saved.this_boot != now.this_boot || saved.errors != now.errors ||
       (saved.driver != now.driver && !now.errors.empty()))

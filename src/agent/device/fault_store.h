@@ -25,7 +25,7 @@ struct KnownFault {
 using KnownFaults = std::map<std::string, KnownFault>;
 using KnownErrors = std::map<std::string, driver::MemoryErrors>;
 
-struct KnownCards {
+struct PersistedDeviceState {
   KnownFaults faults;  // of since the machine was started last
   KnownErrors errors;  // as the driver told of them last
   std::string driver;  // the version of that driver
@@ -38,11 +38,11 @@ struct KnownCards {
 };
 
 // Nothing is known where there is no file.
-KnownCards loadKnown(const std::string& path);
+PersistedDeviceState loadKnown(const std::string& path);
 // Best effort: the file is replaced whole or not at all. Where nothing is known it goes.
-void saveKnown(const std::string& path, const KnownCards& known);
+void saveKnown(const std::string& path, const PersistedDeviceState& known);
 // Whether it is worth writing: how long a card was quiet may be forgotten by half a minute.
-bool differ(const KnownCards& saved, const KnownCards& now);
+bool differ(const PersistedDeviceState& saved, const PersistedDeviceState& now);
 
 // When an agent looked last, by the later of these files (watch_mark.h); since 1970. 0: it is not
 // known, or of the future.

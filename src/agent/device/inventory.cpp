@@ -6,7 +6,8 @@
 #include "os/log.h"
 
 namespace divvy::agent {
-Result<Inventory> Inventory::open(const Node& node, const NodePaths& paths, const Install& install,
+Result<Inventory> Inventory::open(const Node& node, const NodePaths& paths,
+                                  const InstallLayout& install,
                                   std::shared_ptr<driver::ProcessSource> source) {
   Result<driver::Nvml> nvml = openDriver(node, paths, install);
   if (!nvml) return nvml.error();
@@ -22,16 +23,16 @@ Result<Inventory> Inventory::open(const Node& node, const NodePaths& paths, cons
                  "is an instance (nvidia-smi mig -lci)"};
   const driver::Layout layout = driver::layoutOf(*nvml, *devices, sysfsRoot(node.simulated()));
   for (const std::string& uneven : unevenLinks(*devices, layout)) warn(uneven);
-  std::vector<CardPlace> places = placesOf(*devices, layout);
+  std::vector<DeviceLocality> places = placesOf(*devices, layout);
   inventory.scores_ = scoresOf(*devices, layout);
   inventory.nics_ = nicsOf(*devices, layout);
   for (std::size_t i = 0; i < devices->size(); ++i)
     inventory.devices_.push_back({std::move((*devices)[i]), kAssumedContext, std::move(places[i])});
-  inventory.driver_ = std::make_unique<DriverDesk>(std::move(*nvml));
+  inventory.driver_ = std::make_unique<DriverWorker>(std::move(*nvml));
   return inventory;
 }
 
-void Inventory::exclude(const ExcludedCards& told) {
+void Inventory::exclude(const DeviceExclusions& told) {
   std::vector<DeviceName> names;
   for (const Device& device : devices_) names.push_back({device.info.index, device.info.uuid});
   const std::vector<bool> excluded = excludedAmong(told, names);
@@ -44,7 +45,7 @@ void Inventory::exclude(const ExcludedCards& told) {
     info("excluded is " + name + ", too, which is no device of this node");
 }
 
-void Inventory::measureContexts(const NodePaths& paths, const Install& install) {
+void Inventory::measureContexts(const NodePaths& paths, const InstallLayout& install) {
   ContextCosts costs = loadCosts(paths.contextCosts(), driver_version_);
   std::vector<std::string> unknown;
   for (const Device& device : devices_) {

@@ -23,7 +23,7 @@ namespace divvy::agent {
 struct Device {
   driver::DeviceInfo info;
   Bytes context;  // measured, or kAssumedContext where that failed
-  CardPlace place;
+  DeviceLocality place;
   bool excluded = false;  // nobody new gets anything of it
 };
 
@@ -36,23 +36,24 @@ class Inventory {
  public:
   // Opens the node's driver, as openDriver does.
   // `source`: who says which processes use a device; null: the driver.
-  static Result<Inventory> open(const Node& node, const NodePaths& paths, const Install& install,
+  static Result<Inventory> open(const Node& node, const NodePaths& paths,
+                                const InstallLayout& install,
                                 std::shared_ptr<driver::ProcessSource> source = nullptr);
 
   // From now on these are given to nobody new. Names that fit no card are said in the diary.
-  void exclude(const ExcludedCards& told);
+  void exclude(const DeviceExclusions& told);
 
   // Measures what a context costs on each card that is not excluded, all cards at once, in child
   // processes; about 10 s altogether (see probeAll). Figures of the same driver and card are taken
   // from `paths.contextCosts()`.
-  void measureContexts(const NodePaths& paths, const Install& install);
+  void measureContexts(const NodePaths& paths, const InstallLayout& install);
 
   const std::vector<Device>& devices() const { return devices_; }
   // Of each two of them, in the words of the node's annotation.
   const kube::DeviceScores& scores() const { return scores_; }
   // RDMA NICs, likewise.
   const std::vector<kube::Nic>& nics() const { return nics_; }
-  DriverDesk& driver() const { return *driver_; }
+  DriverWorker& driver() const { return *driver_; }
   const std::string& driverVersion() const { return driver_version_; }
   // Absolute path of libcuda for tenants; empty: as their loader chooses.
   const std::string& cudaPath() const { return cuda_path_; }
@@ -60,7 +61,7 @@ class Inventory {
  private:
   Inventory() = default;
 
-  std::unique_ptr<DriverDesk> driver_;
+  std::unique_ptr<DriverWorker> driver_;
   std::vector<Device> devices_;
   kube::DeviceScores scores_;
   std::vector<kube::Nic> nics_;

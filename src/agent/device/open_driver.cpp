@@ -6,11 +6,12 @@
 
 namespace divvy::agent {
 
-std::string cudaOf(const Node& node, const Install& install) {
+std::string cudaOf(const Node& node, const InstallLayout& install) {
   return node.simulated() ? driver::findIn({install.sim_dir}, "libcuda.so.1") : std::string();
 }
 
-Result<driver::Nvml> openDriver(const Node& node, const NodePaths& paths, const Install& install) {
+Result<driver::Nvml> openDriver(const Node& node, const NodePaths& paths,
+                                const InstallLayout& install) {
   std::string nvml_path = "libnvidia-ml.so.1";
   if (node.simulated()) {
     nvml_path = driver::findIn({install.sim_dir}, nvml_path);

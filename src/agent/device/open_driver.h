@@ -11,8 +11,9 @@ namespace divvy::agent {
 // Of simulated nodes the one that was installed with us: their cards' state is under paths.cards();
 // sets SIMGPU_PROFILE and SIMGPU_DIR in this process. Errors name what is missing and what is
 // accepted.
-Result<driver::Nvml> openDriver(const Node& node, const NodePaths& paths, const Install& install);
+Result<driver::Nvml> openDriver(const Node& node, const NodePaths& paths,
+                                const InstallLayout& install);
 // Absolute path of libcuda for tenants; empty: as their loader chooses.
-std::string cudaOf(const Node& node, const Install& install);
+std::string cudaOf(const Node& node, const InstallLayout& install);
 
 }  // namespace divvy::agent

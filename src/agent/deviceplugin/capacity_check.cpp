@@ -7,16 +7,17 @@
 
 namespace divvy::agent {
 
-std::string crampedBy(const Decision& decision, const std::vector<Device>& devices,
-                      const std::vector<DeviceTerms>& terms, const std::vector<Holding>& holdings) {
-  for (const Placed& placed : decision.shares) {
+std::string capacityShortfall(const Decision& decision, const std::vector<Device>& devices,
+                              const std::vector<DeviceTerms>& terms,
+                              const std::vector<HeldCapacity>& holdings) {
+  for (const PlacedShare& placed : decision.shares) {
     const auto at = std::find_if(devices.begin(), devices.end(),
                                  [&](const Device& one) { return one.info.index == placed.index; });
     if (at == devices.end()) continue;
     Bytes sum = placed.reserve;
     Bytes rounded = mib(1);
-    const Holding* most = nullptr;
-    for (const Holding& one : holdings) {
+    const HeldCapacity* most = nullptr;
+    for (const HeldCapacity& one : holdings) {
       if (one.uuid != at->info.uuid) continue;
       sum = sum + one.reserve;
       rounded = rounded + mib(1);

@@ -12,7 +12,7 @@
 namespace divvy::agent {
 
 // What somebody has of one card.
-struct Holding {
+struct HeldCapacity {
   std::string tenant;
   std::string uuid;
   Bytes reserve;
@@ -21,7 +21,8 @@ struct Holding {
 
 // Why what is to be given now has no room beside these, as of `terms` (by place in `devices`);
 // empty: it has. Schedulers round each share to MiB, which is nobody's fault.
-std::string crampedBy(const Decision& decision, const std::vector<Device>& devices,
-                      const std::vector<DeviceTerms>& terms, const std::vector<Holding>& holdings);
+std::string capacityShortfall(const Decision& decision, const std::vector<Device>& devices,
+                              const std::vector<DeviceTerms>& terms,
+                              const std::vector<HeldCapacity>& holdings);
 
 }  // namespace divvy::agent

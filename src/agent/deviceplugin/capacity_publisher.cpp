@@ -20,7 +20,7 @@ constexpr const char* kDoubted = "its checksum is another";
 }  // namespace
 
 // By UUID: memory that tenants were given, and to how many. It costs nothing to look at that.
-KubeletDesk::Given KubeletDesk::given() const {
+DevicePluginController::Given DevicePluginController::given() const {
   Given given;
   for (const auto& [id, tenant] : tenants_.all()) {
     for (const ShareRecord& share : tenant->record.shares) {
@@ -32,19 +32,19 @@ KubeletDesk::Given KubeletDesk::given() const {
   return given;
 }
 
-std::string KubeletDesk::crampedNow(const Decision& decision, const std::string& uid,
-                                    const std::string& id) const {
+std::string DevicePluginController::crampedNow(const Decision& decision, const std::string& uid,
+                                               const std::string& id) const {
   if (tenants_.all().contains(id)) return "who had these devices before has not gone yet";
-  std::vector<Holding> holdings;
+  std::vector<HeldCapacity> holdings;
   for (const auto& [other, tenant] : tenants_.all())
     for (const ShareRecord& share : tenant->record.shares)
       if (tenant->record.lodger.uid != uid || !tenant->said_ended)
         holdings.push_back({other, share.uuid, share.reserve, tenant->said_ended});
-  return crampedBy(decision, inventory_.devices(), tenants_.memory().devices, holdings);
+  return capacityShortfall(decision, inventory_.devices(), tenants_.memory().devices, holdings);
 }
 
 // All is promised, or as many have a share as may.
-std::set<std::string> KubeletDesk::fullNow() const {
+std::set<std::string> DevicePluginController::fullNow() const {
   Given given = this->given();
   std::set<std::string> full;
   const std::vector<DeviceTerms>& terms = tenants_.memory().devices;
@@ -57,7 +57,7 @@ std::set<std::string> KubeletDesk::fullNow() const {
   return full;
 }
 
-Result<std::vector<kubelet::NotedDevices>> KubeletDesk::noted() {
+Result<std::vector<kubelet::NotedDevices>> DevicePluginController::noted() {
   std::string doubt;
   Result<std::vector<kubelet::NotedDevices>> noted = kubelet::readCheckpoint(*sockets_, &doubt);
   const std::string trouble = !noted ? noted.error().message() : doubt.empty() ? "" : kDoubted;
@@ -75,7 +75,7 @@ Result<std::vector<kubelet::NotedDevices>> KubeletDesk::noted() {
 }
 
 // Of pods that are over the kubelet notes some for a while longer.
-std::optional<KubeletDesk::Taken> KubeletDesk::takenUnits() {
+std::optional<DevicePluginController::Taken> DevicePluginController::takenUnits() {
   const auto noted = this->noted();
   if (!noted) return std::nullopt;
   Taken taken;
@@ -87,7 +87,7 @@ std::optional<KubeletDesk::Taken> KubeletDesk::takenUnits() {
 
 // Pods keep theirs: a kubelet that begins anew turns those away whose units are not well. Where its
 // notes cannot be read nothing is taken back.
-void KubeletDesk::noteWithheld() {
+void DevicePluginController::noteWithheld() {
   withheld_.clear();
   taken_.clear();
   const std::vector<Device>& devices = inventory_.devices();
@@ -100,13 +100,13 @@ void KubeletDesk::noteWithheld() {
   taken_ = *taken;
   if (full_.withdrawn().empty()) return;
   Given given = this->given();
-  for (const CountedName& name : names_) {
-    std::vector<CountedDevice> counted;
+  for (const ExtendedResource& name : names_) {
+    std::vector<AdvertisedDevice> counted;
     for (const std::size_t at : name.devices) {
       const std::string& uuid = inventory_.devices()[at].info.uuid;
       // None of it is offered, and nobody sent there.
       if (!tenants_.health().good(inventory_.devices()[at].info.index)) continue;
-      CountedDevice& device = counted.emplace_back();
+      AdvertisedDevice& device = counted.emplace_back();
       device.withdrawn = full_.withdrawn().contains(uuid);
       const unsigned there = std::min(given[uuid].second, cluster_.per_device);
       device.seats = device.withdrawn ? 0 : std::min(name.units, cluster_.per_device - there);
@@ -117,7 +117,7 @@ void KubeletDesk::noteWithheld() {
   }
 }
 
-void KubeletDesk::noteFull() {
+void DevicePluginController::noteFull() {
   // By one name the kubelet counts itself what it has given; and whoever else places pods would not
   // wait for units to come back.
   const bool ours = cluster_.dialect == Dialect::kHami;

@@ -19,15 +19,15 @@ std::string deviceOf(const std::string& tenant) {
   return std::string(kPodCdiKind) + "=" + tenant;
 }
 
-CardName nameOf(const Device& device) {
+DeviceId nameOf(const Device& device) {
   return {device.info.uuid, device.info.index, device.info.part};
 }
 
 }  // namespace
 
-PodInjector::PodInjector(const ClusterNode& cluster, const Node& node, const NodePaths& paths,
-                         const Install& install, const Inventory& inventory,
-                         std::shared_ptr<helper::Link> link)
+ContainerInjector::ContainerInjector(const ClusterNode& cluster, const Node& node,
+                                     const NodePaths& paths, const InstallLayout& install,
+                                     const Inventory& inventory, std::shared_ptr<helper::Link> link)
     : wanted_(cluster.injecting),
       node_(node),
       paths_(paths),
@@ -36,18 +36,18 @@ PodInjector::PodInjector(const ClusterNode& cluster, const Node& node, const Nod
       visible_(visibleIn(inventory.devices())),
       folder_(cluster.cdi_dir, std::move(link)) {}
 
-Result<void> PodInjector::open() {
+Result<void> ContainerInjector::open() {
   if (folder_.dir().empty()) return {};
   // Also where mounts are wanted: pods that were given a name before need what stands under it.
   const Result<void> opened = folder_.open();
-  if (!opened && wanted_ == Injecting::kCdi) return Error(opened.error()).context("--cdi-dir");
-  if (!opened && wanted_ == Injecting::kAuto)
+  if (!opened && wanted_ == InjectionMode::kCdi) return Error(opened.error()).context("--cdi-dir");
+  if (!opened && wanted_ == InjectionMode::kAuto)
     info("containers are given theirs by mounts: " + opened.error().message());
-  if (wanted_ == Injecting::kCdi) decide(true, "--injection cdi");
+  if (wanted_ == InjectionMode::kCdi) decide(true, "--injection cdi");
   return {};
 }
 
-kubelet::Injection PodInjector::injection(const std::string& tenant, bool* by_cdi) const {
+kubelet::Injection ContainerInjector::injection(const std::string& tenant, bool* by_cdi) const {
   *by_cdi = by_cdi_;
   if (!*by_cdi) return injectionFor(tenant, node_, paths_, install_, visible_);
   kubelet::Injection given;
@@ -55,7 +55,7 @@ kubelet::Injection PodInjector::injection(const std::string& tenant, bool* by_cd
   return given;
 }
 
-void PodInjector::heardNode(const std::string& runtime, const std::string& kubelet) {
+void ContainerInjector::heardNode(const std::string& runtime, const std::string& kubelet) {
   if (runtime.empty() || runtime == runtime_) return;
   // Another one has to show it again.
   proven_ = ignores_ = false;
@@ -64,9 +64,9 @@ void PodInjector::heardNode(const std::string& runtime, const std::string& kubel
   weigh();
 }
 
-void PodInjector::weigh() {
+void ContainerInjector::weigh() {
   looks_ = 0;
-  if (wanted_ != Injecting::kAuto || !folder_.isOpen() || runtime_.empty() || ignores_) return;
+  if (wanted_ != InjectionMode::kAuto || !folder_.isOpen() || runtime_.empty() || ignores_) return;
   std::string why = whyNoCdi(runtime_, kubelet_);
   if (why.empty() && !node_.simulated()) why = whyNoDriverSpec();
   if (why_ == why) return;
@@ -74,20 +74,20 @@ void PodInjector::weigh() {
   why_ = std::move(why);
 }
 
-std::string PodInjector::whyNoDriverSpec() const {
+std::string ContainerInjector::whyNoDriverSpec() const {
   const Result<std::string> driver = findDriverSpec({kStaticCdi, folder_.dir()});
   if (!driver) return driver.error().message();
-  std::vector<CardName> cards;
+  std::vector<DeviceId> cards;
   for (const Device& device : inventory_.devices()) cards.push_back(nameOf(device));
   return whyNotBy(*driver, cards, inventory_.driverVersion());
 }
 
-void PodInjector::decide(bool by_cdi, const std::string& why) {
+void ContainerInjector::decide(bool by_cdi, const std::string& why) {
   by_cdi_ = by_cdi;
   info(std::string("containers are given theirs by ") + (by_cdi ? "CDI: " : "mounts: ") + why);
 }
 
-Result<std::string> PodInjector::specOf(const Tenant& tenant) const {
+Result<std::string> ContainerInjector::specOf(const Tenant& tenant) const {
   const ContainerEdits ours = editsFor({tenant.dir, true}, node_, paths_, install_);
   if (node_.simulated()) return cdiSpec(kPodCdiKind, tenant.record.id, ours);
   // What a toolkit would add by itself is called off: its own words for these cards are used.
@@ -95,14 +95,14 @@ Result<std::string> PodInjector::specOf(const Tenant& tenant) const {
   edits.environment["NVIDIA_VISIBLE_DEVICES"] = "void";
   const Result<std::string> driver = findDriverSpec({kStaticCdi, folder_.dir()});
   if (!driver) return driver.error();
-  std::vector<CardName> cards;
+  std::vector<DeviceId> cards;
   for (const Device& device : inventory_.devices())
     for (const ShareRecord& share : tenant.record.shares)
       if (share.uuid == device.info.uuid) cards.push_back(nameOf(device));
   return withDriver(cdiSpec(kPodCdiKind, tenant.record.id, edits), *driver, cards);
 }
 
-Result<void> PodInjector::prepare(Tenant& tenant) {
+Result<void> ContainerInjector::prepare(Tenant& tenant) {
   const auto given = unproven_.find(tenant.record.id);
   const bool named = given != unproven_.end() || by_cdi_;
   // That it runs was said of who had these devices before.
@@ -124,12 +124,12 @@ Result<void> PodInjector::prepare(Tenant& tenant) {
   return {};
 }
 
-void PodInjector::runs(const std::string& tenant) {
+void ContainerInjector::runs(const std::string& tenant) {
   const auto known = unproven_.find(tenant);
   if (known != unproven_.end()) known->second = true;
 }
 
-void PodInjector::look(const std::set<std::string>& living) {
+void ContainerInjector::look(const std::set<std::string>& living) {
   if (folder_.isOpen()) folder_.keepOnly(living);
   if (!node_.simulated() && ++looks_ >= kWeighAgain) weigh();
   for (auto at = unproven_.begin(); at != unproven_.end();) {
@@ -143,13 +143,13 @@ void PodInjector::look(const std::set<std::string>& living) {
   }
 }
 
-void PodInjector::ignored(const std::string& tenant) {
+void ContainerInjector::ignored(const std::string& tenant) {
   const std::string what = "the container of tenant " + tenant + " runs, and nobody has read " +
                            folder_.fileOf(tenant) + ": the runtime (" +
                            (runtime_.empty() ? "not known" : runtime_) +
                            ") ignores CDI, and gave it nothing of its share";
   warn(what);
-  if (wanted_ == Injecting::kAuto) {
+  if (wanted_ == InjectionMode::kAuto) {
     ignores_ = true;
     why_ = what;
     return decide(false, what);

@@ -21,11 +21,11 @@ namespace divvy::agent {
 // is about to be made, and its cards are known. A runtime that does not read CDI starts such a
 // container without a word, and without anything: whether the first one's spec was opened before it
 // ran is looked at. All but injection() is of the loop's thread.
-class PodInjector {
+class ContainerInjector {
  public:
-  PodInjector(const ClusterNode& cluster, const Node& node, const NodePaths& paths,
-              const Install& install, const Inventory& inventory,
-              std::shared_ptr<helper::Link> link);
+  ContainerInjector(const ClusterNode& cluster, const Node& node, const NodePaths& paths,
+                    const InstallLayout& install, const Inventory& inventory,
+                    std::shared_ptr<helper::Link> link);
 
   // kIo: the folder cannot be used, and nothing but CDI is wanted.
   Result<void> open();
@@ -52,13 +52,13 @@ class PodInjector {
   void decide(bool by_cdi, const std::string& why);
   void ignored(const std::string& tenant);
 
-  const Injecting wanted_;
+  const InjectionMode wanted_;
   const Node node_;
   const NodePaths paths_;
-  const Install install_;
+  const InstallLayout install_;
   const Inventory& inventory_;
   const std::string visible_;
-  CdiFolder folder_;
+  CdiDirectory folder_;
   std::atomic<bool> by_cdi_ = false;
   std::string runtime_;                   // as it was when that was decided
   std::string kubelet_;                   // likewise

@@ -70,9 +70,10 @@ class Since {
 
 }  // namespace
 
-std::optional<std::string> whoseTurn(const kube::Pod& pod, const States& states,
-                                     const std::vector<std::string>& sharing,
-                                     const std::optional<LastTurn>& last, bool settled) {
+std::optional<std::string> resolveContainer(const kube::Pod& pod, const States& states,
+                                            const std::vector<std::string>& sharing,
+                                            const std::optional<LastStartedContainer>& last,
+                                            bool settled) {
   const std::vector<std::string> order = inOrder(pod, sharing);
   if (order.empty()) return std::nullopt;
   if (order.size() == 1) return order.front();

@@ -48,10 +48,10 @@ bool hasInit(const kube::Pod& pod, const std::string& resource) {
 
 }  // namespace
 
-KubeletDesk::KubeletDesk(asio::io_context& loop, ClusterNode cluster, const Node& node,
-                         NodePaths paths, const Install& install, Tenants& tenants,
-                         ContainerDoor& door, const Inventory& inventory, const BypassWatch& bypass,
-                         Reach reach)
+DevicePluginController::DevicePluginController(
+    asio::io_context& loop, ClusterNode cluster, const Node& node, NodePaths paths,
+    const InstallLayout& install, TenantManager& tenants, ContainerRegistration& door,
+    const Inventory& inventory, const LimitBypassMonitor& bypass, PrivilegedAccess access)
     : loop_(loop),
       cluster_(std::move(cluster)),
       node_(node),
@@ -64,13 +64,13 @@ KubeletDesk::KubeletDesk(asio::io_context& loop, ClusterNode cluster, const Node
       count_pause_(loop),
       door_(door),
       changes_(tenants, inventory, cluster_.name),
-      injector_(cluster_, node, paths_, install, inventory, std::move(reach.link)),
+      injector_(cluster_, node, paths_, install, inventory, std::move(access.link)),
       bypass_watch_(bypass),
       units_(inventory.scores()),
-      sockets_(std::move(reach.sockets)),
+      sockets_(std::move(access.sockets)),
       pod_resources_(sockets_) {}
 
-Result<void> KubeletDesk::begin() {
+Result<void> DevicePluginController::begin() {
   Result<std::unique_ptr<kube::Client>> client =
       kube::Client::make(loop_.get_executor(), cluster_.access, kTerms);
   if (!client) return client.error();
@@ -87,17 +87,17 @@ Result<void> KubeletDesk::begin() {
   return {};
 }
 
-void KubeletDesk::healthChanged() {
+void DevicePluginController::healthChanged() {
   describeDevices();
   noteWithheld();
   offer();
   tell();
 }
 
-void KubeletDesk::end() {
+void DevicePluginController::end() {
   if (plugins_.empty()) return;
   stopped_ = true;
-  takeLeave();
+  publishUnavailable();
   std::atomic<bool> quiet = false;
   std::thread stopper([&] {
     for (const auto& plugin : plugins_) plugin->stop();
@@ -115,7 +115,7 @@ void KubeletDesk::end() {
 
 // ---- pods ---------------------------------------------------------------------------------------
 
-void KubeletDesk::followPods() {
+void DevicePluginController::followPods() {
   kube::Follower pods;
   pods.path = "/api/v1/pods";
   pods.query = "fieldSelector=spec.nodeName%3D" + cluster_.name;
@@ -133,7 +133,7 @@ void KubeletDesk::followPods() {
   asio::co_spawn(loop_, kube::follow(*client_, std::move(pods), pods_rein_, &stopped_), rethrow);
 }
 
-void KubeletDesk::heardPod(const json::value& object) {
+void DevicePluginController::heardPod(const json::value& object) {
   Result<kube::Pod> pod = kube::podOf(object);
   if (!pod) return warn(pod.error().message());
   const std::string& uid = pod->meta.uid;
@@ -152,7 +152,7 @@ void KubeletDesk::heardPod(const json::value& object) {
   tell();
 }
 
-void KubeletDesk::leave(const std::string& uid) {
+void DevicePluginController::leave(const std::string& uid) {
   living_.erase(uid);
   idle_deadlines_.erase(uid);
   bypass_deadlines_.erase(uid);
@@ -165,21 +165,22 @@ void KubeletDesk::leave(const std::string& uid) {
   noteFull();
 }
 
-void KubeletDesk::endPod(const std::string& uid) {
+void DevicePluginController::endPod(const std::string& uid) {
   std::vector<TenantPtr> over;
   for (const auto& [id, tenant] : tenants_.all())
     if (tenant->record.lodger.uid == uid) over.push_back(tenant);
   for (const TenantPtr& tenant : over) tenants_.end(tenant);
 }
 
-asio::awaitable<Result<json::value>> KubeletDesk::pod(std::string space, std::string name) {
+asio::awaitable<Result<json::value>> DevicePluginController::pod(std::string space,
+                                                                 std::string name) {
   kube::Call call;
   call.path = "/api/v1/namespaces/" + space + "/pods/" + name;
   co_return co_await client_->ask(std::move(call));
 }
 
 // Until there is an answer: nobody else would ask again.
-asio::awaitable<void> KubeletDesk::verify(std::string id) {
+asio::awaitable<void> DevicePluginController::verify(std::string id) {
   while (!stopped_) {
     TenantPtr tenant = tenants_.find(id);
     if (tenant == nullptr) co_return;
@@ -202,7 +203,7 @@ asio::awaitable<void> KubeletDesk::verify(std::string id) {
 
 // ---- containers ---------------------------------------------------------------------------------
 
-void KubeletDesk::start(Units units, kubelet::Answer<void> answer) {
+void DevicePluginController::start(DeviceIds units, kubelet::Answer<void> answer) {
   ++asked_;
   const auto told = [this, answer = std::move(answer)](Result<void> result) {
     if (!result) warn("a container is not started: " + result.error().message());
@@ -216,11 +217,13 @@ void KubeletDesk::start(Units units, kubelet::Answer<void> answer) {
   });
 }
 
-asio::awaitable<void> KubeletDesk::prepare(Held held, Units units, kubelet::Answer<void> answer) {
+asio::awaitable<void> DevicePluginController::prepare(Held held, DeviceIds units,
+                                                      kubelet::Answer<void> answer) {
   answer(co_await startOne(std::move(held), std::move(units)));
 }
 
-asio::awaitable<Result<KubeletDesk::Owner>> KubeletDesk::ownerOf(Held held, Units units) {
+asio::awaitable<Result<DevicePluginController::Owner>> DevicePluginController::ownerOf(
+    Held held, DeviceIds units) {
   if (!held) co_return held.error();
   Owner owner;
   if (const auto* holder = kubelet::holderOf(*held, units.resource, units.ids))
@@ -248,12 +251,13 @@ asio::awaitable<Result<KubeletDesk::Owner>> KubeletDesk::ownerOf(Held held, Unit
                                                units.ids.front() + " and others"};
 }
 
-bool KubeletDesk::isNoted(const Owner& owner, const std::string& uid) {
+bool DevicePluginController::isNoted(const Owner& owner, const std::string& uid) {
   return std::any_of(owner.noted.begin(), owner.noted.end(),
                      [&](const kubelet::NotedDevices& one) { return one.uid == uid; });
 }
 
-std::vector<std::string> KubeletDesk::sharingOf(const Owner& owner, const std::string& uid) {
+std::vector<std::string> DevicePluginController::sharingOf(const Owner& owner,
+                                                           const std::string& uid) {
   std::vector<std::string> names;
   if (!owner.container.empty()) names.push_back(owner.container);
   for (const kubelet::NotedDevices& one : owner.noted)
@@ -262,16 +266,16 @@ std::vector<std::string> KubeletDesk::sharingOf(const Owner& owner, const std::s
   return names;
 }
 
-std::optional<LastTurn> KubeletDesk::lastTurn(const std::string& tenant,
-                                              const std::string& uid) const {
+std::optional<LastStartedContainer> DevicePluginController::lastTurn(const std::string& tenant,
+                                                                     const std::string& uid) const {
   if (const auto known = turns_.find(tenant); known != turns_.end() && known->second.uid == uid)
     return known->second.last;
   const TenantPtr there = tenants_.find(tenant);
   if (there == nullptr || there->record.lodger.uid != uid) return std::nullopt;
-  return LastTurn{there->record.lodger.container, std::nullopt};
+  return LastStartedContainer{there->record.lodger.container, std::nullopt};
 }
 
-asio::awaitable<Result<void>> KubeletDesk::startOne(Held held, Units units) {
+asio::awaitable<Result<void>> DevicePluginController::startOne(Held held, DeviceIds units) {
   if (units.ids.empty())
     co_return Error{ErrorCode::kUsage,
                     "no units of " + units.resource + " were named; accepted: one or more"};
@@ -300,8 +304,8 @@ asio::awaitable<Result<void>> KubeletDesk::startOne(Held held, Units units) {
     if (owner->unread && hasInit(*now, units.resource))
       co_return Error(*owner->unread).context("an init container asks for devices");
     const auto states = containerStates(*object);
-    const auto turn = whoseTurn(*now, states, sharingOf(*owner, now->meta.uid),
-                                lastTurn(tenant, now->meta.uid), settled);
+    const auto turn = resolveContainer(*now, states, sharingOf(*owner, now->meta.uid),
+                                       lastTurn(tenant, now->meta.uid), settled);
     if (turn) {
       Result<bool> lodged =
           lodge(*object, *now, {owner->space, owner->pod, *turn, units.resource, units.ids},
@@ -323,10 +327,10 @@ asio::awaitable<Result<void>> KubeletDesk::startOne(Held held, Units units) {
   }
 }
 
-Result<bool> KubeletDesk::lodge(const json::value& object, const kube::Pod& pod,
-                                const kubelet::HeldDevices& held, bool last) {
+Result<bool> DevicePluginController::lodge(const json::value& object, const kube::Pod& pod,
+                                           const kubelet::HeldDevices& held, bool last) {
   if (const Result<void> stay = ourMountsStay(object, held.container); !stay) return stay.error();
-  const Result<PodShare> share =
+  const Result<PodAllocation> share =
       podShare(pod, held, cluster_.name, inventory_.devices(), tenants_.cards());
   if (!share) return share.error();
   const std::string id = tenantIdFor(held.ids, held.resource);
@@ -357,13 +361,13 @@ Result<bool> KubeletDesk::lodge(const json::value& object, const kube::Pod& pod,
   return prepared(**made);
 }
 
-Result<bool> KubeletDesk::prepared(Tenant& tenant) {
+Result<bool> DevicePluginController::prepared(Tenant& tenant) {
   const Result<void> done = injector_.prepare(tenant);
   if (!done) return done.error();
   return true;
 }
 
-void KubeletDesk::note(const kube::Pod& pod, const json::value& object) {
+void DevicePluginController::note(const kube::Pod& pod, const json::value& object) {
   const std::string& uid = pod.meta.uid;
   const auto states = containerStates(object);
   for (const auto& [id, tenant] : tenants_.all()) {
@@ -378,7 +382,7 @@ void KubeletDesk::note(const kube::Pod& pod, const json::value& object) {
 }
 
 // UUIDs of cards that its containers have something of.
-std::set<std::string> KubeletDesk::cardsOf(const std::string& uid) const {
+std::set<std::string> DevicePluginController::cardsOf(const std::string& uid) const {
   std::set<std::string> cards;
   for (const auto& [id, tenant] : tenants_.all()) {
     if (tenant->record.lodger.uid != uid) continue;
@@ -388,8 +392,8 @@ std::set<std::string> KubeletDesk::cardsOf(const std::string& uid) const {
 }
 
 // Their room is that of who comes now.
-void KubeletDesk::endThoseBefore(const kube::Pod& pod, const std::string& container,
-                                 const std::string& but) {
+void DevicePluginController::endThoseBefore(const kube::Pod& pod, const std::string& container,
+                                            const std::string& but) {
   const std::vector<std::string> names = overBefore(pod, container);
   std::vector<TenantPtr> over;
   for (const auto& [id, tenant] : tenants_.all()) {

@@ -37,18 +37,19 @@
 namespace divvy::agent {
 
 // How we come to what is the node's.
-struct Reach {
+struct PrivilegedAccess {
   std::shared_ptr<kubelet::Sockets> sockets;
   std::shared_ptr<helper::Link> link;  // to our helper; null: we have the rights ourselves
 };
 
 // Everything on the loop's one thread, but for what the kubelet asks on threads of gRPC's: that is
 // answered at once or handed to the loop.
-class KubeletDesk {
+class DevicePluginController {
  public:
-  KubeletDesk(asio::io_context& loop, ClusterNode cluster, const Node& node, NodePaths paths,
-              const Install& install, Tenants& tenants, ContainerDoor& door,
-              const Inventory& inventory, const BypassWatch& bypass, Reach reach);
+  DevicePluginController(asio::io_context& loop, ClusterNode cluster, const Node& node,
+                         NodePaths paths, const InstallLayout& install, TenantManager& tenants,
+                         ContainerRegistration& door, const Inventory& inventory,
+                         const LimitBypassMonitor& bypass, PrivilegedAccess access);
 
   // Once, when earlier tenants are known. Neither kubelet nor API server need be there yet.
   Result<void> begin();
@@ -67,7 +68,7 @@ class KubeletDesk {
 
  private:
   // Units that the kubelet gave, or is about to give.
-  struct Units {
+  struct DeviceIds {
     std::string resource;
     std::vector<std::string> ids;
   };
@@ -86,7 +87,7 @@ class KubeletDesk {
   std::optional<Taken> takenUnits();
   // What the kubelet's checkpoint notes; that it cannot be read, and can again, is said once.
   Result<std::vector<kubelet::NotedDevices>> noted();
-  Result<void> serveName(const CountedName& name);
+  Result<void> serveName(const ExtendedResource& name);
   // The kubelet was told of this name's units.
   void nowTold(const std::string& resource);
   // Asks until it counts units of all names that it was told of: whoever comes for one then is
@@ -96,7 +97,7 @@ class KubeletDesk {
   bool offersNothing(const std::string& resource) const;
   // What the node is to say of its devices: that somebody may come to them.
   bool mayCome() const { return holders_known_ && (names_.empty() || !known_.empty()); }
-  std::vector<kubelet::Device> unitsOf(const CountedName& name) const;
+  std::vector<kubelet::Device> unitsOf(const ExtendedResource& name) const;
   // Looks anew at what the node is to say of its devices.
   void describeDevices();
   // And at who is here: schedulers may want to hear of that with the node.
@@ -116,7 +117,7 @@ class KubeletDesk {
   asio::awaitable<void> enroll();
   asio::awaitable<bool> annotate(std::map<std::string, std::string> wanted);
   asio::awaitable<void> announce();
-  void takeLeave();
+  void publishUnavailable();
   asio::awaitable<void> closeNode(std::shared_ptr<bool> done);
   bool announces() const;  // the node's status says what it is to say
   // Which units it should be: at once, or as soon as the pod is known that they are for.
@@ -125,9 +126,9 @@ class KubeletDesk {
   asio::awaitable<void> preferLater(std::string resource, kubelet::UnitsAsk ask,
                                     kubelet::Answer<std::vector<std::string>> answer);
   // A container with these units is about to be made: whose is it, and what was it given?
-  void start(Units units, kubelet::Answer<void> answer);
+  void start(DeviceIds units, kubelet::Answer<void> answer);
   using Held = Result<std::vector<kubelet::HeldDevices>>;
-  asio::awaitable<void> prepare(Held held, Units units, kubelet::Answer<void> answer);
+  asio::awaitable<void> prepare(Held held, DeviceIds units, kubelet::Answer<void> answer);
   // Of which pod they are, and of which of its containers: by what the kubelet says of all that
   // go on, and by its checkpoint of those that end.
   struct Owner {
@@ -136,12 +137,13 @@ class KubeletDesk {
     std::vector<kubelet::NotedDevices> noted;  // of whichever pods
     std::optional<Error> unread;               // why nothing is noted
   };
-  asio::awaitable<Result<Owner>> ownerOf(Held held, Units units);
-  asio::awaitable<Result<void>> startOne(Held held, Units units);
+  asio::awaitable<Result<Owner>> ownerOf(Held held, DeviceIds units);
+  asio::awaitable<Result<void>> startOne(Held held, DeviceIds units);
   // The pod of that name may be another one already.
   static bool isNoted(const Owner& owner, const std::string& uid);
   static std::vector<std::string> sharingOf(const Owner& owner, const std::string& uid);
-  std::optional<LastTurn> lastTurn(const std::string& tenant, const std::string& uid) const;
+  std::optional<LastStartedContainer> lastTurn(const std::string& tenant,
+                                               const std::string& uid) const;
   // Makes its tenant, or finds it as it is. False: there is no room yet, and it is not the `last`
   // time that it is tried.
   Result<bool> lodge(const boost::json::value& object, const kube::Pod& pod,
@@ -171,10 +173,10 @@ class KubeletDesk {
   const ClusterNode cluster_;
   const Node node_;
   const NodePaths paths_;
-  const Install install_;
-  Tenants& tenants_;
+  const InstallLayout install_;
+  TenantManager& tenants_;
   const Inventory& inventory_;
-  const std::vector<CountedName> names_;
+  const std::vector<ExtendedResource> names_;
   const std::set<std::string> resources_;  // of these names
   // Of these: the kubelet was told of their units, and is asked until then whether it counts them.
   std::map<std::string, std::chrono::steady_clock::time_point> told_;
@@ -187,7 +189,7 @@ class KubeletDesk {
   std::map<std::string, std::uint64_t> announced_;      // as its status is to say it, by resource
   std::map<std::string, std::uint64_t> announced_now_;  // as it does
   std::set<std::string> withdrawn_;                     // what of it is to go
-  ContainerDoor& door_;
+  ContainerRegistration& door_;
   std::unique_ptr<kube::Client> client_;
   kube::Rein node_rein_, pods_rein_;
   struct Names {
@@ -200,17 +202,17 @@ class KubeletDesk {
   // pod's status said then.
   struct Turn {
     std::string uid;
-    LastTurn last;
+    LastStartedContainer last;
   };
   std::map<std::string, Turn> turns_;
-  PodChanges changes_;
-  PodInjector injector_;
-  const BypassWatch& bypass_watch_;
+  PodResizer changes_;
+  ContainerInjector injector_;
+  const LimitBypassMonitor& bypass_watch_;
   Deadlines idle_deadlines_, bypass_deadlines_;
   // None: not looked at since the node is known.
   std::optional<kube::Complaints> idle_, bypass_;
-  UnitChoice units_;
-  FullDevices full_;
+  PreferredAllocation units_;
+  FullDeviceDebouncer full_;
   std::map<std::string, std::set<std::string>> withheld_;  // by resource: units
   std::map<std::string, std::string> said_;  // as wanted(), by the node; empty: it is not known
   unsigned ticks_ = 0;

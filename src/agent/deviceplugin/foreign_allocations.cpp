@@ -19,7 +19,7 @@ Unit unitOf(std::string_view id, std::string_view uuid) {
 }  // namespace
 
 Holders holdersOf(const std::vector<kubelet::HeldDevices>& held, const std::vector<Device>& cards,
-                  const std::set<std::string>& resources, const OursOf& ours) {
+                  const std::set<std::string>& resources, const ForeignAllocations& ours) {
   Holders holders;
   for (const kubelet::HeldDevices& one : held) {
     const bool given =

@@ -17,7 +17,7 @@ namespace divvy::agent {
 using Holders = std::map<unsigned, std::string>;
 
 // What is ours of a pod (namespace, name).
-struct OursOf {
+struct ForeignAllocations {
   // The scheduler that we serve now gave it what it has.
   std::function<bool(const std::string&, const std::string&)> given;
   // A share of that container's by just these units is ours, whatever names we serve now.
@@ -34,6 +34,6 @@ struct OursOf {
 // only count, too: what its plugin gave is what the pod was assigned, where it says so. Ours only
 // of one of `resources`, or of one that we served before, with "::N", of such a pod.
 Holders holdersOf(const std::vector<kubelet::HeldDevices>& held, const std::vector<Device>& cards,
-                  const std::set<std::string>& resources, const OursOf& ours);
+                  const std::set<std::string>& resources, const ForeignAllocations& ours);
 
 }  // namespace divvy::agent

@@ -12,7 +12,7 @@
 
 namespace divvy::agent {
 
-class FullDevices {
+class FullDeviceDebouncer {
  public:
   // For so long it is full before the node says so: who comes and goes is not written of.
   static constexpr std::uint64_t kStaysMs = 10'000;

@@ -31,10 +31,10 @@ void noteDeadline(Deadlines* deadlines, const std::string& uid, std::int64_t at,
   known = {at, now_ms + left * 1000};
 }
 
-kube::Complaints idlePods(const std::vector<Resting>& containers, const Instant& now,
+kube::Complaints idlePods(const std::vector<IdleContainer>& containers, const Instant& now,
                           const kube::Complaints& before, const Deadlines& deadlines) {
   std::map<std::string, PodRest> pods;
-  for (const Resting& one : containers) {
+  for (const IdleContainer& one : containers) {
     PodRest& rest = pods[one.lodger.uid];
     rest.pod = &one.lodger;
     rest.all = rest.all && one.known && one.after_ms != 0 && one.idle_ms >= one.after_ms;

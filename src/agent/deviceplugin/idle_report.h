@@ -12,7 +12,7 @@
 namespace divvy::agent {
 
 // A container of a pod.
-struct Resting {
+struct IdleContainer {
   PodContainer lodger;
   bool known = false;          // when it works
   std::uint64_t idle_ms = 0;   // since it last did
@@ -42,7 +42,7 @@ struct Instant {
 // Pods with all of these containers idle for longer than each may be. A pod that is in `before` and
 // has not worked since keeps its instant there, however clocks are rounded. `deadlines`: of pods
 // that were told; past it they are confirmed to be idle.
-kube::Complaints idlePods(const std::vector<Resting>& containers, const Instant& now,
+kube::Complaints idlePods(const std::vector<IdleContainer>& containers, const Instant& now,
                           const kube::Complaints& before, const Deadlines& deadlines);
 
 }  // namespace divvy::agent

@@ -18,10 +18,10 @@ constexpr unsigned kHoldersEvery = 5;  // ticks
 
 }  // namespace
 
-void KubeletDesk::tick() {
+void DevicePluginController::tick() {
   noteIdle();
   noteBypass();
-  if (tenants_.strangersOn(bypass_watch_.occupants())) healthChanged();
+  if (tenants_.setUnmanagedUse(bypass_watch_.occupants())) healthChanged();
   std::set<std::string> living;
   for (const auto& [id, tenant] : tenants_.all()) living.insert(id);
   injector_.look(living);
@@ -29,7 +29,7 @@ void KubeletDesk::tick() {
   if (ticks_++ % kHoldersEvery == 0) lookForHolders();
 }
 
-void KubeletDesk::lookForHolders() {
+void DevicePluginController::lookForHolders() {
   if (!pods_known_ || looking_ || stopped_) return;
   looking_ = true;
   ++asked_;
@@ -48,22 +48,22 @@ void KubeletDesk::lookForHolders() {
         });
       };
       // Who is not told of yet may be anybody's, and is looked at again soon.
-      const OursOf ours{[&](const std::string& space, const std::string& name) {
-                          const auto pod = known(space, name);
-                          return pod == living_.end() || pod->second.given;
-                        },
-                        [&](const kubelet::HeldDevices& one) {
-                          return tenants_.find(tenantIdFor(one.ids, one.resource)) != nullptr;
-                        },
-                        [&](const std::string& space, const std::string& name) {
-                          const auto pod = known(space, name);
-                          return pod == living_.end() ? std::set<std::string>()
-                                                      : cardsOf(pod->first);
-                        },
-                        [&](const std::string& space, const std::string& name) {
-                          const auto pod = known(space, name);
-                          return pod == living_.end() ? std::set<std::string>() : pod->second.cards;
-                        }};
+      const ForeignAllocations ours{
+          [&](const std::string& space, const std::string& name) {
+            const auto pod = known(space, name);
+            return pod == living_.end() || pod->second.given;
+          },
+          [&](const kubelet::HeldDevices& one) {
+            return tenants_.find(tenantIdFor(one.ids, one.resource)) != nullptr;
+          },
+          [&](const std::string& space, const std::string& name) {
+            const auto pod = known(space, name);
+            return pod == living_.end() ? std::set<std::string>() : cardsOf(pod->first);
+          },
+          [&](const std::string& space, const std::string& name) {
+            const auto pod = known(space, name);
+            return pod == living_.end() ? std::set<std::string>() : pod->second.cards;
+          }};
       const bool first = !std::exchange(holders_known_, true);
       Holders holders = holdersOf(*held, inventory_.devices(), resources_, ours);
       if (tenants_.holdDevices(std::move(holders)) || first) healthChanged();
@@ -71,8 +71,8 @@ void KubeletDesk::lookForHolders() {
   });
 }
 
-kube::Complaints KubeletDesk::saidBefore(const std::optional<kube::Complaints>& now,
-                                         const char* key) const {
+kube::Complaints DevicePluginController::saidBefore(const std::optional<kube::Complaints>& now,
+                                                    const char* key) const {
   if (now) return *now;
   const auto said = said_.find(key);
   if (said == said_.end()) return {};
@@ -80,12 +80,12 @@ kube::Complaints KubeletDesk::saidBefore(const std::optional<kube::Complaints>& 
   return before ? *before : kube::Complaints{};
 }
 
-void KubeletDesk::noteIdle() {
+void DevicePluginController::noteIdle() {
   if (said_.empty()) return;
-  std::vector<Resting> containers;
+  std::vector<IdleContainer> containers;
   for (const auto& [id, tenant] : tenants_.all()) {
     if (tenant->record.lodger.uid.empty()) continue;
-    containers.push_back({tenant->record.lodger, tenants_.seesUse(*tenant),
+    containers.push_back({tenant->record.lodger, tenants_.activityKnown(*tenant),
                           tenant->use.idleMs(nowMs()), tenants_.stopMs(tenant->record)});
   }
   kube::Complaints idle = idlePods(containers, {std::time(nullptr), nowMs()},
@@ -95,11 +95,11 @@ void KubeletDesk::noteIdle() {
   tell();
 }
 
-void KubeletDesk::noteBypass() {
+void DevicePluginController::noteBypass() {
   const auto cases = bypass_watch_.cases();
   if (said_.empty() || !pods_known_ || !cases) return;
   std::vector<PodBypass> pods;
-  for (const BypassWatch::Case& one : *cases) {
+  for (const LimitBypassMonitor::Case& one : *cases) {
     const auto living = living_.find(one.pod.uid);
     if (living == living_.end()) continue;
     pods.push_back({one.pod.uid, living->second.space, living->second.pod, one.what, one.since});
@@ -113,7 +113,7 @@ void KubeletDesk::noteBypass() {
 }
 
 // Only our scheduler writes them: what cannot be read is none.
-void KubeletDesk::noteDeadlines(const kube::Pod& pod) {
+void DevicePluginController::noteDeadlines(const kube::Pod& pod) {
   for (const auto& [key, deadlines] : {std::pair{kube::kIdleNoticeKey, &idle_deadlines_},
                                        std::pair{kube::kBypassNoticeKey, &bypass_deadlines_}}) {
     const auto said = pod.meta.annotations.find(key);

@@ -64,14 +64,14 @@ kube::Call noting(const std::string& node, const std::map<std::string, std::stri
 
 }  // namespace
 
-void KubeletDesk::describeDevices() {
+void DevicePluginController::describeDevices() {
   devices_ = registrationOf(inventory_.devices(), tenants_.memory().devices, cluster_.per_device,
                             tenants_.health(), cluster_.cores);
   noteLodgers();
   announced_ = announcedOf(cluster_, devices_);
 }
 
-void KubeletDesk::noteLodgers() {
+void DevicePluginController::noteLodgers() {
   std::set<std::string> lodgers;
   for (const auto& [uid, pod] : living_)
     if (pod.given) lodgers.insert(uid);
@@ -79,7 +79,7 @@ void KubeletDesk::noteLodgers() {
 }
 
 // Of those that are registered.
-std::string KubeletDesk::linkScores() const {
+std::string DevicePluginController::linkScores() const {
   std::vector<std::string> uuids;
   for (const Device& device : inventory_.devices())
     if (!device.excluded) uuids.push_back(device.info.uuid);
@@ -87,7 +87,7 @@ std::string KubeletDesk::linkScores() const {
 }
 
 // How near they are to what is registered.
-std::string KubeletDesk::nicPlaces() const {
+std::string DevicePluginController::nicPlaces() const {
   std::vector<kube::Nic> nics = inventory_.nics();
   for (const Device& device : inventory_.devices())
     for (kube::Nic& nic : nics)
@@ -95,7 +95,7 @@ std::string KubeletDesk::nicPlaces() const {
   return kube::encode(nics);
 }
 
-void KubeletDesk::followNode() {
+void DevicePluginController::followNode() {
   kube::Follower nodes;
   nodes.path = "/api/v1/nodes";
   nodes.query = "fieldSelector=metadata.name%3D" + cluster_.name;
@@ -108,7 +108,7 @@ void KubeletDesk::followNode() {
   asio::co_spawn(loop_, kube::follow(*client_, std::move(nodes), node_rein_, &stopped_), rethrow);
 }
 
-void KubeletDesk::heard(const json::value& object) {
+void DevicePluginController::heard(const json::value& object) {
   const Result<kube::Node> node = kube::nodeOf(object);
   if (!node) return warn(node.error().message());
   injector_.heardNode(infoOf(object, "containerRuntimeVersion"), infoOf(object, "kubeletVersion"));
@@ -127,7 +127,7 @@ void KubeletDesk::heard(const json::value& object) {
   tell();
 }
 
-std::map<std::string, std::string> KubeletDesk::wanted() const {
+std::map<std::string, std::string> DevicePluginController::wanted() const {
   const kube::ChangeResults& results = changes_.results();
   // What an earlier agent said stays until we have looked ourselves.
   const auto said = [this](const char* key) {
@@ -154,7 +154,7 @@ std::map<std::string, std::string> KubeletDesk::wanted() const {
 
 // Whoever is bound here for a name that the kubelet does not know is turned away for good. Before
 // it knows any, what an earlier agent said, of what is served still.
-std::set<std::string> KubeletDesk::served() const {
+std::set<std::string> DevicePluginController::served() const {
   if (!known_.empty()) return known_;
   const auto before = said_.find(kube::kServedKey);
   std::set<std::string> names;
@@ -164,7 +164,7 @@ std::set<std::string> KubeletDesk::served() const {
   return names;
 }
 
-void KubeletDesk::tell() {
+void DevicePluginController::tell() {
   if (said_.empty()) return;
   if (!enrolling_ && said_ != wanted()) {
     enrolling_ = true;
@@ -178,7 +178,7 @@ void KubeletDesk::tell() {
   }
 }
 
-asio::awaitable<void> KubeletDesk::enroll() {
+asio::awaitable<void> DevicePluginController::enroll() {
   while (!stopped_ && said_ != wanted()) {
     std::map<std::string, std::string> wanted = this->wanted();
     const bool written = co_await annotate(std::move(wanted));
@@ -189,7 +189,7 @@ asio::awaitable<void> KubeletDesk::enroll() {
   enrolling_ = false;
 }
 
-asio::awaitable<bool> KubeletDesk::annotate(std::map<std::string, std::string> wanted) {
+asio::awaitable<bool> DevicePluginController::annotate(std::map<std::string, std::string> wanted) {
   const std::string key = registrationKey(cluster_.dialect);
   const bool registers = said_[key] != wanted.at(key);
   kube::Call call = noting(cluster_.name, said_, wanted);
@@ -207,7 +207,7 @@ asio::awaitable<bool> KubeletDesk::annotate(std::map<std::string, std::string> w
 
 // ---- the end ------------------------------------------------------------------------------------
 
-void KubeletDesk::takeLeave() {
+void DevicePluginController::publishUnavailable() {
   // Nobody places on a node that says nothing.
   if (said_.empty() || said_[registrationKey(cluster_.dialect)].empty()) return;
   const auto done = std::make_shared<bool>(false);
@@ -222,7 +222,7 @@ void KubeletDesk::takeLeave() {
 }
 
 // The next agent says anew what there is, as soon as it knows who has it.
-asio::awaitable<void> KubeletDesk::closeNode(std::shared_ptr<bool> done) {
+asio::awaitable<void> DevicePluginController::closeNode(std::shared_ptr<bool> done) {
   std::vector<kube::RegisteredDevice> closed = devices_;
   for (kube::RegisteredDevice& one : closed) one.healthy = false;
   std::map<std::string, std::string> last = registrationIn(cluster_.dialect, closed, scores_, {});
@@ -236,14 +236,14 @@ asio::awaitable<void> KubeletDesk::closeNode(std::shared_ptr<bool> done) {
 // ---- its status ---------------------------------------------------------------------------------
 
 // With those that are to go: else nobody would know of them any more.
-std::set<std::string> KubeletDesk::announcedNames() const {
+std::set<std::string> DevicePluginController::announcedNames() const {
   std::set<std::string> names = withdrawn_;
   for (const auto& [name, amount] : announced_) names.insert(name);
   return names;
 }
 
 // What cannot be read is not what it is to be.
-void KubeletDesk::noteAnnounced(const kube::Node& node) {
+void DevicePluginController::noteAnnounced(const kube::Node& node) {
   withdrawn_.clear();
   if (const auto said = node.meta.annotations.find(kube::kAnnouncedKey);
       said != node.meta.annotations.end())
@@ -262,13 +262,13 @@ void KubeletDesk::noteAnnounced(const kube::Node& node) {
   }
 }
 
-bool KubeletDesk::announces() const {
+bool DevicePluginController::announces() const {
   return !mayCome() || (announced_now_ == announced_ && withdrawn_.empty());
 }
 
 // The kubelet makes what is allocatable of the capacity, a few seconds later. Who may not write it
 // is told so, and less and less often.
-asio::awaitable<void> KubeletDesk::announce() {
+asio::awaitable<void> DevicePluginController::announce() {
   std::chrono::seconds again = kAgain;
   while (!stopped_ && !announces()) {
     const std::map<std::string, std::uint64_t> now = announced_;

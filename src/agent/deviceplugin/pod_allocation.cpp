@@ -54,7 +54,7 @@ namespace {
 
 // What one device gives it. `card`: the device, and what is promised of it.
 Result<void> add(const kube::AssignedDevice& one, const std::string& whose, const Device& device,
-                 const Card& card, PodShare* share) {
+                 const Card& card, PodAllocation* share) {
   const Bytes offered = offeredBy(device, card.overcommit_permille);
   const std::uint64_t most = offered.count >> 20;
   if (one.mebibytes == 0 || one.mebibytes > most)
@@ -64,33 +64,34 @@ Result<void> add(const kube::AssignedDevice& one, const std::string& whose, cons
   for (const auto& other : share->decision.shares)
     if (other.index == device.info.index)
       return Error{ErrorCode::kCorrupt, whose + " was given " + one.uuid + " twice"};
-  Ask& ask = share->request.ask;
+  ShareRequest& ask = share->request.ask;
   const Bytes limit = limitOf(one, device, card);
   const unsigned cores = std::min(one.cores, kWhole);
   ask.cores += cores;
   ask.memory.bytes = limit;
   const Bytes guarantee = guaranteeOn(ask, card);
-  const engine::Part part = engine::partOn(card.books(), limit, guarantee, !ask.context_inside);
+  const engine::Part part =
+      engine::partOn(card.placementInput(), limit, guarantee, !ask.context_inside);
   share->decision.shares.push_back({device.info.index, limit, part.reserve(), cores, guarantee});
   return {};
 }
 
 }  // namespace
 
-Result<PodShare> podShare(const kube::Pod& pod, const kubelet::HeldDevices& held,
-                          const std::string& node, const std::vector<Device>& devices,
-                          const std::vector<Card>& cards) {
+Result<PodAllocation> podShare(const kube::Pod& pod, const kubelet::HeldDevices& held,
+                               const std::string& node, const std::vector<Device>& devices,
+                               const std::vector<Card>& cards) {
   if (pod.node != node || pod.ended())
     return Error{ErrorCode::kUnavailable, "pod " + held.space + "/" + held.pod + " is " +
                                               (pod.ended() ? "over" : "on node " + pod.node)};
   Result<std::vector<kube::AssignedDevice>> assigned = assignedTo(pod, held);
   if (!assigned) return assigned.error();
-  PodShare share;
+  PodAllocation share;
   share.container = {pod.meta.uid, held.space, held.pod, held.container};
   share.request.ask.gpus = static_cast<unsigned>(assigned->size());
   share.request.ask.user = held.space;
   share.request.command = {held.space + "/" + held.pod, held.container};
-  const Result<void> heard = hearWords(pod, held.container, &share.request);
+  const Result<void> heard = applyAnnotations(pod, held.container, &share.request);
   if (!heard) return heard.error();
   for (const kube::AssignedDevice& one : *assigned) {
     const auto device = std::find_if(devices.begin(), devices.end(), [&](const Device& known) {
@@ -111,7 +112,7 @@ Result<void> openTo(const Decision& decision, const std::vector<Device>& devices
   for (const Device& device : devices) {
     const bool given =
         std::any_of(decision.shares.begin(), decision.shares.end(),
-                    [&](const Placed& one) { return one.index == device.info.index; });
+                    [&](const PlacedShare& one) { return one.index == device.info.index; });
     if (given && device.excluded && !has.contains(device.info.uuid))
       return Error{ErrorCode::kUnavailable, device.info.uuid + " is excluded on this node"};
   }

@@ -18,7 +18,7 @@
 namespace divvy::agent {
 
 // What `divvy run` would have asked, and what placement would have answered.
-struct PodShare {
+struct PodAllocation {
   PodContainer container;
   RunRequest request;
   Decision decision;
@@ -27,9 +27,9 @@ struct PodShare {
 // `node`: ours. kUnavailable: not now (the pod has ended, is another node's, nothing is written);
 // kCorrupt: what is written cannot be; kNotFound: a device that is not here.
 // kUsage: what the pod itself says. `cards`: the same devices, with what is promised of them.
-Result<PodShare> podShare(const kube::Pod& pod, const kubelet::HeldDevices& held,
-                          const std::string& node, const std::vector<Device>& devices,
-                          const std::vector<Card>& cards);
+Result<PodAllocation> podShare(const kube::Pod& pod, const kubelet::HeldDevices& held,
+                               const std::string& node, const std::vector<Device>& devices,
+                               const std::vector<Card>& cards);
 
 // A pod that has something of an excluded card (`has`: UUIDs) keeps it; nobody else gets any of it:
 // kUnavailable.

@@ -26,9 +26,9 @@ Result<std::uint64_t> timeOrOff(const std::string& text) {
   return text == "off" ? Result<std::uint64_t>(std::uint64_t{0}) : parseDurationMs(text);
 }
 
-Result<std::optional<MemoryAsk>> sizeOrNone(const std::string& text) {
-  if (text == "0") return std::optional(MemoryAsk{{}, 0});
-  Result<MemoryAsk> read = parseMemoryAsk(text);
+Result<std::optional<MemoryRequest>> sizeOrNone(const std::string& text) {
+  if (text == "0") return std::optional(MemoryRequest{{}, 0});
+  Result<MemoryRequest> read = parseMemoryAsk(text);
   if (!read) return read.error();
   return std::optional(*read);
 }
@@ -80,7 +80,8 @@ const std::pair<const char*, Take> kWords[] = {
 
 }  // namespace
 
-Result<void> hearWords(const kube::Pod& pod, const std::string& container, RunRequest* request) {
+Result<void> applyAnnotations(const kube::Pod& pod, const std::string& container,
+                              RunRequest* request) {
   const Result<std::optional<kube::Labels>> decided = kube::decidedIn(pod.meta.annotations);
   if (!decided) return decided.error();
   const kube::Labels& said = *decided ? **decided : pod.meta.annotations;

@@ -14,6 +14,7 @@ namespace divvy::agent {
 // users may annotate a bound pod. The webhook refuses what cannot be understood: here, of a pod
 // that came past it, it is kUsage and names the annotation. kCorrupt: what was decided cannot be
 // read. kUnsupported: not on such a node.
-Result<void> hearWords(const kube::Pod& pod, const std::string& container, RunRequest* request);
+Result<void> applyAnnotations(const kube::Pod& pod, const std::string& container,
+                              RunRequest* request);
 
 }  // namespace divvy::agent

@@ -15,7 +15,8 @@ namespace {
 // Source: facts on the incumbent's control plane, 2.2.
 constexpr const char* kAllocated = "hami.io/vgpu-devices-allocated";
 
-TenantPtr tenantOf(const Tenants& tenants, const std::string& uid, const std::string& container) {
+TenantPtr tenantOf(const TenantManager& tenants, const std::string& uid,
+                   const std::string& container) {
   for (const auto& [id, tenant] : tenants.all())
     if (tenant->record.lodger.uid == uid && tenant->record.lodger.container == container)
       return tenant;
@@ -29,7 +30,7 @@ std::string changeWord(const std::string& token) {
 // `wanted`: in the order of what it has.
 Result<void> checkUses(const Tenant& tenant, const std::vector<ShareRecord>& wanted) {
   const std::map<std::string, TenantUse> uses = useOf(tenant);
-  const SwapSums sums = swapOf(tenant);
+  const ResidencySummary sums = swapOf(tenant);
   for (std::size_t at = 0; at < wanted.size(); ++at) {
     const auto use = uses.find(wanted[at].uuid);
     const Bytes used = use == uses.end() ? Bytes{} : use->second.inside;
@@ -40,12 +41,12 @@ Result<void> checkUses(const Tenant& tenant, const std::vector<ShareRecord>& wan
 }
 
 // In the order of `has`.
-Result<std::vector<ShareRecord>> sharesOf(const PodShare& said, const Inventory& inventory,
+Result<std::vector<ShareRecord>> sharesOf(const PodAllocation& said, const Inventory& inventory,
                                           const std::vector<ShareRecord>& has) {
   std::vector<ShareRecord> wanted;
   for (const ShareRecord& share : has) {
     const auto placed = std::find_if(
-        said.decision.shares.begin(), said.decision.shares.end(), [&](const Placed& one) {
+        said.decision.shares.begin(), said.decision.shares.end(), [&](const PlacedShare& one) {
           return std::any_of(
               inventory.devices().begin(), inventory.devices().end(), [&](const Device& device) {
                 return device.info.index == one.index && device.info.uuid == share.uuid;
@@ -62,7 +63,7 @@ Result<std::vector<ShareRecord>> sharesOf(const PodShare& said, const Inventory&
 
 }  // namespace
 
-Result<void> PodChanges::become(const kube::Pod& pod, const std::string& container, bool anyway,
+Result<void> PodResizer::become(const kube::Pod& pod, const std::string& container, bool anyway,
                                 const std::string& by) {
   const TenantPtr tenant = tenantOf(tenants_, pod.meta.uid, container);
   if (tenant == nullptr)
@@ -70,7 +71,8 @@ Result<void> PodChanges::become(const kube::Pod& pod, const std::string& contain
   // As many as the kubelet gave it.
   const std::vector<std::string> units(tenant->record.shares.size());
   const kubelet::HeldDevices held{pod.meta.space, pod.meta.name, container, "", units};
-  const Result<PodShare> said = podShare(pod, held, node_, inventory_.devices(), tenants_.cards());
+  const Result<PodAllocation> said =
+      podShare(pod, held, node_, inventory_.devices(), tenants_.cards());
   if (!said) return said.error();
   const Result<std::vector<ShareRecord>> wanted =
       sharesOf(*said, inventory_, tenant->record.shares);
@@ -91,7 +93,7 @@ Result<void> PodChanges::become(const kube::Pod& pod, const std::string& contain
   return free;
 }
 
-Result<void> PodChanges::apply(const kube::Pod& pod, const kube::ChangeState& admitted) {
+Result<void> PodResizer::apply(const kube::Pod& pod, const kube::ChangeState& admitted) {
   kube::Pod then = pod;
   then.meta.annotations[kAllocated] = admitted.assignment;
   if (!admitted.change.priority.empty()) {
@@ -106,7 +108,7 @@ Result<void> PodChanges::apply(const kube::Pod& pod, const kube::ChangeState& ad
 
 // Of whoever was ever changed: what did not come about, or came about and was not told in time, is
 // as it was.
-void PodChanges::setRight(const kube::Pod& pod) {
+void PodResizer::setRight(const kube::Pod& pod) {
   std::vector<std::string> names;
   for (const auto& [id, tenant] : tenants_.all())
     if (tenant->record.lodger.uid == pod.meta.uid) names.push_back(tenant->record.lodger.container);
@@ -118,7 +120,7 @@ void PodChanges::setRight(const kube::Pod& pod) {
   }
 }
 
-void PodChanges::heard(const kube::Pod& pod) {
+void PodResizer::heard(const kube::Pod& pod) {
   const auto said = pod.meta.annotations.find(kube::kChangeStateKey);
   if (said == pod.meta.annotations.end()) return forget(pod.meta.uid);
   const Result<kube::ChangeState> state = kube::decodeChangeState(said->second);
@@ -145,7 +147,7 @@ void PodChanges::heard(const kube::Pod& pod) {
   results_[state->token] = std::move(result);
 }
 
-void PodChanges::forget(const std::string& uid) {
+void PodResizer::forget(const std::string& uid) {
   const auto known = tokens_.find(uid);
   if (known == tokens_.end()) return;
   results_.erase(known->second);

@@ -14,9 +14,9 @@ namespace divvy::agent {
 
 // For the loop's thread. Whatever was done by whom before: a container has what is admitted for it,
 // and else what its pod's assignment says. An agent that begins anew needs to remember nothing.
-class PodChanges {
+class PodResizer {
  public:
-  PodChanges(Tenants& tenants, const Inventory& inventory, std::string node)
+  PodResizer(TenantManager& tenants, const Inventory& inventory, std::string node)
       : tenants_(tenants), inventory_(inventory), node_(std::move(node)) {}
 
   // Told of each pod of the node; results() may be others then.
@@ -33,7 +33,7 @@ class PodChanges {
   Result<void> apply(const kube::Pod& pod, const kube::ChangeState& admitted);
   void setRight(const kube::Pod& pod);
 
-  Tenants& tenants_;
+  TenantManager& tenants_;
   const Inventory& inventory_;
   const std::string node_;
   kube::ChangeResults results_;

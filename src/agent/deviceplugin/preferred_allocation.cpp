@@ -144,7 +144,7 @@ std::vector<std::string> unitsByScore(const kubelet::UnitsAsk& ask,
   return best;
 }
 
-void UnitChoice::waits(const std::string& uid, std::vector<WaitingContainer> containers) {
+void PreferredAllocation::waits(const std::string& uid, std::vector<WaitingContainer> containers) {
   const std::lock_guard lock(mutex_);
   if (containers.empty()) {
     pods_.erase(uid);
@@ -155,12 +155,12 @@ void UnitChoice::waits(const std::string& uid, std::vector<WaitingContainer> con
   pod.containers = std::move(containers);
 }
 
-void UnitChoice::forget(const std::string& uid) {
+void PreferredAllocation::forget(const std::string& uid) {
   const std::lock_guard lock(mutex_);
   pods_.erase(uid);
 }
 
-void UnitChoice::taken(const std::string& uid, std::vector<std::string> units) {
+void PreferredAllocation::taken(const std::string& uid, std::vector<std::string> units) {
   std::sort(units.begin(), units.end());
   const std::lock_guard lock(mutex_);
   for (auto& [other, pod] : pods_)
@@ -168,12 +168,12 @@ void UnitChoice::taken(const std::string& uid, std::vector<std::string> units) {
       std::erase_if(pod.answered, [&](const auto& one) { return one.second == units; });
 }
 
-bool UnitChoice::Waiting::asksFor(const WaitingContainer& one, const std::string& resource,
-                                  std::size_t count) const {
+bool PreferredAllocation::Waiting::asksFor(const WaitingContainer& one, const std::string& resource,
+                                           std::size_t count) const {
   return one.resource == resource && one.cards.size() == count && !answered.contains(one.name);
 }
 
-bool UnitChoice::awaits(const std::string& resource, std::size_t count) {
+bool PreferredAllocation::awaits(const std::string& resource, std::size_t count) {
   const std::lock_guard lock(mutex_);
   return std::any_of(pods_.begin(), pods_.end(), [&](const auto& entry) {
     const Waiting& pod = entry.second;
@@ -183,8 +183,8 @@ bool UnitChoice::awaits(const std::string& resource, std::size_t count) {
   });
 }
 
-std::optional<std::vector<std::string>> UnitChoice::assigned(const std::string& resource,
-                                                             const kubelet::UnitsAsk& ask) {
+std::optional<std::vector<std::string>> PreferredAllocation::assigned(
+    const std::string& resource, const kubelet::UnitsAsk& ask) {
   const std::lock_guard lock(mutex_);
   std::vector<std::pair<std::uint64_t, std::string>> order;
   for (const auto& [uid, pod] : pods_) order.emplace_back(pod.heard, uid);

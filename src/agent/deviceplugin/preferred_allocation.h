@@ -38,9 +38,9 @@ std::vector<WaitingContainer> waitingOf(const kube::Pod& pod,
 std::vector<std::string> unitsByScore(const kubelet::UnitsAsk& ask,
                                       const kube::DeviceScores& scores);
 
-class UnitChoice {
+class PreferredAllocation {
  public:
-  explicit UnitChoice(kube::DeviceScores scores) : scores_(std::move(scores)) {}
+  explicit PreferredAllocation(kube::DeviceScores scores) : scores_(std::move(scores)) {}
 
   // In place of what was known of that pod. Who is heard of first goes first, as with the kubelet.
   void waits(const std::string& uid, std::vector<WaitingContainer> containers);

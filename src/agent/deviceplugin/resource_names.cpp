@@ -32,7 +32,7 @@ std::string rivalOf(const std::string& resource) {
 }
 
 // `own`: so many of them count all devices. Whose plugin serves those serves the same devices.
-void addRivals(std::size_t own, std::vector<CountedName>* names) {
+void addRivals(std::size_t own, std::vector<ExtendedResource>* names) {
   std::vector<std::string> all;
   bool shared = false;
   for (std::size_t at = 0; at < names->size(); ++at) {
@@ -40,7 +40,7 @@ void addRivals(std::size_t own, std::vector<CountedName>* names) {
     if (!rival.empty()) all.push_back(rival);
     shared = shared || (at < own && !rival.empty());
   }
-  for (CountedName& name : *names) {
+  for (ExtendedResource& name : *names) {
     const std::string rival = rivalOf(name.resource);
     if (shared) name.rivals = all;
     if (!shared && !rival.empty()) name.rivals = {rival};
@@ -53,14 +53,14 @@ std::string profileOf(const Device& device) {
 
 }  // namespace
 
-std::vector<CountedName> countedNames(const ClusterNode& cluster,
-                                      const std::vector<Device>& devices) {
-  std::vector<CountedName> names;
+std::vector<ExtendedResource> countedNames(const ClusterNode& cluster,
+                                           const std::vector<Device>& devices) {
+  std::vector<ExtendedResource> names;
   const auto add = [&](const std::string& resource, unsigned units, const auto& has) {
-    CountedName name{resource, {}, units, {}};
+    ExtendedResource name{resource, {}, units, {}};
     for (std::size_t at = 0; at < devices.size(); ++at)
       if (!devices[at].excluded && has(devices[at])) name.devices.push_back(at);
-    const bool known = std::any_of(names.begin(), names.end(), [&](const CountedName& other) {
+    const bool known = std::any_of(names.begin(), names.end(), [&](const ExtendedResource& other) {
       return other.resource == resource;
     });
     if (!known) names.push_back(std::move(name));
@@ -85,9 +85,9 @@ std::vector<CountedName> countedNames(const ClusterNode& cluster,
   return names;
 }
 
-std::set<std::string> resourcesOf(const std::vector<CountedName>& names) {
+std::set<std::string> resourcesOf(const std::vector<ExtendedResource>& names) {
   std::set<std::string> resources;
-  for (const CountedName& name : names) resources.insert(name.resource);
+  for (const ExtendedResource& name : names) resources.insert(name.resource);
   return resources;
 }
 

@@ -12,7 +12,7 @@
 
 namespace divvy::agent {
 
-struct CountedName {
+struct ExtendedResource {
   std::string resource;
   std::vector<std::size_t> devices;  // places in the inventory's list, ascending
   unsigned units = 1;                // that each of them counts for
@@ -23,9 +23,9 @@ struct CountedName {
 // The node's own names first, then those of models and of instances that it has some of. Excluded
 // devices count by none. Where one of the node's own names is of NVIDIA's domain its plugin is a
 // rival for all of them, else for the names that it gives instances.
-std::vector<CountedName> countedNames(const ClusterNode& cluster,
-                                      const std::vector<Device>& devices);
+std::vector<ExtendedResource> countedNames(const ClusterNode& cluster,
+                                           const std::vector<Device>& devices);
 
-std::set<std::string> resourcesOf(const std::vector<CountedName>& names);
+std::set<std::string> resourcesOf(const std::vector<ExtendedResource>& names);
 
 }  // namespace divvy::agent

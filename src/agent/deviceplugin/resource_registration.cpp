@@ -29,7 +29,7 @@ void rethrow(std::exception_ptr fault) {
 
 }  // namespace
 
-std::vector<kubelet::Device> KubeletDesk::unitsOf(const CountedName& name) const {
+std::vector<kubelet::Device> DevicePluginController::unitsOf(const ExtendedResource& name) const {
   std::vector<kubelet::Device> units;
   const auto withheld = withheld_.find(name.resource);
   for (const std::size_t at : name.devices) {
@@ -49,26 +49,26 @@ std::vector<kubelet::Device> KubeletDesk::unitsOf(const CountedName& name) const
   return units;
 }
 
-void KubeletDesk::offer() {
+void DevicePluginController::offer() {
   for (std::size_t at = 0; at < plugins_.size(); ++at)
     plugins_[at]->setDevices(unitsOf(names_[at]));
 }
 
-std::string KubeletDesk::unready() const {
+std::string DevicePluginController::unready() const {
   if (plugins_.size() < names_.size()) return "it looks at what is there";
   for (std::size_t at = 0; at < plugins_.size(); ++at)
     if (!plugins_[at]->settled()) return "the kubelet does not know " + names_[at].resource;
   return {};
 }
 
-Result<void> KubeletDesk::serve() {
-  for (const CountedName& name : names_)
+Result<void> DevicePluginController::serve() {
+  for (const ExtendedResource& name : names_)
     if (const Result<void> served = serveName(name); !served)
       return Error(served.error()).context(name.resource);
   return {};
 }
 
-Result<void> KubeletDesk::serveName(const CountedName& name) {
+Result<void> DevicePluginController::serveName(const ExtendedResource& name) {
   const std::string resource = name.resource;
   std::string socket = "divvy-" + resource + ".sock";
   std::replace(socket.begin(), socket.end(), '/', '_');
@@ -82,7 +82,7 @@ Result<void> KubeletDesk::serveName(const CountedName& name) {
     answer(std::move(given));
   };
   questions.start = [this, resource](std::vector<std::string> ids, kubelet::Answer<void> answer) {
-    asio::post(loop_, [this, units = Units{resource, std::move(ids)},
+    asio::post(loop_, [this, units = DeviceIds{resource, std::move(ids)},
                        answer = std::move(answer)]() mutable {
       start(std::move(units), std::move(answer));
     });
@@ -105,7 +105,7 @@ Result<void> KubeletDesk::serveName(const CountedName& name) {
 }
 
 // A kubelet that begins anew hears of it again before its pods go on.
-void KubeletDesk::nowTold(const std::string& resource) {
+void DevicePluginController::nowTold(const std::string& resource) {
   if (known_.contains(resource)) return;
   const bool first = told_.empty();
   told_.try_emplace(resource, std::chrono::steady_clock::now() + kCounted);
@@ -113,7 +113,7 @@ void KubeletDesk::nowTold(const std::string& resource) {
 }
 
 // It counts what it was told some milliseconds later, and turns away for good who comes before.
-void KubeletDesk::awaitCount(std::chrono::milliseconds wait) {
+void DevicePluginController::awaitCount(std::chrono::milliseconds wait) {
   ++asked_;
   pod_resources_.count([this, wait](kubelet::PodResources::Counted now) {
     asio::post(loop_, [this, wait, now = std::move(now)] {
@@ -128,7 +128,7 @@ void KubeletDesk::awaitCount(std::chrono::milliseconds wait) {
   });
 }
 
-void KubeletDesk::noteCounted(const kubelet::PodResources::Counted& now) {
+void DevicePluginController::noteCounted(const kubelet::PodResources::Counted& now) {
   const std::size_t before = known_.size();
   for (const auto& [resource, until] : told_)
     if ((now && now->contains(resource)) || offersNothing(resource) ||
@@ -139,17 +139,18 @@ void KubeletDesk::noteCounted(const kubelet::PodResources::Counted& now) {
 }
 
 // None of its units is well: there is nothing to count.
-bool KubeletDesk::offersNothing(const std::string& resource) const {
-  const auto name = std::find_if(names_.begin(), names_.end(),
-                                 [&](const CountedName& one) { return one.resource == resource; });
+bool DevicePluginController::offersNothing(const std::string& resource) const {
+  const auto name = std::find_if(names_.begin(), names_.end(), [&](const ExtendedResource& one) {
+    return one.resource == resource;
+  });
   if (name == names_.end()) return true;
   const std::vector<kubelet::Device> units = unitsOf(*name);
   return std::none_of(units.begin(), units.end(), [](const auto& unit) { return unit.healthy; });
 }
 
 // On a thread of gRPC's.
-void KubeletDesk::prefer(const std::string& resource, kubelet::UnitsAsk ask,
-                         const kubelet::Answer<std::vector<std::string>>& answer) {
+void DevicePluginController::prefer(const std::string& resource, kubelet::UnitsAsk ask,
+                                    const kubelet::Answer<std::vector<std::string>>& answer) {
   if (auto units = units_.assigned(resource, ask)) return answer(std::move(*units));
   asio::post(loop_, [this, resource, ask = std::move(ask), answer]() mutable {
     ++asked_;
@@ -158,8 +159,8 @@ void KubeletDesk::prefer(const std::string& resource, kubelet::UnitsAsk ask,
 }
 
 // The kubelet hears of a pod when we do, or a little before.
-asio::awaitable<void> KubeletDesk::preferLater(std::string resource, kubelet::UnitsAsk ask,
-                                               kubelet::Answer<std::vector<std::string>> answer) {
+asio::awaitable<void> DevicePluginController::preferLater(
+    std::string resource, kubelet::UnitsAsk ask, kubelet::Answer<std::vector<std::string>> answer) {
   const auto until = std::chrono::steady_clock::now() + kHeard;
   asio::steady_timer pause(loop_);
   std::chrono::milliseconds wait = kFirstLook;

@@ -4,17 +4,17 @@
 
 namespace divvy::agent {
 
-std::set<std::string> withheldOf(const std::vector<CountedDevice>& devices) {
+std::set<std::string> withheldOf(const std::vector<AdvertisedDevice>& devices) {
   std::size_t seats = 0;
   std::size_t elsewhere = 0;
-  for (const CountedDevice& one : devices) {
+  for (const AdvertisedDevice& one : devices) {
     if (one.withdrawn) continue;
     seats += one.seats;
     elsewhere += one.free.size();
   }
   std::size_t lent = seats > elsewhere ? seats - elsewhere : 0;
   std::set<std::string> withheld;
-  for (const CountedDevice& one : devices) {
+  for (const AdvertisedDevice& one : devices) {
     if (!one.withdrawn) continue;
     for (const std::string& unit : one.free) {
       if (lent > 0) {

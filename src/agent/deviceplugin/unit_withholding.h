@@ -10,13 +10,13 @@
 namespace divvy::agent {
 
 // One device, under one name.
-struct CountedDevice {
+struct AdvertisedDevice {
   std::vector<std::string> free;  // units that no pod holds
   unsigned seats = 0;             // containers that may still come; of no one that is withdrawn
   bool withdrawn = false;         // nothing of it is to be offered
 };
 
 // Free units of withdrawn devices: all, or as many as leave one unit for each seat.
-std::set<std::string> withheldOf(const std::vector<CountedDevice>& devices);
+std::set<std::string> withheldOf(const std::vector<AdvertisedDevice>& devices);
 
 }  // namespace divvy::agent

@@ -10,7 +10,7 @@ Error usage(Enforce wanted, const std::string& why) {
   return {ErrorCode::kUsage, std::string("--enforce ") + enforceName(wanted) + " " + why};
 }
 
-Result<void> checkMps(const EnforcementAsk& ask) {
+Result<void> checkMps(const EnforcementRequest& ask) {
   if (ask.cores == 0) {
     return usage(ask.wanted, "enforces --cores, which was not given; accepted: both of them");
   }
@@ -21,7 +21,7 @@ Result<void> checkMps(const EnforcementAsk& ask) {
   return {};
 }
 
-Result<void> checkTimeslice(const EnforcementAsk& ask) {
+Result<void> checkTimeslice(const EnforcementRequest& ask) {
   if (ask.cores == 0) {
     return usage(ask.wanted, "enforces --cores, which was not given; accepted: both of them");
   }
@@ -83,7 +83,8 @@ Result<Enforce> parseEnforce(std::string_view text) {
                    "\" is not known; accepted: auto, interposer, mps, timeslice"};
 }
 
-Result<Enforcement> chooseEnforcement(const EnforcementAsk& ask, const EnforcementOffer& offer) {
+Result<Enforcement> chooseEnforcement(const EnforcementRequest& ask,
+                                      const EnforcementOffer& offer) {
   if (ask.wanted == Enforce::kInterposer) return Enforcement{};
   if (ask.wanted == Enforce::kMps) {
     if (Result<void> good = checkMps(ask); !good) return good.error();
@@ -107,7 +108,7 @@ Result<Enforcement> chooseEnforcement(const EnforcementAsk& ask, const Enforceme
   return Enforcement{};
 }
 
-CommandEnvironment environmentFor(Backend backend, const EnforcementAsk& ask,
+CommandEnvironment environmentFor(Backend backend, const EnforcementRequest& ask,
                                   const EnforcementOffer& offer) {
   CommandEnvironment environment;
   if (backend == Backend::kMps) {

@@ -6,12 +6,12 @@
 
 namespace divvy::agent {
 
-EnforcementAsk enforcementAsk(const RunRequest& request) {
+EnforcementRequest enforcementAsk(const RunRequest& request) {
   return {request.enforce, request.ask.coresEach(), request.ask.cores_policy, request.priority};
 }
 
 EnforcementOffer enforcementOffer(const RunRequest& request, const Node& node,
-                                  const TimesliceTrial& trial) {
+                                  const TimesliceProbe& trial) {
   EnforcementOffer offer;
   offer.timeslice_missing = trial.missing();
   offer.timeslice_preload = trial.preload();

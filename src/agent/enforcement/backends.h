@@ -8,11 +8,11 @@
 
 namespace divvy::agent {
 
-EnforcementAsk enforcementAsk(const RunRequest& request);
+EnforcementRequest enforcementAsk(const RunRequest& request);
 
 // Looks again each time: daemons come and go. Of time slices it says what the trial has said until
 // now. Never waits.
 EnforcementOffer enforcementOffer(const RunRequest& request, const Node& node,
-                                  const TimesliceTrial& trial);
+                                  const TimesliceProbe& trial);
 
 }  // namespace divvy::agent

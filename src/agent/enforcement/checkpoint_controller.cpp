@@ -40,15 +40,16 @@ bool isForeign(int pid) {
 }
 
 bool swappedOut(const Tenant& tenant) {
-  const SwapSums sums = swapOf(tenant);
+  const ResidencySummary sums = swapOf(tenant);
   return std::all_of(sums.devices.begin(), sums.devices.end(),
                      [](const SwapState& state) { return state.mapped.count == 0; });
 }
 
 }  // namespace
 
-Checkpoints::Checkpoints(asio::io_context& loop, Tenants& tenants, const Inventory& inventory,
-                         std::string executable, bool on)
+CheckpointController::CheckpointController(asio::io_context& loop, TenantManager& tenants,
+                                           const Inventory& inventory, std::string executable,
+                                           bool on)
     : loop_(loop),
       tenants_(tenants),
       inventory_(inventory),
@@ -57,14 +58,14 @@ Checkpoints::Checkpoints(asio::io_context& loop, Tenants& tenants, const Invento
       driver_(driverBranch(inventory.driverVersion())),
       timer_(loop) {}
 
-void Checkpoints::begin() {
+void CheckpointController::begin() {
   bool any = on_;
   for (const auto& [id, tenant] : tenants_.all())
     any = any || tenant->record.checkpoint != CheckpointPhase::kHere;
   if (any) tick();
 }
 
-void Checkpoints::tick() {
+void CheckpointController::tick() {
   follow();
   serve();
   timer_.expires_after(kTick);
@@ -73,7 +74,7 @@ void Checkpoints::tick() {
   });
 }
 
-void Checkpoints::follow() {
+void CheckpointController::follow() {
   const CheckpointTime now = clockNow();
   host_available_ = hostAvailable();
   for (auto known = known_.begin(); known != known_.end();) {
@@ -88,7 +89,7 @@ void Checkpoints::follow() {
   }
 }
 
-void Checkpoints::follow(const TenantPtr& tenant, CheckpointTime now) {
+void CheckpointController::follow(const TenantPtr& tenant, CheckpointTime now) {
   const std::string& id = tenant->record.id;
   if (!board_.has(id)) {
     std::vector<unsigned> devices;
@@ -103,9 +104,9 @@ void Checkpoints::follow(const TenantPtr& tenant, CheckpointTime now) {
   board_.wish(id, wishFor(tenant, now));
 }
 
-CheckpointBar Checkpoints::barFor(const Tenant& tenant, CheckpointTime now) const {
-  const CheckpointCourse& course = board_.course(tenant.record.id);
-  if (course.bar() != CheckpointBar::kNone && now < course.barredUntil()) return course.bar();
+Ineligibility CheckpointController::barFor(const Tenant& tenant, CheckpointTime now) const {
+  const CheckpointStateMachine& course = board_.course(tenant.record.id);
+  if (course.bar() != Ineligibility::kNone && now < course.barredUntil()) return course.bar();
   CheckpointFacts facts;
   facts.on = on_;
   facts.arbitrated = arbiterGates(tenant.record.backend);
@@ -119,7 +120,7 @@ CheckpointBar Checkpoints::barFor(const Tenant& tenant, CheckpointTime now) cons
   return barOf(facts);
 }
 
-bool Checkpoints::ruled(const Tenant& tenant) const {
+bool CheckpointController::ruled(const Tenant& tenant) const {
   const std::vector<Device>& devices = inventory_.devices();
   for (std::size_t i = 0; i < devices.size(); ++i) {
     if (tenants_.memory().devices.at(i).overcommit_permille == kNoOvercommit) continue;
@@ -129,18 +130,18 @@ bool Checkpoints::ruled(const Tenant& tenant) const {
   return false;
 }
 
-CheckpointWish Checkpoints::wishFor(const TenantPtr& tenant, CheckpointTime now) {
+CheckpointRequest CheckpointController::wishFor(const TenantPtr& tenant, CheckpointTime now) {
   Known& known = known_[tenant->record.id];
   const std::optional<arbiter::TenantFigures> figures = tenants_.compute(*tenant);
   // Without a law nobody else is promised what it needs: the card's own word decides.
   if (!ruled(*tenant) || !figures || !figures->ungated.empty()) return {false, true};
   const arbiter::MemoryFigures& memory = figures->memory;
   if (!memory.unswapped.empty()) return {false, true};
-  CheckpointWish wish;
+  CheckpointRequest wish;
   // What the law has not said yet, as after a restart, is not taken for granted.
   if (!memory.swapped || memory.round != tenant->checkpoint.round) return wish;
   wish.may_return = memory.reserved;
-  if (!memory.park || tenant->checkpoint.bar != CheckpointBar::kNone) {
+  if (!memory.park || tenant->checkpoint.bar != Ineligibility::kNone) {
     known.asked.reset();
     return wish;
   }
@@ -149,8 +150,8 @@ CheckpointWish Checkpoints::wishFor(const TenantPtr& tenant, CheckpointTime now)
   return wish;
 }
 
-void Checkpoints::note(const TenantPtr& tenant, CheckpointTime now) {
-  const CheckpointCourse& course = board_.course(tenant->record.id);
+void CheckpointController::note(const TenantPtr& tenant, CheckpointTime now) {
+  const CheckpointStateMachine& course = board_.course(tenant->record.id);
   const CheckpointPhase phase = course.phase();
   const CheckpointPhase before = tenant->record.checkpoint;
   CheckpointStatus status = tenant->checkpoint;
@@ -166,15 +167,16 @@ void Checkpoints::note(const TenantPtr& tenant, CheckpointTime now) {
   if (!noted) return warn("tenant " + tenant->record.id + ": " + noted.error().message());
   if (phase == before) return;
   std::string text = "tenant " + tenant->record.id + " checkpoint: " + phaseName(phase);
-  if (phase == CheckpointPhase::kReturning && course.bar() != CheckpointBar::kNone)
+  if (phase == CheckpointPhase::kReturning && course.bar() != Ineligibility::kNone)
     text += ", " + barWords(course.bar());
   info(text);
 }
 
-void Checkpoints::killDoomed(Tenant& tenant, CheckpointStatus& status) {
+void CheckpointController::killDoomed(Tenant& tenant, CheckpointStatus& status) {
   Known& known = known_[tenant.record.id];
-  for (const CheckpointCourse::Doomed& doomed : board_.course(tenant.record.id).doomed()) {
-    const Watched* process = tenant.processes.find(doomed.pid);
+  for (const CheckpointStateMachine::LostProcess& doomed :
+       board_.course(tenant.record.id).doomed()) {
+    const WatchedProcess* process = tenant.processes.find(doomed.pid);
     if (process == nullptr || !known.killed.insert(doomed.pid).second) continue;
     status.lost = "process " + std::to_string(doomed.pid) + " was lost: " + doomed.why;
     warn("tenant " + tenant.record.id + ": " + status.lost + "; it is killed");
@@ -182,9 +184,9 @@ void Checkpoints::killDoomed(Tenant& tenant, CheckpointStatus& status) {
   }
 }
 
-void Checkpoints::serve() {
+void CheckpointController::serve() {
   const CheckpointTime now = clockNow();
-  for (const CheckpointBoard::Due& due : board_.due(now)) {
+  for (const CheckpointScheduler::Due& due : board_.due(now)) {
     const auto tenant = tenants_.all().find(due.tenant);
     // Before the driver is: a successor has to know.
     if (tenant != tenants_.all().end()) note(tenant->second, now);
@@ -194,11 +196,11 @@ void Checkpoints::serve() {
     if (board_.has(id) && board_.course(id).resting()) known.helper.reset();
 }
 
-asio::awaitable<void> Checkpoints::make(std::string id, CheckpointStep step) {
-  std::shared_ptr<CheckpointHelper> helper = known_[id].helper;
+asio::awaitable<void> CheckpointController::make(std::string id, CheckpointStep step) {
+  std::shared_ptr<CheckpointWorker> helper = known_[id].helper;
   if (helper == nullptr) {
     const std::string cuda = inventory_.cudaPath().empty() ? "libcuda.so.1" : inventory_.cudaPath();
-    helper = std::make_shared<CheckpointHelper>(loop_, executable_, cuda);
+    helper = std::make_shared<CheckpointWorker>(loop_, executable_, cuda);
     known_[id].helper = helper;
   }
   const auto found = tenants_.all().find(id);
@@ -216,11 +218,11 @@ asio::awaitable<void> Checkpoints::make(std::string id, CheckpointStep step) {
 }
 
 // As the card says, not the book: a restore that runs out of memory cannot be tried again.
-bool Checkpoints::hasRoom(const Tenant& tenant) const {
-  const std::vector<CheckpointSite> sites = tenants_.sites(tenant);
+bool CheckpointController::hasRoom(const Tenant& tenant) const {
+  const std::vector<DeviceFootprint> sites = tenants_.sites(tenant);
   const std::vector<int> pids = pidsOf(tenant);
   for (std::size_t i = 0; i < sites.size(); ++i) {
-    CheckpointSite site = sites[i];
+    DeviceFootprint site = sites[i];
     site.used = site.resident;
     for (const Device& device : inventory_.devices()) {
       if (device.info.uuid != tenant.record.shares[i].uuid) continue;

@@ -14,18 +14,18 @@
 
 namespace divvy::agent {
 
-class Checkpoints {
+class CheckpointController {
  public:
   // Off, nobody is taken away, and whom an earlier agent took is brought back.
-  Checkpoints(asio::io_context& loop, Tenants& tenants, const Inventory& inventory,
-              std::string executable, bool on);
+  CheckpointController(asio::io_context& loop, TenantManager& tenants, const Inventory& inventory,
+                       std::string executable, bool on);
 
   // From when those that live on are known until the loop ends.
   void begin();
 
  private:
   struct Known {
-    std::shared_ptr<CheckpointHelper> helper;
+    std::shared_ptr<CheckpointWorker> helper;
     std::optional<CheckpointTime> asked;  // since when it has been to leave
     std::set<int> killed;
   };
@@ -33,10 +33,10 @@ class Checkpoints {
   void tick();
   void follow();
   void follow(const TenantPtr& tenant, CheckpointTime now);
-  CheckpointBar barFor(const Tenant& tenant, CheckpointTime now) const;
+  Ineligibility barFor(const Tenant& tenant, CheckpointTime now) const;
   // Some device of it is promised more than once.
   bool ruled(const Tenant& tenant) const;
-  CheckpointWish wishFor(const TenantPtr& tenant, CheckpointTime now);
+  CheckpointRequest wishFor(const TenantPtr& tenant, CheckpointTime now);
   // Writes down, and tells the arbiter, how far it is.
   void note(const TenantPtr& tenant, CheckpointTime now);
   void killDoomed(Tenant& tenant, CheckpointStatus& status);
@@ -45,13 +45,13 @@ class Checkpoints {
   bool hasRoom(const Tenant& tenant) const;
 
   asio::io_context& loop_;
-  Tenants& tenants_;
+  TenantManager& tenants_;
   const Inventory& inventory_;
   const std::string executable_;
   const bool on_;
   const unsigned driver_;
   asio::steady_timer timer_;
-  CheckpointBoard board_;
+  CheckpointScheduler board_;
   std::map<std::string, Known> known_;
   Bytes host_available_;
 };

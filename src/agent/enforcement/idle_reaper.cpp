@@ -17,7 +17,7 @@ std::string labelOf(const Tenant& tenant) {
 
 // Ours, without what would make the hook a process of some tenant, or run other code in it; and who
 // it is about.
-std::vector<std::string> environmentFor(const Tenant& tenant, const Notice& notice) {
+std::vector<std::string> environmentFor(const Tenant& tenant, const ShutdownNotice& notice) {
   std::vector<std::string> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
@@ -38,31 +38,32 @@ std::vector<std::string> environmentFor(const Tenant& tenant, const Notice& noti
 
 }  // namespace
 
-StopTerms IdleWatch::termsOf(const TenantRecord& record) const {
+ShutdownOptions IdleReaper::termsOf(const TenantRecord& record) const {
   return {tenants_.stopMs(record), policy_.notice_ms, policy_.grace_ms};
 }
 
-void IdleWatch::beginAnew() {
+void IdleReaper::beginAnew() {
   for (const auto& [id, tenant] : tenants_.all()) removeNotice(tenant->dir);
 }
 
-void IdleWatch::look() {
+void IdleReaper::look() {
   std::erase_if(hooks_, [&](const auto& hook) { return !tenants_.all().contains(hook.first); });
   const std::map<std::string, TenantPtr> living = tenants_.all();
   for (const auto& [id, tenant] : living) {
     // Pods are evicted, not signalled: whoever made them would only start their containers again.
-    if (!knowsUse(*tenant) || !tenant->record.lodger.uid.empty()) continue;
-    const StopTerms terms = termsOf(tenant->record);
+    if (!reportsActivity(*tenant) || !tenant->record.lodger.uid.empty()) continue;
+    const ShutdownOptions terms = termsOf(tenant->record);
     const HookState hook = pollHook(*tenant);
     take(nextStep(tenant->stop, terms, tenant->use, hook, nowMs()), tenant, terms);
   }
 }
 
-HookState IdleWatch::pollHook(const Tenant& tenant) {
+HookState IdleReaper::pollHook(const Tenant& tenant) {
   const auto found = hooks_.find(tenant.record.id);
   if (found == hooks_.end())
-    return tenant.stop.phase == StopPhase::kNoticed && !policy_.hook.empty() ? HookState::kSucceeded
-                                                                             : HookState::kNone;
+    return tenant.stop.phase == ShutdownPhase::kNoticed && !policy_.hook.empty()
+               ? HookState::kSucceeded
+               : HookState::kNone;
   const HookState state = found->second.poll();
   if (state == HookState::kRunning) return state;
   const std::string& said = found->second.output();
@@ -72,25 +73,25 @@ HookState IdleWatch::pollHook(const Tenant& tenant) {
   return state;
 }
 
-void IdleWatch::take(StopStep step, const TenantPtr& tenant, const StopTerms& terms) {
-  const PendingStop before = tenant->stop;
+void IdleReaper::take(ShutdownAction step, const TenantPtr& tenant, const ShutdownOptions& terms) {
+  const PendingShutdown before = tenant->stop;
   tenant->stop = after(step, before, terms, nowMs());
   switch (step) {
-    case StopStep::kNothing:
+    case ShutdownAction::kNothing:
       return;
-    case StopStep::kNotice:
+    case ShutdownAction::kNotice:
       return giveNotice(*tenant, terms);
-    case StopStep::kCallOff:
+    case ShutdownAction::kCallOff:
       return callOff(*tenant, tenant->use.at() > before.since_ms ? "it works again"
                                                                  : "it may be idle for ever now");
-    case StopStep::kGiveUp:
+    case ShutdownAction::kGiveUp:
       return callOff(*tenant, "the hook failed; tried again after " + spanWord(terms.after_ms));
-    case StopStep::kEnd:
+    case ShutdownAction::kEnd:
       tell(*tenant, "stopped",
            "idle for " + spanWord(tenant->use.idleMs(nowMs())) + ": SIGTERM, SIGKILL in " +
                spanWord(terms.grace_ms));
       return tenants_.signal(tenant, SIGTERM);
-    case StopStep::kKill:
+    case ShutdownAction::kKill:
       if (leftMs(before, terms, nowMs()) == 0 && !tenant->killed)
         tell(*tenant, "killed", "still there " + spanWord(terms.grace_ms) + " after SIGTERM");
       tenant->killed = true;
@@ -98,8 +99,8 @@ void IdleWatch::take(StopStep step, const TenantPtr& tenant, const StopTerms& te
   }
 }
 
-void IdleWatch::giveNotice(const Tenant& tenant, const StopTerms& terms) {
-  Notice notice;
+void IdleReaper::giveNotice(const Tenant& tenant, const ShutdownOptions& terms) {
+  ShutdownNotice notice;
   notice.tenant = tenant.record.id;
   notice.name = tenant.record.name;
   notice.idle_ms = tenant.use.idleMs(nowMs());
@@ -114,7 +115,7 @@ void IdleWatch::giveNotice(const Tenant& tenant, const StopTerms& terms) {
   if (!policy_.hook.empty()) startHook(tenant, notice);
 }
 
-void IdleWatch::startHook(const Tenant& tenant, const Notice& notice) {
+void IdleReaper::startHook(const Tenant& tenant, const ShutdownNotice& notice) {
   Result<Hook> hook = Hook::start(policy_.hook, environmentFor(tenant, notice));
   if (hook) {
     hooks_.insert_or_assign(notice.tenant, std::move(*hook));
@@ -123,10 +124,10 @@ void IdleWatch::startHook(const Tenant& tenant, const Notice& notice) {
   // Counts as one that failed: what it was to save is not saved.
   tell(tenant, "hook", hook.error().message());
   const TenantPtr owner = tenants_.find(notice.tenant);
-  if (owner != nullptr) take(StopStep::kGiveUp, owner, termsOf(owner->record));
+  if (owner != nullptr) take(ShutdownAction::kGiveUp, owner, termsOf(owner->record));
 }
 
-void IdleWatch::callOff(const Tenant& tenant, const std::string& why) {
+void IdleReaper::callOff(const Tenant& tenant, const std::string& why) {
   removeNotice(tenant.dir);
   const auto hook = hooks_.find(tenant.record.id);
   if (hook != hooks_.end()) {
@@ -137,7 +138,7 @@ void IdleWatch::callOff(const Tenant& tenant, const std::string& why) {
   tell(tenant, "called-off", why);
 }
 
-void IdleWatch::tell(const Tenant& tenant, const char* kind, std::string reason) {
+void IdleReaper::tell(const Tenant& tenant, const char* kind, std::string reason) {
   EventView event;
   event.tenant = tenant.record.id;
   event.name = tenant.record.name;

@@ -14,9 +14,9 @@ namespace divvy::agent {
 
 // What is pending is not kept: another agent takes the notice away and begins anew, with all of its
 // time, so nobody is ended sooner than he was told; a hook may run twice.
-class IdleWatch {
+class IdleReaper {
  public:
-  IdleWatch(Tenants& tenants, EventLog& events, IdlePolicy policy)
+  IdleReaper(TenantManager& tenants, EventLog& events, IdlePolicy policy)
       : tenants_(tenants), events_(events), policy_(std::move(policy)) {}
 
   // Once, when those that live on are known.
@@ -24,17 +24,17 @@ class IdleWatch {
   // Once a second; does not wait.
   void look();
 
-  StopTerms termsOf(const TenantRecord& record) const;
+  ShutdownOptions termsOf(const TenantRecord& record) const;
 
  private:
   HookState pollHook(const Tenant& tenant);
-  void take(StopStep step, const TenantPtr& tenant, const StopTerms& terms);
-  void giveNotice(const Tenant& tenant, const StopTerms& terms);
-  void startHook(const Tenant& tenant, const Notice& notice);
+  void take(ShutdownAction step, const TenantPtr& tenant, const ShutdownOptions& terms);
+  void giveNotice(const Tenant& tenant, const ShutdownOptions& terms);
+  void startHook(const Tenant& tenant, const ShutdownNotice& notice);
   void callOff(const Tenant& tenant, const std::string& why);
   void tell(const Tenant& tenant, const char* kind, std::string reason);
 
-  Tenants& tenants_;
+  TenantManager& tenants_;
   EventLog& events_;
   const IdlePolicy policy_;
   std::map<std::string, Hook> hooks_;  // by tenant

@@ -36,9 +36,9 @@ Bytes bypassSlack(Bytes most) {
   return std::max(kBypassSlack, Bytes{most.count / 16});
 }
 
-SeenBytes seenBytes(const std::vector<CardProcess>& processes) {
+SeenBytes seenBytes(const std::vector<DeviceProcess>& processes) {
   SeenBytes seen;
-  for (const CardProcess& process : processes) {
+  for (const DeviceProcess& process : processes) {
     Bytes& sum = seen[process.owner][process.device];
     sum = sum + process.bytes;
   }
@@ -53,10 +53,10 @@ Bytes Shrinking::look(Bytes stood, Bytes seen) {
   return now;
 }
 
-std::map<std::string, Bypass> bypassesIn(const std::vector<CardProcess>& processes,
+std::map<std::string, Bypass> bypassesIn(const std::vector<DeviceProcess>& processes,
                                          const Allowances& allowances) {
   std::map<std::string, Bypass> found;
-  for (const CardProcess& process : processes) {
+  for (const DeviceProcess& process : processes) {
     const auto owner = allowances.find(process.owner);
     const bool given = owner != allowances.end() && owner->second.contains(process.device);
     if (!given) {
@@ -122,13 +122,14 @@ std::string ownerOn(unsigned device, const std::string& owner,
   return other == same_pod.end() ? owner : *other;
 }
 
-void BypassJudge::forget(const std::string& owner) {
+void BypassDebouncer::forget(const std::string& owner) {
   counts_.erase(owner);
   going_.erase(owner);
 }
 
-BypassJudge::News BypassJudge::look(const std::map<std::string, Bypass>& seen, std::int64_t wall) {
-  News news;
+BypassDebouncer::BypassChange BypassDebouncer::look(const std::map<std::string, Bypass>& seen,
+                                                    std::int64_t wall) {
+  BypassChange news;
   ++looks_;
   for (const auto& [owner, bypass] : seen) {
     Count& count = counts_[owner];

@@ -13,7 +13,7 @@
 namespace divvy::agent {
 
 // A process with a context on a device, as the driver tells.
-struct CardProcess {
+struct DeviceProcess {
   unsigned device = 0;  // NVML index
   int pid = 0;
   std::string owner;        // a tenant's id, or podOwner() of a pod that has no tenant there
@@ -59,7 +59,7 @@ Bytes bypassSlack(Bytes most);
 
 // What the driver sees of an owner on a device; absent: nothing.
 using SeenBytes = std::map<std::string, std::map<unsigned, Bytes>>;
-SeenBytes seenBytes(const std::vector<CardProcess>& processes);
+SeenBytes seenBytes(const std::vector<DeviceProcess>& processes);
 
 // How what stood falls after a shrink: to the most that the driver saw in the last looks, never by
 // what the tenant says of itself.
@@ -75,7 +75,7 @@ class Shrinking {
 };
 
 // The gravest of each owner, in the order of BypassKind.
-std::map<std::string, Bypass> bypassesIn(const std::vector<CardProcess>& processes,
+std::map<std::string, Bypass> bypassesIn(const std::vector<DeviceProcess>& processes,
                                          const Allowances& allowances);
 
 // "process 12 (python3)". `command`: as the program calls itself, any bytes; what is no printable
@@ -86,7 +86,7 @@ std::string describe(const Bypass& bypass, const std::string& command);
 
 // Believes what stays. Programs start and end while the driver is asked, and a process registers a
 // moment after it began.
-class BypassJudge {
+class BypassDebouncer {
  public:
   struct Verdict {
     Bypass first;
@@ -95,11 +95,11 @@ class BypassJudge {
   static constexpr unsigned kLooks = 3;       // in a row, to be believed
   static constexpr unsigned kClearLooks = 5;  // in a row, to be over
 
-  struct News {
+  struct BypassChange {
     std::vector<std::string> begun, over;  // owners
   };
   // About once a second, with what was seen then. `wall`: seconds since 1970.
-  News look(const std::map<std::string, Bypass>& seen, std::int64_t wall);
+  BypassChange look(const std::map<std::string, Bypass>& seen, std::int64_t wall);
   // Another has that name now: nothing is known of him.
   void forget(const std::string& owner);
   // By owner.

@@ -39,7 +39,7 @@ bool isPod(const std::string& owner) {
 
 }  // namespace
 
-void BypassWatch::look() {
+void LimitBypassMonitor::look() {
   // Whether the driver answers or not: cases() are of those who are here now.
   forgetThoseBefore();
   cutFiles();
@@ -48,7 +48,7 @@ void BypassWatch::look() {
   endThose();
 }
 
-void BypassWatch::forgetThoseBefore() {
+void LimitBypassMonitor::forgetThoseBefore() {
   std::erase_if(whose_, [&](const auto& one) { return !tenants_.all().contains(one.first); });
   for (const auto& [id, tenant] : tenants_.all()) {
     const TenantRecord& record = tenant->record;
@@ -63,20 +63,20 @@ void BypassWatch::forgetThoseBefore() {
   }
 }
 
-void BypassWatch::judge(const DriverProcesses& said) {
+void LimitBypassMonitor::judge(const DriverProcesses& said) {
   const Allowances allowed = allowances();
   pages_seen_.begin();
   std::map<int, std::string> registered;
   for (const auto& [id, tenant] : tenants_.all())
     for (const auto& [process, watch] : tenant->processes.watched()) registered[process.pid] = id;
-  std::map<unsigned, Strangers> strangers;
+  std::map<unsigned, UnmanagedUse> strangers;
   std::map<std::pair<unsigned, int>, unsigned> stays;
-  std::vector<CardProcess> processes;
+  std::vector<DeviceProcess> processes;
   std::set<int> there;
   for (const auto& [device, uses] : said) {
     // Cards that are not ours to share are not ours to watch.
     const bool others = !tenants_.health().heldBy(device).empty();
-    Strangers& of = strangers[device];
+    UnmanagedUse& of = strangers[device];
     for (const driver::ProcessUse& use : uses) {
       there.insert(use.pid);
       if (use.graphics) of.graphics = of.graphics + use.bytes;
@@ -107,12 +107,12 @@ void BypassWatch::judge(const DriverProcesses& said) {
   for (const auto& [id, what] : grown_)
     seen.try_emplace(id, Bypass{BypassKind::kFiles, 0, 0, {}, {}, what});
   grown_.clear();
-  const BypassJudge::News news = judge_.look(seen, std::time(nullptr));
+  const BypassDebouncer::BypassChange news = judge_.look(seen, std::time(nullptr));
   for (const std::string& owner : news.begun) begin(owner);
   for (const std::string& owner : news.over) finish(owner);
 }
 
-std::string BypassWatch::ownerOf(int pid) {
+std::string LimitBypassMonitor::ownerOf(int pid) {
   Known& known = owners_[pid];
   const std::uint64_t start_time = startTimeOf(pid);
   const bool stale = known.start_time != start_time ||
@@ -122,15 +122,15 @@ std::string BypassWatch::ownerOf(int pid) {
   return known.owner;
 }
 
-std::string BypassWatch::findOwner(int pid) const {
+std::string LimitBypassMonitor::findOwner(int pid) const {
   if (isOurs(pid)) return kSelf;
   if (const TenantPtr tenant = tenants_.ownerOf(pid)) return tenant->record.id;
   const std::string uid = pods_ ? podOf(pid) : std::string();
   return uid.empty() ? "" : podOwner(uid);
 }
 
-std::string BypassWatch::inItsPod(const std::string& owner, unsigned device,
-                                  const Allowances& allowed) const {
+std::string LimitBypassMonitor::inItsPod(const std::string& owner, unsigned device,
+                                         const Allowances& allowed) const {
   const TenantPtr tenant = tenantOf(owner);
   if (tenant == nullptr || !tenant->record.ofPod()) return owner;
   std::vector<std::string> same_pod;
@@ -139,7 +139,7 @@ std::string BypassWatch::inItsPod(const std::string& owner, unsigned device,
   return ownerOn(device, owner, same_pod, allowed);
 }
 
-Allowances BypassWatch::allowances() const {
+Allowances LimitBypassMonitor::allowances() const {
   Allowances all;
   for (const auto& [id, tenant] : tenants_.all()) {
     std::map<unsigned, Bytes>& its = all[id];
@@ -152,7 +152,7 @@ Allowances BypassWatch::allowances() const {
   return all;
 }
 
-void BypassWatch::cutFiles() {
+void LimitBypassMonitor::cutFiles() {
   for (const auto& [id, tenant] : tenants_.all()) {
     std::optional<GrownFile> file = grownIn(tenant->dir);
     if (!file) continue;
@@ -165,7 +165,7 @@ void BypassWatch::cutFiles() {
 }
 
 // Before all of a tenant's processes are known less is seen of it than it has.
-void BypassWatch::followShrinks(const SeenBytes& seen) {
+void LimitBypassMonitor::followShrinks(const SeenBytes& seen) {
   std::erase_if(shrinking_, [&](const auto& one) {
     const TenantPtr tenant = tenantOf(one.first.first);
     return tenant == nullptr || !tenant->record.stood.contains(one.first.second);
@@ -186,16 +186,16 @@ void BypassWatch::followShrinks(const SeenBytes& seen) {
       tenant->record.stood.erase(stood);
       over = true;
     }
-    if (over) tenants_.keepRecord(*tenant);
+    if (over) tenants_.writeRecord(*tenant);
   }
 }
 
-TenantPtr BypassWatch::tenantOf(const std::string& owner) const {
+TenantPtr LimitBypassMonitor::tenantOf(const std::string& owner) const {
   const auto found = tenants_.all().find(owner);
   return found == tenants_.all().end() ? nullptr : found->second;
 }
 
-void BypassWatch::begin(const std::string& owner) {
+void LimitBypassMonitor::begin(const std::string& owner) {
   const Bypass bypass = judge_.going().at(owner).first;
   const std::string what = describe(bypass, commandOf(bypass.pid));
   said_[owner] = what;
@@ -206,7 +206,7 @@ void BypassWatch::begin(const std::string& owner) {
   tenants_.throttle(*tenant, policy_.on != OnBypass::kReport);
 }
 
-void BypassWatch::finish(const std::string& owner) {
+void LimitBypassMonitor::finish(const std::string& owner) {
   said_.erase(owner);
   const TenantPtr tenant = tenantOf(owner);
   // Of who has ended nobody wants to know.
@@ -217,7 +217,7 @@ void BypassWatch::finish(const std::string& owner) {
   tenants_.throttle(*tenant, false);
 }
 
-void BypassWatch::endThose() {
+void LimitBypassMonitor::endThose() {
   if (policy_.on != OnBypass::kEvict) return;
   std::erase_if(endings_, [&](const auto& one) { return !tenants_.all().contains(one.first); });
   const std::map<std::string, TenantPtr> living = tenants_.all();
@@ -227,37 +227,38 @@ void BypassWatch::endThose() {
     Ending& ending = endings_[id];
     if (tenant->bypass.empty()) ending.clean.note(true, 0, nowMs());
     // Who used a share that is kept has ended: the next one is another.
-    if (tenant->bypass.empty() && ending.stop.phase == StopPhase::kEnding) ending.stop = {};
-    const StopTerms terms{1, policy_.notice_ms, policy_.grace_ms};
-    const StopStep step = nextStep(ending.stop, terms, ending.clean, HookState::kNone, nowMs());
+    if (tenant->bypass.empty() && ending.stop.phase == ShutdownPhase::kEnding) ending.stop = {};
+    const ShutdownOptions terms{1, policy_.notice_ms, policy_.grace_ms};
+    const ShutdownAction step =
+        nextStep(ending.stop, terms, ending.clean, HookState::kNone, nowMs());
     ending.stop = after(step, ending.stop, terms, nowMs());
     take(step, tenant);
   }
 }
 
-void BypassWatch::take(StopStep step, const TenantPtr& tenant) {
+void LimitBypassMonitor::take(ShutdownAction step, const TenantPtr& tenant) {
   const std::string& id = tenant->record.id;
   switch (step) {
-    case StopStep::kNothing:
-    case StopStep::kGiveUp:
+    case ShutdownAction::kNothing:
+    case ShutdownAction::kGiveUp:
       return;
-    case StopStep::kNotice:
+    case ShutdownAction::kNotice:
       return tell(
           id, "notice",
           tenant->bypass + ": SIGTERM in " + spanWord(policy_.notice_ms) + " unless that ends");
-    case StopStep::kCallOff:
+    case ShutdownAction::kCallOff:
       return tell(id, "called-off", "it does not go around what limits it any more");
-    case StopStep::kEnd:
+    case ShutdownAction::kEnd:
       tell(id, "stopped", tenant->bypass + ": SIGTERM, SIGKILL in " + spanWord(policy_.grace_ms));
       return tenants_.signal(tenant, SIGTERM);
-    case StopStep::kKill:
+    case ShutdownAction::kKill:
       if (!std::exchange(tenant->killed, true))
         tell(id, "killed", "still there " + spanWord(policy_.grace_ms) + " after SIGTERM");
       return tenants_.signal(tenant, SIGKILL);
   }
 }
 
-std::optional<std::vector<BypassWatch::Case>> BypassWatch::cases() const {
+std::optional<std::vector<LimitBypassMonitor::Case>> LimitBypassMonitor::cases() const {
   if (!judge_.settled()) return std::nullopt;
   std::vector<Case> cases;
   for (const auto& [owner, verdict] : judge_.going()) {
@@ -271,16 +272,17 @@ std::optional<std::vector<BypassWatch::Case>> BypassWatch::cases() const {
   return cases;
 }
 
-std::map<unsigned, std::string> BypassWatch::occupants() const {
+std::map<unsigned, std::string> LimitBypassMonitor::occupants() const {
   std::map<unsigned, std::string> all;
   for (const auto& [where, looks] : stays_) {
     const auto& [device, pid] = where;
-    if (looks >= BypassJudge::kLooks) all.try_emplace(device, processWords(pid, commandOf(pid)));
+    if (looks >= BypassDebouncer::kLooks)
+      all.try_emplace(device, processWords(pid, commandOf(pid)));
   }
   return all;
 }
 
-void BypassWatch::tell(const std::string& owner, const char* kind, std::string reason) {
+void LimitBypassMonitor::tell(const std::string& owner, const char* kind, std::string reason) {
   EventView event;
   const TenantPtr tenant = tenantOf(owner);
   event.tenant = owner;

@@ -19,7 +19,7 @@
 namespace divvy::agent {
 
 // Who has contexts on a device and is nobody's; and what only draws, whose limits count nothing of.
-struct Strangers {
+struct UnmanagedUse {
   unsigned processes = 0;
   Bytes bytes;
   Bytes graphics;  // of whomever
@@ -27,11 +27,12 @@ struct Strangers {
 
 // What is pending is not kept: another agent begins anew, so nobody is ended sooner than he was
 // told. Belongs to the loop's thread; all outlives it.
-class BypassWatch {
+class LimitBypassMonitor {
  public:
   // `pages`: what a process finds at the place of its share's pages.
-  BypassWatch(Tenants& tenants, const Inventory& inventory, EventLog& events, BypassPolicy policy,
-              PagesWatch::Ask pages = pagesSeenBy)
+  LimitBypassMonitor(TenantManager& tenants, const Inventory& inventory, EventLog& events,
+                     BypassPolicy policy,
+                     PageVisibilityMonitor::ShareRequest pages = pageVisibilityOf)
       : tenants_(tenants),
         inventory_(inventory),
         events_(events),
@@ -54,7 +55,7 @@ class BypassWatch {
   // By number of the device: the first process that is nobody's and has stayed for several looks.
   std::map<unsigned, std::string> occupants() const;
   // By number of the device, as it was seen last.
-  const std::map<unsigned, Strangers>& strangers() const { return strangers_; }
+  const std::map<unsigned, UnmanagedUse>& strangers() const { return strangers_; }
 
  private:
   struct Known {
@@ -76,28 +77,28 @@ class BypassWatch {
   void finish(const std::string& owner);
   // Tenants that are no pods are ended here.
   void endThose();
-  void take(StopStep step, const TenantPtr& tenant);
+  void take(ShutdownAction step, const TenantPtr& tenant);
   void tell(const std::string& owner, const char* kind, std::string reason);
 
-  Tenants& tenants_;
+  TenantManager& tenants_;
   const Inventory& inventory_;
   EventLog& events_;
   const BypassPolicy policy_;
   bool pods_ = false;
-  PagesWatch pages_seen_;
-  BypassJudge judge_;
+  PageVisibilityMonitor pages_seen_;
+  BypassDebouncer judge_;
   std::map<int, Known> owners_;               // by PID
   std::map<std::string, std::string> said_;   // by owner: what it does
   std::map<std::string, std::string> whose_;  // by tenant: which of those who were called so
   struct Ending {
-    PendingStop stop;
-    LastUse clean;  // when it did nothing of the kind
+    PendingShutdown stop;
+    LastActivity clean;  // when it did nothing of the kind
   };
   std::map<std::string, Ending> endings_;  // by tenant
-  std::map<unsigned, Strangers> strangers_;
+  std::map<unsigned, UnmanagedUse> strangers_;
   std::map<std::pair<std::string, std::string>, Shrinking> shrinking_;  // by tenant and UUID
   std::map<std::string, std::string> grown_;  // by tenant: what grew since the driver answered
-  FileCutter cutter_;
+  FileTruncator cutter_;
   // How often processes that are nobody's were seen in a row, by device and PID.
   std::map<std::pair<unsigned, int>, unsigned> stays_;
 };

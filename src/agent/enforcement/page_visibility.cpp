@@ -9,30 +9,30 @@
 
 namespace divvy::agent {
 
-PagesSeen pagesSeen(std::string_view mountinfo, const MountedFile& control) {
+PageVisibility pageVisibility(std::string_view mountinfo, const MountedFile& control) {
   const std::string dir = control.path.substr(0, control.path.rfind('/'));
   for (const char* page : {"/control", "/report", "/work"}) {
     const std::optional<MountedFile> found = fileAt(mountinfo, kTenantInside + std::string(page));
-    if (!found) return PagesSeen::kUntold;
-    if (*found != MountedFile{control.device, dir + page}) return PagesSeen::kOthers;
+    if (!found) return PageVisibility::kUntold;
+    if (*found != MountedFile{control.device, dir + page}) return PageVisibility::kOthers;
   }
-  return PagesSeen::kOurs;
+  return PageVisibility::kOurs;
 }
 
-PagesSeen pagesSeenBy(const Tenant& tenant, int pid) {
-  if (!tenant.record.inContainer()) return PagesSeen::kOurs;
+PageVisibility pageVisibilityOf(const Tenant& tenant, int pid) {
+  if (!tenant.record.inContainer()) return PageVisibility::kOurs;
   const Result<std::string> mounts = mountsOf(pid);
-  if (!mounts || !tenant.control) return PagesSeen::kUntold;
-  return pagesSeen(*mounts, *tenant.control);
+  if (!mounts || !tenant.control) return PageVisibility::kUntold;
+  return pageVisibility(*mounts, *tenant.control);
 }
 
-void PagesWatch::begin() {
+void PageVisibilityMonitor::begin() {
   std::erase_if(known_, [&](const auto& one) { return one.second.wanted < look_; });
   ++look_;
   left_ = kPerLook;
 }
 
-bool PagesWatch::good(const Tenant& tenant, int pid, std::uint64_t start_time) {
+bool PageVisibilityMonitor::good(const Tenant& tenant, int pid, std::uint64_t start_time) {
   Known& known = known_[pid];
   if (known.start_time != start_time) known = {start_time};
   known.wanted = look_;
@@ -42,9 +42,9 @@ bool PagesWatch::good(const Tenant& tenant, int pid, std::uint64_t start_time) {
   if (!due || left_ == 0) return known.good;
   --left_;
   known.asked = look_;
-  const PagesSeen seen = ask_(tenant, pid);
-  known.saw_ours = known.saw_ours || seen == PagesSeen::kOurs;
-  known.good = seen == PagesSeen::kOurs || (seen == PagesSeen::kUntold && known.saw_ours);
+  const PageVisibility seen = ask_(tenant, pid);
+  known.saw_ours = known.saw_ours || seen == PageVisibility::kOurs;
+  known.good = seen == PageVisibility::kOurs || (seen == PageVisibility::kUntold && known.saw_ours);
   return known.good;
 }
 

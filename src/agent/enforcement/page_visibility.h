@@ -14,24 +14,24 @@ namespace divvy::agent {
 
 struct Tenant;
 
-enum class PagesSeen : std::uint8_t {
+enum class PageVisibility : std::uint8_t {
   kOurs,
   kOthers,  // another file is there
   kUntold,  // the process has another root, too many mounts, or it has gone
 };
 
 // `control`: the tenant's control page, as placeOf() has it; its other pages lie beside it. Pure.
-PagesSeen pagesSeen(std::string_view mountinfo, const MountedFile& control);
+PageVisibility pageVisibility(std::string_view mountinfo, const MountedFile& control);
 // Of a living process; kOurs for tenants that are not in a container.
-PagesSeen pagesSeenBy(const Tenant& tenant, int pid);
+PageVisibility pageVisibilityOf(const Tenant& tenant, int pid);
 
 // Asks about each process again and again, a bounded number in each look. On the agent's one
 // thread.
-class PagesWatch {
+class PageVisibilityMonitor {
  public:
   static constexpr unsigned kPerLook = 32;
-  using Ask = std::function<PagesSeen(const Tenant&, int pid)>;
-  explicit PagesWatch(Ask ask) : ask_(std::move(ask)) {}
+  using ShareRequest = std::function<PageVisibility(const Tenant&, int pid)>;
+  explicit PageVisibilityMonitor(ShareRequest ask) : ask_(std::move(ask)) {}
 
   // Forgets processes that were not asked about since the last call.
   void begin();
@@ -47,7 +47,7 @@ class PagesWatch {
     bool saw_ours = false;
     bool good = true;
   };
-  Ask ask_;
+  ShareRequest ask_;
   std::map<int, Known> known_;
   std::uint64_t look_ = 0;
   unsigned left_ = 0;

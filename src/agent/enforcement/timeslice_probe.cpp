@@ -87,8 +87,8 @@ asio::awaitable<std::string> readAll(asio::posix::stream_descriptor& pipe) {
 
 }  // namespace
 
-TimesliceTrial::TimesliceTrial(asio::io_context& loop, const Node& node, const NodePaths& paths,
-                               const Install& install, const Inventory& inventory)
+TimesliceProbe::TimesliceProbe(asio::io_context& loop, const Node& node, const NodePaths& paths,
+                               const InstallLayout& install, const Inventory& inventory)
     : loop_(loop),
       inventory_(inventory),
       executable_(install.executable),
@@ -99,7 +99,7 @@ TimesliceTrial::TimesliceTrial(asio::io_context& loop, const Node& node, const N
   tried_.expires_at(asio::steady_timer::time_point::max());
 }
 
-asio::awaitable<void> TimesliceTrial::settle() {
+asio::awaitable<void> TimesliceProbe::settle() {
   while (stage_ == Stage::kTrying) co_await tried_.async_wait(kNoThrow);
   if (stage_ == Stage::kUntried) load();
   if (stage_ != Stage::kUntried) co_return;
@@ -110,7 +110,7 @@ asio::awaitable<void> TimesliceTrial::settle() {
 }
 
 // What is not known for good is tried again for the next one who asks.
-void TimesliceTrial::judge(const std::string& answer) {
+void TimesliceProbe::judge(const std::string& answer) {
   const bool held = answer.starts_with(kHeld);
   const bool failed = answer.starts_with(kFailed);
   stage_ = held || failed ? Stage::kTried : Stage::kUntried;
@@ -123,7 +123,7 @@ void TimesliceTrial::judge(const std::string& answer) {
 }
 
 // The child's first line; empty: none came in time.
-asio::awaitable<std::string> TimesliceTrial::ask() {
+asio::awaitable<std::string> TimesliceProbe::ask() {
   for (const std::string& library : preload_) {
     if (access(library.c_str(), R_OK) != 0)
       co_return std::string(kUnknown) + library + " cannot be read";
@@ -152,7 +152,7 @@ asio::awaitable<std::string> TimesliceTrial::ask() {
   co_return end == std::string::npos ? "" : text->substr(0, end);
 }
 
-void TimesliceTrial::load() {
+void TimesliceProbe::load() {
   const Result<std::string> text = readPlainFile(file_, kMostNote);
   std::istringstream file(text ? *text : std::string());
   std::string driver;
@@ -166,7 +166,7 @@ void TimesliceTrial::load() {
 }
 
 // Best effort, and whole or not at all: a lost file costs one more trial.
-void TimesliceTrial::save() const {
+void TimesliceProbe::save() const {
   const std::string temporary = file_ + ".new";
   std::ofstream file(temporary);
   file << inventory_.driverVersion() << '\n' << joined(preload_, ':') << '\n' << missing_ << '\n';

@@ -12,11 +12,11 @@
 
 namespace divvy::agent {
 
-class TimesliceTrial {
+class TimesliceProbe {
  public:
   // The result is kept in `paths.timesliceTrial()` for agents to come with the same driver.
-  TimesliceTrial(asio::io_context& loop, const Node& node, const NodePaths& paths,
-                 const Install& install, const Inventory& inventory);
+  TimesliceProbe(asio::io_context& loop, const Node& node, const NodePaths& paths,
+                 const InstallLayout& install, const Inventory& inventory);
 
   // Tries the first device if that was not done yet; about half a second, at most 10 s. The loop
   // goes on meanwhile, and whoever asks meanwhile waits for the same trial.

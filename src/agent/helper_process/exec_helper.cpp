@@ -13,7 +13,7 @@
 namespace divvy::agent {
 
 Error becomeHelper(const HelperOptions& options) {
-  const Result<Install> install = findInstall();
+  const Result<InstallLayout> install = findInstall();
   if (!install) return install.error();
   std::string program = install->executable;
   program.replace(program.rfind('/') + 1, std::string::npos, "divvy-agent-helper");

@@ -25,7 +25,7 @@ Result<void> serveHelper(const HelperOptions& options) {
   openLog("");
   const Result<std::string> root = runtimeRoot();
   if (!root) return root.error();
-  const Result<Install> install = findInstall();
+  const Result<InstallLayout> install = findInstall();
   if (!install) return install.error();
   const NodePaths paths(*root, options.node);
   std::vector<std::string> lent{paths.root(), paths.dir()};

@@ -9,12 +9,12 @@
 
 namespace divvy::agent {
 
-Result<Install> findInstall() {
+Result<InstallLayout> findInstall() {
   std::array<char, PATH_MAX> path{};
   const ssize_t size = readlink("/proc/self/exe", path.data(), path.size() - 1);
   if (size <= 0)
     return Error{ErrorCode::kIo, std::string("reading /proc/self/exe: ") + std::strerror(errno)};
-  Install install;
+  InstallLayout install;
   install.executable = path.data();
   const std::string bin = install.executable.substr(0, install.executable.rfind('/'));
   const std::string prefix = bin.substr(0, bin.rfind('/'));
@@ -23,7 +23,7 @@ Result<Install> findInstall() {
   return install;
 }
 
-Result<std::string> Install::preload() const {
+Result<std::string> InstallLayout::preload() const {
   std::string list;
   for (const char* name : {"libdivvy-cuda.so", "libdivvy-nvml.so"}) {
     const std::string path = lib_dir + "/" + name;

@@ -10,29 +10,30 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool isOwn(const std::string& name, bool folder, const std::vector<OwnFile>& own) {
+bool isOwn(const std::string& name, bool folder, const std::vector<ManagedFile>& own) {
   std::string_view stem = name;
   for (const std::string_view half : {".new", ".lost"})
     if (stem.ends_with(half)) stem.remove_suffix(half.size());
-  return std::any_of(own.begin(), own.end(), [&](const OwnFile& one) {
+  return std::any_of(own.begin(), own.end(), [&](const ManagedFile& one) {
     return one.folder == folder && (one.name == stem || one.name == name);
   });
 }
 
 }  // namespace
 
-std::vector<OwnFile> tenantFiles() {
+std::vector<ManagedFile> tenantFiles() {
   return {{"control"}, {"report"},      {"work"},       {"residency"},
           {"swap"},    {"tenant.json"}, {"notice.json"}};
 }
 
-std::vector<OwnFile> nodeFiles() {
+std::vector<ManagedFile> nodeFiles() {
   return {{"agent.lock"},      {"agent.sock"},  {"register.sock"}, {"ld.so.preload"},
           {"agent.log"},       {"agent.1.log"}, {"context-costs"}, {"watched"},
           {"timeslice-trial"}, {"reg", true},   {"card", true},    {"faults"}};
 }
 
-std::vector<std::string> removeOwn(const std::string& dir, const std::vector<OwnFile>& own) {
+std::vector<std::string> removeManaged(const std::string& dir,
+                                       const std::vector<ManagedFile>& own) {
   std::error_code fault;
   std::vector<std::string> left;
   std::vector<fs::path> ours;

@@ -90,8 +90,8 @@ Result<std::string> runtimeRoot() {
   return root;
 }
 
-Result<MadeDirs> makeNodeDir(const NodePaths& paths) {
-  MadeDirs made;
+Result<CreatedDirs> makeNodeDir(const NodePaths& paths) {
+  CreatedDirs made;
   Result<bool> root = makePrivateDir(paths.root());
   if (!root) return root.error();
   made.made_root = *root;

@@ -9,7 +9,7 @@ namespace {
 // What the driver's names of instances have in them.
 constexpr const char* kInstances = "MIG";
 
-engine::DeviceMemory memoryOf(const MemoryAsk& memory) {
+engine::DeviceMemory memoryOf(const MemoryRequest& memory) {
   if (memory.isPercent()) return engine::Percent{memory.percent};
   return memory.bytes;
 }
@@ -22,7 +22,7 @@ engine::Device deviceOf(const Card& card) {
   device.slots = kMostTenants;
   device.health = card.healthy ? engine::Health::kHealthy : engine::Health::kUnhealthy;
   device.cordoned = card.excluded;
-  device.terms = card.books().terms;
+  device.terms = card.placementInput().terms;
   device.compute_rule = engine::ComputeRule::kWeight;
   device.numa = card.place.numa;
   return device;
@@ -33,7 +33,7 @@ std::vector<engine::Link> linksOf(const std::vector<Card>& cards) {
   std::vector<engine::Link> links;
   for (std::size_t b = 0; b < cards.size(); ++b) {
     for (std::size_t a = 0; a < b; ++a) {
-      for (const CardWay& way : cards[a].place.ways)
+      for (const PeerLink& way : cards[a].place.ways)
         if (way.uuid == cards[b].uuid)
           links.push_back({engine::DeviceUuid(cards[a].uuid), engine::DeviceUuid(way.uuid),
                            way.score, way.direct});
@@ -45,10 +45,11 @@ std::vector<engine::Link> linksOf(const std::vector<Card>& cards) {
 // Those that each card tells of.
 std::vector<engine::Nic> nicsOf(const std::vector<Card>& cards) {
   std::vector<engine::Nic> nics;
-  for (const NicWay& way : cards.empty() ? std::vector<NicWay>{} : cards.front().place.nics) {
+  for (const NicDistance& way :
+       cards.empty() ? std::vector<NicDistance>{} : cards.front().place.nics) {
     engine::Nic nic{engine::NicName(way.name), {}};
     for (const Card& card : cards)
-      for (const NicWay& other : card.place.nics)
+      for (const NicDistance& other : card.place.nics)
         if (other.name == way.name) nic.distances.push_back(other.distance);
     if (nic.distances.size() == cards.size()) nics.push_back(std::move(nic));
   }
@@ -82,9 +83,9 @@ Held heldOn(const Card& card) {
 }
 
 // What nobody among them has: of others, or come in between.
-Held heldByNone(const Card& card, const std::vector<Holder>& holders) {
+Held heldByNone(const Card& card, const std::vector<AllocationOwner>& holders) {
   Held rest = heldOn(card);
-  for (const Holder& holder : holders) {
+  for (const AllocationOwner& holder : holders) {
     const auto held = holder.held.find(card.uuid);
     if (held == holder.held.end()) continue;
     rest.reserved = rest.reserved - held->second.reserved;
@@ -101,7 +102,7 @@ Held heldByNone(const Card& card, const std::vector<Holder>& holders) {
 // Those who say how their day goes, each on its own; `rest` is who is left.
 Result<void> adoptByDay(const Card& card, engine::Engine* engine, Held* rest) {
   std::size_t number = 0;
-  for (const HeldByDay& one : card.by_day) {
+  for (const DailyUsage& one : card.by_day) {
     const std::string id = "by day " + std::to_string(++number) + " on " + card.uuid;
     engine::Allocation held = allocationOf(id, one.pool, {one.charge});
     held.placement.daily = one.daily;
@@ -137,7 +138,7 @@ engine::Node nodeOf(const std::string& name, const std::vector<Card>& cards, Byt
   return node;
 }
 
-engine::Shape shapeOf(const Ask& ask) {
+engine::Shape shapeOf(const ShareRequest& ask) {
   engine::Shape shape;
   engine::DeviceAsk& devices = shape.containers.emplace_back().devices;
   devices.count = ask.gpus;
@@ -159,7 +160,8 @@ engine::Shape shapeOf(const Ask& ask) {
 }
 
 Result<engine::Engine> engineOf(const std::vector<Card>& cards, Bytes host_reserve,
-                                const Placing& placing, const std::vector<Holder>& holders) {
+                                const PlacementOptions& placing,
+                                const std::vector<AllocationOwner>& holders) {
   engine::Config config;
   config.devices = placing.devices;
   config.daily = placing.by_day;
@@ -184,7 +186,7 @@ Result<engine::Engine> engineOf(const std::vector<Card>& cards, Bytes host_reser
         engine.adopt(allocationOf("held on " + card.uuid, pool, {chargeOf(card.uuid, rest)}));
     if (!held) return held.error();
   }
-  for (const Holder& holder : holders) {
+  for (const AllocationOwner& holder : holders) {
     std::vector<engine::Charge> charges;
     for (const auto& [uuid, held] : holder.held) charges.push_back(chargeOf(uuid, held));
     const Result<void> held =

@@ -17,6 +17,7 @@ const engine::NodeName& thisMachine();
 
 // With these cards, and who is there; `holders` each on its own, the others together.
 Result<engine::Engine> engineOf(const std::vector<Card>& cards, Bytes host_reserve,
-                                const Placing& placing, const std::vector<Holder>& holders = {});
+                                const PlacementOptions& placing,
+                                const std::vector<AllocationOwner>& holders = {});
 
 }  // namespace divvy::agent

@@ -12,13 +12,13 @@ namespace {
 
 constexpr unsigned kAllCores = 100;
 
-engine::Request requestOf(const Ask& ask) {
+engine::Request requestOf(const ShareRequest& ask) {
   return {engine::RequestId("asked"), shapeOf(ask), engine::UserName(ask.user)};
 }
 
 // The part that a share is there.
-engine::Part partOf(const Ask& ask, const Card& card) {
-  return engine::partOn(card.books(), limitOn(ask.memory, card), guaranteeOn(ask, card),
+engine::Part partOf(const ShareRequest& ask, const Card& card) {
+  return engine::partOn(card.placementInput(), limitOn(ask.memory, card), guaranteeOn(ask, card),
                         !ask.context_inside);
 }
 
@@ -27,7 +27,8 @@ const Card& cardOf(const engine::DeviceUuid& uuid, const std::vector<Card>& card
                        [&](const Card& card) { return card.uuid == uuid.text; });
 }
 
-std::string summarise(const Ask& ask, const std::vector<Card>& cards, std::size_t fitting) {
+std::string summarise(const ShareRequest& ask, const std::vector<Card>& cards,
+                      std::size_t fitting) {
   std::string text = ask.memory.text();
   if (ask.gpus > 1) text += " on each of " + std::to_string(ask.gpus) + " devices";
   if (cards.size() < ask.gpus) {
@@ -54,12 +55,12 @@ std::string spans(const std::vector<unsigned>& devices) {
 }
 
 // Enough of them would do, but of the host's memory there is not enough for all.
-void refuseTogether(const Ask& ask, const std::vector<Card>& cards, Bytes host_left,
+void refuseTogether(const ShareRequest& ask, const std::vector<Card>& cards, Bytes host_left,
                     Decision& decision) {
   for (const Card& card : cards) {
     const bool known = std::any_of(decision.refusals.begin(), decision.refusals.end(),
                                    [&](const Refusal& one) { return one.index == card.index; });
-    const Bytes added = engine::addedBeyond(card.books(), partOf(ask, card));
+    const Bytes added = engine::addedBeyond(card.placementInput(), partOf(ask, card));
     if (!known)
       decision.refusals.push_back({card.index, card.uuid, card.model,
                                    engine::DeviceWhy::kHostReserve, added.count, host_left.count});
@@ -75,7 +76,7 @@ std::string inOneContainer(const std::string& text) {
 }
 
 // "H20, L20"
-std::string modelsOf(const Ask& ask) {
+std::string modelsOf(const ShareRequest& ask) {
   std::string all;
   for (const std::string& model : ask.models) all += (all.empty() ? "" : ", ") + model;
   return all;
@@ -83,8 +84,8 @@ std::string modelsOf(const Ask& ask) {
 
 // Into `decision`: which devices, and which will not do. Errors are of requests that can never be
 // right.
-Result<void> decide(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserve,
-                    const Placing& placing, Decision& decision) {
+Result<void> decide(const ShareRequest& ask, const std::vector<Card>& cards, Bytes host_reserve,
+                    const PlacementOptions& placing, Decision& decision) {
   const Result<engine::Engine> engine = engineOf(cards, host_reserve, placing);
   if (!engine) return engine.error();
   const engine::Request request = requestOf(ask);
@@ -121,7 +122,7 @@ Result<void> decide(const Ask& ask, const std::vector<Card>& cards, Bytes host_r
 
 // Of the pool that it asks for, or gets without asking.
 engine::DevicePolicy devicesFor(const engine::Engine& engine, const engine::Request& request,
-                                const Placing& placing) {
+                                const PlacementOptions& placing) {
   for (const engine::Pool& pool : engine.pools()) {
     const bool asked = request.shape.pool == pool.name;
     const bool otherwise =
@@ -179,7 +180,7 @@ std::string optionOf(const engine::Change& change, const engine::Shape& shape) {
 
 }  // namespace
 
-engine::MemoryBooks Card::books() const {
+engine::MemoryBooks Card::placementInput() const {
   return {physical,   {foreign, budget, overcommit_permille, context, host_map},
           reserved,   outside,
           guaranteed, largest};
@@ -223,11 +224,11 @@ std::string Refusal::text() const {
   }
 }
 
-Bytes limitOn(const MemoryAsk& memory, const Card& card) {
+Bytes limitOn(const MemoryRequest& memory, const Card& card) {
   return memory.on(card.overcommitted() ? card.most() : card.physical);
 }
 
-Bytes guaranteeOn(const Ask& ask, const Card& card) {
+Bytes guaranteeOn(const ShareRequest& ask, const Card& card) {
   const Bytes limit = limitOn(ask.memory, card);
   if (!card.overcommitted() || ask.unswappable) return limit;
   return ask.guaranteed ? std::min(limitOn(*ask.guaranteed, card), limit) : Bytes{};
@@ -243,8 +244,8 @@ Bytes hostLeft(const std::vector<Card>& cards, Bytes reserve) {
   return reserve - beyond;
 }
 
-Decision place(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserve,
-               const Placing& placing) {
+Decision place(const ShareRequest& ask, const std::vector<Card>& cards, Bytes host_reserve,
+               const PlacementOptions& placing) {
   Decision decision;
   const Result<void> right = decide(ask, cards, host_reserve, placing, decision);
   if (!right || ask.gpus == 0) {
@@ -261,8 +262,8 @@ Decision place(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserv
   return decision;
 }
 
-std::vector<std::string> fixes(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserve,
-                               const Placing& placing) {
+std::vector<std::string> fixes(const ShareRequest& ask, const std::vector<Card>& cards,
+                               Bytes host_reserve, const PlacementOptions& placing) {
   std::vector<std::string> lines;
   const Result<engine::Engine> engine = engineOf(cards, host_reserve, placing);
   if (!engine || ask.gpus == 0) return lines;
@@ -280,13 +281,14 @@ std::vector<std::string> fixes(const Ask& ask, const std::vector<Card>& cards, B
   return lines;
 }
 
-std::vector<std::string> victims(const Ask& ask, Priority asker, const std::vector<Card>& cards,
-                                 const std::vector<Holder>& holders, Bytes host_reserve,
-                                 const Placing& placing) {
+std::vector<std::string> victims(const ShareRequest& ask, Priority asker,
+                                 const std::vector<Card>& cards,
+                                 const std::vector<AllocationOwner>& holders, Bytes host_reserve,
+                                 const PlacementOptions& placing) {
   const Result<engine::Engine> engine = engineOf(cards, host_reserve, placing, holders);
   if (!engine || ask.gpus == 0) return {};
   engine::Stakes stakes;
-  for (const Holder& holder : holders) {
+  for (const AllocationOwner& holder : holders) {
     const auto lost = static_cast<std::int64_t>(holder.age_s * holder.held.size());
     stakes.of[engine::RequestId(holder.id)] = {
         static_cast<std::int64_t>(holder.priority), lost, {}, {}};
@@ -298,7 +300,7 @@ std::vector<std::string> victims(const Ask& ask, Priority asker, const std::vect
   return ids;
 }
 
-std::vector<std::string> poolsOf(const std::vector<Card>& cards, const Placing& placing) {
+std::vector<std::string> poolsOf(const std::vector<Card>& cards, const PlacementOptions& placing) {
   std::vector<std::string> pools(cards.size());
   if (placing.pools.empty()) return pools;
   const Result<engine::Engine> engine = engineOf(cards, {}, placing);
@@ -307,10 +309,10 @@ std::vector<std::string> poolsOf(const std::vector<Card>& cards, const Placing& 
   return pools;
 }
 
-std::vector<std::string> coresNotes(const std::vector<Placed>& shares,
+std::vector<std::string> coresNotes(const std::vector<PlacedShare>& shares,
                                     const std::vector<Card>& cards) {
   std::map<std::pair<unsigned, unsigned>, std::vector<unsigned>> sums;  // (sum, own) -> devices
-  for (const Placed& share : shares) {
+  for (const PlacedShare& share : shares) {
     const auto card = std::find_if(cards.begin(), cards.end(),
                                    [&](const Card& c) { return c.index == share.index; });
     if (card == cards.end()) continue;

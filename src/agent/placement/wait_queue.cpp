@@ -4,7 +4,7 @@
 
 namespace divvy::agent {
 
-std::uint64_t Queue::join(Waiting waiting) {
+std::uint64_t WaitQueue::join(Waiting waiting) {
   waiting.ticket = ++last_ticket_;
   const auto behind = std::find_if(entries_.begin(), entries_.end(), [&](const Waiting& other) {
     return other.priority < waiting.priority;
@@ -13,11 +13,11 @@ std::uint64_t Queue::join(Waiting waiting) {
   return last_ticket_;
 }
 
-void Queue::leave(std::uint64_t ticket) {
+void WaitQueue::leave(std::uint64_t ticket) {
   entries_.remove_if([&](const Waiting& entry) { return entry.ticket == ticket; });
 }
 
-unsigned Queue::position(std::uint64_t ticket) const {
+unsigned WaitQueue::position(std::uint64_t ticket) const {
   unsigned position = 0;
   for (const Waiting& entry : entries_) {
     ++position;
@@ -26,7 +26,7 @@ unsigned Queue::position(std::uint64_t ticket) const {
   return 0;
 }
 
-void Queue::setReason(std::uint64_t ticket, std::string reason) {
+void WaitQueue::setReason(std::uint64_t ticket, std::string reason) {
   for (Waiting& entry : entries_) {
     if (entry.ticket == ticket) entry.reason = std::move(reason);
   }

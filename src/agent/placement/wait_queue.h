@@ -14,14 +14,14 @@ struct Waiting {
   Priority priority = Priority::kNormal;
   int pid = 0;
   std::string name;
-  Ask ask;
+  ShareRequest ask;
   std::string reason;         // why it did not fit when last tried
   std::string id;             // of what it asked, in the history
   std::int64_t since_ms = 0;  // since 1970
 };
 
 // Only the head may be placed: a request behind never overtakes it, however small.
-class Queue {
+class WaitQueue {
  public:
   // The new entry's ticket.
   std::uint64_t join(Waiting waiting);

@@ -20,30 +20,30 @@ Error ioError(const std::string& what) {
 
 }  // namespace
 
-Result<void> ContainerDoor::open() {
+Result<void> ContainerRegistration::open() {
   if (open_) return {};
   Result<void> good = layOut();
   if (good && node_.simulated()) good = openCards();
-  if (good) good = registrar_.listen(paths_.containersRegistrar(), Registrar::Hears::kAll);
+  if (good) good = registrar_.listen(paths_.containersRegistrar(), Registrar::AcceptFrom::kAll);
   open_ = good.has_value();
   return good;
 }
 
-Result<ContainerEdits> ContainerDoor::editsOf(const Tenant& tenant) const {
+Result<ContainerEdits> ContainerRegistration::editsOf(const Tenant& tenant) const {
   ContainerEdits edits = editsFor({tenant.dir, tenant.swap.has_value()}, node_, paths_, install_);
   if (node_.simulated()) return edits;
   std::vector<std::string> pci;
   for (const Device& device : inventory_.devices())
     for (const ShareRecord& share : tenant.record.shares)
       if (share.uuid == device.info.uuid) pci.push_back(device.info.pci);
-  const Result<DriverFiles> driver = findDriverFiles(inventory_.driver().path(), pci);
+  const Result<DriverLibraries> driver = findDriverFiles(inventory_.driver().path(), pci);
   if (!driver) return driver.error();
   addDriver(*driver, &edits);
   return edits;
 }
 
 // What is mounted into containers, whose users may be anyone's.
-Result<void> ContainerDoor::layOut() {
+Result<void> ContainerRegistration::layOut() {
   if (const Result<std::string> libraries = install_.preload(); !libraries)
     return libraries.error();
   const std::string dir = paths_.containersDir();
@@ -62,7 +62,7 @@ Result<void> ContainerDoor::layOut() {
 }
 
 // Real cards' nodes can be opened by everybody; the folder above lets no one else in.
-Result<void> ContainerDoor::openCards() {
+Result<void> ContainerRegistration::openCards() {
   const std::string dir = paths_.cards();
   if (!allow(dir, 0777)) return ioError("opening " + dir + " to containers");
   std::error_code fault;

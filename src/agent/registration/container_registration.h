@@ -12,10 +12,11 @@
 
 namespace divvy::agent {
 
-class ContainerDoor {
+class ContainerRegistration {
  public:
-  ContainerDoor(asio::io_context& loop, const Node& node, NodePaths paths, const Install& install,
-                Tenants& tenants, const Inventory& inventory)
+  ContainerRegistration(asio::io_context& loop, const Node& node, NodePaths paths,
+                        const InstallLayout& install, TenantManager& tenants,
+                        const Inventory& inventory)
       : node_(node),
         paths_(std::move(paths)),
         install_(install),
@@ -35,7 +36,7 @@ class ContainerDoor {
 
   Node node_;
   NodePaths paths_;
-  Install install_;
+  InstallLayout install_;
   const Inventory& inventory_;
   Registrar registrar_;
   bool open_ = false;

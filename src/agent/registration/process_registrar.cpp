@@ -13,9 +13,9 @@ RegisterStatus Registrar::answerTo(const Registration& registration) {
   const TenantPtr tenant = tenants_.find(tenantOf(packet));
   if (tenant == nullptr || !tenant->pages) return RegisterStatus::kUnknownTenant;
   // Containers share one socket, and all have a process 1: the kernel says whose this one is.
-  const bool containers = hears_ == Hears::kAll;
+  const bool containers = hears_ == AcceptFrom::kAll;
   const bool contained = tenant->record.inContainer();
-  if (containers != contained || (contained && !Tenants::isIn(*tenant, pid)))
+  if (containers != contained || (contained && !TenantManager::isIn(*tenant, pid)))
     return RegisterStatus::kUnknownTenant;
   if (packet.slot >= ledger::kMaxSlots) {
     // What is due every second is not done at the request of a container.

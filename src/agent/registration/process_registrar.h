@@ -11,14 +11,14 @@ namespace divvy::agent {
 
 class Registrar {
  public:
-  using Hears = RegistrationReceiver::Hears;
+  using AcceptFrom = RegistrationReceiver::AcceptFrom;
 
-  Registrar(asio::io_context& loop, Tenants& tenants)
+  Registrar(asio::io_context& loop, TenantManager& tenants)
       : tenants_(tenants),
         receiver_(loop, [this](const Registration& one) { return answerTo(one); }) {}
 
   // As RegistrationReceiver::listen().
-  Result<void> listen(const std::string& path, Hears hears) {
+  Result<void> listen(const std::string& path, AcceptFrom hears) {
     hears_ = hears;
     return receiver_.listen(path, hears);
   }
@@ -29,8 +29,8 @@ class Registrar {
  private:
   ledger::RegisterStatus answerTo(const Registration& registration);
 
-  Tenants& tenants_;
-  Hears hears_ = Hears::kOwn;
+  TenantManager& tenants_;
+  AcceptFrom hears_ = AcceptFrom::kOwn;
   RateLimit of_tenant_{{50, 200}};
   RegistrationReceiver receiver_;
 };

@@ -100,7 +100,7 @@ struct Reply {
 
 struct RegistrationReceiver::Shared {
   Fd listener;
-  Hears hears = Hears::kOwn;
+  AcceptFrom hears = AcceptFrom::kOwn;
   std::atomic<std::uint64_t> received{0}, dropped{0}, limited{0}, replaced{0};
 
   mutable std::mutex mutex;
@@ -293,7 +293,8 @@ class RegistrationReceiver::Worker : public std::enable_shared_from_this<Worker>
     ucred known{};
     socklen_t size = sizeof known;
     const bool has_user = getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &known, &size) == 0;
-    const bool ours = shared_->hears == Hears::kAll || known.uid == geteuid() || known.uid == 0;
+    const bool ours =
+        shared_->hears == AcceptFrom::kAll || known.uid == geteuid() || known.uid == 0;
     if (!has_user || !ours) return ++shared_->dropped, false;
     // Of a process outside of our pid namespace the helper tells the number: it is asked so often,
     // and not more, for connections of which nothing else is known.
@@ -401,14 +402,15 @@ RegistrationReceiver::~RegistrationReceiver() {
   for (const auto& one : stuck) one->part();
 }
 
-Result<void> RegistrationReceiver::listen(const std::string& path, Hears hears) {
+Result<void> RegistrationReceiver::listen(const std::string& path, AcceptFrom hears) {
   Fd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   path.copy(address.sun_path, sizeof address.sun_path - 1);
   unlink(path.c_str());
   if (!fd.valid() || bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
-      (hears == Hears::kAll && chmod(path.c_str(), 0666) != 0) || ::listen(fd.get(), kBacklog) != 0)
+      (hears == AcceptFrom::kAll && chmod(path.c_str(), 0666) != 0) ||
+      ::listen(fd.get(), kBacklog) != 0)
     return Error{ErrorCode::kIo, "listening on " + path + ": " + std::strerror(errno)};
   shared_->listener = std::move(fd);
   shared_->hears = hears;

@@ -27,7 +27,7 @@ struct Registration {
 class RegistrationReceiver {
  public:
   // Whose processes are heard: this user's, or those of containers, which may be of any user.
-  enum class Hears : std::uint8_t { kOwn, kAll };
+  enum class AcceptFrom : std::uint8_t { kOwn, kAll };
   // Runs on the loop's thread, kTurn registrations at most in one turn of the loop.
   using Handler = std::function<ledger::RegisterStatus(const Registration&)>;
 
@@ -46,7 +46,7 @@ class RegistrationReceiver {
   // Binds and listens on `path`, of 107 bytes at most; a leftover of an earlier agent is replaced.
   // The folder that it is in says which processes may reach it. kIo: it cannot be bound, or no
   // thread can be started.
-  Result<void> listen(const std::string& path, Hears hears);
+  Result<void> listen(const std::string& path, AcceptFrom hears);
   // Replaces a thread that is stuck. Once a second.
   void look();
   Counts counts() const;

@@ -40,9 +40,10 @@ bool hungUp(int fd) {
 
 }  // namespace
 
-Server::Server(asio::io_context& loop, const Node& node, const Placing& placing, Tenants& tenants,
-               const Inventory& inventory, TimesliceTrial& trial, const EventLog& events,
-               const IdleWatch& idle, ContainerDoor& door, std::function<void()> stop)
+ApiServer::ApiServer(asio::io_context& loop, const Node& node, const PlacementOptions& placing,
+                     TenantManager& tenants, const Inventory& inventory, TimesliceProbe& trial,
+                     const EventLog& events, const IdleReaper& idle, ContainerRegistration& door,
+                     std::function<void()> stop)
     : loop_(loop),
       node_(node),
       placing_(placing),
@@ -59,7 +60,7 @@ Server::Server(asio::io_context& loop, const Node& node, const Placing& placing,
   room_.expires_at(steady_timer::time_point::max());
 }
 
-Result<void> Server::listen(const std::string& path) {
+Result<void> ApiServer::listen(const std::string& path) {
   unlink(path.c_str());
   error_code fault;
   const asio::local::stream_protocol::endpoint endpoint(path);
@@ -71,7 +72,7 @@ Result<void> Server::listen(const std::string& path) {
   return {};
 }
 
-asio::awaitable<void> Server::acceptLoop() {
+asio::awaitable<void> ApiServer::acceptLoop() {
   for (;;) {
     auto [fault, socket] = co_await acceptor_.async_accept(kNoThrow);
     if (fault == asio::error::operation_aborted) co_return;
@@ -85,7 +86,7 @@ asio::awaitable<void> Server::acceptLoop() {
   }
 }
 
-bool Server::acceptPending() {
+bool ApiServer::acceptPending() {
   error_code fault;
   acceptor_.non_blocking(true, fault);
   bool any = false;
@@ -98,7 +99,7 @@ bool Server::acceptPending() {
   }
 }
 
-void Server::start(Socket socket) {
+void ApiServer::start(Socket socket) {
   const Result<Peer> peer = processes().peer(socket.native_handle());
   const bool allowed = peer && (peer->uid == geteuid() || peer->uid == 0);
   if (!allowed || sessions_ >= kMaxSessions) return;
@@ -108,12 +109,12 @@ void Server::start(Socket socket) {
   asio::co_spawn(loop_, talk(std::move(session)), asio::detached);
 }
 
-asio::awaitable<void> Server::send(SessionPtr session, const Reply& reply) {
+asio::awaitable<void> ApiServer::send(SessionPtr session, const Reply& reply) {
   const std::string line = encode(reply);
   co_await asio::async_write(session->socket, asio::buffer(line), kNoThrow);
 }
 
-asio::awaitable<void> Server::talk(SessionPtr session) {
+asio::awaitable<void> ApiServer::talk(SessionPtr session) {
   ++sessions_;
   for (;;) {
     auto [fault, size] = co_await asio::async_read_until(
@@ -133,7 +134,7 @@ asio::awaitable<void> Server::talk(SessionPtr session) {
   --sessions_;
 }
 
-asio::awaitable<Reply> Server::handle(SessionPtr session, Request request) {
+asio::awaitable<Reply> ApiServer::handle(SessionPtr session, Request request) {
   if (auto* run_request = std::get_if<RunRequest>(&request)) {
     run_request->ask.user = session->user;
     co_return co_await run(session, std::move(*run_request));
@@ -163,16 +164,16 @@ asio::awaitable<Reply> Server::handle(SessionPtr session, Request request) {
   co_return DoneReply{};
 }
 
-Snapshot Server::snapshot() const {
+Snapshot ApiServer::snapshot() const {
   return takeSnapshot(node_, placing_, tenants_, inventory_, queue_, idle_);
 }
 
-asio::awaitable<bool> Server::waitConnected(SessionPtr session, steady_timer& timer) {
+asio::awaitable<bool> ApiServer::waitConnected(SessionPtr session, steady_timer& timer) {
   co_await (timer.async_wait(kNoThrow) || session->socket.async_wait(Socket::wait_read, kNoThrow));
   co_return !hungUp(session->socket.native_handle());
 }
 
-asio::awaitable<Reply> Server::run(SessionPtr session, RunRequest request) {
+asio::awaitable<Reply> ApiServer::run(SessionPtr session, RunRequest request) {
   // Tenants that are no container's are known by what their processes were started with.
   if (!processes().direct())
     co_return failed({ErrorCode::kUnsupported,
@@ -191,16 +192,16 @@ asio::awaitable<Reply> Server::run(SessionPtr session, RunRequest request) {
   if (!enforcement) co_return failed(enforcement.error());
   // Who takes no turns keeps what it has.
   request.ask.unswappable = !arbiterGates(enforcement->backend);
-  Decided decided = decide(request);
+  PlacementDecision decided = decide(request);
   Decision& decision = decided.decision;
   // Who is willing to wait does not overtake; who is not takes what is there.
   if (decision.fits() && (!request.wait || queue_.empty()))
     co_return grant(request, decided, session->peer);
   if (!request.wait || decision.impossible) {
-    record(request, decided, snapshot::Outcome::kRefused, record_.freshId());
+    record(request, decided, snapshot::Outcome::kRefused, record_.newId());
     co_return refuse(request, decision, session->peer);
   }
-  const std::string id = record_.freshId();
+  const std::string id = record_.newId();
   record(request, decided, snapshot::Outcome::kQueued, id);
   const std::uint64_t ticket = queue_.join({0, request.priority, session->peer, request.name,
                                             request.ask, decision.summary, id, wallMs()});
@@ -228,24 +229,24 @@ asio::awaitable<Reply> Server::run(SessionPtr session, RunRequest request) {
   co_return reply;
 }
 
-Server::Decided Server::decide(const RunRequest& request) const {
-  Decided decided{tenants_.books(nullptr, request.priority), {}};
+ApiServer::PlacementDecision ApiServer::decide(const RunRequest& request) const {
+  PlacementDecision decided{tenants_.placementInput(nullptr, request.priority), {}};
   decided.decision =
-      place(request.ask, decided.books.cards, tenants_.memory().host_reserve, placing_);
+      place(request.ask, decided.input.cards, tenants_.memory().host_reserve, placing_);
   return decided;
 }
 
-void Server::record(const RunRequest& request, const Decided& decided, snapshot::Outcome outcome,
-                    const std::string& id) {
-  record_.decided(decided.books, tenants_.memory().host_reserve, request, decided.decision, outcome,
+void ApiServer::record(const RunRequest& request, const PlacementDecision& decided,
+                       snapshot::Outcome outcome, const std::string& id) {
+  record_.decided(decided.input, tenants_.memory().host_reserve, request, decided.decision, outcome,
                   id);
 }
 
-Result<Enforcement> Server::choose(const RunRequest& request) const {
+Result<Enforcement> ApiServer::choose(const RunRequest& request) const {
   return chooseEnforcement(enforcementAsk(request), enforcementOffer(request, node_, trial_));
 }
 
-Result<GrantedReply> Server::granted(const Tenant& tenant, const RunRequest& request) {
+Result<GrantedReply> ApiServer::granted(const Tenant& tenant, const RunRequest& request) {
   GrantedReply reply{tenant.record.id, tenant.dir, {}, {}, {}, {}};
   if (tenant.record.contained) {
     if (const Result<void> open = door_.open(); !open) return open.error();
@@ -259,7 +260,7 @@ Result<GrantedReply> Server::granted(const Tenant& tenant, const RunRequest& req
   return reply;
 }
 
-Reply Server::grant(const RunRequest& request, const Decided& decided, int peer) {
+Reply ApiServer::grant(const RunRequest& request, const PlacementDecision& decided, int peer) {
   const Decision& decision = decided.decision;
   const TenantPtr namesake = request.name.empty() ? nullptr : tenants_.find(request.name);
   if (namesake != nullptr) {
@@ -280,7 +281,7 @@ Reply Server::grant(const RunRequest& request, const Decided& decided, int peer)
   if (!enforcement->reason.empty()) notes.push_back(enforcement->reason);
   const bool swapped =
       std::any_of(decision.shares.begin(), decision.shares.end(),
-                  [](const Placed& share) { return share.guarantee < share.limit; });
+                  [](const PlacedShare& share) { return share.guarantee < share.limit; });
   if (request.ask.guaranteed && !swapped)
     notes.emplace_back("all of its memory is guaranteed: nothing of it is swapped");
   Result<TenantPtr> tenant = tenants_.create(request, decision, enforcement->backend, holder);
@@ -299,8 +300,8 @@ Reply Server::grant(const RunRequest& request, const Decided& decided, int peer)
   return std::move(*reply);
 }
 
-Result<void> Server::enlist(Tenant& tenant, const RunRequest& request,
-                            const ContainerEdits& edits) {
+Result<void> ApiServer::enlist(Tenant& tenant, const RunRequest& request,
+                               const ContainerEdits& edits) {
   if (request.cdi_dir.empty()) return {};
   if (Result<void> named = checkCdiName(request.name); !named) return named;
   // Its note says so first: whoever takes it over removes the file with it.
@@ -309,7 +310,7 @@ Result<void> Server::enlist(Tenant& tenant, const RunRequest& request,
   return writeCdi(tenant.record.cdi_file, request.name, edits);
 }
 
-Reply Server::released(const ReleaseRequest& request) {
+Reply ApiServer::released(const ReleaseRequest& request) {
   const TenantPtr tenant = tenants_.find(request.tenant);
   if (tenant == nullptr) return failed({ErrorCode::kNotFound, "no share " + request.tenant});
   if (!tenant->record.kept)
@@ -326,7 +327,7 @@ Reply Server::released(const ReleaseRequest& request) {
   return DoneReply{};
 }
 
-Reply Server::refuse(const RunRequest& request, const Decision& decision, int peer) const {
+Reply ApiServer::refuse(const RunRequest& request, const Decision& decision, int peer) const {
   tenants_.tell(
       turnedAwayEvent(request.name, decision.summary, processWord(peer, request.ask.user)));
   const ErrorCode code = decision.impossible ? ErrorCode::kUsage : ErrorCode::kNoRoom;
@@ -342,7 +343,7 @@ Reply Server::refuse(const RunRequest& request, const Decision& decision, int pe
   return reply;
 }
 
-Reply Server::explained(ExplainRequest request) const {
+Reply ApiServer::explained(ExplainRequest request) const {
   RunRequest& run = request.run;
   const Result<Enforcement> enforcement = choose(run);
   if (!enforcement) return failed(enforcement.error());
@@ -359,14 +360,14 @@ Reply Server::explained(ExplainRequest request) const {
                      {}};
   for (const Card& card : cards)
     reply.devices.push_back({card.index, card.uuid, card.model, false, ""});
-  for (VerdictView& device : reply.devices) {
-    for (const Placed& share : decision.shares) device.given |= share.index == device.device;
+  for (DeviceVerdictView& device : reply.devices) {
+    for (const PlacedShare& share : decision.shares) device.given |= share.index == device.device;
     for (const Refusal& refusal : decision.refusals)
       if (refusal.index == device.device) device.refusal = refusal.text();
   }
   if (decision.fits()) return reply;
   reply.fixes = fixes(run.ask, cards, host_reserve, placing_);
-  const std::vector<Holder> holders = tenants_.holders(run.priority);
+  const std::vector<AllocationOwner> holders = tenants_.holders(run.priority);
   for (const std::string& id :
        victims(run.ask, run.priority, cards, holders, host_reserve, placing_)) {
     const TenantRecord& record = tenants_.find(id)->record;
@@ -377,7 +378,7 @@ Reply Server::explained(ExplainRequest request) const {
   return reply;
 }
 
-Reply Server::started(const StartedRequest& request, int peer) {
+Reply ApiServer::started(const StartedRequest& request, int peer) {
   const TenantPtr tenant = tenants_.find(request.tenant);
   if (tenant == nullptr || tenant->record.holder.pid != peer) {
     return failed({ErrorCode::kNotFound, "no tenant " + request.tenant + " of yours"});
@@ -388,7 +389,7 @@ Reply Server::started(const StartedRequest& request, int peer) {
   return DoneReply{};
 }
 
-Reply Server::ended(const EndRequest& request, int peer) {
+Reply ApiServer::ended(const EndRequest& request, int peer) {
   const TenantPtr tenant = tenants_.find(request.tenant);
   if (tenant == nullptr || tenant->record.holder.pid != peer)
     return DoneReply{"it is gone already"};
@@ -396,7 +397,7 @@ Reply Server::ended(const EndRequest& request, int peer) {
   return DoneReply{};
 }
 
-Reply Server::set(const SetRequest& request, const std::string& by) {
+Reply ApiServer::set(const SetRequest& request, const std::string& by) {
   const TenantPtr tenant = tenants_.find(request.tenant);
   if (tenant == nullptr)
     return failed({ErrorCode::kNotFound,
@@ -411,7 +412,7 @@ Reply Server::set(const SetRequest& request, const std::string& by) {
   return reply;
 }
 
-asio::awaitable<Reply> Server::waitFor(SessionPtr session, WaitRequest request) {
+asio::awaitable<Reply> ApiServer::waitFor(SessionPtr session, WaitRequest request) {
   const bool all = request.tenant.empty();
   if (!all && tenants_.find(request.tenant) == nullptr) {
     co_return failed({ErrorCode::kNotFound, "no tenant \"" + request.tenant + "\""});
@@ -426,11 +427,11 @@ asio::awaitable<Reply> Server::waitFor(SessionPtr session, WaitRequest request) 
   }
 }
 
-Reply Server::happened(const EventsRequest& request) const {
+Reply ApiServer::happened(const EventsRequest& request) const {
   return EventsReply{getpid(), events_.last(), events_.since(request.after, request.tenant)};
 }
 
-asio::awaitable<Reply> Server::stopAgent(StopRequest request) {
+asio::awaitable<Reply> ApiServer::stopAgent(StopRequest request) {
   std::string ids;
   for (const auto& [id, tenant] : tenants_.all()) {
     // They stay for as long as their pods do, whatever happens to their processes.
@@ -463,7 +464,7 @@ asio::awaitable<Reply> Server::stopAgent(StopRequest request) {
   co_return DoneReply{};
 }
 
-void Server::wakeQueue() {
+void ApiServer::wakeQueue() {
   room_.cancel();
 }
 

@@ -21,12 +21,13 @@ namespace divvy::agent {
 using Socket = asio::local::stream_protocol::socket;
 
 // Everything on the loop's one thread.
-class Server {
+class ApiServer {
  public:
   // `stop` ends the agent; it is called once no tenant is left.
-  Server(asio::io_context& loop, const Node& node, const Placing& placing, Tenants& tenants,
-         const Inventory& inventory, TimesliceTrial& trial, const EventLog& events,
-         const IdleWatch& idle, ContainerDoor& door, std::function<void()> stop);
+  ApiServer(asio::io_context& loop, const Node& node, const PlacementOptions& placing,
+            TenantManager& tenants, const Inventory& inventory, TimesliceProbe& trial,
+            const EventLog& events, const IdleReaper& idle, ContainerRegistration& door,
+            std::function<void()> stop);
 
   // Binds and listens on `path`; a leftover of an earlier agent is replaced.
   Result<void> listen(const std::string& path);
@@ -67,18 +68,18 @@ class Server {
   asio::awaitable<void> send(SessionPtr session, const Reply& reply);
 
   // With what was decided by.
-  struct Decided {
-    Books books;
+  struct PlacementDecision {
+    PlacementInput input;
     Decision decision;
   };
-  Decided decide(const RunRequest& request) const;
+  PlacementDecision decide(const RunRequest& request) const;
   // Into the history; `id`: the tenant that it became, or what it is called while it waits.
-  void record(const RunRequest& request, const Decided& decided, snapshot::Outcome outcome,
-              const std::string& id);
+  void record(const RunRequest& request, const PlacementDecision& decided,
+              snapshot::Outcome outcome, const std::string& id);
   Result<Enforcement> choose(const RunRequest& request) const;
   // An error: what it needs cannot be given to a container.
   Result<GrantedReply> granted(const Tenant& tenant, const RunRequest& request);
-  Reply grant(const RunRequest& request, const Decided& decided, int peer);
+  Reply grant(const RunRequest& request, const PlacementDecision& decided, int peer);
   Reply refuse(const RunRequest& request, const Decision& decision, int peer) const;
   Reply started(const StartedRequest& request, int peer);
   Reply ended(const EndRequest& request, int peer);
@@ -91,25 +92,26 @@ class Server {
 
   asio::io_context& loop_;
   Node node_;
-  const Placing placing_;
-  Tenants& tenants_;
+  const PlacementOptions placing_;
+  TenantManager& tenants_;
   const Inventory& inventory_;
-  TimesliceTrial& trial_;
+  TimesliceProbe& trial_;
   const EventLog& events_;
-  const IdleWatch& idle_;
-  ContainerDoor& door_;
+  const IdleReaper& idle_;
+  ContainerRegistration& door_;
   std::function<void()> stop_;
   asio::local::stream_protocol::acceptor acceptor_;
-  Queue queue_;
-  PlacementRecord record_;
+  WaitQueue queue_;
+  PlacementHistory record_;
   asio::steady_timer room_;  // cancelled when queued requests should be tried again
   unsigned sessions_ = 0;
 };
 
 // The whole state as it is shown.
-Snapshot takeSnapshot(const Node& node, const Placing& placing, const Tenants& tenants,
-                      const Inventory& inventory, const Queue& queue, const IdleWatch& idle);
+Snapshot takeSnapshot(const Node& node, const PlacementOptions& placing,
+                      const TenantManager& tenants, const Inventory& inventory,
+                      const WaitQueue& queue, const IdleReaper& idle);
 // Of it, what events are made from: cheap enough for every second.
-Snapshot lookAtMemory(const Tenants& tenants, const Inventory& inventory);
+Snapshot lookAtMemory(const TenantManager& tenants, const Inventory& inventory);
 
 }  // namespace divvy::agent

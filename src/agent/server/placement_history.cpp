@@ -16,13 +16,13 @@ std::int64_t sinceMs(const TenantRecord& record) {
 
 }  // namespace
 
-bool PlacementRecord::right(const engine::Request& request) const {
+bool PlacementHistory::right(const engine::Request& request) const {
   engine::Engine engine{engine::Config{}};
   return engine.setPools(placing_.pools) && engine.decide(request);
 }
 
 // As it would have to ask today for what it has; none: not the same of each of its devices.
-std::optional<engine::Shape> PlacementRecord::shapeOf(const TenantRecord& record) const {
+std::optional<engine::Shape> PlacementHistory::shapeOf(const TenantRecord& record) const {
   if (record.shares.empty()) return std::nullopt;
   const ShareRecord& first = record.shares.front();
   const bool same =
@@ -31,9 +31,9 @@ std::optional<engine::Shape> PlacementRecord::shapeOf(const TenantRecord& record
                share.cores == first.cores;
       });
   if (!same || first.limit.count == 0) return std::nullopt;
-  Ask ask;
+  ShareRequest ask;
   ask.memory = {first.limit, 0};
-  if (first.guarantee.count != 0) ask.guaranteed = MemoryAsk{first.guarantee, 0};
+  if (first.guarantee.count != 0) ask.guaranteed = MemoryRequest{first.guarantee, 0};
   ask.unswappable = !arbiterGates(record.backend);
   ask.gpus = static_cast<unsigned>(record.shares.size());
   ask.cores = first.cores * ask.gpus;
@@ -50,24 +50,24 @@ std::optional<engine::Shape> PlacementRecord::shapeOf(const TenantRecord& record
   return shape;
 }
 
-std::vector<engine::Allocation> PlacementRecord::here(const Books& books) const {
-  std::vector<engine::Allocation> held = books.held;
+std::vector<engine::Allocation> PlacementHistory::here(const PlacementInput& input) const {
+  std::vector<engine::Allocation> held = input.held;
   for (engine::Allocation& one : held) one.placement.node = engine::NodeName(node_);
   return held;
 }
 
-void PlacementRecord::note(const Books& books, Bytes host_reserve) {
-  recorder_.note({wallMs()}, {nodeOf(node_, books.cards, host_reserve)}, here(books));
+void PlacementHistory::note(const PlacementInput& input, Bytes host_reserve) {
+  recorder_.note({wallMs()}, {nodeOf(node_, input.cards, host_reserve)}, here(input));
 }
 
-void PlacementRecord::decided(const Books& books, Bytes host_reserve, const RunRequest& request,
-                              const Decision& decision, snapshot::Outcome outcome,
-                              const std::string& id) {
+void PlacementHistory::decided(const PlacementInput& input, Bytes host_reserve,
+                               const RunRequest& request, const Decision& decision,
+                               snapshot::Outcome outcome, const std::string& id) {
   snapshot::Asked asked;
   asked.request = {engine::RequestId(id), agent::shapeOf(request.ask),
                    engine::UserName(request.ask.user)};
   if (!right(asked.request)) return;
-  note(books, host_reserve);
+  note(input, host_reserve);
   asked.priority = numberOf(request.priority);
   asked.outcome = outcome;
   asked.placement = decision.placement;
@@ -76,18 +76,19 @@ void PlacementRecord::decided(const Books& books, Bytes host_reserve, const RunR
   recorder_.asked({wallMs()}, std::move(asked));
 }
 
-snapshot::Snapshot PlacementRecord::snapshot(const Tenants& tenants, const Queue& queue) {
+snapshot::Snapshot PlacementHistory::snapshot(const TenantManager& tenants,
+                                              const WaitQueue& queue) {
   const Bytes host_reserve = tenants.memory().host_reserve;
-  const Books books = tenants.books();
-  note(books, host_reserve);
+  const PlacementInput input = tenants.placementInput();
+  note(input, host_reserve);
   snapshot::Snapshot result;
   result.written_by = "divvy " DIVVY_VERSION;
   result.written_at = {wallMs()};
   result.config.devices = placing_.devices;
   result.config.daily = placing_.by_day;
   result.pools = placing_.pools;
-  result.nodes.push_back(nodeOf(node_, books.cards, host_reserve));
-  for (engine::Allocation& one : here(books)) {
+  result.nodes.push_back(nodeOf(node_, input.cards, host_reserve));
+  for (engine::Allocation& one : here(input)) {
     const TenantRecord& record = tenants.all().at(one.id.text)->record;
     result.allocations.push_back({std::move(one),
                                   record.name,

@@ -14,31 +14,31 @@
 
 namespace divvy::agent {
 
-class PlacementRecord {
+class PlacementHistory {
  public:
   // `placing` outlives it.
-  PlacementRecord(std::string node, const Placing& placing)
+  PlacementHistory(std::string node, const PlacementOptions& placing)
       : node_(std::move(node)), placing_(placing) {}
 
   // For a request that is no tenant, or not yet.
-  std::string freshId() { return "ask-" + std::to_string(++last_); }
+  std::string newId() { return "ask-" + std::to_string(++last_); }
 
-  void decided(const Books& books, Bytes host_reserve, const RunRequest& request,
+  void decided(const PlacementInput& input, Bytes host_reserve, const RunRequest& request,
                const Decision& decision, snapshot::Outcome outcome, const std::string& id);
 
   // As things are now. Without command lines and environment; names of tenants are in it.
-  snapshot::Snapshot snapshot(const Tenants& tenants, const Queue& queue);
+  snapshot::Snapshot snapshot(const TenantManager& tenants, const WaitQueue& queue);
 
  private:
-  void note(const Books& books, Bytes host_reserve);
-  std::vector<engine::Allocation> here(const Books& books) const;
+  void note(const PlacementInput& input, Bytes host_reserve);
+  std::vector<engine::Allocation> here(const PlacementInput& input) const;
 
   // What can never be right is in no history: nothing was decided.
   bool right(const engine::Request& request) const;
   std::optional<engine::Shape> shapeOf(const TenantRecord& record) const;
 
   std::string node_;
-  const Placing& placing_;
+  const PlacementOptions& placing_;
   std::uint64_t last_ = 0;
   snapshot::Recorder recorder_;
 };

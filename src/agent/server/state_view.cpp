@@ -124,7 +124,7 @@ void showCheckpoint(const Tenant& tenant, TenantView& view) {
 
 // What its processes say of their memory.
 void showSwap(const Tenant& tenant, bool host_map, TenantView& view) {
-  const SwapSums sums = swapOf(tenant);
+  const ResidencySummary sums = swapOf(tenant);
   for (std::size_t i = 0; i < view.shares.size(); ++i) {
     ShareView& share = view.shares[i];
     share.resident = share.used;
@@ -148,20 +148,20 @@ void showSwap(const Tenant& tenant, bool host_map, TenantView& view) {
 }
 
 // What happens to it for want of use.
-void showIdle(const Tenant& tenant, const Tenants& tenants, const IdleWatch& idle,
+void showIdle(const Tenant& tenant, const TenantManager& tenants, const IdleReaper& idle,
               TenantView& view) {
-  if (!knowsUse(tenant)) {
+  if (!reportsActivity(tenant)) {
     view.idle_known = tenant.seen.has_value();
     if (tenant.seen) view.idle_s = tenant.seen->idleMs(nowMs()) / kSecondMs;
     return;
   }
   view.idle_known = true;
-  const StopTerms terms = idle.termsOf(tenant.record);
+  const ShutdownOptions terms = idle.termsOf(tenant.record);
   if (tenant.swap) view.idle_reclaim_s = tenants.reclaimMs(tenant.record) / kSecondMs;
   if (!tenant.swap) view.idle_s = tenant.use.idleMs(nowMs()) / kSecondMs;
   view.idle_stop_s = terms.after_ms / kSecondMs;
-  if (tenant.stop.phase == StopPhase::kNone) return;
-  view.stop = tenant.stop.phase == StopPhase::kNoticed ? "noticed" : "ending";
+  if (tenant.stop.phase == ShutdownPhase::kNone) return;
+  view.stop = tenant.stop.phase == ShutdownPhase::kNoticed ? "noticed" : "ending";
   view.stop_left_s = leftMs(tenant.stop, terms, nowMs()) / kSecondMs;
 }
 
@@ -199,8 +199,8 @@ void showCompute(const arbiter::TenantFigures& figures, TenantView& view) {
     view.shares[i].got_permille = figures.got_permille[i];
 }
 
-TenantView viewOf(const Tenant& tenant, const Tenants& tenants, const Inventory& inventory,
-                  const AllTimes& times, const IdleWatch& idle) {
+TenantView viewOf(const Tenant& tenant, const TenantManager& tenants, const Inventory& inventory,
+                  const AllTimes& times, const IdleReaper& idle) {
   TenantView view;
   view.id = tenant.record.id;
   view.name = tenant.record.name;
@@ -250,17 +250,17 @@ void showResidency(const arbiter::StayDeviceFigures& figures, DeviceView& view) 
   view.thrash_risk = figures.thrash_risk;
 }
 
-void showPlace(const CardPlace& place, const Inventory& inventory, DeviceView& view) {
+void showPlace(const DeviceLocality& place, const Inventory& inventory, DeviceView& view) {
   if (place.numa) view.numa = static_cast<int>(*place.numa);
-  for (const CardWay& way : place.ways) {
+  for (const PeerLink& way : place.ways) {
     for (const Device& other : inventory.devices())
       if (other.info.uuid == way.uuid)
         view.links.push_back({other.info.index, way.score, way.direct});
   }
-  for (const NicWay& nic : place.nics) view.nics.push_back({nic.name, nic.distance});
+  for (const NicDistance& nic : place.nics) view.nics.push_back({nic.name, nic.distance});
 }
 
-DeviceView viewOf(const Device& device, const Inventory& inventory, const Tenants& tenants,
+DeviceView viewOf(const Device& device, const Inventory& inventory, const TenantManager& tenants,
                   const Card& card) {
   DeviceView view;
   view.index = device.info.index;
@@ -298,8 +298,9 @@ DeviceView viewOf(const Device& device, const Inventory& inventory, const Tenant
 
 }  // namespace
 
-Snapshot takeSnapshot(const Node& node, const Placing& placing, const Tenants& tenants,
-                      const Inventory& inventory, const Queue& queue, const IdleWatch& idle) {
+Snapshot takeSnapshot(const Node& node, const PlacementOptions& placing,
+                      const TenantManager& tenants, const Inventory& inventory,
+                      const WaitQueue& queue, const IdleReaper& idle) {
   Snapshot snapshot;
   snapshot.node = node.name;
   snapshot.driver = inventory.driverVersion();
@@ -326,7 +327,7 @@ Snapshot takeSnapshot(const Node& node, const Placing& placing, const Tenants& t
   return snapshot;
 }
 
-Snapshot lookAtMemory(const Tenants& tenants, const Inventory& inventory) {
+Snapshot lookAtMemory(const TenantManager& tenants, const Inventory& inventory) {
   Snapshot snapshot;
   for (const Device& device : inventory.devices()) {
     DeviceView& view = snapshot.devices.emplace_back();

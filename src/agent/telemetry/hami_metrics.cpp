@@ -62,7 +62,7 @@ constexpr OfContainers kContainers[] = {
      }},
 };
 
-void cards(Exposition* out, const Metered& all, const OfCards& family, bool old) {
+void cards(Exposition* out, const MetricsInput& all, const OfCards& family, bool old) {
   out->family(old ? family.old_name : family.name, "gauge", kHelp);
   for (const DeviceView& one : all.snapshot.devices) {
     const Value value = family.value(one);
@@ -95,7 +95,7 @@ void container(Exposition* out, const OfContainers& family, bool old, const Tena
 
 }  // namespace
 
-void addHamiFamilies(Exposition* out, const Metered& all) {
+void addHamiFamilies(Exposition* out, const MetricsInput& all) {
   for (const bool old : {false, true}) {
     for (const OfCards& family : kCards) cards(out, all, family, old);
     for (const OfContainers& family : kContainers) {

@@ -9,6 +9,6 @@ namespace divvy::agent {
 
 // Cards, and containers of pods; of what we do not know as it does (bytes of modules and buffers,
 // the memory controller's use) there is no family.
-void addHamiFamilies(metrics::Exposition* out, const Metered& all);
+void addHamiFamilies(metrics::Exposition* out, const MetricsInput& all);
 
 }  // namespace divvy::agent

@@ -33,7 +33,7 @@ struct Family {
 struct Card {
   const DeviceView& view;
   Value foreign;
-  const Metered::Strangers* strangers;  // null: not known
+  const MetricsInput::UnmanagedUse* strangers;  // null: not known
   bool faulty;
 };
 
@@ -106,7 +106,7 @@ constexpr Family<Card> kCards[] = {
 
 struct Whole {
   const TenantView& view;
-  Tally tally;
+  TenantCounters tally;
 };
 
 constexpr Family<Whole> kTenants[] = {
@@ -160,7 +160,7 @@ constexpr Family<Whole> kTenants[] = {
 
 struct Share {
   const ShareView& view;
-  Bill bill;
+  DeviceUsage bill;
 };
 
 constexpr Family<Share> kShares[] = {
@@ -248,14 +248,14 @@ void node(Exposition* out, const Snapshot& snapshot) {
   out->sample({}, snapshot.host_promised);
 }
 
-void loop(Exposition* out, const Metered& all) {
+void loop(Exposition* out, const MetricsInput& all) {
   for (const Stated& one : kStated)
     if (std::string_view(one.name) == kLate) out->histogram(one.name, one.help, all.late);
   begin(out, kLatest);
   out->sample({}, all.latest);
 }
 
-void cards(Exposition* out, const Metered& all) {
+void cards(Exposition* out, const MetricsInput& all) {
   begin(out, kCardInfo);
   for (const DeviceView& one : all.snapshot.devices) {
     out->sample({{"device", one.uuid},
@@ -288,12 +288,12 @@ void cards(Exposition* out, const Metered& all) {
 }
 
 // Whose a sample is: enough for a pod's to be found by what people call it.
-PodContainer podOf(const Metered& all, const TenantView& tenant) {
+PodContainer podOf(const MetricsInput& all, const TenantView& tenant) {
   const auto pod = all.pods.find(tenant.id);
   return pod == all.pods.end() ? PodContainer{} : pod->second;
 }
 
-void tenants(Exposition* out, const Metered& all) {
+void tenants(Exposition* out, const MetricsInput& all) {
   begin(out, kTenantInfo);
   for (const TenantView& one : all.snapshot.tenants) {
     const PodContainer pod = podOf(all, one);
@@ -323,7 +323,7 @@ void tenants(Exposition* out, const Metered& all) {
     for (const TenantView& one : all.snapshot.tenants) {
       const PodContainer pod = podOf(all, one);
       const auto tally = all.tallies.find(one.id);
-      const Whole whole{one, tally == all.tallies.end() ? Tally{} : tally->second};
+      const Whole whole{one, tally == all.tallies.end() ? TenantCounters{} : tally->second};
       if (const Value value = family.value(whole)) {
         out->sample({{"tenant", one.id},
                      {"namespace", pod.space},
@@ -335,14 +335,14 @@ void tenants(Exposition* out, const Metered& all) {
   }
 }
 
-Bill billOf(const Metered& all, const TenantView& tenant, const ShareView& share) {
+DeviceUsage billOf(const MetricsInput& all, const TenantView& tenant, const ShareView& share) {
   const auto bills = all.bills.find(tenant.id);
   if (bills == all.bills.end()) return {};
   const auto bill = bills->second.find(share.device);
-  return bill == bills->second.end() ? Bill{} : bill->second;
+  return bill == bills->second.end() ? DeviceUsage{} : bill->second;
 }
 
-void shares(Exposition* out, const Metered& all) {
+void shares(Exposition* out, const MetricsInput& all) {
   for (const Family<Share>& family : kShares) {
     out->family(family.name, family.type, family.help);
     for (const TenantView& one : all.snapshot.tenants) {
@@ -367,7 +367,7 @@ void row(std::string* text, const char* name, const char* type, const char* help
 
 }  // namespace
 
-std::string exposition(const Metered& all, bool hami) {
+std::string exposition(const MetricsInput& all, bool hami) {
   Exposition out;
   node(&out, all.snapshot);
   loop(&out, all);

@@ -15,23 +15,23 @@ constexpr double kPercent = 100;
 constexpr unsigned kGood = 200;
 constexpr unsigned kNotYet = 503;
 
-double partOf(const Seen& seen) {
+double partOf(const DriverUsage& seen) {
   return std::min(seen.registered + seen.strange, 100u) / kPercent;
 }
 
 }  // namespace
 
-Exporter::Exporter(Tenants& tenants, const BypassWatch& bypass, std::string node,
+Exporter::Exporter(TenantManager& tenants, const LimitBypassMonitor& bypass, std::string node,
                    std::function<Snapshot()> look, std::function<std::string()> unready)
     : tenants_(tenants),
       bypass_(bypass),
       node_(std::move(node)),
       look_(std::move(look)),
       unready_(std::move(unready)) {
-  tenants_.keepLooking();
+  tenants_.alwaysAudit();
 }
 
-Result<void> Exporter::listen(asio::io_context& loop, const MetricsListen& where) {
+Result<void> Exporter::listen(asio::io_context& loop, const MetricsOptions& where) {
   hami_ = where.hami;
   pod_labels_ = where.pod_labels;
   http::Listen listen;
@@ -63,7 +63,7 @@ std::int64_t Exporter::lateMs() const {
 }
 
 void Exporter::tick(const Snapshot& looked, std::uint64_t now_ms) {
-  Accounts::SeenPart parts;
+  UsageAccounting::SeenPart parts;
   for (const auto& [tenant, devices] : tenants_.seen())
     for (const auto& [device, seen] : devices) parts[tenant][device] = partOf(seen);
   accounts_.add(looked.tenants, parts, now_ms);
@@ -77,7 +77,7 @@ asio::awaitable<http::Answer> Exporter::answer() {
 }
 
 std::string Exporter::text() const {
-  Metered all;
+  MetricsInput all;
   all.snapshot = look_();
   all.node = node_;
   all.bills = accounts_.bills();
@@ -91,7 +91,7 @@ std::string Exporter::text() const {
       if (const auto said = tenant->labels.find(key); said != tenant->labels.end())
         all.labels[id].emplace_back(metricsLabelOf(key), said->second);
   }
-  const SeenUse& seen = tenants_.seen();
+  const DriverUsageByTenant& seen = tenants_.seen();
   if (const auto nobody = seen.find(""); nobody != seen.end())
     for (const auto& [device, of] : nobody->second) all.foreign[device] = partOf(of);
   for (const auto& [device, strangers] : bypass_.strangers())

@@ -24,11 +24,11 @@ class Exporter {
  public:
   // All outlives it. `node`: whose samples these are; `look`: everything as it is now, as
   // `divvy ls` has it; `unready`: why nobody can come yet, empty where he can.
-  Exporter(Tenants& tenants, const BypassWatch& bypass, std::string node,
+  Exporter(TenantManager& tenants, const LimitBypassMonitor& bypass, std::string node,
            std::function<Snapshot()> look, std::function<std::string()> unready);
 
   // kIo: the address cannot be had.
-  Result<void> listen(asio::io_context& loop, const MetricsListen& where);
+  Result<void> listen(asio::io_context& loop, const MetricsOptions& where);
   bool listening() const { return server_ != nullptr; }
   // The largest lateness of the loop in the last minute, in ms; -1: nothing listens, nor is
   // measured.
@@ -40,14 +40,14 @@ class Exporter {
   asio::awaitable<http::Answer> answer();
   std::string text() const;
 
-  Tenants& tenants_;
-  const BypassWatch& bypass_;
+  TenantManager& tenants_;
+  const LimitBypassMonitor& bypass_;
   std::string node_;
   bool hami_ = false;
   std::vector<std::string> pod_labels_;
   std::function<Snapshot()> look_;
   std::function<std::string()> unready_;
-  Accounts accounts_;
+  UsageAccounting accounts_;
   RateLimit made_{{4, 40}};  // texts for all peers together
   std::string kept_;         // the last one
   metrics::Lateness lateness_;

@@ -13,7 +13,7 @@ constexpr unsigned kGood = 200;
 
 }  // namespace
 
-void Standby::listen() {
+void StartupHealth::listen() {
   http::Listen listen;
   listen.host = where_->host;
   listen.port = where_->port;
@@ -28,7 +28,7 @@ void Standby::listen() {
   if (server) server_ = std::move(*server);
 }
 
-bool Standby::endsWithin(std::chrono::seconds time, const std::string& what) {
+bool StartupHealth::endsWithin(std::chrono::seconds time, const std::string& what) {
   if (what != what_) warn("waits for " + what);
   what_ = what;
   if (where_ && !server_) listen();

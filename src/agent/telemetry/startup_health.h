@@ -18,10 +18,10 @@ inline constexpr const char* kAlivePath = "/healthz";
 inline constexpr const char* kReadyPath = "/readyz";
 
 // For one thread. Its address is free again when it is gone.
-class Standby {
+class StartupHealth {
  public:
   // Nothing: nobody looks after it.
-  explicit Standby(std::optional<MetricsListen> where) : where_(std::move(where)) {}
+  explicit StartupHealth(std::optional<MetricsOptions> where) : where_(std::move(where)) {}
 
   // Whether it was told to end within that time. `what`: it waits for; the log has it once.
   bool endsWithin(std::chrono::seconds time, const std::string& what);
@@ -29,7 +29,7 @@ class Standby {
  private:
   void listen();
 
-  std::optional<MetricsListen> where_;
+  std::optional<MetricsOptions> where_;
   std::string what_;
   asio::io_context loop_{1};
   std::unique_ptr<http::Server> server_;

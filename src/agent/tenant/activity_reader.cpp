@@ -6,16 +6,16 @@
 
 namespace divvy::agent {
 
-Result<WorkReader> WorkReader::open(const std::filesystem::path& tenant_dir) {
+Result<ActivityReader> ActivityReader::open(const std::filesystem::path& tenant_dir) {
   Result<ledger::GrantPages> pages = ledger::GrantPages::open(tenant_dir);
   if (!pages) return pages.error();
-  return WorkReader(std::move(*pages));
+  return ActivityReader(std::move(*pages));
 }
 
-WorkSums WorkReader::read(const Slots& slots) const {
+ActivitySummary ActivityReader::read(const Slots& slots) const {
   constexpr std::uint32_t kAtWork =
       ledger::kWorkWaiting | ledger::kWorkInFlight | ledger::kWorkCapturing;
-  WorkSums sums;
+  ActivitySummary sums;
   for (const auto& [slot, generation] : slots) {
     ledger::WorkSample work;
     if (!pages_.read(slot, generation, &work)) continue;

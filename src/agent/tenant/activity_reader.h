@@ -11,22 +11,22 @@
 
 namespace divvy::agent {
 
-struct WorkSums {
+struct ActivitySummary {
   bool at_work = false;           // one uses its devices, or waits to
   std::uint64_t last_launch = 0;  // CLOCK_MONOTONIC; 0: none
 };
 
 // Belongs to the agent's main thread. Of a tenant whose gate is never open: behind an open one
 // nothing is said.
-class WorkReader {
+class ActivityReader {
  public:
   using Slots = std::vector<std::pair<unsigned, std::uint64_t>>;  // with their generations
 
-  static Result<WorkReader> open(const std::filesystem::path& tenant_dir);
-  WorkSums read(const Slots& slots) const;
+  static Result<ActivityReader> open(const std::filesystem::path& tenant_dir);
+  ActivitySummary read(const Slots& slots) const;
 
  private:
-  explicit WorkReader(ledger::GrantPages pages) : pages_(std::move(pages)) {}
+  explicit ActivityReader(ledger::GrantPages pages) : pages_(std::move(pages)) {}
   mutable ledger::GrantPages pages_;  // note that a file was truncated
 };
 

@@ -78,8 +78,9 @@ std::string spanWord(std::uint64_t ms) {
   return s < 7200 ? std::to_string(s / 60) + "m" : std::to_string(s / 3600) + "h";
 }
 
-void EventWatch::lookAtMemory(const TenantView& tenant, const Snapshot& node, std::uint64_t now_ms,
-                              Past* past, std::vector<EventView>* events) {
+void EventDetector::lookAtMemory(const TenantView& tenant, const Snapshot& node,
+                                 std::uint64_t now_ms, PreviousSample* past,
+                                 std::vector<EventView>* events) {
   const std::uint64_t swapped = swappedOf(tenant);
   const bool away = swapped != 0 && tenant.memory_reason != "fits" && tenant.memory != "kept";
   const bool another = past->out && (past->out_reason != tenant.memory_reason ||
@@ -99,8 +100,8 @@ void EventWatch::lookAtMemory(const TenantView& tenant, const Snapshot& node, st
   past->out = false;
 }
 
-void EventWatch::lookAtRefusals(const TenantView& tenant, Past* past,
-                                std::vector<EventView>* events) {
+void EventDetector::lookAtRefusals(const TenantView& tenant, PreviousSample* past,
+                                   std::vector<EventView>* events) {
   if (tenant.refused > past->refused)
     events->push_back(of(tenant, "refused",
                          times(tenant.refused - past->refused, "time") + ": beyond its limit of " +
@@ -119,11 +120,11 @@ void EventWatch::lookAtRefusals(const TenantView& tenant, Past* past,
                          "could not give memory back when asked: " + tenant.refusal));
 }
 
-std::vector<EventView> EventWatch::look(const Snapshot& node, std::uint64_t now_ms) {
+std::vector<EventView> EventDetector::look(const Snapshot& node, std::uint64_t now_ms) {
   std::vector<EventView> events;
-  std::map<std::string, Past> fresh;
+  std::map<std::string, PreviousSample> fresh;
   for (const TenantView& tenant : node.tenants) {
-    Past& past = fresh[tenant.id] = tenants_[tenant.id];
+    PreviousSample& past = fresh[tenant.id] = tenants_[tenant.id];
     if (past.seen || looked_) lookAtRefusals(tenant, &past, &events);
     lookAtMemory(tenant, node, now_ms, &past, &events);
     past.refused = tenant.refused;

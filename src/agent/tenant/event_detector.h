@@ -11,14 +11,14 @@
 
 namespace divvy::agent {
 
-class EventWatch {
+class EventDetector {
  public:
   // Of `node` only what is about memory counts. Those of the first look have no past: what they
   // counted before, another agent has told of.
   std::vector<EventView> look(const Snapshot& node, std::uint64_t now_ms);
 
  private:
-  struct Past {
+  struct PreviousSample {
     bool out = false;  // it was told of
     std::uint64_t out_since_ms = 0;
     std::uint64_t out_bytes = 0;  // the most
@@ -32,10 +32,11 @@ class EventWatch {
   };
 
   static void lookAtMemory(const TenantView& tenant, const Snapshot& node, std::uint64_t now_ms,
-                           Past* past, std::vector<EventView>* events);
-  static void lookAtRefusals(const TenantView& tenant, Past* past, std::vector<EventView>* events);
+                           PreviousSample* past, std::vector<EventView>* events);
+  static void lookAtRefusals(const TenantView& tenant, PreviousSample* past,
+                             std::vector<EventView>* events);
 
-  std::map<std::string, Past> tenants_;
+  std::map<std::string, PreviousSample> tenants_;
   std::map<unsigned, bool> thrash_;
   bool looked_ = false;
 };

@@ -47,7 +47,7 @@ std::string describe(const GrownFile& file) {
          formatBytes(file.made);
 }
 
-void FileCutter::cut(GrownFile file) {
+void FileTruncator::cut(GrownFile file) {
   const std::lock_guard lock(mutex_);
   if (waiting_.size() >= kMostWaiting) return;
   waiting_.push_back(std::move(file));
@@ -55,7 +55,7 @@ void FileCutter::cut(GrownFile file) {
   wake_.notify_one();
 }
 
-void FileCutter::run() {
+void FileTruncator::run() {
   for (;;) {
     std::unique_lock lock(mutex_);
     wake_.wait(lock, [this] { return ending_ || !waiting_.empty(); });
@@ -69,7 +69,7 @@ void FileCutter::run() {
   }
 }
 
-FileCutter::~FileCutter() {
+FileTruncator::~FileTruncator() {
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;

@@ -28,14 +28,14 @@ std::optional<GrownFile> grownIn(const std::string& dir);
 
 // Cuts files on a thread of its own: to free gigabytes takes a file system longer than a loop may
 // wait. At most kMostWaiting are kept for it; what is not taken is found again.
-class FileCutter {
+class FileTruncator {
  public:
   static constexpr std::size_t kMostWaiting = 64;
-  FileCutter() = default;
-  FileCutter(const FileCutter&) = delete;
-  FileCutter& operator=(const FileCutter&) = delete;
+  FileTruncator() = default;
+  FileTruncator(const FileTruncator&) = delete;
+  FileTruncator& operator=(const FileTruncator&) = delete;
   // Waits for the file that is being cut.
-  ~FileCutter();
+  ~FileTruncator();
 
   void cut(GrownFile file);
 

@@ -8,9 +8,9 @@
 namespace divvy::agent {
 
 // When a tenant was last seen to use its devices.
-class LastUse {
+class LastActivity {
  public:
-  explicit LastUse(std::uint64_t start_ms = 0) : at_(start_ms) {}
+  explicit LastActivity(std::uint64_t start_ms = 0) : at_(start_ms) {}
   // `last_launch_ms` is what the tenant says: nothing in the future counts.
   void note(bool at_work, std::uint64_t last_launch_ms, std::uint64_t now_ms);
   std::uint64_t at() const { return at_; }
@@ -22,21 +22,21 @@ class LastUse {
 
 enum class HookState : std::uint8_t { kNone, kRunning, kSucceeded, kFailed };
 
-enum class StopPhase : std::uint8_t { kNone, kNoticed, kEnding };
+enum class ShutdownPhase : std::uint8_t { kNone, kNoticed, kEnding };
 
-struct StopTerms {
+struct ShutdownOptions {
   std::uint64_t after_ms = 0;  // idle for so long; 0: never
   std::uint64_t notice_ms = 0;
   std::uint64_t grace_ms = 0;
 };
 
-struct PendingStop {
-  StopPhase phase = StopPhase::kNone;
+struct PendingShutdown {
+  ShutdownPhase phase = ShutdownPhase::kNone;
   std::uint64_t since_ms = 0;       // of the phase
   std::uint64_t not_before_ms = 0;  // of the next notice: a hook failed
 };
 
-enum class StopStep : std::uint8_t {
+enum class ShutdownAction : std::uint8_t {
   kNothing,
   kNotice,   // write it, start the hook
   kCallOff,  // it works again, or need not end any more
@@ -45,12 +45,13 @@ enum class StopStep : std::uint8_t {
   kKill,     // SIGKILL; again until it is gone
 };
 
-StopStep nextStep(const PendingStop& stop, const StopTerms& terms, const LastUse& use,
-                  HookState hook, std::uint64_t now_ms);
+ShutdownAction nextStep(const PendingShutdown& stop, const ShutdownOptions& terms,
+                        const LastActivity& use, HookState hook, std::uint64_t now_ms);
 // What is pending after that step was taken.
-PendingStop after(StopStep step, const PendingStop& stop, const StopTerms& terms,
-                  std::uint64_t now_ms);
+PendingShutdown after(ShutdownAction step, const PendingShutdown& stop,
+                      const ShutdownOptions& terms, std::uint64_t now_ms);
 // Until SIGTERM, or SIGKILL; 0: due, or nothing is pending.
-std::uint64_t leftMs(const PendingStop& stop, const StopTerms& terms, std::uint64_t now_ms);
+std::uint64_t leftMs(const PendingShutdown& stop, const ShutdownOptions& terms,
+                     std::uint64_t now_ms);
 
 }  // namespace divvy::agent

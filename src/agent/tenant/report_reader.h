@@ -12,7 +12,7 @@ namespace divvy::agent {
 using ReportPtr = std::shared_ptr<const ledger::ReportSnapshot>;
 
 // Of one tenant. On the agent's one thread.
-class ReportLook {
+class ReportReader {
  public:
   using Clock = std::chrono::steady_clock;
   // What was read stands for so many times as long as reading it took, in processor time of this

@@ -33,18 +33,20 @@ HostMapping hostMapping(const ledger::SwapSample& sample) {
 
 }  // namespace
 
-Result<SwapReader> SwapReader::open(const std::filesystem::path& tenant_dir, unsigned devices) {
+Result<ResidencyReader> ResidencyReader::open(const std::filesystem::path& tenant_dir,
+                                              unsigned devices) {
   Result<ledger::ResidencyPages> pages = ledger::ResidencyPages::open(tenant_dir);
   if (!pages) return pages.error();
-  Result<WorkReader> work = WorkReader::open(tenant_dir);
+  Result<ActivityReader> work = ActivityReader::open(tenant_dir);
   if (!work) return work.error();
-  return SwapReader(std::move(*pages), std::move(*work), std::min(devices, ledger::kMaxDevices));
+  return ResidencyReader(std::move(*pages), std::move(*work),
+                         std::min(devices, ledger::kMaxDevices));
 }
 
-SwapSums SwapReader::read(const Slots& slots) const {
-  SwapSums sums;
+ResidencySummary ResidencyReader::read(const Slots& slots) const {
+  ResidencySummary sums;
   sums.devices.resize(rates_.size());
-  const WorkSums work = work_.read(slots);
+  const ActivitySummary work = work_.read(slots);
   sums.last_launch = work.last_launch;
   sums.at_work = work.at_work;
   for (const auto& [slot, generation] : slots) {
@@ -72,15 +74,15 @@ SwapSums SwapReader::read(const Slots& slots) const {
   return sums;
 }
 
-void SwapReader::sample(const Slots& slots, std::chrono::steady_clock::time_point now) {
+void ResidencyReader::sample(const Slots& slots, std::chrono::steady_clock::time_point now) {
   const std::chrono::duration<double> passed = now - std::exchange(sampled_, now);
-  std::map<Key, Moved> fresh;
+  std::map<Key, SwapCounters> fresh;
   std::fill(rates_.begin(), rates_.end(), SwapRate{});
   for (const auto& slot : slots) {
     ledger::SwapSample sample;
     if (!pages_.read(slot.first, slot.second, &sample)) continue;
     for (unsigned d = 0; d < rates_.size(); ++d) {
-      const Moved moved{sample.device[d].out_bytes, sample.device[d].in_bytes};
+      const SwapCounters moved{sample.device[d].out_bytes, sample.device[d].in_bytes};
       const auto before = before_.find({slot, d});
       if (before != before_.end()) {
         rates_[d].out += perSecond(before->second.out, moved.out, passed.count());

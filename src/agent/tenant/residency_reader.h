@@ -31,7 +31,7 @@ enum class HostMapping : std::uint8_t {
   kCannot,  // the driver of one
 };
 
-struct SwapSums {
+struct ResidencySummary {
   std::vector<SwapState> devices;  // in the tenant's order
   std::uint64_t pin_reasons = 0;
   ledger::SwapRefusal refusal = ledger::SwapRefusal::kNone;  // one's, if any
@@ -50,34 +50,34 @@ struct SwapRate {
 };
 
 // Belongs to the agent's main thread; the arbiter has mappings of its own.
-class SwapReader {
+class ResidencyReader {
  public:
   using Slots = std::vector<std::pair<unsigned, std::uint64_t>>;  // with their generations
 
   // kNotFound: nothing of this tenant is swapped.
-  static Result<SwapReader> open(const std::filesystem::path& tenant_dir, unsigned devices);
+  static Result<ResidencyReader> open(const std::filesystem::path& tenant_dir, unsigned devices);
 
   // Nothing in it is more than any device has.
-  SwapSums read(const Slots& slots) const;
+  ResidencySummary read(const Slots& slots) const;
   // Ends one window of rates and begins the next.
   void sample(const Slots& slots, std::chrono::steady_clock::time_point now);
   // Of the last window, in the order of the devices.
   const std::vector<SwapRate>& rates() const { return rates_; }
 
  private:
-  struct Moved {
+  struct SwapCounters {
     std::uint64_t out = 0;
     std::uint64_t in = 0;
   };
   using Key = std::pair<std::pair<unsigned, std::uint64_t>, unsigned>;  // slot and device
 
-  SwapReader(ledger::ResidencyPages pages, WorkReader work, unsigned devices)
+  ResidencyReader(ledger::ResidencyPages pages, ActivityReader work, unsigned devices)
       : pages_(std::move(pages)), work_(std::move(work)), rates_(devices) {}
 
   mutable ledger::ResidencyPages pages_;  // note that a file was truncated
-  WorkReader work_;
+  ActivityReader work_;
   std::vector<SwapRate> rates_;
-  std::map<Key, Moved> before_;
+  std::map<Key, SwapCounters> before_;
   std::chrono::steady_clock::time_point sampled_;
 };
 

@@ -8,7 +8,7 @@
 
 namespace divvy::agent {
 
-struct Notice {
+struct ShutdownNotice {
   std::string tenant;
   std::string name;
   std::uint64_t idle_ms = 0;
@@ -19,7 +19,7 @@ struct Notice {
 
 std::string noticePath(const std::string& tenant_dir);
 // Whole or not at all; what stands there is replaced.
-Result<void> writeNotice(const std::string& tenant_dir, const Notice& notice);
+Result<void> writeNotice(const std::string& tenant_dir, const ShutdownNotice& notice);
 void removeNotice(const std::string& tenant_dir);
 
 }  // namespace divvy::agent

@@ -15,7 +15,7 @@ std::string noticePath(const std::string& tenant_dir) {
   return tenant_dir + "/notice.json";
 }
 
-Result<void> writeNotice(const std::string& tenant_dir, const Notice& notice) {
+Result<void> writeNotice(const std::string& tenant_dir, const ShutdownNotice& notice) {
   const std::string path = noticePath(tenant_dir);
   const std::string temporary = path + ".new";
   const auto failed = [&] {

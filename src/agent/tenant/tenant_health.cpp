@@ -24,34 +24,34 @@ std::string xidWord(std::uint64_t xid) {
 
 }  // namespace
 
-bool Tenants::lookAtHealth() {
+bool TenantManager::pollHealth() {
   std::vector<unsigned> indexes;
   for (const Device& device : inventory_.devices()) indexes.push_back(device.info.index);
   const std::optional<DriverHealth> said = inventory_.driver().takeHealth(indexes);
   bool changed = said && health_.heard(*said, nowMs());
-  if (said) tellFaults(*said);
+  if (said) reportFaults(*said);
   if (said) changed = noteErrors(*said) || changed;
-  if (changed) tellHealth();
+  if (changed) reportHealth();
   if (said) keepFaults();
   inventory_.driver().refreshHealth(indexes);
   return changed;
 }
 
 // Each once, however many events told of it.
-void Tenants::tellFaults(const DriverHealth& said) const {
+void TenantManager::reportFaults(const DriverHealth& said) const {
   std::set<std::pair<unsigned, std::uint64_t>> told;
   for (const driver::DeviceFault& fault : said.faults)
     if (!isProgramsOwn(fault.xid) && told.insert({fault.index, fault.xid}).second)
       tell(faultOn(fault.index, xidWord(fault.xid)));
 }
 
-bool Tenants::noteErrors(const DriverHealth& said) {
-  const ErrorWatch::Seen seen = errors_.look(said);
+bool TenantManager::noteErrors(const DriverHealth& said) {
+  const EccErrorTracker::Seen seen = errors_.look(said);
   for (const auto& [index, growth] : seen.old)
     info("device " + std::to_string(index) + " has " + growth.words() +
          ", by the driver: no agent looked before, they are taken as old");
   bool changed = false;
-  for (const UnheardFault& fault : seen.faults) {
+  for (const MissedFault& fault : seen.faults) {
     KnownFault known{fault.growth.xid(), nowMs()};
     std::string when = " of which no event told";
     if (fault.away) {
@@ -65,7 +65,7 @@ bool Tenants::noteErrors(const DriverHealth& said) {
   return changed;
 }
 
-void Tenants::recallFaults() {
+void TenantManager::restoreFaults() {
   last_look_s_ = lastLook(paths_.faults(), paths_.watchMark());
   kept_ = loadKnown(paths_.faults());
   if (!kept_.damage.empty())
@@ -81,11 +81,11 @@ void Tenants::recallFaults() {
     if (errors != kept_.errors.end()) errors_.recall(device.info.index, errors->second);
   }
   inventory_.driver().settle();
-  if (!lookAtHealth() && !health_.pending().empty()) tellHealth();
+  if (!pollHealth() && !health_.pending().empty()) reportHealth();
 }
 
-void Tenants::keepFaults() {
-  KnownCards now;
+void TenantManager::keepFaults() {
+  PersistedDeviceState now;
   now.driver = inventory_.driverVersion();
   // A card that is not there now may come back.
   now.errors = kept_.errors;
@@ -102,25 +102,25 @@ void Tenants::keepFaults() {
   kept_ = std::move(now);
 }
 
-bool Tenants::holdDevices(std::map<unsigned, std::string> holders) {
+bool TenantManager::holdDevices(std::map<unsigned, std::string> holders) {
   const bool changed = health_.held(std::move(holders));
-  if (changed) tellHealth();
+  if (changed) reportHealth();
   return changed;
 }
 
-bool Tenants::strangersOn(std::map<unsigned, std::string> strangers) {
+bool TenantManager::setUnmanagedUse(std::map<unsigned, std::string> strangers) {
   const bool changed = health_.used(std::move(strangers));
-  if (changed) tellHealth();
+  if (changed) reportHealth();
   return changed;
 }
 
-void Tenants::tellHealth() {
+void TenantManager::reportHealth() {
   for (const Device& device : inventory_.devices()) {
     const unsigned index = device.info.index;
     if (!health_.good(index))
       warn("device " + std::to_string(index) + " is given to nobody new: " + health_.why(index));
   }
-  tellDevices(false);
+  updateBudgets(false);
   changed_();
 }
 

@@ -25,14 +25,14 @@ constexpr unsigned kLastingDoubt = 3;
 
 // Descriptors are left for the agent's own files and connections, however many processes tenants
 // make.
-std::size_t Tenants::mostWatched() {
+std::size_t TenantManager::mostWatched() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return kReservedDescriptors;
   return limit.rlim_cur < 2 * kReservedDescriptors ? limit.rlim_cur / 2
                                                    : limit.rlim_cur - kReservedDescriptors;
 }
 
-void Tenants::watch(Watched& watched, Fd pidfd, std::function<void()> on_exit) {
+void TenantManager::watch(WatchedProcess& watched, Fd pidfd, std::function<void()> on_exit) {
   watched.exit = std::make_unique<asio::posix::stream_descriptor>(loop_, pidfd.release());
   watched.exit->async_wait(asio::posix::stream_descriptor::wait_read,
                            [on_exit = std::move(on_exit)](const error_code& fault) {
@@ -40,17 +40,17 @@ void Tenants::watch(Watched& watched, Fd pidfd, std::function<void()> on_exit) {
                            });
 }
 
-void Tenants::watchHolder(const TenantPtr& tenant) {
+void TenantManager::watchHolder(const TenantPtr& tenant) {
   Fd pidfd = openProcess(tenant->record.holder);
-  if (!pidfd.valid()) return check(tenant);
-  tenant->holder.emplace(Watched{tenant->record.holder, nullptr});
+  if (!pidfd.valid()) return collectIfUnused(tenant);
+  tenant->holder.emplace(WatchedProcess{tenant->record.holder, nullptr});
   watch(*tenant->holder, std::move(pidfd), [this, tenant] {
     tenant->holder.reset();
-    check(tenant);
+    collectIfUnused(tenant);
   });
 }
 
-bool Tenants::mayWatch(Tenant& tenant) const {
+bool TenantManager::mayWatch(Tenant& tenant) const {
   std::size_t all = 0;
   for (const auto& [id, one] : tenants_)
     all += one->processes.watched().size() + one->survivors.size();
@@ -62,7 +62,7 @@ bool Tenants::mayWatch(Tenant& tenant) const {
   return false;
 }
 
-bool Tenants::watchProcess(const TenantPtr& tenant, const SlotKey& key, ProcessId id) {
+bool TenantManager::watchProcess(const TenantPtr& tenant, const SlotKey& key, ProcessId id) {
   TenantProcesses& processes = tenant->processes;
   if (!tenant->pages || processes.has(key)) return true;
   Fd pidfd;
@@ -75,10 +75,10 @@ bool Tenants::watchProcess(const TenantPtr& tenant, const SlotKey& key, ProcessI
   static_cast<void>(
       tenant->pages->adoptSlot(key.slot, key.generation, static_cast<std::uint32_t>(id.pid)));
   const std::optional<SlotKey> before = processes.claim(key, id, [&] {
-    Watched watched{id, nullptr};
+    WatchedProcess watched{id, nullptr};
     watch(watched, std::move(pidfd), [this, tenant, id] {
       reapAll(tenant, tenant->processes.remove(id));
-      check(tenant);
+      collectIfUnused(tenant);
     });
     return watched;
   });
@@ -89,8 +89,8 @@ bool Tenants::watchProcess(const TenantPtr& tenant, const SlotKey& key, ProcessI
 
 // A slot names its process by the number of that process' own pid namespace, which may lie below
 // ours.
-void Tenants::findAndWatch(const TenantPtr& tenant, const SlotKey& key, const ledger::Owner& owner,
-                           ledger::ProcessLook& look) {
+void TenantManager::findAndWatch(const TenantPtr& tenant, const SlotKey& key,
+                                 const ledger::Owner& owner, ledger::ProcessLook& look) {
   const Result<std::uint32_t> found = look.find(owner);
   if (!found) return warn("tenant " + tenant->record.id + ": " + found.error().message());
   if (*found == 0) return reap(tenant, key);
@@ -98,7 +98,7 @@ void Tenants::findAndWatch(const TenantPtr& tenant, const SlotKey& key, const le
   watchProcess(tenant, key, {pid, startTimeOf(pid)});
 }
 
-void Tenants::reap(const TenantPtr& tenant, const SlotKey& key, unsigned tries) {
+void TenantManager::reap(const TenantPtr& tenant, const SlotKey& key, unsigned tries) {
   if (!tenant->pages) return;
   arbiters_.left(tenant->record.id, key.slot, key.generation);
   Result<ledger::ReapResult> result = tenant->pages->reap(key.slot, key.generation);
@@ -112,7 +112,7 @@ void Tenants::reap(const TenantPtr& tenant, const SlotKey& key, unsigned tries) 
   changed_();
 }
 
-void Tenants::reapAll(const TenantPtr& tenant, std::vector<SlotKey> keys) {
+void TenantManager::reapAll(const TenantPtr& tenant, std::vector<SlotKey> keys) {
   for (unsigned i = 0; i < kReapsPerTurn && !keys.empty(); ++i) {
     const SlotKey key = keys.back();
     keys.pop_back();
@@ -122,7 +122,7 @@ void Tenants::reapAll(const TenantPtr& tenant, std::vector<SlotKey> keys) {
   asio::post(loop_, [this, tenant, keys = std::move(keys)] { reapAll(tenant, keys); });
 }
 
-bool Tenants::watchSurvivors(const TenantPtr& tenant) {
+bool TenantManager::watchSurvivors(const TenantPtr& tenant) {
   if (tenant->record.ofPod()) return false;
   // Processes of containers have no word of ours in their environment, or one that they chose.
   const std::vector<ProcessId> found =
@@ -132,11 +132,11 @@ bool Tenants::watchSurvivors(const TenantPtr& tenant) {
     if (id.pid == processes().self() || tenant->survivors.contains(id.pid)) continue;
     Fd pidfd = openProcess(id);
     if (!pidfd.valid()) continue;
-    Watched& watched = tenant->survivors[id.pid];
+    WatchedProcess& watched = tenant->survivors[id.pid];
     watched.id = id;
     watch(watched, std::move(pidfd), [this, tenant, pid = id.pid] {
       tenant->survivors.erase(pid);
-      check(tenant);
+      collectIfUnused(tenant);
     });
   }
   return !tenant->survivors.empty();
@@ -144,8 +144,8 @@ bool Tenants::watchSurvivors(const TenantPtr& tenant) {
 
 // Slots that are new to us, kFoundPerSweep at most: a tenant can make new ones faster than their
 // processes can be looked for.
-bool Tenants::findLost(const TenantPtr& tenant, const ledger::ReportSnapshot& report,
-                       ledger::ProcessLook& look) {
+bool TenantManager::findLost(const TenantPtr& tenant, const ledger::ReportSnapshot& report,
+                             ledger::ProcessLook& look) {
   const std::size_t count = report.slots.size();
   unsigned found = 0;
   const std::size_t from = count == 0 ? 0 : tenant->sweep_from % count;
@@ -162,12 +162,12 @@ bool Tenants::findLost(const TenantPtr& tenant, const ledger::ReportSnapshot& re
   return true;
 }
 
-void Tenants::makeSlots(Tenant& tenant) {
+void TenantManager::makeSlots(Tenant& tenant) {
   const Result<unsigned> slots = tenant.pages->ensureFreeSlots(kFreeSlots);
   if (!slots) warn("tenant " + tenant.record.id + ": " + slots.error().message());
 }
 
-bool Tenants::sweep() {
+bool TenantManager::sweep() {
   bool all = true;
   const std::map<std::string, TenantPtr> snapshot = tenants_;
   for (const auto& [id, tenant] : snapshot) {

@@ -84,9 +84,9 @@ std::map<std::string, TenantUse> useOf(const Tenant& tenant, const ledger::Repor
   return uses;
 }
 
-Tenants::Tenants(asio::io_context& loop, NodePaths paths, const Inventory& inventory,
-                 const arbiter::Settings& compute, MemoryPolicy memory,
-                 std::function<void()> changed)
+TenantManager::TenantManager(asio::io_context& loop, NodePaths paths, const Inventory& inventory,
+                             const arbiter::Settings& compute, MemoryPolicy memory,
+                             std::function<void()> changed)
     : loop_(loop),
       paths_(std::move(paths)),
       inventory_(inventory),
@@ -97,7 +97,7 @@ Tenants::Tenants(asio::io_context& loop, NodePaths paths, const Inventory& inven
       arbiters_(compute),
       most_watched_(mostWatched()) {}
 
-std::string Tenants::freshId() const {
+std::string TenantManager::newId() const {
   // Without letters that look alike; nothing here needs to be unguessable.
   constexpr std::string_view kLetters = "23456789abcdefghjkmnpqrstuvwxyz";
   std::string id;
@@ -139,7 +139,8 @@ TenantRecord recordOf(const RunRequest& request, const Decision& decision) {
 
 }  // namespace
 
-ledger::TenantSpec Tenants::specOf(const TenantRecord& record, const Decision& decision) const {
+ledger::TenantSpec TenantManager::specOf(const TenantRecord& record,
+                                         const Decision& decision) const {
   ledger::TenantSpec spec;
   spec.slots = kFirstSlots;
   spec.id = record.id;
@@ -151,7 +152,7 @@ ledger::TenantSpec Tenants::specOf(const TenantRecord& record, const Decision& d
   spec.driver_path = contained ? "" : inventory_.cudaPath();
   spec.nvml_path = contained ? "" : inventory_.driver().path();
   spec.agent_socket = contained ? kRegistrarInside : paths_.registrar();
-  for (const Placed& placed : decision.shares) {
+  for (const PlacedShare& placed : decision.shares) {
     const auto device = std::find_if(inventory_.devices().begin(), inventory_.devices().end(),
                                      [&](const Device& d) { return d.info.index == placed.index; });
     ledger::DeviceSpec share;
@@ -168,7 +169,7 @@ ledger::TenantSpec Tenants::specOf(const TenantRecord& record, const Decision& d
   return spec;
 }
 
-Result<void> Tenants::makeMountable(Tenant& tenant) const {
+Result<void> TenantManager::makeMountable(Tenant& tenant) const {
   if (!tenant.record.ofPod()) return {};
   const Result<ledger::SipKey> key = ipcKeyOf(tenant.record);
   if (!key) return key.error();
@@ -177,9 +178,9 @@ Result<void> Tenants::makeMountable(Tenant& tenant) const {
 
 // A pod's container is called after its units: whatever is left there would keep each one out that
 // gets them.
-Result<void> Tenants::clear(const std::string& dir) const {
+Result<void> TenantManager::clear(const std::string& dir) const {
   if (access(dir.c_str(), F_OK) != 0) return {};
-  const std::vector<std::string> left = removeOwn(dir, tenantFiles());
+  const std::vector<std::string> left = removeManaged(dir, tenantFiles());
   if (left.empty()) {
     info(dir + " was left by an earlier agent, and is gone now");
     return {};
@@ -195,11 +196,11 @@ Result<void> Tenants::clear(const std::string& dir) const {
                                    "; take it away if it is nobody's"};
 }
 
-Result<void> Tenants::make(const TenantPtr& tenant, const Decision& decision) {
+Result<void> TenantManager::make(const TenantPtr& tenant, const Decision& decision) {
   TenantRecord& record = tenant->record;
   const ledger::TenantSpec spec = specOf(record, decision);
   for (std::size_t at = 0; at < spec.devices.size(); ++at) {
-    const Placed& placed = decision.shares[at];
+    const PlacedShare& placed = decision.shares[at];
     record.shares.push_back(
         {spec.devices[at].uuid, placed.limit, placed.reserve, placed.cores, placed.guarantee});
   }
@@ -213,8 +214,8 @@ Result<void> Tenants::make(const TenantPtr& tenant, const Decision& decision) {
   tenant->pages = std::move(*pages);
   if (record.contained || record.ofPod()) tenant->control = placeOf(tenant->dir + "/control");
   Result<void> saved = makeMountable(*tenant);
-  if (saved) saved = tellSwap(*tenant);
-  if (saved) followWork(*tenant);
+  if (saved) saved = writeSwapConfig(*tenant);
+  if (saved) openActivity(*tenant);
   if (saved) saved = saveRecord(tenant->dir, record);
   if (!saved) {
     std::error_code ignored;
@@ -222,28 +223,28 @@ Result<void> Tenants::make(const TenantPtr& tenant, const Decision& decision) {
     return std::move(saved).error().context("creating the share");
   }
   tenants_[record.id] = tenant;
-  tenant->use = LastUse(nowMs());
-  arbitrate(*tenant);
-  tellDevices(false);
+  tenant->use = LastActivity(nowMs());
+  registerWithArbiter(*tenant);
+  updateBudgets(false);
   return {};
 }
 
-Result<TenantPtr> Tenants::create(const RunRequest& request, const Decision& decision,
-                                  Backend backend, ProcessId holder) {
+Result<TenantPtr> TenantManager::create(const RunRequest& request, const Decision& decision,
+                                        Backend backend, ProcessId holder) {
   auto tenant = std::make_shared<Tenant>(loop_);
   TenantRecord& record = tenant->record;
   record = recordOf(request, decision);
-  record.id = freshId();
+  record.id = newId();
   record.backend = backend;
   record.holder = holder;
   if (Result<void> made = make(tenant, decision); !made) return made.error();
   watchHolder(tenant);
-  tellOf(record, givenEvent(record, processWord(holder.pid, record.user)));
+  emitFor(record, givenEvent(record, processWord(holder.pid, record.user)));
   return tenant;
 }
 
-Result<TenantPtr> Tenants::createFor(const PodContainer& lodger, const std::string& id,
-                                     const RunRequest& request, const Decision& decision) {
+Result<TenantPtr> TenantManager::createFor(const PodContainer& lodger, const std::string& id,
+                                           const RunRequest& request, const Decision& decision) {
   if (tenants_.contains(id))
     return Error{ErrorCode::kUnavailable, "tenant " + id + " has not gone yet"};
   auto tenant = std::make_shared<Tenant>(loop_);
@@ -252,22 +253,22 @@ Result<TenantPtr> Tenants::createFor(const PodContainer& lodger, const std::stri
   record.id = id;
   record.lodger = lodger;
   if (Result<void> made = make(tenant, decision); !made) return made.error();
-  tellOf(record, givenEvent(record, {}));
+  emitFor(record, givenEvent(record, {}));
   return tenant;
 }
 
-void Tenants::tell(EventView event) const {
+void TenantManager::tell(EventView event) const {
   if (hears_) hears_(std::move(event));
 }
 
-void Tenants::tellOf(const TenantRecord& record, EventView event) const {
+void TenantManager::emitFor(const TenantRecord& record, EventView event) const {
   const bool one = record.shares.size() == 1;
   const Device* device = one ? deviceOf(record.shares.front().uuid) : nullptr;
   if (device != nullptr) event.device = static_cast<int>(device->info.index);
   tell(std::move(event));
 }
 
-TenantPtr Tenants::unstartedOf(const ProcessId& holder) const {
+TenantPtr TenantManager::unstartedOf(const ProcessId& holder) const {
   for (const auto& [id, tenant] : tenants_) {
     const TenantRecord& record = tenant->record;
     const bool same =
@@ -277,7 +278,7 @@ TenantPtr Tenants::unstartedOf(const ProcessId& holder) const {
   return nullptr;
 }
 
-TenantPtr Tenants::find(const std::string& id_or_name) const {
+TenantPtr TenantManager::find(const std::string& id_or_name) const {
   const auto by_id = tenants_.find(id_or_name);
   if (by_id != tenants_.end()) return by_id->second;
   if (id_or_name.empty()) return nullptr;
@@ -287,7 +288,7 @@ TenantPtr Tenants::find(const std::string& id_or_name) const {
   return nullptr;
 }
 
-void Tenants::check(const TenantPtr& tenant) {
+void TenantManager::collectIfUnused(const TenantPtr& tenant) {
   if (!tenants_.contains(tenant->record.id)) return;
   const bool held = tenant->holder || tenant->record.ofPod() || tenant->record.kept;
   if (held && !tenant->said_ended) return;
@@ -299,19 +300,19 @@ void Tenants::check(const TenantPtr& tenant) {
     tenant->empty_scans = 0;
     return;
   }
-  if (tenant->said_ended || ++tenant->empty_scans >= kEmptyScans) return bury(tenant);
+  if (tenant->said_ended || ++tenant->empty_scans >= kEmptyScans) return removeTenant(tenant);
   tenant->recheck.expires_after(kRecheck);
   tenant->recheck.async_wait([this, tenant](const error_code& fault) {
-    if (!fault) check(tenant);
+    if (!fault) collectIfUnused(tenant);
   });
 }
 
-void Tenants::end(const TenantPtr& tenant) {
+void TenantManager::end(const TenantPtr& tenant) {
   tenant->said_ended = true;
-  check(tenant);
+  collectIfUnused(tenant);
 }
 
-arbiter::Terms Tenants::lawOf(const Tenant& tenant) const {
+arbiter::Terms TenantManager::policyOf(const Tenant& tenant) const {
   arbiter::Terms terms = termsOf(tenant.record);
   // Behind an open gate nothing is counted: nobody would know whether it is idle.
   terms.never_open = stopMs(tenant.record) != 0;
@@ -322,29 +323,29 @@ arbiter::Terms Tenants::lawOf(const Tenant& tenant) const {
   return terms;
 }
 
-void Tenants::throttle(Tenant& tenant, bool throttled) {
+void TenantManager::throttle(Tenant& tenant, bool throttled) {
   if (std::exchange(tenant.throttled, throttled) == throttled) return;
-  arbiters_.change(tenant.record.id, lawOf(tenant));
+  arbiters_.change(tenant.record.id, policyOf(tenant));
 }
 
-bool Tenants::seesUse(const Tenant& tenant) const {
+bool TenantManager::activityKnown(const Tenant& tenant) const {
   const std::optional<arbiter::TenantFigures> figures = compute(tenant);
-  return knowsUse(tenant) && figures && figures->ungated.empty();
+  return reportsActivity(tenant) && figures && figures->ungated.empty();
 }
 
-void Tenants::followWork(Tenant& tenant) {
+void TenantManager::openActivity(Tenant& tenant) {
   if (stopMs(tenant.record) == 0 || !arbiterGates(tenant.record.backend)) return;
   if (tenant.record.counted == 0) {
     tenant.record.counted = std::time(nullptr);
-    tenant.use = LastUse(nowMs());
+    tenant.use = LastActivity(nowMs());
   }
   if (tenant.swap || tenant.work) return;
-  Result<WorkReader> reader = WorkReader::open(tenant.dir);
+  Result<ActivityReader> reader = ActivityReader::open(tenant.dir);
   if (reader) tenant.work.emplace(std::move(*reader));
   if (!reader) warn("tenant " + tenant.record.id + " is never idle: " + reader.error().message());
 }
 
-void Tenants::arbitrate(Tenant& tenant) {
+void TenantManager::registerWithArbiter(Tenant& tenant) {
   if (!arbiterGates(tenant.record.backend)) {
     Result<ledger::GrantPages> pages = ledger::GrantPages::open(tenant.dir);
     ledger::GrantTerms terms;
@@ -361,14 +362,14 @@ void Tenants::arbitrate(Tenant& tenant) {
     }
     devices.push_back(index);
   }
-  arbiters_.add(tenant.record.id, tenant.dir, lawOf(tenant), devices);
-  tellMemory(tenant);
+  arbiters_.add(tenant.record.id, tenant.dir, policyOf(tenant), devices);
+  updateEntitlement(tenant);
   const std::optional<arbiter::TenantFigures> figures = compute(tenant);
   if (figures && !figures->ungated.empty())
     warn("tenant " + tenant.record.id + " shares its compute with nobody: " + figures->ungated);
 }
 
-void Tenants::bury(const TenantPtr& tenant) {
+void TenantManager::removeTenant(const TenantPtr& tenant) {
   arbiters_.remove(tenant->record.id);
   tenants_.erase(tenant->record.id);
   tenant->holder.reset();
@@ -378,16 +379,16 @@ void Tenants::bury(const TenantPtr& tenant) {
   tenant->pages.reset();
   if (!tenant->record.cdi_file.empty())
     removeCdi(tenant->record.cdi_file, tenant->dir + "/control");
-  for (const std::string& left : removeOwn(tenant->dir, tenantFiles()))
+  for (const std::string& left : removeManaged(tenant->dir, tenantFiles()))
     warn(tenant->dir + " stays: " + left + " is not Divvy's, or holds what is not");
-  tellOf(tenant->record, endedEvent(tenant->record, wallMs()));
+  emitFor(tenant->record, endedEvent(tenant->record, wallMs()));
   tenant->ended.cancel();
   changed_();
 }
 
-void Tenants::signal(const TenantPtr& tenant, int signal) {
+void TenantManager::signal(const TenantPtr& tenant, int signal) {
   watchSurvivors(tenant);
-  const auto send = [signal](const Watched& watched) {
+  const auto send = [signal](const WatchedProcess& watched) {
     if (watched.exit)
       syscall(SYS_pidfd_send_signal, watched.exit->native_handle(), signal, nullptr, 0);
   };
@@ -396,7 +397,7 @@ void Tenants::signal(const TenantPtr& tenant, int signal) {
   if (tenant->holder) send(*tenant->holder);
 }
 
-void Tenants::signalAll(int signal) {
+void TenantManager::signalAll(int signal) {
   for (const auto& [id, tenant] : tenants_) this->signal(tenant, signal);
 }
 

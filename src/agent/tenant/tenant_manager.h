@@ -39,17 +39,17 @@ struct Tenant {
   std::optional<MountedFile> control;         // its control page; of `contained` ones
   std::optional<ledger::TenantLedger> pages;  // none: broken, see `broken`
   std::string broken;
-  std::optional<SwapReader> swap;    // none: nothing of it is swapped
-  std::optional<WorkReader> work;    // of one without, that may not be idle for ever
-  mutable ReportLook report;         // of its pages
-  TenantProcesses processes;         // that registered: they use the device
-  std::map<int, Watched> survivors;  // that carry the tenant's directory, by PID
-  std::optional<Watched> holder;     // the `divvy run`, while it lives
-  Trust trust;
+  std::optional<ResidencyReader> swap;      // none: nothing of it is swapped
+  std::optional<ActivityReader> work;       // of one without, that may not be idle for ever
+  mutable ReportReader report;              // of its pages
+  TenantProcesses processes;                // that registered: they use the device
+  std::map<int, WatchedProcess> survivors;  // that carry the tenant's directory, by PID
+  std::optional<WatchedProcess> holder;     // the `divvy run`, while it lives
+  UsageAudit audit;
   CheckpointStatus checkpoint;
-  LastUse use;                                // where knowsUse()
-  std::optional<LastUse> seen;                // by the driver's figures; none: it has none of it
-  PendingStop stop;                           // for want of use
+  LastActivity use;                           // where reportsActivity()
+  std::optional<LastActivity> seen;           // by the driver's figures; none: it has none of it
+  PendingShutdown stop;                       // for want of use
   std::string bypass;                         // what it does past what limits it; empty: nothing
   bool throttled = false;                     // for that
   unsigned doubtful = 0;                      // reports in a row that say what cannot be
@@ -68,14 +68,14 @@ struct Tenant {
 using TenantPtr = std::shared_ptr<Tenant>;
 
 // Percent of a device's time that the driver saw a tenant use.
-struct Seen {
+struct DriverUsage {
   unsigned registered = 0;
   unsigned strange = 0;  // by processes without our libraries
 };
 // By tenant's id; empty: of processes that are nobody's.
-using SeenUse = std::map<std::string, std::map<unsigned, Seen>>;
+using DriverUsageByTenant = std::map<std::string, std::map<unsigned, DriverUsage>>;
 
-struct Stranger {
+struct UnmanagedProcess {
   std::uint64_t start_time = 0;
   std::string tenant;  // empty: nobody's
 };
@@ -92,16 +92,17 @@ struct MemoryPolicy {
 struct NewShare;
 
 // What placement goes by: the cards, and of what was taken of them who took it. Of no node.
-struct Books {
+struct PlacementInput {
   std::vector<Card> cards;
   std::vector<engine::Allocation> held;
 };
 
-class Tenants {
+class TenantManager {
  public:
   // `changed` runs after a tenant ended or a share changed: queued requests may fit now.
-  Tenants(asio::io_context& loop, NodePaths paths, const Inventory& inventory,
-          const arbiter::Settings& compute, MemoryPolicy memory, std::function<void()> changed);
+  TenantManager(asio::io_context& loop, NodePaths paths, const Inventory& inventory,
+                const arbiter::Settings& compute, MemoryPolicy memory,
+                std::function<void()> changed);
 
   // From now on whoever is given this hears what becomes of shares; before, nobody does.
   using Hears = std::function<void(EventView)>;
@@ -112,7 +113,7 @@ class Tenants {
   // Takes over what an earlier agent left in the runtime directory. Directories that cannot be
   // understood are kept as long as a process lives in them, then removed. An
   // error when the directories cannot be listed: nothing is known then, and nothing was touched.
-  Result<void> adoptAll();
+  Result<void> recoverAll();
 
   // Makes the share's directory; the holder is watched from here on. Leaves nothing behind on
   // error. `by` of all of these: who asked for it, in words.
@@ -140,26 +141,26 @@ class Tenants {
   static void makeSlots(Tenant& tenant);
   // Lets tenants take turns on devices that are promised more than once, with what others leave of
   // them. First when those that live on and their processes are known; then once a second.
-  void followDevices();
+  void updateResidency();
   // Has nobody wait for processes that are stopped while it is their turn. Once a second.
-  void noteStopped();
+  void skipStopped();
   // Holds against tenants what the driver says of their use. Once a second; does not wait.
-  void crossCheck();
+  void auditUsage();
   // Whether cards can be given to somebody new: asks the driver without waiting. Whether another
   // one can, or cannot, than before.
-  bool lookAtHealth();
+  bool pollHealth();
   // Once, when devices are known and were asked for a first time: what an earlier agent heard of
   // them, and what happened since. Waits for the driver, kDriverPatience at most.
-  void recallFaults();
+  void restoreFaults();
   const DeviceHealth& health() const { return health_; }
   // As DeviceHealth::held().
   bool holdDevices(std::map<unsigned, std::string> holders);
   // As DeviceHealth::used().
-  bool strangersOn(std::map<unsigned, std::string> strangers);
+  bool setUnmanagedUse(std::map<unsigned, std::string> strangers);
   // What it saw when it last looked. Empty where the cards have a time of their own.
-  const SeenUse& seen() const { return seen_; }
+  const DriverUsageByTenant& seen() const { return seen_; }
   // From now on the driver is asked also while nobody could lie: somebody wants to know.
-  void keepLooking() { keep_looking_ = true; }
+  void alwaysAudit() { always_audit_ = true; }
 
   // New limits; checks room on the cards. Errors say what is accepted; the result is what the asker
   // should know, a line each.
@@ -170,12 +171,12 @@ class Tenants {
   Result<void> reshape(const TenantPtr& tenant, const std::vector<ShareRecord>& shares,
                        Priority priority, bool checked, const std::string& by);
   // Its note for the next agent, as its record is now.
-  static void keepRecord(const Tenant& tenant);
+  static void writeRecord(const Tenant& tenant);
   // How far the tenant is with its checkpoint: its note says so first, then the arbiter is told.
   Result<void> noteCheckpoint(Tenant& tenant, CheckpointPhase phase,
                               const CheckpointStatus& status);
   // What that takes on each of its devices.
-  std::vector<CheckpointSite> sites(const Tenant& tenant) const;
+  std::vector<DeviceFootprint> sites(const Tenant& tenant) const;
   // Ends the processes of a tenant, or of all: SIGTERM, or SIGKILL.
   void signal(const TenantPtr& tenant, int signal);
   void signalAll(int signal);
@@ -201,16 +202,17 @@ class Tenants {
   }
   // The cards as placement sees them now for somebody of this priority; `except` has nothing there.
   std::vector<Card> cards(const Tenant* except = nullptr, Priority asker = Priority::kLow) const {
-    return books(except, asker).cards;
+    return placementInput(except, asker).cards;
   }
-  Books books(const Tenant* except = nullptr, Priority asker = Priority::kLow) const;
+  PlacementInput placementInput(const Tenant* except = nullptr,
+                                Priority asker = Priority::kLow) const;
   // The same, tenant by tenant.
-  std::vector<Holder> holders(Priority asker) const;
+  std::vector<AllocationOwner> holders(Priority asker) const;
   const MemoryPolicy& memory() const { return memory_; }
   // Null: it has gone.
   const Device* deviceOf(const std::string& uuid) const;
-  // knowsUse(), and nothing of it goes unseen now.
-  bool seesUse(const Tenant& tenant) const;
+  // reportsActivity(), and nothing of it goes unseen now.
+  bool activityKnown(const Tenant& tenant) const;
   // Milliseconds of idleness after which it is ended; 0: never.
   std::uint64_t stopMs(const TenantRecord& record) const {
     return record.idle.stop_ms.value_or(memory_.stop.of(record.priority));
@@ -226,10 +228,10 @@ class Tenants {
 
  private:
   // With the device, where it is one.
-  void tellOf(const TenantRecord& record, EventView event) const;
-  void adopt(const std::string& id);
+  void emitFor(const TenantRecord& record, EventView event) const;
+  void recover(const std::string& id);
   Result<void> writeShares(Tenant& tenant, const std::vector<ShareRecord>& shares);
-  void watch(Watched& watched, Fd pidfd, std::function<void()> on_exit);
+  void watch(WatchedProcess& watched, Fd pidfd, std::function<void()> on_exit);
   void watchHolder(const TenantPtr& tenant);
   bool watchSurvivors(const TenantPtr& tenant);
   void findAndWatch(const TenantPtr& tenant, const SlotKey& key, const ledger::Owner& owner,
@@ -242,11 +244,11 @@ class Tenants {
   // A part of them in each turn of the loop.
   void reapAll(const TenantPtr& tenant, std::vector<SlotKey> keys);
   // Buries the tenant if nothing keeps it alive.
-  void check(const TenantPtr& tenant);
-  void bury(const TenantPtr& tenant);
+  void collectIfUnused(const TenantPtr& tenant);
+  void removeTenant(const TenantPtr& tenant);
   // Of one whose note is lost: what the pages do not say is taken for what gives nothing away.
-  void keepUnnoted(const TenantPtr& tenant);
-  std::string freshId() const;
+  void keepUnrecorded(const TenantPtr& tenant);
+  std::string newId() const;
   ledger::TenantSpec specOf(const TenantRecord& record, const Decision& decision) const;
   // A pod's container is given all files before it is known whether its memory is ever swapped.
   Result<void> makeMountable(Tenant& tenant) const;
@@ -255,28 +257,28 @@ class Tenants {
   // Makes the directory of `tenant`, whose record says all but the shares.
   Result<void> make(const TenantPtr& tenant, const Decision& decision);
   // What the driver sees of all tenants, by tenant's id and device.
-  SeenUse seenUse(const DriverTimes& times);
+  DriverUsageByTenant seenUse(const DriverTimes& times);
   void noteSeen(Tenant& tenant, const std::map<unsigned, int>& utilisation) const;
   // The driver's word on their use against theirs.
   void compareUses();
   // True when the verdict on the tenant's word changed.
   bool compareUse(Tenant& tenant, const arbiter::TenantFigures& figures,
-                  const std::map<unsigned, Seen>& seen);
+                  const std::map<unsigned, DriverUsage>& seen);
   // From here on its compute, and its memory, is shared with its neighbours'.
-  void tellHealth();
-  void tellFaults(const DriverHealth& said) const;
+  void reportHealth();
+  void reportFaults(const DriverHealth& said) const;
   bool noteErrors(const DriverHealth& said);
   void keepFaults();
-  void arbitrate(Tenant& tenant);
-  arbiter::Terms lawOf(const Tenant& tenant) const;
+  void registerWithArbiter(Tenant& tenant);
+  arbiter::Terms policyOf(const Tenant& tenant) const;
   // From when on it is known when it works, if that is asked for; its record says it then.
-  void followWork(Tenant& tenant);
+  void openActivity(Tenant& tenant);
   // What tenants may have on each of those devices; `new_sample`: a second has passed.
-  void tellDevices(bool new_sample);
+  void updateBudgets(bool new_sample);
   Result<void> checkMemory(const Tenant& tenant, const SetRequest& request,
                            const std::vector<NewShare>& plans, const std::vector<Card>& all) const;
   // Where nobody told us otherwise, what its pages say that an agent before us was told.
-  void inheritTerms(Tenant& tenant);
+  void inheritSwapConfig(Tenant& tenant);
   // Says what cannot be in its report, when that was so `enough` times in a row.
   static void noteReport(Tenant& tenant, const ledger::ReportSnapshot& report, unsigned enough);
   // By which its processes, and those of its pod's other containers, know each other. Zero where
@@ -284,9 +286,9 @@ class Tenants {
   // one.
   Result<ledger::SipKey> ipcKeyOf(const TenantRecord& record) const;
   // Tells it by what terms its memory is swapped, if any of it can be.
-  Result<void> tellSwap(Tenant& tenant);
+  Result<void> writeSwapConfig(Tenant& tenant);
   // Tells the arbiter what it is entitled to.
-  void tellMemory(const Tenant& tenant);
+  void updateEntitlement(const Tenant& tenant);
   // Whether its memory counts in the arbiter's book.
   bool booked(const Tenant& tenant) const;
   // Memory there is promised more than once, or has been.
@@ -298,16 +300,17 @@ class Tenants {
   std::function<void()> changed_;
   Hears hears_;
   std::map<std::string, TenantPtr> tenants_;
-  SeenUse seen_;
-  bool keep_looking_ = false;
-  std::map<int, Stranger> strangers_;  // by PID: that used a device lately without registering
+  DriverUsageByTenant seen_;
+  bool always_audit_ = false;
+  std::map<int, UnmanagedProcess>
+      strangers_;  // by PID: that used a device lately without registering
   std::map<unsigned, std::vector<Bytes>> foreign_;  // the last few seconds, by device
   std::map<unsigned, arbiter::StayDevice> told_;
   MemoryPolicy memory_;
   DeviceHealth health_;
-  ErrorWatch errors_;
+  EccErrorTracker errors_;
   std::int64_t last_look_s_ = 0;  // of an agent before this one, since 1970; 0: not known
-  KnownCards kept_;               // as the next agent would recall them
+  PersistedDeviceState kept_;     // as the next agent would recall them
   const arbiter::Settings compute_;
   arbiter::Arbiters arbiters_;
   std::size_t most_watched_;  // of all tenants, so that descriptors are left for the agent's own
@@ -333,10 +336,10 @@ std::uint64_t nowMs();
 // Milliseconds since 1970.
 std::int64_t wallMs();
 // What its processes say of their memory; no devices: nothing of it is swapped.
-SwapSums swapOf(const Tenant& tenant);
+ResidencySummary swapOf(const Tenant& tenant);
 // Whether it is seen to use its devices, or not to: behind an open gate nothing is counted, and it
 // is closed for those who may be swapped, or may not be idle for ever.
-inline bool knowsUse(const Tenant& tenant) {
+inline bool reportsActivity(const Tenant& tenant) {
   return tenant.pages && (tenant.swap || tenant.work);
 }
 // Some of its memory may be swapped.

@@ -38,8 +38,8 @@ using HeldBytes = std::map<std::string, Held>;
 // On a card, by tenant.
 using Resident = std::map<std::string, std::map<std::string, Bytes>>;
 
-SwapReader::Slots slotsOf(const Tenant& tenant) {
-  SwapReader::Slots slots;
+ResidencyReader::Slots slotsOf(const Tenant& tenant) {
+  ResidencyReader::Slots slots;
   for (const auto& [key, process] : tenant.processes.slots())
     slots.emplace_back(key.slot, key.generation);
   return slots;
@@ -47,7 +47,7 @@ SwapReader::Slots slotsOf(const Tenant& tenant) {
 
 // What it cannot swap, the driver's checkpoint takes off for those that it yields to.
 bool keepsPinned(const Tenant& tenant, Priority asker) {
-  return tenant.checkpoint.bar != CheckpointBar::kNone || tenant.record.priority > asker;
+  return tenant.checkpoint.bar != Ineligibility::kNone || tenant.record.priority > asker;
 }
 
 // More than that it cannot use of the device: what the driver takes by itself is in the slack.
@@ -62,7 +62,7 @@ engine::Allocation heldBy(const Tenant& tenant, const Inventory& inventory, Prio
   held.id = engine::RequestId(tenant.record.id);
   std::vector<engine::Share>& shares = held.placement.containers.emplace_back();
   const std::map<std::string, TenantUse> uses = useOf(tenant);
-  const SwapSums sums = swapOf(tenant);
+  const ResidencySummary sums = swapOf(tenant);
   for (std::size_t i = 0; i < tenant.record.shares.size(); ++i) {
     const ShareRecord& share = tenant.record.shares[i];
     const auto use = uses.find(share.uuid);
@@ -100,7 +100,7 @@ Resident residentOf(const std::map<std::string, TenantPtr>& tenants) {
   for (const auto& [id, tenant] : tenants) {
     if (tenant->record.checkpoint == CheckpointPhase::kAway) continue;
     const std::map<std::string, TenantUse> uses = useOf(*tenant);
-    const SwapSums sums = swapOf(*tenant);
+    const ResidencySummary sums = swapOf(*tenant);
     for (std::size_t i = 0; i < tenant->record.shares.size(); ++i) {
       const std::string& uuid = tenant->record.shares[i].uuid;
       const auto use = uses.find(uuid);
@@ -135,8 +135,8 @@ std::int64_t wallMs() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
 }
 
-SwapSums swapOf(const Tenant& tenant) {
-  return tenant.swap ? tenant.swap->read(slotsOf(tenant)) : SwapSums{};
+ResidencySummary swapOf(const Tenant& tenant) {
+  return tenant.swap ? tenant.swap->read(slotsOf(tenant)) : ResidencySummary{};
 }
 
 bool swaps(const ShareRecord& share) {
@@ -149,7 +149,7 @@ bool swaps(const TenantRecord& record) {
                      [](const ShareRecord& share) { return swaps(share); });
 }
 
-const Device* Tenants::deviceOf(const std::string& uuid) const {
+const Device* TenantManager::deviceOf(const std::string& uuid) const {
   for (const Device& device : inventory_.devices())
     if (device.info.uuid == uuid) return &device;
   return nullptr;
@@ -159,12 +159,12 @@ bool chargesContexts(const Tenant& tenant) {
   return tenant.record.context_inside || (tenant.pages && tenant.pages->spec().charges_contexts);
 }
 
-bool Tenants::booked(const Tenant& tenant) const {
+bool TenantManager::booked(const Tenant& tenant) const {
   const std::optional<arbiter::TenantFigures> figures = compute(tenant);
   return figures && figures->ungated.empty();
 }
 
-bool Tenants::shared(const Device& device) const {
+bool TenantManager::shared(const Device& device) const {
   const auto index = static_cast<std::size_t>(&device - inventory_.devices().data());
   if (memory_.devices.at(index).overcommit_permille > kNoOvercommit) return true;
   return std::any_of(tenants_.begin(), tenants_.end(), [&](const auto& entry) {
@@ -175,14 +175,14 @@ bool Tenants::shared(const Device& device) const {
   });
 }
 
-Books Tenants::books(const Tenant* except, Priority asker) const {
-  Books books;
+PlacementInput TenantManager::placementInput(const Tenant* except, Priority asker) const {
+  PlacementInput input;
   HeldBytes held;
-  std::map<std::string, std::vector<HeldByDay>> by_day;
+  std::map<std::string, std::vector<DailyUsage>> by_day;
   for (const auto& [id, tenant] : tenants_) {
     if (tenant.get() == except) continue;
-    books.held.push_back(heldBy(*tenant, inventory_, asker));
-    const engine::Placement& has = books.held.back().placement;
+    input.held.push_back(heldBy(*tenant, inventory_, asker));
+    const engine::Placement& has = input.held.back().placement;
     for (const engine::Charge& charge : has.charges) {
       add(charge, tenant->record.pool, &held[charge.uuid.text]);
       if (has.daily) by_day[charge.uuid.text].push_back({charge, *has.daily, has.pool.text});
@@ -227,16 +227,16 @@ Books Tenants::books(const Tenant* except, Priority asker) const {
     if (uses[i] && there == before.end()) card.foreign = uses[i]->used;
     if (uses[i] && there != before.end())
       card.foreign = uses[i]->used - mostOf(there->second, after[device.info.uuid]);
-    books.cards.push_back(std::move(card));
+    input.cards.push_back(std::move(card));
   }
-  return books;
+  return input;
 }
 
-std::vector<Holder> Tenants::holders(Priority asker) const {
-  std::vector<Holder> all;
+std::vector<AllocationOwner> TenantManager::holders(Priority asker) const {
+  std::vector<AllocationOwner> all;
   for (const auto& [id, tenant] : tenants_) {
     const std::int64_t age = std::time(nullptr) - tenant->record.created;
-    Holder& holder = all.emplace_back();
+    AllocationOwner& holder = all.emplace_back();
     holder.id = id;
     holder.priority = tenant->record.priority;
     holder.pool = tenant->record.pool;
@@ -247,7 +247,7 @@ std::vector<Holder> Tenants::holders(Priority asker) const {
   return all;
 }
 
-void Tenants::inheritTerms(Tenant& tenant) {
+void TenantManager::inheritSwapConfig(Tenant& tenant) {
   const ledger::ControlPage& page = tenant.pages->control();
   if ((page.header.swap.flags & ledger::kSwapOn) == 0) return;
   for (std::size_t i = 0; i < tenant.record.shares.size() && i < ledger::kMaxDevices; ++i) {
@@ -263,7 +263,7 @@ void Tenants::inheritTerms(Tenant& tenant) {
   }
 }
 
-Result<ledger::SipKey> Tenants::ipcKeyOf(const TenantRecord& record) const {
+Result<ledger::SipKey> TenantManager::ipcKeyOf(const TenantRecord& record) const {
   ledger::SipKey key{};
   if (!record.inContainer()) return key;
   for (const auto& [id, other] : tenants_) {
@@ -274,7 +274,7 @@ Result<ledger::SipKey> Tenants::ipcKeyOf(const TenantRecord& record) const {
   return Error{ErrorCode::kUnavailable, "drawing a key: " + std::string(std::strerror(errno))};
 }
 
-Result<void> Tenants::tellSwap(Tenant& tenant) {
+Result<void> TenantManager::writeSwapConfig(Tenant& tenant) {
   const TenantRecord& record = tenant.record;
   const ledger::SwapTerms& before = tenant.pages->control().header.swap;
   const bool on = (before.flags & ledger::kSwapOn) != 0;
@@ -304,24 +304,24 @@ Result<void> Tenants::tellSwap(Tenant& tenant) {
   Result<void> set = tenant.pages->setSwap(spec);
   if (!set) return set;
   if (tenant.swap) return {};
-  Result<SwapReader> reader =
-      SwapReader::open(tenant.dir, static_cast<unsigned>(record.shares.size()));
+  Result<ResidencyReader> reader =
+      ResidencyReader::open(tenant.dir, static_cast<unsigned>(record.shares.size()));
   if (!reader) return reader.error();
   tenant.swap.emplace(std::move(*reader));
   return {};
 }
 
-void Tenants::tellMemory(const Tenant& tenant) {
+void TenantManager::updateEntitlement(const Tenant& tenant) {
   arbiter::StayTerms terms;
   terms.swappable = tenant.swap.has_value();
   terms.host_map = memory_.host_map;
-  terms.parkable = tenant.checkpoint.bar == CheckpointBar::kNone;
+  terms.parkable = tenant.checkpoint.bar == Ineligibility::kNone;
   terms.parked = tenant.checkpoint.parked;
   terms.may_return = tenant.checkpoint.may_return;
   terms.round = tenant.checkpoint.round;
   terms.unused_after =
       static_cast<arbiter::Nanos>(reclaimMs(tenant.record)) * arbiter::kMillisecond;
-  const std::vector<CheckpointSite> at = sites(tenant);
+  const std::vector<DeviceFootprint> at = sites(tenant);
   bool any = terms.swappable;
   const std::map<std::string, TenantUse> uses = useOf(tenant);
   for (std::size_t i = 0; i < tenant.record.shares.size() && i < ledger::kMaxDevices; ++i) {
@@ -342,13 +342,13 @@ void Tenants::tellMemory(const Tenant& tenant) {
   if (any) arbiters_.setMemory(tenant.record.id, terms);
 }
 
-std::vector<CheckpointSite> Tenants::sites(const Tenant& tenant) const {
+std::vector<DeviceFootprint> TenantManager::sites(const Tenant& tenant) const {
   const std::map<std::string, TenantUse> uses = useOf(tenant);
-  const SwapSums sums = swapOf(tenant);
-  std::vector<CheckpointSite> sites;
+  const ResidencySummary sums = swapOf(tenant);
+  std::vector<DeviceFootprint> sites;
   for (std::size_t i = 0; i < tenant.record.shares.size(); ++i) {
     const ShareRecord& share = tenant.record.shares[i];
-    CheckpointSite& site = sites.emplace_back();
+    DeviceFootprint& site = sites.emplace_back();
     const auto use = uses.find(share.uuid);
     if (use != uses.end()) site.used = use->second.inside + use->second.outside;
     site.resident = site.used - (i < sums.devices.size() ? sums.devices[i].out() : Bytes{});
@@ -363,8 +363,8 @@ std::vector<CheckpointSite> Tenants::sites(const Tenant& tenant) const {
   return sites;
 }
 
-Result<void> Tenants::noteCheckpoint(Tenant& tenant, CheckpointPhase phase,
-                                     const CheckpointStatus& status) {
+Result<void> TenantManager::noteCheckpoint(Tenant& tenant, CheckpointPhase phase,
+                                           const CheckpointStatus& status) {
   if (tenant.record.checkpoint != phase) {
     TenantRecord record = tenant.record;
     record.checkpoint = phase;
@@ -374,26 +374,26 @@ Result<void> Tenants::noteCheckpoint(Tenant& tenant, CheckpointPhase phase,
   }
   if (tenant.checkpoint == status) return {};
   tenant.checkpoint = status;
-  if (tenant.pages && arbiterGates(tenant.record.backend)) tellMemory(tenant);
+  if (tenant.pages && arbiterGates(tenant.record.backend)) updateEntitlement(tenant);
   return {};
 }
 
-void Tenants::followDevices() {
+void TenantManager::updateResidency() {
   for (const auto& [id, tenant] : tenants_) {
     if (!tenant->swap) {
       if (!tenant->work) continue;
-      const WorkSums work = tenant->work->read(slotsOf(*tenant));
+      const ActivitySummary work = tenant->work->read(slotsOf(*tenant));
       tenant->use.note(work.at_work, work.last_launch / kNanosPerMs, nowMs());
       continue;
     }
     tenant->swap->sample(slotsOf(*tenant), std::chrono::steady_clock::now());
-    const SwapSums sums = swapOf(*tenant);
+    const ResidencySummary sums = swapOf(*tenant);
     tenant->use.note(sums.at_work, sums.last_launch / kNanosPerMs, nowMs());
   }
-  tellDevices(true);
+  updateBudgets(true);
 }
 
-void Tenants::tellDevices(bool new_sample) {
+void TenantManager::updateBudgets(bool new_sample) {
   const auto isShared = [&](const Device& device) { return shared(device); };
   if (std::none_of(inventory_.devices().begin(), inventory_.devices().end(), isShared)) return;
   std::vector<Card> cards = this->cards();

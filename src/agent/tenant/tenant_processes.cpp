@@ -2,13 +2,13 @@
 
 namespace divvy::agent {
 
-const Watched* TenantProcesses::find(int pid) const {
+const WatchedProcess* TenantProcesses::find(int pid) const {
   const auto found = watched_.lower_bound({pid, 0});
   return found == watched_.end() || found->first.pid != pid ? nullptr : &found->second;
 }
 
 std::optional<SlotKey> TenantProcesses::claim(const SlotKey& key, const ProcessId& id,
-                                              const std::function<Watched()>& watch) {
+                                              const std::function<WatchedProcess()>& watch) {
   if (slots_.contains(key)) return std::nullopt;
   if (!watched_.contains(id)) watched_.emplace(id, watch());
   ++claims_[id];

@@ -15,7 +15,7 @@
 namespace divvy::agent {
 
 // One process that keeps a tenant alive, watched through its pidfd.
-struct Watched {
+struct WatchedProcess {
   ProcessId id;
   std::unique_ptr<asio::posix::stream_descriptor> exit;
 };
@@ -41,14 +41,14 @@ class TenantProcesses {
   // Which process claimed a slot.
   const std::map<SlotKey, ProcessId>& slots() const { return slots_; }
   // Each process once.
-  const std::map<ProcessId, Watched>& watched() const { return watched_; }
+  const std::map<ProcessId, WatchedProcess>& watched() const { return watched_; }
   // Null: that number is no process of this tenant.
-  const Watched* find(int pid) const;
+  const WatchedProcess* find(int pid) const;
 
   // Notes that a process claimed a slot; `watch` is asked for its watch where it has none yet. What
   // the slot was before, if it was another generation's.
   std::optional<SlotKey> claim(const SlotKey& key, const ProcessId& id,
-                               const std::function<Watched()>& watch);
+                               const std::function<WatchedProcess()>& watch);
   // The process has ended: it is not watched any more. The slots that it had.
   std::vector<SlotKey> remove(const ProcessId& id);
   void clear();
@@ -57,7 +57,7 @@ class TenantProcesses {
   void release(const ProcessId& id);
 
   std::map<SlotKey, ProcessId> slots_;
-  std::map<ProcessId, Watched> watched_;
+  std::map<ProcessId, WatchedProcess> watched_;
   std::map<ProcessId, std::size_t> claims_;  // slots of each
 };
 

@@ -55,7 +55,7 @@ struct TenantRecord {
   OnPressure on_pressure = OnPressure::kOom;
   std::uint64_t pressure_wait_ms = kPressureWaitMs;
   CheckpointPhase checkpoint = CheckpointPhase::kHere;
-  IdleAsk idle;
+  IdleRequest idle;
   std::int64_t counted = 0;  // seconds since 1970: its gate was never open since. 0: nobody knows
   std::string pool;          // in which its devices were given; empty: in none
   bool alone = false;        // it keeps others off them

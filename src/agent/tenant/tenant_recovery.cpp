@@ -62,8 +62,8 @@ bool isHalf(const std::string& path, const std::string& name) {
 
 // It was ours at some time: of its files one is there at least, whatever became of it.
 bool isShare(const std::string& path) {
-  const std::vector<OwnFile> files = tenantFiles();
-  const auto there = [&](const OwnFile& one) {
+  const std::vector<ManagedFile> files = tenantFiles();
+  const auto there = [&](const ManagedFile& one) {
     struct stat info {};
     return lstat((path + "/" + std::string(one.name)).c_str(), &info) == 0;
   };
@@ -72,7 +72,7 @@ bool isShare(const std::string& path) {
 
 }  // namespace
 
-Result<void> Tenants::adoptAll() {
+Result<void> TenantManager::recoverAll() {
   const Result<std::vector<std::string>> ids = namesIn(paths_.tenants());
   if (!ids) return ids.error();
   std::error_code fault;
@@ -83,18 +83,18 @@ Result<void> Tenants::adoptAll() {
     if (isHalf(path, id)) {
       fs::remove_all(path, fault);
     } else if (isShare(path)) {
-      adopt(id);
+      recover(id);
     } else {
       warn(path + " is no share of Divvy's, and left alone; take it away if it is nobody's");
     }
   }
   // A device on which one of them takes turns concerns those that were taken over before it.
   for (const auto& [id, tenant] : tenants_)
-    if (tenant->pages) tellMemory(*tenant);
+    if (tenant->pages) updateEntitlement(*tenant);
   return {};
 }
 
-void Tenants::adopt(const std::string& id) {
+void TenantManager::recover(const std::string& id) {
   auto tenant = std::make_shared<Tenant>(loop_);
   tenant->dir = paths_.tenants() + "/" + id;
   Result<TenantRecord> record = loadRecord(tenant->dir);
@@ -122,13 +122,13 @@ void Tenants::adopt(const std::string& id) {
   if (tenant->record.contained || tenant->record.ofPod())
     tenant->control = placeOf(tenant->dir + "/control");
   tenants_[id] = tenant;
-  if (note_lost) keepUnnoted(tenant);
+  if (note_lost) keepUnrecorded(tenant);
   if (tenant->pages) {
     const Result<ledger::ReportSnapshot> report = tenant->pages->readReport();
     if (report) noteReport(*tenant, *report, 1);
     tenant->checkpoint.parked = tenant->record.checkpoint == CheckpointPhase::kAway;
-    inheritTerms(*tenant);
-    Result<void> swap = tellSwap(*tenant);
+    inheritSwapConfig(*tenant);
+    Result<void> swap = writeSwapConfig(*tenant);
     if (!swap) warn("tenant " + id + ": " + swap.error().message());
     // Idle since it was made, or since it is known when it works, unless it says something else;
     // and not before somebody watched: without an agent gates are open.
@@ -138,18 +138,18 @@ void Tenants::adopt(const std::string& id) {
     if (!watched) from = 0;
     const std::int64_t age = std::max<std::int64_t>(std::time(nullptr) - from, 0);
     const auto age_ms = static_cast<std::uint64_t>(age) * 1000;
-    followWork(*tenant);
-    tenant->use = LastUse(from == 0 ? nowMs() : nowMs() - std::min(nowMs(), age_ms));
+    openActivity(*tenant);
+    tenant->use = LastActivity(from == 0 ? nowMs() : nowMs() - std::min(nowMs(), age_ms));
     if (const Result<void> saved = saveRecord(tenant->dir, tenant->record); !saved)
       warn("tenant " + id + ": " + saved.error().message());
-    arbitrate(*tenant);
+    registerWithArbiter(*tenant);
     info("tenant " + id + " taken over");
   }
   watchHolder(tenant);
 }
 
 // Whose share it is, and whether it was to be kept without processes, stood in its note.
-void Tenants::keepUnnoted(const TenantPtr& tenant) {
+void TenantManager::keepUnrecorded(const TenantPtr& tenant) {
   if (!tenant->record.contained && watchSurvivors(tenant)) return;  // it ends with these
   tenant->record.kept = true;
   warn("tenant " + tenant->record.id +

@@ -73,7 +73,8 @@ Result<void> checkPromise(std::vector<Card>& others, Card& card, const ShareReco
                    noRoom(card, "tenants may have " + formatBytes(card.most()) + " at once, " +
                                     formatBytes(wanted.reserve) + " asked")
                        .message()};
-    const auto refused = engine::refuseNow(card.books(), part, hostLeft(others, host_reserve));
+    const auto refused =
+        engine::refuseNow(card.placementInput(), part, hostLeft(others, host_reserve));
     if (refused) return noRoom(card, refusalOf(card, *refused).text());
   }
   card.reserved = card.reserved + part.limit + part.outside;
@@ -122,7 +123,7 @@ Result<void> checkCompute(const SetRequest& request, const TenantRecord& record)
 // As seen with the share on each card counted anew.
 std::vector<std::string> notesOn(const SetRequest& request, const std::vector<NewShare>& plans,
                                  const Tenant& tenant, std::vector<Card> cards) {
-  std::vector<Placed> shares;
+  std::vector<PlacedShare> shares;
   std::vector<std::string> notes;
   const std::map<std::string, TenantUse> uses = useOf(tenant);
   for (const NewShare& plan : plans) {
@@ -146,9 +147,9 @@ std::vector<std::string> notesOn(const SetRequest& request, const std::vector<Ne
 }  // namespace
 
 // Whether there is room for what is planned.
-Result<void> Tenants::checkMemory(const Tenant& tenant, const SetRequest& request,
-                                  const std::vector<NewShare>& plans,
-                                  const std::vector<Card>& all) const {
+Result<void> TenantManager::checkMemory(const Tenant& tenant, const SetRequest& request,
+                                        const std::vector<NewShare>& plans,
+                                        const std::vector<Card>& all) const {
   if (!request.has_memory && !request.guaranteed) return {};
   std::vector<Card> others;
   for (const NewShare& plan : plans) {
@@ -169,8 +170,9 @@ Result<void> Tenants::checkMemory(const Tenant& tenant, const SetRequest& reques
   return {};
 }
 
-Result<std::vector<std::string>> Tenants::change(const TenantPtr& tenant, const SetRequest& request,
-                                                 const std::string& by) {
+Result<std::vector<std::string>> TenantManager::change(const TenantPtr& tenant,
+                                                       const SetRequest& request,
+                                                       const std::string& by) {
   if (!tenant->pages)
     return Error{ErrorCode::kCorrupt, "this tenant's ledger is broken: " + tenant->broken};
   if (!request.name.empty()) {
@@ -225,28 +227,28 @@ Result<std::vector<std::string>> Tenants::change(const TenantPtr& tenant, const 
       request.pressure_wait_ms.value_or(tenant->record.pressure_wait_ms);
   if (request.idle.reclaim_ms) tenant->record.idle.reclaim_ms = request.idle.reclaim_ms;
   if (request.idle.stop_ms) tenant->record.idle.stop_ms = request.idle.stop_ms;
-  Result<void> swap = tellSwap(*tenant);
+  Result<void> swap = writeSwapConfig(*tenant);
   if (!swap) notes.push_back("its memory is not swapped: " + swap.error().message());
   if (request.guaranteed && !swaps(tenant->record)) notes.push_back(kAllGuaranteed);
-  followWork(*tenant);
-  arbiters_.change(tenant->record.id, lawOf(*tenant));
-  tellMemory(*tenant);
-  tellDevices(false);
-  keepRecord(*tenant);
+  openActivity(*tenant);
+  arbiters_.change(tenant->record.id, policyOf(*tenant));
+  updateEntitlement(*tenant);
+  updateBudgets(false);
+  writeRecord(*tenant);
   if (std::optional<EventView> event = changedEvent(before, tenant->record, by))
-    tellOf(tenant->record, std::move(*event));
+    emitFor(tenant->record, std::move(*event));
   changed_();
   return notes;
 }
 
 // The control page holds the limits; this note only spares a successor a guess.
-void Tenants::keepRecord(const Tenant& tenant) {
+void TenantManager::writeRecord(const Tenant& tenant) {
   const Result<void> saved = saveRecord(tenant.dir, tenant.record);
   if (!saved) warn("tenant " + tenant.record.id + ": " + saved.error().message());
 }
 
 // All of them, or none.
-Result<void> Tenants::writeShares(Tenant& tenant, const std::vector<ShareRecord>& shares) {
+Result<void> TenantManager::writeShares(Tenant& tenant, const std::vector<ShareRecord>& shares) {
   const auto write = [&](unsigned device, const ShareRecord& share) -> Result<void> {
     const Result<void> memory = tenant.pages->setMemory(device, share.guarantee, share.limit);
     if (!memory) return memory;
@@ -266,8 +268,8 @@ Result<void> Tenants::writeShares(Tenant& tenant, const std::vector<ShareRecord>
   return {};
 }
 
-Result<void> Tenants::reshape(const TenantPtr& tenant, const std::vector<ShareRecord>& shares,
-                              Priority priority, bool checked, const std::string& by) {
+Result<void> TenantManager::reshape(const TenantPtr& tenant, const std::vector<ShareRecord>& shares,
+                                    Priority priority, bool checked, const std::string& by) {
   if (!tenant->pages)
     return Error{ErrorCode::kCorrupt, "this tenant's ledger is broken: " + tenant->broken};
   std::vector<NewShare> plans;
@@ -280,16 +282,16 @@ Result<void> Tenants::reshape(const TenantPtr& tenant, const std::vector<ShareRe
   const TenantRecord before = tenant->record;
   if (const Result<void> written = writeShares(*tenant, shares); !written) return written;
   tenant->record.priority = priority;
-  const Result<void> swap = tellSwap(*tenant);
+  const Result<void> swap = writeSwapConfig(*tenant);
   if (!swap)
     warn("tenant " + tenant->record.id + ": its memory is not swapped: " + swap.error().message());
-  followWork(*tenant);
-  arbiters_.change(tenant->record.id, lawOf(*tenant));
-  tellMemory(*tenant);
-  tellDevices(false);
-  keepRecord(*tenant);
+  openActivity(*tenant);
+  arbiters_.change(tenant->record.id, policyOf(*tenant));
+  updateEntitlement(*tenant);
+  updateBudgets(false);
+  writeRecord(*tenant);
   if (std::optional<EventView> event = changedEvent(before, tenant->record, by))
-    tellOf(tenant->record, std::move(*event));
+    emitFor(tenant->record, std::move(*event));
   changed_();
   return {};
 }

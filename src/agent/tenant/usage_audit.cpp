@@ -42,7 +42,7 @@ constexpr int kMostAncestors = 64;
 
 }  // namespace
 
-bool Trust::compare(int charged, int seen) {
+bool UsageAudit::compare(int charged, int seen) {
   std::copy_backward(charged_.begin(), charged_.end() - 1, charged_.end());
   charged_[0] = charged;
   int most = charged;
@@ -57,17 +57,17 @@ bool Trust::compare(int charged, int seen) {
   return before != distrusted_;
 }
 
-bool Tenants::seesPages(const Tenant& tenant, int pid) {
+bool TenantManager::seesPages(const Tenant& tenant, int pid) {
   static const std::string point = std::string(kTenantInside) + "/control";
   return tenant.control && hasMounted(pid, point, *tenant.control);
 }
 
-bool Tenants::isIn(const Tenant& tenant, int pid) {
+bool TenantManager::isIn(const Tenant& tenant, int pid) {
   if (tenant.record.ofPod()) return processIsOfPod(pid, tenant.record.lodger.uid);
   return seesPages(tenant, pid);
 }
 
-TenantPtr Tenants::ownerOf(int pid) const {
+TenantPtr TenantManager::ownerOf(int pid) const {
   for (int depth = 0; pid > 1 && depth < kMostAncestors; ++depth, pid = parentOf(pid)) {
     const std::string dir = tenantDirOf(pid);
     TenantPtr of_pod;  // which of its containers' may not be seen
@@ -84,13 +84,13 @@ TenantPtr Tenants::ownerOf(int pid) const {
   return nullptr;
 }
 
-SeenUse Tenants::seenUse(const DriverTimes& times) {
+DriverUsageByTenant TenantManager::seenUse(const DriverTimes& times) {
   std::map<int, std::string> registered;
   for (const auto& [id, tenant] : tenants_) {
     for (const auto& [process, watch] : tenant->processes.watched()) registered[process.pid] = id;
   }
-  SeenUse seen;
-  std::map<int, Stranger> strangers;
+  DriverUsageByTenant seen;
+  std::map<int, UnmanagedProcess> strangers;
   for (const auto& [device, samples] : times) {
     for (const auto& [pid, percent] : recent(samples)) {
       const auto known = registered.find(pid);
@@ -99,7 +99,7 @@ SeenUse Tenants::seenUse(const DriverTimes& times) {
         continue;
       }
       const std::uint64_t start_time = startTimeOf(pid);
-      Stranger stranger = strangers_[pid];
+      UnmanagedProcess stranger = strangers_[pid];
       if (stranger.start_time != start_time) {
         const TenantPtr owner = ownerOf(pid);
         stranger = {start_time, owner == nullptr ? std::string() : owner->record.id};
@@ -113,8 +113,8 @@ SeenUse Tenants::seenUse(const DriverTimes& times) {
 }
 
 // On the device on which the tenant's word and the driver's differ most.
-bool Tenants::compareUse(Tenant& tenant, const arbiter::TenantFigures& figures,
-                         const std::map<unsigned, Seen>& seen) {
+bool TenantManager::compareUse(Tenant& tenant, const arbiter::TenantFigures& figures,
+                               const std::map<unsigned, DriverUsage>& seen) {
   // Behind an open gate nothing is counted, and only those count who never come to a gate.
   const bool counted = figures.gate != arbiter::Gate::kOpen;
   int charged = 0;
@@ -125,7 +125,7 @@ bool Tenants::compareUse(Tenant& tenant, const arbiter::TenantFigures& figures,
     for (const Device& device : inventory_.devices()) {
       if (device.info.uuid != tenant.record.shares[i].uuid) continue;
       const auto found = seen.find(device.info.index);
-      const Seen here = found == seen.end() ? Seen{} : found->second;
+      const DriverUsage here = found == seen.end() ? DriverUsage{} : found->second;
       const unsigned sum = here.strange + (counted ? here.registered : 0);
       const int on_device = static_cast<int>(std::min(sum, 100u));
       if (used >= 0 && on_device - got <= used - charged) continue;
@@ -133,8 +133,8 @@ bool Tenants::compareUse(Tenant& tenant, const arbiter::TenantFigures& figures,
       used = on_device;
     }
   }
-  if (used < 0 || !tenant.trust.compare(charged, used)) return false;
-  if (tenant.trust.distrusted()) {
+  if (used < 0 || !tenant.audit.compare(charged, used)) return false;
+  if (tenant.audit.distrusted()) {
     warn("tenant " + tenant.record.id +
          " is charged for what it is granted from now on: " + std::to_string(charged) +
          "% of a card counted, the driver sees " + std::to_string(used) + "%");
@@ -144,7 +144,8 @@ bool Tenants::compareUse(Tenant& tenant, const arbiter::TenantFigures& figures,
   return true;
 }
 
-void Tenants::noteReport(Tenant& tenant, const ledger::ReportSnapshot& report, unsigned enough) {
+void TenantManager::noteReport(Tenant& tenant, const ledger::ReportSnapshot& report,
+                               unsigned enough) {
   if (tenant.doubted) return;
   tenant.doubtful = report.suspect() ? tenant.doubtful + 1 : 0;
   tenant.doubted = tenant.doubtful >= enough;
@@ -154,7 +155,7 @@ void Tenants::noteReport(Tenant& tenant, const ledger::ReportSnapshot& report, u
 }
 
 // Work that outlasts its turns is all that others wait for.
-void Tenants::noteStopped() {
+void TenantManager::skipStopped() {
   for (const auto& [id, tenant] : tenants_) {
     const std::optional<arbiter::TenantFigures> figures = compute(*tenant);
     if (!figures || !figures->unpreemptible) continue;
@@ -166,8 +167,8 @@ void Tenants::noteStopped() {
   }
 }
 
-void Tenants::crossCheck() {
-  if (tenants_.empty() && !keep_looking_) return;
+void TenantManager::auditUsage() {
+  if (tenants_.empty() && !always_audit_) return;
   // Samples of cards with a time of their own are of other seconds than ours.
   if (compute_.card_permille == 1000) compareUses();
   std::vector<unsigned> indexes;
@@ -176,11 +177,11 @@ void Tenants::crossCheck() {
 }
 
 // Behind an open gate nothing is counted: that somebody is idle only the driver can tell.
-void Tenants::noteSeen(Tenant& tenant, const std::map<unsigned, int>& utilisation) const {
+void TenantManager::noteSeen(Tenant& tenant, const std::map<unsigned, int>& utilisation) const {
   const auto on = [&](const std::string& id, unsigned index) {
     const auto all = seen_.find(id);
     if (all == seen_.end() || !all->second.contains(index)) return 0u;
-    const Seen& here = all->second.at(index);
+    const DriverUsage& here = all->second.at(index);
     return here.registered + here.strange;
   };
   bool told = !tenant.record.shares.empty();
@@ -201,7 +202,7 @@ void Tenants::noteSeen(Tenant& tenant, const std::map<unsigned, int>& utilisatio
   tenant.seen->note(works, 0, nowMs());
 }
 
-void Tenants::compareUses() {
+void TenantManager::compareUses() {
   seen_ = seenUse(inventory_.driver().latestTimes());
   const std::map<unsigned, int> utilisation = inventory_.driver().latestUtilisation();
   for (const auto& [id, tenant] : tenants_) noteSeen(*tenant, utilisation);
@@ -217,9 +218,10 @@ void Tenants::compareUses() {
     const std::optional<arbiter::TenantFigures> figures = compute(*tenant);
     if (!figures || !figures->ungated.empty()) continue;
     const auto of_tenant = seen_.find(id);
-    if (compareUse(*tenant, *figures,
-                   of_tenant == seen_.end() ? std::map<unsigned, Seen>() : of_tenant->second))
-      arbiters_.distrust(id, tenant->trust.distrusted());
+    if (compareUse(
+            *tenant, *figures,
+            of_tenant == seen_.end() ? std::map<unsigned, DriverUsage>() : of_tenant->second))
+      arbiters_.distrust(id, tenant->audit.distrusted());
   }
 }
 

@@ -7,7 +7,7 @@ namespace divvy::agent {
 
 // Fed about once a second. The driver's samples are coarse and late, so that only a large
 // difference that stays is held against a tenant, and only as long as it stays.
-class Trust {
+class UsageAudit {
  public:
   // Percent of a device's time: as the tenant was charged since the last time, and as the driver
   // saw it, on average over two seconds that ended a while ago. Who takes turns of seconds is

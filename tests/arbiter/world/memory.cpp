@@ -124,7 +124,7 @@ void MemoryWorld::ring(Swapper* swapper) {
   if (std::exchange(rung_, true)) return;
   timeline_.in(latency(), [this] {
     rung_ = false;
-    arbitrate();
+    registerWithArbiter();
   });
 }
 
@@ -152,7 +152,7 @@ void MemoryWorld::report(Swapper* swapper) {
   if (!swapper->gone_) law_.report(swapper->key, stayOf(*swapper), now());
 }
 
-void MemoryWorld::arbitrate() {
+void MemoryWorld::registerWithArbiter() {
   pass();
   ++events_;
   for (const auto& swapper : swappers_)
@@ -181,7 +181,7 @@ void MemoryWorld::arbitrate() {
   timeline_.at(wake, [this, wake] {
     if (wake_ != wake) return;
     wake_ = kNever;
-    arbitrate();
+    registerWithArbiter();
   });
 }
 

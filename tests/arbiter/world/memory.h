@@ -114,7 +114,7 @@ class MemoryWorld {
  private:
   void pass();
   void ring(Swapper* swapper = nullptr);
-  void arbitrate();
+  void registerWithArbiter();
   void report(Swapper* swapper);
   void send(Swapper* swapper, const StayOrder& order);
   void notice(Swapper* swapper, std::uint64_t number);

@@ -95,7 +95,7 @@ void World::wakeAt(Nanos instant) {
   timeline_.at(instant, [this, instant] {
     if (next_wake_ != instant) return;
     next_wake_ = kNever;
-    arbitrate();
+    registerWithArbiter();
   });
 }
 
@@ -120,7 +120,7 @@ Report World::reportOf(Member* member) {
   return report;
 }
 
-void World::arbitrate() {
+void World::registerWithArbiter() {
   for (auto& member : members_) {
     if (member->removed) continue;
     const auto live =

@@ -73,7 +73,7 @@ class World {
   Terms termsOf(const Member& member) const;
   void ring();
   void wakeAt(Nanos instant);
-  void arbitrate();
+  void registerWithArbiter();
   void askOutOfTurn(Nanos until);
   Report reportOf(Member* member);
   void tell(const Order& order);

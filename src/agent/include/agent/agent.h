@@ -26,10 +26,10 @@ struct ServeOptions {
   Oversubscription memory;
   IdlePolicy idle;
   BypassPolicy bypass;
-  Placing placing;
-  std::optional<ClusterNode> cluster;    // this machine is a node of that cluster
-  std::optional<MetricsListen> metrics;  // nothing: it tells Prometheus nothing
-  ExcludedCards excluded;
+  PlacementOptions placing;
+  std::optional<ClusterNode> cluster;     // this machine is a node of that cluster
+  std::optional<MetricsOptions> metrics;  // nothing: it tells Prometheus nothing
+  DeviceExclusions excluded;
   std::vector<std::string> notices;  // of what it was told: warnings for its diary, a line each
 };
 

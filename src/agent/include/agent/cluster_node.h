@@ -12,15 +12,15 @@
 namespace divvy::agent {
 
 // How the node's runtime is told what a container gets.
-enum class Injecting : std::uint8_t {
+enum class InjectionMode : std::uint8_t {
   kAuto,    // by CDI where all that takes is there, else by mounts
   kMounts,  // by plain mounts, which every runtime has
   kCdi,     // by CDI: nothing is made any more once a container went without
 };
 
 // "auto", "mounts", "cdi".
-const char* injectingName(Injecting injecting);
-Result<Injecting> parseInjecting(std::string_view text);
+const char* injectingName(InjectionMode injecting);
+Result<InjectionMode> parseInjecting(std::string_view text);
 
 // Whose scheduler places the node's pods, and what it is told and tells.
 enum class Dialect : std::uint8_t {
@@ -57,7 +57,7 @@ struct ClusterNode {
   // The kubelet is told where each device is. Only of use where it aligns processors to devices,
   // and then it is to the units that it picks itself: to others than the scheduler's, sometimes.
   bool announce_numa = false;
-  Injecting injecting = Injecting::kAuto;
+  InjectionMode injecting = InjectionMode::kAuto;
   std::string cdi_dir = "/var/run/cdi";  // where the runtime looks for devices; empty: nowhere
   // This process has no rights on the node: `divvy agent-helper`, which runs beside it, has them.
   bool by_helper = false;

@@ -9,17 +9,18 @@
 namespace divvy::agent {
 
 // As told by name: those of other nodes may be among them, for one list may be many nodes'.
-struct ExcludedCards {
+struct DeviceExclusions {
   std::vector<std::string> uuids;  // or the beginning of one, longer than "GPU-"
   std::vector<unsigned> indices;   // NVML's, which is PCI order
-  friend bool operator==(const ExcludedCards&, const ExcludedCards&) = default;
+  friend bool operator==(const DeviceExclusions&, const DeviceExclusions&) = default;
 };
 
 // In the order of `devices`: all that a name fits.
-std::vector<bool> excludedAmong(const ExcludedCards& told, const std::vector<DeviceName>& devices);
+std::vector<bool> excludedAmong(const DeviceExclusions& told,
+                                const std::vector<DeviceName>& devices);
 
 // Names that fit none of `devices`, in words: "index 9", "GPU-5c2e".
-std::vector<std::string> namesOfNone(const ExcludedCards& told,
+std::vector<std::string> namesOfNone(const DeviceExclusions& told,
                                      const std::vector<DeviceName>& devices);
 
 }  // namespace divvy::agent

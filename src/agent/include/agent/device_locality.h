@@ -10,24 +10,24 @@
 namespace divvy::agent {
 
 // To another card, better than through the host.
-struct CardWay {
+struct PeerLink {
   std::string uuid;
   std::uint32_t score = 0;  // more is better
   bool direct = false;      // NVLink; else by switches of the PCIe bus
-  friend bool operator==(const CardWay&, const CardWay&) = default;
+  friend bool operator==(const PeerLink&, const PeerLink&) = default;
 };
 
-struct NicWay {
+struct NicDistance {
   std::string name;
   std::uint32_t distance = 0;  // less is nearer
-  friend bool operator==(const NicWay&, const NicWay&) = default;
+  friend bool operator==(const NicDistance&, const NicDistance&) = default;
 };
 
-struct CardPlace {
-  std::optional<unsigned> numa;  // none: nobody says
-  std::vector<CardWay> ways;     // to all that have one; both cards of a pair tell of it
-  std::vector<NicWay> nics;      // all that the machine has, the same of each card
-  friend bool operator==(const CardPlace&, const CardPlace&) = default;
+struct DeviceLocality {
+  std::optional<unsigned> numa;   // none: nobody says
+  std::vector<PeerLink> ways;     // to all that have one; both cards of a pair tell of it
+  std::vector<NicDistance> nics;  // all that the machine has, the same of each card
+  friend bool operator==(const DeviceLocality&, const DeviceLocality&) = default;
 };
 
 }  // namespace divvy::agent

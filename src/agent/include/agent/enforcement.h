@@ -23,7 +23,7 @@ enum class Enforce : std::uint8_t { kAuto, kInterposer, kMps, kTimeslice };
 const char* enforceName(Enforce enforce);
 Result<Enforce> parseEnforce(std::string_view text);
 
-struct EnforcementAsk {
+struct EnforcementRequest {
   Enforce wanted = Enforce::kAuto;
   unsigned cores = 0;  // percent of each device; 0 = none named
   CoresPolicy policy = CoresPolicy::kShare;
@@ -44,7 +44,7 @@ struct Enforcement {
 };
 
 // kUsage: the options contradict each other; kUnavailable: the node lacks what was named.
-Result<Enforcement> chooseEnforcement(const EnforcementAsk& ask, const EnforcementOffer& offer);
+Result<Enforcement> chooseEnforcement(const EnforcementRequest& ask, const EnforcementOffer& offer);
 
 // The arbiter tells such tenants when they may run. The others' grants stay open and unmetered.
 constexpr bool arbiterGates(Backend backend) {
@@ -56,7 +56,7 @@ struct CommandEnvironment {
   std::vector<std::string> variables;  // NAME=value, in place of what was there
   std::vector<std::string> preload;    // libraries by path, in this order, before all others
 };
-CommandEnvironment environmentFor(Backend backend, const EnforcementAsk& ask,
+CommandEnvironment environmentFor(Backend backend, const EnforcementRequest& ask,
                                   const EnforcementOffer& offer);
 
 // Whether the share of compute can change while the command runs; kUnsupported says why not.

@@ -30,7 +30,7 @@ struct IdlePolicy {
 };
 
 // What was asked for one tenant; nothing: as its priority has it. 0: for ever.
-struct IdleAsk {
+struct IdleRequest {
   std::optional<std::uint64_t> reclaim_ms;
   std::optional<std::uint64_t> stop_ms;
   bool any() const { return reclaim_ms || stop_ms; }

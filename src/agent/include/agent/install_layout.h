@@ -8,7 +8,7 @@
 namespace divvy::agent {
 
 // Found relative to the running executable: <prefix>/bin/divvy, <prefix>/lib, <prefix>/simgpu.
-struct Install {
+struct InstallLayout {
   std::string executable;
   std::string lib_dir;  // libdivvy-cuda.so, libdivvy-nvml.so
   std::string sim_dir;  // the simulated libcuda.so.1 and libnvidia-ml.so.1
@@ -17,6 +17,6 @@ struct Install {
   Result<std::string> preload() const;
 };
 
-Result<Install> findInstall();
+Result<InstallLayout> findInstall();
 
 }  // namespace divvy::agent

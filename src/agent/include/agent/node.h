@@ -66,10 +66,10 @@ class NodePaths {
 // Creates the root and the node directory (0700) where missing. Refuses a directory that is a link,
 // belongs to someone else or that others may write; root may have given it to our group.
 // `made_root`/`made_dir` say what was created.
-struct MadeDirs {
+struct CreatedDirs {
   bool made_root = false;
   bool made_dir = false;
 };
-Result<MadeDirs> makeNodeDir(const NodePaths& paths);
+Result<CreatedDirs> makeNodeDir(const NodePaths& paths);
 
 }  // namespace divvy::agent

@@ -23,7 +23,7 @@ namespace divvy::agent {
 inline constexpr std::uint32_t kMostTenants = 1u << 20;
 
 // What a tenant takes of a card that it uses more at some hours than at others.
-struct HeldByDay {
+struct DailyUsage {
   engine::Charge charge;
   engine::Daily daily;
   std::string pool;  // in which it was given
@@ -51,17 +51,17 @@ struct Card {
   unsigned tenants = 0;
   bool alone = false;                 // one of them keeps others off
   std::vector<std::string> given_in;  // the pools in which these got it, each once; "": none
-  CardPlace place;
-  std::vector<HeldByDay> by_day;  // of those tenants who say how their day goes
+  DeviceLocality place;
+  std::vector<DailyUsage> by_day;  // of those tenants who say how their day goes
 
   bool overcommitted() const { return overcommit_permille > kNoOvercommit; }
   // What of it may be promised, and is (engine/memory.h).
-  engine::MemoryBooks books() const;
-  Bytes margin() const { return books().margin(); }
-  Bytes most() const { return books().most(); }
-  Bytes room() const { return books().room(); }
-  Bytes free() const { return books().free(); }
-  Bytes beyond() const { return books().beyond(); }
+  engine::MemoryBooks placementInput() const;
+  Bytes margin() const { return placementInput().margin(); }
+  Bytes most() const { return placementInput().most(); }
+  Bytes room() const { return placementInput().room(); }
+  Bytes free() const { return placementInput().free(); }
+  Bytes beyond() const { return placementInput().beyond(); }
 };
 
 // Why one device cannot serve the request.
@@ -83,7 +83,7 @@ Refusal refusalOf(const Card& card, const engine::MemoryRefusal& refused);
 
 // What the tenant gets on one device. `reserve` is what leaves the card's free memory: the limit,
 // plus one context where contexts stay outside the share.
-struct Placed {
+struct PlacedShare {
   unsigned index = 0;
   Bytes limit;
   Bytes reserve;
@@ -92,7 +92,7 @@ struct Placed {
 };
 
 // What the agent was told of how to place.
-struct Placing {
+struct PlacementOptions {
   std::vector<engine::Pool> pools;
   engine::DevicePolicy devices;  // of requests that do not say
   // Whose hours differ share a card before those whose are the same.
@@ -100,11 +100,11 @@ struct Placing {
 };
 
 struct Decision {
-  std::vector<Placed> shares;     // exactly Ask::gpus of them when it fits, else empty
-  std::vector<Refusal> refusals;  // in device order, for every device that will not do
-  bool impossible = false;        // does not fit even on idle cards
-  std::string pool;               // in which they are; empty: in none
-  bool alone = false;             // nobody else comes onto them (mutex)
+  std::vector<PlacedShare> shares;  // exactly Ask::gpus of them when it fits, else empty
+  std::vector<Refusal> refusals;    // in device order, for every device that will not do
+  bool impossible = false;          // does not fit even on idle cards
+  std::string pool;                 // in which they are; empty: in none
+  bool alone = false;               // nobody else comes onto them (mutex)
   // One line: what was asked and why it does not fit. Empty when it fits.
   std::string summary;
   // As the engine has it, on a node without a name; none: it does not fit.
@@ -116,21 +116,21 @@ struct Decision {
 // By the placement engine, on a node with these cards. Compute is a weight here: memory refuses,
 // compute does not. Cards with enough unclaimed compute come before the others, each in device
 // order. What is promised beyond what there is, on all cards together, is at most `host_reserve`.
-Decision place(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserve = {},
-               const Placing& placing = {});
+Decision place(const ShareRequest& ask, const std::vector<Card>& cards, Bytes host_reserve = {},
+               const PlacementOptions& placing = {});
 
 // What the engine sees of these cards, and of a request.
 engine::Node nodeOf(const std::string& name, const std::vector<Card>& cards, Bytes host_reserve);
-engine::Shape shapeOf(const Ask& ask);
+engine::Shape shapeOf(const ShareRequest& ask);
 
 // What could be asked for instead, as options of divvy run: "--memory 12Gi", each alone the
 // smallest change of its kind with which the request would fit now. Empty: it fits, or nothing of
 // it helps.
-std::vector<std::string> fixes(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserve,
-                               const Placing& placing = {});
+std::vector<std::string> fixes(const ShareRequest& ask, const std::vector<Card>& cards,
+                               Bytes host_reserve, const PlacementOptions& placing = {});
 
 // The pool of each card; empty: none.
-std::vector<std::string> poolsOf(const std::vector<Card>& cards, const Placing& placing);
+std::vector<std::string> poolsOf(const std::vector<Card>& cards, const PlacementOptions& placing);
 
 // What one tenant has of a card, or all together, as Card counts it.
 struct Held {
@@ -144,7 +144,7 @@ struct Held {
   std::vector<std::string> given_in;
 };
 
-struct Holder {
+struct AllocationOwner {
   std::string id;
   Priority priority = Priority::kNormal;
   std::uint64_t age_s = 0;           // since it was let in: what would be lost
@@ -155,16 +155,17 @@ struct Holder {
 // Ids of tenants of lower priority than `asker` without whom the request would fit now; without any
 // of them gone it would not. Those of lower priority first, then what has run for less on fewer
 // devices. Empty: it fits, or nobody's end is enough. Ends nobody.
-std::vector<std::string> victims(const Ask& ask, Priority asker, const std::vector<Card>& cards,
-                                 const std::vector<Holder>& holders, Bytes host_reserve,
-                                 const Placing& placing = {});
+std::vector<std::string> victims(const ShareRequest& ask, Priority asker,
+                                 const std::vector<Card>& cards,
+                                 const std::vector<AllocationOwner>& holders, Bytes host_reserve,
+                                 const PlacementOptions& placing = {});
 
 // "devices 0-2, 5 (NVIDIA H100): needs 4 GiB, 2 GiB free": one line per model and reason.
 std::vector<std::string> explain(const Decision& decision);
 
 // One line per sum, for devices on which the percentages of compute add to more than 100 once
 // `shares` are there (`cards` are as before): what they mean then. Empty: on none.
-std::vector<std::string> coresNotes(const std::vector<Placed>& shares,
+std::vector<std::string> coresNotes(const std::vector<PlacedShare>& shares,
                                     const std::vector<Card>& cards);
 
 // Whether a share on `card` that reserves `held` now may reserve `wanted` instead. A
@@ -176,9 +177,9 @@ Bytes hostLeft(const std::vector<Card>& cards, Bytes reserve);
 
 // What is asked of this card, in bytes. Percent are of what tenants may have there, so that 100% is
 // never more than can be had.
-Bytes limitOn(const MemoryAsk& memory, const Card& card);
+Bytes limitOn(const MemoryRequest& memory, const Card& card);
 // What of a share is guaranteed on this card: all of it where memory is promised once.
-Bytes guaranteeOn(const Ask& ask, const Card& card);
+Bytes guaranteeOn(const ShareRequest& ask, const Card& card);
 // What of a share is never swapped: its guarantee, a context inside it at least.
 Bytes floorOf(const Card& card, Bytes guarantee, Bytes limit, bool context_inside);
 

@@ -30,13 +30,13 @@ struct PingRequest {};
 // Give me a share. The sender becomes its holder: the share lives at least as long as that process,
 // until it says `end`.
 struct RunRequest {
-  Ask ask;
+  ShareRequest ask;
   std::string name;  // empty = none; else unique among the living
   Priority priority = Priority::kNormal;
   Enforce enforce = Enforce::kAuto;
   OnPressure on_pressure = OnPressure::kOom;
   std::uint64_t pressure_wait_ms = kPressureWaitMs;
-  IdleAsk idle;
+  IdleRequest idle;
   std::string mps_dir;        // CUDA_MPS_PIPE_DIRECTORY of the sender; empty = none
   bool wait = false;          // queue instead of refusing
   std::uint64_t wait_ms = 0;  // 0 = no end
@@ -76,15 +76,15 @@ struct ListRequest {};
 struct SetRequest {
   std::string tenant;  // id or name
   bool has_memory = false;
-  MemoryAsk memory;
+  MemoryRequest memory;
   unsigned cores = 0;  // percent, over all its devices together
   std::optional<CoresPolicy> cores_policy;
   std::optional<Priority> priority;
   std::string name;
-  std::optional<MemoryAsk> guaranteed;
+  std::optional<MemoryRequest> guaranteed;
   std::optional<OnPressure> on_pressure;
   std::optional<std::uint64_t> pressure_wait_ms;
-  IdleAsk idle;
+  IdleRequest idle;
 };
 
 // Answer when this tenant (id or name) has ended; empty: when none is left.
@@ -298,7 +298,7 @@ struct SnapshotReply {
 };
 
 // One device, as a request sees it.
-struct VerdictView {
+struct DeviceVerdictView {
   unsigned device = 0;
   std::string uuid;
   std::string model;
@@ -319,7 +319,7 @@ struct ExplainReply {
   bool impossible = false;  // does not fit even with nobody there
   std::string summary;      // one line; empty where it fits
   unsigned waiting = 0;     // requests in the queue
-  std::vector<VerdictView> devices;
+  std::vector<DeviceVerdictView> devices;
   std::vector<std::string> fixes;  // options of divvy run, each line alone would do
   // If all of these ended it would fit, as it was asked; nothing ends them for it.
   std::vector<VictimView> victims;

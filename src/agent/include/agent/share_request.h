@@ -15,7 +15,7 @@
 namespace divvy::agent {
 
 // Memory per device: bytes, or a whole percentage (1..100) of the card it is placed on.
-struct MemoryAsk {
+struct MemoryRequest {
   Bytes bytes;
   unsigned percent = 100;  // used where bytes are zero
 
@@ -27,7 +27,7 @@ struct MemoryAsk {
 };
 
 // "4Gi", "512Mi" (see parseBytes) or "50%". kUsage errors name what is accepted.
-Result<MemoryAsk> parseMemoryAsk(std::string_view text);
+Result<MemoryRequest> parseMemoryAsk(std::string_view text);
 
 enum class Priority : std::uint8_t { kLow, kNormal, kHigh };
 const char* priorityName(Priority priority);
@@ -57,11 +57,11 @@ Result<std::string> parseName(std::string_view text);
 
 // What placement needs to know of a request. Every listed filter must match; an empty one always
 // does.
-struct Ask {
-  MemoryAsk memory;
+struct ShareRequest {
+  MemoryRequest memory;
   // Of that, what is on the device whenever it is wanted, whoever else wants memory. Nothing: all
   // of it, or none of it where more is promised than there is.
-  std::optional<MemoryAsk> guaranteed;
+  std::optional<MemoryRequest> guaranteed;
   bool unswappable = false;  // nothing of it can be swapped: all of it is guaranteed
   // Percent of compute over all its devices together, `gpus` to 100 x `gpus`; 0 = none named: an
   // equal part of what others leave, and no cap.

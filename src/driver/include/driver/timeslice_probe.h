@@ -8,7 +8,7 @@
 namespace divvy::driver {
 
 // What two contexts that both want the card all the time got of it.
-struct TimesliceTrial {
+struct TimesliceProbe {
   unsigned asked = 0;   // percent, for the one with the longer slice
   unsigned first = 0;   // percent that it got when it was the first of the two
   unsigned second = 0;  // and when it was the second
@@ -21,6 +21,6 @@ struct TimesliceTrial {
 // Runs in a process of its own (`divvy probe-timeslice`) into which libdivvy-timeslice.so is
 // preloaded. Uses the device `uuid` for about half a second of its time, and two contexts' memory.
 // kUnsupported: slices cannot be set, and why; any other error leaves it open.
-Result<TimesliceTrial> probeTimeslice(const std::string& cuda, const std::string& uuid);
+Result<TimesliceProbe> probeTimeslice(const std::string& cuda, const std::string& uuid);
 
 }  // namespace divvy::driver
