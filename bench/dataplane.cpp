@@ -22,14 +22,14 @@ constexpr const char* kNeighbourCores = "70";
 constexpr const char* kNeighbourMemory = "1Gi";
 constexpr const char* kSwappedMemory = "2Gi";
 // A grant that is taken back now and then is no measurement of one that holds.
-constexpr double kLeastUndisturbed = 0.5;
+constexpr double kMinUndisturbed = 0.5;
 // What "flat" tolerates over the plain figure: the noise of this method on a busy machine.
 constexpr double kFlatFactor = 1.15;
 constexpr double kFlatNs = 5;
 // Starts are short and their times scatter: more rounds than for other figures.
 constexpr int kStartRounds = 3;
 // Half a GiB each.
-constexpr int kMostRealContexts = 8;
+constexpr int kMaxRealContexts = 8;
 // "0" is judged at the resolution of one batch.
 constexpr double kZeroNs = 0.3;
 
@@ -92,7 +92,7 @@ Figure measureCase(const Case& one, const DataplanePlan& plan, const Stage& stag
     const std::string output = stage.divvied(divvied_probe, kProfile, share);
     append(divvied, samplesOf(output, gated ? "granted" : "batch"));
   }
-  if (static_cast<double>(divvied.size()) < kLeastUndisturbed * static_cast<double>(bare.size())) {
+  if (static_cast<double>(divvied.size()) < kMinUndisturbed * static_cast<double>(bare.size())) {
     throw std::runtime_error(std::string(one.key) + ": most launches were not under a grant");
   }
   Figure figure{"added_ns", one.key, median(divvied) - median(bare), {}, {}, {}};
@@ -115,7 +115,7 @@ void measureSwapped(const DataplanePlan& plan, const Say& say, Report& report) {
 void measureCases(const DataplanePlan& plan, const Stage& stage, const Say& say, Report& report) {
   double alloc_free = 0;
   for (const Case& one : kCases) {
-    if (plan.real && one.idle > kMostRealContexts) continue;
+    if (plan.real && one.idle > kMaxRealContexts) continue;
     say(std::string("added_ns/") + one.key);
     Figure figure = measureCase(one, plan, stage);
     if (figure.key == "alloc_free_1p") alloc_free = std::max(figure.value, 0.0);

@@ -18,12 +18,12 @@ using namespace divvy::engine;
 constexpr unsigned kWarmUp = 20'000;
 constexpr unsigned kNewKinds = 100;
 constexpr Instant kNever{INT64_MAX};
-constexpr double kLeastPerSecond = 20'000;
-constexpr double kMostP99 = 0.25;
-constexpr double kMostP999 = 1;
-constexpr double kMostRebuild = 2;
-constexpr double kMostHostile = 50;
-constexpr double kMostHostileGang = 2 * kMostHostile;  // it has the tries of two decisions
+constexpr double kMinPerSecond = 20'000;
+constexpr double kMaxP99 = 0.25;
+constexpr double kMaxP999 = 1;
+constexpr double kMaxRebuild = 2;
+constexpr double kMaxHostile = 50;
+constexpr double kMaxHostileGang = 2 * kMaxHostile;  // it has the tries of two decisions
 
 // This thread's, so that others on the machine do not count.
 double processorMs() {
@@ -79,11 +79,11 @@ void measureSize(unsigned nodes, Policy policy, const std::string& group, const 
     report.figures.push_back({group, key, value, {}, {}, barred ? bar : std::nullopt, at_least});
   };
   const double deciding = std::accumulate(seen.decisions.begin(), seen.decisions.end(), 0.0);
-  add("decisions_per_s", 1e3 * plan.decisions / deciding, kLeastPerSecond, true);
+  add("decisions_per_s", 1e3 * plan.decisions / deciding, kMinPerSecond, true);
   add("with_ends_per_s", 1e3 * plan.decisions / seen.total_ms, {});
   add("p50_ms", percentile(seen.decisions, 0.5), {});
-  add("p99_ms", percentile(seen.decisions, 0.99), kMostP99);
-  add("p999_ms", percentile(seen.decisions, 0.999), kMostP999);
+  add("p99_ms", percentile(seen.decisions, 0.99), kMaxP99);
+  add("p999_ms", percentile(seen.decisions, 0.999), kMaxP999);
   add("largest_ms", largest(seen.decisions), {});
   add("wall_p99_ms", percentile(seen.walls, 0.99), {});
   add("wall_p999_ms", percentile(seen.walls, 0.999), {});
@@ -127,7 +127,7 @@ void measureRebuild(const EnginePlan& plan, Report& report) {
       ours->placement != theirs->placement) {
     throw std::runtime_error("what was rebuilt is not what was there");
   }
-  report.figures.push_back({"rebuild", "seconds", seconds, {}, {}, kMostRebuild});
+  report.figures.push_back({"rebuild", "seconds", seconds, {}, {}, kMaxRebuild});
   report.figures.push_back({"rebuild", "allocations", static_cast<double>(log.size()), {}, {}, {}});
 }
 
@@ -205,25 +205,25 @@ void measureHostile(Report& report) {
   for (unsigned i = 0; i < kMembers; ++i)
     gang.members.push_back(hostileRequest("member-" + std::to_string(i)));
   timeHostile(
-      "hostile/1000x8", kMostHostile,
+      "hostile/1000x8", kMaxHostile,
       [&] {
         const Result<Decision> decision = engine.decide(request);
         return decision && !decision->fits();
       },
       report);
   timeHostile(
-      "hostile-gang/1000x8", kMostHostileGang, [&] { return !engine.placeGang(gang, kNever); },
+      "hostile-gang/1000x8", kMaxHostileGang, [&] { return !engine.placeGang(gang, kNever); },
       report);
   const Stakes stakes = fillWithVictims(&engine);
   timeHostile(
-      "hostile-victims/1000x8", kMostHostileGang,
+      "hostile-victims/1000x8", kMaxHostileGang,
       [&] {
         const auto found = engine.preempt(request, 100, stakes);
         return found && !*found;
       },
       report);
   timeHostile(
-      "hostile-gang-victims/1000x8", kMostHostileGang,
+      "hostile-gang-victims/1000x8", kMaxHostileGang,
       [&] {
         const auto found = engine.preemptGang(gang, 100, stakes);
         return found && !*found;

@@ -13,7 +13,7 @@ using namespace divvy::engine;
 constexpr unsigned kCards = 8;
 constexpr Instant kNever{INT64_MAX};
 // Ends for room at most: far more than filling takes where it can be done.
-constexpr unsigned kMostRefused = 100'000;
+constexpr unsigned kMaxRefused = 100'000;
 
 std::vector<ModelName> modelsOf(const std::string& joined) {
   std::vector<ModelName> models;
@@ -113,7 +113,7 @@ void EngineLoad::fillTo(double part) {
       continue;
     }
     // Few nodes may never be that full, whoever ends for whom.
-    if (++refused == kMostRefused) throw std::runtime_error("the nodes do not get that full");
+    if (++refused == kMaxRefused) throw std::runtime_error("the nodes do not get that full");
     endOne();
   }
 }

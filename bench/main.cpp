@@ -41,7 +41,7 @@ constexpr const char* kUsage =
 constexpr int kSlowest = 20;
 constexpr int kQuickSlower = 2;
 constexpr int kSwapSlower = 4;
-constexpr int kMostSeconds = 600;
+constexpr int kMaxSeconds = 600;
 
 struct Options {
   std::string bench = "dataplane";
@@ -91,7 +91,7 @@ bool parse(int argc, char** argv, Options& options) {
     } else if (word == "--cards" && more) {
       if (!parseCount(argv[++i], 1000, &options.cards)) return false;
     } else if (word == "--seconds" && more) {
-      if (!parseCount(argv[++i], kMostSeconds, &options.seconds)) return false;
+      if (!parseCount(argv[++i], kMaxSeconds, &options.seconds)) return false;
     } else if (word == "--only" && more) {
       options.only = parseNames(argv[++i]);
     } else if (word == "--quick") {

@@ -16,7 +16,7 @@ using namespace divvy::engine;
 
 constexpr double kFull = 0.95;  // before some end
 constexpr double kLeft = 0.6;   // after
-constexpr double kMostSeconds = 10;
+constexpr double kMaxSeconds = 10;
 constexpr unsigned kPerSwitch = 8;
 constexpr unsigned kPerRack = 40;
 
@@ -62,7 +62,7 @@ void measureGoal(const Engine& engine, DefragmentationGoal goal, const std::stri
     figures.add(group, "devices_freed", freed(plan.freed, plan.taken));
     figures.add(group, "nodes_freed", freed(plan.nodes_freed, plan.nodes_taken));
     figures.add(group, "fragmented_less", (plan.before.fragmented - plan.after.fragmented) / 1000);
-    figures.add(group, "seconds", seconds, kMostSeconds);
+    figures.add(group, "seconds", seconds, kMaxSeconds);
   }
 }
 
@@ -99,7 +99,7 @@ void measureGangs(const MovesPlan& plan, Figures& figures) {
         "gang/" + std::to_string(members) + (required ? " on one switch" : "");
     figures.add(group, "victims",
                 found && *found ? static_cast<double>((*found)->victims.size()) : 0);
-    figures.add(group, "seconds", seconds, kMostSeconds);
+    figures.add(group, "seconds", seconds, kMaxSeconds);
   }
 }
 

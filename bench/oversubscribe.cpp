@@ -26,8 +26,8 @@ constexpr unsigned kRoom = kBudget - 2 * kOwn;
 constexpr unsigned kMargin = 4;
 constexpr double kLinkBytesPerMs = 1e6;  // of profile `swap`, per direction,
 constexpr double kBothWays = 0.8;        // and what is left of it while both are in use
-constexpr CardTime kLeastTurn = 200'000'000;
-constexpr std::size_t kLeastSwitches = 10;
+constexpr CardTime kMinTurn = 200'000'000;
+constexpr std::size_t kMinSwitches = 10;
 constexpr double kActivationSlackMs = 100;
 // Copying real bytes for more at a time is what would be measured, on two processors.
 constexpr unsigned kCardsAtOnce = 4;
@@ -204,14 +204,14 @@ void Bench::judgeBatch(const BatchCase& one, const CardOutcome& ran, const CardO
     }
     const double serial = 2 * Span{alone.begin, alone.end}.seconds();
     ratio = Span{begin, end}.seconds() / serial;
-    const std::vector<Turn> turns = turnsOf(spans, kLeastTurn);
+    const std::vector<Turn> turns = turnsOf(spans, kMinTurn);
     const auto switches = switchesTo(turns, spans.size());
     const std::size_t fewest = *std::min_element(switches.begin(), switches.end());
     const double turn = medianTurn(turns);
     const double swap_s = dataOf(one.ratio) * kMiB / (kLinkBytesPerMs * kBothWays) / 1e3;
     const bool contended = one.ratio > 1 && !plan_.quick;
     // Nothing is proved by jobs that hardly met.
-    const bool counts = !contended || (fewest >= kLeastSwitches && longest <= 2 * turn + swap_s);
+    const bool counts = !contended || (fewest >= kMinSwitches && longest <= 2 * turn + swap_s);
     report_.figures.push_back(detail(group, "switches", static_cast<double>(fewest)));
     report_.figures.push_back(detail(group, "turn_s", turn));
     report_.figures.push_back(detail(group, "longest_wait_s", longest));
@@ -225,7 +225,7 @@ void Bench::judgeBatch(const BatchCase& one, const CardOutcome& ran, const CardO
     if (!counts) ratio = kNan;
     if (contended && one.bar > 0) {
       report_.figures.push_back(
-          atLeast("switches", one.name, static_cast<double>(fewest), kLeastSwitches));
+          atLeast("switches", one.name, static_cast<double>(fewest), kMinSwitches));
       report_.figures.push_back(atMost("longest_wait_s", one.name, longest, 2 * turn + swap_s));
     }
   }

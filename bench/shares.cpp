@@ -15,7 +15,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr CardTime kMilli = 1'000'000;
 constexpr CardTime kSecond = 1'000 * kMilli;
 // A case that gives away more than this is no success, however exact.
-constexpr double kLeastTotal = 0.95;
+constexpr double kMinTotal = 0.95;
 constexpr double kFailedPp = 100;
 // Who returns has its share again when it is within what a second may be wrong by.
 constexpr double kReturnTolerance = 0.05;
@@ -75,7 +75,7 @@ void judgeShare(const ShareCase& one, const CardRecord& record, Span range, cons
   out->error_1s = worstShareError(spans, weights, range, kSecond).pp;
   out->error_10s = worstShareError(spans, weights, range, 10 * kSecond).pp;
   out->total = totalVsSolo(spans, rates, range);
-  out->failed = !(out->total >= kLeastTotal);
+  out->failed = !(out->total >= kMinTotal);
 }
 
 void judgeDuty(const ShareCase& one, const CardRecord& record, const SoloRates& solo,

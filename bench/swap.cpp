@@ -22,9 +22,9 @@ constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kEverything = std::uint64_t{1} << 40;
 constexpr const char* kProfile = "swap";
 // Of all processors: above, the machine is what is measured.
-constexpr double kMostCpu = 80;
+constexpr double kMaxCpu = 80;
 // Of what is read at the host, the card's own memory takes a hundredth of the time on this card.
-constexpr double kMostHot = 0.1;
+constexpr double kMaxHot = 0.1;
 constexpr std::uint64_t kHotPiece = 8 * kMiB;  // the probe's
 constexpr unsigned kReads = 16;
 
@@ -318,7 +318,7 @@ void SwapBench::hotPart() {
   const std::string group = "hot_read_ms/" + std::to_string(size.mib) + "m";
   report_.figures.push_back(Figure{group, "at_host", there, {}, {}, {}});
   report_.figures.push_back(Figure{group, "settled", settled, {}, {}, {}});
-  report_.figures.push_back(atMost("", "hot_settled_vs_at_host", settled / there, kMostHot));
+  report_.figures.push_back(atMost("", "hot_settled_vs_at_host", settled / there, kMaxHot));
   report_.figures.push_back(
       {"", "hot_exchanged_chunks", static_cast<double>(moved() - before) / 2, {}, {}, {}});
   finish(tenant);
@@ -340,8 +340,8 @@ Report SwapBench::measure() {
   addSwapCases(cases_, link_, report_);
   report_.figures.push_back(atMost("", "mismatched_bytes", mismatched_, 0));
   const double cpu = cpu_.all > 0 ? 100 * cpu_.busy / cpu_.all : 0;
-  report_.figures.push_back(atMost("", "cpu_percent", cpu, kMostCpu));
-  if (cpu > kMostCpu) {
+  report_.figures.push_back(atMost("", "cpu_percent", cpu, kMaxCpu));
+  if (cpu > kMaxCpu) {
     report_.notes += "VOID: processors of this machine were busy for more than 80 % of the time\n";
   }
   report_.notes += hall_.stallNote(report_);

@@ -10,8 +10,8 @@ namespace divvy::bench {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kLeastOfLink = 0.8;
-constexpr double kMostError = 0.2;
+constexpr double kMinOfLink = 0.8;
+constexpr double kMaxError = 0.2;
 
 double perSecond(std::uint64_t bytes, Span span) {
   return bytes == 0 || span.seconds() <= 0 ? kNan : static_cast<double>(bytes) / span.seconds();
@@ -95,12 +95,12 @@ void addSwapCases(const std::vector<SwapCase>& cases, const SwapLink& link, Repo
   for (const char* way : {"out", "in", "duplex", "handover"}) {
     const auto found = part.find(way);
     Figure figure{"worst_of_link", way, found == part.end() ? kNan : found->second, {}, {},
-                  kLeastOfLink};
+                  kMinOfLink};
     figure.at_least = true;
     report.figures.push_back(figure);
   }
   report.figures.push_back(
-      {"", "predicted_error", cases.empty() ? kNan : error, {}, {}, kMostError});
+      {"", "predicted_error", cases.empty() ? kNan : error, {}, {}, kMaxError});
   report.notes = table + report.notes;
 }
 

@@ -53,7 +53,7 @@ constexpr std::uint64_t kRoom = 2'000'000;
 constexpr std::uint64_t kCalibrationSteps = 100'000;
 constexpr int kClockTries = 50;
 constexpr int kRateTries = 5;
-constexpr std::uint64_t kLeastRoom = 4096;
+constexpr std::uint64_t kMinRoom = 4096;
 
 }  // namespace
 
@@ -65,7 +65,7 @@ WorkKernel::WorkKernel(bool spans) {
   }
   must(cuModuleLoadData(&module, kPtx), "cuModuleLoadData");
   must(cuModuleGetFunction(&function_, module, "work"), "cuModuleGetFunction");
-  const std::uint64_t header[2] = {0, spans ? kRoom : kLeastRoom};
+  const std::uint64_t header[2] = {0, spans ? kRoom : kMinRoom};
   must(cuMemAlloc_v2(&stamps_, sizeof header + header[1] * sizeof(Span)), "cuMemAlloc of stamps");
   must(cuMemcpyHtoD_v2(stamps_, header, sizeof header), "cuMemcpyHtoD");
   calibrate();
@@ -81,7 +81,7 @@ Spans WorkKernel::stamped(std::uint64_t steps) {
   must(cuLaunchKernel(function_, 1, 1, 1, 1, 1, 1, 0, nullptr, params, nullptr), "cuLaunchKernel");
   must(cuCtxSynchronize(), "cuCtxSynchronize");
   must(cuMemcpyDtoH_v2(&count, stamps_, sizeof count), "cuMemcpyDtoH");
-  Spans spans(std::min(count, kLeastRoom));
+  Spans spans(std::min(count, kMinRoom));
   must(cuMemcpyDtoH_v2(spans.data(), stamps_ + 2 * sizeof none, spans.size() * sizeof(Span)),
        "cuMemcpyDtoH");
   return spans;

@@ -10,8 +10,8 @@ namespace {
 
 // A program looks at its results now and then: after this much work of its own.
 constexpr double kQueueUs = 50'000;
-constexpr double kMostQueued = 1000;
-constexpr double kLeastQueued = 4;
+constexpr double kMaxQueued = 1000;
+constexpr double kMinQueued = 4;
 
 CardTime after(CardTime at, double seconds) {
   return at + static_cast<CardTime>(seconds * kNanosPerSecond);
@@ -33,7 +33,7 @@ class Streams {
 // Launches without waiting, and synchronises after as much as the program's own queue holds.
 void steadyUntil(const LoadStage& stage, Streams& streams, CardTime end, LoadFacts* facts) {
   const auto queued = static_cast<std::uint64_t>(
-      std::clamp(kQueueUs / stage.plan.unit_us, kLeastQueued, kMostQueued));
+      std::clamp(kQueueUs / stage.plan.unit_us, kMinQueued, kMaxQueued));
   for (std::uint64_t i = 1; stage.clock.now() < end; ++i) {
     stage.kernel.launch(streams.next(), stage.plan.unit_us);
     ++facts->launches;

@@ -7,7 +7,7 @@
 #include "driver.h"
 #include "kernels.h"
 
-enum { kBlockBytes = 8 << 20, kWords = kBlockBytes / 4, kThreads = 256, kMostBlocks = 16384 };
+enum { kBlockBytes = 8 << 20, kWords = kBlockBytes / 4, kThreads = 256, kMaxBlocks = 16384 };
 static const unsigned long long kWaitNs = 10 * 1000 * 1000;  // of a simulated card, per block
 
 struct Work {
@@ -15,7 +15,7 @@ struct Work {
   CUfunction axpy;
   CUfunction wait;  // NULL: a real card
   CUdeviceptr ones;
-  CUdeviceptr blocks[kMostBlocks];
+  CUdeviceptr blocks[kMaxBlocks];
   unsigned count;
 };
 
@@ -73,8 +73,8 @@ int main(int argc, char** argv) {
   for (unsigned i = 0; i < kWords; ++i) host[i] = 1;
   must(work.cu.copyHtoD(work.ones, host, kBlockBytes), "cuMemcpyHtoD");
   work.count = (unsigned)(strtoull(argv[1], NULL, 10) / kBlockBytes) - 1;
-  if (work.count == 0 || work.count > kMostBlocks) {
-    fprintf(stderr, "large: from %d bytes to %d times as many\n", 2 * kBlockBytes, kMostBlocks);
+  if (work.count == 0 || work.count > kMaxBlocks) {
+    fprintf(stderr, "large: from %d bytes to %d times as many\n", 2 * kBlockBytes, kMaxBlocks);
     return 2;
   }
   for (unsigned i = 0; i < work.count; ++i) {

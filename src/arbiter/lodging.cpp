@@ -21,10 +21,10 @@ static_assert(static_cast<int>(StayReason::kFits) == static_cast<int>(ResidencyR
               static_cast<int>(StayReason::kShort) == static_cast<int>(ResidencyReason::kShort));
 
 // No device has as much, and the sum over all processes still fits.
-constexpr std::uint64_t kMost = std::uint64_t{1} << 50;
+constexpr std::uint64_t kMax = std::uint64_t{1} << 50;
 
 std::uint64_t bounded(std::uint64_t bytes) {
-  return std::min(bytes, kMost);
+  return std::min(bytes, kMax);
 }
 
 std::uint64_t grown(std::uint64_t before, std::uint64_t now) {

@@ -7,7 +7,7 @@ namespace divvy {
 namespace {
 
 constexpr std::uint64_t kMillion = 1'000'000;
-constexpr std::uint64_t kLeastBytes = 100 * kMillion;
+constexpr std::uint64_t kMinBytes = 100 * kMillion;
 
 std::string nameOf(Bytes unit) {
   return unit == mib(1) ? "MiB" : formatBytes(unit);
@@ -18,8 +18,8 @@ std::string accepted(Bytes unit) {
 }
 
 Error eitherWay(unsigned __int128 units, Bytes bytes, Bytes unit) {
-  constexpr unsigned __int128 kMost = UINT64_MAX;
-  const Bytes as_units{static_cast<std::uint64_t>(units < kMost ? units : kMost)};
+  constexpr unsigned __int128 kMax = UINT64_MAX;
+  const Bytes as_units{static_cast<std::uint64_t>(units < kMax ? units : kMax)};
   const std::uint64_t mebibytes = (bytes.count + mib(1).count - 1) / mib(1).count;
   return {ErrorCode::kUsage, "is " + formatBytes(as_units) + " as a number of " + nameOf(unit) +
                                  ", which is too much, and " + formatBytes(bytes) +
@@ -36,7 +36,7 @@ Result<Bytes> deviceMemory(const Quantity& amount, Bytes unit, Bytes max) {
   if (amount.binary()) return bytes;
   const unsigned __int128 units = static_cast<unsigned __int128>(bytes.count) * unit.count;
   if (units <= max.count) return Bytes{static_cast<std::uint64_t>(units)};
-  if (bytes.count % kMillion == 0 && bytes.count >= kLeastBytes) return bytes;
+  if (bytes.count % kMillion == 0 && bytes.count >= kMinBytes) return bytes;
   return eitherWay(units, bytes, unit);
 }
 

@@ -8,7 +8,7 @@ namespace divvy {
 namespace {
 
 constexpr __int128 kNano = 1'000'000'000;
-constexpr __int128 kMost = static_cast<__int128>(INT64_MAX) * kNano;
+constexpr __int128 kMax = static_cast<__int128>(INT64_MAX) * kNano;
 
 struct Suffix {
   std::string_view text;
@@ -88,13 +88,13 @@ Result<Quantity> Quantity::parse(std::string_view text) {
   if (!digits) return bad(text, "not a number");
   const auto [nano, binary] = worth(rest);
   if (nano == 0) return bad(text, "no such suffix");
-  // Both sides stay below 2^127: kMost is below 10^28, nano below 2 * 10^27, scale at most 10^10.
-  if (value > (kMost / nano + 1) * scale) return bad(text, "too large");
+  // Both sides stay below 2^127: kMax is below 10^28, nano below 2 * 10^27, scale at most 10^10.
+  if (value > (kMax / nano + 1) * scale) return bad(text, "too large");
   const __int128 product = value * nano;
   if (product % scale != 0) return bad(text, "too fine");
   Quantity result;
   result.nano_ = product / scale;
-  if (result.nano_ > kMost) return bad(text, "too large");
+  if (result.nano_ > kMax) return bad(text, "too large");
   if (negative) result.nano_ = -result.nano_;
   result.binary_ = binary;
   return result;

@@ -7,7 +7,7 @@ namespace divvy {
 bool RateLimit::take(const std::string& sender, std::chrono::steady_clock::time_point now) {
   auto found = buckets_.find(sender);
   if (found == buckets_.end()) {
-    if (buckets_.size() >= kMost) {
+    if (buckets_.size() >= kMax) {
       buckets_.erase(by_age_.begin()->second);
       by_age_.erase(by_age_.begin());
     }

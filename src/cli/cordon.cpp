@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kLookAgainMs = 500;
 // Who was promised a device before the scheduler saw that it is closed is bound by then.
 constexpr auto kSettled = std::chrono::seconds(3);
-constexpr int kMostTries = 10;  // of a change, while others change the node
+constexpr int kMaxTries = 10;  // of a change, while others change the node
 constexpr const char* kConflict = "409 Conflict";
 
 std::string pathOf(const std::string& node) {
@@ -64,7 +64,7 @@ Result<bool> change(Api& api, const std::string& node, const Cordons& cordons, C
 }
 
 Result<void> write(Api& api, const std::string& node, const Cordons& cordons, Change what) {
-  for (int tries = 0; tries < kMostTries; ++tries) {
+  for (int tries = 0; tries < kMaxTries; ++tries) {
     const Result<bool> done = change(api, node, cordons, what);
     if (!done) return done.error();
     if (*done) return {};

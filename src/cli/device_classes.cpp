@@ -11,7 +11,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMostNames = 3;
+constexpr std::size_t kMaxNames = 3;
 
 // Names of a domain, but Kubernetes' own.
 std::set<std::string> extendedOf(const kube::Pod& pod) {
@@ -28,7 +28,7 @@ std::string listOf(const std::set<std::string>& names, const char* more) {
   std::string text;
   std::size_t said = 0;
   for (const std::string& one : names) {
-    if (said == kMostNames) break;
+    if (said == kMaxNames) break;
     text += (said++ == 0 ? "" : ", ") + one;
   }
   if (names.size() > said) text += " and " + std::to_string(names.size() - said) + ' ' + more;

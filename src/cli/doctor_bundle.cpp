@@ -20,9 +20,9 @@ namespace json = boost::json;
 using doctor::Bundle;
 using doctor::Names;
 
-constexpr std::size_t kMostEvents = 200;
-constexpr std::size_t kMostPods = 5000;
-constexpr std::size_t kMostMaps = 100;
+constexpr std::size_t kMaxEvents = 200;
+constexpr std::size_t kMaxPods = 5000;
+constexpr std::size_t kMaxMaps = 100;
 
 // "team-a/web/main" is three names.
 void knowParts(Names* names, const char* kind, const std::string& text) {
@@ -95,7 +95,7 @@ Asked askCluster(Examined& examined, Names* names) {
   const std::string maps = "/api/v1/namespaces/" + examined.look->facts.space + "/configmaps";
   const Result<void> maps_read = examined.api->list(maps, "", [&](const json::value& map) {
     if (textOf(map, {"metadata", "labels", "app.kubernetes.io/name"}) != "divvy") return;
-    if (asked.maps.size() < kMostMaps) asked.maps.push_back(doctor::configMapExcerpt(map));
+    if (asked.maps.size() < kMaxMaps) asked.maps.push_back(doctor::configMapExcerpt(map));
   });
   // An API server lists by namespace and name, not by time.
   std::multimap<std::int64_t, json::object> last;
@@ -104,7 +104,7 @@ Asked askCluster(Examined& examined, Names* names) {
         if (!doctor::isTold(event)) return;
         knowEvent(names, event);
         last.emplace(timeOf(event), doctor::eventExcerpt(event));
-        if (last.size() > kMostEvents) last.erase(last.begin());
+        if (last.size() > kMaxEvents) last.erase(last.begin());
       });
   if (!maps_read) asked.maps_read = maps_read.error();
   if (!events_read) asked.events_read = events_read.error();
@@ -191,10 +191,10 @@ void addCluster(Examined& examined, const Asked& asked, Collector* to) {
   ClusterLook& look = *examined.look;
   to->addRead("cluster/nodes.json", "nodes with devices: amounts, and annotations about them",
               look.facts.nodes_listed, excerptsOf(look.nodes, doctor::nodeExcerpt));
-  if (look.pods.size() > kMostPods) {
+  if (look.pods.size() > kMaxPods) {
     to->leave("cluster/pods.json", "of " + std::to_string(look.pods.size()) + " pods only " +
-                                       std::to_string(kMostPods) + " are in it");
-    look.pods.resize(kMostPods);
+                                       std::to_string(kMaxPods) + " are in it");
+    look.pods.resize(kMaxPods);
   }
   to->addRead("cluster/pods.json", "pods with devices: what they ask for, and annotations about it",
               look.facts.pods_listed, excerptsOf(look.pods, doctor::podExcerpt));

@@ -21,7 +21,7 @@ constexpr const char* kWebhook = "pods.divvy.dev";
 constexpr const char* kAgents = "divvy-agent";
 constexpr const char* kAdmission = "/apis/admissionregistration.k8s.io/v1/";
 constexpr int kLookAgainMs = 250;
-constexpr int kMostLooks = 12;
+constexpr int kMaxLooks = 12;
 
 // Where the kind itself is not known there are none of it.
 doctor::Listed listEach(Api& api, const std::string& path, const std::string& query,
@@ -190,7 +190,7 @@ void readInstalled(Api& api, ClusterFacts* facts) {
 void readLease(Api& api, bool watch, ClusterFacts* facts, json::value* object) {
   const std::string path = kube::leasePath(facts->space, facts->own_scheduler);
   std::string first;
-  for (int look = 0; look < (watch ? kMostLooks : 1); ++look) {
+  for (int look = 0; look < (watch ? kMaxLooks : 1); ++look) {
     if (look > 0) poll(nullptr, 0, kLookAgainMs);
     Result<json::value> lease = api.ask({kube::Verb::kGet, path});
     if (!lease) {

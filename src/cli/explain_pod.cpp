@@ -23,7 +23,7 @@ namespace {
 namespace json = boost::json;
 
 // Of more nodes those of which the same is said are one line.
-constexpr std::size_t kMostNodes = 8;
+constexpr std::size_t kMaxNodes = 8;
 constexpr const char* kOwnScheduler = "divvy-scheduler";
 
 struct Explained {
@@ -126,7 +126,7 @@ void printDevices(const Cluster& cluster, const scheduler::NodeVerdict& verdict,
 }
 
 void printNodes(const Cluster& cluster, const PodDecision& decision, const Output& output) {
-  const bool all = output.wide || decision.nodes.size() <= kMostNodes;
+  const bool all = output.wide || decision.nodes.size() <= kMaxNodes;
   std::map<std::string, std::size_t> same;
   for (const scheduler::NodeVerdict& one : decision.nodes) ++same[one.why];
   Table table({"NODE", "MODEL", "VERDICT"});

@@ -342,7 +342,7 @@ Result<Options> makeWait(const Raw& raw) {
 namespace {
 
 // A card is shared by at most so many: device ids are bounded, and so is what a kubelet is told.
-constexpr unsigned kMostPerDevice = 100;
+constexpr unsigned kMaxPerDevice = 100;
 
 Result<void> readInjection(const ClusterNodeText& text, agent::ClusterNode& cluster) {
   if (!text.injection.empty()) {
@@ -387,7 +387,7 @@ Result<void> readClusterNode(const ClusterNodeText& text, AgentOptions& options)
   if (const Result<void> read = readInjection(text, cluster); !read) return read.error();
   if (const Result<void> read = readNames(text, &options, &cluster); !read) return read.error();
   if (!text.per_device.empty()) {
-    const Result<unsigned> count = parseCount(text.per_device, "--per-device", 1, kMostPerDevice);
+    const Result<unsigned> count = parseCount(text.per_device, "--per-device", 1, kMaxPerDevice);
     if (!count) return count.error();
     cluster.per_device = *count;
   }

@@ -16,8 +16,8 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::int64_t kMostReplicas = 10'000;
-constexpr std::size_t kMostPods = 100'000;
+constexpr std::int64_t kMaxReplicas = 10'000;
+constexpr std::size_t kMaxPods = 100'000;
 constexpr int kMaxTemplateDepth = 16;
 
 // How many of what it describes an object wants at once.
@@ -25,7 +25,7 @@ std::int64_t countOf(const json::object& spec) {
   for (const char* name : {"replicas", "parallelism"}) {
     const json::value* count = spec.if_contains(name);
     if (count != nullptr && count->is_int64())
-      return std::clamp<std::int64_t>(count->get_int64(), 0, kMostReplicas);
+      return std::clamp<std::int64_t>(count->get_int64(), 0, kMaxReplicas);
   }
   return 1;
 }
@@ -64,7 +64,7 @@ class TemplateSearch {
     const json::object* object = value.if_object();
     if (object == nullptr) return;
     const std::int64_t count = countOf(*object);
-    around.count = std::min(around.count * count, kMostReplicas);
+    around.count = std::min(around.count * count, kMaxReplicas);
     if (count == 0 && around.idle.empty())
       around.idle = object->contains("replicas") ? "replicas is 0" : "parallelism is 0";
     if (isSuspended(*object)) around.idle = "it is suspended";
@@ -108,7 +108,7 @@ class Collector {
       const std::string name =
           templates.size() > 1 && !one.name.empty() ? owner + '-' + one.name : owner;
       const std::int64_t count = one.idle.empty() ? one.count : 1;
-      for (std::int64_t at = 0; at < count && found.pods.size() < kMostPods; ++at) {
+      for (std::int64_t at = 0; at < count && found.pods.size() < kMaxPods; ++at) {
         keep(object, *one.pod, count == 1 ? name : name + '-' + std::to_string(at));
         if (!one.idle.empty()) found.pods.back().idle = kind + ' ' + owner + ": " + one.idle;
       }

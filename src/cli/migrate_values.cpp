@@ -136,7 +136,7 @@ class Migration {
     const Rule* rule = path.empty() ? nullptr : ruleOf(path);
     // Below some of our names all is users' own: it is taken over whole, key by key.
     const bool whole = rule != nullptr && (rule->theirs.back() != '.' || rule->fate == Fate::kSame);
-    if (!whole && node.IsMap() && node.size() > 0 && deep < kMostDeep) {
+    if (!whole && node.IsMap() && node.size() > 0 && deep < kMaxDeep) {
       for (const auto& entry : node)
         take(entry.second, (path.empty() ? "" : path + ".") + entry.first.Scalar(), deep + 1);
       return;
@@ -165,7 +165,7 @@ class Migration {
   }
 
  private:
-  static constexpr int kMostDeep = 32;
+  static constexpr int kMaxDeep = 32;
   using Said = std::vector<std::pair<std::string, std::string>>;
 
   static std::string list(const std::string& title, const Said& said) {

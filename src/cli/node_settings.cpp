@@ -13,12 +13,12 @@
 namespace divvy::cli {
 namespace {
 
-constexpr std::uint32_t kMostPerDevice = 100;
-constexpr std::uint32_t kMostIndex = 1023;
+constexpr std::uint32_t kMaxPerDevice = 100;
+constexpr std::uint32_t kMaxIndex = 1023;
 constexpr std::uint32_t kWhole = 100;
 // More would be another device's: what is promised of compute is a part of what there is.
-constexpr double kMostCoreScaling = 1000;
-constexpr std::size_t kLeastUuid = 5;
+constexpr double kMaxCoreScaling = 1000;
+constexpr std::size_t kMinUuid = 5;
 constexpr const char* kConfigMapKey = "config.json";
 
 class SettingsReader {
@@ -89,18 +89,18 @@ class SettingsReader {
     agent::DeviceExclusions& exclude = says->exclude.emplace();
     if (!keys(node, {uuids, indices})) return;
     items(node, uuids, [&](const YAML::Node& item) {
-      if (!item.IsScalar() || item.Scalar().size() < kLeastUuid)
+      if (!item.IsScalar() || item.Scalar().size() < kMinUuid)
         return reader_.fail(item, "accepted: a UUID, or its beginning beyond GPU-");
       exclude.uuids.push_back(item.Scalar());
     });
     items(node, indices, [&](const YAML::Node& item) {
-      exclude.indices.push_back(static_cast<unsigned>(reader_.numberOf(item, 0, kMostIndex)));
+      exclude.indices.push_back(static_cast<unsigned>(reader_.numberOf(item, 0, kMaxIndex)));
     });
   }
 
   void readPerDevice(const YAML::Node& node, const char* key, CardSettings* says) {
     says->per_device.emplace();
-    reader_.number(node, key, 1, kMostPerDevice, &*says->per_device);
+    reader_.number(node, key, 1, kMaxPerDevice, &*says->per_device);
   }
 
   void readNuma(const YAML::Node& node, const char* key, CardSettings* says) {
@@ -178,7 +178,7 @@ class SettingsReader {
 
   void readCoreScaling(const YAML::Node& node, CardSettings* says) {
     const YAML::Node at = node["devicecorescaling"];
-    const double scaling = reader_.decimalOf(at, 0, kMostCoreScaling);
+    const double scaling = reader_.decimalOf(at, 0, kMaxCoreScaling);
     if (scaling > 1)
       unheeded(at,
                "\"devicecorescaling\" above 1 is not heeded: compute is a part of what there is");

@@ -9,7 +9,7 @@ namespace divvy::cli {
 namespace {
 
 // Source: user_namespaces(7): the last one stands for those that have no number.
-constexpr unsigned kMostUser = 4294967294;
+constexpr unsigned kMaxUser = 4294967294;
 
 }  // namespace
 
@@ -40,7 +40,7 @@ Result<Options> makeAgentHelper(const Raw& raw) {
   const AgentHelperText& text = raw.agent_helper;
   agent::HelperOptions options;
   if (!text.agent_user.empty()) {
-    const Result<unsigned> user = parseCount(text.agent_user, "--agent-user", 1, kMostUser);
+    const Result<unsigned> user = parseCount(text.agent_user, "--agent-user", 1, kMaxUser);
     if (!user) return user.error();
     options.agent_uid = *user;
   }

@@ -9,7 +9,7 @@
 namespace divvy::cli {
 namespace {
 
-constexpr std::uint64_t kLeastLifeMs = 10'000;
+constexpr std::uint64_t kMinLifeMs = 10'000;
 
 // "NAMESPACE/NAME" or "none".
 Result<void> readLease(const std::string& text, SchedulerOptions* options) {
@@ -112,7 +112,7 @@ Result<void> readOwnCertificate(const SchedulerText& text, SchedulerOptions* opt
   if (!text.life.empty()) {
     const Result<std::uint64_t> life = parseDurationMs(text.life);
     if (!life) return Error{life.error().code(), "--cert-life: " + life.error().message()};
-    if (*life < kLeastLifeMs)
+    if (*life < kMinLifeMs)
       return Error{ErrorCode::kUsage,
                    "--cert-life " + text.life + " is too short; 10s is the least"};
     own.life = std::chrono::seconds(*life / 1000);

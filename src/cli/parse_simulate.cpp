@@ -7,19 +7,19 @@
 namespace divvy::cli {
 namespace {
 
-constexpr unsigned kMostSeeds = 1000;
-constexpr unsigned kMostFirstSeed = 1'000'000;
-constexpr unsigned kMostJobs = 256;
-constexpr unsigned kMostMoves = 100'000;
-constexpr double kMostTune = 10;
-constexpr double kMostOvercommit = 4;
+constexpr unsigned kMaxSeeds = 1000;
+constexpr unsigned kMaxFirstSeed = 1'000'000;
+constexpr unsigned kMaxJobs = 256;
+constexpr unsigned kMaxMoves = 100'000;
+constexpr double kMaxTune = 10;
+constexpr double kMaxOvercommit = 4;
 
 Result<double> parseTune(std::string_view text) {
   double value = 0;
   const auto [end, fault] =
       std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
   // Written so that what is no number at all is refused too.
-  if (fault == std::errc{} && end == text.data() + text.size() && value > 0 && value <= kMostTune)
+  if (fault == std::errc{} && end == text.data() + text.size() && value > 0 && value <= kMaxTune)
     return value;
   return Error{ErrorCode::kUsage, "--tune \"" + std::string(text) +
                                       "\" is not accepted; a number above 0 and up to 10 is"};
@@ -71,7 +71,7 @@ Result<std::vector<std::uint32_t>> parseOvercommits(const std::vector<std::strin
       const auto [end, fault] =
           std::from_chars(word.data(), word.data() + word.size(), value, std::chars_format::fixed);
       const bool read = fault == std::errc{} && end == word.data() + word.size();
-      if (!read || !(value >= 1 && value <= kMostOvercommit)) {
+      if (!read || !(value >= 1 && value <= kMaxOvercommit)) {
         return Error{ErrorCode::kUsage, "--overcommit \"" + std::string(word) +
                                             "\" is not accepted; numbers from 1.0 to 4.0 with "
                                             "commas between them are"};
@@ -111,10 +111,10 @@ Result<void> readRuns(const Raw& raw, T& options) {
     options.overcommit = *std::move(overcommit);
   }
   for (const Result<void>& reading :
-       {read(text.seeds, parseCount(text.seeds, "--seeds", 1, kMostSeeds), options.seeds),
-        read(text.first_seed, parseCount(text.first_seed, "--first-seed", 0, kMostFirstSeed),
+       {read(text.seeds, parseCount(text.seeds, "--seeds", 1, kMaxSeeds), options.seeds),
+        read(text.first_seed, parseCount(text.first_seed, "--first-seed", 0, kMaxFirstSeed),
              options.first_seed),
-        read(text.jobs, parseCount(text.jobs, "--jobs", 1, kMostJobs), options.jobs),
+        read(text.jobs, parseCount(text.jobs, "--jobs", 1, kMaxJobs), options.jobs),
         readOutput(raw, options.output)}) {
     if (!reading) return reading;
   }
@@ -190,7 +190,7 @@ Result<Options> makeDefrag(const Raw& raw) {
                                         "\" is not known; accepted: devices, nodes, fragmentation"};
   }
   for (const Result<void>& reading :
-       {read(text.most_moves, parseCount(text.most_moves, "--most-moves", 0, kMostMoves),
+       {read(text.most_moves, parseCount(text.most_moves, "--most-moves", 0, kMaxMoves),
              options.most_moves),
         readOutput(raw, options.output)}) {
     if (!reading) return reading.error();
@@ -206,12 +206,12 @@ Result<Options> makeOpenb(const Raw& raw) {
   options.json = text.json;
   options.svg = text.svg;
   for (const Result<void>& reading :
-       {read(text.seeds, parseCount(text.seeds, "--seeds", 1, kMostSeeds), options.seeds),
-        read(text.first_seed, parseCount(text.first_seed, "--first-seed", 0, kMostFirstSeed),
+       {read(text.seeds, parseCount(text.seeds, "--seeds", 1, kMaxSeeds), options.seeds),
+        read(text.first_seed, parseCount(text.first_seed, "--first-seed", 0, kMaxFirstSeed),
              options.first_seed),
         read(text.tune, parseTune(text.tune), options.tune),
         read(text.sample, parseSample(text.sample), options.sample_percent),
-        read(text.jobs, parseCount(text.jobs, "--jobs", 1, kMostJobs), options.jobs)}) {
+        read(text.jobs, parseCount(text.jobs, "--jobs", 1, kMaxJobs), options.jobs)}) {
     if (!reading) return reading.error();
   }
   Result<std::vector<engine::Policy>> policies = parsePolicies(text.policies);

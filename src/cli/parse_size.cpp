@@ -45,11 +45,11 @@ Result<void> readCounts(const SizeText& text, SizeOptions& size) {
     std::uint64_t most;
     std::uint64_t& target;
   } const counts[] = {
-      {text.context, "--context", sizing::kMostTokens, size.question.context},
-      {text.concurrency, "--concurrency", sizing::kMostSequences, size.question.concurrency},
-      {text.batched_tokens, "--max-num-batched-tokens", sizing::kMostTokens,
+      {text.context, "--context", sizing::kMaxTokens, size.question.context},
+      {text.concurrency, "--concurrency", sizing::kMaxSequences, size.question.concurrency},
+      {text.batched_tokens, "--max-num-batched-tokens", sizing::kMaxTokens,
        size.question.batched_tokens},
-      {text.max_sequences, "--max-num-seqs", sizing::kMostSequences, size.question.max_sequences}};
+      {text.max_sequences, "--max-num-seqs", sizing::kMaxSequences, size.question.max_sequences}};
   for (const auto& count : counts) {
     if (count.given.empty()) continue;
     const Result<std::uint64_t> value = parseTokens(count.given, count.name, count.most);
@@ -59,7 +59,7 @@ Result<void> readCounts(const SizeText& text, SizeOptions& size) {
   size.context_given = !text.context.empty();
   if (!text.average.empty()) {
     const Result<std::uint64_t> average =
-        parseTokens(text.average, "--avg-len", sizing::kMostTokens);
+        parseTokens(text.average, "--avg-len", sizing::kMaxTokens);
     if (!average) return average.error();
     size.question.average = *average;
   }

@@ -18,7 +18,7 @@
 namespace divvy::cli {
 namespace {
 
-constexpr std::uintmax_t kMostBytes = 1u << 30;
+constexpr std::uintmax_t kMaxBytes = 1u << 30;
 constexpr std::size_t kBarCells = 30;
 
 Error ioError(const std::string& doing, const std::string& path) {
@@ -53,8 +53,8 @@ Result<std::string> readFile(const std::string& path, const std::string& kind) {
   std::array<char, 1 << 16> part;
   while (file.read(part.data(), part.size()) || file.gcount() > 0) {
     text.append(part.data(), static_cast<std::size_t>(file.gcount()));
-    if (text.size() > kMostBytes) {
-      return Error{ErrorCode::kUsage, path + " is larger than " + formatBytes({kMostBytes}) +
+    if (text.size() > kMaxBytes) {
+      return Error{ErrorCode::kUsage, path + " is larger than " + formatBytes({kMaxBytes}) +
                                           "; accepted: at most that"};
     }
   }

@@ -50,7 +50,7 @@ Result<Bytes> checkpointBeside(const fs::path& config) {
   const std::string index = (config.parent_path() / "model.safetensors.index.json").string();
   const std::string whole = (config.parent_path() / "model.safetensors").string();
   if (fs::exists(index, ignored)) {
-    const Result<std::string> text = contentsOf(index, sizing::kMostIndexBytes);
+    const Result<std::string> text = contentsOf(index, sizing::kMaxIndexBytes);
     if (!text) return text.error();
     Result<Bytes> bytes = sizing::readIndex(*text);
     return bytes ? bytes : Result<Bytes>(Error(bytes.error()).context(index));
@@ -79,7 +79,7 @@ Result<Model> readModelFile(const std::string& given) {
   std::error_code ignored;
   const fs::path path =
       fs::is_directory(given, ignored) ? fs::path(given) / "config.json" : fs::path(given);
-  Result<std::string> text = contentsOf(path.string(), sizing::kMostConfigBytes);
+  Result<std::string> text = contentsOf(path.string(), sizing::kMaxConfigBytes);
   if (!text) return text.error();
   Result<sizing::ConfigReading> reading = sizing::readConfig(*text);
   if (!reading) return Error(reading.error()).context(path.string());

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kBlock = 512;
 // Of eleven octal digits.
-constexpr std::uint64_t kMostBytes = (std::uint64_t{1} << 33) - 1;
+constexpr std::uint64_t kMaxBytes = (std::uint64_t{1} << 33) - 1;
 
 // Source: POSIX.1, the ustar interchange format.
 struct Header {
@@ -47,7 +47,7 @@ void octal(char (&field)[N], std::uint64_t number) {
 Result<void> append(const std::string& name, const std::string& text, std::int64_t seconds,
                     std::string* out) {
   Header header{};
-  if (name.empty() || name.size() > sizeof header.name || text.size() > kMostBytes)
+  if (name.empty() || name.size() > sizeof header.name || text.size() > kMaxBytes)
     return Error{ErrorCode::kInternal, "\"" + name + "\" has no place in an archive"};
   std::memcpy(header.name, name.data(), name.size());
   octal(header.mode, 0600);

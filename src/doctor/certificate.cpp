@@ -12,7 +12,7 @@ namespace divvy::doctor {
 namespace {
 
 // Of a webhook's authorities there are two while one follows the other.
-constexpr std::size_t kMost = 64;
+constexpr std::size_t kMax = 64;
 
 bool secondsOf(const ASN1_TIME* time, std::int64_t* out) {
   std::tm utc{};
@@ -27,7 +27,7 @@ Result<std::vector<Validity>> validitiesOf(const std::string& pem) {
   const std::unique_ptr<BIO, int (*)(BIO*)> bio(
       BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), BIO_free);
   std::vector<Validity> all;
-  while (all.size() < kMost) {
+  while (all.size() < kMax) {
     const std::unique_ptr<X509, void (*)(X509*)> one(
         PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr), X509_free);
     if (!one) break;
@@ -41,7 +41,7 @@ Result<std::vector<Validity>> validitiesOf(const std::string& pem) {
   const unsigned long last = ERR_peek_last_error();
   ERR_clear_error();
   const bool end = ERR_GET_REASON(last) == PEM_R_NO_START_LINE;
-  if (all.empty() || (!end && all.size() < kMost))
+  if (all.empty() || (!end && all.size() < kMax))
     return Error{ErrorCode::kCorrupt, "it cannot be read as certificates"};
   return all;
 }

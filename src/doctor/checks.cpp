@@ -42,14 +42,14 @@ void shorten(Findings* findings) {
   std::map<State, std::size_t> said;
   Findings kept;
   for (Finding& one : *findings)
-    if (++said[one.state] <= kMostOfOne) kept.push_back(std::move(one));
+    if (++said[one.state] <= kMaxOfOne) kept.push_back(std::move(one));
   for (const auto& [state, count] : said) {
-    if (count <= kMostOfOne) continue;
+    if (count <= kMaxOfOne) continue;
     Finding more = *std::find_if(kept.begin(), kept.end(), [state = state](const Finding& one) {
       return one.state == state;
     });
     more.subject.clear();
-    more.seen = std::to_string(count - kMostOfOne) + " more of the same kind";
+    more.seen = std::to_string(count - kMaxOfOne) + " more of the same kind";
     kept.push_back(std::move(more));
   }
   *findings = std::move(kept);

@@ -10,14 +10,14 @@ namespace divvy::doctor {
 namespace {
 
 // ValidatingAdmissionPolicies are GA from there on, and tokens name their node.
-constexpr Version kLeast{1, 30, "v1.30"};
+constexpr Version kMin{1, 30, "v1.30"};
 // What it was run on (docs/install.md).
 constexpr Version kTried{1, 34, "v1.34"};
 constexpr std::int64_t kDay = 24 * 3600;
 // Others are made when a third of the 90 days is left: who has less than that is not kept anew.
 constexpr std::int64_t kSoon = 14 * kDay;
 // Clocks of machines differ by less where somebody keeps them.
-constexpr std::int64_t kMostSkewMs = 5000;
+constexpr std::int64_t kMaxSkewMs = 5000;
 
 constexpr const char* kInstall = "helm install divvy ... -n divvy-system (docs/install.md)";
 
@@ -42,8 +42,8 @@ void lookServer(const ClusterFacts& facts, Sink& sink) {
                       facts.server);
   if (!facts.version) return sink.skip("it does not say its version", facts.server);
   const Version& version = *facts.version;
-  if (below(version, kLeast))
-    return sink.fault({version.text + ", older than " + kLeast.text,
+  if (below(version, kMin))
+    return sink.fault({version.text + ", older than " + kMin.text,
                        "it has no ValidatingAdmissionPolicy, or tokens that do not name their "
                        "node: who writes what a pod was given cannot be held up",
                        "upgrade the cluster"},
@@ -182,7 +182,7 @@ void lookLease(const ClusterFacts& facts, Sink& sink) {
   if (lease.holder.empty())
     return sink.fault({"nobody holds it", "pods with devices stay pending", look}, name);
   const std::int64_t age = lease.looked_ms - lease.renewed_ms;
-  if (lease.moved || (age >= -kMostSkewMs && age <= lease.seconds * 1000))
+  if (lease.moved || (age >= -kMaxSkewMs && age <= lease.seconds * 1000))
     return sink.ok("held by " + lease.holder, name);
   const std::string off = std::to_string(std::abs(age) / 1000) + " s ";
   sink.fault({lease.holder + " renewed it " + off + (age < 0 ? "in the future" : "ago") +
@@ -197,7 +197,7 @@ void lookSkew(const ClusterFacts& facts, Sink& sink) {
     return sink.skip("no Lease tells another clock");
   if (!facts.lease->moved) return sink.skip("the Lease was not renewed while we looked");
   const std::int64_t age = facts.lease->looked_ms - facts.lease->renewed_ms;
-  if (std::abs(age) <= kMostSkewMs) return sink.ok("within some seconds of the Lease's holder");
+  if (std::abs(age) <= kMaxSkewMs) return sink.ok("within some seconds of the Lease's holder");
   sink.warn({"off by " + std::to_string(std::abs(age) / 1000) + " s against " + facts.lease->holder,
              "ages and certificates are told wrong, here or there; who leads does not depend on it",
              "chronyc tracking, here and on the scheduler's node"});

@@ -8,7 +8,7 @@ namespace divvy::doctor {
 namespace {
 
 // Drop-ins of one configuration.
-constexpr std::size_t kMostImports = 32;
+constexpr std::size_t kMaxImports = 32;
 
 // Of forms 1 and 2 (up to containerd 1.7), and 3.
 constexpr const char* kPlugins[] = {"io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime"};
@@ -79,7 +79,7 @@ Result<void> addFile(const Tree& tree, const std::string& path, RuntimeConfig* c
   for (const toml::node& one : *named)
     if (const auto pattern = one.value<std::string>())
       for (std::string& file : expanded(tree, path, *pattern))
-        if (imports->size() < kMostImports) imports->push_back(std::move(file));
+        if (imports->size() < kMaxImports) imports->push_back(std::move(file));
   return {};
 }
 

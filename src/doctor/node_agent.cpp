@@ -7,8 +7,8 @@ namespace divvy::doctor {
 namespace {
 
 // A tenant's pages are a few MiB; below this the next one may not be made.
-constexpr std::uint64_t kLeastFree = 64u << 20;
-constexpr std::uint64_t kLeastFiles = 256;
+constexpr std::uint64_t kMinFree = 64u << 20;
+constexpr std::uint64_t kMinFiles = 256;
 
 template <typename Each>
 void eachAgent(const NodeFacts& facts, Each each) {
@@ -142,12 +142,12 @@ void lookSpace(const NodeFacts& facts, Sink& sink) {
       continue;
     }
     const Space& space = *dir.space;
-    const bool files = space.files == 0 || space.files_free >= kLeastFiles;
+    const bool files = space.files == 0 || space.files_free >= kMinFiles;
     if (space.read_only) {
       sink.fault({"is on a file system that is mounted read-only", "nobody gets a share",
                   "mount -o remount,rw"},
                  dir.path);
-    } else if (space.free >= kLeastFree && files) {
+    } else if (space.free >= kMinFree && files) {
       sink.ok(formatBytes({space.free}) + " free", dir.path);
     } else {
       const std::string what =
@@ -180,11 +180,11 @@ void lookCards(const NodeFacts& facts, Sink& sink) {
 
 // Its event loop answers kubelets, probes and tenants.
 void lookLoop(const NodeFacts& facts, Sink& sink) {
-  constexpr std::int64_t kMostMs = 50;
+  constexpr std::int64_t kMaxMs = 50;
   eachAgent(facts, [&](const AgentFacts& agent) {
     if (!agent.answer || agent.answer->loop_late_ms < 0) return;
     const std::string late = std::to_string(agent.answer->loop_late_ms) + " ms";
-    if (agent.answer->loop_late_ms <= kMostMs)
+    if (agent.answer->loop_late_ms <= kMaxMs)
       return sink.ok("at most " + late + " late in the last minute", agent.dir);
     sink.warn({"its event loop was " + late + " late in the last minute; the bar is 50 ms",
                "containers with devices, probes and divvy ls wait for it",

@@ -7,9 +7,9 @@ namespace divvy::doctor {
 namespace {
 
 // CUDA's and NCCL's segments are a few MiB each; MPS and data loaders take more.
-constexpr std::uint64_t kLeastShared = 16u << 20;
+constexpr std::uint64_t kMinShared = 16u << 20;
 // Leases are of 8 s: who is off by a second is still understood.
-constexpr std::uint64_t kMostClockErrorUs = 1'000'000;
+constexpr std::uint64_t kMaxClockErrorUs = 1'000'000;
 
 void lookCgroups(const NodeFacts& facts, Sink& sink) {
   const MachineFacts& machine = facts.machine;
@@ -30,7 +30,7 @@ void lookClock(const NodeFacts& facts, Sink& sink) {
          "certificates, leases and events of this machine are told by a clock that may "
          "be off; limits do not depend on it",
          "apt-get install chrony, or: timedatectl set-ntp true"});
-  if (machine.clock_error_us > kMostClockErrorUs)
+  if (machine.clock_error_us > kMaxClockErrorUs)
     return sink.warn({"it may be off by " + off, "leases and certificates may be misjudged",
                       "chronyc tracking"});
   sink.ok("synchronised, off by " + off + " at most");
@@ -54,7 +54,7 @@ void lookShared(const NodeFacts& facts, Sink& sink) {
     if (!sink.said()) sink.skip(machine.shm_space.error().message());
     return;
   }
-  if (machine.shm_space->free < kLeastShared)
+  if (machine.shm_space->free < kMinShared)
     sink.warn({formatBytes({machine.shm_space->free}) + " free of " +
                    formatBytes({machine.shm_space->size}),
                "programs that share memory fail, often by SIGBUS", "ls -lS /dev/shm"});

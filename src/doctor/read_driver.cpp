@@ -9,7 +9,7 @@ namespace divvy::doctor {
 namespace {
 
 constexpr const char* kVendor = "0x10de";  // NVIDIA's, of PCI
-constexpr std::size_t kMostDirs = 64;      // of the loader
+constexpr std::size_t kMaxDirs = 64;      // of the loader
 
 std::string lineOf(const Result<std::string>& text) {
   return text ? text->substr(0, text->find_first_of("\r\n")) : "";
@@ -52,7 +52,7 @@ std::vector<std::string> loaderDirs(const Tree& tree) {
     const Result<std::string> text = tree.text(file);
     if (!text) continue;
     std::istringstream lines(*text);
-    for (std::string line; std::getline(lines, line) && dirs.size() < kMostDirs;)
+    for (std::string line; std::getline(lines, line) && dirs.size() < kMaxDirs;)
       if (line.starts_with('/')) dirs.push_back(line.substr(0, line.find_last_not_of(" \t\r") + 1));
   }
   return dirs;

@@ -8,8 +8,8 @@ namespace divvy::doctor {
 namespace {
 
 // Ours have 2 MiB each.
-constexpr std::size_t kMostLibrary = 64u << 20;
-constexpr std::size_t kMostFolders = 64;
+constexpr std::size_t kMaxLibrary = 64u << 20;
+constexpr std::size_t kMaxFolders = 64;
 
 #if defined(__x86_64__)
 constexpr std::uint16_t kMachine = EM_X86_64;
@@ -24,7 +24,7 @@ constexpr const char* kLibraries[] = {"libdivvy-cuda.so", "libdivvy-nvml.so"};
 LibraryFile libraryAt(const Tree& tree, const std::string& path, std::string* bytes) {
   LibraryFile file;
   file.path = path;
-  Result<std::string> text = tree.text(path, kMostLibrary);
+  Result<std::string> text = tree.text(path, kMaxLibrary);
   if (!text) {
     file.fault = text.error();
     return file;
@@ -75,7 +75,7 @@ InstallFacts readInstall(const Tree& tree, const NodeTerms& terms) {
   facts.staged_space = tree.space(terms.staged_dir);
   if (names) {
     for (const std::string& name : *names) {
-      if (facts.staged.size() >= kMostFolders) break;
+      if (facts.staged.size() >= kMaxFolders) break;
       LibraryFolder folder;
       folder.path = terms.staged_dir + "/" + name;
       folder.half_written = name == ".new";

@@ -7,7 +7,7 @@ namespace divvy::doctor {
 namespace {
 
 // As the kubelet package bounds it.
-constexpr std::size_t kMostCheckpoint = 64u << 20;
+constexpr std::size_t kMaxCheckpoint = 64u << 20;
 
 std::optional<Place> placeAt(const Tree& tree, const std::string& path) {
   const Result<Place> place = tree.place(path, false);
@@ -34,7 +34,7 @@ KubeletFacts readKubelet(const Tree& tree, const std::string& dir) {
     for (const std::string& name : *names)
       if (name.ends_with(".sock") && name != "kubelet.sock") facts.sockets.push_back(name);
   const std::string path = plugins + "/" + kubelet::kCheckpointName;
-  const Result<std::string> text = tree.text(path, kMostCheckpoint);
+  const Result<std::string> text = tree.text(path, kMaxCheckpoint);
   if (!text) {
     facts.checkpoint = text.error();
     return facts;

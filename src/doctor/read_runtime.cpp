@@ -25,7 +25,7 @@ constexpr const char* kToolkits[] = {
     "/usr/local/nvidia/toolkit/.config/nvidia-container-runtime/config.toml"};
 
 // Debian's note of what is installed: 10 MiB of a large machine.
-constexpr std::size_t kMostStatus = 64u << 20;
+constexpr std::size_t kMaxStatus = 64u << 20;
 
 std::vector<std::string> specsIn(const Tree& tree) {
   std::vector<std::string> found;
@@ -106,7 +106,7 @@ RuntimeFacts readRuntime(const Tree& tree) {
   }
   facts.cdi_specs = specsIn(tree);
   readToolkit(tree, &facts);
-  if (const Result<std::string> status = tree.text("/var/lib/dpkg/status", kMostStatus))
+  if (const Result<std::string> status = tree.text("/var/lib/dpkg/status", kMaxStatus))
     facts.toolkit_version = debianVersion(*status, "nvidia-container-toolkit");
   return facts;
 }

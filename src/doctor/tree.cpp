@@ -123,9 +123,9 @@ Result<std::vector<std::string>> Tree::list(const std::string& path) const {
     const std::string name = one->d_name;
     if (name == "." || name == "..") continue;
     names.push_back(name);
-    if (names.size() > kMostEntries)
+    if (names.size() > kMaxEntries)
       return Error{ErrorCode::kCorrupt,
-                   path + " has more than " + std::to_string(kMostEntries) + " entries"};
+                   path + " has more than " + std::to_string(kMaxEntries) + " entries"};
   }
   if (errno != 0) return failed(path, errno);
   std::sort(names.begin(), names.end());

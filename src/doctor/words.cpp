@@ -11,11 +11,11 @@ namespace divvy::doctor {
 namespace {
 
 // Numbers that are longer are none of a version's.
-constexpr std::size_t kMostDigits = 9;
+constexpr std::size_t kMaxDigits = 9;
 
 std::uint64_t takeNumber(const std::string& text, std::size_t* at) {
   std::uint64_t number = 0;
-  for (std::size_t digits = 0; *at < text.size() && digits < kMostDigits; ++*at, ++digits) {
+  for (std::size_t digits = 0; *at < text.size() && digits < kMaxDigits; ++*at, ++digits) {
     const char c = text[*at];
     if (c < '0' || c > '9') break;
     number = number * 10 + static_cast<unsigned>(c - '0');

@@ -15,12 +15,12 @@ namespace {
 
 using abi::Cu;
 
-constexpr std::size_t kMostLine = 256;
+constexpr std::size_t kMaxReplyLine = 256;
 
 // One line without its end; nothing at the end of input, or of what is no line of ours.
 std::optional<std::string> readLine(int fd) {
   std::string line;
-  for (char c = 0; line.size() < kMostLine;) {
+  for (char c = 0; line.size() < kMaxReplyLine;) {
     const ssize_t got = read(fd, &c, 1);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return std::nullopt;

@@ -10,7 +10,7 @@
 namespace divvy::driver {
 namespace {
 
-constexpr unsigned kMostNvlinks = 18;
+constexpr unsigned kMaxNvlinks = 18;
 constexpr nvmlAffinityScope_t kOfNodes = 0;  // of memory, not of sockets
 
 // One card, as far as it answers.
@@ -117,7 +117,7 @@ class Reader {
   void readLinks(Seen& card) const {
     card.links.assign(seen_.size(), 0);
     if (api_.link_state == nullptr || card.handle == nullptr) return;
-    for (unsigned link = 0; link < kMostNvlinks; ++link) {
+    for (unsigned link = 0; link < kMaxNvlinks; ++link) {
       nvmlEnableState_t state = NVML_FEATURE_DISABLED;
       const nvmlReturn_t answer = api_.link_state(card.handle, link, &state);
       card.tells = card.tells || answer == NVML_SUCCESS || answer == NVML_ERROR_NOT_SUPPORTED;

@@ -13,7 +13,7 @@ constexpr unsigned long long kXid = 0x8;
 constexpr std::uint64_t kXidOfDoubleBitEcc = 48;
 constexpr unsigned kTextSize = 96;
 // For one look: a card that faults all the time is looked at again soon.
-constexpr int kMostEvents = 64;
+constexpr int kMaxEvents = 64;
 
 std::string uuidOf(const Nvml::Api& api, nvmlDevice_t device) {
   std::array<char, kTextSize> uuid{};
@@ -65,7 +65,7 @@ std::vector<DeviceFault> Nvml::faults() const {
   if (!follow(*api_)) return all;
   std::map<std::string, unsigned> indexes;
   unsigned count = 0;
-  for (int i = 0; i < kMostEvents; ++i) {
+  for (int i = 0; i < kMaxEvents; ++i) {
     nvmlEventData_t event{};
     if (api_->wait_events(api_->events, &event, 0) != NVML_SUCCESS) break;
     if (indexes.empty() && api_->count(&count) == NVML_SUCCESS)

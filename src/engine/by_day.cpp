@@ -20,7 +20,7 @@ static_assert(kWholeUse + 1 < Key{1} << (kCalmBit - kPeakBits));
 
 // A 32nd of a device each: coarse, so that among about equal ones the first one wins.
 std::uint32_t levelOf(std::uint32_t peak) {
-  return std::min(peak * kLevels / kMostPeak, kLevels - 1);
+  return std::min(peak * kLevels / kMaxPeak, kLevels - 1);
 }
 
 bool calm(const ShapeClass& shape, std::uint32_t peak) {

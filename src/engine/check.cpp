@@ -10,23 +10,23 @@
 namespace divvy::engine {
 namespace {
 
-constexpr std::size_t kMostContainers = 256;
-constexpr std::uint32_t kMostSlots = 1u << 20;
-constexpr std::uint32_t kMostOvercommit = 4000;
-constexpr std::uint32_t kMostScore = 1u << 20;
+constexpr std::size_t kMaxContainers = 256;
+constexpr std::uint32_t kMaxSlots = 1u << 20;
+constexpr std::uint32_t kMaxOvercommit = 4000;
+constexpr std::uint32_t kMaxScore = 1u << 20;
 
 Error usage(const std::string& what) {
   return {ErrorCode::kUsage, what};
 }
 
 Result<void> checkAmounts(const std::string& who, Cpu cpu, Bytes memory) {
-  if (cpu.milli < 0 || cpu > kMostCpu) {
+  if (cpu.milli < 0 || cpu > kMaxCpu) {
     return usage(who + ": " + std::to_string(cpu.milli) +
-                 " thousandths of a core; accepted: 0 to " + std::to_string(kMostCpu.milli));
+                 " thousandths of a core; accepted: 0 to " + std::to_string(kMaxCpu.milli));
   }
-  if (memory.count > kMostBytes) {
+  if (memory.count > kMaxBytes) {
     return usage(who + ": " + formatBytes(memory) + " of memory; accepted: at most " +
-                 formatBytes({kMostBytes}));
+                 formatBytes({kMaxBytes}));
   }
   return {};
 }
@@ -152,10 +152,10 @@ Result<void> checkSidecars(const std::vector<Container>& containers) {
 }  // namespace
 
 Result<void> checkTerms(const std::string& who, const MemoryTerms& terms) {
-  if (terms.overcommit_permille < kNoOvercommit || terms.overcommit_permille > kMostOvercommit) {
+  if (terms.overcommit_permille < kNoOvercommit || terms.overcommit_permille > kMaxOvercommit) {
     return usage(who + ": overcommit of " + std::to_string(terms.overcommit_permille) +
                  " thousandths; accepted: " + std::to_string(kNoOvercommit) + " to " +
-                 std::to_string(kMostOvercommit));
+                 std::to_string(kMaxOvercommit));
   }
   for (const Bytes amount : {terms.foreign, terms.budget, terms.context}) {
     const Result<void> right = checkAmounts(who, Cpu{}, amount);
@@ -170,9 +170,9 @@ Result<void> checkWeights(const Shape& shape) {
   if (shape.devices) {
     const UseWeights& use = shape.devices->use;
     const std::uint32_t most = std::max({use.slots, use.compute, use.memory});
-    if (most == 0 || most > kMostWeight) {
+    if (most == 0 || most > kMaxWeight) {
       return usage("weights of a device's slots, compute and memory up to " + std::to_string(most) +
-                   "; accepted: up to 1 to " + std::to_string(kMostWeight));
+                   "; accepted: up to 1 to " + std::to_string(kMaxWeight));
     }
   }
   if (!shape.weights) return {};
@@ -180,9 +180,9 @@ Result<void> checkWeights(const Shape& shape) {
   const Weights& w = *shape.weights;
   for (const std::int32_t one :
        {w.cpu, w.memory, w.compute, w.device_memory, w.fragment, w.links}) {
-    if (one < -kMostWeight || one > kMostWeight) {
+    if (one < -kMaxWeight || one > kMaxWeight) {
       return usage("a node's weight of " + std::to_string(one) + "; accepted: -" +
-                   std::to_string(kMostWeight) + " to " + std::to_string(kMostWeight));
+                   std::to_string(kMaxWeight) + " to " + std::to_string(kMaxWeight));
     }
     most = std::max(most, std::abs(one));
   }
@@ -221,8 +221,8 @@ Result<void> checkShape(const Shape& shape) {
       return usage("a day with " + std::to_string(permille) +
                    " thousandths of what is asked for in an hour; accepted: at most 1000");
   }
-  if (shape.init.size() + shape.containers.size() > kMostContainers) {
-    return usage("more than " + std::to_string(kMostContainers) + " containers");
+  if (shape.init.size() + shape.containers.size() > kMaxContainers) {
+    return usage("more than " + std::to_string(kMaxContainers) + " containers");
   }
   const Result<void> init = checkContainers(shape.init, "init container");
   if (!init) return init;
@@ -256,9 +256,9 @@ Result<void> checkLinks(const std::string& who, const Node& node,
       return usage(what + "; accepted: two different devices of the node");
     }
     if (!seen.insert(std::minmax(link.a, link.b)).second) return usage(what + ": twice");
-    if (link.score == 0 || link.score > kMostScore) {
+    if (link.score == 0 || link.score > kMaxScore) {
       return usage(what + ": score " + std::to_string(link.score) + "; accepted: 1 to " +
-                   std::to_string(kMostScore));
+                   std::to_string(kMaxScore));
     }
   }
   return {};
@@ -279,9 +279,9 @@ Result<void> checkMerits(const std::string& who, const Node& node) {
   for (const Merit& merit : node.merits) {
     const std::string what = who + ", merits of " + merit.kind.text;
     if (!seen.insert(merit.kind).second) return usage(what + ": twice");
-    if (merit.together > kMostScore) {
+    if (merit.together > kMaxScore) {
       return usage(what + ": " + std::to_string(merit.together) + " points; accepted: 0 to " +
-                   std::to_string(kMostScore));
+                   std::to_string(kMaxScore));
     }
     DeviceSet taken = 0;
     for (const Wing& wing : merit.wings) {
@@ -334,9 +334,9 @@ Result<void> checkNode(const Node& node) {
       return usage(what + ": " + std::to_string(device.compute.milli) +
                    " thousandths of compute; accepted: 0 to 1000");
     }
-    if (device.slots > kMostSlots) {
+    if (device.slots > kMaxSlots) {
       return usage(what + ": " + std::to_string(device.slots) + " slots; accepted: at most " +
-                   std::to_string(kMostSlots));
+                   std::to_string(kMaxSlots));
     }
     const Result<void> memory = checkAmounts(what, Cpu{}, device.memory);
     if (!memory) return memory;

@@ -10,9 +10,9 @@ namespace {
 
 // Of so many units every set is tried, as long as they are no more sets in all.
 constexpr std::size_t kEverySet = 12;
-constexpr std::uint32_t kMostTried = 20'000;
+constexpr std::uint32_t kMaxTried = 20'000;
 // Sets that are tried for one member.
-constexpr std::uint32_t kMostSets = 2000;
+constexpr std::uint32_t kMaxSets = 2000;
 
 }  // namespace
 
@@ -120,7 +120,7 @@ void Engine::Core::GangSiege::consider(const Units& units) {
 
 // As Siege::explore.
 void Engine::Core::GangSiege::explore(const Units& units, std::size_t left, Units* chosen) {
-  for (; left > 0 && tried_ < kMostTried && !over(); --left) {
+  for (; left > 0 && tried_ < kMaxTried && !over(); --left) {
     const Unit& unit = *units[left - 1];
     chosen->push_back(&unit);
     if (!cost_ || victims_.costOf(*chosen) < *cost_) {
@@ -147,7 +147,7 @@ std::optional<Units> Engine::Core::GangSiege::oneByOne(const Slots& slots) {
     if (all) continue;
     Result<ShapeClass> shape = core_.classOf(gang_.members[member]);
     if (!shape) break;
-    const auto found = Siege(core_, *std::move(shape), victims_, chosen, kMostSets).best(slots);
+    const auto found = Siege(core_, *std::move(shape), victims_, chosen, kMaxSets).best(slots);
     if (!found) break;
     for (const Unit* unit : found->units) {
       end(unit);

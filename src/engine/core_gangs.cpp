@@ -8,7 +8,7 @@
 namespace divvy::engine {
 namespace {
 
-constexpr std::size_t kMostMembers = 4096;
+constexpr std::size_t kMaxMembers = 4096;
 
 // Values of the first `count` levels; none: it lacks one.
 std::optional<std::vector<std::string>> whereIs(const Node& node,
@@ -163,9 +163,9 @@ bool Engine::Core::Muster::place(std::vector<std::string>* where) {
 
 Result<void> Engine::Core::checkGang(const Gang& gang) {
   const auto usage = [](const std::string& what) { return Error{ErrorCode::kUsage, what}; };
-  if (gang.members.empty() || gang.members.size() > kMostMembers)
+  if (gang.members.empty() || gang.members.size() > kMaxMembers)
     return usage("a gang of " + std::to_string(gang.members.size()) + "; accepted: 1 to " +
-                 std::to_string(kMostMembers));
+                 std::to_string(kMaxMembers));
   if (gang.required && *gang.required >= gang.levels.size())
     return usage("level " + std::to_string(*gang.required) + " is required; accepted: one of the " +
                  std::to_string(gang.levels.size()) + " that are named");

@@ -5,7 +5,7 @@
 namespace divvy::engine {
 namespace {
 
-constexpr std::uint32_t kMostSets = 20'000;
+constexpr std::uint32_t kMaxSets = 20'000;
 
 }  // namespace
 
@@ -129,7 +129,7 @@ Result<std::optional<Preemption>> Engine::Core::preempt(const Request& request,
   const Victims victims(stakes, priority, bookedIds());
   Result<ShapeClass> shape = classOf(request);
   if (!shape) return shape.error();
-  const auto found = Siege(*this, *std::move(shape), victims, {}, kMostSets).best(order_.slots());
+  const auto found = Siege(*this, *std::move(shape), victims, {}, kMaxSets).best(order_.slots());
   std::optional<Preemption> answer;
   if (found)
     answer =

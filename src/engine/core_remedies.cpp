@@ -22,7 +22,7 @@ constexpr std::array<ChangeKind, 8> kAmounts{
 constexpr std::array<ChangeKind, 4> kParts{ChangeKind::kNotMutex, ChangeKind::kNotNumaStrict,
                                            ChangeKind::kNotLinkStrict, ChangeKind::kNotNic};
 // Sets of names that are tried for one kind; beyond, none is suggested.
-constexpr std::uint32_t kMostSets = 4096;
+constexpr std::uint32_t kMaxSets = 4096;
 
 bool aboutDevices(ChangeKind kind) {
   return kind != ChangeKind::kCpu && kind != ChangeKind::kMemory;
@@ -148,7 +148,7 @@ std::optional<Change> Search::fewest(ChangeKind kind, const DeviceKind& of,
     std::vector<bool> in(from.size());
     std::fill(in.begin(), in.begin() + static_cast<long>(size), true);
     do {
-      if (++tries > kMostSets) return {};
+      if (++tries > kMaxSets) return {};
       Change change{kind, 0, 0, 0, {}, of};
       for (std::size_t i = 0; i < from.size(); ++i)
         if (in[i]) change.names.push_back(from[i]);

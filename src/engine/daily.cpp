@@ -14,7 +14,7 @@ constexpr std::size_t kPeakEvery = 3;  // hours
 constexpr std::int64_t kWave[kHours] = {1000, 983, 933, 854, 750, 629, 500, 371,
                                         250,  146, 67,  17,  0,   17,  67,  146,
                                         250,  371, 500, 629, 750, 854, 933, 983};
-constexpr std::uint32_t kMostOvercommit = 4000;
+constexpr std::uint32_t kMaxOvercommit = 4000;
 
 Daily wave(std::int64_t trough, std::int64_t peak, std::size_t at) {
   Daily result;
@@ -69,13 +69,13 @@ std::uint32_t safeOvercommit(std::span<const SeenUse> seen, Bytes memory, Bytes 
   // The least that so many of them are at most.
   const auto at = parts.begin() + static_cast<std::ptrdiff_t>((parts.size() * 95 + 99) / 100 - 1);
   std::nth_element(parts.begin(), at, parts.end());
-  const std::uint64_t by_use = *at == 0 ? kMostOvercommit : 1'000'000'000 / *at;
+  const std::uint64_t by_use = *at == 0 ? kMaxOvercommit : 1'000'000'000 / *at;
   const std::uint64_t by_host =
       1000 +
       static_cast<std::uint64_t>(std::min<unsigned __int128>(
-          static_cast<unsigned __int128>(host.count) * 1000 / memory.count, kMostOvercommit));
+          static_cast<unsigned __int128>(host.count) * 1000 / memory.count, kMaxOvercommit));
   return static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>(std::min(by_use, by_host), kNoOvercommit, kMostOvercommit));
+      std::clamp<std::uint64_t>(std::min(by_use, by_host), kNoOvercommit, kMaxOvercommit));
 }
 
 }  // namespace divvy::engine

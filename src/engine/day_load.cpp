@@ -12,7 +12,7 @@ std::int64_t part(std::int64_t of, std::uint16_t permille) {
 std::int64_t permilleOf(std::int64_t used, std::int64_t all) {
   if (all <= 0) return 0;
   const auto permille = (static_cast<__int128>(used) * 1000 + all - 1) / all;
-  return static_cast<std::int64_t>(std::clamp<__int128>(permille, 0, kMostPeak));
+  return static_cast<std::int64_t>(std::clamp<__int128>(permille, 0, kMaxPeak));
 }
 
 }  // namespace

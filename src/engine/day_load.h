@@ -20,7 +20,7 @@ struct DayLoad {
 struct DeviceSize {
   std::int64_t compute = 0, memory = 0;
 };
-// In thousandths of what the device has, rounded up; at most kMostPeak. `used`: by all. What is
+// In thousandths of what the device has, rounded up; at most kMaxPeak. `used`: by all. What is
 // there of a device but nothing of one of the two goes by the other.
 std::uint32_t peakOf(const DayLoad& load, const DeviceSize& size, const DeviceSize& used);
 

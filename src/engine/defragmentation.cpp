@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::array<Policy, 3> kWhereTo{Policy::kFgd, Policy::kBestFit, Policy::kPacking};
 // Moves of which it is looked at what they would win, for kFragmentation.
-constexpr std::size_t kMostLooks = 40'000;
+constexpr std::size_t kMaxLooks = 40'000;
 // Nodes that are tried for one time that a request is to fit.
-constexpr std::size_t kMostNodes = 32;
+constexpr std::size_t kMaxNodes = 32;
 
 using Goal = DefragmentationGoal;
 
@@ -25,7 +25,7 @@ std::vector<RequestId> idsIn(const Layout& layout) {
 }
 
 // In what order devices or nodes are emptied.
-enum class Order { kFewestMoves, kLeastUsed };
+enum class Order { kFewestMoves, kMinUsed };
 
 // One try.
 class Planner {
@@ -203,9 +203,9 @@ void Planner::mend() {
   std::size_t looks = 0;
   for (const auto& [id, request] : movers_.requests) {
     double wins = 0;
-    if (looks++ < kMostLooks && lookAt(id, &wins)) next.emplace(wins, id);
+    if (looks++ < kMaxLooks && lookAt(id, &wins)) next.emplace(wins, id);
   }
-  while (!next.empty() && moves_.size() < terms_.most_moves && looks++ < kMostLooks) {
+  while (!next.empty() && moves_.size() < terms_.most_moves && looks++ < kMaxLooks) {
     const RequestId id = next.top().second;
     next.pop();
     double wins = 0;
@@ -287,7 +287,7 @@ bool Planner::makeRoomOnce(Board* real, std::size_t number) {
   Stakes stakes;
   for (const auto& [mover, request] : movers_.requests)
     if (moved_.count(mover) == 0) stakes.of[mover] = {0, terms_.of.at(mover).work_lost, {}, {}};
-  for (std::size_t tries = 0; tries < kMostNodes; ++tries) {
+  for (std::size_t tries = 0; tries < kMaxNodes; ++tries) {
     const auto found = board_.engine().preempt({id, terms_.room}, 1, stakes);
     if (!found || !*found) return false;
     if (makeRoomOn(real, **found, id)) return true;
@@ -399,7 +399,7 @@ std::vector<std::vector<Move>> tries(const Layout& layout, const Movers& movers)
       all.push_back(planner.moves());
       continue;
     }
-    for (const Order order : {Order::kFewestMoves, Order::kLeastUsed}) {
+    for (const Order order : {Order::kFewestMoves, Order::kMinUsed}) {
       Planner planner(layout, movers, policy);
       planner.empty(order);
       all.push_back(planner.moves());

@@ -43,13 +43,13 @@ class Groups::Search {
   // From what was found, or from nothing, to what cannot be bettered by a small change.
   void grow();
   bool few() const {
-    return from_.count <= kFew || groupsOf(from_.count, count_, kMostGroups) <= kMostGroups;
+    return from_.count <= kFew || groupsOf(from_.count, count_, kMaxGroups) <= kMaxGroups;
   }
 
   Found found() const { return {best_, !best_ && gave_up_, looked_}; }
 
  private:
-  using Score = std::array<std::int64_t, kMostRules>;
+  using Score = std::array<std::int64_t, kMaxRules>;
 
   Score scoreOf(DeviceSet group) const {
     Score score{};
@@ -108,7 +108,7 @@ bool Groups::Search::explore(unsigned position, DeviceSet group, DeviceSet open)
     const unsigned device = from_.at[position];
     if ((open & only(device)) == 0) continue;
     ++looked_;
-    if (first_only_ && ++tries_ > kMostGroupTries) {
+    if (first_only_ && ++tries_ > kMaxGroupTries) {
       gave_up_ = true;
       return true;
     }
@@ -151,7 +151,7 @@ bool Groups::Search::exchange() {
     for (unsigned in = 0; in < from_.count; ++in) {
       if ((open & only(from_.at[in])) == 0) continue;
       ++looked_;
-      if (++tries_ > kMostGroupTries) return false;
+      if (++tries_ > kMaxGroupTries) return false;
       if (consider(rest | only(from_.at[in]))) return true;
     }
   }
@@ -162,7 +162,7 @@ void Groups::Search::grow() {
   tries_ = 0;
   // Half of the tries are for the start, the others for making it better. Where they are not enough
   // to start from each device: from every second, third, and so on.
-  const std::uint32_t starts = std::max(kMostGroupTries / 2 / (count_ * from_.count), 1u);
+  const std::uint32_t starts = std::max(kMaxGroupTries / 2 / (count_ * from_.count), 1u);
   const unsigned step = (from_.count + starts - 1) / starts;
   for (unsigned position = 0; position < from_.count; position += step) {
     if (best_ && perfect()) break;
@@ -174,7 +174,7 @@ void Groups::Search::grow() {
 }
 
 Groups::Groups(Rules rules) : rules_(std::move(rules)) {
-  rules_.resize(std::min(rules_.size(), kMostRules));
+  rules_.resize(std::min(rules_.size(), kMaxRules));
 }
 
 DeviceSet Groups::mates(unsigned device, std::size_t rules) const {

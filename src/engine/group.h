@@ -41,14 +41,14 @@ class Groups {
  public:
   using Rules = std::vector<std::unique_ptr<const GroupRule>>;
 
-  // At most kMostRules.
+  // At most kMaxRules.
   explicit Groups(Rules rules);
 
   // The best group of `count` devices of these; of equals the one whose devices come first. It is
-  // the best of all where they are at most 16, or there are at most kMostGroups groups of so many;
+  // the best of all where they are at most 16, or there are at most kMaxGroups groups of so many;
   // else the best that grows from one of them, taking what scores most, and cannot be bettered by
   // exchanging one device, within
-  // kMostGroupTries. None: there is none, or `gave_up`.
+  // kMaxGroupTries. None: there is none, or `gave_up`.
   struct Found {
     std::optional<DeviceSet> group;
     bool gave_up = false;
@@ -72,8 +72,8 @@ class Groups {
 
   Rules rules_;
 };
-inline constexpr std::size_t kMostRules = 6;
-inline constexpr std::uint64_t kMostGroups = 4096;
-inline constexpr std::uint32_t kMostGroupTries = 1u << 16;
+inline constexpr std::size_t kMaxRules = 6;
+inline constexpr std::uint64_t kMaxGroups = 4096;
+inline constexpr std::uint32_t kMaxGroupTries = 1u << 16;
 
 }  // namespace divvy::engine

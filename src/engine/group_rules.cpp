@@ -117,7 +117,7 @@ class WingRule : public GroupRule {
 void addWings(const HotState& state, Slot slot, Groups::Rules* rules) {
   const std::uint32_t first = state.node.first[slot];
   for (const Merit& merit : state.cold[slot].node.merits) {
-    if (merit.wings.empty() || rules->size() + 1 >= kMostRules) continue;
+    if (merit.wings.empty() || rules->size() + 1 >= kMaxRules) continue;
     DeviceSet used = 0;
     for (unsigned i = 0; i < state.node.devices[slot]; ++i)
       if (state.device.tenants[first + i] > 0 || state.device.closed[first + i] != kOpen)

@@ -88,7 +88,7 @@ struct UsedDevice {
   std::uint32_t strangers = 0;              // who got it in another pool
   std::uint32_t parts = 0, shares = 0;      // who has parts of it, and who does not
   std::uint32_t cpus = 0;
-  std::array<std::uint8_t, kMostSlices> slices{};  // how many have each
+  std::array<std::uint8_t, kMaxSlices> slices{};  // how many have each
   std::array<std::uint16_t, kSorts> sorts{};       // tenants of each
 };
 struct ColdNode {

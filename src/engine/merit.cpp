@@ -5,7 +5,7 @@
 namespace divvy::engine {
 namespace {
 
-constexpr std::int64_t kMostPoints = 2000;  // what losses and scores are taken from
+constexpr std::int64_t kMaxPoints = 2000;  // what losses and scores are taken from
 constexpr std::int64_t kPointsOfBubble = 1000;
 // A pair that is linked, and how much more one counts that it gets than one that is torn.
 constexpr std::int64_t kGotByTorn = 10;
@@ -97,11 +97,11 @@ Merits meritsOf(const HotState& state, Slot slot, const Gain& gain) {
 std::int64_t hamiPoints(const Merits& merits, Policy policy) {
   std::int64_t points = 0;
   const auto& told = policy == Policy::kSpread ? merits.score : merits.loss;
-  if (told) points += kMostPoints - *told;
+  if (told) points += kMaxPoints - *told;
   if (merits.bubbles)
     points += *merits.bubbles < -1 || *merits.bubbles > 2
                   ? kPointsOfBubble
-                  : kMostPoints - kPointsOfBubble * *merits.bubbles;
+                  : kMaxPoints - kPointsOfBubble * *merits.bubbles;
   return points;
 }
 
@@ -114,9 +114,9 @@ std::int64_t hamiLinkPoints(const Merits& merits, Policy policy) {
 std::uint32_t meritLevel(const Merits& merits, Policy policy) {
   std::uint32_t level = 0;
   if (policy == Policy::kSpread && merits.score) {
-    level = levelOf(*merits.score, kMostPoints);
+    level = levelOf(*merits.score, kMaxPoints);
   } else if (merits.loss) {
-    level = levelOf(kMostPoints - *merits.loss, kMostPoints);
+    level = levelOf(kMaxPoints - *merits.loss, kMaxPoints);
   }
   if (merits.bubbles) level = std::max(level, levelOf(2 - *merits.bubbles, 3));
   if (merits.pairs) {

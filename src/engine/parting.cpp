@@ -8,7 +8,7 @@
 namespace divvy::engine {
 namespace {
 
-constexpr std::size_t kMostParts = 64;
+constexpr std::size_t kMaxParts = 64;
 
 bool enough(const DevicePart& part, const PartWish& wish) {
   if (!wish.name.empty()) return part.name == wish.name;
@@ -128,10 +128,10 @@ bool isWay(const Parting& parting, const PartName& name, std::uint32_t start, st
 }
 
 Result<void> checkParting(const Parting& parting, const std::string& who) {
-  if (parting.slices > kMostSlices || parting.parts.size() > kMostParts) {
+  if (parting.slices > kMaxSlices || parting.parts.size() > kMaxParts) {
     return usage(who + ": " + std::to_string(parting.slices) + " slices and " +
                  std::to_string(parting.parts.size()) + " parts; accepted: at most " +
-                 std::to_string(kMostSlices) + " and " + std::to_string(kMostParts));
+                 std::to_string(kMaxSlices) + " and " + std::to_string(kMaxParts));
   }
   std::set<PartName> seen;
   const DevicePart* last = nullptr;

@@ -213,7 +213,7 @@ class Search {
   }
   bool allowed(const Picked& picked) const { return !groups_ || groups_->good(setOf(picked)); }
   unsigned met(const Plan& plan) const {
-    unsigned least = kMostRules;
+    unsigned least = kMaxRules;
     const auto look = [&](const std::vector<Ask>& asks, const std::vector<Picked>& picked) {
       for (std::size_t k = 0; k < asks.size(); ++k)
         if (!asks[k].part) least = std::min(least, groups_->met(setOf(picked[k])));
@@ -382,7 +382,7 @@ Taken takenBy(const Ask& ask, const HotState& state, std::uint32_t device) {
 Planned planOn(const HotState& state, const ShapeClass& shape, Slot slot, SearchPass& pass) {
   // What is found quickly is not worth keeping.
   constexpr std::uint32_t kDear = 64;
-  constexpr std::size_t kMostKept = 256;
+  constexpr std::size_t kMaxKept = 256;
   Search search(state, shape, slot);
   std::string image = search.image();
   if (const auto known = pass.found.find(image); known != pass.found.end() && !image.empty())
@@ -390,7 +390,7 @@ Planned planOn(const HotState& state, const ShapeClass& shape, Slot slot, Search
   if (pass.budget.spent()) return {std::nullopt, PlanEnd::kPutOff};
   Planned planned = search.run();
   pass.budget.spend(search.tries() + 1);
-  if (!image.empty() && search.tries() >= kDear && pass.found.size() < kMostKept)
+  if (!image.empty() && search.tries() >= kDear && pass.found.size() < kMaxKept)
     pass.found.emplace(std::move(image), planned);
   return planned;
 }

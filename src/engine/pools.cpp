@@ -86,9 +86,9 @@ std::string listOf(const List& list) {
 }  // namespace
 
 Result<void> checkPools(const std::vector<Pool>& pools) {
-  if (pools.size() > kMostPools)
+  if (pools.size() > kMaxPools)
     return usage(std::to_string(pools.size()) + " pools; accepted: at most " +
-                 std::to_string(kMostPools));
+                 std::to_string(kMaxPools));
   std::set<PoolName> names;
   std::set<UserName> users;
   for (const Pool& pool : pools) {

@@ -7,8 +7,8 @@
 namespace divvy::engine {
 namespace {
 
-constexpr std::int64_t kMostOfAny = std::int64_t{1} << 50;
-constexpr std::int64_t kMostWeight = 1'000'000;
+constexpr std::int64_t kMaxOfAny = std::int64_t{1} << 50;
+constexpr std::int64_t kMaxWeight = 1'000'000;
 
 Error usage(const std::string& what) {
   return {ErrorCode::kUsage, what};
@@ -17,9 +17,9 @@ Error usage(const std::string& what) {
 Result<void> checkAmounts(const std::string& who, const Amounts& amounts) {
   for (const auto& [resource, amount] : amounts) {
     if (resource.empty()) return usage(who + ": a resource without a name");
-    if (amount < 0 || amount > kMostOfAny)
+    if (amount < 0 || amount > kMaxOfAny)
       return usage(who + ": " + std::to_string(amount) + " of " + resource.text +
-                   "; accepted: 0 to " + std::to_string(kMostOfAny));
+                   "; accepted: 0 to " + std::to_string(kMaxOfAny));
   }
   return {};
 }
@@ -53,9 +53,9 @@ Result<void> Quota::check(const Queue& queue) const {
   const std::string who = "queue " + queue.name.text;
   for (const Amounts* amounts : {&queue.guarantee, &queue.limit})
     if (const Result<void> checked = checkAmounts(who, *amounts); !checked) return checked;
-  if (queue.weight < 1 || queue.weight > kMostWeight)
+  if (queue.weight < 1 || queue.weight > kMaxWeight)
     return usage(who + ": weight " + std::to_string(queue.weight) + "; accepted: 1 to " +
-                 std::to_string(kMostWeight));
+                 std::to_string(kMaxWeight));
   for (const auto& [resource, limit] : queue.limit)
     if (of(queue.guarantee, resource) > limit)
       return usage(who + ": guarantees " + std::to_string(of(queue.guarantee, resource)) + " of " +

@@ -6,7 +6,7 @@ namespace divvy::engine {
 namespace {
 
 // Each costs about 5 bytes per node.
-constexpr std::size_t kMostClasses = 512;
+constexpr std::size_t kMaxClasses = 512;
 
 }  // namespace
 
@@ -103,7 +103,7 @@ Result<Scores*> ScoreCache::find(const Shape& shape, const Config& config, const
   }
   const Result<void> right = checkShape(shape);
   if (!right) return right.error();
-  if (classes_.size() >= kMostClasses) dropOldest();
+  if (classes_.size() >= kMaxClasses) dropOldest();
   classes_.push_back(std::make_unique<Scores>(ShapeClass(shape, pools.configFor(shape, config))));
   Scores* scores = classes_.back().get();
   scores->used_ = ++asked_;

@@ -17,7 +17,7 @@
 namespace divvy::helper {
 namespace {
 
-constexpr std::size_t kMostSpec = 1u << 20;
+constexpr std::size_t kMaxSpec = 1u << 20;
 
 Error ioError(const std::string& what) {
   return {ErrorCode::kIo, what + ": " + std::strerror(errno)};
@@ -180,7 +180,7 @@ Result<Answer> Desk::writeSpec(const std::string& name, const Fd& from) const {
   if (terms_.cdi_dir.empty())
     return Error{ErrorCode::kUnsupported, "the helper was told of no folder for devices"};
   if (lseek(from.get(), 0, SEEK_SET) != 0) return ioError("reading what is to be written");
-  const Result<std::string> text = readPlainFile(from, name, kMostSpec);
+  const Result<std::string> text = readPlainFile(from, name, kMaxSpec);
   if (!text) return text.error();
   if (Result<void> put = replaceFile(terms_.cdi_dir, name, *text, 0644); !put) return put.error();
   return Answer{};

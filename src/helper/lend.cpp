@@ -18,7 +18,7 @@ namespace {
 constexpr unsigned kFromOwnerToGroup = 3;
 constexpr mode_t kModes = 07777;
 // Deeper than anything of ours.
-constexpr int kMostDepth = 6;
+constexpr int kMaxDepth = 6;
 
 Error ioError(const std::string& what) {
   return {ErrorCode::kIo, what + ": " + std::strerror(errno)};
@@ -43,7 +43,7 @@ void lendBelow(const Fd& folder, int depth) {
     if (!one.valid() || fstat(one.get(), &info) != 0 || info.st_uid != geteuid()) continue;
     const mode_t wanted = info.st_mode | ((info.st_mode & S_IRWXU) >> kFromOwnerToGroup);
     if (wanted != info.st_mode) static_cast<void>(fchmod(one.get(), wanted & kModes));
-    if (folder_of_ours && depth < kMostDepth) lendBelow(one, depth + 1);
+    if (folder_of_ours && depth < kMaxDepth) lendBelow(one, depth + 1);
   }
 }
 

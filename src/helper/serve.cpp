@@ -28,7 +28,7 @@ namespace {
 constexpr int kBacklog = 16;
 // An agent has three connections, one for its loop's callers, and one for each of at most nine
 // threads that receive registrations.
-constexpr std::size_t kMostCallers = 16;
+constexpr std::size_t kMaxCallers = 16;
 constexpr std::chrono::seconds kFarewell{1};
 // Whoever waits while there is no descriptor left is told of again at once, and again.
 constexpr int kRestMs = 100;
@@ -96,7 +96,7 @@ void welcome(const std::shared_ptr<Callers>& callers, Fd connection) {
     return;
   }
   const std::lock_guard<std::mutex> hold(callers->mutex);
-  if (callers->connections.size() >= kMostCallers) return;
+  if (callers->connections.size() >= kMaxCallers) return;
   callers->connections.insert(connection.get());
   std::thread([callers, pid = peer->pid, connection = std::move(connection)]() mutable {
     answerAll(callers, std::move(connection), pid);

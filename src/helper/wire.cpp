@@ -108,7 +108,7 @@ Result<void> sendAnswer(int connection, const Result<Answer>& answer) {
     return sendPacket(connection, parts.data(), 1, -1);
   }
   head.values = answer->values;
-  head.rows = static_cast<std::uint32_t>(std::min(answer->rows.size(), kMostRows));
+  head.rows = static_cast<std::uint32_t>(std::min(answer->rows.size(), kMaxRows));
   parts[1] = {const_cast<Row*>(answer->rows.data()), head.rows * sizeof(Row)};
   return sendPacket(connection, parts.data(), parts.size(), answer->fd.get());
 }
@@ -117,12 +117,12 @@ Result<Answer> receiveAnswer(int connection, bool* came) {
   *came = false;
   AnswerHead head;
   Answer answer;
-  answer.rows.resize(kMostRows);
+  answer.rows.resize(kMaxRows);
   std::array<iovec, 2> parts{iovec{&head, sizeof head},
-                             iovec{answer.rows.data(), kMostRows * sizeof(Row)}};
+                             iovec{answer.rows.data(), kMaxRows * sizeof(Row)}};
   const Result<std::size_t> got = receivePacket(connection, parts.data(), parts.size(), &answer.fd);
   if (!got) return got.error();
-  if (*got < sizeof head || head.magic != kMagic || head.rows > kMostRows ||
+  if (*got < sizeof head || head.magic != kMagic || head.rows > kMaxRows ||
       *got != sizeof head + head.rows * sizeof(Row))
     return Error{ErrorCode::kUnavailable,
                  *got == 0 ? "it has left" : "no answer of Divvy's helper"};

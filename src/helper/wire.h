@@ -49,7 +49,7 @@ struct Row {
   std::uint32_t small = 0;
   std::uint64_t large = 0;
 };
-inline constexpr std::size_t kMostRows = 4096;
+inline constexpr std::size_t kMaxRows = 4096;
 
 struct AnswerHead {
   std::uint32_t magic = kMagic;

@@ -33,8 +33,8 @@ bool isPlain(std::string_view text, std::string_view others) {
 }
 
 bool isPort(std::string_view text) {
-  constexpr std::size_t kMostDigits = 5;
-  return !text.empty() && text.size() <= kMostDigits &&
+  constexpr std::size_t kMaxDigits = 5;
+  return !text.empty() && text.size() <= kMaxDigits &&
          text.find_first_not_of("0123456789") == text.npos;
 }
 

@@ -7,8 +7,8 @@ namespace {
 
 constexpr std::size_t kFields = 4;
 // More than any device has: sums of such numbers do not overflow.
-constexpr std::uint64_t kMostMebibytes = 1u << 30;
-constexpr std::uint64_t kMostCores = 100'000;
+constexpr std::uint64_t kMaxMebibytes = 1u << 30;
+constexpr std::uint64_t kMaxCores = 100'000;
 
 Error wrong(std::size_t container, std::size_t device, const std::string& what) {
   return {ErrorCode::kCorrupt, "container " + std::to_string(container) + ", device " +
@@ -30,9 +30,9 @@ Result<std::vector<AssignedDevice>> decodeDevices(std::string_view text, std::si
     const auto memory = wholeOf(fields[2]);
     const auto cores = wholeOf(fields[3]);
     if (fields[0].empty()) return wrong(container, at, "no UUID");
-    if (!memory || *memory > kMostMebibytes)
+    if (!memory || *memory > kMaxMebibytes)
       return wrong(container, at, "memory is not a whole number of MiB up to 2^30");
-    if (!cores || *cores > kMostCores)
+    if (!cores || *cores > kMaxCores)
       return wrong(container, at, "cores are not a whole number up to 100000");
     devices.push_back({std::string(fields[0]), std::string(fields[1]), *memory,
                        static_cast<std::uint32_t>(*cores)});

@@ -7,7 +7,7 @@
 namespace divvy::kube {
 namespace {
 
-constexpr std::size_t kMostShown = 300;
+constexpr std::size_t kMaxShown = 300;
 
 ErrorCode codeOf(unsigned status) {
   switch (status) {
@@ -42,7 +42,7 @@ Error errorOf(const Reply& reply) {
     members.text("reason", &reason);
     members.text("message", &message);
   }
-  if (message.empty()) message = reply.body.substr(0, kMostShown);
+  if (message.empty()) message = reply.body.substr(0, kMaxShown);
   std::string text = std::to_string(reply.status);
   if (!reason.empty()) text += ' ' + reason;
   if (!message.empty()) text += ": " + message;

@@ -17,14 +17,14 @@ namespace {
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-constexpr std::size_t kMostIdle = 8;
-constexpr seconds kMostPatience{30};
-constexpr unsigned kMostRestarts = 3;
+constexpr std::size_t kMaxIdle = 8;
+constexpr seconds kMaxPatience{30};
+constexpr unsigned kMaxRestarts = 3;
 // The server ends a watch after about so long, and sends bookmarks about every minute before.
 constexpr unsigned kWatchSeconds = 300;
 constexpr seconds kQuiet{150};
 // API servers close connections that were silent for 90 s.
-constexpr seconds kMostSilent{30};
+constexpr seconds kMaxSilent{30};
 constexpr unsigned kUnauthorized = 401;
 // Credentials are renewed so long before they end, and not asked for anew when younger than that.
 constexpr seconds kRenewBefore{10};
@@ -129,7 +129,7 @@ struct Client::Inside {
     const Result<void> known = co_await authenticate();
     if (!known) co_return known.error();
     std::unique_ptr<Link> link;
-    const auto old = steady_clock::now() - kMostSilent;
+    const auto old = steady_clock::now() - kMaxSilent;
     std::erase_if(idle, [&](const Kept& one) { return one.since < old; });
     const bool kept = !idle.empty();
     if (kept) {
@@ -150,7 +150,7 @@ struct Client::Inside {
       idle.clear();  // as old as that one
       if (call.verb == Verb::kGet) co_return co_await once(call);
     }
-    if (reply && link->reusable() && idle.size() < kMostIdle)
+    if (reply && link->reusable() && idle.size() < kMaxIdle)
       idle.push_back({std::move(link), steady_clock::now()});
     co_return reply;
   }
@@ -210,7 +210,7 @@ asio::awaitable<Result<Reply>> Client::send(Call call) {
     if (reply && reply->status == kUnauthorized && inside_->distrust()) continue;
     if (!reply || call.once || !later(*reply) || tries >= inside_->terms.tries) co_return reply;
     const seconds asked = reply->retry_after.value_or(seconds(1));
-    co_await pause(std::min(asked, kMostPatience));
+    co_await pause(std::min(asked, kMaxPatience));
   }
 }
 

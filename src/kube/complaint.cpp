@@ -10,8 +10,8 @@ namespace {
 // No instant is later: sums of a few of them do not overflow.
 constexpr std::int64_t kLatest = std::int64_t{1} << 40;
 // Source: Kubernetes' names (RFC 1123) and UIDs.
-constexpr std::size_t kMostName = 253;
-constexpr std::size_t kMostUid = 64;
+constexpr std::size_t kMaxName = 253;
+constexpr std::size_t kMaxUid = 64;
 
 Result<json::value> parsed(std::string_view text) {
   boost::system::error_code fault;
@@ -29,7 +29,7 @@ bool isName(const std::string& text) {
   const auto good = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
   };
-  return !text.empty() && text.size() <= kMostName && text.front() != '.' &&
+  return !text.empty() && text.size() <= kMaxName && text.front() != '.' &&
          std::all_of(text.begin(), text.end(), good);
 }
 
@@ -37,13 +37,13 @@ bool isUid(std::string_view text) {
   const auto good = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
   };
-  return !text.empty() && text.size() <= kMostUid && std::all_of(text.begin(), text.end(), good);
+  return !text.empty() && text.size() <= kMaxUid && std::all_of(text.begin(), text.end(), good);
 }
 
 // It becomes part of Events and conditions.
 bool isWords(std::string_view text) {
   const auto good = [](char c) { return static_cast<unsigned char>(c) >= ' ' && c != '\x7f'; };
-  return text.size() <= kMostWords && std::all_of(text.begin(), text.end(), good);
+  return text.size() <= kMaxWords && std::all_of(text.begin(), text.end(), good);
 }
 
 Complaint readComplaint(Members& members) {
@@ -84,9 +84,9 @@ std::string encode(const Notice& notice) {
 Result<Complaints> decodeComplaints(std::string_view text) {
   const Result<json::value> value = parsed(text);
   if (!value) return value.error();
-  if (!value->is_object() || value->get_object().size() > kMostComplaints)
+  if (!value->is_object() || value->get_object().size() > kMaxComplaints)
     return Error{ErrorCode::kCorrupt,
-                 "expected an object with " + std::to_string(kMostComplaints) + " pods at most"};
+                 "expected an object with " + std::to_string(kMaxComplaints) + " pods at most"};
   Complaints complaints;
   for (const auto& [uid, one] : value->get_object()) {
     Members members(one, '.' + std::string(uid));

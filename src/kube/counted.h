@@ -10,9 +10,9 @@
 namespace divvy::kube {
 
 // More than any device has: sums of such numbers do not overflow.
-inline constexpr std::int64_t kMostMebibytes = 1 << 30;
-inline constexpr std::int64_t kMostCores = 100'000;
-inline constexpr std::int64_t kMostCount = 1 << 20;
+inline constexpr std::int64_t kMaxMebibytes = 1 << 30;
+inline constexpr std::int64_t kMaxCores = 100'000;
+inline constexpr std::int64_t kMaxCount = 1 << 20;
 
 // Leaves `out` where the member is absent.
 template <typename T>

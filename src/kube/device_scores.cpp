@@ -8,9 +8,9 @@
 namespace divvy::kube {
 namespace {
 
-constexpr std::int64_t kMostScore = 1 << 20;
+constexpr std::int64_t kMaxScore = 1 << 20;
 
-constexpr std::uint32_t kMostDevices = 1024;
+constexpr std::uint32_t kMaxDevices = 1024;
 
 }  // namespace
 
@@ -45,7 +45,7 @@ Result<DeviceScores> decodeScores(std::string_view text) {
       if (found == nullptr || !found->is_object()) return;
       for (const auto& [name, value] : found->get_object()) {
         std::uint32_t score = 0;
-        count(scores, std::string_view(name.data(), name.size()), kMostScore, &score);
+        count(scores, std::string_view(name.data(), name.size()), kMaxScore, &score);
         one_way[{uuid, std::string(name)}] = score;
       }
     });
@@ -72,11 +72,11 @@ Result<CountScores> decodeCountScores(std::string_view text) {
     std::uint32_t devices = 0, score = 0;
     const auto read = std::from_chars(name.data(), name.data() + name.size(), devices);
     if (read.ec != std::errc() || read.ptr != name.data() + name.size() || devices == 0 ||
-        devices > kMostDevices) {
+        devices > kMaxDevices) {
       members.fail(name, "a number of devices");
       continue;
     }
-    count(members, name, kMostScore, &score);
+    count(members, name, kMaxScore, &score);
     scores[devices] = score;
   }
   if (!members.ok()) return members.error();

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::array kVersions{"client.authentication.k8s.io/v1",
                                "client.authentication.k8s.io/v1beta1"};
-constexpr std::size_t kMostText = 1u << 20;
+constexpr std::size_t kMaxText = 1u << 20;
 
 std::string infoOf(const ExecPlugin& plugin) {
   return json::serialize(json::object{{"apiVersion", plugin.api_version},
@@ -265,21 +265,21 @@ asio::awaitable<Result<Credential>> runPlugin(ExecPlugin plugin, std::chrono::mi
   });
   std::string text;
   std::array<char, 4096> part;
-  while (text.size() <= kMostText) {
+  while (text.size() <= kMaxText) {
     auto [over, size] = co_await wait->out.async_read_some(asio::buffer(part), kNoThrow);
     text.append(part.data(), size);
     if (over) break;
   }
-  if (!wait->late && text.size() <= kMostText) {
+  if (!wait->late && text.size() <= kMaxText) {
     auto [gone] =
         co_await wait->ended.async_wait(asio::posix::descriptor_base::wait_read, kNoThrow);
     (void)gone;
   }
   timer.cancel();
-  if (wait->late || text.size() > kMostText) {
+  if (wait->late || text.size() > kMaxText) {
     running.end();
     co_return failed(wait->late ? "not ready within " + textOf(bound)
-                                : "it prints more than " + std::to_string(kMostText) + " bytes");
+                                : "it prints more than " + std::to_string(kMaxText) + " bytes");
   }
   const int status = running.reap();
   if (status != 0) co_return failed(endOf(status));

@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kFirstPause{200};
 constexpr milliseconds kLongestPause{30'000};
 constexpr milliseconds kShortWatch{1'000};
-constexpr unsigned kMostStuck = 3;
+constexpr unsigned kMaxStuck = 3;
 constexpr milliseconds kLookWhetherTold{2};
 
 }  // namespace
@@ -74,7 +74,7 @@ class Course {
     if (end && *end == WatchEnd::kTooOld) version_.clear();
     // What cannot be read would come again and again.
     stuck_ = !end && version_ == from ? stuck_ + 1 : 0;
-    if (stuck_ == kMostStuck) version_.clear();
+    if (stuck_ == kMaxStuck) version_.clear();
     if (!end) co_return fail(end.error());
     co_return std::chrono::steady_clock::now() - began > kShortWatch;
   }

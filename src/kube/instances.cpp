@@ -7,8 +7,8 @@
 namespace divvy::kube {
 namespace {
 
-constexpr std::int64_t kMostContainers = 10'000;
-constexpr std::int64_t kMostSlices = 16;
+constexpr std::int64_t kMaxContainers = 10'000;
+constexpr std::int64_t kMaxSlices = 16;
 
 template <typename T>
 void count(Members& from, std::string_view name, std::int64_t most, T* out) {
@@ -43,13 +43,13 @@ Result<std::vector<AssignedInstance>> decodeInstances(std::string_view text) {
   std::set<std::pair<std::size_t, std::size_t>> seen;
   members.each("instances", [&](Members& from) {
     AssignedInstance one;
-    count(from, "containerIndex", kMostContainers, &one.container);
-    count(from, "deviceIndex", kMostContainers, &one.device);
+    count(from, "containerIndex", kMaxContainers, &one.container);
+    count(from, "deviceIndex", kMaxContainers, &one.device);
     from.text("gpuUUID", &one.uuid);
     from.text("profile", &one.profile);
     from.in("placement", [&](Members& place) {
-      count(place, "start", kMostSlices - 1, &one.start);
-      count(place, "size", kMostSlices - one.start, &one.size);
+      count(place, "start", kMaxSlices - 1, &one.start);
+      count(place, "size", kMaxSlices - one.start, &one.size);
     });
     if (one.size == 0) from.fail("placement", "one with a size");
     if (!seen.insert({one.container, one.device}).second)

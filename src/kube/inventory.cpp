@@ -10,8 +10,8 @@
 namespace divvy::kube {
 namespace {
 
-constexpr std::size_t kMostModels = 256;
-constexpr std::size_t kMostUuids = 1024;
+constexpr std::size_t kMaxModels = 256;
+constexpr std::size_t kMaxUuids = 1024;
 constexpr std::string_view kInstantForm = "0000-00-00T00:00:00Z";
 
 bool isInstant(std::string_view text) {
@@ -28,7 +28,7 @@ auto keyOf(const InventoryModel& one) {
 void sort(std::vector<std::string>* texts) {
   std::sort(texts->begin(), texts->end());
   texts->erase(std::unique(texts->begin(), texts->end()), texts->end());
-  if (texts->size() > kMostUuids) texts->resize(kMostUuids);
+  if (texts->size() > kMaxUuids) texts->resize(kMaxUuids);
 }
 
 InventoryModel modelOf(Members& from) {
@@ -38,9 +38,9 @@ InventoryModel modelOf(Members& from) {
   if (one.kind.empty()) from.fail("kind", "the name of a vendor's kind of devices");
   if (one.model.empty()) from.fail("model", "a model as nodes register it");
   if (from.find("devices") == nullptr) from.fail("devices", "a whole number");
-  count(from, "devices", kMostCount, &one.devices);
-  count(from, "memoryMB", kMostMebibytes, &one.mebibytes);
-  count(from, "cores", kMostCores, &one.cores);
+  count(from, "devices", kMaxCount, &one.devices);
+  count(from, "memoryMB", kMaxMebibytes, &one.mebibytes);
+  count(from, "cores", kMaxCores, &one.cores);
   from.list("uuids", &one.uuids);
   sort(&one.uuids);
   return one;
@@ -91,8 +91,8 @@ Result<Inventory> decodeInventory(std::string_view text) {
   if (members.find("models") == nullptr) members.fail("models", "a list");
   members.each("models", [&](Members& one) {
     InventoryModel model = modelOf(one);
-    if (inventory.models.size() == kMostModels)
-      return one.fail("model", "one of " + std::to_string(kMostModels) + " models at most");
+    if (inventory.models.size() == kMaxModels)
+      return one.fail("model", "one of " + std::to_string(kMaxModels) + " models at most");
     if (one.ok()) inventory.models.push_back(std::move(model));
   });
   if (!members.ok()) return members.error();

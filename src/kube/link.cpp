@@ -6,7 +6,7 @@ namespace divvy::kube {
 namespace {
 
 // A list of all pods of a large cluster comes in pages; a page is far below this.
-constexpr std::uint64_t kMostBody = 256u << 20;
+constexpr std::uint64_t kMaxBody = 256u << 20;
 constexpr std::size_t kChunk = 64u << 10;
 
 http::verb verbOf(Verb verb) {
@@ -149,7 +149,7 @@ asio::awaitable<Result<Reply>> Link::exchangeOn(Stream& stream,
   auto [unsent, sent] = co_await http::async_write(stream, request, kNoThrow);
   if (unsent) co_return lost("asking", unsent);
   http::response_parser<http::string_body> parser;
-  parser.body_limit(kMostBody);
+  parser.body_limit(kMaxBody);
   auto [headless, head] = co_await http::async_read_header(stream, buffer_, parser, kNoThrow);
   if (headless) co_return lost("reading the answer", headless);
   unanswered_ = false;

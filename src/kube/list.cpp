@@ -16,7 +16,7 @@
 namespace divvy::kube {
 namespace {
 
-constexpr unsigned kMostRestarts = 3;
+constexpr unsigned kMaxRestarts = 3;
 
 // A question that is under way while something else is done.
 struct Ahead {
@@ -141,7 +141,7 @@ asio::awaitable<Result<std::string>> listed(Client& client, const Listing& listi
       reply = co_await client.send(pages.call(next));
     }
     if (!reply) co_return std::move(reply).error().context(what);
-    const bool old = reply->status == 410 && !next.empty() && ++restarts <= kMostRestarts;
+    const bool old = reply->status == 410 && !next.empty() && ++restarts <= kMaxRestarts;
     if (old || (listing.anew && listing.anew())) {
       next.clear();
       listing.begin();

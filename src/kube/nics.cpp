@@ -7,7 +7,7 @@
 namespace divvy::kube {
 namespace {
 
-constexpr std::int64_t kMostDistance = 1'000;
+constexpr std::int64_t kMaxDistance = 1'000;
 
 }  // namespace
 
@@ -40,7 +40,7 @@ Result<std::vector<Nic>> decodeNics(std::string_view text) {
       if (found == nullptr || !found->is_object()) return;
       for (const auto& [key, value] : found->get_object()) {
         const std::string device(key.data(), key.size());
-        count(distances, device, kMostDistance, &nic.distances[device]);
+        count(distances, device, kMaxDistance, &nic.distances[device]);
       }
     });
     nics.push_back(std::move(nic));

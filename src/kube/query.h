@@ -10,12 +10,12 @@
 namespace divvy::kube {
 
 // What is deeper is nobody's object.
-inline constexpr std::size_t kMostDepth = 512;
+inline constexpr std::size_t kMaxDepth = 512;
 
 inline boost::json::value parsed(std::string_view text, boost::system::error_code* fault,
                                  boost::json::storage_ptr storage = {}) {
   boost::json::parse_options options;
-  options.max_depth = kMostDepth;
+  options.max_depth = kMaxDepth;
   return boost::json::parse(boost::json::string_view(text.data(), text.size()), *fault,
                             std::move(storage), options);
 }

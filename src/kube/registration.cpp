@@ -16,13 +16,13 @@ constexpr std::size_t kLongFields = 9;
 RegisteredProfile profileOf(Members& from) {
   RegisteredProfile profile;
   from.text("name", &profile.name);
-  count(from, "memoryMB", kMostMebibytes, &profile.mebibytes);
-  count(from, "core", kMostCores, &profile.cores);
-  count(from, "sliceCount", kMostCount, &profile.slices);
+  count(from, "memoryMB", kMaxMebibytes, &profile.mebibytes);
+  count(from, "core", kMaxCores, &profile.cores);
+  count(from, "sliceCount", kMaxCount, &profile.slices);
   from.each("placements", [&](Members& one) {
     RegisteredPlace& place = profile.places.emplace_back();
-    count(one, "start", kMostCount, &place.start);
-    count(one, "size", kMostCount, &place.size);
+    count(one, "start", kMaxCount, &place.start);
+    count(one, "size", kMaxCount, &place.size);
   });
   return profile;
 }
@@ -40,7 +40,7 @@ void readZone(Members& from, std::map<std::string, std::uint32_t>* boards, std::
                       ? std::int64_t{-1}
                       : network->to_number<std::int64_t>(fault);
   if (!fault && id >= 0)
-    *zone = 1 + static_cast<std::uint32_t>(std::min<std::int64_t>(id, kMostCount));
+    *zone = 1 + static_cast<std::uint32_t>(std::min<std::int64_t>(id, kMaxCount));
   const json::value* board = member("AIC");
   const json::value* strategy = member("DeviceStrategy");
   if (board == nullptr || !board->is_string() || board->get_string().empty()) return;
@@ -53,12 +53,12 @@ RegisteredDevice deviceOf(Members& from) {
   RegisteredDevice device;
   from.text("id", &device.id);
   if (device.id.empty()) from.fail("id", "there");
-  count(from, "index", kMostCount, &device.index);
-  count(from, "count", kMostCount, &device.count);
-  count(from, "devmem", kMostMebibytes, &device.mebibytes);
-  count(from, "devcore", kMostCores, &device.cores);
+  count(from, "index", kMaxCount, &device.index);
+  count(from, "count", kMaxCount, &device.count);
+  count(from, "devmem", kMaxMebibytes, &device.mebibytes);
+  count(from, "devcore", kMaxCores, &device.cores);
   from.text("type", &device.type);
-  count(from, "numa", kMostCount, &device.numa);
+  count(from, "numa", kMaxCount, &device.numa);
   from.text("mode", &device.mode);
   from.text("devicevendor", &device.vendor);
   from.flag("health", &device.healthy);
@@ -149,8 +149,8 @@ Result<std::vector<RegisteredDevice>> decodeRegistrationList(std::string_view te
       const auto value = wholeOf(fields[at]);
       return value && *value <= static_cast<std::uint64_t>(most) ? value : std::nullopt;
     };
-    const auto slots = number(1, kMostCount), memory = number(2, kMostMebibytes);
-    const auto cores = number(3, kMostCores), numa = number(5, kMostCount);
+    const auto slots = number(1, kMaxCount), memory = number(2, kMaxMebibytes);
+    const auto cores = number(3, kMaxCores), numa = number(5, kMaxCount);
     if (fields[0].empty()) return wrong("no id");
     if (!slots || !memory || !cores || !numa)
       return wrong("count, memory, cores and NUMA node are whole numbers");
@@ -164,7 +164,7 @@ Result<std::vector<RegisteredDevice>> decodeRegistrationList(std::string_view te
     device.numa = static_cast<std::uint32_t>(*numa);
     device.healthy = fields[6] == "true";
     if (fields.size() == kLongFields) {
-      const auto index = number(7, kMostCount);
+      const auto index = number(7, kMaxCount);
       if (!index) return wrong("index is a whole number");
       device.index = static_cast<std::uint32_t>(*index);
       device.mode = fields[8];

@@ -10,21 +10,21 @@
 namespace divvy::kube {
 namespace {
 
-constexpr std::uint64_t kMostGibibytes = 1 << 16;
-constexpr std::uint64_t kMostSlices = 1000;
+constexpr std::uint64_t kMaxGibibytes = 1 << 16;
+constexpr std::uint64_t kMaxSlices = 1000;
 
 // A number, or one as a text.
 std::uint32_t looseCount(Members& from, std::string_view name) {
   const json::value* found = from.find(name);
   std::uint32_t value = 0;
   if (found == nullptr || !found->is_string()) {
-    count(from, name, kMostCount, &value);
+    count(from, name, kMaxCount, &value);
     return value;
   }
   const json::string& text = found->get_string();
   const auto whole = wholeOf({text.data(), text.size()});
-  if (!whole || *whole > static_cast<std::uint64_t>(kMostCount))
-    from.fail(name, "a whole number up to " + std::to_string(kMostCount));
+  if (!whole || *whole > static_cast<std::uint64_t>(kMaxCount))
+    from.fail(name, "a whole number up to " + std::to_string(kMaxCount));
   return static_cast<std::uint32_t>(whole.value_or(0));
 }
 
@@ -35,8 +35,8 @@ std::optional<RegisteredProfile> profileOf(const std::string& name, const std::s
     return std::nullopt;
   const auto size = wholeOf(std::string_view(name).substr(0, dot));
   const auto memory = wholeOf(std::string_view(name).substr(dot + 2, name.size() - dot - 4));
-  if (!size || *size == 0 || *size > kMostSlices || !memory || *memory == 0 ||
-      *memory > kMostGibibytes)
+  if (!size || *size == 0 || *size > kMaxSlices || !memory || *memory == 0 ||
+      *memory > kMaxGibibytes)
     return std::nullopt;
   RegisteredProfile profile;
   profile.name = name;
@@ -67,14 +67,14 @@ Result<std::vector<RegisteredDevice>> decodeRegistrationMetax(std::string_view t
     if (device.id.empty()) from.fail("uuid", "there");
     device.index = static_cast<std::uint32_t>(devices.size());
     from.text("model", &device.type);
-    count(from, "totalDevCount", kMostCount, &device.count);
-    count(from, "totalCompute", kMostCores, &device.cores);
-    count(from, "totalVRam", kMostMebibytes, &device.mebibytes);
-    count(from, "numa", kMostCount, &device.numa);
+    count(from, "totalDevCount", kMaxCount, &device.count);
+    count(from, "totalCompute", kMaxCores, &device.cores);
+    count(from, "totalVRam", kMaxMebibytes, &device.mebibytes);
+    count(from, "numa", kMaxCount, &device.numa);
     // 0 and less: none.
     std::int64_t zone = 0;
     from.number("linkZone", &zone);
-    device.zone = static_cast<std::uint32_t>(std::clamp<std::int64_t>(zone, 0, kMostCount));
+    device.zone = static_cast<std::uint32_t>(std::clamp<std::int64_t>(zone, 0, kMaxCount));
     from.flag("healthy", &device.healthy);
     devices.push_back(std::move(device));
   });

@@ -9,8 +9,8 @@
 namespace divvy::kube {
 namespace {
 
-constexpr std::size_t kMostId = 63;
-constexpr std::int64_t kMostMebibytes = std::int64_t{1} << 40;
+constexpr std::size_t kMaxId = 63;
+constexpr std::int64_t kMaxMebibytes = std::int64_t{1} << 40;
 constexpr std::int64_t kAllCores = 100;
 constexpr std::array<const char*, 3> kPhases{"admitted", "done", "refused"};
 
@@ -18,7 +18,7 @@ bool isId(const std::string& text) {
   const auto good = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
   };
-  return !text.empty() && text.size() <= kMostId && std::all_of(text.begin(), text.end(), good);
+  return !text.empty() && text.size() <= kMaxId && std::all_of(text.begin(), text.end(), good);
 }
 
 Result<json::value> parsed(std::string_view text) {
@@ -55,7 +55,7 @@ void readChange(Members& members, ShareChange* change) {
   readId(members, &change->id);
   members.text("container", &change->container);
   if (change->container.empty()) members.fail("container", "the name of one");
-  readAmount(members, "memoryMiB", kMostMebibytes, &change->mebibytes);
+  readAmount(members, "memoryMiB", kMaxMebibytes, &change->mebibytes);
   readAmount(members, "cores", kAllCores, &change->cores);
   members.text("priority", &change->priority);
   if (members.ok() && !change->mebibytes && !change->cores && change->priority.empty())

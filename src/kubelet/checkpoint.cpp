@@ -16,7 +16,7 @@ namespace json = boost::json;
 
 // 110 pods with all devices of a large node are a few megabytes. The agent's loop reads and parses
 // it, so that it is bounded.
-constexpr std::size_t kMostBytes = 16 << 20;
+constexpr std::size_t kMaxBytes = 16 << 20;
 
 Error corrupt(const std::string& what) {
   return {ErrorCode::kCorrupt, what};
@@ -97,7 +97,7 @@ Result<std::vector<NotedDevices>> readCheckpoint(Sockets& sockets, std::string* 
   const std::string path = sockets.pathOf(kCheckpointName);
   const Result<Fd> file = sockets.checkpoint();
   if (!file) return Error(file.error()).context("the kubelet's checkpoint");
-  Result<std::string> text = readPlainFile(*file, path, kMostBytes);
+  Result<std::string> text = readPlainFile(*file, path, kMaxBytes);
   if (!text) return std::move(text).error().context("the kubelet's checkpoint");
   Result<std::vector<NotedDevices>> noted = checkpointOf(*text, doubt);
   if (!noted) return std::move(noted).error().context("the kubelet's checkpoint " + path);

@@ -170,11 +170,11 @@ DevicePlugin::~DevicePlugin() {
 Result<std::unique_ptr<DevicePlugin>> DevicePlugin::begin(PluginTerms terms,
                                                           std::vector<Device> devices,
                                                           Questions questions) {
-  constexpr std::size_t kMostPath = sizeof(sockaddr_un::sun_path) - 1;
+  constexpr std::size_t kMaxPath = sizeof(sockaddr_un::sun_path) - 1;
   const std::string path = terms.sockets->pathOf(terms.socket);
   if (terms.socket.empty() || terms.socket.find('/') != std::string::npos)
     return Error{ErrorCode::kUsage, "\"" + terms.socket + "\" is no name of a file"};
-  if (path.size() > kMostPath) return Error{ErrorCode::kUsage, path + " is too long for a socket"};
+  if (path.size() > kMaxPath) return Error{ErrorCode::kUsage, path + " is too long for a socket"};
   auto inside =
       std::make_unique<Inside>(std::move(terms), std::move(devices), std::move(questions));
   inside->thread = std::thread([inside = inside.get()] {

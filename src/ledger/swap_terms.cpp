@@ -15,20 +15,20 @@
 namespace divvy::ledger {
 namespace {
 
-constexpr Bytes kLeastChunk = kib(64);
-constexpr Bytes kMostChunk = mib(256);
-constexpr std::uint32_t kMostAhead = 16;
+constexpr Bytes kMinChunk = kib(64);
+constexpr Bytes kMaxChunk = mib(256);
+constexpr std::uint32_t kMaxAhead = 16;
 
 Result<void> check(const SwapSpec& spec, std::size_t devices) {
   if (spec.devices.size() != devices) {
     return Error(ErrorCode::kUsage, "terms of swapping for " + std::to_string(spec.devices.size()) +
                                         " devices, the tenant has " + std::to_string(devices));
   }
-  if (!std::has_single_bit(spec.chunk.count) || spec.chunk < kLeastChunk ||
-      spec.chunk > kMostChunk) {
+  if (!std::has_single_bit(spec.chunk.count) || spec.chunk < kMinChunk ||
+      spec.chunk > kMaxChunk) {
     return Error(ErrorCode::kUsage, "chunk size: a power of two from 64Ki to 256Mi is accepted");
   }
-  if (spec.ahead == 0 || spec.ahead > kMostAhead) {
+  if (spec.ahead == 0 || spec.ahead > kMaxAhead) {
     return Error(ErrorCode::kUsage, "copies in flight: 1 to 16 are accepted");
   }
   return {};

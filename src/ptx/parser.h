@@ -33,16 +33,16 @@ struct Constant {
 };
 
 // What a card has per block and thread at the most, and for the parameters of a kernel.
-inline constexpr std::uint64_t kMostSharedBytes = 1U << 20;
-inline constexpr std::uint32_t kMostLocalBytes = 512U << 10;
-inline constexpr std::uint64_t kMostParamBytes = 32764;
+inline constexpr std::uint64_t kMaxSharedBytes = 1U << 20;
+inline constexpr std::uint32_t kMaxLocalBytes = 512U << 10;
+inline constexpr std::uint64_t kMaxParamBytes = 32764;
 // Registers and parameters of one function.
-inline constexpr std::uint32_t kMostSlots = 1U << 18;
+inline constexpr std::uint32_t kMaxSlots = 1U << 18;
 // A name that is a number wherever a number can stand.
 inline constexpr std::string_view kWarpName = "WARP_SZ";
 
 // Marks within marks, in an operand.
-inline constexpr int kMostDepth = 8;
+inline constexpr int kMaxDepth = 8;
 
 class Parser {
  public:

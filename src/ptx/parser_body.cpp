@@ -84,14 +84,14 @@ void Parser::registers() {
     if (cursor_.accept("<")) {
       const auto count = static_cast<std::uint32_t>(cursor_.integer());
       cursor_.expect(">");
-      if (count > kMostSlots) cursor_.fail("too many registers");
+      if (count > kMaxSlots) cursor_.fail("too many registers");
       builder_.scopes.back().addFamily(name, *type, builder_.newSlots(count), count);
     } else {
       builder_.scopes.back().add(
           name, {.kind = SymbolKind::kRegister, .type = *type, .index = builder_.newSlots(1)});
     }
   } while (cursor_.accept(","));
-  if (builder_.function->slots > kMostSlots) cursor_.fail("too many registers");
+  if (builder_.function->slots > kMaxSlots) cursor_.fail("too many registers");
   cursor_.expect(";");
 }
 
@@ -100,7 +100,7 @@ void Parser::bodyVariable() {
   Symbol symbol{.kind = SymbolKind::kFrameParam,
                 .bytes = static_cast<std::uint32_t>(variable.bytes()),
                 .element = variable.elementBytes()};
-  if (variable.bytes() > kMostLocalBytes) cursor_.fail("a variable that is too large");
+  if (variable.bytes() > kMaxLocalBytes) cursor_.fail("a variable that is too large");
   if (variable.space == "param") {
     symbol.index = builder_.newBytes(variable.bytes(), variable.alignment);
   } else {
@@ -111,7 +111,7 @@ void Parser::bodyVariable() {
     used = static_cast<std::uint32_t>(symbol.offset + variable.bytes());
   }
   const Function& function = *builder_.function;
-  if (function.local_bytes > kMostLocalBytes || function.slots > kMostSlots) {
+  if (function.local_bytes > kMaxLocalBytes || function.slots > kMaxSlots) {
     cursor_.fail("too much local memory");
   }
   builder_.scopes.back().add(variable.name, symbol);

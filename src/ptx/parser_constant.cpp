@@ -90,7 +90,7 @@ std::int64_t Parser::offset() {
 Constant Parser::conditional() {
   const Constant condition = binary(kLowest);
   if (!cursor_.accept("?")) return condition;
-  if (depth_ > kMostDepth) cursor_.fail("too many marks within each other");
+  if (depth_ > kMaxDepth) cursor_.fail("too many marks within each other");
   ++depth_;
   const Constant first = conditional();
   cursor_.expect(":");
@@ -122,7 +122,7 @@ Constant Parser::binary(int least) {
 
 // -x !x ~x (x) (.s64)x 42 0x2aU
 Constant Parser::unary() {
-  if (depth_ > kMostDepth) cursor_.fail("too many marks within each other");
+  if (depth_ > kMaxDepth) cursor_.fail("too many marks within each other");
   ++depth_;
   Constant made;
   if (cursor_.accept("-")) {

@@ -75,7 +75,7 @@ void Parser::kernelParams(Kernel* kernel) {
     const Declaration param = declaration();
     const std::uint64_t at = (end + param.alignment - 1) / param.alignment * param.alignment;
     end = at + param.bytes();
-    if (end > kMostParamBytes) cursor_.fail("more parameters than a kernel can have");
+    if (end > kMaxParamBytes) cursor_.fail("more parameters than a kernel can have");
     kernel->params.push_back(
         {static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(param.bytes())});
     builder_.scopes.back().add(param.name, {.kind = SymbolKind::kKernelParam,
@@ -92,7 +92,7 @@ void Parser::formals(Function* function, std::vector<Formal>* out) {
   while (!cursor_.accept(")")) {
     const bool in_register = cursor_.peek().is(".reg");
     const Declaration param = declaration();
-    if (param.bytes() > kMostLocalBytes) cursor_.fail("a variable that is too large");
+    if (param.bytes() > kMaxLocalBytes) cursor_.fail("a variable that is too large");
     Formal formal{.in_register = in_register, .bytes = static_cast<std::uint32_t>(param.bytes())};
     Symbol symbol{.kind = SymbolKind::kRegister, .type = param.type};
     if (in_register) {

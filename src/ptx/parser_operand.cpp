@@ -25,7 +25,7 @@ Argument Parser::argument() {
 }
 
 Argument Parser::primary() {
-  if (depth_ > kMostDepth) cursor_.fail("too many marks within each other");
+  if (depth_ > kMaxDepth) cursor_.fail("too many marks within each other");
   ++depth_;
   Argument made = unguarded();
   --depth_;

@@ -94,7 +94,7 @@ void Parser::globalVariable(const Declaration& variable, bool external) {
 }
 
 void Parser::sharedVariable(const Declaration& variable) {
-  if (variable.bytes() > kMostSharedBytes) cursor_.fail("a variable that is too large");
+  if (variable.bytes() > kMaxSharedBytes) cursor_.fail("a variable that is too large");
   builder_.scopes.back().add(variable.name,
                              {.kind = SymbolKind::kShared,
                               .index = static_cast<std::uint32_t>(program_->shared.size()),

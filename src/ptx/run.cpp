@@ -12,7 +12,7 @@ constexpr std::uint64_t kBlockTurn = 4'000'000;
 // Once there are several under way each has short turns: they meet again and again.
 constexpr std::uint64_t kSharedTurn = 100'000;
 // So many blocks can be under way at once.
-constexpr std::size_t kMostResident = 256;
+constexpr std::size_t kMaxResident = 256;
 constexpr std::uint64_t kStep = 5'000'000;
 
 std::vector<std::uint64_t> fixConstants(const Grid& grid, const SharedLayout& layout) {
@@ -61,7 +61,7 @@ void Run::Impl::startBlock() {
 }
 
 void Run::Impl::rotate() {
-  if (next_block < all_blocks && static_cast<std::size_t>(busyBlocks()) < kMostResident) {
+  if (next_block < all_blocks && static_cast<std::size_t>(busyBlocks()) < kMaxResident) {
     startBlock();
     return;
   }

@@ -95,8 +95,8 @@ bool Thread::enter(const Inst& inst, const CallSite& site, const Function& calle
   const std::uint32_t fresh = base + function->slots;
   const std::uint32_t fresh_local = local_base + alignLocal(function->local_bytes);
   // One large function and what it calls are always welcome; what goes on for ever is not.
-  const bool deep = frames.size() >= kMostFrames || base > kMostFrameSlots;
-  if (deep || fresh_local + callee.local_bytes > kMostStackBytes) {
+  const bool deep = frames.size() >= kMaxFrames || base > kMaxFrameSlots;
+  if (deep || fresh_local + callee.local_bytes > kMaxStackBytes) {
     return fail(inst, FaultKind::kStackOverflow);
   }
   if (stack.size() < fresh + callee.slots) stack.resize(2 * (fresh + callee.slots));

@@ -13,9 +13,9 @@
 namespace divvy::ptx {
 
 inline constexpr unsigned kBarriers = 16;
-inline constexpr std::uint32_t kMostStackBytes = 512U << 10;  // local, per thread, as on real cards
-inline constexpr std::size_t kMostFrames = 16384;
-inline constexpr std::uint32_t kMostFrameSlots = 64U << 10;  // of all frames of a thread
+inline constexpr std::uint32_t kMaxStackBytes = 512U << 10;  // local, per thread, as on real cards
+inline constexpr std::size_t kMaxFrames = 16384;
+inline constexpr std::uint32_t kMaxFrameSlots = 64U << 10;  // of all frames of a thread
 
 // What all blocks of a launch share.
 struct Grid {

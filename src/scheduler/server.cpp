@@ -57,9 +57,9 @@ using http::Answer;
 using http::Query;
 using http::Route;
 
-constexpr std::uint64_t kMostReview = 4u << 20;
-constexpr std::uint64_t kMostFilter = 64u << 20;
-constexpr std::uint64_t kMostBind = 64u << 10;
+constexpr std::uint64_t kMaxReview = 4u << 20;
+constexpr std::uint64_t kMaxFilter = 64u << 20;
+constexpr std::uint64_t kMaxBind = 64u << 10;
 
 constexpr std::chrono::seconds kExpireEvery{1};
 // A bind has to end before kube-scheduler gives up on it (httpTimeout, 30 s).
@@ -324,16 +324,16 @@ class Service {
 
   std::vector<Route> extenderRoutes() {
     return {
-        {"POST", "/filter", kMostFilter,
+        {"POST", "/filter", kMaxFilter,
          [this](Query query) -> asio::awaitable<Answer> {
            const Stopwatch watch(&counts_.filter_seconds);
            co_return filter(query);
          }},
-        {"POST", "/prioritize", kMostFilter,
+        {"POST", "/prioritize", kMaxFilter,
          [this](Query query) -> asio::awaitable<Answer> { co_return prioritize(query); }},
-        {"POST", "/preempt", kMostFilter,
+        {"POST", "/preempt", kMaxFilter,
          [this](Query query) -> asio::awaitable<Answer> { co_return preempt(query); }},
-        {"POST", "/bind", kMostBind,
+        {"POST", "/bind", kMaxBind,
          [this](Query query) -> asio::awaitable<Answer> {
            return binder_.answer(std::move(query));
          }},
@@ -344,7 +344,7 @@ class Service {
 
   std::vector<Route> webhookRoutes() {
     return {
-        {"POST", "/webhook", kMostReview,
+        {"POST", "/webhook", kMaxReview,
          [this](Query query) -> asio::awaitable<Answer> {
            const Stopwatch watch(&counts_.review_seconds);
            co_return admit(query);

@@ -13,7 +13,7 @@ namespace divvy::simgpu {
 
 ExecContext::ExecContext(Context& c, ExecDevice& d, std::uint32_t l)
     : context(c), device(d), lane(l), payloads(kOpsPerLane) {
-  legacy = std::make_unique<Stream>(*this, StreamKind::kLegacy, 0, kLeastUrgent);
+  legacy = std::make_unique<Stream>(*this, StreamKind::kLegacy, 0, kMinUrgent);
 }
 
 ExecContext::~ExecContext() = default;

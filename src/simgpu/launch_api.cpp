@@ -29,7 +29,7 @@ CUresult applyAttributes(const LaunchCall& call, KernelOp* op, CUevent* behind) 
         op->cooperative = value.cooperative != 0;
         break;
       case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-        op->priority = std::clamp(value.priority, kMostUrgent, kLeastUrgent);
+        op->priority = std::clamp(value.priority, kMaxUrgent, kMinUrgent);
         op->has_priority = true;
         break;
       case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: {

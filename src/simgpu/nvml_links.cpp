@@ -94,7 +94,7 @@ SIMGPU_IMPL(nvmlDeviceGetP2PStatus)
 SIMGPU_IMPL(nvmlDeviceGetNvLinkState)
 (nvmlDevice_t device, unsigned int link, nvmlEnableState_t* active) {
   return withCard(device, [&](NvmlCard& card) {
-    if (active == nullptr || link >= kMostLinks) return NVML_ERROR_INVALID_ARGUMENT;
+    if (active == nullptr || link >= kMaxLinks) return NVML_ERROR_INVALID_ARGUMENT;
     if (const nvmlReturn_t has = hasLink(card, link); has != NVML_SUCCESS) return has;
     const bool nowhere = endOf(card, link).kind == LinkEnd::Kind::kNowhere;
     *active = nowhere ? NVML_FEATURE_DISABLED : NVML_FEATURE_ENABLED;
@@ -151,7 +151,7 @@ SIMGPU_IMPL(nvmlDeviceGetNvLinkRemotePciInfo_v2)
 SIMGPU_IMPL(nvmlDeviceGetNvLinkVersion)
 (nvmlDevice_t device, unsigned int link, unsigned int* version) {
   return withCard(device, [&](NvmlCard& card) {
-    if (version == nullptr || link >= kMostLinks) return NVML_ERROR_INVALID_ARGUMENT;
+    if (version == nullptr || link >= kMaxLinks) return NVML_ERROR_INVALID_ARGUMENT;
     if (linkCount(card) == 0) return NVML_ERROR_NOT_SUPPORTED;
     *version = static_cast<unsigned>(card.profile().nvlink_version);
     return NVML_SUCCESS;

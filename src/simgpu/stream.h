@@ -64,7 +64,7 @@ OpRef enqueue(Stream& stream, Work work);
 // Waits for all work of the stream; the context's state.
 CUresult synchronize(Stream& stream);
 // The most urgent and the least urgent priority, as cuCtxGetStreamPriorityRange answers.
-inline constexpr int kMostUrgent = -5;
-inline constexpr int kLeastUrgent = 0;
+inline constexpr int kMaxUrgent = -5;
+inline constexpr int kMinUrgent = 0;
 
 }  // namespace divvy::simgpu

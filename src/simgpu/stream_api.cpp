@@ -27,7 +27,7 @@ CUresult create(Cu id, CUstream* out, unsigned flags, int priority) {
     }
     ExecContext& exec = execOf(context);
     auto stream = std::make_unique<Stream>(exec, StreamKind::kCreated, flags,
-                                           std::clamp(priority, kMostUrgent, kLeastUrgent));
+                                           std::clamp(priority, kMaxUrgent, kMinUrgent));
     const std::lock_guard guard(exec.mutex);
     EngineLock lock(exec.device.engine);
     exec.created.insert(stream.get());
@@ -203,7 +203,7 @@ CUresult setAttribute(Cu id, StreamArgument argument, CUstreamAttrID attribute,
     if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
     const std::lock_guard guard(stream.exec.mutex);
     if (attribute == CU_LAUNCH_ATTRIBUTE_PRIORITY) {
-      stream.priority = std::clamp(value->priority, kMostUrgent, kLeastUrgent);
+      stream.priority = std::clamp(value->priority, kMaxUrgent, kMinUrgent);
       return CUDA_SUCCESS;
     }
     CUstreamAttrValue* stored = attributeOf(stream, attribute);
@@ -230,7 +230,7 @@ CUresult copyAttributes(Cu id, StreamArgument to, StreamArgument from) {
 }  // namespace
 
 SIMGPU_IMPL(cuStreamCreate)(CUstream* out, unsigned flags) {
-  return create(Cu::cuStreamCreate, out, flags, kLeastUrgent);
+  return create(Cu::cuStreamCreate, out, flags, kMinUrgent);
 }
 SIMGPU_IMPL(cuStreamCreateWithPriority)(CUstream* out, unsigned flags, int priority) {
   return create(Cu::cuStreamCreateWithPriority, out, flags, priority);
@@ -340,8 +340,8 @@ SIMGPU_IMPL(cuStreamCopyAttributes_ptsz)(CUstream to, CUstream from) {
 }
 SIMGPU_IMPL(cuCtxGetStreamPriorityRange)(int* least, int* most) {
   return withContext(Cu::cuCtxGetStreamPriorityRange, [&](Context&) -> CUresult {
-    if (least != nullptr) *least = kLeastUrgent;
-    if (most != nullptr) *most = kMostUrgent;
+    if (least != nullptr) *least = kMinUrgent;
+    if (most != nullptr) *most = kMaxUrgent;
     return CUDA_SUCCESS;
   });
 }

@@ -11,7 +11,7 @@ constexpr int kFirstSwitched = 3;  // version of NVLink
 constexpr int kLastPaired = 4;     // generation of PCIe: since then each card has a port of its own
 constexpr int kMesh = 8;
 constexpr unsigned kCardsPerNode = 4;
-constexpr unsigned kMostNodes = 64;
+constexpr unsigned kMaxNodes = 64;
 
 // Links between the eight cards of a DGX-1, six of each: a cube, and the diagonals of two sides.
 constexpr std::array<std::array<int, kMesh>, kMesh> kCube{{{0, 1, 1, 2, 2, 0, 0, 0},
@@ -58,7 +58,7 @@ bool Wiring::readLink(std::string_view text, Told* links) const {
   if (!a || (!both && !takeChar(&text, '>'))) return false;
   const auto b = takeNumber(&text, last);
   if (!b || *b == *a || !takeChar(&text, '=')) return false;
-  const auto count = takeNumber(&text, kMostLinks);
+  const auto count = takeNumber(&text, kMaxLinks);
   if (!count || !text.empty()) return false;
   (*links)[*a][*b] += static_cast<int>(*count);
   if (both) (*links)[*b][*a] += static_cast<int>(*count);
@@ -69,7 +69,7 @@ bool Wiring::readLinks(std::string_view text) {
   Told links{};
   if (!everyPart(text, [&](std::string_view part) { return readLink(part, &links); })) return false;
   for (const auto& row : links)
-    if (std::accumulate(row.begin(), row.end(), 0) > kMostLinks) return false;
+    if (std::accumulate(row.begin(), row.end(), 0) > kMaxLinks) return false;
   told_ = links;
   return true;
 }
@@ -77,7 +77,7 @@ bool Wiring::readLinks(std::string_view text) {
 bool Wiring::readNodes(std::string_view text) {
   std::vector<unsigned> nodes;
   const bool good = everyPart(text, [&](std::string_view part) {
-    const auto node = takeNumber(&part, kMostNodes - 1);
+    const auto node = takeNumber(&part, kMaxNodes - 1);
     if (node) nodes.push_back(*node);
     return node && part.empty();
   });

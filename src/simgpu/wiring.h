@@ -12,7 +12,7 @@
 
 namespace divvy::simgpu {
 
-inline constexpr int kMostLinks = 18;  // of a card
+inline constexpr int kMaxLinks = 18;  // of a card
 
 // Where one NVLink of a card ends.
 struct LinkEnd {

@@ -6,9 +6,9 @@
 namespace divvy::simulator {
 namespace {
 
-constexpr std::size_t kMostShown = 40;
-constexpr std::size_t kMostColumns = 64;
-constexpr std::size_t kMostBytes = 1u << 30;
+constexpr std::size_t kMaxShown = 40;
+constexpr std::size_t kMaxColumns = 64;
+constexpr std::size_t kMaxBytes = 1u << 30;
 
 bool plain(char c) {
   return c > ' ' && c < 0x7f && c != '"';
@@ -17,8 +17,8 @@ bool plain(char c) {
 // For a message: short, and nothing that a terminal would obey.
 std::string shown(std::string_view text) {
   std::string result;
-  for (const char c : text.substr(0, kMostShown)) result += c >= ' ' && c < 0x7f ? c : '?';
-  return "\"" + result + (text.size() > kMostShown ? "...\"" : "\"");
+  for (const char c : text.substr(0, kMaxShown)) result += c >= ' ' && c < 0x7f ? c : '?';
+  return "\"" + result + (text.size() > kMaxShown ? "...\"" : "\"");
 }
 
 std::vector<Cell> split(std::string_view line, std::size_t number) {
@@ -26,7 +26,7 @@ std::vector<Cell> split(std::string_view line, std::size_t number) {
   for (std::size_t from = 0;;) {
     const std::size_t end = std::min(line.find(',', from), line.size());
     cells.push_back({line.substr(from, end - from), number, from + 1});
-    if (end == line.size() || cells.size() > kMostColumns) return cells;
+    if (end == line.size() || cells.size() > kMaxColumns) return cells;
     from = end + 1;
   }
 }
@@ -42,8 +42,8 @@ Error Csv::wrong(const Cell& cell, const std::string& name, const std::string& a
 Result<Csv> Csv::parse(std::string_view text, std::string file) {
   Csv csv;
   csv.file_ = std::move(file);
-  if (text.size() > kMostBytes) {
-    return csv.wrong({text, 1, 1}, "file of", "at most " + std::to_string(kMostBytes) + " bytes");
+  if (text.size() > kMaxBytes) {
+    return csv.wrong({text, 1, 1}, "file of", "at most " + std::to_string(kMaxBytes) + " bytes");
   }
   for (std::size_t from = 0, number = 1; from < text.size(); ++number) {
     const std::size_t end = std::min(text.find('\n', from), text.size());
@@ -61,9 +61,9 @@ Result<Csv> Csv::parse(std::string_view text, std::string file) {
       return csv.wrong({line, number, 1}, std::to_string(cells.size()) + " fields in",
                        "as many as the header has, " + std::to_string(csv.header().size()));
     }
-    if (cells.size() > kMostColumns) {
+    if (cells.size() > kMaxColumns) {
       return csv.wrong({line, number, 1}, "header",
-                       "at most " + std::to_string(kMostColumns) + " fields");
+                       "at most " + std::to_string(kMaxColumns) + " fields");
     }
     csv.rows_.push_back(std::move(cells));
   }

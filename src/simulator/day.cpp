@@ -18,7 +18,7 @@ constexpr double kMsPerHour = 3'600'000;
 constexpr std::int64_t kBetweenSamples = 15 * 60'000;
 // From when somebody is told to end until its card is free.
 constexpr std::int64_t kEvictMs = 2'000;
-constexpr std::size_t kMostSeen = 1u << 20;
+constexpr std::size_t kMaxSeen = 1u << 20;
 
 enum class Kind : std::uint8_t { kSample, kCard, kBurst, kIdle, kLeave, kCome };
 
@@ -67,7 +67,7 @@ class Day {
     if (!pods_.empty()) push(pods_[0].comes_ms, Kind::kCome, 0);
     const auto end = static_cast<std::int64_t>(scenario_.hours * kMsPerHour);
     const auto samples = static_cast<std::size_t>(end / kBetweenSamples);
-    seen_every_ = 1 + cards_.size() * samples / kMostSeen;
+    seen_every_ = 1 + cards_.size() * samples / kMaxSeen;
     for (std::int64_t at = kBetweenSamples; at < end; at += kBetweenSamples)
       push(at, Kind::kSample, 0);
     while (!events_.empty() && !error_) {

@@ -34,7 +34,7 @@ engine::Daily expectedOf(const DayWorkload& workload) {
   engine::Daily daily;
   for (std::size_t hour = 0; hour < engine::kHours; ++hour) {
     const double busy = shape.at(static_cast<double>(hour) + 0.5) / 100 / shape.rate();
-    const double part = workload.kind == PodKind::kBatch ? 1 : std::min(busy, kMostBusy);
+    const double part = workload.kind == PodKind::kBatch ? 1 : std::min(busy, kMaxBusy);
     daily.permille[hour] = static_cast<std::uint16_t>(engine::kAllOfIt * part + 0.5);
   }
   return daily;

@@ -9,10 +9,10 @@
 namespace divvy::simulator {
 namespace {
 
-constexpr std::int64_t kMostCpu = 1'000'000'000;
-constexpr std::int64_t kMostMib = 1'000'000'000;
-constexpr std::int64_t kMostGpus = 64;
-constexpr std::int64_t kMostSeconds = 1'000'000'000'000;
+constexpr std::int64_t kMaxCpu = 1'000'000'000;
+constexpr std::int64_t kMaxMib = 1'000'000'000;
+constexpr std::int64_t kMaxGpus = 64;
+constexpr std::int64_t kMaxSeconds = 1'000'000'000'000;
 constexpr std::int64_t kWhole = 1000;
 
 using Row = std::vector<Cell>;
@@ -29,7 +29,7 @@ class Reader {
     return low;
   }
   void optionalNumber(std::size_t at) {
-    if (!row_[at].text.empty()) number(at, 0, kMostSeconds);
+    if (!row_[at].text.empty()) number(at, 0, kMaxSeconds);
   }
   std::string name(std::size_t at) {
     if (row_[at].text.empty()) refuse(at, "a name");
@@ -65,17 +65,17 @@ class Reader {
 };
 
 OpenbNode readNode(Reader& row) {
-  OpenbNode node{row.name(0), row.number(1, 1, kMostCpu), row.number(2, 1, kMostMib),
-                 static_cast<std::uint32_t>(row.number(3, 0, kMostGpus)), row.models(4)};
+  OpenbNode node{row.name(0), row.number(1, 1, kMaxCpu), row.number(2, 1, kMaxMib),
+                 static_cast<std::uint32_t>(row.number(3, 0, kMaxGpus)), row.models(4)};
   if (node.gpus > 0 && node.model.empty()) row.refuse(4, "the model of its GPUs");
   return node;
 }
 
 OpenbPod readPod(Reader& row, bool extended) {
   OpenbPod pod{row.name(0),
-               row.number(1, 0, kMostCpu),
-               row.number(2, 0, kMostMib),
-               static_cast<std::uint32_t>(row.number(3, 0, kMostGpus)),
+               row.number(1, 0, kMaxCpu),
+               row.number(2, 0, kMaxMib),
+               static_cast<std::uint32_t>(row.number(3, 0, kMaxGpus)),
                static_cast<std::int32_t>(row.number(4, 0, kWhole)),
                {}};
   if (pod.gpus == 0 && pod.gpu_milli != 0) row.refuse(4, "0 without GPUs");

@@ -14,7 +14,7 @@ namespace divvy::simulator {
 namespace {
 
 constexpr std::int32_t kWhole = 1000;
-constexpr std::uint32_t kMostCopies = 64;
+constexpr std::uint32_t kMaxCopies = 64;
 constexpr engine::Instant kNever{INT64_MAX};
 // More than anything that pods ask for adds up to.
 constexpr std::int64_t kEndlessCpu = std::int64_t{1} << 40;
@@ -137,7 +137,7 @@ Result<std::uint32_t> copiesFor(const Plan& plan) {
   for (std::uint32_t copies = 1;; copies *= 2) {
     const Result<PlanRow> row = once(plan, 0, plan.seeds.front(), copies);
     if (!row) return row.error();
-    if (row->unplaced == 0 || copies >= kMostCopies) return copies;
+    if (row->unplaced == 0 || copies >= kMaxCopies) return copies;
     if (copies > 1 && row->unplaced == before) return copies / 2;
     before = row->unplaced;
   }

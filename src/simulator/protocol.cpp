@@ -19,7 +19,7 @@ using engine::Instant;
 constexpr std::int64_t kWhole = 1000;
 constexpr double kTypical = 0.95;
 // kube-scheduler looks for at least that many nodes that fit.
-constexpr std::size_t kLeastSample = 100;
+constexpr std::size_t kMinSample = 100;
 constexpr Instant kNever{INT64_MAX};
 
 std::int64_t demandOf(const OpenbPod& pod) {
@@ -162,7 +162,7 @@ Result<RunResult> runProtocol(const std::vector<OpenbNode>& nodes,
   for (std::size_t i = 0; i < pods.size(); ++i) requests[i].shape = shapeOf(pods[i]);
   engine::Window window;
   if (protocol.sample_percent < 100) {
-    window.enough = std::max(kLeastSample, nodes.size() * protocol.sample_percent / 100);
+    window.enough = std::max(kMinSample, nodes.size() * protocol.sample_percent / 100);
   }
   Recorder recorder(capacity);
   RunResult result;

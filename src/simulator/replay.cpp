@@ -42,7 +42,7 @@ class Replayer {
       return;
     }
     ++to.differ;
-    if (to.differences.size() == kMostExplained) return;
+    if (to.differences.size() == kMaxExplained) return;
     what.id = request.id.text;
     what.was = placeWords(was);
     what.is = placeWords(is);
@@ -126,7 +126,7 @@ class Replayer {
       StillWaits waits{one.request.id.text, one.name, false, decided->fits(), "", "", {}, false};
       waits.differs = waits.fits && out_.pending.empty();
       if (waits.fits) waits.where = placeWords(decided->placement);
-      if (!waits.fits && out_.pending.size() < kMostExplained) {
+      if (!waits.fits && out_.pending.size() < kMaxExplained) {
         waits.why = whyNowhere(engine, one.request);
         waits.changes = changesFor(engine, one.request);
       }

@@ -5,8 +5,8 @@
 namespace divvy::simulator {
 namespace {
 
-constexpr std::size_t kMostShapes = 64;          // the most frequent
-constexpr std::size_t kMostQuestions = 200'000;  // of a node about a shape
+constexpr std::size_t kMaxShapes = 64;          // the most frequent
+constexpr std::size_t kMaxQuestions = 200'000;  // of a node about a shape
 
 using Uses = std::map<std::pair<engine::NodeName, engine::DeviceUuid>, Bytes>;
 
@@ -36,7 +36,7 @@ std::vector<std::pair<ExpectedAsk, std::uint32_t>> mostFrequent(const Expected& 
   std::vector<std::pair<ExpectedAsk, std::uint32_t>> all(expected.begin(), expected.end());
   std::stable_sort(all.begin(), all.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
-  if (all.size() > kMostShapes) all.resize(kMostShapes);
+  if (all.size() > kMaxShapes) all.resize(kMaxShapes);
   return all;
 }
 
@@ -93,7 +93,7 @@ RoomFigures figuresOf(const engine::Engine& engine, const std::vector<engine::No
   figures.devices_in_use = uses.size();
   const auto shapes = mostFrequent(expected);
   const std::size_t most =
-      std::max<std::size_t>(kMostQuestions / std::max<std::size_t>(nodes.size(), 1), 1);
+      std::max<std::size_t>(kMaxQuestions / std::max<std::size_t>(nodes.size(), 1), 1);
   double weight = 0;
   double refused = 0;
   for (std::size_t i = 0; i < std::min(shapes.size(), most); ++i) weight += shapes[i].second;

@@ -7,8 +7,8 @@
 namespace divvy::simulator {
 namespace {
 
-constexpr std::size_t kMostNodes = 3;   // whose reasons are told
-constexpr std::size_t kMostAsked = 64;  // nodes that are asked what would help
+constexpr std::size_t kMaxNodes = 3;   // whose reasons are told
+constexpr std::size_t kMaxAsked = 64;  // nodes that are asked what would help
 
 using Devices = std::vector<std::pair<std::size_t, engine::DeviceUuid>>;  // with their container
 
@@ -158,11 +158,11 @@ std::string whyNowhere(const engine::Engine& engine, const engine::Request& requ
   if (!all) return all.error().message();
   std::vector<std::string> reasons;
   for (const engine::NodeRefusal& one : all->refusals) {
-    if (reasons.size() == kMostNodes) break;
+    if (reasons.size() == kMaxNodes) break;
     reasons.push_back(nodeWords(one));
   }
-  if (all->refusals.size() > kMostNodes)
-    reasons.push_back(std::to_string(all->refusals.size() - kMostNodes) + " more nodes");
+  if (all->refusals.size() > kMaxNodes)
+    reasons.push_back(std::to_string(all->refusals.size() - kMaxNodes) + " more nodes");
   return reasons.empty() ? "there is no node" : joined(reasons);
 }
 
@@ -170,7 +170,7 @@ std::vector<std::string> changesFor(const engine::Engine& engine, const engine::
   std::vector<std::string> changes;
   std::size_t asked = 0;
   for (const engine::NodeName& node : engine.nodes()) {
-    if (!changes.empty() || asked++ == kMostAsked) break;
+    if (!changes.empty() || asked++ == kMaxAsked) break;
     const auto remedies = engine.remedies(request, node);
     if (!remedies) break;
     for (const engine::Remedy& one : *remedies) changes.push_back(engine::text(one));

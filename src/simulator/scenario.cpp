@@ -10,14 +10,14 @@
 namespace divvy::simulator {
 namespace {
 
-constexpr std::size_t kMostListed = 64;
-constexpr std::size_t kMostDaily = 8;
-constexpr std::size_t kMostBytes = 1u << 20;
-constexpr std::uint32_t kMostNodes = 20'000;
-constexpr std::uint32_t kMostGpus = 64;
+constexpr std::size_t kMaxListed = 64;
+constexpr std::size_t kMaxDaily = 8;
+constexpr std::size_t kMaxBytes = 1u << 20;
+constexpr std::uint32_t kMaxNodes = 20'000;
+constexpr std::uint32_t kMaxGpus = 64;
 constexpr std::int64_t kSecond = 1000;
-constexpr std::int64_t kMostMs = 30ll * 24 * 3600 * kSecond;
-constexpr double kMostHours = 24 * 31;
+constexpr std::int64_t kMaxMs = 30ll * 24 * 3600 * kSecond;
+constexpr double kMaxHours = 24 * 31;
 
 // "90s", "5m", "6h": whole milliseconds.
 void readTime(YamlReader& read, const YAML::Node& map, const char* key, std::int64_t least,
@@ -32,7 +32,7 @@ void readTime(YamlReader& read, const YAML::Node& map, const char* key, std::int
   const double scale = unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
   const double ms = value * scale * static_cast<double>(kSecond);
   if (fault == std::errc{} && scale > 0 && ms >= static_cast<double>(least) &&
-      ms <= static_cast<double>(kMostMs)) {
+      ms <= static_cast<double>(kMaxMs)) {
     *out = static_cast<std::int64_t>(ms);
     return;
   }
@@ -58,8 +58,8 @@ Cluster readCluster(YamlReader& read, const YAML::Node& map) {
     return cluster;
   readName(read, map, &cluster.name);
   read.require(map, "gpu_memory");
-  read.number(map, "nodes", 1u, kMostNodes, &cluster.nodes);
-  read.number(map, "gpus", 1u, kMostGpus, &cluster.gpus);
+  read.number(map, "nodes", 1u, kMaxNodes, &cluster.nodes);
+  read.number(map, "gpus", 1u, kMaxGpus, &cluster.gpus);
   read.bytes(map, "gpu_memory", &cluster.gpu_memory);
   if (cluster.gpu_memory > gib(4096))
     read.fail(map["gpu_memory"], "is too much; accepted: at most 4 TiB");
@@ -107,7 +107,7 @@ void readPods(YamlReader& read, const YAML::Node& map, DayWorkload* out) {
   if (out->kind == PodKind::kSandbox) read.require(map, "idle_stop");
   if (out->kind == PodKind::kService && !read.error() && map["idle_stop"])
     read.fail(map["idle_stop"], "is not of a service; accepted: of kind sandbox");
-  read.number(map, "count", 1u, kMostPodsAtOnce, &out->count);
+  read.number(map, "count", 1u, kMaxPodsAtOnce, &out->count);
   readTime(read, map, "lifetime", 60 * kSecond, &out->lifetime_ms);
   readTime(read, map, "idle_stop", 60 * kSecond, &out->idle_stop_ms);
   readTime(read, map, "start", 0, &out->start_ms);
@@ -177,8 +177,8 @@ void readSharing(YamlReader& read, const YAML::Node& root, Sharing* out) {
   }
   std::vector<engine::DailyPolicy> daily;
   read.list(*map, "daily", [&](const YAML::Node& item) { daily.push_back(readDaily(read, item)); });
-  if (daily.size() > kMostDaily)
-    read.fail((*map)["daily"], "is too many; accepted: up to " + std::to_string(kMostDaily));
+  if (daily.size() > kMaxDaily)
+    read.fail((*map)["daily"], "is too many; accepted: up to " + std::to_string(kMaxDaily));
   if (!daily.empty()) out->daily = daily;
   read.flag(*map, "preempt", &out->preempt);
 }
@@ -199,7 +199,7 @@ void check(YamlReader& read, const YAML::Node& root, const Scenario& scenario) {
     const YAML::Node at = root["workloads"][i];
     if (!names.insert(workload.name).second)
       read.fail(at, "a second workload of that name; accepted: different names");
-    const double reached = 100 * kMostBusy * DayShape(workload.duty).rate();
+    const double reached = 100 * kMaxBusy * DayShape(workload.duty).rate();
     if (workload.kind != PodKind::kBatch && workload.duty.peak > reached)
       read.fail(at["duty"], "has a peak that work at its rate never reaches; accepted: at most " +
                                 std::to_string(static_cast<int>(reached)));
@@ -226,8 +226,8 @@ void check(YamlReader& read, const YAML::Node& root, const Scenario& scenario) {
 Result<Scenario> parseScenario(std::string_view text, const std::string& file) {
   YamlReader read(file);
   Scenario scenario;
-  if (text.size() > kMostBytes) {
-    return Error{ErrorCode::kUsage, file + ":1:1: larger than " + formatBytes({kMostBytes}) +
+  if (text.size() > kMaxBytes) {
+    return Error{ErrorCode::kUsage, file + ":1:1: larger than " + formatBytes({kMaxBytes}) +
                                         "; accepted: at most that"};
   }
   const auto root = read.parse(std::string(text));
@@ -241,11 +241,11 @@ Result<Scenario> parseScenario(std::string_view text, const std::string& file) {
       else
         scenario.sources.push_back(item.Scalar());
     });
-    read.decimal(*root, "hours", 0.1, kMostHours, &scenario.hours);
+    read.decimal(*root, "hours", 0.1, kMaxHours, &scenario.hours);
     for (const char* key : {"clusters", "workloads"}) read.require(*root, key);
     const auto few = [&](const YAML::Node& item, std::size_t count) {
-      if (count >= kMostListed) read.fail(item, "is one too many; accepted: up to 64");
-      return count < kMostListed;
+      if (count >= kMaxListed) read.fail(item, "is one too many; accepted: up to 64");
+      return count < kMaxListed;
     };
     read.list(*root, "clusters", [&](const YAML::Node& item) {
       if (!few(item, scenario.clusters.size())) return;

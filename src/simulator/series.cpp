@@ -11,7 +11,7 @@ constexpr double kMsPerHour = 3'600'000;
 constexpr std::int64_t kShortest = 1000;
 // Within one the day's course is taken as even.
 constexpr double kStepMs = 10 * 60'000;
-constexpr double kLeastDuty = 0.001;
+constexpr double kMinDuty = 0.001;
 constexpr double kLongestBatchHours = 48;
 
 double exponential(Rng& rng, double mean) {
@@ -24,7 +24,7 @@ double normal(Rng& rng) {
 }
 
 double dutyOf(const Duty& duty, double deviate) {
-  return std::clamp(duty.busy / 100 * std::exp(duty.spread * deviate), kLeastDuty, 1.0);
+  return std::clamp(duty.busy / 100 * std::exp(duty.spread * deviate), kMinDuty, 1.0);
 }
 
 double wave(double hour, double peak_hour, double power) {
@@ -47,7 +47,7 @@ std::int64_t rounded(double ms) {
 double nextBurst(const DayShape& shape, const Duty& duty, double now, double end, Rng& rng) {
   double left = exponential(rng, 1);
   while (now < end) {
-    const double busy = std::min(shape.at(now / kMsPerHour) / 100 / shape.rate(), kMostBusy);
+    const double busy = std::min(shape.at(now / kMsPerHour) / 100 / shape.rate(), kMaxBusy);
     const double per_ms = busy / (1 - busy) / static_cast<double>(duty.burst_ms);
     if (left < per_ms * kStepMs) return now + left / per_ms;
     left -= per_ms * kStepMs;
@@ -61,7 +61,7 @@ void addBursts(const DayWorkload& workload, const DayShape& shape, Pod& pod, Rng
   const auto end = static_cast<double>(pod.leaves_ms);
   auto now = static_cast<double>(pod.comes_ms);
   // Some are at work when the day begins.
-  const double busy = std::min(shape.at(now / kMsPerHour) / 100 / shape.rate(), kMostBusy);
+  const double busy = std::min(shape.at(now / kMsPerHour) / 100 / shape.rate(), kMaxBusy);
   if (uniform(rng) >= busy) now = nextBurst(shape, duty, now, end, rng);
   while (now < end) {
     Burst burst;

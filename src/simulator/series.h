@@ -24,7 +24,7 @@ struct Pod {
 };
 
 // Of the time at work at most: there is always a gap.
-inline constexpr double kMostBusy = 0.98;
+inline constexpr double kMaxBusy = 0.98;
 
 // Of a workload's hours, where `hour` is of the day: the mean percent that a card is busy.
 class DayShape {

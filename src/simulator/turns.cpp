@@ -8,7 +8,7 @@ namespace {
 
 // Two jobs against one after the other, at 1.0, 1.3 and 2.0 times the memory.
 constexpr double kShared = 0.012, kAt13 = 0.034, kAt20 = 0.081;
-constexpr double kMostLoss = 0.5;
+constexpr double kMaxLoss = 0.5;
 constexpr double kShortestTurn = 2, kLongestTurn = 60;
 constexpr double kNothing = 1e-12;
 
@@ -61,7 +61,7 @@ double lossOfTurns(double ratio) {
   if (ratio <= 1) return kShared;
   const double loss = ratio <= 1.3 ? kShared + (ratio - 1) / 0.3 * (kAt13 - kShared)
                                    : kAt13 + (ratio - 1.3) / 0.7 * (kAt20 - kAt13);
-  return std::min(loss, kMostLoss);
+  return std::min(loss, kMaxLoss);
 }
 
 double turnSeconds(double swap_s, double ratio) {

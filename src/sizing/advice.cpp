@@ -34,9 +34,9 @@ bool fits(const ModelShape& model, const Question& question, Bytes capacity) {
 }
 
 std::uint64_t largestContext(const ModelShape& model, Question question, Bytes capacity) {
-  const std::uint64_t most = model.max_context != 0 ? model.max_context : kMostTokens;
+  const std::uint64_t most = model.max_context != 0 ? model.max_context : kMaxTokens;
   const std::optional<std::uint64_t> average = question.average;
-  return largest(std::min(most, kMostTokens), [&](std::uint64_t context) {
+  return largest(std::min(most, kMaxTokens), [&](std::uint64_t context) {
     question.context = context;
     if (average) question.average = std::min(*average, context);
     return fits(model, question, capacity);
@@ -46,8 +46,8 @@ std::uint64_t largestContext(const ModelShape& model, Question question, Bytes c
 std::uint64_t largestConcurrency(const ModelShape& model, Question question, Bytes capacity) {
   const std::uint64_t told = question.max_sequences;
   const std::uint64_t most = question.batched_tokens != 0
-                                 ? std::min(question.batched_tokens, kMostSequences)
-                                 : kMostSequences;
+                                 ? std::min(question.batched_tokens, kMaxSequences)
+                                 : kMaxSequences;
   return largest(most, [&](std::uint64_t concurrency) {
     question.concurrency = concurrency;
     question.max_sequences = told == 0 ? 0 : std::max(told, concurrency);

@@ -12,7 +12,7 @@ using Wide = unsigned __int128;
 // Rules fitted to measurements; docs/sizing.md has them with their sources.
 constexpr std::uint64_t kSamplerBytes = 38;  // per sequence and word of the vocabulary
 constexpr Bytes kActivationBase = mib(128);
-constexpr Bytes kLeastActivation = mib(410);
+constexpr Bytes kMinActivation = mib(410);
 constexpr Bytes kGraphBytes = mib(1065);       // mean of 0.51 to 1.85 GiB
 constexpr Bytes kRuntimeAlone = mib(276);      // 0.27 GiB
 constexpr Bytes kRuntimeTogether = mib(2150);  // 2.10 GiB: NCCL's buffers
@@ -206,7 +206,7 @@ Bytes activationBytes(const ModelShape& model, const Question& q) {
   const std::uint64_t wide = std::max(model.intermediate, routed);
   // Both projections, their product; the hidden state twice. Two bytes each.
   const Wide forward = Wide(q.steps()) * (6 * Wide(wide) + 4 * Wide(model.hidden));
-  return std::max(kLeastActivation, kActivationBase + bytesOf(std::max(sampler, forward)));
+  return std::max(kMinActivation, kActivationBase + bytesOf(std::max(sampler, forward)));
 }
 
 Bytes requestFor(Bytes sum, const Question& q) {

@@ -31,7 +31,7 @@ Result<void> checkBatch(const Question& q) {
 
 std::vector<std::uint64_t> possibleGpus(const ModelShape& model) {
   std::vector<std::uint64_t> counts;
-  for (std::uint64_t n = 1; n <= kMostGpus; ++n) {
+  for (std::uint64_t n = 1; n <= kMaxGpus; ++n) {
     if (model.heads % n != 0) continue;
     // Each card has whole heads of keys, or several cards have the same one.
     if (!model.isLatent() && model.kv_heads % n != 0 && n % model.kv_heads != 0) continue;
@@ -42,12 +42,12 @@ std::vector<std::uint64_t> possibleGpus(const ModelShape& model) {
 
 Result<void> check(const ModelShape& model, const Question& q) {
   const std::pair<const char*, std::pair<std::uint64_t, std::uint64_t>> ranges[] = {
-      {"--context", {q.context, kMostTokens}},
-      {"--concurrency", {q.concurrency, kMostSequences}},
-      {"--max-num-batched-tokens", {q.steps(), kMostTokens}},
-      {"--max-num-seqs", {q.sequences(), kMostSequences}},
+      {"--context", {q.context, kMaxTokens}},
+      {"--concurrency", {q.concurrency, kMaxSequences}},
+      {"--max-num-batched-tokens", {q.steps(), kMaxTokens}},
+      {"--max-num-seqs", {q.sequences(), kMaxSequences}},
       {"block size", {q.block, 65536}},
-      {"--gpus", {q.gpus, kMostGpus}}};
+      {"--gpus", {q.gpus, kMaxGpus}}};
   for (const auto& [what, range] : ranges) {
     const Result<void> good = within(what, range.first, range.second);
     if (!good) return good;

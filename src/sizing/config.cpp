@@ -68,7 +68,7 @@ void readSize(Draft& draft) {
 }  // namespace
 
 Result<ConfigReading> readConfig(std::string_view text) {
-  Result<bj::value> json = parseText(text, kMostConfigBytes);
+  Result<bj::value> json = parseText(text, kMaxConfigBytes);
   if (!json) return json.error();
   if (!json->is_object()) {
     return Error{ErrorCode::kCorrupt, "not an object; a model's config.json is"};

@@ -3,12 +3,12 @@
 namespace divvy::sizing {
 namespace {
 
-constexpr std::size_t kMostShown = 40;
+constexpr std::size_t kMaxShown = 40;
 
 // Cut between characters.
 std::string shortened(std::string text) {
-  if (text.size() <= kMostShown) return text;
-  std::size_t end = kMostShown;
+  if (text.size() <= kMaxShown) return text;
+  std::size_t end = kMaxShown;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
   return text.substr(0, end) + "...";
 }

@@ -79,9 +79,9 @@ Result<Parameters> countParameters(const ModelShape& m) {
                       Wide(m.recurrent.layers) * m.recurrent.parameters +
                       Wide(m.layers - with_experts) * denseLayer(m) +
                       Wide(with_experts) * besideExperts(m);
-  if (embeddings + experts + linear + m.other_parameters > kMostParameters) {
+  if (embeddings + experts + linear + m.other_parameters > kMaxParameters) {
     return Error{ErrorCode::kUsage, "a model of this shape has more than " +
-                                        std::to_string(kMostParameters / 1'000'000'000'000) +
+                                        std::to_string(kMaxParameters / 1'000'000'000'000) +
                                         " T parameters; look for a field that is too large"};
   }
   return Parameters{static_cast<std::uint64_t>(embeddings), static_cast<std::uint64_t>(experts),

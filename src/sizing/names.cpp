@@ -6,7 +6,7 @@ namespace divvy::sizing {
 namespace {
 
 constexpr std::size_t kLongest = 64;
-constexpr std::size_t kMostNear = 3;
+constexpr std::size_t kMaxNear = 3;
 
 // Insertions, deletions and exchanges that make one word of the other.
 std::size_t distance(std::string_view a, std::string_view b) {
@@ -54,7 +54,7 @@ std::vector<std::string> nearNames(std::string_view text, const std::vector<std:
   }
   std::stable_sort(scored.begin(), scored.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  if (scored.size() > kMostNear) scored.resize(kMostNear);
+  if (scored.size() > kMaxNear) scored.resize(kMaxNear);
   std::vector<std::string> near;
   for (auto& [far, name] : scored) near.push_back(std::move(name));
   return near;

@@ -8,8 +8,8 @@ namespace divvy::snapshot {
 namespace {
 
 // So much of anything may be held in all: sums of it are exact.
-constexpr std::uint64_t kMostHeld = 1ull << 60;
-constexpr std::size_t kMostHolders = 1u << 20;
+constexpr std::uint64_t kMaxHeld = 1ull << 60;
+constexpr std::size_t kMaxHolders = 1u << 20;
 
 struct Sums {
   Bytes bytes;
@@ -17,7 +17,7 @@ struct Sums {
   std::size_t holders = 0;
 
   bool good() const {
-    return bytes.count <= kMostHeld && cpu.count <= kMostHeld && holders <= kMostHolders;
+    return bytes.count <= kMaxHeld && cpu.count <= kMaxHeld && holders <= kMaxHolders;
   }
   void add(const engine::Placement& placement) {
     ++holders;
@@ -81,12 +81,12 @@ class Checker {
                               ": a part of its memory is more than all of it; accepted: "
                               "outside, swappable and largest up to memory_bytes");
       }
-      if (charge.slots > kMostHolders || charge.parts > charge.slots ||
-          charge.cpus > kMostHolders || charge.slices >> engine::kMostSlices != 0) {
+      if (charge.slots > kMaxHolders || charge.parts > charge.slots ||
+          charge.cpus > kMaxHolders || charge.slices >> engine::kMaxSlices != 0) {
         return fail(path, "device " + charge.uuid.text +
                               ": slots, parts, cpus or slices; accepted: no more parts than "
                               "slots, slices as bits of " +
-                              std::to_string(engine::kMostSlices));
+                              std::to_string(engine::kMaxSlices));
       }
     }
   }

@@ -48,26 +48,26 @@ struct Amount {
 template <>
 struct Amount<Bytes> {
   static constexpr bool kIs = true;
-  static constexpr std::uint64_t kLeast = 0, kMost = 1ull << 53;
+  static constexpr std::uint64_t kMin = 0, kMax = 1ull << 53;
   static auto& of(auto& bytes) { return bytes.count; }
 };
 template <>
 struct Amount<engine::Cpu> {
   static constexpr bool kIs = true;
-  static constexpr std::int64_t kLeast = 0, kMost = 1ll << 40;
+  static constexpr std::int64_t kMin = 0, kMax = 1ll << 40;
   static auto& of(auto& cpu) { return cpu.milli; }
 };
 template <>
 struct Amount<engine::Compute> {
   static constexpr bool kIs = true;
   // Of all containers of a request together.
-  static constexpr std::int32_t kLeast = 0, kMost = 1 << 20;
+  static constexpr std::int32_t kMin = 0, kMax = 1 << 20;
   static auto& of(auto& compute) { return compute.milli; }
 };
 template <>
 struct Amount<engine::Instant> {
   static constexpr bool kIs = true;
-  static constexpr std::int64_t kLeast = INT64_MIN, kMost = INT64_MAX;
+  static constexpr std::int64_t kMin = INT64_MIN, kMax = INT64_MAX;
   static auto& of(auto& instant) { return instant.ms; }
 };
 

@@ -7,8 +7,8 @@
 namespace divvy::snapshot {
 namespace {
 
-constexpr std::size_t kMostShown = 40;
-constexpr std::size_t kMostText = 4096;
+constexpr std::size_t kMaxShown = 40;
+constexpr std::size_t kMaxText = 4096;
 
 }  // namespace
 
@@ -44,8 +44,8 @@ void Reader::done() const {
 
 std::string Reader::shown() const {
   std::string text = clean(boost::json::serialize(*value_));
-  if (text.size() > kMostShown) {
-    text.resize(kMostShown);
+  if (text.size() > kMaxShown) {
+    text.resize(kMaxShown);
     text = clean(text) + "...";
   }
   return text;
@@ -55,9 +55,9 @@ void Reader::readText(std::string& out) const {
   const boost::json::string* string = value_->if_string();
   if (string == nullptr) return fail(shown() + "; accepted: a text");
   out.assign(string->data(), string->size());
-  if (out.size() > kMostText) {
+  if (out.size() > kMaxText) {
     return fail("a text of " + std::to_string(out.size()) + " bytes; accepted: at most " +
-                std::to_string(kMostText));
+                std::to_string(kMaxText));
   }
   if (clean(out) != out) fail(shown() + "; accepted: a text without control characters");
 }

@@ -105,7 +105,7 @@ void Reader::read(T& out) const {
     readNumber(out, std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
   } else if constexpr (Amount<T>::kIs) {
     using Number = std::remove_reference_t<decltype(Amount<T>::of(out))>;
-    readNumber<Number>(Amount<T>::of(out), Amount<T>::kLeast, Amount<T>::kMost);
+    readNumber<Number>(Amount<T>::of(out), Amount<T>::kMin, Amount<T>::kMax);
   } else if constexpr (std::is_enum_v<T>) {
     std::string word;
     readText(word);

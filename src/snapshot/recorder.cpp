@@ -73,7 +73,7 @@ void Recorder::trim() {
   std::size_t gone = 0;
   while (gone < entries.size()) {
     const bool asked = std::holds_alternative<Asked>(entries[gone].what);
-    if (asked && asks_ <= most_asks_ && entries.size() - gone <= kMostEntries) break;
+    if (asked && asks_ <= most_asks_ && entries.size() - gone <= kMaxEntries) break;
     begin(entries[gone++]);
   }
   entries.erase(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(gone));

@@ -12,8 +12,8 @@ namespace divvy::vendors {
 namespace {
 
 constexpr std::uint32_t kWholeCompute = 1000;
-constexpr std::int64_t kMostDevices = 1024;
-constexpr std::int64_t kMostUnits = INT32_MAX;
+constexpr std::int64_t kMaxDevices = 1024;
+constexpr std::int64_t kMaxUnits = INT32_MAX;
 
 std::string list(const std::vector<std::uint64_t>& numbers) {
   std::string text;
@@ -166,17 +166,17 @@ Result<void> Reading::countByCores(Ask* ask, std::int64_t cores) {
 
 Result<void> Reading::readCount(Ask* ask) {
   const CountRule& rule = kind_.count;
-  const auto asked = number(rule.resource, kMostDevices);
+  const auto asked = number(rule.resource, kMaxDevices);
   if (!asked) return asked.error();
   if (*asked) {
     ask->count = static_cast<std::uint32_t>(**asked);
     if (kind_.cores.counts) ask->compute_milli = kWholeCompute;
   } else if (kind_.cores.counts) {
-    const auto cores = number(kind_.cores.resource, kMostDevices * kind_.cores.per_card);
+    const auto cores = number(kind_.cores.resource, kMaxDevices * kind_.cores.per_card);
     if (!cores) return cores.error();
     return *cores ? countByCores(ask, **cores) : Result<void>();
   } else if (!kind_.slice.empty()) {
-    const auto slice = number(kind_.slice, kMostUnits);
+    const auto slice = number(kind_.slice, kMaxUnits);
     if (!slice) return slice.error();
     ask->slice = static_cast<std::uint64_t>(slice->value_or(0));
     ask->count = *slice || memory_asked_ || cores_asked_ ? 1 : 0;
@@ -306,7 +306,7 @@ Result<void> Reading::fitPart(Ask* ask) const {
 Result<void> Reading::joinMany(Ask* ask) const {
   if (ask->count <= 1 || kind_.many != Many::kNoParts || ask->part == nullptr) return {};
   // One that became a pair is two whole ones: the other half is of nobody's use.
-  const auto asked = number(kind_.count.resource, kMostDevices);
+  const auto asked = number(kind_.count.resource, kMaxDevices);
   if (kind_.count.pairs && asked && asked->value_or(0) == 1) {
     ask->part = nullptr;
     ask->memory = WholeMemory{};
@@ -322,7 +322,7 @@ Result<void> Reading::joinMany(Ask* ask) const {
 // of all of them, too, which webhooks write.
 Result<std::optional<Ask>> Reading::wholeOnes() const {
   if (kind_.many != Many::kWhole) return std::optional<Ask>();
-  const auto count = number(kind_.count.resource, kMostDevices);
+  const auto count = number(kind_.count.resource, kMaxDevices);
   if (!count) return count.error();
   if (count->value_or(0) <= 1) return std::optional<Ask>();
   Ask ask;
@@ -370,7 +370,7 @@ Result<std::vector<Ask>> Reading::readInstances() const {
       if (name.compare(0, kind_.instances_prefix.size(), kind_.instances_prefix) == 0)
         names.insert(name);
   for (const std::string& name : names) {
-    const auto count = number(name, kMostDevices);
+    const auto count = number(name, kMaxDevices);
     if (!count) return count.error();
     if (!*count) continue;
     Ask ask;

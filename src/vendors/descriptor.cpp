@@ -13,19 +13,19 @@
 namespace divvy::vendors {
 namespace {
 
-constexpr std::uint32_t kMostDevices = 1024;
-constexpr std::uint32_t kMostSlices = 16;
-constexpr Bytes kMostUnit = gib(4);  // of which 2^31 can be asked for
+constexpr std::uint32_t kMaxDevices = 1024;
+constexpr std::uint32_t kMaxSlices = 16;
+constexpr Bytes kMaxUnit = gib(4);  // of which 2^31 can be asked for
 
 void readCount(YamlReader& read, const YAML::Node& kind, CountRule* out) {
   const auto node = read.child(kind, "count", {"resource", "absent", "pairs", "runs", "alone"});
   if (!node) return;
   read.require(*node, "resource");
   read.text(*node, "resource", &out->resource);
-  read.number(*node, "absent", 0u, kMostDevices, &out->absent);
+  read.number(*node, "absent", 0u, kMaxDevices, &out->absent);
   read.flag(*node, "pairs", &out->pairs);
   read.list(*node, "runs", [&](const YAML::Node& item) {
-    out->runs.push_back(static_cast<std::uint32_t>(read.numberOf(item, 1, kMostDevices)));
+    out->runs.push_back(static_cast<std::uint32_t>(read.numberOf(item, 1, kMaxDevices)));
   });
   read.list(*node, "alone", [&](const YAML::Node& item) {
     out->alone.push_back(item.IsScalar() ? item.Scalar() : std::string());
@@ -41,7 +41,7 @@ void readMemory(YamlReader& read, const YAML::Node& kind, MemoryRule* out) {
   read.text(*node, "resource", &out->resource);
   read.text(*node, "percent", &out->percent);
   read.bytes(*node, "unit", &out->unit);
-  if (out->unit > kMostUnit) read.fail((*node)["unit"], "accepted: at most 4 GiB");
+  if (out->unit > kMaxUnit) read.fail((*node)["unit"], "accepted: at most 4 GiB");
   read.number(*node, "absent", std::uint64_t{0}, std::uint64_t{1} << 31, &out->absent);
   read.number(*node, "mebibytes_above", std::uint64_t{1}, std::uint64_t{1} << 32,
               &out->mebibytes_above);
@@ -114,8 +114,8 @@ void readLayout(YamlReader& read, const YAML::Node& item, Layouts* out) {
   std::string name;
   Geometry layout;
   read.text(item, "name", &name);
-  read.number(item, "slices", 1u, kMostSlices, &layout.slices);
-  read.number(item, "compute", 1u, kMostSlices, &layout.compute);
+  read.number(item, "slices", 1u, kMaxSlices, &layout.slices);
+  read.number(item, "compute", 1u, kMaxSlices, &layout.compute);
   read.list(item, "instances", [&](const YAML::Node& each) {
     Instance one;
     if (!read.map(each, {"compute", "size", "starts"})) return;
@@ -190,7 +190,7 @@ void readLinks(YamlReader& read, const YAML::Node& kind, LinkRule* out) {
   const auto node = read.child(
       kind, "links", {"of", "together", "wings", "sparing", "points", "preferred", "annotation"});
   if (!node) return;
-  read.number(*node, "of", 1u, kMostDevices, &out->of);
+  read.number(*node, "of", 1u, kMaxDevices, &out->of);
   const auto groups = [&](const char* key, std::vector<std::vector<std::uint32_t>>* to) {
     read.list(*node, key, [&](const YAML::Node& item) {
       std::vector<std::uint32_t>& group = to->emplace_back();
@@ -211,7 +211,7 @@ void readLinks(YamlReader& read, const YAML::Node& kind, LinkRule* out) {
 }
 
 // Of every word of one rule with every word of the others.
-constexpr std::size_t kMostSorts = 15;
+constexpr std::size_t kMaxSorts = 15;
 
 CompanyWord readCompanyWord(YamlReader& read, const YAML::Node& item) {
   CompanyWord word;
@@ -246,7 +246,7 @@ void readCompany(YamlReader& read, const YAML::Node& kind, std::vector<CompanyRu
       for (const std::string& other : word.beside)
         if (!known(other)) read.fail(item, "\"" + other + "\" is none of its words");
     sorts *= rule.words.size();
-    if (sorts > kMostSorts) read.fail(item, "more than 15 sorts of pods");
+    if (sorts > kMaxSorts) read.fail(item, "more than 15 sorts of pods");
     out->push_back(std::move(rule));
   });
 }

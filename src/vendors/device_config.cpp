@@ -12,8 +12,8 @@
 namespace divvy::vendors {
 namespace {
 
-constexpr std::uint32_t kMostDevices = 1024;
-constexpr std::uint64_t kMostMebibytes = std::uint64_t{1} << 30;
+constexpr std::uint32_t kMaxDevices = 1024;
+constexpr std::uint64_t kMaxMebibytes = std::uint64_t{1} << 30;
 
 // What a key says of a kind of devices.
 enum class Says : std::uint8_t {
@@ -214,7 +214,7 @@ std::string ConfigReading::placeOf(std::string_view section, const YAML::Node& k
 
 void ConfigReading::mebibytes(const YAML::Node& map, const char* key, Bytes* out) {
   std::uint64_t value = out->count / mib(1).count;
-  read_.number(map, key, std::uint64_t{1}, kMostMebibytes, &value);
+  read_.number(map, key, std::uint64_t{1}, kMaxMebibytes, &value);
   if (map[key]) *out = mib(value);
 }
 
@@ -289,7 +289,7 @@ void ConfigReading::set(const Key& key, const YAML::Node& map, Kind* kind) {
     case Says::kDefaultCores:
       return read_.number(map, at, 0u, kind->cores.per_card, &kind->cores.absent);
     case Says::kDefaultCount:
-      return read_.number(map, at, 0u, kMostDevices, &kind->count.absent);
+      return read_.number(map, at, 0u, kMaxDevices, &kind->count.absent);
     case Says::kMemoryPerCard:
       return setMemoryPerCard(map[at], kind);
     case Says::kRuntimeClass:

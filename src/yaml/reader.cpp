@@ -45,8 +45,8 @@ std::string printable(std::string text) {
 
 // For a message: short.
 std::string shown(const std::string& text) {
-  constexpr std::size_t kMost = 40;
-  return text.size() > kMost ? text.substr(0, kMost) + "..." : text;
+  constexpr std::size_t kMax = 40;
+  return text.size() > kMax ? text.substr(0, kMax) + "..." : text;
 }
 
 }  // namespace

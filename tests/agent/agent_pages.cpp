@@ -158,7 +158,7 @@ void AgentPages::sweep() {
     if (++found > kFoundPerSweep) break;
     recover(key, slot.owner.pid);
   }
-  need(processes_->watched().size() <= TenantProcesses::kMost, "the number of processes");
+  need(processes_->watched().size() <= TenantProcesses::kMax, "the number of processes");
   need(processes_->slots().size() <= kSlots, "the number of slots that are known");
 }
 
@@ -183,7 +183,7 @@ void AgentPages::read() {
 std::vector<std::chrono::nanoseconds> AgentPages::run(FuzzInput in) {
   reset();
   std::vector<std::chrono::nanoseconds> costs;
-  for (std::size_t step = 0; step < kMostSteps && !in.empty(); ++step) {
+  for (std::size_t step = 0; step < kMaxSteps && !in.empty(); ++step) {
     const unsigned what = in.byte() % 8;
     const std::chrono::nanoseconds before = processorTime();
     switch (what) {

@@ -43,7 +43,7 @@ class AgentPages {
   std::vector<std::chrono::nanoseconds> run(FuzzInput in);
 
  private:
-  static constexpr std::size_t kMostSteps = 32;
+  static constexpr std::size_t kMaxSteps = 32;
 
   void reset();
   void write(unsigned kind, FuzzInput* in);

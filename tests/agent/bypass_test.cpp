@@ -22,14 +22,14 @@ TEST(Bypass, WhoIsWithinWhatHeWasGivenIsNot) {
                     {0, 12, "b", true, gib(4)},
                     {1, 12, "b", true, gib(8)}})
                   .empty());
-  EXPECT_TRUE(seen({{0, 10, "a", true, gib(4) + kBypassSlack}}).empty()) << "what the driver keeps";
+  EXPECT_TRUE(seen({{0, 10, "a", true, gib(4) + mib(256)}}).empty()) << "what the driver keeps";
   EXPECT_TRUE(seen({{0, 10, "a", true, {}}}).empty()) << "a driver that does not tell";
 }
 
 TEST(Bypass, IsFoundOfEachKindAndTheGravestIsSaid) {
   const Bypass other{BypassKind::kOtherDevice, 1, 10, {}, {}};
   const Bypass strange{BypassKind::kUnregistered, 0, 11, {}, {}};
-  const Bytes much = gib(4) + kBypassSlack + Bytes{1};
+  const Bytes much = gib(4) + mib(256) + Bytes{1};
   const Bypass memory{BypassKind::kMemory, 0, 0, much, gib(4)};
   EXPECT_EQ(seen({{1, 10, "a", true, {}}}).at("a"), other) << "registered, on another's card";
   EXPECT_EQ(seen({{0, 11, "a", false, {}}}).at("a"), strange);

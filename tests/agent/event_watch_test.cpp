@@ -127,20 +127,20 @@ TEST_F(EventWatchTest, ThrashRiskIsADevices) {
 
 TEST(EventLog, KeepsTheLastOnesAndCountsOn) {
   EventLog log;
-  for (std::size_t i = 0; i < EventLog::kMost + 10; ++i) {
+  for (std::size_t i = 0; i < EventLog::kMax + 10; ++i) {
     EventView event;
     event.tenant = i % 2 == 0 ? "a" : "b";
     event.name = i % 2 == 0 ? "web" : "";
     event.kind = "waited";
     log.add(event);
   }
-  EXPECT_EQ(log.last(), EventLog::kMost + 10);
+  EXPECT_EQ(log.last(), EventLog::kMax + 10);
   const std::vector<EventView> all = log.since(0, "");
-  ASSERT_EQ(all.size(), EventLog::kMost);
+  ASSERT_EQ(all.size(), EventLog::kMax);
   EXPECT_EQ(all.front().seq, 11u);
   EXPECT_GT(all.front().time_ms, 0);
-  EXPECT_EQ(log.since(0, "a").size(), EventLog::kMost / 2);
-  EXPECT_EQ(log.since(0, "web").size(), EventLog::kMost / 2);
+  EXPECT_EQ(log.since(0, "a").size(), EventLog::kMax / 2);
+  EXPECT_EQ(log.since(0, "web").size(), EventLog::kMax / 2);
   EXPECT_EQ(log.since(log.last() - 3, "").size(), 3u);
   EXPECT_TRUE(log.since(log.last(), "").empty());
 }

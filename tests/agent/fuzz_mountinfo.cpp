@@ -19,7 +19,7 @@ using namespace divvy::agent;
 
 namespace {
 
-constexpr std::size_t kMostText = 256u << 10;  // of 1 MiB that mountsOf() reads
+constexpr std::size_t kMaxText = 256u << 10;  // of 1 MiB that mountsOf() reads
 
 struct Mount {
   int number = 0, parent = 0;
@@ -114,7 +114,7 @@ std::optional<MountedFile> walked(const std::vector<Mount>& mounts, const std::s
 // `text`, `count` times: each copy has mount numbers of its own, parents outside are kept.
 std::string repeated(std::string_view text, unsigned count) {
   std::string all(text);
-  for (unsigned copy = 1; copy < count && all.size() + text.size() < kMostText; ++copy) {
+  for (unsigned copy = 1; copy < count && all.size() + text.size() < kMaxText; ++copy) {
     std::istringstream lines{std::string(text)};
     for (std::string line; std::getline(lines, line);) {
       int number = 0;

@@ -102,11 +102,11 @@ TEST_F(HelperProgram, HasNothingThatSpeaksToAnybodyElse) {
 
 // It was 11 MiB as a part of `divvy`.
 TEST_F(HelperProgram, IsSmall) {
-  constexpr std::uint64_t kMostKib = 6 * 1024;
+  constexpr std::uint64_t kMaxKib = 6 * 1024;
   Child helper = begin();
   const std::uint64_t kib = kibOf(helper.pid(), "VmRSS");
   EXPECT_GT(kib, 0u);
-  EXPECT_LT(kib, kMostKib);
+  EXPECT_LT(kib, kMaxKib);
   helper.signal(SIGTERM);
   EXPECT_EQ(helper.wait().code(), 0);
 }

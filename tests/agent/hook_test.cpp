@@ -69,7 +69,7 @@ TEST_F(HookTest, OutputIsBoundedAndDoesNotStopIt) {
       script("i=0; while [ $i -lt 30000 ]; do echo 0123456789; i=$((i+1)); done\n"), {});
   ASSERT_TRUE(hook);
   EXPECT_EQ(end(&*hook), HookState::kSucceeded);
-  EXPECT_EQ(hook->output().size(), Hook::kMostOutput);
+  EXPECT_EQ(hook->output().size(), Hook::kMaxOutput);
 }
 
 TEST_F(HookTest, IsEndedWithAllThatItStarted) {

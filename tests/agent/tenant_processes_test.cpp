@@ -62,7 +62,7 @@ TEST_F(TenantProcessesTest, ANumberThatWasGivenAgainIsAnotherProcess) {
 }
 
 TEST_F(TenantProcessesTest, IsFullAtItsBound) {
-  for (unsigned i = 0; i < TenantProcesses::kMost; ++i) {
+  for (unsigned i = 0; i < TenantProcesses::kMax; ++i) {
     EXPECT_FALSE(processes_.full()) << i;
     claim(i, 1, static_cast<int>(i) + 10);
   }

@@ -27,9 +27,9 @@ TEST(RateLimit, OneSenderTakesNothingOfAnother) {
 TEST(RateLimit, SendersWithoutEndAreForgottenOldestFirst) {
   RateLimit limit({0.001, 1});
   EXPECT_TRUE(limit.take("first", kBegin));
-  for (std::size_t i = 0; i < 3 * RateLimit::kMost; ++i) {
+  for (std::size_t i = 0; i < 3 * RateLimit::kMax; ++i) {
     limit.take(std::to_string(i), kBegin + std::chrono::milliseconds(i));
-    ASSERT_LE(limit.size(), RateLimit::kMost);
+    ASSERT_LE(limit.size(), RateLimit::kMax);
   }
   EXPECT_TRUE(limit.take("first", kBegin + 1h)) << "starts with a full bucket";
 }

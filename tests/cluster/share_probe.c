@@ -27,7 +27,7 @@
 
 #include "register_packet.h"
 
-enum { kGranule = 512, kMostHeld = 1 << 20 };
+enum { kGranule = 512, kMaxHeld = 1 << 20 };
 
 typedef int (*Call)();
 

@@ -23,7 +23,7 @@ using asio::ip::tcp;
 using Request = http::request<http::string_body>;
 
 // Who asks for what is older is told so, as servers do.
-constexpr std::size_t kMostEvents = 4096;
+constexpr std::size_t kMaxEvents = 4096;
 constexpr const char* kNodes = "/api/v1/nodes";
 constexpr const char* kPods = "/api/v1/pods";
 
@@ -96,7 +96,7 @@ class ApiDouble::Inside {
     const char* type = object == nullptr ? "DELETED" : there ? "MODIFIED" : "ADDED";
     events.push_back(
         {version, path, json::serialize(json::object{{"type", type}, {"object", now}}) + "\n"});
-    if (events.size() > kMostEvents) events.pop_front();
+    if (events.size() > kMaxEvents) events.pop_front();
     if (object == nullptr)
       all.erase(key);
     else
@@ -217,7 +217,7 @@ class ApiDouble::Inside {
     std::unique_lock<std::mutex> hold(mutex);
     while (!over && !fault) {
       const bool old = !events.empty() && from + 1 < events.front().version && from < version &&
-                       events.size() == kMostEvents;
+                       events.size() == kMaxEvents;
       std::string news;
       for (const Event& event : events)
         if (event.version > from && event.path == path) news += event.text;

@@ -29,7 +29,7 @@
 
 #include "register_packet.h"
 
-enum { kMostWords = 128, kLine = 1 << 16, kPath = 4096 };
+enum { kMaxWords = 128, kLine = 1 << 16, kPath = 4096 };
 
 typedef int (*Call)();
 
@@ -198,10 +198,10 @@ int main(int argc, char** argv) {
   static char line[kLine];
   if (argc > 1 && strcmp(argv[1], "look") == 0) return look();
   while (fgets(line, sizeof line, stdin) != NULL) {
-    char* words[kMostWords] = {NULL};
+    char* words[kMaxWords] = {NULL};
     int count = 0;
     line[strcspn(line, "\n")] = 0;
-    for (char *rest = line, *word; count < kMostWords - 4 && (word = strsep(&rest, "\t")) != NULL;)
+    for (char *rest = line, *word; count < kMaxWords - 4 && (word = strsep(&rest, "\t")) != NULL;)
       words[count++] = word;
     errno = 0;
     if (count == 4 && strcmp(words[0], "enroll") == 0)

@@ -9,8 +9,8 @@
 namespace divvy::test {
 namespace {
 
-constexpr std::size_t kMostLiving = 6;
-constexpr std::size_t kMostOnCard = 8;
+constexpr std::size_t kMaxLiving = 6;
+constexpr std::size_t kMaxOnCard = 8;
 constexpr unsigned kOneIn = 20;     // whose status comes late
 constexpr unsigned kDisturbed = 4;  // starts, of which one is
 constexpr unsigned kStrange = 8;    // that have begun, of which one is tried by another pod's
@@ -64,7 +64,7 @@ Portion Permutations::portionOf(unsigned devices) {
       for (const Portion& portion : pod.portions)
         on +=
             static_cast<std::size_t>(std::count(portion.uuids.begin(), portion.uuids.end(), card));
-    if (on < kMostOnCard) cards.push_back(card);
+    if (on < kMaxOnCard) cards.push_back(card);
   }
   rng_.shuffle(cards);
   Portion portion;
@@ -106,7 +106,7 @@ std::vector<Permutations::Step> Permutations::merged(bool in_order) {
 }
 
 void Permutations::run(bool in_order) {
-  while (living_.size() > kMostLiving) end(rng_.below(living_.size()));
+  while (living_.size() > kMaxLiving) end(rng_.below(living_.size()));
   first_new_ = living_.size();
   const std::uint64_t count = 2 + rng_.below(3);
   // Often all are of one shape: nothing but whose they are tells them apart.

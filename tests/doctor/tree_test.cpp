@@ -46,8 +46,8 @@ TEST(Tree, NothingIsOpenedThatIsNoFile) {
 
 TEST(Tree, WhatIsTooLongIsNotReadToItsEnd) {
   MadeTree made;
-  made.file("/long", std::string(Tree::kMostBytes + 1, 'x'));
-  made.file("/fits", std::string(Tree::kMostBytes, 'x'));
+  made.file("/long", std::string(Tree::kMaxBytes + 1, 'x'));
+  made.file("/fits", std::string(Tree::kMaxBytes, 'x'));
   const Result<Tree> tree = Tree::open(made.root());
   ASSERT_TRUE(tree);
   EXPECT_EQ(tree->text("/long").error().code(), ErrorCode::kCorrupt);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { kMostArrays = 2048, kWidth = 131072, kChannels = 4, kUint32 = 3, kNoEntry = 500 };
+enum { kMaxArrays = 2048, kWidth = 131072, kChannels = 4, kUint32 = 3, kNoEntry = 500 };
 
 typedef struct {
   size_t width, height;
@@ -16,7 +16,7 @@ static int (*create)(void**, const Shape*);
 static int (*copyIn)(void*, size_t, const void*, size_t);
 static int (*copyOut)(void*, void*, size_t, size_t);
 
-static void* arrays[kMostArrays];
+static void* arrays[kMaxArrays];
 static unsigned long long array_count;
 
 static const size_t kWords = (size_t)kWidth * kChannels;
@@ -44,7 +44,7 @@ static int bind(void) {
 int makeArrays(unsigned long long count) {
   const Shape shape = {kWidth, 0, kUint32, kChannels};
   unsigned* words = malloc(kWords * sizeof *words);
-  int code = words == NULL || array_count + count > kMostArrays ? -1 : bind();
+  int code = words == NULL || array_count + count > kMaxArrays ? -1 : bind();
   while (code == 0 && count-- > 0) {
     code = create(&arrays[array_count], &shape);
     for (size_t i = 0; i < kWords; ++i) words[i] = patternAt(array_count, i);

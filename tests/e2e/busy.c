@@ -48,7 +48,7 @@ enum {
   kPage = 4096,
   kRequestKernels = 10,
   kGraphKernels = 8,
-  kMostRequests = 1000
+  kMaxRequests = 1000
 };
 
 typedef unsigned long long Number;
@@ -163,9 +163,9 @@ static int byValue(const void* left, const void* right) {
 }
 
 static void serve(size_t count, Number us, Number gap_us, FILE* out) {
-  static Number took[kMostRequests];
+  static Number took[kMaxRequests];
   int code = 0;
-  if (count == 0 || count > kMostRequests) count = kMostRequests;
+  if (count == 0 || count > kMaxRequests) count = kMaxRequests;
   prctl(PR_SET_TIMERSLACK, 1);
   for (size_t i = 0; i < count && code == 0; ++i) {
     const struct timespec gap = {(time_t)(gap_us / 1000000), (long)(gap_us % 1000000 * 1000)};

@@ -29,14 +29,14 @@
 #include "arrays.h"
 #include "busy_driver.h"
 
-enum { kMostBlocks = 1024, kAdded = 40503 };
+enum { kMaxBlocks = 1024, kAdded = 40503 };
 
 typedef unsigned long long Number;
 
 static struct Place place;
-static CUdeviceptr blocks[kMostBlocks];
+static CUdeviceptr blocks[kMaxBlocks];
 static size_t block_count, block_words;
-static unsigned born[kMostBlocks];  // rounds that were over when a block was made
+static unsigned born[kMaxBlocks];  // rounds that were over when a block was made
 static pthread_t worker;
 static Number worker_us;
 static atomic_bool working, stop;
@@ -59,7 +59,7 @@ static unsigned patternAt(size_t block, size_t word) {
 static int fill(size_t count, size_t bytes) {
   unsigned* words = malloc(bytes);
   const size_t end = block_count + count;
-  int code = words == NULL || end > kMostBlocks ? -1 : 0;
+  int code = words == NULL || end > kMaxBlocks ? -1 : 0;
   block_words = bytes / sizeof *words;
   for (size_t i = block_count; i < end && code == 0; ++i) {
     born[i] = (unsigned)rounds;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t kContainers = 24;
 // A search that began is not cut off.
-constexpr std::uint64_t kMost = kTriesOfDecision + kTriesOfNode + kContainers;
+constexpr std::uint64_t kMax = kTriesOfDecision + kTriesOfNode + kContainers;
 
 DeviceAsk share(std::uint64_t mebibytes) {
   DeviceAsk ask;
@@ -64,7 +64,7 @@ TEST(SearchBudget, RequestThatNearlyFitsManyNodesIsSearchedWithinTheBudgetOfADec
     const std::uint64_t before = engine.tries();
     const Result<Decision> decision = engine.explain(hostile);
     ASSERT_TRUE(decision);
-    EXPECT_LE(engine.tries() - before, kMost);
+    EXPECT_LE(engine.tries() - before, kMax);
     EXPECT_FALSE(decision->fits());
     EXPECT_EQ(decision->refusals.size(), 100u) << "each node has a reason";
     const std::size_t left = count(*decision, NodeWhy::kNotSearched);
@@ -91,7 +91,7 @@ TEST(SearchBudget, BriefsOfNodesThatWerePutOffSaySoAndAreNotKept) {
     const std::uint64_t before = engine.tries();
     const Result<Briefs> briefs = engine.briefs(hostile, all);
     ASSERT_TRUE(briefs);
-    EXPECT_LE(engine.tries() - before, kMost);
+    EXPECT_LE(engine.tries() - before, kMax);
     last.clear();
     for (const std::uint32_t at : briefs->of) {
       ASSERT_NE(at, Briefs::kNone);
@@ -137,7 +137,7 @@ TEST(SearchBudget, SharesThatFitTheLargestFirstAreFoundWhereTheirOwnOrderNeedsTo
   std::map<DeviceUuid, std::uint64_t> taken;
   for (const Charge& charge : given->placement.charges) taken[charge.uuid] += charge.memory.count;
   for (const auto& [uuid, bytes] : taken) EXPECT_LE(bytes, mib(100'000).count) << uuid.text;
-  EXPECT_LE(engine.tries(), 2 * kMost);
+  EXPECT_LE(engine.tries(), 2 * kMax);
 }
 
 TEST(SearchBudget, HonestRequestIsPlacedRightAfterOneThatSpentItsBudget) {

@@ -119,7 +119,7 @@ TEST(Used, WeightsThatSayNothingAreRefused) {
   Request request = some::request("r", 1, 100);
   request.shape.weights = Weights{0, 0, 0, 0, 0, 0};
   EXPECT_EQ(engine.decide(request).error().code(), ErrorCode::kUsage);
-  request.shape.weights = Weights{0, 0, 0, 0, 0, kMostWeight + 1};
+  request.shape.weights = Weights{0, 0, 0, 0, 0, kMaxWeight + 1};
   EXPECT_EQ(engine.decide(request).error().code(), ErrorCode::kUsage);
   request.shape.weights.reset();
   request.shape.devices.emplace();

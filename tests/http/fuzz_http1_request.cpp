@@ -27,11 +27,11 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr std::size_t kMostBody = 64;
+constexpr std::size_t kMaxBody = 64;
 // Boost.Beast accepts about as many bytes of a header. Its first line counts if it comes with the
 // rest and does not if it comes before, so that near the bound the pieces decide.
-constexpr std::size_t kMostHeader = 8192;
-constexpr unsigned kMostTurns = 1'000'000;
+constexpr std::size_t kMaxHeader = 8192;
+constexpr unsigned kMaxTurns = 1'000'000;
 
 class World {
  public:
@@ -49,7 +49,7 @@ class World {
     std::string answers;
     std::size_t sent = 0;
     bool shut = false;
-    for (unsigned turn = 0; turn < kMostTurns; ++turn) {
+    for (unsigned turn = 0; turn < kMaxTurns; ++turn) {
       loop_.poll();
       if (sent < bytes.size()) {
         const std::string_view part = bytes.substr(sent, piece);
@@ -78,7 +78,7 @@ class World {
     };
     Result<std::unique_ptr<Server>> started =
         Server::start(loop_.get_executor(), {},
-                      {{"GET", "/healthz", 0, note}, {"POST", "/filter", kMostBody, note}});
+                      {{"GET", "/healthz", 0, note}, {"POST", "/filter", kMaxBody, note}});
     need(started.has_value(), "a server");
     server_ = std::move(*started);
   }
@@ -104,10 +104,10 @@ class World {
 
   // The fuzzer's timer signal interrupts what waits.
   static bool writable(int fd) {
-    constexpr int kMostMs = 10'000;
+    constexpr int kMaxMs = 10'000;
     pollfd one{fd, POLLOUT, 0};
     int ready = 0;
-    do ready = poll(&one, 1, kMostMs);
+    do ready = poll(&one, 1, kMaxMs);
     while (ready < 0 && errno == EINTR);
     return ready == 1 && (one.revents & POLLOUT) != 0;
   }
@@ -144,7 +144,7 @@ void checkTalk(const std::vector<Query>& asked, std::string_view answers, std::s
   for (const Query& query : asked) {
     const std::string path = query.target.substr(0, query.target.find('?'));
     need(path == "/healthz" || path == "/filter", "a path");
-    need(query.body.size() <= (path == "/filter" ? kMostBody : 0), "the size of a body");
+    need(query.body.size() <= (path == "/filter" ? kMaxBody : 0), "the size of a body");
   }
   const std::vector<unsigned> statuses = statusesIn(answers);
   for (const unsigned status : statuses)
@@ -172,7 +172,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t piece = std::max<std::size_t>(1 + data[0], bytes.size() / 64);
   const std::string in_pieces = world.talk(bytes, piece);
   checkTalk(world.asked, in_pieces, bytes.size());
-  if (bytes.size() < kMostHeader)
+  if (bytes.size() < kMaxHeader)
     need(sameQueries(world.asked, asked), "the same queries however they come");
   static unsigned runs = 0;
   if (++runs % 64 == 0)

@@ -29,7 +29,7 @@
 namespace divvy::http {
 namespace {
 
-constexpr std::uint64_t kMostBody = 4u << 20;
+constexpr std::uint64_t kMaxBody = 4u << 20;
 
 class HostilePeers : public testing::Test {
  protected:
@@ -38,7 +38,7 @@ class HostilePeers : public testing::Test {
     routes.push_back({"GET", "/healthz", 0, [](Query) -> boost::asio::awaitable<Answer> {
                         co_return Answer{200, "ok\n", "text/plain"};
                       }});
-    routes.push_back({"POST", "/filter", kMostBody, [](Query) -> boost::asio::awaitable<Answer> {
+    routes.push_back({"POST", "/filter", kMaxBody, [](Query) -> boost::asio::awaitable<Answer> {
                         co_return Answer{200, "{}"};
                       }});
     auto server = Server::start(loop_.get_executor(), listen, std::move(routes));
@@ -142,7 +142,7 @@ TEST_F(HostilePeers, BodiesThatNeverComeRefuseNobody) {
   for (unsigned i = 0; i < 24; ++i) {
     senders.push_back(connected(1 + i));
     say(senders.back(), "POST /filter HTTP/1.1\r\nHost: a\r\nContent-Length: " +
-                            std::to_string(kMostBody) + "\r\n\r\n{");
+                            std::to_string(kMaxBody) + "\r\n\r\n{");
   }
   EXPECT_TRUE(healthy());
   unsigned closed = 0;
@@ -150,8 +150,8 @@ TEST_F(HostilePeers, BodiesThatNeverComeRefuseNobody) {
     closed += heard(one, std::chrono::milliseconds(100)) == "<closed>" ? 1 : 0;
   EXPECT_EQ(closed, 8u) << "of 24 times 4 MiB 64 MiB are held, the newest";
   const Fd honest = connected(60);
-  const std::string body(kMostBody, ' ');
-  say(honest, "POST /filter HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(kMostBody) +
+  const std::string body(kMaxBody, ' ');
+  say(honest, "POST /filter HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(kMaxBody) +
                   "\r\n\r\n" + body);
   EXPECT_NE(heard(honest, std::chrono::seconds(20)).find(" 200 "), std::string::npos);
 }

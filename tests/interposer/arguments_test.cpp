@@ -137,7 +137,7 @@ TEST(KernelParamCache, NobodyReadsHalfOfWhatIsWritten) {
   // Of each kernel all sizes are the same number.
   const auto allOf = [](std::uint16_t size) {
     ParamSizes sizes;
-    while (sizes.count < ParamSizes::kMost) sizes.of[sizes.count++] = size;
+    while (sizes.count < ParamSizes::kMax) sizes.of[sizes.count++] = size;
     return sizes;
   };
   std::atomic<bool> stop{false};

@@ -10,11 +10,11 @@
 namespace divvy::interposer {
 namespace {
 
-constexpr std::size_t kMostBlocks = 16;
-constexpr std::size_t kMostHeld = 8 * kMiB;
-constexpr std::size_t kMostBytes = 768 << 10;
+constexpr std::size_t kMaxBlocks = 16;
+constexpr std::size_t kMaxHeld = 8 * kMiB;
+constexpr std::size_t kMaxBytes = 768 << 10;
 constexpr std::size_t kPinned = 256 << 10;
-constexpr std::size_t kMostGraphs = 6;
+constexpr std::size_t kMaxGraphs = 6;
 constexpr unsigned kNonBlocking = 1;
 
 // The word-wise sum that the card's kernel computes.
@@ -133,9 +133,9 @@ void Twin::compareAll() {
 
 // Small ones too, which share arenas with others, and odd sizes.
 void Twin::allocate() {
-  if (blocks_.size() == kMostBlocks || held_ >= kMostHeld) return release();
+  if (blocks_.size() == kMaxBlocks || held_ >= kMaxHeld) return release();
   const auto block = std::make_shared<Block>();
-  const std::size_t bytes = below(3) == 0 ? 64 + below(20'000) : 65536 + below(kMostBytes);
+  const std::size_t bytes = below(3) == 0 ? 64 + below(20'000) : 65536 + below(kMaxBytes);
   if (below(4) == 0) {
     std::size_t pitch = 0;
     good(cu<Cu::cuMemAllocPitch_v2>(&block->at, &pitch, bytes / 4, std::size_t{4}, 4u),
@@ -370,7 +370,7 @@ void Twin::addSome() {
 // A graph that sets, adds and copies on. The addresses in it are those of now.
 void Twin::record() {
   const BlockPtr block = any(), other = any();
-  if (graphs_.size() == kMostGraphs || block == other) return replay();
+  if (graphs_.size() == kMaxGraphs || block == other) return replay();
   const Range range = rangeOf(*block, 4);
   const std::size_t bytes = std::min(range.bytes, other->twin.size());
   const auto value = static_cast<std::uint32_t>(random_());

@@ -22,7 +22,7 @@ constexpr std::uint64_t kSwaps = 500;
 #else
 constexpr std::uint64_t kSwaps = 10'000;
 #endif
-constexpr unsigned kMostTwins = 2;
+constexpr unsigned kMaxTwins = 2;
 
 std::uint64_t fromEnvironment(const char* name, std::uint64_t otherwise) {
   const char* text = std::getenv(name);
@@ -37,7 +37,7 @@ class Tenants {
     for (unsigned i = 0; i < twins; ++i) {
       threads_.emplace_back([this, i, seed, context] {
         cu<Cu::cuCtxSetCurrent>(context);
-        run(i, seed * kMostTwins + i, context);
+        run(i, seed * kMaxTwins + i, context);
       });
     }
   }
@@ -72,7 +72,7 @@ class Tenants {
   std::atomic<bool> over_{false};
   std::atomic<bool> failed_{false};
   std::atomic<std::uint64_t> steps_{0};
-  std::string failures_[kMostTwins];
+  std::string failures_[kMaxTwins];
   std::vector<std::thread> threads_;
 };
 
@@ -150,7 +150,7 @@ class TwinTest : public SwapTest, public testing::WithParamInterface<Chunks> {
   }
 
   static constexpr std::uint64_t kShownAtOnce = 4 * kMiB;
-  static constexpr std::uint64_t kMostRounds = 300;  // only to have seen memory at the host
+  static constexpr std::uint64_t kMaxRounds = 300;  // only to have seen memory at the host
   std::uint64_t with_host_ = 0;                      // rounds
 };
 
@@ -173,7 +173,7 @@ TEST_P(TwinTest, EveryByteIsAsInATwinThatWasNeverSwapped) {
   std::uint64_t rounds = 0;
   // Few swaps of large chunks may have been without any of those by chance: then it goes on.
   const auto enough = [&] {
-    return swaps() >= wanted && (with_host_ > rounds / 20 || rounds >= kMostRounds);
+    return swaps() >= wanted && (with_host_ > rounds / 20 || rounds >= kMaxRounds);
   };
   for (; !enough() && !tenants.failed(); ++rounds) {
     arbiter().beat();
@@ -183,7 +183,7 @@ TEST_P(TwinTest, EveryByteIsAsInATwinThatWasNeverSwapped) {
   }
   allow(kEverything);
   tenants.end();
-  for (unsigned i = 0; i < kMostTwins; ++i) EXPECT_EQ(tenants.failure(i), "") << "tenant " << i;
+  for (unsigned i = 0; i < kMaxTwins; ++i) EXPECT_EQ(tenants.failure(i), "") << "tenant " << i;
   EXPECT_GE(swaps(), wanted);
   EXPECT_GE(tenants.steps(), rounds) << "it was used meanwhile";
   EXPECT_GT(with_host_, rounds / 20) << "of " << rounds << " with memory at the host";

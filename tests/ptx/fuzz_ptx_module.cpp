@@ -13,7 +13,7 @@ namespace {
 using namespace divvy::ptx;
 
 constexpr std::uint64_t kAddress = 0x10000;
-constexpr std::size_t kMostGlobals = 1 << 20;
+constexpr std::size_t kMaxGlobals = 1 << 20;
 
 struct Arena {
   Arena() : bytes(4096) { memory.add(kAddress, bytes.data(), bytes.size()); }
@@ -51,7 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   for (const Global& global : module->globals()) {
-    if (global.bytes > kMostGlobals) return 0;
+    if (global.bytes > kMaxGlobals) return 0;
   }
   for (std::size_t i = 0; i < module->kernels().size(); ++i) {
     const Kernel& kernel = module->kernels()[i];

@@ -76,6 +76,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   (void)read(kube::budgetOf(object));
   (void)read(kube::leaseOf(object));
   const auto least = minMemberOf(object, MinMemberRef{"group", "minMember"});
-  if (read(least)) need(*least >= 1 && *least <= kMostOfGang);
+  if (read(least)) need(*least >= 1 && *least <= kMaxOfGang);
   return 0;
 }

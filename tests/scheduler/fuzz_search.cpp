@@ -51,7 +51,7 @@ Request requestOf(const std::string& id, unsigned most, Input* in) {
 }
 
 // Within what a node's search may go on beyond the budget.
-constexpr std::uint64_t kMost = kTriesOfDecision + 4'000;
+constexpr std::uint64_t kMax = kTriesOfDecision + 4'000;
 
 template <typename Ask>
 void bounded(const Engine& engine, std::uint64_t most, const Ask& ask) {
@@ -77,21 +77,21 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Stakes stakes;
   for (unsigned i = 0, tenants = in.byte() % 40; i < tenants && !in.empty(); ++i) {
     const Request tenant = requestOf("t" + std::to_string(i), 2, &in);
-    bounded(engine, kMost, [&] {
+    bounded(engine, kMax, [&] {
       if (engine.place(tenant, Instant{1})) stakes.of[tenant.id] = {in.byte() % 5, 1, "", ""};
     });
   }
   const Request pod = requestOf("pod", 32, &in);
   bool fits = false;
-  bounded(engine, kMost, [&] {
+  bounded(engine, kMax, [&] {
     const Result<Decision> decision = engine.explain(pod);
     fits = decision && decision->fits();
     need(!decision || fits || decision->refusals.size() == nodes, "a node has no verdict");
   });
-  bounded(engine, kMost, [&] { (void)engine.briefs(pod); });
-  bounded(engine, kMost, [&] { (void)engine.remedies(pod, NodeName("n0")); });
-  if (!fits) bounded(engine, 2 * kMost, [&] { (void)engine.preempt(pod, 10, stakes); });
-  bounded(engine, kMost, [&] { (void)engine.place(pod, Instant{1}); });
+  bounded(engine, kMax, [&] { (void)engine.briefs(pod); });
+  bounded(engine, kMax, [&] { (void)engine.remedies(pod, NodeName("n0")); });
+  if (!fits) bounded(engine, 2 * kMax, [&] { (void)engine.preempt(pod, 10, stakes); });
+  bounded(engine, kMax, [&] { (void)engine.place(pod, Instant{1}); });
   std::map<DeviceUuid, std::uint64_t> taken;
   for (const Allocation& one : engine.allocations())
     for (const Charge& charge : one.placement.charges) taken[charge.uuid] += charge.memory.count;

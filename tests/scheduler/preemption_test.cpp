@@ -329,8 +329,8 @@ TEST(RoomOf, RequestsBeyondAnyNodeAreCappedAndSumWithoutOverflow) {
   one.overhead = {{"cpu", "9223372036854775"}, {"memory", "7Ei"}};
   const auto room = podResources(one);
   ASSERT_TRUE(room);
-  EXPECT_EQ(room->cpu, engine::kMostCpu);
-  EXPECT_EQ(room->memory.count, engine::kMostBytes);
+  EXPECT_EQ(room->cpu, engine::kMaxCpu);
+  EXPECT_EQ(room->memory.count, engine::kMaxBytes);
 }
 
 TEST(MinRuntime, IsATime) {

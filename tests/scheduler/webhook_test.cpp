@@ -62,16 +62,16 @@ TEST(ShareVariety, CountsDifferentSharesOfContainersThatRunTogether) {
     made.devices.memory = mib(mebibytes);
     return made;
   };
-  for (std::uint64_t size = 1; size <= kMostDifferentShares; ++size) {
+  for (std::uint64_t size = 1; size <= kMaxDifferentShares; ++size) {
     shape.containers.push_back(container(size));
     shape.containers.push_back(container(size));
     shape.init.push_back(container(100 + size));  // they end before
   }
   shape.containers.emplace_back();  // without devices
-  EXPECT_EQ(tooManyDifferentShares(shape, kMostDifferentShares), std::nullopt);
+  EXPECT_EQ(tooManyDifferentShares(shape, kMaxDifferentShares), std::nullopt);
   shape.init.push_back(container(200));
   shape.init.back().sidecar = true;
-  const auto why = tooManyDifferentShares(shape, kMostDifferentShares);
+  const auto why = tooManyDifferentShares(shape, kMaxDifferentShares);
   ASSERT_TRUE(why);
   EXPECT_NE(why->find("9 different shares; accepted: at most 8"), std::string::npos) << *why;
   EXPECT_EQ(tooManyDifferentShares(shape, 9), std::nullopt);

@@ -43,7 +43,7 @@ TEST(Replay, EveryDifferenceIsExplained) {
     const Result<Replay> again = replay(snapshot, terms);
     ASSERT_TRUE(again) << again.error().message();
     for (const Redecided* part : {&again->decisions, &again->anew}) {
-      EXPECT_EQ(part->differences.size(), std::min(part->differ, kMostExplained));
+      EXPECT_EQ(part->differences.size(), std::min(part->differ, kMaxExplained));
       for (const Difference& one : part->differences) {
         EXPECT_NE(one.was, one.is);
         EXPECT_FALSE(one.why.empty()) << one.was << " " << one.is;

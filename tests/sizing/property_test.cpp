@@ -175,7 +175,7 @@ TEST(Properties, WhatIsSuggestedFitsAndOneMoreDoesNot) {
       EXPECT_TRUE(fits(model, best, room)) << model.name;
     }
     best.concurrency = sequences + 1;
-    if (sequences != kMostSequences) {
+    if (sequences != kMaxSequences) {
       EXPECT_FALSE(fits(model, best, room)) << model.name;
     }
     found += context != 0 && sequences != 0;
@@ -203,13 +203,13 @@ TEST(Properties, TheSmallestCardIsTheSmallest) {
 TEST(Properties, HugeNumbersAreRefusedNotWrapped) {
   for (const CatalogEntry& entry : catalog()) {
     Question q;
-    q.context = kMostTokens;
-    q.concurrency = kMostSequences;
+    q.context = kMaxTokens;
+    q.concurrency = kMaxSequences;
     const Result<Answer> found = answer(entry.model, q);
     if (found) {
       EXPECT_GT(found->request, gib(1 << 20)) << entry.model.name;
     }
-    q.context = kMostTokens + 1;
+    q.context = kMaxTokens + 1;
     EXPECT_FALSE(answer(entry.model, q));
     q.context = 0;
     EXPECT_FALSE(answer(entry.model, q));

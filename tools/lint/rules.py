@@ -44,6 +44,60 @@ ALLOWED = {
 # The part of a folder that others may see although the folder as a whole is off limits:
 # the command knows the simulated driver's catalogue, never its insides.
 NARROW = {("cli", "simgpu"): {"catalog.h"}}
+# Folders inside of a module: which of the others each may include from. A file that lies directly in the module's
+# folder may include all, and is included by none of them but where ROOT_HEADERS names it.
+SUBFOLDERS = {
+    "scheduler": {
+        "telemetry": set(),
+        "runtime": {"telemetry"},
+        "codec": set(),
+        "events": {"runtime"},
+        "quota": {"codec"},
+        "manifests": {"codec"},
+        "cache": {"codec", "quota", "runtime"},
+        "extender": {"runtime", "telemetry"},
+        "preemption": {"codec", "events", "quota", "runtime", "telemetry"},
+        "webhook": {"codec", "runtime"},
+        "queue": {"codec", "events", "preemption", "quota", "runtime", "telemetry"},
+        "explain": {"cache", "codec", "preemption", "queue", "quota"},
+        "controllers": {"codec", "events", "runtime", "telemetry"},
+    },
+    "agent": {
+        "os": set(),
+        "api": set(),
+        "placement": set(),
+        "checkpoint": {"os"},
+        "device": {"os"},
+        "helper_process": {"device", "os"},
+        "container": {"api", "device", "os"},
+        "tenant": {"api", "checkpoint", "container", "device", "os"},
+        "registration": {"container", "device", "os", "tenant"},
+        "enforcement": {"checkpoint", "container", "device", "os", "tenant"},
+        "deviceplugin": {"container", "device", "enforcement", "os", "registration", "tenant"},
+        "server": {"container", "device", "enforcement", "os", "placement", "registration", "tenant"},
+        "telemetry": {"enforcement", "os", "tenant"},
+    },
+    "interposer": {
+        "support": set(),
+        "tenant": {"support"},
+        "threads": {"support"},
+        "loader": {"support", "tenant", "threads"},
+        "cuda": {"loader", "support", "threads"},
+        "device": {"loader", "support", "threads"},
+        "accounting": {"cuda", "device", "loader", "support", "threads"},
+        "paging": {"accounting", "cuda", "loader", "support", "threads"},
+        "launch": {"cuda", "loader", "paging", "support", "threads"},
+        "ipc": {"cuda", "paging", "support", "threads"},
+        "hooks": {"accounting", "cuda", "device", "launch", "loader", "threads"},
+        "nvml": {"device", "loader", "support", "tenant", "threads"},
+        "timeslice": {"support"},
+    },
+}
+# Headers that lie directly in a module's folder, for .cpp files of its subfolders.
+ROOT_HEADERS = {"interposer": {"runtime.h"}}
+# Headers that include such a header all the same. The list only shrinks.
+ROOT_HEADER_USERS = {"src/interposer/accounting/charge.h", "src/interposer/cuda/capture_scope.h",
+                     "src/interposer/launch/gated_call.h", "src/interposer/paging/call_operands.h"}
 MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 70
 MAX_COLUMNS = 100
@@ -107,6 +161,35 @@ def rule_includes(root):
             line = text.count("\n", 0, match.start(1)) + 1
             allowed = ", ".join(sorted(ALLOWED[own])) or "nothing"
             yield path, line, f"{own} must not include {other}/{header}; it may include {allowed}"
+
+
+def rule_folders(root):
+    """Folders inside of a module have a direction, too."""
+    include = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
+    for module, table in SUBFOLDERS.items():
+        for name in sorted(set(table) & set(ALLOWED)):
+            yield root / "src" / module, 1, f"folder {name} is called like a module"
+    for path, parts in code_files(root, "src"):
+        table = SUBFOLDERS.get(parts[1])
+        if table is None or len(parts) < 4 or parts[2] == "include":
+            continue
+        if parts[2] not in table:
+            yield path, 1, f"folder {parts[2]} is not in the table SUBFOLDERS of tools/lint/rules.py"
+            continue
+        text = text_of(path)
+        for match in include.finditer(text):
+            other = match[1].split("/")[0] if "/" in match[1] else ""
+            if other == parts[2] or other not in table | {"": None}:
+                continue
+            if other == "" and not (root / "src" / parts[1] / match[1]).is_file():
+                continue
+            if other in table[parts[2]] or (other == "" and match[1] in ROOT_HEADERS.get(parts[1], ())
+                                            and (path.suffix != ".h" or str(path.relative_to(root))
+                                                 in ROOT_HEADER_USERS)):
+                continue
+            line = text.count("\n", 0, match.start(1)) + 1
+            allowed = ", ".join(sorted(table[parts[2]])) or "none of the others"
+            yield path, line, f"{parts[2]} must not include {match[1]}; it may include {allowed}"
 
 
 def rule_guest(root):

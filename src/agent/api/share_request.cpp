@@ -80,7 +80,7 @@ Result<OnPressure> parseOnPressure(std::string_view text) {
 }
 
 Result<void> checkPressureWait(std::uint64_t ms) {
-  if (ms != 0 && ms <= kMostPressureWaitMs) return {};
+  if (ms != 0 && ms <= kMaxPressureWaitMs) return {};
   return Error{ErrorCode::kUsage, "an allocation cannot wait " + std::to_string(ms) +
                                       " ms for memory; accepted: more than nothing, at most 24h"};
 }

@@ -16,12 +16,12 @@ constexpr CheckpointTime kCopyLimit = 10min;
 constexpr CheckpointTime kBusyPause = 250ms;
 // After a call that failed, doubling.
 constexpr CheckpointTime kRetry = 500ms;
-constexpr unsigned kMostTries = 8;
+constexpr unsigned kMaxTries = 8;
 // Before a tenant that could not leave is asked again, doubling; one whose memory the driver does
 // not take is asked seldom.
 constexpr CheckpointTime kBusyRest = 5s;
 constexpr CheckpointTime kRefusedRest = 60s;
-constexpr CheckpointTime kMostRest = 10min;
+constexpr CheckpointTime kMaxRest = 10min;
 // Before one for which there was no room is brought back.
 constexpr CheckpointTime kNoRoomRest = 1s;
 
@@ -242,7 +242,7 @@ void CheckpointStateMachine::failed(Process* process, CheckpointCall call, Check
     return;
   }
   retry(process, now);
-  const bool gives_up = call != CheckpointCall::kState && process->tries >= kMostTries;
+  const bool gives_up = call != CheckpointCall::kState && process->tries >= kMaxTries;
   if (gives_up) doom(process->pid, "the driver does not let it go on", now);
 }
 
@@ -265,7 +265,7 @@ void CheckpointStateMachine::retry(Process* process, CheckpointTime now) {
 void CheckpointStateMachine::turnBack(Ineligibility why, CheckpointTime now) {
   const CheckpointTime rest = why == Ineligibility::kBusy ? kBusyRest : kRefusedRest;
   bar_ = why;
-  barred_until_ = now + std::min(rest * (1 << std::min(turned_back_, 6u)), kMostRest);
+  barred_until_ = now + std::min(rest * (1 << std::min(turned_back_, 6u)), kMaxRest);
   ++turned_back_;
   phase_ = CheckpointPhase::kReturning;
 }

@@ -19,7 +19,7 @@ namespace {
 
 using namespace asio::experimental::awaitable_operators;
 
-constexpr std::size_t kMostLine = 4096;
+constexpr std::size_t kMaxReplyLine = 4096;
 
 constexpr std::array<std::pair<std::string_view, CheckpointAnswer>, 6> kAnswers{{
     {"done", CheckpointAnswer::kDone},
@@ -144,7 +144,7 @@ asio::awaitable<CheckpointReply> CheckpointWorker::ask(CheckpointStep step) {
         co_await asio::async_write(child_->input, asio::buffer(line), kNoThrow);
     if (write_fault) co_return false;
     auto [read_fault, got] = co_await asio::async_read_until(
-        child_->output, asio::dynamic_buffer(answer, kMostLine), '\n', kNoThrow);
+        child_->output, asio::dynamic_buffer(answer, kMaxReplyLine), '\n', kNoThrow);
     co_return !read_fault;
   };
   const std::variant<bool, std::tuple<error_code>> first =

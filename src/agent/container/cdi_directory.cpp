@@ -19,7 +19,7 @@ namespace divvy::agent {
 namespace {
 
 constexpr const char* kPrefix = "divvy.dev-pod-";
-constexpr std::size_t kMostSpec = 1u << 20;
+constexpr std::size_t kMaxSpec = 1u << 20;
 
 Error ioError(const std::string& what) {
   return {ErrorCode::kIo, what + ": " + std::strerror(errno)};
@@ -41,7 +41,7 @@ Result<void> CdiDirectory::open() {
   while (const dirent* entry = readdir(folder.get())) {
     if (!std::string_view(entry->d_name).starts_with(kPrefix)) continue;
     const std::string file = dir_ + "/" + entry->d_name;
-    const Result<std::string> text = readPlainFile(file, kMostSpec);
+    const Result<std::string> text = readPlainFile(file, kMaxSpec);
     const std::string control = text ? controlIn(*text) : std::string();
     if (control.empty()) continue;
     if (access(control.c_str(), F_OK) == 0) {

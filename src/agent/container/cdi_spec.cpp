@@ -13,14 +13,14 @@
 namespace divvy::agent {
 namespace {
 
-constexpr std::size_t kMostSpec = 1u << 20;
+constexpr std::size_t kMaxSpec = 1u << 20;
 
 Error ioError(const std::string& what) {
   return {ErrorCode::kIo, what + ": " + std::strerror(errno)};
 }
 
 std::string contentOf(const std::string& path) {
-  const Result<std::string> text = readPlainFile(path, kMostSpec);
+  const Result<std::string> text = readPlainFile(path, kMaxSpec);
   return text ? *text : std::string();
 }
 

@@ -16,7 +16,7 @@ namespace bj = boost::json;
 
 constexpr const char* kOwnPrefix = "divvy.dev-";
 constexpr const char* kDriverKind = "nvidia.com/gpu";
-constexpr std::size_t kMostSpec = 4u << 20;
+constexpr std::size_t kMaxSpec = 4u << 20;
 
 // JSON is YAML, too. The text is another program's: readYamlDocuments() bounds what it stands for.
 Result<bj::object> specOf(const std::string& text) {
@@ -85,7 +85,7 @@ Result<std::string> findDriverSpec(const std::vector<std::string>& folders) {
     }
     std::sort(files.begin(), files.end());
     for (const std::string& file : files) {
-      Result<std::string> text = readPlainFile(file, kMostSpec);
+      Result<std::string> text = readPlainFile(file, kMaxSpec);
       if (!text || text->find(kDriverKind) == std::string::npos) continue;
       const Result<bj::object> spec = specOf(*text);
       if (spec && textOf(*spec, "kind") == kDriverKind) return text;

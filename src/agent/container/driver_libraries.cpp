@@ -98,8 +98,8 @@ Result<DriverLibraries> findDriverFiles(const std::string& nvml,
     if (fs::exists(root + node, fault)) found.devices.emplace_back(node);
   for (const std::string& card : pci) {
     const std::string folder = "/proc/driver/nvidia/gpus/" + procNameOf(card) + "/information";
-    constexpr std::size_t kMost = 64u << 10;
-    const Result<std::string> text = readPlainFile(root + folder, kMost);
+    constexpr std::size_t kMax = 64u << 10;
+    const Result<std::string> text = readPlainFile(root + folder, kMax);
     const int minor = text ? minorIn(*text) : -1;
     const std::string node = "/dev/nvidia" + std::to_string(minor);
     if (minor < 0) return missing(folder + " does not say which node of /dev the card is");

@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // So many damaged ones are stepped over.
-constexpr int kMostBeside = 8;
+constexpr int kMaxBeside = 8;
 
 struct File {
   std::string path;  // below the folder
@@ -128,7 +128,7 @@ Result<InstallLayout> stageInstall(const InstallLayout& from, const std::string&
   const std::string fresh = dir + "/.new";
   std::error_code ignored;
   fs::remove_all(fresh, ignored);
-  for (int at = 0; at < kMostBeside; ++at) {
+  for (int at = 0; at < kMaxBeside; ++at) {
     const std::string folder = dir + "/" + name + (at == 0 ? "" : "." + std::to_string(at));
     if (access(folder.c_str(), F_OK) != 0) {
       Result<void> good = fill(fresh, *files);
@@ -144,7 +144,7 @@ Result<InstallLayout> stageInstall(const InstallLayout& from, const std::string&
     if (simulated) staged.sim_dir = folder + "/simgpu";
     return staged;
   }
-  return Error{ErrorCode::kIo, "--install-dir " + dir + ": " + std::to_string(kMostBeside) +
+  return Error{ErrorCode::kIo, "--install-dir " + dir + ": " + std::to_string(kMaxBeside) +
                                    " folders " + name +
                                    "* are there and none holds what it should"};
 }

@@ -25,7 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kMostCosts = 1u << 20;
+constexpr std::size_t kMaxCosts = 1u << 20;
 constexpr std::chrono::seconds kProbeLimit{10};
 
 struct Child {
@@ -74,7 +74,7 @@ void collect(Child& child, Clock::time_point deadline) {
 
 ContextCosts loadCosts(const std::string& path, const std::string& driver) {
   ContextCosts costs;
-  const Result<std::string> text = readPlainFile(path, kMostCosts);
+  const Result<std::string> text = readPlainFile(path, kMaxCosts);
   std::istringstream file(text ? *text : std::string());
   std::string line;
   if (!std::getline(file, line) || line != driver) return costs;

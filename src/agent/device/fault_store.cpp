@@ -16,7 +16,7 @@
 namespace divvy::agent {
 namespace {
 
-constexpr std::size_t kMostFaults = 1u << 16;
+constexpr std::size_t kMaxFaults = 1u << 16;
 constexpr std::uint64_t kForgottenMs = 30'000;
 constexpr std::size_t kBootLength = 36;
 
@@ -142,7 +142,7 @@ bool PersistedDeviceState::any() const {
 
 PersistedDeviceState loadKnown(const std::string& path) {
   PersistedDeviceState known;
-  const Result<std::string> text = readPlainFile(path, kMostFaults);
+  const Result<std::string> text = readPlainFile(path, kMaxFaults);
   if (!text) {
     if (text.error().code() != ErrorCode::kNotFound) known.damage = text.error().message();
     return known;

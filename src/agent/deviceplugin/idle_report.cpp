@@ -51,7 +51,7 @@ kube::Complaints idlePods(const std::vector<IdleContainer>& containers, const In
     const bool past = deadline != deadlines.end() && now.steady_ms >= deadline->second.due_ms;
     idle[uid] = {rest.pod->space, rest.pod->pod, std::max<std::int64_t>(since, 1),
                  past ? deadline->second.at : 0};
-    if (idle.size() == kube::kMostComplaints) break;
+    if (idle.size() == kube::kMaxComplaints) break;
   }
   return idle;
 }

@@ -8,13 +8,13 @@ kube::Complaints bypassPods(const std::vector<PodBypass>& found, bool evicts, st
                             const kube::Complaints& before, const Deadlines& deadlines) {
   kube::Complaints pods;
   for (const PodBypass& one : found) {
-    if (pods.size() == kube::kMostComplaints && !pods.contains(one.uid)) continue;
+    if (pods.size() == kube::kMaxComplaints && !pods.contains(one.uid)) continue;
     kube::Complaint said{one.space, one.pod, std::max<std::int64_t>(one.since, 1), 0, one.what};
     const auto [at, fresh] = pods.try_emplace(one.uid, said);
     if (!fresh && one.since < at->second.since) at->second = said;
   }
   for (auto& [uid, said] : pods) {
-    said.what.resize(std::min(said.what.size(), kube::kMostWords));
+    said.what.resize(std::min(said.what.size(), kube::kMaxWords));
     const auto known = before.find(uid);
     if (known != before.end()) {
       said.since = known->second.since;

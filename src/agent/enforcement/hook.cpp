@@ -92,7 +92,7 @@ void Hook::readOutput() {
   for (unsigned i = 0; i < 64 && pipe_.valid(); ++i) {
     const ssize_t got = read(pipe_.get(), chunk.data(), chunk.size());
     if (got <= 0) break;
-    const std::size_t room = kMostOutput - std::min(output_.size(), kMostOutput);
+    const std::size_t room = kMaxOutput - std::min(output_.size(), kMaxOutput);
     output_.append(chunk.data(), std::min(room, static_cast<std::size_t>(got)));
   }
 }

@@ -21,7 +21,7 @@ class Hook {
   Hook& operator=(Hook&& other) noexcept;
   ~Hook();
 
-  // Looks; does not wait. What it says beyond kMostOutput is read and dropped.
+  // Looks; does not wait. What it says beyond kMaxOutput is read and dropped.
   HookState poll();
   // Ends it and all that it started in its group.
   void kill();
@@ -30,7 +30,7 @@ class Hook {
   // "exit status 3", "killed by signal 9"; empty while it runs.
   const std::string& ending() const { return ending_; }
 
-  static constexpr std::size_t kMostOutput = 16384;
+  static constexpr std::size_t kMaxOutput = 16384;
 
  private:
   Hook(int pid, Fd output) : pid_(pid), pipe_(std::move(output)) {}

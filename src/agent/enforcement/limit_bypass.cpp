@@ -32,10 +32,6 @@ Result<OnBypass> parseOnBypass(std::string_view text) {
   return Error{ErrorCode::kUsage, '"' + std::string(text) + "\" is not known" + kAccepted};
 }
 
-Bytes bypassSlack(Bytes most) {
-  return std::max(kBypassSlack, Bytes{most.count / 16});
-}
-
 SeenBytes seenBytes(const std::vector<DeviceProcess>& processes) {
   SeenBytes seen;
   for (const DeviceProcess& process : processes) {
@@ -76,7 +72,7 @@ std::map<std::string, Bypass> bypassesIn(const std::vector<DeviceProcess>& proce
     for (const auto& [device, bytes] : devices) {
       if (!given->second.contains(device)) continue;
       const Bytes most = given->second.at(device);
-      if (bytes > most + bypassSlack(most))
+      if (bytes > most + untrackedMemory(most))
         note(&found, owner, {BypassKind::kMemory, device, 0, bytes, most, {}});
     }
   }

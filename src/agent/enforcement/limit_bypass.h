@@ -52,11 +52,6 @@ struct Bypass {
 std::string ownerOn(unsigned device, const std::string& owner,
                     const std::vector<std::string>& same_pod, const Allowances& allowances);
 
-// What is driver's own of a process, and in no ledger: modules, printf buffers, local memory. More
-// than that, and than a sixteenth of what it may have, is somebody's.
-inline constexpr Bytes kBypassSlack = mib(256);
-Bytes bypassSlack(Bytes most);
-
 // What the driver sees of an owner on a device; absent: nothing.
 using SeenBytes = std::map<std::string, std::map<unsigned, Bytes>>;
 SeenBytes seenBytes(const std::vector<DeviceProcess>& processes);

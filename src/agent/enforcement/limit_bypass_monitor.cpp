@@ -17,19 +17,19 @@ namespace {
 
 // Our own helpers, which measure what a context costs or take checkpoints.
 constexpr const char* kSelf = "self";
-constexpr int kMostAncestors = 64;
+constexpr int kMaxAncestors = 64;
 
 bool isOurs(int pid) {
   const int self = processes().self();
-  for (int depth = 0; pid > 1 && depth < kMostAncestors; ++depth, pid = parentOf(pid))
+  for (int depth = 0; pid > 1 && depth < kMaxAncestors; ++depth, pid = parentOf(pid))
     if (pid == self) return true;
   return false;
 }
 
 // As /proc has it: at most 15 bytes, of the program's choosing. Empty: it has ended.
 std::string commandOf(int pid) {
-  constexpr std::size_t kMost = 64;
-  const Result<std::string> name = readPlainFile(procPath(pid, "comm"), kMost);
+  constexpr std::size_t kMax = 64;
+  const Result<std::string> name = readPlainFile(procPath(pid, "comm"), kMax);
   return name ? name->substr(0, name->find('\n')) : std::string();
 }
 

@@ -22,7 +22,7 @@ extern char** environ;
 namespace divvy::agent {
 namespace {
 
-constexpr std::size_t kMostNote = 1u << 16;
+constexpr std::size_t kMaxNote = 1u << 16;
 
 using namespace asio::experimental::awaitable_operators;
 
@@ -153,7 +153,7 @@ asio::awaitable<std::string> TimesliceProbe::ask() {
 }
 
 void TimesliceProbe::load() {
-  const Result<std::string> text = readPlainFile(file_, kMostNote);
+  const Result<std::string> text = readPlainFile(file_, kMaxNote);
   std::istringstream file(text ? *text : std::string());
   std::string driver;
   std::string preload;

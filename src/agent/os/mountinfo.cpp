@@ -82,8 +82,8 @@ std::map<int, const Line*> firstInEach(const std::vector<Line>& lines) {
 
 // A process may end while it is read: streams throw then.
 std::string textOf(const std::string& path) {
-  constexpr std::size_t kMost = 16u << 20;
-  const Result<std::string> text = readPlainFile(path, kMost);
+  constexpr std::size_t kMax = 16u << 20;
+  const Result<std::string> text = readPlainFile(path, kMax);
   return text ? *text : std::string();
 }
 
@@ -127,8 +127,8 @@ std::optional<MountedFile> fileAt(std::string_view mountinfo, std::string_view p
 }
 
 Result<std::string> mountsOf(int pid) {
-  constexpr std::size_t kMost = 1u << 20;
-  return readPlainFile(procPath(pid, "mountinfo"), kMost);
+  constexpr std::size_t kMax = 1u << 20;
+  return readPlainFile(procPath(pid, "mountinfo"), kMax);
 }
 
 std::optional<MountedFile> placeIn(std::string_view mountinfo, int mount, std::string_view path) {

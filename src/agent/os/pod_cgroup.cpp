@@ -63,8 +63,8 @@ std::array<std::string_view, 3> believedPaths(std::string_view text) {
 
 // A process may end while it is read: streams throw then.
 std::string groupOf(int pid) {
-  constexpr std::size_t kMost = 64u << 10;
-  const Result<std::string> text = readPlainFile(procPath(pid, "cgroup"), kMost);
+  constexpr std::size_t kMax = 64u << 10;
+  const Result<std::string> text = readPlainFile(procPath(pid, "cgroup"), kMax);
   return text ? *text : std::string();
 }
 

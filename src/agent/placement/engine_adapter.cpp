@@ -19,7 +19,7 @@ engine::Device deviceOf(const Card& card) {
   device.uuid = engine::DeviceUuid(card.uuid);
   device.model = engine::ModelName(card.model);
   device.memory = card.physical;
-  device.slots = kMostTenants;
+  device.slots = kMaxTenants;
   device.health = card.healthy ? engine::Health::kHealthy : engine::Health::kUnhealthy;
   device.cordoned = card.excluded;
   device.terms = card.placementInput().terms;
@@ -60,7 +60,7 @@ engine::Charge chargeOf(const std::string& uuid, const Held& held) {
   return {engine::DeviceUuid(uuid),
           held.reserved,
           engine::Compute{static_cast<std::int32_t>(held.cores) * kMilliPerPercent},
-          held.alone ? kMostTenants : std::max(held.tenants, 1u),
+          held.alone ? kMaxTenants : std::max(held.tenants, 1u),
           held.outside,
           held.reserved - held.outside - held.guaranteed,
           held.largest};

@@ -7,9 +7,9 @@
 namespace divvy::agent {
 namespace {
 
-constexpr unsigned kMostOvercommit = 4000;
-constexpr Bytes kLeastChunk = kib(64);
-constexpr Bytes kMostChunk = mib(256);
+constexpr unsigned kMaxOvercommit = 4000;
+constexpr Bytes kMinChunk = kib(64);
+constexpr Bytes kMaxChunk = mib(256);
 
 Error usage(const std::string& why) {
   return {ErrorCode::kUsage, why};
@@ -34,7 +34,7 @@ Result<unsigned> parseRatio(std::string_view text) {
   unsigned permille = 0;
   const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), permille);
   const bool number = fault == std::errc{} && end == digits.data() + digits.size();
-  if (!number || permille < kNoOvercommit || permille > kMostOvercommit) return bad;
+  if (!number || permille < kNoOvercommit || permille > kMaxOvercommit) return bad;
   return permille;
 }
 
@@ -124,7 +124,7 @@ Result<Bytes> parseHostReserve(std::string_view text) {
 
 Result<Bytes> parseSwapChunk(std::string_view text) {
   Result<Bytes> chunk = parseBytes(text);
-  if (chunk && std::has_single_bit(chunk->count) && *chunk >= kLeastChunk && *chunk <= kMostChunk)
+  if (chunk && std::has_single_bit(chunk->count) && *chunk >= kMinChunk && *chunk <= kMaxChunk)
     return chunk;
   return usage("chunk size \"" + std::string(text) +
                "\" is not accepted; a power of two from 64Ki to 256Mi is");

@@ -39,10 +39,10 @@ using Clock = std::chrono::steady_clock;
 constexpr int kBacklog = 1024;
 constexpr int kAcceptsPerTurn = 32;
 // Connections that have sent nothing yet. A client sends right after it has connected.
-constexpr std::size_t kMostSilent = 256;
+constexpr std::size_t kMaxSilent = 256;
 constexpr std::chrono::milliseconds kPatience{1000};
 // Registrations on their way to the loop, and those that it takes in one turn.
-constexpr std::size_t kMostQueued = 256;
+constexpr std::size_t kMaxQueued = 256;
 constexpr unsigned kTurn = 8;
 // Of one sender, and of all together, in a second: a process registers once in its life.
 constexpr Rate kOfOne{50, 200};
@@ -50,7 +50,7 @@ constexpr Rate kOfUnknown{200, 200};
 constexpr Rate kOfAll{2'000, 500};
 constexpr std::chrono::milliseconds kNudge{2};
 constexpr std::chrono::milliseconds kStuck{5000};  // more than the helper is waited for
-constexpr unsigned kMostStuck = 8;
+constexpr unsigned kMaxStuck = 8;
 constexpr int kNudgeSignal = SIGURG;
 
 // Interrupts waits of the calling thread every kNudge while it is armed.
@@ -251,7 +251,7 @@ class RegistrationReceiver::Worker : public std::enable_shared_from_this<Worker>
       mark();
       const int fd = connection.get();
       if (take(connection)) continue;
-      if (silent_.size() >= kMostSilent) dropOldest();
+      if (silent_.size() >= kMaxSilent) dropOldest();
       if (follow(fd, EPOLLIN)) silent_[fd] = {std::move(connection), Clock::now() + kPatience};
     }
   }
@@ -316,7 +316,7 @@ class RegistrationReceiver::Worker : public std::enable_shared_from_this<Worker>
 
   bool enqueue(Queued queued, Fd& connection) {
     const std::lock_guard<std::mutex> hold(shared_->mutex);
-    if (shared_->queued.size() >= kMostQueued || !shared_->post) return ++shared_->limited, false;
+    if (shared_->queued.size() >= kMaxQueued || !shared_->post) return ++shared_->limited, false;
     queued.id = shared_->next_id++;
     asked_[queued.id] = std::move(connection);
     shared_->asked[queued.id] = this;
@@ -460,7 +460,7 @@ void RegistrationReceiver::look() {
       if (over) one->part();
       return over;
     });
-    if (shared_->stuck.size() >= kMostStuck) return;
+    if (shared_->stuck.size() >= kMaxStuck) return;
   }
   const Clock::time_point::rep busy_since = worker ? worker->busySince() : 0;
   if (busy_since == 0 || Clock::now() - Clock::time_point{Clock::duration{busy_since}} < kStuck)

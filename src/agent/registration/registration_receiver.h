@@ -22,7 +22,7 @@ struct Registration {
 // Descriptors that come along are never installed in this process. Dropping one may block: closing
 // a TCP socket waits for its SO_LINGER time, in whichever thread drops it last. A timer interrupts
 // that thread every kNudge, which ends such a wait. A thread that makes no progress for kStuck all
-// the same (a network file system) is left behind and replaced, kMostStuck times at most. Source:
+// the same (a network file system) is left behind and replaced, kMaxStuck times at most. Source:
 // scm(7), socket(7), tcp_close() of Linux; measured on 6.18: 2 ms instead of 4 s.
 class RegistrationReceiver {
  public:

@@ -8,14 +8,14 @@ namespace {
 
 // Source: Kubernetes, "Labels and Selectors": an optional DNS name, '/', and a name.
 bool isKey(std::string_view text) {
-  constexpr std::size_t kMost = 253 + 1 + 63;
+  constexpr std::size_t kMax = 253 + 1 + 63;
   const auto good = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.' ||
            c == '/';
   };
   const bool ends = !text.empty() && std::isalnum(static_cast<unsigned char>(text.front())) != 0 &&
                     std::isalnum(static_cast<unsigned char>(text.back())) != 0;
-  return ends && text.size() <= kMost && std::all_of(text.begin(), text.end(), good) &&
+  return ends && text.size() <= kMax && std::all_of(text.begin(), text.end(), good) &&
          std::count(text.begin(), text.end(), '/') <= 1;
 }
 

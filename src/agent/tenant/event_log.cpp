@@ -18,7 +18,7 @@ void EventLog::add(EventView event) {
   info(whose + (whose.empty() ? "" : " ") + event.kind + ": " + event.reason +
        (event.by.empty() ? "" : " (by " + event.by + ")"));
   events_.push_back(std::move(event));
-  if (events_.size() > kMost) events_.pop_front();
+  if (events_.size() > kMax) events_.pop_front();
 }
 
 std::vector<EventView> EventLog::since(std::uint64_t after, const std::string& tenant) const {

@@ -12,7 +12,7 @@ namespace divvy::agent {
 
 class EventLog {
  public:
-  static constexpr std::size_t kMost = 2000;
+  static constexpr std::size_t kMax = 2000;
 
   // Gives it its number, and its time unless it has one.
   void add(EventView event);

@@ -49,7 +49,7 @@ std::string describe(const GrownFile& file) {
 
 void FileTruncator::cut(GrownFile file) {
   const std::lock_guard lock(mutex_);
-  if (waiting_.size() >= kMostWaiting) return;
+  if (waiting_.size() >= kMaxWaiting) return;
   waiting_.push_back(std::move(file));
   if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
   wake_.notify_one();

@@ -27,10 +27,10 @@ struct GrownFile {
 std::optional<GrownFile> grownIn(const std::string& dir);
 
 // Cuts files on a thread of its own: to free gigabytes takes a file system longer than a loop may
-// wait. At most kMostWaiting are kept for it; what is not taken is found again.
+// wait. At most kMaxWaiting are kept for it; what is not taken is found again.
 class FileTruncator {
  public:
-  static constexpr std::size_t kMostWaiting = 64;
+  static constexpr std::size_t kMaxWaiting = 64;
   FileTruncator() = default;
   FileTruncator(const FileTruncator&) = delete;
   FileTruncator& operator=(const FileTruncator&) = delete;

@@ -8,17 +8,17 @@ namespace divvy::agent {
 namespace {
 
 // No device has as much, and the sum over all processes still fits.
-constexpr std::uint64_t kMost = std::uint64_t{1} << 50;
+constexpr std::uint64_t kMax = std::uint64_t{1} << 50;
 
 Bytes bounded(std::uint64_t bytes) {
-  return {std::min(bytes, kMost)};
+  return {std::min(bytes, kMax)};
 }
 
 std::uint64_t perSecond(std::uint64_t before, std::uint64_t now, double seconds) {
   if (now <= before || seconds <= 0) return 0;
   // What a tenant counted in a moment may be more a second than an integer holds.
   const double rate = static_cast<double>(now - before) / seconds;
-  return rate < static_cast<double>(kMost) ? static_cast<std::uint64_t>(rate) : kMost;
+  return rate < static_cast<double>(kMax) ? static_cast<std::uint64_t>(rate) : kMax;
 }
 
 // Who has nothing that could be swapped has not asked his driver.

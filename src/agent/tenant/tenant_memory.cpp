@@ -8,7 +8,7 @@
 #include <cstring>
 #include <ctime>
 
-#include "enforcement/limit_bypass.h"
+#include "device/untracked_memory.h"
 #include "os/log.h"
 #include "tenant/tenant_manager.h"
 
@@ -53,7 +53,7 @@ bool keepsPinned(const Tenant& tenant, Priority asker) {
 // More than that it cannot use of the device: what the driver takes by itself is in the slack.
 Bytes mostUsed(const TenantRecord& record, const ShareRecord& share) {
   const Bytes most = mostStood(record, share);
-  return most + bypassSlack(most);
+  return most + untrackedMemory(most);
 }
 
 // What it takes of its cards, as somebody of that priority has to see it.
@@ -85,7 +85,7 @@ engine::Allocation heldBy(const Tenant& tenant, const Inventory& inventory, Prio
     const engine::Compute compute{static_cast<std::int32_t>(share.cores * kMilliPerPercent)};
     shares.push_back({engine::DeviceUuid(share.uuid), share.limit, compute, share.guarantee});
     held.placement.charges.push_back({engine::DeviceUuid(share.uuid), reserved, compute,
-                                      tenant.record.alone ? kMostTenants : 1, outside,
+                                      tenant.record.alone ? kMaxTenants : 1, outside,
                                       limit - floor, limit - floor});
   }
   held.placement.kind = shares.empty() ? 0 : 1;

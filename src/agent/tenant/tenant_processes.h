@@ -27,14 +27,14 @@ struct SlotKey {
 };
 
 // Slots and generations are the tenant's own words: a slot has one generation here, the last one
-// seen, so that what is kept is bounded by the slots of a report page and by kMost processes.
+// seen, so that what is kept is bounded by the slots of a report page and by kMax processes.
 // On the agent's one thread.
 class TenantProcesses {
  public:
-  static constexpr std::size_t kMost = 1024;
+  static constexpr std::size_t kMax = 1024;
 
   bool empty() const { return watched_.empty(); }
-  bool full() const { return watched_.size() >= kMost; }
+  bool full() const { return watched_.size() >= kMax; }
   bool has(const SlotKey& key) const { return slots_.contains(key); }
   bool watches(const ProcessId& id) const { return watched_.contains(id); }
 

@@ -38,7 +38,7 @@ Times recent(const std::vector<driver::ProcessTime>& samples) {
 }
 
 // A tenant's processes are its command and what that started.
-constexpr int kMostAncestors = 64;
+constexpr int kMaxAncestors = 64;
 
 }  // namespace
 
@@ -68,7 +68,7 @@ bool TenantManager::isIn(const Tenant& tenant, int pid) {
 }
 
 TenantPtr TenantManager::ownerOf(int pid) const {
-  for (int depth = 0; pid > 1 && depth < kMostAncestors; ++depth, pid = parentOf(pid)) {
+  for (int depth = 0; pid > 1 && depth < kMaxAncestors; ++depth, pid = parentOf(pid)) {
     const std::string dir = tenantDirOf(pid);
     TenantPtr of_pod;  // which of its containers' may not be seen
     for (const auto& [id, tenant] : tenants_) {

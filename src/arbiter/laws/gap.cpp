@@ -12,7 +12,7 @@ constexpr double kWorth = 5;
 // Part of the work between two gaps by which who was let in may delay it on average.
 constexpr double kDelay = 1.0 / 20;
 // Part of the gaps that is given up for that at most.
-constexpr double kMostSpared = 0.24;
+constexpr double kMaxSpared = 0.24;
 
 Gap::Gap(Nanos shortest, Nanos longest, Nanos delay, Nanos reload)
     : entry_cost_(kWorth * static_cast<double>(delay + reload)),
@@ -57,7 +57,7 @@ double Gap::spared() const {
   // The part of the arrivals that may find somebody there. Where that would have to be few, as who
   // is let in stays for long, sparing a few helps little.
   const double hindered = kDelay * work_ / delay_;
-  return std::clamp(1 - hindered, 0.0, std::min(kMostSpared, hindered / 2));
+  return std::clamp(1 - hindered, 0.0, std::min(kMaxSpared, hindered / 2));
 }
 
 void Gap::choose() {

@@ -297,8 +297,8 @@ void ResidencyBook::raise() {
 }
 
 std::uint64_t ResidencyBook::slack(unsigned device) const {
-  constexpr std::uint64_t kMost = std::uint64_t{512} << 20;
-  return std::min(devices_[device].terms.budget / 32, kMost);
+  constexpr std::uint64_t kMax = std::uint64_t{512} << 20;
+  return std::min(devices_[device].terms.budget / 32, kMax);
 }
 
 void ResidencyBook::lendSlack() {

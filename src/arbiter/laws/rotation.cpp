@@ -7,7 +7,7 @@ namespace divvy::arbiter {
 namespace {
 
 // Of the longest turn.
-constexpr Nanos kMostQuanta = 4;
+constexpr Nanos kMaxQuanta = 4;
 
 }  // namespace
 
@@ -117,7 +117,7 @@ Nanos Rotation::lengthFor(const Tenant& tenant) const {
     if (rival->wide()) return quantum;
     if (steady(*rival)) ++others;
   }
-  return quantum * std::clamp<Nanos>(others / 2, 1, kMostQuanta);
+  return quantum * std::clamp<Nanos>(others / 2, 1, kMaxQuanta);
 }
 
 // When the holder's turn is over for this one: who has come back does not wait for longer turns.

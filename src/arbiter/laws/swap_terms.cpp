@@ -6,7 +6,7 @@
 namespace divvy::arbiter {
 namespace {
 
-constexpr double kMost = 1e15;  // nanoseconds: eleven days
+constexpr double kMax = 1e15;  // nanoseconds: eleven days
 
 double timeOf(std::uint64_t bytes, double bps) {
   return static_cast<double>(bytes) / std::max(bps, 1.0) * static_cast<double>(kSecond);
@@ -21,7 +21,7 @@ Nanos swapTime(const Link& link, std::uint64_t out, std::uint64_t in) {
   const std::uint64_t chunk = std::max<std::uint64_t>(link.chunk, 1);
   const double chunks = static_cast<double>((most - 1) / chunk + 1);
   const double all = copies + chunks * static_cast<double>(link.per_chunk);
-  return static_cast<Nanos>(std::min(all, kMost)) + link.drain;
+  return static_cast<Nanos>(std::min(all, kMax)) + link.drain;
 }
 
 double lossTarget(double ratio, bool latency) {
@@ -30,7 +30,7 @@ double lossTarget(double ratio, bool latency) {
 }
 
 Nanos turnFor(Nanos swap, double loss) {
-  return static_cast<Nanos>(std::min(static_cast<double>(swap) * (1 / loss - 1), kMost));
+  return static_cast<Nanos>(std::min(static_cast<double>(swap) * (1 / loss - 1), kMax));
 }
 
 Nanos quantumFor(const StayConstants& constants, Nanos swap, double loss, double part) {

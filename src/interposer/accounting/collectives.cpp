@@ -36,8 +36,8 @@ void Collectives::add(const dl_phdr_info& info) {
     const std::uint64_t begin = info.dlpi_addr + header.p_vaddr;
     const std::uint64_t end = begin + header.p_memsz;
     const unsigned count = count_.load(kRelaxed);
-    Code& code = of_[count < kMost ? count : kMost - 1];
-    const bool fresh = count < kMost;
+    Code& code = of_[count < kMax ? count : kMax - 1];
+    const bool fresh = count < kMax;
     if (fresh || begin < code.begin.load(kRelaxed)) code.begin.store(begin, kRelaxed);
     if (fresh || end > code.end.load(kRelaxed)) code.end.store(end, kRelaxed);
     if (fresh) count_.store(count + 1, kRelaxed);

@@ -19,7 +19,7 @@ class Collectives {
   bool holds(const void* code);
 
  private:
-  static constexpr unsigned kMost = 8;
+  static constexpr unsigned kMax = 8;
   // Guarded by that lock; a signal handler that comes in between may find them half written, and
   // is answered wrongly then.
   struct Code {
@@ -33,7 +33,7 @@ class Collectives {
   void add(const dl_phdr_info& info);
   bool among(std::uint64_t code) const;
 
-  Code of_[kMost] = {};
+  Code of_[kMax] = {};
   std::atomic<unsigned> count_{0};
   std::atomic<std::uint64_t> loaded_{0};  // libraries ever, when the list was walked
   std::atomic<std::uint64_t> unloaded_{0};

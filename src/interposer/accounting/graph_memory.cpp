@@ -55,7 +55,7 @@ void addNeed(CUgraph graph, int depth, GraphMemory::Need* need) {
 // A device of the tenant by its ledger index; false if the driver shows none.
 bool driverDevice(unsigned device, CUdevice* out) {
   const DeviceTable* table = runtime().devices.get();
-  for (CUdevice dev = 0; table != nullptr && dev < DeviceTable::kMostDevices; ++dev) {
+  for (CUdevice dev = 0; table != nullptr && dev < DeviceTable::kMaxDriverDevices; ++dev) {
     if (table->ledgerIndex(dev) != device) continue;
     *out = dev;
     return true;

@@ -41,7 +41,7 @@ Pool* MempoolTracker::enter(CUmemoryPool handle, unsigned device, CUdevice ordin
 
 Pool* MempoolTracker::enterLocked(CUmemoryPool handle, unsigned device, CUdevice ordinal) {
   if (Pool* known = find(handle)) return known;
-  for (unsigned i = 0; i < kMostPools; ++i) {
+  for (unsigned i = 0; i < kMaxPools; ++i) {
     Pool& pool = pools_[i];
     if (pool.handle.load(std::memory_order_acquire) != nullptr) continue;
     pool.device = device;

@@ -46,7 +46,7 @@ inline constexpr std::uint64_t kFinePoolStep = std::uint64_t{2} << 20;
 
 class MempoolTracker {
  public:
-  static constexpr unsigned kMostPools = 512;
+  static constexpr unsigned kMaxPools = 512;
 
   // True once any pool was used: what lets everything else skip pools at the cost of a load.
   bool any() const { return used_.load(std::memory_order_acquire) != 0; }
@@ -59,7 +59,7 @@ class MempoolTracker {
   }
   // A block that came from the pool with this index was freed.
   void blockFreed(std::uint64_t index) {
-    if (index < kMostPools) pools_[index].live.fetch_sub(1, std::memory_order_acq_rel);
+    if (index < kMaxPools) pools_[index].live.fetch_sub(1, std::memory_order_acq_rel);
   }
 
   // Blocks that can be swapped came (+1) or went (-1), with `bytes` of addresses more; so much more
@@ -96,7 +96,7 @@ class MempoolTracker {
 
   // Held while an entry is made, which no driver call and no wait is part of.
   std::atomic<bool> entering_{false};
-  Pool pools_[kMostPools] = {};
+  Pool pools_[kMaxPools] = {};
   std::atomic<unsigned> used_{0};  // entries below this may hold a pool
 };
 

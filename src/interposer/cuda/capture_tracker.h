@@ -29,7 +29,7 @@ class CaptureTracker {
 
  private:
   // One that finds no room here stays counted for ever, which costs a question per launch.
-  static constexpr unsigned kMost = 64;
+  static constexpr unsigned kMax = 64;
   struct Entry {
     std::atomic<std::uint32_t> state{0};  // 0 free, 1 changing hands, 2 taken
     CUstream stream = nullptr;
@@ -40,7 +40,7 @@ class CaptureTracker {
   void drop(bool all, Matches matches);
 
   std::atomic<std::uint32_t> open_{0};
-  Entry entries_[kMost] = {};
+  Entry entries_[kMax] = {};
 };
 
 }  // namespace divvy::interposer

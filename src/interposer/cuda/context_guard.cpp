@@ -14,13 +14,13 @@ constexpr long kNap = 50'000;
 
 // Of one thread: the contexts to go through.
 struct Contexts {
-  static constexpr unsigned kMost = 256;
-  CUcontext of[kMost];
+  static constexpr unsigned kMax = 256;
+  CUcontext of[kMax];
   unsigned count = 0;
   bool all = true;
 
   void add(CUcontext context) {
-    if (count == kMost) {
+    if (count == kMax) {
       all = false;
     } else {
       of[count++] = context;

@@ -43,7 +43,7 @@ class ContextGuard {
 
  private:
   // Movers are one per device; others that find no place wait for one.
-  static constexpr unsigned kMost = 32;
+  static constexpr unsigned kMax = 32;
   struct User {
     std::atomic<std::uint32_t> thread;  // its number; 0: nobody
     std::uint32_t nested;               // of that thread
@@ -53,7 +53,7 @@ class ContextGuard {
   User* take(std::uint32_t self);
   bool used() const;
 
-  User users_[kMost] = {};
+  User users_[kMax] = {};
   std::atomic<std::uint32_t> endings_{0};
   std::atomic<std::uint32_t> ended_{0};
   std::atomic<bool> exiting_{false};

@@ -64,10 +64,10 @@ const DeviceTable* DeviceMap::build() {
   if (table == nullptr) return nullptr;
   table->only = kNoDevice;
   for (auto& index : table->ledger_index) index = kNoDevice;
-  for (int i = 0; i < driver_count && table->count < DeviceTable::kMostDevices; ++i) {
+  for (int i = 0; i < driver_count && table->count < DeviceTable::kMaxDriverDevices; ++i) {
     CUdevice device = -1;
     if (real<Cu::cuDeviceGet>()(&device, i) != CUDA_SUCCESS || device < 0 ||
-        device >= DeviceTable::kMostDevices) {
+        device >= DeviceTable::kMaxDriverDevices) {
       continue;
     }
     const unsigned index = ledgerIndexOf(device);

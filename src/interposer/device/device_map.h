@@ -18,18 +18,18 @@ void formatUuid(const CUuuid& uuid, char* out36);
 // Driver devices (CUdevice, as cuDeviceGet gives them) and the tenant's ledger devices, matched by
 // UUID. Immutable.
 struct DeviceTable {
-  static constexpr int kMostDevices = 64;
+  static constexpr int kMaxDriverDevices = 64;
 
   // Ledger index of a CUdevice; kNoDevice if it is not the tenant's. Any value is safe.
   unsigned ledgerIndex(CUdevice device) const {
-    return device >= 0 && device < kMostDevices ? ledger_index[device] : kNoDevice;
+    return device >= 0 && device < kMaxDriverDevices ? ledger_index[device] : kNoDevice;
   }
 
   // The ledger device of every visible device, where that is one and the same; else kNoDevice.
   unsigned only = kNoDevice;
   int count = 0;                   // the tenant's devices ...
-  int ordinal[kMostDevices] = {};  // ... as ordinals of the driver, in its order
-  std::uint8_t ledger_index[kMostDevices] = {};
+  int ordinal[kMaxDriverDevices] = {};  // ... as ordinals of the driver, in its order
+  std::uint8_t ledger_index[kMaxDriverDevices] = {};
 };
 
 class DeviceMap {

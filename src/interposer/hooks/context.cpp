@@ -112,7 +112,7 @@ CUresult endGreen(Call call) {
   const DeviceTable* table =
       inside.nested() || !runtime().tenant.ready() ? nullptr : runtime().devices.get();
   if (table == nullptr) return result;
-  for (CUdevice dev = 0; dev < DeviceTable::kMostDevices; ++dev) {
+  for (CUdevice dev = 0; dev < DeviceTable::kMaxDriverDevices; ++dev) {
     const unsigned device = table->ledgerIndex(dev);
     if (device != kNoDevice && primaries().settle(device, dev)) {
       runtime().captures.contextEnded(primaries().handle(device));

@@ -26,8 +26,8 @@ void applySeat(ChargeTarget seat, Share* share) {
 
 template <typename Width>
 void store(Width* out, std::uint64_t value) {
-  constexpr auto kMost = static_cast<std::uint64_t>(static_cast<Width>(-1));
-  if (out != nullptr) *out = static_cast<Width>(value < kMost ? value : kMost);
+  constexpr auto kMax = static_cast<std::uint64_t>(static_cast<Width>(-1));
+  if (out != nullptr) *out = static_cast<Width>(value < kMax ? value : kMax);
 }
 
 // The driver is asked first and decides whether the call succeeds. It never sees the application's
@@ -114,7 +114,7 @@ DIVVY_HOOK(cuDeviceGet)(CUdevice* device, int ordinal) noexcept {
   const DeviceTable* table = inside.nested() ? nullptr : tenantDevices();
   if (table == nullptr || ordinal < 0) return real<Cu::cuDeviceGet>()(device, ordinal);
   // Beyond the tenant's devices: an ordinal that the driver has no device for either.
-  const int asked = ordinal < table->count ? table->ordinal[ordinal] : DeviceTable::kMostDevices;
+  const int asked = ordinal < table->count ? table->ordinal[ordinal] : DeviceTable::kMaxDriverDevices;
   return real<Cu::cuDeviceGet>()(device, asked);
 }
 

@@ -110,7 +110,7 @@ Source namedPool(CUmemoryPool handle) {
   if (Pool* known = runtime().pools.find(handle)) return {known, true};
   const DeviceTable* table = runtime().devices.get();
   const RelaxedCapture relaxed;
-  for (CUdevice device = 0; table != nullptr && device < DeviceTable::kMostDevices; ++device) {
+  for (CUdevice device = 0; table != nullptr && device < DeviceTable::kMaxDriverDevices; ++device) {
     const unsigned index = table->ledgerIndex(device);
     CUmemoryPool pool = nullptr;
     if (index == kNoDevice ||

@@ -103,7 +103,7 @@ std::uint64_t accessFlags(const Memory& memory) {
   if (terms == nullptr || real<Cu::cuCtxGetDevice>()(&current) != CUDA_SUCCESS) return 0;
   if (memory.view != nullptr) {
     const auto at = static_cast<unsigned>(current);
-    if (at >= BackingTerms::kMostAccess) return CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    if (at >= BackingTerms::kMaxAccess) return CU_MEM_ACCESS_FLAGS_PROT_NONE;
     return memory.view->access[at].load(std::memory_order_relaxed) & ~unsigned{AppMapping::kTold};
   }
   for (unsigned i = 0; i < terms->access_count; ++i) {

@@ -23,11 +23,11 @@ CUresult bind(CUmemGenericAllocationHandle memory, Call call) {
 
 // All that is ours in the range stays: several mappings of the application's may be side by side.
 CUresult pinRange(std::uint64_t address, std::uint64_t bytes, PinReason reason) {
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 44;  // the driver refuses more
+  constexpr std::uint64_t kMax = std::uint64_t{1} << 44;  // the driver refuses more
   const ChunkTable& chunks = runtime().chunks;
   const std::uint64_t step = chunks.granule();
   std::uint32_t pinned = ChunkTable::kNone;
-  if (bytes > kMost) return CUDA_SUCCESS;
+  if (bytes > kMax) return CUDA_SUCCESS;
   for (std::uint64_t at = address; at - address < bytes; at = (at & ~(step - 1)) + step) {
     ChunkTable::Place place;
     if (!chunks.find(at, &place) || place.block == pinned) continue;

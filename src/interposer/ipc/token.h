@@ -25,8 +25,8 @@ struct IpcToken {
   bool isOurs() const { return magic == kMagic; }
   // Whatever its bytes are, what follows from it is bounded.
   bool isSound() const {
-    constexpr std::uint64_t kMost = std::uint64_t{1} << 46;
-    return isOurs() && reserved <= kMost && offset < reserved && requested != 0 &&
+    constexpr std::uint64_t kMax = std::uint64_t{1} << 46;
+    return isOurs() && reserved <= kMax && offset < reserved && requested != 0 &&
            requested <= reserved - offset;
   }
 };

@@ -44,7 +44,7 @@ void IntervalUnion::insert(Interval stretch) {
     stretches_[at].start = stretch.start;
     return;
   }
-  if (count_ == kMost) {
+  if (count_ == kMax) {
     if (at == 0) {  // the oldest of all is the one that is forgotten
       if (stretch.end > floor_) floor_ = stretch.end;
       return;

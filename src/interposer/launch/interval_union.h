@@ -21,11 +21,11 @@ class IntervalUnion {
     std::uint64_t start;
     std::uint64_t end;
   };
-  static constexpr unsigned kMost = 64;
+  static constexpr unsigned kMax = 64;
 
   void insert(Interval stretch);
 
-  Interval stretches_[kMost] = {};  // apart from each other, in order
+  Interval stretches_[kMax] = {};  // apart from each other, in order
   unsigned count_ = 0;
   std::uint64_t floor_ = 0;
 };

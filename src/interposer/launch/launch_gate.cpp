@@ -26,11 +26,11 @@ constexpr std::uint64_t kMicrosecond = 1'000;
 constexpr std::uint64_t kMillisecond = 1'000'000;
 constexpr std::uint64_t kLongestSleep = 100 * kMillisecond;
 constexpr std::uint64_t kShortestSleep = 50 * kMicrosecond;
-constexpr std::uint64_t kMostSlack = 500 * kMicrosecond;
+constexpr std::uint64_t kMaxSlack = 500 * kMicrosecond;
 // A machine that is later than that is short of processors, and whom others wait for is not to
 // have more in flight for it.
-constexpr std::uint64_t kMostLate = 200 * kMicrosecond;
-constexpr std::uint64_t kMostSpin = 200 * kMicrosecond;
+constexpr std::uint64_t kMaxLate = 200 * kMicrosecond;
+constexpr std::uint64_t kMaxSpin = 200 * kMicrosecond;
 constexpr std::uint64_t kDefaultEscapeMs = 100;
 
 // The kernel's number; older headers lack it.
@@ -207,12 +207,12 @@ bool LaunchGate::fits(const Need& need) const {
 // late by, as much: else the device would have nothing to do each time until the thread is there.
 std::uint64_t LaunchGate::lead() const {
   const std::uint64_t late = late_.load(std::memory_order_relaxed);
-  return larger(smaller(inflightBound() / 4, kMostSlack), late);
+  return larger(smaller(inflightBound() / 4, kMaxSlack), late);
 }
 
 // Follows the ninth tenth: it rises eight times as fast as it falls.
 void LaunchGate::noteLate(std::uint64_t by) {
-  by = smaller(by, kMostLate);
+  by = smaller(by, kMaxLate);
   const std::uint64_t usual = late_.load(std::memory_order_relaxed);
   const std::uint64_t next = by > usual ? usual + (by - usual) / 4 : usual - (usual - by) / 32;
   late_.store(next, std::memory_order_relaxed);
@@ -365,7 +365,7 @@ bool LaunchGate::Wait::stuck(std::uint64_t now) {
 
 bool LaunchGate::Wait::spin(std::uint32_t word) const {
   const std::uint64_t spin = loadRelaxed(gate_.grant_->spin_us) * kMicrosecond;
-  const std::uint64_t until = sys::now() + smaller(spin, kMostSpin);
+  const std::uint64_t until = sys::now() + smaller(spin, kMaxSpin);
   do {
     for (int i = 0; i < 16; ++i) {
       if (gate_.word() != word) return true;

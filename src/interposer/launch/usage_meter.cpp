@@ -194,7 +194,7 @@ __attribute__((noinline)) void UsageMeter::commit(StreamSlot& slot, bool sample,
   ticket.flushed = true;
   if (record == nullptr) return;
   const std::uint32_t launches = record->launches.load(std::memory_order_relaxed);
-  ticket.marks = sample || launches >= kMostLaunches ||
+  ticket.marks = sample || launches >= kMaxLaunches ||
                  record->sum.load(std::memory_order_relaxed) >= card(kMarkAt);
   if (ticket.marks && launches == 1) ticket.called = now;
 }

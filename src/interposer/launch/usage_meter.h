@@ -130,7 +130,7 @@ class UsageMeter {
  private:
   friend class OpeningElsewhere;  // of the tests
 
-  static constexpr std::uint32_t kMostLaunches = 64;     // behind which a mark stands at last
+  static constexpr std::uint32_t kMaxLaunches = 64;     // behind which a mark stands at last
   static constexpr std::uint64_t kWatchedCopy = 20'000;  // a synchronous one; time of the card
   static constexpr std::uint64_t kOlderWork = 1'000;     // stands for what nobody metered; likewise
 
@@ -278,7 +278,7 @@ __attribute__((always_inline)) inline bool UsageMeter::plain(const CallWork& wor
   }
   counted = {slot, known, known->duration()};
   return counted.estimate != 0 && slot->name == streamName(work) &&
-         slot->stamp == stampOf(thread, slot->name) && slot->launches - 1 < kMostLaunches - 2 &&
+         slot->stamp == stampOf(thread, slot->name) && slot->launches - 1 < kMaxLaunches - 2 &&
          slot->sum + counted.estimate < flush_at_.load(std::memory_order_relaxed);
 }
 
@@ -307,7 +307,7 @@ inline void UsageMeter::begin(const CallWork& work, MeteredCall& ticket) {
   slot.alike = slot.launches == 0 || slot.alike == ticket.known ? ticket.known : nullptr;
   slot.sum += ticket.estimate;
   ++slot.launches;
-  if (opened || sample || slot.launches >= kMostLaunches ||
+  if (opened || sample || slot.launches >= kMaxLaunches ||
       slot.sum >= flush_at_.load(std::memory_order_relaxed)) {
     commit(slot, sample, ticket);
   }

@@ -19,7 +19,7 @@ namespace {
 
 using abi::Cu;
 
-constexpr unsigned kMostQueries = 256;  // of one look at one context
+constexpr unsigned kMaxQueries = 256;  // of one look at one context
 constexpr std::uint64_t kTailBound = 100'000'000;
 // In time of the card.
 constexpr std::uint64_t kShortestLook = 100'000;
@@ -181,7 +181,7 @@ void UsageMeter::settleStream(SettlePass& look, StreamRecord& record) {
        head != record.tail.load(std::memory_order_acquire); ++head) {
     const EventMarker& mark = record.marks[head % StreamRecord::kMarks];
     const CUresult result =
-        look.queries++ < kMostQueries ? real<Cu::cuEventQuery>()(mark.event) : CUDA_ERROR_NOT_READY;
+        look.queries++ < kMaxQueries ? real<Cu::cuEventQuery>()(mark.event) : CUDA_ERROR_NOT_READY;
     if (result == CUDA_ERROR_NOT_READY) {
       const std::uint64_t late = look.now > mark.due ? look.now - mark.due : 0;
       if (late > look.overdue) look.overdue = late;

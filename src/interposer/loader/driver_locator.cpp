@@ -12,8 +12,8 @@
 namespace divvy::interposer {
 namespace {
 
-constexpr unsigned kMostProgramHeaders = 64;
-constexpr size_t kMostNoteBytes = 4096;
+constexpr unsigned kMaxProgramHeaders = 64;
+constexpr size_t kMaxNoteBytes = 4096;
 
 #if defined(__x86_64__)
 constexpr const char* kUsualDirectories[] = {"/lib/x86_64-linux-gnu",
@@ -81,8 +81,8 @@ bool holdsOurNote(const FileStart& file) {
       elf.e_ident[EI_CLASS] != ELFCLASS64 || elf.e_phentsize != sizeof(Elf64_Phdr)) {
     return false;
   }
-  alignas(8) char notes[kMostNoteBytes];
-  for (unsigned i = 0; i < elf.e_phnum && i < kMostProgramHeaders; ++i) {
+  alignas(8) char notes[kMaxNoteBytes];
+  for (unsigned i = 0; i < elf.e_phnum && i < kMaxProgramHeaders; ++i) {
     Elf64_Phdr header;
     if (!file.copy(&header, sizeof header, elf.e_phoff + i * sizeof header)) return false;
     if (header.p_type != PT_NOTE) continue;

@@ -46,20 +46,20 @@ nvmlReturn_t byName(NvmlTenant* tenant, Key key, nvmlDevice_t* device) {
 // Lists of neighbouring devices. `count` 0 asks for their number, as `devices` null does.
 template <typename Ask>
 nvmlReturn_t neighbours(NvmlTenant& tenant, unsigned* count, nvmlDevice_t* devices, Ask ask) {
-  constexpr unsigned kMostDevices = 64;  // twice what any node has
-  nvmlDevice_t all[kMostDevices];
+  constexpr unsigned kMaxDriverDevices = 64;  // twice what any node has
+  nvmlDevice_t all[kMaxDriverDevices];
   unsigned found = 0;
   nvmlReturn_t result = ask(&found, nullptr);
   if (result != NVML_SUCCESS || found == 0) {
     if (result == NVML_SUCCESS) *count = 0;
     return result;
   }
-  if (found > kMostDevices) found = kMostDevices;
+  if (found > kMaxDriverDevices) found = kMaxDriverDevices;
   result = ask(&found, all);
   if (result != NVML_SUCCESS) return result;
   const unsigned room = devices == nullptr ? 0 : *count;
   unsigned kept = 0;
-  for (unsigned i = 0; i < found && i < kMostDevices; ++i) {
+  for (unsigned i = 0; i < found && i < kMaxDriverDevices; ++i) {
     if (tenant.view().find(all[i]) == nullptr) continue;
     if (kept < room) devices[kept] = all[i];
     ++kept;

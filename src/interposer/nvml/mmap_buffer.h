@@ -43,6 +43,6 @@ class MmapBuffer {
 
 // What a driver's list may hold; a longer one is an error of its own.
 inline constexpr unsigned kUsualRows = 1024;
-inline constexpr unsigned kMostRows = 65536;
+inline constexpr unsigned kMaxRows = 65536;
 
 }  // namespace divvy::interposer

@@ -11,7 +11,7 @@ namespace divvy::interposer {
 // NVML_ERROR_INSUFFICIENT_SIZE) comes out. NVML_ERROR_MEMORY when there is no room for the list.
 template <typename Row, typename Ask>
 nvmlReturn_t readWhole(MmapBuffer<Row>& list, unsigned* count, Ask ask) {
-  for (unsigned capacity = kUsualRows; capacity <= kMostRows; capacity *= 4) {
+  for (unsigned capacity = kUsualRows; capacity <= kMaxRows; capacity *= 4) {
     if (!list.grow(capacity)) return NVML_ERROR_MEMORY;
     *count = capacity;
     const nvmlReturn_t result = ask(count, list.rows());

@@ -56,7 +56,7 @@ bool AccessRecency::sizesOf(CUfunction function, ParamSizes* out) {
   }
   ParamSizes found;
   CUresult result = ask(function, 0, &offset, &size);
-  while (result == CUDA_SUCCESS && found.count < ParamSizes::kMost) {
+  while (result == CUDA_SUCCESS && found.count < ParamSizes::kMax) {
     found.of[found.count++] = static_cast<std::uint16_t>(size);
     found.last_offset = static_cast<std::uint16_t>(offset);
     result = ask(function, found.count, &offset, &size);
@@ -73,7 +73,7 @@ bool AccessRecency::sizesOf(CUfunction function, ParamSizes* out) {
 template <typename Visit>
 void AccessRecency::forRange(std::uint64_t address, std::uint64_t last, Visit visit) {
   ChunkTable& chunks = runtime().chunks;
-  for (unsigned step = 0; step < kMostSteps && address <= last; ++step) {
+  for (unsigned step = 0; step < kMaxSteps && address <= last; ++step) {
     ChunkTable::Place place;
     if (!chunks.find(address, &place)) return;
     Chunk& chunk = chunks.chunk(place.chunk);
@@ -172,7 +172,7 @@ void AccessRecency::learn(bool mistaken) {
   const std::uint32_t now = patience_.load(std::memory_order_relaxed);
   std::uint32_t then = mistaken ? now * 2 : now / 2;
   if (then < kPatience) then = kPatience;
-  if (then > kMostPatience) then = kMostPatience;
+  if (then > kMaxPatience) then = kMaxPatience;
   patience_.store(then, std::memory_order_relaxed);
 }
 

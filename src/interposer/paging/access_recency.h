@@ -93,8 +93,8 @@ class AccessRecency {
   static constexpr std::uint32_t kSampling = 32;  // after them
   static constexpr std::uint64_t kPeriod = 100'000'000;
   static constexpr std::uint32_t kPatience = 10;  // periods
-  static constexpr std::uint32_t kMostPatience = 1024;
-  static constexpr unsigned kMostSteps = 256;  // chunks of one range
+  static constexpr std::uint32_t kMaxPatience = 1024;
+  static constexpr unsigned kMaxSteps = 256;  // chunks of one range
 
   void decide();
   bool sizesOf(CUfunction function, ParamSizes* out);

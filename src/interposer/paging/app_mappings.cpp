@@ -29,7 +29,7 @@ std::uint32_t AppMappings::begin(std::uint32_t block, std::uint64_t address, std
   AppMapping& view = views_.at(number);
   view.going.store(0, std::memory_order_relaxed);
   view.block = block;
-  view.slot = kMostViews;
+  view.slot = kMaxViews;
   view.address = address;
   for (auto& access : view.access) access.store(0, std::memory_order_relaxed);
   view.bytes.store(bytes, std::memory_order_release);
@@ -39,20 +39,20 @@ std::uint32_t AppMappings::begin(std::uint32_t block, std::uint64_t address, std
 bool AppMappings::publish(std::uint32_t number) {
   AppMapping& view = views_.at(number);
   SwapBlock& block = runtime().chunks.block(view.block);
-  for (unsigned slot = 0; slot < kMostViews; ++slot) {
+  for (unsigned slot = 0; slot < kMaxViews; ++slot) {
     std::uint32_t none = 0;
     view.slot = slot;  // before somebody finds it
     if (block.views[slot].compare_exchange_strong(none, number + 1, std::memory_order_seq_cst)) {
       return true;
     }
   }
-  view.slot = kMostViews;
+  view.slot = kMaxViews;
   return false;
 }
 
 void AppMappings::withdraw(std::uint32_t number) {
   const AppMapping& view = views_.at(number);
-  if (view.slot == kMostViews) return;
+  if (view.slot == kMaxViews) return;
   runtime().chunks.block(view.block).views[view.slot].store(0, std::memory_order_seq_cst);
 }
 
@@ -76,9 +76,9 @@ std::uint32_t AppMappings::find(std::uint32_t block, std::uint64_t address) {
 
 // What the application said of it, all at once.
 CUresult AppMappings::open(const AppMapping& view, std::uint64_t address, std::uint64_t bytes) {
-  CUmemAccessDesc told[BackingTerms::kMostAccess];
+  CUmemAccessDesc told[BackingTerms::kMaxAccess];
   unsigned count = 0;
-  for (unsigned i = 0; i < BackingTerms::kMostAccess; ++i) {
+  for (unsigned i = 0; i < BackingTerms::kMaxAccess; ++i) {
     const std::uint8_t access = view.access[i].load(std::memory_order_seq_cst);
     if (access == 0) continue;
     told[count] = {};
@@ -92,7 +92,7 @@ CUresult AppMappings::open(const AppMapping& view, std::uint64_t address, std::u
 CUresult AppMappings::settle(Chunk& chunk, bool anew) {
   const SwapBlock& block = runtime().chunks.block(chunk.block.load(std::memory_order_relaxed));
   CUresult result = CUDA_SUCCESS;
-  for (unsigned slot = 0; slot < kMostViews && result == CUDA_SUCCESS; ++slot) {
+  for (unsigned slot = 0; slot < kMaxViews && result == CUDA_SUCCESS; ++slot) {
     const std::uint32_t number = block.views[slot].load(std::memory_order_seq_cst);
     if (number == 0) continue;  // whoever took it away unmapped it
     const AppMapping& view = views_.at(number - 1);
@@ -115,7 +115,7 @@ CUresult AppMappings::settle(Chunk& chunk, bool anew) {
 
 CUresult AppMappings::close(Chunk& chunk) {
   const SwapBlock& block = runtime().chunks.block(chunk.block.load(std::memory_order_relaxed));
-  for (unsigned slot = 0; slot < kMostViews; ++slot) {
+  for (unsigned slot = 0; slot < kMaxViews; ++slot) {
     const std::uint32_t bit = 1u << slot;
     if ((chunk.shown & bit) == 0) continue;
     const std::uint32_t number = block.views[slot].load(std::memory_order_seq_cst);

@@ -16,11 +16,11 @@ struct AppMapping {
   std::atomic<std::uint32_t> taken;
   std::atomic<std::uint32_t> going;  // it is being unmapped; its memory is mapped there no more
   std::uint32_t block;               // number of its SwapBlock
-  std::uint32_t slot;                // of SwapBlock::views; kMostViews: none, see Views
+  std::uint32_t slot;                // of SwapBlock::views; kMaxViews: none, see Views
   std::uint64_t address;
   std::atomic<std::uint64_t> bytes;  // 0: nobody finds it
   // By the driver's numbers of devices: what the application said, and kTold.
-  std::atomic<std::uint8_t> access[BackingTerms::kMostAccess];
+  std::atomic<std::uint8_t> access[BackingTerms::kMaxAccess];
 
   static constexpr std::uint8_t kTold = 0x80;
 

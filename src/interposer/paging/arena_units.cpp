@@ -85,7 +85,7 @@ bool ArenaUnits::claim(std::uint32_t from, std::uint32_t units) {
 
 std::uint32_t ArenaUnits::take(std::uint32_t bytes, std::uint64_t id) {
   const std::uint32_t units = unitsOf(bytes);
-  if (bytes == 0 || bytes > kMostBytes || units > units_) return kNone;
+  if (bytes == 0 || bytes > kMaxBytes || units > units_) return kNone;
   for (std::uint32_t from = next(false, 0, units_); from + units <= units_;) {
     const std::uint32_t end = next(true, from, from + units);
     if (end == from + units && claim(from, units)) {
@@ -106,7 +106,7 @@ std::uint32_t ArenaUnits::find(std::uint32_t unit, ArenaUnit* out) const {
                        (~std::uint64_t{0} >> (kWord - 1 - unit % kWord));
   // No further back than a piece is long.
   for (std::uint32_t back = 0; bits == 0; ++back) {
-    if (at == 0 || back > unitsOf(kMostBytes) / kWord) return kNone;
+    if (at == 0 || back > unitsOf(kMaxBytes) / kWord) return kNone;
     bits = first_[--at].load(std::memory_order_acquire);
   }
   const std::uint32_t piece =

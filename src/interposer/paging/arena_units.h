@@ -11,7 +11,7 @@ namespace divvy::interposer {
 class ArenaUnits {
  public:
   static constexpr std::uint64_t kUnit = 512;  // bytes: what the driver aligns blocks to
-  static constexpr std::uint64_t kMostBytes = (std::uint64_t{1} << 24) - 1;  // of one piece
+  static constexpr std::uint64_t kMaxBytes = (std::uint64_t{1} << 24) - 1;  // of one piece
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
   // What a piece was asked for, and what it is called.
@@ -29,7 +29,7 @@ class ArenaUnits {
   // Starts over with so many units, all of them free; nobody else is in here. False: no memory.
   bool begin(std::uint32_t units);
 
-  // A piece of `bytes` (1 to kMostBytes), in use from now on; kNone: there is no such room.
+  // A piece of `bytes` (1 to kMaxBytes), in use from now on; kNone: there is no such room.
   std::uint32_t take(std::uint32_t bytes, std::uint64_t id);
   // The piece in use that the unit is part of; kNone: it is free.
   std::uint32_t find(std::uint32_t unit, ArenaUnit* out) const;

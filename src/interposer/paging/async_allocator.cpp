@@ -102,7 +102,7 @@ HookOutcome AsyncAllocator::allocate(Pool& pool, std::uint64_t bytes, const Stre
   }
   if (!state.captures.open()) state.swappable.collect();
   *result = CUDA_SUCCESS;
-  const bool piece = bytes < terms->granule && bytes <= ArenaUnits::kMostBytes;
+  const bool piece = bytes < terms->granule && bytes <= ArenaUnits::kMaxBytes;
   CUdeviceptr address = again(pool, bytes, place, piece);
   if (address != 0) {
     *out = address;

@@ -156,7 +156,7 @@ struct Chunk {
 
 // At how many addresses that it chose itself the application can see a block, beside its own, which
 // then only we use.
-inline constexpr unsigned kMostViews = 4;
+inline constexpr unsigned kMaxViews = 4;
 
 // How memory was asked for that the application maps itself; all 0 for any other.
 struct HandleAttributes {
@@ -187,7 +187,7 @@ struct SwapBlock {
   std::atomic<std::uint64_t> ipc_secret;  // by which other processes open it; 0: none may
   std::uint32_t pool;                     // stream-ordered: its index in the MempoolTracker, and 1
   HandleAttributes made_as;
-  std::atomic<std::uint32_t> views[kMostViews];  // numbers of Views, and 1
+  std::atomic<std::uint32_t> views[kMaxViews];  // numbers of Views, and 1
 
   bool isHandles() const { return made_as.handles; }
 };

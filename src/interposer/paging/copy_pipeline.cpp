@@ -10,7 +10,7 @@ namespace {
 using abi::Cu;
 
 constexpr std::uint32_t kUsually = 3;
-constexpr std::uint64_t kMostBytes = std::uint64_t{512} << 20;
+constexpr std::uint64_t kMaxBytes = std::uint64_t{512} << 20;
 constexpr int kTries = 3;
 
 }  // namespace
@@ -21,7 +21,7 @@ bool CopyPipeline::open() {
     return false;
   }
   const std::uint32_t told = ledger::loadRelaxed(runtime().tenant.control().header.swap.ahead);
-  most_ = told == 0 ? kUsually : told < kMost ? told : kMost;
+  most_ = told == 0 ? kUsually : told < kMax ? told : kMax;
   return true;
 }
 
@@ -35,7 +35,7 @@ void CopyPipeline::close() {
 }
 
 bool CopyPipeline::full(std::uint64_t bytes_more) const {
-  return count_ == most_ || (count_ != 0 && bytes_ + bytes_more > kMostBytes);
+  return count_ == most_ || (count_ != 0 && bytes_ + bytes_more > kMaxBytes);
 }
 
 bool CopyPipeline::out(const Flight& flight, CUdeviceptr device, void* host) {
@@ -70,7 +70,7 @@ CUresult CopyPipeline::look() const {
 
 CopyPipeline::Flight CopyPipeline::take() {
   const Flight oldest = of_[first_];
-  first_ = (first_ + 1) % kMost;
+  first_ = (first_ + 1) % kMax;
   --count_;
   bytes_ -= oldest.bytes;
   return oldest;

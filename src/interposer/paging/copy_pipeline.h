@@ -52,9 +52,9 @@ class CopyPipeline {
   void stop() const;
 
  private:
-  static constexpr unsigned kMost = 16;
+  static constexpr unsigned kMax = 16;
 
-  Flight& next() { return of_[(first_ + count_) % kMost]; }
+  Flight& next() { return of_[(first_ + count_) % kMax]; }
   bool queue(const Flight& flight);
 
   CUstream stream_ = nullptr;
@@ -63,7 +63,7 @@ class CopyPipeline {
   unsigned count_ = 0;
   std::uint64_t bytes_ = 0;
   std::uint64_t since_ = 0;
-  Flight of_[kMost] = {};
+  Flight of_[kMax] = {};
 };
 
 }  // namespace divvy::interposer

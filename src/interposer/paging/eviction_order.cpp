@@ -6,15 +6,15 @@ namespace divvy::interposer {
 
 std::uint32_t EvictionOrder::next() {
   // Fewer than there is place for were all that there are.
-  if (!begun_ || (at_ == count_ && count_ == kMost)) look();
+  if (!begun_ || (at_ == count_ && count_ == kMax)) look();
   if (at_ == count_) return ChunkTable::kNone;
   last_ = of_[at_++];
   return last_.number;
 }
 
 void EvictionOrder::insert(Candidate candidate) {
-  if (count_ == kMost && !(candidate < of_[kMost - 1])) return;
-  unsigned at = count_ < kMost ? count_++ : kMost - 1;
+  if (count_ == kMax && !(candidate < of_[kMax - 1])) return;
+  unsigned at = count_ < kMax ? count_++ : kMax - 1;
   for (; at > 0 && candidate < of_[at - 1]; --at) of_[at] = of_[at - 1];
   of_[at] = candidate;
 }

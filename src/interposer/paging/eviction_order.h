@@ -35,7 +35,7 @@ class EvictionOrder {
       return rank < other.rank || (rank == other.rank && number < other.number);
     }
   };
-  static constexpr unsigned kMost = 256;
+  static constexpr unsigned kMax = 256;
 
   void look();
   void insert(Candidate candidate);
@@ -44,10 +44,10 @@ class EvictionOrder {
   Order order_;
   std::uint32_t states_;
   unsigned at_ = 0;
-  unsigned count_ = kMost;  // as if there were more
+  unsigned count_ = kMax;  // as if there were more
   bool begun_ = false;
   Candidate last_ = {};  // that was given
-  Candidate of_[kMost];
+  Candidate of_[kMax];
 };
 
 }  // namespace divvy::interposer

@@ -24,7 +24,7 @@ struct GraphWorkingSet::Collector {
       const std::uint64_t other = record.addresses[i].load(std::memory_order_relaxed);
       if (chunks.find(other, &known) && known.chunk == place.chunk) return;
     }
-    if (count == kMost) {
+    if (count == kMax) {
       runtime().last_use.noteUnknown();
       return;
     }

@@ -24,14 +24,14 @@ class GraphWorkingSet {
   void forgetAfterFork();
 
  private:
-  static constexpr unsigned kMost = 250;  // chunks of a graph
+  static constexpr unsigned kMax = 250;  // chunks of a graph
 
   struct Record {  // valid when zero
     std::atomic<std::uint32_t> taken;
     std::atomic<std::uint32_t>
         period;  // AccessRecency::period() at its last launch that was looked at
     std::atomic<std::uint32_t> count;
-    std::atomic<std::uint64_t> addresses[kMost];
+    std::atomic<std::uint64_t> addresses[kMax];
   };
   struct Collector;
 

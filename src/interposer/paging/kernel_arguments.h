@@ -10,7 +10,7 @@
 namespace divvy::interposer {
 
 // Of one launch: more is not looked at.
-inline constexpr std::size_t kMostArgumentBytes = 4096;
+inline constexpr std::size_t kMaxArgumentBytes = 4096;
 
 // Calls visit(value) for what lies at every multiple of 4 bytes: structures that were packed have
 // their pointers there too. `at` need not be aligned. The bytes that were looked at.
@@ -30,7 +30,7 @@ std::size_t scanValues(const void* at, std::size_t bytes, std::size_t most, Visi
 // all of them were looked at.
 template <typename Visit>
 bool scanParams(const ParamSizes& sizes, void* const* params, Visit visit) {
-  std::size_t left = kMostArgumentBytes;
+  std::size_t left = kMaxArgumentBytes;
   for (unsigned i = 0; i < sizes.count; ++i) {
     if (sizes.of[i] < sizeof(std::uint64_t) || params[i] == nullptr) continue;
     left -= scanValues(params[i], sizes.of[i], left, visit);
@@ -42,18 +42,18 @@ bool scanParams(const ParamSizes& sizes, void* const* params, Visit visit) {
 // kernel's parameters. False: there is none, or it is larger than what is looked at.
 template <typename Visit>
 bool scanExtra(void* const* extra, Visit visit) {
-  constexpr int kMostPairs = 8;
+  constexpr int kMaxPairs = 8;
   constexpr std::uintptr_t kEnd = 0, kPointer = 1, kSize = 2;  // CU_LAUNCH_PARAM_*
   const void* buffer = nullptr;
   const std::size_t* bytes = nullptr;
-  for (int i = 0; i < kMostPairs; ++i) {
+  for (int i = 0; i < kMaxPairs; ++i) {
     const auto what = reinterpret_cast<std::uintptr_t>(extra[2 * i]);
     if (what == kEnd) break;
     if (what == kPointer) buffer = extra[2 * i + 1];
     if (what == kSize) bytes = static_cast<const std::size_t*>(extra[2 * i + 1]);
   }
   if (buffer == nullptr || bytes == nullptr) return false;
-  return scanValues(buffer, *bytes, kMostArgumentBytes, visit) == *bytes;
+  return scanValues(buffer, *bytes, kMaxArgumentBytes, visit) == *bytes;
 }
 
 }  // namespace divvy::interposer

@@ -9,12 +9,12 @@ namespace divvy::interposer {
 
 // Of one kernel: of its first parameters.
 struct ParamSizes {
-  static constexpr unsigned kMost = 22;
+  static constexpr unsigned kMax = 22;
 
   std::uint8_t count = 0;
   bool more = false;              // it has others too
   std::uint16_t last_offset = 0;  // of the last that is counted
-  std::uint16_t of[kMost] = {};   // bytes
+  std::uint16_t of[kMax] = {};   // bytes
 
   bool operator==(const ParamSizes&) const = default;
 };

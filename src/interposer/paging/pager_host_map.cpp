@@ -13,7 +13,7 @@ using ledger::SwapRefusal;
 namespace {
 
 // What one exchange brings: it bounds for how long the process stands still.
-constexpr std::uint64_t kMostExchanged = std::uint64_t{512} << 20;
+constexpr std::uint64_t kMaxExchanged = std::uint64_t{512} << 20;
 
 using AccessClass = AccessRecency::AccessClass;
 
@@ -172,7 +172,7 @@ std::uint64_t PagerPass::worthExchanging(const Pager& pager) {
   SwapStore& store = runtime().host_store;
   const std::uint64_t free =
       less(ledger::saturatingAdd(board.storeLimit(), store.spareBytes()), store.bytes());
-  const std::uint64_t most = free < kMostExchanged ? free : kMostExchanged;
+  const std::uint64_t most = free < kMaxExchanged ? free : kMaxExchanged;
   const ByAccessClass there(pager.device, bitOf(ChunkState::kDevice));
   const std::uint64_t for_warm =
       less(loadRelaxed(order->allowed[pager.device]), board.have(pager.device)) +

@@ -40,7 +40,7 @@ HookOutcome Swappable::allocate(unsigned device, std::uint64_t bytes, Cu site, C
   }
   *result = allowedNow(device);
   if (*result != CUDA_SUCCESS) return HookOutcome::kDone;
-  if (bytes < terms->granule && bytes <= ArenaUnits::kMostBytes) {
+  if (bytes < terms->granule && bytes <= ArenaUnits::kMaxBytes) {
     const CUdeviceptr piece = state.arenas.take({device, place.ordinal, place.context, 0}, bytes,
                                                 nextId(), terms->granule, mostArena(*terms));
     if (piece == 0) return HookOutcome::kNative;  // it may fit where an arena does not

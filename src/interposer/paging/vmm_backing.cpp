@@ -44,7 +44,7 @@ bool listAccess(BackingTerms* terms, const DeviceTable& table) {
         real<Cu::cuDeviceCanAccessPeer>()(&reaches, other, terms->ordinal) != CUDA_SUCCESS) {
       return false;
     }
-    if (reaches == 0 || terms->access_count == BackingTerms::kMostAccess) return false;
+    if (reaches == 0 || terms->access_count == BackingTerms::kMaxAccess) return false;
     CUmemAccessDesc& entry = terms->access[terms->access_count++];
     entry.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     entry.location.id = other;

@@ -12,7 +12,7 @@ namespace divvy::interposer {
 
 // How chunks are made on one device. Immutable.
 struct BackingTerms {
-  static constexpr unsigned kMostAccess = 64;
+  static constexpr unsigned kMaxAccess = 64;
 
   bool usable;  // false: the driver or the device cannot do it, memory stays native
   CUdevice ordinal;
@@ -22,13 +22,13 @@ struct BackingTerms {
   bool maps_host;  // memory of the host can stand in for the device's
   CUmemAllocationProp host_prop;
   unsigned access_count;
-  CUmemAccessDesc access[kMostAccess];
+  CUmemAccessDesc access[kMaxAccess];
 };
 
 // What an arena has at most.
 inline std::uint64_t mostArena(const BackingTerms& terms) {
-  constexpr std::uint64_t kMost = std::uint64_t{32} << 20;
-  return terms.chunk_bytes < kMost ? terms.chunk_bytes : kMost;
+  constexpr std::uint64_t kMax = std::uint64_t{32} << 20;
+  return terms.chunk_bytes < kMax ? terms.chunk_bytes : kMax;
 }
 
 // One per process, in static storage; any thread. Calls the driver, which needs no current context

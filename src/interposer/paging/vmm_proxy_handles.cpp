@@ -93,7 +93,7 @@ CUresult checkDesc(const SwapBlock& block, const CUmemAccessDesc& desc) {
   int reaches = 0;
   const bool known =
       desc.location.id >= 0 &&
-      static_cast<unsigned>(desc.location.id) < BackingTerms::kMostAccess &&
+      static_cast<unsigned>(desc.location.id) < BackingTerms::kMaxAccess &&
       real<Cu::cuDeviceCanAccessPeer>()(&reaches, desc.location.id, home) == CUDA_SUCCESS;
   return known && reaches != 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
@@ -345,12 +345,12 @@ CUresult VmmProxyHandles::hide(std::uint32_t number) {
   if (!view.going.compare_exchange_strong(here, 1, std::memory_order_seq_cst)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  const CUresult result = view.slot < kMostViews
+  const CUresult result = view.slot < kMaxViews
                               ? state.swappable.settle(view.block, view.bytes, false)
                               : real<Cu::cuMemUnmap>()(view.address, view.bytes);
   if (result != CUDA_SUCCESS) {
     view.going.store(0, std::memory_order_seq_cst);
-    if (view.slot < kMostViews) state.swappable.settle(view.block, view.bytes, false);
+    if (view.slot < kMaxViews) state.swappable.settle(view.block, view.bytes, false);
     return result;
   }
   const std::uint32_t physical = blockOf(view.block).made_as.physical - 1;
@@ -403,16 +403,16 @@ CUresult VmmProxyHandles::setAccess(CUdeviceptr address, std::uint64_t bytes,
 CUresult VmmProxyHandles::open(std::uint32_t number, const CUmemAccessDesc* descs,
                                std::size_t count) {
   AppMapping& view = runtime().views.at(number);
-  std::uint8_t before[BackingTerms::kMostAccess];
-  for (unsigned i = 0; i < BackingTerms::kMostAccess; ++i) {
+  std::uint8_t before[BackingTerms::kMaxAccess];
+  for (unsigned i = 0; i < BackingTerms::kMaxAccess; ++i) {
     before[i] = view.access[i].load(std::memory_order_relaxed);
   }
   tell(view, descs, count);
-  const CUresult result = view.slot < kMostViews
+  const CUresult result = view.slot < kMaxViews
                               ? runtime().swappable.settle(view.block, view.bytes, true)
                               : real<Cu::cuMemSetAccess>()(view.address, view.bytes, descs, count);
   if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY) return CUDA_SUCCESS;
-  for (unsigned i = 0; i < BackingTerms::kMostAccess; ++i) {
+  for (unsigned i = 0; i < BackingTerms::kMaxAccess; ++i) {
     view.access[i].store(before[i], std::memory_order_relaxed);
   }
   return result;
@@ -427,7 +427,7 @@ CUresult VmmProxyHandles::getAccess(std::uint32_t view, const CUmemLocation& loc
   }
   if (location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
   CUdevice device = -1;
-  if (location.id < 0 || static_cast<unsigned>(location.id) >= BackingTerms::kMostAccess ||
+  if (location.id < 0 || static_cast<unsigned>(location.id) >= BackingTerms::kMaxAccess ||
       real<Cu::cuDeviceGet>()(&device, location.id) != CUDA_SUCCESS) {
     return CUDA_ERROR_INVALID_DEVICE;
   }

@@ -78,7 +78,7 @@ bool AddressMap::insertInto(unsigned segment, std::uint64_t stored, std::uint64_
 }
 
 bool AddressMap::grow(unsigned segment) {
-  if (segment >= kMostSegments) return false;
+  if (segment >= kMaxSegments) return false;
   const ErrnoKeeper keeper;
   const std::size_t size = bucketCount(segment) * sizeof(Bucket);
   auto* fresh = static_cast<Bucket*>(sys::mapAnonymous(size));

@@ -39,7 +39,7 @@ bool sameShares(const engine::Placement& a, const engine::Placement& b) {
 // Those that fit from 10 for the best down to 1 for the worst, by how many are better; the others,
 // which are 0, stay so.
 std::vector<unsigned> spread(const std::vector<std::uint32_t>& ranks) {
-  constexpr std::size_t kMost = 10;
+  constexpr std::size_t kMax = 10;
   std::set<std::uint32_t> ordered(ranks.begin(), ranks.end());
   ordered.erase(0);
   const std::vector<std::uint32_t> distinct(ordered.begin(), ordered.end());
@@ -50,7 +50,7 @@ std::vector<unsigned> spread(const std::vector<std::uint32_t>& ranks) {
     const auto better = distinct.size() - static_cast<std::size_t>(at) - 1;
     scores.push_back(rank == 0 ? 0
                                : static_cast<unsigned>(
-                                     kMost - better * (kMost - 1) /
+                                     kMax - better * (kMax - 1) /
                                                  std::max<std::size_t>(distinct.size() - 1, 1)));
   }
   return scores;

@@ -23,7 +23,7 @@
 namespace divvy::scheduler {
 
 // Far more than can be removed, or passed on, while one scheduling cycle is under way.
-inline constexpr std::size_t kMostRemembered = 10'000;
+inline constexpr std::size_t kMaxRemembered = 10'000;
 
 // Of nodes that no decision can be about.
 inline constexpr const char* kNothingRegistered = "no devices are registered";
@@ -364,7 +364,7 @@ struct SchedulerCache::Impl {
   UnschedulablePods waiting;
   // UIDs of pods that were removed: kube-scheduler may ask for one that we know to be gone, and
   // would never come back with it. And of pods that have no devices, but name one of our resources.
-  RecentSet gone{kMostRemembered}, passed{kMostRemembered};
+  RecentSet gone{kMaxRemembered}, passed{kMaxRemembered};
 };
 
 }  // namespace divvy::scheduler

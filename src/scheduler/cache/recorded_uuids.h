@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cache/inventory_bounds.h"
+#include "codec/inventory_bounds.h"
 #include "scheduler/cache.h"
 
 namespace divvy::scheduler {

@@ -5,15 +5,15 @@
 namespace divvy::scheduler {
 namespace {
 
-constexpr std::size_t kMostModels = 3;
-constexpr std::size_t kMostLength = 40;  // of a model's name
+constexpr std::size_t kMaxModels = 3;
+constexpr std::size_t kMaxLength = 40;  // of a model's name
 
 // Of those that the pod says itself: others have a remark in parentheses (own_plugin.h).
 std::string modelsIn(const engine::Shape& shape) {
   std::vector<std::string> models;
   const auto add = [&](const engine::Selector& selector) {
     for (const engine::ModelName& one : selector.models)
-      if (one.text.find('(') == one.text.npos) models.push_back(one.text.substr(0, kMostLength));
+      if (one.text.find('(') == one.text.npos) models.push_back(one.text.substr(0, kMaxLength));
   };
   add(shape.selector);
   for (const engine::KindSelector& one : shape.by_kind) add(one.selector);
@@ -21,9 +21,9 @@ std::string modelsIn(const engine::Shape& shape) {
   models.erase(std::unique(models.begin(), models.end()), models.end());
   if (models.empty()) return {};
   std::string said = models.size() == 1 ? "; model asked for: " : "; models asked for: ";
-  for (std::size_t at = 0; at < std::min(models.size(), kMostModels); ++at)
+  for (std::size_t at = 0; at < std::min(models.size(), kMaxModels); ++at)
     said += (at == 0 ? "" : ", ") + models[at];
-  return models.size() > kMostModels ? said + ", ..." : said;
+  return models.size() > kMaxModels ? said + ", ..." : said;
 }
 
 bool ofModel(const engine::NodeBrief& brief) {

@@ -8,9 +8,9 @@ namespace divvy::scheduler {
 namespace {
 
 constexpr std::int64_t kFirstPauseMs = 1'000;
-constexpr unsigned kMostDoublings = 6;
+constexpr unsigned kMaxDoublings = 6;
 // Looked at in one go: each is a decision, while kube-scheduler waits.
-constexpr std::size_t kMostLooks = 256;
+constexpr std::size_t kMaxLooks = 256;
 
 }  // namespace
 
@@ -45,7 +45,7 @@ std::vector<Waiting> UnschedulablePods::call(
   std::vector<Waiting> called;
   std::size_t looks = 0;
   for (Entry* one : order) {
-    if (called.size() == most || looks == kMostLooks || over()) {
+    if (called.size() == most || looks == kMaxLooks || over()) {
       open_ = true;  // for the others
       return called;
     }
@@ -53,7 +53,7 @@ std::vector<Waiting> UnschedulablePods::call(
     one->round = round_;
     if (!fits(one->request)) continue;
     called.push_back({one->space, one->name});
-    one->next = {now.ms + (kFirstPauseMs << std::min(one->calls, kMostDoublings))};
+    one->next = {now.ms + (kFirstPauseMs << std::min(one->calls, kMaxDoublings))};
     ++one->calls;
   }
   ++round_;

@@ -17,7 +17,7 @@ using kube::RegisteredDevice;
 using Registered = std::vector<RegisteredDevice>;
 
 constexpr std::int32_t kMilliPerPercent = 10;
-constexpr std::int64_t kMostCards = 1024;
+constexpr std::int64_t kMaxCards = 1024;
 constexpr std::uint32_t kWhole = 1000;
 // Of machines whose name begins so any number of neighbours is a run. Source: facts, 1.2.
 constexpr const char* kInstanceType = "node.kubernetes.io/instance-type";
@@ -64,9 +64,9 @@ Result<Registered> countedOf(const kube::Node& node, const vendors::Kind& kind) 
   const auto usable = amountOf(node.allocatable, wire.resource);
   if (!usable) return usable.error();
   const std::int64_t per_card = wire.per_card;
-  if (*total > kMostCards * per_card)
+  if (*total > kMaxCards * per_card)
     return Error{ErrorCode::kCorrupt, "resource " + wire.resource + ": more than " +
-                                          std::to_string(kMostCards) + " cards"};
+                                          std::to_string(kMaxCards) + " cards"};
   const auto cards = static_cast<std::uint32_t>((*total + per_card - 1) / per_card);
   Bytes each = kind.card.memory;
   if (!wire.memory.empty() && *total > 0) {

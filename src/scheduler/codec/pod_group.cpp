@@ -31,9 +31,9 @@ Result<std::uint32_t> countOf(const char* key, const std::string& text) {
   std::uint32_t value = 0;
   const char* end = text.data() + text.size();
   const auto [stopped, failed] = std::from_chars(text.data(), end, value);
-  if (failed != std::errc{} || stopped != end || value < 1 || value > kMostOfGang)
+  if (failed != std::errc{} || stopped != end || value < 1 || value > kMaxOfGang)
     return Error{ErrorCode::kUsage, std::string(key) + ": \"" + text + "\" is not accepted; 1 to " +
-                                        std::to_string(kMostOfGang) + " is"};
+                                        std::to_string(kMaxOfGang) + " is"};
   return value;
 }
 
@@ -84,7 +84,7 @@ Result<std::optional<PodGroupRef>> gangOf(const kube::Pod& pod) {
     if (count.empty())
       return Error{ErrorCode::kUsage, std::string(kGangKey) + " needs " + kGangLeastKey +
                                           ": how many start together, 1 to " +
-                                          std::to_string(kMostOfGang)};
+                                          std::to_string(kMaxOfGang)};
     return with({"gang/" + name, {}, {}}, kGangLeastKey, count);
   }
   if (const std::string name = at(pod.meta.labels, kSchedulerPluginsLabel); !name.empty()) {
@@ -115,9 +115,9 @@ Result<std::uint32_t> minMemberOf(const boost::json::value& object, const MinMem
       spec != nullptr && spec->is_object() ? spec->get_object().if_contains(in.member) : nullptr;
   boost::system::error_code fault;
   const auto count = least == nullptr ? 0 : least->to_number<std::int64_t>(fault);
-  if (!fault && count >= 1 && count <= kMostOfGang) return static_cast<std::uint32_t>(count);
+  if (!fault && count >= 1 && count <= kMaxOfGang) return static_cast<std::uint32_t>(count);
   return Error{ErrorCode::kCorrupt,
-               in.path + ": spec." + in.member + " is not 1 to " + std::to_string(kMostOfGang)};
+               in.path + ": spec." + in.member + " is not 1 to " + std::to_string(kMaxOfGang)};
 }
 
 std::string queueSaidBy(const kube::Meta& space) {

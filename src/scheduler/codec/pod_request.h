@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "base/result.h"
-#include "cache/inventory_bounds.h"
+#include "codec/inventory_bounds.h"
 #include "codec/device_metadata.h"
 #include "engine/allocation.h"
 #include "engine/model.h"

@@ -11,7 +11,7 @@
 
 namespace divvy::scheduler {
 
-inline constexpr std::size_t kMostDifferentShares = 8;
+inline constexpr std::size_t kMaxDifferentShares = 8;
 
 // Of containers that run at the same time (init containers that end are not among them). `most` 0:
 // no bound. None: no more than that; else the refusal.

@@ -25,8 +25,8 @@ bool says(const std::string* text, std::string_view other) {
 std::uint64_t mebibytesOf(const std::string* text) {
   std::uint64_t mebibytes = 0;
   if (text != nullptr) std::from_chars(text->data(), text->data() + text->size(), mebibytes);
-  constexpr std::uint64_t kMost = 1u << 24;
-  return mebibytes > kMost ? 0 : mebibytes;
+  constexpr std::uint64_t kMax = 1u << 24;
+  return mebibytes > kMax ? 0 : mebibytes;
 }
 
 std::uint32_t countOf(const kube::Quantities& amounts, const std::string& resource) {
@@ -34,8 +34,8 @@ std::uint32_t countOf(const kube::Quantities& amounts, const std::string& resour
   const Result<Quantity> read =
       Quantity::parse(found == amounts.end() ? std::string("0") : found->second);
   const auto whole = read ? read->whole() : std::nullopt;
-  constexpr std::int64_t kMost = engine::kMaxDevicesPerNode;
-  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(whole.value_or(0), 0, kMost));
+  constexpr std::int64_t kMax = engine::kMaxDevicesPerNode;
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(whole.value_or(0), 0, kMax));
 }
 
 constexpr const char* kNotServed = " is not served)";

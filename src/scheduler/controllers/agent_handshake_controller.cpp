@@ -25,7 +25,7 @@ namespace json = boost::json;
 constexpr std::chrono::seconds kLook{15};
 // Writes of one look are spread over so long, with no longer pauses than that.
 constexpr std::chrono::milliseconds kSpread{7'500};
-constexpr std::chrono::milliseconds kMostPause{50};
+constexpr std::chrono::milliseconds kMaxPause{50};
 constexpr const char* kRequesting = "Requesting";
 constexpr const char* kReported = "Reported";
 constexpr const char* kDeleted = "Deleted";
@@ -171,7 +171,7 @@ asio::awaitable<void> AgentHandshakeController::run() {
       // Its turn may come seconds after the look.
       if (!handshakes_.stands(due)) continue;
       co_await ask(std::move(due));
-      pause.expires_after(std::min(kMostPause, kSpread / static_cast<int>(all.size())));
+      pause.expires_after(std::min(kMaxPause, kSpread / static_cast<int>(all.size())));
       co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
     }
   }

@@ -21,7 +21,7 @@ namespace json = boost::json;
 // From the first pod to the writes, and after one that failed.
 constexpr std::chrono::milliseconds kGather{20};
 constexpr std::chrono::seconds kPause{5};
-constexpr std::size_t kMostAtOnce = 16;
+constexpr std::size_t kMaxAtOnce = 16;
 
 bool named(const kube::Labels& in, const std::string& node) {
   const auto found = in.find(kAssignedNode);
@@ -98,7 +98,7 @@ asio::awaitable<void> HamiLabelController::write() {
   asio::steady_timer pause(executor_, kGather);
   co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
   while (why_not_().empty()) {
-    const std::vector<UnlabelledPods::Pod> some = pods_.wanted(kMostAtOnce);
+    const std::vector<UnlabelledPods::Pod> some = pods_.wanted(kMaxAtOnce);
     if (some.empty()) break;
     for (const UnlabelledPods::Pod& one : some) {
       kube::Call call{kube::Verb::kPatch, "/api/v1/namespaces/" + one.space + "/pods/" + one.name};

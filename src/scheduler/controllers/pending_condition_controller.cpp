@@ -27,7 +27,7 @@ constexpr std::int64_t kPatienceMs = 10'000;
 // From one change of what a pod is told to the next.
 constexpr std::int64_t kPauseMs = 60'000;
 // In one round: each is a look at all nodes, and a write.
-constexpr std::size_t kMostTold = 8;
+constexpr std::size_t kMaxTold = 8;
 
 }  // namespace
 
@@ -97,7 +97,7 @@ asio::awaitable<void> PendingConditionController::tellWaiting(engine::Instant no
   std::size_t told = 0;
   for (const UnschedulablePod& one : refused) {
     const auto waiting = waiting_.find(one.uid);
-    if (told >= kMostTold || waiting == waiting_.end()) break;
+    if (told >= kMaxTold || waiting == waiting_.end()) break;
     if (waiting->second.next > now) continue;
     const engine::Request* request = cache_.unschedulableRequest(one.uid);
     if (request == nullptr) continue;
@@ -113,7 +113,7 @@ asio::awaitable<void> PendingConditionController::tellWaiting(engine::Instant no
 }
 
 asio::awaitable<void> PendingConditionController::tellSettled() {
-  for (std::size_t told = 0; told < kMostTold && !settled_.empty(); ++told) {
+  for (std::size_t told = 0; told < kMaxTold && !settled_.empty(); ++told) {
     const UnschedulablePod one = settled_.begin()->second;
     settled_.erase(settled_.begin());
     const Result<void> written = co_await write(one.space, one.name, true, "");

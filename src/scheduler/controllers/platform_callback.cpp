@@ -18,7 +18,7 @@ namespace asio = boost::asio;
 namespace json = boost::json;
 
 constexpr kube::ClientTerms kTerms{50, 100, std::chrono::seconds(10), 1};
-constexpr std::int64_t kMostExtension = 7 * 24 * 3600;
+constexpr std::int64_t kMaxExtension = 7 * 24 * 3600;
 
 const char* wordOf(CallbackKind news) {
   switch (news) {
@@ -52,10 +52,10 @@ Result<std::int64_t> platformAnswer(const std::string& body) {
   const json::value* asked = value.get_object().if_contains("extendSeconds");
   if (asked == nullptr) return std::int64_t{0};
   const std::int64_t* seconds = asked->if_int64();
-  if (seconds == nullptr || *seconds < 0 || *seconds > kMostExtension)
+  if (seconds == nullptr || *seconds < 0 || *seconds > kMaxExtension)
     return Error{ErrorCode::kCorrupt,
                  "its answer has an extendSeconds that is none; accepted: 0 to " +
-                     std::to_string(kMostExtension)};
+                     std::to_string(kMaxExtension)};
   return *seconds;
 }
 

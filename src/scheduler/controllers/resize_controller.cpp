@@ -26,7 +26,7 @@ namespace json = boost::json;
 
 constexpr std::chrono::seconds kAgain{1};
 // An agent that begins anew takes a second; one that does not come is not waited for longer.
-constexpr std::int64_t kMostSeconds = 60;
+constexpr std::int64_t kMaxSeconds = 60;
 constexpr std::int64_t kNano = 1'000'000'000;
 constexpr std::size_t kShownOfUid = 8;
 
@@ -162,10 +162,10 @@ asio::awaitable<bool> ResizeController::finish(kube::Pod pod) {
     if (const auto found = node->second.find(admitted.token); found != node->second.end())
       result = found->second;
   const std::int64_t waited = wallNanoseconds() / kNano - admitted.since;
-  if (!result && waited > kMostSeconds)
+  if (!result && waited > kMaxSeconds)
     result = kube::ChangeResult{false, "NoAnswer",
                                 "the agent of node " + pod.node + " did not answer within " +
-                                    std::to_string(kMostSeconds) + " s"};
+                                    std::to_string(kMaxSeconds) + " s"};
   if (!result) co_return false;
   const kube::Labels annotations = settledBy(admitted, *result, *kind, pod.meta.annotations);
   const Written written = co_await write(pod, annotations);

@@ -19,11 +19,11 @@ namespace {
 namespace asio = boost::asio;
 namespace json = boost::json;
 
-constexpr std::size_t kMostKnown = 10'000;
+constexpr std::size_t kMaxKnown = 10'000;
 // Each is a write; of a cluster full of them the first will do.
-constexpr std::size_t kMostWaiting = 200;
+constexpr std::size_t kMaxWaiting = 200;
 constexpr std::size_t kShownOfUid = 8;
-constexpr std::size_t kMostName = 240;
+constexpr std::size_t kMaxName = 240;
 
 bool asksForOurs(const kube::Pod& pod, const vendors::Catalog& catalog) {
   const std::vector<std::string> names = resourceNames(catalog);
@@ -68,7 +68,7 @@ std::string eventOf(const kube::Pod& pod, const char* reason, std::string messag
       {"apiVersion", "v1"},
       {"kind", "Event"},
       {"metadata", json::object{{"namespace", pod.meta.space},
-                                {"name", pod.meta.name.substr(0, kMostName) + '.' +
+                                {"name", pod.meta.name.substr(0, kMaxName) + '.' +
                                              pod.meta.uid.substr(0, kShownOfUid) + suffix}}},
       {"involvedObject", involved},
       {"reason", reason},
@@ -94,11 +94,11 @@ std::string strayEvent(const kube::Pod& pod, const std::string& scheduler, std::
 
 std::string unreadableEvent(const kube::Pod& pod, const std::string& why,
                             const std::string& scheduler, std::int64_t seconds) {
-  constexpr std::size_t kMostWhy = 700;  // an Event's message may have 1,024
+  constexpr std::size_t kMaxWhy = 700;  // an Event's message may have 1,024
   return eventOf(pod, "AssignmentUnreadable",
                  "node " + pod.node +
                      " gets no new shares: the assignment of this pod cannot be read (" +
-                     why.substr(0, kMostWhy) + "); restore the annotation or delete the pod",
+                     why.substr(0, kMaxWhy) + "); restore the annotation or delete the pod",
                  "-unreadable", scheduler, seconds);
 }
 
@@ -112,7 +112,7 @@ UnassignedPodReporter::UnassignedPodReporter(asio::any_io_executor executor, kub
       scheduler_(std::move(scheduler)),
       say_(std::move(logLine)),
       stopped_(stopped),
-      known_(kMostKnown) {}
+      known_(kMaxKnown) {}
 
 void UnassignedPodReporter::see(const kube::Pod& pod) {
   if (!isStray(pod, catalog_) || known_.has(pod.meta.uid)) return;
@@ -129,7 +129,7 @@ void UnassignedPodReporter::unreadable(const kube::Pod& pod, const std::string& 
 }
 
 void UnassignedPodReporter::add(Note note) {
-  if (waiting_.size() < kMostWaiting) waiting_.push_back(std::move(note));
+  if (waiting_.size() < kMaxWaiting) waiting_.push_back(std::move(note));
   if (telling_) return;
   telling_ = true;
   asio::co_spawn(executor_, tell(), rethrow);

@@ -9,8 +9,8 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMostName = 230;
-constexpr std::size_t kMostMessage = 1000;  // an Event may have 1024
+constexpr std::size_t kMaxName = 230;
+constexpr std::size_t kMaxMessage = 1000;  // an Event may have 1024
 
 std::string hexOf(std::uint64_t value) {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -25,13 +25,13 @@ kube::Call eventCall(const PodEvent& note, const std::string& scheduler, std::in
   constexpr std::int64_t kNano = 1'000'000'000;
   const std::string time = timestamp(nanoseconds / kNano);
   std::string message = note.message;
-  if (message.size() > kMostMessage) message = message.substr(0, kMostMessage - 3) + "...";
+  if (message.size() > kMaxMessage) message = message.substr(0, kMaxMessage - 3) + "...";
   kube::Call call{kube::Verb::kPost, "/api/v1/namespaces/" + note.space + "/events"};
   call.body = json::serialize(json::object{
       {"apiVersion", "v1"},
       {"kind", "Event"},
       {"metadata", json::object{{"namespace", note.space},
-                                {"name", note.name.substr(0, kMostName) + '.' +
+                                {"name", note.name.substr(0, kMaxName) + '.' +
                                              hexOf(static_cast<std::uint64_t>(nanoseconds))}}},
       {"involvedObject", json::object{{"apiVersion", "v1"},
                                       {"kind", note.kind},

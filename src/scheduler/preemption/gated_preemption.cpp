@@ -7,18 +7,18 @@ namespace divvy::scheduler {
 namespace {
 
 // At a time.
-constexpr std::size_t kMostCourses = 32;
+constexpr std::size_t kMaxCourses = 32;
 // Looked at for one plan: the first of those who may be asked.
-constexpr std::size_t kMostAsked = 512;
-constexpr std::size_t kMostTries = 1024;
+constexpr std::size_t kMaxAsked = 512;
+constexpr std::size_t kMaxTries = 1024;
 // As often as long as a plan took there is none: others want to be answered meanwhile.
 constexpr std::int64_t kRest = 9;
 // Of one plan so many groups are looked at for whether it does without them.
-constexpr std::size_t kMostSpared = 32;
+constexpr std::size_t kMaxSpared = 32;
 // Beside the time that victims have to end in: for their room to be given away.
 constexpr std::int64_t kStartMs = 120'000;
 constexpr std::int64_t kFirstPauseMs = 1'000;
-constexpr unsigned kMostDoublings = 6;
+constexpr unsigned kMaxDoublings = 6;
 
 std::set<std::string> uidsOf(const PodSet& pod_set) {
   std::set<std::string> uids;
@@ -91,7 +91,7 @@ std::optional<std::string> GatedPreemption::want(const PodSet& pod_set) {
     end(pod_set.key);
   }
   const engine::Instant began = options_.now();
-  if (!options_.ready() || attempts_.size() >= kMostCourses || began < rest_until_)
+  if (!options_.ready() || attempts_.size() >= kMaxCourses || began < rest_until_)
     return std::nullopt;
   if (!mayTry(pod_set.key)) return std::nullopt;
   std::optional<Plan> plan = planFor(pod_set);
@@ -111,13 +111,13 @@ bool GatedPreemption::spent(const Attempt& attempt) const {
 bool GatedPreemption::mayTry(const std::string& key) {
   const engine::Instant now = options_.now();
   // Of those who were not heard of for longest nothing is remembered.
-  if (tries_.size() >= kMostTries && !tries_.contains(key))
+  if (tries_.size() >= kMaxTries && !tries_.contains(key))
     tries_.erase(std::min_element(tries_.begin(), tries_.end(), [](const auto& a, const auto& b) {
       return a.second.next < b.second.next;
     }));
   BackoffEntry& one = tries_[key];
   if (one.next > now) return false;
-  one.next = {now.ms + (kFirstPauseMs << std::min(one.count, kMostDoublings))};
+  one.next = {now.ms + (kFirstPauseMs << std::min(one.count, kMaxDoublings))};
   ++one.count;
   return true;
 }
@@ -360,7 +360,7 @@ engine::Stakes GatedPreemption::stakesOf(const QueueTree::Groups& groups,
                                          const PreemptionOptions& options) const {
   engine::Stakes stakes;
   for (const std::vector<std::string>& group : groups) {
-    if (stakes.of.size() + group.size() > kMostAsked) continue;
+    if (stakes.of.size() + group.size() > kMaxAsked) continue;
     for (const std::string& uid : group)
       if (const RunningPod* one = running_pods_.find(uid))
         addEvictionCost(*one, budgets_, options, &stakes);
@@ -427,7 +427,7 @@ void GatedPreemption::spareOthers(const PodSet& pod_set, const std::set<std::str
   }
   std::size_t looked_at = 0;
   for (const auto& [name, group] : together) {
-    if (++looked_at > kMostSpared) break;
+    if (++looked_at > kMaxSpared) break;
     std::vector<std::string> left;
     for (const std::string& uid : plan->victims)
       if (!group.contains(uid)) left.push_back(uid);
@@ -471,7 +471,7 @@ bool GatedPreemption::addForQueue(const PodSet& pod_set, const engine::ReclaimTe
   engine::ReclaimTerms all = options;
   all.together = true;
   QueueTree::Groups asked = queues_.reclaimable(pod_set.queue, plan->use, all);
-  if (asked.size() > kMostAsked) asked.resize(kMostAsked);
+  if (asked.size() > kMaxAsked) asked.resize(kMaxAsked);
   for (const auto& group : asked)
     for (const std::string& uid : group) overlay->without(uid);
   const bool enough = admitted(pod_set, plan->use);

@@ -8,13 +8,13 @@ namespace divvy::scheduler {
 namespace {
 
 // Each keeps the names of all nodes that would do.
-constexpr std::size_t kMostContenders = 128;
+constexpr std::size_t kMaxContenders = 128;
 // Both things that kube-scheduler says of one try have come by then.
 constexpr std::int64_t kGatherMs = 100;
 // Taints, labels and volumes may have changed since.
 constexpr std::int64_t kFreshMs = 10'000;
 constexpr std::int64_t kFirstPauseMs = 1'000;
-constexpr unsigned kMostDoublings = 6;
+constexpr unsigned kMaxDoublings = 6;
 
 engine::Instant later(engine::Instant now, std::int64_t ms) {
   return {now.ms + ms};
@@ -24,7 +24,7 @@ engine::Instant later(engine::Instant now, std::int64_t ms) {
 
 PreemptionBackoff::One* PreemptionBackoff::enter(const kube::Pod& pod, engine::Instant now) {
   const std::string& uid = pod.meta.uid;
-  if (!all_.contains(uid) && all_.size() >= kMostContenders) {
+  if (!all_.contains(uid) && all_.size() >= kMaxContenders) {
     const auto least = std::min_element(all_.begin(), all_.end(), [](const auto& a, const auto& b) {
       return a.second.contender.pod.priority < b.second.contender.pod.priority;
     });
@@ -74,7 +74,7 @@ std::optional<PreemptionCandidate> PreemptionBackoff::next(engine::Instant now) 
 void PreemptionBackoff::failed(const std::string& uid, engine::Instant now) {
   const auto at = all_.find(uid);
   if (at == all_.end()) return;
-  at->second.next = later(now, kFirstPauseMs << std::min(at->second.tries, kMostDoublings));
+  at->second.next = later(now, kFirstPauseMs << std::min(at->second.tries, kMaxDoublings));
   ++at->second.tries;
 }
 

@@ -12,7 +12,7 @@
 
 #include "events/pod_events.h"
 #include "kube/eviction.h"
-#include "queue/requeuer.h"
+#include "events/requeue_patch.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
 
@@ -31,11 +31,11 @@ constexpr std::chrono::milliseconds kLook{100};
 // Looked at in one go, while other requests wait; a node may take as long as one decision.
 constexpr std::chrono::milliseconds kAtOnce{5};
 // For one pod over all nodes: about a second of the processor.
-constexpr std::uint64_t kMostTries = 50 * engine::kTriesOfDecision;
+constexpr std::uint64_t kMaxTries = 50 * engine::kTriesOfDecision;
 // Beside the time that victims have to end in: for kube-scheduler to come to it and bind.
 constexpr std::int64_t kBindMs = 120'000;
 constexpr std::int64_t kFirstCallMs = 1'000;
-constexpr unsigned kMostDoublings = 5;
+constexpr unsigned kMaxDoublings = 5;
 // Pods that end for those at the gate, before it is looked again at whom others need.
 constexpr unsigned kStepsAtOnce = 8;
 constexpr std::size_t kNamed = 5;  // victims in an Event
@@ -177,7 +177,7 @@ asio::awaitable<void> PreemptionController::advance() {
     }
     const Result<bool> fits = fitsNow(*snapshotOf, attempt.preemptor, running_pods_, options());
     if (fits && *fits) {
-      attempt.next_call = {now().ms + (kFirstCallMs << std::min(attempt.calls, kMostDoublings))};
+      attempt.next_call = {now().ms + (kFirstCallMs << std::min(attempt.calls, kMaxDoublings))};
       ++attempt.calls;
       co_await call(attempt);
       continue;
@@ -227,7 +227,7 @@ asio::awaitable<std::optional<PreemptionPlan>> PreemptionController::filterAndRe
   std::size_t looked_at = 0;
   auto since = std::chrono::steady_clock::now();
   for (const std::string& node : contender.nodes) {
-    if (ineligible->tries >= kMostTries) {
+    if (ineligible->tries >= kMaxTries) {
       ineligible->unsearched = contender.nodes.size() - looked_at;
       break;
     }

@@ -77,37 +77,7 @@ Result<PodResources> podResources(const kube::Pod& pod) {
   if (pod.requests.contains("memory")) all.memory = whole->memory;
   const Result<PodResources> beside = roomIn(pod.overhead);
   if (!beside) return Error(beside.error()).context("overhead");
-  return least(both(all, *beside), {engine::kMostCpu, {engine::kMostBytes}});
-}
-
-Result<std::int64_t> secondsOf(const std::string& text) {
-  const Error bad(ErrorCode::kUsage, "\"" + text + "\" is not accepted; 90s, 10m, 2h and 1d are");
-  std::int64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [at, fault] = std::from_chars(text.data(), end, value);
-  const std::string_view unit(at, static_cast<std::size_t>(end - at));
-  constexpr std::int64_t kMostDays = 36'500;
-  constexpr std::int64_t kDay = 86'400;
-  std::int64_t each = 0;
-  for (const auto& [word, seconds] : {std::pair<std::string_view, std::int64_t>{"", 1},
-                                      {"s", 1},
-                                      {"m", 60},
-                                      {"h", 3'600},
-                                      {"d", kDay}})
-    if (unit == word) each = seconds;
-  if (fault != std::errc{} || each == 0 || value < 0 || value > kMostDays * kDay / each) return bad;
-  return value * each;
-}
-
-Result<void> checkProtection(const kube::Labels& annotations) {
-  if (const std::string* text = said(annotations, kEvictable))
-    if (*text != "true" && *text != "false")
-      return refused(kEvictable, *text, "true and false are");
-  if (const std::string* text = said(annotations, kMinRuntime)) {
-    const Result<std::int64_t> read = secondsOf(*text);
-    if (!read) return refused(kMinRuntime, *text, "90s, 10m, 2h and 1d are");
-  }
-  return {};
+  return least(both(all, *beside), {engine::kMaxCpu, {engine::kMaxBytes}});
 }
 
 Result<void> RunningPods::set(const kube::Pod& pod) {

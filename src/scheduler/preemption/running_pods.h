@@ -18,11 +18,6 @@
 
 namespace divvy::scheduler {
 
-// Of a pod: "false", and nobody makes it end for others.
-inline constexpr const char* kEvictable = "use.divvy.dev/evictable";
-// Of a pod: how long it runs at least before it may have to end for others ("10m").
-inline constexpr const char* kMinRuntime = "use.divvy.dev/min-runtime";
-
 // What a pod takes of its node beside devices.
 struct PodResources {
   engine::Cpu cpu;
@@ -31,14 +26,9 @@ struct PodResources {
 };
 
 // As kube-scheduler adds it up: the most at any time, and what the pod costs beside its containers.
-// At most engine::kMostCpu and kMostBytes, so that sums over all pods do not overflow. kUsage: a
+// At most engine::kMaxCpu and kMaxBytes, so that sums over all pods do not overflow. kUsage: a
 // quantity that is none.
 Result<PodResources> podResources(const kube::Pod& pod);
-
-// "90s", "10m", "2h", "1d"; a number alone is seconds. kUsage: what is accepted.
-Result<std::int64_t> secondsOf(const std::string& text);
-// What a pod says of its own end can be right. kUsage: which annotation, what is accepted.
-Result<void> checkProtection(const kube::Labels& annotations);
 
 struct RunningPod {
   std::string uid, space, name, node;

@@ -25,8 +25,8 @@ constexpr std::chrono::milliseconds kGather{10};
 // What time alone changes, and what queues are told to have.
 constexpr std::chrono::seconds kTick{1};
 // At a time: each is a write.
-constexpr std::size_t kMostOpened = 64;
-constexpr std::size_t kMostReasons = 10;
+constexpr std::size_t kMaxOpened = 64;
+constexpr std::size_t kMaxReasons = 10;
 constexpr std::int64_t kNano = 1'000'000'000;
 
 }  // namespace
@@ -185,7 +185,7 @@ asio::awaitable<void> GateController::look() {
   looking_ = false;
   if (*stopped_ || !ready()) co_return;
   if (std::exchange(nodes_changed_, false)) house_.recount();
-  for (GateRemoval& one : house_.open(kMostOpened, election_.verdict().fence, expiry()))
+  for (GateRemoval& one : house_.open(kMaxOpened, election_.verdict().fence, expiry()))
     asio::co_spawn(executor_, openOne(std::move(one)), rethrow);
   for (Waiting& one : house_.released()) asio::co_spawn(executor_, kick(std::move(one)), rethrow);
   if (house_.changed()) lookAgain();
@@ -261,7 +261,7 @@ kube::QueueStatus GateController::statusNow(const std::string& queue,
                                     [&](const auto& other) { return other.reason == one.why; });
     if (known != status.waiting.end()) {
       ++known->pods;
-    } else if (status.waiting.size() < kMostReasons) {
+    } else if (status.waiting.size() < kMaxReasons) {
       status.waiting.push_back({one.why, 1, one.space + '/' + one.name});
     }
   }

@@ -11,6 +11,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 
+#include "codec/queue_assignment.h"
 #include "kube/client.h"
 #include "kube/follow.h"
 #include "preemption/gated_preemption.h"
@@ -18,7 +19,6 @@
 #include "queue/gated_pod_queue.h"
 #include "quota/queue_tree.h"
 #include "runtime/lease_watcher.h"
-#include "webhook/pod_webhook.h"
 
 namespace divvy::scheduler {
 

@@ -8,7 +8,7 @@ namespace divvy::scheduler {
 namespace {
 
 // So often those who find no processors or memory look on other nodes.
-constexpr unsigned kMostRounds = 16;
+constexpr unsigned kMaxRounds = 16;
 
 }  // namespace
 
@@ -58,7 +58,7 @@ Result<std::vector<Reservation>> GatedPodQueue::places(const std::vector<kube::P
       const std::string& node = (*all)[at].node;
       if (std::find(full.begin(), full.end(), node) == full.end()) full.push_back(node);
     }
-    Result<std::vector<Reservation>> again = round > kMostRounds
+    Result<std::vector<Reservation>> again = round > kMaxRounds
                                                  ? Error{ErrorCode::kNoRoom, "no way was found"}
                                                  : cache_.plan(rest, without, full, expires);
     for (std::size_t i = 0; again && i < exceeding.size(); ++i) (*all)[exceeding[i]] = (*again)[i];

@@ -8,8 +8,8 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/json.hpp>
 
+#include "events/requeue_patch.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
 
@@ -17,24 +17,13 @@ namespace divvy::scheduler {
 namespace {
 
 namespace asio = boost::asio;
-namespace json = boost::json;
 
 // From the first change to a look at who waits.
 constexpr std::chrono::milliseconds kGather{20};
 // At a time: each is a write.
-constexpr std::size_t kMostKicked = 16;
-constexpr const char* kRoomSince = "divvy.dev/room-since";
+constexpr std::size_t kMaxKicked = 16;
 
 }  // namespace
-
-kube::Call requeuePatch(const Waiting& pod) {
-  kube::Call call{kube::Verb::kPatch, "/api/v1/namespaces/" + pod.space + "/pods/" + pod.name};
-  call.type = kube::kMergePatch;
-  call.body = json::serialize(json::object{
-      {"metadata",
-       json::object{{"annotations", json::object{{kRoomSince, std::to_string(now().ms)}}}}}});
-  return call;
-}
 
 Requeuer::Requeuer(asio::any_io_executor executor, kube::Client& client, SchedulerCache& cache,
                    Counters& counts, std::function<std::string()> why_not)
@@ -55,7 +44,7 @@ asio::awaitable<void> Requeuer::kick() {
   co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
   looking_ = false;
   if (!why_not_().empty()) co_return;
-  const std::vector<Waiting> fitting = cache_.popSchedulable(kMostKicked, now());
+  const std::vector<Waiting> fitting = cache_.popSchedulable(kMaxKicked, now());
   for (const Waiting& one : fitting) {
     kube::Call call = requeuePatch(one);
     const Result<json::value> kicked = co_await client_.ask(std::move(call));

@@ -13,10 +13,6 @@
 
 namespace divvy::scheduler {
 
-// Of an extender's refusals kube-scheduler knows no reason: only a change of the pod makes it look
-// again before minutes have passed.
-kube::Call requeuePatch(const Waiting& pod);
-
 // For one thread, that of the client. All outlives it.
 class Requeuer {
  public:

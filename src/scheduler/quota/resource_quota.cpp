@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kPrefix = "limits.";
 // Of memory. More is not what one namespace has.
 constexpr Bytes kMaxMemory = gib(256 * 1024);
-constexpr std::int64_t kMostCores = std::int64_t{1} << 40;
+constexpr std::int64_t kMaxCores = std::int64_t{1} << 40;
 constexpr std::int64_t kWhole = 1000;
 
 // In bytes or thousandths of a device. kUsage: what is accepted.
@@ -28,7 +28,7 @@ Result<std::int64_t> mostOf(const std::string& text, const vendors::Kind& kind, 
   }
   const auto whole = read->whole();
   if (!whole || *whole < 0) return Error(ErrorCode::kUsage, "accepted: a whole number");
-  return std::min(*whole, kMostCores) * kWhole / kind.cores.per_card;
+  return std::min(*whole, kMaxCores) * kWhole / kind.cores.per_card;
 }
 
 // In the resource's own units.

@@ -4,14 +4,14 @@ namespace divvy::scheduler {
 namespace {
 
 // Watches break now and then, and API servers begin anew: that is no news.
-constexpr std::int64_t kMostFailingMs = 30'000;
+constexpr std::int64_t kMaxFailingMs = 30'000;
 
 }  // namespace
 
 Readiness webhookReadiness(std::span<const HealthSource> sources, const LeaderStatus& verdict) {
   Readiness readiness{true, verdict.why};
   for (const HealthSource& one : sources) {
-    if (!one.failing_ms || *one.failing_ms <= kMostFailingMs) continue;
+    if (!one.failing_ms || *one.failing_ms <= kMaxFailingMs) continue;
     if (readiness.ready) readiness.text.clear();
     readiness.ready = false;
     readiness.text += (readiness.text.empty() ? "" : "; ") + one.name + ": nothing was heard for " +

@@ -27,7 +27,7 @@ constexpr milliseconds kFirstPause{500};
 constexpr milliseconds kLongestPause{30'000};
 constexpr milliseconds kShortestLook{100};
 constexpr milliseconds kLongestLook{10'000};
-constexpr std::size_t kMostAuthorities = 8;
+constexpr std::size_t kMaxAuthorities = 8;
 constexpr unsigned kConflict = 409;
 constexpr unsigned kForbidden = 403;
 constexpr unsigned kNotFound = 404;
@@ -137,7 +137,7 @@ struct CertificateRotator::Impl {
     for (const std::optional<StoredCertificate>* old : {&view.served, &view.kept}) {
       if (!*old) continue;
       for (const std::string& one : (*old)->authorities)
-        if (made->authorities.size() < kMostAuthorities &&
+        if (made->authorities.size() < kMaxAuthorities &&
             std::find(made->authorities.begin(), made->authorities.end(), one) ==
                 made->authorities.end())
           made->authorities.push_back(one);

@@ -12,7 +12,7 @@
 #include "codec/priority_annotations.h"
 #include "kube/base64.h"
 #include "kube/pod.h"
-#include "preemption/running_pods.h"
+#include "codec/disruption.h"
 #include "scheduler/pod_group.h"
 #include "webhook/pod_mutator.h"
 

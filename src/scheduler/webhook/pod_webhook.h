@@ -6,20 +6,13 @@
 #include <string>
 
 #include "base/result.h"
+#include "codec/queue_assignment.h"
 #include "engine/engine.h"
 #include "kube/pod.h"
 #include "scheduler/device_priority.h"
 #include "vendors/catalog.h"
 
 namespace divvy::scheduler {
-
-// Whether a pod that asks for devices waits at our gate, and for which queue; empty: of none.
-struct QueueAssignment {
-  bool gate = false;
-  std::string queue;
-  std::string pool;  // that the queue says, for pods that do not; empty: none
-};
-using GateRule = std::function<Result<QueueAssignment>(const kube::Pod&)>;
 
 // From an AdmissionReview (admission.k8s.io/v1) to one that answers it: a pod that asks for devices
 // gets our scheduler; one that can never be right is refused with the reason. `rules`: an engine

@@ -14,7 +14,7 @@ namespace divvy::ptxhost {
 template <int kExponentBits, int kFractionBits>
 struct Format {
   static constexpr int kFraction = kFractionBits;
-  static constexpr int kLeastExponent = 2 - (1 << (kExponentBits - 1));
+  static constexpr int kMinExponent = 2 - (1 << (kExponentBits - 1));
   static constexpr std::uint16_t kInfinity = ((1 << kExponentBits) - 1) << kFractionBits;
   static constexpr std::uint16_t kNan = 0x7fff;  // what operations give, whatever they were given
 };
@@ -29,9 +29,9 @@ double widen(std::uint16_t bits) {
   if (magnitude == F::kInfinity) return sign * HUGE_VAL;
   const int exponent = magnitude >> F::kFraction;
   const int fraction = magnitude & ((1 << F::kFraction) - 1);
-  if (exponent == 0) return sign * std::ldexp(fraction, F::kLeastExponent - F::kFraction);
+  if (exponent == 0) return sign * std::ldexp(fraction, F::kMinExponent - F::kFraction);
   return sign *
-         std::ldexp(fraction | 1 << F::kFraction, exponent - 1 + F::kLeastExponent - F::kFraction);
+         std::ldexp(fraction | 1 << F::kFraction, exponent - 1 + F::kMinExponent - F::kFraction);
 }
 
 // Whether rounding `rest` (0 <= rest < 1) beyond a whole number in this direction goes up in size.
@@ -57,8 +57,8 @@ std::uint16_t narrow(double value, Direction direction = Direction::kNearest) {
   const double size = std::fabs(value);
   if (std::isinf(size)) return sign | F::kInfinity;
   if (size == 0) return sign;
-  const int exponent = std::max(std::ilogb(size), F::kLeastExponent);
-  if (exponent > 1 - F::kLeastExponent) {
+  const int exponent = std::max(std::ilogb(size), F::kMinExponent);
+  if (exponent > 1 - F::kMinExponent) {
     return roundsUp(direction, negative, 0.75, false) ? sign | F::kInfinity
                                                       : sign | (F::kInfinity - 1);
   }
@@ -68,7 +68,7 @@ std::uint16_t narrow(double value, Direction direction = Direction::kNearest) {
   const int steps = static_cast<int>(whole) + (up ? 1 : 0);
   // A carry runs into the exponent, and from the largest number into infinity.
   return static_cast<std::uint16_t>(sign |
-                                    (((exponent - F::kLeastExponent) << F::kFraction) + steps));
+                                    (((exponent - F::kMinExponent) << F::kFraction) + steps));
 }
 
 // a + b in double with the last bit odd where it was not exact: rounding that to fewer bits gives

@@ -20,7 +20,7 @@
 namespace divvy::agent {
 
 // Of one card: as many as fit by memory. Who keeps others off takes all of them.
-inline constexpr std::uint32_t kMostTenants = 1u << 20;
+inline constexpr std::uint32_t kMaxTenants = 1u << 20;
 
 // What a tenant takes of a card that it uses more at some hours than at others.
 struct DailyUsage {

@@ -44,7 +44,7 @@ enum class OnPressure : std::uint8_t { kOom, kWait };
 const char* onPressureName(OnPressure policy);
 Result<OnPressure> parseOnPressure(std::string_view text);
 inline constexpr std::uint64_t kPressureWaitMs = 30'000;  // unless asked otherwise
-inline constexpr std::uint64_t kMostPressureWaitMs = 24ull * 3600 * 1000;
+inline constexpr std::uint64_t kMaxPressureWaitMs = 24ull * 3600 * 1000;
 Result<void> checkPressureWait(std::uint64_t ms);
 
 // A pool's name, or "none" for what is in no pool.

@@ -14,11 +14,11 @@ struct Rate {
   double burst = 1;
 };
 
-// Not thread-safe. Holds kMost senders; the one that was seen least lately is forgotten first, and
+// Not thread-safe. Holds kMax senders; the one that was seen least lately is forgotten first, and
 // begins with a full bucket.
 class RateLimit {
  public:
-  static constexpr std::size_t kMost = 4096;
+  static constexpr std::size_t kMax = 4096;
 
   explicit RateLimit(Rate rate) : rate_(rate) {}
 

@@ -21,9 +21,9 @@ const std::vector<Check>& checks();
 // Null: there is none of that id.
 const Check* checkNamed(std::string_view id);
 
-// Pure. Every check of the scope says at least one thing; of the same kind at most kMostOfOne, and
+// Pure. Every check of the scope says at least one thing; of the same kind at most kMaxOfOne, and
 // then how many more there are. `only`: ids; empty: all.
-inline constexpr std::size_t kMostOfOne = 20;
+inline constexpr std::size_t kMaxOfOne = 20;
 Findings diagnose(const NodeFacts& facts, const std::vector<std::string>& only = {});
 Findings diagnose(const ClusterFacts& facts, const std::vector<std::string>& only = {});
 

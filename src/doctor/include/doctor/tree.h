@@ -24,12 +24,12 @@ struct FileStart {
 // Errors: kNotFound, kIo (not ours to read), kCorrupt (no file, no folder, larger than the bound).
 class Tree {
  public:
-  static constexpr std::size_t kMostBytes = 1 << 20;
-  static constexpr std::size_t kMostEntries = 8192;
+  static constexpr std::size_t kMaxBytes = 1 << 20;
+  static constexpr std::size_t kMaxEntries = 8192;
 
   static Result<Tree> open(const std::string& root);
 
-  Result<std::string> text(const std::string& path, std::size_t most = kMostBytes) const;
+  Result<std::string> text(const std::string& path, std::size_t most = kMaxBytes) const;
   // Its first bytes, as many as `most` or as there are.
   Result<FileStart> start(const std::string& path, std::size_t most) const;
   // Names, sorted.

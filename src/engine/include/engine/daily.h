@@ -36,7 +36,7 @@ struct DailyPolicy {
   // after all others, however good. 0: none is. They are still taken where there is nothing else.
   std::uint32_t avoid_above = 0;
 };
-inline constexpr std::uint32_t kMostPeak = 4000;
+inline constexpr std::uint32_t kMaxPeak = 4000;
 
 // What tenants of one device used at one moment, and what they were promised.
 struct SeenUse {

@@ -22,7 +22,7 @@ struct DevicePart {
   std::vector<std::uint32_t> starts;
 };
 
-inline constexpr std::uint32_t kMostSlices = 16;
+inline constexpr std::uint32_t kMaxSlices = 16;
 
 // What a device can be split into. Where it has slices those alone say which parts can be beside
 // each other (their memory is a little more or less than a slice's); else the sums of memory,

@@ -39,7 +39,7 @@ struct Weights {
   std::int32_t links = 0;          // of the devices it gets, pairs that are linked directly
   friend auto operator<=>(const Weights&, const Weights&) = default;
 };
-inline constexpr std::int32_t kMostWeight = 1000;  // to either side
+inline constexpr std::int32_t kMaxWeight = 1000;  // to either side
 
 std::string_view nameOf(Policy policy);
 // kUsage lists the names.

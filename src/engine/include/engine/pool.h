@@ -12,7 +12,7 @@
 
 namespace divvy::engine {
 
-inline constexpr std::size_t kMostPools = 256;
+inline constexpr std::size_t kMaxPools = 256;
 
 // A device is one if it is what every list says that is not empty. All are empty: every device.
 struct Members {

@@ -19,8 +19,8 @@ struct Cpu {
 
 // The most that the engine accepts of one container and of one node: a thousand million cores, 1
 // PiB. Sums over all pods of a cluster stay below 2^63.
-inline constexpr Cpu kMostCpu{std::int64_t{1} << 40};
-inline constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;
+inline constexpr Cpu kMaxCpu{std::int64_t{1} << 40};
+inline constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 50;
 
 // Compute of one device, thousandths of it.
 struct Compute {

@@ -25,14 +25,14 @@ struct Complaint {
   // The deadline that its notice had, said when that was over and it was still so; 0: not yet.
   // What an agent says that has gone stays on its node.
   std::int64_t confirmed = 0;
-  // For people, where the kind alone does not say it: one line, kMostWords bytes at most.
+  // For people, where the kind alone does not say it: one line, kMaxWords bytes at most.
   std::string what = {};
   bool evicts = true;  // it is to go for that; false: it is only told
   friend bool operator==(const Complaint&, const Complaint&) = default;
 };
 using Complaints = std::map<std::string, Complaint>;  // by UID
-inline constexpr std::size_t kMostComplaints = 1024;  // of one kind and node
-inline constexpr std::size_t kMostWords = 256;
+inline constexpr std::size_t kMaxComplaints = 1024;  // of one kind and node
+inline constexpr std::size_t kMaxWords = 256;
 
 // Given to a pod.
 struct Notice {

@@ -21,7 +21,7 @@ inline constexpr const char* kGangLeastKey = "use.divvy.dev/gang-min";
 // Of namespaces: their default queue.
 inline constexpr const char* kSpaceQueueKey = "divvy.dev/queue";
 
-inline constexpr std::uint32_t kMostOfGang = 4096;
+inline constexpr std::uint32_t kMaxOfGang = 4096;
 
 // Where it stands how many members a gang has at least, if its pods do not say.
 struct MinMemberRef {

@@ -30,10 +30,10 @@ struct Redecided {
   std::size_t same = 0;
   std::size_t differ = 0;
   std::size_t kept = 0;  // what they asked for is not known: they stay where they are
-  // The first of them, at most kMostExplained.
+  // The first of them, at most kMaxExplained.
   std::vector<Difference> differences;
 };
-inline constexpr std::size_t kMostExplained = 200;
+inline constexpr std::size_t kMaxExplained = 200;
 
 struct StillWaits {
   std::string id;

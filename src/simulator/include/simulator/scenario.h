@@ -80,7 +80,7 @@ struct Scenario {
   Sharing sharing;
 };
 
-inline constexpr std::uint32_t kMostPodsAtOnce = 200'000;
+inline constexpr std::uint32_t kMaxPodsAtOnce = 200'000;
 
 // YAML. kUsage says "FILE:LINE:COLUMN: what; accepted: what"; nothing is half read.
 Result<Scenario> parseScenario(std::string_view text, const std::string& file);

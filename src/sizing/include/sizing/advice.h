@@ -15,7 +15,7 @@ Question onCard(Question question, const Card& card);
 bool fits(const ModelShape& model, const Question& question, Bytes capacity);
 
 // The most that fit into `capacity` on each card, all else as asked; 0: not even one. A context
-// is never longer than the model's own (where that is known) or kMostTokens.
+// is never longer than the model's own (where that is known) or kMaxTokens.
 std::uint64_t largestContext(const ModelShape& model, Question question, Bytes capacity);
 std::uint64_t largestConcurrency(const ModelShape& model, Question question, Bytes capacity);
 

@@ -11,10 +11,10 @@
 
 namespace divvy::sizing {
 
-inline constexpr std::uint64_t kMostTokens = 1'000'000'000;  // of context
-inline constexpr std::uint64_t kMostSequences = 1'000'000;   // at once
+inline constexpr std::uint64_t kMaxTokens = 1'000'000'000;  // of context
+inline constexpr std::uint64_t kMaxSequences = 1'000'000;   // at once
 inline constexpr std::uint64_t kDefaultBatchedTokens = 2048;
-inline constexpr std::uint64_t kMostGpus = 16;
+inline constexpr std::uint64_t kMaxGpus = 16;
 inline constexpr Bytes kUnknownContextCost = mib(520);  // of an H100, the dearest known
 
 struct Question {

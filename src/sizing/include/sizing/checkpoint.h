@@ -9,7 +9,7 @@
 
 namespace divvy::sizing {
 
-inline constexpr std::size_t kMostIndexBytes = 64 << 20;
+inline constexpr std::size_t kMaxIndexBytes = 64 << 20;
 
 // Of model.safetensors.index.json: metadata.total_size. kCorrupt as readConfig.
 Result<Bytes> readIndex(std::string_view text);

@@ -9,7 +9,7 @@
 
 namespace divvy::sizing {
 
-inline constexpr std::size_t kMostConfigBytes = 8 << 20;
+inline constexpr std::size_t kMaxConfigBytes = 8 << 20;
 
 struct ConfigReading {
   ModelShape model;

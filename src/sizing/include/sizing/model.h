@@ -104,9 +104,9 @@ struct Parameters {
 };
 
 // More than anybody could hold: whoever asks for it made a mistake.
-inline constexpr std::uint64_t kMostParameters = 100'000'000'000'000;
+inline constexpr std::uint64_t kMaxParameters = 100'000'000'000'000;
 
-// kUsage above kMostParameters.
+// kUsage above kMaxParameters.
 Result<Parameters> countParameters(const ModelShape& model);
 
 // "GQA", "MQA", "MHA", "MLA", with what of it is windowed: "GQA, 24 of 26 layers see 512 tokens".

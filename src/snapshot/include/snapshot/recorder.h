@@ -12,10 +12,10 @@ namespace divvy::snapshot {
 
 class Recorder {
  public:
-  static constexpr std::size_t kMostAsks = 1000;
-  static constexpr std::size_t kMostEntries = 20'000;
+  static constexpr std::size_t kMaxAsks = 1000;
+  static constexpr std::size_t kMaxEntries = 20'000;
 
-  explicit Recorder(std::size_t most_asks = kMostAsks) : most_asks_(most_asks) {}
+  explicit Recorder(std::size_t most_asks = kMaxAsks) : most_asks_(most_asks) {}
 
   // All nodes and all that is held: what of it is not as it was told last is entered. With the
   // first call the history begins.

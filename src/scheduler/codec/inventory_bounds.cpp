@@ -1,4 +1,4 @@
-#include "cache/inventory_bounds.h"
+#include "codec/inventory_bounds.h"
 
 #include <algorithm>
 #include <map>
@@ -11,7 +11,7 @@ namespace {
 using kube::InventoryModel;
 using kube::RegisteredDevice;
 
-constexpr std::size_t kMostNamed = 3;
+constexpr std::size_t kMaxNamed = 3;
 constexpr std::uint64_t kTolerance = 20;  // one part in so many
 
 std::uint64_t mostOf(std::uint64_t mebibytes) {
@@ -20,9 +20,9 @@ std::uint64_t mostOf(std::uint64_t mebibytes) {
 
 std::string listed(const std::vector<std::string>& uuids) {
   std::string text;
-  for (std::size_t at = 0; at < std::min(uuids.size(), kMostNamed); ++at)
+  for (std::size_t at = 0; at < std::min(uuids.size(), kMaxNamed); ++at)
     text += (at == 0 ? "" : ", ") + uuids[at];
-  return uuids.size() > kMostNamed ? text + ", ..." : text;
+  return uuids.size() > kMaxNamed ? text + ", ..." : text;
 }
 
 // Devices of one model of the inventory, as they are counted.

@@ -1,0 +1,24 @@
+// Annotations by which a pod protects itself from preemption and reclaim. Pure. Private.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "kube/pod.h"
+
+namespace divvy::scheduler {
+
+// "false": the pod is never evicted to free capacity for other pods.
+inline constexpr const char* kEvictable = "use.divvy.dev/evictable";
+// Minimum run time before the pod may be evicted to free capacity ("10m").
+inline constexpr const char* kMinRuntime = "use.divvy.dev/min-runtime";
+
+// Parses a duration: "90s", "10m", "2h", "1d"; a number without a unit is seconds. kUsage: what is
+// accepted.
+Result<std::int64_t> secondsOf(const std::string& text);
+
+// Checks both annotations of a pod. kUsage: which annotation, what is accepted.
+Result<void> checkProtection(const kube::Labels& annotations);
+
+}  // namespace divvy::scheduler
