@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "arbiter/law.h"
+#include "arbiter/policy.h"
 #include "samples.h"
 
 namespace divvy::bench {

@@ -12,7 +12,7 @@
 #include "../tests/kube/pod_writer.h"
 #include "kube/node.h"
 #include "kube/registration.h"
-#include "pod_page.h"
+#include "pod_list_protobuf.h"
 #include "preemption/running_pods.h"
 #include "query.h"
 #include "scheduler/cache.h"

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "laws/link_meter.h"
-#include "laws/swap_terms.h"
+#include "policy/bandwidth_estimator.h"
+#include "policy/swap_cost.h"
 #include "profile.h"
 #include "simgpu/interval_reader.h"
 #include "swap_judge.h"

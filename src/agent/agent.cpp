@@ -23,7 +23,7 @@
 #include "enforcement/checkpoint_controller.h"
 #include "enforcement/limit_bypass_monitor.h"
 #include "enforcement/timeslice_probe.h"
-#include "helper/far.h"
+#include "helper/remote.h"
 #include "os/asio.h"
 #include "os/heartbeat_file.h"
 #include "os/host_memory.h"

@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#include "arbiter/law.h"
+#include "arbiter/policy.h"
 
 namespace divvy::arbiter {
 

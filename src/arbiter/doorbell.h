@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "arbiter/law.h"
+#include "arbiter/policy.h"
 
 namespace divvy::arbiter {
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <optional>
 
-#include "terms/terms.h"
+#include "share_options/share_options.h"
 
 namespace divvy::cli {
 namespace {
@@ -170,7 +170,7 @@ std::optional<Error> refusal(Runtime runtime, const Option& option) {
         std::string("any path but ") + agent::kOursInside + " and " + agent::kPreloadInside);
   const bool theirs =
       std::find(std::begin(kTheirsToo), std::end(kTheirsToo), name) != std::end(kTheirsToo);
-  if (!theirs && name.size() > 1 && terms::ofOption(name) != nullptr)
+  if (!theirs && name.size() > 1 && share_options::ofOption(name) != nullptr)
     return refused(runtime, "--" + name + " is Divvy's",
                    "divvy run --" + name + " ... --" + runtimeName(runtime));
   return std::nullopt;

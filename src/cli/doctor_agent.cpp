@@ -14,7 +14,7 @@
 #include "agent/report_note.h"
 #include "agent_link.h"
 #include "base/processes.h"
-#include "doctor/tree.h"
+#include "doctor/root_fs.h"
 #include "object.h"
 
 namespace divvy::cli {

@@ -9,8 +9,8 @@
 
 #include <boost/json.hpp>
 
-#include "doctor/excerpt.h"
 #include "doctor/redact.h"
+#include "doctor/redacted_object.h"
 #include "object.h"
 
 namespace divvy::cli {

@@ -13,7 +13,7 @@
 
 #include "help.h"
 #include "raw.h"
-#include "terms/terms.h"
+#include "share_options/share_options.h"
 
 namespace divvy::cli {
 
@@ -48,9 +48,9 @@ struct Grammar {
   template <typename Target>
   CLI::Option* addTerm(CLI::App* command, const std::string& option, Target& target,
                        bool defaults = true) {
-    const terms::Term* term = terms::ofOption(option);
+    const share_options::Term* term = share_options::ofOption(option);
     if (term == nullptr) throw std::logic_error("no term --" + option);
-    return command->add_option("--" + option, target, terms::helpOf(*term, defaults))
+    return command->add_option("--" + option, target, share_options::helpOf(*term, defaults))
         ->type_name(std::string(term->type));
   }
   void addOutput(CLI::App* command, bool wide = false) {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "engine/daily_text.h"
+#include "engine/usage_by_hour_text.h"
 #include "host_name.h"
 #include "listen.h"
 #include "node_names.h"
@@ -10,7 +10,7 @@
 #include "nodes.h"
 #include "placing_terms.h"
 #include "raw.h"
-#include "terms/terms.h"
+#include "share_options/share_options.h"
 
 namespace divvy::cli {
 namespace {
@@ -102,7 +102,7 @@ namespace {
 Result<void> readPlacing(const Raw& raw, RunOptions& run) {
   run.sim = simOf(raw);
   for (const std::string& model : raw.models) {
-    const Result<void> named = terms::check(*terms::ofOption("model"), model);
+    const Result<void> named = share_options::check(*share_options::ofOption("model"), model);
     if (!named) return Error(named.error()).context("--model");
   }
   run.ask.models = raw.models;

@@ -142,7 +142,7 @@ void Grammar::addRun() {
   addTerm(run, "name", raw.name);
   // For help and completion: what stands behind them is not ours to read, see splitCommand.
   for (const char* runtime : {"podman", "docker"}) {
-    const std::string text = terms::helpOf(*terms::ofOption(runtime), true);
+    const std::string text = share_options::helpOf(*share_options::ofOption(runtime), true);
     run->add_flag("--" + std::string(runtime), text);
   }
   waits.push_back(addTerm(run, "wait", raw.wait)->expected(0, 1));

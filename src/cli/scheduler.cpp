@@ -15,7 +15,7 @@
 #include "scheduler/queue_crd.h"
 #include "scheduler/resource_catalog.h"
 #include "scheduler/server.h"
-#include "terms/terms.h"
+#include "share_options/share_options.h"
 
 namespace divvy::cli {
 namespace {
@@ -62,7 +62,7 @@ int print(const SchedulerOptions& options) {
       text = scheduler::queuesManifest(options.name);
       break;
     case SchedulerOptions::Print::kOptions:
-      text = terms::table();
+      text = share_options::table();
       break;
     case SchedulerOptions::Print::kPolicies: {
       scheduler::PolicyOptions terms;

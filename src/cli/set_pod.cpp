@@ -16,7 +16,7 @@
 #include "commands.h"
 #include "kube/assignment.h"
 #include "kube/pod.h"
-#include "kube/share_change.h"
+#include "kube/resize_request.h"
 #include "object.h"
 
 namespace divvy::cli {

@@ -12,7 +12,7 @@
 #include <boost/json.hpp>
 
 #include "base/fd.h"
-#include "words.h"
+#include "format.h"
 
 namespace divvy::doctor {
 namespace {

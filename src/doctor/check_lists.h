@@ -6,7 +6,7 @@
 
 #include "doctor/cluster_facts.h"
 #include "doctor/node_facts.h"
-#include "sink.h"
+#include "finding_builder.h"
 
 namespace divvy::doctor {
 

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "check_lists.h"
-#include "words.h"
+#include "format.h"
 
 namespace divvy::doctor {
 namespace {

@@ -1,7 +1,7 @@
 // Divvy's agents on this machine: alive, ours, and their folders as they left them.
 #include "base/bytes.h"
 #include "check_lists.h"
-#include "words.h"
+#include "format.h"
 
 namespace divvy::doctor {
 namespace {

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "check_lists.h"
-#include "words.h"
+#include "format.h"
 
 namespace divvy::doctor {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "base/bytes.h"
 #include "check_lists.h"
-#include "words.h"
+#include "format.h"
 
 namespace divvy::doctor {
 namespace {

@@ -1,7 +1,7 @@
 // The machine itself: control groups, clock, shared memory.
 #include "base/bytes.h"
 #include "check_lists.h"
-#include "words.h"
+#include "format.h"
 
 namespace divvy::doctor {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "check_lists.h"
-#include "words.h"
+#include "format.h"
 
 namespace divvy::doctor {
 namespace {

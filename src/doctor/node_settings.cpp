@@ -1,7 +1,7 @@
 // Settings of single nodes: an agent that finds something wrong in them does not start, and one
 // that runs does not notice until it is begun anew.
 #include "check_lists.h"
-#include "words.h"
+#include "format.h"
 
 namespace divvy::doctor {
 namespace {

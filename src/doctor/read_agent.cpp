@@ -6,11 +6,11 @@
 #include <boost/json.hpp>
 
 #include "agent/node.h"
+#include "format.h"
 #include "ledger/identification.h"
 #include "ledger/swap.h"
 #include "ledger/work.h"
 #include "readers.h"
-#include "words.h"
 
 namespace divvy::doctor {
 namespace {

@@ -2,14 +2,14 @@
 #include <set>
 #include <sstream>
 
+#include "format.h"
 #include "readers.h"
-#include "words.h"
 
 namespace divvy::doctor {
 namespace {
 
 constexpr const char* kVendor = "0x10de";  // NVIDIA's, of PCI
-constexpr std::size_t kMaxDirs = 64;      // of the loader
+constexpr std::size_t kMaxDirs = 64;       // of the loader
 
 std::string lineOf(const Result<std::string>& text) {
   return text ? text->substr(0, text->find_first_of("\r\n")) : "";

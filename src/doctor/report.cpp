@@ -7,7 +7,7 @@
 #include <boost/json.hpp>
 
 #include "doctor/checks.h"
-#include "words.h"
+#include "format.h"
 
 namespace divvy::doctor {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "engine/remedy.h"
+#include "engine/suggestion.h"
 
 namespace divvy::engine {
 

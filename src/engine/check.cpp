@@ -4,7 +4,7 @@
 #include <set>
 
 #include "base/model_name.h"
-#include "parting.h"
+#include "partitioning.h"
 #include "shape_class.h"
 
 namespace divvy::engine {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "muster.h"
-#include "siege.h"
+#include "gang_placement.h"
+#include "victim_search.h"
 
 namespace divvy::engine {
 namespace {

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "muster.h"
+#include "gang_placement.h"
 
 namespace divvy::engine {
 namespace {

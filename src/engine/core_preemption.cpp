@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "siege.h"
+#include "victim_search.h"
 
 namespace divvy::engine {
 namespace {

@@ -5,7 +5,7 @@
 #include <queue>
 #include <tuple>
 
-#include "interruptions.h"
+#include "disruptions.h"
 
 namespace divvy::engine {
 namespace {

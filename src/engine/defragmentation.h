@@ -1,7 +1,7 @@
 // Plans of moves, made on copies of who is where.
 #pragma once
 
-#include "board.h"
+#include "layout_sandbox.h"
 
 namespace divvy::engine {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "arrangement.h"
+#include "block_topology.h"
 #include "device_order.h"
 #include "group_rules.h"
 #include "plan.h"

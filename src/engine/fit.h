@@ -5,11 +5,11 @@
 #include <optional>
 #include <vector>
 
-#include "engine/brief.h"
+#include "engine/compact_refusal.h"
 #include "engine/refusal.h"
 #include "group.h"
 #include "hot_state.h"
-#include "parting.h"
+#include "partitioning.h"
 #include "shape_class.h"
 
 namespace divvy::engine {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "arrangement.h"
-#include "merit.h"
+#include "block_topology.h"
+#include "node_score.h"
 
 namespace divvy::engine {
 namespace {

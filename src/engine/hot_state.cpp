@@ -1,6 +1,6 @@
 #include "hot_state.h"
 
-#include "arrangement.h"
+#include "block_topology.h"
 
 #include <algorithm>
 

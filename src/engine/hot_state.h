@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "day_load.h"
 #include "engine/allocation.h"
 #include "engine/memory.h"
 #include "engine/refusal.h"
 #include "engine/request.h"
+#include "hourly_load.h"
 #include "pools.h"
 #include "topology.h"
 
@@ -89,7 +89,7 @@ struct UsedDevice {
   std::uint32_t parts = 0, shares = 0;      // who has parts of it, and who does not
   std::uint32_t cpus = 0;
   std::array<std::uint8_t, kMaxSlices> slices{};  // how many have each
-  std::array<std::uint16_t, kSorts> sorts{};       // tenants of each
+  std::array<std::uint16_t, kSorts> sorts{};      // tenants of each
 };
 struct ColdNode {
   Node node;

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "arrangement.h"
+#include "block_topology.h"
 #include "group_rules.h"
 #include "plan_bounds.h"
 #include "trial_node.h"

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "arrangement.h"
+#include "block_topology.h"
 #include "engine/policy.h"
 #include "group_rules.h"
-#include "merit.h"
+#include "node_score.h"
 
 namespace divvy::engine {
 namespace {

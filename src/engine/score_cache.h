@@ -6,11 +6,11 @@
 #include <memory>
 #include <vector>
 
-#include "brief_cache.h"
+#include "compact_refusal_cache.h"
 #include "node_order.h"
 #include "policies.h"
 #include "pools.h"
-#include "winner_tree.h"
+#include "tournament_tree.h"
 
 namespace divvy::engine {
 

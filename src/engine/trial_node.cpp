@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "by_day.h"
 #include "device_order.h"
 #include "plan_bounds.h"
+#include "usage_profile.h"
 
 namespace divvy::engine {
 

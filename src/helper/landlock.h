@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "helper/serve.h"
+#include "helper/server.h"
 
 namespace divvy::helper {
 

@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "exec.h"
-#include "link.h"
+#include "connection.h"
+#include "exec_credential.h"
 #include "members.h"
 #include "query.h"
-#include "rate.h"
+#include "token_bucket.h"
 
 namespace divvy::kube {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "counted.h"
+#include "bounded_amounts.h"
 
 namespace divvy::kube {
 namespace {

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <tuple>
 
-#include "counted.h"
+#include "bounded_amounts.h"
 #include "members.h"
 
 namespace divvy::kube {

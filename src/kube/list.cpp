@@ -10,7 +10,7 @@
 #include <boost/asio/detached.hpp>
 
 #include "members.h"
-#include "pod_page.h"
+#include "pod_list_protobuf.h"
 #include "query.h"
 
 namespace divvy::kube {

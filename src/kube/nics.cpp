@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "counted.h"
+#include "bounded_amounts.h"
 
 namespace divvy::kube {
 namespace {

@@ -5,7 +5,7 @@
 #include <ctime>
 #include <utility>
 
-#include "pod_words.h"
+#include "pod_fields.h"
 #include "read_meta.h"
 
 namespace divvy::kube {

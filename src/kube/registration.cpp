@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "counted.h"
+#include "bounded_amounts.h"
 #include "members.h"
 #include "split.h"
 

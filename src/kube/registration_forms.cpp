@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "counted.h"
+#include "bounded_amounts.h"
 #include "kube/registration.h"
 #include "members.h"
 #include "split.h"

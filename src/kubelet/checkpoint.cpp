@@ -7,7 +7,7 @@
 #include <boost/json.hpp>
 
 #include "base/plain_file.h"
-#include "checkpoint_sum.h"
+#include "checkpoint_checksum.h"
 
 namespace divvy::kubelet {
 namespace {

@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "channel.h"
-#include "doorman.h"
+#include "connection_acceptor.h"
 #include "service.h"
-#include "socket_folder.h"
+#include "socket_watcher.h"
 
 namespace divvy::kubelet {
 namespace {

@@ -3,12 +3,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "claim.h"
+#include "bounded_wait.h"
 #include "lane.h"
-#include "lane_holder.h"
-#include "patience.h"
+#include "lane_cache.h"
+#include "lane_lock.h"
 #include "proc_self.h"
-#include "spare.h"
+#include "slot_claim.h"
 #include "syscalls.h"
 
 namespace divvy::ledger {

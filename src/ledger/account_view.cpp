@@ -1,8 +1,8 @@
 // What an account tells without changing anything.
 #include "lane.h"
+#include "lane_cache.h"
 #include "ledger/account.h"
-#include "private_state.h"
-#include "spare.h"
+#include "process_state.h"
 
 namespace divvy::ledger {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ledger/layout.h"
-#include "ledger/words.h"
+#include "ledger/packed_words.h"
 
 namespace divvy::ledger {
 

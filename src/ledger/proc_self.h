@@ -1,7 +1,7 @@
 // Who we are and which boot this is, read without libc's streams.
 #pragma once
 
-#include "ledger/words.h"
+#include "ledger/packed_words.h"
 
 namespace divvy::ledger {
 

@@ -3,11 +3,11 @@
 
 #include <system_error>
 
-#include "janitor.h"
 #include "ledger/swap.h"
 #include "ledger/tenant_ledger.h"
 #include "ledger/work.h"
 #include "mapping.h"
+#include "reaper.h"
 #include "sigbus_guard.h"
 
 namespace divvy::ledger {

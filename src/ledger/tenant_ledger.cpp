@@ -4,11 +4,11 @@
 
 #include <system_error>
 
-#include "janitor.h"
 #include "lane.h"
 #include "ledger/identification.h"
 #include "ledger/work.h"
 #include "mapping.h"
+#include "reaper.h"
 #include "sigbus_guard.h"
 #include "spec.h"
 

@@ -30,7 +30,7 @@
 #include "extender/protocol.h"
 #include "http/server.h"
 #include "kube/client.h"
-#include "kube/follow.h"
+#include "kube/informer.h"
 #include "metrics_endpoint.h"
 #include "preemption/preemption_controller.h"
 #include "queue/gate_controller.h"

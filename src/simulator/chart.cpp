@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "words.h"
+#include "format.h"
 
 namespace divvy::simulator {
 namespace {

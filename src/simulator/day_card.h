@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "series.h"
-#include "turns.h"
+#include "time_slices.h"
 
 namespace divvy::simulator {
 

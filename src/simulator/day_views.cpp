@@ -1,8 +1,8 @@
 // Days as JSON and as pictures.
+#include "format.h"
 #include "simulator/chart.h"
 #include "simulator/day.h"
 #include "simulator/plan.h"
-#include "words.h"
 
 namespace divvy::simulator {
 namespace {

@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "engine/engine.h"
-#include "words.h"
+#include "format.h"
 
 namespace divvy::simulator {
 namespace {

@@ -1,7 +1,7 @@
 // A plan as JSON and as a picture.
+#include "format.h"
 #include "simulator/chart.h"
 #include "simulator/plan.h"
-#include "words.h"
 
 namespace divvy::simulator {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "replay_figures.h"
 #include "replay_reasons.h"
+#include "replay_stats.h"
 
 namespace divvy::simulator {
 namespace {

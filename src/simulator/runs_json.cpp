@@ -1,7 +1,7 @@
 // Outcomes as JSON.
 #include "simulator/runs.h"
 
-#include "words.h"
+#include "format.h"
 
 namespace divvy::simulator {
 namespace {

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "kinds.h"
-#include "members.h"
-#include "places.h"
-#include "words.h"
+#include "enum_text.h"
+#include "fields.h"
+#include "json_path.h"
+#include "traits.h"
 
 namespace divvy::snapshot {
 

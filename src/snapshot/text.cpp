@@ -4,7 +4,7 @@
 #include <boost/json.hpp>
 
 #include "check.h"
-#include "places.h"
+#include "json_path.h"
 #include "reader.h"
 #include "writer.h"
 

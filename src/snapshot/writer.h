@@ -6,9 +6,9 @@
 #include <utility>
 #include <variant>
 
-#include "kinds.h"
-#include "members.h"
-#include "words.h"
+#include "enum_text.h"
+#include "fields.h"
+#include "traits.h"
 
 namespace divvy::snapshot {
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/model_name.h"
+#include "read_dialect.h"
 #include "read_models.h"
-#include "read_wire.h"
 #include "yaml/reader.h"
 
 namespace divvy::vendors {

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "agent/helper_main.h"
-#include "helper/far.h"
-#include "helper/link.h"
+#include "helper/client.h"
+#include "helper/remote.h"
 #include "helper_process/helper_args.h"
 #include "sandbox.h"
 #include "wire.h"

@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "ledger/layout.h"
+#include "ledger/packed_words.h"
 #include "ledger/registration.h"
-#include "ledger/words.h"
 #include "sandbox.h"
 
 namespace divvy::test {

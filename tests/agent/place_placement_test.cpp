@@ -5,7 +5,7 @@
 #include <set>
 
 #include "agent/placement.h"
-#include "engine/daily_text.h"
+#include "engine/usage_by_hour_text.h"
 
 namespace divvy::agent {
 namespace {

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "deviceplugin/pod_annotations.h"
-#include "kube/decided_words.h"
-#include "terms/terms.h"
+#include "kube/assignment_text.h"
+#include "share_options/share_options.h"
 
 namespace divvy::agent {
 namespace {
@@ -181,8 +181,9 @@ TEST_F(PodShareTest, WordsOfThePodAreHeardAndThoseOfTheContainerGoBeforeThem) {
 // Whoever adds a word that agents read finds out here that agents do not.
 TEST_F(PodShareTest, EveryWordThatAgentsReadIsReadAndRefusedByNameIfItCannotBe) {
   std::size_t read = 0;
-  for (const terms::Term& term : terms::all()) {
-    if (term.place != terms::Place::kAnnotation || term.reader == terms::Reader::kScheduler)
+  for (const share_options::Term& term : share_options::all()) {
+    if (term.place != share_options::Place::kAnnotation ||
+        term.reader == share_options::Reader::kScheduler)
       continue;
     const std::string key = "use.divvy.dev/" + std::string(term.word);
     pod_.meta.annotations[key] = "neither fish nor fowl";

@@ -5,8 +5,8 @@
 
 #include <optional>
 
+#include "ledger/packed_words.h"
 #include "ledger/pages.h"
-#include "ledger/words.h"
 #include "sandbox.h"
 #include "tenant_folder.h"
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "arbiter/law.h"
+#include "arbiter/policy.h"
 #include "ledger/pages.h"
 #include "ledger/tenant_ledger.h"
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "arbiter/arbiters.h"
+#include "arbiter/arbiter_manager.h"
 #include "fake_app.h"
 
 namespace divvy::arbiter {

@@ -1,5 +1,5 @@
 // The laws, step by step: what is told to whom when, on scripts of a few events.
-#include "arbiter/law.h"
+#include "arbiter/policy.h"
 
 #include <gtest/gtest.h>
 

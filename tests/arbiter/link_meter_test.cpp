@@ -1,4 +1,4 @@
-#include "laws/link_meter.h"
+#include "policy/bandwidth_estimator.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What a tenant's processes say of their memory is bounded, and what they are told adds up.
-#include "lodging.h"
+#include "tenant_residency.h"
 
 #include <gtest/gtest.h>
 

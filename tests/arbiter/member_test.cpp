@@ -1,4 +1,4 @@
-#include "member.h"
+#include "tenant_channel.h"
 
 #include <gtest/gtest.h>
 

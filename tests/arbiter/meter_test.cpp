@@ -1,4 +1,4 @@
-#include "laws/meter.h"
+#include "policy/meter.h"
 
 #include <gtest/gtest.h>
 

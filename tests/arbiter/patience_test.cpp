@@ -1,8 +1,8 @@
-#include "patience.h"
+#include "wakeup_limiter.h"
 
 #include <gtest/gtest.h>
 
-#include "arbiter/arbiters.h"
+#include "arbiter/arbiter_manager.h"
 #include "clock.h"
 #include "fake_tenant.h"
 

@@ -4,7 +4,7 @@
 
 #include <list>
 
-#include "arbiter/arbiters.h"
+#include "arbiter/arbiter_manager.h"
 #include "fake_app.h"
 #include "fake_swapper.h"
 

@@ -1,5 +1,5 @@
 // What a tenant may have, among its processes.
-#include "laws/split.h"
+#include "policy/apportion.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // The arithmetic of turns against what was planned for real cards: bytes that have to move each way
 // and the bandwidth of both ways at once give the time of a swap and the turns for a given loss.
-#include "laws/swap_terms.h"
+#include "policy/swap_cost.h"
 
 #include <gtest/gtest.h>
 

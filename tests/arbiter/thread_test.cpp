@@ -3,10 +3,10 @@
 #include <array>
 #include <list>
 
-#include "arbiter.h"
-#include "arbiter/arbiters.h"
+#include "arbiter/arbiter_manager.h"
 #include "clock.h"
 #include "fake_app.h"
+#include "group_arbiter.h"
 
 namespace divvy::arbiter {
 namespace {

@@ -1,4 +1,4 @@
-#include "turns.h"
+#include "time_slices.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "raw.h"
-#include "terms/terms.h"
+#include "share_options/share_options.h"
 
 namespace divvy::cli {
 namespace {
@@ -32,10 +32,10 @@ std::set<std::string> optionsOf(const std::string& command) {
 
 TEST(Terms, EveryOptionOfRunIsSaidInPodsOrWhyNot) {
   std::set<std::string> listed;
-  for (const terms::Term& one : terms::all()) {
+  for (const share_options::Term& one : share_options::all()) {
     EXPECT_FALSE(one.word.empty()) << one.option;
     EXPECT_FALSE(one.help.empty()) << one.option;
-    if (one.place == terms::Place::kAnnotation && !one.option.empty()) {
+    if (one.place == share_options::Place::kAnnotation && !one.option.empty()) {
       EXPECT_EQ(one.word, one.option);
     }
     if (!one.option.empty()) listed.insert(std::string(one.option));
@@ -46,8 +46,8 @@ TEST(Terms, EveryOptionOfRunIsSaidInPodsOrWhyNot) {
 
 // What a pod may say the agent understands, and the other way round.
 TEST(Terms, WordsAreThoseOfTheCommandLine) {
-  for (const terms::Term& one : terms::all()) {
-    if (one.form != terms::Form::kWord || one.option.empty()) continue;
+  for (const share_options::Term& one : share_options::all()) {
+    if (one.form != share_options::Form::kWord || one.option.empty()) continue;
     const auto runs = [&](const std::string& value) {
       std::vector<std::string> words{"run", "--" + std::string(one.option), value};
       if (one.option == "cores-policy") words.insert(words.end(), {"--cores", "10"});
@@ -58,22 +58,22 @@ TEST(Terms, WordsAreThoseOfTheCommandLine) {
     for (std::size_t bar = 0; bar != std::string::npos;) {
       bar = type.find('|');
       EXPECT_TRUE(runs(type.substr(0, bar))) << one.option;
-      EXPECT_TRUE(terms::check(one, type.substr(0, bar))) << one.option;
+      EXPECT_TRUE(share_options::check(one, type.substr(0, bar))) << one.option;
       if (bar != std::string::npos) type = type.substr(bar + 1);
     }
     EXPECT_FALSE(runs("nonsense"));
-    EXPECT_FALSE(terms::check(one, "nonsense"));
+    EXPECT_FALSE(share_options::check(one, "nonsense"));
   }
   for (const char* value : {"30s", "500ms", "0", "1y", ""}) {
-    const terms::Term& wait = *terms::ofOption("pressure-wait");
+    const share_options::Term& wait = *share_options::ofOption("pressure-wait");
     EXPECT_EQ(
         parse({"run", "--on-pressure", "wait", "--pressure-wait", value, "--", "true"}).has_value(),
-        terms::check(wait, value).has_value())
+        share_options::check(wait, value).has_value())
         << value;
   }
   for (const char* value : {"4Gi", "50%", "0", "101%", "x"}) {
     EXPECT_EQ(parse({"run", "--guaranteed", value, "--", "true"}).has_value(),
-              terms::check(*terms::ofOption("guaranteed"), value).has_value())
+              share_options::check(*share_options::ofOption("guaranteed"), value).has_value())
         << value;
   }
 }

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <future>
 
-#include "kube/share_change.h"
+#include "kube/resize_request.h"
 
 namespace divvy::test {
 namespace {

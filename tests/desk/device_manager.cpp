@@ -9,7 +9,7 @@
 #include <set>
 #include <thread>
 
-#include "checkpoint_sum.h"
+#include "checkpoint_checksum.h"
 #include "fake_kubelet.h"
 #include "podresources_v1.grpc.pb.h"
 

@@ -9,7 +9,7 @@
 #include <boost/json.hpp>
 
 #include "base/rng.h"
-#include "doctor/excerpt.h"
+#include "doctor/redacted_object.h"
 
 namespace divvy::doctor {
 namespace {

@@ -1,5 +1,5 @@
 // Files below a folder: links lead nowhere else, nothing waits, everything is bounded.
-#include "doctor/tree.h"
+#include "doctor/root_fs.h"
 
 #include <gtest/gtest.h>
 

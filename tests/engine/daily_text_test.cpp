@@ -1,4 +1,4 @@
-#include "engine/daily_text.h"
+#include "engine/usage_by_hour_text.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // together. U9 and U16 are what HAMi's own tests pin.
 #include <gtest/gtest.h>
 
-#include "merit.h"
+#include "node_score.h"
 #include "policies.h"
 #include "some.h"
 

@@ -4,7 +4,7 @@
 #include "engine/engine.h"
 #include "fragment.h"
 #include "some.h"
-#include "winner_tree.h"
+#include "tournament_tree.h"
 
 namespace divvy::engine {
 namespace {

@@ -1,5 +1,5 @@
 // What is suggested helps, and nothing smaller of the same kind does, by trying it elsewhere.
-#include "engine/remedy.h"
+#include "engine/suggestion.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "engine/part.h"
+#include "engine/partition.h"
 
 namespace divvy::engine::some {
 

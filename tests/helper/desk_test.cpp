@@ -1,4 +1,4 @@
-#include "desk.h"
+#include "request_handler.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

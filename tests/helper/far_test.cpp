@@ -1,4 +1,4 @@
-#include "helper/far.h"
+#include "helper/remote.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 #include <future>
 #include <thread>
 
-#include "helper/serve.h"
+#include "helper/server.h"
 
 namespace divvy::helper {
 namespace {

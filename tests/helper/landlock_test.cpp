@@ -20,7 +20,7 @@
 #include <functional>
 
 #include "base/fd.h"
-#include "filter.h"
+#include "seccomp_filter.h"
 
 namespace divvy::helper {
 namespace {

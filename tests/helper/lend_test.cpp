@@ -1,4 +1,4 @@
-#include "helper/lend.h"
+#include "helper/shared_dirs.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

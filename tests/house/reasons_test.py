@@ -54,7 +54,7 @@ def of_quota():
 
 
 def of_changes():
-    text = (ROOT / "src/kube/share_change.cpp").read_text()
+    text = (ROOT / "src/kube/resize_request.cpp").read_text()
     body = re.search(r"std::string changeReason\(.*?\n}", text, re.DOTALL).group(0)
     return {"change-" + code(word): word for word in re.findall(r'return "(\w+)"', body)}
 

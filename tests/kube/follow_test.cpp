@@ -14,7 +14,7 @@
 #include <boost/asio/write.hpp>
 #include <boost/json.hpp>
 
-#include "kube/follow.h"
+#include "kube/informer.h"
 #include "kube/lease.h"
 
 namespace divvy::kube {

@@ -6,7 +6,7 @@
 
 #include <boost/json.hpp>
 
-#include "exec.h"
+#include "exec_credential.h"
 #include "fuzz_input.h"
 
 using namespace divvy;

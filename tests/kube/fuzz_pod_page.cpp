@@ -7,10 +7,10 @@
 
 #include <boost/json.hpp>
 
-#include "fields.h"
 #include "fuzz_input.h"
-#include "pod_page.h"
+#include "pod_list_protobuf.h"
 #include "pod_writer.h"
+#include "protobuf_reader.h"
 
 using namespace divvy;
 using namespace divvy::kube;

@@ -15,7 +15,7 @@
 #include <boost/asio/write.hpp>
 #include <boost/json.hpp>
 
-#include "kube/follow.h"
+#include "kube/informer.h"
 #include "pod_writer.h"
 
 namespace divvy::kube {

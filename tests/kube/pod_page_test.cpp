@@ -4,9 +4,9 @@
 
 #include <boost/json.hpp>
 
-#include "fields.h"
-#include "pod_page.h"
+#include "pod_list_protobuf.h"
 #include "pod_writer.h"
+#include "protobuf_reader.h"
 
 namespace divvy::kube {
 namespace {

@@ -1,4 +1,4 @@
-#include "kube/share_change.h"
+#include "kube/resize_request.h"
 
 #include <gtest/gtest.h>
 

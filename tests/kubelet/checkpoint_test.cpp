@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "checkpoint_sum.h"
+#include "checkpoint_checksum.h"
 
 namespace divvy::kubelet {
 namespace {

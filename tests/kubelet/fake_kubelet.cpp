@@ -5,7 +5,7 @@
 #include <chrono>
 #include <filesystem>
 
-#include "kubelet/sockets.h"
+#include "kubelet/kubelet_dirs.h"
 
 namespace divvy::kubelet::testing {
 namespace {

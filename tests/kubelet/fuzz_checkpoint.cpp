@@ -9,7 +9,7 @@
 
 #include <boost/json.hpp>
 
-#include "checkpoint_sum.h"
+#include "checkpoint_checksum.h"
 #include "fuzz_input.h"
 #include "kubelet/checkpoint.h"
 

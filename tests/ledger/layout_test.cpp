@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "ledger/layout_hash.h"
+#include "ledger/packed_words.h"
 #include "ledger/pins.h"
 #include "ledger/registration.h"
-#include "ledger/words.h"
 
 namespace divvy::ledger {
 namespace {

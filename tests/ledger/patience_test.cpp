@@ -1,5 +1,5 @@
 // Bounded waiting inside one process.
-#include "patience.h"
+#include "wakeup_limiter.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Who holds what, whatever the order in which it is told.
 #include <gtest/gtest.h>
 
-#include "kube/decided_words.h"
+#include "kube/assignment_text.h"
 #include "kube/registration.h"
 #include "scheduler/cache.h"
 

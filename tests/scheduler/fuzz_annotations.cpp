@@ -12,7 +12,7 @@
 #include "kube/instances.h"
 #include "kube/nics.h"
 #include "kube/registration.h"
-#include "kube/share_change.h"
+#include "kube/resize_request.h"
 
 using namespace divvy;
 

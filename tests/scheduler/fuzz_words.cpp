@@ -7,7 +7,7 @@
 #include "codec/placement_annotations.h"
 #include "preemption/running_pods.h"
 #include "scheduler/device_priority.h"
-#include "terms/terms.h"
+#include "share_options/share_options.h"
 
 using namespace divvy;
 
@@ -22,7 +22,8 @@ void checked(const Result<void>& read) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
-  for (const terms::Term& term : terms::all()) checked(terms::check(term, text));
+  for (const share_options::Term& term : share_options::all())
+    checked(share_options::check(term, text));
   scheduler::PriorityRules rules;
   checked(scheduler::readPriorityClasses(text, &rules));
   checked(scheduler::readPriorityValues(text, &rules));

@@ -7,8 +7,8 @@
 
 #include "codec/pending_resize.h"
 #include "controllers/resize_plan.h"
-#include "kube/decided_words.h"
-#include "kube/share_change.h"
+#include "kube/assignment_text.h"
+#include "kube/resize_request.h"
 #include "scheduler/cache.h"
 #include "world.h"
 

@@ -10,7 +10,7 @@
 #include "codec/pod_request.h"
 #include "codec/vendor_plugin.h"
 #include "kube/base64.h"
-#include "terms/terms.h"
+#include "share_options/share_options.h"
 #include "webhook/pod_webhook.h"
 #include "world.h"
 
@@ -217,8 +217,8 @@ TEST(Priority, OfAPriorityClassIsAsItIsConfigured) {
 // --------------------------------------------------------------------------------------
 
 TEST(Options, ResourcesAreOnesThatContainersCanAskFor) {
-  for (const terms::Term& one : terms::all()) {
-    if (one.place == terms::Place::kResource) {
+  for (const share_options::Term& one : share_options::all()) {
+    if (one.place == share_options::Place::kResource) {
       EXPECT_NE(allVendors().owner(one.word), nullptr) << one.word;
     }
   }
@@ -228,7 +228,7 @@ TEST(Options, ThePageHasTheList) {
   std::ifstream file(std::string(std::getenv("DIVVY_SOURCE_DIR")) + "/docs/pods.md");
   std::ostringstream text;
   text << file.rdbuf();
-  EXPECT_NE(text.str().find(terms::table()), std::string::npos)
+  EXPECT_NE(text.str().find(share_options::table()), std::string::npos)
       << "make it anew: divvy scheduler --print options";
 }
 

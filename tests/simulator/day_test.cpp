@@ -9,7 +9,7 @@
 #include "day_card.h"
 #include "day_marks.h"
 #include "series.h"
-#include "turns.h"
+#include "time_slices.h"
 
 namespace divvy::simulator {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "api/protocol_json.h"
 #include "base/model_name.h"
-#include "engine/daily_text.h"
+#include "engine/usage_by_hour_text.h"
 
 namespace divvy::agent {
 namespace {

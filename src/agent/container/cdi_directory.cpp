@@ -12,7 +12,7 @@
 
 #include "base/plain_file.h"
 #include "container/cdi_spec.h"
-#include "helper/far.h"
+#include "helper/remote.h"
 #include "os/log.h"
 
 namespace divvy::agent {

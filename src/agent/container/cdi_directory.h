@@ -9,7 +9,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
-#include "helper/link.h"
+#include "helper/client.h"
 
 namespace divvy::agent {
 

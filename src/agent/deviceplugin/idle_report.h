@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kube/complaint.h"
+#include "kube/eviction_request.h"
 #include "tenant/tenant_record.h"
 
 namespace divvy::agent {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "deviceplugin/idle_report.h"
-#include "kube/complaint.h"
+#include "kube/eviction_request.h"
 
 namespace divvy::agent {
 

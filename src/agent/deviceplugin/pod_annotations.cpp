@@ -6,8 +6,8 @@
 
 #include "agent/enforcement.h"
 #include "base/duration.h"
-#include "kube/decided_words.h"
-#include "terms/terms.h"
+#include "kube/assignment_text.h"
+#include "share_options/share_options.h"
 
 namespace divvy::agent {
 namespace {
@@ -86,7 +86,7 @@ Result<void> applyAnnotations(const kube::Pod& pod, const std::string& container
   if (!decided) return decided.error();
   const kube::Labels& said = *decided ? **decided : pod.meta.annotations;
   for (const auto& [word, hear] : kWords) {
-    const std::string of_all = std::string(terms::kDomain) + '/' + word;
+    const std::string of_all = std::string(share_options::kDomain) + '/' + word;
     auto found = said.find(container + '.' + of_all);
     if (found == said.end()) found = said.find(of_all);
     if (found == said.end()) continue;

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "deviceplugin/pod_allocation.h"
-#include "kube/decided_words.h"
+#include "kube/assignment_text.h"
 #include "os/log.h"
+#include "share_options/share_options.h"
 #include "tenant/resize_check.h"
 #include "tenant/tenant_events.h"
-#include "terms/terms.h"
 
 namespace divvy::agent {
 namespace {
@@ -98,7 +98,7 @@ Result<void> PodResizer::apply(const kube::Pod& pod, const kube::ChangeState& ad
   then.meta.annotations[kAllocated] = admitted.assignment;
   if (!admitted.change.priority.empty()) {
     const std::string key =
-        admitted.change.container + '.' + std::string(terms::kDomain) + "/priority";
+        admitted.change.container + '.' + std::string(share_options::kDomain) + "/priority";
     const Result<void> decided =
         kube::decideWord(key, admitted.change.priority, &then.meta.annotations);
     if (!decided) return decided;

@@ -7,7 +7,7 @@
 
 #include "device/inventory.h"
 #include "kube/pod.h"
-#include "kube/share_change.h"
+#include "kube/resize_request.h"
 #include "tenant/tenant_manager.h"
 
 namespace divvy::agent {

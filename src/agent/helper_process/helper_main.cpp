@@ -11,10 +11,10 @@
 
 #include "agent/install_layout.h"
 #include "device/open_driver.h"
-#include "helper/lend.h"
-#include "helper/serve.h"
+#include "helper/server.h"
+#include "helper/shared_dirs.h"
 #include "helper_process/helper_args.h"
-#include "kubelet/sockets.h"
+#include "kubelet/kubelet_dirs.h"
 #include "os/log.h"
 
 namespace divvy::agent {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "agent/report_note.h"
-#include "engine/daily_text.h"
+#include "engine/usage_by_hour_text.h"
 #include "server/api_server.h"
 
 namespace divvy::agent {

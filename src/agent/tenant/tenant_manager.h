@@ -11,7 +11,7 @@
 
 #include "agent/placement.h"
 #include "agent/protocol.h"
-#include "arbiter/arbiters.h"
+#include "arbiter/arbiter_manager.h"
 #include "checkpoint/checkpoint_eligibility.h"
 #include "device/device_health.h"
 #include "device/ecc_error_tracker.h"

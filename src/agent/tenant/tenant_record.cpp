@@ -11,7 +11,7 @@
 
 #include "api/protocol_json.h"
 #include "base/plain_file.h"
-#include "engine/daily_text.h"
+#include "engine/usage_by_hour_text.h"
 
 namespace divvy::agent {
 namespace {

@@ -10,7 +10,7 @@
 #include "cache/what_if.h"
 #include "codec/assignment.h"
 #include "codec/pending_resize.h"
-#include "kube/decided_words.h"
+#include "kube/assignment_text.h"
 #include "kube/device_list.h"
 
 namespace divvy::scheduler {
@@ -51,7 +51,7 @@ std::vector<unsigned> spread(const std::vector<std::uint32_t>& ranks) {
     scores.push_back(rank == 0 ? 0
                                : static_cast<unsigned>(
                                      kMax - better * (kMax - 1) /
-                                                 std::max<std::size_t>(distinct.size() - 1, 1)));
+                                                std::max<std::size_t>(distinct.size() - 1, 1)));
   }
   return scores;
 }

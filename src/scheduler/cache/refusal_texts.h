@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "engine/brief.h"
+#include "engine/compact_refusal.h"
 #include "engine/request.h"
 #include "scheduler/node_reasons.h"
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "engine/part.h"
+#include "engine/partition.h"
 #include "vendors/descriptor.h"
 
 namespace divvy::scheduler {

@@ -8,7 +8,7 @@
 #include "base/quantity.h"
 #include "codec/priority_annotations.h"
 #include "codec/share_annotations.h"
-#include "terms/terms.h"
+#include "share_options/share_options.h"
 
 namespace divvy::scheduler {
 namespace {
@@ -28,7 +28,7 @@ Result<void> readEach(std::string_view text, const std::string& accepted, const 
                     '"' + std::string(item) + "\" is not accepted; " + accepted + " is");
     if (equals == std::string_view::npos || equals == 0) return bad;
     const std::string_view word = item.substr(equals + 1);
-    const Result<void> good = terms::check(*terms::ofAnnotation(kPriority), word);
+    const Result<void> good = share_options::check(*share_options::ofAnnotation(kPriority), word);
     if (!good) return Error(good.error()).context('"' + std::string(item) + '"');
     if (!put(item.substr(0, equals), std::string(word))) return bad;
   }

@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <set>
 
-#include "asks/parting.h"
 #include "base/quantity.h"
 #include "codec/device_topology.h"
 #include "codec/pod_request.h"
 #include "codec/vendor_plugin.h"
 #include "kube/device_list.h"
 #include "kube/registration.h"
+#include "requests/partitioning.h"
 
 namespace divvy::scheduler {
 namespace {
@@ -164,7 +164,7 @@ std::shared_ptr<const engine::Parting> slicesOf(const RegisteredDevice& device) 
     if (!seen.insert(one.slices).second) continue;
     const auto compute = static_cast<std::int32_t>(one.slices * kWhole / most);
     parting.parts.push_back(
-        {asks::sliceName(one.slices), mib(one.mebibytes), {compute}, one.slices, 0, {}});
+        {requests::sliceName(one.slices), mib(one.mebibytes), {compute}, one.slices, 0, {}});
   }
   return sorted(std::move(parting));
 }
@@ -197,7 +197,7 @@ std::shared_ptr<const engine::Parting> partingOf(const RegisteredDevice& device,
                                                  const vendors::Kind& kind) {
   if (auto instance = wholeInstance(device, kind)) return instance;
   if (kind.wire.node.form == vendors::NodeForm::kDrs) return slicesOf(device);
-  auto known = asks::partingOf(kind, device.type);
+  auto known = requests::partingOf(kind, device.type);
   if (kind.geometries.empty() || device.profiles.empty()) return known;
   return instancesOf(device, known.get());
 }
@@ -238,7 +238,7 @@ DeviceMetadata knownOf(const RegisteredDevice& from, const vendors::Kind& kind,
   DeviceMetadata known{&kind, from.index, from.minor, from.type, from.cores, device.parting, {}};
   if (kind.wire.node.form == vendors::NodeForm::kDrs)
     for (const kube::RegisteredProfile& one : from.profiles)
-      known.profiles.try_emplace(asks::sliceName(one.slices).text, one.name, one.id);
+      known.profiles.try_emplace(requests::sliceName(one.slices).text, one.name, one.id);
   return known;
 }
 

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "kube/pod.h"
-#include "kube/share_change.h"
+#include "kube/resize_request.h"
 #include "vendors/catalog.h"
 
 namespace divvy::scheduler {

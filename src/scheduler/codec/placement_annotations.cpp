@@ -3,8 +3,8 @@
 #include <charconv>
 #include <string>
 
-#include "engine/daily_text.h"
 #include "engine/policy.h"
+#include "engine/usage_by_hour_text.h"
 
 namespace divvy::scheduler {
 namespace {

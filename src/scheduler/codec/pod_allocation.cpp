@@ -1,8 +1,6 @@
 // What a pod holds, as its annotations say it.
 #include <algorithm>
 
-#include "asks/company.h"
-#include "asks/parting.h"
 #include "codec/assignment.h"
 #include "codec/pending_resize.h"
 #include "codec/placement_annotations.h"
@@ -10,6 +8,8 @@
 #include "codec/share.h"
 #include "kube/assignment.h"
 #include "kube/instances.h"
+#include "requests/colocation.h"
+#include "requests/partitioning.h"
 
 namespace divvy::scheduler {
 namespace {
@@ -86,7 +86,7 @@ const DeviceMetadata* knownIn(const DeviceMetadataMap* devices, const std::strin
 std::shared_ptr<const engine::Parting> partingFor(const vendors::Kind& kind,
                                                   const DeviceMetadata* device) {
   if (device != nullptr) return device->parting;
-  return kind.templates.empty() ? nullptr : asks::partingOf(kind, "");
+  return kind.templates.empty() ? nullptr : requests::partingOf(kind, "");
 }
 
 const engine::DevicePart* partNamed(const engine::Parting* parting, const engine::PartName& name) {
@@ -134,7 +134,7 @@ Result<void> read(const kube::Pod& pod, const vendors::Kind& kind, const DeviceM
     instances = std::move(*read);
   }
   const bool soft = softOf(pod, kind);
-  const std::uint8_t sort = asks::sortOf(kind, pod.meta.annotations);
+  const std::uint8_t sort = requests::sortOf(kind, pod.meta.annotations);
   const std::size_t count = std::max(held->shares.size(), assigned->size());
   held->shares.resize(count);
   held->charges.resize(count);

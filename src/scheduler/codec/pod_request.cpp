@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "asks/company.h"
-#include "asks/models.h"
-#include "asks/shape.h"
 #include "codec/placement_annotations.h"
 #include "codec/share_annotations.h"
 #include "codec/vendor_plugin.h"
+#include "requests/colocation.h"
+#include "requests/models.h"
+#include "requests/shape.h"
 #include "vendors/ask.h"
 
 namespace divvy::scheduler {
@@ -26,13 +26,13 @@ bool asksForDevices(const kube::Pod& pod, const vendors::Catalog& catalog) {
 namespace {
 
 // A container with several devices gets none that can only be used alone.
-void keepFromLoners(const std::vector<asks::ContainerAsks>& init,
-                    const std::vector<asks::ContainerAsks>& containers, engine::Shape* shape) {
+void keepFromLoners(const std::vector<requests::ContainerAsks>& init,
+                    const std::vector<requests::ContainerAsks>& containers, engine::Shape* shape) {
   for (const auto* list : {&init, &containers}) {
-    for (const asks::ContainerAsks& one : *list) {
+    for (const requests::ContainerAsks& one : *list) {
       for (const vendors::Ask& ask : one.devices) {
         if (ask.count < 2 || ask.kind->count.alone.empty()) continue;
-        auto& models = asks::selectorOf(engine::DeviceKind(ask.kind->name), shape).not_models;
+        auto& models = requests::selectorOf(engine::DeviceKind(ask.kind->name), shape).not_models;
         for (const std::string& word : ask.kind->count.alone) {
           const engine::ModelName model(word);
           if (std::find(models.begin(), models.end(), model) == models.end())
@@ -51,7 +51,7 @@ Result<std::optional<engine::Request>> requestOf(const kube::Pod& pod,
   bool any = false;
   std::optional<Error> fault;
   const auto read = [&](const std::vector<kube::PodContainer>& containers) {
-    std::vector<asks::ContainerAsks> result;
+    std::vector<requests::ContainerAsks> result;
     for (const kube::PodContainer& one : containers) {
       Result<std::vector<vendors::Ask>> asked =
           vendors::readAsks(catalog, one.limits, one.requests, pod.meta.annotations);
@@ -64,28 +64,28 @@ Result<std::optional<engine::Request>> requestOf(const kube::Pod& pod,
     }
     return result;
   };
-  const std::vector<asks::ContainerAsks> init = read(pod.init);
-  const std::vector<asks::ContainerAsks> containers = read(pod.containers);
+  const std::vector<requests::ContainerAsks> init = read(pod.init);
+  const std::vector<requests::ContainerAsks> containers = read(pod.containers);
   if (fault) return *fault;
   if (!any) return std::optional<engine::Request>();
   engine::Request request{engine::RequestId(pod.meta.uid),
-                          asks::shapeOf(init, containers, pod.meta.annotations),
+                          requests::shapeOf(init, containers, pod.meta.annotations),
                           engine::UserName(pod.meta.space)};
   const Result<ShareAnnotations> wishes = ShareAnnotations::of(pod);
   if (!wishes) return wishes.error();
   const Result<void> wished = wishes->apply(pod, &request.shape);
   if (!wished) return wished.error();
-  const Result<void> models = asks::selectModels(init, containers, &request.shape);
+  const Result<void> models = requests::selectModels(init, containers, &request.shape);
   if (!models) return models.error();
   const Result<void> company =
-      asks::keepCompany(init, containers, pod.meta.annotations, &request.shape);
+      requests::keepCompany(init, containers, pod.meta.annotations, &request.shape);
   if (!company) return company.error();
   for (const auto* list : {&init, &containers})
-    for (const asks::ContainerAsks& one : *list)
+    for (const requests::ContainerAsks& one : *list)
       for (const vendors::Ask& ask : one.devices) keepFromOtherNames(ask, &request.shape);
   keepFromLoners(init, containers, &request.shape);
   Result<engine::DevicePolicy> linked = base;
-  for (const asks::ContainerAsks& container : containers) {
+  for (const requests::ContainerAsks& container : containers) {
     for (const vendors::Ask& ask : container.devices) {
       if (ask.count < 2) continue;
       linked = withLinks(pod.meta.annotations, *linked, ask.kind->links);

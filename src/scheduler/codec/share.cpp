@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "asks/parting.h"
+#include "requests/partitioning.h"
 
 namespace divvy::scheduler {
 namespace {
@@ -84,7 +84,7 @@ engine::Share shareOf(const kube::AssignedDevice& assigned, const vendors::Kind&
   if (device != nullptr) {
     parting = device->parting;
   } else if (!kind.templates.empty()) {
-    parting = asks::partingOf(kind, "");
+    parting = requests::partingOf(kind, "");
   }
   const engine::DevicePart* part = soft ? nullptr : partOf(assigned, kind, parting.get());
   if (part != nullptr) {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <charconv>
 
-#include "asks/shape.h"
 #include "base/device_memory.h"
-#include "kube/share_change.h"
+#include "kube/resize_request.h"
+#include "requests/shape.h"
 
 namespace divvy::scheduler {
 namespace {
@@ -25,8 +25,9 @@ struct Key {
 std::optional<Key> keyOf(std::string_view key) {
   const std::size_t slash = key.find('/');
   const std::string_view domain = key.substr(0, slash);
-  if (slash == std::string_view::npos || !domain.ends_with(terms::kDomain)) return std::nullopt;
-  std::string_view container = domain.substr(0, domain.size() - terms::kDomain.size());
+  if (slash == std::string_view::npos || !domain.ends_with(share_options::kDomain))
+    return std::nullopt;
+  std::string_view container = domain.substr(0, domain.size() - share_options::kDomain.size());
   if (!container.empty() && container.back() != '.') return std::nullopt;
   if (!container.empty()) container.remove_suffix(1);
   return Key{container, key.substr(slash + 1)};
@@ -34,8 +35,8 @@ std::optional<Key> keyOf(std::string_view key) {
 
 std::string acceptedWords() {
   std::string list;
-  for (const terms::Term& one : terms::all())
-    if (one.place == terms::Place::kAnnotation)
+  for (const share_options::Term& one : share_options::all())
+    if (one.place == share_options::Place::kAnnotation)
       list += (list.empty() ? "" : ", ") + std::string(one.word);
   return list;
 }
@@ -51,12 +52,12 @@ Error wrong(std::string_view key, const std::string& what) {
 }
 
 Result<void> checkKey(const kube::Pod& pod, std::string_view key, const Key& said,
-                      const terms::Term* term) {
+                      const share_options::Term* term) {
   if (term == nullptr)
     return wrong(key,
                  '"' + std::string(said.word) + "\" is not known; accepted: " + acceptedWords());
   if (said.container.empty()) return {};
-  if (term->scope == terms::Scope::kPod)
+  if (term->scope == share_options::Scope::kPod)
     return wrong(key, "is said of one container; accepted: of the pod, as " + wishKey(said.word));
   if (hasContainer(pod, said.container)) return {};
   return wrong(key, "the pod has no container \"" + std::string(said.container) +
@@ -110,7 +111,7 @@ std::vector<engine::DeviceAsk*> sharesOf(engine::Container* container) {
 kube::Labels ShareAnnotations::forAgents() const {
   kube::Labels words;
   for (const ShareAnnotation& one : wishes_)
-    if (one.term->reader != terms::Reader::kScheduler)
+    if (one.term->reader != share_options::Reader::kScheduler)
       words.emplace(wishKey(one.term->word, one.container), one.value);
   return words;
 }
@@ -118,7 +119,7 @@ kube::Labels ShareAnnotations::forAgents() const {
 std::string wishKey(std::string_view word, std::string_view container) {
   std::string key(container);
   if (!key.empty()) key += '.';
-  return key + std::string(terms::kDomain) + '/' + std::string(word);
+  return key + std::string(share_options::kDomain) + '/' + std::string(word);
 }
 
 Result<ShareAnnotations> ShareAnnotations::of(const kube::Pod& pod) {
@@ -127,12 +128,12 @@ Result<ShareAnnotations> ShareAnnotations::of(const kube::Pod& pod) {
     const std::optional<Key> said = keyOf(key);
     // Of a pod that runs: read by who changes it.
     if (!said || key == kube::kChangeKey) continue;
-    const terms::Term* term = terms::ofAnnotation(said->word);
+    const share_options::Term* term = share_options::ofAnnotation(said->word);
     const Result<void> known = checkKey(pod, key, *said, term);
     if (!known) return known.error();
     std::string value = trimmed(text);
     if (value.empty()) continue;
-    const Result<void> good = terms::check(*term, value);
+    const Result<void> good = share_options::check(*term, value);
     if (!good) return wrong(key, good.error().message());
     wishes.wishes_.push_back({term, std::string(said->container), std::move(value)});
   }
@@ -190,7 +191,7 @@ Result<void> ShareAnnotations::select(engine::Shape* shape) const {
   const bool by_model = models != nullptr || not_models != nullptr;
   const bool by_uuid = uuids != nullptr || not_uuids != nullptr;
   if (!by_model && !by_uuid) return {};
-  if (asks::kindsOf(*shape).size() > 1)
+  if (requests::kindsOf(*shape).size() > 1)
     return wrong(wishKey(by_model ? "model" : "uuid"),
                  "the pod asks for devices of several kinds; accepted: of one kind");
   if (by_model) {

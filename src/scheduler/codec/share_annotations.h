@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "engine/request.h"
 #include "kube/pod.h"
-#include "terms/terms.h"
+#include "share_options/share_options.h"
 
 namespace divvy::scheduler {
 
@@ -29,7 +29,7 @@ class ShareAnnotations {
 
  private:
   struct ShareAnnotation {
-    const terms::Term* term = nullptr;
+    const share_options::Term* term = nullptr;
     std::string container;  // empty: of all
     std::string value;
   };

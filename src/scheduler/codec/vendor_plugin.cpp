@@ -4,11 +4,11 @@
 #include <charconv>
 #include <set>
 
-#include "asks/shape.h"
 #include "base/quantity.h"
 #include "engine/model.h"
 #include "engine/selection.h"
 #include "kube/device_list.h"
+#include "requests/shape.h"
 
 namespace divvy::scheduler {
 namespace {
@@ -91,7 +91,7 @@ Result<std::vector<kube::RegisteredDevice>> ownPluginDevices(const kube::Node& n
 
 void keepFromOtherNames(const vendors::Ask& ask, engine::Shape* shape) {
   if (!ask.kind->wire.node.own_plugin.there) return;
-  auto& models = asks::selectorOf(engine::DeviceKind(ask.kind->name), shape).not_models;
+  auto& models = requests::selectorOf(engine::DeviceKind(ask.kind->name), shape).not_models;
   const auto add = [&](const std::string& word) {
     const engine::ModelName model(word);
     if (std::find(models.begin(), models.end(), model) == models.end()) models.push_back(model);

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "kube/complaint.h"
+#include "kube/eviction_request.h"
 
 namespace divvy::scheduler {
 

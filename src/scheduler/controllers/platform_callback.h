@@ -11,7 +11,7 @@
 
 #include "kube/access.h"
 #include "kube/client.h"
-#include "kube/complaint.h"
+#include "kube/eviction_request.h"
 
 namespace divvy::scheduler {
 

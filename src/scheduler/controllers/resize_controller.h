@@ -12,7 +12,7 @@
 #include "kube/client.h"
 #include "kube/node.h"
 #include "kube/pod.h"
-#include "kube/share_change.h"
+#include "kube/resize_request.h"
 #include "scheduler/cache.h"
 #include "telemetry/metrics.h"
 

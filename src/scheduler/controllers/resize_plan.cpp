@@ -4,8 +4,8 @@
 
 #include "codec/share_annotations.h"
 #include "kube/assignment.h"
-#include "kube/decided_words.h"
-#include "terms/terms.h"
+#include "kube/assignment_text.h"
+#include "share_options/share_options.h"
 
 namespace divvy::scheduler {
 namespace {
@@ -40,9 +40,9 @@ std::string namesOf(const kube::Pod& pod) {
 }
 
 Result<void> checkPriority(const std::string& word) {
-  const terms::Term* term = terms::ofAnnotation("priority");
+  const share_options::Term* term = share_options::ofAnnotation("priority");
   if (word.empty() || term == nullptr) return {};
-  return terms::check(*term, word);
+  return share_options::check(*term, word);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "kube/pod.h"
-#include "kube/share_change.h"
+#include "kube/resize_request.h"
 #include "vendors/descriptor.h"
 
 namespace divvy::scheduler {

@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "kube/share_change.h"
+#include "kube/resize_request.h"
 
 namespace divvy::scheduler {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "codec/queue_assignment.h"
 #include "kube/client.h"
-#include "kube/follow.h"
+#include "kube/informer.h"
 #include "preemption/gated_preemption.h"
 #include "preemption/preemption_controller.h"
 #include "queue/gated_pod_queue.h"

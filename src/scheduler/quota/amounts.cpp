@@ -4,8 +4,8 @@
 #include <string>
 #include <variant>
 
-#include "asks/company.h"
 #include "kube/assignment.h"
+#include "requests/colocation.h"
 #include "vendors/ask.h"
 
 namespace divvy::scheduler {
@@ -36,7 +36,7 @@ Amounts askedBy(const kube::PodContainer& container, const kube::Pod& pod,
     Amount& amount = amounts[ask.kind];
     if (const Bytes* each = std::get_if<Bytes>(&ask.memory))
       amount.memory.count += each->count * ask.count;
-    if (!asks::chargesNoCores(*ask.kind, pod.meta.annotations))
+    if (!requests::chargesNoCores(*ask.kind, pod.meta.annotations))
       amount.milli += std::int64_t{ask.compute_milli} * ask.count;
   }
   return amounts;

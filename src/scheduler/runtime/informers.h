@@ -9,7 +9,7 @@
 #include <boost/asio/any_io_executor.hpp>
 
 #include "kube/client.h"
-#include "kube/follow.h"
+#include "kube/informer.h"
 #include "runtime/readiness.h"
 
 namespace divvy::scheduler {

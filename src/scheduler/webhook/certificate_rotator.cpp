@@ -11,7 +11,7 @@
 #include <boost/json.hpp>
 
 #include "kube/base64.h"
-#include "kube/follow.h"
+#include "kube/informer.h"
 #include "kube/object.h"
 #include "runtime/log.h"
 #include "webhook/certificate_lifecycle.h"

@@ -6,7 +6,7 @@
 #include <queue>
 #include <vector>
 
-#include "arbiter/law.h"
+#include "arbiter/policy.h"
 
 namespace divvy::arbiter::world {
 

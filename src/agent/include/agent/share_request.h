@@ -9,8 +9,8 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "engine/daily.h"
 #include "engine/device_policy.h"
+#include "engine/usage_by_hour.h"
 
 namespace divvy::agent {
 

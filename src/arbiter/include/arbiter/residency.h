@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "arbiter/law.h"
+#include "arbiter/policy.h"
 
 namespace divvy::arbiter {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "arbiter/law.h"
+#include "arbiter/policy.h"
 #include "arbiter/residency.h"
 #include "ledger/layout.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "doctor/node_facts.h"
-#include "doctor/tree.h"
+#include "doctor/root_fs.h"
 
 namespace divvy::doctor {
 

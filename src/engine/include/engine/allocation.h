@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "engine/daily.h"
 #include "engine/model.h"
+#include "engine/usage_by_hour.h"
 
 namespace divvy::engine {
 

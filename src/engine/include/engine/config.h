@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "engine/daily.h"
 #include "engine/device_policy.h"
 #include "engine/policy.h"
+#include "engine/usage_by_hour.h"
 
 namespace divvy::engine {
 

@@ -8,17 +8,17 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/brief.h"
+#include "engine/compact_refusal.h"
 #include "engine/config.h"
 #include "engine/decision.h"
 #include "engine/defragmentation.h"
+#include "engine/device_usage.h"
 #include "engine/gang.h"
 #include "engine/pool.h"
 #include "engine/preemption.h"
-#include "engine/remedy.h"
 #include "engine/request.h"
+#include "engine/suggestion.h"
 #include "engine/target.h"
-#include "engine/used.h"
 
 namespace divvy::engine {
 

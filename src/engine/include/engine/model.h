@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/name.h"
-#include "engine/part.h"
+#include "engine/partition.h"
 #include "engine/units.h"
 
 namespace divvy::engine {

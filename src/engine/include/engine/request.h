@@ -7,10 +7,10 @@
 #include <variant>
 #include <vector>
 
-#include "engine/daily.h"
 #include "engine/device_policy.h"
 #include "engine/model.h"
 #include "engine/policy.h"
+#include "engine/usage_by_hour.h"
 
 namespace divvy::engine {
 

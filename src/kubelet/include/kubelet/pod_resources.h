@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "kubelet/sockets.h"
+#include "kubelet/kubelet_dirs.h"
 
 namespace divvy::kubelet {
 

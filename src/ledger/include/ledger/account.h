@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "ledger/fault.h"
+#include "ledger/packed_words.h"
 #include "ledger/pages.h"
-#include "ledger/words.h"
 
 namespace divvy::ledger {
 

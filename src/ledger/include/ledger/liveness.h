@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "ledger/words.h"
+#include "ledger/packed_words.h"
 
 namespace divvy::ledger {
 

@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "ledger/layout.h"
-#include "ledger/words.h"
+#include "ledger/packed_words.h"
 
 namespace divvy::ledger {
 

@@ -10,8 +10,8 @@
 
 #include "base/result.h"
 #include "engine/refusal.h"
-#include "engine/remedy.h"
 #include "engine/request.h"
+#include "engine/suggestion.h"
 #include "scheduler/cache.h"
 
 namespace divvy::scheduler {

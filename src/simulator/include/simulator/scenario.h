@@ -8,8 +8,8 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "engine/daily.h"
 #include "engine/policy.h"
+#include "engine/usage_by_hour.h"
 
 namespace divvy::simulator {
 

@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "vendors/wire.h"
+#include "vendors/dialect.h"
 
 namespace divvy::vendors {
 

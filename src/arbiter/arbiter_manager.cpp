@@ -1,0 +1,222 @@
+#include "arbiter/arbiter_manager.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "group_arbiter.h"
+
+namespace divvy::arbiter {
+namespace {
+
+using Members = std::vector<std::shared_ptr<Member>>;
+
+struct Seat {
+  std::string id;
+  std::vector<unsigned> devices;
+};
+using Seats = std::vector<Seat>;
+
+bool meet(const std::vector<unsigned>& a, const std::vector<unsigned>& b) {
+  return std::any_of(a.begin(), a.end(), [&](unsigned device) {
+    return std::find(b.begin(), b.end(), device) != b.end();
+  });
+}
+
+// Tenants that share devices, also by way of others, are in one part.
+std::vector<Seats> parts(const Seats& seats) {
+  std::vector<Seats> parts;
+  for (const Seat& seat : seats) {
+    Seats joined{seat};
+    const auto touching = std::stable_partition(parts.begin(), parts.end(), [&](const Seats& part) {
+      return std::none_of(part.begin(), part.end(),
+                          [&](const Seat& other) { return meet(other.devices, seat.devices); });
+    });
+    for (auto part = touching; part != parts.end(); ++part)
+      joined.insert(joined.end(), part->begin(), part->end());
+    parts.erase(touching, parts.end());
+    parts.push_back(std::move(joined));
+  }
+  return parts;
+}
+
+}  // namespace
+
+Arbiters::Arbiters(const Settings& settings) : settings_(settings) {}
+Arbiters::~Arbiters() = default;
+
+void Arbiters::add(const std::string& id, const std::filesystem::path& dir, const Terms& terms,
+                   const std::vector<unsigned>& devices) {
+  Tenant& tenant = tenants_[id];
+  tenant = Tenant{dir, devices, nullptr, {}};
+  Result<ledger::GrantPages> pages = ledger::GrantPages::open(dir);
+  if (!pages) {
+    tenant.ungated = pages.error().message();
+    return;
+  }
+  auto member = std::make_shared<Member>(id, std::move(*pages), terms, devices, settings_);
+  tenant.arbiter = groupOf(devices);
+  if (tenant.arbiter != nullptr) return tenant.arbiter->add(std::move(member));
+  groups_.push_back(
+      std::make_unique<Arbiter>(settings_, Members{std::move(member)}, stay_devices_));
+  tenant.arbiter = groups_.back().get();
+}
+
+Arbiter* Arbiters::groupOf(const std::vector<unsigned>& devices) {
+  std::vector<Arbiter*> touched;
+  for (const auto& [id, tenant] : tenants_) {
+    const bool known = std::find(touched.begin(), touched.end(), tenant.arbiter) != touched.end();
+    if (tenant.arbiter != nullptr && !known && meet(tenant.devices, devices))
+      touched.push_back(tenant.arbiter);
+  }
+  if (touched.size() < 2) return touched.empty() ? nullptr : touched.front();
+  Members all;
+  for (Arbiter* arbiter : touched) {
+    for (std::shared_ptr<Member>& member : dissolve(arbiter)) all.push_back(std::move(member));
+  }
+  return found(std::move(all));
+}
+
+Members Arbiters::dissolve(Arbiter* arbiter) {
+  Members members = arbiter->stop();
+  const std::map<std::string, TenantFigures> figures = arbiter->figures();
+  for (auto& [id, tenant] : tenants_) {
+    if (tenant.arbiter != arbiter) continue;
+    tenant.arbiter = nullptr;
+    const auto shown = figures.find(id);
+    if (shown != figures.end()) tenant.ungated = shown->second.ungated;
+  }
+  past_cpu_ += arbiter->cpu();
+  past_wakes_ += arbiter->wakes();
+  std::erase_if(groups_, [&](const auto& group) { return group.get() == arbiter; });
+  return members;
+}
+
+Arbiter* Arbiters::found(Members members) {
+  Members seated = members;
+  groups_.push_back(std::make_unique<Arbiter>(settings_, std::move(members), stay_devices_));
+  for (const std::shared_ptr<Member>& member : seated) {
+    Tenant& tenant = tenants_[member->id()];
+    tenant.arbiter = groups_.back().get();
+    tenant.ungated.clear();
+  }
+  return groups_.back().get();
+}
+
+void Arbiters::settle(Arbiter* arbiter) {
+  Seats seats;
+  for (const auto& [id, tenant] : tenants_) {
+    if (tenant.arbiter == arbiter) seats.push_back({id, tenant.devices});
+  }
+  const std::vector<Seats> apart = parts(seats);
+  if (apart.size() == 1) return;
+  const Members members = dissolve(arbiter);
+  for (const Seats& part : apart) {
+    Members group;
+    for (const std::shared_ptr<Member>& member : members) {
+      const bool here = std::any_of(part.begin(), part.end(),
+                                    [&](const Seat& seat) { return seat.id == member->id(); });
+      if (here) group.push_back(member);
+    }
+    if (!group.empty()) found(std::move(group));
+  }
+}
+
+void Arbiters::ask(const std::string& id, std::function<void(Member&)> change) {
+  const auto tenant = tenants_.find(id);
+  if (tenant == tenants_.end() || tenant->second.arbiter == nullptr) return;
+  tenant->second.arbiter->with(id, std::move(change));
+}
+
+void Arbiters::change(const std::string& id, const Terms& terms) {
+  ask(id, [terms](Member& member) {
+    const Terms before = std::exchange(member.terms, terms);
+    member.terms.devices = before.devices;
+    // Once closed it stays closed: what was counted goes on to be.
+    member.terms.never_open = terms.never_open || before.never_open;
+  });
+}
+
+void Arbiters::remove(const std::string& id) {
+  const auto tenant = tenants_.find(id);
+  if (tenant == tenants_.end()) return;
+  Arbiter* arbiter = tenant->second.arbiter;
+  tenants_.erase(tenant);
+  if (arbiter == nullptr) return;
+  arbiter->remove(id);
+  settle(arbiter);
+}
+
+void Arbiters::arrived(const std::string& id, unsigned slot, std::uint64_t generation) {
+  ask(id, [slot, generation](Member& member) { member.arrive(slot, generation); });
+}
+
+void Arbiters::left(const std::string& id, unsigned slot, std::uint64_t generation) {
+  ask(id, [slot, generation](Member& member) { member.leave(slot, generation); });
+}
+
+void Arbiters::halted(const std::string& id, unsigned slot, std::uint64_t generation) {
+  ask(id, [slot, generation](Member& member) { member.halt(slot, generation); });
+}
+
+void Arbiters::distrust(const std::string& id, bool distrusted) {
+  ask(id, [distrusted](Member& member) { member.distrusted = distrusted; });
+}
+
+void Arbiters::setDevice(unsigned device, const StayDevice& terms) {
+  stay_devices_[device] = terms;
+  if (terms.budget == 0) stay_devices_.erase(device);
+  for (const auto& group : groups_) group->setDevice(device, terms);
+}
+
+void Arbiters::setMemory(const std::string& id, const StayTerms& terms) {
+  const auto tenant = tenants_.find(id);
+  if (tenant == tenants_.end()) return;
+  std::shared_ptr<ledger::ResidencyPages> pages;
+  std::string why;
+  if (terms.swappable) {
+    Result<ledger::ResidencyPages> opened = ledger::ResidencyPages::open(tenant->second.dir);
+    if (opened) {
+      pages = std::make_shared<ledger::ResidencyPages>(std::move(*opened));
+    } else {
+      why = opened.error().message();
+    }
+  }
+  ask(id, [terms, pages, why](Member& member) {
+    member.stay = terms;
+    member.unswapped = member.lodging == nullptr ? why : "";
+    if (pages != nullptr && member.lodging == nullptr) member.lodge(std::move(*pages));
+  });
+}
+
+std::optional<StayDeviceFigures> Arbiters::device(unsigned device) const {
+  for (const auto& group : groups_) {
+    if (auto found = group->device(device)) return found;
+  }
+  return std::nullopt;
+}
+
+std::optional<TenantFigures> Arbiters::figures(const std::string& id) const {
+  const auto tenant = tenants_.find(id);
+  if (tenant == tenants_.end()) return std::nullopt;
+  TenantFigures figures;
+  figures.ungated = tenant->second.ungated;
+  if (tenant->second.arbiter != nullptr) {
+    if (auto found = tenant->second.arbiter->figures(id)) figures = std::move(*found);
+  }
+  figures.got_permille.resize(tenant->second.devices.size(), -1);
+  return figures;
+}
+
+Nanos Arbiters::cpu() const {
+  Nanos sum = past_cpu_;
+  for (const auto& group : groups_) sum += group->cpu();
+  return sum;
+}
+
+std::uint64_t Arbiters::wakes() const {
+  std::uint64_t sum = past_wakes_;
+  for (const auto& group : groups_) sum += group->wakes();
+  return sum;
+}
+
+}  // namespace divvy::arbiter

@@ -1,0 +1,111 @@
+// The thread that gates the tenants of one group of devices.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "arbiter/policy.h"
+#include "arbiter/settings.h"
+#include "arbiter/stats.h"
+#include "doorbell.h"
+#include "residency_controller.h"
+#include "tenant_channel.h"
+
+namespace divvy::arbiter {
+
+// Public members are for the agent's main thread; what they ask is done by the arbiter's own, in
+// order.
+class Arbiter {
+ public:
+  Arbiter(const Settings& settings, std::vector<std::shared_ptr<Member>> members,
+          const StayDevices& devices = {});
+  ~Arbiter() { stop(); }
+  Arbiter(const Arbiter&) = delete;
+  Arbiter& operator=(const Arbiter&) = delete;
+
+  void add(std::shared_ptr<Member> member);
+  void remove(const std::string& id);
+  // Runs with the member, unless it is gone, and tells the law what came of it.
+  void with(const std::string& id, std::function<void(Member&)> change);
+  // What is to be had of a device's memory; of all that the group has or may come to have.
+  void setDevice(unsigned device, const StayDevice& terms);
+  // Ends the thread; grants stay as they are. Whose they are then.
+  std::vector<std::shared_ptr<Member>> stop();
+
+  std::map<std::string, TenantFigures> figures() const;
+  std::optional<TenantFigures> figures(const std::string& id) const;
+  std::optional<StayDeviceFigures> device(unsigned device) const;
+  // Processor time of the thread; at most a second old.
+  Nanos cpu() const { return cpu_.load(std::memory_order_relaxed); }
+  // How often it woke up.
+  std::uint64_t wakes() const { return wakes_.load(std::memory_order_relaxed); }
+
+ private:
+  using Command = std::function<void()>;
+
+  // Whoever calls: with the thread not running, or on it.
+  void enter(std::shared_ptr<Member> member, Nanos now);
+  void leave(Member& member, Nanos now);
+
+  void run();
+  void runCommands();
+  void step(Nanos now);
+  void look(Member* member, Nanos now);
+  void report(Nanos now);
+  void arrange(Nanos now);
+  void beginAnew(Nanos now);
+  void obey(const std::vector<Order>& orders, Nanos now);
+  void releaseUntold(Nanos now);
+  void dropBroken(Nanos now);
+  void beat(Nanos now);
+  void publish(Nanos now, bool new_window);
+  Nanos nextStep(Nanos now) const;
+  void post(Command command);
+  Member* find(Key key);
+
+  const Settings settings_;
+  Law law_;
+  Residence residence_;
+  std::vector<std::shared_ptr<Member>> members_;
+  std::map<std::string, std::string> dropped_;  // id -> why it is ungated
+  // What a step has read, before the law hears of it.
+  struct Heard {
+    Member* member;
+    Report report;
+  };
+  // What of it was so before the step.
+  struct Past {
+    Nanos at;
+    const Heard* heard;
+    bool at_work;
+  };
+  std::vector<Heard> heard_;
+  std::vector<Past> past_;
+  std::vector<unsigned> devices_;  // the node's numbers, by place in the group
+  Nanos next_beat_ = 0;
+  Nanos stepped_at_ = 0;
+  Nanos next_window_ = 0;
+  bool stale_ = true;  // what is published
+
+  Doorbell doorbell_;
+  std::mutex mailbox_;
+  std::vector<Command> commands_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<Nanos> cpu_{0};
+  std::atomic<std::uint64_t> wakes_{0};
+
+  mutable std::mutex shown_;
+  std::map<std::string, TenantFigures> published_;
+  std::map<unsigned, StayDeviceFigures> published_devices_;
+
+  std::thread thread_;  // last: it uses all the others
+};
+
+}  // namespace divvy::arbiter

@@ -1,0 +1,194 @@
+#include "arbiter/policy.h"
+
+#include <algorithm>
+
+#include "policy/deadline_set.h"
+#include "policy/group.h"
+#include "policy/quantum_scheduler.h"
+
+namespace divvy::arbiter {
+namespace {
+
+Mode modeOf(const Tenant& tenant) {
+  if (tenant.solo || (tenant.terms.never_open && tenant.unshared())) return Mode::kSolo;
+  if (!tenant.above.empty()) return Mode::kBestEffort;
+  if (tenant.terms.cls == Class::kLatency && tenant.has_below) return Mode::kLatency;
+  if (tenant.rivals.empty() && !tenant.has_below) return Mode::kCap;
+  return Mode::kShare;
+}
+
+Gate gateOf(const Tenant& tenant) {
+  if (tenant.solo) return Gate::kOpen;
+  return tenant.turn == Turn::kRunning ? Gate::kRun : Gate::kHold;
+}
+
+Nanos inflightOf(const Tenant& tenant, const Constants& constants) {
+  if (!tenant.above.empty()) {
+    // One unit that is longer than the bound follows another for a part of the bound before its
+    // end: that part is what an arrival waits for in vain, and longer units need it less.
+    const Nanos bound = constants.inflight_best_effort;
+    return tenant.usual_drain > static_cast<double>(bound) ? bound / 4 : bound;
+  }
+  if (tenant.terms.ceiling < 100) return constants.inflight;
+  // Whom others make room for, and nobody takes turns with, hands over to nobody.
+  const bool first = tenant.rivals.empty() && modeOf(tenant) == Mode::kLatency;
+  return tenant.alone || first ? constants.inflight_alone : constants.inflight;
+}
+
+// Whether a tenant that was told `old` has to be told `fresh`.
+bool worthTelling(const Tenant& tenant, const Order& old, const Order& fresh) {
+  if (old.gate != fresh.gate) return true;
+  if (fresh.gate == Gate::kOpen) return false;
+  // Another hold would have to be drained under its own sequence.
+  if (tenant.turn == Turn::kLeaving) return false;
+  if (old.mode != fresh.mode || old.weight != fresh.weight) return true;
+  return fresh.gate == Gate::kRun && old.inflight != fresh.inflight;
+}
+
+}  // namespace
+
+struct Law::State {
+  explicit State(const Constants& constants) : group(constants), rotation(&group) {}
+
+  // False: nobody of that name.
+  Tenant* at(Key key, Nanos now) {
+    group.advance(now);
+    last = std::max(last, now);
+    return group.find(key);
+  }
+
+  Order orderFor(const Tenant& tenant) const {
+    const Constants& constants = group.constants();
+    Order order;
+    order.tenant = tenant.key;
+    order.gate = gateOf(tenant);
+    order.mode = modeOf(tenant);
+    order.inflight = inflightOf(tenant, constants);
+    // When work ends that contexts of several processes share the device for, nobody can tell.
+    order.overlap = tenant.processes > 1 ? 0 : constants.overlap;
+    order.weight = tenant.percent;
+    if (order.gate == Gate::kRun && !tenant.alone)
+      order.quantum = std::max(tenant.quantum_end - last, Nanos{0});
+    return order;
+  }
+
+  // Who has to stop is told before who may start.
+  std::vector<Order> tell() {
+    std::vector<Order> orders;
+    for (const auto& tenant : group.tenants()) {
+      if (!tenant->active()) continue;
+      Order order = orderFor(*tenant);
+      if (!worthTelling(*tenant, tenant->told, order)) continue;
+      orders.push_back(order);
+    }
+    const auto rank = [](const Order& order) {
+      return order.gate == Gate::kHold ? 0 : order.gate == Gate::kRun ? 1 : 2;
+    };
+    if (orders.size() > 1)
+      std::stable_sort(orders.begin(), orders.end(),
+                       [&](const Order& a, const Order& b) { return rank(a) < rank(b); });
+    for (Order& order : orders) {
+      order.ticket = ++tickets;
+      group.find(order.tenant)->told = order;
+    }
+    return orders;
+  }
+
+  Group group;
+  Rotation rotation;
+  Nanos last = 0;
+  Nanos wake = kNever;
+  bool dirty = false;  // decide() has something to look at now
+  std::uint64_t tickets = 0;
+};
+
+Law::Law(const Constants& constants) : state_(std::make_unique<State>(constants)) {}
+Law::~Law() = default;
+Law::Law(Law&&) noexcept = default;
+Law& Law::operator=(Law&&) noexcept = default;
+
+Key Law::add(const Terms& terms, Nanos now) {
+  state_->at(0, now);
+  return state_->group.add(terms).key;
+}
+
+void Law::change(Key key, const Terms& terms, Nanos now) {
+  Tenant* tenant = state_->at(key, now);
+  if (tenant == nullptr || tenant->terms == terms) return;
+  state_->group.change(tenant, terms);
+  state_->dirty = true;
+}
+
+void Law::setProcesses(Key key, unsigned processes, Nanos now) {
+  Tenant* tenant = state_->at(key, now);
+  if (tenant == nullptr || tenant->processes == processes) return;
+  state_->group.setProcesses(tenant, processes);
+  state_->dirty = true;
+}
+
+void Law::remove(Key key, Nanos now) {
+  if (state_->at(key, now) == nullptr) return;
+  state_->group.remove(key);
+  state_->dirty = true;
+}
+
+std::shared_ptr<const Standing> Law::standing(Key key, Nanos now) const {
+  const Tenant* tenant = state_->at(key, now);
+  if (tenant == nullptr) return nullptr;
+  return std::make_shared<const Standing>(state_->group.standing(*tenant));
+}
+
+void Law::resume(Key key, const Standing& standing, const DeviceNumbers& device_of, Nanos now) {
+  Tenant* tenant = state_->at(key, now);
+  if (tenant == nullptr) return;
+  state_->group.resume(tenant, standing, device_of);
+  state_->dirty = true;
+}
+
+void Law::report(Key key, const Report& report, Nanos now) {
+  Tenant* tenant = state_->at(key, now);
+  if (tenant != nullptr && state_->group.settle(tenant, report)) state_->dirty = true;
+}
+
+std::vector<Order> Law::decide(Nanos now) {
+  State& state = *state_;
+  state.group.advance(now);
+  state.last = std::max(state.last, now);
+  Agenda agenda;
+  agenda.begin(state.last);
+  state.rotation.turn(&agenda);
+  state.wake = agenda.next();
+  state.dirty = false;
+  return state.tell();
+}
+
+void Law::issued(const Order& order, std::uint64_t seq) {
+  Tenant* tenant = state_->group.find(order.tenant);
+  if (tenant == nullptr || tenant->told.ticket != order.ticket) return;
+  if (order.gate == Gate::kHold) {
+    tenant->hold_seq = seq;
+    // It may have drained already.
+    if (tenant->turn == Turn::kLeaving)
+      state_->dirty = state_->dirty || tenant->said.drained >= seq;
+  }
+}
+
+Nanos Law::wakeAt() const {
+  return state_->dirty ? state_->last : state_->wake;
+}
+
+Figures Law::figures(Key key, Nanos now) const {
+  state_->group.advance(now);
+  state_->last = std::max(state_->last, now);
+  const Tenant* tenant = state_->group.find(key);
+  if (tenant == nullptr) return {};
+  Figures figures = tenant->figures;
+  figures.mode = modeOf(*tenant);
+  figures.gate = gateOf(*tenant);
+  figures.weight = tenant->percent;
+  figures.unpreemptible = tenant->unpreemptible;
+  figures.gap = tenant->gap.threshold();
+  return figures;
+}
+
+}  // namespace divvy::arbiter

@@ -1,0 +1,301 @@
+#include "policy/quantum_scheduler.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace divvy::arbiter {
+namespace {
+
+// Of the longest turn.
+constexpr Nanos kMaxQuanta = 4;
+
+}  // namespace
+
+void Rotation::turn(Agenda* agenda) {
+  agenda_ = agenda;
+  for (const auto& tenant : group_.tenants()) {
+    if (!tenant->active()) continue;
+    settleSolo(tenant.get());
+    if (!tenant->solo) throttle(tenant.get());
+  }
+  group_.raiseFloors();
+  // Each round ends a leave, stops somebody or lets somebody run; what is allowed depends on the
+  // classes above only, so that this comes to rest.
+  const std::size_t rounds = 3 * group_.tenants().size() + 3;
+  for (std::size_t round = 0; round < rounds; ++round) {
+    bool changed = finishLeaving();
+    changed |= stopForbidden();
+    changed |= serve();
+    if (!changed) break;
+  }
+  noteAlone();
+}
+
+void Rotation::settleSolo(Tenant* tenant) {
+  const bool solo = tenant->unshared() && !tenant->terms.never_open;
+  if (solo == tenant->solo) return;
+  tenant->solo = solo;
+  tenant->turn = Turn::kIdle;
+  tenant->throttled = false;
+  // It ran until now, with nobody keeping account: it has the first turn.
+  if (!solo) run(tenant, agenda_->now() + group_.constants().quantum);
+}
+
+void Rotation::throttle(Tenant* tenant) {
+  if (tenant->terms.ceiling >= 100) {
+    tenant->throttled = false;
+    return;
+  }
+  const Nanos now = agenda_->now();
+  if (tenant->throttled) {
+    const Nanos wait = tenant->cap.timeTo(tenant->cap.depth() / 2 + tenant->meter.unsettled());
+    if (!agenda_->reached(now + wait)) return;
+    tenant->throttled = false;
+    group_.wake(tenant);
+    return;
+  }
+  const double left = tenant->cap.level() - tenant->meter.unsettled();
+  if (left <= 0) {
+    tenant->throttled = true;
+    throttle(tenant);
+  } else if (tenant->turn == Turn::kRunning && tenant->wants()) {
+    agenda_->reached(now + tenant->timeToUse(left));
+  }
+}
+
+// By a class above: while somebody there runs or is about to, and for a while after.
+bool Rotation::blocked(const Tenant& tenant) const {
+  for (const Tenant* above : tenant.above) {
+    if (above->wants()) {
+      // One of several devices may wait long for the others.
+      if (above->allowed && (above->turn == Turn::kRunning || !above->wide())) return true;
+    } else if (!agenda_->reached(above->idle_since + above->gap.threshold())) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// By others that want to run, or paused so briefly that they will.
+bool Rotation::contended(const Tenant& tenant) const {
+  const Nanos brief = group_.constants().quantum;
+  return std::any_of(tenant.rivals.begin(), tenant.rivals.end(), [&](const Tenant* rival) {
+    if (rival->throttled) return false;
+    return rival->wants() || !agenda_->reached(rival->idle_since + brief);
+  });
+}
+
+// Whether an idle holder keeps its turn for a moment: it comes back soon as a rule, and has not had
+// more than the other.
+bool Rotation::awaited(const Tenant& holder, const Tenant& other) const {
+  const Nanos quantum = group_.constants().quantum;
+  if (holder.usual_pause > quantum / 10) return false;
+  if (holder.v > other.projected() || agenda_->reached(holder.quantum_end)) return false;
+  return !agenda_->reached(holder.idle_since + 2 * holder.usual_pause);
+}
+
+// What of it does not end may wait for what it is about to launch. While that runs it pays as
+// others do, and would never be behind them: it has a turn out of turn, one in each drain bound.
+bool Rotation::stranded(const Tenant& tenant) const {
+  return tenant.unpreemptible && tenant.said.waiting && tenant.turn != Turn::kRunning &&
+         agenda_->reached(tenant.stopped_at + group_.constants().drain_bound);
+}
+
+// Whether it has wanted to run ever since its last turn: one more moment makes no difference to it.
+bool Rotation::steady(const Tenant& tenant) const {
+  return tenant.wants() && !tenant.throttled &&
+         tenant.idle_since + group_.constants().idle <= tenant.granted_at;
+}
+
+// Each hand-over costs the card a drain, and the node two wake-ups: many who only ever want more
+// take longer turns.
+Nanos Rotation::lengthFor(const Tenant& tenant) const {
+  const Nanos quantum = group_.constants().quantum;
+  if (tenant.wide() || tenant.has_below || !tenant.above.empty()) return quantum;
+  Nanos others = 0;
+  for (const Tenant* rival : tenant.rivals) {
+    if (rival->wide()) return quantum;
+    if (steady(*rival)) ++others;
+  }
+  return quantum * std::clamp<Nanos>(others / 2, 1, kMaxQuanta);
+}
+
+// When the holder's turn is over for this one: who has come back does not wait for longer turns.
+Nanos Rotation::endFor(const Tenant& holder, const Tenant& other) const {
+  if (steady(other)) return holder.quantum_end;
+  return std::min(holder.quantum_end, holder.granted_at + group_.constants().quantum);
+}
+
+// Whether the holder makes room for a tenant of its class, before which it stood in line.
+bool Rotation::yields(const Tenant& holder, const Tenant& to) const {
+  if (!holder.wants()) return !awaited(holder, to);
+  // It has its turn because the other paused, who is owed more than pausing can have earned.
+  const double owed = 1.25 * static_cast<double>(group_.constants().quantum);
+  if (!holder.rescued && holder.granted_v - to.projected() > virtualOf(owed, to.weight))
+    return true;
+  if (!agenda_->reached(endFor(holder, to))) return false;
+  if (stranded(to)) return true;
+  const Virtual ahead = to.projected() - holder.projected();
+  if (ahead < 0) return true;
+  // Not before; and without work in flight it uses nothing until it says so.
+  if (holder.present())
+    agenda_->reached(agenda_->now() + holder.timeToUse(usedFor(ahead + 1, holder.weight)));
+  return false;
+}
+
+bool Rotation::finishLeaving() {
+  bool changed = false;
+  const Nanos bound = group_.constants().drain_bound;
+  for (const auto& tenant : group_.tenants()) {
+    if (tenant->unpreemptible && !tenant->wants() && agenda_->reached(tenant->idle_since + bound)) {
+      tenant->unpreemptible = false;
+    }
+    if (tenant->turn != Turn::kLeaving) continue;
+    if (tenant->drained(agenda_)) {
+      tenant->turn = Turn::kIdle;
+      tenant->left_at = agenda_->now();
+      noteDrain(tenant.get());
+      // What ends so soon that it counts as drained.
+      tenant->meter.grant(static_cast<double>(tenant->told.overlap));
+      if (agenda_->now() - tenant->stopped_at < bound) tenant->unpreemptible = false;
+      changed = true;
+    } else if (!tenant->unpreemptible && agenda_->reached(tenant->stopped_at + bound)) {
+      tenant->unpreemptible = true;
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+// Of those above, who came back while it ran.
+void Rotation::noteDrain(Tenant* left) {
+  const Nanos now = agenda_->now();
+  // What counts as drained may end a moment later.
+  const Nanos end = std::clamp(left->said.inflight_until, now, now + left->told.overlap);
+  const Nanos took = end - left->stopped_at;
+  bool awaited = false;
+  for (Tenant* above : left->above) {
+    if (!above->wants()) continue;
+    above->gap.delayed(took);
+    awaited = true;
+  }
+  if (awaited) left->usual_drain += (static_cast<double>(took) - left->usual_drain) / 32;
+}
+
+bool Rotation::stopForbidden() {
+  bool changed = false;
+  for (Class cls : {Class::kLatency, Class::kNormal, Class::kBestEffort}) {
+    for (const auto& tenant : group_.tenants()) {
+      if (!tenant->active() || tenant->solo || tenant->terms.cls != cls) continue;
+      const bool running = tenant->turn == Turn::kRunning;
+      const bool asks = tenant->wants() || tenant->first();
+      tenant->allowed = (asks || running) && !tenant->throttled &&
+                        (!blocked(*tenant) || (tenant->wants() && group_.alms(*tenant, agenda_)));
+      if (!running || tenant->allowed) continue;
+      stop(tenant.get());
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+bool Rotation::serve() {
+  line_.clear();
+  promises_.clear();
+  taken_.fill(0);
+  for (const auto& tenant : group_.tenants()) {
+    if (!tenant->active() || tenant->solo || tenant->turn == Turn::kRunning) continue;
+    if (!tenant->allowed || !(tenant->wants() || tenant->first())) continue;
+    // Who is being stopped comes after those it is stopped for.
+    line_.push_back({{tenant->terms.cls, tenant->blocks(), !stranded(*tenant), tenant->projected(),
+                      tenant->key},
+                     tenant.get()});
+  }
+  std::sort(line_.begin(), line_.end(),
+            [](const Place& a, const Place& b) { return a.rank < b.rank; });
+  bool changed = false;
+  for (const Place& place : line_) changed |= claim(place.tenant);
+  return changed;
+}
+
+bool Rotation::claim(Tenant* tenant) {
+  std::uint32_t& taken = taken_[static_cast<unsigned>(tenant->terms.cls)];
+  if (taken & tenant->terms.devices) return false;
+  const Nanos now = agenda_->now();
+  const Nanos quantum = group_.constants().quantum;
+  const Nanos promised = promisedUntil(*tenant);
+  if (promised - now < quantum / 10) return false;
+  // Then it is too late for this one, and others may run.
+  if (promised < now + quantum) agenda_->reached(promised - quantum / 10 + 1);
+
+  bool next = true;
+  Nanos held_until = now;
+  for (const Tenant* rival : tenant->rivals) {
+    if (rival->turn != Turn::kRunning || yields(*rival, *tenant)) continue;
+    held_until = std::max(held_until, endFor(*rival, *tenant));
+    next = next && tenant->projected() < rival->projected();
+  }
+  if (held_until > now || !next) {
+    // First in line where others still have their turn: nobody starts one that ends later.
+    if (next && tenant->wide()) promises_.push_back({tenant, held_until});
+    return false;
+  }
+  taken |= tenant->terms.devices;
+  bool stopped = false;
+  bool leaving = false;
+  for (Tenant* rival : tenant->rivals) {
+    if (rival->turn == Turn::kRunning) {
+      stop(rival);
+      stopped = true;
+    }
+    leaving = leaving || rival->blocks();
+  }
+  if (leaving || stopped) return stopped;
+  run(tenant, std::min(now + lengthFor(*tenant), promised));
+  return true;
+}
+
+Nanos Rotation::promisedUntil(const Tenant& tenant) const {
+  Nanos until = kNever;
+  for (const Promise& promise : promises_)
+    if (promise.to->terms.cls == tenant.terms.cls && promise.to->overlaps(tenant))
+      until = std::min(until, promise.until);
+  return until;
+}
+
+void Rotation::run(Tenant* tenant, Nanos until) {
+  tenant->rescued = stranded(*tenant);
+  tenant->turn = Turn::kRunning;
+  tenant->granted_at = agenda_->now();
+  tenant->quantum_end = until;
+  tenant->granted_v = tenant->projected();
+  tenant->alone = !contended(*tenant);
+  ++tenant->figures.grants;
+  for (Tenant* rival : tenant->rivals) {
+    if (rival->turn != Turn::kLeaving || rival->left_behind) continue;
+    rival->left_behind = true;
+    ++rival->figures.undrained;
+  }
+  if (tenant->wide()) group_.forgive(*tenant);
+}
+
+void Rotation::stop(Tenant* tenant) {
+  tenant->turn = Turn::kLeaving;
+  tenant->stopped_at = agenda_->now();
+  tenant->left_behind = false;
+  if (tenant->told.gate != Gate::kHold) tenant->hold_seq = 0;
+}
+
+void Rotation::noteAlone() {
+  for (const auto& tenant : group_.tenants()) {
+    if (!tenant->active() || tenant->turn != Turn::kRunning) continue;
+    if (contended(*tenant)) {
+      tenant->alone = false;
+    } else if (!tenant->alone) {
+      // Not before the end of the quantum, for those who come and go quickly.
+      tenant->alone = agenda_->reached(tenant->quantum_end);
+    }
+  }
+}
+
+}  // namespace divvy::arbiter

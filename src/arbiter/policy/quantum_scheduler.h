@@ -1,0 +1,61 @@
+// Whose turn it is. Within a class, tenants that share a device take turns in the order of their
+// virtual times; a class below another waits for its gaps. See README.md.
+#pragma once
+
+#include <array>
+#include <tuple>
+#include <vector>
+
+#include "policy/deadline_set.h"
+#include "policy/group.h"
+#include "policy/tenant.h"
+
+namespace divvy::arbiter {
+
+class Rotation {
+ public:
+  explicit Rotation(Group* group) : group_(*group) {}
+
+  // Brings every tenant's turn to what it has to be at the agenda's instant.
+  void turn(Agenda* agenda);
+
+ private:
+  void settleSolo(Tenant* tenant);
+  void throttle(Tenant* tenant);
+  bool blocked(const Tenant& tenant) const;
+  bool contended(const Tenant& tenant) const;
+  bool awaited(const Tenant& holder, const Tenant& other) const;
+  bool stranded(const Tenant& tenant) const;
+  bool yields(const Tenant& holder, const Tenant& to) const;
+  bool steady(const Tenant& tenant) const;
+  Nanos lengthFor(const Tenant& tenant) const;
+  Nanos endFor(const Tenant& holder, const Tenant& other) const;
+  // Each of these: true if something changed.
+  bool finishLeaving();
+  void noteDrain(Tenant* left);
+  bool stopForbidden();
+  bool serve();
+  bool claim(Tenant* tenant);
+  // When whoever is let run on these devices has to be done, because of tenants before it in line.
+  Nanos promisedUntil(const Tenant& tenant) const;
+  void run(Tenant* tenant, Nanos until);
+  void stop(Tenant* tenant);
+  void noteAlone();
+
+  Group& group_;
+  Agenda* agenda_ = nullptr;
+  // For the length of one turn().
+  struct Promise {
+    const Tenant* to;
+    Nanos until;
+  };
+  std::vector<Promise> promises_;
+  std::array<std::uint32_t, kClasses> taken_{};  // devices that have their next tenant
+  struct Place {
+    std::tuple<Class, bool, bool, Virtual, Key> rank;
+    Tenant* tenant;
+  };
+  std::vector<Place> line_;
+};
+
+}  // namespace divvy::arbiter

@@ -1,0 +1,27 @@
+#include "policy/tenant.h"
+
+namespace divvy::arbiter {
+
+Tenant::Tenant(Key name, const Terms& asked, const Constants& constants) : key(name), terms(asked) {
+  // An entry costs the tenant above what is in flight and a switch of contexts.
+  gap =
+      Gap(constants.gap_min, constants.gap_max, constants.inflight_best_effort, constants.overlap);
+  said.drained = 0;
+}
+
+bool Tenant::drained(Agenda* agenda) const {
+  if (!wants()) return true;
+  if (hold_seq != 0 && said.drained >= hold_seq) return true;
+  // An estimate from before the hold may not know of the last launches, and each of several
+  // processes counts only its own.
+  if (processes > 1) return false;
+  if (said.inflight_until == 0 || said_at <= stopped_at) return false;
+  return agenda->reached(said.inflight_until - told.overlap);
+}
+
+void Tenant::charge(double used) {
+  v += virtualOf(used, weight);
+  cap.take(used);
+}
+
+}  // namespace divvy::arbiter

@@ -1,0 +1,304 @@
+#include "tenant_channel.h"
+
+#include <algorithm>
+
+namespace divvy::arbiter {
+namespace {
+
+using ledger::GateState;
+using ledger::GrantMode;
+
+static_assert(static_cast<int>(Mode::kSolo) == static_cast<int>(GrantMode::kSolo) &&
+              static_cast<int>(Mode::kShare) == static_cast<int>(GrantMode::kShare) &&
+              static_cast<int>(Mode::kCap) == static_cast<int>(GrantMode::kCap) &&
+              static_cast<int>(Mode::kLatency) == static_cast<int>(GrantMode::kLatency) &&
+              static_cast<int>(Mode::kBestEffort) == static_cast<int>(GrantMode::kBestEffort));
+static_assert(static_cast<int>(Gate::kOpen) == static_cast<int>(GateState::kOpen) &&
+              static_cast<int>(Gate::kRun) == static_cast<int>(GateState::kRun) &&
+              static_cast<int>(Gate::kHold) == static_cast<int>(GateState::kHold));
+
+// A tenant's word on when its work ends is not believed further ahead.
+constexpr Nanos kFarthest = 60 * kSecond;
+// A process may be read a moment after its first work began.
+constexpr Nanos kSlack = 10 * kMillisecond;
+// Who only ever waits may be kept off the processor: this many grants in a row are no accident.
+constexpr unsigned kSilentGrants = 3;
+std::uint32_t inMicros(Nanos duration) {
+  return static_cast<std::uint32_t>(std::clamp<Nanos>(duration / kMicrosecond, 0, UINT32_MAX));
+}
+
+// What a counter that may be forged grew by.
+std::uint64_t grown(std::uint64_t before, std::uint64_t now) {
+  return now > before ? now - before : 0;
+}
+
+// What shows that a process did something since.
+bool stirred(const ledger::WorkSample& before, const ledger::WorkSample& now) {
+  return now.state != before.state || now.changed != before.changed ||
+         now.seen_seq != before.seen_seq || now.drained_seq != before.drained_seq ||
+         now.launches != before.launches || now.waits != before.waits;
+}
+
+unsigned permille(Nanos part, Nanos whole) {
+  if (whole <= 0 || part <= 0) return 0;
+  return static_cast<unsigned>(std::min<Nanos>(part * 1000 / whole, 16'000));
+}
+
+}  // namespace
+
+Member::Member(std::string id, ledger::GrantPages pages, const Terms& wanted,
+               std::vector<unsigned> devices, const Settings& settings)
+    : patience(settings.constants.quantum / 5),
+      terms(wanted),
+      pages_(std::move(pages)),
+      settings_(settings),
+      id_(std::move(id)),
+      devices_(std::move(devices)) {
+  devices_.resize(std::min<std::size_t>(devices_.size(), pages_.devices()));
+  shown_.got_permille.assign(devices_.size(), -1);
+}
+
+void Member::arrive(unsigned slot, std::uint64_t generation) {
+  processes_.try_emplace({slot, generation});
+  if (lodging != nullptr) lodging->arrive(slot, generation);
+}
+
+void Member::leave(unsigned slot, std::uint64_t generation) {
+  processes_.erase({slot, generation});
+  if (lodging != nullptr) lodging->leave(slot, generation);
+}
+
+void Member::halt(unsigned slot, std::uint64_t generation) {
+  const auto found = processes_.find({slot, generation});
+  if (found == processes_.end() || !found->second.known || found->second.halted) return;
+  found->second.halted = true;
+  found->second.halted_at = looked_at_;
+}
+
+Nanos Member::untilOf(const ledger::WorkSample& sample, Nanos now) {
+  const auto farthest = static_cast<std::uint64_t>(now + kFarthest);
+  return static_cast<Nanos>(std::min(sample.inflight_until, farthest));
+}
+
+void Member::lodge(ledger::ResidencyPages pages) {
+  lodging = std::make_unique<Lodging>(std::move(pages), static_cast<unsigned>(devices_.size()));
+  for (const auto& [name, process] : processes_) lodging->arrive(name.first, name.second);
+  terms.never_open = true;
+}
+
+void Member::absorb(Process& process, const ledger::WorkSample& sample, Nanos now) {
+  if (!process.known || stirred(process.last, sample)) {
+    process.told_run = toldRun(now);
+    process.halted = false;
+  }
+  if (!process.known) {
+    // What it did before counts for whoever arbitrated then.
+    process.known = true;
+    process.since = now;
+    process.last = sample;
+    return;
+  }
+  const ledger::WorkSample& last = process.last;
+  const Nanos most = now - process.since + kSlack;
+  for (std::size_t device = 0; device < devices_.size(); ++device) {
+    const auto delta = static_cast<Nanos>(
+        std::min<std::uint64_t>(grown(last.busy[device], sample.busy[device]), INT64_MAX));
+    const Nanos credit = std::min(delta, most - process.credited[device]);
+    process.credited[device] += credit;
+    sums_.busy[device] += credit;
+  }
+  sums_.launches += grown(last.launches, sample.launches);
+  sums_.settles += grown(last.settles, sample.settles);
+  sums_.waits += grown(last.waits, sample.waits);
+  sums_.escapes += grown(last.escapes, sample.escapes);
+  sums_.cpu += static_cast<Nanos>(std::min<std::uint64_t>(grown(last.cpu, sample.cpu), kFarthest));
+  sums_.longest = std::max(sums_.longest,
+                           static_cast<Nanos>(std::min<std::uint64_t>(sample.longest, INT64_MAX)));
+  process.last = sample;
+}
+
+void Member::join() {
+  told = false;
+  looked_at_ = 0;
+  past_busy_ = sums_.busy;
+}
+
+void Member::acquit(Nanos now) {
+  credible_ = true;
+  worked_ = held_ = proved_ = false;
+  silent_grants_ = 0;
+  settles_seen_ = sums_.settles;
+  launches_seen_ = sums_.launches;
+  granted_at_ = settled_at_ = ended_at_ = now;
+  for (auto& [slot, process] : processes_) process.told_run = toldRun(now);
+}
+
+// By the word of its processes, who may say nothing.
+void Member::noteTurn(const Report& report, const Turns& turns, Nanos now) {
+  const Nanos before = std::min(std::max(looked_at_, granted_at_), now);
+  const bool began = report.in_flight && !in_flight_;
+  const bool ended = in_flight_ && !report.in_flight;
+  tells_when_ = turns.told;
+  passed_ = turns.told && turns.moved && resident && gate_ == Gate::kRun && waiting_ &&
+            !in_flight_ && !report.in_flight;
+  turned_at_ = now;
+  if (!turns.told) return;
+  if (began) turned_at_ = std::clamp(turns.began, before, now);
+  if (ended || passed_) turned_at_ = std::clamp(turns.ended, before, now);
+}
+
+Report Member::look(Nanos now) {
+  Report report;
+  Turns turns;
+  const std::uint64_t launches = sums_.launches;
+  const std::uint64_t seq = pages_.seq();
+  report.drained = seq;
+  for (auto& [slot, process] : processes_) {
+    ledger::WorkSample sample;
+    if (!pages_.read(slot.first, slot.second, &sample)) continue;
+    absorb(process, sample, now);
+    const bool in_flight = worksOn(process, now);
+    const bool waiting = waits(process, now);
+    turns.add(sample, in_flight);
+    report.waiting = report.waiting || waiting;
+    if (lodging != nullptr)
+      lodging->noteWork(slot.first, slot.second, waiting || in_flight, sample.last_launch);
+    report.in_flight = report.in_flight || in_flight;
+    // Who only waits has launched nothing that could still run, whether it proved that or not.
+    if (!in_flight) continue;
+    report.drained = std::min(report.drained, sample.drained_seq);
+    report.inflight_until = std::max(report.inflight_until, untilOf(sample, now));
+  }
+  for (std::size_t device = 0; device < places.size(); ++device)
+    report.busy[places[device]] = sums_.busy[device] - past_busy_[device];
+  turns.moved = sums_.launches != launches;
+  noteTurn(report, turns, now);
+  looked_at_ = now;
+  const bool was_quiet = quiet();
+  in_flight_ = report.in_flight;
+  waiting_ = report.waiting;
+  if (!was_quiet) quiet_since_ = now;
+  judge(report, now);
+  report.credible = credible_ && !distrusted;
+  // Whose memory is away cannot use a turn; what it launched before has to end all the same.
+  if (!resident) {
+    report.waiting = false;
+    report.in_flight = report.in_flight && report.drained < seq;
+  }
+  return report;
+}
+
+void Member::judge(const Report& report, Nanos now) {
+  if (sums_.settles != settles_seen_) {
+    settles_seen_ = sums_.settles;
+    launches_seen_ = sums_.launches;
+    settled_at_ = now;
+    proved_ = true;
+    credible_ = true;
+    silent_grants_ = 0;
+    return;
+  }
+  const bool launched = sums_.launches != launches_seen_;
+  if (gate_ == Gate::kRun) {
+    worked_ = worked_ || report.in_flight || launched;
+    held_ = held_ || worked_ || report.waiting;
+    const bool silent = now - std::max(settled_at_, granted_at_) > provingTime();
+    if (launched && silent) credible_ = false;
+  } else if (now - ended_at_ > provingTime()) {
+    judgeGrant();
+  }
+}
+
+// What a long kernel used is settled some time after the grant has ended.
+void Member::judgeGrant() {
+  const bool silent = held_ && !proved_ && granted_for_ >= provingGrant();
+  held_ = false;
+  if (!silent) return;
+  ++silent_grants_;
+  if (worked_ || silent_grants_ >= kSilentGrants) credible_ = false;
+}
+
+std::uint64_t Member::tell(const Order& order, Nanos now) {
+  ledger::GrantTerms grant;
+  grant.mode = static_cast<GrantMode>(order.mode);
+  grant.inflight_us = inMicros(order.inflight);
+  grant.quantum_us = inMicros(order.quantum);
+  grant.idle_us = inMicros(settings_.constants.idle);
+  grant.overlap_us = inMicros(order.overlap);
+  grant.beat_ms = settings_.beat_ms;
+  grant.lease_ms = settings_.lease_ms;
+  grant.escape_ms = settings_.escape_ms;
+  grant.spin_us = settings_.spin_us;
+  grant.card_permille = settings_.card_permille;
+  grant.weight = order.weight;
+  // Whose memory is swapped is waited for until its work has ended.
+  grant.reads_turned = lodging == nullptr;
+  told = true;
+  if (order.gate == Gate::kRun && gate_ != Gate::kRun) {
+    judgeGrant();
+    granted_at_ = now;
+    proved_ = worked_ = held_ = false;
+  }
+  if (order.gate != Gate::kRun && gate_ == Gate::kRun) {
+    granted_for_ = now - granted_at_;
+    told_run_ += granted_for_;
+    ended_at_ = now;
+  }
+  if (order.gate != gate_) quiet_since_ = now;
+  gate_ = order.gate;
+  mode_ = order.mode;
+  weight_ = order.weight;
+  return pages_.write(static_cast<GateState>(order.gate), grant);
+}
+
+void Member::sample(const Figures& law, Nanos now) {
+  Window next;
+  next.at = now;
+  for (std::size_t device = 0; device < places.size(); ++device)
+    next.got[device] = before_.got[device] + law.got[places[device]];
+  next.throttled = before_.throttled + law.throttled;
+  next.grants = before_.grants + law.grants;
+  next.cpu = sums_.cpu;
+  const Nanos passed = window_.at == 0 ? 0 : now - window_.at;
+  // An open gate counts nothing.
+  const bool counted = passed > 0 && law.gate != Gate::kOpen;
+  for (std::size_t device = 0; device < places.size(); ++device) {
+    shown_.got_permille[device] =
+        counted ? static_cast<int>(permille(next.got[device] - window_.got[device], passed)) : -1;
+  }
+  shown_.throttled_permille = std::min(1000u, permille(next.throttled - window_.throttled, passed));
+  shown_.cpu_permille = permille(next.cpu - window_.cpu, passed);
+  const std::uint64_t grants = grown(window_.grants, next.grants);
+  shown_.grants_per_s =
+      passed == 0 ? 0
+                  : static_cast<unsigned>(grants * kSecond / static_cast<std::uint64_t>(passed));
+  window_ = next;
+}
+
+TenantFigures Member::figures(const Figures& law) const {
+  TenantFigures figures = shown_;
+  // To a law, who has no processes takes no part.
+  const bool active = !processes_.empty();
+  figures.mode = active ? law.mode : Mode::kSolo;
+  figures.gate = law.gate;
+  figures.weight = active ? law.weight : 0;
+  figures.unpreemptible = law.unpreemptible;
+  figures.distrusted = distrusted || !credible_;
+  figures.throttled = before_.throttled + law.throttled;
+  figures.grants = before_.grants + law.grants;
+  figures.waits = sums_.waits;
+  figures.escapes = sums_.escapes;
+  figures.longest = sums_.longest;
+  figures.cpu = sums_.cpu;
+  return figures;
+}
+
+void Member::carry(const Figures& law) {
+  for (std::size_t device = 0; device < places.size(); ++device)
+    before_.got[device] += law.got[places[device]];
+  before_.throttled += law.throttled;
+  before_.grants += law.grants;
+  before_.undrained += law.undrained;
+}
+
+}  // namespace divvy::arbiter

@@ -1,0 +1,284 @@
+#include "tenant_residency.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "policy/apportion.h"
+
+namespace divvy::arbiter {
+namespace {
+
+using ledger::ResidencyReason;
+using ledger::SwapRefusal;
+
+static_assert(static_cast<int>(StayReason::kFits) == static_cast<int>(ResidencyReason::kFits) &&
+              static_cast<int>(StayReason::kOthersTurn) ==
+                  static_cast<int>(ResidencyReason::kOthersTurn) &&
+              static_cast<int>(StayReason::kIdle) == static_cast<int>(ResidencyReason::kIdle) &&
+              static_cast<int>(StayReason::kHigherClass) ==
+                  static_cast<int>(ResidencyReason::kHigherClass) &&
+              static_cast<int>(StayReason::kUnused) == static_cast<int>(ResidencyReason::kUnused) &&
+              static_cast<int>(StayReason::kShort) == static_cast<int>(ResidencyReason::kShort));
+
+// No device has as much, and the sum over all processes still fits.
+constexpr std::uint64_t kMax = std::uint64_t{1} << 50;
+
+std::uint64_t bounded(std::uint64_t bytes) {
+  return std::min(bytes, kMax);
+}
+
+std::uint64_t grown(std::uint64_t before, std::uint64_t now) {
+  return now > before ? bounded(now - before) : 0;
+}
+
+std::uint64_t less(std::uint64_t from, std::uint64_t what) {
+  return from - std::min(from, what);
+}
+
+// It cannot give anything just now; not: it cannot be given anything.
+bool refuses(std::uint32_t refusal) {
+  switch (static_cast<SwapRefusal>(refusal)) {
+    case SwapRefusal::kCapturing:
+    case SwapRefusal::kNotDrained:
+    case SwapRefusal::kNoHostMemory:
+    case SwapRefusal::kDriver:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+Lodging::Lodging(ledger::ResidencyPages pages, unsigned devices)
+    : pages_(std::move(pages)), devices_(std::min(devices, ledger::kMaxDevices)) {}
+
+void Lodging::arrive(unsigned slot, std::uint64_t generation) {
+  const auto [found, fresh] = processes_.try_emplace({slot, generation});
+  // An earlier agent, or group, told it that.
+  if (fresh) found->second.told = pages_.standing(slot, generation, &found->second.order);
+}
+
+void Lodging::leave(unsigned slot, std::uint64_t generation) {
+  processes_.erase({slot, generation});
+}
+
+void Lodging::noteWork(unsigned slot, std::uint64_t generation, bool wants,
+                       std::uint64_t last_launch) {
+  constexpr std::uint64_t kFarthest = INT64_MAX;
+  last_launch_ = std::max(last_launch_, static_cast<Nanos>(std::min(last_launch, kFarthest)));
+  const auto found = processes_.find({slot, generation});
+  if (found != processes_.end()) found->second.wants = wants;
+}
+
+void Lodging::absorb(Process* process, const ledger::SwapSample& sample) {
+  ledger::SwapSample said = sample;
+  for (ledger::SwapDevice& device : said.device) {
+    for (std::uint64_t* each : {&device.swappable, &device.mapped, &device.pinned, &device.want})
+      *each = bounded(*each);
+  }
+  // What it did before it was known says nothing: it may be of any age.
+  if (process->claimed) {
+    const ledger::SwapSample& before = process->said;
+    for (unsigned d = 0; d < devices_; ++d) {
+      SwapWork work;
+      work.out_bytes = grown(before.device[d].out_bytes, said.device[d].out_bytes);
+      work.out_ns = grown(before.device[d].out_ns, said.device[d].out_ns);
+      work.in_bytes = grown(before.device[d].in_bytes, said.device[d].in_bytes);
+      work.in_ns = grown(before.device[d].in_ns, said.device[d].in_ns);
+      work.drains = grown(before.drains, said.drains);
+      work.drain_ns = grown(before.drain_ns, said.drain_ns);
+      work_[d].add(work);
+    }
+  }
+  process->claimed = true;
+  process->said = said;
+}
+
+std::uint64_t Lodging::held(const Process& process, unsigned device) {
+  std::uint64_t held = process.promised[device];
+  if (process.told) held = std::max(held, process.order.allowed[device]);
+  if (!process.claimed) return held;
+  const ledger::SwapDevice& said = process.said.device[device];
+  return std::max(held, said.mapped + said.pinned);
+}
+
+bool Lodging::ready(const Process& process, unsigned devices) {
+  if (!process.claimed || (process.said.state & ledger::kSwapReady) != 0) return true;
+  if ((process.said.state & ledger::kSwapClosed) != 0) return false;
+  const auto& device = process.said.device;
+  return std::all_of(device.begin(), device.begin() + devices,
+                     [](const ledger::SwapDevice& each) { return each.swappable == 0; });
+}
+
+// One that cannot would stand still while the others ran.
+bool Lodging::mapsHost() const {
+  bool any = false;
+  for (const auto& [name, process] : processes_) {
+    if (!process.claimed) continue;
+    const bool maps = (process.said.state & ledger::kSwapMapsHost) != 0;
+    any = any || maps;
+    for (unsigned d = 0; d < devices_ && !maps; ++d)
+      if (process.said.device[d].swappable != 0) return false;
+  }
+  return any;
+}
+
+Stay Lodging::look(Nanos now) {
+  // Who takes something looks at its order again after it has shown that: either it sees what was
+  // told before this, or it is seen here.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (auto& [name, process] : processes_) {
+    ledger::SwapSample sample;
+    if (pages_.read(name.first, name.second, &sample)) absorb(&process, sample);
+    process.promised.fill(0);
+  }
+  settle();
+  Stay stay;
+  for (const auto& [name, process] : processes_) {
+    const std::uint32_t state = process.claimed ? process.said.state : 0;
+    stay.wants = stay.wants || process.wants || (state & ledger::kSwapWanted) != 0;
+  }
+  stay.ready = true;
+  stay.maps_host = mapsHost();
+  for (const auto& [name, process] : processes_) {
+    for (unsigned d = 0; d < devices_; ++d) {
+      Holding& at = stay.at[d];
+      at.held += held(process, d);
+      if (!process.claimed) continue;
+      const ledger::SwapDevice& said = process.said.device[d];
+      at.swappable += said.swappable;
+      at.mapped += said.mapped;
+      at.pinned += said.pinned;
+      at.want += said.want;
+    }
+    if (!process.claimed) continue;
+    const bool counts = process.wants || (process.said.state & ledger::kSwapWanted) != 0;
+    if (counts || !stay.wants) stay.ready = stay.ready && ready(process, devices_);
+    stay.capturing = stay.capturing || (process.said.state & ledger::kSwapCapturing) != 0;
+    const bool acted = process.said.seen_seq >= process.seq;
+    stay.refused = stay.refused || (acted && refuses(process.said.refusal));
+  }
+  if (wanted_ != stay.wants || idle_since_ == 0) idle_since_ = now;
+  wanted_ = stay.wants;
+  ever_wanted_ = ever_wanted_ || stay.wants;
+  const bool before_us = !ever_wanted_ && last_launch_ != 0;
+  stay.idle_since = stay.wants ? 0 : before_us ? std::min(last_launch_, idle_since_) : idle_since_;
+  return stay;
+}
+
+void Lodging::tell(const StayOrder& order) {
+  order_ = order;
+  told_ = true;
+  settle();
+}
+
+SwapWork Lodging::takeWork(unsigned device) {
+  return std::exchange(work_[device], SwapWork{});
+}
+
+std::vector<std::uint64_t> Lodging::shares(unsigned device) const {
+  std::vector<SplitPart> parts;
+  std::uint64_t granted = order_.want[device];
+  for (const auto& [name, process] : processes_) {
+    SplitPart part;
+    if (process.claimed) {
+      const ledger::SwapDevice& said = process.said.device[device];
+      const std::uint64_t want = std::min(granted, said.want);
+      granted -= want;
+      part = {said.pinned + want, said.mapped, said.swappable};
+    }
+    parts.push_back(part);
+  }
+  return splitAllowed(order_.allowed[device], parts);
+}
+
+std::vector<std::uint64_t> Lodging::hostShares() const {
+  std::vector<SplitPart> parts;
+  for (const auto& [name, process] : processes_) {
+    SplitPart part;
+    part.mapped = bounded(process.said.host_bytes);
+    for (unsigned d = 0; d < devices_; ++d) part.swappable += process.said.device[d].swappable;
+    parts.push_back(part);
+  }
+  return splitAllowed(order_.host_allowed, parts);
+}
+
+Lodging::ByDevice Lodging::heldBy(const Process& process, unsigned devices) {
+  ByDevice bytes{};
+  for (unsigned d = 0; d < devices; ++d) bytes[d] = held(process, d);
+  return bytes;
+}
+
+Lodging::ByDevice Lodging::saidBy(const Process& process, unsigned devices) {
+  ByDevice bytes{};
+  for (unsigned d = 0; d < devices && process.claimed; ++d) {
+    const ledger::SwapDevice& said = process.said.device[d];
+    bytes[d] = said.pinned + said.want + said.swappable;
+  }
+  return bytes;
+}
+
+ledger::ResidencyOrder Lodging::orderFor(const Process& process, const ByDevice& said) const {
+  ledger::ResidencyOrder order;
+  order.allowed = process.order.allowed;
+  const ByDevice own = saidBy(process, devices_);
+  for (unsigned d = 0; d < devices_; ++d) order.most[d] = less(order_.most[d], said[d] - own[d]);
+  order.flags = order_.yields ? ledger::kYield : 0;
+  if (order_.host_map) order.flags |= ledger::kMayHostMap;
+  if (order_.contended) order.flags |= ledger::kMayLeave;
+  if (order_.reason == StayReason::kUnused) order.flags |= ledger::kReclaimed;
+  order.reason = static_cast<ResidencyReason>(order_.reason);
+  return order;
+}
+
+// A process that may have less is told before one that may have more, and none may have what
+// another has not given back. Sums are kept while orders change: a tenant may fill all its slots,
+// and the arbiter's heartbeat waits for this.
+void Lodging::settle() {
+  if (!told_ || processes_.empty()) return;
+  std::array<std::vector<std::uint64_t>, ledger::kMaxDevices> wanted;
+  for (unsigned d = 0; d < devices_; ++d) wanted[d] = shares(d);
+  const std::vector<std::uint64_t> host = hostShares();
+  ByDevice said{}, all{};  // `all`: that processes hold
+  for (const auto& [name, process] : processes_) {
+    const ByDevice own = saidBy(process, devices_), holds = heldBy(process, devices_);
+    for (unsigned d = 0; d < devices_; ++d) said[d] += own[d], all[d] += holds[d];
+  }
+  for (const bool raising : {false, true}) {
+    std::size_t index = 0;
+    for (auto& [name, process] : processes_) {
+      ledger::ResidencyOrder order = orderFor(process, said);
+      order.host_allowed = host[index];
+      const ByDevice before = heldBy(process, devices_);
+      for (unsigned d = 0; d < devices_; ++d) {
+        const std::uint64_t share = wanted[d][index];
+        if (!raising) {
+          order.allowed[d] = std::min(process.told ? order.allowed[d] : 0, share);
+          continue;
+        }
+        const std::uint64_t room = less(order_.allowed[d], all[d]) + before[d];
+        order.allowed[d] = std::max(order.allowed[d], std::min(share, room));
+      }
+      ++index;
+      const bool lowers = order.allowed != process.order.allowed;
+      if (!raising && (!process.told || !lowers)) continue;
+      write(name, &process, order);
+      const ByDevice now = heldBy(process, devices_);
+      for (unsigned d = 0; d < devices_; ++d) all[d] += now[d] - before[d];
+    }
+  }
+}
+
+void Lodging::write(const Name& name, Process* process, const ledger::ResidencyOrder& order) {
+  if (process->told && order == process->order) return;
+  for (unsigned d = 0; d < devices_; ++d) {
+    const std::uint64_t before = process->told ? process->order.allowed[d] : 0;
+    process->promised[d] = std::max(process->promised[d], before);
+  }
+  process->order = order;
+  process->told = true;
+  process->seq = pages_.order(name.first, name.second, order);
+}
+
+}  // namespace divvy::arbiter

@@ -1,0 +1,196 @@
+#include "request_handler.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/plain_file.h"
+#include "base/processes.h"
+#include "base/replace_file.h"
+#include "helper/shared_dirs.h"
+
+namespace divvy::helper {
+namespace {
+
+constexpr std::size_t kMaxSpec = 1u << 20;
+
+Error ioError(const std::string& what) {
+  return {ErrorCode::kIo, what + ": " + std::strerror(errno)};
+}
+
+bool isPlainName(std::string_view name, std::string_view begin, std::string_view end) {
+  return name.size() > begin.size() + end.size() && name.starts_with(begin) &&
+         name.ends_with(end) && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+           return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_';
+         });
+}
+
+Error noName(const std::string& name, const char* accepted) {
+  return {ErrorCode::kUsage,
+          "\"" + name + "\" is no file of the agent's; accepted: " + std::string(accepted)};
+}
+
+Result<Answer> withFd(Result<Fd> fd) {
+  if (!fd) return fd.error();
+  Answer answer;
+  answer.fd = std::move(*fd);
+  return answer;
+}
+
+Result<Answer> peerAt(const Fd& connection) {
+  const Result<Peer> peer = processes().peer(connection.get());
+  if (!peer) return peer.error();
+  Answer answer;
+  answer.values = {peer->pid, peer->uid};
+  return answer;
+}
+
+Result<Answer> processOf(int pid) {
+  Fd fd = processes().open(pid);
+  if (fd.valid()) return withFd(std::move(fd));
+  if (errno == ESRCH) return Error{ErrorCode::kNotFound, "no process " + std::to_string(pid)};
+  return ioError("opening process " + std::to_string(pid));
+}
+
+}  // namespace
+
+bool isSocketName(std::string_view name) {
+  return isPlainName(name, "divvy-", ".sock");
+}
+
+bool isSpecName(std::string_view name) {
+  return isPlainName(name, "divvy.dev-pod-", ".json");
+}
+
+Result<Answer> Desk::answer(const Question& question, int asker) {
+  switch (question.ask.op) {
+    case Op::kHello:
+      return hello(asker);
+    case Op::kLend:
+      return lendAll();
+    case Op::kPeer:
+      return peerAt(question.fd);
+    case Op::kProcess:
+      return processOf(question.ask.number);
+    case Op::kUses:
+    case Op::kTimes:
+      return ofDevice(question.ask);
+    case Op::kWriteSpec:
+      return writeSpec(textOf(question.ask), question.fd);
+    case Op::kRemoveSpec:
+      return removeSpec(textOf(question.ask));
+    default:
+      return ofSockets(question.ask);
+  }
+}
+
+Result<Answer> Desk::lendAll() const {
+  for (const std::string& folder : terms_.lent)
+    if (Result<void> good = lend(folder); !good) return good.error();
+  return Answer{};
+}
+
+Result<Answer> Desk::hello(int asker) const {
+  if (Result<Answer> lent = lendAll(); !lent) return lent;
+  Fd proc(open(processes().folder().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!proc.valid()) return ioError("opening " + processes().folder());
+  Answer answer;
+  answer.values[0] = asker;
+  answer.fd = std::move(proc);
+  return answer;
+}
+
+Result<Answer> Desk::ofSockets(const Ask& ask) {
+  const std::string name = textOf(ask);
+  kubelet::Sockets& sockets = *terms_.sockets;
+  Answer answer;
+  switch (ask.op) {
+    case Op::kDial:
+      return withFd(sockets.dial(ask.number == 0 ? kubelet::Api::kRegistration
+                                                 : kubelet::Api::kPodResources));
+    case Op::kWatch:
+      return withFd(sockets.watch());
+    case Op::kCheckpoint:
+      return withFd(sockets.checkpoint());
+    case Op::kListen:
+    case Op::kRemove:
+      if (!isSocketName(name)) return noName(name, "divvy-NAME.sock");
+      if (ask.op == Op::kListen) return withFd(sockets.listen(name));
+      sockets.remove(name);
+      return answer;
+    case Op::kLook:
+    case Op::kIsListened:
+      break;
+    default:
+      return Error{ErrorCode::kCorrupt, "no question of ours"};
+  }
+  if (name.find('/') != std::string::npos || name == "." || name == "..")
+    return noName(name, "a name in the kubelet's folder");
+  if (ask.op == Op::kIsListened) {
+    answer.values[0] = sockets.isListenedTo(name) ? 1 : 0;
+    return answer;
+  }
+  const kubelet::FileId file = sockets.look(name);
+  answer.values = {static_cast<std::int64_t>(file.device), static_cast<std::int64_t>(file.inode),
+                   file.changed_s, file.changed_ns};
+  return answer;
+}
+
+// With the mutex held. Instances of cards may be made later.
+Result<unsigned> Desk::indexOf(const std::string& uuid) {
+  if (!driver_) {
+    Result<driver::Nvml> driver = terms_.open_driver();
+    if (!driver) return driver.error();
+    driver_.emplace(std::move(*driver));
+  }
+  if (const auto known = indexes_.find(uuid); known != indexes_.end()) return known->second;
+  const Result<std::vector<driver::DeviceInfo>> devices = driver_->devices();
+  if (!devices) return devices.error();
+  indexes_.clear();
+  for (const driver::DeviceInfo& device : *devices) indexes_[device.uuid] = device.index;
+  if (const auto known = indexes_.find(uuid); known != indexes_.end()) return known->second;
+  return Error{ErrorCode::kNotFound, "no device " + uuid};
+}
+
+Result<Answer> Desk::ofDevice(const Ask& ask) {
+  // Whoever asked before, perhaps in vain: one thread at a time waits for the driver.
+  const std::unique_lock<std::mutex> hold(driver_mutex_, std::try_to_lock);
+  if (!hold.owns_lock())
+    return Error{ErrorCode::kUnavailable, "the driver has not answered an earlier question"};
+  const Result<unsigned> index = indexOf(textOf(ask));
+  if (!index) return index.error();
+  Answer answer;
+  if (ask.op == Op::kTimes) {
+    for (const driver::ProcessTime& one : driver_->processTimes(*index))
+      answer.rows.push_back({one.pid, one.percent, one.time_us});
+  } else {
+    for (const driver::ProcessUse& one : driver_->processes(*index))
+      answer.rows.push_back({one.pid, one.graphics ? 1u : 0u, one.bytes.count});
+  }
+  return answer;
+}
+
+Result<Answer> Desk::writeSpec(const std::string& name, const Fd& from) const {
+  if (!isSpecName(name)) return noName(name, "divvy.dev-pod-NAME.json");
+  if (terms_.cdi_dir.empty())
+    return Error{ErrorCode::kUnsupported, "the helper was told of no folder for devices"};
+  if (lseek(from.get(), 0, SEEK_SET) != 0) return ioError("reading what is to be written");
+  const Result<std::string> text = readPlainFile(from, name, kMaxSpec);
+  if (!text) return text.error();
+  if (Result<void> put = replaceFile(terms_.cdi_dir, name, *text, 0644); !put) return put.error();
+  return Answer{};
+}
+
+Result<Answer> Desk::removeSpec(const std::string& name) const {
+  if (!isSpecName(name)) return noName(name, "divvy.dev-pod-NAME.json");
+  const std::string file = terms_.cdi_dir + "/" + name;
+  if (terms_.cdi_dir.empty() || unlink(file.c_str()) == 0 || errno == ENOENT) return Answer{};
+  return ioError("removing " + file);
+}
+
+}  // namespace divvy::helper

@@ -1,0 +1,160 @@
+#include "helper/server.h"
+
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <cstring>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "base/processes.h"
+#include "landlock.h"
+#include "request_handler.h"
+#include "seccomp_filter.h"
+
+namespace divvy::helper {
+namespace {
+
+constexpr int kBacklog = 16;
+// An agent has three connections, one for its loop's callers, and one for each of at most nine
+// threads that receive registrations.
+constexpr std::size_t kMaxCallers = 16;
+constexpr std::chrono::seconds kFarewell{1};
+// Whoever waits while there is no descriptor left is told of again at once, and again.
+constexpr int kRestMs = 100;
+constexpr const char* kNoLandlock =
+    "no Landlock here: which files the helper may open is limited by mounts only; it takes Linux "
+    "5.13 or later, and a seccomp profile that allows it";
+
+Error ioError(const std::string& what) {
+  return {ErrorCode::kIo, what + ": " + std::strerror(errno)};
+}
+
+Result<Fd> listenOn(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path)
+    return Error{ErrorCode::kUsage, path + " is too long for a socket"};
+  std::memcpy(address.sun_path, path.c_str(), path.size());
+  Fd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  unlink(path.c_str());
+  if (!fd.valid() || bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+      chmod(path.c_str(), 0660) != 0 || listen(fd.get(), kBacklog) != 0)
+    return ioError("listening on " + path);
+  return fd;
+}
+
+// Those who are being answered; outlives serve() with who does not come to an end.
+struct Callers {
+  explicit Callers(const Terms& told) : terms(told), desk(terms) {}
+
+  const Terms terms;
+  Desk desk;
+  std::mutex mutex;  // of the one below
+  std::set<int> connections;
+  std::condition_variable left;
+};
+
+void answerAll(const std::shared_ptr<Callers>& callers, Fd connection, int asker) {
+  for (;;) {
+    Result<Question> question = receiveAsk(connection.get());
+    if (!question) {
+      if (question.error().code() != ErrorCode::kCorrupt) break;
+      callers->terms.say("process " + std::to_string(asker) + ": " + question.error().message());
+      static_cast<void>(sendAnswer(connection.get(), question.error()));
+      break;
+    }
+    const Result<Answer> answer = callers->desk.answer(*question, asker);
+    // The agent holds a connection that it passed on until it is answered. The last one to drop it
+    // may have to wait for what a tenant sent along.
+    question->fd.reset();
+    if (!sendAnswer(connection.get(), answer)) break;
+  }
+  const std::lock_guard<std::mutex> hold(callers->mutex);
+  callers->connections.erase(connection.get());
+  connection.reset();
+  callers->left.notify_all();
+}
+
+void welcome(const std::shared_ptr<Callers>& callers, Fd connection) {
+  const Result<Peer> peer = processes().peer(connection.get());
+  const Terms& terms = callers->terms;
+  if (!peer || (peer->uid != terms.agent_uid && peer->uid != geteuid())) {
+    if (peer)
+      terms.say("process " + std::to_string(peer->pid) + " of user " + std::to_string(peer->uid) +
+                " is not answered; accepted: user " + std::to_string(terms.agent_uid));
+    return;
+  }
+  const std::lock_guard<std::mutex> hold(callers->mutex);
+  if (callers->connections.size() >= kMaxCallers) return;
+  callers->connections.insert(connection.get());
+  std::thread([callers, pid = peer->pid, connection = std::move(connection)]() mutable {
+    answerAll(callers, std::move(connection), pid);
+  }).detach();
+}
+
+void sendHome(const std::shared_ptr<Callers>& callers) {
+  std::unique_lock<std::mutex> hold(callers->mutex);
+  for (const int connection : callers->connections) shutdown(connection, SHUT_RDWR);
+  callers->left.wait_for(hold, kFarewell, [&] { return callers->connections.empty(); });
+}
+
+// Whether files are limited, too.
+Result<bool> limitSelf(const Terms& terms) {
+  if (Result<void> dropped = dropCapabilities(); !dropped) return dropped.error();
+  const int version = landlockVersion();
+  if (version > 0)
+    if (Result<void> limited = limitFiles(fileRules(terms), version); !limited)
+      return limited.error();
+  if (Result<void> narrowed = narrow(); !narrowed) return narrowed.error();
+  return version > 0;
+}
+
+}  // namespace
+
+Result<void> serve(const Terms& terms) {
+  sigset_t ends;
+  sigemptyset(&ends);
+  sigaddset(&ends, SIGTERM);
+  sigaddset(&ends, SIGINT);
+  // Before there are threads: they have it from here.
+  pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+  const Fd told(signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!told.valid()) return ioError("waiting for signals");
+  const Result<bool> landlock = limitSelf(terms);
+  if (!landlock) return landlock.error();
+  const Result<Fd> listening = listenOn(terms.socket);
+  if (!listening) return listening.error();
+  const auto callers = std::make_shared<Callers>(terms);
+  terms.say("helper ready at " + terms.socket);
+  if (!*landlock) terms.say(kNoLandlock);
+  for (const std::string& folder : {terms.sockets->pathOf(""), terms.cdi_dir})
+    if (*landlock && !folder.empty() && access(folder.c_str(), F_OK) != 0)
+      terms.say(folder + " is not there; once it is, the helper has to be started again");
+  std::array<pollfd, 2> ready{pollfd{told.get(), POLLIN, 0}, pollfd{listening->get(), POLLIN, 0}};
+  while (ready[0].revents == 0) {
+    if (poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR) break;
+    if (ready[1].revents == 0) continue;
+    Fd caller(accept4(listening->get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (caller.valid()) {
+      welcome(callers, std::move(caller));
+    } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
+      poll(ready.data(), 1, kRestMs);
+    }
+  }
+  unlink(terms.socket.c_str());
+  sendHome(callers);
+  return {};
+}
+
+}  // namespace divvy::helper

@@ -1,0 +1,41 @@
+#include "socket_watcher.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+namespace divvy::kubelet {
+
+SocketFolder::SocketFolder(std::shared_ptr<Sockets> sockets)
+    : sockets_(std::move(sockets)), bell_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
+
+void SocketFolder::wait(int ms) {
+  // Of a folder its changes are seen in the time of change, too: only which one it is matters.
+  const FileId folder = sockets_->look("");
+  if (!events_.valid() || folder.inode != watched_.inode || folder.device != watched_.device) {
+    Result<Fd> events = sockets_->watch();
+    events_ = events ? std::move(*events) : Fd();
+    watched_ = folder;
+    // What happened since the last look, nobody told of.
+    if (events_.valid()) return;
+  }
+  std::array<pollfd, 2> ready{pollfd{events_.get(), POLLIN, 0}, pollfd{bell_.get(), POLLIN, 0}};
+  if (poll(ready.data(), ready.size(), ms) <= 0) return;
+  std::array<char, 4096> gone;
+  while (events_.valid() && read(events_.get(), gone.data(), gone.size()) > 0) {
+  }
+  while (read(bell_.get(), gone.data(), sizeof(std::uint64_t)) > 0) {
+  }
+}
+
+void SocketFolder::wake() {
+  const std::uint64_t once = 1;
+  // A bell that cannot ring any louder rings already.
+  [[maybe_unused]] const ssize_t written = write(bell_.get(), &once, sizeof once);
+}
+
+}  // namespace divvy::kubelet
