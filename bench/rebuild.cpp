@@ -127,7 +127,7 @@ void need(bool so) {
 std::vector<kube::Pod> pods() {
   std::vector<kube::Pod> all;
   for (const std::string& bytes : pages().bytes) {
-    Result<kube::PodPage> page = kube::podPageOf(bytes);
+    Result<kube::PodListPage> page = kube::podPageOf(bytes);
     need(page.has_value());
     for (kube::Pod& pod : page->pods) all.push_back(std::move(pod));
   }

@@ -81,7 +81,7 @@ class Predictor {
   }
 
  private:
-  arbiter::LinkMeter meter_;
+  arbiter::BandwidthEstimator meter_;
   arbiter::Link link_;
   bool known_ = false;
 };

@@ -323,19 +323,20 @@ std::optional<Privileges> findWay(const ServeOptions& options, const NodePaths& 
   if (!options.cluster) return way;
   const std::string& kubelet_dir = options.cluster->kubelet_dir;
   if (!options.cluster->by_helper) {
-    way.access.sockets = std::make_shared<kubelet::OwnSockets>(kubelet_dir);
+    way.access.sockets = std::make_shared<kubelet::LocalKubeletDirs>(kubelet_dir);
     return way;
   }
   // Three connections, and one for each thread that asks for a connection's peer: no question waits
   // for the answer to another, least of all for the driver's.
   const auto link = [&] {
-    return std::make_shared<helper::Link>(paths.helper(), helper::kPatience);
+    return std::make_shared<helper::Client>(paths.helper(), helper::kPatience);
   };
   way.access.link = link();
-  way.access.sockets = std::make_shared<helper::FarSockets>(link(), kubelet_dir);
-  way.source = std::make_shared<helper::FarUses>(link());
+  way.access.sockets = std::make_shared<helper::RemoteKubeletDirs>(link(), kubelet_dir);
+  way.source = std::make_shared<helper::RemoteUsage>(link());
   for (;;) {
-    Result<std::unique_ptr<helper::FarProcesses>> far = helper::FarProcesses::make(way.access.link);
+    Result<std::unique_ptr<helper::RemoteProcesses>> far =
+        helper::RemoteProcesses::make(way.access.link);
     if (far) {
       useProcesses(std::move(*far));
       return way;
@@ -375,7 +376,7 @@ Result<void> start(const ServeOptions& options) {
   openLog(options.to_log_file ? paths.log() : "");
   // Until here a predecessor may have made what is its own alone.
   if (way->access.link)
-    if (Result<void> lent = helper::lendAgain(*way->access.link); !lent) return lent;
+    if (Result<void> lent = helper::shareDirsAgain(*way->access.link); !lent) return lent;
   for (const std::string& notice : options.notices) warn(notice);
   if (options.cluster && !options.cluster->install_dir.empty()) {
     install = stageInstall(*install, options.cluster->install_dir, options.node.simulated());

@@ -8,7 +8,7 @@
 namespace divvy::arbiter {
 namespace {
 
-using Members = std::vector<std::shared_ptr<Member>>;
+using Members = std::vector<std::shared_ptr<TenantChannel>>;
 
 struct Seat {
   std::string id;
@@ -41,11 +41,11 @@ std::vector<Seats> parts(const Seats& seats) {
 
 }  // namespace
 
-Arbiters::Arbiters(const Settings& settings) : settings_(settings) {}
-Arbiters::~Arbiters() = default;
+ArbiterManager::ArbiterManager(const Settings& settings) : settings_(settings) {}
+ArbiterManager::~ArbiterManager() = default;
 
-void Arbiters::add(const std::string& id, const std::filesystem::path& dir, const Terms& terms,
-                   const std::vector<unsigned>& devices) {
+void ArbiterManager::add(const std::string& id, const std::filesystem::path& dir,
+                         const Entitlement& terms, const std::vector<unsigned>& devices) {
   Tenant& tenant = tenants_[id];
   tenant = Tenant{dir, devices, nullptr, {}};
   Result<ledger::GrantPages> pages = ledger::GrantPages::open(dir);
@@ -53,16 +53,16 @@ void Arbiters::add(const std::string& id, const std::filesystem::path& dir, cons
     tenant.ungated = pages.error().message();
     return;
   }
-  auto member = std::make_shared<Member>(id, std::move(*pages), terms, devices, settings_);
+  auto member = std::make_shared<TenantChannel>(id, std::move(*pages), terms, devices, settings_);
   tenant.arbiter = groupOf(devices);
   if (tenant.arbiter != nullptr) return tenant.arbiter->add(std::move(member));
   groups_.push_back(
-      std::make_unique<Arbiter>(settings_, Members{std::move(member)}, stay_devices_));
+      std::make_unique<GroupArbiter>(settings_, Members{std::move(member)}, stay_devices_));
   tenant.arbiter = groups_.back().get();
 }
 
-Arbiter* Arbiters::groupOf(const std::vector<unsigned>& devices) {
-  std::vector<Arbiter*> touched;
+GroupArbiter* ArbiterManager::groupOf(const std::vector<unsigned>& devices) {
+  std::vector<GroupArbiter*> touched;
   for (const auto& [id, tenant] : tenants_) {
     const bool known = std::find(touched.begin(), touched.end(), tenant.arbiter) != touched.end();
     if (tenant.arbiter != nullptr && !known && meet(tenant.devices, devices))
@@ -70,15 +70,16 @@ Arbiter* Arbiters::groupOf(const std::vector<unsigned>& devices) {
   }
   if (touched.size() < 2) return touched.empty() ? nullptr : touched.front();
   Members all;
-  for (Arbiter* arbiter : touched) {
-    for (std::shared_ptr<Member>& member : dissolve(arbiter)) all.push_back(std::move(member));
+  for (GroupArbiter* arbiter : touched) {
+    for (std::shared_ptr<TenantChannel>& member : dissolve(arbiter))
+      all.push_back(std::move(member));
   }
   return found(std::move(all));
 }
 
-Members Arbiters::dissolve(Arbiter* arbiter) {
+Members ArbiterManager::dissolve(GroupArbiter* arbiter) {
   Members members = arbiter->stop();
-  const std::map<std::string, TenantFigures> figures = arbiter->figures();
+  const std::map<std::string, TenantStats> figures = arbiter->figures();
   for (auto& [id, tenant] : tenants_) {
     if (tenant.arbiter != arbiter) continue;
     tenant.arbiter = nullptr;
@@ -91,10 +92,10 @@ Members Arbiters::dissolve(Arbiter* arbiter) {
   return members;
 }
 
-Arbiter* Arbiters::found(Members members) {
+GroupArbiter* ArbiterManager::found(Members members) {
   Members seated = members;
-  groups_.push_back(std::make_unique<Arbiter>(settings_, std::move(members), stay_devices_));
-  for (const std::shared_ptr<Member>& member : seated) {
+  groups_.push_back(std::make_unique<GroupArbiter>(settings_, std::move(members), stay_devices_));
+  for (const std::shared_ptr<TenantChannel>& member : seated) {
     Tenant& tenant = tenants_[member->id()];
     tenant.arbiter = groups_.back().get();
     tenant.ungated.clear();
@@ -102,7 +103,7 @@ Arbiter* Arbiters::found(Members members) {
   return groups_.back().get();
 }
 
-void Arbiters::settle(Arbiter* arbiter) {
+void ArbiterManager::settle(GroupArbiter* arbiter) {
   Seats seats;
   for (const auto& [id, tenant] : tenants_) {
     if (tenant.arbiter == arbiter) seats.push_back({id, tenant.devices});
@@ -112,7 +113,7 @@ void Arbiters::settle(Arbiter* arbiter) {
   const Members members = dissolve(arbiter);
   for (const Seats& part : apart) {
     Members group;
-    for (const std::shared_ptr<Member>& member : members) {
+    for (const std::shared_ptr<TenantChannel>& member : members) {
       const bool here = std::any_of(part.begin(), part.end(),
                                     [&](const Seat& seat) { return seat.id == member->id(); });
       if (here) group.push_back(member);
@@ -121,54 +122,54 @@ void Arbiters::settle(Arbiter* arbiter) {
   }
 }
 
-void Arbiters::ask(const std::string& id, std::function<void(Member&)> change) {
+void ArbiterManager::ask(const std::string& id, std::function<void(TenantChannel&)> change) {
   const auto tenant = tenants_.find(id);
   if (tenant == tenants_.end() || tenant->second.arbiter == nullptr) return;
   tenant->second.arbiter->with(id, std::move(change));
 }
 
-void Arbiters::change(const std::string& id, const Terms& terms) {
-  ask(id, [terms](Member& member) {
-    const Terms before = std::exchange(member.terms, terms);
+void ArbiterManager::change(const std::string& id, const Entitlement& terms) {
+  ask(id, [terms](TenantChannel& member) {
+    const Entitlement before = std::exchange(member.terms, terms);
     member.terms.devices = before.devices;
     // Once closed it stays closed: what was counted goes on to be.
     member.terms.never_open = terms.never_open || before.never_open;
   });
 }
 
-void Arbiters::remove(const std::string& id) {
+void ArbiterManager::remove(const std::string& id) {
   const auto tenant = tenants_.find(id);
   if (tenant == tenants_.end()) return;
-  Arbiter* arbiter = tenant->second.arbiter;
+  GroupArbiter* arbiter = tenant->second.arbiter;
   tenants_.erase(tenant);
   if (arbiter == nullptr) return;
   arbiter->remove(id);
   settle(arbiter);
 }
 
-void Arbiters::arrived(const std::string& id, unsigned slot, std::uint64_t generation) {
-  ask(id, [slot, generation](Member& member) { member.arrive(slot, generation); });
+void ArbiterManager::arrived(const std::string& id, unsigned slot, std::uint64_t generation) {
+  ask(id, [slot, generation](TenantChannel& member) { member.arrive(slot, generation); });
 }
 
-void Arbiters::left(const std::string& id, unsigned slot, std::uint64_t generation) {
-  ask(id, [slot, generation](Member& member) { member.leave(slot, generation); });
+void ArbiterManager::left(const std::string& id, unsigned slot, std::uint64_t generation) {
+  ask(id, [slot, generation](TenantChannel& member) { member.leave(slot, generation); });
 }
 
-void Arbiters::halted(const std::string& id, unsigned slot, std::uint64_t generation) {
-  ask(id, [slot, generation](Member& member) { member.halt(slot, generation); });
+void ArbiterManager::halted(const std::string& id, unsigned slot, std::uint64_t generation) {
+  ask(id, [slot, generation](TenantChannel& member) { member.halt(slot, generation); });
 }
 
-void Arbiters::distrust(const std::string& id, bool distrusted) {
-  ask(id, [distrusted](Member& member) { member.distrusted = distrusted; });
+void ArbiterManager::distrust(const std::string& id, bool distrusted) {
+  ask(id, [distrusted](TenantChannel& member) { member.distrusted = distrusted; });
 }
 
-void Arbiters::setDevice(unsigned device, const StayDevice& terms) {
+void ArbiterManager::setDevice(unsigned device, const ResidencyBudget& terms) {
   stay_devices_[device] = terms;
   if (terms.budget == 0) stay_devices_.erase(device);
   for (const auto& group : groups_) group->setDevice(device, terms);
 }
 
-void Arbiters::setMemory(const std::string& id, const StayTerms& terms) {
+void ArbiterManager::setMemory(const std::string& id, const ResidencyEntitlement& terms) {
   const auto tenant = tenants_.find(id);
   if (tenant == tenants_.end()) return;
   std::shared_ptr<ledger::ResidencyPages> pages;
@@ -181,24 +182,24 @@ void Arbiters::setMemory(const std::string& id, const StayTerms& terms) {
       why = opened.error().message();
     }
   }
-  ask(id, [terms, pages, why](Member& member) {
+  ask(id, [terms, pages, why](TenantChannel& member) {
     member.stay = terms;
     member.unswapped = member.lodging == nullptr ? why : "";
     if (pages != nullptr && member.lodging == nullptr) member.lodge(std::move(*pages));
   });
 }
 
-std::optional<StayDeviceFigures> Arbiters::device(unsigned device) const {
+std::optional<ResidencyBudgetStats> ArbiterManager::device(unsigned device) const {
   for (const auto& group : groups_) {
     if (auto found = group->device(device)) return found;
   }
   return std::nullopt;
 }
 
-std::optional<TenantFigures> Arbiters::figures(const std::string& id) const {
+std::optional<TenantStats> ArbiterManager::figures(const std::string& id) const {
   const auto tenant = tenants_.find(id);
   if (tenant == tenants_.end()) return std::nullopt;
-  TenantFigures figures;
+  TenantStats figures;
   figures.ungated = tenant->second.ungated;
   if (tenant->second.arbiter != nullptr) {
     if (auto found = tenant->second.arbiter->figures(id)) figures = std::move(*found);
@@ -207,13 +208,13 @@ std::optional<TenantFigures> Arbiters::figures(const std::string& id) const {
   return figures;
 }
 
-Nanos Arbiters::cpu() const {
+Nanos ArbiterManager::cpu() const {
   Nanos sum = past_cpu_;
   for (const auto& group : groups_) sum += group->cpu();
   return sum;
 }
 
-std::uint64_t Arbiters::wakes() const {
+std::uint64_t ArbiterManager::wakes() const {
   std::uint64_t sum = past_wakes_;
   for (const auto& group : groups_) sum += group->wakes();
   return sum;

@@ -35,26 +35,27 @@ class SignalsElsewhere {
 
 }  // namespace
 
-Arbiter::Arbiter(const Settings& settings, std::vector<std::shared_ptr<Member>> members,
-                 const StayDevices& devices)
+GroupArbiter::GroupArbiter(const Settings& settings,
+                           std::vector<std::shared_ptr<TenantChannel>> members,
+                           const StayDevices& devices)
     : settings_(settings),
-      law_(settings.constants),
-      residence_(settings.residency, devices),
+      policy_(settings.constants),
+      residency_(settings.residency, devices),
       doorbell_(settings.wait_on_many) {
   const Nanos now = clockNow();
-  for (std::shared_ptr<Member>& member : members) enter(std::move(member), now);
+  for (std::shared_ptr<TenantChannel>& member : members) enter(std::move(member), now);
   const SignalsElsewhere guard;
   thread_ = std::thread([this] { run(); });
 }
 
-void Arbiter::add(std::shared_ptr<Member> member) {
+void GroupArbiter::add(std::shared_ptr<TenantChannel> member) {
   post([this, member = std::move(member)] { enter(member, clockNow()); });
 }
 
-void Arbiter::remove(const std::string& id) {
+void GroupArbiter::remove(const std::string& id) {
   post([this, id] {
     dropped_.erase(id);
-    residence_.forget(id, clockNow());
+    residency_.forget(id, clockNow());
     const auto found = std::find_if(members_.begin(), members_.end(),
                                     [&](const auto& member) { return member->id() == id; });
     if (found == members_.end()) return;
@@ -63,58 +64,58 @@ void Arbiter::remove(const std::string& id) {
   });
 }
 
-void Arbiter::with(const std::string& id, std::function<void(Member&)> change) {
+void GroupArbiter::with(const std::string& id, std::function<void(TenantChannel&)> change) {
   post([this, id, change = std::move(change)] {
-    for (const std::shared_ptr<Member>& member : members_) {
+    for (const std::shared_ptr<TenantChannel>& member : members_) {
       if (member->id() != id) continue;
       const Nanos now = clockNow();
       change(*member);
-      law_.change(member->key, member->terms, now);
-      law_.setProcesses(member->key, member->processes(), now);
-      residence_.change(*member, now);
-      if (member->lodging != nullptr) look(member.get(), now);
+      policy_.change(member->key, member->terms, now);
+      policy_.setProcesses(member->key, member->processes(), now);
+      residency_.change(*member, now);
+      if (member->residency != nullptr) look(member.get(), now);
     }
   });
 }
 
-void Arbiter::setDevice(unsigned device, const StayDevice& terms) {
-  post([this, device, terms] { residence_.setDevice(device, terms); });
+void GroupArbiter::setDevice(unsigned device, const ResidencyBudget& terms) {
+  post([this, device, terms] { residency_.setDevice(device, terms); });
 }
 
-std::vector<std::shared_ptr<Member>> Arbiter::stop() {
+std::vector<std::shared_ptr<TenantChannel>> GroupArbiter::stop() {
   if (!thread_.joinable()) return {};
   stopping_.store(true, std::memory_order_release);
   doorbell_.ring();
   thread_.join();
   runCommands();
   const Nanos now = clockNow();
-  for (const std::shared_ptr<Member>& member : members_) {
-    member->carry(law_.figures(member->key, now));
-    member->standing = law_.standing(member->key, now);
+  for (const std::shared_ptr<TenantChannel>& member : members_) {
+    member->carry(policy_.figures(member->key, now));
+    member->standing = policy_.standing(member->key, now);
   }
   return std::move(members_);
 }
 
-std::map<std::string, TenantFigures> Arbiter::figures() const {
+std::map<std::string, TenantStats> GroupArbiter::figures() const {
   const std::lock_guard lock(shown_);
   return published_;
 }
 
-std::optional<TenantFigures> Arbiter::figures(const std::string& id) const {
+std::optional<TenantStats> GroupArbiter::figures(const std::string& id) const {
   const std::lock_guard lock(shown_);
   const auto found = published_.find(id);
   if (found == published_.end()) return std::nullopt;
   return found->second;
 }
 
-std::optional<StayDeviceFigures> Arbiter::device(unsigned device) const {
+std::optional<ResidencyBudgetStats> GroupArbiter::device(unsigned device) const {
   const std::lock_guard lock(shown_);
   const auto found = published_devices_.find(device);
   if (found == published_devices_.end()) return std::nullopt;
   return found->second;
 }
 
-void Arbiter::post(Command command) {
+void GroupArbiter::post(Command command) {
   {
     const std::lock_guard lock(mailbox_);
     commands_.push_back(std::move(command));
@@ -122,7 +123,7 @@ void Arbiter::post(Command command) {
   doorbell_.ring();
 }
 
-void Arbiter::runCommands() {
+void GroupArbiter::runCommands() {
   std::vector<Command> commands;
   {
     const std::lock_guard lock(mailbox_);
@@ -132,7 +133,7 @@ void Arbiter::runCommands() {
   stale_ = stale_ || !commands.empty();
 }
 
-void Arbiter::enter(std::shared_ptr<Member> member, Nanos now) {
+void GroupArbiter::enter(std::shared_ptr<TenantChannel> member, Nanos now) {
   std::uint32_t mask = 0;
   const std::vector<unsigned> before = std::exchange(member->places, {});
   for (const unsigned device : member->devices()) {
@@ -149,33 +150,33 @@ void Arbiter::enter(std::shared_ptr<Member> member, Nanos now) {
     mask |= 1u << index;
   }
   member->terms.devices = mask;
-  member->key = law_.add(member->terms, now);
-  law_.setProcesses(member->key, member->processes(), now);
-  residence_.enter(*member, now);
+  member->key = policy_.add(member->terms, now);
+  policy_.setProcesses(member->key, member->processes(), now);
+  residency_.enter(*member, now);
   member->join();
   if (const auto standing = std::exchange(member->standing, nullptr)) {
     DeviceNumbers device_of{};
     for (std::size_t i = 0; i < before.size(); ++i) device_of[before[i]] = member->places[i];
-    law_.resume(member->key, *standing, device_of, now);
+    policy_.resume(member->key, *standing, device_of, now);
     member->told = true;  // by the law that it comes from
   }
   members_.push_back(std::move(member));
 }
 
-void Arbiter::leave(Member& member, Nanos now) {
-  member.carry(law_.figures(member.key, now));
-  law_.remove(member.key, now);
-  residence_.leave(member, now);
+void GroupArbiter::leave(TenantChannel& member, Nanos now) {
+  member.carry(policy_.figures(member.key, now));
+  policy_.remove(member.key, now);
+  residency_.leave(member, now);
 }
 
-Member* Arbiter::find(Key key) {
-  for (const std::shared_ptr<Member>& member : members_) {
+TenantChannel* GroupArbiter::find(Key key) {
+  for (const std::shared_ptr<TenantChannel>& member : members_) {
     if (member->key == key) return member.get();
   }
   return nullptr;
 }
 
-void Arbiter::run() {
+void GroupArbiter::run() {
   pthread_setname_np(pthread_self(), "divvy-arbiter");
   prctl(PR_SET_TIMERSLACK, 1);
   for (;;) {
@@ -186,7 +187,7 @@ void Arbiter::run() {
     const Nanos now = clockNow();
     step(now);
     doorbell_.clear();
-    for (const std::shared_ptr<Member>& member : members_)
+    for (const std::shared_ptr<TenantChannel>& member : members_)
       if (!member->quiet() && member->patience.listens(now))
         doorbell_.add(member->pages().bell(), member->bell);
     // A bell that is no memory any more: whose it is, bellValue() finds at the next step.
@@ -197,18 +198,18 @@ void Arbiter::run() {
 
 // Tenants run ungated once a lease is over: what was used since says nothing of who is ahead, and
 // who had its turn then would pay for all of it.
-void Arbiter::beginAnew(Nanos now) {
-  for (const std::shared_ptr<Member>& member : members_) {
+void GroupArbiter::beginAnew(Nanos now) {
+  for (const std::shared_ptr<TenantChannel>& member : members_) {
     member->look(now);
     leave(*member, now);
     member->acquit(now);
   }
-  for (std::shared_ptr<Member>& member : std::exchange(members_, {})) {
+  for (std::shared_ptr<TenantChannel>& member : std::exchange(members_, {})) {
     enter(std::move(member), now);
   }
 }
 
-void Arbiter::step(Nanos now) {
+void GroupArbiter::step(Nanos now) {
   wakes_.fetch_add(1, std::memory_order_relaxed);
   const Nanos away = now - std::exchange(stepped_at_, now);
   if (next_beat_ != 0 && away > settings_.lease_ms * kMillisecond &&
@@ -216,21 +217,21 @@ void Arbiter::step(Nanos now) {
     beginAnew(now);
   }
   heard_.clear();
-  for (const std::shared_ptr<Member>& member : members_) {
+  for (const std::shared_ptr<TenantChannel>& member : members_) {
     if (member->rests(now)) continue;
     // Before the lines: what changes after them rings again.
     const std::uint32_t bell = member->pages().bellValue();
     const bool rang = bell != member->bell;
     member->bell = bell;
     if (rang && member->patience.listens(now)) member->patience.answered(now);
-    if (member->processes() != 0 ? rang || member->mayDiffer(now) : member->lodging != nullptr) {
+    if (member->processes() != 0 ? rang || member->mayDiffer(now) : member->residency != nullptr) {
       heard_.push_back({member.get(), member->look(now)});
     }
   }
   report(now);
   dropBroken(now);
   arrange(now);
-  obey(law_.decide(now), now);
+  obey(policy_.decide(now), now);
   releaseUntold(now);
   beat(now);
   if (now >= next_window_ - kWindow / 20) {
@@ -244,67 +245,68 @@ void Arbiter::step(Nanos now) {
 
 // Who began to work, or ended, without waking anybody is reported as of when that was, in order:
 // what was used since is shared among those who were at work then.
-void Arbiter::report(Nanos now) {
+void GroupArbiter::report(Nanos now) {
   past_.clear();
   for (const Heard& heard : heard_) {
-    const Member& member = *heard.member;
+    const TenantChannel& member = *heard.member;
     if (member.passed()) past_.push_back({member.grantedAt(), &heard, true});
     if (member.turnedAt() < now)
       past_.push_back({member.turnedAt(), &heard, heard.report.in_flight});
   }
-  const auto order = [](const Past& past) { return std::pair(past.at, !past.at_work); };
-  std::sort(past_.begin(), past_.end(),
-            [&order](const Past& a, const Past& b) { return order(a) < order(b); });
-  for (const Past& past : past_) {
+  const auto order = [](const PreviousSample& past) { return std::pair(past.at, !past.at_work); };
+  std::sort(past_.begin(), past_.end(), [&order](const PreviousSample& a, const PreviousSample& b) {
+    return order(a) < order(b);
+  });
+  for (const PreviousSample& past : past_) {
     Report then = past.heard->report;
     then.in_flight = past.at_work;
     // What it has used is more than it had by then.
     if (past.at_work) then.busy.fill(0);
-    law_.report(past.heard->member->key, then, past.at);
+    policy_.report(past.heard->member->key, then, past.at);
   }
   for (const Heard& heard : heard_) {
-    law_.report(heard.member->key, heard.report, now);
-    residence_.look(heard.member, now);
+    policy_.report(heard.member->key, heard.report, now);
+    residency_.look(heard.member, now);
   }
 }
 
-void Arbiter::look(Member* member, Nanos now) {
-  law_.report(member->key, member->look(now), now);
-  residence_.look(member, now);
+void GroupArbiter::look(TenantChannel* member, Nanos now) {
+  policy_.report(member->key, member->look(now), now);
+  residency_.look(member, now);
 }
 
 // Whose memory leaves runs no more, and whose has come may run again.
-void Arbiter::arrange(Nanos now) {
-  if (!residence_.arrange(members_, now)) return;
+void GroupArbiter::arrange(Nanos now) {
+  if (!residency_.arrange(members_, now)) return;
   stale_ = true;
-  for (const std::shared_ptr<Member>& member : members_)
-    if (member->processes() != 0) law_.report(member->key, member->look(now), now);
+  for (const std::shared_ptr<TenantChannel>& member : members_)
+    if (member->processes() != 0) policy_.report(member->key, member->look(now), now);
 }
 
-void Arbiter::obey(const std::vector<Order>& orders, Nanos now) {
+void GroupArbiter::obey(const std::vector<Order>& orders, Nanos now) {
   for (const Order& order : orders) {
-    Member* member = find(order.tenant);
+    TenantChannel* member = find(order.tenant);
     if (member == nullptr) continue;
     stale_ = stale_ || member->changesFace(order);
-    law_.issued(order, member->tell(order, now));
+    policy_.issued(order, member->tell(order, now));
     if (order.gate == Gate::kHold) member->patience.asked(now);
     // Who has nothing in flight has drained already, and rings no bell to say so.
     if (order.gate == Gate::kHold && !member->inFlight())
-      law_.report(member->key, member->look(now), now);
+      policy_.report(member->key, member->look(now), now);
   }
 }
 
 // An earlier agent, or group, may have left a tenant gated that the law sees no reason to gate.
-void Arbiter::releaseUntold(Nanos now) {
-  for (const std::shared_ptr<Member>& member : members_) {
+void GroupArbiter::releaseUntold(Nanos now) {
+  for (const std::shared_ptr<TenantChannel>& member : members_) {
     if (member->told) continue;
     member->told = true;
     if (member->pages().state() != ledger::GateState::kOpen) member->release(now);
   }
 }
 
-void Arbiter::dropBroken(Nanos now) {
-  const auto is_broken = [](const std::shared_ptr<Member>& member) {
+void GroupArbiter::dropBroken(Nanos now) {
+  const auto is_broken = [](const std::shared_ptr<TenantChannel>& member) {
     return member->pages().broken();
   };
   if (std::none_of(members_.begin(), members_.end(), is_broken)) return;
@@ -312,47 +314,47 @@ void Arbiter::dropBroken(Nanos now) {
       std::stable_partition(members_.begin(), members_.end(), std::not_fn(is_broken));
   for (auto member = broken; member != members_.end(); ++member) {
     dropped_[(*member)->id()] = "its work file was truncated";
-    (*member)->carry(law_.figures((*member)->key, now));
-    law_.remove((*member)->key, now);
-    residence_.keep(**member, now);
+    (*member)->carry(policy_.figures((*member)->key, now));
+    policy_.remove((*member)->key, now);
+    residency_.keep(**member, now);
     (*member)->release(now);
     stale_ = true;
   }
   members_.erase(broken, members_.end());
 }
 
-void Arbiter::beat(Nanos now) {
+void GroupArbiter::beat(Nanos now) {
   // Nobody is woken for it where somebody is awake shortly before.
   if (now < next_beat_ - settings_.beat_ms * kMillisecond / 5) return;
   next_beat_ = now + settings_.beat_ms * kMillisecond;
-  for (const std::shared_ptr<Member>& member : members_) {
+  for (const std::shared_ptr<TenantChannel>& member : members_) {
     if (member->gated()) member->pages().beat();
   }
 }
 
-void Arbiter::publish(Nanos now, bool new_window) {
-  std::map<std::string, TenantFigures> figures;
-  for (const std::shared_ptr<Member>& member : members_) {
-    const Figures law = law_.figures(member->key, now);
-    if (new_window) member->sample(law, now);
-    if (new_window) residence_.weigh(member.get(), law.weight, now);
-    TenantFigures& shown = figures[member->id()] = member->figures(law);
-    shown.memory = residence_.figures(*member, now);
+void GroupArbiter::publish(Nanos now, bool new_window) {
+  std::map<std::string, TenantStats> figures;
+  for (const std::shared_ptr<TenantChannel>& member : members_) {
+    const GroupStats policy = policy_.figures(member->key, now);
+    if (new_window) member->sample(policy, now);
+    if (new_window) residency_.weigh(member.get(), policy.weight, now);
+    TenantStats& shown = figures[member->id()] = member->figures(policy);
+    shown.memory = residency_.figures(*member, now);
   }
   for (const auto& [id, why] : dropped_) figures[id].ungated = why;
   stale_ = false;
   const std::lock_guard lock(shown_);
   published_ = std::move(figures);
-  published_devices_ = residence_.devices();
+  published_devices_ = residency_.devices();
 }
 
-Nanos Arbiter::nextStep(Nanos now) const {
+Nanos GroupArbiter::nextStep(Nanos now) const {
   if (members_.empty()) return kNever;
-  Nanos next = std::min({law_.wakeAt(), residence_.wakeAt(), next_window_});
+  Nanos next = std::min({policy_.wakeAt(), residency_.wakeAt(), next_window_});
   const bool any_gated =
       std::any_of(members_.begin(), members_.end(), [](const auto& m) { return m->gated(); });
   if (any_gated) next = std::min(next, next_beat_);
-  for (const std::shared_ptr<Member>& member : members_) {
+  for (const std::shared_ptr<TenantChannel>& member : members_) {
     if (!member->quiet() && !member->patience.listens(now))
       next = std::min(next, member->patience.deafUntil());
     if (member->startSeenAt() > now) next = std::min(next, member->startSeenAt());

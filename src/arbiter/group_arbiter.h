@@ -22,26 +22,26 @@ namespace divvy::arbiter {
 
 // Public members are for the agent's main thread; what they ask is done by the arbiter's own, in
 // order.
-class Arbiter {
+class GroupArbiter {
  public:
-  Arbiter(const Settings& settings, std::vector<std::shared_ptr<Member>> members,
-          const StayDevices& devices = {});
-  ~Arbiter() { stop(); }
-  Arbiter(const Arbiter&) = delete;
-  Arbiter& operator=(const Arbiter&) = delete;
+  GroupArbiter(const Settings& settings, std::vector<std::shared_ptr<TenantChannel>> members,
+               const StayDevices& devices = {});
+  ~GroupArbiter() { stop(); }
+  GroupArbiter(const GroupArbiter&) = delete;
+  GroupArbiter& operator=(const GroupArbiter&) = delete;
 
-  void add(std::shared_ptr<Member> member);
+  void add(std::shared_ptr<TenantChannel> member);
   void remove(const std::string& id);
   // Runs with the member, unless it is gone, and tells the law what came of it.
-  void with(const std::string& id, std::function<void(Member&)> change);
+  void with(const std::string& id, std::function<void(TenantChannel&)> change);
   // What is to be had of a device's memory; of all that the group has or may come to have.
-  void setDevice(unsigned device, const StayDevice& terms);
+  void setDevice(unsigned device, const ResidencyBudget& terms);
   // Ends the thread; grants stay as they are. Whose they are then.
-  std::vector<std::shared_ptr<Member>> stop();
+  std::vector<std::shared_ptr<TenantChannel>> stop();
 
-  std::map<std::string, TenantFigures> figures() const;
-  std::optional<TenantFigures> figures(const std::string& id) const;
-  std::optional<StayDeviceFigures> device(unsigned device) const;
+  std::map<std::string, TenantStats> figures() const;
+  std::optional<TenantStats> figures(const std::string& id) const;
+  std::optional<ResidencyBudgetStats> device(unsigned device) const;
   // Processor time of the thread; at most a second old.
   Nanos cpu() const { return cpu_.load(std::memory_order_relaxed); }
   // How often it woke up.
@@ -51,13 +51,13 @@ class Arbiter {
   using Command = std::function<void()>;
 
   // Whoever calls: with the thread not running, or on it.
-  void enter(std::shared_ptr<Member> member, Nanos now);
-  void leave(Member& member, Nanos now);
+  void enter(std::shared_ptr<TenantChannel> member, Nanos now);
+  void leave(TenantChannel& member, Nanos now);
 
   void run();
   void runCommands();
   void step(Nanos now);
-  void look(Member* member, Nanos now);
+  void look(TenantChannel* member, Nanos now);
   void report(Nanos now);
   void arrange(Nanos now);
   void beginAnew(Nanos now);
@@ -68,26 +68,26 @@ class Arbiter {
   void publish(Nanos now, bool new_window);
   Nanos nextStep(Nanos now) const;
   void post(Command command);
-  Member* find(Key key);
+  TenantChannel* find(Key key);
 
   const Settings settings_;
-  Law law_;
-  Residence residence_;
-  std::vector<std::shared_ptr<Member>> members_;
+  SchedulingPolicy policy_;
+  ResidencyController residency_;
+  std::vector<std::shared_ptr<TenantChannel>> members_;
   std::map<std::string, std::string> dropped_;  // id -> why it is ungated
   // What a step has read, before the law hears of it.
   struct Heard {
-    Member* member;
+    TenantChannel* member;
     Report report;
   };
   // What of it was so before the step.
-  struct Past {
+  struct PreviousSample {
     Nanos at;
     const Heard* heard;
     bool at_work;
   };
   std::vector<Heard> heard_;
-  std::vector<Past> past_;
+  std::vector<PreviousSample> past_;
   std::vector<unsigned> devices_;  // the node's numbers, by place in the group
   Nanos next_beat_ = 0;
   Nanos stepped_at_ = 0;
@@ -102,8 +102,8 @@ class Arbiter {
   std::atomic<std::uint64_t> wakes_{0};
 
   mutable std::mutex shown_;
-  std::map<std::string, TenantFigures> published_;
-  std::map<unsigned, StayDeviceFigures> published_devices_;
+  std::map<std::string, TenantStats> published_;
+  std::map<unsigned, ResidencyBudgetStats> published_devices_;
 
   std::thread thread_;  // last: it uses all the others
 };

@@ -4,10 +4,10 @@
 
 namespace divvy::arbiter {
 
-Residence::Residence(const StayConstants& constants, StayDevices devices)
-    : law_(constants), devices_(std::move(devices)) {}
+ResidencyController::ResidencyController(const ResidencyConstants& constants, StayDevices devices)
+    : policy_(constants), devices_(std::move(devices)) {}
 
-void Residence::setDevice(unsigned device, const StayDevice& terms) {
+void ResidencyController::setDevice(unsigned device, const ResidencyBudget& terms) {
   if (terms.budget == 0) {
     devices_.erase(device);
   } else {
@@ -15,7 +15,7 @@ void Residence::setDevice(unsigned device, const StayDevice& terms) {
   }
   for (unsigned i = 0; i < kMaxGroupDevices; ++i) {
     if (!places_[i].known || places_[i].device != device) continue;
-    const StayDevice before = places_[i].terms;
+    const ResidencyBudget before = places_[i].terms;
     places_[i].known = false;
     place(i, device);
     if (before.budget == 0) continue;
@@ -23,25 +23,25 @@ void Residence::setDevice(unsigned device, const StayDevice& terms) {
     const std::uint64_t chunk = places_[i].terms.link.chunk;
     places_[i].terms.link = before.link;
     places_[i].terms.link.chunk = chunk;
-    law_.setDevice(i, places_[i].terms);
+    policy_.setDevice(i, places_[i].terms);
   }
 }
 
-void Residence::place(unsigned index, unsigned device) {
+void ResidencyController::place(unsigned index, unsigned device) {
   Place& place = places_[index];
   if (place.known) return;
   const auto terms = devices_.find(device);
   place.known = true;
   place.device = device;
-  place.terms = terms == devices_.end() ? StayDevice{} : terms->second;
-  law_.setDevice(index, place.terms);
+  place.terms = terms == devices_.end() ? ResidencyBudget{} : terms->second;
+  policy_.setDevice(index, place.terms);
 }
 
-StayTerms Residence::termsOf(const Member& member) const {
-  StayTerms terms = member.stay;
+ResidencyEntitlement ResidencyController::termsOf(const TenantChannel& member) const {
+  ResidencyEntitlement terms = member.stay;
   terms.cls = member.terms.cls;
   terms.devices = member.terms.devices;
-  terms.swappable = member.lodging != nullptr;
+  terms.swappable = member.residency != nullptr;
   terms.guarantee = terms.ceiling = terms.base = terms.parked_need = DeviceBytes{};
   for (std::size_t i = 0; i < member.places.size(); ++i) {
     terms.guarantee[member.places[i]] = member.stay.guarantee[i];
@@ -52,84 +52,84 @@ StayTerms Residence::termsOf(const Member& member) const {
   return terms;
 }
 
-void Residence::enter(const Member& member, Nanos now) {
+void ResidencyController::enter(const TenantChannel& member, Nanos now) {
   for (std::size_t i = 0; i < member.places.size(); ++i)
     place(member.places[i], member.devices()[i]);
-  law_.add(member.key, termsOf(member), now);
+  policy_.add(member.key, termsOf(member), now);
   names_[member.key] = member.id();
   // Who cannot be swapped says nothing.
-  if (member.lodging == nullptr) law_.report(member.key, Stay{}, now);
+  if (member.residency == nullptr) policy_.report(member.key, ResidencyReport{}, now);
 }
 
-void Residence::change(const Member& member, Nanos now) {
-  law_.change(member.key, termsOf(member), now);
+void ResidencyController::change(const TenantChannel& member, Nanos now) {
+  policy_.change(member.key, termsOf(member), now);
 }
 
-void Residence::leave(const Member& member, Nanos now) {
-  law_.remove(member.key, now);
+void ResidencyController::leave(const TenantChannel& member, Nanos now) {
+  policy_.remove(member.key, now);
   names_.erase(member.key);
 }
 
-void Residence::keep(const Member& member, Nanos now) {
-  StayTerms terms = termsOf(member);
+void ResidencyController::keep(const TenantChannel& member, Nanos now) {
+  ResidencyEntitlement terms = termsOf(member);
   terms.swappable = false;
-  law_.change(member.key, terms, now);
+  policy_.change(member.key, terms, now);
   kept_[member.id()] = member.key;
 }
 
-void Residence::forget(const std::string& id, Nanos now) {
+void ResidencyController::forget(const std::string& id, Nanos now) {
   const auto kept = kept_.find(id);
   if (kept == kept_.end()) return;
-  law_.remove(kept->second, now);
+  policy_.remove(kept->second, now);
   kept_.erase(kept);
 }
 
-void Residence::weigh(Member* member, unsigned percent, Nanos now) {
-  if (member->lodging == nullptr || percent == 0 || percent == member->stay.weight) return;
+void ResidencyController::weigh(TenantChannel* member, unsigned percent, Nanos now) {
+  if (member->residency == nullptr || percent == 0 || percent == member->stay.weight) return;
   member->stay.weight = percent;
   change(*member, now);
 }
 
-void Residence::look(Member* member, Nanos now) {
-  if (member->lodging == nullptr) return;
-  const Stay own = member->lodging->look(now);
-  if (member->lodging->broken()) {
-    member->lodging.reset();
+void ResidencyController::look(TenantChannel* member, Nanos now) {
+  if (member->residency == nullptr) return;
+  const ResidencyReport own = member->residency->look(now);
+  if (member->residency->broken()) {
+    member->residency.reset();
     member->unswapped = "its swap file was truncated";
     member->resident = true;
     change(*member, now);
     return;
   }
-  Stay stay = own;
-  stay.at.fill(Holding{});
+  ResidencyReport stay = own;
+  stay.at.fill(ResidentBytes{});
   stay.distrusted = member->distrusted;
   for (std::size_t i = 0; i < member->places.size(); ++i) {
     Place& place = places_[member->places[i]];
     stay.at[member->places[i]] = own.at[i];
-    place.meter.note(member->lodging->takeWork(static_cast<unsigned>(i)));
+    place.meter.note(member->residency->takeWork(static_cast<unsigned>(i)));
     place.meter.measure(&place.terms.link);
-    law_.setDevice(member->places[i], place.terms);
+    policy_.setDevice(member->places[i], place.terms);
   }
-  law_.report(member->key, stay, now);
+  policy_.report(member->key, stay, now);
 }
 
-bool Residence::arrange(const Members& members, Nanos now) {
+bool ResidencyController::arrange(const Members& members, Nanos now) {
   if (!budgeted()) return false;
   bool changed = false;
-  std::vector<Member*> lowered;
-  for (const StayOrder& order : law_.decide(now)) {
+  std::vector<TenantChannel*> lowered;
+  for (const ResidencyTarget& order : policy_.decide(now)) {
     const auto found = std::find_if(members.begin(), members.end(), [&](const auto& member) {
       return member->key == order.tenant;
     });
     if (found == members.end()) continue;
-    Member& member = **found;
+    TenantChannel& member = **found;
     changed = changed || member.resident != order.eligible || member.park != order.park ||
               member.reserved != order.reserved;
     member.resident = order.eligible;
     member.park = order.park;
     member.reserved = order.reserved;
-    if (member.lodging == nullptr) continue;
-    StayOrder own = order;
+    if (member.residency == nullptr) continue;
+    ResidencyTarget own = order;
     own.allowed = own.most = own.want = DeviceBytes{};
     if (order.lowers) lowered.push_back(&member);
     for (std::size_t i = 0; i < member.places.size(); ++i) {
@@ -137,39 +137,39 @@ bool Residence::arrange(const Members& members, Nanos now) {
       own.most[i] = order.most[member.places[i]];
       own.want[i] = order.want[member.places[i]];
     }
-    member.lodging->tell(own);
+    member.residency->tell(own);
   }
   // Who takes what it may rings no bell; what it did not take others can have.
-  for (Member* member : lowered) look(member, now);
+  for (TenantChannel* member : lowered) look(member, now);
   return changed;
 }
 
-MemoryFigures Residence::figures(const Member& member, Nanos now) const {
-  MemoryFigures figures;
+MemoryStats ResidencyController::figures(const TenantChannel& member, Nanos now) const {
+  MemoryStats figures;
   figures.unswapped = member.unswapped;
-  figures.swapped = budgeted() && member.lodging != nullptr;
+  figures.swapped = budgeted() && member.residency != nullptr;
   if (!figures.swapped) return figures;
-  const StayFigures law = law_.figures(member.key);
-  figures.resident = law.resident && law.eligible;
-  figures.waiting = law.waiting;
+  const ResidencyStats policy = policy_.figures(member.key);
+  figures.resident = policy.resident && policy.eligible;
+  figures.waiting = policy.waiting;
   figures.round = member.stay.round;
-  figures.park = law.park;
-  figures.reserved = law.reserved;
-  figures.reason = law.reason;
-  const auto taker = names_.find(law.taker);
+  figures.park = policy.park;
+  figures.reserved = policy.reserved;
+  figures.reason = policy.reason;
+  const auto taker = names_.find(policy.taker);
   if (taker != names_.end()) figures.lent_to = taker->second;
-  figures.turn_left = law.turn_ends == 0 ? 0 : std::max(law.turn_ends - now, Nanos{0});
-  figures.swaps = law.swaps;
-  figures.longest_wait = law.longest_wait;
-  for (const unsigned place : member.places) figures.allowed.push_back(law.allowed[place]);
+  figures.turn_left = policy.turn_ends == 0 ? 0 : std::max(policy.turn_ends - now, Nanos{0});
+  figures.swaps = policy.swaps;
+  figures.longest_wait = policy.longest_wait;
+  for (const unsigned place : member.places) figures.allowed.push_back(policy.allowed[place]);
   return figures;
 }
 
-std::map<unsigned, StayDeviceFigures> Residence::devices() const {
-  std::map<unsigned, StayDeviceFigures> figures;
+std::map<unsigned, ResidencyBudgetStats> ResidencyController::devices() const {
+  std::map<unsigned, ResidencyBudgetStats> figures;
   for (unsigned i = 0; i < kMaxGroupDevices; ++i)
     if (places_[i].known && places_[i].terms.budget != 0)
-      figures[places_[i].device] = law_.device(i);
+      figures[places_[i].device] = policy_.device(i);
   return figures;
 }
 

@@ -14,7 +14,7 @@ Settings atSpeed(const Settings& settings, double speed) {
                       &constants.gap_max, &constants.share_window}) {
     *each = std::max<Nanos>(kMicrosecond, std::llround(static_cast<double>(*each) / speed));
   }
-  StayConstants& stay = result.residency;
+  ResidencyConstants& stay = result.residency;
   for (Nanos* each : {&stay.quantum_min, &stay.quantum_max, &stay.quantum, &stay.idle_min,
                       &stay.return_min, &stay.retry_min, &stay.retry_max, &stay.patience,
                       &stay.thrash_window, &stay.thrash_swap, &stay.park}) {

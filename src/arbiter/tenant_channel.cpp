@@ -46,8 +46,8 @@ unsigned permille(Nanos part, Nanos whole) {
 
 }  // namespace
 
-Member::Member(std::string id, ledger::GrantPages pages, const Terms& wanted,
-               std::vector<unsigned> devices, const Settings& settings)
+TenantChannel::TenantChannel(std::string id, ledger::GrantPages pages, const Entitlement& wanted,
+                             std::vector<unsigned> devices, const Settings& settings)
     : patience(settings.constants.quantum / 5),
       terms(wanted),
       pages_(std::move(pages)),
@@ -58,35 +58,36 @@ Member::Member(std::string id, ledger::GrantPages pages, const Terms& wanted,
   shown_.got_permille.assign(devices_.size(), -1);
 }
 
-void Member::arrive(unsigned slot, std::uint64_t generation) {
+void TenantChannel::arrive(unsigned slot, std::uint64_t generation) {
   processes_.try_emplace({slot, generation});
-  if (lodging != nullptr) lodging->arrive(slot, generation);
+  if (residency != nullptr) residency->arrive(slot, generation);
 }
 
-void Member::leave(unsigned slot, std::uint64_t generation) {
+void TenantChannel::leave(unsigned slot, std::uint64_t generation) {
   processes_.erase({slot, generation});
-  if (lodging != nullptr) lodging->leave(slot, generation);
+  if (residency != nullptr) residency->leave(slot, generation);
 }
 
-void Member::halt(unsigned slot, std::uint64_t generation) {
+void TenantChannel::halt(unsigned slot, std::uint64_t generation) {
   const auto found = processes_.find({slot, generation});
   if (found == processes_.end() || !found->second.known || found->second.halted) return;
   found->second.halted = true;
   found->second.halted_at = looked_at_;
 }
 
-Nanos Member::untilOf(const ledger::WorkSample& sample, Nanos now) {
+Nanos TenantChannel::untilOf(const ledger::WorkSample& sample, Nanos now) {
   const auto farthest = static_cast<std::uint64_t>(now + kFarthest);
   return static_cast<Nanos>(std::min(sample.inflight_until, farthest));
 }
 
-void Member::lodge(ledger::ResidencyPages pages) {
-  lodging = std::make_unique<Lodging>(std::move(pages), static_cast<unsigned>(devices_.size()));
-  for (const auto& [name, process] : processes_) lodging->arrive(name.first, name.second);
+void TenantChannel::lodge(ledger::ResidencyPages pages) {
+  residency =
+      std::make_unique<TenantResidency>(std::move(pages), static_cast<unsigned>(devices_.size()));
+  for (const auto& [name, process] : processes_) residency->arrive(name.first, name.second);
   terms.never_open = true;
 }
 
-void Member::absorb(Process& process, const ledger::WorkSample& sample, Nanos now) {
+void TenantChannel::absorb(Process& process, const ledger::WorkSample& sample, Nanos now) {
   if (!process.known || stirred(process.last, sample)) {
     process.told_run = toldRun(now);
     process.halted = false;
@@ -117,13 +118,13 @@ void Member::absorb(Process& process, const ledger::WorkSample& sample, Nanos no
   process.last = sample;
 }
 
-void Member::join() {
+void TenantChannel::join() {
   told = false;
   looked_at_ = 0;
   past_busy_ = sums_.busy;
 }
 
-void Member::acquit(Nanos now) {
+void TenantChannel::acquit(Nanos now) {
   credible_ = true;
   worked_ = held_ = proved_ = false;
   silent_grants_ = 0;
@@ -134,7 +135,7 @@ void Member::acquit(Nanos now) {
 }
 
 // By the word of its processes, who may say nothing.
-void Member::noteTurn(const Report& report, const Turns& turns, Nanos now) {
+void TenantChannel::noteTurn(const Report& report, const Turns& turns, Nanos now) {
   const Nanos before = std::min(std::max(looked_at_, granted_at_), now);
   const bool began = report.in_flight && !in_flight_;
   const bool ended = in_flight_ && !report.in_flight;
@@ -147,7 +148,7 @@ void Member::noteTurn(const Report& report, const Turns& turns, Nanos now) {
   if (ended || passed_) turned_at_ = std::clamp(turns.ended, before, now);
 }
 
-Report Member::look(Nanos now) {
+Report TenantChannel::look(Nanos now) {
   Report report;
   Turns turns;
   const std::uint64_t launches = sums_.launches;
@@ -161,8 +162,8 @@ Report Member::look(Nanos now) {
     const bool waiting = waits(process, now);
     turns.add(sample, in_flight);
     report.waiting = report.waiting || waiting;
-    if (lodging != nullptr)
-      lodging->noteWork(slot.first, slot.second, waiting || in_flight, sample.last_launch);
+    if (residency != nullptr)
+      residency->noteWork(slot.first, slot.second, waiting || in_flight, sample.last_launch);
     report.in_flight = report.in_flight || in_flight;
     // Who only waits has launched nothing that could still run, whether it proved that or not.
     if (!in_flight) continue;
@@ -188,7 +189,7 @@ Report Member::look(Nanos now) {
   return report;
 }
 
-void Member::judge(const Report& report, Nanos now) {
+void TenantChannel::judge(const Report& report, Nanos now) {
   if (sums_.settles != settles_seen_) {
     settles_seen_ = sums_.settles;
     launches_seen_ = sums_.launches;
@@ -210,7 +211,7 @@ void Member::judge(const Report& report, Nanos now) {
 }
 
 // What a long kernel used is settled some time after the grant has ended.
-void Member::judgeGrant() {
+void TenantChannel::judgeGrant() {
   const bool silent = held_ && !proved_ && granted_for_ >= provingGrant();
   held_ = false;
   if (!silent) return;
@@ -218,7 +219,7 @@ void Member::judgeGrant() {
   if (worked_ || silent_grants_ >= kSilentGrants) credible_ = false;
 }
 
-std::uint64_t Member::tell(const Order& order, Nanos now) {
+std::uint64_t TenantChannel::tell(const Order& order, Nanos now) {
   ledger::GrantTerms grant;
   grant.mode = static_cast<GrantMode>(order.mode);
   grant.inflight_us = inMicros(order.inflight);
@@ -232,7 +233,7 @@ std::uint64_t Member::tell(const Order& order, Nanos now) {
   grant.card_permille = settings_.card_permille;
   grant.weight = order.weight;
   // Whose memory is swapped is waited for until its work has ended.
-  grant.reads_turned = lodging == nullptr;
+  grant.reads_turned = residency == nullptr;
   told = true;
   if (order.gate == Gate::kRun && gate_ != Gate::kRun) {
     judgeGrant();
@@ -251,17 +252,17 @@ std::uint64_t Member::tell(const Order& order, Nanos now) {
   return pages_.write(static_cast<GateState>(order.gate), grant);
 }
 
-void Member::sample(const Figures& law, Nanos now) {
+void TenantChannel::sample(const GroupStats& policy, Nanos now) {
   Window next;
   next.at = now;
   for (std::size_t device = 0; device < places.size(); ++device)
-    next.got[device] = before_.got[device] + law.got[places[device]];
-  next.throttled = before_.throttled + law.throttled;
-  next.grants = before_.grants + law.grants;
+    next.got[device] = before_.got[device] + policy.got[places[device]];
+  next.throttled = before_.throttled + policy.throttled;
+  next.grants = before_.grants + policy.grants;
   next.cpu = sums_.cpu;
   const Nanos passed = window_.at == 0 ? 0 : now - window_.at;
   // An open gate counts nothing.
-  const bool counted = passed > 0 && law.gate != Gate::kOpen;
+  const bool counted = passed > 0 && policy.gate != Gate::kOpen;
   for (std::size_t device = 0; device < places.size(); ++device) {
     shown_.got_permille[device] =
         counted ? static_cast<int>(permille(next.got[device] - window_.got[device], passed)) : -1;
@@ -275,17 +276,17 @@ void Member::sample(const Figures& law, Nanos now) {
   window_ = next;
 }
 
-TenantFigures Member::figures(const Figures& law) const {
-  TenantFigures figures = shown_;
+TenantStats TenantChannel::figures(const GroupStats& policy) const {
+  TenantStats figures = shown_;
   // To a law, who has no processes takes no part.
   const bool active = !processes_.empty();
-  figures.mode = active ? law.mode : Mode::kSolo;
-  figures.gate = law.gate;
-  figures.weight = active ? law.weight : 0;
-  figures.unpreemptible = law.unpreemptible;
+  figures.mode = active ? policy.mode : Mode::kSolo;
+  figures.gate = policy.gate;
+  figures.weight = active ? policy.weight : 0;
+  figures.unpreemptible = policy.unpreemptible;
   figures.distrusted = distrusted || !credible_;
-  figures.throttled = before_.throttled + law.throttled;
-  figures.grants = before_.grants + law.grants;
+  figures.throttled = before_.throttled + policy.throttled;
+  figures.grants = before_.grants + policy.grants;
   figures.waits = sums_.waits;
   figures.escapes = sums_.escapes;
   figures.longest = sums_.longest;
@@ -293,12 +294,12 @@ TenantFigures Member::figures(const Figures& law) const {
   return figures;
 }
 
-void Member::carry(const Figures& law) {
+void TenantChannel::carry(const GroupStats& policy) {
   for (std::size_t device = 0; device < places.size(); ++device)
-    before_.got[device] += law.got[places[device]];
-  before_.throttled += law.throttled;
-  before_.grants += law.grants;
-  before_.undrained += law.undrained;
+    before_.got[device] += policy.got[places[device]];
+  before_.throttled += policy.throttled;
+  before_.grants += policy.grants;
+  before_.undrained += policy.undrained;
 }
 
 }  // namespace divvy::arbiter

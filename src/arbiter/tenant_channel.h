@@ -19,7 +19,7 @@
 namespace divvy::arbiter {
 
 // Belongs to whoever runs the group: its thread, or the agent's main one while there is none.
-class Member {
+class TenantChannel {
   // Looked at of each member at each step, and so side by side.
   Gate gate_ = Gate::kOpen;
   bool in_flight_ = false;  // at the last look
@@ -31,14 +31,14 @@ class Member {
   Nanos granted_at_ = 0;
 
  public:
-  bool told = false;                 // since it joined this group
-  std::uint32_t bell = 0;            // as last seen
-  Patience patience;                 // with its bell
-  std::unique_ptr<Lodging> lodging;  // its memory; null: none of it can be swapped
+  bool told = false;                           // since it joined this group
+  std::uint32_t bell = 0;                      // as last seen
+  WakeupLimiter patience;                      // with its bell
+  std::unique_ptr<TenantResidency> residency;  // its memory; null: none of it can be swapped
 
   // `devices`: the node's, in the order of the tenant's pages.
-  Member(std::string id, ledger::GrantPages pages, const Terms& terms,
-         std::vector<unsigned> devices, const Settings& settings);
+  TenantChannel(std::string id, ledger::GrantPages pages, const Entitlement& terms,
+                std::vector<unsigned> devices, const Settings& settings);
 
   const std::string& id() const { return id_; }
   const std::vector<unsigned>& devices() const { return devices_; }
@@ -71,7 +71,7 @@ class Member {
   // Held back with nothing in flight, and it waits for its turn: nothing that it could ring for
   // changes whose turn it is. What rings for its memory does.
   bool quiet() const {
-    return gate_ == Gate::kHold && !in_flight_ && waiting_ && lodging == nullptr;
+    return gate_ == Gate::kHold && !in_flight_ && waiting_ && residency == nullptr;
   }
   // When inFlight() changed, if it did between the last two looks: between these by its own word.
   // The later one where it does not say.
@@ -102,23 +102,24 @@ class Member {
   void release(Nanos now) { tell(Order{}, now); }
 
   // Begins a new window of figures; `law`: what the law says of it now, or nothing.
-  void sample(const Figures& law, Nanos now);
+  void sample(const GroupStats& policy, Nanos now);
   // The windows of the last sample, the rest as of now.
-  TenantFigures figures(const Figures& law) const;
+  TenantStats figures(const GroupStats& policy) const;
   // The law that counted for it is about to go.
-  void carry(const Figures& law);
+  void carry(const GroupStats& policy);
 
-  Terms terms;
+  Entitlement terms;
   Key key = 0;
   bool distrusted = false;       // never credible
   std::vector<unsigned> places;  // of its devices within the group
   // Of its memory: what it is entitled to, by its own devices.
-  StayTerms stay;
+  ResidencyEntitlement stay;
   std::string unswapped;  // why not, although it was to be
   bool resident = true;   // else it takes no part in turns of compute
   bool park = false;      // as last told
   bool reserved = false;
-  std::shared_ptr<const Standing> standing;  // in the group that it comes from; null: from none
+  std::shared_ptr<const TenantHandoff>
+      standing;  // in the group that it comes from; null: from none
 
  private:
   // Who is held back and has nothing in flight only settles what it used before.
@@ -223,9 +224,9 @@ class Member {
   std::uint64_t launches_seen_ = 0;  // when it last settled
   Nanos settled_at_ = 0;
 
-  Figures before_;  // sums of laws that counted for it earlier
+  GroupStats before_;  // sums of laws that counted for it earlier
   Window window_;
-  TenantFigures shown_;
+  TenantStats shown_;
 };
 
 }  // namespace divvy::arbiter

@@ -11,14 +11,15 @@ namespace {
 using ledger::ResidencyReason;
 using ledger::SwapRefusal;
 
-static_assert(static_cast<int>(StayReason::kFits) == static_cast<int>(ResidencyReason::kFits) &&
-              static_cast<int>(StayReason::kOthersTurn) ==
-                  static_cast<int>(ResidencyReason::kOthersTurn) &&
-              static_cast<int>(StayReason::kIdle) == static_cast<int>(ResidencyReason::kIdle) &&
-              static_cast<int>(StayReason::kHigherClass) ==
-                  static_cast<int>(ResidencyReason::kHigherClass) &&
-              static_cast<int>(StayReason::kUnused) == static_cast<int>(ResidencyReason::kUnused) &&
-              static_cast<int>(StayReason::kShort) == static_cast<int>(ResidencyReason::kShort));
+static_assert(
+    static_cast<int>(ResidencyReason::kFits) == static_cast<int>(ResidencyReason::kFits) &&
+    static_cast<int>(ResidencyReason::kOthersTurn) ==
+        static_cast<int>(ResidencyReason::kOthersTurn) &&
+    static_cast<int>(ResidencyReason::kIdle) == static_cast<int>(ResidencyReason::kIdle) &&
+    static_cast<int>(ResidencyReason::kHigherClass) ==
+        static_cast<int>(ResidencyReason::kHigherClass) &&
+    static_cast<int>(ResidencyReason::kUnused) == static_cast<int>(ResidencyReason::kUnused) &&
+    static_cast<int>(ResidencyReason::kShort) == static_cast<int>(ResidencyReason::kShort));
 
 // No device has as much, and the sum over all processes still fits.
 constexpr std::uint64_t kMax = std::uint64_t{1} << 50;
@@ -50,28 +51,28 @@ bool refuses(std::uint32_t refusal) {
 
 }  // namespace
 
-Lodging::Lodging(ledger::ResidencyPages pages, unsigned devices)
+TenantResidency::TenantResidency(ledger::ResidencyPages pages, unsigned devices)
     : pages_(std::move(pages)), devices_(std::min(devices, ledger::kMaxDevices)) {}
 
-void Lodging::arrive(unsigned slot, std::uint64_t generation) {
+void TenantResidency::arrive(unsigned slot, std::uint64_t generation) {
   const auto [found, fresh] = processes_.try_emplace({slot, generation});
   // An earlier agent, or group, told it that.
   if (fresh) found->second.told = pages_.standing(slot, generation, &found->second.order);
 }
 
-void Lodging::leave(unsigned slot, std::uint64_t generation) {
+void TenantResidency::leave(unsigned slot, std::uint64_t generation) {
   processes_.erase({slot, generation});
 }
 
-void Lodging::noteWork(unsigned slot, std::uint64_t generation, bool wants,
-                       std::uint64_t last_launch) {
+void TenantResidency::noteWork(unsigned slot, std::uint64_t generation, bool wants,
+                               std::uint64_t last_launch) {
   constexpr std::uint64_t kFarthest = INT64_MAX;
   last_launch_ = std::max(last_launch_, static_cast<Nanos>(std::min(last_launch, kFarthest)));
   const auto found = processes_.find({slot, generation});
   if (found != processes_.end()) found->second.wants = wants;
 }
 
-void Lodging::absorb(Process* process, const ledger::SwapSample& sample) {
+void TenantResidency::absorb(Process* process, const ledger::SwapSample& sample) {
   ledger::SwapSample said = sample;
   for (ledger::SwapDevice& device : said.device) {
     for (std::uint64_t* each : {&device.swappable, &device.mapped, &device.pinned, &device.want})
@@ -95,7 +96,7 @@ void Lodging::absorb(Process* process, const ledger::SwapSample& sample) {
   process->said = said;
 }
 
-std::uint64_t Lodging::held(const Process& process, unsigned device) {
+std::uint64_t TenantResidency::held(const Process& process, unsigned device) {
   std::uint64_t held = process.promised[device];
   if (process.told) held = std::max(held, process.order.allowed[device]);
   if (!process.claimed) return held;
@@ -103,7 +104,7 @@ std::uint64_t Lodging::held(const Process& process, unsigned device) {
   return std::max(held, said.mapped + said.pinned);
 }
 
-bool Lodging::ready(const Process& process, unsigned devices) {
+bool TenantResidency::ready(const Process& process, unsigned devices) {
   if (!process.claimed || (process.said.state & ledger::kSwapReady) != 0) return true;
   if ((process.said.state & ledger::kSwapClosed) != 0) return false;
   const auto& device = process.said.device;
@@ -112,7 +113,7 @@ bool Lodging::ready(const Process& process, unsigned devices) {
 }
 
 // One that cannot would stand still while the others ran.
-bool Lodging::mapsHost() const {
+bool TenantResidency::mapsHost() const {
   bool any = false;
   for (const auto& [name, process] : processes_) {
     if (!process.claimed) continue;
@@ -124,7 +125,7 @@ bool Lodging::mapsHost() const {
   return any;
 }
 
-Stay Lodging::look(Nanos now) {
+ResidencyReport TenantResidency::look(Nanos now) {
   // Who takes something looks at its order again after it has shown that: either it sees what was
   // told before this, or it is seen here.
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -134,7 +135,7 @@ Stay Lodging::look(Nanos now) {
     process.promised.fill(0);
   }
   settle();
-  Stay stay;
+  ResidencyReport stay;
   for (const auto& [name, process] : processes_) {
     const std::uint32_t state = process.claimed ? process.said.state : 0;
     stay.wants = stay.wants || process.wants || (state & ledger::kSwapWanted) != 0;
@@ -143,7 +144,7 @@ Stay Lodging::look(Nanos now) {
   stay.maps_host = mapsHost();
   for (const auto& [name, process] : processes_) {
     for (unsigned d = 0; d < devices_; ++d) {
-      Holding& at = stay.at[d];
+      ResidentBytes& at = stay.at[d];
       at.held += held(process, d);
       if (!process.claimed) continue;
       const ledger::SwapDevice& said = process.said.device[d];
@@ -167,17 +168,17 @@ Stay Lodging::look(Nanos now) {
   return stay;
 }
 
-void Lodging::tell(const StayOrder& order) {
+void TenantResidency::tell(const ResidencyTarget& order) {
   order_ = order;
   told_ = true;
   settle();
 }
 
-SwapWork Lodging::takeWork(unsigned device) {
+SwapWork TenantResidency::takeWork(unsigned device) {
   return std::exchange(work_[device], SwapWork{});
 }
 
-std::vector<std::uint64_t> Lodging::shares(unsigned device) const {
+std::vector<std::uint64_t> TenantResidency::shares(unsigned device) const {
   std::vector<SplitPart> parts;
   std::uint64_t granted = order_.want[device];
   for (const auto& [name, process] : processes_) {
@@ -193,7 +194,7 @@ std::vector<std::uint64_t> Lodging::shares(unsigned device) const {
   return splitAllowed(order_.allowed[device], parts);
 }
 
-std::vector<std::uint64_t> Lodging::hostShares() const {
+std::vector<std::uint64_t> TenantResidency::hostShares() const {
   std::vector<SplitPart> parts;
   for (const auto& [name, process] : processes_) {
     SplitPart part;
@@ -204,13 +205,13 @@ std::vector<std::uint64_t> Lodging::hostShares() const {
   return splitAllowed(order_.host_allowed, parts);
 }
 
-Lodging::ByDevice Lodging::heldBy(const Process& process, unsigned devices) {
+TenantResidency::ByDevice TenantResidency::heldBy(const Process& process, unsigned devices) {
   ByDevice bytes{};
   for (unsigned d = 0; d < devices; ++d) bytes[d] = held(process, d);
   return bytes;
 }
 
-Lodging::ByDevice Lodging::saidBy(const Process& process, unsigned devices) {
+TenantResidency::ByDevice TenantResidency::saidBy(const Process& process, unsigned devices) {
   ByDevice bytes{};
   for (unsigned d = 0; d < devices && process.claimed; ++d) {
     const ledger::SwapDevice& said = process.said.device[d];
@@ -219,7 +220,8 @@ Lodging::ByDevice Lodging::saidBy(const Process& process, unsigned devices) {
   return bytes;
 }
 
-ledger::ResidencyOrder Lodging::orderFor(const Process& process, const ByDevice& said) const {
+ledger::ResidencyOrder TenantResidency::orderFor(const Process& process,
+                                                 const ByDevice& said) const {
   ledger::ResidencyOrder order;
   order.allowed = process.order.allowed;
   const ByDevice own = saidBy(process, devices_);
@@ -227,7 +229,7 @@ ledger::ResidencyOrder Lodging::orderFor(const Process& process, const ByDevice&
   order.flags = order_.yields ? ledger::kYield : 0;
   if (order_.host_map) order.flags |= ledger::kMayHostMap;
   if (order_.contended) order.flags |= ledger::kMayLeave;
-  if (order_.reason == StayReason::kUnused) order.flags |= ledger::kReclaimed;
+  if (order_.reason == ResidencyReason::kUnused) order.flags |= ledger::kReclaimed;
   order.reason = static_cast<ResidencyReason>(order_.reason);
   return order;
 }
@@ -235,7 +237,7 @@ ledger::ResidencyOrder Lodging::orderFor(const Process& process, const ByDevice&
 // A process that may have less is told before one that may have more, and none may have what
 // another has not given back. Sums are kept while orders change: a tenant may fill all its slots,
 // and the arbiter's heartbeat waits for this.
-void Lodging::settle() {
+void TenantResidency::settle() {
   if (!told_ || processes_.empty()) return;
   std::array<std::vector<std::uint64_t>, ledger::kMaxDevices> wanted;
   for (unsigned d = 0; d < devices_; ++d) wanted[d] = shares(d);
@@ -270,7 +272,8 @@ void Lodging::settle() {
   }
 }
 
-void Lodging::write(const Name& name, Process* process, const ledger::ResidencyOrder& order) {
+void TenantResidency::write(const Name& name, Process* process,
+                            const ledger::ResidencyOrder& order) {
   if (process->told && order == process->order) return;
   for (unsigned d = 0; d < devices_; ++d) {
     const std::uint64_t before = process->told ? process->order.allowed[d] : 0;

@@ -16,9 +16,9 @@ namespace divvy::arbiter {
 
 // Belongs to a Member, and with it to a thread. Devices are the tenant's own, in the order of its
 // pages.
-class Lodging {
+class TenantResidency {
  public:
-  Lodging(ledger::ResidencyPages pages, unsigned devices);
+  TenantResidency(ledger::ResidencyPages pages, unsigned devices);
 
   void arrive(unsigned slot, std::uint64_t generation);
   void leave(unsigned slot, std::uint64_t generation);
@@ -27,9 +27,9 @@ class Lodging {
   void noteWork(unsigned slot, std::uint64_t generation, bool wants, std::uint64_t last_launch);
 
   // Reads the lines of all processes, and tells them again what follows from that.
-  Stay look(Nanos now);
+  ResidencyReport look(Nanos now);
   // What the tenant may have now.
-  void tell(const StayOrder& order);
+  void tell(const ResidencyTarget& order);
   // What swaps on a device did since the last call.
   SwapWork takeWork(unsigned device);
 
@@ -67,7 +67,7 @@ class Lodging {
   ledger::ResidencyPages pages_;
   const unsigned devices_;
   std::map<Name, Process> processes_;
-  StayOrder order_;
+  ResidencyTarget order_;
   bool told_ = false;
   bool wanted_ = false;
   Nanos idle_since_ = 0;

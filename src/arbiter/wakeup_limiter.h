@@ -8,13 +8,13 @@
 
 namespace divvy::arbiter {
 
-class Patience {
+class WakeupLimiter {
  public:
   // How many rings in a row are answered at once.
   static constexpr int kBurst = 64;
 
   // After those, one in `interval`.
-  explicit Patience(Nanos interval) : interval_(interval) {}
+  explicit WakeupLimiter(Nanos interval) : interval_(interval) {}
 
   bool listens(Nanos now) const { return now >= deafUntil(); }
   Nanos deafUntil() const { return spent_until_ - (kBurst - 1) * interval_; }

@@ -38,7 +38,7 @@ struct Api::Inside {
 Api::Api(std::unique_ptr<Inside> inside) : inside_(std::move(inside)) {}
 Api::~Api() = default;
 
-Result<std::unique_ptr<Api>> Api::open(kube::Access access, kube::ClientTerms terms) {
+Result<std::unique_ptr<Api>> Api::open(kube::Access access, kube::ClientOptions terms) {
   auto inside = std::make_unique<Inside>();
   Result<std::unique_ptr<kube::Client>> client =
       kube::Client::make(inside->loop.get_executor(), std::move(access), terms);
@@ -65,7 +65,7 @@ Result<json::value> Api::ask(kube::Call call) {
   return std::move(*answer);
 }
 
-Result<kube::Eviction> Api::evict(kube::EvictionAsk ask) {
+Result<kube::Eviction> Api::evict(kube::EvictionOptions ask) {
   std::optional<Result<kube::Eviction>> answer;
   const auto work = [&]() -> asio::awaitable<void> {
     answer = co_await kube::evict(*inside_->client, std::move(ask));

@@ -21,7 +21,7 @@ Result<kube::Access> accessFor(const std::string& kubeconfig, const std::string&
 
 class Api {
  public:
-  static Result<std::unique_ptr<Api>> open(kube::Access access, kube::ClientTerms terms = {});
+  static Result<std::unique_ptr<Api>> open(kube::Access access, kube::ClientOptions terms = {});
   static Result<std::unique_ptr<Api>> open(const Reach& reach);
   ~Api();
 
@@ -29,7 +29,7 @@ class Api {
   Result<boost::json::value> ask(kube::Call call);
   Result<void> list(const std::string& path, const std::string& query,
                     const std::function<void(const boost::json::value& item)>& each);
-  Result<kube::Eviction> evict(kube::EvictionAsk ask);
+  Result<kube::Eviction> evict(kube::EvictionOptions ask);
   const std::string& space() const;  // that the kubeconfig's context has
 
  private:

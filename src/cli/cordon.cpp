@@ -138,12 +138,12 @@ class Drain {
     const Result<kube::Eviction> ended =
         api_.evict({one->pod.meta.space, one->pod.meta.name, one->pod.meta.uid, {}});
     if (!ended) return told(one, ended.error().message());
-    if (ended->end == kube::EvictionEnd::kGone) return leave(one);
+    if (ended->end == kube::EvictionOutcome::kGone) return leave(one);
     // Somebody changed the pod meanwhile.
-    const bool later = ended->end == kube::EvictionEnd::kForbidden ||
+    const bool later = ended->end == kube::EvictionOutcome::kForbidden ||
                        ended->why.find(kConflict) != std::string::npos;
     if (later) return told(one, ended->why);
-    if (ended->end == kube::EvictionEnd::kRefused) {
+    if (ended->end == kube::EvictionOutcome::kRefused) {
       refusal_ = Error{ErrorCode::kIo, nameOf(one->pod) + " cannot be evicted: " + ended->why};
       return;
     }

@@ -45,9 +45,9 @@ bool asksFor(const DoctorOptions& options, Scope scope) {
 }
 
 // `talks`: of agents that answered; whoever asks them may be left behind on a thread.
-doctor::NodeTerms termsOf(const DoctorOptions& options,
-                          const std::shared_ptr<std::vector<AgentTalk>>& talks) {
-  doctor::NodeTerms terms;
+doctor::NodeOptions termsOf(const DoctorOptions& options,
+                            const std::shared_ptr<std::vector<AgentTalk>>& talks) {
+  doctor::NodeOptions terms;
   terms.version = DIVVY_VERSION;
   if (!options.runtime_dir.empty()) terms.runtime_dirs.push_back(options.runtime_dir);
   if (const Result<std::string> own = agent::runtimeRoot()) terms.runtime_dirs.push_back(*own);
@@ -74,9 +74,9 @@ doctor::NodeTerms termsOf(const DoctorOptions& options,
 
 // On a thread of its own, which is left behind where it does not come back.
 Result<Findings> examineNode(const DoctorOptions& options, Examined* examined) {
-  Result<doctor::Tree> tree = doctor::Tree::open(options.root);
+  Result<doctor::RootFs> tree = doctor::RootFs::open(options.root);
   if (!tree) return Error(tree.error()).context("--root");
-  auto shared = std::make_shared<doctor::Tree>(std::move(*tree));
+  auto shared = std::make_shared<doctor::RootFs>(std::move(*tree));
   auto done = std::make_shared<std::promise<doctor::NodeFacts>>();
   auto talks = std::make_shared<std::vector<AgentTalk>>();
   std::future<doctor::NodeFacts> read = done->get_future();
@@ -94,8 +94,8 @@ Result<Findings> examineNode(const DoctorOptions& options, Examined* examined) {
   return doctor::diagnose(facts, options.only);
 }
 
-kube::ClientTerms clientTerms() {
-  kube::ClientTerms terms;
+kube::ClientOptions clientTerms() {
+  kube::ClientOptions terms;
   terms.bound = std::chrono::seconds(5);
   terms.tries = 2;
   return terms;

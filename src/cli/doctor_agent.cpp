@@ -71,7 +71,7 @@ void noteSettings(int connection, AgentTalk* talk) {
   const Result<Peer> peer = processes().peer(connection);
   if (!peer || peer->pid == 0) return;
   const std::string folder = processes().folder() + "/" + std::to_string(peer->pid);
-  const Result<doctor::Tree> process = doctor::Tree::open(folder);
+  const Result<doctor::RootFs> process = doctor::RootFs::open(folder);
   if (!process) return;
   const Result<std::string> words = process->text("/cmdline");
   if (!words || words->empty()) return;
@@ -83,7 +83,7 @@ void noteSettings(int connection, AgentTalk* talk) {
   named.path = *file;
   if (file->front() != '/')
     named.path = (std::filesystem::read_symlink(folder + "/cwd", fault) / *file).string();
-  const Result<doctor::Tree> root = doctor::Tree::open(folder + "/root");
+  const Result<doctor::RootFs> root = doctor::RootFs::open(folder + "/root");
   named.text = Error(ErrorCode::kIo, named.path + ": the files of process " +
                                          std::to_string(peer->pid) + " may not be looked at");
   if (root && !fault) named.text = root->text(named.path);

@@ -48,7 +48,7 @@ struct Grammar {
   template <typename Target>
   CLI::Option* addTerm(CLI::App* command, const std::string& option, Target& target,
                        bool defaults = true) {
-    const share_options::Term* term = share_options::ofOption(option);
+    const share_options::ShareOption* term = share_options::ofOption(option);
     if (term == nullptr) throw std::logic_error("no term --" + option);
     return command->add_option("--" + option, target, share_options::helpOf(*term, defaults))
         ->type_name(std::string(term->type));

@@ -61,8 +61,8 @@ Result<engine::DevicePolicy> devicePolicy(const std::string& text) {
   return policy ? policy : Error(policy.error()).context("--device-policy");
 }
 
-Result<engine::Daily> expectedUse(const std::string& text) {
-  Result<engine::Daily> daily = engine::parseDaily(text);
+Result<engine::UsageByHour> expectedUse(const std::string& text) {
+  Result<engine::UsageByHour> daily = engine::parseDaily(text);
   return daily ? daily : Error(daily.error()).context("--expected-use");
 }
 

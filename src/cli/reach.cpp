@@ -17,7 +17,7 @@ std::string variable(const char* name) {
 
 }  // namespace
 
-kube::ClientTerms Reach::with(kube::ClientTerms terms) const {
+kube::ClientOptions Reach::with(kube::ClientOptions terms) const {
   if (bound_ms && *bound_ms == 0) terms.bound = kWithoutEnd;
   if (bound_ms && *bound_ms != 0) terms.bound = std::chrono::milliseconds(*bound_ms);
   return terms;

@@ -19,7 +19,7 @@ struct Reach {
   bool said() const {
     return !kubeconfig.empty() || bound_ms.has_value() || words != kube::AccessWords{};
   }
-  kube::ClientTerms with(kube::ClientTerms terms) const;
+  kube::ClientOptions with(kube::ClientOptions terms) const;
 };
 
 // Errors as of kubeconfigAccess() and clusterAccess().

@@ -72,7 +72,7 @@ Result<kube::Pod> readPod(Api& api, const SetPodOptions& options) {
 }
 
 Result<void> ask(Api& api, const SetPodOptions& options, const kube::Pod& pod,
-                 const kube::ShareChange& change) {
+                 const kube::ResizeRequest& change) {
   kube::Call call{kube::Verb::kPatch, pathOf(options)};
   call.type = kube::kMergePatch;
   call.body = json::serialize(json::object{
@@ -86,7 +86,7 @@ Result<void> ask(Api& api, const SetPodOptions& options, const kube::Pod& pod,
 // Settled, or (none) not within the time.
 struct Outcome {
   kube::Pod pod;
-  std::optional<kube::ChangeState> state;
+  std::optional<kube::ResizeState> state;
 };
 
 Result<Outcome> await(Api& api, const SetPodOptions& options, const kube::Pod& was,
@@ -101,10 +101,10 @@ Result<Outcome> await(Api& api, const SetPodOptions& options, const kube::Pod& w
     Outcome outcome{std::move(*pod), std::nullopt};
     const auto said = outcome.pod.meta.annotations.find(kube::kChangeStateKey);
     if (said != outcome.pod.meta.annotations.end()) {
-      Result<kube::ChangeState> state = kube::decodeChangeState(said->second);
+      Result<kube::ResizeState> state = kube::decodeChangeState(said->second);
       if (state && state->id == id) outcome.state = std::move(*state);
     }
-    const bool settled = outcome.state && outcome.state->phase != kube::ChangePhase::kAdmitted;
+    const bool settled = outcome.state && outcome.state->phase != kube::ResizePhase::kAdmitted;
     if (settled || Clock::now() >= end) return outcome;
     poll(nullptr, 0, kLookAgainMs);
   }
@@ -112,8 +112,8 @@ Result<Outcome> await(Api& api, const SetPodOptions& options, const kube::Pod& w
 
 const char* phaseOf(const Outcome& outcome) {
   if (!outcome.state) return "asked";
-  if (outcome.state->phase == kube::ChangePhase::kDone) return "done";
-  return outcome.state->phase == kube::ChangePhase::kRefused ? "refused" : "admitted";
+  if (outcome.state->phase == kube::ResizePhase::kDone) return "done";
+  return outcome.state->phase == kube::ResizePhase::kRefused ? "refused" : "admitted";
 }
 
 // What it has now: of each device.
@@ -153,8 +153,8 @@ void printText(const SetPodOptions& options, const std::string& container, const
 }
 
 Result<void> verdictOf(const SetPodOptions& options, const Outcome& outcome) {
-  if (outcome.state && outcome.state->phase == kube::ChangePhase::kDone) return {};
-  if (outcome.state && outcome.state->phase == kube::ChangePhase::kRefused)
+  if (outcome.state && outcome.state->phase == kube::ResizePhase::kDone) return {};
+  if (outcome.state && outcome.state->phase == kube::ResizePhase::kRefused)
     return Error{ErrorCode::kNoRoom, nameOf(options) + " is not changed: " + outcome.state->reason +
                                          ": " + outcome.state->message};
   return Error{ErrorCode::kUnavailable,
@@ -175,7 +175,7 @@ int setPod(const SetPodOptions& given) {
   if (!pod) return fail(pod.error());
   const Result<std::string> container = containerOf(*pod, options);
   if (!container) return fail(container.error());
-  kube::ShareChange change;
+  kube::ResizeRequest change;
   change.id = freshId();
   change.container = *container;
   if (options.memory.count > 0) change.mebibytes = options.memory.count >> 20;

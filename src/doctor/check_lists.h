@@ -14,7 +14,7 @@ template <typename Facts>
 struct Entry {
   const char* id;
   const char* asks;
-  void (*look)(const Facts& facts, Sink& sink);
+  void (*look)(const Facts& facts, FindingBuilder& sink);
 };
 
 using NodeEntries = std::vector<Entry<NodeFacts>>;

@@ -62,7 +62,7 @@ Findings diagnoseWith(const std::vector<Entry<Facts>>& entries, Scope scope, con
   for (const Entry<Facts>& entry : entries) {
     if (!wanted(entry.id, only)) continue;
     Findings found;
-    Sink sink(entry.id, scope, &found);
+    FindingBuilder sink(entry.id, scope, &found);
     entry.look(facts, sink);
     // Silence would read as health.
     if (!sink.said()) sink.skip("nothing was found that it could be told by");
@@ -100,7 +100,7 @@ Findings diagnose(const ClusterFacts& facts, const std::vector<std::string>& onl
     std::erase_if(all, [](const Finding& one) { return one.id == clusterEntries().front().id; });
     if (!wanted(clusterEntries().front().id, only)) return all;
     Findings first;
-    Sink sink(clusterEntries().front().id, Scope::kCluster, &first);
+    FindingBuilder sink(clusterEntries().front().id, Scope::kCluster, &first);
     clusterEntries().front().look(facts, sink);
     all.insert(all.begin(), first.begin(), first.end());
     return all;

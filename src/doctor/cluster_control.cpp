@@ -26,7 +26,7 @@ bool below(const Version& a, const Version& b) {
 }
 
 // Whether the check has to be left out: what it needs may not be read, or nothing of ours is there.
-bool leftOut(const ClusterFacts& facts, const Listed& listed, Sink& sink) {
+bool leftOut(const ClusterFacts& facts, const Listed& listed, FindingBuilder& sink) {
   if (listed) {
     sink.skip(listed->message());
     return true;
@@ -35,7 +35,7 @@ bool leftOut(const ClusterFacts& facts, const Listed& listed, Sink& sink) {
   return !facts.installed;
 }
 
-void lookServer(const ClusterFacts& facts, Sink& sink) {
+void lookServer(const ClusterFacts& facts, FindingBuilder& sink) {
   if (facts.fault)
     return sink.fault({facts.fault->message(), "nothing of the cluster can be looked at from here",
                        "kubectl version  (asks the same server with the same kubeconfig)"},
@@ -55,7 +55,7 @@ void lookServer(const ClusterFacts& facts, Sink& sink) {
       facts.server);
 }
 
-void lookWebhook(const ClusterFacts& facts, Sink& sink) {
+void lookWebhook(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.webhooks_listed, sink)) return;
   if (!facts.webhook)
     return sink.fault(
@@ -71,7 +71,7 @@ void lookWebhook(const ClusterFacts& facts, Sink& sink) {
   if (!sink.said()) sink.ok("fails closed", facts.webhook->name);
 }
 
-void lookAnswers(const ClusterFacts& facts, Sink& sink) {
+void lookAnswers(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.webhooks_listed, sink)) return;
   if (!facts.webhook) return sink.skip("there is no webhook");
   if (facts.webhook->by_url) return sink.skip("it is called by a URL, not a Service");
@@ -84,7 +84,7 @@ void lookAnswers(const ClusterFacts& facts, Sink& sink) {
              service);
 }
 
-void lookCertificate(const ClusterFacts& facts, Sink& sink) {
+void lookCertificate(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.webhooks_listed, sink)) return;
   if (!facts.webhook) return sink.skip("there is no webhook");
   const std::string& name = facts.webhook->name;
@@ -131,7 +131,7 @@ void lookCertificate(const ClusterFacts& facts, Sink& sink) {
   sink.ok("good for " + days, name);
 }
 
-void lookPolicies(const ClusterFacts& facts, Sink& sink) {
+void lookPolicies(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.policies_listed, sink)) return;
   constexpr const char* kTells = "divvy-visible-devices";  // warns, unless somebody wants more
   constexpr std::array<const char*, 9> kOurs{"divvy-pod-annotations",
@@ -163,14 +163,14 @@ void lookPolicies(const ClusterFacts& facts, Sink& sink) {
              "docs/kubernetes.md)"});
 }
 
-void lookQueues(const ClusterFacts& facts, Sink& sink) {
+void lookQueues(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.queues_listed, sink)) return;
   if (facts.queues) return sink.ok("queues.divvy.dev is served");
   sink.warn({"the kind Queue is not there", "pods that name a queue wait for ever",
              "divvy scheduler --print queues | kubectl apply -f -"});
 }
 
-void lookLease(const ClusterFacts& facts, Sink& sink) {
+void lookLease(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.lease_read, sink)) return;
   const std::string name = facts.space + "/" + facts.own_scheduler;
   const std::string look =
@@ -191,7 +191,7 @@ void lookLease(const ClusterFacts& facts, Sink& sink) {
              name);
 }
 
-void lookSkew(const ClusterFacts& facts, Sink& sink) {
+void lookSkew(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.lease_read, sink)) return;
   if (!facts.lease || facts.lease->renewed_ms == 0)
     return sink.skip("no Lease tells another clock");
@@ -203,7 +203,7 @@ void lookSkew(const ClusterFacts& facts, Sink& sink) {
              "chronyc tracking, here and on the scheduler's node"});
 }
 
-void lookScheduler(const ClusterFacts& facts, Sink& sink) {
+void lookScheduler(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.workloads_listed, sink)) return;
   if (!facts.scheduler)
     return sink.warn({"no Deployment divvy-scheduler",
@@ -222,7 +222,7 @@ void lookScheduler(const ClusterFacts& facts, Sink& sink) {
   sink.ok(seen, name);
 }
 
-void lookAgents(const ClusterFacts& facts, Sink& sink) {
+void lookAgents(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.workloads_listed, sink)) return;
   if (!facts.agent)
     return sink.skip("no DaemonSet divvy-agent: agents run some other way, or HAMi's serve nodes");
@@ -237,7 +237,7 @@ void lookAgents(const ClusterFacts& facts, Sink& sink) {
       name);
 }
 
-void lookSecurity(const ClusterFacts& facts, Sink& sink) {
+void lookSecurity(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.spaces_listed, sink)) return;
   const std::string& level = facts.security;
   if (level.empty())
@@ -253,7 +253,7 @@ void lookSecurity(const ClusterFacts& facts, Sink& sink) {
              facts.space);
 }
 
-void lookClass(const ClusterFacts& facts, Sink& sink) {
+void lookClass(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.workloads_listed, sink)) return;
   if (!facts.agent) return sink.skip("no DaemonSet divvy-agent");
   if (facts.classes_listed) return sink.skip(facts.classes_listed->message());

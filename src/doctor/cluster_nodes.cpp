@@ -9,7 +9,7 @@
 namespace divvy::doctor {
 namespace {
 
-void lookRegistered(const ClusterFacts& facts, Sink& sink) {
+void lookRegistered(const ClusterFacts& facts, FindingBuilder& sink) {
   if (facts.nodes_listed) return sink.skip(facts.nodes_listed->message());
   std::size_t devices = 0, nodes = 0;
   for (const NodeDevices& one : facts.nodes) {
@@ -38,7 +38,7 @@ void lookRegistered(const ClusterFacts& facts, Sink& sink) {
   sink.ok(counted(devices, "device") + " of " + counted(nodes, "node"));
 }
 
-void lookInventories(const ClusterFacts& facts, Sink& sink) {
+void lookInventories(const ClusterFacts& facts, FindingBuilder& sink) {
   if (facts.nodes_listed) return sink.skip(facts.nodes_listed->message());
   for (const NodeDevices& one : facts.nodes)
     for (const std::string& line : one.surplus)
@@ -49,7 +49,7 @@ void lookInventories(const ClusterFacts& facts, Sink& sink) {
   if (!sink.said()) sink.ok("none does");
 }
 
-void lookPlugin(const ClusterFacts& facts, Sink& sink) {
+void lookPlugin(const ClusterFacts& facts, FindingBuilder& sink) {
   if (facts.nodes_listed) return sink.skip(facts.nodes_listed->message());
   std::vector<std::string> whole;
   for (const NodeDevices& one : facts.nodes)
@@ -72,7 +72,7 @@ void lookPlugin(const ClusterFacts& facts, Sink& sink) {
 // Divvy's names by which devices are counted.
 constexpr const char* kCounts[] = {"nvidia.com/gpu", "divvy.dev/gpu"};
 
-void lookMapped(const ClusterFacts& facts, Sink& sink) {
+void lookMapped(const ClusterFacts& facts, FindingBuilder& sink) {
   if (facts.mapped_listed) return sink.skip(facts.mapped_listed->message());
   if (facts.nodes_listed) return sink.skip(facts.nodes_listed->message());
   const auto counts = [](const MappedClass& one) {
@@ -94,7 +94,7 @@ void lookMapped(const ClusterFacts& facts, Sink& sink) {
             ", and all nodes with shares announce memory and compute");
 }
 
-void lookUpgrade(const ClusterFacts& facts, Sink& sink) {
+void lookUpgrade(const ClusterFacts& facts, FindingBuilder& sink) {
   if (facts.nodes_listed) return sink.skip(facts.nodes_listed->message());
   for (const NodeDevices& one : facts.nodes)
     if (!one.upgrading.empty())
@@ -106,7 +106,7 @@ void lookUpgrade(const ClusterFacts& facts, Sink& sink) {
   if (!sink.said()) sink.ok("none is being upgraded");
 }
 
-void lookWaiting(const ClusterFacts& facts, Sink& sink) {
+void lookWaiting(const ClusterFacts& facts, FindingBuilder& sink) {
   if (facts.pods_listed) return sink.skip(facts.pods_listed->message());
   std::size_t ours = 0;
   for (const WaitingPod& one : facts.waiting) {
@@ -125,7 +125,7 @@ void lookWaiting(const ClusterFacts& facts, Sink& sink) {
                     : counted(ours, "pod") + " wait for Divvy: divvy explain pod says for what");
 }
 
-void lookPastShares(const ClusterFacts& facts, Sink& sink) {
+void lookPastShares(const ClusterFacts& facts, FindingBuilder& sink) {
   if (facts.pods_listed) return sink.skip(facts.pods_listed->message());
   for (const PastShares& one : facts.past_shares)
     sink.warn(
@@ -139,7 +139,7 @@ void lookPastShares(const ClusterFacts& facts, Sink& sink) {
   if (!sink.said()) sink.ok("none names cards in its environment");
 }
 
-void lookReadable(const ClusterFacts& facts, Sink& sink) {
+void lookReadable(const ClusterFacts& facts, FindingBuilder& sink) {
   if (facts.pods_listed) return sink.skip(facts.pods_listed->message());
   for (const std::string& one : facts.pods_unreadable)
     sink.fault({one, "what it holds is not counted: its cards may be promised twice",
@@ -147,7 +147,7 @@ void lookReadable(const ClusterFacts& facts, Sink& sink) {
   if (!sink.said()) sink.ok("all can be read");
 }
 
-void lookHami(const ClusterFacts& facts, Sink& sink) {
+void lookHami(const ClusterFacts& facts, FindingBuilder& sink) {
   std::vector<std::string> found;
   bool webhook = false;
   for (const Rival& one : facts.rivals) {

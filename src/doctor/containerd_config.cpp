@@ -47,7 +47,7 @@ void add(const toml::table& root, RuntimeConfig* config) {
 }
 
 // "/etc/containerd/conf.d/*.toml": a star only in the last part, as everybody writes it.
-std::vector<std::string> expanded(const Tree& tree, const std::string& base,
+std::vector<std::string> expanded(const RootFs& tree, const std::string& base,
                                   const std::string& pattern) {
   const std::string path =
       pattern.starts_with('/') ? pattern : base.substr(0, base.rfind('/') + 1) + pattern;
@@ -67,7 +67,7 @@ std::vector<std::string> expanded(const Tree& tree, const std::string& base,
   return found;
 }
 
-Result<void> addFile(const Tree& tree, const std::string& path, RuntimeConfig* config,
+Result<void> addFile(const RootFs& tree, const std::string& path, RuntimeConfig* config,
                      std::vector<std::string>* imports) {
   const Result<std::string> text = tree.text(path);
   if (!text) return text.error();
@@ -85,7 +85,7 @@ Result<void> addFile(const Tree& tree, const std::string& path, RuntimeConfig* c
 
 }  // namespace
 
-Result<RuntimeConfig> readContainerd(const Tree& tree, const std::string& path,
+Result<RuntimeConfig> readContainerd(const RootFs& tree, const std::string& path,
                                      const std::string& flavour) {
   RuntimeConfig config;
   config.path = path;

@@ -37,11 +37,11 @@ Dynamic dynamicOf(const std::string& bytes, const Elf64_Phdr& header) {
 
 }  // namespace
 
-Result<ElfWords> elfWords(const std::string& bytes) {
+Result<ElfReader> elfWords(const std::string& bytes) {
   Elf64_Ehdr head{};
   if (!readAt(bytes, 0, &head) || std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
     return Error{ErrorCode::kCorrupt, "is no ELF file"};
-  ElfWords words;
+  ElfReader words;
   words.elf64 = head.e_ident[EI_CLASS] == ELFCLASS64 && head.e_type == ET_DYN;
   words.machine = head.e_machine;
   if (!words.elf64 || head.e_phentsize != sizeof(Elf64_Phdr)) return words;

@@ -9,15 +9,15 @@
 namespace divvy::doctor {
 
 // What is wrong, what that means, and what to do about it.
-struct Trouble {
+struct Problem {
   std::string seen;
   std::string means;
   std::string fix;
 };
 
-class Sink {
+class FindingBuilder {
  public:
-  Sink(std::string id, Scope scope, Findings* out)
+  FindingBuilder(std::string id, Scope scope, Findings* out)
       : id_(std::move(id)), scope_(scope), out_(out), begin_(out->size()) {}
 
   void ok(std::string seen, std::string subject = "") {
@@ -26,10 +26,10 @@ class Sink {
   void skip(std::string why, std::string subject = "") {
     add(State::kSkipped, {std::move(why), "", ""}, std::move(subject));
   }
-  void warn(Trouble trouble, std::string subject = "") {
+  void warn(Problem trouble, std::string subject = "") {
     add(State::kWarning, std::move(trouble), std::move(subject));
   }
-  void fault(Trouble trouble, std::string subject = "") {
+  void fault(Problem trouble, std::string subject = "") {
     add(State::kFault, std::move(trouble), std::move(subject));
   }
 
@@ -42,7 +42,7 @@ class Sink {
   }
 
  private:
-  void add(State state, Trouble trouble, std::string subject) {
+  void add(State state, Problem trouble, std::string subject) {
     out_->push_back({id_, scope_, state, std::move(subject), std::move(trouble.seen),
                      std::move(trouble.means), std::move(trouble.fix)});
   }

@@ -28,7 +28,7 @@ bool anyAgent(const NodeFacts& facts) {
   return any;
 }
 
-void lookAnswers(const NodeFacts& facts, Sink& sink) {
+void lookAnswers(const NodeFacts& facts, FindingBuilder& sink) {
   eachAgent(facts, [&](const AgentFacts& agent) {
     if (agent.answer)
       return sink.ok(
@@ -59,7 +59,7 @@ void lookAnswers(const NodeFacts& facts, Sink& sink) {
              "helm install divvy (docs/install.md)"});
 }
 
-void lookVersion(const NodeFacts& facts, Sink& sink) {
+void lookVersion(const NodeFacts& facts, FindingBuilder& sink) {
   eachAgent(facts, [&](const AgentFacts& agent) {
     if (!agent.answer) return;
     const std::string& told = agent.answer->version;
@@ -90,7 +90,7 @@ std::size_t foldersThere(const NodeFacts& facts) {
   return count;
 }
 
-void lookFolders(const NodeFacts& facts, Sink& sink) {
+void lookFolders(const NodeFacts& facts, FindingBuilder& sink) {
   if (foldersThere(facts) == 0) return sink.skip(noneText(facts));
   eachOddity(facts, [&](const Oddity& one) {
     if (one.kind != Kind::kAccess) return;
@@ -104,7 +104,7 @@ void lookFolders(const NodeFacts& facts, Sink& sink) {
   if (!sink.said()) sink.ok("closed to others, as agents make them");
 }
 
-void lookState(const NodeFacts& facts, Sink& sink) {
+void lookState(const NodeFacts& facts, FindingBuilder& sink) {
   if (foldersThere(facts) == 0) return sink.skip(noneText(facts));
   eachOddity(facts, [&](const Oddity& one) {
     switch (one.kind) {
@@ -134,7 +134,7 @@ void lookState(const NodeFacts& facts, Sink& sink) {
   if (!sink.said()) sink.ok("all of it can be read");
 }
 
-void lookSpace(const NodeFacts& facts, Sink& sink) {
+void lookSpace(const NodeFacts& facts, FindingBuilder& sink) {
   for (const RuntimeDir& dir : facts.runtimes) {
     if (!dir.place) continue;
     if (!dir.space) {
@@ -153,7 +153,7 @@ void lookSpace(const NodeFacts& facts, Sink& sink) {
       const std::string what =
           files ? formatBytes({space.free}) + " free of " + formatBytes({space.size})
                 : std::to_string(space.files_free) + " files can be made yet";
-      Trouble trouble{what, "a new tenant's pages may not fit, and it is refused",
+      Problem trouble{what, "a new tenant's pages may not fit, and it is refused",
                       "find who fills it: du -x " + dir.path};
       if (space.free == 0 || space.files_free == 0) {
         sink.fault(std::move(trouble), dir.path);
@@ -165,7 +165,7 @@ void lookSpace(const NodeFacts& facts, Sink& sink) {
   if (!sink.said()) sink.skip(noneText(facts));
 }
 
-void lookCards(const NodeFacts& facts, Sink& sink) {
+void lookCards(const NodeFacts& facts, FindingBuilder& sink) {
   eachAgent(facts, [&](const AgentFacts& agent) {
     if (!agent.answer) return;
     for (const std::string& one : agent.answer->card_faults)
@@ -179,7 +179,7 @@ void lookCards(const NodeFacts& facts, Sink& sink) {
 }
 
 // Its event loop answers kubelets, probes and tenants.
-void lookLoop(const NodeFacts& facts, Sink& sink) {
+void lookLoop(const NodeFacts& facts, FindingBuilder& sink) {
   constexpr std::int64_t kMaxMs = 50;
   eachAgent(facts, [&](const AgentFacts& agent) {
     if (!agent.answer || agent.answer->loop_late_ms < 0) return;
@@ -196,7 +196,7 @@ void lookLoop(const NodeFacts& facts, Sink& sink) {
                               : noneText(facts));
 }
 
-void lookTenants(const NodeFacts& facts, Sink& sink) {
+void lookTenants(const NodeFacts& facts, FindingBuilder& sink) {
   eachAgent(facts, [&](const AgentFacts& agent) {
     if (!agent.answer) return;
     const AgentAnswer& answer = *agent.answer;

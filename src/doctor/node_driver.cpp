@@ -20,7 +20,7 @@ std::string addresses(const std::vector<PciCard>& cards) {
   return joined(words);
 }
 
-void lookLoaded(const NodeFacts& facts, Sink& sink) {
+void lookLoaded(const NodeFacts& facts, FindingBuilder& sink) {
   const DriverFacts& driver = facts.driver;
   if (noDriver(driver)) return sink.skip(kNothing);
   if (driver.wsl) return sink.ok("/dev/dxg: the driver is the Windows host's");
@@ -47,7 +47,7 @@ void lookLoaded(const NodeFacts& facts, Sink& sink) {
               "install NVIDIA's driver, then: modprobe nvidia"});
 }
 
-void lookLibraries(const NodeFacts& facts, Sink& sink) {
+void lookLibraries(const NodeFacts& facts, FindingBuilder& sink) {
   const DriverFacts& driver = facts.driver;
   if (noDriver(driver)) return sink.skip(kNothing);
   std::vector<std::string> found;
@@ -67,7 +67,7 @@ void lookLibraries(const NodeFacts& facts, Sink& sink) {
               "install the driver's libraries (Debian: libcuda1, libnvidia-ml1), then: ldconfig"});
 }
 
-void lookVersions(const NodeFacts& facts, Sink& sink) {
+void lookVersions(const NodeFacts& facts, FindingBuilder& sink) {
   const DriverFacts& driver = facts.driver;
   if (noDriver(driver)) return sink.skip(kNothing);
   const std::string loaded = driver.version ? versionIn(*driver.version) : "";
@@ -93,7 +93,7 @@ void lookVersions(const NodeFacts& facts, Sink& sink) {
   sink.ok("module and libraries are " + loaded);
 }
 
-void lookDevices(const NodeFacts& facts, Sink& sink) {
+void lookDevices(const NodeFacts& facts, FindingBuilder& sink) {
   const DriverFacts& driver = facts.driver;
   if (noDriver(driver)) return sink.skip(kNothing);
   if (driver.wsl) return sink.ok("/dev/dxg");
@@ -106,7 +106,7 @@ void lookDevices(const NodeFacts& facts, Sink& sink) {
     if (!has(name)) missing.push_back(std::string("/dev/") + name);
   if (missing.empty()) return sink.ok(counted(driver.nodes.size(), "device file"));
   const bool only_uvm = missing.size() == 1 && missing.front() == "/dev/nvidia-uvm";
-  Trouble trouble{joined(missing) + (missing.size() == 1 ? " is" : " are") + " missing",
+  Problem trouble{joined(missing) + (missing.size() == 1 ? " is" : " are") + " missing",
                   only_uvm ? "CUDA cannot start until somebody makes it (root's first program does)"
                            : "the driver cannot be reached",
                   "nvidia-modprobe -u -c 0"};

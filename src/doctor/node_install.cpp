@@ -28,7 +28,7 @@ std::string faultOf(const LibraryFile& file, std::uint16_t machine) {
   return "";
 }
 
-void lookOwn(const NodeFacts& facts, Sink& sink) {
+void lookOwn(const NodeFacts& facts, FindingBuilder& sink) {
   const LibraryFolder& own = facts.install.own;
   if (own.files.empty()) return sink.skip("where this program is installed is not known");
   for (const LibraryFile& file : own.files) {
@@ -41,7 +41,7 @@ void lookOwn(const NodeFacts& facts, Sink& sink) {
   if (!sink.said()) sink.ok("whole, for this processor", own.path);
 }
 
-void lookStagedOne(const NodeFacts& facts, const LibraryFolder& folder, Sink& sink) {
+void lookStagedOne(const NodeFacts& facts, const LibraryFolder& folder, FindingBuilder& sink) {
   for (const LibraryFile& file : folder.files) {
     const std::string fault = faultOf(file, facts.install.machine);
     if (!fault.empty())
@@ -55,7 +55,7 @@ void lookStagedOne(const NodeFacts& facts, const LibraryFolder& folder, Sink& si
               folder.path);
 }
 
-void lookStaged(const NodeFacts& facts, Sink& sink) {
+void lookStaged(const NodeFacts& facts, FindingBuilder& sink) {
   const InstallFacts& install = facts.install;
   if (!install.staged_there)
     return sink.skip(install.staged_dir + ": no agent of a node has put anything there");
@@ -92,7 +92,7 @@ bool isOurs(const std::string& line) {
   return line.find("libdivvy-") != std::string::npos;
 }
 
-void lookPreload(const NodeFacts& facts, Sink& sink) {
+void lookPreload(const NodeFacts& facts, FindingBuilder& sink) {
   const InstallFacts& install = facts.install;
   if (absent(install.preload)) return sink.ok("there is none");
   if (!install.preload) return sink.skip(install.preload.error().message());

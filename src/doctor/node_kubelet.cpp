@@ -22,7 +22,7 @@ std::string noneText(const NodeFacts& facts) {
   return "no kubelet is here (" + facts.kubelet.dir + ")";
 }
 
-void lookSockets(const NodeFacts& facts, Sink& sink) {
+void lookSockets(const NodeFacts& facts, FindingBuilder& sink) {
   const KubeletFacts& kubelet = facts.kubelet;
   if (!kubelet.there) return sink.skip(noneText(facts));
   if (kubelet.plugins_fault) return sink.skip(kubelet.plugins_fault->message());
@@ -40,7 +40,7 @@ void lookSockets(const NodeFacts& facts, Sink& sink) {
        "the agent is not told whose devices are which: no container with devices starts");
 }
 
-void lookPlugins(const NodeFacts& facts, Sink& sink) {
+void lookPlugins(const NodeFacts& facts, FindingBuilder& sink) {
   const KubeletFacts& kubelet = facts.kubelet;
   if (!kubelet.there) return sink.skip(noneText(facts));
   if (kubelet.plugins_fault) return sink.skip(kubelet.plugins_fault->message());
@@ -60,7 +60,7 @@ void lookPlugins(const NodeFacts& facts, Sink& sink) {
   sink.ok(joined(ours) + (others.empty() ? "" : "; others: " + joined(others)));
 }
 
-void lookCheckpoint(const NodeFacts& facts, Sink& sink) {
+void lookCheckpoint(const NodeFacts& facts, FindingBuilder& sink) {
   const KubeletFacts& kubelet = facts.kubelet;
   if (!kubelet.there) return sink.skip(noneText(facts));
   if (kubelet.checkpoint && !kubelet.checkpoint_doubt.empty())

@@ -11,7 +11,7 @@ constexpr std::uint64_t kMinShared = 16u << 20;
 // Leases are of 8 s: who is off by a second is still understood.
 constexpr std::uint64_t kMaxClockErrorUs = 1'000'000;
 
-void lookCgroups(const NodeFacts& facts, Sink& sink) {
+void lookCgroups(const NodeFacts& facts, FindingBuilder& sink) {
   const MachineFacts& machine = facts.machine;
   if (!machine.cgroups_read) return sink.skip("/sys/fs/cgroup is not there");
   if (machine.cgroup_v2) return sink.ok("version 2");
@@ -20,7 +20,7 @@ void lookCgroups(const NodeFacts& facts, Sink& sink) {
              "systemd.unified_cgroup_hierarchy=1 on the kernel's command line"});
 }
 
-void lookClock(const NodeFacts& facts, Sink& sink) {
+void lookClock(const NodeFacts& facts, FindingBuilder& sink) {
   const MachineFacts& machine = facts.machine;
   if (!machine.clock_synchronised) return sink.skip("the kernel was not asked, or did not say");
   const std::string off = std::to_string(machine.clock_error_us / 1000) + " ms";
@@ -36,7 +36,7 @@ void lookClock(const NodeFacts& facts, Sink& sink) {
   sink.ok("synchronised, off by " + off + " at most");
 }
 
-void lookShared(const NodeFacts& facts, Sink& sink) {
+void lookShared(const NodeFacts& facts, FindingBuilder& sink) {
   const MachineFacts& machine = facts.machine;
   if (!machine.shm)
     return sink.warn({"/dev/shm is not there",

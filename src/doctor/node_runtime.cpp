@@ -20,7 +20,7 @@ std::string noneText(const RuntimeFacts& runtime) {
              : "no configuration of containerd's; there is " + joined(runtime.sockets);
 }
 
-void lookRuntime(const NodeFacts& facts, Sink& sink) {
+void lookRuntime(const NodeFacts& facts, FindingBuilder& sink) {
   const RuntimeFacts& runtime = facts.runtime;
   if (runtime.configs.empty() && runtime.sockets.empty()) return sink.skip(noneText(runtime));
   for (const RuntimeConfig& one : runtime.configs) {
@@ -43,7 +43,7 @@ bool cdiOf(const RuntimeConfig& config) {
   return config.cdi.value_or(config.version >= 3);
 }
 
-void lookCdi(const NodeFacts& facts, Sink& sink) {
+void lookCdi(const NodeFacts& facts, FindingBuilder& sink) {
   const RuntimeFacts& runtime = facts.runtime;
   if (runtime.configs.empty()) return sink.skip(noneText(runtime));
   for (const RuntimeConfig& one : runtime.configs) {
@@ -62,7 +62,7 @@ void lookCdi(const NodeFacts& facts, Sink& sink) {
   if (!sink.said()) sink.skip("no configuration could be read");
 }
 
-void lookNvidia(const NodeFacts& facts, Sink& sink) {
+void lookNvidia(const NodeFacts& facts, FindingBuilder& sink) {
   const RuntimeFacts& runtime = facts.runtime;
   if (runtime.configs.empty()) return sink.skip(noneText(runtime));
   const bool cards = facts.driver.version.has_value() || !facts.driver.cards.empty();
@@ -94,7 +94,7 @@ void lookNvidia(const NodeFacts& facts, Sink& sink) {
   if (!sink.said()) sink.skip("no configuration could be read");
 }
 
-void lookVisible(const NodeFacts& facts, Sink& sink) {
+void lookVisible(const NodeFacts& facts, FindingBuilder& sink) {
   const RuntimeFacts& runtime = facts.runtime;
   if (runtime.toolkit_path.empty())
     return sink.skip("no configuration of NVIDIA's toolkit is here");
@@ -135,7 +135,7 @@ void lookVisible(const NodeFacts& facts, Sink& sink) {
             runtime.toolkit_path);
 }
 
-void lookToolkit(const NodeFacts& facts, Sink& sink) {
+void lookToolkit(const NodeFacts& facts, FindingBuilder& sink) {
   const std::string& version = facts.runtime.toolkit_version;
   if (version.empty()) return sink.skip("no Debian package nvidia-container-toolkit says it");
   if (compareVersions(version, kSafeToolkit) >= 0) return sink.ok(version);
@@ -146,7 +146,7 @@ void lookToolkit(const NodeFacts& facts, Sink& sink) {
        "apt-get install nvidia-container-toolkit"});
 }
 
-void lookOperator(const NodeFacts& facts, Sink& sink) {
+void lookOperator(const NodeFacts& facts, FindingBuilder& sink) {
   const OperatorFacts& gpu = facts.gpu_operator;
   if (!gpu.driver_root && !gpu.validations && !gpu.toolkit_dir) return sink.ok("no traces of it");
   const auto ready = [&](const char* name) {

@@ -6,7 +6,7 @@
 namespace divvy::doctor {
 namespace {
 
-void lookAt(const SettingsFile& file, Sink& sink) {
+void lookAt(const SettingsFile& file, FindingBuilder& sink) {
   if (file.unheeded && file.unheeded->empty()) return sink.ok("all of it is heeded", file.path);
   if (file.unheeded)
     return sink.warn({joined(*file.unheeded), "these change nothing, and the rest holds",
@@ -23,7 +23,7 @@ void lookAt(const SettingsFile& file, Sink& sink) {
              file.path);
 }
 
-void lookSettings(const NodeFacts& facts, Sink& sink) {
+void lookSettings(const NodeFacts& facts, FindingBuilder& sink) {
   for (const SettingsFile& file : facts.settings.files) lookAt(file, sink);
   if (facts.settings.unlisted) sink.skip(facts.settings.unlisted->message());
   if (sink.said()) return;

@@ -40,7 +40,7 @@ Oddity unreadable(const std::string& path, const Error& why) {
 }
 
 // Of a folder that is to be its owner's alone. Agents themselves refuse others (agent/node.h).
-void judgeFolder(const Tree& tree, const std::string& path, std::vector<Oddity>* out) {
+void judgeFolder(const RootFs& tree, const std::string& path, std::vector<Oddity>* out) {
   const Result<Place> place = tree.place(path, false);
   if (!place) {
     if (!absent(place)) out->push_back(unreadable(path, place.error()));
@@ -63,7 +63,7 @@ void judgeFolder(const Tree& tree, const std::string& path, std::vector<Oddity>*
 // by somebody else. As an agent would judge it that takes the tenant over. `always`: every tenant
 // has one.
 template <typename Page>
-void judgePage(const Tree& tree, const std::string& path, std::uint64_t magic, bool always,
+void judgePage(const RootFs& tree, const std::string& path, std::uint64_t magic, bool always,
                std::vector<Oddity>* out) {
   ledger::Identification id{};
   const Result<FileStart> start = tree.start(path, sizeof id);
@@ -88,7 +88,7 @@ void judgePage(const Tree& tree, const std::string& path, std::uint64_t magic, b
                     other ? Kind::kOtherVersion : Kind::kBroken});
 }
 
-void judgePages(const Tree& tree, const std::string& dir, std::vector<Oddity>* out) {
+void judgePages(const RootFs& tree, const std::string& dir, std::vector<Oddity>* out) {
   judgePage<ledger::ControlPage>(tree, dir + "/control", ledger::kControlMagic, true, out);
   judgePage<ledger::ReportPage>(tree, dir + "/report", ledger::kReportMagic, true, out);
   judgePage<ledger::WorkPage>(tree, dir + "/work", ledger::kWorkMagic, true, out);
@@ -97,7 +97,7 @@ void judgePages(const Tree& tree, const std::string& dir, std::vector<Oddity>* o
   judgePage<ledger::SwapPage>(tree, dir + "/swap", ledger::kSwapMagic, false, out);
 }
 
-void judgeRecord(const Tree& tree, const std::string& dir, const std::string& id,
+void judgeRecord(const RootFs& tree, const std::string& dir, const std::string& id,
                  std::vector<Oddity>* out) {
   const std::string path = dir + "/tenant.json";
   const Result<std::string> text = tree.text(path);
@@ -123,7 +123,7 @@ void judgeRecord(const Tree& tree, const std::string& dir, const std::string& id
     out->push_back({path, "is not of tenant " + id, false, Kind::kBroken});
 }
 
-void readTenant(const Tree& tree, const std::string& dir, const std::string& id,
+void readTenant(const RootFs& tree, const std::string& dir, const std::string& id,
                 std::vector<Oddity>* out) {
   const auto names = tree.list(dir);
   if (!names) {
@@ -141,7 +141,7 @@ void readTenant(const Tree& tree, const std::string& dir, const std::string& id,
   judgeRecord(tree, dir, id, out);
 }
 
-void readTenants(const Tree& tree, AgentFacts* facts) {
+void readTenants(const RootFs& tree, AgentFacts* facts) {
   const std::string dir = facts->dir + "/tenants";
   const auto names = tree.list(dir);
   if (!names && !absent(names)) facts->oddities.push_back(unreadable(dir, names.error()));
@@ -163,7 +163,7 @@ void readTenants(const Tree& tree, AgentFacts* facts) {
   }
 }
 
-AgentFacts readAgent(const Tree& tree, const NodeTerms& terms, const std::string& dir) {
+AgentFacts readAgent(const RootFs& tree, const NodeOptions& terms, const std::string& dir) {
   AgentFacts facts;
   facts.dir = dir;
   judgeFolder(tree, dir, &facts.oddities);
@@ -193,7 +193,7 @@ AgentFacts readAgent(const Tree& tree, const NodeTerms& terms, const std::string
 
 }  // namespace
 
-RuntimeDir readRuntimeDir(const Tree& tree, const NodeTerms& terms, const std::string& path) {
+RuntimeDir readRuntimeDir(const RootFs& tree, const NodeOptions& terms, const std::string& path) {
   RuntimeDir dir;
   dir.path = path;
   const Result<Place> place = tree.place(path, false);

@@ -20,7 +20,7 @@ bool isCard(const std::string& klass) {
   return klass.starts_with("0x03") || klass.starts_with("0x12");
 }
 
-std::vector<PciCard> cardsIn(const Tree& tree) {
+std::vector<PciCard> cardsIn(const RootFs& tree) {
   const std::string dir = "/sys/bus/pci/devices";
   std::vector<PciCard> cards;
   const auto names = tree.list(dir);
@@ -36,7 +36,7 @@ std::vector<PciCard> cardsIn(const Tree& tree) {
 }
 
 // What the loader was told, drop-ins included, and what it always looks at.
-std::vector<std::string> loaderDirs(const Tree& tree) {
+std::vector<std::string> loaderDirs(const RootFs& tree) {
   std::vector<std::string> dirs = {
       "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib",
       "/lib/x86_64-linux-gnu",     "/lib/aarch64-linux-gnu",     "/lib64",     "/usr/lib/wsl/lib",
@@ -65,7 +65,7 @@ std::string versionOfName(const std::string& path) {
   return versionIn(version) == version ? version : "";
 }
 
-std::vector<DriverLibrary> librariesIn(const Tree& tree) {
+std::vector<DriverLibrary> librariesIn(const RootFs& tree) {
   std::vector<DriverLibrary> found;
   std::set<std::string> files;
   for (const std::string& dir : loaderDirs(tree)) {
@@ -84,7 +84,7 @@ std::vector<DriverLibrary> librariesIn(const Tree& tree) {
 
 }  // namespace
 
-DriverFacts readDriver(const Tree& tree) {
+DriverFacts readDriver(const RootFs& tree) {
   DriverFacts facts;
   facts.cards = cardsIn(tree);
   facts.version = tree.text("/proc/driver/nvidia/version");

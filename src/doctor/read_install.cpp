@@ -21,7 +21,7 @@ constexpr std::uint16_t kMachine = EM_NONE;
 
 constexpr const char* kLibraries[] = {"libdivvy-cuda.so", "libdivvy-nvml.so"};
 
-LibraryFile libraryAt(const Tree& tree, const std::string& path, std::string* bytes) {
+LibraryFile libraryAt(const RootFs& tree, const std::string& path, std::string* bytes) {
   LibraryFile file;
   file.path = path;
   Result<std::string> text = tree.text(path, kMaxLibrary);
@@ -29,7 +29,7 @@ LibraryFile libraryAt(const Tree& tree, const std::string& path, std::string* by
     file.fault = text.error();
     return file;
   }
-  const Result<ElfWords> words = elfWords(*text);
+  const Result<ElfReader> words = elfWords(*text);
   if (!words) {
     file.fault = Error(words.error().code(), path + " " + words.error().message());
   } else {
@@ -41,7 +41,7 @@ LibraryFile libraryAt(const Tree& tree, const std::string& path, std::string* by
   return file;
 }
 
-void readPreload(const Tree& tree, InstallFacts* facts) {
+void readPreload(const RootFs& tree, InstallFacts* facts) {
   facts->preload = tree.text("/etc/ld.so.preload");
   if (!facts->preload) return;
   std::string text = *facts->preload;
@@ -58,11 +58,11 @@ void readPreload(const Tree& tree, InstallFacts* facts) {
 
 }  // namespace
 
-InstallFacts readInstall(const Tree& tree, const NodeTerms& terms) {
+InstallFacts readInstall(const RootFs& tree, const NodeOptions& terms) {
   InstallFacts facts;
   facts.machine = kMachine;
   std::vector<std::string> own_bytes;
-  const Result<Tree> here = Tree::open("/");
+  const Result<RootFs> here = RootFs::open("/");
   if (here && !terms.lib_dir.empty()) {
     facts.own.path = terms.lib_dir;
     for (const char* name : kLibraries)

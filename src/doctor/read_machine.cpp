@@ -9,7 +9,7 @@ namespace {
 // As the kubelet package bounds it.
 constexpr std::size_t kMaxCheckpoint = 64u << 20;
 
-std::optional<Place> placeAt(const Tree& tree, const std::string& path) {
+std::optional<Place> placeAt(const RootFs& tree, const std::string& path) {
   const Result<Place> place = tree.place(path, false);
   if (!place) return std::nullopt;
   return *place;
@@ -17,7 +17,7 @@ std::optional<Place> placeAt(const Tree& tree, const std::string& path) {
 
 }  // namespace
 
-KubeletFacts readKubelet(const Tree& tree, const std::string& dir) {
+KubeletFacts readKubelet(const RootFs& tree, const std::string& dir) {
   KubeletFacts facts;
   facts.dir = dir;
   const std::string plugins = dir + "/device-plugins";
@@ -49,7 +49,7 @@ KubeletFacts readKubelet(const Tree& tree, const std::string& dir) {
   return facts;
 }
 
-MachineFacts readMachine(const Tree& tree, bool clock) {
+MachineFacts readMachine(const RootFs& tree, bool clock) {
   MachineFacts facts;
   facts.cgroups_read = tree.place("/sys/fs/cgroup").has_value();
   facts.cgroup_v2 = tree.place("/sys/fs/cgroup/cgroup.controllers").has_value();

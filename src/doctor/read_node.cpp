@@ -8,7 +8,7 @@
 
 namespace divvy::doctor {
 
-NodeFacts readNode(const Tree& tree, const NodeTerms& terms) {
+NodeFacts readNode(const RootFs& tree, const NodeOptions& terms) {
   NodeFacts facts;
   facts.root = tree.root();
   facts.as_root = geteuid() == 0;

@@ -27,7 +27,7 @@ constexpr const char* kToolkits[] = {
 // Debian's note of what is installed: 10 MiB of a large machine.
 constexpr std::size_t kMaxStatus = 64u << 20;
 
-std::vector<std::string> specsIn(const Tree& tree) {
+std::vector<std::string> specsIn(const RootFs& tree) {
   std::vector<std::string> found;
   for (const char* dir : {"/etc/cdi", "/var/run/cdi"}) {
     const auto names = tree.list(dir);
@@ -69,7 +69,7 @@ std::string debianVersion(const std::string& status, const std::string& package)
   return name == package && installed ? version : "";
 }
 
-void readToolkit(const Tree& tree, RuntimeFacts* facts) {
+void readToolkit(const RootFs& tree, RuntimeFacts* facts) {
   for (const char* path : kToolkits) {
     const Result<std::string> text = tree.text(path);
     if (absent(text)) continue;
@@ -94,7 +94,7 @@ void readToolkit(const Tree& tree, RuntimeFacts* facts) {
   }
 }
 
-RuntimeFacts readRuntime(const Tree& tree) {
+RuntimeFacts readRuntime(const RootFs& tree) {
   RuntimeFacts facts;
   for (const Where& one : kConfigs) {
     Result<RuntimeConfig> config = readContainerd(tree, one.path, one.flavour);
@@ -111,7 +111,7 @@ RuntimeFacts readRuntime(const Tree& tree) {
   return facts;
 }
 
-OperatorFacts readOperator(const Tree& tree) {
+OperatorFacts readOperator(const RootFs& tree) {
   OperatorFacts facts;
   const auto root = tree.list("/run/nvidia/driver");
   facts.driver_root = root && !root->empty();

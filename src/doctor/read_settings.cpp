@@ -19,7 +19,7 @@ constexpr const char* kMounted = "/volumes/kubernetes.io~configmap/config/node-s
 
 class SettingsFinder {
  public:
-  SettingsFinder(const Tree& tree, const NodeTerms& terms) : tree_(tree), terms_(terms) {}
+  SettingsFinder(const RootFs& tree, const NodeOptions& terms) : tree_(tree), terms_(terms) {}
 
   void add(const std::string& path, const std::string& told_by, const Text& text) {
     // An agent of this machine and its usual place tell of the same one.
@@ -54,8 +54,8 @@ class SettingsFinder {
   SettingsFacts take() { return std::move(facts_); }
 
  private:
-  const Tree& tree_;
-  const NodeTerms& terms_;
+  const RootFs& tree_;
+  const NodeOptions& terms_;
   SettingsFacts facts_;
   std::vector<std::pair<std::string, std::string>> seen_;  // paths and texts
 };
@@ -79,7 +79,7 @@ std::string givenIn(const std::string& defaults) {
 
 }  // namespace
 
-SettingsFacts readSettings(const Tree& tree, const NodeTerms& terms,
+SettingsFacts readSettings(const RootFs& tree, const NodeOptions& terms,
                            const std::vector<RuntimeDir>& runtimes) {
   SettingsFinder finder(tree, terms);
   finder.addNamed(terms.settings_file, kOption);

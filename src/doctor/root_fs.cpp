@@ -46,15 +46,15 @@ Place placeOf(const struct stat& info) {
 
 }  // namespace
 
-Result<Tree> Tree::open(const std::string& root) {
+Result<RootFs> RootFs::open(const std::string& root) {
   Fd fd(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!fd.valid())
     return Error{ErrorCode::kUsage, root + ": " + std::strerror(errno) +
                                         "; a folder with a machine's files in it is accepted"};
-  return Tree(root, std::move(fd));
+  return RootFs(root, std::move(fd));
 }
 
-Result<Fd> Tree::at(const std::string& path, std::uint64_t flags) const {
+Result<Fd> RootFs::at(const std::string& path, std::uint64_t flags) const {
   open_how how{};
   how.flags = flags | O_CLOEXEC;
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
@@ -63,7 +63,7 @@ Result<Fd> Tree::at(const std::string& path, std::uint64_t flags) const {
   return fd;
 }
 
-Result<Fd> Tree::file(const std::string& path, std::uint64_t* size) const {
+Result<Fd> RootFs::file(const std::string& path, std::uint64_t* size) const {
   const Result<Fd> named = at(path, O_PATH);
   if (!named) return named.error();
   struct stat info {};
@@ -75,7 +75,7 @@ Result<Fd> Tree::file(const std::string& path, std::uint64_t* size) const {
   return file;
 }
 
-Result<std::string> Tree::text(const std::string& path, std::size_t most) const {
+Result<std::string> RootFs::text(const std::string& path, std::size_t most) const {
   std::uint64_t size = 0;
   const Result<Fd> file = this->file(path, &size);
   if (!file) return file.error();
@@ -92,7 +92,7 @@ Result<std::string> Tree::text(const std::string& path, std::size_t most) const 
   }
 }
 
-Result<FileStart> Tree::start(const std::string& path, std::size_t most) const {
+Result<FileStart> RootFs::start(const std::string& path, std::size_t most) const {
   FileStart start;
   const Result<Fd> file = this->file(path, &start.size);
   if (!file) return file.error();
@@ -109,7 +109,7 @@ Result<FileStart> Tree::start(const std::string& path, std::size_t most) const {
   return start;
 }
 
-Result<std::vector<std::string>> Tree::list(const std::string& path) const {
+Result<std::vector<std::string>> RootFs::list(const std::string& path) const {
   Result<Fd> fd = at(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
   if (!fd) return fd.error();
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(fdopendir(fd->get()), closedir);
@@ -132,7 +132,7 @@ Result<std::vector<std::string>> Tree::list(const std::string& path) const {
   return names;
 }
 
-Result<Place> Tree::place(const std::string& path, bool follow) const {
+Result<Place> RootFs::place(const std::string& path, bool follow) const {
   const Result<Fd> named = at(path, O_PATH | (follow ? 0u : O_NOFOLLOW));
   if (!named) return named.error();
   struct stat info {};
@@ -140,7 +140,7 @@ Result<Place> Tree::place(const std::string& path, bool follow) const {
   return placeOf(info);
 }
 
-Result<std::string> Tree::resolved(const std::string& path) const {
+Result<std::string> RootFs::resolved(const std::string& path) const {
   const Result<Fd> named = at(path, O_PATH);
   if (!named) return named.error();
   std::array<char, PATH_MAX> target{}, root{};
@@ -153,7 +153,7 @@ Result<std::string> Tree::resolved(const std::string& path) const {
   return found;
 }
 
-Result<Space> Tree::space(const std::string& path) const {
+Result<Space> RootFs::space(const std::string& path) const {
   const Result<Fd> named = at(path, O_PATH);
   if (!named) return named.error();
   struct statvfs info {};
@@ -168,7 +168,7 @@ Result<Space> Tree::space(const std::string& path) const {
   return space;
 }
 
-Result<Fd> Tree::folder(const std::string& path) const {
+Result<Fd> RootFs::folder(const std::string& path) const {
   return at(path, O_PATH | O_DIRECTORY);
 }
 

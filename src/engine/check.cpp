@@ -42,7 +42,7 @@ Result<void> checkDeviceMemory(const std::string& who, const DeviceMemory& memor
   return checkAmounts(who, Cpu{}, std::get<Bytes>(memory));
 }
 
-Result<void> checkCompany(const Company& company) {
+Result<void> checkCompany(const ColocationRule& company) {
   if (company.sort > 0 && company.sort < kSorts && (company.beside & 1u) == 0) return {};
   return usage("company of sort " + std::to_string(company.sort) + "; accepted: 1 to " +
                std::to_string(kSorts - 1) + ", beside such");
@@ -57,7 +57,7 @@ bool asksForAnyKind(const std::vector<Container>& containers) {
 Result<void> checkCompanies(const Shape& shape) {
   std::set<DeviceKind> kinds;
   const bool any = asksForAnyKind(shape.init) || asksForAnyKind(shape.containers);
-  for (const Company& one : shape.company) {
+  for (const ColocationRule& one : shape.company) {
     const bool for_all = one.kind.empty();
     if (!kinds.insert(one.kind).second || (for_all && shape.company.size() > 1))
       return usage("several companies of devices of kind \"" + one.kind.text +
@@ -216,7 +216,7 @@ Result<void> checkPolicy(const Shape& shape) {
 Result<void> checkShape(const Shape& shape) {
   const Result<void> weights = checkWeights(shape);
   if (!weights) return weights;
-  for (const std::uint16_t permille : shape.daily.value_or(Daily{}).permille) {
+  for (const std::uint16_t permille : shape.daily.value_or(UsageByHour{}).permille) {
     if (permille > kAllOfIt)
       return usage("a day with " + std::to_string(permille) +
                    " thousandths of what is asked for in an hour; accepted: at most 1000");
@@ -276,7 +276,7 @@ Result<void> checkRows(const std::string& who, const Node& node) {
 
 Result<void> checkMerits(const std::string& who, const Node& node) {
   std::set<DeviceKind> seen;
-  for (const Merit& merit : node.merits) {
+  for (const NodeScore& merit : node.merits) {
     const std::string what = who + ", merits of " + merit.kind.text;
     if (!seen.insert(merit.kind).second) return usage(what + ": twice");
     if (merit.together > kMaxScore) {

@@ -65,7 +65,7 @@ const char* wordsOf(DeviceWhy why) {
   return "";
 }
 
-const char* wordsOf(const NodeBrief& brief) {
+const char* wordsOf(const CompactRefusal& brief) {
   switch (brief.why) {
     case NodeWhy::kCordoned:
       return "cordoned";
@@ -99,7 +99,7 @@ const char* wordsOf(const NodeBrief& brief) {
 
 }  // namespace
 
-std::string text(const NodeBrief& brief, const std::string& container) {
+std::string text(const CompactRefusal& brief, const std::string& container) {
   std::string said = wordsOf(brief);
   if (brief.needed == 0) return said;
   said += " (" + std::to_string(brief.needed) + (brief.needed == 1 ? " device" : " devices");

@@ -11,7 +11,7 @@
 
 namespace divvy::engine {
 
-class BriefCache {
+class CompactRefusalCache {
  public:
   // What is known of a slot holds no more.
   void forget(Slot slot) {
@@ -24,21 +24,21 @@ class BriefCache {
     if (slot >= known_.size()) known_.resize(slot + 1, 0);
     std::uint16_t& place = known_[slot];
     if (place == 0) {
-      const std::optional<NodeBrief> brief = make();
+      const std::optional<CompactRefusal> brief = make();
       // Not kept: it is searched next time.
       if (brief && brief->why == NodeWhy::kNotSearched)
         return static_cast<std::uint32_t>(placeOf(*brief));
       place = brief ? static_cast<std::uint16_t>(kFirst + placeOf(*brief)) : kFits;
     }
-    return place == kFits ? Briefs::kNone : place - kFirst;
+    return place == kFits ? CompactRefusals::kNone : place - kFirst;
   }
-  const std::vector<NodeBrief>& different() const { return different_; }
+  const std::vector<CompactRefusal>& different() const { return different_; }
 
  private:
   static constexpr std::uint16_t kFits = 1, kFirst = 2;
 
   // There are as many as there are reasons, kinds, and containers of one shape: few.
-  std::size_t placeOf(const NodeBrief& brief) {
+  std::size_t placeOf(const CompactRefusal& brief) {
     for (std::size_t i = 0; i < different_.size(); ++i)
       if (different_[i] == brief) return i;
     different_.push_back(brief);
@@ -46,7 +46,7 @@ class BriefCache {
   }
 
   std::vector<std::uint16_t> known_;  // by slot; 0: not known
-  std::vector<NodeBrief> different_;
+  std::vector<CompactRefusal> different_;
 };
 
 }  // namespace divvy::engine

@@ -50,8 +50,8 @@ class Engine::Core {
   Result<Decision> decideWithin(const Request& request, Window& window);
   Result<Decision> decideAmong(const Request& request, std::span<const NodeName> nodes);
   Result<Decision> explain(const Request& request);
-  Result<std::vector<NodeBrief>> briefs(const Request& request);
-  Result<Briefs> briefs(const Request& request, std::span<const std::string_view> nodes);
+  Result<std::vector<CompactRefusal>> briefs(const Request& request);
+  Result<CompactRefusals> briefs(const Request& request, std::span<const std::string_view> nodes);
   Result<std::vector<DeviceRefusal>> refusedDevices(const Request& request, const NodeName& node,
                                                     std::size_t container) const;
   Result<std::vector<Remedy>> remedies(const Request& request, const NodeName& node);
@@ -60,9 +60,9 @@ class Engine::Core {
 
   Result<Allocation> place(const Request& request, Instant expires, Window* window);
   Result<std::optional<Preemption>> preempt(const Request& request, std::int64_t priority,
-                                            const Stakes& stakes);
+                                            const EvictionCosts& stakes);
   Result<std::optional<GangPreemption>> preemptGang(const Gang& gang, std::int64_t priority,
-                                                    const Stakes& stakes);
+                                                    const EvictionCosts& stakes);
   Result<DefragmentationPlan> defragment(const DefragmentationTerms& terms) const;
   Result<GangPlacement> placeGang(const Gang& gang, Instant expires);
   Result<Allocation> reserve(const Request& request, const Placement& placement, Instant expires);
@@ -102,17 +102,17 @@ class Engine::Core {
   std::uint64_t tries() const { return budget_.total(); }
 
  private:
-  struct Booked {
+  struct Reserved {
     Allocation allocation;
     Slot slot = 0;
     Shape shape;  // what was asked; empty where it was adopted
     bool asked = false;
   };
-  using Books = std::unordered_map<RequestId, Booked, NameHash, NameEqual>;
+  using Books = std::unordered_map<RequestId, Reserved, NameHash, NameEqual>;
 
-  class Muster;
-  class Siege;
-  class GangSiege;
+  class GangPlacer;
+  class VictimSearch;
+  class GangVictimSearch;
   std::vector<RequestId> bookedIds() const;
   Result<void> checkMoves(const DefragmentationTerms& terms) const;
   Result<void> checkGang(const Gang& gang);
@@ -127,11 +127,11 @@ class Engine::Core {
   Slot randomSlot(const Request& request, const Scores& scores) const;
 
   Result<void> checkAlone(Slot slot, const Placement& placement) const;
-  const Allocation& book(Booked booked);
+  const Allocation& book(Reserved booked);
   void unbook(Books::iterator at);
   Result<void> checkRoom(Slot slot, const Placement& placement) const;
   Result<void> checkRules(Slot slot, const Request& request, const Placement& placement);
-  const Booked* held(const Request& request) const;
+  const Reserved* held(const Request& request) const;
   void changed(Slot slot);
   void count(Slot slot, int sign);
   void tidy(Slot changed);

@@ -23,7 +23,7 @@ bool hasMemory(const HotState& state, std::uint32_t device, const Charge& charge
                Bytes& host_left) {
   if (state.device.terms[device] == 0)
     return static_cast<std::int64_t>(charge.memory.count) <= state.device.memory_free[device];
-  const MemoryBooks& books = state.device.books[device];
+  const MemoryAccounts& books = state.device.books[device];
   const Part part = partOf(charge);
   if (refuseNow(books, part, host_left)) return false;
   host_left = host_left - addedBeyond(books, part);
@@ -59,7 +59,7 @@ bool partsHold(const HotState& state, Slot slot, std::size_t index, const Charge
 bool partWillDo(const HotState& state, const ShapeClass& shape, Slot slot, std::size_t index,
                 const Share& share) {
   const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(index);
-  const Parting* parting = partingOf(state.cold[slot].node.devices[index]);
+  const Partitioning* parting = partingOf(state.cold[slot].node.devices[index]);
   return parting != nullptr && partVerdictOn(state, shape, slot, index) == kOpen &&
          partVerdictOn(roomOf(state, hot), Ask{}) == kOpen &&
          isWay(*parting, share.part, share.start, share.size);
@@ -77,12 +77,12 @@ bool takesMore(const Placement& now, const Placement& than) {
 
 }  // namespace
 
-const Engine::Core::Booked* Engine::Core::held(const Request& request) const {
+const Engine::Core::Reserved* Engine::Core::held(const Request& request) const {
   const auto known = books_.find(request.id);
   return known == books_.end() ? nullptr : &known->second;
 }
 
-const Allocation& Engine::Core::book(Booked booked) {
+const Allocation& Engine::Core::book(Reserved booked) {
   const Slot slot = booked.slot;
   const RequestId id = booked.allocation.id;
   const Allocation& allocation = books_.emplace(id, std::move(booked)).first->second.allocation;
@@ -96,7 +96,7 @@ const Allocation& Engine::Core::book(Booked booked) {
 }
 
 void Engine::Core::unbook(Books::iterator at) {
-  const Booked& booked = at->second;
+  const Reserved& booked = at->second;
   const Slot slot = booked.slot;
   if (booked.allocation.expires) expiring_.erase({*booked.allocation.expires, at->first});
   on_[slot].erase(at->first);
@@ -109,7 +109,7 @@ void Engine::Core::unbook(Books::iterator at) {
 
 Result<Allocation> Engine::Core::place(const Request& request, Instant expires, Window* window) {
   if (request.id.empty()) return Error{ErrorCode::kUsage, "a request without an id"};
-  if (const Booked* booked = held(request)) {
+  if (const Reserved* booked = held(request)) {
     if (!booked->asked || booked->shape == request.shape) return booked->allocation;
     return Error{ErrorCode::kUsage,
                  "request " + request.id.text + " already has something else; release that first"};
@@ -200,7 +200,7 @@ Result<Allocation> Engine::Core::reserve(const Request& request, const Placement
   // Whoever brings it may not have kept this.
   Placement placement = decided;
   placement.daily = request.shape.daily;
-  if (const Booked* booked = held(request)) {
+  if (const Reserved* booked = held(request)) {
     if (booked->allocation.placement == placement) return booked->allocation;
     return Error{ErrorCode::kUsage,
                  "request " + request.id.text + " already has something else; release that first"};
@@ -269,7 +269,7 @@ Result<void> Engine::Core::resize(const RequestId& id, const Placement& placemen
   if (known == books_.end()) {
     return Error{ErrorCode::kNotFound, "request " + id.text + " has nothing, or not any more"};
   }
-  const Booked was = known->second;
+  const Reserved was = known->second;
   const Slot slot = was.slot;
   if (was.allocation.placement.node != placement.node)
     return Error{ErrorCode::kUsage, "request " + id.text + " is on node " +

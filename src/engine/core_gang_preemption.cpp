@@ -16,15 +16,15 @@ constexpr std::uint32_t kMaxSets = 2000;
 
 }  // namespace
 
-class Engine::Core::GangSiege {
+class Engine::Core::GangVictimSearch {
  public:
-  GangSiege(Core& core, const Gang& gang, const Victims& victims)
+  GangVictimSearch(Core& core, const Gang& gang, const Victims& victims)
       : core_(core), gang_(gang), victims_(victims) {}
 
   std::optional<GangPreemption> best();
 
  private:
-  using Slots = Muster::Slots;
+  using Slots = GangPlacer::Slots;
 
   Units unitsOn(const Slots& slots);
   void lift(const Units& units, std::size_t from, std::size_t to, int sign);
@@ -50,14 +50,14 @@ class Engine::Core::GangSiege {
   Core& core_;
   const Gang& gang_;
   const Victims& victims_;
-  std::unordered_map<const Unit*, std::vector<const Booked*>> booked_;  // of those on nodes seen
+  std::unordered_map<const Unit*, std::vector<const Reserved*>> booked_;  // of those on nodes seen
   Units best_;
   std::optional<PreemptionCost> cost_;
   std::uint32_t tried_ = 0;
 };
 
 // The dearest first.
-Units Engine::Core::GangSiege::unitsOn(const Slots& slots) {
+Units Engine::Core::GangVictimSearch::unitsOn(const Slots& slots) {
   Units units;
   std::set<const Unit*> seen;
   for (const Slot slot : slots) {
@@ -65,7 +65,7 @@ Units Engine::Core::GangSiege::unitsOn(const Slots& slots) {
       const Unit* unit = victims_.of(id);
       if (unit == nullptr || !seen.insert(unit).second) continue;
       units.push_back(unit);
-      std::vector<const Booked*>& members = booked_[unit];
+      std::vector<const Reserved*>& members = booked_[unit];
       for (const RequestId& one : members.empty() ? unit->all : std::vector<RequestId>())
         members.push_back(&core_.books_.at(one));
     }
@@ -76,14 +76,15 @@ Units Engine::Core::GangSiege::unitsOn(const Slots& slots) {
 
 // What is theirs is free (-1), or theirs again (1). They stay booked: that costs a tenth of taking
 // them off the books. Each node is brought up to date once.
-void Engine::Core::GangSiege::lift(const Units& units, std::size_t from, std::size_t to, int sign) {
-  std::vector<const Booked*> all;
+void Engine::Core::GangVictimSearch::lift(const Units& units, std::size_t from, std::size_t to,
+                                          int sign) {
+  std::vector<const Reserved*> all;
   for (; from < to; ++from) {
-    const std::vector<const Booked*>& members = booked_.at(units[from]);
+    const std::vector<const Reserved*>& members = booked_.at(units[from]);
     all.insert(all.end(), members.begin(), members.end());
   }
   std::stable_sort(all.begin(), all.end(),
-                   [](const Booked* a, const Booked* b) { return a->slot < b->slot; });
+                   [](const Reserved* a, const Reserved* b) { return a->slot < b->slot; });
   for (auto at = all.begin(); at != all.end();) {
     const Slot slot = (*at)->slot;
     core_.count(slot, -1);
@@ -93,25 +94,25 @@ void Engine::Core::GangSiege::lift(const Units& units, std::size_t from, std::si
   }
 }
 
-bool Engine::Core::GangSiege::fits() {
+bool Engine::Core::GangVictimSearch::fits() {
   spend();
-  Muster muster(core_, gang_, Instant{0});
+  GangPlacer muster(core_, gang_, Instant{0});
   std::vector<std::string> where;
   const bool all = muster.place(&where);
   muster.takeBack();
   return all;
 }
 
-bool Engine::Core::GangSiege::fitsOn(const Slots& slots) {
+bool Engine::Core::GangVictimSearch::fitsOn(const Slots& slots) {
   spend();
-  Muster muster(core_, gang_, Instant{0});
+  GangPlacer muster(core_, gang_, Instant{0});
   const bool all = muster.book(slots);
   muster.takeBack();
   return all;
 }
 
 // They have not ended.
-void Engine::Core::GangSiege::consider(const Units& units) {
+void Engine::Core::GangVictimSearch::consider(const Units& units) {
   const PreemptionCost cost = victims_.costOf(units);
   if (cost_ && !(cost < *cost_)) return;
   best_ = units;
@@ -119,7 +120,7 @@ void Engine::Core::GangSiege::consider(const Units& units) {
 }
 
 // As Siege::explore.
-void Engine::Core::GangSiege::explore(const Units& units, std::size_t left, Units* chosen) {
+void Engine::Core::GangVictimSearch::explore(const Units& units, std::size_t left, Units* chosen) {
   for (; left > 0 && tried_ < kMaxTried && !over(); --left) {
     const Unit& unit = *units[left - 1];
     chosen->push_back(&unit);
@@ -138,8 +139,8 @@ void Engine::Core::GangSiege::explore(const Units& units, std::size_t left, Unit
 }
 
 // Each member where it fits, or on the node where that costs least; all that end have then.
-std::optional<Units> Engine::Core::GangSiege::oneByOne(const Slots& slots) {
-  Muster muster(core_, gang_, Instant{0});
+std::optional<Units> Engine::Core::GangVictimSearch::oneByOne(const Slots& slots) {
+  GangPlacer muster(core_, gang_, Instant{0});
   Units chosen;
   bool all = true;
   for (const std::size_t member : muster.order()) {
@@ -147,7 +148,8 @@ std::optional<Units> Engine::Core::GangSiege::oneByOne(const Slots& slots) {
     if (all) continue;
     Result<ShapeClass> shape = core_.classOf(gang_.members[member]);
     if (!shape) break;
-    const auto found = Siege(core_, *std::move(shape), victims_, chosen, kMaxSets).best(slots);
+    const auto found =
+        VictimSearch(core_, *std::move(shape), victims_, chosen, kMaxSets).best(slots);
     if (!found) break;
     for (const Unit* unit : found->units) {
       end(unit);
@@ -163,8 +165,8 @@ std::optional<Units> Engine::Core::GangSiege::oneByOne(const Slots& slots) {
 }
 
 // Of [from, to), who have ended, spares whoever need not, the dearest first.
-void Engine::Core::GangSiege::spare(const Slots& slots, const Units& units, std::size_t from,
-                                    std::size_t to, Units* chosen) {
+void Engine::Core::GangVictimSearch::spare(const Slots& slots, const Units& units, std::size_t from,
+                                           std::size_t to, Units* chosen) {
   bringAllBack(units, from, to);
   if (from == to || fitsOn(slots)) return;
   endAll(units, from, to);
@@ -175,7 +177,7 @@ void Engine::Core::GangSiege::spare(const Slots& slots, const Units& units, std:
 }
 
 // They have ended, and come back here: those of them that are needed are considered.
-void Engine::Core::GangSiege::settle(Units units) {
+void Engine::Core::GangVictimSearch::settle(Units units) {
   bool enough = fits();
   for (bool again = enough; again && !over();) {
     again = false;
@@ -195,7 +197,7 @@ void Engine::Core::GangSiege::settle(Units units) {
   if (enough && !over()) consider(units);
 }
 
-void Engine::Core::GangSiege::look(const Slots& slots) {
+void Engine::Core::GangVictimSearch::look(const Slots& slots) {
   const Units units = unitsOn(slots);
   if (units.empty() || over()) return;
   endAll(units, 0, units.size());
@@ -208,19 +210,19 @@ void Engine::Core::GangSiege::look(const Slots& slots) {
   if (units.size() <= kEverySet) explore(units, units.size(), &chosen);
 }
 
-std::optional<GangPreemption> Engine::Core::GangSiege::best() {
+std::optional<GangPreemption> Engine::Core::GangVictimSearch::best() {
   const Trial trial(core_);
-  for (const Slots& slots : Muster(core_, gang_, Instant{0}).whole()) look(slots);
+  for (const Slots& slots : GangPlacer(core_, gang_, Instant{0}).whole()) look(slots);
   if (!cost_) return std::nullopt;
   return GangPreemption{victims_.idsOf(best_), *cost_};
 }
 
 Result<std::optional<GangPreemption>> Engine::Core::preemptGang(const Gang& gang,
                                                                 std::int64_t priority,
-                                                                const Stakes& stakes) {
+                                                                const EvictionCosts& stakes) {
   if (const Result<void> checked = checkGang(gang); !checked) return checked.error();
   if (const Result<void> checked = checkStakes(stakes); !checked) return checked.error();
-  Muster muster(*this, gang, Instant{0});
+  GangPlacer muster(*this, gang, Instant{0});
   std::vector<std::string> where;
   const bool fits = muster.place(&where);
   muster.takeBack();
@@ -228,7 +230,7 @@ Result<std::optional<GangPreemption>> Engine::Core::preemptGang(const Gang& gang
     return Error{ErrorCode::kUsage, "the gang of " + std::to_string(gang.members.size()) +
                                         " fits as it is; nobody has to end"};
   const Victims victims(stakes, priority, bookedIds());
-  return GangSiege(*this, gang, victims).best();
+  return GangVictimSearch(*this, gang, victims).best();
 }
 
 }  // namespace divvy::engine

@@ -37,7 +37,7 @@ std::int64_t weightOf(const Request& request) {
 
 }  // namespace
 
-Engine::Core::Muster::Muster(Core& core, const Gang& gang, Instant expires)
+Engine::Core::GangPlacer::GangPlacer(Core& core, const Gang& gang, Instant expires)
     : core_(core), gang_(gang), expires_(expires), order_(gang.members.size()) {
   std::iota(order_.begin(), order_.end(), 0);
   for (const Request& member : gang.members) weight_ += weightOf(member);
@@ -46,7 +46,7 @@ Engine::Core::Muster::Muster(Core& core, const Gang& gang, Instant expires)
   });
 }
 
-bool Engine::Core::Muster::book(const Slots& slots, std::size_t level) {
+bool Engine::Core::GangPlacer::book(const Slots& slots, std::size_t level) {
   std::vector<std::size_t> left = order_;
   fill(slots, level, &left);
   most_ = std::max(most_, order_.size() - left.size());
@@ -54,8 +54,9 @@ bool Engine::Core::Muster::book(const Slots& slots, std::size_t level) {
   return left.empty();
 }
 
-Engine::Core::Muster::Domains Engine::Core::Muster::domains(const Slots& slots, std::size_t count,
-                                                            bool all) const {
+Engine::Core::GangPlacer::Domains Engine::Core::GangPlacer::domains(const Slots& slots,
+                                                                    std::size_t count,
+                                                                    bool all) const {
   Domains found;
   for (const Slot slot : slots) {
     const Node& node = core_.state_.cold[slot].node;
@@ -66,7 +67,7 @@ Engine::Core::Muster::Domains Engine::Core::Muster::domains(const Slots& slots, 
   return found;
 }
 
-std::vector<Engine::Core::Muster::Slots> Engine::Core::Muster::whole() const {
+std::vector<Engine::Core::GangPlacer::Slots> Engine::Core::GangPlacer::whole() const {
   if (!gang_.required) return {core_.order_.slots()};
   std::vector<Slots> all;
   for (auto& [values, slots] : domains(core_.order_.slots(), *gang_.required + 1, false))
@@ -74,13 +75,13 @@ std::vector<Engine::Core::Muster::Slots> Engine::Core::Muster::whole() const {
   return all;
 }
 
-std::int64_t Engine::Core::Muster::freeIn(const Slots& slots) const {
+std::int64_t Engine::Core::GangPlacer::freeIn(const Slots& slots) const {
   std::int64_t sum = 0;
   for (const Slot slot : slots) sum += core_.state_.node.compute_free[slot];
   return sum;
 }
 
-bool Engine::Core::Muster::bookOne(std::size_t member, const Slots& slots) {
+bool Engine::Core::GangPlacer::bookOne(std::size_t member, const Slots& slots) {
   const Request& request = gang_.members[member];
   const Result<Scores*> scores = core_.upToDate(request);
   if (!scores) return false;
@@ -95,7 +96,7 @@ bool Engine::Core::Muster::bookOne(std::size_t member, const Slots& slots) {
   return true;
 }
 
-void Engine::Core::Muster::fillNodes(const Slots& slots, std::vector<std::size_t>* left) {
+void Engine::Core::GangPlacer::fillNodes(const Slots& slots, std::vector<std::size_t>* left) {
   std::vector<std::size_t> rest;
   for (const std::size_t member : *left)
     if (!bookOne(member, slots)) rest.push_back(member);
@@ -103,8 +104,8 @@ void Engine::Core::Muster::fillNodes(const Slots& slots, std::vector<std::size_t
 }
 
 // The domain that takes most of them first; of equals the one with least room, then by name.
-void Engine::Core::Muster::fill(const Slots& slots, std::size_t level,
-                                std::vector<std::size_t>* left) {
+void Engine::Core::GangPlacer::fill(const Slots& slots, std::size_t level,
+                                    std::vector<std::size_t>* left) {
   if (level >= gang_.levels.size()) return fillNodes(slots, left);
   Domains open = domains(slots, level + 1, true);
   while (!left->empty() && !open.empty()) {
@@ -128,7 +129,8 @@ void Engine::Core::Muster::fill(const Slots& slots, std::size_t level,
 }
 
 // Without a thought for narrower levels there may be a way; else it is known how many fit.
-bool Engine::Core::Muster::regardless(const Tightest& required, std::vector<std::string>* where) {
+bool Engine::Core::GangPlacer::regardless(const Tightest& required,
+                                          std::vector<std::string>* where) {
   if (!gang_.required) return book(core_.order_.slots());
   for (const auto& [free, domain] : required) {
     const bool roomiest = domain == required.back().second;
@@ -140,7 +142,7 @@ bool Engine::Core::Muster::regardless(const Tightest& required, std::vector<std:
 }
 
 // The narrowest level first; there, where least is free.
-bool Engine::Core::Muster::place(std::vector<std::string>* where) {
+bool Engine::Core::GangPlacer::place(std::vector<std::string>* where) {
   where->clear();
   const std::size_t widest = gang_.required ? *gang_.required + 1 : 1;
   Domains domains;
@@ -187,7 +189,7 @@ Result<void> Engine::Core::checkGang(const Gang& gang) {
 
 Result<GangPlacement> Engine::Core::placeGang(const Gang& gang, Instant expires) {
   if (const Result<void> checked = checkGang(gang); !checked) return checked.error();
-  Muster muster(*this, gang, expires);
+  GangPlacer muster(*this, gang, expires);
   GangPlacement result;
   if (muster.place(&result.where)) {
     for (const Request& member : gang.members)

@@ -9,8 +9,8 @@ constexpr std::uint32_t kMaxSets = 20'000;
 
 }  // namespace
 
-Engine::Core::Siege::Siege(Core& core, ShapeClass shape, const Victims& victims, Units ended,
-                           std::uint32_t most_sets)
+Engine::Core::VictimSearch::VictimSearch(Core& core, ShapeClass shape, const Victims& victims,
+                                         Units ended, std::uint32_t most_sets)
     : core_(core),
       shape_(std::move(shape)),
       victims_(victims),
@@ -20,7 +20,7 @@ Engine::Core::Siege::Siege(Core& core, ShapeClass shape, const Victims& victims,
 }
 
 // The dearest first.
-std::vector<Engine::Core::Siege::Here> Engine::Core::Siege::unitsOn(Slot slot) const {
+std::vector<Engine::Core::VictimSearch::Here> Engine::Core::VictimSearch::unitsOn(Slot slot) const {
   std::map<const Unit*, std::vector<const Placement*>> placements;
   Units units;
   for (const RequestId& id : core_.on_[slot]) {
@@ -36,19 +36,19 @@ std::vector<Engine::Core::Siege::Here> Engine::Core::Siege::unitsOn(Slot slot) c
   return all;
 }
 
-PreemptionCost Engine::Core::Siege::costOf(const Units& units) const {
+PreemptionCost Engine::Core::VictimSearch::costOf(const Units& units) const {
   Units all = ended_;
   all.insert(all.end(), units.begin(), units.end());
   return victims_.costOf(all);
 }
 
 // The node's arrays only: nobody is told of a change, since it is taken back.
-void Engine::Core::Siege::charge(Slot slot, const Here& here, int sign) {
+void Engine::Core::VictimSearch::charge(Slot slot, const Here& here, int sign) {
   for (const Placement* placement : here.placements) core_.state_.charge(slot, *placement, sign);
 }
 
 // All of them have ended: puts back whoever need not.
-Units Engine::Core::Siege::needed(Slot slot, const std::vector<Here>& units) {
+Units Engine::Core::VictimSearch::needed(Slot slot, const std::vector<Here>& units) {
   std::vector<const Here*> gone;
   for (const Here& here : units) {
     charge(slot, here, 1);
@@ -66,8 +66,8 @@ Units Engine::Core::Siege::needed(Slot slot, const std::vector<Here>& units) {
 
 // Sets of `chosen`, who have ended, and some of the first `left` units, the cheapest first. More of
 // them never cost less: what is not better than the best is not looked into.
-void Engine::Core::Siege::explore(Slot slot, const std::vector<Here>& units, std::size_t left,
-                                  Units* chosen) {
+void Engine::Core::VictimSearch::explore(Slot slot, const std::vector<Here>& units,
+                                         std::size_t left, Units* chosen) {
   for (; left > 0 && sets_ < most_sets_ && !over(); --left) {
     const Here& here = units[left - 1];
     chosen->push_back(here.unit);
@@ -85,7 +85,7 @@ void Engine::Core::Siege::explore(Slot slot, const std::vector<Here>& units, std
   }
 }
 
-void Engine::Core::Siege::look(Slot slot) {
+void Engine::Core::VictimSearch::look(Slot slot) {
   const std::vector<Here> units = unitsOn(slot);
   if (units.empty()) return;
   for (const Here& here : units) charge(slot, here, -1);
@@ -101,7 +101,7 @@ void Engine::Core::Siege::look(Slot slot) {
   explore(slot, units, units.size(), &chosen);
 }
 
-std::optional<Engine::Core::Siege::Found> Engine::Core::Siege::best(
+std::optional<Engine::Core::VictimSearch::Found> Engine::Core::VictimSearch::best(
     const std::vector<Slot>& slots) {
   for (const Slot slot : slots)
     if (!over()) look(slot);
@@ -118,7 +118,7 @@ std::vector<RequestId> Engine::Core::bookedIds() const {
 
 Result<std::optional<Preemption>> Engine::Core::preempt(const Request& request,
                                                         std::int64_t priority,
-                                                        const Stakes& stakes) {
+                                                        const EvictionCosts& stakes) {
   if (const Result<void> checked = checkShape(request.shape); !checked) return checked.error();
   if (const Result<void> checked = checkStakes(stakes); !checked) return checked.error();
   const Result<Decision> decision = decide(request);
@@ -129,7 +129,8 @@ Result<std::optional<Preemption>> Engine::Core::preempt(const Request& request,
   const Victims victims(stakes, priority, bookedIds());
   Result<ShapeClass> shape = classOf(request);
   if (!shape) return shape.error();
-  const auto found = Siege(*this, *std::move(shape), victims, {}, kMaxSets).best(order_.slots());
+  const auto found =
+      VictimSearch(*this, *std::move(shape), victims, {}, kMaxSets).best(order_.slots());
   std::optional<Preemption> answer;
   if (found)
     answer =

@@ -52,7 +52,7 @@ Decision Engine::Core::at(const Request& request, Scores& scores, Slot slot) {
 Result<Decision> Engine::Core::decide(const Request& request) {
   const Result<Scores*> scores = upToDate(request);
   if (!scores) return scores.error();
-  const WinnerTree& tree = (*scores)->tree();
+  const TournamentTree& tree = (*scores)->tree();
   if (tree.best() == 0) return Decision{};
   if ((*scores)->shape().policy() == Policy::kRandom) {
     return at(request, **scores, randomSlot(request, **scores));
@@ -151,15 +151,16 @@ Result<Decision> Engine::Core::explain(const Request& request) {
   return decision;
 }
 
-Result<std::vector<NodeBrief>> Engine::Core::briefs(const Request& request) {
+Result<std::vector<CompactRefusal>> Engine::Core::briefs(const Request& request) {
   const Result<Scores*> scores = upToDate(request);
   if (!scores) return scores.error();
   const ShapeClass& shape = (*scores)->shape();
   const std::vector<const Ask*> asks = asksInOrder(shape);
-  std::vector<NodeBrief> all;
+  std::vector<CompactRefusal> all;
   for (const Slot slot : order_.slots()) {
     if ((*scores)->tree().at(order_.placeOf(slot)) > 0) continue;
-    std::optional<NodeBrief> brief = briefOf(state_, shape, asks, slot, (*scores)->endOf(slot));
+    std::optional<CompactRefusal> brief =
+        briefOf(state_, shape, asks, slot, (*scores)->endOf(slot));
     if (!brief) continue;
     all.push_back(std::move(*brief));
     all.back().node = state_.cold[slot].node.name;
@@ -167,23 +168,23 @@ Result<std::vector<NodeBrief>> Engine::Core::briefs(const Request& request) {
   return all;
 }
 
-Result<Briefs> Engine::Core::briefs(const Request& request,
-                                    std::span<const std::string_view> nodes) {
+Result<CompactRefusals> Engine::Core::briefs(const Request& request,
+                                             std::span<const std::string_view> nodes) {
   const Result<Scores*> scores = upToDate(request);
   if (!scores) return scores.error();
   const ShapeClass& shape = (*scores)->shape();
   const std::vector<const Ask*> asks = asksInOrder(shape);
-  BriefCache& kept = (*scores)->briefs();
-  Briefs found;
+  CompactRefusalCache& kept = (*scores)->briefs();
+  CompactRefusals found;
   found.of.reserve(nodes.size());
   for (const std::string_view name : nodes) {
     const auto known = slots_.find(name);
     if (known == slots_.end()) {
-      found.of.push_back(Briefs::kUnknown);
+      found.of.push_back(CompactRefusals::kUnknown);
       continue;
     }
     const Slot slot = known->second;
-    found.of.push_back(kept.of(slot, [&]() -> std::optional<NodeBrief> {
+    found.of.push_back(kept.of(slot, [&]() -> std::optional<CompactRefusal> {
       if ((*scores)->tree().at(order_.placeOf(slot)) > 0) return std::nullopt;
       return briefOf(state_, shape, asks, slot, (*scores)->endOf(slot));
     }));

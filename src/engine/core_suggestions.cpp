@@ -96,7 +96,7 @@ std::vector<std::uint64_t> Search::leastsOf(ChangeKind kind, const DeviceAsk& of
   Ask ask;
   ask.guarantee = of.guarantee;
   for (const Device& device : state_.cold[slot_].node.devices) {
-    const MemoryBooks books{device.memory, device.terms, {}, {}, {}, {}};
+    const MemoryAccounts books{device.memory, device.terms, {}, {}, {}, {}};
     const Bytes context = asked_.context_outside ? Bytes{} : device.terms.context;
     const Bytes least = std::max(context, guaranteeOf(ask, books).value_or(Bytes{}));
     if (!percent) leasts.insert(std::max<std::uint64_t>(least.count, 1));

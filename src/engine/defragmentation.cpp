@@ -70,15 +70,15 @@ class Planner {
   bool relocate(const std::vector<RequestId>& ids);
   void undo(std::vector<Allocation>* before);
   std::optional<Move> lookAt(const RequestId& id, double* wins);
-  std::optional<std::vector<Move>> inOrder(Board* real, std::vector<Move> moves) const;
-  bool makeRoomOnce(Board* real, std::size_t number);
-  bool makeRoomOn(Board* real, const Preemption& found, const RequestId& id);
+  std::optional<std::vector<Move>> inOrder(LayoutSandbox* real, std::vector<Move> moves) const;
+  bool makeRoomOnce(LayoutSandbox* real, std::size_t number);
+  bool makeRoomOn(LayoutSandbox* real, const Preemption& found, const RequestId& id);
 
   const Movers& movers_;
   const DefragmentationTerms& terms_;
   const Policy policy_;
-  Board board_;
-  Interruptions interruptions_;
+  LayoutSandbox board_;
+  Disruptions interruptions_;
   std::set<RequestId> moved_;
   std::vector<Move> moves_;
 };
@@ -222,7 +222,8 @@ void Planner::mend() {
 }
 
 // So that each has room when its turn comes; they are made on `real` then. None: there is no way.
-std::optional<std::vector<Move>> Planner::inOrder(Board* real, std::vector<Move> moves) const {
+std::optional<std::vector<Move>> Planner::inOrder(LayoutSandbox* real,
+                                                  std::vector<Move> moves) const {
   std::vector<Move> done;
   for (bool again = true; again && !moves.empty();) {
     again = false;
@@ -245,7 +246,7 @@ std::optional<std::vector<Move>> Planner::inOrder(Board* real, std::vector<Move>
 }
 
 // The request is put where they were, then they go where there is room.
-bool Planner::makeRoomOn(Board* real, const Preemption& found, const RequestId& id) {
+bool Planner::makeRoomOn(LayoutSandbox* real, const Preemption& found, const RequestId& id) {
   const std::size_t before = moves_.size();
   std::vector<Allocation> gone;
   for (const RequestId& victim : found.victims) gone.push_back(board_.take(victim));
@@ -263,7 +264,7 @@ bool Planner::makeRoomOn(Board* real, const Preemption& found, const RequestId& 
   }
   const auto first = moves_.begin() + static_cast<long>(before);
   std::optional<std::vector<Move>> ordered;
-  Interruptions next = interruptions_;
+  Disruptions next = interruptions_;
   if (all && next.interrupt(found.victims)) ordered = inOrder(real, {first, moves_.end()});
   moves_.resize(before);
   if (ordered) {
@@ -278,13 +279,13 @@ bool Planner::makeRoomOn(Board* real, const Preemption& found, const RequestId& 
   return false;
 }
 
-bool Planner::makeRoomOnce(Board* real, std::size_t number) {
+bool Planner::makeRoomOnce(LayoutSandbox* real, std::size_t number) {
   const RequestId id(std::string("\x01room ") + std::to_string(number));
   if (const auto fits = board_.decide({id, terms_.room})) {
     board_.put({id, *fits, std::nullopt});
     return true;
   }
-  Stakes stakes;
+  EvictionCosts stakes;
   for (const auto& [mover, request] : movers_.requests)
     if (moved_.count(mover) == 0) stakes.of[mover] = {0, terms_.of.at(mover).work_lost, {}, {}};
   for (std::size_t tries = 0; tries < kMaxNodes; ++tries) {
@@ -298,13 +299,13 @@ bool Planner::makeRoomOnce(Board* real, std::size_t number) {
 }
 
 void Planner::makeRoom(const Layout& layout) {
-  Board real(layout);
+  LayoutSandbox real(layout);
   for (std::size_t number = 0; number < terms_.times; ++number)
     if (!makeRoomOnce(&real, number)) return;
 }
 
 // What is to be as much as can be.
-double wonOn(Board* board, const DefragmentationTerms& terms) {
+double wonOn(LayoutSandbox* board, const DefragmentationTerms& terms) {
   switch (terms.goal) {
     case Goal::kDevices:
       return static_cast<double>(board->idleDevices());
@@ -319,7 +320,7 @@ double wonOn(Board* board, const DefragmentationTerms& terms) {
 }
 
 // Moves that could be made in this order, from the first on.
-std::size_t makeAll(Board* board, const Movers& movers, const std::vector<Move>& moves) {
+std::size_t makeAll(LayoutSandbox* board, const Movers& movers, const std::vector<Move>& moves) {
   for (std::size_t i = 0; i < moves.size(); ++i)
     if (!board->move(movers.requests.at(moves[i].id), moves[i].to)) return i;
   return moves.size();
@@ -328,7 +329,7 @@ std::size_t makeAll(Board* board, const Movers& movers, const std::vector<Move>&
 // Takes out who moves for nothing. Whether one does is seen by taking it back at the end: where
 // there is no room any more a later one needed it to go.
 std::vector<Move> neededOf(const Layout& layout, const Movers& movers, std::vector<Move> moves) {
-  Board board(layout);
+  LayoutSandbox board(layout);
   moves.resize(makeAll(&board, movers, moves));
   double won = wonOn(&board, *movers.terms);
   for (std::size_t i = moves.size(); i-- > 0;) {
@@ -337,7 +338,7 @@ std::vector<Move> neededOf(const Layout& layout, const Movers& movers, std::vect
     if (without >= won) {
       std::vector<Move> fewer = moves;
       fewer.erase(fewer.begin() + static_cast<long>(i));
-      Board again(layout);
+      LayoutSandbox again(layout);
       if (makeAll(&again, movers, fewer) == fewer.size()) {
         moves = std::move(fewer);
         won = without;
@@ -365,8 +366,8 @@ void compare(const std::map<Name, std::set<RequestId>>& before,
 DefragmentationPlan told(const Layout& layout, const Movers& movers, std::vector<Move> moves) {
   const DefragmentationTerms& terms = *movers.terms;
   DefragmentationPlan plan;
-  Board before(layout);
-  Board after(layout);
+  LayoutSandbox before(layout);
+  LayoutSandbox after(layout);
   makeAll(&after, movers, moves);
   compare(before.devices(), after.devices(), &plan.freed, &plan.taken);
   compare(before.nodes(), after.nodes(), &plan.nodes_freed, &plan.nodes_taken);
@@ -376,7 +377,7 @@ DefragmentationPlan told(const Layout& layout, const Movers& movers, std::vector
     plan.fits_before = before.fits(terms.room, terms.times);
     plan.fits_after = after.fits(terms.room, terms.times);
   }
-  Interruptions interruptions(terms, idsIn(layout));
+  Disruptions interruptions(terms, idsIn(layout));
   for (const Move& move : moves) interruptions.interrupt({move.id});
   plan.interrupted = interruptions.count();
   plan.work_lost = interruptions.workLost();
@@ -416,9 +417,9 @@ DefragmentationPlan planMoves(const Layout& layout, const Movers& movers) {
   std::tuple<double, std::int64_t, std::int64_t> best_key;
   bool first = true;
   for (std::vector<Move>& moves : tries(layout, movers)) {
-    Board board(layout);
+    LayoutSandbox board(layout);
     moves.resize(makeAll(&board, movers, moves));
-    Interruptions interruptions(*movers.terms, idsIn(layout));
+    Disruptions interruptions(*movers.terms, idsIn(layout));
     for (const Move& move : moves) interruptions.interrupt({move.id});
     const std::tuple key{wonOn(&board, *movers.terms), -interruptions.workLost(),
                          -static_cast<std::int64_t>(moves.size())};

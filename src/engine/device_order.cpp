@@ -21,7 +21,7 @@ std::int64_t usedOf(const UseWeights& use, const Device& device, const DeviceRoo
 
 // Its NUMA node where that goes before all else: the lower the better for binpack.
 std::int64_t numaFirst(const DevicePolicy& policy, const Device& device) {
-  if (policy.numa == Wish::kNone) return 0;
+  if (policy.numa == Preference::kNone) return 0;
   const auto numa = static_cast<std::int64_t>(device.numa.value_or(0));
   return policy.order == DeviceOrder::kBinpack ? numa : -numa;
 }

@@ -21,13 +21,13 @@ bool apply(std::string_view word, DevicePolicy* to) {
   } else if (word == "mutex") {
     to->mutex = true;
   } else if (word == "numa") {
-    to->numa = std::max(to->numa, Wish::kPreferred);
+    to->numa = std::max(to->numa, Preference::kPreferred);
   } else if (word == "numa-strict") {
-    to->numa = Wish::kRequired;
+    to->numa = Preference::kRequired;
   } else if (word == "topology-aware") {
-    to->links = std::max(to->links, Wish::kPreferred);
+    to->links = std::max(to->links, Preference::kPreferred);
   } else if (word == "link-strict") {
-    to->links = Wish::kRequired;
+    to->links = Preference::kRequired;
   } else if (word.substr(0, kNicIs.size()) == kNicIs && word.size() > kNicIs.size()) {
     to->nic = NicName(std::string(word.substr(kNicIs.size())));
   } else {
@@ -63,9 +63,10 @@ std::string text(const DevicePolicy& policy) {
   std::string all;
   const auto add = [&](const std::string& word) { all += (all.empty() ? "" : ",") + word; };
   if (policy.mutex) add("mutex");
-  if (policy.numa != Wish::kNone) add(policy.numa == Wish::kRequired ? "numa-strict" : "numa");
-  if (policy.links != Wish::kNone)
-    add(policy.links == Wish::kRequired ? "link-strict" : "topology-aware");
+  if (policy.numa != Preference::kNone)
+    add(policy.numa == Preference::kRequired ? "numa-strict" : "numa");
+  if (policy.links != Preference::kNone)
+    add(policy.links == Preference::kRequired ? "link-strict" : "topology-aware");
   if (!policy.nic.empty()) add(std::string(kNicIs) + policy.nic.text);
   if (policy.order != DeviceOrder::kTightest || all.empty())
     add(kOrders[static_cast<std::size_t>(policy.order)]);

@@ -13,7 +13,7 @@ std::int64_t shareOf(std::int64_t used, std::int64_t all) {
   return static_cast<std::int64_t>(static_cast<__int128>(used) * kWholeUse / all);
 }
 
-struct Used {
+struct UsageView {
   std::int64_t all = 0;
   std::int64_t used = 0;
 };
@@ -27,7 +27,7 @@ class Sum {
     weights_ += std::abs(weight);
   }
   // What there is nothing of does not count.
-  void add(std::int32_t weight, const Used& of) {
+  void add(std::int32_t weight, const UsageView& of) {
     if (of.all > 0) add(weight, shareOf(of.used, of.all));
   }
   Key value() const { return weights_ == 0 ? 0 : static_cast<Key>(sum_ / weights_); }
@@ -68,7 +68,7 @@ bool Scorer::byHami(const ShapeClass& shape) {
 // it adds for kinds whose devices do better together.
 Key Scorer::hamiKey(const ShapeClass& shape, Slot slot, const Get& get) const {
   const ColdNode& cold = state_.cold[slot];
-  Used slots, compute, memory;
+  UsageView slots, compute, memory;
   for (std::size_t i = 0; i < cold.used.size(); ++i) {
     slots.all += cold.node.devices[i].slots;
     slots.used += cold.used[i].slots;
@@ -79,11 +79,11 @@ Key Scorer::hamiKey(const ShapeClass& shape, Slot slot, const Get& get) const {
   }
   std::int64_t score = 0;
   if (slots.all > 0 && compute.all > 0 && memory.all > 0) {
-    for (const Used& of : {slots, compute, memory}) score += 10 * shareOf(of.used, of.all);
+    for (const UsageView& of : {slots, compute, memory}) score += 10 * shareOf(of.used, of.all);
   }
   if ((state_.node.sums[slot] & kMerits) != 0) {
-    const Gain gain{wholeOf(slot, get), shape.devices().links != Wish::kNone};
-    const Merits merits = meritsOf(state_, slot, gain);
+    const Gain gain{wholeOf(slot, get), shape.devices().links != Preference::kNone};
+    const NodeScores merits = meritsOf(state_, slot, gain);
     score += (hamiPoints(merits, shape.policy()) +
               hamiLinkPoints(merits, shape.policy()) / kLinkPointsBy) *
              kWholeUse;
@@ -111,7 +111,7 @@ Key Scorer::usedKey(const ShapeClass& shape, Slot slot, const Get& get) const {
   const HotNodes& node = state_.node;
   const std::uint32_t first = node.first[slot];
   const Weights& weights = shape.weights();
-  Used compute, memory;
+  UsageView compute, memory;
   for (std::size_t i = 0; i < cold.used.size(); ++i) {
     if (state_.device.closed[first + i] != kOpen) continue;
     compute.all += cold.node.devices[i].compute.milli;
@@ -129,8 +129,8 @@ Key Scorer::usedKey(const ShapeClass& shape, Slot slot, const Get& get) const {
   const std::int64_t cpu = cold.node.cpu.milli;
   const auto bytes = static_cast<std::int64_t>(cold.node.memory.count);
   Sum sum;
-  sum.add(weights.cpu, Used{cpu, cpu - node.cpu_free[slot] + shape.cpu()});
-  sum.add(weights.memory, Used{bytes, bytes - node.memory_free[slot] + shape.memory()});
+  sum.add(weights.cpu, UsageView{cpu, cpu - node.cpu_free[slot] + shape.cpu()});
+  sum.add(weights.memory, UsageView{bytes, bytes - node.memory_free[slot] + shape.memory()});
   sum.add(weights.compute, compute);
   sum.add(weights.device_memory, memory);
   if (weights.fragment != 0) {

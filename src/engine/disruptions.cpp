@@ -4,7 +4,7 @@
 
 namespace divvy::engine {
 
-Interruptions::Interruptions(const DefragmentationTerms& terms, const std::vector<RequestId>& there)
+Disruptions::Disruptions(const DefragmentationTerms& terms, const std::vector<RequestId>& there)
     : terms_(&terms), left_(terms.budgets) {
   for (const RequestId& id : there) {
     const auto move = terms.of.find(id);
@@ -13,12 +13,12 @@ Interruptions::Interruptions(const DefragmentationTerms& terms, const std::vecto
   }
 }
 
-std::vector<RequestId> Interruptions::with(const RequestId& id) const {
+std::vector<RequestId> Disruptions::with(const RequestId& id) const {
   const std::string& group = terms_->of.at(id).group;
   return group.empty() ? std::vector<RequestId>{id} : groups_.at(group);
 }
 
-bool Interruptions::interrupt(const std::vector<RequestId>& all) {
+bool Disruptions::interrupt(const std::vector<RequestId>& all) {
   std::set<RequestId> more;
   for (const RequestId& id : all)
     for (const RequestId& one : with(id))

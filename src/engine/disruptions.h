@@ -10,10 +10,10 @@
 
 namespace divvy::engine {
 
-class Interruptions {
+class Disruptions {
  public:
   // `there`: who has something.
-  Interruptions(const DefragmentationTerms& terms, const std::vector<RequestId>& there);
+  Disruptions(const DefragmentationTerms& terms, const std::vector<RequestId>& there);
 
   // False: a budget does not allow for all of them, and nobody is interrupted.
   bool interrupt(const std::vector<RequestId>& all);

@@ -40,11 +40,11 @@ Result<Decision> Engine::decideAmong(const Request& request,
 Result<Decision> Engine::explain(const Request& request) const {
   return core_->granted(kTriesOfDecision)->explain(request);
 }
-Result<std::vector<NodeBrief>> Engine::briefs(const Request& request) const {
+Result<std::vector<CompactRefusal>> Engine::briefs(const Request& request) const {
   return core_->granted(kTriesOfDecision)->briefs(request);
 }
-Result<Briefs> Engine::briefs(const Request& request,
-                              std::span<const std::string_view> nodes) const {
+Result<CompactRefusals> Engine::briefs(const Request& request,
+                                       std::span<const std::string_view> nodes) const {
   return core_->granted(kTriesOfDecision)->briefs(request, nodes);
 }
 Result<std::vector<DeviceRefusal>> Engine::refusedDevices(const Request& request,
@@ -68,11 +68,11 @@ Result<Allocation> Engine::placeWithin(const Request& request, Instant expires, 
   return core_->granted(kTriesOfDecision)->place(request, expires, &window);
 }
 Result<std::optional<Preemption>> Engine::preempt(const Request& request, std::int64_t priority,
-                                                  const Stakes& stakes) const {
+                                                  const EvictionCosts& stakes) const {
   return core_->granted(kTriesOfGang)->preempt(request, priority, stakes);
 }
 Result<std::optional<GangPreemption>> Engine::preemptGang(const Gang& gang, std::int64_t priority,
-                                                          const Stakes& stakes) const {
+                                                          const EvictionCosts& stakes) const {
   return core_->granted(kTriesOfGang)->preemptGang(gang, priority, stakes);
 }
 Result<DefragmentationPlan> Engine::defragment(const DefragmentationTerms& terms) const {

@@ -50,12 +50,12 @@ void insert(const HotDevices& device, std::uint32_t first, std::uint8_t index, C
 
 std::optional<MemoryRefusal> refuseMemory(const DeviceRoom& room, const Ask& ask, Bytes host_left) {
   const auto bytes = [](std::int64_t of) { return Bytes{static_cast<std::uint64_t>(of)}; };
-  MemoryBooks plain;
+  MemoryAccounts plain;
   if (room.books == nullptr) {
     plain.physical = bytes(room.memory_total);
     plain.reserved = bytes(room.memory_total - room.memory);
   }
-  const MemoryBooks& books = room.books == nullptr ? plain : *room.books;
+  const MemoryAccounts& books = room.books == nullptr ? plain : *room.books;
   const Part part = partOf(ask, books);
   if (auto refusal = refuseEver(books, part, guaranteeOf(ask, books))) return refusal;
   return refuseNow(books, part, host_left);
@@ -112,8 +112,8 @@ std::optional<DeviceRefusal> refusePart(const HotState& state, const ShapeClass&
   };
   std::uint8_t verdict = ofKind(room, ask) ? kOpen : why(DeviceWhy::kKind);
   if (verdict == kOpen) verdict = partVerdictOn(state, shape, slot, index);
-  const Parting* parting = partingOf(device);
-  const PartWish wish = wishOf(shape, ask, room.memory_total);
+  const Partitioning* parting = partingOf(device);
+  const PartRequest wish = wishOf(shape, ask, room.memory_total);
   const PartRoom left = partRoomOf(state, slot, index);
   const bool way = parting != nullptr && !waysFor(*parting, left, wish).empty();
   const DeviceRefusal none = parting == nullptr ? DeviceRefusal{{}, DeviceWhy::kNoPart, 0, 0}
@@ -209,8 +209,8 @@ DeviceWhy mostOf(const std::array<std::uint16_t, kDeviceWhys>& counts) {
 }
 
 // As refuseAsk, without telling of each device.
-std::optional<NodeBrief> briefAsk(const HotState& state, const ShapeClass& shape, Slot slot,
-                                  const Ask& ask) {
+std::optional<CompactRefusal> briefAsk(const HotState& state, const ShapeClass& shape, Slot slot,
+                                       const Ask& ask) {
   std::array<std::uint16_t, kDeviceWhys> counts{};
   DeviceList good;
   const Bytes host_left = state.hostLeft(slot);
@@ -228,10 +228,10 @@ std::optional<NodeBrief> briefAsk(const HotState& state, const ShapeClass& shape
   if (good.count >= ask.count) {
     const std::optional<NodeRefusal> no = refuseGroup(state, shape, slot, ask, good);
     if (!no) return std::nullopt;
-    return NodeBrief{{}, no->why, no->container, ask.count, no->kind};
+    return CompactRefusal{{}, no->why, no->container, ask.count, no->kind};
   }
-  return NodeBrief{{},        NodeWhy::kDevices,      ask.container,
-                   ask.count, shape.wanted(ask).kind, mostOf(counts)};
+  return CompactRefusal{{},        NodeWhy::kDevices,      ask.container,
+                        ask.count, shape.wanted(ask).kind, mostOf(counts)};
 }
 
 // Before any search.
@@ -270,7 +270,7 @@ std::uint8_t verdictOn(const HotState& state, const ShapeClass& shape, Slot slot
   return chosenBy(state, shape, slot, index, model);
 }
 
-const Parting* partingOf(const Device& device) {
+const Partitioning* partingOf(const Device& device) {
   if (device.parting == nullptr) return nullptr;
   const bool placed = device.parting->slices > 0;
   return placed == (device.mode == Mode::kMig) ? device.parting.get() : nullptr;
@@ -291,7 +291,7 @@ PartRoom partRoomOf(const HotState& state, Slot slot, std::size_t index) {
   return room;
 }
 
-PartWish wishOf(const ShapeClass& shape, const Ask& ask, std::int64_t memory_total) {
+PartRequest wishOf(const ShapeClass& shape, const Ask& ask, std::int64_t memory_total) {
   return {*shape.wanted(ask).part, bytesOf(ask, memory_total), ask.compute};
 }
 
@@ -391,17 +391,17 @@ std::vector<const Ask*> asksInOrder(const ShapeClass& shape) {
   return order;
 }
 
-std::optional<NodeBrief> briefOf(const HotState& state, const ShapeClass& shape,
-                                 const std::vector<const Ask*>& asks, Slot slot, PlanEnd end) {
+std::optional<CompactRefusal> briefOf(const HotState& state, const ShapeClass& shape,
+                                      const std::vector<const Ask*>& asks, Slot slot, PlanEnd end) {
   if (const std::optional<NodeWhy> reason = refuseNode(state, shape, slot)) {
     const NodeRefusal refusal = describe(state, shape, slot, *reason);
     const bool few = *reason == NodeWhy::kTooFew;
-    return NodeBrief{{}, *reason, refusal.container, few ? refusal.needed : 0};
+    return CompactRefusal{{}, *reason, refusal.container, few ? refusal.needed : 0};
   }
   for (const Ask* ask : asks)
     if (auto brief = briefAsk(state, shape, slot, *ask)) return brief;
   if (end == PlanEnd::kPlaced) return std::nullopt;
-  return NodeBrief{{}, whyOf(end)};
+  return CompactRefusal{{}, whyOf(end)};
 }
 
 std::optional<NodeRefusal> refusalOf(const HotState& state, const ShapeClass& shape, Slot slot,

@@ -31,10 +31,10 @@ struct DeviceRoom {
   std::int64_t memory_total = 0;
   bool idle = false;  // nobody on it
   KindId kind = kAnyKind;
-  bool weight = false;                 // compute is one: it refuses nobody
-  const MemoryBooks* books = nullptr;  // of memory with terms
-  std::uint8_t use = 0;                // as HotDevices has it
-  std::uint16_t sorts = 0;             // likewise
+  bool weight = false;                    // compute is one: it refuses nobody
+  const MemoryAccounts* books = nullptr;  // of memory with terms
+  std::uint8_t use = 0;                   // as HotDevices has it
+  std::uint16_t sorts = 0;                // likewise
 };
 
 // kOpen or a DeviceWhy: of the device as such, then of what is left of it.
@@ -45,9 +45,9 @@ std::uint8_t verdictOn(const DeviceRoom& room, const Ask& ask, Bytes host_left);
 DeviceRoom roomOf(const HotState& state, std::uint32_t device);
 
 // Of asks for parts. Null: it is not to be split now.
-const Parting* partingOf(const Device& device);
+const Partitioning* partingOf(const Device& device);
 PartRoom partRoomOf(const HotState& state, Slot slot, std::size_t index);
-PartWish wishOf(const ShapeClass& shape, const Ask& ask, std::int64_t memory_total);
+PartRequest wishOf(const ShapeClass& shape, const Ask& ask, std::int64_t memory_total);
 // As verdictOn of the device as such.
 std::uint8_t partVerdictOn(const HotState& state, const ShapeClass& shape, Slot slot,
                            std::size_t index);
@@ -75,7 +75,7 @@ std::optional<NodeRefusal> refusalOf(const HotState& state, const ShapeClass& sh
                                      PlanEnd end);
 // The latter in short; `asks`: asksInOrder of the shape.
 std::vector<const Ask*> asksInOrder(const ShapeClass& shape);
-std::optional<NodeBrief> briefOf(const HotState& state, const ShapeClass& shape,
-                                 const std::vector<const Ask*>& asks, Slot slot, PlanEnd end);
+std::optional<CompactRefusal> briefOf(const HotState& state, const ShapeClass& shape,
+                                      const std::vector<const Ask*>& asks, Slot slot, PlanEnd end);
 
 }  // namespace divvy::engine

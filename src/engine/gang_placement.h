@@ -8,12 +8,12 @@
 
 namespace divvy::engine {
 
-class Engine::Core::Muster {
+class Engine::Core::GangPlacer {
  public:
   using Slots = std::vector<Slot>;
   using Domains = std::map<std::vector<std::string>, Slots>;
 
-  Muster(Core& core, const Gang& gang, Instant expires);
+  GangPlacer(Core& core, const Gang& gang, Instant expires);
 
   // True: all of them are booked, at the narrowest level that has room for all; `where` as in
   // GangPlacement.

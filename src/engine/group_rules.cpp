@@ -99,7 +99,7 @@ class NicRule : public GroupRule {
 // Wings of one kind: rather what uses one up than what begins another.
 class WingRule : public GroupRule {
  public:
-  WingRule(const Merit& merit, DeviceSet used) : merit_(merit), used_(used) {}
+  WingRule(const NodeScore& merit, DeviceSet used) : merit_(merit), used_(used) {}
 
   // Nothing is refused for it, and nobody wished for it.
   bool met(DeviceSet) const override { return false; }
@@ -110,13 +110,13 @@ class WingRule : public GroupRule {
   std::int64_t most(unsigned) const override { return bubblesOf(merit_.wings, used_); }
 
  private:
-  const Merit& merit_;
+  const NodeScore& merit_;
   const DeviceSet used_;
 };
 
 void addWings(const HotState& state, Slot slot, Groups::Rules* rules) {
   const std::uint32_t first = state.node.first[slot];
-  for (const Merit& merit : state.cold[slot].node.merits) {
+  for (const NodeScore& merit : state.cold[slot].node.merits) {
     if (merit.wings.empty() || rules->size() + 1 >= kMaxRules) continue;
     DeviceSet used = 0;
     for (unsigned i = 0; i < state.node.devices[slot]; ++i)
@@ -133,10 +133,12 @@ Groups groupsFor(const HotState& state, const ShapeClass& shape, Slot slot) {
   const DevicePolicy& policy = shape.devices();
   Groups::Rules rules;
   addArrangement(cold.node, &rules);
-  if (policy.numa != Wish::kNone)
-    rules.push_back(std::make_unique<NumaRule>(cold.topology, policy.numa == Wish::kRequired));
-  if (policy.links != Wish::kNone)
-    rules.push_back(std::make_unique<LinkRule>(cold.topology, policy.links == Wish::kRequired));
+  if (policy.numa != Preference::kNone)
+    rules.push_back(
+        std::make_unique<NumaRule>(cold.topology, policy.numa == Preference::kRequired));
+  if (policy.links != Preference::kNone)
+    rules.push_back(
+        std::make_unique<LinkRule>(cold.topology, policy.links == Preference::kRequired));
   addWings(state, slot, &rules);
   rules.push_back(std::make_unique<NicRule>(cold.node, cold.topology, policy.nic));
   return Groups(std::move(rules));

@@ -171,12 +171,12 @@ void HotState::refreshDevice(const ColdNode& at, std::size_t index, std::uint32_
   if (device.terms[hot] != 0) {
     const auto bytes = [](std::int64_t of) { return Bytes{static_cast<std::uint64_t>(of)}; };
     const Bytes largest{used.largest.empty() ? 0 : *used.largest.rbegin()};
-    const MemoryBooks books{described.memory,
-                            described.terms,
-                            bytes(used.memory),
-                            bytes(used.outside),
-                            bytes(used.memory - used.outside - used.swappable),
-                            largest};
+    const MemoryAccounts books{described.memory,
+                               described.terms,
+                               bytes(used.memory),
+                               bytes(used.outside),
+                               bytes(used.memory - used.outside - used.swappable),
+                               largest};
     device.books[hot] = books;
     device.memory_free[hot] = static_cast<std::int64_t>(books.free().count);
   }

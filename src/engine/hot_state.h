@@ -76,7 +76,7 @@ struct HotDevices {
   std::vector<std::uint16_t> sorts;  // of tenants that are there; a bit each, none of sort 0
   // Whether its memory has terms: then `books` is right, else not looked at.
   std::vector<std::uint8_t> terms;
-  std::vector<MemoryBooks> books;
+  std::vector<MemoryAccounts> books;
 };
 
 // Beside it what was described and what is used: the source of the above.
@@ -96,8 +96,8 @@ struct ColdNode {
   bool there = false;
   std::int64_t cpu_used = 0, memory_used = 0;
   std::array<std::uint16_t, kKinds> kinds{};
-  std::vector<UsedDevice> used;  // as node.devices
-  std::vector<DayLoad> loads;    // likewise; empty: nobody ever said how his day goes
+  std::vector<UsedDevice> used;   // as node.devices
+  std::vector<HourlyLoad> loads;  // likewise; empty: nobody ever said how his day goes
   Topology topology;
 };
 

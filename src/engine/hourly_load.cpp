@@ -17,7 +17,8 @@ std::int64_t permilleOf(std::int64_t used, std::int64_t all) {
 
 }  // namespace
 
-void DayLoad::add(std::int64_t of_compute, std::int64_t of_memory, const Daily& daily, int sign) {
+void HourlyLoad::add(std::int64_t of_compute, std::int64_t of_memory, const UsageByHour& daily,
+                     int sign) {
   for (std::size_t hour = 0; hour < kHours; ++hour) {
     compute_at[hour] += sign * part(of_compute, daily.permille[hour]);
     memory_at[hour] += sign * part(of_memory, daily.permille[hour]);
@@ -26,7 +27,7 @@ void DayLoad::add(std::int64_t of_compute, std::int64_t of_memory, const Daily& 
   memory += sign * of_memory;
 }
 
-std::uint32_t peakOf(const DayLoad& load, const DeviceSize& size, const DeviceSize& used) {
+std::uint32_t peakOf(const HourlyLoad& load, const DeviceSize& size, const DeviceSize& used) {
   const std::int64_t compute = *std::max_element(load.compute_at.begin(), load.compute_at.end());
   const std::int64_t memory = *std::max_element(load.memory_at.begin(), load.memory_at.end());
   return static_cast<std::uint32_t>(

@@ -10,11 +10,11 @@ namespace divvy::engine {
 
 // Sums over those who say how their day goes; `compute` and `memory` of what they were given, so
 // that what the others have is the rest.
-struct DayLoad {
+struct HourlyLoad {
   std::array<std::int64_t, kHours> compute_at{}, memory_at{};
   std::int64_t compute = 0, memory = 0;
 
-  void add(std::int64_t of_compute, std::int64_t of_memory, const Daily& daily, int sign);
+  void add(std::int64_t of_compute, std::int64_t of_memory, const UsageByHour& daily, int sign);
 };
 
 struct DeviceSize {
@@ -22,6 +22,6 @@ struct DeviceSize {
 };
 // In thousandths of what the device has, rounded up; at most kMaxPeak. `used`: by all. What is
 // there of a device but nothing of one of the two goes by the other.
-std::uint32_t peakOf(const DayLoad& load, const DeviceSize& size, const DeviceSize& used);
+std::uint32_t peakOf(const HourlyLoad& load, const DeviceSize& size, const DeviceSize& used);
 
 }  // namespace divvy::engine

@@ -18,7 +18,7 @@ void change(std::set<RequestId>* who, const RequestId& id, int sign, std::int64_
 }  // namespace
 
 // What was right for the engine that it is a copy of is right here.
-Board::Board(const Layout& layout) : engine_(layout.config) {
+LayoutSandbox::LayoutSandbox(const Layout& layout) : engine_(layout.config) {
   static_cast<void>(engine_.setTarget(layout.target));
   static_cast<void>(engine_.setPools(layout.pools));
   for (const Node& node : layout.nodes) {
@@ -35,7 +35,7 @@ Board::Board(const Layout& layout) : engine_(layout.config) {
 }
 
 // Devices that a node has no more are nobody's.
-void Board::count(const Placement& placement, const RequestId& id, int sign) {
+void LayoutSandbox::count(const Placement& placement, const RequestId& id, int sign) {
   change(&on_nodes_.at(placement.node), id, sign, &idle_nodes_);
   for (const Charge& charge : placement.charges) {
     const auto at = on_devices_.find({placement.node, charge.uuid});
@@ -43,7 +43,7 @@ void Board::count(const Placement& placement, const RequestId& id, int sign) {
   }
 }
 
-void Board::close(const DeviceAt& at, bool closed) {
+void LayoutSandbox::close(const DeviceAt& at, bool closed) {
   const Node& was = described_.at(at.node);
   Node& node = nodes_.at(at.node);
   for (std::size_t i = 0; i < node.devices.size(); ++i)
@@ -52,13 +52,13 @@ void Board::close(const DeviceAt& at, bool closed) {
   static_cast<void>(engine_.setNode(node));
 }
 
-void Board::close(const NodeName& name, bool closed) {
+void LayoutSandbox::close(const NodeName& name, bool closed) {
   Node& node = nodes_.at(name);
   node.cordoned = closed || described_.at(name).cordoned;
   static_cast<void>(engine_.setNode(node));
 }
 
-Allocation Board::take(const RequestId& id) {
+Allocation LayoutSandbox::take(const RequestId& id) {
   const auto at = at_.find(id);
   Allocation allocation = std::move(at->second);
   at_.erase(at);
@@ -67,19 +67,19 @@ Allocation Board::take(const RequestId& id) {
   return allocation;
 }
 
-void Board::put(const Allocation& allocation) {
+void LayoutSandbox::put(const Allocation& allocation) {
   static_cast<void>(engine_.adopt(allocation));
   at_[allocation.id] = allocation;
   count(allocation.placement, allocation.id, 1);
 }
 
-std::optional<Placement> Board::decide(const Request& request) const {
+std::optional<Placement> LayoutSandbox::decide(const Request& request) const {
   Result<Decision> decision = engine_.decide(request);
   if (!decision) return std::nullopt;
   return std::move(decision->placement);
 }
 
-bool Board::move(const Request& request, const Placement& to) {
+bool LayoutSandbox::move(const Request& request, const Placement& to) {
   const Allocation before = take(request.id);
   if (!engine_.reserve(request, to, kNever)) {
     put(before);
@@ -90,7 +90,7 @@ bool Board::move(const Request& request, const Placement& to) {
   return true;
 }
 
-std::size_t Board::fits(const Shape& shape, std::size_t most) {
+std::size_t LayoutSandbox::fits(const Shape& shape, std::size_t most) {
   std::vector<RequestId> placed;
   while (placed.size() < most) {
     const RequestId id(std::string("\x01room ") + std::to_string(placed.size()));

@@ -18,9 +18,9 @@ struct Layout {
   std::vector<Allocation> there;  // in order of names
 };
 
-class Board {
+class LayoutSandbox {
  public:
-  explicit Board(const Layout& layout);
+  explicit LayoutSandbox(const Layout& layout);
 
   const Engine& engine() const { return engine_; }
   const Placement& of(const RequestId& id) const { return at_.at(id).placement; }

@@ -11,21 +11,21 @@ Bytes times(Bytes bytes, std::uint32_t permille) {
 }
 
 // Of memory that is never swapped nothing can be elsewhere.
-bool mapsHost(const MemoryBooks& books, const Part& part) {
+bool mapsHost(const MemoryAccounts& books, const Part& part) {
   return books.terms.host_map && books.overcommitted() && part.floor < part.limit;
 }
 
 }  // namespace
 
-Bytes MemoryBooks::most() const {
+Bytes MemoryAccounts::most() const {
   return (terms.budget.count == 0 ? physical : std::min(terms.budget, physical)) - margin();
 }
 
-Bytes MemoryBooks::room() const {
+Bytes MemoryAccounts::room() const {
   return std::min(most(), physical - terms.foreign - margin());
 }
 
-Part partOn(const MemoryBooks& books, Bytes limit, std::optional<Bytes> guarantee,
+Part partOn(const MemoryAccounts& books, Bytes limit, std::optional<Bytes> guarantee,
             bool context_outside) {
   const Bytes outside = context_outside ? books.terms.context : Bytes{};
   if (!books.overcommitted()) return {limit, limit, outside};
@@ -34,7 +34,7 @@ Part partOn(const MemoryBooks& books, Bytes limit, std::optional<Bytes> guarante
   return {limit, std::max(asked, inside), outside};
 }
 
-std::optional<MemoryRefusal> refuseEver(const MemoryBooks& books, const Part& part,
+std::optional<MemoryRefusal> refuseEver(const MemoryAccounts& books, const Part& part,
                                         std::optional<Bytes> guarantee) {
   const bool maps = mapsHost(books, part);
   const Bytes reserve = part.reserve();
@@ -51,7 +51,7 @@ std::optional<MemoryRefusal> refuseEver(const MemoryBooks& books, const Part& pa
   return std::nullopt;
 }
 
-std::optional<MemoryRefusal> refuseNow(const MemoryBooks& books, const Part& part,
+std::optional<MemoryRefusal> refuseNow(const MemoryAccounts& books, const Part& part,
                                        Bytes host_left) {
   if (!books.overcommitted()) {
     if (part.reserve() <= books.free()) return std::nullopt;
@@ -75,8 +75,8 @@ std::optional<MemoryRefusal> refuseNow(const MemoryBooks& books, const Part& par
   return std::nullopt;
 }
 
-MemoryBooks with(const MemoryBooks& books, const Part& part) {
-  MemoryBooks after = books;
+MemoryAccounts with(const MemoryAccounts& books, const Part& part) {
+  MemoryAccounts after = books;
   after.reserved = books.reserved + part.reserve();
   after.outside = books.outside + part.outside;
   after.guaranteed = books.guaranteed + part.floor;
@@ -84,7 +84,7 @@ MemoryBooks with(const MemoryBooks& books, const Part& part) {
   return after;
 }
 
-Bytes addedBeyond(const MemoryBooks& books, const Part& part) {
+Bytes addedBeyond(const MemoryAccounts& books, const Part& part) {
   if (!books.overcommitted()) return {};
   return (books.reserved + part.reserve() - books.room()) - books.beyond();
 }

@@ -26,8 +26,8 @@ std::int64_t linked(const Topology& topology, DeviceSet a, DeviceSet b) {
   return pairs;
 }
 
-Merits::Pairs pairsOf(const Topology& topology, DeviceSet got, DeviceSet free) {
-  Merits::Pairs pairs;
+NodeScores::Pairs pairsOf(const Topology& topology, DeviceSet got, DeviceSet free) {
+  NodeScores::Pairs pairs;
   const std::int64_t count = sizeOf(got);
   pairs.of = count * (count - 1) / 2;
   pairs.got = linked(topology, got, got) / 2;
@@ -68,12 +68,12 @@ std::int64_t bubblesOf(const std::vector<Wing>& wings, DeviceSet used) {
   return any ? sum : 1;
 }
 
-Merits meritsOf(const HotState& state, Slot slot, const Gain& gain) {
+NodeScores meritsOf(const HotState& state, Slot slot, const Gain& gain) {
   const ColdNode& cold = state.cold[slot];
   const std::vector<Device>& devices = cold.node.devices;
   const std::uint32_t first = state.node.first[slot];
-  Merits merits;
-  for (const Merit& merit : cold.node.merits) {
+  NodeScores merits;
+  for (const NodeScore& merit : cold.node.merits) {
     DeviceSet mine = 0, used = 0;
     for (unsigned i = 0; i < devices.size(); ++i) {
       if (devices[i].kind != merit.kind) continue;
@@ -94,7 +94,7 @@ Merits meritsOf(const HotState& state, Slot slot, const Gain& gain) {
   return merits;
 }
 
-std::int64_t hamiPoints(const Merits& merits, Policy policy) {
+std::int64_t hamiPoints(const NodeScores& merits, Policy policy) {
   std::int64_t points = 0;
   const auto& told = policy == Policy::kSpread ? merits.score : merits.loss;
   if (told) points += kMaxPoints - *told;
@@ -105,13 +105,13 @@ std::int64_t hamiPoints(const Merits& merits, Policy policy) {
   return points;
 }
 
-std::int64_t hamiLinkPoints(const Merits& merits, Policy policy) {
+std::int64_t hamiLinkPoints(const NodeScores& merits, Policy policy) {
   if (!merits.pairs) return 0;
   const std::int64_t points = kLinkUnit * (kGotByTorn * merits.pairs->got - merits.pairs->torn);
   return policy == Policy::kSpread ? -points : points;
 }
 
-std::uint32_t meritLevel(const Merits& merits, Policy policy) {
+std::uint32_t meritLevel(const NodeScores& merits, Policy policy) {
   std::uint32_t level = 0;
   if (policy == Policy::kSpread && merits.score) {
     level = levelOf(*merits.score, kMaxPoints);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMaxParts = 64;
 
-bool enough(const DevicePart& part, const PartWish& wish) {
+bool enough(const DevicePart& part, const PartRequest& wish) {
   if (!wish.name.empty()) return part.name == wish.name;
   return static_cast<std::int64_t>(part.memory.count) >= wish.bytes &&
          part.compute.milli >= wish.compute;
@@ -23,7 +23,7 @@ bool sumsHold(const DevicePart& part, const PartRoom& room) {
 }
 
 // What could still be had, the largest part first.
-std::vector<std::uint32_t> worthOf(const Parting& parting, std::uint32_t taken) {
+std::vector<std::uint32_t> worthOf(const Partitioning& parting, std::uint32_t taken) {
   std::vector<const DevicePart*> parts;
   for (const DevicePart& part : parting.parts) parts.push_back(&part);
   std::stable_sort(parts.begin(), parts.end(), [](const DevicePart* a, const DevicePart* b) {
@@ -38,7 +38,8 @@ Error usage(const std::string& what) {
   return {ErrorCode::kUsage, what};
 }
 
-Result<void> checkPlaces(const Parting& parting, const DevicePart& part, const std::string& what) {
+Result<void> checkPlaces(const Partitioning& parting, const DevicePart& part,
+                         const std::string& what) {
   const bool placed = parting.slices > 0;
   if (placed != (part.size > 0) || placed != !part.starts.empty()) {
     return usage(what +
@@ -65,7 +66,7 @@ std::uint32_t slicesOf(const DevicePart& part, std::uint32_t start) {
 }
 
 // All of one size: whoever ends first is in the way of fewest.
-std::uint32_t mostOf(const Parting& parting, const DevicePart& part, std::uint32_t taken) {
+std::uint32_t mostOf(const Partitioning& parting, const DevicePart& part, std::uint32_t taken) {
   if (parting.slices == 0) return 0;
   std::uint32_t count = 0;
   for (const std::uint32_t start : part.starts) {
@@ -77,7 +78,8 @@ std::uint32_t mostOf(const Parting& parting, const DevicePart& part, std::uint32
   return count;
 }
 
-std::vector<PartPick> waysFor(const Parting& parting, const PartRoom& room, const PartWish& wish) {
+std::vector<PartPick> waysFor(const Partitioning& parting, const PartRoom& room,
+                              const PartRequest& wish) {
   std::vector<PartPick> ways;
   for (std::size_t i = 0; i < parting.parts.size(); ++i) {
     const DevicePart& part = parting.parts[i];
@@ -98,7 +100,7 @@ std::vector<PartPick> waysFor(const Parting& parting, const PartRoom& room, cons
   return ways;
 }
 
-DeviceRefusal whyNoWay(const Parting& parting, const PartRoom& room, const PartWish& wish) {
+DeviceRefusal whyNoWay(const Partitioning& parting, const PartRoom& room, const PartRequest& wish) {
   DeviceRefusal refusal;
   const auto say = [&](DeviceWhy why, std::uint64_t needed, std::int64_t available) {
     refusal.why = why;
@@ -119,7 +121,8 @@ DeviceRefusal whyNoWay(const Parting& parting, const PartRoom& room, const PartW
   return say(DeviceWhy::kCpus, part->cpus, room.cpus);
 }
 
-bool isWay(const Parting& parting, const PartName& name, std::uint32_t start, std::uint32_t size) {
+bool isWay(const Partitioning& parting, const PartName& name, std::uint32_t start,
+           std::uint32_t size) {
   return std::any_of(parting.parts.begin(), parting.parts.end(), [&](const DevicePart& part) {
     if (part.name != name || part.size != size) return false;
     if (parting.slices == 0) return start == 0;
@@ -127,7 +130,7 @@ bool isWay(const Parting& parting, const PartName& name, std::uint32_t start, st
   });
 }
 
-Result<void> checkParting(const Parting& parting, const std::string& who) {
+Result<void> checkParting(const Partitioning& parting, const std::string& who) {
   if (parting.slices > kMaxSlices || parting.parts.size() > kMaxParts) {
     return usage(who + ": " + std::to_string(parting.slices) + " slices and " +
                  std::to_string(parting.parts.size()) + " parts; accepted: at most " +

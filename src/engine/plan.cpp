@@ -178,7 +178,7 @@ class Search {
     const Ask& ask = asks_[at];
     const auto rooms = trial_.now.rooms;
     const Takens taken = trial_.now.taken;
-    const std::vector<MemoryBooks> books = trial_.now.books;
+    const std::vector<MemoryAccounts> books = trial_.now.books;
     const Bytes host_left = trial_.now.host_left;
     bool good = ++tries_ < kTriesOfNode;
     for (std::uint8_t k = 0; k < picked.count && good; ++k) {
@@ -238,7 +238,7 @@ class Search {
       if (++tries_ >= kTriesOfNode) return false;
       const DeviceRoom room = trial_.now.rooms[i];
       const Taken taken = trial_.now.taken[i];
-      const MemoryBooks books = room.books == nullptr ? MemoryBooks{} : *room.books;
+      const MemoryAccounts books = room.books == nullptr ? MemoryAccounts{} : *room.books;
       const Bytes host_left = trial_.now.host_left;
       trial_.take(ask, i);
       picked.at[chosen] = i;
@@ -267,7 +267,7 @@ class Search {
     const Ask& ask = asks_[at];
     for (std::uint8_t position = 0; position < order.count; ++position) {
       const std::uint8_t i = order.at[position];
-      const Parting* parting = trial_.now.parts[i].parting;
+      const Partitioning* parting = trial_.now.parts[i].parting;
       if (parting == nullptr || trial_.now.parts[i].verdict != kOpen) continue;
       if (partVerdictOn(trial_.now.rooms[i], ask) != kOpen) continue;
       const DeviceRoom room = trial_.now.rooms[i];

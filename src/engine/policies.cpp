@@ -241,7 +241,7 @@ Key Scorer::withMerit(const ShapeClass& shape, Slot slot, Key key, const Get& ge
   if ((state_.node.sums[slot] & kMerits) == 0 || byHami(shape) || shape.byDay() ||
       shape.policy() == Policy::kRandom)
     return key;
-  const Gain gain{wholeOf(slot, get), shape.devices().links != Wish::kNone};
+  const Gain gain{wholeOf(slot, get), shape.devices().links != Preference::kNone};
   return key | meritLevel(meritsOf(state_, slot, gain), shape.policy()) << kMeritShift;
 }
 
@@ -359,7 +359,7 @@ Placement Scorer::placement(const ShapeClass& shape, Slot slot, std::uint64_t dr
   for (std::size_t i = 0; i < node.devices.size(); ++i) {
     const Taken& taken = plan.taken[i];
     if (taken.slots == 0) continue;
-    const Company* company = shape.companyOf(node.devices[i].kind);
+    const ColocationRule* company = shape.companyOf(node.devices[i].kind);
     result.charges.push_back({node.devices[i].uuid, bytes(taken.memory), Compute{taken.compute},
                               taken.slots, bytes(taken.outside), bytes(taken.memory - taken.stays),
                               bytes(taken.largest), taken.parts, taken.cpus, taken.slices,

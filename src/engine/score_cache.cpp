@@ -86,7 +86,7 @@ void ScoreCache::dropOldest() {
 Result<Scores*> ScoreCache::find(const Shape& shape, const Config& config, const Pools& pools) {
   if (shape.daily) {
     // Those whose days differ a little are one class.
-    std::optional<Daily> like;
+    std::optional<UsageByHour> like;
     if (looksAtDays(pools.configFor(shape, config))) like = typical(*shape.daily);
     if (like != shape.daily) {
       const Result<void> right = checkShape(shape);

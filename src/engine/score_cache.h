@@ -20,8 +20,8 @@ class Scores {
   explicit Scores(ShapeClass shape) : shape_(std::move(shape)) {}
 
   ShapeClass& shape() { return shape_; }
-  const WinnerTree& tree() const { return tree_; }
-  BriefCache& briefs() { return briefs_; }
+  const TournamentTree& tree() const { return tree_; }
+  CompactRefusalCache& briefs() { return briefs_; }
   // Looks at what changed, at no more than `most` nodes, and at nodes that were put off, until the
   // budget is spent: then it may be not yet up to date. How many it looked at.
   std::size_t update(const Scorer& scorer, const NodeOrder& order, const ChangeLog& log,
@@ -34,8 +34,8 @@ class Scores {
   void reorder(const std::shared_ptr<const NodeOrder::Sorted>& order);
 
   ShapeClass shape_;
-  WinnerTree tree_;
-  BriefCache briefs_;  // of slots that were looked at since they were asked about: none
+  TournamentTree tree_;
+  CompactRefusalCache briefs_;  // of slots that were looked at since they were asked about: none
   std::shared_ptr<const NodeOrder::Sorted> order_;  // of the tree's places
   std::vector<PlanEnd> ends_;                       // by slot
   std::vector<Slot> put_off_;                       // each of them once

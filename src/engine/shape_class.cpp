@@ -8,10 +8,10 @@
 namespace divvy::engine {
 namespace {
 
-using Companies = std::vector<Company>;
+using Companies = std::vector<ColocationRule>;
 
-const Company* companyIn(const Companies& all, const DeviceKind& kind) {
-  const auto found = std::find_if(all.begin(), all.end(), [&](const Company& one) {
+const ColocationRule* companyIn(const Companies& all, const DeviceKind& kind) {
+  const auto found = std::find_if(all.begin(), all.end(), [&](const ColocationRule& one) {
     return one.kind.empty() || one.kind == kind;
   });
   return found == all.end() ? nullptr : &*found;
@@ -88,7 +88,7 @@ ShapeClass::ShapeClass(Shape shape, const Config& config)
       hami_(config.compat == Compat::kHami),
       daily_(config.daily),
       by_day_(shape_.daily && policy_ != Policy::kRandom && looksAtDays(config)),
-      grouped_(devices_.numa != Wish::kNone || devices_.links != Wish::kNone ||
+      grouped_(devices_.numa != Preference::kNone || devices_.links != Preference::kNone ||
                !devices_.nic.empty()) {
   if (hami_ && devices_.order == DeviceOrder::kTightest) devices_.order = DeviceOrder::kSpread;
   Ask like;
@@ -170,7 +170,7 @@ const Container& ShapeClass::containerOf(const Ask& ask) const {
                               : shape_.containers[ask.container - init];
 }
 
-const Company* ShapeClass::companyOf(const DeviceKind& kind) const {
+const ColocationRule* ShapeClass::companyOf(const DeviceKind& kind) const {
   return companyIn(shape_.company, kind);
 }
 
@@ -198,7 +198,7 @@ bool ShapeClass::asks(std::size_t container, const DeviceKind& kind, bool parts)
   });
 }
 
-std::optional<Bytes> guaranteeOf(const Ask& ask, const MemoryBooks& books) {
+std::optional<Bytes> guaranteeOf(const Ask& ask, const MemoryAccounts& books) {
   if (!ask.guarantee) return std::nullopt;
   if (const auto* bytes = std::get_if<Bytes>(&*ask.guarantee)) return *bytes;
   const auto whole = static_cast<std::int64_t>(books.whole().count);
@@ -206,7 +206,7 @@ std::optional<Bytes> guaranteeOf(const Ask& ask, const MemoryBooks& books) {
       static_cast<std::uint64_t>(percentOf(whole, std::get<Percent>(*ask.guarantee).value))};
 }
 
-Part partOf(const Ask& ask, const MemoryBooks& books) {
+Part partOf(const Ask& ask, const MemoryAccounts& books) {
   const auto whole = static_cast<std::int64_t>(books.whole().count);
   const Bytes limit{static_cast<std::uint64_t>(bytesOf(ask, whole))};
   if (ask.unswappable) return partOn(books, limit, limit, ask.context_outside);

@@ -47,7 +47,7 @@ class ShapeClass {
   bool hami() const { return hami_; }
   // Whether peaks of devices count; then Shape::daily says how this one's day goes.
   bool byDay() const { return by_day_; }
-  const DailyPolicy& daily() const { return daily_; }
+  const UsageByHourPolicy& daily() const { return daily_; }
   // Whether there are rules for devices that are taken together.
   bool grouped() const { return grouped_; }
   // Any devices that fit will do; the tightest first, or as the node's policy has it.
@@ -83,7 +83,7 @@ class ShapeClass {
   // Whether that container's devices may be of different kinds, all for one ask.
   bool mixes(std::size_t container) const;
   // Of its request for devices of that kind; null: it goes with all.
-  const Company* companyOf(const DeviceKind& kind) const;
+  const ColocationRule* companyOf(const DeviceKind& kind) const;
   // Whether that container (init containers first) asks for devices of that kind, or parts of them.
   bool asks(std::size_t container, const DeviceKind& kind, bool parts) const;
 
@@ -100,7 +100,7 @@ class ShapeClass {
   DevicePolicy devices_;
   Weights weights_;
   bool hami_;
-  DailyPolicy daily_;
+  UsageByHourPolicy daily_;
   bool by_day_;
   bool grouped_;
   std::int64_t cpu_ = 0, memory_ = 0, compute_ = 0;
@@ -123,7 +123,7 @@ Result<void> checkTerms(const std::string& who, const MemoryTerms& terms);
 Result<void> checkTarget(const Target& target);
 
 // Sorts of tenants, a bit each. Null: none.
-inline std::uint16_t notBeside(const Company* company) {
+inline std::uint16_t notBeside(const ColocationRule* company) {
   return company == nullptr ? 0 : static_cast<std::uint16_t>(~company->beside);
 }
 
@@ -135,7 +135,7 @@ inline std::int64_t bytesOf(const Ask& ask, std::int64_t total) {
   return ask.percent == 0 ? ask.bytes : percentOf(total, ask.percent);
 }
 // Likewise, of one with terms.
-Part partOf(const Ask& ask, const MemoryBooks& books);
-std::optional<Bytes> guaranteeOf(const Ask& ask, const MemoryBooks& books);
+Part partOf(const Ask& ask, const MemoryAccounts& books);
+std::optional<Bytes> guaranteeOf(const Ask& ask, const MemoryAccounts& books);
 
 }  // namespace divvy::engine

@@ -210,10 +210,10 @@ void setAmount(Container* container, const Change& change) {
 bool drop(DevicePolicy* policy, ChangeKind kind) {
   const DevicePolicy before = *policy;
   if (kind == ChangeKind::kNotMutex) policy->mutex = false;
-  if (kind == ChangeKind::kNotNumaStrict && policy->numa == Wish::kRequired)
-    policy->numa = Wish::kPreferred;
-  if (kind == ChangeKind::kNotLinkStrict && policy->links == Wish::kRequired)
-    policy->links = Wish::kPreferred;
+  if (kind == ChangeKind::kNotNumaStrict && policy->numa == Preference::kRequired)
+    policy->numa = Preference::kPreferred;
+  if (kind == ChangeKind::kNotLinkStrict && policy->links == Preference::kRequired)
+    policy->links = Preference::kPreferred;
   if (kind == ChangeKind::kNotNic) policy->nic = {};
   return *policy != before;
 }

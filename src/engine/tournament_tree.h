@@ -9,7 +9,7 @@
 namespace divvy::engine {
 
 // Sixteen children to a node: one line of a cache, and mostly the only one that a change touches.
-class WinnerTree {
+class TournamentTree {
  public:
   // Of `values`, by place.
   void build(const std::vector<std::uint32_t>& values) {

@@ -49,7 +49,7 @@ Candidates TrialNode::sorted(const Ask& ask) const {
   for (std::uint8_t i = 0; i < order.count; ++i) order.at[i] = i;
   if (shape_.devices().order == DeviceOrder::kTightest) {
     arrangeTightest(ask, now.rooms.data(), &order);
-    if (shape_.byDay()) calmFirst(state_, shape_, slot_, ask, now.rooms.data(), &order);
+    if (shape_.byDay()) sortByPeakLoad(state_, shape_, slot_, ask, now.rooms.data(), &order);
   } else {
     arrange(shape_, state_.cold[slot_].node, now.rooms.data(), &order);
   }
@@ -73,7 +73,7 @@ void TrialNode::take(const Ask& ask, std::size_t device) {
   const std::uint32_t hot = state_.node.first[slot_] + static_cast<std::uint32_t>(device);
   const Taken by = takenBy(ask, state_, hot);
   if (room.books != nullptr) {
-    MemoryBooks& books = now.books[device];
+    MemoryAccounts& books = now.books[device];
     const Part part = partOf(ask, books);
     now.host_left = now.host_left - addedBeyond(books, part);
     books = with(books, part);

@@ -14,7 +14,7 @@ class TrialNode {
  public:
   // What only asks for parts look at.
   struct Parts {
-    const Parting* parting = nullptr;
+    const Partitioning* parting = nullptr;
     PartRoom room;
     std::uint8_t verdict = kOpen;
     bool operator==(const Parts& other) const;
@@ -22,8 +22,8 @@ class TrialNode {
   // What changes while it tries.
   struct State {
     std::array<DeviceRoom, kMaxDevicesPerNode> rooms{};
-    std::vector<MemoryBooks> books;  // by device, where there are terms
-    std::vector<Parts> parts;        // empty: no ask is for parts
+    std::vector<MemoryAccounts> books;  // by device, where there are terms
+    std::vector<Parts> parts;           // empty: no ask is for parts
     Bytes host_left;
     std::array<Taken, kMaxDevicesPerNode> taken{};
   };

@@ -16,8 +16,8 @@ constexpr std::int64_t kWave[kHours] = {1000, 983, 933, 854, 750, 629, 500, 371,
                                         250,  371, 500, 629, 750, 854, 933, 983};
 constexpr std::uint32_t kMaxOvercommit = 4000;
 
-Daily wave(std::int64_t trough, std::int64_t peak, std::size_t at) {
-  Daily result;
+UsageByHour wave(std::int64_t trough, std::int64_t peak, std::size_t at) {
+  UsageByHour result;
   for (std::size_t hour = 0; hour < kHours; ++hour) {
     const std::int64_t high = kWave[(hour + kHours - at) % kHours];
     result.permille[hour] = static_cast<std::uint16_t>(trough + (peak - trough) * high / 1000);
@@ -25,8 +25,8 @@ Daily wave(std::int64_t trough, std::int64_t peak, std::size_t at) {
   return result;
 }
 
-std::vector<Daily> typicalOnes() {
-  std::vector<Daily> all;
+std::vector<UsageByHour> typicalOnes() {
+  std::vector<UsageByHour> all;
   for (const std::uint16_t peak : kHeights) {
     for (const std::uint16_t trough : kHeights) {
       if (trough > peak) break;
@@ -39,7 +39,7 @@ std::vector<Daily> typicalOnes() {
   return all;
 }
 
-std::int64_t distance(const Daily& a, const Daily& b) {
+std::int64_t distance(const UsageByHour& a, const UsageByHour& b) {
   std::int64_t sum = 0;
   for (std::size_t hour = 0; hour < kHours; ++hour) {
     const std::int64_t by = std::int64_t{a.permille[hour]} - b.permille[hour];
@@ -50,11 +50,12 @@ std::int64_t distance(const Daily& a, const Daily& b) {
 
 }  // namespace
 
-Daily typical(const Daily& daily) {
-  static const std::vector<Daily> kAll = typicalOnes();
-  return *std::min_element(kAll.begin(), kAll.end(), [&](const Daily& a, const Daily& b) {
-    return distance(daily, a) < distance(daily, b);
-  });
+UsageByHour typical(const UsageByHour& daily) {
+  static const std::vector<UsageByHour> kAll = typicalOnes();
+  return *std::min_element(kAll.begin(), kAll.end(),
+                           [&](const UsageByHour& a, const UsageByHour& b) {
+                             return distance(daily, a) < distance(daily, b);
+                           });
 }
 
 std::uint32_t safeOvercommit(std::span<const SeenUse> seen, Bytes memory, Bytes host) {

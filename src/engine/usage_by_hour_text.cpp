@@ -66,8 +66,8 @@ Error wrong(std::string_view word, const std::string& why) {
 
 }  // namespace
 
-Result<Daily> parseDaily(std::string_view text) {
-  Daily daily;
+Result<UsageByHour> parseDaily(std::string_view text) {
+  UsageByHour daily;
   daily.permille.fill(kNotSaid);
   std::optional<std::uint16_t> others;
   for (std::string_view rest = text;;) {
@@ -98,7 +98,7 @@ Result<Daily> parseDaily(std::string_view text) {
   return daily;
 }
 
-std::string text(const Daily& daily) {
+std::string text(const UsageByHour& daily) {
   std::string all;
   for (std::size_t first = 0; first < kHours;) {
     std::size_t end = first + 1;

@@ -31,7 +31,7 @@ bool calm(const ShapeClass& shape, std::uint32_t peak) {
 // Of one device with so much more.
 std::uint32_t peakOn(const ColdNode& cold, std::size_t i, const ShapeClass& shape,
                      std::int64_t compute, std::int64_t memory) {
-  DayLoad load;
+  HourlyLoad load;
   if (!cold.loads.empty()) load = cold.loads[i];
   load.add(compute, memory, *shape.shape().daily, 1);
   const Device& device = cold.node.devices[i];
@@ -41,8 +41,8 @@ std::uint32_t peakOn(const ColdNode& cold, std::size_t i, const ShapeClass& shap
 
 }  // namespace
 
-void calmFirst(const HotState& state, const ShapeClass& shape, Slot slot, const Ask& ask,
-               const DeviceRoom* rooms, DeviceList* list) {
+void sortByPeakLoad(const HotState& state, const ShapeClass& shape, Slot slot, const Ask& ask,
+                    const DeviceRoom* rooms, DeviceList* list) {
   struct Place {
     bool avoided;
     std::pair<std::int64_t, std::int64_t> tightness;

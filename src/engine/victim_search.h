@@ -9,7 +9,7 @@
 
 namespace divvy::engine {
 
-class Engine::Core::Siege {
+class Engine::Core::VictimSearch {
  public:
   struct Found {
     Slot slot = 0;
@@ -20,7 +20,8 @@ class Engine::Core::Siege {
   // `ended`: have, for others, and may be on the books still; they cost together with these. Sets
   // that are tried on all nodes together are at most `most_sets`; beyond, on each node one of which
   // everybody is needed is found, and there may be a cheaper one.
-  Siege(Core& core, ShapeClass shape, const Victims& victims, Units ended, std::uint32_t most_sets);
+  VictimSearch(Core& core, ShapeClass shape, const Victims& victims, Units ended,
+               std::uint32_t most_sets);
 
   // Of equals on the first of the slots.
   std::optional<Found> best(const std::vector<Slot>& slots);

@@ -6,7 +6,7 @@
 
 namespace divvy::engine {
 
-Result<void> checkStakes(const Stakes& stakes) {
+Result<void> checkStakes(const EvictionCosts& stakes) {
   for (const auto& [id, stake] : stakes.of)
     if (stake.work_lost < 0)
       return Error{ErrorCode::kUsage, "request " + id.text + ": loses " +
@@ -15,11 +15,12 @@ Result<void> checkStakes(const Stakes& stakes) {
   return {};
 }
 
-Victims::Victims(const Stakes& stakes, std::int64_t priority, const std::vector<RequestId>& there)
+Victims::Victims(const EvictionCosts& stakes, std::int64_t priority,
+                 const std::vector<RequestId>& there)
     : stakes_(stakes) {
   std::map<std::string, Unit> groups;
   std::vector<Unit> together;
-  const auto add = [](Unit* unit, const RequestId& id, const Stake& stake) {
+  const auto add = [](Unit* unit, const RequestId& id, const EvictionCost& stake) {
     unit->all.push_back(id);
     unit->of_each.push_back(&stake);
     const bool first = unit->all.size() == 1;
@@ -32,7 +33,7 @@ Victims::Victims(const Stakes& stakes, std::int64_t priority, const std::vector<
     while (at != stakes.of.end() && at->first < id) ++at;
     if (at == stakes.of.end()) break;
     if (at->first != id) continue;
-    const Stake& stake = at->second;
+    const EvictionCost& stake = at->second;
     add(stake.group.empty() ? &together.emplace_back() : &groups[stake.group], id, stake);
   }
   for (auto& [name, unit] : groups) together.push_back(std::move(unit));
@@ -57,7 +58,7 @@ PreemptionCost Victims::costOf(const Units& units) const {
     cost.highest = std::max(cost.highest, unit->highest);
     cost.work_lost += unit->work;
     cost.ends += static_cast<std::int64_t>(unit->all.size());
-    for (const Stake* stake : unit->of_each)
+    for (const EvictionCost* stake : unit->of_each)
       if (!stake->budget.empty()) ++ends[stake->budget];
   }
   for (const auto& [budget, count] : ends) {

@@ -12,21 +12,21 @@ namespace divvy::engine {
 
 // Those that end together.
 struct Unit {
-  std::vector<RequestId> all;         // ascending
-  std::vector<const Stake*> of_each;  // as `all`
-  std::int64_t highest = 0;           // priority of one of them
+  std::vector<RequestId> all;                // ascending
+  std::vector<const EvictionCost*> of_each;  // as `all`
+  std::int64_t highest = 0;                  // priority of one of them
   std::int64_t work = 0;
 };
 using Units = std::vector<const Unit*>;
 
 // kUsage: work that is less than none.
-Result<void> checkStakes(const Stakes& stakes);
+Result<void> checkStakes(const EvictionCosts& stakes);
 
 class Victims {
  public:
   // `there`: requests that hold devices, ascending; those without a stake do not end. `stakes`
   // outlives it.
-  Victims(const Stakes& stakes, std::int64_t priority, const std::vector<RequestId>& there);
+  Victims(const EvictionCosts& stakes, std::int64_t priority, const std::vector<RequestId>& there);
 
   // Null: it may not end.
   const Unit* of(const RequestId& id) const;
@@ -35,7 +35,7 @@ class Victims {
   std::vector<RequestId> idsOf(const Units& units) const;  // ascending
 
  private:
-  const Stakes& stakes_;
+  const EvictionCosts& stakes_;
   std::vector<Unit> units_;
   std::unordered_map<std::string_view, std::size_t> of_;  // place in `units_`
 };

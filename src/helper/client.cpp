@@ -12,16 +12,16 @@
 
 namespace divvy::helper {
 
-Link::Link(std::string socket, std::chrono::milliseconds patience)
+Client::Client(std::string socket, std::chrono::milliseconds patience)
     : socket_(std::move(socket)), patience_(patience) {}
 
-Link::~Link() = default;
+Client::~Client() = default;
 
-Error Link::away(const std::string& why) const {
+Error Client::away(const std::string& why) const {
   return {ErrorCode::kUnavailable, "the agent's helper at " + socket_ + ": " + why};
 }
 
-Result<void> Link::connect() {
+Result<void> Client::connect() {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (socket_.size() >= sizeof address.sun_path)
@@ -40,7 +40,7 @@ Result<void> Link::connect() {
   return {};
 }
 
-Result<Answer> Link::ask(Op op, int number, std::string_view text, int fd) {
+Result<Answer> Client::ask(Op op, int number, std::string_view text, int fd) {
   const std::lock_guard<std::mutex> hold(mutex_);
   const bool fresh = !connection_.valid();
   if (fresh)

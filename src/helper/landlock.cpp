@@ -104,7 +104,7 @@ Result<void> addRule(const Fd& ruleset, const FileRule& rule, std::uint64_t know
 
 }  // namespace
 
-std::vector<FileRule> fileRules(const Terms& terms) {
+std::vector<FileRule> fileRules(const ServerOptions& terms) {
   std::vector<FileRule> rules;
   for (const char* path : kSystem) rules.push_back({path, kRead});
   if (const char* list = std::getenv("LD_LIBRARY_PATH")) addList(list, kRead, &rules);

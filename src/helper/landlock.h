@@ -32,7 +32,7 @@ struct FileRule {
 };
 
 // All that answering takes. Paths need not exist.
-std::vector<FileRule> fileRules(const Terms& terms);
+std::vector<FileRule> fileRules(const ServerOptions& terms);
 
 // The version that the kernel has; 0: none, or it is switched off.
 int landlockVersion();

@@ -26,10 +26,10 @@ std::int32_t numberOf(kubelet::Api api) {
 
 // ---- processes ----------------------------------------------------------------------------------
 
-FarProcesses::FarProcesses(std::shared_ptr<Link> link, Fd proc, int self)
+RemoteProcesses::RemoteProcesses(std::shared_ptr<Client> link, Fd proc, int self)
     : link_(std::move(link)), proc_(std::move(proc)), self_(self) {}
 
-Result<std::unique_ptr<FarProcesses>> FarProcesses::make(std::shared_ptr<Link> link) {
+Result<std::unique_ptr<RemoteProcesses>> RemoteProcesses::make(std::shared_ptr<Client> link) {
   Result<Answer> answer = link->ask(Op::kHello);
   if (!answer) return answer.error();
   const int self = static_cast<int>(answer->values[0]);
@@ -39,14 +39,15 @@ Result<std::unique_ptr<FarProcesses>> FarProcesses::make(std::shared_ptr<Link> l
     return Error{ErrorCode::kUnsupported,
                  "the agent's helper does not see the agent: it has to be in the node's pid "
                  "namespace (hostPID)"};
-  return std::unique_ptr<FarProcesses>(new FarProcesses(std::move(link), std::move(*proc), self));
+  return std::unique_ptr<RemoteProcesses>(
+      new RemoteProcesses(std::move(link), std::move(*proc), self));
 }
 
-std::string FarProcesses::folder() const {
+std::string RemoteProcesses::folder() const {
   return "/proc/self/fd/" + std::to_string(proc_.get());
 }
 
-Fd FarProcesses::open(int pid) const {
+Fd RemoteProcesses::open(int pid) const {
   Result<Answer> answer = link_->ask(Op::kProcess, pid);
   const bool none = !answer && answer.error().code() == ErrorCode::kNotFound;
   if (answer && answer->fd.valid()) return std::move(answer->fd);
@@ -54,15 +55,15 @@ Fd FarProcesses::open(int pid) const {
   return Fd();
 }
 
-Link& FarProcesses::ownLink() const {
-  thread_local std::unique_ptr<Link> own;
+Client& RemoteProcesses::ownLink() const {
+  thread_local std::unique_ptr<Client> own;
   if (!own || own->socket() != link_->socket())
-    own = std::make_unique<Link>(link_->socket(), kPeerPatience);
+    own = std::make_unique<Client>(link_->socket(), kPeerPatience);
   return *own;
 }
 
 // Users have the same numbers everywhere here: who it is is known also while the helper is away.
-Result<Peer> FarProcesses::peer(int connection) const {
+Result<Peer> RemoteProcesses::peer(int connection) const {
   ucred found{};
   socklen_t size = sizeof found;
   if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &found, &size) != 0)
@@ -74,10 +75,10 @@ Result<Peer> FarProcesses::peer(int connection) const {
 
 // ---- the kubelet's folders ----------------------------------------------------------------------
 
-FarSockets::FarSockets(std::shared_ptr<Link> link, std::string kubelet_dir)
+RemoteKubeletDirs::RemoteKubeletDirs(std::shared_ptr<Client> link, std::string kubelet_dir)
     : link_(std::move(link)), names_(std::move(kubelet_dir)) {}
 
-kubelet::FileId FarSockets::look(const std::string& name) {
+kubelet::FileId RemoteKubeletDirs::look(const std::string& name) {
   const Result<Answer> answer = link_->ask(Op::kLook, 0, name);
   const std::lock_guard<std::mutex> hold(mutex_);
   kubelet::FileId& file = seen_[name];
@@ -87,7 +88,7 @@ kubelet::FileId FarSockets::look(const std::string& name) {
   return file;
 }
 
-bool FarSockets::isListenedTo(const std::string& name) {
+bool RemoteKubeletDirs::isListenedTo(const std::string& name) {
   const Result<Answer> answer = link_->ask(Op::kIsListened, 0, name);
   const std::lock_guard<std::mutex> hold(mutex_);
   bool& heard = heard_[name];
@@ -95,29 +96,29 @@ bool FarSockets::isListenedTo(const std::string& name) {
   return heard;
 }
 
-Result<Fd> FarSockets::listen(const std::string& name) {
+Result<Fd> RemoteKubeletDirs::listen(const std::string& name) {
   return fdOf(link_->ask(Op::kListen, 0, name));
 }
 
-void FarSockets::remove(const std::string& name) {
+void RemoteKubeletDirs::remove(const std::string& name) {
   static_cast<void>(link_->ask(Op::kRemove, 0, name));
 }
 
-Result<Fd> FarSockets::dial(kubelet::Api api) {
+Result<Fd> RemoteKubeletDirs::dial(kubelet::Api api) {
   return fdOf(link_->ask(Op::kDial, numberOf(api)));
 }
 
-Result<Fd> FarSockets::watch() {
+Result<Fd> RemoteKubeletDirs::watch() {
   return fdOf(link_->ask(Op::kWatch));
 }
 
-Result<Fd> FarSockets::checkpoint() {
+Result<Fd> RemoteKubeletDirs::checkpoint() {
   return fdOf(link_->ask(Op::kCheckpoint));
 }
 
 // ---- who uses devices ---------------------------------------------------------------------------
 
-std::vector<driver::ProcessUse> FarUses::processes(const std::string& uuid) {
+std::vector<driver::ProcessUse> RemoteUsage::processes(const std::string& uuid) {
   std::vector<driver::ProcessUse>& last = uses_[uuid];
   const Result<Answer> answer = link_->ask(Op::kUses, 0, uuid);
   if (!answer) return last;
@@ -126,7 +127,7 @@ std::vector<driver::ProcessUse> FarUses::processes(const std::string& uuid) {
   return last;
 }
 
-std::vector<driver::ProcessTime> FarUses::times(const std::string& uuid) {
+std::vector<driver::ProcessTime> RemoteUsage::times(const std::string& uuid) {
   std::vector<driver::ProcessTime>& last = times_[uuid];
   const Result<Answer> answer = link_->ask(Op::kTimes, 0, uuid);
   if (!answer) return last;
@@ -137,7 +138,7 @@ std::vector<driver::ProcessTime> FarUses::times(const std::string& uuid) {
 
 // ---- folders ------------------------------------------------------------------------------------
 
-Result<void> lendAgain(Link& link) {
+Result<void> shareDirsAgain(Client& link) {
   const Result<Answer> answer = link.ask(Op::kLend);
   if (!answer) return answer.error();
   return {};
@@ -145,7 +146,7 @@ Result<void> lendAgain(Link& link) {
 
 // ---- devices of runtimes ------------------------------------------------------------------------
 
-Result<void> writeSpec(Link& link, const std::string& name, const std::string& text) {
+Result<void> writeSpec(Client& link, const std::string& name, const std::string& text) {
   const Fd file(memfd_create("divvy-spec", MFD_CLOEXEC));
   const bool written = file.valid() && ::write(file.get(), text.data(), text.size()) ==
                                            static_cast<ssize_t>(text.size());
@@ -155,7 +156,7 @@ Result<void> writeSpec(Link& link, const std::string& name, const std::string& t
   return {};
 }
 
-Result<void> removeSpec(Link& link, const std::string& name) {
+Result<void> removeSpec(Client& link, const std::string& name) {
   const Result<Answer> answer = link.ask(Op::kRemoveSpec, 0, name);
   if (!answer) return answer.error();
   return {};

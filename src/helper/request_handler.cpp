@@ -67,7 +67,7 @@ bool isSpecName(std::string_view name) {
   return isPlainName(name, "divvy.dev-pod-", ".json");
 }
 
-Result<Answer> Desk::answer(const Question& question, int asker) {
+Result<Answer> RequestHandler::answer(const Question& question, int asker) {
   switch (question.ask.op) {
     case Op::kHello:
       return hello(asker);
@@ -89,13 +89,13 @@ Result<Answer> Desk::answer(const Question& question, int asker) {
   }
 }
 
-Result<Answer> Desk::lendAll() const {
+Result<Answer> RequestHandler::lendAll() const {
   for (const std::string& folder : terms_.lent)
     if (Result<void> good = lend(folder); !good) return good.error();
   return Answer{};
 }
 
-Result<Answer> Desk::hello(int asker) const {
+Result<Answer> RequestHandler::hello(int asker) const {
   if (Result<Answer> lent = lendAll(); !lent) return lent;
   Fd proc(open(processes().folder().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!proc.valid()) return ioError("opening " + processes().folder());
@@ -105,9 +105,9 @@ Result<Answer> Desk::hello(int asker) const {
   return answer;
 }
 
-Result<Answer> Desk::ofSockets(const Ask& ask) {
+Result<Answer> RequestHandler::ofSockets(const Ask& ask) {
   const std::string name = textOf(ask);
-  kubelet::Sockets& sockets = *terms_.sockets;
+  kubelet::KubeletDirs& sockets = *terms_.sockets;
   Answer answer;
   switch (ask.op) {
     case Op::kDial:
@@ -142,7 +142,7 @@ Result<Answer> Desk::ofSockets(const Ask& ask) {
 }
 
 // With the mutex held. Instances of cards may be made later.
-Result<unsigned> Desk::indexOf(const std::string& uuid) {
+Result<unsigned> RequestHandler::indexOf(const std::string& uuid) {
   if (!driver_) {
     Result<driver::Nvml> driver = terms_.open_driver();
     if (!driver) return driver.error();
@@ -157,7 +157,7 @@ Result<unsigned> Desk::indexOf(const std::string& uuid) {
   return Error{ErrorCode::kNotFound, "no device " + uuid};
 }
 
-Result<Answer> Desk::ofDevice(const Ask& ask) {
+Result<Answer> RequestHandler::ofDevice(const Ask& ask) {
   // Whoever asked before, perhaps in vain: one thread at a time waits for the driver.
   const std::unique_lock<std::mutex> hold(driver_mutex_, std::try_to_lock);
   if (!hold.owns_lock())
@@ -175,7 +175,7 @@ Result<Answer> Desk::ofDevice(const Ask& ask) {
   return answer;
 }
 
-Result<Answer> Desk::writeSpec(const std::string& name, const Fd& from) const {
+Result<Answer> RequestHandler::writeSpec(const std::string& name, const Fd& from) const {
   if (!isSpecName(name)) return noName(name, "divvy.dev-pod-NAME.json");
   if (terms_.cdi_dir.empty())
     return Error{ErrorCode::kUnsupported, "the helper was told of no folder for devices"};
@@ -186,7 +186,7 @@ Result<Answer> Desk::writeSpec(const std::string& name, const Fd& from) const {
   return Answer{};
 }
 
-Result<Answer> Desk::removeSpec(const std::string& name) const {
+Result<Answer> RequestHandler::removeSpec(const std::string& name) const {
   if (!isSpecName(name)) return noName(name, "divvy.dev-pod-NAME.json");
   const std::string file = terms_.cdi_dir + "/" + name;
   if (terms_.cdi_dir.empty() || unlink(file.c_str()) == 0 || errno == ENOENT) return Answer{};

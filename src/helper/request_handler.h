@@ -17,9 +17,9 @@ bool isSocketName(std::string_view name);
 bool isSpecName(std::string_view name);
 
 // Any thread; who asks about a device waits for the driver.
-class Desk {
+class RequestHandler {
  public:
-  explicit Desk(const Terms& terms) : terms_(terms) {}
+  explicit RequestHandler(const ServerOptions& terms) : terms_(terms) {}
 
   // `asker`: whose connection it is.
   Result<Answer> answer(const Question& question, int asker);
@@ -33,7 +33,7 @@ class Desk {
   Result<Answer> writeSpec(const std::string& name, const Fd& from) const;
   Result<Answer> removeSpec(const std::string& name) const;
 
-  const Terms& terms_;
+  const ServerOptions& terms_;
   std::mutex driver_mutex_;  // of the two below
   std::optional<driver::Nvml> driver_;
   std::map<std::string, unsigned> indexes_;  // by UUID

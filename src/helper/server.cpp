@@ -56,10 +56,10 @@ Result<Fd> listenOn(const std::string& path) {
 
 // Those who are being answered; outlives serve() with who does not come to an end.
 struct Callers {
-  explicit Callers(const Terms& told) : terms(told), desk(terms) {}
+  explicit Callers(const ServerOptions& told) : terms(told), desk(terms) {}
 
-  const Terms terms;
-  Desk desk;
+  const ServerOptions terms;
+  RequestHandler desk;
   std::mutex mutex;  // of the one below
   std::set<int> connections;
   std::condition_variable left;
@@ -88,7 +88,7 @@ void answerAll(const std::shared_ptr<Callers>& callers, Fd connection, int asker
 
 void welcome(const std::shared_ptr<Callers>& callers, Fd connection) {
   const Result<Peer> peer = processes().peer(connection.get());
-  const Terms& terms = callers->terms;
+  const ServerOptions& terms = callers->terms;
   if (!peer || (peer->uid != terms.agent_uid && peer->uid != geteuid())) {
     if (peer)
       terms.say("process " + std::to_string(peer->pid) + " of user " + std::to_string(peer->uid) +
@@ -110,7 +110,7 @@ void sendHome(const std::shared_ptr<Callers>& callers) {
 }
 
 // Whether files are limited, too.
-Result<bool> limitSelf(const Terms& terms) {
+Result<bool> limitSelf(const ServerOptions& terms) {
   if (Result<void> dropped = dropCapabilities(); !dropped) return dropped.error();
   const int version = landlockVersion();
   if (version > 0)
@@ -122,7 +122,7 @@ Result<bool> limitSelf(const Terms& terms) {
 
 }  // namespace
 
-Result<void> serve(const Terms& terms) {
+Result<void> serve(const ServerOptions& terms) {
   sigset_t ends;
   sigemptyset(&ends);
   sigaddset(&ends, SIGTERM);

@@ -21,7 +21,7 @@ enum class Op : std::uint32_t {
   kHello = 1,   // folders are lent; values[0]: the asker's own number; descriptor: the node's /proc
   kPeer,        // descriptor: a connection; values: the pid and uid at its other end
   kProcess,     // number: a pid; descriptor: its pidfd
-  kLook,        // of kubelet::Sockets, text: a name; values: a FileId
+  kLook,        // of kubelet::KubeletDirs, text: a name; values: a FileId
   kIsListened,  // likewise; values[0]
   kListen,      // text: a name of ours; descriptor: the socket
   kRemove,      // likewise

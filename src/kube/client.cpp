@@ -41,9 +41,9 @@ bool later(const Reply& reply) {
 
 }  // namespace
 
-struct Client::Inside {
-  Inside(asio::any_io_executor where, Access who, ClientTerms given,
-         std::shared_ptr<asio::ssl::context> context)
+struct Client::Impl {
+  Impl(asio::any_io_executor where, Access who, ClientOptions given,
+       std::shared_ptr<asio::ssl::context> context)
       : executor(std::move(where)),
         access(std::move(who)),
         terms(given),
@@ -117,8 +117,8 @@ struct Client::Inside {
     return access.token;
   }
 
-  asio::awaitable<Result<std::unique_ptr<Link>>> open() {
-    auto link = std::make_unique<Link>(executor, tls);
+  asio::awaitable<Result<std::unique_ptr<Connection>>> open() {
+    auto link = std::make_unique<Connection>(executor, tls);
     const Result<void> connected = co_await link->connect(access, terms.bound);
     if (!connected) co_return connected.error();
     co_return link;
@@ -128,7 +128,7 @@ struct Client::Inside {
   asio::awaitable<Result<Reply>> once(const Call& call) {
     const Result<void> known = co_await authenticate();
     if (!known) co_return known.error();
-    std::unique_ptr<Link> link;
+    std::unique_ptr<Connection> link;
     const auto old = steady_clock::now() - kMaxSilent;
     std::erase_if(idle, [&](const Kept& one) { return one.since < old; });
     const bool kept = !idle.empty();
@@ -136,7 +136,7 @@ struct Client::Inside {
       link = std::move(idle.back().link);
       idle.pop_back();
     } else {
-      Result<std::unique_ptr<Link>> opened = co_await open();
+      Result<std::unique_ptr<Connection>> opened = co_await open();
       if (!opened) co_return opened.error();
       link = std::move(*opened);
     }
@@ -158,11 +158,11 @@ struct Client::Inside {
   using Never = steady_clock::time_point;
   asio::any_io_executor executor;
   Access access;
-  ClientTerms terms;
+  ClientOptions terms;
   std::shared_ptr<asio::ssl::context> tls;
-  Rate rate;
+  TokenBucket rate;
   struct Kept {
-    std::unique_ptr<Link> link;
+    std::unique_ptr<Connection> link;
     steady_clock::time_point since;
   };
   std::vector<Kept> idle;
@@ -175,7 +175,7 @@ struct Client::Inside {
 };
 
 Result<std::unique_ptr<Client>> Client::make(asio::any_io_executor executor, Access access,
-                                             ClientTerms terms) {
+                                             ClientOptions terms) {
   std::shared_ptr<asio::ssl::context> tls;
   if (access.exec) {
     const Result<void> supported = checkPlugin(*access.exec);
@@ -187,17 +187,17 @@ Result<std::unique_ptr<Client>> Client::make(asio::any_io_executor executor, Acc
     tls = std::move(*made);
   }
   return std::unique_ptr<Client>(new Client(
-      std::make_unique<Inside>(std::move(executor), std::move(access), terms, std::move(tls))));
+      std::make_unique<Impl>(std::move(executor), std::move(access), terms, std::move(tls))));
 }
 
-Client::Client(std::unique_ptr<Inside> inside) : inside_(std::move(inside)) {}
+Client::Client(std::unique_ptr<Impl> inside) : impl_(std::move(inside)) {}
 Client::~Client() = default;
 
 const Access& Client::access() const {
-  return inside_->access;
+  return impl_->access;
 }
 std::size_t Client::calls() const {
-  return inside_->calls;
+  return impl_->calls;
 }
 
 asio::awaitable<Result<Reply>> Client::send(Call call) {
@@ -205,10 +205,10 @@ asio::awaitable<Result<Reply>> Client::send(Call call) {
   if (!isPath(call.path))
     co_return Error{ErrorCode::kUsage, "a path with a blank, or a byte that is no letter"};
   for (unsigned tries = 1;; ++tries) {
-    co_await pause(inside_->rate.take(steady_clock::now()));
-    Result<Reply> reply = co_await inside_->once(call);
-    if (reply && reply->status == kUnauthorized && inside_->distrust()) continue;
-    if (!reply || call.once || !later(*reply) || tries >= inside_->terms.tries) co_return reply;
+    co_await pause(impl_->rate.take(steady_clock::now()));
+    Result<Reply> reply = co_await impl_->once(call);
+    if (reply && reply->status == kUnauthorized && impl_->distrust()) continue;
+    if (!reply || call.once || !later(*reply) || tries >= impl_->terms.tries) co_return reply;
     const seconds asked = reply->retry_after.value_or(seconds(1));
     co_await pause(std::min(asked, kMaxPatience));
   }
@@ -274,26 +274,26 @@ asio::awaitable<Result<WatchEnd>> Client::watch(const std::string& path, const s
                                                 std::string* version,
                                                 std::function<bool(const WatchEvent&)> each,
                                                 WatchHold* hold) {
-  co_await pause(inside_->rate.take(steady_clock::now()));
-  Result<void> known = co_await inside_->authenticate();
+  co_await pause(impl_->rate.take(steady_clock::now()));
+  Result<void> known = co_await impl_->authenticate();
   if (!known) co_return std::move(known).error().context("watching " + path);
-  Result<std::unique_ptr<Link>> link = co_await inside_->open();
+  Result<std::unique_ptr<Connection>> link = co_await impl_->open();
   if (!link) co_return std::move(link).error().context("watching " + path);
   const std::string all = with(
       query, "watch=1&allowWatchBookmarks=true&timeoutSeconds=" + std::to_string(kWatchSeconds) +
                  "&resourceVersion=" + encoded(*version));
   const Call call{Verb::kGet, joined(path, all)};
   Heard heard{WatchEnd::kEnded, version, std::move(each), {}};
-  ++inside_->calls;
+  ++impl_->calls;
   if (hold != nullptr) hold->cut = [&link] { (*link)->cut(); };
-  LineTaker taker;
+  LineHandler taker;
   if (hold != nullptr) taker.opened = hold->opened;
   taker.line = [&](std::string_view line) { return heard.line(line); };
   Result<Reply> reply =
-      co_await (*link)->follow(inside_->access, call, inside_->token(), kQuiet, std::move(taker));
+      co_await (*link)->follow(impl_->access, call, impl_->token(), kQuiet, std::move(taker));
   if (hold != nullptr) hold->cut = nullptr;
   if (!reply) co_return std::move(reply).error().context("watching " + path);
-  if (reply->status == kUnauthorized) inside_->distrust();  // whoever follows comes again
+  if (reply->status == kUnauthorized) impl_->distrust();  // whoever follows comes again
   if (reply->status == 410) co_return WatchEnd::kTooOld;
   if (!reply->good()) co_return errorOf(*reply).context("watching " + path);
   if (!heard.fault.empty())

@@ -102,17 +102,18 @@ Result<std::shared_ptr<asio::ssl::context>> tlsContext(const Access& access) {
   return context;
 }
 
-Link::Link(asio::any_io_executor executor, std::shared_ptr<asio::ssl::context> tls)
+Connection::Connection(asio::any_io_executor executor, std::shared_ptr<asio::ssl::context> tls)
     : tls_(std::move(tls)), stream_(std::in_place_index<0>, executor) {
   if (tls_ != nullptr) stream_.emplace<Tls>(executor, *tls_);
 }
 
-Link::Plain& Link::lowest() {
+Connection::Plain& Connection::lowest() {
   if (Tls* tls = std::get_if<Tls>(&stream_)) return beast::get_lowest_layer(*tls);
   return std::get<Plain>(stream_);
 }
 
-asio::awaitable<Result<void>> Link::connect(const Access& access, std::chrono::milliseconds bound) {
+asio::awaitable<Result<void>> Connection::connect(const Access& access,
+                                                  std::chrono::milliseconds bound) {
   asio::ip::tcp::resolver resolver(co_await asio::this_coro::executor);
   auto [unknown, found] = co_await resolver.async_resolve(access.host, access.port, kNoThrow);
   if (unknown) co_return lost(("finding " + access.host).c_str(), unknown);
@@ -135,14 +136,14 @@ asio::awaitable<Result<void>> Link::connect(const Access& access, std::chrono::m
   co_return Result<void>{};
 }
 
-void Link::cut() {
+void Connection::cut() {
   lowest().close();
 }
 
 template <typename Stream>
-asio::awaitable<Result<Reply>> Link::exchangeOn(Stream& stream,
-                                                http::request<http::string_body> request,
-                                                std::chrono::milliseconds bound) {
+asio::awaitable<Result<Reply>> Connection::exchangeOn(Stream& stream,
+                                                      http::request<http::string_body> request,
+                                                      std::chrono::milliseconds bound) {
   reusable_ = false;
   unanswered_ = true;
   lowest().expires_after(bound);
@@ -163,9 +164,9 @@ asio::awaitable<Result<Reply>> Link::exchangeOn(Stream& stream,
 }
 
 template <typename Stream>
-asio::awaitable<Result<Reply>> Link::followOn(Stream& stream,
-                                              http::request<http::string_body> request,
-                                              std::chrono::seconds quiet, LineTaker taker) {
+asio::awaitable<Result<Reply>> Connection::followOn(Stream& stream,
+                                                    http::request<http::string_body> request,
+                                                    std::chrono::seconds quiet, LineHandler taker) {
   reusable_ = false;
   lowest().expires_after(quiet);
   auto [unsent, sent] = co_await http::async_write(stream, request, kNoThrow);
@@ -197,18 +198,18 @@ asio::awaitable<Result<Reply>> Link::followOn(Stream& stream,
   co_return reply;
 }
 
-asio::awaitable<Result<Reply>> Link::exchange(const Access& access, const Call& call,
-                                              const std::string& token,
-                                              std::chrono::milliseconds bound) {
+asio::awaitable<Result<Reply>> Connection::exchange(const Access& access, const Call& call,
+                                                    const std::string& token,
+                                                    std::chrono::milliseconds bound) {
   http::request<http::string_body> request = requestOf(access, call, token);
   if (Tls* tls = std::get_if<Tls>(&stream_))
     co_return co_await exchangeOn(*tls, std::move(request), bound);
   co_return co_await exchangeOn(std::get<Plain>(stream_), std::move(request), bound);
 }
 
-asio::awaitable<Result<Reply>> Link::follow(const Access& access, const Call& call,
-                                            const std::string& token, std::chrono::seconds quiet,
-                                            LineTaker taker) {
+asio::awaitable<Result<Reply>> Connection::follow(const Access& access, const Call& call,
+                                                  const std::string& token,
+                                                  std::chrono::seconds quiet, LineHandler taker) {
   http::request<http::string_body> request = requestOf(access, call, token);
   if (Tls* tls = std::get_if<Tls>(&stream_))
     co_return co_await followOn(*tls, std::move(request), quiet, std::move(taker));

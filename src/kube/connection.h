@@ -18,14 +18,14 @@ namespace divvy::kube {
 Result<std::shared_ptr<asio::ssl::context>> tlsContext(const Access& access);
 
 // Of a reply without end.
-struct LineTaker {
+struct LineHandler {
   std::function<void()> opened;  // its head has come, and is a success; may be empty
   std::function<bool(std::string_view)> line;
 };
 
-class Link {
+class Connection {
  public:
-  Link(asio::any_io_executor executor, std::shared_ptr<asio::ssl::context> tls);
+  Connection(asio::any_io_executor executor, std::shared_ptr<asio::ssl::context> tls);
 
   asio::awaitable<Result<void>> connect(const Access& access, std::chrono::milliseconds bound);
   asio::awaitable<Result<Reply>> exchange(const Access& access, const Call& call,
@@ -35,7 +35,7 @@ class Link {
   // or nothing has come for `quiet`. Of a status that is no success: the reply, without lines.
   asio::awaitable<Result<Reply>> follow(const Access& access, const Call& call,
                                         const std::string& token, std::chrono::seconds quiet,
-                                        LineTaker taker);
+                                        LineHandler taker);
   // Whatever is under way fails.
   void cut();
 
@@ -54,7 +54,7 @@ class Link {
                                             std::chrono::milliseconds bound);
   template <typename Stream>
   asio::awaitable<Result<Reply>> followOn(Stream& stream, http::request<http::string_body> request,
-                                          std::chrono::seconds quiet, LineTaker taker);
+                                          std::chrono::seconds quiet, LineHandler taker);
   Plain& lowest();
 
   std::shared_ptr<asio::ssl::context> tls_;

@@ -29,24 +29,24 @@ bool byBudget(const json::value& said) {
 }  // namespace
 
 Result<Eviction> evictionOf(const Reply& reply) {
-  if (reply.good()) return Eviction{EvictionEnd::kEvicted, ""};
+  if (reply.good()) return Eviction{EvictionOutcome::kEvicted, ""};
   const Error fault = errorOf(reply);
   boost::system::error_code broken;
   const json::value said = json::parse(reply.body, broken);
   const bool readable = !broken && said.is_object();
-  if (reply.status == kNoSuch) return Eviction{EvictionEnd::kGone, fault.message()};
+  if (reply.status == kNoSuch) return Eviction{EvictionOutcome::kGone, fault.message()};
   // The condition on the UID is the only one that we set.
   if (reply.status == kConflict) {
     const bool other = fault.message().find("UID in precondition") != std::string::npos;
-    return Eviction{other ? EvictionEnd::kGone : EvictionEnd::kRefused, fault.message()};
+    return Eviction{other ? EvictionOutcome::kGone : EvictionOutcome::kRefused, fault.message()};
   }
   if (reply.status == kTooMany && readable && byBudget(said))
-    return Eviction{EvictionEnd::kForbidden, fault.message()};
+    return Eviction{EvictionOutcome::kForbidden, fault.message()};
   if (fault.code() == ErrorCode::kUnavailable) return fault;
-  return Eviction{EvictionEnd::kRefused, fault.message()};
+  return Eviction{EvictionOutcome::kRefused, fault.message()};
 }
 
-asio::awaitable<Result<Eviction>> evict(Client& client, EvictionAsk ask) {
+asio::awaitable<Result<Eviction>> evict(Client& client, EvictionOptions ask) {
   Call call{Verb::kPost, "/api/v1/namespaces/" + ask.space + "/pods/" + ask.name + "/eviction"};
   call.body = json::serialize(json::object{
       {"apiVersion", "policy/v1"},

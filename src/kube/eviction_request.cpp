@@ -46,8 +46,8 @@ bool isWords(std::string_view text) {
   return text.size() <= kMaxWords && std::all_of(text.begin(), text.end(), good);
 }
 
-Complaint readComplaint(Members& members) {
-  Complaint one;
+EvictionRequest readComplaint(Members& members) {
+  EvictionRequest one;
   members.text("namespace", &one.space);
   members.text("name", &one.name);
   if (!isName(one.space)) members.fail("namespace", "the name of one");
@@ -90,7 +90,7 @@ Result<Complaints> decodeComplaints(std::string_view text) {
   Complaints complaints;
   for (const auto& [uid, one] : value->get_object()) {
     Members members(one, '.' + std::string(uid));
-    Complaint complaint = readComplaint(members);
+    EvictionRequest complaint = readComplaint(members);
     if (!isUid(std::string_view(uid.data(), uid.size())))
       return Error{ErrorCode::kCorrupt, "a member that is no UID"};
     if (!members.ok()) return members.error();

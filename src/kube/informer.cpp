@@ -20,30 +20,30 @@ constexpr milliseconds kLookWhetherTold{2};
 
 }  // namespace
 
-class Course {
+class Reflector {
  public:
-  Course(Client& client, Follower follower, Rein& rein, const bool* stopped)
-      : client_(client), follower_(std::move(follower)), rein_(rein), stopped_(stopped) {}
+  Reflector(Client& client, EventHandlers follower, Informer& informer, const bool* stopped)
+      : client_(client), follower_(std::move(follower)), informer_(informer), stopped_(stopped) {}
 
   asio::awaitable<void> run() {
     while (!*stopped_) {
-      const std::uint64_t asked = rein_.asked_;
+      const std::uint64_t asked = informer_.asked_;
       const bool good = co_await round();
       // Who wants all of it anew does not wait for what went wrong before.
-      const bool hurry = asked != rein_.asked_;
+      const bool hurry = asked != informer_.asked_;
       pause_ = good || hurry ? kFirstPause : std::min(pause_ * 2, kLongestPause);
       if (good || hurry) continue;
       asio::steady_timer timer(co_await asio::this_coro::executor, pause_);
-      rein_.wake_ = [&timer] { timer.cancel(); };
+      informer_.wake_ = [&timer] { timer.cancel(); };
       co_await timer.async_wait(kNoThrow);
-      rein_.wake_ = nullptr;
+      informer_.wake_ = nullptr;
     }
   }
 
  private:
   // A list where there is no version to go on from, or it is wanted; then a watch.
   asio::awaitable<bool> round() {
-    if (version_.empty() || !rein_.fresh()) {
+    if (version_.empty() || !informer_.fresh()) {
       co_await waitForOthers();
       std::uint64_t asked = 0;
       const Listing all = listing(&asked);
@@ -51,9 +51,9 @@ class Course {
       if (!version) co_return fail(version.error());
       forgetOthers();
       version_ = std::move(*version);
-      rein_.told_ = asked;
+      informer_.told_ = asked;
       heard();
-      if (!rein_.fresh()) co_return true;
+      if (!informer_.fresh()) co_return true;
       follower_.synced();
     }
     const auto began = std::chrono::steady_clock::now();
@@ -61,16 +61,16 @@ class Course {
     WatchHold hold;
     hold.opened = [&] {
       heard();
-      if (!rein_.fresh()) hold.cut();
+      if (!informer_.fresh()) hold.cut();
     };
-    rein_.wake_ = [&hold] {
+    informer_.wake_ = [&hold] {
       if (hold.cut) hold.cut();
     };
     const Result<WatchEnd> end = co_await client_.watch(
         follower_.path, follower_.query, &version_,
         [this](const WatchEvent& event) { return hear(event); }, &hold);
-    rein_.wake_ = nullptr;
-    if (!rein_.fresh()) co_return true;
+    informer_.wake_ = nullptr;
+    if (!informer_.fresh()) co_return true;
     if (end && *end == WatchEnd::kTooOld) version_.clear();
     // What cannot be read would come again and again.
     stuck_ = !end && version_ == from ? stuck_ + 1 : 0;
@@ -95,10 +95,10 @@ class Course {
     Listing made{follower_.path, follower_.query, {}, {}};
     made.begin = [this, asked] {
       ++round_;
-      *asked = rein_.asked_;
+      *asked = informer_.asked_;
     };
     made.each = [this](const json::value& item) { take(item); };
-    made.anew = [this, asked] { return *asked != rein_.asked_; };
+    made.anew = [this, asked] { return *asked != informer_.asked_; };
     if (!follower_.pod) return made;
     made.pod = [this](const Pod& pod) {
       know(pod.meta);
@@ -109,8 +109,8 @@ class Course {
   }
 
   void heard() {
-    rein_.failing_.reset();
-    rein_.fault_.clear();
+    informer_.failing_.reset();
+    informer_.fault_.clear();
   }
 
   bool hear(const WatchEvent& event) {
@@ -148,15 +148,15 @@ class Course {
   }
 
   bool fail(const Error& error) {
-    if (!rein_.failing_) rein_.failing_ = std::chrono::steady_clock::now();
-    rein_.fault_ = error.message();
+    if (!informer_.failing_) informer_.failing_ = std::chrono::steady_clock::now();
+    informer_.fault_ = error.message();
     if (!*stopped_) follower_.trouble(error);
     return false;
   }
 
   Client& client_;
-  Follower follower_;
-  Rein& rein_;
+  EventHandlers follower_;
+  Informer& informer_;
   const bool* stopped_;
   std::string version_;
   struct Known {
@@ -170,14 +170,15 @@ class Course {
   unsigned stuck_ = 0;  // watches in a row that failed before they told anything
 };
 
-void Rein::anew() {
+void Informer::relist() {
   ++asked_;
   // A copy: what is woken may put another in its place.
   if (const std::function<void()> wake = wake_) wake();
 }
 
-asio::awaitable<void> follow(Client& client, Follower follower, Rein& rein, const bool* stopped) {
-  Course course(client, std::move(follower), rein, stopped);
+asio::awaitable<void> runReflector(Client& client, EventHandlers follower, Informer& informer,
+                                   const bool* stopped) {
+  Reflector course(client, std::move(follower), informer, stopped);
   co_await course.run();
 }
 

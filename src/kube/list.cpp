@@ -98,7 +98,7 @@ class Pages {
 
   Result<Position> read(const std::string& body) const {
     if (!protobuf_ || !isProtobuf(body)) return readPage(body, listing_.each);
-    Result<PodPage> page = podPageOf(body);
+    Result<PodListPage> page = podPageOf(body);
     if (!page) return page.error();
     for (const Pod& pod : page->pods) listing_.pod(pod);
     return Position{std::move(page->version), std::move(page->next)};

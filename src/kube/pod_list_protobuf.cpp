@@ -267,11 +267,11 @@ std::string podsGoOnAt(std::string_view bytes) {
   return read ? next : std::string();
 }
 
-Result<PodPage> podPageOf(std::string_view bytes) {
+Result<PodListPage> podPageOf(std::string_view bytes) {
   std::string_view inside;
   if (!openEnvelope(bytes, &inside))
     return Error{ErrorCode::kCorrupt, "the answer is no list of pods in protobuf"};
-  PodPage page;
+  PodListPage page;
   const bool whole = eachField(inside, [&](const Field& one) {
     if (one.number == 1) return readListMeta(one, &page.version, &page.next);
     return one.number != 2 || readPod(one, &page.pods.emplace_back());

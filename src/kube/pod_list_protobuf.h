@@ -10,7 +10,7 @@
 
 namespace divvy::kube {
 
-struct PodPage {
+struct PodListPage {
   std::string version, next;  // of the list; where it goes on, empty: there is no more
   std::vector<Pod> pods;
 };
@@ -21,6 +21,6 @@ bool isProtobuf(std::string_view bytes);
 std::string podsGoOnAt(std::string_view bytes);
 // What podOf reads of the same pods as JSON. kCorrupt: what of it is no list of pods; texts that
 // are not UTF-8 are that, too, as JSON cannot have them.
-Result<PodPage> podPageOf(std::string_view bytes);
+Result<PodListPage> podPageOf(std::string_view bytes);
 
 }  // namespace divvy::kube

@@ -43,7 +43,7 @@ void readAmount(Members& members, const char* name, std::int64_t most, std::opti
   *to = static_cast<Number>(value);
 }
 
-json::object objectOf(const ShareChange& change) {
+json::object objectOf(const ResizeRequest& change) {
   json::object object{{"id", change.id}, {"container", change.container}};
   if (change.mebibytes) object["memoryMiB"] = *change.mebibytes;
   if (change.cores) object["cores"] = *change.cores;
@@ -51,7 +51,7 @@ json::object objectOf(const ShareChange& change) {
   return object;
 }
 
-void readChange(Members& members, ShareChange* change) {
+void readChange(Members& members, ResizeRequest* change) {
   readId(members, &change->id);
   members.text("container", &change->container);
   if (change->container.empty()) members.fail("container", "the name of one");
@@ -65,7 +65,7 @@ void readChange(Members& members, ShareChange* change) {
 void readResult(const json::value& value, const std::string& id, ChangeResults* results,
                 std::optional<Error>* fault) {
   Members members(value, '.' + id);
-  ChangeResult result;
+  ResizeResult result;
   members.flag("done", &result.done);
   members.text("reason", &result.reason);
   members.text("message", &result.message);
@@ -91,11 +91,11 @@ std::string changeReason(const Error& why) {
   }
 }
 
-std::string encode(const ShareChange& change) {
+std::string encode(const ResizeRequest& change) {
   return json::serialize(objectOf(change));
 }
 
-std::string encode(const ChangeState& state) {
+std::string encode(const ResizeState& state) {
   json::object object{{"id", state.id}, {"phase", kPhases[static_cast<std::size_t>(state.phase)]}};
   if (!state.token.empty()) object["token"] = state.token;
   if (!state.term.empty()) object["term"] = state.term;
@@ -118,21 +118,21 @@ std::string encode(const ChangeResults& results) {
   return json::serialize(object);
 }
 
-Result<ShareChange> decodeShareChange(std::string_view text) {
+Result<ResizeRequest> decodeShareChange(std::string_view text) {
   const Result<json::value> value = parsed(text);
   if (!value) return value.error();
   Members members(*value, "");
-  ShareChange change;
+  ResizeRequest change;
   readChange(members, &change);
   if (!members.ok()) return members.error();
   return change;
 }
 
-Result<ChangeState> decodeChangeState(std::string_view text) {
+Result<ResizeState> decodeChangeState(std::string_view text) {
   const Result<json::value> value = parsed(text);
   if (!value) return value.error();
   Members members(*value, "");
-  ChangeState state;
+  ResizeState state;
   std::string phase;
   readId(members, &state.id);
   members.text("phase", &phase);
@@ -140,7 +140,7 @@ Result<ChangeState> decodeChangeState(std::string_view text) {
   if (known == kPhases.end()) {
     members.fail("phase", "admitted, done or refused");
   } else {
-    state.phase = static_cast<ChangePhase>(known - kPhases.begin());
+    state.phase = static_cast<ResizePhase>(known - kPhases.begin());
   }
   members.text("token", &state.token);
   members.text("term", &state.term);
@@ -149,7 +149,7 @@ Result<ChangeState> decodeChangeState(std::string_view text) {
   members.text("message", &state.message);
   members.text("assignment", &state.assignment);
   members.number("since", &state.since);
-  if (state.phase == ChangePhase::kAdmitted) {
+  if (state.phase == ResizePhase::kAdmitted) {
     if (state.assignment.empty()) members.fail("assignment", "what the pod will have");
     if (!isId(state.token)) members.fail("token", "1 to 63 letters, digits and '-'");
     if (state.change.id.empty()) members.fail("change", "what was admitted");

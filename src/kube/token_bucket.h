@@ -6,13 +6,14 @@
 
 namespace divvy::kube {
 
-class Rate {
+class TokenBucket {
  public:
   using Instant = std::chrono::steady_clock::time_point;
   using Duration = std::chrono::steady_clock::duration;
 
   // Both above 0.
-  Rate(double per_second, double burst) : per_second_(per_second), burst_(burst), left_(burst) {}
+  TokenBucket(double per_second, double burst)
+      : per_second_(per_second), burst_(burst), left_(burst) {}
 
   // Takes a turn; how long to wait until it may be used. Instants never go back.
   Duration take(Instant now) {

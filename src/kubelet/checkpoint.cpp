@@ -69,7 +69,7 @@ std::string doubtOf(const json::value& whole, const json::value& data) {
 
 }  // namespace
 
-Result<std::vector<NotedDevices>> checkpointOf(std::string_view text, std::string* doubt) {
+Result<std::vector<CheckpointEntry>> checkpointOf(std::string_view text, std::string* doubt) {
   boost::system::error_code fault;
   const json::value whole = json::parse(json::string_view(text.data(), text.size()), fault);
   if (fault) return corrupt("not JSON: " + fault.message());
@@ -77,11 +77,11 @@ Result<std::vector<NotedDevices>> checkpointOf(std::string_view text, std::strin
   const json::value* entries = data == nullptr ? nullptr : memberOf(*data, "PodDeviceEntries");
   if (entries == nullptr) return corrupt("has no Data.PodDeviceEntries");
   if (doubt != nullptr) *doubt = doubtOf(whole, *data);
-  std::vector<NotedDevices> noted;
+  std::vector<CheckpointEntry> noted;
   if (entries->is_null()) return noted;
   if (!entries->is_array()) return corrupt("Data.PodDeviceEntries is no list");
   for (const json::value& entry : entries->get_array()) {
-    NotedDevices one;
+    CheckpointEntry one;
     if (!read(entry, "PodUID", &one.uid) || !read(entry, "ContainerName", &one.container) ||
         !read(entry, "ResourceName", &one.resource) || !readIds(entry, &one.ids))
       return corrupt("entry " + std::to_string(noted.size()) +
@@ -93,25 +93,25 @@ Result<std::vector<NotedDevices>> checkpointOf(std::string_view text, std::strin
   return noted;
 }
 
-Result<std::vector<NotedDevices>> readCheckpoint(Sockets& sockets, std::string* doubt) {
+Result<std::vector<CheckpointEntry>> readCheckpoint(KubeletDirs& sockets, std::string* doubt) {
   const std::string path = sockets.pathOf(kCheckpointName);
   const Result<Fd> file = sockets.checkpoint();
   if (!file) return Error(file.error()).context("the kubelet's checkpoint");
   Result<std::string> text = readPlainFile(*file, path, kMaxBytes);
   if (!text) return std::move(text).error().context("the kubelet's checkpoint");
-  Result<std::vector<NotedDevices>> noted = checkpointOf(*text, doubt);
+  Result<std::vector<CheckpointEntry>> noted = checkpointOf(*text, doubt);
   if (!noted) return std::move(noted).error().context("the kubelet's checkpoint " + path);
   if (doubt != nullptr && !doubt->empty())
     doubt->insert(0, "the kubelet's checkpoint " + path + " ");
   return noted;
 }
 
-std::vector<NotedDevices> notedWith(const std::vector<NotedDevices>& noted,
-                                    const std::string& resource,
-                                    const std::vector<std::string>& ids) {
+std::vector<CheckpointEntry> notedWith(const std::vector<CheckpointEntry>& noted,
+                                       const std::string& resource,
+                                       const std::vector<std::string>& ids) {
   std::vector<std::string> wanted = ids;
   std::sort(wanted.begin(), wanted.end());
-  std::vector<NotedDevices> found;
+  std::vector<CheckpointEntry> found;
   std::copy_if(noted.begin(), noted.end(), std::back_inserter(found),
                [&](const auto& one) { return one.resource == resource && one.ids == wanted; });
   return found;

@@ -18,17 +18,17 @@ constexpr int kRestMs = 100;
 
 }  // namespace
 
-Doorman::Doorman(Fd listening, grpc::Server& server)
+ConnectionAcceptor::ConnectionAcceptor(Fd listening, grpc::Server& server)
     : listening_(std::move(listening)),
       server_(server),
       bell_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
       thread_([this] { work(); }) {}
 
-Doorman::~Doorman() {
+ConnectionAcceptor::~ConnectionAcceptor() {
   stop();
 }
 
-void Doorman::work() {
+void ConnectionAcceptor::work() {
   std::array<pollfd, 2> ready{pollfd{bell_.get(), POLLIN, 0}, pollfd{listening_.get(), POLLIN, 0}};
   for (;;) {
     if (poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR) return;
@@ -42,7 +42,7 @@ void Doorman::work() {
   }
 }
 
-void Doorman::stop() {
+void ConnectionAcceptor::stop() {
   if (!thread_.joinable()) return;
   const std::uint64_t once = 1;
   [[maybe_unused]] const ssize_t written = write(bell_.get(), &once, sizeof once);

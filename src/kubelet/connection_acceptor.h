@@ -10,13 +10,13 @@
 namespace divvy::kubelet {
 
 // From its beginning on a thread of its own: a kubelet calls back while we are calling it.
-class Doorman {
+class ConnectionAcceptor {
  public:
   // `listening` does not block; the server outlives this.
-  Doorman(Fd listening, grpc::Server& server);
-  ~Doorman();  // as stop()
-  Doorman(const Doorman&) = delete;
-  Doorman& operator=(const Doorman&) = delete;
+  ConnectionAcceptor(Fd listening, grpc::Server& server);
+  ~ConnectionAcceptor();  // as stop()
+  ConnectionAcceptor(const ConnectionAcceptor&) = delete;
+  ConnectionAcceptor& operator=(const ConnectionAcceptor&) = delete;
 
   // Nobody new comes. Once it returns the socket is closed; those who are in stay.
   void stop();

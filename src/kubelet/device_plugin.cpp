@@ -31,10 +31,10 @@ constexpr std::chrono::seconds kFarewell{2};
 
 }  // namespace
 
-struct DevicePlugin::Inside {
-  PluginTerms terms;
-  Questions questions;
-  SocketFolder folder;
+struct DevicePlugin::Impl {
+  PluginOptions terms;
+  PluginHandlers questions;
+  SocketWatcher folder;
   std::mutex mutex;  // of the two below
   std::vector<Device> devices;
   Service* service = nullptr;  // of the server that is there now
@@ -43,7 +43,7 @@ struct DevicePlugin::Inside {
   std::thread thread;
   std::string last_said;
 
-  Inside(PluginTerms told, std::vector<Device> first, Questions asked)
+  Impl(PluginOptions told, std::vector<Device> first, PluginHandlers asked)
       : terms(std::move(told)),
         questions(std::move(asked)),
         folder(terms.sockets),
@@ -142,7 +142,7 @@ struct DevicePlugin::Inside {
     grpc::ServerBuilder builder;
     builder.RegisterService(&own);
     const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-    Doorman doorman(std::move(*listening), *server);
+    ConnectionAcceptor doorman(std::move(*listening), *server);
     setService(&own);
     serveWhile(socket, &own);
     settled = false;
@@ -161,22 +161,21 @@ struct DevicePlugin::Inside {
   }
 };
 
-DevicePlugin::DevicePlugin(std::unique_ptr<Inside> inside) : inside_(std::move(inside)) {}
+DevicePlugin::DevicePlugin(std::unique_ptr<Impl> inside) : impl_(std::move(inside)) {}
 
 DevicePlugin::~DevicePlugin() {
   stop();
 }
 
-Result<std::unique_ptr<DevicePlugin>> DevicePlugin::begin(PluginTerms terms,
+Result<std::unique_ptr<DevicePlugin>> DevicePlugin::begin(PluginOptions terms,
                                                           std::vector<Device> devices,
-                                                          Questions questions) {
+                                                          PluginHandlers questions) {
   constexpr std::size_t kMaxPath = sizeof(sockaddr_un::sun_path) - 1;
   const std::string path = terms.sockets->pathOf(terms.socket);
   if (terms.socket.empty() || terms.socket.find('/') != std::string::npos)
     return Error{ErrorCode::kUsage, "\"" + terms.socket + "\" is no name of a file"};
   if (path.size() > kMaxPath) return Error{ErrorCode::kUsage, path + " is too long for a socket"};
-  auto inside =
-      std::make_unique<Inside>(std::move(terms), std::move(devices), std::move(questions));
+  auto inside = std::make_unique<Impl>(std::move(terms), std::move(devices), std::move(questions));
   inside->thread = std::thread([inside = inside.get()] {
     while (!inside->stopped) inside->serveOnce();
   });
@@ -184,19 +183,19 @@ Result<std::unique_ptr<DevicePlugin>> DevicePlugin::begin(PluginTerms terms,
 }
 
 bool DevicePlugin::settled() const {
-  return inside_->settled;
+  return impl_->settled;
 }
 
 void DevicePlugin::setDevices(std::vector<Device> devices) {
-  const std::lock_guard<std::mutex> hold(inside_->mutex);
-  inside_->devices = std::move(devices);
-  if (inside_->service != nullptr) inside_->service->setDevices(inside_->devices);
+  const std::lock_guard<std::mutex> hold(impl_->mutex);
+  impl_->devices = std::move(devices);
+  if (impl_->service != nullptr) impl_->service->setDevices(impl_->devices);
 }
 
 void DevicePlugin::stop() {
-  inside_->stopped = true;
-  inside_->folder.wake();
-  if (inside_->thread.joinable()) inside_->thread.join();
+  impl_->stopped = true;
+  impl_->folder.wake();
+  if (impl_->thread.joinable()) impl_->thread.join();
 }
 
 }  // namespace divvy::kubelet

@@ -53,26 +53,26 @@ Error ioError(const std::string& what) {
 
 }  // namespace
 
-std::string OwnSockets::pathOf(std::string_view name) const {
+std::string LocalKubeletDirs::pathOf(std::string_view name) const {
   return dir_ + "/device-plugins" + (name.empty() ? "" : "/") + std::string(name);
 }
 
-std::string OwnSockets::pathOf(Api api) const {
+std::string LocalKubeletDirs::pathOf(Api api) const {
   return api == Api::kRegistration ? pathOf(kKubeletSocket) : dir_ + "/pod-resources/kubelet.sock";
 }
 
-FileId OwnSockets::look(const std::string& name) {
+FileId LocalKubeletDirs::look(const std::string& name) {
   struct stat info {};
   if (lstat(pathOf(name).c_str(), &info) != 0) return {};
   return {info.st_dev, info.st_ino, info.st_ctim.tv_sec, info.st_ctim.tv_nsec};
 }
 
-bool OwnSockets::isListenedTo(const std::string& name) {
+bool LocalKubeletDirs::isListenedTo(const std::string& name) {
   // Who has more callers than he can take is there, too.
   return connectTo(pathOf(name)).valid() || errno == EAGAIN;
 }
 
-Result<Fd> OwnSockets::listen(const std::string& name) {
+Result<Fd> LocalKubeletDirs::listen(const std::string& name) {
   const std::string path = pathOf(name);
   const std::optional<sockaddr_un> address = addressOf(path);
   if (!address) return Error{ErrorCode::kUsage, path + " is too long for a socket"};
@@ -85,17 +85,17 @@ Result<Fd> OwnSockets::listen(const std::string& name) {
   return fd;
 }
 
-void OwnSockets::remove(const std::string& name) {
+void LocalKubeletDirs::remove(const std::string& name) {
   unlink(pathOf(name).c_str());
 }
 
-Result<Fd> OwnSockets::dial(Api api) {
+Result<Fd> LocalKubeletDirs::dial(Api api) {
   Fd fd = connectTo(pathOf(api));
   if (fd.valid()) return fd;
   return Error{ErrorCode::kUnavailable, "connecting: " + std::string(std::strerror(errno))};
 }
 
-Result<Fd> OwnSockets::watch() {
+Result<Fd> LocalKubeletDirs::watch() {
   Fd fd(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   constexpr unsigned kComesAndGoes = IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM;
   if (!fd.valid() || inotify_add_watch(fd.get(), pathOf("").c_str(), kComesAndGoes) < 0)
@@ -103,7 +103,7 @@ Result<Fd> OwnSockets::watch() {
   return fd;
 }
 
-Result<Fd> OwnSockets::checkpoint() {
+Result<Fd> LocalKubeletDirs::checkpoint() {
   const std::string path = pathOf(kCheckpointName);
   Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (fd.valid()) return fd;

@@ -13,8 +13,8 @@
 namespace divvy::kubelet {
 namespace {
 
-std::vector<HeldDevices> rowsOf(const v1::ListPodResourcesResponse& response) {
-  std::vector<HeldDevices> rows;
+std::vector<PodDevices> rowsOf(const v1::ListPodResourcesResponse& response) {
+  std::vector<PodDevices> rows;
   for (const v1::PodResources& pod : response.pod_resources()) {
     for (const v1::ContainerResources& container : pod.containers()) {
       // One resource comes in several parts where its devices are of several NUMA nodes.
@@ -22,11 +22,11 @@ std::vector<HeldDevices> rowsOf(const v1::ListPodResourcesResponse& response) {
       for (const v1::ContainerDevices& devices : container.devices()) {
         auto row = std::find_if(
             rows.begin() + static_cast<std::ptrdiff_t>(first), rows.end(),
-            [&](const HeldDevices& known) { return known.resource == devices.resource_name(); });
+            [&](const PodDevices& known) { return known.resource == devices.resource_name(); });
         if (row == rows.end())
           row = rows.insert(
               rows.end(),
-              HeldDevices{
+              PodDevices{
                   pod.namespace_(), pod.name(), container.name(), devices.resource_name(), {}});
         row->ids.insert(row->ids.end(), devices.device_ids().begin(), devices.device_ids().end());
       }
@@ -39,8 +39,9 @@ using Stub = v1::PodResourcesLister::Stub;
 
 // A connection must not be given up by the thread that gRPC calls back on: this waits instead.
 template <typename Request, typename Response>
-Result<Response> askNow(Sockets& sockets, grpc::Status (Stub::*method)(grpc::ClientContext*,
-                                                                       const Request&, Response*)) {
+Result<Response> askNow(KubeletDirs& sockets,
+                        grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                     Response*)) {
   const std::string socket = sockets.pathOf(Api::kPodResources);
   Result<Fd> connection = sockets.dial(Api::kPodResources);
   if (!connection) return Error(connection.error()).context("the kubelet at " + socket);
@@ -53,13 +54,13 @@ Result<Response> askNow(Sockets& sockets, grpc::Status (Stub::*method)(grpc::Cli
   return response;
 }
 
-Result<std::vector<HeldDevices>> listNow(Sockets& sockets) {
+Result<std::vector<PodDevices>> listNow(KubeletDirs& sockets) {
   const auto response = askNow(sockets, &Stub::List);
   if (!response) return response.error();
   return rowsOf(*response);
 }
 
-PodResources::Counted countNow(Sockets& sockets) {
+PodResources::Counted countNow(KubeletDirs& sockets) {
   const auto response = askNow(sockets, &Stub::GetAllocatableResources);
   if (!response) return response.error();
   std::set<std::string> counted;
@@ -70,10 +71,10 @@ PodResources::Counted countNow(Sockets& sockets) {
 
 }  // namespace
 
-struct PodResources::Inside {
-  using Question = std::function<void(Sockets&)>;
+struct PodResources::Impl {
+  using Question = std::function<void(KubeletDirs&)>;
 
-  explicit Inside(std::shared_ptr<Sockets> those) : sockets(std::move(those)) {}
+  explicit Impl(std::shared_ptr<KubeletDirs> those) : sockets(std::move(those)) {}
 
   void work() {
     for (;;) {
@@ -95,7 +96,7 @@ struct PodResources::Inside {
     asked.notify_one();
   }
 
-  const std::shared_ptr<Sockets> sockets;
+  const std::shared_ptr<KubeletDirs> sockets;
   std::mutex mutex;  // of all below but the thread
   std::condition_variable asked;
   std::deque<Question> questions;
@@ -103,32 +104,32 @@ struct PodResources::Inside {
   std::thread thread;
 };
 
-PodResources::PodResources(std::shared_ptr<Sockets> sockets)
-    : inside_(std::make_unique<Inside>(std::move(sockets))) {
-  inside_->thread = std::thread([inside = inside_.get()] { inside->work(); });
+PodResources::PodResources(std::shared_ptr<KubeletDirs> sockets)
+    : impl_(std::make_unique<Impl>(std::move(sockets))) {
+  impl_->thread = std::thread([inside = impl_.get()] { inside->work(); });
 }
 
 PodResources::~PodResources() {
   {
-    const std::lock_guard<std::mutex> hold(inside_->mutex);
-    inside_->ending = true;
+    const std::lock_guard<std::mutex> hold(impl_->mutex);
+    impl_->ending = true;
   }
-  inside_->asked.notify_one();
-  inside_->thread.join();
+  impl_->asked.notify_one();
+  impl_->thread.join();
 }
 
 void PodResources::list(Answer answer) {
-  inside_->ask([answer = std::move(answer)](Sockets& sockets) { answer(listNow(sockets)); });
+  impl_->ask([answer = std::move(answer)](KubeletDirs& sockets) { answer(listNow(sockets)); });
 }
 
 void PodResources::count(std::function<void(Counted)> answer) {
-  inside_->ask([answer = std::move(answer)](Sockets& sockets) { answer(countNow(sockets)); });
+  impl_->ask([answer = std::move(answer)](KubeletDirs& sockets) { answer(countNow(sockets)); });
 }
 
-const HeldDevices* holderOf(const std::vector<HeldDevices>& held, const std::string& resource,
-                            const std::vector<std::string>& ids) {
-  const HeldDevices* found = nullptr;
-  for (const HeldDevices& one : held) {
+const PodDevices* holderOf(const std::vector<PodDevices>& held, const std::string& resource,
+                           const std::vector<std::string>& ids) {
+  const PodDevices* found = nullptr;
+  for (const PodDevices& one : held) {
     if (one.resource != resource || one.ids.size() != ids.size() ||
         !std::is_permutation(one.ids.begin(), one.ids.end(), ids.begin()))
       continue;

@@ -70,7 +70,7 @@ struct Gathering {
 
 }  // namespace
 
-v1beta1::DevicePluginOptions pluginOptions(const Questions& questions) {
+v1beta1::DevicePluginOptions pluginOptions(const PluginHandlers& questions) {
   v1beta1::DevicePluginOptions options;
   options.set_pre_start_required(true);
   options.set_get_preferred_allocation_available(questions.prefer != nullptr);
@@ -173,7 +173,7 @@ grpc::ServerUnaryReactor* Service::GetPreferredAllocation(
   // To a kubelet an error is the end of the pod; without an answer it chooses itself.
   gathering->refuses = false;
   // The last answer ends the call, and the request with it.
-  std::vector<UnitsAsk> asked;
+  std::vector<PreferredAllocationQuery> asked;
   for (const auto& one : request->container_requests())
     asked.push_back({{one.available_deviceids().begin(), one.available_deviceids().end()},
                      {one.must_include_deviceids().begin(), one.must_include_deviceids().end()},

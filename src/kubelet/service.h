@@ -11,12 +11,12 @@
 namespace divvy::kubelet {
 
 // What Register and GetDevicePluginOptions both say.
-v1beta1::DevicePluginOptions pluginOptions(const Questions& questions);
+v1beta1::DevicePluginOptions pluginOptions(const PluginHandlers& questions);
 
 // One server's. Any thread.
 class Service final : public v1beta1::DevicePlugin::CallbackService {
  public:
-  Service(std::vector<Device> devices, const Questions& questions)
+  Service(std::vector<Device> devices, const PluginHandlers& questions)
       : questions_(questions), devices_(std::move(devices)) {}
 
   void setDevices(std::vector<Device> devices);
@@ -43,7 +43,7 @@ class Service final : public v1beta1::DevicePlugin::CallbackService {
  private:
   class Stream;
 
-  const Questions& questions_;
+  const PluginHandlers& questions_;
   std::mutex mutex_;  // of all below, and of what streams know
   std::vector<Device> devices_;
   std::uint64_t version_ = 1;  // of the devices

@@ -10,10 +10,10 @@
 
 namespace divvy::kubelet {
 
-SocketFolder::SocketFolder(std::shared_ptr<Sockets> sockets)
+SocketWatcher::SocketWatcher(std::shared_ptr<KubeletDirs> sockets)
     : sockets_(std::move(sockets)), bell_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
 
-void SocketFolder::wait(int ms) {
+void SocketWatcher::wait(int ms) {
   // Of a folder its changes are seen in the time of change, too: only which one it is matters.
   const FileId folder = sockets_->look("");
   if (!events_.valid() || folder.inode != watched_.inode || folder.device != watched_.device) {
@@ -32,7 +32,7 @@ void SocketFolder::wait(int ms) {
   }
 }
 
-void SocketFolder::wake() {
+void SocketWatcher::wake() {
   const std::uint64_t once = 1;
   // A bell that cannot ring any louder rings already.
   [[maybe_unused]] const ssize_t written = write(bell_.get(), &once, sizeof once);

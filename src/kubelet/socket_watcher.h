@@ -9,9 +9,9 @@
 namespace divvy::kubelet {
 
 // Tells when something comes into the folder or leaves it. wait() is one thread's, wake() anyone's.
-class SocketFolder {
+class SocketWatcher {
  public:
-  explicit SocketFolder(std::shared_ptr<Sockets> sockets);
+  explicit SocketWatcher(std::shared_ptr<KubeletDirs> sockets);
 
   // Until something happens there, somebody calls wake(), or so long. May return for nothing; a
   // folder that is not there yet is looked for again at each call.
@@ -19,7 +19,7 @@ class SocketFolder {
   void wake();
 
  private:
-  std::shared_ptr<Sockets> sockets_;
+  std::shared_ptr<KubeletDirs> sockets_;
   FileId watched_;  // the folder that events_ are of
   Fd events_;       // inotify
   Fd bell_;         // eventfd

@@ -32,7 +32,7 @@ bool Account::attach(const TenantPages& pages) {
   // Refused before Linux 4.14; startOverInChild serves those.
   madvise(memory, kPrivateBytes, kMadvWipeOnFork);
   pages_ = pages;
-  private_ = static_cast<PrivateState*>(memory);
+  private_ = static_cast<ProcessState*>(memory);
   return true;
 }
 
@@ -136,7 +136,7 @@ Admission Account::reserveOnALane(unsigned dev, std::uint64_t bytes, std::uint64
 Admission Account::reserveInNeed(unsigned dev, std::uint64_t bytes, std::uint64_t claim) {
   const ErrnoKeeper keeper;
   const std::uint64_t& tag = pages_.report().devices[dev].total.high;
-  for (Patience patience(kMoverPatienceNs);;) {
+  for (BoundedWait patience(kMoverPatienceNs);;) {
     const std::uint64_t before = loadAcquire(tag);
     const Admission result = reserveOnALane(dev, bytes, claim);
     if (result != Admission::kOverLimit) return result;

@@ -20,14 +20,14 @@ std::int64_t nowNs() {
 
 }  // namespace
 
-bool Patience::lasts(std::int64_t now_ns) {
+bool BoundedWait::lasts(std::int64_t now_ns) {
   const std::int64_t passed = last_ns_ == kNever ? 0 : now_ns - last_ns_;
   last_ns_ = now_ns;
   left_ns_ -= passed < kLongestRoundNs ? passed : kLongestRoundNs;
   return left_ns_ > 0;
 }
 
-bool Patience::wait() {
+bool BoundedWait::wait() {
   ++rounds_;
   if (rounds_ <= kSpins) {
     relax();

@@ -8,9 +8,9 @@ namespace divvy::ledger {
 // Spins, then yields, now and then sleeps a little, until its time is over. That is the time in
 // which the waiter was running, about: a round counts a millisecond at most. Where a crowd or a CPU
 // quota stops the waiter for longer, it stops the one that is waited for as well.
-class Patience {
+class BoundedWait {
  public:
-  explicit Patience(std::int64_t limit_ns) : left_ns_(limit_ns) {}
+  explicit BoundedWait(std::int64_t limit_ns) : left_ns_(limit_ns) {}
   // False when the time has run out. Changes errno.
   bool wait();
 

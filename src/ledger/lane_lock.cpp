@@ -11,9 +11,9 @@ unsigned homeLane(std::uint64_t self) {
 }
 static_assert(kLanes == 4, "homeLane takes two bits");
 
-int waitForAnyLane(PrivateState& state, std::uint64_t self) {
+int waitForAnyLane(ProcessState& state, std::uint64_t self) {
   const ErrnoKeeper keeper;
-  for (Patience patience(kLongestWaitNs);;) {
+  for (BoundedWait patience(kLongestWaitNs);;) {
     bool somebody_else = false;
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       const std::uint64_t holder = loadRelaxed(state.lanes[lane].thread);
@@ -26,7 +26,7 @@ int waitForAnyLane(PrivateState& state, std::uint64_t self) {
 
 }  // namespace
 
-int holdAnyLane(PrivateState& state) {
+int holdAnyLane(ProcessState& state) {
   const std::uint64_t self = threadId();
   const unsigned home = homeLane(self);
   for (unsigned i = 0; i < kLanes; ++i) {
@@ -36,10 +36,10 @@ int holdAnyLane(PrivateState& state) {
   return waitForAnyLane(state, self);
 }
 
-bool holdAllLanes(PrivateState& state) {
+bool holdAllLanes(ProcessState& state) {
   const ErrnoKeeper keeper;
   const std::uint64_t self = threadId();
-  Patience patience(kLongestWaitNs);
+  BoundedWait patience(kLongestWaitNs);
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     while (!tryHold(state, lane, self)) {
       if (loadRelaxed(state.lanes[lane].thread) != self && patience.wait()) continue;

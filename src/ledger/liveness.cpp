@@ -98,10 +98,10 @@ Result<Owner> readOwner(std::uint32_t pid) {
 }
 
 Result<std::uint32_t> findProcess(const Owner& owner, const Eligible& eligible) {
-  return ProcessLook(eligible).find(owner);
+  return ProcessLookup(eligible).find(owner);
 }
 
-Result<std::uint32_t> ProcessLook::find(const Owner& owner) {
+Result<std::uint32_t> ProcessLookup::find(const Owner& owner) {
   if (owner.pid == 0) return std::uint32_t{0};
   const std::uint64_t word = packOwner(owner);
   if (const auto told = told_.find(word); told != told_.end()) return told->second;
@@ -110,7 +110,7 @@ Result<std::uint32_t> ProcessLook::find(const Owner& owner) {
   return found;
 }
 
-Result<std::uint32_t> ProcessLook::look(const Owner& owner) {
+Result<std::uint32_t> ProcessLookup::look(const Owner& owner) {
   const auto matching = [&](std::uint32_t pid) {
     return eligible_ && !eligible_(pid) ? Answer::kNo : matches(pid, owner);
   };
@@ -133,7 +133,7 @@ Result<std::uint32_t> ProcessLook::look(const Owner& owner) {
   return std::uint32_t{0};
 }
 
-Result<void> ProcessLook::readAll() {
+Result<void> ProcessLookup::readAll() {
   if (read_) return {};
   const std::unique_ptr<DIR, int (*)(DIR*)> proc(opendir(processes().folder().c_str()), closedir);
   if (!proc) return cannotTell();

@@ -9,18 +9,18 @@
 
 namespace divvy::ledger {
 
-struct PrivateState {
+struct ProcessState {
   // 0, or generation << 16 | slot + 1. Set once per process, by the thread that wins.
   alignas(64) std::uint64_t claimed;
   // Releases that found their lane held by the very thread that was interrupted by a signal handler
   // doing the release. Settled by the next to let go of a lane.
   std::uint64_t any_deferred;
   std::uint64_t deferred[kMaxDevices];
-  struct Holder {
+  struct LaneOwner {
     alignas(64) std::uint64_t thread;  // thread pointer of the holder, 0: free
   } lanes[kLanes];
 };
-static_assert(sizeof(PrivateState) <= 4096);
+static_assert(sizeof(ProcessState) <= 4096);
 
 constexpr std::uint64_t packClaim(unsigned slot, std::uint64_t generation) {
   return (generation << 16) | (slot + 1);

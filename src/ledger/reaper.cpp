@@ -58,14 +58,14 @@ Reaped reapSlot(ReportPage& report, const ControlHeader& control, unsigned index
   if (exhausted(slot)) {
     // No honest process gets here. Its bytes stay counted against its own tenant.
     storeRelease(slot.state.low, packState(generation, Phase::kRetired));
-    reaped.outcome = Reap::kRetired;
+    reaped.outcome = ReapStep::kRetired;
     return reaped;
   }
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     const LaneSite site{&report, &control, index, lane};
     resolveLane(site, device_count);
     if (!drainLane(site, device_count, reaped)) {
-      reaped.outcome = Reap::kContended;
+      reaped.outcome = ReapStep::kContended;
       return reaped;
     }
     storeRelaxed(site.laneRef().moving, std::uint64_t{0});
@@ -80,7 +80,7 @@ Reaped reapSlot(ReportPage& report, const ControlHeader& control, unsigned index
   casPair(slot.state, reaping, {packState(generation + 1, Phase::kFree), 0});
   std::uint32_t& hint = report.header.claim_hint;
   if (loadRelaxed(hint) > index) storeRelaxed(hint, std::uint32_t{index});
-  reaped.outcome = Reap::kFreed;
+  reaped.outcome = ReapStep::kFreed;
   return reaped;
 }
 

@@ -6,7 +6,7 @@
 
 namespace divvy::ledger {
 
-enum class Reap : std::uint8_t {
+enum class ReapStep : std::uint8_t {
   kFreed,
   kNotOurs,    // the slot is free, retired, or of another generation
   kRetired,    // its sequence numbers are used up or forged: never used again, bytes stay counted
@@ -14,7 +14,7 @@ enum class Reap : std::uint8_t {
 };
 
 struct Reaped {
-  Reap outcome = Reap::kNotOurs;
+  ReapStep outcome = ReapStep::kNotOurs;
   std::uint64_t refunded[kMaxDevices] = {};
 };
 

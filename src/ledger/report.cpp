@@ -84,7 +84,7 @@ class Reader {
   Reader(const ReportCopy& copy, const TenantSpec& spec) : copy_(copy), spec_(spec) {}
 
   ReportSnapshot read() {
-    if (copy_.truncated()) suspect(Suspicion::kTruncated);
+    if (copy_.truncated()) suspect(Inconsistency::kTruncated);
     readHeader();
     out_.devices.resize(spec_.devices.size());
     for (unsigned dev = 0; dev < out_.devices.size(); ++dev) readDevice(dev);
@@ -103,11 +103,11 @@ class Reader {
   bool sumsDiffer() const { return quiet_ && sums_differ_; }
 
  private:
-  void suspect(Suspicion reason) { out_.suspicions |= static_cast<std::uint32_t>(reason); }
+  void suspect(Inconsistency reason) { out_.suspicions |= static_cast<std::uint32_t>(reason); }
 
   // What the device has, or the share, with the context beside it, if that is more: the rest is
   // with the host then. A device of unknown size bounds nothing but the sign.
-  Bytes clamp(std::uint64_t bytes, unsigned dev, Suspicion reason) {
+  Bytes clamp(std::uint64_t bytes, unsigned dev, Inconsistency reason) {
     const DeviceSpec& spec = spec_.devices[dev];
     const std::uint64_t physical = spec.physical.count;
     const bool beside = spec_.context_overhead_outside && spec_.charges_contexts;
@@ -126,7 +126,7 @@ class Reader {
                       id.generation == spec_.generation &&
                       std::strncmp(copy_.header().tenant_id, spec_.id.c_str(),
                                    sizeof copy_.header().tenant_id) == 0;
-    if (!same) suspect(Suspicion::kHeader);
+    if (!same) suspect(Inconsistency::kHeader);
     std::ranges::copy(copy_.header().fault_counts, out_.fault_counts.begin());
     std::ranges::copy(copy_.header().counters, out_.counters.begin());
   }
@@ -134,13 +134,13 @@ class Reader {
   void readDevice(unsigned dev) {
     const DeviceReport& from = copy_.device(dev);
     DeviceUse& to = out_.devices[dev];
-    to.admitted = clamp(from.total.low, dev, Suspicion::kTotal);
-    to.resident = clamp(from.resident_bytes, dev, Suspicion::kTotal);
+    to.admitted = clamp(from.total.low, dev, Inconsistency::kTotal);
+    to.resident = clamp(from.resident_bytes, dev, Inconsistency::kTotal);
     // What is swapped out lies in host memory, which the card's size does not bound.
     to.swapped = {std::min<std::uint64_t>(from.swapped_bytes, INT64_MAX)};
     const Tag tag = unpackTag(from.total.high);
     if (tag.slot > kMaxSlots || (tag.slot != kMaxSlots && tag.slot >= spec_.slots)) {
-      suspect(Suspicion::kTag);
+      suspect(Inconsistency::kTag);
     }
   }
 
@@ -155,7 +155,7 @@ class Reader {
       ++out_.free_slots;
       return;
     }
-    if (phase > Phase::kRetired) suspect(Suspicion::kPhase);
+    if (phase > Phase::kRetired) suspect(Inconsistency::kPhase);
     SlotSnapshot to;
     to.slot = index;
     to.generation = stateGeneration(from.state.low);
@@ -172,8 +172,8 @@ class Reader {
   void readLanes(const Slot& from, SlotSnapshot& to) {
     for (const Lane& lane : from.lanes) {
       const bool pending = lane.seq != lane.done;
-      if (pending && lane.seq != lane.done + 1) suspect(Suspicion::kSequence);
-      if (lane.seq > kMaxSeq) suspect(Suspicion::kSequence);
+      if (pending && lane.seq != lane.done + 1) suspect(Inconsistency::kSequence);
+      if (lane.seq > kMaxSeq) suspect(Inconsistency::kSequence);
       to.operation_pending = to.operation_pending || pending;
     }
     quiet_ = quiet_ && !to.operation_pending;
@@ -184,11 +184,11 @@ class Reader {
         used = saturatingAdd(used, lane.used[dev]);
         spare = saturatingAdd(spare, lane.spare[dev].low);
       }
-      to.used[dev] = clamp(used, dev, Suspicion::kUsed);
-      to.spare[dev] = clamp(spare, dev, Suspicion::kUsed);
+      to.used[dev] = clamp(used, dev, Inconsistency::kUsed);
+      to.spare[dev] = clamp(spare, dev, Inconsistency::kUsed);
       DeviceUse& all = out_.devices[dev];
-      all.spare = clamp((all.spare + to.spare[dev]).count, dev, Suspicion::kUsed);
-      used_[dev] = clamp((used_[dev] + to.used[dev]).count, dev, Suspicion::kUsed);
+      all.spare = clamp((all.spare + to.spare[dev]).count, dev, Inconsistency::kUsed);
+      used_[dev] = clamp((used_[dev] + to.used[dev]).count, dev, Inconsistency::kUsed);
     }
   }
 
@@ -196,7 +196,7 @@ class Reader {
     for (const FaultEntry& entry : copy_.header().faults) {
       if (entry.seq == 0) continue;
       if (entry.code >= kFaultKinds) {
-        suspect(Suspicion::kFaultRing);
+        suspect(Inconsistency::kFaultRing);
         continue;
       }
       out_.faults.push_back({entry.seq, entry.code, entry.site, entry.detail, entry.arg});
@@ -244,7 +244,7 @@ Result<ReportSnapshot> TenantLedger::readReport() const {
   const Result<ReportCopy> after = ReportCopy::take(*report_, 0);
   if (!after) return after.error();
   if (reader.sumsDiffer() && sameTags(*copy, *after, snapshot.devices.size())) {
-    snapshot.suspicions |= static_cast<std::uint32_t>(Suspicion::kSumMismatch);
+    snapshot.suspicions |= static_cast<std::uint32_t>(Inconsistency::kSumMismatch);
   }
   return snapshot;
 }

@@ -71,7 +71,7 @@ std::uint64_t awaitSlotFor(const TenantPages& pages, const Owner& owner, std::ui
   if (pages.slotsReady() >= pages.control().header.slots_capacity) return 0;
   if (!announce(pages, kWantMoreSlots, 0, owner.pid)) return 0;
   std::uint64_t claim = 0;
-  for (Patience patience(kLongestWaitNs); claim == 0 && patience.wait();) {
+  for (BoundedWait patience(kLongestWaitNs); claim == 0 && patience.wait();) {
     claim = claimSlotFor(pages, owner, exec_id);
   }
   return claim;

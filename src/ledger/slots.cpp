@@ -76,16 +76,16 @@ Result<ReapResult> TenantLedger::reap(unsigned slot, std::uint64_t generation) {
   });
   if (!control_intact || !report_intact) return truncated();
   switch (reaped.outcome) {
-    case Reap::kContended:
+    case ReapStep::kContended:
       return Error(ErrorCode::kUnavailable,
                    "tenant " + spec_.id + " keeps changing its total; try again");
-    case Reap::kFreed:
+    case ReapStep::kFreed:
       result.outcome = ReapOutcome::kFreed;
       break;
-    case Reap::kRetired:
+    case ReapStep::kRetired:
       result.outcome = ReapOutcome::kRetired;
       break;
-    case Reap::kNotOurs:
+    case ReapStep::kNotOurs:
       break;
   }
   for (unsigned dev = 0; dev < kMaxDevices; ++dev) result.refunded[dev] = {reaped.refunded[dev]};

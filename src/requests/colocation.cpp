@@ -8,8 +8,8 @@
 namespace divvy::requests {
 namespace {
 
-using Rule = vendors::CompanyRule;
-using Word = vendors::CompanyWord;
+using Rule = vendors::ColocationRule;
+using Word = vendors::ColocationWord;
 
 const std::string& saidOf(const Rule& rule, const vendors::Annotations& annotations) {
   const auto said = annotations.find(rule.annotation);
@@ -67,8 +67,8 @@ Result<Words> wordsFor(const vendors::Kind& kind, const vendors::Annotations& an
   return words;
 }
 
-engine::Company companyOf(const vendors::Kind& kind, const Words& words) {
-  engine::Company company{engine::DeviceKind(kind.name)};
+engine::ColocationRule companyOf(const vendors::Kind& kind, const Words& words) {
+  engine::ColocationRule company{engine::DeviceKind(kind.name)};
   const std::vector<Words> sorts = sortsOf(kind);
   for (std::size_t at = 0; at < sorts.size(); ++at) {
     const auto sort = static_cast<std::uint8_t>(at + 1);

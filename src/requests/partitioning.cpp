@@ -15,8 +15,8 @@ engine::Compute shareOf(std::uint32_t part, std::uint32_t all) {
   return {static_cast<std::int32_t>(part * kWhole / all)};
 }
 
-engine::Parting templatesOf(const vendors::Kind& kind) {
-  engine::Parting parting;
+engine::Partitioning templatesOf(const vendors::Kind& kind) {
+  engine::Partitioning parting;
   parting.cpus = kind.card.cpus;
   for (const vendors::Template& one : kind.templates) {
     // Not counted where it is not known how many the card has.
@@ -27,8 +27,8 @@ engine::Parting templatesOf(const vendors::Kind& kind) {
   return parting;
 }
 
-engine::Parting instancesOf(const vendors::Geometry& geometry) {
-  engine::Parting parting;
+engine::Partitioning instancesOf(const vendors::Geometry& geometry) {
+  engine::Partitioning parting;
   parting.slices = geometry.slices;
   for (const vendors::Instance& one : geometry.instances) {
     parting.parts.push_back({engine::PartName(one.name), Bytes{geometry.slice.count * one.size},
@@ -39,13 +39,13 @@ engine::Parting instancesOf(const vendors::Geometry& geometry) {
 
 }  // namespace
 
-std::shared_ptr<const engine::Parting> partingOf(const vendors::Kind& kind,
-                                                 std::string_view model) {
-  if (!kind.templates.empty()) return std::make_shared<engine::Parting>(templatesOf(kind));
+std::shared_ptr<const engine::Partitioning> partingOf(const vendors::Kind& kind,
+                                                      std::string_view model) {
+  if (!kind.templates.empty()) return std::make_shared<engine::Partitioning>(templatesOf(kind));
   for (const vendors::Geometry& geometry : kind.geometries) {
     if (std::any_of(geometry.models.begin(), geometry.models.end(),
                     [&](const std::string& words) { return namesModel(words, model); })) {
-      return std::make_shared<engine::Parting>(instancesOf(geometry));
+      return std::make_shared<engine::Partitioning>(instancesOf(geometry));
     }
   }
   return nullptr;

@@ -63,7 +63,7 @@ constexpr std::uint64_t kMaxBind = 64u << 10;
 
 constexpr std::chrono::seconds kExpireEvery{1};
 // A bind has to end before kube-scheduler gives up on it (httpTimeout, 30 s).
-constexpr kube::ClientTerms kTerms{5000, 5000, std::chrono::seconds(10), 2};
+constexpr kube::ClientOptions kTerms{5000, 5000, std::chrono::seconds(10), 2};
 
 class Service {
  public:
@@ -220,7 +220,7 @@ class Service {
   }
 
   void followNodes() {
-    kube::Follower nodes;
+    kube::EventHandlers nodes;
     nodes.path = "/api/v1/nodes";
     nodes.set = [this](const json::value& object) {
       Result<kube::Node> node = kube::nodeOf(object);
@@ -256,7 +256,7 @@ class Service {
   }
 
   void followPods() {
-    kube::Follower pods;
+    kube::EventHandlers pods;
     pods.path = "/api/v1/pods";
     pods.set = [this](const json::value& object) {
       const Result<kube::Pod> pod = kube::podOf(object);
@@ -294,7 +294,7 @@ class Service {
   }
 
   void followQuotas() {
-    kube::Follower quotas;
+    kube::EventHandlers quotas;
     quotas.path = "/api/v1/resourcequotas";
     quotas.set = [this](const json::value& object) {
       const Result<kube::ResourceQuota> quota = kube::resourceQuotaOf(object);
@@ -456,7 +456,7 @@ class Service {
   UnassignedPodReporter strays_;
   Counters counts_;
   Informers watches_;
-  const kube::Rein* nodes_ = nullptr;
+  const kube::Informer* nodes_ = nullptr;
   Requeuer kicker_;
   PendingConditionController notices_;
   Binder binder_;

@@ -70,21 +70,21 @@ Result<void> checkNames(std::string_view value, bool models) {
 
 }  // namespace
 
-Result<void> check(const Term& term, std::string_view value) {
+Result<void> check(const ShareOption& term, std::string_view value) {
   switch (term.form) {
-    case Form::kWord:
+    case ValueKind::kWord:
       if (isOneOf(term.type, value)) return {};
       return no(value, listOf(term.type));
-    case Form::kSize:
-    case Form::kSizeOrNone:
-      return checkSize(value, term.form == Form::kSizeOrNone);
-    case Form::kTime:
-    case Form::kTimeOrOff:
-      return checkTime(value, term.form == Form::kTimeOrOff);
-    case Form::kNames:
-    case Form::kModels:
-      return checkNames(value, term.form == Form::kModels);
-    case Form::kElsewhere:
+    case ValueKind::kSize:
+    case ValueKind::kSizeOrNone:
+      return checkSize(value, term.form == ValueKind::kSizeOrNone);
+    case ValueKind::kTime:
+    case ValueKind::kTimeOrOff:
+      return checkTime(value, term.form == ValueKind::kTimeOrOff);
+    case ValueKind::kNames:
+    case ValueKind::kModels:
+      return checkNames(value, term.form == ValueKind::kModels);
+    case ValueKind::kElsewhere:
       return {};
   }
   return {};

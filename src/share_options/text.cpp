@@ -11,7 +11,7 @@ std::string cell(std::string_view text) {
   return out;
 }
 
-std::string_view readerOf(const Term& term) {
+std::string_view readerOf(const ShareOption& term) {
   switch (term.reader) {
     case Reader::kScheduler:
       return "scheduler";
@@ -23,7 +23,7 @@ std::string_view readerOf(const Term& term) {
   return "";
 }
 
-std::string podForm(const Term& term) {
+std::string podForm(const ShareOption& term) {
   switch (term.place) {
     case Place::kResource:
       return '`' + std::string(term.word) + '`';
@@ -37,7 +37,7 @@ std::string podForm(const Term& term) {
 
 }  // namespace
 
-std::string helpOf(const Term& term, bool defaults) {
+std::string helpOf(const ShareOption& term, bool defaults) {
   std::string text(term.help);
   if (defaults && !term.otherwise.empty()) text += " [" + std::string(term.otherwise) + ']';
   return text;
@@ -46,7 +46,7 @@ std::string helpOf(const Term& term, bool defaults) {
 std::string table() {
   std::string text =
       "| `divvy run` | In a pod | Of | Value | Read by | Says |\n|---|---|---|---|---|---|\n";
-  for (const Term& one : all()) {
+  for (const ShareOption& one : all()) {
     const bool said = one.place != Place::kNone;
     const std::string option =
         one.option.empty() ? std::string() : "`--" + std::string(one.option) + '`';

@@ -42,7 +42,7 @@ struct CardState {
 class Day {
  public:
   Day(const Scenario& scenario, std::uint32_t overcommit, std::uint64_t seed, DayClusters clusters,
-      const engine::DailyPolicy& daily)
+      const engine::UsageByHourPolicy& daily)
       : scenario_(scenario),
         shared_(overcommit != 0),
         pods_(podsOf(scenario, seed)),
@@ -287,13 +287,13 @@ class Day {
   }
 
   bool evictFor(std::size_t pod) {
-    engine::Stakes stakes;
+    engine::EvictionCosts stakes;
     for (std::size_t at = 0; at < tenants_.size(); ++at) {
       Tenant& tenant = tenants_[at];
       if (!tenant.card || tenant.workload->kind == PodKind::kService) continue;
       if (tenant.workload->urgency <= tenants_[pod].workload->urgency) continue;
       settle(*tenant.card);
-      engine::Stake& stake = stakes.of[engine::RequestId(std::to_string(at))];
+      engine::EvictionCost& stake = stakes.of[engine::RequestId(std::to_string(at))];
       stake.priority = -static_cast<std::int64_t>(tenant.workload->urgency);
       stake.work_lost = static_cast<std::int64_t>(lostBy(tenant));
     }
@@ -400,7 +400,7 @@ class Day {
 }  // namespace
 
 Result<DayFigures> runDay(const Scenario& scenario, std::uint32_t overcommit, std::uint64_t seed,
-                          const engine::DailyPolicy& daily) {
+                          const engine::UsageByHourPolicy& daily) {
   Result<DayClusters> clusters = DayClusters::of(scenario, overcommit, seed, daily);
   if (!clusters) return clusters.error();
   return Day(scenario, overcommit, seed, std::move(*clusters), daily).run();

@@ -29,9 +29,9 @@ std::int64_t rankOf(Urgency urgency) {
 }
 
 // How much of each hour it is at work: then it uses what it asks for. A batch job always is.
-engine::Daily expectedOf(const DayWorkload& workload) {
+engine::UsageByHour expectedOf(const DayWorkload& workload) {
   const DayShape shape(workload.duty);
-  engine::Daily daily;
+  engine::UsageByHour daily;
   for (std::size_t hour = 0; hour < engine::kHours; ++hour) {
     const double busy = shape.at(static_cast<double>(hour) + 0.5) / 100 / shape.rate();
     const double part = workload.kind == PodKind::kBatch ? 1 : std::min(busy, kMaxBusy);
@@ -43,7 +43,7 @@ engine::Daily expectedOf(const DayWorkload& workload) {
 }  // namespace
 
 Result<DayClusters> DayClusters::of(const Scenario& scenario, std::uint32_t overcommit,
-                                    std::uint64_t seed, const engine::DailyPolicy& daily) {
+                                    std::uint64_t seed, const engine::UsageByHourPolicy& daily) {
   DayClusters clusters;
   clusters.overcommit_ = overcommit;
   const bool by_day = daily.ties || daily.avoid_above > 0;
@@ -129,7 +129,7 @@ void DayClusters::release(std::size_t pod, std::size_t card) {
 }
 
 Result<std::vector<std::size_t>> DayClusters::victims(std::size_t pod, const DayWorkload& workload,
-                                                      const engine::Stakes& stakes) const {
+                                                      const engine::EvictionCosts& stakes) const {
   const engine::Request request = requestOf(pod, workload);
   for (const std::size_t cluster : by_price_) {
     if (workload.memory > memory_[cluster]) continue;

@@ -61,10 +61,10 @@ Result<DayResult> runDays(const Scenario& scenario, const std::vector<std::uint6
   if (seeds.empty()) return Error{ErrorCode::kUsage, "no seed; accepted: at least one"};
   struct Case {
     std::uint32_t overcommit = 0;
-    engine::DailyPolicy daily;
+    engine::UsageByHourPolicy daily;
   };
   std::vector<Case> cases{Case{}};
-  for (const engine::DailyPolicy& daily : scenario.sharing.daily) {
+  for (const engine::UsageByHourPolicy& daily : scenario.sharing.daily) {
     for (const std::uint32_t overcommit : scenario.sharing.overcommit)
       cases.push_back({overcommit, daily});
   }

@@ -97,7 +97,7 @@ Panel curveOf(const Scenario& scenario, const DayResult& result) {
 
 }  // namespace
 
-std::string dailyWord(const engine::DailyPolicy& daily) {
+std::string dailyWord(const engine::UsageByHourPolicy& daily) {
   if (daily.avoid_above > 0) return overcommitWord(daily.avoid_above);
   return daily.ties ? "ties" : "off";
 }

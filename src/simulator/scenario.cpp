@@ -141,7 +141,7 @@ DayWorkload readWorkload(YamlReader& read, const YAML::Node& map) {
 }
 
 // Days do not count; decide among equals; and also peaks above so many cards are avoided.
-engine::DailyPolicy readDaily(YamlReader& read, const YAML::Node& item) {
+engine::UsageByHourPolicy readDaily(YamlReader& read, const YAML::Node& item) {
   const std::string word = item.IsScalar() ? item.Scalar() : "";
   if (word == "off") return {};
   if (word == "ties") return {true, 0};
@@ -175,7 +175,7 @@ void readSharing(YamlReader& read, const YAML::Node& root, Sharing* out) {
     else
       read.fail((*map)["policy"], parsed.error().message());
   }
-  std::vector<engine::DailyPolicy> daily;
+  std::vector<engine::UsageByHourPolicy> daily;
   read.list(*map, "daily", [&](const YAML::Node& item) { daily.push_back(readDaily(read, item)); });
   if (daily.size() > kMaxDaily)
     read.fail((*map)["daily"], "is too many; accepted: up to " + std::to_string(kMaxDaily));

@@ -69,7 +69,7 @@ class Checker {
   void placement(const engine::Placement& placement, const Path& path) {
     sums_.add(placement);
     if (!sums_.good()) return fail(path, "more is held in all than there can be");
-    for (const std::uint16_t permille : placement.daily.value_or(engine::Daily{}).permille) {
+    for (const std::uint16_t permille : placement.daily.value_or(engine::UsageByHour{}).permille) {
       if (permille > engine::kAllOfIt)
         return fail(path, "a day with " + std::to_string(permille) + "; accepted: 0 to 1000");
     }
@@ -81,8 +81,8 @@ class Checker {
                               ": a part of its memory is more than all of it; accepted: "
                               "outside, swappable and largest up to memory_bytes");
       }
-      if (charge.slots > kMaxHolders || charge.parts > charge.slots ||
-          charge.cpus > kMaxHolders || charge.slices >> engine::kMaxSlices != 0) {
+      if (charge.slots > kMaxHolders || charge.parts > charge.slots || charge.cpus > kMaxHolders ||
+          charge.slices >> engine::kMaxSlices != 0) {
         return fail(path, "device " + charge.uuid.text +
                               ": slots, parts, cpus or slices; accepted: no more parts than "
                               "slots, slices as bits of " +

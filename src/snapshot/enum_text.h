@@ -12,49 +12,49 @@
 namespace divvy::snapshot {
 
 template <typename Enum>
-struct Words;
+struct EnumText;
 
 template <>
-struct Words<engine::Health> {
+struct EnumText<engine::Health> {
   static constexpr std::array<std::string_view, 2> kAll{"healthy", "unhealthy"};
 };
 template <>
-struct Words<engine::Mode> {
+struct EnumText<engine::Mode> {
   static constexpr std::array<std::string_view, 6> kAll{"shared", "exclusive", "mig",
                                                         "mps",    "external",  "whole"};
 };
 template <>
-struct Words<engine::ComputeRule> {
+struct EnumText<engine::ComputeRule> {
   static constexpr std::array<std::string_view, 2> kAll{"bound", "weight"};
 };
 template <>
-struct Words<engine::DeviceOrder> {
+struct EnumText<engine::DeviceOrder> {
   static constexpr std::array<std::string_view, 3> kAll{"tightest", "binpack", "spread"};
 };
 template <>
-struct Words<engine::Wish> {
+struct EnumText<engine::Preference> {
   static constexpr std::array<std::string_view, 3> kAll{"none", "preferred", "required"};
 };
 template <>
-struct Words<engine::ModelMatch> {
+struct EnumText<engine::ModelMatch> {
   static constexpr std::array<std::string_view, 3> kAll{"contains", "exact", "words"};
   // What snapshots of earlier versions have instead of "words".
   static constexpr std::string_view kFormer = "loose";
 };
 template <>
-struct Words<engine::UuidMatch> {
+struct EnumText<engine::UuidMatch> {
   static constexpr std::array<std::string_view, 2> kAll{"exact", "prefix"};
 };
 template <>
-struct Words<engine::Compat> {
+struct EnumText<engine::Compat> {
   static constexpr std::array<std::string_view, 2> kAll{"none", "hami"};
 };
 template <>
-struct Words<Outcome> {
+struct EnumText<Outcome> {
   static constexpr std::array<std::string_view, 3> kAll{"placed", "queued", "refused"};
 };
 template <>
-struct Words<engine::Policy> {
+struct EnumText<engine::Policy> {
   static inline const std::array<std::string_view, engine::kPolicies.size()> kAll = [] {
     std::array<std::string_view, engine::kPolicies.size()> names;
     for (const engine::Policy policy : engine::kPolicies)

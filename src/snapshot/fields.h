@@ -19,7 +19,7 @@ concept Of = std::same_as<std::remove_const_t<Value>, Base>;
 
 // must(): is always written, and has to be there. member(): else it is as by default. amount(): of
 // memory, "<name>_bytes" or "<name>_percent".
-struct Members {
+struct Fields {
   template <typename Io, Of<engine::UseWeights> V>
   static void of(Io& io, V& v) {
     auto& [slots, compute, memory] = v;
@@ -50,13 +50,13 @@ struct Members {
     io.member("links", links);
   }
 
-  template <typename Io, Of<engine::Daily> V>
+  template <typename Io, Of<engine::UsageByHour> V>
   static void of(Io& io, V& v) {
     auto& [permille] = v;
     io.must("permille", permille);
   }
 
-  template <typename Io, Of<engine::DailyPolicy> V>
+  template <typename Io, Of<engine::UsageByHourPolicy> V>
   static void of(Io& io, V& v) {
     auto& [ties, avoid_above] = v;
     io.member("ties", ties);
@@ -112,7 +112,7 @@ struct Members {
     io.member("starts", starts);
   }
 
-  template <typename Io, Of<engine::Parting> V>
+  template <typename Io, Of<engine::Partitioning> V>
   static void of(Io& io, V& v) {
     auto& [parts, cpus, slices] = v;
     io.must("parts", parts);
@@ -189,7 +189,7 @@ struct Members {
     io.must("places", places);
   }
 
-  template <typename Io, Of<engine::Merit> V>
+  template <typename Io, Of<engine::NodeScore> V>
   static void of(Io& io, V& v) {
     auto& [kind, losses, scores, wings, links, together] = v;
     io.must("kind", kind);
@@ -274,7 +274,7 @@ struct Members {
     io.member("company", company);
   }
 
-  template <typename Io, Of<engine::Company> V>
+  template <typename Io, Of<engine::ColocationRule> V>
   static void of(Io& io, V& v) {
     auto& [kind, sort, beside] = v;
     io.must("kind", kind);

@@ -109,14 +109,14 @@ void Reader::read(T& out) const {
   } else if constexpr (std::is_enum_v<T>) {
     std::string word;
     readText(word);
-    const auto& words = Words<T>::kAll;
+    const auto& words = EnumText<T>::kAll;
     for (std::size_t i = 0; i < words.size(); ++i) {
       if (words[i] != word) continue;
       out = static_cast<T>(i);
       return;
     }
-    if constexpr (requires { Words<T>::kFormer; }) {
-      if (word == Words<T>::kFormer) {
+    if constexpr (requires { EnumText<T>::kFormer; }) {
+      if (word == EnumText<T>::kFormer) {
         out = static_cast<T>(words.size() - 1);
         return;
       }
@@ -142,7 +142,7 @@ void Reader::read(T& out) const {
   } else {
     if (!value_->is_object()) return fail(shown() + "; accepted: an object");
     Reader object = *this;
-    Members::of(object, out);
+    Fields::of(object, out);
     object.done();
   }
 }

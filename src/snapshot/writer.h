@@ -65,12 +65,12 @@ class Writer {
     static const boost::json::object kUsual = [] {
       Writer all;
       const T usual{};
-      Members::of(all, usual);
+      Fields::of(all, usual);
       return std::move(all.object_);
     }();
     Writer writer;
     writer.usual_ = &kUsual;
-    Members::of(writer, value);
+    Fields::of(writer, value);
     return std::move(writer.object_);
   }
 
@@ -88,7 +88,7 @@ boost::json::value Writer::valueOf(const T& value) {
   } else if constexpr (std::is_same_v<T, bool> || std::is_integral_v<T>) {
     return boost::json::value(value);
   } else if constexpr (std::is_enum_v<T>) {
-    const std::string_view word = Words<T>::kAll[static_cast<std::size_t>(value)];
+    const std::string_view word = EnumText<T>::kAll[static_cast<std::size_t>(value)];
     return boost::json::value(boost::json::string_view(word.data(), word.size()));
   } else if constexpr (Amount<T>::kIs) {
     return boost::json::value(Amount<T>::of(value));

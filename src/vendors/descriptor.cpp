@@ -213,8 +213,8 @@ void readLinks(YamlReader& read, const YAML::Node& kind, LinkRule* out) {
 // Of every word of one rule with every word of the others.
 constexpr std::size_t kMaxSorts = 15;
 
-CompanyWord readCompanyWord(YamlReader& read, const YAML::Node& item) {
-  CompanyWord word;
+ColocationWord readCompanyWord(YamlReader& read, const YAML::Node& item) {
+  ColocationWord word;
   if (!read.map(item, {"is", "beside", "no_cores", "one_device"})) return word;
   read.require(item, "is");
   read.text(item, "is", &word.is);
@@ -226,10 +226,10 @@ CompanyWord readCompanyWord(YamlReader& read, const YAML::Node& item) {
   return word;
 }
 
-void readCompany(YamlReader& read, const YAML::Node& kind, std::vector<CompanyRule>* out) {
+void readCompany(YamlReader& read, const YAML::Node& kind, std::vector<ColocationRule>* out) {
   std::size_t sorts = 1;
   read.list(kind, "company", [&](const YAML::Node& item) {
-    CompanyRule rule;
+    ColocationRule rule;
     if (!read.map(item, {"annotation", "absent", "words"})) return;
     for (const char* key : {"annotation", "words"}) read.require(item, key);
     read.text(item, "annotation", &rule.annotation);
@@ -238,11 +238,11 @@ void readCompany(YamlReader& read, const YAML::Node& kind, std::vector<CompanyRu
               [&](const YAML::Node& word) { rule.words.push_back(readCompanyWord(read, word)); });
     const auto known = [&](const std::string& said) {
       return std::any_of(rule.words.begin(), rule.words.end(),
-                         [&](const CompanyWord& one) { return one.is == said; });
+                         [&](const ColocationWord& one) { return one.is == said; });
     };
     if (rule.absent.empty()) rule.words.push_back({"", {""}});
     if (!known(rule.absent)) read.fail(item, "\"" + rule.absent + "\" is none of its words");
-    for (const CompanyWord& word : rule.words)
+    for (const ColocationWord& word : rule.words)
       for (const std::string& other : word.beside)
         if (!known(other)) read.fail(item, "\"" + other + "\" is none of its words");
     sorts *= rule.words.size();

@@ -40,7 +40,7 @@ void readTemplate(YamlReader& read, const YAML::Node& map, const char* key, Name
   (void)fill(*out, names);
 }
 
-void readOwnPlugin(YamlReader& read, const YAML::Node& node, OwnPlugin* out) {
+void readOwnPlugin(YamlReader& read, const YAML::Node& node, VendorPlugin* out) {
   const auto plugin = read.child(node, "own_plugin", {"model", "memory", "sharing", "ours"});
   if (!plugin) return;
   out->there = true;
@@ -60,7 +60,7 @@ void readUpgrade(YamlReader& read, const YAML::Node& node, DriverUpgrade* out) {
   });
 }
 
-void readNode(YamlReader& read, const YAML::Node& wire, NodeWire* out) {
+void readNode(YamlReader& read, const YAML::Node& wire, NodeDialect* out) {
   const auto node = read.child(
       wire, "node",
       {"form", "annotation", "handshake", "cordon", "scores", "count_losses", "count_scores",
@@ -94,7 +94,7 @@ void readNode(YamlReader& read, const YAML::Node& wire, NodeWire* out) {
     read.fail(*node, "accepted: an id with {node} and {index}");
 }
 
-void readWritten(YamlReader& read, const YAML::Node& item, PodWire* out) {
+void readWritten(YamlReader& read, const YAML::Node& item, PodDialect* out) {
   if (!read.map(item, {"key", "value", "first", "each", "form"})) return;
   read.require(item, "key");
   Written one;
@@ -122,7 +122,7 @@ void readWritten(YamlReader& read, const YAML::Node& item, PodWire* out) {
   out->further.push_back(std::move(one));
 }
 
-void readPod(YamlReader& read, const YAML::Node& wire, PodWire* out) {
+void readPod(YamlReader& read, const YAML::Node& wire, PodDialect* out) {
   const auto pod = read.child(
       wire, "pod", {"type", "to_allocate", "allocated", "instances", "cores", "further"});
   if (!pod) return;
@@ -138,7 +138,7 @@ void readPod(YamlReader& read, const YAML::Node& wire, PodWire* out) {
   read.list(*pod, "further", [&](const YAML::Node& item) { readWritten(read, item, out); });
 }
 
-void readDoor(YamlReader& read, const YAML::Node& wire, Door* out) {
+void readDoor(YamlReader& read, const YAML::Node& wire, Mutation* out) {
   const auto door = read.child(wire, "door", {"env", "runtime_class", "annotations", "sums"});
   if (!door) return;
   read.text(*door, "runtime_class", &out->runtime_class);
@@ -164,7 +164,7 @@ void readDoor(YamlReader& read, const YAML::Node& wire, Door* out) {
   });
   std::size_t sums = 0;
   read.word(*door, "sums", {"none", "cores", "cores and memory"}, &sums);
-  out->sums = static_cast<Door::Sums>(sums);
+  out->sums = static_cast<Mutation::Sums>(sums);
 }
 
 }  // namespace
@@ -181,7 +181,7 @@ std::string fill(std::string_view text, const std::function<std::string(std::str
   }
 }
 
-void readWire(YamlReader& read, const YAML::Node& kind, Wire* out) {
+void readWire(YamlReader& read, const YAML::Node& kind, Dialect* out) {
   const auto wire = read.child(kind, "wire", {"node", "pod", "door", "lock"});
   if (!wire) return;
   for (const char* key : {"node", "pod"}) read.require(*wire, key);

@@ -6,6 +6,6 @@
 
 namespace divvy::vendors {
 
-void readWire(YamlReader& read, const YAML::Node& kind, Wire* out);
+void readWire(YamlReader& read, const YAML::Node& kind, Dialect* out);
 
 }  // namespace divvy::vendors

@@ -164,14 +164,14 @@ TEST(BypassPods, ThePodOfItsFirstContainerIsSaidAndConfirmedPastItsDeadline) {
                                      {"u", "s", "p", "first", 100},
                                      {"v", kSystemNamespace, "q", "third", 300}};
   kube::Complaints said = bypassPods(found, true, 400'000, {}, {});
-  EXPECT_EQ(said.at("u"), (kube::Complaint{"s", "p", 100, 0, "first", true}));
-  EXPECT_EQ(said.at("v"), (kube::Complaint{kSystemNamespace, "q", 300, 0, "third", false}))
+  EXPECT_EQ(said.at("u"), (kube::EvictionRequest{"s", "p", 100, 0, "first", true}));
+  EXPECT_EQ(said.at("v"), (kube::EvictionRequest{kSystemNamespace, "q", 300, 0, "third", false}))
       << "the cluster's own stay";
   EXPECT_FALSE(bypassPods(found, false, 400'000, {}, {}).at("u").evicts);
   // A later agent has seen it later.
   const kube::Complaints before{{"u", {"s", "p", 50, 0, "of old", true}}};
   said = bypassPods(found, true, 59'999, before, {{"u", {460, 60'000}}});
-  EXPECT_EQ(said.at("u"), (kube::Complaint{"s", "p", 50, 0, "of old", true}));
+  EXPECT_EQ(said.at("u"), (kube::EvictionRequest{"s", "p", 50, 0, "of old", true}));
   said = bypassPods(found, true, 60'000, before, {{"u", {460, 60'000}}});
   EXPECT_EQ(said.at("u").confirmed, 460);
 }

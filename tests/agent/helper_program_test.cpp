@@ -69,8 +69,8 @@ TEST_F(HelperProgram, IsAnotherOneThanDivvyAndAnswers) {
   EXPECT_EQ(fs::read_symlink("/proc/" + std::to_string(helper.pid()) + "/exe"),
             fs::canonical(helperProgram()));
   const auto link =
-      std::make_shared<helper::Link>(sandbox_.dir() + "/helper.sock", std::chrono::seconds(20));
-  const auto far = helper::FarProcesses::make(link);
+      std::make_shared<helper::Client>(sandbox_.dir() + "/helper.sock", std::chrono::seconds(20));
+  const auto far = helper::RemoteProcesses::make(link);
   ASSERT_TRUE(far) << far.error().message();
   EXPECT_EQ((*far)->self(), getpid());
   // The driver that is installed with it was found, and asked.

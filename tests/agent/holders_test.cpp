@@ -19,12 +19,12 @@ std::vector<Device> cards() {
   return cards;
 }
 
-Holders holders(const std::vector<kubelet::HeldDevices>& held) {
+Holders holders(const std::vector<kubelet::PodDevices>& held) {
   const ForeignAllocations ours{
       [](const std::string& space, const std::string& pod) {
         return space == "s" && pod == "ours";
       },
-      [](const kubelet::HeldDevices& one) { return one.container == "lodged"; },
+      [](const kubelet::PodDevices& one) { return one.container == "lodged"; },
       [](const std::string&, const std::string& pod) {
         return pod == "before" ? std::set<std::string>{"GPU-200"} : std::set<std::string>();
       },

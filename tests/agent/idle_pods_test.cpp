@@ -26,7 +26,7 @@ TEST(IdlePods, AllOfItsContainersHaveToBeIdle) {
                 container("b", "x", 2 * kHour, kHour), container("b", "y", kHour - 1, kHour)},
                {kNow}, {}, {});
   ASSERT_EQ(idle.size(), 1u);
-  EXPECT_EQ(idle.at("a"), (kube::Complaint{"s", "pod-a", kNow - 7'200}))
+  EXPECT_EQ(idle.at("a"), (kube::EvictionRequest{"s", "pod-a", kNow - 7'200}))
       << "since the last of them";
 }
 

@@ -45,7 +45,7 @@ class PodShareTest : public ::testing::Test {
   }
 
   kube::Pod pod_;
-  kubelet::HeldDevices held_{"team-a", "trainer", "main", "nvidia.com/gpu", {"GPU-a::4"}};
+  kubelet::PodDevices held_{"team-a", "trainer", "main", "nvidia.com/gpu", {"GPU-a::4"}};
   std::vector<Device> devices_;
   std::vector<Card> cards_;
 };
@@ -181,7 +181,7 @@ TEST_F(PodShareTest, WordsOfThePodAreHeardAndThoseOfTheContainerGoBeforeThem) {
 // Whoever adds a word that agents read finds out here that agents do not.
 TEST_F(PodShareTest, EveryWordThatAgentsReadIsReadAndRefusedByNameIfItCannotBe) {
   std::size_t read = 0;
-  for (const share_options::Term& term : share_options::all()) {
+  for (const share_options::ShareOption& term : share_options::all()) {
     if (term.place != share_options::Place::kAnnotation ||
         term.reader == share_options::Reader::kScheduler)
       continue;

@@ -40,7 +40,7 @@ class TenantRecordTest : public ::testing::Test {
     record.alone = true;
     record.user = "ann";
     record.devices = *engine::parseDevicePolicy("mutex");
-    record.expected_use = engine::Daily{};
+    record.expected_use = engine::UsageByHour{};
     record.expected_use->permille[3] = 500;
     record.shares = {{"GPU-1", gib(4), gib(5), 30, gib(1)}};
     return record;

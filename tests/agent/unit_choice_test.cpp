@@ -53,7 +53,7 @@ TEST(UnitsByScore, OneIsOfTheCardWithMostLeft) {
 RC_GTEST_PROP(UnitsByScore, AreWhatTheKubeletAcceptsOfAnAnswer, ()) {
   DeviceIds all = unitsOf("abcd", 4);
   for (const char* other : {"strange", "b::99", "::"}) all.emplace_back(other);
-  kubelet::UnitsAsk ask;
+  kubelet::PreferredAllocationQuery ask;
   for (const std::string& unit : all)
     if (*rc::gen::arbitrary<bool>()) ask.available.push_back(unit);
   ask.count = *rc::gen::inRange<std::size_t>(0, 20);

@@ -19,7 +19,7 @@ RunRequest sampleRun() {
   run.ask.uuids = {"GPU-1", "GPU-2"};
   run.ask.pool = "";
   run.ask.devices = *engine::parseDevicePolicy("binpack,numa");
-  run.ask.expected_use = engine::Daily{};
+  run.ask.expected_use = engine::UsageByHour{};
   run.ask.expected_use->permille[7] = 125;
   run.ask.context_inside = false;
   run.name = "web";

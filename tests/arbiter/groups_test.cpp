@@ -15,7 +15,8 @@ using testing::Scratch;
 class GroupsTest : public ::testing::Test {
  protected:
   void add(FakeTenant& tenant, std::vector<unsigned> devices) { addTo(arbiters_, tenant, devices); }
-  static void addTo(Arbiters& arbiters, FakeTenant& tenant, const std::vector<unsigned>& devices) {
+  static void addTo(ArbiterManager& arbiters, FakeTenant& tenant,
+                    const std::vector<unsigned>& devices) {
     arbiters.add(tenant.id(), tenant.dir(), {}, devices);
     tenant.claim();
     arbiters.arrived(tenant.id(), 0, 0);
@@ -26,7 +27,7 @@ class GroupsTest : public ::testing::Test {
   FakeTenant b_{scratch_, "b"};
   FakeTenant wide_{scratch_, "wide", 2};
   FakeTenant other_wide_{scratch_, "other", 2};
-  Arbiters arbiters_{Settings{}};
+  ArbiterManager arbiters_{Settings{}};
 };
 
 TEST_F(GroupsTest, MergeForATenantThatSpansThemAndFallApartAfterIt) {
@@ -80,7 +81,7 @@ TEST_F(GroupsTest, AMergeUnderLoadKeepsEverybodyRunning) {
 TEST_F(GroupsTest, AMergeLeavesWhoHasTheTurnIt) {
   Settings settings;
   settings.constants.quantum = 100 * kSecond;
-  Arbiters arbiters(settings);
+  ArbiterManager arbiters(settings);
   FakeTenant a2(scratch_, "a2");
   addTo(arbiters, a_, {0});
   addTo(arbiters, a2, {0});

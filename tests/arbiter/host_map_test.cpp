@@ -9,13 +9,14 @@
 namespace divvy::arbiter::world {
 namespace {
 
-StayTerms mapping(std::uint64_t ceiling, std::uint64_t guarantee = 0, Class cls = Class::kNormal) {
-  StayTerms result = terms(ceiling, guarantee, cls);
+ResidencyEntitlement mapping(std::uint64_t ceiling, std::uint64_t guarantee = 0,
+                             Class cls = Class::kNormal) {
+  ResidencyEntitlement result = terms(ceiling, guarantee, cls);
   result.host_map = true;
   return result;
 }
 
-Swapper& addOne(MemoryWorld* world, const StayTerms& asked, std::uint64_t bytes) {
+Swapper& addOne(MemoryWorld* world, const ResidencyEntitlement& asked, std::uint64_t bytes) {
   Swapper& one = world->add(asked);
   world->pin(&one, 8 * kMib);
   world->allocate(&one, bytes);
@@ -25,7 +26,7 @@ Swapper& addOne(MemoryWorld* world, const StayTerms& asked, std::uint64_t bytes)
 
 // Of all orders: what must hold of each.
 void watch(MemoryWorld* world, unsigned* mapped) {
-  world->on_order = [mapped](const Swapper&, const StayOrder& order) {
+  world->on_order = [mapped](const Swapper&, const ResidencyTarget& order) {
     *mapped += order.host_map ? 1 : 0;
   };
 }
@@ -37,15 +38,15 @@ TEST(HostMap, ATenantLargerThanTheDeviceRunsWithTheRestAtTheHost) {
   EXPECT_GT(large.ran, 28 * kSecond);
   EXPECT_GE(large.has(0), 478 * kMib);
   EXPECT_EQ(large.hosted(0), 700 * kMib - large.mapped(0));
-  EXPECT_TRUE(world.law().figures(large.key).host_map);
-  EXPECT_EQ(world.law().figures(large.key).reason, StayReason::kShort);
+  EXPECT_TRUE(world.policy().figures(large.key).host_map);
+  EXPECT_EQ(world.policy().figures(large.key).reason, ResidencyReason::kShort);
   EXPECT_EQ(world.fault(), "");
 }
 
 TEST(HostMap, WhereItIsNotToBeHadItStandsStillAsBefore) {
   for (const bool able : {false, true}) {
     MemoryWorld world(smallCard());
-    StayTerms asked = mapping(800 * kMib);
+    ResidencyEntitlement asked = mapping(800 * kMib);
     asked.host_map = able;
     unsigned mapped = 0;
     watch(&world, &mapped);
@@ -56,7 +57,7 @@ TEST(HostMap, WhereItIsNotToBeHadItStandsStillAsBefore) {
     world.runUntil(10 * kSecond);
     EXPECT_EQ(large.ran, 0);
     EXPECT_EQ(mapped, 0u);
-    EXPECT_EQ(world.law().figures(large.key).reason, StayReason::kShort);
+    EXPECT_EQ(world.policy().figures(large.key).reason, ResidencyReason::kShort);
     EXPECT_EQ(world.fault(), "");
   }
 }
@@ -86,13 +87,13 @@ TEST(HostMap, OneThatDoesNotFitAndOneThatDoesTakeTurns) {
   EXPECT_GT(large.ran, 60 * kSecond);
   EXPECT_GT(small.ran, 60 * kSecond);
   EXPECT_GT(large.hosted(0), 100 * kMib);
-  EXPECT_GE(world.law().figures(small.key).swaps, 5u);
+  EXPECT_GE(world.policy().figures(small.key).swaps, 5u);
   EXPECT_EQ(world.fault(), "");
 }
 
 TEST(HostMap, WhatIsAtTheHostComesBackWhenThereIsRoom) {
   MemoryWorld world(smallCard());
-  StayTerms fixed = terms(200 * kMib);
+  ResidencyEntitlement fixed = terms(200 * kMib);
   fixed.swappable = false;
   Swapper& holder = world.add(fixed);
   world.pin(&holder, 200 * kMib);
@@ -105,7 +106,7 @@ TEST(HostMap, WhatIsAtTheHostComesBackWhenThereIsRoom) {
   EXPECT_EQ(large.hosted(0), 0u);
   EXPECT_EQ(large.mapped(0), 400 * kMib);
   EXPECT_GT(large.ran, 17 * kSecond);
-  EXPECT_FALSE(world.law().figures(large.key).host_map);
+  EXPECT_FALSE(world.policy().figures(large.key).host_map);
   EXPECT_EQ(world.fault(), "");
 }
 
@@ -115,7 +116,7 @@ TEST(HostMap, WhatItCanAskForIsBoundedByTheHostsReserve) {
   MemoryWorld world(settings);
   std::uint64_t most = 0;
   Swapper& large = world.add(mapping(800 * kMib));
-  world.on_order = [&](const Swapper& who, const StayOrder& order) {
+  world.on_order = [&](const Swapper& who, const ResidencyTarget& order) {
     if (&who == &large) most = order.most[0];
   };
   world.allocate(&large, 100 * kMib);

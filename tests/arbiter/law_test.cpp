@@ -11,41 +11,41 @@ namespace {
 // Hands reports in and keeps what was told.
 class Script {
  public:
-  Script() : law(Constants{}) {}
+  Script() : policy(Constants{}) {}
 
-  Key tenant(const Terms& terms = {}) {
-    const Key key = law.add(terms, now);
-    law.setProcesses(key, 1, now);
+  Key tenant(const Entitlement& terms = {}) {
+    const Key key = policy.add(terms, now);
+    policy.setProcesses(key, 1, now);
     return key;
   }
   Report& said(Key key) { return reports_[key]; }
   void wants(Key key, bool waiting, bool in_flight) {
     said(key).waiting = waiting;
     said(key).in_flight = in_flight;
-    law.report(key, said(key), now);
+    policy.report(key, said(key), now);
   }
   void uses(Key key, Nanos time, unsigned device = 0) {
     said(key).busy[device] += time;
-    law.report(key, said(key), now);
+    policy.report(key, said(key), now);
   }
   // What was told now, oldest first.
   std::vector<Order> decide() {
-    std::vector<Order> orders = law.decide(now);
+    std::vector<Order> orders = policy.decide(now);
     for (const Order& order : orders) {
       told[order.tenant] = order;
       seqs[order.tenant] = ++seq_;
-      law.issued(order, seq_);
+      policy.issued(order, seq_);
     }
     return orders;
   }
   void drains(Key key) {
     said(key).drained = seqs[key];
-    law.report(key, said(key), now);
+    policy.report(key, said(key), now);
   }
   Gate gate(Key key) { return told.contains(key) ? told[key].gate : Gate::kOpen; }
 
   Nanos now = kSecond;
-  Law law;
+  SchedulingPolicy policy;
   std::map<Key, Order> told;
   std::map<Key, std::uint64_t> seqs;
 
@@ -55,9 +55,9 @@ class Script {
 };
 
 // Whose memory may be away must never launch unseen.
-TEST(Law, WhoIsNeverOpenedIsToldOfItsTurnAlsoAlone) {
+TEST(SchedulingPolicy, WhoIsNeverOpenedIsToldOfItsTurnAlsoAlone) {
   Script script;
-  Terms terms;
+  Entitlement terms;
   terms.never_open = true;
   const Key a = script.tenant(terms);
   script.decide();
@@ -72,7 +72,7 @@ TEST(Law, WhoIsNeverOpenedIsToldOfItsTurnAlsoAlone) {
   script.now += 20 * kMillisecond;
   script.decide();
   EXPECT_EQ(script.told[a].mode, Mode::kShare);
-  script.law.remove(b, script.now);
+  script.policy.remove(b, script.now);
   for (unsigned i = 0; i < 10; ++i) {
     script.decide();
     EXPECT_NE(script.gate(a), Gate::kOpen);
@@ -85,21 +85,21 @@ TEST(Law, WhoIsNeverOpenedIsToldOfItsTurnAlsoAlone) {
   script.decide();
   EXPECT_EQ(script.gate(c), Gate::kOpen);
   terms.devices = 2;
-  script.law.change(c, terms, script.now);
+  script.policy.change(c, terms, script.now);
   script.decide();
   EXPECT_EQ(script.gate(c), Gate::kRun);
 }
 
-TEST(Law, LeavesALoneTenantOpen) {
+TEST(SchedulingPolicy, LeavesALoneTenantOpen) {
   Script script;
   const Key a = script.tenant();
   EXPECT_TRUE(script.decide().empty());
   EXPECT_EQ(script.gate(a), Gate::kOpen);
-  EXPECT_EQ(script.law.wakeAt(), kNever);
-  EXPECT_EQ(script.law.figures(a, script.now).mode, Mode::kSolo);
+  EXPECT_EQ(script.policy.wakeAt(), kNever);
+  EXPECT_EQ(script.policy.figures(a, script.now).mode, Mode::kSolo);
 }
 
-TEST(Law, GatesBothWhenASecondTenantComesAndOpensWhenItGoes) {
+TEST(SchedulingPolicy, GatesBothWhenASecondTenantComesAndOpensWhenItGoes) {
   Script script;
   const Key a = script.tenant();
   script.decide();
@@ -109,23 +109,23 @@ TEST(Law, GatesBothWhenASecondTenantComesAndOpensWhenItGoes) {
   EXPECT_EQ(script.gate(b), Gate::kHold);
   EXPECT_EQ(script.told[a].mode, Mode::kShare);
   EXPECT_EQ(script.told[a].weight, 50u);
-  script.law.setProcesses(b, 0, script.now);
-  EXPECT_LE(script.law.wakeAt(), script.now);
+  script.policy.setProcesses(b, 0, script.now);
+  EXPECT_LE(script.policy.wakeAt(), script.now);
   script.decide();
   EXPECT_EQ(script.gate(a), Gate::kOpen);
-  script.law.remove(b, script.now);
+  script.policy.remove(b, script.now);
   EXPECT_TRUE(script.decide().empty());
 }
 
-TEST(Law, DoesNotShareWithATenantThatHasNoProcess) {
+TEST(SchedulingPolicy, DoesNotShareWithATenantThatHasNoProcess) {
   Script script;
   const Key a = script.tenant();
-  script.law.add(Terms{}, script.now);
+  script.policy.add(Entitlement{}, script.now);
   EXPECT_TRUE(script.decide().empty());
   EXPECT_EQ(script.gate(a), Gate::kOpen);
 }
 
-TEST(Law, HandsOverAtTheEndOfTheQuantumOnceTheHolderHasDrained) {
+TEST(SchedulingPolicy, HandsOverAtTheEndOfTheQuantumOnceTheHolderHasDrained) {
   Script script;
   const Key a = script.tenant();
   const Key b = script.tenant();
@@ -136,8 +136,8 @@ TEST(Law, HandsOverAtTheEndOfTheQuantumOnceTheHolderHasDrained) {
   script.wants(b, true, false);
   script.decide();
   EXPECT_EQ(script.gate(b), Gate::kHold);
-  ASSERT_EQ(script.law.wakeAt(), kSecond + 10 * kMillisecond);
-  script.now = script.law.wakeAt();
+  ASSERT_EQ(script.policy.wakeAt(), kSecond + 10 * kMillisecond);
+  script.now = script.policy.wakeAt();
   script.uses(a, 9 * kMillisecond);
   script.decide();
   EXPECT_EQ(script.gate(a), Gate::kHold);
@@ -149,7 +149,7 @@ TEST(Law, HandsOverAtTheEndOfTheQuantumOnceTheHolderHasDrained) {
   EXPECT_EQ(script.told[b].inflight, Constants{}.inflight);
 }
 
-TEST(Law, TakesTheGrantOfAnIdleHolderAtOnceButOnlyForSomebody) {
+TEST(SchedulingPolicy, TakesTheGrantOfAnIdleHolderAtOnceButOnlyForSomebody) {
   Script script;
   const Key a = script.tenant();
   const Key b = script.tenant();
@@ -167,7 +167,7 @@ TEST(Law, TakesTheGrantOfAnIdleHolderAtOnceButOnlyForSomebody) {
 }
 
 // On an H100 a service's request of ten launches waited for its own, where each was thought long.
-TEST(Law, WhoIsFirstAndHandsOverToNobodyMayHaveMoreInFlight) {
+TEST(SchedulingPolicy, WhoIsFirstAndHandsOverToNobodyMayHaveMoreInFlight) {
   Script script;
   const Key low = script.tenant({.cls = Class::kBestEffort});
   const Key first = script.tenant({.cls = Class::kLatency});
@@ -183,7 +183,7 @@ TEST(Law, WhoIsFirstAndHandsOverToNobodyMayHaveMoreInFlight) {
   EXPECT_EQ(script.told[first].inflight, Constants{}.inflight) << "somebody takes turns with it";
 }
 
-TEST(Law, LetsAHolderThatNobodyDisturbsGoOnWithMoreInFlight) {
+TEST(SchedulingPolicy, LetsAHolderThatNobodyDisturbsGoOnWithMoreInFlight) {
   Script script;
   const Key a = script.tenant();
   const Key b = script.tenant();
@@ -197,16 +197,16 @@ TEST(Law, LetsAHolderThatNobodyDisturbsGoOnWithMoreInFlight) {
   script.wants(b, false, false);
   script.decide();
   EXPECT_EQ(script.told[a].inflight, Constants{}.inflight) << "not before the quantum ends";
-  for (int i = 0; i < 3 && script.law.wakeAt() != kNever; ++i) {
-    script.now = script.law.wakeAt();
+  for (int i = 0; i < 3 && script.policy.wakeAt() != kNever; ++i) {
+    script.now = script.policy.wakeAt();
     script.decide();
   }
   EXPECT_EQ(script.told[a].inflight, Constants{}.inflight_alone);
   EXPECT_EQ(script.told[a].quantum, 0);
-  EXPECT_EQ(script.law.wakeAt(), kNever);
+  EXPECT_EQ(script.policy.wakeAt(), kNever);
 }
 
-TEST(Law, HoldsATenantAtItsCapUntilItIsWorthGoingOn) {
+TEST(SchedulingPolicy, HoldsATenantAtItsCapUntilItIsWorthGoingOn) {
   Script script;
   const Key a = script.tenant({.ceiling = 20});
   script.decide();
@@ -220,19 +220,19 @@ TEST(Law, HoldsATenantAtItsCapUntilItIsWorthGoingOn) {
   script.drains(a);
   script.wants(a, true, false);
   script.decide();
-  const Nanos held = script.law.wakeAt() - script.now;
+  const Nanos held = script.policy.wakeAt() - script.now;
   EXPECT_EQ(held, 15 * kMillisecond) << "2 ms of debt and 1 ms for the next grant, at a fifth";
-  script.now = script.law.wakeAt();
+  script.now = script.policy.wakeAt();
   script.decide();
   EXPECT_EQ(script.gate(a), Gate::kRun);
 }
 
-TEST(Law, NamesNobodyThatItDoesNotKnow) {
+TEST(SchedulingPolicy, NamesNobodyThatItDoesNotKnow) {
   Script script;
-  script.law.report(7, Report{}, script.now);
-  script.law.setProcesses(7, 1, script.now);
-  script.law.change(7, Terms{}, script.now);
-  script.law.remove(7, script.now);
+  script.policy.report(7, Report{}, script.now);
+  script.policy.setProcesses(7, 1, script.now);
+  script.policy.change(7, Entitlement{}, script.now);
+  script.policy.remove(7, script.now);
   EXPECT_TRUE(script.decide().empty());
 }
 

@@ -15,8 +15,8 @@ SwapWork out(std::uint64_t bytes, std::uint64_t nanos) {
   return work;
 }
 
-TEST(LinkMeter, TakesTheFirstSwapForWhatItIsAndThenAverages) {
-  LinkMeter meter;
+TEST(BandwidthEstimator, TakesTheFirstSwapForWhatItIsAndThenAverages) {
+  BandwidthEstimator meter;
   Link link;
   meter.note(out(kSwap, kSwap));
   meter.measure(&link);
@@ -27,8 +27,8 @@ TEST(LinkMeter, TakesTheFirstSwapForWhatItIsAndThenAverages) {
   EXPECT_NEAR(link.out_bps, 1.3e9, 1e6);
 }
 
-TEST(LinkMeter, LittleIsGatheredFirst) {
-  LinkMeter meter;
+TEST(BandwidthEstimator, LittleIsGatheredFirst) {
+  BandwidthEstimator meter;
   Link link;
   meter.note(out(kSwap / 2, kSwap / 2));
   meter.measure(&link);
@@ -38,8 +38,8 @@ TEST(LinkMeter, LittleIsGatheredFirst) {
   EXPECT_NEAR(link.out_bps, 1e9, 1e6);
 }
 
-TEST(LinkMeter, ForgedCountersStayWithinBounds) {
-  LinkMeter meter;
+TEST(BandwidthEstimator, ForgedCountersStayWithinBounds) {
+  BandwidthEstimator meter;
   Link link;
   meter.note(out(UINT64_MAX / 2, 0));
   meter.measure(&link);
@@ -50,7 +50,7 @@ TEST(LinkMeter, ForgedCountersStayWithinBounds) {
   meter.note(drains);
   meter.measure(&link);
   EXPECT_EQ(link.drain, kSecond);
-  LinkMeter slow;
+  BandwidthEstimator slow;
   slow.note(out(kSwap, UINT64_MAX));
   slow.measure(&link);
   EXPECT_DOUBLE_EQ(link.out_bps, 0.1e9);

@@ -27,25 +27,25 @@ class LodgingTest : public ::testing::Test {
     lodging_.emplace(std::move(*pages), 1);
   }
   void tell(std::uint64_t allowed, std::uint64_t host = 0, std::uint64_t want = 1000) {
-    StayOrder order;
+    ResidencyTarget order;
     order.want[0] = want;
     order.allowed[0] = allowed;
     order.most[0] = 1000;
     order.host_allowed = host;
     lodging_->tell(order);
   }
-  Holding look() { return lodging_->look(kSecond).at[0]; }
+  ResidentBytes look() { return lodging_->look(kSecond).at[0]; }
 
   Scratch scratch_;
   FakeTenant tenant_{scratch_, "a"};
   FakeSwapper swapper_{&tenant_};
-  std::optional<Lodging> lodging_;
+  std::optional<TenantResidency> lodging_;
 };
 
 TEST_F(LodgingTest, SaysWhatIsThere) {
   swapper_.at() = {100, 60, 20, 7, 0, 0, 0, 0};
-  const Holding holding = look();
-  EXPECT_EQ(holding, (Holding{100, 60, 20, 7, 80}));
+  const ResidentBytes holding = look();
+  EXPECT_EQ(holding, (ResidentBytes{100, 60, 20, 7, 80}));
 }
 
 TEST_F(LodgingTest, SumsProcesses) {
@@ -53,9 +53,9 @@ TEST_F(LodgingTest, SumsProcesses) {
   lodging_->arrive(1, 4);
   swapper_.at(0) = {100, 60, 20, 0, 0, 0, 0, 0};
   swapper_.at(1) = {10, 6, 2, 1, 0, 0, 0, 0};
-  EXPECT_EQ(look(), (Holding{110, 66, 22, 1, 88}));
+  EXPECT_EQ(look(), (ResidentBytes{110, 66, 22, 1, 88}));
   lodging_->leave(1, 4);
-  EXPECT_EQ(look(), (Holding{100, 60, 20, 0, 80}));
+  EXPECT_EQ(look(), (ResidentBytes{100, 60, 20, 0, 80}));
 }
 
 TEST_F(LodgingTest, WhatItMayHaveCountsAsHeld) {
@@ -147,7 +147,7 @@ TEST_F(LodgingTest, OnlyAProcessThatWantsHasToBeReady) {
   swapper_.setState(ledger::kSwapReady, 0);
   EXPECT_FALSE(lodging_->look(kSecond).ready);
   lodging_->noteWork(0, 0, true, 0);
-  const Stay stay = lodging_->look(kSecond);
+  const ResidencyReport stay = lodging_->look(kSecond);
   EXPECT_TRUE(stay.ready);
   EXPECT_TRUE(stay.wants);
   swapper_.setState(ledger::kSwapWanted, 1);
@@ -192,7 +192,7 @@ TEST_F(LodgingTest, AbsurdBytesDoNotOverflow) {
     lodging_->arrive(slot, 0);
     swapper_.at(slot) = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, 0, 0, 0, 0};
   }
-  const Holding holding = look();
+  const ResidentBytes holding = look();
   for (const std::uint64_t bytes : {holding.swappable, holding.mapped, holding.pinned})
     EXPECT_EQ(bytes, 60 * (std::uint64_t{1} << 50));
   tell(100);
@@ -244,7 +244,7 @@ TEST_F(LodgingTest, ItMapsHostMemoryWhereAllThatHaveAnySwappableDo) {
 }
 
 TEST_F(LodgingTest, AProcessIsToldThatItMayMapHostMemory) {
-  StayOrder order;
+  ResidencyTarget order;
   order.allowed[0] = 100;
   order.host_map = true;
   lodging_->tell(order);

@@ -15,7 +15,7 @@ class MemberTest : public ::testing::Test {
   MemberTest() {
     Result<ledger::GrantPages> pages = ledger::GrantPages::open(tenant_.dir());
     EXPECT_TRUE(pages);
-    member_.emplace("a", std::move(*pages), Terms{}, std::vector<unsigned>{4, 7}, Settings{});
+    member_.emplace("a", std::move(*pages), Entitlement{}, std::vector<unsigned>{4, 7}, Settings{});
     member_->places = {1, 0};
     tenant_.claim();
     member_->arrive(0, 0);
@@ -45,7 +45,7 @@ class MemberTest : public ::testing::Test {
 
   Scratch scratch_;
   FakeTenant tenant_{scratch_, "a", 2};
-  std::optional<Member> member_;
+  std::optional<TenantChannel> member_;
 };
 
 TEST_F(MemberTest, ReportsBusyTimeAtTheGroupsPlaces) {
@@ -264,11 +264,11 @@ TEST_F(MemberTest, OfAStoppedProcessWhoseWorkEndsNobodyKnowsWhenTheDrainBoundIsW
 
 TEST_F(MemberTest, WithoutProcessesItTakesNoPart) {
   member_->leave(0, 0);
-  Figures law;
-  law.mode = Mode::kCap;
-  law.weight = 100;
-  EXPECT_EQ(member_->figures(law).mode, Mode::kSolo);
-  EXPECT_EQ(member_->figures(law).weight, 0u);
+  GroupStats policy;
+  policy.mode = Mode::kCap;
+  policy.weight = 100;
+  EXPECT_EQ(member_->figures(policy).mode, Mode::kSolo);
+  EXPECT_EQ(member_->figures(policy).weight, 0u);
 }
 
 TEST_F(MemberTest, TheEndOfWorkInFlightIsBounded) {
@@ -352,16 +352,16 @@ TEST_F(MemberTest, ATruncatedWorkFileIsFoundOut) {
 }
 
 TEST_F(MemberTest, WindowsShowWhatTheLawCharged) {
-  Figures law;
-  law.gate = Gate::kHold;
-  law.got[1] = 5 * kSecond;
-  member_->sample(law, 10 * kSecond);
-  EXPECT_EQ(member_->figures(law).got_permille[0], -1);
-  law.got[1] += 300 * kMillisecond;
-  law.throttled += 600 * kMillisecond;
-  law.grants += 50;
-  member_->sample(law, 11 * kSecond);
-  const TenantFigures figures = member_->figures(law);
+  GroupStats policy;
+  policy.gate = Gate::kHold;
+  policy.got[1] = 5 * kSecond;
+  member_->sample(policy, 10 * kSecond);
+  EXPECT_EQ(member_->figures(policy).got_permille[0], -1);
+  policy.got[1] += 300 * kMillisecond;
+  policy.throttled += 600 * kMillisecond;
+  policy.grants += 50;
+  member_->sample(policy, 11 * kSecond);
+  const TenantStats figures = member_->figures(policy);
   EXPECT_EQ(figures.got_permille[0], 300);
   EXPECT_EQ(figures.throttled_permille, 600u);
   EXPECT_EQ(figures.grants_per_s, 50u);

@@ -9,14 +9,14 @@
 namespace divvy::arbiter::world {
 namespace {
 
-StayTerms parkable(std::uint64_t ceiling, Class cls = Class::kBestEffort) {
-  StayTerms result = terms(ceiling, 0, cls);
+ResidencyEntitlement parkable(std::uint64_t ceiling, Class cls = Class::kBestEffort) {
+  ResidencyEntitlement result = terms(ceiling, 0, cls);
   result.parkable = true;
   return result;
 }
 
 // One of 300 MiB that cannot be swapped, on a card of 480.
-Swapper& addHolder(MemoryWorld* world, const StayTerms& terms) {
+Swapper& addHolder(MemoryWorld* world, const ResidencyEntitlement& terms) {
   Swapper& holder = world->add(terms);
   world->pin(&holder, 300 * kMib);
   world->run(&holder, kNever);
@@ -68,7 +68,7 @@ TEST(Parking, WhatSwappingFreesIsEnoughWhereItIsEnough) {
 TEST(Parking, WhoCannotBeParkedOrIsOfAHigherClassStays) {
   for (const bool able : {false, true}) {
     MemoryWorld world(smallCard());
-    StayTerms asked = parkable(400 * kMib, able ? Class::kLatency : Class::kBestEffort);
+    ResidencyEntitlement asked = parkable(400 * kMib, able ? Class::kLatency : Class::kBestEffort);
     asked.parkable = able;
     Swapper& holder = addHolder(&world, asked);
     Swapper& needy = addNeedy(&world, able ? Class::kBestEffort : Class::kLatency, kNever);
@@ -76,7 +76,7 @@ TEST(Parking, WhoCannotBeParkedOrIsOfAHigherClassStays) {
     EXPECT_EQ(holder.parks, 0u);
     EXPECT_EQ(needy.ran, 0);
     EXPECT_GT(holder.ran, 50 * kSecond);
-    EXPECT_EQ(world.law().figures(needy.key).reason, StayReason::kShort);
+    EXPECT_EQ(world.policy().figures(needy.key).reason, ResidencyReason::kShort);
     EXPECT_EQ(world.fault(), "");
   }
 }
@@ -161,7 +161,7 @@ TEST_P(ParkingRandomTest, TheBookHoldsAndNobodyStaysAway) {
   std::vector<Swapper*> live;
   while (world.events() < 20'000 && world.fault().empty()) {
     if (live.size() < 3 || (live.size() < 6 && pick(40) == 0)) {
-      StayTerms asked = parkable((60 + pick(300)) * kMib, static_cast<Class>(pick(3)));
+      ResidencyEntitlement asked = parkable((60 + pick(300)) * kMib, static_cast<Class>(pick(3)));
       asked.parkable = pick(4) != 0;
       if (settings.devices == 2) {
         asked.devices = 3;

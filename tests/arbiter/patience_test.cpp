@@ -17,7 +17,7 @@ using testing::Scratch;
 constexpr Nanos kInterval = 2 * kMillisecond;
 
 // Answers whoever rings at these instants.
-int answersOf(Patience* patience, Nanos from, Nanos to, Nanos every) {
+int answersOf(WakeupLimiter* patience, Nanos from, Nanos to, Nanos every) {
   int answers = 0;
   for (Nanos now = from; now < to; now += every) {
     if (!patience->listens(now)) continue;
@@ -27,27 +27,28 @@ int answersOf(Patience* patience, Nanos from, Nanos to, Nanos every) {
   return answers;
 }
 
-TEST(Patience, AnswersWhoRingsSeldomAlways) {
-  Patience patience(kInterval);
+TEST(WakeupLimiter, AnswersWhoRingsSeldomAlways) {
+  WakeupLimiter patience(kInterval);
   EXPECT_EQ(answersOf(&patience, kSecond, 2 * kSecond, kInterval), 500);
 }
 
-TEST(Patience, AnswersABurstAtOnceAndThenOnceInAnInterval) {
-  Patience patience(kInterval);
-  EXPECT_EQ(answersOf(&patience, kSecond, kSecond + Patience::kBurst, 1), Patience::kBurst);
-  EXPECT_FALSE(patience.listens(kSecond + Patience::kBurst));
+TEST(WakeupLimiter, AnswersABurstAtOnceAndThenOnceInAnInterval) {
+  WakeupLimiter patience(kInterval);
+  EXPECT_EQ(answersOf(&patience, kSecond, kSecond + WakeupLimiter::kBurst, 1),
+            WakeupLimiter::kBurst);
+  EXPECT_FALSE(patience.listens(kSecond + WakeupLimiter::kBurst));
   EXPECT_NEAR(answersOf(&patience, kSecond + 100, 3 * kSecond, 10 * kMicrosecond), 1000, 1);
 }
 
-TEST(Patience, ComesBackWithQuiet) {
-  Patience patience(kInterval);
+TEST(WakeupLimiter, ComesBackWithQuiet) {
+  WakeupLimiter patience(kInterval);
   answersOf(&patience, kSecond, 2 * kSecond, 10 * kMicrosecond);
-  const Nanos later = 2 * kSecond + Patience::kBurst * kInterval;
-  EXPECT_EQ(answersOf(&patience, later, later + Patience::kBurst, 1), Patience::kBurst);
+  const Nanos later = 2 * kSecond + WakeupLimiter::kBurst * kInterval;
+  EXPECT_EQ(answersOf(&patience, later, later + WakeupLimiter::kBurst, 1), WakeupLimiter::kBurst);
 }
 
-TEST(Patience, HearsOneAnswerToWhatItAsked) {
-  Patience patience(kInterval);
+TEST(WakeupLimiter, HearsOneAnswerToWhatItAsked) {
+  WakeupLimiter patience(kInterval);
   answersOf(&patience, kSecond, 2 * kSecond, 10 * kMicrosecond);
   const Nanos now = patience.deafUntil() - kMicrosecond;
   ASSERT_FALSE(patience.listens(now));
@@ -70,7 +71,7 @@ class RingerTest : public ::testing::Test {
   FakeTenant ringer_{scratch_, "ringer"};
   FakeTenant other_{scratch_, "other"};
   Settings settings_;
-  Arbiters arbiters_{settings_};
+  ArbiterManager arbiters_{settings_};
 };
 
 TEST_F(RingerTest, CostsABurstOfWakeUpsAndThenOneInAnInterval) {
@@ -87,7 +88,8 @@ TEST_F(RingerTest, CostsABurstOfWakeUpsAndThenOneInAnInterval) {
   // Beats, windows of figures, ends of turns.
   const Nanos others = 10 + 20 * passed / settings_.constants.quantum;
   const Nanos intervals = 2 * passed / (settings_.constants.quantum / 5);
-  EXPECT_LE(static_cast<Nanos>(wakes), Patience::kBurst + intervals + others) << kRings << " rings";
+  EXPECT_LE(static_cast<Nanos>(wakes), WakeupLimiter::kBurst + intervals + others)
+      << kRings << " rings";
 }
 
 // Nine of ten tenants of a card wait most of the time.

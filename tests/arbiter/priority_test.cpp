@@ -74,15 +74,15 @@ TEST(Priority, LatencyHardlyNoticesBestEffortWhichHasMostOfTheGaps) {
        lognormal(150 * kMicrosecond, 0.8, 50 * kMicrosecond, 500 * kMicrosecond)}};
   for (const auto& [name, lengths] : units) {
     const Outcome sliced = serve(Variant::kTimeSlices, service, lengths);
-    const Outcome law = serve(Variant::kLaw, service, lengths);
+    const Outcome policy = serve(Variant::kLaw, service, lengths);
     print(name, "alone", alone, alone);
     print(name, "time slices", sliced, alone);
-    print(name, "law", law, alone);
-    EXPECT_EQ(law.fault, "");
-    EXPECT_EQ(law.served, alone.served);
-    EXPECT_LE(static_cast<double>(law.p99), 1.07 * static_cast<double>(alone.p99)) << name;
-    EXPECT_LT(law.p99, sliced.p99) << name;
-    EXPECT_GE(law.gaps_used, 0.75) << name;
+    print(name, "law", policy, alone);
+    EXPECT_EQ(policy.fault, "");
+    EXPECT_EQ(policy.served, alone.served);
+    EXPECT_LE(static_cast<double>(policy.p99), 1.07 * static_cast<double>(alone.p99)) << name;
+    EXPECT_LT(policy.p99, sliced.p99) << name;
+    EXPECT_GE(policy.gaps_used, 0.75) << name;
   }
 }
 
@@ -94,13 +94,13 @@ TEST(Priority, LatencyHardlyNoticesUnitsOfHalfAMillisecond) {
   service.requests = 200'000;
   const Outcome alone = serve(Variant::kAlone, service, fixed(kMillisecond));
   for (const Nanos unit : {250 * kMicrosecond, 500 * kMicrosecond}) {
-    const Outcome law = serve(Variant::kLaw, service, fixed(unit));
+    const Outcome policy = serve(Variant::kLaw, service, fixed(unit));
     const std::string name = std::to_string(unit / kMicrosecond) + " us, 200,000";
-    print(name.c_str(), "law", law, alone);
-    EXPECT_EQ(law.fault, "");
-    EXPECT_EQ(law.served, alone.served);
-    EXPECT_LE(static_cast<double>(law.p99), 1.07 * static_cast<double>(alone.p99)) << name;
-    EXPECT_GE(law.gaps_used, 0.75) << name;
+    print(name.c_str(), "law", policy, alone);
+    EXPECT_EQ(policy.fault, "");
+    EXPECT_EQ(policy.served, alone.served);
+    EXPECT_LE(static_cast<double>(policy.p99), 1.07 * static_cast<double>(alone.p99)) << name;
+    EXPECT_GE(policy.gaps_used, 0.75) << name;
   }
 }
 
@@ -113,12 +113,12 @@ TEST(Priority, LongUnitsKeepTheGaps) {
       {kMillisecond, 0.75}, {5 * kMillisecond, 0.93}, {20 * kMillisecond, 0.95}};
   for (const auto& [unit, least] : units) {
     const Outcome sliced = serve(Variant::kTimeSlices, service, fixed(unit));
-    const Outcome law = serve(Variant::kLaw, service, fixed(unit));
+    const Outcome policy = serve(Variant::kLaw, service, fixed(unit));
     const std::string name = std::to_string(unit / kMillisecond) + " ms";
-    print(name.c_str(), "law", law, alone);
-    EXPECT_EQ(law.fault, "");
-    EXPECT_LT(law.p99, sliced.p99) << name;
-    EXPECT_GE(law.gaps_used, least) << name;
+    print(name.c_str(), "law", policy, alone);
+    EXPECT_EQ(policy.fault, "");
+    EXPECT_LT(policy.p99, sliced.p99) << name;
+    EXPECT_GE(policy.gaps_used, least) << name;
   }
 }
 
@@ -128,11 +128,11 @@ TEST(Priority, HoldsAtOtherRatesAndPrintsThem) {
     service.per_second = rate;
     service.requests = 8'000;
     const Outcome alone = serve(Variant::kAlone, service, fixed(kMillisecond));
-    const Outcome law = serve(Variant::kLaw, service, fixed(100 * kMicrosecond));
-    print(rate < 100 ? "0.1 ms, 50/s" : "0.1 ms, 200/s", "law", law, alone);
-    EXPECT_EQ(law.fault, "");
-    EXPECT_LE(static_cast<double>(law.p99), 1.07 * static_cast<double>(alone.p99));
-    EXPECT_GE(law.gaps_used, 0.75);
+    const Outcome policy = serve(Variant::kLaw, service, fixed(100 * kMicrosecond));
+    print(rate < 100 ? "0.1 ms, 50/s" : "0.1 ms, 200/s", "law", policy, alone);
+    EXPECT_EQ(policy.fault, "");
+    EXPECT_LE(static_cast<double>(policy.p99), 1.07 * static_cast<double>(alone.p99));
+    EXPECT_GE(policy.gaps_used, 0.75);
   }
 }
 
@@ -145,12 +145,12 @@ TEST(Priority, StaysOutOfTheGapsWithinRequests) {
     service.requests = 2'000;
     service.between = between;
     const Outcome alone = serve(Variant::kAlone, service, fixed(kMillisecond));
-    const Outcome law = serve(Variant::kLaw, service, fixed(100 * kMicrosecond));
+    const Outcome policy = serve(Variant::kLaw, service, fixed(100 * kMicrosecond));
     const std::string name = "gaps " + std::to_string(between / kMicrosecond) + " us";
-    print(name.c_str(), "law", law, alone);
-    EXPECT_EQ(law.fault, "");
+    print(name.c_str(), "law", policy, alone);
+    EXPECT_EQ(policy.fault, "");
     // Ten entries would cost each request ten delays of 0.2 ms and more.
-    EXPECT_LE(law.p50, alone.p50 + 600 * kMicrosecond) << name;
+    EXPECT_LE(policy.p50, alone.p50 + 600 * kMicrosecond) << name;
   }
 }
 

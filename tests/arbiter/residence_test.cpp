@@ -36,7 +36,7 @@ class ResidenceTest : public ::testing::Test {
     setBudget(kBudget);
   }
   void setBudget(std::uint64_t bytes) {
-    StayDevice device;
+    ResidencyBudget device;
     device.budget = bytes;
     device.host_reserve = 100 * kBudget;
     arbiters_->setDevice(0, device);
@@ -45,7 +45,7 @@ class ResidenceTest : public ::testing::Test {
   void add(FakeSwapper& swapper) {
     FakeTenant& tenant = swapper.tenant();
     arbiters_->add(tenant.id(), tenant.dir(), {}, {0});
-    StayTerms terms;
+    ResidencyEntitlement terms;
     terms.ceiling[0] = 1024 * kMib;
     terms.base[0] = 8 * kMib;
     arbiters_->setMemory(tenant.id(), terms);
@@ -53,9 +53,9 @@ class ResidenceTest : public ::testing::Test {
     swapper.claim();
     arbiters_->arrived(tenant.id(), 0, 0);
   }
-  MemoryFigures memory(FakeTenant& tenant) {
-    const std::optional<TenantFigures> figures = arbiters_->figures(tenant.id());
-    return figures ? figures->memory : MemoryFigures{};
+  MemoryStats memory(FakeTenant& tenant) {
+    const std::optional<TenantStats> figures = arbiters_->figures(tenant.id());
+    return figures ? figures->memory : MemoryStats{};
   }
 
   Scratch scratch_;
@@ -64,7 +64,7 @@ class ResidenceTest : public ::testing::Test {
   FakeSwapper a_{&first_};
   FakeSwapper b_{&second_};
   Settings settings_;
-  std::optional<Arbiters> arbiters_;
+  std::optional<ArbiterManager> arbiters_;
 };
 
 TEST_F(ResidenceTest, TwoThatDoNotFitTakeTurns) {
@@ -80,7 +80,7 @@ TEST_F(ResidenceTest, TwoThatDoNotFitTakeTurns) {
   EXPECT_EQ(apps.clashes(), 0u);
   EXPECT_GT(movers.peak(), 400 * kMib);
   EXPECT_TRUE(eventually([&] {
-    const std::optional<StayDeviceFigures> device = arbiters_->device(0);
+    const std::optional<ResidencyBudgetStats> device = arbiters_->device(0);
     return device && device->book <= kBudget && device->swap_predicted > 0;
   }));
   EXPECT_TRUE(eventually([&] { return memory(first_).swaps >= 2; }));
@@ -94,7 +94,7 @@ TEST_F(ResidenceTest, AGateIsNeverOpened) {
   first_.setState(ledger::kWorkWaiting);
   ASSERT_TRUE(eventually([&] { return first_.gate() == GateState::kRun; }));
   EXPECT_TRUE(eventually([&] {
-    const std::optional<TenantFigures> figures = arbiters_->figures("a");
+    const std::optional<TenantStats> figures = arbiters_->figures("a");
     return figures && figures->mode == Mode::kSolo && figures->gate == Gate::kRun;
   }));
   first_.setState(0);
@@ -124,7 +124,7 @@ TEST_F(ResidenceTest, WhoseMemoryIsAwayTakesNoPart) {
     looks = alone ? looks + 1 : 0;
     return looks == 300;  // many quanta
   }));
-  EXPECT_EQ(memory(second_).reason, StayReason::kOthersTurn);
+  EXPECT_EQ(memory(second_).reason, ResidencyReason::kOthersTurn);
   EXPECT_GT(memory(first_).turn_left, 10 * kSecond);
   EXPECT_EQ(movers.arrivals(1), 1u) << "with nothing, before it allocated";
 }
@@ -179,7 +179,7 @@ TEST_F(ResidenceTest, ATenantThatEndsMakesRoom) {
 TEST_F(ResidenceTest, ATruncatedSwapFileHarmsOnlyItsTenant) {
   start();
   arbiters_->add("a", first_.dir(), {}, {0});
-  StayTerms terms;
+  ResidencyEntitlement terms;
   terms.ceiling[0] = 200 * kMib;
   arbiters_->setMemory("a", terms);
   first_.claim();
@@ -198,7 +198,7 @@ TEST_F(ResidenceTest, ATruncatedSwapFileHarmsOnlyItsTenant) {
   // A thread of its waits for that: who has its turn and does nothing is thought to be stopped.
   b_.setState(ledger::kSwapWanted);
   b_.allocate(20 * kMib);
-  EXPECT_TRUE(eventually([&] { return memory(second_).reason == StayReason::kShort; }));
+  EXPECT_TRUE(eventually([&] { return memory(second_).reason == ResidencyReason::kShort; }));
   EXPECT_LE(b_.allowed(), kBudget - 200 * kMib);
   arbiters_->remove("a");
   const bool more = eventually([&] { return b_.allowed() >= 290 * kMib; });
@@ -218,7 +218,7 @@ TEST_F(ResidenceTest, ATenantWithoutPagesCountsWithItsCeiling) {
   FakeTenant plain(scratch_, "c");
   start();
   arbiters_->add("c", plain.dir(), {}, {0});
-  StayTerms terms;
+  ResidencyEntitlement terms;
   terms.ceiling[0] = 300 * kMib;
   arbiters_->setMemory("c", terms);
   add(a_);
@@ -227,7 +227,7 @@ TEST_F(ResidenceTest, ATenantWithoutPagesCountsWithItsCeiling) {
   first_.setState(ledger::kWorkWaiting);
   EXPECT_TRUE(eventually([&] { return a_.has() == 170 * kMib; }));
   a_.allocate(20 * kMib);
-  EXPECT_TRUE(eventually([&] { return memory(first_).reason == StayReason::kShort; }));
+  EXPECT_TRUE(eventually([&] { return memory(first_).reason == ResidencyReason::kShort; }));
   EXPECT_FALSE(memory(plain).unswapped.empty());
 }
 

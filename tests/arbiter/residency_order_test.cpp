@@ -40,7 +40,9 @@ TEST(Residency, WhoIsNotTrustedIsNotAsked) {
 
 TEST(Residency, WhoMayHaveToLeaveIsToldBeforeItHasTo) {
   MemoryWorld world(smallCard());
-  const auto contended = [&](const Swapper& of) { return world.law().figures(of.key).contended; };
+  const auto contended = [&](const Swapper& of) {
+    return world.policy().figures(of.key).contended;
+  };
   Swapper& safe = world.add(terms(100 * kMib, 100 * kMib));
   world.allocate(&safe, 90 * kMib);
   Swapper& one = world.add(terms(470 * kMib));
@@ -131,7 +133,7 @@ TEST(Residency, AHigherClassTakesAtOnceAndALowerOneComesBack) {
   EXPECT_TRUE(low.ready());
   world.run(&high, 3 * kSecond);
   world.runUntil(5 * kSecond + 100 * kMillisecond);
-  EXPECT_TRUE(world.law().figures(low.key).reason == StayReason::kHigherClass);
+  EXPECT_TRUE(world.policy().figures(low.key).reason == ResidencyReason::kHigherClass);
   world.runUntil(6 * kSecond);
   EXPECT_TRUE(high.ready());
   EXPECT_FALSE(low.ready());
@@ -154,7 +156,7 @@ TEST(Residency, WhoIsIdleForLongGivesItsMemoryBack) {
   settings.device.host_reserve = 250 * kMib;
   MemoryWorld world(settings);
   const auto add = [&](std::uint64_t bytes, std::uint64_t guarantee) -> Swapper& {
-    StayTerms asked = terms(400 * kMib, guarantee);
+    ResidencyEntitlement asked = terms(400 * kMib, guarantee);
     asked.unused_after = 60 * kSecond;
     Swapper& swapper = world.add(asked);
     world.allocate(&swapper, bytes);
@@ -165,20 +167,20 @@ TEST(Residency, WhoIsIdleForLongGivesItsMemoryBack) {
   Swapper& two = add(150 * kMib, 0);
   world.runUntil(50 * kSecond);
   EXPECT_EQ(one.copied_out + two.copied_out, 0u);
-  EXPECT_EQ(world.law().figures(one.key).reason, StayReason::kFits);
+  EXPECT_EQ(world.policy().figures(one.key).reason, ResidencyReason::kFits);
   world.runUntil(70 * kSecond);
   EXPECT_EQ(one.has(0), 50 * kMib) << "its guarantee stays";
   EXPECT_EQ(two.has(0), 50 * kMib) << "and what the host has no room for";
   for (const Swapper* each : {&one, &two})
-    EXPECT_EQ(world.law().figures(each->key).reason, StayReason::kUnused);
-  EXPECT_EQ(world.law().figures(one.key).taker, 0u);
+    EXPECT_EQ(world.policy().figures(each->key).reason, ResidencyReason::kUnused);
+  EXPECT_EQ(world.policy().figures(one.key).taker, 0u);
   // Work brings it back at once, and with it the room that the other one lacked.
   const Nanos ran = one.ran;
   world.run(&one, kSecond);
   world.runUntil(72 * kSecond);
   EXPECT_GE(one.ran - ran, kSecond);
-  EXPECT_TRUE(world.law().figures(one.key).resident);
-  EXPECT_EQ(world.law().figures(one.key).reason, StayReason::kFits);
+  EXPECT_TRUE(world.policy().figures(one.key).resident);
+  EXPECT_EQ(world.policy().figures(one.key).reason, ResidencyReason::kFits);
   EXPECT_LE(two.has(0), 8 * kMib);
   world.run(&two, kSecond);
   world.runUntil(80 * kSecond);
@@ -188,7 +190,7 @@ TEST(Residency, WhoIsIdleForLongGivesItsMemoryBack) {
 
 TEST(Residency, WhoIsIdleForLongMayRefuseAndMayChangeItsMind) {
   MemoryWorld world(smallCard());
-  StayTerms asked = terms(400 * kMib);
+  ResidencyEntitlement asked = terms(400 * kMib);
   asked.unused_after = 10 * kSecond;
   Swapper& one = world.add(asked);
   world.allocate(&one, 200 * kMib);
@@ -203,7 +205,7 @@ TEST(Residency, WhoIsIdleForLongMayRefuseAndMayChangeItsMind) {
   EXPECT_EQ(one.copied_out, 192 * kMib) << "all but room for a context";
   // Nobody gives it back what it does not use, whatever its terms become.
   asked.unused_after = 0;
-  world.law().change(one.key, asked, world.now());
+  world.policy().change(one.key, asked, world.now());
   world.runUntil(60 * kSecond);
   EXPECT_EQ(one.copied_in, 0u);
   world.run(&one, kSecond);
@@ -224,21 +226,21 @@ TEST(Residency, WhoYieldedIsToldToWhom) {
     return swapper;
   };
   Swapper& low = add(Class::kBestEffort, 300 * kMib);
-  EXPECT_EQ(world.law().figures(low.key).taker, 0u);
+  EXPECT_EQ(world.policy().figures(low.key).taker, 0u);
   Swapper& normal = add(Class::kNormal, 300 * kMib);
-  EXPECT_EQ(world.law().figures(low.key).taker, normal.key);
-  EXPECT_EQ(world.law().figures(low.key).reason, StayReason::kHigherClass);
+  EXPECT_EQ(world.policy().figures(low.key).taker, normal.key);
+  EXPECT_EQ(world.policy().figures(low.key).reason, ResidencyReason::kHigherClass);
   Swapper& high = add(Class::kLatency, 400 * kMib);
-  EXPECT_EQ(world.law().figures(low.key).taker, high.key);
-  EXPECT_EQ(world.law().figures(normal.key).taker, high.key);
+  EXPECT_EQ(world.policy().figures(low.key).taker, high.key);
+  EXPECT_EQ(world.policy().figures(normal.key).taker, high.key);
   world.remove(&high);
   world.runUntil(world.now() + 5 * kSecond);
-  EXPECT_EQ(world.law().figures(normal.key).taker, 0u);
-  EXPECT_EQ(world.law().figures(low.key).taker, normal.key);
+  EXPECT_EQ(world.policy().figures(normal.key).taker, 0u);
+  EXPECT_EQ(world.policy().figures(low.key).taker, normal.key);
   // Also one that comes late, and never had anything.
   Swapper& late = add(Class::kBestEffort, 300 * kMib);
-  EXPECT_EQ(world.law().figures(late.key).taker, normal.key);
-  EXPECT_EQ(world.law().figures(late.key).reason, StayReason::kHigherClass);
+  EXPECT_EQ(world.policy().figures(late.key).taker, normal.key);
+  EXPECT_EQ(world.policy().figures(late.key).reason, ResidencyReason::kHigherClass);
   world.remove(&normal);
   world.runUntil(world.now() + 30 * kSecond);
   EXPECT_GT(low.ran, kSecond);
@@ -305,7 +307,7 @@ TEST(Residency, WhoRefusesAfterItWasAskedKeepsWhatItHas) {
   Swapper& other = *world.swappers()[1];
   while (!one.ready()) world.runUntil(world.now() + kSecond);
   // Until it is asked, the law does not know.
-  world.on_order = [&](const Swapper& asked, const StayOrder& order) {
+  world.on_order = [&](const Swapper& asked, const ResidencyTarget& order) {
     if (&asked == &one && order.allowed[0] < one.has(0)) one.capturing = true;
   };
   while (!one.capturing) world.runUntil(world.now() + kMillisecond);
@@ -325,22 +327,22 @@ TEST(Residency, WhoRefusesAfterItWasAskedKeepsWhatItHas) {
 
 // What tenants have as another agent left them stands.
 TEST(Residency, WhatAnotherLawLetThemHaveStands) {
-  Residency law(StayConstants{});
-  law.setDevice(0, smallCard().device);
+  Residency policy(ResidencyConstants{});
+  policy.setDevice(0, smallCard().device);
   for (Key key = 1; key <= 2; ++key) {
-    law.add(key, terms(400 * kMib), kSecond);
-    Stay stay;
+    policy.add(key, terms(400 * kMib), kSecond);
+    ResidencyReport stay;
     stay.at[0] = {300 * kMib, key == 1 ? 300 * kMib : 100 * kMib, 0, 0,
                   key == 1 ? 310 * kMib : 120 * kMib};
     stay.ready = key == 1;
     stay.wants = true;
-    law.report(key, stay, kSecond);
+    policy.report(key, stay, kSecond);
   }
-  const std::vector<StayOrder> orders = law.decide(kSecond);
+  const std::vector<ResidencyTarget> orders = policy.decide(kSecond);
   ASSERT_EQ(orders.size(), 2u);
-  for (const StayOrder& order : orders)
+  for (const ResidencyTarget& order : orders)
     EXPECT_GE(order.allowed[0], order.tenant == 1 ? 300 * kMib : 100 * kMib);
-  EXPECT_LE(law.device(0).book, 480 * kMib);
+  EXPECT_LE(policy.device(0).book, 480 * kMib);
 }
 
 TEST(Residency, ThrashingIsToldOf) {
@@ -351,14 +353,14 @@ TEST(Residency, ThrashingIsToldOf) {
   Swapper& b = world.add(terms(480 * kMib));
   for (Swapper* each : {&a, &b}) world.allocate(each, 440 * kMib);
   world.runUntil(10 * kSecond);
-  EXPECT_FALSE(world.law().device(0).thrash_risk);
+  EXPECT_FALSE(world.policy().device(0).thrash_risk);
   for (unsigned i = 0; i < 24; ++i) {
     world.run(i % 2 == 0 ? &a : &b, 10 * kMillisecond);
     world.runUntil(world.now() + 2200 * kMillisecond);
   }
-  EXPECT_TRUE(world.law().device(0).thrash_risk);
+  EXPECT_TRUE(world.policy().device(0).thrash_risk);
   world.runUntil(world.now() + 70 * kSecond);
-  EXPECT_FALSE(world.law().device(0).thrash_risk);
+  EXPECT_FALSE(world.policy().device(0).thrash_risk);
   EXPECT_EQ(world.fault(), "");
 }
 

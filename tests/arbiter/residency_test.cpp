@@ -33,15 +33,15 @@ TEST_P(LossTest, SwapsCostWhatTheyMayCost) {
                        static_cast<double>(world.now() - from) / (1 - loss);
   std::printf("ratio %.1f: loss %.2f %% (target %.0f), quantum %.2f s, swap %.0f ms, error %.2f\n",
               GetParam().ratio, 100 * loss, 100 * GetParam().loss,
-              static_cast<double>(world.law().device(0).quantum) / 1e9,
-              static_cast<double>(world.law().device(0).swap_predicted) / 1e6,
-              world.law().device(0).prediction_error);
+              static_cast<double>(world.policy().device(0).quantum) / 1e9,
+              static_cast<double>(world.policy().device(0).swap_predicted) / 1e6,
+              world.policy().device(0).prediction_error);
   EXPECT_EQ(world.fault(), "");
   EXPECT_LE(loss, GetParam().loss + 0.01);
   EXPECT_NEAR(share, 0.5, 0.05);
   for (const auto& swapper : world.swappers())
-    EXPECT_GE(world.law().figures(swapper->key).swaps, 10u);
-  EXPECT_LE(world.law().device(0).prediction_error, 0.2);
+    EXPECT_GE(world.policy().figures(swapper->key).swaps, 10u);
+  EXPECT_LE(world.policy().device(0).prediction_error, 0.2);
 }
 
 INSTANTIATE_TEST_SUITE_P(Residency, LossTest, ::testing::Values(Case{1.3, 0.03}, Case{2.0, 0.08}));
@@ -72,7 +72,7 @@ TEST_P(RandomTest, TheBookNeverExceedsTheBudget) {
   while (world.events() < 20'000 && world.fault().empty()) {
     if (live.size() < 3 || (live.size() < 8 && pick(40) == 0)) {
       const auto cls = static_cast<Class>(pick(3));
-      StayTerms asked = terms((60 + pick(300)) * kMib, pick(2) * 20 * kMib, cls);
+      ResidencyEntitlement asked = terms((60 + pick(300)) * kMib, pick(2) * 20 * kMib, cls);
       asked.unused_after = pick(3) == 0 ? static_cast<Nanos>(1 + pick(3)) * kSecond : 0;
       if (settings.devices == 2) {
         asked.devices = 1 + static_cast<std::uint32_t>(pick(3));
@@ -153,11 +153,11 @@ TEST(Residency, NobodyStarves) {
 
 TEST(Residency, TurnsLastAsWeightsSay) {
   MemoryWorld world(smallCard());
-  StayTerms heavy = terms(472 * kMib);
-  StayTerms light = heavy;
+  ResidencyEntitlement heavy = terms(472 * kMib);
+  ResidencyEntitlement light = heavy;
   heavy.weight = 60;
   light.weight = 20;
-  for (const StayTerms& each : {heavy, light}) {
+  for (const ResidencyEntitlement& each : {heavy, light}) {
     Swapper& swapper = world.add(each);
     world.allocate(&swapper, 400 * kMib);
     world.run(&swapper, kNever);
@@ -255,11 +255,11 @@ TEST(Residency, AllDevicesOrNone) {
   MemorySettings settings = smallCard();
   settings.devices = 2;
   MemoryWorld world(settings);
-  StayTerms wide = terms(470 * kMib);
+  ResidencyEntitlement wide = terms(470 * kMib);
   wide.devices = 3;
   wide.ceiling[1] = wide.ceiling[0];
   wide.base[1] = wide.base[0];
-  StayTerms right = terms(470 * kMib);
+  ResidencyEntitlement right = terms(470 * kMib);
   right.devices = 2;
   std::swap(right.ceiling[0], right.ceiling[1]);
   std::swap(right.base[0], right.base[1]);
@@ -272,10 +272,10 @@ TEST(Residency, AllDevicesOrNone) {
   for (Swapper* each : {&both, &first, &second}) world.run(each, kNever);
   for (Nanos at = 0; at < 300 * kSecond; at += 10 * kMillisecond) {
     world.runUntil(at);
-    const DeviceBytes allowed = world.law().figures(both.key).allowed;
+    const DeviceBytes allowed = world.policy().figures(both.key).allowed;
     const bool left = allowed[0] >= 300 * kMib;
     const bool right_too = allowed[1] >= 300 * kMib;
-    const StayFigures figures = world.law().figures(both.key);
+    const ResidencyStats figures = world.policy().figures(both.key);
     if (!figures.resident) {
       ASSERT_FALSE(left && right_too) << at;
     }

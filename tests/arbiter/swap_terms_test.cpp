@@ -52,7 +52,8 @@ TEST(SwapTerms, GiveThePlannedTurns) {
     for (unsigned i = 0; i < 3; ++i) {
       EXPECT_NEAR(seconds(turnFor(swap, kLoss[i])), each.quantum[i], 0.05 * each.quantum[i]);
       const double bounded = std::min(std::max(each.quantum[i], 2.0), 60.0);
-      EXPECT_NEAR(seconds(quantumFor(StayConstants{}, swap, kLoss[i])), bounded, 0.05 * bounded);
+      EXPECT_NEAR(seconds(quantumFor(ResidencyConstants{}, swap, kLoss[i])), bounded,
+                  0.05 * bounded);
     }
   }
 }
@@ -79,11 +80,11 @@ TEST(SwapTerms, WhatSwapsMayCostFollowsFromHowMuchIsAskedFor) {
 }
 
 TEST(SwapTerms, WeightsStretchTurnsWithinTheBounds) {
-  const StayConstants constants;
+  const ResidencyConstants constants;
   EXPECT_EQ(quantumFor(constants, kSecond, 0.05, 2), 38 * kSecond);
   EXPECT_EQ(quantumFor(constants, kSecond, 0.05, 0.01), constants.quantum_min);
   EXPECT_EQ(quantumFor(constants, 100 * kSecond, 0.05, 1), constants.quantum_max);
-  StayConstants fixed;
+  ResidencyConstants fixed;
   fixed.quantum = 5 * kSecond;
   EXPECT_EQ(quantumFor(fixed, 100 * kSecond, 0.05, 3), 5 * kSecond);
 }

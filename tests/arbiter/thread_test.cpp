@@ -21,7 +21,7 @@ class ThreadTest : public ::testing::Test {
  protected:
   void start(const Settings& settings = {}) { arbiters_.emplace(settings); }
   // With one process, that of slot 0.
-  void add(FakeTenant& tenant, const Terms& terms = {}) {
+  void add(FakeTenant& tenant, const Entitlement& terms = {}) {
     arbiters_->add(tenant.id(), tenant.dir(), terms, {0});
     tenant.claim();
     arbiters_->arrived(tenant.id(), 0, 0);
@@ -43,7 +43,7 @@ class ThreadTest : public ::testing::Test {
   Scratch scratch_;
   FakeTenant a_{scratch_, "a"};
   FakeTenant b_{scratch_, "b"};
-  std::optional<Arbiters> arbiters_;
+  std::optional<ArbiterManager> arbiters_;
 };
 
 TEST_F(ThreadTest, AloneTheGateStaysOpen) {
@@ -116,20 +116,20 @@ TEST_F(ThreadTest, WhoHadItsTurnWhileTheArbiterWasAwayDoesNotPayForIt) {
   const auto member = [&](FakeTenant& tenant, unsigned guarantee) {
     Result<ledger::GrantPages> pages = ledger::GrantPages::open(tenant.dir());
     EXPECT_TRUE(pages);
-    Terms terms;
+    Entitlement terms;
     terms.guarantee = guarantee;
     tenant.claim();
-    auto made = std::make_shared<Member>(tenant.id(), std::move(*pages), terms,
-                                         std::vector<unsigned>{0}, settings);
+    auto made = std::make_shared<TenantChannel>(tenant.id(), std::move(*pages), terms,
+                                                std::vector<unsigned>{0}, settings);
     made->arrive(0, 0);
     return made;
   };
-  Arbiter arbiter(settings, {member(a_, 10), member(b_, 90)});
+  GroupArbiter arbiter(settings, {member(a_, 10), member(b_, 90)});
   const FakeApp apps({&a_, &b_});
   ASSERT_TRUE(eventually([&] { return apps.turns(0) >= 2; }));
   std::atomic<bool> away{false};
   ASSERT_TRUE(eventually([&] {
-    arbiter.with("a", [&](Member& a) {
+    arbiter.with("a", [&](TenantChannel& a) {
       if (away || a.pages().state() != GateState::kRun) return;
       const Nanos until = clockNow() + 500 * kMillisecond;
       EXPECT_TRUE(eventually([&] { return clockNow() > until; }));
@@ -224,7 +224,7 @@ TEST_F(ThreadTest, ALiarIsChargedForWhatItIsGranted) {
     a_.setState(a_.gate() == GateState::kRun ? ledger::kWorkInFlight : ledger::kWorkWaiting);
     a_.launched();
     a_.drained();
-    const std::optional<TenantFigures> figures = arbiters_->figures("a");
+    const std::optional<TenantStats> figures = arbiters_->figures("a");
     return figures && figures->distrusted && figures->got_permille.at(0) > 100;
   }));
 }

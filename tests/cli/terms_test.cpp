@@ -32,7 +32,7 @@ std::set<std::string> optionsOf(const std::string& command) {
 
 TEST(Terms, EveryOptionOfRunIsSaidInPodsOrWhyNot) {
   std::set<std::string> listed;
-  for (const share_options::Term& one : share_options::all()) {
+  for (const share_options::ShareOption& one : share_options::all()) {
     EXPECT_FALSE(one.word.empty()) << one.option;
     EXPECT_FALSE(one.help.empty()) << one.option;
     if (one.place == share_options::Place::kAnnotation && !one.option.empty()) {
@@ -46,8 +46,8 @@ TEST(Terms, EveryOptionOfRunIsSaidInPodsOrWhyNot) {
 
 // What a pod may say the agent understands, and the other way round.
 TEST(Terms, WordsAreThoseOfTheCommandLine) {
-  for (const share_options::Term& one : share_options::all()) {
-    if (one.form != share_options::Form::kWord || one.option.empty()) continue;
+  for (const share_options::ShareOption& one : share_options::all()) {
+    if (one.form != share_options::ValueKind::kWord || one.option.empty()) continue;
     const auto runs = [&](const std::string& value) {
       std::vector<std::string> words{"run", "--" + std::string(one.option), value};
       if (one.option == "cores-policy") words.insert(words.end(), {"--cores", "10"});
@@ -65,7 +65,7 @@ TEST(Terms, WordsAreThoseOfTheCommandLine) {
     EXPECT_FALSE(share_options::check(one, "nonsense"));
   }
   for (const char* value : {"30s", "500ms", "0", "1y", ""}) {
-    const share_options::Term& wait = *share_options::ofOption("pressure-wait");
+    const share_options::ShareOption& wait = *share_options::ofOption("pressure-wait");
     EXPECT_EQ(
         parse({"run", "--on-pressure", "wait", "--pressure-wait", value, "--", "true"}).has_value(),
         share_options::check(wait, value).has_value())

@@ -185,7 +185,7 @@ TEST(Desk, WhatIsNotAnnouncedAnyMoreGoesFromTheNodesStatus) {
 json::object admittedFor(const DeskPod& pod, std::uint64_t mebibytes, const std::string& token) {
   DeskPod then = pod;
   then.portions[0].mebibytes = mebibytes;
-  kube::ChangeState state;
+  kube::ResizeState state;
   state.id = state.token = token;
   state.change = {token, pod.ask.containers[0].name, mebibytes, std::nullopt, ""};
   const json::object changed = then.object();
@@ -216,7 +216,7 @@ TEST(Desk, AChangeLeavesRoomForAContext) {
     return results[token];
   };
   desk.api.setPod(admittedFor(pod, 100, "small"));
-  const kube::ChangeResult small = told("small");
+  const kube::ResizeResult small = told("small");
   EXPECT_FALSE(small.done);
   EXPECT_EQ(small.reason, "Invalid");
   EXPECT_THAT(small.message, HasSubstr("100 MiB is less than one context costs there"));

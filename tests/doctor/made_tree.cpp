@@ -196,8 +196,8 @@ void MadeTree::healthyNode() {
   answer.loop_late_ms = 2;
 }
 
-NodeTerms MadeTree::terms() const {
-  NodeTerms terms;
+NodeOptions MadeTree::terms() const {
+  NodeOptions terms;
   terms.version = "0.1.0";
   terms.runtime_dirs = {"/run/divvy"};
   terms.lib_dir = real("/opt/divvy/lib");
@@ -215,7 +215,7 @@ NodeTerms MadeTree::terms() const {
 }
 
 NodeFacts MadeTree::read() const {
-  const Result<Tree> tree = Tree::open(root_);
+  const Result<RootFs> tree = RootFs::open(root_);
   if (!tree) return {};
   NodeFacts facts = readNode(*tree, terms());
   // A tree has no clock, and lies on whatever this machine has.

@@ -39,7 +39,7 @@ class MadeTree {
   void healthyNode();
   // As the doctor would, with an agent that answers.
   NodeFacts read() const;
-  NodeTerms terms() const;
+  NodeOptions terms() const;
   Findings findings() const { return diagnose(read()); }
 
   AgentAnswer answer;

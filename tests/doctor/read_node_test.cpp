@@ -400,7 +400,7 @@ TEST(ReadNode, AnyBytesAreSomeElfOrNone) {
     for (std::size_t i = 0; i < 1 + rng.below(6); ++i)
       bytes[rng.below(bytes.size())] = static_cast<char>(rng.below(4) == 0 ? 0xff : rng.next());
     if (rng.below(4) == 0) bytes.resize(rng.below(bytes.size()));
-    const Result<ElfWords> words = elfWords(bytes);
+    const Result<ElfReader> words = elfWords(bytes);
     if (words) {
       EXPECT_LT(words->soname.size(), bytes.size());
     }

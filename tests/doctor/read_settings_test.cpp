@@ -16,9 +16,9 @@ TEST(ReadSettings, AreNamedWithTheirPlaceAndWhoNamesThem) {
   made.file("/var/lib/kubelet/pods/6f1c" + kPodsSettings, "sett");
   made.file("/etc/default/divvy-agent", "DIVVY_AGENT_ARGS='--node-settings /gone.yaml'\n");
   made.answer.settings = NamedText{"/in/its/container.yaml", std::string("sett")};
-  NodeTerms terms = made.terms();
+  NodeOptions terms = made.terms();
   terms.settings_file = "/etc/mine.yaml";
-  const Result<Tree> tree = Tree::open(made.root());
+  const Result<RootFs> tree = RootFs::open(made.root());
   ASSERT_TRUE(tree);
   const Findings findings = diagnose(readNode(*tree, terms), {"node-settings"});
   EXPECT_EQ(saidOf(findings, "node-settings"),

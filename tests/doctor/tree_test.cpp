@@ -8,13 +8,13 @@
 namespace divvy::doctor {
 namespace {
 
-TEST(Tree, LinksAreThoseOfTheMachineNotOurs) {
+TEST(RootFs, LinksAreThoseOfTheMachineNotOurs) {
   MadeTree made;
   made.file("/run/here", "its own");
   made.link("/var/run", "/run");
   made.link("/etc/passwd", "../../../../../../../../etc/passwd");
   made.link("/up", "/../../etc/hostname");
-  const Result<Tree> tree = Tree::open(made.root());
+  const Result<RootFs> tree = RootFs::open(made.root());
   ASSERT_TRUE(tree) << tree.error().message();
   const Result<std::string> text = tree->text("/var/run/here");
   ASSERT_TRUE(text) << text.error().message();
@@ -27,13 +27,13 @@ TEST(Tree, LinksAreThoseOfTheMachineNotOurs) {
   }
 }
 
-TEST(Tree, NothingIsOpenedThatIsNoFile) {
+TEST(RootFs, NothingIsOpenedThatIsNoFile) {
   MadeTree made;
   made.folder("/run");
   made.pipe("/run/pipe");
   made.socket("/run/sock");
   made.link("/run/loop", "/run/loop");
-  const Result<Tree> tree = Tree::open(made.root());
+  const Result<RootFs> tree = RootFs::open(made.root());
   ASSERT_TRUE(tree);
   // A pipe without a writer would keep whoever opens it for ever.
   EXPECT_EQ(tree->text("/run/pipe").error().code(), ErrorCode::kCorrupt);
@@ -44,18 +44,18 @@ TEST(Tree, NothingIsOpenedThatIsNoFile) {
   EXPECT_EQ(tree->text("/run/pipe/below").error().code(), ErrorCode::kNotFound);
 }
 
-TEST(Tree, WhatIsTooLongIsNotReadToItsEnd) {
+TEST(RootFs, WhatIsTooLongIsNotReadToItsEnd) {
   MadeTree made;
-  made.file("/long", std::string(Tree::kMaxBytes + 1, 'x'));
-  made.file("/fits", std::string(Tree::kMaxBytes, 'x'));
-  const Result<Tree> tree = Tree::open(made.root());
+  made.file("/long", std::string(RootFs::kMaxBytes + 1, 'x'));
+  made.file("/fits", std::string(RootFs::kMaxBytes, 'x'));
+  const Result<RootFs> tree = RootFs::open(made.root());
   ASSERT_TRUE(tree);
   EXPECT_EQ(tree->text("/long").error().code(), ErrorCode::kCorrupt);
   EXPECT_TRUE(tree->text("/fits"));
 }
 
-TEST(Tree, AnAbsentRootIsSaid) {
-  const Result<Tree> tree = Tree::open("/no-such-folder-of-divvys");
+TEST(RootFs, AnAbsentRootIsSaid) {
+  const Result<RootFs> tree = RootFs::open("/no-such-folder-of-divvys");
   ASSERT_FALSE(tree);
   EXPECT_EQ(tree.error().code(), ErrorCode::kUsage);
 }

@@ -10,7 +10,7 @@
 
 namespace divvy::engine {
 
-inline void expectBrief(const NodeBrief& brief, const NodeRefusal& refusal) {
+inline void expectBrief(const CompactRefusal& brief, const NodeRefusal& refusal) {
   ASSERT_EQ(brief.node, refusal.node);
   ASSERT_EQ(brief.why, refusal.why) << text(refusal);
   ASSERT_EQ(brief.container, refusal.container) << text(refusal);
@@ -43,30 +43,30 @@ inline void expectBrief(const NodeBrief& brief, const NodeRefusal& refusal) {
 
 // What is kept from one question to the next is what is so now, of any nodes in any order.
 inline void expectKept(const Engine& engine, const Request& request,
-                       const std::vector<NodeBrief>& now) {
-  std::map<std::string_view, const NodeBrief*> refused;
-  for (const NodeBrief& one : now) refused.emplace(one.node.text, &one);
+                       const std::vector<CompactRefusal>& now) {
+  std::map<std::string_view, const CompactRefusal*> refused;
+  for (const CompactRefusal& one : now) refused.emplace(one.node.text, &one);
   std::vector<NodeName> nodes = engine.nodes();
   std::reverse(nodes.begin(), nodes.end());
   nodes.resize(nodes.size() - nodes.size() / 3);
   std::vector<std::string_view> names{"nobody's"};
   for (const NodeName& node : nodes) names.push_back(node.text);
-  const Result<Briefs> kept = engine.briefs(request, names);
+  const Result<CompactRefusals> kept = engine.briefs(request, names);
   ASSERT_TRUE(kept) << kept.error().message();
   ASSERT_EQ(kept->of.size(), names.size());
-  ASSERT_EQ(kept->of[0], Briefs::kUnknown);
+  ASSERT_EQ(kept->of[0], CompactRefusals::kUnknown);
   for (std::size_t i = 1; i < names.size(); ++i) {
     const auto no = refused.find(names[i]);
-    ASSERT_EQ(kept->of[i] == Briefs::kNone, no == refused.end()) << names[i];
+    ASSERT_EQ(kept->of[i] == CompactRefusals::kNone, no == refused.end()) << names[i];
     if (no == refused.end()) continue;
-    NodeBrief brief = kept->different.at(kept->of[i]);
+    CompactRefusal brief = kept->different.at(kept->of[i]);
     brief.node = no->second->node;
     ASSERT_EQ(brief, *no->second) << names[i];
   }
 }
 
 inline void expectBriefs(const Engine& engine, const Request& request, const Decision& decision) {
-  const Result<std::vector<NodeBrief>> briefs = engine.briefs(request);
+  const Result<std::vector<CompactRefusal>> briefs = engine.briefs(request);
   ASSERT_TRUE(briefs) << briefs.error().message();
   ASSERT_EQ(briefs->size(), decision.refusals.size());
   for (std::size_t i = 0; i < briefs->size(); ++i)

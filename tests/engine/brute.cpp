@@ -27,15 +27,15 @@ bool listed(const std::vector<DeviceUuid>& list, const DeviceUuid& uuid) {
   return std::count(list.begin(), list.end(), uuid) > 0;
 }
 
-const Company* companyOn(const Card& card, const Shape& shape) {
-  for (const Company& one : shape.company)
+const ColocationRule* companyOn(const Card& card, const Shape& shape) {
+  for (const ColocationRule& one : shape.company)
     if (one.kind.empty() || one.kind == card.is.kind) return &one;
   return nullptr;
 }
 
 // Somebody is there whom it may not be beside.
 bool badCompany(const Card& card, const Shape& shape) {
-  const Company* company = companyOn(card, shape);
+  const ColocationRule* company = companyOn(card, shape);
   if (company == nullptr) return false;
   for (const Charge& one : card.charges)
     if (one.sort != 0 && (company->beside & (1 << one.sort)) == 0) return true;
@@ -405,7 +405,8 @@ std::string World::faultOf(const Placement& placement, const Shape& shape) const
     Charge& expected = most[charge.uuid];
     expected.uuid = charge.uuid;
     for (const Card& card : at->second.cards)
-      if (const Company* company = companyOn(card, shape); company && card.is.uuid == charge.uuid)
+      if (const ColocationRule* company = companyOn(card, shape);
+          company && card.is.uuid == charge.uuid)
         expected.sort = company->sort;
     if (expected != charge) return "wrong charge of " + charge.uuid.text;
   }

@@ -53,11 +53,11 @@ Together together(const Node& node, const DevicePolicy& policy, unsigned set) {
     result.distance += named == node.nics.end() ? nearest : named->distances[i];
   }
 
-  if (policy.numa != Wish::kNone && one_numa) ++result.wishes;
-  if (policy.links != Wish::kNone && all_direct) ++result.wishes;
+  if (policy.numa != Preference::kNone && one_numa) ++result.wishes;
+  if (policy.links != Preference::kNone && all_direct) ++result.wishes;
   if (!policy.nic.empty() && named == node.nics.end()) result.fault = NodeWhy::kNic;
-  if (policy.links == Wish::kRequired && !all_direct) result.fault = NodeWhy::kLinks;
-  if (policy.numa == Wish::kRequired && !one_numa) result.fault = NodeWhy::kNuma;
+  if (policy.links == Preference::kRequired && !all_direct) result.fault = NodeWhy::kLinks;
+  if (policy.numa == Preference::kRequired && !one_numa) result.fault = NodeWhy::kNuma;
   return result;
 }
 

@@ -13,14 +13,14 @@
 namespace divvy::engine {
 namespace {
 
-Daily between(std::size_t from, std::size_t to, std::uint16_t permille = 1000) {
-  Daily daily;
+UsageByHour between(std::size_t from, std::size_t to, std::uint16_t permille = 1000) {
+  UsageByHour daily;
   for (std::size_t hour = from; hour < to; ++hour) daily.permille[hour] = permille;
   return daily;
 }
 
-Daily wildDaily(Rng& rng) {
-  Daily daily;
+UsageByHour wildDaily(Rng& rng) {
+  UsageByHour daily;
   const auto low = static_cast<std::uint16_t>(rng.below(400));
   const std::uint64_t from = rng.below(kHours);
   const std::uint64_t hours = 1 + rng.below(kHours);
@@ -30,17 +30,17 @@ Daily wildDaily(Rng& rng) {
   return daily;
 }
 
-TEST(Daily, TypicalDaysAreFewAndStayWhatTheyAre) {
+TEST(UsageByHour, TypicalDaysAreFewAndStayWhatTheyAre) {
   Rng rng(1);
-  std::set<Daily> all;
+  std::set<UsageByHour> all;
   for (int i = 0; i < 20'000; ++i) {
-    const Daily one = typical(wildDaily(rng));
+    const UsageByHour one = typical(wildDaily(rng));
     all.insert(one);
     ASSERT_EQ(typical(one), one);
   }
   EXPECT_GT(all.size(), 20u);
   EXPECT_LE(all.size(), 100u);
-  EXPECT_EQ(typical(Daily{}), Daily{});
+  EXPECT_EQ(typical(UsageByHour{}), UsageByHour{});
   EXPECT_EQ(typical(between(0, 24)), between(0, 24));
   // By day, and by night.
   EXPECT_GT(typical(between(8, 20)).permille[14], 900);
@@ -66,7 +66,7 @@ std::uint32_t safeByTrying(const std::vector<SeenUse>& seen, Bytes memory, Bytes
   return 1000;
 }
 
-TEST(Daily, AsMuchIsSafeAsWhatWasSeenAllows) {
+TEST(UsageByHour, AsMuchIsSafeAsWhatWasSeenAllows) {
   Rng rng(2);
   EXPECT_EQ(safeOvercommit({}, gib(80), gib(800)), 1000u);
   const std::vector<SeenUse> half(100, SeenUse{gib(40), gib(80)});
@@ -93,7 +93,7 @@ TEST(Daily, AsMuchIsSafeAsWhatWasSeenAllows) {
   EXPECT_GT(found.size(), 10u);
 }
 
-TEST(Daily, MoreThanAllOfItIsRefused) {
+TEST(UsageByHour, MoreThanAllOfItIsRefused) {
   Request request = some::request("a", 1, 100);
   request.shape.daily = between(0, 1, 1001);
   for (const bool ties : {false, true}) {
@@ -108,7 +108,7 @@ TEST(Daily, MoreThanAllOfItIsRefused) {
 struct Tenant {
   std::string uuid;
   std::int64_t compute, memory;
-  std::optional<Daily> daily;
+  std::optional<UsageByHour> daily;
 };
 
 struct Try {
@@ -123,7 +123,7 @@ using Score = std::function<double(const brute::Machine&, const Shape&)>;
 
 class Days {
  public:
-  Days(DailyPolicy rule, bool by_score, Score score)
+  Days(UsageByHourPolicy rule, bool by_score, Score score)
       : rule_(rule), by_score_(by_score), score_(std::move(score)) {}
 
   std::vector<Tenant> tenants;
@@ -193,12 +193,12 @@ class Days {
   }
 
  private:
-  DailyPolicy rule_;
+  UsageByHourPolicy rule_;
   bool by_score_;  // which device, too
   Score score_;
 };
 
-void book(const Placement& placement, const std::optional<Daily>& daily, Days* days) {
+void book(const Placement& placement, const std::optional<UsageByHour>& daily, Days* days) {
   for (const Charge& charge : placement.charges)
     days->tenants.push_back({charge.uuid.text, charge.compute.milli,
                              static_cast<std::int64_t>(charge.memory.count), daily});
@@ -270,20 +270,20 @@ unsigned expectBest(Config config, bool by_score, const Score& score, std::uint6
   return decided;
 }
 
-TEST(Daily, BestFitTakesTheLowestPeakOfEquals) {
-  for (const DailyPolicy rule : {DailyPolicy{true, 0}, {true, 700}, {false, 500}}) {
+TEST(UsageByHour, BestFitTakesTheLowestPeakOfEquals) {
+  for (const UsageByHourPolicy rule : {UsageByHourPolicy{true, 0}, {true, 700}, {false, 500}}) {
     const unsigned decided = expectBest({.policy = Policy::kBestFit, .daily = rule}, false,
                                         brute::bestFitScore, 3 + rule.avoid_above);
     EXPECT_GT(decided, 10u) << rule.ties << " " << rule.avoid_above;
   }
 }
 
-TEST(Daily, FgdTakesTheLowestPeakOfEquals) {
+TEST(UsageByHour, FgdTakesTheLowestPeakOfEquals) {
   const Target target = some::target();
   const auto score = [&](const brute::Machine& machine, const Shape& shape) {
     return brute::fgdScore(machine, shape, target);
   };
-  for (const DailyPolicy rule : {DailyPolicy{true, 0}, {true, 700}, {false, 500}}) {
+  for (const UsageByHourPolicy rule : {UsageByHourPolicy{true, 0}, {true, 700}, {false, 500}}) {
     const unsigned decided =
         expectBest({.policy = Policy::kFgd, .daily = rule}, true, score, 4 + rule.avoid_above);
     EXPECT_GT(decided, 10u) << rule.ties << " " << rule.avoid_above;
@@ -292,7 +292,7 @@ TEST(Daily, FgdTakesTheLowestPeakOfEquals) {
 
 // Every policy takes it, what does not say is placed as before, off is off, and an engine made from
 // the allocations goes on as the one that made them.
-TEST(Daily, RebuiltAndOffAreTheSame) {
+TEST(UsageByHour, RebuiltAndOffAreTheSame) {
   Rng rng(5);
   unsigned differ = 0;
   for (unsigned cluster = 0; cluster < 200; ++cluster) {
@@ -339,9 +339,9 @@ TEST(Daily, RebuiltAndOffAreTheSame) {
 }
 
 // Two who work by day do not fit one card at once; one by day and one by night do.
-TEST(Daily, DayMeetsNight) {
-  const Daily by_day = between(8, 20);
-  Daily by_night;
+TEST(UsageByHour, DayMeetsNight) {
+  const UsageByHour by_day = between(8, 20);
+  UsageByHour by_night;
   for (std::size_t hour = 0; hour < kHours; ++hour)
     by_night.permille[hour] = static_cast<std::uint16_t>(1000 - by_day.permille[hour]);
   for (const Policy policy : {Policy::kDivvy, Policy::kPacking, Policy::kBinpack}) {

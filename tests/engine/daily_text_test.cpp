@@ -7,17 +7,17 @@
 namespace divvy::engine {
 namespace {
 
-Daily parsed(const std::string& words) {
-  const Result<Daily> daily = parseDaily(words);
+UsageByHour parsed(const std::string& words) {
+  const Result<UsageByHour> daily = parseDaily(words);
   EXPECT_TRUE(daily) << words << ": " << daily.error().message();
-  return daily ? *daily : Daily{};
+  return daily ? *daily : UsageByHour{};
 }
 
 TEST(DailyText, NamedHoursAndTheOthers) {
-  const Daily office = parsed("9-18=80%,else=10%");
+  const UsageByHour office = parsed("9-18=80%,else=10%");
   for (std::size_t hour = 0; hour < kHours; ++hour)
     EXPECT_EQ(office.permille[hour], hour >= 9 && hour < 18 ? 800 : 100) << hour;
-  const Daily night = parsed(" 22 - 2 = 12.5% , 4=0% ");
+  const UsageByHour night = parsed(" 22 - 2 = 12.5% , 4=0% ");
   EXPECT_EQ(night.permille[21], 1000) << "all of it where nothing is said";
   EXPECT_EQ(night.permille[22], 125);
   EXPECT_EQ(night.permille[1], 125);
@@ -32,7 +32,7 @@ TEST(DailyText, IsReadAsItIsWritten) {
   EXPECT_EQ(text(parsed("else=12.5%")), "0-24=12.5%");
   Rng rng(1);
   for (int i = 0; i < 1000; ++i) {
-    Daily daily;
+    UsageByHour daily;
     for (std::uint16_t& hour : daily.permille)
       hour = static_cast<std::uint16_t>(rng.below(kAllOfIt + 1));
     ASSERT_EQ(parsed(text(daily)), daily) << text(daily);
@@ -45,7 +45,7 @@ TEST(DailyText, WhatIsWrongIsTold) {
         "24=1%",  "9-25=1%",   "9-9=1%",         "x-9=1%",          "-9=1%",       "9-=1%",
         "=1%",    "9-18=80%,", "9-18=80%,17=1%", "else=1%,else=2%", "9--18=1%",    "9-18=-1%",
         "9-18=%", "9-18=.5%",  "99999999999=1%"}) {
-    const Result<Daily> daily = parseDaily(bad);
+    const Result<UsageByHour> daily = parseDaily(bad);
     ASSERT_FALSE(daily) << bad;
     EXPECT_EQ(daily.error().code(), ErrorCode::kUsage);
     EXPECT_NE(daily.error().message().find("accepted: "), std::string::npos) << bad;

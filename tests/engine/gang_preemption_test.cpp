@@ -19,8 +19,8 @@ struct Floor {
   Engine engine{Config{}};
   std::map<std::string, std::string> switch_of;  // by node
   std::map<std::string, std::vector<int>> left;  // by node: of each device
-  std::map<RequestId, Stake> there;
-  Stakes stakes;
+  std::map<RequestId, EvictionCost> there;
+  EvictionCosts stakes;
 
   void add(const std::string& name, const std::string& at, unsigned devices) {
     Node node = some::node(name, devices);
@@ -36,7 +36,7 @@ struct Floor {
           sign * charge.compute.milli;
     }
   }
-  void place(const Request& request, const Stake& stake) {
+  void place(const Request& request, const EvictionCost& stake) {
     const Result<Allocation> given = engine.place(request, kSoon);
     if (!given) return;
     take(given->placement, 1);
@@ -83,11 +83,11 @@ bool canPut(Floor& floor, const std::vector<Member>& members, bool one_switch) {
   return false;
 }
 
-PreemptionCost costOf(const Stakes& stakes, const std::vector<RequestId>& ended) {
+PreemptionCost costOf(const EvictionCosts& stakes, const std::vector<RequestId>& ended) {
   PreemptionCost cost{0, INT64_MIN, 0, static_cast<std::int64_t>(ended.size())};
   std::map<std::string, std::int64_t> ends;
   for (const RequestId& id : ended) {
-    const Stake& stake = stakes.of.at(id);
+    const EvictionCost& stake = stakes.of.at(id);
     cost.highest = std::max(cost.highest, stake.priority);
     cost.work_lost += stake.work_lost;
     if (!stake.budget.empty()) ++ends[stake.budget];
@@ -100,7 +100,7 @@ PreemptionCost costOf(const Stakes& stakes, const std::vector<RequestId>& ended)
   return cost;
 }
 
-bool wholeGroups(const Stakes& stakes, const std::vector<RequestId>& ended) {
+bool wholeGroups(const EvictionCosts& stakes, const std::vector<RequestId>& ended) {
   for (const RequestId& id : ended) {
     const std::string& group = stakes.of.at(id).group;
     if (group.empty()) continue;
@@ -140,8 +140,8 @@ Gang gangOf(const std::vector<Member>& members, bool one_switch) {
   return gang;
 }
 
-Stake anyStake(Rng& rng, unsigned groups) {
-  Stake stake;
+EvictionCost anyStake(Rng& rng, unsigned groups) {
+  EvictionCost stake;
   stake.priority = static_cast<std::int64_t>(rng.below(4));
   stake.work_lost = static_cast<std::int64_t>(rng.below(10));
   if (rng.below(4) == 0) stake.group = "g" + std::to_string(rng.below(groups));
@@ -176,7 +176,7 @@ void holds(Floor& floor, const Gang& gang, std::int64_t priority, const GangPree
   ASSERT_TRUE(wholeGroups(floor.stakes, told.victims));
   std::map<std::string, std::vector<Allocation>> units;
   for (const RequestId& id : told.victims) {
-    const Stake& stake = floor.stakes.of.at(id);
+    const EvictionCost& stake = floor.stakes.of.at(id);
     ASSERT_LT(stake.priority, priority);
     units[stake.group.empty() ? "alone " + id.text : stake.group].push_back(*floor.engine.find(id));
   }
@@ -263,7 +263,8 @@ TEST(GangPreemption, WrongOnesAreRefused) {
   floor.place(some::request("a", 1, 600), {5, 1, "", ""});
   const Gang gang = gangOf({{1, 500}}, false);
   EXPECT_FALSE(*floor.engine.preemptGang(gang, 5, floor.stakes)) << "of equal priority";
-  EXPECT_FALSE(*floor.engine.preemptGang(gang, 6, Stakes{})) << "who is not named is not asked";
+  EXPECT_FALSE(*floor.engine.preemptGang(gang, 6, EvictionCosts{}))
+      << "who is not named is not asked";
   EXPECT_EQ((*floor.engine.preemptGang(gang, 6, floor.stakes))->victims,
             std::vector<RequestId>{RequestId("a")});
   EXPECT_FALSE(*floor.engine.preemptGang(gangOf({{1, 500}, {1, 600}}, false), 6, floor.stakes));

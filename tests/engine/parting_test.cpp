@@ -19,7 +19,7 @@ using some::sums;
 // ---- one device ---------------------------------------------------------------------------------
 
 // Every set of instances that a card can come to have, each with what was asked in any order.
-void expectEveryPlace(const Parting& parting) {
+void expectEveryPlace(const Partitioning& parting) {
   for (std::uint32_t taken = 0; taken < 1u << parting.slices; ++taken) {
     for (const DevicePart& part : parting.parts) {
       bool possible = false;
@@ -37,7 +37,7 @@ void expectEveryPlace(const Parting& parting) {
   }
 }
 
-TEST(Parting, EveryPlaceThatIsThereIsFound) {
+TEST(Partitioning, EveryPlaceThatIsThereIsFound) {
   expectEveryPlace(*sevenths(10));
   expectEveryPlace(*quarters());
 }
@@ -61,7 +61,7 @@ std::uint32_t triedMost(const DevicePart& part, std::uint32_t taken) {
 }
 
 // The first way leaves more of the largest parts than any other.
-TEST(Parting, TheBestPlaceKeepsTheMostOfTheLargest) {
+TEST(Partitioning, TheBestPlaceKeepsTheMostOfTheLargest) {
   for (const auto& parting : {sevenths(10), quarters()}) {
     const auto worth = [&](std::uint32_t taken) {
       std::vector<std::uint32_t> counts;
@@ -83,7 +83,7 @@ TEST(Parting, TheBestPlaceKeepsTheMostOfTheLargest) {
   }
 }
 
-TEST(Parting, OnAnEmptyCardSmallOnesGoToTheEnd) {
+TEST(Partitioning, OnAnEmptyCardSmallOnesGoToTheEnd) {
   const auto parting = sevenths(10);
   const auto first = [&](const char* name, std::uint32_t taken) {
     return waysFor(*parting, {0, 0, 0, taken}, {PartName(name), 0, 0}).at(0).start;
@@ -95,14 +95,14 @@ TEST(Parting, OnAnEmptyCardSmallOnesGoToTheEnd) {
   EXPECT_EQ(first("1g", 0b0000'1111), 6u);  // 2g is, from 4 on
 }
 
-TEST(Parting, TheSmallestThatIsEnoughIsFirst) {
+TEST(Partitioning, TheSmallestThatIsEnoughIsFirst) {
   const auto parting = sevenths(10);
-  const auto named = [&](PartWish wish, std::uint32_t taken) {
+  const auto named = [&](PartRequest wish, std::uint32_t taken) {
     const auto ways = waysFor(*parting, {0, 0, 0, taken}, wish);
     return ways.empty() ? "none" : parting->parts[ways[0].part].name.text;
   };
   const auto bytes = [](std::uint64_t count) {
-    return PartWish{{}, static_cast<std::int64_t>(gib(count).count), 0};
+    return PartRequest{{}, static_cast<std::int64_t>(gib(count).count), 0};
   };
   EXPECT_EQ(named(bytes(0), 0), "1g");
   EXPECT_EQ(named(bytes(10), 0), "1g");
@@ -115,15 +115,15 @@ TEST(Parting, TheSmallestThatIsEnoughIsFirst) {
   EXPECT_EQ(named(bytes(5), 0b0111'1111), "none");
 }
 
-TEST(Parting, WhatNoHardwareIsIsRefused) {
-  const auto said = [](const Parting& parting) {
+TEST(Partitioning, WhatNoHardwareIsIsRefused) {
+  const auto said = [](const Partitioning& parting) {
     const Result<void> checked = checkParting(parting, "card");
     return checked ? "" : checked.error().message();
   };
   EXPECT_EQ(said(*sevenths(10)), "");
   EXPECT_EQ(said(*quarters()), "");
   EXPECT_EQ(said(*sums()), "");
-  Parting wrong = *quarters();
+  Partitioning wrong = *quarters();
   wrong.parts[1].starts = {0, 3};
   EXPECT_EQ(said(wrong), "card, part 2g: 2 slices from 3 on; accepted: within 4");
   wrong = *quarters();
@@ -213,7 +213,7 @@ TEST_F(Refused, SeveralPartsMayBeOfOneCard) {
   EXPECT_TRUE(engine_.place(part("b", "1g"), Instant{1}));
 }
 
-TEST(Parting, HasNoLinks) {
+TEST(Partitioning, HasNoLinks) {
   Engine engine(Config{});
   Request request = some::request("a", 1, 0);
   request.shape.containers[0].devices.part = PartName("1g");
@@ -224,7 +224,7 @@ TEST(Parting, HasNoLinks) {
             "parts of devices, and \"mutex\" of the devices; accepted: one of them");
 }
 
-TEST(Parting, IsNotBesideTermsOfMemory) {
+TEST(Partitioning, IsNotBesideTermsOfMemory) {
   Engine engine(Config{});
   Node node = some::node("n", 1);
   node.devices[0].parting = sums();

@@ -9,11 +9,11 @@
 namespace divvy::engine {
 namespace {
 
-TEST(WinnerTree, IsTheFirstOfTheLargest) {
+TEST(TournamentTree, IsTheFirstOfTheLargest) {
   Rng rng(2);
   for (const std::size_t size : {1, 2, 15, 16, 17, 100, 256, 257, 5000}) {
     std::vector<std::uint32_t> values(size);
-    WinnerTree tree;
+    TournamentTree tree;
     tree.build(values);
     for (int i = 0; i < 500; ++i) {
       const std::size_t at = rng.below(size);

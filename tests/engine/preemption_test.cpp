@@ -16,13 +16,13 @@ struct Pair {
   Engine engine{Config{}};
   brute::World world;
   std::map<RequestId, Placement> placed;
-  Stakes stakes;
+  EvictionCosts stakes;
 
   void add(const Node& node) {
     ASSERT_TRUE(engine.setNode(node));
     world.add(node);
   }
-  void place(const Request& request, const Stake& stake) {
+  void place(const Request& request, const EvictionCost& stake) {
     const Result<Allocation> given = engine.place(request, Instant{1});
     if (!given) return;
     world.book(given->placement, 1);
@@ -41,7 +41,7 @@ struct Pair {
     PreemptionCost cost{0, INT64_MIN, 0, static_cast<std::int64_t>(ended.size())};
     std::map<std::string, std::int64_t> ends;
     for (const RequestId& id : ended) {
-      const Stake& stake = stakes.of.at(id);
+      const EvictionCost& stake = stakes.of.at(id);
       cost.highest = std::max(cost.highest, stake.priority);
       cost.work_lost += stake.work_lost;
       if (!stake.budget.empty()) ++ends[stake.budget];
@@ -85,8 +85,8 @@ struct Pair {
   }
 };
 
-Stake anyStake(Rng& rng) {
-  Stake stake;
+EvictionCost anyStake(Rng& rng) {
+  EvictionCost stake;
   stake.priority = static_cast<std::int64_t>(rng.below(4));
   stake.work_lost = static_cast<std::int64_t>(rng.below(10));
   if (rng.below(4) == 0) stake.group = "g" + std::to_string(rng.below(2));
@@ -155,7 +155,7 @@ TEST(Preemption, OfManyNobodyEndsInVain) {
   for (Device& device : node.devices) device.slots = 10;
   pair.add(node);
   for (int i = 0; i < 40; ++i) {
-    Stake stake;
+    EvictionCost stake;
     stake.work_lost = i;
     pair.place(some::request("p" + std::to_string(i), 1, 100, gib(8)), stake);
   }
@@ -180,7 +180,8 @@ TEST(Preemption, OnlyLowerPrioritiesEndAndOnlyWhereItHelps) {
   EXPECT_FALSE(*pair.engine.preempt(request, 5, pair.stakes));
   EXPECT_EQ((*pair.engine.preempt(request, 6, pair.stakes))->victims,
             std::vector<RequestId>{RequestId("a")});
-  EXPECT_FALSE(*pair.engine.preempt(request, 6, Stakes{})) << "who is not named is not asked";
+  EXPECT_FALSE(*pair.engine.preempt(request, 6, EvictionCosts{}))
+      << "who is not named is not asked";
   const auto fits = pair.engine.preempt(some::request("s", 1, 400), 6, pair.stakes);
   ASSERT_FALSE(fits);
   EXPECT_NE(fits.error().message().find("fits as it is"), std::string::npos);

@@ -89,12 +89,12 @@ TEST(SearchBudget, BriefsOfNodesThatWerePutOffSaySoAndAreNotKept) {
   std::set<NodeWhy> last;
   for (unsigned asked = 0; asked < 60; ++asked) {
     const std::uint64_t before = engine.tries();
-    const Result<Briefs> briefs = engine.briefs(hostile, all);
+    const Result<CompactRefusals> briefs = engine.briefs(hostile, all);
     ASSERT_TRUE(briefs);
     EXPECT_LE(engine.tries() - before, kMax);
     last.clear();
     for (const std::uint32_t at : briefs->of) {
-      ASSERT_NE(at, Briefs::kNone);
+      ASSERT_NE(at, CompactRefusals::kNone);
       last.insert(briefs->different[at].why);
     }
     const bool first = asked == 0;
@@ -151,7 +151,7 @@ TEST(SearchBudget, HonestRequestIsPlacedRightAfterOneThatSpentItsBudget) {
 TEST(SearchBudget, VictimsForARequestThatNearlyFitsAreSoughtWithinTheBudget) {
   Engine engine{Config{}};
   ASSERT_TRUE(engine.setNode(eight("n", 0)));
-  Stakes stakes;
+  EvictionCosts stakes;
   for (unsigned i = 0; i < 40; ++i) {
     const std::string id = "t" + std::to_string(i);
     ASSERT_TRUE(engine.place(shares(id, {10'000 + i * 97}), Instant{1}));

@@ -159,7 +159,7 @@ Request Wild::request(const std::string& id) {
   if (rng.below(16) == 0) selector.uuids.emplace_back(uuid);
   if (rng.below(16) == 0) selector.not_uuids.emplace_back(uuid);
   if (company && rng.below(3) == 0) {
-    Company one{DeviceKind(), static_cast<std::uint8_t>(1 + rng.below(3)), 0};
+    ColocationRule one{DeviceKind(), static_cast<std::uint8_t>(1 + rng.below(3)), 0};
     for (unsigned sort = 1; sort <= 3; ++sort)
       if (rng.below(3) != 0) one.beside |= static_cast<std::uint16_t>(1u << sort);
     shape.company.push_back(one);
@@ -197,8 +197,8 @@ DevicePolicy devicePolicy(Rng& rng) {
   DevicePolicy policy;
   policy.order = static_cast<DeviceOrder>(rng.below(3));
   policy.mutex = rng.below(6) == 0;
-  policy.numa = static_cast<Wish>(rng.below(3));
-  policy.links = static_cast<Wish>(rng.below(3));
+  policy.numa = static_cast<Preference>(rng.below(3));
+  policy.links = static_cast<Preference>(rng.below(3));
   if (rng.below(4) == 0) policy.nic = NicName("mlx5_1");
   return policy;
 }

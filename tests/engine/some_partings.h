@@ -9,7 +9,7 @@
 namespace divvy::engine::some {
 
 // Seven eighths to give out, as NVIDIA's larger cards have.
-inline std::shared_ptr<const Parting> sevenths(std::uint64_t gib_each) {
+inline std::shared_ptr<const Partitioning> sevenths(std::uint64_t gib_each) {
   const auto part = [&](const char* name, std::uint64_t slices, int compute,
                         std::vector<std::uint32_t> starts) {
     return DevicePart{PartName(name),
@@ -19,29 +19,31 @@ inline std::shared_ptr<const Parting> sevenths(std::uint64_t gib_each) {
                       static_cast<std::uint32_t>(slices),
                       std::move(starts)};
   };
-  return std::make_shared<Parting>(
-      Parting{{part("1g", 1, 1, {0, 1, 2, 3, 4, 5, 6}), part("1g.big", 2, 1, {0, 2, 4, 6}),
-               part("2g", 2, 2, {0, 2, 4}), part("3g", 4, 3, {0, 4}), part("4g", 4, 4, {0}),
-               part("7g", 8, 7, {0})},
-              0,
-              8});
+  return std::make_shared<Partitioning>(
+      Partitioning{{part("1g", 1, 1, {0, 1, 2, 3, 4, 5, 6}), part("1g.big", 2, 1, {0, 2, 4, 6}),
+                    part("2g", 2, 2, {0, 2, 4}), part("3g", 4, 3, {0, 4}), part("4g", 4, 4, {0}),
+                    part("7g", 8, 7, {0})},
+                   0,
+                   8});
 }
 
-inline std::shared_ptr<const Parting> quarters() {
-  return std::make_shared<Parting>(Parting{{{PartName("1g"), gib(6), {250}, 0, 1, {0, 1, 2, 3}},
-                                            {PartName("2g"), gib(12), {500}, 0, 2, {0, 2}},
-                                            {PartName("4g"), gib(24), {1000}, 0, 4, {0}}},
-                                           0,
-                                           4});
+inline std::shared_ptr<const Partitioning> quarters() {
+  return std::make_shared<Partitioning>(
+      Partitioning{{{PartName("1g"), gib(6), {250}, 0, 1, {0, 1, 2, 3}},
+                    {PartName("2g"), gib(12), {500}, 0, 2, {0, 2}},
+                    {PartName("4g"), gib(24), {1000}, 0, 4, {0}}},
+                   0,
+                   4});
 }
 
 // Sums only; its processors are short before its memory is.
-inline std::shared_ptr<const Parting> sums() {
-  return std::make_shared<Parting>(Parting{{{PartName("vir01"), gib(3), {125}, 1, 0, {}},
-                                            {PartName("vir02"), gib(6), {250}, 2, 0, {}},
-                                            {PartName("vir04"), gib(12), {500}, 4, 0, {}}},
-                                           7,
-                                           0});
+inline std::shared_ptr<const Partitioning> sums() {
+  return std::make_shared<Partitioning>(
+      Partitioning{{{PartName("vir01"), gib(3), {125}, 1, 0, {}},
+                    {PartName("vir02"), gib(6), {250}, 2, 0, {}},
+                    {PartName("vir04"), gib(12), {500}, 4, 0, {}}},
+                   7,
+                   0});
 }
 
 }  // namespace divvy::engine::some

@@ -32,7 +32,7 @@ Worth worth(const Node& node, const DevicePolicy& policy, unsigned set) {
   links_only.links = policy.links;
   const bool linked = brute::together(node, links_only, set).wishes > 0;
   return {brute::together(node, numa_only, set).wishes > 0,
-          policy.links == Wish::kNone ? 0 : all.links, linked, -all.distance};
+          policy.links == Preference::kNone ? 0 : all.links, linked, -all.distance};
 }
 
 unsigned wishesOf(const Worth& worth) {
@@ -75,7 +75,8 @@ Request groupRequest(Rng& rng, const std::string& id) {
   Request request = some::request(id, static_cast<unsigned>(1 + rng.below(5)), compute, gib(4));
   DevicePolicy policy = some::devicePolicy(rng);
   policy.mutex = false;
-  if (policy.links == Wish::kNone && policy.numa == Wish::kNone) policy.links = Wish::kPreferred;
+  if (policy.links == Preference::kNone && policy.numa == Preference::kNone)
+    policy.links = Preference::kPreferred;
   request.shape.devices = policy;
   return request;
 }

@@ -22,7 +22,7 @@ class DeskTest : public testing::Test {
     root_ = mkdtemp(pattern.data());
     fs::create_directories(root_ + "/device-plugins");
     fs::create_directories(root_ + "/cdi");
-    terms_.sockets = std::make_shared<kubelet::OwnSockets>(root_);
+    terms_.sockets = std::make_shared<kubelet::LocalKubeletDirs>(root_);
     terms_.cdi_dir = root_ + "/cdi";
     terms_.open_driver = []() -> Result<driver::Nvml> {
       return Error{ErrorCode::kUnavailable, "no driver here"};
@@ -36,7 +36,7 @@ class DeskTest : public testing::Test {
     question.ask.number = number;
     std::memcpy(question.ask.text.data(), text.data(), text.size());
     question.fd = std::move(fd);
-    return Desk(terms_).answer(question, 1234);
+    return RequestHandler(terms_).answer(question, 1234);
   }
 
   static Fd fileWith(const std::string& text) {
@@ -46,7 +46,7 @@ class DeskTest : public testing::Test {
   }
 
   std::string root_;
-  Terms terms_;
+  ServerOptions terms_;
 };
 
 TEST(HelperNames, OnlyOursCanBeMadeOrRemoved) {

@@ -37,7 +37,7 @@ class FarTest : public testing::Test {
     ASSERT_EQ(chmod(root_.c_str(), 0755), 0);
     for (const char* name : {"/device-plugins", "/lent", "/cdi"})
       fs::create_directories(root_ + name);
-    link_ = std::make_shared<Link>(root_ + "/helper.sock", std::chrono::seconds(20));
+    link_ = std::make_shared<Client>(root_ + "/helper.sock", std::chrono::seconds(20));
     begin();
   }
   void TearDown() override {
@@ -54,19 +54,19 @@ class FarTest : public testing::Test {
     helper_ = fork();
     if (helper_ == 0) {
       close(held[1]);
-      const Terms terms{root_ + "/helper.sock",
-                        kNobody + 1,
-                        {root_ + "/lent"},
-                        std::make_shared<kubelet::OwnSockets>(root_),
-                        root_ + "/cdi",
-                        [held]() -> Result<driver::Nvml> {
-                          char none = 0;
-                          (void)!read(held[0], &none, 1);  // until the other end is closed
-                          return Error{ErrorCode::kUnavailable, "no driver here"};
-                        },
-                        [&](const std::string&) { (void)!write(told[1], "x", 1); },
-                        {},
-                        ""};
+      const ServerOptions terms{root_ + "/helper.sock",
+                                kNobody + 1,
+                                {root_ + "/lent"},
+                                std::make_shared<kubelet::LocalKubeletDirs>(root_),
+                                root_ + "/cdi",
+                                [held]() -> Result<driver::Nvml> {
+                                  char none = 0;
+                                  (void)!read(held[0], &none, 1);  // until the other end is closed
+                                  return Error{ErrorCode::kUnavailable, "no driver here"};
+                                },
+                                [&](const std::string&) { (void)!write(told[1], "x", 1); },
+                                {},
+                                ""};
       _exit(serve(terms) ? 0 : 1);
     }
     close(held[0]);
@@ -91,7 +91,7 @@ class FarTest : public testing::Test {
   std::string root_;
   pid_t helper_ = 0;
   Fd slow_;
-  std::shared_ptr<Link> link_;
+  std::shared_ptr<Client> link_;
 };
 
 bool endedSoon(const Fd& process) {
@@ -100,7 +100,7 @@ bool endedSoon(const Fd& process) {
 }
 
 TEST_F(FarTest, ProcessesAreSeenByTheHelpersNumbers) {
-  const auto far = FarProcesses::make(link_);
+  const auto far = RemoteProcesses::make(link_);
   ASSERT_TRUE(far) << far.error().message();
   EXPECT_EQ((*far)->self(), getpid());
   EXPECT_FALSE((*far)->direct());
@@ -124,9 +124,9 @@ TEST_F(FarTest, ProcessesAreSeenByTheHelpersNumbers) {
 }
 
 TEST_F(FarTest, WhoIsAtAConnectionsEndIsTheKernelsWord) {
-  const auto far = FarProcesses::make(link_);
+  const auto far = RemoteProcesses::make(link_);
   ASSERT_TRUE(far) << far.error().message();
-  kubelet::OwnSockets own(root_);
+  kubelet::LocalKubeletDirs own(root_);
   const Result<Fd> listening = own.listen("kubelet.sock");
   ASSERT_TRUE(listening) << listening.error().message();
   const pid_t child = fork();
@@ -149,14 +149,14 @@ TEST_F(FarTest, WhoIsAtAConnectionsEndIsTheKernelsWord) {
 TEST_F(FarTest, WhoIsAtAConnectionsEndIsToldWhileAnotherThreadWaitsForTheDriver) {
   end(SIGTERM);
   begin(true);
-  const auto far = FarProcesses::make(link_);
+  const auto far = RemoteProcesses::make(link_);
   ASSERT_TRUE(far) << far.error().message();
   std::array<int, 2> pair{};
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()), 0);
   const Fd mine(pair[0]), other(pair[1]);
   std::atomic<bool> answered{false};
   std::thread waits([&] {
-    FarUses(link_).processes("GPU-a");
+    RemoteUsage(link_).processes("GPU-a");
     answered = true;
   });
   // It waits for its answer once a question over the same connection has to wait, too.
@@ -176,7 +176,7 @@ TEST_F(FarTest, WhoIsAtAConnectionsEndIsToldWhileAnotherThreadWaitsForTheDriver)
 }
 
 TEST_F(FarTest, TheKubeletsFoldersAreReachedThroughIt) {
-  FarSockets sockets(link_, root_);
+  RemoteKubeletDirs sockets(link_, root_);
   EXPECT_FALSE(sockets.look("divvy-a.sock").exists());
   const Result<Fd> events = sockets.watch();
   ASSERT_TRUE(events) << events.error().message();
@@ -184,7 +184,8 @@ TEST_F(FarTest, TheKubeletsFoldersAreReachedThroughIt) {
   ASSERT_TRUE(listening) << listening.error().message();
   pollfd changed{events->get(), POLLIN, 0};
   EXPECT_EQ(poll(&changed, 1, 20'000), 1);
-  EXPECT_TRUE(sockets.look("divvy-a.sock") == kubelet::OwnSockets(root_).look("divvy-a.sock"));
+  EXPECT_TRUE(sockets.look("divvy-a.sock") ==
+              kubelet::LocalKubeletDirs(root_).look("divvy-a.sock"));
   EXPECT_TRUE(sockets.isListenedTo("divvy-a.sock"));
   const Result<Fd> nobody = sockets.dial(Api::kRegistration);
   ASSERT_FALSE(nobody);
@@ -197,11 +198,11 @@ TEST_F(FarTest, TheKubeletsFoldersAreReachedThroughIt) {
 
 // A rollout of helpers: a plugin's server must not begin anew because nobody can look.
 TEST_F(FarTest, WhileItIsAwayFilesAreWhatTheyWereAndLaterItIsThereAgain) {
-  FarSockets sockets(link_, root_);
+  RemoteKubeletDirs sockets(link_, root_);
   const Result<Fd> listening = sockets.listen("divvy-a.sock");
   ASSERT_TRUE(listening);
   const kubelet::FileId file = sockets.look("divvy-a.sock");
-  const auto far = FarProcesses::make(link_);
+  const auto far = RemoteProcesses::make(link_);
   ASSERT_TRUE(far);
   end(SIGKILL);
   EXPECT_TRUE(sockets.look("divvy-a.sock") == file);
@@ -244,15 +245,15 @@ TEST_F(FarTest, WhatRootsAgentMadeMeanwhileIsLentWhenTheNextOneBegins) {
   };
   fs::create_directory(root_ + "/lent");
   const std::string early = make("early");
-  ASSERT_TRUE(FarProcesses::make(link_));
+  ASSERT_TRUE(RemoteProcesses::make(link_));
   EXPECT_EQ(modeOf(early), 0660u);
   const std::string late = make("late");
-  ASSERT_TRUE(lendAgain(*link_));
+  ASSERT_TRUE(shareDirsAgain(*link_));
   EXPECT_EQ(modeOf(late), 0660u);
 }
 
 TEST_F(FarTest, WhoseAUserIsIsKnownWithoutIt) {
-  const auto far = FarProcesses::make(link_);
+  const auto far = RemoteProcesses::make(link_);
   ASSERT_TRUE(far);
   std::array<int, 2> both{};
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, both.data()), 0);
@@ -271,8 +272,8 @@ TEST_F(FarTest, OtherUsersAreNotAnswered) {
     if (child == 0) {
       // The socket is the group's.
       if (setresuid(user, user, user) != 0) _exit(2);
-      const auto far = FarProcesses::make(
-          std::make_shared<Link>(root_ + "/helper.sock", std::chrono::seconds(20)));
+      const auto far = RemoteProcesses::make(
+          std::make_shared<Client>(root_ + "/helper.sock", std::chrono::seconds(20)));
       _exit(far ? 0 : 1);
     }
     int status = 0;

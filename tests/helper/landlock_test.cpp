@@ -40,11 +40,11 @@ class LandlockTest : public testing::Test {
   }
   void TearDown() override { fs::remove_all(root_); }
 
-  Terms terms() const {
-    Terms terms;
+  ServerOptions terms() const {
+    ServerOptions terms;
     terms.socket = root_ + "/run/helper.sock";
     terms.lent = {root_ + "/run", root_ + "/install"};
-    terms.sockets = std::make_shared<kubelet::OwnSockets>(root_);
+    terms.sockets = std::make_shared<kubelet::LocalKubeletDirs>(root_);
     terms.cdi_dir = root_ + "/cdi";
     terms.libraries = {root_ + "/drv"};
     return terms;
@@ -80,7 +80,7 @@ TEST_F(LandlockTest, RulesNameWhatAnsweringTakesAndNoMore) {
 }
 
 TEST_F(LandlockTest, FilesOfSimulatedCardsAreWrittenWhereThereAreSome) {
-  Terms with = terms();
+  ServerOptions with = terms();
   with.cards = root_ + "/cards";
   EXPECT_NE(rightsOn(fileRules(with), root_ + "/cards") & kWriteFile, 0u);
   EXPECT_EQ(rightsOn(fileRules(terms()), root_ + "/cards"), 0u);
@@ -197,7 +197,7 @@ TEST_F(LandlockTest, WhatDoesNotExistHasNoRuleAndIsNoError) {
 }
 
 // What a helper says from its beginning to its end, in a process of its own.
-std::string saidBy(const Terms& told, bool landlock) {
+std::string saidBy(const ServerOptions& told, bool landlock) {
   std::array<int, 2> lines{};
   if (pipe2(lines.data(), O_CLOEXEC) != 0) return "";
   const pid_t helper = fork();
@@ -209,7 +209,7 @@ std::string saidBy(const Terms& told, bool landlock) {
           seccomp_load(filter) != 0)
         _exit(3);
     }
-    Terms terms = told;
+    ServerOptions terms = told;
     terms.say = [&](const std::string& line) {
       (void)!write(lines[1], (line + "\n").data(), line.size() + 1);
     };
@@ -238,8 +238,8 @@ std::string saidBy(const Terms& told, bool landlock) {
 TEST_F(LandlockTest, AHelperSaysWhichFolderIsMissingWhenItStarts) {
   if (landlockVersion() == 0) GTEST_SKIP() << "SKIPPED: this kernel has no Landlock";
   EXPECT_EQ(saidBy(terms(), true).find("is not there"), std::string::npos);
-  Terms early = terms();
-  early.sockets = std::make_shared<kubelet::OwnSockets>(root_ + "/later");
+  ServerOptions early = terms();
+  early.sockets = std::make_shared<kubelet::LocalKubeletDirs>(root_ + "/later");
   const std::string said = saidBy(early, true);
   EXPECT_NE(said.find(root_ + "/later/device-plugins is not there; once it is"), std::string::npos)
       << said;

@@ -50,7 +50,7 @@ class Evicting {
     asio::co_spawn(
         loop_,
         [&]() -> asio::awaitable<void> {
-          EvictionAsk ask{"s", "p", "u", [still] { return still; }};
+          EvictionOptions ask{"s", "p", "u", [still] { return still; }};
           end = co_await evict(*client_, std::move(ask));
           loop_.stop();
         },
@@ -72,7 +72,7 @@ TEST(Eviction, IsOfOnePodByItsUid) {
   Evicting server([] { return http::Answer{201, "{}"}; });
   const Result<Eviction> end = server.evicted();
   ASSERT_TRUE(end) << end.error().message();
-  EXPECT_EQ(end->end, EvictionEnd::kEvicted);
+  EXPECT_EQ(end->end, EvictionOutcome::kEvicted);
   const json::value said = json::parse(server.body);
   EXPECT_EQ(said.at("kind"), "Eviction");
   EXPECT_EQ(said.at_pointer("/deleteOptions/preconditions/uid"), "u");
@@ -83,7 +83,7 @@ TEST(Eviction, ABudgetThatForbidsItIsNotWaitedFor) {
   Evicting server([] { return http::Answer{429, kByBudget}; });
   const Result<Eviction> end = server.evicted();
   ASSERT_TRUE(end) << end.error().message();
-  EXPECT_EQ(end->end, EvictionEnd::kForbidden);
+  EXPECT_EQ(end->end, EvictionOutcome::kForbidden);
   EXPECT_NE(end->why.find("disruption budget"), std::string::npos);
   EXPECT_EQ(server.asked, 1);
 }
@@ -101,18 +101,18 @@ TEST(Eviction, SaysWhetherThePodIsGoneOrWasRefused) {
   struct Case {
     unsigned status;
     const char* body;
-    EvictionEnd end;
+    EvictionOutcome end;
   };
   for (const Case& one :
-       {Case{404, R"({"reason":"NotFound"})", EvictionEnd::kGone},
+       {Case{404, R"({"reason":"NotFound"})", EvictionOutcome::kGone},
         Case{409,
              R"({"reason":"Conflict","message":"Precondition failed: UID in precondition: u, )"
              R"(UID in object meta: v"})",
-             EvictionEnd::kGone},
+             EvictionOutcome::kGone},
         Case{409, R"({"reason":"Conflict","message":"the object has been modified"})",
-             EvictionEnd::kRefused},
-        Case{403, R"({"reason":"Forbidden"})", EvictionEnd::kRefused},
-        Case{422, "not even JSON", EvictionEnd::kRefused}}) {
+             EvictionOutcome::kRefused},
+        Case{403, R"({"reason":"Forbidden"})", EvictionOutcome::kRefused},
+        Case{422, "not even JSON", EvictionOutcome::kRefused}}) {
     const Result<Eviction> end = evictionOf({one.status, one.body});
     ASSERT_TRUE(end) << one.status;
     EXPECT_EQ(end->end, one.end) << one.status << ' ' << one.body;

@@ -93,8 +93,8 @@ class Silent {
 struct Told {
   std::string here, gone;  // UIDs
   int synced = 0;
-  Follower follower() {
-    Follower made;
+  EventHandlers follower() {
+    EventHandlers made;
     made.path = "/things";
     made.set = [this](const json::value& object) { here += metaOf(object)->uid; };
     made.gone = [this](const std::string& uid, const std::string&) { gone += uid; };
@@ -107,41 +107,41 @@ struct Told {
 TEST(Follow, ListsAnewAtOnceWhenThatIsWantedThoughItsWatchIsWell) {
   Silent server;
   Told told;
-  Rein rein;
+  Informer informer;
   bool stopped = false;
-  EXPECT_FALSE(rein.fresh());
-  asio::co_spawn(server.loop, follow(*server.client, told.follower(), rein, &stopped),
+  EXPECT_FALSE(informer.fresh());
+  asio::co_spawn(server.loop, runReflector(*server.client, told.follower(), informer, &stopped),
                  asio::detached);
   server.until([&] { return server.watches == 1; });
-  EXPECT_TRUE(rein.fresh());
+  EXPECT_TRUE(informer.fresh());
   const auto began = std::chrono::steady_clock::now();
-  rein.anew();
-  EXPECT_FALSE(rein.fresh());
-  server.until([&] { return rein.fresh() && server.watches == 2; });
+  informer.relist();
+  EXPECT_FALSE(informer.fresh());
+  server.until([&] { return informer.fresh() && server.watches == 2; });
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(20));
-  EXPECT_TRUE(rein.fresh());
+  EXPECT_TRUE(informer.fresh());
   EXPECT_EQ(told.here, "12");
   EXPECT_EQ(told.gone, "1") << "who was not in the second list";
   EXPECT_EQ(told.synced, 2);
-  EXPECT_FALSE(rein.failingSince().has_value());
+  EXPECT_FALSE(informer.failingSince().has_value());
 }
 
 TEST(Follow, ListsBehindOthersAlsoWhenAllIsWantedAnew) {
   Silent server;
   Told first, second;
-  Rein ahead, behind;
+  Informer ahead, behind;
   bool stopped = false;
-  Follower follower = second.follower();
+  EventHandlers follower = second.follower();
   follower.behind = &ahead;
-  asio::co_spawn(server.loop, follow(*server.client, std::move(follower), behind, &stopped),
+  asio::co_spawn(server.loop, runReflector(*server.client, std::move(follower), behind, &stopped),
                  asio::detached);
-  asio::co_spawn(server.loop, follow(*server.client, first.follower(), ahead, &stopped),
+  asio::co_spawn(server.loop, runReflector(*server.client, first.follower(), ahead, &stopped),
                  asio::detached);
   server.until([&] { return behind.fresh() && ahead.fresh(); });
   EXPECT_EQ(first.here, "1");
   EXPECT_EQ(second.here, "2");
-  ahead.anew();
-  behind.anew();
+  ahead.relist();
+  behind.relist();
   server.until([&] { return behind.fresh() && ahead.fresh(); });
   EXPECT_EQ(first.here, "13");
   EXPECT_EQ(second.here, "24");
@@ -150,32 +150,32 @@ TEST(Follow, ListsBehindOthersAlsoWhenAllIsWantedAnew) {
 TEST(Follow, WhoIsNeverToldOfHoldsNobodyUpForGood) {
   Silent server;
   Told told;
-  Rein never, rein;
+  Informer never, informer;
   bool stopped = false;
-  Follower follower = told.follower();
+  EventHandlers follower = told.follower();
   follower.behind = &never;
-  asio::co_spawn(server.loop, follow(*server.client, std::move(follower), rein, &stopped),
+  asio::co_spawn(server.loop, runReflector(*server.client, std::move(follower), informer, &stopped),
                  asio::detached);
-  server.until([&] { return rein.fresh(); });
+  server.until([&] { return informer.fresh(); });
   EXPECT_EQ(told.here, "1");
 }
 
 TEST(Follow, SaysSinceWhenNothingWasHeardAndWhy) {
   Silent server;
   Told told;
-  Rein rein;
+  Informer informer;
   bool stopped = false;
   server.refuse = true;
-  asio::co_spawn(server.loop, follow(*server.client, told.follower(), rein, &stopped),
+  asio::co_spawn(server.loop, runReflector(*server.client, told.follower(), informer, &stopped),
                  asio::detached);
   server.until([&] { return server.lists == 2; });
-  ASSERT_TRUE(rein.failingSince().has_value());
-  EXPECT_NE(rein.fault().find("403"), std::string::npos) << rein.fault();
+  ASSERT_TRUE(informer.failingSince().has_value());
+  EXPECT_NE(informer.fault().find("403"), std::string::npos) << informer.fault();
   server.refuse = false;
-  rein.anew();
-  server.until([&] { return rein.fresh(); });
-  EXPECT_TRUE(rein.fresh());
-  EXPECT_FALSE(rein.failingSince().has_value());
+  informer.relist();
+  server.until([&] { return informer.fresh(); });
+  EXPECT_TRUE(informer.fresh());
+  EXPECT_FALSE(informer.failingSince().has_value());
 }
 
 TEST(Client, DoesNotSendWhatIsNotWantedAnyMore) {

@@ -159,7 +159,7 @@ void checkTexts(const Pod& pod) {
 }
 
 void readBytes(std::string_view bytes) {
-  const Result<PodPage> page = podPageOf(bytes);
+  const Result<PodListPage> page = podPageOf(bytes);
   (void)podsGoOnAt(bytes);
   if (!page) {
     need(page.error().code() == ErrorCode::kCorrupt && !page.error().message().empty(),
@@ -169,7 +169,7 @@ void readBytes(std::string_view bytes) {
   need(isProtobuf(bytes), "the magic");
   for (const Pod& pod : page->pods) checkTexts(pod);
   // The pods that are whole are the same if the answer is cut behind the list.
-  const Result<PodPage> again = podPageOf(bytes);
+  const Result<PodListPage> again = podPageOf(bytes);
   need(again && again->pods == page->pods, "the same pods");
 }
 
@@ -190,7 +190,7 @@ std::string_view difference(const Pod& a, const Pod& b) {
 void compareForms(FuzzInput in) {
   const json::value list = Pods(in).list();
   const std::string bytes = podListBytes(list);
-  const Result<PodPage> page = podPageOf(bytes);
+  const Result<PodListPage> page = podPageOf(bytes);
   need(page.has_value(), "pods in protobuf");
   const json::array& items = list.at("items").as_array();
   need(page->pods.size() == items.size(), "the number of pods");

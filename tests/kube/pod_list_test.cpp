@@ -115,8 +115,8 @@ struct Told {
   std::string trouble;
   int synced = 0;
 
-  Follower follower() {
-    Follower made;
+  EventHandlers follower() {
+    EventHandlers made;
     made.path = "/api/v1/pods";
     made.set = [this](const json::value& object) { as_json += metaOf(object)->uid; };
     made.pod = [this](const Pod& pod) { as_pod += pod.meta.uid; };
@@ -129,13 +129,13 @@ struct Told {
 
 struct Followed {
   explicit Followed(Speaks speaks) : server(speaks) {
-    asio::co_spawn(server.loop, follow(*server.client, told.follower(), rein, &stopped),
+    asio::co_spawn(server.loop, follow(*server.client, told.follower(), informer, &stopped),
                    asio::detached);
     server.until([&] { return server.watches == 1; });
   }
 
   Told told;
-  Rein rein;
+  Informer informer;
   bool stopped = false;
   PodServer server;  // ends first
 };
@@ -169,21 +169,21 @@ TEST(PodList, APageThatCannotBeReadComesAgainAsJson) {
 // Found in review: an account without the right was told so in bytes that nobody can read.
 TEST(PodList, ARefusalIsReadInWords) {
   Told told;
-  Rein rein;
+  Informer informer;
   bool stopped = false;
   PodServer server(Speaks::kNo);
-  asio::co_spawn(server.loop, follow(*server.client, told.follower(), rein, &stopped),
+  asio::co_spawn(server.loop, follow(*server.client, told.follower(), informer, &stopped),
                  asio::detached);
-  server.until([&] { return rein.failingSince().has_value(); });
-  EXPECT_NE(rein.fault().find("403 Forbidden: pods is forbidden"), std::string::npos)
-      << rein.fault();
+  server.until([&] { return informer.failingSince().has_value(); });
+  EXPECT_NE(informer.fault().find("403 Forbidden: pods is forbidden"), std::string::npos)
+      << informer.fault();
   EXPECT_EQ(server.asked, (std::vector<std::string>{"1p", "1j"}));
 }
 
 TEST(PodList, WhoIsNotInTheNextOneIsGone) {
   Followed one(Speaks::kProtobuf);
   one.server.second_is_gone = true;
-  one.rein.anew();
+  one.informer.anew();
   one.server.until([&] { return one.server.watches == 2; });
   EXPECT_EQ(one.told.as_pod, "121");
   EXPECT_EQ(one.told.gone, "2");
@@ -192,17 +192,17 @@ TEST(PodList, WhoIsNotInTheNextOneIsGone) {
 // Regression: a lease that came while all was listed made all be listed to its end, and then again.
 TEST(PodList, BeginsAnewAtOnceWhereThatIsWanted) {
   Told told;
-  Rein rein;
+  Informer informer;
   bool stopped = false;
   PodServer server(Speaks::kProtobuf);
-  Follower follower = told.follower();
+  EventHandlers follower = told.follower();
   follower.pod = [&](const Pod& pod) {
     told.as_pod += pod.meta.uid;
-    if (told.as_pod == "1") rein.anew();
+    if (told.as_pod == "1") informer.anew();
   };
-  asio::co_spawn(server.loop, follow(*server.client, follower, rein, &stopped), asio::detached);
+  asio::co_spawn(server.loop, follow(*server.client, follower, informer, &stopped), asio::detached);
   server.until([&] { return server.watches == 1; });
-  EXPECT_TRUE(rein.fresh());
+  EXPECT_TRUE(informer.fresh());
   EXPECT_EQ(told.as_pod, "112");
   EXPECT_EQ(told.synced, 1);
   EXPECT_EQ(server.asked, (std::vector<std::string>{"1p", "2p", "1p", "2p"}));

@@ -59,10 +59,10 @@ std::string full() {
 
 // Regression by construction: whoever gives pods another member has to name it here, and to say it
 // in kFull, or this does not compile, or fails.
-TEST(PodPage, EveryMemberOfAPodIsReadFromBothForms) {
+TEST(PodListPage, EveryMemberOfAPodIsReadFromBothForms) {
   const Result<Pod> text = podOf(json::parse(kFull));
   ASSERT_TRUE(text) << text.error().message();
-  const Result<PodPage> page = podPageOf(full());
+  const Result<PodListPage> page = podPageOf(full());
   ASSERT_TRUE(page) << page.error().message();
   ASSERT_EQ(page->pods.size(), 2u);
   EXPECT_TRUE(page->pods[0] == *text);
@@ -103,7 +103,7 @@ json::value thinned(const json::value& from) {
   return from;
 }
 
-RC_GTEST_PROP(PodPage, ThinnedPodsAreReadAsTheirJsonIs, ()) {
+RC_GTEST_PROP(PodListPage, ThinnedPodsAreReadAsTheirJsonIs, ()) {
   json::array pods;
   std::vector<Pod> expected;
   for (int left = *rc::gen::inRange(0, 4); left > 0; --left) {
@@ -112,7 +112,7 @@ RC_GTEST_PROP(PodPage, ThinnedPodsAreReadAsTheirJsonIs, ()) {
     RC_ASSERT(pod.has_value());
     expected.push_back(*pod);
   }
-  const Result<PodPage> page = podPageOf(podListBytes(listOf(std::move(pods))));
+  const Result<PodListPage> page = podPageOf(podListBytes(listOf(std::move(pods))));
   RC_ASSERT(page.has_value());
   RC_ASSERT(page->pods == expected);
   RC_ASSERT(page->next.empty());
@@ -120,13 +120,13 @@ RC_GTEST_PROP(PodPage, ThinnedPodsAreReadAsTheirJsonIs, ()) {
 
 // ---- what is none -------------------------------------------------------------------------------
 
-TEST(PodPage, CutAnywhereItIsAnErrorOrWhole) {
+TEST(PodListPage, CutAnywhereItIsAnErrorOrWhole) {
   const std::string bytes = full();
-  const Result<PodPage> whole = podPageOf(bytes);
+  const Result<PodListPage> whole = podPageOf(bytes);
   ASSERT_TRUE(whole);
   std::size_t errors = 0;
   for (std::size_t length = 0; length < bytes.size(); ++length) {
-    const Result<PodPage> page = podPageOf(std::string_view(bytes).substr(0, length));
+    const Result<PodListPage> page = podPageOf(std::string_view(bytes).substr(0, length));
     if (page) {
       EXPECT_EQ(page->pods, whole->pods) << length;
     } else {
@@ -139,13 +139,13 @@ TEST(PodPage, CutAnywhereItIsAnErrorOrWhole) {
 }
 
 // Under the address sanitizer: nothing outside is read, whatever lengths say.
-TEST(PodPage, AnyByteMayBeAnother) {
+TEST(PodListPage, AnyByteMayBeAnother) {
   const std::string bytes = podListBytes(listOf({json::parse(kFull)}, "a"));
   for (std::size_t at = 0; at < bytes.size(); ++at) {
     for (const int value : {0x00, 0x01, 0x7f, 0x80, 0xff}) {
       std::string other = bytes;
       other[at] = static_cast<char>(value);
-      const Result<PodPage> page = podPageOf(other);
+      const Result<PodListPage> page = podPageOf(other);
       EXPECT_TRUE(page || page.error().code() == ErrorCode::kCorrupt);
       (void)podsGoOnAt(other);
     }
@@ -158,7 +158,7 @@ std::string framed(const std::string& list) {
   return std::string("k8s\0", 4) + type + '\x12' + static_cast<char>(list.size()) + list;
 }
 
-TEST(PodPage, WhatKubernetesDoesNotWriteIsAnError) {
+TEST(PodListPage, WhatKubernetesDoesNotWriteIsAnError) {
   ASSERT_TRUE(podPageOf(framed("")));
   const std::string meta("\x12\x04\x0a\x02", 4);  // a pod, its metadata, two bytes of that
   const std::vector<std::pair<std::string, std::string>> all{
@@ -178,7 +178,7 @@ TEST(PodPage, WhatKubernetesDoesNotWriteIsAnError) {
       {"half a rune", framed("\x12\x05\x0a\x03\x0a\x01\xc3")},
       {"a surrogate", framed("\x12\x07\x0a\x05\x0a\x03\xed\xa0\x80")}};
   for (const auto& [what, bytes] : all) {
-    const Result<PodPage> page = podPageOf(bytes);
+    const Result<PodListPage> page = podPageOf(bytes);
     ASSERT_FALSE(page.has_value()) << what;
     EXPECT_EQ(page.error().code(), ErrorCode::kCorrupt);
     EXPECT_FALSE(page.error().message().empty());
@@ -186,7 +186,7 @@ TEST(PodPage, WhatKubernetesDoesNotWriteIsAnError) {
   }
 }
 
-TEST(PodPage, FieldsThatAreNotKnownAreSkipped) {
+TEST(PodListPage, FieldsThatAreNotKnownAreSkipped) {
   // Of every form that there is: number, eight bytes, bytes, four bytes.
   const std::string odd(
       "\xf8\x3f\x05\xf9\x3f"
@@ -196,14 +196,14 @@ TEST(PodPage, FieldsThatAreNotKnownAreSkipped) {
       "1234",
       24);
   const std::string pod = odd + std::string("\x0a\x03\x0a\x01n", 5);
-  const Result<PodPage> page =
+  const Result<PodListPage> page =
       podPageOf(framed(odd + '\x12' + static_cast<char>(pod.size()) + pod));
   ASSERT_TRUE(page) << page.error().message();
   ASSERT_EQ(page->pods.size(), 1u);
   EXPECT_EQ(page->pods[0].meta.name, "n");
 }
 
-TEST(PodPage, ItsFirstBytesSayWhereItGoesOn) {
+TEST(PodListPage, ItsFirstBytesSayWhereItGoesOn) {
   EXPECT_EQ(podsGoOnAt(full()), "a/b=");
   EXPECT_EQ(podsGoOnAt(podListBytes(listOf({}))), "");
   EXPECT_EQ(podsGoOnAt("k8s"), "");

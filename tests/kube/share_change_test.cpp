@@ -5,17 +5,17 @@
 namespace divvy::kube {
 namespace {
 
-TEST(ShareChange, ComesBackAsItWas) {
-  for (const ShareChange& one :
-       {ShareChange{"a1-B", "main", 6144, 40, "high"}, ShareChange{"x", "c", 1, {}, ""},
-        ShareChange{"x", "c", {}, 100, ""}, ShareChange{"x", "c", {}, {}, "low"}}) {
-    const Result<ShareChange> again = decodeShareChange(encode(one));
+TEST(ResizeRequest, ComesBackAsItWas) {
+  for (const ResizeRequest& one :
+       {ResizeRequest{"a1-B", "main", 6144, 40, "high"}, ResizeRequest{"x", "c", 1, {}, ""},
+        ResizeRequest{"x", "c", {}, 100, ""}, ResizeRequest{"x", "c", {}, {}, "low"}}) {
+    const Result<ResizeRequest> again = decodeShareChange(encode(one));
     ASSERT_TRUE(again) << again.error().message();
     EXPECT_EQ(*again, one);
   }
 }
 
-TEST(ShareChange, WhatIsWrongIsNamed) {
+TEST(ResizeRequest, WhatIsWrongIsNamed) {
   const std::pair<const char*, const char*> cases[] = {
       {"", "not JSON"},
       {"[]", "not an object"},
@@ -31,7 +31,7 @@ TEST(ShareChange, WhatIsWrongIsNamed) {
       {R"({"id":"x","container":"c","memoryMiB":"6Gi"})", ".memoryMiB"},
       {R"({"id":"x","container":"c","memoryMiB":1.5})", ".memoryMiB"}};
   for (const auto& [text, part] : cases) {
-    const Result<ShareChange> read = decodeShareChange(text);
+    const Result<ResizeRequest> read = decodeShareChange(text);
     ASSERT_FALSE(read) << text;
     EXPECT_EQ(read.error().code(), ErrorCode::kCorrupt) << text;
     EXPECT_NE(read.error().message().find(part), std::string::npos)
@@ -39,20 +39,20 @@ TEST(ShareChange, WhatIsWrongIsNamed) {
   }
 }
 
-TEST(ShareChange, StatesAndResultsComeBackAsTheyWere) {
-  for (const ChangeState& one :
-       {ChangeState{"x",
+TEST(ResizeRequest, StatesAndResultsComeBackAsTheyWere) {
+  for (const ResizeState& one :
+       {ResizeState{"x",
                     "t-1",
                     {"x", "main", 4000, 40, "high"},
                     "uid/3",
-                    ChangePhase::kAdmitted,
+                    ResizePhase::kAdmitted,
                     "",
                     "",
                     "GPU-a,NVIDIA,4000,40:;",
                     1'795'000'000},
-        ChangeState{"x", "", {}, "", ChangePhase::kRefused, "NoRoom", "why \"so\"", "", 0},
-        ChangeState{"x", "", {}, "", ChangePhase::kDone, "", "", "", 0}}) {
-    const Result<ChangeState> again = decodeChangeState(encode(one));
+        ResizeState{"x", "", {}, "", ResizePhase::kRefused, "NoRoom", "why \"so\"", "", 0},
+        ResizeState{"x", "", {}, "", ResizePhase::kDone, "", "", "", 0}}) {
+    const Result<ResizeState> again = decodeChangeState(encode(one));
     ASSERT_TRUE(again) << again.error().message();
     EXPECT_EQ(*again, one);
   }

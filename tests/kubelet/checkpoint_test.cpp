@@ -24,8 +24,8 @@ TEST(Checkpoint, TellsWhoHasWhat) {
   const auto noted = checkpointOf(kTwo);
   ASSERT_TRUE(noted) << noted.error().message();
   const std::vector<std::string> ids{"GPU-a::0", "GPU-b::1"};
-  EXPECT_EQ(*noted, (std::vector<NotedDevices>{{"u-1", "init", "nvidia.com/gpu", ids},
-                                               {"u-1", "main", "nvidia.com/gpu", ids}}));
+  EXPECT_EQ(*noted, (std::vector<CheckpointEntry>{{"u-1", "init", "nvidia.com/gpu", ids},
+                                                  {"u-1", "main", "nvidia.com/gpu", ids}}));
   EXPECT_EQ(notedWith(*noted, "nvidia.com/gpu", {"GPU-b::1", "GPU-a::0"}).size(), 2u);
   EXPECT_TRUE(notedWith(*noted, "nvidia.com/gpu", {"GPU-b::1"}).empty());
   EXPECT_TRUE(notedWith(*noted, "divvy.dev/gpu", ids).empty());
@@ -123,7 +123,7 @@ TEST(Checkpoint, SaysWhichFileAndWhatIsWrongWithIt) {
   const std::string root = mkdtemp(pattern.data());
   std::filesystem::create_directory(root + "/device-plugins");
   const std::string path = root + "/device-plugins/kubelet_internal_checkpoint";
-  OwnSockets sockets(root);
+  LocalKubeletDirs sockets(root);
   const auto none = readCheckpoint(sockets);
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code(), ErrorCode::kNotFound);

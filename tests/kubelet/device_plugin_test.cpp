@@ -28,7 +28,7 @@ class DevicePluginTest : public ::testing::Test {
   }
 
   void beginPlugin() {
-    Questions questions;
+    PluginHandlers questions;
     questions.allocate = [](std::vector<std::string> ids, const Answer<Injection>& answer) {
       if (ids.front() == "bad") return answer(Error{ErrorCode::kUnsupported, "no such unit"});
       Injection given;
@@ -42,7 +42,7 @@ class DevicePluginTest : public ::testing::Test {
                                    : Result<void>());
     };
     if (prefers_)
-      questions.prefer = [this](const UnitsAsk& ask,
+      questions.prefer = [this](const PreferredAllocationQuery& ask,
                                 const Answer<std::vector<std::string>>& answer) {
         asked_ = ask;
         if (ask.count == 9) return answer(Error{ErrorCode::kUnavailable, "do as you like"});
@@ -50,7 +50,7 @@ class DevicePluginTest : public ::testing::Test {
       };
     questions.known = [this] { known_ = true; };
     Result<std::unique_ptr<DevicePlugin>> plugin =
-        DevicePlugin::begin({std::make_shared<OwnSockets>(kubelet_.root()),
+        DevicePlugin::begin({std::make_shared<LocalKubeletDirs>(kubelet_.root()),
                              "ours.sock",
                              "example.com/gpu",
                              [this](const std::string& line) {
@@ -127,7 +127,7 @@ class DevicePluginTest : public ::testing::Test {
   std::vector<std::string> said_;
   bool prefers_ = true;
   std::atomic<bool> known_ = false;
-  UnitsAsk asked_;  // before its answer is given
+  PreferredAllocationQuery asked_;  // before its answer is given
   FakeKubelet kubelet_;
   std::unique_ptr<DevicePlugin> plugin_;
 };
@@ -272,7 +272,7 @@ TEST_F(DevicePluginTest, SaysWhichUnitsItWouldRatherGive) {
   EXPECT_TRUE(kubelet_.registration(1).options().get_preferred_allocation_available());
   v1beta1::PreferredAllocationResponse response;
   ASSERT_TRUE(preferred(2, &response).ok());
-  EXPECT_EQ(asked_, (UnitsAsk{{"a::0", "a::1", "a::2"}, {"a::1"}, 2}));
+  EXPECT_EQ(asked_, (PreferredAllocationQuery{{"a::0", "a::1", "a::2"}, {"a::1"}, 2}));
   ASSERT_EQ(response.container_responses_size(), 1);
   ASSERT_EQ(response.container_responses(0).deviceids_size(), 2);
   EXPECT_EQ(response.container_responses(0).deviceids(0), "a::1");
@@ -397,7 +397,7 @@ TEST(DevicePluginTerms, PathsThatAreNoSocketsAreRefused) {
   for (const auto& [folder, socket] : {std::pair(std::string("/tmp"), std::string("a/b.sock")),
                                        {std::string(86, 'x'), "a.sock"}}) {
     const auto plugin = DevicePlugin::begin(
-        {std::make_shared<OwnSockets>(folder), socket, "example.com/gpu", {}}, {}, {});
+        {std::make_shared<LocalKubeletDirs>(folder), socket, "example.com/gpu", {}}, {}, {});
     ASSERT_FALSE(plugin);
     EXPECT_EQ(plugin.error().code(), ErrorCode::kUsage);
   }

@@ -39,7 +39,7 @@ class FakeKubelet::Registry final : public v1beta1::Registration::Service {
     return grpc::Status::OK;
   }
 
-  OwnSockets sockets;
+  LocalKubeletDirs sockets;
   std::mutex mutex;  // of all below
   std::condition_variable changed;
   std::vector<v1beta1::RegisterRequest> registered;

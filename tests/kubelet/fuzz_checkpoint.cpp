@@ -156,7 +156,7 @@ void checkSum(const json::value& whole) {
   }
 }
 
-void checkNotes(const json::value& entries, const std::vector<NotedDevices>& noted) {
+void checkNotes(const json::value& entries, const std::vector<CheckpointEntry>& noted) {
   const std::size_t count = entries.is_array() ? entries.get_array().size() : 0;
   need(noted.size() == count, "number of entries");
   for (std::size_t i = 0; i < count; ++i) {
@@ -169,7 +169,7 @@ void checkNotes(const json::value& entries, const std::vector<NotedDevices>& not
   // Each entry is found by its devices, in whichever order they are asked for.
   for (std::size_t i = 0; i < std::min<std::size_t>(count, 8); ++i) {
     std::vector<std::string> ids(noted[i].ids.rbegin(), noted[i].ids.rend());
-    const std::vector<NotedDevices> found = notedWith(noted, noted[i].resource, ids);
+    const std::vector<CheckpointEntry> found = notedWith(noted, noted[i].resource, ids);
     need(std::find(found.begin(), found.end(), noted[i]) != found.end(), "an entry by its devices");
     need(notedWith(noted, noted[i].resource + '-', ids).empty() ||
              std::any_of(noted.begin(), noted.end(),
@@ -183,7 +183,7 @@ void checkNotes(const json::value& entries, const std::vector<NotedDevices>& not
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text = textOf(data, size);
   std::string doubt;
-  const Result<std::vector<NotedDevices>> noted = checkpointOf(text, &doubt);
+  const Result<std::vector<CheckpointEntry>> noted = checkpointOf(text, &doubt);
   if (!noted) {
     need(noted.error().code() == ErrorCode::kCorrupt && !noted.error().message().empty(),
          "an error without a reason");

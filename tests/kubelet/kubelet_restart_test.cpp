@@ -18,7 +18,7 @@ using testing::FakeKubelet;
 
 // Does something before some of the questions that are asked of it, counted from when it was told.
 // Refuses connections for a while if it was told so.
-class Interrupted final : public Sockets {
+class Interrupted final : public KubeletDirs {
  public:
   Interrupted(std::string root, std::function<void()> what)
       : own_(std::move(root)), what_(std::move(what)) {}
@@ -49,13 +49,13 @@ class Interrupted final : public Sockets {
   Result<Fd> checkpoint() override { return asked().checkpoint(); }
 
  private:
-  OwnSockets& asked() {
+  LocalKubeletDirs& asked() {
     const std::lock_guard<std::mutex> hold(mutex_);
     if (before_.erase(++asked_) > 0) what_();
     return own_;
   }
 
-  OwnSockets own_;
+  LocalKubeletDirs own_;
   const std::function<void()> what_;
   std::mutex mutex_;  // of those below
   std::set<unsigned> before_;

@@ -47,19 +47,18 @@ class Lister final : public v1::PodResourcesLister::Service {
   }
 };
 
-Result<std::vector<HeldDevices>> listed(const std::string& kubelet_dir) {
-  std::promise<Result<std::vector<HeldDevices>>> promise;
-  std::future<Result<std::vector<HeldDevices>>> future = promise.get_future();
-  PodResources resources(std::make_shared<OwnSockets>(kubelet_dir));
-  resources.list(
-      [&](Result<std::vector<HeldDevices>> held) { promise.set_value(std::move(held)); });
+Result<std::vector<PodDevices>> listed(const std::string& kubelet_dir) {
+  std::promise<Result<std::vector<PodDevices>>> promise;
+  std::future<Result<std::vector<PodDevices>>> future = promise.get_future();
+  PodResources resources(std::make_shared<LocalKubeletDirs>(kubelet_dir));
+  resources.list([&](Result<std::vector<PodDevices>> held) { promise.set_value(std::move(held)); });
   return future.get();
 }
 
 PodResources::Counted countedBy(const std::string& kubelet_dir) {
   std::promise<PodResources::Counted> promise;
   std::future<PodResources::Counted> future = promise.get_future();
-  PodResources resources(std::make_shared<OwnSockets>(kubelet_dir));
+  PodResources resources(std::make_shared<LocalKubeletDirs>(kubelet_dir));
   resources.count([&](PodResources::Counted counted) { promise.set_value(std::move(counted)); });
   return future.get();
 }
@@ -74,10 +73,10 @@ TEST(PodResources, WhoHasTheseDevices) {
   builder.AddListeningPort("unix:" + socket, grpc::InsecureServerCredentials());
   builder.RegisterService(&lister);
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  const Result<std::vector<HeldDevices>> held = listed(folder);
+  const Result<std::vector<PodDevices>> held = listed(folder);
   ASSERT_TRUE(held) << held.error().message();
   ASSERT_EQ(held->size(), 2u);
-  const HeldDevices* holder = holderOf(*held, "example.com/gpu", {"b::1", "a::3"});
+  const PodDevices* holder = holderOf(*held, "example.com/gpu", {"b::1", "a::3"});
   ASSERT_NE(holder, nullptr);
   EXPECT_EQ(holder->space, "team-a");
   EXPECT_EQ(holder->pod, "trainer");
@@ -92,14 +91,14 @@ TEST(PodResources, WhoHasTheseDevices) {
 }
 
 TEST(PodResources, WhatTwoAreSaidToHaveIsNobodys) {
-  const HeldDevices one{"team-a", "old", "main", "example.com/gpu", {"a::0"}};
-  const HeldDevices two{"team-a", "new", "main", "example.com/gpu", {"a::0"}};
+  const PodDevices one{"team-a", "old", "main", "example.com/gpu", {"a::0"}};
+  const PodDevices two{"team-a", "new", "main", "example.com/gpu", {"a::0"}};
   EXPECT_EQ(holderOf({one}, "example.com/gpu", {"a::0"})->pod, "old");
   EXPECT_EQ(holderOf({one, two}, "example.com/gpu", {"a::0"}), nullptr);
 }
 
 TEST(PodResources, NobodyAnswersThere) {
-  const Result<std::vector<HeldDevices>> held = listed("/nonexistent/kubelet.sock");
+  const Result<std::vector<PodDevices>> held = listed("/nonexistent/kubelet.sock");
   ASSERT_FALSE(held);
   EXPECT_EQ(held.error().code(), ErrorCode::kUnavailable);
   EXPECT_FALSE(countedBy("/nonexistent/kubelet.sock"));

@@ -78,7 +78,7 @@ class HostileTest : public TenantTest {
 
 TEST_F(HostileTest, ForgedValuesAreClampedAndNamed) {
   ASSERT_EQ(account_.reserve(0, 10), Admission::kGranted);
-  const auto suspect = [&](Suspicion reason) {
+  const auto suspect = [&](Inconsistency reason) {
     const ReportSnapshot seen = snapshot();
     EXPECT_NE(seen.suspicions & static_cast<std::uint32_t>(reason), 0u)
         << suspicionNames(static_cast<std::uint32_t>(reason)) << " is not among "
@@ -86,27 +86,27 @@ TEST_F(HostileTest, ForgedValuesAreClampedAndNamed) {
     return seen;
   };
   page().devices[0].total.low = UINT64_MAX;
-  EXPECT_EQ(suspect(Suspicion::kTotal).devices[0].admitted, gib(80));
+  EXPECT_EQ(suspect(Inconsistency::kTotal).devices[0].admitted, gib(80));
   page().devices[0].total.low = 10;
   const std::uint64_t used = std::exchange(page().slots[0].lanes[3].used[0], UINT64_MAX);
-  EXPECT_EQ(suspect(Suspicion::kUsed).slots[0].used[0], gib(80));
+  EXPECT_EQ(suspect(Inconsistency::kUsed).slots[0].used[0], gib(80));
   page().slots[0].lanes[3].used[0] = used;
   page().devices[0].total.high = packTag({5000, 0, 1});
-  suspect(Suspicion::kTag);
+  suspect(Inconsistency::kTag);
   page().devices[0].total.high = 0;
   page().slots[6].lanes[1].seq = 99;
   page().slots[6].state.low = packState(0, Phase::kLive);
-  suspect(Suspicion::kSequence);
+  suspect(Inconsistency::kSequence);
   page().slots[6].lanes[1].seq = 0;
   page().slots[6].state.low = 0;
   page().header.faults[3] = {4, 1000, 0, 0, 0};
-  suspect(Suspicion::kFaultRing);
+  suspect(Inconsistency::kFaultRing);
   page().header.faults[3] = {};
   page().slots[5].state.low = 0xee;
-  EXPECT_EQ(suspect(Suspicion::kPhase).slots[1].phase, Phase::kReaping);
+  EXPECT_EQ(suspect(Inconsistency::kPhase).slots[1].phase, Phase::kReaping);
   EXPECT_EQ(ledger_.reap(5, 0)->outcome, ReapOutcome::kFreed);
   page().header.id.magic = 0;
-  suspect(Suspicion::kHeader);
+  suspect(Inconsistency::kHeader);
   page().header.id.magic = kReportMagic;
   EXPECT_FALSE(snapshot().suspect()) << suspicionNames(snapshot().suspicions);
 }
@@ -115,7 +115,7 @@ TEST_F(HostileTest, ForgedValuesAreClampedAndNamed) {
 TEST_F(HostileTest, ATotalThatItsSlotsContradictIsNamed) {
   ASSERT_EQ(account_.reserve(0, 900), Admission::kGranted);
   page().devices[0].total.low = 0;
-  EXPECT_EQ(snapshot().suspicions, static_cast<std::uint32_t>(Suspicion::kSumMismatch));
+  EXPECT_EQ(snapshot().suspicions, static_cast<std::uint32_t>(Inconsistency::kSumMismatch));
   EXPECT_EQ(suspicionNames(snapshot().suspicions), "sum mismatch");
 }
 
@@ -137,7 +137,7 @@ TEST_F(HostileTest, Requirement_F15_TruncationUnderTheAgentsHandsIsAnError) {
   if (const char* why = whyNoTruncation()) GTEST_SKIP() << why;
   ASSERT_EQ(account_.reserve(0, 900), Admission::kGranted);
   ASSERT_EQ(truncate((dir() / "report").c_str(), 0), 0);
-  EXPECT_EQ(snapshot().suspicions & 1u, static_cast<std::uint32_t>(Suspicion::kTruncated));
+  EXPECT_EQ(snapshot().suspicions & 1u, static_cast<std::uint32_t>(Inconsistency::kTruncated));
   EXPECT_EQ(ledger_.reap(0, 0).error().code(), ErrorCode::kCorrupt);
   EXPECT_EQ(ledger_.claimedBy(0, 0, 1).error().code(), ErrorCode::kCorrupt);
   EXPECT_EQ(ledger_.adoptSlot(0, 0, 1).error().code(), ErrorCode::kCorrupt);

@@ -10,21 +10,21 @@ constexpr std::int64_t kMillisecond = 1'000'000;
 
 // It was: on a crowded machine, or in a container at its CPU quota, a thread woke up behind its
 // limit and refused memory, though the holder of the lanes had run as little.
-TEST(Patience, IsNotUsedUpWhileItsOwnerDoesNotRun) {
-  Patience patience(20 * kMillisecond);
+TEST(BoundedWait, IsNotUsedUpWhileItsOwnerDoesNotRun) {
+  BoundedWait patience(20 * kMillisecond);
   EXPECT_TRUE(patience.lasts(1000 * kMillisecond));
   for (int i = 1; i < 20; ++i) EXPECT_TRUE(patience.lasts((1000 + i * 300) * kMillisecond)) << i;
   EXPECT_FALSE(patience.lasts(9000 * kMillisecond)) << "it has had twenty rounds";
 }
 
-TEST(Patience, IsTheClocksWhileItsOwnerRuns) {
-  Patience patience(20 * kMillisecond);
+TEST(BoundedWait, IsTheClocksWhileItsOwnerRuns) {
+  BoundedWait patience(20 * kMillisecond);
   for (int i = 0; i < 200; ++i) EXPECT_TRUE(patience.lasts(i * kMillisecond / 10)) << i;
   EXPECT_FALSE(patience.lasts(20 * kMillisecond));
 }
 
-TEST(Patience, Ends) {
-  Patience patience(kMillisecond);
+TEST(BoundedWait, Ends) {
+  BoundedWait patience(kMillisecond);
   while (patience.wait()) {
   }
   EXPECT_FALSE(patience.wait());

@@ -145,7 +145,7 @@ TEST_F(SlotsTest, ManyOwnersWhoAreNobodyCostOneLookAtAll) {
     unsigned reads = 0;
     const Result<Owner> self = readOwner(static_cast<std::uint32_t>(getpid()));
     useProcesses(std::make_unique<CountedProcesses>(&reads));
-    ProcessLook look;
+    ProcessLookup look;
     if (const auto found = look.find({kBeyond, 1}); !found || *found != 0) return 1;
     const unsigned once = reads;
     for (unsigned i = 1; i < kOwners; ++i)

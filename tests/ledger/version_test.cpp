@@ -106,7 +106,7 @@ TEST_F(VersionTest, AReportOfAnotherGenerationIsNotThisTenants) {
   // To the agent the control page says who this is; the report is only suspect.
   Result<TenantLedger> ledger = TenantLedger::adopt(dir());
   ASSERT_TRUE(ledger);
-  EXPECT_EQ(ledger->readReport()->suspicions, static_cast<std::uint32_t>(Suspicion::kHeader));
+  EXPECT_EQ(ledger->readReport()->suspicions, static_cast<std::uint32_t>(Inconsistency::kHeader));
 }
 
 TEST_F(VersionTest, TruncatedFilesAreRefusedByNameAtEveryLength) {

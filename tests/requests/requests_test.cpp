@@ -136,7 +136,7 @@ TEST_F(Asks, CoresOfANeuronDeviceAreShared) {
 // What slices are is for the node to say.
 TEST_F(Asks, EnflameSlices) {
   engine::Node node = nodeOf("Enflame", "S60", 1, gib(48));
-  node.devices[0].parting = std::make_shared<engine::Parting>(engine::Parting{
+  node.devices[0].parting = std::make_shared<engine::Partitioning>(engine::Partitioning{
       {{sliceName(1), gib(8), {166}, 0, 0, {}}, {sliceName(3), gib(24), {500}, 0, 0, {}}}, 0, 0});
   ASSERT_TRUE(engine_.setNode(node));
   EXPECT_EQ(placed({{"enflame.com/drs-gcu", "3"}}), "Enflame-0 3@0 24576Mi 500");

@@ -107,7 +107,7 @@ TEST_F(BooksTest, AReservationKeepsOthersOffUntilItExpires) {
   EXPECT_FALSE(cache.mayRequeue({0}) && !cache.popSchedulable(9, {0}).empty());
   EXPECT_EQ(cache.expire(kLater), 1u);
   ASSERT_TRUE(cache.mayRequeue(kLater));
-  const std::vector<Waiting> waiting = cache.popSchedulable(9, kLater);
+  const std::vector<PodRef> waiting = cache.popSchedulable(9, kLater);
   ASSERT_EQ(waiting.size(), 1u);
   EXPECT_EQ(waiting[0].name, "q");
   EXPECT_FALSE(cache.assume("p", "a", 1).has_value());

@@ -21,11 +21,11 @@ namespace asio = boost::asio;
 namespace json = boost::json;
 
 constexpr NoticeOptions kTerms{60, 300};
-const kube::Complaint kIdle{"s", "p", 1'000};
+const kube::EvictionRequest kIdle{"s", "p", 1'000};
 
 TEST(NoticeAction, IsNoticedToldThenDueAndCalledOffAtAnyTimeBefore) {
   const auto said = [](std::int64_t since, std::int64_t confirmed = 0) {
-    return kube::Complaint{"s", "p", since, confirmed};
+    return kube::EvictionRequest{"s", "p", since, confirmed};
   };
   kube::Notice state = noticedAt(kIdle, 5'000, kTerms);
   EXPECT_EQ(state.deadline, 5'060);
@@ -60,7 +60,7 @@ TEST(Complaint, NamesThatWouldBeAnotherCallAreRefused) {
 }
 
 TEST(NoticeAction, WhoIsOnlyToldIsNeverDueAndHearsWhenThatChanges) {
-  kube::Complaint said{"s", "p", 1'000, 0, "it cheats", false};
+  kube::EvictionRequest said{"s", "p", 1'000, 0, "it cheats", false};
   kube::Notice notice = noticedAt(said, 5'000, kTerms);
   EXPECT_EQ(notice.deadline, 0);
   notice.told = true;
@@ -159,7 +159,7 @@ class Cluster {
   }
   // As an agent would that lives.
   std::string said() const {
-    kube::Complaint pod{"s", "p", *idle_since};
+    kube::EvictionRequest pod{"s", "p", *idle_since};
     pod.evicts = evicts;
     const Result<kube::Notice> told = kube::decodeNotice(state);
     if (told && agent_lives && told->deadline != 0 && now >= told->deadline)

@@ -120,12 +120,13 @@ TEST(DeviceLinks, SeveralGoToLinkedOnesIfThePodDoesNotSayOtherwise) {
   const auto linksWith = [&](const kube::Labels& annotations) {
     const Result<engine::DevicePolicy> policy = withLinks(annotations, {}, rule);
     EXPECT_TRUE(policy.has_value());
-    return policy ? policy->links : engine::Wish::kRequired;
+    return policy ? policy->links : engine::Preference::kRequired;
   };
-  EXPECT_EQ(linksWith({}), engine::Wish::kPreferred);
-  EXPECT_EQ(linksWith({{"metax-tech.com/sgpu-topology-aware", "false"}}), engine::Wish::kNone);
+  EXPECT_EQ(linksWith({}), engine::Preference::kPreferred);
+  EXPECT_EQ(linksWith({{"metax-tech.com/sgpu-topology-aware", "false"}}),
+            engine::Preference::kNone);
   EXPECT_FALSE(withLinks({{"metax-tech.com/sgpu-topology-aware", "perhaps"}}, {}, rule));
-  EXPECT_EQ(withLinks({}, {}, {})->links, engine::Wish::kNone);
+  EXPECT_EQ(withLinks({}, {}, {})->links, engine::Preference::kNone);
 }
 
 kube::Pod pod(const std::string& uid, const std::string& xpus, const kube::Labels& annotations) {

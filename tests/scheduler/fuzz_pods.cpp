@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const vendors::Catalog catalog = *vendors::Catalog::of(vendors::builtIn());
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   const std::string next = kube::podsGoOnAt(bytes);
-  const Result<kube::PodPage> page = kube::podPageOf(bytes);
+  const Result<kube::PodListPage> page = kube::podPageOf(bytes);
   if (!page) {
     if (page.error().message().empty()) std::abort();
     return 0;

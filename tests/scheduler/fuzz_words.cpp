@@ -22,7 +22,7 @@ void checked(const Result<void>& read) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
-  for (const share_options::Term& term : share_options::all())
+  for (const share_options::ShareOption& term : share_options::all())
     checked(share_options::check(term, text));
   scheduler::PriorityRules rules;
   checked(scheduler::readPriorityClasses(text, &rules));

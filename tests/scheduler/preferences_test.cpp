@@ -31,7 +31,7 @@ TEST(Preferences, TheWordsOfBothDialectsMeanTheSame) {
   expected.devices.emplace();
   expected.devices->order = engine::DeviceOrder::kBinpack;
   expected.devices->mutex = true;
-  expected.devices->numa = engine::Wish::kPreferred;
+  expected.devices->numa = engine::Preference::kPreferred;
   EXPECT_EQ(shapeOf({{"hami.io/node-scheduler-policy", "binpack"},
                      {"hami.io/gpu-scheduler-policy", "numa,mutex,binpack"}}),
             expected);
@@ -52,7 +52,7 @@ TEST(Preferences, TheWordsOfBothDialectsMeanTheSame) {
 TEST(Preferences, PartsAreAddedToWhatTheClusterHas) {
   engine::DevicePolicy expected = spread();
   expected.use = {0, 1, 3};
-  expected.numa = engine::Wish::kRequired;
+  expected.numa = engine::Preference::kRequired;
   EXPECT_EQ(shapeOf({{"hami.io/device-scoring-weights", "slot=0, core=1, memory=3"},
                      {"nvidia.com/numa-bind", "t"}})
                 .devices,

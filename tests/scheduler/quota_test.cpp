@@ -63,7 +63,7 @@ TEST_F(QuotaTest, WhoWouldHoldMoreWaitsUntilRoomComes) {
   EXPECT_EQ(refusal(pod("elsewhere", part("9000"), "lab")), "");
   cache.removePod("b");
   ASSERT_TRUE(cache.mayRequeue({0}));
-  const std::vector<Waiting> waiting = cache.popSchedulable(9, {0});
+  const std::vector<PodRef> waiting = cache.popSchedulable(9, {0});
   ASSERT_EQ(waiting.size(), 1u);
   EXPECT_EQ(waiting[0].name, "c");
 }

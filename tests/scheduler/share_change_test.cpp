@@ -54,12 +54,12 @@ class ShareChangeTest : public ::testing::Test {
   }
 
   // The scheduler's part of it, in one step.
-  Result<void> admit(const std::string& uid, const kube::ShareChange& change) {
+  Result<void> admit(const std::string& uid, const kube::ResizeRequest& change) {
     kube::Pod& pod = pods_.at(uid);
     pod.meta.annotations[kube::kChangeKey] = kube::encode(change);
     const Result<std::string> assignment = assignmentWith(pod, change, nvidia());
     if (!assignment) return assignment.error();
-    kube::ChangeState state;
+    kube::ResizeState state;
     state.id = change.id;
     state.token = "t-" + change.id;
     state.change = change;
@@ -71,7 +71,7 @@ class ShareChangeTest : public ::testing::Test {
     if (admitted) pod = then;
     return admitted;
   }
-  void restoreReservations(const std::string& uid, const kube::ChangeResult& result) {
+  void restoreReservations(const std::string& uid, const kube::ResizeResult& result) {
     kube::Pod& pod = pods_.at(uid);
     for (const auto& [key, value] :
          settledBy(*pendingChange(pod), result, nvidia(), pod.meta.annotations))
@@ -160,7 +160,7 @@ TEST_F(ShareChangeTest, QuotaHolds) {
 
 TEST_F(ShareChangeTest, WhatCannotBeChangedIsSaid) {
   kube::Pod& pod = bound("a", "4000", "20");
-  const auto code = [&](const kube::Pod& of, const kube::ShareChange& change) {
+  const auto code = [&](const kube::Pod& of, const kube::ResizeRequest& change) {
     const Result<std::string> made = assignmentWith(of, change, nvidia());
     return made ? ErrorCode::kIo : made.error().code();
   };
@@ -184,10 +184,10 @@ TEST_F(ShareChangeTest, IsAskedForOnce) {
   kube::Pod& pod = bound("a", "4000", "20");
   EXPECT_FALSE(askedChange(pod));
   pod.meta.annotations[kube::kChangeKey] =
-      kube::encode(kube::ShareChange{"x", "c0", 1, {}, "high"});
+      kube::encode(kube::ResizeRequest{"x", "c0", 1, {}, "high"});
   ASSERT_TRUE(askedChange(pod));
-  const kube::ChangeState admitted{
-      "x",         "t", {"x", "c0", 1, {}, "high"}, "", kube::ChangePhase::kAdmitted, "", "",
+  const kube::ResizeState admitted{
+      "x",         "t", {"x", "c0", 1, {}, "high"}, "", kube::ResizePhase::kAdmitted, "", "",
       "a,b,1,1:;", 1};
   pod.meta.annotations[kube::kChangeStateKey] = kube::encode(admitted);
   EXPECT_FALSE(askedChange(pod)) << "it is under way";

@@ -217,7 +217,7 @@ TEST(Priority, OfAPriorityClassIsAsItIsConfigured) {
 // --------------------------------------------------------------------------------------
 
 TEST(Options, ResourcesAreOnesThatContainersCanAskFor) {
-  for (const share_options::Term& one : share_options::all()) {
+  for (const share_options::ShareOption& one : share_options::all()) {
     if (one.place == share_options::Place::kResource) {
       EXPECT_NE(allVendors().owner(one.word), nullptr) << one.word;
     }

@@ -327,7 +327,7 @@ TEST(Day, WhoWorksByDayMeetsWhoWorksByNightWhereDaysCount) {
     workloads.back().duty.peak_hour = *name == 'd' ? 14 : 2;
   }
   const Scenario scenario = dayOf(workloads, 4);
-  const auto all = [&](const engine::DailyPolicy& daily) {
+  const auto all = [&](const engine::UsageByHourPolicy& daily) {
     DayFigures sum;
     for (const std::uint64_t seed : {1, 2, 3, 4, 5}) {
       const Result<DayFigures> day = runDay(scenario, 2000, seed, daily);

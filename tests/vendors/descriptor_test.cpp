@@ -57,7 +57,7 @@ TEST(Descriptor, KeysOfTheWireAreOfOneKind) {
       }
       EXPECT_TRUE(kind.wire.placed()) << kind.name;
       EXPECT_TRUE(allocated.insert(kind.wire.pod.allocated).second) << kind.wire.pod.allocated;
-      const NodeWire& node = kind.wire.node;
+      const NodeDialect& node = kind.wire.node;
       EXPECT_TRUE(registered.insert(node.annotation + node.resource).second) << kind.name;
     }
   }

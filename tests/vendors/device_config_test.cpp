@@ -110,7 +110,7 @@ TEST(DeviceConfig, NoDefaultCountMeansThatItHasToBeSaid) {
 TEST(DeviceConfig, EnvironmentAndRuntimeClassAreTheDoors) {
   const Catalog catalog = catalogOf(
       "nvidia: {overwriteEnv: \"true\", gpuCorePolicy: force, runtimeClassName: nvidia}\n");
-  const Door& door = catalog.kind("NVIDIA")->wire.door;
+  const Mutation& door = catalog.kind("NVIDIA")->wire.door;
   EXPECT_EQ(door.runtime_class, "nvidia");
   ASSERT_EQ(door.env.size(), 3u);
   EXPECT_EQ(door.env[1].name, "NVIDIA_VISIBLE_DEVICES");

@@ -192,6 +192,48 @@ def rule_folders(root):
             yield path, line, f"{parts[2]} must not include {match[1]}; it may include {allowed}"
 
 
+def glossary(root):
+    """(folders, word that a definition there must not have as its name) of each row of GLOSSARY.md."""
+    folders = []
+    page = root / "GLOSSARY.md"
+    for line in text_of(page).splitlines() if page.is_file() else []:
+        if line.startswith("## "):
+            folders = re.findall(r"`([a-z_/]+)`", line)
+        elif line.startswith("|") and folders:
+            for word in re.findall(r"`(\w+)`", line.rstrip("| ").rpartition("|")[2]):
+                yield folders, word
+
+
+def rule_names(root):
+    """Types, files and public functions have the words of GLOSSARY.md."""
+    forbidden = {}
+    for folders, word in glossary(root):
+        for folder in folders:
+            forbidden.setdefault(folder, set()).add(word)
+    accepted = set(text_of(root / "tools/lint/file_words.txt").split()) if forbidden else None
+    defined = re.compile(r"^\s*(?:template\s*<[^;{]*>\s*)?(?:class|struct|enum class|enum|union|using)\s+(\w+)", re.M)
+    constant = re.compile(r"\b(k[A-Z][a-z]+)(?=[A-Z]|\b)")
+    function = re.compile(r"\b(\w+)\(")
+    for path, parts in code_files(root, "src"):
+        words = set().union(*(forbidden.get("/".join(parts[:depth]), set()) for depth in (1, 2)))
+        stem = set(path.stem.split("_")) | {path.stem}
+        for word in sorted(words & stem):
+            yield path, 1, f"a file called \"{word}\"; GLOSSARY.md has the word that is used"
+        for word in sorted(set(path.stem.split("_")) - accepted if accepted is not None else ()):
+            yield path, 1, (f"\"{word}\" is no word of tools/lint/file_words.txt; a term of Kubernetes, CUDA, POSIX or "
+                            "GLOSSARY.md is accepted, and added there")
+        if not words:
+            continue
+        clean = strip_noise(text_of(path))
+        found = {word: at for pattern in (defined, constant) for word, at in
+                 ((match[1], match.start(1)) for match in pattern.finditer(clean))}
+        if parts[2] == "include":
+            found.update({match[1]: match.start(1) for match in function.finditer(clean)})
+        for word in sorted(words & set(found)):
+            line = clean.count("\n", 0, found[word]) + 1
+            yield path, line, f"\"{word}\"; GLOSSARY.md has the word that is used"
+
+
 def rule_guest(root):
     """What is loaded into tenants behaves like a guest."""
     for path, parts in code_files(root, "src"):

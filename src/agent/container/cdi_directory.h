@@ -17,7 +17,7 @@ namespace divvy::agent {
 class CdiDirectory {
  public:
   // `link`: to a helper that writes there; null: we do.
-  explicit CdiDirectory(std::string dir, std::shared_ptr<helper::Link> link = nullptr)
+  explicit CdiDirectory(std::string dir, std::shared_ptr<helper::Client> link = nullptr)
       : dir_(std::move(dir)), link_(std::move(link)) {}
 
   // Makes it where it is missing, takes away what an earlier agent left of tenants that are gone.
@@ -40,7 +40,7 @@ class CdiDirectory {
   void drain();
 
   const std::string dir_;
-  const std::shared_ptr<helper::Link> link_;
+  const std::shared_ptr<helper::Client> link_;
   Fd watch_;                          // inotify
   std::map<std::string, bool> read_;  // by file's name, of tenants'
 };

@@ -57,9 +57,9 @@ std::set<std::string> DevicePluginController::fullNow() const {
   return full;
 }
 
-Result<std::vector<kubelet::NotedDevices>> DevicePluginController::noted() {
+Result<std::vector<kubelet::CheckpointEntry>> DevicePluginController::noted() {
   std::string doubt;
-  Result<std::vector<kubelet::NotedDevices>> noted = kubelet::readCheckpoint(*sockets_, &doubt);
+  Result<std::vector<kubelet::CheckpointEntry>> noted = kubelet::readCheckpoint(*sockets_, &doubt);
   const std::string trouble = !noted ? noted.error().message() : doubt.empty() ? "" : kDoubted;
   if (trouble == noted_trouble_) return noted;
   if (!noted) {
@@ -79,7 +79,7 @@ std::optional<DevicePluginController::Taken> DevicePluginController::takenUnits(
   const auto noted = this->noted();
   if (!noted) return std::nullopt;
   Taken taken;
-  for (const kubelet::NotedDevices& one : *noted)
+  for (const kubelet::CheckpointEntry& one : *noted)
     if (living_.contains(one.uid))
       for (const std::string& id : one.ids) taken.emplace(one.resource, id);
   return taken;

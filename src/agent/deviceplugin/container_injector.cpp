@@ -27,7 +27,8 @@ DeviceId nameOf(const Device& device) {
 
 ContainerInjector::ContainerInjector(const ClusterNode& cluster, const Node& node,
                                      const NodePaths& paths, const InstallLayout& install,
-                                     const Inventory& inventory, std::shared_ptr<helper::Link> link)
+                                     const Inventory& inventory,
+                                     std::shared_ptr<helper::Client> link)
     : wanted_(cluster.injecting),
       node_(node),
       paths_(paths),

@@ -25,7 +25,7 @@ class ContainerInjector {
  public:
   ContainerInjector(const ClusterNode& cluster, const Node& node, const NodePaths& paths,
                     const InstallLayout& install, const Inventory& inventory,
-                    std::shared_ptr<helper::Link> link);
+                    std::shared_ptr<helper::Client> link);
 
   // kIo: the folder cannot be used, and nothing but CDI is wanted.
   Result<void> open();

@@ -27,7 +27,7 @@ namespace {
 namespace json = boost::json;
 
 // The kubelet gives up on us after 30 s.
-constexpr kube::ClientTerms kTerms{50, 100, std::chrono::seconds(10), 2};
+constexpr kube::ClientOptions kTerms{50, 100, std::chrono::seconds(10), 2};
 constexpr std::chrono::seconds kAgain{5};
 // As long as it takes until a pod that the kubelet knows is told to us.
 constexpr std::chrono::seconds kTold{5};
@@ -116,7 +116,7 @@ void DevicePluginController::end() {
 // ---- pods ---------------------------------------------------------------------------------------
 
 void DevicePluginController::followPods() {
-  kube::Follower pods;
+  kube::EventHandlers pods;
   pods.path = "/api/v1/pods";
   pods.query = "fieldSelector=spec.nodeName%3D" + cluster_.name;
   pods.set = [this](const json::value& object) { heardPod(object); };
@@ -130,7 +130,8 @@ void DevicePluginController::followPods() {
     }
   };
   pods.trouble = [](const Error& error) { warn(error.message()); };
-  asio::co_spawn(loop_, kube::follow(*client_, std::move(pods), pods_rein_, &stopped_), rethrow);
+  asio::co_spawn(loop_, kube::runReflector(*client_, std::move(pods), pods_rein_, &stopped_),
+                 rethrow);
 }
 
 void DevicePluginController::heardPod(const json::value& object) {
@@ -238,7 +239,7 @@ asio::awaitable<Result<DevicePluginController::Owner>> DevicePluginController::o
   asio::steady_timer pause(loop_);
   std::chrono::milliseconds wait = kFirstLook;
   while (owner.pod.empty() && !owner.noted.empty() && std::chrono::steady_clock::now() < until) {
-    for (const kubelet::NotedDevices& one : owner.noted)
+    for (const kubelet::CheckpointEntry& one : owner.noted)
       if (const auto pod = living_.find(one.uid); pod != living_.end())
         owner.space = pod->second.space, owner.pod = pod->second.pod;
     if (!owner.pod.empty()) break;
@@ -253,14 +254,14 @@ asio::awaitable<Result<DevicePluginController::Owner>> DevicePluginController::o
 
 bool DevicePluginController::isNoted(const Owner& owner, const std::string& uid) {
   return std::any_of(owner.noted.begin(), owner.noted.end(),
-                     [&](const kubelet::NotedDevices& one) { return one.uid == uid; });
+                     [&](const kubelet::CheckpointEntry& one) { return one.uid == uid; });
 }
 
 std::vector<std::string> DevicePluginController::sharingOf(const Owner& owner,
                                                            const std::string& uid) {
   std::vector<std::string> names;
   if (!owner.container.empty()) names.push_back(owner.container);
-  for (const kubelet::NotedDevices& one : owner.noted)
+  for (const kubelet::CheckpointEntry& one : owner.noted)
     if (one.uid == uid && std::find(names.begin(), names.end(), one.container) == names.end())
       names.push_back(one.container);
   return names;
@@ -328,7 +329,7 @@ asio::awaitable<Result<void>> DevicePluginController::startOne(Held held, Device
 }
 
 Result<bool> DevicePluginController::lodge(const json::value& object, const kube::Pod& pod,
-                                           const kubelet::HeldDevices& held, bool last) {
+                                           const kubelet::PodDevices& held, bool last) {
   if (const Result<void> stay = ourMountsStay(object, held.container); !stay) return stay.error();
   const Result<PodAllocation> share =
       podShare(pod, held, cluster_.name, inventory_.devices(), tenants_.cards());

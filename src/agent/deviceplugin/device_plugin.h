@@ -38,8 +38,8 @@ namespace divvy::agent {
 
 // How we come to what is the node's.
 struct PrivilegedAccess {
-  std::shared_ptr<kubelet::Sockets> sockets;
-  std::shared_ptr<helper::Link> link;  // to our helper; null: we have the rights ourselves
+  std::shared_ptr<kubelet::KubeletDirs> sockets;
+  std::shared_ptr<helper::Client> link;  // to our helper; null: we have the rights ourselves
 };
 
 // Everything on the loop's one thread, but for what the kubelet asks on threads of gRPC's: that is
@@ -86,7 +86,7 @@ class DevicePluginController {
   using Taken = std::set<std::pair<std::string, std::string>>;
   std::optional<Taken> takenUnits();
   // What the kubelet's checkpoint notes; that it cannot be read, and can again, is said once.
-  Result<std::vector<kubelet::NotedDevices>> noted();
+  Result<std::vector<kubelet::CheckpointEntry>> noted();
   Result<void> serveName(const ExtendedResource& name);
   // The kubelet was told of this name's units.
   void nowTold(const std::string& resource);
@@ -121,21 +121,21 @@ class DevicePluginController {
   asio::awaitable<void> closeNode(std::shared_ptr<bool> done);
   bool announces() const;  // the node's status says what it is to say
   // Which units it should be: at once, or as soon as the pod is known that they are for.
-  void prefer(const std::string& resource, kubelet::UnitsAsk ask,
+  void prefer(const std::string& resource, kubelet::PreferredAllocationQuery ask,
               const kubelet::Answer<std::vector<std::string>>& answer);
-  asio::awaitable<void> preferLater(std::string resource, kubelet::UnitsAsk ask,
+  asio::awaitable<void> preferLater(std::string resource, kubelet::PreferredAllocationQuery ask,
                                     kubelet::Answer<std::vector<std::string>> answer);
   // A container with these units is about to be made: whose is it, and what was it given?
   void start(DeviceIds units, kubelet::Answer<void> answer);
-  using Held = Result<std::vector<kubelet::HeldDevices>>;
+  using Held = Result<std::vector<kubelet::PodDevices>>;
   asio::awaitable<void> prepare(Held held, DeviceIds units, kubelet::Answer<void> answer);
   // Of which pod they are, and of which of its containers: by what the kubelet says of all that
   // go on, and by its checkpoint of those that end.
   struct Owner {
     std::string space, pod;
-    std::string container;                     // that goes on; empty: none has just these
-    std::vector<kubelet::NotedDevices> noted;  // of whichever pods
-    std::optional<Error> unread;               // why nothing is noted
+    std::string container;                        // that goes on; empty: none has just these
+    std::vector<kubelet::CheckpointEntry> noted;  // of whichever pods
+    std::optional<Error> unread;                  // why nothing is noted
   };
   asio::awaitable<Result<Owner>> ownerOf(Held held, DeviceIds units);
   asio::awaitable<Result<void>> startOne(Held held, DeviceIds units);
@@ -147,7 +147,7 @@ class DevicePluginController {
   // Makes its tenant, or finds it as it is. False: there is no room yet, and it is not the `last`
   // time that it is tried.
   Result<bool> lodge(const boost::json::value& object, const kube::Pod& pod,
-                     const kubelet::HeldDevices& held, bool last);
+                     const kubelet::PodDevices& held, bool last);
   Result<bool> prepared(Tenant& tenant);
   // Who has what is to be given now, of pods that are over, say, and whose processes are not;
   // empty: there is room. Those before it in its pod are left out.
@@ -191,7 +191,7 @@ class DevicePluginController {
   std::set<std::string> withdrawn_;                     // what of it is to go
   ContainerRegistration& door_;
   std::unique_ptr<kube::Client> client_;
-  kube::Rein node_rein_, pods_rein_;
+  kube::Informer node_rein_, pods_rein_;
   struct Names {
     std::string space, pod;
     bool given = false;                // our scheduler says what it was given
@@ -228,7 +228,7 @@ class DevicePluginController {
   std::string held_trouble_;   // why the kubelet did not say who has what, last; empty: it did
   std::string noted_trouble_;  // what was wrong with its checkpoint last; empty: nothing
   unsigned asked_ = 0;  // questions of the kubelet's that are not answered; of the loop's thread
-  const std::shared_ptr<kubelet::Sockets> sockets_;
+  const std::shared_ptr<kubelet::KubeletDirs> sockets_;
   kubelet::PodResources pod_resources_;
   std::vector<std::unique_ptr<kubelet::DevicePlugin>> plugins_;  // as names_, once begun
 };

@@ -18,10 +18,10 @@ Unit unitOf(std::string_view id, std::string_view uuid) {
 
 }  // namespace
 
-Holders holdersOf(const std::vector<kubelet::HeldDevices>& held, const std::vector<Device>& cards,
+Holders holdersOf(const std::vector<kubelet::PodDevices>& held, const std::vector<Device>& cards,
                   const std::set<std::string>& resources, const ForeignAllocations& ours) {
   Holders holders;
-  for (const kubelet::HeldDevices& one : held) {
+  for (const kubelet::PodDevices& one : held) {
     const bool given =
         ours.given(one.space, one.pod) && (resources.contains(one.resource) || ours.lodged(one));
     const std::set<std::string> shares = ours.cards(one.space, one.pod);

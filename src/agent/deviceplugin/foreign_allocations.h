@@ -21,7 +21,7 @@ struct ForeignAllocations {
   // The scheduler that we serve now gave it what it has.
   std::function<bool(const std::string&, const std::string&)> given;
   // A share of that container's by just these units is ours, whatever names we serve now.
-  std::function<bool(const kubelet::HeldDevices&)> lodged;
+  std::function<bool(const kubelet::PodDevices&)> lodged;
   // UUIDs of cards that its containers have shares of.
   std::function<std::set<std::string>(const std::string&, const std::string&)> cards;
   // UUIDs of cards that its scheduler says it has, whoever that is; empty: it says nothing.
@@ -33,7 +33,7 @@ struct ForeignAllocations {
 // alone or with "::N" (NVIDIA's plugin with time-slicing, ours) or "-N" (HAMi's) behind it. HAMi's
 // only count, too: what its plugin gave is what the pod was assigned, where it says so. Ours only
 // of one of `resources`, or of one that we served before, with "::N", of such a pod.
-Holders holdersOf(const std::vector<kubelet::HeldDevices>& held, const std::vector<Device>& cards,
+Holders holdersOf(const std::vector<kubelet::PodDevices>& held, const std::vector<Device>& cards,
                   const std::set<std::string>& resources, const ForeignAllocations& ours);
 
 }  // namespace divvy::agent

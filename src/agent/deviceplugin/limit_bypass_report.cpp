@@ -9,7 +9,8 @@ kube::Complaints bypassPods(const std::vector<PodBypass>& found, bool evicts, st
   kube::Complaints pods;
   for (const PodBypass& one : found) {
     if (pods.size() == kube::kMaxComplaints && !pods.contains(one.uid)) continue;
-    kube::Complaint said{one.space, one.pod, std::max<std::int64_t>(one.since, 1), 0, one.what};
+    kube::EvictionRequest said{one.space, one.pod, std::max<std::int64_t>(one.since, 1), 0,
+                               one.what};
     const auto [at, fresh] = pods.try_emplace(one.uid, said);
     if (!fresh && one.since < at->second.since) at->second = said;
   }

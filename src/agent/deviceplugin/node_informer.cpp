@@ -53,7 +53,7 @@ void DevicePluginController::lookForHolders() {
             const auto pod = known(space, name);
             return pod == living_.end() || pod->second.given;
           },
-          [&](const kubelet::HeldDevices& one) {
+          [&](const kubelet::PodDevices& one) {
             return tenants_.find(tenantIdFor(one.ids, one.resource)) != nullptr;
           },
           [&](const std::string& space, const std::string& name) {

@@ -96,7 +96,7 @@ std::string DevicePluginController::nicPlaces() const {
 }
 
 void DevicePluginController::followNode() {
-  kube::Follower nodes;
+  kube::EventHandlers nodes;
   nodes.path = "/api/v1/nodes";
   nodes.query = "fieldSelector=metadata.name%3D" + cluster_.name;
   nodes.set = [this](const json::value& object) { heard(object); };
@@ -105,7 +105,8 @@ void DevicePluginController::followNode() {
   };
   nodes.synced = [] {};
   nodes.trouble = [](const Error& error) { warn(error.message()); };
-  asio::co_spawn(loop_, kube::follow(*client_, std::move(nodes), node_rein_, &stopped_), rethrow);
+  asio::co_spawn(loop_, kube::runReflector(*client_, std::move(nodes), node_rein_, &stopped_),
+                 rethrow);
 }
 
 void DevicePluginController::heard(const json::value& object) {

@@ -14,7 +14,7 @@ constexpr const char* kAllocated = "hami.io/vgpu-devices-allocated";
 constexpr const char* kBrand = "NVIDIA";
 constexpr unsigned kWhole = 100;
 
-std::string wordsFor(const kubelet::HeldDevices& held) {
+std::string wordsFor(const kubelet::PodDevices& held) {
   return "container " + held.container + " of pod " + held.space + "/" + held.pod;
 }
 
@@ -31,7 +31,7 @@ int placeOf(const kube::Pod& pod, const std::string& name) {
 }
 
 Result<std::vector<kube::AssignedDevice>> assignedTo(const kube::Pod& pod,
-                                                     const kubelet::HeldDevices& held) {
+                                                     const kubelet::PodDevices& held) {
   const auto written = pod.meta.annotations.find(kAllocated);
   if (written == pod.meta.annotations.end())
     return Error{ErrorCode::kUnavailable,
@@ -78,7 +78,7 @@ Result<void> add(const kube::AssignedDevice& one, const std::string& whose, cons
 
 }  // namespace
 
-Result<PodAllocation> podShare(const kube::Pod& pod, const kubelet::HeldDevices& held,
+Result<PodAllocation> podShare(const kube::Pod& pod, const kubelet::PodDevices& held,
                                const std::string& node, const std::vector<Device>& devices,
                                const std::vector<Card>& cards) {
   if (pod.node != node || pod.ended())

@@ -27,7 +27,7 @@ struct PodAllocation {
 // `node`: ours. kUnavailable: not now (the pod has ended, is another node's, nothing is written);
 // kCorrupt: what is written cannot be; kNotFound: a device that is not here.
 // kUsage: what the pod itself says. `cards`: the same devices, with what is promised of them.
-Result<PodAllocation> podShare(const kube::Pod& pod, const kubelet::HeldDevices& held,
+Result<PodAllocation> podShare(const kube::Pod& pod, const kubelet::PodDevices& held,
                                const std::string& node, const std::vector<Device>& devices,
                                const std::vector<Card>& cards);
 

@@ -70,7 +70,7 @@ Result<void> PodResizer::become(const kube::Pod& pod, const std::string& contain
     return Error{ErrorCode::kUnavailable, "container " + container + " has no share here now"};
   // As many as the kubelet gave it.
   const std::vector<std::string> units(tenant->record.shares.size());
-  const kubelet::HeldDevices held{pod.meta.space, pod.meta.name, container, "", units};
+  const kubelet::PodDevices held{pod.meta.space, pod.meta.name, container, "", units};
   const Result<PodAllocation> said =
       podShare(pod, held, node_, inventory_.devices(), tenants_.cards());
   if (!said) return said.error();
@@ -93,7 +93,7 @@ Result<void> PodResizer::become(const kube::Pod& pod, const std::string& contain
   return free;
 }
 
-Result<void> PodResizer::apply(const kube::Pod& pod, const kube::ChangeState& admitted) {
+Result<void> PodResizer::apply(const kube::Pod& pod, const kube::ResizeState& admitted) {
   kube::Pod then = pod;
   then.meta.annotations[kAllocated] = admitted.assignment;
   if (!admitted.change.priority.empty()) {
@@ -123,8 +123,8 @@ void PodResizer::setRight(const kube::Pod& pod) {
 void PodResizer::heard(const kube::Pod& pod) {
   const auto said = pod.meta.annotations.find(kube::kChangeStateKey);
   if (said == pod.meta.annotations.end()) return forget(pod.meta.uid);
-  const Result<kube::ChangeState> state = kube::decodeChangeState(said->second);
-  if (!state || state->phase != kube::ChangePhase::kAdmitted) {
+  const Result<kube::ResizeState> state = kube::decodeChangeState(said->second);
+  if (!state || state->phase != kube::ResizePhase::kAdmitted) {
     setRight(pod);
     return forget(pod.meta.uid);
   }
@@ -132,7 +132,7 @@ void PodResizer::heard(const kube::Pod& pod) {
   if (known != tokens_.end() && known->second == state->token) return;
   forget(pod.meta.uid);
   const Result<void> done = apply(pod, *state);
-  kube::ChangeResult result{done.has_value(), "", ""};
+  kube::ResizeResult result{done.has_value(), "", ""};
   if (!done) {
     result.reason = kube::changeReason(done.error());
     result.message = done.error().message();

@@ -30,7 +30,7 @@ class PodResizer {
   // than there is: it is its own. `by`: at whose word.
   Result<void> become(const kube::Pod& pod, const std::string& container, bool anyway,
                       const std::string& by);
-  Result<void> apply(const kube::Pod& pod, const kube::ChangeState& admitted);
+  Result<void> apply(const kube::Pod& pod, const kube::ResizeState& admitted);
   void setRight(const kube::Pod& pod);
 
   TenantManager& tenants_;

@@ -17,7 +17,7 @@ std::string cardOf(const std::string& unit) {
 // What can be given, card by card; none of it twice.
 class Stock {
  public:
-  explicit Stock(const kubelet::UnitsAsk& ask) : most_(ask.count) {
+  explicit Stock(const kubelet::PreferredAllocationQuery& ask) : most_(ask.count) {
     for (const std::string& unit : ask.available) left_[cardOf(unit)].push_back(unit);
     for (const std::string& unit : ask.required) take(unit);
   }
@@ -82,7 +82,7 @@ std::uint64_t fill(const kube::DeviceScores& scores, Stock* stock) {
 
 // Units of just these cards; none: some have too few left, or others are required.
 std::optional<std::vector<std::string>> unitsOn(const std::vector<std::string>& cards,
-                                                const kubelet::UnitsAsk& ask) {
+                                                const kubelet::PreferredAllocationQuery& ask) {
   Stock stock(ask);
   std::vector<std::string> open = cards;
   for (const std::string& card : stock.cards()) {
@@ -125,7 +125,7 @@ std::vector<WaitingContainer> waitingOf(const kube::Pod& pod,
   return waiting;
 }
 
-std::vector<std::string> unitsByScore(const kubelet::UnitsAsk& ask,
+std::vector<std::string> unitsByScore(const kubelet::PreferredAllocationQuery& ask,
                                       const kube::DeviceScores& scores) {
   Stock plain(ask);
   // What fits best depends on where one begins.
@@ -184,7 +184,7 @@ bool PreferredAllocation::awaits(const std::string& resource, std::size_t count)
 }
 
 std::optional<std::vector<std::string>> PreferredAllocation::assigned(
-    const std::string& resource, const kubelet::UnitsAsk& ask) {
+    const std::string& resource, const kubelet::PreferredAllocationQuery& ask) {
   const std::lock_guard lock(mutex_);
   std::vector<std::pair<std::uint64_t, std::string>> order;
   for (const auto& [uid, pod] : pods_) order.emplace_back(pod.heard, uid);

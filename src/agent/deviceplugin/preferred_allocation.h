@@ -35,7 +35,7 @@ std::vector<WaitingContainer> waitingOf(const kube::Pod& pod,
 
 // So that the cards are as well linked as can be, all that are required among them: at most
 // `ask.count` of what is available. Of cards that are alike the one with more units left.
-std::vector<std::string> unitsByScore(const kubelet::UnitsAsk& ask,
+std::vector<std::string> unitsByScore(const kubelet::PreferredAllocationQuery& ask,
                                       const kube::DeviceScores& scores);
 
 class PreferredAllocation {
@@ -51,10 +51,10 @@ class PreferredAllocation {
   // Of the container that has waited longest for such units of that resource; it is taken to have
   // them from now on. None: nobody waits for so many, or not for cards that have units left.
   std::optional<std::vector<std::string>> assigned(const std::string& resource,
-                                                   const kubelet::UnitsAsk& ask);
+                                                   const kubelet::PreferredAllocationQuery& ask);
   // Somebody waits for so many: where assigned() has none, they do not go with what is required.
   bool awaits(const std::string& resource, std::size_t count);
-  std::vector<std::string> otherwise(const kubelet::UnitsAsk& ask) const {
+  std::vector<std::string> otherwise(const kubelet::PreferredAllocationQuery& ask) const {
     return unitsByScore(ask, scores_);
   }
 

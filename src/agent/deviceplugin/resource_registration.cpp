@@ -72,7 +72,7 @@ Result<void> DevicePluginController::serveName(const ExtendedResource& name) {
   const std::string resource = name.resource;
   std::string socket = "divvy-" + resource + ".sock";
   std::replace(socket.begin(), socket.end(), '/', '_');
-  kubelet::Questions questions;
+  kubelet::PluginHandlers questions;
   questions.allocate = [this, resource](std::vector<std::string> ids,
                                         const kubelet::Answer<kubelet::Injection>& answer) {
     const std::string tenant = tenantIdFor(std::move(ids), resource);
@@ -87,14 +87,14 @@ Result<void> DevicePluginController::serveName(const ExtendedResource& name) {
       start(std::move(units), std::move(answer));
     });
   };
-  questions.prefer = [this, resource](kubelet::UnitsAsk ask,
+  questions.prefer = [this, resource](kubelet::PreferredAllocationQuery ask,
                                       const kubelet::Answer<std::vector<std::string>>& answer) {
     prefer(resource, std::move(ask), answer);
   };
   questions.known = [this, resource] {
     asio::post(loop_, [this, resource] { nowTold(resource); });
   };
-  kubelet::PluginTerms terms{
+  kubelet::PluginOptions terms{
       sockets_, socket, resource,
       [this](const std::string& line) { asio::post(loop_, [line] { info(line); }); }, name.rivals};
   Result<std::unique_ptr<kubelet::DevicePlugin>> plugin =
@@ -149,7 +149,8 @@ bool DevicePluginController::offersNothing(const std::string& resource) const {
 }
 
 // On a thread of gRPC's.
-void DevicePluginController::prefer(const std::string& resource, kubelet::UnitsAsk ask,
+void DevicePluginController::prefer(const std::string& resource,
+                                    kubelet::PreferredAllocationQuery ask,
                                     const kubelet::Answer<std::vector<std::string>>& answer) {
   if (auto units = units_.assigned(resource, ask)) return answer(std::move(*units));
   asio::post(loop_, [this, resource, ask = std::move(ask), answer]() mutable {
@@ -160,7 +161,8 @@ void DevicePluginController::prefer(const std::string& resource, kubelet::UnitsA
 
 // The kubelet hears of a pod when we do, or a little before.
 asio::awaitable<void> DevicePluginController::preferLater(
-    std::string resource, kubelet::UnitsAsk ask, kubelet::Answer<std::vector<std::string>> answer) {
+    std::string resource, kubelet::PreferredAllocationQuery ask,
+    kubelet::Answer<std::vector<std::string>> answer) {
   const auto until = std::chrono::steady_clock::now() + kHeard;
   asio::steady_timer pause(loop_);
   std::chrono::milliseconds wait = kFirstLook;

@@ -132,10 +132,10 @@ bool CheckpointController::ruled(const Tenant& tenant) const {
 
 CheckpointRequest CheckpointController::wishFor(const TenantPtr& tenant, CheckpointTime now) {
   Known& known = known_[tenant->record.id];
-  const std::optional<arbiter::TenantFigures> figures = tenants_.compute(*tenant);
+  const std::optional<arbiter::TenantStats> figures = tenants_.compute(*tenant);
   // Without a law nobody else is promised what it needs: the card's own word decides.
   if (!ruled(*tenant) || !figures || !figures->ungated.empty()) return {false, true};
-  const arbiter::MemoryFigures& memory = figures->memory;
+  const arbiter::MemoryStats& memory = figures->memory;
   if (!memory.unswapped.empty()) return {false, true};
   CheckpointRequest wish;
   // What the law has not said yet, as after a restart, is not taken for granted.

@@ -38,7 +38,7 @@ Result<void> serveHelper(const HelperOptions& options) {
   const helper::Terms terms{paths.helper(),
                             options.agent_uid,
                             lent,
-                            std::make_shared<kubelet::OwnSockets>(options.kubelet_dir),
+                            std::make_shared<kubelet::LocalKubeletDirs>(options.kubelet_dir),
                             options.cdi_dir,
                             [&] { return openDriver(options.node, paths, *install); },
                             [](const std::string& line) {

@@ -180,7 +180,7 @@ std::string optionOf(const engine::Change& change, const engine::Shape& shape) {
 
 }  // namespace
 
-engine::MemoryBooks Card::placementInput() const {
+engine::MemoryAccounts Card::placementInput() const {
   return {physical,   {foreign, budget, overcommit_permille, context, host_map},
           reserved,   outside,
           guaranteed, largest};
@@ -287,7 +287,7 @@ std::vector<std::string> victims(const ShareRequest& ask, Priority asker,
                                  const PlacementOptions& placing) {
   const Result<engine::Engine> engine = engineOf(cards, host_reserve, placing, holders);
   if (!engine || ask.gpus == 0) return {};
-  engine::Stakes stakes;
+  engine::EvictionCosts stakes;
   for (const AllocationOwner& holder : holders) {
     const auto lost = static_cast<std::int64_t>(holder.age_s * holder.held.size());
     stakes.of[engine::RequestId(holder.id)] = {

@@ -58,19 +58,19 @@ ShareView viewOf(const ShareRecord& share, const Tenant& tenant,
   return view;
 }
 
-const char* reasonName(arbiter::StayReason reason) {
+const char* reasonName(arbiter::ResidencyReason reason) {
   switch (reason) {
-    case arbiter::StayReason::kOthersTurn:
+    case arbiter::ResidencyReason::kOthersTurn:
       return "others-turn";
-    case arbiter::StayReason::kIdle:
+    case arbiter::ResidencyReason::kIdle:
       return "idle";
-    case arbiter::StayReason::kHigherClass:
+    case arbiter::ResidencyReason::kHigherClass:
       return "higher-class";
-    case arbiter::StayReason::kUnused:
+    case arbiter::ResidencyReason::kUnused:
       return "unused";
-    case arbiter::StayReason::kShort:
+    case arbiter::ResidencyReason::kShort:
       return "short";
-    case arbiter::StayReason::kFits:
+    case arbiter::ResidencyReason::kFits:
       break;
   }
   return "fits";
@@ -94,10 +94,10 @@ const char* hostWord(HostMapping host) {
   return "unknown";
 }
 
-void showMemory(const arbiter::MemoryFigures& figures, TenantView& view) {
+void showMemory(const arbiter::MemoryStats& figures, TenantView& view) {
   view.unswapped = figures.unswapped;
   if (!figures.swapped) return;
-  const bool wanted = figures.reason == arbiter::StayReason::kFits;
+  const bool wanted = figures.reason == arbiter::ResidencyReason::kFits;
   view.memory = figures.waiting    ? "waiting"
                 : figures.resident ? "resident"
                 : wanted           ? "coming"
@@ -181,7 +181,7 @@ const char* modeName(arbiter::Mode mode) {
   return "solo";
 }
 
-void showCompute(const arbiter::TenantFigures& figures, TenantView& view) {
+void showCompute(const arbiter::TenantStats& figures, TenantView& view) {
   view.mode = figures.ungated.empty() ? modeName(figures.mode) : "ungated";
   if (!figures.ungated.empty() && view.note.empty())
     view.note = "compute is not shared: " + figures.ungated;
@@ -232,7 +232,7 @@ TenantView viewOf(const Tenant& tenant, const TenantManager& tenants, const Inve
   showSwap(tenant, tenants.memory().host_map, view);
   view.on_pressure = onPressureName(tenant.record.on_pressure);
   view.pressure_wait_ms = tenant.record.pressure_wait_ms;
-  const std::optional<arbiter::TenantFigures> figures = tenants.compute(tenant);
+  const std::optional<arbiter::TenantStats> figures = tenants.compute(tenant);
   view.mode = arbiterGates(tenant.record.backend) ? "ungated" : view.cores_policy;
   if (figures) showCompute(*figures, view);
   if (figures) showMemory(figures->memory, view);
@@ -240,7 +240,7 @@ TenantView viewOf(const Tenant& tenant, const TenantManager& tenants, const Inve
   return view;
 }
 
-void showResidency(const arbiter::StayDeviceFigures& figures, DeviceView& view) {
+void showResidency(const arbiter::ResidencyBudgetStats& figures, DeviceView& view) {
   view.budget = figures.budget;
   view.booked = figures.book;
   view.ratio_permille = static_cast<unsigned>(std::clamp(figures.ratio, 0.0, 1e6) * 1000);
@@ -278,7 +278,8 @@ DeviceView viewOf(const Device& device, const Inventory& inventory, const Tenant
   view.budget = (card.room() - card.outside).count;
   view.promised = (card.reserved - card.outside).count;
   view.guaranteed = card.guaranteed.count;
-  const std::optional<arbiter::StayDeviceFigures> residency = tenants.residency(device.info.index);
+  const std::optional<arbiter::ResidencyBudgetStats> residency =
+      tenants.residency(device.info.index);
   if (residency) showResidency(*residency, view);
   const Result<driver::DeviceUse> use = inventory.driver().use(device.info.index);
   if (use) {
@@ -332,7 +333,7 @@ Snapshot lookAtMemory(const TenantManager& tenants, const Inventory& inventory) 
   for (const Device& device : inventory.devices()) {
     DeviceView& view = snapshot.devices.emplace_back();
     view.index = device.info.index;
-    const std::optional<arbiter::StayDeviceFigures> figures = tenants.residency(view.index);
+    const std::optional<arbiter::ResidencyBudgetStats> figures = tenants.residency(view.index);
     if (figures) showResidency(*figures, view);
   }
   for (const auto& [id, tenant] : tenants.all()) {
@@ -354,7 +355,7 @@ Snapshot lookAtMemory(const TenantManager& tenants, const Inventory& inventory) 
       if (use != uses.end()) shown.used = use->second.inside.count;
     }
     showSwap(*tenant, tenants.memory().host_map, view);
-    const std::optional<arbiter::TenantFigures> figures = tenants.compute(*tenant);
+    const std::optional<arbiter::TenantStats> figures = tenants.compute(*tenant);
     if (figures) showCompute(*figures, view);
     if (figures) showMemory(figures->memory, view);
   }

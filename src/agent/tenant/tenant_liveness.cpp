@@ -90,7 +90,7 @@ bool TenantManager::watchProcess(const TenantPtr& tenant, const SlotKey& key, Pr
 // A slot names its process by the number of that process' own pid namespace, which may lie below
 // ours.
 void TenantManager::findAndWatch(const TenantPtr& tenant, const SlotKey& key,
-                                 const ledger::Owner& owner, ledger::ProcessLook& look) {
+                                 const ledger::Owner& owner, ledger::ProcessLookup& look) {
   const Result<std::uint32_t> found = look.find(owner);
   if (!found) return warn("tenant " + tenant->record.id + ": " + found.error().message());
   if (*found == 0) return reap(tenant, key);
@@ -145,7 +145,7 @@ bool TenantManager::watchSurvivors(const TenantPtr& tenant) {
 // Slots that are new to us, kFoundPerSweep at most: a tenant can make new ones faster than their
 // processes can be looked for.
 bool TenantManager::findLost(const TenantPtr& tenant, const ledger::ReportSnapshot& report,
-                             ledger::ProcessLook& look) {
+                             ledger::ProcessLookup& look) {
   const std::size_t count = report.slots.size();
   unsigned found = 0;
   const std::size_t from = count == 0 ? 0 : tenant->sweep_from % count;
@@ -180,7 +180,7 @@ bool TenantManager::sweep() {
     if (tenant->record.inContainer())
       eligible = [tenant](std::uint32_t pid) { return isIn(*tenant, static_cast<int>(pid)); };
     // After the report: each owner in it was there before.
-    ledger::ProcessLook look(std::move(eligible));
+    ledger::ProcessLookup look(std::move(eligible));
     all = findLost(tenant, *report, look) && all;
     makeSlots(*tenant);
   }

@@ -41,8 +41,8 @@ std::uint64_t quietOn(const arbiter::Settings& cards) {
 
 }  // namespace
 
-arbiter::Terms termsOf(const TenantRecord& record) {
-  arbiter::Terms terms;
+arbiter::Entitlement termsOf(const TenantRecord& record) {
+  arbiter::Entitlement terms;
   terms.cls = record.priority == Priority::kHigh  ? arbiter::Class::kLatency
               : record.priority == Priority::kLow ? arbiter::Class::kBestEffort
                                                   : arbiter::Class::kNormal;
@@ -312,8 +312,8 @@ void TenantManager::end(const TenantPtr& tenant) {
   collectIfUnused(tenant);
 }
 
-arbiter::Terms TenantManager::policyOf(const Tenant& tenant) const {
-  arbiter::Terms terms = termsOf(tenant.record);
+arbiter::Entitlement TenantManager::policyOf(const Tenant& tenant) const {
+  arbiter::Entitlement terms = termsOf(tenant.record);
   // Behind an open gate nothing is counted: nobody would know whether it is idle.
   terms.never_open = stopMs(tenant.record) != 0;
   if (!tenant.throttled) return terms;
@@ -329,7 +329,7 @@ void TenantManager::throttle(Tenant& tenant, bool throttled) {
 }
 
 bool TenantManager::activityKnown(const Tenant& tenant) const {
-  const std::optional<arbiter::TenantFigures> figures = compute(tenant);
+  const std::optional<arbiter::TenantStats> figures = compute(tenant);
   return reportsActivity(tenant) && figures && figures->ungated.empty();
 }
 
@@ -364,7 +364,7 @@ void TenantManager::registerWithArbiter(Tenant& tenant) {
   }
   arbiters_.add(tenant.record.id, tenant.dir, policyOf(tenant), devices);
   updateEntitlement(tenant);
-  const std::optional<arbiter::TenantFigures> figures = compute(tenant);
+  const std::optional<arbiter::TenantStats> figures = compute(tenant);
   if (figures && !figures->ungated.empty())
     warn("tenant " + tenant.record.id + " shares its compute with nobody: " + figures->ungated);
 }

@@ -197,7 +197,7 @@ class TenantManager {
   TenantPtr find(const std::string& id_or_name) const;
   const std::map<std::string, TenantPtr>& all() const { return tenants_; }
   // Nothing for a tenant that is broken, or whose compute is enforced by another backend.
-  std::optional<arbiter::TenantFigures> compute(const Tenant& tenant) const {
+  std::optional<arbiter::TenantStats> compute(const Tenant& tenant) const {
     return arbiters_.figures(tenant.record.id);
   }
   // The cards as placement sees them now for somebody of this priority; `except` has nothing there.
@@ -222,7 +222,7 @@ class TenantManager {
     return record.idle.reclaim_ms.value_or(memory_.reclaim.of(record.priority));
   }
   // Nothing for a device whose memory is promised once.
-  std::optional<arbiter::StayDeviceFigures> residency(unsigned device) const {
+  std::optional<arbiter::ResidencyBudgetStats> residency(unsigned device) const {
     return arbiters_.device(device);
   }
 
@@ -235,9 +235,9 @@ class TenantManager {
   void watchHolder(const TenantPtr& tenant);
   bool watchSurvivors(const TenantPtr& tenant);
   void findAndWatch(const TenantPtr& tenant, const SlotKey& key, const ledger::Owner& owner,
-                    ledger::ProcessLook& look);
+                    ledger::ProcessLookup& look);
   bool findLost(const TenantPtr& tenant, const ledger::ReportSnapshot& report,
-                ledger::ProcessLook& look);
+                ledger::ProcessLookup& look);
   static std::size_t mostWatched();
   bool mayWatch(Tenant& tenant) const;
   void reap(const TenantPtr& tenant, const SlotKey& key, unsigned tries = 0);
@@ -262,7 +262,7 @@ class TenantManager {
   // The driver's word on their use against theirs.
   void compareUses();
   // True when the verdict on the tenant's word changed.
-  bool compareUse(Tenant& tenant, const arbiter::TenantFigures& figures,
+  bool compareUse(Tenant& tenant, const arbiter::TenantStats& figures,
                   const std::map<unsigned, DriverUsage>& seen);
   // From here on its compute, and its memory, is shared with its neighbours'.
   void reportHealth();
@@ -270,7 +270,7 @@ class TenantManager {
   bool noteErrors(const DriverHealth& said);
   void keepFaults();
   void registerWithArbiter(Tenant& tenant);
-  arbiter::Terms policyOf(const Tenant& tenant) const;
+  arbiter::Entitlement policyOf(const Tenant& tenant) const;
   // From when on it is known when it works, if that is asked for; its record says it then.
   void openActivity(Tenant& tenant);
   // What tenants may have on each of those devices; `new_sample`: a second has passed.
@@ -305,14 +305,14 @@ class TenantManager {
   std::map<int, UnmanagedProcess>
       strangers_;  // by PID: that used a device lately without registering
   std::map<unsigned, std::vector<Bytes>> foreign_;  // the last few seconds, by device
-  std::map<unsigned, arbiter::StayDevice> told_;
+  std::map<unsigned, arbiter::ResidencyBudget> told_;
   MemoryPolicy memory_;
   DeviceHealth health_;
   EccErrorTracker errors_;
   std::int64_t last_look_s_ = 0;  // of an agent before this one, since 1970; 0: not known
   PersistedDeviceState kept_;     // as the next agent would recall them
   const arbiter::Settings compute_;
-  arbiter::Arbiters arbiters_;
+  arbiter::ArbiterManager arbiters_;
   std::size_t most_watched_;  // of all tenants, so that descriptors are left for the agent's own
 };
 
@@ -348,7 +348,7 @@ bool swaps(const TenantRecord& record);
 bool swaps(const ShareRecord& share);
 
 // What a tenant is entitled to of each of its devices' time.
-arbiter::Terms termsOf(const TenantRecord& record);
+arbiter::Entitlement termsOf(const TenantRecord& record);
 
 // Percent of a device's time that a share of `cores` percent never exceeds.
 unsigned coresCeiling(CoresPolicy policy, unsigned cores);

@@ -85,8 +85,8 @@ engine::Allocation heldBy(const Tenant& tenant, const Inventory& inventory, Prio
     const engine::Compute compute{static_cast<std::int32_t>(share.cores * kMilliPerPercent)};
     shares.push_back({engine::DeviceUuid(share.uuid), share.limit, compute, share.guarantee});
     held.placement.charges.push_back({engine::DeviceUuid(share.uuid), reserved, compute,
-                                      tenant.record.alone ? kMaxTenants : 1, outside,
-                                      limit - floor, limit - floor});
+                                      tenant.record.alone ? kMaxTenants : 1, outside, limit - floor,
+                                      limit - floor});
   }
   held.placement.kind = shares.empty() ? 0 : 1;
   held.placement.pool = engine::PoolName(tenant.record.pool);
@@ -160,7 +160,7 @@ bool chargesContexts(const Tenant& tenant) {
 }
 
 bool TenantManager::booked(const Tenant& tenant) const {
-  const std::optional<arbiter::TenantFigures> figures = compute(tenant);
+  const std::optional<arbiter::TenantStats> figures = compute(tenant);
   return figures && figures->ungated.empty();
 }
 
@@ -312,7 +312,7 @@ Result<void> TenantManager::writeSwapConfig(Tenant& tenant) {
 }
 
 void TenantManager::updateEntitlement(const Tenant& tenant) {
-  arbiter::StayTerms terms;
+  arbiter::ResidencyEntitlement terms;
   terms.swappable = tenant.swap.has_value();
   terms.host_map = memory_.host_map;
   terms.parkable = tenant.checkpoint.bar == Ineligibility::kNone;
@@ -416,7 +416,7 @@ void TenantManager::updateBudgets(bool new_sample) {
         budget = budget - (here ? outside : share.reserve);
       }
     }
-    arbiter::StayDevice terms;
+    arbiter::ResidencyBudget terms;
     terms.budget = std::max<std::uint64_t>(budget.count, 1);
     // What other devices need of it is theirs; what is promised here was admitted.
     const Bytes others = beyond - card.beyond();

@@ -60,8 +60,8 @@ struct TenantRecord {
   std::string pool;          // in which its devices were given; empty: in none
   bool alone = false;        // it keeps others off them
   std::string user;          // who asked
-  std::optional<engine::DevicePolicy> devices;  // as it asked
-  std::optional<engine::Daily> expected_use;    // likewise
+  std::optional<engine::DevicePolicy> devices;      // as it asked
+  std::optional<engine::UsageByHour> expected_use;  // likewise
   std::vector<std::string> command;
   std::vector<std::string> models, uuids;  // where it may be, as it asked
   std::vector<ShareRecord> shares;

@@ -113,7 +113,7 @@ DriverUsageByTenant TenantManager::seenUse(const DriverTimes& times) {
 }
 
 // On the device on which the tenant's word and the driver's differ most.
-bool TenantManager::compareUse(Tenant& tenant, const arbiter::TenantFigures& figures,
+bool TenantManager::compareUse(Tenant& tenant, const arbiter::TenantStats& figures,
                                const std::map<unsigned, DriverUsage>& seen) {
   // Behind an open gate nothing is counted, and only those count who never come to a gate.
   const bool counted = figures.gate != arbiter::Gate::kOpen;
@@ -157,7 +157,7 @@ void TenantManager::noteReport(Tenant& tenant, const ledger::ReportSnapshot& rep
 // Work that outlasts its turns is all that others wait for.
 void TenantManager::skipStopped() {
   for (const auto& [id, tenant] : tenants_) {
-    const std::optional<arbiter::TenantFigures> figures = compute(*tenant);
+    const std::optional<arbiter::TenantStats> figures = compute(*tenant);
     if (!figures || !figures->unpreemptible) continue;
     std::set<ProcessId> stopped;
     for (const auto& [process, watch] : tenant->processes.watched())
@@ -215,7 +215,7 @@ void TenantManager::compareUses() {
     if (strange) tenant->use.note(true, 0, nowMs());
   }
   for (const auto& [id, tenant] : tenants_) {
-    const std::optional<arbiter::TenantFigures> figures = compute(*tenant);
+    const std::optional<arbiter::TenantStats> figures = compute(*tenant);
     if (!figures || !figures->ungated.empty()) continue;
     const auto of_tenant = seen_.find(id);
     if (compareUse(

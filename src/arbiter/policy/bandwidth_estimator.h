@@ -28,7 +28,7 @@ struct SwapWork {
 };
 
 // Counters may be forged: rates stay between bounds that no device leaves.
-class LinkMeter {
+class BandwidthEstimator {
  public:
   void note(const SwapWork& work) { pending_.add(work); }
 

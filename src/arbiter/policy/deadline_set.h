@@ -8,7 +8,7 @@
 
 namespace divvy::arbiter {
 
-class Agenda {
+class DeadlineSet {
  public:
   void begin(Nanos now) {
     now_ = now;

@@ -17,18 +17,18 @@ unsigned indexOf(Class cls) {
 // most a tenth of the window; the rate makes up for that tenth.
 constexpr int kWindowParts = 10;
 
-Bucket almsBucket(const Constants& constants, Nanos unit) {
+TokenBucket almsBucket(const Constants& constants, Nanos unit) {
   const double rate = constants.min_share / 100.0 * kWindowParts / (kWindowParts - 1);
   const auto debt =
       static_cast<Nanos>(rate * static_cast<double>(constants.share_window) / kWindowParts);
-  return Bucket(rate, 2 * unit, std::max(debt, Nanos{1}));
+  return TokenBucket(rate, 2 * unit, std::max(debt, Nanos{1}));
 }
 
-double rateOf(const Terms& terms) {
+double rateOf(const Entitlement& terms) {
   return terms.ceiling / 100.0;
 }
 
-Nanos depthOf(const Terms& terms, const Constants& constants) {
+Nanos depthOf(const Entitlement& terms, const Constants& constants) {
   // Enough for a grant that is worth the hand-over.
   return std::max(constants.cap_depth * terms.ceiling / 100, constants.cap_depth / 5);
 }
@@ -45,16 +45,16 @@ Tenant* Group::find(Key key) const {
   return nullptr;
 }
 
-Tenant& Group::add(const Terms& terms) {
+Tenant& Group::add(const Entitlement& terms) {
   tenants_.push_back(std::make_unique<Tenant>(next_key_++, terms, constants_));
   Tenant& added = *tenants_.back();
-  added.cap = Bucket(rateOf(terms), depthOf(terms, constants_));
+  added.cap = TokenBucket(rateOf(terms), depthOf(terms, constants_));
   added.cap.fill(constants_.cap_depth);
   used_devices_ = std::max(used_devices_, static_cast<unsigned>(std::bit_width(terms.devices)));
   return added;
 }
 
-void Group::change(Tenant* tenant, const Terms& terms) {
+void Group::change(Tenant* tenant, const Entitlement& terms) {
   const bool moved = tenant->terms.devices != terms.devices || tenant->terms.cls != terms.cls;
   tenant->terms = terms;
   tenant->cap.change(rateOf(terms), depthOf(terms, constants_));
@@ -99,10 +99,10 @@ Virtual Group::baseOf(Class cls) const {
   return base == INT64_MAX ? 0 : base;
 }
 
-Standing Group::standing(const Tenant& tenant) const {
+TenantHandoff Group::standing(const Tenant& tenant) const {
   const unsigned cls = indexOf(tenant.terms.cls);
   const Virtual base = baseOf(tenant.terms.cls);
-  Standing standing;
+  TenantHandoff standing;
   standing.course = tenant;
   standing.course.v -= base;
   standing.course.granted_v -= base;
@@ -114,13 +114,13 @@ Standing Group::standing(const Tenant& tenant) const {
   return standing;
 }
 
-void Group::resume(Tenant* tenant, const Standing& standing, const DeviceNumbers& device_of) {
-  static_cast<Course&>(*tenant) = standing.course;
+void Group::resume(Tenant* tenant, const TenantHandoff& standing, const DeviceNumbers& device_of) {
+  static_cast<TenantState&>(*tenant) = standing.course;
   // Reports begin anew.
   tenant->said.busy.fill(0);
   tenant->stretch.fill(0);
   const unsigned cls = indexOf(tenant->terms.cls);
-  for (const Standing::Place& place : standing.places) {
+  for (const TenantHandoff::Place& place : standing.places) {
     const unsigned number = device_of[place.device];
     Device& device = devices_[number];
     device.floor[cls] = std::max(device.floor[cls], place.floor);
@@ -338,13 +338,13 @@ void Group::forgive(const Tenant& wide) {
   }
 }
 
-bool Group::alms(const Tenant& tenant, Agenda* agenda) {
+bool Group::alms(const Tenant& tenant, DeadlineSet* agenda) {
   const unsigned cls = indexOf(tenant.terms.cls);
   bool all = true;
   for (unsigned i = 0; i < used_devices_; ++i) {
     if (!(tenant.terms.devices >> i & 1)) continue;
     Device& device = devices_[i];
-    Bucket& bucket = device.alms[cls];
+    TokenBucket& bucket = device.alms[cls];
     if (device.giving[cls]) {
       const double left = bucket.level() - tenant.meter.unsettled();
       device.giving[cls] = left > 0 && !agenda->reached(agenda->now() + tenant.timeToUse(left));

@@ -14,7 +14,7 @@ constexpr double kDelay = 1.0 / 20;
 // Part of the gaps that is given up for that at most.
 constexpr double kMaxSpared = 0.24;
 
-Gap::Gap(Nanos shortest, Nanos longest, Nanos delay, Nanos reload)
+IdleGap::IdleGap(Nanos shortest, Nanos longest, Nanos delay, Nanos reload)
     : entry_cost_(kWorth * static_cast<double>(delay + reload)),
       delay_(static_cast<double>(delay)),
       longest_counted_(10 * longest),
@@ -27,7 +27,7 @@ Gap::Gap(Nanos shortest, Nanos longest, Nanos delay, Nanos reload)
   }
 }
 
-void Gap::ended(Nanos from, Nanos to) {
+void IdleGap::ended(Nanos from, Nanos to) {
   Nanos length = to - from;
   if (length > threshold()) {
     const auto work = static_cast<double>(std::min(from - work_began_, longest_counted_));
@@ -48,11 +48,11 @@ void Gap::ended(Nanos from, Nanos to) {
   choose();
 }
 
-void Gap::delayed(Nanos by) {
+void IdleGap::delayed(Nanos by) {
   delay_ += (static_cast<double>(by) - delay_) * (1 - kMemory);
 }
 
-double Gap::spared() const {
+double IdleGap::spared() const {
   if (work_ <= 0 || delay_ <= 0) return 0;
   // The part of the arrivals that may find somebody there. Where that would have to be few, as who
   // is let in stays for long, sparing a few helps little.
@@ -60,7 +60,7 @@ double Gap::spared() const {
   return std::clamp(1 - hindered, 0.0, std::min(kMaxSpared, hindered / 2));
 }
 
-void Gap::choose() {
+void IdleGap::choose() {
   std::array<double, kSteps> gained{};
   double entries = 0;
   double length = 0;

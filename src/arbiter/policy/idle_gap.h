@@ -17,13 +17,13 @@
 
 namespace divvy::arbiter {
 
-class Gap {
+class IdleGap {
  public:
-  Gap() = default;
+  IdleGap() = default;
   // Thresholds tried go from `shortest` to `longest`; the first is in force until gaps were seen.
   // Before delays were seen, who is let in is taken to need `delay` to make room; `reload` is what
   // an entry costs on top.
-  Gap(Nanos shortest, Nanos longest, Nanos delay, Nanos reload);
+  IdleGap(Nanos shortest, Nanos longest, Nanos delay, Nanos reload);
 
   // There was nothing to do from one instant to the other.
   void ended(Nanos from, Nanos to);

@@ -36,8 +36,8 @@ void changeParked(Resident* resident, Nanos now) {
   resident->wanted_since = now;
 }
 
-void sayParked(const Resident& resident, Stay* stay) {
-  *stay = Stay();
+void sayParked(const Resident& resident, ResidencyReport* stay) {
+  *stay = ResidencyReport();
   stay->wants = true;
   for (unsigned d = 0; d < kMaxGroupDevices; ++d)
     if (resident.uses(d)) stay->at[d].swappable = resident.terms.parked_need[d];

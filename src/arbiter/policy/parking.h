@@ -23,7 +23,7 @@ void beginParking(Resident* resident);
 // Its terms said that it was parked, or is no more.
 void changeParked(Resident* resident, Nanos now);
 // In place of what its lines say, which nobody writes now.
-void sayParked(const Resident& resident, Stay* stay);
+void sayParked(const Resident& resident, ResidencyReport* stay);
 // All that it needs, or nothing, and nothing before it may come back.
 void settleParked(Resident* resident);
 void noteReserved(Resident* resident);

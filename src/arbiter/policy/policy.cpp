@@ -19,7 +19,7 @@ Mode modeOf(const Tenant& tenant) {
 
 Gate gateOf(const Tenant& tenant) {
   if (tenant.solo) return Gate::kOpen;
-  return tenant.turn == Turn::kRunning ? Gate::kRun : Gate::kHold;
+  return tenant.turn == RunState::kRunning ? Gate::kRun : Gate::kHold;
 }
 
 Nanos inflightOf(const Tenant& tenant, const Constants& constants) {
@@ -40,14 +40,14 @@ bool worthTelling(const Tenant& tenant, const Order& old, const Order& fresh) {
   if (old.gate != fresh.gate) return true;
   if (fresh.gate == Gate::kOpen) return false;
   // Another hold would have to be drained under its own sequence.
-  if (tenant.turn == Turn::kLeaving) return false;
+  if (tenant.turn == RunState::kLeaving) return false;
   if (old.mode != fresh.mode || old.weight != fresh.weight) return true;
   return fresh.gate == Gate::kRun && old.inflight != fresh.inflight;
 }
 
 }  // namespace
 
-struct Law::State {
+struct SchedulingPolicy::State {
   explicit State(const Constants& constants) : group(constants), rotation(&group) {}
 
   // False: nobody of that name.
@@ -95,66 +95,68 @@ struct Law::State {
   }
 
   Group group;
-  Rotation rotation;
+  QuantumScheduler rotation;
   Nanos last = 0;
   Nanos wake = kNever;
   bool dirty = false;  // decide() has something to look at now
   std::uint64_t tickets = 0;
 };
 
-Law::Law(const Constants& constants) : state_(std::make_unique<State>(constants)) {}
-Law::~Law() = default;
-Law::Law(Law&&) noexcept = default;
-Law& Law::operator=(Law&&) noexcept = default;
+SchedulingPolicy::SchedulingPolicy(const Constants& constants)
+    : state_(std::make_unique<State>(constants)) {}
+SchedulingPolicy::~SchedulingPolicy() = default;
+SchedulingPolicy::SchedulingPolicy(SchedulingPolicy&&) noexcept = default;
+SchedulingPolicy& SchedulingPolicy::operator=(SchedulingPolicy&&) noexcept = default;
 
-Key Law::add(const Terms& terms, Nanos now) {
+Key SchedulingPolicy::add(const Entitlement& terms, Nanos now) {
   state_->at(0, now);
   return state_->group.add(terms).key;
 }
 
-void Law::change(Key key, const Terms& terms, Nanos now) {
+void SchedulingPolicy::change(Key key, const Entitlement& terms, Nanos now) {
   Tenant* tenant = state_->at(key, now);
   if (tenant == nullptr || tenant->terms == terms) return;
   state_->group.change(tenant, terms);
   state_->dirty = true;
 }
 
-void Law::setProcesses(Key key, unsigned processes, Nanos now) {
+void SchedulingPolicy::setProcesses(Key key, unsigned processes, Nanos now) {
   Tenant* tenant = state_->at(key, now);
   if (tenant == nullptr || tenant->processes == processes) return;
   state_->group.setProcesses(tenant, processes);
   state_->dirty = true;
 }
 
-void Law::remove(Key key, Nanos now) {
+void SchedulingPolicy::remove(Key key, Nanos now) {
   if (state_->at(key, now) == nullptr) return;
   state_->group.remove(key);
   state_->dirty = true;
 }
 
-std::shared_ptr<const Standing> Law::standing(Key key, Nanos now) const {
+std::shared_ptr<const TenantHandoff> SchedulingPolicy::standing(Key key, Nanos now) const {
   const Tenant* tenant = state_->at(key, now);
   if (tenant == nullptr) return nullptr;
-  return std::make_shared<const Standing>(state_->group.standing(*tenant));
+  return std::make_shared<const TenantHandoff>(state_->group.standing(*tenant));
 }
 
-void Law::resume(Key key, const Standing& standing, const DeviceNumbers& device_of, Nanos now) {
+void SchedulingPolicy::resume(Key key, const TenantHandoff& standing,
+                              const DeviceNumbers& device_of, Nanos now) {
   Tenant* tenant = state_->at(key, now);
   if (tenant == nullptr) return;
   state_->group.resume(tenant, standing, device_of);
   state_->dirty = true;
 }
 
-void Law::report(Key key, const Report& report, Nanos now) {
+void SchedulingPolicy::report(Key key, const Report& report, Nanos now) {
   Tenant* tenant = state_->at(key, now);
   if (tenant != nullptr && state_->group.settle(tenant, report)) state_->dirty = true;
 }
 
-std::vector<Order> Law::decide(Nanos now) {
+std::vector<Order> SchedulingPolicy::decide(Nanos now) {
   State& state = *state_;
   state.group.advance(now);
   state.last = std::max(state.last, now);
-  Agenda agenda;
+  DeadlineSet agenda;
   agenda.begin(state.last);
   state.rotation.turn(&agenda);
   state.wake = agenda.next();
@@ -162,27 +164,27 @@ std::vector<Order> Law::decide(Nanos now) {
   return state.tell();
 }
 
-void Law::issued(const Order& order, std::uint64_t seq) {
+void SchedulingPolicy::issued(const Order& order, std::uint64_t seq) {
   Tenant* tenant = state_->group.find(order.tenant);
   if (tenant == nullptr || tenant->told.ticket != order.ticket) return;
   if (order.gate == Gate::kHold) {
     tenant->hold_seq = seq;
     // It may have drained already.
-    if (tenant->turn == Turn::kLeaving)
+    if (tenant->turn == RunState::kLeaving)
       state_->dirty = state_->dirty || tenant->said.drained >= seq;
   }
 }
 
-Nanos Law::wakeAt() const {
+Nanos SchedulingPolicy::wakeAt() const {
   return state_->dirty ? state_->last : state_->wake;
 }
 
-Figures Law::figures(Key key, Nanos now) const {
+GroupStats SchedulingPolicy::figures(Key key, Nanos now) const {
   state_->group.advance(now);
   state_->last = std::max(state_->last, now);
   const Tenant* tenant = state_->group.find(key);
   if (tenant == nullptr) return {};
-  Figures figures = tenant->figures;
+  GroupStats figures = tenant->figures;
   figures.mode = modeOf(*tenant);
   figures.gate = gateOf(*tenant);
   figures.weight = tenant->percent;

@@ -11,7 +11,7 @@ constexpr Nanos kMaxQuanta = 4;
 
 }  // namespace
 
-void Rotation::turn(Agenda* agenda) {
+void QuantumScheduler::turn(DeadlineSet* agenda) {
   agenda_ = agenda;
   for (const auto& tenant : group_.tenants()) {
     if (!tenant->active()) continue;
@@ -31,17 +31,17 @@ void Rotation::turn(Agenda* agenda) {
   noteAlone();
 }
 
-void Rotation::settleSolo(Tenant* tenant) {
+void QuantumScheduler::settleSolo(Tenant* tenant) {
   const bool solo = tenant->unshared() && !tenant->terms.never_open;
   if (solo == tenant->solo) return;
   tenant->solo = solo;
-  tenant->turn = Turn::kIdle;
+  tenant->turn = RunState::kIdle;
   tenant->throttled = false;
   // It ran until now, with nobody keeping account: it has the first turn.
   if (!solo) run(tenant, agenda_->now() + group_.constants().quantum);
 }
 
-void Rotation::throttle(Tenant* tenant) {
+void QuantumScheduler::throttle(Tenant* tenant) {
   if (tenant->terms.ceiling >= 100) {
     tenant->throttled = false;
     return;
@@ -58,17 +58,17 @@ void Rotation::throttle(Tenant* tenant) {
   if (left <= 0) {
     tenant->throttled = true;
     throttle(tenant);
-  } else if (tenant->turn == Turn::kRunning && tenant->wants()) {
+  } else if (tenant->turn == RunState::kRunning && tenant->wants()) {
     agenda_->reached(now + tenant->timeToUse(left));
   }
 }
 
 // By a class above: while somebody there runs or is about to, and for a while after.
-bool Rotation::blocked(const Tenant& tenant) const {
+bool QuantumScheduler::blocked(const Tenant& tenant) const {
   for (const Tenant* above : tenant.above) {
     if (above->wants()) {
       // One of several devices may wait long for the others.
-      if (above->allowed && (above->turn == Turn::kRunning || !above->wide())) return true;
+      if (above->allowed && (above->turn == RunState::kRunning || !above->wide())) return true;
     } else if (!agenda_->reached(above->idle_since + above->gap.threshold())) {
       return true;
     }
@@ -77,7 +77,7 @@ bool Rotation::blocked(const Tenant& tenant) const {
 }
 
 // By others that want to run, or paused so briefly that they will.
-bool Rotation::contended(const Tenant& tenant) const {
+bool QuantumScheduler::contended(const Tenant& tenant) const {
   const Nanos brief = group_.constants().quantum;
   return std::any_of(tenant.rivals.begin(), tenant.rivals.end(), [&](const Tenant* rival) {
     if (rival->throttled) return false;
@@ -87,7 +87,7 @@ bool Rotation::contended(const Tenant& tenant) const {
 
 // Whether an idle holder keeps its turn for a moment: it comes back soon as a rule, and has not had
 // more than the other.
-bool Rotation::awaited(const Tenant& holder, const Tenant& other) const {
+bool QuantumScheduler::awaited(const Tenant& holder, const Tenant& other) const {
   const Nanos quantum = group_.constants().quantum;
   if (holder.usual_pause > quantum / 10) return false;
   if (holder.v > other.projected() || agenda_->reached(holder.quantum_end)) return false;
@@ -96,20 +96,20 @@ bool Rotation::awaited(const Tenant& holder, const Tenant& other) const {
 
 // What of it does not end may wait for what it is about to launch. While that runs it pays as
 // others do, and would never be behind them: it has a turn out of turn, one in each drain bound.
-bool Rotation::stranded(const Tenant& tenant) const {
-  return tenant.unpreemptible && tenant.said.waiting && tenant.turn != Turn::kRunning &&
+bool QuantumScheduler::stranded(const Tenant& tenant) const {
+  return tenant.unpreemptible && tenant.said.waiting && tenant.turn != RunState::kRunning &&
          agenda_->reached(tenant.stopped_at + group_.constants().drain_bound);
 }
 
 // Whether it has wanted to run ever since its last turn: one more moment makes no difference to it.
-bool Rotation::steady(const Tenant& tenant) const {
+bool QuantumScheduler::steady(const Tenant& tenant) const {
   return tenant.wants() && !tenant.throttled &&
          tenant.idle_since + group_.constants().idle <= tenant.granted_at;
 }
 
 // Each hand-over costs the card a drain, and the node two wake-ups: many who only ever want more
 // take longer turns.
-Nanos Rotation::lengthFor(const Tenant& tenant) const {
+Nanos QuantumScheduler::lengthFor(const Tenant& tenant) const {
   const Nanos quantum = group_.constants().quantum;
   if (tenant.wide() || tenant.has_below || !tenant.above.empty()) return quantum;
   Nanos others = 0;
@@ -121,13 +121,13 @@ Nanos Rotation::lengthFor(const Tenant& tenant) const {
 }
 
 // When the holder's turn is over for this one: who has come back does not wait for longer turns.
-Nanos Rotation::endFor(const Tenant& holder, const Tenant& other) const {
+Nanos QuantumScheduler::endFor(const Tenant& holder, const Tenant& other) const {
   if (steady(other)) return holder.quantum_end;
   return std::min(holder.quantum_end, holder.granted_at + group_.constants().quantum);
 }
 
 // Whether the holder makes room for a tenant of its class, before which it stood in line.
-bool Rotation::yields(const Tenant& holder, const Tenant& to) const {
+bool QuantumScheduler::yields(const Tenant& holder, const Tenant& to) const {
   if (!holder.wants()) return !awaited(holder, to);
   // It has its turn because the other paused, who is owed more than pausing can have earned.
   const double owed = 1.25 * static_cast<double>(group_.constants().quantum);
@@ -143,16 +143,16 @@ bool Rotation::yields(const Tenant& holder, const Tenant& to) const {
   return false;
 }
 
-bool Rotation::finishLeaving() {
+bool QuantumScheduler::finishLeaving() {
   bool changed = false;
   const Nanos bound = group_.constants().drain_bound;
   for (const auto& tenant : group_.tenants()) {
     if (tenant->unpreemptible && !tenant->wants() && agenda_->reached(tenant->idle_since + bound)) {
       tenant->unpreemptible = false;
     }
-    if (tenant->turn != Turn::kLeaving) continue;
+    if (tenant->turn != RunState::kLeaving) continue;
     if (tenant->drained(agenda_)) {
-      tenant->turn = Turn::kIdle;
+      tenant->turn = RunState::kIdle;
       tenant->left_at = agenda_->now();
       noteDrain(tenant.get());
       // What ends so soon that it counts as drained.
@@ -168,7 +168,7 @@ bool Rotation::finishLeaving() {
 }
 
 // Of those above, who came back while it ran.
-void Rotation::noteDrain(Tenant* left) {
+void QuantumScheduler::noteDrain(Tenant* left) {
   const Nanos now = agenda_->now();
   // What counts as drained may end a moment later.
   const Nanos end = std::clamp(left->said.inflight_until, now, now + left->told.overlap);
@@ -182,12 +182,12 @@ void Rotation::noteDrain(Tenant* left) {
   if (awaited) left->usual_drain += (static_cast<double>(took) - left->usual_drain) / 32;
 }
 
-bool Rotation::stopForbidden() {
+bool QuantumScheduler::stopForbidden() {
   bool changed = false;
   for (Class cls : {Class::kLatency, Class::kNormal, Class::kBestEffort}) {
     for (const auto& tenant : group_.tenants()) {
       if (!tenant->active() || tenant->solo || tenant->terms.cls != cls) continue;
-      const bool running = tenant->turn == Turn::kRunning;
+      const bool running = tenant->turn == RunState::kRunning;
       const bool asks = tenant->wants() || tenant->first();
       tenant->allowed = (asks || running) && !tenant->throttled &&
                         (!blocked(*tenant) || (tenant->wants() && group_.alms(*tenant, agenda_)));
@@ -199,12 +199,12 @@ bool Rotation::stopForbidden() {
   return changed;
 }
 
-bool Rotation::serve() {
+bool QuantumScheduler::serve() {
   line_.clear();
   promises_.clear();
   taken_.fill(0);
   for (const auto& tenant : group_.tenants()) {
-    if (!tenant->active() || tenant->solo || tenant->turn == Turn::kRunning) continue;
+    if (!tenant->active() || tenant->solo || tenant->turn == RunState::kRunning) continue;
     if (!tenant->allowed || !(tenant->wants() || tenant->first())) continue;
     // Who is being stopped comes after those it is stopped for.
     line_.push_back({{tenant->terms.cls, tenant->blocks(), !stranded(*tenant), tenant->projected(),
@@ -218,7 +218,7 @@ bool Rotation::serve() {
   return changed;
 }
 
-bool Rotation::claim(Tenant* tenant) {
+bool QuantumScheduler::claim(Tenant* tenant) {
   std::uint32_t& taken = taken_[static_cast<unsigned>(tenant->terms.cls)];
   if (taken & tenant->terms.devices) return false;
   const Nanos now = agenda_->now();
@@ -231,7 +231,7 @@ bool Rotation::claim(Tenant* tenant) {
   bool next = true;
   Nanos held_until = now;
   for (const Tenant* rival : tenant->rivals) {
-    if (rival->turn != Turn::kRunning || yields(*rival, *tenant)) continue;
+    if (rival->turn != RunState::kRunning || yields(*rival, *tenant)) continue;
     held_until = std::max(held_until, endFor(*rival, *tenant));
     next = next && tenant->projected() < rival->projected();
   }
@@ -244,7 +244,7 @@ bool Rotation::claim(Tenant* tenant) {
   bool stopped = false;
   bool leaving = false;
   for (Tenant* rival : tenant->rivals) {
-    if (rival->turn == Turn::kRunning) {
+    if (rival->turn == RunState::kRunning) {
       stop(rival);
       stopped = true;
     }
@@ -255,40 +255,40 @@ bool Rotation::claim(Tenant* tenant) {
   return true;
 }
 
-Nanos Rotation::promisedUntil(const Tenant& tenant) const {
+Nanos QuantumScheduler::promisedUntil(const Tenant& tenant) const {
   Nanos until = kNever;
-  for (const Promise& promise : promises_)
+  for (const SlotPromise& promise : promises_)
     if (promise.to->terms.cls == tenant.terms.cls && promise.to->overlaps(tenant))
       until = std::min(until, promise.until);
   return until;
 }
 
-void Rotation::run(Tenant* tenant, Nanos until) {
+void QuantumScheduler::run(Tenant* tenant, Nanos until) {
   tenant->rescued = stranded(*tenant);
-  tenant->turn = Turn::kRunning;
+  tenant->turn = RunState::kRunning;
   tenant->granted_at = agenda_->now();
   tenant->quantum_end = until;
   tenant->granted_v = tenant->projected();
   tenant->alone = !contended(*tenant);
   ++tenant->figures.grants;
   for (Tenant* rival : tenant->rivals) {
-    if (rival->turn != Turn::kLeaving || rival->left_behind) continue;
+    if (rival->turn != RunState::kLeaving || rival->left_behind) continue;
     rival->left_behind = true;
     ++rival->figures.undrained;
   }
   if (tenant->wide()) group_.forgive(*tenant);
 }
 
-void Rotation::stop(Tenant* tenant) {
-  tenant->turn = Turn::kLeaving;
+void QuantumScheduler::stop(Tenant* tenant) {
+  tenant->turn = RunState::kLeaving;
   tenant->stopped_at = agenda_->now();
   tenant->left_behind = false;
   if (tenant->told.gate != Gate::kHold) tenant->hold_seq = 0;
 }
 
-void Rotation::noteAlone() {
+void QuantumScheduler::noteAlone() {
   for (const auto& tenant : group_.tenants()) {
-    if (!tenant->active() || tenant->turn != Turn::kRunning) continue;
+    if (!tenant->active() || tenant->turn != RunState::kRunning) continue;
     if (contended(*tenant)) {
       tenant->alone = false;
     } else if (!tenant->alone) {

@@ -12,12 +12,12 @@
 
 namespace divvy::arbiter {
 
-class Rotation {
+class QuantumScheduler {
  public:
-  explicit Rotation(Group* group) : group_(*group) {}
+  explicit QuantumScheduler(Group* group) : group_(*group) {}
 
   // Brings every tenant's turn to what it has to be at the agenda's instant.
-  void turn(Agenda* agenda);
+  void turn(DeadlineSet* agenda);
 
  private:
   void settleSolo(Tenant* tenant);
@@ -43,13 +43,13 @@ class Rotation {
   void noteAlone();
 
   Group& group_;
-  Agenda* agenda_ = nullptr;
+  DeadlineSet* agenda_ = nullptr;
   // For the length of one turn().
-  struct Promise {
+  struct SlotPromise {
     const Tenant* to;
     Nanos until;
   };
-  std::vector<Promise> promises_;
+  std::vector<SlotPromise> promises_;
   std::array<std::uint32_t, kClasses> taken_{};  // devices that have their next tenant
   struct Place {
     std::tuple<Class, bool, bool, Virtual, Key> rank;

@@ -9,7 +9,7 @@
 namespace divvy::arbiter {
 
 struct Residency::State {
-  explicit State(const StayConstants& constants) : book(constants), turns(&book) {}
+  explicit State(const ResidencyConstants& constants) : book(constants), turns(&book) {}
 
   Resident* at(Key key, Nanos now) {
     last = std::max(last, now);
@@ -44,17 +44,17 @@ struct Residency::State {
     return higher == nullptr ? resident.taker : higher->key;
   }
 
-  StayReason reasonOf(const Resident& resident) const {
-    if (resident.isShort()) return StayReason::kShort;
-    if (resident.home()) return StayReason::kFits;
-    if (resident.unused) return StayReason::kUnused;
+  ResidencyReason reasonOf(const Resident& resident) const {
+    if (resident.isShort()) return ResidencyReason::kShort;
+    if (resident.home()) return ResidencyReason::kFits;
+    if (resident.unused) return ResidencyReason::kUnused;
     if (resident.yielded || (resident.inLine() && above(resident) != nullptr))
-      return StayReason::kHigherClass;
-    return resident.idled ? StayReason::kIdle : StayReason::kOthersTurn;
+      return ResidencyReason::kHigherClass;
+    return resident.idled ? ResidencyReason::kIdle : ResidencyReason::kOthersTurn;
   }
 
-  StayOrder orderFor(const Resident& resident) const {
-    StayOrder order;
+  ResidencyTarget orderFor(const Resident& resident) const {
+    ResidencyTarget order;
     order.tenant = resident.key;
     for (unsigned d = 0; d < kMaxGroupDevices; ++d) {
       order.allowed[d] = resident.places[d].allowed;
@@ -72,32 +72,33 @@ struct Residency::State {
     return order;
   }
 
-  ResidencyBook book;
-  ResidencyTurns turns;
+  ResidencyAccounts book;
+  ResidencyScheduler turns;
   Nanos last = 0;
   Nanos wake = kNever;
   bool dirty = false;
 };
 
-Residency::Residency(const StayConstants& constants) : state_(std::make_unique<State>(constants)) {}
+Residency::Residency(const ResidencyConstants& constants)
+    : state_(std::make_unique<State>(constants)) {}
 Residency::~Residency() = default;
 Residency::Residency(Residency&&) noexcept = default;
 Residency& Residency::operator=(Residency&&) noexcept = default;
 
-void Residency::setDevice(unsigned device, const StayDevice& terms) {
-  StayDevice& known = state_->book.device(device).terms;
+void Residency::setDevice(unsigned device, const ResidencyBudget& terms) {
+  ResidencyBudget& known = state_->book.device(device).terms;
   if (known == terms) return;
   known = terms;
   state_->dirty = true;
 }
 
-void Residency::add(Key key, const StayTerms& terms, Nanos now) {
+void Residency::add(Key key, const ResidencyEntitlement& terms, Nanos now) {
   state_->at(key, now);
   state_->book.add(key, terms, now);
   state_->dirty = true;
 }
 
-void Residency::change(Key key, const StayTerms& terms, Nanos now) {
+void Residency::change(Key key, const ResidencyEntitlement& terms, Nanos now) {
   Resident* resident = state_->at(key, now);
   if (resident == nullptr || resident->terms == terms) return;
   // What it has is told by the next report.
@@ -118,16 +119,16 @@ void Residency::remove(Key key, Nanos now) {
   state_->dirty = true;
 }
 
-void Residency::report(Key key, const Stay& stay, Nanos now) {
+void Residency::report(Key key, const ResidencyReport& stay, Nanos now) {
   Resident* resident = state_->at(key, now);
   if (resident != nullptr && state_->book.note(resident, stay, now)) state_->dirty = true;
 }
 
-std::vector<StayOrder> Residency::decide(Nanos now) {
+std::vector<ResidencyTarget> Residency::decide(Nanos now) {
   State& state = *state_;
   state.last = std::max(state.last, now);
   state.book.advance(state.last);
-  Agenda agenda;
+  DeadlineSet agenda;
   agenda.begin(state.last);
   state.book.refresh();
   state.book.excuse(&agenda);
@@ -139,10 +140,10 @@ std::vector<StayOrder> Residency::decide(Nanos now) {
   for (const auto& resident : state.book.residents()) noteReserved(resident.get());
   state.wake = agenda.next();
   state.dirty = false;
-  std::vector<StayOrder> orders;
+  std::vector<ResidencyTarget> orders;
   std::size_t lowered = 0;
   for (const auto& resident : state.book.residents()) {
-    StayOrder order = state.orderFor(*resident);
+    ResidencyTarget order = state.orderFor(*resident);
     if (!resident->known) continue;
     order.lowers = resident->told.lowers;
     if (resident->ever_told && order == resident->told) continue;
@@ -163,8 +164,8 @@ Nanos Residency::wakeAt() const {
   return state_->dirty ? state_->last : state_->wake;
 }
 
-StayFigures Residency::figures(Key key) const {
-  StayFigures figures;
+ResidencyStats Residency::figures(Key key) const {
+  ResidencyStats figures;
   const Resident* resident = state_->book.find(key);
   if (resident == nullptr) return figures;
   for (unsigned d = 0; d < kMaxGroupDevices; ++d) {
@@ -187,9 +188,9 @@ StayFigures Residency::figures(Key key) const {
   return figures;
 }
 
-StayDeviceFigures Residency::device(unsigned device) const {
-  const ResidencyBook::Device& known = state_->book.device(device);
-  StayDeviceFigures figures;
+ResidencyBudgetStats Residency::device(unsigned device) const {
+  const ResidencyAccounts::Device& known = state_->book.device(device);
+  ResidencyBudgetStats figures;
   figures.budget = known.terms.budget;
   figures.book = state_->book.booked(device);
   figures.ratio = known.ratio;

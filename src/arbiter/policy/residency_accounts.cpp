@@ -12,7 +12,7 @@ namespace {
 // Far above any device, far below where sums overflow.
 constexpr std::uint64_t kBoundless = std::uint64_t{1} << 50;
 
-std::uint64_t budgetOf(const ResidencyBook::Device& device) {
+std::uint64_t budgetOf(const ResidencyAccounts::Device& device) {
   return device.terms.budget == 0 ? kBoundless * 64 : device.terms.budget;
 }
 
@@ -38,27 +38,27 @@ std::uint64_t floorOf(const Resident& resident, unsigned device) {
 
 }  // namespace
 
-Resident* ResidencyBook::find(Key key) const {
+Resident* ResidencyAccounts::find(Key key) const {
   for (const auto& resident : residents_)
     if (resident->key == key) return resident.get();
   return nullptr;
 }
 
-Resident& ResidencyBook::add(Key key, const StayTerms& terms, Nanos now) {
+Resident& ResidencyAccounts::add(Key key, const ResidencyEntitlement& terms, Nanos now) {
   residents_.push_back(std::make_unique<Resident>(key, terms, now));
   return *residents_.back();
 }
 
-void ResidencyBook::remove(Key key) {
+void ResidencyAccounts::remove(Key key) {
   std::erase_if(residents_, [&](const auto& resident) { return resident->key == key; });
 }
 
 // The tenant's ledger holds it to its ceiling: more than that is not believed.
-void ResidencyBook::bound(Resident* resident, Stay* stay) const {
+void ResidencyAccounts::bound(Resident* resident, ResidencyReport* stay) const {
   if (resident->terms.parked) return sayParked(*resident, stay);
   for (unsigned d = 0; d < kMaxGroupDevices; ++d) {
-    Holding& said = stay->at[d];
-    if (!resident->uses(d)) said = Holding{};
+    ResidentBytes& said = stay->at[d];
+    if (!resident->uses(d)) said = ResidentBytes{};
     const std::uint64_t ceiling = ceilingOf(*resident, d);
     said.pinned = std::min(said.pinned, ceiling);
     said.want = std::min(said.want, ceiling - said.pinned);
@@ -71,7 +71,7 @@ void ResidencyBook::bound(Resident* resident, Stay* stay) const {
 }
 
 // Another law, or nobody, let it have that.
-void ResidencyBook::adopt(Resident* resident, Nanos now) {
+void ResidencyAccounts::adopt(Resident* resident, Nanos now) {
   resident->known = true;
   for (Resident::Place& place : resident->places) {
     place.allowed = std::max(place.allowed, place.said.held);
@@ -80,8 +80,8 @@ void ResidencyBook::adopt(Resident* resident, Nanos now) {
   resident->granted_at = resident->ready_at = now;
 }
 
-bool ResidencyBook::note(Resident* resident, const Stay& stay, Nanos now) {
-  Stay bounded = stay;
+bool ResidencyAccounts::note(Resident* resident, const ResidencyReport& stay, Nanos now) {
+  ResidencyReport bounded = stay;
   bound(resident, &bounded);
   bool freed = false;
   for (Resident::Place& place : resident->places) {
@@ -118,7 +118,7 @@ bool ResidencyBook::note(Resident* resident, const Stay& stay, Nanos now) {
   return true;
 }
 
-void ResidencyBook::advance(Nanos now) {
+void ResidencyAccounts::advance(Nanos now) {
   const auto passed = static_cast<double>(std::max(now - now_, Nanos{0}));
   now_ = std::max(now, now_);
   for (const auto& resident : residents_) {
@@ -129,7 +129,7 @@ void ResidencyBook::advance(Nanos now) {
 
 // Memory that is asked for and will never leave may not take from anybody, for good, what it needs:
 // beyond what its own guarantee covers it is let in only where all that fitted before fits after.
-std::uint64_t ResidencyBook::admit(unsigned device) {
+std::uint64_t ResidencyAccounts::admit(unsigned device) {
   std::uint64_t floors = 0;
   for (const auto& resident : residents_) {
     Resident::Place& place = resident->places[device];
@@ -169,7 +169,7 @@ std::uint64_t ResidencyBook::admit(unsigned device) {
   return floors;
 }
 
-void ResidencyBook::refresh() {
+void ResidencyAccounts::refresh() {
   for (unsigned d = 0; d < kMaxGroupDevices; ++d) {
     for (const auto& resident : residents_)
       if (!resident->uses(d)) resident->places[d] = Resident::Place{};
@@ -187,7 +187,7 @@ void ResidencyBook::refresh() {
   for (const auto& resident : residents_) settleParked(resident.get());
 }
 
-void ResidencyBook::restore(Resident* resident, Nanos now) {
+void ResidencyAccounts::restore(Resident* resident, Nanos now) {
   for (Resident::Place& place : resident->places) {
     place.allowed = std::max(place.allowed, place.said.held);
     place.goal = std::max(place.goal, place.allowed);
@@ -199,7 +199,7 @@ void ResidencyBook::restore(Resident* resident, Nanos now) {
   if (resident->home()) resident->taken = resident->yielded = resident->idled = false;
 }
 
-void ResidencyBook::excuse(Agenda* agenda) {
+void ResidencyAccounts::excuse(DeadlineSet* agenda) {
   bool restored = false;
   for (const auto& resident : residents_) {
     // Who is being parked gives all at once, or says that it cannot.
@@ -220,7 +220,7 @@ void ResidencyBook::excuse(Agenda* agenda) {
   if (restored) shed(agenda);
 }
 
-void ResidencyBook::shed(Agenda* agenda) {
+void ResidencyAccounts::shed(DeadlineSet* agenda) {
   std::vector<Resident*> order;
   for (const auto& resident : residents_) order.push_back(resident.get());
   // Who was granted last has had the least of it.
@@ -256,7 +256,7 @@ void ResidencyBook::shed(Agenda* agenda) {
   }
 }
 
-void ResidencyBook::reclaim(Agenda* agenda) {
+void ResidencyAccounts::reclaim(DeadlineSet* agenda) {
   for (const auto& resident : residents_) {
     const Nanos limit = resident->terms.unused_after;
     if (!resident->known || !resident->terms.swappable || resident->wants() || limit == 0) continue;
@@ -277,7 +277,7 @@ void ResidencyBook::reclaim(Agenda* agenda) {
   }
 }
 
-void ResidencyBook::raise() {
+void ResidencyAccounts::raise() {
   std::vector<Resident*> order;
   for (const auto& resident : residents_) order.push_back(resident.get());
   std::stable_sort(order.begin(), order.end(),
@@ -296,12 +296,12 @@ void ResidencyBook::raise() {
   }
 }
 
-std::uint64_t ResidencyBook::slack(unsigned device) const {
+std::uint64_t ResidencyAccounts::slack(unsigned device) const {
   constexpr std::uint64_t kMax = std::uint64_t{512} << 20;
   return std::min(devices_[device].terms.budget / 32, kMax);
 }
 
-void ResidencyBook::lendSlack() {
+void ResidencyAccounts::lendSlack() {
   for (unsigned d = 0; d < kMaxGroupDevices; ++d) {
     if (devices_[d].terms.budget == 0) continue;
     const bool waited = std::any_of(residents_.begin(), residents_.end(), [&](const auto& each) {
@@ -321,7 +321,7 @@ void ResidencyBook::lendSlack() {
   }
 }
 
-void ResidencyBook::takeSlack(unsigned device, std::uint64_t bytes) {
+void ResidencyAccounts::takeSlack(unsigned device, std::uint64_t bytes) {
   for (const auto& resident : residents_) {
     Resident::Place& place = resident->places[device];
     if (!resident->terms.swappable || place.goal <= place.target) continue;
@@ -331,19 +331,19 @@ void ResidencyBook::takeSlack(unsigned device, std::uint64_t bytes) {
   }
 }
 
-std::uint64_t ResidencyBook::booked(unsigned device) const {
+std::uint64_t ResidencyAccounts::booked(unsigned device) const {
   std::uint64_t sum = 0;
   for (const auto& resident : residents_) sum += resident->places[device].book();
   return sum;
 }
 
-std::uint64_t ResidencyBook::planned(unsigned device) const {
+std::uint64_t ResidencyAccounts::planned(unsigned device) const {
   std::uint64_t sum = 0;
   for (const auto& resident : residents_) sum += resident->places[device].goal;
   return sum;
 }
 
-std::uint64_t ResidencyBook::slackGiven(unsigned device) const {
+std::uint64_t ResidencyAccounts::slackGiven(unsigned device) const {
   std::uint64_t sum = 0;
   for (const auto& resident : residents_) {
     const Resident::Place& place = resident->places[device];
@@ -352,12 +352,12 @@ std::uint64_t ResidencyBook::slackGiven(unsigned device) const {
   return sum;
 }
 
-std::int64_t ResidencyBook::unplanned(unsigned device) const {
+std::int64_t ResidencyAccounts::unplanned(unsigned device) const {
   return static_cast<std::int64_t>(budgetOf(devices_[device])) -
          static_cast<std::int64_t>(planned(device));
 }
 
-std::uint64_t ResidencyBook::hostLeftFor(const Resident& resident, unsigned device) const {
+std::uint64_t ResidencyAccounts::hostLeftFor(const Resident& resident, unsigned device) const {
   std::uint64_t out = 0;
   for (const auto& each : residents_)
     if (each.get() != &resident) out += each->places[device].out();
@@ -365,7 +365,7 @@ std::uint64_t ResidencyBook::hostLeftFor(const Resident& resident, unsigned devi
 }
 
 // In its turn all that others can give is out.
-std::uint64_t ResidencyBook::mostOf(const Resident& resident, unsigned device) const {
+std::uint64_t ResidencyAccounts::mostOf(const Resident& resident, unsigned device) const {
   const std::uint64_t most = resident.places[device].most;
   if (!resident.mapsHost() || !resident.uses(device)) return most;
   std::uint64_t out = 0;
@@ -377,7 +377,7 @@ std::uint64_t ResidencyBook::mostOf(const Resident& resident, unsigned device) c
   return std::max(most, std::min(ceilingOf(resident, device), most + host));
 }
 
-bool ResidencyBook::contended(const Resident& resident) const {
+bool ResidencyAccounts::contended(const Resident& resident) const {
   for (unsigned d = 0; d < kMaxGroupDevices; ++d) {
     if (!resident.uses(d) || !resident.terms.swappable) continue;
     if (resident.places[d].mayGoOut() == 0) continue;
@@ -390,7 +390,7 @@ bool ResidencyBook::contended(const Resident& resident) const {
   return false;
 }
 
-std::uint64_t ResidencyBook::hostFor(const Resident& resident) const {
+std::uint64_t ResidencyAccounts::hostFor(const Resident& resident) const {
   const auto partOf = [](std::uint64_t bytes, std::uint64_t of, std::uint64_t all) {
     if (all <= of) return bytes;
     return static_cast<std::uint64_t>(static_cast<double>(bytes) * static_cast<double>(of) /

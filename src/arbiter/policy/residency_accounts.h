@@ -9,10 +9,10 @@
 
 namespace divvy::arbiter {
 
-class ResidencyBook {
+class ResidencyAccounts {
  public:
   struct Device {
-    StayDevice terms;
+    ResidencyBudget terms;
     Nanos quantum = 0;
     Nanos predicted = 0;
     Nanos actual = 0;
@@ -22,28 +22,28 @@ class ResidencyBook {
   };
   using Residents = std::vector<std::unique_ptr<Resident>>;
 
-  explicit ResidencyBook(const StayConstants& constants) : constants_(constants) {}
+  explicit ResidencyAccounts(const ResidencyConstants& constants) : constants_(constants) {}
 
-  const StayConstants& constants() const { return constants_; }
+  const ResidencyConstants& constants() const { return constants_; }
   const Residents& residents() const { return residents_; }
   Resident* find(Key key) const;
-  Resident& add(Key key, const StayTerms& terms, Nanos now);
+  Resident& add(Key key, const ResidencyEntitlement& terms, Nanos now);
   void remove(Key key);
   Device& device(unsigned device) { return devices_[device]; }
 
   // What somebody says; differences to what it said before. True: there are any.
-  bool note(Resident* resident, const Stay& stay, Nanos now);
+  bool note(Resident* resident, const ResidencyReport& stay, Nanos now);
   // Time passes for who is resident.
   void advance(Nanos now);
 
   // Brings floors and targets to what follows from what was said.
   void refresh();
   // Gives back to those that do not go what was to be taken of them, and has nobody count on it.
-  void excuse(Agenda* agenda);
+  void excuse(DeadlineSet* agenda);
   // Plans below the budget, should they be above it.
-  void shed(Agenda* agenda);
+  void shed(DeadlineSet* agenda);
   // Takes what those have that were idle for as long as they may be, as far as the host has room.
-  void reclaim(Agenda* agenda);
+  void reclaim(DeadlineSet* agenda);
   // Lets tenants have what is planned, as far as the book has room for it.
   void raise();
   // Somewhat more than they need, for those that allocate, where nobody waits.
@@ -68,11 +68,11 @@ class ResidencyBook {
   // Floors, and who may have what he asked for; the sum of the floors.
   std::uint64_t admit(unsigned device);
   std::uint64_t slack(unsigned device) const;
-  void bound(Resident* resident, Stay* stay) const;
+  void bound(Resident* resident, ResidencyReport* stay) const;
   void adopt(Resident* resident, Nanos now);
   void restore(Resident* resident, Nanos now);
 
-  const StayConstants constants_;
+  const ResidencyConstants constants_;
   Nanos now_ = 0;
   std::array<Device, kMaxGroupDevices> devices_{};
   Residents residents_;

@@ -23,7 +23,7 @@ std::uint64_t wantedAt(const Resident::Place& place, bool floor_only) {
 
 }  // namespace
 
-void ResidencyTurns::turn(Agenda* agenda) {
+void ResidencyScheduler::turn(DeadlineSet* agenda) {
   agenda_ = agenda;
   arrive();
   for (std::size_t round = 0; round <= book_.residents().size(); ++round)
@@ -31,7 +31,7 @@ void ResidencyTurns::turn(Agenda* agenda) {
   noteThrash();
 }
 
-void ResidencyTurns::arrive() {
+void ResidencyScheduler::arrive() {
   const Nanos now = agenda_->now();
   for (const auto& resident : book_.residents()) {
     if (resident->granted_at == 0 || resident->ready_at != 0) continue;
@@ -44,14 +44,14 @@ void ResidencyTurns::arrive() {
     const double error = std::abs(static_cast<double>(predicted) / static_cast<double>(actual) - 1);
     for (unsigned d = 0; d < kMaxGroupDevices; ++d) {
       if (!resident->uses(d)) continue;
-      ResidencyBook::Device& device = book_.device(d);
+      ResidencyAccounts::Device& device = book_.device(d);
       device.error += device.actual == 0 ? error : kEwma * (error - device.error);
       device.actual = actual;
     }
   }
 }
 
-bool ResidencyTurns::serveLine() {
+bool ResidencyScheduler::serveLine() {
   line_.clear();
   for (const auto& resident : book_.residents())
     if (resident->known && resident->inLine()) line_.push_back(resident.get());
@@ -77,19 +77,19 @@ bool ResidencyTurns::serveLine() {
   return stuck;
 }
 
-bool ResidencyTurns::serve(Resident* resident, bool past) {
+bool ResidencyScheduler::serve(Resident* resident, bool past) {
   if (resident->wants()) {
-    Demand all{resident, false, 0, 0, 0, 0, {}};
+    ResidencyDemand all{resident, false, 0, 0, 0, 0, {}};
     if (collect(&all)) return apply(all, past), true;
   }
   if (!resident->belowFloor()) return false;
-  Demand floor{resident, true, 0, 0, 0, 0, {}};
+  ResidencyDemand floor{resident, true, 0, 0, 0, 0, {}};
   if (collect(&floor)) apply(floor, past);
   return resident->home();
 }
 
 // Negative: there is more than enough.
-std::int64_t ResidencyTurns::shortOf(const Demand& demand, unsigned device) const {
+std::int64_t ResidencyScheduler::shortOf(const ResidencyDemand& demand, unsigned device) const {
   const Resident::Place& place = demand.who->places[device];
   const std::uint64_t wanted = wantedAt(place, demand.floor_only);
   if (wanted <= place.goal) return 0;
@@ -98,8 +98,8 @@ std::int64_t ResidencyTurns::shortOf(const Demand& demand, unsigned device) cons
          static_cast<std::int64_t>(book_.slackGiven(device));
 }
 
-double ResidencyTurns::ratio(unsigned device, bool* latency) const {
-  ResidencyBook::Device& known = book_.device(device);
+double ResidencyScheduler::ratio(unsigned device, bool* latency) const {
+  ResidencyAccounts::Device& known = book_.device(device);
   double need = 0;
   for (const auto& each : book_.residents()) {
     if (!each->uses(device)) continue;
@@ -112,7 +112,7 @@ double ResidencyTurns::ratio(unsigned device, bool* latency) const {
   return known.ratio;
 }
 
-void ResidencyTurns::estimate(Demand* demand) {
+void ResidencyScheduler::estimate(ResidencyDemand* demand) {
   bool latency = false;
   demand->loss = 0;
   for (unsigned d = 0; d < kMaxGroupDevices; ++d) {
@@ -122,7 +122,7 @@ void ResidencyTurns::estimate(Demand* demand) {
     const std::uint64_t cold =
         place.said.swappable - std::min(place.said.mapped, place.said.swappable);
     const std::uint64_t in = std::min(place.lack(), cold);
-    const ResidencyBook::Device& device = book_.device(d);
+    const ResidencyAccounts::Device& device = book_.device(d);
     demand->in += in;
     demand->out += static_cast<std::uint64_t>(missing);
     Nanos swap = swapTime(device.terms.link, static_cast<std::uint64_t>(missing), in);
@@ -140,7 +140,7 @@ void ResidencyTurns::estimate(Demand* demand) {
   }
 }
 
-bool ResidencyTurns::collect(Demand* demand) {
+bool ResidencyScheduler::collect(ResidencyDemand* demand) {
   estimate(demand);
   bool all = true;
   // All of them, also when one cannot: each says when it could.
@@ -149,7 +149,7 @@ bool ResidencyTurns::collect(Demand* demand) {
   return all;
 }
 
-bool ResidencyTurns::collectOn(Demand* demand, unsigned d) {
+bool ResidencyScheduler::collectOn(ResidencyDemand* demand, unsigned d) {
   std::int64_t missing = shortOf(*demand, d);
   if (missing <= 0) return true;
   struct Giver {
@@ -193,15 +193,15 @@ bool ResidencyTurns::collectOn(Demand* demand, unsigned d) {
   return collectParked(demand, d, missing, host);
 }
 
-std::uint64_t ResidencyTurns::sparesFor(const Demand& demand, unsigned d) const {
+std::uint64_t ResidencyScheduler::sparesFor(const ResidencyDemand& demand, unsigned d) const {
   std::uint64_t sum = 0;
   for (const auto& each : book_.residents())
     if (each.get() != demand.who && each->terms.swappable) sum += each->places[d].spare();
   return sum;
 }
 
-bool ResidencyTurns::collectParked(Demand* demand, unsigned d, std::int64_t missing,
-                                   std::int64_t host) {
+bool ResidencyScheduler::collectParked(ResidencyDemand* demand, unsigned d, std::int64_t missing,
+                                       std::int64_t host) {
   std::vector<std::pair<std::tuple<Rank, bool, std::int64_t>, Resident*>> givers;
   const auto gain = [d](const Resident& from) {
     const Resident::Place& place = from.places[d];
@@ -227,9 +227,10 @@ bool ResidencyTurns::collectParked(Demand* demand, unsigned d, std::int64_t miss
   return false;
 }
 
-ResidencyTurns::Rank ResidencyTurns::rankOf(const Resident& from, const Demand& demand) {
+ResidencyScheduler::Rank ResidencyScheduler::rankOf(const Resident& from,
+                                                    const ResidencyDemand& demand) {
   const Resident& to = *demand.who;
-  const StayConstants& constants = book_.constants();
+  const ResidencyConstants& constants = book_.constants();
   if (!from.terms.swappable || from.stay.distrusted || !from.known) return Rank::kNotNow;
   if (from.stay.capturing || !agenda_->reached(from.retry_at)) return Rank::kNotNow;
   const Rank otherwise = demand.floor_only ? Rank::kGuaranteed : Rank::kNotNow;
@@ -248,7 +249,7 @@ ResidencyTurns::Rank ResidencyTurns::rankOf(const Resident& from, const Demand& 
   return place(from) > place(to) ? Rank::kBehind : otherwise;
 }
 
-double ResidencyTurns::partOf(const Resident& holder) const {
+double ResidencyScheduler::partOf(const Resident& holder) const {
   double sum = 0;
   double count = 0;
   for (const auto& each : book_.residents()) {
@@ -260,7 +261,7 @@ double ResidencyTurns::partOf(const Resident& holder) const {
   return sum > 0 ? holder.terms.weight * count / sum : 1;
 }
 
-bool ResidencyTurns::turnOver(const Resident& holder, const Demand& demand) {
+bool ResidencyScheduler::turnOver(const Resident& holder, const ResidencyDemand& demand) {
   if (holder.granted_at == 0 || holder.stuck) return true;
   if (holder.lent && demand.who->wanted_since < holder.granted_at) return true;
   const Nanos turn = quantumFor(book_.constants(), demand.swap, demand.loss, partOf(holder));
@@ -271,7 +272,7 @@ bool ResidencyTurns::turnOver(const Resident& holder, const Demand& demand) {
   return agenda_->reached(begin + turn);
 }
 
-Nanos ResidencyTurns::turnEnd(const Resident& resident) const {
+Nanos ResidencyScheduler::turnEnd(const Resident& resident) const {
   if (resident.ready_at == 0 || resident.stuck || line_.empty()) return 0;
   Nanos turn = 0;
   for (unsigned d = 0; d < kMaxGroupDevices; ++d)
@@ -279,7 +280,7 @@ Nanos ResidencyTurns::turnEnd(const Resident& resident) const {
   return resident.ready_at + turn;
 }
 
-void ResidencyTurns::apply(const Demand& demand, bool past) {
+void ResidencyScheduler::apply(const ResidencyDemand& demand, bool past) {
   const Nanos now = agenda_->now();
   Resident& who = *demand.who;
   for (const Take& take : demand.takes) {
@@ -317,14 +318,14 @@ void ResidencyTurns::apply(const Demand& demand, bool past) {
   if (who.swaps.size() > 4 * kHot) who.swaps.pop_front();
 }
 
-void ResidencyTurns::noteThrash() {
+void ResidencyScheduler::noteThrash() {
   const Nanos window = book_.constants().thrash_window;
   for (const auto& resident : book_.residents()) {
     std::deque<Nanos>& swaps = resident->swaps;
     while (!swaps.empty() && agenda_->reached(swaps.front() + window)) swaps.pop_front();
   }
   for (unsigned d = 0; d < kMaxGroupDevices; ++d) {
-    ResidencyBook::Device& device = book_.device(d);
+    ResidencyAccounts::Device& device = book_.device(d);
     unsigned hot = 0;
     unsigned warm = 0;
     for (const auto& resident : book_.residents()) {

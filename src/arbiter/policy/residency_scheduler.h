@@ -7,12 +7,12 @@
 
 namespace divvy::arbiter {
 
-class ResidencyTurns {
+class ResidencyScheduler {
  public:
-  explicit ResidencyTurns(ResidencyBook* book) : book_(*book) {}
+  explicit ResidencyScheduler(ResidencyAccounts* book) : book_(*book) {}
 
   // Notes who has arrived, and plans for all that wait.
-  void turn(Agenda* agenda);
+  void turn(DeadlineSet* agenda);
   // When the turn of somebody ends, as far as can be told; 0: it has none.
   Nanos turnEnd(const Resident& resident) const;
 
@@ -24,7 +24,7 @@ class ResidencyTurns {
     bool park = false;  // with all that it has, everywhere
   };
   // What serving somebody takes.
-  struct Demand {
+  struct ResidencyDemand {
     Resident* who;
     bool floor_only;  // no more than what is guaranteed, from anybody
     Nanos swap = 0;
@@ -40,23 +40,24 @@ class ResidencyTurns {
   // True: somebody turned out to be stuck in its turn; the order of the line is another.
   bool serveLine();
   bool serve(Resident* resident, bool past);
-  bool collect(Demand* demand);
-  bool collectOn(Demand* demand, unsigned device);
+  bool collect(ResidencyDemand* demand);
+  bool collectOn(ResidencyDemand* demand, unsigned device);
   // Of what swapping does not free, from those who can be parked.
-  bool collectParked(Demand* demand, unsigned device, std::int64_t missing, std::int64_t host);
+  bool collectParked(ResidencyDemand* demand, unsigned device, std::int64_t missing,
+                     std::int64_t host);
   // What others could give without being parked.
-  std::uint64_t sparesFor(const Demand& demand, unsigned device) const;
-  void estimate(Demand* demand);
-  void apply(const Demand& demand, bool past);
-  Rank rankOf(const Resident& from, const Demand& demand);
-  bool turnOver(const Resident& holder, const Demand& demand);
-  std::int64_t shortOf(const Demand& demand, unsigned device) const;
+  std::uint64_t sparesFor(const ResidencyDemand& demand, unsigned device) const;
+  void estimate(ResidencyDemand* demand);
+  void apply(const ResidencyDemand& demand, bool past);
+  Rank rankOf(const Resident& from, const ResidencyDemand& demand);
+  bool turnOver(const Resident& holder, const ResidencyDemand& demand);
+  std::int64_t shortOf(const ResidencyDemand& demand, unsigned device) const;
   double ratio(unsigned device, bool* latency) const;
   double partOf(const Resident& holder) const;
   void noteThrash();
 
-  ResidencyBook& book_;
-  Agenda* agenda_ = nullptr;
+  ResidencyAccounts& book_;
+  DeadlineSet* agenda_ = nullptr;
   std::uint64_t grants_ = 0;
   std::vector<Resident*> line_;
 };

@@ -12,7 +12,7 @@ namespace divvy::arbiter {
 struct Resident {
   // On one device; bytes.
   struct Place {
-    Holding said;
+    ResidentBytes said;
     std::uint64_t want = 0;     // of what it asked for, what it may take
     std::uint64_t allowed = 0;  // told
     std::uint64_t told = 0;     // the most that it was told since it last said what it has
@@ -38,7 +38,7 @@ struct Resident {
     }
   };
 
-  Resident(Key name, const StayTerms& asked, Nanos now)
+  Resident(Key name, const ResidencyEntitlement& asked, Nanos now)
       : key(name), terms(asked), wanted_since(now) {
     stay.idle_since = now;
   }
@@ -96,8 +96,8 @@ struct Resident {
   }
 
   const Key key;
-  StayTerms terms;
-  Stay stay;
+  ResidencyEntitlement terms;
+  ResidencyReport stay;
   std::array<Place, kMaxGroupDevices> places{};
   bool known = false;  // has reported
 
@@ -127,7 +127,7 @@ struct Resident {
   std::deque<Nanos> swaps;
   std::uint64_t swap_count = 0;
   Nanos longest_wait = 0;
-  StayOrder told;
+  ResidencyTarget told;
   bool ever_told = false;
 };
 

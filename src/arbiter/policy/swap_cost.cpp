@@ -33,7 +33,7 @@ Nanos turnFor(Nanos swap, double loss) {
   return static_cast<Nanos>(std::min(static_cast<double>(swap) * (1 / loss - 1), kMax));
 }
 
-Nanos quantumFor(const StayConstants& constants, Nanos swap, double loss, double part) {
+Nanos quantumFor(const ResidencyConstants& constants, Nanos swap, double loss, double part) {
   const auto bounded = [&](double turn) {
     return std::clamp(turn, static_cast<double>(constants.quantum_min),
                       static_cast<double>(constants.quantum_max));

@@ -15,6 +15,6 @@ double lossTarget(double ratio, bool latency);
 Nanos turnFor(Nanos swap, double loss);
 
 // The same within the bounds; `part`: the holder's weight, of the mean one.
-Nanos quantumFor(const StayConstants& constants, Nanos swap, double loss, double part = 1);
+Nanos quantumFor(const ResidencyConstants& constants, Nanos swap, double loss, double part = 1);
 
 }  // namespace divvy::arbiter

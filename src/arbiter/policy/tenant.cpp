@@ -2,14 +2,15 @@
 
 namespace divvy::arbiter {
 
-Tenant::Tenant(Key name, const Terms& asked, const Constants& constants) : key(name), terms(asked) {
+Tenant::Tenant(Key name, const Entitlement& asked, const Constants& constants)
+    : key(name), terms(asked) {
   // An entry costs the tenant above what is in flight and a switch of contexts.
-  gap =
-      Gap(constants.gap_min, constants.gap_max, constants.inflight_best_effort, constants.overlap);
+  gap = IdleGap(constants.gap_min, constants.gap_max, constants.inflight_best_effort,
+                constants.overlap);
   said.drained = 0;
 }
 
-bool Tenant::drained(Agenda* agenda) const {
+bool Tenant::drained(DeadlineSet* agenda) const {
   if (!wants()) return true;
   if (hold_seq != 0 && said.drained >= hold_seq) return true;
   // An estimate from before the hold may not know of the last launches, and each of several

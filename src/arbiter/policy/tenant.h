@@ -13,14 +13,14 @@
 
 namespace divvy::arbiter {
 
-enum class Turn : std::uint8_t {
+enum class RunState : std::uint8_t {
   kIdle,     // held back, and nothing of it is on the devices
   kRunning,  // may launch
   kLeaving,  // held back; what it launched has not ended
 };
 
 // What was said, told and used: all that goes with a tenant to another law.
-struct Course {
+struct TenantState {
   // Said by the tenant.
   Report said;
   Nanos said_at = 0;
@@ -31,7 +31,7 @@ struct Course {
   Order told;
   std::uint64_t hold_seq = 0;  // of the hold it is leaving under; 0: not told yet
 
-  Turn turn = Turn::kIdle;
+  RunState turn = RunState::kIdle;
   bool solo = false;       // nobody arbitrates
   bool alone = false;      // runs on because nobody else wants to
   bool throttled = false;  // at its cap
@@ -49,8 +49,8 @@ struct Course {
   Virtual v = 0;
   Virtual owed = 0;       // how far it was behind when it last paused
   Virtual granted_v = 0;  // `v` when its turn began
-  Bucket cap;
-  Gap gap;
+  TokenBucket cap;
+  IdleGap gap;
 
   Meter meter;
   // Settled per device since it was last idle, and the largest of these.
@@ -60,8 +60,8 @@ struct Course {
   double prepaid = 0;   // charged by time, and not set off against what it settled
 };
 
-struct Tenant : Course {
-  Tenant(Key name, const Terms& asked, const Constants& constants);
+struct Tenant : TenantState {
+  Tenant(Key name, const Entitlement& asked, const Constants& constants);
 
   bool active() const { return processes > 0; }
   bool wants() const { return said.waiting || said.in_flight; }
@@ -72,10 +72,11 @@ struct Tenant : Course {
   // Nobody shares a device with it, and nothing caps it.
   bool unshared() const { return first() && !has_below && terms.ceiling >= 100; }
   // A leaver that others wait for.
-  bool blocks() const { return turn == Turn::kLeaving && !unpreemptible; }
+  bool blocks() const { return turn == RunState::kLeaving && !unpreemptible; }
   // Has work on the devices: while it may, or long after it should not.
   bool present() const {
-    return turn == Turn::kRunning ? wants() : said.in_flight && (turn == Turn::kLeaving || stray);
+    return turn == RunState::kRunning ? wants()
+                                      : said.in_flight && (turn == RunState::kLeaving || stray);
   }
 
   // Virtual time, with what is used but not settled as far as can be told.
@@ -85,13 +86,13 @@ struct Tenant : Course {
     return static_cast<Nanos>(std::ceil(meter.timeToUse(used)));
   }
   // What was launched before it was told to hold has ended.
-  bool drained(Agenda* agenda) const;
+  bool drained(DeadlineSet* agenda) const;
 
   // Charges device time to virtual time and cap; `figures.got` is the caller's.
   void charge(double used);
 
   const Key key;
-  Terms terms;
+  Entitlement terms;
   unsigned processes = 0;
 
   Weight weight = kWholeWeight;
@@ -102,7 +103,7 @@ struct Tenant : Course {
   std::vector<Tenant*> above;
   bool has_below = false;
 
-  Figures figures;
+  GroupStats figures;
 };
 
 }  // namespace divvy::arbiter

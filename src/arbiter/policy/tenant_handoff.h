@@ -8,16 +8,16 @@
 
 namespace divvy::arbiter {
 
-struct Standing {
+struct TenantHandoff {
   // Of one of the tenant's devices, by the number that it had.
   struct Place {
     unsigned device;
     Virtual floor;
-    Bucket alms;
+    TokenBucket alms;
     double stretch;
   };
 
-  Course course;
+  TenantState course;
   std::vector<Place> places;
 };
 

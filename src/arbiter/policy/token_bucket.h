@@ -8,11 +8,11 @@
 
 namespace divvy::arbiter {
 
-class Bucket {
+class TokenBucket {
  public:
-  Bucket() = default;
+  TokenBucket() = default;
   // `rate`: of wall time. It starts empty. `debt`: more is forgiven; 0: none is.
-  Bucket(double rate, Nanos depth, Nanos debt = 0)
+  TokenBucket(double rate, Nanos depth, Nanos debt = 0)
       : rate_(rate), depth_(static_cast<double>(depth)), debt_(static_cast<double>(debt)) {}
 
   // Another rate; what is in it stays, as far as it fits.

@@ -165,7 +165,7 @@ Result<void> SchedulerCache::setPod(const kube::Pod& pod) {
   impl_->claims.erase(uid);
   impl_->waiting.leave(uid);
   impl_->guests.erase(uid);
-  const Waiting who{pod.meta.space, pod.meta.name};
+  const PodRef who{pod.meta.space, pod.meta.name};
   const bool known = !impl_->holders.insert_or_assign(uid, who).second;
   const engine::RequestId id(uid);
   const engine::Allocation* old = impl_->engine.find(id);
@@ -407,7 +407,7 @@ std::size_t SchedulerCache::waiting() const {
   return impl_->waiting.size();
 }
 
-std::vector<Waiting> SchedulerCache::popSchedulable(std::size_t most, engine::Instant now) {
+std::vector<PodRef> SchedulerCache::popSchedulable(std::size_t most, engine::Instant now) {
   const engine::Engine::BudgetScope scope(impl_->engine);
   const std::uint64_t before = impl_->engine.tries();
   const auto fits = [&](const engine::Request& request) {
@@ -415,7 +415,7 @@ std::vector<Waiting> SchedulerCache::popSchedulable(std::size_t most, engine::In
     return decided && decided->placement;
   };
   const auto over = [&] { return impl_->engine.tries() - before >= engine::kTriesOfDecision; };
-  return impl_->waiting.call(most, now, fits, over);
+  return impl_->waiting.popSchedulable(most, now, fits, over);
 }
 
 std::vector<std::string> SchedulerCache::nodes() const {

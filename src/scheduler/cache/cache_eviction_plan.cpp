@@ -38,7 +38,7 @@ class Suspended {
 
 Result<std::optional<EvictionPlan>> SchedulerCache::planEvictions(
     std::span<const kube::Pod> pods, const std::vector<std::string>& gone,
-    const engine::Stakes& stakes) {
+    const engine::EvictionCosts& stakes) {
   engine::Engine& engine = impl_->engine;
   Suspended suspended(engine);
   engine::Gang gang;

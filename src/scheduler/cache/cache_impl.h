@@ -149,7 +149,7 @@ struct SchedulerCache::Impl {
       return Error{ErrorCode::kUnavailable, "the pod is bound to a node, or about to be"};
     release(uid);
     guests[uid] = guestOf(pod);
-    holders.insert_or_assign(uid, Waiting{pod.meta.space, pod.meta.name});
+    holders.insert_or_assign(uid, PodRef{pod.meta.space, pod.meta.name});
     return request;
   }
 
@@ -195,7 +195,7 @@ struct SchedulerCache::Impl {
   // It is bound, and has devices of its node's plugin, if that has any: it has them from now on.
   void takeOwn(const std::string& uid);
   // Why nobody new gets the node's devices, where it is because their driver is being changed.
-  std::optional<Reason> upgradeOn(std::string_view node, const engine::NodeBrief& brief) const;
+  std::optional<Reason> upgradeOn(std::string_view node, const engine::CompactRefusal& brief) const;
 
   // ---- quotas: books_quota.cpp ----
   struct QuotaDecision {
@@ -234,7 +234,7 @@ struct SchedulerCache::Impl {
   // Which of these would do, and why the others do not.
   Result<void> explain(const engine::Request& request, std::span<const std::string_view> names,
                        FilterResult* choice) const {
-    const Result<engine::Briefs> briefs = engine.briefs(request, names);
+    const Result<engine::CompactRefusals> briefs = engine.briefs(request, names);
     if (!briefs) return briefs.error();
     const auto guest = guests.find(request.id.text);
     RefusalTextCache texts(
@@ -247,7 +247,7 @@ struct SchedulerCache::Impl {
       const std::string_view name = names[at];
       const std::uint32_t place = briefs->of[at];
       const bool refused = place < briefs->different.size();
-      if (place == engine::Briefs::kNone) {
+      if (place == engine::CompactRefusals::kNone) {
         choice->fitting.emplace_back(name);
       } else if (const auto fault = unreadable.find(name);
                  !unreadable.empty() && fault != unreadable.end()) {
@@ -255,7 +255,7 @@ struct SchedulerCache::Impl {
       } else if (!refused) {
         choice->why.emplace(name, none);
       } else {
-        const engine::NodeBrief& brief = briefs->different[place];
+        const engine::CompactRefusal& brief = briefs->different[place];
         const std::optional<Reason> upgrade = upgradeOn(name, brief);
         (RefusalTextCache::never(brief) ? choice->never : choice->why)
             .emplace(name, upgrade ? *upgrade : reasons[place]);
@@ -360,7 +360,7 @@ struct SchedulerCache::Impl {
   // UIDs: bound at this moment; and those of whom it is not known whether they were.
   std::set<std::string> binding, uncertain;
   std::set<std::string> changing;  // UIDs: more is kept for them than their shares say
-  std::unordered_map<std::string, Waiting> holders;  // by UID: of who may hold something
+  std::unordered_map<std::string, PodRef> holders;  // by UID: of who may hold something
   UnschedulablePods waiting;
   // UIDs of pods that were removed: kube-scheduler may ask for one that we know to be gone, and
   // would never come back with it. And of pods that have no devices, but name one of our resources.

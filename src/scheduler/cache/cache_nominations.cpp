@@ -50,7 +50,7 @@ Result<void> SchedulerCache::nominate(const kube::Pod& pod, const engine::Placem
   const Result<void> adopted = impl_->engine.adopt(kept);
   if (!adopted) return adopted;
   impl_->on[placement.node.text].insert(uid);
-  impl_->holders.insert_or_assign(uid, Waiting{pod.meta.space, pod.meta.name});
+  impl_->holders.insert_or_assign(uid, PodRef{pod.meta.space, pod.meta.name});
   impl_->claims.insert_or_assign(uid, std::move(kept));
   return {};
 }

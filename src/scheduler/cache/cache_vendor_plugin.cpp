@@ -34,12 +34,12 @@ void SchedulerCache::Impl::takeOwn(const std::string& uid) {
   if (pool) placement->pool = *pool;
   if (!engine.adopt({id, *placement, std::nullopt})) return;
   on[has->node].insert(uid);
-  holders.insert_or_assign(uid, Waiting{has->space, has->name});
+  holders.insert_or_assign(uid, PodRef{has->space, has->name});
   quotas.take(uid, has->space, amountsOf(*placement, nullptr));
 }
 
 std::optional<Reason> SchedulerCache::Impl::upgradeOn(std::string_view node,
-                                                      const engine::NodeBrief& brief) const {
+                                                      const engine::CompactRefusal& brief) const {
   if (brief.why != engine::NodeWhy::kDevices || brief.most != engine::DeviceWhy::kCordoned)
     return std::nullopt;
   const auto known = nodes.find(node);

@@ -26,7 +26,7 @@ std::string modelsIn(const engine::Shape& shape) {
   return models.size() > kMaxModels ? said + ", ..." : said;
 }
 
-bool ofModel(const engine::NodeBrief& brief) {
+bool ofModel(const engine::CompactRefusal& brief) {
   return brief.why == engine::NodeWhy::kDevices &&
          (brief.most == engine::DeviceWhy::kModelNotAsked ||
           brief.most == engine::DeviceWhy::kModelExcluded);
@@ -38,8 +38,8 @@ RefusalTextCache::RefusalTextCache(std::vector<std::string> containers, const en
     : containers_(std::move(containers)), models_(modelsIn(shape)) {}
 
 // Of a pod with one container that one need not be named.
-const Reason& RefusalTextCache::reasonOf(const engine::NodeBrief& brief) {
-  const auto key = [](const engine::NodeBrief& of) {
+const Reason& RefusalTextCache::reasonOf(const engine::CompactRefusal& brief) {
+  const auto key = [](const engine::CompactRefusal& of) {
     return std::tie(of.why, of.container, of.needed, of.most, of.kind);
   };
   if (last_ != nullptr && key(*last_) == key(brief)) return *last_reason_;
@@ -54,9 +54,10 @@ const Reason& RefusalTextCache::reasonOf(const engine::NodeBrief& brief) {
   return at->second;
 }
 
-std::vector<Reason> RefusalTextCache::reasonsOf(const std::vector<engine::NodeBrief>& different) {
+std::vector<Reason> RefusalTextCache::reasonsOf(
+    const std::vector<engine::CompactRefusal>& different) {
   std::vector<Reason> reasons;
-  for (const engine::NodeBrief& one : different) reasons.push_back(reasonOf(one));
+  for (const engine::CompactRefusal& one : different) reasons.push_back(reasonOf(one));
   return reasons;
 }
 

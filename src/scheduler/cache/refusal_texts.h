@@ -19,13 +19,13 @@ class RefusalTextCache {
   RefusalTextCache(std::vector<std::string> containers, const engine::Shape& shape);
 
   // Nothing that ends there helps.
-  static bool never(const engine::NodeBrief& brief) {
+  static bool never(const engine::CompactRefusal& brief) {
     return brief.why == engine::NodeWhy::kTooFew;
   }
   // `brief` outlives it.
-  const Reason& reasonOf(const engine::NodeBrief& brief);
+  const Reason& reasonOf(const engine::CompactRefusal& brief);
   // One for each.
-  std::vector<Reason> reasonsOf(const std::vector<engine::NodeBrief>& different);
+  std::vector<Reason> reasonsOf(const std::vector<engine::CompactRefusal>& different);
 
  private:
   using Key = std::tuple<engine::NodeWhy, std::size_t, std::uint64_t, engine::DeviceWhy,
@@ -33,7 +33,7 @@ class RefusalTextCache {
   std::vector<std::string> containers_;
   std::string models_;  // what is said of the models that were asked for; empty: nothing
   std::map<Key, Reason> made_;
-  const engine::NodeBrief* last_ = nullptr;  // mostly the next has the same
+  const engine::CompactRefusal* last_ = nullptr;  // mostly the next has the same
   const Reason* last_reason_ = nullptr;
 };
 

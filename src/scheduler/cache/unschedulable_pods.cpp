@@ -32,7 +32,7 @@ bool UnschedulablePods::mayRequeue(engine::Instant now) const {
   });
 }
 
-std::vector<Waiting> UnschedulablePods::call(
+std::vector<PodRef> UnschedulablePods::popSchedulable(
     std::size_t most, engine::Instant now, const std::function<bool(const engine::Request&)>& fits,
     const std::function<bool()>& over) {
   open_ = false;
@@ -42,7 +42,7 @@ std::vector<Waiting> UnschedulablePods::call(
   std::sort(order.begin(), order.end(), [](const Entry* a, const Entry* b) {
     return std::tuple(-a->priority, a->turn) < std::tuple(-b->priority, b->turn);
   });
-  std::vector<Waiting> called;
+  std::vector<PodRef> called;
   std::size_t looks = 0;
   for (Entry* one : order) {
     if (called.size() == most || looks == kMaxLooks || over()) {

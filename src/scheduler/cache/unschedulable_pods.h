@@ -30,9 +30,9 @@ class UnschedulablePods {
   // As SchedulerCache says.
   bool mayRequeue(engine::Instant now) const;
   // `over`: no more is to be looked at now; the next call goes on with the others.
-  std::vector<Waiting> call(std::size_t most, engine::Instant now,
-                            const std::function<bool(const engine::Request&)>& fits,
-                            const std::function<bool()>& over);
+  std::vector<PodRef> popSchedulable(std::size_t most, engine::Instant now,
+                                     const std::function<bool(const engine::Request&)>& fits,
+                                     const std::function<bool()>& over);
 
  private:
   struct Entry {

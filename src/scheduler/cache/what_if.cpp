@@ -34,14 +34,14 @@ Result<FilterResult> simulateFit(const WhatIfOptions& supposed, const kube::Pod&
       if (!adopted) return adopted.error();
     }
   }
-  const Result<std::vector<engine::NodeBrief>> briefs = there.briefs(**request);
+  const Result<std::vector<engine::CompactRefusal>> briefs = there.briefs(**request);
   if (!briefs) return briefs.error();
   std::vector<std::string> containers;
   for (const auto* list : {&pod.init, &pod.containers})
     for (const kube::PodContainer& one : *list) containers.push_back(one.name);
   RefusalTextCache texts(std::move(containers), (*request)->shape);
-  std::unordered_map<std::string_view, const engine::NodeBrief*> refused;
-  for (const engine::NodeBrief& one : *briefs) refused.emplace(one.node.text, &one);
+  std::unordered_map<std::string_view, const engine::CompactRefusal*> refused;
+  for (const engine::CompactRefusal& one : *briefs) refused.emplace(one.node.text, &one);
   for (const kube::Node& node : nodes) {
     const auto found = refused.find(node.meta.name);
     if (found == refused.end()) continue;

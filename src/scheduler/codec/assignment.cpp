@@ -180,7 +180,7 @@ void write(const vendors::Kind& kind, const Gift& gift, const Writing& writing, 
     assignment.emplace_back();
     for (const Given& one : container) assignment.back().push_back(one.said);
   }
-  const vendors::PodWire& wire = kind.wire.pod;
+  const vendors::PodDialect& wire = kind.wire.pod;
   const std::string text = kube::encode(assignment);
   const auto put = [&](const std::string& key, const std::string& value) {
     if (!key.empty() && !value.empty()) out->insert_or_assign(key, value);

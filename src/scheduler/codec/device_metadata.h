@@ -17,7 +17,7 @@ struct DeviceMetadata {
   std::string minor;
   std::string model;
   std::uint32_t units = 0;  // of compute, as it says itself
-  std::shared_ptr<const engine::Parting> parting;
+  std::shared_ptr<const engine::Partitioning> parting;
   std::map<std::string, std::pair<std::string, std::string>> profiles;  // by part: name and id
   bool own_plugin =
       false;  // counted for the vendor's own plugin; nobody is told which (own_plugin.h)

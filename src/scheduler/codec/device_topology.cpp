@@ -98,10 +98,10 @@ std::vector<engine::Nic> nicsOf(const kube::Node& node, const std::vector<engine
   return nics;
 }
 
-std::optional<engine::Merit> meritOf(const kube::Node& node, const vendors::Kind& kind,
-                                     const Registered& devices, std::size_t first,
-                                     std::vector<std::string>* unread) {
-  engine::Merit merit;
+std::optional<engine::NodeScore> meritOf(const kube::Node& node, const vendors::Kind& kind,
+                                         const Registered& devices, std::size_t first,
+                                         std::vector<std::string>* unread) {
+  engine::NodeScore merit;
   merit.kind = engine::DeviceKind(kind.name);
   merit.losses = byCount(node, kind.wire.node.count_losses, unread);
   merit.scores = byCount(node, kind.wire.node.count_scores, unread);

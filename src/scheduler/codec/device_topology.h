@@ -27,8 +27,8 @@ std::vector<engine::Nic> nicsOf(const kube::Node& node, const std::vector<engine
 // What else decides which of several nodes those devices are taken from; none where nothing does.
 // `first` is the place of the first of them in the node's devices. `unread`: what is said and not
 // understood is added.
-std::optional<engine::Merit> meritOf(const kube::Node& node, const vendors::Kind& kind,
-                                     const std::vector<kube::RegisteredDevice>& devices,
-                                     std::size_t first, std::vector<std::string>* unread);
+std::optional<engine::NodeScore> meritOf(const kube::Node& node, const vendors::Kind& kind,
+                                         const std::vector<kube::RegisteredDevice>& devices,
+                                         std::size_t first, std::vector<std::string>* unread);
 
 }  // namespace divvy::scheduler

@@ -8,17 +8,17 @@
 namespace divvy::scheduler {
 namespace {
 
-const std::string* said(const kube::Labels& labels, const char* key) {
-  const auto found = labels.find(key);
-  return found == labels.end() || found->second.empty() ? nullptr : &found->second;
-}
-
 Error refused(const char* key, const std::string& value, const std::string& accepted) {
   return {ErrorCode::kUsage,
           std::string("annotation ") + key + ": \"" + value + "\" is not accepted; " + accepted};
 }
 
 }  // namespace
+
+const std::string* annotationOf(const kube::Labels& labels, const char* key) {
+  const auto found = labels.find(key);
+  return found == labels.end() || found->second.empty() ? nullptr : &found->second;
+}
 
 Result<std::int64_t> secondsOf(const std::string& text) {
   const Error bad(ErrorCode::kUsage, "\"" + text + "\" is not accepted; 90s, 10m, 2h and 1d are");
@@ -40,10 +40,10 @@ Result<std::int64_t> secondsOf(const std::string& text) {
 }
 
 Result<void> checkProtection(const kube::Labels& annotations) {
-  if (const std::string* text = said(annotations, kEvictable))
+  if (const std::string* text = annotationOf(annotations, kEvictable))
     if (*text != "true" && *text != "false")
       return refused(kEvictable, *text, "true and false are");
-  if (const std::string* text = said(annotations, kMinRuntime)) {
+  if (const std::string* text = annotationOf(annotations, kMinRuntime)) {
     const Result<std::int64_t> read = secondsOf(*text);
     if (!read) return refused(kMinRuntime, *text, "90s, 10m, 2h and 1d are");
   }

@@ -14,6 +14,9 @@ inline constexpr const char* kEvictable = "use.divvy.dev/evictable";
 // Minimum run time before the pod may be evicted to free capacity ("10m").
 inline constexpr const char* kMinRuntime = "use.divvy.dev/min-runtime";
 
+// Returns the value of an annotation; null: absent or empty.
+const std::string* annotationOf(const kube::Labels& annotations, const char* key);
+
 // Parses a duration: "90s", "10m", "2h", "1d"; a number without a unit is seconds. kUsage: what is
 // accepted.
 Result<std::int64_t> secondsOf(const std::string& text);

@@ -55,7 +55,7 @@ Result<std::int64_t> amountOf(const kube::Quantities& amounts, const std::string
 
 // Cards that only show in how much of a resource there is.
 Result<Registered> countedOf(const kube::Node& node, const vendors::Kind& kind) {
-  const vendors::NodeWire& wire = kind.wire.node;
+  const vendors::NodeDialect& wire = kind.wire.node;
   const auto total = amountOf(node.capacity, wire.resource);
   if (!total) return total.error();
   const auto memory = amountOf(node.capacity, wire.memory);
@@ -90,7 +90,7 @@ Result<Registered> countedOf(const kube::Node& node, const vendors::Kind& kind) 
 }
 
 Result<Registered> registeredOf(const kube::Node& node, const vendors::Kind& kind) {
-  const vendors::NodeWire& wire = kind.wire.node;
+  const vendors::NodeDialect& wire = kind.wire.node;
   if (wire.form == vendors::NodeForm::kCapacity) return countedOf(node, kind);
   const std::string* text = find(node.meta.annotations, wire.annotation);
   if (text == nullptr) return Registered();
@@ -115,7 +115,8 @@ Result<Registered> registeredOf(const kube::Node& node, const vendors::Kind& kin
 // ---- in the engine's terms ----------------------------------------------------------------------
 
 // The descriptor's where it knows the instance: it is exact where a node rounds.
-engine::Compute computeOf(const kube::RegisteredProfile& profile, const engine::Parting* known) {
+engine::Compute computeOf(const kube::RegisteredProfile& profile,
+                          const engine::Partitioning* known) {
   if (known != nullptr) {
     const auto found =
         std::find_if(known->parts.begin(), known->parts.end(),
@@ -126,18 +127,18 @@ engine::Compute computeOf(const kube::RegisteredProfile& profile, const engine::
   return {static_cast<std::int32_t>(compute)};
 }
 
-std::shared_ptr<const engine::Parting> sorted(engine::Parting parting) {
+std::shared_ptr<const engine::Partitioning> sorted(engine::Partitioning parting) {
   std::stable_sort(parting.parts.begin(), parting.parts.end(),
                    [](const engine::DevicePart& a, const engine::DevicePart& b) {
                      return std::pair(a.memory, a.size) < std::pair(b.memory, b.size);
                    });
-  return std::make_shared<engine::Parting>(std::move(parting));
+  return std::make_shared<engine::Partitioning>(std::move(parting));
 }
 
 // Of instances as the node reports them.
-std::shared_ptr<const engine::Parting> instancesOf(const RegisteredDevice& device,
-                                                   const engine::Parting* known) {
-  engine::Parting parting;
+std::shared_ptr<const engine::Partitioning> instancesOf(const RegisteredDevice& device,
+                                                        const engine::Partitioning* known) {
+  engine::Partitioning parting;
   for (const kube::RegisteredProfile& one : device.profiles) {
     engine::DevicePart part{
         engine::PartName(one.name), mib(one.mebibytes), computeOf(one, known), 0, 0, {}};
@@ -154,8 +155,8 @@ std::shared_ptr<const engine::Parting> instancesOf(const RegisteredDevice& devic
 
 // Of slices: as many as the device has tenants at most. Of profiles of one size the one with less
 // memory: a request for so many slices says no more.
-std::shared_ptr<const engine::Parting> slicesOf(const RegisteredDevice& device) {
-  engine::Parting parting;
+std::shared_ptr<const engine::Partitioning> slicesOf(const RegisteredDevice& device) {
+  engine::Partitioning parting;
   parting.cpus = device.count;
   std::uint32_t most = 1;
   for (const kube::RegisteredProfile& one : device.profiles) most = std::max(most, one.slices);
@@ -183,18 +184,18 @@ std::string profileOf(const RegisteredDevice& device, const vendors::Kind& kind)
 }
 
 // Who asks for its profile has it alone.
-std::shared_ptr<const engine::Parting> wholeInstance(const RegisteredDevice& device,
-                                                     const vendors::Kind& kind) {
+std::shared_ptr<const engine::Partitioning> wholeInstance(const RegisteredDevice& device,
+                                                          const vendors::Kind& kind) {
   const std::string profile = profileOf(device, kind);
   if (profile.empty()) return nullptr;
-  auto parting = std::make_shared<engine::Parting>();
+  auto parting = std::make_shared<engine::Partitioning>();
   const engine::Compute all = computeOf(device, kind);
   parting->parts.push_back({engine::PartName(profile), mib(device.mebibytes), all, 0, 0, {}});
   return parting;
 }
 
-std::shared_ptr<const engine::Parting> partingOf(const RegisteredDevice& device,
-                                                 const vendors::Kind& kind) {
+std::shared_ptr<const engine::Partitioning> partingOf(const RegisteredDevice& device,
+                                                      const vendors::Kind& kind) {
   if (auto instance = wholeInstance(device, kind)) return instance;
   if (kind.wire.node.form == vendors::NodeForm::kDrs) return slicesOf(device);
   auto known = requests::partingOf(kind, device.type);
@@ -323,7 +324,7 @@ Result<NodeDescription> describe(const kube::Node& node, const vendors::Catalog&
     Result<std::vector<engine::Link>> links = linksOf(node, *kind, *devices);
     if (!links) return std::move(links).error().context("node " + node.meta.name);
     for (engine::Link& one : *links) described.node.links.push_back(std::move(one));
-    std::optional<engine::Merit> merit =
+    std::optional<engine::NodeScore> merit =
         meritOf(node, *kind, *devices, described.node.devices.size(), &described.unread);
     if (merit) described.node.merits.push_back(std::move(*merit));
     const std::string* closed = find(node.meta.annotations, kind->wire.node.cordon);

@@ -17,11 +17,11 @@ inline const vendors::Kind* changeableKind(const vendors::Catalog& catalog) {
 }
 
 // Written by us: what cannot be read is none.
-inline std::optional<kube::ChangeState> pendingChange(const kube::Pod& pod) {
+inline std::optional<kube::ResizeState> pendingChange(const kube::Pod& pod) {
   const auto said = pod.meta.annotations.find(kube::kChangeStateKey);
   if (said == pod.meta.annotations.end()) return std::nullopt;
-  Result<kube::ChangeState> state = kube::decodeChangeState(said->second);
-  if (!state || state->phase != kube::ChangePhase::kAdmitted) return std::nullopt;
+  Result<kube::ResizeState> state = kube::decodeChangeState(said->second);
+  if (!state || state->phase != kube::ResizePhase::kAdmitted) return std::nullopt;
   return std::move(*state);
 }
 

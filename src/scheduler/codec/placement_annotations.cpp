@@ -108,7 +108,7 @@ Result<void> readDevices(const kube::Labels& annotations, const engine::DevicePo
   if (!numa.key.empty()) {
     const Result<bool> bind = truth(numa);
     if (!bind) return bind.error();
-    if (*bind) devices.numa = engine::Wish::kRequired;
+    if (*bind) devices.numa = engine::Preference::kRequired;
   }
   if (devices != base) shape->devices = devices;
   return {};
@@ -125,14 +125,15 @@ Result<engine::DevicePolicy> withLinks(const kube::Labels& annotations, engine::
     if (!read) return read.error();
     wanted = *read;
   }
-  if (wanted && base.links == engine::Wish::kNone) base.links = engine::Wish::kPreferred;
+  if (wanted && base.links == engine::Preference::kNone)
+    base.links = engine::Preference::kPreferred;
   return base;
 }
 
-Result<std::optional<engine::Daily>> expectedUse(const kube::Labels& annotations) {
+Result<std::optional<engine::UsageByHour>> expectedUse(const kube::Labels& annotations) {
   const Said use = said(annotations, {kExpectedUse});
-  if (use.key.empty()) return std::optional<engine::Daily>();
-  const Result<engine::Daily> daily = engine::parseDaily(use.value);
+  if (use.key.empty()) return std::optional<engine::UsageByHour>();
+  const Result<engine::UsageByHour> daily = engine::parseDaily(use.value);
   if (!daily) return Error(daily.error()).context("annotation " + std::string(use.key));
   return std::optional(*daily);
 }
@@ -151,7 +152,7 @@ Result<void> readPreferences(const kube::Labels& annotations, const engine::Devi
   }
   const Said pool = said(annotations, {kPool});
   if (!pool.key.empty()) shape->pool = poolNamed(pool.value);
-  const Result<std::optional<engine::Daily>> use = expectedUse(annotations);
+  const Result<std::optional<engine::UsageByHour>> use = expectedUse(annotations);
   if (!use) return use.error();
   shape->daily = *use;
   return readDevices(annotations, base, shape);

@@ -23,7 +23,7 @@ inline constexpr std::string_view kPool = "use.divvy.dev/pool";
 inline constexpr std::string_view kExpectedUse = "use.divvy.dev/expected-use";
 
 // None: all of it, all day. kUsage as below.
-Result<std::optional<engine::Daily>> expectedUse(const kube::Labels& annotations);
+Result<std::optional<engine::UsageByHour>> expectedUse(const kube::Labels& annotations);
 
 // Which devices, where a pod does not say, of several of a kind with such links. kUsage as below.
 Result<engine::DevicePolicy> withLinks(const kube::Labels& annotations, engine::DevicePolicy base,

@@ -83,13 +83,14 @@ const DeviceMetadata* knownIn(const DeviceMetadataMap* devices, const std::strin
   return found == devices->end() ? nullptr : &found->second;
 }
 
-std::shared_ptr<const engine::Parting> partingFor(const vendors::Kind& kind,
-                                                  const DeviceMetadata* device) {
+std::shared_ptr<const engine::Partitioning> partingFor(const vendors::Kind& kind,
+                                                       const DeviceMetadata* device) {
   if (device != nullptr) return device->parting;
   return kind.templates.empty() ? nullptr : requests::partingOf(kind, "");
 }
 
-const engine::DevicePart* partNamed(const engine::Parting* parting, const engine::PartName& name) {
+const engine::DevicePart* partNamed(const engine::Partitioning* parting,
+                                    const engine::PartName& name) {
   if (parting == nullptr || name.empty()) return nullptr;
   const auto found = std::find_if(parting->parts.begin(), parting->parts.end(),
                                   [&](const engine::DevicePart& one) { return one.name == name; });
@@ -122,7 +123,7 @@ struct Held {
 
 Result<void> read(const kube::Pod& pod, const vendors::Kind& kind, const DeviceMetadataMap* devices,
                   Held* held) {
-  const vendors::PodWire& wire = kind.wire.pod;
+  const vendors::PodDialect& wire = kind.wire.pod;
   const std::string* text = find(pod.meta.annotations, wire.allocated);
   if (text == nullptr) return {};
   const Result<kube::Assignment> assigned = kube::decodeAssignment(*text);
@@ -159,7 +160,7 @@ Result<void> read(const kube::Pod& pod, const vendors::Kind& kind, const DeviceM
 // Until a change is done it has what it had, and what it will have is kept for it.
 Result<void> addPending(const kube::Pod& pod, const vendors::Catalog& catalog,
                         const DeviceMetadataMap* devices, std::vector<engine::Charge>* charges) {
-  const std::optional<kube::ChangeState> pending = pendingChange(pod);
+  const std::optional<kube::ResizeState> pending = pendingChange(pod);
   const vendors::Kind* kind = changeableKind(catalog);
   if (!pending || kind == nullptr) return {};
   kube::Pod then = pod;

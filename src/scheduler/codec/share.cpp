@@ -40,7 +40,7 @@ std::uint32_t maskOf(const engine::Share& share, std::uint32_t cores) {
 // Of devices whose parts have no places: the one with so much memory. Of an instance that is all
 // of it, with all of the compute.
 const engine::DevicePart* partOf(const kube::AssignedDevice& assigned, const vendors::Kind& kind,
-                                 const engine::Parting* parting) {
+                                 const engine::Partitioning* parting) {
   if (parting == nullptr || parting->slices != 0) return nullptr;
   if (!kind.instances_prefix.empty() && assigned.cores * kMilliPerPercent < kWhole) return nullptr;
   const auto found = std::find_if(
@@ -80,7 +80,7 @@ engine::Share shareOf(const kube::AssignedDevice& assigned, const vendors::Kind&
   engine::Share share;
   share.uuid = engine::DeviceUuid(assigned.uuid);
   share.memory = mib(assigned.mebibytes);
-  std::shared_ptr<const engine::Parting> parting;
+  std::shared_ptr<const engine::Partitioning> parting;
   if (device != nullptr) {
     parting = device->parting;
   } else if (!kind.templates.empty()) {

@@ -35,7 +35,7 @@ std::optional<Key> keyOf(std::string_view key) {
 
 std::string acceptedWords() {
   std::string list;
-  for (const share_options::Term& one : share_options::all())
+  for (const share_options::ShareOption& one : share_options::all())
     if (one.place == share_options::Place::kAnnotation)
       list += (list.empty() ? "" : ", ") + std::string(one.word);
   return list;
@@ -52,7 +52,7 @@ Error wrong(std::string_view key, const std::string& what) {
 }
 
 Result<void> checkKey(const kube::Pod& pod, std::string_view key, const Key& said,
-                      const share_options::Term* term) {
+                      const share_options::ShareOption* term) {
   if (term == nullptr)
     return wrong(key,
                  '"' + std::string(said.word) + "\" is not known; accepted: " + acceptedWords());
@@ -128,7 +128,7 @@ Result<ShareAnnotations> ShareAnnotations::of(const kube::Pod& pod) {
     const std::optional<Key> said = keyOf(key);
     // Of a pod that runs: read by who changes it.
     if (!said || key == kube::kChangeKey) continue;
-    const share_options::Term* term = share_options::ofAnnotation(said->word);
+    const share_options::ShareOption* term = share_options::ofAnnotation(said->word);
     const Result<void> known = checkKey(pod, key, *said, term);
     if (!known) return known.error();
     std::string value = trimmed(text);

@@ -29,7 +29,7 @@ class ShareAnnotations {
 
  private:
   struct ShareAnnotation {
-    const share_options::Term* term = nullptr;
+    const share_options::ShareOption* term = nullptr;
     std::string container;  // empty: of all
     std::string value;
   };

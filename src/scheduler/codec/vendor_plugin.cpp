@@ -59,8 +59,8 @@ std::uint32_t countOf(const kube::PodContainer& container, const std::string& re
 Result<std::vector<kube::RegisteredDevice>> ownPluginDevices(const kube::Node& node,
                                                              const vendors::Kind& kind) {
   std::vector<kube::RegisteredDevice> devices;
-  const vendors::NodeWire& wire = kind.wire.node;
-  const vendors::OwnPlugin& plugin = wire.own_plugin;
+  const vendors::NodeDialect& wire = kind.wire.node;
+  const vendors::VendorPlugin& plugin = wire.own_plugin;
   const auto& notes = node.meta.annotations;
   if (!plugin.there || notes.contains(wire.annotation) || notes.contains(wire.handshake))
     return devices;

@@ -222,7 +222,7 @@ asio::awaitable<void> EvictionNoticeController::settle(Key key) {
   std::optional<kube::Pod> pod = co_await podOf(key);
   const auto known = cases_.find(key);
   if (!pod || known == cases_.end()) co_return;
-  const std::optional<kube::Complaint> said = known->second.said;
+  const std::optional<kube::EvictionRequest> said = known->second.said;
   const std::optional<kube::Notice> notice = noticeOf(*pod);
   const auto work = std::make_shared<Work>();
   work->key = key;
@@ -321,20 +321,20 @@ asio::awaitable<bool> EvictionNoticeController::stillSo(const WorkPtr& work) {
 }
 
 asio::awaitable<void> EvictionNoticeController::evict(WorkPtr work) {
-  kube::EvictionAsk ask{work->pod.meta.space, work->pod.meta.name, work->pod.meta.uid,
-                        [this] { return options_.why_not().empty(); }};
+  kube::EvictionOptions ask{work->pod.meta.space, work->pod.meta.name, work->pod.meta.uid,
+                            [this] { return options_.why_not().empty(); }};
   const Result<kube::Eviction> done = co_await kube::evict(client_, std::move(ask));
   if (!done) co_return trouble(work->key, done.error().message());
   switch (done->end) {
-    case kube::EvictionEnd::kEvicted:
+    case kube::EvictionOutcome::kEvicted:
       ++counts_.evicted;
       cases_.erase(work->key);
       co_return co_await event(work, ground_.evicted_reason, why(*work, true));
-    case kube::EvictionEnd::kGone:
+    case kube::EvictionOutcome::kGone:
       cases_.erase(work->key);
       co_return;
-    case kube::EvictionEnd::kForbidden:
-    case kube::EvictionEnd::kRefused:
+    case kube::EvictionOutcome::kForbidden:
+    case kube::EvictionOutcome::kRefused:
       co_return trouble(work->key, "it is not evicted: " + done->why);
   }
 }
@@ -344,7 +344,7 @@ asio::awaitable<std::optional<std::int64_t>> EvictionNoticeController::ask(Callb
   if (!platform_) co_return std::int64_t{0};
   // One that does not answer costs ten seconds: the others are not kept waiting for it.
   if (now() < platform_again_) co_return std::nullopt;
-  const kube::Complaint pod{work->pod.meta.space, work->pod.meta.name, work->notice.since};
+  const kube::EvictionRequest pod{work->pod.meta.space, work->pod.meta.name, work->notice.since};
   std::string body = platformBody(news, work->key.first, work->key.second, pod, work->notice);
   const Result<std::int64_t> more = co_await platform_->tell(std::move(body));
   if (more) co_return *more;

@@ -72,10 +72,10 @@ class EvictionNoticeController {
   using Key = std::pair<std::string, std::string>;  // UID, node
   struct TrackedPod {
     std::string space, name;
-    std::optional<kube::Complaint> said;  // by the node now; none: nothing
-    std::int64_t not_before = 0;          // nothing is to be done: seconds since 1970
-    bool denied = false;                  // it is on another node
-    std::string told;                     // of trouble, last
+    std::optional<kube::EvictionRequest> said;  // by the node now; none: nothing
+    std::int64_t not_before = 0;                // nothing is to be done: seconds since 1970
+    bool denied = false;                        // it is on another node
+    std::string told;                           // of trouble, last
   };
   // What is done for one pod: as the API server has it now.
   struct Work {

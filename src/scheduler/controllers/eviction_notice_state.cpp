@@ -4,7 +4,7 @@
 
 namespace divvy::scheduler {
 
-NoticeAction noticeStep(const std::optional<kube::Complaint>& said,
+NoticeAction noticeStep(const std::optional<kube::EvictionRequest>& said,
                         const std::optional<kube::Notice>& notice, std::int64_t now) {
   if (!notice) return said ? NoticeAction::kNotice : NoticeAction::kNothing;
   if (!said || said->since > notice->since + kSameSpell) return NoticeAction::kCallOff;
@@ -14,7 +14,7 @@ NoticeAction noticeStep(const std::optional<kube::Complaint>& said,
   return due ? NoticeAction::kDue : NoticeAction::kNothing;
 }
 
-kube::Notice noticedAt(const kube::Complaint& said, std::int64_t now,
+kube::Notice noticedAt(const kube::EvictionRequest& said, std::int64_t now,
                        const NoticeOptions& options) {
   return {said.since, now, said.evicts ? now + options.notice : 0, false};
 }

@@ -26,10 +26,11 @@ enum class NoticeAction : std::uint8_t {
 // the same time; what is later by more than kSameSpell is another time. Nobody is due before its
 // agent has said, after the deadline, that it is so still.
 inline constexpr std::int64_t kSameSpell = 5;
-NoticeAction noticeStep(const std::optional<kube::Complaint>& said,
+NoticeAction noticeStep(const std::optional<kube::EvictionRequest>& said,
                         const std::optional<kube::Notice>& notice, std::int64_t now);
 
-kube::Notice noticedAt(const kube::Complaint& said, std::int64_t now, const NoticeOptions& options);
+kube::Notice noticedAt(const kube::EvictionRequest& said, std::int64_t now,
+                       const NoticeOptions& options);
 // With so many seconds more from now on, if these are more than there are; the terms have an end.
 // Never earlier than it was. Without a deadline: as it was.
 kube::Notice extendedBy(const kube::Notice& notice, std::int64_t seconds, std::int64_t now,

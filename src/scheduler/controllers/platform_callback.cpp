@@ -17,7 +17,7 @@ namespace {
 namespace asio = boost::asio;
 namespace json = boost::json;
 
-constexpr kube::ClientTerms kTerms{50, 100, std::chrono::seconds(10), 1};
+constexpr kube::ClientOptions kTerms{50, 100, std::chrono::seconds(10), 1};
 constexpr std::int64_t kMaxExtension = 7 * 24 * 3600;
 
 const char* wordOf(CallbackKind news) {
@@ -35,7 +35,7 @@ const char* wordOf(CallbackKind news) {
 }  // namespace
 
 std::string platformBody(CallbackKind news, const std::string& uid, const std::string& node,
-                         const kube::Complaint& pod, const kube::Notice& state) {
+                         const kube::EvictionRequest& pod, const kube::Notice& state) {
   json::object body{{"kind", wordOf(news)}, {"namespace", pod.space},
                     {"pod", pod.name},      {"uid", uid},
                     {"node", node},         {"idleSince", timestamp(state.since)}};

@@ -25,7 +25,7 @@ enum class CallbackKind : std::uint8_t {
 // {"kind": "idle-notice", "namespace", "pod", "uid", "node", "idleSince", "deadline"}: instants as
 // RFC 3339. Pure.
 std::string platformBody(CallbackKind news, const std::string& uid, const std::string& node,
-                         const kube::Complaint& pod, const kube::Notice& state);
+                         const kube::EvictionRequest& pod, const kube::Notice& state);
 // Seconds that it asks for, of an answer with 2xx: {"extendSeconds": 600}; an empty body, or one
 // that says nothing of it, asks for none. kCorrupt: what is accepted.
 Result<std::int64_t> platformAnswer(const std::string& body);

@@ -109,7 +109,7 @@ asio::awaitable<bool> ResizeController::settle(const std::string& uid) {
 }
 
 // Where it is admitted it is booked.
-Result<kube::ChangeState> ResizeController::decide(const kube::Pod& pod) {
+Result<kube::ResizeState> ResizeController::decide(const kube::Pod& pod) {
   const std::optional<RequestedResize> asked = askedChange(pod);
   if (asked->unreadable) return *asked->unreadable;
   const vendors::Kind* kind = changeableKind(catalog_);
@@ -118,7 +118,7 @@ Result<kube::ChangeState> ResizeController::decide(const kube::Pod& pod) {
                  "the devices of node " + pod.node + " are handed out by another's plugin"};
   const Result<std::string> assignment = assignmentWith(pod, asked->change, *kind);
   if (!assignment) return assignment.error();
-  kube::ChangeState state;
+  kube::ResizeState state;
   state.id = asked->change.id;
   // No other pod's, and not this one's of before or of another scheduler.
   state.token = pod.meta.uid.substr(0, kShownOfUid) + '-' + std::to_string(wallNanoseconds()) +
@@ -140,8 +140,8 @@ Result<kube::ChangeState> ResizeController::decide(const kube::Pod& pod) {
 asio::awaitable<bool> ResizeController::admit(kube::Pod pod) {
   const std::optional<RequestedResize> asked = askedChange(pod);
   const std::string id = asked->change.id;
-  const Result<kube::ChangeState> state = decide(pod);
-  const kube::ChangeState told = state ? *state : refusedChange(id, state.error());
+  const Result<kube::ResizeState> state = decide(pod);
+  const kube::ResizeState told = state ? *state : refusedChange(id, state.error());
   kube::Labels annotations;
   annotations[kube::kChangeStateKey] = kube::encode(told);
   const Written written = co_await write(pod, annotations);
@@ -154,16 +154,16 @@ asio::awaitable<bool> ResizeController::admit(kube::Pod pod) {
 }
 
 asio::awaitable<bool> ResizeController::finish(kube::Pod pod) {
-  const kube::ChangeState admitted = *pendingChange(pod);
+  const kube::ResizeState admitted = *pendingChange(pod);
   const vendors::Kind* kind = changeableKind(catalog_);
   if (kind == nullptr) co_return false;
-  std::optional<kube::ChangeResult> result;
+  std::optional<kube::ResizeResult> result;
   if (const auto node = results_.find(pod.node); node != results_.end())
     if (const auto found = node->second.find(admitted.token); found != node->second.end())
       result = found->second;
   const std::int64_t waited = wallNanoseconds() / kNano - admitted.since;
   if (!result && waited > kMaxSeconds)
-    result = kube::ChangeResult{false, "NoAnswer",
+    result = kube::ResizeResult{false, "NoAnswer",
                                 "the agent of node " + pod.node + " did not answer within " +
                                     std::to_string(kMaxSeconds) + " s"};
   if (!result) co_return false;

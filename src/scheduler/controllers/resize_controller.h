@@ -52,7 +52,7 @@ class ResizeController {
   boost::asio::awaitable<bool> finish(kube::Pod pod);
   enum class Written { kYes, kNo, kUnknown };
   boost::asio::awaitable<Written> write(const kube::Pod& pod, const kube::Labels& annotations);
-  Result<kube::ChangeState> decide(const kube::Pod& pod);
+  Result<kube::ResizeState> decide(const kube::Pod& pod);
 
   boost::asio::any_io_executor executor_;
   kube::Client& client_;

@@ -10,10 +10,10 @@
 namespace divvy::scheduler {
 namespace {
 
-std::optional<kube::ChangeState> stateOf(const kube::Pod& pod) {
+std::optional<kube::ResizeState> stateOf(const kube::Pod& pod) {
   const auto said = pod.meta.annotations.find(kube::kChangeStateKey);
   if (said == pod.meta.annotations.end()) return std::nullopt;
-  Result<kube::ChangeState> state = kube::decodeChangeState(said->second);
+  Result<kube::ResizeState> state = kube::decodeChangeState(said->second);
   return state ? std::optional(std::move(*state)) : std::nullopt;
 }
 
@@ -40,17 +40,17 @@ std::string namesOf(const kube::Pod& pod) {
 }
 
 Result<void> checkPriority(const std::string& word) {
-  const share_options::Term* term = share_options::ofAnnotation("priority");
+  const share_options::ShareOption* term = share_options::ofAnnotation("priority");
   if (word.empty() || term == nullptr) return {};
   return share_options::check(*term, word);
 }
 
 }  // namespace
 
-kube::ChangeState refusedChange(const std::string& id, const Error& why) {
-  kube::ChangeState state;
+kube::ResizeState refusedChange(const std::string& id, const Error& why) {
+  kube::ResizeState state;
   state.id = id;
-  state.phase = kube::ChangePhase::kRefused;
+  state.phase = kube::ResizePhase::kRefused;
   state.reason = kube::changeReason(why);
   state.message = why.message();
   return state;
@@ -59,11 +59,11 @@ kube::ChangeState refusedChange(const std::string& id, const Error& why) {
 std::optional<RequestedResize> askedChange(const kube::Pod& pod) {
   const auto said = pod.meta.annotations.find(kube::kChangeKey);
   if (said == pod.meta.annotations.end()) return std::nullopt;
-  const std::optional<kube::ChangeState> state = stateOf(pod);
-  Result<kube::ShareChange> change = kube::decodeShareChange(said->second);
+  const std::optional<kube::ResizeState> state = stateOf(pod);
+  Result<kube::ResizeRequest> change = kube::decodeShareChange(said->second);
   if (change) {
     // One at a time: who asks for another meanwhile waits until that is settled.
-    const bool busy = state && state->phase == kube::ChangePhase::kAdmitted;
+    const bool busy = state && state->phase == kube::ResizePhase::kAdmitted;
     if (busy || (state && state->id == change->id)) return std::nullopt;
     return RequestedResize{std::move(*change), std::nullopt};
   }
@@ -71,12 +71,12 @@ std::optional<RequestedResize> askedChange(const kube::Pod& pod) {
       std::move(change).error().context(std::string("annotation ") + kube::kChangeKey);
   const bool told = state && state->id == kUnreadableChange && state->message == why.message();
   if (told) return std::nullopt;
-  kube::ShareChange none;
+  kube::ResizeRequest none;
   none.id = kUnreadableChange;
   return RequestedResize{std::move(none), why};
 }
 
-Result<std::string> assignmentWith(const kube::Pod& pod, const kube::ShareChange& change,
+Result<std::string> assignmentWith(const kube::Pod& pod, const kube::ResizeRequest& change,
                                    const vendors::Kind& kind) {
   if (pod.node.empty() || pod.ended())
     return Error{ErrorCode::kUnavailable, "the pod does not run"};
@@ -105,11 +105,11 @@ Result<std::string> assignmentWith(const kube::Pod& pod, const kube::ShareChange
   return kube::encode(*assignment);
 }
 
-kube::Labels settledBy(const kube::ChangeState& admitted, const kube::ChangeResult& result,
+kube::Labels settledBy(const kube::ResizeState& admitted, const kube::ResizeResult& result,
                        const vendors::Kind& kind, const kube::Labels& annotations) {
-  kube::ChangeState state;
+  kube::ResizeState state;
   state.id = admitted.id;
-  state.phase = result.done ? kube::ChangePhase::kDone : kube::ChangePhase::kRefused;
+  state.phase = result.done ? kube::ResizePhase::kDone : kube::ResizePhase::kRefused;
   state.reason = result.reason;
   state.message = result.message;
   kube::Labels written{{kube::kChangeStateKey, kube::encode(state)}};

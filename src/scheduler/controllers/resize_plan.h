@@ -14,10 +14,10 @@ namespace divvy::scheduler {
 // Of a change that cannot be read, which has no id that could be named.
 inline constexpr const char* kUnreadableChange = "unreadable";
 
-kube::ChangeState refusedChange(const std::string& id, const Error& why);
+kube::ResizeState refusedChange(const std::string& id, const Error& why);
 
 struct RequestedResize {
-  kube::ShareChange change;
+  kube::ResizeRequest change;
   std::optional<Error> unreadable;
 };
 // One that is neither settled nor admitted; none: there is none.
@@ -25,12 +25,12 @@ std::optional<RequestedResize> askedChange(const kube::Pod& pod);
 
 // What the pod's assignment will be. kUsage, kNotFound, kUnsupported, kUnavailable (it does not
 // run): what is accepted. `kind`: whose shares can be changed.
-Result<std::string> assignmentWith(const kube::Pod& pod, const kube::ShareChange& change,
+Result<std::string> assignmentWith(const kube::Pod& pod, const kube::ResizeRequest& change,
                                    const vendors::Kind& kind);
 
 // Annotations that say that it is done: the assignment, the state, and what is heard again when the
 // container is made anew. `annotations`: the pod's.
-kube::Labels settledBy(const kube::ChangeState& admitted, const kube::ChangeResult& result,
+kube::Labels settledBy(const kube::ResizeState& admitted, const kube::ResizeResult& result,
                        const vendors::Kind& kind, const kube::Labels& annotations);
 
 }  // namespace divvy::scheduler

@@ -11,7 +11,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr const char* kRoomSince = "divvy.dev/room-since";
+constexpr const char* kRequeuedAt = "divvy.dev/room-since";
 
 }  // namespace
 
@@ -20,7 +20,7 @@ kube::Call requeuePatch(const PodRef& pod) {
   call.type = kube::kMergePatch;
   call.body = json::serialize(json::object{
       {"metadata",
-       json::object{{"annotations", json::object{{kRoomSince, std::to_string(now().ms)}}}}}});
+       json::object{{"annotations", json::object{{kRequeuedAt, std::to_string(now().ms)}}}}}});
   return call;
 }
 

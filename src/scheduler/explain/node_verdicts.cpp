@@ -91,11 +91,11 @@ std::vector<Suggestion> nearestFixes(const std::vector<NodeVerdict>& nodes) {
 
 Result<std::string> summary(const SchedulerCache& cache, const engine::Request& request,
                             const std::vector<std::string>& containers, std::size_t most) {
-  const Result<std::vector<engine::NodeBrief>> briefs = cache.engine().briefs(request);
+  const Result<std::vector<engine::CompactRefusal>> briefs = cache.engine().briefs(request);
   if (!briefs) return briefs.error();
   RefusalTextCache texts(containers, request.shape);
   std::map<std::string, std::size_t> counts;
-  for (const engine::NodeBrief& one : *briefs) ++counts[texts.reasonOf(one).text()];
+  for (const engine::CompactRefusal& one : *briefs) ++counts[texts.reasonOf(one).text()];
   std::vector<std::pair<std::size_t, std::string>> order;
   for (const auto& [text, count] : counts) order.emplace_back(count, text);
   std::stable_sort(order.begin(), order.end(),

@@ -49,7 +49,7 @@ std::string AnnotationKeys::cel() const {
 AnnotationKeys guardedOfPods(const vendors::Catalog& catalog) {
   std::set<std::string> names{kAssignedNode, kAssignedTime, kBindPhase, kBindTime};
   for (const vendors::Kind* kind : catalog.kinds()) {
-    const vendors::PodWire& wire = kind->wire.pod;
+    const vendors::PodDialect& wire = kind->wire.pod;
     for (const std::string& key : {wire.to_allocate, wire.allocated, wire.instances})
       if (!key.empty()) names.insert(key);
     for (const vendors::Written& one : wire.further) names.insert(one.key);
@@ -61,7 +61,7 @@ AnnotationKeys guardedOfPods(const vendors::Catalog& catalog) {
 AnnotationKeys guardedOfNodes(const vendors::Catalog& catalog) {
   std::set<std::string> names{"hami.io/mutex.lock"};
   for (const vendors::Kind* kind : catalog.kinds()) {
-    const vendors::NodeWire& wire = kind->wire.node;
+    const vendors::NodeDialect& wire = kind->wire.node;
     for (const std::string& key : {wire.annotation, wire.handshake, kind->wire.lock})
       if (!key.empty()) names.insert(key);
   }

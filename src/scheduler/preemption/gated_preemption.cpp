@@ -356,9 +356,9 @@ std::optional<GatedPreemption::Plan> GatedPreemption::planFor(const PodSet& pod_
   return std::nullopt;
 }
 
-engine::Stakes GatedPreemption::stakesOf(const QueueTree::Groups& groups,
-                                         const PreemptionOptions& options) const {
-  engine::Stakes stakes;
+engine::EvictionCosts GatedPreemption::stakesOf(const QueueTree::Groups& groups,
+                                                const PreemptionOptions& options) const {
+  engine::EvictionCosts stakes;
   for (const std::vector<std::string>& group : groups) {
     if (stakes.of.size() + group.size() > kMaxAsked) continue;
     for (const std::string& uid : group)
@@ -377,7 +377,7 @@ std::optional<GatedPreemption::Plan> GatedPreemption::tryPlan(const PodSet& pod_
   const std::vector<std::string> without(gone.begin(), gone.end());
   std::optional<std::vector<ModelUsage>> use;
   for (int round = 0; round < 2; ++round) {
-    const engine::Stakes stakes =
+    const engine::EvictionCosts stakes =
         stakesOf(queues_.reclaimable(pod_set.queue, use, options), this->options());
     if (stakes.of.empty() && gone.empty()) return std::nullopt;
     Result<std::optional<EvictionPlan>> found = cache_.planEvictions(pod_set.pods, without, stakes);

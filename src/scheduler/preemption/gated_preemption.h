@@ -114,7 +114,8 @@ class GatedPreemption {
                    QuotaOverlay* overlay);
   std::set<std::string> terminating() const;
   std::set<std::string> terminatingBut(const std::string& but) const;
-  engine::Stakes stakesOf(const QueueTree::Groups& groups, const PreemptionOptions& options) const;
+  engine::EvictionCosts stakesOf(const QueueTree::Groups& groups,
+                                 const PreemptionOptions& options) const;
   std::set<engine::JobName> spared(const std::string& but) const;
   std::set<engine::JobName> sparedOf(const std::vector<std::string>& uids) const;
   PreemptionOptions options() const;

@@ -11,8 +11,8 @@
 #include <boost/json.hpp>
 
 #include "events/pod_events.h"
-#include "kube/eviction.h"
 #include "events/requeue_patch.h"
+#include "kube/eviction.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
 
@@ -58,7 +58,7 @@ PreemptionController::PreemptionController(asio::any_io_executor executor, kube:
       pause_(executor) {}
 
 void PreemptionController::start() {
-  kube::Follower budgets;
+  kube::EventHandlers budgets;
   budgets.path = "/apis/policy/v1/poddisruptionbudgets";
   budgets.set = [this](const json::value& object) {
     Result<kube::DisruptionBudget> budget = kube::budgetOf(object);
@@ -143,7 +143,7 @@ asio::awaitable<void> PreemptionController::run() {
     if (!watches_.known()) continue;
     co_await advance();
     for (const kube::Meta& one : backoff_.stale(now())) {
-      const Waiting asked{one.space, one.name};
+      const PodRef asked{one.space, one.name};
       co_await tell(requeuePatch(asked));
     }
     if (std::optional<PreemptionCandidate> contender = backoff_.next(now()))
@@ -198,7 +198,7 @@ asio::awaitable<void> PreemptionController::call(Attempt attempt) {
   const kube::Meta& meta = attempt.pod.meta;
   if (attempt.pod.nominated != attempt.plan.node)
     co_await tell(nominateCall(meta.space, meta.name, meta.uid, attempt.plan.node));
-  const Waiting waiting{meta.space, meta.name};
+  const PodRef waiting{meta.space, meta.name};
   co_await tell(requeuePatch(waiting));
 }
 
@@ -334,7 +334,7 @@ asio::awaitable<void> PreemptionController::carryOut(std::string uid) {
 
 asio::awaitable<bool> PreemptionController::evict(RunningPod victim, std::function<bool()> still,
                                                   const char* reason, std::string why) {
-  kube::EvictionAsk ask{victim.space, victim.name, victim.uid};
+  kube::EvictionOptions ask{victim.space, victim.name, victim.uid};
   ask.still = std::move(still);
   const Result<kube::Eviction> answer = co_await kube::evict(client_, std::move(ask));
   const std::string named = nameOf(victim.space, victim.name);
@@ -344,19 +344,19 @@ asio::awaitable<bool> PreemptionController::evict(RunningPod victim, std::functi
     co_return false;
   }
   switch (answer->end) {
-    case kube::EvictionEnd::kGone:
+    case kube::EvictionOutcome::kGone:
       ++counts_.gone;
       running_pods_.markTerminating(victim.uid);
       co_return true;
-    case kube::EvictionEnd::kForbidden:
+    case kube::EvictionOutcome::kForbidden:
       ++counts_.forbidden;
       logLine(named + " stays: " + answer->why);
       co_return false;
-    case kube::EvictionEnd::kRefused:
+    case kube::EvictionOutcome::kRefused:
       ++counts_.refused;
       logLine(named + " stays: " + answer->why);
       co_return false;
-    case kube::EvictionEnd::kEvicted:
+    case kube::EvictionOutcome::kEvicted:
       break;
   }
   ++counts_.evicted;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/quantity.h"
+#include "codec/disruption.h"
 #include "scheduler/pod_group.h"
 
 namespace divvy::scheduler {
@@ -43,16 +44,6 @@ PodResources most(PodResources a, PodResources b) {
 }
 PodResources least(PodResources a, PodResources b) {
   return {std::min(a.cpu, b.cpu), std::min(a.memory, b.memory)};
-}
-
-const std::string* said(const kube::Labels& labels, const char* key) {
-  const auto found = labels.find(key);
-  return found == labels.end() || found->second.empty() ? nullptr : &found->second;
-}
-
-Error refused(const char* key, const std::string& value, const std::string& accepted) {
-  return {ErrorCode::kUsage,
-          std::string("annotation ") + key + ": \"" + value + "\" is not accepted; " + accepted};
 }
 
 }  // namespace
@@ -97,13 +88,13 @@ Result<void> RunningPods::set(const kube::Pod& pod) {
   one.grace = std::max<std::int64_t>(pod.grace, 0);
   one.terminating = pod.meta.deleting || terminating_.contains(one.uid);
   one.started = pod.phase != kube::PodPhase::kPending;
-  const std::string* evictable = said(pod.meta.annotations, kEvictable);
+  const std::string* evictable = annotationOf(pod.meta.annotations, kEvictable);
   one.fixed = (evictable != nullptr && *evictable != "true") || pod.controller == "DaemonSet" ||
               pod.meta.annotations.contains(kMirror);
   Result<void> fault = checkProtection(pod.meta.annotations);
   const Result<std::optional<PodGroupRef>> gang = gangOf(pod);
   if (gang && *gang) one.group = pod.meta.space + '/' + (*gang)->name;
-  if (const std::string* text = said(pod.meta.annotations, kMinRuntime))
+  if (const std::string* text = annotationOf(pod.meta.annotations, kMinRuntime))
     if (const Result<std::int64_t> read = secondsOf(*text)) one.min_runtime = *read;
   const Result<PodResources> resources = podResources(pod);
   if (resources) one.resources = *resources;

@@ -131,7 +131,7 @@ class Chooser {
     for (const std::string& group : groups) addGroup(group, site, running_pods);
   }
 
-  const engine::Stakes& stakes() const { return stakes_; }
+  const engine::EvictionCosts& stakes() const { return stakes_; }
 
  private:
   void addGroup(const std::string& group, Site* site, const RunningPods& running_pods) {
@@ -159,11 +159,11 @@ class Chooser {
   const DisruptionBudgets& budgets_;
   const PreemptionOptions& options_;
   IneligibleCounts* withheld_;
-  engine::Stakes stakes_;
+  engine::EvictionCosts stakes_;
 };
 
 // Everything fits but one pod more: the one (or group of) whose end costs least.
-std::optional<engine::Preemption> oneLess(const Site& site, const engine::Stakes& stakes) {
+std::optional<engine::Preemption> oneLess(const Site& site, const engine::EvictionCosts& stakes) {
   std::optional<engine::Preemption> best;
   for (const RunningPod* one : site.there()) {
     const auto addEvictionCost = stakes.of.find(engine::RequestId(one->uid));
@@ -199,8 +199,8 @@ bool mayEvict(const RunningPod& running, const DisruptionBudgets& budgets,
 }
 
 void addEvictionCost(const RunningPod& running, const DisruptionBudgets& budgets,
-                     const PreemptionOptions& options, engine::Stakes* stakes) {
-  engine::Stake addEvictionCost{running.priority, ran(running, options), running.group, ""};
+                     const PreemptionOptions& options, engine::EvictionCosts* stakes) {
+  engine::EvictionCost addEvictionCost{running.priority, ran(running, options), running.group, ""};
   const std::vector<const kube::DisruptionBudget*> under = budgets.of(running);
   if (!under.empty()) {
     addEvictionCost.budget = under.front()->meta.uid;

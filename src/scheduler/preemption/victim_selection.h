@@ -42,7 +42,7 @@ bool mayEvict(const RunningPod& running, const DisruptionBudgets& budgets,
               const PreemptionOptions& options, IneligibleCounts* ineligible);
 // What its end would cost.
 void addEvictionCost(const RunningPod& running, const DisruptionBudgets& budgets,
-                     const PreemptionOptions& options, engine::Stakes* stakes);
+                     const PreemptionOptions& options, engine::EvictionCosts* stakes);
 
 // A pod that was refused, as it is placed: `request` says what it asks for of devices.
 struct PreemptorPod {

@@ -10,6 +10,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json.hpp>
 
+#include "events/requeue_patch.h"
 #include "queue/requeuer.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
@@ -45,9 +46,9 @@ GateController::GateController(asio::any_io_executor executor, kube::Client& cli
                   {options_.min_runtime, [&preemptor] { return preemptor.ready(); }, now,
                    [] { return wallNanoseconds() / kNano; }}),
       node_resources_(cache, preemptor.running_pods()),
-      house_(catalog, cache, queues_) {
-  house_.countBy(&node_resources_);
-  house_.clearBy(&clearances_);
+      gated_pods_(catalog, cache, queues_) {
+  gated_pods_.countBy(&node_resources_);
+  gated_pods_.clearBy(&clearances_);
   preemptor.endFor(&clearances_);
 }
 
@@ -60,7 +61,7 @@ void GateController::start() {
 // ---- what is told -------------------------------------------------------------------------------
 
 void GateController::followQueues() {
-  kube::Follower queues;
+  kube::EventHandlers queues;
   queues.path = kube::kQueuesPath;
   queues.set = [this](const json::value& object) {
     Result<kube::Queue> queue = kube::queueOf(object);
@@ -73,7 +74,7 @@ void GateController::followQueues() {
     const bool same = known != queues_.all().end() && known->second.sameTerms(*queue);
     queues_.set(std::move(*queue));
     if (same) return;
-    house_.recount();
+    gated_pods_.recount();
     lookAgain();
   };
   queues.gone = [this](const std::string& uid, const std::string& name) {
@@ -84,12 +85,12 @@ void GateController::followQueues() {
     if (again) return;
     queues_.remove(name);
     told_.erase(name);
-    house_.recount();
+    gated_pods_.recount();
     lookAgain();
   };
   queues.synced = [this] {
     queues_known_ = true;
-    house_.recount();
+    gated_pods_.recount();
     lookAgain();
   };
   queues.trouble = [this](const Error& error) {
@@ -100,37 +101,37 @@ void GateController::followQueues() {
     absent_said_ = true;
     queues_known_ = true;
   };
-  asio::co_spawn(executor_, kube::follow(client_, std::move(queues), queues_rein_, stopped_),
+  asio::co_spawn(executor_, kube::runReflector(client_, std::move(queues), queues_rein_, stopped_),
                  rethrow);
 }
 
 void GateController::followSpaces() {
-  kube::Follower spaces;
+  kube::EventHandlers spaces;
   spaces.path = "/api/v1/namespaces";
   spaces.set = [this](const json::value& object) {
     const Result<kube::Meta> meta = kube::metaOf(object);
     if (!meta) return logLine(meta.error().message());
-    if (queues_.setSpace(meta->name, queueSaidBy(*meta)) && spaces_known_) house_.recount();
+    if (queues_.setSpace(meta->name, queueSaidBy(*meta)) && spaces_known_) gated_pods_.recount();
     lookAgain();
   };
   spaces.gone = [this](const std::string&, const std::string& name) { queues_.removeSpace(name); };
   spaces.synced = [this] {
     spaces_known_ = true;
-    house_.recount();
+    gated_pods_.recount();
     lookAgain();
   };
   spaces.trouble = [](const Error& error) { logLine("namespaces: " + error.message()); };
-  asio::co_spawn(executor_, kube::follow(client_, std::move(spaces), spaces_rein_, stopped_),
+  asio::co_spawn(executor_, kube::runReflector(client_, std::move(spaces), spaces_rein_, stopped_),
                  rethrow);
 }
 
 void GateController::setPod(const kube::Pod& pod) {
-  house_.setPod(pod, pod.created);
-  if (house_.changed()) lookAgain();
+  gated_pods_.setPod(pod, pod.created);
+  if (gated_pods_.changed()) lookAgain();
 }
 
 void GateController::removePod(const std::string& uid) {
-  house_.removePod(uid);
+  gated_pods_.removePod(uid);
   lookAgain();
 }
 
@@ -150,14 +151,14 @@ Result<QueueAssignment> GateController::admit(const kube::Pod& pod) const {
 
 bool GateController::knows(const std::string& uid) {
   // Before anybody else is given a place, those who were promised one get theirs.
-  if (!house_.settled()) house_.restoreReservations(expiry());
-  return house_.knows(uid);
+  if (!gated_pods_.settled()) gated_pods_.restoreReservations(expiry());
+  return gated_pods_.knows(uid);
 }
 
 Result<FilterResult> GateController::filterAndReserve(const kube::Pod& pod,
                                                       std::span<const std::string_view> nodes,
                                                       engine::Instant expires) {
-  return house_.filterAndReserve(pod, nodes, expires);
+  return gated_pods_.filterAndReserve(pod, nodes, expires);
 }
 
 // ---- what is done -------------------------------------------------------------------------------
@@ -169,7 +170,7 @@ engine::Instant GateController::expiry() const {
 
 bool GateController::ready() {
   if (!known() || !options_.why_not().empty()) return false;
-  if (!house_.settled()) house_.restoreReservations(expiry());
+  if (!gated_pods_.settled()) gated_pods_.restoreReservations(expiry());
   return true;
 }
 
@@ -184,11 +185,12 @@ asio::awaitable<void> GateController::look() {
   co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
   looking_ = false;
   if (*stopped_ || !ready()) co_return;
-  if (std::exchange(nodes_changed_, false)) house_.recount();
-  for (GateRemoval& one : house_.open(kMaxOpened, election_.verdict().fence, expiry()))
+  if (std::exchange(nodes_changed_, false)) gated_pods_.recount();
+  for (GateRemoval& one : gated_pods_.open(kMaxOpened, election_.verdict().fence, expiry()))
     asio::co_spawn(executor_, openOne(std::move(one)), rethrow);
-  for (Waiting& one : house_.released()) asio::co_spawn(executor_, kick(std::move(one)), rethrow);
-  if (house_.changed()) lookAgain();
+  for (PodRef& one : gated_pods_.released())
+    asio::co_spawn(executor_, requeue(std::move(one)), rethrow);
+  if (gated_pods_.changed()) lookAgain();
 }
 
 asio::awaitable<void> GateController::tick() {
@@ -196,7 +198,7 @@ asio::awaitable<void> GateController::tick() {
     asio::steady_timer pause(executor_, kTick);
     co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
     if (*stopped_ || !ready()) continue;
-    for (MinMemberRef& in : house_.unknownMinMembers())
+    for (MinMemberRef& in : gated_pods_.unknownMinMembers())
       if (reading_.insert(in.path).second)
         asio::co_spawn(executor_, readLeast(std::move(in)), rethrow);
     lookAgain();
@@ -220,16 +222,16 @@ asio::awaitable<void> GateController::openOne(GateRemoval opening) {
   call.still = [this] { return options_.why_not().empty(); };
   const Result<json::value> done = co_await client_.ask(std::move(call));
   if (done) {
-    house_.opened(opening.uid);
+    gated_pods_.opened(opening.uid);
   } else {
-    house_.notOpened(opening.uid, done.error().message());
+    gated_pods_.notOpened(opening.uid, done.error().message());
     logLine("pod " + opening.space + '/' + opening.name + ": " + done.error().message());
   }
-  house_.markChanged();
+  gated_pods_.markChanged();
   lookAgain();
 }
 
-asio::awaitable<void> GateController::kick(Waiting pod) {
+asio::awaitable<void> GateController::requeue(PodRef pod) {
   kube::Call call = requeuePatch(pod);
   const Result<json::value> kicked = co_await client_.ask(std::move(call));
   if (!kicked && kicked.error().code() != ErrorCode::kNotFound) logLine(kicked.error().message());
@@ -240,11 +242,11 @@ asio::awaitable<void> GateController::readLeast(MinMemberRef in) {
   const Result<json::value> said = co_await client_.ask(std::move(call));
   reading_.erase(in.path);
   if (!said) {
-    house_.setMinMember(
+    gated_pods_.setMinMember(
         in, Error(said.error()).context("how many start together is said by " + in.path));
     co_return;
   }
-  house_.setMinMember(in, minMemberOf(*said, in));
+  gated_pods_.setMinMember(in, minMemberOf(*said, in));
   lookAgain();
 }
 
@@ -269,7 +271,7 @@ kube::QueueStatus GateController::statusNow(const std::string& queue,
 }
 
 asio::awaitable<void> GateController::tellStatus() {
-  const std::vector<GatedPodStatus> waiting = house_.waiting();
+  const std::vector<GatedPodStatus> waiting = gated_pods_.waiting();
   std::map<std::string, kube::QueueStatus> fresh;
   for (const auto& [name, queue] : queues_.all()) fresh[name] = statusNow(name, waiting);
   for (const auto& [name, status] : fresh) {

@@ -38,13 +38,13 @@ class GateController {
   void start();
   // After the books were told.
   void setPod(const kube::Pod& pod);
-  std::string overQueueQuota(const std::string& uid) { return house_.overQueueQuota(uid); }
+  std::string overQueueQuota(const std::string& uid) { return gated_pods_.overQueueQuota(uid); }
   void removePod(const std::string& uid);
   void nodesChanged() { nodes_changed_ = true; }
   // What was promised until now was another's.
   void takeOver() {
     clearances_.forget();
-    house_.reset();
+    gated_pods_.reset();
   }
 
   // For the webhook. Empty queue and no gate: nothing is to be done.
@@ -66,7 +66,7 @@ class GateController {
   boost::asio::awaitable<void> look();
   boost::asio::awaitable<void> tick();
   boost::asio::awaitable<void> openOne(GateRemoval opening);
-  boost::asio::awaitable<void> kick(Waiting pod);
+  boost::asio::awaitable<void> requeue(PodRef pod);
   boost::asio::awaitable<void> readLeast(MinMemberRef in);
   boost::asio::awaitable<void> tellStatus();
   kube::QueueStatus statusNow(const std::string& queue, const std::vector<GatedPodStatus>& waiting);
@@ -79,8 +79,8 @@ class GateController {
   QueueTree queues_;
   GatedPreemption clearances_;
   NodeResourcesFit node_resources_;
-  GatedPodQueue house_;
-  kube::Rein queues_rein_, spaces_rein_;
+  GatedPodQueue gated_pods_;
+  kube::Informer queues_rein_, spaces_rein_;
   std::map<std::string, std::string> queue_names_;  // by UID
   bool queues_known_ = false, spaces_known_ = false;
   bool absent_said_ = false;

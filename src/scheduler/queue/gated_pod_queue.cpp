@@ -275,8 +275,8 @@ Result<FilterResult> GatedPodQueue::filterAndReserve(const kube::Pod& pod,
   return choice;
 }
 
-std::vector<Waiting> GatedPodQueue::released() {
-  std::vector<Waiting> all;
+std::vector<PodRef> GatedPodQueue::released() {
+  std::vector<PodRef> all;
   for (auto& [uid, queued] : queued_) {
     if (!queued.held_back || !queued.free()) continue;
     const auto gang = gangs_.find(queued.gang);

@@ -84,7 +84,7 @@ class GatedPodQueue {
                                         std::span<const std::string_view> nodes,
                                         engine::Instant expires);
   // Pods that were held back at /filter, and need not be any more: once.
-  std::vector<Waiting> released();
+  std::vector<PodRef> released();
 
   // As of the last look.
   std::vector<GatedPodStatus> waiting() const;

@@ -36,20 +36,21 @@ Requeuer::Requeuer(asio::any_io_executor executor, kube::Client& client, Schedul
 void Requeuer::lookAgain() {
   if (looking_ || !cache_.mayRequeue(now()) || !why_not_().empty()) return;
   looking_ = true;
-  asio::co_spawn(executor_, kick(), rethrow);
+  asio::co_spawn(executor_, requeue(), rethrow);
 }
 
-asio::awaitable<void> Requeuer::kick() {
+asio::awaitable<void> Requeuer::requeue() {
   asio::steady_timer pause(executor_, kGather);
   co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
   looking_ = false;
   if (!why_not_().empty()) co_return;
-  const std::vector<Waiting> fitting = cache_.popSchedulable(kMaxKicked, now());
-  for (const Waiting& one : fitting) {
+  const std::vector<PodRef> fitting = cache_.popSchedulable(kMaxKicked, now());
+  for (const PodRef& one : fitting) {
     kube::Call call = requeuePatch(one);
-    const Result<json::value> kicked = co_await client_.ask(std::move(call));
-    if (kicked) ++counts_.kicked;
-    if (!kicked && kicked.error().code() != ErrorCode::kNotFound) logLine(kicked.error().message());
+    const Result<boost::json::value> requeued = co_await client_.ask(std::move(call));
+    if (requeued) ++counts_.kicked;
+    if (!requeued && requeued.error().code() != ErrorCode::kNotFound)
+      logLine(requeued.error().message());
   }
 }
 

@@ -25,7 +25,7 @@ class Requeuer {
   void lookAgain();
 
  private:
-  boost::asio::awaitable<void> kick();
+  boost::asio::awaitable<void> requeue();
 
   boost::asio::any_io_executor executor_;
   kube::Client& client_;

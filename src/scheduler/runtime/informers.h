@@ -21,7 +21,7 @@ class Informers {
       : executor_(std::move(executor)), client_(client), stopped_(stopped) {}
 
   // Until *stopped is true. `name` is what /readyz calls it. What it returns lives as long as this.
-  const kube::Rein& follow(std::string name, kube::Follower follower);
+  const kube::Informer& follow(std::string name, kube::EventHandlers follower);
   // All of everything has been told that there was at the beginning, or when anew() was called.
   bool known() const;
   // Everything is listed anew, by reads that begin after this.
@@ -31,7 +31,7 @@ class Informers {
  private:
   struct InformerEntry {
     std::string name;
-    kube::Rein rein;
+    kube::Informer informer;
   };
 
   boost::asio::any_io_executor executor_;

@@ -17,7 +17,7 @@ namespace json = boost::json;
 // Each look is one read of one object; how old the Lease may be is known to this, too.
 constexpr std::chrono::milliseconds kLookEvery{500};
 // A look that gets no answer is given up before the Lease is too old to act upon.
-constexpr kube::ClientTerms kTerms{20, 20, std::chrono::seconds(2), 1};
+constexpr kube::ClientOptions kTerms{20, 20, std::chrono::seconds(2), 1};
 
 }  // namespace
 

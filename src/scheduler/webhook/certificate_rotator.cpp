@@ -271,7 +271,7 @@ struct CertificateRotator::Impl {
   std::string registration;                           // its version
   std::optional<std::vector<std::string>> bundles;    // PEM, by webhook
   std::unique_ptr<asio::steady_timer> timer;
-  kube::Rein secret_rein, registration_rein;
+  kube::Informer secret_rein, registration_rein;
 };
 
 CertificateRotator::CertificateRotator(kube::Client& client, http::Server& server,
@@ -288,7 +288,7 @@ asio::awaitable<void> CertificateRotator::run(const bool* stopped) {
   const std::shared_ptr<Impl> self = impl_;
   const auto executor = co_await asio::this_coro::executor;
   self->timer = std::make_unique<asio::steady_timer>(executor);
-  kube::Follower follower;
+  kube::EventHandlers follower;
   follower.trouble = [self](const Error& error) { self->logLine(error.message()); };
   follower.path = self->secrets();
   follower.query = "fieldSelector=metadata.name%3D" + self->options.name;
@@ -298,7 +298,7 @@ asio::awaitable<void> CertificateRotator::run(const bool* stopped) {
     self->view.secret_known = true;
     self->look();
   };
-  asio::co_spawn(executor, kube::follow(self->client, follower, self->secret_rein, stopped),
+  asio::co_spawn(executor, kube::runReflector(self->client, follower, self->secret_rein, stopped),
                  rethrow);
   follower.path = kRegistrations;
   follower.query = "fieldSelector=metadata.name%3D" + self->options.registration;
@@ -308,7 +308,8 @@ asio::awaitable<void> CertificateRotator::run(const bool* stopped) {
     self->view.registration_known = true;
     self->look();
   };
-  asio::co_spawn(executor, kube::follow(self->client, follower, self->registration_rein, stopped),
+  asio::co_spawn(executor,
+                 kube::runReflector(self->client, follower, self->registration_rein, stopped),
                  rethrow);
   milliseconds pause = kFirstPause;
   while (!*stopped) {

@@ -151,8 +151,8 @@ void dressParts(const vendors::Ask& ask, ContainerPatch* dressing) {
 
 void dressSums(const vendors::Ask& ask, ContainerPatch* dressing) {
   const vendors::Kind& kind = *ask.kind;
-  const bool both = kind.wire.door.sums == vendors::Door::Sums::kBoth;
-  if (kind.wire.door.sums == vendors::Door::Sums::kNone) return;
+  const bool both = kind.wire.door.sums == vendors::Mutation::Sums::kBoth;
+  if (kind.wire.door.sums == vendors::Mutation::Sums::kNone) return;
   if (ask.count < 2 && !(both && !dressing->named(kind, kind.memory.resource))) return;
   dressing->amount(kind, kind.cores.resource, std::uint64_t{ask.count} * kind.cores.per_card);
   if (both)

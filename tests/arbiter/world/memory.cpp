@@ -14,9 +14,9 @@ bool Swapper::ready() const {
 MemoryWorld::MemoryWorld(const MemorySettings& settings)
     : limit(settings.device.budget),
       settings_(settings),
-      law_(settings.constants),
+      policy_(settings.constants),
       random_(settings.seed) {
-  for (unsigned d = 0; d < settings.devices; ++d) law_.setDevice(d, settings.device);
+  for (unsigned d = 0; d < settings.devices; ++d) policy_.setDevice(d, settings.device);
 }
 
 Nanos MemoryWorld::latency() {
@@ -24,13 +24,13 @@ Nanos MemoryWorld::latency() {
                                               settings_.latency_max)(random_);
 }
 
-Swapper& MemoryWorld::add(const StayTerms& terms) {
+Swapper& MemoryWorld::add(const ResidencyEntitlement& terms) {
   swappers_.push_back(std::make_unique<Swapper>());
   Swapper& swapper = *swappers_.back();
   swapper.key = next_key_++;
   swapper.terms = terms;
   swapper.idle_since_ = now();
-  law_.add(swapper.key, terms, now());
+  policy_.add(swapper.key, terms, now());
   changed(&swapper);
   return swapper;
 }
@@ -40,7 +40,7 @@ void MemoryWorld::remove(Swapper* swapper) {
   swapper->gone_ = true;
   swapper->busy = false;
   swapper->at_ = {};
-  law_.remove(swapper->key, now());
+  policy_.remove(swapper->key, now());
   ring();
 }
 
@@ -81,9 +81,9 @@ void MemoryWorld::run(Swapper* swapper, Nanos time) {
 }
 
 void MemoryWorld::setBudget(std::uint64_t bytes) {
-  StayDevice device = settings_.device;
+  ResidencyBudget device = settings_.device;
   device.budget = bytes;
-  for (unsigned d = 0; d < settings_.devices; ++d) law_.setDevice(d, device);
+  for (unsigned d = 0; d < settings_.devices; ++d) policy_.setDevice(d, device);
   ring();
 }
 
@@ -128,8 +128,8 @@ void MemoryWorld::ring(Swapper* swapper) {
   });
 }
 
-Stay MemoryWorld::stayOf(const Swapper& swapper) const {
-  Stay stay;
+ResidencyReport MemoryWorld::stayOf(const Swapper& swapper) const {
+  ResidencyReport stay;
   for (unsigned d = 0; d < settings_.devices; ++d) {
     const Swapper::Place& place = swapper.at_[d];
     const bool seen = swapper.seen_ == swapper.sent_;
@@ -149,7 +149,7 @@ Stay MemoryWorld::stayOf(const Swapper& swapper) const {
 
 void MemoryWorld::report(Swapper* swapper) {
   swapper->rang_ = false;
-  if (!swapper->gone_) law_.report(swapper->key, stayOf(*swapper), now());
+  if (!swapper->gone_) policy_.report(swapper->key, stayOf(*swapper), now());
 }
 
 void MemoryWorld::registerWithArbiter() {
@@ -157,13 +157,13 @@ void MemoryWorld::registerWithArbiter() {
   ++events_;
   for (const auto& swapper : swappers_)
     if (swapper->rang_) report(swapper.get());
-  const std::vector<StayOrder> orders = law_.decide(now());
-  for (const StayOrder& order : orders) {
+  const std::vector<ResidencyTarget> orders = policy_.decide(now());
+  for (const ResidencyTarget& order : orders) {
     for (const auto& swapper : swappers_)
       if (swapper->key == order.tenant) send(swapper.get(), order);
   }
-  const Nanos wake = law_.wakeAt();
-  for (const StayOrder& order : orders) {
+  const Nanos wake = policy_.wakeAt();
+  for (const ResidencyTarget& order : orders) {
     for (const auto& swapper : swappers_) {
       if (!order.lowers || swapper->key != order.tenant) continue;
       report(swapper.get());
@@ -185,7 +185,7 @@ void MemoryWorld::registerWithArbiter() {
   });
 }
 
-void MemoryWorld::send(Swapper* swapper, const StayOrder& order) {
+void MemoryWorld::send(Swapper* swapper, const ResidencyTarget& order) {
   if (on_order) on_order(*swapper, order);
   const bool seen = swapper->seen_ == swapper->sent_;
   const bool moves =
@@ -214,7 +214,7 @@ void MemoryWorld::attend(Swapper* swapper) {
     swapper->parking_ = false;
     if (swapper->gone_) return;
     leaves ? park(swapper) : unpark(swapper);
-    law_.change(swapper->key, swapper->terms, now());
+    policy_.change(swapper->key, swapper->terms, now());
     ring(swapper);
   });
 }
@@ -224,7 +224,7 @@ void MemoryWorld::park(Swapper* swapper) {
   if (!swapper->terms.parkable) {
     timeline_.in(kSecond, [this, swapper] {
       swapper->terms.parkable = true;
-      if (!swapper->gone_) law_.change(swapper->key, swapper->terms, now());
+      if (!swapper->gone_) policy_.change(swapper->key, swapper->terms, now());
       ring(swapper);
     });
     return;
@@ -390,8 +390,8 @@ void MemoryWorld::check() {
     const std::string at = " at " + std::to_string(now()) + " ns";
     if (has > limit) fault_ = "the card holds " + std::to_string(has) + at;
     if (could > limit) fault_ = "the card could come to hold " + std::to_string(could) + at;
-    if (law_.device(d).book > limit)
-      fault_ = "the book says " + std::to_string(law_.device(d).book) + at;
+    if (policy_.device(d).book > limit)
+      fault_ = "the book says " + std::to_string(policy_.device(d).book) + at;
   }
 }
 

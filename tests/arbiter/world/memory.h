@@ -17,8 +17,8 @@
 namespace divvy::arbiter::world {
 
 struct MemorySettings {
-  StayConstants constants;
-  StayDevice device;
+  ResidencyConstants constants;
+  ResidencyBudget device;
   unsigned devices = 1;
   Nanos latency_min = 5 * kMicrosecond;  // from a change until somebody acts on it
   Nanos latency_max = 40 * kMicrosecond;
@@ -35,7 +35,7 @@ class Swapper {
   bool parked() const { return terms.parked; }
 
   Key key = 0;
-  StayTerms terms;
+  ResidencyEntitlement terms;
   bool busy = false;       // it has something to run
   bool capturing = false;  // refuses to close
   bool frozen = false;     // does nothing at all
@@ -63,7 +63,7 @@ class Swapper {
   };
 
   std::array<Place, kMaxGroupDevices> at_{};
-  StayOrder order_;         // the last one written
+  ResidencyTarget order_;   // the last one written
   std::uint64_t sent_ = 0;  // orders
   std::uint64_t seen_ = 0;  // the last it noticed
   bool closed_ = false;     // drained, for memory to leave
@@ -82,7 +82,7 @@ class MemoryWorld {
   explicit MemoryWorld(const MemorySettings& settings);
 
   // They live as long as the world.
-  Swapper& add(const StayTerms& terms);
+  Swapper& add(const ResidencyEntitlement& terms);
   void remove(Swapper* swapper);
   // More, or less, of what can be swapped.
   void allocate(Swapper* swapper, std::uint64_t bytes, unsigned device = 0);
@@ -98,7 +98,7 @@ class MemoryWorld {
   void runUntil(Nanos instant);
   Nanos now() const { return timeline_.now(); }
   Timeline& timeline() { return timeline_; }
-  Residency& law() { return law_; }
+  Residency& policy() { return policy_; }
   const std::deque<std::unique_ptr<Swapper>>& swappers() const { return swappers_; }
   std::size_t events() const { return events_; }
   // What must never happen; empty if nothing did.
@@ -109,14 +109,14 @@ class MemoryWorld {
   Nanos park_time = 200 * kMillisecond;
   std::function<bool()> parks = [] { return true; };
   // Told of each order, before the tenant is.
-  std::function<void(const Swapper&, const StayOrder&)> on_order;
+  std::function<void(const Swapper&, const ResidencyTarget&)> on_order;
 
  private:
   void pass();
   void ring(Swapper* swapper = nullptr);
   void registerWithArbiter();
   void report(Swapper* swapper);
-  void send(Swapper* swapper, const StayOrder& order);
+  void send(Swapper* swapper, const ResidencyTarget& order);
   void notice(Swapper* swapper, std::uint64_t number);
   void attend(Swapper* swapper);
   void park(Swapper* swapper);
@@ -129,13 +129,13 @@ class MemoryWorld {
   void moveIn(Swapper* swapper, unsigned device, std::uint64_t copied);
   void runs();
   void check();
-  Stay stayOf(const Swapper& swapper) const;
+  ResidencyReport stayOf(const Swapper& swapper) const;
   Nanos latency();
   bool runsNow(const Swapper& swapper) const;
 
   const MemorySettings settings_;
   Timeline timeline_;
-  Residency law_;
+  Residency policy_;
   std::mt19937_64 random_;
   std::deque<std::unique_ptr<Swapper>> swappers_;
   std::array<Nanos, kMaxGroupDevices> out_until_{};

@@ -20,9 +20,9 @@ inline MemorySettings smallCard() {
   return settings;
 }
 
-inline StayTerms terms(std::uint64_t ceiling, std::uint64_t guarantee = 0,
-                       Class cls = Class::kNormal) {
-  StayTerms result;
+inline ResidencyEntitlement terms(std::uint64_t ceiling, std::uint64_t guarantee = 0,
+                                  Class cls = Class::kNormal) {
+  ResidencyEntitlement result;
   result.cls = cls;
   result.ceiling[0] = ceiling;
   result.guarantee[0] = guarantee;

@@ -5,7 +5,7 @@
 namespace divvy::arbiter::world {
 
 World::World(const Settings& settings)
-    : settings_(settings), law_(settings.constants), random_(settings.seed) {
+    : settings_(settings), policy_(settings.constants), random_(settings.seed) {
   for (unsigned i = 0; i < settings.cards; ++i)
     cards_.emplace_back(&timeline_, settings.slice, settings.switch_cost);
 }
@@ -15,22 +15,23 @@ Nanos World::pick(const Spread& spread) {
          static_cast<Nanos>(random_() % static_cast<std::uint64_t>(spread.most - spread.least + 1));
 }
 
-unsigned World::add(const Terms& terms, Program process, const Habits& habits) {
+unsigned World::add(const Entitlement& terms, Program process, const Habits& habits) {
   std::vector<Program> one;
   one.push_back(std::move(process));
   return add(terms, std::move(one), habits);
 }
 
-unsigned World::add(const Terms& terms, std::vector<Program> processes, const Habits& habits) {
-  auto member = std::make_unique<Member>();
+unsigned World::add(const Entitlement& terms, std::vector<Program> processes,
+                    const Habits& habits) {
+  auto member = std::make_unique<TenantChannel>();
   member->terms = terms;
-  member->key = law_.add(termsOf(*member), now());
+  member->key = policy_.add(termsOf(*member), now());
   member->live = static_cast<unsigned>(processes.size());
   for (Program& program : processes)
     member->processes.push_back(std::make_unique<Process>(&timeline_, &cards_, settings_.constants,
                                                           habits, std::move(program), random_(),
                                                           [this] { ring(); }));
-  law_.setProcesses(member->key, member->live, now());
+  policy_.setProcesses(member->key, member->live, now());
   members_.push_back(std::move(member));
   const std::size_t index = members_.size() - 1;
   ring();
@@ -44,12 +45,12 @@ unsigned World::add(const Terms& terms, std::vector<Program> processes, const Ha
 void World::remove(unsigned tenant) {
   members_[tenant]->removed = true;
   for (auto& process : members_[tenant]->processes) process->kill();
-  law_.remove(members_[tenant]->key, now());
+  policy_.remove(members_[tenant]->key, now());
   ring();
 }
 
-Terms World::termsOf(const Member& member) const {
-  Terms terms = member.terms;
+Entitlement World::termsOf(const TenantChannel& member) const {
+  Entitlement terms = member.terms;
   terms.devices = 0;
   for (unsigned card = 0; card < settings_.cards; ++card)
     if (member.terms.devices >> card & 1) terms.devices |= 1u << numberOf(card);
@@ -59,15 +60,15 @@ Terms World::termsOf(const Member& member) const {
 void World::replaceLaw(bool carry) {
   DeviceNumbers device_of{};
   for (unsigned i = 0; i < settings_.cards; ++i) device_of[i] = (i + 1) % settings_.cards;
-  Law next(settings_.constants);
+  SchedulingPolicy next(settings_.constants);
   for (auto& member : members_) {
     if (member->removed) continue;
-    law_.report(member->key, reportOf(member.get()), now());
+    policy_.report(member->key, reportOf(member.get()), now());
   }
   ++laws_;
   for (auto& member : members_) {
     if (member->removed) continue;
-    const auto standing = law_.standing(member->key, now());
+    const auto standing = policy_.standing(member->key, now());
     member->key = next.add(termsOf(*member), now());
     next.setProcesses(member->key, member->live, now());
     if (carry) next.resume(member->key, *standing, device_of, now());
@@ -76,7 +77,7 @@ void World::replaceLaw(bool carry) {
       for (const auto& process : member->processes) member->past[card] += process->busy(card);
     }
   }
-  law_ = std::move(next);
+  policy_ = std::move(next);
   next_wake_ = kNever;
   ring();
 }
@@ -99,7 +100,7 @@ void World::wakeAt(Nanos instant) {
   });
 }
 
-Report World::reportOf(Member* member) {
+Report World::reportOf(TenantChannel* member) {
   Report report;
   report.drained = UINT64_MAX;
   for (const auto& process : member->processes) {
@@ -126,18 +127,19 @@ void World::registerWithArbiter() {
     const auto live =
         static_cast<unsigned>(std::count_if(member->processes.begin(), member->processes.end(),
                                             [](const auto& process) { return !process->ended(); }));
-    if (live != member->live) law_.setProcesses(member->key, member->live = live, now());
-    law_.report(member->key, reportOf(member.get()), now());
+    if (live != member->live) policy_.setProcesses(member->key, member->live = live, now());
+    policy_.report(member->key, reportOf(member.get()), now());
   }
-  for (unsigned round = 0; law_.wakeAt() <= now() || round == 0; ++round) {
+  for (unsigned round = 0; policy_.wakeAt() <= now() || round == 0; ++round) {
     if (round == 10) {
       fault_ = "the law does not come to rest";
       return;
     }
-    for (const Order& order : law_.decide(now())) tell(order);
+    for (const Order& order : policy_.decide(now())) tell(order);
   }
-  if (settings_.ask_out_of_turn) askOutOfTurn(std::min(law_.wakeAt(), now() + 50 * kMillisecond));
-  if (law_.wakeAt() != kNever) wakeAt(law_.wakeAt());
+  if (settings_.ask_out_of_turn)
+    askOutOfTurn(std::min(policy_.wakeAt(), now() + 50 * kMillisecond));
+  if (policy_.wakeAt() != kNever) wakeAt(policy_.wakeAt());
 }
 
 // No report in between and its instant not come: whatever it had to say would have come late.
@@ -146,9 +148,9 @@ void World::askOutOfTurn(Nanos until) {
   const Nanos instant =
       now() + static_cast<Nanos>(random_() % static_cast<std::uint64_t>(until - now() - 1));
   timeline_.at(instant, [this, instant] {
-    if (law_.wakeAt() <= instant || next_wake_ <= instant) return;
-    const auto wake = law_.wakeAt();
-    for (const Order& order : law_.decide(instant))
+    if (policy_.wakeAt() <= instant || next_wake_ <= instant) return;
+    const auto wake = policy_.wakeAt();
+    for (const Order& order : policy_.decide(instant))
       fault_ += "nobody was to be woken for: tenant " + std::to_string(order.tenant) + " gate " +
                 std::to_string(static_cast<int>(order.gate)) + " in flight " +
                 std::to_string(order.inflight) + " at " + std::to_string(instant) + " instead of " +
@@ -159,7 +161,7 @@ void World::askOutOfTurn(Nanos until) {
 void World::tell(const Order& order) {
   ++orders_;
   for (auto& owned : members_) {
-    Member* member = owned.get();
+    TenantChannel* member = owned.get();
     if (member->key != order.tenant) continue;
     const Report report = reportOf(member);
     Nanos busy = 0;
@@ -172,7 +174,7 @@ void World::tell(const Order& order) {
     }
     member->gate = order.gate;
     member->seq = ++seq_;
-    law_.issued(order, seq_);
+    policy_.issued(order, seq_);
     const Nanos way = pick(order.gate == Gate::kHold ? settings_.see : settings_.wake);
     member->heard_at = std::max(member->heard_at, now() + way);
     timeline_.at(member->heard_at, [member, order, seq = seq_] {
@@ -205,8 +207,8 @@ bool World::atTheGate(unsigned tenant) const {
                      [](const auto& process) { return process->atTheGate(); });
 }
 
-Figures World::figures(unsigned tenant) {
-  return law_.figures(members_[tenant]->key, now());
+GroupStats World::figures(unsigned tenant) {
+  return policy_.figures(members_[tenant]->key, now());
 }
 
 }  // namespace divvy::arbiter::world

@@ -29,8 +29,8 @@ class World {
   explicit World(const Settings& settings);
 
   // Tenants are numbered from 0. It starts at once.
-  unsigned add(const Terms& terms, std::vector<Program> processes, const Habits& habits = {});
-  unsigned add(const Terms& terms, Program process, const Habits& habits = {});
+  unsigned add(const Entitlement& terms, std::vector<Program> processes, const Habits& habits = {});
+  unsigned add(const Entitlement& terms, Program process, const Habits& habits = {});
   void remove(unsigned tenant);
   // Another law goes on, for which the cards have other numbers. `carry`: knowing what the one
   // before knew.
@@ -40,22 +40,22 @@ class World {
   Nanos now() const { return timeline_.now(); }
   Timeline& timeline() { return timeline_; }
   std::vector<Card>& cards() { return cards_; }
-  Law& law() { return law_; }
+  SchedulingPolicy& policy() { return policy_; }
 
   // Executed on the card, over all processes.
   Nanos got(unsigned tenant, unsigned device = 0);
   bool ended(unsigned tenant) const;
   bool idle(unsigned tenant) const;       // neither at the gate nor on a card
   bool atTheGate(unsigned tenant) const;  // some process waits
-  Figures figures(unsigned tenant);
+  GroupStats figures(unsigned tenant);
   std::size_t orders() const { return orders_; }
   // What must never happen; empty if nothing did.
   const std::string& fault() const { return fault_; }
 
  private:
-  struct Member {
+  struct TenantChannel {
     Key key = 0;
-    Terms terms;
+    Entitlement terms;
     std::array<Nanos, kMaxGroupDevices> past{};  // used before the present law, by card
     bool removed = false;
     std::vector<std::unique_ptr<Process>> processes;
@@ -70,21 +70,21 @@ class World {
 
   // Of the present law.
   unsigned numberOf(unsigned card) const { return (card + laws_) % settings_.cards; }
-  Terms termsOf(const Member& member) const;
+  Entitlement termsOf(const TenantChannel& member) const;
   void ring();
   void wakeAt(Nanos instant);
   void registerWithArbiter();
   void askOutOfTurn(Nanos until);
-  Report reportOf(Member* member);
+  Report reportOf(TenantChannel* member);
   void tell(const Order& order);
   Nanos pick(const Spread& spread);
 
   Settings settings_;
   Timeline timeline_;
   std::vector<Card> cards_;
-  Law law_;
+  SchedulingPolicy policy_;
   Random random_;
-  std::vector<std::unique_ptr<Member>> members_;
+  std::vector<std::unique_ptr<TenantChannel>> members_;
   Nanos next_wake_ = kNever;
   std::uint64_t seq_ = 0;
   unsigned laws_ = 0;

@@ -25,7 +25,7 @@ inline constexpr std::uint32_t kMaxTenants = 1u << 20;
 // What a tenant takes of a card that it uses more at some hours than at others.
 struct DailyUsage {
   engine::Charge charge;
-  engine::Daily daily;
+  engine::UsageByHour daily;
   std::string pool;  // in which it was given
 };
 
@@ -56,7 +56,7 @@ struct Card {
 
   bool overcommitted() const { return overcommit_permille > kNoOvercommit; }
   // What of it may be promised, and is (engine/memory.h).
-  engine::MemoryBooks placementInput() const;
+  engine::MemoryAccounts placementInput() const;
   Bytes margin() const { return placementInput().margin(); }
   Bytes most() const { return placementInput().most(); }
   Bytes room() const { return placementInput().room(); }
@@ -96,7 +96,7 @@ struct PlacementOptions {
   std::vector<engine::Pool> pools;
   engine::DevicePolicy devices;  // of requests that do not say
   // Whose hours differ share a card before those whose are the same.
-  engine::DailyPolicy by_day{true, 0};
+  engine::UsageByHourPolicy by_day{true, 0};
 };
 
 struct Decision {

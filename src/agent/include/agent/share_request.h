@@ -79,7 +79,7 @@ struct ShareRequest {
   std::string user;                             // who asks; set by the agent
   std::optional<engine::DevicePolicy> devices;  // nothing: the pool's, or the agent's
   // Of what it asks, by hours of UTC; nothing: all of it all day. Tells who is put beside whom.
-  std::optional<engine::Daily> expected_use;
+  std::optional<engine::UsageByHour> expected_use;
 };
 
 }  // namespace divvy::agent

@@ -23,13 +23,13 @@ inline constexpr unsigned kMaxGroupDevices = 16;
 enum class Class : std::uint8_t { kLatency, kNormal, kBestEffort };
 
 // What a tenant is entitled to, per device, in percent of its time.
-struct Terms {
+struct Entitlement {
   Class cls = Class::kNormal;
   unsigned guarantee = 0;     // its weight; 0: an equal part of what no weight claims, at least 1
   unsigned ceiling = 100;     // 1..100: never more than this of wall time (100: no cap)
   std::uint32_t devices = 1;  // bit i: device i of the group
   bool never_open = false;    // it is to be told of each turn, also where nobody shares with it
-  friend bool operator==(const Terms&, const Terms&) = default;
+  friend bool operator==(const Entitlement&, const Entitlement&) = default;
 };
 
 // All durations; a slower card (tests) scales every one.
@@ -77,7 +77,7 @@ struct Order {
 };
 
 // Counters only grow.
-struct Figures {
+struct GroupStats {
   Mode mode = Mode::kSolo;
   Gate gate = Gate::kOpen;
   unsigned weight = 0;                        // percent, effective
@@ -90,29 +90,29 @@ struct Figures {
 };
 
 // How a tenant stands in a law: what it is owed or owes, was told and has said.
-struct Standing;
+struct TenantHandoff;
 // Of the devices of one group in another.
 using DeviceNumbers = std::array<unsigned, kMaxGroupDevices>;
 
-class Law {
+class SchedulingPolicy {
  public:
-  explicit Law(const Constants& constants);
-  ~Law();
-  Law(Law&&) noexcept;
-  Law& operator=(Law&&) noexcept;
+  explicit SchedulingPolicy(const Constants& constants);
+  ~SchedulingPolicy();
+  SchedulingPolicy(SchedulingPolicy&&) noexcept;
+  SchedulingPolicy& operator=(SchedulingPolicy&&) noexcept;
 
   // `processes`: how many use the devices; a tenant without any takes no part.
-  Key add(const Terms& terms, Nanos now);
-  void change(Key tenant, const Terms& terms, Nanos now);
+  Key add(const Entitlement& terms, Nanos now);
+  void change(Key tenant, const Entitlement& terms, Nanos now);
   void setProcesses(Key tenant, unsigned processes, Nanos now);
   void remove(Key tenant, Nanos now);
 
   // Has another law go on where this one ends; ask for all tenants before any is removed. Null:
   // nobody of that name.
-  std::shared_ptr<const Standing> standing(Key tenant, Nanos now) const;
+  std::shared_ptr<const TenantHandoff> standing(Key tenant, Nanos now) const;
   // `tenant` has just been added, with the processes that it had. What it used is reported from 0
   // on. `device_of[i]`: what that law's device i is here.
-  void resume(Key tenant, const Standing& standing, const DeviceNumbers& device_of, Nanos now);
+  void resume(Key tenant, const TenantHandoff& standing, const DeviceNumbers& device_of, Nanos now);
 
   // May be called as often as wanted; only differences matter.
   void report(Key tenant, const Report& report, Nanos now);
@@ -126,7 +126,7 @@ class Law {
   // When decide() may have something to say without another report; kNever: not before one.
   Nanos wakeAt() const;
 
-  Figures figures(Key tenant, Nanos now) const;
+  GroupStats figures(Key tenant, Nanos now) const;
 
  private:
   struct State;

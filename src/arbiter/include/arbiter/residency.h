@@ -16,19 +16,19 @@ namespace divvy::arbiter {
 using DeviceBytes = std::array<std::uint64_t, kMaxGroupDevices>;
 
 // What one tenant has on one device: the sum over its processes. Bytes.
-struct Holding {
+struct ResidentBytes {
   std::uint64_t swappable = 0;  // allocated, of what can be swapped
   std::uint64_t mapped = 0;     // of these on the device
   std::uint64_t pinned = 0;     // on the device for as long as it lives
   std::uint64_t want = 0;       // asked for, of what cannot be swapped
   // The most that it has, or may still take under an order that it may not have seen replaced.
   std::uint64_t held = 0;
-  friend bool operator==(const Holding&, const Holding&) = default;
+  friend bool operator==(const ResidentBytes&, const ResidentBytes&) = default;
 };
 
 // What is known of a tenant at an instant.
-struct Stay {
-  std::array<Holding, kMaxGroupDevices> at{};
+struct ResidencyReport {
+  std::array<ResidentBytes, kMaxGroupDevices> at{};
   bool ready = false;       // all that it may touch is on the devices
   bool wants = false;       // it runs, or waits for its turn or its memory
   bool capturing = false;   // nothing of it can leave just now
@@ -36,11 +36,11 @@ struct Stay {
   bool distrusted = false;  // it has more than it says
   bool maps_host = false;   // it can use memory of the host in place of a device's
   Nanos idle_since = 0;     // while it does not want
-  friend bool operator==(const Stay&, const Stay&) = default;
+  friend bool operator==(const ResidencyReport&, const ResidencyReport&) = default;
 };
 
 // What a tenant is entitled to.
-struct StayTerms {
+struct ResidencyEntitlement {
   Class cls = Class::kNormal;
   unsigned weight = 100;  // its turns last as long, relative to others'; 1..100
   DeviceBytes guarantee{};
@@ -56,7 +56,7 @@ struct StayTerms {
   bool may_return = true;     // of one that is parked
   DeviceBytes parked_need{};  // and what it takes to bring it back
   std::uint32_t round = 0;    // whatever it is; told again with figures that count for these terms
-  friend bool operator==(const StayTerms&, const StayTerms&) = default;
+  friend bool operator==(const ResidencyEntitlement&, const ResidencyEntitlement&) = default;
 };
 
 // What a swap costs on a device.
@@ -69,14 +69,14 @@ struct Link {
   friend bool operator==(const Link&, const Link&) = default;
 };
 
-struct StayDevice {
+struct ResidencyBudget {
   std::uint64_t budget = 0;        // bytes that tenants may have on it at any instant
   std::uint64_t host_reserve = 0;  // bytes of host memory for what is out
   Link link;
-  friend bool operator==(const StayDevice&, const StayDevice&) = default;
+  friend bool operator==(const ResidencyBudget&, const ResidencyBudget&) = default;
 };
 
-struct StayConstants {
+struct ResidencyConstants {
   Nanos quantum_min = 2 * kSecond;
   Nanos quantum_max = 60 * kSecond;
   Nanos quantum = 0;                    // 0: as follows from what a swap costs
@@ -91,10 +91,17 @@ struct StayConstants {
 };
 
 // Why a tenant has what it has, for people. As ledger::ResidencyReason.
-enum class StayReason : std::uint8_t { kFits, kOthersTurn, kIdle, kHigherClass, kUnused, kShort };
+enum class ResidencyReason : std::uint8_t {
+  kFits,
+  kOthersTurn,
+  kIdle,
+  kHigherClass,
+  kUnused,
+  kShort
+};
 
 // What one tenant is told. Orders that lower what somebody may have come first.
-struct StayOrder {
+struct ResidencyTarget {
   Key tenant = 0;
   DeviceBytes allowed{};  // on the device now, all included
   DeviceBytes most{};     // what it can be given as things are
@@ -107,29 +114,29 @@ struct StayOrder {
   bool lowers = false;     // less is allowed than before
   bool park = false;       // to be parked: what swapping takes of it is not enough
   bool reserved = false;   // of one that is parked: what it needs to come back is its own
-  StayReason reason = StayReason::kFits;
-  friend bool operator==(const StayOrder&, const StayOrder&) = default;
+  ResidencyReason reason = ResidencyReason::kFits;
+  friend bool operator==(const ResidencyTarget&, const ResidencyTarget&) = default;
 };
 
-struct StayFigures {
+struct ResidencyStats {
   DeviceBytes allowed{};
   DeviceBytes book{};  // what it counts for: the larger of what it may have and what it has
   DeviceBytes floor{};
   bool resident = false;  // has, or is being given, all that it needs
   bool eligible = true;
   bool waiting = false;    // for its turn
-  bool contended = false;  // as StayOrder::contended
+  bool contended = false;  // as ResidencyTarget::contended
   bool host_map = false;
   bool park = false;
   bool reserved = false;
-  StayReason reason = StayReason::kFits;
+  ResidencyReason reason = ResidencyReason::kFits;
   Key taker = 0;            // who has what it lacks; 0: nobody that is known
   Nanos turn_ends = 0;      // 0: no turn, or nobody waits
   std::uint64_t swaps = 0;  // in
   Nanos longest_wait = 0;   // from wanting to being resident
 };
 
-struct StayDeviceFigures {
+struct ResidencyBudgetStats {
   std::uint64_t budget = 0;
   std::uint64_t book = 0;
   double ratio = 0;   // what contenders need, of the budget
@@ -142,32 +149,32 @@ struct StayDeviceFigures {
 
 class Residency {
  public:
-  explicit Residency(const StayConstants& constants);
+  explicit Residency(const ResidencyConstants& constants);
   ~Residency();
   Residency(Residency&&) noexcept;
   Residency& operator=(Residency&&) noexcept;
 
   // Devices without a budget have room for everything.
-  void setDevice(unsigned device, const StayDevice& terms);
+  void setDevice(unsigned device, const ResidencyBudget& terms);
 
-  void add(Key tenant, const StayTerms& terms, Nanos now);
-  void change(Key tenant, const StayTerms& terms, Nanos now);
+  void add(Key tenant, const ResidencyEntitlement& terms, Nanos now);
+  void change(Key tenant, const ResidencyEntitlement& terms, Nanos now);
   void remove(Key tenant, Nanos now);
 
   // What it has before it is told anything, another law let it have. To be read after the orders of
   // the last decide() were written. May be called as often as wanted; only differences matter. Who
   // does not report may have taken all that it was told since it did: to be called for whoever is
   // told to have less, or nobody else will ever have that.
-  void report(Key tenant, const Stay& stay, Nanos now);
+  void report(Key tenant, const ResidencyReport& stay, Nanos now);
 
   // What is to be told now; empty when nothing changed.
-  std::vector<StayOrder> decide(Nanos now);
+  std::vector<ResidencyTarget> decide(Nanos now);
 
   // When decide() may have something to say without another report; kNever: not before one.
   Nanos wakeAt() const;
 
-  StayFigures figures(Key tenant) const;
-  StayDeviceFigures device(unsigned device) const;
+  ResidencyStats figures(Key tenant) const;
+  ResidencyBudgetStats device(unsigned device) const;
 
  private:
   struct State;

@@ -11,7 +11,7 @@ namespace divvy::arbiter {
 
 struct Settings {
   Constants constants;
-  StayConstants residency;
+  ResidencyConstants residency;
   std::uint32_t beat_ms = 500;    // how often a gated tenant hears that the agent lives
   std::uint32_t lease_ms = 2000;  // without a beat for this long it runs ungated
   std::uint32_t escape_ms =

@@ -11,15 +11,15 @@
 namespace divvy::arbiter {
 
 // Of a tenant whose memory may be swapped.
-struct MemoryFigures {
+struct MemoryStats {
   bool swapped = false;     // takes turns on its devices' memory; else nothing below counts
   std::string unswapped;    // why it does not although it was to
   bool resident = true;     // all its memory is there, or need not be
   bool waiting = false;     // for its turn
   bool park = false;        // is to be parked: what swapping takes of it is not enough
   bool reserved = false;    // is parked, and what it needs to come back is its own
-  std::uint32_t round = 0;  // StayTerms::round, when that was so
-  StayReason reason = StayReason::kFits;
+  std::uint32_t round = 0;  // ResidencyEntitlement::round, when that was so
+  ResidencyReason reason = ResidencyReason::kFits;
   std::string lent_to;                 // who has what it lacks; empty: not known
   std::vector<std::uint64_t> allowed;  // bytes on each device, in the tenant's order
   Nanos turn_left = 0;
@@ -27,7 +27,7 @@ struct MemoryFigures {
   Nanos longest_wait = 0;
 };
 
-struct TenantFigures {
+struct TenantStats {
   // Not gated, and why: pages of an older version, a truncated file. Empty: gated as needed.
   std::string ungated;
   Mode mode = Mode::kSolo;
@@ -47,7 +47,7 @@ struct TenantFigures {
   std::uint64_t escapes = 0;
   Nanos longest = 0;  // single kernel or graph
   Nanos cpu = 0;
-  MemoryFigures memory;
+  MemoryStats memory;
 };
 
 }  // namespace divvy::arbiter

@@ -10,7 +10,7 @@
 
 namespace divvy::doctor {
 
-struct NodeTerms {
+struct NodeOptions {
   std::string version;                    // of this program
   std::vector<std::string> runtime_dirs;  // where agents may be
   std::string staged_dir = "/var/lib/divvy";
@@ -29,6 +29,6 @@ struct NodeTerms {
 };
 
 // Never fails: what cannot be read is among the facts. Takes as long as the file systems do.
-NodeFacts readNode(const Tree& tree, const NodeTerms& terms);
+NodeFacts readNode(const RootFs& tree, const NodeOptions& terms);
 
 }  // namespace divvy::doctor

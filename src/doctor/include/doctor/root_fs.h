@@ -22,12 +22,12 @@ struct FileStart {
 // something when they are, and pipes wait. Paths are absolute, as the machine has them.
 //
 // Errors: kNotFound, kIo (not ours to read), kCorrupt (no file, no folder, larger than the bound).
-class Tree {
+class RootFs {
  public:
   static constexpr std::size_t kMaxBytes = 1 << 20;
   static constexpr std::size_t kMaxEntries = 8192;
 
-  static Result<Tree> open(const std::string& root);
+  static Result<RootFs> open(const std::string& root);
 
   Result<std::string> text(const std::string& path, std::size_t most = kMaxBytes) const;
   // Its first bytes, as many as `most` or as there are.
@@ -45,7 +45,7 @@ class Tree {
   const std::string& root() const { return root_; }
 
  private:
-  Tree(std::string root, Fd fd) : root_(std::move(root)), fd_(std::move(fd)) {}
+  RootFs(std::string root, Fd fd) : root_(std::move(root)), fd_(std::move(fd)) {}
   // A regular file; its size goes to `size`.
   Result<Fd> file(const std::string& path, std::uint64_t* size) const;
   Result<Fd> at(const std::string& path, std::uint64_t flags) const;

@@ -53,8 +53,8 @@ struct Placement {
   std::uint32_t score = 0;                     // of its policy, 0 to 100
   // What requests cluster by: 0 no device, 1 part of one, 1 + n for n whole ones.
   std::uint8_t kind = 0;
-  std::optional<Daily> daily = {};  // of its charges, as the request says
-  PoolName pool = {};               // in which it was given; empty: in none
+  std::optional<UsageByHour> daily = {};  // of its charges, as the request says
+  PoolName pool = {};                     // in which it was given; empty: in none
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 

@@ -23,7 +23,7 @@ struct Config {
   DevicePolicy devices{};
   Weights weights{};
   Compat compat = Compat::kNone;
-  DailyPolicy daily{};  // with Compat::kHami and Policy::kRandom nothing is done with it
+  UsageByHourPolicy daily{};  // with Compat::kHami and Policy::kRandom nothing is done with it
 };
 
 }  // namespace divvy::engine

@@ -25,7 +25,7 @@ struct UseWeights {
   friend auto operator<=>(const UseWeights&, const UseWeights&) = default;
 };
 
-enum class Wish : std::uint8_t {
+enum class Preference : std::uint8_t {
   kNone,
   kPreferred,  // where there is a way; a node that has one goes before all that have not
   kRequired,   // refused where there is none
@@ -38,9 +38,10 @@ struct DevicePolicy {
   UseWeights use = {};  // of kBinpack and kSpread; not all are 0
   // Only devices that nobody is on, another container of the request neither; nobody else comes.
   bool mutex = false;
-  Wish numa = Wish::kNone;   // all of one NUMA node, which is known
-  Wish links = Wish::kNone;  // the highest sum of link scores; required: each with each directly
-  NicName nic;               // the nearest to this one, which has to be there; empty: any
+  Preference numa = Preference::kNone;  // all of one NUMA node, which is known
+  Preference links =
+      Preference::kNone;  // the highest sum of link scores; required: each with each directly
+  NicName nic;            // the nearest to this one, which has to be there; empty: any
   friend auto operator<=>(const DevicePolicy&, const DevicePolicy&) = default;
 };
 

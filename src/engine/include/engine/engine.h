@@ -65,10 +65,11 @@ class Engine {
   // With all refusals. Takes the time of looking at every device.
   Result<Decision> explain(const Request& request) const;
   // Of every node that will not do, in the nodes' order, in short.
-  Result<std::vector<NodeBrief>> briefs(const Request& request) const;
+  Result<std::vector<CompactRefusal>> briefs(const Request& request) const;
   // Of these nodes only. What was found is kept with the shape until a node changes: asking again
   // takes the time of finding names.
-  Result<Briefs> briefs(const Request& request, std::span<const std::string_view> nodes) const;
+  Result<CompactRefusals> briefs(const Request& request,
+                                 std::span<const std::string_view> nodes) const;
   // Devices of a node that a container (init containers first) cannot have, were it alone there:
   // each with the reason, whether the request fits or not.
   Result<std::vector<DeviceRefusal>> refusedDevices(const Request& request, const NodeName& node,
@@ -81,7 +82,7 @@ class Engine {
   // (Where very many sets could be it is the cheapest of those that were tried.)
   // None: no such set. kUsage: it fits as it is.
   Result<std::optional<Preemption>> preempt(const Request& request, std::int64_t priority,
-                                            const Stakes& stakes) const;
+                                            const EvictionCosts& stakes) const;
   // The cheapest set of requests of lower priority whose end lets placeGang place the whole gang;
   // without the end of any of them (of a group: of the group) it cannot. The cheaper of two: what
   // each member in turn costs least on one node, and who is left when the dearest are spared first;
@@ -89,7 +90,7 @@ class Engine {
   // on all nodes, the cheapest of all sets, up to 20,000 of them. Beyond there may be a cheaper
   // one. None: no such set was found. kUsage: it fits as it is.
   Result<std::optional<GangPreemption>> preemptGang(const Gang& gang, std::int64_t priority,
-                                                    const Stakes& stakes) const;
+                                                    const EvictionCosts& stakes) const;
   // What could be moved. Devices or nodes are emptied one by one, in two orders, with three ways to
   // choose where who is there goes; the best of the six is told. There may be a better plan: nobody
   // is moved to make room for others who move. kUsage: terms that cannot be right.

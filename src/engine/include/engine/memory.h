@@ -16,14 +16,14 @@
 namespace divvy::engine {
 
 // What there is of one device's memory, and what is promised of it.
-struct MemoryBooks {
+struct MemoryAccounts {
   Bytes physical;
   MemoryTerms terms;
   Bytes reserved;    // what tenants hold, contexts outside their shares included
   Bytes outside;     // of that, contexts outside
   Bytes guaranteed;  // of that, what is never swapped
   Bytes largest;     // the most that one tenant can have swapped
-  friend bool operator==(const MemoryBooks&, const MemoryBooks&) = default;
+  friend bool operator==(const MemoryAccounts&, const MemoryAccounts&) = default;
 
   bool overcommitted() const { return terms.overcommit_permille > kNoOvercommit; }
   // Drivers take memory for processes without being asked: where tenants take turns on all there
@@ -51,7 +51,7 @@ struct Part {
 
 // Of a share that is guaranteed so much; none: nothing was said of it. A context inside it is never
 // swapped either.
-Part partOn(const MemoryBooks& books, Bytes limit, std::optional<Bytes> guarantee,
+Part partOn(const MemoryAccounts& books, Bytes limit, std::optional<Bytes> guarantee,
             bool context_outside);
 
 struct MemoryRefusal {
@@ -60,13 +60,14 @@ struct MemoryRefusal {
   Bytes available;
 };
 // Refused whoever else is there; `guarantee` as asked for.
-std::optional<MemoryRefusal> refuseEver(const MemoryBooks& books, const Part& part,
+std::optional<MemoryRefusal> refuseEver(const MemoryAccounts& books, const Part& part,
                                         std::optional<Bytes> guarantee);
 // Refused beside those that are there. `host_left`: of the node's reserve.
-std::optional<MemoryRefusal> refuseNow(const MemoryBooks& books, const Part& part, Bytes host_left);
+std::optional<MemoryRefusal> refuseNow(const MemoryAccounts& books, const Part& part,
+                                       Bytes host_left);
 
 // With a tenant more. What has to be with the host grows by `addedBeyond`.
-MemoryBooks with(const MemoryBooks& books, const Part& part);
-Bytes addedBeyond(const MemoryBooks& books, const Part& part);
+MemoryAccounts with(const MemoryAccounts& books, const Part& part);
+Bytes addedBeyond(const MemoryAccounts& books, const Part& part);
 
 }  // namespace divvy::engine

@@ -79,7 +79,7 @@ struct Device {
   ComputeRule compute_rule = ComputeRule::kBound;
   // Null: it cannot be split. With slices: can be while it is in MIG mode, else while it is not.
   // What has terms of its memory cannot.
-  std::shared_ptr<const Parting> parting = nullptr;
+  std::shared_ptr<const Partitioning> parting = nullptr;
   // Those of a kind and node with the same number are taken together, all of them or none (the two
   // of an Ascend 910C module); parts of them are not.
   std::optional<std::uint32_t> block = {};
@@ -112,7 +112,7 @@ struct Wing {
 
 // How well devices of one kind are taken together there, beyond their links, as whoever reports the
 // node tells; each kind at most once. What is empty says nothing.
-struct Merit {
+struct NodeScore {
   DeviceKind kind;
   // By how many of them a request takes: what is lost of links by that, and how good they are.
   std::vector<ByCount> losses, scores;
@@ -146,7 +146,7 @@ struct Node {
   std::optional<std::uint64_t> order;
   std::vector<Link> links;  // each pair at most once; of others the score is 0
   std::vector<Nic> nics;
-  std::vector<Merit> merits;
+  std::vector<NodeScore> merits;
 };
 
 }  // namespace divvy::engine

@@ -27,7 +27,7 @@ inline constexpr std::uint32_t kMaxSlices = 16;
 // What a device can be split into. Where it has slices those alone say which parts can be beside
 // each other (their memory is a little more or less than a slice's); else the sums of memory,
 // compute and processors do.
-struct Parting {
+struct Partitioning {
   std::vector<DevicePart> parts;  // ascending by memory; of equals the one with fewer slices first
   std::uint32_t cpus = 0;
   std::uint32_t slices = 0;

@@ -11,15 +11,15 @@
 namespace divvy::engine {
 
 // What ends with a request. Who is not in the map never has to.
-struct Stake {
+struct EvictionCost {
   std::int64_t priority = 0;   // more is higher; only lower ones end
   std::int64_t work_lost = 0;  // in the caller's unit; at least 0
   std::string group;           // all of a group end, or none; empty: on its own
   std::string budget;          // of disruptions; empty: none
 };
 
-struct Stakes {
-  std::map<RequestId, Stake> of;
+struct EvictionCosts {
+  std::map<RequestId, EvictionCost> of;
   std::map<std::string, std::int64_t> budgets;  // ends that each still allows; absent: 0
 };
 

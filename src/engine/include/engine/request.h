@@ -80,11 +80,11 @@ struct KindSelector {
 // whoever describes the kind numbers the sorts, from 1 on. It may come to where all are of sorts
 // that it may be beside.
 inline constexpr std::uint8_t kSorts = 16;  // 0: of no sort, who is in nobody's way
-struct Company {
+struct ColocationRule {
   DeviceKind kind;  // empty: of all
   std::uint8_t sort = 0;
   std::uint16_t beside = 0;  // a bit each, by number
-  friend auto operator<=>(const Company&, const Company&) = default;
+  friend auto operator<=>(const ColocationRule&, const ColocationRule&) = default;
 };
 
 // Everything that decides where a request may go and is the same for its replicas.
@@ -98,12 +98,12 @@ struct Shape {
   bool unswappable = false;      // nothing of it can be swapped: all of it is guaranteed
   std::optional<DevicePolicy> devices = {};  // none: the engine's
   std::optional<Weights> weights = {};       // the same; not all are 0
-  std::optional<Daily> daily = {};           // none: all of what it asks, all day
+  std::optional<UsageByHour> daily = {};     // none: all of what it asks, all day
   // None: the user's default, else what is in no pool; so too, without a default, an empty name.
   std::optional<PoolName> pool = {};
   // Each kind once, or one for all; of other kinds: with all. Where there are some of kinds each
   // ask names its own.
-  std::vector<Company> company = {};
+  std::vector<ColocationRule> company = {};
   friend auto operator<=>(const Shape&, const Shape&) = default;
 };
 

@@ -16,19 +16,19 @@ inline constexpr std::uint32_t kAllOfIt = 1000;
 
 // Of what a request asks of a device, memory and compute alike, how much it is expected to use in
 // each hour: thousandths, all at most. Whoever does not say is taken to use all of it all day.
-struct Daily {
+struct UsageByHour {
   std::array<std::uint16_t, kHours> permille{};
-  friend auto operator<=>(const Daily&, const Daily&) = default;
+  friend auto operator<=>(const UsageByHour&, const UsageByHour&) = default;
 };
 
 // The nearest of a few dozen: level at some height, or from one height to another and back with the
 // most at one of eight hours. What is decided for requests goes by these, so that many that differ
 // a little are one and the same.
-Daily typical(const Daily& daily);
+UsageByHour typical(const UsageByHour& daily);
 
 // What is done with it. The peak of a device is the most that is expected to be used of it in any
 // hour, of its compute or its memory, whichever is more.
-struct DailyPolicy {
+struct UsageByHourPolicy {
   // Among devices and nodes that are equally good otherwise those whose peak would be lowest, in
   // steps of a 32nd of a device.
   bool ties = false;

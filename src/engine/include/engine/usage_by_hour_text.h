@@ -12,8 +12,8 @@ namespace divvy::engine {
 // "9-18=80%,else=10%": from that hour on until that hour, over midnight too ("22-6"), or one hour
 // ("9"), each hour at most once; `else` those that are not named, all of it where it is not said.
 // Percent with at most one decimal, 0% to 100%. kUsage says which are accepted.
-Result<Daily> parseDaily(std::string_view text);
+Result<UsageByHour> parseDaily(std::string_view text);
 // All hours, without `else`; parseDaily reads it to the same.
-std::string text(const Daily& daily);
+std::string text(const UsageByHour& daily);
 
 }  // namespace divvy::engine

@@ -16,12 +16,12 @@ enum class Op : std::uint32_t;
 struct Answer;
 
 // One question at a time, from any thread. Made again when it breaks.
-class Link {
+class Client {
  public:
   // `socket`: where the helper listens. Nobody need be there yet. Whoever asks waits `patience` at
   // most for each answer.
-  Link(std::string socket, std::chrono::milliseconds patience);
-  ~Link();
+  Client(std::string socket, std::chrono::milliseconds patience);
+  ~Client();
 
   const std::string& socket() const { return socket_; }
   // `fd`: goes along; -1: none. kUnavailable: the helper is not there, or silent.

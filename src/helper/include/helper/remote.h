@@ -22,10 +22,10 @@ inline constexpr std::chrono::milliseconds kPeerPatience{500};
 
 // The node's processes. `/proc` was opened by the helper and is read directly: with this process'
 // own rights, so of others what anybody may read.
-class FarProcesses final : public Processes {
+class RemoteProcesses final : public Processes {
  public:
   // kUnavailable: the helper is not there, or of another version.
-  static Result<std::unique_ptr<FarProcesses>> make(std::shared_ptr<Link> link);
+  static Result<std::unique_ptr<RemoteProcesses>> make(std::shared_ptr<Client> link);
 
   std::string folder() const override;
   Fd open(int pid) const override;
@@ -35,18 +35,18 @@ class FarProcesses final : public Processes {
   bool direct() const override { return false; }
 
  private:
-  FarProcesses(std::shared_ptr<Link> link, Fd proc, int self);
-  Link& ownLink() const;
+  RemoteProcesses(std::shared_ptr<Client> link, Fd proc, int self);
+  Client& ownLink() const;
 
-  const std::shared_ptr<Link> link_;
+  const std::shared_ptr<Client> link_;
   const Fd proc_;
   const int self_;
 };
 
 // The kubelet's folders. While the helper is away, files are what they were.
-class FarSockets final : public kubelet::Sockets {
+class RemoteKubeletDirs final : public kubelet::KubeletDirs {
  public:
-  FarSockets(std::shared_ptr<Link> link, std::string kubelet_dir);
+  RemoteKubeletDirs(std::shared_ptr<Client> link, std::string kubelet_dir);
 
   std::string pathOf(std::string_view name) const override { return names_.pathOf(name); }
   std::string pathOf(kubelet::Api api) const override { return names_.pathOf(api); }
@@ -59,33 +59,33 @@ class FarSockets final : public kubelet::Sockets {
   Result<Fd> checkpoint() override;
 
  private:
-  const std::shared_ptr<Link> link_;
-  const kubelet::OwnSockets names_;  // for paths only
-  std::mutex mutex_;                 // of the two below
+  const std::shared_ptr<Client> link_;
+  const kubelet::LocalKubeletDirs names_;  // for paths only
+  std::mutex mutex_;                       // of the two below
   std::map<std::string, kubelet::FileId> seen_;
   std::map<std::string, bool> heard_;
 };
 
 // Who uses a device. While the helper is away, who used it last.
-class FarUses final : public driver::ProcessSource {
+class RemoteUsage final : public driver::ProcessSource {
  public:
-  explicit FarUses(std::shared_ptr<Link> link) : link_(std::move(link)) {}
+  explicit RemoteUsage(std::shared_ptr<Client> link) : link_(std::move(link)) {}
 
   std::vector<driver::ProcessUse> processes(const std::string& uuid) override;
   std::vector<driver::ProcessTime> times(const std::string& uuid) override;
 
  private:
-  const std::shared_ptr<Link> link_;
+  const std::shared_ptr<Client> link_;
   std::map<std::string, std::vector<driver::ProcessUse>> uses_;
   std::map<std::string, std::vector<driver::ProcessTime>> times_;
 };
 
 // What an agent of root's made meanwhile is for this one, too.
-Result<void> lendAgain(Link& link);
+Result<void> shareDirsAgain(Client& link);
 
 // The folder of a runtime's devices (CDI): what it may read there it reads itself. `name`: of a
 // file of ours (isSpecName).
-Result<void> writeSpec(Link& link, const std::string& name, const std::string& text);
-Result<void> removeSpec(Link& link, const std::string& name);
+Result<void> writeSpec(Client& link, const std::string& name, const std::string& text);
+Result<void> removeSpec(Client& link, const std::string& name);
 
 }  // namespace divvy::helper

@@ -12,12 +12,12 @@
 
 namespace divvy::helper {
 
-struct Terms {
+struct ServerOptions {
   std::string socket;      // where it listens; its folder is there
   unsigned agent_uid = 0;  // who is answered, beside root
   // Folders that are lent again whenever an agent begins: its predecessor may have been root.
   std::vector<std::string> lent;
-  std::shared_ptr<kubelet::Sockets> sockets;
+  std::shared_ptr<kubelet::KubeletDirs> sockets;
   std::string cdi_dir;  // where the runtime looks for devices; empty: nothing is written there
   // When somebody asks first who uses a device; again while it fails.
   std::function<Result<driver::Nvml>()> open_driver;
@@ -31,6 +31,6 @@ struct Terms {
 // name, and the system's libraries, where the kernel has Landlock (landlock.h); where it has not
 // that is said. Folders of the terms are there before. Returns once nobody is answered any more, or
 // a second later: who waits for a driver that does not answer is left to the process' end.
-Result<void> serve(const Terms& terms);
+Result<void> serve(const ServerOptions& terms);
 
 }  // namespace divvy::helper

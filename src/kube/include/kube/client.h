@@ -19,7 +19,7 @@
 
 namespace divvy::kube {
 
-struct ClientTerms {
+struct ClientOptions {
   double per_second = 50;                   // calls, on average
   double burst = 100;                       // and at once
   std::chrono::milliseconds bound{30'000};  // for the answer of one call
@@ -50,7 +50,7 @@ class Client {
  public:
   // kUsage: what of the access cannot be used.
   static Result<std::unique_ptr<Client>> make(boost::asio::any_io_executor executor, Access access,
-                                              ClientTerms terms = {});
+                                              ClientOptions terms = {});
   ~Client();
 
   // Whatever the server says, good or not. Errors (kUnavailable) are of calls that got no answer:
@@ -85,9 +85,9 @@ class Client {
   std::size_t calls() const;  // made so far
 
  private:
-  struct Inside;
-  explicit Client(std::unique_ptr<Inside> inside);
-  std::unique_ptr<Inside> inside_;
+  struct Impl;
+  explicit Client(std::unique_ptr<Impl> inside);
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace divvy::kube

@@ -12,7 +12,7 @@
 
 namespace divvy::kube {
 
-enum class EvictionEnd : std::uint8_t {
+enum class EvictionOutcome : std::uint8_t {
   kEvicted,    // it ends; it is gone when the watch says so
   kGone,       // there is no such pod (any more), or another of its name
   kForbidden,  // a disruption budget does not allow it now
@@ -20,11 +20,11 @@ enum class EvictionEnd : std::uint8_t {
 };
 
 struct Eviction {
-  EvictionEnd end = EvictionEnd::kRefused;
+  EvictionOutcome end = EvictionOutcome::kRefused;
   std::string why;  // the server's words; empty: it is evicted
 };
 
-struct EvictionAsk {
+struct EvictionOptions {
   std::string space, name, uid;  // only the pod of that UID
   // As Call has it.
   std::function<bool()> still = {};
@@ -35,6 +35,6 @@ Result<Eviction> evictionOf(const Reply& reply);
 
 // One try: whoever forbids it is not waited for. Errors (kUnavailable): no answer, and it may be
 // evicted or not, or the server had no time for it.
-boost::asio::awaitable<Result<Eviction>> evict(Client& client, EvictionAsk ask);
+boost::asio::awaitable<Result<Eviction>> evict(Client& client, EvictionOptions ask);
 
 }  // namespace divvy::kube

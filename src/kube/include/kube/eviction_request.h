@@ -19,7 +19,7 @@ inline constexpr const char* kIdleNoticeKey = "divvy.dev/idle-state";  // pod: N
 inline constexpr const char* kBypassKey = "divvy.dev/bypass";
 inline constexpr const char* kBypassNoticeKey = "divvy.dev/bypass-state";
 
-struct Complaint {
+struct EvictionRequest {
   std::string space, name;
   std::int64_t since = 0;
   // The deadline that its notice had, said when that was over and it was still so; 0: not yet.
@@ -28,10 +28,10 @@ struct Complaint {
   // For people, where the kind alone does not say it: one line, kMaxWords bytes at most.
   std::string what = {};
   bool evicts = true;  // it is to go for that; false: it is only told
-  friend bool operator==(const Complaint&, const Complaint&) = default;
+  friend bool operator==(const EvictionRequest&, const EvictionRequest&) = default;
 };
-using Complaints = std::map<std::string, Complaint>;  // by UID
-inline constexpr std::size_t kMaxComplaints = 1024;   // of one kind and node
+using Complaints = std::map<std::string, EvictionRequest>;  // by UID
+inline constexpr std::size_t kMaxComplaints = 1024;         // of one kind and node
 inline constexpr std::size_t kMaxWords = 256;
 
 // Given to a pod.

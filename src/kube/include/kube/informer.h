@@ -15,9 +15,9 @@
 
 namespace divvy::kube {
 
-class Rein;
+class Informer;
 
-struct Follower {
+struct EventHandlers {
   std::string path;   // "/api/v1/nodes"
   std::string query;  // "fieldSelector=...", encoded; may be empty
   // New, or changed since it was told last (or perhaps not: after a break all are told again).
@@ -33,15 +33,15 @@ struct Follower {
   std::function<void(const Error&)> trouble;
   // What refers to others is cheaper to take in behind them: it is listed once these have been
   // told, but waits for them no longer than kBehind. Null: it waits for nobody. Outlives it.
-  const Rein* behind = nullptr;
+  const Informer* behind = nullptr;
 };
 inline constexpr std::chrono::milliseconds kBehind{5'000};
 
 // How it stands with what is followed, and a hold on it. For the client's thread.
-class Rein {
+class Informer {
  public:
   // All is listed anew, by a read that begins after this.
-  void anew();
+  void relist();
   // All has been told that there was when anew() was called last, or when it began.
   bool fresh() const { return told_ == asked_; }
   // Since when nothing was heard from the server: all that was tried since has failed.
@@ -49,7 +49,7 @@ class Rein {
   const std::string& fault() const { return fault_; }  // the last one
 
  private:
-  friend class Course;
+  friend class Reflector;
   std::uint64_t asked_ = 1;
   std::uint64_t told_ = 0;
   std::optional<std::chrono::steady_clock::time_point> failing_;
@@ -59,7 +59,7 @@ class Rein {
 
 // Until *stopped is true and something happens next. Client, rein, flag and what is called outlive
 // it.
-boost::asio::awaitable<void> follow(Client& client, Follower follower, Rein& rein,
-                                    const bool* stopped);
+boost::asio::awaitable<void> runReflector(Client& client, EventHandlers follower,
+                                          Informer& informer, const bool* stopped);
 
 }  // namespace divvy::kube

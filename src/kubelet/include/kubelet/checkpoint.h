@@ -13,12 +13,12 @@
 namespace divvy::kubelet {
 
 // What the kubelet gave one container of one resource, when its pod came.
-struct NotedDevices {
+struct CheckpointEntry {
   std::string uid;  // the pod's
   std::string container;
   std::string resource;
   std::vector<std::string> ids;  // ascending
-  friend bool operator==(const NotedDevices&, const NotedDevices&) = default;
+  friend bool operator==(const CheckpointEntry&, const CheckpointEntry&) = default;
 };
 
 // In the kubelet's folder of device plugins.
@@ -27,13 +27,15 @@ inline constexpr const char* kCheckpointName = "kubelet_internal_checkpoint";
 // kCorrupt: what is wrong, and where. `doubt`: that its checksum is not that of what it says, where
 // it has the form of Kubernetes 1.30 to 1.34; empty: nothing speaks against it. A later version may
 // sum in another way, so that by itself this is no reason to refuse a container.
-Result<std::vector<NotedDevices>> checkpointOf(std::string_view text, std::string* doubt = nullptr);
+Result<std::vector<CheckpointEntry>> checkpointOf(std::string_view text,
+                                                  std::string* doubt = nullptr);
 // kNotFound: there is none; kIo: it cannot be read; kCorrupt. Names the file, as does `doubt`.
-Result<std::vector<NotedDevices>> readCheckpoint(Sockets& sockets, std::string* doubt = nullptr);
+Result<std::vector<CheckpointEntry>> readCheckpoint(KubeletDirs& sockets,
+                                                    std::string* doubt = nullptr);
 
 // Those who have exactly these, in the order in which they are noted.
-std::vector<NotedDevices> notedWith(const std::vector<NotedDevices>& noted,
-                                    const std::string& resource,
-                                    const std::vector<std::string>& ids);
+std::vector<CheckpointEntry> notedWith(const std::vector<CheckpointEntry>& noted,
+                                       const std::string& resource,
+                                       const std::vector<std::string>& ids);
 
 }  // namespace divvy::kubelet

@@ -40,11 +40,12 @@ struct Injection {
 };
 
 // Which units a container should be given that is to have so many.
-struct UnitsAsk {
+struct PreferredAllocationQuery {
   std::vector<std::string> available;  // healthy, and nobody's
   std::vector<std::string> required;   // of these; it has them already
   std::size_t count = 0;
-  friend bool operator==(const UnitsAsk&, const UnitsAsk&) = default;
+  friend bool operator==(const PreferredAllocationQuery&,
+                         const PreferredAllocationQuery&) = default;
 };
 
 template <typename T>
@@ -52,7 +53,7 @@ using Answer = std::function<void(Result<T>)>;
 
 // All are called on threads of gRPC's, several at once, and must not block. Each answer is given
 // exactly once, from any thread; until then the kubelet waits. What they use outlives stop().
-struct Questions {
+struct PluginHandlers {
   // A container is to have these units; which pod's is not said. An error: the pod is never run.
   std::function<void(std::vector<std::string> ids, Answer<Injection>)> allocate;
   // The container that has these units is about to be made, for the first time or again. An error:
@@ -60,14 +61,14 @@ struct Questions {
   std::function<void(std::vector<std::string> ids, Answer<void>)> start;
   // Which units it should be; the kubelet is not held to it, and waits without a limit of its own.
   // An error: it chooses itself. Null: it is not to ask.
-  std::function<void(UnitsAsk, Answer<std::vector<std::string>>)> prefer;
+  std::function<void(PreferredAllocationQuery, Answer<std::vector<std::string>>)> prefer;
   // No question: a kubelet was told of our devices, or has them of another plugin; maybe again and
   // again. Null: nobody wants to hear of it.
   std::function<void()> known = {};
 };
 
-struct PluginTerms {
-  std::shared_ptr<Sockets> sockets;
+struct PluginOptions {
+  std::shared_ptr<KubeletDirs> sockets;
   std::string socket;    // a name among them, of our own
   std::string resource;  // "nvidia.com/gpu"
   // What happened, for the diary; from a thread of the plugin's.
@@ -83,8 +84,9 @@ struct PluginTerms {
 class DevicePlugin {
  public:
   // Begins; a kubelet that is not there yet is waited for. kUsage: a path that is no socket's.
-  static Result<std::unique_ptr<DevicePlugin>> begin(PluginTerms terms, std::vector<Device> devices,
-                                                     Questions questions);
+  static Result<std::unique_ptr<DevicePlugin>> begin(PluginOptions terms,
+                                                     std::vector<Device> devices,
+                                                     PluginHandlers questions);
   ~DevicePlugin();  // as stop()
 
   // The kubelet knows us, or is to know another plugin while that is there.
@@ -95,9 +97,9 @@ class DevicePlugin {
   void stop();
 
  private:
-  struct Inside;
-  explicit DevicePlugin(std::unique_ptr<Inside> inside);
-  std::unique_ptr<Inside> inside_;
+  struct Impl;
+  explicit DevicePlugin(std::unique_ptr<Impl> inside);
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace divvy::kubelet

@@ -27,9 +27,9 @@ inline constexpr std::string_view kKubeletSocket = "kubelet.sock";
 enum class Api : std::uint8_t { kRegistration, kPodResources };
 
 // Any thread. Names are those of files in the folder of device plugins, without '/'.
-class Sockets {
+class KubeletDirs {
  public:
-  virtual ~Sockets() = default;
+  virtual ~KubeletDirs() = default;
 
   // Where a name, or what answers, is; for messages.
   virtual std::string pathOf(std::string_view name) const = 0;
@@ -53,9 +53,9 @@ class Sockets {
 };
 
 // Those below `kubelet_dir` (/var/lib/kubelet), for a process that may enter them.
-class OwnSockets final : public Sockets {
+class LocalKubeletDirs final : public KubeletDirs {
  public:
-  explicit OwnSockets(std::string kubelet_dir) : dir_(std::move(kubelet_dir)) {}
+  explicit LocalKubeletDirs(std::string kubelet_dir) : dir_(std::move(kubelet_dir)) {}
 
   std::string pathOf(std::string_view name) const override;
   std::string pathOf(Api api) const override;

@@ -13,7 +13,7 @@
 namespace divvy::kubelet {
 
 // A container that has devices. UIDs are not told: a name may have been another pod's before.
-struct HeldDevices {
+struct PodDevices {
   std::string space;  // namespace
   std::string pod;
   std::string container;
@@ -25,11 +25,11 @@ struct HeldDevices {
 class PodResources {
  public:
   // One row per container and resource. kUnavailable: nobody answers there.
-  using Answer = std::function<void(Result<std::vector<HeldDevices>>)>;
+  using Answer = std::function<void(Result<std::vector<PodDevices>>)>;
   // Resources of which it would give away something now. kUnavailable: as above.
   using Counted = Result<std::set<std::string>>;
 
-  explicit PodResources(std::shared_ptr<Sockets> sockets);
+  explicit PodResources(std::shared_ptr<KubeletDirs> sockets);
   ~PodResources();  // when all that was asked is answered: 5 s for each at most
   PodResources(const PodResources&) = delete;
   PodResources& operator=(const PodResources&) = delete;
@@ -40,12 +40,12 @@ class PodResources {
   void count(std::function<void(Counted)> answer);
 
  private:
-  struct Inside;
-  std::unique_ptr<Inside> inside_;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 // The one that has exactly these, in whatever order; null: nobody has, or more than one.
-const HeldDevices* holderOf(const std::vector<HeldDevices>& held, const std::string& resource,
-                            const std::vector<std::string>& ids);
+const PodDevices* holderOf(const std::vector<PodDevices>& held, const std::string& resource,
+                           const std::vector<std::string>& ids);
 
 }  // namespace divvy::kubelet

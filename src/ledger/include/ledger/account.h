@@ -24,7 +24,7 @@ struct LiveProcess {
 };
 
 struct Limits;
-struct PrivateState;
+struct ProcessState;
 
 // One per process, in static storage; zero-initialised is a valid detached account. All functions
 // but attach may be called from any thread at once and from signal handlers; none allocates, takes
@@ -109,7 +109,7 @@ class Account {
   void settleDeferred(std::uint64_t claim);
 
   TenantPages pages_;
-  PrivateState* private_ = nullptr;  // one page of this process alone, zeroed in forked children
+  ProcessState* private_ = nullptr;  // one page of this process alone, zeroed in forked children
   std::uint64_t own_limit_ = 0;      // 0: none
 };
 

@@ -24,9 +24,9 @@ Result<std::uint32_t> findProcess(const Owner& owner, const Eligible& eligible =
 // Looks for many owners, with findProcess's answers. /proc is read once, when one of them is first
 // not found under its own number, however many are asked for: whoever writes a report could have
 // an agent read it for each of its slots. Of owners who wrote their words before it was made.
-class ProcessLook {
+class ProcessLookup {
  public:
-  explicit ProcessLook(Eligible eligible = nullptr) : eligible_(std::move(eligible)) {}
+  explicit ProcessLookup(Eligible eligible = nullptr) : eligible_(std::move(eligible)) {}
   Result<std::uint32_t> find(const Owner& owner);
 
  private:

@@ -13,7 +13,7 @@
 namespace divvy::ledger {
 
 // Reasons to distrust a report. The values read are clamped all the same.
-enum class Suspicion : std::uint32_t {
+enum class Inconsistency : std::uint32_t {
   kTruncated = 1u << 0,    // the file is shorter than the slots that were preallocated
   kHeader = 1u << 1,       // magic, version, size, hash, tenant or generation were changed
   kPhase = 1u << 2,        // a slot's phase is none of ours

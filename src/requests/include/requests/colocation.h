@@ -9,8 +9,9 @@
 
 namespace divvy::requests {
 
-// Which sort of tenant of the kind's devices a pod with these annotations is: as engine::Company
-// numbers them. 0: the kind has no rules, or what is said is none of its words.
+// Which sort of tenant of the kind's devices a pod with these annotations is: as
+// engine::ColocationRule numbers them. 0: the kind has no rules, or what is said is none of its
+// words.
 std::uint8_t sortOf(const vendors::Kind& kind, const vendors::Annotations& annotations);
 
 // Whatever a pod with these annotations asks for of the kind's cores, it is charged none.

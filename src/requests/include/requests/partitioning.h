@@ -11,7 +11,8 @@
 namespace divvy::requests {
 
 // Null: such devices are not split. A model is looked for by whole words of its name.
-std::shared_ptr<const engine::Parting> partingOf(const vendors::Kind& kind, std::string_view model);
+std::shared_ptr<const engine::Partitioning> partingOf(const vendors::Kind& kind,
+                                                      std::string_view model);
 
 // What a slice of that size is called among the parts of a device whose slices its node knows.
 engine::PartName sliceName(std::uint64_t size);

@@ -63,7 +63,7 @@ struct EvictionPlan {
 };
 
 // A pod that was refused, and has room now.
-struct Waiting {
+struct PodRef {
   std::string space, name;
 };
 
@@ -189,7 +189,7 @@ class SchedulerCache {
   // it. None: it helps nobody. kUsage: as of plan; kUnavailable: one of them has a place.
   Result<std::optional<EvictionPlan>> planEvictions(std::span<const kube::Pod> pods,
                                                     const std::vector<std::string>& gone,
-                                                    const engine::Stakes& stakes);
+                                                    const engine::EvictionCosts& stakes);
 
   // Somebody was refused who may fit now: something was given back or came since it was asked last,
   // or one who was told has waited for long enough to be told again.
@@ -201,7 +201,7 @@ class SchedulerCache {
   std::size_t surplusNodes() const;
   // Who was refused and would fit now, each for itself: by priority, then who has waited longest;
   // so many at most. Who is refused again is told of after a pause that grows.
-  std::vector<Waiting> popSchedulable(std::size_t most, engine::Instant now);
+  std::vector<PodRef> popSchedulable(std::size_t most, engine::Instant now);
 
   // To be told of, node by node: what there is of it and who holds what. Unknown nodes have
   // nothing.

@@ -11,7 +11,7 @@
 namespace divvy::share_options {
 
 // What is accepted as a value.
-enum class Form : std::uint8_t {
+enum class ValueKind : std::uint8_t {
   kWord,        // one of those in Term::type, with '|' between them
   kSize,        // memory: "4Gi", or "50%" of the card
   kSizeOrNone,  // likewise, or "0"
@@ -36,7 +36,7 @@ enum class Scope : std::uint8_t { kPod, kContainer };
 // Who acts on it. What agents read the scheduler checks.
 enum class Reader : std::uint8_t { kScheduler, kAgent, kBoth };
 
-struct Term {
+struct ShareOption {
   std::string_view option;     // of divvy run, without dashes; empty: of pods only
   std::string_view type;       // what --help calls its value
   std::string_view help;       // what --help says
@@ -45,22 +45,22 @@ struct Term {
   std::string_view word;
   Scope scope = Scope::kPod;
   Reader reader = Reader::kScheduler;
-  Form form = Form::kElsewhere;
+  ValueKind form = ValueKind::kElsewhere;
   std::string_view note = {};  // what a pod means by it otherwise than the command line
 };
 
 inline constexpr std::string_view kDomain = "use.divvy.dev";
 
-std::span<const Term> all();
+std::span<const ShareOption> all();
 // Null: it is not on the list.
-const Term* ofOption(std::string_view option);
-const Term* ofAnnotation(std::string_view word);
+const ShareOption* ofOption(std::string_view option);
+const ShareOption* ofAnnotation(std::string_view word);
 
 // "cores are a share of a busy card [share]", without the brackets where `defaults` do not hold.
-std::string helpOf(const Term& term, bool defaults);
+std::string helpOf(const ShareOption& term, bool defaults);
 
 // Whether that value is one. kUsage: what is accepted.
-Result<void> check(const Term& term, std::string_view value);
+Result<void> check(const ShareOption& term, std::string_view value);
 
 // The list as a table of Markdown.
 std::string table();

@@ -20,7 +20,7 @@ struct DaySample {
 // A card counts from when it gets a tenant until it has none: those are used, powered and paid.
 struct DayFigures {
   std::uint32_t overcommit = 0;  // thousandths; 0: a card for each pod
-  engine::DailyPolicy daily;
+  engine::UsageByHourPolicy daily;
   double pods = 0;
   double work_hours = 0;    // of cards, done
   double undone_hours = 0;  // of work whose pod never got a place
@@ -48,7 +48,7 @@ struct DayFigures {
 
 // overcommit 0: a card for each pod. kUsage: what the engine does not take.
 Result<DayFigures> runDay(const Scenario& scenario, std::uint32_t overcommit, std::uint64_t seed,
-                          const engine::DailyPolicy& daily = {});
+                          const engine::UsageByHourPolicy& daily = {});
 
 struct DayResult {
   std::vector<std::uint64_t> seeds;
@@ -62,7 +62,7 @@ Result<DayResult> runDays(const Scenario& scenario, const std::vector<std::uint6
 
 // Percent of the first row's GPU-hours.
 double savedPercent(const DayResult& result, std::size_t row);
-std::string dailyWord(const engine::DailyPolicy& daily);  // as scenarios say it
+std::string dailyWord(const engine::UsageByHourPolicy& daily);  // as scenarios say it
 std::string json(const Scenario& scenario, const DayResult& result);
 std::string svg(const Scenario& scenario, const DayResult& result);
 

@@ -66,7 +66,7 @@ struct Sharing {
   // What counts is how few cards are in use, not what may still come.
   engine::Policy policy = engine::Policy::kPacking;
   // How pods' days count, a run each for each overcommit; the expected hours are told as they are.
-  std::vector<engine::DailyPolicy> daily{engine::DailyPolicy{}};
+  std::vector<engine::UsageByHourPolicy> daily{engine::UsageByHourPolicy{}};
   bool preempt = false;  // also without sharing: who is more urgent ends who is less
 };
 

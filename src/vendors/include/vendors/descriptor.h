@@ -116,16 +116,16 @@ struct KeyPair {
 };
 
 // What pods say of themselves that decides beside whom they may come onto a device.
-struct CompanyWord {
+struct ColocationWord {
   std::string is;                   // empty: who says nothing
   std::vector<std::string> beside;  // as `is` has them: who may be there already
   bool no_cores = false;            // whatever it asks for, it is charged none
   bool one_device = false;          // of several it is refused
 };
-struct CompanyRule {
+struct ColocationRule {
   std::string annotation;
   std::string absent;  // the word of who says nothing; empty: one more, beside such only
-  std::vector<CompanyWord> words;
+  std::vector<ColocationWord> words;
 };
 
 // Devices that are asked for in the same words.
@@ -151,12 +151,12 @@ struct Kind {
   std::string instances_prefix;
   std::vector<Geometry> geometries;
   LinkRule links;
-  std::vector<CompanyRule> company;  // all of them hold; empty: everybody with everybody
+  std::vector<ColocationRule> company;  // all of them hold; empty: everybody with everybody
   KeyPair models;
   KeyPair uuids;
   std::vector<OtherName> also;
   std::vector<ModelResource> of_models;
-  Wire wire;
+  Dialect wire;
 
   // Nothing of a device can be asked for, only devices.
   bool wholeOnly() const {

@@ -24,7 +24,7 @@ enum class NodeForm : std::uint8_t {
 
 // A node may be served by the vendor's own plugin instead of ours: it hands out whole devices by
 // the count's resource, and nothing is registered. All of these are labels; empty: there is none.
-struct OwnPlugin {
+struct VendorPlugin {
   bool there = false;
   std::string model;    // what its devices are
   std::string memory;   // of each, in MiB
@@ -38,7 +38,7 @@ struct DriverUpgrade {
   std::vector<std::string> over;  // its values with which nothing is going on
 };
 
-struct NodeWire {
+struct NodeDialect {
   NodeForm form = NodeForm::kNone;
   std::string annotation;
   std::string handshake;  // annotation that tells whether the agent is alive; empty: none
@@ -52,7 +52,7 @@ struct NodeWire {
   std::string memory;         // resource: of all cards together; empty: what the kind's card has
   std::uint32_t tenants = 1;  // of each card at most
   std::string id;             // template: {node}, {index}
-  OwnPlugin own_plugin;
+  VendorPlugin own_plugin;
   DriverUpgrade upgrade;
 };
 
@@ -78,7 +78,7 @@ struct Written {
   std::string text;  // the template, or the form's name
 };
 
-struct PodWire {
+struct PodDialect {
   std::string type;         // what is written as a device's type; empty: the name of its model
   std::string to_allocate;  // annotation; empty: none
   std::string allocated;    // annotation; empty: such devices are not placed
@@ -102,7 +102,7 @@ struct Note {
   std::string value;     // template: {count}
   bool several = false;  // only where more than one device is asked for
 };
-struct Door {
+struct Mutation {
   std::vector<Env> env;
   std::string runtime_class;  // of pods that name none; empty: none
   std::vector<Note> notes;    // annotations, where there are none of that name
@@ -110,10 +110,10 @@ struct Door {
   enum class Sums : std::uint8_t { kNone, kCores, kBoth } sums = Sums::kNone;
 };
 
-struct Wire {
-  NodeWire node;
-  PodWire pod;
-  Door door;
+struct Dialect {
+  NodeDialect node;
+  PodDialect pod;
+  Mutation door;
   // Annotation of the node: held by one pod from its binding until its agent has handed out its
   // devices. Empty: its agent needs none.
   std::string lock;
