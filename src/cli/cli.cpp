@@ -4,8 +4,9 @@
 #include <cstdio>
 #include <exception>
 
-#include "commands.h"
-#include "help.h"
+#include "commands/commands.h"
+#include "view/help.h"
+#include "view/output.h"
 
 namespace divvy::cli {
 namespace {
@@ -52,19 +53,6 @@ int finish(int status) {
 }
 
 }  // namespace
-
-int fail(const Error& error) {
-  std::fprintf(stderr, "divvy: %s\n", error.message().c_str());
-  return error.code() == ErrorCode::kUsage ? 2 : 1;
-}
-
-void say(const std::string& note) {
-  for (std::size_t at = 0; at < note.size();) {
-    const std::size_t end = std::min(note.find('\n', at), note.size());
-    if (end > at) std::fprintf(stderr, "divvy: %s\n", note.substr(at, end - at).c_str());
-    at = end + 1;
-  }
-}
 
 int main(int argc, char** argv, const SourceCommit& commit) {
   setSourceCommit(commit);

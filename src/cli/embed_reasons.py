@@ -21,7 +21,7 @@ def main(page, out):
                 rows.append([found.group(1), group, *map(plain, found.group(2, 3, 4))])
     assert rows, f"{page} has no rows"
     with open(out, "w", encoding="utf-8") as to:
-        to.write('// Made by embed_reasons.py.\n#include "reasons.h"\n\nnamespace divvy::cli {\n\n'
+        to.write('// Made by embed_reasons.py.\n#include "commands/reasons.h"\n\nnamespace divvy::cli {\n\n'
                  "const std::vector<Reason>& reasons() {\n  static const std::vector<Reason> all{\n")
         for row in rows:
             to.write("      {" + ", ".join(json.dumps(part, ensure_ascii=False) for part in row) + "},\n")

@@ -1,5 +1,5 @@
 // Lists as the command line keeps them, from a server of ours.
-#include "api.h"
+#include "kubernetes/kube_api.h"
 
 #include <gtest/gtest.h>
 

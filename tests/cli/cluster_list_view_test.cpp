@@ -1,5 +1,5 @@
 // A cluster's cards, and who has them, as they are printed.
-#include "cluster_list_view.h"
+#include "view/cluster_list_view.h"
 
 #include <gtest/gtest.h>
 

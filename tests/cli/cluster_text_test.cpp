@@ -3,9 +3,9 @@
 
 #include <boost/json/parse.hpp>
 
-#include "kube_filters.h"
-#include "manifests.h"
-#include "object.h"
+#include "kubernetes/json_path.h"
+#include "kubernetes/kube_filters.h"
+#include "kubernetes/manifests.h"
 
 namespace divvy::cli {
 namespace {

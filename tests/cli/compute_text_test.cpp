@@ -1,10 +1,10 @@
 // What `divvy top` and `divvy ls` say about compute: figures, and why a tenant is slow.
 #include <gtest/gtest.h>
 
-#include "list_view.h"
-#include "table.h"
-#include "top_view.h"
-#include "why_slow.h"
+#include "view/list_view.h"
+#include "view/slowness_diagnosis.h"
+#include "view/table.h"
+#include "view/top_view.h"
 
 namespace divvy::cli {
 namespace {

@@ -1,10 +1,10 @@
 // What is said to podman and docker, taken apart and put together again.
-#include "container_words.h"
+#include "options/container_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "options.h"
+#include "options/options.h"
 
 namespace divvy::cli {
 namespace {

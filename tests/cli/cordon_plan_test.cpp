@@ -1,5 +1,5 @@
 // Which devices are meant by what is said of a node, and what its annotation says then.
-#include "cordon_plan.h"
+#include "kubernetes/cordon_plan.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Which nodes kube-scheduler refuses where a DeviceClass stands for a count of devices.
-#include "device_classes.h"
+#include "kubernetes/device_classes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

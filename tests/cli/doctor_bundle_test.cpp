@@ -1,5 +1,5 @@
 // What `divvy doctor --bundle` collects, of made-up agents and a made-up API server.
-#include "doctor_bundle.h"
+#include "diagnose/doctor_bundle.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Words as kubectl takes them.
-#include "kubectl_words.h"
+#include "options/kubectl_options.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 // What `divvy ls`, `gpus` and `top` say of memory that is promised more than once.
 #include <gtest/gtest.h>
 
-#include "events_view.h"
-#include "list_view.h"
-#include "memory_words.h"
-#include "table.h"
-#include "top_view.h"
-#include "why_slow.h"
+#include "view/events_view.h"
+#include "view/list_view.h"
+#include "view/memory_notes.h"
+#include "view/slowness_diagnosis.h"
+#include "view/table.h"
+#include "view/top_view.h"
 
 namespace divvy::cli {
 namespace {

@@ -1,5 +1,5 @@
-#include "migrate_values.h"
-#include "node_settings.h"
+#include "config/migrate_values.h"
+#include "config/node_settings.h"
 
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>

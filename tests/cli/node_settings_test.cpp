@@ -1,5 +1,5 @@
 // What is said of single nodes: the files, and which of their entries hold.
-#include "node_settings.h"
+#include "config/node_settings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Queues of a cluster as they are printed.
-#include "queues_view.h"
+#include "view/queues_view.h"
 
 #include <gtest/gtest.h>
 

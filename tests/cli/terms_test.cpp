@@ -4,7 +4,7 @@
 #include <regex>
 #include <set>
 
-#include "raw.h"
+#include "options/raw_options.h"
 #include "share_options/share_options.h"
 
 namespace divvy::cli {

@@ -1,9 +1,9 @@
 // Pure text: tables, the picture of top, numbers and times.
 #include <gtest/gtest.h>
 
-#include "options.h"
-#include "table.h"
-#include "top_view.h"
+#include "options/options.h"
+#include "view/table.h"
+#include "view/top_view.h"
 
 namespace divvy::cli {
 namespace {

@@ -77,6 +77,18 @@ SUBFOLDERS = {
         "server": {"container", "device", "enforcement", "os", "placement", "registration", "tenant"},
         "telemetry": {"enforcement", "os", "tenant"},
     },
+    "cli": {
+        "process": set(),
+        "options": set(),
+        "view": {"options"},
+        "files": {"options", "view"},
+        "config": {"files", "options"},
+        "parser": {"config", "files", "options", "view"},
+        "agent_client": {"config", "options", "view"},
+        "kubernetes": {"config", "files", "options", "view"},
+        "diagnose": {"agent_client", "config", "kubernetes", "options"},
+        "commands": {"agent_client", "config", "diagnose", "files", "kubernetes", "options", "process", "view"},
+    },
     "interposer": {
         "support": set(),
         "tenant": {"support"},

@@ -1,0 +1,260 @@
+// `divvy cordon`, `divvy uncordon` and `divvy drain`: devices of a cluster that get nothing new,
+// and pods that leave them. What is written is an annotation of the node, with the rights of
+// whoever asks.
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <optional>
+#include <utility>
+
+#include <boost/json/serialize.hpp>
+
+#include "commands/commands.h"
+#include "kubernetes/cluster.h"
+#include "kubernetes/cordon_plan.h"
+#include "kubernetes/json_path.h"
+
+namespace divvy::cli {
+namespace {
+
+namespace json = boost::json;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kLookAgainMs = 500;
+// Who was promised a device before the scheduler saw that it is closed is bound by then.
+constexpr auto kSettled = std::chrono::seconds(3);
+constexpr int kMaxTries = 10;  // of a change, while others change the node
+constexpr const char* kConflict = "409 Conflict";
+
+std::string pathOf(const std::string& node) {
+  return "/api/v1/nodes/" + node;
+}
+
+enum class Change { kClose, kOpen, kOpenAll };  // kOpenAll: also what is not there now
+
+// One try. False: the node was changed meanwhile.
+Result<bool> change(Api& api, const std::string& node, const Cordons& cordons, Change what) {
+  const Result<json::value> now = api.ask({kube::Verb::kGet, pathOf(node)});
+  if (!now) return now.error();
+  json::object annotations;
+  for (const auto& [key, items] : cordons) {
+    const std::string was = textOf(*now, {"metadata", "annotations", key.c_str()});
+    std::string list;
+    if (what == Change::kClose) list = listWith(was, items);
+    if (what == Change::kOpen) list = listWithout(was, items);
+    if (list == was) continue;
+    if (list.empty()) {
+      annotations[key] = nullptr;
+    } else {
+      annotations[key] = list;
+    }
+  }
+  if (annotations.empty()) return true;
+  kube::Call call{kube::Verb::kPatch, pathOf(node)};
+  call.type = kube::kMergePatch;
+  call.body = json::serialize(json::object{
+      {"metadata", json::object{{"resourceVersion", textOf(*now, {"metadata", "resourceVersion"})},
+                                {"annotations", std::move(annotations)}}}});
+  const Result<json::value> written = api.ask(std::move(call));
+  if (written) return true;
+  if (written.error().message().find(kConflict) != std::string::npos) return false;
+  return written.error();
+}
+
+Result<void> write(Api& api, const std::string& node, const Cordons& cordons, Change what) {
+  for (int tries = 0; tries < kMaxTries; ++tries) {
+    const Result<bool> done = change(api, node, cordons, what);
+    if (!done) return done.error();
+    if (*done) return {};
+  }
+  return Error{ErrorCode::kUnavailable, "node " + node + " is changed by others all the time"};
+}
+
+std::string countOf(std::size_t count, const char* noun) {
+  return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "s");
+}
+
+struct Leaving {
+  kube::Pod pod;
+  bool asked = false;  // and granted: it ends
+  std::string said;    // last, of why it does not end yet
+};
+
+std::string nameOf(const kube::Pod& pod) {
+  return pod.meta.space + '/' + pod.meta.name;
+}
+
+std::vector<Leaving> leavingOf(const Cluster& cluster, const std::string& node,
+                               const Cordons& cordons) {
+  std::set<std::string> devices, pods;
+  for (const auto& [key, items] : cordons) devices.insert(items.begin(), items.end());
+  for (const scheduler::AllocatedShare& one : cluster.books().shares())
+    if (one.node == node && devices.contains(one.uuid)) pods.insert(one.space + '/' + one.pod);
+  std::vector<Leaving> leaving;
+  for (const auto& [uid, one] : cluster.pods())
+    if (!one.pod.node.empty() && pods.contains(nameOf(one.pod)))
+      leaving.push_back({one.pod, false, ""});
+  return leaving;
+}
+
+// Those that are not to be asked, unless that is said; and those that cannot be.
+Result<void> checkAll(const std::vector<Leaving>& leaving, bool force) {
+  std::string text;
+  for (const Leaving& one : leaving)
+    if (const std::string why = whyNotToEvict(one.pod);
+        !why.empty() && (!force || isStatic(one.pod)))
+      text += (text.empty() ? "" : "; ") + nameOf(one.pod) + ": " + why;
+  if (text.empty()) return {};
+  return Error{ErrorCode::kUnsupported,
+               "not all may be evicted: " + text +
+                   (force ? "" : "; accepted: --force, which evicts what can be evicted")};
+}
+
+class Drain {
+ public:
+  Drain(Api& api, std::vector<Leaving> leaving, Clock::time_point end)
+      : api_(api), leaving_(std::move(leaving)), end_(end) {}
+
+  Result<void> run() {
+    for (;;) {
+      for (Leaving& one : leaving_) look(&one);
+      if (refusal_) return *refusal_;
+      std::erase_if(leaving_, [](const Leaving& one) { return one.pod.meta.uid.empty(); });
+      if (leaving_.empty()) return {};
+      if (Clock::now() >= end_) return late();
+      poll(nullptr, 0, kLookAgainMs);
+    }
+  }
+
+ private:
+  // Who is gone has no UID any more.
+  void look(Leaving* one) {
+    if (one->asked) {
+      if (!isThere(one->pod)) leave(one);
+      return;
+    }
+    const Result<kube::Eviction> ended =
+        api_.evict({one->pod.meta.space, one->pod.meta.name, one->pod.meta.uid, {}});
+    if (!ended) return told(one, ended.error().message());
+    if (ended->end == kube::EvictionOutcome::kGone) return leave(one);
+    // Somebody changed the pod meanwhile.
+    const bool later = ended->end == kube::EvictionOutcome::kForbidden ||
+                       ended->why.find(kConflict) != std::string::npos;
+    if (later) return told(one, ended->why);
+    if (ended->end == kube::EvictionOutcome::kRefused) {
+      refusal_ = Error{ErrorCode::kIo, nameOf(one->pod) + " cannot be evicted: " + ended->why};
+      return;
+    }
+    one->asked = true;
+    told(one, "evicted");
+  }
+
+  // No answer says nothing.
+  bool isThere(const kube::Pod& pod) {
+    const Result<json::value> now = api_.ask(
+        {kube::Verb::kGet, "/api/v1/namespaces/" + pod.meta.space + "/pods/" + pod.meta.name});
+    if (!now) return now.error().code() != ErrorCode::kNotFound;
+    return textOf(*now, {"metadata", "uid"}) == pod.meta.uid;
+  }
+
+  void leave(Leaving* one) {
+    say(nameOf(one->pod) + " is gone");
+    one->pod.meta.uid.clear();
+  }
+
+  static void told(Leaving* one, const std::string& what) {
+    if (one->said == what) return;
+    one->said = what;
+    say(nameOf(one->pod) + ": " + what);
+  }
+
+  Error late() const {
+    std::string text;
+    for (const Leaving& one : leaving_)
+      text += (text.empty() ? "" : "; ") + nameOf(one.pod) + ": " + one.said;
+    return {ErrorCode::kUnavailable,
+            "not all have left within --timeout; the devices stay cordoned: " + text};
+  }
+
+  Api& api_;
+  std::vector<Leaving> leaving_;
+  Clock::time_point end_;
+  std::optional<Error> refusal_;  // final
+};
+
+// Of a pod that cannot be read nobody knows what it has.
+Result<void> checkRead(const Cluster& cluster, bool force) {
+  if (force || cluster.unreadPods().empty()) return {};
+  return Error{ErrorCode::kCorrupt,
+               "of some pods it cannot be read what they have: " + cluster.unreadPods().front() +
+                   "; accepted: --force, which takes that for nothing"};
+}
+
+// The next round: who came while the last one left.
+Result<std::vector<Leaving>> lookAgain(const CordonOptions& options, const Cordons& cordons) {
+  const Result<std::unique_ptr<Cluster>> cluster = Cluster::read(options.cluster);
+  if (!cluster) return cluster.error();
+  if (const Result<void> read = checkRead(**cluster, options.force); !read) return read.error();
+  return leavingOf(**cluster, options.node, cordons);
+}
+
+void dryRun(const std::vector<Leaving>& leaving) {
+  for (const Leaving& one : leaving) {
+    const std::string why = whyNotToEvict(one.pod);
+    const std::string note = isStatic(one.pod) ? " (not: " : " (with --force only: ";
+    std::printf("%s%s\n", nameOf(one.pod).c_str(), why.empty() ? "" : (note + why + ')').c_str());
+  }
+}
+
+Result<void> drain(Cluster& cluster, const CordonOptions& options, const Cordons& cordons) {
+  std::vector<Leaving> leaving = leavingOf(cluster, options.node, cordons);
+  if (options.dry_run) return dryRun(leaving), Result<void>();
+  if (const Result<void> read = checkRead(cluster, options.force); !read) return read;
+  if (const Result<void> may = checkAll(leaving, options.force); !may) return may;
+  const Result<void> closed = write(cluster.api(), options.node, cordons, Change::kClose);
+  if (!closed) return closed;
+  const auto end = Clock::now() + std::chrono::milliseconds(options.timeout_ms);
+  const auto settled = Clock::now() + kSettled;
+  std::size_t count = 0;
+  do {
+    count += leaving.size();
+    const Result<void> left = Drain(cluster.api(), std::move(leaving), end).run();
+    if (!left) return left;
+    while (Clock::now() < settled) poll(nullptr, 0, kLookAgainMs);
+    Result<std::vector<Leaving>> others = lookAgain(options, cordons);
+    if (!others) return others.error();
+    leaving = std::move(*others);
+    if (const Result<void> may = checkAll(leaving, options.force); !may) return may;
+  } while (!leaving.empty());
+  std::printf("%s left %s\n", countOf(count, "pod").c_str(), options.node.c_str());
+  return {};
+}
+
+}  // namespace
+
+int cordon(const CordonOptions& options) {
+  const Result<std::unique_ptr<Cluster>> cluster = Cluster::read(options.cluster);
+  if (!cluster) return fail(cluster.error());
+  for (const std::string& trouble : (*cluster)->troubles()) say("not known: " + trouble);
+  const Result<Cordons> cordons = cordonsOf((*cluster)->books().devicesOf(options.node),
+                                            options.node, options.device, (*cluster)->catalog());
+  if (!cordons) return fail(cordons.error());
+  if (options.what == CordonOptions::What::kDrain) {
+    const Result<void> drained = drain(**cluster, options, *cordons);
+    return drained ? 0 : fail(drained.error());
+  }
+  const bool close = options.what == CordonOptions::What::kCordon;
+  const Change open = options.device.empty() ? Change::kOpenAll : Change::kOpen;
+  const Result<void> written =
+      write((*cluster)->api(), options.node, *cordons, close ? Change::kClose : open);
+  if (!written) return fail(written.error());
+  for (const auto& [key, items] : *cordons)
+    for (const std::string& uuid : items)
+      std::printf("%s/%s %s\n", options.node.c_str(), uuid.c_str(),
+                  close ? "cordoned" : "uncordoned");
+  return 0;
+}
+
+}  // namespace divvy::cli

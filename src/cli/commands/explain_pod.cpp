@@ -1,0 +1,389 @@
+// `divvy explain pod`: what would become of a pod in a cluster, node by node, and what would fit
+// instead.
+#include <cstdio>
+#include <map>
+#include <utility>
+
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+
+#include "commands/commands.h"
+#include "engine/engine.h"
+#include "kubernetes/device_classes.h"
+#include "kubernetes/json_path.h"
+#include "kubernetes/manifests.h"
+#include "kubernetes/pod_decision.h"
+#include "scheduler/pod_group.h"
+#include "view/table.h"
+#include "view/terminal.h"
+
+namespace divvy::cli {
+namespace {
+
+namespace json = boost::json;
+
+// Of more nodes those of which the same is said are one line.
+constexpr std::size_t kMaxNodes = 8;
+constexpr const char* kOwnScheduler = "divvy-scheduler";
+
+struct Explained {
+  PodDecision decision;
+  std::string bound;               // where it is already
+  std::vector<std::string> gates;  // that hold it back
+  std::string scheduler;           // another than Divvy's; empty: Divvy's, or it does not matter
+  std::string idle;                // why no such pod is asked for now; empty: it is
+  std::string told;                // what its condition says
+  std::string hazard;              // why kube-scheduler may refuse nodes all the same; empty: no
+  // Where devices were refused for their model: annotations and resources that choose models.
+  std::map<std::string, std::string> models;
+};
+
+std::string conditionOf(const json::value& pod, const char* type) {
+  for (const json::value& one : listOf(pod, {"status", "conditions"}))
+    if (textOf(one, {"type"}) == type && textOf(one, {"status"}) == "False" &&
+        textOf(one, {"reason"}) != "SchedulingGated")
+      return textOf(one, {"message"});
+  return "";
+}
+
+std::string toldOf(const json::value& pod) {
+  const std::string ours = conditionOf(pod, scheduler::kDevicesFit);
+  return ours.empty() ? conditionOf(pod, "PodScheduled") : ours;
+}
+
+bool refusesModels(const PodDecision& decision) {
+  for (const scheduler::NodeVerdict& node : decision.nodes) {
+    if (!node.refusal) continue;
+    for (const engine::DeviceRefusal& device : node.refusal->devices)
+      if (device.why == engine::DeviceWhy::kModelNotAsked ||
+          device.why == engine::DeviceWhy::kModelExcluded)
+        return true;
+  }
+  return false;
+}
+
+std::map<std::string, std::string> modelsAsked(const Cluster& cluster, const kube::Pod& pod) {
+  std::map<std::string, std::string> asked;
+  const auto annotation = [&](const std::string& key) {
+    const auto found = pod.meta.annotations.find(key);
+    if (found != pod.meta.annotations.end()) asked.insert(*found);
+  };
+  for (const char* key : {"use.divvy.dev/model", "use.divvy.dev/not-model"}) annotation(key);
+  for (const vendors::Kind* kind : cluster.catalog().kinds()) {
+    for (const std::string* key : {&kind->models.use, &kind->models.not_use}) annotation(*key);
+    for (const vendors::ModelResource& one : kind->of_models)
+      for (const auto* list : {&pod.init, &pod.containers})
+        for (const kube::PodContainer& container : *list)
+          if (const auto found = container.limits.find(one.resource);
+              found != container.limits.end())
+            asked.insert(*found);
+  }
+  return asked;
+}
+
+Result<Explained> explainOne(Cluster& cluster, const DryPod& pod, const std::vector<DryPod>& all,
+                             DeviceClassHazards& hazards) {
+  Explained explained;
+  explained.gates = pod.pod.gates;
+  explained.told = toldOf(pod.object);
+  if (!pod.pod.node.empty()) {
+    explained.bound = pod.pod.node;
+    PodDecision& decision = explained.decision;
+    decision.name = pod.pod.meta.space + '/' + pod.pod.meta.name;
+    for (const auto* list : {&pod.pod.init, &pod.pod.containers})
+      for (const kube::PodContainer& one : *list) decision.containers.push_back(one.name);
+    const engine::Allocation* held =
+        cluster.books().engine().find(engine::RequestId(pod.pod.meta.uid));
+    decision.ours = held != nullptr;
+    if (held != nullptr) decision.placement = held->placement;
+    return explained;
+  }
+  Result<PodDecision> decision = decideFor(cluster, pod, all, true);
+  if (!decision) return decision.error();
+  explained.decision = std::move(*decision);
+  if (refusesModels(explained.decision)) explained.models = modelsAsked(cluster, pod.pod);
+  if (explained.decision.ours) explained.hazard = hazards.of(pod.pod);
+  if (explained.decision.ours && pod.pod.scheduler != kOwnScheduler)
+    explained.scheduler = pod.pod.scheduler;
+  return explained;
+}
+
+// ---- for people -------------------------------------------------------------------------------
+
+std::string modelOf(const Cluster& cluster, const std::string& node, const std::string& uuid) {
+  const engine::Node* known = cluster.books().nodeNamed(node);
+  if (known == nullptr) return "";
+  for (const engine::Device& device : known->devices)
+    if (device.uuid.text == uuid) return device.model.text;
+  return "";
+}
+
+void printDevices(const Cluster& cluster, const scheduler::NodeVerdict& verdict, Table* table) {
+  if (!verdict.refusal) return;
+  for (const engine::DeviceRefusal& one : verdict.refusal->devices)
+    table->add(
+        {"  " + one.uuid.text, modelOf(cluster, verdict.node, one.uuid.text), engine::text(one)});
+}
+
+void printNodes(const Cluster& cluster, const PodDecision& decision, const Output& output) {
+  const bool all = output.wide || decision.nodes.size() <= kMaxNodes;
+  std::map<std::string, std::size_t> same;
+  for (const scheduler::NodeVerdict& one : decision.nodes) ++same[one.why];
+  Table table({"NODE", "MODEL", "VERDICT"});
+  for (const scheduler::NodeVerdict& one : decision.nodes) {
+    const std::size_t count = std::exchange(same[one.why], 0);
+    if (!all && count == 0) continue;
+    const std::string others =
+        all || count == 1 ? "" : " (and " + std::to_string(count - 1) + " others)";
+    table.add({one.node + others, "", one.fits ? "would do" : one.why});
+    printDevices(cluster, one, &table);
+  }
+  std::printf("\n%s", table.text(output.headers, 0).c_str());
+}
+
+void printFixes(const PodDecision& decision) {
+  if (decision.fixes.empty()) return;
+  std::printf("\nwould fit now, each alone:\n");
+  for (const scheduler::Suggestion& one : decision.fixes) {
+    std::printf(
+        "  %s (%s%s)\n", engine::text(one.remedy).c_str(), one.node.c_str(),
+        one.nodes == 1 ? "" : (" and " + std::to_string(one.nodes - 1) + " others").c_str());
+  }
+}
+
+void printEndings(const scheduler::Victims& ends) {
+  const std::string stay = protectedText(ends);
+  if (!ends.node.empty() && ends.who.empty()) {
+    std::printf("\nfits on %s once those have ended that are ending there\n", ends.node.c_str());
+  } else if (!ends.node.empty()) {
+    std::printf("\nwould fit now, on %s, if %s ended\n", ends.node.c_str(),
+                victimsText(ends.who).c_str());
+  } else if (!stay.empty()) {
+    std::printf("\nof pods of lower priority %s\n", stay.c_str());
+  }
+}
+
+// `divvy scheduler --name` may have called Divvy's otherwise.
+void printScheduler(const std::string& scheduler) {
+  if (scheduler.empty()) return;
+  std::printf("its scheduler is %s, %s\n", scheduler.c_str(),
+              scheduler == "default-scheduler"
+                  ? "which does not ask Divvy"
+                  : "and Divvy's is called divvy-scheduler: if they are not the same, Divvy does "
+                    "not place this pod");
+}
+
+void print(const Cluster& cluster, const Explained& explained, const Output& output) {
+  const PodDecision& decision = explained.decision;
+  const char* name = decision.name.c_str();
+  if (!explained.bound.empty()) {
+    std::printf("%s is on %s%s\n", name, explained.bound.c_str(),
+                decision.ours ? "" : ", without devices");
+  } else if (!decision.gated.empty()) {
+    std::printf("%s waits at its gate: %s\n", name, decision.gated.c_str());
+  } else if (!decision.ours) {
+    std::printf("%s asks for no devices that Divvy places\n", name);
+  } else if (decision.placement) {
+    std::printf("%s fits now, on %s\n", name, decision.placement->node.text.c_str());
+  } else {
+    std::printf("%s fits nowhere now: %s\n", name, reasonsText(decision).c_str());
+  }
+  for (const std::string& line : sharesText(decision)) std::printf("  %s\n", line.c_str());
+  for (const auto& [key, value] : explained.models)
+    std::printf("it chooses models by %s: %s\n", key.c_str(), value.c_str());
+  printScheduler(explained.scheduler);
+  if (!explained.hazard.empty()) std::printf("%s\n", explained.hazard.c_str());
+  if (!explained.idle.empty()) std::printf("none is asked for now: %s\n", explained.idle.c_str());
+  // What is to be said of ours is said.
+  for (const std::string& gate : explained.gates)
+    if (gate != scheduler::kQueueGate)
+      std::printf("held back by the scheduling gate %s\n", gate.c_str());
+  if (!explained.told.empty()) std::printf("told last: %s\n", explained.told.c_str());
+  if (decision.containers.size() > 1 && !decision.nodes.empty()) {
+    std::printf("containers:");
+    for (std::size_t at = 0; at < decision.containers.size(); ++at)
+      std::printf(" %zu %s", at, decision.containers[at].c_str());
+    std::printf("\n");
+  }
+  if (!decision.nodes.empty()) printNodes(cluster, decision, output);
+  printFixes(decision);
+  printEndings(decision.ends);
+}
+
+// ---- as JSON ----------------------------------------------------------------------------------
+
+json::value jsonOf(const scheduler::NodeVerdict& verdict) {
+  json::object node{{"node", verdict.node}, {"fits", verdict.fits}};
+  if (verdict.fits) return node;
+  node["why"] = verdict.why;
+  json::array devices;
+  if (verdict.refusal)
+    for (const engine::DeviceRefusal& one : verdict.refusal->devices)
+      devices.push_back(json::object{{"uuid", one.uuid.text},
+                                     {"why", engine::text(one)},
+                                     {"needed", one.needed},
+                                     {"available", one.available}});
+  node["devices"] = std::move(devices);
+  json::array fixes;
+  for (const engine::Remedy& one : verdict.remedies) fixes.push_back(engine::text(one).c_str());
+  node["fixes"] = std::move(fixes);
+  return node;
+}
+
+json::array sharesJson(const PodDecision& decision) {
+  json::array all;
+  if (!decision.placement) return all;
+  const auto& containers = decision.placement->containers;
+  for (std::size_t at = 0; at < containers.size(); ++at) {
+    for (const engine::Share& one : containers[at]) {
+      json::object share{
+          {"container", at < decision.containers.size() ? decision.containers[at] : ""},
+          {"uuid", one.uuid.text},
+          {"memory", one.memory.count},
+          {"compute_milli", one.compute.milli}};
+      if (!one.part.empty()) share["part"] = one.part.text;
+      all.push_back(std::move(share));
+    }
+  }
+  return all;
+}
+
+json::object jsonOf(const Explained& explained) {
+  const PodDecision& decision = explained.decision;
+  json::object pod{{"pod", decision.name},
+                   {"asks_for_devices", decision.ours},
+                   {"bound", !explained.bound.empty()},
+                   {"fits", !explained.bound.empty() || decision.placement.has_value()}};
+  if (!explained.bound.empty()) {
+    pod["node"] = explained.bound;
+  } else if (decision.placement) {
+    pod["node"] = decision.placement->node.text;
+  }
+  pod["devices"] = sharesJson(decision);
+  pod["told"] = explained.told;
+  if (!explained.models.empty()) {
+    json::object models;
+    for (const auto& [key, value] : explained.models) models[key] = value;
+    pod["models_asked"] = std::move(models);
+  }
+  if (!explained.scheduler.empty()) pod["other_scheduler"] = explained.scheduler;
+  if (!explained.idle.empty()) pod["idle"] = explained.idle;
+  if (!explained.hazard.empty()) pod["device_class_hazard"] = explained.hazard;
+  json::object reasons;
+  for (const auto& [text, count] : decision.reasons) reasons[text] = count;
+  pod["reasons"] = std::move(reasons);
+  json::array nodes;
+  for (const scheduler::NodeVerdict& one : decision.nodes) nodes.push_back(jsonOf(one));
+  for (const auto& [node, why] : decision.filtered)
+    nodes.push_back(
+        json::object{{"node", node}, {"fits", false}, {"why", why}, {"said_by", "kube-scheduler"}});
+  pod["nodes"] = std::move(nodes);
+  json::array fixes;
+  for (const scheduler::Suggestion& one : decision.fixes) {
+    json::array changes;
+    for (const engine::Change& change : one.remedy)
+      changes.push_back(
+          json::object{{"container", change.container}, {"from", change.from}, {"to", change.to}});
+    fixes.push_back(json::object{{"change", engine::text(one.remedy)},
+                                 {"node", one.node},
+                                 {"nodes", one.nodes},
+                                 {"changes", std::move(changes)}});
+  }
+  pod["fixes"] = std::move(fixes);
+  json::array victims;
+  for (const scheduler::Victim& one : decision.ends.who)
+    victims.push_back((one.space + '/' + one.name).c_str());
+  pod["would_fit_without"] = std::move(victims);
+  if (!decision.gated.empty()) pod["gated"] = decision.gated;
+  return pod;
+}
+
+// ---- which pods -------------------------------------------------------------------------------
+
+std::string spaceOf(const ExplainPodOptions& options, Api& api, const std::string& written) {
+  if (!options.cluster.space.empty()) return options.cluster.space;
+  return written.empty() ? api.space() : written;
+}
+
+Result<DryPod> readPod(Api& api, const ExplainPodOptions& options) {
+  const std::string space = spaceOf(options, api, options.space);
+  kube::Call call{kube::Verb::kGet, "/api/v1/namespaces/" + space + "/pods/" + options.name};
+  Result<json::value> object = api.ask(std::move(call));
+  if (!object) return object.error();
+  Result<kube::Pod> pod = kube::podOf(*object);
+  if (!pod) return pod.error();
+  return DryPod{std::move(*object), std::move(*pod)};
+}
+
+// `idle`: of each why it is not asked for now.
+Result<std::vector<DryPod>> podsToExplain(Cluster& cluster, const ExplainPodOptions& options,
+                                          Manifests manifests, std::vector<std::string>* idle) {
+  Api& api = cluster.api();
+  std::vector<DryPod> pods;
+  if (options.files.empty()) {
+    Result<DryPod> pod = readPod(api, options);
+    if (!pod) return pod.error();
+    pods.push_back(std::move(*pod));
+    idle->resize(1);
+    return pods;
+  }
+  addGroups(cluster, manifests.groups, options.cluster.space);
+  for (WantedPod& one : manifests.pods) {
+    Result<DryPod> pod = dryRun(api, std::move(one.object), spaceOf(options, api, one.space));
+    if (!pod) return Error(pod.error()).context(one.name);
+    pods.push_back(std::move(*pod));
+    idle->push_back(std::move(one.idle));
+  }
+  return pods;
+}
+
+// Who may not list nodes is told at least what the scheduler wrote down.
+int withoutCluster(const ExplainPodOptions& options, const Error& why) {
+  if (!options.files.empty()) return fail(why);
+  Result<std::unique_ptr<Api>> api = Api::open(options.cluster.reach);
+  if (!api) return fail(why);
+  const Result<DryPod> pod = readPod(**api, options);
+  if (!pod) return fail(pod.error());
+  const std::string told = toldOf(pod->object);
+  if (!told.empty() && !options.output.json) std::printf("told last: %s\n", told.c_str());
+  return fail(why);
+}
+
+}  // namespace
+
+int explainPod(const ExplainPodOptions& options) {
+  Result<Manifests> manifests =
+      options.files.empty() ? Result<Manifests>(Manifests{}) : readManifests(options.files);
+  if (!manifests) return fail(manifests.error());
+  Result<std::unique_ptr<Cluster>> cluster = Cluster::read(options.cluster);
+  if (!cluster) return withoutCluster(options, cluster.error());
+  (*cluster)->readMore();
+  std::vector<std::string> idle;
+  const Result<std::vector<DryPod>> pods =
+      podsToExplain(**cluster, options, std::move(*manifests), &idle);
+  if (!pods) return fail(pods.error());
+  tellTroubles(**cluster);
+  bool fits = true;
+  DeviceClassHazards hazards((*cluster)->api());
+  json::array all;
+  for (const DryPod& pod : *pods) {
+    Result<Explained> explained = explainOne(**cluster, pod, *pods, hazards);
+    if (!explained) return fail(Error(explained.error()).context(pod.pod.meta.name));
+    explained->idle = idle[static_cast<std::size_t>(&pod - pods->data())];
+    const PodDecision& decision = explained->decision;
+    fits = fits && (!explained->bound.empty() || decision.placement ||
+                    (!decision.ours && decision.gated.empty()));
+    if (options.output.json) {
+      all.push_back(jsonOf(*explained));
+    } else {
+      if (&pod != &pods->front()) std::printf("\n");
+      print(**cluster, *explained, options.output);
+    }
+    // Each by itself: nothing is taken from the next.
+    if (explained->bound.empty()) (*cluster)->unplace(pod.pod.meta.uid);
+  }
+  if (options.output.json) std::printf("%s\n", json::serialize(all).c_str());
+  return fits ? 0 : 1;
+}
+
+}  // namespace divvy::cli

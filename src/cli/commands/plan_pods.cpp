@@ -1,0 +1,167 @@
+// `divvy plan`: where pods of manifests would go, one after the other, and who would have to end.
+#include <cstdio>
+#include <utility>
+
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+
+#include "commands/commands.h"
+#include "kubernetes/manifests.h"
+#include "kubernetes/pod_decision.h"
+#include "view/table.h"
+
+namespace divvy::cli {
+namespace {
+
+namespace json = boost::json;
+
+struct Planned {
+  PodDecision decision;
+  std::vector<std::string> ended;  // names of who would have to end for it
+  std::string ended_text;
+  std::string refused;  // it would not even be made
+  std::string idle;     // why it is not asked for now
+};
+
+// A pod of a manifest, as the API server would make it.
+struct Asked {
+  std::string name, space;
+  std::size_t at = 0;   // among those that would be made
+  std::string refused;  // it would not
+  std::string idle;     // why it is not asked for now: it takes nothing
+};
+
+// What ended for it stays ended for those who come after.
+Result<void> preempt(Cluster& cluster, const DryPod& pod, const std::vector<DryPod>& all,
+                     Planned* planned) {
+  const scheduler::Victims ends = planned->decision.ends;
+  if (planned->decision.placement || ends.node.empty()) return {};
+  planned->ended_text =
+      ends.who.empty() ? "those that are ending on " + ends.node : victimsText(ends.who);
+  for (const scheduler::Victim& one : ends.who)
+    planned->ended.push_back(one.space + '/' + one.name);
+  for (const scheduler::Victim& one : ends.going) cluster.end(one.uid);
+  for (const scheduler::Victim& one : ends.who) cluster.evict(one.uid);
+  Result<PodDecision> again = decideFor(cluster, pod, all, false);
+  if (!again) return again.error();
+  planned->decision = std::move(*again);
+  return {};
+}
+
+// All before the first is placed: of a gang all come together.
+Result<std::vector<Asked>> makeAll(Cluster& cluster, std::vector<WantedPod> wanted,
+                                   const std::string& space, std::vector<DryPod>* made) {
+  std::vector<Asked> all;
+  for (WantedPod& one : wanted) {
+    Asked asked;
+    asked.name = one.name;
+    asked.space = !space.empty() ? space : !one.space.empty() ? one.space : cluster.api().space();
+    asked.idle = std::move(one.idle);
+    if (!asked.idle.empty()) {
+      all.push_back(std::move(asked));
+      continue;
+    }
+    Result<DryPod> pod = dryRun(cluster.api(), std::move(one.object), asked.space);
+    if (!pod && pod.error().code() == ErrorCode::kUnavailable)
+      return Error(pod.error()).context(asked.name);
+    asked.at = made->size();
+    if (pod) made->push_back(std::move(*pod));
+    if (!pod) asked.refused = pod.error().message();
+    all.push_back(std::move(asked));
+  }
+  return all;
+}
+
+Result<Planned> planOne(Cluster& cluster, const Asked& asked, const std::vector<DryPod>& made) {
+  Planned planned;
+  planned.decision.name = asked.space + '/' + asked.name;
+  planned.refused = asked.refused;
+  planned.idle = asked.idle;
+  if (!planned.refused.empty() || !planned.idle.empty()) return planned;
+  const DryPod& pod = made[asked.at];
+  Result<PodDecision> decision = decideFor(cluster, pod, made, false);
+  if (!decision && decision.error().code() == ErrorCode::kUsage) {
+    planned.refused = decision.error().message();
+    return planned;
+  }
+  if (!decision) return decision.error();
+  planned.decision = std::move(*decision);
+  const Result<void> room = preempt(cluster, pod, made, &planned);
+  if (!room) return room.error();
+  return planned;
+}
+
+bool works(const Planned& planned) {
+  return !planned.idle.empty() || (planned.refused.empty() && planned.decision.gated.empty() &&
+                                   (!planned.decision.ours || planned.decision.placement));
+}
+
+std::string noteOf(const Planned& planned) {
+  if (!planned.idle.empty()) return "none is asked for now: " + planned.idle;
+  if (!planned.refused.empty()) return planned.refused;
+  if (!planned.decision.gated.empty()) return "waits at its gate: " + planned.decision.gated;
+  if (!planned.decision.ours) return "asks for no devices that Divvy places";
+  if (!planned.decision.placement) {
+    const std::string stay = protectedText(planned.decision.ends);
+    return reasonsText(planned.decision) +
+           (stay.empty() ? "" : "; of pods of lower priority " + stay);
+  }
+  std::string note;
+  for (const std::string& line : sharesText(planned.decision))
+    note += (note.empty() ? "" : "; ") + line;
+  if (!planned.ended_text.empty()) note += "; once " + planned.ended_text + " ended";
+  return note;
+}
+
+json::value jsonOf(const Planned& planned) {
+  const PodDecision& decision = planned.decision;
+  json::object pod{{"pod", decision.name}, {"fits", works(planned)}};
+  if (decision.placement) {
+    pod["node"] = decision.placement->node.text;
+    json::array devices;
+    for (const auto& container : decision.placement->containers)
+      for (const engine::Share& one : container) devices.push_back(one.uuid.text.c_str());
+    pod["devices"] = std::move(devices);
+  }
+  json::array ended;
+  for (const std::string& name : planned.ended) ended.push_back(name.c_str());
+  pod["ended"] = std::move(ended);
+  if (!works(planned)) pod["why"] = noteOf(planned);
+  if (!planned.idle.empty()) pod["idle"] = planned.idle;
+  return pod;
+}
+
+}  // namespace
+
+int planPods(const PlanPodsOptions& options) {
+  Result<Manifests> manifests = readManifests(options.files);
+  if (!manifests) return fail(manifests.error());
+  Result<std::unique_ptr<Cluster>> cluster = Cluster::read(options.cluster);
+  if (!cluster) return fail(cluster.error());
+  (*cluster)->readMore();
+  tellTroubles(**cluster);
+  addGroups(**cluster, manifests->groups, options.cluster.space);
+  std::vector<DryPod> made;
+  const Result<std::vector<Asked>> asked =
+      makeAll(**cluster, std::move(manifests->pods), options.cluster.space, &made);
+  if (!asked) return fail(asked.error());
+  bool all = true;
+  json::array told;
+  Table table({"POD", "NODE", "DEVICES"});
+  for (const Asked& one : *asked) {
+    const Result<Planned> planned = planOne(**cluster, one, made);
+    if (!planned) return fail(Error(planned.error()).context(one.name));
+    all = all && works(*planned);
+    told.push_back(jsonOf(*planned));
+    const auto& placement = planned->decision.placement;
+    table.add({planned->decision.name, placement ? placement->node.text : "-", noteOf(*planned)});
+  }
+  if (options.output.json) {
+    std::printf("%s\n", json::serialize(told).c_str());
+  } else {
+    std::fputs(table.text(options.output.headers, 0).c_str(), stdout);
+  }
+  return all ? 0 : 1;
+}
+
+}  // namespace divvy::cli

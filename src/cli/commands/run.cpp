@@ -1,0 +1,180 @@
+// `divvy run`: a share for one command and everything it starts.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "agent/install_layout.h"
+#include "agent/process.h"
+#include "agent_client/node_selection.h"
+#include "agent_client/share_client.h"
+#include "commands/commands.h"
+#include "ledger/pages.h"
+#include "process/process_tree.h"
+
+extern char** environ;
+
+namespace divvy::cli {
+namespace {
+
+// For the good-bye, after which the share is free for the next command of a script.
+constexpr int kFarewellMs = 5000;
+// Agents that die one after the other are not helped by yet another.
+constexpr unsigned kRevivals = 5;
+
+// NAME=value with `value` in front of what the variable held, or alone.
+void setFirst(std::vector<std::string>& environment, const std::string& name, std::string value,
+              bool keep_old) {
+  for (std::string& entry : environment) {
+    if (!entry.starts_with(name + "=")) continue;
+    const std::string old = entry.substr(name.size() + 1);
+    if (keep_old && !old.empty()) value += ":" + old;
+    entry = name + "=" + value;
+    return;
+  }
+  environment.push_back(name + "=" + value);
+}
+
+// What the share's backend needs.
+void addGranted(std::vector<std::string>& environment, const agent::CommandEnvironment& granted) {
+  for (const std::string& variable : granted.variables) {
+    const std::size_t equals = variable.find('=');
+    if (equals != std::string::npos)
+      setFirst(environment, variable.substr(0, equals), variable.substr(equals + 1), false);
+  }
+  for (auto library = granted.preload.rbegin(); library != granted.preload.rend(); ++library)
+    setFirst(environment, "LD_PRELOAD", *library, true);
+}
+
+// Where nobody can be told any more, it would only be counted.
+Result<void> checkLimit() {
+  const char* limit = std::getenv("DIVVY_MEMORY_LIMIT");
+  std::uint64_t bytes = 0;
+  if (limit == nullptr || limit[0] == 0 || ledger::parseByteLimit(limit, &bytes)) return {};
+  return Error(ErrorCode::kUsage, "DIVVY_MEMORY_LIMIT: \"" + std::string(limit) +
+                                      "\" is no size; 4Gi, 512Mi or 1000000000 are accepted");
+}
+
+// Found on PATH, as execvp will.
+bool isInstalled(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  const std::string all = path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path;
+  for (std::size_t at = 0; at <= all.size();) {
+    const std::size_t end = std::min(all.find(':', at), all.size());
+    if (access((all.substr(at, end - at) + "/" + program).c_str(), X_OK) == 0) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+// The runtime is here, and so are its containers.
+Result<void> checkRuntime(Runtime runtime) {
+  const std::string program = runtimeName(runtime);
+  if (!isInstalled(program))
+    return Error{ErrorCode::kUnavailable, program + " is not installed: no such program in PATH"};
+  for (const char* variable : {"CONTAINER_HOST", "CONTAINER_CONNECTION"}) {
+    const char* value = std::getenv(variable);
+    if (runtime == Runtime::kPodman && value != nullptr && value[0] != 0)
+      return Error{ErrorCode::kUnavailable,
+                   std::string(variable) +
+                       " is set: a remote podman's containers are not on this "
+                       "machine, or not this agent's to see"};
+  }
+  const char* host = std::getenv("DOCKER_HOST");
+  if (runtime == Runtime::kDocker && host != nullptr && host[0] != 0 &&
+      std::strncmp(host, "unix://", 7) != 0)
+    return Error{ErrorCode::kUnavailable, "DOCKER_HOST is " + std::string(host) +
+                                              ": a remote daemon's containers are not on this "
+                                              "machine"};
+  return {};
+}
+
+// What the runtime is run with; its command line waits for the share.
+Result<Launch> containerLaunch(const RunOptions& options) {
+  if (Result<void> here = checkRuntime(options.container->runtime); !here) return here.error();
+  for (const std::string& remark : options.container->remarks) say(remark);
+  Launch launch;
+  for (char** entry = environ; *entry != nullptr; ++entry) launch.environment.emplace_back(*entry);
+  return launch;
+}
+
+// All but the tenant's directory, so that what is wrong here costs nobody a share.
+Result<Launch> launchOf(const RunOptions& options, const agent::Node& node) {
+  if (options.container) return containerLaunch(options);
+  if (const Result<void> limit = checkLimit(); !limit) return limit.error();
+  Result<agent::InstallLayout> install = agent::findInstall();
+  if (!install) return install.error();
+  Result<std::string> preload = install->preload();
+  if (!preload) return preload.error();
+  Result<std::string> root = agent::runtimeRoot();
+  if (!root) return root.error();
+  Launch launch{options.command, {}};
+  for (char** entry = environ; *entry != nullptr; ++entry) launch.environment.emplace_back(*entry);
+  setFirst(launch.environment, "LD_PRELOAD", *preload, true);
+  if (!node.simulated()) return launch;
+  setFirst(launch.environment, "LD_LIBRARY_PATH", install->sim_dir, true);
+  setFirst(launch.environment, "SIMGPU_PROFILE", node.profile(), false);
+  setFirst(launch.environment, "SIMGPU_DIR", agent::NodePaths(*root, node).cards(), false);
+  return launch;
+}
+
+// The agent went away while the command runs: another takes its place, so that shares of processes
+// that die are freed. It outlives the tree, so it must not become part of it.
+AgentLink reviveAgent(const agent::Node& node) {
+  const Tree::Pause pause;
+  Result<AgentLink> link = findOrStartAgent(node);
+  return link ? std::move(*link) : AgentLink();
+}
+
+void sayGoodBye(AgentLink& link, const agent::Node& node, const std::string& tenant) {
+  const agent::EndRequest request{tenant};
+  if (link.open() && link.call(request, kFarewellMs)) return;
+  const Tree::Pause pause;
+  Result<AgentLink> other = findOrStartAgent(node);
+  if (other) static_cast<void>(other->call(request, kFarewellMs));
+}
+
+// Exit statuses of shells: not found, found but not executable.
+int launchStatus(const Error& error) {
+  return error.code() == ErrorCode::kNotFound ? 127 : 126;
+}
+
+}  // namespace
+
+int run(const RunOptions& options) {
+  Result<agent::Node> node = nodeForRun(options.sim);
+  if (!node) return fail(node.error());
+  Result<Launch> launch = launchOf(options, *node);
+  if (!launch) return fail(launch.error());
+  Result<Grant> grant = askForShare(requestOf(options), *node);
+  if (!grant) return fail(grant.error());
+  AgentLink& link = grant->link;
+  const std::string& tenant = grant->share.tenant;
+  if (options.container) {
+    launch->command = containerCommand(*options.container, grant->share.edits);
+  } else {
+    setFirst(launch->environment, "DIVVY_TENANT_DIR", grant->share.dir, false);
+    addGranted(launch->environment, grant->share.environment);
+  }
+  Tree tree(options.container ? Tree::Orphans::kLeft : Tree::Orphans::kOurs);
+  Result<pid_t> started = tree.start(*launch);
+  if (!started) {
+    sayGoodBye(link, *node, tenant);
+    fail(started.error());
+    return launchStatus(started.error());
+  }
+  static_cast<void>(link.call(agent::StartedRequest{tenant, *started}));
+  unsigned revivals = 0;
+  tree.waitForAll(link.fd(), [&] {
+    link.close();  // the agent never speaks unasked: it has gone
+    if (++revivals > kRevivals) return -1;
+    link = reviveAgent(*node);
+    return link.fd();
+  });
+  sayGoodBye(link, *node, tenant);
+  tree.endLikeCommand();
+}
+
+}  // namespace divvy::cli

@@ -1,0 +1,196 @@
+// `divvy set pod/NAMESPACE/NAME`: what a running container of a cluster has is changed. Asked for
+// with the rights of whoever asks, by an annotation of the pod; the scheduler admits or refuses it,
+// the agent of its node does it (kube/share_change.h).
+#include <poll.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cinttypes>
+#include <cstdio>
+#include <random>
+
+#include <boost/json/serialize.hpp>
+
+#include "base/bytes.h"
+#include "commands/commands.h"
+#include "kube/assignment.h"
+#include "kube/pod.h"
+#include "kube/resize_request.h"
+#include "kubernetes/json_path.h"
+#include "kubernetes/kube_api.h"
+
+namespace divvy::cli {
+namespace {
+
+namespace json = boost::json;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kLookAgainMs = 200;
+constexpr const char* kAllocated = "hami.io/vgpu-devices-allocated";
+
+std::string freshId() {
+  std::random_device source;
+  char text[24];
+  std::snprintf(text, sizeof text, "%08x%08x", source(), source());
+  return text;
+}
+
+std::string pathOf(const SetPodOptions& options) {
+  return "/api/v1/namespaces/" + options.space + "/pods/" + options.name;
+}
+
+std::string nameOf(const SetPodOptions& options) {
+  return "pod " + options.space + '/' + options.name;
+}
+
+// Which of its containers: the only one that has devices, where that is not said.
+Result<std::string> containerOf(const kube::Pod& pod, const SetPodOptions& options) {
+  if (!options.container.empty()) return options.container;
+  const auto said = pod.meta.annotations.find(kAllocated);
+  const Result<kube::Assignment> given =
+      kube::decodeAssignment(said == pod.meta.annotations.end() ? std::string() : said->second);
+  std::string only, accepted;
+  std::size_t at = pod.init.size();
+  for (const kube::PodContainer& one : pod.containers) {
+    const bool has = given && at < given->size() && !(*given)[at].empty();
+    ++at;
+    if (!has) continue;
+    accepted += (accepted.empty() ? "" : ", ") + one.name;
+    only = only.empty() ? one.name : "";
+  }
+  if (accepted.empty())
+    return Error{ErrorCode::kNotFound, nameOf(options) + " has no share of a device"};
+  if (accepted == only) return only;
+  return Error{ErrorCode::kUsage,
+               nameOf(options) + ": which container; accepted: -c with one of " + accepted};
+}
+
+Result<kube::Pod> readPod(Api& api, const SetPodOptions& options) {
+  const Result<json::value> object = api.ask({kube::Verb::kGet, pathOf(options)});
+  if (!object) return Error(object.error()).context(nameOf(options));
+  return kube::podOf(*object);
+}
+
+Result<void> ask(Api& api, const SetPodOptions& options, const kube::Pod& pod,
+                 const kube::ResizeRequest& change) {
+  kube::Call call{kube::Verb::kPatch, pathOf(options)};
+  call.type = kube::kMergePatch;
+  call.body = json::serialize(json::object{
+      {"metadata",
+       json::object{{"uid", pod.meta.uid},
+                    {"annotations", json::object{{kube::kChangeKey, kube::encode(change)}}}}}});
+  const Result<json::value> written = api.ask(std::move(call));
+  return written ? Result<void>() : Error(written.error()).context(nameOf(options));
+}
+
+// Settled, or (none) not within the time.
+struct Outcome {
+  kube::Pod pod;
+  std::optional<kube::ResizeState> state;
+};
+
+Result<Outcome> await(Api& api, const SetPodOptions& options, const kube::Pod& was,
+                      const std::string& id) {
+  const auto end = Clock::now() + std::chrono::milliseconds(options.timeout_ms);
+  for (;;) {
+    Result<kube::Pod> pod = readPod(api, options);
+    if (!pod) return pod.error();
+    if (pod->meta.uid != was.meta.uid)
+      return Error{ErrorCode::kNotFound, nameOf(options) + " is gone; another one has its name"};
+    if (pod->ended()) return Error{ErrorCode::kUnavailable, nameOf(options) + " has ended"};
+    Outcome outcome{std::move(*pod), std::nullopt};
+    const auto said = outcome.pod.meta.annotations.find(kube::kChangeStateKey);
+    if (said != outcome.pod.meta.annotations.end()) {
+      Result<kube::ResizeState> state = kube::decodeChangeState(said->second);
+      if (state && state->id == id) outcome.state = std::move(*state);
+    }
+    const bool settled = outcome.state && outcome.state->phase != kube::ResizePhase::kAdmitted;
+    if (settled || Clock::now() >= end) return outcome;
+    poll(nullptr, 0, kLookAgainMs);
+  }
+}
+
+const char* phaseOf(const Outcome& outcome) {
+  if (!outcome.state) return "asked";
+  if (outcome.state->phase == kube::ResizePhase::kDone) return "done";
+  return outcome.state->phase == kube::ResizePhase::kRefused ? "refused" : "admitted";
+}
+
+// What it has now: of each device.
+std::vector<kube::AssignedDevice> devicesOf(const kube::Pod& pod, const std::string& container) {
+  const auto said = pod.meta.annotations.find(kAllocated);
+  if (said == pod.meta.annotations.end()) return {};
+  Result<kube::Assignment> given = kube::decodeAssignment(said->second);
+  std::size_t at = 0;
+  for (const auto* list : {&pod.init, &pod.containers})
+    for (const kube::PodContainer& one : *list) {
+      if (one.name == container && given && at < given->size()) return std::move((*given)[at]);
+      ++at;
+    }
+  return {};
+}
+
+void printJson(const SetPodOptions& options, const std::string& container, const Outcome& outcome) {
+  json::array devices;
+  for (const kube::AssignedDevice& one : devicesOf(outcome.pod, container))
+    devices.push_back(
+        json::object{{"uuid", one.uuid}, {"memoryMiB", one.mebibytes}, {"cores", one.cores}});
+  json::object said{{"namespace", options.space},
+                    {"pod", options.name},
+                    {"container", container},
+                    {"phase", phaseOf(outcome)},
+                    {"devices", std::move(devices)}};
+  if (outcome.state && !outcome.state->reason.empty()) said["reason"] = outcome.state->reason;
+  if (outcome.state && !outcome.state->message.empty()) said["message"] = outcome.state->message;
+  std::printf("%s\n", json::serialize(said).c_str());
+}
+
+void printText(const SetPodOptions& options, const std::string& container, const Outcome& outcome) {
+  for (const kube::AssignedDevice& one : devicesOf(outcome.pod, container))
+    std::printf("%s, container %s: %s, %" PRIu32 "%% of %s\n", nameOf(options).c_str(),
+                container.c_str(), formatBytes(mib(one.mebibytes)).c_str(), one.cores,
+                one.uuid.c_str());
+}
+
+Result<void> verdictOf(const SetPodOptions& options, const Outcome& outcome) {
+  if (outcome.state && outcome.state->phase == kube::ResizePhase::kDone) return {};
+  if (outcome.state && outcome.state->phase == kube::ResizePhase::kRefused)
+    return Error{ErrorCode::kNoRoom, nameOf(options) + " is not changed: " + outcome.state->reason +
+                                         ": " + outcome.state->message};
+  return Error{ErrorCode::kUnavailable,
+               nameOf(options) +
+                   (outcome.state ? ": admitted, and its node has not answered"
+                                  : ": the scheduler has not answered") +
+                   " within --timeout; it may still be changed"};
+}
+
+}  // namespace
+
+int setPod(const SetPodOptions& given) {
+  SetPodOptions options = given;
+  const Result<std::unique_ptr<Api>> api = Api::open(options.cluster.reach);
+  if (!api) return fail(api.error());
+  if (options.space.empty()) options.space = (*api)->space();
+  const Result<kube::Pod> pod = readPod(**api, options);
+  if (!pod) return fail(pod.error());
+  const Result<std::string> container = containerOf(*pod, options);
+  if (!container) return fail(container.error());
+  kube::ResizeRequest change;
+  change.id = freshId();
+  change.container = *container;
+  if (options.memory.count > 0) change.mebibytes = options.memory.count >> 20;
+  if (options.cores > 0) change.cores = options.cores;
+  change.priority = options.priority;
+  const Result<void> asked = ask(**api, options, *pod, change);
+  if (!asked) return fail(asked.error());
+  if (!options.wait) return 0;
+  const Result<Outcome> outcome = await(**api, options, *pod, change.id);
+  if (!outcome) return fail(outcome.error());
+  if (options.output.json) printJson(options, *container, *outcome);
+  const Result<void> verdict = verdictOf(options, *outcome);
+  if (!verdict) return fail(verdict.error());
+  if (!options.output.json) printText(options, *container, *outcome);
+  return 0;
+}
+
+}  // namespace divvy::cli

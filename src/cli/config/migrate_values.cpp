@@ -1,0 +1,267 @@
+#include "config/migrate_values.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <yaml-cpp/yaml.h>
+
+namespace divvy::cli {
+namespace {
+
+enum class Fate {
+  kSame,    // the value, or all that is below, is said under our name
+  kUnless,  // likewise, unless it is what HAMi's own chart says: that is of HAMi
+  kMoot,    // it needs no saying: why
+  kByHand,  // somebody has to decide: what about
+};
+
+// Source: facts on the incumbent's control plane, 4.4. "x." is all that is below x.
+struct Rule {
+  std::string_view theirs;
+  Fate fate;
+  std::string_view ours;  // a path, or several with a blank between them; or words
+  std::string_view usual = "";
+};
+
+constexpr std::string_view kRenamed =
+    "resources under other names: give HAMi's device-config.yaml as scheduler.deviceConfig, and "
+    "`divvy scheduler --print config|webhook|policies|fencing --device-config` as generated.*";
+constexpr std::string_view kByDeviceConfig =
+    "scheduler.deviceConfig: HAMi's device-config.yaml is read as it is";
+constexpr std::string_view kOwnCertificate = "Divvy makes the webhook's certificate itself";
+constexpr std::string_view kNoNodePorts = "no port of nodes is opened";
+constexpr std::string_view kDead = "HAMi does not read it either";
+
+// A number of HAMi's, and a text of ours: "1.5", or "150%".
+constexpr std::string_view kOvercommit = "agent.overcommit";
+
+// Names there, in one of HAMi's two lists; maps with a name here.
+constexpr std::string_view kPullSecrets = "imagePullSecrets";
+
+constexpr Rule kRules[] = {
+    {"devicePlugin.deviceSplitCount", Fate::kSame, "agent.perDevice"},
+    {"devicePlugin.deviceMemoryScaling", Fate::kUnless, kOvercommit, "1"},
+    {"devicePlugin.runtimeClassName", Fate::kUnless, "agent.runtimeClassName"},
+    {"devicePlugin.tolerations", Fate::kSame, "agent.tolerations"},
+    {"devicePlugin.podAnnotations.", Fate::kSame, "agent.podAnnotations"},
+    {"devicePlugin.nvidiaNodeSelector.gpu", Fate::kMoot, "nodes are joined without a label"},
+    {"devicePlugin.nvidiaNodeSelector.", Fate::kSame, "agent.nodeSelector"},
+    {"devicePlugin.updateStrategy.", Fate::kSame, "agent.updateStrategy"},
+    {"devicePlugin.nodeConfiguration.config", Fate::kSame, "agent.nodeSettings"},
+    {"devicePlugin.nodeConfiguration.externalConfigName", Fate::kByHand,
+     "agent.nodeSettings: that ConfigMap's config.json is read as it is"},
+    {"devicePlugin.deviceCoreScaling", Fate::kMoot, "compute is a part of what there is"},
+    {"devicePlugin.disablecorelimit", Fate::kMoot, kDead},
+    {"devicePlugin.migStrategy", Fate::kByHand,
+     "instances are offered as they were made, docs/mig.md"},
+    {"devicePlugin.enableNumaTopology", Fate::kByHand, "use.divvy.dev/device-policy: numa-strict"},
+    {"devicePlugin.createRuntimeClass", Fate::kByHand, "make the RuntimeClass yourself"},
+    {"devicePlugin.passDeviceSpecsEnabled", Fate::kMoot, "devices are the runtime's to pass"},
+    {"devicePlugin.deviceListStrategy", Fate::kMoot, "plain mounts do on every runtime"},
+    {"devicePlugin.nvidiaDriverRoot", Fate::kMoot, "the driver is found as the loader finds it"},
+    {"devicePlugin.gpuOperatorToolkitReady.", Fate::kMoot, "agents wait for the driver"},
+    {"devicePlugin.service.", Fate::kMoot, kNoNodePorts},
+    {"devicePlugin.pluginPath", Fate::kByHand, "agent.kubeletDir: the folder above it",
+     "/var/lib/kubelet/device-plugins"},
+    {"devicePlugin.libPath", Fate::kMoot, "agent.installDir is Divvy's own"},
+    {"devicePlugin.monitor.", Fate::kMoot, "the agent is the monitor"},
+    {"resourceName", Fate::kUnless, "agent.resource", "nvidia.com/gpu"},
+    {"resourceMem", Fate::kByHand, kRenamed, "nvidia.com/gpumem"},
+    {"resourceMemPercentage", Fate::kByHand, kRenamed, "nvidia.com/gpumem-percentage"},
+    {"resourceCores", Fate::kByHand, kRenamed, "nvidia.com/gpucores"},
+    {"resourcePriority", Fate::kByHand, kRenamed, "nvidia.com/priority"},
+    {"schedulerName", Fate::kByHand,
+     "pods that name it have to name divvy-scheduler; others are given to it", "hami-scheduler"},
+    {"scheduler.replicas", Fate::kUnless, "scheduler.replicas", "1"},
+    {"scheduler.leaderElect", Fate::kMoot, "replicas always agree on one"},
+    {"scheduler.defaultSchedulerPolicy.nodeSchedulerPolicy", Fate::kSame, "scheduler.nodePolicy"},
+    {"scheduler.defaultSchedulerPolicy.gpuSchedulerPolicy", Fate::kSame, "scheduler.devicePolicy"},
+    {"scheduler.forceOverwriteDefaultScheduler", Fate::kMoot,
+     "only pods with devices are given "
+     "to Divvy"},
+    {"scheduler.nodeLockExpire", Fate::kMoot, "nodes are locked for vendors' agents only"},
+    {"scheduler.nodeLabelSelector.", Fate::kByHand, "pools say which nodes are whose"},
+    {"scheduler.overwriteEnv", Fate::kByHand, kByDeviceConfig, "false"},
+    {"scheduler.kubeScheduler.image.registry", Fate::kSame, "kubeScheduler.image.registry"},
+    {"scheduler.kubeScheduler.image.repository", Fate::kSame, "kubeScheduler.image.repository"},
+    {"scheduler.kubeScheduler.image.tag", Fate::kUnless, "kubeScheduler.image.tag"},
+    {"scheduler.kubeScheduler.imageTag", Fate::kMoot,
+     "the cluster's own version is taken; another: kubeScheduler.image.tag"},
+    {"scheduler.kubeScheduler.resources.", Fate::kSame, "kubeScheduler.resources"},
+    {"scheduler.nodeSelector.", Fate::kSame, "scheduler.nodeSelector"},
+    {"scheduler.tolerations", Fate::kSame, "scheduler.tolerations"},
+    {"scheduler.podAnnotations.", Fate::kSame, "scheduler.podAnnotations"},
+    {"scheduler.admissionWebhook.failurePolicy", Fate::kMoot,
+     "it fails closed, for pods with devices only"},
+    {"scheduler.admissionWebhook.customURL.", Fate::kByHand, "webhook.url", "false"},
+    {"scheduler.admissionWebhook.enabled", Fate::kMoot, "pods with devices need it"},
+    {"scheduler.admissionWebhook.whitelistNamespaces", Fate::kByHand,
+     "label those namespaces hami.io/webhook: ignore"},
+    {"scheduler.admissionWebhook.", Fate::kByHand, "whom the webhook is for: generated.webhook"},
+    {"scheduler.certManager.enabled", Fate::kByHand, "webhook.secretName and annotations", "false"},
+    {"scheduler.certManager.", Fate::kMoot, kOwnCertificate},
+    {"scheduler.patch.", Fate::kMoot, kOwnCertificate},
+    {"scheduler.service.", Fate::kMoot, kNoNodePorts},
+    {"imagePullSecrets", Fate::kSame, kPullSecrets},
+    {"global.imagePullSecrets", Fate::kSame, kPullSecrets},
+    {"global.imageRegistry", Fate::kByHand, "image.registry: where Divvy's image was pushed"},
+    {"global.gpuHookPath", Fate::kMoot, "agent.installDir is Divvy's own"},
+    {"global.managedNodeSelector", Fate::kByHand, "agent.nodeSelector"},
+    {"global.managedNodeSelectorEnable", Fate::kByHand, "agent.nodeSelector", "false"},
+    {"legacyMetrics", Fate::kUnless, "scheduler.compatMetrics agent.metrics.compat", "false"},
+    {"prometheus.enabled", Fate::kSame, "monitoring.enabled"},
+    {"device-config.content", Fate::kSame, "scheduler.deviceConfig"},
+    {"devices.", Fate::kMoot,
+     "all families are known; which are renamed is told by "
+     "scheduler.deviceConfig"},
+    {"mockDevicePlugin.", Fate::kMoot, "agent.node: sim-h100 simulates cards"},
+};
+
+// The longest that says something of this path.
+const Rule* ruleOf(const std::string& path) {
+  const Rule* best = nullptr;
+  for (const Rule& rule : kRules) {
+    const bool below = rule.theirs.back() == '.';
+    const bool hit = below ? path.starts_with(rule.theirs) : path == rule.theirs;
+    if (hit && (best == nullptr || best->theirs.size() < rule.theirs.size())) best = &rule;
+  }
+  return best;
+}
+
+class Migration {
+ public:
+  void take(const YAML::Node& node, const std::string& path, int deep) {
+    const Rule* rule = path.empty() ? nullptr : ruleOf(path);
+    // Below some of our names all is users' own: it is taken over whole, key by key.
+    const bool whole = rule != nullptr && (rule->theirs.back() != '.' || rule->fate == Fate::kSame);
+    if (!whole && node.IsMap() && node.size() > 0 && deep < kMaxDeep) {
+      for (const auto& entry : node)
+        take(entry.second, (path.empty() ? "" : path + ".") + entry.first.Scalar(), deep + 1);
+      return;
+    }
+    if (rule != nullptr) return apply(*rule, node, path);
+    // Nothing is said by it.
+    if (node.IsNull() || ((node.IsMap() || node.IsSequence()) && node.size() == 0)) return;
+    unknown_.push_back(path);
+  }
+
+  std::string text() const {
+    std::string head = "# Made by `divvy migrate values` from HAMi's.\n";
+    // Its new names HAMi always tells, whatever legacyMetrics says.
+    if (!compat_)
+      head +=
+          "# For dashboards of HAMi's names (hami_*): scheduler.compatMetrics and "
+          "agent.metrics.compat: true\n";
+    head += list("What somebody has to decide", by_hand_);
+    head += list("What needs no saying here", moot_);
+    head += "# Not known: " + std::to_string(unknown_.size()) + "\n";
+    for (const std::string& path : unknown_) head += "#   " + path + "\n";
+    if (values_.size() == 0) return head + "{}\n";
+    YAML::Emitter out;
+    emit(&out, values_);
+    return head + out.c_str() + "\n";
+  }
+
+ private:
+  static constexpr int kMaxDeep = 32;
+  using Said = std::vector<std::pair<std::string, std::string>>;
+
+  static std::string list(const std::string& title, const Said& said) {
+    if (said.empty()) return "";
+    std::string text = "# " + title + ": " + std::to_string(said.size()) + "\n";
+    for (const auto& [path, why] : said) text += "#   " + path + ": " + why + "\n";
+    return text;
+  }
+
+  // What was written as text stays text: the chart's schema tells "true" from true. yaml-cpp, which
+  // drops the quotes, has the tag "!" for it.
+  static void emit(YAML::Emitter* out, const YAML::Node& node) {
+    if (node.IsMap()) {
+      *out << YAML::BeginMap;
+      for (const auto& entry : node) {
+        *out << YAML::Key << entry.first.Scalar() << YAML::Value;
+        emit(out, entry.second);
+      }
+      *out << YAML::EndMap;
+    } else if (node.IsSequence()) {
+      *out << YAML::BeginSeq;
+      for (const auto& item : node) emit(out, item);
+      *out << YAML::EndSeq;
+    } else if (node.IsScalar() && node.Tag() == "!") {
+      const bool lines = node.Scalar().find('\n') != std::string::npos;
+      *out << (lines ? YAML::Literal : YAML::DoubleQuoted) << node.Scalar();
+    } else {
+      *out << node;
+    }
+  }
+
+  void apply(const Rule& rule, const YAML::Node& node, const std::string& path) {
+    const bool usual = node.IsNull() || (node.IsScalar() && node.Scalar() == rule.usual);
+    const std::string words(rule.ours);
+    if (rule.fate == Fate::kMoot) return moot_.emplace_back(path, words), void();
+    if (usual && rule.fate != Fate::kSame) return;
+    if (rule.fate == Fate::kByHand) return by_hand_.emplace_back(path, words), void();
+    if (node.IsNull()) return;
+    if (rule.ours == kPullSecrets) return pullSecrets(node);
+    compat_ = compat_ || path == "legacyMetrics";
+    for (const std::string& ours : split(words, ' ')) {
+      std::vector<std::string> keys = split(ours, '.');
+      // Dots in users' own keys (annotations) part nothing.
+      if (rule.theirs.back() == '.') keys.push_back(path.substr(rule.theirs.size()));
+      YAML::Node at = values_;
+      for (std::size_t i = 0; i + 1 < keys.size(); ++i) at.reset(at[keys[i]]);
+      at[keys.back()] = YAML::Clone(node);
+      if (ours == kOvercommit) at[keys.back()].SetTag("!");
+    }
+    if (path == "resourceName" || path == "device-config.content")
+      by_hand_.emplace_back(path, std::string(kRenamed));
+  }
+
+  // Of both lists: what one has the other does not take away.
+  void pullSecrets(const YAML::Node& node) {
+    for (const auto& one : node) {
+      YAML::Node secret = YAML::Clone(one);
+      if (one.IsScalar()) {
+        secret = YAML::Node(YAML::NodeType::Map);
+        secret["name"] = one.Scalar();
+      }
+      values_["imagePullSecrets"].push_back(secret);
+    }
+  }
+
+  static std::vector<std::string> split(const std::string& text, char by) {
+    std::vector<std::string> parts;
+    std::size_t begin = 0;
+    for (std::size_t end = text.find(by); end != std::string::npos; end = text.find(by, begin)) {
+      parts.push_back(text.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    parts.push_back(text.substr(begin));
+    return parts;
+  }
+
+  YAML::Node values_{YAML::NodeType::Map};
+  Said moot_, by_hand_;
+  bool compat_ = false;  // metrics go on under HAMi's names
+  std::vector<std::string> unknown_;
+};
+
+}  // namespace
+
+Result<std::string> valuesFromHami(const std::string& text, const std::string& name) {
+  try {
+    const YAML::Node root = YAML::Load(text);
+    if (!root.IsMap() && !root.IsNull())
+      return Error{ErrorCode::kUsage, name + ": expected a map, as values of a chart are"};
+    Migration migration;
+    if (root.IsMap()) migration.take(root, "", 0);
+    return migration.text();
+  } catch (const YAML::Exception& fault) {
+    return Error{ErrorCode::kUsage,
+                 name + ":" + std::to_string(fault.mark.line + 1) + ": " + fault.msg};
+  }
+}
+
+}  // namespace divvy::cli

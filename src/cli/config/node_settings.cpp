@@ -1,0 +1,269 @@
+#include "config/node_settings.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <string_view>
+
+#include "files/simulate_files.h"
+#include "yaml/reader.h"
+
+namespace divvy::cli {
+namespace {
+
+constexpr std::uint32_t kMaxPerDevice = 100;
+constexpr std::uint32_t kMaxIndex = 1023;
+constexpr std::uint32_t kWhole = 100;
+// More would be another device's: what is promised of compute is a part of what there is.
+constexpr double kMaxCoreScaling = 1000;
+constexpr std::size_t kMinUuid = 5;
+constexpr const char* kConfigMapKey = "config.json";
+
+class SettingsReader {
+ public:
+  explicit SettingsReader(const std::string& source) : source_(source), reader_(source) {}
+
+  Result<NodeSettings> read(const std::string& text) {
+    const std::optional<YAML::Node> root = reader_.parse(text);
+    if (root && root->IsMap() && (*root)["kind"]) return readConfigMap(*root);
+    if (root && keys(*root, {"settings", "nodeconfig"})) {
+      if (!(*root)["settings"] && !(*root)["nodeconfig"])
+        reader_.fail(*root, "has no settings; accepted: a map with settings, or HAMi's nodeconfig");
+      items(*root, "nodeconfig", [this](const YAML::Node& one) { readHami(one); });
+      items(*root, "settings", [this](const YAML::Node& one) { readOwn(one); });
+    }
+    if (reader_.error()) return *reader_.error();
+    return std::move(settings_);
+  }
+
+ private:
+  Result<NodeSettings> readConfigMap(const YAML::Node& root) {
+    const YAML::Node data = root["data"];
+    const bool there =
+        data && data.IsMap() && data[kConfigMapKey] && data[kConfigMapKey].IsScalar();
+    if (!there) reader_.fail(root, std::string("accepted: a ConfigMap with ") + kConfigMapKey);
+    if (reader_.error()) return *reader_.error();
+    return SettingsReader(source_ + " (" + kConfigMapKey + ")").read(data[kConfigMapKey].Scalar());
+  }
+
+  void unheeded(const YAML::Node& at, const std::string& what) {
+    const YAML::Mark mark = at.Mark();
+    settings_.unheeded.push_back(source_ + ":" + std::to_string(mark.line + 1) + ":" +
+                                 std::to_string(mark.column + 1) + ": " + what);
+  }
+
+  // True: it is a map, each key once. What it has beyond these keys is named.
+  bool keys(const YAML::Node& node, std::initializer_list<std::string_view> known) {
+    if (reader_.error()) return false;
+    std::string accepted;
+    for (const std::string_view key : known)
+      accepted += (accepted.empty() ? "" : ", ") + std::string(key);
+    if (!node.IsMap()) {
+      reader_.fail(node, "is no map; accepted: a map with " + accepted);
+      return false;
+    }
+    std::vector<std::string> seen;
+    for (const auto& entry : node) {
+      const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
+      if (std::find(seen.begin(), seen.end(), key) != seen.end())
+        reader_.fail(entry.first, "\"" + key + "\" is there twice");
+      if (std::find(known.begin(), known.end(), key) == known.end())
+        unheeded(entry.first, "\"" + key + "\" is not known; known are " + accepted);
+      seen.push_back(key);
+    }
+    return !reader_.error();
+  }
+
+  // As a list, which may be empty, or null.
+  template <typename Each>
+  void items(const YAML::Node& map, const char* key, Each each) {
+    const YAML::Node list = map[key];
+    if (list && !list.IsNull() && !(list.IsSequence() && list.size() == 0))
+      reader_.list(map, key, each);
+  }
+
+  void readExclude(const YAML::Node& node, const char* uuids, const char* indices,
+                   CardSettings* says) {
+    agent::DeviceExclusions& exclude = says->exclude.emplace();
+    if (!keys(node, {uuids, indices})) return;
+    items(node, uuids, [&](const YAML::Node& item) {
+      if (!item.IsScalar() || item.Scalar().size() < kMinUuid)
+        return reader_.fail(item, "accepted: a UUID, or its beginning beyond GPU-");
+      exclude.uuids.push_back(item.Scalar());
+    });
+    items(node, indices, [&](const YAML::Node& item) {
+      exclude.indices.push_back(static_cast<unsigned>(reader_.numberOf(item, 0, kMaxIndex)));
+    });
+  }
+
+  void readPerDevice(const YAML::Node& node, const char* key, CardSettings* says) {
+    says->per_device.emplace();
+    reader_.number(node, key, 1, kMaxPerDevice, &*says->per_device);
+  }
+
+  void readNuma(const YAML::Node& node, const char* key, CardSettings* says) {
+    if (node[key]) reader_.flag(node, key, &says->announce_numa.emplace());
+  }
+
+  // By the words of an option; the text of what is listed under the key.
+  template <typename T>
+  void readTerms(const YAML::Node& node, const char* key,
+                 Result<void> (*parse)(std::string_view, agent::PerDevice<T>&),
+                 std::optional<agent::PerDevice<T>>* out) {
+    std::string text;
+    reader_.text(node, key, &text);
+    if (reader_.error()) return;
+    const Result<void> good = parse(text, out->emplace());
+    if (!good) reader_.fail(node[key], good.error().message());
+  }
+
+  void readOwn(const YAML::Node& node) {
+    NodeSettings::Entry& entry = settings_.entries.emplace_back();
+    if (!keys(node, {"nodes", "exclude", "per_device", "cores", "overcommit", "device_budget",
+                     "host_reserve", "announce_numa"}))
+      return;
+    reader_.require(node, "nodes");
+    reader_.list(node, "nodes", [&](const YAML::Node& item) {
+      if (!item.IsScalar() || item.Scalar().empty())
+        return reader_.fail(item, "accepted: a node's name, or a pattern with * ? [..]");
+      entry.nodes.push_back(item.Scalar());
+    });
+    CardSettings& says = entry.says;
+    if (node["exclude"]) readExclude(node["exclude"], "uuids", "indices", &says);
+    if (node["per_device"]) readPerDevice(node, "per_device", &says);
+    if (node["cores"]) reader_.number(node, "cores", 1, kWhole, &says.cores.emplace());
+    readNuma(node, "announce_numa", &says);
+    if (node["overcommit"])
+      readTerms<unsigned>(node, "overcommit", agent::readOvercommit, &says.overcommit);
+    if (node["device_budget"])
+      readTerms<Bytes>(node, "device_budget", agent::readBudget, &says.device_budget);
+    if (!node["host_reserve"]) return;
+    std::string reserve;
+    reader_.text(node, "host_reserve", &reserve);
+    const Result<Bytes> bytes = agent::parseHostReserve(reserve);
+    if (bytes) says.host_reserve = *bytes;
+    if (!bytes) reader_.fail(node["host_reserve"], bytes.error().message());
+  }
+
+  // HAMi takes what is empty, null or 0 for not said.
+  static bool said(const YAML::Node& node, const char* key) {
+    const YAML::Node value = node[key];
+    if (!value || value.IsNull()) return false;
+    const bool nothing =
+        value.IsScalar() && value.Scalar().find_first_not_of("0.") == std::string::npos;
+    return !nothing;
+  }
+
+  void readHami(const YAML::Node& node) {
+    NodeSettings::Entry& entry = settings_.entries.emplace_back();
+    entry.literal = true;
+    if (!keys(node, {"name", "operatingmode", "devicememoryscaling", "devicesplitcount",
+                     "devicecorescaling", "preconfigureddevicememory", "libcudaloglevel",
+                     "enablenumatopology", "migstrategy", "filterdevices",
+                     "enablegetpreferredallocation"}))
+      return;
+    reader_.require(node, "name");
+    reader_.text(node, "name", &entry.nodes.emplace_back());
+    CardSettings& says = entry.says;
+    if (said(node, "filterdevices")) readExclude(node["filterdevices"], "uuid", "index", &says);
+    if (said(node, "devicesplitcount")) readPerDevice(node, "devicesplitcount", &says);
+    if (said(node, "devicememoryscaling"))
+      readTerms<unsigned>(node, "devicememoryscaling", agent::readOvercommit, &says.overcommit);
+    if (said(node, "devicecorescaling")) readCoreScaling(node, &says);
+    if (said(node, "enablenumatopology")) readNuma(node, "enablenumatopology", &says);
+    nameUndone(node);
+  }
+
+  void readCoreScaling(const YAML::Node& node, CardSettings* says) {
+    const YAML::Node at = node["devicecorescaling"];
+    const double scaling = reader_.decimalOf(at, 0, kMaxCoreScaling);
+    if (scaling > 1)
+      unheeded(at,
+               "\"devicecorescaling\" above 1 is not heeded: compute is a part of what there is");
+    says->cores = static_cast<unsigned>(std::clamp(std::lround(scaling * kWhole), 1l, 100l));
+  }
+
+  // What of HAMi's keys is known and has no counterpart, where it asks for anything.
+  void nameUndone(const YAML::Node& node) {
+    struct Key {
+      const char* name;
+      std::initializer_list<std::string_view> usual;  // asks for nothing
+      const char* why;
+    };
+    const Key kUndone[] = {
+        {"operatingmode", {"hami-core"}, "cards are shared as hami-core has it"},
+        {"preconfigureddevicememory", {}, "memory is what the driver says"},
+        {"libcudaloglevel", {}, "the libraries in containers write no log"},
+        {"migstrategy", {"none", "single"}, "instances are counted as devices are"},
+        {"enablegetpreferredallocation", {"true"}, "the kubelet can always ask"}};
+    for (const Key& key : kUndone) {
+      if (!said(node, key.name)) continue;
+      const YAML::Node value = node[key.name];
+      const std::string text = value.IsScalar() ? value.Scalar() : "";
+      if (std::find(key.usual.begin(), key.usual.end(), text) == key.usual.end())
+        unheeded(value, "\"" + std::string(key.name) + "\" is not heeded: " + key.why);
+    }
+  }
+
+  std::string source_;
+  YamlReader reader_;
+  NodeSettings settings_;
+};
+
+bool isOf(const NodeSettings::Entry& entry, const std::string& node) {
+  return std::any_of(entry.nodes.begin(), entry.nodes.end(), [&](const std::string& name) {
+    return entry.literal ? name == node : fnmatch(name.c_str(), node.c_str(), 0) == 0;
+  });
+}
+
+template <typename T>
+void take(const std::optional<T>& later, std::optional<T>* now) {
+  if (later) *now = later;
+}
+
+}  // namespace
+
+Result<NodeSettings> readNodeSettings(const std::string& text, const std::string& source) {
+  return SettingsReader(source).read(text);
+}
+
+CardSettings settingsFor(const NodeSettings& all, const std::string& node) {
+  CardSettings now;
+  for (const NodeSettings::Entry& entry : all.entries) {
+    if (!isOf(entry, node)) continue;
+    take(entry.says.exclude, &now.exclude);
+    take(entry.says.per_device, &now.per_device);
+    take(entry.says.cores, &now.cores);
+    take(entry.says.announce_numa, &now.announce_numa);
+    take(entry.says.overcommit, &now.overcommit);
+    take(entry.says.device_budget, &now.device_budget);
+    take(entry.says.host_reserve, &now.host_reserve);
+  }
+  return now;
+}
+
+Result<void> applyNodeSettings(const std::string& file, const std::string& node,
+                               AgentOptions* options) {
+  if (file.empty()) return {};
+  const Result<std::string> text = readFile(file, "settings of nodes");
+  if (!text) return Error(text.error()).context("--node-settings");
+  Result<NodeSettings> all = readNodeSettings(*text, file);
+  if (!all) return Error(all.error()).context("--node-settings");
+  const CardSettings says = settingsFor(*all, node);
+  if (says.exclude) options->excluded = *says.exclude;
+  if (says.overcommit) options->memory.overcommit = *says.overcommit;
+  if (says.device_budget) options->memory.budget = *says.device_budget;
+  if (says.host_reserve) options->memory.host_reserve = says.host_reserve;
+  if (options->cluster && says.per_device) options->cluster->per_device = *says.per_device;
+  if (options->cluster && says.cores) options->cluster->cores = *says.cores;
+  if (options->cluster && says.announce_numa) options->cluster->announce_numa = *says.announce_numa;
+  options->notices = std::move(all->unheeded);
+  if (!options->notices.empty())
+    options->notices.push_back("--node-settings: " + std::to_string(options->notices.size()) +
+                               " keys are not known or not heeded");
+  return {};
+}
+
+}  // namespace divvy::cli

@@ -1,0 +1,237 @@
+#include "diagnose/doctor_bundle.h"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <utility>
+
+#include <boost/json.hpp>
+
+#include "doctor/redact.h"
+#include "doctor/redacted_object.h"
+#include "kubernetes/json_path.h"
+
+namespace divvy::cli {
+namespace {
+
+namespace json = boost::json;
+using doctor::Bundle;
+using doctor::Names;
+
+constexpr std::size_t kMaxEvents = 200;
+constexpr std::size_t kMaxPods = 5000;
+constexpr std::size_t kMaxMaps = 100;
+
+// "team-a/web/main" is three names.
+void knowParts(Names* names, const char* kind, const std::string& text) {
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('/', at), text.size());
+    names->know(kind, text.substr(at, end - at));
+    at = end + 1;
+  }
+}
+
+Names namesIn(const Examined& examined) {
+  Names names;
+  utsname kernel{};
+  if (uname(&kernel) == 0) names.know("machine", kernel.nodename);
+  const char* user = std::getenv("USER");
+  if (user != nullptr && std::string(user) != "root") names.know("user", user);
+  const std::string& server = examined.report.server;
+  names.know("server", server.substr(0, server.rfind(':')));
+  for (const AgentTalk& talk : examined.talks) {
+    for (const agent::TenantView& tenant : talk.snapshot.tenants)
+      knowParts(&names, "tenant", tenant.name);
+    for (const agent::QueuedView& one : talk.snapshot.queue) knowParts(&names, "tenant", one.name);
+    // Also of tenants that have ended.
+    for (const agent::EventView& one : talk.events) knowParts(&names, "tenant", one.name);
+  }
+  if (!examined.look) return names;
+  for (const doctor::NodeDevices& node : examined.look->facts.nodes) names.know("node", node.name);
+  const auto known = [&](const std::string& space, const std::string& name) {
+    names.know("namespace", space);
+    names.know("pod", name);
+  };
+  for (const json::value& pod : examined.look->pods)
+    known(textOf(pod, {"metadata", "namespace"}), textOf(pod, {"metadata", "name"}));
+  for (const doctor::WaitingPod& pod : examined.look->facts.waiting) known(pod.space, pod.name);
+  return names;
+}
+
+// The pod, node or other object that an Event is about; it may be gone.
+void knowEvent(Names* names, const json::value& event) {
+  const std::string kind = textOf(event, {"involvedObject", "kind"});
+  names->know("namespace", textOf(event, {"involvedObject", "namespace"}));
+  names->know("namespace", textOf(event, {"metadata", "namespace"}));
+  names->know(kind.empty() || kind == "Pod" ? "pod"
+              : kind == "Node"              ? "node"
+                                            : "object",
+              textOf(event, {"involvedObject", "name"}));
+}
+
+// When it happened last, as far as it says; 0: it does not.
+std::int64_t timeOf(const json::value& event) {
+  std::int64_t last = 0;
+  for (const std::string& time :
+       {textOf(event, {"lastTimestamp"}), textOf(event, {"eventTime"}),
+        textOf(event, {"series", "lastObservedTime"}), textOf(event, {"firstTimestamp"}),
+        textOf(event, {"metadata", "creationTimestamp"})})
+    last = std::max(last, instantOf(time));
+  return last;
+}
+
+// What only a bundle needs of the cluster: read before anything is written, as all of it is to be
+// without the names that are in any of it.
+struct Asked {
+  doctor::Listed maps_read, events_read;  // the fault, if they could not be
+  json::array maps, events;
+};
+
+Asked askCluster(Examined& examined, Names* names) {
+  Asked asked;
+  if (!examined.look || examined.look->facts.fault || examined.api == nullptr) return asked;
+  const std::string maps = "/api/v1/namespaces/" + examined.look->facts.space + "/configmaps";
+  const Result<void> maps_read = examined.api->list(maps, "", [&](const json::value& map) {
+    if (textOf(map, {"metadata", "labels", "app.kubernetes.io/name"}) != "divvy") return;
+    if (asked.maps.size() < kMaxMaps) asked.maps.push_back(doctor::configMapExcerpt(map));
+  });
+  // An API server lists by namespace and name, not by time.
+  std::multimap<std::int64_t, json::object> last;
+  const Result<void> events_read =
+      examined.api->list("/api/v1/events", "", [&](const json::value& event) {
+        if (!doctor::isTold(event)) return;
+        knowEvent(names, event);
+        last.emplace(timeOf(event), doctor::eventExcerpt(event));
+        if (last.size() > kMaxEvents) last.erase(last.begin());
+      });
+  if (!maps_read) asked.maps_read = maps_read.error();
+  if (!events_read) asked.events_read = events_read.error();
+  for (auto& [time, event] : last) asked.events.push_back(std::move(event));
+  return asked;
+}
+
+// Documents as they come, each cleaned before it is kept.
+class Collector {
+ public:
+  Collector(Bundle* bundle, const Names* names) : bundle_(bundle), names_(names) {}
+
+  void add(const std::string& name, const std::string& what, const json::value& document) {
+    bundle_->files.push_back(
+        {name, json::serialize(doctor::redacted(document, names_)) + "\n", what});
+  }
+  // Of a text that one of our own writers made.
+  void addText(const std::string& name, const std::string& what, const std::string& text) {
+    boost::system::error_code fault;
+    const json::value document = json::parse(text, fault);
+    if (fault) return leave(name, "it is no JSON: " + fault.message());
+    add(name, what, document);
+  }
+  // Of what could be listed; else why not.
+  void addRead(const std::string& name, const std::string& what, const doctor::Listed& listed,
+               const json::value& document) {
+    if (listed) return leave(name, listed->message());
+    add(name, what, document);
+  }
+  void leave(const std::string& what, const std::string& why) {
+    const std::string clean = doctor::withoutSecrets(why);
+    bundle_->left_out.push_back({what, names_ == nullptr ? clean : names_->replaced(clean)});
+  }
+
+ private:
+  Bundle* bundle_;
+  const Names* names_;
+};
+
+json::object versionsOf(const Examined& examined) {
+  json::object versions{{"divvy", examined.report.version}, {"driver", examined.driver}};
+  utsname kernel{};
+  if (uname(&kernel) == 0) {
+    versions["kernel"] = kernel.release;
+    versions["architecture"] = kernel.machine;
+    versions["machine"] = kernel.nodename;
+  }
+  if (examined.look && examined.look->facts.version)
+    versions["kubernetes"] = examined.look->facts.version->text;
+  json::array agents;
+  for (const AgentTalk& talk : examined.talks)
+    agents.push_back(json::object{
+        {"node", talk.snapshot.node}, {"version", talk.version}, {"driver", talk.snapshot.driver}});
+  versions["agents"] = std::move(agents);
+  return versions;
+}
+
+void addAgents(Examined& examined, Collector* to) {
+  if (examined.talks.empty()) return to->leave("agents", "none answered, or none was asked");
+  std::vector<agent::Snapshot> snapshots;
+  std::vector<std::pair<std::string, agent::EventView>> events;
+  for (AgentTalk& talk : examined.talks) {
+    for (agent::TenantView& tenant : talk.snapshot.tenants) tenant.command.clear();
+    snapshots.push_back(talk.snapshot);
+    for (const agent::EventView& event : talk.events)
+      events.emplace_back(talk.snapshot.node, event);
+  }
+  to->addText("agents/ls.json", "divvy ls -o json, without commands",
+              agent::tenantsJson(snapshots));
+  to->addText("agents/gpus.json", "divvy gpus -o json", agent::devicesJson(snapshots));
+  to->addText("agents/events.json", "divvy events -o json", agent::eventsJson(events, false));
+}
+
+json::array excerptsOf(const std::vector<json::value>& objects,
+                       json::object (*excerpt)(const json::value&)) {
+  json::array all;
+  for (const json::value& one : objects) all.push_back(excerpt(one));
+  return all;
+}
+
+void addCluster(Examined& examined, const Asked& asked, Collector* to) {
+  if (!examined.look || examined.look->facts.fault || examined.api == nullptr)
+    return to->leave("cluster", "none answered, or none was asked");
+  ClusterLook& look = *examined.look;
+  to->addRead("cluster/nodes.json", "nodes with devices: amounts, and annotations about them",
+              look.facts.nodes_listed, excerptsOf(look.nodes, doctor::nodeExcerpt));
+  if (look.pods.size() > kMaxPods) {
+    to->leave("cluster/pods.json", "of " + std::to_string(look.pods.size()) + " pods only " +
+                                       std::to_string(kMaxPods) + " are in it");
+    look.pods.resize(kMaxPods);
+  }
+  to->addRead("cluster/pods.json", "pods with devices: what they ask for, and annotations about it",
+              look.facts.pods_listed, excerptsOf(look.pods, doctor::podExcerpt));
+  json::array leases;
+  if (look.facts.lease) leases.push_back(doctor::leaseExcerpt(look.lease));
+  to->addRead("cluster/leases.json", "who leads", look.facts.lease_read, leases);
+  to->addRead("cluster/configmaps.json", "Divvy's own", asked.maps_read, asked.maps);
+  to->addRead("cluster/events.json",
+              "the last that the scheduler told, and pods that kubelets refused, by time",
+              asked.events_read, asked.events);
+}
+
+void addNever(Collector* to) {
+  to->leave("Secrets, certificates, keys, tokens, kubeconfigs", "never read for it");
+  to->leave("environment, commands and arguments, of pods and of tenants", "they hold secrets");
+  to->leave("images and volumes of pods", "not needed");
+  to->leave("labels and annotations of others than Divvy, HAMi and NVIDIA", "not ours; counted");
+  to->leave("pods without devices", "not needed");
+  to->leave("agent.log and logs of pods", "they hold whatever was told; send them apart if asked");
+}
+
+}  // namespace
+
+doctor::Bundle bundleOf(Examined& examined, bool redact_names) {
+  Bundle bundle;
+  bundle.version = examined.report.version;
+  bundle.written_ms = examined.report.written_ms;
+  bundle.redacted = redact_names;
+  Names names = namesIn(examined);
+  const Asked asked = askCluster(examined, &names);
+  Collector collector(&bundle, redact_names ? &names : nullptr);
+  collector.addText("doctor.json", "divvy doctor -o json", doctor::jsonOf(examined.report));
+  collector.add("versions.json", "of what runs here", versionsOf(examined));
+  addAgents(examined, &collector);
+  addCluster(examined, asked, &collector);
+  addNever(&collector);
+  return bundle;
+}
+
+}  // namespace divvy::cli

@@ -1,0 +1,192 @@
+#include "diagnose/doctor_cluster.h"
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <ctime>
+#include <utility>
+
+#include "base/quantity.h"
+#include "config/device_config_file.h"
+#include "kubernetes/device_classes.h"
+#include "kubernetes/json_path.h"
+#include "scheduler/cache.h"
+#include "scheduler/resource_catalog.h"
+
+namespace divvy::cli {
+namespace {
+
+namespace json = boost::json;
+using doctor::ClusterFacts;
+
+constexpr const char* kResource = "nvidia.com/gpu";
+constexpr const char* kAsked[] = {"nvidia.com/gpumem", "nvidia.com/gpucores"};
+constexpr const char* kUpgrade = "nvidia.com/gpu-driver-upgrade-state";
+
+std::int64_t nowMs() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
+}
+
+std::int64_t amountIn(const kube::Quantities& all, const char* resource) {
+  const auto found = all.find(resource);
+  if (found == all.end()) return 0;
+  const Result<Quantity> amount = Quantity::parse(found->second);
+  return amount ? amount->whole().value_or(0) : 0;
+}
+
+// As GPU feature discovery and node feature discovery say it.
+bool saysCards(const kube::Labels& labels) {
+  for (const char* key :
+       {"nvidia.com/gpu.present", "feature.node.kubernetes.io/pci-10de.present"}) {
+    const auto found = labels.find(key);
+    if (found != labels.end() && found->second == "true") return true;
+  }
+  return false;
+}
+
+bool isOurKey(const std::string& key) {
+  return key.starts_with("divvy.dev/") || key.starts_with("hami.io/") ||
+         key.starts_with("use.divvy.dev/");
+}
+
+bool hasOurKeys(const kube::Labels& annotations) {
+  for (const auto& [key, value] : annotations)
+    if (isOurKey(key)) return true;
+  return false;
+}
+
+void addNode(const json::value& object, scheduler::SchedulerCache& books, ClusterLook* look) {
+  const Result<kube::Node> node = kube::nodeOf(object);
+  doctor::NodeDevices one;
+  if (!node) {
+    one.name = textOf(object, {"metadata", "name"});
+    one.unreadable = node.error().message();
+    look->facts.nodes.push_back(std::move(one));
+    return;
+  }
+  one.name = node->meta.name;
+  one.allocatable = amountIn(node->allocatable, kResource);
+  one.labelled = saysCards(node->meta.labels);
+  const Result<void> set = books.setNode(*node);
+  if (!set) one.unreadable = set.error().message();
+  for (const scheduler::DeviceUsage& device : books.devicesOf(one.name)) {
+    ++one.registered;
+    one.by_plugin = one.by_plugin || device.by_plugin;
+  }
+  for (const char* name : kAsked)
+    if (!node->allocatable.contains(name)) one.unannounced.emplace_back(name);
+  const auto upgrade = node->meta.labels.find(kUpgrade);
+  if (upgrade != node->meta.labels.end() && upgrade->second != "upgrade-done")
+    one.upgrading = upgrade->second;
+  if (one.registered > 0 || one.labelled || one.allocatable > 0 ||
+      hasOurKeys(node->meta.annotations))
+    look->nodes.push_back(object);
+  look->facts.nodes.push_back(std::move(one));
+}
+
+// UUIDs, indices and "all"; what else stands in an environment is nobody's business.
+bool saysDevices(const std::string& value) {
+  return value.size() < 100 && std::all_of(value.begin(), value.end(), [](unsigned char c) {
+           return std::isalnum(c) != 0 || c == '-' || c == ',' || c == ':';
+         });
+}
+
+// What its environment names for NVIDIA's runtime; empty: no cards.
+std::string cardsNamedBy(const json::value& container) {
+  for (const json::value& one : listOf(container, {"env"})) {
+    if (textOf(one, {"name"}) != "NVIDIA_VISIBLE_DEVICES") continue;
+    if (memberOf(one, {"valueFrom"}) != nullptr) return "(from elsewhere)";
+    const std::string value = textOf(one, {"value"});
+    if (value == "none" || value == "void") return "";
+    return saysDevices(value) ? value : "(something else)";
+  }
+  return "";
+}
+
+void addPastShares(const json::value& object, const kube::Pod& pod,
+                   const scheduler::SchedulerCache& books, ClusterFacts* facts) {
+  if (pod.controller == "DaemonSet" || books.devicesOf(pod.node).empty()) return;
+  for (const char* list : {"initContainers", "containers"})
+    for (const json::value& one : listOf(object, {"spec", list}))
+      if (const std::string cards = cardsNamedBy(one); !cards.empty())
+        facts->past_shares.push_back({pod.meta.space, pod.meta.name, textOf(one, {"name"}), cards});
+}
+
+void addPod(const json::value& object, scheduler::SchedulerCache& books, ClusterLook* look) {
+  const Result<kube::Pod> pod = kube::podOf(object);
+  if (!pod) return look->facts.pods_unreadable.push_back(pod.error().message());
+  if (pod->ended()) return;
+  const Result<void> set = books.setPod(*pod);
+  if (!set) look->facts.pods_unreadable.push_back(set.error().message());
+  addPastShares(object, *pod, books, &look->facts);
+  const auto request = books.requestFor(*pod);
+  const bool asks = !request || request->has_value();
+  if (asks || hasOurKeys(pod->meta.annotations)) look->pods.push_back(object);
+  if (asks && pod->node.empty())
+    look->facts.waiting.push_back(
+        {pod->meta.space, pod->meta.name, pod->scheduler, !pod->gates.empty()});
+}
+
+doctor::Listed listedOf(const Result<void>& listed) {
+  if (listed) return std::nullopt;
+  return listed.error();
+}
+
+void readNodesAndPods(Api& api, const vendors::Catalog& catalog, ClusterLook* look) {
+  scheduler::SchedulerCache books(catalog, {});
+  look->facts.nodes_listed = listedOf(api.list(
+      "/api/v1/nodes", "", [&](const json::value& object) { addNode(object, books, look); }));
+  // Once all are known: which node has a UUID is said by any of them.
+  for (doctor::NodeDevices& one : look->facts.nodes) {
+    const scheduler::NodeInventory* inventory = books.inventoryOf(one.name);
+    if (inventory != nullptr) one.surplus = inventory->surplus;
+  }
+  look->facts.pods_listed = listedOf(api.list(
+      "/api/v1/pods", "", [&](const json::value& object) { addPod(object, books, look); }));
+}
+
+}  // namespace
+
+std::int64_t instantOf(const std::string& time) {
+  std::tm utc{};
+  const char* at = ::strptime(time.c_str(), "%Y-%m-%dT%H:%M:%S", &utc);
+  if (at == nullptr) return 0;
+  std::int64_t ms = std::int64_t{::timegm(&utc)} * 1000;
+  if (*at == '.') {
+    std::int64_t unit = 100;
+    for (++at; *at >= '0' && *at <= '9'; ++at, unit /= 10) ms += (*at - '0') * unit;
+  }
+  return std::string(at) == "Z" ? ms : 0;
+}
+
+Result<vendors::Catalog> catalogFor(const ClusterChoice& choice) {
+  const Result<vendors::DeviceConfig> families = readDeviceConfigFile(choice.device_config);
+  if (!families) return families.error();
+  return scheduler::readCatalog(families->families, choice.vendors, choice.model_resources);
+}
+
+ClusterLook lookAt(Api& api, const std::string& server, const vendors::Catalog& catalog,
+                   bool watch) {
+  ClusterLook look;
+  ClusterFacts& facts = look.facts;
+  facts.server = server;
+  facts.now_ms = nowMs();
+  const Result<json::value> version = api.ask({kube::Verb::kGet, "/version"});
+  if (!version) {
+    facts.fault = version.error();
+    return look;
+  }
+  facts.version = doctor::versionOf(textOf(*version, {"major"}), textOf(*version, {"minor"}),
+                                    textOf(*version, {"gitVersion"}));
+  readInstalled(api, &facts);
+  Result<std::vector<doctor::MappedClass>> mapped = mappedClasses(api);
+  if (mapped) facts.mapped = std::move(*mapped);
+  if (!mapped) facts.mapped_listed = mapped.error();
+  readNodesAndPods(api, catalog, &look);
+  readLease(api, watch, &facts, &look.lease);
+  facts.installed = facts.installed || facts.lease.has_value();
+  return look;
+}
+
+}  // namespace divvy::cli

@@ -1,0 +1,216 @@
+// What Divvy is installed as in a cluster, and what else is that does the same.
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "diagnose/doctor_cluster.h"
+#include "kube/base64.h"
+#include "kube/lease.h"
+#include "kubernetes/json_path.h"
+
+namespace divvy::cli {
+namespace {
+
+namespace json = boost::json;
+using doctor::ClusterFacts;
+using doctor::Rival;
+
+constexpr const char* kWebhook = "pods.divvy.dev";
+constexpr const char* kAgents = "divvy-agent";
+constexpr const char* kAdmission = "/apis/admissionregistration.k8s.io/v1/";
+constexpr int kLookAgainMs = 250;
+constexpr int kMaxLooks = 12;
+
+// Where the kind itself is not known there are none of it.
+doctor::Listed listEach(Api& api, const std::string& path, const std::string& query,
+                        const std::function<void(const json::value&)>& each) {
+  const Result<void> listed = api.list(path, query, each);
+  if (listed || listed.error().code() == ErrorCode::kNotFound) return std::nullopt;
+  return listed.error();
+}
+
+std::int64_t numberOf(const json::value& object, std::initializer_list<const char*> path) {
+  const json::value* found = memberOf(object, path);
+  return found != nullptr && found->is_int64() ? found->get_int64() : 0;
+}
+
+bool isHami(const std::string& text) {
+  return text.find("hami") != std::string::npos || text.find("4pdosc/k8s-vdevice") != text.npos;
+}
+
+void addWebhook(const json::value& object, ClusterFacts* facts) {
+  const std::string name = textOf(object, {"metadata", "name"});
+  bool hami = isHami(name);
+  for (const json::value& one : listOf(object, {"webhooks"})) {
+    const std::string own = textOf(one, {"name"});
+    hami = hami || isHami(own);
+    if (own != kWebhook) continue;
+    doctor::WebhookFacts found;
+    found.name = name;
+    found.policy = textOf(one, {"failurePolicy"});
+    found.by_url = memberOf(one, {"clientConfig", "url"}) != nullptr;
+    found.space = textOf(one, {"clientConfig", "service", "namespace"});
+    found.service = textOf(one, {"clientConfig", "service", "name"});
+    const std::string bundle = textOf(one, {"clientConfig", "caBundle"});
+    const auto pem = kube::fromBase64(bundle);
+    // What is no base64 is no certificate either: that is told of it.
+    found.authorities = pem ? std::string(pem->begin(), pem->end()) : bundle;
+    facts->webhook = std::move(found);
+    return;
+  }
+  if (hami)
+    facts->rivals.push_back({Rival::Kind::kHami, "MutatingWebhookConfiguration " + name, true});
+}
+
+void readPolicies(Api& api, ClusterFacts* facts) {
+  facts->policies_listed = listEach(
+      api, std::string(kAdmission) + "validatingadmissionpolicies", "", [&](const json::value& o) {
+        facts->policies.push_back({textOf(o, {"metadata", "name"}), false, false});
+      });
+  if (facts->policies_listed) return;
+  facts->policies_listed = listEach(
+      api, std::string(kAdmission) + "validatingadmissionpolicybindings", "",
+      [&](const json::value& o) {
+        const std::string policy = textOf(o, {"spec", "policyName"});
+        for (doctor::GuardPolicy& one : facts->policies) {
+          if (one.name != policy) continue;
+          one.bound = true;
+          for (const json::value& action : listOf(o, {"spec", "validationActions"}))
+            one.denies = one.denies || (action.is_string() && action.get_string() == "Deny");
+        }
+      });
+}
+
+// Names and images of a workload's containers.
+bool runs(const json::value& object, bool (*is)(const std::string&)) {
+  if (is(textOf(object, {"metadata", "name"}))) return true;
+  for (const json::value& one : listOf(object, {"spec", "template", "spec", "containers"}))
+    if (is(textOf(one, {"image"}))) return true;
+  return false;
+}
+
+bool isPlugin(const std::string& text) {
+  return text.find("nvidia-device-plugin") != std::string::npos ||
+         text.find("/k8s-device-plugin") != std::string::npos;
+}
+
+void addWorkload(const json::value& object, const std::string& kind, ClusterFacts* facts) {
+  doctor::WorkloadFacts one;
+  one.space = textOf(object, {"metadata", "namespace"});
+  one.name = textOf(object, {"metadata", "name"});
+  const bool daemons = kind == "DaemonSet";
+  if (daemons) {
+    one.wanted = numberOf(object, {"status", "desiredNumberScheduled"});
+    one.ready = numberOf(object, {"status", "numberReady"});
+  } else {
+    one.wanted = numberOf(object, {"spec", "replicas"});
+    one.ready = numberOf(object, {"status", "readyReplicas"});
+  }
+  one.runtime_class = textOf(object, {"spec", "template", "spec", "runtimeClassName"});
+  if (daemons && one.name == kAgents) {
+    facts->agent = std::move(one);
+  } else if (!daemons && one.name == facts->own_scheduler) {
+    facts->scheduler = std::move(one);
+  } else if (runs(object, isHami)) {
+    facts->rivals.push_back({Rival::Kind::kHami, kind + " " + one.space + "/" + one.name, false});
+  } else if (daemons && one.wanted > 0 && runs(object, isPlugin)) {
+    facts->rivals.push_back({Rival::Kind::kPlugin, kind + " " + one.space + "/" + one.name, false});
+  }
+}
+
+void readWorkloads(Api& api, ClusterFacts* facts) {
+  for (const auto& [path, kind] :
+       {std::pair("deployments", "Deployment"), std::pair("daemonsets", "DaemonSet")}) {
+    const doctor::Listed listed =
+        listEach(api, std::string("/apis/apps/v1/") + path, "",
+                 [&, kind = kind](const json::value& o) { addWorkload(o, kind, facts); });
+    if (listed) facts->workloads_listed = listed;
+  }
+}
+
+void readEndpoints(Api& api, ClusterFacts* facts) {
+  if (!facts->webhook || facts->webhook->by_url) return;
+  facts->endpoints_listed = listEach(
+      api, "/apis/discovery.k8s.io/v1/namespaces/" + facts->webhook->space + "/endpointslices",
+      "labelSelector=kubernetes.io%2Fservice-name%3D" + facts->webhook->service,
+      [&](const json::value& slice) {
+        for (const json::value& one : listOf(slice, {"endpoints"})) {
+          // Not said is ready.
+          const json::value* ready = memberOf(one, {"conditions", "ready"});
+          if (ready == nullptr || !ready->is_bool() || ready->get_bool())
+            facts->endpoints += listOf(one, {"addresses"}).size();
+        }
+      });
+}
+
+void readSpace(Api& api, ClusterFacts* facts) {
+  const Result<json::value> space =
+      api.ask({kube::Verb::kGet, "/api/v1/namespaces/" + facts->space});
+  if (space) {
+    facts->security = textOf(*space, {"metadata", "labels", "pod-security.kubernetes.io/enforce"});
+  } else {
+    facts->spaces_listed = space.error();
+  }
+}
+
+}  // namespace
+
+void readInstalled(Api& api, ClusterFacts* facts) {
+  facts->webhooks_listed = listEach(api, std::string(kAdmission) + "mutatingwebhookconfigurations",
+                                    "", [&](const json::value& o) { addWebhook(o, facts); });
+  readPolicies(api, facts);
+  // What kinds there are everybody may know.
+  const Result<json::value> group = api.ask({kube::Verb::kGet, "/apis/divvy.dev"});
+  facts->queues = group.has_value();
+  if (!group && group.error().code() != ErrorCode::kNotFound) facts->queues_listed = group.error();
+  readWorkloads(api, facts);
+  if (facts->webhooks_listed || facts->workloads_listed)
+    facts->rivals_listed =
+        facts->webhooks_listed ? facts->webhooks_listed : facts->workloads_listed;
+  facts->installed = facts->webhook || facts->scheduler || facts->agent || facts->queues;
+  for (const doctor::GuardPolicy& one : facts->policies)
+    facts->installed = facts->installed || one.name.starts_with("divvy-");
+  if (facts->webhook && !facts->webhook->space.empty()) {
+    facts->space = facts->webhook->space;
+  } else if (facts->scheduler) {
+    facts->space = facts->scheduler->space;
+  } else if (facts->agent) {
+    facts->space = facts->agent->space;
+  }
+  readEndpoints(api, facts);
+  if (facts->installed) readSpace(api, facts);
+  facts->classes_listed =
+      listEach(api, "/apis/node.k8s.io/v1/runtimeclasses", "", [&](const json::value& o) {
+        facts->classes.push_back(textOf(o, {"metadata", "name"}));
+      });
+}
+
+void readLease(Api& api, bool watch, ClusterFacts* facts, json::value* object) {
+  const std::string path = kube::leasePath(facts->space, facts->own_scheduler);
+  std::string first;
+  for (int look = 0; look < (watch ? kMaxLooks : 1); ++look) {
+    if (look > 0) poll(nullptr, 0, kLookAgainMs);
+    Result<json::value> lease = api.ask({kube::Verb::kGet, path});
+    if (!lease) {
+      if (lease.error().code() != ErrorCode::kNotFound) facts->lease_read = lease.error();
+      return;
+    }
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    const std::string renewed = textOf(*lease, {"spec", "renewTime"});
+    doctor::LeaseFacts found;
+    found.holder = textOf(*lease, {"spec", "holderIdentity"});
+    found.seconds = numberOf(*lease, {"spec", "leaseDurationSeconds"});
+    found.renewed_ms = instantOf(renewed);
+    found.looked_ms = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+    found.moved = look > 0 && renewed != first;
+    if (look == 0) first = renewed;
+    const bool done = found.moved || found.holder.empty() || renewed.empty();
+    facts->lease = std::move(found);
+    *object = std::move(*lease);
+    if (done) return;
+  }
+}
+
+}  // namespace divvy::cli

@@ -1,0 +1,37 @@
+// DeviceClasses that stand for an extended resource. kube-scheduler (by default from 1.36 on)
+// refuses a node for a pod that asks for such a resource, if the node lacks another extended
+// resource that the pod asks for. Source: KEP-5004, plugin DynamicResources.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "doctor/cluster_facts.h"
+#include "kube/node.h"
+#include "kube/pod.h"
+#include "kubernetes/kube_api.h"
+
+namespace divvy::cli {
+
+// Those of the cluster. Empty where the kind is not served; an error: they may not be listed.
+Result<std::vector<doctor::MappedClass>> mappedClasses(Api& api);
+
+// What a pod's owner is told; empty: no node is refused. Pure.
+std::string hazardText(const std::vector<doctor::MappedClass>& classes, const kube::Pod& pod,
+                       const std::vector<kube::Node>& nodes);
+
+// The same for many pods of one cluster. Classes are listed once, nodes only if a class matters.
+class DeviceClassHazards {
+ public:
+  explicit DeviceClassHazards(Api& api) : api_(api) {}
+  // Empty also if the caller may not list classes or nodes.
+  std::string of(const kube::Pod& pod);
+
+ private:
+  Api& api_;
+  std::optional<std::vector<doctor::MappedClass>> classes_;
+  std::optional<std::vector<kube::Node>> nodes_;
+};
+
+}  // namespace divvy::cli

@@ -1,0 +1,172 @@
+#include "kubernetes/pod_decision.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "engine/engine.h"
+#include "kubernetes/json_path.h"
+#include "kubernetes/manifests.h"
+#include "scheduler/pod_group.h"
+#include "view/output.h"
+
+namespace divvy::cli {
+namespace {
+
+std::vector<std::string> containersOf(const kube::Pod& pod) {
+  std::vector<std::string> names;
+  for (const auto* list : {&pod.init, &pod.containers})
+    for (const kube::PodContainer& one : *list) names.push_back(one.name);
+  return names;
+}
+
+std::string gangOf(const kube::Pod& pod) {
+  const auto words = scheduler::gangOf(pod);
+  return words && *words ? pod.meta.space + '/' + (*words)->name : "";
+}
+
+// Of one gang all come together.
+void arrive(Cluster& cluster, const kube::Pod& pod, const std::vector<DryPod>& all) {
+  std::vector<kube::Pod> coming{pod};
+  const std::string gang = gangOf(pod);
+  for (const DryPod& other : all)
+    if (!gang.empty() && other.pod.meta.uid != pod.meta.uid && gangOf(other.pod) == gang)
+      coming.push_back(other.pod);
+  cluster.forecast().arrive(coming,
+                            [&](const scheduler::MinMemberRef& in) { return cluster.leastIn(in); });
+}
+
+Result<void> askNodes(const Cluster& cluster, const engine::Request& request,
+                      const std::vector<std::string>& asked, PodDecision* decision) {
+  Result<std::vector<scheduler::NodeVerdict>> said =
+      scheduler::explainNodes(cluster.books(), request, asked);
+  if (!said) return said.error();
+  decision->nodes = std::move(*said);
+  decision->fixes = scheduler::nearestFixes(decision->nodes);
+  return {};
+}
+
+std::string percentText(engine::Compute compute) {
+  const std::string whole = std::to_string(compute.milli / 10);
+  return whole + (compute.milli % 10 == 0 ? "" : '.' + std::to_string(compute.milli % 10)) + '%';
+}
+
+}  // namespace
+
+Result<PodDecision> decideFor(Cluster& cluster, const DryPod& pod, const std::vector<DryPod>& all,
+                              bool nodes) {
+  PodDecision decision;
+  decision.name = pod.pod.meta.space + '/' + pod.pod.meta.name;
+  decision.containers = containersOf(pod.pod);
+  const std::vector<std::string> asked = cluster.nodesFor(pod.object, &decision.filtered);
+  const std::vector<std::string_view> names(asked.begin(), asked.end());
+  const Result<std::optional<engine::Request>> request = cluster.books().requestFor(pod.pod);
+  if (!request) return request.error();
+  decision.ours = request->has_value();
+  arrive(cluster, pod.pod, all);
+  decision.gated = cluster.forecast().gated(pod.pod.meta.uid);
+  if (!decision.gated.empty()) {
+    cluster.forecast().leave(pod.pod.meta.uid);
+    const Result<void> said =
+        *request && nodes ? askNodes(cluster, **request, asked, &decision) : Result<void>();
+    if (!said) return said.error();
+    return decision;
+  }
+  const Result<scheduler::FilterResult> choice =
+      cluster.forecast().filterAndReserve(pod.pod, names);
+  if (!choice) return choice.error();
+  if (!choice->ours || !*request) return decision;
+  if (choice->node) {
+    const engine::Allocation* held =
+        cluster.books().engine().find(engine::RequestId(pod.pod.meta.uid));
+    if (held == nullptr) return Error{ErrorCode::kInternal, "what was chosen is not booked"};
+    decision.placement = held->placement;
+    cluster.place(pod.object, pod.pod, *choice->node);
+    return decision;
+  }
+  for (const scheduler::Reasons* reasons : {&choice->why, &choice->never})
+    for (const auto& [node, why] : *reasons) ++decision.reasons[why.text()];
+  for (const auto& [node, why] : decision.filtered) ++decision.reasons[why];
+  const Result<void> said = nodes ? askNodes(cluster, **request, asked, &decision) : Result<void>();
+  if (!said) return said.error();
+  Result<scheduler::Victims> ends =
+      cluster.forecast().whoEnds(pod.pod, cluster.nodesToClear(pod.object));
+  if (!ends) return ends.error();
+  decision.ends = std::move(*ends);
+  return decision;
+}
+
+void addGroups(Cluster& cluster, const std::vector<boost::json::value>& groups,
+               const std::string& space) {
+  std::map<std::string, boost::json::value> by_path;
+  for (const boost::json::value& group : groups) {
+    const std::string written = textOf(group, {"metadata", "namespace"});
+    const std::string where = !space.empty()     ? space
+                              : !written.empty() ? written
+                                                 : cluster.api().space();
+    by_path[groupPathOf(group, where)] = group;
+  }
+  cluster.addGroups(std::move(by_path));
+}
+
+std::vector<std::string> sharesText(const PodDecision& decision) {
+  std::vector<std::string> lines;
+  if (!decision.placement) return lines;
+  const auto& containers = decision.placement->containers;
+  for (std::size_t at = 0; at < containers.size(); ++at) {
+    std::string line;
+    for (const engine::Share& share : containers[at]) {
+      line += (line.empty() ? "" : ", ") + share.uuid.text + " (" + formatBytes(share.memory);
+      if (!share.part.empty()) line += ", part " + share.part.text;
+      if (share.compute.milli > 0) line += ", " + percentText(share.compute);
+      line += ')';
+    }
+    if (line.empty()) continue;
+    const std::string name = at < decision.containers.size() ? decision.containers[at] : "?";
+    lines.push_back("container " + name + ": " + line);
+  }
+  return lines;
+}
+
+std::string reasonsText(const PodDecision& decision) {
+  std::vector<std::pair<std::size_t, std::string>> order;
+  for (const auto& [text, count] : decision.reasons) order.emplace_back(count, text);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string all;
+  for (const auto& [count, text] : order)
+    all += (all.empty() ? "" : ", ") + std::to_string(count) + ' ' + text;
+  return all.empty() ? "there are no nodes" : all;
+}
+
+std::string victimsText(const std::vector<scheduler::Victim>& victims) {
+  std::string text;
+  for (std::size_t i = 0; i < victims.size(); ++i) {
+    const scheduler::Victim& one = victims[i];
+    if (i > 0) text += i + 1 == victims.size() ? " and " : ", ";
+    text += one.space + '/' + one.name + " (priority " + std::to_string(one.priority) + ')';
+  }
+  return text;
+}
+
+std::string protectedText(const scheduler::Victims& ends) {
+  std::string text;
+  const auto add = [&](std::size_t count, const char* one, const char* several) {
+    if (count == 0) return;
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + (count == 1 ? one : several);
+  };
+  add(ends.budgeted, " is under a disruption budget that lets none go",
+      " are under disruption budgets that let none go");
+  add(ends.young, " has not run for long enough", " have not run for long enough");
+  add(ends.fixed, " never ends for others", " never end for others");
+  return text;
+}
+
+void tellTroubles(const Cluster& cluster) {
+  const std::vector<std::string>& all = cluster.troubles();
+  for (std::size_t i = 0; i < all.size(); ++i)
+    say("not counted (" + std::to_string(i + 1) + " of " + std::to_string(all.size()) +
+        "): " + all[i]);
+}
+
+}  // namespace divvy::cli

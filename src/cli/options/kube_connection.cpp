@@ -1,0 +1,42 @@
+#include "options/kube_connection.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <utility>
+
+namespace divvy::cli {
+namespace {
+
+// What a clock can still add to now.
+constexpr std::chrono::hours kWithoutEnd{24 * 365};
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+kube::ClientOptions Reach::with(kube::ClientOptions terms) const {
+  if (bound_ms && *bound_ms == 0) terms.bound = kWithoutEnd;
+  if (bound_ms && *bound_ms != 0) terms.bound = std::chrono::milliseconds(*bound_ms);
+  return terms;
+}
+
+// As kubectl and client-go look for it.
+Result<kube::Access> accessFor(const Reach& reach) {
+  const kube::AccessWords& words = reach.words;
+  if (!reach.kubeconfig.empty()) return kube::kubeconfigFileAccess(reach.kubeconfig, words);
+  const std::string named = variable("KUBECONFIG");
+  if (!named.empty()) return kube::kubeconfigListAccess(named, words);
+  if (!words.nameParts()) {
+    Result<kube::Access> pod = kube::clusterAccess(variable("KUBERNETES_SERVICE_HOST"),
+                                                   variable("KUBERNETES_SERVICE_PORT"));
+    const Result<void> used = pod ? kube::applyWords(words, &*pod) : Result<void>{};
+    if (!used) return used.error();
+    if (pod || pod.error().code() != ErrorCode::kNotFound) return pod;
+  }
+  return kube::kubeconfigListAccess(variable("HOME") + "/.kube/config", words);
+}
+
+}  // namespace divvy::cli

@@ -1,0 +1,105 @@
+#include "options/kubectl_options.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace divvy::cli {
+namespace {
+
+constexpr std::array kReach{
+    ReachOption{"--kubeconfig", &ReachText::kubeconfig, "FILE",
+                "how to reach it [KUBECONFIG, as a pod does, ~/.kube/config]"},
+    ReachOption{"--context", &ReachText::context, "NAME", "of the kubeconfig [its current one]"},
+    ReachOption{"--user", &ReachText::user, "NAME", "of the kubeconfig [the context's]"},
+    ReachOption{"-s,--server", &ReachText::server, "URL", "its API server [the kubeconfig's]"},
+    ReachOption{"--tls-server-name", &ReachText::server_name, "NAME",
+                "what its certificate has to be for [its host]"},
+    ReachOption{"--certificate-authority", &ReachText::authority, "FILE",
+                "whose certificates are believed, PEM [the kubeconfig's]"},
+    ReachOption{"--token", &ReachText::token, "TOKEN",
+                "who we are to it, whatever the kubeconfig has for that"},
+    ReachOption{"--client-certificate", &ReachText::certificate, "FILE",
+                "likewise, PEM, with --client-key"},
+    ReachOption{"--client-key", &ReachText::key, "FILE", "its key, PEM"},
+    ReachOption{"--as", &ReachText::as, "USER", "do it as this user, where RBAC lets us"},
+    ReachOption{"--as-uid", &ReachText::as_uid, "UID", "with --as"},
+    ReachOption{"--request-timeout", &ReachText::timeout, "TIME",
+                "wait so long for each answer; 0: without end [30s]"}};
+
+constexpr std::array<std::string_view, 4> kMoreWithValue{"-n", "--namespace", "--cluster",
+                                                         "--as-group"};
+constexpr std::array<std::string_view, 3> kWithout{"-A", "--all-namespaces",
+                                                   "--insecure-skip-tls-verify"};
+// Source: kubectl 1.34, `kubectl options`.
+constexpr std::array<std::string_view, 13> kOnlyKubectls{"--cache-dir",
+                                                         "--disable-compression",
+                                                         "--kuberc",
+                                                         "--log-flush-frequency",
+                                                         "--password",
+                                                         "--match-server-version",
+                                                         "--profile",
+                                                         "--profile-output",
+                                                         "--username",
+                                                         "--v",
+                                                         "-v",
+                                                         "--vmodule",
+                                                         "--warnings-as-errors"};
+
+enum class Kind { kOther, kFlag, kValue };
+
+Kind kindOf(std::string_view name) {
+  const auto has = [name](const auto& list) {
+    return std::find(list.begin(), list.end(), name) != list.end();
+  };
+  if (has(kWithout)) return Kind::kFlag;
+  if (has(kMoreWithValue)) return Kind::kValue;
+  for (const ReachOption& one : kReach) {
+    const std::string_view names = one.names;
+    const std::size_t comma = names.find(',');
+    if (name == names.substr(0, comma)) return Kind::kValue;
+    if (comma != std::string_view::npos && name == names.substr(comma + 1)) return Kind::kValue;
+  }
+  return Kind::kOther;
+}
+
+bool isShort(const std::string& word) {
+  return word.size() > 2 && word[0] == '-' && word[1] != '-';
+}
+
+// How many words the option takes that begins here; 0: it is none of these.
+std::size_t widthOf(const std::string& word) {
+  const std::string name = isShort(word) ? word.substr(0, 2) : word.substr(0, word.find('='));
+  const Kind kind = kindOf(name);
+  if (kind == Kind::kOther) return 0;
+  return kind == Kind::kValue && name == word ? 2 : 1;
+}
+
+}  // namespace
+
+std::span<const ReachOption> reachOptions() {
+  return kReach;
+}
+
+std::vector<std::string> asKubectl(std::vector<std::string> words) {
+  std::size_t before = 0;
+  while (before < words.size()) {
+    const std::size_t width = widthOf(words[before]);
+    if (width == 0) break;
+    before += width;
+  }
+  if (before >= words.size()) return {};  // there is no command
+  if (before > 0 && !words[before].starts_with('-'))
+    std::rotate(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(before),
+                words.begin() + static_cast<std::ptrdiff_t>(before) + 1);
+  if (!words.empty() && words[0] == "run") return words;  // what follows is another program's
+  for (std::string& word : words)
+    if (isShort(word) && word[2] == '=') word.erase(2, 1);
+  return words;
+}
+
+bool onlyKubectls(const std::string& option) {
+  return std::find(kOnlyKubectls.begin(), kOnlyKubectls.end(), option) != kOnlyKubectls.end();
+}
+
+}  // namespace divvy::cli

@@ -1,0 +1,155 @@
+// What the grammar fills in as it stands on the command line, and what is made of it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "options/options.h"
+
+namespace divvy::cli {
+
+// Of `divvy size`.
+struct SizeText {
+  std::string model, context, concurrency, average, dtype, kv_dtype, gpu, engine, utilization,
+      batched_tokens, max_sequences;
+  bool eager = false, list = false, manifest = false;
+};
+
+// Of all that simulates.
+struct SimulateText {
+  std::string nodes, scenario, seeds, first_seed, tune, sample, json, svg, jobs, goal, most_moves;
+  std::string snapshot, device_policy;
+  bool expect_same = false;
+  std::vector<std::string> pods, policies, overcommit;
+  bool cards_only = false;
+};
+
+// Of `divvy scheduler`.
+struct SchedulerText {
+  std::string kubeconfig, context, name, listen, webhook_listen, certificate, key, ports, print;
+  bool all_feasible = false;
+  std::string lease, identity;
+  std::string node_policy, device_policy, pools, compat, metrics_listen, device_config, hami_label,
+      locks, handshakes;
+  std::vector<std::string> vendors;
+  std::string model_resources, priority_class, priority_value;
+  bool compat_metrics = false;
+  std::string secret, registration, names, life;  // of a certificate of its own
+  std::string writers, binders, others;           // of --print policies
+  std::string min_runtime, most_different_shares;
+  std::string idle_notice, idle_url, idle_ca, idle_extension, bypass_notice, inventory_learning;
+};
+
+// How it is reached, as kubectl's options are called.
+struct ReachText {
+  std::string kubeconfig, context, cluster, user, server, server_name, authority, token,
+      certificate, key, as, as_uid, timeout;
+  std::vector<std::string> as_groups;
+  bool insecure = false;
+  friend bool operator==(const ReachText&, const ReachText&) = default;
+};
+
+// Of all that asks a cluster.
+struct ClusterText {
+  ReachText reach;
+  std::string space, node_policy, device_policy, pools, compat, device_config, model_resources,
+      min_runtime;
+  std::string node;       // that a list is confined to
+  std::string container;  // of a pod
+  std::vector<std::string> vendors, words, files;
+  bool cluster = false;  // where an agent could be meant, too
+  bool dry_run = false;
+  bool all_spaces = false;
+  // Where kubectl's plugin is told of namespaces and it means nothing.
+  std::string idle_space;
+  bool idle_all_spaces = false;
+};
+
+// Of an agent that serves a node of Kubernetes.
+struct ClusterNodeText {
+  std::string name, kubeconfig, context, kubelet_dir, per_device, metrics_listen, install_dir,
+      settings, injection, cdi_dir, metrics_labels, dialect, model_names, model_resources;
+  std::vector<std::string> resources, announce_memory, announce_cores;
+  bool compat_metrics = false, announce_numa = false, by_helper = false;
+};
+
+// Of `divvy agent-helper`.
+struct AgentHelperText {
+  std::string kubelet_dir, cdi_dir, install_dir, agent_user;
+};
+
+// Of `divvy doctor`.
+struct DoctorText {
+  std::string root, runtime_dir, install_dir, kubelet_dir, node_settings, bundle;
+  std::vector<std::string> only;
+  bool node = false, list = false, verbose = false, redact_names = false;
+};
+
+struct Raw {
+  std::string memory, cores, policy, gpus, name, priority, enforce, wait, overhead, output,
+      interval, frames, tenant, timeout;
+  std::string node, idle_exit, ready_fd, cuda, nvml, uuid, shell, sim;
+  std::string guaranteed, on_pressure, pressure_wait;
+  std::string pool, pools, device_policy, expected_use;
+  std::string idle_reclaim, idle_stop;  // of one tenant
+  OversubscriptionText memory_terms;
+  IdleText idle;
+  BypassText bypass;
+  SchedulerText scheduler;
+  ClusterText cluster;
+  ClusterNodeText cluster_node;
+  AgentHelperText agent_helper;
+  DoctorText doctor;
+  SizeText size;
+  SimulateText simulate;
+  std::vector<std::string> models, uuids, command;
+  std::string cdi_dir;  // of `divvy share`
+  std::string runtime;  // podman, docker: `command` is what is said to it; empty: none
+  bool all = false, force = false, no_headers = false, no_color = false, log_file = false;
+  bool redact = false;
+  bool no_wait = false;
+  bool plugin = false;  // called as kubectl-divvy
+  bool follow = false, sim_given = false, wait_given = false;
+};
+
+// Whether a cluster is meant, where an agent could be; kubectl's plugin always means one.
+bool meansCluster(const Raw& raw);
+// What only an agent understands.
+bool asksAgent(const Raw& raw);
+bool saysCluster(const ReachText& text);
+Result<Reach> reachOf(const ReachText& text);
+Result<ClusterChoice> clusterOf(const Raw& raw);
+Result<Output> outputOf(const Raw& raw, bool wide = false);
+// `divvy explain` of pods.
+Result<Options> makeExplainPod(const Raw& raw);
+
+// One per subcommand. kUsage errors are one line that says what is accepted.
+Result<Options> makeRun(const Raw& raw);
+Result<Options> makeShare(ShareOptions::What what, const Raw& raw);
+Result<Options> makeExplain(const Raw& raw);
+Result<Options> makePlanPods(const Raw& raw);
+Result<Options> makeCordon(CordonOptions::What what, const Raw& raw);
+Result<Options> makeList(ListOptions::What what, const Raw& raw);
+Result<Options> makeTop(const Raw& raw);
+Result<Options> makeSet(const Raw& raw);
+// Where it is "pod/...".
+bool namesPod(const std::string& tenant);
+Result<Options> makeSetPod(const Raw& raw);
+Result<Options> makeEvents(const Raw& raw);
+Result<Options> makeSnapshot(const Raw& raw);
+Result<Options> makeWait(const Raw& raw);
+Result<Options> makeStop(const Raw& raw);
+Result<Options> makeAgentHelper(const Raw& raw);
+Result<Options> makeDoctor(const Raw& raw);
+Result<Options> makeAgent(const Raw& raw);
+Result<Options> makeScheduler(const Raw& raw);
+Result<Options> makeQueues(const Raw& raw);
+Result<Options> makeSize(const Raw& raw);
+Result<Options> makeOpenb(const Raw& raw);
+Result<Options> makePlan(const Raw& raw);
+Result<Options> makeDefrag(const Raw& raw);
+Result<Options> makeReplay(const Raw& raw);
+Result<Options> makeDay(const Raw& raw);
+Result<Options> makeOutput(bool version, const Raw& raw);
+
+}  // namespace divvy::cli

@@ -1,0 +1,108 @@
+// The grammar of the command line: subcommands, their options, and what makes values of them.
+// Private to parse.cpp and grammar_*.cpp.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "options/raw_options.h"
+#include "share_options/share_options.h"
+#include "view/help.h"
+
+namespace divvy::cli {
+
+using Maker = std::function<Result<Options>(const Raw&)>;
+
+struct Grammar {
+  CLI::App app;
+  Raw raw;
+  std::map<const CLI::App*, Maker> makers;
+
+  // `plugin`: of `kubectl divvy`.
+  explicit Grammar(bool plugin);
+  // "divvy", "kubectl divvy".
+  const std::string& program() const { return app.get_name(); }
+
+ private:
+  CLI::App* add(const std::string& name, const std::string& text, Maker make,
+                CLI::App* parent = nullptr) {
+    CLI::App* command = (parent == nullptr ? &app : parent)->add_subcommand(name, text);
+    command->footer(examplesOf((parent == nullptr ? "" : parent->get_name() + " ") + name));
+    makers[command] = std::move(make);
+    return command;
+  }
+  void addSim(CLI::App* command, const std::string& text) {
+    // Which subcommand's option was given is only known after parsing.
+    CLI::Option* option =
+        command->add_option("--sim", raw.sim, text)->expected(0, 1)->type_name("[PROFILE]");
+    sims.push_back(option);
+  }
+  // As the list has it (terms/terms.h); a type name with '|' in it is a list of words, which
+  // completion offers.
+  template <typename Target>
+  CLI::Option* addTerm(CLI::App* command, const std::string& option, Target& target,
+                       bool defaults = true) {
+    const share_options::ShareOption* term = share_options::ofOption(option);
+    if (term == nullptr) throw std::logic_error("no term --" + option);
+    return command->add_option("--" + option, target, share_options::helpOf(*term, defaults))
+        ->type_name(std::string(term->type));
+  }
+  void addOutput(CLI::App* command, bool wide = false) {
+    command->add_option("-o,--output", raw.output, "how to print it [table]")
+        ->type_name(wide ? "table|wide|json" : "table|json");
+    command->add_flag("--no-headers", raw.no_headers, "leave the heading line out");
+  }
+  void addCompute(CLI::App* command, bool defaults);
+  void addPressure(CLI::App* command, bool defaults);
+  void addOversubscription(CLI::App* agent);
+  void addIdle(CLI::App* command, bool defaults);
+  void addIdlePolicy(CLI::App* agent);
+  void addBypassPolicy(CLI::App* agent);
+  void addMemory(CLI::App* command);
+  void addPlace(CLI::App* command);
+  void addRun();
+  void addShare();
+  void addExplain();
+  void addViews();
+  void addSnapshot();
+  // What -n is to a command: something of its own, or nothing, which kubectl takes all the same.
+  enum class Spaces { kOwn, kIdle };
+  void addSwitch(CLI::App* command, const std::string& text);
+  void addConnection(CLI::App* command, Spaces spaces = Spaces::kIdle);
+  void addReach(CLI::App* command, Spaces spaces = Spaces::kIdle);
+  void addCluster(CLI::App* command, Spaces spaces = Spaces::kIdle);
+  void addMinRuntime(CLI::App* command);
+  void addFiles(CLI::App* command);
+  void addPlan();
+  void addCordon();
+  void addDoctor();
+  void addAgentHelper();
+  void addMigrate();
+  void addControl();
+  void addSize();
+  void addService();
+  void addClusterNode(CLI::App* agent);
+  void addScheduler();
+  void addQueues();
+  void addOwnCertificate(CLI::App* scheduler);
+  void addAgentWords(CLI::App* scheduler);
+  void addPlacing(CLI::App* scheduler);
+  void addNotices(CLI::App* scheduler);
+  void addPrinted(CLI::App* scheduler);
+  void addSimulation(CLI::App* command, const std::string& seeds);
+  void addSimulate();
+  void addDefrag(CLI::App* simulate);
+  void addReplay(CLI::App* simulate);
+
+ public:
+  std::vector<CLI::Option*> sims;
+  std::vector<CLI::Option*> waits;
+};
+
+}  // namespace divvy::cli

@@ -1,0 +1,51 @@
+// The grammar of how a cluster is reached: kubectl's options.
+#include <CLI/CLI.hpp>
+
+#include "options/kubectl_options.h"
+#include "parser/define.h"
+
+namespace divvy::cli {
+namespace {
+
+constexpr const char* kGroup = "How a cluster is reached, as with kubectl";
+
+}  // namespace
+
+// Of kubectl's plugin a cluster is meant anyway, and --cluster is the name of one, as kubectl's is.
+void Grammar::addSwitch(CLI::App* command, const std::string& text) {
+  if (!raw.plugin) command->add_flag("--cluster", raw.cluster.cluster, text);
+}
+
+void Grammar::addConnection(CLI::App* command, Spaces spaces) {
+  ReachText& text = raw.cluster.reach;
+  for (const ReachOption& one : reachOptions())
+    command->add_option(one.names, text.*one.text, one.help)
+        ->type_name(one.type)
+        ->take_last()
+        ->group(kGroup);
+  command->add_option("--as-group", text.as_groups, "with --as, as of this group; may be repeated")
+      ->type_name("GROUP")
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false)
+      ->group(kGroup);
+  command
+      ->add_flag("--insecure-skip-tls-verify", text.insecure,
+                 "believe whoever answers: anybody between may read and change everything")
+      ->group(kGroup);
+  if (!raw.plugin) return;
+  command->add_option("--cluster", text.cluster, "of the kubeconfig [the context's]")
+      ->type_name("NAME")
+      ->take_last()
+      ->group(kGroup);
+  if (spaces == Spaces::kOwn) return;
+  command
+      ->add_option("-n,--namespace", raw.cluster.idle_space,
+                   "means nothing here: this is of no namespace")
+      ->type_name("NAME")
+      ->take_last()
+      ->group(kGroup);
+  command->add_flag("-A,--all-namespaces", raw.cluster.idle_all_spaces, "likewise")->group(kGroup);
+}
+
+}  // namespace divvy::cli

@@ -1,0 +1,101 @@
+// The grammar of `divvy simulate`.
+#include "parser/define.h"
+
+namespace divvy::cli {
+
+// What all simulations write, and how many runs there are.
+void Grammar::addSimulation(CLI::App* command, const std::string& seeds) {
+  SimulateText& text = raw.simulate;
+  command->add_option("--seeds", text.seeds, "runs, each by its own chance [" + seeds + "]")
+      ->type_name("N");
+  command->add_option("--first-seed", text.first_seed, "the others follow it [42]")->type_name("N");
+  command->add_option("--json", text.json, "write all figures there")->type_name("FILE");
+  command->add_option("--svg", text.svg, "draw them there")->type_name("FILE");
+  command->add_option("--jobs", text.jobs, "runs at a time [processors]")->type_name("N");
+}
+
+void Grammar::addSimulate() {
+  CLI::App* simulate =
+      add("simulate", "Replay production traces through the placement engine", nullptr);
+  simulate->require_subcommand(1);
+  SimulateText& text = raw.simulate;
+  const auto traced = [&](const std::string& name, const std::string& what, Maker make) {
+    CLI::App* command = add(name, what, std::move(make), simulate);
+    command->add_option("--nodes", text.nodes, "CSV of nodes")->type_name("FILE")->required();
+    return command;
+  };
+  CLI::App* openb =
+      traced("openb", "The openb trace, by the protocol that FGD was published with", makeOpenb);
+  openb->add_option("--pods", text.pods, "CSV of pods; several may follow")
+      ->type_name("FILE")
+      ->expected(-1)
+      ->required();
+  openb->add_option("--policy", text.policies, "who chooses; several may follow [divvy]")
+      ->type_name("random|dotprod|clustering|packing|bestfit|fgd|divvy|published|all")
+      ->expected(-1);
+  openb->add_option("--tune", text.tune, "demand, in times the GPUs there are [1.3]")
+      ->type_name("RATIO");
+  openb->add_option("--sample", text.sample, "nodes looked at, as kube-scheduler does [100%]")
+      ->type_name("PERCENT");
+  addSimulation(openb, "10");
+  CLI::App* plan =
+      traced("plan", "How many GPUs a workload takes, shared, against a card each", makePlan);
+  plan->add_option("--pods", text.pods, "CSV of pods")->type_name("FILE")->required();
+  plan->add_option("--overcommit", text.overcommit,
+                   "memory promised of what a card has [1.0,1.2,1.25,1.3,1.5,2.0]")
+      ->type_name("R,...");
+  plan->add_option("--policy", text.policies, "who chooses [packing]")
+      ->type_name("random|dotprod|clustering|packing|bestfit|fgd|divvy");
+  plan->add_flag("--cards-only", text.cards_only,
+                 "as if nodes never ran out of processors and memory");
+  addSimulation(plan, "3");
+  addOutput(plan);
+  CLI::App* day =
+      add("day", "Days of services, sandboxes and batch jobs, shared, against a card each", makeDay,
+          simulate);
+  day->add_option("scenario", text.scenario, "YAML: clusters, workloads, how they share")
+      ->type_name("FILE")
+      ->required();
+  day->add_option("--overcommit", text.overcommit,
+                  "memory promised of what a card has [the scenario's]")
+      ->type_name("R,...");
+  addSimulation(day, "3");
+  addOutput(day);
+  addDefrag(simulate);
+  addReplay(simulate);
+}
+
+void Grammar::addDefrag(CLI::App* simulate) {
+  SimulateText& text = raw.simulate;
+  CLI::App* defrag =
+      add("defrag", "Which requests to move so that whole devices or nodes come free", makeDefrag,
+          simulate);
+  defrag->add_option("snapshot", text.snapshot, "as divvy snapshot writes it")
+      ->type_name("FILE")
+      ->required();
+  defrag->add_option("--goal", text.goal, "what to win [devices]")
+      ->type_name("devices|nodes|fragmentation");
+  defrag->add_option("--most-moves", text.most_moves, "so many at most [64]")->type_name("N");
+  addOutput(defrag);
+}
+
+void Grammar::addReplay(CLI::App* simulate) {
+  SimulateText& text = raw.simulate;
+  CLI::App* replay = add("replay", "Decide a snapshot again, offline, and explain what differs",
+                         makeReplay, simulate);
+  replay->add_option("snapshot", text.snapshot, "as divvy snapshot writes it")
+      ->type_name("FILE")
+      ->required();
+  replay->add_option("--policy", text.policies, "who chooses nodes [the snapshot's]")
+      ->type_name("random|dotprod|clustering|packing|bestfit|fgd|divvy|binpack|spread|weighted")
+      ->expected(1);
+  replay
+      ->add_option("--device-policy", text.device_policy,
+                   "which devices of a node, as mutex,numa-strict,spread [the snapshot's]")
+      ->type_name("WORD,...");
+  replay->add_flag("--expect-same", text.expect_same,
+                   "exit status 1 unless every decision is as it was");
+  addOutput(replay);
+}
+
+}  // namespace divvy::cli

@@ -1,0 +1,413 @@
+// The only users of CLI11, which is slow to compile, are this, grammar_simulate, usage and
+// completion: the command line's grammar and its help.
+#include <algorithm>
+
+#include "options/kubectl_options.h"
+#include "parser/completion.h"
+#include "parser/define.h"
+#include "parser/usage.h"
+
+namespace divvy::cli {
+
+Grammar::Grammar(bool plugin)
+    : app("Share GPUs between processes: memory and compute limits that hold.",
+          plugin ? "kubectl divvy" : "divvy") {
+  raw.plugin = plugin;
+  app.require_subcommand(1);
+  app.footer(examplesOf(""));
+  app.set_version_flag("--version", versionLine());
+  addRun();
+  addExplain();
+  addViews();
+  addPlan();
+  addCordon();
+  addSnapshot();
+  addDoctor();
+  addControl();
+  addShare();
+  addSize();
+  addService();
+  addScheduler();
+  addQueues();
+  addMigrate();
+  addSimulate();
+}
+
+void Grammar::addCompute(CLI::App* command, bool defaults) {
+  addTerm(command, "cores", raw.cores, defaults);
+  addTerm(command, "cores-policy", raw.policy, defaults);
+  addTerm(command, "priority", raw.priority, defaults);
+}
+
+// What matters where more memory is promised than there is.
+void Grammar::addPressure(CLI::App* command, bool defaults) {
+  addTerm(command, "on-pressure", raw.on_pressure, defaults);
+  addTerm(command, "pressure-wait", raw.pressure_wait, defaults);
+}
+
+// Each has a variable in the environment: for agents that are started by themselves.
+void Grammar::addOversubscription(CLI::App* agent) {
+  OversubscriptionText& terms = raw.memory_terms;
+  agent
+      ->add_option("--overcommit", terms.overcommit,
+                   "memory promised of what a device has, 1.0 to 4.0; may be repeated [1.0]")
+      ->type_name("[DEV=]R")
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false);
+  agent
+      ->add_option("--device-budget", terms.budget,
+                   "memory tenants may have there at once; may be repeated [what others leave]")
+      ->type_name("[DEV=]SIZE")
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false);
+  agent
+      ->add_option("--host-reserve", terms.host_reserve,
+                   "host memory for what is swapped out [half of what is available]")
+      ->type_name("SIZE");
+  agent
+      ->add_option("--checkpoint", terms.checkpoint,
+                   "take off what cannot be swapped by the driver's checkpoints [off]")
+      ->type_name("on|off");
+  agent
+      ->add_option("--host-map", terms.host_map,
+                   "let who can never fit use the rest of its memory at the host [on]")
+      ->type_name("on|off");
+  agent->add_option("--swap-chunk", terms.chunk, "swapped in pieces of, 64Ki to 256Mi [32Mi]")
+      ->type_name("SIZE");
+  agent
+      ->add_option("--swap-quantum", terms.quantum,
+                   "turn of a tenant on memory that others want too [auto]")
+      ->type_name("TIME");
+}
+
+void Grammar::addIdle(CLI::App* command, bool defaults) {
+  addTerm(command, "idle-reclaim", raw.idle_reclaim, defaults);
+  addTerm(command, "idle-stop", raw.idle_stop, defaults);
+}
+
+void Grammar::addIdlePolicy(CLI::App* agent) {
+  agent
+      ->add_option("--idle-reclaim", raw.idle.reclaim,
+                   "who is idle for so long is swapped out [high=off,normal=8h,low=1h]")
+      ->type_name("[CLASS=]TIME,..");
+  agent->add_option("--idle-stop", raw.idle.stop, "who is idle for so long is ended [off]")
+      ->type_name("[CLASS=]TIME,..");
+  agent->add_option("--idle-notice", raw.idle.notice, "from the notice to SIGTERM [5m]")
+      ->type_name("TIME");
+  agent->add_option("--idle-grace", raw.idle.grace, "from SIGTERM to SIGKILL [30s]")
+      ->type_name("TIME");
+  agent->add_option("--idle-hook", raw.idle.hook, "a program that is run at the notice")
+      ->type_name("PATH");
+}
+
+void Grammar::addBypassPolicy(CLI::App* agent) {
+  agent
+      ->add_option("--on-bypass", raw.bypass.on,
+                   "what is done about programs that go around what limits them [report]")
+      ->type_name("report|throttle|evict");
+  agent
+      ->add_option("--bypass-notice", raw.bypass.notice,
+                   "with evict: from telling of it to SIGTERM; of pods see divvy scheduler [1m]")
+      ->type_name("TIME");
+}
+
+void Grammar::addMemory(CLI::App* command) {
+  addTerm(command, "memory", raw.memory);
+  addTerm(command, "guaranteed", raw.guaranteed);
+}
+
+// Where, and who sees to it.
+void Grammar::addPlace(CLI::App* command) {
+  addTerm(command, "gpus", raw.gpus);
+  addTerm(command, "model", raw.models)->expected(1)->take_all()->allow_extra_args(false);
+  addTerm(command, "uuid", raw.uuids)->expected(1)->take_all()->allow_extra_args(false);
+  addTerm(command, "pool", raw.pool);
+  addTerm(command, "device-policy", raw.device_policy);
+  addTerm(command, "expected-use", raw.expected_use);
+  addTerm(command, "enforce", raw.enforce);
+  addTerm(command, "context-overhead", raw.overhead);
+  sims.push_back(addTerm(command, "sim", raw.sim)->expected(0, 1));
+}
+
+void Grammar::addRun() {
+  CLI::App* run = add("run", "Run a command with a share of a GPU", makeRun);
+  run->prefix_command();
+  addMemory(run);
+  addPressure(run, true);
+  addIdle(run, true);
+  addCompute(run, true);
+  addPlace(run);
+  addTerm(run, "name", raw.name);
+  // For help and completion: what stands behind them is not ours to read, see splitCommand.
+  for (const char* runtime : {"podman", "docker"}) {
+    const std::string text = share_options::helpOf(*share_options::ofOption(runtime), true);
+    run->add_flag("--" + std::string(runtime), text);
+  }
+  waits.push_back(addTerm(run, "wait", raw.wait)->expected(0, 1));
+}
+
+void Grammar::addExplain() {
+  CLI::App* explain =
+      add("explain", "Whether a run, or a pod, would fit now, where, and what would fit instead",
+          makeExplain);
+  explain
+      ->add_option(
+          "WHAT", raw.cluster.words,
+          "pod NAMESPACE/NAME: one of a cluster; reason [CODE|WORDS]: what it means [a run]")
+      ->type_name("")
+      ->expected(1, -1);
+  addMemory(explain);
+  addCompute(explain, true);
+  addPlace(explain);
+  addFiles(explain);
+  addCluster(explain, Spaces::kOwn);
+  addMinRuntime(explain);
+  addOutput(explain, true);
+}
+
+void Grammar::addViews() {
+  CLI::App* ls = add("ls", "List tenants: who holds which share",
+                     [](const Raw& r) { return makeList(ListOptions::What::kTenants, r); });
+  CLI::App* gpus = add("gpus", "List devices: physical, allocated and used memory",
+                       [](const Raw& r) { return makeList(ListOptions::What::kDevices, r); });
+  CLI::App* top = add("top", "Watch devices and tenants live", makeTop);
+  CLI::App* events = add("events", "What happened to tenants, and why", makeEvents);
+  events->add_option("TENANT", raw.tenant, "id or name [all]");
+  events->add_flag("-f,--follow", raw.follow, "go on as things happen");
+  for (CLI::App* command : {ls, gpus, top, events}) {
+    addOutput(command, command == ls);
+    addSim(command, "only this simulated node");
+  }
+  for (CLI::App* command : {ls, gpus}) {
+    addSwitch(command, "of a cluster instead of this machine");
+    command->add_option("--node", raw.cluster.node, "of the cluster, this one only [all]")
+        ->type_name("NAME");
+    addReach(command, command == ls ? Spaces::kOwn : Spaces::kIdle);
+    command->add_option("--pools", raw.pools, "likewise, pools of devices [none]")
+        ->type_name("FILE");
+  }
+  ls->add_option(
+        "-n,--namespace", raw.cluster.space,
+        raw.plugin ? "this one only [the context's]" : "of the cluster, this one only [all]")
+      ->type_name("NAME");
+  ls->add_flag("-A,--all-namespaces", raw.cluster.all_spaces, "of the cluster, all of them");
+  top->add_option("-n", raw.frames, "end after this many pictures")->type_name("COUNT");
+  top->add_option("--interval", raw.interval, "time between pictures, 100ms or more [1s]")
+      ->type_name("TIME");
+  top->add_flag("--no-color", raw.no_color, "no colours (as NO_COLOR in the environment)");
+}
+
+void Grammar::addSnapshot() {
+  CLI::App* snapshot =
+      add("snapshot", "Write down what placement knows and decided, as JSON", makeSnapshot);
+  snapshot->add_option("-o,--output", raw.output, "file to write; - is stdout [-]")
+      ->type_name("FILE");
+  snapshot->add_flag("--redact", raw.redact, "numbers in place of the names of tenants and nodes");
+  addSim(snapshot, "of this simulated node");
+  addSwitch(snapshot, "of a cluster instead of an agent");
+  addCluster(snapshot);
+  snapshot->add_option("--device-policy", raw.device_policy, "as the cluster's scheduler was told")
+      ->type_name("WORDS");
+}
+
+void Grammar::addControl() {
+  CLI::App* set = add("set", "Change a running share", makeSet);
+  set->add_option("TENANT", raw.tenant, "id or name; pod/NAME, pod/NAMESPACE/NAME of a cluster")
+      ->required();
+  set->add_option("--memory", raw.memory, "new limit per device: 6Gi, 50% of the card")
+      ->type_name("SIZE");
+  addTerm(set, "guaranteed", raw.guaranteed, false);
+  addPressure(set, false);
+  addIdle(set, false);
+  addCompute(set, false);
+  set->add_option("--name", raw.name, "new name")->type_name("NAME");
+  set->add_option("-c,--container", raw.cluster.container, "of the pod [the one that has devices]")
+      ->type_name("NAME");
+  set->add_option("-n,--namespace", raw.cluster.space, "of the pod [the kubeconfig's]")
+      ->type_name("NAME");
+  addConnection(set, Spaces::kOwn);
+  set->add_option("--timeout", raw.timeout, "wait so long until a pod is changed [75s]")
+      ->type_name("TIME");
+  set->add_flag("--no-wait", raw.no_wait, "ask for a pod's change, and leave");
+  set->add_option("-o,--output", raw.output, "of a pod: text or json [text]")->type_name("FORMAT");
+  CLI::App* wait = add("wait", "Wait until a tenant has ended", makeWait);
+  wait->add_option("TENANT", raw.tenant, "id or name");
+  wait->add_flag("--all", raw.all, "until no tenant is left");
+  wait->add_option("--timeout", raw.timeout, "give up after this long (exit status 1)")
+      ->type_name("TIME");
+  CLI::App* stop = add("stop", "Stop the agent", makeStop);
+  stop->add_flag("--force", raw.force, "end the tenants' processes first");
+  for (CLI::App* command : {set, wait, stop}) addSim(command, "only this simulated node");
+}
+
+void Grammar::addSize() {
+  CLI::App* size = add("size", "How much to ask for to serve a language model", makeSize);
+  SizeText& text = raw.size;
+  const auto option = [size](const char* name, std::string& target, const char* what,
+                             const char* type) {
+    size->add_option(name, target, what)->type_name(type);
+  };
+  option("--model", text.model, "a model's name (--list), or its config.json", "NAME|FILE");
+  option("--context", text.context, "tokens of a sequence, at most [8k]", "TOKENS");
+  option("--concurrency", text.concurrency, "sequences at once [1]", "N");
+  option("--avg-len", text.average, "tokens of a sequence on average [--context]", "TOKENS");
+  option("--dtype", text.dtype, "format of the weights [as the checkpoint has them]",
+         "bf16|fp16|fp32|fp8|int8|int4|awq|gptq|mxfp4|nvfp4|bnb4|q4_0|q4_k|q4_k_m|q5_k|q6_k|q8_0");
+  option("--kv-dtype", text.kv_dtype, "format of the KV cache [auto]",
+         "auto|bfloat16|float16|fp8|fp8_ds_mla|int8_per_token_head|fp8_per_token_head|nvfp4");
+  option("--gpu", text.gpu, "on such a card, or in so much of one: 4090, 24Gi", "CARD|SIZE");
+  option("--gpus", raw.gpus, "divided over so many cards [as many as it takes, of --gpu]", "N");
+  option("--engine", text.engine, "what serves it [vllm]", "vllm|sglang");
+  option("--utilization", text.utilization, "what the engine fills of the memory it sees [0.92]",
+         "FRACTION|off");
+  option("--max-num-batched-tokens", text.batched_tokens, "tokens of a step [2048]", "N");
+  option("--max-num-seqs", text.max_sequences, "sequences of a step [--concurrency]", "N");
+  size->add_flag("--eager", text.eager, "without CUDA graphs");
+  size->add_flag("--list", text.list, "what models are known");
+  size->add_flag("--manifest", text.manifest, "a Deployment with HAMi's resource names (-o yaml)");
+  size->add_option("-o,--output", raw.output, "how to print it [table]")
+      ->type_name("table|json|yaml");
+  size->add_flag("--no-headers", raw.no_headers, "leave the heading line out");
+}
+
+void Grammar::addService() {
+  CLI::App* sim = add("sim", "Explain the simulated cards, list profiles and fault injections",
+                      [](const Raw& r) { return makeOutput(false, r); });
+  CLI::App* version = add("version", "Print the version, and the commit that it is built from",
+                          [](const Raw& r) { return makeOutput(true, r); });
+  for (CLI::App* command : {sim, version}) addOutput(command);
+  CLI::App* agent = add(
+      "agent", "Serve as the agent in the foreground (others start it by themselves)", makeAgent);
+  agent->add_option("--node", raw.node, "gpu, or sim-<profile> [gpu]")->type_name("NODE");
+  agent->add_option("--idle-exit", raw.idle_exit, "leave after this long without tenants [never]")
+      ->type_name("TIME");
+  addOversubscription(agent);
+  addIdlePolicy(agent);
+  addBypassPolicy(agent);
+  agent
+      ->add_option("--pools", raw.pools,
+                   "pools of cards, a YAML file read at the start (docs/pools.md) [DIVVY_POOLS]")
+      ->type_name("FILE");
+  agent
+      ->add_option("--device-policy", raw.device_policy,
+                   "which cards, where a run does not say [DIVVY_DEVICE_POLICY, else tightest]")
+      ->type_name("WORD,..");
+  agent->add_flag("--log-file", raw.log_file,
+                  "write agent.log in the runtime directory instead of stderr");
+  agent->add_option("--ready-fd", raw.ready_fd)->group("");
+  addClusterNode(agent);
+  addAgentHelper();
+  CLI::App* completion = add("completion", "Print a completion script", [](const Raw& r) {
+    return completionScript(Grammar(false).app, r.shell);
+  });
+  completion->add_option("SHELL", raw.shell, "whose script")
+      ->required()
+      ->type_name("bash|zsh|fish");
+  for (const auto& [name, kind] : {std::pair("probe-context", Probe::kContext),
+                                   std::pair("probe-timeslice", Probe::kTimeslice),
+                                   std::pair("probe-checkpoint", Probe::kCheckpoint)}) {
+    CLI::App* probe = add(name, "", [kind = kind](const Raw& r) {
+      return Result<Options>(Options{ProbeOptions{kind, r.cuda, r.nvml, r.uuid}});
+    });
+    probe->group("");
+    probe->add_option("--cuda", raw.cuda)->required();
+    probe->add_option("--nvml", raw.nvml)->required(kind == Probe::kContext);
+    probe->add_option("--uuid", raw.uuid)->required(kind != Probe::kCheckpoint);
+  }
+}
+
+namespace {
+
+// CLI11 does not know of the command behind the options.
+std::string helpOf(const CLI::App& command, const std::string& program) {
+  const CLI::App* parent = command.get_parent();
+  const bool nested = parent != nullptr && parent->get_parent() != nullptr;
+  std::string text =
+      command.help(nested ? program + " " + parent->get_name() : std::string(program));
+  const std::string usage = "Usage: " + program + " run [OPTIONS]";
+  const std::size_t at = text.find(usage);
+  if (at != std::string::npos)
+    text.insert(at + usage.size(),
+                " -- COMMAND [ARGUMENTS]\n"
+                "       divvy run [OPTIONS] --podman|--docker [ITS OPTIONS] IMAGE [COMMAND]");
+  return text;
+}
+
+struct Split {
+  std::string runtime;  // empty: none
+  std::vector<std::string> command;
+};
+
+// What follows "--" belongs to the command, whatever it looks like; and what follows --podman or
+// --docker to these. `runtimes`: look for them.
+Split splitCommand(std::vector<std::string>& words, bool runtimes) {
+  Split split;
+  const auto ends = [&](const std::string& word) {
+    return word == "--" || (runtimes && (word == "--podman" || word == "--docker"));
+  };
+  const auto end = std::find_if(words.begin(), words.end(), ends);
+  if (words.empty() || words[0] != "run" || end == words.end()) return split;
+  if (*end != "--") split.runtime = end->substr(2);
+  split.command.assign(end + 1, words.end());
+  words.erase(end, words.end());
+  return split;
+}
+
+}  // namespace
+
+namespace {
+
+Result<Options> parseWords(const std::vector<std::string>& all, bool plugin, bool runtimes) {
+  Grammar grammar(plugin);
+  std::vector<std::string> words = plugin ? asKubectl(all) : all;
+  Split split = splitCommand(words, runtimes);
+  grammar.raw.command = std::move(split.command);
+  grammar.raw.runtime = split.runtime;
+  const bool dashed = !grammar.raw.command.empty() || !split.runtime.empty();
+  const std::string unknown = unknownCommand(grammar.app, words);
+  if (!unknown.empty()) return usageError(grammar.app, unknown);
+  try {
+    std::reverse(words.begin(), words.end());
+    grammar.app.parse(words);
+  } catch (const CLI::CallForHelp&) {
+    const CLI::App* chosen = innermost(grammar.app);
+    return Options{PrintOptions{chosen == &grammar.app ? grammar.app.help()
+                                                       : helpOf(*chosen, grammar.program())}};
+  } catch (const CLI::CallForVersion&) {
+    return Options{PrintOptions{versionLine() + "\n"}};
+  } catch (const CLI::ExtrasError&) {
+    return usageError(grammar.app, unexpectedWords(*innermost(grammar.app), plugin));
+  } catch (const CLI::ParseError& error) {
+    return usageError(grammar.app, wrongValue(*innermost(grammar.app), error));
+  }
+  const CLI::App* chosen = innermost(grammar.app);
+  const std::vector<std::string> rest = chosen->remaining();
+  // The command came first: the word is one of its own.
+  if (!rest.empty() && !split.runtime.empty()) return parseWords(all, plugin, false);
+  if (!rest.empty() && (dashed || chosen->get_name() != "run")) {
+    return usageError(grammar.app, "\"" + rest[0] + "\" is not accepted here");
+  }
+  if (!dashed) grammar.raw.command = rest;
+  const std::string empty = emptyOption(*chosen);
+  if (!empty.empty()) return usageError(grammar.app, empty + " has no value");
+  for (const CLI::Option* option : grammar.sims)
+    grammar.raw.sim_given = grammar.raw.sim_given || option->count() != 0;
+  for (const CLI::Option* option : grammar.waits)
+    grammar.raw.wait_given = grammar.raw.wait_given || option->count() != 0;
+  return grammar.makers.at(chosen)(grammar.raw);
+}
+
+}  // namespace
+
+Result<Options> parseOptions(int argc, char** argv) {
+  const std::string_view program = argc > 0 ? argv[0] : "";
+  const std::string_view name = program.substr(program.rfind('/') + 1);
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  // kubectl has its plugins' words completed by programs of such names.
+  if (name == "kubectl_complete-divvy") return completionFor(Grammar(true).app, asKubectl(words));
+  return parseWords(words, name == "kubectl-divvy", true);
+}
+
+}  // namespace divvy::cli

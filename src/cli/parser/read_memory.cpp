@@ -1,0 +1,83 @@
+// What is said about memory that is promised more than once.
+#include <cstdlib>
+
+#include "options/option_value.h"
+#include "options/options.h"
+
+namespace divvy::cli {
+namespace {
+
+constexpr std::uint64_t kShortestQuantumMs = 10;
+constexpr std::uint64_t kLongestQuantumMs = 3'600'000;
+
+Result<std::uint64_t> parseQuantum(std::string_view text) {
+  if (text == "auto") return std::uint64_t{0};
+  const Result<std::uint64_t> ms = parseDurationMs(text);
+  if (ms && *ms >= kShortestQuantumMs && *ms <= kLongestQuantumMs) return ms;
+  return Error{ErrorCode::kUsage,
+               "\"" + std::string(text) + "\" is not accepted; auto, or 10ms to 1h is"};
+}
+
+}  // namespace
+
+Told told(std::vector<std::string> given, const char* option, const char* variable) {
+  if (!given.empty()) return {std::move(given), option};
+  const char* text = std::getenv(variable);
+  if (text == nullptr || *text == '\0') return {};
+  return {{text}, variable};
+}
+
+Told told(const std::string& given, const char* option, const char* variable) {
+  std::vector<std::string> values;
+  if (!given.empty()) values.push_back(given);
+  return told(std::move(values), option, variable);
+}
+
+Result<agent::MemoryRequest> parseGuarantee(std::string_view text) {
+  if (text == "0" || text == "0%") return agent::MemoryRequest{{}, 0};
+  Result<agent::MemoryRequest> memory = agent::parseMemoryAsk(text);
+  if (!memory) return Error(memory.error()).context("--guaranteed");
+  return memory;
+}
+
+Result<void> checkGuarantee(const agent::MemoryRequest& guaranteed,
+                            const agent::MemoryRequest& memory) {
+  const bool alike = guaranteed.isPercent() == memory.isPercent();
+  const bool more = guaranteed.isPercent() ? guaranteed.percent > memory.percent
+                                           : guaranteed.bytes > memory.bytes;
+  if (!alike || !more) return {};
+  return Error{ErrorCode::kUsage, "--guaranteed " + guaranteed.text() +
+                                      " is more than --memory; accepted: at most " + memory.text()};
+}
+
+Result<std::uint64_t> parsePressureWait(std::string_view text) {
+  Result<std::uint64_t> ms = parseDurationMs(text);
+  const Result<void> good = ms ? agent::checkPressureWait(*ms) : Result<void>();
+  return good ? ms : Result<std::uint64_t>(Error(good.error()).context("--pressure-wait"));
+}
+
+Result<agent::Oversubscription> parseOversubscription(const OversubscriptionText& given) {
+  agent::Oversubscription terms;
+  const auto overcommit = told(given.overcommit, "--overcommit", "DIVVY_OVERCOMMIT");
+  const auto budget = told(given.budget, "--device-budget", "DIVVY_DEVICE_BUDGET");
+  const auto reserve = told(given.host_reserve, "--host-reserve", "DIVVY_HOST_RESERVE");
+  const auto chunk = told(given.chunk, "--swap-chunk", "DIVVY_SWAP_CHUNK");
+  const auto checkpoint = told(given.checkpoint, "--checkpoint", "DIVVY_CHECKPOINT");
+  const auto host_map = told(given.host_map, "--host-map", "DIVVY_HOST_MAP");
+  const auto quantum = told(given.quantum, "--swap-quantum", "DIVVY_SWAP_QUANTUM");
+  Result<void> good = readEach(overcommit, [&](const std::string& text) {
+    return agent::readOvercommit(text, terms.overcommit);
+  });
+  if (good)
+    good = readEach(budget,
+                    [&](const std::string& text) { return agent::readBudget(text, terms.budget); });
+  if (good) good = readOne(reserve, agent::parseHostReserve, terms.host_reserve);
+  if (good) good = readOne(chunk, agent::parseSwapChunk, terms.chunk);
+  if (good) good = readOne(quantum, parseQuantum, terms.quantum_ms);
+  if (good) good = readOne(checkpoint, agent::parseCheckpoint, terms.checkpoint);
+  if (good) good = readOne(host_map, agent::parseHostMap, terms.host_map);
+  if (!good) return good.error();
+  return terms;
+}
+
+}  // namespace divvy::cli

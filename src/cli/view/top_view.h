@@ -1,0 +1,21 @@
+// The picture of `divvy top`. Pure: state and size in, lines out.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/protocol.h"
+#include "view/terminal.h"
+
+namespace divvy::cli {
+
+struct TopLook {
+  ScreenSize size;  // no line is wider, no picture higher (0 rows: as high as needed)
+  bool color = false;
+  bool utf8 = false;
+  std::string clock;  // shown in the first line
+};
+
+std::vector<std::string> drawTop(const std::vector<agent::Snapshot>& nodes, const TopLook& look);
+
+}  // namespace divvy::cli
