@@ -10,11 +10,11 @@
 #include <boost/json.hpp>
 
 #include "../tests/kube/pod_writer.h"
+#include "client/query.h"
 #include "kube/node.h"
 #include "kube/registration.h"
-#include "pod_list_protobuf.h"
+#include "objects/pod_list_protobuf.h"
 #include "preemption/running_pods.h"
-#include "query.h"
 #include "scheduler/cache.h"
 
 namespace {

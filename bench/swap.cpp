@@ -6,9 +6,9 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "card/profile.h"
 #include "policy/bandwidth_estimator.h"
 #include "policy/swap_cost.h"
-#include "profile.h"
 #include "simgpu/interval_reader.h"
 #include "swap_judge.h"
 #include "swap_tenant.h"

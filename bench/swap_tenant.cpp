@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "card/profile.h"
 #include "ledger/swap_pages.h"
 #include "ledger/tenant_ledger.h"
-#include "profile.h"
 #include "samples.h"
 
 namespace divvy::bench {

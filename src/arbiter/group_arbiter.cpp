@@ -91,7 +91,7 @@ std::vector<std::shared_ptr<TenantChannel>> GroupArbiter::stop() {
   const Nanos now = clockNow();
   for (const std::shared_ptr<TenantChannel>& member : members_) {
     member->carry(policy_.figures(member->key, now));
-    member->standing = policy_.standing(member->key, now);
+    member->handoff = policy_.handoff(member->key, now);
   }
   return std::move(members_);
 }
@@ -154,10 +154,10 @@ void GroupArbiter::enter(std::shared_ptr<TenantChannel> member, Nanos now) {
   policy_.setProcesses(member->key, member->processes(), now);
   residency_.enter(*member, now);
   member->join();
-  if (const auto standing = std::exchange(member->standing, nullptr)) {
+  if (const auto handoff = std::exchange(member->handoff, nullptr)) {
     DeviceNumbers device_of{};
     for (std::size_t i = 0; i < before.size(); ++i) device_of[before[i]] = member->places[i];
-    policy_.resume(member->key, *standing, device_of, now);
+    policy_.resume(member->key, *handoff, device_of, now);
     member->told = true;  // by the law that it comes from
   }
   members_.push_back(std::move(member));

@@ -118,8 +118,7 @@ class TenantChannel {
   bool resident = true;   // else it takes no part in turns of compute
   bool park = false;      // as last told
   bool reserved = false;
-  std::shared_ptr<const TenantHandoff>
-      standing;  // in the group that it comes from; null: from none
+  std::shared_ptr<const TenantHandoff> handoff;  // in the group that it comes from; null: from none
 
  private:
   // Who is held back and has nothing in flight only settles what it used before.

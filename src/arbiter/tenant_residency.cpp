@@ -57,7 +57,7 @@ TenantResidency::TenantResidency(ledger::ResidencyPages pages, unsigned devices)
 void TenantResidency::arrive(unsigned slot, std::uint64_t generation) {
   const auto [found, fresh] = processes_.try_emplace({slot, generation});
   // An earlier agent, or group, told it that.
-  if (fresh) found->second.told = pages_.standing(slot, generation, &found->second.order);
+  if (fresh) found->second.told = pages_.handoff(slot, generation, &found->second.order);
 }
 
 void TenantResidency::leave(unsigned slot, std::uint64_t generation) {

@@ -91,7 +91,7 @@ Result<Answer> RequestHandler::answer(const Question& question, int asker) {
 
 Result<Answer> RequestHandler::lendAll() const {
   for (const std::string& folder : terms_.lent)
-    if (Result<void> good = lend(folder); !good) return good.error();
+    if (Result<void> good = shareDir(folder); !good) return good.error();
   return Answer{};
 }
 

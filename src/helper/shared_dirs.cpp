@@ -49,7 +49,7 @@ void lendBelow(const Fd& folder, int depth) {
 
 }  // namespace
 
-Result<void> lend(const std::string& folder) {
+Result<void> shareDir(const std::string& folder) {
   constexpr mode_t kLent = 0775;
   if (mkdir(folder.c_str(), kLent) != 0 && errno != EEXIST) return ioError("creating " + folder);
   const Fd fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -64,7 +64,7 @@ Result<void> lend(const std::string& folder) {
   return {};
 }
 
-void takeBack(const std::string& folder) {
+void unshareDir(const std::string& folder) {
   struct stat info {};
   if (lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid())
     static_cast<void>(chmod(folder.c_str(), info.st_mode & kModes & ~static_cast<mode_t>(S_IWGRP)));

@@ -1,9 +1,44 @@
 # Time and work: engines, streams, events, copies, kernels, graphs.
 list(APPEND simgpu_libcuda_sources
-  capture.cpp capture_api.cpp channel_group.cpp copy.cpp copy_api.cpp copy_array.cpp copy_box_api.cpp copy_call.cpp
-  copy_plan.cpp copy_set_api.cpp engine.cpp engine_context.cpp engine_cost.cpp engine_executor.cpp
-  engine_wait.cpp event.cpp event_api.cpp event_ipc.cpp graph.cpp graph_api.cpp graph_exec.cpp
-  graph_exec_api.cpp graph_node_api.cpp graph_object_api.cpp graph_params.cpp graph_update.cpp kernel_builtin.cpp
-  kernel_image.cpp kernel_ptx.cpp kernel_query_api.cpp kernel_text.cpp launch.cpp launch_api.cpp module.cpp
-  module_api.cpp module_link_api.cpp stream.cpp stream_api.cpp stream_memop.cpp
-  stream_memop_api.cpp stream_op.cpp touch_log.cpp)
+    cuda/context/channel_group.cpp
+    cuda/copy/copy.cpp
+    cuda/copy/copy_api.cpp
+    cuda/copy/copy_array.cpp
+    cuda/copy/copy_box_api.cpp
+    cuda/copy/copy_call.cpp
+    cuda/copy/copy_plan.cpp
+    cuda/copy/copy_set_api.cpp
+    cuda/engine/engine.cpp
+    cuda/engine/engine_context.cpp
+    cuda/engine/engine_cost.cpp
+    cuda/engine/engine_executor.cpp
+    cuda/engine/engine_wait.cpp
+    cuda/graph/capture.cpp
+    cuda/graph/capture_api.cpp
+    cuda/graph/graph.cpp
+    cuda/graph/graph_api.cpp
+    cuda/graph/graph_exec.cpp
+    cuda/graph/graph_exec_api.cpp
+    cuda/graph/graph_node_api.cpp
+    cuda/graph/graph_object_api.cpp
+    cuda/graph/graph_params.cpp
+    cuda/graph/graph_update.cpp
+    cuda/kernel/kernel_builtin.cpp
+    cuda/kernel/kernel_image.cpp
+    cuda/kernel/kernel_ptx.cpp
+    cuda/kernel/kernel_query_api.cpp
+    cuda/kernel/kernel_text.cpp
+    cuda/kernel/launch.cpp
+    cuda/kernel/launch_api.cpp
+    cuda/kernel/module.cpp
+    cuda/kernel/module_api.cpp
+    cuda/kernel/module_link_api.cpp
+    cuda/memory/access_log.cpp
+    cuda/stream/event.cpp
+    cuda/stream/event_api.cpp
+    cuda/stream/event_ipc.cpp
+    cuda/stream/stream.cpp
+    cuda/stream/stream_api.cpp
+    cuda/stream/stream_memop.cpp
+    cuda/stream/stream_memop_api.cpp
+    cuda/stream/stream_op.cpp)

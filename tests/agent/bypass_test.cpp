@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "deviceplugin/limit_bypass_report.h"
+#include "pods/limit_bypass_report.h"
 #include "tenant/tenant_record.h"
 
 namespace divvy::agent {

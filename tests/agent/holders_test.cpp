@@ -1,5 +1,5 @@
 // Cards that containers hold which another plugin gave them.
-#include "deviceplugin/foreign_allocations.h"
+#include "pods/foreign_allocations.h"
 
 #include <gtest/gtest.h>
 

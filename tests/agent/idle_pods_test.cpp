@@ -1,5 +1,5 @@
 // Which pods of a node use nothing of what they were given.
-#include "deviceplugin/idle_report.h"
+#include "pods/idle_report.h"
 
 #include <gtest/gtest.h>
 

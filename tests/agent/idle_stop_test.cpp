@@ -1,5 +1,5 @@
 // When an idle tenant is noticed, ended, and let live.
-#include "tenant/idle_shutdown.h"
+#include "idle/idle_shutdown.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
-#include "deviceplugin/pod_allocation.h"
+#include "pods/pod_allocation.h"
 
 #include <gtest/gtest.h>
 
-#include "deviceplugin/pod_annotations.h"
 #include "kube/assignment_text.h"
+#include "pods/pod_annotations.h"
 #include "share_options/share_options.h"
 
 namespace divvy::agent {

@@ -8,8 +8,8 @@
 
 #include "codec/pod_request.h"
 #include "device/device_topology.h"
-#include "deviceplugin/pod_allocation.h"
 #include "driver/nvml.h"
+#include "pods/pod_allocation.h"
 #include "vendors/catalog.h"
 
 namespace divvy::agent {

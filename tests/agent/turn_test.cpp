@@ -1,5 +1,5 @@
 // Whose turn it is, against a kubelet that makes a pod's containers and is slow to say so.
-#include "deviceplugin/container_resolver.h"
+#include "pods/container_resolver.h"
 
 #include <gtest/gtest.h>
 

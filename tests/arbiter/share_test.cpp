@@ -1,4 +1,4 @@
-// Shares in virtual time: the bounds that src/arbiter/laws/README.md proves, on random tenants.
+// Shares in virtual time: the bounds that src/arbiter/policy/README.md proves, on random tenants.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>

@@ -1,4 +1,4 @@
-#include "time_slices.h"
+#include "day/time_slices.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

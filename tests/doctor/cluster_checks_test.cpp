@@ -9,7 +9,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
-#include "certificate.h"
+#include "checks/certificate.h"
 #include "made_tree.h"
 
 namespace divvy::doctor {

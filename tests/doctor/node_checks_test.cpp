@@ -4,8 +4,8 @@
 #include <set>
 
 #include "base/bytes.h"
-#include "format.h"
 #include "made_tree.h"
+#include "text/format.h"
 
 namespace divvy::doctor {
 namespace {

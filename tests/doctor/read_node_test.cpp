@@ -12,8 +12,8 @@
 
 #include "base/rng.h"
 #include "doctor/report.h"
+#include "facts/readers.h"
 #include "made_tree.h"
-#include "readers.h"
 
 namespace divvy::doctor {
 namespace {

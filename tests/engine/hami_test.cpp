@@ -2,8 +2,8 @@
 // HAMi's own tests pin (U) or its code shows.
 #include <gtest/gtest.h>
 
-#include "device_order.h"
-#include "policies.h"
+#include "fit/device_order.h"
+#include "score/policies.h"
 #include "some.h"
 
 namespace divvy::engine {

@@ -2,8 +2,8 @@
 // together. U9 and U16 are what HAMi's own tests pin.
 #include <gtest/gtest.h>
 
-#include "node_score.h"
-#include "policies.h"
+#include "fit/node_score.h"
+#include "score/policies.h"
 #include "some.h"
 
 namespace divvy::engine {

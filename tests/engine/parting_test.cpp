@@ -1,5 +1,5 @@
 // Devices that are split as their hardware does it: one device, and what is told.
-#include "partitioning.h"
+#include "nodes/partitioning.h"
 
 #include <gtest/gtest.h>
 

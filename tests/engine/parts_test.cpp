@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "engine/engine.h"
-#include "fragment.h"
+#include "fit/fragment.h"
+#include "score/tournament_tree.h"
 #include "some.h"
-#include "tournament_tree.h"
 
 namespace divvy::engine {
 namespace {

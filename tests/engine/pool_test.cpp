@@ -84,10 +84,10 @@ struct Pair {
   }
   // Who was given it in another pool than the device is in now, as the cards have it.
   void setPools(const std::vector<Pool>& pools, Seen* seen) {
-    const Result<std::vector<Stranger>> told = engine.setPools(pools);
+    const Result<std::vector<FormerPoolTenant>> told = engine.setPools(pools);
     ASSERT_TRUE(told) << told.error().message();
     world.setPools(pools);
-    std::vector<Stranger> expected;
+    std::vector<FormerPoolTenant> expected;
     for (const auto& [id, placement] : booked) {
       for (const Charge& charge : placement.charges) {
         for (const brute::Card& card : world.machines().at(placement.node.text).cards) {

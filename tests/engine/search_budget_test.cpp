@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "search_budget.h"
+#include "fit/search_budget.h"
 #include "some.h"
 
 namespace divvy::engine {

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "brute.h"
-#include "group.h"
+#include "fit/group.h"
 #include "some.h"
 
 namespace divvy::engine {

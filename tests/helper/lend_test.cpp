@@ -42,7 +42,7 @@ TEST_F(LendTest, TheGroupMayWhatTheOwnerMay) {
   make("tenants/a/report", 0666);
   make("agent.lock", 0600);
   make("program", 0755);
-  ASSERT_TRUE(lend(root_));
+  ASSERT_TRUE(shareDir(root_));
   EXPECT_EQ(modeOf(root_) & 0070u, 0070u);
   EXPECT_EQ(modeOf(root_ + "/tenants"), 0770u);
   EXPECT_EQ(modeOf(root_ + "/tenants/a"), 0770u);
@@ -51,7 +51,7 @@ TEST_F(LendTest, TheGroupMayWhatTheOwnerMay) {
   EXPECT_EQ(modeOf(root_ + "/agent.lock"), 0660u);
   EXPECT_EQ(modeOf(root_ + "/program"), 0775u);
   const mode_t others = modeOf(root_) & 0007u;
-  takeBack(root_);
+  unshareDir(root_);
   EXPECT_EQ(modeOf(root_) & 0022u, 0u);
   EXPECT_EQ(modeOf(root_) & 0007u, others);
 }
@@ -65,18 +65,18 @@ TEST_F(LendTest, WhatALinkLeadsToStaysAsItIs) {
   fs::create_symlink("../elsewhere", root_ + "/lent/file");
   fs::create_symlink("../folder", root_ + "/lent/folder");
   ASSERT_EQ(mkfifo((root_ + "/lent/pipe").c_str(), 0600), 0);
-  ASSERT_TRUE(lend(root_ + "/lent"));
+  ASSERT_TRUE(shareDir(root_ + "/lent"));
   EXPECT_EQ(modeOf(root_ + "/elsewhere"), 0600u);
   EXPECT_EQ(modeOf(root_ + "/folder"), 0700u);
   EXPECT_EQ(modeOf(root_ + "/lent/pipe"), 0600u);
   fs::create_symlink("lent", root_ + "/link");
-  EXPECT_FALSE(lend(root_ + "/link"));
+  EXPECT_FALSE(shareDir(root_ + "/link"));
 }
 
 TEST_F(LendTest, AFolderThatIsMissingIsMade) {
-  ASSERT_TRUE(lend(root_ + "/new"));
+  ASSERT_TRUE(shareDir(root_ + "/new"));
   EXPECT_EQ(modeOf(root_ + "/new"), 0775u);
-  EXPECT_FALSE(lend(root_ + "/none/new"));
+  EXPECT_FALSE(shareDir(root_ + "/none/new"));
 }
 
 }  // namespace

@@ -47,14 +47,14 @@ LISTS = [
 def of_quota():
     """Its words are made of amounts: what tells the reasons apart is the piece behind them."""
     listed = members((ROOT / "src/engine/include/engine/quota.h").read_text(), "QuotaWhy")
-    text = (ROOT / "src/engine/quota.cpp").read_text()
+    text = (ROOT / "src/engine/quota/quota.cpp").read_text()
     said = {"Limit": "left of the limit of", "Borrowing": "left of the guarantee of",
             "Full": "can be had of what"}
     return {"quota-" + code(one): said[one] if said.get(one, "?") in text else None for one in listed}
 
 
 def of_changes():
-    text = (ROOT / "src/kube/resize_request.cpp").read_text()
+    text = (ROOT / "src/kube/objects/resize_request.cpp").read_text()
     body = re.search(r"std::string changeReason\(.*?\n}", text, re.DOTALL).group(0)
     return {"change-" + code(word): word for word in re.findall(r'return "(\w+)"', body)}
 

@@ -1,5 +1,5 @@
 // What is found among a launch's arguments, and how it is kept how large they are.
-#include "paging/kernel_arguments.h"
+#include "operands/kernel_arguments.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "paging/arena_units.h"
+#include "allocator/arena_units.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "memory.h"
+#include "cuda/memory/memory.h"
 #include "swap_fixture.h"
 
 namespace divvy::interposer {

@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "card/profile.h"
 #include "ledger/grants.h"
 #include "ledger/residency_pages.h"
 #include "ledger/tenant_ledger.h"
-#include "profile.h"
 
 namespace divvy::interposer {
 namespace {

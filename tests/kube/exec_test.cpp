@@ -1,5 +1,5 @@
 // Credentials that a program prints: what is taken of them, and how the program is run.
-#include "exec_credential.h"
+#include "client/exec_credential.h"
 
 #include <gtest/gtest.h>
 

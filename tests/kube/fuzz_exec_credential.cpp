@@ -6,7 +6,7 @@
 
 #include <boost/json.hpp>
 
-#include "exec_credential.h"
+#include "client/exec_credential.h"
 #include "fuzz_input.h"
 
 using namespace divvy;

@@ -8,9 +8,9 @@
 #include <boost/json.hpp>
 
 #include "fuzz_input.h"
-#include "pod_list_protobuf.h"
+#include "objects/pod_list_protobuf.h"
+#include "objects/protobuf_reader.h"
 #include "pod_writer.h"
-#include "protobuf_reader.h"
 
 using namespace divvy;
 using namespace divvy::kube;

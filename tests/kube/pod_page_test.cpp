@@ -4,9 +4,9 @@
 
 #include <boost/json.hpp>
 
-#include "pod_list_protobuf.h"
+#include "objects/pod_list_protobuf.h"
+#include "objects/protobuf_reader.h"
 #include "pod_writer.h"
-#include "protobuf_reader.h"
 
 namespace divvy::kube {
 namespace {

@@ -1,5 +1,5 @@
 // The small formats by themselves: every value, and every middle between two.
-#include "half.h"
+#include "program/half.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Which devices of a node are linked, as nodes of every vendor tell of it, and what follows.
 #include <gtest/gtest.h>
 
-#include "codec/placement_annotations.h"
+#include "annotations/placement_annotations.h"
 #include "codec/pod_request.h"
 #include "scheduler/cache.h"
 #include "world.h"

@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "codec/reservation_annotation.h"
+#include "annotations/reservation_annotation.h"
 #include "engine/engine.h"
 #include "gate_world.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "codec/reservation_annotation.h"
+#include "annotations/reservation_annotation.h"
 #include "extender/node_lock.h"
 #include "kube/assignment.h"
 #include "kube/device_scores.h"

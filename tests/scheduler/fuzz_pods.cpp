@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "../../src/kube/pod_list_protobuf.h"
+#include "../../src/kube/objects/pod_list_protobuf.h"
 #include "preemption/running_pods.h"
 #include "scheduler/cache.h"
 

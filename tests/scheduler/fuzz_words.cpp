@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "codec/placement_annotations.h"
+#include "annotations/placement_annotations.h"
 #include "preemption/running_pods.h"
 #include "scheduler/device_priority.h"
 #include "share_options/share_options.h"

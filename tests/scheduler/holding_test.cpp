@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <random>
 
+#include "annotations/assignment.h"
 #include "cache/core_masks.h"
-#include "codec/assignment.h"
 #include "codec/pod_request.h"
 #include "engine/engine.h"
 #include "world.h"

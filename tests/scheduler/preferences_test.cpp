@@ -1,7 +1,7 @@
 // How a pod wants to be placed, by its annotations.
 #include <gtest/gtest.h>
 
-#include "codec/placement_annotations.h"
+#include "annotations/placement_annotations.h"
 
 namespace divvy::scheduler {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <boost/json.hpp>
 
-#include "codec/pending_resize.h"
+#include "annotations/pending_resize.h"
 #include "controllers/resize_plan.h"
 #include "kube/assignment_text.h"
 #include "kube/resize_request.h"

@@ -1,4 +1,4 @@
-#include "card.h"
+#include "card/card.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

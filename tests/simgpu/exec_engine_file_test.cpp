@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-#include "engine_file.h"
+#include "card/engine_file.h"
 #include "scratch_dir.h"
 #include "simgpu/interval_reader.h"
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "timeline.h"
+#include "timeline/timeline.h"
 
 namespace divvy::simgpu {
 

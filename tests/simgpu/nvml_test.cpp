@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "abi/nvml_protos.h"
-#include "card.h"
-#include "card_layout.h"
-#include "profile.h"
+#include "card/card.h"
+#include "card/card_layout.h"
+#include "card/profile.h"
 #include "scratch_dir.h"
 
 namespace divvy::simgpu {

@@ -1,6 +1,6 @@
-#include "profile.h"
+#include "card/profile.h"
 
-#include "poison.h"
+#include "cuda/memory/poison.h"
 
 #include <gtest/gtest.h>
 

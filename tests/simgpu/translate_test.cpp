@@ -10,13 +10,13 @@
 #include <mutex>
 #include <vector>
 
-#include "graph_memory.h"
-#include "host_memory.h"
-#include "managed.h"
-#include "memory.h"
-#include "memory_table.h"
-#include "pool_exec.h"
-#include "runtime.h"
+#include "cuda/context/runtime.h"
+#include "cuda/graph/graph_memory.h"
+#include "cuda/memory/host_memory.h"
+#include "cuda/memory/managed.h"
+#include "cuda/memory/memory.h"
+#include "cuda/memory/memory_table.h"
+#include "cuda/pool/pool_exec.h"
 #include "scratch_dir.h"
 
 namespace divvy::simgpu {

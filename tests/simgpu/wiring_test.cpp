@@ -1,4 +1,4 @@
-#include "wiring.h"
+#include "card/topology.h"
 
 #include <gtest/gtest.h>
 

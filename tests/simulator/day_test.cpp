@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "day_card.h"
-#include "day_marks.h"
-#include "series.h"
-#include "time_slices.h"
+#include "day/day_card.h"
+#include "day/day_marks.h"
+#include "day/series.h"
+#include "day/time_slices.h"
 
 namespace divvy::simulator {
 namespace {

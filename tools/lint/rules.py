@@ -47,21 +47,6 @@ NARROW = {("cli", "simgpu"): {"catalog.h"}}
 # Folders inside of a module: which of the others each may include from. A file that lies directly in the module's
 # folder may include all, and is included by none of them but where ROOT_HEADERS names it.
 SUBFOLDERS = {
-    "scheduler": {
-        "telemetry": set(),
-        "runtime": {"telemetry"},
-        "codec": set(),
-        "events": {"runtime"},
-        "quota": {"codec"},
-        "manifests": {"codec"},
-        "cache": {"codec", "quota", "runtime"},
-        "extender": {"runtime", "telemetry"},
-        "preemption": {"codec", "events", "quota", "runtime", "telemetry"},
-        "webhook": {"codec", "runtime"},
-        "queue": {"codec", "events", "preemption", "quota", "runtime", "telemetry"},
-        "explain": {"cache", "codec", "preemption", "queue", "quota"},
-        "controllers": {"codec", "events", "runtime", "telemetry"},
-    },
     "agent": {
         "os": set(),
         "api": set(),
@@ -70,13 +55,16 @@ SUBFOLDERS = {
         "device": {"os"},
         "helper_process": {"device", "os"},
         "container": {"api", "device", "os"},
-        "tenant": {"api", "checkpoint", "container", "device", "os"},
+        "idle": {"api", "os"},
+        "tenant": {"api", "checkpoint", "container", "device", "idle", "os"},
         "registration": {"container", "device", "os", "tenant"},
-        "enforcement": {"checkpoint", "container", "device", "os", "tenant"},
-        "deviceplugin": {"container", "device", "enforcement", "os", "registration", "tenant"},
-        "server": {"container", "device", "enforcement", "os", "placement", "registration", "tenant"},
+        "enforcement": {"checkpoint", "container", "device", "idle", "os", "tenant"},
+        "pods": {"device", "idle", "os", "tenant"},
+        "deviceplugin": {"container", "device", "enforcement", "os", "pods", "registration", "tenant"},
+        "server": {"container", "device", "enforcement", "idle", "os", "placement", "registration", "tenant"},
         "telemetry": {"enforcement", "os", "tenant"},
     },
+    "arbiter": {"policy": set()},
     "cli": {
         "process": set(),
         "options": set(),
@@ -89,6 +77,7 @@ SUBFOLDERS = {
         "diagnose": {"agent_client", "config", "kubernetes", "options"},
         "commands": {"agent_client", "config", "diagnose", "files", "kubernetes", "options", "process", "view"},
     },
+    "doctor": {"report": set(), "checks": {"report"}, "facts": {"report"}},
     "interposer": {
         "support": set(),
         "tenant": {"support"},
@@ -97,19 +86,57 @@ SUBFOLDERS = {
         "cuda": {"loader", "support", "threads"},
         "device": {"loader", "support", "threads"},
         "accounting": {"cuda", "device", "loader", "support", "threads"},
-        "paging": {"accounting", "cuda", "loader", "support", "threads"},
-        "launch": {"cuda", "loader", "paging", "support", "threads"},
-        "ipc": {"cuda", "paging", "support", "threads"},
-        "hooks": {"accounting", "cuda", "device", "launch", "loader", "threads"},
+        "operands": {"cuda", "support"},
+        "paging": {"cuda", "loader", "operands", "support", "threads"},
+        "allocator": {"accounting", "cuda", "loader", "paging", "support"},
+        "launch": {"cuda", "loader", "operands", "paging", "support", "threads"},
+        "ipc": {"allocator", "cuda", "paging", "support", "threads"},
+        "hooks": {"accounting", "allocator", "cuda", "device", "launch", "loader", "threads"},
         "nvml": {"device", "loader", "support", "tenant", "threads"},
         "timeslice": {"support"},
     },
+    "kube": {"objects": set(), "client": {"objects"}},
+    "ledger": {
+        "process": set(),
+        "files": {"process"},
+        "account": {"process"},
+        "tenant": {"account", "files", "process"},
+    },
+    "ptx": {
+        "program": set(),
+        "parser": {"program"},
+        "machine": {"parser", "program"},
+        "ops": {"machine", "program"},
+    },
+    "scheduler": {
+        "telemetry": set(),
+        "runtime": {"telemetry"},
+        "annotations": set(),
+        "codec": {"annotations"},
+        "events": {"runtime"},
+        "quota": {"annotations"},
+        "manifests": {"annotations"},
+        "cache": {"annotations", "codec", "quota", "runtime"},
+        "extender": {"runtime", "telemetry"},
+        "preemption": {"annotations", "events", "quota", "runtime", "telemetry"},
+        "webhook": {"annotations", "codec", "runtime"},
+        "queue": {"annotations", "codec", "events", "preemption", "quota", "runtime", "telemetry"},
+        "explain": {"annotations", "cache", "preemption", "queue", "quota"},
+        "controllers": {"annotations", "codec", "events", "runtime", "telemetry"},
+    },
+    "simgpu": {
+        "timeline": set(),
+        "card": {"timeline"},
+        "nvml": {"card"},
+        "cuda": {"card", "timeline"},
+    },
+    "simulator": {"text": set(), "day": {"text"}, "cluster": {"day", "text"}},
 }
 # Headers that lie directly in a module's folder, for .cpp files of its subfolders.
-ROOT_HEADERS = {"interposer": {"runtime.h"}}
+ROOT_HEADERS = {"interposer": {"runtime.h"}, "simgpu": {"rm_stub.h"}}
 # Headers that include such a header all the same. The list only shrinks.
 ROOT_HEADER_USERS = {"src/interposer/accounting/charge.h", "src/interposer/cuda/capture_scope.h",
-                     "src/interposer/launch/gated_call.h", "src/interposer/paging/call_operands.h"}
+                     "src/interposer/launch/gated_call.h", "src/interposer/operands/call_operands.h"}
 MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 70
 MAX_COLUMNS = 100
@@ -228,8 +255,8 @@ def rule_names(root):
     function = re.compile(r"\b(\w+)\(")
     for path, parts in code_files(root, "src"):
         words = set().union(*(forbidden.get("/".join(parts[:depth]), set()) for depth in (1, 2)))
-        stem = set(path.stem.split("_")) | {path.stem}
-        for word in sorted(words & stem):
+        stem = {path.stem}
+        for word in sorted(words & stem | forbidden.get("src", set()) & set(path.stem.split("_"))):
             yield path, 1, f"a file called \"{word}\"; GLOSSARY.md has the word that is used"
         for word in sorted(set(path.stem.split("_")) - accepted if accepted is not None else ()):
             yield path, 1, (f"\"{word}\" is no word of tools/lint/file_words.txt; a term of Kubernetes, CUDA, POSIX or "

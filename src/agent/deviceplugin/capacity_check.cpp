@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "deviceplugin/pod_allocation.h"
+#include "pods/pod_allocation.h"
 
 namespace divvy::agent {
 

@@ -5,10 +5,10 @@
 #include "container/injection.h"
 #include "deviceplugin/capacity_check.h"
 #include "deviceplugin/device_plugin.h"
-#include "deviceplugin/pod_allocation.h"
 #include "deviceplugin/unit_withholding.h"
 #include "kube/device_list.h"
 #include "os/log.h"
+#include "pods/pod_allocation.h"
 
 namespace divvy::agent {
 namespace {

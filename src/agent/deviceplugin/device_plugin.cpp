@@ -10,12 +10,12 @@
 #include <boost/json.hpp>
 
 #include "container/injection.h"
-#include "deviceplugin/container_status.h"
 #include "deviceplugin/mount_conflicts.h"
-#include "deviceplugin/pod_allocation.h"
 #include "deviceplugin/scheduler_dialect.h"
 #include "kube/node.h"
 #include "os/log.h"
+#include "pods/container_status.h"
+#include "pods/pod_allocation.h"
 
 // GCC 12 with -O2 takes the frame of a coroutine for one that another operator new made; both are
 // Asio's.

@@ -6,10 +6,10 @@
 
 #include "container/injection.h"
 #include "deviceplugin/device_plugin.h"
-#include "deviceplugin/foreign_allocations.h"
-#include "deviceplugin/idle_report.h"
-#include "deviceplugin/limit_bypass_report.h"
 #include "os/log.h"
+#include "pods/foreign_allocations.h"
+#include "pods/idle_report.h"
+#include "pods/limit_bypass_report.h"
 
 namespace divvy::agent {
 namespace {

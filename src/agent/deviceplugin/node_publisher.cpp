@@ -8,12 +8,12 @@
 
 #include "base/quantity.h"
 #include "deviceplugin/device_plugin.h"
-#include "deviceplugin/pod_allocation.h"
 #include "deviceplugin/scheduler_dialect.h"
 #include "kube/device_list.h"
 #include "kube/nics.h"
 #include "kube/node.h"
 #include "os/log.h"
+#include "pods/pod_allocation.h"
 
 // GCC 12 with -O2 takes the frame of a coroutine for one that another operator new made; both are
 // Asio's.

@@ -6,7 +6,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
-#include "tenant/idle_shutdown.h"
+#include "idle/idle_shutdown.h"
 
 namespace divvy::agent {
 

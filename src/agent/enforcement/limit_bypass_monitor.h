@@ -11,9 +11,9 @@
 #include "device/inventory.h"
 #include "enforcement/limit_bypass.h"
 #include "enforcement/page_visibility.h"
+#include "idle/idle_shutdown.h"
 #include "tenant/event_log.h"
 #include "tenant/grown_files.h"
-#include "tenant/idle_shutdown.h"
 #include "tenant/tenant_manager.h"
 
 namespace divvy::agent {

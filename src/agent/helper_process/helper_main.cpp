@@ -31,7 +31,7 @@ Result<void> serveHelper(const HelperOptions& options) {
   std::vector<std::string> lent{paths.root(), paths.dir()};
   if (!options.install_dir.empty()) lent.push_back(options.install_dir);
   for (const std::string& folder : lent)
-    if (Result<void> good = helper::lend(folder); !good) return good;
+    if (Result<void> good = helper::shareDir(folder); !good) return good;
   // The agent looks there, and writes through us.
   if (!options.cdi_dir.empty() && mkdir(options.cdi_dir.c_str(), 0755) == 0)
     static_cast<void>(chmod(options.cdi_dir.c_str(), 0755));
@@ -51,7 +51,7 @@ Result<void> serveHelper(const HelperOptions& options) {
   const Result<void> served = helper::serve(terms);
   // Without us nothing new is made here, and earlier versions want these to be root's alone.
   for (const std::string& folder : {paths.dir(), paths.root()}) {
-    helper::takeBack(folder);
+    helper::unshareDir(folder);
     // Only what is empty goes.
     if (served) rmdir(folder.c_str());
   }

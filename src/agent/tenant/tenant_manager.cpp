@@ -258,7 +258,7 @@ Result<TenantPtr> TenantManager::createFor(const PodContainer& lodger, const std
 }
 
 void TenantManager::tell(EventView event) const {
-  if (hears_) hears_(std::move(event));
+  if (event_sink_) event_sink_(std::move(event));
 }
 
 void TenantManager::emitFor(const TenantRecord& record, EventView event) const {

@@ -16,11 +16,11 @@
 #include "device/device_health.h"
 #include "device/ecc_error_tracker.h"
 #include "device/inventory.h"
+#include "idle/idle_shutdown.h"
 #include "ledger/liveness.h"
 #include "ledger/tenant_ledger.h"
 #include "os/asio.h"
 #include "os/mountinfo.h"
-#include "tenant/idle_shutdown.h"
 #include "tenant/report_reader.h"
 #include "tenant/residency_reader.h"
 #include "tenant/tenant_processes.h"
@@ -105,8 +105,8 @@ class TenantManager {
                 std::function<void()> changed);
 
   // From now on whoever is given this hears what becomes of shares; before, nobody does.
-  using Hears = std::function<void(EventView)>;
-  void onEvent(Hears hears) { hears_ = std::move(hears); }
+  using EventSink = std::function<void(EventView)>;
+  void onEvent(EventSink hears) { event_sink_ = std::move(hears); }
   // Of somebody who got nothing, say.
   void tell(EventView event) const;
 
@@ -298,7 +298,7 @@ class TenantManager {
   NodePaths paths_;
   const Inventory& inventory_;
   std::function<void()> changed_;
-  Hears hears_;
+  EventSink event_sink_;
   std::map<std::string, TenantPtr> tenants_;
   DriverUsageByTenant seen_;
   bool always_audit_ = false;

@@ -36,7 +36,8 @@ Nanos depthOf(const Entitlement& terms, const Constants& constants) {
 }  // namespace
 
 Group::Group(const Constants& constants) : constants_(constants) {
-  for (Device& device : devices_) device.alms.fill(almsBucket(constants_, almsUnit()));
+  for (Device& device : devices_)
+    device.starvation_reserve.fill(almsBucket(constants_, almsUnit()));
 }
 
 Tenant* Group::find(Key key) const {
@@ -99,32 +100,33 @@ Virtual Group::baseOf(Class cls) const {
   return base == INT64_MAX ? 0 : base;
 }
 
-TenantHandoff Group::standing(const Tenant& tenant) const {
+TenantHandoff Group::handoff(const Tenant& tenant) const {
   const unsigned cls = indexOf(tenant.terms.cls);
   const Virtual base = baseOf(tenant.terms.cls);
-  TenantHandoff standing;
-  standing.course = tenant;
-  standing.course.v -= base;
-  standing.course.granted_v -= base;
+  TenantHandoff handoff;
+  handoff.state = tenant;
+  handoff.state.v -= base;
+  handoff.state.granted_v -= base;
   for (unsigned i = 0; i < used_devices_; ++i) {
     if (!(tenant.terms.devices >> i & 1)) continue;
     const Device& device = devices_[i];
-    standing.places.push_back({i, device.floor[cls] - base, device.alms[cls], tenant.stretch[i]});
+    handoff.places.push_back(
+        {i, device.floor[cls] - base, device.starvation_reserve[cls], tenant.stretch[i]});
   }
-  return standing;
+  return handoff;
 }
 
-void Group::resume(Tenant* tenant, const TenantHandoff& standing, const DeviceNumbers& device_of) {
-  static_cast<TenantState&>(*tenant) = standing.course;
+void Group::resume(Tenant* tenant, const TenantHandoff& handoff, const DeviceNumbers& device_of) {
+  static_cast<TenantState&>(*tenant) = handoff.state;
   // Reports begin anew.
   tenant->said.busy.fill(0);
   tenant->stretch.fill(0);
   const unsigned cls = indexOf(tenant->terms.cls);
-  for (const TenantHandoff::Place& place : standing.places) {
+  for (const TenantHandoff::Place& place : handoff.places) {
     const unsigned number = device_of[place.device];
     Device& device = devices_[number];
     device.floor[cls] = std::max(device.floor[cls], place.floor);
-    device.alms[cls] = place.alms;
+    device.starvation_reserve[cls] = place.starvation_reserve;
     tenant->stretch[number] = place.stretch;
   }
 }
@@ -193,7 +195,7 @@ void Group::advance(Nanos now) {
   }
   for (unsigned i = 0; i < used_devices_; ++i)
     for (unsigned cls = 0; cls < kClasses; ++cls)
-      if (devices_[i].kept_out[cls]) devices_[i].alms[cls].fill(elapsed);
+      if (devices_[i].kept_out[cls]) devices_[i].starvation_reserve[cls].fill(elapsed);
 }
 
 bool Group::settle(Tenant* tenant, const Report& report) {
@@ -261,7 +263,7 @@ bool Group::settleTimes(Tenant* tenant, const Report& report) {
 void Group::charge(Tenant* tenant, const std::array<double, kMaxGroupDevices>& used, double most) {
   for (unsigned i = 0; i < used_devices_; ++i) {
     tenant->figures.got[i] += static_cast<Nanos>(used[i]);
-    devices_[i].alms[indexOf(tenant->terms.cls)].take(used[i]);
+    devices_[i].starvation_reserve[indexOf(tenant->terms.cls)].take(used[i]);
   }
   tenant->charge(most);
 }
@@ -338,13 +340,13 @@ void Group::forgive(const Tenant& wide) {
   }
 }
 
-bool Group::alms(const Tenant& tenant, DeadlineSet* agenda) {
+bool Group::starvation_reserve(const Tenant& tenant, DeadlineSet* agenda) {
   const unsigned cls = indexOf(tenant.terms.cls);
   bool all = true;
   for (unsigned i = 0; i < used_devices_; ++i) {
     if (!(tenant.terms.devices >> i & 1)) continue;
     Device& device = devices_[i];
-    TokenBucket& bucket = device.alms[cls];
+    TokenBucket& bucket = device.starvation_reserve[cls];
     if (device.giving[cls]) {
       const double left = bucket.level() - tenant.meter.unsettled();
       device.giving[cls] = left > 0 && !agenda->reached(agenda->now() + tenant.timeToUse(left));

@@ -28,8 +28,8 @@ class Group {
   void remove(Key key);
 
   // `tenant` goes on here as it stood elsewhere, where its devices had other numbers.
-  TenantHandoff standing(const Tenant& tenant) const;
-  void resume(Tenant* tenant, const TenantHandoff& standing, const DeviceNumbers& device_of);
+  TenantHandoff handoff(const Tenant& tenant) const;
+  void resume(Tenant* tenant, const TenantHandoff& handoff, const DeviceNumbers& device_of);
 
   // Time passes: buckets fill, waiting adds up. Before anything else that has an instant.
   void advance(Nanos now);
@@ -46,12 +46,12 @@ class Group {
 
   // Whether a class below another has waited long enough on all the tenant's devices to be given
   // some of its minimum. Once given, until that is used.
-  bool alms(const Tenant& tenant, DeadlineSet* agenda);
+  bool starvation_reserve(const Tenant& tenant, DeadlineSet* agenda);
 
  private:
   struct Device {
     std::array<Virtual, kClasses> floor{};
-    std::array<TokenBucket, kClasses> alms;
+    std::array<TokenBucket, kClasses> starvation_reserve;
     std::array<bool, kClasses> giving{};
     unsigned present = 0;                   // tenants whose work is on it
     std::array<bool, kClasses> kept_out{};  // some tenant of the class wants to run, below another

@@ -133,17 +133,17 @@ void SchedulingPolicy::remove(Key key, Nanos now) {
   state_->dirty = true;
 }
 
-std::shared_ptr<const TenantHandoff> SchedulingPolicy::standing(Key key, Nanos now) const {
+std::shared_ptr<const TenantHandoff> SchedulingPolicy::handoff(Key key, Nanos now) const {
   const Tenant* tenant = state_->at(key, now);
   if (tenant == nullptr) return nullptr;
-  return std::make_shared<const TenantHandoff>(state_->group.standing(*tenant));
+  return std::make_shared<const TenantHandoff>(state_->group.handoff(*tenant));
 }
 
-void SchedulingPolicy::resume(Key key, const TenantHandoff& standing,
-                              const DeviceNumbers& device_of, Nanos now) {
+void SchedulingPolicy::resume(Key key, const TenantHandoff& handoff, const DeviceNumbers& device_of,
+                              Nanos now) {
   Tenant* tenant = state_->at(key, now);
   if (tenant == nullptr) return;
-  state_->group.resume(tenant, standing, device_of);
+  state_->group.resume(tenant, handoff, device_of);
   state_->dirty = true;
 }
 

@@ -189,8 +189,9 @@ bool QuantumScheduler::stopForbidden() {
       if (!tenant->active() || tenant->solo || tenant->terms.cls != cls) continue;
       const bool running = tenant->turn == RunState::kRunning;
       const bool asks = tenant->wants() || tenant->first();
-      tenant->allowed = (asks || running) && !tenant->throttled &&
-                        (!blocked(*tenant) || (tenant->wants() && group_.alms(*tenant, agenda_)));
+      tenant->allowed =
+          (asks || running) && !tenant->throttled &&
+          (!blocked(*tenant) || (tenant->wants() && group_.starvation_reserve(*tenant, agenda_)));
       if (!running || tenant->allowed) continue;
       stop(tenant.get());
       changed = true;

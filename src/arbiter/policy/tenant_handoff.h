@@ -13,11 +13,11 @@ struct TenantHandoff {
   struct Place {
     unsigned device;
     Virtual floor;
-    TokenBucket alms;
+    TokenBucket starvation_reserve;
     double stretch;
   };
 
-  TenantState course;
+  TenantState state;
   std::vector<Place> places;
 };
 

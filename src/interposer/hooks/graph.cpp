@@ -58,7 +58,7 @@ CUresult launchAdmitted(CUgraphExec exec, CUstream stream) {
 template <Cu kId>
 CUresult launchGraph(CUgraphExec exec, CUstream stream) {
   if (divvy_thread.depth != 0 || passGate()) return launchAdmitted<kId>(exec, stream);
-  Passage passage;
+  GatePass passage;
   enterGate(workOf<kId>(exec, stream), passage);
   if (passage.refused != CUDA_SUCCESS) return passage.refused;
   divvy_thread.depth = 0;  // memory is charged inside: what follows is not a nested call

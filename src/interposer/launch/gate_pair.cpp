@@ -17,7 +17,7 @@ CUresult enterMemory(ThreadLine* line, const CallWork* work) {
 
 }  // namespace
 
-__attribute__((noinline)) void enterBothGates(const CallWork& work, Passage& passage) {
+__attribute__((noinline)) void enterBothGates(const CallWork& work, GatePass& passage) {
   divvy_thread.depth = 1;  // a signal handler's launch is not to come between
   if (work.kind == WorkKind::kGraph) runtime().graph_uses.use(work.key);
   passage.refused = enterMemory(divvy_thread.line, &work);

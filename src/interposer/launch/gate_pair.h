@@ -7,7 +7,7 @@
 namespace divvy::interposer {
 
 // enterGate where memory can be swapped: waits until all of it is there, then for the grant.
-void enterBothGates(const CallWork& work, Passage& passage);
+void enterBothGates(const CallWork& work, GatePass& passage);
 
 // After the call of a thread whose divvy_thread.touching is not 0.
 void leaveMemory();

@@ -7,7 +7,7 @@
 #include "launch/gate_pair.h"
 #include "launch/launch_gate.h"
 #include "loader/driver_table.h"
-#include "paging/call_operands.h"
+#include "operands/call_operands.h"
 #include "runtime.h"
 #include "threads/thread_state.h"
 
@@ -21,7 +21,7 @@ __attribute__((noinline)) CUresult gatedFully(Arguments... arguments) {
     if (__builtin_expect(runtime().memory_gate.active(), 0)) noteUse<kId>(arguments...);
   }
   const CallWork work = workOf<kId>(arguments...);
-  Passage passage;
+  GatePass passage;
   enterGate(work, passage);
   if (__builtin_expect(passage.refused != CUDA_SUCCESS, 0)) return passage.refused;
   const CUresult result = real<kId>()(arguments...);

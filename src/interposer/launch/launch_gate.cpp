@@ -264,7 +264,7 @@ void LaunchGate::forgetGrant() {
 }
 
 // No read-modify-write, no clock, no system call.
-void LaunchGate::enter(const CallWork& work, Passage& passage) {
+void LaunchGate::enter(const CallWork& work, GatePass& passage) {
   ThreadLine* line = divvy_thread.line;
   divvy_thread.depth = 1;
   if (!admit(work, passage.ticket)) {
@@ -290,7 +290,7 @@ inline bool LaunchGate::admit(const CallWork& work, MeteredCall& ticket) {
 }
 
 // Every launch under a grant comes this way: flatten, so that nothing on it is a call of its own.
-__attribute__((flatten)) void enterGate(const CallWork& work, Passage& passage) {
+__attribute__((flatten)) void enterGate(const CallWork& work, GatePass& passage) {
   if (__builtin_expect(runtime().memory_gate.active(), 0)) {
     enterBothGates(work, passage);
   } else {
@@ -298,7 +298,7 @@ __attribute__((flatten)) void enterGate(const CallWork& work, Passage& passage) 
   }
 }
 
-__attribute__((flatten)) void leaveGate(Passage& passage, CUresult result) {
+__attribute__((flatten)) void leaveGate(GatePass& passage, CUresult result) {
   if (passage.line != nullptr) {
     runtime().meter.end(passage.ticket, result);
     comeOutside(passage.line);

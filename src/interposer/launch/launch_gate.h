@@ -21,7 +21,7 @@ extern __attribute__((visibility("hidden"))) std::atomic<const std::uint32_t*> d
 namespace divvy::interposer {
 
 // One call on its way through a gate that is not open. Passes unmetered while line is null.
-struct Passage {
+struct GatePass {
   ThreadLine* line = nullptr;
   // Else the call is not to be made, and this is the answer; then nothing has to be left.
   CUresult refused = CUDA_SUCCESS;
@@ -44,7 +44,7 @@ class LaunchGate {
   void rouse() const;
 
   // See enterGate.
-  void enter(const CallWork& work, Passage& passage);
+  void enter(const CallWork& work, GatePass& passage);
   // The same for a launch that only has to be counted, as most; false: this is none, and nothing
   // happened. leaveQuickly() follows the driver's call. kMarked: the thread's line shows that the
   // launch may touch swappable memory, or else there is none.
@@ -163,8 +163,8 @@ class LaunchGate {
 // Around the driver's call of one launch that found the gate not open. Returns when the launch may
 // proceed, by the rules of the grant and with all memory there; from then on the thread counts as
 // inside one of our hooks. Or it must not be made: see Passage::refused.
-void enterGate(const CallWork& work, Passage& passage);
-void leaveGate(Passage& passage, CUresult result);
+void enterGate(const CallWork& work, GatePass& passage);
+void leaveGate(GatePass& passage, CUresult result);
 
 // A relaxed load of the word, and where it is open a count in the thread's line. Without the
 // attribute a compiler that sees a hundred and more hooks in one file calls this instead.

@@ -9,9 +9,9 @@
 
 #include "abi/cuda_types.h"
 #include "cuda/call_work.h"
+#include "operands/kernel_arguments.h"
+#include "operands/kernel_param_cache.h"
 #include "paging/chunk.h"
-#include "paging/kernel_arguments.h"
-#include "paging/kernel_param_cache.h"
 
 namespace divvy::interposer {
 

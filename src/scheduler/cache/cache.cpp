@@ -6,10 +6,10 @@
 #include <unordered_set>
 #include <utility>
 
+#include "annotations/assignment.h"
+#include "annotations/pending_resize.h"
 #include "cache/cache_impl.h"
 #include "cache/what_if.h"
-#include "codec/assignment.h"
-#include "codec/pending_resize.h"
 #include "kube/assignment_text.h"
 #include "kube/device_list.h"
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "annotations/share_annotations.h"
 #include "cache/core_masks.h"
 #include "cache/recorded_uuids.h"
 #include "cache/refusal_texts.h"
@@ -14,7 +15,6 @@
 #include "cache/unschedulable_pods.h"
 #include "cache/vendor_plugin_pods.h"
 #include "codec/pod_request.h"
-#include "codec/share_annotations.h"
 #include "engine/engine.h"
 #include "quota/resource_quota.h"
 #include "runtime/recent_set.h"

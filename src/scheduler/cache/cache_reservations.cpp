@@ -1,6 +1,6 @@
 // Places that are decided before kube-scheduler asks: pods of queues and gangs.
+#include "annotations/assignment.h"
 #include "cache/cache_impl.h"
-#include "codec/assignment.h"
 
 namespace divvy::scheduler {
 namespace {

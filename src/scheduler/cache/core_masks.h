@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "annotations/device_metadata.h"
 #include "base/result.h"
-#include "codec/device_metadata.h"
 #include "engine/allocation.h"
 
 namespace divvy::scheduler {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "codec/device_metadata.h"
+#include "annotations/device_metadata.h"
 #include "engine/allocation.h"
 #include "kube/pod.h"
 #include "vendors/catalog.h"

@@ -5,9 +5,9 @@
 
 #include <boost/json.hpp>
 
+#include "annotations/priority_annotations.h"
+#include "annotations/share_annotations.h"
 #include "base/quantity.h"
-#include "codec/priority_annotations.h"
-#include "codec/share_annotations.h"
 #include "share_options/share_options.h"
 
 namespace divvy::scheduler {

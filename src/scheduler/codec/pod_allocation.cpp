@@ -1,11 +1,11 @@
 // What a pod holds, as its annotations say it.
 #include <algorithm>
 
-#include "codec/assignment.h"
-#include "codec/pending_resize.h"
-#include "codec/placement_annotations.h"
+#include "annotations/assignment.h"
+#include "annotations/pending_resize.h"
+#include "annotations/placement_annotations.h"
+#include "annotations/share.h"
 #include "codec/pod_request.h"
-#include "codec/share.h"
 #include "kube/assignment.h"
 #include "kube/instances.h"
 #include "requests/colocation.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "codec/placement_annotations.h"
-#include "codec/share_annotations.h"
+#include "annotations/placement_annotations.h"
+#include "annotations/share_annotations.h"
 #include "codec/vendor_plugin.h"
 #include "requests/colocation.h"
 #include "requests/models.h"

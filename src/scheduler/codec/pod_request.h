@@ -3,9 +3,9 @@
 
 #include <optional>
 
+#include "annotations/device_metadata.h"
 #include "base/result.h"
 #include "codec/inventory_bounds.h"
-#include "codec/device_metadata.h"
 #include "engine/allocation.h"
 #include "engine/model.h"
 #include "engine/request.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "annotations/device_metadata.h"
 #include "base/result.h"
-#include "codec/device_metadata.h"
 #include "engine/request.h"
 #include "kube/node.h"
 #include "kube/pod.h"

@@ -9,7 +9,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json.hpp>
 
-#include "codec/assignment.h"
+#include "annotations/assignment.h"
 #include "runtime/log.h"
 
 namespace divvy::scheduler {

@@ -9,7 +9,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json.hpp>
 
-#include "codec/pending_resize.h"
+#include "annotations/pending_resize.h"
 #include "controllers/resize_plan.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"

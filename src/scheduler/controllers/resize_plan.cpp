@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "codec/share_annotations.h"
+#include "annotations/share_annotations.h"
 #include "kube/assignment.h"
 #include "kube/assignment_text.h"
 #include "share_options/share_options.h"

@@ -7,7 +7,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/json.hpp>
 
-#include "codec/assignment.h"
+#include "annotations/assignment.h"
 #include "codec/pod_request.h"
 #include "runtime/log.h"
 #include "runtime/timestamp.h"

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "codec/reservation_annotation.h"
+#include "annotations/reservation_annotation.h"
 #include "preemption/running_pods.h"
 #include "preemption/victim_selection.h"
 #include "queue/gated_pod_queue.h"

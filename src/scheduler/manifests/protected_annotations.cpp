@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "codec/assignment.h"
+#include "annotations/assignment.h"
 #include "manifests/cel.h"
 
 namespace divvy::scheduler {

@@ -4,8 +4,8 @@
 #include <charconv>
 #include <utility>
 
+#include "annotations/disruption.h"
 #include "base/quantity.h"
-#include "codec/disruption.h"
 #include "scheduler/pod_group.h"
 
 namespace divvy::scheduler {

@@ -11,7 +11,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 
-#include "codec/queue_assignment.h"
+#include "annotations/queue_assignment.h"
 #include "kube/client.h"
 #include "kube/informer.h"
 #include "preemption/gated_preemption.h"

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "codec/reservation_annotation.h"
+#include "annotations/reservation_annotation.h"
 #include "engine/units.h"
 #include "kube/pod.h"
 #include "preemption/gated_preemption.h"

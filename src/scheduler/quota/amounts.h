@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <map>
 
+#include "annotations/device_metadata.h"
 #include "base/bytes.h"
-#include "codec/device_metadata.h"
 #include "engine/allocation.h"
 #include "engine/request.h"
 #include "kube/pod.h"

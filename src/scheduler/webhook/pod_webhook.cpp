@@ -7,12 +7,12 @@
 
 #include <boost/json.hpp>
 
-#include "codec/placement_annotations.h"
+#include "annotations/disruption.h"
+#include "annotations/placement_annotations.h"
+#include "annotations/priority_annotations.h"
 #include "codec/pod_request.h"
-#include "codec/priority_annotations.h"
 #include "kube/base64.h"
 #include "kube/pod.h"
-#include "codec/disruption.h"
 #include "scheduler/pod_group.h"
 #include "webhook/pod_mutator.h"
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "annotations/queue_assignment.h"
 #include "base/result.h"
-#include "codec/queue_assignment.h"
 #include "engine/engine.h"
 #include "kube/pod.h"
 #include "scheduler/device_priority.h"

@@ -68,10 +68,10 @@ void World::replaceLaw(bool carry) {
   ++laws_;
   for (auto& member : members_) {
     if (member->removed) continue;
-    const auto standing = policy_.standing(member->key, now());
+    const auto handoff = policy_.handoff(member->key, now());
     member->key = next.add(termsOf(*member), now());
     next.setProcesses(member->key, member->live, now());
-    if (carry) next.resume(member->key, *standing, device_of, now());
+    if (carry) next.resume(member->key, *handoff, device_of, now());
     for (unsigned card = 0; card < settings_.cards; ++card) {
       member->past[card] = 0;
       for (const auto& process : member->processes) member->past[card] += process->busy(card);

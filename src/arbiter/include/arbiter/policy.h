@@ -109,10 +109,10 @@ class SchedulingPolicy {
 
   // Has another law go on where this one ends; ask for all tenants before any is removed. Null:
   // nobody of that name.
-  std::shared_ptr<const TenantHandoff> standing(Key tenant, Nanos now) const;
+  std::shared_ptr<const TenantHandoff> handoff(Key tenant, Nanos now) const;
   // `tenant` has just been added, with the processes that it had. What it used is reported from 0
   // on. `device_of[i]`: what that law's device i is here.
-  void resume(Key tenant, const TenantHandoff& standing, const DeviceNumbers& device_of, Nanos now);
+  void resume(Key tenant, const TenantHandoff& handoff, const DeviceNumbers& device_of, Nanos now);
 
   // May be called as often as wanted; only differences matter.
   void report(Key tenant, const Report& report, Nanos now);

@@ -52,7 +52,7 @@ class Engine {
   Result<void> setTarget(const Target& target);
   // Instead of those that were there; a device is in the first that takes it. Allocations stay:
   // those on devices that change pools by it, or did before, are returned, in order of their names.
-  Result<std::vector<Stranger>> setPools(std::vector<Pool> pools);
+  Result<std::vector<FormerPoolTenant>> setPools(std::vector<Pool> pools);
   const std::vector<Pool>& pools() const;
   // Empty: in none. kNotFound: no such node, or device there.
   Result<PoolName> poolOf(const NodeName& node, const DeviceUuid& device) const;

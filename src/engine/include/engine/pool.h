@@ -45,12 +45,12 @@ struct Pool {
 
 // Who has a device that is in another pool by now than when it was given. It stays; until it ends
 // nobody else is let onto that device.
-struct Stranger {
+struct FormerPoolTenant {
   RequestId id;
   DeviceUuid uuid;
   PoolName given_in;  // empty: in none
   PoolName pool;      // now; likewise
-  friend bool operator==(const Stranger&, const Stranger&) = default;
+  friend bool operator==(const FormerPoolTenant&, const FormerPoolTenant&) = default;
 };
 
 }  // namespace divvy::engine

@@ -1,0 +1,157 @@
+#include "pods/pod_resize.h"
+
+#include <algorithm>
+
+#include "kube/assignment_text.h"
+#include "os/log.h"
+#include "pods/pod_allocation.h"
+#include "share_options/share_options.h"
+#include "tenant/resize_check.h"
+#include "tenant/tenant_events.h"
+
+namespace divvy::agent {
+namespace {
+
+// Source: facts on the incumbent's control plane, 2.2.
+constexpr const char* kAllocated = "hami.io/vgpu-devices-allocated";
+
+TenantPtr tenantOf(const TenantManager& tenants, const std::string& uid,
+                   const std::string& container) {
+  for (const auto& [id, tenant] : tenants.all())
+    if (tenant->record.lodger.uid == uid && tenant->record.lodger.container == container)
+      return tenant;
+  return nullptr;
+}
+
+std::string changeWord(const std::string& token) {
+  return "change " + token + " of its pod";
+}
+
+// `wanted`: in the order of what it has.
+Result<void> checkUses(const Tenant& tenant, const std::vector<ShareRecord>& wanted) {
+  const std::map<std::string, TenantUse> uses = useOf(tenant);
+  const ResidencySummary sums = swapOf(tenant);
+  for (std::size_t at = 0; at < wanted.size(); ++at) {
+    const auto use = uses.find(wanted[at].uuid);
+    const Bytes used = use == uses.end() ? Bytes{} : use->second.inside;
+    const Bytes pinned = at < sums.devices.size() ? sums.devices[at].pinned : Bytes{};
+    if (Result<void> stays = checkUse(wanted[at], used, pinned); !stays) return stays;
+  }
+  return {};
+}
+
+// In the order of `has`.
+Result<std::vector<ShareRecord>> sharesOf(const PodAllocation& said, const Inventory& inventory,
+                                          const std::vector<ShareRecord>& has) {
+  std::vector<ShareRecord> wanted;
+  for (const ShareRecord& share : has) {
+    const auto placed = std::find_if(
+        said.decision.shares.begin(), said.decision.shares.end(), [&](const PlacedShare& one) {
+          return std::any_of(
+              inventory.devices().begin(), inventory.devices().end(), [&](const Device& device) {
+                return device.info.index == one.index && device.info.uuid == share.uuid;
+              });
+        });
+    if (placed == said.decision.shares.end())
+      return Error{ErrorCode::kCorrupt,
+                   "it has " + share.uuid + ", of which the assignment says nothing"};
+    wanted.push_back(
+        {share.uuid, placed->limit, placed->reserve, placed->cores, placed->guarantee});
+  }
+  return wanted;
+}
+
+}  // namespace
+
+Result<void> PodResizer::become(const kube::Pod& pod, const std::string& container, bool anyway,
+                                const std::string& by) {
+  const TenantPtr tenant = tenantOf(tenants_, pod.meta.uid, container);
+  if (tenant == nullptr)
+    return Error{ErrorCode::kUnavailable, "container " + container + " has no share here now"};
+  // As many as the kubelet gave it.
+  const std::vector<std::string> units(tenant->record.shares.size());
+  const kubelet::PodDevices held{pod.meta.space, pod.meta.name, container, "", units};
+  const Result<PodAllocation> said =
+      podShare(pod, held, node_, inventory_.devices(), tenants_.cards());
+  if (!said) return said.error();
+  const Result<std::vector<ShareRecord>> wanted =
+      sharesOf(*said, inventory_, tenant->record.shares);
+  if (!wanted) return wanted.error();
+  const Priority priority = said->request.priority;
+  const std::vector<ShareRecord> before = tenant->record.shares;
+  const Priority priority_before = tenant->record.priority;
+  if (*wanted == before && priority == priority_before) return {};
+  if (anyway) return tenants_.reshape(tenant, *wanted, priority, false, by);
+  if (const Result<void> free = checkUses(*tenant, *wanted); !free) return free;
+  if (const Result<void> shaped = tenants_.reshape(tenant, *wanted, priority, true, by); !shaped)
+    return shaped;
+  // What was allocated between the look and the new limit is its own, too.
+  Result<void> free = checkUses(*tenant, *wanted);
+  if (free) return {};
+  const Result<void> back = tenants_.reshape(tenant, before, priority_before, false, by);
+  if (!back) warn("tenant " + tenant->record.id + ": " + back.error().message());
+  return free;
+}
+
+Result<void> PodResizer::apply(const kube::Pod& pod, const kube::ResizeState& admitted) {
+  kube::Pod then = pod;
+  then.meta.annotations[kAllocated] = admitted.assignment;
+  if (!admitted.change.priority.empty()) {
+    const std::string key =
+        admitted.change.container + '.' + std::string(share_options::kDomain) + "/priority";
+    const Result<void> decided =
+        kube::decideWord(key, admitted.change.priority, &then.meta.annotations);
+    if (!decided) return decided;
+  }
+  return become(then, admitted.change.container, false, changeWord(admitted.token));
+}
+
+// Of whoever was ever changed: what did not come about, or came about and was not told in time, is
+// as it was.
+void PodResizer::setRight(const kube::Pod& pod) {
+  std::vector<std::string> names;
+  for (const auto& [id, tenant] : tenants_.all())
+    if (tenant->record.lodger.uid == pod.meta.uid) names.push_back(tenant->record.lodger.container);
+  for (const std::string& name : names) {
+    const Result<void> right = become(pod, name, true, "its pod's assignment");
+    if (!right)
+      warn("container " + name + " of pod " + pod.meta.space + "/" + pod.meta.name +
+           " does not have what its assignment says: " + right.error().message());
+  }
+}
+
+void PodResizer::heard(const kube::Pod& pod) {
+  const auto said = pod.meta.annotations.find(kube::kChangeStateKey);
+  if (said == pod.meta.annotations.end()) return forget(pod.meta.uid);
+  const Result<kube::ResizeState> state = kube::decodeChangeState(said->second);
+  if (!state || state->phase != kube::ResizePhase::kAdmitted) {
+    setRight(pod);
+    return forget(pod.meta.uid);
+  }
+  const auto known = tokens_.find(pod.meta.uid);
+  if (known != tokens_.end() && known->second == state->token) return;
+  forget(pod.meta.uid);
+  const Result<void> done = apply(pod, *state);
+  kube::ResizeResult result{done.has_value(), "", ""};
+  if (!done) {
+    result.reason = kube::changeReason(done.error());
+    result.message = done.error().message();
+    const TenantPtr tenant = tenantOf(tenants_, pod.meta.uid, state->change.container);
+    const TenantRecord none;
+    tenants_.tell(unchangedEvent(
+        tenant == nullptr ? none : tenant->record,
+        "pod " + pod.meta.space + "/" + pod.meta.name + " is not changed: " + result.message,
+        changeWord(state->token)));
+  }
+  tokens_[pod.meta.uid] = state->token;
+  results_[state->token] = std::move(result);
+}
+
+void PodResizer::forget(const std::string& uid) {
+  const auto known = tokens_.find(uid);
+  if (known == tokens_.end()) return;
+  results_.erase(known->second);
+  tokens_.erase(known);
+}
+
+}  // namespace divvy::agent

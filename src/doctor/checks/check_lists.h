@@ -1,0 +1,33 @@
+// The checks themselves: what each asks, and who answers. A check is a function of what was read;
+// nothing here touches the machine.
+#pragma once
+
+#include <vector>
+
+#include "checks/finding_builder.h"
+#include "doctor/cluster_facts.h"
+#include "doctor/node_facts.h"
+
+namespace divvy::doctor {
+
+template <typename Facts>
+struct Entry {
+  const char* id;
+  const char* asks;
+  void (*look)(const Facts& facts, FindingBuilder& sink);
+};
+
+using NodeEntries = std::vector<Entry<NodeFacts>>;
+using ClusterEntries = std::vector<Entry<ClusterFacts>>;
+
+NodeEntries driverChecks();
+NodeEntries agentChecks();
+NodeEntries settingsChecks();
+NodeEntries installChecks();
+NodeEntries runtimeChecks();
+NodeEntries kubeletChecks();
+NodeEntries machineChecks();
+ClusterEntries controlChecks();  // what we are installed as
+ClusterEntries nodesChecks();    // nodes, pods, and others who do what we do
+
+}  // namespace divvy::doctor

@@ -1,0 +1,312 @@
+// What Divvy is installed as in a cluster: there, in force, and led.
+#include <algorithm>
+#include <array>
+
+#include "checks/certificate.h"
+#include "checks/check_lists.h"
+#include "report/format.h"
+
+namespace divvy::doctor {
+namespace {
+
+// ValidatingAdmissionPolicies are GA from there on, and tokens name their node.
+constexpr Version kMin{1, 30, "v1.30"};
+// What it was run on (docs/install.md).
+constexpr Version kTried{1, 34, "v1.34"};
+constexpr std::int64_t kDay = 24 * 3600;
+// Others are made when a third of the 90 days is left: who has less than that is not kept anew.
+constexpr std::int64_t kSoon = 14 * kDay;
+// Clocks of machines differ by less where somebody keeps them.
+constexpr std::int64_t kMaxSkewMs = 5000;
+
+constexpr const char* kInstall = "helm install divvy ... -n divvy-system (docs/install.md)";
+
+bool below(const Version& a, const Version& b) {
+  return a.major != b.major ? a.major < b.major : a.minor < b.minor;
+}
+
+// Whether the check has to be left out: what it needs may not be read, or nothing of ours is there.
+bool leftOut(const ClusterFacts& facts, const Listed& listed, FindingBuilder& sink) {
+  if (listed) {
+    sink.skip(listed->message());
+    return true;
+  }
+  if (!facts.installed) sink.skip("Divvy is not installed in this cluster");
+  return !facts.installed;
+}
+
+void lookServer(const ClusterFacts& facts, FindingBuilder& sink) {
+  if (facts.fault)
+    return sink.fault({facts.fault->message(), "nothing of the cluster can be looked at from here",
+                       "kubectl version  (asks the same server with the same kubeconfig)"},
+                      facts.server);
+  if (!facts.version) return sink.skip("it does not say its version", facts.server);
+  const Version& version = *facts.version;
+  if (below(version, kMin))
+    return sink.fault({version.text + ", older than " + kMin.text,
+                       "it has no ValidatingAdmissionPolicy, or tokens that do not name their "
+                       "node: who writes what a pod was given cannot be held up",
+                       "upgrade the cluster"},
+                      facts.server);
+  sink.ok(
+      version.text + (below(kTried, version)
+                          ? std::string(", newer than what Divvy was run on (") + kTried.text + ")"
+                          : ""),
+      facts.server);
+}
+
+void lookWebhook(const ClusterFacts& facts, FindingBuilder& sink) {
+  if (leftOut(facts, facts.webhooks_listed, sink)) return;
+  if (!facts.webhook)
+    return sink.fault(
+        {"no MutatingWebhookConfiguration of Divvy's",
+         "pods with devices go to the cluster's own scheduler, and are refused by the "
+         "policies, or run without limits",
+         "helm upgrade, or: divvy scheduler --print webhook | kubectl apply -f -"});
+  if (facts.webhook->policy != "Fail")
+    sink.warn({"failurePolicy is " + facts.webhook->policy + ", not Fail",
+               "while nobody answers, pods with devices are made unseen",
+               "divvy scheduler --print webhook | kubectl apply -f -"},
+              facts.webhook->name);
+  if (!sink.said()) sink.ok("fails closed", facts.webhook->name);
+}
+
+void lookAnswers(const ClusterFacts& facts, FindingBuilder& sink) {
+  if (leftOut(facts, facts.webhooks_listed, sink)) return;
+  if (!facts.webhook) return sink.skip("there is no webhook");
+  if (facts.webhook->by_url) return sink.skip("it is called by a URL, not a Service");
+  if (facts.endpoints_listed) return sink.skip(facts.endpoints_listed->message());
+  const std::string service = facts.webhook->space + "/" + facts.webhook->service;
+  if (facts.endpoints > 0) return sink.ok(counted(facts.endpoints, "ready address"), service);
+  sink.fault({"the Service has no ready address",
+              "pods with devices cannot be made: the webhook fails closed",
+              "kubectl -n " + facts.webhook->space + " get pods -l app.kubernetes.io/name=divvy"},
+             service);
+}
+
+void lookCertificate(const ClusterFacts& facts, FindingBuilder& sink) {
+  if (leftOut(facts, facts.webhooks_listed, sink)) return;
+  if (!facts.webhook) return sink.skip("there is no webhook");
+  const std::string& name = facts.webhook->name;
+  const char* anew =
+      "kubectl -n divvy-system logs deployment/divvy-scheduler -c divvy  (says why none was made); "
+      "deleting Secret divvy-webhook makes another";
+  if (facts.webhook->authorities.empty()) {
+    if (facts.webhook->by_url) return sink.ok("those that the API server trusts anyway", name);
+    return sink.fault(
+        {"caBundle is empty",
+         "API servers do not believe the webhook: pods with devices cannot be made", anew},
+        name);
+  }
+  const Result<std::vector<Validity>> all = validitiesOf(facts.webhook->authorities);
+  if (!all)
+    return sink.fault(
+        {"caBundle: " + all.error().message(),
+         "API servers do not believe the webhook: pods with devices cannot be made", anew},
+        name);
+  const std::int64_t now = facts.now_ms / 1000;
+  std::int64_t left = INT64_MIN, begins = INT64_MAX;
+  for (const Validity& one : *all) {
+    begins = std::min(begins, one.from);
+    if (one.from <= now) left = std::max(left, one.until - now);
+  }
+  if (left == INT64_MIN)
+    return sink.fault({"it begins in " + std::to_string((begins - now) / 60 + 1) + " minutes",
+                       "one of the clocks is wrong; until then pods with devices cannot be made",
+                       "look at the clocks of this machine and of the scheduler's node"},
+                      name);
+  const std::string days =
+      counted(static_cast<std::size_t>(std::max<std::int64_t>(left, 0) / kDay), "day");
+  if (left <= 0)
+    return sink.fault(
+        {"its authority ended " + counted(static_cast<std::size_t>(-left / kDay), "day") + " ago",
+         "pods with devices cannot be made", anew},
+        name);
+  if (left < kSoon)
+    return sink.warn({"its authority ends in " + days,
+                      "Divvy makes another when 30 days are left: it does not get to it, or the "
+                      "certificate is somebody else's",
+                      anew},
+                     name);
+  sink.ok("good for " + days, name);
+}
+
+void lookPolicies(const ClusterFacts& facts, FindingBuilder& sink) {
+  if (leftOut(facts, facts.policies_listed, sink)) return;
+  constexpr const char* kTells = "divvy-visible-devices";  // warns, unless somebody wants more
+  constexpr std::array<const char*, 9> kOurs{"divvy-pod-annotations",
+                                             "divvy-bindings",
+                                             "divvy-node-annotations",
+                                             "divvy-agents",
+                                             "divvy-devices",
+                                             "divvy-gates",
+                                             "divvy-scheduler-fencing",
+                                             "divvy-volcano-annotations",
+                                             kTells};
+  std::vector<std::string> missing;
+  for (const char* name : kOurs) {
+    const auto found = std::find_if(facts.policies.begin(), facts.policies.end(),
+                                    [name](const GuardPolicy& one) { return one.name == name; });
+    // Who has one replica without a Lease may not have the fence.
+    const bool fence = std::string(name) == "divvy-scheduler-fencing";
+    if (found == facts.policies.end()) {
+      if (!fence || facts.lease) missing.emplace_back(name);
+    } else if (!found->bound || (!found->denies && std::string(name) != kTells)) {
+      missing.push_back(std::string(name) + (found->bound ? " (does not deny)" : " (not bound)"));
+    }
+  }
+  if (missing.empty()) return sink.ok("all are in force");
+  sink.warn({"not in force: " + joined(missing),
+             "API servers do not hold up who writes what a pod was given, or in which term it was "
+             "decided",
+             "divvy scheduler --print policies | kubectl apply -f -  (and --print fencing; "
+             "docs/kubernetes.md)"});
+}
+
+void lookQueues(const ClusterFacts& facts, FindingBuilder& sink) {
+  if (leftOut(facts, facts.queues_listed, sink)) return;
+  if (facts.queues) return sink.ok("queues.divvy.dev is served");
+  sink.warn({"the kind Queue is not there", "pods that name a queue wait for ever",
+             "divvy scheduler --print queues | kubectl apply -f -"});
+}
+
+void lookLease(const ClusterFacts& facts, FindingBuilder& sink) {
+  if (leftOut(facts, facts.lease_read, sink)) return;
+  const std::string name = facts.space + "/" + facts.own_scheduler;
+  const std::string look =
+      "kubectl -n " + facts.space + " get pods; their /readyz (port 9396) says what is missing";
+  if (!facts.lease)
+    return sink.warn({"there is none", "nobody leads, unless it runs with --lease none", look},
+                     name);
+  const LeaseFacts& lease = *facts.lease;
+  if (lease.holder.empty())
+    return sink.fault({"nobody holds it", "pods with devices stay pending", look}, name);
+  const std::int64_t age = lease.looked_ms - lease.renewed_ms;
+  if (lease.moved || (age >= -kMaxSkewMs && age <= lease.seconds * 1000))
+    return sink.ok("held by " + lease.holder, name);
+  const std::string off = std::to_string(std::abs(age) / 1000) + " s ";
+  sink.fault({lease.holder + " renewed it " + off + (age < 0 ? "in the future" : "ago") +
+                  ", by this machine's clock",
+              "nobody leads: pods with devices stay pending", look},
+             name);
+}
+
+void lookSkew(const ClusterFacts& facts, FindingBuilder& sink) {
+  if (leftOut(facts, facts.lease_read, sink)) return;
+  if (!facts.lease || facts.lease->renewed_ms == 0)
+    return sink.skip("no Lease tells another clock");
+  if (!facts.lease->moved) return sink.skip("the Lease was not renewed while we looked");
+  const std::int64_t age = facts.lease->looked_ms - facts.lease->renewed_ms;
+  if (std::abs(age) <= kMaxSkewMs) return sink.ok("within some seconds of the Lease's holder");
+  sink.warn({"off by " + std::to_string(std::abs(age) / 1000) + " s against " + facts.lease->holder,
+             "ages and certificates are told wrong, here or there; who leads does not depend on it",
+             "chronyc tracking, here and on the scheduler's node"});
+}
+
+void lookScheduler(const ClusterFacts& facts, FindingBuilder& sink) {
+  if (leftOut(facts, facts.workloads_listed, sink)) return;
+  if (!facts.scheduler)
+    return sink.warn({"no Deployment divvy-scheduler",
+                      "it runs some other way, or not at all: webhook and policies alone place "
+                      "nothing",
+                      kInstall});
+  const WorkloadFacts& found = *facts.scheduler;
+  const std::string name = found.space + "/" + found.name;
+  const std::string seen =
+      std::to_string(found.ready) + " of " + std::to_string(found.wanted) + " replicas are ready";
+  const std::string look = "kubectl -n " + found.space + " describe deployment " + found.name;
+  if (found.ready == 0)
+    return sink.fault({seen, "pods with devices are refused, or stay pending", look}, name);
+  if (found.ready < found.wanted)
+    return sink.warn({seen, "the next that is lost may be the last", look}, name);
+  sink.ok(seen, name);
+}
+
+void lookAgents(const ClusterFacts& facts, FindingBuilder& sink) {
+  if (leftOut(facts, facts.workloads_listed, sink)) return;
+  if (!facts.agent)
+    return sink.skip("no DaemonSet divvy-agent: agents run some other way, or HAMi's serve nodes");
+  const WorkloadFacts& found = *facts.agent;
+  const std::string name = found.space + "/" + found.name;
+  const std::string seen =
+      std::to_string(found.ready) + " of " + std::to_string(found.wanted) + " nodes have it ready";
+  if (found.ready >= found.wanted) return sink.ok(seen, name);
+  sink.warn(
+      {seen, "on the others no container with devices starts",
+       "kubectl -n " + found.space + " get pods -l app.kubernetes.io/component=agent -o wide"},
+      name);
+}
+
+void lookSecurity(const ClusterFacts& facts, FindingBuilder& sink) {
+  if (leftOut(facts, facts.spaces_listed, sink)) return;
+  const std::string& level = facts.security;
+  if (level.empty())
+    return sink.ok("the namespace says none; what the cluster has by default is not told",
+                   facts.space);
+  if (level == "privileged") return sink.ok("privileged", facts.space);
+  if (!facts.agent && !facts.workloads_listed)
+    return sink.ok(level + ", and no agent is there", facts.space);
+  sink.fault({"pod-security.kubernetes.io/enforce is " + level,
+              "agents' pods are not made: they need folders of the host and hostPID",
+              "kubectl label namespace " + facts.space +
+                  " pod-security.kubernetes.io/enforce=privileged --overwrite"},
+             facts.space);
+}
+
+void lookClass(const ClusterFacts& facts, FindingBuilder& sink) {
+  if (leftOut(facts, facts.workloads_listed, sink)) return;
+  if (!facts.agent) return sink.skip("no DaemonSet divvy-agent");
+  if (facts.classes_listed) return sink.skip(facts.classes_listed->message());
+  const auto has = [&](const std::string& name) {
+    return std::find(facts.classes.begin(), facts.classes.end(), name) != facts.classes.end();
+  };
+  const std::string& named = facts.agent->runtime_class;
+  if (!named.empty() && has(named)) return sink.ok("agents name " + named);
+  if (!named.empty())
+    return sink.fault({"agents name RuntimeClass " + named + ", which is not there",
+                       "their pods are not made",
+                       "install it (GPU Operator, RKE2 and k3s do), or: helm upgrade ... --set "
+                       "agent.runtimeClassName="});
+  if (!has("nvidia")) return sink.ok("agents name none, and there is none of NVIDIA's");
+  const bool unseen = std::any_of(facts.nodes.begin(), facts.nodes.end(), [](const auto& one) {
+    return one.labelled && one.registered == 0;
+  });
+  if (!unseen) return sink.ok("agents name none, and see their cards");
+  sink.warn({"agents name none, RuntimeClass nvidia is there, and nodes with cards register none",
+             "where NVIDIA's runtime is not the default, agents get no driver",
+             "helm upgrade ... --set agent.runtimeClassName=nvidia"});
+}
+
+}  // namespace
+
+std::optional<Version> versionOf(const std::string& major, const std::string& minor,
+                                 const std::string& text) {
+  const auto number = [](const std::string& from) -> std::optional<std::uint32_t> {
+    const std::size_t digits = from.find_first_not_of("0123456789");
+    const std::string plain = from.substr(0, digits);
+    if (plain.empty() || plain.size() > 6) return std::nullopt;
+    if (digits != std::string::npos && from.substr(digits) != "+") return std::nullopt;
+    return static_cast<std::uint32_t>(std::stoul(plain));
+  };
+  const auto first = number(major), second = number(minor);
+  if (!first || !second) return std::nullopt;
+  return Version{*first, *second, text};
+}
+
+ClusterEntries controlChecks() {
+  return {{"api-server", "is the API server there, of a version that will do", lookServer},
+          {"webhook-registered", "are pods with devices shown to Divvy, and refused without it",
+           lookWebhook},
+          {"webhook-answers", "is there somebody to answer the webhook", lookAnswers},
+          {"webhook-certificate", "is the webhook believed, and for how long", lookCertificate},
+          {"admission-policies", "do API servers hold up who writes what", lookPolicies},
+          {"queue-kind", "is the kind Queue there", lookQueues},
+          {"scheduler-lease", "does somebody lead", lookLease},
+          {"clock-skew", "does this machine's clock agree with the leader's", lookSkew},
+          {"scheduler-replicas", "are all schedulers ready", lookScheduler},
+          {"agent-replicas", "are all agents ready", lookAgents},
+          {"pod-security", "may agents' pods be made in their namespace", lookSecurity},
+          {"runtime-class", "is the agents' RuntimeClass there", lookClass}};
+}
+
+}  // namespace divvy::doctor

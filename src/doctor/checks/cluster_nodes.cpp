@@ -1,0 +1,188 @@
+// Nodes and pods of a cluster, and others in it who do what Divvy does.
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+#include "checks/check_lists.h"
+#include "report/format.h"
+
+namespace divvy::doctor {
+namespace {
+
+void lookRegistered(const ClusterFacts& facts, FindingBuilder& sink) {
+  if (facts.nodes_listed) return sink.skip(facts.nodes_listed->message());
+  std::size_t devices = 0, nodes = 0;
+  for (const NodeDevices& one : facts.nodes) {
+    devices += one.by_plugin ? 0 : one.registered;
+    nodes += one.registered > 0 && !one.by_plugin ? 1 : 0;
+    const bool cards = one.labelled || one.allocatable > 0;
+    if (!one.unreadable.empty()) {
+      sink.fault(
+          {one.unreadable, "the node gets nothing new",
+           "see which agent wrote it; Divvy's writes it again when it is started: kubectl -n " +
+               facts.space +
+               " delete pod -l app.kubernetes.io/component=agent "
+               "--field-selector spec.nodeName=" +
+               one.name},
+          one.name);
+    } else if (cards && one.registered == 0 && !one.by_plugin) {
+      sink.warn({"has cards, and nothing is registered",
+                 "no share goes there: its agent does not run, or has no driver",
+                 "divvy doctor --node, there; kubectl -n " + facts.space +
+                     " get pods -o wide --field-selector spec.nodeName=" + one.name},
+                one.name);
+    }
+  }
+  if (sink.said()) return;
+  if (facts.nodes.empty()) return sink.skip("the cluster has no nodes");
+  sink.ok(counted(devices, "device") + " of " + counted(nodes, "node"));
+}
+
+void lookInventories(const ClusterFacts& facts, FindingBuilder& sink) {
+  if (facts.nodes_listed) return sink.skip(facts.nodes_listed->message());
+  for (const NodeDevices& one : facts.nodes)
+    for (const std::string& line : one.surplus)
+      sink.warn({line, "what is beyond the inventory gets no pods",
+                 "if the node has it: kubectl annotate node " + one.name +
+                     " divvy.dev/inventory-; if not, see what its agent is"},
+                one.name);
+  if (!sink.said()) sink.ok("none does");
+}
+
+void lookPlugin(const ClusterFacts& facts, FindingBuilder& sink) {
+  if (facts.nodes_listed) return sink.skip(facts.nodes_listed->message());
+  std::vector<std::string> whole;
+  for (const NodeDevices& one : facts.nodes)
+    if (one.by_plugin) whole.push_back(one.name);
+  for (const Rival& one : facts.rivals)
+    if (one.kind == Rival::Kind::kPlugin)
+      sink.warn({one.what + " serves nvidia.com/gpu",
+                 "on nodes where Divvy's agent serves the same resource the kubelet heeds whoever "
+                 "registered last",
+                 "keep it off those nodes (its nodeSelector; ClusterPolicy: "
+                 "devicePlugin.enabled=false), or agent.resource=divvy.dev/gpu"});
+  if (!whole.empty())
+    sink.ok(counted(whole.size(), "node") + " (" + joined(whole) +
+            "): whole cards go there, shares do not");
+  if (sink.said()) return;
+  if (facts.rivals_listed) return sink.skip(facts.rivals_listed->message());
+  sink.ok("there is none");
+}
+
+// Divvy's names by which devices are counted.
+constexpr const char* kCounts[] = {"nvidia.com/gpu", "divvy.dev/gpu"};
+
+void lookMapped(const ClusterFacts& facts, FindingBuilder& sink) {
+  if (facts.mapped_listed) return sink.skip(facts.mapped_listed->message());
+  if (facts.nodes_listed) return sink.skip(facts.nodes_listed->message());
+  const auto counts = [](const MappedClass& one) {
+    return std::find(std::begin(kCounts), std::end(kCounts), one.resource) != std::end(kCounts);
+  };
+  const auto mapped = std::find_if(facts.mapped.begin(), facts.mapped.end(), counts);
+  if (mapped == facts.mapped.end()) return sink.ok("none stands for a resource of Divvy's");
+  for (const NodeDevices& one : facts.nodes)
+    if (one.registered > 0 && !one.by_plugin && !one.unannounced.empty())
+      sink.warn({"does not announce " + joined(one.unannounced) + ", and DeviceClass " +
+                     mapped->name + " stands for " + mapped->resource,
+                 "Kubernetes 1.36 and later refuse it for every pod that asks for these",
+                 "have its agent announce them (--announce-memory, --announce-cores, and "
+                 "agent-announce-rbac.yaml); for another's agent, or to patch them by hand: "
+                 "docs/node-agent.md"},
+                one.name);
+  if (!sink.said())
+    sink.ok("DeviceClass " + mapped->name + " stands for " + mapped->resource +
+            ", and all nodes with shares announce memory and compute");
+}
+
+void lookUpgrade(const ClusterFacts& facts, FindingBuilder& sink) {
+  if (facts.nodes_listed) return sink.skip(facts.nodes_listed->message());
+  for (const NodeDevices& one : facts.nodes)
+    if (!one.upgrading.empty())
+      sink.warn({"its driver's upgrade: " + one.upgrading, "it gets nobody new until that is done",
+                 one.upgrading.find("failed") == std::string::npos
+                     ? "wait for it"
+                     : "kubectl -n gpu-operator get pods -o wide"},
+                one.name);
+  if (!sink.said()) sink.ok("none is being upgraded");
+}
+
+void lookWaiting(const ClusterFacts& facts, FindingBuilder& sink) {
+  if (facts.pods_listed) return sink.skip(facts.pods_listed->message());
+  std::size_t ours = 0;
+  for (const WaitingPod& one : facts.waiting) {
+    if (one.scheduler == facts.own_scheduler || one.gated) {
+      ++ours;
+      continue;
+    }
+    sink.warn({"asks for devices, waits, and names scheduler \"" +
+                   (one.scheduler.empty() ? "default-scheduler" : one.scheduler) + "\"",
+               "Divvy is not asked: it waits for ever, or gets a card without limits",
+               "make it anew: the webhook names the scheduler when a pod is made"},
+              one.space + "/" + one.name);
+  }
+  if (sink.said()) return;
+  sink.ok(ours == 0 ? "none waits"
+                    : counted(ours, "pod") + " wait for Divvy: divvy explain pod says for what");
+}
+
+void lookPastShares(const ClusterFacts& facts, FindingBuilder& sink) {
+  if (facts.pods_listed) return sink.skip(facts.pods_listed->message());
+  for (const PastShares& one : facts.past_shares)
+    sink.warn(
+        {"container " + one.container + " has NVIDIA_VISIBLE_DEVICES=" + one.cards,
+         "where NVIDIA's runtime is the default it has whole cards, whatever shares of them "
+         "others were given",
+         "leave it out, and ask for devices in its limits; to refuse such pods: kubectl patch "
+         "validatingadmissionpolicybinding divvy-visible-devices --type merge -p "
+         "'{\"spec\":{\"validationActions\":[\"Deny\"]}}'"},
+        one.space + "/" + one.pod);
+  if (!sink.said()) sink.ok("none names cards in its environment");
+}
+
+void lookReadable(const ClusterFacts& facts, FindingBuilder& sink) {
+  if (facts.pods_listed) return sink.skip(facts.pods_listed->message());
+  for (const std::string& one : facts.pods_unreadable)
+    sink.fault({one, "what it holds is not counted: its cards may be promised twice",
+                "see who wrote it; end the pod, or take the annotation away"});
+  if (!sink.said()) sink.ok("all can be read");
+}
+
+void lookHami(const ClusterFacts& facts, FindingBuilder& sink) {
+  std::vector<std::string> found;
+  bool webhook = false;
+  for (const Rival& one : facts.rivals) {
+    if (one.kind != Rival::Kind::kHami) continue;
+    found.push_back(one.what);
+    webhook = webhook || one.webhook;
+  }
+  if (!found.empty())
+    return sink.warn(
+        {joined(found),
+         webhook ? "its webhook names its own scheduler for pods with devices: which of the two "
+                   "gets them is chance"
+                 : "its parts and Divvy's write the same annotations",
+         "docs/hami-compatibility.md says how to go over; then: helm uninstall hami"});
+  if (facts.rivals_listed) return sink.skip(facts.rivals_listed->message());
+  sink.ok("no traces of it");
+}
+
+}  // namespace
+
+ClusterEntries nodesChecks() {
+  return {{"node-registrations", "have all nodes with cards told of them, so that it can be read",
+           lookRegistered},
+          {"node-inventories", "does a node register more devices than its inventory has",
+           lookInventories},
+          {"node-plugins", "does NVIDIA's own device plugin serve nodes", lookPlugin},
+          {"device-classes",
+           "does a DeviceClass keep pods that ask for memory or compute off nodes", lookMapped},
+          {"node-upgrades", "is a node kept out by its driver's upgrade", lookUpgrade},
+          {"waiting-pods", "are pods with devices left to schedulers that do not ask Divvy",
+           lookWaiting},
+          {"pods-past-shares", "do pods have cards by their environment, past all shares",
+           lookPastShares},
+          {"pod-assignments", "can be read what pods were given", lookReadable},
+          {"hami-installed", "is HAMi still installed beside Divvy", lookHami}};
+}
+
+}  // namespace divvy::doctor

@@ -1,0 +1,239 @@
+// Divvy's agents on this machine: alive, ours, and their folders as they left them.
+#include "base/bytes.h"
+#include "checks/check_lists.h"
+#include "report/format.h"
+
+namespace divvy::doctor {
+namespace {
+
+// A tenant's pages are a few MiB; below this the next one may not be made.
+constexpr std::uint64_t kMinFree = 64u << 20;
+constexpr std::uint64_t kMinFiles = 256;
+
+template <typename Each>
+void eachAgent(const NodeFacts& facts, Each each) {
+  for (const RuntimeDir& dir : facts.runtimes)
+    for (const AgentFacts& agent : dir.agents) each(agent);
+}
+
+std::string noneText(const NodeFacts& facts) {
+  std::vector<std::string> looked;
+  for (const RuntimeDir& dir : facts.runtimes) looked.push_back(dir.path);
+  return looked.empty() ? "no runtime directory is known" : "no agent in " + joined(looked);
+}
+
+bool anyAgent(const NodeFacts& facts) {
+  bool any = false;
+  eachAgent(facts, [&any](const AgentFacts&) { any = true; });
+  return any;
+}
+
+void lookAnswers(const NodeFacts& facts, FindingBuilder& sink) {
+  eachAgent(facts, [&](const AgentFacts& agent) {
+    if (agent.answer)
+      return sink.ok(
+          counted(agent.answer->cards, "card") + ", " + counted(agent.answer->tenants, "tenant"),
+          agent.dir);
+    const Error& why = agent.answer.error();
+    if (why.code() == ErrorCode::kIo) return sink.skip(why.message(), agent.dir);
+    if (why.code() == ErrorCode::kNotFound && agent.tenants == 0 && !agent.socket)
+      return sink.ok("none runs, and nothing needs one", agent.dir);
+    if (why.code() == ErrorCode::kNotFound)
+      return sink.warn(
+          {"no agent runs" + (agent.tenants == 0
+                                  ? std::string(": it left its socket")
+                                  : ", " + counted(agent.tenants, "tenant") +
+                                        (agent.tenants == 1 ? " is" : " are") + " there"),
+           "limits hold, but nothing of those who ended is given back",
+           "divvy ls  (starts it; of a node of Kubernetes its pod, or service, does)"},
+          agent.dir);
+    sink.fault({"an agent runs and does not answer: " + why.message(),
+                "nobody gets a share, and no container with devices starts",
+                "kubectl rollout restart daemonset/divvy-agent, or end the process of " +
+                    agent.dir + "/agent.lock: tenants live on"},
+               agent.dir);
+  });
+  if (sink.said()) return;
+  if (!facts.kubelet.there) return sink.ok(noneText(facts) + ": one is started when it is needed");
+  sink.warn({noneText(facts) + ", and a kubelet is here", "this node's cards are not registered",
+             "helm install divvy (docs/install.md)"});
+}
+
+void lookVersion(const NodeFacts& facts, FindingBuilder& sink) {
+  eachAgent(facts, [&](const AgentFacts& agent) {
+    if (!agent.answer) return;
+    const std::string& told = agent.answer->version;
+    if (told == facts.version) return sink.ok("both are " + told, agent.dir);
+    sink.warn({told.empty() ? "it does not say its version"
+                            : "it is " + told + ", this program is " + facts.version,
+               "what the one knows and the other does not is left out of their talk",
+               "divvy stop  (the next command starts this version's), or upgrade the chart"},
+              agent.dir);
+  });
+  if (!sink.said()) sink.skip("no agent answered");
+}
+
+using Kind = Oddity::Kind;
+
+template <typename Say>
+void eachOddity(const NodeFacts& facts, Say say) {
+  for (const RuntimeDir& dir : facts.runtimes) {
+    for (const Oddity& one : dir.oddities) say(one);
+    for (const AgentFacts& agent : dir.agents)
+      for (const Oddity& one : agent.oddities) say(one);
+  }
+}
+
+std::size_t foldersThere(const NodeFacts& facts) {
+  std::size_t count = 0;
+  for (const RuntimeDir& dir : facts.runtimes) count += dir.place ? 1 : 0;
+  return count;
+}
+
+void lookFolders(const NodeFacts& facts, FindingBuilder& sink) {
+  if (foldersThere(facts) == 0) return sink.skip(noneText(facts));
+  eachOddity(facts, [&](const Oddity& one) {
+    if (one.kind != Kind::kAccess) return;
+    if (one.harmless) return sink.skip(one.what, one.path);
+    sink.fault({one.what,
+                "whoever may write there can raise limits, or have the agent serve another folder; "
+                "agents refuse it",
+                "chmod 700 " + one.path + ", or remove it when no agent runs"},
+               one.path);
+  });
+  if (!sink.said()) sink.ok("closed to others, as agents make them");
+}
+
+void lookState(const NodeFacts& facts, FindingBuilder& sink) {
+  if (foldersThere(facts) == 0) return sink.skip(noneText(facts));
+  eachOddity(facts, [&](const Oddity& one) {
+    switch (one.kind) {
+      case Kind::kAccess:
+        if (one.harmless) sink.skip(one.what, one.path);
+        return;
+      case Kind::kForeign:
+        return sink.warn({one.what, "agents leave what they do not know alone",
+                          "see whose it is; remove it if nobody's"},
+                         one.path);
+      case Kind::kHalfWritten:
+        return sink.warn({one.what, "an agent was killed there; the file that counts is whole",
+                          "nothing: it is written again, or removed, by the next agent"},
+                         one.path);
+      case Kind::kOtherVersion:
+        return sink.warn({one.what, "no agent of this version takes its tenant over",
+                          "look with the version whose it is, or end the tenant"},
+                         one.path);
+      case Kind::kBroken:
+        return sink.fault(
+            {one.what, "its tenant is listed as broken, or not taken over by the next agent",
+             "end the tenant's processes, then remove the folder; tell us how it "
+             "came to be (divvy doctor --bundle)"},
+            one.path);
+    }
+  });
+  if (!sink.said()) sink.ok("all of it can be read");
+}
+
+void lookSpace(const NodeFacts& facts, FindingBuilder& sink) {
+  for (const RuntimeDir& dir : facts.runtimes) {
+    if (!dir.place) continue;
+    if (!dir.space) {
+      sink.skip(dir.space.error().message(), dir.path);
+      continue;
+    }
+    const Space& space = *dir.space;
+    const bool files = space.files == 0 || space.files_free >= kMinFiles;
+    if (space.read_only) {
+      sink.fault({"is on a file system that is mounted read-only", "nobody gets a share",
+                  "mount -o remount,rw"},
+                 dir.path);
+    } else if (space.free >= kMinFree && files) {
+      sink.ok(formatBytes({space.free}) + " free", dir.path);
+    } else {
+      const std::string what =
+          files ? formatBytes({space.free}) + " free of " + formatBytes({space.size})
+                : std::to_string(space.files_free) + " files can be made yet";
+      Problem trouble{what, "a new tenant's pages may not fit, and it is refused",
+                      "find who fills it: du -x " + dir.path};
+      if (space.free == 0 || space.files_free == 0) {
+        sink.fault(std::move(trouble), dir.path);
+      } else {
+        sink.warn(std::move(trouble), dir.path);
+      }
+    }
+  }
+  if (!sink.said()) sink.skip(noneText(facts));
+}
+
+void lookCards(const NodeFacts& facts, FindingBuilder& sink) {
+  eachAgent(facts, [&](const AgentFacts& agent) {
+    if (!agent.answer) return;
+    for (const std::string& one : agent.answer->card_faults)
+      sink.fault({one, "nothing new is placed there; who has it keeps it",
+                  "docs/runbooks.md#divvycardoutofservice"},
+                 agent.dir);
+    if (agent.answer->card_faults.empty())
+      sink.ok(agent.answer->cards == 0 ? "it has none" : "all are in service", agent.dir);
+  });
+  if (!sink.said()) sink.skip(anyAgent(facts) ? "no agent answered" : noneText(facts));
+}
+
+// Its event loop answers kubelets, probes and tenants.
+void lookLoop(const NodeFacts& facts, FindingBuilder& sink) {
+  constexpr std::int64_t kMaxMs = 50;
+  eachAgent(facts, [&](const AgentFacts& agent) {
+    if (!agent.answer || agent.answer->loop_late_ms < 0) return;
+    const std::string late = std::to_string(agent.answer->loop_late_ms) + " ms";
+    if (agent.answer->loop_late_ms <= kMaxMs)
+      return sink.ok("at most " + late + " late in the last minute", agent.dir);
+    sink.warn({"its event loop was " + late + " late in the last minute; the bar is 50 ms",
+               "containers with devices, probes and divvy ls wait for it",
+               "docs/runbooks.md#divvyagentlooplate"},
+              agent.dir);
+  });
+  if (!sink.said())
+    sink.skip(anyAgent(facts) ? "no agent measures it: those with --metrics-listen do"
+                              : noneText(facts));
+}
+
+void lookTenants(const NodeFacts& facts, FindingBuilder& sink) {
+  eachAgent(facts, [&](const AgentFacts& agent) {
+    if (!agent.answer) return;
+    const AgentAnswer& answer = *agent.answer;
+    for (const std::string& one : answer.tenants_broken)
+      sink.fault({one, "its pages cannot be read: what it uses is not known", "divvy ls"},
+                 agent.dir);
+    for (const std::string& one : answer.tenants_garbled)
+      sink.warn({one,
+                 "a process of it wrote there: what is shown of its use is what can be, of nobody "
+                 "else anything changes",
+                 "end it where its figures matter; if nothing of it writes there, tell us (divvy "
+                 "doctor --bundle)"},
+                agent.dir);
+    for (const std::string& one : answer.tenants_doubted)
+      sink.warn(
+          {one, "a program of it goes around the limits: linked statically, of musl, or on purpose",
+           "docs/runbooks.md#divvytenantbypass"},
+          agent.dir);
+    if (answer.tenants_broken.empty() && answer.tenants_garbled.empty() &&
+        answer.tenants_doubted.empty())
+      sink.ok(answer.tenants == 0 ? "there are none" : "their figures agree with the driver's",
+              agent.dir);
+  });
+  if (!sink.said()) sink.skip(anyAgent(facts) ? "no agent answered" : noneText(facts));
+}
+
+}  // namespace
+
+NodeEntries agentChecks() {
+  return {{"agent-answers", "do the agents of this machine answer", lookAnswers},
+          {"agent-version", "are they of this program's version", lookVersion},
+          {"agent-folders", "may nobody else write into their folders", lookFolders},
+          {"agent-state", "can all that they keep there be read", lookState},
+          {"agent-space", "is there room for more tenants' pages", lookSpace},
+          {"agent-cards", "are all of their cards in service", lookCards},
+          {"agent-loop", "does their event loop run what is due in time", lookLoop},
+          {"agent-tenants", "do limits hold for all of their tenants", lookTenants}};
+}
+
+}  // namespace divvy::doctor

@@ -1,0 +1,92 @@
+// The kubelet: where plugins meet it, and who else is there.
+#include <algorithm>
+
+#include "checks/check_lists.h"
+#include "report/format.h"
+
+namespace divvy::doctor {
+namespace {
+
+bool isOurs(const std::string& socket) {
+  return socket.starts_with("divvy-");
+}
+
+// By the names that they give their sockets.
+bool isRival(const std::string& socket) {
+  for (const char* word : {"nvidia", "hami", "vgpu", "gpu"})
+    if (socket.find(word) != std::string::npos) return true;
+  return false;
+}
+
+std::string noneText(const NodeFacts& facts) {
+  return "no kubelet is here (" + facts.kubelet.dir + ")";
+}
+
+void lookSockets(const NodeFacts& facts, FindingBuilder& sink) {
+  const KubeletFacts& kubelet = facts.kubelet;
+  if (!kubelet.there) return sink.skip(noneText(facts));
+  if (kubelet.plugins_fault) return sink.skip(kubelet.plugins_fault->message());
+  const auto look = [&](const std::optional<Place>& place, const std::string& path,
+                        const char* means) {
+    if (place && place->kind == Place::Kind::kSocket) return sink.ok("it is there", path);
+    sink.fault({place ? "is no socket" : "is not there", means,
+                "systemctl status kubelet (rke2-agent, k3s); agent.podResourcesDir if it has "
+                "another --root-dir"},
+               path);
+  };
+  look(kubelet.plugin_socket, kubelet.dir + "/device-plugins/kubelet.sock",
+       "no device plugin can register: the node has no devices");
+  look(kubelet.resources_socket, kubelet.dir + "/pod-resources/kubelet.sock",
+       "the agent is not told whose devices are which: no container with devices starts");
+}
+
+void lookPlugins(const NodeFacts& facts, FindingBuilder& sink) {
+  const KubeletFacts& kubelet = facts.kubelet;
+  if (!kubelet.there) return sink.skip(noneText(facts));
+  if (kubelet.plugins_fault) return sink.skip(kubelet.plugins_fault->message());
+  std::vector<std::string> ours, rivals, others;
+  for (const std::string& one : kubelet.sockets)
+    (isOurs(one) ? ours : isRival(one) ? rivals : others).push_back(one);
+  if (!rivals.empty())
+    return sink.warn(
+        {"in device-plugins: " + joined(rivals) + (ours.empty() ? "" : ", beside " + joined(ours)),
+         "another plugin serves cards here; for the same resource the kubelet heeds "
+         "whoever registered last",
+         "remove the other plugin, or give Divvy another resource: "
+         "agent.resource=divvy.dev/gpu"});
+  if (ours.empty())
+    return sink.ok("none for cards, and Divvy's is not there either" +
+                   (others.empty() ? "" : "; others: " + joined(others)));
+  sink.ok(joined(ours) + (others.empty() ? "" : "; others: " + joined(others)));
+}
+
+void lookCheckpoint(const NodeFacts& facts, FindingBuilder& sink) {
+  const KubeletFacts& kubelet = facts.kubelet;
+  if (!kubelet.there) return sink.skip(noneText(facts));
+  if (kubelet.checkpoint && !kubelet.checkpoint_doubt.empty())
+    return sink.warn(
+        {"it " + kubelet.checkpoint_doubt,
+         "a kubelet of 1.30 to 1.34 that begins with it takes all devices for free, and "
+         "what the agent reads of init containers there may be wrong",
+         "with such a kubelet: drain the node, stop it, remove the file, start it"});
+  if (kubelet.checkpoint)
+    return sink.ok(counted(kubelet.checkpoint_entries, "container") + " with devices");
+  const Error& why = kubelet.checkpoint.error();
+  if (why.code() == ErrorCode::kNotFound) return sink.ok("there is none yet: no pod had devices");
+  if (why.code() == ErrorCode::kIo) return sink.skip(why.message());
+  sink.fault(
+      {why.message(),
+       "of init containers the agent is not told whose devices are which; and a kubelet that "
+       "begins with it takes all devices for free",
+       "drain the node, stop the kubelet, remove the file, start it"});
+}
+
+}  // namespace
+
+NodeEntries kubeletChecks() {
+  return {{"kubelet-sockets", "can plugins reach the kubelet", lookSockets},
+          {"other-plugins", "does no other device plugin serve cards here", lookPlugins},
+          {"kubelet-checkpoint", "can the kubelet's note of devices be read", lookCheckpoint}};
+}
+
+}  // namespace divvy::doctor

@@ -1,0 +1,183 @@
+// The container runtime, NVIDIA's part of it, and the GPU Operator.
+#include <algorithm>
+
+#include "checks/check_lists.h"
+#include "report/format.h"
+
+namespace divvy::doctor {
+namespace {
+
+// Versions before it let an image take the node over (CVE-2024-0132, CVE-2025-23359, -23266).
+constexpr const char* kSafeToolkit = "1.17.8";
+
+bool isNvidia(const std::string& text) {
+  return text.find("nvidia") != std::string::npos;
+}
+
+std::string noneText(const RuntimeFacts& runtime) {
+  return runtime.sockets.empty()
+             ? "no container runtime is here"
+             : "no configuration of containerd's; there is " + joined(runtime.sockets);
+}
+
+void lookRuntime(const NodeFacts& facts, FindingBuilder& sink) {
+  const RuntimeFacts& runtime = facts.runtime;
+  if (runtime.configs.empty() && runtime.sockets.empty()) return sink.skip(noneText(runtime));
+  for (const RuntimeConfig& one : runtime.configs) {
+    if (!one.fault) {
+      sink.ok(one.flavour + ", configuration of form " + std::to_string(one.version), one.path);
+    } else if (one.fault->code() == ErrorCode::kIo) {
+      sink.skip(one.fault->message(), one.path);
+    } else {
+      sink.fault({one.fault->message(), "the runtime does not start with it, or ignores it",
+                  one.flavour == "containerd" ? "correct it, then: systemctl restart containerd"
+                                              : "correct its template: the file is made of it"},
+                 one.path);
+    }
+  }
+  if (!sink.said()) sink.ok("with its defaults: " + joined(runtime.sockets));
+}
+
+// Below containerd 1.7 there is none, and requests for it are ignored without a word.
+bool cdiOf(const RuntimeConfig& config) {
+  return config.cdi.value_or(config.version >= 3);
+}
+
+void lookCdi(const NodeFacts& facts, FindingBuilder& sink) {
+  const RuntimeFacts& runtime = facts.runtime;
+  if (runtime.configs.empty()) return sink.skip(noneText(runtime));
+  for (const RuntimeConfig& one : runtime.configs) {
+    if (one.fault) continue;
+    if (cdiOf(one)) {
+      sink.ok(one.cdi ? "it is on" : "it is on by default", one.path);
+    } else if (runtime.cdi_specs.empty()) {
+      sink.ok("it is off, and nothing here is written for it", one.path);
+    } else {
+      sink.warn({"it is off, and " + joined(runtime.cdi_specs) + " is there",
+                 "who asks for a card by its CDI name gets none, without a word",
+                 "enable_cdi = true in the CRI plugin's section (containerd 1.7), or containerd 2"},
+                one.path);
+    }
+  }
+  if (!sink.said()) sink.skip("no configuration could be read");
+}
+
+void lookNvidia(const NodeFacts& facts, FindingBuilder& sink) {
+  const RuntimeFacts& runtime = facts.runtime;
+  if (runtime.configs.empty()) return sink.skip(noneText(runtime));
+  const bool cards = facts.driver.version.has_value() || !facts.driver.cards.empty();
+  for (const RuntimeConfig& one : runtime.configs) {
+    if (one.fault) continue;
+    const bool by_default = isNvidia(one.default_runtime);
+    const bool known = std::any_of(one.runtimes.begin(), one.runtimes.end(), isNvidia) ||
+                       std::any_of(one.binaries.begin(), one.binaries.end(), isNvidia);
+    if (by_default) {
+      sink.ok("\"" + one.default_runtime + "\" is the default runtime", one.path);
+    } else if (known) {
+      sink.ok(
+          "runtime \"nvidia\" is there and not the default: pods name its RuntimeClass, and the "
+          "chart has agent.runtimeClassName=nvidia",
+          one.path);
+    } else if (!cards) {
+      sink.ok("none, and no card either", one.path);
+    } else {
+      sink.warn({"no runtime of NVIDIA's among " +
+                     (one.runtimes.empty() ? std::string("the defaults") : joined(one.runtimes)),
+                 "containers get no driver: the agent waits for one, and registers nothing",
+                 one.flavour == "containerd"
+                     ? "nvidia-ctk runtime configure --runtime=containerd, then restart containerd"
+                     : "install nvidia-container-toolkit and restart " + one.flavour +
+                           ": it is found at the start"},
+                one.path);
+    }
+  }
+  if (!sink.said()) sink.skip("no configuration could be read");
+}
+
+void lookVisible(const NodeFacts& facts, FindingBuilder& sink) {
+  const RuntimeFacts& runtime = facts.runtime;
+  if (runtime.toolkit_path.empty())
+    return sink.skip("no configuration of NVIDIA's toolkit is here");
+  if (!runtime.toolkit) {
+    const Error& why = runtime.toolkit.error();
+    if (why.code() == ErrorCode::kIo) return sink.skip(why.message(), runtime.toolkit_path);
+    return sink.fault({why.message(), "NVIDIA's runtime refuses to start containers with it",
+                       "correct it, or reinstall nvidia-container-toolkit"},
+                      runtime.toolkit_path);
+  }
+  if (!runtime.toolkit_by_variable.value_or(true)) {
+    if (!facts.kubelet.there)
+      return sink.ok("NVIDIA_VISIBLE_DEVICES counts for privileged containers only",
+                     runtime.toolkit_path);
+    return sink.warn(
+        {"accept-nvidia-visible-devices-envvar-when-unprivileged = false",
+         "Divvy's agent, and containers with shares, get the driver by that variable and are not "
+         "privileged: they get none",
+         "set it to true; who may use NVIDIA's runtime is then for a policy to say"},
+        runtime.toolkit_path);
+  }
+  const bool by_default =
+      std::any_of(runtime.configs.begin(), runtime.configs.end(),
+                  [](const RuntimeConfig& one) { return isNvidia(one.default_runtime); });
+  const std::string seen =
+      runtime.toolkit_by_variable
+          ? "accept-nvidia-visible-devices-envvar-when-unprivileged = true"
+          : "accept-nvidia-visible-devices-envvar-when-unprivileged is not said, which is true";
+  if (!by_default && !facts.kubelet.there) return sink.ok(seen, runtime.toolkit_path);
+  if (!by_default)
+    return sink.ok(seen + "; NVIDIA's runtime is not the default: only pods that name it",
+                   runtime.toolkit_path);
+  sink.warn({seen + ", and NVIDIA's runtime is the default",
+             "a pod that asks for nothing has all cards by NVIDIA_VISIBLE_DEVICES=all, or by an "
+             "image that says so: past every limit",
+             "make runc the default, set agent.runtimeClassName=nvidia, and have a policy say who "
+             "names that RuntimeClass"},
+            runtime.toolkit_path);
+}
+
+void lookToolkit(const NodeFacts& facts, FindingBuilder& sink) {
+  const std::string& version = facts.runtime.toolkit_version;
+  if (version.empty()) return sink.skip("no Debian package nvidia-container-toolkit says it");
+  if (compareVersions(version, kSafeToolkit) >= 0) return sink.ok(version);
+  sink.warn(
+      {version + ", older than " + kSafeToolkit,
+       "an image can take the node over (CVE-2024-0132, CVE-2025-23359, CVE-2025-23266), with "
+       "or without Divvy",
+       "apt-get install nvidia-container-toolkit"});
+}
+
+void lookOperator(const NodeFacts& facts, FindingBuilder& sink) {
+  const OperatorFacts& gpu = facts.gpu_operator;
+  if (!gpu.driver_root && !gpu.validations && !gpu.toolkit_dir) return sink.ok("no traces of it");
+  const auto ready = [&](const char* name) {
+    return std::find(gpu.ready.begin(), gpu.ready.end(), name) != gpu.ready.end();
+  };
+  if (gpu.validations && !ready("driver-ready"))
+    sink.warn({"/run/nvidia/validations has no driver-ready",
+               "the operator has not finished, or failed, on this node",
+               "kubectl -n gpu-operator get pods -o wide"});
+  if (ready("plugin-ready"))
+    sink.warn({"/run/nvidia/validations/plugin-ready: the operator's device plugin was here",
+               "if it still runs it takes nvidia.com/gpu from Divvy when the node begins anew",
+               "ClusterPolicy: devicePlugin.enabled=false, or agent.resource=divvy.dev/gpu"});
+  if (sink.said()) return;
+  std::vector<std::string> traces;
+  if (gpu.driver_root) traces.push_back("/run/nvidia/driver");
+  if (gpu.toolkit_dir) traces.push_back("/usr/local/nvidia/toolkit");
+  if (gpu.validations) traces.push_back(joined(gpu.ready));
+  sink.ok(joined(traces));
+}
+
+}  // namespace
+
+NodeEntries runtimeChecks() {
+  return {{"container-runtime", "can the container runtime's configuration be read", lookRuntime},
+          {"runtime-cdi", "does the runtime know CDI where something is written for it", lookCdi},
+          {"nvidia-runtime", "does the runtime know NVIDIA's, so that containers get the driver",
+           lookNvidia},
+          {"visible-devices", "can pods that ask for nothing have all cards", lookVisible},
+          {"toolkit-version", "is NVIDIA's container toolkit one that is safe", lookToolkit},
+          {"gpu-operator", "does NVIDIA's GPU Operator leave the cards to Divvy", lookOperator}};
+}
+
+}  // namespace divvy::doctor

@@ -1,0 +1,45 @@
+// Settings of single nodes: an agent that finds something wrong in them does not start, and one
+// that runs does not notice until it is begun anew.
+#include "checks/check_lists.h"
+#include "report/format.h"
+
+namespace divvy::doctor {
+namespace {
+
+void lookAt(const SettingsFile& file, FindingBuilder& sink) {
+  if (file.unheeded && file.unheeded->empty()) return sink.ok("all of it is heeded", file.path);
+  if (file.unheeded)
+    return sink.warn({joined(*file.unheeded), "these change nothing, and the rest holds",
+                      "correct them, or take them out: docs/node-settings.md"},
+                     file.path);
+  const Error& why = file.unheeded.error();
+  if (why.code() == ErrorCode::kIo) return sink.skip(why.message(), file.path);
+  const bool absent = why.code() == ErrorCode::kNotFound;
+  sink.fault({absent ? "is not there, and " + file.told_by + " names it" : why.message(),
+              "no agent that is told of it starts; one that runs goes on with what it read at its "
+              "start",
+              "correct it (docs/node-settings.md), then begin the agent anew; of the chart: helm "
+              "upgrade --set-file agent.nodeSettings=FILE"},
+             file.path);
+}
+
+void lookSettings(const NodeFacts& facts, FindingBuilder& sink) {
+  for (const SettingsFile& file : facts.settings.files) lookAt(file, sink);
+  if (facts.settings.unlisted) sink.skip(facts.settings.unlisted->message());
+  if (sink.said()) return;
+  for (const RuntimeDir& dir : facts.runtimes)
+    for (const AgentFacts& agent : dir.agents)
+      if (agent.answer && agent.answer->words_known) sink.ok("it was given none", agent.dir);
+  if (!sink.said())
+    sink.skip(
+        "there is none in the usual places, and no agent runs that could be asked: "
+        "--node-settings FILE says where");
+}
+
+}  // namespace
+
+NodeEntries settingsChecks() {
+  return {{"node-settings", "do agents understand what is said of single nodes", lookSettings}};
+}
+
+}  // namespace divvy::doctor

@@ -1,0 +1,228 @@
+// What an agent keeps: its folders, the pages and notes of its tenants.
+#include <unistd.h>
+
+#include <cstring>
+
+#include <boost/json.hpp>
+
+#include "agent/node.h"
+#include "facts/readers.h"
+#include "ledger/identification.h"
+#include "ledger/swap.h"
+#include "ledger/work.h"
+#include "report/format.h"
+
+namespace divvy::doctor {
+namespace {
+
+namespace json = boost::json;
+using Kind = Oddity::Kind;
+
+// What an agent makes beside its tenants; `.new`: before it is renamed.
+bool isKnown(const std::string& name) {
+  for (const char* known : {"agent.lock", "agent.sock", "register.sock", "reg", "ld.so.preload",
+                            "agent.log", "agent.1.log", "tenants", "context-costs",
+                            "timeslice-trial", "card", "watched", "faults", "helper.sock"})
+    if (name == known) return true;
+  return false;
+}
+
+bool isKnownOfTenant(const std::string& name) {
+  for (const char* known :
+       {"control", "report", "work", "residency", "swap", "tenant.json", "notice.json"})
+    if (name == known) return true;
+  return false;
+}
+
+// Not ours to read: nothing is known of it, which is to be said.
+Oddity unreadable(const std::string& path, const Error& why) {
+  return {path, why.message(), true, Kind::kAccess};
+}
+
+// Of a folder that is to be its owner's alone. Agents themselves refuse others (agent/node.h).
+void judgeFolder(const RootFs& tree, const std::string& path, std::vector<Oddity>* out) {
+  const Result<Place> place = tree.place(path, false);
+  if (!place) {
+    if (!absent(place)) out->push_back(unreadable(path, place.error()));
+    return;
+  }
+  if (place->kind == Place::Kind::kLink)
+    return out->push_back({path, "is a link", false, Kind::kAccess});
+  if (place->kind != Place::Kind::kFolder)
+    return out->push_back({path, "is no folder", false, Kind::kAccess});
+  // Of root and its group, in which an agent is that has a helper.
+  const bool roots = place->gid == 0 && (place->mode & 002u) == 0;
+  if ((place->mode & 022u) != 0 && !roots)
+    out->push_back({path, "may be written by others (mode " + modeText(place->mode) + ")", false,
+                    Kind::kAccess});
+  if (place->uid != geteuid() && place->uid != 0 && !roots)
+    out->push_back({path, "belongs to user " + std::to_string(place->uid), false, Kind::kAccess});
+}
+
+// Pages are never written in place: what is too short, or has another beginning, was cut or written
+// by somebody else. As an agent would judge it that takes the tenant over. `always`: every tenant
+// has one.
+template <typename Page>
+void judgePage(const RootFs& tree, const std::string& path, std::uint64_t magic, bool always,
+               std::vector<Oddity>* out) {
+  ledger::Identification id{};
+  const Result<FileStart> start = tree.start(path, sizeof id);
+  if (!start) {
+    const bool none = absent(start);
+    if (none && !always) return;
+    if (start.error().code() == ErrorCode::kIo)
+      return out->push_back(unreadable(path, start.error()));
+    return out->push_back(
+        {path, none ? "is missing" : start.error().message(), false, Kind::kBroken});
+  }
+  std::memcpy(&id, start->text.data(), start->text.size());
+  using Status = ledger::OpenStatus;
+  const Status status = ledger::checkIdentification(id, magic, sizeof(Page), start->size);
+  if (status == Status::kTruncated)
+    return out->push_back(
+        {path, "has " + counted(start->size, "byte") + " of " + std::to_string(sizeof(Page)), false,
+         Kind::kBroken});
+  const bool other = status == Status::kNewer || status == Status::kOlder;
+  if (status != Status::kOk)
+    out->push_back({path, std::string("is ") + ledger::openStatusName(status), false,
+                    other ? Kind::kOtherVersion : Kind::kBroken});
+}
+
+void judgePages(const RootFs& tree, const std::string& dir, std::vector<Oddity>* out) {
+  judgePage<ledger::ControlPage>(tree, dir + "/control", ledger::kControlMagic, true, out);
+  judgePage<ledger::ReportPage>(tree, dir + "/report", ledger::kReportMagic, true, out);
+  judgePage<ledger::WorkPage>(tree, dir + "/work", ledger::kWorkMagic, true, out);
+  // Where a device is oversubscribed.
+  judgePage<ledger::ResidencyPage>(tree, dir + "/residency", ledger::kResidencyMagic, false, out);
+  judgePage<ledger::SwapPage>(tree, dir + "/swap", ledger::kSwapMagic, false, out);
+}
+
+void judgeRecord(const RootFs& tree, const std::string& dir, const std::string& id,
+                 std::vector<Oddity>* out) {
+  const std::string path = dir + "/tenant.json";
+  const Result<std::string> text = tree.text(path);
+  if (!text) {
+    if (absent(text)) {
+      // Pages come first; who was killed between leaves them, and its successor removes them.
+      out->push_back({dir, "has no tenant.json", false, Kind::kHalfWritten});
+    } else if (text.error().code() == ErrorCode::kCorrupt) {
+      out->push_back({path, text.error().message(), false, Kind::kBroken});
+    } else {
+      out->push_back(unreadable(path, text.error()));
+    }
+    return;
+  }
+  boost::system::error_code fault;
+  const json::value value = json::parse(*text, fault);
+  const json::object* object = value.if_object();
+  if (fault || object == nullptr)
+    return out->push_back(
+        {path, text->empty() ? "is empty" : "is no JSON object", false, Kind::kBroken});
+  const json::value* said = object->if_contains("id");
+  if (said == nullptr || !said->is_string() || std::string(said->get_string()) != id)
+    out->push_back({path, "is not of tenant " + id, false, Kind::kBroken});
+}
+
+void readTenant(const RootFs& tree, const std::string& dir, const std::string& id,
+                std::vector<Oddity>* out) {
+  const auto names = tree.list(dir);
+  if (!names) {
+    if (names.error().code() == ErrorCode::kIo) out->push_back(unreadable(dir, names.error()));
+    return;
+  }
+  for (const std::string& name : *names) {
+    if (name.ends_with(".new")) {
+      out->push_back({dir + "/" + name, "is half written", false, Kind::kHalfWritten});
+    } else if (!isKnownOfTenant(name)) {
+      out->push_back({dir + "/" + name, "is nothing that an agent makes", false, Kind::kForeign});
+    }
+  }
+  judgePages(tree, dir, out);
+  judgeRecord(tree, dir, id, out);
+}
+
+void readTenants(const RootFs& tree, AgentFacts* facts) {
+  const std::string dir = facts->dir + "/tenants";
+  const auto names = tree.list(dir);
+  if (!names && !absent(names)) facts->oddities.push_back(unreadable(dir, names.error()));
+  if (!names) return;
+  for (const std::string& name : *names) {
+    const std::string path = dir + "/" + name;
+    if (name.starts_with(".new-")) {
+      facts->oddities.push_back({path, "is half made", false, Kind::kHalfWritten});
+      continue;
+    }
+    const Result<Place> place = tree.place(path, false);
+    if (!place) continue;
+    if (place->kind != Place::Kind::kFolder) {
+      facts->oddities.push_back({path, "is no tenant's folder", false, Kind::kForeign});
+      continue;
+    }
+    ++facts->tenants;
+    readTenant(tree, path, name, &facts->oddities);
+  }
+}
+
+AgentFacts readAgent(const RootFs& tree, const NodeOptions& terms, const std::string& dir) {
+  AgentFacts facts;
+  facts.dir = dir;
+  judgeFolder(tree, dir, &facts.oddities);
+  judgeFolder(tree, dir + "/tenants", &facts.oddities);
+  const auto names = tree.list(dir);
+  if (!names) {
+    facts.oddities.push_back(unreadable(dir, names.error()));
+    facts.answer = Error(names.error().code(), names.error().message());
+    return facts;
+  }
+  for (const std::string& name : *names) {
+    if (isKnown(name)) continue;
+    const bool half = name.ends_with(".new");
+    facts.oddities.push_back({dir + "/" + name,
+                              half ? "is half written" : "is nothing that an agent makes", false,
+                              half ? Kind::kHalfWritten : Kind::kForeign});
+  }
+  readTenants(tree, &facts);
+  const Result<Place> socket = tree.place(dir + "/agent.sock", false);
+  facts.socket = socket && socket->kind == Place::Kind::kSocket;
+  const Result<Fd> folder = tree.folder(dir);
+  if (facts.socket && folder && terms.ask)
+    facts.answer = terms.ask("/proc/self/fd/" + std::to_string(folder->get()));
+  if (!facts.socket) facts.answer = Error(ErrorCode::kNotFound, "there is no socket");
+  return facts;
+}
+
+}  // namespace
+
+RuntimeDir readRuntimeDir(const RootFs& tree, const NodeOptions& terms, const std::string& path) {
+  RuntimeDir dir;
+  dir.path = path;
+  const Result<Place> place = tree.place(path, false);
+  if (!place) {
+    if (!absent(place)) dir.oddities.push_back(unreadable(path, place.error()));
+    return dir;
+  }
+  dir.place = *place;
+  dir.space = tree.space(path);
+  judgeFolder(tree, path, &dir.oddities);
+  const auto names = tree.list(path);
+  if (!names) {
+    dir.oddities.push_back(unreadable(path, names.error()));
+    return dir;
+  }
+  for (const std::string& name : *names) {
+    const std::string inside = path + "/" + name;
+    if (!agent::parseNode(name)) {
+      dir.oddities.push_back({inside, "is nothing that an agent makes", false, Kind::kForeign});
+      continue;
+    }
+    const Result<Place> one = tree.place(inside, false);
+    if (one && one->kind == Place::Kind::kFolder) {
+      dir.agents.push_back(readAgent(tree, terms, inside));
+    } else {
+      judgeFolder(tree, inside, &dir.oddities);
+    }
+  }
+  return dir;
+}
+
+}  // namespace divvy::doctor

@@ -1,0 +1,68 @@
+#include <sys/timex.h>
+
+#include "facts/readers.h"
+#include "kubelet/checkpoint.h"
+
+namespace divvy::doctor {
+namespace {
+
+// As the kubelet package bounds it.
+constexpr std::size_t kMaxCheckpoint = 64u << 20;
+
+std::optional<Place> placeAt(const RootFs& tree, const std::string& path) {
+  const Result<Place> place = tree.place(path, false);
+  if (!place) return std::nullopt;
+  return *place;
+}
+
+}  // namespace
+
+KubeletFacts readKubelet(const RootFs& tree, const std::string& dir) {
+  KubeletFacts facts;
+  facts.dir = dir;
+  const std::string plugins = dir + "/device-plugins";
+  const Result<Place> place = tree.place(plugins);
+  facts.there = !absent(place) || !absent(tree.place(dir + "/pod-resources"));
+  if (!facts.there) return facts;
+  const auto names = tree.list(plugins);
+  if (!names && !absent(names)) facts.plugins_fault = names.error();
+  const Result<Place> resources = tree.place(dir + "/pod-resources/kubelet.sock", false);
+  if (!resources && !absent(resources)) facts.plugins_fault = resources.error();
+  facts.plugin_socket = placeAt(tree, plugins + "/kubelet.sock");
+  facts.resources_socket = placeAt(tree, dir + "/pod-resources/kubelet.sock");
+  if (names)
+    for (const std::string& name : *names)
+      if (name.ends_with(".sock") && name != "kubelet.sock") facts.sockets.push_back(name);
+  const std::string path = plugins + "/" + kubelet::kCheckpointName;
+  const Result<std::string> text = tree.text(path, kMaxCheckpoint);
+  if (!text) {
+    facts.checkpoint = text.error();
+    return facts;
+  }
+  const auto noted = kubelet::checkpointOf(*text, &facts.checkpoint_doubt);
+  if (!noted) {
+    facts.checkpoint = Error(noted.error()).context(path);
+    return facts;
+  }
+  facts.checkpoint = std::string();
+  facts.checkpoint_entries = noted->size();
+  return facts;
+}
+
+MachineFacts readMachine(const RootFs& tree, bool clock) {
+  MachineFacts facts;
+  facts.cgroups_read = tree.place("/sys/fs/cgroup").has_value();
+  facts.cgroup_v2 = tree.place("/sys/fs/cgroup/cgroup.controllers").has_value();
+  facts.cgroup_hybrid = tree.place("/sys/fs/cgroup/unified").has_value();
+  facts.shm = placeAt(tree, "/dev/shm");
+  facts.shm_space = tree.space("/dev/shm");
+  if (!clock) return facts;
+  timex now{};
+  const int state = adjtimex(&now);
+  if (state < 0) return facts;
+  facts.clock_synchronised = (now.status & STA_UNSYNC) == 0 && state != TIME_ERROR;
+  facts.clock_error_us = static_cast<std::uint64_t>(now.maxerror < 0 ? 0 : now.maxerror);
+  return facts;
+}
+
+}  // namespace divvy::doctor

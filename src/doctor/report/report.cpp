@@ -1,0 +1,188 @@
+#include "doctor/report.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <boost/json.hpp>
+
+#include "doctor/checks.h"
+#include "report/format.h"
+
+namespace divvy::doctor {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::array<State, 4> kOrder{State::kFault, State::kWarning, State::kSkipped, State::kOk};
+
+std::string headingOf(State state, std::size_t count) {
+  switch (state) {
+    case State::kFault:
+      return counted(count, "fault");
+    case State::kWarning:
+      return counted(count, "warning");
+    case State::kSkipped:
+      return std::to_string(count) + " skipped";
+    case State::kOk:
+      break;
+  }
+  return std::to_string(count) + " ok";
+}
+
+// A name of a file, or a kubelet's word, may hold anything: a terminal is not to obey it.
+std::string shown(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += byte < 0x20 || byte == 0x7f ? '?' : c;
+  }
+  return out;
+}
+
+std::string linesOf(const Finding& one) {
+  std::string text = "  " + one.id + (one.subject.empty() ? "" : " " + shown(one.subject)) + ": " +
+                     shown(one.seen) + "\n";
+  if (!one.means.empty()) text += "    " + shown(one.means) + "\n";
+  if (!one.fix.empty()) text += "    do:  " + shown(one.fix) + "\n";
+  if (one.state == State::kFault || one.state == State::kWarning)
+    text += "    see: " + pageOf(one.id) + "\n";
+  return text;
+}
+
+// Ids with blanks between, on lines of a terminal's width.
+std::string filled(const std::vector<std::string>& ids, const std::string& indent) {
+  constexpr std::size_t kWidth = 98;
+  std::string text, line = indent;
+  for (const std::string& id : ids) {
+    if (line.size() > indent.size() && line.size() + 1 + id.size() > kWidth) {
+      text += line + "\n";
+      line = indent;
+    }
+    line += (line.size() > indent.size() ? " " : "") + id;
+  }
+  return text + line + "\n";
+}
+
+std::string briefly(const Findings& findings) {
+  std::vector<std::string> ids;
+  for (const Finding& one : findings)
+    if (one.state == State::kOk && (ids.empty() || ids.back() != one.id)) ids.push_back(one.id);
+  return filled(ids, "  ");
+}
+
+// What could not be looked at is so for few reasons: each is said once.
+std::string skippedText(const Findings& findings) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
+  for (const Finding& one : findings) {
+    if (one.state != State::kSkipped) continue;
+    const std::string name = one.id + (one.subject.empty() ? "" : " " + shown(one.subject));
+    const auto known = std::find_if(reasons.begin(), reasons.end(),
+                                    [&](const auto& reason) { return reason.first == one.seen; });
+    if (known == reasons.end()) {
+      reasons.push_back({one.seen, {name}});
+    } else {
+      known->second.push_back(name);
+    }
+  }
+  std::string text;
+  for (const auto& [why, names] : reasons)
+    text += names.size() == 1 ? "  " + names.front() + ": " + shown(why) + "\n"
+                              : "  " + shown(why) + ":\n" + filled(names, "    ");
+  return text;
+}
+
+// Bytes that are no UTF-8 would make the document none.
+json::string utf8(const std::string& text) {
+  json::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[at]);
+    const std::size_t size = lead < 0x80       ? 1
+                             : lead >> 5 == 6  ? 2
+                             : lead >> 4 == 14 ? 3
+                             : lead >> 3 == 30 ? 4
+                                               : 0;
+    bool good = size != 0 && at + size <= text.size();
+    for (std::size_t i = 1; good && i < size; ++i)
+      good = (static_cast<unsigned char>(text[at + i]) & 0xc0u) == 0x80u;
+    out.append(good ? json::string_view(text.data() + at, size) : json::string_view("?"));
+    at += good ? size : 1;
+  }
+  return out;
+}
+
+json::object jsonOf(const Finding& one) {
+  return {{"id", one.id},
+          {"scope", nameOf(one.scope)},
+          {"state", nameOf(one.state)},
+          {"subject", utf8(one.subject)},
+          {"seen", utf8(one.seen)},
+          {"means", utf8(one.means)},
+          {"fix", utf8(one.fix)},
+          {"doc", pageOf(one.id)}};
+}
+
+}  // namespace
+
+std::string pageOf(const std::string& id) {
+  return "docs/doctor.md#" + id;
+}
+
+std::string textOf(const Report& report, bool brief) {
+  std::string text;
+  for (const State state : kOrder) {
+    const std::size_t count = countOf(report.findings, state);
+    if (count == 0) continue;
+    text += (text.empty() ? "" : "\n") + headingOf(state, count) + "\n";
+    if (state == State::kOk && brief) {
+      text += briefly(report.findings);
+      continue;
+    }
+    if (state == State::kSkipped) {
+      text += skippedText(report.findings);
+      continue;
+    }
+    for (const Finding& one : report.findings)
+      if (one.state == state) text += linesOf(one);
+  }
+  return text;
+}
+
+std::string jsonOf(const Report& report) {
+  json::object counts;
+  for (const State state : kOrder) counts[nameOf(state)] = countOf(report.findings, state);
+  json::array findings;
+  for (const Finding& one : report.findings) findings.push_back(jsonOf(one));
+  json::object root{{"form", 1},
+                    {"divvy", report.version},
+                    {"written", instantText(report.written_ms)},
+                    {"node", nullptr},
+                    {"cluster", nullptr},
+                    {"worst", nameOf(worstOf(report.findings))},
+                    {"counts", std::move(counts)},
+                    {"findings", std::move(findings)}};
+  if (!report.root.empty()) root["node"] = json::object{{"root", utf8(report.root)}};
+  if (!report.server.empty()) root["cluster"] = json::object{{"server", utf8(report.server)}};
+  return json::serialize(root) + "\n";
+}
+
+std::string listOf(bool as_json) {
+  if (as_json) {
+    json::array all;
+    for (const Check& one : checks())
+      all.push_back(json::object{{"id", one.id},
+                                 {"scope", nameOf(one.scope)},
+                                 {"asks", one.asks},
+                                 {"doc", pageOf(one.id)}});
+    return json::serialize(all) + "\n";
+  }
+  std::size_t width = 0;
+  for (const Check& one : checks()) width = std::max(width, one.id.size());
+  std::string text;
+  for (const Check& one : checks())
+    text += one.id + std::string(width + 2 - one.id.size(), ' ') +
+            (one.scope == Scope::kNode ? "node     " : "cluster  ") + one.asks + "\n";
+  return text;
+}
+
+}  // namespace divvy::doctor

@@ -1,0 +1,141 @@
+#include <algorithm>
+
+#include "core/victim_search.h"
+
+namespace divvy::engine {
+namespace {
+
+constexpr std::uint32_t kMaxSets = 20'000;
+
+}  // namespace
+
+Engine::Core::VictimSearch::VictimSearch(Core& core, ShapeClass shape, const Victims& victims,
+                                         Units ended, std::uint32_t most_sets)
+    : core_(core),
+      shape_(std::move(shape)),
+      victims_(victims),
+      ended_(std::move(ended)),
+      most_sets_(most_sets) {
+  shape_.learn(core.state_.models());
+}
+
+// The dearest first.
+std::vector<Engine::Core::VictimSearch::Here> Engine::Core::VictimSearch::unitsOn(Slot slot) const {
+  std::map<const Unit*, std::vector<const Placement*>> placements;
+  Units units;
+  for (const RequestId& id : core_.on_[slot]) {
+    const Unit* unit = victims_.of(id);
+    if (unit == nullptr || std::find(ended_.begin(), ended_.end(), unit) != ended_.end()) continue;
+    std::vector<const Placement*>& here = placements[unit];
+    if (here.empty()) units.push_back(unit);
+    here.push_back(&core_.books_.at(id).allocation.placement);
+  }
+  victims_.dearestFirst(&units);
+  std::vector<Here> all;
+  for (const Unit* unit : units) all.push_back({unit, std::move(placements.at(unit))});
+  return all;
+}
+
+PreemptionCost Engine::Core::VictimSearch::costOf(const Units& units) const {
+  Units all = ended_;
+  all.insert(all.end(), units.begin(), units.end());
+  return victims_.costOf(all);
+}
+
+// The node's arrays only: nobody is told of a change, since it is taken back.
+void Engine::Core::VictimSearch::charge(Slot slot, const Here& here, int sign) {
+  for (const Placement* placement : here.placements) core_.state_.charge(slot, *placement, sign);
+}
+
+// All of them have ended: puts back whoever need not.
+Units Engine::Core::VictimSearch::needed(Slot slot, const std::vector<Here>& units) {
+  std::vector<const Here*> gone;
+  for (const Here& here : units) {
+    charge(slot, here, 1);
+    if (fits(slot)) continue;
+    charge(slot, here, -1);
+    gone.push_back(&here);
+  }
+  Units chosen;
+  for (const Here* here : gone) {
+    charge(slot, *here, 1);
+    chosen.push_back(here->unit);
+  }
+  return chosen;
+}
+
+// Sets of `chosen`, who have ended, and some of the first `left` units, the cheapest first. More of
+// them never cost less: what is not better than the best is not looked into.
+void Engine::Core::VictimSearch::explore(Slot slot, const std::vector<Here>& units,
+                                         std::size_t left, Units* chosen) {
+  for (; left > 0 && sets_ < most_sets_ && !over(); --left) {
+    const Here& here = units[left - 1];
+    chosen->push_back(here.unit);
+    if (better(*chosen)) {
+      ++sets_;
+      charge(slot, here, -1);
+      if (fits(slot)) {
+        best_ = Found{slot, *chosen, costOf(*chosen)};
+      } else {
+        explore(slot, units, left - 1, chosen);
+      }
+      charge(slot, here, 1);
+    }
+    chosen->pop_back();
+  }
+}
+
+void Engine::Core::VictimSearch::look(Slot slot) {
+  const std::vector<Here> units = unitsOn(slot);
+  if (units.empty()) return;
+  for (const Here& here : units) charge(slot, here, -1);
+  if (!fits(slot)) {
+    for (const Here& here : units) charge(slot, here, 1);
+    return;
+  }
+  Units chosen = needed(slot, units);
+  // Without tries left it cannot tell which of them need not end.
+  if (over()) return;
+  if (!chosen.empty() && better(chosen)) best_ = Found{slot, chosen, costOf(chosen)};
+  chosen.clear();
+  explore(slot, units, units.size(), &chosen);
+}
+
+std::optional<Engine::Core::VictimSearch::Found> Engine::Core::VictimSearch::best(
+    const std::vector<Slot>& slots) {
+  for (const Slot slot : slots)
+    if (!over()) look(slot);
+  return best_;
+}
+
+std::vector<RequestId> Engine::Core::bookedIds() const {
+  std::vector<RequestId> ids;
+  ids.reserve(books_.size());
+  for (const auto& [id, booked] : books_) ids.push_back(id);
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+Result<std::optional<Preemption>> Engine::Core::preempt(const Request& request,
+                                                        std::int64_t priority,
+                                                        const EvictionCosts& stakes) {
+  if (const Result<void> checked = checkShape(request.shape); !checked) return checked.error();
+  if (const Result<void> checked = checkStakes(stakes); !checked) return checked.error();
+  const Result<Decision> decision = decide(request);
+  if (!decision) return decision.error();
+  if (decision->fits())
+    return Error{ErrorCode::kUsage,
+                 "request " + request.id.text + " fits as it is; nobody has to end"};
+  const Victims victims(stakes, priority, bookedIds());
+  Result<ShapeClass> shape = classOf(request);
+  if (!shape) return shape.error();
+  const auto found =
+      VictimSearch(*this, *std::move(shape), victims, {}, kMaxSets).best(order_.slots());
+  std::optional<Preemption> answer;
+  if (found)
+    answer =
+        Preemption{state_.cold[found->slot].node.name, victims.idsOf(found->units), found->cost};
+  return answer;
+}
+
+}  // namespace divvy::engine

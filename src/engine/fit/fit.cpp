@@ -1,0 +1,425 @@
+#include "fit/fit.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "fit/block_topology.h"
+#include "fit/device_order.h"
+#include "fit/group_rules.h"
+#include "fit/plan.h"
+
+namespace divvy::engine {
+namespace {
+
+constexpr auto why(DeviceWhy reason) {
+  return static_cast<std::uint8_t>(reason);
+}
+
+constexpr std::uint32_t kAllMemory = 100;
+
+bool ofKind(const DeviceRoom& room, const Ask& ask) {
+  return ask.kind == kAnyKind || ask.kind == room.kind;
+}
+
+constexpr std::size_t kDeviceWhys = why(DeviceWhy::kHeld) + 1;
+
+bool aboutMemory(DeviceWhy reason) {
+  return reason >= DeviceWhy::kTooLarge && reason <= DeviceWhy::kHostReserve;
+}
+
+// Whether its model and UUID are among those that were asked for.
+std::uint8_t chosenBy(const HotState& state, const ShapeClass& shape, Slot slot, std::size_t index,
+                      std::uint8_t model) {
+  if (model != kOpen || !shape.namesDevices()) return model;
+  return shape.verdict(state.cold[slot].node.devices[index]);
+}
+
+// In the way of `tightest first`; sorting is by insertion: there are few.
+void insert(const HotDevices& device, std::uint32_t first, std::uint8_t index, Candidates& into) {
+  const auto tighter = [&](std::uint8_t a, std::uint8_t b) {
+    if (device.compute_free[first + a] != device.compute_free[first + b]) {
+      return device.compute_free[first + a] < device.compute_free[first + b];
+    }
+    return device.memory_free[first + a] < device.memory_free[first + b];
+  };
+  std::uint8_t at = into.count++;
+  for (; at > 0 && tighter(index, into.at[at - 1]); --at) into.at[at] = into.at[at - 1];
+  into.at[at] = index;
+}
+
+std::optional<MemoryRefusal> refuseMemory(const DeviceRoom& room, const Ask& ask, Bytes host_left) {
+  const auto bytes = [](std::int64_t of) { return Bytes{static_cast<std::uint64_t>(of)}; };
+  MemoryAccounts plain;
+  if (room.books == nullptr) {
+    plain.physical = bytes(room.memory_total);
+    plain.reserved = bytes(room.memory_total - room.memory);
+  }
+  const MemoryAccounts& books = room.books == nullptr ? plain : *room.books;
+  const Part part = partOf(ask, books);
+  if (auto refusal = refuseEver(books, part, guaranteeOf(ask, books))) return refusal;
+  return refuseNow(books, part, host_left);
+}
+
+std::uint8_t verdictOnMemory(const DeviceRoom& room, const Ask& ask, Bytes host_left) {
+  const bool quick = room.books == nullptr && !ask.guarantee;
+  if (quick && bytesOf(ask, room.memory_total) <= room.memory) return kOpen;
+  const auto refusal = refuseMemory(room, ask, host_left);
+  return refusal ? why(refusal->why) : kOpen;
+}
+
+DeviceRefusal describe(const HotState& state, Slot slot, std::size_t index, std::uint8_t verdict,
+                       const Ask& ask, Bytes host_left) {
+  const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(index);
+  DeviceRefusal refusal{state.cold[slot].node.devices[index].uuid, static_cast<DeviceWhy>(verdict),
+                        0, 0};
+  if (refusal.why == DeviceWhy::kNotInPool || refusal.why == DeviceWhy::kStrangers) {
+    refusal.pool = state.poolOf(slot, index);
+  } else if (refusal.why == DeviceWhy::kSlots) {
+    refusal.needed = 1;
+    refusal.available = static_cast<std::uint64_t>(state.device.slots_free[hot]);
+  } else if (aboutMemory(refusal.why)) {
+    const std::optional<MemoryRefusal> memory = refuseMemory(roomOf(state, hot), ask, host_left);
+    refusal.needed = memory->needed.count;
+    refusal.available = memory->available.count;
+  } else if (refusal.why == DeviceWhy::kCompute) {
+    refusal.needed = static_cast<std::uint64_t>(ask.compute);
+    refusal.available = static_cast<std::uint64_t>(state.device.compute_free[hot]);
+  }
+  return refusal;
+}
+
+// Enough devices will do, but not so many together.
+std::optional<NodeRefusal> refuseGroup(const HotState& state, const ShapeClass& shape, Slot slot,
+                                       const Ask& ask, const DeviceList& all) {
+  if (!groupedOn(state, shape, slot)) return std::nullopt;
+  const Groups groups = groupsFor(state, shape, slot);
+  if (groups.best(all, ask.count).group) return std::nullopt;
+  NodeRefusal refusal = groups.refusal(all, ask.count);
+  refusal.kind = shape.wanted(ask).kind;
+  refusal.container = ask.container;
+  return refusal;
+}
+
+std::optional<DeviceRefusal> refusePart(const HotState& state, const ShapeClass& shape, Slot slot,
+                                        std::size_t index, const Ask& ask) {
+  const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(index);
+  const DeviceRoom room = roomOf(state, hot);
+  const Device& device = state.cold[slot].node.devices[index];
+  const auto no = [&](DeviceRefusal refusal) {
+    refusal.uuid = device.uuid;
+    return refusal;
+  };
+  std::uint8_t verdict = ofKind(room, ask) ? kOpen : why(DeviceWhy::kKind);
+  if (verdict == kOpen) verdict = partVerdictOn(state, shape, slot, index);
+  const Partitioning* parting = partingOf(device);
+  const PartRequest wish = wishOf(shape, ask, room.memory_total);
+  const PartRoom left = partRoomOf(state, slot, index);
+  const bool way = parting != nullptr && !waysFor(*parting, left, wish).empty();
+  const DeviceRefusal none = parting == nullptr ? DeviceRefusal{{}, DeviceWhy::kNoPart, 0, 0}
+                                                : whyNoWay(*parting, left, wish);
+  if (verdict == kOpen && !way && none.why == DeviceWhy::kNoPart) return no(none);
+  if (verdict == kOpen) verdict = partVerdictOn(room, ask);
+  if (verdict != kOpen) return describe(state, slot, index, verdict, ask, Bytes{});
+  if (way) return std::nullopt;
+  return no(none);
+}
+
+// Of one ask for no part, were it alone.
+std::uint8_t verdictOne(const HotState& state, const ShapeClass& shape, Slot slot,
+                        std::size_t index, const Ask& ask, Bytes host_left) {
+  const DeviceRoom room = roomOf(state, state.node.first[slot] + static_cast<std::uint32_t>(index));
+  std::uint8_t verdict = ofKind(room, ask) ? kOpen : why(DeviceWhy::kKind);
+  if (verdict == kOpen) verdict = verdictOn(state, shape, slot, index);
+  if (verdict == kOpen) verdict = verdictOn(room, ask, host_left);
+  return verdict;
+}
+
+// Of one ask, were it alone.
+std::optional<DeviceRefusal> refuseOne(const HotState& state, const ShapeClass& shape, Slot slot,
+                                       std::size_t index, const Ask& ask, Bytes host_left) {
+  if (ask.part) return refusePart(state, shape, slot, index, ask);
+  const std::uint8_t verdict = verdictOne(state, shape, slot, index, ask, host_left);
+  if (verdict == kOpen) return std::nullopt;
+  return describe(state, slot, index, verdict, ask, host_left);
+}
+
+// Too few devices will do for this ask, were it the only one.
+std::optional<NodeRefusal> refuseAsk(const HotState& state, const ShapeClass& shape, Slot slot,
+                                     const Ask& ask) {
+  NodeRefusal refusal;
+  DeviceList good;
+  const Bytes host_left = state.hostLeft(slot);
+  for (std::size_t i = 0; i < state.node.devices[slot]; ++i) {
+    std::optional<DeviceRefusal> no = refuseOne(state, shape, slot, i, ask, host_left);
+    if (!no) good.at[good.count++] = static_cast<std::uint8_t>(i);
+    if (no) refusal.devices.push_back(std::move(*no));
+  }
+  if (good.count >= ask.count && ask.part) return std::nullopt;
+  if (good.count >= ask.count) return refuseGroup(state, shape, slot, ask, good);
+  refusal.why = NodeWhy::kDevices;
+  refusal.needed = ask.count;
+  refusal.available = good.count;
+  refusal.container = ask.container;
+  refusal.kind = shape.wanted(ask).kind;
+  return refusal;
+}
+
+NodeRefusal describe(const HotState& state, const ShapeClass& shape, Slot slot, NodeWhy reason) {
+  NodeRefusal refusal;
+  refusal.why = reason;
+  if (reason == NodeWhy::kCpu) {
+    refusal.needed = static_cast<std::uint64_t>(shape.cpu());
+    refusal.available = static_cast<std::uint64_t>(state.node.cpu_free[slot]);
+  } else if (reason == NodeWhy::kMemory) {
+    refusal.needed = static_cast<std::uint64_t>(shape.memory());
+    refusal.available = static_cast<std::uint64_t>(state.node.memory_free[slot]);
+  } else if (reason == NodeWhy::kTooFew) {
+    refusal.needed = shape.widest();
+    refusal.available = state.node.devices[slot];
+    for (const std::vector<Ask>* asks : {&shape.containers(), &shape.init()}) {
+      for (const Ask& ask : *asks) {
+        if (ask.count == shape.widest()) refusal.container = ask.container;
+      }
+    }
+  }
+  return refusal;
+}
+
+// Devices that were not meant at all: what the others lack is what there is to say.
+bool notMeant(std::size_t reason) {
+  constexpr DeviceWhy kNotMeant[] = {DeviceWhy::kKind,          DeviceWhy::kNotInPool,
+                                     DeviceWhy::kModelNotAsked, DeviceWhy::kModelExcluded,
+                                     DeviceWhy::kUuidNotAsked,  DeviceWhy::kUuidExcluded};
+  return std::any_of(std::begin(kNotMeant), std::end(kNotMeant),
+                     [&](DeviceWhy one) { return why(one) == reason; });
+}
+
+// What most of those that were meant were refused for; of equals what is looked at last: it is
+// nearest to right.
+DeviceWhy mostOf(const std::array<std::uint16_t, kDeviceWhys>& counts) {
+  std::size_t most = why(DeviceWhy::kKind);
+  for (std::size_t at = most + 1; at < counts.size(); ++at) {
+    const bool better = notMeant(at) == notMeant(most)
+                            ? counts[at] >= counts[most] || most == why(DeviceWhy::kKind)
+                            : notMeant(most);
+    if (counts[at] > 0 && better) most = at;
+  }
+  return static_cast<DeviceWhy>(most);
+}
+
+// As refuseAsk, without telling of each device.
+std::optional<CompactRefusal> briefAsk(const HotState& state, const ShapeClass& shape, Slot slot,
+                                       const Ask& ask) {
+  std::array<std::uint16_t, kDeviceWhys> counts{};
+  DeviceList good;
+  const Bytes host_left = state.hostLeft(slot);
+  for (std::size_t i = 0; i < state.node.devices[slot]; ++i) {
+    std::uint8_t verdict = kOpen;
+    if (!ask.part) {
+      verdict = verdictOne(state, shape, slot, i, ask, host_left);
+    } else if (const auto no = refusePart(state, shape, slot, i, ask)) {
+      verdict = why(no->why);
+    }
+    if (verdict == kOpen) good.at[good.count++] = static_cast<std::uint8_t>(i);
+    if (verdict != kOpen) ++counts[verdict];
+  }
+  if (good.count >= ask.count && ask.part) return std::nullopt;
+  if (good.count >= ask.count) {
+    const std::optional<NodeRefusal> no = refuseGroup(state, shape, slot, ask, good);
+    if (!no) return std::nullopt;
+    return CompactRefusal{{}, no->why, no->container, ask.count, no->kind};
+  }
+  return CompactRefusal{{},        NodeWhy::kDevices,      ask.container,
+                        ask.count, shape.wanted(ask).kind, mostOf(counts)};
+}
+
+// Before any search.
+std::optional<NodeRefusal> refusalAlone(const HotState& state, const ShapeClass& shape, Slot slot) {
+  if (const std::optional<NodeWhy> reason = refuseNode(state, shape, slot)) {
+    return describe(state, shape, slot, *reason);
+  }
+  for (const Ask* ask : asksInOrder(shape)) {
+    if (auto refusal = refuseAsk(state, shape, slot, *ask)) return refusal;
+  }
+  return std::nullopt;
+}
+
+NodeWhy whyOf(PlanEnd end) {
+  if (end == PlanEnd::kPutOff) return NodeWhy::kNotSearched;
+  return end == PlanEnd::kGaveUp ? NodeWhy::kUnresolved : NodeWhy::kTogether;
+}
+
+}  // namespace
+
+DeviceRoom roomOf(const HotState& state, std::uint32_t device) {
+  const HotDevices& hot = state.device;
+  return {hot.compute_free[device], hot.slots_free[device],
+          hot.memory_free[device],  hot.memory_total[device],
+          hot.tenants[device] == 0, hot.kind[device],
+          hot.weight[device] != 0,  hot.terms[device] == 0 ? nullptr : &hot.books[device],
+          hot.use[device],          hot.sorts[device]};
+}
+
+std::uint8_t verdictOn(const HotState& state, const ShapeClass& shape, Slot slot,
+                       std::size_t index) {
+  const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(index);
+  const std::uint8_t model = shape.verdict(state.device.model[hot]);
+  if (model == why(DeviceWhy::kNotInPool)) return model;
+  if (state.device.closed[hot] != kOpen) return state.device.closed[hot];
+  return chosenBy(state, shape, slot, index, model);
+}
+
+const Partitioning* partingOf(const Device& device) {
+  if (device.parting == nullptr) return nullptr;
+  const bool placed = device.parting->slices > 0;
+  return placed == (device.mode == Mode::kMig) ? device.parting.get() : nullptr;
+}
+
+PartRoom partRoomOf(const HotState& state, Slot slot, std::size_t index) {
+  const Device& device = state.cold[slot].node.devices[index];
+  const UsedDevice& used = state.cold[slot].used[index];
+  const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(index);
+  const std::uint32_t cpus = device.parting == nullptr ? 0 : device.parting->cpus;
+  PartRoom room{
+      state.device.memory_free[hot],
+      static_cast<std::int32_t>(std::max<std::int64_t>(device.compute.milli - used.compute, 0)),
+      cpus > used.cpus ? cpus - used.cpus : 0, 0};
+  for (std::size_t bit = 0; bit < used.slices.size(); ++bit) {
+    if (used.slices[bit] > 0) room.taken |= 1u << bit;
+  }
+  return room;
+}
+
+PartRequest wishOf(const ShapeClass& shape, const Ask& ask, std::int64_t memory_total) {
+  return {*shape.wanted(ask).part, bytesOf(ask, memory_total), ask.compute};
+}
+
+std::uint8_t partVerdictOn(const HotState& state, const ShapeClass& shape, Slot slot,
+                           std::size_t index) {
+  const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(index);
+  const std::uint8_t model = shape.verdict(state.device.model[hot]);
+  if (model == why(DeviceWhy::kNotInPool)) return model;
+  const std::uint8_t closed = state.device.closed[hot];
+  if (closed != kOpen && closed != why(DeviceWhy::kPartitioned)) return closed;
+  return chosenBy(state, shape, slot, index, model);
+}
+
+std::uint8_t partVerdictOn(const DeviceRoom& room, const Ask& ask) {
+  if (!ofKind(room, ask)) return why(DeviceWhy::kKind);
+  if (room.slots < 1) return why(DeviceWhy::kSlots);
+  return (room.use & kByTime) != 0 ? why(DeviceWhy::kSplit) : kOpen;
+}
+
+std::uint8_t verdictOn(const DeviceRoom& room, const Ask& ask, Bytes host_left) {
+  if (!ofKind(room, ask)) return why(DeviceWhy::kKind);
+  const bool whole = ask.compute == kWholeDevice.milli && ask.percent == kAllMemory;
+  if ((room.use & kWholeOnly) != 0 && !whole) return why(DeviceWhy::kWholeOnly);
+  if (room.slots < 1) return why(DeviceWhy::kSlots);
+  if ((room.use & kInParts) != 0) return why(DeviceWhy::kSplit);
+  if ((room.sorts & ask.not_beside) != 0) return why(DeviceWhy::kCompany);
+  const std::uint8_t memory = verdictOnMemory(room, ask, host_left);
+  if (memory != kOpen) return memory;
+  if (!room.weight && ask.compute > room.compute) return why(DeviceWhy::kCompute);
+  const bool alone = ask.mutex || (!room.weight && ask.compute == kWholeDevice.milli);
+  if (alone && !room.idle) return why(DeviceWhy::kInUse);
+  if (!room.weight && ask.compute == 0 && room.compute == 0) return why(DeviceWhy::kHeld);
+  return kOpen;
+}
+
+bool oneByOne(const HotState& state, const ShapeClass& shape, Slot slot) {
+  if (!shape.simple()) return false;
+  const std::uint8_t sums = state.node.sums[slot] & ~(kArranged | kMerits);
+  return sums == kNoSums || (sums == kHostMemory && shape.widest() <= 1);
+}
+
+std::optional<NodeWhy> refuseNode(const HotState& state, const ShapeClass& shape, Slot slot) {
+  if (state.node.open[slot] == 0) return NodeWhy::kCordoned;
+  if (shape.cpu() > state.node.cpu_free[slot]) return NodeWhy::kCpu;
+  if (shape.memory() > state.node.memory_free[slot]) return NodeWhy::kMemory;
+  if (shape.widest() > state.node.devices[slot]) return NodeWhy::kTooFew;
+  return std::nullopt;
+}
+
+Candidates candidatesFor(const HotState& state, const ShapeClass& shape, const Ask& ask,
+                         Slot slot) {
+  Candidates result;
+  const std::uint32_t first = state.node.first[slot];
+  const Bytes host_left = state.node.sums[slot] == kNoSums ? Bytes{} : state.hostLeft(slot);
+  for (std::size_t i = 0; i < state.node.devices[slot]; ++i) {
+    const std::uint32_t hot = first + static_cast<std::uint32_t>(i);
+    if (ask.compute > state.device.compute_free[hot]) continue;  // most often, and quickly
+    if (verdictOn(state, shape, slot, i) != kOpen) continue;
+    if (verdictOn(roomOf(state, hot), ask, host_left) != kOpen) continue;
+    insert(state.device, first, static_cast<std::uint8_t>(i), result);
+  }
+  if (shape.devices().order == DeviceOrder::kTightest) return result;
+  std::array<DeviceRoom, kMaxDevicesPerNode> rooms;
+  for (std::size_t k = 0; k < result.count; ++k)
+    rooms[result.at[k]] = roomOf(state, first + result.at[k]);
+  arrange(shape, state.cold[slot].node, rooms.data(), &result);
+  return result;
+}
+
+std::vector<DeviceRefusal> refusedFor(const HotState& state, const ShapeClass& shape, Slot slot,
+                                      std::size_t container) {
+  std::vector<DeviceRefusal> refused;
+  const Bytes host_left = state.hostLeft(slot);
+  for (std::size_t i = 0; i < state.node.devices[slot]; ++i) {
+    std::optional<DeviceRefusal> best;
+    bool open = false;
+    for (const std::vector<Ask>* asks : {&shape.init(), &shape.containers()}) {
+      for (const Ask& ask : *asks) {
+        if (ask.container != container) continue;
+        auto no = refuseOne(state, shape, slot, i, ask, host_left);
+        open = open || !no;
+        if (no && (!best || best->why == DeviceWhy::kKind)) best = std::move(no);
+      }
+    }
+    if (!open && best) refused.push_back(std::move(*best));
+  }
+  return refused;
+}
+
+// As the containers are.
+std::vector<const Ask*> asksInOrder(const ShapeClass& shape) {
+  std::vector<const Ask*> order;
+  for (const std::vector<Ask>* asks : {&shape.init(), &shape.containers()})
+    for (const Ask& ask : *asks) order.push_back(&ask);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Ask* a, const Ask* b) { return a->container < b->container; });
+  return order;
+}
+
+std::optional<CompactRefusal> briefOf(const HotState& state, const ShapeClass& shape,
+                                      const std::vector<const Ask*>& asks, Slot slot, PlanEnd end) {
+  if (const std::optional<NodeWhy> reason = refuseNode(state, shape, slot)) {
+    const NodeRefusal refusal = describe(state, shape, slot, *reason);
+    const bool few = *reason == NodeWhy::kTooFew;
+    return CompactRefusal{{}, *reason, refusal.container, few ? refusal.needed : 0};
+  }
+  for (const Ask* ask : asks)
+    if (auto brief = briefAsk(state, shape, slot, *ask)) return brief;
+  if (end == PlanEnd::kPlaced) return std::nullopt;
+  return CompactRefusal{{}, whyOf(end)};
+}
+
+std::optional<NodeRefusal> refusalOf(const HotState& state, const ShapeClass& shape, Slot slot,
+                                     PlanEnd end) {
+  std::optional<NodeRefusal> refusal = refusalAlone(state, shape, slot);
+  if (!refusal && end != PlanEnd::kPlaced) {
+    refusal.emplace();
+    refusal->why = whyOf(end);
+  }
+  if (refusal) refusal->node = state.cold[slot].node.name;
+  return refusal;
+}
+
+std::optional<NodeRefusal> refusalOf(const HotState& state, const ShapeClass& shape, Slot slot,
+                                     SearchPass& pass) {
+  std::optional<NodeRefusal> refusal = refusalOf(state, shape, slot, PlanEnd::kPlaced);
+  if (refusal || oneByOne(state, shape, slot)) return refusal;
+  return refusalOf(state, shape, slot, planOn(state, shape, slot, pass).end);
+}
+
+}  // namespace divvy::engine

@@ -1,0 +1,70 @@
+// Expected fragmentation of a node, as published with FGD: for each kind of request that is
+// expected, what of the node's idle compute it could not use; averaged by how often it is expected.
+// In whole numbers: exact, and the same on every machine.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "engine/target.h"
+#include "nodes/hot_state.h"
+
+namespace divvy::engine {
+
+// A node as it would be.
+struct FreeView {
+  std::int64_t cpu = 0;
+  const std::int32_t* compute = nullptr;  // of each device
+  std::size_t devices = 0;
+};
+
+class FragmentTable {
+ public:
+  FragmentTable() { setTarget({}); }
+  void setTarget(const Target& target);
+  const Target& target() const { return target_; }
+  // Has to be called before nodes of that model are looked at.
+  void addModel(const ModelName& model);
+
+  // Thousandths of a device, times the sum of weights. `models` is of each device; needed where
+  // `model` is kMixed.
+  std::int64_t weighted(const FreeView& view, ModelId model, const ModelId* models) const;
+  // Whether any request that is expected does.
+  bool namesModels() const { return names_models_; }
+  std::int64_t weight() const { return weight_; }
+
+  // floor(100 * sigmoid((before - after) / 1000)), without rounding on the way.
+  std::uint32_t score(std::int64_t before, std::int64_t after) const;
+
+ private:
+  struct Expected {
+    std::int64_t cpu;
+    std::int64_t weight;
+    std::int32_t compute;
+    std::uint32_t count;
+    std::uint16_t level;
+  };
+  // Of devices of one model. Compute below the first threshold is level 0, and so on.
+  struct Compiled {
+    std::array<std::uint16_t, 1001> level{};
+    std::size_t levels = 1;
+    std::vector<std::int64_t> cpus;    // of requests for one device, each amount once
+    std::vector<std::int64_t> prefix;  // weights, by amount of processors, then level
+    std::vector<Expected> several;     // requests for more devices, by compute
+  };
+  static void addPrefixes(const std::vector<Expected>& single, Compiled& compiled);
+  std::int64_t usable(const FreeView& view, const Compiled& compiled) const;
+  std::int64_t usableMixed(const FreeView& view, const ModelId* models) const;
+  bool allows(const TargetClass& target, const ModelName& model) const;
+
+  Target target_;
+  std::vector<ModelName> models_;
+  std::vector<Compiled> compiled_;
+  std::vector<std::vector<std::uint8_t>> allowed_;  // by class, then model
+  std::int64_t weight_ = 1;
+  bool names_models_ = false;
+  std::array<std::int64_t, 100> steps_{};  // difference from which on the score is 1 + its index
+};
+
+}  // namespace divvy::engine

@@ -1,0 +1,252 @@
+#include "nodes/shape_class.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/selection.h"
+
+namespace divvy::engine {
+namespace {
+
+using Companies = std::vector<ColocationRule>;
+
+const ColocationRule* companyIn(const Companies& all, const DeviceKind& kind) {
+  const auto found = std::find_if(all.begin(), all.end(), [&](const ColocationRule& one) {
+    return one.kind.empty() || one.kind == kind;
+  });
+  return found == all.end() ? nullptr : &*found;
+}
+
+// `like` has what all asks of the shape have.
+void add(const DeviceAsk& wanted, std::size_t container, std::size_t other, const Ask& like,
+         const Companies& company, std::vector<Ask>* asks) {
+  if (wanted.count == 0) return;
+  Ask ask = like;
+  ask.count = wanted.count;
+  ask.compute = wanted.compute.milli;
+  ask.container = container;
+  ask.other = other;
+  if (const auto* bytes = std::get_if<Bytes>(&wanted.memory)) {
+    ask.bytes = static_cast<std::int64_t>(bytes->count);
+  } else {
+    ask.percent = std::get<Percent>(wanted.memory).value;
+  }
+  if (!wanted.kind.empty()) ask.kind = kNoKind;
+  ask.not_beside = notBeside(companyIn(company, wanted.kind));
+  ask.guarantee = wanted.guarantee;
+  ask.part = wanted.part.has_value();
+  ask.mutex = like.mutex && !ask.part;
+  // Parts may be on one device: each is looked for on its own.
+  const std::uint32_t times = ask.part ? std::exchange(ask.count, 1u) : 1;
+  for (std::uint32_t i = 0; i < times; ++i) {
+    ask.again = i > 0;
+    asks->push_back(ask);
+  }
+}
+
+std::vector<Ask> asksOf(const std::vector<Container>& containers, bool sidecars, std::size_t first,
+                        const Ask& like, const Companies& company) {
+  std::vector<Ask> asks;
+  for (std::size_t i = 0; i < containers.size(); ++i) {
+    if (containers[i].sidecar != sidecars) continue;
+    add(containers[i].devices, first + i, kMainAsk, like, company, &asks);
+    for (std::size_t k = 0; k < containers[i].others.size(); ++k) {
+      add(containers[i].others[k], first + i, k, like, company, &asks);
+    }
+  }
+  return asks;
+}
+
+std::uint8_t kindOf(std::uint32_t devices, std::int64_t compute) {
+  if (devices == 0) return 0;
+  if (compute < std::int64_t{devices} * kWholeDevice.milli) return 1;
+  return static_cast<std::uint8_t>(std::min<std::size_t>(1 + devices, kKinds - 1));
+}
+
+// What kBinpack and kSpread are short for.
+Weights weightsOf(Policy policy, const Weights& given) {
+  if (policy == Policy::kBinpack) return {1, 1, 1, 1, 0, 0};
+  if (policy == Policy::kSpread) return {-1, -1, -1, -1, 0, 0};
+  return given;
+}
+
+constexpr auto why(DeviceWhy reason) {
+  return static_cast<std::uint8_t>(reason);
+}
+
+}  // namespace
+
+bool looksAtDays(const Config& config) {
+  return config.compat == Compat::kNone && (config.daily.ties || config.daily.avoid_above > 0);
+}
+
+ShapeClass::ShapeClass(Shape shape, const Config& config)
+    : shape_(std::move(shape)),
+      policy_(shape_.policy.value_or(config.policy)),
+      devices_(shape_.devices.value_or(config.devices)),
+      weights_(weightsOf(policy_, shape_.weights.value_or(config.weights))),
+      hami_(config.compat == Compat::kHami),
+      daily_(config.daily),
+      by_day_(shape_.daily && policy_ != Policy::kRandom && looksAtDays(config)),
+      grouped_(devices_.numa != Preference::kNone || devices_.links != Preference::kNone ||
+               !devices_.nic.empty()) {
+  if (hami_ && devices_.order == DeviceOrder::kTightest) devices_.order = DeviceOrder::kSpread;
+  Ask like;
+  like.context_outside = shape_.context_outside;
+  like.unswappable = shape_.unswappable;
+  like.mutex = devices_.mutex;
+  for (const bool sidecars : {true, false}) {
+    const std::vector<Ask> asks = asksOf(shape_.init, sidecars, 0, like, shape_.company);
+    (sidecars ? containers_ : init_) = asks;
+  }
+  const std::vector<Ask> others =
+      asksOf(shape_.containers, false, shape_.init.size(), like, shape_.company);
+  containers_.insert(containers_.end(), others.begin(), others.end());
+  for (std::vector<Ask>* asks : {&init_, &containers_})
+    for (Ask& ask : *asks) ask.keeps_off = ask.mutex && !hami_;
+  addUp();
+  for (const std::vector<Ask>* asks : {&init_, &containers_}) {
+    for (const Ask& ask : *asks) parts_ |= ask.part;
+  }
+  const auto names = [](const Selector& one) {
+    return !one.uuids.empty() || !one.not_uuids.empty();
+  };
+  names_devices_ = names(shape_.selector);
+  for (const KindSelector& one : shape_.by_kind) names_devices_ |= names(one.selector);
+}
+
+// The most at any time: each init container beside the sidecars that were there before it; in the
+// end all sidecars beside the others.
+void ShapeClass::addUp() {
+  const auto bytes = [](const Container& one) {
+    return static_cast<std::int64_t>(one.memory.count);
+  };
+  std::int64_t cpu = 0, memory = 0;
+  for (const Container& one : shape_.init) {
+    cpu_ = std::max(cpu_, cpu + one.cpu.milli);
+    memory_ = std::max(memory_, memory + bytes(one));
+    if (!one.sidecar) continue;
+    cpu += one.cpu.milli;
+    memory += bytes(one);
+  }
+  for (const Container& one : shape_.containers) {
+    cpu += one.cpu.milli;
+    memory += bytes(one);
+  }
+  cpu_ = std::max(cpu_, cpu);
+  memory_ = std::max(memory_, memory);
+  std::uint32_t together = 0;
+  for (const Ask& ask : containers_) {
+    compute_ += std::int64_t{ask.count} * ask.compute;
+    together += ask.count;
+    widest_ = std::max(widest_, ask.count);
+  }
+  for (const Ask& ask : init_) {
+    std::uint32_t count = ask.count;
+    std::int64_t compute = std::int64_t{ask.count} * ask.compute;
+    for (const Ask& other : containers_) {
+      if (!before(other, ask.container)) continue;
+      staged_ = true;
+      count += other.count;
+      compute += std::int64_t{other.count} * other.compute;
+    }
+    compute_ = std::max(compute_, compute);
+    together = std::max(together, count);
+    widest_ = std::max(widest_, ask.count);
+  }
+  kind_ = engine::kindOf(together, compute_);
+}
+
+const Selector& ShapeClass::selectorOf(const DeviceKind& kind) const {
+  for (const KindSelector& one : shape_.by_kind) {
+    if (one.kind == kind) return one.selector;
+  }
+  return shape_.selector;
+}
+
+const Container& ShapeClass::containerOf(const Ask& ask) const {
+  const std::size_t init = shape_.init.size();
+  return ask.container < init ? shape_.init[ask.container]
+                              : shape_.containers[ask.container - init];
+}
+
+const ColocationRule* ShapeClass::companyOf(const DeviceKind& kind) const {
+  return companyIn(shape_.company, kind);
+}
+
+const DeviceAsk& ShapeClass::wanted(const Ask& ask) const {
+  const Container& container = containerOf(ask);
+  return ask.other == kMainAsk ? container.devices : container.others[ask.other];
+}
+
+template <typename Is>
+bool ShapeClass::anyOf(std::size_t container, const Is& is) const {
+  const auto any = [&](const std::vector<Ask>& asks) {
+    return std::any_of(asks.begin(), asks.end(),
+                       [&](const Ask& ask) { return ask.container == container && is(ask); });
+  };
+  return any(init_) || any(containers_);
+}
+
+bool ShapeClass::mixes(std::size_t container) const {
+  return anyOf(container, [&](const Ask& ask) { return wanted(ask).kind.empty(); });
+}
+
+bool ShapeClass::asks(std::size_t container, const DeviceKind& kind, bool parts) const {
+  return anyOf(container, [&](const Ask& ask) {
+    return ask.part == parts && (wanted(ask).kind.empty() || wanted(ask).kind == kind);
+  });
+}
+
+std::optional<Bytes> guaranteeOf(const Ask& ask, const MemoryAccounts& books) {
+  if (!ask.guarantee) return std::nullopt;
+  if (const auto* bytes = std::get_if<Bytes>(&*ask.guarantee)) return *bytes;
+  const auto whole = static_cast<std::int64_t>(books.whole().count);
+  return Bytes{
+      static_cast<std::uint64_t>(percentOf(whole, std::get<Percent>(*ask.guarantee).value))};
+}
+
+Part partOf(const Ask& ask, const MemoryAccounts& books) {
+  const auto whole = static_cast<std::int64_t>(books.whole().count);
+  const Bytes limit{static_cast<std::uint64_t>(bytesOf(ask, whole))};
+  if (ask.unswappable) return partOn(books, limit, limit, ask.context_outside);
+  return partOn(books, limit, guaranteeOf(ask, books), ask.context_outside);
+}
+
+std::uint8_t ShapeClass::judge(const Model& model) const {
+  if (model.pool != pool()) return why(DeviceWhy::kNotInPool);
+  const Selector& selector = selectorOf(model.kind);
+  if (namesModel(selector.not_models, selector.match, model.name)) {
+    return why(DeviceWhy::kModelExcluded);
+  }
+  if (!selector.models.empty() && !namesModel(selector.models, selector.match, model.name)) {
+    return why(DeviceWhy::kModelNotAsked);
+  }
+  return kOpen;
+}
+
+void ShapeClass::learn(const std::vector<Model>& models) {
+  while (verdicts_.size() < models.size()) {
+    const Model& model = models[verdicts_.size()];
+    verdicts_.push_back(judge(model));
+    for (std::vector<Ask>* asks : {&init_, &containers_}) {
+      for (Ask& ask : *asks) {
+        if (ask.kind == kNoKind && wanted(ask).kind == model.kind) ask.kind = model.kind_id;
+      }
+    }
+  }
+}
+
+std::uint8_t ShapeClass::verdict(const Device& device) const {
+  const Selector& selector = selectorOf(device.kind);
+  const auto names = [&](const std::vector<DeviceUuid>& list) {
+    return namesDevice(list, selector.uuid_match, device.uuid);
+  };
+  if (names(selector.not_uuids)) return why(DeviceWhy::kUuidExcluded);
+  if (!selector.uuids.empty() && !names(selector.uuids)) {
+    return why(DeviceWhy::kUuidNotAsked);
+  }
+  return kOpen;
+}
+
+}  // namespace divvy::engine

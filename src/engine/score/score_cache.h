@@ -1,0 +1,79 @@
+// What each node is worth to each shape, kept while nodes change one by one.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "nodes/pools.h"
+#include "refusal/compact_refusal_cache.h"
+#include "score/node_order.h"
+#include "score/policies.h"
+#include "score/tournament_tree.h"
+
+namespace divvy::engine {
+
+// One shape's keys of all nodes; places are those of the order of nodes.
+class Scores {
+ public:
+  explicit Scores(ShapeClass shape) : shape_(std::move(shape)) {}
+
+  ShapeClass& shape() { return shape_; }
+  const TournamentTree& tree() const { return tree_; }
+  CompactRefusalCache& briefs() { return briefs_; }
+  // Looks at what changed, at no more than `most` nodes, and at nodes that were put off, until the
+  // budget is spent: then it may be not yet up to date. How many it looked at.
+  std::size_t update(const Scorer& scorer, const NodeOrder& order, const ChangeLog& log,
+                     const std::vector<Model>& models, std::size_t most, SearchBudget& budget);
+  // What was found of a node; kPutOff where that is still to come.
+  PlanEnd endOf(Slot slot) const { return slot < ends_.size() ? ends_[slot] : PlanEnd::kPutOff; }
+
+ private:
+  void look(const Scorer& scorer, Slot slot, SearchPass& pass);
+  void reorder(const std::shared_ptr<const NodeOrder::Sorted>& order);
+
+  ShapeClass shape_;
+  TournamentTree tree_;
+  CompactRefusalCache briefs_;  // of slots that were looked at since they were asked about: none
+  std::shared_ptr<const NodeOrder::Sorted> order_;  // of the tree's places
+  std::vector<PlanEnd> ends_;                       // by slot
+  std::vector<Slot> put_off_;                       // each of them once
+  ChangeLog::Count seen_ = 0;
+  bool filled_ = false;
+  std::uint64_t used_ = 0;
+  friend class ScoreCache;
+};
+
+class ScoreCache {
+ public:
+  // Nothing that was known holds any more.
+  void clear();
+  // kUsage: it can never be right. Not yet up to date.
+  Result<Scores*> find(const Shape& shape, const Config& config, const Pools& pools);
+  bool empty() const { return classes_.empty(); }
+  // Brings those up to date that are not, in turn, by looking at no more than `most` nodes. `place`
+  // is the one that changed last.
+  template <typename Update>
+  void tidy(std::size_t most, std::size_t place, const Update& update) {
+    const auto after = [&](std::size_t i) { return i + 1 < classes_.size() ? i + 1 : 0; };
+    for (std::size_t tried = 0; tried < classes_.size() && most > 0; ++tried) {
+      next_ = after(next_);
+      const std::size_t soon = after(next_);
+      classes_[soon]->tree_.expect(place);
+      __builtin_prefetch(classes_[after(soon)].get());
+      const std::size_t looked = update(*classes_[next_], most);
+      most -= std::min(most, looked);
+    }
+  }
+
+ private:
+  void dropOldest();
+
+  std::map<Shape, Scores*> by_shape_;
+  std::vector<std::unique_ptr<Scores>> classes_;
+  std::size_t next_ = 0;
+  std::uint64_t asked_ = 0;
+};
+
+}  // namespace divvy::engine

@@ -1,0 +1,291 @@
+#include "client/exec_credential.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+
+#include "objects/members.h"
+
+namespace divvy::kube {
+namespace {
+
+constexpr std::array kVersions{"client.authentication.k8s.io/v1",
+                               "client.authentication.k8s.io/v1beta1"};
+constexpr std::size_t kMaxText = 1u << 20;
+
+std::string infoOf(const ExecPlugin& plugin) {
+  return json::serialize(json::object{{"apiVersion", plugin.api_version},
+                                      {"kind", "ExecCredential"},
+                                      {"spec", json::object{{"interactive", false}}}});
+}
+
+// Ours, with what the kubeconfig says and the protocol's own above it.
+std::vector<std::string> environmentOf(const ExecPlugin& plugin) {
+  std::vector<std::pair<std::string, std::string>> more = plugin.environment;
+  more.emplace_back("KUBERNETES_EXEC_INFO", infoOf(plugin));
+  std::vector<std::string> all;
+  for (char** one = environ; *one != nullptr; ++one) {
+    const std::string_view text(*one);
+    bool hidden = false;
+    for (const auto& [name, value] : more)
+      hidden = hidden || (text.starts_with(name) && text.substr(name.size()).starts_with('='));
+    if (!hidden) all.emplace_back(text);
+  }
+  for (const auto& [name, value] : more) all.push_back(name + '=' + value);
+  return all;
+}
+
+std::vector<char*> pointersTo(std::vector<std::string>& texts) {
+  std::vector<char*> list;
+  for (std::string& text : texts) list.push_back(text.data());
+  list.push_back(nullptr);
+  return list;
+}
+
+// A group of its own, so that it can be ended with what it started. Its stdout is `out`.
+int start(const ExecPlugin& plugin, int out, pid_t* pid) {
+  std::vector<std::string> words{plugin.command};
+  words.insert(words.end(), plugin.arguments.begin(), plugin.arguments.end());
+  std::vector<std::string> variables = environmentOf(plugin);
+  const std::vector<char*> arguments = pointersTo(words);
+  const std::vector<char*> environment = pointersTo(variables);
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t terms;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
+  posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+  posix_spawnattr_init(&terms);
+  posix_spawnattr_setflags(&terms, POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setpgroup(&terms, 0);
+  const int fault = posix_spawnp(pid, plugin.command.c_str(), &files, &terms, arguments.data(),
+                                 environment.data());
+  posix_spawnattr_destroy(&terms);
+  posix_spawn_file_actions_destroy(&files);
+  return fault;
+}
+
+std::string endOf(int status) {
+  if (WIFSIGNALED(status)) return "ended by signal " + std::to_string(WTERMSIG(status));
+  return "exit status " + std::to_string(WEXITSTATUS(status));
+}
+
+// One that runs. Whoever goes before it has ended ends it.
+class Running {
+ public:
+  explicit Running(pid_t pid) : pid_(pid) {}
+  ~Running() {
+    if (pid_ > 0) end();
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+  pid_t pid() const { return pid_; }
+  int end() {
+    kill(-pid_, SIGKILL);
+    return reap();
+  }
+  int reap() {
+    int status = 0;
+    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    pid_ = 0;
+    return status;
+  }
+
+ private:
+  pid_t pid_;
+};
+
+}  // namespace
+
+Result<void> checkPlugin(const ExecPlugin& plugin) {
+  std::string accepted;
+  for (const char* version : kVersions) {
+    if (plugin.api_version == version) return {};
+    accepted += (accepted.empty() ? "" : ", ") + std::string(version);
+  }
+  return Error{ErrorCode::kUnsupported, "credentials by " + plugin.command + ": apiVersion \"" +
+                                            plugin.api_version +
+                                            "\" is not supported; accepted: " + accepted};
+}
+
+namespace {
+
+// Reads a time from its beginning. Once something is wrong, it stays so.
+class TimeReader {
+ public:
+  explicit TimeReader(std::string_view text) : rest_(text) {}
+
+  int number(std::size_t digits, int most) {
+    int value = 0;
+    for (std::size_t i = 0; i < digits; ++i) {
+      const char digit = i < rest_.size() ? rest_[i] : ' ';
+      good_ = good_ && digit >= '0' && digit <= '9';
+      if (good_) value = value * 10 + (digit - '0');
+    }
+    good_ = good_ && value <= most;
+    if (good_) rest_.remove_prefix(digits);
+    return value;
+  }
+  void expect(char letter) { good_ = take(letter) && good_; }
+  bool take(char letter) {
+    const bool there = rest_.starts_with(letter);
+    if (there) rest_.remove_prefix(1);
+    return there;
+  }
+  void skipFraction() {
+    if (!take('.')) return;
+    const std::size_t digits = std::min(rest_.find_first_not_of("0123456789"), rest_.size());
+    good_ = good_ && digits > 0;
+    rest_.remove_prefix(digits);
+  }
+  // What is to be added to a local time.
+  std::chrono::minutes toUtc() {
+    if (take('Z')) return {};
+    const bool west = take('-');
+    if (!west) expect('+');
+    const int hours = number(2, 23);
+    expect(':');
+    const std::chrono::minutes offset(hours * 60 + number(2, 59));
+    return west ? offset : -offset;
+  }
+  bool whole() const { return good_ && rest_.empty(); }
+
+ private:
+  std::string_view rest_;
+  bool good_ = true;
+};
+
+}  // namespace
+
+std::optional<std::chrono::sys_seconds> timeIn(const std::string& text) {
+  TimeReader reader(text);
+  const int year = reader.number(4, 9999);
+  reader.expect('-');
+  const int month = reader.number(2, 12);
+  reader.expect('-');
+  const int day = reader.number(2, 31);
+  reader.expect('T');
+  const std::chrono::hours hours(reader.number(2, 23));
+  reader.expect(':');
+  const std::chrono::minutes minutes(reader.number(2, 59));
+  reader.expect(':');
+  const std::chrono::seconds seconds(reader.number(2, 60));  // a leap second
+  reader.skipFraction();
+  const std::chrono::minutes to_utc = reader.toUtc();
+  const std::chrono::year_month_day date{std::chrono::year(year),
+                                         std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(static_cast<unsigned>(day))};
+  if (!reader.whole() || !date.ok()) return std::nullopt;
+  return std::chrono::sys_days(date) + hours + minutes + seconds + to_utc;
+}
+
+Result<Credential> credentialIn(const std::string& text, const std::string& api_version) {
+  error_code fault;
+  const json::value said = json::parse(text, fault);
+  if (fault) return Error{ErrorCode::kCorrupt, "what it prints is not JSON"};
+  Members members(said, "");
+  std::string version, kind, expires;
+  Credential credential;
+  members.text("apiVersion", &version);
+  members.text("kind", &kind);
+  members.in("status", [&](Members& status) {
+    status.text("token", &credential.token);
+    status.text("clientCertificateData", &credential.certificate);
+    status.text("clientKeyData", &credential.key);
+    status.text("expirationTimestamp", &expires);
+  });
+  if (!members.ok()) return members.error();
+  if (kind != "ExecCredential" || version != api_version)
+    return Error{ErrorCode::kCorrupt, "it prints \"" + version + ' ' + kind + "\"; expected \"" +
+                                          api_version + " ExecCredential\""};
+  if (credential.certificate.empty() != credential.key.empty())
+    return Error{ErrorCode::kCorrupt, "clientCertificateData and clientKeyData go together"};
+  if (credential.token.empty() && credential.certificate.empty())
+    return Error{ErrorCode::kCorrupt, "there is neither a token nor a certificate"};
+  if (!expires.empty()) {
+    credential.until = timeIn(expires);
+    if (!credential.until)
+      return Error{ErrorCode::kCorrupt, "expirationTimestamp \"" + expires + "\" is no time"};
+  }
+  return credential;
+}
+
+namespace {
+
+std::string textOf(std::chrono::milliseconds bound) {
+  const auto count = bound.count();
+  return count % 1000 == 0 ? std::to_string(count / 1000) + " s" : std::to_string(count) + " ms";
+}
+
+}  // namespace
+
+asio::awaitable<Result<Credential>> runPlugin(ExecPlugin plugin, std::chrono::milliseconds bound) {
+  const auto failed = [&](const std::string& why) {
+    return Error{ErrorCode::kUnavailable, "credentials by " + plugin.command + ": " + why};
+  };
+  const auto executor = co_await asio::this_coro::executor;
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) co_return failed(std::strerror(errno));
+  // The timer's handler may be called when all else is over.
+  struct Wait {
+    asio::posix::stream_descriptor out, ended;
+    bool late = false;
+  };
+  const auto wait = std::make_shared<Wait>(Wait{asio::posix::stream_descriptor(executor, ends[0]),
+                                                asio::posix::stream_descriptor(executor)});
+  pid_t pid = 0;
+  const int fault = start(plugin, ends[1], &pid);
+  close(ends[1]);
+  if (fault != 0) co_return failed(std::strerror(fault));
+  Running running(pid);
+  error_code ignored;
+  wait->ended.assign(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)), ignored);
+  asio::steady_timer timer(executor, bound);
+  timer.async_wait([wait](const error_code& cancelled) {
+    if (cancelled) return;
+    wait->late = true;
+    error_code none;
+    wait->out.cancel(none);
+    wait->ended.cancel(none);
+  });
+  std::string text;
+  std::array<char, 4096> part;
+  while (text.size() <= kMaxText) {
+    auto [over, size] = co_await wait->out.async_read_some(asio::buffer(part), kNoThrow);
+    text.append(part.data(), size);
+    if (over) break;
+  }
+  if (!wait->late && text.size() <= kMaxText) {
+    auto [gone] =
+        co_await wait->ended.async_wait(asio::posix::descriptor_base::wait_read, kNoThrow);
+    (void)gone;
+  }
+  timer.cancel();
+  if (wait->late || text.size() > kMaxText) {
+    running.end();
+    co_return failed(wait->late ? "not ready within " + textOf(bound)
+                                : "it prints more than " + std::to_string(kMaxText) + " bytes");
+  }
+  const int status = running.reap();
+  if (status != 0) co_return failed(endOf(status));
+  Result<Credential> read = credentialIn(text, plugin.api_version);
+  if (!read) co_return failed(read.error().message());
+  co_return read;
+}
+
+}  // namespace divvy::kube

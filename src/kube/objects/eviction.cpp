@@ -1,0 +1,66 @@
+#include "kube/eviction.h"
+
+#include <utility>
+
+#include "objects/members.h"
+
+namespace divvy::kube {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr unsigned kNoSuch = 404;
+constexpr unsigned kConflict = 409;
+constexpr unsigned kTooMany = 429;
+
+// A server that has too much to do says 429, too.
+bool byBudget(const json::value& said) {
+  bool found = false;
+  Members(said, "").in("details", [&](Members& details) {
+    details.each("causes", [&](Members& cause) {
+      std::string reason;
+      cause.text("reason", &reason);
+      found = found || reason == "DisruptionBudget";
+    });
+  });
+  return found;
+}
+
+}  // namespace
+
+Result<Eviction> evictionOf(const Reply& reply) {
+  if (reply.good()) return Eviction{EvictionOutcome::kEvicted, ""};
+  const Error fault = errorOf(reply);
+  boost::system::error_code broken;
+  const json::value said = json::parse(reply.body, broken);
+  const bool readable = !broken && said.is_object();
+  if (reply.status == kNoSuch) return Eviction{EvictionOutcome::kGone, fault.message()};
+  // The condition on the UID is the only one that we set.
+  if (reply.status == kConflict) {
+    const bool other = fault.message().find("UID in precondition") != std::string::npos;
+    return Eviction{other ? EvictionOutcome::kGone : EvictionOutcome::kRefused, fault.message()};
+  }
+  if (reply.status == kTooMany && readable && byBudget(said))
+    return Eviction{EvictionOutcome::kForbidden, fault.message()};
+  if (fault.code() == ErrorCode::kUnavailable) return fault;
+  return Eviction{EvictionOutcome::kRefused, fault.message()};
+}
+
+asio::awaitable<Result<Eviction>> evict(Client& client, EvictionOptions ask) {
+  Call call{Verb::kPost, "/api/v1/namespaces/" + ask.space + "/pods/" + ask.name + "/eviction"};
+  call.body = json::serialize(json::object{
+      {"apiVersion", "policy/v1"},
+      {"kind", "Eviction"},
+      {"metadata", json::object{{"name", ask.name}, {"namespace", ask.space}}},
+      {"deleteOptions", json::object{{"preconditions", json::object{{"uid", ask.uid}}}}}});
+  call.still = std::move(ask.still);
+  call.once = true;
+  const std::string what = "evicting " + ask.space + '/' + ask.name;
+  Result<Reply> reply = co_await client.send(std::move(call));
+  if (!reply) co_return std::move(reply).error().context(what);
+  Result<Eviction> read = evictionOf(*reply);
+  if (!read) co_return std::move(read).error().context(what);
+  co_return read;
+}
+
+}  // namespace divvy::kube

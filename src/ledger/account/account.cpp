@@ -1,0 +1,239 @@
+#include "ledger/account.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "account/lane.h"
+#include "account/lane_cache.h"
+#include "account/lane_lock.h"
+#include "account/slot_claim.h"
+#include "process/bounded_wait.h"
+#include "process/proc_self.h"
+#include "process/syscalls.h"
+
+namespace divvy::ledger {
+namespace {
+
+constexpr std::size_t kPrivateBytes = 4096;
+constexpr std::int64_t kMoverPatienceNs = 1'000'000;  // moving takes some 100 ns
+
+LaneSite siteOf(const TenantPages& pages, std::uint64_t claim, unsigned lane) {
+  return {&pages.report(), &pages.control().header, claimSlot(claim), lane};
+}
+
+}  // namespace
+
+bool Account::attach(const TenantPages& pages) {
+  if (attached()) return true;
+  const ErrnoKeeper keeper;
+  void* memory =
+      mmap(nullptr, kPrivateBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  // Refused before Linux 4.14; startOverInChild serves those.
+  madvise(memory, kPrivateBytes, kMadvWipeOnFork);
+  pages_ = pages;
+  private_ = static_cast<ProcessState*>(memory);
+  return true;
+}
+
+void Account::startOverInChild() {
+  if (attached()) memset(private_, 0, sizeof *private_);
+}
+
+void Account::lowerCeiling(std::uint64_t bytes) {
+  if (own_limit_ == 0 || bytes < own_limit_) own_limit_ = bytes;
+}
+
+Admission Account::claim() {
+  std::uint64_t claim = 0;
+  return attached() ? obtainClaim(&claim) : Admission::kBroken;
+}
+
+// The slot's state is compared at each operation: should the agent ever take us for dead, we stop
+// here instead of writing into a slot that is somebody else's. What we had is refunded already, so
+// starting over in a new slot would later give the same bytes back twice.
+Admission Account::obtainClaim(std::uint64_t* claim) {
+  *claim = loadAcquire(private_->claimed);
+  if (*claim == 0) [[unlikely]] {
+    return claimAfresh(claim);
+  }
+  const std::uint64_t state = loadRelaxed(pages_.report().slots[claimSlot(*claim)].state.low);
+  if (state != packState(claimGeneration(*claim), Phase::kLive)) [[unlikely]] {
+    fault(FaultCode::kSlotLost, 0, claimSlot(*claim), 0);
+    return Admission::kBroken;
+  }
+  return Admission::kGranted;
+}
+
+// Threads that come here at once each take a slot; one installs its own and the others give theirs
+// back. Nobody waits, so a signal handler may come here too.
+Admission Account::claimAfresh(std::uint64_t* claim) {
+  const ErrnoKeeper keeper;
+  const Owner self = readSelf();
+  const std::uint64_t exec_id = readExecId();
+  reapOwnPast(pages_, self, exec_id);
+  std::uint64_t mine = claimSlotFor(pages_, self, exec_id);
+  if (mine == 0) mine = awaitSlotFor(pages_, self, exec_id);
+  if (mine == 0) {
+    fault(FaultCode::kSlotsExhausted, 0, pages_.slotsReady(), 0);
+    return Admission::kNoSlot;
+  }
+  std::uint64_t installed = 0;
+  if (compareExchange(private_->claimed, installed, mine)) {
+    announce(pages_, claimSlot(mine), claimGeneration(mine), self.pid);
+    *claim = mine;
+  } else {
+    abandonSlot(pages_, mine, self);
+    *claim = installed;
+  }
+  return Admission::kGranted;
+}
+
+Admission Account::reserve(unsigned dev, std::uint64_t bytes) {
+  if (!validDevice(dev)) [[unlikely]] {
+    fault(FaultCode::kBadDevice, 0, dev, bytes);
+    return Admission::kBroken;
+  }
+  std::uint64_t claim;
+  const Admission slot = obtainClaim(&claim);
+  if (slot != Admission::kGranted || bytes == 0) return slot;
+  Admission result = reserveOnALane(dev, bytes, claim);
+  if (loadRelaxed(private_->any_deferred) != 0) [[unlikely]] {
+    settleDeferred(claim);
+  }
+  if (result == Admission::kOverLimit) [[unlikely]] {
+    result = reserveInNeed(dev, bytes, claim);
+  }
+  return result;
+}
+
+Admission Account::reserveOnALane(unsigned dev, std::uint64_t bytes, std::uint64_t claim) {
+  const int held = holdAnyLane(*private_);
+  if (held < 0) {
+    fault(FaultCode::kLaneBusy, 0, dev, bytes);
+    return Admission::kBroken;
+  }
+  const auto lane = static_cast<unsigned>(held);
+  const LaneSite site = siteOf(pages_, claim, lane);
+  const Limits limits = limitsOf(dev);
+  Step step = Step::kRefused;
+  if (loadRelaxed(site.laneRef().spare[dev].low) >= bytes) {
+    step = spendOnLane(site, dev, bytes, limits);
+  }
+  if (step == Step::kRefused) step = admitOnLane(site, dev, bytes, limits);
+  letGo(*private_, lane);
+  if (step == Step::kDone) [[likely]] {
+    return Admission::kGranted;
+  }
+  if (step == Step::kRefused) return Admission::kOverLimit;
+  fault(step == Step::kRetired ? FaultCode::kLaneRetired : FaultCode::kContended, 0, dev, bytes);
+  return Admission::kBroken;
+}
+
+// The total counts spare bytes, so a refusal stands only when nobody had any and the total stood
+// still meanwhile. Somebody who is just moving some is waited for, but not for long: it may have
+// been stopped.
+Admission Account::reserveInNeed(unsigned dev, std::uint64_t bytes, std::uint64_t claim) {
+  const ErrnoKeeper keeper;
+  const std::uint64_t& tag = pages_.report().devices[dev].total.high;
+  for (BoundedWait patience(kMoverPatienceNs);;) {
+    const std::uint64_t before = loadAcquire(tag);
+    const Admission result = reserveOnALane(dev, bytes, claim);
+    if (result != Admission::kOverLimit) return result;
+    const int lane = holdAnyLane(*private_);
+    if (lane < 0) break;
+    const LaneSite site = siteOf(pages_, claim, static_cast<unsigned>(lane));
+    const Reclaimed reclaimed = reclaimSpare(site, pages_, dev);
+    letGo(*private_, static_cast<unsigned>(lane));
+    if (reclaimed == Reclaimed::kNone && loadAcquire(tag) == before) break;
+    if (!patience.wait()) break;
+  }
+  bumpShared(pages_.report().slots[claimSlot(claim)].lanes[0].refusals, 1);
+  return Admission::kOverLimit;
+}
+
+void Account::release(unsigned dev, std::uint64_t bytes) {
+  if (!validDevice(dev)) [[unlikely]] {
+    fault(FaultCode::kBadDevice, 0, dev, bytes);
+    return;
+  }
+  if (bytes == 0) return;
+  if (loadAcquire(private_->claimed) == 0) [[unlikely]] {
+    fault(FaultCode::kUnclaimedRelease, 0, dev, bytes);
+    return;
+  }
+  std::uint64_t claim;
+  if (obtainClaim(&claim) != Admission::kGranted) return;
+  if (!releaseOnALane(dev, bytes, claim)) [[unlikely]] {
+    releaseAcrossLanes(dev, bytes, claim);
+  }
+  if (loadRelaxed(private_->any_deferred) != 0) [[unlikely]] {
+    settleDeferred(claim);
+  }
+}
+
+// Lanes never go below zero: false when this one has less in use, as the thread that reserved had
+// another one.
+bool Account::releaseOnALane(unsigned dev, std::uint64_t bytes, std::uint64_t claim) {
+  const int held = holdAnyLane(*private_);
+  if (held < 0) return false;
+  const auto lane = static_cast<unsigned>(held);
+  const LaneSite site = siteOf(pages_, claim, lane);
+  Step step = Step::kRefused;
+  std::uint64_t missing = 0;
+  if (loadRelaxed(site.laneRef().used[dev]) >= bytes) {
+    const Limits limits = limitsOf(dev);
+    if (worthKeeping(site, dev, bytes, limits)) {
+      markSpare(site);
+      step = keepOnLane(site, dev, bytes);
+    } else {
+      step = refundOnLane(site, dev, bytes, kLastTenantSeq, &missing);
+    }
+  }
+  letGo(*private_, lane);
+  if (missing != 0) fault(FaultCode::kTotalUnderflow, 0, dev, missing);
+  return step == Step::kDone;
+}
+
+// With all lanes held, their sum is what this process has, exactly; the surplus was never reserved.
+void Account::releaseAcrossLanes(unsigned dev, std::uint64_t bytes, std::uint64_t claim) {
+  if (!holdAllLanes(*private_)) {
+    defer(dev, bytes);
+    return;
+  }
+  std::uint64_t left = bytes;
+  std::uint64_t missing = 0;
+  bool stuck = false;
+  for (unsigned lane = 0; lane < kLanes && left != 0; ++lane) {
+    const LaneSite site = siteOf(pages_, claim, lane);
+    const std::uint64_t held = loadRelaxed(site.laneRef().used[dev]);
+    const std::uint64_t part = held < left ? held : left;
+    if (part == 0) continue;
+    const Step step = refundOnLane(site, dev, part, kLastReleaseSeq, &missing);
+    if (step == Step::kDone) {
+      left -= part;
+    } else {
+      stuck = true;
+    }
+  }
+  for (unsigned lane = 0; lane < kLanes; ++lane) letGo(*private_, lane);
+  if (missing != 0) fault(FaultCode::kTotalUnderflow, 0, dev, missing);
+  if (left == 0) return;
+  // Stuck bytes stay counted until the process ends: wrong in the safe direction.
+  fault(stuck ? FaultCode::kContended : FaultCode::kOverRelease, 0, dev, left);
+}
+
+void Account::defer(unsigned dev, std::uint64_t bytes) {
+  bumpShared(private_->deferred[dev], bytes);
+  storeRelease(private_->any_deferred, std::uint64_t{1});
+}
+
+void Account::settleDeferred(std::uint64_t claim) {
+  if (__atomic_exchange_n(&private_->any_deferred, 0, __ATOMIC_ACQ_REL) == 0) return;
+  for (unsigned dev = 0; dev < pages_.deviceCount(); ++dev) {
+    const std::uint64_t bytes = __atomic_exchange_n(&private_->deferred[dev], 0, __ATOMIC_ACQ_REL);
+    if (bytes != 0) releaseAcrossLanes(dev, bytes, claim);
+  }
+}
+
+}  // namespace divvy::ledger

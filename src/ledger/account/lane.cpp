@@ -1,0 +1,199 @@
+#include "account/lane.h"
+
+namespace divvy::ledger {
+namespace {
+
+// Whoever overwrites a tag first writes down that its operation had committed, which the tag's
+// presence proves. So an operation has committed if and only if its tag stands in its word or its
+// lane's `committed` has reached it, whenever one looks.
+void recordCommitted(const LaneSite& site, std::uint64_t tag_word) {
+  const Tag tag = unpackTag(tag_word);
+  // Our own lane's earlier operations are finished. Sequence 0 is a word's first state.
+  if (tag.seq == 0 || (tag.slot == site.slot && tag.lane == site.lane)) return;
+  // Read after the tag: the tag's process saw its slot ready before it committed. Beyond it stand
+  // the agent's fences, which have nothing to record, and forgeries.
+  if (tag.slot >= loadAcquire(site.control->slots_ready) || tag.slot >= kMaxSlots) return;
+  raiseTo(site.report->slots[tag.slot].committed[tag.lane], tag.seq);
+}
+
+struct Intent {
+  std::uint64_t seq;
+  unsigned dev;
+  std::uint32_t word;
+};
+
+// May be called again for the same operation until it commits: nobody reads these fields before
+// the owner is dead, and they count only if it committed.
+void begin(Lane& lane, const Intent& intent, std::uint64_t used_after) {
+  // Keeps an earlier operation's `done` in front: until then these fields are still its own. The
+  // order of the program is enough, since they are read only after its end.
+  asm volatile("" ::: "memory");
+  storeRelaxed(lane.used_after, used_after);
+  storeRelaxed(lane.device, static_cast<std::uint32_t>(intent.dev));
+  storeRelaxed(lane.word, intent.word);
+  storeRelease(lane.seq, intent.seq);
+}
+
+void finish(Lane& lane, std::uint64_t seq, unsigned dev, std::uint64_t used_after) {
+  storeRelease(lane.used[dev], used_after);
+  storeRelease(lane.done, seq);
+}
+
+void forget(Lane& lane, std::uint64_t seq) {
+  storeRelease(lane.done, seq);
+}
+
+// What an operation makes of the word it found.
+struct Change {
+  bool allowed;
+  std::uint64_t word_after;
+  std::uint64_t used_after;
+};
+constexpr Change kNotAllowed{false, 0, 0};
+
+// One operation from intent to end. `decide(bytes found in the word, bytes in use)` runs at each
+// try, after the word was read.
+template <typename Decide>
+inline Step operate(const LaneSite& site, unsigned dev, std::uint32_t word, std::uint64_t last_seq,
+                    Decide decide) {
+  Lane& lane = site.laneRef();
+  const Intent intent{loadRelaxed(lane.seq) + 1, dev, word};
+  if (intent.seq > last_seq) return Step::kRetired;
+  const std::uint64_t tag = packTag({site.slot, site.lane, intent.seq});
+  const std::uint64_t used = loadRelaxed(lane.used[dev]);
+  Pair& target = wordAt(*site.report, dev, word);
+  Pair seen = loadHalves(target);
+  for (unsigned tries = 0; tries < kMaxTries; ++tries) {
+    const Change change = decide(seen.low, used);
+    if (!change.allowed) {
+      if (tries != 0) forget(lane, intent.seq);
+      return Step::kRefused;
+    }
+    begin(lane, intent, change.used_after);
+    recordCommitted(site, seen.high);
+    if (casPair(target, seen, {change.word_after, tag})) {
+      finish(lane, intent.seq, dev, change.used_after);
+      return Step::kDone;
+    }
+  }
+  forget(lane, intent.seq);
+  return Step::kContended;
+}
+
+void fenceWord(const LaneSite& agent, Pair& word, std::uint64_t seq) {
+  Pair seen = loadHalves(word);
+  recordCommitted(agent, seen.high);
+  casPair(word, seen, {seen.low, packTag({kMaxSlots, 0, seq})});
+}
+
+}  // namespace
+
+std::uint64_t outsideBytes(const ControlPage& control, unsigned dev) {
+  return (control.header.flags & kOneContextOutside) != 0 ? control.devices[dev].context_bytes : 0;
+}
+
+std::uint64_t Limits::admissible() const {
+  const std::uint64_t ceiling = loadAcquire(device->mem_ceiling);
+  const std::uint64_t headroom = loadAcquire(device->headroom_bytes);
+  const std::uint64_t shared = ceiling > headroom ? ceiling - headroom : 0;
+  return (own_limit != 0 && own_limit < shared ? own_limit : shared) + outside;
+}
+
+Step admitOnLane(const LaneSite& site, unsigned dev, std::uint64_t bytes, const Limits& limits) {
+  // The limit is read after the word: the agent lowers it first and changes the tags then, so a
+  // compare-and-swap that succeeds behind that has seen the lower one (README: fences).
+  const Step step = operate(site, dev, kTotalWord, kLastTenantSeq,
+                            [&](std::uint64_t total, std::uint64_t used) -> Change {
+                              const std::uint64_t limit = limits.admissible();
+                              if (bytes > limit || total > limit - bytes) return kNotAllowed;
+                              return {true, total + bytes, saturatingAdd(used, bytes)};
+                            });
+  if (step == Step::kDone) bumpOwned(site.laneRef().grants, 1);
+  return step;
+}
+
+Step spendOnLane(const LaneSite& site, unsigned dev, std::uint64_t bytes, const Limits& limits) {
+  const Pair& total = site.report->devices[dev].total;
+  const Step step = operate(site, dev, spareWord(site.slot, site.lane), kLastTenantSeq,
+                            [&](std::uint64_t spare, std::uint64_t used) -> Change {
+                              if (spare < bytes) return kNotAllowed;
+                              // What is in use stays below the total; the total only ever grows
+                              // up to the limit. So this is all that a lowered limit needs.
+                              if (loadAcquire(total.low) > limits.admissible()) return kNotAllowed;
+                              return {true, spare - bytes, saturatingAdd(used, bytes)};
+                            });
+  if (step == Step::kDone) bumpOwned(site.laneRef().grants, 1);
+  return step;
+}
+
+Step keepOnLane(const LaneSite& site, unsigned dev, std::uint64_t bytes) {
+  const Step step = operate(site, dev, spareWord(site.slot, site.lane), kLastTenantSeq,
+                            [&](std::uint64_t spare, std::uint64_t used) -> Change {
+                              if (used < bytes) return kNotAllowed;
+                              return {true, saturatingAdd(spare, bytes), used - bytes};
+                            });
+  if (step == Step::kDone) bumpOwned(site.laneRef().releases, 1);
+  return step;
+}
+
+Step refundOnLane(const LaneSite& site, unsigned dev, std::uint64_t bytes, std::uint64_t last_seq,
+                  std::uint64_t* missing) {
+  std::uint64_t lacking = 0;
+  const Step step = operate(site, dev, kTotalWord, last_seq,
+                            [&](std::uint64_t total, std::uint64_t used) -> Change {
+                              const std::uint64_t part = bytes < used ? bytes : used;
+                              lacking = part > total ? part - total : 0;
+                              return {true, total - (part - lacking), used - part};
+                            });
+  if (step == Step::kDone) {
+    bumpOwned(site.laneRef().releases, 1);
+    *missing += lacking;
+  }
+  return step;
+}
+
+Step takeOnLane(const LaneSite& site, unsigned dev, std::uint32_t word, std::uint64_t last_seq) {
+  return operate(site, dev, word, last_seq, [&](std::uint64_t spare, std::uint64_t used) -> Change {
+    if (spare == 0) return kNotAllowed;
+    return {true, 0, saturatingAdd(used, spare)};
+  });
+}
+
+void fenceDevice(ReportPage& report, const ControlHeader& control, unsigned dev,
+                 std::uint64_t seq) {
+  const LaneSite agent{&report, &control, kMaxSlots, 0};
+  fenceWord(agent, report.devices[dev].total, seq);
+  const unsigned ready = loadAcquire(control.slots_ready);
+  for (unsigned slot = 0; slot < ready && slot < kMaxSlots; ++slot) {
+    for (Lane& lane : report.slots[slot].lanes) {
+      // Who found bytes in a word that is empty now finds its tag changed already.
+      if (loadAcquire(lane.spare[dev].low) != 0) fenceWord(agent, lane.spare[dev], seq);
+    }
+  }
+}
+
+bool resolveLane(const LaneSite& site, unsigned device_count) {
+  Lane& lane = site.laneRef();
+  const std::uint64_t seq = loadAcquire(lane.seq);
+  const std::uint64_t done = loadAcquire(lane.done);
+  if (seq == done) return true;
+  const std::uint32_t dev = loadRelaxed(lane.device);
+  const std::uint32_t word = loadRelaxed(lane.word);
+  const unsigned ready = loadAcquire(site.control->slots_ready);
+  if (seq != done + 1 || seq > kMaxSeq || dev >= device_count || word > ready * kLanes) {
+    forget(lane, seq);
+    return false;
+  }
+  // The tag first: if it is gone already, its overwriter has raised `committed` before that.
+  const std::uint64_t tag = loadAcquire(wordAt(*site.report, dev, word).high);
+  const bool committed = tag == packTag({site.slot, site.lane, seq}) ||
+                         loadAcquire(site.slotRef().committed[site.lane]) >= seq;
+  if (committed) {
+    finish(lane, seq, dev, loadRelaxed(lane.used_after));
+  } else {
+    forget(lane, seq);
+  }
+  return true;
+}
+
+}  // namespace divvy::ledger

@@ -1,0 +1,87 @@
+#include "account/reaper.h"
+
+#include "account/lane.h"
+
+namespace divvy::ledger {
+namespace {
+
+// Operations that a clean-up may need on one lane, with room for repeats.
+constexpr std::uint64_t kSeqNeeded = 4 * kMaxDevices;
+
+// Marks the slot as being reaped, which survives our own death. False: not ours to reap.
+bool takeOver(Slot& slot, std::uint64_t generation, bool resume) {
+  Pair seen = loadHalves(slot.state);
+  // The slot of a dead process changes only by our own hand; a second try settles mixed halves.
+  for (int tries = 0; tries < 2; ++tries) {
+    const Phase phase = statePhase(seen.low);
+    if (stateGeneration(seen.low) != generation || phase == Phase::kFree) return false;
+    if (phase == Phase::kRetired || (phase != Phase::kLive && !resume)) return false;
+    if (casPair(slot.state, seen, {packState(generation, Phase::kReaping), seen.high})) return true;
+  }
+  return false;
+}
+
+bool exhausted(const Slot& slot) {
+  for (const Lane& lane : slot.lanes) {
+    if (loadAcquire(lane.seq) > kMaxSeq - kSeqNeeded) return true;
+  }
+  return false;
+}
+
+// Gives back everything that one lane has in use or spare. False when a word would not stand still.
+bool drainLane(const LaneSite& site, unsigned device_count, Reaped& reaped) {
+  Lane& lane = site.laneRef();
+  for (unsigned dev = 0; dev < kMaxDevices; ++dev) {
+    if (dev >= device_count) {  // no such device: forged if not 0
+      storeRelease(lane.used[dev], std::uint64_t{0});
+      storeRelease(lane.spare[dev].low, std::uint64_t{0});
+      continue;
+    }
+    const Step taken = takeOnLane(site, dev, spareWord(site.slot, site.lane), kMaxSeq);
+    if (taken == Step::kContended) return false;
+    const std::uint64_t used = loadAcquire(lane.used[dev]);
+    if (used == 0) continue;
+    std::uint64_t missing = 0;
+    if (refundOnLane(site, dev, used, kMaxSeq, &missing) != Step::kDone) return false;
+    reaped.refunded[dev] = saturatingAdd(reaped.refunded[dev], used - missing);
+  }
+  return true;
+}
+
+}  // namespace
+
+Reaped reapSlot(ReportPage& report, const ControlHeader& control, unsigned index,
+                std::uint64_t generation, unsigned device_count, bool resume) noexcept {
+  Reaped reaped;
+  Slot& slot = report.slots[index];
+  if (!takeOver(slot, generation, resume)) return reaped;
+  if (exhausted(slot)) {
+    // No honest process gets here. Its bytes stay counted against its own tenant.
+    storeRelease(slot.state.low, packState(generation, Phase::kRetired));
+    reaped.outcome = ReapStep::kRetired;
+    return reaped;
+  }
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    const LaneSite site{&report, &control, index, lane};
+    resolveLane(site, device_count);
+    if (!drainLane(site, device_count, reaped)) {
+      reaped.outcome = ReapStep::kContended;
+      return reaped;
+    }
+    storeRelaxed(site.laneRef().moving, std::uint64_t{0});
+  }
+  // Before the slot is free: the next owner sets these again.
+  __atomic_fetch_and(&report.header.spare_map[index / 64], ~(1ull << (index % 64)),
+                     __ATOMIC_RELAXED);
+  storeRelaxed(slot.context_bytes, std::uint64_t{0});
+  storeRelaxed(slot.last_launch_ns, std::uint64_t{0});
+  storeRelaxed(slot.exec_id, std::uint64_t{0});
+  Pair reaping{packState(generation, Phase::kReaping), loadRelaxed(slot.state.high)};
+  casPair(slot.state, reaping, {packState(generation + 1, Phase::kFree), 0});
+  std::uint32_t& hint = report.header.claim_hint;
+  if (loadRelaxed(hint) > index) storeRelaxed(hint, std::uint32_t{index});
+  reaped.outcome = ReapStep::kFreed;
+  return reaped;
+}
+
+}  // namespace divvy::ledger

@@ -1,0 +1,245 @@
+#include "cuda/checkpoint/checkpoint.h"
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "card/engine_file.h"
+#include "cuda/context/call_guard.h"
+#include "cuda/context/runtime.h"
+#include "cuda/engine/engine_cost.h"
+#include "cuda/engine/engine_wait.h"
+
+namespace divvy::simgpu {
+namespace {
+
+constexpr int kFirstDriver = 12080;
+constexpr std::uint64_t kPause = 200'000;  // of real time, between looks at what drains
+
+// A card of this host, whether or not this process may use it.
+struct Place {
+  const Profile* profile = nullptr;
+  Card card;
+  EngineFile engine;
+};
+
+// The cards that somebody uses, by index. Opened when first needed, and never closed.
+std::vector<Place*> places() {
+  static std::mutex mutex;
+  static auto* const known = new std::map<int, std::unique_ptr<Place>>;
+  const std::lock_guard guard(mutex);
+  const Runtime& runtime = Runtime::get();
+  std::vector<Place*> found;
+  for (int i = 0; i < static_cast<int>(runtime.machine().cards.size()); ++i) {
+    std::unique_ptr<Place>& place = (*known)[i];
+    if (place == nullptr) {
+      auto fresh = std::make_unique<Place>();
+      fresh->profile = runtime.machine().cards[static_cast<std::size_t>(i)];
+      if (!fresh->card.openExisting(runtime.directory(), i) ||
+          !fresh->engine.open(fresh->card, runtime.directory(), i, engineConfig(*fresh->profile))) {
+        continue;
+      }
+      place = std::move(fresh);
+    }
+    found.push_back(place.get());
+  }
+  return found;
+}
+
+// A process on its cards, the first of which says how far its checkpoint is. Records are given to
+// others after their processes' deaths: everything here looks whether that happened.
+class Target {
+ public:
+  static std::optional<Target> find(int pid) {
+    Target target;
+    for (Place* place : places()) {
+      const CardLock lock(place->card);
+      ProcessRecord* record = place->card.findPidLocked(static_cast<std::uint32_t>(pid));
+      if (record != nullptr) target.at_.push_back({place, record, record->generation});
+    }
+    if (target.at_.empty()) return std::nullopt;
+    return target;
+  }
+
+  // nullopt: it died.
+  std::optional<std::uint32_t> state() {
+    const CardLock lock(at_.front().place->card);
+    if (!lives(at_.front())) return std::nullopt;
+    return home().state.load();
+  }
+  // CUDA_ERROR_ILLEGAL_STATE unless it is in `from`.
+  CUresult move(std::uint32_t from, std::uint32_t to) {
+    const CardLock lock(at_.front().place->card);
+    if (!lives(at_.front())) return CUDA_ERROR_INVALID_VALUE;
+    if (!home().state.compare_exchange_strong(from, to)) return CUDA_ERROR_ILLEGAL_STATE;
+    if (to == CU_PROCESS_STATE_RUNNING) wakeCalls(home());
+    return CUDA_SUCCESS;
+  }
+  // No restore succeeds any more.
+  void poison() {
+    const CardLock lock(at_.front().place->card);
+    if (lives(at_.front())) home().poisoned = 1;
+  }
+  bool poisoned() {
+    const CardLock lock(at_.front().place->card);
+    return home().poisoned != 0;
+  }
+
+  // Nobody is inside the driver, nothing is pending or waits for its effect.
+  bool drained() {
+    if (home().calls.load() != 0) return false;
+    for (At& at : at_) {
+      EngineLock lock(at.place->engine);
+      const TimelineState& timeline = lock.line().state();
+      for (std::uint32_t lane = 0; lane < kMaxLanes; ++lane) {
+        const Lane& l = timeline.lanes[lane];
+        const bool ours = l.live != 0 && l.generation == at.generation &&
+                          &at.place->card.file().processes[l.record % kMaxProcesses] == at.record;
+        if (ours && !lock.line().settled(lane)) return false;
+      }
+    }
+    return true;
+  }
+  // Memory that a checkpoint cannot take along.
+  bool holdsForeign() {
+    for (At& at : at_) {
+      const CardLock lock(at.place->card);
+      const bool shares = at.place->card.sharesLocked(*at.record);
+      if (shares || at.record->checkpoint.managed != 0) return true;
+    }
+    return false;
+  }
+  // What all its memory takes over the links of its cards, one after the other.
+  Nanos copyTime() {
+    Nanos time = 0;
+    for (At& at : at_) {
+      const CardLock lock(at.place->card);
+      std::uint64_t bytes = 0;
+      for (int kind = 0; kind < kChargeKinds; ++kind) {
+        bytes += at.record->bytes[kind] + at.record->checkpoint.saved[kind];
+      }
+      time += CostModel(*at.place->profile).hostCopy(bytes);
+    }
+    return time;
+  }
+  void save() {
+    for (At& at : at_) {
+      const CardLock lock(at.place->card);
+      if (lives(at)) at.place->card.saveLocked(*at.record);
+    }
+  }
+  // All or nothing.
+  bool restore() {
+    std::vector<std::unique_ptr<CardLock>> locks;  // in the order of the cards: no two can cross
+    for (At& at : at_) locks.push_back(std::make_unique<CardLock>(at.place->card));
+    for (At& at : at_) {
+      if (!lives(at) || !at.place->card.fitsLocked(*at.record)) return false;
+    }
+    for (At& at : at_) at.place->card.restoreLocked(*at.record);
+    return true;
+  }
+
+ private:
+  struct At {
+    Place* place;
+    ProcessRecord* record;
+    std::uint64_t generation;
+  };
+
+  static bool lives(const At& at) {
+    const Card& card = at.place->card;
+    return at.record->claimed != 0 && at.record->generation == at.generation &&
+           card.alive(static_cast<int>(at.record - card.file().processes));
+  }
+  CheckpointRecord& home() { return at_.front().record->checkpoint; }
+
+  std::vector<At> at_;
+};
+
+// Runs the body with the process, where there can be checkpoints.
+template <typename Body>
+CUresult withTarget(int pid, Body&& body) {
+  const Runtime& runtime = Runtime::get();
+  if (runtime.driverVersion() < kFirstDriver || runtime.machine().answersAtOnce()) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  std::optional<Target> target = pid > 0 ? Target::find(pid) : std::nullopt;
+  return target ? body(*target) : CUDA_ERROR_INVALID_VALUE;
+}
+
+// What a copy of everything takes, and what SIMGPU_FAULTS adds.
+void spendCopy(Target& target) {
+  waitUntil(clockNow() + target.copyTime() + cardDuration(Faults::get().checkpointDelay()));
+}
+
+}  // namespace
+
+CUresult stateOf(int pid, CUprocessState* out) {
+  return withTarget(pid, [&](Target& target) {
+    const std::optional<std::uint32_t> state = target.state();
+    if (!state) return CUDA_ERROR_INVALID_VALUE;
+    *out = *state == kStateLocking ? CU_PROCESS_STATE_RUNNING : static_cast<CUprocessState>(*state);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult lockProcess(int pid, unsigned timeout_ms) {
+  return withTarget(pid, [&](Target& target) {
+    const Nanos limit = clockNow() + cardDuration(std::uint64_t{timeout_ms} * 1'000'000);
+    const CUresult begun = target.move(CU_PROCESS_STATE_RUNNING, kStateLocking);
+    if (begun != CUDA_SUCCESS) return begun;
+    while (!target.drained()) {
+      if (!target.state()) return CUDA_ERROR_INVALID_VALUE;
+      if (timeout_ms != 0 && clockNow() >= limit) {
+        const CUresult back = target.move(kStateLocking, CU_PROCESS_STATE_RUNNING);
+        return back == CUDA_SUCCESS ? CUDA_ERROR_NOT_READY : back;
+      }
+      waitUntil(clockNow() + cardDuration(kPause));
+    }
+    return target.move(kStateLocking, CU_PROCESS_STATE_LOCKED);
+  });
+}
+
+CUresult checkpointProcess(int pid) {
+  return withTarget(pid, [&](Target& target) {
+    const CUresult begun = target.move(CU_PROCESS_STATE_LOCKED, CU_PROCESS_STATE_CHECKPOINTING);
+    if (begun != CUDA_SUCCESS) return begun;
+    if (target.holdsForeign()) {
+      target.move(CU_PROCESS_STATE_CHECKPOINTING, CU_PROCESS_STATE_LOCKED);
+      return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    spendCopy(target);
+    if (Faults::get().checkpointFails()) {
+      target.move(CU_PROCESS_STATE_CHECKPOINTING, CU_PROCESS_STATE_FAILED);
+      return CUDA_ERROR_OPERATING_SYSTEM;
+    }
+    target.save();
+    return target.move(CU_PROCESS_STATE_CHECKPOINTING, CU_PROCESS_STATE_CHECKPOINTED);
+  });
+}
+
+CUresult restoreProcess(int pid) {
+  return withTarget(pid, [&](Target& target) {
+    const CUresult begun = target.move(CU_PROCESS_STATE_CHECKPOINTED, CU_PROCESS_STATE_RESTORING);
+    if (begun != CUDA_SUCCESS) return begun;
+    const bool hopeless = target.poisoned();
+    if (!hopeless && target.restore()) {
+      spendCopy(target);
+      return target.move(CU_PROCESS_STATE_RESTORING, CU_PROCESS_STATE_LOCKED);
+    }
+    target.poison();
+    const CUresult back = target.move(CU_PROCESS_STATE_RESTORING, CU_PROCESS_STATE_CHECKPOINTED);
+    if (back != CUDA_SUCCESS) return back;
+    return hopeless ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_ERROR_OUT_OF_MEMORY;
+  });
+}
+
+CUresult unlockProcess(int pid) {
+  return withTarget(pid, [](Target& target) {
+    return target.move(CU_PROCESS_STATE_LOCKED, CU_PROCESS_STATE_RUNNING);
+  });
+}
+
+}  // namespace divvy::simgpu

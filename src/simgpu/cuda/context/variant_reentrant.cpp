@@ -1,0 +1,7 @@
+#include "cuda/context/variant.h"
+
+namespace divvy::simgpu {
+
+const bool kReentrant = true;
+
+}  // namespace divvy::simgpu

@@ -1,0 +1,96 @@
+// Runs what operations mean: effects in the order of completion, polls, host functions. One per
+// process, with a worker and a callback thread that exist from the first submission on.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "cuda/engine/engine.h"
+
+namespace divvy::simgpu {
+
+class Executor {
+ public:
+  static Executor& get();
+
+  // The device's execution state, its engine file opened; nullptr if that is impossible.
+  ExecDevice* device(Device& device);
+
+  void add(ExecContext& exec);
+  // After it nothing of the context runs any more: pending work is dropped.
+  void remove(ExecContext& exec);
+
+  // Waits for everything this process gave the device before the call.
+  CUresult waitForDevice(Device& device);
+
+  // Runs the effects of everything that has ended. With `wait` false, only if no other thread is
+  // doing so.
+  void drain(bool wait);
+  // See exec::betweenEffects.
+  void betweenEffects(const std::function<void()>& change);
+  // Only within betweenEffects: contexts with pending work that touches memory about to be
+  // unmapped, or may. `any`: with a pending kernel or memset, whatever it touches.
+  std::vector<ExecContext*> disturbedContexts(Device& device, const MemorySpan& range, bool any);
+
+  // Something that needs the worker may happen at `when` at the earliest.
+  void expect(Nanos when);
+  // Wakes those who wait for something that no clock announces.
+  void progressed();
+  // Runs `call` on the callback thread.
+  void callSoon(std::function<void()> call);
+  // True on the callback thread.
+  static bool isCalling();
+  WaitWord& progress() { return progress_; }
+
+ private:
+  struct Begun {
+    ExecContext* exec;
+    OpRef ref;
+    std::function<Polled()> poll;
+    std::function<Nanos()> poll_end;
+  };
+  struct Done {
+    ExecContext* exec;
+    OpRef ref;
+  };
+  struct Call {
+    ExecContext* exec;  // nullptr: of no context
+    OpRef ref;          // 0: only to be called, the operation ended without it
+    std::function<void(CUresult)> host;
+  };
+
+  Executor() = default;
+  void start();
+  [[noreturn]] void work();
+  [[noreturn]] void call();
+  void drainDevices();
+  void drainDevice(ExecDevice& device);
+  bool takeDone(ExecDevice& device, EngineLock& lock, std::uint64_t before, Done* out);
+  void finishDone(EngineLock& lock, const Done& done);
+  void bury();
+  Nanos gatherBegun(std::vector<Call>* calls);
+  Nanos serve();
+  bool pollOne(Begun& begun);
+  void queueCall(Call call);
+
+  std::mutex effects_;  // held while effects run; taken before any card's lock
+  std::vector<std::unique_ptr<ExecDevice>> devices_;
+  std::vector<Task> buried_;  // to be destroyed without the card's lock, which that may need
+  std::vector<Begun> polls_;  // guarded by effects_, as is devices_
+  Nanos poll_pause_ = 0;
+
+  std::mutex calls_mutex_;
+  std::condition_variable calls_ready_;
+  std::deque<Call> calls_;
+  ExecContext* calling_ = nullptr;  // whose host function runs now
+
+  std::once_flag started_;
+  WaitWord wake_;
+  std::atomic<Nanos> sleeping_until_{0};
+  WaitWord progress_;
+};
+
+}  // namespace divvy::simgpu

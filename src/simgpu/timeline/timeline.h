@@ -1,0 +1,169 @@
+// Time on one simulated card: who holds which engine when. Computed, never slept: an operation
+// starts at max(ready, engine free) and ends its cost later, contexts take turns on the compute
+// engine in slices. A pure function of its inputs; the clock is an argument.
+#pragma once
+
+#include "timeline/timeline_state.h"
+
+namespace divvy::simgpu {
+
+// What to run. Dependencies that have ended, or are 0, cost nothing.
+struct OpSpec {
+  Engine engine = Engine::kNone;
+  IntervalKind kind = IntervalKind::kOther;
+  bool owner_ends = false;   // no cost: runs until finish() (spinning kernel, host function)
+  bool attention = false;    // shows up in attentionBound()
+  std::int8_t priority = 0;  // lower runs first, and takes over from a running higher one
+  Nanos cost = 0;
+  std::uint64_t bytes = 0;
+  std::array<OpRef, kMaxDeps> deps{};
+};
+
+// The process behind a lane: its pid, and its record in the card file with the record's generation.
+struct LaneOwner {
+  std::uint32_t pid;
+  std::uint32_t record;
+  std::uint64_t generation;
+};
+
+// Told of every executed interval, under the card's lock. Adjoining intervals come one by one.
+class IntervalSink {
+ public:
+  virtual ~IntervalSink() = default;
+  virtual void ran(const Lane& lane, Engine engine, Nanos start_ns, Nanos end_ns) = 0;
+};
+
+// What is known of an operation; `released` ones ended before and only that is known.
+struct OpView {
+  bool released = false;
+  OpState state = OpState::kFree;
+  Nanos start_ns = 0;
+  Nanos end_ns = 0;
+};
+
+// A view on shared state, as cheap as a pointer. Not thread safe: every call needs the card's
+// lock, and `now` must not be earlier than in any call before it (earlier is read as equal).
+// All calls are bounded by the number of pending operations and of slices since the last call.
+class Timeline {
+ public:
+  explicit Timeline(TimelineState* state, IntervalSink* sink = nullptr) : s_(*state), sink_(sink) {}
+
+  // Makes zeroed memory an idle card at time `now`.
+  static void init(TimelineState* state, const EngineConfig& config, Nanos now);
+
+  // The lane the next addLane will use, kNoLane when all are taken.
+  std::uint32_t pickLane() const;
+  // A context of a process comes to the card. kNoLane when all are taken.
+  std::uint32_t addLane(const LaneOwner& owner);
+  // Everything pending in the lane vanishes as of the frontier: advance first for a context that
+  // is destroyed, do not for one whose process is known to be dead. Dependents elsewhere proceed.
+  void dropLane(std::uint32_t lane);
+  // Ends everything pending at `now` without running it (a context that faulted).
+  void cancelPending(std::uint32_t lane, Nanos now);
+
+  // How long the lane keeps an engine that others want too, from its next turn on.
+  void setTimeslice(std::uint32_t lane, Nanos slice) { s_.lanes[lane].timeslice = slice; }
+
+  // How many operations submit() would take now, launches excepted.
+  std::uint32_t room(std::uint32_t lane) const { return kOpsPerLane - s_.lanes[lane].in_use; }
+  // True when submit() would take a spec of this kind now.
+  bool hasRoom(std::uint32_t lane, IntervalKind kind) const;
+  // 0 without effect when there is no room. The op is ready at max(now, ends of its deps).
+  OpRef submit(std::uint32_t lane, const OpSpec& spec, Nanos now);
+
+  // Brings the card to `now`.
+  void advance(Nanos now);
+  // The owner says that its op ended at `at`, clamped to [begin, now]. False: it does not run now,
+  // because its turn has not come or its context does not hold the engine; ask again later.
+  bool finish(OpRef ref, Nanos at, Nanos now);
+
+  OpView view(OpRef ref) const;
+  bool ended(OpRef ref) const;
+  // Completed operations of a lane, in the order of completion, until released. 0: none.
+  OpRef firstDone(std::uint32_t lane) const;
+  // Orders completions of different lanes.
+  std::uint64_t doneOrder(OpRef ref) const;
+  // Owner-ended operations that have begun: on the engine (kOpen) or without one (kHost).
+  OpRef firstBegun(std::uint32_t lane, ListId list) const;
+  OpRef nextBegun(OpRef ref) const;
+  // The owner has seen that it began: no more attention until finish().
+  void noticed(OpRef ref) { op(ref).attention = false; }
+  // Somebody waits for its end by other means than this timeline: the owner is to look then.
+  void wanted(OpRef ref) {
+    if (ref != 0 && isCurrent(ref)) op(ref).attention = true;
+  }
+  // Gives the slot of a done operation back.
+  void release(OpRef ref);
+
+  // No operation of the lane that asks for attention can need it before the returned time, given
+  // what is known now; kNever when none is pending.
+  Nanos attentionBound(std::uint32_t lane) const;
+  // Likewise for the end of one operation; kNever while it waits for an owner.
+  Nanos endBound(OpRef ref) const;
+
+  // The earliest end of anything pending in the lane, likewise.
+  Nanos earliestEnd(std::uint32_t lane) const;
+  // The newest operation that has not ended and was submitted before `seq`; 0: none.
+  OpRef newestPending(std::uint32_t lane, std::uint64_t seq) const;
+  bool anyPending(std::uint32_t lane) const { return newestPending(lane, UINT64_MAX) != 0; }
+  // Calls visit(ref, kind) for every operation of the lane that has not ended, newest first.
+  template <typename Visit>
+  void forEachPending(std::uint32_t lane, Visit visit) const {
+    for (std::uint16_t slot = s_.lanes[lane].newest; slot != kNil; slot = op(lane, slot).older) {
+      const Op& o = op(lane, slot);
+      if (o.state != OpState::kDone) visit(refOf(lane, slot), o.kind);
+    }
+  }
+  // Whether all of the lane has ended and nobody has anything left to do for it.
+  bool settled(std::uint32_t lane) const;
+  // What the next submission will be numbered.
+  std::uint64_t nextSeq(std::uint32_t lane) const { return s_.lanes[lane].next_seq; }
+
+  // Repairs everything derived after a lock holder died anywhere in a call above. At most the
+  // step it was in is lost or counted twice.
+  void recover();
+
+  const TimelineState& state() const { return s_; }
+
+ private:
+  Op& op(std::uint32_t lane, std::uint32_t slot) const { return s_.ops[lane][slot]; }
+  Op& op(OpRef ref) const { return s_.ops[laneOf(ref)][slotOf(ref)]; }
+  OpRef refOf(std::uint32_t lane, std::uint32_t slot) const {
+    return makeRef(lane, slot, op(lane, slot).seq);
+  }
+  bool isCurrent(OpRef ref) const;
+
+  void resetLane(std::uint32_t lane);
+  std::uint16_t takeSlot(std::uint32_t lane);
+  void linkEdges(std::uint32_t lane, std::uint16_t slot);
+  void unlinkEdges(std::uint32_t lane, std::uint16_t slot);
+  void makeReady(std::uint32_t lane, std::uint16_t slot);
+  void complete(std::uint32_t lane, std::uint16_t slot, Nanos end);
+  void wakeDependents(Op& ended);
+  void freeSlot(std::uint32_t lane, std::uint16_t slot);
+  void estimate(std::uint32_t lane) const;
+  Nanos available(std::uint32_t lane, int e) const;
+  void rebuildLane(std::uint32_t lane);
+  void relinkLane(std::uint32_t lane);
+  bool holdsEngine(std::uint32_t lane, int e) const;
+  void startOpen();
+
+  void settle();
+  void completeMarkers();
+  void settleEngine(int e);
+  void switchTo(int e, std::uint32_t lane);
+  bool othersBusy(const EngineState& g) const;
+  std::uint32_t nextBusy(const EngineState& g) const;
+  std::uint32_t rate(int e) const;
+  Nanos nextTransition(int e) const;
+  void progress(Nanos until);
+  void completeFinished();
+  void logRun(int e, bool ended);
+  void stopRun(std::uint32_t lane, std::uint16_t slot, bool ended);
+  void refreshBusy(std::uint32_t lane, int e);
+
+  TimelineState& s_;
+  IntervalSink* sink_;
+};
+
+}  // namespace divvy::simgpu

@@ -1,7 +1,0 @@
-#include "variant.h"
-
-namespace divvy::simgpu {
-
-const bool kReentrant = false;
-
-}  // namespace divvy::simgpu
