@@ -7,7 +7,7 @@ add_library(divvy_interposer_nvml OBJECT
     loader/real_dlopen_plain.cpp
     nvml/device_view.cpp
     nvml/devices.cpp
-    nvml/driver_table.cpp
+    nvml/nvml_table.cpp
     nvml/memory.cpp
     nvml/processes.cpp
     nvml/samples.cpp

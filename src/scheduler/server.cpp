@@ -19,7 +19,7 @@
 #include "codec/hami_agent_nodes.h"
 #include "codec/share_variety.h"
 #include "controllers/agent_handshake_controller.h"
-#include "controllers/eviction_notice_controllers.h"
+#include "controllers/eviction_controller_registry.h"
 #include "controllers/hami_label_controller.h"
 #include "controllers/node_inventory_controller.h"
 #include "controllers/pending_condition_controller.h"
@@ -467,7 +467,7 @@ class Service {
   AgentHandshakeController handshaker_;
   GateController gatekeeper_;
   ResizeController changer_;
-  EvictionNoticeControllers desks_;
+  EvictionControllers desks_;
   ChangedWarnings unread_;
   std::unique_ptr<http::Server> extender_;
   std::unique_ptr<http::Server> webhook_;

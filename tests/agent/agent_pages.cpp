@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "cost_bound.h"
-#include "registration/register_packet.h"
+#include "tenant_registration/register_packet.h"
 
 namespace divvy::agent {
 namespace {

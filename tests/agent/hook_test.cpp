@@ -1,5 +1,5 @@
 // Programs that the agent runs for somebody.
-#include "enforcement/hook.h"
+#include "enforcement/shutdown_hook.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "preemption/running_pods.h"
+#include "preemption/disruption_budgets.h"
 #include "scheduler/cache.h"
 #include "vendors/catalog.h"
 

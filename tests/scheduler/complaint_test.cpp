@@ -11,7 +11,7 @@
 #include <boost/json.hpp>
 
 #include "base/rng.h"
-#include "controllers/eviction_notice_controller.h"
+#include "controllers/eviction_controller.h"
 #include "http/server.h"
 
 namespace divvy::scheduler {
@@ -269,10 +269,10 @@ struct Life {
   explicit Life(Cluster& with) : cluster(with) {
     client = std::move(*kube::Client::make(loop.get_executor(), cluster.api(),
                                            {1e6, 1e6, std::chrono::seconds(10), 1}));
-    desk = std::make_unique<EvictionNoticeController>(
+    desk = std::make_unique<EvictionController>(
         kIdleGround, loop.get_executor(), *client,
         std::move(*PlatformCallback::make(loop.get_executor(), cluster.platform())), counts,
-        EvictionNoticeController::Options{"divvy-scheduler", kTerms, [] { return std::string(); },
+        EvictionController::Options{"divvy-scheduler", kTerms, [] { return std::string(); },
                                           &stopped, [this] { return cluster.now; },
                                           std::chrono::milliseconds(0)});
     hear();
@@ -299,7 +299,7 @@ struct Life {
   NoticeCounts counts;
   bool stopped = false;
   std::unique_ptr<kube::Client> client;
-  std::unique_ptr<EvictionNoticeController> desk;
+  std::unique_ptr<EvictionController> desk;
 };
 
 // Until that is so, within what anybody would wait.
@@ -314,7 +314,7 @@ bool until(Life& life, const So& so, std::int64_t seconds = 0) {
   return so();
 }
 
-TEST(EvictionNoticeController, APodIsToldAndItsPlatformAskedBeforeItIsEvicted) {
+TEST(EvictionController, APodIsToldAndItsPlatformAskedBeforeItIsEvicted) {
   Rng rng(1);
   Cluster cluster(rng);
   cluster.idle_since = 1'000;
@@ -329,7 +329,7 @@ TEST(EvictionNoticeController, APodIsToldAndItsPlatformAskedBeforeItIsEvicted) {
   EXPECT_EQ(life.counts.noticed, 1u);
 }
 
-TEST(EvictionNoticeController, WhomABudgetProtectsStaysUntilItAllowsThat) {
+TEST(EvictionController, WhomABudgetProtectsStaysUntilItAllowsThat) {
   Rng rng(1);
   Cluster cluster(rng);
   cluster.idle_since = 1'000;
@@ -347,7 +347,7 @@ TEST(EvictionNoticeController, WhomABudgetProtectsStaysUntilItAllowsThat) {
   EXPECT_EQ(cluster.evictions, 1);
 }
 
-TEST(EvictionNoticeController, WhoIsOnlyComplainedOfStaysUntilItsNodeWouldHaveItGo) {
+TEST(EvictionController, WhoIsOnlyComplainedOfStaysUntilItsNodeWouldHaveItGo) {
   Rng rng(1);
   Cluster cluster(rng);
   cluster.idle_since = 1'000;
@@ -364,7 +364,7 @@ TEST(EvictionNoticeController, WhoIsOnlyComplainedOfStaysUntilItsNodeWouldHaveIt
   EXPECT_GE(cluster.now, began + kTerms.notice);
 }
 
-TEST(EvictionNoticeController, APlatformThatNeedsTimeGetsItAndNoMoreThanThereIs) {
+TEST(EvictionController, APlatformThatNeedsTimeGetsItAndNoMoreThanThereIs) {
   Rng rng(1);
   Cluster cluster(rng);
   cluster.idle_since = 1'000;
@@ -376,7 +376,7 @@ TEST(EvictionNoticeController, APlatformThatNeedsTimeGetsItAndNoMoreThanThereIs)
   EXPECT_GE(cluster.now, began + kTerms.notice + kTerms.extension);
 }
 
-TEST(EvictionNoticeController, WithoutItsPlatformsWordItStays) {
+TEST(EvictionController, WithoutItsPlatformsWordItStays) {
   Rng rng(1);
   Cluster cluster(rng);
   cluster.idle_since = 1'000;
@@ -393,7 +393,7 @@ TEST(EvictionNoticeController, WithoutItsPlatformsWordItStays) {
 }
 
 // An agent that has gone leaves behind what it said.
-TEST(EvictionNoticeController, APodOfAnAgentThatHasGoneStays) {
+TEST(EvictionController, APodOfAnAgentThatHasGoneStays) {
   Rng rng(1);
   Cluster cluster(rng);
   cluster.idle_since = 1'000;
@@ -408,7 +408,7 @@ TEST(EvictionNoticeController, APodOfAnAgentThatHasGoneStays) {
 }
 
 // It ends for as long as its grace: its agent says meanwhile that it is idle.
-TEST(EvictionNoticeController, APodThatEndsIsNeitherEvictedAgainNorCalledOff) {
+TEST(EvictionController, APodThatEndsIsNeitherEvictedAgainNorCalledOff) {
   Rng rng(1);
   Cluster cluster(rng);
   cluster.idle_since = 1'000;
@@ -425,7 +425,7 @@ TEST(EvictionNoticeController, APodThatEndsIsNeitherEvictedAgainNorCalledOff) {
   EXPECT_EQ(cluster.kinds, kinds);
 }
 
-TEST(EvictionNoticeController, WhoWorksAgainIsToldThatToo) {
+TEST(EvictionController, WhoWorksAgainIsToldThatToo) {
   Rng rng(1);
   Cluster cluster(rng);
   cluster.idle_since = 1'000;
@@ -444,7 +444,7 @@ TEST(EvictionNoticeController, WhoWorksAgainIsToldThatToo) {
   EXPECT_EQ(life.counts.called_off, 1u) << "and no second time";
 }
 
-TEST(EvictionNoticeController, ANodeThatNamesAnothersPodsIsNotBelieved) {
+TEST(EvictionController, ANodeThatNamesAnothersPodsIsNotBelieved) {
   Rng rng(1);
   Cluster cluster(rng);
   Life life(cluster);
@@ -458,7 +458,7 @@ TEST(EvictionNoticeController, ANodeThatNamesAnothersPodsIsNotBelieved) {
 }
 
 // Killed at any instant, with a server and a platform that fail: the checks are the cluster's.
-RC_GTEST_PROP(EvictionNoticeController, IsKilledAndNobodyIsEvictedTwiceOrUntold, ()) {
+RC_GTEST_PROP(EvictionController, IsKilledAndNobodyIsEvictedTwiceOrUntold, ()) {
   Rng rng(*rc::gen::arbitrary<std::uint64_t>());
   Cluster cluster(rng);
   auto life = std::make_unique<Life>(cluster);

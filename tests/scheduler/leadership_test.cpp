@@ -4,7 +4,7 @@
 #include <array>
 #include <random>
 
-#include "runtime/leader_state.h"
+#include "runtime/leader_election.h"
 #include "runtime/readiness.h"
 #include "scheduler/fencing_policy.h"
 

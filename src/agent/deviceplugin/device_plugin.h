@@ -31,7 +31,7 @@
 #include "pods/container_resolver.h"
 #include "pods/idle_report.h"
 #include "pods/pod_resize.h"
-#include "registration/container_registration.h"
+#include "tenant_registration/container_registration.h"
 #include "tenant/tenant_manager.h"
 
 namespace divvy::agent {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "agent/idle_policy.h"
-#include "enforcement/hook.h"
+#include "enforcement/shutdown_hook.h"
 #include "idle/shutdown_notice.h"
 #include "tenant/event_log.h"
 #include "tenant/tenant_manager.h"

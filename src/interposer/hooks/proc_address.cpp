@@ -1,6 +1,6 @@
 // cuGetProcAddress in both versions: the driver's own answer, with our wrappers in the place of
 // what we wrap.
-#include "loader/proc_address.h"
+#include "loader/symbol_lookup.h"
 #include "runtime.h"
 #include "threads/thread_state.h"
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "nvml/driver_table.h"
+#include "nvml/nvml_table.h"
 
 namespace divvy::interposer {
 namespace {

@@ -2,7 +2,7 @@
 //
 // NVML itself ignores CUDA_VISIBLE_DEVICES, and programs that map CUDA ordinals to NVML devices
 // rely on that, so it plays no part here.
-#include "nvml/driver_table.h"
+#include "nvml/nvml_table.h"
 #include "nvml/tenant.h"
 
 using namespace divvy::interposer;

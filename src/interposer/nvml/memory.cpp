@@ -1,5 +1,5 @@
 // How much memory there is: the share, not the card.
-#include "nvml/driver_table.h"
+#include "nvml/nvml_table.h"
 #include "nvml/tenant.h"
 
 using namespace divvy::interposer;

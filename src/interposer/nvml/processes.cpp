@@ -2,7 +2,7 @@
 //
 // Compute processes and their bytes come from the ledger. Whether a process also draws or runs
 // under MPS only the driver knows: of those lists the own entries are kept.
-#include "nvml/driver_table.h"
+#include "nvml/nvml_table.h"
 #include "nvml/row_list.h"
 
 using namespace divvy::interposer;

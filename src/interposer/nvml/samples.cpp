@@ -1,5 +1,5 @@
 // What single processes did on a device: samples, accounting and sessions, of own processes only.
-#include "nvml/driver_table.h"
+#include "nvml/nvml_table.h"
 #include "nvml/row_list.h"
 
 using namespace divvy::interposer;

@@ -18,6 +18,7 @@
 #include "kube/client.h"
 #include "preemption/gated_preemption.h"
 #include "preemption/preemption_backoff.h"
+#include "preemption/disruption_budgets.h"
 #include "preemption/running_pods.h"
 #include "preemption/victim_selection.h"
 #include "runtime/informers.h"

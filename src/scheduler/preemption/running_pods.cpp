@@ -4,7 +4,7 @@
 #include <charconv>
 #include <utility>
 
-#include "annotations/disruption.h"
+#include "annotations/disruption_annotations.h"
 #include "base/quantity.h"
 #include "scheduler/pod_group.h"
 
@@ -171,26 +171,6 @@ std::vector<std::string> RunningPods::terminating() const {
 
 bool RunningPods::anyBelow(std::int64_t priority) const {
   return !priorities_.empty() && priorities_.begin()->first < priority;
-}
-
-void DisruptionBudgets::set(kube::DisruptionBudget budget) {
-  const std::string uid = budget.meta.uid;
-  all_.insert_or_assign(uid, std::move(budget));
-}
-
-void DisruptionBudgets::spend(const RunningPod& running) {
-  if (!running.started) return;
-  for (auto& [uid, one] : all_)
-    if (one.covers(running.space, running.labels)) --one.allowed;
-}
-
-std::vector<const kube::DisruptionBudget*> DisruptionBudgets::of(const RunningPod& running) const {
-  std::vector<const kube::DisruptionBudget*> found;
-  // Who has not begun is evicted whatever the budgets say.
-  if (!running.started) return found;
-  for (const auto& [uid, one] : all_)
-    if (one.covers(running.space, running.labels)) found.push_back(&one);
-  return found;
 }
 
 }  // namespace divvy::scheduler

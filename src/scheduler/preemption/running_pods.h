@@ -13,7 +13,6 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "engine/units.h"
-#include "kube/budget.h"
 #include "kube/pod.h"
 
 namespace divvy::scheduler {
@@ -69,19 +68,6 @@ class RunningPods {
   std::map<std::string, std::set<std::string>> groups_;
   std::map<std::int64_t, std::size_t> priorities_;  // how many have it
   std::set<std::string> terminating_;               // UIDs
-};
-
-class DisruptionBudgets {
- public:
-  void set(kube::DisruptionBudget budget);
-  void remove(const std::string& uid) { all_.erase(uid); }
-  // It is evicted: what it is under lets one less go.
-  void spend(const RunningPod& running);
-  // Those that a pod is under.
-  std::vector<const kube::DisruptionBudget*> of(const RunningPod& running) const;
-
- private:
-  std::map<std::string, kube::DisruptionBudget> all_;  // by UID
 };
 
 }  // namespace divvy::scheduler

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "preemption/disruption_budgets.h"
 #include "preemption/running_pods.h"
 #include "scheduler/cache.h"
 

@@ -12,7 +12,7 @@
 
 #include "base/result.h"
 #include "kube/client.h"
-#include "runtime/leader_state.h"
+#include "runtime/leader_election.h"
 
 namespace divvy::scheduler {
 

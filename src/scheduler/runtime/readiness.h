@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "runtime/leader_state.h"
+#include "runtime/leader_election.h"
 
 namespace divvy::scheduler {
 

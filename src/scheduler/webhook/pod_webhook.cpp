@@ -7,7 +7,7 @@
 
 #include <boost/json.hpp>
 
-#include "annotations/disruption.h"
+#include "annotations/disruption_annotations.h"
 #include "annotations/placement_annotations.h"
 #include "annotations/priority_annotations.h"
 #include "codec/pod_request.h"

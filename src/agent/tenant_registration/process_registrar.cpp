@@ -1,8 +1,8 @@
-#include "registration/process_registrar.h"
+#include "tenant_registration/process_registrar.h"
 
 #include <chrono>
 
-#include "registration/register_packet.h"
+#include "tenant_registration/register_packet.h"
 
 namespace divvy::agent {
 using ledger::RegisterStatus;

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/rate_limit.h"
-#include "registration/registration_receiver.h"
+#include "tenant_registration/registration_receiver.h"
 #include "tenant/tenant_manager.h"
 
 namespace divvy::agent {

@@ -4,7 +4,7 @@
 
 #include "abi/nvml_entries.h"
 #include "loader/driver_locator.h"
-#include "nvml/driver_table.h"
+#include "nvml/nvml_table.h"
 #include "nvml/tenant.h"
 #include "support/syscalls.h"
 

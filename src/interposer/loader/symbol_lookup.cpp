@@ -1,4 +1,4 @@
-#include "loader/proc_address.h"
+#include "loader/symbol_lookup.h"
 
 #include "runtime.h"
 

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "controllers/eviction_notice_controller.h"
+#include "controllers/eviction_controller.h"
 
 namespace divvy::scheduler {
 
-// As EvictionNoticeController.
-class EvictionNoticeControllers {
+// As EvictionController.
+class EvictionControllers {
  public:
   struct Options {
     std::string name;  // of the scheduler, for Events
@@ -39,7 +39,7 @@ class EvictionNoticeControllers {
   }
 
  private:
-  std::vector<std::unique_ptr<EvictionNoticeController>> desks_;
+  std::vector<std::unique_ptr<EvictionController>> desks_;
 };
 
 }  // namespace divvy::scheduler

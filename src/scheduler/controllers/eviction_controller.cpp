@@ -1,4 +1,4 @@
-#include "controllers/eviction_notice_controller.h"
+#include "controllers/eviction_controller.h"
 
 #include <chrono>
 #include <utility>
@@ -31,7 +31,7 @@ namespace json = boost::json;
 constexpr std::int64_t kAgain = 10;
 constexpr std::int64_t kLong = 600;
 
-EvictionNoticeController::Options withClock(EvictionNoticeController::Options options) {
+EvictionController::Options withClock(EvictionController::Options options) {
   if (!options.seconds) options.seconds = [] { return wallNanoseconds() / 1'000'000'000; };
   return options;
 }
@@ -81,7 +81,7 @@ const EvictionCause kBypassGround{
     [](const kube::Notice&, const std::string& what, std::int64_t, bool) { return what; },
     "unless that ends"};
 
-EvictionNoticeController::EvictionNoticeController(const EvictionCause& ground,
+EvictionController::EvictionController(const EvictionCause& ground,
                                                    asio::any_io_executor executor,
                                                    kube::Client& client,
                                                    std::unique_ptr<PlatformCallback> platform,
@@ -93,7 +93,7 @@ EvictionNoticeController::EvictionNoticeController(const EvictionCause& ground,
       counts_(counts),
       options_(withClock(std::move(options))) {}
 
-Result<std::unique_ptr<EvictionNoticeController>> EvictionNoticeController::make(
+Result<std::unique_ptr<EvictionController>> EvictionController::make(
     const EvictionCause& ground, asio::any_io_executor executor, kube::Client& client,
     const std::optional<kube::Access>& platform, NoticeCounts& counts, Options options) {
   std::unique_ptr<PlatformCallback> made;
@@ -102,11 +102,11 @@ Result<std::unique_ptr<EvictionNoticeController>> EvictionNoticeController::make
     if (!opened) return std::move(opened).error().context("the platform of pods");
     made = std::move(*opened);
   }
-  return std::make_unique<EvictionNoticeController>(ground, std::move(executor), client,
+  return std::make_unique<EvictionController>(ground, std::move(executor), client,
                                                     std::move(made), counts, std::move(options));
 }
 
-void EvictionNoticeController::heard(const kube::Node& node) {
+void EvictionController::heard(const kube::Node& node) {
   const auto said = node.meta.annotations.find(ground_.node_key);
   if (said == node.meta.annotations.end()) return gone(node.meta.name);
   Result<kube::Complaints> pods = kube::decodeComplaints(said->second);
@@ -119,11 +119,11 @@ void EvictionNoticeController::heard(const kube::Node& node) {
   look();
 }
 
-void EvictionNoticeController::gone(const std::string& node) {
+void EvictionController::gone(const std::string& node) {
   if (!said_.empty()) said_.erase(node);
 }
 
-std::optional<kube::Notice> EvictionNoticeController::noticeOf(const kube::Pod& pod) const {
+std::optional<kube::Notice> EvictionController::noticeOf(const kube::Pod& pod) const {
   const auto said = pod.meta.annotations.find(ground_.pod_key);
   if (said == pod.meta.annotations.end()) return std::nullopt;
   const Result<kube::Notice> notice = kube::decodeNotice(said->second);
@@ -131,7 +131,7 @@ std::optional<kube::Notice> EvictionNoticeController::noticeOf(const kube::Pod& 
   return notice ? std::optional(*notice) : std::nullopt;
 }
 
-void EvictionNoticeController::see(const kube::Pod& pod) {
+void EvictionController::see(const kube::Pod& pod) {
   if (!pod.meta.annotations.contains(ground_.pod_key)) return;
   if (pod.node.empty() || pod.ended() || pod.meta.deleting) return forget(pod.meta.uid);
   const Key key{pod.meta.uid, pod.node};
@@ -141,21 +141,21 @@ void EvictionNoticeController::see(const kube::Pod& pod) {
   look();
 }
 
-void EvictionNoticeController::forget(const std::string& uid) {
+void EvictionController::forget(const std::string& uid) {
   const auto first = cases_.lower_bound({uid, ""});
   auto last = first;
   while (last != cases_.end() && last->first.first == uid) ++last;
   cases_.erase(first, last);
 }
 
-void EvictionNoticeController::look() {
+void EvictionController::look() {
   if (working_) return;
   working_ = true;
   asio::co_spawn(executor_, work(), rethrow);
 }
 
 // What nodes say now, into the cases.
-void EvictionNoticeController::merge() {
+void EvictionController::merge() {
   for (auto& [key, one] : cases_) {
     const auto node = said_.find(key.second);
     const bool named = node != said_.end() && node->second.contains(key.first);
@@ -176,7 +176,7 @@ void EvictionNoticeController::merge() {
   }
 }
 
-asio::awaitable<void> EvictionNoticeController::work() {
+asio::awaitable<void> EvictionController::work() {
   while ((!said_.empty() || !cases_.empty()) && !*options_.stopped) {
     if (options_.why_not().empty()) {
       merge();
@@ -197,7 +197,7 @@ asio::awaitable<void> EvictionNoticeController::work() {
   working_ = false;
 }
 
-asio::awaitable<std::optional<kube::Pod>> EvictionNoticeController::podOf(Key key) {
+asio::awaitable<std::optional<kube::Pod>> EvictionController::podOf(Key key) {
   const TrackedPod& one = cases_.at(key);
   kube::Call call{kube::Verb::kGet, "/api/v1/namespaces/" + one.space + "/pods/" + one.name};
   const Result<json::value> object = co_await client_.ask(std::move(call));
@@ -217,7 +217,7 @@ asio::awaitable<std::optional<kube::Pod>> EvictionNoticeController::podOf(Key ke
 }
 
 // What is known of a pod may be of a while ago: what is done goes by what it says now.
-asio::awaitable<void> EvictionNoticeController::settle(Key key) {
+asio::awaitable<void> EvictionController::settle(Key key) {
   if (!cases_.contains(key)) co_return;
   std::optional<kube::Pod> pod = co_await podOf(key);
   const auto known = cases_.find(key);
@@ -247,20 +247,20 @@ asio::awaitable<void> EvictionNoticeController::settle(Key key) {
   }
 }
 
-asio::awaitable<void> EvictionNoticeController::give(WorkPtr work) {
+asio::awaitable<void> EvictionController::give(WorkPtr work) {
   const bool written = co_await write(work, true);
   if (!written) co_return rest(work->key, kAgain);
   ++counts_.noticed;
   co_await tellAll(work);
 }
 
-std::string EvictionNoticeController::warning(const Work& work) const {
+std::string EvictionController::warning(const Work& work) const {
   if (work.notice.deadline == 0) return why(work);
   return why(work) + ": it is evicted at " + timestamp(work.notice.deadline) + ' ' + ground_.unless;
 }
 
 // Again until it is done: after a kill somebody may be told twice, and nobody is not told.
-asio::awaitable<void> EvictionNoticeController::tellAll(WorkPtr work) {
+asio::awaitable<void> EvictionController::tellAll(WorkPtr work) {
   // Telling makes another version of it: whatever else is written, the annotation is ours alone.
   work->pod.meta.version.clear();
   const std::optional<std::int64_t> more = co_await ask(CallbackKind::kNotice, work);
@@ -273,7 +273,7 @@ asio::awaitable<void> EvictionNoticeController::tellAll(WorkPtr work) {
 }
 
 // Told before it is written down that there is nothing to tell.
-asio::awaitable<void> EvictionNoticeController::callOff(WorkPtr work) {
+asio::awaitable<void> EvictionController::callOff(WorkPtr work) {
   work->pod.meta.version.clear();  // as above
   const bool told = co_await tell(work, false, ground_.over_reason, ground_.over);
   if (!told) co_return rest(work->key, kAgain);
@@ -287,7 +287,7 @@ asio::awaitable<void> EvictionNoticeController::callOff(WorkPtr work) {
   if (known != cases_.end() && !known->second.said) cases_.erase(known);
 }
 
-asio::awaitable<void> EvictionNoticeController::due(WorkPtr work) {
+asio::awaitable<void> EvictionController::due(WorkPtr work) {
   const std::optional<std::int64_t> more = co_await ask(CallbackKind::kDue, work);
   if (!more) co_return rest(work->key, kAgain);
   const kube::Notice later = extendedBy(work->notice, *more, now(), options_.notice);
@@ -304,7 +304,7 @@ asio::awaitable<void> EvictionNoticeController::due(WorkPtr work) {
   if (still) co_await evict(work);
 }
 
-asio::awaitable<bool> EvictionNoticeController::stillSo(const WorkPtr& work) {
+asio::awaitable<bool> EvictionController::stillSo(const WorkPtr& work) {
   kube::Call call{kube::Verb::kGet, "/api/v1/nodes/" + work->key.second};
   const Result<json::value> object = co_await client_.ask(std::move(call));
   const Result<kube::Node> node =
@@ -320,7 +320,7 @@ asio::awaitable<bool> EvictionNoticeController::stillSo(const WorkPtr& work) {
       noticeStep(known->second.said, work->notice, now()) == NoticeAction::kDue;
 }
 
-asio::awaitable<void> EvictionNoticeController::evict(WorkPtr work) {
+asio::awaitable<void> EvictionController::evict(WorkPtr work) {
   kube::EvictionOptions ask{work->pod.meta.space, work->pod.meta.name, work->pod.meta.uid,
                             [this] { return options_.why_not().empty(); }};
   const Result<kube::Eviction> done = co_await kube::evict(client_, std::move(ask));
@@ -339,7 +339,7 @@ asio::awaitable<void> EvictionNoticeController::evict(WorkPtr work) {
   }
 }
 
-asio::awaitable<std::optional<std::int64_t>> EvictionNoticeController::ask(CallbackKind news,
+asio::awaitable<std::optional<std::int64_t>> EvictionController::ask(CallbackKind news,
                                                                            const WorkPtr& work) {
   if (!platform_) co_return std::int64_t{0};
   // One that does not answer costs ten seconds: the others are not kept waiting for it.
@@ -354,7 +354,7 @@ asio::awaitable<std::optional<std::int64_t>> EvictionNoticeController::ask(Callb
   co_return std::nullopt;
 }
 
-asio::awaitable<bool> EvictionNoticeController::write(const WorkPtr& work, bool there) {
+asio::awaitable<bool> EvictionController::write(const WorkPtr& work, bool there) {
   const kube::Meta& pod = work->pod.meta;
   kube::Call call{kube::Verb::kPatch, "/api/v1/namespaces/" + pod.space + "/pods/" + pod.name};
   call.type = kube::kMergePatch;
@@ -369,7 +369,7 @@ asio::awaitable<bool> EvictionNoticeController::write(const WorkPtr& work, bool 
   co_return done.has_value();
 }
 
-asio::awaitable<bool> EvictionNoticeController::tell(const WorkPtr& work, bool so,
+asio::awaitable<bool> EvictionController::tell(const WorkPtr& work, bool so,
                                                      const char* reason, std::string message) {
   const kube::Meta& pod = work->pod.meta;
   kube::Call call{kube::Verb::kPatch,
@@ -383,7 +383,7 @@ asio::awaitable<bool> EvictionNoticeController::tell(const WorkPtr& work, bool s
   co_return written.has_value();
 }
 
-asio::awaitable<void> EvictionNoticeController::event(const WorkPtr& work, const char* reason,
+asio::awaitable<void> EvictionController::event(const WorkPtr& work, const char* reason,
                                                       std::string message) {
   const kube::Meta& pod = work->pod.meta;
   const PodEvent note{pod.space, pod.name, pod.uid, reason, std::move(message)};
@@ -392,13 +392,13 @@ asio::awaitable<void> EvictionNoticeController::event(const WorkPtr& work, const
   if (!told) logLine("pod " + pod.space + '/' + pod.name + ": " + told.error().message());
 }
 
-void EvictionNoticeController::rest(const Key& key, std::int64_t seconds) {
+void EvictionController::rest(const Key& key, std::int64_t seconds) {
   const auto known = cases_.find(key);
   if (known != cases_.end()) known->second.not_before = now() + seconds;
 }
 
 // Tried again later; the same is said once.
-void EvictionNoticeController::trouble(const Key& key, const std::string& what) {
+void EvictionController::trouble(const Key& key, const std::string& what) {
   rest(key, kAgain);
   const auto known = cases_.find(key);
   if (known == cases_.end() || std::exchange(known->second.told, what) == what) return;

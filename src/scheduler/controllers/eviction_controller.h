@@ -42,7 +42,7 @@ extern const EvictionCause kBypassGround;  // it uses what it was not given
 // is evicted only after its agent said, past the deadline, that it is so still, its platform,
 // where there is one, that it needs no more time, and its node right before that nothing has
 // changed.
-class EvictionNoticeController {
+class EvictionController {
  public:
   struct Options {
     std::string name;  // of the scheduler, for Events
@@ -53,11 +53,11 @@ class EvictionNoticeController {
     std::chrono::milliseconds every{1000};       // looks at those who are due
   };
   // kUsage: what of the platform's access cannot be used.
-  static Result<std::unique_ptr<EvictionNoticeController>> make(
+  static Result<std::unique_ptr<EvictionController>> make(
       const EvictionCause& ground, boost::asio::any_io_executor executor, kube::Client& client,
       const std::optional<kube::Access>& platform, NoticeCounts& counts, Options options);
   // `platform` may be null: nobody is asked.
-  EvictionNoticeController(const EvictionCause& ground, boost::asio::any_io_executor executor,
+  EvictionController(const EvictionCause& ground, boost::asio::any_io_executor executor,
                            kube::Client& client, std::unique_ptr<PlatformCallback> platform,
                            NoticeCounts& counts, Options options);
 

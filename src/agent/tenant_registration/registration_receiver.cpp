@@ -1,4 +1,4 @@
-#include "registration/registration_receiver.h"
+#include "tenant_registration/registration_receiver.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -29,7 +29,7 @@
 #include "base/fd.h"
 #include "base/rate_limit.h"
 #include "os/log.h"
-#include "registration/register_packet.h"
+#include "tenant_registration/register_packet.h"
 
 namespace divvy::agent {
 namespace {

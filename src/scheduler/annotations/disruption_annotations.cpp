@@ -1,4 +1,4 @@
-#include "annotations/disruption.h"
+#include "annotations/disruption_annotations.h"
 
 #include <charconv>
 #include <string_view>

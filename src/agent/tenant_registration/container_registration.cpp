@@ -1,4 +1,4 @@
-#include "registration/container_registration.h"
+#include "tenant_registration/container_registration.h"
 
 #include <sys/stat.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/leader_state.h"
+#include "runtime/leader_election.h"
 
 #include <cstdio>
 #include <utility>

@@ -7,7 +7,7 @@
 #include "agent/node.h"
 #include "device/inventory.h"
 #include "os/asio.h"
-#include "registration/process_registrar.h"
+#include "tenant_registration/process_registrar.h"
 #include "tenant/tenant_manager.h"
 
 namespace divvy::agent {

@@ -1,4 +1,4 @@
-#include "enforcement/hook.h"
+#include "enforcement/shutdown_hook.h"
 
 #include <fcntl.h>
 #include <poll.h>
