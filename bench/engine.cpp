@@ -183,8 +183,8 @@ void timeHostile(const std::string& group, double bar, const std::function<bool(
 }
 
 // Two tenants on each device, of low priority: a search for victims may take any of them.
-Stakes fillWithVictims(Engine* engine) {
-  Stakes stakes;
+EvictionCosts fillWithVictims(Engine* engine) {
+  EvictionCosts stakes;
   for (unsigned n = 0; n < kHostileNodes; ++n) {
     for (unsigned i = 0; i < 16; ++i) {
       Request one = hostileRequest("v" + std::to_string(n) + '-' + std::to_string(i));
@@ -214,7 +214,7 @@ void measureHostile(Report& report) {
   timeHostile(
       "hostile-gang/1000x8", kMaxHostileGang, [&] { return !engine.placeGang(gang, kNever); },
       report);
-  const Stakes stakes = fillWithVictims(&engine);
+  const EvictionCosts stakes = fillWithVictims(&engine);
   timeHostile(
       "hostile-victims/1000x8", kMaxHostileGang,
       [&] {

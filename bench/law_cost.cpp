@@ -25,12 +25,12 @@ double processorNanos() {
 // Tenants that all want to run; the arbiter's thread reports who runs and asks the law, step by
 // step.
 double nanosPerStep(unsigned tenants) {
-  Law law(Constants{});
+  SchedulingPolicy law(Constants{});
   std::vector<Key> keys;
   std::vector<arbiter::Report> reports(tenants);
   Nanos now = kSecond;
   for (unsigned i = 0; i < tenants; ++i) {
-    keys.push_back(law.add(Terms{}, now));
+    keys.push_back(law.add(Entitlement{}, now));
     law.setProcesses(keys.back(), 1, now);
     reports[i].in_flight = true;
     law.report(keys[i], reports[i], now);

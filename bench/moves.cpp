@@ -76,7 +76,7 @@ void measureGangs(const MovesPlan& plan, Figures& figures) {
   }
   load.fillTo(kFull);
   Rng rng(3);
-  Stakes stakes;
+  EvictionCosts stakes;
   for (const Allocation& each : load.engine().allocations())
     stakes.of[each.id] = {static_cast<std::int64_t>(rng.below(4)),
                           static_cast<std::int64_t>(rng.below(1000)),

@@ -122,6 +122,8 @@ function(divvy_test name)
     math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 5")  # unoptimised, and watched at every access
   endif()
   add_executable(${name} ${ARG_SOURCES})
+  # Headers that the tests of one module share lie beside its folders.
+  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_compile_options(${name} PRIVATE ${DIVVY_WARNINGS})
   divvy_sanitize_options(${name})
   if(NOT ARG_OPTIMIZED)

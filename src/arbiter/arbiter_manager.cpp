@@ -184,8 +184,8 @@ void ArbiterManager::setMemory(const std::string& id, const ResidencyEntitlement
   }
   ask(id, [terms, pages, why](TenantChannel& member) {
     member.stay = terms;
-    member.unswapped = member.lodging == nullptr ? why : "";
-    if (pages != nullptr && member.lodging == nullptr) member.lodge(std::move(*pages));
+    member.unswapped = member.residency == nullptr ? why : "";
+    if (pages != nullptr && member.residency == nullptr) member.lodge(std::move(*pages));
   });
 }
 

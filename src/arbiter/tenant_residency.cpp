@@ -12,14 +12,15 @@ using ledger::ResidencyReason;
 using ledger::SwapRefusal;
 
 static_assert(
-    static_cast<int>(ResidencyReason::kFits) == static_cast<int>(ResidencyReason::kFits) &&
-    static_cast<int>(ResidencyReason::kOthersTurn) ==
+    static_cast<int>(ResidencyTargetReason::kFits) == static_cast<int>(ResidencyReason::kFits) &&
+    static_cast<int>(ResidencyTargetReason::kOthersTurn) ==
         static_cast<int>(ResidencyReason::kOthersTurn) &&
-    static_cast<int>(ResidencyReason::kIdle) == static_cast<int>(ResidencyReason::kIdle) &&
-    static_cast<int>(ResidencyReason::kHigherClass) ==
+    static_cast<int>(ResidencyTargetReason::kIdle) == static_cast<int>(ResidencyReason::kIdle) &&
+    static_cast<int>(ResidencyTargetReason::kHigherClass) ==
         static_cast<int>(ResidencyReason::kHigherClass) &&
-    static_cast<int>(ResidencyReason::kUnused) == static_cast<int>(ResidencyReason::kUnused) &&
-    static_cast<int>(ResidencyReason::kShort) == static_cast<int>(ResidencyReason::kShort));
+    static_cast<int>(ResidencyTargetReason::kUnused) ==
+        static_cast<int>(ResidencyReason::kUnused) &&
+    static_cast<int>(ResidencyTargetReason::kShort) == static_cast<int>(ResidencyReason::kShort));
 
 // No device has as much, and the sum over all processes still fits.
 constexpr std::uint64_t kMax = std::uint64_t{1} << 50;
@@ -57,7 +58,7 @@ TenantResidency::TenantResidency(ledger::ResidencyPages pages, unsigned devices)
 void TenantResidency::arrive(unsigned slot, std::uint64_t generation) {
   const auto [found, fresh] = processes_.try_emplace({slot, generation});
   // An earlier agent, or group, told it that.
-  if (fresh) found->second.told = pages_.handoff(slot, generation, &found->second.order);
+  if (fresh) found->second.told = pages_.standing(slot, generation, &found->second.order);
 }
 
 void TenantResidency::leave(unsigned slot, std::uint64_t generation) {
@@ -229,7 +230,7 @@ ledger::ResidencyOrder TenantResidency::orderFor(const Process& process,
   order.flags = order_.yields ? ledger::kYield : 0;
   if (order_.host_map) order.flags |= ledger::kMayHostMap;
   if (order_.contended) order.flags |= ledger::kMayLeave;
-  if (order_.reason == ResidencyReason::kUnused) order.flags |= ledger::kReclaimed;
+  if (order_.reason == ResidencyTargetReason::kUnused) order.flags |= ledger::kReclaimed;
   order.reason = static_cast<ResidencyReason>(order_.reason);
   return order;
 }

@@ -27,7 +27,7 @@
 #include "controllers/unassigned_pod_reporter.h"
 #include "engine/engine.h"
 #include "extender/binder.h"
-#include "extender/protocol.h"
+#include "extender_service.h"
 #include "http/server.h"
 #include "kube/client.h"
 #include "kube/informer.h"
@@ -36,6 +36,7 @@
 #include "queue/gate_controller.h"
 #include "queue/requeuer.h"
 #include "runtime/clock.h"
+#include "runtime/cluster_observer.h"
 #include "runtime/health_route.h"
 #include "runtime/informers.h"
 #include "runtime/lease_watcher.h"
@@ -58,8 +59,6 @@ using http::Query;
 using http::Route;
 
 constexpr std::uint64_t kMaxReview = 4u << 20;
-constexpr std::uint64_t kMaxFilter = 64u << 20;
-constexpr std::uint64_t kMaxBind = 64u << 10;
 
 constexpr std::chrono::seconds kExpireEvery{1};
 // A bind has to end before kube-scheduler gives up on it (httpTimeout, 30 s).
@@ -73,44 +72,47 @@ class Service {
         options_(options),
         catalog_(std::move(catalog)),
         client_(std::move(client)),
-        election_(std::move(election)),
+        lease_(std::move(election)),
         cache_(catalog_, options.placing),
         rules_(options.placing),
-        strays_(loop.get_executor(), *client_, catalog_, options.name, logLine, &stopped_),
-        watches_(loop.get_executor(), *client_, &stopped_),
-        kicker_(loop.get_executor(), *client_, cache_, counts_, [this] { return whyNot(); }),
-        notices_(
+        unassigned_(loop.get_executor(), *client_, catalog_, cache_, options.name, logLine,
+                    &stopped_),
+        informers_(loop.get_executor(), *client_, &stopped_),
+        requeuer_(loop.get_executor(), *client_, cache_, counts_, [this] { return whyNot(); }),
+        pending_(
             loop.get_executor(), *client_, cache_, [this] { return whyNot(); }, &stopped_),
-        binder_(*client_, cache_, *election_, counts_,
+        binder_(*client_, cache_, *lease_, counts_,
                 {options.all_feasible, options.reservation, [this] { return whyNot(); },
-                 [this] { kicker_.lookAgain(); },
+                 [this] { requeuer_.lookAgain(); },
                  [this](const BindPlan& assigned) { return locksFor(assigned); }}),
-        preemptor_(
-            loop.get_executor(), *client_, cache_, counts_.preemption,
-            {options.name, options.min_runtime.count(), [this] { return whyNot(); }, &stopped_}),
-        labeller_(loop.get_executor(), *client_, agents_, counts_, options.hami_label,
-                  [this] { return whyNot(); }),
+        preemption_(loop.get_executor(), *client_, cache_, counts_.preemption,
+                    {options.name, options.min_runtime.count(), [this] { return whyNot(); },
+                     &stopped_, [this](const Error& error) { unreadablePod(error); }}),
+        labels_(loop.get_executor(), *client_, agents_, counts_, options.hami_label,
+                [this] { return whyNot(); }),
         inventories_(
-            loop.get_executor(), *client_,
+            loop.get_executor(), *client_, cache_,
             {options.name, options.inventory_learning.count(), [this] { return whyNot(); }}),
-        handshaker_(loop.get_executor(), *client_, catalog_,
+        handshakes_(loop.get_executor(), *client_, catalog_,
                     {options.handshakes, [this] { return whyNot(); },
-                     [this](const kube::Node& node) { believe(node); }, &stopped_}),
-        gatekeeper_(loop.get_executor(), *client_, catalog_, cache_, *election_,
-                    {options.reservation, [this] { return whyNot(); }, options.min_runtime.count()},
-                    preemptor_, counts_.preemption, &stopped_),
-        changer_(loop.get_executor(), *client_, catalog_, cache_, counts_.changes,
+                     [this](const kube::Node& node) { onNode(node); }, &stopped_}),
+        gate_(loop.get_executor(), *client_, catalog_, cache_, *lease_,
+              {options.reservation, [this] { return whyNot(); }, options.min_runtime.count()},
+              preemption_, counts_.preemption, &stopped_),
+        resizes_(loop.get_executor(), *client_, catalog_, cache_, counts_.changes,
                  {[this] {
                     const std::string why = whyNot();
-                    return why.empty() && !gatekeeper_.known() ? "queues are not known yet" : why;
+                    return why.empty() && !gate_.known() ? "queues are not known yet" : why;
                   },
-                  [this] { return election_->verdict().fence; },
-                  [this](const std::string& uid) { return gatekeeper_.overQueueQuota(uid); },
+                  [this] { return lease_->verdict().fence; },
+                  [this](const std::string& uid) { return gate_.overQueueQuota(uid); },
                   [this](const kube::Pod& pod) {
                     if (const auto set = cache_.setPod(pod); !set) logLine(set.error().message());
-                    gatekeeper_.setPod(pod);
+                    gate_.onPodUpdate(pod);
                   },
-                  [this](const std::string& node) { return agents_.on(node); }, &stopped_}) {}
+                  [this](const std::string& node) { return agents_.on(node); }, &stopped_}),
+        extender_calls_({cache_, gate_, preemption_, requeuer_, binder_, *lease_, informers_,
+                         counts_, options, [this] { return whyNot(); }}) {}
 
   Result<void> start() {
     if (const Result<void> set = cache_.setPools(options_.pools); !set) return set.error();
@@ -139,7 +141,7 @@ class Service {
         http::Server::start(loop_.get_executor(), listen, {exporter_->route(), alive()});
     if (!metrics) return metrics.error();
     metrics_ = std::move(*metrics);
-    const Result<void> desks = desks_.open(
+    const Result<void> desks = evictions_.open(
         loop_.get_executor(), *client_, counts_,
         {options_.name, options_.idle_notice, options_.idle_extension, options_.bypass_notice,
          options_.platform, [this] { return whyNot(); }, &stopped_});
@@ -147,12 +149,12 @@ class Service {
     followNodes();
     followPods();
     followQuotas();
-    gatekeeper_.start();
-    preemptor_.start();
+    gate_.start();
+    preemption_.start();
     asio::co_spawn(loop_, expire(), rethrow);
-    asio::co_spawn(loop_, notices_.run(), rethrow);
-    handshaker_.start();
-    election_->start([this] { takeOver(); }, logLine, &stopped_);
+    asio::co_spawn(loop_, pending_.run(), rethrow);
+    handshakes_.start();
+    lease_->start([this] { takeOver(); }, logLine, &stopped_);
     return writePorts(
         options_.ports_file,
         {extender_->port(), webhook_ ? webhook_->port() : std::uint16_t{0}, metrics_->port()});
@@ -181,42 +183,44 @@ class Service {
 
   // Why nothing is filtered or bound here now. Empty: it is.
   std::string whyNot() const {
-    const LeaderStatus verdict = election_->verdict();
+    const LeaderStatus verdict = lease_->verdict();
     if (!verdict.leads) return "this replica does not lead: " + verdict.why + ": ask again";
-    return watches_.known() ? "" : "the cluster is not known yet: ask again";
+    return informers_.known() ? "" : "the cluster is not known yet: ask again";
   }
 
   // What was bound until now may be another's doing, and what we promised another's by now.
   void takeOver() {
     logLine("the lease is ours: all is listed anew");
-    preemptor_.forget();
+    preemption_.forget();
     cache_.expire({std::numeric_limits<std::int64_t>::max()});
-    gatekeeper_.takeOver();
-    watches_.relist();
+    gate_.takeOver();
+    informers_.relist();
   }
 
   std::vector<HealthSource> sources() const {
-    std::vector<HealthSource> all = watches_.sources();
+    std::vector<HealthSource> all = informers_.sources();
     HealthSource lease{"the lease"};
-    if (const auto since = election_->failingSince()) {
+    if (const auto since = lease_->failingSince()) {
       lease.failing_ms = LeaseWatcher::now().ms - since->ms;
-      lease.fault = election_->fault();
+      lease.fault = lease_->fault();
     }
     all.push_back(std::move(lease));
     all.push_back({"the webhook's certificate", answersWebhook()});
     return all;
   }
 
-  void believe(const kube::Node& node) {
-    changer_.heard(node);
-    desks_.heard(node);
+  // Those that are told of nodes and pods once the cache is, in this order.
+  std::vector<ClusterObserver*> observers() {
+    return {&unassigned_, &labels_,    &gate_,        &pending_,
+            &resizes_,    &evictions_, &inventories_, &preemption_};
+  }
+
+  void onNode(const kube::Node& node) {
     const Result<void> set = cache_.setNode(node);
     if (!set) ++counts_.unreadable_nodes, logLine(set.error().message());
     unread_.told("node " + node.meta.name, cache_.unreadOf(node.meta.name));
-    if (options_.inventory_learning.count() > 0)
-      inventories_.see(node.meta, cache_.inventoryOf(node.meta.name));
-    gatekeeper_.nodesChanged();
-    kicker_.lookAgain();
+    for (ClusterObserver* observer : observers()) observer->onNodeUpdate(node);
+    requeuer_.lookAgain();
   }
 
   void followNodes() {
@@ -224,35 +228,33 @@ class Service {
     nodes.path = "/api/v1/nodes";
     nodes.set = [this](const json::value& object) {
       Result<kube::Node> node = kube::nodeOf(object);
-      if (node) return believe(handshaker_.heard(std::move(*node)));
+      if (node) return onNode(handshakes_.heard(std::move(*node)));
       ++counts_.unreadable_nodes;
       logLine(node.error().message());
     };
     nodes.gone = [this](const std::string& uid, const std::string& name) {
-      handshaker_.remove(uid);
-      changer_.gone(name);
-      desks_.gone(name);
-      inventories_.remove(name);
+      handshakes_.remove(uid);
       cache_.removeNode(uid, name);
-      gatekeeper_.nodesChanged();
+      for (ClusterObserver* observer : observers()) observer->onNodeDelete(name);
     };
-    nodes.synced = [this] { kicker_.lookAgain(); };
+    nodes.synced = [this] { requeuer_.lookAgain(); };
     nodes.trouble = [](const Error& error) { logLine(error.message()); };
-    nodes_ = &watches_.follow("nodes", std::move(nodes));
+    nodes_ = &informers_.follow("nodes", std::move(nodes));
   }
 
-  void take(const kube::Pod& pod) {
+  void unreadablePod(const Error& error) {
+    ++counts_.unreadable_pods;
+    logLine(error.message());
+  }
+
+  void onPod(const kube::Pod& pod) {
     const Result<void> set = cache_.setPod(pod);
-    if (!set) ++counts_.unreadable_pods, logLine(set.error().message());
-    if (!set) strays_.unreadable(pod, set.error().message());
-    if (!cache_.countedForPlugin(pod.meta.uid)) strays_.see(pod);
-    labeller_.set(pod, agents_.set(pod));
-    gatekeeper_.setPod(pod);
-    notices_.see(pod), changer_.see(pod);
-    desks_.see(pod);
-    const Result<void> seen = preemptor_.see(pod);
-    if (!seen) ++counts_.unreadable_pods, logLine(seen.error().message());
-    kicker_.lookAgain();
+    if (!set) {
+      unreadablePod(set.error());
+      unassigned_.unreadable(pod, set.error().message());
+    }
+    for (ClusterObserver* observer : observers()) observer->onPodUpdate(pod);
+    requeuer_.lookAgain();
   }
 
   void followPods() {
@@ -260,31 +262,24 @@ class Service {
     pods.path = "/api/v1/pods";
     pods.set = [this](const json::value& object) {
       const Result<kube::Pod> pod = kube::podOf(object);
-      if (pod) return take(*pod);
-      ++counts_.unreadable_pods;
-      logLine(pod.error().message());
-      kicker_.lookAgain();
+      if (pod) return onPod(*pod);
+      unreadablePod(pod.error());
+      requeuer_.lookAgain();
     };
-    pods.pod = [this](const kube::Pod& pod) { take(pod); };
+    pods.pod = [this](const kube::Pod& pod) { onPod(pod); };
     pods.gone = [this](const std::string& uid, const std::string&) {
-      notices_.forget(uid);
-      changer_.forget(uid);
-      desks_.forget(uid);
       cache_.removePod(uid);
-      agents_.remove(uid);
-      labeller_.remove(uid);
-      gatekeeper_.removePod(uid);
-      preemptor_.gone(uid);
-      kicker_.lookAgain();
+      for (ClusterObserver* observer : observers()) observer->onPodDelete(uid);
+      requeuer_.lookAgain();
     };
     pods.synced = [this] {
-      kicker_.lookAgain();
-      labeller_.look();
+      requeuer_.lookAgain();
+      labels_.look();
     };
     pods.trouble = [](const Error& error) { logLine(error.message()); };
     // A pod whose node is not known yet is looked at twice.
     pods.behind = nodes_;
-    watches_.follow("pods", std::move(pods));
+    informers_.follow("pods", std::move(pods));
   }
 
   std::vector<std::string> locksFor(const BindPlan& assigned) const {
@@ -301,15 +296,15 @@ class Service {
       const Result<void> set = quota ? cache_.setQuota(*quota) : Result<void>(quota.error());
       if (!set) ++counts_.unreadable_quotas;
       if (!set) logLine(set.error().message());
-      kicker_.lookAgain();
+      requeuer_.lookAgain();
     };
     quotas.gone = [this](const std::string& uid, const std::string&) {
       cache_.removeQuota(uid);
-      kicker_.lookAgain();
+      requeuer_.lookAgain();
     };
-    quotas.synced = [this] { kicker_.lookAgain(); };
+    quotas.synced = [this] { requeuer_.lookAgain(); };
     quotas.trouble = [](const Error& error) { logLine(error.message()); };
-    watches_.follow("resource quotas", std::move(quotas));
+    informers_.follow("resource quotas", std::move(quotas));
   }
 
   // Reservations of those who never came to bind.
@@ -318,28 +313,16 @@ class Service {
       asio::steady_timer pause(loop_, kExpireEvery);
       co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
       counts_.expired += cache_.expire(now());
-      kicker_.lookAgain();
+      requeuer_.lookAgain();
     }
   }
 
   std::vector<Route> extenderRoutes() {
-    return {
-        {"POST", "/filter", kMaxFilter,
-         [this](Query query) -> asio::awaitable<Answer> {
-           const Stopwatch watch(&counts_.filter_seconds);
-           co_return filter(query);
-         }},
-        {"POST", "/prioritize", kMaxFilter,
-         [this](Query query) -> asio::awaitable<Answer> { co_return prioritize(query); }},
-        {"POST", "/preempt", kMaxFilter,
-         [this](Query query) -> asio::awaitable<Answer> { co_return preempt(query); }},
-        {"POST", "/bind", kMaxBind,
-         [this](Query query) -> asio::awaitable<Answer> {
-           return binder_.answer(std::move(query));
-         }},
-        alive(),
-        health("/readyz", [this] { return extenderReadiness(sources(), election_->verdict()); }),
-    };
+    std::vector<Route> routes = extender_calls_.routes();
+    routes.push_back(alive());
+    routes.push_back(
+        health("/readyz", [this] { return extenderReadiness(sources(), lease_->verdict()); }));
+    return routes;
   }
 
   std::vector<Route> webhookRoutes() {
@@ -350,83 +333,8 @@ class Service {
            co_return admit(query);
          }},
         alive(),
-        health("/readyz", [this] { return webhookReadiness(sources(), election_->verdict()); }),
+        health("/readyz", [this] { return webhookReadiness(sources(), lease_->verdict()); }),
     };
-  }
-
-  Answer filter(const Query& query) {
-    const Result<ExtenderArgs> ask = parseFilter(query.body);
-    if (!ask) {
-      ++counts_.filter_errors;
-      return {400, ask.error().message() + '\n', "text/plain"};
-    }
-    if (ask->whole_nodes && watches_.known()) return suppose(*ask);
-    if (const std::string why = whyNot(); !why.empty()) {
-      election_->look();  // our kube-scheduler may have become the leader just now
-      ++counts_.filter_errors;
-      return {200, filterError(why)};
-    }
-    counts_.expired += cache_.expire(now());
-    const bool promised = gatekeeper_.knows(ask->pod.meta.uid);
-    const Result<FilterResult> choice =
-        promised                ? gatekeeper_.filterAndReserve(ask->pod, ask->names, expiry())
-        : options_.all_feasible ? cache_.fitting(ask->pod, ask->names)
-                                : cache_.filterAndReserve(ask->pod, ask->names, expiry());
-    kicker_.lookAgain();  // what was reserved for it before may be others' now
-    count(choice);
-    if (choice && !promised && !choice->why.empty() && !choice->node && choice->fitting.empty()) {
-      std::vector<std::string_view> nodes;  // where it helps that others end
-      for (const auto& [name, why] : choice->why) nodes.push_back(name);
-      preemptor_.refused(ask->pod, nodes);
-    }
-    if (choice) return {200, filterAnswer(*ask, *choice)};
-    return refused(*ask, choice.error());
-  }
-
-  void count(const Result<FilterResult>& choice) {
-    if (!choice) {
-      ++(choice.error().code() == ErrorCode::kUsage ? counts_.refused : counts_.filter_errors);
-    } else if (!choice->ours) {
-      ++counts_.passed;
-    } else {
-      ++(choice->node || !choice->fitting.empty() ? counts_.placed : counts_.refused);
-    }
-  }
-
-  engine::Instant expiry() const {
-    const auto span = std::chrono::duration_cast<std::chrono::milliseconds>(options_.reservation);
-    return {now().ms + span.count()};
-  }
-
-  // Never an error of the pod's: kube-scheduler goes on without.
-  Answer prioritize(const Query& query) const {
-    const Result<ExtenderArgs> ask = parseFilter(query.body);
-    if (!ask) return {400, ask.error().message() + '\n', "text/plain"};
-    const Result<std::vector<unsigned>> scores = cache_.scores(ask->pod, ask->names);
-    if (!scores) return {400, scores.error().message() + '\n', "text/plain"};
-    return {200, prioritizeAnswer(*ask, *scores)};
-  }
-
-  // Who ends for a pod with devices is for us to say, and to do: kube-scheduler knows nothing of
-  // them. What it tells here is which nodes would do but for processors and the like.
-  Answer preempt(const Query& query) {
-    const Result<ExtenderArgs> ask = parsePreempt(query.body);
-    if (!ask) return {400, ask.error().message() + '\n', "text/plain"};
-    // Of queues and gangs others decide when they start.
-    if (whyNot().empty() && !gatekeeper_.knows(ask->pod.meta.uid))
-      preemptor_.offered(ask->pod, ask->names);
-    return {200, preemptAnswer()};
-  }
-
-  // What would be, for who asks with nodes of his own: nothing comes of it.
-  Answer suppose(const ExtenderArgs& ask) const {
-    const Result<FilterResult> choice = cache_.simulateFit(ask.pod, ask.nodes);
-    return choice ? Answer{200, filterAnswer(ask, *choice)} : refused(ask, choice.error());
-  }
-
-  static Answer refused(const ExtenderArgs& ask, const Error& why) {
-    if (why.code() == ErrorCode::kUsage) return {200, filterNever(ask, why.message())};
-    return {200, filterError(why.message())};
   }
 
   Answer admit(const Query& query) {
@@ -437,7 +345,7 @@ class Service {
     };
     const Result<Review> answer = review(
         query.body, catalog_, rules_, options_.name, beyond,
-        [this](const kube::Pod& pod) { return gatekeeper_.admit(pod); }, options_.priorities);
+        [this](const kube::Pod& pod) { return gate_.admit(pod); }, options_.priorities);
     if (!answer) {
       ++counts_.not_reviews;
       return {400, answer.error().message() + '\n', "text/plain"};
@@ -450,24 +358,25 @@ class Service {
   const SchedulerOptions& options_;
   vendors::Catalog catalog_;
   std::unique_ptr<kube::Client> client_;
-  std::unique_ptr<LeaseWatcher> election_;
+  std::unique_ptr<LeaseWatcher> lease_;
   SchedulerCache cache_;
   engine::Engine rules_;  // what can be right; it has no nodes
-  UnassignedPodReporter strays_;
+  UnassignedPodReporter unassigned_;
   Counters counts_;
-  Informers watches_;
+  Informers informers_;
   const kube::Informer* nodes_ = nullptr;
-  Requeuer kicker_;
-  PendingConditionController notices_;
+  Requeuer requeuer_;
+  PendingConditionController pending_;
   Binder binder_;
-  PreemptionController preemptor_;
+  PreemptionController preemption_;
   HamiAgentNodes agents_;
-  HamiLabelController labeller_;
+  HamiLabelController labels_;
   NodeInventoryController inventories_;
-  AgentHandshakeController handshaker_;
-  GateController gatekeeper_;
-  ResizeController changer_;
-  EvictionControllers desks_;
+  AgentHandshakeController handshakes_;
+  GateController gate_;
+  ResizeController resizes_;
+  ExtenderService extender_calls_;
+  EvictionControllers evictions_;
   ChangedWarnings unread_;
   std::unique_ptr<http::Server> extender_;
   std::unique_ptr<http::Server> webhook_;

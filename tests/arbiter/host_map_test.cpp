@@ -39,7 +39,7 @@ TEST(HostMap, ATenantLargerThanTheDeviceRunsWithTheRestAtTheHost) {
   EXPECT_GE(large.has(0), 478 * kMib);
   EXPECT_EQ(large.hosted(0), 700 * kMib - large.mapped(0));
   EXPECT_TRUE(world.policy().figures(large.key).host_map);
-  EXPECT_EQ(world.policy().figures(large.key).reason, ResidencyReason::kShort);
+  EXPECT_EQ(world.policy().figures(large.key).reason, ResidencyTargetReason::kShort);
   EXPECT_EQ(world.fault(), "");
 }
 
@@ -57,7 +57,7 @@ TEST(HostMap, WhereItIsNotToBeHadItStandsStillAsBefore) {
     world.runUntil(10 * kSecond);
     EXPECT_EQ(large.ran, 0);
     EXPECT_EQ(mapped, 0u);
-    EXPECT_EQ(world.policy().figures(large.key).reason, ResidencyReason::kShort);
+    EXPECT_EQ(world.policy().figures(large.key).reason, ResidencyTargetReason::kShort);
     EXPECT_EQ(world.fault(), "");
   }
 }

@@ -1,6 +1,6 @@
 # The NVML hooks against a node whose every answer is known: no library, no driver.
-divvy_test(interposer_nvml_hooks_test SOURCES nvml_devices_test.cpp nvml_fake_driver.cpp nvml_memory_test.cpp nvml_processes_test.cpp
-    nvml_tenant_dir.cpp nvml_threads_test.cpp nvml_view_test.cpp
+divvy_test(interposer_nvml_hooks_test SOURCES nvml/devices_test.cpp nvml_fake_driver.cpp nvml/memory_test.cpp nvml/processes_test.cpp
+    nvml_tenant_dir.cpp nvml_threads_test.cpp nvml/device_view_test.cpp
     $<TARGET_OBJECTS:divvy_interposer_nvml>
   DEPS divvy_interposer_parts divvy_abi divvy_ledger KIND process SANITIZE both)
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "device/untracked_memory.h"
+
 namespace divvy::agent {
 namespace {
 

@@ -35,19 +35,20 @@ Result<void> serveHelper(const HelperOptions& options) {
   // The agent looks there, and writes through us.
   if (!options.cdi_dir.empty() && mkdir(options.cdi_dir.c_str(), 0755) == 0)
     static_cast<void>(chmod(options.cdi_dir.c_str(), 0755));
-  const helper::Terms terms{paths.helper(),
-                            options.agent_uid,
-                            lent,
-                            std::make_shared<kubelet::LocalKubeletDirs>(options.kubelet_dir),
-                            options.cdi_dir,
-                            [&] { return openDriver(options.node, paths, *install); },
-                            [](const std::string& line) {
-                              static std::mutex saying;
-                              const std::lock_guard<std::mutex> hold(saying);
-                              info(line);
-                            },
-                            {install->sim_dir},
-                            options.node.simulated() ? paths.dir() : ""};
+  const helper::ServerOptions terms{
+      paths.helper(),
+      options.agent_uid,
+      lent,
+      std::make_shared<kubelet::LocalKubeletDirs>(options.kubelet_dir),
+      options.cdi_dir,
+      [&] { return openDriver(options.node, paths, *install); },
+      [](const std::string& line) {
+        static std::mutex saying;
+        const std::lock_guard<std::mutex> hold(saying);
+        info(line);
+      },
+      {install->sim_dir},
+      options.node.simulated() ? paths.dir() : ""};
   const Result<void> served = helper::serve(terms);
   // Without us nothing new is made here, and earlier versions want these to be root's alone.
   for (const std::string& folder : {paths.dir(), paths.root()}) {

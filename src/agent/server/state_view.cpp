@@ -58,19 +58,19 @@ ShareView viewOf(const ShareRecord& share, const Tenant& tenant,
   return view;
 }
 
-const char* reasonName(arbiter::ResidencyReason reason) {
+const char* reasonName(arbiter::ResidencyTargetReason reason) {
   switch (reason) {
-    case arbiter::ResidencyReason::kOthersTurn:
+    case arbiter::ResidencyTargetReason::kOthersTurn:
       return "others-turn";
-    case arbiter::ResidencyReason::kIdle:
+    case arbiter::ResidencyTargetReason::kIdle:
       return "idle";
-    case arbiter::ResidencyReason::kHigherClass:
+    case arbiter::ResidencyTargetReason::kHigherClass:
       return "higher-class";
-    case arbiter::ResidencyReason::kUnused:
+    case arbiter::ResidencyTargetReason::kUnused:
       return "unused";
-    case arbiter::ResidencyReason::kShort:
+    case arbiter::ResidencyTargetReason::kShort:
       return "short";
-    case arbiter::ResidencyReason::kFits:
+    case arbiter::ResidencyTargetReason::kFits:
       break;
   }
   return "fits";
@@ -97,7 +97,7 @@ const char* hostWord(HostMapping host) {
 void showMemory(const arbiter::MemoryStats& figures, TenantView& view) {
   view.unswapped = figures.unswapped;
   if (!figures.swapped) return;
-  const bool wanted = figures.reason == arbiter::ResidencyReason::kFits;
+  const bool wanted = figures.reason == arbiter::ResidencyTargetReason::kFits;
   view.memory = figures.waiting    ? "waiting"
                 : figures.resident ? "resident"
                 : wanted           ? "coming"

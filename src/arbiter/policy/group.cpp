@@ -62,7 +62,7 @@ void Group::change(Tenant* tenant, const Entitlement& terms) {
   used_devices_ = std::max(used_devices_, static_cast<unsigned>(std::bit_width(terms.devices)));
   if (moved) {
     // What it saved up or owes was measured against others.
-    tenant->turn = Turn::kIdle;
+    tenant->turn = RunState::kIdle;
     tenant->v = 0;
   }
   relate();
@@ -77,7 +77,7 @@ void Group::setProcesses(Tenant* tenant, unsigned processes) {
   tenant->said.inflight_until = 0;
   tenant->meter.idle();
   tenant->unproven = tenant->prepaid = 0;
-  tenant->turn = Turn::kIdle;
+  tenant->turn = RunState::kIdle;
   tenant->unpreemptible = false;
   tenant->owed = 0;
   tenant->idle_since = now_ - constants_.gap_max;
@@ -153,7 +153,7 @@ void Group::count() {
     devices_[i].kept_out.fill(false);
   }
   for (const auto& tenant : tenants_) {
-    tenant->stray = tenant->turn == Turn::kIdle && tenant->said.credible &&
+    tenant->stray = tenant->turn == RunState::kIdle && tenant->said.credible &&
                     now_ - tenant->left_at > constants_.quantum / 2;
     const bool present = tenant->present();
     const bool kept_out = tenant->wants() && !tenant->above.empty();
@@ -180,12 +180,12 @@ void Group::advance(Nanos now) {
       if (tenant.terms.devices >> i & 1) crowd = std::max(crowd, devices_[i].present);
     if (tenant.present()) tenant.meter.pass(time / crowd);
     // What others' turns keep it from using is not lost, for a few of them.
-    const bool waits = tenant.wants() && !tenant.throttled && tenant.turn != Turn::kRunning;
+    const bool waits = tenant.wants() && !tenant.throttled && tenant.turn != RunState::kRunning;
     const double kept =
         waits ? 5 * rateOf(tenant.terms) * static_cast<double>(constants_.quantum) : 0;
     tenant.cap.fill(elapsed, tenant.meter.unsettled() + kept);
     if (tenant.wants() && tenant.told.gate == Gate::kHold) tenant.figures.throttled += elapsed;
-    const bool granted = tenant.turn == Turn::kRunning || tenant.blocks();
+    const bool granted = tenant.turn == RunState::kRunning || tenant.blocks();
     if (!granted || tenant.solo || !tenant.wants()) continue;
     if (tenant.said.credible) {
       tenant.unproven += time / crowd;

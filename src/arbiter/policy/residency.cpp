@@ -44,13 +44,13 @@ struct Residency::State {
     return higher == nullptr ? resident.taker : higher->key;
   }
 
-  ResidencyReason reasonOf(const Resident& resident) const {
-    if (resident.isShort()) return ResidencyReason::kShort;
-    if (resident.home()) return ResidencyReason::kFits;
-    if (resident.unused) return ResidencyReason::kUnused;
+  ResidencyTargetReason reasonOf(const Resident& resident) const {
+    if (resident.isShort()) return ResidencyTargetReason::kShort;
+    if (resident.home()) return ResidencyTargetReason::kFits;
+    if (resident.unused) return ResidencyTargetReason::kUnused;
     if (resident.yielded || (resident.inLine() && above(resident) != nullptr))
-      return ResidencyReason::kHigherClass;
-    return resident.idled ? ResidencyReason::kIdle : ResidencyReason::kOthersTurn;
+      return ResidencyTargetReason::kHigherClass;
+    return resident.idled ? ResidencyTargetReason::kIdle : ResidencyTargetReason::kOthersTurn;
   }
 
   ResidencyTarget orderFor(const Resident& resident) const {

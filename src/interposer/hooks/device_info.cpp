@@ -114,7 +114,8 @@ DIVVY_HOOK(cuDeviceGet)(CUdevice* device, int ordinal) noexcept {
   const DeviceTable* table = inside.nested() ? nullptr : tenantDevices();
   if (table == nullptr || ordinal < 0) return real<Cu::cuDeviceGet>()(device, ordinal);
   // Beyond the tenant's devices: an ordinal that the driver has no device for either.
-  const int asked = ordinal < table->count ? table->ordinal[ordinal] : DeviceTable::kMaxDriverDevices;
+  const int asked =
+      ordinal < table->count ? table->ordinal[ordinal] : DeviceTable::kMaxDriverDevices;
   return real<Cu::cuDeviceGet>()(device, asked);
 }
 

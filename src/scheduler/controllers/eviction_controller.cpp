@@ -81,11 +81,10 @@ const EvictionCause kBypassGround{
     [](const kube::Notice&, const std::string& what, std::int64_t, bool) { return what; },
     "unless that ends"};
 
-EvictionController::EvictionController(const EvictionCause& ground,
-                                                   asio::any_io_executor executor,
-                                                   kube::Client& client,
-                                                   std::unique_ptr<PlatformCallback> platform,
-                                                   NoticeCounts& counts, Options options)
+EvictionController::EvictionController(const EvictionCause& ground, asio::any_io_executor executor,
+                                       kube::Client& client,
+                                       std::unique_ptr<PlatformCallback> platform,
+                                       NoticeCounts& counts, Options options)
     : ground_(ground),
       executor_(std::move(executor)),
       client_(client),
@@ -102,24 +101,24 @@ Result<std::unique_ptr<EvictionController>> EvictionController::make(
     if (!opened) return std::move(opened).error().context("the platform of pods");
     made = std::move(*opened);
   }
-  return std::make_unique<EvictionController>(ground, std::move(executor), client,
-                                                    std::move(made), counts, std::move(options));
+  return std::make_unique<EvictionController>(ground, std::move(executor), client, std::move(made),
+                                              counts, std::move(options));
 }
 
-void EvictionController::heard(const kube::Node& node) {
+void EvictionController::onNodeUpdate(const kube::Node& node) {
   const auto said = node.meta.annotations.find(ground_.node_key);
-  if (said == node.meta.annotations.end()) return gone(node.meta.name);
+  if (said == node.meta.annotations.end()) return onNodeDelete(node.meta.name);
   Result<kube::Complaints> pods = kube::decodeComplaints(said->second);
   if (!pods) {
     logLine("node " + node.meta.name + ", annotation " + ground_.node_key + ": " +
             pods.error().message());
-    return gone(node.meta.name);
+    return onNodeDelete(node.meta.name);
   }
   said_.insert_or_assign(node.meta.name, std::move(*pods));
   look();
 }
 
-void EvictionController::gone(const std::string& node) {
+void EvictionController::onNodeDelete(const std::string& node) {
   if (!said_.empty()) said_.erase(node);
 }
 
@@ -131,9 +130,9 @@ std::optional<kube::Notice> EvictionController::noticeOf(const kube::Pod& pod) c
   return notice ? std::optional(*notice) : std::nullopt;
 }
 
-void EvictionController::see(const kube::Pod& pod) {
+void EvictionController::onPodUpdate(const kube::Pod& pod) {
   if (!pod.meta.annotations.contains(ground_.pod_key)) return;
-  if (pod.node.empty() || pod.ended() || pod.meta.deleting) return forget(pod.meta.uid);
+  if (pod.node.empty() || pod.ended() || pod.meta.deleting) return onPodDelete(pod.meta.uid);
   const Key key{pod.meta.uid, pod.node};
   if (cases_.contains(key)) return;
   // Its node may be told of a moment later.
@@ -141,7 +140,7 @@ void EvictionController::see(const kube::Pod& pod) {
   look();
 }
 
-void EvictionController::forget(const std::string& uid) {
+void EvictionController::onPodDelete(const std::string& uid) {
   const auto first = cases_.lower_bound({uid, ""});
   auto last = first;
   while (last != cases_.end() && last->first.first == uid) ++last;
@@ -313,7 +312,7 @@ asio::awaitable<bool> EvictionController::stillSo(const WorkPtr& work) {
     trouble(work->key, node.error().message());
     co_return false;
   }
-  heard(*node);
+  onNodeUpdate(*node);
   merge();
   const auto known = cases_.find(work->key);
   co_return known != cases_.end() &&
@@ -340,7 +339,7 @@ asio::awaitable<void> EvictionController::evict(WorkPtr work) {
 }
 
 asio::awaitable<std::optional<std::int64_t>> EvictionController::ask(CallbackKind news,
-                                                                           const WorkPtr& work) {
+                                                                     const WorkPtr& work) {
   if (!platform_) co_return std::int64_t{0};
   // One that does not answer costs ten seconds: the others are not kept waiting for it.
   if (now() < platform_again_) co_return std::nullopt;
@@ -369,8 +368,8 @@ asio::awaitable<bool> EvictionController::write(const WorkPtr& work, bool there)
   co_return done.has_value();
 }
 
-asio::awaitable<bool> EvictionController::tell(const WorkPtr& work, bool so,
-                                                     const char* reason, std::string message) {
+asio::awaitable<bool> EvictionController::tell(const WorkPtr& work, bool so, const char* reason,
+                                               std::string message) {
   const kube::Meta& pod = work->pod.meta;
   kube::Call call{kube::Verb::kPatch,
                   "/api/v1/namespaces/" + pod.space + "/pods/" + pod.name + "/status"};
@@ -384,7 +383,7 @@ asio::awaitable<bool> EvictionController::tell(const WorkPtr& work, bool so,
 }
 
 asio::awaitable<void> EvictionController::event(const WorkPtr& work, const char* reason,
-                                                      std::string message) {
+                                                std::string message) {
   const kube::Meta& pod = work->pod.meta;
   const PodEvent note{pod.space, pod.name, pod.uid, reason, std::move(message)};
   kube::Call call = eventCall(note, options_.name, wallNanoseconds());

@@ -19,6 +19,7 @@
 #include "kube/client.h"
 #include "kube/node.h"
 #include "kube/pod.h"
+#include "runtime/cluster_observer.h"
 #include "telemetry/metrics.h"
 
 namespace divvy::scheduler {
@@ -42,7 +43,7 @@ extern const EvictionCause kBypassGround;  // it uses what it was not given
 // is evicted only after its agent said, past the deadline, that it is so still, its platform,
 // where there is one, that it needs no more time, and its node right before that nothing has
 // changed.
-class EvictionController {
+class EvictionController : public ClusterObserver {
  public:
   struct Options {
     std::string name;  // of the scheduler, for Events
@@ -58,14 +59,14 @@ class EvictionController {
       const std::optional<kube::Access>& platform, NoticeCounts& counts, Options options);
   // `platform` may be null: nobody is asked.
   EvictionController(const EvictionCause& ground, boost::asio::any_io_executor executor,
-                           kube::Client& client, std::unique_ptr<PlatformCallback> platform,
-                           NoticeCounts& counts, Options options);
+                     kube::Client& client, std::unique_ptr<PlatformCallback> platform,
+                     NoticeCounts& counts, Options options);
 
-  void heard(const kube::Node& node);
-  void gone(const std::string& node);
+  void onNodeUpdate(const kube::Node& node) override;
+  void onNodeDelete(const std::string& name) override;
   // Pods that were told, by whomever: an agent may have taken back what it said while nobody led.
-  void see(const kube::Pod& pod);
-  void forget(const std::string& uid);
+  void onPodUpdate(const kube::Pod& pod) override;
+  void onPodDelete(const std::string& uid) override;
 
  private:
   // A pod as one node names it: another node may name it, too, and is not believed.

@@ -4,22 +4,21 @@
 
 namespace divvy::scheduler {
 
-Result<void> EvictionControllers::open(boost::asio::any_io_executor executor,
-                                             kube::Client& client, Counters& counts,
-                                             const Options& options) {
-  const auto deskTerms = [&](std::chrono::seconds notice, std::chrono::seconds extension) {
+Result<void> EvictionControllers::open(boost::asio::any_io_executor executor, kube::Client& client,
+                                       Counters& counts, const Options& options) {
+  const auto optionsFor = [&](std::chrono::seconds notice, std::chrono::seconds extension) {
     return EvictionController::Options{
         options.name, {notice.count(), extension.count()}, options.why_not, options.stopped};
   };
   Result<std::unique_ptr<EvictionController>> idle =
       EvictionController::make(kIdleGround, executor, client, options.platform, counts.idle,
-                                     deskTerms(options.idle_notice, options.idle_extension));
+                               optionsFor(options.idle_notice, options.idle_extension));
   if (!idle) return idle.error();
-  desks_.push_back(std::move(*idle));
+  controllers_.push_back(std::move(*idle));
   // A platform that could ask for more time would help whoever cheats.
-  desks_.push_back(std::make_unique<EvictionController>(
+  controllers_.push_back(std::make_unique<EvictionController>(
       kBypassGround, std::move(executor), client, nullptr, counts.bypass,
-      deskTerms(options.bypass_notice, std::chrono::seconds(0))));
+      optionsFor(options.bypass_notice, std::chrono::seconds(0))));
   return {};
 }
 

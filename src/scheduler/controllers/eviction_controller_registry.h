@@ -1,4 +1,4 @@
-// The desks for all kinds of complaints of agents. Private.
+// The eviction controllers, one for each kind of eviction request that agents make. Private.
 #pragma once
 
 #include <chrono>
@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "controllers/eviction_controller.h"
+#include "runtime/cluster_observer.h"
 
 namespace divvy::scheduler {
 
 // As EvictionController.
-class EvictionControllers {
+class EvictionControllers : public ClusterObserver {
  public:
   struct Options {
     std::string name;  // of the scheduler, for Events
@@ -25,21 +26,21 @@ class EvictionControllers {
   Result<void> open(boost::asio::any_io_executor executor, kube::Client& client, Counters& counts,
                     const Options& options);
 
-  void heard(const kube::Node& node) {
-    for (const auto& desk : desks_) desk->heard(node);
+  void onNodeUpdate(const kube::Node& node) override {
+    for (const auto& one : controllers_) one->onNodeUpdate(node);
   }
-  void gone(const std::string& node) {
-    for (const auto& desk : desks_) desk->gone(node);
+  void onNodeDelete(const std::string& name) override {
+    for (const auto& one : controllers_) one->onNodeDelete(name);
   }
-  void see(const kube::Pod& pod) {
-    for (const auto& desk : desks_) desk->see(pod);
+  void onPodUpdate(const kube::Pod& pod) override {
+    for (const auto& one : controllers_) one->onPodUpdate(pod);
   }
-  void forget(const std::string& uid) {
-    for (const auto& desk : desks_) desk->forget(uid);
+  void onPodDelete(const std::string& uid) override {
+    for (const auto& one : controllers_) one->onPodDelete(uid);
   }
 
  private:
-  std::vector<std::unique_ptr<EvictionController>> desks_;
+  std::vector<std::unique_ptr<EvictionController>> controllers_;
 };
 
 }  // namespace divvy::scheduler

@@ -73,7 +73,7 @@ std::vector<UnlabelledPods::Pod> UnlabelledPods::wanted(std::size_t most) const 
 }
 
 HamiLabelController::HamiLabelController(asio::any_io_executor executor, kube::Client& client,
-                                         const HamiAgentNodes& agents, Counters& counts,
+                                         HamiAgentNodes& agents, Counters& counts,
                                          WhereAgents where, std::function<std::string()> why_not)
     : executor_(std::move(executor)),
       client_(client),
@@ -82,10 +82,16 @@ HamiLabelController::HamiLabelController(asio::any_io_executor executor, kube::C
       pods_(where),
       why_not_(std::move(why_not)) {}
 
-void HamiLabelController::set(const kube::Pod& pod, bool agent_came) {
+void HamiLabelController::onPodUpdate(const kube::Pod& pod) {
+  const bool agent_came = agents_.set(pod);
   pods_.set(pod, agents_);
   if (agent_came) pods_.agentCame(pod.node);
   look();
+}
+
+void HamiLabelController::onPodDelete(const std::string& uid) {
+  agents_.remove(uid);
+  pods_.remove(uid);
 }
 
 void HamiLabelController::look() {

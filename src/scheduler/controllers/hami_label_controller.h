@@ -13,6 +13,7 @@
 
 #include "codec/hami_agent_nodes.h"
 #include "kube/client.h"
+#include "runtime/cluster_observer.h"
 #include "scheduler/server.h"
 #include "telemetry/metrics.h"
 
@@ -43,16 +44,16 @@ class UnlabelledPods {
 };
 
 // For one thread, that of the client. All outlives it.
-class HamiLabelController {
+class HamiLabelController : public ClusterObserver {
  public:
   // `why_not`: why nothing is written here now; empty: it is.
   HamiLabelController(boost::asio::any_io_executor executor, kube::Client& client,
-                      const HamiAgentNodes& agents, Counters& counts, WhereAgents where,
+                      HamiAgentNodes& agents, Counters& counts, WhereAgents where,
                       std::function<std::string()> why_not);
 
-  // After the agents were told of it: `agent_came` on the pod's node by it.
-  void set(const kube::Pod& pod, bool agent_came);
-  void remove(const std::string& uid) { pods_.remove(uid); }
+  // Keeps `agents` up to date, too.
+  void onPodUpdate(const kube::Pod& pod) override;
+  void onPodDelete(const std::string& uid) override;
   // It may write now, and could not before.
   void look();
 
@@ -61,7 +62,7 @@ class HamiLabelController {
 
   boost::asio::any_io_executor executor_;
   kube::Client& client_;
-  const HamiAgentNodes& agents_;
+  HamiAgentNodes& agents_;
   Counters& counts_;
   UnlabelledPods pods_;
   std::function<std::string()> why_not_;

@@ -48,10 +48,17 @@ std::optional<kube::Inventory> toRecord(const NodeInventory& node, std::int64_t 
 }
 
 NodeInventoryController::NodeInventoryController(asio::any_io_executor executor,
-                                                 kube::Client& client, Options options)
-    : executor_(std::move(executor)), client_(client), options_(std::move(options)) {}
+                                                 kube::Client& client, const SchedulerCache& cache,
+                                                 Options options)
+    : executor_(std::move(executor)),
+      client_(client),
+      cache_(cache),
+      options_(std::move(options)) {}
 
-void NodeInventoryController::see(const kube::Meta& node, const NodeInventory* inventory) {
+void NodeInventoryController::onNodeUpdate(const kube::Node& updated) {
+  if (options_.learning_s <= 0) return;
+  const kube::Meta& node = updated.meta;
+  const NodeInventory* inventory = cache_.inventoryOf(node.name);
   if (inventory == nullptr || !options_.why_not().empty()) return;
   const std::optional<kube::Inventory> record =
       toRecord(*inventory, std::time(nullptr), options_.learning_s);
@@ -61,7 +68,7 @@ void NodeInventoryController::see(const kube::Meta& node, const NodeInventory* i
   tell(node, inventory->surplus);
 }
 
-void NodeInventoryController::remove(const std::string& node) {
+void NodeInventoryController::onNodeDelete(const std::string& node) {
   wanted_.erase(node);
   tried_.erase(node);
   told_.erase(node);

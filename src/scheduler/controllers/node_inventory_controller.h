@@ -13,6 +13,7 @@
 #include <boost/asio/awaitable.hpp>
 
 #include "kube/client.h"
+#include "runtime/cluster_observer.h"
 #include "scheduler/cache.h"
 
 namespace divvy::scheduler {
@@ -24,20 +25,19 @@ namespace divvy::scheduler {
 std::optional<kube::Inventory> toRecord(const NodeInventory& node, std::int64_t now_s,
                                         std::int64_t learning_s);
 
-// For one thread, that of the client, which outlives it.
-class NodeInventoryController {
+// For one thread, that of the client. Client and cache outlive it.
+class NodeInventoryController : public ClusterObserver {
  public:
   struct Options {
     std::string name;                      // of the scheduler, for Events
-    std::int64_t learning_s = 0;           // toRecord()
+    std::int64_t learning_s = 0;           // toRecord(); 0: nothing is recorded
     std::function<std::string()> why_not;  // why nothing is written now; empty: it is
   };
   NodeInventoryController(boost::asio::any_io_executor executor, kube::Client& client,
-                          Options options);
+                          const SchedulerCache& cache, Options options);
 
-  // After each change of a node; null: what it registers cannot be read.
-  void see(const kube::Meta& node, const NodeInventory* inventory);
-  void remove(const std::string& node);
+  void onNodeUpdate(const kube::Node& node) override;
+  void onNodeDelete(const std::string& name) override;
 
  private:
   struct Write {
@@ -56,6 +56,7 @@ class NodeInventoryController {
 
   boost::asio::any_io_executor executor_;
   kube::Client& client_;
+  const SchedulerCache& cache_;
   const Options options_;
   std::map<std::string, Write> wanted_;       // by node: to be written
   std::map<std::string, std::string> tried_;  // by node: Write::state since it was complete

@@ -52,11 +52,11 @@ PendingConditionController::PendingConditionController(asio::any_io_executor exe
       why_not_(std::move(why_not)),
       stopped_(stopped) {}
 
-void PendingConditionController::see(const kube::Pod& pod) {
+void PendingConditionController::onPodUpdate(const kube::Pod& pod) {
   for (const kube::PodCondition& one : pod.conditions) {
     if (one.type != kDevicesFit) continue;
     if (one.status != "False") {
-      forget(pod.meta.uid);
+      onPodDelete(pod.meta.uid);
     } else if (pod.node.empty()) {
       told_[pod.meta.uid] = one.message;
     } else if (!pod.ended()) {
@@ -65,7 +65,7 @@ void PendingConditionController::see(const kube::Pod& pod) {
   }
 }
 
-void PendingConditionController::forget(const std::string& uid) {
+void PendingConditionController::onPodDelete(const std::string& uid) {
   told_.erase(uid);
   settled_.erase(uid);
 }

@@ -12,12 +12,13 @@
 #include "engine/units.h"
 #include "kube/client.h"
 #include "kube/pod.h"
+#include "runtime/cluster_observer.h"
 #include "scheduler/cache.h"
 
 namespace divvy::scheduler {
 
 // For one thread, that of the client. All outlives it.
-class PendingConditionController {
+class PendingConditionController : public ClusterObserver {
  public:
   // `why_not`: why nothing is placed here now, nor told; empty: it is.
   PendingConditionController(boost::asio::any_io_executor executor, kube::Client& client,
@@ -26,8 +27,8 @@ class PendingConditionController {
 
   // A pod as the API server tells it: what it was told before, by whomever of us. One that has a
   // node does not wait any more, and is told that.
-  void see(const kube::Pod& pod);
-  void forget(const std::string& uid);
+  void onPodUpdate(const kube::Pod& pod) override;
+  void onPodDelete(const std::string& uid) override;
   // Until *stopped is true.
   boost::asio::awaitable<void> run();
 

@@ -47,7 +47,7 @@ ResizeController::ResizeController(asio::any_io_executor executor, kube::Client&
       options_(std::move(options)),
       pause_(executor) {}
 
-void ResizeController::see(const kube::Pod& pod) {
+void ResizeController::onPodUpdate(const kube::Pod& pod) {
   // Nearly nobody is ever asked for one.
   const bool says = pod.meta.annotations.contains(kube::kChangeKey) ||
                     pod.meta.annotations.contains(kube::kChangeStateKey);
@@ -59,7 +59,7 @@ void ResizeController::see(const kube::Pod& pod) {
   look();
 }
 
-void ResizeController::heard(const kube::Node& node) {
+void ResizeController::onNodeUpdate(const kube::Node& node) {
   const auto said = node.meta.annotations.find(kube::kChangesKey);
   if (said == node.meta.annotations.end()) {
     if (!results_.empty()) results_.erase(node.meta.name);

@@ -13,13 +13,14 @@
 #include "kube/node.h"
 #include "kube/pod.h"
 #include "kube/resize_request.h"
+#include "runtime/cluster_observer.h"
 #include "scheduler/cache.h"
 #include "telemetry/metrics.h"
 
 namespace divvy::scheduler {
 
 // For one thread, that of the client. All outlives it.
-class ResizeController {
+class ResizeController : public ClusterObserver {
  public:
   struct Options {
     std::function<std::string()> why_not;  // nothing is written here now; empty: it is
@@ -37,11 +38,10 @@ class ResizeController {
                    const vendors::Catalog& catalog, SchedulerCache& cache,
                    ShareChangeCounts& counts, Options options);
 
-  // Told of each pod, once the books are; and of each node.
-  void see(const kube::Pod& pod);
-  void forget(const std::string& uid) { pods_.erase(uid); }
-  void heard(const kube::Node& node);
-  void gone(const std::string& node) { results_.erase(node); }
+  void onPodUpdate(const kube::Pod& pod) override;
+  void onPodDelete(const std::string& uid) override { pods_.erase(uid); }
+  void onNodeUpdate(const kube::Node& node) override;
+  void onNodeDelete(const std::string& name) override { results_.erase(name); }
 
  private:
   void look();

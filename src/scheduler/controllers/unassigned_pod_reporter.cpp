@@ -103,18 +103,21 @@ std::string unreadableEvent(const kube::Pod& pod, const std::string& why,
 }
 
 UnassignedPodReporter::UnassignedPodReporter(asio::any_io_executor executor, kube::Client& client,
-                                             const vendors::Catalog& catalog, std::string scheduler,
-                                             std::function<void(const std::string&)> logLine,
+                                             const vendors::Catalog& catalog,
+                                             const SchedulerCache& cache, std::string scheduler,
+                                             std::function<void(const std::string&)> log,
                                              const bool* stopped)
     : executor_(std::move(executor)),
       client_(client),
       catalog_(catalog),
+      cache_(cache),
       scheduler_(std::move(scheduler)),
-      say_(std::move(logLine)),
+      say_(std::move(log)),
       stopped_(stopped),
       known_(kMaxKnown) {}
 
-void UnassignedPodReporter::see(const kube::Pod& pod) {
+void UnassignedPodReporter::onPodUpdate(const kube::Pod& pod) {
+  if (cache_.countedForPlugin(pod.meta.uid)) return;
   if (!isStray(pod, catalog_) || known_.has(pod.meta.uid)) return;
   known_.add(pod.meta.uid);
   ++count_;

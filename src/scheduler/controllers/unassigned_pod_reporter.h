@@ -12,7 +12,9 @@
 
 #include "kube/client.h"
 #include "kube/pod.h"
+#include "runtime/cluster_observer.h"
 #include "runtime/recent_set.h"
+#include "scheduler/cache.h"
 #include "vendors/catalog.h"
 
 namespace divvy::scheduler {
@@ -26,15 +28,16 @@ std::string strayEvent(const kube::Pod& pod, const std::string& scheduler, std::
 std::string unreadableEvent(const kube::Pod& pod, const std::string& why,
                             const std::string& scheduler, std::int64_t seconds);
 
-// For one thread, that of the client. Client, catalog and flag outlive it.
-class UnassignedPodReporter {
+// For one thread, that of the client. Client, catalog, cache and flag outlive it.
+class UnassignedPodReporter : public ClusterObserver {
  public:
   UnassignedPodReporter(boost::asio::any_io_executor executor, kube::Client& client,
-                        const vendors::Catalog& catalog, std::string scheduler,
-                        std::function<void(const std::string&)> logLine, const bool* stopped);
+                        const vendors::Catalog& catalog, const SchedulerCache& cache,
+                        std::string scheduler, std::function<void(const std::string&)> log,
+                        const bool* stopped);
 
-  // As often as it is told of; each pod is named once.
-  void see(const kube::Pod& pod);
+  // Each pod is named once.
+  void onPodUpdate(const kube::Pod& pod) override;
   // `why`: what of its assignment cannot be read.
   void unreadable(const kube::Pod& pod, const std::string& why);
   std::size_t count() const { return count_; }  // pods without an assignment, so far
@@ -50,6 +53,7 @@ class UnassignedPodReporter {
   boost::asio::any_io_executor executor_;
   kube::Client& client_;
   const vendors::Catalog& catalog_;
+  const SchedulerCache& cache_;
   std::string scheduler_;
   std::function<void(const std::string&)> say_;
   const bool* stopped_;

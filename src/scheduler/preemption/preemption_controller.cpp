@@ -73,9 +73,10 @@ void PreemptionController::start() {
   asio::co_spawn(executor_, run(), rethrow);
 }
 
-Result<void> PreemptionController::see(const kube::Pod& pod) {
+void PreemptionController::onPodUpdate(const kube::Pod& pod) {
   const std::string& uid = pod.meta.uid;
-  Result<void> set = running_pods_.set(pod);
+  const Result<void> set = running_pods_.set(pod);
+  if (!set && options_.unreadable) options_.unreadable(set.error());
   const auto attempt = attempts_.find(uid);
   if (!pod.node.empty() || pod.ended() || pod.meta.deleting) {
     if (attempt != attempts_.end() && pod.node == attempt->second.plan.node) ++counts_.bound;
@@ -84,10 +85,9 @@ Result<void> PreemptionController::see(const kube::Pod& pod) {
     attempt->second.pod = pod;
   }
   if (!attempts_.empty()) wake();
-  return set;
 }
 
-void PreemptionController::gone(const std::string& uid) {
+void PreemptionController::onPodDelete(const std::string& uid) {
   running_pods_.remove(uid);
   end(uid);
   if (!attempts_.empty()) wake();

@@ -16,11 +16,12 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "kube/client.h"
+#include "preemption/disruption_budgets.h"
 #include "preemption/gated_preemption.h"
 #include "preemption/preemption_backoff.h"
-#include "preemption/disruption_budgets.h"
 #include "preemption/running_pods.h"
 #include "preemption/victim_selection.h"
+#include "runtime/cluster_observer.h"
 #include "runtime/informers.h"
 #include "scheduler/cache.h"
 #include "telemetry/preemption_metrics.h"
@@ -28,13 +29,14 @@
 namespace divvy::scheduler {
 
 // For one thread, that of the client. All outlives it.
-class PreemptionController {
+class PreemptionController : public ClusterObserver {
  public:
   struct Options {
     std::string scheduler;                 // who it says it is
     std::int64_t min_runtime = 0;          // seconds; of pods that do not say it themselves
     std::function<std::string()> why_not;  // why nothing is placed here now; empty: it is
     const bool* stopped = nullptr;
+    std::function<void(const Error&)> unreadable = {};  // a pod that RunningPods refuses
   };
   PreemptionController(boost::asio::any_io_executor executor, kube::Client& client,
                        SchedulerCache& cache, PreemptionCounts& counts, Options options);
@@ -49,9 +51,8 @@ class PreemptionController {
   // Follows disruption budgets, too, from here on.
   void start();
 
-  // As RunningPods has it, and what becomes of whom others ended for.
-  Result<void> see(const kube::Pod& pod);
-  void gone(const std::string& uid);
+  void onPodUpdate(const kube::Pod& pod) override;
+  void onPodDelete(const std::string& uid) override;
   // As PreemptionBackoff has it; nothing comes of it where nobody of lower priority is on a node.
   void refused(const kube::Pod& pod, std::span<const std::string_view> nodes);
   void offered(const kube::Pod& pod, std::span<const std::string_view> nodes);

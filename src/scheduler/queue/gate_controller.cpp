@@ -125,12 +125,12 @@ void GateController::followSpaces() {
                  rethrow);
 }
 
-void GateController::setPod(const kube::Pod& pod) {
+void GateController::onPodUpdate(const kube::Pod& pod) {
   gated_pods_.setPod(pod, pod.created);
   if (gated_pods_.changed()) lookAgain();
 }
 
-void GateController::removePod(const std::string& uid) {
+void GateController::onPodDelete(const std::string& uid) {
   gated_pods_.removePod(uid);
   lookAgain();
 }

@@ -18,12 +18,13 @@
 #include "preemption/preemption_controller.h"
 #include "queue/gated_pod_queue.h"
 #include "quota/queue_tree.h"
+#include "runtime/cluster_observer.h"
 #include "runtime/lease_watcher.h"
 
 namespace divvy::scheduler {
 
 // For one thread, that of the client. All outlives it.
-class GateController {
+class GateController : public ClusterObserver {
  public:
   struct Options {
     std::chrono::seconds reservation{};
@@ -36,11 +37,11 @@ class GateController {
                  PreemptionCounts& counts, const bool* stopped);
 
   void start();
-  // After the books were told.
-  void setPod(const kube::Pod& pod);
+  void onPodUpdate(const kube::Pod& pod) override;
   std::string overQueueQuota(const std::string& uid) { return gated_pods_.overQueueQuota(uid); }
-  void removePod(const std::string& uid);
-  void nodesChanged() { nodes_changed_ = true; }
+  void onPodDelete(const std::string& uid) override;
+  void onNodeUpdate(const kube::Node&) override { nodes_changed_ = true; }
+  void onNodeDelete(const std::string&) override { nodes_changed_ = true; }
   // What was promised until now was another's.
   void takeOver() {
     clearances_.forget();

@@ -91,7 +91,7 @@ struct ResidencyConstants {
 };
 
 // Why a tenant has what it has, for people. As ledger::ResidencyReason.
-enum class ResidencyReason : std::uint8_t {
+enum class ResidencyTargetReason : std::uint8_t {
   kFits,
   kOthersTurn,
   kIdle,
@@ -114,7 +114,7 @@ struct ResidencyTarget {
   bool lowers = false;     // less is allowed than before
   bool park = false;       // to be parked: what swapping takes of it is not enough
   bool reserved = false;   // of one that is parked: what it needs to come back is its own
-  ResidencyReason reason = ResidencyReason::kFits;
+  ResidencyTargetReason reason = ResidencyTargetReason::kFits;
   friend bool operator==(const ResidencyTarget&, const ResidencyTarget&) = default;
 };
 
@@ -129,7 +129,7 @@ struct ResidencyStats {
   bool host_map = false;
   bool park = false;
   bool reserved = false;
-  ResidencyReason reason = ResidencyReason::kFits;
+  ResidencyTargetReason reason = ResidencyTargetReason::kFits;
   Key taker = 0;            // who has what it lacks; 0: nobody that is known
   Nanos turn_ends = 0;      // 0: no turn, or nobody waits
   std::uint64_t swaps = 0;  // in

@@ -19,7 +19,7 @@ struct MemoryStats {
   bool park = false;        // is to be parked: what swapping takes of it is not enough
   bool reserved = false;    // is parked, and what it needs to come back is its own
   std::uint32_t round = 0;  // ResidencyEntitlement::round, when that was so
-  ResidencyReason reason = ResidencyReason::kFits;
+  ResidencyTargetReason reason = ResidencyTargetReason::kFits;
   std::string lent_to;                 // who has what it lacks; empty: not known
   std::vector<std::uint64_t> allowed;  // bytes on each device, in the tenant's order
   Nanos turn_left = 0;

@@ -273,8 +273,8 @@ struct Life {
         kIdleGround, loop.get_executor(), *client,
         std::move(*PlatformCallback::make(loop.get_executor(), cluster.platform())), counts,
         EvictionController::Options{"divvy-scheduler", kTerms, [] { return std::string(); },
-                                          &stopped, [this] { return cluster.now; },
-                                          std::chrono::milliseconds(0)});
+                                    &stopped, [this] { return cluster.now; },
+                                    std::chrono::milliseconds(0)});
     hear();
   }
   void hear() {

@@ -124,7 +124,7 @@ TEST_F(ResidenceTest, WhoseMemoryIsAwayTakesNoPart) {
     looks = alone ? looks + 1 : 0;
     return looks == 300;  // many quanta
   }));
-  EXPECT_EQ(memory(second_).reason, ResidencyReason::kOthersTurn);
+  EXPECT_EQ(memory(second_).reason, ResidencyTargetReason::kOthersTurn);
   EXPECT_GT(memory(first_).turn_left, 10 * kSecond);
   EXPECT_EQ(movers.arrivals(1), 1u) << "with nothing, before it allocated";
 }
@@ -198,7 +198,7 @@ TEST_F(ResidenceTest, ATruncatedSwapFileHarmsOnlyItsTenant) {
   // A thread of its waits for that: who has its turn and does nothing is thought to be stopped.
   b_.setState(ledger::kSwapWanted);
   b_.allocate(20 * kMib);
-  EXPECT_TRUE(eventually([&] { return memory(second_).reason == ResidencyReason::kShort; }));
+  EXPECT_TRUE(eventually([&] { return memory(second_).reason == ResidencyTargetReason::kShort; }));
   EXPECT_LE(b_.allowed(), kBudget - 200 * kMib);
   arbiters_->remove("a");
   const bool more = eventually([&] { return b_.allowed() >= 290 * kMib; });
@@ -227,7 +227,7 @@ TEST_F(ResidenceTest, ATenantWithoutPagesCountsWithItsCeiling) {
   first_.setState(ledger::kWorkWaiting);
   EXPECT_TRUE(eventually([&] { return a_.has() == 170 * kMib; }));
   a_.allocate(20 * kMib);
-  EXPECT_TRUE(eventually([&] { return memory(first_).reason == ResidencyReason::kShort; }));
+  EXPECT_TRUE(eventually([&] { return memory(first_).reason == ResidencyTargetReason::kShort; }));
   EXPECT_FALSE(memory(plain).unswapped.empty());
 }
 

@@ -133,7 +133,7 @@ TEST(Residency, AHigherClassTakesAtOnceAndALowerOneComesBack) {
   EXPECT_TRUE(low.ready());
   world.run(&high, 3 * kSecond);
   world.runUntil(5 * kSecond + 100 * kMillisecond);
-  EXPECT_TRUE(world.policy().figures(low.key).reason == ResidencyReason::kHigherClass);
+  EXPECT_TRUE(world.policy().figures(low.key).reason == ResidencyTargetReason::kHigherClass);
   world.runUntil(6 * kSecond);
   EXPECT_TRUE(high.ready());
   EXPECT_FALSE(low.ready());
@@ -167,12 +167,12 @@ TEST(Residency, WhoIsIdleForLongGivesItsMemoryBack) {
   Swapper& two = add(150 * kMib, 0);
   world.runUntil(50 * kSecond);
   EXPECT_EQ(one.copied_out + two.copied_out, 0u);
-  EXPECT_EQ(world.policy().figures(one.key).reason, ResidencyReason::kFits);
+  EXPECT_EQ(world.policy().figures(one.key).reason, ResidencyTargetReason::kFits);
   world.runUntil(70 * kSecond);
   EXPECT_EQ(one.has(0), 50 * kMib) << "its guarantee stays";
   EXPECT_EQ(two.has(0), 50 * kMib) << "and what the host has no room for";
   for (const Swapper* each : {&one, &two})
-    EXPECT_EQ(world.policy().figures(each->key).reason, ResidencyReason::kUnused);
+    EXPECT_EQ(world.policy().figures(each->key).reason, ResidencyTargetReason::kUnused);
   EXPECT_EQ(world.policy().figures(one.key).taker, 0u);
   // Work brings it back at once, and with it the room that the other one lacked.
   const Nanos ran = one.ran;
@@ -180,7 +180,7 @@ TEST(Residency, WhoIsIdleForLongGivesItsMemoryBack) {
   world.runUntil(72 * kSecond);
   EXPECT_GE(one.ran - ran, kSecond);
   EXPECT_TRUE(world.policy().figures(one.key).resident);
-  EXPECT_EQ(world.policy().figures(one.key).reason, ResidencyReason::kFits);
+  EXPECT_EQ(world.policy().figures(one.key).reason, ResidencyTargetReason::kFits);
   EXPECT_LE(two.has(0), 8 * kMib);
   world.run(&two, kSecond);
   world.runUntil(80 * kSecond);
@@ -229,7 +229,7 @@ TEST(Residency, WhoYieldedIsToldToWhom) {
   EXPECT_EQ(world.policy().figures(low.key).taker, 0u);
   Swapper& normal = add(Class::kNormal, 300 * kMib);
   EXPECT_EQ(world.policy().figures(low.key).taker, normal.key);
-  EXPECT_EQ(world.policy().figures(low.key).reason, ResidencyReason::kHigherClass);
+  EXPECT_EQ(world.policy().figures(low.key).reason, ResidencyTargetReason::kHigherClass);
   Swapper& high = add(Class::kLatency, 400 * kMib);
   EXPECT_EQ(world.policy().figures(low.key).taker, high.key);
   EXPECT_EQ(world.policy().figures(normal.key).taker, high.key);
@@ -240,7 +240,7 @@ TEST(Residency, WhoYieldedIsToldToWhom) {
   // Also one that comes late, and never had anything.
   Swapper& late = add(Class::kBestEffort, 300 * kMib);
   EXPECT_EQ(world.policy().figures(late.key).taker, normal.key);
-  EXPECT_EQ(world.policy().figures(late.key).reason, ResidencyReason::kHigherClass);
+  EXPECT_EQ(world.policy().figures(late.key).reason, ResidencyTargetReason::kHigherClass);
   world.remove(&normal);
   world.runUntil(world.now() + 30 * kSecond);
   EXPECT_GT(low.ran, kSecond);

@@ -76,7 +76,7 @@ TEST(Parking, WhoCannotBeParkedOrIsOfAHigherClassStays) {
     EXPECT_EQ(holder.parks, 0u);
     EXPECT_EQ(needy.ran, 0);
     EXPECT_GT(holder.ran, 50 * kSecond);
-    EXPECT_EQ(world.policy().figures(needy.key).reason, ResidencyReason::kShort);
+    EXPECT_EQ(world.policy().figures(needy.key).reason, ResidencyTargetReason::kShort);
     EXPECT_EQ(world.fault(), "");
   }
 }

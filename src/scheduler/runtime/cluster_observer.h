@@ -1,0 +1,24 @@
+// What a controller observes of the cluster. Private.
+#pragma once
+
+#include <string>
+
+#include "kube/node.h"
+#include "kube/pod.h"
+
+namespace divvy::scheduler {
+
+// The server calls these on its one thread, for each object as the API server reports it, once the
+// scheduler cache holds it (updates) or has dropped it (deletes). After a relist each living object
+// is reported again. Calls do not block; a controller that writes to the API server does so in a
+// coroutine of its own.
+class ClusterObserver {
+ public:
+  virtual ~ClusterObserver() = default;
+  virtual void onNodeUpdate(const kube::Node& /*node*/) {}
+  virtual void onNodeDelete(const std::string& /*name*/) {}
+  virtual void onPodUpdate(const kube::Pod& /*pod*/) {}
+  virtual void onPodDelete(const std::string& /*uid*/) {}
+};
+
+}  // namespace divvy::scheduler
