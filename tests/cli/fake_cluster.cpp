@@ -72,9 +72,10 @@ std::string podText() {
 
 std::string policiesText(bool bindings) {
   std::string all;
-  for (const char* name : {"divvy-pod-annotations", "divvy-bindings", "divvy-node-annotations",
-                           "divvy-devices", "divvy-gates", "divvy-scheduler-fencing",
-                           "divvy-visible-devices", "divvy-volcano-annotations", "divvy-agents"}) {
+  for (const char* name :
+       {"divvy-pod-annotations", "divvy-bindings", "divvy-node-annotations", "divvy-devices",
+        "divvy-ephemeral-containers", "divvy-gates", "divvy-priority", "divvy-scheduler-fencing",
+        "divvy-visible-devices", "divvy-volcano-annotations", "divvy-agents"}) {
     all += (all.empty() ? "" : ",") + ("{\"metadata\":{\"name\":\"" + std::string(name) + "\"}");
     if (bindings)
       all += ",\"spec\":{\"policyName\":\"" + std::string(name) +

@@ -43,9 +43,10 @@ ClusterFacts healthy() {
       "divvy-scheduler", "Fail",           certificate(kNow - kDay, kNow + 80 * kDay), false,
       "divvy-system",    "divvy-scheduler"};
   facts.endpoints = 2;
-  for (const char* name : {"divvy-pod-annotations", "divvy-bindings", "divvy-node-annotations",
-                           "divvy-devices", "divvy-gates", "divvy-scheduler-fencing",
-                           "divvy-visible-devices", "divvy-volcano-annotations", "divvy-agents"})
+  for (const char* name :
+       {"divvy-pod-annotations", "divvy-bindings", "divvy-node-annotations", "divvy-devices",
+        "divvy-ephemeral-containers", "divvy-gates", "divvy-priority", "divvy-scheduler-fencing",
+        "divvy-visible-devices", "divvy-volcano-annotations", "divvy-agents"})
     facts.policies.push_back({name, true, true});
   facts.queues = true;
   facts.lease = LeaseFacts{"divvy-scheduler-1_uid", facts.now_ms - 700, 8, facts.now_ms, true};

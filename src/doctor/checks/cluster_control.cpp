@@ -134,15 +134,17 @@ void lookCertificate(const ClusterFacts& facts, FindingBuilder& sink) {
 void lookPolicies(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.policies_listed, sink)) return;
   constexpr const char* kTells = "divvy-visible-devices";  // warns, unless somebody wants more
-  constexpr std::array<const char*, 9> kOurs{"divvy-pod-annotations",
-                                             "divvy-bindings",
-                                             "divvy-node-annotations",
-                                             "divvy-agents",
-                                             "divvy-devices",
-                                             "divvy-gates",
-                                             "divvy-scheduler-fencing",
-                                             "divvy-volcano-annotations",
-                                             kTells};
+  constexpr std::array<const char*, 11> kOurs{"divvy-pod-annotations",
+                                              "divvy-bindings",
+                                              "divvy-node-annotations",
+                                              "divvy-agents",
+                                              "divvy-devices",
+                                              "divvy-ephemeral-containers",
+                                              "divvy-gates",
+                                              "divvy-priority",
+                                              "divvy-scheduler-fencing",
+                                              "divvy-volcano-annotations",
+                                              kTells};
   std::vector<std::string> missing;
   for (const char* name : kOurs) {
     const auto found = std::find_if(facts.policies.begin(), facts.policies.end(),
