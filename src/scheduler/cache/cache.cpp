@@ -175,6 +175,8 @@ Result<void> SchedulerCache::setPod(const kube::Pod& pod) {
   if (pending) impl_->changing.insert(uid);
   if (!pending) impl_->changing.erase(uid);
   if (old != nullptr && !changing && sameShares(old->placement, (*held)->placement)) {
+    // The pod itself says that it is bound: the answer to our call adds nothing.
+    impl_->binding.erase(uid);
     impl_->uncertain.erase(uid);
     impl_->masks.take(uid, (*held)->placement);
     return impl_->engine.confirm(id);
@@ -339,7 +341,7 @@ Result<BindPlan> SchedulerCache::assume(const std::string& uid, const std::strin
   const ContainerList& guest = impl_->guests[uid];
   engine::Placement given = held->placement;
   const Result<void> cores =
-      impl_->masks.filterAndReserve(uid, guest.ends, known->second.devices, &given);
+      impl_->masks.assignCores(uid, guest.ends, known->second.devices, &given);
   const Result<void> kept = cores ? impl_->engine.confirm(id) : cores;
   if (!kept) {
     impl_->binding.erase(uid);

@@ -43,9 +43,9 @@ std::uint32_t CoreMasks::others(const std::string& device) const {
   return mask;
 }
 
-Result<void> CoreMasks::filterAndReserve(const std::string& pod, const std::vector<bool>& ends,
-                                         const DeviceMetadataMap& devices,
-                                         engine::Placement* placement) {
+Result<void> CoreMasks::assignCores(const std::string& pod, const std::vector<bool>& ends,
+                                    const DeviceMetadataMap& devices,
+                                    engine::Placement* placement) {
   give(pod);
   std::map<std::string, std::uint32_t> there;  // of who goes on
   for (std::size_t at = 0; at < placement->containers.size(); ++at) {

@@ -21,8 +21,8 @@ class CoreMasks {
   // Chooses cores for those shares that have none yet: the lowest that are free, a container's own.
   // `ends`: of each container whether it has ended when the next one begins; who ends may get those
   // of who comes after it. kNoRoom: other pods' annotations leave too few.
-  Result<void> filterAndReserve(const std::string& pod, const std::vector<bool>& ends,
-                                const DeviceMetadataMap& devices, engine::Placement* placement);
+  Result<void> assignCores(const std::string& pod, const std::vector<bool>& ends,
+                           const DeviceMetadataMap& devices, engine::Placement* placement);
 
  private:
   std::uint32_t others(const std::string& device) const;

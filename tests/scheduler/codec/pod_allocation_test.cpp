@@ -188,7 +188,7 @@ TEST_P(HoldingTest, WhatIsWrittenIsReadAgain) {
       std::vector<bool> ends;
       for (const kube::PodContainer& one : pod.init) ends.push_back(!one.sidecar);
       const Result<void> cores =
-          masks.filterAndReserve(pod.meta.uid, ends, described->devices, &placement);
+          masks.assignCores(pod.meta.uid, ends, described->devices, &placement);
       ASSERT_TRUE(cores) << cores.error().message();
       const kube::Labels written =
           annotationsOf(placement, described->devices, {"a", "b", "c", "d", "e"}, 1);
