@@ -32,8 +32,8 @@ class Streams {
 
 // Launches without waiting, and synchronises after as much as the program's own queue holds.
 void steadyUntil(const LoadStage& stage, Streams& streams, CardTime end, LoadFacts* facts) {
-  const auto queued = static_cast<std::uint64_t>(
-      std::clamp(kQueueUs / stage.plan.unit_us, kMinQueued, kMaxQueued));
+  const auto queued =
+      static_cast<std::uint64_t>(std::clamp(kQueueUs / stage.plan.unit_us, kMinQueued, kMaxQueued));
   for (std::uint64_t i = 1; stage.clock.now() < end; ++i) {
     stage.kernel.launch(streams.next(), stage.plan.unit_us);
     ++facts->launches;

@@ -29,13 +29,13 @@
 #include "os/host_memory.h"
 #include "os/log.h"
 #include "os/managed_files.h"
-#include "tenant_registration/container_registration.h"
-#include "tenant_registration/process_registrar.h"
 #include "server/api_server.h"
 #include "telemetry/metrics_endpoint.h"
 #include "telemetry/startup_health.h"
 #include "tenant/event_detector.h"
 #include "tenant/tenant_manager.h"
+#include "tenant_registration/container_registration.h"
+#include "tenant_registration/process_registrar.h"
 
 namespace divvy::agent {
 namespace {

@@ -146,8 +146,7 @@ class Service {
         {options_.name, options_.idle_notice, options_.idle_extension, options_.bypass_notice,
          options_.platform, [this] { return whyNot(); }, &stopped_});
     if (!desks) return desks.error();
-    followNodes();
-    followPods();
+    followPods(followNodes());
     followQuotas();
     gate_.start();
     preemption_.start();
@@ -223,7 +222,7 @@ class Service {
     requeuer_.lookAgain();
   }
 
-  void followNodes() {
+  const kube::Informer& followNodes() {
     kube::EventHandlers nodes;
     nodes.path = "/api/v1/nodes";
     nodes.set = [this](const json::value& object) {
@@ -239,7 +238,7 @@ class Service {
     };
     nodes.synced = [this] { requeuer_.lookAgain(); };
     nodes.trouble = [](const Error& error) { logLine(error.message()); };
-    nodes_ = &informers_.follow("nodes", std::move(nodes));
+    return informers_.follow("nodes", std::move(nodes));
   }
 
   void unreadablePod(const Error& error) {
@@ -257,7 +256,7 @@ class Service {
     requeuer_.lookAgain();
   }
 
-  void followPods() {
+  void followPods(const kube::Informer& nodes) {
     kube::EventHandlers pods;
     pods.path = "/api/v1/pods";
     pods.set = [this](const json::value& object) {
@@ -278,7 +277,7 @@ class Service {
     };
     pods.trouble = [](const Error& error) { logLine(error.message()); };
     // A pod whose node is not known yet is looked at twice.
-    pods.behind = nodes_;
+    pods.behind = &nodes;
     informers_.follow("pods", std::move(pods));
   }
 
@@ -364,7 +363,6 @@ class Service {
   UnassignedPodReporter unassigned_;
   Counters counts_;
   Informers informers_;
-  const kube::Informer* nodes_ = nullptr;
   Requeuer requeuer_;
   PendingConditionController pending_;
   Binder binder_;

@@ -7,8 +7,8 @@ target_compile_options(divvy_arbiter_world PRIVATE ${DIVVY_WARNINGS})
 target_include_directories(divvy_arbiter_world PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(divvy_arbiter_world PUBLIC divvy_arbiter_laws)
 
-divvy_test(arbiter_law_test SOURCES policy/policy_test.cpp policy/meter_test.cpp DEPS divvy_arbiter_laws SANITIZE both)
-target_include_directories(arbiter_law_test PRIVATE ${CMAKE_SOURCE_DIR}/src/arbiter)
+divvy_test(arbiter_policy_test SOURCES policy/policy_test.cpp policy/meter_test.cpp DEPS divvy_arbiter_laws SANITIZE both)
+target_include_directories(arbiter_policy_test PRIVATE ${CMAKE_SOURCE_DIR}/src/arbiter)
 # Minutes of virtual time: too much for the sanitizers, which see the same code in the gangs' test.
 divvy_test(arbiter_share_test OPTIMIZED SOURCES share_test.cpp
   DEPS divvy_arbiter_world rapidcheck rapidcheck_gtest TIMEOUT 240 KIND property)

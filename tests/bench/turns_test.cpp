@@ -1,4 +1,4 @@
-#include "day/time_slices.h"
+#include "turns.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tenant_registration/register_packet.h"
+#include "register_packet.h"
 
 enum { kGranule = 512, kMaxHeld = 1 << 20 };
 

@@ -27,7 +27,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tenant_registration/register_packet.h"
+#include "register_packet.h"
 
 enum { kMaxWords = 128, kLine = 1 << 16, kPath = 4096 };
 

@@ -5,7 +5,7 @@
 
 #include "base/bytes.h"
 #include "made_tree.h"
-#include "text/format.h"
+#include "report/format.h"
 
 namespace divvy::doctor {
 namespace {

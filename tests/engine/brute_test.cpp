@@ -69,7 +69,7 @@ void compareRefusals(const Pair& pair, const Request& request, const Decision& d
   ASSERT_EQ(decision.fits(), fits);
 }
 
-// Those are in parting_test.cpp, pool_test.cpp and whole_test.cpp.
+// Those are in tests/engine/nodes/partitioning_test.cpp, pool_test.cpp and whole_test.cpp.
 bool elsewhere(DeviceWhy why) {
   return why == DeviceWhy::kNotInPool || why == DeviceWhy::kStrangers ||
          why == DeviceWhy::kNoPart || why == DeviceWhy::kSplit || why == DeviceWhy::kCpus ||

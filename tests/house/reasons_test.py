@@ -37,10 +37,10 @@ def words(text, enum):
 # Enumeration, where it is declared, where its words are, what its codes begin with, and what of it is
 # no reason.
 LISTS = [
-    ("DeviceWhy", "engine/include/engine/refusal.h", "engine/brief.cpp", "", ()),
-    ("NodeWhy", "engine/include/engine/refusal.h", "engine/brief.cpp", "node-", ()),
-    ("StayReason", "arbiter/include/arbiter/residency.h", "agent/snapshot.cpp", "stay-", ("Fits",)),
-    ("SwapRefusal", "ledger/include/ledger/swap.h", "agent/swap_reader.cpp", "swap-", ("None",)),
+    ("DeviceWhy", "engine/include/engine/refusal.h", "engine/refusal/compact_refusal.cpp", "", ()),
+    ("NodeWhy", "engine/include/engine/refusal.h", "engine/refusal/compact_refusal.cpp", "node-", ()),
+    ("ResidencyTargetReason", "arbiter/include/arbiter/residency.h", "agent/server/state_view.cpp", "stay-", ("Fits",)),
+    ("SwapRefusal", "ledger/include/ledger/swap.h", "agent/tenant/residency_reader.cpp", "swap-", ("None",)),
 ]
 
 
@@ -60,11 +60,14 @@ def of_changes():
 
 
 # Where containers are kept from being made, and pods from being let in: what is made there of literals.
-STARTS = ["agent/pod_share.cpp", "agent/kubelet_desk.cpp", "agent/fullness.cpp", "agent/room.cpp",
-          "agent/mount_guard.cpp", "agent/pod_words.cpp", "kube/decided_words.cpp",
-          "agent/driver_spec.cpp", "agent/dialect.cpp", "agent/pod_injector.cpp", "agent/tenants.cpp", "helper/link.cpp"]
-ADMITS = ["scheduler/webhook.cpp", "scheduler/policies.cpp", "scheduler/membership.cpp", "scheduler/quotas.cpp",
-          "scheduler/share_variety.cpp"]
+STARTS = ["agent/pods/pod_allocation.cpp", "agent/deviceplugin/device_plugin.cpp",
+          "agent/deviceplugin/capacity_publisher.cpp", "agent/deviceplugin/capacity_check.cpp",
+          "agent/deviceplugin/mount_conflicts.cpp", "agent/pods/pod_annotations.cpp",
+          "kube/objects/assignment_text.cpp", "agent/container/driver_cdi_spec.cpp",
+          "agent/deviceplugin/scheduler_dialect.cpp", "agent/deviceplugin/container_injector.cpp",
+          "agent/tenant/tenant_manager.cpp", "helper/client.cpp"]
+ADMITS = ["scheduler/webhook/pod_webhook.cpp", "scheduler/manifests/admission_policies.cpp",
+          "scheduler/codec/pod_group.cpp", "scheduler/quota/resource_quota.cpp", "scheduler/codec/share_variety.cpp"]
 # Not of containers: a wrong option's, and what the whole agent cannot do.
 ELSEWHERE = ["accepted: hami, volcano", "not YAML: ", "creating ", "which is not Divvy's, and cannot be", "the body is no",
              "the body is not JSON", "; the name of a group is", "is accepted of pods of a Job", "resource quota : ",
@@ -84,7 +87,7 @@ def refusals(files):
     """What each of their errors says, without what is put in."""
     for name in files:
         text = (ROOT / "src" / name).read_text()
-        if name != "scheduler/policies.cpp":  # its own errors are of options
+        if name != "scheduler/manifests/admission_policies.cpp":  # its own errors are of options
             for body in re.findall(r"Error\{\s*ErrorCode::\w+,(.*?)\};", text, re.DOTALL):
                 yield name, literals(body)
         else:  # messages are texts of CEL's, within one of C++

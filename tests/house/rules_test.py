@@ -40,6 +40,45 @@ class Rules(unittest.TestCase):
         self.accepts("includes", "src/ledger/a.h", CLEAN)
         self.accepts("includes", "src/cli/a.cpp", '#include "simgpu/catalog.h"\n')
 
+    def test_folders_of_a_module_run_one_way(self):
+        self.finds("folders", "src/scheduler/codec/a.cpp", '#include "cache/b.h"\n', "must not include cache/b.h")
+        self.finds("folders", "src/scheduler/attic/a.cpp", "\n", "not in the table SUBFOLDERS")
+        self.accepts("folders", "src/scheduler/cache/a.cpp", '#include "codec/b.h"\n')
+        many = {f"src/base/f{number}.cpp": "\n" for number in range(31)}
+        code, out = run("folders", many)
+        self.assertIn("31 source files", out)
+        self.assertEqual(code, 1, out)
+
+    def test_names_follow_the_glossary(self):
+        page = {"GLOSSARY.md": "## Part (`src/base`)\n| term | means | `Books` `kicker` |\n",
+                "tools/lint/file_words.txt": "cache kicker\n"}
+        for name, text, what in (("src/base/cache.h", "#pragma once\nclass Books {};\n", '"Books"'),
+                                 ("src/base/kicker.h", "#pragma once\n", 'a file called "kicker"'),
+                                 ("src/base/zebra.h", "#pragma once\n", '"zebra" is no word'),
+                                 ("src/base/include/base/cache.h", "#pragma once\nint kicker();\n", '"kicker"')):
+            code, out = run("names", page | {name: text})
+            self.assertEqual(code, 1, out)
+            self.assertIn(what, out)
+        code, out = run("names", page | {"src/base/cache.h": "#pragma once\n// Books\nclass Cache {};\n",
+                                         "src/yaml/cache.h": "#pragma once\nclass Books {};\n"})
+        self.assertEqual(code, 0, out)
+
+    def test_classes_have_a_budget(self):
+        functions = "".join(f"  void f{number}();\n" for number in range(26))
+        large = {"src/base/a.h": "class Large {\n public:\n" + functions + "};\n"}
+        code, out = run("classes", large | {"tools/lint/class_budget.json": "{}"})
+        self.assertEqual(code, 1, out)
+        self.assertIn("base/Large has 26 functions; accepted are 25", out)
+        listed = '{"base/Large": {"functions": 26}}'
+        self.assertEqual(run("classes", large | {"tools/lint/class_budget.json": listed})[0], 0)
+        stale = '{"base/Large": {"functions": 27}}'
+        self.assertIn("lower the list", run("classes", large | {"tools/lint/class_budget.json": stale})[1])
+        data = {"src/base/a.h": "class Data {\n" + "".join(f"  int m{n}_;\n" for n in range(13)) + "};\n"}
+        self.assertIn("13 members", run("classes", data | {"tools/lint/class_budget.json": "{}"})[1])
+        spread = {f"src/base/{name}.cpp": "void Data::f() {}\n" for name in "abc"}
+        plain = {"src/base/d.h": "class Data {\n  void f();\n};\n"}
+        self.assertIn("3 files", run("classes", spread | plain | {"tools/lint/class_budget.json": "{}"})[1])
+
     def test_guest_never_leaves_traces(self):
         for line in ("exit(1);", "umask(0);", 'printf("x");', "void* p = malloc(3);",
                      "#include <string>", "throw 3;"):

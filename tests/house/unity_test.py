@@ -71,14 +71,14 @@ class Unity(unittest.TestCase):
 
     def test_a_name_that_another_files_header_declares_keeps_files_apart(self):
         self.apart("namespace a { namespace { struct Card { int index; }; } }\n",
-                   '#include "card/card.h"\nint y() { return a::first(); }\n',
+                   '#include "card.h"\nint y() { return a::first(); }\n',
                    {"card.h": "#pragma once\nnamespace a { struct Card { int books; };\nint first(Card c = {}); }\n"})
 
     def test_a_header_of_both_does_not(self):
         header = {"card.h": "#pragma once\nnamespace a { struct Card { int one; };\nint first(Card c); }\n"}
-        self.together('#include "card/card.h"\nnamespace a { namespace { int plus(Card c) { return c.one; } }\n'
+        self.together('#include "card.h"\nnamespace a { namespace { int plus(Card c) { return c.one; } }\n'
                       "int first(Card c) { return plus(c); } }\n",
-                      '#include "card/card.h"\nint y() { return a::first({}); }\n', header)
+                      '#include "card.h"\nint y() { return a::first({}); }\n', header)
 
     def test_the_same_alias_is_shared_and_another_of_that_name_is_not(self):
         json = {"json.h": "#pragma once\n" + JSON + "namespace std_json { struct value {}; }\n"}

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "cuda/context/runtime.h"
+#include "runtime.h"
 #include "simgpu/interval_reader.h"
 #include "support/syscalls.h"
 #include "tenant_test.h"

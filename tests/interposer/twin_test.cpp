@@ -151,7 +151,7 @@ class TwinTest : public SwapTest, public testing::WithParamInterface<Chunks> {
 
   static constexpr std::uint64_t kShownAtOnce = 4 * kMiB;
   static constexpr std::uint64_t kMaxRounds = 300;  // only to have seen memory at the host
-  std::uint64_t with_host_ = 0;                      // rounds
+  std::uint64_t with_host_ = 0;                     // rounds
 };
 
 TEST_P(TwinTest, EveryByteIsAsInATwinThatWasNeverSwapped) {

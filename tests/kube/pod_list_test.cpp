@@ -129,7 +129,7 @@ struct Told {
 
 struct Followed {
   explicit Followed(Speaks speaks) : server(speaks) {
-    asio::co_spawn(server.loop, follow(*server.client, told.follower(), informer, &stopped),
+    asio::co_spawn(server.loop, runReflector(*server.client, told.follower(), informer, &stopped),
                    asio::detached);
     server.until([&] { return server.watches == 1; });
   }
@@ -172,7 +172,7 @@ TEST(PodList, ARefusalIsReadInWords) {
   Informer informer;
   bool stopped = false;
   PodServer server(Speaks::kNo);
-  asio::co_spawn(server.loop, follow(*server.client, told.follower(), informer, &stopped),
+  asio::co_spawn(server.loop, runReflector(*server.client, told.follower(), informer, &stopped),
                  asio::detached);
   server.until([&] { return informer.failingSince().has_value(); });
   EXPECT_NE(informer.fault().find("403 Forbidden: pods is forbidden"), std::string::npos)
@@ -183,7 +183,7 @@ TEST(PodList, ARefusalIsReadInWords) {
 TEST(PodList, WhoIsNotInTheNextOneIsGone) {
   Followed one(Speaks::kProtobuf);
   one.server.second_is_gone = true;
-  one.informer.anew();
+  one.informer.relist();
   one.server.until([&] { return one.server.watches == 2; });
   EXPECT_EQ(one.told.as_pod, "121");
   EXPECT_EQ(one.told.gone, "2");
@@ -198,9 +198,10 @@ TEST(PodList, BeginsAnewAtOnceWhereThatIsWanted) {
   EventHandlers follower = told.follower();
   follower.pod = [&](const Pod& pod) {
     told.as_pod += pod.meta.uid;
-    if (told.as_pod == "1") informer.anew();
+    if (told.as_pod == "1") informer.relist();
   };
-  asio::co_spawn(server.loop, follow(*server.client, follower, informer, &stopped), asio::detached);
+  asio::co_spawn(server.loop, runReflector(*server.client, follower, informer, &stopped),
+                 asio::detached);
   server.until([&] { return server.watches == 1; });
   EXPECT_TRUE(informer.fresh());
   EXPECT_EQ(told.as_pod, "112");

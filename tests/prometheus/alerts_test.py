@@ -16,7 +16,7 @@ METRIC = re.compile(r"\bdivvy_\w+")
 def known():
     """Every family that one of our programs tells of."""
     names = set(re.findall(r"^\| `(\w+)`", (ROOT / "docs" / "monitoring.md").read_text("utf-8"), re.M))
-    for source in (ROOT / "src" / "scheduler").glob("*.cpp"):
+    for source in (ROOT / "src" / "scheduler").rglob("*.cpp"):
         names |= set(re.findall(r'"(divvy_\w+)"', source.read_text("utf-8")))
     return names | {f"{name}_{part}" for name in names if name.endswith("_seconds")
                     for part in ("bucket", "count", "sum")}

@@ -74,7 +74,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const Device& device : node.devices) memory[device.uuid] = device.memory.count;
     need(bool(engine.setNode(node)), "a node is refused");
   }
-  Stakes stakes;
+  EvictionCosts stakes;
   for (unsigned i = 0, tenants = in.byte() % 40; i < tenants && !in.empty(); ++i) {
     const Request tenant = requestOf("t" + std::to_string(i), 2, &in);
     bounded(engine, kMax, [&] {

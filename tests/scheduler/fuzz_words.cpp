@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "annotations/disruption_annotations.h"
 #include "annotations/placement_annotations.h"
 #include "preemption/running_pods.h"
 #include "scheduler/device_priority.h"

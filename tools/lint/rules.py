@@ -141,6 +141,7 @@ ROOT_HEADER_USERS = {"src/interposer/accounting/charge.h", "src/interposer/cuda/
                      "src/interposer/launch/gated_call.h", "src/interposer/operands/call_operands.h"}
 MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 70
+MAX_FOLDER_FILES = 30
 MAX_COLUMNS = 100
 CODE = (".cpp", ".h", ".c", ".cu")
 
@@ -210,6 +211,12 @@ def rule_folders(root):
     for module, table in SUBFOLDERS.items():
         for name in sorted(set(table) & set(ALLOWED)):
             yield root / "src" / module, 1, f"folder {name} is called like a module"
+    sizes = {}
+    for path, _ in code_files(root, "src"):
+        sizes[path.parent] = sizes.get(path.parent, 0) + 1
+    for folder, size in sorted(sizes.items()):
+        if size > MAX_FOLDER_FILES:
+            yield folder, 1, f"{size} source files; a folder holds at most {MAX_FOLDER_FILES}"
     for path, parts in code_files(root, "src"):
         table = SUBFOLDERS.get(parts[1])
         if table is None or len(parts) < 4 or parts[2] == "include":

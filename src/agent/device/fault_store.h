@@ -44,8 +44,8 @@ void saveKnown(const std::string& path, const PersistedDeviceState& known);
 // Whether it is worth writing: how long a card was quiet may be forgotten by half a minute.
 bool differ(const PersistedDeviceState& saved, const PersistedDeviceState& now);
 
-// When an agent looked last, by the later of these files (watch_mark.h); since 1970. 0: it is not
-// known, or of the future.
+// When an agent looked last, by the later of these files (os/heartbeat_file.h); since 1970. 0: it
+// is not known, or of the future.
 std::int64_t lastLook(const std::string& faults, const std::string& watch_mark);
 // "between 2026-11-27T06:58:12Z and 2026-11-27T07:15:12Z", "before 2026-...".
 std::string spanWords(std::int64_t from_s, std::int64_t until_s);

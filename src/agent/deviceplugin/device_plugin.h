@@ -31,8 +31,8 @@
 #include "pods/container_resolver.h"
 #include "pods/idle_report.h"
 #include "pods/pod_resize.h"
-#include "tenant_registration/container_registration.h"
 #include "tenant/tenant_manager.h"
+#include "tenant_registration/container_registration.h"
 
 namespace divvy::agent {
 

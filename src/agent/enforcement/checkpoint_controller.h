@@ -1,6 +1,7 @@
 // Tenants that have to leave with what cannot be swapped, and come back: what the arbiter wants,
-// carried out by the driver's checkpoints (checkpoint_board.h says how, checkpoint_helper.h by
-// whom). On the agent's one thread; waits for no driver but for the room on a card.
+// carried out by the driver's checkpoints (checkpoint/checkpoint_scheduler.h says how,
+// checkpoint/checkpoint_worker.h by whom). On the agent's one thread; waits for no driver but for
+// the room on a card.
 #pragma once
 
 #include <map>

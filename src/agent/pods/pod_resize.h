@@ -1,5 +1,5 @@
 // What containers of this node's pods have is changed, as the scheduler admitted it
-// (kube/share_change.h).
+// (kube/resize_request.h).
 #pragma once
 
 #include <map>

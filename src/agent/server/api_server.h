@@ -11,10 +11,10 @@
 #include "enforcement/timeslice_probe.h"
 #include "os/asio.h"
 #include "placement/wait_queue.h"
-#include "tenant_registration/container_registration.h"
 #include "server/placement_history.h"
 #include "tenant/event_log.h"
 #include "tenant/tenant_manager.h"
+#include "tenant_registration/container_registration.h"
 
 namespace divvy::agent {
 

@@ -7,8 +7,8 @@
 #include "agent/node.h"
 #include "device/inventory.h"
 #include "os/asio.h"
-#include "tenant_registration/process_registrar.h"
 #include "tenant/tenant_manager.h"
+#include "tenant_registration/process_registrar.h"
 
 namespace divvy::agent {
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "base/rate_limit.h"
-#include "tenant_registration/registration_receiver.h"
 #include "tenant/tenant_manager.h"
+#include "tenant_registration/registration_receiver.h"
 
 namespace divvy::agent {
 

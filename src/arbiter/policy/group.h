@@ -1,5 +1,5 @@
 // The tenants of a group of devices: who stands beside whom, and the account of what each used and
-// how long each waited. Whose turn it is, is decided in rotation.h.
+// how long each waited. Whose turn it is, is decided in policy/quantum_scheduler.h.
 #pragma once
 
 #include <array>

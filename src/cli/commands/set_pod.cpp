@@ -1,6 +1,6 @@
 // `divvy set pod/NAMESPACE/NAME`: what a running container of a cluster has is changed. Asked for
 // with the rights of whoever asks, by an annotation of the pod; the scheduler admits or refuses it,
-// the agent of its node does it (kube/share_change.h).
+// the agent of its node does it (kube/resize_request.h).
 #include <poll.h>
 #include <unistd.h>
 

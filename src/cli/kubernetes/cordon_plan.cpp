@@ -5,7 +5,7 @@
 namespace divvy::cli {
 namespace {
 
-// As scheduler/lodgers.h reads it.
+// As scheduler/preemption/running_pods.h reads it.
 constexpr const char* kEvictable = "use.divvy.dev/evictable";
 constexpr const char* kMirror = "kubernetes.io/config.mirror";
 

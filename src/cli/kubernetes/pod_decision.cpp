@@ -72,8 +72,7 @@ Result<PodDecision> decideFor(Cluster& cluster, const DryPod& pod, const std::ve
     if (!said) return said.error();
     return decision;
   }
-  const Result<scheduler::FilterResult> choice =
-      cluster.forecast().filterAndReserve(pod.pod, names);
+  const Result<scheduler::FilterResult> choice = cluster.forecast().filter(pod.pod, names);
   if (!choice) return choice.error();
   if (!choice->ours || !*request) return decision;
   if (choice->node) {

@@ -1,5 +1,5 @@
 // The grammar of the command line: subcommands, their options, and what makes values of them.
-// Private to parse.cpp and grammar_*.cpp.
+// Private to parser/parser.cpp and define_*.cpp.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -43,8 +43,8 @@ struct Grammar {
         command->add_option("--sim", raw.sim, text)->expected(0, 1)->type_name("[PROFILE]");
     sims.push_back(option);
   }
-  // As the list has it (terms/terms.h); a type name with '|' in it is a list of words, which
-  // completion offers.
+  // As the list has it (share_options/share_options.h); a type name with '|' in it is a list of
+  // words, which completion offers.
   template <typename Target>
   CLI::Option* addTerm(CLI::App* command, const std::string& option, Target& target,
                        bool defaults = true) {

@@ -1,4 +1,4 @@
-// The only users of CLI11, which is slow to compile, are this, grammar_simulate, usage and
+// The only users of CLI11, which is slow to compile, are this, define_simulate, usage and
 // completion: the command line's grammar and its help.
 #include <algorithm>
 

@@ -85,7 +85,7 @@ struct UsedDevice {
   std::uint32_t slots = 0;
   std::int64_t outside = 0, swappable = 0;  // of `memory`
   std::multiset<std::uint64_t> largest;     // of those who can have something swapped
-  std::uint32_t former_pool_tenants = 0;      // who got it in another pool
+  std::uint32_t former_pool_tenants = 0;    // who got it in another pool
   std::uint32_t parts = 0, shares = 0;      // who has parts of it, and who does not
   std::uint32_t cpus = 0;
   std::array<std::uint8_t, kMaxSlices> slices{};  // how many have each

@@ -27,7 +27,7 @@ struct DeviceTable {
 
   // The ledger device of every visible device, where that is one and the same; else kNoDevice.
   unsigned only = kNoDevice;
-  int count = 0;                   // the tenant's devices ...
+  int count = 0;                        // the tenant's devices ...
   int ordinal[kMaxDriverDevices] = {};  // ... as ordinals of the driver, in its order
   std::uint8_t ledger_index[kMaxDriverDevices] = {};
 };

@@ -130,7 +130,7 @@ class UsageMeter {
  private:
   friend class OpeningElsewhere;  // of the tests
 
-  static constexpr std::uint32_t kMaxLaunches = 64;     // behind which a mark stands at last
+  static constexpr std::uint32_t kMaxLaunches = 64;      // behind which a mark stands at last
   static constexpr std::uint64_t kWatchedCopy = 20'000;  // a synchronous one; time of the card
   static constexpr std::uint64_t kOlderWork = 1'000;     // stands for what nobody metered; likewise
 

@@ -75,7 +75,7 @@ class PagerPass {
   static void settle(std::uint32_t number);
   void empty(std::uint32_t number);
 
-  // ---- with memory of the host: mover_host.cpp
+  // ---- with memory of the host: paging/pager_host_map.cpp
   template <ChunkState kFrom>
   ledger::SwapRefusal sendToHost(std::uint32_t number);
   static ledger::SwapRefusal landAtHost(std::uint32_t number);

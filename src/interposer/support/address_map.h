@@ -80,7 +80,7 @@ class AddressMap {
   static constexpr unsigned kBucketEntries = 3;
   static constexpr unsigned kProbedBuckets = 4;
   static constexpr std::size_t kFirstBuckets = 8192;  // 512 KiB of addresses, touched as needed
-  static constexpr unsigned kMaxSegments = 6;        // 8 Mi buckets in the last
+  static constexpr unsigned kMaxSegments = 6;         // 8 Mi buckets in the last
 
   static std::size_t bucketCount(unsigned segment) { return kFirstBuckets << (2 * segment); }
   static Bucket* bucketAt(Bucket* buckets, unsigned segment, std::uint64_t stored, unsigned probe);

@@ -20,7 +20,7 @@ struct DeviceMetadata {
   std::shared_ptr<const engine::Partitioning> parting;
   std::map<std::string, std::pair<std::string, std::string>> profiles;  // by part: name and id
   bool own_plugin =
-      false;  // counted for the vendor's own plugin; nobody is told which (own_plugin.h)
+      false;  // counted for the vendor's own plugin; nobody is told which (codec/vendor_plugin.h)
 };
 
 // By UUID.

@@ -1,6 +1,6 @@
 // What a pod says of its shares in our words: annotations use.divvy.dev/WORD, of all containers,
-// and CONTAINER.use.divvy.dev/WORD, of one. Which words there are is said in terms/terms.h. Pure.
-// Private.
+// and CONTAINER.use.divvy.dev/WORD, of one. Which words there are is said in
+// share_options/share_options.h. Pure. Private.
 #pragma once
 
 #include <string>

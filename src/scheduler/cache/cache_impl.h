@@ -191,13 +191,13 @@ struct SchedulerCache::Impl {
     return {};
   }
 
-  // ---- devices of vendors' own plugins: books_own_plugin.cpp ----
+  // ---- devices of vendors' own plugins: cache/cache_vendor_plugin.cpp ----
   // It is bound, and has devices of its node's plugin, if that has any: it has them from now on.
   void takeOwn(const std::string& uid);
   // Why nobody new gets the node's devices, where it is because their driver is being changed.
   std::optional<Reason> upgradeOn(std::string_view node, const engine::CompactRefusal& brief) const;
 
-  // ---- quotas: books_quota.cpp ----
+  // ---- quotas: cache/cache_quota.cpp ----
   struct QuotaDecision {
     std::optional<engine::Placement> placement;
     std::string beyond;  // it fits, but only with more than its namespace may hold
@@ -228,7 +228,7 @@ struct SchedulerCache::Impl {
     return std::nullopt;
   }
   bool beyondQuota(const engine::Gang& gang, const std::vector<engine::Allocation>& given,
-                   const std::vector<std::string>& ending) const;  // books_clearing.cpp
+                   const std::vector<std::string>& ending) const;  // cache/cache_eviction_plan.cpp
   const std::vector<std::vector<std::string>>& alikeNodes();
 
   // Which of these would do, and why the others do not.
@@ -312,7 +312,7 @@ struct SchedulerCache::Impl {
     const engine::Allocation* held = engine.find(engine::RequestId(uid));
     return kept != claims.end() && held != nullptr && *held == kept->second;
   }
-  // Places for all of these or none: books_plans.cpp.
+  // Places for all of these or none: cache/cache_reservations.cpp.
   Result<std::vector<Reservation>> plan(std::span<const kube::Pod> pods,
                                         const std::vector<std::string>& without,
                                         const std::vector<std::string>& not_on,

@@ -8,7 +8,7 @@ namespace {
 constexpr std::size_t kMaxModels = 3;
 constexpr std::size_t kMaxLength = 40;  // of a model's name
 
-// Of those that the pod says itself: others have a remark in parentheses (own_plugin.h).
+// Of those that the pod says itself: others have a remark in parentheses (codec/vendor_plugin.h).
 std::string modelsIn(const engine::Shape& shape) {
   std::vector<std::string> models;
   const auto add = [&](const engine::Selector& selector) {

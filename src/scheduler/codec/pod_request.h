@@ -25,8 +25,8 @@ struct NodeDescription {
   std::vector<std::string> surplus;          // registered beyond the inventory: does not count
 };
 
-// `elsewhere`: of UUIDs that its own inventory lacks (node_limits.h). kCorrupt: which annotation or
-// resource, where in it, what was expected.
+// `elsewhere`: of UUIDs that its own inventory lacks (codec/inventory_bounds.h). kCorrupt: which
+// annotation or resource, where in it, what was expected.
 Result<NodeDescription> describe(const kube::Node& node, const vendors::Catalog& catalog,
                                  const RecordedElsewhere& elsewhere = {});
 

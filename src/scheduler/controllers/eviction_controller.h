@@ -26,7 +26,7 @@ namespace divvy::scheduler {
 
 // A kind of complaint.
 struct EvictionCause {
-  const char *node_key, *pod_key;  // kube/complaint.h
+  const char *node_key, *pod_key;  // kube/eviction_request.h
   const char* condition;           // of the pod; its reasons, and Events' too:
   const char *reason, *over_reason, *evicted_reason;
   const char* over;  // told when nothing is complained of any more

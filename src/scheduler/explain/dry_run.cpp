@@ -163,8 +163,8 @@ void SchedulingDryRun::leave(const std::string& uid) {
   }
 }
 
-Result<FilterResult> SchedulingDryRun::filterAndReserve(const kube::Pod& pod,
-                                                        std::span<const std::string_view> nodes) {
+Result<FilterResult> SchedulingDryRun::filter(const kube::Pod& pod,
+                                              std::span<const std::string_view> nodes) {
   return impl_->house.filterAndReserve(impl_->asHeeded(pod), nodes, kNever);
 }
 

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "preemption/node_resources_fit.h"
 #include "preemption/disruption_budgets.h"
+#include "preemption/node_resources_fit.h"
 #include "preemption/running_pods.h"
 #include "preemption/victim_selection.h"
 #include "quota/queue_tree.h"

@@ -220,7 +220,7 @@ std::optional<PreemptionPlan> PreemptionController::planAt(const std::string& no
 }
 
 // The cheapest of all nodes; of equals the first by name.
-asio::awaitable<std::optional<PreemptionPlan>> PreemptionController::filterAndReserve(
+asio::awaitable<std::optional<PreemptionPlan>> PreemptionController::choosePlan(
     const PreemptionCandidate& contender, const PreemptorPod& preemptor,
     IneligibleCounts* ineligible) {
   std::optional<PreemptionPlan> best;
@@ -258,8 +258,7 @@ asio::awaitable<void> PreemptionController::attempt(PreemptionCandidate contende
     co_return;
   }
   IneligibleCounts ineligible;
-  std::optional<PreemptionPlan> plan =
-      co_await filterAndReserve(contender, **preemptor, &ineligible);
+  std::optional<PreemptionPlan> plan = co_await choosePlan(contender, **preemptor, &ineligible);
   if (!waitsStill(uid)) co_return;
   backoff_.failed(uid, now());  // until it is bound
   if (ineligible.unsearched > 0) {

@@ -75,7 +75,7 @@ class PreemptionController : public ClusterObserver {
   boost::asio::awaitable<void> advance();
   boost::asio::awaitable<void> call(Attempt attempt);
   boost::asio::awaitable<void> attempt(PreemptionCandidate contender);
-  boost::asio::awaitable<std::optional<PreemptionPlan>> filterAndReserve(
+  boost::asio::awaitable<std::optional<PreemptionPlan>> choosePlan(
       const PreemptionCandidate& contender, const PreemptorPod& preemptor,
       IneligibleCounts* ineligible);
   boost::asio::awaitable<void> carryOut(std::string uid);

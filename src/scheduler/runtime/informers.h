@@ -22,7 +22,7 @@ class Informers {
 
   // Until *stopped is true. `name` is what /readyz calls it. What it returns lives as long as this.
   const kube::Informer& follow(std::string name, kube::EventHandlers follower);
-  // All of everything has been told that there was at the beginning, or when anew() was called.
+  // All of everything has been told that there was at the beginning, or when relist() was called.
   bool known() const;
   // Everything is listed anew, by reads that begin after this.
   void relist();

@@ -9,8 +9,8 @@
 #include <functional>
 #include <thread>
 
-#include "cuda/context/runtime.h"
 #include "ledger/residency_pages.h"
+#include "runtime.h"
 #include "tenant_test.h"
 
 namespace divvy::interposer {

@@ -1,5 +1,5 @@
 // Bounded waiting inside one process.
-#include "wakeup_limiter.h"
+#include "process/bounded_wait.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Bits, one by one and in fields.
 #include "comparison.h"
-#include "cuda/context/device.h"
+#include "device.h"
 
 // The kernels themselves, last: they need the words above.
 #include "bits.cu"

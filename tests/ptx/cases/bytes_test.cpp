@@ -1,6 +1,6 @@
 // Loads and stores of 8 and 16 bits.
 #include "comparison.h"
-#include "cuda/context/device.h"
+#include "device.h"
 
 // The kernels themselves, last: they need the words above.
 #include "bytes.cu"

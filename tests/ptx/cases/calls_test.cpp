@@ -1,6 +1,6 @@
 // Functions that are really called.
 #include "comparison.h"
-#include "cuda/context/device.h"
+#include "device.h"
 
 // The kernels themselves, last: they need the words above.
 #include "calls.cu"

@@ -1,6 +1,6 @@
 // From one type of number to another.
 #include "comparison.h"
-#include "cuda/context/device.h"
+#include "device.h"
 
 // The kernels themselves, last: they need the words above.
 #include "convert.cu"

@@ -1,6 +1,6 @@
 // Lanes that go their own ways.
 #include "comparison.h"
-#include "cuda/context/device.h"
+#include "device.h"
 
 // The kernels themselves, last: they need the words above.
 #include "divergence.cu"

@@ -1,6 +1,6 @@
 // Arithmetic of 32 and 64 bits in every rounding.
 #include "comparison.h"
-#include "cuda/context/device.h"
+#include "device.h"
 
 // The kernels themselves, last: they need the words above.
 #include "doubles.cu"

@@ -1,6 +1,6 @@
 // Shapes of grids and blocks.
 #include "comparison.h"
-#include "cuda/context/device.h"
+#include "device.h"
 
 // The kernels themselves, last: they need the words above.
 #include "grids.cu"

@@ -1,6 +1,6 @@
 // Checksums, digests, random numbers.
 #include "comparison.h"
-#include "cuda/context/device.h"
+#include "device.h"
 
 // The kernels themselves, last: they need the words above.
 #include "hashes.cu"

@@ -1,6 +1,6 @@
 // Choices among many.
 #include "comparison.h"
-#include "cuda/context/device.h"
+#include "device.h"
 
 // The kernels themselves, last: they need the words above.
 #include "switches.cu"

@@ -278,14 +278,14 @@ struct Life {
     hear();
   }
   void hear() {
-    desk->heard(cluster.node());
+    desk->onNodeUpdate(cluster.node());
     if (cluster.state.empty()) return;
     kube::Pod pod;
     pod.meta.space = "s", pod.meta.name = "p", pod.meta.uid = "u", pod.node = "n";
     pod.meta.annotations[kube::kIdleNoticeKey] = cluster.state;
     pod.meta.deleting = cluster.ending;
-    if (cluster.there) desk->see(pod);
-    if (!cluster.there) desk->forget("u");
+    if (cluster.there) desk->onPodUpdate(pod);
+    if (!cluster.there) desk->onPodDelete("u");
   }
   void run(unsigned polls) {
     for (unsigned i = 0; i < polls; ++i) {
@@ -451,7 +451,7 @@ TEST(EvictionController, ANodeThatNamesAnothersPodsIsNotBelieved) {
   kube::Node other = cluster.node();
   other.meta.name = "other";
   other.meta.annotations[kube::kIdleKey] = kube::encode(kube::Complaints{{"u", {"s", "p", 1'000}}});
-  life.desk->heard(other);
+  life.desk->onNodeUpdate(other);
   life.run(2'000);
   EXPECT_EQ(cluster.state, "");
   EXPECT_TRUE(cluster.kinds.empty());

@@ -67,7 +67,7 @@ class ForecastTest : public ::testing::Test {
       return "";
     }
     const std::vector<std::string_view> names(names_.begin(), names_.end());
-    const Result<FilterResult> choice = forecast.filterAndReserve(pod, names);
+    const Result<FilterResult> choice = forecast.filter(pod, names);
     EXPECT_TRUE(choice) << choice.error().message();
     if (!choice || !choice->node) return "";
     forecast.place(pod, *choice->node);
@@ -255,7 +255,7 @@ TEST(SchedulingDryRun, IsWhatThenHappens) {
       forecast.arrive(one, nullptr);
       std::string foretold;
       if (forecast.gated(pod.meta.uid).empty()) {
-        const Result<FilterResult> choice = forecast.filterAndReserve(pod, names);
+        const Result<FilterResult> choice = forecast.filter(pod, names);
         ASSERT_TRUE(choice) << choice.error().message();
         if (choice->node) foretold = *choice->node;
       } else {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "annotations/disruption_annotations.h"
 #include "gate_world.h"
 
 namespace divvy::scheduler {

@@ -122,11 +122,11 @@ class PreemptorTest : public ::testing::Test {
     one.node = "a";
     one.meta.annotations = assigned->annotations;
     ASSERT_TRUE(cache.setPod(one));
-    ASSERT_TRUE(preemptor->see(one));
+    preemptor->onPodUpdate(one);
   }
   void gone(const std::string& uid) {
     cache.removePod(uid);
-    preemptor->gone(uid);
+    preemptor->onPodDelete(uid);
   }
 
   bool until(const std::function<bool()>& so) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "annotations/disruption_annotations.h"
 #include "kube/registration.h"
 #include "preemption/preemption_backoff.h"
 #include "preemption/victim_selection.h"

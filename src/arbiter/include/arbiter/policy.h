@@ -1,6 +1,6 @@
 // Who may use a group of devices now: the control laws. Pure: instants come in, orders go out; no
 // clock, thread or file. A group is one device, or several that a tenant spans; a tenant holds all
-// of its devices at once or none. See laws/README.md for the bounds and their proofs.
+// of its devices at once or none. See policy/README.md for the bounds and their proofs.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // Whose memory is on the devices now: the law of residency. Pure: instants come in, orders go out;
 // no clock, thread or file. Tenants that ask for more than a device has take turns on it, a swap
-// apart. See laws/README.md for the formulas, and why its book never exceeds a device's budget.
+// apart. See policy/README.md for the formulas, and why its book never exceeds a device's budget.
 #pragma once
 
 #include <array>

@@ -27,10 +27,10 @@ struct ServerOptions {
 };
 
 // Answers until SIGTERM or SIGINT, each connection on a thread of its own. From its beginning on
-// this process makes the system calls of a list (filter.h), and opens the files that the terms
-// name, and the system's libraries, where the kernel has Landlock (landlock.h); where it has not
-// that is said. Folders of the terms are there before. Returns once nobody is answered any more, or
-// a second later: who waits for a driver that does not answer is left to the process' end.
+// this process makes the system calls of a list (seccomp_filter.h), and opens the files that the
+// terms name, and the system's libraries, where the kernel has Landlock (landlock.h); where it has
+// not that is said. Folders of the terms are there before. Returns once nobody is answered any
+// more, or a second later: who waits for a driver that does not answer is left to the process' end.
 Result<void> serve(const ServerOptions& terms);
 
 }  // namespace divvy::helper

@@ -42,7 +42,7 @@ class Informer {
  public:
   // All is listed anew, by a read that begins after this.
   void relist();
-  // All has been told that there was when anew() was called last, or when it began.
+  // All has been told that there was when relist() was called last, or when it began.
   bool fresh() const { return told_ == asked_; }
   // Since when nothing was heard from the server: all that was tried since has failed.
   std::optional<std::chrono::steady_clock::time_point> failingSince() const { return failing_; }

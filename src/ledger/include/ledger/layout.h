@@ -258,7 +258,7 @@ enum class Phase : std::uint64_t { kFree = 0, kLive = 1, kReaping = 2, kRetired 
 
 struct alignas(64) Slot {
   // Claimed and freed in one 16-byte compare-and-swap, so that no slot is ever held by nobody.
-  Pair state;                        // low: generation and phase; high: owner (see words.h)
+  Pair state;  // low: generation and phase; high: owner (see ledger/packed_words.h)
   std::uint64_t adopted_generation;  // 1 + the generation of the slot that host_pid is of
   std::uint32_t host_pid;            // written by the agent
   std::uint32_t flags;

@@ -107,9 +107,9 @@ class SchedulerCache {
   void removeNode(const std::string& uid, const std::string& name);
   Result<void> setPod(const kube::Pod& pod);
   void removePod(const std::string& uid);
-  // The pod as it will be once the change that it says is admitted is told to us (share_change.h):
-  // until then it is booked, the more of both. kNoRoom: what lacks; kUnavailable: not now. Either
-  // way who does not write it down says so by setPod().
+  // The pod as it will be once the change that it says is admitted is told to us
+  // (kube/resize_request.h): until then it is booked, the more of both. kNoRoom: what lacks;
+  // kUnavailable: not now. Either way who does not write it down says so by setPod().
   Result<void> admitChange(const kube::Pod& pod);
 
   // What a namespace may hold at a time; who would hold more waits. kUsage: what of it is not
@@ -149,10 +149,10 @@ class SchedulerCache {
   // A device that it was given whose units the node's kubelet does not offer, because it was full
   // (kube/device_list.h): UUID. Empty: there is none.
   std::string withdrawnFrom(const std::string& uid) const;
-  // Places for pods that kube-scheduler does not know yet (books_plans.cpp): all of these or none,
-  // each reserved under its UID until `expires`; in their order. Devices of models in `without` are
-  // not taken, nor any on nodes in `not_on`. kNoRoom: not now; kUsage: which of them can never be
-  // right, or asks for no devices.
+  // Places for pods that kube-scheduler does not know yet (cache/cache_reservations.cpp): all of
+  // these or none, each reserved under its UID until `expires`; in their order. Devices of models
+  // in `without` are not taken, nor any on nodes in `not_on`. kNoRoom: not now; kUsage: which of
+  // them can never be right, or asks for no devices.
   Result<std::vector<Reservation>> plan(std::span<const kube::Pod> pods,
                                         const std::vector<std::string>& without,
                                         const std::vector<std::string>& not_on,
@@ -213,9 +213,10 @@ class SchedulerCache {
   std::vector<UnschedulablePod> refused() const;
   const engine::Request* unschedulableRequest(const std::string& uid) const;
 
-  // For those who only ask (inquiry.h): who decides; what a pod asks of it (errors as of choose:
-  // kUsage; none: it asks for no devices); a node as it is known, or null; why it is not, or not
-  // any more; and whether that model is one that requests exclude without their pods' saying so.
+  // For those who only ask (scheduler/explain.h): who decides; what a pod asks of it (errors as of
+  // choose: kUsage; none: it asks for no devices); a node as it is known, or null; why it is not,
+  // or not any more; and whether that model is one that requests exclude without their pods' saying
+  // so.
   const engine::Engine& engine() const;
   Result<std::optional<engine::Request>> requestFor(const kube::Pod& pod) const;
   const engine::Node* nodeNamed(const std::string& name) const;

@@ -72,8 +72,7 @@ class SchedulingDryRun {
   // As if it had not come.
   void leave(const std::string& uid);
   // As SchedulerCache has it; of who came past our gate as it was promised, within its queue.
-  Result<FilterResult> filterAndReserve(const kube::Pod& pod,
-                                        std::span<const std::string_view> nodes);
+  Result<FilterResult> filter(const kube::Pod& pod, std::span<const std::string_view> nodes);
   // From here on it is on that node, and may have to end for others.
   void place(const kube::Pod& pod, const std::string& node);
 

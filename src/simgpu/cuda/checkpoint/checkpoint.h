@@ -4,8 +4,9 @@
 //   RUNNING --lock--> LOCKED --checkpoint--> CHECKPOINTED --restore--> LOCKED --unlock--> RUNNING
 //
 // State and books are in the process's records in the card files (card_layout.h): the process
-// itself does nothing but wait (call_mark.h), and its bytes are in its own memory anyway. A caller
-// that dies on the way leaves CHECKPOINTING or RESTORING behind, and only death ends that.
+// itself does nothing but wait (cuda/context/call_guard.h), and its bytes are in its own memory
+// anyway. A caller that dies on the way leaves CHECKPOINTING or RESTORING behind, and only death
+// ends that.
 #pragma once
 
 #include "abi/cuda_types.h"

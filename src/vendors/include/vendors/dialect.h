@@ -71,7 +71,7 @@ struct Written {
     kFirst,  // of the first device: {index}, {minor}, {uuid}, {cores}, {units}, {mebibytes},
              // {size}, too
     kEach,   // of every device, once each, with commas between
-    kForm,   // what no template says: see scheduler/annotate.h
+    kForm,   // what no template says: see scheduler/annotations/assignment.h
   };
   std::string key;
   Of of = Of::kPod;
