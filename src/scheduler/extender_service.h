@@ -19,7 +19,7 @@
 
 namespace divvy::scheduler {
 
-// For one thread, that of the loop. All references outlive it.
+// For the event loop's thread only. All references outlive it.
 class ExtenderService {
  public:
   struct Parts {
@@ -32,18 +32,19 @@ class ExtenderService {
     const Informers& informers;
     Counters& counts;
     const SchedulerOptions& options;
-    std::function<std::string()> why_not;  // why nothing is placed here now; empty: it is
+    std::function<std::string()> why_not;  // why this replica does not schedule now; empty: it does
   };
   explicit ExtenderService(Parts parts) : parts_(std::move(parts)) {}
 
+  // Returns the routes of the four calls. They refer to this object.
   std::vector<http::Route> routes();
 
  private:
   http::Answer filter(const http::Query& query);
-  // kube-scheduler continues without our scores: an error here never fails the pod.
+  // After an error kube-scheduler continues without these scores; the pod does not fail.
   http::Answer prioritize(const http::Query& query) const;
   // Victims for pods with devices are chosen by the preemption controller; kube-scheduler does not
-  // know devices. Its call names the nodes that would do but for CPU, memory and the like.
+  // know devices. Its call names nodes that lack only CPU, memory and similar resources.
   http::Answer preempt(const http::Query& query);
   // Evaluates the pod against nodes that the caller describes, such as cluster-autoscaler. No side
   // effects.

@@ -1,4 +1,4 @@
-// Answers Prometheus. Private.
+// The endpoint /metrics for Prometheus. Private.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace divvy::scheduler {
 
-// For the thread of the executor that its route is served on, but for the text: that is put
-// together by a thread of its own, so that nobody who wants a place waits for it.
+// For the event loop's thread only. A separate thread composes the text, so that /filter does not
+// wait for it.
 class Exporter {
  public:
   struct Options {
-    bool hami = false;  // also under HAMi's names, and pod by pod
-    std::function<bool()> ready;
-    std::function<std::uint64_t()> api_calls;
+    bool hami = false;                         // also under HAMi's names, and for each pod
+    std::function<bool()> ready;               // true: this replica schedules now
+    std::function<std::uint64_t()> api_calls;  // number of calls of the API server
   };
-  // All outlive it. From now on it notes how late `loop` is, which its route is served on.
+  // All arguments outlive it. Starts to measure how late `loop` is, which serves the route.
   Exporter(boost::asio::any_io_executor loop, const SchedulerCache& cache, const Counters& counts,
            Options options);
   ~Exporter();

@@ -1,4 +1,4 @@
-// What of a device is written in annotations and is not for the engine. Private.
+// What annotations say of a device beside what the engine uses. Private.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,14 @@
 namespace divvy::scheduler {
 
 struct DeviceMetadata {
-  const vendors::Kind* kind = nullptr;  // the catalogue's
-  std::uint32_t index = 0;              // as its agent counts
+  const vendors::Kind* kind = nullptr;  // the catalog owns it
+  std::uint32_t index = 0;              // number on its node, by the agent
   std::string minor;
   std::string model;
-  std::uint32_t units = 0;  // of compute, as it says itself
+  std::uint32_t units = 0;  // of compute, as registered
   std::shared_ptr<const engine::Partitioning> parting;
-  std::map<std::string, std::pair<std::string, std::string>> profiles;  // by part: name and id
-  bool own_plugin =
-      false;  // counted for the vendor's own plugin; nobody is told which (codec/vendor_plugin.h)
+  std::map<std::string, std::pair<std::string, std::string>> profiles;  // by part: name and ID
+  bool own_plugin = false;  // served by the vendor plugin (codec/vendor_plugin.h)
 };
 
 // By UUID.

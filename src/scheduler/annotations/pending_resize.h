@@ -1,4 +1,4 @@
-// A change of what a pod's containers have that was admitted and is not done yet. Pure. Private.
+// A resize that is admitted and not done yet. Pure. Private.
 #pragma once
 
 #include <optional>
@@ -9,14 +9,16 @@
 
 namespace divvy::scheduler {
 
-// What can be changed: shares of the devices that our own agents hand out. Null: not placed here.
+// Returns the device kind with shares that can be resized: that of Divvy's own agents. Null: the
+// scheduler does not place it.
 inline const vendors::Kind* changeableKind(const vendors::Catalog& catalog) {
   for (const vendors::Kind* kind : catalog.kinds())
     if (kind->name == "NVIDIA" && kind->wire.placed()) return kind;
   return nullptr;
 }
 
-// Written by us: what cannot be read is none.
+// Returns the pod's admitted resize; none: there is none. Only the scheduler writes the annotation,
+// so an unreadable one counts as none.
 inline std::optional<kube::ResizeState> pendingChange(const kube::Pod& pod) {
   const auto said = pod.meta.annotations.find(kube::kChangeStateKey);
   if (said == pod.meta.annotations.end()) return std::nullopt;

@@ -1,4 +1,4 @@
-// What a pod's annotations say of how it is to be placed. Pure. Private.
+// Placement annotations: how a pod wants to be placed. Pure. Private.
 #pragma once
 
 #include <array>
@@ -12,29 +12,30 @@
 
 namespace divvy::scheduler {
 
-// Which node of several: a name of engine::Policy.
+// How to choose a node: a name of engine::Policy.
 inline constexpr std::string_view kNodePolicy = "use.divvy.dev/node-policy";
-// Which of its devices: words as engine::parseDevicePolicy takes them.
+// How to choose devices of the node: words of engine::parseDevicePolicy.
 inline constexpr std::string_view kDevicePolicy = "use.divvy.dev/device-policy";
-// Whose devices; "none": of those that are in no pool.
+// Pool of the devices; "none": devices in no pool.
 inline constexpr std::string_view kPool = "use.divvy.dev/pool";
 
-// Of what it asks, how much at which hours of UTC: words as engine::parseDaily takes them.
+// Expected use of the request by hour of the day in UTC: words of engine::parseDaily.
 inline constexpr std::string_view kExpectedUse = "use.divvy.dev/expected-use";
 
-// None: all of it, all day. kUsage as below.
+// Reads kExpectedUse. None: the whole request, all day. kUsage: as of readPreferences().
 Result<std::optional<engine::UsageByHour>> expectedUse(const kube::Labels& annotations);
 
-// Which devices, where a pod does not say, of several of a kind with such links. kUsage as below.
+// Returns `base` with a preference for linked devices, if the kind's rule or its annotation asks
+// for that and `base` has none. kUsage: as of readPreferences().
 Result<engine::DevicePolicy> withLinks(const kube::Labels& annotations, engine::DevicePolicy base,
                                        const vendors::LinkRule& rule);
 
-// As kPool's value says it.
+// Converts a value of kPool.
 engine::PoolName poolNamed(std::string_view value);
 
-// Sets what the annotations say, in our words or in those of HAMi (facts on the incumbent's control
-// plane, 1.3); where both do, ours count. `base`: which devices where they do not say, or only a
-// part of it. kUsage: which annotation, what is wrong, what is accepted.
+// Reads the annotations into `shape`: Divvy's, or else HAMi's (facts on the incumbent's control
+// plane, 1.3). `base`: device policy for what they leave out. kUsage: which annotation, what is
+// wrong, what is accepted.
 Result<void> readPreferences(const kube::Labels& annotations, const engine::DevicePolicy& base,
                              engine::Shape* shape);
 

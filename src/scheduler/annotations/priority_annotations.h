@@ -1,5 +1,4 @@
-// Which priority on devices a pod and its containers have, written where agents read it. Pure.
-// Private.
+// Annotations for agents with the priority on devices of a pod and its containers. Pure. Private.
 #pragma once
 
 #include <map>
@@ -13,8 +12,9 @@
 
 namespace divvy::scheduler {
 
-// Annotations for a pod that does not say it in our words: of containers by the resource of HAMi's
-// (0 is high, others are low), of the pod by its PriorityClass. `object`: what it was read from.
+// Returns the priority annotations to add to a pod that lacks them. Those of containers come from
+// HAMi's priority resource (0: high, other values: low), that of the pod from its PriorityClass.
+// `object`: the pod's JSON.
 std::map<std::string, std::string> priorityNotes(const kube::Pod& pod,
                                                  const boost::json::value& object,
                                                  const vendors::Catalog& catalog,

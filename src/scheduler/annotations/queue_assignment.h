@@ -11,7 +11,7 @@ namespace divvy::scheduler {
 
 // What the webhook writes for a pod that requests devices.
 struct QueueAssignment {
-  bool gate = false;  // the pod gets our scheduling gate
+  bool gate = false;  // the pod gets Divvy's scheduling gate
   std::string queue;  // empty: none
   std::string pool;   // the queue's, for pods that name no pool; empty: none
 };

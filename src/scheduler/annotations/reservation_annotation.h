@@ -1,4 +1,4 @@
-// The annotation that says what a pod was promised when its gate was taken away. Pure. Private.
+// The reservation annotation: a pod's reservation, written when its gate is removed. Pure. Private.
 #pragma once
 
 #include <string>
@@ -8,17 +8,18 @@
 
 namespace divvy::scheduler {
 
-// Guarded: ours alone (policy divvy-pod-annotations).
+// Protected: only the scheduler may write it (policy divvy-pod-annotations).
 inline constexpr const char* kPlanKey = "divvy.dev/plan";
 
 struct ReservationAnnotation {
-  std::string epoch;  // differs for any two plans
-  std::string queue;  // that it counts for; empty: for none
+  std::string epoch;  // unique for each plan
+  std::string queue;  // charged queue; empty: none
   Reservation place;
 };
 
+// Returns the annotation's value, JSON.
 std::string encode(const ReservationAnnotation& note);
-// kCorrupt: what is wrong with it.
+// Parses the annotation's value. kCorrupt: what is wrong.
 Result<ReservationAnnotation> decodePlan(const std::string& text);
 
 }  // namespace divvy::scheduler

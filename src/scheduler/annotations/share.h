@@ -1,4 +1,4 @@
-// A share in the engine's terms, and as an assignment says it. Pure. Private.
+// Converts shares between the engine's type and the assignment's. Pure. Private.
 #pragma once
 
 #include "annotations/device_metadata.h"
@@ -7,11 +7,12 @@
 
 namespace divvy::scheduler {
 
-// Of `device`, whatever the share calls it.
+// Converts an engine's share of `device`.
 kube::AssignedDevice assignedOf(const engine::Share& share, const DeviceMetadata& device);
 
-// `device`: null where the node is not known, or has no such device any more; then what the kind
-// says counts. `soft`: the pod asked for shares where else there are templates.
+// Converts an assignment's share. `device`: null if the node is unknown or no longer has the
+// device; the kind's values apply then. `soft`: the pod requested a share of a kind that otherwise
+// has templates.
 engine::Share shareOf(const kube::AssignedDevice& assigned, const vendors::Kind& kind,
                       const DeviceMetadata* device, bool soft);
 

@@ -1,6 +1,5 @@
-// What a pod says of its shares in our words: annotations use.divvy.dev/WORD, of all containers,
-// and CONTAINER.use.divvy.dev/WORD, of one. Which words there are is said in
-// share_options/share_options.h. Pure. Private.
+// Share annotations: use.divvy.dev/WORD for all containers of a pod, CONTAINER.use.divvy.dev/WORD
+// for a single container. share_options/share_options.h lists the words. Pure. Private.
 #pragma once
 
 #include <string>
@@ -16,21 +15,22 @@ namespace divvy::scheduler {
 
 class ShareAnnotations {
  public:
-  // kUsage: which annotation, what is wrong, what is accepted: a word or a container that is not
-  // there, a value that is none. Values are read by whom they are for.
+  // Reads and checks the share annotations of a pod. kUsage: which annotation, what is wrong
+  // (unknown word or container, value that is not accepted), what is accepted.
   static Result<ShareAnnotations> of(const kube::Pod& pod);
 
-  // What is said of that container, or else of all; null: nothing.
+  // Returns the value for the container, or else for all containers; null: there is none.
   const std::string* find(std::string_view word, std::string_view container = {}) const;
-  // Annotations of what agents read: what was decided, and is written with the binding.
+  // Returns the annotations that agents read, to be written with the binding.
   kube::Labels forAgents() const;
-  // What placement reads of it, into the shape that was made of `pod`. kUsage: what contradicts.
+  // Applies the annotations that placement uses to `shape`, the shape of `pod`. kUsage: which
+  // annotations contradict the request or each other.
   Result<void> apply(const kube::Pod& pod, engine::Shape* shape) const;
 
  private:
   struct ShareAnnotation {
     const share_options::ShareOption* term = nullptr;
-    std::string container;  // empty: of all
+    std::string container;  // empty: all
     std::string value;
   };
   const std::string* exactly(std::string_view word, std::string_view container) const;
@@ -40,7 +40,7 @@ class ShareAnnotations {
   std::vector<ShareAnnotation> wishes_;
 };
 
-// How an annotation of one container is called; empty: of all.
+// Returns the key of an annotation. `container`: empty: for all containers.
 std::string wishKey(std::string_view word, std::string_view container = {});
 
 }  // namespace divvy::scheduler

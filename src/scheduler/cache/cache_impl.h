@@ -1,4 +1,4 @@
-// What SchedulerCache keeps: nodes, who holds what there, who waits. Private.
+// State of SchedulerCache: nodes, allocations, nominations, unschedulable pods. Private.
 #pragma once
 
 #include <algorithm>
@@ -22,13 +22,13 @@
 
 namespace divvy::scheduler {
 
-// Far more than can be removed, or passed on, while one scheduling cycle is under way.
+// Far more pods than can be removed, or passed on, during one scheduling cycle.
 inline constexpr std::size_t kMaxRemembered = 10'000;
 
-// Of nodes that no decision can be about.
+// Reason for nodes that the engine does not have.
 inline constexpr const char* kNothingRegistered = "no devices are registered";
 
-// Of names that are only looked at.
+// Hash for lookups by std::string_view.
 struct TextHash {
   using is_transparent = void;
   std::size_t operator()(std::string_view text) const {
@@ -38,14 +38,14 @@ struct TextHash {
 
 struct CachedNode {
   std::string uid;
-  kube::Node said;  // as it was told last
+  kube::Node said;  // last version of the object
   engine::Node node;
   DeviceMetadataMap devices;
   std::vector<std::string> unread;  // NodeDescription::unread
   NodeInventory inventory = {};
 };
 
-// Init containers first.
+// Returns the names of all containers, init containers first.
 inline std::vector<std::string> namesOf(const kube::Pod& pod) {
   std::vector<std::string> names;
   for (const auto* list : {&pod.init, &pod.containers})
@@ -53,16 +53,16 @@ inline std::vector<std::string> namesOf(const kube::Pod& pod) {
   return names;
 }
 
-// Who a reservation is for, as far as it is written when it is bound.
+// What a bind writes about the pod of a reservation.
 struct ContainerList {
-  std::vector<std::string> containers;
-  std::vector<bool> ends;   // of init containers: those that are no sidecars
-  kube::Labels for_agents;  // its words when it was decided where it goes
+  std::vector<std::string> containers;  // names, init containers first
+  std::vector<bool> ends;   // for each init container: true if it ends, so is no sidecar
+  kube::Labels for_agents;  // share annotations for agents, at the time of the decision
 };
 
 inline ContainerList guestOf(const kube::Pod& pod) {
   ContainerList guest{namesOf(pod), {}, {}};
-  // A pod whose words cannot be read has been refused by then.
+  // A pod with unreadable annotations has been refused before.
   if (const Result<ShareAnnotations> wishes = ShareAnnotations::of(pod))
     guest.for_agents = wishes->forAgents();
   for (const kube::PodContainer& one : pod.init) guest.ends.push_back(!one.sidecar);
@@ -97,7 +97,8 @@ struct SchedulerCache::Impl {
     if (there->second.empty()) on.erase(there);
   }
 
-  // It is so, whatever else was booked.
+  // Records what a bound pod holds, even if that exceeds what is free. If the cache lacks the node,
+  // the pod becomes an unknown-node pod.
   Result<void> hold(const kube::Pod& pod, const engine::Allocation& held) {
     count(pod, held.placement);
     const Result<void> adopted = engine.adopt(held);
@@ -110,6 +111,7 @@ struct SchedulerCache::Impl {
     return {};
   }
 
+  // Gives the unknown-node pods of a node that was just set what they hold there.
   void takeHome(const std::string& node) {
     for (const std::string& uid : homeless.on(node)) {
       const UnknownNodePod& one = homeless.at(uid);
@@ -131,8 +133,8 @@ struct SchedulerCache::Impl {
     return found == nodes.end() ? nullptr : &found->second.devices;
   }
 
-  // What every choice begins with: what was reserved for it before is given back. None: it asks for
-  // no devices.
+  // Begins each decision for a pod: reads its request and releases its earlier reservation. None:
+  // it requests no devices. Errors: as of SchedulerCache::filterAndReserve.
   Result<std::optional<engine::Request>> begin(const kube::Pod& pod) {
     const std::string& uid = pod.meta.uid;
     Result<std::optional<engine::Request>> request =
@@ -153,10 +155,10 @@ struct SchedulerCache::Impl {
     return request;
   }
 
-  // Among these; none: it fits none of them now.
+  // Decides among the nodes in `names`. None: the request fits none of them now.
   Result<std::optional<engine::Placement>> decide(const engine::Request& request,
                                                   std::span<const std::string_view> names) const {
-    // The best of all is the best of those among whom it is; mostly all are named.
+    // Usually `names` has all nodes. If it has the best of all nodes, that is also its best.
     const Result<engine::Decision> best = engine.decide(request);
     if (!best || !best->placement) return placementOf(best);
     const std::string_view node = best->placement->node.text;
@@ -181,7 +183,7 @@ struct SchedulerCache::Impl {
     return decision->placement;
   }
 
-  // Until then.
+  // Reserves `placement` until `expires`, and counts it for the quota.
   Result<void> reserve(const engine::Request& request, const engine::Placement& placement,
                        engine::Instant expires) {
     const Result<engine::Allocation> reserved = engine.reserve(request, placement, expires);
@@ -191,19 +193,20 @@ struct SchedulerCache::Impl {
     return {};
   }
 
-  // ---- devices of vendors' own plugins: cache/cache_vendor_plugin.cpp ----
-  // It is bound, and has devices of its node's plugin, if that has any: it has them from now on.
+  // ---- devices of vendor plugins: cache/cache_vendor_plugin.cpp ----
+  // Counts the devices that the vendor plugin of the node gave to a bound pod, if it serves any.
   void takeOwn(const std::string& uid);
-  // Why nobody new gets the node's devices, where it is because their driver is being changed.
+  // Returns the reason of a refusal caused by a driver upgrade on the node; none: another
+  // cause.
   std::optional<Reason> upgradeOn(std::string_view node, const engine::CompactRefusal& brief) const;
 
   // ---- quotas: cache/cache_quota.cpp ----
   struct QuotaDecision {
     std::optional<engine::Placement> placement;
-    std::string beyond;  // it fits, but only with more than its namespace may hold
+    std::string beyond;  // why the quota of the namespace refuses it, where it would fit
   };
   using Names = std::span<const std::string_view>;
-  // Among these, or all; as decide, and within what its namespace may hold.
+  // Decides as decide(), within the quota of the namespace. `names`: null: all nodes.
   Result<QuotaDecision> afford(const engine::Request& request, const Names* names);
   void count(const kube::Pod& pod, const engine::Placement& placement) {
     quotas.take(pod.meta.uid, pod.meta.space, amountsOf(placement, &pod));
@@ -217,7 +220,8 @@ struct SchedulerCache::Impl {
                ? quotas.refusal(request.user.text, request.id.text, amountsOf(placement, nullptr))
                : std::nullopt;
   }
-  // Counts what a gang was given, member by member; why its namespace may not hold so much.
+  // Counts the allocations of a gang, in the order of its members. Returns why the quota of the
+  // namespace refuses one; none: it refuses none.
   std::optional<std::string> countAll(const engine::Gang& gang,
                                       const std::vector<engine::Allocation>& given) {
     for (std::size_t i = 0; i < given.size(); ++i) {
@@ -227,11 +231,13 @@ struct SchedulerCache::Impl {
     }
     return std::nullopt;
   }
+  // Returns true if the quota refuses the gang even after the pods in `ending` (UIDs) are gone.
   bool beyondQuota(const engine::Gang& gang, const std::vector<engine::Allocation>& given,
                    const std::vector<std::string>& ending) const;  // cache/cache_eviction_plan.cpp
+  // Returns groups of node names. A pod holds equally much on all nodes of a group.
   const std::vector<std::vector<std::string>>& alikeNodes();
 
-  // Which of these would do, and why the others do not.
+  // Adds to `choice` the nodes in `names` that fit, and why each other node does not.
   Result<void> explain(const engine::Request& request, std::span<const std::string_view> names,
                        FilterResult* choice) const {
     const Result<engine::CompactRefusals> briefs = engine.briefs(request, names);
@@ -264,7 +270,7 @@ struct SchedulerCache::Impl {
     return {};
   }
 
-  // Puts the node into the engine as it is described, or closed for new shares.
+  // Sets the node in the engine: as described, or cordoned if a pod there is unreadable.
   void showNode(const std::string& name) {
     const auto known = nodes.find(name);
     if (known == nodes.end()) return;
@@ -275,15 +281,16 @@ struct SchedulerCache::Impl {
       unreadable[name] = closed->second.begin()->second;
     }
     const Result<void> set = engine.setNode(node);
-    (void)set;  // as it was accepted before
+    (void)set;  // the engine accepted it before
   }
+  // Closes the pod's node for new shares until reopenFor(). `why`: what cannot be read.
   void closeFor(const kube::Pod& pod, const std::string& why) {
     reopenFor(pod.meta.uid, pod.node);
     unreadable_pods[pod.node][pod.meta.uid] =
         "closed for new shares: what a pod there holds cannot be read (" + why + ')';
     showNode(pod.node);
   }
-  // `but`: where it is still; empty: nowhere.
+  // Opens the nodes that are closed for a pod, except `but`; empty: all of them.
   void reopenFor(const std::string& uid, const std::string& but) {
     for (auto at = unreadable_pods.begin(); at != unreadable_pods.end();) {
       const std::string name = at->first;
@@ -298,7 +305,7 @@ struct SchedulerCache::Impl {
     }
   }
 
-  // What victims leave is its again, where it was not given anything.
+  // Restores the pod's nomination in the engine unless the pod has an allocation there.
   void reclaim(const std::string& uid) {
     const auto kept = claims.find(uid);
     if (kept == claims.end() || engine.find(engine::RequestId(uid)) != nullptr) return;
@@ -306,20 +313,22 @@ struct SchedulerCache::Impl {
     if (adopted) on[kept->second.placement.node.text].insert(uid);
   }
 
-  // Nothing but what is kept for it.
+  // Returns true if the pod has a nomination and nothing else.
   bool claimOnly(const std::string& uid) const {
     const auto kept = claims.find(uid);
     const engine::Allocation* held = engine.find(engine::RequestId(uid));
     return kept != claims.end() && held != nullptr && *held == kept->second;
   }
-  // Places for all of these or none: cache/cache_reservations.cpp.
+  // As SchedulerCache::plan, without restoring nominations after an error:
+  // cache/cache_reservations.cpp.
   Result<std::vector<Reservation>> plan(std::span<const kube::Pod> pods,
                                         const std::vector<std::string>& without,
                                         const std::vector<std::string>& not_on,
                                         engine::Instant expires);
   std::vector<ModelUsage> useOf(const engine::Placement& placement) const;
 
-  // Of what is kept for it, so that it can be given there.
+  // Releases the nomination in the engine, so that the pod can be placed there. It stays in
+  // `claims`.
   void giveBack(const std::string& uid) {
     leave(claims.at(uid).placement.node.text, uid);
     engine.release(engine::RequestId(uid));
@@ -341,29 +350,30 @@ struct SchedulerCache::Impl {
   ResourceQuotaTracker quotas;
   VendorPluginPods own;
   RecordedUuids recorded;
-  std::vector<std::vector<std::string>> alike;  // names of nodes with the same devices; empty: anew
+  std::vector<std::vector<std::string>> alike;  // cache of alikeNodes(); empty: to be computed
   std::unordered_map<std::string, CachedNode, TextHash, std::equal_to<>> nodes;
   std::unordered_map<std::string, std::set<std::string>>
-      on;  // by node: UIDs of those who hold there
-  // By node: what is wrong with what it says.
+      on;  // by node: UIDs of pods with an allocation there
+  // By node: why its annotations cannot be read, or why it is closed for new shares.
   std::map<std::string, std::string, std::less<>> unreadable;
-  // Nodes with pods whose assignment cannot be read, and why, by UID: what such a pod holds is not
-  // known, so its node gets nothing new until it can be read, or the pod is gone.
+  // By node, then UID: why the pod's assignment cannot be read. What such a pod holds is unknown,
+  // so its node gets no new shares until the pod can be read or is gone.
   std::map<std::string, std::map<std::string, std::string>> unreadable_pods;
   UnknownNodePods homeless;
-  std::map<std::string, ContainerList> guests;  // by UID: of those who are chosen for
+  std::map<std::string, ContainerList> guests;  // by UID: pods in a decision, or reserved
   CoreMasks masks;
-  // By UID: asks of those who are told all that would do, until one is chosen.
+  // By UID: requests of pods that fitting() answered for, until reserve() chooses a node.
   std::map<std::string, engine::Request> asked;
-  // By UID: what is kept for those for whom others end, until `expires`.
+  // By UID: nominations, until their `expires`.
   std::map<std::string, engine::Allocation> claims;
-  // UIDs: bound at this moment; and those of whom it is not known whether they were.
+  // UIDs: pods in a bind; pods with an uncertain bind outcome.
   std::set<std::string> binding, uncertain;
-  std::set<std::string> changing;  // UIDs: more is kept for them than their shares say
-  std::unordered_map<std::string, PodRef> holders;  // by UID: of who may hold something
+  std::set<std::string> changing;  // UIDs of pods in a resize, which hold more than their shares
+  std::unordered_map<std::string, PodRef> holders;  // by UID: pods that may hold devices
   UnschedulablePods waiting;
-  // UIDs of pods that were removed: kube-scheduler may ask for one that we know to be gone, and
-  // would never come back with it. And of pods that have no devices, but name one of our resources.
+  // UIDs. `gone`: pods that were removed; kube-scheduler may still filter them, and a reservation
+  // for them would stay until it expires. `passed`: pods that request no devices but name a device
+  // resource.
   RecentSet gone{kMaxRemembered}, passed{kMaxRemembered};
 };
 

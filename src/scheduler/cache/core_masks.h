@@ -1,5 +1,5 @@
-// Which cores of a device whose: of devices that hand them out one by one (CoreForm::kMask). How
-// many are left the engine knows; which, whoever writes them. Private.
+// Cores of devices that hand out single cores (CoreForm::kMask): which pod has which. The engine
+// knows only how many are free. Private.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,13 @@ namespace divvy::scheduler {
 
 class CoreMasks {
  public:
-  // As the shares of a pod say it, instead of what it had.
+  // Records the cores in the shares of `placement` for a pod (UID). Replaces its earlier cores.
   void take(const std::string& pod, const engine::Placement& placement);
+  // Frees the pod's cores.
   void give(const std::string& pod);
-  // Chooses cores for those shares that have none yet: the lowest that are free, a container's own.
-  // `ends`: of each container whether it has ended when the next one begins; who ends may get those
-  // of who comes after it. kNoRoom: other pods' annotations leave too few.
+  // Chooses cores for all shares of a pod on such devices, and records them: the lowest free range
+  // of adjacent cores. `ends`: for each container, true if it ends before the next one starts; its
+  // cores are then free for later containers. kNoRoom: no free range is large enough.
   Result<void> assignCores(const std::string& pod, const std::vector<bool>& ends,
                            const DeviceMetadataMap& devices, engine::Placement* placement);
 

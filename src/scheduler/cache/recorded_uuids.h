@@ -1,4 +1,4 @@
-// Which node's inventory has which UUID, and which nodes register one that theirs lacks. Pure.
+// UUIDs in the inventories of nodes, and UUIDs that a node registers but its inventory lacks. Pure.
 // Private.
 #pragma once
 
@@ -13,16 +13,18 @@
 
 namespace divvy::scheduler {
 
-// Only UUIDs in the form of RFC 9562, with or without a prefix ("GPU-"), are kept: other ids are
-// alike on many nodes. Nodes without an inventory neither have a UUID nor lack one.
+// Keeps only UUIDs in the form of RFC 9562, with or without a prefix ("GPU-"): other IDs may repeat
+// on many nodes. A node without an inventory neither has nor lacks a UUID.
 class RecordedUuids {
  public:
-  // Instead of what there was of the node. Other nodes whose devices count differently from now on,
-  // ascending.
+  // Replaces what is known of the node. Returns other nodes with devices that may count differently
+  // from now on, ascending.
   std::vector<std::string> set(const std::string& node, const NodeInventory& inventory);
+  // Removes the node. Returns as set().
   std::vector<std::string> remove(const std::string& node);
 
-  // Another node whose inventory has it. Valid while this lives.
+  // Returns a function that finds another node with a UUID in its inventory. This object outlives
+  // it.
   RecordedElsewhere elsewhereThan(const std::string& node) const;
 
  private:

@@ -1,4 +1,4 @@
-// Why the engine refuses nodes, in words that few nodes have for themselves. Pure. Private.
+// Texts of the engine's refusals. Many nodes share a text. Pure. Private.
 #pragma once
 
 #include <map>
@@ -12,28 +12,29 @@
 
 namespace divvy::scheduler {
 
-// Makes each text once.
+// Creates each text once.
 class RefusalTextCache {
  public:
-  // Of a request of this shape; names of containers, init containers first.
+  // For a request with this shape. `containers`: names, init containers first.
   RefusalTextCache(std::vector<std::string> containers, const engine::Shape& shape);
 
-  // Nothing that ends there helps.
+  // Returns true if no eviction on the node helps.
   static bool never(const engine::CompactRefusal& brief) {
     return brief.why == engine::NodeWhy::kTooFew;
   }
-  // `brief` outlives it.
+  // Returns the text of a refusal. `brief` outlives this object. The result is valid while this
+  // object lives.
   const Reason& reasonOf(const engine::CompactRefusal& brief);
-  // One for each.
+  // Returns one text for each refusal, in their order.
   std::vector<Reason> reasonsOf(const std::vector<engine::CompactRefusal>& different);
 
  private:
   using Key = std::tuple<engine::NodeWhy, std::size_t, std::uint64_t, engine::DeviceWhy,
                          engine::DeviceKind>;
   std::vector<std::string> containers_;
-  std::string models_;  // what is said of the models that were asked for; empty: nothing
+  std::string models_;  // suffix with the requested models; empty: none requested
   std::map<Key, Reason> made_;
-  const engine::CompactRefusal* last_ = nullptr;  // mostly the next has the same
+  const engine::CompactRefusal* last_ = nullptr;  // the next refusal is usually equal
   const Reason* last_reason_ = nullptr;
 };
 

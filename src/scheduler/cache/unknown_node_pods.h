@@ -1,4 +1,4 @@
-// Those who hold on nodes that are not known (yet, or any more). Private.
+// Unknown-node pods: bound pods on nodes that the cache does not have (yet, or any more). Private.
 #pragma once
 
 #include <map>
@@ -14,13 +14,13 @@
 
 namespace divvy::scheduler {
 
-// What was said of a device there may need the node to be understood.
 struct UnknownNodePod {
   engine::Allocation held;
-  std::optional<kube::Pod> said;
+  std::optional<kube::Pod> said;  // to read the assignment again, with the devices of the node
 };
 
-// By UID, and by node: while a large cluster is read most are homeless when a node comes.
+// Indexed by UID and by node. While a large cluster is listed, most pods are here when a node is
+// set.
 class UnknownNodePods {
  public:
   void set(const std::string& uid, UnknownNodePod one) {
@@ -41,7 +41,7 @@ class UnknownNodePods {
   bool contains(const std::string& uid) const { return all_.contains(uid); }
   const UnknownNodePod& at(const std::string& uid) const { return all_.at(uid); }
 
-  // UIDs of those on that node, in their order.
+  // Returns the UIDs of the pods on the node, ascending.
   std::vector<std::string> on(const std::string& node) const {
     const auto there = on_.find(node);
     if (there == on_.end()) return {};

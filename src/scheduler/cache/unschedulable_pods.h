@@ -1,6 +1,6 @@
-// Pods that were refused, and when it is worth telling kube-scheduler to look at them again: it
-// asks again only when something changes that it knows of, and it may have asked after a pod ended
-// and before we knew. Pure. Private.
+// Unschedulable pods, and when to requeue them. kube-scheduler filters a pod again only after a
+// change that it knows of. It may have filtered after a pod ended, but before the cache observed
+// that. Pure. Private.
 #pragma once
 
 #include <cstddef>
@@ -19,17 +19,19 @@ namespace divvy::scheduler {
 
 class UnschedulablePods {
  public:
+  // Adds a pod that was refused, or updates it; it keeps its turn.
   void enter(const kube::Pod& pod, engine::Request request);
   void leave(const std::string& uid) { refused_.erase(uid); }
   std::size_t size() const { return refused_.size(); }
   std::vector<scheduler::UnschedulablePod> all() const;
   const engine::Request* unschedulableRequest(const std::string& uid) const;
-  // Something may be free that was not.
+  // Records that capacity may have become free.
   void open() { open_ = true; }
 
-  // As SchedulerCache says.
+  // As SchedulerCache::mayRequeue.
   bool mayRequeue(engine::Instant now) const;
-  // `over`: no more is to be looked at now; the next call goes on with the others.
+  // As SchedulerCache::popSchedulable. `fits`: decides for one request. `over`: true ends this
+  // call; the next call continues with the remaining pods.
   std::vector<PodRef> popSchedulable(std::size_t most, engine::Instant now,
                                      const std::function<bool(const engine::Request&)>& fits,
                                      const std::function<bool()>& over);
@@ -41,8 +43,8 @@ class UnschedulablePods {
     std::uint64_t turn = 0;
     engine::Request request;
     unsigned calls = 0;
-    engine::Instant next{};   // not to be called before
-    std::uint64_t round = 0;  // in which it was looked at last
+    engine::Instant next{};   // not requeued before
+    std::uint64_t round = 0;  // round of the last decision
   };
 
   std::map<std::string, Entry> refused_;  // by UID

@@ -1,5 +1,5 @@
-// Pods that have devices of vendors' own plugins, wherever they are: bound by us or by others,
-// before or after their node was told of. Pure. Private.
+// Bound pods that request devices of vendor plugins: bound by Divvy or by another scheduler, before
+// or after the cache had their node. Pure. Private.
 #pragma once
 
 #include <functional>
@@ -22,16 +22,17 @@ class VendorPluginPods {
     std::string space, name, node;
     std::map<const vendors::Kind*, std::uint32_t> counts;
   };
-  // Whether it is bound somewhere, and has such devices if its node has. Else it is forgotten.
+  // Adds or updates a pod. Returns true if it is bound, has not ended and requests such devices;
+  // otherwise removes it.
   bool see(const kube::Pod& pod, const vendors::Catalog& catalog);
   void forget(const std::string& uid);
   const Has* find(const std::string& uid) const;               // null: it is not known
   std::vector<std::string> on(const std::string& node) const;  // UIDs, ascending
-  // Whether those are as many as it has there.
+  // Returns true if `placement` has as many devices as the pod requests of vendor plugins there.
   bool same(const std::string& uid, const engine::Placement& placement,
             const DeviceMetadataMap& devices) const;
-  // Devices for it of those that are counted for a plugin: such as are not taken first. None: its
-  // node has no such devices.
+  // Chooses devices for the pod among those that a vendor plugin serves, free devices first. None:
+  // the node has no such devices.
   std::optional<engine::Placement> placementOf(
       const std::string& uid, const engine::Node& node, const DeviceMetadataMap& devices,
       const std::function<bool(const engine::DeviceUuid&)>& taken) const;

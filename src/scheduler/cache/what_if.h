@@ -1,4 +1,4 @@
-// Which nodes would do, were they as somebody describes them. Pure. Private.
+// What-if: which nodes would fit, as a caller describes them. Pure. Private.
 #pragma once
 
 #include <functional>
@@ -10,14 +10,14 @@
 
 namespace divvy::scheduler {
 
-// What holds there as here.
+// What the what-if takes from the cache.
 struct WhatIfOptions {
   engine::Config config;
   std::vector<engine::Pool> pools;
   std::function<std::vector<engine::Allocation>(const engine::NodeName&)> heldOn;
 };
 
-// As SchedulerCache says.
+// As SchedulerCache::simulateFit, without quotas.
 Result<FilterResult> simulateFit(const WhatIfOptions& supposed, const kube::Pod& pod,
                                  std::span<const kube::Node> nodes,
                                  const vendors::Catalog& catalog);

@@ -1,5 +1,5 @@
-// Which devices of a node are linked, by all who tell of it: the kind's descriptor, the zones of
-// its registration, an annotation with scores. Private.
+// Topology of a node's devices, from all its sources: the kind's descriptor, zones of the
+// registration, an annotation with scores. Private.
 #pragma once
 
 #include <optional>
@@ -14,19 +14,19 @@
 
 namespace divvy::scheduler {
 
-// Of those of one kind; each pair at most once. kCorrupt: the annotation is not understood.
+// Returns the links between devices of one kind, each pair at most once. kCorrupt: the annotation
+// with scores cannot be read.
 Result<std::vector<engine::Link>> linksOf(const kube::Node& node, const vendors::Kind& kind,
                                           const std::vector<kube::RegisteredDevice>& devices);
 
-// The node's RDMA NICs, as its agent tells of them, and how near each is to `devices`: all that the
-// node has, in this order. One of which nothing is said is farther than any. `unread`: what is said
-// and not understood is added, and nothing is known of NICs then.
+// Returns the node's RDMA NICs, as its agent registers them, with their distance to each of
+// `devices`: all devices of the node, in this order. A device without a stated distance is farther
+// than any other. If the annotation cannot be read, adds the cause to `unread` and returns no NICs.
 std::vector<engine::Nic> nicsOf(const kube::Node& node, const std::vector<engine::Device>& devices,
                                 std::vector<std::string>* unread);
 
-// What else decides which of several nodes those devices are taken from; none where nothing does.
-// `first` is the place of the first of them in the node's devices. `unread`: what is said and not
-// understood is added.
+// Returns what else scores the node for devices of this kind; none: nothing does. `first`: index of
+// the first of `devices` in the node's devices. Adds what cannot be read to `unread`.
 std::optional<engine::NodeScore> meritOf(const kube::Node& node, const vendors::Kind& kind,
                                          const std::vector<kube::RegisteredDevice>& devices,
                                          std::size_t first, std::vector<std::string>* unread);

@@ -1,4 +1,4 @@
-// Kubernetes' objects in the engine's terms. Pure. Private.
+// Converts Kubernetes objects into the engine's types. Pure. Private.
 #pragma once
 
 #include <optional>
@@ -19,31 +19,33 @@ namespace divvy::scheduler {
 struct NodeDescription {
   engine::Node node;
   DeviceMetadataMap devices;
-  std::vector<std::string> unread;  // preferences that were not understood, and do not count
-  kube::Inventory registered;       // all that it registers
-  std::optional<kube::Inventory> inventory;  // its annotation; none: nothing is recorded yet
-  std::vector<std::string> surplus;          // registered beyond the inventory: does not count
+  std::vector<std::string> unread;           // preferences that cannot be read and do not count
+  kube::Inventory registered;                // everything that the node registers
+  std::optional<kube::Inventory> inventory;  // its annotation; none: nothing is recorded
+  std::vector<std::string> surplus;          // registered beyond the inventory; does not count
 };
 
-// `elsewhere`: of UUIDs that its own inventory lacks (codec/inventory_bounds.h). kCorrupt: which
-// annotation or resource, where in it, what was expected.
+// Reads a node. `elsewhere`: finds UUIDs in inventories of other nodes (codec/inventory_bounds.h).
+// kCorrupt: which annotation or resource, where in it, what was expected.
 Result<NodeDescription> describe(const kube::Node& node, const vendors::Catalog& catalog,
                                  const RecordedElsewhere& elsewhere = {});
 
-// Why that kind's devices get nobody new while a node's driver is changed; empty: it is not.
+// Returns why the devices of a kind accept no new shares during a driver upgrade of the node;
+// empty: there is no upgrade.
 std::string upgradeOf(const kube::Node& node, const vendors::Kind& kind);
 
-// A container names a resource of ours, whatever the amount.
+// Returns true if a container names a resource of the catalog, with any amount.
 bool asksForDevices(const kube::Pod& pod, const vendors::Catalog& catalog);
 
-// None: it asks for no devices. `base`: which devices where it does not say. kUsage: which
-// container and resource, or which annotation, what is accepted.
+// Reads a pod's request. None: it requests no devices. `base`: device policy for pods without the
+// annotation. kUsage: which container and resource, or which annotation, what is accepted.
 Result<std::optional<engine::Request>> requestOf(const kube::Pod& pod,
                                                  const vendors::Catalog& catalog,
                                                  const engine::DevicePolicy& base);
 
-// What its annotations say that it holds; none: nothing, or it has ended. `devices`: of its node;
-// null where that is not known.
+// Reads what a bound pod holds from its assignment, and from an admitted resize. None: it holds
+// nothing, is not bound or has ended. `devices`: of its node; null: the node is unknown. Errors: an
+// annotation cannot be read.
 Result<std::optional<engine::Allocation>> heldBy(const kube::Pod& pod,
                                                  const vendors::Catalog& catalog,
                                                  const DeviceMetadataMap* devices);

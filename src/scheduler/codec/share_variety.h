@@ -1,5 +1,5 @@
-// How many different shares a pod asks for: placing many of them together is what a search costs.
-// Pure. Private.
+// The number of different shares that a pod requests. Many different shares make the search for a
+// placement slow. Pure. Private.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@ namespace divvy::scheduler {
 
 inline constexpr std::size_t kMaxDifferentShares = 8;
 
-// Of containers that run at the same time (init containers that end are not among them). `most` 0:
-// no bound. None: no more than that; else the refusal.
+// Returns a refusal if containers that run at the same time request more than `most` different
+// shares; none: they do not. Init containers that end do not count. `most`: 0: no limit.
 std::optional<std::string> tooManyDifferentShares(const engine::Shape& shape, std::size_t most);
 
-// Of what a pod was read to ask for; what cannot be read, or is nothing, is refused elsewhere.
+// As above. None also for a request that cannot be read or is empty, which is handled elsewhere.
 inline std::optional<std::string> tooManyDifferentShares(
     const Result<std::optional<engine::Request>>& request, std::size_t most) {
   if (!request || !*request) return std::nullopt;

@@ -1,5 +1,6 @@
-// Nodes that the vendor's own plugin serves: it hands out whole devices by the count's resource,
-// and which of them nobody is told. So they are counted, by what pods ask for there. Pure. Private.
+// Nodes that the vendor plugin serves. It hands out whole devices by the resource that counts them,
+// and does not publish which. So the scheduler counts devices, by the requests of pods there. Pure.
+// Private.
 #pragma once
 
 #include <cstdint>
@@ -17,28 +18,31 @@
 
 namespace divvy::scheduler {
 
-// In the name of each of their models: no other device is called so.
+// Part of the model name of each device that a vendor plugin serves, and of no other device.
 inline constexpr const char* kVendorPlugin = "(own plugin)";
 
-// Likewise, where the kubelet knows devices by other resources than that one: HAMi's agent serves
-// the count's own only, and ours what it was told. Who asks by it would begin without a device.
+// Returns the part of a model name for devices that the kubelet does not offer by `resource`.
+// HAMi's agent serves only the resource that counts devices, and Divvy's agent what it is
+// configured for. A pod that requests another resource would start without a device.
 std::string notServedBy(const std::string& resource);
+// Returns true for a result of notServedBy().
 bool isNotServedBy(const std::string& model);
-// In the model of a registered device: by which of the resources that count it the node's kubelet
-// does not give it. `profile`: of an instance that is asked for whole. Empty where nothing is
-// served: nobody says then what the kubelet knows.
+// Returns notServedBy(), each after a space, for all resources that count a registered device and
+// that the node's kubelet does not offer. `profile`: of an instance that is requested as a whole.
+// Empty if the kubelet offers none of them, as it is then unknown what the node serves.
 std::string missingNames(const kube::Node& node, const vendors::Kind& kind,
                          const std::string& model, const std::string& profile);
 
-// As many as can be had of a node where such devices are not registered; empty: it is not served
-// so. kCorrupt: which resource, what was expected.
+// Returns the devices of a node that a vendor plugin serves, by its allocatable count; empty: it
+// serves none, or an agent registers them. kCorrupt: which resource, what was expected.
 Result<std::vector<kube::RegisteredDevice>> ownPluginDevices(const kube::Node& node,
                                                              const vendors::Kind& kind);
 
-// Those who ask by another name than a plugin's, or an agent's, get none there.
+// Excludes from `shape` devices that the kubelet does not offer by the resource of the request.
 void keepFromOtherNames(const vendors::Ask& ask, engine::Shape* shape);
 
-// How many devices a pod has of the plugin of a kind, init containers included.
+// Returns the maximum number of devices that the pod requests at any time of the vendor plugin of a
+// kind, init containers included.
 std::uint32_t ofOwnPlugin(const kube::Pod& pod, const vendors::Kind& kind);
 
 }  // namespace divvy::scheduler

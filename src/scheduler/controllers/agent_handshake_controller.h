@@ -1,6 +1,6 @@
-// The handshakes of agents that want them: who reports is asked again, and who was asked and does
-// not answer has left. Of vendors' agents only: Divvy's own are known alive by other means.
-// Private. Source: facts on the incumbent's control plane, 2.1.
+// Handshakes with vendors' agents: an agent that reports is asked to report again, and an agent
+// that does not answer counts as gone. Divvy's own agents need no handshake. Private. Source: facts
+// on the incumbent's control plane, 2.1.
 #pragma once
 
 #include <cstdint>
@@ -20,42 +20,45 @@
 
 namespace divvy::scheduler {
 
-// "Requesting_2026-08-21 10:00:00", of local time, as agents have always been told it.
+// Returns the text of a request, "Requesting_2026-08-21 10:00:00": in local time, as these agents
+// expect. `seconds`: since 1970.
 std::string requestText(std::int64_t seconds);
 
-// Asks them, as a JSON patch that changes nothing where an agent has said something else since.
+// Returns a JSON patch that writes `text` over the handshakes in `said`. The API server rejects it
+// if the node's UID or one of the handshakes has changed.
 std::string requestPatch(const std::string& uid, const std::map<std::string, std::string>& said,
                          const std::string& text);
 
-// What nodes say, and since when. Pure.
+// Handshakes of nodes, and since when each is unchanged. Pure.
 class Handshakes {
  public:
-  // After an agent was asked: as long it may go on without an answer.
+  // Time in which an agent has to answer a request, in ms.
   static constexpr std::int64_t kPatienceMs = 60'000;
 
   explicit Handshakes(const vendors::Catalog& catalog) : catalog_(catalog) {}
 
-  // As it is to be believed: of an agent that is silent the handshake reads as if it had left.
-  // Silent is who was asked longer ago than that, with none of its devices allocatable.
+  // Adds or updates a node. Returns it with the handshakes of silent agents as if these had left.
+  // An agent is silent if a request is older than kPatienceMs and none of its devices is
+  // allocatable.
   kube::Node heard(kube::Node node, engine::Instant now);
   void remove(const std::string& uid) { nodes_.erase(uid); }
-  // Nodes of which an agent has become silent since.
+  // Returns the nodes with an agent that has become silent since the last call, as heard() would.
   std::vector<kube::Node> fallenSilent(engine::Instant now);
 
-  // Agents that reported and are to be asked again.
+  // A node with agents that reported and are to be asked again.
   struct PendingHandshake {
     std::string node, uid;
-    std::map<std::string, std::string> said;  // by key: what they report
+    std::map<std::string, std::string> said;  // reports by annotation key
   };
   std::vector<PendingHandshake> due() const;
-  // Whether they report that still, as far as we were told.
+  // Returns true if the node's last known reports are still the same.
   bool stands(const PendingHandshake& due) const;
 
  private:
   struct Said {
     std::string text;
-    engine::Instant since{};  // it has been seen to say so
-    bool usable = false;      // some of its devices are allocatable
+    engine::Instant since{};  // first observed
+    bool usable = false;      // a device of the agent is allocatable
     bool silent = false;
   };
   struct Known {
@@ -65,23 +68,24 @@ class Handshakes {
   kube::Node believed(const Known& known) const;
 
   const vendors::Catalog& catalog_;
-  std::map<std::string, Known> nodes_;  // by UID: those with handshakes
+  std::map<std::string, Known> nodes_;  // nodes with handshakes, by UID
 };
 
-// For one thread, that of the client. All outlives it.
+// For the client's thread only. All arguments outlive it.
 class AgentHandshakeController {
  public:
   struct Options {
-    bool writes = true;                              // asks agents again
-    std::function<std::string()> why_not;            // why nothing is written here now
-    std::function<void(const kube::Node&)> believe;  // a node that says something else now
+    bool writes = true;                    // ask agents to report again
+    std::function<std::string()> why_not;  // why this replica does not write now; empty: it does
+    std::function<void(const kube::Node&)> believe;  // called with each of fallenSilent()
     const bool* stopped = nullptr;
   };
   AgentHandshakeController(boost::asio::any_io_executor executor, kube::Client& client,
                            const vendors::Catalog& catalog, Options options);
 
+  // Starts the periodic work. Call once.
   void start();
-  // As Handshakes has it.
+  // As Handshakes::heard.
   kube::Node heard(kube::Node node);
   void remove(const std::string& uid) { handshakes_.remove(uid); }
 

@@ -1,5 +1,6 @@
-// Acts on what agents say against pods of their nodes: tells the pod, its platform and whoever
-// looks at it, and evicts it. Private.
+// The eviction controller: carries out eviction requests of agents. It writes the eviction notice
+// into the pod, notifies the pod's platform, writes a condition and an Event, and evicts the pod.
+// Private.
 #pragma once
 
 #include <chrono>
@@ -24,66 +25,68 @@
 
 namespace divvy::scheduler {
 
-// A kind of complaint.
+// Keys and texts for one kind of eviction request.
 struct EvictionCause {
-  const char *node_key, *pod_key;  // kube/eviction_request.h
-  const char* condition;           // of the pod; its reasons, and Events' too:
-  const char *reason, *over_reason, *evicted_reason;
-  const char* over;  // told when nothing is complained of any more
-  // Why, told with the notice (in the present) and with the eviction (in the past).
+  const char *node_key, *pod_key;                     // annotations (kube/eviction_request.h)
+  const char* condition;                              // type of the pod's condition
+  const char *reason, *over_reason, *evicted_reason;  // of the condition and of Events
+  const char* over;                                   // message once the request is withdrawn
+  // Returns the message of the notice (present tense) or of the eviction (`past`). `what`: detail
+  // of the request; `now`: seconds since 1970.
   std::string (*why)(const kube::Notice& notice, const std::string& what, std::int64_t now,
                      bool past);
-  const char* unless;  // it is evicted, unless ...
+  const char* unless;  // end of "it is evicted at ... unless ..."
 };
-extern const EvictionCause kIdleGround;    // nobody uses what it was given
-extern const EvictionCause kBypassGround;  // it uses what it was not given
+extern const EvictionCause kIdleGround;    // the pod does not use its devices
+extern const EvictionCause kBypassGround;  // limit bypass
 
-// For one thread, that of the client. All outlives it. What is to become of a pod stands in the
-// pod: whoever leads next goes on with it, and what was begun and not finished is done again. A pod
-// is evicted only after its agent said, past the deadline, that it is so still, its platform,
-// where there is one, that it needs no more time, and its node right before that nothing has
-// changed.
+// For the client's thread only. All arguments outlive it. The notice in the pod holds all state:
+// the next leader continues with it, and repeats unfinished steps. A pod is evicted only after
+// three confirmations. Its agent repeats the request after the deadline. Its platform, if there is
+// one, requests no more time. Its node still has the request right before the eviction.
 class EvictionController : public ClusterObserver {
  public:
   struct Options {
     std::string name;  // of the scheduler, for Events
     NoticeOptions notice;
-    std::function<std::string()> why_not;  // nothing is written here now; empty: it is
+    std::function<std::string()> why_not;  // why this replica does not write now; empty: it does
     const bool* stopped = nullptr;
     std::function<std::int64_t()> seconds = {};  // since 1970; empty: the system's clock
-    std::chrono::milliseconds every{1000};       // looks at those who are due
+    std::chrono::milliseconds every{1000};       // period of the check for due pods
   };
-  // kUsage: what of the platform's access cannot be used.
+  // kUsage: which part of the platform's access cannot be used.
   static Result<std::unique_ptr<EvictionController>> make(
       const EvictionCause& ground, boost::asio::any_io_executor executor, kube::Client& client,
       const std::optional<kube::Access>& platform, NoticeCounts& counts, Options options);
-  // `platform` may be null: nobody is asked.
+  // `platform`: null: there is none.
   EvictionController(const EvictionCause& ground, boost::asio::any_io_executor executor,
                      kube::Client& client, std::unique_ptr<PlatformCallback> platform,
                      NoticeCounts& counts, Options options);
 
   void onNodeUpdate(const kube::Node& node) override;
   void onNodeDelete(const std::string& name) override;
-  // Pods that were told, by whomever: an agent may have taken back what it said while nobody led.
+  // Tracks pods with a notice of any leader: an agent may have withdrawn its request while no
+  // replica led.
   void onPodUpdate(const kube::Pod& pod) override;
   void onPodDelete(const std::string& uid) override;
 
  private:
-  // A pod as one node names it: another node may name it, too, and is not believed.
+  // A pod and the node that names it. A node that the pod does not run on may name it too; that
+  // request is ignored.
   using Key = std::pair<std::string, std::string>;  // UID, node
   struct TrackedPod {
     std::string space, name;
-    std::optional<kube::EvictionRequest> said;  // by the node now; none: nothing
-    std::int64_t not_before = 0;                // nothing is to be done: seconds since 1970
-    bool denied = false;                        // it is on another node
-    std::string told;                           // of trouble, last
+    std::optional<kube::EvictionRequest> said;  // current request of the node; none: withdrawn
+    std::int64_t not_before = 0;                // time of the next step, seconds since 1970
+    bool denied = false;                        // the pod is on another node
+    std::string told;                           // last logged error
   };
-  // What is done for one pod: as the API server has it now.
+  // A step for one pod, with the pod as the API server has it now.
   struct Work {
     Key key;
     kube::Pod pod;
     kube::Notice notice;
-    std::string what;  // of the complaint
+    std::string what;  // detail of the eviction request
   };
   using WorkPtr = std::shared_ptr<Work>;
 
@@ -96,14 +99,16 @@ class EvictionController : public ClusterObserver {
   boost::asio::awaitable<void> callOff(WorkPtr work);
   boost::asio::awaitable<void> due(WorkPtr work);
   boost::asio::awaitable<void> evict(WorkPtr work);
-  // The platform's word; none: it could not be had, which is told. Without a platform: 0.
+  // Notifies the platform. Returns the seconds that it requests; 0 without a platform. None: it did
+  // not answer, which is logged.
   boost::asio::awaitable<std::optional<std::int64_t>> ask(CallbackKind news, const WorkPtr& work);
-  // Whether the node says now what it said.
+  // Reads the node. Returns true if the pod is still due.
   boost::asio::awaitable<bool> stillSo(const WorkPtr& work);
-  // None: it is over, or could not be had.
+  // Reads the pod. None: the case is over, or the pod cannot be read.
   boost::asio::awaitable<std::optional<kube::Pod>> podOf(Key key);
+  // Writes the notice into the pod, or removes it if `there` is false. Returns true if written.
   boost::asio::awaitable<bool> write(const WorkPtr& work, bool there);
-  // A condition, and an Event; whether the condition is there.
+  // Writes the condition and an Event. Returns true if the condition is written.
   boost::asio::awaitable<bool> tell(const WorkPtr& work, bool so, const char* reason,
                                     std::string message);
   std::string why(const Work& work, bool past = false) const {
@@ -122,9 +127,9 @@ class EvictionController : public ClusterObserver {
   const std::unique_ptr<PlatformCallback> platform_;
   NoticeCounts& counts_;
   const Options options_;
-  std::map<std::string, kube::Complaints> said_;  // by node
-  std::map<Key, TrackedPod> cases_;               // only while we lead
-  std::int64_t platform_again_ = 0;  // it did not answer: not before, seconds since 1970
+  std::map<std::string, kube::Complaints> said_;  // eviction requests by node
+  std::map<Key, TrackedPod> cases_;               // empty while another replica leads
+  std::int64_t platform_again_ = 0;               // next call after an error, seconds since 1970
   bool working_ = false;
 };
 

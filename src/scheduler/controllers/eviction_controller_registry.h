@@ -18,11 +18,12 @@ class EvictionControllers : public ClusterObserver {
   struct Options {
     std::string name;  // of the scheduler, for Events
     std::chrono::seconds idle_notice, idle_extension, bypass_notice;
-    const std::optional<kube::Access>& platform;  // of idle pods
-    std::function<std::string()> why_not;
+    const std::optional<kube::Access>& platform;  // notified of idle pods
+    std::function<std::string()> why_not;  // why this replica does not write now; empty: it does
     const bool* stopped = nullptr;
   };
-  // Before it nothing is heard. kUsage: what of the platform's access cannot be used.
+  // Creates the controllers; earlier updates are ignored. kUsage: which part of the platform's
+  // access cannot be used.
   Result<void> open(boost::asio::any_io_executor executor, kube::Client& client, Counters& counts,
                     const Options& options);
 

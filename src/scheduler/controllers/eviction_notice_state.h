@@ -1,5 +1,6 @@
-// What follows for a pod that its node complains of: notice, eviction at a deadline, and that the
-// complaint is taken back at any time before. Pure; seconds are since 1970. Private.
+// State machine of an eviction notice. A request of the node leads to a notice, and to an eviction
+// at a deadline, unless the request is withdrawn before. Pure; instants are seconds since 1970.
+// Private.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +12,31 @@ namespace divvy::scheduler {
 
 struct NoticeOptions {
   std::int64_t notice = 300;      // seconds from the notice to the deadline
-  std::int64_t extension = 3600;  // that the platform may ask for beyond that, all together
+  std::int64_t extension = 3600;  // seconds that the platform may add to that, in total
 };
 
 enum class NoticeAction : std::uint8_t {
   kNothing,
-  kNotice,   // write its notice, noticedAt(); also where it was to be evicted and is not, or now is
-  kTell,     // it, and its platform; then that it is told
-  kCallOff,  // its node does not complain any more, or of another time
-  kDue,      // it is to be evicted
+  kNotice,   // write noticedAt(); also if the request now asks for an eviction, or no longer does
+  kTell,     // notify the pod and its platform, then record that in the notice
+  kCallOff,  // the request is withdrawn, or is about another period
+  kDue,      // evict the pod
 };
 
-// `said`: of it by its node now; none: nothing. An agent that began anew may say another second of
-// the same time; what is later by more than kSameSpell is another time. Nobody is due before its
-// agent has said, after the deadline, that it is so still.
+// Seconds by which the start of one period may differ after a restart of the agent. A later start
+// is another period.
 inline constexpr std::int64_t kSameSpell = 5;
+// Returns the next step. `said`: current request of the node; none: no request. `notice`: in the
+// pod; none: no notice. A pod is due only once the agent has repeated its request after the
+// deadline.
 NoticeAction noticeStep(const std::optional<kube::EvictionRequest>& said,
                         const std::optional<kube::Notice>& notice, std::int64_t now);
 
+// Returns the notice for a request, with the deadline counted from `now` and `told` false.
 kube::Notice noticedAt(const kube::EvictionRequest& said, std::int64_t now,
                        const NoticeOptions& options);
-// With so many seconds more from now on, if these are more than there are; the terms have an end.
-// Never earlier than it was. Without a deadline: as it was.
+// Returns the notice with its deadline moved to `seconds` after `now`, but no later than the
+// maximum extension and no earlier than it was. A notice without a deadline stays as it is.
 kube::Notice extendedBy(const kube::Notice& notice, std::int64_t seconds, std::int64_t now,
                         const NoticeOptions& options);
 

@@ -1,4 +1,4 @@
-// Gives pods the label that HAMi's monitor selects them by: bindings carry annotations only.
+// Writes the label by which HAMi's monitor selects pods: a binding can carry only annotations.
 // Private.
 #pragma once
 
@@ -19,42 +19,42 @@
 
 namespace divvy::scheduler {
 
-// Which pods lack it, and where they have to have it. Pure.
+// Pods that lack the label. Pure.
 class UnlabelledPods {
  public:
   explicit UnlabelledPods(WhereAgents where) : where_(where) {}
 
   void set(const kube::Pod& pod, const HamiAgentNodes& agents);
   void remove(const std::string& uid);
-  // One that reads the label is there since now.
+  // Records that the node now has an agent that reads the label.
   void agentCame(const std::string& node);
 
   struct Pod {
     std::string uid, space, name, node;
   };
-  // Some of those that are to get it.
+  // Returns up to `most` pods that need the label now.
   std::vector<Pod> wanted(std::size_t most) const;
 
  private:
   const WhereAgents where_;
   std::map<std::string, Pod> wanted_;  // by UID
   std::unordered_map<std::string, std::map<std::string, Pod>>
-      others_;                                       // by node, where nobody reads it
-  std::unordered_map<std::string, std::string> on_;  // by UID of those: the node
+      others_;                                       // by node without such an agent, then UID
+  std::unordered_map<std::string, std::string> on_;  // node of each pod in `others_`, by UID
 };
 
-// For one thread, that of the client. All outlives it.
+// For the client's thread only. All arguments outlive it.
 class HamiLabelController : public ClusterObserver {
  public:
-  // `why_not`: why nothing is written here now; empty: it is.
+  // `why_not`: returns why this replica does not write now; empty: it does.
   HamiLabelController(boost::asio::any_io_executor executor, kube::Client& client,
                       HamiAgentNodes& agents, Counters& counts, WhereAgents where,
                       std::function<std::string()> why_not);
 
-  // Keeps `agents` up to date, too.
+  // Also updates `agents`.
   void onPodUpdate(const kube::Pod& pod) override;
   void onPodDelete(const std::string& uid) override;
-  // It may write now, and could not before.
+  // Starts writing labels if some are needed and `why_not` allows it. Does not block.
   void look();
 
  private:

@@ -1,4 +1,4 @@
-// Records what nodes register for the first time, and tells of what they register beyond that.
+// Writes the inventories of nodes, and reports devices that a node registers beyond its inventory.
 // Private.
 #pragma once
 
@@ -18,20 +18,20 @@
 
 namespace divvy::scheduler {
 
-// The annotation that is to be written; none: it stays as it is. Pure.
+// Returns the inventory to write; none: it stays as it is. Pure.
 //
-// A node without one gets all that it registers, and learns for `learning_s` from `now_s` (seconds
-// since 1970); until then what it registers beyond it is added.
+// A node without an inventory gets everything that it registers. For `learning_s` seconds from
+// `now_s` (seconds since 1970), what the node registers beyond its inventory is added.
 std::optional<kube::Inventory> toRecord(const NodeInventory& node, std::int64_t now_s,
                                         std::int64_t learning_s);
 
-// For one thread, that of the client. Client and cache outlive it.
+// For the client's thread only. `client` and `cache` outlive it.
 class NodeInventoryController : public ClusterObserver {
  public:
   struct Options {
     std::string name;                      // of the scheduler, for Events
-    std::int64_t learning_s = 0;           // toRecord(); 0: nothing is recorded
-    std::function<std::string()> why_not;  // why nothing is written now; empty: it is
+    std::int64_t learning_s = 0;           // as of toRecord(); 0: nothing is written or reported
+    std::function<std::string()> why_not;  // why this replica does not write now; empty: it does
   };
   NodeInventoryController(boost::asio::any_io_executor executor, kube::Client& client,
                           const SchedulerCache& cache, Options options);
@@ -42,7 +42,7 @@ class NodeInventoryController : public ClusterObserver {
  private:
   struct Write {
     std::string uid, text;
-    std::string state;  // what it was decided by
+    std::string state;  // identity, registration and inventory that led to it
   };
   struct LastNotice {
     std::string uid;
@@ -58,9 +58,9 @@ class NodeInventoryController : public ClusterObserver {
   kube::Client& client_;
   const SchedulerCache& cache_;
   const Options options_;
-  std::map<std::string, Write> wanted_;       // by node: to be written
-  std::map<std::string, std::string> tried_;  // by node: Write::state since it was complete
-  std::map<std::string, LastNotice> told_;    // by node: the surplus that was told of
+  std::map<std::string, Write> wanted_;       // pending writes by node
+  std::map<std::string, std::string> tried_;  // Write::state of the last attempt, by node
+  std::map<std::string, LastNotice> told_;    // surplus that was reported, by node
   bool writing_ = false;
 };
 

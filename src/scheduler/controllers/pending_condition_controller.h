@@ -1,5 +1,5 @@
-// Tells pods that have waited for devices for a while why, in a condition of theirs: events pass,
-// conditions stay. Private.
+// Writes a condition into pods that have waited for devices for a while, with the reason. Events
+// expire; conditions stay. Private.
 #pragma once
 
 #include <functional>
@@ -17,24 +17,24 @@
 
 namespace divvy::scheduler {
 
-// For one thread, that of the client. All outlives it.
+// For the client's thread only. All arguments outlive it.
 class PendingConditionController : public ClusterObserver {
  public:
-  // `why_not`: why nothing is placed here now, nor told; empty: it is.
+  // `why_not`: returns why this replica neither schedules nor writes now; empty: it does.
   PendingConditionController(boost::asio::any_io_executor executor, kube::Client& client,
                              const SchedulerCache& cache, std::function<std::string()> why_not,
                              const bool* stopped);
 
-  // A pod as the API server tells it: what it was told before, by whomever of us. One that has a
-  // node does not wait any more, and is told that.
+  // Reads the condition that a replica wrote before. If the pod has a node by now, the condition is
+  // set to true.
   void onPodUpdate(const kube::Pod& pod) override;
   void onPodDelete(const std::string& uid) override;
-  // Until *stopped is true.
+  // Writes conditions until *stopped is true.
   boost::asio::awaitable<void> run();
 
  private:
   struct LastNotice {
-    engine::Instant since, next;  // waits; is not told anything else before
+    engine::Instant since, next;  // start of the wait; time of the next condition
     std::string text;
   };
 
@@ -50,12 +50,12 @@ class PendingConditionController : public ClusterObserver {
   std::function<std::string()> why_not_;
   const bool* stopped_;
   std::map<std::string, LastNotice> waiting_;  // by UID
-  std::map<std::string, std::string> told_;    // by UID: what is written there
+  std::map<std::string, std::string> told_;    // by UID: message of the condition
   std::map<std::string, UnschedulablePod>
-      settled_;  // by UID: has a node, and is told that it waits
+      settled_;  // by UID: pods with a node and a condition that says they wait
 };
 
-// The patch of a pod's status. Pure.
+// Returns the patch of a pod's status. `seconds`: since 1970. Pure.
 std::string noticePatch(bool fits, const std::string& message, std::int64_t seconds);
 
 }  // namespace divvy::scheduler

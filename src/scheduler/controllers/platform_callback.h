@@ -1,5 +1,5 @@
-// Whoever runs a user's pods is told of one that is about to be evicted, over HTTP, and may ask for
-// more time (to save what is in it). Private.
+// Notifies the platform that runs a user's pods, by HTTP, of a pod that will be evicted. The
+// platform may request more time, to save the pod's data. Private.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +15,29 @@
 
 namespace divvy::scheduler {
 
-// What is said of a pod: in "kind" of the body.
+// Event of a pod; member "kind" of the body.
 enum class CallbackKind : std::uint8_t {
-  kNotice,     // it will be evicted at the deadline, unless it works
-  kDue,        // the deadline is now: an answer that asks for no more time has it evicted
-  kCalledOff,  // it will not
+  kNotice,     // the pod will be evicted at the deadline unless it uses its devices
+  kDue,        // the deadline is reached: the pod is evicted unless the answer requests more time
+  kCalledOff,  // the pod will not be evicted
 };
 
-// {"kind": "idle-notice", "namespace", "pod", "uid", "node", "idleSince", "deadline"}: instants as
-// RFC 3339. Pure.
+// Returns {"kind": "idle-notice", "namespace", "pod", "uid", "node", "idleSince", "deadline"}, with
+// instants as RFC 3339; kCalledOff without a deadline. Pure.
 std::string platformBody(CallbackKind news, const std::string& uid, const std::string& node,
                          const kube::EvictionRequest& pod, const kube::Notice& state);
-// Seconds that it asks for, of an answer with 2xx: {"extendSeconds": 600}; an empty body, or one
-// that says nothing of it, asks for none. kCorrupt: what is accepted.
+// Returns the seconds that an answer with status 2xx requests: {"extendSeconds": 600}. An empty
+// body or one without that member requests none. kCorrupt: what is accepted. Pure.
 Result<std::int64_t> platformAnswer(const std::string& body);
 
-// For one thread, that of the executor.
+// For the executor's thread only.
 class PlatformCallback {
  public:
-  // kUsage: what of the access cannot be used.
+  // kUsage: which part of the access cannot be used.
   static Result<std::unique_ptr<PlatformCallback>> make(boost::asio::any_io_executor executor,
                                                         kube::Access access);
-  // POSTs it; once, within ten seconds. Errors: no answer, or none that is good.
+  // POSTs `body` once, with a limit of ten seconds. Returns as platformAnswer(). Errors: no answer,
+  // a status other than 2xx, or an answer that is not accepted.
   boost::asio::awaitable<Result<std::int64_t>> tell(std::string body);
 
  private:

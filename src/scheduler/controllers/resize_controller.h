@@ -1,4 +1,4 @@
-// Admits what running pods are asked to be changed to, and writes down what became of it.
+// The resize controller: admits resizes of running pods and records their results.
 #pragma once
 
 #include <functional>
@@ -19,18 +19,18 @@
 
 namespace divvy::scheduler {
 
-// For one thread, that of the client. All outlives it.
+// For the client's thread only. All arguments outlive it.
 class ResizeController : public ClusterObserver {
  public:
   struct Options {
-    std::function<std::string()> why_not;  // nothing is written here now; empty: it is
-    std::function<std::string()> term;     // of the Lease, as bindings say it
-    // What the pod may not have more of for its queue's sake; empty: it may, and is counted with
-    // that. Asked once it is booked.
+    std::function<std::string()> why_not;  // why this replica does not write now; empty: it does
+    std::function<std::string()> term;     // fence of the Lease's term, as in bindings
+    // Returns why the queue's quota refuses the pod's new size; empty: it does not, and the new
+    // size is charged. Called after SchedulerCache::admitChange.
     std::function<std::string(const std::string& uid)> beyond_queue;
-    // It has what it says that it has, in the books and for its queue.
+    // Sets the pod's size in the cache and its queue back to what the pod itself says.
     std::function<void(const kube::Pod& pod)> restore;
-    // Whether another's plugin hands out the node's devices.
+    // Returns true if another device plugin than Divvy's hands out the node's devices.
     std::function<bool(const std::string& node)> others;
     const bool* stopped = nullptr;
   };
@@ -46,7 +46,7 @@ class ResizeController : public ClusterObserver {
  private:
   void look();
   boost::asio::awaitable<void> work();
-  // Whether there is more to do for it soon.
+  // Carries out the pod's next step. Returns true if another step follows soon.
   boost::asio::awaitable<bool> settle(const std::string& uid);
   boost::asio::awaitable<bool> admit(kube::Pod pod);
   boost::asio::awaitable<bool> finish(kube::Pod pod);
@@ -61,10 +61,10 @@ class ResizeController : public ClusterObserver {
   ShareChangeCounts& counts_;
   Options options_;
   boost::asio::steady_timer pause_;
-  std::map<std::string, kube::Pod> pods_;               // by UID: with something to do
+  std::map<std::string, kube::Pod> pods_;               // pods in a resize, by UID
   std::map<std::string, kube::ChangeResults> results_;  // by node
   bool working_ = false;
-  std::uint64_t admitted_ = 0;  // by this process, for tokens
+  std::uint64_t admitted_ = 0;  // number of resizes that this process decided, for tokens
 };
 
 }  // namespace divvy::scheduler

@@ -1,4 +1,4 @@
-// What becomes of a change that somebody asks of a running pod. Pure. Private.
+// Decisions about a resize of a running pod. Pure. Private.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,28 @@
 
 namespace divvy::scheduler {
 
-// Of a change that cannot be read, which has no id that could be named.
+// ID in the state of a resize request that cannot be read.
 inline constexpr const char* kUnreadableChange = "unreadable";
 
+// Returns the state of a refused resize. `id`: of its request.
 kube::ResizeState refusedChange(const std::string& id, const Error& why);
 
 struct RequestedResize {
   kube::ResizeRequest change;
-  std::optional<Error> unreadable;
+  std::optional<Error> unreadable;  // why the request cannot be read
 };
-// One that is neither settled nor admitted; none: there is none.
+// Returns the pod's resize request that is neither answered nor admitted. None: there is none, or
+// an admitted resize is in progress.
 std::optional<RequestedResize> askedChange(const kube::Pod& pod);
 
-// What the pod's assignment will be. kUsage, kNotFound, kUnsupported, kUnavailable (it does not
-// run): what is accepted. `kind`: whose shares can be changed.
+// Returns the pod's assignment after the resize. `kind`: device kind with shares that can be
+// resized. kUsage, kNotFound, kUnsupported: what is accepted; kUnavailable: the pod does not run;
+// kCorrupt: its assignment cannot be read.
 Result<std::string> assignmentWith(const kube::Pod& pod, const kube::ResizeRequest& change,
                                    const vendors::Kind& kind);
 
-// Annotations that say that it is done: the assignment, the state, and what is heard again when the
-// container is made anew. `annotations`: the pod's.
+// Returns the annotations that record the result of an admitted resize: the state and, if it is
+// done, the assignment and the values that a restarted container reads. `annotations`: of the pod.
 kube::Labels settledBy(const kube::ResizeState& admitted, const kube::ResizeResult& result,
                        const vendors::Kind& kind, const kube::Labels& annotations);
 

@@ -1,5 +1,5 @@
-// Pods with devices on a node that our books cannot count: no assignment says which were given, or
-// the assignment cannot be read. Each is named once, in an Event and in the log. Private.
+// Reports pods on a node with devices that the cache cannot count: they have no assignment, or one
+// that cannot be read. Each is reported once, in an Event and in the log. Private.
 #pragma once
 
 #include <cstddef>
@@ -19,16 +19,18 @@
 
 namespace divvy::scheduler {
 
-// Bound, not ended, asks for devices that we place, and no annotation says which it was given.
-// Pure.
+// Returns true for an unassigned pod: bound, not ended, requests devices that Divvy places, and has
+// no assignment. Pure.
 bool isStray(const kube::Pod& pod, const vendors::Catalog& catalog);
-// The Event (core/v1) that says so, as JSON; its name is the same whoever writes it. Pure.
+// Returns the Event (core/v1) about an unassigned pod, as JSON. Its name is the same for each
+// writer. `scheduler`: name of the scheduler; `seconds`: since 1970. Pure.
 std::string strayEvent(const kube::Pod& pod, const std::string& scheduler, std::int64_t seconds);
-// Likewise of an assignment that cannot be read. Pure.
+// Returns the Event about a pod with an unreadable assignment, as strayEvent(). `why`: what cannot
+// be read. Pure.
 std::string unreadableEvent(const kube::Pod& pod, const std::string& why,
                             const std::string& scheduler, std::int64_t seconds);
 
-// For one thread, that of the client. Client, catalog, cache and flag outlive it.
+// For the client's thread only. `client`, `catalog`, `cache` and `stopped` outlive it.
 class UnassignedPodReporter : public ClusterObserver {
  public:
   UnassignedPodReporter(boost::asio::any_io_executor executor, kube::Client& client,
@@ -36,16 +38,17 @@ class UnassignedPodReporter : public ClusterObserver {
                         std::string scheduler, std::function<void(const std::string&)> log,
                         const bool* stopped);
 
-  // Each pod is named once.
+  // Reports an unassigned pod, unless it was reported before.
   void onPodUpdate(const kube::Pod& pod) override;
-  // `why`: what of its assignment cannot be read.
+  // Reports a pod with an unreadable assignment, unless it was reported before. `why`: what cannot
+  // be read.
   void unreadable(const kube::Pod& pod, const std::string& why);
-  std::size_t count() const { return count_; }  // pods without an assignment, so far
+  std::size_t count() const { return count_; }  // unassigned pods since the start
 
  private:
   struct Note {
     kube::Pod pod;
-    std::string unreadable;  // why; empty: there is no assignment
+    std::string unreadable;  // what cannot be read; empty: there is no assignment
   };
   void add(Note note);
   boost::asio::awaitable<void> tell();

@@ -1,4 +1,4 @@
-// Events, and the nomination of a node, as the API server takes them. Pure. Private.
+// Calls of the API server that write Events and nominate a node. Pure. Private.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,20 @@
 
 namespace divvy::scheduler {
 
-// Of one object of core/v1, by the scheduler of that name.
+// An Event about one object of core/v1.
 struct PodEvent {
   std::string space, name, uid;
   const char* reason;  // "Preempted"
   std::string message;
   bool warning = false;
-  const char* kind = "Pod";  // of core/v1
+  const char* kind = "Pod";  // kind of the object
 };
 
-// An Event (core/v1) of its own: `nanoseconds` since 1970 tell it from others of the pod.
+// Returns the call that creates the Event (core/v1). `scheduler`: name of the reporting scheduler;
+// `nanoseconds`: since 1970, which also make the Event's name unique.
 kube::Call eventCall(const PodEvent& note, const std::string& scheduler, std::int64_t nanoseconds);
-// Where room is made for the pod: kube-scheduler looks there first, and keeps processors and memory
-// from pods of its own that have less priority. Of the pod of that UID only.
+// Returns the call that nominates `node` for the pod with this UID. kube-scheduler examines that
+// node first, and withholds its CPU and memory from its other pods of lower priority.
 kube::Call nominateCall(const std::string& space, const std::string& name, const std::string& uid,
                         const std::string& node);
 

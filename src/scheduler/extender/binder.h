@@ -1,5 +1,4 @@
-// Writes where a pod goes and what it was given there: one call, which only the leader makes.
-// Private.
+// Binds pods: one call writes the node and the assignment. Only the leader makes it. Private.
 #pragma once
 
 #include <chrono>
@@ -20,16 +19,16 @@
 
 namespace divvy::scheduler {
 
-// For one thread, that of the client. All outlives it.
+// For the client's thread only. All arguments outlive it.
 class Binder {
  public:
   struct Options {
-    // The node was not chosen by us: devices are reserved there when it is bound.
+    // kube-scheduler chose the node: devices are reserved there during the bind.
     bool chosen_elsewhere = false;
-    std::chrono::seconds reservation{};
-    std::function<std::string()> why_not;  // why nothing is placed here now; empty: it is
-    std::function<void()> changed;         // what is held
-    // By which annotations its node is locked for the agents, if by any.
+    std::chrono::seconds reservation{};    // time for which such a reservation holds
+    std::function<std::string()> why_not;  // why this replica does not schedule now; empty: it does
+    std::function<void()> changed;         // called after a change of allocations
+    // Returns the annotations by which the node is locked for its agents; empty: no lock is needed.
     std::function<std::vector<std::string>(const BindPlan&)> locks;
   };
   Binder(kube::Client& client, SchedulerCache& cache, const LeaseWatcher& election,
@@ -41,11 +40,12 @@ class Binder {
         locks_(client),
         options_(std::move(options)) {}
 
-  // POST /bind
+  // Answers POST /bind. Waits for locks, for the kubelet and for the API server without blocking
+  // the thread.
   boost::asio::awaitable<http::Answer> answer(http::Query query);
 
  private:
-  // Until the node's kubelet offers again what it was given; not for ever.
+  // Waits until the node's kubelet offers the pod's devices again, at most five seconds.
   boost::asio::awaitable<void> offered(std::string uid);
   boost::asio::awaitable<std::string> lockAndBind(const BindingArgs& ask, const BindPlan& assigned);
   boost::asio::awaitable<std::string> bind(const BindingArgs& ask, const BindPlan& assigned,

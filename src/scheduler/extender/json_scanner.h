@@ -1,5 +1,5 @@
-// Where the values of a JSON object's members are in its text: what is large is read straight from
-// there, without making objects of it. Pure. Private.
+// Finds the values of members in the text of a JSON object, to read large values from there without
+// building objects. Pure. Private.
 #pragma once
 
 #include <deque>
@@ -16,14 +16,16 @@ struct RawMember {
   std::string_view value;
 };
 
-// In their order. Values are told apart by quotes and brackets only: they still have to be read.
-// kCorrupt: there is no such object, or something is behind it.
+// Returns the members of an object, in their order; they refer to `text`. Separates values by
+// quotes and brackets only: callers still have to parse them. kCorrupt: `text` is no object, or has
+// more text behind it.
 Result<std::vector<RawMember>> outlineOf(std::string_view text);
 
-// Likewise of the items of a list.
+// Returns the items of a list, as outlineOf().
 Result<std::vector<std::string_view>> itemsOf(std::string_view value);
 
-// A list of texts. What cannot be taken as it was written is put into `kept`. kCorrupt: it is none.
+// Returns the items of a list of strings; they refer to `value` or, for strings with escapes, to
+// texts that this adds to `kept`. kCorrupt: `value` is no such list.
 Result<std::vector<std::string_view>> textsOf(std::string_view value,
                                               std::deque<std::string>* kept);
 

@@ -1,5 +1,6 @@
-// What a node is locked by while a vendor's agent hands out devices to one pod: the agent finds its
-// pod by it, and takes it away. Source: facts on the incumbent's control plane, 2.3. Private.
+// Node locks: annotations that lock a node while a vendor's agent hands out devices to one pod. The
+// agent finds its pod by the lock, and removes it. Source: facts on the incumbent's control plane,
+// 2.3. Private.
 #pragma once
 
 #include <chrono>
@@ -16,41 +17,43 @@
 
 namespace divvy::scheduler {
 
-// ---- what stands there; pure ----
+// ---- text of locks; pure ----
 
 struct LockHolder {
   std::string space, pod;
   friend bool operator==(const LockHolder&, const LockHolder&) = default;
 };
 
-// "2026-08-21T10:00:00Z,NAMESPACE,POD". Cambricon's agents know the instant only.
+// Returns the value of a lock: "2026-08-21T10:00:00Z,NAMESPACE,POD" for the lock of HAMi's agent,
+// the instant alone for other keys (Cambricon's agents). `seconds`: since 1970.
 std::string lockText(const std::string& key, std::int64_t seconds, const LockHolder& holder);
 
 struct LockValue {
-  std::int64_t seconds = 0;  // since 1970; unreadable: 0
-  LockHolder holder;         // empty: nobody is named
+  std::int64_t seconds = 0;  // since 1970; 0: unreadable
+  LockHolder holder;         // empty: the lock names no pod
 };
 LockValue parseLock(const std::string& text);
 
-// How long it holds: its pod may never have come to its agent.
+// Returns the time after which a lock expires: its pod may never have reached the agent.
 std::chrono::seconds lockLife(const std::string& key);
 
-// By which annotations a node is locked for the agents of these. NVIDIA's devices may be served by
-// an agent that needs none: `hami`: HAMi's is there.
+// Returns the annotations by which a node is locked for the agents of `kinds`, ascending. `hami`:
+// true if HAMi's agent runs on the node; without it, NVIDIA's devices need no lock.
 std::vector<std::string> locksOf(const std::vector<const vendors::Kind*>& kinds, bool hami);
 
-// ---- at work ----
+// ---- locking ----
 
-// For one thread, that of the client, which outlives it.
+// For the client's thread only. `client` outlives it.
 class NodeLocks {
  public:
   explicit NodeLocks(kube::Client& client) : client_(client) {}
 
-  // All of them, or none. kUnavailable: another pod has one, or the server does not answer; at
-  // once, so that kube-scheduler asks again. Those that expired, or whose pod is gone, are taken.
+  // Takes all locks in `keys`, or none. Takes over locks that have expired, or name a pod that is
+  // gone. `still`: false cancels the write. kUnavailable: another pod has a lock, or the API server
+  // does not answer. It does not wait for a lock, so that kube-scheduler tries again.
   boost::asio::awaitable<Result<void>> take(std::string node, std::vector<std::string> keys,
                                             LockHolder holder, std::function<bool()> still);
-  // Those that are this pod's.
+  // Releases the locks in `keys` that `holder` has.
   boost::asio::awaitable<void> give(std::string node, std::vector<std::string> keys,
                                     LockHolder holder);
 

@@ -1,5 +1,5 @@
-// What kube-scheduler asks an extender, and what it is answered. Source: the scheduler extender's
-// v1 types, whose members have no JSON names of their own: they are written as in Go. Private.
+// Requests of kube-scheduler to an extender, and answers to them. Source: the v1 types of the
+// scheduler extender. Their members have no JSON names, so they are spelled as in Go. Private.
 #pragma once
 
 #include <deque>
@@ -15,41 +15,44 @@
 
 namespace divvy::scheduler {
 
-// Of a large cluster there are thousands of names: they stay where they are, in the body.
+// Arguments of a call. A large cluster has thousands of node names, so they refer to the body.
 struct ExtenderArgs {
   kube::Pod pod;
   std::vector<std::string_view> names;
-  std::string_view list;         // those names, as they were written
-  std::deque<std::string> kept;  // names that are not written as they are
-  // `Nodes` instead of `NodeNames`: what would be, were they so; and as they were written.
+  std::string_view list;         // JSON text of the names
+  std::deque<std::string> kept;  // names with escapes in the JSON text, decoded
+  // `Nodes` instead of `NodeNames`: a what-if with these nodes; and the JSON text of each.
   bool whole_nodes = false;
   std::vector<kube::Node> nodes;
   std::vector<std::string_view> items;
 };
 
-// `body` outlives it.
+// Parses the body of /filter or /prioritize. `body` outlives the result. kCorrupt: what is wrong.
 Result<ExtenderArgs> parseFilter(std::string_view body);
-// Of whole nodes all that are refused in neither way, as they came. To kube-scheduler all refusals
-// are for good: who has to end for a pod with devices is not its business.
+// Returns the ExtenderFilterResult. For whole nodes it has those in neither `why` nor `never`, as
+// they came. For node names each refusal is unresolvable, so that kube-scheduler evicts no pods for
+// it.
 std::string filterAnswer(const ExtenderArgs& ask, const FilterResult& choice);
-// The same for every node, and nothing that ends there helps.
+// Returns an answer that refuses all nodes with the same message, as unresolvable.
 std::string filterNever(const ExtenderArgs& ask, const std::string& message);
-// A HostPriorityList: of each name, as they were asked for.
+// Returns a HostPriorityList with the names in their order. `scores`: one for each name.
 std::string prioritizeAnswer(const ExtenderArgs& ask, const std::vector<unsigned>& scores);
-// The pod waits, with that in its events.
+// Returns an answer with an error. The pod waits, and its Events have the message.
 std::string filterError(const std::string& message);
 
-// Where pods of lower priority would have to end for the pod, by what kube-scheduler knows: of the
-// names nothing else is read. `body` outlives it.
+// Parses the body of /preempt: the pod, and names of nodes on which evictions would help by what
+// kube-scheduler knows. Ignores victims. `body` outlives the result. kCorrupt: what is wrong.
 Result<ExtenderArgs> parsePreempt(std::string_view body);
-// kube-scheduler makes none of them end.
+// Returns an answer by which kube-scheduler evicts no pods.
 std::string preemptAnswer();
 
 struct BindingArgs {
   std::string name, space, uid, node;
 };
 
+// Parses the body of /bind. kCorrupt: what is wrong.
 Result<BindingArgs> parseBind(const std::string& body);
-std::string bindAnswer(const std::string& error);  // empty: it is bound
+// Returns the answer to /bind. `error`: empty: the pod is bound.
+std::string bindAnswer(const std::string& error);
 
 }  // namespace divvy::scheduler

@@ -1,5 +1,5 @@
-// Conditions in the language that API servers evaluate (CEL), made from the one list of resources.
-// Pure. Private.
+// Conditions in CEL, the language that API servers evaluate, from the resource catalog. Pure.
+// Private.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace divvy::scheduler {
 
-// "['a', 'b']". Names with quotes or backslashes are nobody's here: callers have looked.
+// Returns "['a', 'b']". `names` have no quotes or backslashes; callers check that.
 std::string celList(const std::vector<std::string>& names);
-// Of the pod `object`: one of its containers asks for a device.
+// Returns the condition that a container of the pod `object` requests a device.
 std::string celAsksForDevices(const vendors::Catalog& catalog);
 
 }  // namespace divvy::scheduler

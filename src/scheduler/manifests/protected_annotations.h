@@ -1,5 +1,5 @@
-// Which annotations say who was given what, and what there is to give: those that tenants may not
-// write. Source: facts on the incumbent's control plane, 2.1 to 2.4. Pure. Private.
+// Protected annotations: those with assignments and with the devices of nodes, which tenants may
+// not write. Source: facts on the incumbent's control plane, 2.1 to 2.4. Pure. Private.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace divvy::scheduler {
 
-// Keys of one namespace of names; either end may be empty, not both.
+// Keys by prefix and suffix. At most one of both is empty.
 struct KeyPattern {
   std::string_view begins;
   std::string_view ends;
@@ -21,11 +21,12 @@ struct AnnotationKeys {
   std::vector<KeyPattern> families;
 
   bool has(std::string_view key) const;
-  // The same as a condition of `k`, in the API server's language.
+  // Returns has() as a condition on `k`, in CEL.
   std::string cel() const;
 };
 
-// Also those of kinds that cannot be placed yet: others place them, and are not to be deceived.
+// Return the protected annotations of pods or of nodes. They include kinds that Divvy cannot place:
+// other schedulers place these, and rely on the annotations.
 AnnotationKeys guardedOfPods(const vendors::Catalog& catalog);
 AnnotationKeys guardedOfNodes(const vendors::Catalog& catalog);
 

@@ -1,4 +1,4 @@
-// PodDisruptionBudgets, as evictions spend them. Pure. Private.
+// PodDisruptionBudgets, and how evictions use them up. Pure. Private.
 #pragma once
 
 #include <map>
@@ -14,9 +14,10 @@ class DisruptionBudgets {
  public:
   void set(kube::DisruptionBudget budget);
   void remove(const std::string& uid) { all_.erase(uid); }
-  // It is evicted: what it is under lets one less go.
+  // Records an eviction: the budgets that cover the pod allow one disruption less.
   void spend(const RunningPod& running);
-  // Those that a pod is under.
+  // Returns the budgets that cover the pod; none cover a pod that has not started. Valid until the
+  // next set() or remove().
   std::vector<const kube::DisruptionBudget*> of(const RunningPod& running) const;
 
  private:

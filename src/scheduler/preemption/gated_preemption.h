@@ -1,9 +1,9 @@
-// Room that is made for pods at the gate: who has to end for them, by what their queue is owed or
-// by priority, and what is kept for them until they start. Decides; whoever evicts asks for the
-// next one. Private.
+// Gated preemption: which pods to evict for gated pods, because their queue reclaims its guarantee
+// or by priority, and what is nominated for them until they start. This decides only; the
+// preemption controller evicts the pods that next() returns. Private.
 //
-// Crash safety: nothing of it is written. Whoever takes over finds pods that are ending, counts
-// them as gone, and has only those end who are needed beside them.
+// Crash safety: nothing of it is written. The next leader counts terminating pods as gone, and
+// evicts only what is needed beside them.
 #pragma once
 
 #include <cstdint>
@@ -24,36 +24,37 @@
 
 namespace divvy::scheduler {
 
-// Pods that wait at the gate and start as one.
+// Gated pods that start as a whole.
 struct PodSet {
-  std::string key;  // of the gang, or UID of a pod of its own
+  std::string key;  // key of the gang, or UID of a single pod
   std::vector<kube::Pod> pods;
-  std::string queue;  // empty: of none
+  std::string queue;  // empty: none
 };
 
-// For one thread; all that it is made of outlives it.
+// Not thread-safe. All arguments outlive it.
 class GatedPreemption {
  public:
   struct Options {
-    std::int64_t min_runtime = 0;            // seconds; of pods that do not say it themselves
-    std::function<bool()> ready;             // whether anybody may be asked to end now
-    std::function<engine::Instant()> now;    // on the clock of the books
+    std::int64_t min_runtime = 0;            // seconds, for pods without the annotation
+    std::function<bool()> ready;             // whether evictions are allowed now
+    std::function<engine::Instant()> now;    // by the clock of the cache's callers
     std::function<std::int64_t()> calendar;  // seconds since 1970
   };
   GatedPreemption(SchedulerCache& cache, QueueTree& queues, const RunningPods& running_pods,
                   const DisruptionBudgets& budgets, PreemptionCounts& counts, Options options);
 
-  // They found no room. What is done about it: pods are chosen to end, at most once in a pause that
-  // grows, and what these leave is claimed. None: nothing now.
+  // Plans evictions for pods that do not fit, after a growing pause between two plans, and
+  // nominates the capacity for them. Returns a text about the plan in progress. None: there is none
+  // now.
   std::optional<std::string> want(const PodSet& pod_set);
-  // They have their places; nobody else ends for them.
+  // Ends the plan because all its pods have reservations. No more victims are evicted for it.
   void started(const std::string& key);
-  // One of them is gone, or bound.
+  // Ends plans for a pod that is gone, bound or terminating.
   void drop(const std::string& uid);
-  // Whatever was begun: another may have led since.
+  // Drops all plans and nominations, as another replica may have led since.
   void forget();
 
-  // Who is to be asked to end next, and what he is told. None: nobody now.
+  // The next victim to evict, with reason and text of its Event. None: no victim now.
   struct Eviction {
     std::string key;
     std::uint64_t attempt = 0;
@@ -62,22 +63,24 @@ class GatedPreemption {
     std::string why;
   };
   std::optional<Eviction> next();
+  // Returns true if a plan is in progress for the pods with this key.
   bool stands(const std::string& key) const { return attempts_.contains(key); }
-  // Another plan for the same pods may have been made meanwhile: of that one he is not.
+  // Returns true if the eviction's own plan is still in progress, and not a newer one for the same
+  // pods.
   bool stands(const Eviction& eviction) const {
     const auto at = attempts_.find(eviction.key);
     return at != attempts_.end() && at->second.serial == eviction.attempt;
   }
-  // Whether he goes: where not, nobody else is asked for them, and a new plan is made after a
-  // pause.
+  // Records the result of an eviction. `goes`: the victim terminates. If not, the plan ends, and a
+  // new one is made after a pause.
   void answered(const Eviction& eviction, bool goes);
-  // Gives up what was kept for too long.
+  // Ends plans that have expired.
   void advance();
   std::size_t underWay() const { return attempts_.size(); }
 
  private:
   struct Plan {
-    engine::ReclaimTerms options;      // whom it may ask; nobody is spared in them
+    engine::ReclaimTerms options;      // possible victims, without ReclaimTerms::spared
     std::vector<std::string> victims;  // UIDs
     std::vector<engine::Placement> places;
     std::vector<ModelUsage> use;
@@ -85,9 +88,9 @@ class GatedPreemption {
   struct Attempt {
     PodSet pod_set;
     Plan plan;
-    std::set<std::string> leaving;    // UIDs of who makes room: victims, and who was ending there
-    std::vector<std::string> to_ask;  // UIDs; the last one first
-    engine::Instant until{};          // for so long what they leave is kept
+    std::set<std::string> leaving;    // UIDs of victims, and of pods that terminate there
+    std::vector<std::string> to_ask;  // UIDs of victims to evict; the last is the next
+    engine::Instant until{};          // end of the nominations
     std::string text;
     std::uint64_t serial = 0;
   };
@@ -135,9 +138,9 @@ class GatedPreemption {
   Options options_;
   std::map<std::string, Attempt> attempts_;    // by key
   std::map<std::string, BackoffEntry> tries_;  // by key
-  engine::Instant rest_until_{};               // nothing is planned before
+  engine::Instant rest_until_{};               // no plan before
   std::uint64_t attempts_begun_ = 0;
-  std::set<std::string> stuck_;  // UIDs: they were ending, and did not in time
+  std::set<std::string> stuck_;  // UIDs of pods that did not terminate in time
 };
 
 }  // namespace divvy::scheduler

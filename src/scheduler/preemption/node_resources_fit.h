@@ -1,5 +1,5 @@
-// Processors, memory and number of pods of nodes, as kube-scheduler will count them: whether pods
-// that are promised places together can be bound to all of them. Pure. Private.
+// Node resources fit: whether CPU, memory and pod count of nodes suffice for pods with
+// reservations, as kube-scheduler will count them. Pure. Private.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace divvy::scheduler {
 
 class NodeResourcesFit {
  public:
-  // Both outlive it.
+  // `cache` and `running_pods` outlive it.
   NodeResourcesFit(const SchedulerCache& cache, const RunningPods& running_pods)
       : cache_(cache), running_pods_(running_pods) {}
 
@@ -25,9 +25,9 @@ class NodeResourcesFit {
     const kube::Pod* pod;
     std::string node;
   };
-  // Places in `guests` of those for whom there is no room on their node beside who is there,
-  // without `gone` (UIDs), and beside the guests before them. What a node does not say it has
-  // enough of.
+  // Returns the indices in `guests` of pods that do not fit their node, beside the running pods and
+  // earlier guests there. Pods with a UID in `gone` do not count. A node has enough of a resource
+  // that it does not state.
   std::vector<std::size_t> exceeding(const std::vector<Guest>& guests,
                                      const std::set<std::string>& gone) const;
 

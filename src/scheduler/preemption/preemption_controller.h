@@ -1,5 +1,6 @@
-// Makes pods of lower priority end for those that were refused: by the Eviction API, and only while
-// we lead. What they leave is kept for whom they ended. Private.
+// The preemption controller: evicts pods of lower priority for unschedulable pods, by the Eviction
+// API and only while this replica leads. Capacity that victims leave is nominated for the pod that
+// preempted them. Private.
 #pragma once
 
 #include <cstdint>
@@ -28,46 +29,49 @@
 
 namespace divvy::scheduler {
 
-// For one thread, that of the client. All outlives it.
+// For the client's thread only. All arguments outlive it.
 class PreemptionController : public ClusterObserver {
  public:
   struct Options {
-    std::string scheduler;                 // who it says it is
-    std::int64_t min_runtime = 0;          // seconds; of pods that do not say it themselves
-    std::function<std::string()> why_not;  // why nothing is placed here now; empty: it is
+    std::string scheduler;                 // name of the scheduler, for Events
+    std::int64_t min_runtime = 0;          // seconds, for pods without the annotation
+    std::function<std::string()> why_not;  // why this replica does not schedule now; empty: it does
     const bool* stopped = nullptr;
-    std::function<void(const Error&)> unreadable = {};  // a pod that RunningPods refuses
+    std::function<void(const Error&)> unreadable = {};  // called for errors of RunningPods::set
   };
   PreemptionController(boost::asio::any_io_executor executor, kube::Client& client,
                        SchedulerCache& cache, PreemptionCounts& counts, Options options);
 
-  // Whom to ask for those that wait at the gate, too: before start, and it outlives this.
+  // Sets the gated preemption. This controller carries out its evictions. Call before start(). It
+  // outlives this object.
   void endFor(GatedPreemption* clearances) { clearances_ = clearances; }
   const RunningPods& running_pods() const { return running_pods_; }
   const DisruptionBudgets& budgets() const { return budgets_; }
-  // Somebody may be asked to end now: it is known what protects whom.
+  // Returns true if evictions are allowed now: disruption budgets are known, and this replica
+  // leads.
   bool ready() const { return watches_.known() && options_.why_not().empty(); }
 
-  // Follows disruption budgets, too, from here on.
+  // Starts the informer of disruption budgets and the periodic work. Call once.
   void start();
 
   void onPodUpdate(const kube::Pod& pod) override;
   void onPodDelete(const std::string& uid) override;
-  // As PreemptionBackoff has it; nothing comes of it where nobody of lower priority is on a node.
+  // As PreemptionBackoff::refused and offered. They ignore a pod that may not preempt, and one with
+  // no running pod of lower priority.
   void refused(const kube::Pod& pod, std::span<const std::string_view> nodes);
   void offered(const kube::Pod& pod, std::span<const std::string_view> nodes);
-  // Whatever was planned: another may have led since.
+  // Drops all plans and nominations, as another replica may have led since.
   void forget();
 
  private:
-  // Some end, or have, for one pod.
+  // A plan for one pod, in progress.
   struct Attempt {
     kube::Pod pod;
     PreemptorPod preemptor;
     PreemptionPlan plan;
-    engine::Instant until{};      // for so long what they leave is kept
-    bool failed = false;          // not all of them end: another plan may be made
-    engine::Instant next_call{};  // kube-scheduler is told to look again, not before
+    engine::Instant until{};      // end of the nomination
+    bool failed = false;          // not all victims terminate: another plan may be made
+    engine::Instant next_call{};  // not requeued before
     unsigned calls = 0;
   };
 
@@ -80,7 +84,8 @@ class PreemptionController : public ClusterObserver {
       IneligibleCounts* ineligible);
   boost::asio::awaitable<void> carryOut(std::string uid);
   boost::asio::awaitable<void> clear();
-  // `still`: whether it is to be. What the victim is told, and by which reason.
+  // Evicts a pod. `still`: false cancels the call before it is sent. `reason`, `why`: of the
+  // victim's Event. Returns true if the pod terminates or is gone.
   boost::asio::awaitable<bool> evict(RunningPod victim, std::function<bool()> still,
                                      const char* reason, std::string why);
   boost::asio::awaitable<void> tell(kube::Call call);
@@ -102,7 +107,7 @@ class PreemptionController : public ClusterObserver {
   DisruptionBudgets budgets_;
   PreemptionBackoff backoff_;
   GatedPreemption* clearances_ = nullptr;
-  std::map<std::string, Attempt> attempts_;  // by the UID of whom they end for
+  std::map<std::string, Attempt> attempts_;  // by UID of the preempting pod
   boost::asio::steady_timer pause_;
 };
 

@@ -1,5 +1,5 @@
-// Who is on which node, with or without devices: what kube-scheduler counts of them, and whether
-// they may have to end for others. Pure. Private.
+// Running pods by node, with or without devices: what kube-scheduler counts for them, and whether
+// they may be victims. Pure. Private.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,16 @@
 
 namespace divvy::scheduler {
 
-// What a pod takes of its node beside devices.
+// What a pod requests of its node beside devices.
 struct PodResources {
   engine::Cpu cpu;
   Bytes memory;
   friend bool operator==(const PodResources&, const PodResources&) = default;
 };
 
-// As kube-scheduler adds it up: the most at any time, and what the pod costs beside its containers.
-// At most engine::kMaxCpu and kMaxBytes, so that sums over all pods do not overflow. kUsage: a
-// quantity that is none.
+// Returns a pod's requests as kube-scheduler adds them up: the maximum over its containers' run,
+// and the pod's overhead. At most engine::kMaxCpu and kMaxBytes, so that sums over all pods do not
+// overflow. kUsage: which quantity cannot be read or is negative.
 Result<PodResources> podResources(const kube::Pod& pod);
 
 struct RunningPod {
@@ -35,29 +35,32 @@ struct RunningPod {
   PodResources resources;
   std::int64_t priority = 0;
   std::int64_t placed_at = 0;  // seconds since 1970
-  std::int64_t grace = 0;      // seconds that it has to end in
-  std::string group;           // all of it end, or none; empty: on its own
-  bool terminating = false;    // it has been told to end
-  bool started = false;        // disruption budgets are about it
-  bool fixed = false;          // nobody makes it end: it says so, or its end would change nothing
-  std::optional<std::int64_t> min_runtime;  // seconds; its own word
+  std::int64_t grace = 0;      // seconds, termination grace period
+  std::string group;           // key of the gang, which is evicted as a whole; empty: none
+  bool terminating = false;    // deletion has begun
+  bool started = false;        // not pending, so disruption budgets cover it
+  // Never a victim: its annotations protect it or cannot be read, its resources cannot be read, or
+  // eviction would change nothing (pods of a DaemonSet, mirror pods).
+  bool fixed = false;
+  std::optional<std::int64_t> min_runtime;  // seconds, from its annotation
 };
 
 class RunningPods {
  public:
-  // As it is told of. Who is on no node, or has ended, is none. kUsage: what of it cannot be read;
-  // then it is there, and never has to end.
+  // Adds or updates a pod. Removes it if it has no node or has ended. kUsage: what cannot be read;
+  // the pod is kept, and is `fixed` unless only its gang cannot be read.
   Result<void> set(const kube::Pod& pod);
   void remove(const std::string& uid);
-  // It was told to end: from here on it is going, though the API server may tell of it as it was
-  // before.
+  // Marks an evicted pod as terminating. It stays so although the API server may still send its
+  // state from before.
   void markTerminating(const std::string& uid);
 
-  const RunningPod* find(const std::string& uid) const;
-  std::vector<const RunningPod*> on(const std::string& node) const;  // in order of their UIDs
-  std::vector<const RunningPod*> inGroup(const std::string& group) const;
-  std::vector<std::string> terminating() const;  // UIDs of who has been told to end; ascending
-  // Somebody is there who has less.
+  // Pointers are valid until the pod is set or removed.
+  const RunningPod* find(const std::string& uid) const;                    // null: not there
+  std::vector<const RunningPod*> on(const std::string& node) const;        // ascending by UID
+  std::vector<const RunningPod*> inGroup(const std::string& group) const;  // ascending by UID
+  std::vector<std::string> terminating() const;                            // UIDs, ascending
+  // Returns true if a pod has a lower priority.
   bool anyBelow(std::int64_t priority) const;
 
  private:
@@ -66,7 +69,7 @@ class RunningPods {
   std::unordered_map<std::string, RunningPod> all_;            // by UID
   std::unordered_map<std::string, std::set<std::string>> on_;  // by node: UIDs
   std::map<std::string, std::set<std::string>> groups_;
-  std::map<std::int64_t, std::size_t> priorities_;  // how many have it
+  std::map<std::int64_t, std::size_t> priorities_;  // number of pods by priority
   std::set<std::string> terminating_;               // UIDs
 };
 

@@ -1,5 +1,5 @@
-// Who has to end on a node so that a pod of higher priority fits: its devices, processors and
-// memory together, on an engine of its own. Pure. Private.
+// Victim selection: the cheapest pods to evict on one node so that a pod of higher priority fits.
+// It counts devices, CPU, memory and pods together, on a separate engine. Pure. Private.
 #pragma once
 
 #include <cstdint>
@@ -17,35 +17,36 @@ namespace divvy::scheduler {
 struct PreemptionOptions {
   engine::Config config;
   std::vector<engine::Pool> pools;
-  std::int64_t min_runtime = 0;  // seconds; of pods that do not say it themselves
+  std::int64_t min_runtime = 0;  // seconds, for pods without the annotation
   std::int64_t now = 0;          // seconds since 1970
 };
 
 struct PreemptionPlan {
   std::string node;
-  // UIDs, ascending; whole groups, on other nodes too. None: those who are ending are enough.
+  // UIDs, ascending; whole groups, on other nodes too. Empty: the terminating pods are enough.
   std::vector<std::string> victims;
-  engine::Placement placement;  // what the pod gets once they are gone
+  engine::Placement placement;  // of the preempting pod, once the victims are gone
   engine::PreemptionCost cost;
 };
 
-// Why some of lower priority were not thought of, on the nodes that were looked at.
+// Why pods of lower priority on the examined nodes are no candidates.
 struct IneligibleCounts {
-  std::size_t fixed = 0;       // they say so, or their end would change nothing
-  std::size_t young = 0;       // have not run for long enough
-  std::size_t budgeted = 0;    // a disruption budget allows none of them, or several are about one
-  std::uint64_t tries = 0;     // that the search for victims cost so far, as of engine::Engine
-  std::size_t unsearched = 0;  // nodes that were left when they were spent
+  std::size_t fixed = 0;       // RunningPod::fixed
+  std::size_t young = 0;       // have not run for their minimum time
+  std::size_t budgeted = 0;    // a disruption budget allows no eviction, or several cover the pod
+  std::uint64_t tries = 0;     // cost of the search so far, as engine::Engine::tries()
+  std::size_t unsearched = 0;  // nodes that were left when the tries were spent
 };
 
-// Whether it may be asked to end for anybody, whatever their priorities.
+// Returns true if the pod may be evicted for other pods, regardless of priorities. If not, counts
+// the cause in `ineligible`.
 bool mayEvict(const RunningPod& running, const DisruptionBudgets& budgets,
               const PreemptionOptions& options, IneligibleCounts* ineligible);
-// What its end would cost.
+// Adds the cost of the pod's eviction, and its disruption budget, to `stakes`.
 void addEvictionCost(const RunningPod& running, const DisruptionBudgets& budgets,
                      const PreemptionOptions& options, engine::EvictionCosts* stakes);
 
-// A pod that was refused, as it is placed: `request` says what it asks for of devices.
+// An unschedulable pod that may preempt other pods. `request`: the devices that it requests.
 struct PreemptorPod {
   std::string uid;
   std::int64_t priority = 0;
@@ -53,9 +54,9 @@ struct PreemptorPod {
   engine::Request request;
 };
 
-// The cheapest there: fewest budgets broken (none: a plan that breaks one is no plan), lowest
-// priority of who ends, least time that was run for nothing, fewest pods. Who is ending is gone
-// already. None: no such plan, or it fits as everything is. Errors: as of the engine.
+// Returns the cheapest plan on the node: lowest priority of the highest victim, then least lost run
+// time, then fewest victims. No plan breaks a disruption budget. Terminating pods count as gone.
+// Returns nothing if no eviction helps or none is needed. Errors: as of engine::Engine.
 Result<std::optional<PreemptionPlan>> selectVictims(const NodeSnapshot& snapshotOf,
                                                     const PreemptorPod& preemptor,
                                                     const RunningPods& running_pods,
@@ -63,7 +64,8 @@ Result<std::optional<PreemptionPlan>> selectVictims(const NodeSnapshot& snapshot
                                                     const PreemptionOptions& options,
                                                     IneligibleCounts* ineligible);
 
-// It fits beside everybody who is there still.
+// Returns true if the pod fits now, with terminating pods still in place. Errors: as of
+// engine::Engine.
 Result<bool> fitsNow(const NodeSnapshot& snapshotOf, const PreemptorPod& preemptor,
                      const RunningPods& running_pods, const PreemptionOptions& options);
 

@@ -1,5 +1,5 @@
-// Keeps the gate: follows queues and namespaces, takes gates away, says what queues have. Only the
-// leader writes. Private.
+// The gate controller: watches queues and namespaces, removes scheduling gates and writes the
+// status of queues. Only the leader writes. Private.
 #pragma once
 
 #include <chrono>
@@ -23,39 +23,43 @@
 
 namespace divvy::scheduler {
 
-// For one thread, that of the client. All outlives it.
+// For the client's thread only. All arguments outlive it.
 class GateController : public ClusterObserver {
  public:
   struct Options {
-    std::chrono::seconds reservation{};
-    std::function<std::string()> why_not;  // why nothing is placed here now; empty: it is
-    std::int64_t min_runtime = 0;          // seconds; of pods that do not say it themselves
+    std::chrono::seconds reservation{};    // time for which a reservation holds
+    std::function<std::string()> why_not;  // why this replica does not schedule now; empty: it does
+    std::int64_t min_runtime = 0;          // seconds, for pods without the annotation
   };
   GateController(boost::asio::any_io_executor executor, kube::Client& client,
                  const vendors::Catalog& catalog, SchedulerCache& cache,
                  const LeaseWatcher& election, Options options, PreemptionController& preemptor,
                  PreemptionCounts& counts, const bool* stopped);
 
+  // Starts the informers and the periodic work. Call once.
   void start();
   void onPodUpdate(const kube::Pod& pod) override;
+  // As GatedPodQueue::overQueueQuota.
   std::string overQueueQuota(const std::string& uid) { return gated_pods_.overQueueQuota(uid); }
   void onPodDelete(const std::string& uid) override;
   void onNodeUpdate(const kube::Node&) override { nodes_changed_ = true; }
   void onNodeDelete(const std::string&) override { nodes_changed_ = true; }
-  // What was promised until now was another's.
+  // Drops plans of the term before. Reservations are restored from annotations.
   void takeOver() {
     clearances_.forget();
     gated_pods_.reset();
   }
 
-  // For the webhook. Empty queue and no gate: nothing is to be done.
+  // For the webhook: returns the queue of a new pod, and whether it gets the gate. Empty queue and
+  // no gate: the pod is left as it is. kUsage: the gang or the queue is not accepted.
   Result<QueueAssignment> admit(const kube::Pod& pod) const;
-  // For /filter, as SchedulerCache::choose, of those that it knows: of queues, or of gangs.
+  // Returns true for a pod that /filter passes to filterAndReserve() here: of a queue or a gang.
   bool knows(const std::string& uid);
+  // As GatedPodQueue::filterAndReserve.
   Result<FilterResult> filterAndReserve(const kube::Pod& pod,
                                         std::span<const std::string_view> nodes,
                                         engine::Instant expires);
-  // What there is was read, or there are no queues in this cluster.
+  // Returns true once namespaces are listed, and queues are listed or the cluster has none.
   bool known() const { return queues_known_ && spaces_known_; }
 
  private:
@@ -87,8 +91,8 @@ class GateController : public ClusterObserver {
   bool absent_said_ = false;
   bool looking_ = false, telling_ = false;
   bool nodes_changed_ = true;
-  std::set<std::string> reading_;  // paths of what says how many start together
-  std::map<std::string, kube::QueueStatus> told_;
+  std::set<std::string> reading_;  // paths of objects in reading for a minimum number of members
+  std::map<std::string, kube::QueueStatus> told_;  // last written or observed status, by queue
 };
 
 }  // namespace divvy::scheduler

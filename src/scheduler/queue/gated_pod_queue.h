@@ -1,11 +1,12 @@
-// Which of the pods that wait at our gate may start: those of queues when there is room for them in
-// their queue and on the devices, those of gangs when there is for all of them. Pure. Private.
+// The gated pod queue: pods behind the scheduling gate, and which of them may start. A pod of a
+// queue may start when its queue's quota and the devices allow it; a gang when they allow all of
+// it. Pure. Private.
 //
-// Crash safety: a pod's promise is written in the same call that takes its gate away. A gang's
-// gates go one by one, and gates cannot be put back; so a pod without its gate is still held back
-// at /filter until none of those who were promised a place together has one any more. Whoever takes
-// over reads who was promised what and keeps it; if the rest finds no room any more, all of it is
-// given back: nobody is bound, and the gang is planned anew, whole.
+// Crash safety: the call that removes a pod's gate also writes its reservation. The gates of a gang
+// are removed one by one, and a gate cannot be put back. So /filter holds a pod without its gate
+// back until no member of the gang with a reservation has its gate. The next leader reads the
+// reservations and keeps them. If the remaining members no longer fit, it releases all of them: no
+// member is bound, and the whole gang is planned again.
 #pragma once
 
 #include <cstdint>
@@ -31,66 +32,73 @@
 
 namespace divvy::scheduler {
 
-// A gate that may go, and what has to be written with it.
+// A gate to remove, and the annotation to write with it.
 struct GateRemoval {
   std::string space, name, uid;
-  std::string plan;  // empty: nothing
+  std::string plan;  // value of kPlanKey; empty: none
 };
 
-// Who waits, and for what.
+// A pod that waits, and why.
 struct GatedPodStatus {
   std::string space, name, uid;
-  std::string queue;  // empty: of none
+  std::string queue;  // empty: none
   std::string why;
 };
 
-// For one thread. SchedulerCache and queues outlive it; it is told of pods after the books are.
+// Not thread-safe. `catalog`, `cache` and `queues` outlive it. Callers set each pod in `cache`
+// first.
 class GatedPodQueue {
  public:
   GatedPodQueue(const vendors::Catalog& catalog, SchedulerCache& cache, QueueTree& queues);
 
-  // Whom to ask for room where there is none, and for what nodes have beside devices: both outlive
-  // this.
+  // Sets the gated preemption to use where capacity lacks. It outlives this. Default: none.
   void clearBy(GatedPreemption* clearances) { clearances_ = clearances; }
+  // Sets the check of CPU, memory and pod count for gangs. It outlives this. Default: none.
   void countBy(const NodeResourcesFit* node_resources) { node_resources_ = node_resources; }
 
-  // `created`: as its object says it; sorts.
+  // Adds or updates a pod. `created`: creation timestamp of the object, RFC 3339; pods are sorted
+  // by it.
   void setPod(const kube::Pod& pod, const std::string& created);
-  // Why a pod may not have what is booked for it, for its queue's sake, where that is more than it
-  // had; empty: it may.
+  // Returns why the quota of its queue refuses what the cache holds for the pod, if that is more
+  // than is charged. Empty: the quota accepts it, and a larger amount is now charged.
   std::string overQueueQuota(const std::string& uid);
   void removePod(const std::string& uid);
-  // How many members a gang has at least, by what PodGroupRef::in names; an error: why that is not
-  // known.
+  // Sets the minimum number of members that `in` names, or the error why it is not known.
   void setMinMember(const MinMemberRef& in, Result<std::uint32_t> least);
-  // Gangs that wait for that.
+  // Returns the references for which gangs wait.
   std::vector<MinMemberRef> unknownMinMembers() const;
 
-  // What we promised is not ours any more, until settle: then what is written of it is booked
-  // again. `expires` in all of these: of what is promised.
+  // `expires` in the following functions: when the reservations that they make end.
+  //
+  // Records that reservations may be lost or of another leader. No gate opens until
+  // restoreReservations().
   void reset() { settled_ = false; }
   bool settled() const { return settled_; }
+  // Reserves again what reservation annotations of pods say.
   void restoreReservations(engine::Instant expires);
 
-  // Those who may start now; `term` is that in which we lead. Each is told of until opened or
-  // notOpened says what became of it.
+  // Returns up to `most` gates to remove, more for a gang, and reserves devices for their pods.
+  // `term`: fence of the leader's term. The caller reports each result by opened() or notOpened();
+  // until then the pod is not returned again.
   std::vector<GateRemoval> open(std::size_t most, const std::string& term, engine::Instant expires);
   void opened(const std::string& uid);
   void notOpened(const std::string& uid, const std::string& why);
 
+  // Returns true for a pod that is gated, is of a gang (readable or not) or has a reservation
+  // annotation.
   bool knows(const std::string& uid) const { return queued_.contains(uid); }
-  // For /filter, as SchedulerCache::choose. A pod that was promised a place gets that.
+  // For /filter, as SchedulerCache::filterAndReserve. A pod with a reservation gets that.
   Result<FilterResult> filterAndReserve(const kube::Pod& pod,
                                         std::span<const std::string_view> nodes,
                                         engine::Instant expires);
-  // Pods that were held back at /filter, and need not be any more: once.
+  // Returns pods that /filter held back and would not hold back now. Each is returned once.
   std::vector<PodRef> released();
 
-  // As of the last look.
+  // Returns the pods that wait, with the reasons of the last open() or filterAndReserve().
   std::vector<GatedPodStatus> waiting() const;
-  // What queues there are, who uses them, or what devices there are is another now.
+  // Computes again what queues use, after a change of queues, namespaces or devices.
   void recount();
-  // Something happened since the last look.
+  // Returns true if the next open() may find other gates than the last one.
   bool changed() const { return stirred_; }
   void markChanged() { stirred_ = true; }
 
@@ -98,13 +106,13 @@ class GatedPodQueue {
   struct QueuedPod {
     kube::Pod pod;
     std::string created;
-    std::string alike;  // pods of which it is the same fit the same
+    std::string alike;  // equal for pods that fit equally
     bool devices = false;
     std::optional<PodGroupRef> words;
-    std::string gang;   // key of it; empty: of none
+    std::string gang;   // key of the gang; empty: none
     std::string fault;  // why it can never start
     std::optional<ReservationAnnotation> plan;
-    unsigned late = 0;  // as often it was promised a place and did not come
+    unsigned late = 0;  // number of its reservations that expired
     bool opened = false;
     bool opening = false;
     bool held_back = false;
@@ -115,13 +123,13 @@ class GatedPodQueue {
   };
   struct Gang {
     std::set<std::string> members;  // UIDs
-    bool started = false;           // once one of them was bound
+    bool started = false;           // a member was bound
   };
   using Uids = std::vector<std::string>;
-  // Starts as one.
+  // A pod or a gang, which starts as a whole.
   struct Workload {
     Uids pods;
-    std::string gang;  // empty: a pod of its own
+    std::string gang;  // empty: a single pod
     std::string queue, alike;
     std::int64_t priority = 0;
     std::int64_t since = 0;
@@ -159,15 +167,15 @@ class GatedPodQueue {
   const vendors::Catalog& catalog_;
   SchedulerCache& cache_;
   QueueTree& queues_;
-  std::map<std::string, QueuedPod> queued_;  // by UID: at our gate, or of a gang, or promised
-  // By UID: other pods that hold devices.
+  std::map<std::string, QueuedPod> queued_;  // by UID: gated, of a gang, or with a reservation
+  // Other pods with devices, by UID.
   struct UngatedPod {
-    std::string space, named;  // the queue that it names
+    std::string space, named;  // namespace, and queue that the pod names
     QueueTree::ReclaimOrder standing;
   };
   std::unordered_map<std::string, UngatedPod> ungated_;
   std::map<std::string, Gang> gangs_;
-  std::map<std::string, Result<std::uint32_t>> least_;  // by path of the object that says it
+  std::map<std::string, Result<std::uint32_t>> least_;  // by path of the object that states it
   std::string term_;
   std::uint64_t plans_ = 0;
   GatedPreemption* clearances_ = nullptr;

@@ -1,4 +1,4 @@
-// Tells kube-scheduler that pods which it was refused would fit now. Private.
+// Requeues unschedulable pods that fit now. Private.
 #pragma once
 
 #include <functional>
@@ -13,15 +13,15 @@
 
 namespace divvy::scheduler {
 
-// For one thread, that of the client. All outlives it.
+// For the client's thread only. All arguments outlive it.
 class Requeuer {
  public:
-  // `why_not`: why nothing is placed here now; empty: it is.
+  // `why_not`: returns why this replica does not schedule now; empty: it does.
   Requeuer(boost::asio::any_io_executor executor, kube::Client& client, SchedulerCache& cache,
            Counters& counts, std::function<std::string()> why_not);
 
-  // Something may have become free: who waits for it is looked at soon, once for all that changes
-  // until then.
+  // Call after capacity may have become free. Examines unschedulable pods soon, once for all calls
+  // until then. Does not block.
   void lookAgain();
 
  private:

@@ -1,4 +1,4 @@
-// How much of each kind of devices a pod asks for, and holds, as quotas count it. Pure. Private.
+// Amounts of each device kind that a pod requests or holds, as quotas count them. Pure. Private.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,17 @@ struct Amount {
 };
 using Amounts = std::map<const vendors::Kind*, Amount>;
 
-// What it will hold at least, wherever it goes: of percentages, whole devices and instances only
-// the node knows how much memory that is. What cannot be read asks for nothing.
+// Returns the minimum that the pod will hold on any node. Memory in percent, of whole devices and
+// of instances does not count, because it depends on the node. Unreadable requests count as
+// nothing.
 Amounts leastAsked(const kube::Pod& pod, const vendors::Catalog& catalog);
 
-// On how much memory that is the placement decides.
+// Returns true if the memory of the request depends on the devices of its placement.
 bool dependsOnDevice(const engine::Shape& shape);
 
-// Of all devices: the most at any time. `devices`: of its node; null where that is not known:
-// then the pod's annotations say which kinds they are. `pod` may be null where it is.
+// Returns the maximum that the pod holds at any time, over all devices. `devices`: of the node;
+// null: the node is unknown, and the annotations of `pod` say which kinds the devices are. `pod`:
+// may be null if `devices` is not.
 Amounts heldAmounts(const engine::Placement& placement, const DeviceMetadataMap* devices,
                     const kube::Pod* pod, const vendors::Catalog& catalog);
 

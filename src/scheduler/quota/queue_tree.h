@@ -1,4 +1,5 @@
-// The queues of a cluster: who is of which, what each has, and who may have more. Pure. Private.
+// The queue tree: which queue a pod belongs to, what each queue uses, and whether it may use more.
+// Pure. Private.
 #pragma once
 
 #include <cstdint>
@@ -17,83 +18,88 @@
 
 namespace divvy::scheduler {
 
-// For one thread. A queue that cannot be right is not in force, and neither are those below it:
-// what they are given counts as nobody's.
+// Not thread-safe. An invalid queue is not in force, and neither are the queues below it: what
+// their pods hold counts for no queue.
 class QueueTree {
  public:
   void set(kube::Queue queue);
   void remove(const std::string& name);
-  // What a namespace says of its own; empty: nothing. Whether that is another than before.
+  // Sets the default queue of a namespace; empty: none. Returns true if it changed.
   bool setSpace(const std::string& space, const std::string& queue);
   void removeSpace(const std::string& space) { spaces_.erase(space); }
   bool empty() const { return queues_.empty(); }
   const std::map<std::string, kube::Queue>& all() const { return queues_; }
 
-  // Of which queue a pod of that namespace is that names one, or none (empty). Empty: of none.
-  // kNotFound: there is no such queue; kUsage: it is not for that namespace.
+  // Returns the queue of a pod of the namespace. `named`: queue that the pod names; empty: none.
+  // Empty: the pod is in no queue. kNotFound: there is no such queue; kUsage: the queue is not for
+  // the namespace.
   Result<std::string> queueFor(const std::string& space, const std::string& named) const;
 
-  // As the queue, or the nearest one above it that does, says; empty: none does.
+  // Returns the pool of the queue, or of the nearest queue above with a pool; empty: none has one.
   std::string poolOf(const std::string& queue) const;
 
+  // Sets what all devices of the cluster have.
   void setCapacity(const std::vector<ModelUsage>& capacity);
-  // What a pod has, of that queue or of none (empty), instead of what it had before.
-  // What decides who gives back first.
+  // Decides which pods are reclaimed first.
   struct ReclaimOrder {
     std::int64_t priority = 0;
-    std::int64_t since = 0;  // seconds since 1970
-    std::string group;       // they end together; empty: on its own
+    std::int64_t since = 0;  // start of the pod, seconds since 1970
+    std::string group;       // key of the gang, which is evicted as a whole; empty: none
     friend bool operator==(const ReclaimOrder&, const ReclaimOrder&) = default;
   };
   struct QueueCharge {
-    std::string queue;
+    std::string queue;  // empty: none
     std::vector<ModelUsage> use;
     ReclaimOrder standing;
     friend bool operator==(const QueueCharge&, const QueueCharge&) = default;
   };
+  // Charges what a pod holds to its queue. Replaces the pod's earlier charge.
   void charge(const std::string& uid, QueueCharge held);
   void discharge(const std::string& uid);
   bool charged(const std::string& uid) const { return held_.contains(uid); }
   const std::unordered_map<std::string, QueueCharge>& held() const { return held_; }  // by UID
 
-  // Whether pods of that queue may have so much more, together. None: they may.
   struct QuotaRefusal {
     std::string why;
-    std::string model;  // as a queue says it; empty: no other model would help
+    std::string model;  // pattern of the queue; empty: devices of another model would not help
   };
+  // Returns why the queue may not use `use` in addition to what is charged. None: it may.
   std::optional<QuotaRefusal> checkQuota(const std::string& queue,
                                          const std::vector<ModelUsage>& use);
 
-  // Pods that may be asked to end so that pods of that queue may have so much more (none:
-  // anything), in the order in which they are asked, groups as one; as engine::Quota::givers.
+  // Returns the UIDs of pods that may be evicted for the queue, so that it may use `use` in
+  // addition. `use`: none: any amount. The groups are in the order of eviction; each gang is one
+  // group. As engine::Quota::givers.
   using Groups = std::vector<std::vector<std::string>>;
   Groups reclaimable(const std::string& queue, const std::optional<std::vector<ModelUsage>>& use,
                      const engine::ReclaimTerms& options);
-  // Within its guarantee it may take back what others borrowed.
+  // Returns true if the queue may reclaim its guarantee from queues that borrowed it.
   bool reclaims(const std::string& queue) const;
 
-  // Whose turn it is. kNotFound does not happen: a queue that is not in force counts as nobody's.
+  // The next workload of a queue.
   struct QueueHead {
     std::string queue;
-    std::int64_t milli = 0;  // about
+    std::int64_t milli = 0;  // request, approximate: thousandths of a device's compute
     std::int64_t mebibytes = 0;
     std::int64_t priority = 0;
-    std::int64_t since = 0;
+    std::int64_t since = 0;  // order of arrival
   };
-  std::size_t next(const std::vector<QueueHead>& waiting);  // one at least
+  // Returns the index in `waiting` of the workload to admit next. `waiting`: at least one.
+  std::size_t next(const std::vector<QueueHead>& waiting);
 
-  // Why it is not in force; empty: it is, or there is none.
+  // Returns why the queue is not in force; empty: it is, or there is no such queue.
   std::string fault(const std::string& queue);
-  // Of its own pods: how many have something.
+  // Returns the number of the queue's own pods with a charge.
   std::size_t running(const std::string& queue) const;
-  // Of each model that the queue speaks of, and of all ("*"); with the queues below it.
+  // Returns what the queue and the queues below it use: of each model in its terms, and of all
+  // models ("*"). The queue exists.
   std::vector<kube::QueueAmount> used(const std::string& queue);
 
-  // As patterns of queues have it.
+  // Returns true if a model pattern of a queue matches the model.
   static bool matches(const std::string& pattern, const std::string& model);
 
  private:
-  // As matches(), which is asked once for each pattern and model: sums ask it for every pod.
+  // As matches(), cached by pattern and model, because sums call it for each pod.
   bool counts(const std::string& pattern, const std::string& model) const;
   void rebuild();
   void enter(const std::string& name);
@@ -104,14 +110,14 @@ class QueueTree {
   std::string textOf(const engine::QuotaRefusal& refusal) const;
 
   std::map<std::string, kube::Queue> queues_;
-  std::map<std::string, std::string> spaces_;
+  std::map<std::string, std::string> spaces_;  // default queue by namespace
   std::vector<ModelUsage> capacity_;
   std::unordered_map<std::string, QueueCharge> held_;  // by UID of the pod
-  // Made of the above when it is asked for.
+  // Computed from the members above on demand, after a change.
   bool stale_ = true;
   engine::Quota quota_;
   std::map<std::string, std::string> faults_;
-  std::set<std::pair<std::string, bool>> measured_;  // models as queues say them; of memory
+  std::set<std::pair<std::string, bool>> measured_;  // model patterns of queues; true: of memory
   mutable std::map<std::string, std::map<std::string, bool>> matched_;  // by pattern and model
 };
 

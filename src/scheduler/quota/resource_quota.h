@@ -1,6 +1,6 @@
-// What namespaces may hold of devices, and hold: ResourceQuotas, counted by what was given and not
-// by what API servers count, who know nothing of such resources. Source: facts on the incumbent's
-// control plane, 3.3. Pure. Private.
+// Limits of ResourceQuotas on devices, and what namespaces hold. This counts allocations: API
+// servers do not count device resources. Source: facts on the incumbent's control plane, 3.3. Pure.
+// Private.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@
 
 namespace divvy::scheduler {
 
-// As nodes are told of it: HAMi's word for it, and the reason.
+// Returns the text of a refusal for nodes: the reason's name in HAMi, then `why`.
 inline std::string refusalText(const std::string& why) {
   return "ResourceQuotaNotFit: " + why;
 }
@@ -27,32 +27,33 @@ class ResourceQuotaTracker {
   // `catalog` outlives it.
   explicit ResourceQuotaTracker(const vendors::Catalog& catalog);
 
-  // Counted are `limits.` of the resources that memory and cores are asked for by; of several
-  // objects the least holds. kUsage: what of it is not counted; the rest is.
+  // Adds or replaces a ResourceQuota. Counts `limits.` of the resources for memory and cores; of
+  // several quotas the smallest limit applies. kUsage: which limit is not counted; the rest counts.
   Result<void> set(const kube::ResourceQuota& quota);
   void remove(const std::string& uid);
   bool limits(const std::string& space) const { return limits_.contains(space); }
 
-  // Who holds, or is promised, how much: instead of what it had.
+  // Sets what a pod (UID) holds or has reserved. Replaces its earlier amounts.
   void take(const std::string& uid, const std::string& space, Amounts amounts);
+  // Removes a pod's amounts.
   void give(const std::string& uid);
 
-  // Why it may not have so much now; none: it may. What it has itself does not count.
+  // Returns why the pod may not hold `more` now; none: it may. Its present amounts do not count.
   std::optional<std::string> refusal(const std::string& space, const std::string& uid,
                                      const Amounts& more) const;
-  // Likewise, were nobody else there.
+  // Returns why no pod of the namespace may ever hold `more`; none: it may in an empty namespace.
   std::optional<std::string> never(const std::string& space, const Amounts& more) const;
 
   std::vector<QuotaUsage> uses() const;  // by namespace and resource
 
  private:
   struct Limit {
-    std::string quota;  // whose name
-    std::int64_t most = 0;
+    std::string quota;      // name of the ResourceQuota
+    std::int64_t most = 0;  // bytes, or thousandths of a device's compute
   };
   struct Resource {
     const vendors::Kind* kind = nullptr;
-    bool memory = false;  // else cores
+    bool memory = false;  // false: cores
   };
   struct Held {
     std::string space;
@@ -67,7 +68,7 @@ class ResourceQuotaTracker {
 
   std::map<std::string, Resource> resources_;                   // by name
   std::map<std::string, kube::ResourceQuota> quotas_;           // by UID
-  std::map<std::string, std::map<std::string, Limit>> limits_;  // by namespace and resource
+  std::map<std::string, std::map<std::string, Limit>> limits_;  // by namespace, then resource
   std::unordered_map<std::string, Held> held_;                  // by UID of the pod
   std::map<std::string, Amounts> sums_;                         // by namespace
 };

@@ -1,4 +1,4 @@
-// Instants and spans as the service counts them. Private.
+// Clocks of the service. Private.
 #pragma once
 
 #include <chrono>
@@ -9,19 +9,19 @@
 
 namespace divvy::scheduler {
 
-// Of the books and of who waits: it never goes back.
+// Returns the time for the cache and for waits, by a monotonic clock.
 inline engine::Instant now() {
   const auto since = std::chrono::steady_clock::now().time_since_epoch();
   return {std::chrono::duration_cast<std::chrono::milliseconds>(since).count()};
 }
 
-// Since 1970, as annotations have it.
+// Returns nanoseconds since 1970, for annotations.
 inline std::int64_t wallNanoseconds() {
   const auto since = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
 }
 
-// From here to the end of the block.
+// Adds the seconds of its lifetime to a histogram, which outlives it.
 class Stopwatch {
  public:
   explicit Stopwatch(metrics::Histogram* into) : into_(into) {}

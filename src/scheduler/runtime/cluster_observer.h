@@ -8,10 +8,10 @@
 
 namespace divvy::scheduler {
 
-// The server calls these on its one thread, for each object as the API server reports it, once the
-// scheduler cache holds it (updates) or has dropped it (deletes). After a relist each living object
-// is reported again. Calls do not block; a controller that writes to the API server does so in a
-// coroutine of its own.
+// The server calls these on its single thread, for each object as the API server reports it. Before
+// that, the scheduler cache has set the object (updates) or removed it (deletes). After a relist
+// each living object is reported again. Calls do not block. A controller that writes to the API
+// server does so in a separate coroutine.
 class ClusterObserver {
  public:
   virtual ~ClusterObserver() = default;

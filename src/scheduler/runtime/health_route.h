@@ -1,4 +1,4 @@
-// How probes are answered. Private.
+// Routes for probes. Private.
 #pragma once
 
 #include <functional>
@@ -12,14 +12,14 @@
 
 namespace divvy::scheduler {
 
-// GET `path`: 200 where it is ready, else 503, with the text.
+// Returns the route GET `path`. It answers 200 if `is` returns ready, else 503, with the text.
 inline http::Route health(std::string path, std::function<Readiness()> is) {
   return {"GET", std::move(path), 0, [is](http::Query) -> boost::asio::awaitable<http::Answer> {
             const Readiness found = is();
             co_return http::Answer{found.ready ? 200u : 503u, found.text + '\n', "text/plain"};
           }};
 }
-// That it is answered says that the loop runs.
+// Returns the route GET /healthz. Any answer shows that the event loop runs.
 inline http::Route alive() {
   return health("/healthz", [] { return Readiness{true, "ok"}; });
 }

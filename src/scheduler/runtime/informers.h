@@ -1,4 +1,4 @@
-// What of the cluster is followed, and how it stands with each of it. Private.
+// The service's informers, and the health of each. Private.
 #pragma once
 
 #include <functional>
@@ -14,19 +14,21 @@
 
 namespace divvy::scheduler {
 
-// For one thread, that of the client. Client and flag outlive it, and it what is followed.
+// For the client's thread only. `client` and `stopped` outlive it. It outlives the coroutines of
+// its informers.
 class Informers {
  public:
   Informers(boost::asio::any_io_executor executor, kube::Client& client, const bool* stopped)
       : executor_(std::move(executor)), client_(client), stopped_(stopped) {}
 
-  // Until *stopped is true. `name` is what /readyz calls it. What it returns lives as long as this.
+  // Starts an informer, which runs until *stopped is true. `name`: in /readyz. The result lives as
+  // long as this object.
   const kube::Informer& follow(std::string name, kube::EventHandlers follower);
-  // All of everything has been told that there was at the beginning, or when relist() was called.
+  // Returns true if each informer has reported a whole list since the start, or since relist().
   bool known() const;
-  // Everything is listed anew, by reads that begin after this.
+  // Makes each informer list again, with a read that starts after this call.
   void relist();
-  std::vector<HealthSource> sources() const;  // in the order in which they were named
+  std::vector<HealthSource> sources() const;  // in the order of the follow() calls
 
  private:
   struct InformerEntry {
@@ -37,7 +39,7 @@ class Informers {
   boost::asio::any_io_executor executor_;
   kube::Client& client_;
   const bool* stopped_;
-  std::list<InformerEntry> all_;  // reins stay where they are
+  std::list<InformerEntry> all_;  // informers keep their addresses
 };
 
 }  // namespace divvy::scheduler

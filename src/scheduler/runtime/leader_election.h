@@ -1,10 +1,11 @@
-// Whether we lead: one Lease says who, and when it was written last bounds for how long that can be
-// relied on. Pure. Private.
+// Decides from one Lease whether this replica leads. The time of the Lease's last write limits how
+// long the decision is valid. Pure. Private.
 //
-// No clock of another machine is believed, and neither is the instant at which something was heard:
-// what was read may have lain in a socket while we were paused. When the Lease was written is
-// bounded from below instead: after the beginning of the last read that showed an older one. Who
-// wants the Lease waits for its full duration after that; we act for two thirds of it.
+// It relies neither on clocks of other machines nor on the time at which an answer arrives: an
+// answer may have waited in a socket while this process was paused. Instead, the time of the write
+// has a lower bound: the start of the last read that showed an older version. Another candidate
+// waits for the Lease's full duration after the write; this replica acts for two thirds of that
+// duration.
 #pragma once
 
 #include <optional>
@@ -17,33 +18,34 @@ namespace divvy::scheduler {
 
 struct LeaderStatus {
   bool leads = false;
-  std::string fence;  // of the term in which it leads
-  std::string why;    // one line; in either case
+  std::string fence;  // of the term, as of Leadership::fenceOf
+  std::string why;    // one line, whether it leads or not
 };
 
 class Leadership {
  public:
-  // `identity`: ours is what is held by IDENTITY_anything, as kube-scheduler calls itself.
+  // `identity`: this replica leads while IDENTITY_anything, as kube-scheduler names itself, holds
+  // the Lease.
   explicit Leadership(std::string identity);
 
-  // What a consistent read showed that began then; none: there is no such Lease. Reads are told of
-  // in the order in which they were made, and none begins before the last one has ended. True: a
-  // term of ours has begun: what was known and promised before it may be another's now.
+  // Records the result of a consistent read that started at `began`; none: there is no Lease. Reads
+  // do not overlap, and are recorded in their order. Returns true if a term of this replica has
+  // begun: another replica may have changed all earlier state.
   bool saw(engine::Instant began, const std::optional<kube::Lease>& lease);
 
   LeaderStatus verdict(engine::Instant now) const;
 
-  // Differs for any two terms: the Lease's UID and how often it changed hands.
+  // Returns a text that is unique for each term: the Lease's UID and number of transitions.
   static std::string fenceOf(const kube::Lease& lease);
 
  private:
   bool ours() const;
 
   std::string identity_;
-  bool read_ = false;  // at least once
+  bool read_ = false;  // a read is recorded
   std::optional<kube::Lease> lease_;
-  std::optional<engine::Instant> read_at_;     // when the last read began
-  std::optional<engine::Instant> not_before_;  // `lease_` was written after this
+  std::optional<engine::Instant> read_at_;     // start of the last read
+  std::optional<engine::Instant> not_before_;  // lower bound of the time of its last write
 };
 
 }  // namespace divvy::scheduler

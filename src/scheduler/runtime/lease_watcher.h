@@ -1,4 +1,5 @@
-// Looks at the Lease of the kube-scheduler beside us, again and again: whether we lead. Private.
+// The lease watcher: reads the Lease of the kube-scheduler beside Divvy periodically, to find out
+// whether this replica leads. Private.
 #pragma once
 
 #include <functional>
@@ -16,31 +17,33 @@
 
 namespace divvy::scheduler {
 
-// For the loop's thread.
+// For the event loop's thread only.
 class LeaseWatcher {
  public:
   struct Options {
-    std::string space, name;  // of the Lease; no name: there is none, and we always lead
-    std::string identity;
+    std::string space, name;  // of the Lease; no name: there is none, and this replica always leads
+    std::string identity;     // as of Leadership
   };
 
-  // A client of its own: no other call keeps it waiting.
+  // Makes a separate client, so that no other call delays the reads. `loop` outlives the result.
+  // Errors: as of kube::Client::make.
   static Result<std::unique_ptr<LeaseWatcher>> make(boost::asio::io_context& loop,
                                                     const kube::Access& access, Options options);
 
-  // Until *stopped is true. `began`: a term of ours has begun; `said`: who leads has changed, or
-  // the Lease cannot be read.
+  // Starts reading, until *stopped is true. `began` is called when a term of this replica has
+  // begun; `said` when the leader changes, or the Lease cannot be read.
   void start(std::function<void()> began, std::function<void(const std::string&)> said,
              const bool* stopped);
-  // Not only when it is time for it.
+  // Reads the Lease now instead of after the pause.
   void look() { pause_.cancel(); }
 
   LeaderStatus verdict() const;
-  // Nothing was read since.
+  // Returns the start of the first of the failed reads since the last good one; none: the last read
+  // was good.
   std::optional<engine::Instant> failingSince() const { return failing_; }
   const std::string& fault() const { return fault_; }
 
-  // Counts while the machine sleeps, too.
+  // Returns the time of a monotonic clock that also counts while the machine sleeps.
   static engine::Instant now();
 
  private:

@@ -1,4 +1,4 @@
-// How the service speaks, and how it ends where it cannot go on. Private.
+// The service's log on stderr, and how it ends after an exception. Private.
 #pragma once
 
 #include <cstdio>
@@ -14,7 +14,7 @@ inline void logLine(const std::string& line) {
   std::fprintf(stderr, "divvy scheduler: %s\n", line.c_str());
 }
 
-// What of each object is not heeded: said when it is another than before.
+// Warnings about parts of objects that do not count. Logs them for each object when they change.
 class ChangedWarnings {
  public:
   void told(const std::string& object, std::vector<std::string> what) {
@@ -29,7 +29,8 @@ class ChangedWarnings {
   std::map<std::string, std::vector<std::string>> before_;
 };
 
-// Out of the loop: a service that has lost a part of itself has to begin anew.
+// Throws a coroutine's exception out of the event loop: the service has to restart if one part of
+// it has failed.
 inline void rethrow(std::exception_ptr fault) {
   if (fault) std::rethrow_exception(fault);
 }

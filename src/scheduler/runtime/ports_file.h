@@ -1,4 +1,4 @@
-// The file that says which ports a service has, for whoever began it with any. Private.
+// The file with the bound ports, for a caller that starts the service with port 0. Private.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ struct Ports {
   std::uint16_t extender = 0, webhook = 0, metrics = 0;  // 0: none
 };
 
-// Whole or not at all; nothing where `path` is empty. kIo: it cannot be written.
+// Writes the ports as JSON, atomically. `path`: empty: writes nothing. kIo: it cannot be written.
 Result<void> writePorts(const std::string& path, const Ports& ports);
 
 }  // namespace divvy::scheduler

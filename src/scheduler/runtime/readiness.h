@@ -1,4 +1,4 @@
-// What /readyz says. Pure. Private.
+// Answers of /readyz. Pure. Private.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,23 @@
 
 namespace divvy::scheduler {
 
-// Something that the API server tells us.
+// Something that the service reads from the API server.
 struct HealthSource {
   std::string name;
-  bool told = true;                          // all of it that has to be known
-  std::optional<std::int64_t> failing_ms{};  // for how long nothing was heard: all tries failed
-  std::string fault{};                       // the last one
+  bool told = true;                          // completely read
+  std::optional<std::int64_t> failing_ms{};  // time since reads fail; none: they do not
+  std::string fault{};                       // last error
 };
 
 struct Readiness {
   bool ready = false;
-  std::string text;  // what is wrong, or who leads
+  std::string text;  // what is wrong, or which replica leads
 };
 
-// For the webhook: it needs nothing of the cluster, but a replica that has heard nothing for half a
-// minute is cut off, or may not do what it is there for.
+// Returns the readiness of the webhook. It needs no state of the cluster. But a replica with a
+// source that has failed for more than 30 s is cut off, or lacks permissions, and is not ready.
 Readiness webhookReadiness(std::span<const HealthSource> sources, const LeaderStatus& verdict);
-// For kube-scheduler: then all has to be told, too.
+// Returns the readiness of the extender: as the webhook's, and all sources are completely read.
 Readiness extenderReadiness(std::span<const HealthSource> sources, const LeaderStatus& verdict);
 
 }  // namespace divvy::scheduler

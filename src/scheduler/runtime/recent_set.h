@@ -1,4 +1,4 @@
-// The last so many names, for asking whether one is among them. Private.
+// The recent set: remembers a bounded number of names, the last that were added. Private.
 #pragma once
 
 #include <cstddef>

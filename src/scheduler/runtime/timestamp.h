@@ -1,4 +1,4 @@
-// Instants as objects of API servers have them. Private.
+// Timestamps of Kubernetes objects. Private.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,8 @@
 
 namespace divvy::scheduler {
 
-// RFC 3339, of UTC, without parts of a second. `seconds`: since 1970.
+// Returns RFC 3339 in UTC, without fractions of a second. `seconds`: since 1970; empty: out of
+// range.
 inline std::string timestamp(std::int64_t seconds) {
   const std::time_t at = seconds;
   std::tm parts{};

@@ -1,5 +1,4 @@
-// The same under the names that other schedulers have for it, for dashboards made for those. Pure.
-// Private.
+// The same metrics under names of other schedulers, for existing dashboards. Pure. Private.
 #pragma once
 
 #include "metrics/exposition.h"
@@ -7,7 +6,8 @@
 
 namespace divvy::scheduler {
 
-// HAMi's names, new and old (source: facts on the incumbent's control plane, 5.1), and Volcano's.
+// Adds metrics under HAMi's names, new and old (source: facts on the incumbent's control plane,
+// 5.1), and under Volcano's.
 void addCompatFamilies(metrics::Exposition* out, const ClusterSample& seen);
 
 }  // namespace divvy::scheduler

@@ -1,4 +1,4 @@
-// How often others ended for a pod of higher priority, and what became of it. Private.
+// Counters of preemption plans, by result, and of evictions. Private.
 #pragma once
 
 #include <cstdint>
@@ -7,27 +7,27 @@
 
 namespace divvy::scheduler {
 
-// Plans for pods at the gate, since it began.
+// Plans of gated preemption, since the start of the process.
 struct GatedPreemptionCounts {
-  std::uint64_t planned = 0;  // that were begun; of these
-  std::uint64_t started = 0;  // all that they were for have their places
-  std::uint64_t broken = 0;   // somebody did not end, or they were not wanted any more
-  std::uint64_t expired = 0;  // they did not come in time
-  std::uint64_t none = 0;     // no plan was found
+  std::uint64_t planned = 0;  // started plans; of these:
+  std::uint64_t started = 0;  // all pods of the plan got reservations
+  std::uint64_t broken = 0;   // a victim was not evicted, or the plan was no longer needed
+  std::uint64_t expired = 0;  // the pods did not start in time
+  std::uint64_t none = 0;     // attempts without a plan
 };
 
-// Since it began.
+// Since the start of the process.
 struct PreemptionCounts {
-  std::uint64_t planned = 0;  // plans that were begun; of these
-  std::uint64_t bound = 0;    // it is on the node
-  std::uint64_t broken = 0;   // not all of them ended
-  std::uint64_t expired = 0;  // it was not bound in time
-  std::uint64_t none = 0;     // no plan was found
-  std::uint64_t cut = 0;      // nodes were left when the tries for one pod were spent
+  std::uint64_t planned = 0;  // started plans; of these:
+  std::uint64_t bound = 0;    // the pod was bound to the node
+  std::uint64_t broken = 0;   // not all victims were evicted, or other pods took the capacity
+  std::uint64_t expired = 0;  // the pod was not bound in time
+  std::uint64_t none = 0;     // attempts without a plan
+  std::uint64_t cut = 0;      // searches that left nodes out because their tries were spent
   std::uint64_t evicted = 0, forbidden = 0, refused = 0, unanswered = 0, gone = 0;  // evictions
-  std::uint64_t under_way = 0;                                                      // now
-  GatedPreemptionCounts reclaims;  // of what was borrowed of a queue
-  GatedPreemptionCounts gated;     // by priority, for pods at the gate
+  std::uint64_t under_way = 0;     // plans in progress now
+  GatedPreemptionCounts reclaims;  // reclaims of a queue's guarantee
+  GatedPreemptionCounts gated;     // by priority, for gated pods
 };
 
 inline void expose(metrics::Exposition* out, const PreemptionCounts& counts) {

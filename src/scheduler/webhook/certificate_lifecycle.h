@@ -1,9 +1,9 @@
-// The webhook's certificates: making them, looking at them, and when it is time for what. Pure but
-// for the chance that keys are made of. Private.
+// The webhook's certificates: issuing, checking and the schedule of renewal. Pure but for the
+// random numbers of keys. Private.
 //
-// An authority signs one certificate and its key is thrown away with that: nothing is kept anywhere
-// by which another could be signed. So each certificate comes with an authority of its own, and
-// those who trust us trust the old and the new one for as long as both are in use.
+// An authority signs one certificate, and its key is discarded then: no stored key can sign another
+// certificate. So each certificate has its own authority, and API servers trust the old and the new
+// one while both are in use.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ namespace divvy::scheduler {
 
 using Clock = std::chrono::sys_time<std::chrono::milliseconds>;
 
-// Certificates are valid from so long before they were made: clocks differ.
+// How long before its issue a certificate is valid, because clocks differ.
 inline constexpr std::chrono::hours kClockSkew{1};
 
 struct CertificateKeyPair {
@@ -30,59 +30,63 @@ struct Validity {
   Clock from{}, until{};
 };
 
-// What is kept in the Secret, and good.
+// A usable certificate, as the Secret holds it.
 struct StoredCertificate {
   CertificateKeyPair pair;
   std::vector<std::string> authorities;  // PEM, one each; the pair's own is the first
   Validity validity;
 };
 
-// `names`: of hosts, or addresses. kUsage: which one cannot be a name.
+// Issues a certificate with a new authority. `names`: host names or addresses. kUsage: which name
+// is not accepted.
 Result<StoredCertificate> issue(const std::vector<std::string>& names, Clock now,
                                 std::chrono::seconds life);
 
-// Each certificate of a PEM text that can be read and has not ended, as PEM, once.
+// Returns the readable certificates of a PEM text that have not expired, each once, as PEM.
 std::vector<std::string> authoritiesIn(const std::string& text, Clock now);
 
-// kCorrupt: it cannot be read, or the key is another's; kUsage: it is not valid now, not signed by
-// one of those authorities, or not for one of the names. What is said holds nothing of the key.
+// Checks a certificate against its authorities (PEM) and names. kCorrupt: it cannot be read, or the
+// key does not match; kUsage: it is not valid now, not signed by one of `authorities`, or lacks one
+// of `names`. Error messages contain nothing of the key.
 Result<StoredCertificate> inspect(const CertificateKeyPair& pair, const std::string& authorities,
                                   const std::vector<std::string>& names, Clock now);
 
-// When the next one is made: after two thirds of its life.
+// Returns when the next certificate is issued: after two thirds of the life of this one.
 Clock rotationOf(const Validity& validity);
-// From when on the authorities before it are not needed: everybody has had the time to go over.
+// Returns from when on authorities of earlier certificates are not needed, because all replicas
+// have had time to serve this one.
 Clock retirementOf(const Validity& validity);
-// From the authority's being trusted to the certificate's being served: API servers hear of changes
-// late.
+// Returns the pause between trusting the authority and serving the certificate. API servers observe
+// changes late.
 std::chrono::milliseconds settlingOf(const Validity& validity);
 
-// What there is, as far as it has been seen.
+// The state, as far as it has been observed.
 struct CertificateView {
   bool secret_known = false, registration_known = false;
-  std::optional<StoredCertificate> kept;  // none: there is no Secret, or none that can be used
-  // What API servers trust, by webhook of the registration; none: it is not registered.
+  std::optional<StoredCertificate> kept;  // in the Secret; none: no Secret, or an unusable one
+  // Authorities that API servers trust, by webhook of the registration; none: no registration.
   std::optional<std::vector<std::vector<std::string>>> trusted;
-  std::optional<Clock> trusted_since;  // all of kept's authorities, by all webhooks
+  std::optional<Clock> trusted_since;  // when isTrusted() became true; none: it is not
   std::optional<StoredCertificate> served;
 };
 
 enum class CertificateStep : std::uint8_t {
   kWait,
-  kIssue,        // a new one into the Secret, with the authorities of the old one
-  kTrust,        // the Secret's and the served one's authorities into the registration
-  kServe,        // what is in the Secret
-  kForgetOld,    // the authorities before, in the Secret
-  kDistrustOld,  // and in the registration
+  kIssue,        // write a new certificate into the Secret, with the authorities of the old one
+  kTrust,        // add the authorities of the Secret and the served one's to the registration
+  kServe,        // serve the certificate of the Secret
+  kForgetOld,    // remove earlier authorities from the Secret
+  kDistrustOld,  // remove earlier authorities from the registration
 };
 
-// At any time what is served is trusted, whoever writes what: a new authority is trusted before its
-// certificate is served, and an old one until long after.
+// Returns the next step. The served certificate is trusted at any time, whichever replica writes:
+// its authority is trusted before it is served, and until long after.
 CertificateStep nextStep(const CertificateView& view, Clock now);
 
-// What to trust, of what is trusted by one webhook already.
+// Returns the authorities to trust for one webhook: the needed ones, then others in `already`.
 std::vector<std::string> trustOf(const CertificateView& view,
                                  const std::vector<std::string>& already);
+// Returns true if all webhooks trust the authorities of the kept and the served certificate.
 bool isTrusted(const CertificateView& view);
 
 }  // namespace divvy::scheduler

@@ -1,4 +1,4 @@
-// Files of a certificate that others renew, as they change. Private.
+// Reloads the webhook's certificate when another program renews its files. Private.
 #pragma once
 
 #include <functional>
@@ -10,8 +10,9 @@
 
 namespace divvy::scheduler {
 
-// Until *stopped. By what is in them: of a mounted Secret a link changes, and not the file. What
-// cannot be used is said once, and the server goes on with what it has.
+// Reloads changed files into `server` until *stopped is true. Compares their content: in a mounted
+// Secret a link changes and not the file. Files that cannot be used are logged once by `logLine`,
+// and the server keeps its certificate. `server` and `stopped` outlive the coroutine.
 boost::asio::awaitable<void> reloadWhenChanged(http::Server& server, std::string certificate_file,
                                                std::string key_file,
                                                std::function<void(const std::string&)> logLine,

@@ -1,5 +1,6 @@
-// Keeps the webhook's certificate: made, shared with the other replicas by a Secret, trusted by API
-// servers, served, and made anew in time. Private.
+// The certificate rotator: issues the webhook's certificate, serves it and renews it in time. A
+// Secret shares it with the other replicas, and the registration makes API servers trust it.
+// Private.
 #pragma once
 
 #include <functional>
@@ -14,17 +15,19 @@
 
 namespace divvy::scheduler {
 
-// For one thread, that of the client. What others write into Secret and registration is heard at
-// once; a write that another replica was first with is none, and what that one wrote is taken.
+// For the client's thread only. It watches the Secret and the registration. If another replica
+// writes first, this replica's write fails, and it takes what the other replica wrote.
 class CertificateRotator {
  public:
-  // Client and server outlive it. `say` gets lines for people: never anything of a key.
+  // `client` and `server` outlive it. `logLine` gets lines for operators, which never contain parts
+  // of a key.
   CertificateRotator(kube::Client& client, http::Server& server, OwnCertificate options,
                      std::function<void(const std::string&)> logLine);
   ~CertificateRotator();
 
-  // Until *stopped, and something happens.
+  // Runs until *stopped is true, which it checks after each step or pause.
   boost::asio::awaitable<void> run(const bool* stopped);
+  // Returns true once the webhook has a certificate.
   bool serves() const;
 
  private:

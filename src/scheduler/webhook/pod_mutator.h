@@ -1,6 +1,6 @@
-// What a pod that asks for devices gets when it is made, beside its scheduler: what its vendors'
-// agents and libraries expect to find there. Source: facts on the incumbent's control plane, 1.1,
-// 1.2 and 3.4. Pure. Private.
+// The pod mutator: what the webhook writes into a pod that requests devices, beside its scheduler:
+// what the vendors' agents and libraries expect there. Source: facts on the incumbent's control
+// plane, 1.1, 1.2 and 3.4. Pure. Private.
 #pragma once
 
 #include <map>
@@ -15,13 +15,14 @@
 
 namespace divvy::scheduler {
 
-// JSON patches (RFC 6902) of `object`, which `pod` was read from; asking again for what comes of
-// them asks for none. kUsage: which container and resource, what is accepted.
-//   - a count where only parts of one device are asked for;
-//   - all compute, where all of a device is meant;
-//   - memory rounded up to the part that it will be; counts to pairs;
-//   - sums for several devices, where the kind's words are sums;
-//   - environment, annotations and the runtime class as the kind's descriptor has them; `notes`.
+// Returns JSON patches (RFC 6902) for `object`, from which `pod` was read. Patches of an object
+// that has them already are empty. `notes`: further annotations, by key. kUsage: which container
+// and resource, what is accepted. The patches add:
+//   - a count, for a request for parts of one device only;
+//   - all compute, for a request for a whole device;
+//   - memory rounded up to the part's, counts rounded up to pairs;
+//   - sums over several devices, where the kind's resources are sums;
+//   - environment, annotations and the runtime class of the kind's descriptor; `notes`.
 Result<boost::json::array> mutatePod(const kube::Pod& pod, const boost::json::value& object,
                                      const vendors::Catalog& catalog,
                                      const std::map<std::string, std::string>& notes = {});

@@ -1,4 +1,4 @@
-// What becomes of a pod when it is made. Pure. Private.
+// The admission webhook's decision about a new pod, or a new ephemeral container. Pure. Private.
 #pragma once
 
 #include <functional>
@@ -14,16 +14,16 @@
 
 namespace divvy::scheduler {
 
-// From an AdmissionReview (admission.k8s.io/v1) to one that answers it: a pod that asks for devices
-// gets our scheduler; one that can never be right is refused with the reason. `rules`: an engine
-// that knows the pools; it needs no nodes. `gate`: none waits where there is none; its errors
-// refuse. kCorrupt: it is no review.
 struct Review {
-  std::string body;
+  std::string body;  // AdmissionReview with the response, JSON
   bool allowed = false;
 };
-// Why it may not be made, though what it asks for is right; none: it may.
+// Returns why a pod with a valid request is refused all the same; none: it is not.
 using Beyond = std::function<std::optional<std::string>(const kube::Pod&)>;
+// Answers an AdmissionReview (admission.k8s.io/v1). A pod that requests devices gets `scheduler` as
+// its scheduler; a pod with a request that can never be right is refused with the reason. `rules`:
+// an engine with the pools; it needs no nodes. `gate`: assigns the queue and the gate; its errors
+// refuse the pod; empty: no pod is gated. kCorrupt: `body` is no AdmissionReview.
 Result<Review> review(const std::string& body, const vendors::Catalog& catalog,
                       const engine::Engine& rules, const std::string& scheduler,
                       const Beyond& beyond = {}, const GateRule& gate = {},

@@ -1,4 +1,4 @@
-// Who may do what to pods with devices, as policies that API servers hold up without us. Pure.
+// Admission policies for pods with devices, which API servers enforce without the scheduler. Pure.
 #pragma once
 
 #include <string>
@@ -11,16 +11,18 @@
 namespace divvy::scheduler {
 
 struct PolicyOptions {
-  std::string name = "divvy-scheduler";  // the scheduler's, and its service account's
-  std::string agent = "divvy-agent";     // the service account of the agents on nodes
-  // Beside ours: who writes assignments and registrations, too ("system:serviceaccount:NS:NAME"),
-  // who binds pods in single namespaces, and which schedulers pods with devices may name.
+  std::string name = "divvy-scheduler";  // name of the scheduler and of its service account
+  std::string agent = "divvy-agent";     // service account of the agents
+  // Accepted beside Divvy's own: users that write assignments and registrations
+  // ("system:serviceaccount:NS:NAME"), users that bind pods in single namespaces, and names of
+  // schedulers for pods with devices.
   std::vector<std::string> writers, binders, schedulers;
-  // The scheduler's: pods of a class that these call high may have high priority in any namespace.
+  // rules of the scheduler: a pod that they give high priority may have it in any namespace
   PriorityRules priorities;
 };
 
-// YAML: ValidatingAdmissionPolicies with their bindings. kUsage: a name that cannot be one.
+// Returns YAML: ValidatingAdmissionPolicies with their bindings. kUsage: which name is not
+// accepted.
 Result<std::string> policies(const vendors::Catalog& catalog, const PolicyOptions& options);
 
 }  // namespace divvy::scheduler

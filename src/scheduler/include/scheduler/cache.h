@@ -1,5 +1,5 @@
-// What the cluster has and who holds what of it, as the API server tells it; and who was promised
-// something that is not written there yet.
+// The scheduler cache: nodes, allocations of pods as the API server reports them, and reservations
+// and nominations that are not written there yet.
 #pragma once
 
 #include <cstdint>
@@ -32,37 +32,38 @@ class Engine;
 
 namespace divvy::scheduler {
 
-// Where a pod may go. Reasons are by the names that were asked about: those outlive it.
+// The nodes that fit a pod, and why other nodes do not. `why` and `never` refer to the node names
+// that the caller passed: these outlive the result.
 struct FilterResult {
-  bool ours = false;                 // it asks for devices
-  std::optional<std::string> node;   // reserved there; none: nowhere
-  std::vector<std::string> fitting;  // all that would do, where all were asked for
-  Reasons why;                       // why not
-  Reasons never;                     // likewise, and nothing that ends there helps
+  bool ours = false;                 // the pod requests devices
+  std::optional<std::string> node;   // node with the reservation; none: nothing is reserved
+  std::vector<std::string> fitting;  // nodes that fit; only SchedulerCache::fitting() fills it
+  Reasons why;                       // refusals that evictions may resolve
+  Reasons never;                     // refusals that no eviction resolves
 };
 
-// What binding has to write.
+// What a binding writes.
 struct BindPlan {
   std::string node;
   kube::Labels annotations;
-  std::vector<const vendors::Kind*> kinds = {};  // of what it was given, the catalogue's
+  std::vector<const vendors::Kind*> kinds = {};  // kinds of the devices; the catalog owns them
 };
 
-// A node, as asking who would have to end there needs it.
+// A node, as victim selection needs it.
 struct NodeSnapshot {
   engine::Node node;
   kube::Quantities allocatable;
-  std::vector<engine::Allocation> held;  // of its devices; what is only reserved, too
+  std::vector<engine::Allocation> held;  // on its devices, reservations included
 };
 
-// Who has to end so that pods fit, and where they do then.
+// Pods to evict, and placements of the pods that preempt them.
 struct EvictionPlan {
   std::vector<std::string> victims;       // UIDs, ascending; whole groups
-  std::vector<engine::Placement> places;  // of the pods, in their order
-  std::vector<ModelUsage> use;            // of all of them, by model
+  std::vector<engine::Placement> places;  // one for each pod, in the order of the pods
+  std::vector<ModelUsage> use;            // sum over all pods, by model
 };
 
-// A pod that was refused, and has room now.
+// An unschedulable pod that fits now.
 struct PodRef {
   std::string space, name;
 };
@@ -75,152 +76,182 @@ struct UnschedulablePod {
 // What became of a bind.
 enum class BindOutcome : std::uint8_t {
   kBound,
-  kRefused,    // it is not bound, and will not be by that call
-  kUncertain,  // no answer, or one that leaves it open: the pod itself will tell
+  kRefused,    // not bound, and that call will not bind it
+  kUncertain,  // no answer, or an ambiguous one: the watch of pods decides
 };
 
-// What a node registers, and what it may (kube/inventory.h).
+// What a node registers, and what it may register (kube/inventory.h).
 struct NodeInventory {
-  kube::Inventory registered;                // all of it
-  std::optional<kube::Inventory> inventory;  // none: nothing is recorded yet, and all counts
-  std::vector<std::string> surplus;          // what does not count, a line each
+  kube::Inventory registered;                // everything that the node registers
+  std::optional<kube::Inventory> inventory;  // none: nothing is recorded, and everything counts
+  std::vector<std::string> surplus;          // devices that do not count, one line each
 };
 
-// For one thread. Pure but for what it is told: instants are the caller's.
+// Not thread-safe. Pure: it has no clock and no I/O, callers pass each instant.
 class SchedulerCache {
  public:
   // `catalog` outlives it.
   SchedulerCache(const vendors::Catalog& catalog, engine::Config config);
   ~SchedulerCache();
 
-  // Instead of those that there were. Users of pools are namespaces. kUsage: what is accepted.
+  // Replaces all pools. Users of pools are namespaces. kUsage: what is accepted.
   Result<void> setPools(std::vector<engine::Pool> pools);
 
-  // Errors (kCorrupt) are of annotations that cannot be read: a node keeps the devices that it had
-  // and gets nothing new, a pod holds nothing. What a pod holds on a node that is not known, or not
-  // any more, is held there once it is.
+  // Adds or updates a node. Its unknown-node pods hold their devices from now on. kCorrupt: an
+  // annotation or a resource cannot be read; kUsage: the engine does not accept the node. After an
+  // error a known node keeps its devices and gets no new shares.
   Result<void> setNode(const kube::Node& node);
-  // What of a node's words is only a preference, is not understood, and does not count.
+  // Returns preferences in the node's annotations that were not understood and do not count.
   std::vector<std::string> unreadOf(const std::string& node) const;
-  // Null: it is not known, or what it says cannot be read.
+  // Null: the node is unknown, or its annotations cannot be read. Valid until the next setNode() or
+  // removeNode().
   const NodeInventory* inventoryOf(const std::string& node) const;
+  // Removes the node if it has this UID. Its reservations end. Its bound pods become unknown-node
+  // pods.
   void removeNode(const std::string& uid, const std::string& name);
+  // Adds or updates a pod. A bound pod holds what its assignment says; if the cache lacks the node,
+  // it does so once the node is set. kCorrupt: the assignment cannot be read. What the cache holds
+  // for the pod then stays. Its node gets no new shares until the pod can be read or is removed.
   Result<void> setPod(const kube::Pod& pod);
+  // Removes a pod, from any state. What it held is free.
   void removePod(const std::string& uid);
-  // The pod as it will be once the change that it says is admitted is told to us
-  // (kube/resize_request.h): until then it is booked, the more of both. kNoRoom: what lacks;
-  // kUnavailable: not now. Either way who does not write it down says so by setPod().
+  // Admits a resize. `pod`: the pod as it will be once its resize is recorded as admitted
+  // (kube/resize_request.h). Until the resize is done, the pod holds the larger of both sizes.
+  // kNoRoom: what lacks; kUnavailable: the pod holds nothing now. If the caller does not write the
+  // admission to the API server, it calls setPod() with the pod as it is.
   Result<void> admitChange(const kube::Pod& pod);
 
-  // What a namespace may hold at a time; who would hold more waits. kUsage: what of it is not
-  // counted; the rest is.
+  // Sets what a namespace may hold at a time. A pod that would exceed it waits. kUsage: which part
+  // of the quota is not counted; the rest counts.
   Result<void> setQuota(const kube::ResourceQuota& quota);
   void removeQuota(const std::string& uid);
-  // Why its namespace may not hold what it asks for, whoever ends; none: it may.
+  // Returns why the pod's namespace may never hold what the pod requests, even if the namespace
+  // held nothing else. None: it may.
   std::optional<std::string> neverWithinQuota(const kube::Pod& pod) const;
   std::vector<QuotaUsage> quotas() const;
 
-  // It is bound without an assignment, and has devices of its node's own plugin: they are counted.
+  // Returns true if the pod is bound without an assignment and the cache counts its devices, which
+  // the vendor plugin of its node handed out.
   bool countedForPlugin(const std::string& uid) const;
 
-  // Chooses among `nodes` and reserves until `expires`, under the pod's UID; what was reserved for
-  // it before is given back first. kUsage: what it asks for can never be right; kNotFound: it was
-  // removed; kUnavailable: it is bound, or about to be.
+  // Chooses one of `nodes` and reserves devices there until `expires`, under the pod's UID.
+  // Releases the pod's earlier reservation first. kUsage: the request can never be right;
+  // kNotFound: the pod was removed; kUnavailable: it is bound, or being bound.
   Result<FilterResult> filterAndReserve(const kube::Pod& pod,
                                         std::span<const std::string_view> nodes,
                                         engine::Instant expires);
-  // For those who choose themselves among all nodes that would do: which these are (nothing is
-  // reserved), how good each of `nodes` is for it (0 to 10), and then the devices on one of them,
-  // reserved until `expires`. The last of kNotFound: it was not asked for; kNoRoom: somebody else
-  // was faster. Other errors as of choose.
+  // The next three are for a caller that chooses the node itself, in this order. Errors are as of
+  // filterAndReserve() unless stated.
+  //
+  // Returns all of `nodes` that fit. Releases the pod's earlier reservation, and reserves nothing.
   Result<FilterResult> fitting(const kube::Pod& pod, std::span<const std::string_view> nodes);
+  // Returns a score for each of `nodes`: 0: does not fit; 1: worst; 10: best.
   Result<std::vector<unsigned>> scores(const kube::Pod& pod,
                                        std::span<const std::string_view> nodes) const;
+  // Reserves devices on `node` until `expires`, for the pod of the last fitting(). A pod that
+  // requests no devices, or is reserved there already, stays as it is. kNotFound: fitting() was not
+  // called; kNoRoom: another pod took the devices meanwhile, or the quota is exceeded.
   Result<void> reserve(const std::string& uid, const std::string& node, engine::Instant expires);
-  // Which of nodes that somebody describes would do for it: all that are in neither `why` nor
-  // `never`. Who holds devices of a node of that name here holds them there; of others nothing is
-  // held. Nothing is reserved, and nothing else comes of it. Errors as of choose: kUsage.
+  // Evaluates a what-if: which of `nodes`, as the caller describes them, fit. A node fits if it is
+  // in neither `why` nor `never`. Pods that hold devices on a node of that name hold them in the
+  // what-if too; other nodes are empty. Changes nothing. kUsage: the request can never be right.
   Result<FilterResult> simulateFit(const kube::Pod& pod, std::span<const kube::Node> nodes) const;
-  // From here on what is reserved does not expire, until finishBinding. kUnavailable: nothing is
-  // reserved for it there (any more): it is to be chosen anew. `nanoseconds`: since 1970.
+  // Begins a bind. The pod's reservation on `node` does not expire until finishBinding().
+  // `nanoseconds`: since 1970, for the annotations. kUnavailable: the pod is being bound, or has no
+  // reservation there (any more) and must be filtered again; kNoRoom: too few adjacent cores.
   Result<BindPlan> assume(const std::string& uid, const std::string& node,
                           std::int64_t nanoseconds);
+  // Ends a bind that assume() began. kRefused releases the devices, and restores the pod's
+  // nomination. kBound and kUncertain keep the devices without an expiry.
   void finishBinding(const std::string& uid, BindOutcome end);
-  // A device that it was given whose units the node's kubelet does not offer, because it was full
-  // (kube/device_list.h): UUID. Empty: there is none.
+  // Returns the UUID of a device of the pod that the node's kubelet does not offer because it was
+  // full (kube/device_list.h). Empty: there is none.
   std::string withdrawnFrom(const std::string& uid) const;
-  // Places for pods that kube-scheduler does not know yet (cache/cache_reservations.cpp): all of
-  // these or none, each reserved under its UID until `expires`; in their order. Devices of models
-  // in `without` are not taken, nor any on nodes in `not_on`. kNoRoom: not now; kUsage: which of
-  // them can never be right, or asks for no devices.
+  // Reserves devices for pods that kube-scheduler does not know yet: for all of `pods` or for none,
+  // each under its UID until `expires`. Takes no devices of the models in `without`, and none on
+  // the nodes in `not_on`. Returns the reservations in the order of `pods`. kNoRoom: they do not
+  // fit now; kUsage: which pod can never be right, or requests no devices; kNotFound, kUnavailable:
+  // as of filterAndReserve().
   Result<std::vector<Reservation>> plan(std::span<const kube::Pod> pods,
                                         const std::vector<std::string>& without,
                                         const std::vector<std::string>& not_on,
                                         engine::Instant expires);
-  // As it was planned by a predecessor. kNoRoom: it does not fit there any more.
+  // Reserves what an earlier leader reserved for the pod. kNoRoom: it does not fit there any more.
   Result<void> restoreReservation(const kube::Pod& pod, const Reservation& was,
                                   engine::Instant expires);
-  // What was planned, or chosen, and is not being bound is given back; what is claimed stays.
+  // Releases the pod's reservation unless it is being bound. Its nomination stays.
   void unreserve(const std::string& uid);
-  // Where something is reserved for it, or held; not what is only claimed. None: nowhere.
+  // Returns the node on which the pod has a reservation or holds devices; a nomination does not
+  // count. None: there is no such node.
   std::optional<std::string> nodeOf(const std::string& uid) const;
-  // Of what it has reserved, or holds; and of all that there is. By model, ascending.
+  // Returns what the pod holds, has reserved or is nominated for. By model, ascending.
   std::vector<ModelUsage> useOf(const std::string& uid) const;
+  // Returns what all devices of all nodes have. By model, ascending.
   std::vector<ModelUsage> capacity() const;
-  // How many reservations ended.
+  // Ends reservations and nominations that expire at `now` or before. Returns how many allocations
+  // this released.
   std::size_t expire(engine::Instant now);
 
-  // None: it is not known, or what it says cannot be read.
+  // Returns the node with what is held there. None: the node is unknown, or its annotations cannot
+  // be read.
   std::optional<NodeSnapshot> snapshotOf(const std::string& node) const;
-  // Of a node, as it says it; nothing of one that is not known.
+  // Returns the allocatable resources of the Node object; empty for an unknown node.
   kube::Quantities allocatable(const std::string& node) const;
-  // As the engine places it; none: it asks for no devices. kUsage: what is accepted.
+  // Returns the pod's request; none: it requests no devices. kUsage: what is accepted.
   Result<std::optional<engine::Request>> readRequest(const kube::Pod& pod) const;
   const engine::Config& config() const;
   const std::vector<engine::Pool>& pools() const;
-  // Others still have it: what they leave there is kept for that pod until then, or until it is
-  // bound or removed. Instead of what was kept for it. kUnavailable: it has been placed;
-  // kNoRoom: its namespace may not hold so much.
+  // Holds the capacity of `placement`, which victims still use, for the pod until `until`, or until
+  // the pod is bound or removed. Replaces the pod's earlier nomination. kUnavailable: the pod has
+  // been placed; kNotFound: it was removed; kNoRoom: its namespace may not hold as much.
   Result<void> nominate(const kube::Pod& pod, const engine::Placement& placement,
                         engine::Instant until);
+  // Ends the pod's nomination. A reservation stays.
   void denominate(const std::string& uid);
-  // The cheapest that have to end so that all of these fit, if those of `gone` (UIDs) were gone; no
-  // more than budgets allow. What is claimed for these pods is counted as free. Nothing comes of
-  // it. None: it helps nobody. kUsage: as of plan; kUnavailable: one of them has a place.
+  // Returns the cheapest evictions after which all of `pods` fit, within disruption budgets. Pods
+  // with a UID in `gone` count as gone, and nominations of `pods` as free. Changes nothing. None:
+  // no allowed evictions help. kUsage: as of plan(); kUnavailable: one of `pods` has been placed.
   Result<std::optional<EvictionPlan>> planEvictions(std::span<const kube::Pod> pods,
                                                     const std::vector<std::string>& gone,
                                                     const engine::EvictionCosts& stakes);
 
-  // Somebody was refused who may fit now: something was given back or came since it was asked last,
-  // or one who was told has waited for long enough to be told again.
+  // Returns true if an unschedulable pod may fit now: capacity was freed or added since the last
+  // popSchedulable(), or the pause of a pod that it returned has ended.
   bool mayRequeue(engine::Instant now);
+  // Returns the number of unschedulable pods.
   std::size_t waiting() const;
-  // Nodes that get nothing new: a pod there has an assignment that cannot be read.
+  // Returns the number of nodes that get no new shares because a pod there has an unreadable
+  // assignment.
   std::size_t closedNodes() const;
-  // Nodes that register more than their inventories have.
+  // Returns the number of nodes that register more than their inventories have.
   std::size_t surplusNodes() const;
-  // Who was refused and would fit now, each for itself: by priority, then who has waited longest;
-  // so many at most. Who is refused again is told of after a pause that grows.
+  // Returns at most `most` unschedulable pods that would fit now, each on its own: by priority,
+  // then the longest wait first. A pod that stays unschedulable is returned again after a growing
+  // pause.
   std::vector<PodRef> popSchedulable(std::size_t most, engine::Instant now);
 
-  // To be told of, node by node: what there is of it and who holds what. Unknown nodes have
-  // nothing.
+  // Returns the names of all nodes, ascending.
   std::vector<std::string> nodes() const;
+  // Returns the node's devices and their use; empty for an unknown node.
   std::vector<DeviceUsage> devicesOf(const std::string& node) const;
-  // Of all pods that hold something; takes the time of looking at each.
+  // Returns the shares of all pods that hold devices. Takes time for each of these pods.
   std::vector<AllocatedShare> shares() const;
-  // Who was refused and has not come again since, in order of UIDs; and for what. Null: it is none.
+  // Returns the unschedulable pods, ascending by UID.
   std::vector<UnschedulablePod> refused() const;
+  // Returns the request of an unschedulable pod; null: the pod is none. Valid until the next
+  // change.
   const engine::Request* unschedulableRequest(const std::string& uid) const;
 
-  // For those who only ask (scheduler/explain.h): who decides; what a pod asks of it (errors as of
-  // choose: kUsage; none: it asks for no devices); a node as it is known, or null; why it is not,
-  // or not any more; and whether that model is one that requests exclude without their pods' saying
-  // so.
+  // For queries (scheduler/explain.h): the engine that decides.
   const engine::Engine& engine() const;
+  // As readRequest(), but each error is kUsage.
   Result<std::optional<engine::Request>> requestFor(const kube::Pod& pod) const;
+  // Returns the node as its object describes it; null: it is unknown. Valid until the next
+  // setNode() or removeNode().
   const engine::Node* nodeNamed(const std::string& name) const;
+  // Returns why the node is unknown or unreadable; empty: it is neither.
   std::string faultOf(const std::string& node) const;
+  // Returns true for a model that requests exclude although their pods do not say so.
   bool excludesItself(const std::string& model) const;
 
  private:

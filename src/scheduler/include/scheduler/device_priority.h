@@ -1,4 +1,4 @@
-// What a pod's PriorityClass says of its priority on devices. Pure.
+// Priority on devices, by a pod's PriorityClass. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,16 @@
 
 namespace divvy::scheduler {
 
-// Words as `divvy run --priority` takes them: high, normal, low.
+// Priorities are words of `divvy run --priority`: high, normal, low.
 struct PriorityRules {
-  std::map<std::string, std::string> by_class;  // by the name of a PriorityClass
-  // Of pods whose class is not among these: the word of the highest of these values that theirs is
-  // not below.
+  std::map<std::string, std::string> by_class;  // by name of the PriorityClass
+  // By lowest value, for pods without a class in `by_class`: the entry with the highest value that
+  // is at most the pod's priority applies.
   std::map<std::int64_t, std::string> by_value;
 };
 
-// "inference=high,batch=low" and "1000000=high,0=normal". kUsage: what is accepted.
+// Parse "inference=high,batch=low" or "1000000=high,0=normal" and add it to `rules`. kUsage: an
+// item is malformed or repeated; says what is accepted.
 Result<void> readPriorityClasses(std::string_view text, PriorityRules* rules);
 Result<void> readPriorityValues(std::string_view text, PriorityRules* rules);
 

@@ -1,4 +1,4 @@
-// What devices there are and who holds what of them, to be told of.
+// Devices, and what pods and namespaces hold of them, for reports.
 #pragma once
 
 #include <cstddef>
@@ -12,21 +12,21 @@ namespace divvy::scheduler {
 
 struct DeviceUsage {
   std::string node, uuid, model, kind;
-  std::string pool;       // empty: in none
-  std::size_t index = 0;  // on its node
+  std::string pool;       // empty: in no pool
+  std::size_t index = 0;  // number on its node
   bool healthy = true;
   Bytes memory;
   engine::Compute compute;
   std::uint32_t slots = 0;
-  // Of these, what is promised, reservations included.
+  // In use, reservations included.
   Bytes promised;
   engine::Compute promised_compute;
   std::uint32_t tenants = 0;
-  bool cordoned = false;   // it gets nothing new; or its node does not
-  bool by_plugin = false;  // which of its node's is given is for the vendor's own plugin to say
+  bool cordoned = false;   // the device or its node accepts no new shares
+  bool by_plugin = false;  // the vendor plugin chooses the device; the cache only counts
 };
 
-// Of one device, by one container of a pod.
+// What one container of a pod holds of one device.
 struct AllocatedShare {
   std::string space, pod, node, uuid;
   std::size_t container = 0;  // init containers first
@@ -34,7 +34,7 @@ struct AllocatedShare {
   engine::Compute compute;
 };
 
-// Of what a namespace may hold, by ResourceQuotas; in the resource's own units.
+// A limit of a ResourceQuota and its use, in the units of the resource.
 struct QuotaUsage {
   std::string space, quota, resource;
   std::int64_t limit = 0;

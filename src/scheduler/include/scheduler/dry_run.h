@@ -1,6 +1,5 @@
-// What would become of a pod now, by the code of those who decide it: which of those at our gate
-// may start, and who of lower priority would have to end. For those who only ask: nothing is
-// written, and nothing that is kept expires. Pure.
+// A dry run: the decisions of the gate, the filter and preemption, by the same code and without
+// their effects. Nothing is written to the cluster, and no reservation expires. Pure.
 #pragma once
 
 #include <cstdint>
@@ -21,63 +20,66 @@
 
 namespace divvy::scheduler {
 
-// A pod that would have to end.
+// A pod that would be evicted, or is terminating.
 struct Victim {
   std::string uid, space, name;
   std::int64_t priority = 0;
 };
 
 struct Victims {
-  std::string node;           // empty: nobody's end would help
-  std::vector<Victim> who;    // none: those who are ending there already are enough
-  std::vector<Victim> going;  // on that node
-  // Of lower priority, on the nodes that were looked at, and not thought of: they say so, or their
-  // end would change nothing; have not run for long enough; are under a disruption budget that lets
-  // none go now.
+  std::string node;           // empty: no eviction would help
+  std::vector<Victim> who;    // victims; empty: the pods that terminate on `node` are enough
+  std::vector<Victim> going;  // terminating pods on `node`
+  // Pods of lower priority on the examined nodes that are no candidates. `fixed`: their annotations
+  // protect them or cannot be read, or a DaemonSet or the kubelet would recreate them. `young`:
+  // they have not run for their minimum time. `budgeted`: a disruption budget allows no eviction
+  // now, or several budgets cover the pod.
   std::size_t fixed = 0, young = 0, budgeted = 0;
 };
 
-// For one thread.
+// Not thread-safe.
 class SchedulingDryRun {
  public:
   struct Options {
-    std::int64_t min_runtime = 0;  // seconds; of pods that do not say it themselves
+    std::int64_t min_runtime = 0;  // seconds, for pods without the annotation
     std::int64_t now = 0;          // seconds since 1970
   };
-  // How many members a gang has at least, by what says it.
+  // Returns the minimum number of members of a gang, from the object that the reference names.
   using Least = std::function<Result<std::uint32_t>(const MinMemberRef&)>;
 
-  // Catalogue and books outlive it; the books are told of everybody first.
+  // `catalog` and `cache` outlive it. The caller sets each node and pod in `cache` first.
   SchedulingDryRun(const vendors::Catalog& catalog, SchedulerCache& cache, Options options);
   ~SchedulingDryRun();
 
   void setQueue(kube::Queue queue);
   void setSpace(const kube::Meta& space);
   void setBudget(kube::DisruptionBudget budget);
-  // Queues, or what namespaces say of theirs, may not be read: no queue limits anybody, or a pod is
-  // of the queue that it names.
+  // For a caller that may not read queues: no queue limits a pod.
   void withoutQueues();
+  // For a caller that may not read namespaces: a pod belongs to the queue that it names.
   void withoutSpaces();
-  // `created`: as its object says it. kUsage: what of it cannot be read; then it never has to end.
+  // Adds or replaces a pod. `created`: creation timestamp of its object. kUsage: which part cannot
+  // be read. If that part is a protection annotation or a resource quantity, the pod is no victim.
   Result<void> setPod(const kube::Pod& pod, const std::string& created);
   void removePod(const std::string& uid);
-  // It was made to end: its disruption budget lets one less go.
+  // Removes an evicted pod. Its disruption budgets allow one eviction less.
   void evicted(const std::string& uid);
 
-  // These come to our gate together, those of their gang that are there already with them; what
-  // those get who may start now is reserved.
+  // Puts `pods` behind the scheduling gate together, with the pods of their gangs that already wait
+  // there. Reserves devices for the pods that may start now.
   void arrive(std::span<const kube::Pod> pods, const Least& least);
-  // Why it stays at our gate. Empty: it does not, or was never there.
+  // Returns why the pod stays behind the gate. Empty: it may start, or was never behind the gate.
   std::string gated(const std::string& uid) const;
-  // As if it had not come.
+  // Undoes arrive() for the pod and its gang, reservations included.
   void leave(const std::string& uid);
-  // As SchedulerCache has it; of who came past our gate as it was promised, within its queue.
+  // Filters as SchedulerCache::filterAndReserve. A pod that came through the gate gets its
+  // reservation, within its queue.
   Result<FilterResult> filter(const kube::Pod& pod, std::span<const std::string_view> nodes);
-  // From here on it is on that node, and may have to end for others.
+  // Records that the pod runs on `node`. From then on it may be a victim.
   void place(const kube::Pod& pod, const std::string& node);
 
-  // The cheapest set on any of these nodes, which are those that would do but for what others have
-  // there. Errors: as of SchedulerCache::readRequest and the engine.
+  // Returns the cheapest victims on one of `nodes`: the nodes that would fit if other pods held
+  // nothing there. Errors: as SchedulerCache::readRequest and the engine.
   Result<Victims> whoEnds(const kube::Pod& pod, std::span<const std::string> nodes) const;
 
  private:

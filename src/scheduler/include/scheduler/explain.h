@@ -1,5 +1,5 @@
-// What the books say to those who ask why: node by node, and what would have to be asked for
-// instead. Pure; nothing comes of it.
+// Explains decisions of the scheduler cache: a verdict for each node, and changes of the request
+// that would fit. Pure; changes nothing.
 #pragma once
 
 #include <cstddef>
@@ -16,36 +16,36 @@
 
 namespace divvy::scheduler {
 
-// The condition of a pod that has waited for devices for a while; its message is a summary.
+// Condition of a pod that has waited for devices for a while; its message is a summary().
 inline constexpr const char* kDevicesFit = "divvy.dev/DevicesFit";
 
 struct NodeVerdict {
   std::string node;
   bool fits = false;
-  std::string why;                             // it does not
-  std::optional<engine::NodeRefusal> refusal;  // the same, of a node that is known
-  std::vector<engine::Remedy> remedies;        // with each alone it would
+  std::string why;                             // reason for a refusal; empty if it fits
+  std::optional<engine::NodeRefusal> refusal;  // the same, for a known node
+  std::vector<engine::Remedy> remedies;        // each alone makes the request fit
 };
 
-// Of each of `nodes`, as they are asked about. Takes the time of looking at every device, and many
-// times that for remedies.
+// Returns the verdict on each of `nodes`, in their order. Examines every device of the cluster;
+// remedies take many times as long.
 Result<std::vector<NodeVerdict>> explainNodes(const SchedulerCache& cache,
                                               const engine::Request& request,
                                               std::span<const std::string> nodes);
 
-// A change of what is asked for.
+// A change of a request.
 struct Suggestion {
   engine::Remedy remedy;
-  std::string node;       // the first that it would fit then
-  std::size_t nodes = 0;  // how many
+  std::string node;       // first node that the changed request fits
+  std::size_t nodes = 0;  // number of nodes with this remedy
 };
 
-// Of each kind of change the one that changes least, these first.
+// Returns the smallest change of each kind, ascending by size.
 std::vector<Suggestion> nearestFixes(const std::vector<NodeVerdict>& nodes);
 
-// Few lines' worth: "0 of 5000 nodes have room: 4990 too little device memory free (1 device
-// wanted), 10 cordoned". What is said of most nodes comes first; beyond `most` reasons the rest is
-// counted. `containers`: their names, init containers first.
+// Returns a short text: "0 of 5000 nodes have room: 4990 too little device memory free (1 device
+// wanted), 10 cordoned". The most frequent reason comes first. Nodes with reasons beyond the first
+// `most` are counted together. `containers`: names, init containers first.
 Result<std::string> summary(const SchedulerCache& cache, const engine::Request& request,
                             const std::vector<std::string>& containers, std::size_t most = 4);
 

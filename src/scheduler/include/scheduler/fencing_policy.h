@@ -1,6 +1,6 @@
-// Bindings say in which term they were decided, and the API server refuses those of an earlier
-// one: what a leader has on its way when it is paused, or cut off, does not arrive after its
-// successor has begun. Pure.
+// The fencing policy. Bindings and admitted resizes name the term in which they were decided, and
+// the API server refuses those of an earlier term. So a request of a leader that was paused or cut
+// off takes no effect after its successor has started. Pure.
 #pragma once
 
 #include <string>
@@ -9,16 +9,17 @@
 
 namespace divvy::scheduler {
 
-// Of a binding, and then of the pod: Leadership's fence.
+// Annotation of a binding, and then of the pod: the fence (runtime/leader_election.h).
 inline constexpr const char* kTermAnnotation = "divvy.dev/lease";
-// Where the chart puts us, and the Lease.
+// Namespace in which the chart installs the scheduler and its Lease.
 inline constexpr const char* kSpace = "divvy-system";
 
-// YAML: the admission policy. `name` is the scheduler's, and the Lease's.
+// Returns YAML: the admission policy and its binding. `name`: of the scheduler and of its Lease.
 std::string fencingPolicy(const vendors::Catalog& catalog, const std::string& name);
 
-// What an API server said of a binding, and what to do where the policy can never let one in: API
-// servers of 1.34 that had it before it was deleted and made again go on with the Lease as it was.
+// Returns `refusal`, the API server's answer to a binding, with the remedy added where the policy
+// may never accept a binding. API servers 1.34 that had the policy before it was deleted and
+// created again go on with the Lease as it was then.
 std::string explainFenced(const std::string& refusal);
 
 }  // namespace divvy::scheduler

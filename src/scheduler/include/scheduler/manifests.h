@@ -1,4 +1,4 @@
-// What a cluster has to be told of us, made from the one list of resource names. Pure.
+// Manifests that a cluster needs for the scheduler, from the resource catalog. Pure.
 #pragma once
 
 #include <string>
@@ -8,15 +8,16 @@
 
 namespace divvy::scheduler {
 
-// All resources of all kinds that can be placed yet, ascending; and what names of resources begin
-// with that name one partition each ("nvidia.com/mig-").
+// Resource names of all device kinds that can be placed, ascending.
 std::vector<std::string> resourceNames(const vendors::Catalog& catalog);
+// Prefixes of resource names that each count one kind of partition ("nvidia.com/mig-"), ascending.
 std::vector<std::string> resourcePrefixes(const vendors::Catalog& catalog);
 
-// YAML: the KubeSchedulerConfiguration of the kube-scheduler beside us, and the webhook's
-// registration. `name` is the scheduler's; `all_feasible` as in SchedulerOptions.
+// Returns YAML: the KubeSchedulerConfiguration of the kube-scheduler beside Divvy. `name`: of the
+// scheduler; `all_feasible`: as in SchedulerOptions.
 std::string schedulerConfig(const vendors::Catalog& catalog, const std::string& name,
                             bool all_feasible = false);
+// Returns YAML: the MutatingWebhookConfiguration. `name`: of the scheduler.
 std::string webhookConfig(const vendors::Catalog& catalog, const std::string& name);
 
 }  // namespace divvy::scheduler

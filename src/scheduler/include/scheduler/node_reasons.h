@@ -1,4 +1,5 @@
-// Why nodes will not do. Of thousands of them there are few different reasons: each is kept once.
+// Reasons why nodes do not fit. Thousands of nodes share a few different reasons, so each text is
+// stored once.
 #pragma once
 
 #include <memory>
@@ -10,7 +11,7 @@
 
 namespace divvy::scheduler {
 
-// A text that copies share.
+// An immutable text. Copies share the storage.
 class Reason {
  public:
   Reason() : Reason(std::string()) {}
@@ -18,7 +19,7 @@ class Reason {
   Reason(const char* text) : Reason(std::string(text)) {}
 
   const std::string& text() const { return *text_; }
-  // Copies are: others may still say the same.
+  // Returns true if both share one storage, as copies do. Equal texts may have different storage.
   bool sameText(const Reason& other) const { return text_ == other.text_; }
   friend bool operator==(const Reason& a, const Reason& b) { return a.text() == b.text(); }
 
@@ -26,12 +27,13 @@ class Reason {
   std::shared_ptr<const std::string> text_;
 };
 
-// By node, in the order in which they were told; whoever told the names keeps them.
+// Reasons by node, in the order in which they were added. The caller owns the names of nodes, which
+// outlive this.
 class Reasons {
  public:
   using Item = std::pair<std::string_view, Reason>;
 
-  // Nobody tells of a node twice.
+  // The caller adds each node at most once.
   void emplace(std::string_view node, Reason why) { items_.emplace_back(node, std::move(why)); }
   void reserve(std::size_t count) { items_.reserve(count); }
 
@@ -39,7 +41,7 @@ class Reasons {
   std::size_t size() const { return items_.size(); }
   auto begin() const { return items_.begin(); }
   auto end() const { return items_.end(); }
-  // Looks at all of them. Null: nothing was told.
+  // Linear search. Null: the node has no reason.
   const Reason* find(std::string_view node) const {
     for (const Item& one : items_)
       if (one.first == node) return &one.second;

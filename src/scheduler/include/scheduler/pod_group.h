@@ -1,4 +1,4 @@
-// Which queue and which gang a pod says it is of. Pure.
+// The queue and the pod group (gang) that a pod names. Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,46 +12,49 @@
 
 namespace divvy::scheduler {
 
-// While it is there the pod is not scheduled; only we take it away (policy divvy-gates).
+// Divvy's scheduling gate: a pod with it is not scheduled. Only the scheduler removes it (policy
+// divvy-gates).
 inline constexpr const char* kQueueGate = "divvy.dev/queued";
-// Of pods; what users write there is theirs.
+// Labels or annotations of pods, which users write.
 inline constexpr const char* kQueueKey = "use.divvy.dev/queue";
 inline constexpr const char* kGangKey = "use.divvy.dev/gang";
 inline constexpr const char* kGangLeastKey = "use.divvy.dev/gang-min";
-// Of namespaces: their default queue.
+// Label or annotation of a namespace: its default queue.
 inline constexpr const char* kSpaceQueueKey = "divvy.dev/queue";
 
 inline constexpr std::uint32_t kMaxOfGang = 4096;
 
-// Where it stands how many members a gang has at least, if its pods do not say.
+// Where an object states the minimum number of members of a gang, if its pods do not.
 struct MinMemberRef {
-  std::string path;    // of the object
-  std::string member;  // of its spec
+  std::string path;    // of the object, at the API server
+  std::string member;  // field of the object's spec
   friend bool operator==(const MinMemberRef&, const MinMemberRef&) = default;
 };
 
 // A group of pods that start together or not at all.
 struct PodGroupRef {
-  std::string name;  // in the pod's namespace, after the dialect: "gang/NAME", "job/NAME" ...
-  std::optional<std::uint32_t> least;
-  std::optional<MinMemberRef> in;
+  std::string name;  // in the pod's namespace, prefixed by dialect: "gang/NAME", "job/NAME" ...
+  std::optional<std::uint32_t> least;  // minimum number of members, if the pod states it
+  std::optional<MinMemberRef> in;      // object that states it otherwise
   friend bool operator==(const PodGroupRef&, const PodGroupRef&) = default;
 };
 
-// As Divvy, scheduler-plugins, Volcano and Kueue write it, and Jobs whose pods say use.divvy.dev/
-// gang-min ("parallelism": as the Job says). None: it is of no gang. kUsage: what is accepted.
+// Reads the gang of a pod, in the dialects of Divvy, scheduler-plugins, Volcano and Kueue, and of
+// Jobs with pods that have use.divvy.dev/gang-min ("parallelism": the Job's). None: the pod is in
+// no gang. kUsage: what is accepted.
 Result<std::optional<PodGroupRef>> gangOf(const kube::Pod& pod);
 
-// What the object says that `in` names. kCorrupt: nothing, or no number that is accepted.
+// Reads the minimum number of members from `object`, which `in` names. kCorrupt: it has none, or
+// not a number from 1 to kMaxOfGang.
 Result<std::uint32_t> minMemberOf(const boost::json::value& object, const MinMemberRef& in);
 
-// What its annotation or label names; empty: nothing.
+// Returns the queue that the pod's label, or else its annotation, names; empty: none.
 std::string queueNamedBy(const kube::Pod& pod);
-// What a namespace says of its own; empty: nothing.
+// Returns the default queue that the namespace's label, or else its annotation, names; empty: none.
 std::string queueSaidBy(const kube::Meta& space);
 
-bool isGated(const kube::Pod& pod);            // by us
-bool isGatedByOthers(const kube::Pod& pod);    // as Kueue does
-std::string othersGate(const kube::Pod& pod);  // the first of theirs; empty: none
+bool isGated(const kube::Pod& pod);            // with kQueueGate
+bool isGatedByOthers(const kube::Pod& pod);    // with another gate, such as Kueue's
+std::string othersGate(const kube::Pod& pod);  // name of the first such gate; empty: none
 
 }  // namespace divvy::scheduler

@@ -1,11 +1,11 @@
-// What a cluster has to be told of queues: their definition, and who may read and write what. Pure.
+// The manifest for queues: the CustomResourceDefinition and roles to read and write it. Pure.
 #pragma once
 
 #include <string>
 
 namespace divvy::scheduler {
 
-// YAML. `name` is the scheduler's service account.
+// Returns YAML. `name`: of the scheduler's service account.
 std::string queuesManifest(const std::string& name);
 
 }  // namespace divvy::scheduler

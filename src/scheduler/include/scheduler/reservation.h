@@ -1,4 +1,4 @@
-// Places that are decided before kube-scheduler asks.
+// Reservations that are made before kube-scheduler filters the pod.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace divvy::scheduler {
 
-// What a pod was promised, in the words in which its binding will say it.
+// A pod's reservation, as its binding will write it.
 struct Reservation {
   std::string node;
   kube::Labels annotations;
 };
 
-// So much of devices of one model: thousandths of their compute, MiB of their memory.
+// An amount of devices of one model.
 struct ModelUsage {
   std::string model;
-  std::int64_t milli = 0;
-  std::int64_t mebibytes = 0;
+  std::int64_t milli = 0;      // thousandths of a device's compute
+  std::int64_t mebibytes = 0;  // device memory
   friend bool operator==(const ModelUsage&, const ModelUsage&) = default;
 };
 

@@ -1,4 +1,4 @@
-// Whose devices it is about, and by what names they are asked for.
+// The resource catalog: vendors of the devices, and the resource names that request them.
 #pragma once
 
 #include <string>
@@ -9,9 +9,10 @@
 
 namespace divvy::scheduler {
 
-// Of `devices` (none: those that are built in) those of these vendors (none: all), with the
-// resources of models of a file (empty: none; vendors::addModelResources). Reads the file. Errors
-// say what is wrong where.
+// Makes the catalog of the devices of `vendors` (empty: all) among `devices` (empty: the built-in
+// descriptors). `model_resources`: file with further resources for models, which this reads; empty:
+// none (vendors::addModelResources). kIo: the file cannot be read; other errors name what is wrong,
+// and where.
 Result<vendors::Catalog> readCatalog(const std::vector<vendors::Descriptor>& devices,
                                      const std::vector<std::string>& vendors,
                                      const std::string& model_resources);

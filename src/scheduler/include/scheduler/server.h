@@ -1,4 +1,4 @@
-// The scheduler's service: what kube-scheduler and the API server ask us.
+// The scheduler's service, which kube-scheduler and the API server call.
 #pragma once
 
 #include <chrono>
@@ -16,68 +16,71 @@
 
 namespace divvy::scheduler {
 
-// The webhook's, where Divvy makes it itself and makes it anew in time.
+// A certificate of the webhook that Divvy issues and renews itself.
 struct OwnCertificate {
-  std::string space, name;         // of the Secret that replicas share it by
-  std::string registration;        // MutatingWebhookConfiguration whose webhooks are all ours
-  std::vector<std::string> names;  // what it is for: hosts and addresses
-  std::chrono::seconds life{std::chrono::hours(24 * 90)};
+  std::string space, name;         // of the Secret by which replicas share it
+  std::string registration;        // MutatingWebhookConfiguration; all its webhooks are Divvy's
+  std::vector<std::string> names;  // subject names: hosts and addresses
+  std::chrono::seconds life{std::chrono::hours(24 * 90)};  // validity of each certificate
 };
 
-// Where something is written that only HAMi's agents, or vendors', need: nowhere, where such an
-// agent is, everywhere.
+// Where the scheduler writes what only HAMi's or vendors' agents need: on no node, on nodes with
+// such an agent, on all nodes.
 enum class WhereAgents : std::uint8_t { kNever, kAuto, kAlways };
 
 struct SchedulerOptions {
   kube::Access access;
-  std::string name = "divvy-scheduler";      // pods that ask for devices are given to
-  std::vector<vendors::Descriptor> devices;  // how they are called; empty: as built in
-  std::vector<std::string> vendors;          // whose of these are placed; empty: all
-  std::string model_resources;  // a file of further ones (scheduler/resource_catalog.h)
+  std::string name = "divvy-scheduler";      // schedulerName of pods that request devices
+  std::vector<vendors::Descriptor> devices;  // descriptors; empty: the built-in ones
+  std::vector<std::string> vendors;          // vendors of devices to place; empty: all
+  std::string model_resources;  // file of further resources (scheduler/resource_catalog.h)
   PriorityRules priorities;
-  engine::Config placing;           // where a pod does not say
+  engine::Config placing;           // defaults for pods without placement annotations
   std::vector<engine::Pool> pools;  // users are namespaces
   std::string host = "127.0.0.1";
-  std::uint16_t port = 0;  // of /filter and /bind; 0: any
+  std::uint16_t port = 0;  // extender (/filter, /prioritize, /preempt, /bind); 0: any
   std::string webhook_host = "127.0.0.1";
   std::uint16_t webhook_port = 0;  // with TLS; 0: any
-  // Of the webhook; neither files nor an own one: there is none. Files are read again when changed.
+  // Certificate of the webhook: files, which are read again when changed, or `own_certificate`.
+  // Without either there is no webhook.
   std::string certificate_file, key_file;
   std::optional<OwnCertificate> own_certificate;
   std::string metrics_host = "127.0.0.1";
   std::uint16_t metrics_port = 0;               // without TLS; 0: any
-  bool hami_metrics = false;                    // also under HAMi's names
-  WhereAgents hami_label = WhereAgents::kAuto;  // the label that HAMi's monitor selects pods by
-  WhereAgents locks = WhereAgents::kAuto;       // node locks that agents find their pod by
-  bool handshakes = true;                       // agents that report are asked again
-  std::string ports_file;  // where it writes which ports it has; empty: nowhere
-  // /filter tells all nodes that would do, and reserves nothing; /prioritize says how good each is,
-  // and kube-scheduler chooses, by its other plugins too. /bind decides the devices there.
+  bool hami_metrics = false;                    // metrics under HAMi's names too
+  WhereAgents hami_label = WhereAgents::kAuto;  // label by which HAMi's monitor selects pods
+  WhereAgents locks = WhereAgents::kAuto;       // node locks by which agents find their pod
+  bool handshakes = true;                       // ask agents that reported to report again
+  std::string ports_file;                       // file for the bound ports; empty: none
+  // /filter returns all nodes that fit and reserves nothing. /prioritize scores them, and
+  // kube-scheduler chooses one with its other plugins. /bind reserves the devices there.
   bool all_feasible = false;
-  // The Lease of the kube-scheduler beside us: we lead while it is held by IDENTITY_anything. No
-  // name: there is none, and this is the only replica.
+  // Lease of the kube-scheduler beside Divvy. This replica leads while IDENTITY_anything holds it.
+  // No name: there is no Lease, and this is the only replica.
   std::string lease_space, lease_name;
   std::string identity;
-  // How long a pod that does not say it runs before it may have to end for one of higher priority.
+  // Minimum run time before a pod may be preempted, for pods without the annotation.
   std::chrono::seconds min_runtime{0};
-  // Different shares that the containers of one pod may ask for; 0: any number.
+  // Maximum number of different shares that the containers of one pod request; 0: no limit.
   std::size_t most_different_shares = 8;
-  // Of pods whose devices nobody uses: from the notice to their eviction, and how much longer their
-  // platform may have it at most, which is told of them (kube/access.h's urlAccess). None: nobody.
+  // For pods that do not use their devices: time from the notice to the eviction.
   std::chrono::seconds idle_notice{300};
+  // Maximum time, in total, that the platform may add to `idle_notice`.
   std::chrono::seconds idle_extension{3600};
+  // Platform that is notified of idle pods (urlAccess() in kube/access.h). None: no callback.
   std::optional<kube::Access> platform;
-  // Of pods that go around what limits them: from the notice to their eviction, where their node is
-  // to evict them (the agent's --on-bypass).
+  // For pods with a limit bypass: time from the notice to the eviction, on nodes with an agent that
+  // asks for evictions (divvy agent --on-bypass).
   std::chrono::seconds bypass_notice{60};
-  // How long a node's inventory (kube/inventory.h) grows by what the node registers, from the first
-  // time on; 0: none is written. Those that are written count all the same.
+  // Time from a node's first registration in which its registrations extend its inventory
+  // (kube/inventory.h). 0: no inventory is written; existing ones still apply.
   std::chrono::seconds inventory_learning{3600};
-  // Longer than kube-scheduler takes to bind at most.
+  // Time for which a reservation holds: longer than kube-scheduler takes to bind.
   std::chrono::seconds reservation{120};
 };
 
-// Until SIGTERM or SIGINT. Says what it does on stderr.
+// Runs the scheduler until SIGTERM or SIGINT, and logs on stderr. Blocks the calling thread.
+// Errors: an option cannot be used, or an address cannot be opened.
 Result<void> serve(const SchedulerOptions& options);
 
 }  // namespace divvy::scheduler
