@@ -1,4 +1,4 @@
-// JSON pieces shared by the protocol's two directions and by the tenant record. Private.
+// JSON functions shared by both directions of the protocol and by the tenant record. Private.
 #pragma once
 
 #include <boost/json.hpp>
@@ -9,7 +9,7 @@ namespace divvy::agent::json {
 
 namespace bj = boost::json;
 
-// A reader of one object's members: the first bad one is remembered, later reads do nothing.
+// Reads the members of one object. Remembers the first bad member; later reads do nothing.
 class Reader {
  public:
   explicit Reader(const bj::value& value);
@@ -20,7 +20,7 @@ class Reader {
     if (fault_.empty()) fault_ = why;
   }
 
-  // Absent members leave `out` as it is.
+  // An absent member leaves `out` as it is.
   void text(const char* name, std::string& out);
   void flag(const char* name, bool& out);
   void texts(const char* name, std::vector<std::string>& out);
@@ -29,7 +29,7 @@ class Reader {
   void coresPolicy(const char* name, CoresPolicy& out) { word(name, parseCoresPolicy, out); }
   void name(const char* name, std::string& out);
 
-  // A word that `parse` turns into a T or an Error.
+  // Reads a word that `parse` turns into a T or an Error.
   template <typename T, typename Parse>
   void word(const char* name, Parse parse, T& out) {
     std::string found;
@@ -73,7 +73,7 @@ class Reader {
 Result<bj::value> parse(std::string_view text);
 bj::value write(const MemoryRequest& memory);
 bj::array write(const std::vector<std::string>& texts);
-// The text as it may be shown and parsed again: bytes that are not UTF-8 become '?'.
+// The text in a form that can be shown and parsed again: bytes that are not UTF-8 become '?'.
 std::string clean(std::string_view text);
 
 bj::object write(const Snapshot& snapshot);
@@ -87,7 +87,7 @@ void read(Reader& reader, EventView& out);
 void writeIdle(bj::object& object, const IdleRequest& idle);
 void readIdle(Reader& reader, IdleRequest& out);
 
-// Two-space indentation, for people.
+// With an indentation of two spaces, for people.
 std::string pretty(const bj::value& value);
 
 }  // namespace divvy::agent::json

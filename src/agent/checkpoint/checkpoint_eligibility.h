@@ -1,5 +1,5 @@
-// Whether a tenant can be taken off its devices with everything that it has, by the driver's
-// checkpoint, and what bringing it back takes. Pure.
+// Whether a whole tenant can be moved off its devices by the driver's checkpoint, and what its
+// restore needs. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace divvy::agent {
 
-// Why not. Each is a reason that people are shown.
+// Reasons against a checkpoint. Each is shown to users.
 enum class Ineligibility : std::uint8_t {
   kNone,
   kOff,
@@ -27,57 +27,57 @@ enum class Ineligibility : std::uint8_t {
   kFabric,
   kTooLarge,
   kHostMemory,
-  kBusy,     // its work did not end within the time that a lock has
-  kRefused,  // the driver did not take it
+  kBusy,     // its work did not end within the lock's time
+  kRefused,  // the driver refused
 };
 
 // "it uses managed memory"; empty for kNone.
 std::string barWords(Ineligibility bar);
 
-// On one device.
+// A tenant's memory on one device.
 struct DeviceFootprint {
-  Bytes used;       // by the tenant, contexts and what is swapped out included
-  Bytes resident;   // of that, on the device
-  Bytes context;    // what one costs
-  Bytes guarantee;  // of the tenant
+  Bytes used;       // used by the tenant, contexts and swapped-out memory included
+  Bytes resident;   // part of `used` on the device
+  Bytes context;    // cost of one context
+  Bytes guarantee;  // the tenant's
   Bytes room;       // what tenants may have there at once
   Bytes physical;
 };
 
-// All that is known before the driver is asked.
+// The facts that are known before the driver is asked.
 struct CheckpointFacts {
   bool on = false;
-  bool arbitrated = true;  // its compute is enforced by us
-  unsigned driver = 0;     // branch: 570; 0: not known
-  unsigned processes = 0;  // that use the devices
-  bool foreign = false;    // one is another user's, or uses the devices without our libraries
-  std::uint64_t pins = 0;  // why memory of it is pinned: SwapLine::pin_reasons
+  bool arbitrated = true;  // the arbiter gates its compute
+  unsigned driver = 0;     // branch: 570; 0: unknown
+  unsigned processes = 0;  // processes that use the devices
+  bool foreign = false;    // a process cannot be controlled, as of another user
+  std::uint64_t pins = 0;  // why memory is pinned: SwapLine::pin_reasons
   Bytes host_available;
   std::vector<DeviceFootprint> sites;
 };
 
 inline constexpr unsigned kFirstCheckpointDriver = 570;
-// From here on memory that processes share by IPC can be taken along.
+// From this branch on, memory that processes share by IPC can be checkpointed.
 inline constexpr unsigned kFirstSharedDriver = 610;
 
-// 570 of "570.86.15", 0 of what is no version.
+// 570 for "570.86.15"; 0 for a text that is no version.
 unsigned driverBranch(std::string_view version);
 
 Ineligibility barOf(const CheckpointFacts& facts);
 
-// How a tenant stands with all that, for the arbiter and for people.
+// A tenant's checkpoint status, for the arbiter and for users.
 struct CheckpointStatus {
   Ineligibility bar = Ineligibility::kOff;
-  bool parked = false;      // nothing of it is on any device, or is until it is back
-  bool may_return = true;   // of one that is parked
-  std::uint32_t round = 0;  // counts its ways there and back
-  std::string lost;         // what became of a process of it; empty: none was lost
+  bool parked = false;      // checkpointed: off all devices until it is back
+  bool may_return = true;   // while `parked`
+  std::uint32_t round = 0;  // counts checkpoints and restores
+  std::string lost;         // what happened to a lost process; empty: none was lost
   friend bool operator==(const CheckpointStatus&, const CheckpointStatus&) = default;
 };
 
-// What has to be free on a device, and the tenant's, before it is restored there: all that it uses,
-// a context more, and 1 GiB or a twentieth of it, whichever is more. A restore that runs out of
-// memory loses the process. On cards below 32 GiB the GiB is 1/32 of the card.
+// The memory that must be free and reserved for the tenant on a device before its restore: all that
+// it uses, one more context, and 1 GiB or a twentieth of its use, whichever is more. A restore that
+// runs out of memory loses the process. On cards below 32 GiB, the GiB is 1/32 of the card.
 Bytes restoreNeeds(const DeviceFootprint& site);
 
 }  // namespace divvy::agent

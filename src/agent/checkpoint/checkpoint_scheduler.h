@@ -1,4 +1,4 @@
-// All courses of a node, one at a time on any of its devices. Pure.
+// Serialises checkpoints and restores of a node: at most one on each device. Pure.
 #pragma once
 
 #include <map>
@@ -9,10 +9,10 @@
 
 namespace divvy::agent {
 
-// What is wanted of a tenant now.
+// What a tenant should do now.
 struct CheckpointRequest {
-  bool leave = false;       // what it has is needed, and it could leave
-  bool may_return = false;  // what it needs to come back is booked for it
+  bool leave = false;       // its memory is needed, and it is eligible
+  bool may_return = false;  // the memory for its restore is reserved
 };
 
 class CheckpointScheduler {
@@ -22,9 +22,9 @@ class CheckpointScheduler {
     CheckpointStep step;
   };
 
-  // `devices`: the node's numbers.
+  // `devices`: indexes.
   void add(const std::string& tenant, const std::vector<unsigned>& devices, CheckpointPhase from);
-  // Its devices are its own until a call that is under way has been answered.
+  // Removes the tenant. Its devices stay occupied until a call under way is answered.
   void remove(const std::string& tenant);
   bool has(const std::string& tenant) const {
     return tenants_.contains(tenant) && !tenants_.at(tenant).gone;
@@ -32,8 +32,8 @@ class CheckpointScheduler {
   void setProcesses(const std::string& tenant, const std::vector<int>& pids);
   void wish(const std::string& tenant, const CheckpointRequest& wish);
 
-  // The calls to make now, each of which is answered once. Tenants that have a device in common are
-  // not on their ways at once, but for those that an earlier agent left there: these come first.
+  // The calls to make now; each is answered once. Tenants with a common device take turns, except
+  // for those that an earlier agent left on their way: these come first.
   std::vector<Due> due(CheckpointTime now);
   void answered(const std::string& tenant, CheckpointAnswer answer, DriverState state,
                 CheckpointTime now);
@@ -47,7 +47,7 @@ class CheckpointScheduler {
     std::vector<unsigned> devices;
     CheckpointStateMachine course;
     CheckpointRequest wish;
-    bool on_way = false;  // its devices are its own
+    bool on_way = false;  // it occupies its devices
     bool gone = false;
   };
 

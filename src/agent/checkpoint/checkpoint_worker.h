@@ -1,5 +1,5 @@
-// A child of the agent that makes the driver's checkpoint calls (driver/checkpoint_calls.h): one
-// that hangs there does not hang the agent. Private.
+// A child process that makes the driver's checkpoint calls (driver/checkpoint_calls.h): a call that
+// hangs does not hang the agent. Private.
 #pragma once
 
 #include <memory>
@@ -16,22 +16,22 @@ struct CheckpointReply {
   std::string why;  // of a refusal
 };
 
-// The line that asks for a step, and what the answer to it says. Words that are not known are a
-// refusal that names them.
+// The line that requests a step, and the contents of its reply. An unknown word is a refusal that
+// names it.
 std::string checkpointLine(const CheckpointStep& step);
 CheckpointReply readCheckpointReply(std::string_view line);
 
 class CheckpointWorker {
  public:
   CheckpointWorker(asio::io_context& loop, std::string executable, std::string cuda);
-  // The child ends by itself, after the call that it may be in. It is never killed: whom it locked,
-  // or is copying, would stay so for good.
+  // The child ends by itself, after its present call. It is never killed: a process that it locked
+  // or copies would stay so for good.
   ~CheckpointWorker();
   CheckpointWorker(const CheckpointWorker&) = delete;
   CheckpointWorker& operator=(const CheckpointWorker&) = delete;
 
-  // One at a time. kSilent after the step's limit: then the child is left to itself, and the next
-  // call is another one's.
+  // Makes one call at a time. kSilent after the step's limit: that child is abandoned, and the next
+  // call uses a new child.
   asio::awaitable<CheckpointReply> ask(CheckpointStep step);
 
  private:

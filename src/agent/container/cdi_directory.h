@@ -1,5 +1,5 @@
-// Where a node's runtime looks for devices: what pods' containers get stands there while they live,
-// and it is seen whether anybody reads it. Private.
+// The CDI directory of a node's runtime. Specs of pods' containers are in it while the containers
+// live, and reads of them are observed. Private.
 #pragma once
 
 #include <map>
@@ -16,22 +16,21 @@ namespace divvy::agent {
 // For one thread.
 class CdiDirectory {
  public:
-  // `link`: to a helper that writes there; null: we do.
+  // `link`: to a helper that writes there; null: this process does.
   explicit CdiDirectory(std::string dir, std::shared_ptr<helper::Client> link = nullptr)
       : dir_(std::move(dir)), link_(std::move(link)) {}
 
-  // Makes it where it is missing, takes away what an earlier agent left of tenants that are gone.
+  // Creates the directory if missing. Removes specs of tenants that are gone.
   Result<void> open();
   bool isOpen() const { return watch_.valid(); }
   const std::string& dir() const { return dir_; }
 
   std::string fileOf(const std::string& tenant) const;
-  // Whole, or not at all; what was there before of that tenant is replaced.
+  // Writes atomically. Replaces an earlier spec of the tenant.
   Result<void> write(const std::string& tenant, const std::string& text);
-  // Whether somebody has opened it since it was written last. Where too much happened to be told,
-  // yes: nobody is accused of what was not seen.
+  // Whether the spec was opened since it was last written. True also if events were lost.
   bool wasRead(const std::string& tenant);
-  // Takes away what is there of others than these tenants.
+  // Removes the specs of all other tenants.
   void keepOnly(const std::set<std::string>& tenants);
 
  private:
@@ -42,7 +41,7 @@ class CdiDirectory {
   const std::string dir_;
   const std::shared_ptr<helper::Client> link_;
   Fd watch_;                          // inotify
-  std::map<std::string, bool> read_;  // by file's name, of tenants'
+  std::map<std::string, bool> read_;  // by file name, of tenants' specs
 };
 
 }  // namespace divvy::agent

@@ -1,5 +1,5 @@
-// What NVIDIA's toolkit has written for runtimes of a node's cards (CDI, kind nvidia.com/gpu), and
-// our spec with what a container needs of it. Private.
+// The CDI spec that NVIDIA's toolkit wrote for a node's cards (kind nvidia.com/gpu), and our spec
+// extended by what a container needs of it. Private.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace divvy::agent {
 
-// The text of the first such spec in these folders, YAML or JSON. kNotFound: there is none.
+// The text of the first such spec in these directories, YAML or JSON. kNotFound: there is none.
 Result<std::string> findDriverSpec(const std::vector<std::string>& folders);
 
 struct DeviceId {
@@ -19,15 +19,15 @@ struct DeviceId {
   std::string part = {};  // of an instance: "CARD:PLACE", its name in place of the index
 };
 
-// Whether containers of all these cards can be given what a spec's text says. Empty: they can; else
-// why not: a card is not in it, or it is of another driver than the one of this version that runs
-// (NVIDIA's own names the driver's libraries, whose files are called by its version). Pure.
+// Why containers of all these cards cannot use a spec's text; empty: they can. Reasons: a card is
+// missing, or the spec is of another driver than the running one with this version (NVIDIA's spec
+// names the driver's libraries, and their file names have its version). Pure.
 std::string whyNotBy(const std::string& driver, const std::vector<DeviceId>& cards,
                      const std::string& version);
 
-// `own`, a text of cdiSpec(), with what `driver` says of these cards, called by UUID or else index,
-// and of all: these cards' device nodes and no others. kNotFound: of which card it says nothing;
-// kCorrupt: what of it is not understood. Pure.
+// Extends `own`, a text of cdiSpec(), by the edits in `driver` for these cards (named by UUID, else
+// index) and for all cards. Adds these cards' device nodes and no others. kNotFound: a card is
+// missing; kCorrupt: a part cannot be decoded. Pure.
 Result<std::string> withDriver(std::string_view own, const std::string& driver,
                                const std::vector<DeviceId>& cards);
 

@@ -1,4 +1,4 @@
-// What a container with devices gets, and where it finds it. Pure.
+// The edits of a container with devices, and the paths in it. Pure.
 #pragma once
 
 #include <string>
@@ -17,43 +17,43 @@ namespace divvy::agent {
 inline constexpr const char* kTenantInside = "/run/divvy/tenant";
 inline constexpr const char* kRegistrarInside = "/run/divvy/reg/register.sock";
 
-// Where the files of a tenant are, and which of them there are.
+// The place of a tenant's files, and which of them exist.
 struct TenantFiles {
   std::string dir;
-  bool swapped = false;  // some of its memory may be
+  bool swapped = false;  // some of its memory may be swapped
 };
 
-// By plain mounts, which every runtime has: pages, registrar, libraries, and with simulated cards
-// their driver. Real cards and their driver are not in it.
+// Plain mounts, which every runtime supports: pages, registrar, libraries, and with simulated cards
+// their driver. Without real cards and their driver.
 ContainerEdits editsFor(const TenantFiles& tenant, const Node& node, const NodePaths& paths,
                         const InstallLayout& install);
 
-// The driver of real cards and these cards' device nodes, and no others: what a toolkit would add
-// by itself is called off.
+// Adds the driver of real cards and these cards' device nodes, and no others: disables what a
+// toolkit would add.
 void addDriver(const DriverLibraries& driver, ContainerEdits* edits);
 
-// For the kubelet; the tenant's files need not be there yet, nor is it known whether any of its
-// memory is ever swapped: it is given all of them. `tenant`: id. All cards but excluded ones are
-// visible to the runtime (`visible`): which of them the container has is not known when the kubelet
-// asks, and told by the interposer.
+// For the kubelet. The tenant's files need not exist yet. Whether its memory is ever swapped is not
+// known, so all of them are mounted. `tenant`: ID. `visible`: cards that the runtime shows, all but
+// excluded cards. Which of them the container has is not known when the kubelet asks; the
+// interposer reports it.
 kubelet::Injection injectionFor(const std::string& tenant, const Node& node, const NodePaths& paths,
                                 const InstallLayout& install, const std::string& visible = "all");
 
-// As NVIDIA_VISIBLE_DEVICES has them: "all", or those that are not excluded.
+// The value of NVIDIA_VISIBLE_DEVICES: "all", or the cards that are not excluded.
 std::string visibleIn(const std::vector<Device>& devices);
 
-// What /etc/ld.so.preload says in a container.
+// The contents of /etc/ld.so.preload in a container.
 std::string preloadListInside();
 
-// Of a container's device ids, in whatever order, always the same: which pod's it is shows later.
-// `resource`: by which they are counted; units of several resources may have the same ids.
+// The tenant's ID for a container's device IDs, the same for any order of them: its pod is known
+// only later. `resource`: counts the IDs; several resources may have the same IDs.
 std::string tenantIdFor(std::vector<std::string> ids, const std::string& resource);
 
-// Whether the kubelet had all of these from us, of whatever cards; else of another plugin that
-// served the node before. Replicas of NVIDIA's are called as ours are.
+// Whether the kubelet got all of these IDs from us, for any cards. Otherwise another plugin served
+// the node before. IDs of NVIDIA's replicas have the form of ours.
 bool areOurs(const std::vector<std::string>& ids);
 
-// "GPU-...::0" to "::N-1": units of one card, as the kubelet counts them.
+// "GPU-...::0" to "::N-1": the kubelet's device IDs of one card.
 std::vector<kubelet::Device> unitsOf(const std::string& uuid, int numa, unsigned count);
 
 }  // namespace divvy::agent

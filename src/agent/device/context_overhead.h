@@ -1,4 +1,4 @@
-// What contexts cost, measured by `divvy probe-context` children and remembered in a file. Private.
+// The cost of contexts, measured by `divvy probe-context` children and stored in a file. Private.
 #pragma once
 
 #include <map>
@@ -10,12 +10,12 @@
 
 namespace divvy::agent {
 
-// UUID -> bytes.
+// By UUID, in bytes.
 using ContextCosts = std::map<std::string, Bytes>;
 
-// What the file says for this driver; empty when it says nothing usable.
+// The costs in the file for this driver; empty: none usable.
 ContextCosts loadCosts(const std::string& path, const std::string& driver);
-// Best effort: a lost file costs one more measurement. The file is replaced whole or not at all.
+// Best effort: a lost file costs one more measurement. Replaces the file atomically.
 void saveCosts(const std::string& path, const std::string& driver, const ContextCosts& costs);
 
 struct ProbeCall {
@@ -23,8 +23,8 @@ struct ProbeCall {
   std::string cuda;  // path or soname
   std::string nvml;
 };
-// Starts one child per UUID and waits for all, at most 10 s; what does not answer is missing from
-// the result. Blocks.
+// Starts one child for each UUID and waits for all of them, at most 10 s. A UUID without an answer
+// is missing from the result. Blocks.
 ContextCosts probeAll(const ProbeCall& call, const std::vector<std::string>& uuids);
 
 }  // namespace divvy::agent

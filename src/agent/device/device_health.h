@@ -1,4 +1,4 @@
-// Which cards can be given to somebody new, by what the driver tells of them. Pure.
+// Which cards are available for new allocations, according to the driver. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,43 +10,44 @@
 
 namespace divvy::agent {
 
-// A card that had a fault of its own is good again when it answers and had none for so long.
+// A card with a fault of its own is good again when it answers and had no fault for this long.
 inline constexpr std::uint64_t kQuietMs = 5 * 60 * 1000;
 
 class DeviceHealth {
  public:
   DeviceHealth() = default;
   explicit DeviceHealth(std::uint64_t quiet_ms) : quiet_ms_(quiet_ms) {}
-  // `now_ms`: of a clock that never goes back. Whether another card is good, or bad, than before.
+  // Takes the driver's answer. `now_ms`: of a monotonic clock. Returns true if a card became good
+  // or bad.
   bool heard(const DriverHealth& said, std::uint64_t now_ms);
-  // Who has which cards that we did not give: while one does, nobody else gets it. Whether another
-  // card is good, or bad, than before.
+  // Sets the holders of cards from another plugin: a held card is not available. Returns true if
+  // the set of held cards changed.
   bool held(std::map<unsigned, std::string> holders);
-  // Likewise of processes that are nobody's: "process 12 (python3)".
+  // Does the same for unmanaged processes: "process 12 (python3)".
   bool used(std::map<unsigned, std::string> strangers);
-  // The driver counted an error that nobody heard, and this is what it would have been; it began to
-  // be quiet when it was found. Whether that card is bad now, and was good before.
+  // Records an error that the driver counted without an event, as the fault it would have been. The
+  // quiet time starts at its discovery. Returns true if the card was good before and is bad now.
   bool found(unsigned index, const KnownFault& fault);
-  // An agent before us heard of it; `now_ms` as above.
+  // Restores a fault that an earlier agent recorded; `now_ms` as in heard().
   void recall(unsigned index, const KnownFault& fault, std::uint64_t now_ms);
-  // By index: what the next agent has to recall.
+  // By index: the faults that the next agent has to restore.
   std::map<unsigned, KnownFault> pending() const;
   bool good(unsigned index) const { return why(index).empty(); }
-  // The driver says so: not only does somebody else have it.
+  // Whether the driver reports a fault; a foreign holder or process is none.
   bool faulty(unsigned index) const;
   // "Xid 79", "Xid 48 while no agent was there, between ... and ...", "it does not answer", "pod
-  // a/b has it from another plugin", "process 12 (python3), which is nobody's, uses it"; empty: it
-  // is good.
+  // a/b has it from another plugin", "process 12 (python3), which is nobody's, uses it"; empty: the
+  // card is good.
   std::string why(unsigned index) const;
-  // "pod a/b"; empty: nobody has it from another plugin.
+  // "pod a/b"; empty: no pod holds it from another plugin.
   std::string heldBy(unsigned index) const;
-  // Faults so far, by Xid; programs' own, too.
+  // Number of faults so far, by Xid; includes programs' own.
   const std::map<std::uint64_t, std::uint64_t>& faults(unsigned index) const;
 
  private:
   struct Card {
     bool answers = true;
-    KnownFault fault;  // the last of its own; xid 0: none, or long ago
+    KnownFault fault;  // the card's last fault; xid 0: none, or long ago
     std::map<std::uint64_t, std::uint64_t> faults;
   };
   const std::uint64_t quiet_ms_ = kQuietMs;
@@ -54,7 +55,7 @@ class DeviceHealth {
   std::map<unsigned, std::string> holders_, strangers_;
 };
 
-// Errors of the program that ran, not of the card. Source: NVIDIA's device plugin ignores them.
+// Xids of errors of the program, not of the card. Source: NVIDIA's device plugin ignores them.
 bool isProgramsOwn(std::uint64_t xid);
 
 }  // namespace divvy::agent

@@ -1,4 +1,4 @@
-// What the driver and the kernel say of where cards are, as placement counts it. Pure.
+// The places of cards in the machine, from driver and kernel, in placement's terms. Pure.
 #pragma once
 
 #include <string>
@@ -11,26 +11,25 @@
 
 namespace divvy::agent {
 
-// Of each of `cards`, which is what `layout` is of.
+// The place of each of `cards`; `layout` is of the same cards.
 std::vector<DeviceLocality> placesOf(const std::vector<driver::DeviceInfo>& cards,
                                      const driver::Layout& layout);
 
-// How well each two of them are linked, in the words of the node's annotation: 10 (sockets apart)
-// to 60 (one board), and 100 more for each NVLink. Source: facts on the incumbent's control
-// plane, 2.1.
+// The link score of each pair of cards, as in the node's annotation: 10 (different sockets) to 60
+// (one board), and 100 more for each NVLink. Source: facts on the incumbent's control plane, 2.1.
 kube::DeviceScores scoresOf(const std::vector<driver::DeviceInfo>& cards,
                             const driver::Layout& layout);
 
-// The machine's RDMA NICs, in the words of the node's annotation.
+// The machine's RDMA NICs, as in the node's annotation.
 std::vector<kube::Nic> nicsOf(const std::vector<driver::DeviceInfo>& cards,
                               const driver::Layout& layout);
 
-// Pairs that do not agree on their NVLinks, in words.
+// Words for pairs of cards that report different numbers of NVLinks.
 std::vector<std::string> unevenLinks(const std::vector<driver::DeviceInfo>& cards,
                                      const driver::Layout& layout);
 
-// Where the kernel's files are: DIVVY_SYSFS, else "/sys"; empty with simulated cards, whose
-// addresses on the bus may be those of something else here.
+// The root of the kernel's files: DIVVY_SYSFS, else "/sys". Empty with simulated cards: their bus
+// addresses may belong to other devices here.
 std::string sysfsRoot(bool simulated);
 
 }  // namespace divvy::agent

@@ -1,4 +1,4 @@
-// The cards of this node: fixed facts, what a context costs on each, and what is going on on them.
+// The cards of this node: fixed facts, the cost of a context on each, and their present use.
 #pragma once
 
 #include <map>
@@ -22,40 +22,40 @@ namespace divvy::agent {
 
 struct Device {
   driver::DeviceInfo info;
-  Bytes context;  // measured, or kAssumedContext where that failed
+  Bytes context;  // measured, or kAssumedContext if that failed
   DeviceLocality place;
-  bool excluded = false;  // nobody new gets anything of it
+  bool excluded = false;  // no new allocations
 };
 
-// Charged for a context where measuring it failed: what recent data-centre cards were seen to need.
+// Cost of a context if the measurement failed: the need of recent data-centre cards.
 constexpr Bytes kAssumedContext = mib(512);
 
 // Owns the driver connection. One thread. Opening blocks as long as the driver does, measuring for
 // about 10 s, and driver() for kDriverPatience at most.
 class Inventory {
  public:
-  // Opens the node's driver, as openDriver does.
-  // `source`: who says which processes use a device; null: the driver.
+  // Opens the node's driver, as openDriver(). `source`: reports the processes on a device; null:
+  // the driver does.
   static Result<Inventory> open(const Node& node, const NodePaths& paths,
                                 const InstallLayout& install,
                                 std::shared_ptr<driver::ProcessSource> source = nullptr);
 
-  // From now on these are given to nobody new. Names that fit no card are said in the diary.
+  // Excludes these cards from new allocations. Names that match no card are logged.
   void exclude(const DeviceExclusions& told);
 
-  // Measures what a context costs on each card that is not excluded, all cards at once, in child
-  // processes; about 10 s altogether (see probeAll). Figures of the same driver and card are taken
+  // Measures the cost of a context on each card that is not excluded, all cards at once, in child
+  // processes; about 10 s altogether (see probeAll()). Costs of the same driver and card are read
   // from `paths.contextCosts()`.
   void measureContexts(const NodePaths& paths, const InstallLayout& install);
 
   const std::vector<Device>& devices() const { return devices_; }
-  // Of each two of them, in the words of the node's annotation.
+  // The link score of each pair of cards, as in the node's annotation.
   const kube::DeviceScores& scores() const { return scores_; }
-  // RDMA NICs, likewise.
+  // RDMA NICs, as in the node's annotation.
   const std::vector<kube::Nic>& nics() const { return nics_; }
   DriverWorker& driver() const { return *driver_; }
   const std::string& driverVersion() const { return driver_version_; }
-  // Absolute path of libcuda for tenants; empty: as their loader chooses.
+  // Absolute path of libcuda for tenants; empty: their loader chooses.
   const std::string& cudaPath() const { return cuda_path_; }
 
  private:

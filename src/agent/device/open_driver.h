@@ -1,4 +1,4 @@
-// The driver of a node's cards. Private.
+// Opens the driver of a node's cards. Private.
 #pragma once
 
 #include "agent/install_layout.h"
@@ -8,12 +8,12 @@
 
 namespace divvy::agent {
 
-// Of simulated nodes the one that was installed with us: their cards' state is under paths.cards();
-// sets SIMGPU_PROFILE and SIMGPU_DIR in this process. Errors name what is missing and what is
-// accepted.
+// On simulated nodes opens the driver installed beside this program: the state of its cards is
+// under paths.cards(). Sets SIMGPU_PROFILE and SIMGPU_DIR in this process. Errors name what is
+// missing and what is accepted.
 Result<driver::Nvml> openDriver(const Node& node, const NodePaths& paths,
                                 const InstallLayout& install);
-// Absolute path of libcuda for tenants; empty: as their loader chooses.
+// Absolute path of libcuda for tenants; empty: their loader chooses.
 std::string cudaOf(const Node& node, const InstallLayout& install);
 
 }  // namespace divvy::agent

@@ -7,8 +7,8 @@
 
 namespace divvy::agent {
 
-// Largest size of what the driver allocates for a tenant on its own: modules, printf buffers, local
-// memory. A sixteenth of the tenant's limit, 256 MiB at least.
+// Largest size of the driver's own allocations for a tenant: modules, printf buffers, local memory.
+// A sixteenth of the tenant's limit, at least 256 MiB.
 inline Bytes untrackedMemory(Bytes limit) {
   return std::max(mib(256), Bytes{limit.count / 16});
 }

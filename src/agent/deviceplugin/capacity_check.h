@@ -1,5 +1,6 @@
-// Whether a card has the room that its scheduler gave away. It may be wrong for a while: a pod that
-// is deleted by force is over for the cluster, and its processes may not be. Pure. Private.
+// Whether a card has the room that its scheduler allocated. The scheduler may be wrong for a while:
+// a pod that was deleted by force has ended for the cluster, while its processes may live. Pure.
+// Private.
 #pragma once
 
 #include <string>
@@ -11,16 +12,16 @@
 
 namespace divvy::agent {
 
-// What somebody has of one card.
+// A tenant's allocation on one card.
 struct HeldCapacity {
   std::string tenant;
   std::string uuid;
   Bytes reserve;
-  bool over = false;  // its pod is
+  bool over = false;  // its pod has ended
 };
 
-// Why what is to be given now has no room beside these, as of `terms` (by place in `devices`);
-// empty: it has. Schedulers round each share to MiB, which is nobody's fault.
+// Why the shares of `decision` have no room beside `holdings`; empty: they have. `terms`: by
+// position in `devices`. Schedulers round each share to MiB, so a MiB for each share is tolerated.
 std::string capacityShortfall(const Decision& decision, const std::vector<Device>& devices,
                               const std::vector<DeviceTerms>& terms,
                               const std::vector<HeldCapacity>& holdings);

@@ -1,4 +1,5 @@
-// How a node's runtime is told what pods' containers get, and whether it heeds that. Private.
+// Chooses how pods' containers get their edits, and checks that the node's runtime applies them.
+// Private.
 #pragma once
 
 #include <atomic>
@@ -16,38 +17,40 @@
 
 namespace divvy::agent {
 
-// The kubelet's answer is given before anybody knows whose container it is for. By mounts it has
-// all of it. By CDI it has a name only: what stands under that name is written when the container
-// is about to be made, and its cards are known. A runtime that does not read CDI starts such a
-// container without a word, and without anything: whether the first one's spec was opened before it
-// ran is looked at. All but injection() is of the loop's thread.
+// The kubelet is answered before the container is known. With mounts, the answer has all edits.
+// With CDI, it has a device name only; the spec of that name is written before the container is
+// made, when its cards are known.
+// A runtime without CDI support starts such a container without an error and without its edits. The
+// first spec is therefore checked: the runtime must open it before the container runs. All
+// functions but injection() run on the loop's thread.
 class ContainerInjector {
  public:
   ContainerInjector(const ClusterNode& cluster, const Node& node, const NodePaths& paths,
                     const InstallLayout& install, const Inventory& inventory,
                     std::shared_ptr<helper::Client> link);
 
-  // kIo: the folder cannot be used, and nothing but CDI is wanted.
+  // Opens the CDI directory. kIo: it is not usable, and only CDI is permitted.
   Result<void> open();
-  // From any thread. `tenant`: id.
+  // For any thread. `tenant`: ID.
   kubelet::Injection injection(const std::string& tenant, bool* by_cdi) const;
 
-  // What the node says of itself: status.nodeInfo.
+  // The node's status.nodeInfo.
   void heardNode(const std::string& runtime, const std::string& kubelet);
-  // The kubelet was given that name.
+  // The kubelet was given the tenant's CDI name.
   void gaveName(const std::string& tenant) { unproven_[tenant] = false; }
-  // A container of that tenant is about to be made. An error: it must not be.
+  // Prepares the start of a container of that tenant. On an error the container must not start.
   Result<void> prepare(Tenant& tenant);
-  // The pod says that it runs, or did.
+  // The pod's status says that the container runs or has run.
   void runs(const std::string& tenant);
-  // Once a second.
+  // Checks whether specs were read. Call once a second. `living`: IDs of tenants.
   void look(const std::set<std::string>& living);
 
  private:
   Result<std::string> specOf(const Tenant& tenant) const;
-  // Where it is up to us: by which of the two from now on.
+  // In mode kAuto, chooses between mounts and CDI.
   void weigh();
-  // Of real cards, what NVIDIA's toolkit wrote for the driver that runs. Empty: it can be used.
+  // Why the spec that NVIDIA's toolkit wrote for the running driver is not usable; empty: it is.
+  // Only for real cards.
   std::string whyNoDriverSpec() const;
   void decide(bool by_cdi, const std::string& why);
   void ignored(const std::string& tenant);
@@ -60,14 +63,14 @@ class ContainerInjector {
   const std::string visible_;
   CdiDirectory folder_;
   std::atomic<bool> by_cdi_ = false;
-  std::string runtime_;                   // as it was when that was decided
-  std::string kubelet_;                   // likewise
-  std::optional<std::string> why_;        // it was decided so; empty: by CDI
-  bool ignores_ = false;                  // that runtime was seen to
-  unsigned looks_ = 0;                    // since that was weighed
-  bool proven_ = false;                   // it reads specs
-  std::string refusal_;                   // why no container is made any more
-  std::map<std::string, bool> unproven_;  // by tenant: it runs
+  std::string runtime_;                   // at the time of the choice
+  std::string kubelet_;                   // at the time of the choice
+  std::optional<std::string> why_;        // reason of the choice; empty: CDI
+  bool ignores_ = false;                  // that runtime was seen to ignore CDI
+  unsigned looks_ = 0;                    // since the last choice
+  bool proven_ = false;                   // the runtime reads specs
+  std::string refusal_;                   // why no more containers are prepared
+  std::map<std::string, bool> unproven_;  // by tenant: its container runs
 };
 
 }  // namespace divvy::agent

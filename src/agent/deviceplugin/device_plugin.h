@@ -1,5 +1,5 @@
-// This machine as a node of Kubernetes: tells the scheduler which devices it has, and the kubelet's
-// containers what they get of them.
+// This machine as a node of Kubernetes: publishes its devices to the scheduler, and injects shares
+// into the kubelet's containers.
 #pragma once
 
 #include <chrono>
@@ -36,14 +36,14 @@
 
 namespace divvy::agent {
 
-// How we come to what is the node's.
+// Access to the node's files and sockets.
 struct PrivilegedAccess {
   std::shared_ptr<kubelet::KubeletDirs> sockets;
-  std::shared_ptr<helper::Client> link;  // to our helper; null: we have the rights ourselves
+  std::shared_ptr<helper::Client> link;  // to the helper; null: this process has the privileges
 };
 
-// Everything on the loop's one thread, but for what the kubelet asks on threads of gRPC's: that is
-// answered at once or handed to the loop.
+// Runs on the loop's one thread. The kubelet's requests arrive on gRPC's threads: they are answered
+// there at once, or posted to the loop.
 class DevicePluginController {
  public:
   DevicePluginController(asio::io_context& loop, ClusterNode cluster, const Node& node,
@@ -51,56 +51,60 @@ class DevicePluginController {
                          ContainerRegistration& door, const Inventory& inventory,
                          const LimitBypassMonitor& bypass, PrivilegedAccess access);
 
-  // Once, when earlier tenants are known. Neither kubelet nor API server need be there yet.
+  // Starts serving. Call once, when earlier tenants are known. Kubelet and API server may still be
+  // missing.
   Result<void> begin();
-  // Of other cards somebody new may have something now: kubelet and scheduler are told.
+  // Publishes to kubelet and scheduler that the devices available for new allocations have changed.
   void healthChanged();
-  // Once a second: which of its pods do not use their devices, or others than theirs, is told with
-  // the node, and cards that somebody unknown uses are not offered; every few seconds, who has
-  // cards from another plugin.
+  // Call once a second. Publishes on the node which pods are idle and which bypass their limits.
+  // Withdraws cards that unmanaged processes use. Every few seconds looks for cards that another
+  // plugin's pods hold.
   void tick();
-  // Why the kubelet can give nobody anything of ours yet; empty: it can.
+  // Why the kubelet cannot allocate our resources yet; empty: it can.
   std::string unready() const;
-  // Once begun, and with the loop stopped: has the node say that nobody new can come, which takes
-  // 2 s at most, and runs the loop until nobody is asked any more. The kubelet turns pods away
-  // for good that come to a node whose agent is gone; those that are not placed wait.
+  // Call after begin(), with the loop stopped. Publishes the node's devices as unavailable, for at
+  // most 2 s. Then runs the loop until no request is open.
+  // The kubelet rejects for good a pod that arrives at a node without its agent; a pod that is not
+  // placed waits.
   void end();
 
  private:
-  // Units that the kubelet gave, or is about to give.
+  // Device IDs that the kubelet allocated, or is about to allocate.
   struct DeviceIds {
     std::string resource;
     std::vector<std::string> ids;
   };
 
   Result<void> serve();
-  // What the kubelet may give, by each name.
+  // Passes the healthy device IDs of each resource to its plugin.
   void offer();
-  // Nothing more fits some devices, or does again.
+  // Withdraws devices that became full; offers again those with room.
   void noteFull();
   using Given = std::map<std::string, std::pair<Bytes, unsigned>>;
   Given given() const;
   std::set<std::string> fullNow() const;
   void noteWithheld();
-  // Units that pods have, by resource; nothing: the kubelet's notes cannot be read.
+  // Device IDs of living pods, as (resource, ID). Nothing: the kubelet's checkpoint cannot be read.
   using Taken = std::set<std::pair<std::string, std::string>>;
   std::optional<Taken> takenUnits();
-  // What the kubelet's checkpoint notes; that it cannot be read, and can again, is said once.
+  // The entries of the kubelet's checkpoint. A failure to read it is logged once, and so is its
+  // end.
   Result<std::vector<kubelet::CheckpointEntry>> noted();
   Result<void> serveName(const ExtendedResource& name);
-  // The kubelet was told of this name's units.
+  // The plugin of this resource has sent its device IDs to the kubelet.
   void nowTold(const std::string& resource);
-  // Asks until it counts units of all names that it was told of: whoever comes for one then is
-  // given what he is to have.
+  // Polls until the kubelet counts the device IDs of all resources in told_. Before that, it would
+  // reject a pod for good.
   void awaitCount(std::chrono::milliseconds wait);
   void noteCounted(const kubelet::PodResources::Counted& now);
   bool offersNothing(const std::string& resource) const;
-  // What the node is to say of its devices: that somebody may come to them.
+  // Whether the node may publish its devices: holders are known, and the kubelet counts a resource.
   bool mayCome() const { return holders_known_ && (names_.empty() || !known_.empty()); }
   std::vector<kubelet::Device> unitsOf(const ExtendedResource& name) const;
-  // Looks anew at what the node is to say of its devices.
+  // Recomputes the devices that the node publishes.
   void describeDevices();
-  // And at who is here: schedulers may want to hear of that with the node.
+  // Recomputes the registration with the pods that are here: some schedulers read them from the
+  // node.
   void noteLodgers();
   std::string linkScores() const;
   std::string nicPlaces() const;
@@ -111,49 +115,51 @@ class DevicePluginController {
   std::set<std::string> announcedNames() const;
   std::set<std::string> served() const;
   void heardPod(const boost::json::value& object);
-  // Writes into the node what it does not say yet.
+  // Starts to write the annotations and the status that the node lacks.
   void tell();
-  std::map<std::string, std::string> wanted() const;  // annotations; empty: not to be there
+  std::map<std::string, std::string> wanted() const;  // annotations; an empty value: to be removed
   asio::awaitable<void> enroll();
   asio::awaitable<bool> annotate(std::map<std::string, std::string> wanted);
   asio::awaitable<void> announce();
   void publishUnavailable();
   asio::awaitable<void> closeNode(std::shared_ptr<bool> done);
-  bool announces() const;  // the node's status says what it is to say
-  // Which units it should be: at once, or as soon as the pod is known that they are for.
+  bool announces() const;  // the node's status is as wanted
+  // Answers which device IDs the kubelet should allocate: at once, or when the pod that they are
+  // for is known.
   void prefer(const std::string& resource, kubelet::PreferredAllocationQuery ask,
               const kubelet::Answer<std::vector<std::string>>& answer);
   asio::awaitable<void> preferLater(std::string resource, kubelet::PreferredAllocationQuery ask,
                                     kubelet::Answer<std::vector<std::string>> answer);
-  // A container with these units is about to be made: whose is it, and what was it given?
+  // A container with these device IDs is about to start: finds its pod and makes its tenant.
   void start(DeviceIds units, kubelet::Answer<void> answer);
   using Held = Result<std::vector<kubelet::PodDevices>>;
   asio::awaitable<void> prepare(Held held, DeviceIds units, kubelet::Answer<void> answer);
-  // Of which pod they are, and of which of its containers: by what the kubelet says of all that
-  // go on, and by its checkpoint of those that end.
+  // The pod and container that hold the device IDs. Pod resources name the running containers; the
+  // checkpoint names init containers too.
   struct Owner {
     std::string space, pod;
-    std::string container;                        // that goes on; empty: none has just these
-    std::vector<kubelet::CheckpointEntry> noted;  // of whichever pods
-    std::optional<Error> unread;                  // why nothing is noted
+    std::string container;  // from pod resources; empty: none holds exactly these IDs
+    std::vector<kubelet::CheckpointEntry> noted;  // entries with these IDs, of any pod
+    std::optional<Error> unread;                  // why the checkpoint could not be read
   };
   asio::awaitable<Result<Owner>> ownerOf(Held held, DeviceIds units);
   asio::awaitable<Result<void>> startOne(Held held, DeviceIds units);
-  // The pod of that name may be another one already.
+  // Whether the checkpoint gives the IDs to this pod: a pod of the same name may have replaced it.
   static bool isNoted(const Owner& owner, const std::string& uid);
   static std::vector<std::string> sharingOf(const Owner& owner, const std::string& uid);
   std::optional<LastStartedContainer> lastTurn(const std::string& tenant,
                                                const std::string& uid) const;
-  // Makes its tenant, or finds it as it is. False: there is no room yet, and it is not the `last`
-  // time that it is tried.
+  // Creates the container's tenant, or finds the existing tenant. Returns false if there is no room
+  // yet and this is not the `last` attempt.
   Result<bool> lodge(const boost::json::value& object, const kube::Pod& pod,
                      const kubelet::PodDevices& held, bool last);
   Result<bool> prepared(Tenant& tenant);
-  // Who has what is to be given now, of pods that are over, say, and whose processes are not;
-  // empty: there is room. Those before it in its pod are left out.
+  // Which allocations still take the room that `decision` needs, as those of ended pods with living
+  // processes; empty: there is room. Ended tenants of the pod `uid` itself do not count.
   std::string crampedNow(const Decision& decision, const std::string& uid,
                          const std::string& id) const;
-  // Its labels, and which of its containers were made, by its status.
+  // Updates labels of the pod's tenants, and records which containers have started according to its
+  // status.
   void note(const kube::Pod& pod, const boost::json::value& object);
   std::set<std::string> cardsOf(const std::string& uid) const;
   void endThoseBefore(const kube::Pod& pod, const std::string& container, const std::string& but);
@@ -161,11 +167,11 @@ class DevicePluginController {
   void noteDeadlines(const kube::Pod& pod);
   void noteIdle();
   void noteBypass();
-  // What is said of them on the node, by us or an earlier agent.
+  // The eviction requests on the node: `now`, or else those of an earlier agent.
   kube::Complaints saidBefore(const std::optional<kube::Complaints>& now, const char* key) const;
   void lookForHolders();
   void endPod(const std::string& uid);
-  // Ends a tenant whose pod is over; of such pods no watch tells that began later.
+  // Ends the tenant if its pod is over. A watch that began after the pod's end does not show it.
   asio::awaitable<void> verify(std::string tenant);
   asio::awaitable<Result<boost::json::value>> pod(std::string space, std::string name);
 
@@ -177,29 +183,30 @@ class DevicePluginController {
   TenantManager& tenants_;
   const Inventory& inventory_;
   const std::vector<ExtendedResource> names_;
-  const std::set<std::string> resources_;  // of these names
-  // Of these: the kubelet was told of their units, and is asked until then whether it counts them.
+  const std::set<std::string> resources_;  // of names_
+  // Resources that the kubelet was sent, and does not count yet; with the time at which waiting
+  // ends.
   std::map<std::string, std::chrono::steady_clock::time_point> told_;
   asio::steady_timer count_pause_;
-  std::set<std::string> known_;                         // of these, by the kubelet, once
-  std::vector<kube::RegisteredDevice> devices_;         // as schedulers are told of them
-  std::map<std::string, std::string> registration_;     // annotations of the node that say so
-  std::set<std::string> left_;                          // annotations that are to go
-  std::string scores_, nics_;                           // as the node is to say them
-  std::map<std::string, std::uint64_t> announced_;      // as its status is to say it, by resource
-  std::map<std::string, std::uint64_t> announced_now_;  // as it does
-  std::set<std::string> withdrawn_;                     // what of it is to go
+  std::set<std::string> known_;                      // resources that the kubelet has counted once
+  std::vector<kube::RegisteredDevice> devices_;      // as published to schedulers
+  std::map<std::string, std::string> registration_;  // annotations that publish devices_
+  std::set<std::string> left_;                       // annotations to be removed
+  std::string scores_, nics_;                        // values of the node's annotations
+  std::map<std::string, std::uint64_t> announced_;   // wanted capacity, by resource
+  std::map<std::string, std::uint64_t> announced_now_;  // the node's capacity now
+  std::set<std::string> withdrawn_;                     // resources to be removed from the capacity
   ContainerRegistration& door_;
   std::unique_ptr<kube::Client> client_;
   kube::Informer node_rein_, pods_rein_;
   struct Names {
     std::string space, pod;
-    bool given = false;                // our scheduler says what it was given
-    std::set<std::string> cards = {};  // what is said: UUIDs
+    bool given = false;                // has an assignment
+    std::set<std::string> cards = {};  // UUIDs in the assignment
   };
-  std::map<std::string, Names> living_;  // by UID: this node's pods that are not over
-  // By tenant, also of one that ended meanwhile: who was made with these units last, and what its
-  // pod's status said then.
+  std::map<std::string, Names> living_;  // this node's pods that have not ended, by UID
+  // By tenant's ID, also of tenants that have ended: the container that last started with these
+  // device IDs, and its pod's status at that time.
   struct Turn {
     std::string uid;
     LastStartedContainer last;
@@ -209,28 +216,30 @@ class DevicePluginController {
   ContainerInjector injector_;
   const LimitBypassMonitor& bypass_watch_;
   Deadlines idle_deadlines_, bypass_deadlines_;
-  // None: not looked at since the node is known.
+  // Nothing: not computed since the node is known.
   std::optional<kube::Complaints> idle_, bypass_;
   PreferredAllocation units_;
   FullDeviceDebouncer full_;
-  std::map<std::string, std::set<std::string>> withheld_;  // by resource: units
-  std::map<std::string, std::string> said_;  // as wanted(), by the node; empty: it is not known
+  std::map<std::string, std::set<std::string>> withheld_;  // device IDs, by resource
+  std::map<std::string, std::string>
+      said_;  // the node's annotations, with the keys of wanted(); empty: unknown
   unsigned ticks_ = 0;
   bool pods_known_ = false;
-  // Before that nothing is registered anew: cards may be others'.
+  // Until then the registration stays as an earlier agent wrote it: pods of others may hold cards.
   bool holders_known_ = false;
-  bool looking_ = false;  // for holders
+  bool looking_ = false;  // a request for holders is open
   bool enrolling_ = false;
-  bool turns_told_ = false;  // what node locks do
+  bool turns_told_ = false;  // a warning about node locks was logged
   bool announcing_ = false;
   bool stopped_ = false;
-  Taken taken_;                // while not all devices are offered
-  std::string held_trouble_;   // why the kubelet did not say who has what, last; empty: it did
-  std::string noted_trouble_;  // what was wrong with its checkpoint last; empty: nothing
-  unsigned asked_ = 0;  // questions of the kubelet's that are not answered; of the loop's thread
+  Taken taken_;                // filled while a device is full or unavailable
+  std::string held_trouble_;   // why the last list of pod resources failed; empty: it did not
+  std::string noted_trouble_;  // the checkpoint's last fault; empty: none
+  unsigned asked_ = 0;         // open requests from and to the kubelet; loop's thread only
   const std::shared_ptr<kubelet::KubeletDirs> sockets_;
   kubelet::PodResources pod_resources_;
-  std::vector<std::unique_ptr<kubelet::DevicePlugin>> plugins_;  // as names_, once begun
+  std::vector<std::unique_ptr<kubelet::DevicePlugin>>
+      plugins_;  // in the order of names_, after begin()
 };
 
 }  // namespace divvy::agent

@@ -1,7 +1,8 @@
-// Devices on which nothing more fits, and which the kubelet, that counts them by several names, is
-// to offer by none. A scheduler that knows of room before the kubelet does would have its pod
-// turned away for good: so the node says first that a device is full, and its units go only when
-// that was known for a while; they come back before the node says that there is room. Pure.
+// Devices that are full. The kubelet counts a device under several resources and must offer a full
+// device under none.
+// A scheduler that knew of room before the kubelet would have its pod rejected for good. So the
+// node publishes first that a device is full. The device's IDs are withdrawn only after that was
+// public for a while, and are offered again before the node publishes that there is room. Pure.
 // Private.
 #pragma once
 
@@ -14,19 +15,20 @@ namespace divvy::agent {
 
 class FullDeviceDebouncer {
  public:
-  // For so long it is full before the node says so: who comes and goes is not written of.
+  // How long a device is full before the node publishes it: short changes are not written.
   static constexpr std::uint64_t kStaysMs = 10'000;
-  // For so long the node says so before the kubelet is told: who was bound before that has come.
+  // How long the node publishes it before the kubelet is told: a pod that was bound earlier has
+  // arrived by then.
   static constexpr std::uint64_t kKnownMs = 5'000;
 
-  // `full`: UUIDs, now; `said`: those that the node says are. `now_ms`: of a clock that never goes
-  // back. Whether said or withdrawn is to be something else than before.
+  // `full`: UUIDs of full devices; `said`: UUIDs that the node publishes as full; `now_ms`: of a
+  // monotonic clock. Returns true if closed() or withdrawn() changed.
   bool look(const std::set<std::string>& full, const std::set<std::string>& said,
             std::uint64_t now_ms);
 
-  // The node is to say so of these.
+  // Devices that the node shall publish as full.
   const std::set<std::string>& closed() const { return closed_; }
-  // The kubelet is to offer no unit of these: always some of closed().
+  // Devices of which the kubelet shall offer no ID: a subset of closed().
   const std::set<std::string>& withdrawn() const { return withdrawn_; }
 
  private:

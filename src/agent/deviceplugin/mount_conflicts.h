@@ -1,4 +1,4 @@
-// Whether what a pod has mounted leaves what we mount where it is. Pure.
+// Whether a pod's volumes leave our mounts uncovered. Pure.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace divvy::agent {
 
-// `pod`: as the API server tells it. kCorrupt: a volume of that container lies over our files or
-// their folder (runtimes mount a pod's volumes after a plugin's). Links in the image can lead there
-// all the same: those are not seen.
+// `pod`: the API server's object. kCorrupt: a volume of that container covers our files or their
+// directory (runtimes mount a pod's volumes after a plugin's). Links in the image that lead there
+// are not detected.
 Result<void> ourMountsStay(const boost::json::value& pod, const std::string& container);
 
 }  // namespace divvy::agent

@@ -1,7 +1,7 @@
-// Which units of the resource a container should be given: those of the cards that the scheduler
-// gave it. The kubelet says neither whose the units are to be nor holds to the answer; units only
-// count, so that no choice is wrong. Right ones have the kubelet's books (PodResources, and with
-// them monitors) name the card that a container works on. Pure but for a lock; any thread.
+// Chooses the device IDs for a container: those of the cards in its assignment.
+// The kubelet does not say which container the IDs are for, and need not follow the answer. IDs
+// only count, so no choice is wrong. With the right IDs, PodResources and its monitors name the
+// card that a container uses. Pure but for a lock; any thread.
 #pragma once
 
 #include <cstddef>
@@ -20,21 +20,22 @@
 
 namespace divvy::agent {
 
-// A container that was placed here and has no units yet, as far as is known.
+// A container that was placed here and, as far as is known, has no device IDs yet.
 struct WaitingContainer {
   std::string name;
   std::vector<std::string> cards;  // UUIDs, as the scheduler assigned them
-  std::string resource = {};       // by which it asks for them; empty: by none of the node's
+  std::string resource = {};       // resource of its request; empty: none of the node's
   friend bool operator==(const WaitingContainer&, const WaitingContainer&) = default;
 };
 
-// Those of a pod that has not begun, in its own order, init containers first. Empty: none, or what
-// is written of them is not understood. `resources`: by which the node's devices are counted.
+// The waiting containers of a pod that has not started, in its own order, init containers first.
+// Empty: none, or the assignment cannot be decoded. `resources`: those that count the node's
+// devices.
 std::vector<WaitingContainer> waitingOf(const kube::Pod& pod,
                                         const std::set<std::string>& resources);
 
-// So that the cards are as well linked as can be, all that are required among them: at most
-// `ask.count` of what is available. Of cards that are alike the one with more units left.
+// Chooses at most `ask.count` available IDs, all required ones among them, so that the cards have
+// the best links. Of equal cards, takes the card with more IDs left.
 std::vector<std::string> unitsByScore(const kubelet::PreferredAllocationQuery& ask,
                                       const kube::DeviceScores& scores);
 
@@ -42,17 +43,20 @@ class PreferredAllocation {
  public:
   explicit PreferredAllocation(kube::DeviceScores scores) : scores_(std::move(scores)) {}
 
-  // In place of what was known of that pod. Who is heard of first goes first, as with the kubelet.
+  // Replaces what was known of that pod. Pods are served in the order of their first call, as by
+  // the kubelet.
   void waits(const std::string& uid, std::vector<WaitingContainer> containers);
   void forget(const std::string& uid);
-  // That pod has these units: whom they were meant for still waits.
+  // That pod has these IDs: the container that they were meant for waits again.
   void taken(const std::string& uid, std::vector<std::string> units);
 
-  // Of the container that has waited longest for such units of that resource; it is taken to have
-  // them from now on. None: nobody waits for so many, or not for cards that have units left.
+  // The IDs for the container that has waited longest for that many of the resource; it is taken to
+  // have them from then on. Nothing: no container waits for that many, or its cards have no IDs
+  // left.
   std::optional<std::vector<std::string>> assigned(const std::string& resource,
                                                    const kubelet::PreferredAllocationQuery& ask);
-  // Somebody waits for so many: where assigned() has none, they do not go with what is required.
+  // Whether a container waits for that many. If assigned() has nothing then, the required IDs do
+  // not match its cards.
   bool awaits(const std::string& resource, std::size_t count);
   std::vector<std::string> otherwise(const kubelet::PreferredAllocationQuery& ask) const {
     return unitsByScore(ask, scores_);
@@ -60,9 +64,10 @@ class PreferredAllocation {
 
  private:
   struct Waiting {
-    std::uint64_t heard = 0;  // the so-manieth
+    std::uint64_t heard = 0;  // order of arrival
     std::vector<WaitingContainer> containers;
-    std::map<std::string, std::vector<std::string>> answered;  // by name; units, ascending
+    std::map<std::string, std::vector<std::string>>
+        answered;  // by container's name; IDs, ascending
     bool asksFor(const WaitingContainer& one, const std::string& resource, std::size_t count) const;
   };
 

@@ -1,5 +1,5 @@
-// Names by which the kubelet counts the node's devices: one device may be counted by several, and
-// is one device. Pure. Private.
+// Resources by which the kubelet counts the node's devices. Several may count the same device.
+// Pure. Private.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,16 @@ namespace divvy::agent {
 
 struct ExtendedResource {
   std::string resource;
-  std::vector<std::size_t> devices;  // places in the inventory's list, ascending
-  unsigned units = 1;                // that each of them counts for
-  // Sockets of plugins that serve the same devices: while one is listened to, we do not register.
+  std::vector<std::size_t> devices;  // positions in the inventory, ascending
+  unsigned units = 1;                // device IDs for each device
+  // Sockets of plugins for the same devices: while a plugin listens on one, we do not register.
   std::vector<std::string> rivals;
 };
 
-// The node's own names first, then those of models and of instances that it has some of. Excluded
-// devices count by none. Where one of the node's own names is of NVIDIA's domain its plugin is a
-// rival for all of them, else for the names that it gives instances.
+// The node's own resources first, then those of models and instances that it has. Excluded devices
+// count in none.
+// If one of the node's own resources is in NVIDIA's domain, its plugin is a rival of all resources.
+// Otherwise it is a rival of the resources in that domain.
 std::vector<ExtendedResource> countedNames(const ClusterNode& cluster,
                                            const std::vector<Device>& devices);
 

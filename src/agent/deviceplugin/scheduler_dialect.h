@@ -1,5 +1,5 @@
-// What a node says of its devices to the scheduler that places its pods, and what that one says of
-// the pods: translated where it comes in and goes out, so that the agent knows one language. Pure.
+// The annotations that node and scheduler exchange, translated so that the rest of the agent knows
+// one dialect. Pure.
 #pragma once
 
 #include <cstdint>
@@ -21,29 +21,29 @@ const char* registrationKey(Dialect dialect);
 // The annotation of pods that their scheduler writes.
 const char* assignmentKey(Dialect dialect);
 
-// Annotations of the node; empty: it is not to be there. `scores`: of links between devices, as
-// HAMi's has them; Volcano's has none. `lodgers`: UIDs of the pods here that the scheduler gave
-// something; Volcano's counts anew when they change.
+// The node's annotations; an empty value: to be removed. `scores`: of links between devices, in
+// HAMi's form; Volcano's dialect has none. `lodgers`: UIDs of this node's pods with an assignment;
+// Volcano recounts when they change.
 std::map<std::string, std::string> registrationIn(
     Dialect dialect, const std::vector<kube::RegisteredDevice>& devices, const std::string& scores,
     const std::set<std::string>& lodgers);
 
-// Of the node's annotations those that an agent of ours left which spoke another dialect: they are
-// to go. What other programs wrote is theirs.
+// The node's annotations that an agent of ours left in another dialect and that are to be removed.
+// Annotations of other programs are not among them.
 std::set<std::string> leftBehind(Dialect dialect, const std::map<std::string, std::string>& notes);
 
-// Volcano's scheduler has the node placed on in turns. It then binds a pod that finds the lock
-// taken, as the second of a gang may, without saying what it was given (its 1.10, deviceshare).
+// Whether Volcano locks the node for each placement. It then binds a pod that finds the lock taken,
+// as the second pod of a gang may, without an assignment (its 1.10, deviceshare).
 bool takesTurns(Dialect dialect, const std::map<std::string, std::string>& notes);
 
-// Gives the pod the assignment that ours would have written, where the scheduler wrote its own; one
-// that was placed by ours before is left. kUnavailable: there is neither. kCorrupt: it cannot be
-// understood.
+// Adds the assignment that our scheduler would have written, if another scheduler wrote its own. An
+// assignment of ours is left as it is. kUnavailable: there is neither. kCorrupt: it cannot be
+// decoded.
 Result<void> understand(Dialect dialect, const std::vector<kube::RegisteredDevice>& devices,
                         kube::Pod* pod);
 
-// What the node's status says can be asked for beside devices, by resource: MiB and percent of all
-// of them; of Volcano of those that are healthy. Empty where the node is not to say it.
+// The capacity that the node's status publishes beside devices, by resource: sums of MiB and
+// percent. Volcano's memory and cores are of healthy devices only. Empty: nothing is published.
 std::map<std::string, std::uint64_t> announcedOf(
     const ClusterNode& cluster, const std::vector<kube::RegisteredDevice>& devices);
 

@@ -1,6 +1,6 @@
-// Which units of a name the kubelet is not to offer while some of its devices are full. Units only
-// count: who has a device may hold another one's unit, and as many have to be left as there is room
-// for containers elsewhere, whatever they are called. Pure. Private.
+// Which device IDs of a resource the kubelet must not offer while some devices are full. IDs only
+// count: a container on one device may hold the ID of another device. So as many IDs must stay as
+// other devices have room for containers. Pure. Private.
 #pragma once
 
 #include <set>
@@ -9,14 +9,14 @@
 
 namespace divvy::agent {
 
-// One device, under one name.
+// One device under one resource.
 struct AdvertisedDevice {
-  std::vector<std::string> free;  // units that no pod holds
-  unsigned seats = 0;             // containers that may still come; of no one that is withdrawn
-  bool withdrawn = false;         // nothing of it is to be offered
+  std::vector<std::string> free;  // IDs that no pod holds
+  unsigned seats = 0;             // containers that still fit; 0 if withdrawn
+  bool withdrawn = false;         // must not be offered
 };
 
-// Free units of withdrawn devices: all, or as many as leave one unit for each seat.
+// The free IDs of withdrawn devices, less those needed to leave one ID for each seat.
 std::set<std::string> withheldOf(const std::vector<AdvertisedDevice>& devices);
 
 }  // namespace divvy::agent

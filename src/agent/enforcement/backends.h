@@ -1,4 +1,4 @@
-// What this node offers to enforce shares of compute with. Private.
+// What this node offers for the enforcement of compute. Private.
 #pragma once
 
 #include "agent/enforcement.h"
@@ -10,8 +10,8 @@ namespace divvy::agent {
 
 EnforcementRequest enforcementAsk(const RunRequest& request);
 
-// Looks again each time: daemons come and go. Of time slices it says what the trial has said until
-// now. Never waits.
+// Looks again at each call: daemons start and stop. For time slices, returns what the probe knows
+// so far. Never blocks.
 EnforcementOffer enforcementOffer(const RunRequest& request, const Node& node,
                                   const TimesliceProbe& trial);
 

@@ -1,4 +1,4 @@
-// Ends tenants that were idle for as long as they may be: notice, hook, SIGTERM, SIGKILL. Private.
+// Shuts down tenants that were idle for too long: notice, hook, SIGTERM, SIGKILL. Private.
 #pragma once
 
 #include <map>
@@ -12,16 +12,16 @@
 
 namespace divvy::agent {
 
-// What is pending is not kept: another agent takes the notice away and begins anew, with all of its
-// time, so nobody is ended sooner than he was told; a hook may run twice.
+// Pending shutdowns are not persistent. The next agent removes the notices and starts again, with
+// the whole notice time: no tenant is shut down earlier than announced. A hook may run twice.
 class IdleReaper {
  public:
   IdleReaper(TenantManager& tenants, EventLog& events, IdlePolicy policy)
       : tenants_(tenants), events_(events), policy_(std::move(policy)) {}
 
-  // Once, when those that live on are known.
+  // Removes the notices of an earlier agent. Call once, when recovered tenants are known.
   void beginAnew();
-  // Once a second; does not wait.
+  // Call once a second. Does not block.
   void look();
 
   ShutdownOptions termsOf(const TenantRecord& record) const;
@@ -37,7 +37,7 @@ class IdleReaper {
   TenantManager& tenants_;
   EventLog& events_;
   const IdlePolicy policy_;
-  std::map<std::string, Hook> hooks_;  // by tenant
+  std::map<std::string, Hook> hooks_;  // by tenant's ID
 };
 
 }  // namespace divvy::agent

@@ -1,4 +1,4 @@
-// Finds who goes around what limits him, and does about it what the node's policy says. Private.
+// Finds tenants that bypass their limits and applies the node's policy to them. Private.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,18 @@
 
 namespace divvy::agent {
 
-// Who has contexts on a device and is nobody's; and what only draws, whose limits count nothing of.
+// Unmanaged processes with contexts on a device; and graphics memory, which no limit counts.
 struct UnmanagedUse {
   unsigned processes = 0;
   Bytes bytes;
-  Bytes graphics;  // of whomever
+  Bytes graphics;  // of all processes
 };
 
-// What is pending is not kept: another agent begins anew, so nobody is ended sooner than he was
-// told. Belongs to the loop's thread; all outlives it.
+// Pending terminations are not persistent. The next agent starts again: no tenant is ended earlier
+// than announced. Only on the loop's thread; the arguments must outlive the monitor.
 class LimitBypassMonitor {
  public:
-  // `pages`: what a process finds at the place of its share's pages.
+  // `pages`: tells which pages a process sees in place of its share's pages.
   LimitBypassMonitor(TenantManager& tenants, const Inventory& inventory, EventLog& events,
                      BypassPolicy policy,
                      PageVisibilityMonitor::ShareRequest pages = pageVisibilityOf)
@@ -39,31 +39,32 @@ class LimitBypassMonitor {
         policy_(policy),
         pages_seen_(std::move(pages)) {}
 
-  // Also pods that were given nothing are looked for.
+  // Also looks for pods without an allocation.
   void lookForPods() { pods_ = true; }
-  // Once a second; does not wait.
+  // Call once a second. Does not block.
   void look();
 
   struct Case {
-    PodContainer pod;  // of a pod without a tenant its UID only
+    PodContainer pod;  // only the UID, of a pod without a tenant
     std::string what;
     std::int64_t since = 0;
   };
-  // Of pods; nothing before it is known what went on when this agent began.
+  // Bypasses by pods. Nothing until those from before this agent's start are known.
   std::optional<std::vector<Case>> cases() const;
   const BypassPolicy& policy() const { return policy_; }
-  // By number of the device: the first process that is nobody's and has stayed for several looks.
+  // By device index: the first unmanaged process that was seen in several looks.
   std::map<unsigned, std::string> occupants() const;
-  // By number of the device, as it was seen last.
+  // By device index: the last look.
   const std::map<unsigned, UnmanagedUse>& strangers() const { return strangers_; }
 
  private:
   struct Known {
     std::uint64_t start_time = 0;
-    std::string owner;  // empty: nobody's; kSelf: ours
+    std::string owner;  // empty: unmanaged; kSelf: the agent's own
   };
   void judge(const DriverProcesses& said);
-  // Tenants of pods are called by units, which the next pod may get.
+  // Forgets tenants whose ID has passed to another pod: IDs of pods' tenants derive from device
+  // IDs.
   void forgetThoseBefore();
   std::string ownerOf(int pid);
   std::string findOwner(int pid) const;
@@ -71,11 +72,11 @@ class LimitBypassMonitor {
   Allowances allowances() const;
   void cutFiles();
   void followShrinks(const SeenBytes& seen);
-  // Null: a pod's, or ended.
+  // Null: the owner is a pod, or has ended.
   TenantPtr tenantOf(const std::string& owner) const;
   void begin(const std::string& owner);
   void finish(const std::string& owner);
-  // Tenants that are no pods are ended here.
+  // Ends tenants that are in no pod.
   void endThose();
   void take(ShutdownAction step, const TenantPtr& tenant);
   void tell(const std::string& owner, const char* kind, std::string reason);
@@ -88,18 +89,19 @@ class LimitBypassMonitor {
   PageVisibilityMonitor pages_seen_;
   BypassDebouncer judge_;
   std::map<int, Known> owners_;               // by PID
-  std::map<std::string, std::string> said_;   // by owner: what it does
-  std::map<std::string, std::string> whose_;  // by tenant: which of those who were called so
+  std::map<std::string, std::string> said_;   // by owner: description of the bypass
+  std::map<std::string, std::string> whose_;  // by tenant's ID: the pod and container behind it
   struct Ending {
     PendingShutdown stop;
-    LastActivity clean;  // when it did nothing of the kind
+    LastActivity clean;  // last time without a bypass
   };
-  std::map<std::string, Ending> endings_;  // by tenant
+  std::map<std::string, Ending> endings_;  // by tenant's ID
   std::map<unsigned, UnmanagedUse> strangers_;
-  std::map<std::pair<std::string, std::string>, Shrinking> shrinking_;  // by tenant and UUID
-  std::map<std::string, std::string> grown_;  // by tenant: what grew since the driver answered
+  std::map<std::pair<std::string, std::string>, Shrinking> shrinking_;  // by tenant's ID and UUID
+  std::map<std::string, std::string>
+      grown_;  // by tenant's ID: files that grew since the driver's last answer
   FileTruncator cutter_;
-  // How often processes that are nobody's were seen in a row, by device and PID.
+  // By device and PID: consecutive looks with an unmanaged process.
   std::map<std::pair<unsigned, int>, unsigned> stays_;
 };
 

@@ -1,4 +1,4 @@
-// A program that the agent runs for somebody, without a shell: its end, and what it said. Private.
+// A program that the agent runs without a shell: its end, and its output. Private.
 #pragma once
 
 #include <string>
@@ -10,20 +10,20 @@
 
 namespace divvy::agent {
 
-// A process group of its own, killed with this object, and told to end (SIGTERM) when the agent
-// dies. Main thread only.
+// A process group of its own. It is killed with this object, and gets SIGTERM if the agent dies.
+// Main thread only.
 class Hook {
  public:
-  // Starts `program` with no arguments and exactly this environment, its output to us.
+  // Starts `program` without arguments, with exactly this environment. Captures its output.
   static Result<Hook> start(const std::string& program,
                             const std::vector<std::string>& environment);
   Hook(Hook&& other) noexcept;
   Hook& operator=(Hook&& other) noexcept;
   ~Hook();
 
-  // Looks; does not wait. What it says beyond kMaxOutput is read and dropped.
+  // Returns the state without blocking. Output beyond kMaxOutput is read and dropped.
   HookState poll();
-  // Ends it and all that it started in its group.
+  // Kills the program and all processes in its group.
   void kill();
 
   const std::string& output() const { return output_; }
@@ -36,7 +36,7 @@ class Hook {
   Hook(int pid, Fd output) : pid_(pid), pipe_(std::move(output)) {}
   void readOutput();
 
-  int pid_ = 0;  // 0: it ended, and was waited for
+  int pid_ = 0;  // 0: ended and reaped
   Fd pipe_;
   HookState state_ = HookState::kRunning;
   std::string output_;

@@ -1,5 +1,5 @@
-// Whether the cards' own time slices can weigh tenants here: tried once, by a child, when somebody
-// first asks for them. Private.
+// Whether the cards' own time slices can weigh tenants here. A child tries it once, at the first
+// request for them. Private.
 #pragma once
 
 #include <string>
@@ -14,17 +14,17 @@ namespace divvy::agent {
 
 class TimesliceProbe {
  public:
-  // The result is kept in `paths.timesliceTrial()` for agents to come with the same driver.
+  // The result is stored in `paths.timesliceTrial()` for later agents with the same driver.
   TimesliceProbe(asio::io_context& loop, const Node& node, const NodePaths& paths,
                  const InstallLayout& install, const Inventory& inventory);
 
-  // Tries the first device if that was not done yet; about half a second, at most 10 s. The loop
-  // goes on meanwhile, and whoever asks meanwhile waits for the same trial.
+  // Tries the first device that is not excluded, if no result is known; about half a second, at
+  // most 10 s. The loop runs on meanwhile, and later callers wait for the same trial.
   asio::awaitable<void> settle();
 
-  // Why they cannot be used, as part of a sentence; empty: they hold.
+  // Why time slices cannot be used, as part of a sentence; empty: they can.
   const std::string& missing() const { return missing_; }
-  // What a process that is to have a slice must preload, by path and in this order.
+  // Libraries that a process with a time slice must preload: paths, in this order.
   const std::vector<std::string>& preload() const { return preload_; }
 
  private:
@@ -42,7 +42,7 @@ class TimesliceProbe {
   std::vector<std::string> preload_;
   std::string missing_ = "time slices were not tried here yet";
   Stage stage_ = Stage::kUntried;
-  asio::steady_timer tried_;  // cancelled when the trial is over
+  asio::steady_timer tried_;  // cancelled when the trial ends
 };
 
 }  // namespace divvy::agent

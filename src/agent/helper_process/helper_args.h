@@ -1,5 +1,5 @@
-// What `divvy agent-helper` was told, once it is understood, as words for the program that is to do
-// it. They mean something between programs of one build only.
+// The parsed options of `divvy agent-helper`, as arguments for the helper's program. Valid only
+// between programs of the same build.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 namespace divvy::agent {
 
 std::vector<std::string> wordsOf(const HelperOptions& options);
-// kUsage: not of wordsOf().
+// kUsage: the arguments are not from wordsOf().
 Result<HelperOptions> optionsOf(const std::vector<std::string>& words);
 
 }  // namespace divvy::agent

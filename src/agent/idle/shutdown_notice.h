@@ -1,4 +1,4 @@
-// The file that tells a tenant, and whoever looks after it, that it is about to be ended. Private.
+// The file that announces a tenant's shutdown to the tenant and to operators. Private.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ struct ShutdownNotice {
   std::uint64_t idle_ms = 0;
   std::int64_t deadline = 0;  // of SIGTERM; seconds since 1970
   std::uint64_t notice_ms = 0;
-  std::uint64_t grace_ms = 0;  // from there to SIGKILL
+  std::uint64_t grace_ms = 0;  // from SIGTERM to SIGKILL
 };
 
 std::string noticePath(const std::string& tenant_dir);
-// Whole or not at all; what stands there is replaced.
+// Writes the notice atomically. Replaces an existing file.
 Result<void> writeNotice(const std::string& tenant_dir, const ShutdownNotice& notice);
 void removeNotice(const std::string& tenant_dir);
 

@@ -1,4 +1,4 @@
-// The parts of Boost.Asio the agent's loop is made of, and its short names. Private.
+// The parts of Boost.Asio that the agent's loop uses, and short names for them. Private.
 #pragma once
 
 #include <boost/asio/as_tuple.hpp>
@@ -20,7 +20,7 @@ namespace divvy::agent {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-// Errors come back as the first element; nothing is thrown into a coroutine.
+// Errors are the first element of the result; nothing is thrown into a coroutine.
 inline constexpr auto kNoThrow = asio::as_tuple(asio::use_awaitable);
 
 }  // namespace divvy::agent

@@ -1,17 +1,17 @@
-// When an agent last watched a node's tenants, for the next one: what they did meanwhile nobody
-// saw. Private.
+// When an agent last watched a node's tenants: the next agent cannot know what they did after that.
+// Private.
 #pragma once
 
 #include <string>
 
 namespace divvy::agent {
 
-// Longer than an agent takes to begin anew.
+// Longer than an agent takes to restart.
 inline constexpr int kWatchGapSeconds = 30;
 
-// It watches now. What cannot be written is as if it did not.
+// Records that the agent watches now. A failed write counts as no record.
 void markWatch(const std::string& file);
-// One did within kWatchGapSeconds.
+// Whether an agent watched within kWatchGapSeconds.
 bool watchedLately(const std::string& file);
 
 }  // namespace divvy::agent

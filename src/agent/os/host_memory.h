@@ -1,11 +1,11 @@
-// What the host's memory could take now. Private.
+// Available memory of the host. Private.
 #pragma once
 
 #include "base/bytes.h"
 
 namespace divvy::agent {
 
-// MemAvailable; 0 where that is not told.
+// MemAvailable; 0: unknown.
 Bytes hostAvailable();
 
 }  // namespace divvy::agent

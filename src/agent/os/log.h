@@ -1,4 +1,4 @@
-// The agent's diary: one line per event, bounded in size. One thread.
+// The agent's log: one line per event, bounded in size. One thread.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@ namespace divvy::agent {
 
 enum class Level { kInfo, kWarning, kError };
 
-// Lines go to `path` from now on (rotated at 1 MiB, one old file kept), or to stderr when it is
-// empty. Falls back to stderr where the file cannot be written.
+// Writes lines to `path` from then on (rotated at 1 MiB, one old file kept), or to stderr if it is
+// empty. Falls back to stderr if the file cannot be written.
 void openLog(const std::string& path);
 void say(Level level, const std::string& line);
 inline void info(const std::string& line) {

@@ -1,5 +1,5 @@
-// Taking away what is ours, and nothing else: folders of ours are in places where others write,
-// too.
+// Removes the agent's own files and nothing else: other programs may write into the same
+// directories.
 #pragma once
 
 #include <string>
@@ -10,17 +10,17 @@ namespace divvy::agent {
 
 struct ManagedFile {
   std::string_view name;
-  bool folder = false;  // with all that is in it
+  bool folder = false;  // with all its contents
 };
 
-// Of a tenant's folder, and of a node's without the tenants themselves.
+// The files of a tenant's directory, and of a node's without the tenants.
 std::vector<ManagedFile> tenantFiles();
 std::vector<ManagedFile> nodeFiles();
 
-// Removes those from `dir`, halves of them that are called after them (".new", ".lost"), and `dir`
-// itself when nothing else is in it. A link or a pipe that has such a name goes, what a link leads
-// to stays, and so does a folder in a file's place. Names of all that is left, sorted; empty where
-// `dir` is gone.
+// Removes these files from `dir`, their partial copies (".new", ".lost"), and `dir` itself if it is
+// empty then. A link or a pipe with such a name is removed; a link's target stays, and so does a
+// directory in a file's place. Returns the names of all that is left, sorted; empty if `dir` is
+// gone.
 std::vector<std::string> removeManaged(const std::string& dir, const std::vector<ManagedFile>& own);
 
 }  // namespace divvy::agent

@@ -1,4 +1,4 @@
-// The placement engine with this machine's cards in it, and who has what of them. Pure. Private.
+// The placement engine with this machine's cards and their allocations. Pure. Private.
 #pragma once
 
 #include <string>
@@ -12,10 +12,11 @@ namespace divvy::agent {
 
 inline constexpr std::int32_t kMilliPerPercent = 10;
 
-// The one node that it knows.
+// The engine's one node.
 const engine::NodeName& thisMachine();
 
-// With these cards, and who is there; `holders` each on its own, the others together.
+// An engine with these cards and their allocations: each of `holders` on its own, the rest
+// together.
 Result<engine::Engine> engineOf(const std::vector<Card>& cards, Bytes host_reserve,
                                 const PlacementOptions& placing,
                                 const std::vector<AllocationOwner>& holders = {});

@@ -1,4 +1,4 @@
-// Requests that wait for room: the highest priority first, then who came first. Pure.
+// Requests that wait for capacity: highest priority first, then in order of arrival. Pure.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@ struct Waiting {
   int pid = 0;
   std::string name;
   ShareRequest ask;
-  std::string reason;         // why it did not fit when last tried
-  std::string id;             // of what it asked, in the history
-  std::int64_t since_ms = 0;  // since 1970
+  std::string reason;         // why it did not fit at the last attempt
+  std::string id;             // of the request, in the history
+  std::int64_t since_ms = 0;  // milliseconds since 1970
 };
 
-// Only the head may be placed: a request behind never overtakes it, however small.
+// Only the head may be placed: no later request overtakes it, however small.
 class WaitQueue {
  public:
-  // The new entry's ticket.
+  // Returns the new entry's ticket.
   std::uint64_t join(Waiting waiting);
   void leave(std::uint64_t ticket);
   bool isHead(std::uint64_t ticket) const {
     return !entries_.empty() && entries_.front().ticket == ticket;
   }
-  // 1 = head; 0 = not in the queue.
+  // 1: head; 0: not in the queue.
   unsigned position(std::uint64_t ticket) const;
   void setReason(std::uint64_t ticket, std::string reason);
 

@@ -1,6 +1,6 @@
-// Whose turn it is, of a pod's containers that have the same devices: kubelets give those of an
-// init container to the containers behind it, and name only the devices when one of them is about
-// to be made. Pure.
+// Finds which of a pod's containers with the same devices is about to start. Kubelets give the
+// devices of an init container to later containers, and name only the devices when one of them
+// starts. Pure.
 #pragma once
 
 #include <map>
@@ -15,23 +15,24 @@ namespace divvy::agent {
 
 using ContainerStates = std::map<std::string, ContainerState>;
 
-// Who was made last with these devices, and what the status said then.
+// The container that last started with these devices, and the status at that time.
 struct LastStartedContainer {
   std::string container;
-  // None: nobody remembers (the agent began anew since): only a settled status tells then.
+  // Nothing: unknown, as after a restart of the agent; then only a settled status is evidence.
   std::optional<ContainerStates> states;
 };
 
-// `sharing`: names, of one pod. None: what the pod's status says is older than what has happened
-// (it comes to the API server a moment later): ask again with a later one. `settled`: it has not
-// changed for longer than that takes. When a pod's sandbox is made anew its containers begin from
-// the first one, and no status says so before that is made: then it is taken for who was made last.
+// Returns the container that is about to start. `sharing`: names of containers of one pod. Nothing:
+// the status is older than the events (it reaches the API server a moment later); call again with a
+// later status. `settled`: the status has not changed for longer than that delay.
+// When a pod's sandbox is recreated, its containers start again from the first; the status shows
+// that only later. Until then the last started container is returned.
 std::optional<std::string> resolveContainer(const kube::Pod& pod, const ContainerStates& states,
                                             const std::vector<std::string>& sharing,
                                             const std::optional<LastStartedContainer>& last,
                                             bool settled);
 
-// Those of a pod's containers that are over while that one is about to be made.
+// The pod's containers that have ended when `container` is about to start.
 std::vector<std::string> overBefore(const kube::Pod& pod, const std::string& container);
 
 }  // namespace divvy::agent

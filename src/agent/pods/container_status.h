@@ -1,4 +1,4 @@
-// How far a pod's containers are, as its status says. Pure.
+// The state of a pod's containers according to its status. Pure.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,14 @@ enum class ContainerPhase : std::uint8_t { kWaiting, kRunning, kEnded };
 struct ContainerState {
   ContainerPhase phase = ContainerPhase::kWaiting;
   std::string reason;  // of kWaiting: "PodInitializing", "CrashLoopBackOff" ...
-  // Of the last one that ended: what the runtime called it (empty: none did), and its exit code.
+  // Of the last run that ended: the runtime's ID (empty: none ended), and the exit code.
   std::string ended;
   int exit = 0;
   friend bool operator==(const ContainerState&, const ContainerState&) = default;
 };
 
-// By name, of init containers too. What is not said is not there; what is not understood waits.
+// By name, init containers included. A container without a status is absent; an unknown state is
+// kWaiting.
 std::map<std::string, ContainerState> containerStates(const boost::json::value& pod);
 
 }  // namespace divvy::agent

@@ -1,5 +1,5 @@
-// Cards that containers hold which another plugin gave them: of the one that served this node
-// before, or of one that serves the same cards under another name. Pure. Private.
+// Cards of containers that another plugin served: a plugin that served this node before, or one
+// that serves the same cards under another resource. Pure. Private.
 #pragma once
 
 #include <functional>
@@ -16,23 +16,26 @@ namespace divvy::agent {
 // By the card's index: "pod NAMESPACE/NAME".
 using Holders = std::map<unsigned, std::string>;
 
-// What is ours of a pod (namespace, name).
+// Our own allocations of a pod (namespace, name).
 struct ForeignAllocations {
-  // The scheduler that we serve now gave it what it has.
+  // Whether the scheduler that we serve assigned the pod's devices.
   std::function<bool(const std::string&, const std::string&)> given;
-  // A share of that container's by just these units is ours, whatever names we serve now.
+  // Whether one of our tenants has exactly these device IDs, under any resource.
   std::function<bool(const kubelet::PodDevices&)> lodged;
-  // UUIDs of cards that its containers have shares of.
+  // UUIDs of cards on which the pod's containers have shares.
   std::function<std::set<std::string>(const std::string&, const std::string&)> cards;
-  // UUIDs of cards that its scheduler says it has, whoever that is; empty: it says nothing.
+  // UUIDs of cards in the assignment of any scheduler; empty: none.
   std::function<std::set<std::string>(const std::string&, const std::string&)> assigned;
 };
 
-// `held`: all that the kubelet says. Who has shares of ours by another name, or of another
-// scheduler, holds the cards that these are of: units only count. A unit is a card by its UUID,
-// alone or with "::N" (NVIDIA's plugin with time-slicing, ours) or "-N" (HAMi's) behind it. HAMi's
-// only count, too: what its plugin gave is what the pod was assigned, where it says so. Ours only
-// of one of `resources`, or of one that we served before, with "::N", of such a pod.
+// Returns the holders of cards. `held`: all entries of PodResources.
+// A device ID names a card by UUID, alone, or followed by "::N" (NVIDIA's plugin with time-slicing,
+// and ours) or "-N" (HAMi's).
+// IDs of ours only count. A pod whose IDs of ours are under another resource, or from another
+// scheduler, holds the cards of its shares. HAMi's IDs also only count: the pod holds the cards of
+// its assignment, if it has one.
+// An ID is ours only with "::N", for a pod that our scheduler placed, and under one of `resources`
+// or a resource that we served before.
 Holders holdersOf(const std::vector<kubelet::PodDevices>& held, const std::vector<Device>& cards,
                   const std::set<std::string>& resources, const ForeignAllocations& ours);
 

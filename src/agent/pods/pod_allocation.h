@@ -1,4 +1,4 @@
-// A container's share, as the scheduler wrote it on its pod. Pure.
+// A container's share, as the scheduler wrote it into its pod. Pure.
 #pragma once
 
 #include <set>
@@ -17,42 +17,43 @@
 
 namespace divvy::agent {
 
-// What `divvy run` would have asked, and what placement would have answered.
+// The request that `divvy run` would have sent, and the decision that placement would have made.
 struct PodAllocation {
   PodContainer container;
   RunRequest request;
   Decision decision;
 };
 
-// `node`: ours. kUnavailable: not now (the pod has ended, is another node's, nothing is written);
-// kCorrupt: what is written cannot be; kNotFound: a device that is not here.
-// kUsage: what the pod itself says. `cards`: the same devices, with what is promised of them.
+// `node`: this node. `cards`: the same devices, with their allocations.
+// kUnavailable: not now (the pod has ended, is on another node, or has no assignment). kCorrupt:
+// the assignment is not valid. kNotFound: a device is not on this node. kUsage: an annotation of
+// the user is not valid.
 Result<PodAllocation> podShare(const kube::Pod& pod, const kubelet::PodDevices& held,
                                const std::string& node, const std::vector<Device>& devices,
                                const std::vector<Card>& cards);
 
-// A pod that has something of an excluded card (`has`: UUIDs) keeps it; nobody else gets any of it:
-// kUnavailable.
+// kUnavailable: the decision has an excluded card, and the pod has nothing of it (`has`: UUIDs). A
+// pod keeps what it has.
 Result<void> openTo(const Decision& decision, const std::vector<Device>& devices,
                     const std::set<std::string>& has);
 
-// UUIDs of all that its scheduler says it has; empty: it says nothing that is understood.
+// UUIDs of all cards in the pod's assignment; empty: none, or not decodable.
 std::set<std::string> assignedCards(const kube::Pod& pod);
 
-// What a text of kAllocated's form gives that container of the pod. kUnavailable: there is none of
-// that name; kCorrupt.
+// The devices of that container in an assignment (`text`, in the form of kAllocated). kUnavailable:
+// the pod has no such container. kCorrupt: the text cannot be decoded.
 Result<std::vector<kube::AssignedDevice>> assignedIn(const kube::Pod& pod,
                                                      const std::string& container,
                                                      const std::string& text);
-// What so much of a device is: all whole MiB are all of it. `card`: the device, and what is
-// promised of it.
+// The bytes of an assignment on a device: all whole MiB stand for the whole memory. `card`: the
+// device with its allocations.
 Bytes limitOf(const kube::AssignedDevice& given, const Device& device, const Card& card);
 
-// Memory that tenants may be promised of a device, where all of it may be so often (permille).
+// Memory of a device that may be promised, with overcommit `permille`.
 Bytes offeredBy(const Device& device, unsigned permille);
 
-// The node's devices in the scheduler's words, on these terms, without those that are excluded;
-// each may be shared by `count`, and promises `cores` percent. `health`: of them.
+// The registration of the node's devices on these terms, without excluded devices. Each may be
+// shared by `count` containers and promises `cores` percent. `health`: of the devices.
 std::vector<kube::RegisteredDevice> registrationOf(const std::vector<Device>& devices,
                                                    const std::vector<DeviceTerms>& terms,
                                                    unsigned count, const DeviceHealth& health = {},

@@ -1,5 +1,4 @@
-// What a pod says of its shares beside what the scheduler gave it: the words of docs/pods.md that
-// agents read. Pure. Private.
+// The share annotations of a pod that agents read (docs/pods.md). Pure. Private.
 #pragma once
 
 #include <string>
@@ -9,11 +8,11 @@
 
 namespace divvy::agent {
 
-// Into `request`, for that container; what is said of it goes before what is said of all. Words
-// that are not said change nothing. Where the scheduler wrote what it decided, only that is heard:
-// users may annotate a bound pod. The webhook refuses what cannot be understood: here, of a pod
-// that came past it, it is kUsage and names the annotation. kCorrupt: what was decided cannot be
-// read. kUnsupported: not on such a node.
+// Applies the annotations to `request`, for that container. An annotation of the container precedes
+// that of the pod. An absent annotation changes nothing.
+// If the scheduler wrote its decision, only that is read: users may annotate a bound pod. The
+// webhook refuses annotations that are not valid. A pod that bypassed it fails here: kUsage names
+// the annotation. kCorrupt: the decision cannot be decoded. kUnsupported: not on such a node.
 Result<void> applyAnnotations(const kube::Pod& pod, const std::string& container,
                               RunRequest* request);
 

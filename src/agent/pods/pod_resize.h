@@ -1,5 +1,4 @@
-// What containers of this node's pods have is changed, as the scheduler admitted it
-// (kube/resize_request.h).
+// Resizes containers of this node's pods, as the scheduler admitted it (kube/resize_request.h).
 #pragma once
 
 #include <map>
@@ -12,22 +11,22 @@
 
 namespace divvy::agent {
 
-// For the loop's thread. Whatever was done by whom before: a container has what is admitted for it,
-// and else what its pod's assignment says. An agent that begins anew needs to remember nothing.
+// Only on the loop's thread. A container has the share that is admitted for it, else the share of
+// its pod's assignment. A restarted agent therefore needs no memory of earlier resizes.
 class PodResizer {
  public:
   PodResizer(TenantManager& tenants, const Inventory& inventory, std::string node)
       : tenants_(tenants), inventory_(inventory), node_(std::move(node)) {}
 
-  // Told of each pod of the node; results() may be others then.
+  // Call for each pod of the node. results() may change.
   void heard(const kube::Pod& pod);
   void forget(const std::string& uid);
-  // Of changes that are admitted and not settled, by token.
+  // Results of resizes that are admitted and not settled, by token.
   const kube::ChangeResults& results() const { return results_; }
 
  private:
-  // What that container has becomes what the pod says. `anyway`: also less than it uses, and more
-  // than there is: it is its own. `by`: at whose word.
+  // Resizes the container to the share in the pod. `anyway`: also below its use, and beyond the
+  // free capacity. `by`: the requester.
   Result<void> become(const kube::Pod& pod, const std::string& container, bool anyway,
                       const std::string& by);
   Result<void> apply(const kube::Pod& pod, const kube::ResizeState& admitted);

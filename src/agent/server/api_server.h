@@ -20,28 +20,28 @@ namespace divvy::agent {
 
 using Socket = asio::local::stream_protocol::socket;
 
-// Everything on the loop's one thread.
+// Everything runs on the loop's one thread.
 class ApiServer {
  public:
-  // `stop` ends the agent; it is called once no tenant is left.
+  // `stop` ends the agent; it is called when no tenant is left.
   ApiServer(asio::io_context& loop, const Node& node, const PlacementOptions& placing,
             TenantManager& tenants, const Inventory& inventory, TimesliceProbe& trial,
             const EventLog& events, const IdleReaper& idle, ContainerRegistration& door,
             std::function<void()> stop);
 
-  // Binds and listens on `path`; a leftover of an earlier agent is replaced.
+  // Binds `path` and listens. Replaces a socket that an earlier agent left.
   Result<void> listen(const std::string& path);
 
-  // Lists say that, too: Snapshot::loop_late_ms.
+  // Sets the source of Snapshot::loop_late_ms in lists.
   void tellLateness(std::function<std::int64_t()> late) { loop_late_ = std::move(late); }
 
-  // Everything as it is now.
+  // The present state.
   Snapshot snapshot() const;
-  // Queued requests may fit now.
+  // Tries the queued requests again: they may fit now.
   void wakeQueue();
-  // Nobody is connected and nobody waits.
+  // No connection is open and no request waits.
   bool idle() const { return sessions_ == 0; }
-  // Answers who has connected but was not accepted yet; true when there was anyone.
+  // Serves connections that were not accepted yet. Returns true if there was any.
   bool acceptPending();
 
  private:
@@ -63,27 +63,27 @@ class ApiServer {
   asio::awaitable<Reply> run(SessionPtr session, RunRequest request);
   asio::awaitable<Reply> waitFor(SessionPtr session, WaitRequest request);
   asio::awaitable<Reply> stopAgent(StopRequest request);
-  // Waits for the timer; false when the peer hung up meanwhile.
+  // Waits for the timer. Returns false if the peer hung up meanwhile.
   asio::awaitable<bool> waitConnected(SessionPtr session, asio::steady_timer& timer);
   asio::awaitable<void> send(SessionPtr session, const Reply& reply);
 
-  // With what was decided by.
+  // A decision and its input.
   struct PlacementDecision {
     PlacementInput input;
     Decision decision;
   };
   PlacementDecision decide(const RunRequest& request) const;
-  // Into the history; `id`: the tenant that it became, or what it is called while it waits.
+  // Adds to the history. `id`: the tenant's ID, or the request's while it waits.
   void record(const RunRequest& request, const PlacementDecision& decided,
               snapshot::Outcome outcome, const std::string& id);
   Result<Enforcement> choose(const RunRequest& request) const;
-  // An error: what it needs cannot be given to a container.
+  // An error: a container cannot be given what it needs.
   Result<GrantedReply> granted(const Tenant& tenant, const RunRequest& request);
   Reply grant(const RunRequest& request, const PlacementDecision& decided, int peer);
   Reply refuse(const RunRequest& request, const Decision& decision, int peer) const;
   Reply started(const StartedRequest& request, int peer);
   Reply ended(const EndRequest& request, int peer);
-  // Where it is to be found as a device, once what is to be mounted is known.
+  // Writes the share's CDI file, when its mounts are known.
   Result<void> enlist(Tenant& tenant, const RunRequest& request, const ContainerEdits& edits);
   Reply released(const ReleaseRequest& request);
   Reply set(const SetRequest& request, const std::string& by);
@@ -103,15 +103,15 @@ class ApiServer {
   asio::local::stream_protocol::acceptor acceptor_;
   WaitQueue queue_;
   PlacementHistory record_;
-  asio::steady_timer room_;  // cancelled when queued requests should be tried again
+  asio::steady_timer room_;  // cancelled to try queued requests again
   unsigned sessions_ = 0;
 };
 
-// The whole state as it is shown.
+// The whole state for display.
 Snapshot takeSnapshot(const Node& node, const PlacementOptions& placing,
                       const TenantManager& tenants, const Inventory& inventory,
                       const WaitQueue& queue, const IdleReaper& idle);
-// Of it, what events are made from: cheap enough for every second.
+// The part of the state that events are derived from: cheap enough for every second.
 Snapshot lookAtMemory(const TenantManager& tenants, const Inventory& inventory);
 
 }  // namespace divvy::agent

@@ -1,5 +1,5 @@
-// What was asked of this agent's placement, what it answered, and what it knew then: for
-// `divvy snapshot`. In memory and bounded; a successor begins anew.
+// The requests to this agent's placement, its decisions, and its input then: for `divvy snapshot`.
+// In memory and bounded; a successor starts empty.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,25 @@ namespace divvy::agent {
 
 class PlacementHistory {
  public:
-  // `placing` outlives it.
+  // `placing` must outlive the history.
   PlacementHistory(std::string node, const PlacementOptions& placing)
       : node_(std::move(node)), placing_(placing) {}
 
-  // For a request that is no tenant, or not yet.
+  // A new ID for a request that is no tenant, or not yet.
   std::string newId() { return "ask-" + std::to_string(++last_); }
 
   void decided(const PlacementInput& input, Bytes host_reserve, const RunRequest& request,
                const Decision& decision, snapshot::Outcome outcome, const std::string& id);
 
-  // As things are now. Without command lines and environment; names of tenants are in it.
+  // The present state and the history. Without command lines and environment; it has names of
+  // tenants.
   snapshot::Snapshot snapshot(const TenantManager& tenants, const WaitQueue& queue);
 
  private:
   void note(const PlacementInput& input, Bytes host_reserve);
   std::vector<engine::Allocation> here(const PlacementInput& input) const;
 
-  // What can never be right is in no history: nothing was decided.
+  // Whether the request is valid: an invalid request is not recorded, as nothing was decided.
   bool right(const engine::Request& request) const;
   std::optional<engine::Shape> shapeOf(const TenantRecord& record) const;
 

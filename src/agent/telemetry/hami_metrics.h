@@ -1,4 +1,4 @@
-// What HAMi's node monitor calls the figures of ours, for dashboards that were made for it. Source:
+// Our figures under the names of HAMi's node monitor, for dashboards that were made for it. Source:
 // its cmd/vGPUmonitor/metrics.go, names new and old. Pure. Private.
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace divvy::agent {
 
-// Cards, and containers of pods; of what we do not know as it does (bytes of modules and buffers,
-// the memory controller's use) there is no family.
+// Adds families for cards and pods' containers. Figures that we lack (bytes of modules and buffers,
+// use of the memory controller) have no family.
 void addHamiFamilies(metrics::Exposition* out, const MetricsInput& all);
 
 }  // namespace divvy::agent

@@ -1,4 +1,4 @@
-// What Prometheus is told of cards and tenants. Pure. Private.
+// The metrics of cards and tenants. Pure. Private.
 #pragma once
 
 #include <map>
@@ -12,37 +12,37 @@
 
 namespace divvy::agent {
 
-// As everything is at one instant.
+// The state at one instant.
 struct MetricsInput {
   Snapshot snapshot;
-  std::string node;                          // of the cluster, or else of the machine's agents
-  std::map<std::string, PodContainer> pods;  // by tenant's id; of those that are a pod's
+  std::string node;                          // name of the cluster's node, or else of the machine
+  std::map<std::string, PodContainer> pods;  // by tenant's ID; of tenants in pods
   std::map<std::string, metrics::LabelList>
-      labels;  // by tenant's id: of those asked for, its pod's
+      labels;  // by tenant's ID: the selected labels of its pod
   UsageAccounting::Bills bills;
-  std::map<std::string, TenantCounters> tallies;  // by tenant's id
-  // By number of the device: part of its time that processes had who are nobody's.
+  std::map<std::string, TenantCounters> tallies;  // by tenant's ID
+  // By device index: part of its time that unmanaged processes used.
   std::map<unsigned, double> foreign;
-  struct UnmanagedUse {  // likewise
+  struct UnmanagedUse {  // by device index
     unsigned processes = 0;
     Bytes bytes;
-    Bytes graphics;  // of whatever only draws, whosever it is
+    Bytes graphics;  // of all processes that draw
   };
   std::map<unsigned, UnmanagedUse> strangers;
-  // Numbers of the devices that the driver says something against; of others there may be other
-  // reasons why they are given to nobody new.
+  // Indexes of devices with a fault according to the driver. Other devices may be unavailable for
+  // other reasons.
   std::set<unsigned> faulty;
-  metrics::Histogram late;  // seconds that the agent's loop was late
+  metrics::Histogram late;  // lateness of the agent's loop, in seconds
   double latest = 0;        // the largest of the last minute
-  // How often each Xid was told of, by number of the device.
+  // By device index: number of reports of each Xid.
   std::map<unsigned, std::map<std::uint64_t, std::uint64_t>> faults;
 };
 
-// In Prometheus' text format. What is not known has no sample. `hami`: under the names of HAMi's
-// monitor, too.
+// Prometheus' text format. An unknown value has no sample. `hami`: also under the names of HAMi's
+// monitor.
 std::string exposition(const MetricsInput& all, bool hami = false);
 
-// Every family as a row of a table in Markdown, for docs/monitoring.md.
+// Every family as a row of a Markdown table, for docs/monitoring.md.
 std::string familiesTable();
 
 }  // namespace divvy::agent

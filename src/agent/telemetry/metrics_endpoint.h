@@ -1,4 +1,4 @@
-// Answers Prometheus, and whoever looks after the agent. Private.
+// Serves metrics to Prometheus, and health to probes. Private.
 #pragma once
 
 #include <cstdint>
@@ -19,21 +19,20 @@
 
 namespace divvy::agent {
 
-// For the loop's thread.
+// Only on the loop's thread.
 class Exporter {
  public:
-  // All outlives it. `node`: whose samples these are; `look`: everything as it is now, as
-  // `divvy ls` has it; `unready`: why nobody can come yet, empty where he can.
+  // The arguments must outlive the exporter. `node`: the node of the samples. `look`: the present
+  // state, as in `divvy ls`. `unready`: why no request can be served yet; empty: it can.
   Exporter(TenantManager& tenants, const LimitBypassMonitor& bypass, std::string node,
            std::function<Snapshot()> look, std::function<std::string()> unready);
 
-  // kIo: the address cannot be had.
+  // kIo: the address cannot be bound.
   Result<void> listen(asio::io_context& loop, const MetricsOptions& where);
   bool listening() const { return server_ != nullptr; }
-  // The largest lateness of the loop in the last minute, in ms; -1: nothing listens, nor is
-  // measured.
+  // The largest lateness of the loop in the last minute, in ms; -1: no listener, so not measured.
   std::int64_t lateMs() const;
-  // Once a second, with what a look at the tenants showed then.
+  // Call once a second, with the state of the tenants at that time.
   void tick(const Snapshot& looked, std::uint64_t now_ms);
 
  private:
@@ -48,8 +47,8 @@ class Exporter {
   std::function<Snapshot()> look_;
   std::function<std::string()> unready_;
   UsageAccounting accounts_;
-  RateLimit made_{{4, 40}};  // texts for all peers together
-  std::string kept_;         // the last one
+  RateLimit made_{{4, 40}};  // metrics texts, for all peers together
+  std::string kept_;         // the last text
   metrics::Lateness lateness_;
   std::optional<http::LoopWatch> loop_watch_;
   std::unique_ptr<http::Server> server_;

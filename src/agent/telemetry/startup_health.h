@@ -1,5 +1,5 @@
-// What a node's agent waits for before it is one: its helper, a driver. Whoever looks after it is
-// told that it lives meanwhile. Private.
+// The health endpoint while a node's agent still waits for its helper or a driver: it answers that
+// the agent is alive. Private.
 #pragma once
 
 #include <chrono>
@@ -13,17 +13,18 @@
 
 namespace divvy::agent {
 
-// By what those who look after agents ask at the metrics' address.
+// Paths of the probes, at the metrics' address.
 inline constexpr const char* kAlivePath = "/healthz";
 inline constexpr const char* kReadyPath = "/readyz";
 
-// For one thread. Its address is free again when it is gone.
+// For one thread. Its address is free again after destruction.
 class StartupHealth {
  public:
-  // Nothing: nobody looks after it.
+  // Nothing: no probes.
   explicit StartupHealth(std::optional<MetricsOptions> where) : where_(std::move(where)) {}
 
-  // Whether it was told to end within that time. `what`: it waits for; the log has it once.
+  // Returns whether a signal to end came within that time. `what`: the missing part; it is logged
+  // once.
   bool endsWithin(std::chrono::seconds time, const std::string& what);
 
  private:

@@ -1,4 +1,4 @@
-// What tenants had of their devices over time, for whoever pays. Pure. Private.
+// Tenants' use of their devices over time, for chargeback. Pure. Private.
 #pragma once
 
 #include <cstdint>
@@ -9,30 +9,31 @@
 
 namespace divvy::agent {
 
-// Only grow. Of this agent: a successor begins at 0, as counters may.
+// Values only grow. They belong to this agent: a successor starts at 0, as counters may.
 struct DeviceUsage {
-  double device_seconds = 0;  // seconds of the device's time, as charged, or as the driver saw it
-  double byte_seconds = 0;    // bytes in use, times seconds
+  double device_seconds =
+      0;  // seconds of the device's time, as charged, or as the driver measured it
+  double byte_seconds = 0;  // bytes in use, times seconds
 };
 
-// Of counts that are sums over living processes, and fall when one ends, all that there were; and
-// what is counted here.
+// Totals over all processes, where the tenant's counts are sums over living processes and fall when
+// a process ends; and counts made here.
 struct TenantCounters {
   std::uint64_t allocations_short = 0;
   std::uint64_t allocation_waits = 0;
-  // Seconds that it wanted to run and its memory was not on its devices, or not all of it.
+  // Seconds in which it wanted to run while its memory was not all on its devices.
   double paused = 0;
 };
 
 class UsageAccounting {
  public:
-  // By tenant's id and number of the device.
+  // By tenant's ID and device index.
   using Bills = std::map<std::string, std::map<unsigned, DeviceUsage>>;
-  // Part of a device's time that the driver saw the tenant use; for those behind an open gate, of
-  // whom nothing is charged.
+  // Part of a device's time that the driver saw the tenant use; for tenants behind an open gate,
+  // which are not charged.
   using SeenPart = std::map<std::string, std::map<unsigned, double>>;
 
-  // As everything is at `now_ms`, which only grows. Whoever is not there any more is forgotten.
+  // Adds the state at `now_ms`, which only grows. Forgets tenants that are gone.
   void add(const std::vector<TenantView>& tenants, const SeenPart& seen, std::uint64_t now_ms);
   const Bills& bills() const { return bills_; }
   const std::map<std::string, TenantCounters>& tallies() const { return tallies_; }

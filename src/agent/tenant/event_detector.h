@@ -1,5 +1,5 @@
-// What happened to tenants between two looks at them. Pure: views and instants in, events out.
-// Private.
+// Derives events of tenants from two successive views of them. Pure: views and instants in, events
+// out. Private.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ namespace divvy::agent {
 
 class EventDetector {
  public:
-  // Of `node` only what is about memory counts. Those of the first look have no past: what they
-  // counted before, another agent has told of.
+  // Returns the events since the last call. Only the memory fields of `node` are used. Tenants of
+  // the first call have no past: an earlier agent reported what their counters hold.
   std::vector<EventView> look(const Snapshot& node, std::uint64_t now_ms);
 
  private:
   struct PreviousSample {
-    bool out = false;  // it was told of
+    bool out = false;  // the swap-out was reported
     std::uint64_t out_since_ms = 0;
-    std::uint64_t out_bytes = 0;  // the most
+    std::uint64_t out_bytes = 0;  // the largest so far
     std::string out_reason;
     std::string lent_to;
     std::uint64_t refused = 0;

@@ -1,4 +1,4 @@
-// What happened lately, for people: bounded, in memory; also a line each in the diary. Private.
+// Recent events, for users: a bounded number in memory, and one line each in the log. Private.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ class EventLog {
  public:
   static constexpr std::size_t kMax = 2000;
 
-  // Gives it its number, and its time unless it has one.
+  // Sets the event's number, and its time if it is 0.
   void add(EventView event);
-  // Of one tenant (id or name; empty: all), those after that number, the oldest first.
+  // The events after number `after`, of one tenant (ID or name) or of all (empty), oldest first.
   std::vector<EventView> since(std::uint64_t after, const std::string& tenant) const;
   std::uint64_t last() const { return last_; }
 

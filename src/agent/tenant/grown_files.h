@@ -1,5 +1,5 @@
-// Files of a tenant's that its processes write: they may grow as long as their file system has
-// room, and it is the node's. What is more than the agent made is cut. Private.
+// Files that a tenant's processes write. They may grow until the node's file system is full; what
+// exceeds the size that the agent made is cut. Private.
 #pragma once
 
 #include <condition_variable>
@@ -18,16 +18,16 @@ namespace divvy::agent {
 struct GrownFile {
   Fd fd;  // open for writing
   std::string name;
-  Bytes has;   // what it is, or has of storage beyond its end
-  Bytes made;  // what it may be
+  Bytes has;   // its size, or its storage beyond its end
+  Bytes made;  // its permitted size
 };
 
-// The first of a tenant's files that has grown; none: all are as large as they may be, or cannot be
-// looked at. `dir`: the tenant's folder, which only the agent writes.
+// The first of a tenant's files that has grown. Nothing: none has, or they cannot be examined.
+// `dir`: the tenant's directory, which only the agent writes.
 std::optional<GrownFile> grownIn(const std::string& dir);
 
-// Cuts files on a thread of its own: to free gigabytes takes a file system longer than a loop may
-// wait. At most kMaxWaiting are kept for it; what is not taken is found again.
+// Cuts files on its own thread: a file system takes longer to free gigabytes than a loop may block.
+// At most kMaxWaiting files wait; a file beyond them is dropped, and found again later.
 class FileTruncator {
  public:
   static constexpr std::size_t kMaxWaiting = 64;
@@ -46,7 +46,7 @@ class FileTruncator {
   std::condition_variable wake_;
   std::deque<GrownFile> waiting_;
   bool ending_ = false;
-  std::thread thread_;  // begun with the first file
+  std::thread thread_;  // started with the first file
 };
 
 // "its file report has 3 GiB, and may have 8.1 MiB".

@@ -1,5 +1,5 @@
-// What a tenant's report says, read so seldom that no tenant takes much of the agent's loop: a
-// report with all slots in use takes milliseconds to read. Private.
+// Reads a tenant's report, seldom enough that no tenant takes much of the agent's loop: a report
+// with all slots in use takes milliseconds to read. Private.
 #pragma once
 
 #include <chrono>
@@ -11,16 +11,17 @@ namespace divvy::agent {
 
 using ReportPtr = std::shared_ptr<const ledger::ReportSnapshot>;
 
-// Of one tenant. On the agent's one thread.
+// One tenant's reader. Only on the agent's one thread.
 class ReportReader {
  public:
   using Clock = std::chrono::steady_clock;
-  // What was read stands for so many times as long as reading it took, in processor time of this
-  // thread, if that was long: a busy machine makes no report old.
+  // A report that took kLong or more to read stays valid for kRests times the cost of the read. The
+  // cost is processor time of this thread, so that a busy machine does not age reports.
   static constexpr int kRests = 50;
   static constexpr std::chrono::milliseconds kLong{1};
 
-  // As readReport(); null: it cannot be read. At most kRests times the last read's cost old.
+  // Returns the report, as readReport(); null: it cannot be read. Its age is at most kRests times
+  // the cost of the last read.
   ReportPtr look(const ledger::TenantLedger& pages);
 
  private:

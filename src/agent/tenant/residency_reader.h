@@ -1,4 +1,5 @@
-// What one tenant's processes say of their memory on its devices, and how fast it moves. Private.
+// The memory of one tenant on its devices, as its processes report it, and the rate of swaps.
+// Private.
 #pragma once
 
 #include <chrono>
@@ -17,51 +18,51 @@ namespace divvy::agent {
 
 // On one device, the sum over all processes.
 struct SwapState {
-  Bytes swappable;  // allocated, of what can be swapped
-  Bytes mapped;     // of these on the device, or about to be
+  Bytes swappable;  // allocated swappable memory
+  Bytes mapped;     // part of `swappable` on the device, or about to be
   Bytes pinned;     // stays on the device
   Bytes out() const { return swappable - mapped; }
 };
 
-// Whether processes can use memory of the host in place of a device's.
+// Whether processes can use host memory in place of a device's.
 enum class HostMapping : std::uint8_t {
-  kUnknown,  // none has said anything
+  kUnknown,  // no process has reported
   kCan,
   kInUse,
-  kCannot,  // the driver of one
+  kCannot,  // not with the driver of a process
 };
 
 struct ResidencySummary {
   std::vector<SwapState> devices;  // in the tenant's order
   std::uint64_t pin_reasons = 0;
-  ledger::SwapRefusal refusal = ledger::SwapRefusal::kNone;  // one's, if any
-  unsigned pressed = 0;              // processes in which an allocation waits for the device
-  std::uint64_t pressure_waits = 0;  // how often one did, of those that live
+  ledger::SwapRefusal refusal = ledger::SwapRefusal::kNone;  // of a process, if any refused
+  unsigned pressed = 0;              // processes in which an allocation waits for memory
+  std::uint64_t pressure_waits = 0;  // allocations that waited, in living processes
   std::uint64_t pressure_refusals = 0;
   HostMapping host = HostMapping::kUnknown;
-  bool at_work = false;           // one uses its devices, or waits to
+  bool at_work = false;           // a process uses its devices, or waits to
   std::uint64_t last_launch = 0;  // CLOCK_MONOTONIC; 0: none
 };
 
-// Bytes in a second.
+// Bytes per second.
 struct SwapRate {
   std::uint64_t out = 0;
   std::uint64_t in = 0;
 };
 
-// Belongs to the agent's main thread; the arbiter has mappings of its own.
+// Only on the agent's main thread; the arbiter has its own mappings.
 class ResidencyReader {
  public:
-  using Slots = std::vector<std::pair<unsigned, std::uint64_t>>;  // with their generations
+  using Slots = std::vector<std::pair<unsigned, std::uint64_t>>;  // slot and generation
 
-  // kNotFound: nothing of this tenant is swapped.
+  // kNotFound: the tenant is not swapped.
   static Result<ResidencyReader> open(const std::filesystem::path& tenant_dir, unsigned devices);
 
-  // Nothing in it is more than any device has.
+  // No value exceeds what a device can have.
   ResidencySummary read(const Slots& slots) const;
   // Ends one window of rates and begins the next.
   void sample(const Slots& slots, std::chrono::steady_clock::time_point now);
-  // Of the last window, in the order of the devices.
+  // Rates of the last window, in the order of the devices.
   const std::vector<SwapRate>& rates() const { return rates_; }
 
  private:
@@ -74,14 +75,14 @@ class ResidencyReader {
   ResidencyReader(ledger::ResidencyPages pages, ActivityReader work, unsigned devices)
       : pages_(std::move(pages)), work_(std::move(work)), rates_(devices) {}
 
-  mutable ledger::ResidencyPages pages_;  // note that a file was truncated
+  mutable ledger::ResidencyPages pages_;  // mutable: reads record truncated files
   ActivityReader work_;
   std::vector<SwapRate> rates_;
   std::map<Key, SwapCounters> before_;
   std::chrono::steady_clock::time_point sampled_;
 };
 
-// "it captures a graph"; empty for none.
+// "it captures a graph"; empty for kNone.
 std::string refusalWords(ledger::SwapRefusal refusal);
 // "managed memory", "arrays": the names of the bits of SwapLine::pin_reasons.
 std::vector<std::string> pinNames(std::uint64_t reasons);

@@ -1,5 +1,4 @@
-// How small a share may become while it is had, and what is to be said of one that becomes so.
-// Pure. Private.
+// How small a share in use may become, and the notes for that. Pure. Private.
 #pragma once
 
 #include <string>
@@ -10,17 +9,17 @@
 
 namespace divvy::agent {
 
-// As where it is asked for at first: kUsage where it becomes less than one context costs there and
-// contexts count inside (`inside`), so that no program could start in it again.
+// Applies the rule of new shares. kUsage: the limit changes to less than one context costs, and
+// contexts count inside (`inside`); no program could start in it again.
 Result<void> checkContext(const Card& card, const ShareRecord& old, const ShareRecord& wanted,
                           bool inside);
 
-// What a pod's container has already stays: of memory that cannot be swapped nothing is taken away.
-// `used`: all of the share that is in use; `pinned`: of that, where the rest can be swapped, what
-// cannot. kNoRoom: it is more than is wanted.
+// Checks that a pod's container keeps its memory that cannot be swapped. `used`: all use of the
+// share. `pinned`: the unswappable part of it, if the rest can be swapped. kNoRoom: more than
+// `wanted` permits.
 Result<void> checkUse(const ShareRecord& wanted, Bytes used, Bytes pinned);
 
-// For whoever made a share smaller than what is in use of it; empty: there is nothing to say.
+// The note for a share that became smaller than its use; empty: none.
 std::string overuseNote(const Card& card, const ShareRecord& wanted, Bytes used);
 
 }  // namespace divvy::agent

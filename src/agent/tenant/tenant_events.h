@@ -1,6 +1,6 @@
-// What became of shares, for whoever asks later who had what, and at whose word. Pure. Private.
+// Events of shares: which tenant had what, when, and at which request. Pure. Private.
 //
-// `by`: who asked for it, in words; empty: nobody did, or it is not known.
+// `by`: the requester, in words; empty: none, or unknown.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@
 namespace divvy::agent {
 
 EventView givenEvent(const TenantRecord& record, std::string by);
-// None: it has what it had.
+// Nothing: no limit differs.
 std::optional<EventView> changedEvent(const TenantRecord& before, const TenantRecord& now,
                                       std::string by);
-// It was asked for, and is not so.
+// A change was requested and refused.
 EventView unchangedEvent(const TenantRecord& record, std::string reason, std::string by);
 EventView endedEvent(const TenantRecord& record, std::int64_t now_ms);
-// Somebody got nothing, and no tenant was made. `name`: what it is called, or was to be.
+// A request was refused and no tenant was made. `name`: the tenant's name, or what stands for it.
 EventView turnedAwayEvent(std::string name, std::string reason, std::string by);
 
-// A process that asked us itself.
+// Words for a process that sent its request itself.
 std::string processWord(int pid, const std::string& user);
 
 }  // namespace divvy::agent

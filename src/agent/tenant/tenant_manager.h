@@ -1,4 +1,4 @@
-// The living tenants: made, watched, changed and buried here. Everything on the agent's one thread.
+// Creates, recovers, resizes and removes tenants. Everything runs on the agent's one thread.
 #pragma once
 
 #include <functional>
@@ -36,62 +36,62 @@ struct Tenant {
 
   TenantRecord record;
   std::string dir;
-  std::optional<MountedFile> control;         // its control page; of `contained` ones
-  std::optional<ledger::TenantLedger> pages;  // none: broken, see `broken`
+  std::optional<MountedFile> control;         // control page; only of tenants in containers
+  std::optional<ledger::TenantLedger> pages;  // nothing: broken, see `broken`
   std::string broken;
-  std::optional<ResidencyReader> swap;      // none: nothing of it is swapped
-  std::optional<ActivityReader> work;       // of one without, that may not be idle for ever
-  mutable ReportReader report;              // of its pages
-  TenantProcesses processes;                // that registered: they use the device
-  std::map<int, WatchedProcess> survivors;  // that carry the tenant's directory, by PID
+  std::optional<ResidencyReader> swap;      // nothing: no memory is swapped
+  std::optional<ActivityReader> work;       // without `swap`, with an idle shutdown
+  mutable ReportReader report;              // reads `pages`
+  TenantProcesses processes;                // registered processes: they use the device
+  std::map<int, WatchedProcess> survivors;  // found by environment or mounts; by PID
   std::optional<WatchedProcess> holder;     // the `divvy run`, while it lives
   UsageAudit audit;
   CheckpointStatus checkpoint;
-  LastActivity use;                           // where reportsActivity()
-  std::optional<LastActivity> seen;           // by the driver's figures; none: it has none of it
-  PendingShutdown stop;                       // for want of use
-  std::string bypass;                         // what it does past what limits it; empty: nothing
-  bool throttled = false;                     // for that
-  unsigned doubtful = 0;                      // reports in a row that say what cannot be
-  bool doubted = false;                       // that was said: once, or it would fill the log
-  bool grew = false;                          // likewise, that a file of its was larger than made
-  std::map<std::string, std::string> labels;  // its pod's; of no pod: none
+  LastActivity use;                           // valid where reportsActivity()
+  std::optional<LastActivity> seen;           // as measured by the driver; nothing: no figures
+  PendingShutdown stop;                       // idle shutdown
+  std::string bypass;                         // how it bypasses its limits; empty: not at all
+  bool throttled = false;                     // because of `bypass`
+  unsigned doubtful = 0;                      // consecutive reports with inconsistencies
+  bool doubted = false;                       // inconsistency was logged; it is logged once
+  bool grew = false;                          // a grown file was logged; it is logged once
+  std::map<std::string, std::string> labels;  // its pod's; none without a pod
   bool killed = false;
-  bool said_ended = false;  // the holder saw its whole tree end
+  bool said_ended = false;  // end() was called
   unsigned empty_scans = 0;
-  unsigned sweep_from = 0;  // the slot at which the next sweep begins
-  bool told_full = false;   // that not all of its processes are watched
+  unsigned sweep_from = 0;  // first slot of the next sweep
+  bool told_full = false;   // unwatched processes were logged
   asio::steady_timer recheck;
-  asio::steady_timer ended;  // cancelled when the tenant is gone
+  asio::steady_timer ended;  // cancelled when the tenant is removed
 };
 
 using TenantPtr = std::shared_ptr<Tenant>;
 
-// Percent of a device's time that the driver saw a tenant use.
+// Percent of a device's time that a tenant used, as the driver measured it.
 struct DriverUsage {
   unsigned registered = 0;
-  unsigned strange = 0;  // by processes without our libraries
+  unsigned strange = 0;  // by processes that did not register
 };
-// By tenant's id; empty: of processes that are nobody's.
+// By tenant's ID; the empty ID stands for unmanaged processes.
 using DriverUsageByTenant = std::map<std::string, std::map<unsigned, DriverUsage>>;
 
 struct UnmanagedProcess {
   std::uint64_t start_time = 0;
-  std::string tenant;  // empty: nobody's
+  std::string tenant;  // ID; empty: none
 };
 
-// What holds for the memory of this node's devices, and for who does not use them.
+// Rules for the memory of this node's devices, and for tenants that do not use them.
 struct MemoryPolicy {
   std::vector<DeviceTerms> devices;  // in the inventory's order
   Bytes host_reserve;
   Bytes chunk = kSwapChunk;
-  bool host_map = false;  // asked for, and the driver is said to do it
+  bool host_map = false;  // requested, and the driver's version supports it
   IdleLimits reclaim, stop;
 };
 
 struct NewShare;
 
-// What placement goes by: the cards, and of what was taken of them who took it. Of no node.
+// Input of placement: the cards, and the allocations on them. The node has no name.
 struct PlacementInput {
   std::vector<Card> cards;
   std::vector<engine::Allocation> held;
@@ -99,125 +99,136 @@ struct PlacementInput {
 
 class TenantManager {
  public:
-  // `changed` runs after a tenant ended or a share changed: queued requests may fit now.
+  // `changed` runs after a tenant ended or a share changed: queued requests may fit then.
   TenantManager(asio::io_context& loop, NodePaths paths, const Inventory& inventory,
                 const arbiter::Settings& compute, MemoryPolicy memory,
                 std::function<void()> changed);
 
-  // From now on whoever is given this hears what becomes of shares; before, nobody does.
+  // Sets the receiver of events. Events before this call are dropped.
   using EventSink = std::function<void(EventView)>;
   void onEvent(EventSink hears) { event_sink_ = std::move(hears); }
-  // Of somebody who got nothing, say.
+  // Emits an event that belongs to no tenant, as of a request that was refused.
   void tell(EventView event) const;
 
-  // Takes over what an earlier agent left in the runtime directory. Directories that cannot be
-  // understood are kept as long as a process lives in them, then removed. An
-  // error when the directories cannot be listed: nothing is known then, and nothing was touched.
+  // Recovers the tenants that an earlier agent left in the runtime directory.
+  // Empty and half-made directories are removed. A directory with no file of Divvy's stays
+  // untouched. A tenant with unreadable pages is kept while a process lives in it, or while its pod
+  // or reservation lasts. kIo: the directories cannot be listed; then nothing was touched.
   Result<void> recoverAll();
 
-  // Makes the share's directory; the holder is watched from here on. Leaves nothing behind on
-  // error. `by` of all of these: who asked for it, in words.
+  // Creates the share's directory and registers the tenant with the arbiter. Watches the holder
+  // from then on. Leaves nothing behind on error.
   Result<TenantPtr> create(const RunRequest& request, const Decision& decision, Backend backend,
                            ProcessId holder);
 
-  // The same for a container, whose tenant lives until end(). `id` is the caller's to choose;
-  // kUnavailable: an earlier tenant of that id has not gone yet.
+  // Does the same for a container. The tenant lives until end(). The caller chooses `id`.
+  // kUnavailable: an earlier tenant with that ID still exists.
   Result<TenantPtr> createFor(const PodContainer& lodger, const std::string& id,
                               const RunRequest& request, const Decision& decision);
 
-  // Whether a process lives in it.
+  // Whether a process lives in the tenant.
   bool inUse(const TenantPtr& tenant) {
     return !tenant->processes.empty() || watchSurvivors(tenant);
   }
-  // The holder's tree, or the pod, has ended, or it is not kept any more.
+  // Marks the tenant as ended: its holder's process tree or its pod ended, or the share was
+  // released. The tenant is removed when its last process has ended.
   void end(const TenantPtr& tenant);
-  // Keeps the process that claimed this slot in view. False: no more can be watched now, of this
-  // tenant or of all; the next sweep tries again.
+  // Watches the process that claimed this slot. Returns false if no more processes of this tenant,
+  // or of all tenants, can be watched now; the next sweep tries again.
   bool watchProcess(const TenantPtr& tenant, const SlotKey& key, ProcessId id);
-  // Finds processes that could not register, a bounded number of each tenant's, and makes room for
-  // more. False: there may be others.
+  // Finds processes that could not register, a bounded number for each tenant, and adds free slots.
+  // Returns false if there may be more.
   bool sweep();
-  // Makes room for more processes of this one.
+  // Adds free slots for more processes of this tenant. The tenant must have `pages`.
   static void makeSlots(Tenant& tenant);
-  // Lets tenants take turns on devices that are promised more than once, with what others leave of
-  // them. First when those that live on and their processes are known; then once a second.
+  // Samples activity and swap rates of tenants, and updates the budgets of devices whose memory is
+  // promised more than once. Memory that unmanaged processes use is left out of a budget.
+  // First called when recovered tenants and their processes are known; then once a second.
   void updateResidency();
-  // Has nobody wait for processes that are stopped while it is their turn. Once a second.
+  // Reports stopped processes to the arbiter, so that it does not wait for them. Once a second.
   void skipStopped();
-  // Holds against tenants what the driver says of their use. Once a second; does not wait.
+  // Compares the use that tenants report with the use that the driver measures. Once a second; does
+  // not block.
   void auditUsage();
-  // Whether cards can be given to somebody new: asks the driver without waiting. Whether another
-  // one can, or cannot, than before.
+  // Reads device health without blocking. Returns true if a device became available for new
+  // allocations, or unavailable.
   bool pollHealth();
-  // Once, when devices are known and were asked for a first time: what an earlier agent heard of
-  // them, and what happened since. Waits for the driver, kDriverPatience at most.
+  // Restores the faults that an earlier agent recorded, and finds those that occurred since. Call
+  // once, when the devices are known and were queried once. Blocks for the driver, kDriverPatience
+  // at most.
   void restoreFaults();
   const DeviceHealth& health() const { return health_; }
-  // As DeviceHealth::held().
+  // See DeviceHealth::held().
   bool holdDevices(std::map<unsigned, std::string> holders);
-  // As DeviceHealth::used().
+  // See DeviceHealth::used().
   bool setUnmanagedUse(std::map<unsigned, std::string> strangers);
-  // What it saw when it last looked. Empty where the cards have a time of their own.
+  // The driver's figures at the last audit. Empty on simulated cards with a scaled clock.
   const DriverUsageByTenant& seen() const { return seen_; }
-  // From now on the driver is asked also while nobody could lie: somebody wants to know.
+  // Queries the driver also while there is no tenant: metrics need the figures.
   void alwaysAudit() { always_audit_ = true; }
 
-  // New limits; checks room on the cards. Errors say what is accepted; the result is what the asker
-  // should know, a line each.
+  // Changes limits; checks capacity on the cards. Returns notes for the caller, a line each. Errors
+  // name what is accepted.
+  // `by`, here and below: the requester, in words; empty: none, or unknown.
   Result<std::vector<std::string>> change(const TenantPtr& tenant, const SetRequest& request,
                                           const std::string& by);
-  // Exactly these shares, of the devices that it has, in their order, and that priority.
-  // `checked`: only where there is room. On an error all is as it was.
+  // Sets exactly these shares and this priority. `shares` are of the tenant's devices, in their
+  // order. With `checked`, fails if capacity is missing. On an error nothing has changed.
   Result<void> reshape(const TenantPtr& tenant, const std::vector<ShareRecord>& shares,
                        Priority priority, bool checked, const std::string& by);
-  // Its note for the next agent, as its record is now.
+  // Saves the tenant's record for the next agent. A failure is logged.
   static void writeRecord(const Tenant& tenant);
-  // How far the tenant is with its checkpoint: its note says so first, then the arbiter is told.
+  // Records the tenant's checkpoint phase and status. The record is saved before the arbiter is
+  // notified.
   Result<void> noteCheckpoint(Tenant& tenant, CheckpointPhase phase,
                               const CheckpointStatus& status);
-  // What that takes on each of its devices.
+  // What a checkpoint needs to know about each of the tenant's devices.
   std::vector<DeviceFootprint> sites(const Tenant& tenant) const;
-  // Ends the processes of a tenant, or of all: SIGTERM, or SIGKILL.
+  // Sends `signal` (SIGTERM or SIGKILL) to the processes of a tenant, or of all tenants, and to the
+  // holder.
   void signal(const TenantPtr& tenant, int signal);
   void signalAll(int signal);
 
-  // The share this process holds and has not started its command in: its answer got lost with an
-  // earlier agent.
+  // Returns the tenant that this process holds and has not started a command in, or null. The reply
+  // to its request was lost with an earlier agent.
   TenantPtr unstartedOf(const ProcessId& holder) const;
-  // Whether that process is in the tenant's container, by the kernel's word. Of tenants in
-  // containers; false: it has gone, or is another's.
+  // Whether the process is in the tenant's container, according to the kernel. Only for tenants in
+  // containers. False also if the process has ended.
   static bool isIn(const Tenant& tenant, int pid);
-  // Of a container, by what is mounted there. False: it cannot be told, too.
+  // Whether the tenant's control page is mounted in the process' container. False also if that is
+  // unknown.
   static bool seesPages(const Tenant& tenant, int pid);
-  // Whose process this is, registered or not; null: nobody's.
+  // Returns the tenant of a process, registered or not. Null: the process is unmanaged.
   TenantPtr ownerOf(int pid) const;
-  // It gets next to nothing of its devices' time for as long as it goes around what limits it.
+  // Reduces the tenant's device time to almost nothing while it bypasses its limits; restores it
+  // after.
   void throttle(Tenant& tenant, bool throttled);
-  // By id or name.
+  // Finds a tenant by ID or name. Null: none.
   TenantPtr find(const std::string& id_or_name) const;
   const std::map<std::string, TenantPtr>& all() const { return tenants_; }
-  // Nothing for a tenant that is broken, or whose compute is enforced by another backend.
+  // Nothing for a tenant that is broken, or whose compute another backend enforces.
   std::optional<arbiter::TenantStats> compute(const Tenant& tenant) const {
     return arbiters_.figures(tenant.record.id);
   }
-  // The cards as placement sees them now for somebody of this priority; `except` has nothing there.
+  // The cards as placement sees them for a request of priority `asker`. The tenant `except` is left
+  // out.
   std::vector<Card> cards(const Tenant* except = nullptr, Priority asker = Priority::kLow) const {
     return placementInput(except, asker).cards;
   }
   PlacementInput placementInput(const Tenant* except = nullptr,
                                 Priority asker = Priority::kLow) const;
-  // The same, tenant by tenant.
+  // The allocations of all tenants, for a request of priority `asker`.
   std::vector<AllocationOwner> holders(Priority asker) const;
   const MemoryPolicy& memory() const { return memory_; }
-  // Null: it has gone.
+  // Null: the device is not in the inventory.
   const Device* deviceOf(const std::string& uuid) const;
-  // reportsActivity(), and nothing of it goes unseen now.
+  // Whether reportsActivity() holds and the tenant's gate reports all of its work.
   bool activityKnown(const Tenant& tenant) const;
-  // Milliseconds of idleness after which it is ended; 0: never.
+  // Milliseconds of idleness after which the tenant is shut down; 0: never.
   std::uint64_t stopMs(const TenantRecord& record) const {
     return record.idle.stop_ms.value_or(memory_.stop.of(record.priority));
   }
-  // And gives its memory back; likewise.
+  // Milliseconds of idleness after which its memory is swapped out; 0: never.
   std::uint64_t reclaimMs(const TenantRecord& record) const {
     return record.idle.reclaim_ms.value_or(memory_.reclaim.of(record.priority));
   }
@@ -227,7 +238,7 @@ class TenantManager {
   }
 
  private:
-  // With the device, where it is one.
+  // Emits the event. Sets its device if the tenant has exactly one.
   void emitFor(const TenantRecord& record, EventView event) const;
   void recover(const std::string& id);
   Result<void> writeShares(Tenant& tenant, const std::vector<ShareRecord>& shares);
@@ -241,57 +252,60 @@ class TenantManager {
   static std::size_t mostWatched();
   bool mayWatch(Tenant& tenant) const;
   void reap(const TenantPtr& tenant, const SlotKey& key, unsigned tries = 0);
-  // A part of them in each turn of the loop.
+  // Frees the slots, a bounded number in each turn of the loop.
   void reapAll(const TenantPtr& tenant, std::vector<SlotKey> keys);
-  // Buries the tenant if nothing keeps it alive.
+  // Removes the tenant if neither a holder nor a process keeps it alive.
   void collectIfUnused(const TenantPtr& tenant);
   void removeTenant(const TenantPtr& tenant);
-  // Of one whose note is lost: what the pages do not say is taken for what gives nothing away.
+  // Keeps a tenant whose record is lost until it is released. Where the pages leave a value open,
+  // the choice frees nothing.
   void keepUnrecorded(const TenantPtr& tenant);
   std::string newId() const;
   ledger::TenantSpec specOf(const TenantRecord& record, const Decision& decision) const;
-  // A pod's container is given all files before it is known whether its memory is ever swapped.
+  // Creates all swap files of a pod's tenant: a container's mounts are chosen before it is known
+  // whether its memory is ever swapped.
   Result<void> makeMountable(Tenant& tenant) const;
-  // What an agent that was killed left under that name, or somebody put there, is not in the way.
+  // Removes what is left under this name, or moves foreign files aside. kIo: neither is possible.
   Result<void> clear(const std::string& dir) const;
-  // Makes the directory of `tenant`, whose record says all but the shares.
+  // Creates the tenant's directory. The record must be complete except for the shares.
   Result<void> make(const TenantPtr& tenant, const Decision& decision);
-  // What the driver sees of all tenants, by tenant's id and device.
+  // The use that the driver measured for all tenants, by tenant's ID and device.
   DriverUsageByTenant seenUse(const DriverTimes& times);
   void noteSeen(Tenant& tenant, const std::map<unsigned, int>& utilisation) const;
-  // The driver's word on their use against theirs.
+  // Compares the driver's figures with the tenants' reports, for all tenants.
   void compareUses();
-  // True when the verdict on the tenant's word changed.
+  // True if the tenant became distrusted, or trusted again.
   bool compareUse(Tenant& tenant, const arbiter::TenantStats& figures,
                   const std::map<unsigned, DriverUsage>& seen);
-  // From here on its compute, and its memory, is shared with its neighbours'.
   void reportHealth();
   void reportFaults(const DriverHealth& said) const;
   bool noteErrors(const DriverHealth& said);
   void keepFaults();
+  // From then on the tenant shares compute and memory with its neighbours.
   void registerWithArbiter(Tenant& tenant);
   arbiter::Entitlement policyOf(const Tenant& tenant) const;
-  // From when on it is known when it works, if that is asked for; its record says it then.
+  // Opens the activity reader if the tenant has an idle shutdown. Sets the record's `counted`.
   void openActivity(Tenant& tenant);
-  // What tenants may have on each of those devices; `new_sample`: a second has passed.
+  // Updates the arbiter's budgets of devices whose memory is promised more than once. `new_sample`:
+  // a second has passed since the last one.
   void updateBudgets(bool new_sample);
   Result<void> checkMemory(const Tenant& tenant, const SetRequest& request,
                            const std::vector<NewShare>& plans, const std::vector<Card>& all) const;
-  // Where nobody told us otherwise, what its pages say that an agent before us was told.
+  // Takes overcommit and budget of the tenant's devices from its pages, where no option sets them.
   void inheritSwapConfig(Tenant& tenant);
-  // Says what cannot be in its report, when that was so `enough` times in a row.
+  // Logs the inconsistencies of the tenant's report after `enough` consecutive reports with some.
   static void noteReport(Tenant& tenant, const ledger::ReportSnapshot& report, unsigned enough);
-  // By which its processes, and those of its pod's other containers, know each other. Zero where
-  // whoever has a block's name may have its memory: outside of containers agent and tenants are
-  // one.
+  // The key by which the tenant's processes, and those of its pod's other containers, recognise
+  // each other. Zero outside of containers: agent and tenants are one user there, and a block's
+  // name suffices to use its memory. kUnavailable: no random key could be drawn.
   Result<ledger::SipKey> ipcKeyOf(const TenantRecord& record) const;
-  // Tells it by what terms its memory is swapped, if any of it can be.
+  // Writes the swap configuration into the tenant's pages, if any of its memory can be swapped.
   Result<void> writeSwapConfig(Tenant& tenant);
-  // Tells the arbiter what it is entitled to.
+  // Sends the tenant's memory entitlement to the arbiter.
   void updateEntitlement(const Tenant& tenant);
-  // Whether its memory counts in the arbiter's book.
+  // Whether the arbiter accounts for the tenant's memory.
   bool booked(const Tenant& tenant) const;
-  // Memory there is promised more than once, or has been.
+  // Whether the device's memory is promised more than once, or was.
   bool shared(const Device& device) const;
 
   asio::io_context& loop_;
@@ -303,54 +317,56 @@ class TenantManager {
   DriverUsageByTenant seen_;
   bool always_audit_ = false;
   std::map<int, UnmanagedProcess>
-      strangers_;  // by PID: that used a device lately without registering
+      strangers_;  // by PID: recent users of a device that did not register
   std::map<unsigned, std::vector<Bytes>> foreign_;  // the last few seconds, by device
   std::map<unsigned, arbiter::ResidencyBudget> told_;
   MemoryPolicy memory_;
   DeviceHealth health_;
   EccErrorTracker errors_;
-  std::int64_t last_look_s_ = 0;  // of an agent before this one, since 1970; 0: not known
-  PersistedDeviceState kept_;     // as the next agent would recall them
+  std::int64_t last_look_s_ = 0;  // last look of the agent before, seconds since 1970; 0: unknown
+  PersistedDeviceState kept_;     // as last saved for the next agent
   const arbiter::Settings compute_;
   arbiter::ArbiterManager arbiters_;
-  std::size_t most_watched_;  // of all tenants, so that descriptors are left for the agent's own
+  std::size_t
+      most_watched_;  // processes of all tenants; leaves descriptors for the agent's own use
 };
 
-// What the tenant uses of a device, as its ledger says (validated); contexts that are counted
-// outside the share are told apart.
+// A tenant's use of a device according to its ledger (validated). `outside`: contexts that do not
+// count against the share.
 struct TenantUse {
   Bytes inside;
   Bytes outside;
 };
 std::map<std::string, TenantUse> useOf(const Tenant& tenant);
-// Of one that has pages; null: its report cannot be read.
+// The report of a tenant that has `pages`; null: it cannot be read.
 inline ReportPtr reportOf(const Tenant& tenant) {
   return tenant.report.look(*tenant.pages);
 }
-// Likewise, of one that has pages, as they were just read.
+// The use in `report`, which was just read from the tenant's pages.
 std::map<std::string, TenantUse> useOf(const Tenant& tenant, const ledger::ReportSnapshot& report);
-// Its contexts are in what its ledger counts; of a share that is meant without them all but one.
+// Whether the ledger's counts include contexts. If the share excludes contexts, one context on each
+// device stays outside the share.
 bool chargesContexts(const Tenant& tenant);
 // Milliseconds of CLOCK_MONOTONIC.
 std::uint64_t nowMs();
 // Milliseconds since 1970.
 std::int64_t wallMs();
-// What its processes say of their memory; no devices: nothing of it is swapped.
+// The residency that the tenant's processes report; no devices: nothing is swapped.
 ResidencySummary swapOf(const Tenant& tenant);
-// Whether it is seen to use its devices, or not to: behind an open gate nothing is counted, and it
-// is closed for those who may be swapped, or may not be idle for ever.
+// Whether the tenant reports its activity. An open gate counts nothing; it is closed for tenants
+// that may be swapped or shut down when idle.
 inline bool reportsActivity(const Tenant& tenant) {
   return tenant.pages && (tenant.swap || tenant.work);
 }
-// Some of its memory may be swapped.
+// Whether any memory of the tenant may be swapped.
 bool swaps(const TenantRecord& record);
-// It is guaranteed less than its limit there.
+// Whether the share's guarantee is below its limit.
 bool swaps(const ShareRecord& share);
 
-// What a tenant is entitled to of each of its devices' time.
+// The tenant's entitlement to the time of each of its devices.
 arbiter::Entitlement termsOf(const TenantRecord& record);
 
-// Percent of a device's time that a share of `cores` percent never exceeds.
+// The largest percentage of a device's time that a share of `cores` percent gets.
 unsigned coresCeiling(CoresPolicy policy, unsigned cores);
 
 }  // namespace divvy::agent

@@ -1,4 +1,4 @@
-// The processes of one tenant that registered: each is watched once, whatever slots it claims.
+// The registered processes of one tenant. Each is watched once, however many slots it claims.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace divvy::agent {
 
-// One process that keeps a tenant alive, watched through its pidfd.
+// A process that keeps a tenant alive, watched through its pidfd.
 struct WatchedProcess {
   ProcessId id;
   std::unique_ptr<asio::posix::stream_descriptor> exit;
@@ -26,9 +26,8 @@ struct SlotKey {
   friend auto operator<=>(const SlotKey&, const SlotKey&) = default;
 };
 
-// Slots and generations are the tenant's own words: a slot has one generation here, the last one
-// seen, so that what is kept is bounded by the slots of a report page and by kMax processes.
-// On the agent's one thread.
+// The tenant chooses slots and generations. A slot has one generation here, the last one seen: the
+// slots of a report page and kMax processes bound the size. Only on the agent's one thread.
 class TenantProcesses {
  public:
   static constexpr std::size_t kMax = 1024;
@@ -38,18 +37,18 @@ class TenantProcesses {
   bool has(const SlotKey& key) const { return slots_.contains(key); }
   bool watches(const ProcessId& id) const { return watched_.contains(id); }
 
-  // Which process claimed a slot.
+  // The process that claimed each slot.
   const std::map<SlotKey, ProcessId>& slots() const { return slots_; }
   // Each process once.
   const std::map<ProcessId, WatchedProcess>& watched() const { return watched_; }
-  // Null: that number is no process of this tenant.
+  // Null: no watched process has that PID.
   const WatchedProcess* find(int pid) const;
 
-  // Notes that a process claimed a slot; `watch` is asked for its watch where it has none yet. What
-  // the slot was before, if it was another generation's.
+  // Records that a process claimed a slot. Calls `watch` if the process is not watched yet. Returns
+  // the slot's key before, if its generation was another.
   std::optional<SlotKey> claim(const SlotKey& key, const ProcessId& id,
                                const std::function<WatchedProcess()>& watch);
-  // The process has ended: it is not watched any more. The slots that it had.
+  // Removes a process that has ended. Returns its slots.
   std::vector<SlotKey> remove(const ProcessId& id);
   void clear();
 
@@ -58,7 +57,7 @@ class TenantProcesses {
 
   std::map<SlotKey, ProcessId> slots_;
   std::map<ProcessId, WatchedProcess> watched_;
-  std::map<ProcessId, std::size_t> claims_;  // slots of each
+  std::map<ProcessId, std::size_t> claims_;  // number of slots of each process
 };
 
 }  // namespace divvy::agent

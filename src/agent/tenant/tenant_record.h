@@ -1,4 +1,5 @@
-// The agent's own note about one tenant, kept in its directory so that a successor can carry on.
+// The agent's record of one tenant, in the tenant's directory: a successor recovers the tenant from
+// it.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +21,9 @@ namespace divvy::agent {
 struct ShareRecord {
   std::string uuid;
   Bytes limit;         // what the tenant may use
-  Bytes reserve;       // what leaves the card's free memory for it
+  Bytes reserve;       // what is subtracted from the card's free memory
   unsigned cores = 0;  // percent of this device
-  Bytes guarantee;     // of the limit, there at any time; all of it: never swapped
+  Bytes guarantee;     // part of `limit`, always available; equal to it: never swapped
   friend bool operator==(const ShareRecord&, const ShareRecord&) = default;
 };
 
@@ -42,49 +43,48 @@ struct TenantRecord {
   CoresPolicy cores_policy = CoresPolicy::kShare;
   Backend backend = Backend::kInterposer;
   ProcessId holder;     // the `divvy run`
-  PodContainer lodger;  // instead of one: it lives as long as the pod
-  // Of a container that no kubelet made: its processes are those that see its pages where
-  // containers have theirs.
+  PodContainer lodger;  // in place of a holder: the tenant lives as long as the pod
+  // In a container that no kubelet made. The processes that have the tenant's control page mounted
+  // are in it.
   bool contained = false;
-  bool kept = false;     // there until it is released, whoever uses it
-  std::string cdi_file;  // by which runtimes know it; empty: none
+  bool kept = false;     // lives until it is released
+  std::string cdi_file;  // the runtimes' CDI file of the share; empty: none
   int command_pid = 0;
   std::int64_t created = 0;     // seconds since 1970
-  std::int64_t created_ms = 0;  // the same; 0: by an agent that did not note it
+  std::int64_t created_ms = 0;  // milliseconds since 1970; 0: an older agent wrote the record
   bool context_inside = true;
   OnPressure on_pressure = OnPressure::kOom;
   std::uint64_t pressure_wait_ms = kPressureWaitMs;
   CheckpointPhase checkpoint = CheckpointPhase::kHere;
   IdleRequest idle;
-  std::int64_t counted = 0;  // seconds since 1970: its gate was never open since. 0: nobody knows
-  std::string pool;          // in which its devices were given; empty: in none
-  bool alone = false;        // it keeps others off them
-  std::string user;          // who asked
-  std::optional<engine::DevicePolicy> devices;      // as it asked
-  std::optional<engine::UsageByHour> expected_use;  // likewise
+  std::int64_t counted = 0;  // seconds since 1970: the gate was never open since; 0: unknown
+  std::string pool;          // pool of the allocation; empty: none
+  bool alone = false;        // shares its devices with no tenant
+  std::string user;          // requester
+  std::optional<engine::DevicePolicy> devices;      // as requested
+  std::optional<engine::UsageByHour> expected_use;  // as requested
   std::vector<std::string> command;
-  std::vector<std::string> models, uuids;  // where it may be, as it asked
+  std::vector<std::string> models, uuids;  // filters of the request
   std::vector<ShareRecord> shares;
-  // By UUID of a device: the largest reserve of a share that was made smaller since, until the
-  // driver sees that the tenant has less. noteShrunk() and Shrinking keep it.
+  // By device's UUID: the largest reserve of a share that was made smaller, until the driver
+  // measures less. noteShrunk() raises a value; Shrinking lowers it.
   std::map<std::string, Bytes> stood;
 
   bool ofPod() const { return !lodger.uid.empty(); }
-  // Its processes have namespaces of their own.
+  // Whether its processes have namespaces of their own.
   bool inContainer() const { return contained || ofPod(); }
 };
 
-// To be called before `record.shares` becomes `shares`, of the same devices in the same order.
+// Call before `shares` replaces `record.shares`. Both have the same devices in the same order.
 void noteShrunk(TenantRecord& record, const std::vector<ShareRecord>& shares);
 
-// What a tenant may have of that share's device by the agent's own words: its reserve, or what
-// stood.
+// The most that the tenant may hold of the share's device: its reserve, or its value in `stood`.
 Bytes mostStood(const TenantRecord& record, const ShareRecord& share);
 
-// Writes <dir>/tenant.json whole: to a temporary file in `dir`, then renamed.
+// Writes <dir>/tenant.json atomically: to a temporary file in `dir`, then renamed.
 Result<void> saveRecord(const std::string& dir, const TenantRecord& record);
 
-// kNotFound when there is none, kCorrupt (naming the file and the fault) when it cannot be used.
+// kNotFound: there is no record. kCorrupt: it is not usable; the message names file and fault.
 Result<TenantRecord> loadRecord(const std::string& dir);
 
 }  // namespace divvy::agent

@@ -1,5 +1,5 @@
-// What containers are let in by: a folder with a registrar's socket in it and the list of what is
-// preloaded, both mounted into them.
+// What containers register with: a directory with a registrar's socket, and the preload list. Both
+// are mounted into them.
 #pragma once
 
 #include "agent/container_edits.h"
@@ -23,11 +23,11 @@ class ContainerRegistration {
         inventory_(inventory),
         registrar_(loop, tenants) {}
 
-  // From here on processes in containers are heard. Does nothing where it is open already.
+  // Accepts registrations of processes in containers from then on. Does nothing if already open.
   Result<void> open();
-  // Once a second.
+  // Call once a second.
   void look() { registrar_.look(); }
-  // What the container of that tenant is given, its cards and their driver included.
+  // The edits for the tenant's container, with its cards and their driver.
   Result<ContainerEdits> editsOf(const Tenant& tenant) const;
 
  private:

@@ -1,4 +1,4 @@
-// register.sock: processes of tenants tell which slot they claimed.
+// register.sock: tenants' processes register the slots that they claimed.
 #pragma once
 
 #include <string>
@@ -17,12 +17,12 @@ class Registrar {
       : tenants_(tenants),
         receiver_(loop, [this](const Registration& one) { return answerTo(one); }) {}
 
-  // As RegistrationReceiver::listen().
+  // See RegistrationReceiver::listen().
   Result<void> listen(const std::string& path, AcceptFrom hears) {
     hears_ = hears;
     return receiver_.listen(path, hears);
   }
-  // Once a second.
+  // Call once a second.
   void look() { receiver_.look(); }
   RegistrationReceiver::Counts counts() const { return receiver_.counts(); }
 

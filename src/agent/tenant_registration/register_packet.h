@@ -1,4 +1,4 @@
-// What a registration packet holds, before anything is known of its sender. Private.
+// The contents of a registration packet, before its sender is known. Private.
 #pragma once
 
 #include <cstring>
@@ -10,7 +10,7 @@
 
 namespace divvy::agent {
 
-// Whether `got` received bytes are a packet that this version understands. Its fields are claims.
+// Whether `got` received bytes are a packet of a known version. Its fields are unverified.
 inline bool isRegisterPacket(const ledger::RegisterPacket& packet, ssize_t got) {
   return got == static_cast<ssize_t>(sizeof packet) && packet.magic == ledger::kRegisterMagic &&
          packet.version == ledger::kRegisterVersion;

@@ -1,5 +1,5 @@
-// The socket at which processes of tenants register, on a thread of its own. What a tenant sends or
-// keeps open is received, waited for and closed there; the agent's loop gets plain values.
+// The socket at which tenants' processes register, on its own thread. That thread receives, awaits
+// and closes what a tenant sends or keeps open; the agent's loop gets plain values.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +16,27 @@ namespace divvy::agent {
 
 struct Registration {
   ledger::RegisterPacket packet{};
-  Peer peer;  // by the kernel's word
+  Peer peer;  // according to the kernel
 };
 
-// Descriptors that come along are never installed in this process. Dropping one may block: closing
-// a TCP socket waits for its SO_LINGER time, in whichever thread drops it last. A timer interrupts
-// that thread every kNudge, which ends such a wait. A thread that makes no progress for kStuck all
-// the same (a network file system) is left behind and replaced, kMaxStuck times at most. Source:
-// scm(7), socket(7), tcp_close() of Linux; measured on 6.18: 2 ms instead of 4 s.
+// Descriptors in a message are never installed in this process. To drop one may block: closing a
+// TCP socket waits for its SO_LINGER time, in the thread that drops it last. A timer interrupts
+// that thread every kNudge, which ends such a wait.
+// A thread that still makes no progress for kStuck (a network file system) is abandoned and
+// replaced, kMaxStuck times at most.
+// Source: scm(7), socket(7), tcp_close() of Linux; measured on 6.18: 2 ms instead of 4 s.
 class RegistrationReceiver {
  public:
-  // Whose processes are heard: this user's, or those of containers, which may be of any user.
+  // Accepted processes: this user's, or those of containers, which may have any user.
   enum class AcceptFrom : std::uint8_t { kOwn, kAll };
-  // Runs on the loop's thread, kTurn registrations at most in one turn of the loop.
+  // Runs on the loop's thread, for at most kTurn registrations in one turn of the loop.
   using Handler = std::function<ledger::RegisterStatus(const Registration&)>;
 
   struct Counts {
     std::uint64_t received = 0;
-    std::uint64_t dropped = 0;   // not a packet of ours, of another user, or too late
-    std::uint64_t limited = 0;   // beyond the rate of its sender
-    std::uint64_t replaced = 0;  // threads that made no progress
+    std::uint64_t dropped = 0;   // no packet of ours, another user's, or late
+    std::uint64_t limited = 0;   // above the sender's rate
+    std::uint64_t replaced = 0;  // threads without progress
   };
 
   RegistrationReceiver(asio::io_context& loop, Handler handler);
@@ -43,11 +44,11 @@ class RegistrationReceiver {
   RegistrationReceiver(const RegistrationReceiver&) = delete;
   RegistrationReceiver& operator=(const RegistrationReceiver&) = delete;
 
-  // Binds and listens on `path`, of 107 bytes at most; a leftover of an earlier agent is replaced.
-  // The folder that it is in says which processes may reach it. kIo: it cannot be bound, or no
-  // thread can be started.
+  // Binds `path`, of 107 bytes at most, and listens. Replaces a socket that an earlier agent left.
+  // The mode of its directory limits which processes reach it. kIo: the socket cannot be bound, or
+  // no thread can be started.
   Result<void> listen(const std::string& path, AcceptFrom hears);
-  // Replaces a thread that is stuck. Once a second.
+  // Replaces a stuck thread. Call once a second.
   void look();
   Counts counts() const;
 

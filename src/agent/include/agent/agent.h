@@ -1,4 +1,4 @@
-// The agent: one process per user and node flavour that owns the tenants' ledgers.
+// The agent: one process per user and node flavour. It owns the tenants' ledgers.
 #pragma once
 
 #include <cstdint>
@@ -20,23 +20,24 @@ namespace divvy::agent {
 
 struct ServeOptions {
   Node node;
-  std::uint64_t idle_ms = 0;  // leave this long after the last tenant and connection; 0 = never
-  bool to_log_file = false;   // diary to agent.log instead of stderr
-  int ready_fd = -1;          // told "ok\n", or the one-line error, once; -1 = nobody
+  std::uint64_t idle_ms = 0;  // exit this long after the last tenant and connection; 0: never
+  bool to_log_file = false;   // log to agent.log instead of stderr
+  int ready_fd = -1;          // receives "ok\n" or the one-line error, once; -1: none
   Oversubscription memory;
   IdlePolicy idle;
   BypassPolicy bypass;
   PlacementOptions placing;
-  std::optional<ClusterNode> cluster;     // this machine is a node of that cluster
-  std::optional<MetricsOptions> metrics;  // nothing: it tells Prometheus nothing
+  std::optional<ClusterNode> cluster;     // the cluster of which this machine is a node
+  std::optional<MetricsOptions> metrics;  // nothing: no metrics
   DeviceExclusions excluded;
-  std::vector<std::string> notices;  // of what it was told: warnings for its diary, a line each
+  std::vector<std::string> notices;  // warnings about the options, a line each; for the log
 };
 
-// Runs until stopped (SIGTERM, SIGINT, `divvy stop`, idle). Tenants that still live are left to a
-// successor; without any, everything the agent made is removed. An agent that already runs for this
-// node is a success with nothing done; on a node of a cluster its end is waited for. One thread
-// runs the loop, another one asks the driver; must not be called twice in a process.
+// Runs the agent until it is stopped (SIGTERM, SIGINT, `divvy stop`, idle). Living tenants are left
+// to a successor; without any, all files of the agent are removed.
+// An agent that already runs for this node is a success without effect; on a cluster's node this
+// call waits for the end of that agent. One thread runs the loop, another calls the driver. At most
+// one call in a process.
 Result<void> serve(const ServeOptions& options);
 
 }  // namespace divvy::agent

@@ -1,5 +1,5 @@
-// What a container is given so that it has a share: the one list, of which a runtime's command
-// line, a CDI spec and the answer to a kubelet are made.
+// The edits that give a container its share: the one list behind a runtime's command line, a CDI
+// spec and the reply to the kubelet.
 #pragma once
 
 #include <map>
@@ -17,12 +17,12 @@ struct ContainerMount {
 
 struct ContainerEdits {
   std::map<std::string, std::string> environment;
-  std::vector<ContainerMount> mounts;  // plain bind mounts; those below others come after them
-  std::vector<std::string> devices;    // nodes, by the path that they have on both sides
+  std::vector<ContainerMount> mounts;  // plain bind mounts; a mount below another follows it
+  std::vector<std::string> devices;    // device nodes, with the same path on host and in container
   friend bool operator==(const ContainerEdits&, const ContainerEdits&) = default;
 };
 
-// Names in a container that are ours: nothing of the user's may be mounted there.
+// Paths in a container that Divvy uses: the user may mount nothing there.
 inline constexpr const char* kOursInside = "/run/divvy";
 inline constexpr const char* kPreloadInside = "/etc/ld.so.preload";
 

@@ -1,4 +1,4 @@
-// Cards of a node that its agent gives to nobody. Pure.
+// Cards of a node that the agent does not allocate. Pure.
 #pragma once
 
 #include <string>
@@ -8,18 +8,19 @@
 
 namespace divvy::agent {
 
-// As told by name: those of other nodes may be among them, for one list may be many nodes'.
+// Excluded devices by name. One list may serve many nodes, so names of other nodes' devices are
+// valid.
 struct DeviceExclusions {
-  std::vector<std::string> uuids;  // or the beginning of one, longer than "GPU-"
-  std::vector<unsigned> indices;   // NVML's, which is PCI order
+  std::vector<std::string> uuids;  // UUIDs, or prefixes longer than "GPU-"
+  std::vector<unsigned> indices;   // NVML's, in PCI order
   friend bool operator==(const DeviceExclusions&, const DeviceExclusions&) = default;
 };
 
-// In the order of `devices`: all that a name fits.
+// Whether each of `devices` is excluded, in their order.
 std::vector<bool> excludedAmong(const DeviceExclusions& told,
                                 const std::vector<DeviceName>& devices);
 
-// Names that fit none of `devices`, in words: "index 9", "GPU-5c2e".
+// Names that match none of `devices`: "index 9", "GPU-5c2e".
 std::vector<std::string> namesOfNone(const DeviceExclusions& told,
                                      const std::vector<DeviceName>& devices);
 

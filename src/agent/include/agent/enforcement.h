@@ -1,4 +1,4 @@
-// Who enforces a tenant's share of compute: what was asked against what the node offers. Pure.
+// Chooses what enforces a tenant's share of compute: the request against the node's offer. Pure.
 #pragma once
 
 #include <string>
@@ -17,44 +17,46 @@ using ledger::Backend;
 const char* backendName(Backend backend);
 Result<Backend> parseBackend(std::string_view text);
 
-// What `divvy run --enforce` may name. kAuto: MPS where its daemon runs and compute was asked for,
-// else the interposer; never the time slices, which are an experiment.
+// Values of `divvy run --enforce`. kAuto: MPS if its daemon runs and compute was requested, else
+// the interposer; never time slices, which are an experiment.
 enum class Enforce : std::uint8_t { kAuto, kInterposer, kMps, kTimeslice };
 const char* enforceName(Enforce enforce);
 Result<Enforce> parseEnforce(std::string_view text);
 
 struct EnforcementRequest {
   Enforce wanted = Enforce::kAuto;
-  unsigned cores = 0;  // percent of each device; 0 = none named
+  unsigned cores = 0;  // percent of each device; 0: none requested
   CoresPolicy policy = CoresPolicy::kShare;
   Priority priority = Priority::kNormal;
 };
 
-// What the node has. The texts say why not, as part of a sentence; empty: it is there.
+// What the node offers. The texts say why a backend is missing, as part of a sentence; empty: it is
+// there.
 struct EnforcementOffer {
   std::string mps_missing = "not looked for";
   std::string timeslice_missing = "not tried";
   std::string mps_dir;                         // the daemon's pipe directory
-  std::vector<std::string> timeslice_preload;  // libraries by path, in this order
+  std::vector<std::string> timeslice_preload;  // paths of libraries, in this order
 };
 
 struct Enforcement {
   Backend backend = Backend::kInterposer;
-  std::string reason;  // one line, for whoever asked; empty: nothing but the default
+  std::string reason;  // one line for the requester; empty: the default
 };
 
-// kUsage: the options contradict each other; kUnavailable: the node lacks what was named.
+// Chooses the backend. kUsage: the options contradict each other; kUnavailable: the node lacks the
+// requested backend.
 Result<Enforcement> chooseEnforcement(const EnforcementRequest& ask, const EnforcementOffer& offer);
 
-// The arbiter tells such tenants when they may run. The others' grants stay open and unmetered.
+// Whether the arbiter gates tenants of this backend. Grants of the others stay open and unmetered.
 constexpr bool arbiterGates(Backend backend) {
   return backend == Backend::kInterposer;
 }
 
-// What a command needs in its environment for its backend to work.
+// The environment that a command needs for its backend.
 struct CommandEnvironment {
-  std::vector<std::string> variables;  // NAME=value, in place of what was there
-  std::vector<std::string> preload;    // libraries by path, in this order, before all others
+  std::vector<std::string> variables;  // NAME=value; replaces existing values
+  std::vector<std::string> preload;    // paths of libraries, in this order, before all others
 };
 CommandEnvironment environmentFor(Backend backend, const EnforcementRequest& ask,
                                   const EnforcementOffer& offer);
@@ -62,8 +64,8 @@ CommandEnvironment environmentFor(Backend backend, const EnforcementRequest& ask
 // Whether the share of compute can change while the command runs; kUnsupported says why not.
 Result<void> canChangeCompute(Backend backend);
 
-// The hardware time slice of a tenant with this weight, microseconds. Only the ratio matters while
-// all tenants have one; the driver's own, for whoever has none, is about 2 ms.
+// The hardware time slice of a tenant with this weight, in microseconds. Only the ratio matters
+// while all tenants have a time slice. The driver's default is about 2 ms.
 constexpr unsigned timesliceMicros(unsigned cores) {
   return cores * 100;
 }

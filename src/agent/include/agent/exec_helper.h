@@ -1,4 +1,4 @@
-// From `divvy agent-helper` to the program that does it.
+// Replaces `divvy agent-helper` by the helper's program.
 #pragma once
 
 #include "agent/helper_main.h"
@@ -6,8 +6,8 @@
 
 namespace divvy::agent {
 
-// This process is that of bin/divvy-agent-helper from here on: root is to have no more code than is
-// needed. Returns only where it cannot be.
+// Executes bin/divvy-agent-helper in place of this process, so that root runs no more code than
+// needed. Returns only on failure.
 Error becomeHelper(const HelperOptions& options);
 
 }  // namespace divvy::agent

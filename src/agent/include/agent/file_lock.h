@@ -1,4 +1,4 @@
-// flock on a path that may be removed and made again by others.
+// flock on a path that other processes may remove and recreate.
 #pragma once
 
 #include <string>
@@ -7,13 +7,14 @@
 
 namespace divvy::agent {
 
-// Locks `path` (a file, created if missing, or a directory) exclusively. Invalid when someone else
-// holds it and `wait` is false, or when it cannot be opened (errno says why). A lock on a file that
-// was unlinked meanwhile is no lock: the path's present file is what counts.
+// Locks `path` exclusively: a directory, or a file, which is created if missing. Returns an invalid
+// descriptor if another process holds the lock and `wait` is false, or if the path cannot be opened
+// (errno says why).
+// A lock on an unlinked file does not count: the path's present file is locked.
 Fd lockPath(const std::string& path, bool directory, bool wait);
 
-// Whether the path is still what was locked: its directory may have been removed, and made again by
-// somebody else.
+// Whether the path still is the locked file or directory: another process may have removed and
+// recreated it.
 bool holdsPath(const Fd& lock, const std::string& path);
 
 }  // namespace divvy::agent

@@ -1,4 +1,4 @@
-// The helper of a node's agent that has no rights of its own (`divvy agent-helper`).
+// The helper of a node's agent that lacks privileges (`divvy agent-helper`).
 #pragma once
 
 #include <string>
@@ -9,20 +9,23 @@
 
 namespace divvy::agent {
 
-// A user whom images rarely are; an agent's group is root's, as that of everything on OpenShift.
+// A user ID that images rarely use. The agent's group is root's, as for all containers on
+// OpenShift.
 inline constexpr unsigned kAgentUser = 65532;
 
 struct HelperOptions {
   Node node;
-  unsigned agent_uid = kAgentUser;  // who is answered, beside this user
+  unsigned agent_uid = kAgentUser;  // user whose requests are accepted, beside the helper's own
   std::string kubelet_dir = "/var/lib/kubelet";
-  std::string cdi_dir = "/var/run/cdi";  // empty: nothing is written there
-  std::string install_dir;               // lent to the agent; empty: it has none
+  std::string cdi_dir = "/var/run/cdi";  // empty: no CDI files are written
+  std::string install_dir;               // shared with the agent; empty: none
 };
 
-// Lends the agent its folders, and answers it until SIGTERM or SIGINT; then it takes them back.
+// Opens the shared directories for the agent and carries out its calls until SIGTERM or SIGINT;
+// then it withdraws the directories.
 Result<void> serveHelper(const HelperOptions& options);
-// Likewise, of a program's words: those that becomeHelper() gives it. Others are kUsage.
+// Does the same with the command-line arguments that becomeHelper() passes. kUsage: other
+// arguments.
 Result<void> serveHelper(const std::vector<std::string>& words);
 
 }  // namespace divvy::agent

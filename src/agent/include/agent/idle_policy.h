@@ -1,4 +1,4 @@
-// How long tenants may be idle, and what happens to them then. Values.
+// How long tenants may be idle, and what happens then. Values.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace divvy::agent {
 
-// Milliseconds by priority; 0: for ever.
+// Milliseconds by priority; 0: unlimited.
 struct IdleLimits {
   std::array<std::uint64_t, 3> ms{};
 
@@ -20,16 +20,16 @@ struct IdleLimits {
 
 inline constexpr std::uint64_t kHourMs = 3'600'000;
 
-// As told by options or the environment.
+// Values of options or the environment.
 struct IdlePolicy {
-  IdleLimits reclaim{{kHourMs, 8 * kHourMs, 0}};  // then its memory goes to the host
-  IdleLimits stop;                                // then it is ended, after a notice
+  IdleLimits reclaim{{kHourMs, 8 * kHourMs, 0}};  // then memory is swapped out to the host
+  IdleLimits stop;                                // then the tenant is shut down, after a notice
   std::uint64_t notice_ms = 300'000;              // from the notice to SIGTERM
-  std::uint64_t grace_ms = 30'000;                // from there to SIGKILL
-  std::string hook;                               // a program to run after the notice; empty: none
+  std::uint64_t grace_ms = 30'000;                // from SIGTERM to SIGKILL
+  std::string hook;                               // program that runs after the notice; empty: none
 };
 
-// What was asked for one tenant; nothing: as its priority has it. 0: for ever.
+// Limits requested for one tenant; nothing: the priority's; 0: unlimited.
 struct IdleRequest {
   std::optional<std::uint64_t> reclaim_ms;
   std::optional<std::uint64_t> stop_ms;

@@ -1,4 +1,4 @@
-// What is done about processes that use devices past what limits them. Values.
+// What happens to processes that bypass their limits. Values.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@
 namespace divvy::agent {
 
 enum class OnBypass : std::uint8_t {
-  kReport,    // an event, a metric; of a pod a condition and an Event, too
-  kThrottle,  // and the tenant gets next to nothing of its devices' time through Divvy
-  kEvict,     // and it is ended after a notice; a pod is evicted
+  kReport,    // an event and a metric; for a pod also a condition and an Event
+  kThrottle,  // also reduces the tenant's device time to almost nothing
+  kEvict,     // also ends the tenant after a notice; a pod is evicted
 };
 
 // "report", "throttle", "evict".
 const char* onBypassName(OnBypass on);
 Result<OnBypass> parseOnBypass(std::string_view text);
 
-// As told by options or the environment. Milliseconds.
+// Values of options or the environment, in milliseconds.
 struct BypassPolicy {
   OnBypass on = OnBypass::kReport;
   std::uint64_t notice_ms = 60'000;  // from the event to SIGTERM; pods': the scheduler's
-  std::uint64_t grace_ms = 30'000;   // from there to SIGKILL
+  std::uint64_t grace_ms = 30'000;   // from SIGTERM to SIGKILL
 };
 
 }  // namespace divvy::agent

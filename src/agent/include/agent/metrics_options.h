@@ -1,4 +1,4 @@
-// Where Prometheus finds an agent's /metrics.
+// Where Prometheus scrapes an agent's /metrics.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,17 @@ namespace divvy::agent {
 
 struct MetricsOptions {
   std::string host = "127.0.0.1";
-  std::uint16_t port = 9394;  // 0: any that is free; the log says which
-  bool hami = false;          // under the names of HAMi's monitor, too
-  // Of pods' labels those that divvy_tenant_labels has, by their keys.
+  std::uint16_t port = 9394;  // 0: any free port; the log has it
+  bool hami = false;          // also under the names of HAMi's monitor
+  // Keys of the pod labels that divvy_tenant_labels has.
   std::vector<std::string> pod_labels = {};
 };
 
-// As kube-state-metrics calls it: "app.kubernetes.io/name" is label_app_kubernetes_io_name. Pure.
+// Prometheus' name of a pod label, as in kube-state-metrics: "app.kubernetes.io/name" is
+// label_app_kubernetes_io_name. Pure.
 std::string metricsLabelOf(const std::string& key);
-// "team,example.com/project". kUsage: what is no key of a label, or two with the same name here.
+// Parses "team,example.com/project". kUsage: not a key of a label, or two keys with the same
+// Prometheus name.
 Result<std::vector<std::string>> parsePodLabels(std::string_view text);
 
 }  // namespace divvy::agent

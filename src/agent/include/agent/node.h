@@ -1,4 +1,4 @@
-// Where an agent lives: one directory per user and node flavour, and the names of the files in it.
+// An agent's runtime directory: one per user and node flavour, and the names of the files in it.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace divvy::agent {
 
-// The machine's own cards ("gpu") or one simulated card set ("sim-h100"). Value type.
+// The machine's own cards ("gpu") or a set of simulated cards ("sim-h100"). Value type.
 struct Node {
   std::string name = "gpu";
 
@@ -17,8 +17,8 @@ struct Node {
   std::string profile() const { return simulated() ? name.substr(4) : std::string(); }
 };
 
-// Accepts "gpu" and "sim-<profile>" (letters, digits, '.', '_', '-', at most 24). Says nothing
-// about whether the profile exists: the simulated driver's catalogue knows that.
+// Accepts "gpu" and "sim-<profile>" (letters, digits, '.', '_', '-', at most 24). Does not check
+// that the profile exists: the simulated driver's catalogue has it.
 Result<Node> parseNode(std::string_view name);
 
 // The user's runtime directory: DIVVY_RUNTIME_DIR, else $XDG_RUNTIME_DIR/divvy, else
@@ -26,11 +26,11 @@ Result<Node> parseNode(std::string_view name);
 // address.
 Result<std::string> runtimeRoot();
 
-// True when the directory was named by DIVVY_RUNTIME_DIR; such a directory is removed only by
-// who made it and had to give up.
+// True if DIVVY_RUNTIME_DIR names the directory. Such a directory is removed only by the process
+// that created it, if that process fails to start.
 bool runtimeRootIsNamed();
 
-// Paths of one node's files; nothing here touches the file system.
+// Paths of one node's files. Does not access the file system.
 class NodePaths {
  public:
   NodePaths(std::string root, const Node& node)
@@ -41,21 +41,21 @@ class NodePaths {
   std::string lock() const { return dir_ + "/agent.lock"; }
   std::string socket() const { return dir_ + "/agent.sock"; }
   std::string registrar() const { return dir_ + "/register.sock"; }
-  // The same for containers, alone in a folder that is mounted into them.
+  // The same for containers, alone in a directory that is mounted into them.
   std::string containersDir() const { return dir_ + "/reg"; }
   std::string containersRegistrar() const { return containersDir() + "/register.sock"; }
-  // What stands for /etc/ld.so.preload in containers.
+  // The containers' /etc/ld.so.preload.
   std::string preloadList() const { return dir_ + "/ld.so.preload"; }
   std::string log() const { return dir_ + "/agent.log"; }
   std::string tenants() const { return dir_ + "/tenants"; }
   std::string contextCosts() const { return dir_ + "/context-costs"; }
   std::string watchMark() const { return dir_ + "/watched"; }
-  // Of cards, while they are not over, and what their driver remembered last.
+  // Device faults that last, and the driver's last error counts.
   std::string faults() const { return dir_ + "/faults"; }
   std::string timesliceTrial() const { return dir_ + "/timeslice-trial"; }
-  // Where the helper of an agent without rights listens.
+  // The socket of the helper of an agent without privileges.
   std::string helper() const { return dir_ + "/helper.sock"; }
-  // State of the simulated cards (SIMGPU_DIR); unused with real ones.
+  // State of the simulated cards (SIMGPU_DIR); unused with real cards.
   std::string cards() const { return dir_ + "/card"; }
 
  private:
@@ -64,8 +64,8 @@ class NodePaths {
 };
 
 // Creates the root and the node directory (0700) where missing. Refuses a directory that is a link,
-// belongs to someone else or that others may write; root may have given it to our group.
-// `made_root`/`made_dir` say what was created.
+// belongs to another user or that others may write; root may have given it to our group. Returns
+// which directories were created.
 struct CreatedDirs {
   bool made_root = false;
   bool made_dir = false;

@@ -1,5 +1,5 @@
-// Processes as the agent needs them: identity that survives PID reuse, exit as a descriptor, and
-// who carries a tenant's directory in its environment.
+// Processes: identity that survives PID reuse, exit as a descriptor, and the processes that have a
+// tenant's directory in their environment.
 #pragma once
 
 #include <sys/types.h>
@@ -13,40 +13,40 @@
 
 namespace divvy::agent {
 
-// A process and its start time (clock ticks since boot, /proc/<pid>/stat field 22). 0, 0 = none.
+// A process and its start time (clock ticks since boot, /proc/<pid>/stat field 22). 0, 0: none.
 struct ProcessId {
   int pid = 0;
   std::uint64_t start_time = 0;
   friend auto operator<=>(const ProcessId&, const ProcessId&) = default;
 };
 
-// Start time of the process with this number, zombies included; 0 when there is none.
+// Start time of the process with this PID, zombies included; 0: no such process.
 std::uint64_t startTimeOf(int pid);
 
-// True while the process is stopped (SIGSTOP and its like) or held by a debugger.
+// True while the process is stopped (as by SIGSTOP) or held by a debugger.
 bool isStopped(int pid);
 
-// PID of the parent; 0 when there is no such process.
+// PID of the parent; 0: no such process.
 int parentOf(int pid);
 
-// DIVVY_TENANT_DIR in the environment that the process was started with; empty: none, or not ours
-// to read.
+// DIVVY_TENANT_DIR in the environment at the process' start; empty: none, or not readable for us.
 std::string tenantDirOf(int pid);
 
-// A pidfd of exactly this process, zombies included; invalid when there is none. Close-on-exec.
+// A pidfd of exactly this process, zombies included; invalid: no such process. Close-on-exec.
 Fd openProcess(const ProcessId& id);
 
 // True once all threads of the process behind the pidfd have ended. Never blocks.
 bool hasEnded(int pidfd);
 
-// Living processes of `uid` whose environment names `tenant_dir` as DIVVY_TENANT_DIR. A process in
-// the middle of execve may be missed by one scan, so absence is believed after two.
+// Living processes of `uid` with DIVVY_TENANT_DIR=`tenant_dir` in their environment. A scan may
+// miss a process during execve, so a process is absent only after two scans without it.
 std::vector<ProcessId> processesIn(const std::string& tenant_dir, uid_t uid);
 
-// Living processes, of whomever, of which that is true. As with processesIn.
+// Living processes of any user for which `holds` returns true. A scan may miss a process, as in
+// processesIn().
 std::vector<ProcessId> processesWhere(const std::function<bool(int pid)>& holds);
 
-// The user's name, or the number where it has none.
+// The user's name, or the number if it has none.
 std::string userName(uid_t uid);
 
 }  // namespace divvy::agent

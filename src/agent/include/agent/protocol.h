@@ -1,6 +1,7 @@
-// The agent's socket protocol: one JSON object per line in each direction (agent.sock). This header
-// is the protocol's only description; wire.cpp and json_*.cpp turn it into text and back. A request
-// is answered by exactly one reply, except `run` (queued replies may precede the grant or refusal).
+// The agent's socket protocol: one JSON object per line in each direction (agent.sock).
+// This header is the protocol's only description; src/agent/api/protocol*.cpp encode and decode it.
+// Each request has exactly one reply, except RunRequest: QueuedReply may precede its grant or
+// refusal.
 #pragma once
 
 #include <cstdint>
@@ -19,62 +20,62 @@
 
 namespace divvy::agent {
 
-// A line longer than this is refused and its sender dropped.
+// A longer line is refused and its connection closed.
 constexpr std::size_t kMaxLine = 1 << 20;
-// At most this much of a command line travels; it is for showing only.
+// Longer command lines are cut: they are for display only.
 constexpr std::size_t kMaxCommand = 4096;
 
-// Are you there? Answered by Done.
+// Checks that the agent answers. The reply is DoneReply.
 struct PingRequest {};
 
-// Give me a share. The sender becomes its holder: the share lives at least as long as that process,
-// until it says `end`.
+// Requests a share. The sender becomes its holder: the share lives until EndRequest, and at least
+// as long as that process.
 struct RunRequest {
   ShareRequest ask;
-  std::string name;  // empty = none; else unique among the living
+  std::string name;  // empty: none; else unique among tenants
   Priority priority = Priority::kNormal;
   Enforce enforce = Enforce::kAuto;
   OnPressure on_pressure = OnPressure::kOom;
   std::uint64_t pressure_wait_ms = kPressureWaitMs;
   IdleRequest idle;
-  std::string mps_dir;        // CUDA_MPS_PIPE_DIRECTORY of the sender; empty = none
-  bool wait = false;          // queue instead of refusing
-  std::uint64_t wait_ms = 0;  // 0 = no end
-  bool contained = false;     // for a container: the reply says what it is to be given
-  bool kept = false;          // until it is released, not as long as the sender lives
-  std::string cdi_dir;        // of a kept one: where runtimes look for devices; empty: nowhere
+  std::string mps_dir;        // the sender's CUDA_MPS_PIPE_DIRECTORY; empty: none
+  bool wait = false;          // queue instead of a refusal
+  std::uint64_t wait_ms = 0;  // longest time in the queue; 0: unlimited
+  bool contained = false;     // for a container: the reply has its edits
+  bool kept = false;          // lives until ReleaseRequest, not as long as the sender
+  std::string cdi_dir;        // of a kept share: the runtimes' CDI directory; empty: none
   std::vector<std::string> command;
-  std::uint64_t start_time =
-      0;  // of the sender, clock ticks since boot (/proc/<pid>/stat field 22)
+  std::uint64_t start_time = 0;  // the sender's, clock ticks since boot (/proc/<pid>/stat field 22)
 };
 
-// What would become of that request now. Changes nothing.
+// Evaluates that request without effect.
 struct ExplainRequest {
   RunRequest run;
 };
 
-// The command was started as this process. From the holder only.
+// Reports the process of the command. Only from the holder.
 struct StartedRequest {
   std::string tenant;
   int pid = 0;
 };
 
-// The tree has ended: free the share if no other process uses it. From the holder only.
+// Reports that the holder's process tree has ended: frees the share if no other process uses it.
+// Only from the holder.
 struct EndRequest {
   std::string tenant;
 };
 
-// A kept share is not kept any more. Refused while a container has it.
+// Ends the reservation of a kept share. kUnavailable while a container uses it.
 struct ReleaseRequest {
-  std::string tenant;  // id or name
+  std::string tenant;  // ID or name
 };
 
-// Tell me all: devices, tenants, queue.
+// Requests a snapshot of devices, tenants and queue.
 struct ListRequest {};
 
-// Change a living share. Zero, empty or nothing means unchanged.
+// Changes the limits of a running tenant. Zero, empty or nothing: unchanged.
 struct SetRequest {
-  std::string tenant;  // id or name
+  std::string tenant;  // ID or name
   bool has_memory = false;
   MemoryRequest memory;
   unsigned cores = 0;  // percent, over all its devices together
@@ -87,40 +88,40 @@ struct SetRequest {
   IdleRequest idle;
 };
 
-// Answer when this tenant (id or name) has ended; empty: when none is left.
+// Waits until this tenant (ID or name) has ended; empty: until none is left.
 struct WaitRequest {
   std::string tenant;
 };
 
-// Leave. Refused while tenants live, unless forced: then their processes are ended first.
+// Stops the agent. Refused while tenants live, unless forced: then their processes are ended first.
 struct StopRequest {
   bool force = false;
 };
 
-// What happened to tenants, or to one (id or name), since the event of that number.
+// Requests the events after number `after`, of all tenants or of one (ID or name).
 struct EventsRequest {
   std::string tenant;
   std::uint64_t after = 0;
 };
 
-// All that placement goes by, and what it decided lately.
+// Requests the input of placement and its recent decisions.
 struct PlacementRequest {};
 
 using Request = std::variant<PingRequest, RunRequest, StartedRequest, EndRequest, ListRequest,
                              SetRequest, WaitRequest, StopRequest, EventsRequest, ExplainRequest,
                              PlacementRequest, ReleaseRequest>;
 
-// From one device to another, better than through the host.
+// A link from one device to another that is better than a path through the host.
 struct LinkView {
   unsigned device = 0;
-  unsigned score = 0;   // more is better
-  bool direct = false;  // NVLink; else by switches of the PCIe bus
+  unsigned score = 0;   // higher is better
+  bool direct = false;  // NVLink; else through PCIe switches
 };
 
 struct NicView {
   std::string name;
   unsigned distance =
-      0;  // 0 a board, 1 a switch, 2 switches, 3 a host bridge, 4 a NUMA node, 5 more
+      0;  // 0: one board, 1: one switch, 2: switches, 3: host bridge, 4: NUMA node, 5: farther
 };
 
 struct DeviceView {
@@ -130,27 +131,27 @@ struct DeviceView {
   std::string pci;
   std::uint64_t physical = 0;   // bytes
   std::uint64_t allocated = 0;  // bytes promised to tenants
-  std::uint64_t used = 0;       // bytes in use, by whomever, as the driver says
-  std::uint64_t context = 0;    // bytes one context costs
-  unsigned cores = 0;           // percent asked for by tenants; may be more than 100
+  std::uint64_t used = 0;       // bytes in use by any process, according to the driver
+  std::uint64_t context = 0;    // bytes of one context
+  unsigned cores = 0;           // percent that tenants request; may exceed 100
   unsigned tenants = 0;
-  int utilisation = -1;  // percent over the driver's last sample; -1 = not known
-  // Memory promised more than once.
+  int utilisation = -1;  // percent over the driver's last sample; -1: unknown
+  // Memory promised more than once:
   unsigned overcommit_permille = 1000;
-  std::uint64_t budget = 0;      // bytes that tenants may have there at once
-  std::uint64_t promised = 0;    // bytes: their limits
-  std::uint64_t guaranteed = 0;  // bytes of these that are never swapped
-  std::uint64_t booked = 0;      // bytes that they have, or are being given
-  unsigned ratio_permille = 0;   // what those need that are at work, of the budget
-  std::uint64_t quantum_ms = 0;  // of a turn, as last computed
+  std::uint64_t budget = 0;      // bytes that tenants may have on the device at once
+  std::uint64_t promised = 0;    // bytes: the sum of the tenants' limits
+  std::uint64_t guaranteed = 0;  // bytes of `promised` that are never swapped
+  std::uint64_t booked = 0;      // bytes that tenants have or are being given
+  unsigned ratio_permille = 0;   // what active tenants need, of the budget
+  std::uint64_t quantum_ms = 0;  // length of a turn, as last computed
   std::uint64_t swap_predicted_ms = 0;
   std::uint64_t swap_actual_ms = 0;
-  unsigned checkpointed = 0;  // tenants that are off it, with all that they have
-  bool excluded = false;      // nobody new gets anything of it, for that was said of this node
-  std::string fault;          // why nobody new gets anything of it: "Xid 79"; empty: it is good
-  bool thrash_risk = false;   // they swap too often for what they do
-  std::string pool;           // empty: in none
-  int numa = -1;              // NUMA node; -1 = not known
+  unsigned checkpointed = 0;  // tenants whose memory is all off the device by a checkpoint
+  bool excluded = false;      // excluded by an option: no new allocations
+  std::string fault;          // why there are no new allocations: "Xid 79"; empty: healthy
+  bool thrash_risk = false;   // tenants swap too often for the work they do
+  std::string pool;           // empty: none
+  int numa = -1;              // NUMA node; -1: unknown
   std::vector<LinkView> links;
   std::vector<NicView> nics;  // RDMA
 };
@@ -160,76 +161,77 @@ struct ShareView {
   std::string uuid;
   std::uint64_t limit = 0;  // bytes
   std::uint64_t used = 0;   // bytes
-  unsigned cores = 0;       // percent of this device; 0 = none asked
-  int utilisation = -1;     // percent of the device's time; -1 = not known
-  // Of the device's time over the last second, as Divvy charged it; -1 = not known.
+  unsigned cores = 0;       // percent of this device; 0: none requested
+  int utilisation = -1;     // percent of the device's time; -1: unknown
+  // Permille of the device's time over the last second, as charged by Divvy; -1: unknown.
   int got_permille = -1;
-  // Bytes.
-  std::uint64_t guarantee = 0;  // of the limit, never swapped
-  std::uint64_t allowed = 0;    // on the device, where it takes turns
-  std::uint64_t resident = 0;   // of what is used, on the device
-  std::uint64_t swapped = 0;    // with the host
-  std::uint64_t pinned = 0;     // of what is on the device, what cannot be swapped
-  std::uint64_t out_bps = 0;    // over the last second
+  // Memory in bytes; rates in bytes per second over the last second.
+  std::uint64_t guarantee = 0;  // part of `limit` that is never swapped
+  std::uint64_t allowed = 0;    // resident bytes allowed, where memory is promised more than once
+  std::uint64_t resident = 0;   // part of `used` on the device
+  std::uint64_t swapped = 0;    // part of `used` in host memory
+  std::uint64_t pinned = 0;     // part of `resident` that cannot be swapped
+  std::uint64_t out_bps = 0;
   std::uint64_t in_bps = 0;
 };
 
 struct TenantView {
   std::string id;
   std::string name;
-  std::string state;  // running, reserved (kept, and used by nobody), orphaned (its `divvy run` is
-                      // gone), broken (its ledger is unreadable)
+  std::string state;  // running, reserved (kept and unused), orphaned (its `divvy run` ended),
+                      // broken (unreadable ledger)
   std::string priority;
-  std::string note;           // why, when broken
-  int pid = 0;                // the command, or its `divvy run` until it is started
-  unsigned processes = 0;     // that use the device
+  std::string note;           // why it is broken, or why its report or compute is in doubt
+  int pid = 0;                // the command; before its start the `divvy run`; 0: a kept share
+  unsigned processes = 0;     // registered processes
   std::int64_t created = 0;   // seconds since 1970
   std::uint64_t refused = 0;  // allocations over the limit
   std::vector<std::string> command;
   std::vector<ShareView> shares;
-  // Compute. Figures are of the tenant's life unless they say otherwise.
+  // Compute. Totals are over the tenant's life.
   std::string mode = "solo";           // solo, share, cap, latency, best-effort, ungated
-  std::string backend = "interposer";  // who enforces it: interposer, mps, timeslice
-  std::string cores_policy = "share";  // as asked: share, cap
-  std::string expected_use;            // by hours of UTC; empty: not said
-  unsigned weight = 0;                 // percent it gets while all others want to run too
-  unsigned throttled_permille = 0;     // of the last second: wanted to run and was not let
+  std::string backend = "interposer";  // enforcement: interposer, mps, timeslice
+  std::string cores_policy = "share";  // as requested: share, cap
+  std::string expected_use;            // by hours of UTC; empty: not given
+  unsigned weight = 0;                 // percent that it gets while all tenants are busy
+  unsigned throttled_permille = 0;     // of the last second: wanted to run and was held back
   std::uint64_t throttled_ms = 0;
-  std::uint64_t waits = 0;       // launches that had to wait
+  std::uint64_t waits = 0;       // launches that were held back
   unsigned grants_per_s = 0;     // over the last second
-  std::uint64_t longest_us = 0;  // longest single kernel or graph
-  std::uint64_t escapes = 0;     // waits given up because work in flight may depend on the waiter
-  unsigned cpu_permille = 0;     // of one core, by Divvy's own threads in it, over the last second
-  bool unpreemptible = false;    // its work did not end within the bound when it had to
-  std::string bypass;            // what it does past what limits it; empty: nothing
-  bool distrusted = false;  // reports less than the driver sees: charged for what it is granted
+  std::uint64_t longest_us = 0;  // longest kernel or graph
+  std::uint64_t escapes = 0;     // waits given up: work in flight may depend on the waiting thread
+  unsigned cpu_permille = 0;  // of one core: Divvy's threads in its processes, over the last second
+  bool unpreemptible = false;  // its work did not end within the bound when its turn ended
+  std::string bypass;          // how it bypasses its limits; empty: not at all
+  bool distrusted = false;     // reports less use than the driver: charged for its grants
   // Memory.
-  // kept: nothing of it is swapped; resident; waiting: for its turn; coming: back to the device;
-  // out: and it does not want it.
+  // kept: nothing is swapped; resident; waiting: for its turn; coming: returns to the device; out:
+  // swapped out, and not wanted on the device.
   std::string memory = "kept";
-  std::string memory_reason = "fits";  // others-turn, idle, higher-class, unused, short
-  std::string lent_to;                 // id of who has what it lacks; empty: nobody, or not known
-  std::string unswapped;               // why nothing of it can be swapped although it was to
-  // What it can never have on a device is used where it is, with the host: off, unknown, can,
-  // in-use, cannot (its driver).
+  std::string memory_reason = "fits";  // fits, others-turn, idle, higher-class, unused, short
+  std::string lent_to;    // ID of the tenant that has the missing memory; empty: none, or unknown
+  std::string unswapped;  // why nothing can be swapped although it should be
+  // Use of host memory in place of memory that never fits the device: off, unknown, can, in-use,
+  // cannot (not with its driver).
   std::string host_map = "unknown";
-  std::string refusal;                 // why it did not give memory back when last asked
-  std::vector<std::string> pinned_by;  // what cannot be swapped
-  // By the driver's checkpoint, with all that it has: here, leaving, away, returning.
+  std::string refusal;                 // why it gave no memory back when last asked
+  std::vector<std::string> pinned_by;  // kinds of memory that cannot be swapped
+  // Phase of the driver's checkpoint of the whole tenant: here, leaving, away, returning.
   std::string checkpoint = "here";
-  std::string checkpoint_note;  // why it cannot leave so, or what it lost by it
-  std::uint64_t swaps = 0;      // back to the device
+  std::string checkpoint_note;  // why it cannot be checkpointed, or what a checkpoint lost
+  std::uint64_t swaps = 0;      // swaps back to the device
   std::uint64_t longest_wait_ms = 0;
-  std::uint64_t turn_left_ms = 0;    // while others wait for it to end
-  bool idle_known = false;           // what follows is: by its launches, or by the driver's figures
+  std::uint64_t turn_left_ms = 0;    // while other tenants wait for its turn to end
+  bool idle_known = false;           // the next fields are valid: from launches, or from the driver
   std::uint64_t idle_s = 0;          // since it last used its devices
-  std::uint64_t idle_reclaim_s = 0;  // idle for so long it gives its memory back; 0: never
-  std::uint64_t idle_stop_s = 0;     // and for so long it is ended; 0: never
-  std::string stop;                  // noticed, ending; empty: it is not being ended
-  std::uint64_t stop_left_s = 0;     // until SIGTERM, or SIGKILL
-  unsigned pressed = 0;              // processes in which an allocation waits for the device
-  std::uint64_t pressure_waits = 0;  // how often one did
-  std::uint64_t refused_short = 0;   // allocations within the limit: the device was short of them
+  std::uint64_t idle_reclaim_s = 0;  // idle time until its memory is swapped out; 0: never
+  std::uint64_t idle_stop_s = 0;     // idle time until it is shut down; 0: never
+  std::string stop;                  // noticed, ending; empty: no shutdown is pending
+  std::uint64_t stop_left_s = 0;     // until SIGTERM, or until SIGKILL
+  unsigned pressed = 0;              // processes in which an allocation waits for memory
+  std::uint64_t pressure_waits = 0;  // allocations that waited
+  std::uint64_t refused_short =
+      0;  // allocations within the limit, refused because the device was full
   std::string on_pressure = "oom";
   std::uint64_t pressure_wait_ms = kPressureWaitMs;
 };
@@ -246,93 +248,93 @@ struct Snapshot {
   std::string node;
   std::string driver;
   int agent_pid = 0;
-  std::uint64_t host_reserve = 0;   // bytes of the host for what is swapped out
-  std::uint64_t host_promised = 0;  // of these, what may be needed
-  // The largest lateness of the agent's loop in the last minute, in ms; -1: not measured.
+  std::uint64_t host_reserve = 0;   // bytes of host memory for swapped-out memory
+  std::uint64_t host_promised = 0;  // bytes of `host_reserve` that may be needed
+  // Largest delay of the agent's loop in the last minute, in ms; -1: not measured.
   std::int64_t loop_late_ms = -1;
   std::vector<DeviceView> devices;
   std::vector<TenantView> tenants;
   std::vector<QueuedView> queue;
 };
 
-// Something that happened to a tenant, and why.
+// An event of a tenant or a device, and its cause.
 struct EventView {
-  std::uint64_t seq = 0;     // of this agent, from 1
-  std::int64_t time_ms = 0;  // since 1970
-  std::string tenant;        // id; empty: a device's
+  std::uint64_t seq = 0;     // numbered by this agent, from 1
+  std::int64_t time_ms = 0;  // milliseconds since 1970
+  std::string tenant;        // ID; empty: an event of a device
   std::string name;
-  int device = -1;      // -1: none in particular
+  int device = -1;      // index; -1: none in particular
   std::string kind;     // given, changed, ended, swapped-out, yielded, refused, waited, ...
   std::string reason;   // one sentence, with numbers
-  std::string by = {};  // who asked for it; empty: nobody did, or it is not known
+  std::string by = {};  // requester; empty: none, or unknown
 };
 
 struct DoneReply {
   std::string note;
 };
 
-// The request failed. `reasons` has one line per device, for refused shares.
+// The request failed. `reasons` has one line per device if a share was refused.
 struct FailedReply {
   ErrorCode code = ErrorCode::kInternal;
   std::string message;
   std::vector<std::string> reasons;
 };
 
-// The request waits; the grant, or a refusal, follows.
+// The request waits; a grant or a refusal follows.
 struct QueuedReply {
-  unsigned position = 0;  // 1 = next
+  unsigned position = 0;  // 1: next
   std::vector<std::string> reasons;
 };
 
 struct GrantedReply {
   std::string tenant;
-  std::string dir;                   // the tenant's pages
+  std::string dir;                   // directory of the tenant's pages
   std::vector<std::string> devices;  // UUIDs, in device order
-  std::vector<std::string> notes;    // what the asker should know, a line each
-  CommandEnvironment environment;    // for the command
-  ContainerEdits edits;              // for the container, instead
+  std::vector<std::string> notes;    // notes for the requester, a line each
+  CommandEnvironment environment;    // for a command
+  ContainerEdits edits;              // for a container
 };
 
 struct SnapshotReply {
   Snapshot snapshot;
 };
 
-// One device, as a request sees it.
+// The verdict on one device for a request.
 struct DeviceVerdictView {
   unsigned device = 0;
   std::string uuid;
   std::string model;
-  bool given = false;   // the request would get this one
-  std::string refusal;  // why it will not do; empty: it will
+  bool given = false;   // the request would get this device
+  std::string refusal;  // why the device does not fit; empty: it fits
 };
 
-// A tenant of lower priority that stands in the way.
+// A tenant of lower priority that holds what the request needs.
 struct VictimView {
   std::string id;
   std::string name;
   std::string priority;
-  Bytes memory;  // that it has of all devices
+  Bytes memory;  // over all devices
 };
 
 struct ExplainReply {
   bool fits = false;
-  bool impossible = false;  // does not fit even with nobody there
-  std::string summary;      // one line; empty where it fits
+  bool impossible = false;  // does not fit an idle node either
+  std::string summary;      // one line; empty if it fits
   unsigned waiting = 0;     // requests in the queue
   std::vector<DeviceVerdictView> devices;
-  std::vector<std::string> fixes;  // options of divvy run, each line alone would do
-  // If all of these ended it would fit, as it was asked; nothing ends them for it.
+  std::vector<std::string> fixes;  // options of divvy run; each line alone suffices
+  // Tenants without which the request would fit unchanged. They are not evicted for it.
   std::vector<VictimView> victims;
 };
 
 struct EventsReply {
-  int agent_pid = 0;       // numbers of another agent's events mean nothing to this one
-  std::uint64_t last = 0;  // of all events, not only of those asked for
+  int agent_pid = 0;       // event numbers are valid for this agent only
+  std::uint64_t last = 0;  // number of the last event of all tenants
   std::vector<EventView> events;
 };
 
 struct PlacementReply {
-  std::string text;  // as snapshot/text.h reads it
+  std::string text;  // in the format of snapshot/text.h
 };
 
 using Reply = std::variant<DoneReply, FailedReply, QueuedReply, GrantedReply, SnapshotReply,
@@ -342,22 +344,22 @@ using Reply = std::variant<DoneReply, FailedReply, QueuedReply, GrantedReply, Sn
 std::string encode(const Request& request);
 std::string encode(const Reply& reply);
 
-// Input is untrusted; any deviation is kCorrupt with the member's name. Unknown members are
+// Decode untrusted input. Any deviation is kCorrupt with the member's name; unknown members are
 // ignored.
 Result<Request> decodeRequest(std::string_view line);
 Result<Reply> decodeReply(std::string_view line);
 
-// What `-o json` prints: an array of objects with the member names of the views above.
+// The output of `-o json`: an array of objects with the member names of the views above.
 std::string devicesJson(const std::vector<Snapshot>& nodes);
 std::string tenantsJson(const std::vector<Snapshot>& nodes);
 std::string snapshotsJson(const std::vector<Snapshot>& nodes);
 std::string explanationJson(const ExplainReply& reply);
-// Events with their nodes: as an array, or one object a line.
+// Events with their nodes: an array, or one object a line.
 std::string eventsJson(const std::vector<std::pair<std::string, EventView>>& events, bool lines);
 
-// The names errors travel under ("usage", "no-room", ...).
+// The names of errors in the protocol ("usage", "no-room", ...).
 const char* errorName(ErrorCode code);
-// kInternal for a name that is none of them.
+// kInternal for an unknown name.
 ErrorCode errorFromName(std::string_view name);
 
 }  // namespace divvy::agent

@@ -1,11 +1,11 @@
-// What agents say of a tenant whose report cannot be.
+// The note of a tenant whose report is inconsistent.
 #pragma once
 
 #include <string_view>
 
 namespace divvy::agent {
 
-// With it TenantView::note begins then; what is wrong follows.
+// Prefix of TenantView::note in that case; the inconsistencies follow.
 inline constexpr std::string_view kReportNote = "report: ";
 
 }  // namespace divvy::agent
