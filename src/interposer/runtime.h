@@ -1,5 +1,5 @@
-// The interposer's one object. Everything that outlives a call is in here (and, per thread, in
-// divvy_thread; per entry point, in divvy_cuda_real).
+// The interposer's only global object. It holds all state that outlives a call, except divvy_thread
+// (per thread) and divvy_cuda_real (per entry point).
 #pragma once
 
 #include <atomic>
@@ -40,7 +40,7 @@
 
 namespace divvy::interposer {
 
-// A host function on its way through a stream.
+// A host function that was put into a stream and has not run yet.
 struct HostCall {
   std::atomic<std::uint32_t> taken;
   std::uint32_t number;  // of this record
@@ -56,7 +56,7 @@ struct Runtime {
 
   AddressMap blocks;        // by device address
   AddressMap arrays;        // by CUarray or CUmipmappedArray
-  AddressMap array_owners;  // the same keys; `bytes` is the CUcontext that an array dies with
+  AddressMap array_owners;  // the same keys; `bytes` is the CUcontext that the array ends with
   AddressMap contexts;      // by CUcontext, those made by cuCtxCreate
   AddressMap context_uses;  // by CUcontext; `bytes` counts cuCtxAttach
   PrimaryContexts primaries;
@@ -89,18 +89,19 @@ struct Runtime {
 
   Slab<HostCall> host_calls;
 
-  // Memory of ours had SYNC_MEMOPS at some time in this process.
+  // Memory of this library had SYNC_MEMOPS at some time in this process.
   std::atomic<bool> sync_memops{false};
 
-  // A stream capture was begun at some time in this process.
+  // A stream capture began at some time in this process.
   std::atomic<bool> captures_begun{false};
 
   std::atomic<bool> fork_watched{false};
-  std::atomic<std::uint64_t> context_bytes{0};  // of this process' contexts, for display
-  // Forked off a process that had used the driver, which serves no such child. It has none of that
-  // process's other threads: what they held stays held, the loader's locks among it.
+  std::atomic<std::uint64_t> context_bytes{0};  // of this process's contexts, for display
+  // Set in a child forked off a process that had used the driver; the driver does not work in such
+  // a child. It has none of the parent's other threads. What these held stays held, including locks
+  // of the loader.
   std::atomic<bool> forked{false};
-  std::atomic<std::uint64_t> refusals{0};  // allocations answered with out-of-memory by us
+  std::atomic<std::uint64_t> refusals{0};  // allocations refused by the library
   std::atomic<std::uint64_t> fault_counts[kFaultCodes] = {};
 };
 
@@ -108,8 +109,8 @@ extern "C" {
 extern __attribute__((visibility("hidden"))) Runtime divvy_runtime;
 }
 
-// Sees to it that a forked child starts over: it owns no memory, no context and no slot, and locks
-// that its parent's threads held are free. Once per process.
+// Makes a forked child start without memory, context and slot, and with free locks, which threads
+// of its parent may have held. To be called once per process.
 void watchForks();
 
 inline Runtime& runtime() {

@@ -6,11 +6,11 @@
 
 namespace divvy::interposer {
 
-// Remembers a block under `key`. One that cannot be remembered stays charged for the life of the
-// process, because its free could not be told from that of memory never counted.
+// Remembers a block under `key`. If there is no room, the block stays charged for the life of the
+// process: its free could not be told from that of memory never counted.
 //
-// A key that is there already stands for a block that is gone without our knowing: the driver would
-// not hand it out again otherwise. What it was charged is given back.
+// If the key is known already, its block is gone unnoticed, because the driver would not give out
+// the key again otherwise. That block's charge is given back.
 inline void remember(AddressMap& map, std::uint64_t key, Block block, abi::Cu site) {
   Block stale;
   if (__builtin_expect(map.take(key, &stale), 0)) giveBack(stale);
@@ -19,16 +19,17 @@ inline void remember(AddressMap& map, std::uint64_t key, Block block, abi::Cu si
   }
 }
 
-// Memory that stays on a device whose memory is swapped: for what reason.
+// Publishes that memory stays on a device, and the reason, if the device's memory is swapped.
 inline void notePinned(ChargeTarget seat, PinReason reason) {
   if (swapsOn(seat)) runtime().swap_board.notePin(reason);
 }
 
-// Memory that can be swapped is for whoever passes the gate before he uses it. The driver does not,
-// where it allocates for itself by its own public name in a call that we only pass on; nor do the
-// peers and network cards that a library of collectives shows its buffers to.
+// Returns whether memory for `caller` (a code address) may be swappable. Every user of swappable
+// memory has to pass the gate first. The driver does not when it allocates for itself through its
+// own public function in a call that is only passed on. Peers and network cards do not either, to
+// which a collectives library shows its buffers.
 inline bool mayBeSwapped(ChargeTarget seat, const void* caller) {
-  // Whose code it is the loader's list says, under a lock.
+  // The loader's list says which library the code belongs to; reading it takes a lock.
   if (!swapsOn(seat) || runtime().forked.load(std::memory_order_relaxed)) return false;
   const bool of_driver = runtime().driver.holds(caller);
   if (!of_driver && !runtime().collectives.holds(caller)) return true;
@@ -36,8 +37,8 @@ inline bool mayBeSwapped(ChargeTarget seat, const void* caller) {
   return false;
 }
 
-// Charges `bytes` (already rounded), lets `call` ask the driver and, when it succeeds, remembers
-// the block under the address or handle that it left in *out. The driver's result is the result.
+// Charges `bytes` (already rounded) and makes the driver's call. If that succeeds, remembers the
+// block under the address or handle in *out. Returns the driver's result, or a refusal.
 template <typename Out, typename Call>
 CUresult allocateOn(AddressMap& map, ChargeTarget seat, std::uint64_t bytes, BlockKind kind,
                     abi::Cu site, Out* out, Call call) {
@@ -54,9 +55,9 @@ CUresult allocateOn(AddressMap& map, ChargeTarget seat, std::uint64_t bytes, Blo
   return result;
 }
 
-// Frees what `key` stands for in `map`. The block is taken out before the driver is asked (its
-// address may be handed to another thread the moment the driver is done) and its bytes go back
-// after (so that the card never holds more than is charged). Keys that are unknown reach the driver
+// Frees the block of `key` in `map`. Takes the block out before the driver's call, because its
+// address may be given to another thread at the end of that call. Gives its bytes back after the
+// call, so that the device never holds more than is charged. The driver is called for unknown keys
 // too.
 template <typename Call>
 CUresult freeFrom(AddressMap& map, std::uint64_t key, abi::Cu site, Call call) {

@@ -7,16 +7,17 @@
 
 namespace divvy::interposer {
 
-// Bytes of an array of `levels` mip levels (0: a plain array) on the driver's device `device`. The
-// driver is asked with an array of the same shape that has no memory (deferred mapping); one that
-// cannot say gets the upper bound below. 0 for arrays that take none themselves (sparse, deferred).
+// Returns the bytes of an array of `levels` mip levels (0: a plain array) on the driver's device
+// `device`. Asks the driver with an array of the same shape without memory (deferred mapping). If
+// the driver cannot say, returns arrayBytesBound(). Returns 0 for arrays that take no memory
+// themselves: sparse or deferred.
 std::uint64_t arrayBytes(const CUDA_ARRAY3D_DESCRIPTOR& shape, unsigned levels, CUdevice device);
 
-// Meant to be no less than what any driver takes: elements times their size, rows and columns
-// rounded up to blocks, every mip level to 64 KiB.
+// Returns an upper bound, meant for every driver: elements times their size. Rows and columns are
+// rounded up to blocks, and every mip level to 64 KiB.
 std::uint64_t arrayBytesBound(const CUDA_ARRAY3D_DESCRIPTOR& shape, unsigned levels);
 
-// A descriptor without depth or flags, or with 32-bit sizes, in the widest form.
+// Returns a descriptor without depth or flags, or with 32-bit sizes, in the widest form.
 CUDA_ARRAY3D_DESCRIPTOR widen(const CUDA_ARRAY_DESCRIPTOR& shape);
 CUDA_ARRAY3D_DESCRIPTOR widen(const CUDA_ARRAY_DESCRIPTOR_v1& shape);
 CUDA_ARRAY3D_DESCRIPTOR widen(const CUDA_ARRAY3D_DESCRIPTOR_v1& shape);

@@ -1,4 +1,4 @@
-// Admission of one allocation: who is charged, and the reservation itself.
+// Admission of one allocation: the charge target and the reservation itself.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@ namespace divvy::interposer {
 
 enum class ChargeVerdict : std::uint8_t {
   kAccount,       // charge ledger device `device`
-  kPass,          // not ours to count: no tenant, or the driver is going to refuse the call itself
-  kUnknownLimit,  // the tenant's pages cannot be used: no memory, but everything else
-  kForeign,       // a device that is not the tenant's: does not exist
+  kPass,          // not to be counted: no tenant, or the driver will refuse the call itself
+  kUnknownLimit,  // the tenant's pages are unusable: memory is refused, all else is allowed
+  kForeign,       // not a device of the tenant: does not exist
 };
 
 struct ChargeTarget {
@@ -20,7 +20,7 @@ struct ChargeTarget {
   unsigned device;  // ledger index, for kAccount
 };
 
-// What a block is remembered by.
+// The key under which a block is remembered.
 inline std::uint64_t blockKey(CUdeviceptr address) {
   return address;
 }
@@ -31,14 +31,14 @@ inline std::uint64_t blockKey(const void* handle) {
   return reinterpret_cast<std::uint64_t>(handle);
 }
 
-// Who pays for memory that is allocated in the calling thread's current context. Asks the driver
-// only where the tenant has several devices.
+// Returns the charge target of memory that is allocated in the calling thread's current context.
+// Calls the driver only if the tenant has several devices.
 ChargeTarget chargeTargetOfContext(abi::Cu site);
 
-// Who pays for memory on a device that the call itself names.
+// Returns the charge target of memory on a device that the call itself names.
 ChargeTarget seatOfDevice(CUdevice device, abi::Cu site);
 
-// Allocations of this tenant there can be swapped, from now on.
+// Returns whether this tenant's allocations on that device can be swapped from now on.
 inline bool swapsOn(ChargeTarget seat) {
   return seat.verdict == ChargeVerdict::kAccount &&
          __builtin_expect(ledger::loadRelaxed(
@@ -46,19 +46,21 @@ inline bool swapsOn(ChargeTarget seat) {
                           0);
 }
 
-// `bytes` as the driver takes them from the card: rounded up to the device's granule, saturating.
+// Returns the bytes that the driver takes from the device: `bytes` rounded up to the device's
+// granule, saturating.
 std::uint64_t roundToGranule(unsigned device, std::uint64_t bytes);
 
-// Reserves; when the share is used up, once more after what is being freed was given back, and
-// after taking back what pools and graphs of this process hold unused (the driver does the same
-// when the card is full).
+// reserveShare() reserves `bytes`. If the share is used up, reserveAfterReclaim() tries again:
+// after pending frees were given back, then after unused memory of this process's pools and graphs
+// was. The driver does the same when the device is full.
 bool reserveAfterReclaim(unsigned device, std::uint64_t bytes);
 inline bool reserveShare(unsigned device, std::uint64_t bytes) {
   const ledger::Admission admission = runtime().tenant.account().reserve(device, bytes);
   if (__builtin_expect(admission == ledger::Admission::kGranted, 1)) return true;
   return admission == ledger::Admission::kOverLimit && reserveAfterReclaim(device, bytes);
 }
-// The same for memory that cannot be swapped: beside what can, it needs room on the device.
+// As reserveShare(), for any memory. Memory that cannot be swapped also waits for room on the
+// device.
 inline bool reserveOrReclaim(unsigned device, std::uint64_t bytes) {
   if (swapsOn({ChargeVerdict::kAccount, device})) return reserveInRoom(device, bytes);
   return reserveShare(device, bytes);
@@ -67,7 +69,7 @@ inline bool reserveOrReclaim(unsigned device, std::uint64_t bytes) {
 enum class Kind : std::uint8_t {
   kNative,
   kSwappable,
-  kSpare,  // swappable, if it is there without anybody giving back anything
+  kSpare,  // swappable, and only if no memory has to be given back for it
 };
 
 // A reservation of `bytes` on a ledger device, given back at the end of the scope unless kept.
@@ -83,14 +85,14 @@ class Charge {
 
   bool granted() const { return granted_; }
   std::uint64_t bytes() const { return bytes_; }
-  // Makes it a reservation of `bytes`. False, and nothing changed, if they are not to be had.
+  // Changes the reservation to `bytes`. Returns false, without effect, if there is no room.
   bool resize(std::uint64_t bytes) {
     if (bytes > bytes_ && !reserveOrReclaim(device_, bytes - bytes_)) return false;
     if (bytes < bytes_) runtime().tenant.account().release(device_, bytes_ - bytes);
     bytes_ = bytes;
     return true;
   }
-  // From here on the bytes belong to a block that somebody remembers.
+  // Leaves the bytes reserved; a remembered block owns them from here on.
   void keep() { granted_ = false; }
 
  private:
@@ -108,10 +110,10 @@ class Charge {
 // Ends the charge of a block that is gone.
 void giveBack(const Block& block);
 
-// Out of memory by our own decision, counted.
+// Returns out of memory by the library's own decision, and counts the refusal.
 CUresult refuse();
 
-// What an allocation is answered that is neither accounted nor passed on.
+// Returns the answer to an allocation that is neither accounted nor passed on.
 inline CUresult refusal(ChargeTarget seat) {
   return seat.verdict == ChargeVerdict::kForeign ? CUDA_ERROR_INVALID_DEVICE : refuse();
 }

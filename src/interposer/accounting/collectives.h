@@ -1,4 +1,4 @@
-// Libraries of collectives, by whose code memory is told apart that has to stay where it is.
+// Collectives libraries, found by their code: their memory has to stay where it is.
 #pragma once
 
 #include <atomic>
@@ -13,15 +13,15 @@ namespace divvy::interposer {
 // One per process, in static storage. Any thread.
 class Collectives {
  public:
-  // Whether that code is a loaded library's that is named libnccl.so*. The buffers that it asks for
-  // are what its peers map, and network cards write into, without a call that we see. Takes the
-  // loader's lock of its list for a moment, and walks the list only if that changed.
+  // Returns whether the code belongs to a loaded library that is named libnccl.so*. Peers map the
+  // buffers of such a library and network cards write into them, without a call that this library
+  // sees. Briefly takes the loader's lock of its list, and walks the list only if it changed.
   bool holds(const void* code);
 
  private:
   static constexpr unsigned kMax = 8;
-  // Guarded by that lock; a signal handler that comes in between may find them half written, and
-  // is answered wrongly then.
+  // Guarded by that lock. A signal handler that interrupts the walk may read a half-written list
+  // and get a wrong answer.
   struct Code {
     std::atomic<std::uint64_t> begin;
     std::atomic<std::uint64_t> end;
@@ -35,7 +35,7 @@ class Collectives {
 
   Code of_[kMax] = {};
   std::atomic<unsigned> count_{0};
-  std::atomic<std::uint64_t> loaded_{0};  // libraries ever, when the list was walked
+  std::atomic<std::uint64_t> loaded_{0};  // libraries loaded so far at the latest walk
   std::atomic<std::uint64_t> unloaded_{0};
 };
 

@@ -1,4 +1,4 @@
-// Contexts cost device memory before anything is allocated in them.
+// Contexts take device memory before any allocation.
 #pragma once
 
 #include <atomic>
@@ -10,24 +10,25 @@
 
 namespace divvy::interposer {
 
-// The overhead of primary contexts, one charge per device, kept equal to what the driver says about
-// the context: charged from before the call that may make it to after the one that ended it. The
-// driver counts the retains itself, so nothing is counted here.
+// The overhead of primary contexts: one charge per device, which follows the driver's state of the
+// context. It is charged from before the call that may create the context until after the call that
+// ended it. The driver counts retains itself, so they are not counted here.
 class PrimaryContexts {
  public:
-  // To be called before anything that may activate the device's primary context. False: its cost
-  // is not to be had.
+  // Charges the device's primary context. To be called before any call that may activate it.
+  // Returns false if there is no room for its cost.
   bool admit(unsigned device);
 
-  // To be called after anything that may have ended it, or failed to make it: asks the driver, and
-  // gives the cost back if there is no context. True if this call found it ended.
+  // Asks the driver for the context's state and gives the charge back if there is no context. To be
+  // called after any call that may have ended it, or failed to create it. Returns true if this call
+  // found it ended.
   bool settle(unsigned device, CUdevice driver_device);
 
   bool charged(unsigned device) const {
     return (words_[device].load(std::memory_order_acquire) & kCharged) != 0;
   }
 
-  // The handle, for telling which arrays die with it; null while unknown.
+  // The handle, which tells which arrays end with the context; null while unknown.
   void setHandle(unsigned device, CUcontext context) {
     handles_[device].store(context, std::memory_order_release);
   }
@@ -38,8 +39,8 @@ class PrimaryContexts {
   void forgetAfterFork();
 
  private:
-  // Bit 0: charged. Above: grows with every admit, so that a settle that asked the driver before
-  // somebody else's retain cannot take the charge away after it.
+  // Bit 0: charged. The bits above grow with every admit(). So a settle() that asked the driver
+  // before another thread's retain cannot remove the charge after that retain.
   static constexpr std::uint64_t kCharged = 1;
   static constexpr std::uint64_t kStep = 2;
 
@@ -47,15 +48,16 @@ class PrimaryContexts {
   std::atomic<CUcontext> handles_[ledger::kMaxDevices] = {};
 };
 
-// What one context is charged with on a ledger device, by the control page. 0 only where an older
-// agent made the page and counts contexts outside the share.
+// Returns the charge of one context on a ledger device, by the control page. 0 only if an older
+// agent made the page, which counts contexts outside of the share.
 std::uint64_t contextBytes(unsigned device);
 
-// Shows in the tenant's report what this process' contexts cost, changed by `bytes`.
+// Publishes a change of `bytes` in the cost of this process's contexts.
 void noteContext(std::int64_t bytes);
 
-// Forgets, and gives back, the blocks that were freed by the end of a context on ledger device
-// `device`: those whose address the driver no longer knows, and the arrays made in `context`.
+// Forgets, and gives back, the blocks on ledger device `device` that were freed by the end of a
+// context. These are the blocks with an address that the driver does not know, and the arrays made
+// in `context`.
 void sweepAfterContext(unsigned device, CUcontext context);
 
 }  // namespace divvy::interposer

@@ -7,23 +7,23 @@
 
 namespace divvy::interposer {
 
-// What is charged for a pool is what it has reserved from the card (not what is allocated from it:
-// freed memory stays with the pool until a synchronisation finds it above the release threshold).
+// The charge of a pool is what it has reserved from the device, not what is allocated from it.
+// Freed memory stays in the pool until a synchronisation finds it above the release threshold.
 struct Pool {
-  // A pool that the application destroyed lives on in the driver until its last block is freed.
+  // A pool that the application destroyed remains in the driver until its last block is freed.
   enum class Life : std::uint8_t { kAlive, kDestroyed, kStriking };
 
   std::atomic<CUmemoryPool> handle;  // null: no pool
   std::atomic<std::uint32_t> live;   // blocks allocated from it and not freed
   std::atomic<Life> life;
-  std::atomic<bool> fine;  // it was seen to reserve in smaller steps than kPoolStep
-  // Made as plain memory of its device, never to be shared: its blocks can be swapped.
+  std::atomic<bool> fine;  // was seen to reserve in smaller steps than kPoolStep
+  // Made as plain memory of its device and not shareable: its blocks can be swapped.
   std::atomic<bool> plain;
   unsigned device;  // ledger index
   CUdevice ordinal;
   GrowthCharge charge;
-  // Of what can be swapped, which is not the driver's: addresses of memory, and what of it is in
-  // use.
+  // Counters of the pool's swappable memory, which the driver does not know: the bytes of
+  // addresses, and the bytes in use.
   struct HighWaterCounter {
     std::atomic<std::uint64_t> now;
     std::atomic<std::uint64_t> high;
@@ -40,7 +40,7 @@ struct Pool {
   bool isAlive() const { return life.load(std::memory_order_acquire) == Life::kAlive; }
 };
 
-// Pools reserve from the card in steps; the coarsest that a driver was seen to use.
+// Step in which pools reserve from the device: the coarsest step observed of a driver.
 inline constexpr std::uint64_t kPoolStep = std::uint64_t{32} << 20;
 inline constexpr std::uint64_t kFinePoolStep = std::uint64_t{2} << 20;
 
@@ -48,43 +48,45 @@ class MempoolTracker {
  public:
   static constexpr unsigned kMaxPools = 512;
 
-  // True once any pool was used: what lets everything else skip pools at the cost of a load.
+  // Returns whether a pool was ever used. Otherwise all other code skips pools at the cost of one
+  // load.
   bool any() const { return used_.load(std::memory_order_acquire) != 0; }
 
   Pool* find(CUmemoryPool handle);
-  // Finds or enters; nullptr when the book is full, or was being written for about 100 ms.
+  // Finds or enters a pool. Returns nullptr if the tracker is full, or stays locked for about 100
+  // ms.
   Pool* enter(CUmemoryPool handle, unsigned device, CUdevice ordinal);
   std::uint64_t indexOf(const Pool* pool) const {
     return static_cast<std::uint64_t>(pool - pools_);
   }
-  // A block that came from the pool with this index was freed.
+  // Notes that a block of the pool with this index was freed.
   void blockFreed(std::uint64_t index) {
     if (index < kMaxPools) pools_[index].live.fetch_sub(1, std::memory_order_acq_rel);
   }
 
-  // Blocks that can be swapped came (+1) or went (-1), with `bytes` of addresses more; so much more
-  // is in use.
+  // noteReserved() notes that a swappable block came (blocks = 1) or went (-1), and a change of
+  // `bytes` of addresses. noteUsed() notes a change of the bytes in use.
   void noteReserved(std::uint32_t index, std::uint64_t bytes, int blocks);
   void noteUsed(std::uint32_t index, std::uint64_t bytes) { pools_[index].used.add(bytes); }
   Pool& at(std::uint32_t index) { return pools_[index]; }
-  // Nothing of a device is in use any more.
+  // Notes that none of the device's swappable memory is in use any more.
   void forgetUsed(unsigned device);
-  // What the driver says of a pool, 0 where it says nothing.
+  // Returns the driver's value of a pool's attribute; 0 if the driver gives none.
   static std::uint64_t ask(const Pool& pool, CUmemPool_attribute attribute);
 
-  // Asks the driver what the pool holds and corrects its charge.
+  // Asks the driver what the pool holds, and corrects its charge.
   void settle(Pool* pool);
-  // All pools on `device`, or on every device with kNoDevice.
+  // Settles all pools on `device`; with kNoDevice, on every device.
   void settleAll(unsigned device = kNoDevice);
-  // Makes the pools of a device give back what they hold unused, as the driver does under pressure.
+  // Makes the pools of a device give unused memory back, as the driver does under pressure.
   void trimAll(unsigned device);
-  // Makes the driver see that what was freed in this stream is free: it gives back nothing of it
-  // before somebody waited for that stream (driver 580; a query is not enough). At most 2 s; false:
-  // not in that time, or not from here.
+  // Makes the driver notice that what was freed in this stream is free. It gives none of that back
+  // before a wait for that stream (driver 580; a query is not enough). Waits at most 2 s. Returns
+  // false if that was too short, or if this thread must not wait.
   static bool observeFrees(CUstream stream, CUresult (*record)(CUevent, CUstream));
 
-  // Around cuMemPoolDestroy: off the book before the driver may hand out the handle again, back on
-  // it should the driver refuse.
+  // Surround cuMemPoolDestroy. The pool leaves the tracker before the driver may give out its
+  // handle again, and returns if the driver refuses.
   void beginDestroy(Pool* pool);
   void endDestroy(Pool* pool, bool destroyed);
 
@@ -94,10 +96,10 @@ class MempoolTracker {
   Pool* enterLocked(CUmemoryPool handle, unsigned device, CUdevice ordinal);
   void strike(Pool* pool);
 
-  // Held while an entry is made, which no driver call and no wait is part of.
+  // Held while an entry is made. No driver call and no wait happens meanwhile.
   std::atomic<bool> entering_{false};
   Pool pools_[kMaxPools] = {};
-  std::atomic<unsigned> used_{0};  // entries below this may hold a pool
+  std::atomic<unsigned> used_{0};  // entries below may hold a pool
 };
 
 }  // namespace divvy::interposer

@@ -1,5 +1,5 @@
-// A charge for memory whose amount only the driver knows: what a stream-ordered pool, or the graph
-// memory of a device, has reserved from the card.
+// A charge for an amount of memory that only the driver knows: what a stream-ordered pool, or the
+// graph memory of a device, has reserved from the device.
 #pragma once
 
 #include <atomic>
@@ -10,25 +10,25 @@
 namespace divvy::interposer {
 
 // A call that may make the driver reserve more is charged beforehand with the most that it can take
-// (reserve, begin), and corrected afterwards by a sample of what the driver really holds (settle).
-// Between the two nothing is locked and any number of threads may be inside: the charge is
+// (reserve, begin). A sample of what the driver really holds corrects the charge afterwards
+// (settle). No lock is held in between, and any number of threads may be inside. The charge is
 //
 //     base + started        started, finished: bytes begun and ended so far; both only grow
 //
-// A sample taken at a time t bounds the driver's holding for ever after by
+// A sample taken at a time t bounds the driver's holding from then on by
 // sample + (started - finished read before t), because whatever is not in the sample yet was begun
 // and not ended then. So `sample - finished` is a valid base whenever it is applied, and the lowest
-// one seen is the tightest. With no call under way it is exact.
+// base seen is the tightest. With no call in progress it is exact.
 class GrowthCharge {
  public:
-  // A call that can make the driver grow by up to `bytes` is about to be made; the caller has
-  // reserved them, and this takes them over.
+  // To be called before a call that can make the driver grow by up to `bytes`. Takes over the
+  // bytes, which the caller has reserved.
   void begin(std::uint64_t bytes) { started_.fetch_add(bytes, std::memory_order_acq_rel); }
 
-  // That call is over, whatever came of it.
+  // To be called after that call, whatever its result.
   void end(std::uint64_t bytes) { finished_.fetch_add(bytes, std::memory_order_acq_rel); }
 
-  // Where the charge stood before a sample was taken; handed to settle with it.
+  // The charge's state before a sample is taken; passed to settle() with that sample.
   struct Mark {
     std::uint64_t finished;
     std::int64_t base;
@@ -37,16 +37,18 @@ class GrowthCharge {
     return {finished_.load(std::memory_order_acquire), base_.load(std::memory_order_acquire)};
   }
 
-  // Lowers the charge to what the sample proves enough. Returns the bytes by which the driver held
-  // more than was ever charged between `before` and now (it should be 0: then some begin admitted
-  // too little). What other threads gave back or began meanwhile never looks like an excess.
+  // Lowers the charge to what the sample proves sufficient. Returns the bytes by which the driver
+  // held more than was ever charged between `before` and now. That should be 0; otherwise a begin()
+  // admitted too little. What other threads gave back or began meanwhile never appears as an
+  // excess.
   std::uint64_t settle(ledger::Account& account, unsigned device, Mark before,
                        std::uint64_t sample);
 
-  // Takes `bytes` more into the charge, after settle said so; false if they are not to be had.
+  // Adds `bytes` to the charge after settle() returned an excess. Returns false if there is no
+  // room.
   bool admitMore(ledger::Account& account, unsigned device, std::uint64_t bytes);
 
-  // Gives everything back: the memory is gone.
+  // Gives the whole charge back: the memory is gone.
   void drop(ledger::Account& account, unsigned device);
 
   std::uint64_t charged() const {

@@ -5,10 +5,11 @@
 
 namespace divvy::interposer {
 
-// Reserves `bytes` of the tenant's share as reserveShare does, and waits until what the agent
-// allows has room for them: as long as the tenant's terms say (2 s by default), then the driver is
-// asked all the same. Threads that must not wait do not. For a device where memory of this tenant
-// is swapped.
+// Reserves `bytes` of the tenant's share as reserveShare() does, then waits until the agent's order
+// has room for them. The wait is bounded by the tenant's room_ms (2 s by default); after that the
+// driver is asked anyway. Threads that must not wait do not, nor does any thread if no order can
+// come. Returns false if the share has no room. For a device on which this tenant's memory is
+// swapped.
 bool reserveInRoom(unsigned device, std::uint64_t bytes);
 
 }  // namespace divvy::interposer

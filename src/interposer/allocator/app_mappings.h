@@ -1,5 +1,5 @@
-// Where the application sees memory that it maps itself and that can be swapped: beside the address
-// of a block of ours, which then only we use.
+// The application's own mappings of memory that can be swapped. A block has an address of its own
+// beside them, which then only this library uses.
 #pragma once
 
 #include <atomic>
@@ -11,15 +11,15 @@
 
 namespace divvy::interposer {
 
-// One mapping of the application's: a block's beginning, at `address`. Records of a Slab.
+// A mapping that the application made: the beginning of a block, at `address`. Record of a Slab.
 struct AppMapping {
   std::atomic<std::uint32_t> taken;
-  std::atomic<std::uint32_t> going;  // it is being unmapped; its memory is mapped there no more
+  std::atomic<std::uint32_t> going;  // being unmapped; no memory is mapped there any more
   std::uint32_t block;               // number of its SwapBlock
-  std::uint32_t slot;                // of SwapBlock::views; kMaxViews: none, see Views
+  std::uint32_t slot;  // index in SwapBlock::views; kMaxViews: no slot, see AppMappings
   std::uint64_t address;
-  std::atomic<std::uint64_t> bytes;  // 0: nobody finds it
-  // By the driver's numbers of devices: what the application said, and kTold.
+  std::atomic<std::uint64_t> bytes;  // 0: not found by lookups
+  // By the driver's numbers of devices: what the application set, and kTold.
   std::atomic<std::uint8_t> access[BackingTerms::kMaxAccess];
 
   static constexpr std::uint8_t kTold = 0x80;
@@ -30,30 +30,34 @@ struct AppMapping {
   }
 };
 
-// One per process, in static storage; any thread. The views of a block that it has a slot for are
-// kept true by whoever owns a chunk of it (Views::settle); one that there is no slot for is the
-// driver's alone: the block is pinned, and nothing of it is ever mapped anew.
+// One per process, in static storage. Any thread. The owner of a chunk keeps the views true for
+// which its block has a slot, see settle(). A view without a slot belongs to the driver alone: its
+// block is pinned, and no part of it is ever mapped again.
 class AppMappings {
  public:
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
-  // A view with no slot and no access, which nobody finds; kNone: no memory.
+  // Returns a view without slot and access, which no lookup finds. Returns kNone if there is no
+  // memory.
   std::uint32_t begin(std::uint32_t block, std::uint64_t address, std::uint64_t bytes);
-  // From here on it is found, and mapped by whoever settles a chunk. False: the block has no slot.
+  // Makes the view available to lookups and to settle(). Returns false if the block has no free
+  // slot.
   bool publish(std::uint32_t view);
-  // The reverse, of a view that is going and mapped nowhere: nobody learns of it from its block any
-  // more. Who learned of it before has a chunk of the block in his hands; then end().
+  // Removes the view from its block, so that no further owner of a chunk finds it. The view must be
+  // going and mapped nowhere. A thread that found it earlier owns a chunk of the block. After such
+  // threads are done, end() frees the record.
   void withdraw(std::uint32_t view);
   void end(std::uint32_t view);
 
-  // The view of a block that covers an address, or kNone.
+  // Returns the block's view that covers an address; kNone if there is none.
   std::uint32_t find(std::uint32_t block, std::uint64_t address);
   AppMapping& at(std::uint32_t view) { return views_.at(view); }
 
-  // ---- for who owns a chunk (in a busy state) that has device memory
-  // Maps and unmaps it as the views of its block are now. `anew`: who may see it has changed too.
+  // ---- for the owner of a chunk (in a busy state) that has device memory
+  // Maps and unmaps the chunk as its block's views are now. `anew`: the devices with access have
+  // changed too. Returns the driver's error.
   CUresult settle(Chunk& chunk, bool anew);
-  // It is seen nowhere. If that fails it is seen in some places.
+  // Unmaps the chunk from all views. After an error it may still be mapped in some.
   CUresult close(Chunk& chunk);
 
   void forgetAfterFork() { views_.forgetAfterFork(); }

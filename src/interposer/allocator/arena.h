@@ -1,5 +1,5 @@
-// Blocks that are too small to have chunks of their own: pieces of arenas, each of which is a block
-// of one chunk.
+// Blocks that are too small for chunks of their own: pieces of arenas. An arena is a block of one
+// chunk.
 #pragma once
 
 #include <atomic>
@@ -12,17 +12,17 @@ namespace divvy::interposer {
 
 struct SwapBlock;
 
-// Whose pieces an arena has.
+// The owner of all pieces of an arena.
 struct ArenaOwner {
   unsigned device;  // ledger index
   CUdevice ordinal;
-  CUcontext context;   // it dies with it; null: with the last of the device
-  std::uint32_t pool;  // stream-ordered: its index in the MempoolTracker, and 1
+  CUcontext context;   // frees it at its end; null: the device's last context
+  std::uint32_t pool;  // index of its pool in the MempoolTracker plus 1, if stream-ordered
   bool operator==(const ArenaOwner&) const = default;
 };
 
-// One per process, in static storage; any thread. No lock. An arena is given back by whoever leaves
-// it without a piece in it; what the account is charged is the arena, whole.
+// One per process, in static storage. Any thread; no lock. The thread that leaves an arena without
+// pieces gives it back. The account is charged with whole arenas.
 class Arenas {
  public:
   // A piece in use, as the application sees it.
@@ -31,30 +31,33 @@ class Arenas {
     ArenaUnits::ArenaUnit piece;
   };
 
-  // A piece of `bytes` with an id, 0 if there is none to be had: neither in an arena that is there
-  // nor in a new one. Arenas are as large as all that the owner has, at least `granule` and at most
-  // `most`: what is charged is less than twice what was once in use, and a granule.
+  // Returns a piece of `bytes` with an id, from an existing arena or a new one; 0 if there is none.
+  // A new arena is as large as all of the owner's arenas, at least `granule` and at most `most`. So
+  // the charge is below twice the peak use, plus a granule.
   CUdeviceptr take(const ArenaOwner& owner, std::uint64_t bytes, std::uint64_t id,
                    std::uint64_t granule, std::uint64_t most);
 
-  // What is at an address of a block that is an arena; false: nothing.
+  // Finds the piece at an address of a block that is an arena. Returns false if there is none.
   static bool find(const SwapBlock& block, std::uint64_t address, Found* out);
   static void setSyncMemops(const SwapBlock& block, std::uint64_t address, bool set);
 
-  // Frees the piece that begins at `address`: now, with nobody using it any more; or, `deferred`,
-  // by collect() after the next markDue(). False: there is none, or somebody else was first.
+  // Frees the piece that begins at `address`. If not `deferred`, at once: no work may use it any
+  // more. If `deferred`, in collect() after the next markDue(). Returns false if there is no such
+  // piece or another thread freed it first.
   static bool endPiece(const SwapBlock& block, std::uint64_t address, bool deferred);
 
-  // In two steps: false, as above; else it is nobody's, but its room taken until given. In between
-  // it may be used again for as much room.
+  // Free in two steps. beginFree() ends the use of the piece, but its room stays taken until
+  // finishFree(); it returns false as endPiece() does. In between revive() may use it again, for
+  // bytes that take as much room.
   static bool beginFree(const SwapBlock& block, std::uint64_t address, std::uint32_t* bytes);
   static void finishFree(const SwapBlock& block, std::uint64_t address);
   static bool revive(const SwapBlock& block, std::uint64_t address, std::uint32_t bytes,
                      std::uint64_t id);
 
-  // What was freed deferred is to be freed by the next visit.
+  // Makes all pieces that were freed as deferred due for the next collect().
   void markDue();
-  // Calls ready(device, context) before anything of an arena's is freed; it stops when that fails.
+  // Frees the pieces that are due. Calls ready(device, context) before pieces of an arena are
+  // freed, and stops if that returns false.
   template <typename Ready>
   void collect(Ready ready) {
     arenas_.forEach([&](std::uint32_t, Arena& arena) {
@@ -70,14 +73,14 @@ class Arenas {
     });
   }
 
-  // Nothing is taken from the arena any more. True: its block is the caller's to take and abandon;
-  // else it is somebody else's.
+  // Ends allocation from the arena. Returns true if its block is the caller's to take and abandon,
+  // false if it is another thread's.
   static bool close(const SwapBlock& block);
 
   void forgetAfterFork() { arenas_.forgetAfterFork(); }
 
  private:
-  // Records of a Slab: valid when zero. Plain members are written before it is opened.
+  // Record of a Slab; valid when zero. Plain members are written before the arena is opened.
   struct Arena {
     static constexpr std::uint64_t kOpen = std::uint64_t{1} << 63;
     static constexpr std::uint64_t kInside = std::uint64_t{1} << 32;  // of threads; below: pieces
@@ -94,7 +97,7 @@ class Arenas {
     std::uint64_t bytes;
     ArenaUnits pieces;
 
-    // False: it is closed. Else it stays until leave().
+    // Keeps the arena until leave(). Returns false if it is closed.
     bool enter() {
       std::uint64_t seen = users.load(std::memory_order_acquire);
       while ((seen & kOpen) != 0) {
@@ -110,9 +113,9 @@ class Arenas {
     std::uint64_t addressOf(std::uint32_t unit) const { return address + unit * ArenaUnits::kUnit; }
   };
 
-  // The arena that a block is, entered; nullptr: it is none any more.
+  // Enters the arena of a block. Returns nullptr if the block is no arena any more.
   static Arena* enter(const SwapBlock& block);
-  // The reverse, with so many pieces gone.
+  // Reverses enter(), with `gone` pieces less.
   static void leave(Arena& arena, std::uint32_t gone);
   static void giveUp(Arena& arena);
   CUdeviceptr takeFrom(Arena& arena, const ArenaOwner& owner, std::uint64_t bytes, std::uint64_t id,

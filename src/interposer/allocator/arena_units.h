@@ -1,4 +1,4 @@
-// What of one arena is in use: pieces of it, each a run of units.
+// The parts of an arena that are in use: pieces, each a run of units.
 #pragma once
 
 #include <atomic>
@@ -6,50 +6,52 @@
 
 namespace divvy::interposer {
 
-// No lock, no driver call; any thread, any signal handler. A piece is named by its first unit.
-// Members of one that was never begun are zero.
+// No lock and no driver call. Any thread and signal handler. The first unit names a piece. All
+// members are zero before the first begin().
 class ArenaUnits {
  public:
-  static constexpr std::uint64_t kUnit = 512;  // bytes: what the driver aligns blocks to
+  static constexpr std::uint64_t kUnit = 512;  // bytes: the driver's alignment of blocks
   static constexpr std::uint64_t kMaxBytes = (std::uint64_t{1} << 24) - 1;  // of one piece
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
-  // What a piece was asked for, and what it is called.
+  // What a piece was requested with, and its id.
   struct ArenaUnit {
     std::uint32_t bytes;
     std::uint64_t id;
     bool sync_memops;
   };
 
-  // Bytes that so many take.
+  // Returns the bytes that a piece of `bytes` takes.
   static constexpr std::uint64_t roomOf(std::uint64_t bytes) {
     return (bytes + kUnit - 1) / kUnit * kUnit;
   }
 
-  // Starts over with so many units, all of them free; nobody else is in here. False: no memory.
+  // Starts again with `units` free units; no other thread may use the object. Returns false if
+  // there is no memory.
   bool begin(std::uint32_t units);
 
-  // A piece of `bytes` (1 to kMaxBytes), in use from now on; kNone: there is no such room.
+  // Returns a new piece of `bytes` (1 to kMaxBytes), in use from now on; kNone if there is no room.
   std::uint32_t take(std::uint32_t bytes, std::uint64_t id);
-  // The piece in use that the unit is part of; kNone: it is free.
+  // Returns the piece in use that contains the unit; kNone if the unit is free.
   std::uint32_t find(std::uint32_t unit, ArenaUnit* out) const;
   void setSyncMemops(std::uint32_t piece, bool set);
 
-  // Ends the use of a piece: of several that try, one succeeds. Its room stays taken until
-  // give(); `doomed`: until it was told by spend() and then giveDue().
+  // Ends the use of a piece; of several threads that try, one succeeds. Its room stays taken until
+  // give(). If `doomed`, until spend() has counted it and then giveDue() frees it.
   bool end(std::uint32_t piece, bool doomed);
   void give(std::uint32_t piece);
-  // Or it is used again instead, for `bytes` that need as many units.
+  // Uses an ended piece again, for `bytes` that need as many units.
   void revive(std::uint32_t piece, std::uint32_t bytes, std::uint64_t id);
-  // How many are doomed and not due yet: they are due from now on.
+  // Makes doomed pieces due and returns how many they were.
   std::uint32_t spend();
-  // Gives what is due; how many those were.
+  // Frees the pieces that are due and returns how many they were.
   std::uint32_t giveDue();
 
  private:
   using Bits = std::atomic<std::uint64_t>;
 
-  // Of a piece's first unit; below them the bytes that were asked for. 0: none begins there.
+  // Bits of the word of a piece's first unit, above the requested bytes. A word of 0: no piece
+  // begins there.
   static constexpr std::uint32_t kSize = (std::uint32_t{1} << 24) - 1;
   static constexpr std::uint32_t kLive = std::uint32_t{1} << 24;
   static constexpr std::uint32_t kSync = std::uint32_t{1} << 25;
@@ -67,8 +69,8 @@ class ArenaUnits {
 
   std::uint32_t units_;
   std::uint32_t capacity_;
-  Bits* used_;                         // a bit of every unit
-  Bits* first_;                        // of the first of every piece
+  Bits* used_;                         // a bit for each unit
+  Bits* first_;                        // a bit for each piece, at its first unit
   std::atomic<std::uint32_t>* words_;  // by unit
   std::atomic<std::uint64_t>* ids_;    // by unit
 };

@@ -1,5 +1,5 @@
-// Stream-ordered memory that can be swapped: what was freed in the order of a stream, until the
-// stream came to that, and what pools keep of it.
+// Stream-ordered memory that can be swapped: blocks freed in the order of a stream, until the
+// stream reaches the free, and blocks that pools keep.
 #pragma once
 
 #include <atomic>
@@ -12,35 +12,36 @@
 
 namespace divvy::interposer {
 
-// Where a call stands.
+// The stream of a call.
 struct StreamRef {
   CUcontext context;
-  std::uint64_t id;  // that no other stream ever has; 0: it is not known
+  std::uint64_t id;  // unique for all time; 0: unknown
 };
 
-// One per process, in static storage; any thread. No lock. Blocks are chunks' and arenas' as all
-// others are (a pool's belong to no context). One that was freed is in a list, with an event behind
-// the free: until that came it is for later allocations of the same stream alone, then for
-// everybody's. A pool gives back what it keeps unused above its threshold where the driver does: at
-// synchronisations, when trimmed, when memory is refused.
+// One per process, in static storage. Any thread; no lock. Blocks consist of chunks or of pieces of
+// arenas, as all others do; a pool's blocks belong to no context. A freed block is in a list, with
+// an event behind the free. Before that event came, only later allocations of the same stream may
+// use it; after that, any allocation. A pool gives back what it keeps unused above its threshold
+// where the driver does: at synchronisations, when trimmed, and when memory is refused.
 class AsyncAllocator {
  public:
-  // Something was freed in the order of a stream and is still here.
+  // Returns whether a block that was freed in the order of a stream is still listed.
   bool any() const { return listed_.load(std::memory_order_acquire) != 0; }
 
-  // A block of the pool, its address in *out. kNative: the driver's own call has the answer.
+  // Allocates a block of the pool; its address is in *out. Returns kNative if the driver's own call
+  // is to answer.
   HookOutcome allocate(Pool& pool, std::uint64_t bytes, const StreamRef& place, CUdeviceptr* out,
                        CUresult* result);
 
-  // Frees the block that begins at `address` once the stream comes to it; record(event) is to
-  // record the event there. Where there can be no event, all work is waited for. kNative: there is
-  // no such block.
+  // Frees the block that begins at `address` once the stream reaches the free. record(event)
+  // records the event there. If no event can be recorded, waits for all work. Returns kNative if
+  // there is no such block.
   template <typename Record>
   HookOutcome release(CUdeviceptr address, const StreamRef& place, Record record,
                       CUresult* result) {
     if (!isBlock(address)) return HookOutcome::kNative;
     DeferredFree* freed = begin(place);
-    // An event may be of a context that ended since; a new one is not.
+    // An event may belong to a context that has ended since; a new event does not.
     bool recorded = false;
     for (int attempt = 0; freed != nullptr && !recorded && attempt < 2; ++attempt) {
       recorded = haveEvent(*freed) && record(freed->event) == CUDA_SUCCESS;
@@ -49,43 +50,46 @@ class AsyncAllocator {
     return finish(address, freed, recorded, result);
   }
 
-  // After a wait for work: what came free goes to its pools, what these have too much to the card.
+  // To be called after a wait for work. Gives blocks that became free to their pools, and what
+  // these hold above their threshold to the device.
   void afterWait();
-  // Gives back what the pool keeps unused as long as it has more than `keep`; what it has then.
+  // Gives back the pool's unused blocks while it holds more than `keep` bytes. Returns the bytes
+  // that it holds then.
   std::uint64_t trim(Pool& pool, std::uint64_t keep);
-  // For who was refused memory. Gives back all that is unused. True: some is about to be.
+  // For a caller that was refused memory. Gives back all unused blocks. Returns true if more blocks
+  // are about to become unused.
   bool reclaim();
 
-  // The device's memory of a context is gone; with `all`, all of it.
+  // Notes that the device's memory of a context is gone; with `all`, all of the device's memory.
   void contextEnded(unsigned device, CUcontext context, bool all);
 
   void forgetAfterFork();
 
  private:
   enum class Stage : std::uint32_t {
-    kNone = 0,     // being made or unmade
-    kWaiting = 1,  // the stream has not come to it, as far as is known
-    kIdle = 2,     // nobody uses it
-    kBusy = 3,     // in somebody's hands
+    kNone = 0,     // being made or removed
+    kWaiting = 1,  // the stream has not reached it, as far as known
+    kIdle = 2,     // not in use
+    kBusy = 3,     // owned by a thread
   };
 
-  // Records of a Slab: valid when zero. Plain members are of whoever has it in his hands, but those
-  // up to `bytes` are for others to look at.
+  // Record of a Slab; valid when zero. The thread that owns the record uses the plain members.
+  // Other threads may read the members up to `bytes`.
   struct DeferredFree {
     std::atomic<std::uint32_t> taken;
     std::atomic<Stage> stage;
     std::atomic<std::uint64_t> stream;
-    std::atomic<std::uint32_t> pool;   // its index, and 1; 0: it is of no pool
-    std::atomic<std::uint64_t> bytes;  // that it has room for
+    std::atomic<std::uint32_t> pool;   // index of its pool plus 1; 0: no pool
+    std::atomic<std::uint64_t> bytes;  // bytes that it has room for
     std::atomic<CUcontext> context;    // of the stream
-    std::atomic<bool> is_piece;        // of an arena
+    std::atomic<bool> is_piece;        // it is a piece of an arena
     std::uint32_t number;              // of this record
-    std::uint32_t block;               // that it is, or a piece of; of the ChunkTable
+    std::uint32_t block;               // its block, or the piece's block, in the ChunkTable
     std::uint64_t address;
-    // Stays with the record.
+    // Kept with the record.
     CUevent event;
     CUcontext event_context;
-    std::uint32_t ended;  // how many contexts had, when it was made
+    std::uint32_t ended;  // number of ended contexts when the event was made
 
     bool claim(Stage from) {
       return stage.compare_exchange_strong(from, Stage::kBusy, std::memory_order_acq_rel);

@@ -1,4 +1,4 @@
-// Allocations that can be swapped: made of chunks at addresses that stay.
+// Allocations that can be swapped: made of chunks at addresses that do not change.
 #pragma once
 
 #include <atomic>
@@ -13,59 +13,61 @@ namespace divvy::interposer {
 struct Pool;
 struct ThreadLine;
 
-// What became of a call that may concern swappable memory.
+// The result of a hook for a call that may concern swappable memory.
 enum class HookOutcome : std::uint8_t {
-  kNative,  // nothing to do with it: the driver is to be asked
+  kNative,  // no swappable memory: the driver is to be called
   kDone,    // the result is the application's
 };
 
-// One per process, in static storage; any thread. All of it from inside a hook (Inside). No lock;
-// no driver call but in a chunk's busy state or before it is found.
+// One per process, in static storage. Any thread, inside a hook (DriverCallScope). No lock. Calls
+// the driver only for chunks in a busy state, or for those that no lookup finds yet.
 class Swappable {
  public:
-  // A block of `bytes` in the current context, its address in *out. kNative: too small, or this
-  // device, driver or call is none for it; then the driver's own call has the answer.
+  // Allocates a block of `bytes` in the current context; its address is in *out. Returns kNative if
+  // the block is too small, or if device, driver or call do not suit. Then the driver's own call
+  // answers.
   HookOutcome allocate(unsigned device, std::uint64_t bytes, abi::Cu site, CUdeviceptr* out,
                        CUresult* result);
 
-  // Frees the block that begins at `address`, as cuMemFree does. kNative: there is none.
+  // Frees the block that begins at `address`, as cuMemFree does. Returns kNative if there is none.
   HookOutcome release(CUdeviceptr address, CUresult* result);
 
-  // A block that the application is to map itself: `made_as` is that it never ends with a context.
-  // kNone: there is *result; or, with CUDA_SUCCESS in there, it is none for this.
+  // Creates a block that the application maps itself, which never ends with a context. Returns
+  // kNone on failure, with the answer in *result. CUDA_SUCCESS in *result means that native memory
+  // is to be used.
   std::uint32_t create(unsigned device, CUdevice ordinal, std::uint64_t bytes,
                        const HandleAttributes& made_as, CUresult* result);
-  // A block of one chunk for an Arena, not published. kNone: there is none to be had; `spare`: not
-  // without waiting, or anybody giving back anything.
+  // Creates a block of one chunk for an arena, not published. Returns kNone if there is none.
+  // `spare`: only if no wait is necessary and no memory has to be given back for it.
   std::uint32_t createArena(const ArenaOwner& owner, std::uint64_t bytes, std::uint32_t arena,
                             bool spare);
-  // A stream-ordered block of no context, not published; as create().
+  // Creates a stream-ordered block without a context, not published. Fails as create() does.
   std::uint32_t createPooled(const Pool& pool, std::uint64_t bytes, CUresult* result);
-  // Of a block from here on: what nobody else has, not even the driver.
+  // Returns an id for a block that no other block has, including those of the driver.
   std::uint64_t nextId();
 
-  // Ends a block that nobody can find any more: frees every chunk now, but for those that somebody
-  // has in his hands.
+  // Ends a block that no lookup finds any more. Frees every chunk now, except those that another
+  // thread owns; their owners free them.
   void abandon(std::uint32_t block);
 
-  // After the views of a block changed: the chunks of its first `bytes` are seen there from now on,
-  // as far as they have memory. `anew`: who may see them has changed. What the driver refused; or
-  // CUDA_ERROR_NOT_READY: somebody has had a chunk in his hands for very long, who will do it.
+  // Maps the chunks of the block's first `bytes` as its views are now, where they have memory.
+  // `anew`: the devices with access have changed. Returns the driver's error, or
+  // CUDA_ERROR_NOT_READY if another thread has owned a chunk for very long; that thread will map
+  // it.
   CUresult settle(std::uint32_t block, std::uint64_t bytes, bool anew);
-  // Returns when everybody has let go of the chunks that he had in his hands when this began.
-  // False: after a bound.
+  // Returns when all threads have released the chunks that they owned at the start of the call.
+  // Returns false if that exceeds a bound.
   static bool awaitIdle(std::uint32_t block, std::uint64_t bytes);
 
-  // Makes the chunks of a block stay where they are, from now on: returns when all are there.
-  // CUDA_SUCCESS, or what a thread that must not wait is to answer.
+  // Pins the chunks of a block from now on; returns when all are on the device. Returns
+  // CUDA_SUCCESS, or the error that answers the call.
   CUresult pin(std::uint32_t block, PinReason reason);
 
-  // Gives back the blocks that ended with a context (or, with `all`, with the last one) of a
-  // device.
+  // Gives back the blocks that ended with a context of a device; with `all`, with the last context.
   void sweep(unsigned device, CUcontext context, bool all);
 
   // Brings a chunk that the caller owns out of its busy state, and ends it if its block was freed
-  // meanwhile: the only way out of one, but for that to kFree.
+  // meanwhile. The only way out of a busy state, except that to kFree.
   template <ChunkState kFrom, ChunkState kTo>
   void leave(std::uint32_t number) {
     static_assert(isBusy(kFrom) && !isBusy(kTo) && kTo != ChunkState::kFree);
@@ -75,14 +77,14 @@ class Swappable {
     if (__builtin_expect(chunk.has(kDoomed | kViewStale), 0)) comeBack(number, generation);
   }
 
-  // Ends what was freed during captures and is in nobody's hands, once none is open.
+  // Ends blocks that were freed during captures and that no thread owns, once no capture is open.
   void collect() {
     if (__builtin_expect(deferred_.load(std::memory_order_acquire) != 0, 0)) collectDeferred();
   }
 
-  // For who was refused memory: what others freed may have been charged still, in the hands of a
-  // mover or of a thread that collects. Waits for them, but not for long, nor for a capture. True:
-  // it is worth asking again.
+  // For a caller that was refused memory. Blocks that other threads freed may still be charged,
+  // while a pager or a collecting thread owns them. Waits for these threads for a bounded time, but
+  // not for a capture. Returns true if another attempt is worthwhile.
   bool awaitFrees();
 
   void forgetAfterFork();
@@ -126,9 +128,9 @@ class Swappable {
   bool freeDue(Synchronise synchronise);
 
   std::atomic<std::uint64_t> buffers_{0};   // ever made
-  std::atomic<bool> collecting_{false};     // by one thread at a time; others leave it to him
-  std::atomic<std::uint32_t> deferred_{0};  // blocks whose end waits for captures
-  std::atomic<std::uint32_t> freed_{0};     // chunks that are doomed and charged
+  std::atomic<bool> collecting_{false};     // by one thread at a time
+  std::atomic<std::uint32_t> deferred_{0};  // blocks that end after the captures
+  std::atomic<std::uint32_t> freed_{0};     // doomed chunks that are still charged
 };
 
 }  // namespace divvy::interposer

@@ -1,4 +1,4 @@
-// The device memory behind a chunk's address: how it is made, mapped, made accessible, and undone.
+// The device memory behind a chunk's address: creation, mapping, access and release.
 #pragma once
 
 #include <atomic>
@@ -14,50 +14,50 @@ namespace divvy::interposer {
 struct BackingTerms {
   static constexpr unsigned kMaxAccess = 64;
 
-  bool usable;  // false: the driver or the device cannot do it, memory stays native
+  bool usable;  // false: driver or device cannot do it; memory stays native
   CUdevice ordinal;
-  std::uint64_t granule;      // bytes: chunks are multiples of it
+  std::uint64_t granule;      // bytes; chunk sizes are multiples of it
   std::uint64_t chunk_bytes;  // of large blocks
   CUmemAllocationProp prop;
-  bool maps_host;  // memory of the host can stand in for the device's
+  bool maps_host;  // host memory can replace the device's
   CUmemAllocationProp host_prop;
   unsigned access_count;
   CUmemAccessDesc access[kMaxAccess];
 };
 
-// What an arena has at most.
+// Returns the maximum size of an arena in bytes.
 inline std::uint64_t mostArena(const BackingTerms& terms) {
   constexpr std::uint64_t kMax = std::uint64_t{32} << 20;
   return terms.chunk_bytes < kMax ? terms.chunk_bytes : kMax;
 }
 
-// One per process, in static storage; any thread. Calls the driver, which needs no current context
-// for these calls.
+// One per process, in static storage. Any thread. Calls driver functions that need no current
+// context.
 class Backing {
  public:
-  // For a device of the tenant, by the driver's number and the ledger's. Asks the driver on first
-  // use; nullptr where there is nothing that could be asked or kept.
+  // Returns the terms of a tenant's device, by the driver's number and the ledger's. Asks the
+  // driver on first use. Returns nullptr if it cannot be asked or the answer cannot be kept.
   const BackingTerms* terms(CUdevice ordinal, unsigned device) {
     const BackingTerms* known = terms_[device].load(std::memory_order_acquire);
     return known != nullptr ? known : learn(ordinal, device);
   }
 
-  // For a chunk that the caller owns (kSwappingIn) and has taken room for: a new handle, mapped,
-  // accessible by the device and by all of the tenant's; and where else the application sees it.
-  // The contents are whatever the driver gives. On failure nothing is left of it.
+  // Creates a handle, maps it, and opens it to the device and to all devices of the tenant. Also
+  // maps it at the block's views. The caller owns the chunk (kSwappingIn) and has taken room for
+  // it. The contents are undefined. After an error no handle and no mapping is left.
   CUresult map(Chunk& chunk);
-  // The same with memory of the host. CUDA_ERROR_NOT_SUPPORTED: it never will.
+  // As map(), with host memory. CUDA_ERROR_NOT_SUPPORTED means that it will never work.
   CUresult mapHost(Chunk& chunk);
 
-  // The reverse, for a chunk that the caller owns (kSwappingOut, kFreeing); on success its room can
-  // be given back. If the driver did not even unmap it, contents and access are as they were.
+  // Reverses map(). The caller owns the chunk (kSwappingOut, kFreeing); after success it can give
+  // back the room. If the driver did not unmap the chunk, its contents and access are as before.
   CUresult unmap(Chunk& chunk);
 
-  // For a chunk that the caller owns and that has device memory: maps it where the application sees
-  // it now. `anew`: for the devices that may by now.
+  // Maps the chunk at its block's current views. The caller owns the chunk, which has device
+  // memory. `anew`: sets the current access too.
   static CUresult settle(Chunk& chunk, bool anew);
 
-  // Of a child, in which no table of devices has been made yet.
+  // To be called in the child of a fork, before it has made a table of devices.
   void forgetAfterFork();
 
  private:
@@ -66,7 +66,7 @@ class Backing {
   void showHost(bool maps);
 
   std::atomic<const BackingTerms*> terms_[ledger::kMaxDevices] = {};
-  std::atomic<bool> maps_host_{true};  // no device is known that cannot
+  std::atomic<bool> maps_host_{true};  // false once a device is known that cannot
 };
 
 }  // namespace divvy::interposer

@@ -1,5 +1,5 @@
-// Memory that the application makes by cuMemCreate and maps itself, and that can be swapped: what
-// it has are handles of ours, and behind the addresses that it mapped are views of a block of
+// Memory that the application creates by cuMemCreate, maps itself, and that can be swapped. The
+// application has proxy handles. Behind the addresses that it mapped are views of a block of
 // chunks.
 #pragma once
 
@@ -9,52 +9,55 @@
 
 namespace divvy::interposer {
 
-// Addresses of the application, so that a mapping can be judged while nothing can be mapped.
+// A range of addresses that the application reserved. It allows mappings to be checked while no
+// memory can be mapped.
 struct Reservation {
   std::atomic<std::uint32_t> taken;
   std::uint64_t address;
   std::uint64_t bytes;
 };
 
-// One per process, in static storage; any thread. All of it from inside a hook (Inside). Answers as
-// the driver would of native memory.
+// One per process, in static storage. Any thread, inside a hook (DriverCallScope). Answers as the
+// driver would for native memory.
 class VmmProxyHandles {
  public:
-  // There was such memory at some time.
+  // Returns whether there was such memory at some time.
   bool any() const { return any_.load(std::memory_order_acquire); }
-  // A view is somewhere in the range.
+  // Returns whether a view lies within the range, at least in part.
   bool touches(std::uint64_t address, std::uint64_t bytes) const;
-  // A view covers the address: its number, or Views::kNone.
+  // Returns the number of the view that covers the address; AppMappings::kNone if there is none.
   std::uint32_t viewAt(std::uint64_t address) const;
 
-  // For a device whose memory is swapped. kNative: it is none for this, for the reason in *why.
+  // Creates memory on a device with swapped memory. Returns kNative if chunks cannot stand for it,
+  // with the reason in *why.
   HookOutcome create(unsigned device, std::uint64_t bytes, const CUmemAllocationProp& prop,
                      CUmemGenericAllocationHandle* handle, PinReason* why, CUresult* result);
   static CUresult properties(CUmemGenericAllocationHandle token, CUmemAllocationProp* prop);
 
   CUresult map(CUdeviceptr address, std::uint64_t bytes, CUmemGenericAllocationHandle token);
-  // Of a range with views in it, and native mappings as the case may be.
+  // Unmaps a range with views, and with native mappings if there are any.
   CUresult unmap(CUdeviceptr address, std::uint64_t bytes);
   CUresult setAccess(CUdeviceptr address, std::uint64_t bytes, const CUmemAccessDesc* descs,
                      std::size_t count);
-  // Of a view.
+  // Returns the access of a view.
   static CUresult getAccess(std::uint32_t view, const CUmemLocation& location,
                             unsigned long long* flags);
   static CUmemGenericAllocationHandle retain(std::uint32_t view);
 
-  // The driver's own handle for the memory, which stays on the device from now on. Else *handle is
-  // 0, and the result what a call that is given the token is to be answered with.
+  // Pins the memory and returns the driver's own handle for it in *handle. On failure *handle is 0,
+  // and the result answers the call that was given the token.
   static CUresult expose(CUmemGenericAllocationHandle token, PinReason reason,
                          CUmemGenericAllocationHandle* handle);
   CUresult exportTo(void* out, CUmemGenericAllocationHandle token, CUmemAllocationHandleType type,
                     unsigned long long flags);
-  // The driver imported memory that is ours, as `handle`: the token instead; 0: it is none.
+  // Returns the token for memory of this library that the driver imported as `handle`; 0 for other
+  // memory.
   CUmemGenericAllocationHandle imported(CUmemGenericAllocationHandle handle);
 
-  // Around cuMemAddressReserve and cuMemAddressFree.
+  // Note the effects of cuMemAddressReserve and cuMemAddressFree.
   void reserved(std::uint64_t address, std::uint64_t bytes);
-  std::uint64_t unreserved(std::uint64_t address);  // its bytes; 0: unknown
-  // The reservation that holds an address; false: there is none, and nothing is told.
+  std::uint64_t unreserved(std::uint64_t address);  // returns its bytes; 0: unknown
+  // Finds the reservation that holds an address. Returns false, without output, if there is none.
   bool reservationOf(std::uint64_t address, std::uint64_t* begin, std::uint64_t* bytes);
 
   void forgetAfterFork();

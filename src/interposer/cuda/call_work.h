@@ -1,4 +1,4 @@
-// What a call that passes the gate puts onto a card: read from its arguments.
+// The work that a call at the gate gives to a device, read from its arguments.
 #pragma once
 
 #include <cstddef>
@@ -19,26 +19,26 @@ enum class WorkKind : std::uint8_t {
   kMemop,  // stream memory operations: writes and waits, nearly free
 };
 
-// Handles that mean a default stream, beside null: CU_STREAM_LEGACY and CU_STREAM_PER_THREAD.
+// Handles of default streams, beside null: CU_STREAM_LEGACY and CU_STREAM_PER_THREAD.
 inline constexpr std::uintptr_t kLegacyStream = 1;
 inline constexpr std::uintptr_t kPerThreadStream = 2;
 
-// One call. Handles are names here, never followed.
+// The work of one call. Handles serve as names only and are never followed.
 struct CallWork {
   WorkKind kind = WorkKind::kKernel;
   bool per_thread = false;    // the calling thread's own default stream
   bool synchronous = false;   // a copy or fill that may return only when it is done
-  CUstream stream = nullptr;  // null: a default stream, the legacy one unless per_thread
-  std::uint64_t key = 0;      // what is likely to take as long each time has the same; never 0
+  CUstream stream = nullptr;  // null: a default stream, the legacy stream unless per_thread
+  std::uint64_t key = 0;      // equal for work that is likely to take equally long; never 0
   std::uint64_t bytes = 0;    // moved, where that is cheap to tell; else 0
 
   bool legacy() const { return stream == nullptr && !per_thread; }
 };
 
-// Inlined by force: a file with a hundred and more hooks is more than the compiler does that in.
+// Inlined by attribute: the compiler does not inline these in a file with over a hundred hooks.
 namespace work_detail {
 
-// Fibonacci hashing: the high bits depend on all of them, and no two values become one.
+// Fibonacci hashing: the high bits depend on all bits, and different values stay different.
 __attribute__((always_inline)) constexpr std::uint64_t mix(std::uint64_t value) {
   return value * 0x9E3779B97F4A7C15u;
 }
@@ -47,7 +47,7 @@ __attribute__((always_inline)) constexpr std::uint64_t logarithm(std::uint64_t v
   return value == 0 ? 0 : 64 - static_cast<std::uint64_t>(__builtin_clzll(value));
 }
 
-// Octaves in quarters: sizes with the same step differ by less than a fifth.
+// Quarters of octaves: sizes with the same step differ by less than a fifth.
 __attribute__((always_inline)) constexpr std::uint64_t sizeStep(std::uint64_t bytes) {
   const std::uint64_t octave = logarithm(bytes);
   return octave < 3 ? bytes : octave << 2 | (bytes >> (octave - 3) & 3);
@@ -68,11 +68,11 @@ constexpr const abi::Entry& entryOf() {
   return abi::kCuEntries[static_cast<unsigned>(kId)];
 }
 
-// Collects what the arguments say, one by one, by their types.
+// Collects what the arguments say, one at a time, by their types.
 struct Reader {
   CUstream stream = nullptr;
   bool has_stream = false;
-  const void* handle = nullptr;     // of what is launched
+  const void* handle = nullptr;     // of the launched function or graph
   std::uint64_t blocks = 1;         // of a grid
   unsigned sides = 0;               // of the grid that were read
   std::uint64_t sizes[2] = {1, 1};  // the last two sizes
@@ -156,8 +156,8 @@ constexpr WorkKind kindOf() {
   }
 }
 
-// Bytes that a copy or a fill moves; 0: not cheap to tell. By name, because the lists of such
-// calls' parameters differ in their last numbers only.
+// Returns the bytes that a copy or a fill moves; 0 if that is not cheap to tell. Decides by name,
+// because the parameter lists of such calls differ only in their last numbers.
 template <abi::Cu kId>
 __attribute__((always_inline)) constexpr std::uint64_t bytesOf(const Reader& reader) {
   constexpr const char* kName = entryOf<kId>().symbol;
@@ -172,7 +172,8 @@ __attribute__((always_inline)) constexpr std::uint64_t bytesOf(const Reader& rea
   return reader.sizes[1];
 }
 
-// A copy or fill whose name does not say that it may return before it is done.
+// Returns whether the call is a copy or fill, and its name does not say that it may return
+// early.
 template <abi::Cu kId, typename... Arguments>
 constexpr bool isSynchronous() {
   constexpr WorkKind kKind = kindOf<kId>();
@@ -182,8 +183,8 @@ constexpr bool isSynchronous() {
 
 }  // namespace work_detail
 
-// What the call kId with these arguments starts. Nothing is asked of the driver; pointers to
-// structures of the call are followed, null ones are not.
+// Returns the work that the call kId with these arguments starts. Does not call the driver. Follows
+// pointers to structures of the call that are not null.
 template <abi::Cu kId, typename... Arguments>
 __attribute__((always_inline)) inline CallWork workOf(Arguments... arguments) {
   using namespace work_detail;

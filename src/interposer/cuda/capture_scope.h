@@ -1,4 +1,4 @@
-// Driver calls of our own while the application may be capturing a stream.
+// The library's own driver calls while the application may be capturing a stream.
 #pragma once
 
 #include "loader/driver_table.h"
@@ -7,10 +7,10 @@
 
 namespace divvy::interposer {
 
-// Within its scope calls that are unsafe during a capture neither fail nor invalidate the capture
-// of any thread (CUDA's relaxed mode). Costs two loads until a capture was ever begun. Under a
-// grant our calls are so many that the first capture would often begin between that look and the
-// call.
+// Within its scope, calls that are unsafe during a capture neither fail nor invalidate a capture of
+// any thread (CUDA's relaxed mode). Costs two loads before the first capture. Under a grant it is
+// always active: the library makes so many calls that the first capture would often begin between
+// the check and the call.
 class RelaxedCapture {
  public:
   RelaxedCapture()
@@ -34,8 +34,8 @@ class RelaxedCapture {
   CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
 };
 
-// Whether work for the stream goes into a graph instead of to the device. Also where the driver
-// cannot tell: it will refuse such work. To be asked while captures are open.
+// Returns whether work for the stream goes into a graph instead of to the device. Also true if the
+// driver cannot tell; it will refuse such work. To be called while captures are open.
 inline bool mayBeCapturing(CUstream stream, bool per_thread) {
   const DriverCallScope inside;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;

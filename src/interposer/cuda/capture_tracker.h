@@ -1,4 +1,4 @@
-// How many captures of streams are open.
+// The number of open stream captures.
 #pragma once
 
 #include <atomic>
@@ -7,31 +7,31 @@
 
 namespace divvy::interposer {
 
-// One per process, in static storage. Any thread. A capture counts from before the driver is asked
-// to begin it until after it ended, or its stream or context did.
+// One per process, in static storage. Any thread. A capture counts from before the driver's call
+// that begins it until after it ended, or its stream or context did.
 class CaptureTracker {
  public:
-  // True while one may be open: then whoever launches has to ask about the stream.
+  // Returns true while a capture may be open; a launching thread then has to check its stream.
   bool open() const { return open_.load(std::memory_order_acquire) != 0; }
 
-  // Before the driver is asked, and what it answered. `stream` is only a name; `context` is the
-  // stream's.
+  // beginning() precedes the driver's call; begun() or failed() follows, by its result. `stream` is
+  // only a name; `context` is the stream's.
   void beginning() { open_.fetch_add(1, std::memory_order_acq_rel); }
   void begun(CUstream stream, CUcontext context);
   void failed() { open_.fetch_sub(1, std::memory_order_acq_rel); }
 
-  // The capture that began on this stream is over.
+  // Notes that the capture that began on this stream is over.
   void ended(CUstream stream);
-  // The context is gone, and all its streams.
+  // Notes that the context is gone, with all its streams.
   void contextEnded(CUcontext context);
 
   void forgetAfterFork();
 
  private:
-  // One that finds no room here stays counted for ever, which costs a question per launch.
+  // A capture without room here stays counted for ever, which costs one query per launch.
   static constexpr unsigned kMax = 64;
   struct Entry {
-    std::atomic<std::uint32_t> state{0};  // 0 free, 1 changing hands, 2 taken
+    std::atomic<std::uint32_t> state{0};  // 0 free, 1 changing, 2 taken
     CUstream stream = nullptr;
     CUcontext context = nullptr;
   };

@@ -1,4 +1,4 @@
-// When our own threads may use the contexts of the application, which may end at any time.
+// When the library's own threads may use the application's contexts, which may end at any time.
 #pragma once
 
 #include <atomic>
@@ -11,41 +11,45 @@ namespace divvy::interposer {
 // One per process, in static storage.
 class ContextGuard {
  public:
-  // ---- for who uses contexts that are not his own: any thread, which may nest it. No context is
-  // ended until end(). False: one is about to end, or the process.
+  // ---- for threads that use the application's contexts
+  // Keeps contexts from ending until end(). Any thread; calls may nest. Returns false if a context,
+  // or the process, is about to end.
   bool begin();
   void end();
-  // Somebody waits for end().
+  // Returns whether a thread waits for end().
   bool wanted() const { return endings_.load(std::memory_order_seq_cst) != 0; }
 
-  // How many calls that may have ended one there were.
+  // Returns the number of calls that may have ended a context.
   std::uint32_t ended() const { return ended_.load(std::memory_order_acquire); }
-  // A context of the process on a ledger device, between begin() and end(); null: there is none.
+  // Returns a context of the process on a ledger device; null if there is none. To be called
+  // between begin() and end().
   static CUcontext on(unsigned device);
   // Waits for all work of this process on all devices. The calling thread has no current context
   // afterwards.
   CUresult synchronizeAll();
 
-  // ---- for hooks: around a driver's call that may end a context. Returns when none of our threads
-  // uses one any more, or after two seconds.
+  // ---- for hooks
+  // Surround a driver call that may end a context. beginEnding() returns at once while the pagers
+  // stop. Otherwise it returns when no thread of this library uses a context any more, or after two
+  // seconds.
   void beginEnding();
   void endEnding() {
     ended_.fetch_add(1, std::memory_order_acq_rel);
     endings_.fetch_sub(1, std::memory_order_seq_cst);
   }
 
-  // From here on none is used.
+  // Ends all use of contexts for good: the process ends.
   void endForExit();
-  // Exit handlers run, and the account ends with the process: a context that ends now is swept for
-  // nothing.
+  // Returns whether exit handlers run. The account ends with the process, so a context that ends
+  // now need not be swept.
   bool exiting() const { return exiting_.load(std::memory_order_acquire); }
   void forgetAfterFork();
 
  private:
-  // Movers are one per device; others that find no place wait for one.
+  // There is one pager per device; threads that find no place wait for one.
   static constexpr unsigned kMax = 32;
   struct User {
-    std::atomic<std::uint32_t> thread;  // its number; 0: nobody
+    std::atomic<std::uint32_t> thread;  // thread number (gettid); 0: free
     std::uint32_t nested;               // of that thread
   };
 
@@ -59,7 +63,7 @@ class ContextGuard {
   std::atomic<bool> exiting_{false};
 };
 
-// The scope of such a call.
+// The scope of a driver call that may end a context.
 class ContextDestroyScope {
  public:
   ContextDestroyScope();

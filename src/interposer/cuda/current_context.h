@@ -1,4 +1,4 @@
-// Makes a context current for the length of a scope.
+// Makes a context current for a scope.
 #pragma once
 
 #include "loader/driver_table.h"
@@ -20,7 +20,7 @@ class CurrentContext {
   CurrentContext(const CurrentContext&) = delete;
   CurrentContext& operator=(const CurrentContext&) = delete;
 
-  // It is current now.
+  // Returns whether the context is current now.
   bool set() const { return set_; }
 
  private:

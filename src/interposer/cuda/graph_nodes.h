@@ -1,4 +1,4 @@
-// What a graph is made of.
+// The nodes of a graph.
 #pragma once
 
 #include "loader/driver_table.h"
@@ -6,7 +6,7 @@
 
 namespace divvy::interposer {
 
-inline constexpr int kDeepestChild = 16;  // graphs within graphs; beyond that nobody looks
+inline constexpr int kDeepestChild = 16;  // levels of child graphs; deeper ones are not examined
 
 // The nodes of a graph, in memory of their own.
 class NodeList {

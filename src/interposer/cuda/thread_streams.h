@@ -1,5 +1,5 @@
-// What one thread of the application carries for the meter: the streams it used last, and what it
-// launched there that the shared account does not know yet.
+// Metering state of one application thread: its latest streams, and its launches in them that the
+// shared account does not know yet.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@ class Estimate;
 
 struct StreamSlot {
   std::uint64_t name;    // of the stream, see streamName()
-  std::uint64_t stamp;   // valid while it is that of the meter (and, for default streams, thread);
+  std::uint64_t stamp;   // valid while equal to the meter's (and, for default streams, thread's);
                          // 0: for one launch only
   StreamRecord* record;  // null: no events there, charged by estimate
   std::uint32_t generation;
-  std::uint32_t launches;  // since the last flush ...
-  std::uint64_t sum;       // ... and their estimates
-  Estimate* alike;         // of all of them, if they are alike
+  std::uint32_t launches;  // since the last flush
+  std::uint64_t sum;       // of their estimates
+  Estimate* alike;         // of all these launches, if they are alike
   std::uint8_t device;
 };
 

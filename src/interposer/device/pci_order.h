@@ -1,4 +1,4 @@
-// The order in which NVML numbers devices, and CUDA with CUDA_DEVICE_ORDER=PCI_BUS_ID.
+// NVML's order of devices, which is also CUDA's with CUDA_DEVICE_ORDER=PCI_BUS_ID.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,13 @@ namespace divvy::interposer {
 
 inline constexpr std::uint64_t kNoAddress = UINT64_MAX;
 
-// A number that sorts as the PCI addresses do: "00000000:3B:00.0", "0000:3b:00.0" and "3B:00.0" are
-// the same. kNoAddress for anything else, so that it sorts last. Reads at most `size` characters.
+// Returns a number that sorts as PCI addresses do: equal for "00000000:3B:00.0", "0000:3b:00.0" and
+// "3B:00.0". Returns kNoAddress for any other text, so that it sorts last. Reads at most `size`
+// characters.
 std::uint64_t pciOrder(const char* bus_id, unsigned size);
 
-// The indices of the first `count` (at most kMaxDevices) devices of a control page in PCI order;
-// those with one address, or none, in the page's.
+// Writes the indices of the first `count` (at most kMaxDevices) devices of a control page in PCI
+// order. Devices with equal addresses, or none, keep the page's order.
 void sortByPci(const ledger::DeviceControl* devices, unsigned count, std::uint8_t* order);
 
 }  // namespace divvy::interposer

@@ -1,6 +1,7 @@
-// How two processes, of which one is to have memory of the other, show each other that both are of
-// one tenant, or of one pod: by numbers that only who can read that tenant's pages can make. They
-// follow from what both drew for this once, so that whoever hears them can do nothing with them.
+// Mutual authentication of two processes before one of them gets memory of the other. Both prove
+// that they belong to one tenant or pod, by numbers that only a reader of that tenant's pages can
+// compute. The numbers follow from nonces that both draw for each exchange, so they are useless to
+// a listener.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +11,14 @@
 
 namespace divvy::interposer {
 
-// That of this process's tenant. Zero, which everybody has: it has none, as outside of containers.
+// Returns the key of this process's tenant. Zero, a key common to all, means that there is none, as
+// outside of containers.
 ledger::SipKey ipcKey();
 
-// By the exporter that listens at `server`; `nonce`: its own.
+// Returns the proof of the exporter that listens at `server`; `nonce` is the exporter's own.
 std::uint64_t exporterProof(const ledger::SipKey& key, const IpcHello& hello, std::uint64_t nonce,
                             std::uint64_t server);
-// By the importer, of just that block of just that exporter.
+// Returns the proof of the importer, for exactly this block of exactly this exporter.
 std::uint64_t importerProof(const ledger::SipKey& key, const IpcHello& hello, std::uint64_t nonce,
                             const IpcToken& token);
 

@@ -9,21 +9,23 @@
 
 namespace divvy::interposer {
 
-// One per process, in static storage; any thread. All of it from inside a hook (Inside). A thread
-// of ours, made at the first export, hands the chunks of a block to whoever knows its secret.
+// One per process, in static storage. Any thread, inside a hook (DriverCallScope). A thread of this
+// library, created at the first export, sends the chunks of a block to processes that know its
+// secret.
 class IpcExports {
  public:
-  // Makes the block that the address lies in stay, and names it: always by the same bytes.
-  // CUDA_ERROR_NOT_FOUND: it is none of ours, or the driver cannot export it: it is to be asked.
+  // Pins the block that contains the address and writes its token, which is always the same.
+  // Returns CUDA_ERROR_NOT_FOUND for other memory, or if the driver cannot export the block: then
+  // the driver is to be called.
   CUresult nameBlock(std::uint64_t address, IpcToken* out);
-  // It names a block of this process.
+  // Returns whether the token names a block of this process.
   bool isOwn(const IpcToken& token) const {
     return state_.load(std::memory_order_acquire) == State::kRunning && token.server == server_;
   }
 
-  // Returns when the thread is outside the driver for good, or after 10 ms.
+  // Returns when the thread has left the driver for good, or after 10 ms.
   void stop();
-  // The child has neither the thread nor a socket.
+  // For the child of a fork, which has neither the thread nor a socket.
   void forgetAfterFork();
 
  private:

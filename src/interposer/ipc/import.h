@@ -1,4 +1,4 @@
-// Blocks of other processes, opened by the 64 bytes that their interposer gave for a handle.
+// Blocks of other processes, opened by the 64 bytes that their interposer wrote for a handle.
 #pragma once
 
 #include <atomic>
@@ -14,16 +14,17 @@ namespace divvy::interposer {
 
 enum class ImportState : std::uint32_t { kNew = 0, kOpening, kOpen, kClosing };
 
-// Whoever took the record fills it before kOpening, and `block` before kOpen; constant from there.
+// The thread that took the record fills it before kOpening, and `block` before kOpen. Constant from
+// then on.
 struct IpcImport {
   std::atomic<std::uint32_t> taken;
   std::atomic<std::uint32_t> state;   // ImportState
-  std::atomic<std::uint32_t> opens;   // above 0 only while kOpen; who brings it to 0 closes it
-  std::atomic<std::uint64_t> ticket;  // in the order of those who open; 0: it is just being drawn
+  std::atomic<std::uint32_t> opens;   // above 0 only while kOpen; bringing it to 0 obliges to close
+  std::atomic<std::uint64_t> ticket;  // position among opening threads; 0: being drawn
   std::uint32_t number;               // of this record
   IpcToken token;
-  CUctx_st* context;  // that it was opened in, and dies with
-  SwapBlock block;    // what it is to the application; it has no chunks here
+  CUctx_st* context;  // context that it was opened in; its end closes it
+  SwapBlock block;    // the block for the application; it has no chunks here
 
   ImportState now() const {
     return static_cast<ImportState>(state.load(std::memory_order_seq_cst));
@@ -33,18 +34,19 @@ struct IpcImport {
   }
 };
 
-// One per process, in static storage; any thread. All of it from inside a hook (Inside).
+// One per process, in static storage. Any thread, inside a hook (DriverCallScope).
 class IpcImports {
  public:
-  // As cuIpcOpenMemHandle of plain memory, of a token of ours.
+  // Opens a token of this library, as cuIpcOpenMemHandle opens plain memory.
   CUresult open(const IpcToken& token, unsigned flags, CUdeviceptr* out);
-  // As cuIpcCloseMemHandle. CUDA_ERROR_NOT_FOUND: no block that was opened so begins there.
+  // Closes as cuIpcCloseMemHandle does. Returns CUDA_ERROR_NOT_FOUND if no opened block begins
+  // there.
   CUresult close(CUdeviceptr address);
 
-  // The block that an address lies in; nullptr: in none.
+  // Returns the block that contains an address; nullptr if there is none.
   SwapBlock* find(std::uint64_t address);
 
-  // Closes what was opened in a context (or, with `all`, in the last one) of a device.
+  // Closes what was opened in a context of a device; with `all`, all that belongs to the device.
   void sweep(unsigned device, CUctx_st* context, bool all);
 
   void forgetAfterFork() {

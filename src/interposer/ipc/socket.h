@@ -1,5 +1,5 @@
-// Sockets between processes of this machine, for messages that carry a descriptor. Every call but
-// the listener's wait ends within kIpcPatience.
+// Sockets between processes of this machine, for messages that carry a descriptor. Every call
+// except accept() ends within kIpcPatience.
 #pragma once
 
 #include <cstddef>
@@ -15,22 +15,23 @@ class IpcSocket {
   IpcSocket(const IpcSocket&) = delete;
   IpcSocket& operator=(const IpcSocket&) = delete;
 
-  // A name that nobody else has, and listens there, in the network namespace of this process and
-  // in no directory. False: not to be had.
+  // Listens at a random name, in the network namespace of this process and in no directory. Returns
+  // false if that fails.
   bool listen(std::uint64_t* name);
   bool connect(std::uint64_t name);
-  // Waits for somebody, as long as it takes. False: nobody can come any more.
+  // Waits for a peer without a bound. Returns false if that fails.
   bool accept(IpcSocket* out) const;
-  // It is the socket that listens there: the application may have closed it, and use its number.
+  // Returns whether this socket listens at `name`. The application may have closed it and reused
+  // its descriptor number.
   bool listensAt(std::uint64_t name) const;
   // Ends accept() in another thread.
   void shutDown() const;
 
   void close();
-  // Without closing: it is somebody else's.
+  // Forgets the descriptor without closing it: it belongs to the application.
   void forget() { fd_ = -1; }
 
-  // Whole messages. `fd`: to be sent beside it, or -1; that which came beside it, or -1.
+  // Send and receive whole messages. `fd` is a descriptor that accompanies the message; -1: none.
   bool send(const void* data, std::size_t bytes, int fd) const;
   bool receive(void* data, std::size_t bytes, int* fd) const;
 
@@ -41,14 +42,14 @@ class IpcSocket {
   int fd_ = -1;
 };
 
-// Closed at the end of a scope.
+// Closed at the end of its scope.
 class ScopedIpcSocket : public IpcSocket {
  public:
   ScopedIpcSocket() = default;
   ~ScopedIpcSocket() { close(); }
 };
 
-// False: the system has none to give.
+// Returns false if the system provides no random bytes.
 bool drawRandom(std::uint64_t* out);
 
 }  // namespace divvy::interposer

@@ -1,4 +1,4 @@
-// Timing events of one context, kept for use again.
+// Timing events of one context, kept for reuse.
 #pragma once
 
 #include <atomic>
@@ -7,24 +7,24 @@
 
 namespace divvy::interposer {
 
-// Any thread; no lock. Calls the driver, in relaxed capture mode of the caller's making.
+// Any thread; no lock. Calls the driver; the caller sets relaxed capture mode.
 class EventPool {
  public:
-  // An event of the context `owner`, which is made current for a moment if it is not and a new
-  // event is needed. nullptr: the driver has none.
+  // Returns an event of the context `owner`. If a new event is needed, that context is made current
+  // for the call. Returns nullptr if the driver gives no event.
   CUevent take(CUcontext owner);
   void give(CUevent event);
 
-  // Gives all that are in here back to the driver; their context still lives.
+  // Destroys all events in the pool. Their context must still be alive.
   void drain();
-  // Forgets them without a call.
+  // Forgets all events without a driver call.
   void clear();
 
  private:
   static constexpr unsigned kKept = 128;
 
   std::atomic<CUevent> events_[kKept] = {};
-  std::atomic<unsigned> hint_{0};  // where the last one was given
+  std::atomic<unsigned> hint_{0};  // place of the latest event that was given
 };
 
 }  // namespace divvy::interposer

@@ -1,4 +1,4 @@
-// How a launch passes two gates: that of memory and that of its grant.
+// How a launch passes both gates: the residency gate and the launch gate.
 #pragma once
 
 #include "launch/launch_gate.h"
@@ -6,14 +6,14 @@
 
 namespace divvy::interposer {
 
-// enterGate where memory can be swapped: waits until all of it is there, then for the grant.
+// enterGate() where memory can be swapped: waits until all memory is resident, then for the grant.
 void enterBothGates(const CallWork& work, GatePass& passage);
 
-// After the call of a thread whose divvy_thread.touching is not 0.
+// To be called after the driver's call, by a thread if its divvy_thread.touching is not 0.
 void leaveMemory();
 
-// The scope of a driver's call that starts no work but looks at memory, in a thread that is inside
-// nothing; or that is nested, then this does nothing.
+// The scope of a driver call that starts no work but touches memory, made by a thread outside of
+// the hooks. In a nested call it does nothing.
 class ResidentAccess {
  public:
   ResidentAccess();
@@ -21,7 +21,7 @@ class ResidentAccess {
   ResidentAccess(const ResidentAccess&) = delete;
   ResidentAccess& operator=(const ResidentAccess&) = delete;
 
-  // What the call is to be answered with instead of being made, or CUDA_SUCCESS.
+  // Returns CUDA_SUCCESS, or the answer to the call, which must not be made then.
   CUresult refused() const { return refused_; }
 
  private:
@@ -29,19 +29,19 @@ class ResidentAccess {
   CUresult refused_ = CUDA_SUCCESS;
 };
 
-// A thread on its way through both gates that may have to wait for its grant: meanwhile it is
-// inside nothing, and memory may leave.
+// Lets a thread that passes both gates leave the residency gate while it waits for its grant, so
+// that memory can be swapped out meanwhile.
 class ResidencyGateRelease {
  public:
   explicit ResidencyGateRelease(ThreadLine* line) : line_(line) {}
   ResidencyGateRelease(const ResidencyGateRelease&) = delete;
   ResidencyGateRelease& operator=(const ResidencyGateRelease&) = delete;
 
-  // Before a wait.
+  // Leaves the residency gate. To be called before a wait.
   void leave();
   bool left() const { return left_; }
-  // Waits until memory is there again, if leave() was called. False: this thread must not, and its
-  // call has to be refused.
+  // Enters the residency gate again if leave() was effective; waits until memory is resident.
+  // Returns false if this thread must not wait; its call must be refused then.
   bool comeBack();
 
  private:

@@ -1,5 +1,5 @@
-// The hooks that only pass the gate. Which way a call goes is decided here, inline: whatever is
-// common to all launches costs each of them.
+// The hooks that only pass the gate. The path of a call is chosen here, inline, because every
+// launch pays for what all launches share.
 #pragma once
 
 #include "cuda/call_work.h"
@@ -13,7 +13,7 @@
 
 namespace divvy::interposer {
 
-// Any call that found the gate not open.
+// The path of any call that found the gate not open.
 template <abi::Cu kId, typename... Arguments>
 __attribute__((noinline)) CUresult gatedFully(Arguments... arguments) {
   constexpr WorkKind kKind = work_detail::kindOf<kId>();
@@ -34,10 +34,10 @@ __attribute__((always_inline)) inline bool LaunchGate::enterQuickly(const CallWo
                                                                     ThreadLine* line,
                                                                     Counted& counted) {
   UsageMeter& meter = runtime().meter;
-  divvy_thread.depth = 1;  // a signal handler's launch is not to come between
+  divvy_thread.depth = 1;  // keeps out a signal handler's launch
   if (meter.plain(work, counted) && !divvy_thread.shared_line && !runtime().captures.open() &&
       meter.unsettledOn(counted.slot->device) + counted.estimate <= inflightBound()) {
-    // As goInside(); whoever sees the word noted sees the claimed line.
+    // As goInside(). A thread that reads the noted word also sees the claimed line.
     const auto& quick = kMarked ? marked_word_ : quick_word_;
     const std::uint32_t word = quick.load(std::memory_order_acquire);
     line->admitted.store(word, std::memory_order_relaxed);
@@ -62,7 +62,7 @@ __attribute__((always_inline)) inline void LaunchGate::leaveQuickly(ThreadLine* 
   divvy_thread.depth = 0;
 }
 
-// The way of launches where memory can be swapped, after gatedSlow.
+// The path of launches where memory can be swapped, after gatedSlow().
 template <abi::Cu kId, typename... Arguments>
 __attribute__((noinline)) CUresult gatedMarked(Arguments... arguments) {
   if (AccessRecency::due()) noteUse<kId>(arguments...);
@@ -83,7 +83,7 @@ __attribute__((noinline)) CUresult gatedMarked(Arguments... arguments) {
   return done ? result : gatedFully<kId>(arguments...);
 }
 
-// The way of most launches under a grant.
+// The path of most launches under a grant.
 template <abi::Cu kId, typename... Arguments>
 __attribute__((noinline)) CUresult gatedSlow(Arguments... arguments) {
   if constexpr (work_detail::kindOf<kId>() == WorkKind::kKernel) {
@@ -103,9 +103,10 @@ __attribute__((noinline)) CUresult gatedSlow(Arguments... arguments) {
 template <abi::Cu kId, typename... Arguments>
 CUresult gatedFirst(Arguments... arguments);
 
-// A synchronous call where memory of ours has the attribute SYNC_MEMOPS, of which the driver knows
-// nothing: by its leave copies and fills within the device return before they are done. From the
-// first such memory on the stream of all of them is waited for, whatever they are about.
+// A synchronous call while memory of this library has the attribute SYNC_MEMOPS, which is unknown
+// to the driver. The driver lets copies and fills within the device return before they are done.
+// From the first such memory on, every synchronous call waits for its stream, whatever memory it
+// uses.
 template <abi::Cu kId, typename... Arguments>
 __attribute__((noinline)) CUresult synced(Arguments... arguments) {
   ThreadLine* const line = divvy_thread.line == nullptr ? takeThreadLine() : divvy_thread.line;
@@ -119,9 +120,9 @@ __attribute__((noinline)) CUresult synced(Arguments... arguments) {
       reinterpret_cast<CUstream>(kPerThread ? kPerThreadStream : kLegacyStream));
 }
 
-// A hook that does nothing but pass the gate. Whichever way it goes is the last thing that it does,
-// so that the compiler jumps there with the arguments in place. Calls that the driver makes from
-// inside a call of ours pass uncounted.
+// A hook that only passes the gate. The chosen path is always the last action, so that the compiler
+// jumps there with the arguments in place. Calls that the driver makes inside of a call of this
+// library pass without being counted.
 template <abi::Cu kId, typename... Arguments>
 __attribute__((always_inline)) inline CUresult gated(Arguments... arguments) {
   if (divvy_thread.depth == 0) {
@@ -137,14 +138,14 @@ __attribute__((always_inline)) inline CUresult gated(Arguments... arguments) {
   return real<kId>()(arguments...);
 }
 
-// The first of a thread.
+// The first call of a thread.
 template <abi::Cu kId, typename... Arguments>
 __attribute__((noinline)) CUresult gatedFirst(Arguments... arguments) {
   takeThreadLine();
   return gated<kId>(arguments...);
 }
 
-// A hook of what starts no work, but looks at memory or keeps its address.
+// A hook of a call that starts no work but touches memory or keeps its address.
 template <abi::Cu kId, typename... Arguments>
 __attribute__((always_inline)) inline CUresult touching(Arguments... arguments) {
   const ResidentAccess memory;

@@ -1,17 +1,17 @@
-// Time on one device during which something ran, however many streams it ran in.
+// Time on one device during which work ran, in however many streams.
 #pragma once
 
 #include <cstdint>
 
 namespace divvy::interposer {
 
-// Remembers the latest stretches of time that were counted already. Not thread safe. The clock is
-// the caller's; only differences matter.
+// Remembers the latest intervals that were counted. Not thread safe. The caller chooses the clock;
+// only differences matter.
 class IntervalUnion {
  public:
-  // Something was busy for `amount` within [start, end), it is not known when: counts as much of it
-  // as fits into what was not counted yet, latest first, and returns that. Time before everything
-  // that is remembered counts as counted.
+  // Work was busy for `amount` at unknown times within [start, end). Counts as much of it as fits
+  // into time not yet counted, latest first, and returns that. Time before all remembered intervals
+  // is treated as counted.
   std::uint64_t add(std::uint64_t start, std::uint64_t end, std::uint64_t amount);
 
   void clear() { *this = IntervalUnion(); }
@@ -25,7 +25,7 @@ class IntervalUnion {
 
   void insert(Interval stretch);
 
-  Interval stretches_[kMax] = {};  // apart from each other, in order
+  Interval stretches_[kMax] = {};  // disjoint, ascending
   unsigned count_ = 0;
   std::uint64_t floor_ = 0;
 };

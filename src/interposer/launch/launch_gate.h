@@ -1,4 +1,4 @@
-// The one gate that work for the device passes, and what this process shows of itself there.
+// The launch gate, which all work for the device passes, and what this process publishes about it.
 #pragma once
 
 #include <atomic>
@@ -12,18 +12,21 @@
 #include "threads/background_thread.h"
 #include "threads/thread_state.h"
 
-// The word that says whether work may be launched: the tenant's grant, or (without a tenant, before
-// the first context, with the agent gone) one that is always 0, which is open.
+// The word that says whether work may be launched: the tenant's grant. It is a word that is always
+// 0, which is open, without a tenant, before the first context, and while the agent is silent.
+// After meterAlways() it is a word that is never open.
 extern "C" {
 extern __attribute__((visibility("hidden"))) std::atomic<const std::uint32_t*> divvy_gate;
 }
 
 namespace divvy::interposer {
 
-// One call on its way through a gate that is not open. Passes unmetered while line is null.
+// One call on its way through a gate that is not open. The call is not metered while `line` is
+// null.
 struct GatePass {
   ThreadLine* line = nullptr;
-  // Else the call is not to be made, and this is the answer; then nothing has to be left.
+  // If not CUDA_SUCCESS, the answer to the call, which must not be made; then there is nothing to
+  // leave.
   CUresult refused = CUDA_SUCCESS;
   MeteredCall ticket;
 };
@@ -31,48 +34,52 @@ struct GatePass {
 // One per process, in static storage. Any thread.
 class LaunchGate {
  public:
-  // Puts the tenant's grant in force; to be called when a context has been made.
+  // Puts the tenant's grant in force. To be called after a context was created.
   void attach();
-  // From here on every call that the gate is for takes the way that is not open, whatever the grant
-  // says: memory can be swapped.
+  // Makes every gated call take the path of a gate that is not open, whatever the grant says.
+  // Called once memory can be swapped.
   void meterAlways();
 
-  // A thread of this process is about to launch for the first time: from now on our thread sees the
-  // gate close, so that work that went through it open is known then.
+  // To be called before the first launch of a thread of this process. Starts the background thread,
+  // which from then on observes that the gate closes. So work that passed the open gate is known at
+  // that moment.
   void watch();
-  // Ends the sleep of our thread where that is on the grant.
+  // Ends the background thread's sleep if that sleep is on the grant.
   void rouse() const;
 
-  // See enterGate.
+  // See enterGate().
   void enter(const CallWork& work, GatePass& passage);
-  // The same for a launch that only has to be counted, as most; false: this is none, and nothing
-  // happened. leaveQuickly() follows the driver's call. kMarked: the thread's line shows that the
-  // launch may touch swappable memory, or else there is none.
+  // Admits a launch that only has to be counted, as most launches are. Returns false, without
+  // effect, for any other launch. leaveQuickly() follows the driver's call. kMarked: the thread's
+  // line shows that the launch may touch swappable memory; otherwise there is no such memory.
   template <bool kMarked>
   bool enterQuickly(const CallWork& work, ThreadLine* line, Counted& counted);
   void leaveQuickly(ThreadLine* line, const Counted& counted, CUresult result);
 
-  // What there is to do off the launch path: settle, show, prove that what was launched before a
-  // hold has drained, watch the agent. Returns when to be called again (ns), 0: when woken.
+  // Does the work off the launch path: settles, publishes, proves that work launched before a hold
+  // has drained, and monitors the agent. Returns the time of the next call in ns; 0: at the next
+  // wake-up.
   std::uint64_t tick(std::uint64_t now);
-  // Sleeps until then, or until the grant is another than tick() saw; with 0 while `wake` is
-  // `seen`.
+  // Sleeps until `until`, or until the grant's word differs from the word that tick() read. With
+  // `until` 0 under a grant that is not open, or without a grant in force, sleeps while `wake` is
+  // `seen`. Under a grant, a sleep with `until` 0 lasts at most 1 s.
   void sleepUntil(std::uint64_t until, const std::uint32_t& wake, std::uint32_t seen) const;
 
-  // What is in flight has not shrunk for as long as a thread that waits since `since` may be kept:
-  // it may wait for something that this thread is to do.
+  // Returns whether the work in flight has not shrunk for as long as a thread that waits since
+  // `since` may be held (the grant's escape_ms). That work may depend on something that the waiting
+  // thread is to do.
   bool stalled(std::uint64_t since, std::uint64_t now) const;
 
-  // From here on nobody waits, and our thread calls the driver no more.
+  // Ends all waits for good, and all driver calls of the background thread: the process ends.
   void endForExit();
   void forgetAfterFork();
 
-  // A grant may come into force in this process.
+  // Returns whether a grant may come into force in this process.
   bool attached() const {
     const Mode mode = mode_.load(std::memory_order_relaxed);
     return mode == Mode::kGated || mode == Mode::kUngated;
   }
-  // Launches were let go under a grant, and may be again.
+  // Returns whether launches were admitted under a grant, and may be again.
   bool metering() const { return word_noted_.load(std::memory_order_relaxed) != 0; }
   bool ungated() const { return mode_.load(std::memory_order_relaxed) == Mode::kUngated; }
   std::uint64_t captured() const { return captured_.load(std::memory_order_relaxed); }
@@ -91,7 +98,7 @@ class LaunchGate {
   std::uint64_t inflightBound() const {
     return std::uint64_t{ledger::loadRelaxed(grant_->inflight_us)} * 1'000;
   }
-  // When what is in flight ends, by estimate (which may be past); 0: it has ended.
+  // Returns the estimated end of the work in flight, which may be past; 0 if that work has ended.
   std::uint64_t inflightEnd() const;
   bool goInside(ThreadLine* line, std::uint32_t word) const;
   struct Need {  // of one launch
@@ -100,7 +107,7 @@ class LaunchGate {
   };
   bool fits(const Need& need) const;
   bool fitsSoon(const Need& need, std::uint64_t now) const;
-  // How long before the end of what is in flight the next launch may follow.
+  // Returns how long before the end of the work in flight the next launch may follow.
   std::uint64_t lead() const;
   void noteLate(std::uint64_t by);
   bool admitSlowly(ThreadLine* line, const Need& need);
@@ -125,49 +132,50 @@ class LaunchGate {
   bool proveDrained(std::uint32_t word, std::uint64_t now);
   bool rest(std::uint64_t now, bool drained);
   bool saturated() const;
-  // Others make room for this tenant.
+  // Returns whether other tenants yield to this tenant.
   bool servesFirst() const;
   std::uint64_t nextLook(std::uint32_t word, bool draining, std::uint64_t now) const;
 
   const ledger::Grant* grant_ = nullptr;
-  // Where divvy_gate points too, until meterAlways().
+  // Equals divvy_gate until meterAlways().
   std::atomic<const std::uint32_t*> word_at_{nullptr};
   std::atomic<Mode> mode_{Mode::kDetached};
-  bool fences_ = false;  // no membarrier here: launching threads fence for themselves
+  bool fences_ = false;  // no membarrier here: launching threads fence themselves
   WorkReport board_;
   Lease lease_;
   BackgroundThread background_;
-  std::atomic<std::uint32_t> budget_waits_{0};  // threads that wait for less to be in flight
-  // How late this machine wakes who sleeps until a moment: nine times of ten not later.
+  std::atomic<std::uint32_t> budget_waits_{0};  // threads that wait for less work in flight
+  // How late this machine wakes a thread that sleeps until an instant, in ns: the ninth decile.
   std::atomic<std::uint64_t> late_{0};
   std::atomic<std::uint64_t> progress_{0};  // when in-flight work was last seen to shrink
   std::atomic<std::uint32_t> word_noted_{0};
-  // The same while launches under it may be let go quickly; else no word at all.
+  // word_noted_ while launches under it may take the quick path; kNoWord otherwise.
   std::atomic<std::uint32_t> quick_word_{kNoWord};
-  std::atomic<std::uint32_t> marked_word_{kNoWord};  // for those that are marked
+  std::atomic<std::uint32_t> marked_word_{kNoWord};  // the same for launches with a marked line
   std::atomic<std::uint64_t> free_noted_{0};  // launches that found the gate open, at that word
-  std::atomic<std::uint64_t> activated_{0};   // when a launch was last let go after a pause
+  std::atomic<std::uint64_t> activated_{0};   // latest launch that was admitted after a pause
   std::atomic<std::uint64_t> captured_{0};    // launches into captures, which are no work yet
 
-  // Of tick(), which one thread at a time is in.
+  // State of tick(), which runs in one thread at a time.
   std::atomic<bool> ticking_{false};
-  std::uint64_t free_watched_ = 0;  // launches through the open gate whose end will be seen
+  std::uint64_t free_watched_ = 0;  // launches through the open gate with an end to be observed
   std::uint64_t launches_seen_ = 0;
   std::uint64_t quiet_since_ = 0;
-  std::uint64_t busy_until_ = 0;  // at the last look; 0: nothing was in flight
+  std::uint64_t busy_until_ = 0;  // at the latest tick; 0: nothing was in flight
   std::uint64_t activated_seen_ = 0;
   std::uint32_t word_seen_ = 0;
   std::uint64_t ticks_ = 0;
 };
 
-// Around the driver's call of one launch that found the gate not open. Returns when the launch may
-// proceed, by the rules of the grant and with all memory there; from then on the thread counts as
-// inside one of our hooks. Or it must not be made: see Passage::refused.
+// Surround the driver's call of one launch that found the gate not open. enterGate() returns when
+// the launch may proceed: by the rules of the grant, and with all memory resident. From then on the
+// thread counts as inside a hook. If GatePass::refused is set, the launch must not be made.
 void enterGate(const CallWork& work, GatePass& passage);
 void leaveGate(GatePass& passage, CUresult result);
 
-// A relaxed load of the word, and where it is open a count in the thread's line. Without the
-// attribute a compiler that sees a hundred and more hooks in one file calls this instead.
+// A relaxed load of the word and, if it is open, a count in the thread's line. Without the
+// attribute, a compiler that sees over a hundred hooks in one file calls this function instead of
+// inlining it.
 __attribute__((always_inline)) inline bool passesFreely(ThreadLine* line) {
   const std::uint32_t* word = divvy_gate.load(std::memory_order_relaxed);
   if (__builtin_expect(ledger::loadRelaxed(*word) != 0, 0)) return false;
@@ -175,13 +183,13 @@ __attribute__((always_inline)) inline bool passesFreely(ThreadLine* line) {
   return true;
 }
 
-// For hooks that do more than pass the gate: true if the call may go on at once.
+// For hooks that do more than pass the gate. Returns true if the call may proceed at once.
 inline bool passGate() {
   if (__builtin_expect(divvy_thread.line == nullptr, 0)) takeThreadLine();
   return passesFreely(divvy_thread.line);
 }
 
-// Nobody arbitrates at this moment.
+// Returns whether no arbiter limits launches at this moment.
 inline bool gateIsOpen() {
   return ledger::loadRelaxed(*divvy_gate.load(std::memory_order_relaxed)) == 0;
 }

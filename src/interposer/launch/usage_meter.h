@@ -1,4 +1,4 @@
-// How much of the devices this process uses: what is in flight, and how long they were busy.
+// How much of the devices this process uses: the work in flight, and how long devices were busy.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace divvy::interposer {
 
-// What one metered call carries from begin() to end(). Lives on the caller's stack.
+// What a metered call carries from begin() to end(). Lives on the caller's stack.
 struct MeteredCall {
   std::uint64_t estimate = 0;  // host ns; in flight from begin() on
   Estimate* known = nullptr;
@@ -33,65 +33,70 @@ struct Counted {
 };
 
 struct Settled {
-  std::uint64_t look_at = UINT64_MAX;  // when to call again; UINT64_MAX: nothing is in flight
-  bool ended = false;                  // something in flight ended since the last call
+  std::uint64_t look_at = UINT64_MAX;  // time of the next call; UINT64_MAX: nothing is in flight
+  bool ended = false;                  // some work in flight ended since the last call
 };
 
-// One per process, in static storage. Everything is in host nanoseconds (CLOCK_MONOTONIC); card
-// time is converted by the grant's card_permille. Any thread; no lock that anybody waits for.
+// One per process, in static storage. All times are host nanoseconds (CLOCK_MONOTONIC); device time
+// is converted by the grant's card_permille. Any thread. Locks are tried, not waited for.
 //
-// Around each call that starts work and passed the gate while the gate was not open, by the thread
-// that makes it, with calls of the driver's own marked as nested (Inside):
-//     Ticket ticket;
+// A thread that makes a call which starts work, and that found the gate not open, uses it like
+// this. The driver's own calls in between are marked as nested, as by DriverCallScope:
+//     MeteredCall ticket;
 //     meter.estimate(work, ticket);
 //     meter.begin(work, ticket);
 //     result = driver(...);
 //     meter.end(ticket, result);
-// Not for work that goes into a capturing stream. begin() and end() may call the driver (events).
+// Not for work in a capturing stream. begin() and end() may call the driver for events.
 //
-// Events stand in the streams behind every 64 launches or 500 us of estimated work, before the
-// first launch in an idle stream, and around single launches whose duration is wanted. Between two
-// of them a stream was busy all the time if the launches were queued before the first event came;
-// else the sum of the estimates says how much of the time it was, within what the host saw.
+// Events are recorded in the streams behind every 64 launches or 500 us of estimated work, before
+// the first launch in an idle stream, and around single launches that are to be measured. If the
+// launches were queued before the first of two events came, the stream was busy from that event to
+// the second. Otherwise the sum of the estimates says for how much of that time it was busy, within
+// the limits that the host observed.
 class UsageMeter {
  public:
-  // How long one such piece of work is thought to take, alone.
+  // Returns the estimated duration of one such piece of work that runs alone.
   std::uint64_t estimate(const CallWork& work, MeteredCall& ticket);
 
-  // After estimate() with the same work and ticket.
+  // Counts the work as in flight. To be called after estimate() with the same work and ticket.
   void begin(const CallWork& work, MeteredCall& ticket);
-  // `result` is the driver's answer; work that it refused is not in flight.
+  // `result` is the driver's answer. Work that the driver refused is not in flight.
   void end(MeteredCall& ticket, CUresult result) {
     if (__builtin_expect(result != CUDA_SUCCESS || ticket.marks, 0)) endSlowly(ticket, result);
   }
 
-  // The same in short, for a launch whose duration is known, in the stream that the thread launched
-  // into last, with no mark due: plain() says whether it is one and changes nothing, count() stands
-  // for begin(), takeBack() for end() where the driver refused it.
+  // A short form for a launch of known duration, in the stream of the thread's last launch, with no
+  // mark due. plain() returns whether the launch is such a launch, without effect. count() replaces
+  // begin(). takeBack() replaces end() for a launch that the driver refused.
   bool plain(const CallWork& work, Counted& counted) const;
   void count(const Counted& counted);
   void takeBack(const Counted& counted);
 
-  // The calling thread is about to wait (at the gate, or in a call that waits for the device): sees
-  // to it that the end of what it launched will be seen, not only estimated.
+  // To be called before the calling thread waits at the gate or in a call that waits for the
+  // device. Records marks, so that the end of the thread's launches is observed and not only
+  // estimated.
   void mark();
-  // The gate was open until now: what was launched meanwhile is unknown, and may still run.
+  // To be called when the gate was open until now. Work launched meanwhile is unknown and may still
+  // run.
   void resume();
-  // After it: sees to it that the end of that will be seen, in all contexts, where the driver has
-  // cuCtxRecordEvent. Calls the driver. False: not everywhere yet.
+  // To be called after resume(). Records an event behind the unknown work in all contexts, if the
+  // driver has cuCtxRecordEvent, so that its end is observed. Calls the driver. Returns false if a
+  // context is still to be done.
   bool watchOlder();
 
-  // The most that is in flight on any device, in estimated time; needs no clock. Up to 50 us of
-  // work, or 64 launches, of each thread and stream may be missing.
+  // Returns the largest estimated time in flight of any device. Reads no clock. Of each thread and
+  // stream, up to 50 us of work or 64 launches may be missing.
   std::uint64_t unsettled() const {
     return __builtin_expect(used_devices_.load(std::memory_order_relaxed) <= 1, 1)
                ? devices_[0].unsettled.load(std::memory_order_relaxed)
                : mostUnsettled();
   }
-  // When what is in flight is estimated to end; in the past when nothing is.
+  // Returns the estimated end of the work in flight; in the past if there is none.
   std::uint64_t inflightUntil() const;
-  // The device that such work of the calling thread goes to, and the same two of that device alone.
-  // One that is idle is not to wait for another one.
+  // deviceOf() returns the device of such work of the calling thread. unsettledOn() and untilOn()
+  // return the same two values for that device alone. An idle device is not to wait for another
+  // device.
   unsigned deviceOf(const CallWork& work);
   std::uint64_t unsettledOn(unsigned device) const {
     return devices_[device].unsettled.load(std::memory_order_relaxed);
@@ -99,40 +104,42 @@ class UsageMeter {
   std::uint64_t untilOn(unsigned device) const {
     return devices_[device].until.load(std::memory_order_relaxed);
   }
-  // Nothing is known to be in flight (by events where there are some).
+  // Returns whether no work is known to be in flight, by events where there are events.
   bool idle() const { return unsettled() == 0; }
 
-  // Looks after what should have ended by `now`. Cheap, bounded; may call the driver.
+  // Settles the work that should have ended by `now`. Cheap and bounded; may call the driver.
   Settled settle(std::uint64_t now);
 
-  // Time during which the ledger's device was seen busy with this process' work; only grows.
+  // Returns the time during which the ledger's device was observed busy with this process's work.
+  // The value only grows.
   std::uint64_t busy(unsigned device) const {
     return devices_[device].busy.load(std::memory_order_relaxed);
   }
-  // Longest kernel or graph, by the estimates that were measured.
+  // Returns the duration of the longest kernel or graph, by measured estimates.
   std::uint64_t longest() const { return longest_.load(std::memory_order_relaxed); }
-  // Launches that were charged by estimate only.
+  // Returns the number of launches that were charged by estimate only.
   std::uint64_t unmetered() const { return unmetered_.load(std::memory_order_relaxed); }
-  // Times that work which ended was accounted.
+  // Returns how many times work that ended was accounted.
   std::uint64_t settles() const { return settles_.load(std::memory_order_relaxed); }
 
-  // A context that was made on the ledger's device, or lives on after forgetContext().
+  // Notes a context that was created on the ledger's device, or that outlives forgetContext().
   void noteContext(CUcontext context, unsigned device) { book_.note(context, device); }
-  // To be called before the driver's call that may end the context (null: any), or the stream.
+  // To be called before the driver's call that may end the context (null: any context) or the
+  // stream.
   void forgetContext(CUcontext context);
   void forgetStream(CUstream stream);
-  // In the child of a fork, before anything else.
+  // To be called in the child of a fork before any other member.
   void forgetAfterFork();
-  // A capture is counted as open and about to begin: returns when no thread of ours is recording
-  // an event that could land in it (bounded).
+  // To be called after a capture is counted as open and before it begins. Returns when no thread of
+  // this library records an event that could become part of the capture, or after a bounded wait.
   void makeWayForCapture();
 
  private:
   friend class OpeningElsewhere;  // of the tests
 
-  static constexpr std::uint32_t kMaxLaunches = 64;      // behind which a mark stands at last
-  static constexpr std::uint64_t kWatchedCopy = 20'000;  // a synchronous one; time of the card
-  static constexpr std::uint64_t kOlderWork = 1'000;     // stands for what nobody metered; likewise
+  static constexpr std::uint32_t kMaxLaunches = 64;  // a mark follows at the latest after as many
+  static constexpr std::uint64_t kWatchedCopy = 20'000;  // a synchronous copy; device time
+  static constexpr std::uint64_t kOlderWork = 1'000;     // stands for unmetered work; device time
 
   struct alignas(64) Device {
     std::atomic<std::uint64_t> unsettled{0};
@@ -140,19 +147,19 @@ class UsageMeter {
     std::atomic<std::uint64_t> busy{0};
     std::atomic<std::uint64_t> loose_sum{0};  // launched without events
     std::atomic<std::uint32_t> loose_launches{0};
-    std::atomic<bool> overdue{false};  // something should have ended, and did not
-    std::atomic<bool> uniting{false};  // guards what follows
+    std::atomic<bool> overdue{false};  // some work should have ended and did not
+    std::atomic<bool> uniting{false};  // guards the members below
     IntervalUnion united;
-    // Stretches during which it was certainly busy, and the estimates of what ran there: where
-    // there were no gaps the two are to be equal, which tells what estimates of streams side by
-    // side miss.
+    // Intervals during which the device was certainly busy, and the estimates of the work that ran
+    // in them. Without gaps the two should be equal. Their ratio shows what estimates of concurrent
+    // streams miss.
     IntervalUnion certain;
     std::uint64_t window_start = 0;
     std::uint64_t window_certain = 0;
     std::uint64_t window_sum = 0;
-    std::uint64_t took_permille = 0;  // of the estimates, lately; 0: there were gaps
+    std::uint64_t took_permille = 0;  // of the estimates, recently; 0: there were gaps
   };
-  // One look at one context.
+  // One examination of one context.
   struct SettlePass;
 
   std::uint64_t card(std::uint64_t nanoseconds) const {
@@ -163,9 +170,9 @@ class UsageMeter {
   static std::uint32_t samplingGap(ThreadStreams& thread);
   bool wantsSample(ThreadStreams& thread, const CallWork& work, const MeteredCall& ticket) const;
 
-  // What a slot of the thread for such a stream is stamped with while it is valid.
+  // Returns the stamp of a valid slot of the thread for such a stream.
   std::uint64_t stampOf(const ThreadStreams& thread, std::uint64_t name) const;
-  // begin(): the calling thread's slot for the work's stream.
+  // For begin(): returns the calling thread's slot for the work's stream.
   StreamSlot& slotFor(ThreadStreams& thread, const CallWork& work);
   StreamSlot& otherSlot(ThreadStreams& thread, const CallWork& work, std::uint64_t name,
                         std::uint64_t stamp);
@@ -182,13 +189,13 @@ class UsageMeter {
   bool recordOlder(ContextRecord& context);
 
   // Marks.
-  struct MarkerContext {  // what a mark tells besides the sums
+  struct MarkerContext {  // what a mark carries besides the sums
     bool fresh = false;
     bool single_kernel = false;
     std::uint64_t call = 0;
-    std::uint64_t made = 0;      // when the work was launched, where the call waited for its end
-    bool late = false;           // recorded by whoever settles, long after the launches
-    std::uint32_t launches = 0;  // then: these, and their estimates, and no later ones
+    std::uint64_t made = 0;      // when the work was launched, if the call waited for its end
+    bool late = false;           // recorded by the settling thread, long after the launches
+    std::uint32_t launches = 0;  // if late: the launches that it covers, and no later launches
     std::uint64_t sum = 0;
   };
   bool recordMark(StreamRecord& record, const MarkerContext& behind);
@@ -219,8 +226,8 @@ class UsageMeter {
       1};  // grows when slots of threads may point to the wrong stream
   std::atomic<std::uint32_t> round_{1};          // grows with resume()
   std::atomic<std::uint32_t> used_devices_{0};   // bits
-  std::atomic<std::uint32_t> late_marks_{0};     // being recorded right now
-  std::atomic<std::uint64_t> usual_call_{3000};  // of the driver's launch calls
+  std::atomic<std::uint32_t> late_marks_{0};     // being recorded at this moment
+  std::atomic<std::uint64_t> usual_call_{3000};  // duration of the driver's launch calls
   std::atomic<std::uint64_t> longest_{0};
   std::atomic<std::uint64_t> unmetered_{0};
   std::atomic<std::uint64_t> settles_{0};

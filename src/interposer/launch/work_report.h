@@ -1,4 +1,4 @@
-// What this process shows of its work: its line in the tenant's work page.
+// What this process publishes of its work: its line in the tenant's work page.
 #pragma once
 
 #include <atomic>
@@ -9,16 +9,17 @@
 
 namespace divvy::interposer {
 
-// One per process, in static storage. All members may be called from any thread and signal handler
-// once claim() was true.
+// One per process, in static storage. Any thread and signal handler may call all members after
+// claim() returned true.
 class WorkReport {
  public:
-  // Takes the line of the process' slot, with a slot where it has none yet. False: there is no page
-  // or no slot, or the agent took ours away; then nobody sees that we wait.
+  // Takes the line of the process's slot, and a slot if the process has none. Returns false if
+  // there is no page or slot, or if the agent took the slot away. Then the waits of this process
+  // are not published.
   bool claim(ledger::Account& account);
-  // A thread has begun to take the line, and nobody knows yet.
+  // Returns whether a thread has begun to take the line; the result is not known yet.
   bool claiming() const { return claiming_.load(std::memory_order_acquire); }
-  // Cheap: claim() was true in this process.
+  // Returns whether claim() has succeeded in this process. Cheap.
   bool claimed() const { return line_.load(std::memory_order_acquire) != nullptr; }
 
   ledger::WorkLine& line() const { return *line_.load(std::memory_order_relaxed); }
@@ -26,18 +27,18 @@ class WorkReport {
   __attribute__((always_inline)) bool shows(std::uint32_t bits) const {
     return (ledger::loadRelaxed(line().state) & bits) == bits;
   }
-  // Sets or clears bits of the state and tells the arbiter. True if that was a change.
+  // Sets or clears bits of the state and notifies the arbiter. Returns true if that was a change.
   bool raise(std::uint32_t bits);
   bool lower(std::uint32_t bits);
-  // Tells the arbiter that something changed; or only lets it see that when it looks.
+  // ring() notifies the arbiter of a change. note() only makes the change visible to its next look.
   void ring();
   void note();
-  // To be called before kWorkInFlight changes, and says when.
+  // Publishes the time of a change of kWorkInFlight. To be called before that change.
   void turn(std::uint64_t now) { ledger::storeRelaxed(line().turned, now); }
 
-  // A thread begins or ends waiting at the gate. The last one to end shows work in flight instead,
-  // which it is about to launch; true if that is new. `awake_soon`: the arbiter looks soon without
-  // being woken.
+  // Notes that a thread begins or ends a wait at the gate. The last thread to end publishes work in
+  // flight instead, which it is about to launch; endWait() returns true if that is new.
+  // `awake_soon`: the arbiter looks soon without a wake-up.
   void beginWait(std::uint64_t now);
   bool endWait(std::uint64_t now, bool awake_soon);
 

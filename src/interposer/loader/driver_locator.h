@@ -1,4 +1,4 @@
-// Finding and opening the driver library that the loader would have chosen without us.
+// Finds and opens the driver library that the loader would choose without the interposer.
 #pragma once
 
 #include <stddef.h>
@@ -10,27 +10,27 @@ namespace divvy::interposer {
 
 using LibraryPath = FixedString<4096>;
 
-// Where to look, in this order. Every field may be null or empty. Held as data so that a test can
-// give it a private tree.
+// Places to search, in this order. Each member may be null or empty. Held as data so that a test
+// can use a private directory tree.
 struct LibraryPlaces {
   const char* preferred = nullptr;           // absolute path of the library (from the control page)
-  const char* search_path = nullptr;         // LD_LIBRARY_PATH's form
+  const char* search_path = nullptr;         // in the form of LD_LIBRARY_PATH
   const char* cache = nullptr;               // path of ld.so.cache
   const char* const* directories = nullptr;  // null-terminated
 };
 
-// The places of this process: its LD_LIBRARY_PATH (not for a set-uid program), the system's cache
-// and usual directories. `preferred` must outlive the result.
+// Returns the places of this process: its LD_LIBRARY_PATH (not for a set-uid program), the system's
+// cache and usual directories. `preferred` must outlive the result.
 LibraryPlaces systemPlaces(const char* preferred);
 
-// Walks the candidates for one soname: existing ELF files that are not of Divvy's own making (they
-// carry a note, see note.S). A CUDA forward-compatibility directory is met wherever the search path
-// or the cache names it, ahead of the system's driver exactly as the loader would meet it.
+// Iterates over the candidates for one soname: existing ELF files that Divvy did not make (its
+// files carry a note, see support/elf_note.S). A CUDA forward-compatibility directory that the
+// search path or the cache names comes before the system's driver, exactly as for the loader.
 class LibraryCandidates {
  public:
   LibraryCandidates(const char* soname, const LibraryPlaces& places);
 
-  // The next candidate, or nullptr at the end; valid until the next call.
+  // Returns the next candidate, valid until the next call; nullptr at the end.
   const char* next();
 
  private:
@@ -46,12 +46,12 @@ class LibraryCandidates {
   LibraryPath path_;
 };
 
-// True if the file is an ELF library built by Divvy (any version, any build). False for anything
-// else, unreadable files included.
+// Returns whether the file is an ELF library built by Divvy (any version, any build). False for all
+// other files, including unreadable ones.
 bool isDivvyLibrary(const char* path);
 
-// Opens the first candidate that loads, past our own dlopen. Returns its handle and fills `path`,
-// or returns nullptr. May run the library's constructors. Leaves dlerror() clear.
+// Opens the first candidate that loads, past the exported dlopen. Returns its handle and sets
+// `path`; nullptr if there is none. May run the library's constructors. Leaves dlerror() clear.
 void* openRealLibrary(const char* soname, const LibraryPlaces& places, LibraryPath* path);
 
 }  // namespace divvy::interposer

@@ -15,29 +15,29 @@ using abi::real;  // real<Cu::cuX>()(...) calls the driver, from the first momen
 // One per process, in static storage. Any thread.
 class Driver {
  public:
-  // Opens the library on first use. False: there is none. Takes no lock of ours, because the loader
-  // has its own: threads that come at the same time do the same work and agree on the result.
+  // Opens the library on first use. Returns false if there is none. Takes no lock, because the
+  // loader has its own. Concurrent threads do the same work and agree on the result.
   bool open() { return handle_.load(std::memory_order_acquire) != nullptr || openLibrary(); }
 
-  // The driver's own address of an entry point, or nullptr where it has none.
+  // Returns the driver's own address of an entry point; nullptr if the driver lacks it.
   void* symbol(abi::Cu id);
 
   bool has(abi::Cu id) { return symbol(id) != nullptr; }
-  // It tells how large a kernel's parameters are (12.4).
+  // Returns whether the driver reports the sizes of kernels' parameters (12.4).
   bool saysParams() {
     const Answer known = says_params_.load(std::memory_order_relaxed);
     return known == Answer::kUnknown ? askForParams() : known == Answer::kYes;
   }
 
-  // Whether code lies in the driver's library: a hook that returns there was called by the driver,
-  // which was not linked symbolically. False where that cannot be told.
+  // Returns whether code lies in the driver's library. A hook that returns there was called by the
+  // driver, which was not linked symbolically. Returns false if that is unknown.
   bool holds(const void* code);
 
-  // Entry points that were called although the driver lacks them.
+  // Returns the number of calls of entry points that the driver lacks.
   std::uint64_t missingCalls() const { return missing_calls_.load(std::memory_order_relaxed); }
   void countMissing() { missing_calls_.fetch_add(1, std::memory_order_relaxed); }
 
-  // Where the driver was found; empty before.
+  // Returns the path of the driver; empty before it was found.
   const char* path() const;
 
  private:
@@ -51,7 +51,7 @@ class Driver {
   std::atomic<bool> absent_{false};
   std::atomic<Answer> says_params_{Answer::kUnknown};
   std::atomic<std::uint64_t> missing_calls_{0};
-  // Of the library in memory, as one knows it who sees `measured_`.
+  // The library's bounds in memory; valid once `measured_` is observed.
   std::atomic<bool> measured_{false};
   std::atomic<std::uint64_t> begin_{0};
   std::atomic<std::uint64_t> end_{0};

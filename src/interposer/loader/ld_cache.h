@@ -8,7 +8,7 @@ namespace divvy::interposer {
 
 class LdCache {
  public:
-  // Empty until read().
+  // Empty before read().
   LdCache() = default;
   // Reads bytes that the caller keeps alive (tests, fuzzing). Any content is safe.
   LdCache(const void* bytes, size_t size);
@@ -16,11 +16,12 @@ class LdCache {
   LdCache(const LdCache&) = delete;
   LdCache& operator=(const LdCache&) = delete;
 
-  // Maps the file, once; entry() finds nothing if it is absent, too large or not of the known form.
+  // Maps the file, once. entry() finds nothing if the file is absent, too large or of an unknown
+  // form.
   void read(const char* path);
 
-  // The `nth` (from 0) path that the cache holds for `soname` on this architecture, in the loader's
-  // order, or nullptr. Valid while this object lives.
+  // Returns the `nth` (from 0) path that the cache holds for `soname` on this architecture, in the
+  // loader's order; nullptr beyond the last. Valid while this object lives.
   const char* entry(const char* soname, unsigned nth) const;
 
  private:

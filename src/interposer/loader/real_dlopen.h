@@ -1,12 +1,12 @@
-// The C library's dlopen, past the one that we export.
+// The C library's dlopen, past the exported dlopen.
 #pragma once
 
 namespace divvy::interposer {
 
 using DlopenFn = void*(const char* name, int flags);
 
-// dlopen of the C library (or of the next preloaded library that wraps it). Returns nullptr, as
-// dlopen does, when it fails or cannot be found.
+// Calls dlopen of the C library, or of the next preloaded library that wraps it. Returns nullptr,
+// as dlopen does, if it fails or is not found.
 void* realDlopen(const char* name, int flags);
 
 }  // namespace divvy::interposer

@@ -1,4 +1,5 @@
-// The tenant's devices as NVML numbers them: cards in PCI order, MIG instances below their card.
+// The tenant's devices in NVML's numbering: physical devices in PCI order, MIG instances below
+// them. A "card" in names here is a physical device.
 #pragma once
 
 #include <atomic>
@@ -10,48 +11,49 @@
 
 namespace divvy::interposer {
 
-// A card or a MIG instance that the tenant may see.
+// A physical device or a MIG instance that the tenant may see.
 struct Unit {
-  // Null until DeviceView::lookUp, and again after any thread's nvmlShutdown: lookUp alone tells
-  // it.
+  // Null before DeviceView::lookUp(), and again after any thread's nvmlShutdown; only lookUp()
+  // reads the handle.
   mutable std::atomic<nvmlDevice_t> handle{nullptr};
-  char uuid[sizeof(ledger::DeviceControl::uuid) + 1] = {};  // empty: a card seen for its instances
+  char uuid[sizeof(ledger::DeviceControl::uuid) + 1] = {};  // empty: seen only for its instances
   std::uint64_t pci = 0;                                    // sorts as PCI addresses do
   std::uint16_t shares = 0;  // bit i: device i of the control page lies in it
-  std::uint8_t card = 0;     // of an instance: its card; of a card: itself
+  std::uint8_t card = 0;     // of an instance: its device; of a device: itself
 };
 
-// Which units there are is settled once, from the control page alone; handles are looked up when
-// they are first needed, with the caller's NVML initialised. Any thread.
+// The set of units is determined once, from the control page alone. Handles are looked up at their
+// first use, while the caller's NVML is initialised. Any thread.
 class DeviceView {
  public:
-  // Reads the first `device_count` devices. Not concurrently with anything else.
+  // Reads the first `device_count` devices. Must not run concurrently with other members.
   void build(const ledger::ControlPage& control, unsigned device_count);
 
   unsigned cardCount() const { return card_count_; }
-  // Handle of the tenant's card `index`, as the driver gives it out; its error otherwise.
+  // Returns the driver's handle of the tenant's device `index`, or the driver's error.
   nvmlReturn_t cardHandle(unsigned index, nvmlDevice_t* handle) const;
-  // Handle of the tenant's instance `index` on that card. NVML_ERROR_NOT_FOUND beyond the last.
+  // Returns the handle of the tenant's instance `index` on that device; NVML_ERROR_NOT_FOUND beyond
+  // the last instance.
   nvmlReturn_t instanceHandle(const Unit& card, unsigned index, nvmlDevice_t* handle) const;
 
-  // Handle of a unit, as the driver gives it out; its error otherwise.
+  // Returns the driver's handle of a unit, or the driver's error.
   nvmlReturn_t lookUp(const Unit& unit, nvmlDevice_t* handle) const;
 
-  // The unit with this handle, or nullptr for a handle that is not the tenant's.
+  // Returns the unit with this handle; nullptr for a handle that is not the tenant's.
   Unit* find(nvmlDevice_t handle);
-  // True for a card or an instance of the tenant, and for every instance on a card that the tenant
-  // has as a whole.
+  // Returns true for a device or instance of the tenant, and for every instance on a device that
+  // the tenant has as a whole.
   bool holds(nvmlDevice_t handle);
 
   bool isInstance(const Unit& unit) const {
     return &unit >= instances_ && &unit < instances_ + ledger::kMaxDevices;
   }
-  // Position among the cards, or among the instances of its card.
+  // Returns the position among the devices, or among the instances of the unit's device.
   unsigned indexOf(const Unit& unit) const;
-  // The instance (or whole card) that a device of the control page is.
+  // Returns the instance (or whole device) that a device of the control page is.
   Unit* unitOfShare(unsigned share);
 
-  // NVML was shut down: handles will be looked up anew.
+  // Notes that NVML was shut down: handles are looked up again.
   void forgetHandles();
 
  private:

@@ -1,12 +1,12 @@
-// Room for a list of unknown length without malloc.
+// A buffer for a list of unknown length, without malloc.
 #pragma once
 
 #include "support/syscalls.h"
 
 namespace divvy::interposer {
 
-// Anonymous memory for `capacity` rows, given back at the end of the scope. Pages cost only once
-// they are touched. Empty (capacity() == 0) when the kernel refuses.
+// Anonymous memory for `capacity` rows, given back at the end of the scope. Only touched pages cost
+// memory. Empty (capacity() == 0) if the kernel refuses.
 template <typename Row>
 class MmapBuffer {
  public:
@@ -15,7 +15,7 @@ class MmapBuffer {
   MmapBuffer(const MmapBuffer&) = delete;
   MmapBuffer& operator=(const MmapBuffer&) = delete;
 
-  // Forgets the contents. False when there is no memory; the scratch is empty then.
+  // Discards the contents. Returns false if there is no memory; the buffer is empty then.
   bool grow(unsigned capacity) {
     unmap();
     map(capacity);
@@ -41,7 +41,7 @@ class MmapBuffer {
   unsigned capacity_ = 0;
 };
 
-// What a driver's list may hold; a longer one is an error of its own.
+// Sizes of a driver's list; a list longer than kMaxRows is an error.
 inline constexpr unsigned kUsualRows = 1024;
 inline constexpr unsigned kMaxRows = 65536;
 

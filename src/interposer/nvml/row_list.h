@@ -1,4 +1,4 @@
-// The driver's lists of processes: read whole, with only the tenant's own rows kept.
+// The driver's lists of processes, read as a whole and reduced to the tenant's own rows.
 #pragma once
 
 #include "abi/nvml_types.h"
@@ -6,9 +6,10 @@
 
 namespace divvy::interposer {
 
-// Reads a list of unknown length. `ask(count, rows)` is a call of the driver with NVML's
-// convention: the room goes in through `count`, the number of rows (or of those needed, with
-// NVML_ERROR_INSUFFICIENT_SIZE) comes out. NVML_ERROR_MEMORY when there is no room for the list.
+// Reads a list of unknown length. `ask(count, rows)` calls the driver with NVML's convention:
+// `count` holds the capacity before the call. After it, `count` holds the number of rows, or with
+// NVML_ERROR_INSUFFICIENT_SIZE the number needed. Returns NVML_ERROR_MEMORY if there is no memory
+// for the list.
 template <typename Row, typename Ask>
 nvmlReturn_t readWhole(MmapBuffer<Row>& list, unsigned* count, Ask ask) {
   for (unsigned capacity = kUsualRows; capacity <= kMaxRows; capacity *= 4) {
@@ -22,8 +23,8 @@ nvmlReturn_t readWhole(MmapBuffer<Row>& list, unsigned* count, Ask ask) {
   return NVML_ERROR_MEMORY;
 }
 
-// Moves the own processes' rows to the front, with the pids that the tenant knows, and returns
-// their number. `pid_of(row)` is a reference to a row's pid.
+// Moves the rows of own processes to the front, with the pids that the tenant knows. Returns their
+// number. `pid_of(row)` returns a reference to a row's pid.
 template <typename Row, typename PidOf>
 unsigned keepOwn(const TenantProcesses& own, Row* rows, unsigned count, PidOf pid_of) {
   const PidTranslator translator(own, count, [&](unsigned i) { return pid_of(rows[i]); });
@@ -38,7 +39,7 @@ unsigned keepOwn(const TenantProcesses& own, Row* rows, unsigned count, PidOf pi
   return kept;
 }
 
-// Hands `kept` rows to a caller with room for *count of them.
+// Copies `kept` rows to a caller that has room for *count rows, and stores `kept` in *count.
 template <typename Row>
 nvmlReturn_t deliver(const Row* rows, unsigned kept, unsigned* count, Row* out) {
   const bool fits = out != nullptr && kept <= *count;

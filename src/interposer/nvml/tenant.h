@@ -1,4 +1,4 @@
-// The tenant as NVML tells it: its devices, its memory, its processes.
+// The tenant as NVML reports it: its devices, its memory, its processes.
 #pragma once
 
 #include "abi/nvml_ids.h"
@@ -7,28 +7,29 @@
 
 namespace divvy::interposer {
 
-// The share of one unit in bytes.
+// The share of one unit, in bytes.
 struct UnitShare {
   std::uint64_t total;  // the ceiling
-  std::uint64_t free;   // what an allocation could still get, as cuMemGetInfo says it; <= total
+  std::uint64_t free;   // what an allocation could still get, as cuMemGetInfo reports it; <= total
 };
 
 class NvmlTenant {
  public:
-  // `account` may be detached (a tenant whose pages cannot be used): then there are no devices.
+  // `account` may be detached, for a tenant with unusable pages: then there are no devices.
   constexpr explicit NvmlTenant(ledger::Account& account) : account_(account) {}
 
   ledger::Account& account() { return account_; }
   DeviceView& view() { return view_; }
 
-  // Sums over the devices in `unit`: a card seen for its instances shows the tenant's ones.
+  // Returns sums over the devices in `unit`. A device that is seen for its instances shows the
+  // tenant's instances.
   UnitShare share(const Unit& unit) const;
-  // What all processes of the tenant use. At a moment of its own: with the headroom that no
-  // allocation gets, it need not add up to share().
+  // Returns what all processes of the tenant use. It is read at another moment than share(). Also,
+  // no allocation gets the headroom. So the two need not add up.
   std::uint64_t used(const Unit& unit) const;
   std::uint64_t processUsed(unsigned slot, const Unit& unit) const;
 
-  // A question in a form that we do not know was passed to the driver as it is. Counted.
+  // Counts a query of an unknown form that was passed to the driver unchanged.
   void passedUnknown(abi::Nv entry, std::uint64_t version) const;
 
  private:
@@ -36,11 +37,11 @@ class NvmlTenant {
   DeviceView view_;
 };
 
-// The tenant that this process belongs to, or nullptr: then every hook is the driver's own
-// function. Settled at the first call, for the life of the process. Any thread.
+// Returns the tenant of this process. Returns nullptr if there is none: then every hook is the
+// driver's own function. Determined at the first call for the life of the process. Any thread.
 NvmlTenant* nvmlTenant();
 
-// Where the agent says the driver's library is; nullptr or empty: where the loader would find it.
+// Returns the path of the driver's library by the agent; nullptr or empty: the loader's choice.
 const char* preferredNvmlPath();
 
 }  // namespace divvy::interposer

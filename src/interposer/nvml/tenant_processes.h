@@ -1,4 +1,4 @@
-// The tenant's own live processes, to be told from all others in what the driver lists.
+// The tenant's own live processes, to tell them from others in the driver's lists.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 namespace divvy::interposer {
 
 struct TenantProcess {
-  std::uint32_t pid;       // as the tenant knows it
-  std::uint32_t host_pid;  // as the node knows it; 0 while the agent has not told
+  std::uint32_t pid;       // in the tenant's pid namespace
+  std::uint32_t host_pid;  // in the node's; 0 before the agent has published it
   std::uint32_t slot;
 };
 
-// False when the process has ended, another one with its number by now or not. For this pid
-// namespace; true in doubt.
+// Returns false if the process has ended, even if another process has its pid now. For this pid
+// namespace; true if unknown.
 bool ownerSeemsAlive(const ledger::Owner& owner);
 
 // A list taken at construction.
@@ -34,9 +34,9 @@ class TenantProcesses {
   unsigned count_ = 0;
 };
 
-// Drivers differ in whose process numbers they list: the node's, or those of the caller's pid
-// namespace (newer ones, for some lists). One list never mixes them: if any entry is the node's
-// number of an own process, all are the node's; else they are taken as the tenant's.
+// Drivers differ in the pids that they list: the node's, or those of the caller's pid namespace
+// (newer drivers, for some lists). One list never mixes them. If any entry is the node's pid of an
+// own process, all entries are taken as the node's pids. Otherwise they are taken as the tenant's.
 class PidTranslator {
  public:
   // `pidOf(i)` is the i-th entry of the driver's list.
@@ -48,7 +48,7 @@ class PidTranslator {
     }
   }
 
-  // The own process that the driver calls `pid`, or nullptr: somebody else's.
+  // Returns the own process that the driver calls `pid`; nullptr for other processes.
   const TenantProcess* find(std::uint32_t pid) const {
     return node_numbers_ ? own_.byHostPid(pid) : own_.byPid(pid);
   }

@@ -1,4 +1,4 @@
-// What a call that passes the gate names, read from its arguments and told to AccessRecency.
+// The memory that a gated call names, read from its arguments and passed to AccessRecency.
 #pragma once
 
 #include "cuda/call_work.h"
@@ -7,7 +7,7 @@
 namespace divvy::interposer {
 namespace named_detail {
 
-// Collects it, one argument by the other, by their types.
+// Collects the operands, one argument at a time, by their types.
 struct Reader {
   CUfunction function = nullptr;
   void** lists[2] = {};  // kernelParams, extra
@@ -61,9 +61,9 @@ struct Reader {
 
 }  // namespace named_detail
 
-// Kernels: what their arguments name; copies and fills: their ranges, as far as addresses of the
-// device are among the arguments themselves. Where memory can be swapped, by a thread that is
-// inside nothing.
+// Notes the memory that a call uses. For kernels: what their arguments name. For copies and fills:
+// their ranges, if device addresses are among the arguments themselves. To be called where memory
+// can be swapped, by a thread outside of the hooks.
 template <abi::Cu kId, typename... Arguments>
 __attribute__((noinline)) void noteUse(Arguments... arguments) {
   AccessRecency& uses = runtime().last_use;

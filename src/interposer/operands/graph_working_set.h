@@ -1,4 +1,4 @@
-// The chunks that executable graphs name, as AccessRecency has to know when they are launched.
+// The chunks that executable graphs name, for AccessRecency at each launch.
 #pragma once
 
 #include <atomic>
@@ -10,15 +10,15 @@
 
 namespace divvy::interposer {
 
-// One per process, in static storage. Any thread; nobody waits.
+// One per process, in static storage. Any thread; never waits.
 class GraphWorkingSet {
  public:
-  // What the nodes of `graph` name is what `exec`, just made of it, uses from now on; what is
-  // changed in it later is not followed. Only where memory can be swapped.
+  // Notes that `exec`, just instantiated from `graph`, uses what the nodes of `graph` name. Later
+  // changes of `exec` are not followed. To be called only where memory can be swapped.
   void remember(CUgraphExec exec, CUgraph graph);
   void forget(CUgraphExec exec);
 
-  // A launch of the graph with this Work::key: what it names is used now.
+  // Notes a launch of the graph with this CallWork::key: the chunks that it names are used now.
   void use(std::uint64_t key);
 
   void forgetAfterFork();
@@ -28,8 +28,7 @@ class GraphWorkingSet {
 
   struct Record {  // valid when zero
     std::atomic<std::uint32_t> taken;
-    std::atomic<std::uint32_t>
-        period;  // AccessRecency::period() at its last launch that was looked at
+    std::atomic<std::uint32_t> period;  // AccessRecency::period() at its last examined launch
     std::atomic<std::uint32_t> count;
     std::atomic<std::uint64_t> addresses[kMax];
   };
@@ -39,7 +38,7 @@ class GraphWorkingSet {
   static void collectNode(CUgraphNode node, int depth, Collector& into);
 
   Slab<Record> records_;
-  AddressMap by_key_;  // by Work::key: `bytes` is the record's number
+  AddressMap by_key_;  // by CallWork::key: `bytes` is the record's number
 };
 
 }  // namespace divvy::interposer

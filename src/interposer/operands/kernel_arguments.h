@@ -1,5 +1,5 @@
-// What may be addresses among the arguments of a launch: values of 8 bytes, looked at one by one.
-// Nobody knows which of them are pointers, nor what those that lie in memory point to.
+// Possible addresses among the arguments of a launch: values of 8 bytes, examined one by one. Which
+// of them are pointers, and what pointers in memory point to, is unknown.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace divvy::interposer {
 
-// Of one launch: more is not looked at.
+// Limit for one launch; bytes beyond are not examined.
 inline constexpr std::size_t kMaxArgumentBytes = 4096;
 
-// Calls visit(value) for what lies at every multiple of 4 bytes: structures that were packed have
-// their pointers there too. `at` need not be aligned. The bytes that were looked at.
+// Calls visit(value) for the value at every multiple of 4 bytes; packed structures have pointers
+// there too. `at` need not be aligned. Returns the number of bytes examined.
 template <typename Visit>
 std::size_t scanValues(const void* at, std::size_t bytes, std::size_t most, Visit visit) {
   const std::size_t end = bytes < most ? bytes : most;
@@ -26,8 +26,8 @@ std::size_t scanValues(const void* at, std::size_t bytes, std::size_t most, Visi
   return end;
 }
 
-// The arguments behind cuLaunchKernel's `kernelParams`: one address for each parameter. False: not
-// all of them were looked at.
+// Scans the arguments of cuLaunchKernel's `kernelParams`: one address for each parameter. Returns
+// false if not all were examined.
 template <typename Visit>
 bool scanParams(const ParamSizes& sizes, void* const* params, Visit visit) {
   std::size_t left = kMaxArgumentBytes;
@@ -38,8 +38,8 @@ bool scanParams(const ParamSizes& sizes, void* const* params, Visit visit) {
   return !sizes.more && left != 0;
 }
 
-// Those in the buffer that `extra` names: the driver takes as many bytes as it says, whatever the
-// kernel's parameters. False: there is none, or it is larger than what is looked at.
+// Scans the buffer that `extra` names. The driver takes as many bytes as `extra` says, whatever the
+// kernel's parameters. Returns false if there is no buffer, or if it exceeds the limit.
 template <typename Visit>
 bool scanExtra(void* const* extra, Visit visit) {
   constexpr int kMaxPairs = 8;

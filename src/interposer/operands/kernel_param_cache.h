@@ -1,4 +1,4 @@
-// How large the parameters of kernels are, as the driver said once.
+// The sizes of kernels' parameters, as the driver reported them.
 #pragma once
 
 #include <atomic>
@@ -7,28 +7,28 @@
 
 namespace divvy::interposer {
 
-// Of one kernel: of its first parameters.
+// Sizes of one kernel's first parameters.
 struct ParamSizes {
   static constexpr unsigned kMax = 22;
 
   std::uint8_t count = 0;
-  bool more = false;              // it has others too
-  std::uint16_t last_offset = 0;  // of the last that is counted
+  bool more = false;              // it has more parameters
+  std::uint16_t last_offset = 0;  // of the last counted parameter
   std::uint16_t of[kMax] = {};    // bytes
 
   bool operator==(const ParamSizes&) const = default;
 };
 
-// Fixed room, no lock: who finds a place taken overwrites it. A handle may be another kernel's by
-// now: who uses what is kept asks the driver for the last parameter, whether it is that still. Any
-// thread, any signal handler.
+// Fixed capacity and no lock: a writer that finds no free place overwrites a place. A handle may
+// belong to another kernel by now. So the user of an entry asks the driver whether the last
+// parameter is still the same. Any thread and signal handler.
 class KernelParamCache {
  public:
   static constexpr std::size_t kRoom = std::size_t{1} << 11;
 
-  // False: nothing is kept of it, or somebody is writing there.
+  // Returns false if there is no entry, or if another thread is writing it.
   bool find(std::uint64_t function, ParamSizes* out) const;
-  // Nothing happens where somebody else is writing.
+  // Keeps the sizes; no effect while another thread is writing the place.
   void keep(std::uint64_t function, const ParamSizes& sizes);
 
   void forgetAfterFork();

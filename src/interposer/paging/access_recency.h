@@ -1,7 +1,6 @@
-// When chunks were last named by a launch, a copy or a fill: which of them leave first, and which
-// are used where they are with the host, follows from that and nothing else. A guess: what a launch
-// reaches through memory is not known, and most launches of those that follow each other quickly
-// are not looked at.
+// When a launch, a copy or a fill last named each chunk. This alone decides which chunks are
+// swapped out first and which are used in host memory. It is an estimate. What a kernel reaches
+// through memory is unknown. Most launches of a quick succession are not examined.
 #pragma once
 
 #include <atomic>
@@ -15,11 +14,11 @@
 
 namespace divvy::interposer {
 
-// What one thread of the application carries for that.
+// State of one application thread for the sampling of launches.
 struct ThreadAccess {
-  std::uint32_t skip;    // launches before the next one that is looked at
-  std::uint32_t period;  // AccessRecency::period() when it last looked
-  std::uint32_t looked;  // launches, in that period
+  std::uint32_t skip;    // launches until the next examined one
+  std::uint32_t period;  // AccessRecency::period() at the latest examination
+  std::uint32_t looked;  // launches examined in that period
   std::uint32_t random;
 };
 
@@ -28,18 +27,18 @@ extern __attribute__((visibility("hidden"),
                       tls_model("initial-exec"))) constinit thread_local ThreadAccess divvy_use;
 }
 
-// One per process, in static storage. Takes no lock and waits for nobody. Any thread.
+// One per process, in static storage. Takes no lock and never waits. Any thread.
 class AccessRecency {
  public:
-  // An instant that is later than all before; never 0.
+  // Returns an instant later than all earlier ones; never 0.
   std::uint64_t next() { return clock_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
-  // The chunks that the arguments of a launch name are used now. Those behind them up to the next
-  // one that launches name may be: an array has its address where it begins. The thread is inside
-  // nothing.
+  // Notes the chunks that a launch's arguments name as used now. Notes the chunks behind each, up
+  // to the next chunk that launches name, as possibly used: an array is named by its first address.
+  // The thread must not be inside a driver call of this library.
   void noteLaunch(CUfunction function, void* const* params, void* const* extra);
-  // Calls visit(value) for what may be an address among the arguments of a launch. False: not all
-  // of them are known. Nobody is capturing.
+  // Calls visit(value) for each value among a launch's arguments that may be an address. Returns
+  // false if not all arguments are known. No capture may be open.
   template <typename Visit>
   bool visit(CUfunction function, void* const* params, void* const* extra, Visit visit) {
     if (extra != nullptr) return scanExtra(extra, visit);
@@ -47,50 +46,53 @@ class AccessRecency {
     if (!sizesOf(function, &sizes)) return false;
     return params != nullptr ? scanParams(sizes, params, visit) : sizes.count == 0;
   }
-  // What lies at an address that a launch names is used at that instant.
+  // Notes the chunk at an address that a launch names as used at instant `now`.
   void noteAddress(std::uint64_t address, std::uint64_t now);
-  // Those in which a part of the range lies.
+  // Notes the chunks that overlap the range as used now.
   void noteRange(std::uint64_t address, std::uint64_t bytes);
-  // Launches are as usual; this one's arguments cannot be told.
+  // Counts a launch with unknown arguments.
   void noteUnknown() { unknown_.fetch_add(1, std::memory_order_relaxed); }
 
-  // Whether the calling thread's next launch is to be looked at: all of the first in a period, one
-  // in many of those after it.
+  // Returns whether to examine the calling thread's next launch: the first kAll launches of a
+  // period, then about one in kSampling.
   static bool due() {
     if (__builtin_expect(divvy_use.skip == 0, 1)) return true;
     --divvy_use.skip;
     return false;
   }
 
-  // Grows about every 100 ms in which something is used.
+  // Returns the number of the period. A period ends about every 100 ms in which a use was noted.
   std::uint32_t period() const { return period_.load(std::memory_order_relaxed); }
 
-  // ---- of movers
-  // To be called now and then: periods in which nothing was used do not count.
+  // ---- for pager threads
+  // Ends the period if it is over. To be called repeatedly. Periods without a noted use do not
+  // count.
   void advance(std::uint64_t now);
-  // Of a chunk. kCold: for as many periods as patience_ says at least, and half as many more at
-  // most, it was neither used nor behind what was; before so many have passed there is none. kWarm:
-  // it was behind what was used.
+  // Returns the access class of a chunk. kUsed: used recently. kWarm: only behind a chunk that was
+  // used. kCold: neither, for at least patience_ periods and at most 1.5 times as many. No chunk is
+  // cold before that many periods have passed.
   enum class AccessClass : std::uint8_t { kCold, kWarm, kUsed };
   AccessClass warmth(const Chunk& chunk) const;
-  // What it is, it was made of late: within as many periods as patience_ says, and at least half
-  // of that.
+  // Returns whether the use that gave the chunk its class is recent. The limit lies between half of
+  // patience_ and patience_ periods ago.
   bool isHot(const Chunk& chunk) const;
-  // Larger for what is to be on the device rather.
+  // Returns a rank: the larger, the more the chunk belongs on the device.
   std::uint64_t rank(const Chunk& chunk) const;
-  // What was taken for cold came to be hot, or did not: more patience from now on, or less.
+  // Doubles patience_ if a chunk that was taken for cold became hot, and halves it if not. The
+  // bounds are kPatience and kMaxPatience.
   void learn(bool mistaken);
 
-  // How often it was decided anew what is hot and what is cold.
+  // Returns how many times the limits of hot and cold moved.
   std::uint64_t turns() const { return turns_.load(std::memory_order_relaxed); }
-  // Launches of whose arguments not all is known: the driver does not say, or they are too many.
+  // Returns the number of launches and graphs with arguments that are not all known: the driver
+  // does not report them, or there are too many.
   std::uint64_t unknown() const { return unknown_.load(std::memory_order_relaxed); }
 
   void forgetAfterFork();
 
  private:
   static constexpr std::uint32_t kAll = 256;      // launches of a thread in a period
-  static constexpr std::uint32_t kSampling = 32;  // after them
+  static constexpr std::uint32_t kSampling = 32;  // launches per examined launch after that
   static constexpr std::uint64_t kPeriod = 100'000'000;
   static constexpr std::uint32_t kPatience = 10;  // periods
   static constexpr std::uint32_t kMaxPatience = 1024;
@@ -109,12 +111,12 @@ class AccessRecency {
   std::atomic<std::uint64_t> unknown_{0};
   std::atomic<std::uint32_t> period_{1};
   std::atomic<std::uint64_t> advance_at_{0};
-  std::atomic<std::uint64_t> clock_seen_{0};  // when the period began
+  std::atomic<std::uint64_t> clock_seen_{0};  // clock_ at the start of the period
   std::atomic<std::uint32_t> patience_{kPatience};
   std::atomic<std::uint64_t> turns_{0};
-  std::atomic<std::uint32_t> turns_at_{kPatience / 2 + 1};  // the period of the next one
-  // Instants of the last three: the latest, what was used after this is hot, what was not after
-  // this is cold.
+  std::atomic<std::uint32_t> turns_at_{kPatience / 2 + 1};  // period of the next turn
+  // Instants of the latest three turns. A use after hot_ is hot. A chunk without a use after cold_
+  // is cold.
   std::atomic<std::uint64_t> turned_{0};
   std::atomic<std::uint64_t> hot_{0};
   std::atomic<std::uint64_t> cold_{0};

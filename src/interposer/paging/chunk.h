@@ -1,5 +1,5 @@
-// Memory that can be swapped: what is kept of a block of the application, and of the chunks that it
-// is made of. A chunk is the unit of a swap: one driver handle at one address for ever.
+// The records of swappable memory: the application's blocks and the chunks of each block. A chunk
+// is the unit of swapping: one driver handle at one address for its whole life.
 #pragma once
 
 #include <atomic>
@@ -13,19 +13,20 @@ namespace divvy::interposer {
 
 using ledger::PinReason;
 
-// What stands behind a chunk's address. In the word Chunk::state, changed by compare-and-swap only:
-// whoever brings it to a busy state alone calls the driver for the chunk and changes its other
-// members, until he brings it out of there. Nobody waits for a busy chunk.
+// What is behind a chunk's address. Stored in Chunk::state, which is changed by compare-and-swap
+// only. The thread that brings a chunk to a busy state owns it until it leaves that state. Only the
+// owner calls the driver for the chunk and changes its other members. No thread waits for a busy
+// chunk.
 enum class ChunkState : std::uint32_t {
   kFree = 0,         // no chunk
-  kReserved = 1,     // reserved addresses; it was never on the device and has no contents
+  kReserved = 1,     // reserved addresses; never on the device, no contents
   kDevice = 2,       // a handle, mapped and accessible
-  kSwappingOut = 3,  // busy: still mapped, being copied out, from the device or from kHost
-  kSwappedOut = 4,   // reserved addresses; the contents are in host memory
-  kSwappingIn = 5,   // busy: being made, mapped, copied in
-  kHost = 6,         // host memory mapped at the address: used where it is
-  kFreeing = 7,      // busy: being undone for good
-  kPinned = 8,       // as kDevice, but it may not leave
+  kSwappingOut = 3,  // busy: still mapped, being copied out of the device or of host memory (kHost)
+  kSwappedOut = 4,   // reserved addresses; contents in host memory
+  kSwappingIn = 5,   // busy: being created, mapped and copied in
+  kHost = 6,         // host memory mapped at the address; used in place
+  kFreeing = 7,      // busy: being released for good
+  kPinned = 8,       // as kDevice, but cannot be swapped out
 };
 inline constexpr unsigned kChunkStates = 9;
 
@@ -34,7 +35,7 @@ constexpr bool isBusy(ChunkState state) {
          state == ChunkState::kFreeing;
 }
 
-// Device memory stands behind the address, taken or about to be.
+// Returns whether device memory is behind the address or counted for it.
 constexpr bool isMapped(ChunkState state) {
   return state == ChunkState::kDevice || state == ChunkState::kSwappingOut ||
          state == ChunkState::kSwappingIn || state == ChunkState::kPinned;
@@ -50,18 +51,18 @@ constexpr std::uint32_t successors(ChunkState from) {
   using enum ChunkState;
   switch (from) {
     case kFree:
-      return bit(kReserved) | bit(kSwappingIn);  // an allocation without, or with room for it
+      return bit(kReserved) | bit(kSwappingIn);  // allocation without or with room for it
     case kReserved:
       return bit(kSwappingIn) | bit(kFreeing);
-    case kDevice:  // kSwappingIn, as in kPinned: where it is seen changes
+    case kDevice:  // kSwappingIn, as in kPinned: its views change
       return bit(kSwappingOut) | bit(kSwappingIn) | bit(kPinned) | bit(kFreeing);
     case kSwappingOut:
       return bit(kSwappedOut) | bit(kDevice) | bit(kHost);
     case kSwappedOut:
       return bit(kSwappingIn) | bit(kHost) | bit(kFreeing);
-    case kSwappingIn:  // kReserved, kSwappedOut: it could not be made
+    case kSwappingIn:  // kReserved, kSwappedOut: it could not be created
       return bit(kDevice) | bit(kPinned) | bit(kSwappedOut) | bit(kReserved) | bit(kHost);
-    case kHost:  // kSwappingIn: where it is seen changes
+    case kHost:  // kSwappingIn: its views change
       return bit(kSwappingOut) | bit(kSwappingIn) | bit(kFreeing);
     case kFreeing:
       return bit(kFree);
@@ -77,32 +78,33 @@ constexpr bool mayBecome(ChunkState from, ChunkState to) {
   return (chunk_detail::successors(from) & chunk_detail::bit(to)) != 0;
 }
 
-// Bits of Chunk::flags, set by anybody at any time, dealt with by whoever brings the chunk out of a
-// busy state (after he did so).
+// Bits of Chunk::flags. Any thread sets them at any time. The thread that brings the chunk out of a
+// busy state handles them after that change.
 inline constexpr std::uint32_t kDoomed = 1u << 0;     // its block was freed
-inline constexpr std::uint32_t kViewStale = 1u << 1;  // where it is seen, or by whom, has changed
-inline constexpr std::uint32_t kDue = 1u << 2;   // doomed before its device's work was waited for
-inline constexpr std::uint32_t kHome = 1u << 3;  // kHost will not do: it is about to be pinned
-inline constexpr std::uint32_t kExchanged = 1u << 4;  // it left as the colder one
+inline constexpr std::uint32_t kViewStale = 1u << 1;  // its views or access changed
+inline constexpr std::uint32_t kDue = 1u << 2;   // doomed before the wait for its device's work
+inline constexpr std::uint32_t kHome = 1u << 3;  // kHost does not suffice: about to be pinned
+inline constexpr std::uint32_t kExchanged = 1u << 4;  // exchanged: swapped out as the colder chunk
 
-// Records of a Slab: valid when zero.
+// Record of a Slab; valid when zero.
 struct Chunk {
   std::atomic<std::uint32_t> taken;
-  std::atomic<std::uint32_t> state;  // ChunkState, and above its 8 bits the generation
-  std::atomic<std::uint32_t> flags;  // kDoomed ...
+  std::atomic<std::uint32_t> state;  // ChunkState in the low 8 bits, generation above
+  std::atomic<std::uint32_t> flags;  // kDoomed and the other bits above
   std::atomic<std::uint32_t> block;  // number of its SwapBlock
-  // Instants of AccessRecency: when it was last known to be used, when a launch had an address
-  // within it, and one that lies before it in the same block, with none that launches name between.
+  // Instants of AccessRecency: the latest known use; the latest launch that named an address within
+  // the chunk; the latest launch that named an earlier chunk of the block, with no named chunk
+  // between them.
   std::atomic<std::uint64_t> last_use;
   std::atomic<std::uint64_t> named;
   std::atomic<std::uint64_t> behind;
   std::atomic<std::uint32_t> device;  // ledger index
-  std::uint32_t next;                 // chunk of the block, by address; or kNone of the slab
-  std::uint32_t host;                 // number of its segment in the host store
+  std::uint32_t next;                 // next chunk of the block, by address; or kNone of the slab
+  std::uint32_t host;                 // number of its segment in the swap store
   std::uint64_t address;
-  std::uint64_t bytes;   // on the card, on the account and of addresses alike
-  std::uint64_t handle;  // of the driver, while mapped
-  bool at_host;          // that handle is of host memory
+  std::uint64_t bytes;   // of device memory, of the charge and of the address range alike
+  std::uint64_t handle;  // the driver's, while mapped
+  bool at_host;          // whether the handle is of host memory
   std::uint32_t shown;   // bits of SwapBlock::views at which it is mapped too
 
   static constexpr std::uint32_t kStateMask = 0xff;
@@ -117,12 +119,14 @@ struct Chunk {
 
   std::uint32_t word() const { return state.load(std::memory_order_seq_cst); }
   ChunkState now() const { return stateOf(word()); }
-  // Which of the chunks that had this record: it may be another one's once the chunk was freed.
+  // Returns the generation: which of the chunks that have used this record it is. A freed chunk's
+  // record may be reused.
   std::uint32_t generation() const { return generationOf(word()); }
 
-  // Of several that try, from whatever state, one succeeds. What the chunk's last owner wrote is
-  // seen by its next. In one order with the flags: whoever sets a flag and then finds the chunk
-  // busy leaves it to the owner, who looks for flags after this.
+  // Changes the state from kFrom to kTo; false if the state is another. If several threads try,
+  // from any state, one succeeds. What the last owner of the chunk wrote is visible to the next
+  // owner. State and flags are in one total order (seq_cst). A thread that sets a flag and then
+  // finds the chunk busy leaves it to the owner. The owner reads the flags after this change.
   template <ChunkState kFrom, ChunkState kTo>
   bool advance() {
     static_assert(mayBecome(kFrom, kTo));
@@ -131,8 +135,8 @@ struct Chunk {
            state.compare_exchange_strong(seen, wordOf(generationOf(seen), kTo),
                                          std::memory_order_seq_cst);
   }
-  // From any state that is not busy to kFreeing, if the record still has this generation. The state
-  // that it was in, or kFree: it is not the caller's to free.
+  // Changes any state that is not busy to kFreeing, if the record still has this generation.
+  // Returns the previous state; kFree if the chunk is not the caller's to free.
   ChunkState claimForFreeing(std::uint32_t generation) {
     std::uint32_t seen = word();
     while (generationOf(seen) == generation && !isBusy(stateOf(seen)) &&
@@ -145,7 +149,8 @@ struct Chunk {
     return ChunkState::kFree;
   }
 
-  // Of the chunk's owner; others may look whether there is one, and bring the state to theirs then.
+  // Only the chunk's owner sets the handle. Any thread may check whether there is a handle, and
+  // then brings the chunk to a busy state before it acts on that.
   void setHandle(std::uint64_t value) { __atomic_store_n(&handle, value, __ATOMIC_RELAXED); }
   bool hasHandle() const { return __atomic_load_n(&handle, __ATOMIC_RELAXED) != 0; }
 
@@ -154,26 +159,26 @@ struct Chunk {
   void clear(std::uint32_t flag) { flags.fetch_and(~flag, std::memory_order_seq_cst); }
 };
 
-// At how many addresses that it chose itself the application can see a block, beside its own, which
-// then only we use.
+// Maximum number of addresses, chosen by the application, at which a block can be mapped. Its own
+// address is then used by this library only.
 inline constexpr unsigned kMaxViews = 4;
 
-// How memory was asked for that the application maps itself; all 0 for any other.
+// How memory was requested that the application maps itself (cuMemCreate); all 0 for other memory.
 struct HandleAttributes {
-  bool handles;                // it is such memory
-  std::uint32_t physical;      // number of its PhysicalBlock, and 1; known once the chunks are made
-  std::uint32_t handle_types;  // that it may be exported as
+  bool handles;                // whether it is such memory
+  std::uint32_t physical;      // number of its PhysicalBlock plus 1; known once its chunks exist
+  std::uint32_t handle_types;  // handle types that it may be exported as
   bool rdma;
 };
 
-// What the application calls one allocation, or an arena of small ones. Written by the thread that
-// makes it, constant from its publication on, but for the atomics.
+// An allocation, as the application sees it, or an arena of small allocations. The thread that
+// creates a block writes it. While it is published, only the atomics change.
 struct SwapBlock {
   std::atomic<std::uint32_t> taken;
   std::atomic<std::uint32_t> references;  // one of its owner, one of each chunk
   std::atomic<std::uint32_t> pins;        // PinReason bits
   std::atomic<std::uint32_t> sync_memops;
-  std::uint32_t first;  // of its chunks, by address
+  std::uint32_t first;  // its first chunk, by address
   std::uint32_t last;
   std::uint32_t count;
   std::uint32_t device;     // ledger index
@@ -182,12 +187,12 @@ struct SwapBlock {
   std::uint64_t requested;  // bytes, as the application sees them
   std::uint64_t reserved;   // bytes of addresses
   std::uint64_t buffer_id;
-  CUctx_st* owner;      // dies with it
-  std::uint32_t arena;  // number of the Arena that it is, and 1; 0: it is one allocation
-  std::atomic<std::uint64_t> ipc_secret;  // by which other processes open it; 0: none may
-  std::uint32_t pool;                     // stream-ordered: its index in the MempoolTracker, and 1
+  CUctx_st* owner;                        // context that frees the block at its end
+  std::uint32_t arena;                    // number of its Arena plus 1; 0: a single allocation
+  std::atomic<std::uint64_t> ipc_secret;  // lets other processes open it; 0: not exported
+  std::uint32_t pool;  // index of its pool in the MempoolTracker plus 1, if stream-ordered
   HandleAttributes made_as;
-  std::atomic<std::uint32_t> views[kMaxViews];  // numbers of Views, and 1
+  std::atomic<std::uint32_t> views[kMaxViews];  // numbers of views, plus 1
 
   bool isHandles() const { return made_as.handles; }
 };

@@ -7,9 +7,9 @@
 
 namespace divvy::interposer {
 
-// One per process, in static storage. No lock, no driver call; any thread, any signal handler.
-// Records stay readable for ever: whoever has a number may look, and act after he has brought the
-// chunk's state to a busy one.
+// One per process, in static storage. No lock and no driver call. Any thread and signal handler.
+// Records stay readable for ever. A thread that has a number may read the record, and acts on it
+// only after it brought the chunk to a busy state.
 class ChunkTable {
  public:
   static constexpr std::uint32_t kNone = UINT32_MAX;
@@ -19,30 +19,33 @@ class ChunkTable {
     std::uint32_t chunk;
   };
 
-  // The unit of addresses and chunk sizes: a power of two, the same for all devices. False: it is
-  // another one already.
+  // Sets the unit of addresses and chunk sizes: a power of two, the same for all devices. Returns
+  // false if it is not a power of two of at least 2, or if another unit is set.
   bool setGranule(std::uint64_t bytes);
 
-  // A block with one reference (the caller's) and no chunk, found by nobody; kNone: no memory. Its
-  // plain members are the caller's to fill.
+  // Takes a block with one reference (the caller's) and no chunk, which no lookup finds yet. The
+  // caller fills its plain members. Returns kNone if there is no memory.
   std::uint32_t begin();
-  // Adds a chunk behind the block's last one, in state kReserved or kSwappingIn (whose owner is
-  // then the caller); from here on it is found. kNone: no memory, and nothing happened.
+  // Appends a chunk to the block, in state kReserved or kSwappingIn; with kSwappingIn the caller is
+  // its owner. Lookups find the chunk from here on. Returns kNone, without effect, if there is no
+  // memory.
   std::uint32_t addChunk(std::uint32_t block, std::uint64_t address, std::uint64_t bytes,
                          ChunkState state);
-  // From here on the block is found by its address, and can be taken. False: no memory.
+  // Makes the block available to lookups by its address and to take(). Returns false if there is no
+  // memory.
   bool publish(std::uint32_t block);
 
-  // The block that begins at `address`, no longer published: to be freed, by exactly one of those
-  // who ask; kNone if there is none.
+  // Withdraws the block that begins at `address`, to be freed, and returns its number. Of several
+  // callers exactly one receives it. Returns kNone if there is no such block.
   std::uint32_t take(std::uint64_t address);
-  // As take, for a block of which only the number is known; false: it was taken.
+  // As take(address), for a caller that knows the block's number. Returns false if the block is
+  // withdrawn already.
   bool take(std::uint32_t block, std::uint64_t address);
 
-  // What is at an address within a block, published or not.
+  // Finds the block and chunk at an address within a block, published or not.
   bool find(std::uint64_t address, Place* out) const;
 
-  // False: certainly not. Two loads.
+  // Returns false if no block holds the address for certain. Two loads.
   bool mayHold(std::uint64_t address) const {
     return address >= lowest_.load(std::memory_order_relaxed) &&
            address < highest_.load(std::memory_order_relaxed);
@@ -53,28 +56,28 @@ class ChunkTable {
     return any() && find(address, &place);
   }
 
-  // From here on, and until leavePages, a part of the chunk is found at an address more. False: no
-  // memory.
+  // Lets lookups find a part of the chunk at another address too, until leavePages(). Returns false
+  // if there is no memory.
   bool enterPages(std::uint32_t chunk, std::uint64_t address, std::uint64_t bytes);
   void leavePages(std::uint64_t address, std::uint64_t bytes);
-  // Bytes; 0: none is set.
+  // Returns bytes; 0 if no unit is set.
   std::uint64_t granule() const {
     const unsigned shift = shift_.load(std::memory_order_relaxed);
     return shift == 0 ? 0 : std::uint64_t{1} << shift;
   }
 
-  // Ends a chunk that the caller brought to kFreeing and undid. True: this was the last reference
-  // to its block; then end(), after the addresses have been given back.
+  // Ends a chunk that the caller brought to kFreeing and released. Returns true if this was the
+  // last reference to its block; the caller then gives the addresses back and calls end().
   bool drop(std::uint32_t chunk);
-  // The owner's reference; as above.
+  // Drops the owner's reference. Returns as drop(chunk).
   bool drop(SwapBlock& block);
   void end(std::uint32_t block) { blocks_.give(block); }
 
   Chunk& chunk(std::uint32_t number) { return chunks_.at(number); }
   SwapBlock& block(std::uint32_t number) { return blocks_.at(number); }
 
-  // Calls visit(number, chunk) for every chunk, resp. those of a device as far as can be told
-  // (check again after the state is yours), until it returns false.
+  // Calls visit(number, chunk) for every chunk until visit returns false. forEachOn() visits the
+  // chunks of one device, as last observed; the visitor checks again once it owns the chunk.
   template <typename Visit>
   void forEach(Visit visit) {
     chunks_.forEach([&](std::uint32_t number, Chunk& chunk) {
@@ -87,7 +90,7 @@ class ChunkTable {
       return chunk.device.load(std::memory_order_relaxed) != device || visit(number, chunk);
     });
   }
-  // Calls visit(number, block) for every published block; it may take the one that it is given.
+  // Calls visit(number, block) for every published block. The visitor may take() that block.
   template <typename Visit>
   void forEachBlock(Visit visit) {
     struct Call {
@@ -103,7 +106,7 @@ class ChunkTable {
         &call);
   }
 
-  // There was a block at some time: until then nothing needs to be looked up.
+  // Returns whether there was a block at some time; before that no lookup is needed.
   bool any() const { return shift_.load(std::memory_order_relaxed) != 0; }
 
   void forgetAfterFork();
@@ -116,7 +119,7 @@ class ChunkTable {
   AddressMap pages_;  // by address >> shift_: `bytes` is the chunk's number
   AddressMap bases_;  // by address: `bytes` is the block's number
   std::atomic<unsigned> shift_{0};
-  // Between them lies all that was ever entered.
+  // Bounds of all addresses that were ever entered.
   std::atomic<std::uint64_t> lowest_{UINT64_MAX};
   std::atomic<std::uint64_t> highest_{0};
 };

@@ -1,4 +1,4 @@
-// Copies between a device and host memory that are under way.
+// Copies in flight between a device and host memory.
 #pragma once
 
 #include <cstdint>
@@ -7,48 +7,50 @@
 
 namespace divvy::interposer {
 
-// A queue of copies, first in, first out, on a stream of its own; of one thread. Who empties it
-// has seen every copy arrive.
+// A first-in-first-out queue of copies on a stream of its own, used by one thread. A caller that
+// empties it has observed the end of every copy.
 class CopyPipeline {
  public:
   struct Flight {
     std::uint32_t chunk;    // number
-    std::uint32_t segment;  // of the host store
+    std::uint32_t segment;  // number of its segment in the swap store
     std::uint64_t bytes;
-    CUevent end;  // kept when the flight is over; null: none was needed yet
+    CUevent end;  // reused after the copy; null: not created yet
   };
 
   CopyPipeline() = default;
   CopyPipeline(const CopyPipeline&) = delete;
   CopyPipeline& operator=(const CopyPipeline&) = delete;
 
-  // In the current context, until close(). False: the driver has no stream for it.
+  // Creates the stream, in the current context. Returns false if the driver refuses it.
   bool open();
-  // Not before it is empty.
+  // Destroys the stream and the events. The queue must be empty.
   void close();
   bool isOpen() const { return stream_ != nullptr; }
 
-  // As many copies at a time as the tenant's terms say, and not so much that one who waits for the
-  // context waits for long.
+  // Returns whether another copy of `bytes_more` has to wait. The bound on copies comes from the
+  // tenant's swap settings. The bound on bytes keeps the wait of a thread that needs the context
+  // short.
   bool full(std::uint64_t bytes_more) const;
   bool empty() const { return count_ == 0; }
-  // Of all that are under way.
+  // Returns the bytes of all copies in flight.
   std::uint64_t bytes() const { return bytes_; }
 
-  // Puts a copy behind the others, from the device to `host` or the reverse. False: it may be under
-  // way all the same, and is none of the queue's; then stop().
+  // Queues a copy from the device to `host`, or the reverse. If false, the copy is not in the queue
+  // but may be in flight; the caller must call stop().
   bool out(const Flight& flight, CUdeviceptr device, void* host);
   bool in(const Flight& flight, CUdeviceptr device, const void* host);
 
-  // CUDA_SUCCESS: the oldest has arrived. CUDA_ERROR_NOT_READY: it has not. Else nobody knows: then
-  // stop().
+  // Returns CUDA_SUCCESS if the oldest copy has ended and CUDA_ERROR_NOT_READY if it has not. After
+  // any other result its state is unknown, and the caller must call stop().
   CUresult look() const;
-  // The oldest, which is in the queue no more.
+  // Removes the oldest copy from the queue and returns it.
   Flight take();
-  // Time with at least one under way, since there was none or since the last call.
+  // Returns nanoseconds with a copy in flight since the queue was last empty or since the last
+  // call.
   std::uint64_t lap();
 
-  // Returns when nothing is under way, whatever was queued.
+  // Returns when no copy is in flight, including copies that are not in the queue.
   void stop() const;
 
  private:

@@ -1,4 +1,4 @@
-// Chunks of a device in the order in which they were used last.
+// The chunks of a device in the order of their last use.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ constexpr std::uint32_t bitOf(ChunkState state) {
   return chunk_detail::bit(state);
 }
 
-// A pass over those that are in one of some states, a part of them at a time, none of them twice:
-// whatever happens to them meanwhile, it ends. Of the same heat the lowest number comes first, so
-// that the same ones go each time. Those that are about to be pinned
-// are the hottest.
+// A pass over the chunks of a device that are in one of `states`. It reads a part of them at a time
+// and returns no chunk twice, so it ends whatever happens to the chunks meanwhile. Chunks of equal
+// rank come in ascending order of number, so that equal passes choose equal chunks. Chunks that are
+// about to be pinned are the hottest.
 class EvictionOrder {
  public:
   enum Order : std::uint8_t { kColdest, kHottest };
@@ -23,13 +23,13 @@ class EvictionOrder {
   EvictionOrder(unsigned device, Order order, std::uint32_t states)
       : device_(device), order_(order), states_(states) {}
 
-  // kNone: there are no more. It may be in another state by now.
+  // Returns the number of the next chunk, which may be in another state by now; kNone at the end.
   std::uint32_t next();
 
  private:
   struct Candidate {
     std::uint32_t number;
-    std::uint64_t rank;  // the smallest first
+    std::uint64_t rank;  // smallest first
 
     bool operator<(const Candidate& other) const {
       return rank < other.rank || (rank == other.rank && number < other.number);
@@ -44,9 +44,9 @@ class EvictionOrder {
   Order order_;
   std::uint32_t states_;
   unsigned at_ = 0;
-  unsigned count_ = kMax;  // as if there were more
+  unsigned count_ = kMax;  // kMax at first, so that next() looks for more
   bool begun_ = false;
-  Candidate last_ = {};  // that was given
+  Candidate last_ = {};  // the latest that next() returned
   Candidate of_[kMax];
 };
 

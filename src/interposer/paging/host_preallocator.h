@@ -1,4 +1,4 @@
-// Host memory that is there before the first time that its chunks have to leave.
+// Prepares host memory before chunks are swapped out for the first time.
 #pragma once
 
 #include <atomic>
@@ -8,13 +8,15 @@
 
 namespace divvy::interposer {
 
-// One per process, in static storage. To make host memory and have it pinned can take longer than
-// to copy into it. While others lack what this process has on the devices, it is made ahead, one
-// segment at a time beside the work; when nobody has lacked any for a while, what holds nothing is
-// given back. Any mover; while one is at it, others have nothing to do.
+// One per process, in static storage. To create and pin host memory can take longer than a copy
+// into it. While other tenants lack memory that this process has on the devices, segments are
+// created ahead, one at a time, beside the work. After a period without such contention, empty
+// segments are given back. Any pager thread; while one pager is in step(), the others return at
+// once.
 class HostPreallocator {
  public:
-  // At most one segment more or less. The time to come again.
+  // Creates or gives back at most one segment. Returns the time of the next call, in nanoseconds of
+  // sys::now().
   std::uint64_t step(Pager& pager, std::uint64_t now);
   void forgetAfterFork();
 
@@ -23,7 +25,7 @@ class HostPreallocator {
   bool giveOneBack(Pager& pager, std::uint64_t now);
 
   std::atomic<std::uint32_t> busy_{0};
-  std::uint64_t contended_at_ = 0;  // the last time that it was seen
+  std::uint64_t contended_at_ = 0;  // last time that contention was observed
 };
 
 }  // namespace divvy::interposer

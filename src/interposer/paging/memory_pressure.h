@@ -1,5 +1,5 @@
-// Whether the device can ever hold what this process asks for beside what it has: allocations that
-// wait while it is short, and are refused when it stays so.
+// Whether the device can ever hold what this process requests beside what it has. Allocations wait
+// while it cannot, and are refused if that persists.
 #pragma once
 
 #include <atomic>
@@ -7,9 +7,10 @@
 
 namespace divvy::interposer {
 
-// Bytes, charged already, that are counted as swappable before they are allocated; taken back at
-// the end of the scope unless kept. If `patient`, waits as long as the tenant's terms say (not at
-// all, by default) for the agent to make the device cover them; threads that must not wait do not.
+// Counts `bytes`, which are charged already, as swappable before they are allocated. The end of the
+// scope takes them back unless keep() was called. If `patient`, waits for pending frees and then,
+// for the tenant's pressure_ms (default 0), for the agent to make room. Threads that must not wait
+// do not: host functions and fork handlers.
 class SwappableReservation {
  public:
   SwappableReservation(unsigned device, std::uint64_t bytes, bool patient = true);
@@ -17,9 +18,9 @@ class SwappableReservation {
   SwappableReservation(const SwappableReservation&) = delete;
   SwappableReservation& operator=(const SwappableReservation&) = delete;
 
-  // False: the device is short of them.
+  // Returns false if the device cannot hold the bytes.
   bool granted() const { return granted_; }
-  // From here on they are counted by somebody else.
+  // Leaves the bytes counted; the caller's own record covers them from here on.
   void keep() { granted_ = false; }
 
  private:
@@ -31,7 +32,7 @@ class SwappableReservation {
   bool granted_;
 };
 
-// One per process: allocations that wait.
+// One per process: the number of allocations that wait.
 struct Pressure {
   std::atomic<std::uint32_t> waiting{0};
 };

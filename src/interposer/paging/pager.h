@@ -1,4 +1,4 @@
-// The threads that take memory off the devices and bring it back, as the agent orders.
+// The threads that move chunks off the devices and back, as the agent orders.
 #pragma once
 
 #include <atomic>
@@ -12,31 +12,31 @@ namespace divvy::interposer {
 
 class PagerPass;
 
-// What one device's thread has to know from one look to the next.
+// State of one device's pager thread between two steps.
 struct Pager {
   enum class State : std::uint32_t { kNone, kStarting, kRunning, kMissing };
   std::atomic<State> state;
   unsigned device;       // ledger index
   std::uint32_t parked;  // 1: it calls the driver no more
   std::uint64_t seen_seq;
-  std::uint64_t retry_at;       // not before, but for another order; 0: at once
-  std::uint64_t pause;          // ns, that the next refusal is waited for
-  std::uint64_t vain;           // weight of the drains in vain, one after the other; 0: none
-  std::uint64_t quiet_from;     // after one: sooner than retry_at if nothing goes on by then
-  std::uint64_t back_at;        // not before does anything come back from the host unasked
-  ledger::SwapRefusal refused;  // the last time
+  std::uint64_t retry_at;       // earliest retry under the same order; 0: at once
+  std::uint64_t pause;          // ns waited after the latest refusal; 0: none
+  std::uint64_t vain;           // weight of consecutive failed drains; 0: none
+  std::uint64_t quiet_from;     // after a failed drain: earliest retry if no work is in flight
+  std::uint64_t back_at;        // earliest unneeded move back from host memory
+  ledger::SwapRefusal refused;  // latest refusal
 };
 
-// One per process, in static storage: a thread per device with swappable memory.
+// One per process, in static storage: one thread for each device with swappable memory.
 class Pagers {
  public:
-  // Starts those that are missing, for a process that is about to have swappable memory. False:
-  // there can be none; what cannot be moved must not be swappable.
+  // Starts the threads that are missing, before the process allocates swappable memory. Returns
+  // false if a thread cannot be started; then no memory of this process may be swappable.
   bool start();
-  // There may be something to do. Any thread, any signal handler.
+  // Makes the threads look for work. Any thread and signal handler.
   void wake();
 
-  // Returns when all of them are outside the driver for good, or after 10 ms.
+  // Returns when all threads have left the driver for good, or after 10 ms.
   void stop();
   bool stopping() const { return stop_.load(std::memory_order_acquire); }
 
@@ -52,7 +52,7 @@ class Pagers {
   std::uint64_t moveOut(Pager& pager, std::uint64_t now);
   std::uint64_t moveIn(Pager& pager, std::uint64_t now);
   std::uint64_t moveBack(Pager& pager, std::uint64_t now);
-  // Drains, and has the pass do that then.
+  // Closes the residency gate, then calls `move` with a pass.
   template <typename Move>
   std::uint64_t whileClosed(Pager& pager, std::uint64_t now, Move move);
   ledger::SwapRefusal preferHot(PagerPass& pass);
@@ -70,7 +70,7 @@ class Pagers {
   std::uint32_t word_ = 0;  // grows with each wake-up
   std::atomic<bool> stop_{false};
   Lease lease_;
-  std::atomic<std::uint32_t> closers_{0};  // movers that need the gate closed
+  std::atomic<std::uint32_t> closers_{0};  // pagers that need the gate closed
 };
 
 }  // namespace divvy::interposer

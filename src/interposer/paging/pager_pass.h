@@ -1,4 +1,4 @@
-// One device's chunks on their way: what a mover does between two looks at its orders.
+// What a pager does with the chunks of its device between two reads of its orders.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace divvy::interposer {
 
-// In its scope the calling thread, a mover's, has a context of its device current and copies under
-// way in it: while one is, the next chunk is made ready and the last one's room given back.
+// For its scope a context of the device is current in the calling pager thread, and copies run in
+// that context. During a copy the next chunk is prepared and the room of the last one given back.
 class PagerPass {
  public:
   explicit PagerPass(Pager& pager);
@@ -18,34 +18,34 @@ class PagerPass {
   PagerPass(const PagerPass&) = delete;
   PagerPass& operator=(const PagerPass&) = delete;
 
-  // False: there is no context now, or it is about to end.
+  // Returns false if there is no context now, or if it is about to end.
   bool ready() const { return copies_.isOpen(); }
 
-  // Takes chunks off the device until what is left fits, coldest first; the gate is closed. kNone:
-  // that is so, nothing is left that can leave, or somebody else needs the context.
+  // Swaps chunks out, coldest first, until the rest fits. The gate must be closed. Returns kNone if
+  // the rest fits, if no more chunks can leave, or if another thread needs the context.
   ledger::SwapRefusal out();
-  // Brings chunks in for as long as there is room for them and nobody else needs the context.
+  // Swaps chunks in while there is room for them and no other thread needs the context.
   ledger::SwapRefusal in();
 
-  // The same whatever is allowed. kNoDeviceMemory, and nothing happened: the card has no room for
-  // all that is missing.
+  // As in(), beyond what the agent allows. Returns kNoDeviceMemory, without effect, if the device
+  // has no room for all missing chunks.
   ledger::SwapRefusal inBeyond();
 
-  // Where the order says so, what there is no room for is used where it is: maps memory of the host
-  // behind every chunk that is missing.
+  // Maps host memory behind every missing chunk, to be used in place, while the order allows it.
   ledger::SwapRefusal toHost();
-  // The reverse, with the gate closed: for as many as there is room for on the device, the hottest
-  // first; others leave for those that are to be pinned, and for `exchanged` bytes beside them.
+  // Moves chunks from host memory to the device, hottest first, as far as there is room. The gate
+  // must be closed. Swaps other chunks out for chunks that are about to be pinned, and for
+  // `exchanged` further bytes.
   ledger::SwapRefusal backFromHost(std::uint64_t exchanged);
-  // What is hot there comes in with the rest, in the place of what is cold and away; the gate is
-  // closed and stays so.
+  // Takes hot chunks out of mapped host memory, so that in() brings them in before cold chunks that
+  // are swapped out. The gate must be closed and stays closed.
   ledger::SwapRefusal preferHot();
 
-  // How many bytes of a device's chunks that are hot and used at the host could change places with
-  // what is cold and on the device.
+  // Returns the bytes of a device's hot chunks in mapped host memory that could change places with
+  // cold chunks on the device.
   static std::uint64_t worthExchanging(const Pager& pager);
 
-  // Somebody else needs the context, or the process ends.
+  // Returns whether another thread needs the context, or the process ends.
   bool interrupted() const;
 
  private:
@@ -54,12 +54,12 @@ class PagerPass {
   bool fits(std::uint64_t leaving) const;
   bool takeRoom(std::uint64_t bytes) const;
 
-  // Waits for the oldest copy and ends its chunk's swap; all of them.
+  // Waits for the oldest copy and completes its chunk's swap; landAll() does so for all copies.
   template <Way kWay>
   ledger::SwapRefusal land();
   template <Way kWay>
   ledger::SwapRefusal landAll(ledger::SwapRefusal before);
-  // Nothing is under way any more, and nobody knows what has arrived: every chunk is as it was.
+  // Stops all copies. Their results are unknown, so every chunk returns to its previous state.
   template <Way kWay>
   ledger::SwapRefusal giveUp();
 
@@ -75,7 +75,7 @@ class PagerPass {
   static void settle(std::uint32_t number);
   void empty(std::uint32_t number);
 
-  // ---- with memory of the host: paging/pager_host_map.cpp
+  // ---- with host memory: paging/pager_host_map.cpp
   template <ChunkState kFrom>
   ledger::SwapRefusal sendToHost(std::uint32_t number);
   static ledger::SwapRefusal landAtHost(std::uint32_t number);
@@ -89,8 +89,8 @@ class PagerPass {
   bool begun_ = false;
   bool beyond_ = false;
   bool exchanging_ = false;
-  bool mistaken_ = false;     // what was taken for cold before is among what comes back
-  std::uint64_t coming_ = 0;  // bytes that are to have room beside what stays
+  bool mistaken_ = false;     // a chunk that was exchanged as cold is among those that come back
+  std::uint64_t coming_ = 0;  // bytes that need room beside those that stay
   CopyPipeline copies_;
 };
 

@@ -1,5 +1,5 @@
-// The gate that keeps everybody away from memory that is not on the device: whoever may touch
-// swappable memory is seen to be inside the driver, or waits until all of it is there.
+// Keeps threads away from memory that is not on the device. A thread that may touch swappable
+// memory is visibly inside the driver, or waits until all of that memory is resident.
 #pragma once
 
 #include <atomic>
@@ -12,23 +12,23 @@
 
 namespace divvy::interposer {
 
-// One per process, in static storage. Any thread and signal handler, but for the mover's part.
+// One per process, in static storage. Any thread and signal handler, except the part for pagers.
 class ResidencyGate {
  public:
-  // In force: swappable memory was asked for at some time. Until then nothing passes here.
+  // Returns whether swappable memory was ever requested. Before that no call passes this gate.
   bool active() const { return active_.load(std::memory_order_relaxed); }
-  // Before the first address of such memory is known to anybody: from here on every call that may
-  // touch memory comes here.
+  // Puts the gate in force: every later call that may touch memory passes it. To be called before
+  // the first address of swappable memory is known outside of this library.
   void activate();
 
-  // Before a driver's call that may touch memory, while this thread is not inside. CUDA_SUCCESS: it
-  // is now, and leave() has to follow; else what the call is to be answered with. `work` may be
-  // null; captured work touches nothing and does not wait.
+  // To be called before a driver call that may touch memory, by a thread that is not inside.
+  // Returns CUDA_SUCCESS if the thread is inside now; leave() must follow. Any other result is the
+  // answer to the call. `work` may be null. Captured work touches no memory and does not wait.
   CUresult enter(ThreadLine* line, const CallWork* work) {
     if (__builtin_expect(goInside(line), 1)) return CUDA_SUCCESS;
     return enterSlowly(line, work);
   }
-  // The same, where it takes no more than a mark.
+  // Enters as enter() does, but only if a mark suffices; otherwise returns false without effect.
   __attribute__((always_inline)) bool goInside(ThreadLine* line) {
     const std::uint32_t seen = word_.load(std::memory_order_acquire);
     return (seen & kStates) == 0 && mark(line, seen);
@@ -41,33 +41,34 @@ class ResidencyGate {
     }
   }
 
-  // Somebody allocated memory that is not on the device: to be called when the mover can find it
-  // and before its address is told to the application.
+  // Announces new memory that is not on the device. To be called after a pager can find that memory
+  // and before the application receives its address.
   void shut();
-  // Nobody is inside, and nobody comes in.
+  // Returns whether no thread is inside and none can enter.
   bool closed() const { return (word_.load(std::memory_order_seq_cst) & kClosed) != 0; }
   bool isOpen() const { return (word_.load(std::memory_order_seq_cst) & kStates) == 0; }
-  // Returns when the gate is open: CUDA_SUCCESS; else what a call is to be answered with by a
-  // thread that must not wait.
+  // Returns CUDA_SUCCESS when the gate is open. For a thread that must not wait, returns the error
+  // that answers its call.
   CUresult awaitOpen();
 
-  // ---- of movers
-  // Lets nobody in, and returns when nobody is inside and all work of this process has ended:
-  // kNone. Else the gate is as it was. The calling thread has no context of its own afterwards.
+  // ---- for pager threads
+  // Blocks entry and waits until no thread is inside and all work of this process has ended.
+  // Returns kNone then; any other result leaves the gate as it was. The calling thread has no
+  // current context afterwards.
   ledger::SwapRefusal close();
-  // What stands now, for reopen().
+  // Returns the current word, for reopen().
   std::uint32_t word() const { return word_.load(std::memory_order_seq_cst); }
-  // Lets everybody in, if nobody shut it since it was as in `seen`: by then all memory has to be
-  // there. False: look again.
+  // Opens the gate if it has not changed since `seen` was read; all memory must be resident by
+  // then. Returns false if it has changed; the caller checks again.
   bool reopen(std::uint32_t seen);
-  // From here on nobody waits.
+  // Ends all waits, for good: the process ends.
   void endForExit();
   void forgetAfterFork();
 
  private:
-  // Bits of word_; above them a number that grows with each change.
-  static constexpr std::uint32_t kMissing = 1;   // something is not on the device
-  static constexpr std::uint32_t kDraining = 2;  // somebody may still be inside
+  // Bits of word_. The bits above them hold a number that grows with each change.
+  static constexpr std::uint32_t kMissing = 1;   // some memory is not on the device
+  static constexpr std::uint32_t kDraining = 2;  // a thread may still be inside
   static constexpr std::uint32_t kClosed = 4;
   static constexpr std::uint32_t kStates = 7;
   static constexpr std::uint32_t kStep = 8;
@@ -76,9 +77,9 @@ class ResidencyGate {
     return ((word & ~kStates) + kStep) | states;
   }
 
-  // Shows that the thread is on its way into the driver and looks again whether it may. Who drains
-  // changed the word first, then had every thread of the process fence, and looks at the lines
-  // last: it sees this thread inside, or this thread sees that word.
+  // Marks the thread as on its way into the driver, then checks again that it may enter. The drain
+  // first changes the word, then makes every thread of the process fence, and reads the lines last.
+  // So either the drain sees this thread inside, or this thread sees the changed word.
   __attribute__((always_inline)) bool mark(ThreadLine* line, std::uint32_t seen) {
     if (__builtin_expect(divvy_thread.shared_line, 0)) {
       line->touching.fetch_add(1, std::memory_order_seq_cst);
@@ -108,14 +109,15 @@ class ResidencyGate {
   std::atomic<std::uint32_t> word_{0};
   std::atomic<bool> active_{false};
   std::atomic<bool> exiting_{false};
-  // No membarrier here: threads fence for themselves. The first two allocations may both say so.
+  // Without membarrier, threads fence themselves. The first two allocations may both set it.
   std::atomic<bool> fences_{false};
-  std::atomic<bool> drain_busy_{false};  // a mover is in close()
+  std::atomic<bool> drain_busy_{false};  // a pager is in close()
   std::atomic<std::uint64_t> drain_since_{0};
 };
 
-// To be called before each swappable allocation: false where there can be none, for want of pages
-// to show it on or of a thread that would move it. Cheap from the second time on.
+// Prepares the process for swappable memory; to be called before each swappable allocation. Returns
+// false if there can be none, because the swap pages or a pager thread are missing. Cheap from the
+// second call on.
 bool startSwapping();
 
 }  // namespace divvy::interposer

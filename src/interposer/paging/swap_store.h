@@ -1,4 +1,4 @@
-// Host memory that holds the contents of chunks while they are off the device.
+// Host memory that holds the contents of swapped-out chunks.
 #pragma once
 
 #include <atomic>
@@ -8,31 +8,36 @@
 
 namespace divvy::interposer {
 
-// One per process, in static storage. A segment is memory of our own, which the driver pins while
-// it can: it outlives every context, and neither a child of a fork nor a core file has it. What is
-// done with a segment is kept for the next; pages that go back to the kernel are scrubbed by it
-// before anybody has them.
+// One per process, in static storage. A segment is memory of this library, which the driver pins
+// where it can. It outlives every context, is not inherited over a fork and is in no core file. A
+// segment that is no longer needed is kept for later use. Pages that go back to the kernel are
+// cleared by the kernel before any other use.
 class SwapStore {
  public:
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
-  // ---- threads of ours, with a context current that is not about to end
-  // A segment of at least `bytes`: one that was kept, or a new one while there are no more than
-  // `limit` bytes in all, after unneeded ones were given back. kNone: not to be had.
+  // ---- for threads of this library
+  // take(), trim() and pin() need a current context that is not about to end.
+
+  // Returns a segment of at least `bytes`: a kept segment, or a new one. A new one is created only
+  // if the total stays within `limit` bytes, after unneeded segments were given back. Returns kNone
+  // if there is none.
   std::uint32_t take(std::uint64_t bytes, std::uint64_t limit);
-  // A new one, if there are no more than `limit` bytes in all with it; for it, none is given back.
+  // Returns a new segment if the total stays within `limit` bytes, else kNone. Gives no segment
+  // back and needs no context.
   std::uint32_t makeSpare(std::uint64_t bytes, std::uint64_t limit);
-  // Gives unneeded ones back until there are no more than `limit` bytes, if that is possible.
+  // Gives unneeded segments back until the total is at most `limit` bytes, as far as possible.
   void trim(std::uint64_t limit);
-  // Pinned for the current context, where that can be: copies are slower where it cannot.
+  // Pins the segment for the current context if possible. Copies of an unpinned segment are slower.
+  // `contexts_ended` is the number of contexts that have ended.
   void pin(std::uint32_t number, std::uint32_t contexts_ended);
 
-  // ---- anybody who has the segment's number
+  // ---- for any thread that has the segment's number
   void* at(std::uint32_t number) { return segments_.at(number).memory; }
-  // Its contents are needed no more. No lock, no system call.
+  // Releases the segment; its contents are lost. No lock and no system call.
   void give(std::uint32_t number);
 
-  // In segments that hold nothing.
+  // Returns the bytes of segments that hold no contents.
   std::uint64_t spareBytes();
   std::uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
@@ -43,11 +48,11 @@ class SwapStore {
   static constexpr std::uint32_t kUsed = 1;
   static constexpr std::uint32_t kChanging = 2;
 
-  struct Segment {  // valid when zero; `bytes` and `memory` are constant while it is taken
+  struct Segment {  // valid when zero; `bytes` and `memory` are constant while taken
     std::atomic<std::uint32_t> taken;
-    std::atomic<std::uint32_t> use;  // kUsed ...
+    std::atomic<std::uint32_t> use;  // kFree, kUsed or kChanging
     bool pinned;
-    std::uint32_t pinned_at;  // contexts that had ended when it was
+    std::uint32_t pinned_at;  // number of ended contexts when it was pinned
     std::uint64_t bytes;
     void* memory;
   };

@@ -1,4 +1,4 @@
-// What one process holds on the device: address (or handle) -> what was charged for it.
+// What this process holds on the device: maps an address (or handle) to its charge.
 #pragma once
 
 #include <atomic>
@@ -7,14 +7,14 @@
 
 namespace divvy::interposer {
 
-// What the driver call was that made a block; decides how its bytes are given back.
+// The kind of driver call that made a block; it decides how its bytes are given back.
 enum class BlockKind : std::uint8_t {
   kPlain,    // cuMemAlloc, cuMemAllocPitch
   kManaged,  // cuMemAllocManaged
   kArray,    // cuArrayCreate, cuMipmappedArrayCreate
   kContext,  // a CUcontext and its overhead
-  kPooled,   // from a stream-ordered pool: `bytes` is the pool's index, the pool pays
-  kOther,    // `bytes` is something else, nothing is charged
+  kPooled,   // from a stream-ordered pool: `bytes` is the pool's index; the pool is charged
+  kOther,    // `bytes` is another value; nothing is charged
 };
 
 // A charge of `bytes` (up to 2^48 - 1) on ledger device `device` (0..15).
@@ -25,25 +25,25 @@ struct Block {
   bool operator==(const Block&) const = default;
 };
 
-// A concurrent map from a 64-bit key (below 2^64 - 2) to a Block: no lock, no malloc, and an
-// operation that is interrupted in the middle by a signal handler using the same map does no harm.
-// Segments of entries are mmap'ed and only ever added (x4 each); a key lives in one of a few cache
-// lines per segment, so that look-up, insertion and removal cost the same with 10 or 100,000 blocks
-// and no tombstones build up.
+// A concurrent map from a 64-bit key (below 2^64 - 2) to a Block, without lock and malloc. A signal
+// handler may use the map in the middle of another operation on it. Segments of entries are mmap'ed
+// and only ever added, each 4 times as large. A key is in one of a few cache lines of each segment.
+// So lookup, insertion and removal cost the same with 10 or 100,000 blocks, and no tombstones
+// accumulate.
 //
-// The caller keeps one rule, which the driver's own semantics give for free: a key is inserted only
-// by whoever the driver just handed it to, and taken before it is given back. Two live inserts of
-// one key would make two entries.
+// Callers keep one rule, which follows from the driver's own semantics. Only the thread that the
+// driver just gave a key inserts it, and the key is taken before it is given back. Two live inserts
+// of one key would make two entries.
 class AddressMap {
  public:
   constexpr AddressMap() = default;
   AddressMap(const AddressMap&) = delete;
   AddressMap& operator=(const AddressMap&) = delete;
 
-  // False only if no memory could be mapped (the block is then unknown).
+  // Returns false only if no memory could be mapped; the block is unknown then.
   bool insert(std::uint64_t key, Block block);
 
-  // Removes `key` and gives its block; false if unknown. Of several takers exactly one succeeds.
+  // Removes `key` and returns its block; false if unknown. Of several callers exactly one succeeds.
   bool take(std::uint64_t key, Block* out);
 
   // Reads without removing; false if unknown.
@@ -55,26 +55,26 @@ class AddressMap {
   // Adds to the `bytes` of a present key, atomically; false if unknown.
   bool add(std::uint64_t key, std::uint64_t bytes);
 
-  // Calls visit(context, key, block) for each entry seen; entries that come or go meanwhile may or
-  // may not be seen. The callback may take() the key it is given.
+  // Calls visit(context, key, block) for each entry. Entries that come or go meanwhile may or may
+  // not be visited. The callback may take() the key that it is given.
   void forEach(void (*visit)(void*, std::uint64_t key, Block), void* context) const;
 
-  // Forgets everything without unmapping: for the child of a fork, which owns none of it.
-  // Not safe against concurrent use; only the forking thread exists in the child.
+  // Forgets all entries without unmapping, for the child of a fork, which owns none of them. Not
+  // safe against concurrent use; the child has only the forking thread.
   void forgetAfterFork();
 
   std::size_t capacity() const;
 
  private:
-  // Three entries in one cache line, and whether a key that belongs here had to go to the next one:
-  // a search ends at the first bucket that never overflowed, which is nearly always the first.
+  // Three entries in one cache line, and whether a key that belongs here went to the next bucket. A
+  // search ends at the first bucket that never overflowed, which is nearly always the first bucket.
   struct alignas(64) Bucket {
     std::atomic<std::uint64_t> keys[3];    // 0 free, 1 being filled, else key + 2
     std::atomic<std::uint64_t> values[3];  // bytes:48 device:8 kind:8
     std::atomic<std::uint32_t> overflowed;
   };
   struct Place {
-    Bucket* bucket;  // null: nowhere
+    Bucket* bucket;  // null: not found
     unsigned index;
   };
   static constexpr unsigned kBucketEntries = 3;

@@ -1,9 +1,9 @@
-// The ELF note by which one Divvy library recognises another and never takes it for the driver.
+// The ELF note by which a Divvy library recognises another and never takes it for the driver.
 #pragma once
 
 namespace divvy::interposer {
 
-// Name of the note in the section `.note.divvy` (note.S holds the same text, size and type).
+// Name of the note in section `.note.divvy` (support/elf_note.S has the same text, size and type).
 inline constexpr char kNoteName[] = "Divvy";
 
 }  // namespace divvy::interposer

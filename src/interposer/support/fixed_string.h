@@ -1,4 +1,4 @@
-// Bounded text on the stack: the few string operations that we need without the C++ library.
+// Bounded text on the stack: the few string operations needed without the C++ library.
 #pragma once
 
 #include <stddef.h>
@@ -6,14 +6,14 @@
 
 namespace divvy::interposer {
 
-// The part after the last slash; the whole name where there is none.
+// Returns the part after the last slash, or the whole name if there is none.
 inline const char* baseName(const char* path) {
   const char* slash = ::strrchr(path, '/');
   return slash == nullptr ? path : slash + 1;
 }
 
-// A text of at most kCapacity - 1 characters, always terminated. Appending beyond that makes it
-// invalid, so that a cut-off path is never used.
+// A text of at most kCapacity - 1 characters, always terminated. Appending more makes it invalid,
+// so that a truncated path is never used.
 template <size_t kCapacity>
 class FixedString {
  public:

@@ -1,4 +1,4 @@
-// Whether the agent still stands behind its grant.
+// Whether the agent still supports its grant.
 #pragma once
 
 #include <atomic>
@@ -8,14 +8,14 @@
 
 namespace divvy::interposer {
 
-// One per process, in static storage. Any thread. Judged on this process' own CLOCK_MONOTONIC.
+// One per process, in static storage. Any thread. Uses this process's own CLOCK_MONOTONIC.
 class Lease {
  public:
-  // Looks at the grant's beat. False: it has stood still for as long as a lease lasts, of which
-  // this process saw the beginning or an earlier look.
+  // Reads the grant's beat. Returns false if the beat has not changed for the length of a lease,
+  // counted from this process's first call that saw it.
   bool alive(const ledger::Grant& grant, std::uint64_t now);
 
-  // True if the agent has shown itself since alive() was last true.
+  // Returns whether the agent has changed the beat or the grant since alive() last observed them.
   bool moved(const ledger::Grant& grant) const {
     return stamp(grant) != seen_.load(std::memory_order_relaxed);
   }
@@ -27,7 +27,7 @@ class Lease {
   static std::uint64_t stamp(const ledger::Grant& grant);
 
   std::atomic<std::uint64_t> seen_{0};
-  std::atomic<std::uint64_t> since_{0};  // when seen_ was seen first; 0: never looked
+  std::atomic<std::uint64_t> since_{0};  // when seen_ was first observed; 0: never
 };
 
 }  // namespace divvy::interposer

@@ -1,4 +1,4 @@
-// Records that live as long as somebody holds their number: no malloc, no lock.
+// Records that live while their number is held: no malloc, no lock.
 #pragma once
 
 #include <atomic>
@@ -10,14 +10,15 @@
 namespace divvy::interposer {
 
 // Record must be valid when zero-filled and have a member `std::atomic<std::uint32_t> taken`.
-// Numbers are small (below 2^24) and are used again after give(). Any thread, any signal handler.
+// Numbers are below 2^24 and are reused after give(). Any thread and
+// signal handler.
 template <typename Record>
 class Slab {
  public:
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
-  // The number of a free record, now taken, or kNone where no memory is to be had. Its other
-  // members are as the last user left them.
+  // Takes a free record and returns its number; kNone if there is no memory. The other members are
+  // as the last user left them.
   std::uint32_t take() {
     for (unsigned segment = 0; segment < kSegments; ++segment) {
       Record* records = segments_[segment].load(std::memory_order_acquire);
@@ -71,7 +72,7 @@ class Slab {
     return expected;
   }
 
-  // Starts where the last search ended, so that a slab that fills up is not searched from the
+  // Starts where the last search ended, so that a slab that fills up is not searched from its
   // start.
   std::uint32_t takeFrom(unsigned segment, Record* records) {
     const std::uint32_t start = hint_.load(std::memory_order_relaxed);

@@ -1,7 +1,7 @@
-// Included before everything else in every file of the interposer: binds the functions that moved
-// inside glibc 2.34 to the versions that they had before, so that the libraries load on glibc 2.17.
-// The NEEDED entries for libdl.so.2 and libpthread.so.0 (CMakeLists.txt) are where those versions
-// are found on a glibc older than 2.34.
+// Included before any other header in every file of the interposer. Binds functions that moved
+// within glibc 2.34 to their earlier versions, so that the libraries load on glibc 2.17. On a glibc
+// older than 2.34, these versions come from the NEEDED entries for libdl.so.2 and libpthread.so.0
+// (CMakeLists.txt).
 #pragma once
 
 #if defined(__x86_64__)

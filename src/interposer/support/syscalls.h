@@ -1,5 +1,5 @@
-// System calls without libc's wrappers: no cancellation points, nothing that another preloaded
-// library may have replaced, no symbol above the GLIBC_2.17 floor.
+// System calls without libc's wrappers: no cancellation points, no function that another preloaded
+// library may have replaced, and no symbol above glibc 2.17.
 #pragma once
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 namespace divvy::interposer {
 
-// Puts errno back at the end of a scope: whatever we do, the application's errno is its own.
+// Restores errno at the end of a scope: the application's errno never changes.
 class ErrnoKeeper {
  public:
   ErrnoKeeper() : saved_(errno) {}
@@ -30,7 +30,7 @@ class ErrnoKeeper {
 
 namespace sys {
 
-// Read-only, close-on-exec; -1 with errno on failure.
+// Opens a file read-only, close-on-exec. Returns -1 with errno on failure.
 inline int openRead(const char* path) {
   return static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0));
 }
@@ -39,7 +39,7 @@ inline void close(int fd) {
   ::syscall(SYS_close, fd);
 }
 
-// False on any failure. The kernel's struct stat is glibc's on 64-bit systems.
+// Returns false on any failure. The kernel's struct stat is glibc's on 64-bit systems.
 inline bool fileStatus(int fd, struct stat* out) {
   return ::syscall(SYS_fstat, fd, out) == 0;
 }
@@ -48,19 +48,19 @@ inline bool pathStatus(const char* path, struct stat* out) {
   return ::syscall(SYS_newfstatat, AT_FDCWD, path, out, 0) == 0;
 }
 
-// Bytes read at `offset`, fewer at the end of the file; -1 on failure.
+// Returns the bytes read at `offset`, fewer at the end of the file; -1 on failure.
 inline long readSome(int fd, void* buffer, size_t size, uint64_t offset) {
   return ::syscall(SYS_pread64, fd, buffer, size, offset);
 }
 
-// True if exactly `size` bytes were read at `offset`.
+// Returns whether exactly `size` bytes were read at `offset`.
 inline bool readAt(int fd, void* buffer, size_t size, uint64_t offset) {
   return readSome(fd, buffer, size, offset) == static_cast<long>(size);
 }
 
 inline void* map(size_t size, int protection, int flags, int fd) {
 #if defined(__SANITIZE_THREAD__)
-  // It learns from libc alone that memory at an address is new.
+  // ThreadSanitizer learns only from libc that the memory at an address is new.
   void* address = ::mmap(nullptr, size, protection, flags, fd, 0);
   return address == MAP_FAILED ? nullptr : address;
 #else
@@ -69,12 +69,13 @@ inline void* map(size_t size, int protection, int flags, int fd) {
 #endif
 }
 
-// Zeroed private memory of whole pages, or nullptr. Never malloc: callers may be inside it.
+// Returns zeroed private memory of whole pages, or nullptr. Never uses malloc: callers may be
+// inside it.
 inline void* mapAnonymous(size_t size) {
   return map(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 }
 
-// Read-only private view of a file, or nullptr.
+// Returns a read-only private view of a file, or nullptr.
 inline void* mapFile(int fd, size_t size) {
   return map(size, PROT_READ, MAP_PRIVATE, fd);
 }
@@ -87,22 +88,22 @@ inline void unmap(void* address, size_t size) {
 #endif
 }
 
-// At most `nanoseconds` (below one second); a signal ends it early.
+// Sleeps for at most `nanoseconds` (below one second); a signal ends the sleep early.
 inline void nap(long nanoseconds) {
   const struct timespec time = {0, nanoseconds};
   ::syscall(SYS_nanosleep, &time, nullptr);
 }
 
-// CLOCK_MONOTONIC in nanoseconds. No system call, where the kernel offers that.
+// Returns CLOCK_MONOTONIC in nanoseconds, without a system call if the kernel allows that.
 inline uint64_t now() {
   struct timespec time;
   ::clock_gettime(CLOCK_MONOTONIC, &time);
   return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(time.tv_nsec);
 }
 
-// Sleeps while *word == expected, at most until the instant (of now()); 0: for ever. Others,
-// signals and nothing at all end it too. `shared`: the word is in memory of several processes;
-// read-only will do.
+// Sleeps while *word == expected, until `until` (of now()) at most; 0: no limit. A wake-up, a
+// signal or no cause at all may end the sleep earlier. `shared`: several processes share the word's
+// memory. Read-only memory suffices.
 inline void waitOn(const uint32_t* word, uint32_t expected, uint64_t until, bool shared) {
   const struct timespec time = {static_cast<time_t>(until / 1'000'000'000),
                                 static_cast<long>(until % 1'000'000'000)};

@@ -1,4 +1,5 @@
-// The one thread that we have in a process: it settles what was launched, off the launch path.
+// The background thread, which settles launched work off the launch path. Pagers and IPC exports
+// have threads of their own.
 #pragma once
 
 #include <atomic>
@@ -6,27 +7,28 @@
 
 namespace divvy::interposer {
 
-// One per process, in static storage; made at the first launch. Any thread.
+// One per process, in static storage; created at the first launch. Any thread.
 class BackgroundThread {
  public:
-  // Starts it, once.
+  // Starts the thread, once.
   void begin() {
     if (state_.load(std::memory_order_relaxed) == State::kNone) wake();
   }
-  // Starts it, or wakes it.
+  // Starts the thread, or wakes it.
   void wake();
 
-  // missing: where no thread could be made: then launching threads do its work while they wait.
+  // missing(): the thread could not be created; launching threads do its work while they wait.
   bool running() const { return state_.load(std::memory_order_acquire) == State::kRunning; }
   bool missing() const { return state_.load(std::memory_order_acquire) == State::kMissing; }
 
-  // Returns when it is outside the driver for good, or after 10 ms.
+  // Returns when the thread has left the driver for good, or after 10 ms.
   void stop();
 
-  // The child has none.
+  // For the child of a fork, which has no such thread.
   void forgetAfterFork();
 
-  // Nanoseconds of processor time that the calling thread, which is the helper, has used.
+  // Returns the processor time, in nanoseconds, of the calling thread; to be called by the
+  // background thread itself.
   static std::uint64_t ownTime();
 
  private:
@@ -36,7 +38,7 @@ class BackgroundThread {
   void loop();
 
   std::atomic<State> state_{State::kNone};
-  std::uint32_t word_ = 0;    // grows with each wake-up; what it sleeps on when idle
+  std::uint32_t word_ = 0;    // grows with each wake-up; futex of the idle thread
   std::uint32_t parked_ = 0;  // 1: it calls the driver no more
   std::atomic<bool> stop_{false};
 };

@@ -1,17 +1,17 @@
-// Threads of ours in the application's process.
+// The library's own threads in the application's process.
 #pragma once
 
 namespace divvy::interposer {
 
-// Makes one, with every signal blocked and a small stack: 0, or why there is none. From then on the
-// end of the process is watched for, so that none of ours calls a driver that is torn down.
+// Creates a thread with all signals blocked and a small stack. Returns 0, or the error number. Also
+// registers an exit handler, so that no such thread calls a driver that is being torn down.
 int startOwnThread(void* (*body)(void*), void* argument);
 
-// Registers the exit handler after which a context that ends is not swept. Once per process, when
-// it first uses the driver.
+// Registers the exit handler after which contexts that end are not swept. To be called at the
+// process's first use of the driver; registers once.
 void watchContextsAtExit();
 
-// What such a thread does first: its name, and that its calls of the driver are none of the
+// To be called first by such a thread. Sets its name and marks its driver calls as not the
 // application's.
 void beginOwnThread(const char* name);
 

@@ -1,4 +1,4 @@
-// What one thread of the application carries for us.
+// State that the library keeps for each application thread.
 #pragma once
 
 #include <atomic>
@@ -6,7 +6,8 @@
 
 namespace divvy::interposer {
 
-// A line that one thread at a time writes. Counters only grow, over all threads that ever had it.
+// A line that one thread at a time writes. Counters only grow, over all threads that have used the
+// line.
 struct alignas(64) ThreadLine {
   std::atomic<std::uint32_t> taken;
   // The grant word under which a call of the thread went to the driver and has not returned; 0:
@@ -16,19 +17,19 @@ struct alignas(64) ThreadLine {
   // returned. In the shared line, the number of such calls.
   std::atomic<std::uint32_t> touching;
   std::atomic<std::uint64_t> free;     // launch-like calls that found the gate open
-  std::atomic<std::uint64_t> exempt;   // those that did not, and went for all that unmetered
+  std::atomic<std::uint64_t> exempt;   // those that found it not open and passed unmetered
   std::atomic<std::uint64_t> metered;  // those that were admitted under a grant
 };
 
 struct ThreadState {
-  std::uint32_t depth;  // > 0: inside one of our hooks; nested driver calls pass untouched
-  bool opening;         // the real driver is being loaded by this thread
+  std::uint32_t depth;  // above 0: inside a hook; nested driver calls pass untouched
+  bool opening;         // this thread is loading the real driver
   bool callback;        // inside a host function that the driver calls
-  bool forking;         // fork's handlers run
-  // Calls of the thread that need the mark of that name in the line: more than one when a signal
-  // handler's came between.
+  bool forking;         // fork handlers run
+  // The thread's calls that need the mark of that name in the line; several if a signal handler's
+  // call came in between.
   std::uint8_t touching;
-  bool shared_line;  // line is the one that several threads have
+  bool shared_line;  // `line` is the one that several threads share
   ThreadLine* line;  // null until the first launch
 };
 
@@ -38,8 +39,8 @@ extern __attribute__((visibility("hidden"),
                       tls_model("initial-exec"))) constinit thread_local ThreadState divvy_thread;
 }
 
-// Gives the calling thread a line of its own (or, when all are taken, the shared last one) and
-// returns it. The line returns to the stock when the thread ends.
+// Gives the calling thread a line of its own and returns it. If all are taken, it is the last line,
+// which threads share. The line becomes free when the thread ends.
 ThreadLine* takeThreadLine();
 
 // Sums over all lines. Any thread.
@@ -47,17 +48,18 @@ std::uint64_t countedFree();
 std::uint64_t countedExempt();
 std::uint64_t countedMetered();
 
-// True if a call that was admitted under another word than `word` is still inside the driver.
+// Returns whether a call that was admitted under another word than `word` is still inside the
+// driver. A call in the shared line counts under any word.
 bool insideUnderOther(std::uint32_t word);
 
-// True if a call that may touch swappable memory is still inside the driver.
+// Returns whether a call that may touch swappable memory is still inside the driver.
 bool anyTouching();
 
 // For the child of a fork, which has one thread and has launched nothing.
 void forgetThreadLines();
 
-// Marks a hook's body: calls that the driver makes to its own public entry points from inside (they
-// come back to us when it is not linked symbolically) are not ours to account.
+// Marks the body of a hook. The driver may call its own public entry points from inside; they reach
+// the hooks if the driver is not linked symbolically. Such calls are not accounted.
 class DriverCallScope {
  public:
   DriverCallScope() : outermost_(divvy_thread.depth++ == 0) {}

@@ -1,4 +1,5 @@
-// The channel groups of this process: what the kernel module schedules, one or a few per context.
+// The channel groups of this process: the kernel module's unit of scheduling, one or a few for each
+// context.
 #pragma once
 
 #include <atomic>
@@ -7,17 +8,17 @@
 namespace divvy::interposer {
 
 struct ChannelGroup {
-  int fd = -1;  // of the device file through which it was made
+  int fd = -1;  // of the device file by which it was created
   std::uint32_t client = 0;
   std::uint32_t object = 0;
 };
 
-// A book without locks. More groups than it has room for are not remembered.
+// A table without locks. Groups beyond its capacity are not remembered.
 class ChannelGroups {
  public:
   static constexpr unsigned kCapacity = 512;
 
-  // True: remembered, at the lowest free number.
+  // Returns whether the group was remembered, at the lowest free number.
   bool add(const ChannelGroup& group) {
     for (Entry& entry : entries_) {
       std::uint32_t expected = kFree;
@@ -32,7 +33,7 @@ class ChannelGroups {
     return false;
   }
 
-  // Object 0 or the client itself: all of the client's.
+  // Removes a group. Object 0, or the client itself: removes all groups of the client.
   void remove(std::uint32_t client, std::uint32_t object) {
     const bool all = object == 0 || object == client;
     for (Entry& entry : entries_) {
@@ -51,7 +52,7 @@ class ChannelGroups {
     return live;
   }
 
-  // False: nothing is remembered under this number.
+  // Returns false if no group has this number.
   bool get(unsigned number, ChannelGroup* out) const {
     if (number >= kCapacity) return false;
     const Entry& entry = entries_[number];
@@ -62,7 +63,7 @@ class ChannelGroups {
     return true;
   }
 
-  // kCapacity: not remembered.
+  // Returns the group's number; kCapacity if it is not remembered.
   unsigned find(std::uint32_t client, std::uint32_t object) const {
     for (unsigned i = 0; i < kCapacity; ++i) {
       const Entry& entry = entries_[i];
@@ -73,7 +74,7 @@ class ChannelGroups {
     return kCapacity;
   }
 
-  // Counts the times that a group refused; kDone: it took what it was to take.
+  // Counts how often a group refused a time slice; kDone: the group accepted it.
   static constexpr std::uint32_t kDone = UINT32_MAX;
   std::atomic<std::uint32_t>& tries(unsigned number) { return entries_[number].tries; }
 

@@ -1,21 +1,21 @@
-// libdivvy-timeslice.so, to whoever runs in the same process (its self-test): the names that it
-// exports beside ioctl. An experiment, preloaded only where it was asked for.
+// The names that libdivvy-timeslice.so exports beside ioctl, for its self-test in the same process.
+// The library is an experiment and is preloaded only on request.
 //
-// The library watches how the driver makes its channel groups, and sets the time slice of each to
-// DIVVY_TIMESLICE_US (1 to 1,000,000 microseconds; without it, none is set).
+// It observes how the driver creates channel groups, and sets the time slice of each group to
+// DIVVY_TIMESLICE_US (1 to 1,000,000 microseconds). Without that variable it sets none.
 #pragma once
 
 extern "C" {
 
-// Channel groups of this process that the library knows now.
+// Returns the number of channel groups of this process that the library knows now.
 __attribute__((visibility("default"))) unsigned divvy_timeslice_groups() noexcept;
 
-// Sets the slice of the groups numbered [first, end), in the order in which they were made. Returns
-// how many took it.
+// Sets the time slice, in microseconds, of the groups numbered [first, end) in the order of their
+// creation. Returns how many groups accepted it.
 __attribute__((visibility("default"))) unsigned divvy_timeslice_set(unsigned first, unsigned end,
                                                                     unsigned micros) noexcept;
 
-// Why the last group that did not take a slice did not: the kernel module's status, or 0x10000 plus
-// errno; 0: all did.
+// Returns why the last group refused a time slice: the kernel module's status, or 0x10000 plus
+// errno; 0 if none refused.
 __attribute__((visibility("default"))) unsigned divvy_timeslice_fault() noexcept;
 }
