@@ -1,4 +1,4 @@
-// The host's CLOCK_MONOTONIC, in which everything between agent and tenants is said.
+// The host's CLOCK_MONOTONIC: the clock of all instants that agent and tenants exchange.
 #pragma once
 
 #include <time.h>

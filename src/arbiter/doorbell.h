@@ -1,4 +1,4 @@
-// Waiting for any of many tenants, for a command, or for an instant.
+// Waits for a doorbell of any of many tenants, for a command, or for an instant.
 #pragma once
 
 #include <linux/futex.h>
@@ -11,31 +11,31 @@
 
 namespace divvy::arbiter {
 
-// One thread waits; ring() may be called from any.
+// One thread waits. Any thread may call ring().
 class Doorbell {
  public:
   // `many`: see Settings::wait_on_many.
   explicit Doorbell(bool many) : many_(many) { clear(); }
 
-  // Ends a wait that is under way, or else the next one, at once.
+  // Ends the current wait, or else the next one, at once.
   void ring();
-  // A wait that begins after this ends by any ring() after it.
+  // Every ring() after this call ends a wait that begins after this call.
   void listen() { heard_ = own_.load(std::memory_order_acquire); }
 
-  // The bells to wait on: addresses of words that grow, with the values known of them.
+  // The doorbells to wait on: addresses of words that grow, each with the value last seen.
   void clear();
   void add(const std::uint32_t* bell, std::uint32_t known);
 
-  // Returns at `until` (kNever: not by time), when a bell is rung or differs from what is known, or
-  // for no reason. Bells beyond what the kernel can wait on are found by returning every kPoll.
-  // False: an address is no memory any more.
+  // Returns at `until` (kNever: no time limit), when a doorbell is rung or differs from its last
+  // seen value, or spuriously. If there are more doorbells than the kernel can wait on, returns
+  // every kPoll. Returns false if an address is no longer mapped.
   bool wait(Nanos until);
 
  private:
   bool waitOne(Nanos until);
 
   static constexpr Nanos kPoll = 500 * kMicrosecond;
-  // What the kernel takes at most (FUTEX_WAITV_MAX), our own word included.
+  // Most words that the kernel waits on at once (FUTEX_WAITV_MAX), our own word included.
   static constexpr std::size_t kMany = 128;
 
   bool many_;

@@ -20,8 +20,8 @@
 
 namespace divvy::arbiter {
 
-// Public members are for the agent's main thread; what they ask is done by the arbiter's own, in
-// order.
+// The agent's main thread calls the public member functions. Changes are carried out by the
+// arbiter's own thread, in order.
 class GroupArbiter {
  public:
   GroupArbiter(const Settings& settings, std::vector<std::shared_ptr<TenantChannel>> members,
@@ -32,25 +32,26 @@ class GroupArbiter {
 
   void add(std::shared_ptr<TenantChannel> member);
   void remove(const std::string& id);
-  // Runs with the member, unless it is gone, and tells the law what came of it.
+  // Runs `change` on the tenant's channel, unless the tenant is gone, and passes the result to the
+  // policies.
   void with(const std::string& id, std::function<void(TenantChannel&)> change);
-  // What is to be had of a device's memory; of all that the group has or may come to have.
+  // Sets the memory budget of a device that the group has or may get.
   void setDevice(unsigned device, const ResidencyBudget& terms);
-  // Ends the thread; grants stay as they are. Whose they are then.
+  // Stops the thread. Grants stay as they are. Returns the channels, with the state to hand over.
   std::vector<std::shared_ptr<TenantChannel>> stop();
 
   std::map<std::string, TenantStats> figures() const;
   std::optional<TenantStats> figures(const std::string& id) const;
   std::optional<ResidencyBudgetStats> device(unsigned device) const;
-  // Processor time of the thread; at most a second old.
+  // Processor time of the thread. At most a second old.
   Nanos cpu() const { return cpu_.load(std::memory_order_relaxed); }
-  // How often it woke up.
+  // Number of wake-ups of the thread.
   std::uint64_t wakes() const { return wakes_.load(std::memory_order_relaxed); }
 
  private:
   using Command = std::function<void()>;
 
-  // Whoever calls: with the thread not running, or on it.
+  // Called on the arbiter's thread, or while it does not run.
   void enter(std::shared_ptr<TenantChannel> member, Nanos now);
   void leave(TenantChannel& member, Nanos now);
 
@@ -74,13 +75,13 @@ class GroupArbiter {
   SchedulingPolicy policy_;
   ResidencyController residency_;
   std::vector<std::shared_ptr<TenantChannel>> members_;
-  std::map<std::string, std::string> dropped_;  // id -> why it is ungated
-  // What a step has read, before the law hears of it.
+  std::map<std::string, std::string> dropped_;  // id -> reason why it is ungated
+  // A report that a step has read and not yet passed to the policy.
   struct Heard {
     TenantChannel* member;
     Report report;
   };
-  // What of it was so before the step.
+  // An earlier change within such a report, at its instant.
   struct PreviousSample {
     Nanos at;
     const Heard* heard;
@@ -92,7 +93,7 @@ class GroupArbiter {
   Nanos next_beat_ = 0;
   Nanos stepped_at_ = 0;
   Nanos next_window_ = 0;
-  bool stale_ = true;  // what is published
+  bool stale_ = true;  // published statistics are out of date
 
   Doorbell doorbell_;
   std::mutex mailbox_;
@@ -105,7 +106,7 @@ class GroupArbiter {
   std::map<std::string, TenantStats> published_;
   std::map<unsigned, ResidencyBudgetStats> published_devices_;
 
-  std::thread thread_;  // last: it uses all the others
+  std::thread thread_;  // last: it uses all other members
 };
 
 }  // namespace divvy::arbiter

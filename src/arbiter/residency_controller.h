@@ -1,4 +1,4 @@
-// The law of residency, carried out for the tenants of one group.
+// Applies the residency policy to the tenants of one group.
 #pragma once
 
 #include <array>
@@ -12,10 +12,10 @@
 
 namespace divvy::arbiter {
 
-// By the node's number. Devices that are not in it have room for everything.
+// By the node's device number. Devices that are missing here have room for everything.
 using StayDevices = std::map<unsigned, ResidencyBudget>;
 
-// Belongs to an Arbiter, and is used as its Law is.
+// Belongs to a GroupArbiter; used by the same thread as its SchedulingPolicy.
 class ResidencyController {
  public:
   using Members = std::vector<std::shared_ptr<TenantChannel>>;
@@ -23,20 +23,21 @@ class ResidencyController {
   ResidencyController(const ResidencyConstants& constants, StayDevices devices);
 
   void setDevice(unsigned device, const ResidencyBudget& terms);
-  // The member has its places and key.
+  // `member` must have its places and key.
   void enter(const TenantChannel& member, Nanos now);
   void change(const TenantChannel& member, Nanos now);
   void leave(const TenantChannel& member, Nanos now);
-  // Nothing is known of it any more: what it has stays, and may be all that it is entitled to.
+  // Stops reading the tenant. Its memory stays counted, up to all that it is entitled to.
   void keep(const TenantChannel& member, Nanos now);
   void forget(const std::string& id, Nanos now);
-  // How long its turns last, relative to others'.
+  // Sets how long the tenant's turns last relative to other tenants'; `percent` is its weight in
+  // compute.
   void weigh(TenantChannel* member, unsigned percent, Nanos now);
 
-  // Reads what the member's processes say of their memory.
+  // Reads the reports of the tenant's processes on their memory.
   void look(TenantChannel* member, Nanos now);
-  // Tells members what they may have. True: somebody takes part in turns of compute now that did
-  // not, or the other way round.
+  // Orders what tenants may have. Returns true if some tenant joined or left turns of compute, or
+  // parking changed.
   bool arrange(const Members& members, Nanos now);
   Nanos wakeAt() const { return budgeted() ? policy_.wakeAt() : kNever; }
 
@@ -52,7 +53,7 @@ class ResidencyController {
   };
 
   bool budgeted() const { return !devices_.empty(); }
-  // In the numbers of the group.
+  // By device of the group.
   ResidencyEntitlement termsOf(const TenantChannel& member) const;
   void place(unsigned index, unsigned device);
 
@@ -60,7 +61,7 @@ class ResidencyController {
   StayDevices devices_;
   std::array<Place, kMaxGroupDevices> places_{};
   std::map<std::string, Key> kept_;
-  std::map<Key, std::string> names_;  // of those that are here
+  std::map<Key, std::string> names_;  // of tenants in the group
 };
 
 }  // namespace divvy::arbiter

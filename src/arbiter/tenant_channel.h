@@ -1,4 +1,4 @@
-// One tenant of a group, as its arbiter sees it: what its processes say, bounded, and its grant.
+// One tenant of a group, as its arbiter uses it: bounded reports of its processes, and its grant.
 #pragma once
 
 #include <algorithm>
@@ -18,12 +18,12 @@
 
 namespace divvy::arbiter {
 
-// Belongs to whoever runs the group: its thread, or the agent's main one while there is none.
+// Used by the group's thread, or by the agent's main thread while the group has none.
 class TenantChannel {
-  // Looked at of each member at each step, and so side by side.
+  // Read for each tenant in each step, hence side by side.
   Gate gate_ = Gate::kOpen;
   bool in_flight_ = false;  // at the last look
-  bool waiting_ = false;    // likewise
+  bool waiting_ = false;    // at the last look
   bool passed_ = false;
   bool tells_when_ = false;
   Nanos looked_at_ = 0;
@@ -31,12 +31,12 @@ class TenantChannel {
   Nanos granted_at_ = 0;
 
  public:
-  bool told = false;                           // since it joined this group
-  std::uint32_t bell = 0;                      // as last seen
-  WakeupLimiter patience;                      // with its bell
-  std::unique_ptr<TenantResidency> residency;  // its memory; null: none of it can be swapped
+  bool told = false;                           // an order was written since it joined this group
+  std::uint32_t bell = 0;                      // doorbell value, as last seen
+  WakeupLimiter patience;                      // limits answers to its doorbell
+  std::unique_ptr<TenantResidency> residency;  // its memory; null: cannot be swapped
 
-  // `devices`: the node's, in the order of the tenant's pages.
+  // `devices`: the node's numbers, in the order of the tenant's pages.
   TenantChannel(std::string id, ledger::GrantPages pages, const Entitlement& terms,
                 std::vector<unsigned> devices, const Settings& settings);
 
@@ -46,82 +46,82 @@ class TenantChannel {
 
   void arrive(unsigned slot, std::uint64_t generation);
   void leave(unsigned slot, std::uint64_t generation);
-  // The process cannot run (SIGSTOP, a debugger): until it does something again it launches
-  // nothing, and what it launched has ended when it said that it would.
+  // The process cannot run (SIGSTOP, a debugger). Until it acts again it launches nothing, and its
+  // launched work ends at the time that it reported.
   void halt(unsigned slot, std::uint64_t generation);
   unsigned processes() const { return static_cast<unsigned>(processes_.size()); }
 
-  // From now on its memory is swapped, by these pages.
+  // Swaps the tenant's memory from now on, through these pages.
   void lodge(ledger::ResidencyPages pages);
-  // A new law counts for it: what it used so far is past.
+  // Starts its account in a new policy: earlier use does not count there.
   void join();
-  // Nobody arbitrated for a while: what it did not say meanwhile is not held against it.
+  // Forgives missing settlements: no arbiter ran for a while.
   void acquit(Nanos now);
-  // Whether its lines are worth reading although nobody rang.
+  // Returns whether its lines are worth reading although its doorbell was not rung.
   bool mayDiffer(Nanos now) const {
     return gate_ != Gate::kHold || in_flight_ || now - looked_at_ > kLookAgain;
   }
-  // Nor its bell, which is memory of another process: it has been quiet for a while, and was read a
-  // short while ago.
+  // Returns whether even its doorbell, which is memory of another process, need not be read: the
+  // tenant has been quiet for a while, and was read recently.
   bool rests(Nanos now) const {
     return quiet() && looked_at_ - quiet_since_ > kLookAgain && now - looked_at_ <= kLookLater;
   }
-  // As seen when they were last read.
+  // As of the last look.
   bool inFlight() const { return in_flight_; }
-  // Held back with nothing in flight, and it waits for its turn: nothing that it could ring for
-  // changes whose turn it is. What rings for its memory does.
+  // Held with nothing in flight, and waiting for its turn: no ring of it can change which tenant
+  // runs. A tenant with swapped memory is never quiet, because it also rings for memory.
   bool quiet() const {
     return gate_ == Gate::kHold && !in_flight_ && waiting_ && residency == nullptr;
   }
-  // When inFlight() changed, if it did between the last two looks: between these by its own word.
-  // The later one where it does not say.
+  // When inFlight() changed, if it did between the last two looks. Its processes report the
+  // instant; without reports it is the later look.
   Nanos turnedAt() const { return turned_at_; }
-  // It was given its turn, and has worked and come to rest unseen.
+  // It was given its turn, and its work began and ended between two looks.
   bool passed() const { return passed_; }
-  // All its processes say when work began and ended.
+  // All its processes report when work began and ended.
   bool tellsWhen() const { return tells_when_; }
   Nanos grantedAt() const { return granted_at_; }
-  // When to look whether it has begun where nothing will tell when that was; kNever.
+  // When to look whether its work has begun, if its processes do not report that; kNever otherwise.
   Nanos startSeenAt() const {
     if (tells_when_ || gate_ != Gate::kRun || in_flight_ || !waiting_) return kNever;
     return granted_at_ + 2 * settings_.constants.overlap + settings_.constants.idle;
   }
-  // Reads the lines of all processes. Time that one says it used counts up to the time it has been
-  // known, and never backwards.
+  // Reads the lines of all processes. Reported device time counts up to the time for which the
+  // process has been known, and never decreases.
   Report look(Nanos now);
 
-  // Carries out an order; the sequence under which the tenant was told.
+  // Carries out an order. Returns the sequence under which the tenant was told.
   std::uint64_t tell(const Order& order, Nanos now);
   bool gated() const { return gate_ != Gate::kOpen; }
-  // People would see the difference.
+  // Returns whether the order changes displayed values.
   bool changesFace(const Order& order) const {
     return order.mode != mode_ || order.weight != weight_ ||
            (order.gate == Gate::kOpen) != (gate_ == Gate::kOpen);
   }
-  // Nobody arbitrates this tenant now.
+  // Opens the gate: no arbiter gates this tenant from now on.
   void release(Nanos now) { tell(Order{}, now); }
 
-  // Begins a new window of figures; `law`: what the law says of it now, or nothing.
+  // Begins a new window of statistics. `policy`: the policy's current statistics of the tenant.
   void sample(const GroupStats& policy, Nanos now);
-  // The windows of the last sample, the rest as of now.
+  // Rates of the last window; all other values as of now.
   TenantStats figures(const GroupStats& policy) const;
-  // The law that counted for it is about to go.
+  // Adds up the statistics of a policy that is about to be left.
   void carry(const GroupStats& policy);
 
   Entitlement terms;
   Key key = 0;
-  bool distrusted = false;       // never credible
+  bool distrusted = false;       // reports are never credible
   std::vector<unsigned> places;  // of its devices within the group
-  // Of its memory: what it is entitled to, by its own devices.
+  // Its entitlement to memory, by its own devices.
   ResidencyEntitlement stay;
-  std::string unswapped;  // why not, although it was to be
-  bool resident = true;   // else it takes no part in turns of compute
-  bool park = false;      // as last told
+  std::string unswapped;  // why its memory is not swapped although it should be
+  bool resident = true;   // false: takes no part in turns of compute
+  bool park = false;      // as last ordered
   bool reserved = false;
-  std::shared_ptr<const TenantHandoff> handoff;  // in the group that it comes from; null: from none
+  std::shared_ptr<const TenantHandoff> handoff;  // state from its previous group; null: none
 
  private:
-  // Who is held back and has nothing in flight only settles what it used before.
+  // A held tenant with nothing in flight only settles earlier work.
   static constexpr Nanos kLookAgain = 20 * kMillisecond;
   static constexpr Nanos kLookLater = 500 * kMillisecond;
 
@@ -129,12 +129,12 @@ class TenantChannel {
     bool known = false;  // a line was read
     Nanos since = 0;     // when first read
     ledger::WorkSample last;
-    Nanos told_run = 0;  // of toldRun(), when it last did anything
+    Nanos told_run = 0;  // toldRun() when it last acted
     bool halted = false;
     Nanos halted_at = 0;
     std::array<Nanos, ledger::kMaxDevices> credited{};
   };
-  // Sums over all processes that ever were.
+  // Sums over all processes, including ended ones.
   struct Sums {
     std::array<Nanos, ledger::kMaxDevices> busy{};  // index: the tenant's own device
     std::uint64_t launches = 0;
@@ -152,7 +152,7 @@ class TenantChannel {
     Nanos cpu = 0;
   };
 
-  // When work began and ended, as its processes tell.
+  // When work began and ended, as its processes report.
   struct Turns {
     bool told = true;
     bool moved = false;  // something was launched
@@ -167,26 +167,26 @@ class TenantChannel {
   };
   void noteTurn(const Report& report, const Turns& turns, Nanos now);
   void absorb(Process& process, const ledger::WorkSample& sample, Nanos now);
-  // Grants shorter than this prove nothing: whoever was given one may not have woken up yet.
+  // Shorter grants prove nothing: the tenant may not have woken up in them.
   Nanos provingGrant() const { return settings_.constants.quantum / 5; }
-  // A tenant that may run for long must settle something this often while it launches, and what it
-  // launched in a grant this long after its end at the latest.
+  // A tenant that launches must settle something at least this often, and must settle the work of a
+  // grant at most this long after the grant's end.
   Nanos provingTime() const { return 2 * settings_.constants.drain_bound; }
   void judge(const Report& report, Nanos now);
   void judgeGrant();
-  // How long the tenant has been told to run in all.
+  // Total time of the grants that it was told.
   Nanos toldRun(Nanos now) const {
     return told_run_ + (gate_ == Gate::kRun ? now - granted_at_ : 0);
   }
-  // Whether it still waits for its turn. Who was given it for so long and did not stir is stopped,
-  // or kept from the processor, and is back as soon as it does anything.
+  // Returns whether the process still waits for its turn. A process that had takeUp() of granted
+  // time without acting is stopped or kept from the processor; it counts again once it acts.
   bool waits(const Process& process, Nanos now) const {
-    // Who was stopped at the gate may be back and stirs only once it has had a turn.
+    // A process stopped at the gate may be back, and acts only after it has had a turn.
     const bool at_work = (process.last.state & ledger::kWorkInFlight) != 0;
     return (process.last.state & ledger::kWorkWaiting) != 0 && !(process.halted && at_work) &&
            toldRun(now) - process.told_run < takeUp();
   }
-  // Whose word is not believed may have more on its way than it says.
+  // A distrusted process may have more in flight than it reports.
   bool worksOn(const Process& process, Nanos now) const {
     if ((process.last.state & ledger::kWorkInFlight) == 0) return false;
     if (distrusted || !process.halted) return true;
@@ -194,7 +194,7 @@ class TenantChannel {
     return (unknown ? process.halted_at + settings_.constants.drain_bound
                     : untilOf(process.last, now)) > now;
   }
-  // When it says that its work ends; no further ahead than that is believed.
+  // Reported end of its work, with a limit on how far ahead it may be.
   static Nanos untilOf(const ledger::WorkSample& sample, Nanos now);
   Nanos takeUp() const { return std::max(settings_.constants.quantum, 10 * kMillisecond); }
 
@@ -207,11 +207,11 @@ class TenantChannel {
   Sums sums_;
   std::array<Nanos, ledger::kMaxDevices> past_busy_{};  // before it joined
 
-  // Whether what it says can be believed: a grant that it held and settled nothing of cannot.
+  // Whether its reports are accepted: not if it held a grant and settled nothing of it.
   Mode mode_ = Mode::kSolo;
   unsigned weight_ = 0;
   bool credible_ = true;
-  // Of the present or last grant: it was used, it was used or wanted, something was settled in it.
+  // Present or last grant: it was used; it was used or wanted; something was settled in it.
   bool worked_ = false;
   bool held_ = false;
   bool proved_ = false;
@@ -223,7 +223,7 @@ class TenantChannel {
   std::uint64_t launches_seen_ = 0;  // when it last settled
   Nanos settled_at_ = 0;
 
-  GroupStats before_;  // sums of laws that counted for it earlier
+  GroupStats before_;  // sums of earlier policies
   Window window_;
   TenantStats shown_;
 };

@@ -1,5 +1,5 @@
-// The memory of one tenant as its arbiter sees it: what its processes say, bounded, and what each
-// is told of what the tenant may have.
+// The memory of one tenant, as its arbiter uses it: bounded reports of its processes, and the
+// orders to each process.
 #pragma once
 
 #include <array>
@@ -14,26 +14,26 @@
 
 namespace divvy::arbiter {
 
-// Belongs to a Member, and with it to a thread. Devices are the tenant's own, in the order of its
-// pages.
+// Belongs to a TenantChannel, and is used by the same thread. Devices are the tenant's own, in the
+// order of its pages.
 class TenantResidency {
  public:
   TenantResidency(ledger::ResidencyPages pages, unsigned devices);
 
   void arrive(unsigned slot, std::uint64_t generation);
   void leave(unsigned slot, std::uint64_t generation);
-  // Whether the process uses the devices, or waits to, and
-  // when it last launched, as it says.
+  // Notes whether the process uses the devices or waits to, and when it last launched, as it
+  // reports.
   void noteWork(unsigned slot, std::uint64_t generation, bool wants, std::uint64_t last_launch);
 
-  // Reads the lines of all processes, and tells them again what follows from that.
+  // Reads the lines of all processes, and renews their orders accordingly.
   ResidencyReport look(Nanos now);
-  // What the tenant may have now.
+  // Divides what the tenant may have among its processes, and writes their orders.
   void tell(const ResidencyTarget& order);
-  // What swaps on a device did since the last call.
+  // Returns the growth of a device's swap counters since the last call.
   SwapWork takeWork(unsigned device);
 
-  // The tenant truncated its file: nothing that it says is known from now on.
+  // True if the tenant truncated its file: its reports are unknown from then on.
   bool broken() const { return pages_.broken(); }
 
  private:
@@ -42,9 +42,9 @@ class TenantResidency {
     bool claimed = false;  // its line was read
     ledger::SwapSample said;
     bool told = false;
-    ledger::ResidencyOrder order;  // the last one
-    std::uint64_t seq = 0;         // of that
-    // The most of all orders that stood since its line was last read: it may have taken as much.
+    ledger::ResidencyOrder order;  // the last order
+    std::uint64_t seq = 0;         // sequence of `order`
+    // The largest orders in force since its line was last read: it may have taken as much.
     std::array<std::uint64_t, ledger::kMaxDevices> promised{};
   };
   using Name = std::pair<unsigned, std::uint64_t>;
@@ -58,9 +58,9 @@ class TenantResidency {
   std::vector<std::uint64_t> hostShares() const;
   using ByDevice = std::array<std::uint64_t, ledger::kMaxDevices>;
   static ByDevice heldBy(const Process& process, unsigned devices);
-  // What it said that stays on the devices or is to come there; nothing where it has no line.
+  // Bytes that it reports as on the devices or requested; zeros without a line.
   static ByDevice saidBy(const Process& process, unsigned devices);
-  // `said`: by all processes together.
+  // `said`: sum over all processes.
   ledger::ResidencyOrder orderFor(const Process& process, const ByDevice& said) const;
   void write(const Name& name, Process* process, const ledger::ResidencyOrder& order);
 
@@ -71,7 +71,7 @@ class TenantResidency {
   bool told_ = false;
   bool wanted_ = false;
   Nanos idle_since_ = 0;
-  bool ever_wanted_ = false;  // seen by us; else it is idle since it last launched
+  bool ever_wanted_ = false;  // seen by this agent; else it is idle since its last launch
   Nanos last_launch_ = 0;
   std::array<SwapWork, ledger::kMaxDevices> work_{};
 };

@@ -1,5 +1,5 @@
-// How often one tenant's bell is answered: what rings it is the tenant's own program, and every
-// answer costs the arbiter a wake-up. A tenant that rings more often is looked at now and then.
+// Limits how often one tenant's doorbell is answered. The tenant's own program rings it, and each
+// answer costs the arbiter a wake-up. A tenant that rings more often is looked at at intervals.
 #pragma once
 
 #include <algorithm>
@@ -10,22 +10,23 @@ namespace divvy::arbiter {
 
 class WakeupLimiter {
  public:
-  // How many rings in a row are answered at once.
+  // Number of rings in a row that are answered at once.
   static constexpr int kBurst = 64;
 
-  // After those, one in `interval`.
+  // After a burst, one ring in `interval` is answered.
   explicit WakeupLimiter(Nanos interval) : interval_(interval) {}
 
   bool listens(Nanos now) const { return now >= deafUntil(); }
   Nanos deafUntil() const { return spent_until_ - (kBurst - 1) * interval_; }
-  // A ring was answered.
+  // Records that a ring was answered.
   void answered(Nanos now) { spent_until_ = std::max(spent_until_, now) + interval_; }
-  // It was told something that others wait for an answer to: that is heard at once.
+  // Records that the tenant was given an order that other tenants wait for: its next ring is
+  // answered at once.
   void asked(Nanos now) { spent_until_ = std::min(spent_until_, now + (kBurst - 1) * interval_); }
 
  private:
   Nanos interval_;
-  Nanos spent_until_ = 0;  // when all that was answered has been earned again
+  Nanos spent_until_ = 0;  // when the full burst is available again
 };
 
 }  // namespace divvy::arbiter

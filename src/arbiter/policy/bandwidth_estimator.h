@@ -1,4 +1,4 @@
-// How fast memory moves between one device and the host, from what processes say of their swaps.
+// How fast memory moves between one device and the host, from what processes report of their swaps.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace divvy::arbiter {
 
-// What counters of swaps grew by.
+// Growth of swap counters.
 struct SwapWork {
   std::uint64_t out_bytes = 0;
   std::uint64_t out_ns = 0;
@@ -27,12 +27,12 @@ struct SwapWork {
   }
 };
 
-// Counters may be forged: rates stay between bounds that no device leaves.
+// Counters may be forged. So rates are clamped to 0.1 to 1000 GB/s, and a drain to 1 s.
 class BandwidthEstimator {
  public:
   void note(const SwapWork& work) { pending_.add(work); }
 
-  // What was noted, by the rates known before.
+  // Updates `link` from the noted work. A rate changes only after kEnough bytes in its direction.
   void measure(Link* link) {
     if (pending_.out_bytes >= kEnough) {
       learn(rateOf(pending_.out_bytes, pending_.out_ns), &link->out_bps, &out_known_);

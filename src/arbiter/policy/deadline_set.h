@@ -1,5 +1,5 @@
-// An instant, and when to look again: whoever asks whether an instant has come, and is told no, has
-// thereby asked to be woken then. No transition that waits for time can be forgotten.
+// An instant, and when to look again. A caller that asks whether an instant has come, and gets
+// false, is woken at that instant. So no transition that waits for time can be forgotten.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ class DeadlineSet {
     next_ = std::min(next_, at);
     return false;
   }
-  // Earliest instant asked for that has not come.
+  // Earliest requested instant that has not come; kNever: none.
   Nanos next() const { return next_; }
 
  private:

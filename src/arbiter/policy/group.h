@@ -1,5 +1,5 @@
-// The tenants of a group of devices: who stands beside whom, and the account of what each used and
-// how long each waited. Whose turn it is, is decided in policy/quantum_scheduler.h.
+// The tenants of a group of devices: which of them share devices, and the accounts of their use and
+// waiting time. policy/quantum_scheduler.h decides which tenant runs.
 #pragma once
 
 #include <array>
@@ -27,25 +27,28 @@ class Group {
   void setProcesses(Tenant* tenant, unsigned processes);
   void remove(Key key);
 
-  // `tenant` goes on here as it stood elsewhere, where its devices had other numbers.
+  // handoff() returns the tenant's state, and resume() continues from a state of another group, in
+  // which the tenant's devices had other numbers.
   TenantHandoff handoff(const Tenant& tenant) const;
   void resume(Tenant* tenant, const TenantHandoff& handoff, const DeviceNumbers& device_of);
 
-  // Time passes: buckets fill, waiting adds up. Before anything else that has an instant.
+  // Lets time pass: buckets fill, waiting time adds up. Must precede any call that belongs to
+  // `now`.
   void advance(Nanos now);
-  // Accounts what a tenant says. True: something that the law looks at is different.
+  // Accounts a report. Returns true if something changed that the policy depends on.
   bool settle(Tenant* tenant, const Report& report);
 
-  // Virtual times of those that want to run only rise; who did not, is owed what it was owed when
-  // it paused, or else at most a quantum.
+  // raiseFloors() keeps the floors of virtual time rising with the tenants that want to run. wake()
+  // limits how far a returning tenant may be behind the floor: by what it was owed when it paused,
+  // or a quantum if that is more; after a short pause, by four quanta.
   void raiseFloors();
   void wake(Tenant* tenant);
-  // `tenant` (of several devices) runs: what its narrow rivals got while other devices kept it from
-  // running is not held against them for longer than a few quanta.
+  // `tenant` (of several devices) runs. Its narrow rivals' lead from the time when other devices
+  // kept it from running is reduced to four quanta.
   void forgive(const Tenant& tenant);
 
-  // Whether a class below another has waited long enough on all the tenant's devices to be given
-  // some of its minimum. Once given, until that is used.
+  // Returns whether the tenant's class, below another one, has waited long enough on all the
+  // tenant's devices to get some of its minimum share. Stays true until that part is used.
   bool starvation_reserve(const Tenant& tenant, DeadlineSet* agenda);
 
  private:
@@ -53,13 +56,14 @@ class Group {
     std::array<Virtual, kClasses> floor{};
     std::array<TokenBucket, kClasses> starvation_reserve;
     std::array<bool, kClasses> giving{};
-    unsigned present = 0;                   // tenants whose work is on it
-    std::array<bool, kClasses> kept_out{};  // some tenant of the class wants to run, below another
+    unsigned present = 0;  // tenants with work on the device
+    // A tenant of the class, below another class, wants to run.
+    std::array<bool, kClasses> kept_out{};
   };
 
-  // From where virtual times of a class are counted: the lowest floor.
+  // Zero point of the class's virtual times in a handoff: its lowest floor.
   Virtual baseOf(Class cls) const;
-  // How far the tenant is behind its rivals, as it pauses.
+  // How far the tenant is behind its rivals as it pauses.
   Virtual owedTo(const Tenant& tenant) const;
   void relate();
   void count();
@@ -71,7 +75,7 @@ class Group {
   Constants constants_;
   Nanos now_ = 0;
   Key next_key_ = 1;
-  unsigned used_devices_ = 0;  // one above the highest
+  unsigned used_devices_ = 0;  // one above the highest number
   std::vector<std::unique_ptr<Tenant>> tenants_;
   std::array<Device, kMaxGroupDevices> devices_;
 };

@@ -1,14 +1,14 @@
 // How long a tenant of a higher class must have been idle before lower classes may run.
 //
-// Every entry into a gap costs the higher class a delay when it comes back. The threshold is the
-// one that, over the gaps seen lately, would have made the most of (time gained by lower classes) -
-// (entries) x (what an entry costs). Gaps between the launches of one request are then skipped,
-// whatever their length; long or irregular gaps are entered early.
+// Each entry into a gap delays the higher class when it comes back. The threshold is the one that
+// would have maximised, over the recent gaps, (time gained by lower classes) - (entries) x (cost of
+// an entry). So gaps between the launches of one request are skipped, whatever their length, and
+// long or irregular gaps are entered early.
 //
-// Where gaps are all alike in that, as those of Poisson arrivals are, that threshold is the
-// shortest one. It is then raised, so that fewer arrivals find somebody in the gap, for as long as
-// the delay would else be more than a small part of the work that it delays, and a part of the gaps
-// that is worth it pays for that.
+// Where all gaps are alike in this respect, as with Poisson arrivals, that threshold is the
+// shortest one. It is then raised, so that fewer arrivals find a lower class in the gap. It rises
+// while the delay would be more than a small part of the work that it delays, and only as far as
+// the share of gaps given up is worth it.
 #pragma once
 
 #include <array>
@@ -20,14 +20,14 @@ namespace divvy::arbiter {
 class IdleGap {
  public:
   IdleGap() = default;
-  // Thresholds tried go from `shortest` to `longest`; the first is in force until gaps were seen.
-  // Before delays were seen, who is let in is taken to need `delay` to make room; `reload` is what
-  // an entry costs on top.
+  // Thresholds between `shortest` and `longest` are tried; `shortest` is in force until gaps were
+  // seen. Until delays were seen, a lower class is assumed to take `delay` to leave the device.
+  // `reload` is the additional cost of an entry.
   IdleGap(Nanos shortest, Nanos longest, Nanos delay, Nanos reload);
 
-  // There was nothing to do from one instant to the other.
+  // The tenant had nothing to do from `from` to `to`.
   void ended(Nanos from, Nanos to);
-  // Somebody who had been let in needed that long to make room.
+  // A tenant of a lower class took `by` to leave the device.
   void delayed(Nanos by);
   Nanos threshold() const { return threshold_; }
 
@@ -43,8 +43,8 @@ class IdleGap {
   std::array<double, kSteps> count_{};
   std::array<double, kSteps> length_{};
   double entry_cost_ = 0;
-  double delay_ = 0;  // until somebody has made room, on average
-  double work_ = 0;   // between two gaps that were long enough, on average; 0: not known
+  double delay_ = 0;  // mean time until a lower class has left the device
+  double work_ = 0;   // mean work between two gaps that were long enough; 0: not known
   Nanos work_began_ = 0;
   Nanos longest_counted_ = 0;
   Nanos threshold_ = 0;

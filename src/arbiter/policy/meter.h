@@ -1,5 +1,5 @@
-// How much device time a tenant can have used while it was on the devices, and how much of that it
-// has likely used but not accounted yet.
+// How much device time a tenant can have used while it was present on the devices, and how much of
+// it is probably used but not settled yet.
 #pragma once
 
 #include <algorithm>
@@ -10,17 +10,17 @@ namespace divvy::arbiter {
 
 class Meter {
  public:
-  // It was on the devices for so long; of several at once each counts its part.
+  // Adds time of presence. If several tenants are present at once, each gets its part of the time.
   void pass(double time) { present_ += time; }
-  // It may have used that much more than it was seen to be present.
+  // Adds device time that may have been used beyond the observed presence.
   void grant(double time) { slack_ += time; }
 
-  // `shown` has been accounted. Returns what is believed of it: where contexts interleave, timing
-  // events show more than was executed.
+  // `shown` was settled. Returns the accepted part of it: where contexts interleave, timing events
+  // show more time than was executed.
   double settle(double shown) {
     const double believed = std::min(shown, std::max(present_ + slack_ - settled_, 0.0));
     settled_ += shown;
-    // Events of several processes overlap: what is more than the time there was, is forgotten.
+    // Events of several processes overlap: settled time beyond the time that there was is dropped.
     settled_ = std::min(settled_, present_ + slack_);
     if (present_ > kLong) {
       learn();
@@ -31,21 +31,22 @@ class Meter {
     return believed;
   }
 
-  // The first launch after having been idle: what passed before was only the way to it.
+  // The first launch after idleness. Presence before it was only the delay until the launch, so it
+  // counts as slack.
   void begin() {
     slack_ += present_;
     present_ = 0;
   }
-  // Nothing is in flight, everything is accounted.
+  // Nothing is in flight, and everything is settled.
   void idle() {
     if (present_ > 0) learn();
     present_ = settled_ = slack_ = 0;
   }
 
-  // Used and not accounted, as far as can be told.
+  // Estimated device time that is used but not settled.
   double unsettled() const { return std::max(intensity_ * present_ - settled_, 0.0); }
-  // Time present until that much more will be unsettled. What was settled beyond what it usually
-  // uses is used up first.
+  // Time of presence until `used` more will be unsettled. Time settled beyond the usual use is
+  // consumed first.
   double timeToUse(double used) const {
     return (used + std::max(settled_ - intensity_ * present_, 0.0)) / intensity_;
   }
@@ -61,7 +62,7 @@ class Meter {
   double present_ = 0;
   double settled_ = 0;
   double slack_ = 0;
-  double intensity_ = 1;  // device time per time present: less where there are gaps between kernels
+  double intensity_ = 1;  // device time per time of presence: below 1 with gaps between kernels
 };
 
 }  // namespace divvy::arbiter

@@ -1,7 +1,7 @@
-// Tenants that leave their devices with all they have, what is pinned too, because what swapping
-// takes of them is not enough. One that is parked is to the rest of the law one all of whose memory
-// is with the host: it waits in line for what it takes to bring it back, all of it or nothing, and
-// has that for good (`reserved`) once the book has it.
+// Tenants that leave their devices with all their memory, pinned included, because swapping does
+// not free enough. To the rest of the policy, a parked tenant has all its memory at the host. It
+// waits in line for all the memory that its return takes, or none. Once all of it is booked, the
+// tenant keeps it (`reserved`).
 #pragma once
 
 #include <memory>
@@ -11,21 +11,22 @@
 
 namespace divvy::arbiter {
 
-// Whether it may be parked for somebody: its own class, or one above, needs memory; a guarantee is
-// called back from anybody.
+// Returns whether `from` may be parked for `to`: if the class of `from` is the same or lower, or if
+// `guarantee` is true, because a guarantee is called back from tenants of any class.
 bool mayPark(const Resident& from, const Resident& to, bool guarantee);
-// What is kept by floors on a device of those who may be parked for somebody.
+// Returns the sum of floors on a device of the tenants that may be parked for `to`.
 std::uint64_t parkableFor(const std::vector<std::unique_ptr<Resident>>& residents,
                           const Resident& to, unsigned device);
 
-// All that it has is to go, on all its devices.
+// Plans that all memory of the tenant leaves all its devices.
 void beginParking(Resident* resident);
-// Its terms said that it was parked, or is no more.
+// Handles a change of ResidencyEntitlement::parked.
 void changeParked(Resident* resident, Nanos now);
-// In place of what its lines say, which nobody writes now.
+// Fills `stay` for a parked tenant; no process writes its lines.
 void sayParked(const Resident& resident, ResidencyReport* stay);
-// All that it needs, or nothing, and nothing before it may come back.
+// Sets a parked tenant's target: all that it needs, or nothing while it may not return.
 void settleParked(Resident* resident);
+// Sets `reserved` once all memory for the tenant's return is allowed.
 void noteReserved(Resident* resident);
 
 }  // namespace divvy::arbiter

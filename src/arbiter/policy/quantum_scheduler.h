@@ -1,5 +1,5 @@
-// Whose turn it is. Within a class, tenants that share a device take turns in the order of their
-// virtual times; a class below another waits for its gaps. See README.md.
+// Which tenant runs. Within a class, tenants that share a device take turns in the order of their
+// virtual times. A class below another one waits for its gaps. See README.md.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ class QuantumScheduler {
  public:
   explicit QuantumScheduler(Group* group) : group_(*group) {}
 
-  // Brings every tenant's turn to what it has to be at the agenda's instant.
+  // Updates each tenant's turn for the agenda's instant.
   void turn(DeadlineSet* agenda);
 
  private:
@@ -30,13 +30,13 @@ class QuantumScheduler {
   bool steady(const Tenant& tenant) const;
   Nanos lengthFor(const Tenant& tenant) const;
   Nanos endFor(const Tenant& holder, const Tenant& other) const;
-  // Each of these: true if something changed.
+  // The functions that return bool below return true if something changed.
   bool finishLeaving();
   void noteDrain(Tenant* left);
   bool stopForbidden();
   bool serve();
   bool claim(Tenant* tenant);
-  // When whoever is let run on these devices has to be done, because of tenants before it in line.
+  // When a turn on these devices must end, because of tenants that are earlier in line.
   Nanos promisedUntil(const Tenant& tenant) const;
   void run(Tenant* tenant, Nanos until);
   void stop(Tenant* tenant);
@@ -44,7 +44,7 @@ class QuantumScheduler {
 
   Group& group_;
   DeadlineSet* agenda_ = nullptr;
-  // For the length of one turn().
+  // Valid during one call of turn().
   struct SlotPromise {
     const Tenant* to;
     Nanos until;

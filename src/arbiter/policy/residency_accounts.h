@@ -1,4 +1,4 @@
-// What tenants have on the devices and may have: the book whose sum never exceeds a budget.
+// What tenants have on the devices and may have. The sum of booked memory never exceeds a budget.
 #pragma once
 
 #include <memory>
@@ -31,41 +31,43 @@ class ResidencyAccounts {
   void remove(Key key);
   Device& device(unsigned device) { return devices_[device]; }
 
-  // What somebody says; differences to what it said before. True: there are any.
+  // Accepts a report. Returns true if anything changed.
   bool note(Resident* resident, const ResidencyReport& stay, Nanos now);
-  // Time passes for who is resident.
+  // Adds time to resident tenants.
   void advance(Nanos now);
 
-  // Brings floors and targets to what follows from what was said.
+  // Computes floors and targets from the reports.
   void refresh();
-  // Gives back to those that do not go what was to be taken of them, and has nobody count on it.
+  // Returns planned memory to tenants that refuse to give it, or give nothing for `patience`; asks
+  // them again later.
   void excuse(DeadlineSet* agenda);
-  // Plans below the budget, should they be above it.
+  // Lowers plans until they are within the budget.
   void shed(DeadlineSet* agenda);
-  // Takes what those have that were idle for as long as they may be, as far as the host has room.
+  // Takes the memory of tenants that were idle for `unused_after`, as far as the host reserve goes.
   void reclaim(DeadlineSet* agenda);
-  // Lets tenants have what is planned, as far as the book has room for it.
+  // Allows tenants what is planned for them, as far as the budget exceeds the booked memory.
   void raise();
-  // Somewhat more than they need, for those that allocate, where nobody waits.
+  // Plans some memory beyond the need, for future allocations, while no tenant waits.
   void lendSlack();
   void takeSlack(unsigned device, std::uint64_t bytes);
   std::uint64_t slackGiven(unsigned device) const;
 
   std::uint64_t booked(unsigned device) const;
   std::uint64_t planned(unsigned device) const;
-  // What nobody has or is planned to have; negative: overdrawn.
+  // Budget less planned memory; negative: overdrawn.
   std::int64_t unplanned(unsigned device) const;
-  // Host memory that is left for what may be taken for somebody, who leaves it then.
+  // Host memory left for what may be swapped out for `resident`, which leaves the host then.
   std::uint64_t hostLeftFor(const Resident& resident, unsigned device) const;
-  // What somebody can be given, and what the host has room for beside that where it may use it.
+  // The most that the tenant can be given, including host memory if it may use that.
   std::uint64_t mostOf(const Resident& resident, unsigned device) const;
-  // Some of what it has on a device where not all can have what they need: it may be taken.
+  // Returns whether memory that it has on some device may be taken, because the needs of all
+  // tenants do not fit.
   bool contended(const Resident& resident) const;
-  // Of all, what one may use.
+  // The tenant's part of the host reserves.
   std::uint64_t hostFor(const Resident& resident) const;
 
  private:
-  // Floors, and who may have what he asked for; the sum of the floors.
+  // Sets floors, and which requested pinned memory is admitted. Returns the sum of the floors.
   std::uint64_t admit(unsigned device);
   std::uint64_t slack(unsigned device) const;
   void bound(Resident* resident, ResidencyReport* stay) const;

@@ -1,4 +1,4 @@
-// Who is given the devices' memory next, and from whom it is taken. See README.md.
+// Which tenant gets the devices' memory next, and from which tenants it is taken. See README.md.
 #pragma once
 
 #include <vector>
@@ -11,9 +11,9 @@ class ResidencyScheduler {
  public:
   explicit ResidencyScheduler(ResidencyAccounts* book) : book_(*book) {}
 
-  // Notes who has arrived, and plans for all that wait.
+  // Notes which tenants have become ready, then plans for all that wait.
   void turn(DeadlineSet* agenda);
-  // When the turn of somebody ends, as far as can be told; 0: it has none.
+  // Estimated end of the tenant's turn; 0: it has none.
   Nanos turnEnd(const Resident& resident) const;
 
  private:
@@ -21,31 +21,31 @@ class ResidencyScheduler {
     Resident* from;
     unsigned device;
     std::uint64_t bytes;
-    bool park = false;  // with all that it has, everywhere
+    bool park = false;  // with all its memory, on all devices
   };
-  // What serving somebody takes.
+  // The cost of serving a tenant.
   struct ResidencyDemand {
     Resident* who;
-    bool floor_only;  // no more than what is guaranteed, from anybody
+    bool floor_only;  // only what is guaranteed, from any tenant
     Nanos swap = 0;
     double loss = 0;
-    std::uint64_t in = 0;   // bytes that have to be copied to the devices
-    std::uint64_t out = 0;  // and that others have to give
+    std::uint64_t in = 0;   // bytes to copy to the devices
+    std::uint64_t out = 0;  // bytes that other tenants must give
     std::vector<Take> takes;
   };
-  // Who gives first. kNotNow: it does not.
+  // Which tenants give first. kNotNow: the tenant does not give.
   enum class Rank { kIdle, kBelow, kTurnOver, kBehind, kGuaranteed, kNotNow };
 
   void arrive();
-  // True: somebody turned out to be stuck in its turn; the order of the line is another.
+  // Returns true if a tenant turned out to be stuck in its turn: the order of the line has changed.
   bool serveLine();
   bool serve(Resident* resident, bool past);
   bool collect(ResidencyDemand* demand);
   bool collectOn(ResidencyDemand* demand, unsigned device);
-  // Of what swapping does not free, from those who can be parked.
+  // Collects what swapping does not free from tenants that can be parked.
   bool collectParked(ResidencyDemand* demand, unsigned device, std::int64_t missing,
                      std::int64_t host);
-  // What others could give without being parked.
+  // Bytes that other tenants could give without being parked.
   std::uint64_t sparesFor(const ResidencyDemand& demand, unsigned device) const;
   void estimate(ResidencyDemand* demand);
   void apply(const ResidencyDemand& demand, bool past);

@@ -1,4 +1,4 @@
-// One tenant as the law of residency sees it: what it has, may have, and is going to have.
+// One tenant of the residency policy: the memory that it has, may have, and will have.
 #pragma once
 
 #include <algorithm>
@@ -13,20 +13,21 @@ struct Resident {
   // On one device; bytes.
   struct Place {
     ResidentBytes said;
-    std::uint64_t want = 0;     // of what it asked for, what it may take
-    std::uint64_t allowed = 0;  // told
-    std::uint64_t told = 0;     // the most that it was told since it last said what it has
+    std::uint64_t want = 0;     // the part of said.want that it may take
+    std::uint64_t allowed = 0;  // ordered
+    std::uint64_t told = 0;     // largest order since its last report
     std::uint64_t goal = 0;     // planned; at least `allowed`
-    std::uint64_t floor = 0;    // never planned below this, nor taken
-    std::uint64_t most = 0;     // the others' floors leave so much
+    std::uint64_t floor = 0;    // never planned below this, and never taken
+    std::uint64_t most = 0;     // what the other tenants' floors leave
     std::uint64_t target = 0;   // what it would be given now
 
     std::uint64_t need() const { return said.pinned + want + said.swappable; }
     std::uint64_t book() const { return std::max({allowed, said.held, told}); }
-    // What may be taken of it.
+    // Memory that may be taken.
     std::uint64_t spare() const { return goal > floor ? goal - floor : 0; }
     std::uint64_t lack() const { return target > goal ? target - goal : 0; }
-    // Of its swappable memory, what is planned to be with the host, and what else may come to be.
+    // out(): swappable memory that is planned to be at the host. mayGoOut(): more of it that may
+    // follow.
     std::uint64_t out() const { return need() - std::min(need(), std::max(goal, floor)); }
     std::uint64_t mayGoOut() const {
       const std::uint64_t stays = out() + floor;
@@ -54,38 +55,38 @@ struct Resident {
     return std::any_of(places.begin(), places.end(),
                        [](const Place& place) { return place.goal < place.floor; });
   }
-  // It needs more than it could be given at any time, as things are.
+  // It needs more than it could be given at any time at present.
   bool isShort() const {
     return std::any_of(places.begin(), places.end(),
                        [](const Place& place) { return place.target < place.need(); });
   }
-  // What it cannot have on a device it can use where it is.
+  // It can use at the host what it cannot have on a device.
   bool mapsHost() const {
     return terms.host_map && terms.swappable && !terms.parked && stay.maps_host;
   }
   // It has all that it can be given, and that is not enough.
   bool runsWithHost() const { return mapsHost() && isShort() && home() && complete(); }
-  // Waits for more than it is going to have.
+  // It waits for more than is planned for it.
   bool inLine() const { return (wants() && !home()) || belowFloor(); }
   bool complete() const {
     return std::all_of(places.begin(), places.end(),
                        [](const Place& place) { return place.allowed >= place.target; });
   }
   bool eligible() const { return !terms.swappable || (stay.ready && !taken); }
-  // What it has, or may believe to be its own, more than it may.
+  // Bytes that it has, or may take under an earlier order, beyond what is allowed.
   std::uint64_t excess() const {
     std::uint64_t sum = 0;
     for (const Place& place : places)
       sum += place.said.held - std::min(place.said.held, place.allowed);
     return sum;
   }
-  // Some of what it has, not only of what it may have, is too much.
+  // Memory that it has, not only memory that it may take, exceeds what is allowed.
   bool overfull() const {
     return std::any_of(places.begin(), places.end(), [](const Place& place) {
       return place.said.mapped + place.said.pinned > place.allowed;
     });
   }
-  // Some of what it has is to go.
+  // Some of its memory is to leave: its turn ends.
   void lose(Nanos now) {
     if (home()) return;
     taken = true;
@@ -101,29 +102,29 @@ struct Resident {
   std::array<Place, kMaxGroupDevices> places{};
   bool known = false;  // has reported
 
-  // Its turn. 0: it has none; it begins with the grant, and lasts from when it is ready.
+  // Its turn. 0: none. It begins with the grant; its length counts from when the tenant is ready.
   Nanos granted_at = 0;
   Nanos ready_at = 0;
-  std::uint64_t grant = 0;  // counts grants, to serve the earlier first
-  bool lent = false;        // it was served past somebody who waited
+  std::uint64_t grant = 0;  // number of its last grant, to serve earlier grants first
+  bool lent = false;        // served past a tenant that waited
   bool stuck = false;       // cannot be given what it needs in its turn
-  bool taken = false;       // of what it needs, since it was last granted
+  bool taken = false;       // some memory that it needs was taken since its last grant
   bool yielded = false;     // a higher class took its memory
-  bool unused = false;      // gave its memory back: idle for as long as it may be
-  Key taker = 0;            // who took of it last; 0: nobody
-  bool idled = false;       // was taken from while idle
+  bool unused = false;      // gave its memory back after unused_after of idleness
+  Key taker = 0;            // tenant that last took its memory; 0: none
+  bool idled = false;       // memory was taken while it was idle
   bool park = false;        // it is to be parked
-  bool reserved = false;    // it is parked, and has what it needs to come back
+  bool reserved = false;    // it is parked, and has what its return needs
   Nanos wanted_since = 0;
-  double served = 0;  // time resident, by weight
+  double served = 0;  // time resident / weight
 
-  // As one from whom memory is taken.
-  Nanos retry = 0;     // the last pause after it refused
-  Nanos retry_at = 0;  // it is not asked before
-  Nanos moved_at = 0;  // when it last gave anything
+  // As a tenant that gives memory.
+  Nanos retry = 0;     // last pause after it refused
+  Nanos retry_at = 0;  // not asked before
+  Nanos moved_at = 0;  // when it last gave memory
   std::uint64_t excess_seen = 0;
 
-  Nanos predicted = 0;  // the swap that it is coming in by
+  Nanos predicted = 0;  // predicted time of the swap that brings it in
   std::deque<Nanos> swaps;
   std::uint64_t swap_count = 0;
   Nanos longest_wait = 0;

@@ -1,20 +1,21 @@
-// The arithmetic of turns that are a swap apart.
+// The cost of swaps, and the length of turns between them.
 #pragma once
 
 #include "arbiter/residency.h"
 
 namespace divvy::arbiter {
 
-// How long it takes until so many bytes have left and so many have come in, both ways at once.
+// Time to copy `out` bytes to the host and `in` bytes to the device, both ways at once.
 Nanos swapTime(const Link& link, std::uint64_t out, std::uint64_t in);
 
 // The part of a device's time that swaps may cost, where contenders need `ratio` of its budget.
+// `latency`: a contender is of the latency class.
 double lossTarget(double ratio, bool latency);
 
-// How long a turn is for swaps to cost just that part.
+// The turn length at which swaps cost the part `loss`.
 Nanos turnFor(Nanos swap, double loss);
 
-// The same within the bounds; `part`: the holder's weight, of the mean one.
+// turnFor() within the bounds of `constants`; `part`: the holder's weight / mean weight.
 Nanos quantumFor(const ResidencyConstants& constants, Nanos swap, double loss, double part = 1);
 
 }  // namespace divvy::arbiter

@@ -1,4 +1,4 @@
-// One tenant as the laws see it: what it is entitled to, what it said, and whose turn it is.
+// One tenant of the scheduling policy: its entitlement, its reports, and its turn.
 #pragma once
 
 #include <array>
@@ -14,37 +14,37 @@
 namespace divvy::arbiter {
 
 enum class RunState : std::uint8_t {
-  kIdle,     // held back, and nothing of it is on the devices
+  kIdle,     // held, and no work of it is on the devices
   kRunning,  // may launch
-  kLeaving,  // held back; what it launched has not ended
+  kLeaving,  // held; launched work has not ended
 };
 
-// What was said, told and used: all that goes with a tenant to another law.
+// Reports, orders and account of a tenant: what a handoff to another policy carries.
 struct TenantState {
-  // Said by the tenant.
+  // Reported by the tenant.
   Report said;
   Nanos said_at = 0;
   Nanos idle_since = 0;         // while it does not want to run
-  Nanos usual_pause = kSecond;  // how long it did not, as a rule; nobody waits for the first ones
+  Nanos usual_pause = kSecond;  // its usual pause; starts so long that early pauses are not awaited
 
-  // Told to the tenant.
+  // Ordered.
   Order told;
-  std::uint64_t hold_seq = 0;  // of the hold it is leaving under; 0: not told yet
+  std::uint64_t hold_seq = 0;  // of the hold that it leaves under; 0: not told yet
 
   RunState turn = RunState::kIdle;
-  bool solo = false;       // nobody arbitrates
-  bool alone = false;      // runs on because nobody else wants to
+  bool solo = false;       // not arbitrated
+  bool alone = false;      // runs on because no other tenant wants to
   bool throttled = false;  // at its cap
-  bool allowed = true;     // neither cap nor a class above forbids it to run
+  bool allowed = true;     // neither its cap nor a higher class forbids it to run
   bool unpreemptible = false;
-  bool rescued = false;      // has this turn because its work does not end without
-  bool left_behind = false;  // somebody was let run while it left
+  bool rescued = false;      // has this turn because its work does not end without it
+  bool left_behind = false;  // a tenant was let run while it left
   bool stray = false;        // still at work although it has left
-  Nanos granted_at = 0;      // when its present, or last, turn began
+  Nanos granted_at = 0;      // when its present or last turn began
   Nanos quantum_end = 0;
   Nanos stopped_at = 0;
   Nanos left_at = 0;
-  double usual_drain = 0;  // how long it took lately to make room for a class above
+  double usual_drain = 0;  // how long it took lately to leave for a higher class
 
   Virtual v = 0;
   Virtual owed = 0;       // how far it was behind when it last paused
@@ -53,11 +53,11 @@ struct TenantState {
   IdleGap gap;
 
   Meter meter;
-  // Settled per device since it was last idle, and the largest of these.
+  // Device time settled since it was last idle, per device, and the largest of these.
   std::array<double, kMaxGroupDevices> stretch{};
   double busiest = 0;
   double unproven = 0;  // granted since it last settled anything
-  double prepaid = 0;   // charged by time, and not set off against what it settled
+  double prepaid = 0;   // charged by time, and not yet set off against settled time
 };
 
 struct Tenant : TenantState {
@@ -67,28 +67,28 @@ struct Tenant : TenantState {
   bool wants() const { return said.waiting || said.in_flight; }
   bool wide() const { return (terms.devices & (terms.devices - 1)) != 0; }
   bool overlaps(const Tenant& other) const { return (terms.devices & other.terms.devices) != 0; }
-  // Alone in its class, with nobody above: never asked to wait for others.
+  // Alone in its class, without a higher class: never asked to wait for other tenants.
   bool first() const { return rivals.empty() && above.empty(); }
-  // Nobody shares a device with it, and nothing caps it.
+  // No tenant shares a device with it, and it has no cap.
   bool unshared() const { return first() && !has_below && terms.ceiling >= 100; }
-  // A leaver that others wait for.
+  // It leaves, and other tenants wait for that.
   bool blocks() const { return turn == RunState::kLeaving && !unpreemptible; }
-  // Has work on the devices: while it may, or long after it should not.
+  // It has work on the devices: in its turn, or long after its turn.
   bool present() const {
     return turn == RunState::kRunning ? wants()
                                       : said.in_flight && (turn == RunState::kLeaving || stray);
   }
 
-  // Virtual time, with what is used but not settled as far as can be told.
+  // Virtual time, including the estimate of used but not settled time.
   Virtual projected() const { return v + virtualOf(meter.unsettled(), weight); }
-  // How long until it will have used that much more, if it goes on as it did.
+  // Time until it will have used `used` more, at its usual rate.
   Nanos timeToUse(double used) const {
     return static_cast<Nanos>(std::ceil(meter.timeToUse(used)));
   }
-  // What was launched before it was told to hold has ended.
+  // Work launched before its hold has ended.
   bool drained(DeadlineSet* agenda) const;
 
-  // Charges device time to virtual time and cap; `figures.got` is the caller's.
+  // Charges device time to virtual time and cap. The caller updates `figures.got`.
   void charge(double used);
 
   const Key key;
@@ -98,7 +98,7 @@ struct Tenant : TenantState {
   Weight weight = kWholeWeight;
   unsigned percent = 100;
 
-  // Others with a device in common, by class.
+  // Other tenants with a device in common, by class.
   std::vector<Tenant*> rivals;
   std::vector<Tenant*> above;
   bool has_below = false;

@@ -1,5 +1,5 @@
-// How a tenant stands in one law, for another to go on with. Virtual times are counted from where
-// the class of the tenant stood there: laws that counted apart then start as equals.
+// State of a tenant in one policy, for another policy to continue from. Virtual times are relative
+// to the class's lowest floor in the old policy, so tenants of separate policies start as equals.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 namespace divvy::arbiter {
 
 struct TenantHandoff {
-  // Of one of the tenant's devices, by the number that it had.
+  // State on one of the tenant's devices, by the number that the device had.
   struct Place {
     unsigned device;
     Virtual floor;

@@ -1,4 +1,4 @@
-// A bucket of device time: filled at a rate, up to a depth; what is taken may leave it in debt.
+// A bucket of device time. It fills at a rate, up to a depth; taking may leave it in debt.
 #pragma once
 
 #include <algorithm>
@@ -11,17 +11,17 @@ namespace divvy::arbiter {
 class TokenBucket {
  public:
   TokenBucket() = default;
-  // `rate`: of wall time. It starts empty. `debt`: more is forgiven; 0: none is.
+  // `rate`: part of wall time. The bucket starts empty. `debt`: limit on the debt; 0: none.
   TokenBucket(double rate, Nanos depth, Nanos debt = 0)
       : rate_(rate), depth_(static_cast<double>(depth)), debt_(static_cast<double>(debt)) {}
 
-  // Another rate; what is in it stays, as far as it fits.
+  // Changes the rate. The level stays, up to the new depth.
   void change(double rate, Nanos depth) {
     rate_ = rate;
     depth_ = static_cast<double>(depth);
     level_ = std::min(level_, depth_);
   }
-  // `pending`: device time used that is not taken yet; what is filled meanwhile is not lost.
+  // `pending`: device time that is used but not taken yet; the bucket may fill that much higher.
   void fill(Nanos elapsed, double pending = 0) {
     const double full = std::max(depth_ + pending, level_);
     level_ = std::min(level_ + rate_ * static_cast<double>(elapsed), full);
@@ -32,7 +32,7 @@ class TokenBucket {
   }
   double level() const { return level_; }
   double depth() const { return depth_; }
-  // How long until it holds `level`, if nothing is taken meanwhile.
+  // Time until it holds `level`, if nothing is taken meanwhile.
   Nanos timeTo(double level) const {
     if (level <= level_) return 0;
     constexpr double kForEver = 1e18;

@@ -1,6 +1,6 @@
 // Virtual time: device time divided by weight. Tenants of one class that all want to run are served
-// in its order, so that their virtual times stay close together and their device times in
-// proportion to their weights.
+// in its order. So their virtual times stay close together, and their device times in proportion to
+// their weights.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What each tenant's weight is, beside those it shares devices with.
+// Each tenant's weight among the tenants with which it shares devices.
 #pragma once
 
 #include <memory>
@@ -8,9 +8,10 @@
 
 namespace divvy::arbiter {
 
-// Sets `weight` and `percent` of all active tenants. A guarantee counts as it is; those without one
-// get equal parts of what the guarantees on the device leave, at least 1 % each (the smallest part
-// among the tenant's devices). `percent` is what that comes to while all of its class want to run.
+// Sets `weight` and `percent` of all active tenants. A guarantee is the weight. Tenants without one
+// get equal parts of what the guarantees on a device leave, at least 1 % each; the smallest part
+// among the tenant's devices counts. `percent` is its part while all tenants of its class want to
+// run.
 void weigh(const std::vector<std::unique_ptr<Tenant>>& tenants);
 
 }  // namespace divvy::arbiter

@@ -1,5 +1,5 @@
-// All arbiters of a node: one thread per group of devices that tenants share, made and ended as
-// tenants come and go. This is what the agent talks to.
+// All group arbiters of a node: one thread for each group of devices that tenants share, started
+// and stopped as tenants come and go. This is the agent's interface to the arbiters.
 #pragma once
 
 #include <cstdint>
@@ -21,58 +21,62 @@ namespace divvy::arbiter {
 class GroupArbiter;
 class TenantChannel;
 
-// Member functions are called from one thread and return at once, but for those that merge or split
-// groups, which wait for a thread's present step to end (well under a millisecond).
+// All member functions are called from one thread. They return at once, except those that merge or
+// split groups: these wait until the current step of a group's thread ends (well under a
+// millisecond).
 class ArbiterManager {
  public:
   explicit ArbiterManager(const Settings& settings);
-  // Ends the threads. Grants stay as they are: tenants that live on notice by their leases.
+  // Stops the threads. Grants stay as they are; running tenants notice by their leases.
   ~ArbiterManager();
   ArbiterManager(const ArbiterManager&) = delete;
   ArbiterManager& operator=(const ArbiterManager&) = delete;
 
-  // A tenant whose pages are in `dir`, with `devices` of the node in the order of its pages.
-  // Terms::devices is ignored. Pages that cannot be used leave the tenant ungated: its figures say
-  // why.
+  // Adds a tenant with its pages in `dir`. `devices` are the node's device numbers, in the order of
+  // the tenant's pages. Entitlement::devices is ignored. Pages that cannot be used leave the tenant
+  // ungated; its statistics state the reason.
   void add(const std::string& id, const std::filesystem::path& dir, const Entitlement& terms,
            const std::vector<unsigned>& devices);
   void change(const std::string& id, const Entitlement& terms);
   void remove(const std::string& id);
 
-  // A process of the tenant uses the devices under this slot, or does no more. Said twice counts
-  // once.
+  // arrived(): a process of the tenant uses the devices under this slot. left(): it no longer does.
+  // Repeated calls have no effect.
   void arrived(const std::string& id, unsigned slot, std::uint64_t generation);
   void left(const std::string& id, unsigned slot, std::uint64_t generation);
 
-  // The process was seen unable to run (stopped, or held by a debugger). Until it does anything
-  // again nobody waits for it.
+  // The process was seen unable to run (stopped, or held by a debugger). No tenant waits for it
+  // until it acts again.
   void halted(const std::string& id, unsigned slot, std::uint64_t generation);
 
-  // The tenant says less of its use than the driver sees: from now on it is charged for what it is
-  // granted, or is believed again.
+  // `distrusted`: the tenant reports less use than the driver measures, and is charged for its
+  // grants from now on. False: its reports are accepted again.
   void distrust(const std::string& id, bool distrusted);
 
-  // How much of a device's memory, of the node's number, tenants may have at any instant; without a
-  // budget (from the start on, or 0) nobody is told of memory there. `link` is where measuring
-  // starts. Whatever uses the device and is not added here has to be left out of the budget. After
-  // a restart: to be set once the tenants that live on, and their processes, are known; what they
-  // have is not given to others then.
+  // Sets how much memory of a device, by the node's number, tenants may have at any instant.
+  // Without a budget (never set, or 0) no tenant gets orders for memory on that device. `link`
+  // holds the initial values of the measured bandwidth and costs. The budget must leave out
+  // everything that uses the device and is not added here.
+  //
+  // After a restart, call this once the running tenants and their processes are known; memory that
+  // they have is then not given to other tenants.
   void setDevice(unsigned device, const ResidencyBudget& terms);
-  // What a tenant that was added is entitled to, by its own devices; class, weight and the mask of
-  // devices come from its Terms. Where its pages can be swapped by, and `swappable` is true, its
-  // memory is swapped from now on; else it counts with its ceiling.
+  // Sets what an added tenant is entitled to, indexed by its own devices. Class and device mask
+  // come from its Entitlement; the weight becomes its effective weight in compute within a second.
+  // If `swappable` is true and its residency pages can be opened, its memory is swapped from now
+  // on. Otherwise it counts with its ceiling.
   void setMemory(const std::string& id, const ResidencyEntitlement& terms);
 
-  // Nothing for a tenant that was not added. At most a second old.
+  // Returns nothing for a tenant that was not added. At most a second old.
   std::optional<TenantStats> figures(const std::string& id) const;
 
-  // Nothing for a device without a budget, or without tenants. At most a second old.
+  // Returns nothing for a device without a budget or without tenants. At most a second old.
   std::optional<ResidencyBudgetStats> device(unsigned device) const;
 
   unsigned groups() const { return static_cast<unsigned>(groups_.size()); }
-  // Processor time that the threads have used, those that ended included; at most a second old.
+  // Processor time used by all threads, including stopped ones. At most a second old.
   Nanos cpu() const;
-  // How often they woke up.
+  // Number of wake-ups of all threads.
   std::uint64_t wakes() const;
 
  private:
@@ -80,12 +84,13 @@ class ArbiterManager {
     std::filesystem::path dir;
     std::vector<unsigned> devices;
     GroupArbiter* arbiter = nullptr;  // null: ungated
-    std::string ungated;              // why
+    std::string ungated;              // the reason
   };
 
-  // The group that has all these devices; merges those that each have some.
+  // Returns the group that has all these devices, merging groups that each have some. Null if no
+  // group has any.
   GroupArbiter* groupOf(const std::vector<unsigned>& devices);
-  // Takes apart a group whose tenants have come to share no device, ends one without tenants.
+  // Splits a group whose tenants no longer share devices; stops a group without tenants.
   void settle(GroupArbiter* arbiter);
   std::vector<std::shared_ptr<TenantChannel>> dissolve(GroupArbiter* arbiter);
   GroupArbiter* found(std::vector<std::shared_ptr<TenantChannel>> members);

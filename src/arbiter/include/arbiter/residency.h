@@ -1,6 +1,7 @@
-// Whose memory is on the devices now: the law of residency. Pure: instants come in, orders go out;
-// no clock, thread or file. Tenants that ask for more than a device has take turns on it, a swap
-// apart. See policy/README.md for the formulas, and why its book never exceeds a device's budget.
+// Which tenants' memory is on the devices now: the residency policy. Pure: instants and reports
+// come in, orders go out; no clock, thread or file. Tenants that together need more than a device
+// has take turns on it; each turn starts with a swap. See policy/README.md for the formulas, and
+// the proof that booked memory never exceeds a device's budget.
 #pragma once
 
 #include <array>
@@ -12,66 +13,69 @@
 
 namespace divvy::arbiter {
 
-// By device of the group; bytes.
+// Bytes, by device of the group.
 using DeviceBytes = std::array<std::uint64_t, kMaxGroupDevices>;
 
-// What one tenant has on one device: the sum over its processes. Bytes.
+// Memory of one tenant on one device: the sum over its processes. Bytes.
 struct ResidentBytes {
-  std::uint64_t swappable = 0;  // allocated, of what can be swapped
-  std::uint64_t mapped = 0;     // of these on the device
-  std::uint64_t pinned = 0;     // on the device for as long as it lives
-  std::uint64_t want = 0;       // asked for, of what cannot be swapped
+  std::uint64_t swappable = 0;  // allocated memory that can be swapped
+  std::uint64_t mapped = 0;     // the part of `swappable` that is on the device
+  std::uint64_t pinned = 0;     // on the device until it is freed
+  std::uint64_t want = 0;       // requested memory that cannot be swapped
   // The most that it has, or may still take under an order that it may not have seen replaced.
   std::uint64_t held = 0;
   friend bool operator==(const ResidentBytes&, const ResidentBytes&) = default;
 };
 
-// What is known of a tenant at an instant.
+// A tenant's state at an instant.
 struct ResidencyReport {
   std::array<ResidentBytes, kMaxGroupDevices> at{};
-  bool ready = false;       // all that it may touch is on the devices
-  bool wants = false;       // it runs, or waits for its turn or its memory
-  bool capturing = false;   // nothing of it can leave just now
-  bool refused = false;     // it could not obey its last order
-  bool distrusted = false;  // it has more than it says
-  bool maps_host = false;   // it can use memory of the host in place of a device's
-  Nanos idle_since = 0;     // while it does not want
+  bool ready = false;       // all memory that it may touch is on the devices
+  bool wants = false;       // runs, or waits for its turn or its memory
+  bool capturing = false;   // none of its memory can leave at the moment
+  bool refused = false;     // could not obey its last order
+  bool distrusted = false;  // has more than it reports
+  bool maps_host = false;   // can use host memory in place of device memory
+  Nanos idle_since = 0;     // while `wants` is false
   friend bool operator==(const ResidencyReport&, const ResidencyReport&) = default;
 };
 
 // What a tenant is entitled to.
 struct ResidencyEntitlement {
   Class cls = Class::kNormal;
-  unsigned weight = 100;  // its turns last as long, relative to others'; 1..100
+  unsigned weight = 100;  // length of its turns relative to other tenants'; 1..100
   DeviceBytes guarantee{};
   DeviceBytes ceiling{};
-  DeviceBytes base{};      // what it is going to have at least: contexts
-  bool swappable = true;   // false: may use up to its ceiling at any time
-  bool host_map = false;   // what no device has room for may be used where it is, with the host
-  Nanos unused_after = 0;  // idle for so long it gives its memory back, wanted or not; 0: never
+  DeviceBytes base{};     // least that it will have: contexts
+  bool swappable = true;  // false: may use up to its ceiling at any time
+  bool host_map = false;  // memory that no device has room for may be used at the host
+  // Idle time after which it gives its memory back, needed or not; 0: never.
+  Nanos unused_after = 0;
   std::uint32_t devices = 1;
-  // All of it can be made to leave, what is pinned too, and is not guaranteed: it can be parked.
+  // All its memory, pinned included, can leave the devices, and none is guaranteed: it can be
+  // parked.
   bool parkable = false;
-  bool parked = false;        // it is: on no device is there anything of it
-  bool may_return = true;     // of one that is parked
-  DeviceBytes parked_need{};  // and what it takes to bring it back
-  std::uint32_t round = 0;    // whatever it is; told again with figures that count for these terms
+  bool parked = false;        // none of its memory is on any device
+  bool may_return = true;     // a parked tenant may come back
+  DeviceBytes parked_need{};  // bytes that bring a parked tenant back
+  // Opaque; MemoryStats::round repeats it once the statistics reflect these values.
+  std::uint32_t round = 0;
   friend bool operator==(const ResidencyEntitlement&, const ResidencyEntitlement&) = default;
 };
 
-// What a swap costs on a device.
+// Cost of a swap on a device.
 struct Link {
-  double out_bps = 10e9;  // bytes per second, to the host
-  double in_bps = 10e9;
-  Nanos per_chunk = 250 * kMicrosecond;
-  Nanos drain = kMillisecond;
-  std::uint64_t chunk = std::uint64_t{32} << 20;
+  double out_bps = 10e9;                          // bytes per second, to the host
+  double in_bps = 10e9;                           // bytes per second, from the host
+  Nanos per_chunk = 250 * kMicrosecond;           // cost of a chunk, in addition to its copy
+  Nanos drain = kMillisecond;                     // time to drain work before a swap
+  std::uint64_t chunk = std::uint64_t{32} << 20;  // bytes
   friend bool operator==(const Link&, const Link&) = default;
 };
 
 struct ResidencyBudget {
-  std::uint64_t budget = 0;        // bytes that tenants may have on it at any instant
-  std::uint64_t host_reserve = 0;  // bytes of host memory for what is out
+  std::uint64_t budget = 0;        // bytes that tenants may have on the device at any instant
+  std::uint64_t host_reserve = 0;  // bytes of host memory for swapped-out memory
   Link link;
   friend bool operator==(const ResidencyBudget&, const ResidencyBudget&) = default;
 };
@@ -79,18 +83,19 @@ struct ResidencyBudget {
 struct ResidencyConstants {
   Nanos quantum_min = 2 * kSecond;
   Nanos quantum_max = 60 * kSecond;
-  Nanos quantum = 0;                    // 0: as follows from what a swap costs
-  Nanos idle_min = 50 * kMillisecond;   // before an idle tenant's memory may be taken
-  Nanos return_min = kSecond;           // before it may for a lower class
-  Nanos retry_min = 10 * kMillisecond;  // before a tenant that refused is asked again; doubles
-  Nanos retry_max = kSecond;            // up to this
-  Nanos patience = 5 * kSecond;         // with one that neither obeys nor refuses
-  Nanos thrash_window = 60 * kSecond;   // over which swaps are counted
-  Nanos thrash_swap = kSecond;          // swaps shorter than this do not matter
-  Nanos park = 500 * kMillisecond;      // what parking takes besides the copies, and coming back
+  Nanos quantum = 0;                   // 0: derived from the cost of a swap
+  Nanos idle_min = 50 * kMillisecond;  // idle time before a tenant's memory may be taken
+  Nanos return_min = kSecond;          // the same, if a lower class takes it
+  // Pause before a tenant that refused is asked again; doubles.
+  Nanos retry_min = 10 * kMillisecond;
+  Nanos retry_max = kSecond;           // limit of that pause
+  Nanos patience = 5 * kSecond;        // for a tenant that neither obeys nor refuses
+  Nanos thrash_window = 60 * kSecond;  // over which swaps are counted
+  Nanos thrash_swap = kSecond;         // shorter swaps raise no thrash risk
+  Nanos park = 500 * kMillisecond;     // cost of parking, and of coming back, beside the copies
 };
 
-// Why a tenant has what it has, for people. As ledger::ResidencyReason.
+// Why a tenant has the memory that it has, for display. Same values as ledger::ResidencyReason.
 enum class ResidencyTargetReason : std::uint8_t {
   kFits,
   kOthersTurn,
@@ -100,50 +105,51 @@ enum class ResidencyTargetReason : std::uint8_t {
   kShort
 };
 
-// What one tenant is told. Orders that lower what somebody may have come first.
+// An order to one tenant. Orders that lower `allowed` come first.
 struct ResidencyTarget {
   Key tenant = 0;
-  DeviceBytes allowed{};  // on the device now, all included
-  DeviceBytes most{};     // what it can be given as things are
-  DeviceBytes want{};     // of Holding::want, what may be taken
-  std::uint64_t host_allowed = 0;
-  bool eligible = true;    // takes part in turns of compute
-  bool host_map = false;   // is to run with the host's memory for what it lacks
-  bool yields = false;     // out for a higher class
-  bool contended = false;  // somebody lacks what it has, and it may be taken at any time
-  bool lowers = false;     // less is allowed than before
-  bool park = false;       // to be parked: what swapping takes of it is not enough
-  bool reserved = false;   // of one that is parked: what it needs to come back is its own
+  DeviceBytes allowed{};           // bytes on the device now, pinned included
+  DeviceBytes most{};              // the most that it can be given at present
+  DeviceBytes want{};              // the part of ResidentBytes::want that may be taken
+  std::uint64_t host_allowed = 0;  // bytes of host memory that it may use
+  bool eligible = true;            // takes part in turns of compute
+  bool host_map = false;           // runs with host memory for what it lacks
+  bool yields = false;             // swapped out for a higher class
+  bool contended = false;          // others lack memory that it has; it may be taken at any time
+  bool lowers = false;             // less is allowed than in the last order
+  bool park = false;               // to be parked, because swapping does not free enough
+  bool reserved = false;           // it is parked, and memory for its return is booked for it
   ResidencyTargetReason reason = ResidencyTargetReason::kFits;
   friend bool operator==(const ResidencyTarget&, const ResidencyTarget&) = default;
 };
 
 struct ResidencyStats {
   DeviceBytes allowed{};
-  DeviceBytes book{};  // what it counts for: the larger of what it may have and what it has
+  DeviceBytes book{};  // counted memory: the larger of what it may have and what it has
   DeviceBytes floor{};
   bool resident = false;  // has, or is being given, all that it needs
   bool eligible = true;
-  bool waiting = false;    // for its turn
-  bool contended = false;  // as ResidencyTarget::contended
+  bool waiting = false;    // waits for its turn
+  bool contended = false;  // see ResidencyTarget::contended
   bool host_map = false;
   bool park = false;
   bool reserved = false;
   ResidencyTargetReason reason = ResidencyTargetReason::kFits;
-  Key taker = 0;            // who has what it lacks; 0: nobody that is known
-  Nanos turn_ends = 0;      // 0: no turn, or nobody waits
-  std::uint64_t swaps = 0;  // in
-  Nanos longest_wait = 0;   // from wanting to being resident
+  Key taker = 0;            // the tenant that has what it lacks; 0: none known
+  Nanos turn_ends = 0;      // 0: no turn, or no tenant waits
+  std::uint64_t swaps = 0;  // swaps in
+  Nanos longest_wait = 0;   // from wanting memory to being resident
 };
 
 struct ResidencyBudgetStats {
   std::uint64_t budget = 0;
   std::uint64_t book = 0;
-  double ratio = 0;   // what contenders need, of the budget
+  double ratio = 0;   // need of the contenders / budget
   Nanos quantum = 0;  // as last computed
+  // Time of a swap, predicted and as last measured.
   Nanos swap_predicted = 0;
-  Nanos swap_actual = 0;        // the last one
-  double prediction_error = 0;  // |predicted / actual - 1|, on average
+  Nanos swap_actual = 0;
+  double prediction_error = 0;  // mean of |predicted / actual - 1|
   bool thrash_risk = false;
 };
 
@@ -161,16 +167,19 @@ class Residency {
   void change(Key tenant, const ResidencyEntitlement& terms, Nanos now);
   void remove(Key tenant, Nanos now);
 
-  // What it has before it is told anything, another law let it have. To be read after the orders of
-  // the last decide() were written. May be called as often as wanted; only differences matter. Who
-  // does not report may have taken all that it was told since it did: to be called for whoever is
-  // told to have less, or nobody else will ever have that.
+  // Only differences matter; may be called at any rate. Memory in the first report, before any
+  // order, was allowed by an earlier policy.
+  //
+  // Reports must be read after the orders of the last decide() were written. Until its next report,
+  // a tenant counts as if it had taken all that it was ordered since its last one. So this must be
+  // called for each tenant with ResidencyTarget::lowers, or the memory is never given to other
+  // tenants.
   void report(Key tenant, const ResidencyReport& stay, Nanos now);
 
-  // What is to be told now; empty when nothing changed.
+  // Returns the orders to give now; empty if nothing changed.
   std::vector<ResidencyTarget> decide(Nanos now);
 
-  // When decide() may have something to say without another report; kNever: not before one.
+  // When decide() may return orders without another report; kNever: not before a report.
   Nanos wakeAt() const;
 
   ResidencyStats figures(Key tenant) const;

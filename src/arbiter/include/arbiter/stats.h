@@ -1,4 +1,4 @@
-// How a tenant fares, for people.
+// State of a tenant, for display.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace divvy::arbiter {
 
-// Of a tenant whose memory may be swapped.
+// A tenant whose memory may be swapped.
 struct MemoryStats {
-  bool swapped = false;     // takes turns on its devices' memory; else nothing below counts
-  std::string unswapped;    // why it does not although it was to
-  bool resident = true;     // all its memory is there, or need not be
-  bool waiting = false;     // for its turn
-  bool park = false;        // is to be parked: what swapping takes of it is not enough
-  bool reserved = false;    // is parked, and what it needs to come back is its own
-  std::uint32_t round = 0;  // ResidencyEntitlement::round, when that was so
+  bool swapped = false;  // takes turns on its devices' memory; false: the fields below do not count
+  std::string unswapped;  // why its memory is not swapped although it should be; empty: no obstacle
+  bool resident = true;   // all its memory is on its devices, or need not be
+  bool waiting = false;   // waits for its turn
+  bool park = false;      // to be parked, because swapping does not free enough
+  bool reserved = false;  // is parked, and memory for its return is booked for it
+  std::uint32_t round = 0;  // ResidencyEntitlement::round that these values reflect
   ResidencyTargetReason reason = ResidencyTargetReason::kFits;
-  std::string lent_to;                 // who has what it lacks; empty: not known
+  std::string lent_to;                 // the tenant that has what it lacks; empty: not known
   std::vector<std::uint64_t> allowed;  // bytes on each device, in the tenant's order
   Nanos turn_left = 0;
   std::uint64_t swaps = 0;
@@ -28,24 +28,26 @@ struct MemoryStats {
 };
 
 struct TenantStats {
-  // Not gated, and why: pages of an older version, a truncated file. Empty: gated as needed.
+  // Why the tenant is not gated: pages of an older version, a truncated file. Empty: gated as
+  // needed.
   std::string ungated;
   Mode mode = Mode::kSolo;
   Gate gate = Gate::kOpen;
-  unsigned weight = 0;  // percent that it gets while all others want to run too
+  unsigned weight = 0;  // percent that it gets while all other tenants want to run too
   bool unpreemptible = false;
   bool distrusted = false;
   // Over the last window of about a second.
-  std::vector<int> got_permille;  // of each device's time, in the tenant's order; -1: not known
+  // Part of each device's time, in the tenant's order; -1: not known.
+  std::vector<int> got_permille;
   unsigned throttled_permille = 0;
   unsigned grants_per_s = 0;
   unsigned cpu_permille = 0;  // of one core, by our threads in its processes
-  // Of its life with this agent.
+  // Since this agent added the tenant.
   Nanos throttled = 0;
   std::uint64_t grants = 0;
   std::uint64_t waits = 0;
   std::uint64_t escapes = 0;
-  Nanos longest = 0;  // single kernel or graph
+  Nanos longest = 0;  // longest single kernel or graph
   Nanos cpu = 0;
   MemoryStats memory;
 };
