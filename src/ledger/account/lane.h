@@ -7,11 +7,11 @@
 
 namespace divvy::ledger {
 
-// A lane that the caller owns: it holds the process-local lock, or it is the agent and the
+// A lane that the caller owns: the caller holds the process-local lock, or is the reaper, and the
 // slot's process is dead.
 struct LaneSite {
   ReportPage* report;
-  const ControlHeader* control;  // for slots_ready: tags are followed no further than that
+  const ControlHeader* control;  // for slots_ready: limit on the slots that tags may name
   unsigned slot;
   unsigned lane;
 
@@ -19,7 +19,7 @@ struct LaneSite {
   Lane& laneRef() const { return report->slots[slot].lanes[lane]; }
 };
 
-// Lane::word: a device's total, or the spare bytes of some lane.
+// Values of Lane::word: a device's total, or the spare bytes of some lane.
 inline constexpr std::uint32_t kTotalWord = 0;
 constexpr std::uint32_t spareWord(unsigned slot, unsigned lane) {
   return 1 + slot * kLanes + lane;
@@ -32,54 +32,56 @@ inline Pair& wordAt(ReportPage& report, unsigned dev, std::uint32_t word) {
 enum class Step : std::uint8_t {
   kDone,
   kRefused,    // over the limit, or the word has too little; nothing changed
-  kContended,  // kMaxTries failed compare-and-swaps in a row, nothing changed
-  kRetired,    // the lane has no sequence number left, nothing changed
+  kContended,  // kMaxTries failed compare-and-swaps in a row; nothing changed
+  kRetired,    // the lane has no sequence number left; nothing changed
 };
 
-// Each failed try is another operation's success, so even 64 processes in a tight loop stay far
-// below; only somebody who scribbles on the word on purpose gets here.
+// Each failed try is another operation's success. So even 64 processes in a tight loop stay far
+// below this bound; only deliberate tampering with the word reaches it.
 inline constexpr unsigned kMaxTries = 1u << 20;
 
-// What the share of device `dev` has beside its ceiling: one context, or nothing.
+// Bytes by which the limit of device `dev` exceeds its ceiling: one context, or 0.
 std::uint64_t outsideBytes(const ControlPage& control, unsigned dev);
 
-// The limits of one device as an operation sees them; read again at each try.
+// The limits of one device, for an operation; read again at each try.
 struct Limits {
   const DeviceControl* device;
   std::uint64_t own_limit;
   std::uint64_t outside;  // outsideBytes()
 
-  // What they admit now: ceiling less headroom, no more than `own_limit` unless that is 0, and what
-  // is outside.
+  // Returns the present limit: ceiling less headroom, at most `own_limit` unless that is 0, plus
+  // `outside`.
   std::uint64_t admissible() const;
 };
 
-// The total grows by `bytes`, which the lane then has in use, unless it would pass the limit.
+// admit: total += bytes, used += bytes. kRefused if the total would exceed the limit.
 Step admitOnLane(const LaneSite& site, unsigned dev, std::uint64_t bytes, const Limits& limits);
 
-// The lane puts `bytes` of its own spare ones to use, unless it has fewer, or the total is above
-// the limit (which was lowered).
+// spend: own spare -= bytes, used += bytes. kRefused if the lane has fewer spare bytes, or if the
+// total is above the limit (which was lowered).
 Step spendOnLane(const LaneSite& site, unsigned dev, std::uint64_t bytes, const Limits& limits);
 
-// The lane keeps `bytes` that it had in use as spare ones. It must have them in use.
+// keep: own spare += bytes, used -= bytes. kRefused if the lane has fewer bytes in use.
 Step keepOnLane(const LaneSite& site, unsigned dev, std::uint64_t bytes);
 
-// The total shrinks by `bytes`, at most what the lane has in use. `missing` is raised by what the
-// total lacked (it was tampered with). Stops at sequence number `last_seq`.
+// refund: total -= bytes, used -= bytes, at most what the lane has in use. Adds the bytes that the
+// total lacked to `missing` (the total was tampered with). kRetired beyond sequence `last_seq`.
 Step refundOnLane(const LaneSite& site, unsigned dev, std::uint64_t bytes, std::uint64_t last_seq,
                   std::uint64_t* missing);
 
-// All bytes of a spare word come into use by the lane; kRefused when there are none.
+// take: all bytes of a spare word become bytes in use of the lane. kRefused if there are none.
+// kRetired beyond sequence `last_seq`.
 Step takeOnLane(const LaneSite& site, unsigned dev, std::uint32_t word, std::uint64_t last_seq);
 
-// Changes the tags of the total and of all spare words, and nothing else, so that every
-// compare-and-swap prepared before fails and reads the limits again. One try each is enough: it
-// fails only when another operation changed the tag first, which serves as well. `seq` must never
-// have been used before.
+// Changes the tags of the total and of all spare words that have bytes, and nothing else. So each
+// compare-and-swap that was prepared before fails, and its operation reads the limits again. One
+// try per word is enough: it fails only if another operation changed the tag first, which has the
+// same effect. `seq` must never have been used before.
 void fenceDevice(ReportPage& report, const ControlHeader& control, unsigned dev, std::uint64_t seq);
 
-// Finishes or forgets the operation that a dead owner left behind, by whether it had committed.
-// Idempotent. False when the lane's words cannot stem from this protocol; it is then made quiet.
+// Finishes or forgets the operation that a dead owner left behind, depending on whether it had
+// committed. Idempotent. Returns false if the lane's words cannot come from this protocol; the
+// operation is then forgotten.
 bool resolveLane(const LaneSite& site, unsigned device_count);
 
 }  // namespace divvy::ledger

@@ -1,6 +1,6 @@
-// Spare bytes: what a lane gave back and kept, so that a process that frees and allocates in turn
-// stays on its own cache lines. They count in the total; whoever is refused takes them back first,
-// from running, stopped and dead processes alike.
+// Spare bytes: bytes that a lane released and kept, so that a process that frees and allocates in
+// turn stays on its own cache lines. They count in the total. Before an allocation is refused, they
+// are taken back from running, stopped and dead processes alike.
 #pragma once
 
 #include "account/lane.h"
@@ -8,23 +8,23 @@
 
 namespace divvy::ledger {
 
-// Whether a lane should keep `bytes` instead of refunding them: there is room that nobody is short
-// of (an eighth of the limit), and one lane never sits on more than a sixteenth of it.
+// Returns whether a lane should keep `bytes` instead of refunding them: at least an eighth of the
+// limit is free, and the lane keeps at most a sixteenth of the limit.
 bool worthKeeping(const LaneSite& site, unsigned dev, std::uint64_t bytes, const Limits& limits);
 
-// To be called before a slot keeps or moves its first bytes; a no-op afterwards.
+// Must be called before a slot keeps or moves its first bytes; has no effect afterwards.
 void markSpare(const LaneSite& site);
 
-// Sum of the spare bytes of all slots, at no single moment while others move.
+// Sum of the spare bytes of all slots. Not of a single instant if other processes move bytes.
 std::uint64_t sumSpare(const TenantPages& pages, unsigned dev);
 
 enum class Reclaimed : std::uint8_t {
   kSome,    // the total shrank
-  kMoving,  // none here, but another process is just moving some
-  kNone,    // nobody has any
+  kMoving,  // none found, but another process is moving some
+  kNone,    // no lane has any
 };
 
-// Moves all spare bytes of the tenant from wherever they are to the total, through this lane.
+// Moves all spare bytes of the tenant to the total, through this lane.
 Reclaimed reclaimSpare(const LaneSite& site, const TenantPages& pages, unsigned dev);
 
 }  // namespace divvy::ledger

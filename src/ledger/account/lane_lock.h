@@ -1,4 +1,4 @@
-// Process-local exclusion on the lanes of this process' slot. Not in the file: a dead process
+// Process-local exclusion on the lanes of this process's slot. Not in the file, so a dead process
 // leaves no lock behind.
 #pragma once
 
@@ -15,12 +15,13 @@ inline void letGo(ProcessState& state, unsigned lane) {
   storeRelease(state.lanes[lane].thread, std::uint64_t{0});
 }
 
-// Holds some lane, the calling thread's usual one if it can. -1 when all are held by frames of this
-// very thread (signal handlers upon each other) or stay held by other threads for 100 ms
-// of the caller's running time.
+// Holds a lane, preferably the calling thread's usual lane, and returns its number. Returns -1 if
+// all lanes are held by frames of the same thread (nested signal handlers), or stay held by other
+// threads for 100 ms of the caller's running time.
 int holdAnyLane(ProcessState& state);
 
-// Holds all lanes, in ascending order. False, holding none, under the same conditions.
+// Holds all lanes, in ascending order. Returns false, holding none, if a lane is held by the same
+// thread or stays held for 100 ms of the caller's running time.
 bool holdAllLanes(ProcessState& state);
 
 }  // namespace divvy::ledger

@@ -1,6 +1,6 @@
-// What a process keeps to itself about its account: one page that the kernel zeroes in every forked
-// child (MADV_WIPEONFORK), so that a child starts over whatever its parent's threads held, also
-// when it was made by a raw system call that runs no pthread_atfork handler. All zero = no slot.
+// Private state of a process's account: one page that the kernel zeroes in each forked child
+// (MADV_WIPEONFORK). So a child starts over whatever its parent's threads held, even if a raw
+// system call forked it without pthread_atfork handlers. All zeros = no slot.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace divvy::ledger {
 struct ProcessState {
   // 0, or generation << 16 | slot + 1. Set once per process, by the thread that wins.
   alignas(64) std::uint64_t claimed;
-  // Releases that found their lane held by the very thread that was interrupted by a signal handler
-  // doing the release. Settled by the next to let go of a lane.
+  // Releases by a signal handler that interrupted the thread that holds the lane, and releases that
+  // found no lane in time. The next reserve or release settles them.
   std::uint64_t any_deferred;
   std::uint64_t deferred[kMaxDevices];
   struct LaneOwner {

@@ -1,5 +1,5 @@
-// Cleaning up after a dead process. Runs on hostile memory and may itself be killed at any
-// instruction: whoever comes next goes on where it stood. Freestanding.
+// Frees the slot of a dead process. Runs on hostile memory, and may itself be killed at any
+// instruction: the next call continues. Freestanding.
 #pragma once
 
 #include "ledger/layout.h"
@@ -18,11 +18,13 @@ struct Reaped {
   std::uint64_t refunded[kMaxDevices] = {};
 };
 
-// Refunds what the slot's process had and frees the slot. Nobody else may be doing the same, and
-// nobody may write into the slot any more: its process is dead, or it is our own earlier program
-// image (then `resume` is false: a clean-up that somebody began is not taken over).
-// Touches `report` only, plus `control.slots_ready`. No allocation, no exception, no resources:
-// safe to leave by a jump. Bounded: lanes x devices x 2 operations of at most kMaxTries tries.
+// Refunds the bytes of the slot's process and frees the slot. No other thread or process may do the
+// same at once, and the slot may have no writer left: its process is dead, or it is an earlier
+// program image of this process. `resume`: also continue a clean-up that was begun; false for an
+// own earlier image.
+//
+// Touches only `report` and `control.slots_ready`. Does not allocate, throws nothing, owns nothing:
+// it may be left by a jump. Bounded by lanes x devices x 2 operations of at most kMaxTries tries.
 Reaped reapSlot(ReportPage& report, const ControlHeader& control, unsigned slot,
                 std::uint64_t generation, unsigned device_count, bool resume) noexcept;
 

@@ -1,4 +1,4 @@
-// A file of a tenant directory as the tenant maps it. Freestanding.
+// A file of a tenant directory, as the tenant maps it. Freestanding.
 #pragma once
 
 #include <string.h>
@@ -15,7 +15,8 @@ struct MappedFile {
   void* memory;
 };
 
-// Opens <dir>/<name>, judges its head by pread (a mapping of a short file would fault) and maps it.
+// Opens <dir>/<name>, checks its head by pread (a mapping of a short file would fault), and maps
+// it.
 MappedFile mapFile(const char* dir, const char* name, bool writable, std::uint64_t magic,
                    std::size_t size);
 

@@ -1,4 +1,4 @@
-// A tenant's file as the agent holds it: open, mapped whole, possibly shrunk by the tenant.
+// A tenant's file, as the agent holds it: open, mapped whole, possibly shrunk by the tenant.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +9,8 @@ namespace divvy::ledger {
 
 class Mapping {
  public:
-  // Opens `path` read-write without following a link; it must be a plain file of at least `size`
-  // bytes. kNotFound, kCorrupt (not plain, too short), kIo.
+  // Opens `path` read-write without following a link. kNotFound. kCorrupt: not a plain file, or
+  // shorter than `size` bytes. kIo.
   static Result<Mapping> open(const std::filesystem::path& path, std::size_t size);
 
   Mapping(Mapping&& other) noexcept;
@@ -19,14 +19,14 @@ class Mapping {
 
   int fd() const { return fd_; }
   std::size_t size() const { return size_; }
-  // To be touched inside guarded() only.
+  // The memory may be touched only inside guarded().
   template <typename Page>
   Page* as() const {
     return static_cast<Page*>(memory_);
   }
 
-  // Copies the first `size` bytes as they are now; what the file lacks becomes zeros. Returns how
-  // many bytes it had.
+  // Copies the first `size` bytes as they are now; bytes beyond the end of the file become zeros.
+  // Returns the number of bytes that the file had. kIo.
   Result<std::size_t> copyStart(void* to, std::size_t size) const;
 
  private:
@@ -37,7 +37,7 @@ class Mapping {
   std::size_t size_;
 };
 
-// Text of the current errno with what was being done in front.
+// The text of the current errno after `doing`. kNotFound for ENOENT and ENOTDIR, else kIo.
 Error systemError(const std::string& doing);
 
 }  // namespace divvy::ledger

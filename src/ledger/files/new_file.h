@@ -1,4 +1,4 @@
-// A file of a tenant directory as it is made.
+// Creates a file of a tenant directory.
 #pragma once
 
 #include <sys/types.h>
@@ -19,7 +19,8 @@ struct NewFile {
   std::size_t allocated;  // backed by storage from the beginning
 };
 
-// Makes it, complete, in the directory `dir` is open on; there must be none of that name. kIo.
+// Creates the file, complete, in the directory open at `dir`. kIo, also if a file of that name
+// exists.
 Result<void> writeFile(int dir, const NewFile& file);
 
 Error ioError(const std::string& doing, int code);

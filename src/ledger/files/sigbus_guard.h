@@ -1,14 +1,15 @@
-// Reading and writing a mapping whose file somebody else can truncate at any moment.
+// Access to a mapping of a file that another process can truncate at any moment.
 #pragma once
 
 #include <cstddef>
 
 namespace divvy::ledger {
 
-// Runs body(context). False when it touched a part of [memory, memory + size) that the file no
-// longer backs; it is then left where it stood, by a jump: it must own nothing that needs a
-// destructor, must not throw and must not hold a lock. Nests; any number of threads at once. SIGBUS
-// for another reason goes to the handler that was there before the first call.
+// Runs body(context). Returns false if it touched a part of [memory, memory + size) that the file
+// no longer backs. A jump then leaves the body at that point: it must own nothing that needs a
+// destructor, must not throw and must not hold a lock. Calls may nest; any number of threads may
+// call it at once. SIGBUS for another reason goes to the handler that was installed before the
+// first call.
 bool runGuarded(const void* memory, std::size_t size, void (*body)(void*), void* context);
 
 template <typename Body>

@@ -5,16 +5,17 @@
 
 namespace divvy::ledger {
 
-// Spins, then yields, now and then sleeps a little, until its time is over. That is the time in
-// which the waiter was running, about: a round counts a millisecond at most. Where a crowd or a CPU
-// quota stops the waiter for longer, it stops the one that is waited for as well.
+// Spins, then yields, and sleeps shortly at intervals, until its time is over. It counts
+// approximately the waiter's running time: a round counts at most a millisecond. If load or a CPU
+// quota stops the waiter for longer, it stops the awaited thread as well.
 class BoundedWait {
  public:
   explicit BoundedWait(std::int64_t limit_ns) : left_ns_(limit_ns) {}
-  // False when the time has run out. Changes errno.
+  // Returns false when the time has run out. Changes errno.
   bool wait();
 
-  // The count alone: a round begins now, on CLOCK_MONOTONIC. False when the time has run out.
+  // Only counts: a round begins at `now_ns`, on CLOCK_MONOTONIC. Returns false when the time has
+  // run out.
   bool lasts(std::int64_t now_ns);
 
  private:
@@ -25,7 +26,7 @@ class BoundedWait {
   unsigned rounds_ = 0;
 };
 
-// S1: no wait is longer, in the time that Patience counts.
+// S1: no wait is longer, in time as BoundedWait counts it.
 inline constexpr std::int64_t kLongestWaitNs = 100'000'000;
 
 }  // namespace divvy::ledger

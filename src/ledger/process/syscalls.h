@@ -1,5 +1,5 @@
-// The few kernel services of the tenant half, by number: libc's wrappers of these are cancellation
-// points, are interposed by others, or (fstat) carry symbol versions above GLIBC_2.17.
+// The few kernel services of the tenant half, by number. libc's wrappers of these are cancellation
+// points, are interposed by other libraries, or (fstat) have symbol versions above GLIBC_2.17.
 #pragma once
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 namespace divvy::ledger {
 
-// pidfd_open has one number on all architectures since Linux 5.3; older headers lack it.
+// pidfd_open has this number on all architectures since Linux 5.3; older headers lack it.
 inline constexpr long kSysPidfdOpen = 434;
 inline constexpr int kMadvWipeOnFork = 18;
 
@@ -32,7 +32,7 @@ inline void sysYield() {
   syscall(SYS_sched_yield);
 }
 
-// Reads up to `size` bytes from the start; short only at the end of the file. -1 on error.
+// Reads up to `size` bytes from the start; fewer only at the end of the file. Returns -1 on error.
 inline long sysReadStart(int fd, void* to, std::size_t size) {
   std::size_t got = 0;
   while (got < size) {
@@ -46,7 +46,7 @@ inline long sysReadStart(int fd, void* to, std::size_t size) {
   return static_cast<long>(got);
 }
 
-// Keeps a caller's errno as it was: CUDA calls do not change it, nor do signal handlers.
+// Preserves the caller's errno: CUDA calls do not change it, nor do signal handlers.
 class ErrnoKeeper {
  public:
   ErrnoKeeper() : saved_(errno) {}

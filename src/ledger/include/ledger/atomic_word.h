@@ -1,5 +1,5 @@
-// Atomic access to words that several processes map. Plain integers in the layout plus these
-// functions, so that the same structs can be copied by pread and no libatomic is needed.
+// Atomic access to words that several processes map. The layout has plain integers, and these
+// functions access them: so the same structs can be copied by pread, and no libatomic is needed.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ inline void storeRelease(T& word, T value) {
   __atomic_store_n(&word, value, __ATOMIC_RELEASE);
 }
 
-// On failure `expected` holds what was found.
+// On failure `expected` holds the value found.
 template <typename T>
 inline bool compareExchange(T& word, T& expected, T desired) {
   return __atomic_compare_exchange_n(&word, &expected, desired, false, __ATOMIC_ACQ_REL,
@@ -40,13 +40,13 @@ inline void bumpOwned(std::uint64_t& counter, std::uint64_t by) {
   storeRelaxed(counter, saturatingAdd(loadRelaxed(counter), by));
 }
 
-// For a counter with several writers. Never wraps; an adder that meets the end leaves it there.
+// For a counter with several writers. Never wraps: on overflow the counter stays at its maximum.
 inline void bumpShared(std::uint64_t& counter, std::uint64_t by) {
   const std::uint64_t before = __atomic_fetch_add(&counter, by, __ATOMIC_RELAXED);
   if (before + by < before) storeRelaxed(counter, UINT64_MAX);
 }
 
-// Raises `word` to at least `value`. Every failed round means that the word grew, and it stops at
+// Raises `word` to at least `value`. Each failed round means that the word grew; the loop ends at
 // the first value that is high enough.
 inline void raiseTo(std::uint64_t& word, std::uint64_t value) {
   std::uint64_t seen = loadAcquire(word);
@@ -60,15 +60,15 @@ struct alignas(16) Pair {
   std::uint64_t high;
 };
 
-// The halves may stem from different moments; each is true by itself. casPair refuses a mixture,
-// because no word that we compare ever returns to an earlier pair.
+// The halves may be of different instants; each is a value that was there. casPair refuses a
+// mixture, because no word that is compared ever returns to an earlier pair.
 inline Pair loadHalves(const Pair& word) {
   const std::uint64_t low = loadAcquire(word.low);
   return {low, loadAcquire(word.high)};
 }
 
-// Sequentially consistent on x86-64, acquire/release on aarch64. On failure `expected` is a hint
-// at the present value (exact on x86-64, possibly mixed on aarch64, like loadHalves).
+// Sequentially consistent on x86-64, acquire/release on aarch64. On failure `expected` is a hint at
+// the present value: exact on x86-64, possibly mixed on aarch64, as with loadHalves.
 inline bool casPair(Pair& word, Pair& expected, const Pair& desired) {
 #if defined(__x86_64__)
   bool done;
@@ -78,7 +78,7 @@ inline bool casPair(Pair& word, Pair& expected, const Pair& desired) {
                : "memory");
   return done;
 #elif defined(__aarch64__)
-  // One block: a spill between load and store could lose the reservation for ever.
+  // One asm block: a spill between load and store could lose the reservation for ever.
   std::uint64_t low;
   std::uint64_t high;
   std::uint32_t failed;

@@ -1,5 +1,5 @@
-// What can go wrong inside a tenant's process without anybody being told: counted by code in the
-// report page, the latest ones kept in a ring.
+// Faults inside a tenant's process that no call reports: counted by code in the report page, the
+// latest ones kept in a ring.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,14 @@ enum class FaultCode : std::uint32_t {
   kSlotLost = 2,          // the agent took our slot for dead; detail: slot
   kOverRelease = 3,       // detail: device, arg: bytes released beyond what was reserved
   kTotalUnderflow = 4,    // detail: device, arg: bytes missing from the total
-  kBadDevice = 5,         // detail: device index asked for
+  kBadDevice = 5,         // detail: requested device index
   kLaneBusy = 6,          // no lane became free within the bound; detail: device, arg: bytes
   kLaneRetired = 7,       // a lane has used up its sequence numbers; detail: lane
-  kContended = 8,         // the total changed under us too many times in a row; detail: device
+  kContended = 8,         // the total changed too many times in a row; detail: device
   kUnclaimedRelease = 9,  // a process without a slot released; detail: device, arg: bytes
   kNoPrivateMemory = 10,  // the process-local page could not be mapped; detail: errno
-  kBadLimit = 11,  // DIVVY_MEMORY_LIMIT is no number and lowers nothing; detail: its first 8 bytes
+  // DIVVY_MEMORY_LIMIT is not a limit and lowers nothing; detail: its first 8 bytes.
+  kBadLimit = 11,
   kFirstForeign = 16,
 };
 

@@ -1,4 +1,5 @@
-// The arbiter's hand on one tenant: writes its grant, reads what its processes say of their work.
+// The arbiter's access to one tenant's grant and work page: writes the grant, reads the processes'
+// reports on their work.
 #pragma once
 
 #include <array>
@@ -11,7 +12,7 @@
 
 namespace divvy::ledger {
 
-// One process' line, copied. Nothing in it is to be believed beyond what the caller bounds.
+// Copy of one process's line; see WorkLine. Its values are hostile: the caller must bound them.
 struct WorkSample {
   std::uint32_t state = 0;  // kWork* bits
   std::uint32_t waiting = 0;
@@ -32,7 +33,7 @@ struct WorkSample {
   std::array<std::uint64_t, kMaxDevices> busy{};
 };
 
-// What a grant says besides its word; see ledger::Grant for each.
+// The values of a grant besides its word; see ledger::Grant.
 struct GrantTerms {
   GrantMode mode = GrantMode::kSolo;
   std::uint32_t inflight_us = 0;
@@ -49,12 +50,14 @@ struct GrantTerms {
   bool reads_turned = false;
 };
 
-// Mappings of its own, so that the arbiter's thread needs nothing of the agent's main one. Not
-// thread safe; every access to memory that the tenant could truncate runs under a SIGBUS guard.
+// Has mappings of its own, so that the arbiter's thread shares nothing with the agent's main
+// thread. Not thread safe. Every access to memory that the tenant could truncate runs under a
+// SIGBUS guard.
 class GrantPages {
  public:
-  // kNotFound: no such directory; kUnsupported: pages from before minor 3: the tenant runs ungated;
-  // kCorrupt, kIo.
+  // kNotFound: no such directory or no control page. kUnsupported: pages of another version or
+  // layout, or from before minor 3; the tenant runs ungated. kCorrupt: the work page is missing or
+  // too short. kIo.
   static Result<GrantPages> open(const std::filesystem::path& tenant_dir);
 
   GrantPages(GrantPages&&) noexcept;
@@ -63,20 +66,21 @@ class GrantPages {
 
   unsigned devices() const { return devices_; }
 
-  // A new sequence with this state and these terms, and a wake-up of everybody who waits. Returns
-  // the sequence; it grows across agents. The same state and terms again are a new sequence too.
+  // Writes the state and terms under a new sequence, and wakes all waiting threads. Returns the
+  // sequence, which keeps growing across restarts of the agent. An unchanged state gets a new
+  // sequence too.
   std::uint64_t write(GateState state, const GrantTerms& terms);
-  // New terms under the same word.
+  // Writes new terms under the same word.
   void amend(const GrantTerms& terms);
   void beat();
   GateState state() const;
   std::uint64_t seq() const;
 
-  // The line of a slot, if the process of this slot generation has claimed it. False: not claimed,
-  // or the tenant truncated its file (then broken() is true from now on).
+  // Copies the line of a slot. Returns false if the process of this slot generation has not claimed
+  // it, or if the tenant truncated its file (broken() is then true from now on).
   bool read(unsigned slot, std::uint64_t generation, WorkSample* out);
 
-  // For FUTEX_WAIT (shared): the address, and the value now. The value is only compared.
+  // For FUTEX_WAIT (shared): address and present value of the doorbell. The value is only compared.
   const std::uint32_t* bell() const;
   std::uint32_t bellValue();
 

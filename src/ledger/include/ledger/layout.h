@@ -1,10 +1,11 @@
-// The bytes of a tenant's two pages. Both halves of the ledger, and nothing else, define what they
-// mean from here; every offset is asserted, and layout_hash.h turns them into the layout hash.
+// The bytes of a tenant's control page and report page. Both halves of the ledger take their
+// meaning from here alone. Every offset is asserted, and layout_hash.h turns the offsets into the
+// layout hash.
 //
-// Rules of the format: fixed-width integers of the host's byte order, 64-byte lines with one writer
-// each, no libc types, strings NUL-terminated inside their field. Reserved bytes are zero and are
-// where a later minor version puts its fields: within a major version nothing ever moves, so that
-// a reader of minor N reads N-1 by finding zeros.
+// Rules of the format: fixed-width integers in the host's byte order; 64-byte lines with one writer
+// each; no libc types; strings end with NUL inside their field. Reserved bytes are zero; a later
+// minor version puts its fields there. Within a major version nothing ever moves, so a reader of
+// minor N reads N-1 by finding zeros.
 #pragma once
 
 #include <cstddef>
@@ -30,23 +31,23 @@ inline constexpr unsigned kFaultKinds = 32;
 inline constexpr unsigned kCounters = 32;
 
 // Bits of ControlHeader::flags.
-// The share is meant without what a context costs. A library that does not know the next bit
+// The share does not include the cost of contexts. A library that does not know kOneContextOutside
 // charges no context at all then.
 inline constexpr std::uint32_t kContextOverheadOutside = 1u << 0;
-// With the bit before: contexts are charged, and the ceiling is context_bytes larger than it says.
-// So one context is outside the share, and each further one inside.
+// Together with kContextOverheadOutside: contexts are charged, and the limit is context_bytes above
+// mem_ceiling. So one context is outside the share, and each further context inside.
 inline constexpr std::uint32_t kOneContextOutside = 1u << 1;
 
-// ControlHeader::pressure_policy.
+// Values of ControlHeader::pressure_policy.
 inline constexpr std::uint32_t kPressureRefuse = 0;  // beyond the share: out of memory
 inline constexpr std::uint32_t kPressureSwap = 1;    // beyond the guarantee: may be swapped out
 
-// Bits of features in both headers. Unknown bits are ignored by readers.
+// Bits of `features` in both headers. Readers ignore unknown bits.
 inline constexpr std::uint64_t kFeatureLaneCounters = 1u << 0;  // since minor 1
 inline constexpr std::uint64_t kFeatureHeadroom = 1u << 1;      // since minor 1
 inline constexpr std::uint64_t kFeatureOwnerMap = 1u << 2;      // since minor 2
 inline constexpr std::uint64_t kFeatureGrant = 1u << 3;  // since minor 3: grant and work page
-inline constexpr std::uint64_t kFeatureSwap = 1u << 4;   // since minor 4: terms of swapping
+inline constexpr std::uint64_t kFeatureSwap = 1u << 4;   // since minor 4: swap terms
 inline constexpr std::uint64_t kFeatures =
     kFeatureLaneCounters | kFeatureHeadroom | kFeatureOwnerMap | kFeatureGrant | kFeatureSwap;
 
@@ -60,32 +61,34 @@ struct Identification {
   std::uint64_t layout_hash;
   std::uint64_t features;
   std::uint64_t generation;  // of the tenant directory: one per container start
-  char boot_id[16];          // the kernel's boot id, as 16 bytes
+  char boot_id[16];          // the kernel's boot ID, as 16 bytes
 };
 
 // ---- control: written by the agent, read-only for the tenant ----------------------------------
 
-// Permission to use the devices' compute, for the whole tenant: all its processes, all its devices.
-// Written by the agent's arbiter only: the numbers first, then `seq`, then `word` (release), then a
-// futex wake on `word`. All zero: open for ever, nobody arbitrates. Since minor 3.
+// Permission to use the devices' compute, for all processes and all devices of the tenant. Written
+// only by the agent's arbiter, in this order: the values, `seq`, `word` (release), then a futex
+// wake on `word`. All zero: the gate is open for ever, because no arbiter gates the tenant. Since
+// minor 3.
 struct alignas(64) Grant {
   std::uint32_t word;  // grantWord(): 0 open, else a gate state and the low bits of seq
-  std::uint32_t mode;  // GrantMode, for people
-  std::uint64_t seq;   // changes with every change of word
-  std::uint64_t beat;  // grows at least every beat_ms while word != 0: else the agent is gone
-  std::uint32_t inflight_us;  // bound on launched and unfinished work of one process
-  std::uint32_t quantum_us;   // how long this grant is meant to last; 0: until it is taken back
+  std::uint32_t mode;  // GrantMode, for display
+  std::uint64_t seq;   // changes with every change of `word`
+  std::uint64_t beat;  // grows at least every beat_ms while word != 0; otherwise the agent is gone
+  std::uint32_t inflight_us;  // limit on launched and unfinished work of one process
+  std::uint32_t quantum_us;   // intended length of this grant; 0: until it is taken back
   std::uint32_t idle_us;      // nothing launched and nothing in flight for this long is idle
-  std::uint32_t overlap_us;   // in flight below this counts as drained
+  std::uint32_t overlap_us;   // less than this in flight counts as drained
   alignas(64) std::uint32_t beat_ms;
-  std::uint32_t lease_ms;   // a beat that stands still this long: the agent is gone, run ungated
-  std::uint32_t escape_ms;  // in flight does not shrink this long and a thread waits: let it pass
-  std::uint32_t spin_us;    // look at word this long before sleeping on it
+  std::uint32_t lease_ms;  // if `beat` stands still for this long, the agent is gone: run ungated
+  // If work in flight does not shrink for this long and a thread waits, let the thread pass.
+  std::uint32_t escape_ms;
+  std::uint32_t spin_us;        // read `word` for this long before sleeping on it
   std::uint32_t card_permille;  // speed of the devices' clock against CLOCK_MONOTONIC; 0: 1000
   std::uint32_t backend;        // Backend
-  std::uint32_t weight;         // percent that the tenant gets while all others want to run too
-  // 1: by WorkLine::turned the arbiter knows later, too, when work ended. Who has drained, and
-  // waits for its turn, does not wake it for that. 0: an agent from before.
+  std::uint32_t weight;  // percent that the tenant gets while all other tenants want to run too
+  // 1: the arbiter reads the end of work from WorkLine::turned, also later. So a process that has
+  // drained and waits for its turn does not wake the arbiter. 0: an agent from before this field.
   std::uint32_t reads_turned;
   std::uint32_t reserved[8];
 };
@@ -95,10 +98,10 @@ enum class GrantMode : std::uint32_t {
   kSolo = 0,        // alone and without a cap
   kShare = 1,       // takes turns
   kCap = 2,         // alone, held at its cap
-  kLatency = 3,     // others make room for it
-  kBestEffort = 4,  // runs in the gaps of others
+  kLatency = 3,     // lower classes leave the device for it
+  kBestEffort = 4,  // runs in the gaps of higher classes
 };
-// Who enforces a tenant's compute share.
+// What enforces a tenant's compute share.
 enum class Backend : std::uint32_t { kInterposer = 0, kMps = 1, kTimeslice = 2 };
 
 constexpr std::uint32_t grantWord(GateState state, std::uint64_t seq) {
@@ -111,27 +114,29 @@ constexpr GateState gateState(std::uint32_t word) {
 }
 
 // Bits of SwapTerms::flags.
-inline constexpr std::uint32_t kSwapOn = 1u << 0;       // the files residency and swap are there
-inline constexpr std::uint32_t kSwapHostMap = 1u << 1;  // host memory may stand in for the card's
+inline constexpr std::uint32_t kSwapOn = 1u << 0;  // the files residency and swap exist
+// Host memory may stand in for device memory.
+inline constexpr std::uint32_t kSwapHostMap = 1u << 1;
 
 // How this tenant's memory is swapped out and in. Written by the agent. Since minor 4.
 struct alignas(64) SwapTerms {
   std::uint32_t flags;        // kSwap* bits
-  std::uint32_t drain_ms;     // a drain that takes longer is given up, and tried again; 0: 2000
+  std::uint32_t drain_ms;     // a longer drain is given up and tried again; 0: 2000
   std::uint64_t chunk_bytes;  // of large blocks; a power of two; 0: 32 MiB
-  std::uint32_t
-      silent_ms;  // an agent silent this long: a swapped-out process helps itself; 0: 2000
-  std::uint32_t pressure_ms;  // an allocation waits so long for a card that is short; 0: not at all
-  std::uint32_t ahead;        // copies in flight in each direction; 0: 3
-  std::uint32_t room_ms;      // memory that cannot be swapped waits so long for room; 0: 2000
+  // If the agent is silent for this long, a swapped-out process brings its own memory in; 0: 2000.
+  std::uint32_t silent_ms;
+  // Longest wait of an allocation if the device is short of memory; 0: no wait.
+  std::uint32_t pressure_ms;
+  std::uint32_t ahead;    // copies in flight in each direction; 0: 3
+  std::uint32_t room_ms;  // longest wait of memory that cannot be swapped; 0: 2000
   std::uint32_t reserved[8];
 };
 
 // Since minor 4.
 struct alignas(64) DeviceSwapTerms {
-  std::uint32_t swappable;  // 1: from now on this tenant's allocations here can be swapped
-  std::uint32_t overcommit_permille;  // for people; 0: 1000
-  std::uint64_t budget_bytes;         // of all tenants of the device together, for people
+  std::uint32_t swappable;            // 1: from now on the tenant's allocations here can be swapped
+  std::uint32_t overcommit_permille;  // for display; 0: 1000
+  std::uint64_t budget_bytes;         // of all tenants of the device together, for display
   std::uint32_t reserved[12];
 };
 
@@ -143,15 +148,15 @@ struct alignas(64) ControlHeader {
   std::uint32_t slots_capacity;
   std::uint32_t pressure_policy;
   std::uint32_t flags;
-  std::uint32_t node_devices;  // devices that the node's driver has; 0: not told
+  std::uint32_t node_devices;  // devices of the node's driver; 0: not told
   char reserved_a[76];
-  // Changes while the tenant runs.
+  // Fields that change while the tenant runs.
   alignas(64) std::uint64_t agent_epoch;  // grows with every start of the agent
   std::uint32_t slots_ready;              // slots below this index are backed by storage
   std::uint32_t reserved_b;
-  std::uint64_t fence_seq;  // last sequence used by an agent's own tag (see lane.h)
+  std::uint64_t fence_seq;  // last sequence used in an agent's own tag (see account/lane.h)
   char reserved_c[40];
-  char driver_path[256];  // libcuda of the node; empty: as the loader would choose
+  char driver_path[256];  // the node's libcuda; empty: the loader's choice
   char nvml_path[256];
   char agent_socket[112];  // registration socket; empty: none
   char reserved_d[16];
@@ -162,7 +167,7 @@ struct alignas(64) ControlHeader {
 
 struct alignas(64) DeviceControl {
   char uuid[48];        // "GPU-..." or "MIG-..."
-  char pci_bus_id[16];  // "00000000:3B:00.0" without its NUL where it fills the field
+  char pci_bus_id[16];  // "00000000:3B:00.0", without its NUL where it fills the field
   std::uint64_t physical_bytes;
   std::uint64_t context_bytes;  // expected cost of one context
   std::uint64_t alloc_granule;
@@ -174,7 +179,7 @@ struct alignas(64) DeviceControl {
   std::uint32_t cores_guarantee;  // percent
   std::uint32_t cores_ceiling;
   char reserved_b[32];
-  // Compute grant. The word is 32 bits wide because a futex is.
+  // Compute grant. The word has 32 bits because a futex has.
   alignas(64) std::uint32_t grant_word;
   std::uint32_t pause_seq;
   std::uint64_t grant_seq;
@@ -182,7 +187,7 @@ struct alignas(64) DeviceControl {
   std::uint32_t inflight_us;
   std::uint32_t idle_us;
   char reserved_c[36];
-  // Never used: what may be on the device is told to each process, see swap.h.
+  // Never used: each process is told separately what may be on the device, see swap.h.
   alignas(64) std::uint64_t swap_seq;
   std::uint64_t swap_bytes;
   char reserved_d[48];
@@ -215,19 +220,19 @@ struct alignas(64) ReportHeader {
   std::uint64_t fault_counts[kFaultKinds];  // by code; only grow
   std::uint64_t counters[kCounters];        // of the tenant; only grow
   std::uint64_t spare_map[kMaxSlots / 64];  // bit: the slot may have spare bytes
-  // Since minor 2: the bits of ownerBit() of all processes that ever claimed a slot. A clear bit
-  // spares a new process the search for a past of its own.
+  // Since minor 2: the bits ownerBit() of all processes that ever claimed a slot. If its bit is
+  // clear, a new process need not search for a slot of its earlier program image.
   std::uint64_t owner_map[kOwnerBits / 64];
   std::uint32_t claim_hint;  // since minor 2: where a search for a free slot may begin; any value
   char reserved_c[252];
   FaultEntry faults[kFaultEntries];
 };
 
-// What the container uses of one device.
+// What the tenant uses of one device.
 struct alignas(64) DeviceReport {
-  Pair total;  // low: bytes admitted, spare ones included; high: tag of the operation that did it
+  Pair total;  // low: bytes admitted, spare included; high: tag of the last operation
   char reserved_a[48];
-  // Never used, as swap_seq above.
+  // Never used, like swap_seq above.
   alignas(64) std::uint64_t resident_bytes;
   std::uint64_t swapped_bytes;
   std::uint64_t swap_ack;
@@ -236,40 +241,42 @@ struct alignas(64) DeviceReport {
   char reserved_c[128];
 };
 
-// One writer at a time: the thread that holds the lane's process-local lock, or, after the
-// process' death, the agent. Only `spare` is also written by others.
+// Has one writer at a time: the thread that holds the lane's process-local lock, or the agent after
+// the process's death. Only `spare` has further writers.
 struct alignas(64) Lane {
-  std::uint64_t seq;         // last operation begun; never starts again, whoever owns the slot
-  std::uint64_t done;        // last operation finished; seq - done is 0 or 1
-  std::uint64_t used_after;  // value of used[device] when operation seq is finished
-  std::uint32_t device;      // of operation seq
-  std::uint32_t word;        // what operation seq changes: see wordAt in lane.h
-  std::uint64_t moving;      // 1: spare bytes are on their way through this lane to the total
-  std::uint64_t grants;      // since minor 1: operations by outcome; only grow, also across owners
+  std::uint64_t seq;   // last operation begun; never starts again, across all owners of the slot
+  std::uint64_t done;  // last operation finished; seq - done is 0 or 1
+  std::uint64_t used_after;  // value of used[device] when operation `seq` is finished
+  std::uint32_t device;      // of operation `seq`
+  std::uint32_t word;        // word that operation `seq` changes: see wordAt() in account/lane.h
+  std::uint64_t moving;      // 1: spare bytes move through this lane to the total
+  std::uint64_t grants;      // since minor 1: operations by outcome; only grow, across all owners
   std::uint64_t releases;
   std::uint64_t refusals;           // of the process, in its lane 0
   std::uint64_t used[kMaxDevices];  // bytes
-  // low: bytes that this lane gave back and that stay counted in the total, to be reserved again
-  // without touching it; high: tag as in DeviceReport::total. Anybody in need may take them.
+  // low: bytes that this lane released and that stay counted in the total, so that they can be
+  // reserved again without touching it; high: tag, as in DeviceReport::total. Any process in need
+  // may take them.
   Pair spare[kMaxDevices];
 };
 
 enum class Phase : std::uint64_t { kFree = 0, kLive = 1, kReaping = 2, kRetired = 3 };
 
 struct alignas(64) Slot {
-  // Claimed and freed in one 16-byte compare-and-swap, so that no slot is ever held by nobody.
+  // Claimed and freed in one 16-byte compare-and-swap, so a claimed slot always has an owner.
   Pair state;  // low: generation and phase; high: owner (see ledger/packed_words.h)
-  std::uint64_t adopted_generation;  // 1 + the generation of the slot that host_pid is of
+  std::uint64_t adopted_generation;  // 1 + the generation of the slot to which host_pid belongs
   std::uint32_t host_pid;            // written by the agent
   std::uint32_t flags;
   std::uint64_t context_bytes;   // of this process, all devices
   std::uint64_t last_launch_ns;  // CLOCK_MONOTONIC
   std::uint64_t exec_id;         // of the program image that claimed the slot; 0: not told
   char reserved_a[8];
-  // Written by whoever overwrites an operation's tag; see lane.h.
+  // Highest sequence of each lane that is known to have committed. Raised before a tag is
+  // overwritten; see account/lane.cpp.
   alignas(64) std::uint64_t committed[kLanes];
   char reserved_b[32];
-  std::uint64_t counters[16];  // of the processes of this slot; only grow, also across owners
+  std::uint64_t counters[16];  // of the processes of this slot; only grow, across all owners
   Lane lanes[kLanes];
 };
 

@@ -1,5 +1,5 @@
-// One number that differs whenever a field of the pages moves or changes its size, so that two
-// builds with different ideas of the layout never share a page.
+// A number that differs whenever a field of the pages moves or changes its size. So two builds with
+// different layouts never share a page.
 #pragma once
 
 #include <initializer_list>
@@ -13,7 +13,7 @@ struct LayoutField {
   std::uint32_t size;
 };
 
-// A member's place as written by the compiler; the list stands in the order of the file.
+// A member's place as the compiler lays it out. The list has the order of the file.
 template <typename T, typename M>
 constexpr LayoutField field(M T::*, std::size_t offset) {
   return {static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(sizeof(M))};
@@ -96,8 +96,8 @@ inline constexpr LayoutField kLayoutFields[] = {
     field(&ReportPage::slots, offsetof(ReportPage, slots)),
 };
 
-// FNV-1a over the fields in order. Fields that a minor version adds stay out of the list: they
-// stand in bytes that were reserved, and the minor number tells of them.
+// FNV-1a over the fields in order. Fields that a minor version adds stay out of the list: they use
+// bytes that were reserved, and the minor number stands for them.
 constexpr std::uint64_t layoutHash() {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const LayoutField& entry : kLayoutFields) {

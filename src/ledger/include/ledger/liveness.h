@@ -1,4 +1,4 @@
-// Who of the owners in a report still lives, as the agent sees it.
+// Which owners in a report are still alive, as the agent sees it.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@
 
 namespace divvy::ledger {
 
-// The process that an owner word names, as a pid of this process' own namespace; 0 when it is
-// certainly dead. Looks into pid namespaces below ours, so that a tenant's container, or one that
-// the tenant made itself, is understood. A zombie is dead once all its threads are. An owner
-// without a start time matches by number only. Where several match, one of them is told. kIo when
-// it cannot be told (no descriptors left, /proc unreadable): then nothing may be taken from the
-// owner. `eligible`, where there is one: only processes (by our numbers) that it says yes to.
+// Returns the pid, in this process's own namespace, of the process that an owner word names; 0 if
+// it is certainly dead. Searches pid namespaces below ours too: those of containers, and those that
+// a tenant made. A zombie is dead once all its threads are. An owner without a start time matches
+// by pid only; of several matches one is returned. kIo: it cannot be determined (no descriptors
+// left, /proc unreadable); then nothing may be taken from the owner. `eligible`, if set: only
+// processes, by our pid, for which it returns true are considered.
 using Eligible = std::function<bool(std::uint32_t pid)>;
 Result<std::uint32_t> findProcess(const Owner& owner, const Eligible& eligible = nullptr);
 
-// Looks for many owners, with findProcess's answers. /proc is read once, when one of them is first
-// not found under its own number, however many are asked for: whoever writes a report could have
-// an agent read it for each of its slots. Of owners who wrote their words before it was made.
+// Finds many owners, with the answers of findProcess. /proc is read only once: when the first owner
+// is not found under its own pid. Otherwise a forged report could make the agent read /proc for
+// each of its slots. Only for owners that wrote their words before the lookup was made.
 class ProcessLookup {
  public:
   explicit ProcessLookup(Eligible eligible = nullptr) : eligible_(std::move(eligible)) {}
@@ -31,7 +31,7 @@ class ProcessLookup {
 
  private:
   struct Seen {
-    std::uint32_t pid = 0;  // of ours
+    std::uint32_t pid = 0;  // in our namespace
     std::uint64_t start = 0;
   };
   Result<std::uint32_t> look(const Owner& owner);
@@ -39,15 +39,16 @@ class ProcessLookup {
 
   Eligible eligible_;
   bool read_ = false;
-  std::multimap<std::uint32_t, Seen> by_inner_;  // by the number in their innermost namespace
-  std::vector<std::uint32_t> unread_;            // of whom nothing could be read
-  std::map<std::uint64_t, std::uint32_t> told_;  // by the owner's word
+  std::multimap<std::uint32_t, Seen> by_inner_;  // by pid in their innermost namespace
+  std::vector<std::uint32_t> unread_;            // processes about which nothing could be read
+  std::map<std::uint64_t, std::uint32_t> told_;  // answers, by the owner's word
 };
 
-// False only when the owner is certainly dead.
+// Returns false only if the owner is certainly dead.
 bool ownerAlive(const Owner& owner);
 
-// The owner word of a process of this pid namespace. kNotFound when there is none; kIo as above.
+// The owner word of a process of this pid namespace. kNotFound: no such process. kIo: cannot be
+// determined.
 Result<Owner> readOwner(std::uint32_t pid);
 
 }  // namespace divvy::ledger

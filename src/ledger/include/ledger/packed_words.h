@@ -1,4 +1,4 @@
-// Packed words of the layout: who owns a slot, and which operation made a total what it is.
+// Packed words of the layout: the owner of a slot, and the last operation on a total or spare word.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,11 @@
 
 namespace divvy::ledger {
 
-// A process as its own pid namespace knows it. `start` is field 22 of /proc/PID/stat (clock ticks
-// after boot), 0 where /proc cannot be read; it tells a process from a later one with its number.
+// A process, as its own pid namespace identifies it. `start` is field 22 of /proc/PID/stat (clock
+// ticks after boot), 0 where /proc cannot be read. It distinguishes a process from a later one with
+// the same pid.
 struct Owner {
-  std::uint32_t pid = 0;    // 24 bits; the kernel's own bound is 2^22
+  std::uint32_t pid = 0;    // 24 bits; the kernel's own limit is 2^22
   std::uint64_t start = 0;  // 40 bits: 348 years of 100 Hz ticks
 
   friend constexpr bool operator==(const Owner&, const Owner&) = default;
@@ -40,8 +41,8 @@ constexpr Phase statePhase(std::uint64_t word) {
   return static_cast<Phase>(word & 0xff);
 }
 
-// DeviceReport::total.high: the operation that committed last. 0: none yet. kMaxSlots as slot
-// means the agent, whose tags carry no operation (fences).
+// DeviceReport::total.high: the operation that committed last. 0: none yet. The slot kMaxSlots
+// stands for the agent: its tags (fences) carry no operation.
 struct Tag {
   std::uint32_t slot = 0;  // 13 bits
   std::uint32_t lane = 0;  // 2 bits
@@ -51,9 +52,9 @@ struct Tag {
 };
 
 inline constexpr std::uint64_t kMaxSeq = (1ull << 49) - 1;
-// Tenants stop using a lane here, so that the agent can still clean it up.
+// A tenant stops using a lane here, so that the agent can still clean it up.
 inline constexpr std::uint64_t kLastTenantSeq = kMaxSeq - (1ull << 20);
-// What is reserved on such a lane can still be given back, up to this number.
+// Bytes reserved on such a lane can still be given back, up to this number.
 inline constexpr std::uint64_t kLastReleaseSeq = kMaxSeq - (1ull << 19);
 
 constexpr std::uint64_t packTag(const Tag& tag) {

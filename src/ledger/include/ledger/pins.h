@@ -1,26 +1,26 @@
-// Why memory cannot leave the device: the bits of SwapLine::pin_reasons, and their words. The only
-// list; who adds a reason adds it at the end.
+// Why memory cannot leave the device: the bits of SwapLine::pin_reasons, and their names. The only
+// list; new reasons are added at the end.
 #pragma once
 
 #include <cstdint>
 
 namespace divvy::ledger {
 
-// Numbers of bits; they never change their meaning.
+// Bit numbers; their meaning never changes.
 enum class PinReason : std::uint32_t {
   kContext = 0,
   kManaged = 1,
   kArray = 2,
-  kPool = 3,   // stream-ordered
+  kPool = 3,   // stream-ordered pools
   kGraph = 4,  // memory that graphs allocate
   kImported = 5,
   kExported = 6,
   kLegacyIpc = 7,
   kForeignUse = 8,      // RDMA, dma-buf, P2P tokens, SYNC_MEMOPS
   kCollectives = 9,     // NCCL's own buffers
-  kNarrowAddress = 10,  // of 32 bits
+  kNarrowAddress = 10,  // addresses of 32 bits
   kBefore = 11,         // allocated before the device was shared by swapping
-  kDriver = 12,         // the driver lacks what it takes
+  kDriver = 12,         // the driver lacks what swapping takes
   kMulticast = 13,
   kSparseArray = 14,
   kOtherDevices = 15,  // devices that cannot be given access
@@ -32,7 +32,7 @@ constexpr std::uint32_t bitOf(PinReason reason) {
   return std::uint32_t{1} << static_cast<std::uint32_t>(reason);
 }
 
-// For people. Null for one that is not of this list: of a newer tenant, or forged.
+// For display. Null for a reason that is not in this list: of a newer tenant, or forged.
 constexpr const char* pinWords(PinReason reason) {
   switch (reason) {
     case PinReason::kContext:

@@ -1,6 +1,6 @@
-// The packets of the registration socket (SOCK_SEQPACKET). One packet from a process that has
-// claimed a slot. A pidfd that comes along, as SCM_RIGHTS, is not received. The
-// sender does not wait for the reply, which the agent may leave out.
+// The packets of the registration socket (SOCK_SEQPACKET). A process that has claimed a slot sends
+// one packet, with its pidfd as SCM_RIGHTS; the agent does not receive the pidfd. The sender does
+// not wait for the reply, and the agent may leave it out.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@ namespace divvy::ledger {
 
 inline constexpr std::uint32_t kRegisterMagic = 0x47525644;  // "DVRG" in the packet
 inline constexpr std::uint32_t kRegisterVersion = 1;
-// As slot: no slot was free below slots_ready; please preallocate more.
+// Used as `slot`: no slot below slots_ready was free; asks the agent to preallocate more.
 inline constexpr std::uint32_t kWantMoreSlots = kMaxSlots;
 
-// Every field is a claim by the tenant. The agent checks the slot's state word, and SO_PEERCRED,
-// before it believes any.
+// Every field is a claim by the tenant. The agent checks the slot's state word and SO_PEERCRED
+// before it accepts any.
 struct RegisterPacket {
   std::uint32_t magic;
   std::uint32_t version;

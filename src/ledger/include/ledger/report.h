@@ -1,4 +1,4 @@
-// What the agent may believe of a report page: a copy, taken once and validated.
+// A validated copy of a report page: what the agent accepts of it.
 #pragma once
 
 #include <array>
@@ -12,19 +12,19 @@
 
 namespace divvy::ledger {
 
-// Reasons to distrust a report. The values read are clamped all the same.
+// Inconsistencies in a report. The values read are clamped all the same.
 enum class Inconsistency : std::uint32_t {
-  kTruncated = 1u << 0,    // the file is shorter than the slots that were preallocated
-  kHeader = 1u << 1,       // magic, version, size, hash, tenant or generation were changed
-  kPhase = 1u << 2,        // a slot's phase is none of ours
-  kTotal = 1u << 3,        // a total above what the device, and the share, has
-  kUsed = 1u << 4,         // a process' bytes above that
+  kTruncated = 1u << 0,    // the file is shorter than the preallocated slots
+  kHeader = 1u << 1,       // magic, version, size, hash, tenant or generation changed
+  kPhase = 1u << 2,        // a slot's phase is not a Phase
+  kTotal = 1u << 3,        // a total is above what the device, and the share, has
+  kUsed = 1u << 4,         // a process's bytes are above that
   kSequence = 1u << 5,     // a lane's sequence numbers are impossible
-  kTag = 1u << 6,          // a total's tag names no lane of ours
+  kTag = 1u << 6,          // a total's tag names no lane of this page
   kSumMismatch = 1u << 7,  // no operation under way, and total differs from the slots' sum
-  kFaultRing = 1u << 8,    // a fault entry names an unknown code
+  kFaultRing = 1u << 8,    // a fault entry has an unknown code
 };
-// "truncated, total": the names of all bits set; empty for 0.
+// Names of all bits set, as in "truncated, total"; empty for 0.
 std::string suspicionNames(std::uint32_t bits);
 
 struct SlotSnapshot {
@@ -36,14 +36,15 @@ struct SlotSnapshot {
   bool operation_pending = false;
   Bytes context;
   std::uint64_t last_launch_ns = 0;
-  std::array<Bytes, kMaxDevices> used{};   // each at most the device's memory, or the share
-  std::array<Bytes, kMaxDevices> spare{};  // admitted but not in use; likewise
+  // Each at most the device's memory, or the share if that is larger.
+  std::array<Bytes, kMaxDevices> used{};
+  std::array<Bytes, kMaxDevices> spare{};  // admitted but not in use; same bound
 };
 
 struct DeviceUse {
   Bytes total;     // in use by the tenant's processes: admitted less spare
-  Bytes admitted;  // likewise
-  Bytes spare;     // admitted, but given back and not yet reserved again
+  Bytes admitted;  // counted in the total, spare included
+  Bytes spare;     // admitted, but released and not yet reserved again
   Bytes resident;
   Bytes swapped;
 };
@@ -57,11 +58,11 @@ struct FaultRecord {
 };
 
 struct ReportSnapshot {
-  std::uint32_t suspicions = 0;  // bits of Suspicion
+  std::uint32_t suspicions = 0;  // bits of Inconsistency
   std::vector<DeviceUse> devices;
   std::vector<SlotSnapshot> slots;  // the claimed ones, in order
-  unsigned free_slots = 0;          // of the preallocated ones
-  std::vector<FaultRecord> faults;  // oldest first; holes where a writer was overtaken
+  unsigned free_slots = 0;          // of the preallocated slots
+  std::vector<FaultRecord> faults;  // oldest first; with gaps where a writer was overtaken
   std::array<std::uint64_t, kFaultKinds> fault_counts{};
   std::array<std::uint64_t, kCounters> counters{};
   std::uint64_t grants = 0;  // of all processes that ever lived

@@ -1,4 +1,4 @@
-// The arbiter's hand on what one tenant has on the devices: writes its orders, reads its reports.
+// The arbiter's access to one tenant's residency and swap pages: writes orders, reads reports.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace divvy::ledger {
 
-// One process' report, copied. Nothing in it is to be believed beyond what the caller bounds.
+// Copy of one process's line; see SwapLine. Its values are hostile: the caller must bound them.
 struct SwapSample {
   std::uint32_t state = 0;    // kSwap* bits
   std::uint32_t refusal = 0;  // SwapRefusal
@@ -32,7 +32,7 @@ struct SwapSample {
   std::array<SwapDevice, kMaxDevices> device{};
 };
 
-// What one process is told; see ResidencyLine.
+// Order to one process; see ResidencyLine.
 struct ResidencyOrder {
   std::array<std::uint64_t, kMaxDevices> allowed{};
   std::array<std::uint64_t, kMaxDevices> most{};
@@ -42,25 +42,26 @@ struct ResidencyOrder {
   bool operator==(const ResidencyOrder&) const = default;
 };
 
-// Mappings of its own, for the arbiter's thread alone. Not thread safe; every access to memory that
-// the tenant could truncate runs under a SIGBUS guard.
+// Has mappings of its own, for the arbiter's thread alone. Not thread safe. Every access to memory
+// that the tenant could truncate runs under a SIGBUS guard.
 class ResidencyPages {
  public:
-  // kNotFound: nothing of this tenant can be swapped; kCorrupt, kIo.
+  // kNotFound: no memory of this tenant can be swapped. kCorrupt, kIo.
   static Result<ResidencyPages> open(const std::filesystem::path& tenant_dir);
 
   ResidencyPages(ResidencyPages&&) noexcept;
   ResidencyPages& operator=(ResidencyPages&&) noexcept;
   ~ResidencyPages();
 
-  // Tells the process of this slot generation, and wakes the tenant; an order that stands there
-  // already does neither. `slot` is a ready one. The sequence under which it stands; 0: no slot.
+  // Writes an order to the process of this slot generation and wakes the tenant's waiting threads.
+  // An order equal to the one in force is not written again. `slot` must be ready. Returns the
+  // order's sequence; 0: no such slot.
   std::uint64_t order(unsigned slot, std::uint64_t generation, const ResidencyOrder& order);
-  // The order that stands for this process; false: none.
+  // Copies the order in force for this process. Returns false if there is none.
   bool standing(unsigned slot, std::uint64_t generation, ResidencyOrder* out) const;
 
-  // The report of a slot, if the process of this slot generation has claimed its line. False: not
-  // claimed, or the tenant truncated its file (then broken() is true from now on).
+  // Copies the report of a slot. Returns false if the process of this slot generation has not
+  // claimed its line, or if the tenant truncated its file (broken() is then true from now on).
   bool read(unsigned slot, std::uint64_t generation, SwapSample* out);
 
   bool broken() const { return broken_; }

@@ -1,6 +1,6 @@
-// SipHash-2-4: a number that whoever lacks the key can neither tell nor forge.
-// Source: J.-P. Aumasson, D. J. Bernstein, "SipHash: a fast short-input PRF", 2012. Pure; for
-// guests in somebody's process, too.
+// SipHash-2-4: a keyed hash that cannot be computed or forged without the key. Source: J.-P.
+// Aumasson, D. J. Bernstein, "SipHash: a fast short-input PRF", 2012. Pure; also for code inside
+// applications.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace divvy::ledger {
 
-// All zero: everybody has it.
+// All zeros: known to every process.
 struct SipKey {
   std::uint64_t words[2];
   friend constexpr bool operator==(const SipKey&, const SipKey&) = default;
@@ -44,7 +44,7 @@ struct State {
 
 }  // namespace siphash
 
-// Of so many whole words, of the bytes that they have where the lowest comes first.
+// Hash of `count` whole words, as little-endian bytes.
 constexpr std::uint64_t sipHash(const SipKey& key, const std::uint64_t* words, std::size_t count) {
   siphash::State state{key.words[0] ^ 0x736f6d6570736575, key.words[1] ^ 0x646f72616e646f6d,
                        key.words[0] ^ 0x6c7967656e657261, key.words[1] ^ 0x7465646279746573};

@@ -1,4 +1,4 @@
-// The tenant's view of the files by which its memory is swapped. Freestanding.
+// The tenant's view of the files through which its memory is swapped. Freestanding.
 #pragma once
 
 #include "ledger/account.h"
@@ -7,14 +7,14 @@
 
 namespace divvy::ledger {
 
-// Maps <dir>/residency read-only and <dir>/swap read-write. As TenantPages: trivial, static
-// storage, zero means closed; copies share the mapping, mappings survive fork.
+// Maps <dir>/residency read-only and <dir>/swap read-write. Like TenantPages it is trivial, lives
+// in static storage, and all zeros means closed. Copies share the mapping; mappings survive fork.
 class SwapPages {
  public:
-  // For a tenant whose control page says kSwapOn; `out` is only written on kOk.
+  // For a tenant whose control page has kSwapOn. Writes `out` only on kOk.
   static OpenStatus open(const char* dir, const ControlHeader& control, SwapPages* out);
 
-  // Unmaps. Nobody may be reading or writing.
+  // Unmaps the pages. No thread may be reading or writing them.
   void close();
 
   bool isOpen() const { return residency_ != nullptr; }
@@ -27,8 +27,8 @@ class SwapPages {
   SwapPage* swap_ = nullptr;
 };
 
-// Of what is charged to the process in that slot, all that is neither swappable nor only wanted, by
-// the books at this instant. What the process shows as pinned may be older than its `figures`.
+// Bytes charged to the process in `slot` that are neither swappable nor only wanted, at this
+// instant. The `pinned` word that the process published may be older than `figures`.
 inline std::uint64_t pinnedNow(const Account& account, unsigned slot, unsigned dev,
                                const SwapDevice& figures) {
   const std::uint64_t others =

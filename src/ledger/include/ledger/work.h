@@ -1,8 +1,8 @@
-// The bytes of a tenant's work page, <dir>/work: what its processes say about their work on the
+// The bytes of a tenant's work page, <dir>/work: reports of its processes on their work on the
 // devices. Since minor 3 of the layout; a tenant directory without the file runs ungated.
 //
 // Written by the tenant, hostile for the agent, which reads it by pread or under a SIGBUS guard and
-// believes only what it bounds. Rules of the format as in layout.h. All instants and durations are
+// accepts only bounded values. Rules of the format as in layout.h. All instants and durations are
 // CLOCK_MONOTONIC nanoseconds of the host.
 #pragma once
 
@@ -17,21 +17,21 @@ inline constexpr std::uint64_t kWorkMagic = 0x4b52575956564944;  // "DIVVYWRK" i
 
 // Bits of WorkLine::state.
 inline constexpr std::uint32_t kWorkWaiting = 1u << 0;   // a thread waits at the gate
-inline constexpr std::uint32_t kWorkInFlight = 1u << 1;  // launched, and not known to have ended
+inline constexpr std::uint32_t kWorkInFlight = 1u << 1;  // launched work is not known to have ended
 inline constexpr std::uint32_t kWorkCapturing = 1u << 2;
-inline constexpr std::uint32_t kWorkUngated = 1u << 3;  // the agent seemed gone
+inline constexpr std::uint32_t kWorkUngated = 1u << 3;  // the agent seems gone
 
-// One process, that of the slot with the same index. Its threads write it; whatever it says counts
-// only while the slot is live in this generation.
+// One process: the one in the slot with the same index. Its threads write the line. It counts only
+// while the slot is live in this generation.
 struct alignas(64) WorkLine {
-  std::uint64_t owner;        // 1 + the slot's generation; 0: nobody yet. Written last when claimed
-  std::uint32_t state;        // kWork* bits
-  std::uint32_t waiting;      // threads at the gate now
-  std::uint64_t seen_seq;     // last grant sequence that any thread acted upon
-  std::uint64_t drained_seq;  // what was launched before this sequence was seen has ended
-  std::uint64_t inflight_until;  // when what is in flight ends, as far as can be told
-  std::uint64_t changed;         // grows with each change of state
-  std::uint64_t last_launch;     // when work was last seen being launched; coarse
+  std::uint64_t owner;  // 1 + the slot's generation; 0: not claimed yet. Written last when claimed
+  std::uint32_t state;  // kWork* bits
+  std::uint32_t waiting;         // threads at the gate now
+  std::uint64_t seen_seq;        // last grant sequence that any thread acted upon
+  std::uint64_t drained_seq;     // work launched before this sequence was seen has ended
+  std::uint64_t inflight_until;  // estimated end of the work in flight
+  std::uint64_t changed;         // grows with each change of `state`
+  std::uint64_t last_launch;     // when a launch was last seen; coarse
   std::uint64_t longest;         // longest single kernel or graph so far
   // Only grow.
   alignas(64) std::uint64_t launches;
@@ -41,10 +41,10 @@ struct alignas(64) WorkLine {
   std::uint64_t escapes;    // waits given up because work in flight may depend on the waiter
   std::uint64_t unmetered;  // launches charged by estimate only (capture, no events, ...)
   std::uint64_t cpu;        // processor time of our own thread in that process
-  // When kWorkInFlight was last put up or taken down, written before it; 0: the library is older.
+  // When kWorkInFlight was last set or cleared, written before the bit. 0: the library is older.
   std::uint64_t turned;
-  // Per device of the control page: time during which work of this process was in progress, unions
-  // over streams. Only grows.
+  // Per device of the control page: time during which work of this process was in progress, as a
+  // union over streams. Only grows.
   alignas(64) std::uint64_t busy[kMaxDevices];
 };
 
@@ -52,9 +52,9 @@ struct alignas(64) WorkHeader {
   Identification id;
   char tenant_id[32];
   char reserved_a[32];
-  // Futex: grows, and is woken, when a line changed in a way that the arbiter may wait for: not
-  // where a process with work in flight begins to wait. Where it looks soon anyway, or reads later
-  // when it was (Grant::reads_turned), it only grows.
+  // Futex. Grows and is woken when a line changed in a way that the arbiter may wait for; not when
+  // a process with work in flight begins to wait. It grows without a wake where the arbiter looks
+  // soon anyway, or reads the instant later (Grant::reads_turned).
   alignas(64) std::uint32_t bell;
   char reserved_b[60];
   char reserved_c[64];
