@@ -1,4 +1,4 @@
-// What could be moved so that whole devices or nodes come free. Only a plan: nothing here moves.
+// Which allocations could be moved to free whole devices or nodes. Only plans: nothing is moved.
 #pragma once
 
 #include <cstddef>
@@ -18,34 +18,34 @@ namespace divvy::engine {
 struct Usage {
   std::int64_t capacity = 0;
   std::int64_t used = 0;
-  std::int64_t idle = 0;  // what may still be given
-  double fragmented = 0;  // of `idle`: what the target is expected to be unable to use
+  std::int64_t idle = 0;  // may still be given
+  double fragmented = 0;  // part of `idle` that the target is expected to be unable to use
 };
 
-// What it costs to move a request.
+// The cost of moving a request.
 struct MoveTerms {
-  // What it asked for, which holds where it goes too. None: what it asked this engine for; of who
-  // was adopted that is not known, and it stays.
+  // The request's shape, which holds at its new place too. None: the shape with which it asked this
+  // engine. It is unknown for adopted allocations, which then stay.
   std::optional<Shape> shape;
-  UserName user = {};          // who asked
+  UserName user = {};          // the requester
   std::int64_t work_lost = 0;  // in the caller's unit; at least 0
-  std::string group;           // who moves interrupts all of it, once; empty: only itself
-  std::string budget;          // of interruptions; empty: none
+  std::string group;   // a move interrupts the whole group, once; empty: only the request itself
+  std::string budget;  // of interruptions; empty: none
 };
 
 enum class DefragmentationGoal : std::uint8_t {
-  kDevices,        // as many devices with nobody on them as can be
-  kNodes,          // as many nodes with nobody on them
-  kFragmentation,  // the least that the target is expected to be unable to use
-  kRoom,           // a request fits so many times
+  kDevices,        // most devices without tenants
+  kNodes,          // most nodes without tenants
+  kFragmentation,  // least capacity that the target is expected to be unable to use
+  kRoom,           // a request fits a number of times
 };
 
 struct DefragmentationTerms {
   DefragmentationGoal goal = DefragmentationGoal::kDevices;
-  std::map<RequestId, MoveTerms> of;            // who may move; all others stay
-  std::map<std::string, std::int64_t> budgets;  // interruptions each still allows; absent: 0
+  std::map<RequestId, MoveTerms> of;            // requests that may move; all others stay
+  std::map<std::string, std::int64_t> budgets;  // interruptions left of each budget; missing: 0
   std::size_t most_moves = 64;
-  Shape room = {};        // of kRoom; nobody in particular asks
+  Shape room = {};        // of kRoom; without a user
   std::size_t times = 1;  // of kRoom
 };
 
@@ -62,18 +62,18 @@ struct DeviceAt {
 };
 
 struct DefragmentationPlan {
-  // Nobody moves twice. In this order each has room when its turn comes, once it has left where it
-  // was: nothing waits for a later move, or needs a place in between. Without any of them less is
-  // won, or a later one has no room.
+  // Each request moves at most once. In this order each move has room when its turn comes, after
+  // its request has left its old place: no move waits for a later one, or needs a place in between.
+  // Without any one of them the gain is smaller, or a later move has no room.
   std::vector<Move> moves;
-  std::vector<DeviceAt> freed;  // with somebody on them before and nobody after; ascending
-  std::vector<DeviceAt> taken;  // the other way round
-  std::vector<NodeName> nodes_freed, nodes_taken;  // likewise
+  std::vector<DeviceAt> freed;  // with tenants before and none after; ascending
+  std::vector<DeviceAt> taken;  // without tenants before and with some after; ascending
+  std::vector<NodeName> nodes_freed, nodes_taken;  // the same for nodes; ascending
   Usage before, after;
-  std::size_t fits_before = 0, fits_after = 0;  // of kRoom: how many times, `times` at most
+  std::size_t fits_before = 0, fits_after = 0;  // of kRoom: how many times, at most `times`
   std::int64_t work_lost = 0;
-  std::size_t interrupted = 0;     // who moves, and their groups
-  std::vector<RequestId> unknown;  // may move, but what they asked for is not known; ascending
+  std::size_t interrupted = 0;     // requests that move, and their groups
+  std::vector<RequestId> unknown;  // may move, but their shapes are not known; ascending
 };
 
 }  // namespace divvy::engine

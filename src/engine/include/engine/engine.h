@@ -22,22 +22,23 @@
 
 namespace divvy::engine {
 
-// Nodes are looked at from `start` on, in their order, and round, until `enough` of them fit: what
-// a scheduler does that does not want to look at all of them.
+// Limits a decision to some nodes. From place `start` on, in the nodes' order and wrapping around,
+// nodes are looked at until `enough` of them fit.
 struct Window {
   std::size_t start = 0;
   std::size_t enough = SIZE_MAX;
   std::size_t looked_at = 0;  // out
 };
 
-// Of one question. A try puts one device, part or group to one container; it takes about a
-// microsecond. A question that needs more is answered of the nodes that were searched; the others
-// are kNotSearched, and asking again goes on with them.
+// Tries of one query. A try assigns one device, partition or group of devices to one container; it
+// takes about a microsecond. A query that needs more tries is answered from the nodes that were
+// searched. The other nodes are kNotSearched, and the next query continues with them. Gangs and
+// preemptions have twice as many tries (kTriesOfGang).
 inline constexpr std::uint32_t kTriesOfDecision = 20'000;
 
-// For one thread at a time. Equal nodes, target and allocations give equal answers, however they
-// came to be. Errors are kUsage (the request or node can never be right; says what is accepted),
-// kNoRoom (it fits nowhere now) and kNotFound.
+// One thread at a time may use it. Equal nodes, target and allocations give equal answers, in
+// whatever order they came. Errors: kUsage (the request or node can never be right; the message
+// lists what is accepted), kNoRoom (it fits nowhere now), kNotFound.
 class Engine {
  public:
   explicit Engine(Config config);
@@ -45,91 +46,102 @@ class Engine {
   Engine(Engine&&) noexcept;
   Engine& operator=(Engine&&) noexcept;
 
-  // A new node, or what a known one has now; allocations stay, also on devices that it has no more.
+  // Adds a node, or replaces the description of a known node. Allocations stay, even on devices
+  // that the node no longer has.
   Result<void> setNode(const Node& node);
-  // What was on it is gone with it, and returned.
+  // Removes a node. Returns its allocations, which are removed too, in order of their names.
   std::vector<Allocation> removeNode(const NodeName& name);
   Result<void> setTarget(const Target& target);
-  // Instead of those that were there; a device is in the first that takes it. Allocations stay:
-  // those on devices that change pools by it, or did before, are returned, in order of their names.
+  // Replaces all pools. A device belongs to the first pool that accepts it. Allocations stay.
+  // Returns those on devices that changed pools since the allocation was given, in order of their
+  // names.
   Result<std::vector<FormerPoolTenant>> setPools(std::vector<Pool> pools);
   const std::vector<Pool>& pools() const;
-  // Empty: in none. kNotFound: no such node, or device there.
+  // Returns a device's pool; an empty name: in no pool. kNotFound: no such node, or no such device
+  // there.
   Result<PoolName> poolOf(const NodeName& node, const DeviceUuid& device) const;
 
-  // Asking changes nothing.
+  // Queries change no allocation.
   Result<Decision> decide(const Request& request) const;
   Result<Decision> decideWithin(const Request& request, Window& window) const;
-  // Among these only; kNotFound where one is not known.
+  // Considers only these nodes. kNotFound: one of them is unknown.
   Result<Decision> decideAmong(const Request& request, std::span<const NodeName> nodes) const;
-  // With all refusals. Takes the time of looking at every device.
+  // Includes all refusals. Takes as long as looking at every device.
   Result<Decision> explain(const Request& request) const;
-  // Of every node that will not do, in the nodes' order, in short.
+  // Short refusals of all nodes that do not fit, in the nodes' order.
   Result<std::vector<CompactRefusal>> briefs(const Request& request) const;
-  // Of these nodes only. What was found is kept with the shape until a node changes: asking again
-  // takes the time of finding names.
+  // Short refusals of these nodes. Results are kept with the shape until a node changes; then a
+  // repeated query costs only the search for the names.
   Result<CompactRefusals> briefs(const Request& request,
                                  std::span<const std::string_view> nodes) const;
-  // Devices of a node that a container (init containers first) cannot have, were it alone there:
-  // each with the reason, whether the request fits or not.
+  // Devices of a node that a container (numbered from the init containers on) cannot use even if
+  // the container were alone there. Each with the reason, whether the request fits or not.
   Result<std::vector<DeviceRefusal>> refusedDevices(const Request& request, const NodeName& node,
                                                     std::size_t container) const;
-  // The smallest changes with which it would fit that node: of every kind the smallest that helps
-  // alone, and where none does, of memory and compute together. Empty: it fits, or nothing helps.
+  // The smallest changes with which the request would fit the node: of each kind the smallest
+  // change that helps alone; if none does, memory and compute together. Empty: it fits, or nothing
+  // helps.
   Result<std::vector<Remedy>> remedies(const Request& request, const NodeName& node) const;
-  // The cheapest set of requests of lower priority whose end makes this one fit, on the node where
-  // that is cheapest; of equals the first in the nodes' order. Without any of them it does not fit.
-  // (Where very many sets could be it is the cheapest of those that were tried.)
-  // None: no such set. kUsage: it fits as it is.
+  // Returns the cheapest set of victims of lower priority whose eviction makes the request fit, on
+  // the node where that is cheapest; among equals the first in the nodes' order. Each victim is
+  // needed. (Where there are very many sets, it is the cheapest of those that were tried.) None: no
+  // such set. kUsage: it fits without eviction.
   Result<std::optional<Preemption>> preempt(const Request& request, std::int64_t priority,
                                             const EvictionCosts& stakes) const;
-  // The cheapest set of requests of lower priority whose end lets placeGang place the whole gang;
-  // without the end of any of them (of a group: of the group) it cannot. The cheaper of two: what
-  // each member in turn costs least on one node, and who is left when the dearest are spared first;
-  // where no more than 12 (a group is one) are in the way, in one domain of the required level or
-  // on all nodes, the cheapest of all sets, up to 20,000 of them. Beyond there may be a cheaper
-  // one. None: no such set was found. kUsage: it fits as it is.
+  // Returns the cheapest set of victims of lower priority whose eviction lets placeGang place the
+  // whole gang. Each victim (or group of victims) is needed.
+  //
+  // The cheaper of two searches. The first takes for each member in turn the cheapest victims on
+  // one node. The second spares the most expensive candidates first. Where at most 12 candidates (a
+  // group counts once) are in the way, in one domain of the required level or on all nodes, it is
+  // the cheapest of all sets, up to 20,000 sets. Beyond that there may be a cheaper set.
+  //
+  // None: no such set was found. kUsage: it fits without eviction.
   Result<std::optional<GangPreemption>> preemptGang(const Gang& gang, std::int64_t priority,
                                                     const EvictionCosts& stakes) const;
-  // What could be moved. Devices or nodes are emptied one by one, in two orders, with three ways to
-  // choose where who is there goes; the best of the six is told. There may be a better plan: nobody
-  // is moved to make room for others who move. kUsage: terms that cannot be right.
+  // Plans moves. Devices or nodes are emptied one by one, in two orders, with three ways to choose
+  // where their tenants go; returns the best of the six plans. There may be a better plan, because
+  // no tenant is moved to free space for other moves. kUsage: impossible terms.
   Result<DefragmentationPlan> defragment(const DefragmentationTerms& terms) const;
-  // Whether it would fit a node if nobody were there and all were in service. False: never.
+  // Returns whether the request would fit a node without allocations and with all devices in
+  // service. True also if a node was not searched for lack of tries.
   Result<bool> possible(const Request& request) const;
   std::vector<NodeName> nodes() const;  // in their order
 
-  // Decides and books until `expires`. Whoever holds something keeps it and is told what, if it
-  // asks for the same again; kUsage if for something else.
+  // Decides and reserves until `expires`. A request that has an allocation gets the same allocation
+  // again; kUsage if its shape has changed.
   Result<Allocation> place(const Request& request, Instant expires);
   Result<Allocation> placeWithin(const Request& request, Instant expires, Window& window);
-  // All members or none, as near to each other as there is room: at the narrowest level at which
-  // all can be together, there in as few narrower domains as can be. kNoRoom: they cannot; nothing
-  // was booked.
+  // Places all members or none, as near to each other as capacity allows: at the narrowest level at
+  // which all can be together, and there in as few narrower domains as possible. kNoRoom:
+  // impossible; nothing was reserved.
   Result<GangPlacement> placeGang(const Gang& gang, Instant expires);
-  // Books what was decided, if it still fits.
+  // Reserves an earlier decision, if it still fits. kUsage: the request has another allocation.
   Result<Allocation> reserve(const Request& request, const Placement& placement, Instant expires);
-  // Again is fine. kNotFound: expired, or never was.
+  // Makes a reservation permanent. May be repeated. kNotFound: expired, or never reserved.
   Result<void> confirm(const RequestId& id);
-  // Whether it was there. Again is fine.
+  // Returns whether the request had an allocation. May be repeated.
   bool release(const RequestId& id);
-  // Gives back what is reserved until `now` or before; in order of names.
+  // Releases the reservations that expire at `now` or before, and returns them in order of expiry,
+  // then of names.
   std::vector<Allocation> expire(Instant now);
-  // What is known to be so, from a log or from elsewhere: booked as it is, also where that is more
-  // than there is; then nothing is left there.
+  // Records an allocation that is known to exist, from a log or another source, even if it exceeds
+  // the capacity; then nothing is left there. kUsage: the request has another allocation.
+  // kNotFound: no such node.
   Result<void> adopt(const Allocation& allocation);
-  // What it has is that from now on, on the same node; where more is taken of a device than now,
-  // there has to be room. kNoRoom: says what lacks, kNotFound: it has nothing; all is as it was.
+  // Replaces a request's placement on the same node. Where it takes more of a device than now,
+  // there must be room. kUsage: another node. kNoRoom: the message lists what is missing.
+  // kNotFound: no allocation. On error nothing changes.
   Result<void> resize(const RequestId& id, const Placement& placement);
 
   const Allocation* find(const RequestId& id) const;
   std::vector<Allocation> allocations() const;  // in order of names
   Usage usage() const;
-  // While it lives, all questions share the budget of one decision. Scopes may be nested.
+  // While it lives, all queries share the tries of one decision. Scopes may be nested.
   class BudgetScope;
-  // Since the engine was made.
+  // Tries since the engine was created.
   std::uint64_t tries() const;
-  // Of each of its devices, in their order. kNotFound: no such node.
+  // Use of each of the node's devices, in their order. kNotFound: no such node.
   Result<std::vector<DeviceUsed>> used(const NodeName& node) const;
 
  private:
@@ -139,7 +151,7 @@ class Engine {
 
 class Engine::BudgetScope {
  public:
-  // `engine` outlives it and is not moved.
+  // `engine` must outlive the scope, and must not be moved meanwhile.
   explicit BudgetScope(const Engine& engine);
   BudgetScope(const BudgetScope&) = delete;
   BudgetScope& operator=(const BudgetScope&) = delete;

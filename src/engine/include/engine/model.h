@@ -1,4 +1,4 @@
-// What there is: nodes and their devices, as whoever reports them describes them.
+// Nodes and their devices, as their reporter describes them.
 #pragma once
 
 #include <cstdint>
@@ -18,49 +18,49 @@ namespace divvy::engine {
 using NodeName = Name<struct NodeNameKind>;
 using DeviceUuid = Name<struct DeviceUuidKind>;
 using ModelName = Name<struct ModelNameKind>;
-// What is asked for in one vendor's words: "NVIDIA", "Ascend910B4".
+// A vendor's name for what requests ask for: "NVIDIA", "Ascend910B4".
 using DeviceKind = Name<struct DeviceKindKind>;
 using NicName = Name<struct NicNameKind>;
 using RequestId = Name<struct RequestIdKind>;
 using PoolName = Name<struct PoolNameKind>;
-// Whoever asks, as pools name them: a namespace, a queue, a user of the machine.
+// The requester, as pools name it: a namespace, a queue, a user of the machine.
 using UserName = Name<struct UserNameKind>;
 
 enum class Health : std::uint8_t { kHealthy, kUnhealthy };
 
-// How a device is used now; placement goes by it and never changes it.
+// How a device is used now. Placement respects it and never changes it.
 enum class Mode : std::uint8_t {
   kShared,     // by as many tenants as it has slots
   kExclusive,  // by one tenant
-  kMig,        // in partitions: not as a whole and not by time
-  kMps,        // as kShared, by the driver's own means
-  kExternal,   // held by somebody else: never
-  kWhole,      // by one tenant that asks for all of it, memory in percent: nothing of it is limited
+  kMig,        // in partitions: not as a whole, and not by time
+  kMps,        // like kShared, by the driver's own means
+  kExternal,   // held from outside: never given
+  kWhole,      // by one tenant that asks for all of it, memory in percent: no limits apply
 };
 
 inline constexpr std::uint32_t kNoOvercommit = 1000;
 
-// What of a device's memory may be promised.
+// How much of a device's memory may be promised.
 struct MemoryTerms {
   Bytes foreign;  // used by processes that are no tenants
-  Bytes budget;   // for tenants at once; 0: all that others leave
-  // What may be promised for each 1000 bytes that tenants may have: 1000 to 4000.
+  Bytes budget;   // for all tenants at once; 0: all that foreign use leaves
+  // Bytes that may be promised for each 1000 bytes that tenants may have: 1000 to 4000.
   std::uint32_t overcommit_permille = kNoOvercommit;
-  Bytes context;          // what one tenant's context costs; 0: not known
-  bool host_map = false;  // what of a tenant is not on the device can be used from the host
+  Bytes context;          // cost of one tenant's context; 0: not known
+  bool host_map = false;  // memory of a tenant that is not on the device can be used from the host
   friend bool operator==(const MemoryTerms&, const MemoryTerms&) = default;
 };
 
-// What compute that is asked for means on a device.
+// The meaning of requested compute on a device.
 enum class ComputeRule : std::uint8_t {
-  kBound,   // adds up to at most what it has
-  kWeight,  // of those who are busy; may add up to more, nobody is refused for it or alone
+  kBound,   // sums to at most the device's compute
+  kWeight,  // of busy tenants; may sum to more, and refuses no tenant
 };
 
-// A place among neighbours: several devices of a kind are taken in a run of places.
+// A place in a row of devices. Several devices of a kind are taken in a run of places.
 struct InRow {
   std::uint32_t place = 0;
-  // So many at a time, from a multiple of that on; empty: any number from anywhere.
+  // Accepted run lengths; a run of n starts at a multiple of n. Empty: any number from anywhere.
   std::vector<std::uint32_t> runs;
 };
 
@@ -69,21 +69,21 @@ struct Device {
   ModelName model;
   Bytes memory;  // physical
   Compute compute = kWholeDevice;
-  std::uint32_t slots = 10;  // tenants at most
+  std::uint32_t slots = 10;  // most tenants
   Health health = Health::kHealthy;
-  bool cordoned = false;  // keeps what it has, gets nothing new
+  bool cordoned = false;  // keeps its allocations, gets no new ones
   Mode mode = Mode::kShared;
   std::optional<unsigned> numa;
-  DeviceKind kind;  // empty: none; only for those who ask for any kind
+  DeviceKind kind;  // empty: none; only for requests of any kind
   MemoryTerms terms = {};
   ComputeRule compute_rule = ComputeRule::kBound;
-  // Null: it cannot be split. With slices: can be while it is in MIG mode, else while it is not.
-  // What has terms of its memory cannot.
+  // Null: it cannot be split. With slices, it can be split while it is in MIG mode; without slices,
+  // while it is not. A device with memory terms cannot be split.
   std::shared_ptr<const Partitioning> parting = nullptr;
-  // Those of a kind and node with the same number are taken together, all of them or none (the two
-  // of an Ascend 910C module); parts of them are not.
+  // Devices of a kind and node with the same number are taken together, all or none (the two of an
+  // Ascend 910C module). Parts of such devices are not given.
   std::optional<std::uint32_t> block = {};
-  std::optional<InRow> row = {};  // likewise
+  std::optional<InRow> row = {};  // parts of such devices are not given
 };
 
 struct Label {
@@ -94,12 +94,12 @@ struct Label {
 
 inline constexpr std::size_t kMaxDevicesPerNode = 64;
 
-// A way between two devices that is better than through the host; for both directions.
+// A connection of two devices that is better than through the host; valid in both directions.
 struct Link {
   DeviceUuid a;
   DeviceUuid b;
-  std::uint32_t score = 0;  // more is better, in the measure of whoever reports it; at least 1
-  bool direct = true;       // from device to device (NVLink); else by switches of the PCIe bus
+  std::uint32_t score = 0;  // higher is better, in the reporter's measure; at least 1
+  bool direct = true;       // device to device (NVLink); else by PCIe switches
 };
 
 struct ByCount {
@@ -110,19 +110,19 @@ struct Wing {
   std::vector<std::uint32_t> places;
 };
 
-// How well devices of one kind are taken together there, beyond their links, as whoever reports the
-// node tells; each kind at most once. What is empty says nothing.
+// How well devices of one kind on this node work together, beyond their links, as reported for the
+// node. Each kind at most once. Empty fields have no effect.
 struct NodeScore {
   DeviceKind kind;
-  // By how many of them a request takes: what is lost of links by that, and how good they are.
+  // By the number of devices that a request takes: links lost by that, and their quality.
   std::vector<ByCount> losses, scores;
   // Groups that are best used up or not begun, by place in Node::devices.
   std::vector<Wing> wings;
-  // Links of whole devices count for whoever wishes for links: between what it gets, and what is
-  // torn by that.
+  // Links of whole devices count for requests with a preference for links: those among its devices,
+  // and those that it breaks.
   bool links = false;
-  // HAMi's points for all of what a request gets being linked with each other; for a part of it
-  // that part of them. The engine's own policies go by Wish.
+  // HAMi's points if all devices of a request are linked with each other; in proportion for a part
+  // of them. The engine's own policies use Preference.
   std::uint32_t together = 0;
 };
 
@@ -136,15 +136,15 @@ struct Node {
   NodeName name;
   Cpu cpu;
   Bytes memory;
-  std::vector<Device> devices;  // in the order in which equally good ones are taken
+  std::vector<Device> devices;  // equally good ones are taken in this order
   std::vector<Label> labels;
   bool cordoned = false;
-  // For what is promised of its devices beyond what they have.
+  // Host memory for what is promised of its devices beyond what they have.
   Bytes host_reserve = {};
-  // Among equally good nodes the lowest goes first; by default a hash of the name, which is the
-  // same for whoever asks, whenever the node came.
+  // Among equally good nodes the lowest value goes first. Default: a hash of the name, the same in
+  // every process, and independent of the order in which nodes came.
   std::optional<std::uint64_t> order;
-  std::vector<Link> links;  // each pair at most once; of others the score is 0
+  std::vector<Link> links;  // each pair at most once; the score of all other pairs is 0
   std::vector<Nic> nics;
   std::vector<NodeScore> merits;
 };

@@ -1,4 +1,4 @@
-// Queues that share what there is: guarantees, limits, borrowing, and who gives back.
+// Queues that share a capacity: guarantees, limits, borrowing, and reclaim.
 #pragma once
 
 #include <cstdint>
@@ -15,37 +15,38 @@
 namespace divvy::engine {
 
 using QueueName = Name<struct QueueNameKind>;
-using ResourceName = Name<struct ResourceNameKind>;  // "H100/compute", "H100/memory": the caller's
+// The caller's names: "H100/compute", "H100/memory".
+using ResourceName = Name<struct ResourceNameKind>;
 using JobName = Name<struct JobNameKind>;
 
-// In units of each resource's own; what is not there is 0.
+// In each resource's own unit; missing resources are 0.
 using Amounts = std::map<ResourceName, std::int64_t>;
 
 struct Queue {
   QueueName name;
-  QueueName parent;  // empty: below the root
-  // What it and the queues below it can always have; lent while unused. Jobs of its own may take
-  // what it guarantees to queues below it, and do not give that back.
+  QueueName parent;  // empty: directly below the root
+  // Amounts that it and the queues below it can always have; lent while unused. Its own jobs may
+  // use what it guarantees to queues below it, and do not give that back.
   Amounts guarantee;
-  Amounts limit;            // the most that they can have; a resource that is not there has none
-  bool borrows = true;      // may have more than its guarantee, of what others do not use
+  Amounts limit;            // most that they can have; missing resources have no limit
+  bool borrows = true;      // may have more than its guarantee while other queues leave it unused
   std::int64_t weight = 1;  // of what is beyond guarantees, against its siblings; 1 to 1,000,000
 };
 
-// What a queue was given, as one: all of it is given back or nothing.
+// A unit of allocation in a queue: all of it is given back, or nothing.
 struct Job {
   JobName name;
   QueueName queue;
   Amounts amounts;
-  std::int64_t priority = 0;  // more is higher
+  std::int64_t priority = 0;  // higher is more important
   std::int64_t since_ms = 0;  // on the caller's clock
-  std::string group = {};     // all of a group are given back, or none; empty: on its own
+  std::string group = {};     // jobs of a group are given back all or none; empty: no group
 };
 
 enum class QuotaWhy : std::uint8_t {
-  kLimit,      // of `queue`
+  kLimit,      // limit of `queue`
   kBorrowing,  // more than the guarantee of `queue`, which must not borrow
-  kFull,       // there is not so much, or others have it by right
+  kFull,       // more than the capacity, or other queues have it by right
 };
 
 struct QuotaRefusal {
@@ -59,59 +60,62 @@ struct QuotaRefusal {
 std::string text(const QuotaRefusal& refusal);
 
 struct Admission {
-  std::optional<QuotaRefusal> refusal;  // none: it may have it
+  std::optional<QuotaRefusal> refusal;  // none: admitted
   bool borrowed = false;                // some of it is beyond the queue's own guarantee
-  // Jobs that have to end first, all of them: others' that are borrowed. Lowest priority first.
+  // Jobs of other queues that must end first, all of them: they hold borrowed amounts. Lowest
+  // priority first.
   std::vector<JobName> reclaim;
 };
 
-// Who may be asked to give back, where it is not only added up but done.
+// Which jobs may be asked to give back, where jobs are really ended.
 struct ReclaimTerms {
-  std::set<JobName> spared;                    // nobody asks them
-  std::optional<std::set<JobName>> only = {};  // nobody asks others than these; none: all may be
-  // Others' that is borrowed, where what is asked for is within a guarantee.
+  std::set<JobName> spared;                    // never asked
+  std::optional<std::set<JobName>> only = {};  // only these may be asked; none: all
+  // Borrowed amounts of other queues, if the request is within a guarantee.
   bool borrowed = true;
-  // Whatever is guaranteed: jobs of lower priority than that, of the queue itself and, of what
-  // they borrowed, of others.
+  // Jobs of lower priority than this, regardless of guarantees: all jobs of the queue itself, and
+  // jobs of other queues that hold borrowed amounts.
   std::optional<std::int64_t> below = {};
-  // All that are named may be asked at once. Else each of them may, alone.
+  // True: all returned jobs may be asked at once. False: each of them may be asked, alone.
   bool together = true;
 };
 
-// A tree of queues and what they have. For one thread at a time; equal contents give equal answers.
-// Errors are kUsage (says what is accepted) and kNotFound.
+// A tree of queues and what they have. One thread at a time may use it. Equal contents give equal
+// answers. Errors: kUsage (the message lists what is accepted) and kNotFound.
 class Quota {
  public:
-  // What there is to share. May shrink below what is given, and below what is guaranteed.
+  // Sets what there is to share. It may be less than what is given or guaranteed.
   Result<void> setCapacity(const Amounts& capacity);
   const Amounts& capacity() const { return capacity_; }
-  // A new queue, or what a known one is now. Its parent has to be known; guarantees of siblings add
-  // up to no more than their parent's (of the root: to anything), a guarantee is within its limit.
+  // Adds a queue or replaces a known one. Its parent must be known (kNotFound). Guarantees of
+  // siblings sum to at most their parent's guarantee (unbounded below the root). A guarantee is at
+  // most the limit.
   Result<void> setQueue(const Queue& queue);
-  // One without jobs and without queues below it.
+  // Removes a queue without jobs and without queues below it. kUsage: it has some.
   Result<void> removeQueue(const QueueName& name);
 
-  // Asking changes nothing.
+  // Returns whether `queue` may have `amounts`. Changes nothing.
   Result<Admission> ask(const QueueName& queue, const Amounts& amounts) const;
-  // Jobs that may be asked to end so that jobs of `queue` may have `amounts`, in the order in which
-  // they are asked: the lowest priority first, then the youngest; those of a group as one. Unlike
-  // `ask` it names nobody without whom its queue would have less than its guarantee of what is
-  // asked for, and does not say how many are enough. An unknown queue: none.
+  // Returns jobs that may be asked to end so that jobs of `queue` may have `amounts`, in the order
+  // in which to ask them: lowest priority first, then the youngest; jobs of a group together.
+  // Unlike ask(), it leaves out jobs without which their queue would have less than its guarantee
+  // of the requested resources, and does not tell how many are enough. An unknown queue: none.
   std::vector<std::vector<JobName>> givers(const QueueName& queue, const Amounts& amounts,
                                            const ReclaimTerms& terms) const;
-  // Of jobs that wait, whose turn it is: going down from the root, whoever stays within its
-  // guarantee first, then whoever has least beyond it by weight; of equals the first in the order
-  // of names. Of one queue's jobs the highest priority, then the oldest. None: there are none.
+  // Returns the waiting job to serve next. From the root down, a queue that stays within its
+  // guarantee goes first, then the queue with the least beyond it by weight; among equals the first
+  // by name. A queue's own jobs go before those of queues below it: highest priority first, then
+  // the oldest. None: nothing waits.
   Result<std::optional<std::size_t>> next(const std::vector<Job>& waiting) const;
 
-  // Books what is so, asked or not; kUsage: its name is taken.
+  // Records a job, admitted or not. kUsage: its name is taken.
   Result<void> add(const Job& job);
-  // Whether it was there.
+  // Returns whether the job was known.
   bool remove(const JobName& name);
 
   const Amounts& used(const QueueName& queue) const;  // with the queues below it; empty: the root
   const std::map<JobName, Job>& jobs() const { return jobs_; }
-  // Guaranteed below the root beyond what there is.
+  // Guarantees of the queues directly below the root that exceed the capacity.
   Amounts overpromised() const;
 
  private:

@@ -1,4 +1,4 @@
-// Why not: one reason per device, one per node, and what was needed and had.
+// Refusals: one reason per device, one per node, and the amounts needed and available.
 #pragma once
 
 #include <cstdint>
@@ -10,39 +10,39 @@
 
 namespace divvy::engine {
 
-// In the order in which they are looked at: the first that holds is the one that is told.
+// In the order in which they are checked: the first that applies is reported.
 enum class DeviceWhy : std::uint8_t {
-  kKind,       // another kind was asked for
-  kNotInPool,  // in another pool than was asked for, or in none, or in one and none was
+  kKind,       // another kind was requested
+  kNotInPool,  // in another pool than requested, or in none; or in one although none was requested
   kUnhealthy,
   kCordoned,
   kExternal,
-  kStrangers,      // used by who got it while it was in another pool, or in none
-  kPartitioned,    // in MIG mode, and no part was asked for
-  kModelNotAsked,  // other models were asked for
+  kStrangers,      // used by tenants that got it while it was in another pool, or in none
+  kPartitioned,    // in MIG mode, and no partition was requested
+  kModelNotAsked,  // other models were requested
   kModelExcluded,
   kUuidNotAsked,
   kUuidExcluded,
-  kNoPart,     // never has such a part as was asked for
-  kWholeOnly,  // is given as a whole only, and a share was asked for
-  kSlots,      // as many tenants as it may have
-  kSplit,      // in use in parts and a share was asked for, or the other way round
-  kCompany,    // used by a sort of tenant that it may not be beside
-  // Of memory; bytes. Those before kMemory are so whoever else is there.
-  kTooLarge,             // more than it has
+  kNoPart,     // never has the requested partition
+  kWholeOnly,  // is given as a whole only, and a share was requested
+  kSlots,      // has as many tenants as it may have
+  kSplit,      // in use in partitions and a share was requested, or the reverse
+  kCompany,    // used by a class of tenants that it may not be beside
+  // Memory, in bytes. Reasons before kMemory apply regardless of other tenants.
+  kTooLarge,             // more than the device has
   kBudget,               // more than tenants may have there at once
   kPromise,              // more than may be promised there
-  kGuaranteeAboveShare,  // more of it is guaranteed than it is
-  kBelowContext,         // less than one context costs there
+  kGuaranteeAboveShare,  // the guarantee is above the share
+  kBelowContext,         // less than the cost of one context there
   kMemory,               // more than is free
-  kBeside,               // more than can be there at once beside what others are guaranteed
-  kOvercommit,           // more than may be promised beside what is promised
-  kGuarantee,            // its guarantee would keep others from what they were promised
-  kHostReserve,          // the host has no room for what would be swapped out
+  kBeside,               // more than can be there at once beside other tenants' guarantees
+  kOvercommit,           // more than may be promised beside existing promises
+  kGuarantee,            // its guarantee would keep other tenants from what they were promised
+  kHostReserve,          // too little host memory for what would be swapped out
   kCompute,              // thousandths
   kCpus,                 // of the device's own processors
-  kNoPlacement,          // no slices in a row for such a part, where one may begin
-  kInUse,                // asked for alone, and it is not idle
+  kNoPlacement,          // no run of free slices for the partition at an allowed start
+  kInUse,                // requested alone, and it is not idle
   kHeld,                 // one tenant has it to itself
 };
 
@@ -51,7 +51,7 @@ struct DeviceRefusal {
   DeviceWhy why = DeviceWhy::kUnhealthy;
   std::uint64_t needed = 0;  // of kSlots, memory, kCompute, kCpus; 0 otherwise
   std::uint64_t available = 0;
-  PoolName pool = {};  // of kNotInPool and kStrangers: which it is in; empty: none
+  PoolName pool = {};  // of kNotInPool and kStrangers: the device's pool; empty: none
   friend bool operator==(const DeviceRefusal&, const DeviceRefusal&) = default;
 };
 
@@ -59,16 +59,16 @@ enum class NodeWhy : std::uint8_t {
   kCordoned,
   kCpu,          // thousandths of a core
   kMemory,       // bytes
-  kTooFew,       // devices in all; no release helps
-  kDevices,      // of those it has, too few will do for `container`; `devices` says why each
-  kBlocks,       // enough devices will do, but not all of those that are taken together
-  kRow,          // enough will do, but not in a run of neighbours
-  kNuma,         // enough devices will do, but not of one NUMA node
-  kLinks,        // enough will do, but not all with direct links to each other
-  kNic,          // has no NIC of the name that was asked for
+  kTooFew,       // devices in total; no release helps
+  kDevices,      // too few of its devices fit `container`; `devices` has the reasons
+  kBlocks,       // enough devices fit, but not all of those that are taken together
+  kRow,          // enough fit, but not in a run of neighbours
+  kNuma,         // enough devices fit, but not on one NUMA node
+  kLinks,        // enough fit, but not all with direct links to each other
+  kNic,          // has no NIC of the requested name
   kTogether,     // each container would fit, all of them do not
-  kUnresolved,   // not found within the tries of one node; asking again finds the same
-  kNotSearched,  // the tries of the decision were spent on other nodes; asking again goes on here
+  kUnresolved,   // not found within the tries of one node; the next query has the same result
+  kNotSearched,  // the tries were spent on other nodes; the next query continues here
 };
 
 struct NodeRefusal {
@@ -76,14 +76,15 @@ struct NodeRefusal {
   NodeWhy why = NodeWhy::kCordoned;
   std::uint64_t needed = 0;
   std::uint64_t available = 0;
-  // Of kTooFew, kDevices, kBlocks, kRow, kNuma, kLinks, kNic: which one, init containers first.
+  // Of kTooFew, kDevices, kBlocks, kRow, kNuma, kLinks, kNic: the container, numbered from the init
+  // containers on.
   std::size_t container = 0;
-  DeviceKind kind;                     // of kDevices: of which too few will do
+  DeviceKind kind;                     // of kDevices: the kind of which too few fit
   std::vector<DeviceRefusal> devices;  // in the node's order; of kDevices only
   friend bool operator==(const NodeRefusal&, const NodeRefusal&) = default;
 };
 
-// "needs 4 GiB, 2 GiB free"
+// For display: "needs 4 GiB, 2 GiB free".
 std::string text(const DeviceRefusal& refusal);
 std::string text(const NodeRefusal& refusal);
 

@@ -1,4 +1,4 @@
-// What somebody wants: containers, what each takes of devices, and which devices will do.
+// What a request needs: containers, what each takes of devices, and which devices it accepts.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,25 @@
 
 namespace divvy::engine {
 
-// Of the memory of whichever device it is.
+// Percent of the memory of the device that is chosen.
 struct Percent {
   std::uint32_t value = 0;
   friend constexpr auto operator<=>(Percent, Percent) = default;
 };
 using DeviceMemory = std::variant<Bytes, Percent>;
 
-// Of each of `count` different devices of one node.
+// From each of `count` different devices of one node.
 struct DeviceAsk {
   std::uint32_t count = 0;
   DeviceMemory memory = Bytes{};
-  // None: whatever the others leave. The whole device: nobody else on it.
+  // None: what other tenants leave. The whole device: no other tenant on it.
   Compute compute = {};
   DeviceKind kind = {};  // empty: any
-  // Of `memory`, what is never swapped. None: all of it on devices whose memory is promised once,
-  // nothing on others.
+  // The part of `memory` that is never swapped. None: all of it on devices without overcommit,
+  // nothing on devices with overcommit.
   std::optional<DeviceMemory> guarantee = {};
-  // Parts as the hardware makes them, then of any devices: so many of that one; without a name the
-  // smallest that has the memory and the compute. None: devices, or shares of them by time.
+  // Asks for partitions, then from any devices: `count` of this partition. Empty name: the smallest
+  // with the memory and compute. None: devices, or shares of them by time.
   std::optional<PartName> part = {};
   friend auto operator<=>(const DeviceAsk&, const DeviceAsk&) = default;
 };
@@ -41,24 +41,24 @@ struct Container {
   Cpu cpu;
   Bytes memory;
   DeviceAsk devices;
-  // Of further kinds: all of a container's asks name one then, each another.
+  // Devices of further kinds. Then all asks of a container name a kind, each a different one.
   std::vector<DeviceAsk> others = {};
-  bool sidecar = false;  // of `Shape::init`: goes on beside all that come after it
+  bool sidecar = false;  // of `Shape::init`: goes on beside all later containers
   friend auto operator<=>(const Container&, const Container&) = default;
 };
 
-// ASCII letters of either case are the same.
+// Compared without regard to the case of ASCII letters.
 enum class ModelMatch : std::uint8_t {
-  kContains,  // any part of the name, as HAMi's annotations have it: "H20" is in "H200"
+  kContains,  // any part of the name, as in HAMi's annotations: "H20" is in "H200"
   kExact,
   kWords,  // as divvy::namesModel(): "H20" is in "NVIDIA-H20-96GB", not in "H200"
 };
 enum class UuidMatch : std::uint8_t {
   kExact,
-  kPrefix,  // letters of either case are the same
+  kPrefix,  // without regard to the case of letters
 };
 
-// Empty lists do not constrain. What is excluded is excluded even if it is included too.
+// Empty lists do not constrain. Exclusion overrides inclusion.
 struct Selector {
   ModelMatch match = ModelMatch::kContains;
   std::vector<ModelName> models;
@@ -69,40 +69,40 @@ struct Selector {
   friend auto operator<=>(const Selector&, const Selector&) = default;
 };
 
-// Which devices of one kind will do; of that kind nothing else counts.
+// Accepted devices of one kind; for that kind it replaces Shape::selector.
 struct KindSelector {
   DeviceKind kind;
   Selector selector;
   friend auto operator<=>(const KindSelector&, const KindSelector&) = default;
 };
 
-// What sort of tenant it is of devices of that kind, where these do not take everybody together:
-// whoever describes the kind numbers the sorts, from 1 on. It may come to where all are of sorts
-// that it may be beside.
-inline constexpr std::uint8_t kSorts = 16;  // 0: of no sort, who is in nobody's way
+// The class of a tenant on devices of a kind that restrict which classes may share a device. The
+// description of the kind numbers the classes, from 1. The tenant may come to a device where all
+// tenants are of classes in `beside`.
+inline constexpr std::uint8_t kSorts = 16;  // 0: no class; compatible with all
 struct ColocationRule {
-  DeviceKind kind;  // empty: of all
+  DeviceKind kind;  // empty: all kinds
   std::uint8_t sort = 0;
-  std::uint16_t beside = 0;  // a bit each, by number
+  std::uint16_t beside = 0;  // bit n: class n
   friend auto operator<=>(const ColocationRule&, const ColocationRule&) = default;
 };
 
-// Everything that decides where a request may go and is the same for its replicas.
+// All that determines where a request may go; the same for its replicas.
 struct Shape {
-  std::vector<Container> init;        // one after the other, before the others; sidecars go on
+  std::vector<Container> init;        // one after the other, before `containers`; sidecars go on
   std::vector<Container> containers;  // all at once
   Selector selector;
-  std::vector<KindSelector> by_kind = {};  // where it is another than `selector`; each kind once
+  std::vector<KindSelector> by_kind = {};  // where it differs from `selector`; each kind once
   std::optional<Policy> policy;            // none: the engine's
-  bool context_outside = false;  // contexts count beside what is asked for, not as part of it
-  bool unswappable = false;      // nothing of it can be swapped: all of it is guaranteed
+  bool context_outside = false;  // contexts count in addition to the share, not as part of it
+  bool unswappable = false;      // no memory can be swapped: all of it is guaranteed
   std::optional<DevicePolicy> devices = {};  // none: the engine's
-  std::optional<Weights> weights = {};       // the same; not all are 0
-  std::optional<UsageByHour> daily = {};     // none: all of what it asks, all day
-  // None: the user's default, else what is in no pool; so too, without a default, an empty name.
+  std::optional<Weights> weights = {};       // none: the engine's; not all are 0
+  std::optional<UsageByHour> daily = {};     // none: all of the request, all day
+  // None: the user's default pool, else devices in no pool. Empty name: devices in no pool.
   std::optional<PoolName> pool = {};
-  // Each kind once, or one for all; of other kinds: with all. Where there are some of kinds each
-  // ask names its own.
+  // Each kind once, or one rule for all kinds. Kinds without a rule share devices with all classes.
+  // If rules name kinds, each ask must name its kind.
   std::vector<ColocationRule> company = {};
   friend auto operator<=>(const Shape&, const Shape&) = default;
 };
