@@ -1,4 +1,4 @@
-// What kubeconfigs, and what is said beside them, have in common. Private.
+// Helpers of kubeconfigs and of the options beside them. Private.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace divvy::kube {
 
-// kIo: it cannot be read.
+// Returns the content of a file. kIo: it cannot be read.
 Result<std::string> contentOf(const std::string& path);
 
-// "https://host:port/base". kUsage: what is accepted.
+// Takes host, port and base from "https://host:port/base". kUsage: what is accepted.
 Result<void> takeServer(const std::string& url, Access* access);
 
 }  // namespace divvy::kube

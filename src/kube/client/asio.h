@@ -1,4 +1,4 @@
-// The parts of Boost.Asio and Beast that this folder is made of, and its short names. Private.
+// The parts of Boost.Asio and Beast that this folder uses, and their short names. Private.
 #pragma once
 
 #include <boost/asio/as_tuple.hpp>
@@ -19,7 +19,7 @@ namespace beast = boost::beast;
 namespace http = boost::beast::http;
 using boost::system::error_code;
 
-// Errors come back as the first element; nothing is thrown into a coroutine.
+// Completion token: errors are the first element of the result, not exceptions.
 inline constexpr auto kNoThrow = asio::as_tuple(asio::use_awaitable);
 
 }  // namespace divvy::kube

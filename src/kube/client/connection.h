@@ -1,4 +1,4 @@
-// One connection to an API server, for one exchange after the other. Private.
+// One HTTP connection to an API server, for one exchange at a time. Private.
 #pragma once
 
 #include <chrono>
@@ -14,12 +14,14 @@
 
 namespace divvy::kube {
 
-// Whom we believe and who we are.
+// Returns a TLS context with the trusted authorities and the client's certificate. kUsage: which of
+// them cannot be used.
 Result<std::shared_ptr<asio::ssl::context>> tlsContext(const Access& access);
 
-// Of a reply without end.
+// Handler of a reply without end.
 struct LineHandler {
-  std::function<void()> opened;  // its head has come, and is a success; may be empty
+  // Called when the header of a successful reply has arrived; may be empty.
+  std::function<void()> opened;
   std::function<bool(std::string_view)> line;
 };
 
@@ -31,18 +33,19 @@ class Connection {
   asio::awaitable<Result<Reply>> exchange(const Access& access, const Call& call,
                                           const std::string& token,
                                           std::chrono::milliseconds bound);
-  // Of a reply without end: each line as it comes, until the server ends it, `line` returns false,
-  // or nothing has come for `quiet`. Of a status that is no success: the reply, without lines.
+  // Sends a call and passes each line of the reply to `line`. Ends when the server ends the reply,
+  // `line` returns false, or nothing arrives for `quiet`. For a status without success it calls no
+  // handler and returns the reply with its body.
   asio::awaitable<Result<Reply>> follow(const Access& access, const Call& call,
                                         const std::string& token, std::chrono::seconds quiet,
                                         LineHandler taker);
-  // Whatever is under way fails.
+  // Closes the connection; the exchange in progress fails.
   void cut();
 
-  // Has not been used for anything that could have broken it.
+  // Returns whether another exchange may use the connection: the last one was complete.
   bool reusable() const { return reusable_; }
-  // Nothing of an answer has come: on a connection that was kept open the server may have closed
-  // it before it saw the call.
+  // Returns whether no part of a reply has arrived. The server may have closed a kept connection
+  // before it read the call.
   bool unanswered() const { return unanswered_; }
 
  private:

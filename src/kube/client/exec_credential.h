@@ -14,19 +14,21 @@ namespace divvy::kube {
 struct Credential {
   std::string token;
   std::string certificate, key;                   // PEM
-  std::optional<std::chrono::sys_seconds> until;  // none: as long as the server takes it
+  std::optional<std::chrono::sys_seconds> until;  // none: no end is stated
 };
 
-// kUnsupported: a version of the protocol that is not known; which are.
+// Checks the plugin's version of the protocol. kUnsupported: which version, and which are accepted.
 Result<void> checkPlugin(const ExecPlugin& plugin);
-// kCorrupt: what of it is not as the protocol has it. Nothing of what it holds is repeated.
+// Reads a credential. kCorrupt: what differs from the protocol. The message does not contain
+// secrets.
 Result<Credential> credentialIn(const std::string& text, const std::string& api_version);
-// RFC 3339: "2026-01-02T03:04:05Z", with a fraction or an offset. None: it is anything else.
+// Reads RFC 3339: "2026-01-02T03:04:05Z", with a fraction or an offset. Returns nothing for other
+// texts.
 std::optional<std::chrono::sys_seconds> timeIn(const std::string& text);
 
-// Without a shell and without a terminal; it inherits our environment and stderr, and no open
-// files. kUnavailable: it cannot be started, fails, or is not ready within the bound, when it is
-// ended with all that it started.
+// Runs the plugin without a shell or terminal. It inherits the environment and stderr, but no other
+// open file. kUnavailable: it cannot be started, fails, prints what is no credential, or exceeds
+// `bound`. A plugin that exceeds it is killed with its process group.
 asio::awaitable<Result<Credential>> runPlugin(ExecPlugin plugin, std::chrono::milliseconds bound);
 
 }  // namespace divvy::kube

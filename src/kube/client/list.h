@@ -1,4 +1,4 @@
-// Lists collections page by page: what Client::list does, and more than it says of it. Private.
+// Lists collections page by page: Client::list() with more options. Private.
 #pragma once
 
 #include <functional>
@@ -11,14 +11,19 @@ namespace divvy::kube {
 
 struct Listing {
   std::string path, query;
-  std::function<void()> begin;                          // before the first page, each time
-  std::function<void(const boost::json::value&)> each;  // what came as JSON
-  std::function<void(const Pod&)> pod = {};             // not empty: of pods, in protobuf
-  std::function<void(const Error&)> trouble = {};       // of a page that comes again as JSON
-  std::function<bool()> anew = {};  // asked after each page: what was read is of no use any more
+  // Called before the first page, again after each restart.
+  std::function<void()> begin;
+  // Called for each item in JSON.
+  std::function<void(const boost::json::value&)> each;
+  // If set, pods are requested in protobuf, and it is called for each of them.
+  std::function<void(const Pod&)> pod = {};
+  // Called for a page in protobuf that cannot be read and is requested again as JSON.
+  std::function<void(const Error&)> trouble = {};
+  // Asked after each page; true restarts the list.
+  std::function<bool()> anew = {};
 };
 
-// The version to watch from. `listing` outlives it.
+// Returns the version to watch from. `listing` outlives the call. Errors: as Client::list().
 asio::awaitable<Result<std::string>> listed(Client& client, const Listing& listing);
 
 }  // namespace divvy::kube

@@ -1,4 +1,4 @@
-// Writing what is asked and reading what is answered, in the forms that all calls share. Private.
+// Encodes requests and parses replies. Private.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace divvy::kube {
 
-// What is deeper is nobody's object.
+// Deeper values are no objects of an API.
 inline constexpr std::size_t kMaxDepth = 512;
 
 inline boost::json::value parsed(std::string_view text, boost::system::error_code* fault,
@@ -29,7 +29,7 @@ inline std::string with(std::string query, const std::string& more) {
   return query + more;
 }
 
-// The server's tokens for going on are base64 without what URLs reserve but for '=' and '/'.
+// Percent-encodes a token of a next page: base64, in which only '=' and '/' are reserved in URLs.
 inline std::string encoded(std::string_view text) {
   constexpr char kDigits[] = "0123456789ABCDEF";
   std::string out;

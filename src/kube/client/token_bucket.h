@@ -1,4 +1,4 @@
-// How often something may be done: a bucket that fills at a rate. Pure. Private.
+// Token bucket: a rate limit with a burst. Pure. Private.
 #pragma once
 
 #include <algorithm>
@@ -11,11 +11,11 @@ class TokenBucket {
   using Instant = std::chrono::steady_clock::time_point;
   using Duration = std::chrono::steady_clock::duration;
 
-  // Both above 0.
+  // Both are above 0.
   TokenBucket(double per_second, double burst)
       : per_second_(per_second), burst_(burst), left_(burst) {}
 
-  // Takes a turn; how long to wait until it may be used. Instants never go back.
+  // Takes a token and returns how long to wait before it may be used. Instants never decrease.
   Duration take(Instant now) {
     if (last_ != Instant{}) {
       const double passed = std::chrono::duration<double>(now - last_).count();

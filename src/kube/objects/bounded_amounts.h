@@ -1,4 +1,4 @@
-// Amounts that registrations tell of, within what any device has. Private.
+// Amounts in registrations, bounded by more than any device has. Private.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace divvy::kube {
 
-// More than any device has: sums of such numbers do not overflow.
+// Beyond any device; sums of such numbers do not overflow.
 inline constexpr std::int64_t kMaxMebibytes = 1 << 30;
 inline constexpr std::int64_t kMaxCores = 100'000;
 inline constexpr std::int64_t kMaxCount = 1 << 20;
 
-// Leaves `out` where the member is absent.
+// Reads a whole number from 0 to `most`; an absent member leaves `out` unchanged.
 template <typename T>
 void count(Members& from, std::string_view name, std::int64_t most, T* out) {
   std::int64_t value = *out;

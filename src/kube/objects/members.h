@@ -1,4 +1,4 @@
-// Reading members of JSON objects: the first one that is wrong is kept, with its place. Private.
+// Reader of JSON objects; keeps the first error, with its place. Private.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,9 @@ namespace divvy::kube {
 
 namespace json = boost::json;
 
-// A member that is absent or null leaves `out` as it is; none of them is ever required. `place` is
-// for messages: ".spec.containers[2]".
+// Reads members of one JSON object. An absent or null member leaves `out` unchanged; no member is
+// required. After the first error nothing is read any more. `place` is for messages:
+// ".spec.containers[2]".
 class Members {
  public:
   Members(const json::value& value, std::string place);
@@ -29,11 +30,11 @@ class Members {
   void text(std::string_view name, std::string* out);
   void flag(std::string_view name, bool* out);
   void number(std::string_view name, std::int64_t* out);
-  // Texts by name.
+  // Reads an object of strings.
   void texts(std::string_view name, std::map<std::string, std::string>* out);
-  // A list of texts.
+  // Reads a list of strings.
   void list(std::string_view name, std::vector<std::string>* out);
-  // Quantities may be numbers, too.
+  // Reads an object of strings and numbers; numbers become strings.
   void quantities(std::string_view name, std::map<std::string, std::string>* out);
 
   template <typename F>

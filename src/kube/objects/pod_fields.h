@@ -1,4 +1,4 @@
-// What both forms of a pod, JSON and protobuf, say in the same words. Private.
+// Values that a pod has in JSON and in protobuf. Private.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,10 @@ inline constexpr std::string_view kAlways = "Always";  // restartPolicy of a sid
 inline constexpr std::string_view kNever = "Never";    // preemptionPolicy
 
 PodPhase phaseOf(std::string_view text);
-// A condition as it was read, and since when; keeps of it what is kept.
+// Takes over a condition: the instant of PodScheduled, and conditions with a domain in their type.
+// `since` is in seconds since 1970.
 void take(PodCondition condition, std::int64_t since, Pod* pod);
-// Seconds since 1970 as RFC 3339 in UTC, as API servers write instants.
+// Returns the RFC 3339 text in UTC of seconds since 1970, as API servers write it.
 std::string instantText(std::int64_t seconds);
 
 }  // namespace divvy::kube

@@ -1,5 +1,5 @@
-// A page of a list of pods as API servers write it in protobuf. Nothing but what pods are kept with
-// is read of it: a field that is not carried here has no place in kube::Pod either. Private.
+// Reads a page of a list of pods in protobuf, as API servers write it. It reads only the fields
+// that kube::Pod has; a new member of kube::Pod needs its field here. Private.
 #pragma once
 
 #include <string>
@@ -11,16 +11,17 @@
 namespace divvy::kube {
 
 struct PodListPage {
-  std::string version, next;  // of the list; where it goes on, empty: there is no more
+  // Version of the list; token of the next page, empty for the last one.
+  std::string version, next;
   std::vector<Pod> pods;
 };
 
-// Whether these are Kubernetes' protobuf at all; else they may be JSON.
+// Returns whether the bytes begin as Kubernetes' protobuf does; otherwise they may be JSON.
 bool isProtobuf(std::string_view bytes);
-// Where the list goes on, by its first bytes. Empty: nowhere, or it cannot be read.
+// Returns the token of the next page from the first bytes. Empty: no next page, or not readable.
 std::string podsGoOnAt(std::string_view bytes);
-// What podOf reads of the same pods as JSON. kCorrupt: what of it is no list of pods; texts that
-// are not UTF-8 are that, too, as JSON cannot have them.
+// Reads the same pods as podOf() reads from JSON. kCorrupt: not a list of pods, or a string that is
+// not UTF-8, which JSON could not hold.
 Result<PodListPage> podPageOf(std::string_view bytes);
 
 }  // namespace divvy::kube

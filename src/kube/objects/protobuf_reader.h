@@ -1,4 +1,4 @@
-// A message of protobuf, field by field, where it stands. Private. Source: protobuf.dev, Encoding.
+// Reads a protobuf message field by field, without a copy. Private. Source: protobuf.dev, Encoding.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ struct Field {
   std::uint32_t number = 0;
   Form form = Form::kOther;
   std::uint64_t value = 0;  // of kNumber
-  std::string_view bytes;   // of kBytes: texts and messages
+  std::string_view bytes;   // of kBytes: strings and messages
 
-  // Each of them: false where it is of another form; `out` is then as it was.
+  // Each returns false for a field of another form; `out` is then unchanged.
   bool text(std::string* out) const {
     if (form != Form::kBytes || !isText(bytes)) return false;
     out->assign(bytes);
@@ -39,8 +39,8 @@ struct Field {
   static bool isText(std::string_view text) { return isUtf8(text); }
 };
 
-// Calls `read` for each field, in their order, until it returns false. False: it did, or this is no
-// message. What it is given stands in `message`.
+// Calls `read` for each field in order, until it returns false. Returns false if it did, or if
+// `message` is malformed. The field's bytes refer to `message`.
 template <typename F>
 bool eachField(std::string_view message, F read) {
   if (message.size() > std::numeric_limits<int>::max()) return false;
@@ -72,7 +72,7 @@ bool eachField(std::string_view message, F read) {
       case kFixed32:
         whole = whole && in.Skip(4);
         break;
-      default:  // groups, which Kubernetes does not have
+      default:  // groups, which Kubernetes does not use
         return false;
     }
     if (!whole || !read(std::as_const(field))) return false;

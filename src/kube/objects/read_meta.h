@@ -1,4 +1,4 @@
-// Private: what readers of objects share.
+// Reader of metadata, shared by readers of objects. Private.
 #pragma once
 
 #include "kube/object.h"

@@ -1,4 +1,4 @@
-// Texts cut at a letter, and their numbers. Private.
+// Splits strings at a character, and reads numbers. Private.
 #pragma once
 
 #include <charconv>
@@ -9,7 +9,7 @@
 
 namespace divvy::kube {
 
-// "a,b," has three parts, the last one empty.
+// Splits at every `at`: "a,b," has three parts, the last one empty.
 inline std::vector<std::string_view> split(std::string_view text, char at) {
   std::vector<std::string_view> parts;
   for (;;) {
@@ -20,7 +20,8 @@ inline std::vector<std::string_view> split(std::string_view text, char at) {
   }
 }
 
-// "a:b:" has two parts; none: the last one has no end.
+// Splits a text whose parts all end with `by`: "a:b:" has two parts. Returns nothing if the last
+// part has no end.
 inline std::optional<std::vector<std::string_view>> ended(std::string_view text, char by) {
   std::vector<std::string_view> parts = split(text, by);
   if (!parts.back().empty()) return std::nullopt;
@@ -28,7 +29,7 @@ inline std::optional<std::vector<std::string_view>> ended(std::string_view text,
   return parts;
 }
 
-// Digits only.
+// Reads decimal digits only. Returns nothing for anything else, and beyond 64 bits.
 inline std::optional<std::uint64_t> wholeOf(std::string_view text) {
   std::uint64_t value = 0;
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -1,4 +1,4 @@
-// Where an API server is, and who we are to it.
+// Address of an API server, and the client's credentials.
 #pragma once
 
 #include <optional>
@@ -15,11 +15,11 @@ struct ExecPlugin {
   std::string api_version;
   std::string command;
   std::vector<std::string> arguments;
-  std::vector<std::pair<std::string, std::string>> environment;  // beside ours
+  std::vector<std::pair<std::string, std::string>> environment;  // in addition to ours
   friend bool operator==(const ExecPlugin&, const ExecPlugin&) = default;
 };
 
-// Whom the server is to take us for; no user: for who we are.
+// The user that the server is to act for. Empty user: no impersonation.
 struct Impersonation {
   std::string user, uid;
   std::vector<std::string> groups;
@@ -30,63 +30,68 @@ struct Access {
   std::string host;
   std::string port;
   bool tls = true;
-  std::string base;              // path before "/api"; empty or "/..." without a '/' at the end
-  std::string authority;         // PEM; empty: those that the system trusts
-  std::string server_name;       // what the certificate has to be for; empty: the host
-  bool insecure = false;         // whoever answers is believed
-  std::string certificate, key;  // PEM; ours
+  // Path before "/api": empty, or "/..." without '/' at the end.
+  std::string base;
+  std::string authority;         // PEM of trusted certificates; empty: the system's
+  std::string server_name;       // name that the certificate must have; empty: `host`
+  bool insecure = false;         // true: the server's certificate is not verified
+  std::string certificate, key;  // PEM; the client's
   std::string token;
-  std::string token_file;  // read again from time to time: tokens are renewed
+  std::string token_file;  // read again periodically, because tokens are renewed
   std::optional<ExecPlugin> exec;
   Impersonation as;
   std::string space = "default";
   friend bool operator==(const Access&, const Access&) = default;
 };
 
-// What is said beside a kubeconfig, in kubectl's words; what is said here goes before what stands
-// there. Empty: nothing.
+// Values given in addition to a kubeconfig, named as kubectl's options. They take precedence over
+// the kubeconfig. An empty value changes nothing.
 struct AccessWords {
-  std::string context, cluster, user;  // names of what the kubeconfig has
+  std::string context, cluster, user;  // names of entries in the kubeconfig
   std::string server, server_name;     // server: "https://HOST[:PORT][/PATH]"
   std::string authority_file;
   bool insecure = false;
   std::string token, certificate_file, key_file;
   Impersonation as;
 
-  // Whether it only means something beside a kubeconfig.
+  // Returns whether any value has a meaning only with a kubeconfig.
   bool nameParts() const { return !context.empty() || !cluster.empty() || !user.empty(); }
   friend bool operator==(const AccessWords&, const AccessWords&) = default;
 };
 
 struct KubeconfigText {
   std::string text;
-  std::string source;  // what errors call it
-  std::string folder;  // files that it names are relative to
+  std::string source;  // name in error messages
+  std::string folder;  // base of relative file names in `text`
 };
 
-// Of several files as kubectl has it: of each context, cluster and user, and of current-context,
-// what the first one says that has it. Files that are named in what is used are read. A token of
-// `words` is used instead of the kubeconfig's certificate, too.
-// kUsage: where in which file, what is wrong, what is accepted; kIo: a file cannot be read.
+// Merges kubeconfigs as kubectl does: for each context, cluster and user, and for current-context,
+// the first file that has it counts. Reads the files that the chosen entries name. A token of
+// `words` also replaces the kubeconfig's client certificate. kUsage: which file and place, what is
+// wrong, what is accepted. kIo: a file cannot be read.
 Result<Access> kubeconfigAccess(const std::vector<KubeconfigText>& files,
                                 const AccessWords& words = {});
-// It has to be there.
+// Reads one kubeconfig. Errors: those of kubeconfigAccess(), kIo also if the file does not exist.
 Result<Access> kubeconfigFileAccess(const std::string& path, const AccessWords& words = {});
-// As KUBECONFIG has them, with ':' between; those that are not there are ignored. kIo: none is, and
-// `words` do not say where the server is.
+// Reads kubeconfigs from a list of paths separated by ':', as in KUBECONFIG. Files that do not
+// exist are ignored. Errors: those of kubeconfigAccess(), kIo also if no file exists and `words`
+// name no server.
 Result<Access> kubeconfigListAccess(const std::string& paths, const AccessWords& words = {});
 
-// The same beside anything else, for all but names of parts of a kubeconfig.
+// Applies `words` to an access from any source. Names of kubeconfig entries are ignored. kUsage:
+// what is wrong and accepted. kIo: a file cannot be read.
 Result<void> applyWords(const AccessWords& words, Access* access);
 
-// What a pod has: `folder` holds token, ca.crt and namespace; host and port are from the
-// environment (KUBERNETES_SERVICE_HOST, _PORT). Empty ones: kNotFound, not in a cluster.
+// Returns the access of a pod. `folder` holds token, ca.crt and namespace; `host` and `port` are
+// KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT. kNotFound: `host` or `port` is empty, so the
+// process is not in a cluster. kIo: ca.crt cannot be read.
 inline constexpr const char* kServiceAccount = "/var/run/secrets/kubernetes.io/serviceaccount";
 Result<Access> clusterAccess(const std::string& host, const std::string& port,
                              const std::string& folder = kServiceAccount);
 
-// Of a server by its address, "https://host:port/path", the path in `base`. `authority_file`: whose
-// certificates are believed; empty: those that the system trusts. kUsage: what is accepted; kIo.
+// Returns the access of a server by its address, "https://host:port/path", with the path in `base`.
+// `authority_file` holds trusted certificates; empty: the system's. kUsage: what is accepted. kIo:
+// the file cannot be read.
 Result<Access> urlAccess(const std::string& url, const std::string& authority_file = "");
 
 }  // namespace divvy::kube

@@ -1,5 +1,5 @@
-// Which devices the containers of a pod were given, as annotations say it. Source: facts on the
-// incumbent's control plane, 2.2.
+// Assignment: the devices of a pod's containers, as an annotation. Source: facts on the incumbent's
+// control plane, 2.2.
 #pragma once
 
 #include <cstddef>
@@ -14,20 +14,21 @@ namespace divvy::kube {
 
 struct AssignedDevice {
   std::string uuid;
-  std::string type;  // the kind's word, of AMD the product's name
+  std::string type;  // the kind's word; for AMD the product's name
   std::uint64_t mebibytes = 0;
-  std::uint32_t cores = 0;  // percent; of AMD compute units
+  std::uint32_t cores = 0;  // percent; for AMD compute units
   friend bool operator==(const AssignedDevice&, const AssignedDevice&) = default;
 };
 
-// By container, init containers first; one without devices has an empty list.
+// Devices by container, init containers first. A container without devices has an empty list.
 using Assignment = std::vector<std::vector<AssignedDevice>>;
 
-// "GPU-a,NVIDIA,3000,30:;;" : each device ends with ':', each container with ';'.
+// Returns "GPU-a,NVIDIA,3000,30:;;": each device ends with ':', each container with ';'.
 std::string encode(const Assignment& assignment);
-// kCorrupt: which container and device, what is wrong, what was expected.
+// Decodes an assignment. kCorrupt: which container and device, what is wrong, what was expected.
 Result<Assignment> decodeAssignment(std::string_view text);
-// What one container has, the `container`-th: what is between two ';'.
+// Decodes the devices of one container, the text between two ';'. `container` is its index, for
+// messages. kCorrupt: as decodeAssignment().
 Result<std::vector<AssignedDevice>> decodeDevices(std::string_view text, std::size_t container);
 
 }  // namespace divvy::kube

@@ -1,5 +1,5 @@
-// What a pod said of its shares when the scheduler decided where it runs. Agents act on these
-// words: the pod's own annotations may change between the binding and the start of a container.
+// A pod's share options as they were when the scheduler placed it. Agents follow these, because the
+// pod's own annotations may change between its binding and the start of a container.
 #pragma once
 
 #include <optional>
@@ -10,14 +10,16 @@
 
 namespace divvy::kube {
 
-// Only the scheduler may write it (docs/security-model.md): an object of strings, words by key.
+// Annotation with a JSON object of strings, values by key. Only the scheduler may write it
+// (docs/security-model.md).
 inline constexpr const char* kDecidedKey = "divvy.dev/decided";
 
 std::string encodeDecided(const Labels& words);
-// None: a scheduler that does not write it placed the pod. kCorrupt: says what was read.
+// Returns nothing if the scheduler that placed the pod does not write the annotation. kCorrupt:
+// what is wrong with it.
 Result<std::optional<Labels>> decidedIn(const Labels& annotations);
-// Into the annotations, and into the words that were decided where there are any. kCorrupt as
-// above.
+// Sets an option in the annotations, and in the decided options if there are any. kCorrupt: as
+// decidedIn().
 Result<void> decideWord(const std::string& key, const std::string& value, Labels* annotations);
 
 }  // namespace divvy::kube

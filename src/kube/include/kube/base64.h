@@ -1,4 +1,4 @@
-// RFC 4648, section 4.
+// Base64 of RFC 4648, section 4. Pure.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 namespace divvy::kube {
 
 std::string toBase64(std::string_view bytes);
-// White space between is skipped. None: anything else that is not base64.
+// Skips white space. Returns nothing if the rest is not base64.
 std::optional<std::string> fromBase64(std::string_view text);
 
 }  // namespace divvy::kube

@@ -1,4 +1,5 @@
-// How many pods of a set may be evicted now. Source: the policy/v1 API, PodDisruptionBudget.
+// Disruption budgets: how many pods of a set may be evicted now. Source: the policy/v1 API,
+// PodDisruptionBudget.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@ namespace divvy::kube {
 
 enum class SelectorWord : std::uint8_t { kIn, kNotIn, kExists, kAbsent };
 
-// What a label has to be.
+// A condition on one label.
 struct Requirement {
   std::string key;
   SelectorWord word = SelectorWord::kExists;
@@ -21,15 +22,16 @@ struct Requirement {
 
 struct DisruptionBudget {
   Meta meta;
-  bool selects = false;             // without a selector nobody is its
-  std::vector<Requirement> labels;  // all of them; none: every pod of the namespace
-  std::int64_t allowed = 0;         // evictions that it still allows
+  bool selects = false;             // has a selector; without one it covers no pod
+  std::vector<Requirement> labels;  // all must hold; empty: every pod of the namespace
+  std::int64_t allowed = 0;         // evictions allowed now
   friend bool operator==(const DisruptionBudget&, const DisruptionBudget&) = default;
 
   bool covers(const std::string& space, const Labels& of) const;
 };
 
-// kCorrupt: which member is not what the API says it is, or an operator that is not known.
+// Reads a PodDisruptionBudget. kCorrupt: which member differs from the API, or which operator is
+// unknown.
 Result<DisruptionBudget> budgetOf(const boost::json::value& object);
 
 }  // namespace divvy::kube

@@ -1,4 +1,4 @@
-// Talks to one API server: within a rate, with patience where it asks for that.
+// Client of one API server, with a rate limit and retries.
 #pragma once
 
 #include <chrono>
@@ -20,69 +20,81 @@
 namespace divvy::kube {
 
 struct ClientOptions {
-  double per_second = 50;                   // calls, on average
-  double burst = 100;                       // and at once
-  std::chrono::milliseconds bound{30'000};  // for the answer of one call
-  unsigned tries = 5;                       // of a call that the server sends away with "later"
-  std::chrono::seconds token_age{60};       // tokens in files are read again after
+  double per_second = 50;                   // calls per second, on average
+  double burst = 100;                       // calls at once
+  std::chrono::milliseconds bound{30'000};  // for connecting, and for one exchange
+  unsigned tries = 5;                       // attempts while the server replies "later" (429, 503)
+  std::chrono::seconds token_age{60};       // age after which a token file is read again
 };
 
-// A change of an object, as the server tells of it.
+// One event of a watch.
 struct WatchEvent {
   std::string type;  // ADDED, MODIFIED, DELETED, BOOKMARK
   boost::json::value object;
 };
 
 enum class WatchEnd {
-  kEnded,    // go on from the last version
-  kTooOld,   // 410: list anew
-  kStopped,  // by the one who was told
+  kEnded,    // continue from the last version
+  kTooOld,   // 410: list again
+  kStopped,  // by the caller's `each`
 };
 
-// A watch, for those who did not begin it.
+// Lets a caller observe and end a watch that another function runs.
 struct WatchHold {
-  std::function<void()> opened;  // called when the server has agreed to tell; may be empty
-  std::function<void()> cut;     // not empty while it is under way: ends it at once, as an error
+  // Called when the server has accepted the watch; may be empty.
+  std::function<void()> opened;
+  // Set by watch(), non-empty while it runs: ends the watch at once, with an error.
+  std::function<void()> cut;
 };
 
-// For one thread, that of the executor; several calls may be under way. Destroyed when none is.
+// Used on the executor's thread only; several calls may run at once. It is destroyed only when no
+// call runs.
 class Client {
  public:
-  // kUsage: what of the access cannot be used.
+  // kUsage: a certificate or key of `access` cannot be used. kUnsupported: the version of its exec
+  // plugin.
   static Result<std::unique_ptr<Client>> make(boost::asio::any_io_executor executor, Access access,
                                               ClientOptions terms = {});
   ~Client();
 
-  // Whatever the server says, good or not. Errors (kUnavailable) are of calls that got no answer:
-  // what they were to change may be changed or not. "Later" (429, 503 with Retry-After) is waited
-  // for, and the call made again; so is one that a kept connection lost before any answer, where
-  // doing it twice changes nothing (GET).
+  // Sends a call, and returns every reply, of success or not. Waits for the rate limit. Repeats the
+  // call after 429, and after 503 with Retry-After: at most `tries` attempts, each pause 30 s at
+  // most. A GET is also repeated if a kept connection broke before any reply. After 401 it runs an
+  // exec plugin again, unless its credential is less than 5 s old. kUnavailable: no reply; the
+  // change may have happened or not. kUsage: a path that isPath() refuses, or a certificate of
+  // an exec plugin that cannot be used.
   boost::asio::awaitable<Result<Reply>> send(Call call);
-  // Only good replies; their bodies. Others are errorOf().
+  // Returns the JSON body of a successful reply. Errors: those of send(), errorOf() for other
+  // replies, kCorrupt for a body that is not JSON.
   boost::asio::awaitable<Result<boost::json::value>> ask(Call call);
 
-  // Every item of a collection, page by page (a copy that stays needs a storage of its own);
-  // returns the version to watch from. Where a list grows too old between pages it begins anew:
-  // `begin` is called before the first page, each time. `query`: "fieldSelector=...", encoded.
+  // Lists a collection in pages of 500 and returns the version to watch from. `query` is encoded:
+  // "fieldSelector=...". `begin` is called before the first page. If the list expires between pages
+  // (410), it restarts, at most 3 times, and calls `begin` again. Items live as long as the call of
+  // `each`; a copy that outlives it needs a storage of its own. Errors: those of send(), errorOf(),
+  // kCorrupt for a reply that is no list.
   boost::asio::awaitable<Result<std::string>> list(
       const std::string& path, const std::string& query, std::function<void()> begin,
       std::function<void(const boost::json::value& item)> each);
-  // The same of pods, asked for in protobuf. `pod` is called for each that came so, `each` for each
-  // that came as JSON: where the server has no protobuf, and from a page on that cannot be read,
-  // which `trouble` is told of and which is asked for again as JSON.
+  // Lists pods as list() does, but requests protobuf. `pod` is called for each pod in protobuf,
+  // `each` for each pod in JSON. JSON comes from servers without protobuf, and after a page that
+  // cannot be read. Such a page is reported to `trouble` and requested again as JSON, as are all
+  // pages after it.
   boost::asio::awaitable<Result<std::string>> listPods(
       const std::string& path, const std::string& query, std::function<void()> begin,
       std::function<void(const boost::json::value& item)> each,
       std::function<void(const Pod& pod)> pod, std::function<void(const Error&)> trouble);
-  // Tells of every change after `version`, which goes on with them. `each` returns false: enough.
-  // `hold` may be null, and outlives it.
+  // Calls `each` for every event after `version`, bookmarks included, and advances `version` with
+  // them. If `each` returns false, the watch ends with kStopped. It is not repeated. kUnavailable:
+  // no connection, a broken one, or 150 s of silence; errorOf() for other replies. `hold` may be
+  // null; it outlives the watch.
   boost::asio::awaitable<Result<WatchEnd>> watch(const std::string& path, const std::string& query,
                                                  std::string* version,
                                                  std::function<bool(const WatchEvent&)> each,
                                                  WatchHold* hold = nullptr);
 
   const Access& access() const;
-  std::size_t calls() const;  // made so far
+  std::size_t calls() const;  // sent so far, retries and watches included
 
  private:
   struct Impl;

@@ -1,4 +1,4 @@
-// Annotations of a node that name some of its devices: UUIDs with commas between them. Pure.
+// Annotations of a node with lists of devices or resources, separated by commas. Pure.
 #pragma once
 
 #include <set>
@@ -7,20 +7,20 @@
 
 namespace divvy::kube {
 
-// Devices on which nothing more fits, and whose units the kubelet is, or soon will be, told not to
-// offer: nobody is to be bound to one until the node's agent, which writes it, names it no more.
+// UUIDs of full devices. The node's agent writes the list, and withdraws their device IDs from the
+// kubelet now or soon. No pod is to be bound to such a device until the agent removes it.
 inline constexpr const char* kFullKey = "divvy.dev/full";
-// Likewise a list: of the resources by which its agent has the kubelet give its devices. Others may
-// serve other devices of the node by other ones.
+// Resources that the agent's device plugin serves. Other plugins may serve other devices of the
+// node by other resources.
 inline constexpr const char* kServedKey = "divvy.dev/served";
 
-// Likewise: of the resources that the node's status has amounts of by its agent. What an agent no
-// longer announces goes from the status first, and from here then.
+// Resources that the agent announces in the node's status. A resource that it no longer announces
+// is removed from the status first, and from this list afterwards.
 inline constexpr const char* kAnnouncedKey = "divvy.dev/announced";
 
-// Ascending; empty for none.
+// Returns the UUIDs ascending, separated by commas; empty for none.
 std::string encodeDevices(const std::set<std::string>& uuids);
-// As people write it, too: blanks and empty items say nothing.
+// Reads a list, also as people write it: blanks, tabs and empty items are ignored.
 std::set<std::string> decodeDevices(std::string_view text);
 
 }  // namespace divvy::kube

@@ -1,4 +1,4 @@
-// How well devices of a node are linked, as an annotation says it. Source: facts on the incumbent's
+// How well the devices of a node are linked, as an annotation. Source: facts on the incumbent's
 // control plane, 2.1.
 #pragma once
 
@@ -13,18 +13,19 @@
 
 namespace divvy::kube {
 
-// By two different devices, the one that sorts first before; pairs of 0 are left out. Where one
-// tells of a pair and the other of another score, or of none, the lower one counts.
+// Scores by pair of different devices, the smaller UUID first. Pairs with score 0 are left out. If
+// the scores of both directions differ, the lower one counts; a missing score is 0.
 using DeviceScores = std::map<std::pair<std::string, std::string>, std::uint32_t>;
 
-// As decodeScores reads it, of these devices and in their order, each pair told by both. Empty:
-// there are fewer than two of them.
+// Returns the annotation of these devices, in their order; each pair appears with both devices.
+// Empty for fewer than two devices.
 std::string encode(const DeviceScores& scores, const std::vector<std::string>& uuids);
 
-// [{"uuid": "a", "score": {"b": 100}}, ..]. kCorrupt: which member, what was expected.
+// Decodes [{"uuid": "a", "score": {"b": 100}}, ..]. kCorrupt: which member, what was expected.
 Result<DeviceScores> decodeScores(std::string_view text);
 
-// By how many devices are taken: {"1": 123, "2": 321}. kCorrupt: which member, what was expected.
+// Scores by number of devices taken: {"1": 123, "2": 321}. kCorrupt: which member, what was
+// expected.
 using CountScores = std::map<std::uint32_t, std::uint32_t>;
 Result<CountScores> decodeCountScores(std::string_view text);
 

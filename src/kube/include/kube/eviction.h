@@ -1,4 +1,4 @@
-// Asking that a pod ends, in the way that heeds disruption budgets. Source: the policy/v1 API.
+// Evicts a pod through the API, so that disruption budgets count. Source: the policy/v1 API.
 #pragma once
 
 #include <cstdint>
@@ -13,28 +13,30 @@
 namespace divvy::kube {
 
 enum class EvictionOutcome : std::uint8_t {
-  kEvicted,    // it ends; it is gone when the watch says so
-  kGone,       // there is no such pod (any more), or another of its name
+  kEvicted,    // the pod terminates; a watch reports when it is gone
+  kGone,       // no such pod, or another pod of that name
   kForbidden,  // a disruption budget does not allow it now
-  kRefused,    // for any other reason that the server gave
+  kRefused,    // any other reason of the server
 };
 
 struct Eviction {
   EvictionOutcome end = EvictionOutcome::kRefused;
-  std::string why;  // the server's words; empty: it is evicted
+  std::string why;  // the server's message; empty if evicted
 };
 
 struct EvictionOptions {
-  std::string space, name, uid;  // only the pod of that UID
-  // As Call has it.
+  std::string space, name, uid;  // only the pod of this UID is evicted
+  // As Call::still.
   std::function<bool()> still = {};
 };
 
-// What a reply to such a call says. Pure. kUnavailable: that it could not be decided.
+// Returns the outcome that a reply to an eviction stands for. Pure. kUnavailable: the server did
+// not decide (408, 429 without a budget, 5xx).
 Result<Eviction> evictionOf(const Reply& reply);
 
-// One try: whoever forbids it is not waited for. Errors (kUnavailable): no answer, and it may be
-// evicted or not, or the server had no time for it.
+// Evicts a pod in one attempt; a budget that forbids it is not waited for. kUnavailable: without a
+// reply the pod may be evicted or not; with one the server was overloaded or failed. Other errors
+// are those of Client::send().
 boost::asio::awaitable<Result<Eviction>> evict(Client& client, EvictionOptions ask);
 
 }  // namespace divvy::kube

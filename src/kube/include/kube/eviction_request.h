@@ -1,6 +1,5 @@
-// What an agent says against pods of its node, and the notice that the scheduler gives such a pod:
-// annotations, each a JSON object, a pair of them for each kind of complaint. Pure. Seconds are
-// since 1970.
+// Eviction requests of agents, and notices of the scheduler to these pods. Both are annotations
+// with a JSON object; each reason has a pair of them. Pure. Instants are seconds since 1970.
 #pragma once
 
 #include <cstdint>
@@ -12,42 +11,43 @@
 
 namespace divvy::kube {
 
-// Nobody uses what the pod was given of devices.
+// Reason: no process uses the pod's devices.
 inline constexpr const char* kIdleKey = "divvy.dev/idle";              // node: Complaints
 inline constexpr const char* kIdleNoticeKey = "divvy.dev/idle-state";  // pod: Notice
-// Its processes use devices that it was not given, or past what limits it.
+// Reason: its processes use devices outside its share, or beyond its limits.
 inline constexpr const char* kBypassKey = "divvy.dev/bypass";
 inline constexpr const char* kBypassNoticeKey = "divvy.dev/bypass-state";
 
 struct EvictionRequest {
   std::string space, name;
   std::int64_t since = 0;
-  // The deadline that its notice had, said when that was over and it was still so; 0: not yet.
-  // What an agent says that has gone stays on its node.
+  // Deadline of the notice, repeated by the agent after that deadline while the reason persists; 0:
+  // not yet. An eviction needs it, because the request of an agent that has ended stays on its
+  // node.
   std::int64_t confirmed = 0;
-  // For people, where the kind alone does not say it: one line, kMaxWords bytes at most.
+  // Detail for people, where the reason alone does not suffice: one line, at most kMaxWords bytes.
   std::string what = {};
-  bool evicts = true;  // it is to go for that; false: it is only told
+  bool evicts = true;  // false: the pod gets a notice only
   friend bool operator==(const EvictionRequest&, const EvictionRequest&) = default;
 };
-using Complaints = std::map<std::string, EvictionRequest>;  // by UID
-inline constexpr std::size_t kMaxComplaints = 1024;         // of one kind and node
+using Complaints = std::map<std::string, EvictionRequest>;  // by pod UID
+inline constexpr std::size_t kMaxComplaints = 1024;         // for one reason and node
 inline constexpr std::size_t kMaxWords = 256;
 
-// Given to a pod.
+// A notice to a pod.
 struct Notice {
-  std::int64_t since = 0;     // as its node said
-  std::int64_t noticed = 0;   // it was told
-  std::int64_t deadline = 0;  // when it is evicted; 0: it is not
-  bool told = false;          // the pod, and its platform
+  std::int64_t since = 0;     // from the eviction request
+  std::int64_t noticed = 0;   // when the notice was given
+  std::int64_t deadline = 0;  // when the pod is evicted; 0: never
+  bool told = false;          // delivered to the pod and its platform
   friend bool operator==(const Notice&, const Notice&) = default;
 };
 
 std::string encode(const Complaints& complaints);
 std::string encode(const Notice& notice);
 
-// kCorrupt: which member, what is accepted. Names and UIDs are such as API servers have: they
-// become parts of paths.
+// Decode the annotations. kCorrupt: which member, what is accepted. Names and UIDs become parts of
+// paths, so only those that an API server accepts are accepted.
 Result<Complaints> decodeComplaints(std::string_view text);
 Result<Notice> decodeNotice(std::string_view text);
 

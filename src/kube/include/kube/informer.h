@@ -1,4 +1,4 @@
-// All objects of a collection, and every change of them, for as long as it is wanted.
+// A list and a watch of one collection of objects (an informer).
 #pragma once
 
 #include <chrono>
@@ -18,35 +18,40 @@ namespace divvy::kube {
 class Informer;
 
 struct EventHandlers {
-  std::string path;   // "/api/v1/nodes"
-  std::string query;  // "fieldSelector=...", encoded; may be empty
-  // New, or changed since it was told last (or perhaps not: after a break all are told again).
+  // Path of the collection: "/api/v1/nodes".
+  std::string path;
+  // Encoded query, "fieldSelector=..."; may be empty.
+  std::string query;
+  // Called for an added or changed object. After a relist it is called for every object, whether
+  // changed or not.
   std::function<void(const boost::json::value& object)> set;
-  // Of pods, and may be empty: they are listed in protobuf, and who came so is told here instead.
-  // Their changes, and what the server tells as JSON all the same, are told by `set`.
+  // Optional, for pods only. If set, pods are listed in protobuf and reported here instead of
+  // `set`. Changes, and pods that the server sends as JSON, go to `set`.
   std::function<void(const Pod& pod)> pod;
-  // Told of with that UID before, and gone.
+  // Called for a removed object that was reported before under that UID.
   std::function<void(const std::string& uid, const std::string& name)> gone;
-  // All that there was when it began has been told. Called again after a break.
+  // Called when a whole list has been reported, again after each relist.
   std::function<void()> synced;
-  // Something went wrong; it goes on, after a pause that grows up to half a minute.
+  // Called for an error. The reflector continues after a pause, which grows from 200 ms to 30 s.
   std::function<void(const Error&)> trouble;
-  // What refers to others is cheaper to take in behind them: it is listed once these have been
-  // told, but waits for them no longer than kBehind. Null: it waits for nobody. Outlives it.
+  // Informer of the objects that these objects refer to, which are cheaper to process first. The
+  // list waits until that informer is fresh(), but no longer than kBehind. Null: no wait. It
+  // outlives the reflector.
   const Informer* behind = nullptr;
 };
 inline constexpr std::chrono::milliseconds kBehind{5'000};
 
-// How it stands with what is followed, and a hold on it. For the client's thread.
+// State and control of one reflector. Used on the client's thread only.
 class Informer {
  public:
-  // All is listed anew, by a read that begins after this.
+  // Requests a new list of all objects, by a read that begins after this call. Does not block.
   void relist();
-  // All has been told that there was when relist() was called last, or when it began.
+  // Returns whether a list that began after the last relist() has been reported, or the first list.
   bool fresh() const { return told_ == asked_; }
-  // Since when nothing was heard from the server: all that was tried since has failed.
+  // Returns when requests began to fail. A complete list or an opened watch resets it.
   std::optional<std::chrono::steady_clock::time_point> failingSince() const { return failing_; }
-  const std::string& fault() const { return fault_; }  // the last one
+  // Returns the message of the last error; empty after a success.
+  const std::string& fault() const { return fault_; }
 
  private:
   friend class Reflector;
@@ -54,11 +59,13 @@ class Informer {
   std::uint64_t told_ = 0;
   std::optional<std::chrono::steady_clock::time_point> failing_;
   std::string fault_;
-  std::function<void()> wake_;  // ends the watch or the pause that is under way
+  std::function<void()> wake_;  // ends the current watch or pause
 };
 
-// Until *stopped is true and something happens next. Client, rein, flag and what is called outlive
-// it.
+// Lists and watches `follower.path` and calls the handlers on the client's thread. All handlers but
+// `pod` are required. Returns after *stopped is true: at the next watch event, or when the current
+// watch fails or the current pause ends. `client`, `informer`, `stopped` and all that handlers
+// refer to outlive it.
 boost::asio::awaitable<void> runReflector(Client& client, EventHandlers follower,
                                           Informer& informer, const bool* stopped);
 

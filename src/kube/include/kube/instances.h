@@ -1,5 +1,5 @@
-// Which instances (MIG) the containers of a pod were given, as an annotation says it. Source: facts
-// on the incumbent's control plane, 2.2.
+// MIG instances of a pod's containers, as an annotation. Source: facts on the incumbent's control
+// plane, 2.2.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,18 @@
 namespace divvy::kube {
 
 struct AssignedInstance {
-  std::size_t container = 0;  // init containers first
-  std::size_t device = 0;     // of the container's
-  std::string uuid;           // of the card
+  std::size_t container = 0;  // index; init containers first
+  std::size_t device = 0;     // index among the container's devices
+  std::string uuid;           // of the whole device
   std::string profile;        // "2g.20gb"
   std::uint32_t start = 0;
   std::uint32_t size = 0;
   friend bool operator==(const AssignedInstance&, const AssignedInstance&) = default;
 };
 
-// As JSON. What the node's agent adds to it, and members that are not known, are left. kCorrupt:
-// which instance and member, what was expected; two of one place are that, too.
+// Write and read the annotation, in JSON. Members that the node's agent adds, and unknown members,
+// are ignored. kCorrupt: which instance and member, what was expected; also two instances for one
+// device of a container.
 std::string encode(const std::vector<AssignedInstance>& instances);
 Result<std::vector<AssignedInstance>> decodeInstances(std::string_view text);
 

@@ -1,4 +1,4 @@
-// Who leads a group of replicas, as they agreed on it. Source: the coordination/v1 API.
+// Lease: which replica of a group leads. Source: the coordination/v1 API.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,17 @@ namespace divvy::kube {
 
 struct Lease {
   Meta meta;
-  std::string holder;            // empty: nobody
-  std::int64_t seconds = 0;      // how long others leave it to its holder after they saw it renewed
-  std::int64_t transitions = 0;  // how often it went from one holder to another
+  // Empty: no holder.
+  std::string holder;
+  // Time after an observed renewal during which other replicas leave the lease to its holder.
+  std::int64_t seconds = 0;
+  // How often the holder changed.
+  std::int64_t transitions = 0;
   friend bool operator==(const Lease&, const Lease&) = default;
 };
 
-// Its times are left: they are of other machines' clocks.
+// Reads a Lease, but not its times: they are of other machines' clocks. kCorrupt: which member
+// differs from the API.
 Result<Lease> leaseOf(const boost::json::value& object);
 
 std::string leasePath(const std::string& space, const std::string& name);

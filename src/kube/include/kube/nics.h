@@ -1,5 +1,5 @@
-// RDMA NICs of a node, and how near each is to its devices: an annotation of ours, which the
-// node's agent writes. Where cards are among themselves has HAMi's annotation (device_scores).
+// RDMA NICs of a node and their distances to its devices, as an annotation of Divvy that the node's
+// agent writes. Links between devices are in HAMi's annotation (kube/device_scores.h).
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,17 @@ inline constexpr const char* kNicsKey = "divvy.dev/nics";  // node
 
 struct Nic {
   std::string name;  // of the RDMA device: "mlx5_0"
-  // By the UUID of a device of the node: 0 (one board) to 5 (sockets apart), less is nearer.
+  // Distances by UUID of a device of the node, from 0 (one board) to 5 (different sockets).
   std::map<std::string, std::uint32_t> distances;
 
   bool operator==(const Nic&) const = default;
 };
 
-// As decodeNics reads it. Empty: there are none.
+// Returns the annotation; empty for no NICs.
 std::string encode(const std::vector<Nic>& nics);
 
-// [{"name": "mlx5_0", "distances": {"GPU-1": 1}}, ..], each name once. kCorrupt: which member,
-// what was expected.
+// Decodes [{"name": "mlx5_0", "distances": {"GPU-1": 1}}, ..]. Each name occurs once. kCorrupt:
+// which member, what was expected.
 Result<std::vector<Nic>> decodeNics(std::string_view text);
 
 }  // namespace divvy::kube

@@ -1,4 +1,4 @@
-// A node, as far as placement needs it. Source: the core/v1 API.
+// A Node, as far as placement needs it. Source: the core/v1 API.
 #pragma once
 
 #include "kube/object.h"

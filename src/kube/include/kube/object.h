@@ -1,4 +1,4 @@
-// What all objects of Kubernetes have.
+// Metadata that all Kubernetes objects have.
 #pragma once
 
 #include <map>
@@ -12,19 +12,20 @@ namespace divvy::kube {
 
 using Labels = std::map<std::string, std::string>;
 
-// Of the rest nothing is kept: a cluster's managedFields alone are larger than all that we use.
+// Metadata of an object. Other members are not kept: managedFields alone are larger than all that
+// is used.
 struct Meta {
   std::string name;
-  std::string space;  // namespace; empty: of the cluster
+  std::string space;  // namespace; empty: cluster-scoped
   std::string uid;
-  std::string version;  // resourceVersion: only to be given back, never compared
+  std::string version;  // resourceVersion: opaque, never compared for order
   Labels labels;
   Labels annotations;
   bool deleting = false;
   friend bool operator==(const Meta&, const Meta&) = default;
 };
 
-// kCorrupt: which member is not what the API says it is. Members that are not known are left.
+// Reads the metadata. Unknown members are ignored. kCorrupt: which member differs from the API.
 Result<Meta> metaOf(const boost::json::value& object);
 
 }  // namespace divvy::kube

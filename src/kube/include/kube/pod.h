@@ -1,4 +1,4 @@
-// A pod, as far as placement needs it. Source: the core/v1 API.
+// A Pod, as far as placement needs it. Source: the core/v1 API.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace divvy::kube {
 
-// By resource name, as they were written: "16Gi", "500m".
+// Amounts by resource name, as written in the object: "16Gi", "500m".
 using Quantities = std::map<std::string, std::string>;
 
 struct PodContainer {
@@ -18,11 +18,12 @@ struct PodContainer {
   Quantities limits;
   Quantities requests;
   bool privileged = false;
-  bool sidecar = false;  // an init container that goes on beside the others (restartPolicy: Always)
+  // An init container that runs beside the containers (restartPolicy: Always).
+  bool sidecar = false;
   friend bool operator==(const PodContainer&, const PodContainer&) = default;
 };
 
-// What somebody says of a pod, in its status.
+// A condition in a pod's status.
 struct PodCondition {
   std::string type, status, message;
   friend bool operator==(const PodCondition&, const PodCondition&) = default;
@@ -38,19 +39,19 @@ struct Pod {
   std::vector<PodContainer> containers;
   std::vector<std::string> gates;
   std::int64_t priority = 0;
-  bool preempts = true;        // others of lower priority may have to end for it
-  std::string controller;      // kind of the object that makes it anew; empty: none
-  Quantities requests;         // of the pod as a whole, where it says so
-  Quantities overhead;         // beside its containers
-  std::int64_t grace = 30;     // seconds that it has to end in
-  std::int64_t placed_at = 0;  // seconds since 1970, by the server's clock; 0: not said
-  std::string nominated;       // the node that is being made free for it; empty: none
+  bool preempts = true;        // may preempt pods of lower priority
+  std::string controller;      // kind of the object that recreates it; empty: none
+  Quantities requests;         // of the pod as a whole, if stated
+  Quantities overhead;         // in addition to its containers' requests
+  std::int64_t grace = 30;     // termination grace period, seconds
+  std::int64_t placed_at = 0;  // seconds since 1970, by the server's clock; 0: not stated
+  std::string nominated;       // node whose victims are evicted for it; empty: none
   PodPhase phase = PodPhase::kPending;
-  std::string created;  // when it was made, as RFC 3339 in UTC: sorts; empty: not said
-  // Those of others than Kubernetes itself: their types name a domain ("divvy.dev/...").
+  std::string created;  // RFC 3339 in UTC, so it sorts; empty: not stated
+  // Conditions whose type names a domain ("divvy.dev/..."); Kubernetes' own types name none.
   std::vector<PodCondition> conditions;
 
-  // Does not hold any more what it was given.
+  // Returns whether the pod has ended, so that it no longer holds what it was given.
   bool ended() const { return phase == PodPhase::kSucceeded || phase == PodPhase::kFailed; }
   friend bool operator==(const Pod&, const Pod&) = default;
 };

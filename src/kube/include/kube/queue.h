@@ -1,5 +1,5 @@
-// A queue of Divvy's, as a cluster keeps it (divvy.dev/v1alpha1, Queue): who may have how much of
-// the devices, and what became of it.
+// A Queue of Divvy, as the cluster stores it (divvy.dev/v1alpha1): guarantee and limit of devices
+// for a group of namespaces, and their use.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ namespace divvy::kube {
 
 inline constexpr const char* kQueuesPath = "/apis/divvy.dev/v1alpha1/queues";
 
-// So much of devices with the whole words of `model` in their model (divvy::namesModel()), or of
-// all ("*"). What is not said is not meant.
+// An amount of the devices that have the whole words of `model` in their model name
+// (divvy::namesModel()), or of all devices ("*"). An absent number states nothing.
 struct QueueAmount {
   std::string model;
   std::optional<std::int64_t> milli;      // thousandths of a device's compute
-  std::optional<std::int64_t> mebibytes;  // of its memory
+  std::optional<std::int64_t> mebibytes;  // MiB of device memory
   friend bool operator==(const QueueAmount&, const QueueAmount&) = default;
 };
 
@@ -28,39 +28,41 @@ struct QueueAmount {
 struct QueueWaiting {
   std::string reason;
   std::int64_t pods = 0;
-  std::string example;  // one of them: "NAMESPACE/NAME"
+  std::string example;  // one of these pods: "NAMESPACE/NAME"
   friend bool operator==(const QueueWaiting&, const QueueWaiting&) = default;
 };
 
 struct QueueStatus {
-  std::vector<QueueAmount> used;  // with the queues below it
-  std::int64_t running = 0;       // pods of its own that hold devices, or are about to
-  std::int64_t pending = 0;       // pods of its own that wait
+  std::vector<QueueAmount> used;  // including child queues
+  std::int64_t running = 0;       // own pods that hold devices, or are about to
+  std::int64_t pending = 0;       // own pods that wait
   std::vector<QueueWaiting> waiting;
-  std::string fault;  // why it is not in force; empty: it is
+  std::string fault;  // why it is not in force; empty: in force
   friend bool operator==(const QueueStatus&, const QueueStatus&) = default;
 };
 
 struct Queue {
   Meta meta;
-  std::string parent;               // empty: below the root
-  std::vector<std::string> spaces;  // namespaces that may use it, and do unless their pods say else
+  std::string parent;  // empty: a child of the root
+  // Namespaces that may use it; their pods use it unless they name another queue.
+  std::vector<std::string> spaces;
   std::vector<QueueAmount> guarantee;
   std::vector<QueueAmount> limit;
   bool borrows = true;
-  bool reclaims = true;  // within its guarantee it takes back what others borrowed
+  bool reclaims = true;  // within its guarantee it reclaims borrowed devices
   std::int64_t weight = 1;
-  std::string
-      pool;  // of its pods that name none, and of queues below that do not; empty: as always
+  // Pool of pods that name none, and of child queues that name none; empty: the namespace's default
+  // (docs/pools.md).
+  std::string pool;
   QueueStatus status;
 
-  // But for what it is told of itself.
+  // Returns whether both are equal but for status.
   bool sameTerms(const Queue& other) const;
 };
 
-// kCorrupt: which member is not what the definition says it is.
+// Reads a Queue. kCorrupt: which member differs from its definition.
 Result<Queue> queueOf(const boost::json::value& object);
-// What queueOf reads under "status".
+// Returns the object that queueOf() reads under "status".
 boost::json::object statusOf(const QueueStatus& status);
 
 }  // namespace divvy::kube

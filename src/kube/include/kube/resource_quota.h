@@ -1,4 +1,4 @@
-// What a namespace may have. Source: the core/v1 API.
+// ResourceQuota: limits of a namespace. Source: the core/v1 API.
 #pragma once
 
 #include "kube/object.h"
