@@ -1,5 +1,6 @@
-// Which files this process may open from now on (Landlock, Linux 5.13). A user of the machine's own
-// that has no capability is root to files that belong to root, those in /proc of others included.
+// Limits the files that this process may open (Landlock, Linux 5.13). Without capabilities a
+// process of uid 0 still has root's rights on root's files, even on those in /proc of other
+// processes.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 namespace divvy::helper {
 
-// Rights of Landlock's, by the kernel's numbers.
+// Access rights of Landlock, with the kernel's values.
 enum FileRight : std::uint64_t {
   kWriteFile = 1u << 1,
   kReadFile = 1u << 2,
@@ -25,23 +26,23 @@ enum FileRight : std::uint64_t {
   kDeviceCall = 1u << 15,
 };
 
-// Rights on a file, or on a folder and all below it.
+// Rights on a file, or on a folder and everything below it.
 struct FileRule {
   std::string path;
   std::uint64_t rights = 0;
 };
 
-// All that answering takes. Paths need not exist.
+// Returns the rules for all requests. Paths need not exist.
 std::vector<FileRule> fileRules(const ServerOptions& terms);
 
-// The version that the kernel has; 0: none, or it is switched off.
+// Returns the kernel's Landlock version; 0: absent or switched off.
 int landlockVersion();
 
-// This thread, and those that it starts, may open what the rules name and nothing else. What is
-// open already stays open. Without capabilities it may not look into other processes either
-// (/proc/PID/root, environ, mem). From version 4 on it makes no connection by TCP; from 6 on it
-// signals no process outside and connects to no abstract socket outside. A path that does not exist
-// has no rule, also if it is made later.
+// Limits this thread, and threads that it starts, to files that the rules name. Open files stay
+// open. Without capabilities they cannot look into other processes either (/proc/PID/root, environ,
+// mem). From version 4 on they make no TCP connection; from version 6 on they signal no process
+// outside and connect to no abstract socket outside. A path that does not exist gets no rule, even
+// if it is made later. kUnsupported: the kernel refuses a step.
 Result<void> limitFiles(const std::vector<FileRule>& rules, int version);
 
 }  // namespace divvy::helper

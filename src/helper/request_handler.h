@@ -1,4 +1,4 @@
-// What the helper answers.
+// Carries out an agent's requests.
 #pragma once
 
 #include <map>
@@ -11,17 +11,18 @@
 
 namespace divvy::helper {
 
-// Whether a name may be one of ours among the kubelet's sockets: "divvy-....sock".
+// Returns whether a name is one of ours among the kubelet's sockets: "divvy-....sock".
 bool isSocketName(std::string_view name);
-// Likewise among a runtime's devices: "divvy.dev-pod-....json".
+// Returns whether a name is one of ours among the runtime's CDI specs: "divvy.dev-pod-....json".
 bool isSpecName(std::string_view name);
 
-// Any thread; who asks about a device waits for the driver.
+// Used from any thread. One request at a time waits for the driver; other requests for devices get
+// kUnavailable meanwhile.
 class RequestHandler {
  public:
   explicit RequestHandler(const ServerOptions& terms) : terms_(terms) {}
 
-  // `asker`: whose connection it is.
+  // `asker` is the PID of the connection's peer.
   Result<Answer> answer(const Question& question, int asker);
 
  private:
@@ -34,7 +35,7 @@ class RequestHandler {
   Result<Answer> removeSpec(const std::string& name) const;
 
   const ServerOptions& terms_;
-  std::mutex driver_mutex_;  // of the two below
+  std::mutex driver_mutex_;  // guards the two members below
   std::optional<driver::Nvml> driver_;
   std::map<std::string, unsigned> indexes_;  // by UUID
 };

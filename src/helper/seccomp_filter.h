@@ -1,17 +1,16 @@
-// What the helper's process can never do, whatever becomes of it.
+// Limits on the helper's process that hold whatever happens to it.
 #pragma once
 
 #include "base/result.h"
 
 namespace divvy::helper {
 
-// From now on this thread, and those that it starts, may make the system calls of a list, and no
-// others: threads, but no process and no program; AF_UNIX's sockets; signals to and limits of this
-// process only. All else is refused with EPERM. kUnsupported: the kernel has no seccomp.
+// Limits this thread, and threads that it starts, to listed system calls. They may start threads,
+// but no process or program. Sockets are AF_UNIX only; signals and limits are for this process
+// only. All other calls fail with EPERM. kUnsupported: the kernel has no seccomp.
 Result<void> narrow();
 
-// This thread, and those that it starts, have no capability from now on: root's files are still
-// root's.
+// Drops all capabilities of this thread and of threads that it starts. Root's files stay root's.
 Result<void> dropCapabilities();
 
 }  // namespace divvy::helper

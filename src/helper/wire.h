@@ -1,5 +1,5 @@
-// What an agent asks its helper, and what that answers: one packet each, of fixed form, with at
-// most one descriptor beside it. Both are of this machine and, most of the time, of one version.
+// Protocol of agent and helper: one packet of fixed form for each request and reply, with at most
+// one descriptor. Both run on one machine, and mostly in one version.
 #pragma once
 
 #include <array>
@@ -14,34 +14,49 @@
 namespace divvy::helper {
 
 inline constexpr std::uint32_t kMagic = 0x70687664;  // "dvhp"
-// Goes up when a question means something else; a helper answers no other's.
+// Increased when a request changes its meaning. A helper refuses other versions.
 inline constexpr std::uint32_t kVersion = 1;
 
 enum class Op : std::uint32_t {
-  kHello = 1,   // folders are lent; values[0]: the asker's own number; descriptor: the node's /proc
-  kPeer,        // descriptor: a connection; values: the pid and uid at its other end
-  kProcess,     // number: a pid; descriptor: its pidfd
-  kLook,        // of kubelet::KubeletDirs, text: a name; values: a FileId
-  kIsListened,  // likewise; values[0]
-  kListen,      // text: a name of ours; descriptor: the socket
-  kRemove,      // likewise
-  kDial,        // number: a kubelet::Api; descriptor: the connection
-  kWatch,       // descriptor: an inotify's
-  kCheckpoint,  // descriptor: the file
-  kUses,        // text: a device's UUID; rows: pid, 1 if it only draws, bytes
-  kTimes,       // likewise; rows: pid, percent, time in us
-  kWriteSpec,   // text: a name of ours; descriptor: a file with the text
-  kRemoveSpec,  // likewise
-  kLend,        // the agent's folders
+  // Shares the folders; values[0]: the agent's PID; descriptor: the node's /proc.
+  kHello = 1,
+  // Descriptor: a connection; values: pid and uid of its peer.
+  kPeer,
+  // Number: a pid; descriptor: its pidfd.
+  kProcess,
+  // As kubelet::KubeletDirs::look(); text: a name; values: a FileId.
+  kLook,
+  // As kubelet::KubeletDirs::isListenedTo(); text: a name; values[0]: 0 or 1.
+  kIsListened,
+  // Text: a name of ours; descriptor: the socket.
+  kListen,
+  // Text: a name of ours.
+  kRemove,
+  // Number: a kubelet::Api; descriptor: the connection.
+  kDial,
+  // Descriptor: of inotify.
+  kWatch,
+  // Descriptor: the file.
+  kCheckpoint,
+  // Text: a device's UUID; rows: pid, 1 if it uses graphics only, bytes.
+  kUses,
+  // Text: a device's UUID; rows: pid, percent, time in us.
+  kTimes,
+  // Text: a name of ours; descriptor: a file with the spec.
+  kWriteSpec,
+  // Text: a name of ours.
+  kRemoveSpec,
+  // Shares the agent's folders.
+  kLend,
 };
 
-// Both structs are sent as they are in memory.
+// Ask and AnswerHead are sent as they are in memory.
 struct Ask {
   std::uint32_t magic = kMagic;
   std::uint32_t version = kVersion;
   Op op = Op::kHello;
   std::int32_t number = 0;
-  std::array<char, 112> text{};  // with its end
+  std::array<char, 112> text{};  // with its terminating 0
 };
 
 struct Row {
@@ -53,8 +68,8 @@ inline constexpr std::size_t kMaxRows = 4096;
 
 struct AnswerHead {
   std::uint32_t magic = kMagic;
-  std::int32_t code = kGood;  // or an ErrorCode, and why is the text
-  std::uint32_t rows = 0;     // that follow
+  std::int32_t code = kGood;  // or an ErrorCode, with the message in `text`
+  std::uint32_t rows = 0;     // number of rows that follow
   std::uint32_t spare = 0;
   std::array<std::int64_t, 4> values{};
   std::array<char, 256> text{};
@@ -68,20 +83,20 @@ struct Answer {
   Fd fd;
 };
 
-// ---- packets, of a connected SOCK_SEQPACKET socket; both wait as long as its time limits say ----
+// ---- packets on a connected SOCK_SEQPACKET socket; calls wait up to the socket's time limits ----
 
 struct Question {
   Ask ask;
   Fd fd;
 };
 Result<void> sendAsk(int connection, Op op, int number, std::string_view text, int fd);
-// kNotFound: the other one has left. kCorrupt: no question of this version.
+// kNotFound: the peer has closed the connection. kCorrupt: not a request of this version.
 Result<Question> receiveAsk(int connection);
 std::string textOf(const Ask& ask);
 
 Result<void> sendAnswer(int connection, const Result<Answer>& answer);
-// What the other one refused is an error as it said it. `came`: there was an answer; else the error
-// says why not.
+// Returns the reply; an error of the peer becomes the result. `came` says whether a reply arrived;
+// if not, the error says why.
 Result<Answer> receiveAnswer(int connection, bool* came);
 
 }  // namespace divvy::helper

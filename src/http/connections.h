@@ -1,5 +1,5 @@
-// The connections of a server: how many there are, which one goes when there are too many, and what
-// all of them hold in bodies. Pure: no socket is touched but through what was handed in. Private.
+// A server's connections: their number, the bytes of their bodies, and which is closed at a bound.
+// Pure: it touches sockets only by the functions that it is given. Private.
 #pragma once
 
 #include <chrono>
@@ -13,14 +13,14 @@
 namespace divvy::http {
 
 // A connection is idle while it waits for its peer (a handshake, a request, a part of a body), and
-// busy while it is answered. When a bound is reached one that has been idle for long goes, never
-// the newest; a busy one never does. For one thread.
+// busy while its request is answered. At a bound a connection that was idle for long is closed,
+// never the newest and never a busy one. For one thread.
 class Connections {
  public:
   struct Terms {
     std::size_t most = 1024;
-    // One peer's that are idle for `fresh` and longer: an API server opens a hundred at once, and
-    // uses them all. Others are bounded by `most` alone.
+    // Bound on connections of one address that were idle for `fresh` or longer. An API server opens
+    // a hundred at once and uses them all. Younger ones are bounded by `most` only.
     std::size_t idle_of_address = 128;
     std::chrono::milliseconds fresh{2000};
     std::uint64_t body_bytes = 64u << 20;
@@ -29,8 +29,8 @@ class Connections {
   using Instant = std::chrono::steady_clock::time_point;
   struct Item {
     std::string address;
-    std::function<void()> close;  // has the connection end soon; it is removed later
-    Instant since;                // of being idle
+    std::function<void()> close;  // asks the connection to end soon; remove() follows later
+    Instant since;                // start of being idle
     enum class State : std::uint8_t { kIdle, kBusy, kClosing } state = State::kIdle;
     std::uint64_t body = 0;
   };
@@ -38,19 +38,19 @@ class Connections {
 
   explicit Connections(const Terms& terms) : terms_(terms) {}
 
-  // Makes room for one more: of the address that has the most idle ones the oldest goes. False: all
-  // of them are busy.
+  // Makes room for one connection: closes the oldest idle one of the address that has the most.
+  // Returns false if all are busy.
   bool makeRoom();
-  // After makeRoom(). It is idle; one idle connection too many of its address ends the oldest.
+  // Adds an idle connection, after makeRoom(). If its address then has too many idle ones, its
+  // oldest is closed.
   Place add(std::string address, std::function<void()> close, Instant now);
   void remove(Place place);
   void becomesIdle(Place place, Instant now);
   void becomesBusy(Place place);
-  // Something of a request has come: it counts as idle from now on.
+  // Restarts the idle time, after a part of a request arrived.
   void hears(Place place, Instant now);
-  // Notes a body of so many bytes, until the next request. Where all bodies together are too large,
-  // connections end whose bodies have been under way for longest. False: it is too large all the
-  // same.
+  // Records a body of so many bytes, until the next request. If all bodies are too large together,
+  // connections with the longest-running bodies are closed. Returns false if it is still too large.
   bool holdsBody(Place place, std::uint64_t bytes);
   void dropsBody(Place place);
 
@@ -65,7 +65,7 @@ class Connections {
   Place oldestOf(const std::string& address);
 
   const Terms terms_;
-  std::list<Item> idle_;  // the oldest first
+  std::list<Item> idle_;  // oldest first
   std::list<Item> busy_;
   std::list<Item> closing_;
   std::map<std::string, std::size_t> idle_of_;

@@ -1,4 +1,4 @@
-// A connection to a kubelet's socket.
+// gRPC channel to a kubelet's socket.
 #pragma once
 
 #include <chrono>
@@ -13,19 +13,20 @@
 
 namespace divvy::kubelet {
 
-// As much as any call of ours to a kubelet may take.
+// Time limit of any call to a kubelet.
 inline constexpr std::chrono::seconds kCallBound{5};
 
-// A deadline by the steady clock: one of the wall clock ends a call when that is set.
+// Returns a deadline on the steady clock. A deadline on the wall clock would pass when that is set.
 inline gpr_timespec steadyDeadline(std::chrono::seconds bound) {
   return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
                       gpr_time_from_seconds(bound.count(), GPR_TIMESPAN));
 }
 
-// A new one, on a connection that is there: calls on one that breaks fail, none is made again.
+// Returns a channel on an open connection. After the connection breaks, calls fail; it is not
+// reopened.
 inline std::shared_ptr<grpc::Channel> openChannel(Fd connection) {
   grpc::ChannelArguments arguments;
-  // Servers in Go refuse the path that later versions of gRPC would say here.
+  // gRPC servers in Go reject the socket's path, which later versions of gRPC would send here.
   arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetMaxReceiveMessageSize(-1);

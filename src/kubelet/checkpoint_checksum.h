@@ -1,7 +1,6 @@
-// The checksum that a kubelet writes beside what its checkpoint holds: 32 bits of FNV-1a over that
-// data as Go's spew prints it, types and all. Source: pkg/kubelet/checkpointmanager/checksum and
-// pkg/kubelet/cm/devicemanager/checkpoint of Kubernetes 1.30 to 1.34, where nothing of it changed.
-// Pure. Private.
+// Checksum of the kubelet's checkpoint: 32-bit FNV-1a over the data as Go's spew prints it, with
+// types. Source: pkg/kubelet/checkpointmanager/checksum and pkg/kubelet/cm/devicemanager/checkpoint
+// of Kubernetes 1.30 to 1.34, which are the same in all of them. Pure. Private.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +10,8 @@
 
 namespace divvy::kubelet {
 
-// Of the member Data. None: it has other members than those versions write, or of another form:
-// what another version would have made of it nobody here knows.
+// Returns the checksum of the member Data. Returns nothing if it has other members than these
+// versions write, or another form: the checksum that another version computes is unknown here.
 std::optional<std::uint32_t> checksumOf(const boost::json::value& data);
 
 }  // namespace divvy::kubelet

@@ -1,4 +1,4 @@
-// Lets callers of a socket in to a gRPC server.
+// Hands connections to a socket over to a gRPC server.
 #pragma once
 
 #include <thread>
@@ -9,16 +9,16 @@
 
 namespace divvy::kubelet {
 
-// From its beginning on a thread of its own: a kubelet calls back while we are calling it.
+// Accepts connections on a thread of its own, because a kubelet calls back during our call to it.
 class ConnectionAcceptor {
  public:
-  // `listening` does not block; the server outlives this.
+  // `listening` is non-blocking; `server` outlives this object.
   ConnectionAcceptor(Fd listening, grpc::Server& server);
   ~ConnectionAcceptor();  // as stop()
   ConnectionAcceptor(const ConnectionAcceptor&) = delete;
   ConnectionAcceptor& operator=(const ConnectionAcceptor&) = delete;
 
-  // Nobody new comes. Once it returns the socket is closed; those who are in stay.
+  // Stops accepting and closes the socket before it returns. Accepted connections stay open.
   void stop();
 
  private:

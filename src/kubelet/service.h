@@ -1,4 +1,4 @@
-// What the kubelet calls on us.
+// gRPC service of the device plugin API.
 #pragma once
 
 #include <list>
@@ -10,19 +10,19 @@
 
 namespace divvy::kubelet {
 
-// What Register and GetDevicePluginOptions both say.
+// Returns the options for Register and GetDevicePluginOptions.
 v1beta1::DevicePluginOptions pluginOptions(const PluginHandlers& questions);
 
-// One server's. Any thread.
+// Service of one gRPC server. Used from any thread.
 class Service final : public v1beta1::DevicePlugin::CallbackService {
  public:
   Service(std::vector<Device> devices, const PluginHandlers& questions)
       : questions_(questions), devices_(std::move(devices)) {}
 
   void setDevices(std::vector<Device> devices);
-  // A kubelet is being told of the devices.
+  // Returns whether a kubelet watches the devices.
   bool isWatched();
-  // Streams end, those that begin later, too: without it a server would wait for them.
+  // Ends all ListAndWatch streams, later ones too. Without this a server waits for them at its end.
   void endStreams();
 
   grpc::ServerUnaryReactor* GetDevicePluginOptions(grpc::CallbackServerContext* context,
@@ -44,7 +44,7 @@ class Service final : public v1beta1::DevicePlugin::CallbackService {
   class Stream;
 
   const PluginHandlers& questions_;
-  std::mutex mutex_;  // of all below, and of what streams know
+  std::mutex mutex_;  // guards the members below, and the streams' state
   std::vector<Device> devices_;
   std::uint64_t version_ = 1;  // of the devices
   bool ending_ = false;

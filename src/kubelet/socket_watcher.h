@@ -1,4 +1,4 @@
-// The folder in which a kubelet and its plugins have their sockets.
+// Watches the folder with the sockets of the kubelet and its plugins.
 #pragma once
 
 #include <memory>
@@ -8,19 +8,20 @@
 
 namespace divvy::kubelet {
 
-// Tells when something comes into the folder or leaves it. wait() is one thread's, wake() anyone's.
+// Waits for files that are added to the folder or removed. wait() is for one thread, wake() for
+// any.
 class SocketWatcher {
  public:
   explicit SocketWatcher(std::shared_ptr<KubeletDirs> sockets);
 
-  // Until something happens there, somebody calls wake(), or so long. May return for nothing; a
-  // folder that is not there yet is looked for again at each call.
+  // Waits until the folder changes, wake() is called, or `ms` milliseconds have passed. It may
+  // return early. A folder that does not exist yet is looked up again at each call.
   void wait(int ms);
   void wake();
 
  private:
   std::shared_ptr<KubeletDirs> sockets_;
-  FileId watched_;  // the folder that events_ are of
+  FileId watched_;  // folder of events_
   Fd events_;       // inotify
   Fd bell_;         // eventfd
 };

@@ -1,4 +1,4 @@
-// An agent's connection to its helper.
+// The agent's connection to its helper.
 #pragma once
 
 #include <chrono>
@@ -15,16 +15,17 @@ namespace divvy::helper {
 enum class Op : std::uint32_t;
 struct Answer;
 
-// One question at a time, from any thread. Made again when it breaks.
+// Sends one request at a time, from any thread. Connects again after a broken connection.
 class Client {
  public:
-  // `socket`: where the helper listens. Nobody need be there yet. Whoever asks waits `patience` at
-  // most for each answer.
+  // `socket` is the helper's; the helper need not run yet. `patience` bounds the wait for each
+  // reply.
   Client(std::string socket, std::chrono::milliseconds patience);
   ~Client();
 
   const std::string& socket() const { return socket_; }
-  // `fd`: goes along; -1: none. kUnavailable: the helper is not there, or silent.
+  // Sends a request and returns its reply. `fd` is sent along; -1: none. Blocks. kUnavailable: the
+  // helper does not run or does not reply. Other errors are the helper's.
   Result<Answer> ask(Op op, int number = 0, std::string_view text = "", int fd = -1);
 
  private:

@@ -1,4 +1,4 @@
-// What an agent without rights of its own sees of its node through its helper.
+// Interfaces to the node that an agent without privileges uses through its helper.
 #pragma once
 
 #include <chrono>
@@ -15,21 +15,22 @@
 
 namespace divvy::helper {
 
-// As long as an agent waits for one answer.
+// Time limit of an agent's request.
 inline constexpr std::chrono::milliseconds kPatience{2000};
-// Likewise for the peer of a connection: a tenant causes the question as often as it connects.
+// Time limit of a request for a connection's peer, which each connection of a tenant causes.
 inline constexpr std::chrono::milliseconds kPeerPatience{500};
 
-// The node's processes. `/proc` was opened by the helper and is read directly: with this process'
-// own rights, so of others what anybody may read.
+// The node's processes. The helper opens `/proc`, and the agent reads it with its own privileges:
+// of other users' processes it reads what every user may read.
 class RemoteProcesses final : public Processes {
  public:
-  // kUnavailable: the helper is not there, or of another version.
+  // kUnavailable: the helper does not run, or has another version. kUnsupported: it does not see
+  // the agent, which is in another PID namespace.
   static Result<std::unique_ptr<RemoteProcesses>> make(std::shared_ptr<Client> link);
 
   std::string folder() const override;
   Fd open(int pid) const override;
-  // Each thread asks over a connection of its own: no question waits for another's answer.
+  // Each thread has a connection of its own, so that no request waits for another thread's reply.
   Result<Peer> peer(int connection) const override;
   int self() const override { return self_; }
   bool direct() const override { return false; }
@@ -43,7 +44,7 @@ class RemoteProcesses final : public Processes {
   const int self_;
 };
 
-// The kubelet's folders. While the helper is away, files are what they were.
+// The kubelet's folders. While the helper is away, the last known state of files counts.
 class RemoteKubeletDirs final : public kubelet::KubeletDirs {
  public:
   RemoteKubeletDirs(std::shared_ptr<Client> link, std::string kubelet_dir);
@@ -60,13 +61,13 @@ class RemoteKubeletDirs final : public kubelet::KubeletDirs {
 
  private:
   const std::shared_ptr<Client> link_;
-  const kubelet::LocalKubeletDirs names_;  // for paths only
-  std::mutex mutex_;                       // of the two below
+  const kubelet::LocalKubeletDirs names_;  // paths only
+  std::mutex mutex_;                       // guards the two members below
   std::map<std::string, kubelet::FileId> seen_;
   std::map<std::string, bool> heard_;
 };
 
-// Who uses a device. While the helper is away, who used it last.
+// Processes that use a device. While the helper is away, the last known ones are returned.
 class RemoteUsage final : public driver::ProcessSource {
  public:
   explicit RemoteUsage(std::shared_ptr<Client> link) : link_(std::move(link)) {}
@@ -80,11 +81,11 @@ class RemoteUsage final : public driver::ProcessSource {
   std::map<std::string, std::vector<driver::ProcessTime>> times_;
 };
 
-// What an agent of root's made meanwhile is for this one, too.
+// Shares the agent's folders again, with what an agent that ran as root made in them since.
 Result<void> shareDirsAgain(Client& link);
 
-// The folder of a runtime's devices (CDI): what it may read there it reads itself. `name`: of a
-// file of ours (isSpecName).
+// Write and remove a CDI spec in the runtime's folder; the agent reads that folder itself. `name`
+// is one that isSpecName() accepts. kUsage: it is not.
 Result<void> writeSpec(Client& link, const std::string& name, const std::string& text);
 Result<void> removeSpec(Client& link, const std::string& name);
 

@@ -1,4 +1,4 @@
-// The part of a node's agent that needs rights: a process of its own that has them and does little.
+// The helper: a small process with the privileges that a node's agent needs.
 #pragma once
 
 #include <functional>
@@ -13,24 +13,26 @@
 namespace divvy::helper {
 
 struct ServerOptions {
-  std::string socket;      // where it listens; its folder is there
-  unsigned agent_uid = 0;  // who is answered, beside root
-  // Folders that are lent again whenever an agent begins: its predecessor may have been root.
+  std::string socket;      // of the listening socket; its folder exists
+  unsigned agent_uid = 0;  // uid that is served, besides root
+  // Folders shared with the agent again when an agent starts, because an earlier one may have run
+  // as root.
   std::vector<std::string> lent;
   std::shared_ptr<kubelet::KubeletDirs> sockets;
-  std::string cdi_dir;  // where the runtime looks for devices; empty: nothing is written there
-  // When somebody asks first who uses a device; again while it fails.
+  std::string cdi_dir;  // runtime's folder of CDI specs; empty: none are written
+  // Called when processes of a device are first requested, and again while it fails.
   std::function<Result<driver::Nvml>()> open_driver;
-  std::function<void(const std::string&)> say;  // any thread
-  std::vector<std::string> libraries;  // folders beside the system's that the driver is loaded from
-  std::string cards;                   // folder of simulated cards' state; empty: none
+  std::function<void(const std::string&)> say;  // called from any thread
+  // Folders of the driver's libraries, in addition to the system's.
+  std::vector<std::string> libraries;
+  std::string cards;  // folder with simulated cards' state; empty: none
 };
 
-// Answers until SIGTERM or SIGINT, each connection on a thread of its own. From its beginning on
-// this process makes the system calls of a list (seccomp_filter.h), and opens the files that the
-// terms name, and the system's libraries, where the kernel has Landlock (landlock.h); where it has
-// not that is said. Folders of the terms are there before. Returns once nobody is answered any
-// more, or a second later: who waits for a driver that does not answer is left to the process' end.
+// Serves until SIGTERM or SIGINT, each connection on a thread of its own. From its start the
+// process makes only listed system calls (seccomp_filter.h). If the kernel has Landlock, it opens
+// only files that `terms` name and the system's libraries (landlock.h); without Landlock it reports
+// that. All folders in `terms` exist before the call. Returns when no request is served any more,
+// or after a second: a thread that waits for an unresponsive driver lasts until the process ends.
 Result<void> serve(const ServerOptions& terms);
 
 }  // namespace divvy::helper

@@ -1,4 +1,4 @@
-// Folders of root's that its group may use.
+// Folders of root that their group may use.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace divvy::helper {
 
-// Makes the folder where it is missing, and lets its group do there, and with what is in it, what
-// root may. What is not root's is left alone: its owner let the group in. Links are not followed.
+// Makes the folder if it is missing, and gives its group root's rights on it and its content. Files
+// of other owners stay unchanged: their owner admitted the group. Links are not followed.
 Result<void> shareDir(const std::string& folder);
-// The folder itself is root's alone again; what is in it stays as it is.
+// Takes the group's rights on the folder away; its content stays unchanged.
 void unshareDir(const std::string& folder);
 
 }  // namespace divvy::helper

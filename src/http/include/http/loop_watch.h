@@ -1,4 +1,4 @@
-// Tells how late an event loop is.
+// Measures how late an event loop is.
 #pragma once
 
 #include <functional>
@@ -8,11 +8,11 @@
 
 namespace divvy::http {
 
-// A timer that is due every 25 ms. How late it runs is how long the loop did something else without
-// a break. For the loop's thread.
+// Timer of 25 ms. Its lateness is how long the loop ran other work without a break. Used on the
+// loop's thread only.
 class LoopWatch {
  public:
-  // `late`: seconds, 0 or more. The first call comes after 25 ms.
+  // `late` is called with seconds, 0 or more, first after 25 ms.
   LoopWatch(boost::asio::any_io_executor executor, std::function<void(double late)> late);
   ~LoopWatch();
   LoopWatch(const LoopWatch&) = delete;

@@ -1,6 +1,7 @@
-// The kubelet's own note of whose devices are which: the only place that tells of containers that
-// come before a pod's others and end. Source: its device manager's kubelet_internal_checkpoint,
-// which is not an interface: whatever of it is not understood is an error, and never a guess.
+// The kubelet's checkpoint of allocated devices. It is the only source for init containers that end
+// before the pod's other containers start. Source: the kubelet's device manager,
+// kubelet_internal_checkpoint. That file is no interface, so an unknown form is an error and never
+// a guess.
 #pragma once
 
 #include <string>
@@ -12,28 +13,29 @@
 
 namespace divvy::kubelet {
 
-// What the kubelet gave one container of one resource, when its pod came.
+// Device IDs of one resource that the kubelet allocated to a container when its pod was admitted.
 struct CheckpointEntry {
-  std::string uid;  // the pod's
+  std::string uid;  // of the pod
   std::string container;
   std::string resource;
   std::vector<std::string> ids;  // ascending
   friend bool operator==(const CheckpointEntry&, const CheckpointEntry&) = default;
 };
 
-// In the kubelet's folder of device plugins.
+// File name in the kubelet's folder of device plugins.
 inline constexpr const char* kCheckpointName = "kubelet_internal_checkpoint";
 
-// kCorrupt: what is wrong, and where. `doubt`: that its checksum is not that of what it says, where
-// it has the form of Kubernetes 1.30 to 1.34; empty: nothing speaks against it. A later version may
-// sum in another way, so that by itself this is no reason to refuse a container.
+// Decodes a checkpoint. kCorrupt: what is wrong, and where. `doubt` says if the checksum does not
+// match a checkpoint in the form of Kubernetes 1.30 to 1.34; otherwise it is empty. A later version
+// may use another checksum, so a mismatch alone is no reason to refuse a container.
 Result<std::vector<CheckpointEntry>> checkpointOf(std::string_view text,
                                                   std::string* doubt = nullptr);
-// kNotFound: there is none; kIo: it cannot be read; kCorrupt. Names the file, as does `doubt`.
+// Reads the kubelet's checkpoint, at most 16 MiB. kNotFound: there is none. kIo: it cannot be read.
+// kCorrupt: as checkpointOf(). Errors and `doubt` name the file.
 Result<std::vector<CheckpointEntry>> readCheckpoint(KubeletDirs& sockets,
                                                     std::string* doubt = nullptr);
 
-// Those who have exactly these, in the order in which they are noted.
+// Returns the entries of a resource with exactly these device IDs, in the checkpoint's order.
 std::vector<CheckpointEntry> notedWith(const std::vector<CheckpointEntry>& noted,
                                        const std::string& resource,
                                        const std::vector<std::string>& ids);

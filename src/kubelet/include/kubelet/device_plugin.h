@@ -1,5 +1,5 @@
-// A device plugin: what a node's kubelet asks about one extended resource, and what we answer.
-// Source: the kubelet's device plugin API v1beta1.
+// A device plugin: serves one extended resource to the node's kubelet. Source: the kubelet's device
+// plugin API v1beta1.
 #pragma once
 
 #include <cstddef>
@@ -14,35 +14,35 @@
 
 namespace divvy::kubelet {
 
-// One unit of the resource. A card that several containers may share is several of them.
+// One device ID of the resource. A device that several containers may share has several of them.
 struct Device {
   std::string id;  // 63 characters at most
   bool healthy = true;
-  int numa = -1;  // NUMA node; -1: not known
+  int numa = -1;  // NUMA node; -1: unknown
   friend bool operator==(const Device&, const Device&) = default;
 };
 
 struct Mount {
   std::string container_path;
-  std::string host_path;  // has to be there when the container is made, not before
+  std::string host_path;  // must exist when the container is created, not before
   bool read_only = true;
   friend bool operator==(const Mount&, const Mount&) = default;
 };
 
-// What a container gets with its devices. Mounts below others come after them.
+// Environment, mounts and CDI devices for a container. A mount below another one comes after it.
 struct Injection {
   std::map<std::string, std::string> environment;
   std::vector<Mount> mounts;
-  // "VENDOR/CLASS=NAME", which have to be there when the container is made. Kubelets before 1.29
-  // and runtimes without CDI do not read them, and say nothing.
+  // CDI names, "VENDOR/CLASS=NAME", which must exist when the container is created. Kubelets before
+  // 1.29 and runtimes without CDI ignore them without an error.
   std::vector<std::string> cdi_devices = {};
   friend bool operator==(const Injection&, const Injection&) = default;
 };
 
-// Which units a container should be given that is to have so many.
+// Query for the device IDs that a container should be given.
 struct PreferredAllocationQuery {
-  std::vector<std::string> available;  // healthy, and nobody's
-  std::vector<std::string> required;   // of these; it has them already
+  std::vector<std::string> available;  // healthy and not allocated
+  std::vector<std::string> required;   // among `available`; allocated to it already
   std::size_t count = 0;
   friend bool operator==(const PreferredAllocationQuery&,
                          const PreferredAllocationQuery&) = default;
@@ -51,49 +51,51 @@ struct PreferredAllocationQuery {
 template <typename T>
 using Answer = std::function<void(Result<T>)>;
 
-// All are called on threads of gRPC's, several at once, and must not block. Each answer is given
-// exactly once, from any thread; until then the kubelet waits. What they use outlives stop().
+// Called on gRPC's threads, several at once; they must not block. Each Answer is called exactly
+// once, from any thread; the kubelet waits for it. What the handlers use outlives stop().
 struct PluginHandlers {
-  // A container is to have these units; which pod's is not said. An error: the pod is never run.
+  // A container is given these device IDs; its pod is not stated. An error: the pod never runs.
   std::function<void(std::vector<std::string> ids, Answer<Injection>)> allocate;
-  // The container that has these units is about to be made, for the first time or again. An error:
-  // it is not, and the kubelet tries again later.
+  // The container with these device IDs is about to be created, for the first time or again. An
+  // error: it is not created, and the kubelet tries again later.
   std::function<void(std::vector<std::string> ids, Answer<void>)> start;
-  // Which units it should be; the kubelet is not held to it, and waits without a limit of its own.
-  // An error: it chooses itself. Null: it is not to ask.
+  // Chooses device IDs. The kubelet need not follow the choice, and waits for it without a time
+  // limit. An error: the kubelet chooses itself. Null: the kubelet does not ask.
   std::function<void(PreferredAllocationQuery, Answer<std::vector<std::string>>)> prefer;
-  // No question: a kubelet was told of our devices, or has them of another plugin; maybe again and
-  // again. Null: nobody wants to hear of it.
+  // Notification, without an answer: a kubelet received our devices, or another plugin serves them.
+  // It may be repeated. Null: not called.
   std::function<void()> known = {};
 };
 
 struct PluginOptions {
   std::shared_ptr<KubeletDirs> sockets;
-  std::string socket;    // a name among them, of our own
+  std::string socket;    // our socket's file name in that folder
   std::string resource;  // "nvidia.com/gpu"
-  // What happened, for the diary; from a thread of the plugin's.
+  // Called with a line for the log, on a thread of the plugin.
   std::function<void(const std::string&)> say;
-  // Names in the folder of sockets by which others serve the same resource, or the same devices.
-  // The kubelet heeds who registered last: while somebody listens at one of them, we do not.
+  // File names of sockets by which other plugins serve the same resource or devices. The kubelet
+  // uses the plugin that registered last, so we do not register while another one listens there.
   std::vector<std::string> rivals = {};
 };
 
-// Serves and registers on threads of its own, again whenever the kubelet begins anew, somebody
-// takes our socket away (the kubelet clears its folder when it starts), or the kubelet watches our
-// devices no longer: it does not come back by itself. Members may be called from any thread.
+// Serves and registers on its own threads. It registers again when the kubelet restarts, when its
+// socket is removed (a kubelet clears the folder at its start), and when the kubelet stops
+// watching, because the kubelet does not resume by itself. Member functions may be called from any
+// thread.
 class DevicePlugin {
  public:
-  // Begins; a kubelet that is not there yet is waited for. kUsage: a path that is no socket's.
+  // Starts the plugin. It waits for a kubelet that does not run yet. kUsage: `socket` is no valid
+  // name of a socket.
   static Result<std::unique_ptr<DevicePlugin>> begin(PluginOptions terms,
                                                      std::vector<Device> devices,
                                                      PluginHandlers questions);
   ~DevicePlugin();  // as stop()
 
-  // The kubelet knows us, or is to know another plugin while that is there.
+  // Returns whether the kubelet knows this plugin, or another plugin serves the resource.
   bool settled() const;
-  // From now on these. Kubelets that watch are told.
+  // Replaces the devices, and sends them to kubelets that watch.
   void setDevices(std::vector<Device> devices);
-  // Returns when nobody is asked any more. Questions that are being answered have to be answered.
+  // Stops the plugin and waits for its threads. Calls in progress still need their answers.
   void stop();
 
  private:

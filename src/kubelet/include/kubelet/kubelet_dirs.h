@@ -1,4 +1,4 @@
-// A kubelet's folders, by whoever may enter them: what is asked of them is asked of this.
+// The kubelet's folders, as an interface for processes with and without access to them.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace divvy::kubelet {
 
-// Which file a name is now: another one of the same name differs. All 0: there is none.
+// Identity of a file; a replaced file of the same name differs. All 0: no file.
 struct FileId {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
@@ -23,36 +23,38 @@ struct FileId {
 
 inline constexpr std::string_view kKubeletSocket = "kubelet.sock";
 
-// What a kubelet answers at a socket of its own.
+// APIs that a kubelet serves on sockets of its own.
 enum class Api : std::uint8_t { kRegistration, kPodResources };
 
-// Any thread. Names are those of files in the folder of device plugins, without '/'.
+// Used from any thread. Names are file names in the folder of device plugins, without '/'.
 class KubeletDirs {
  public:
   virtual ~KubeletDirs() = default;
 
-  // Where a name, or what answers, is; for messages.
+  // Return the path of a file or API, for messages.
   virtual std::string pathOf(std::string_view name) const = 0;
   virtual std::string pathOf(Api api) const = 0;
 
-  // Empty: the folder itself.
+  // Returns the identity of a file. Empty name: the folder itself.
   virtual FileId look(const std::string& name) = 0;
-  // Whether somebody listens there: what a program left behind that has ended is only a file.
+  // Returns whether a process listens on the socket; a file left by a process that ended does not
+  // count.
   virtual bool isListenedTo(const std::string& name) = 0;
-  // A stream socket that listens there, and does not block; a leftover of that name is replaced.
+  // Returns a non-blocking stream socket that listens under the name. An old file of that name is
+  // replaced.
   virtual Result<Fd> listen(const std::string& name) = 0;
-  // Whatever is there goes.
+  // Removes the file, if it exists.
   virtual void remove(const std::string& name) = 0;
-  // A connection, which does not block. kUnavailable: nobody is there.
+  // Returns a non-blocking connection. kUnavailable: no process listens.
   virtual Result<Fd> dial(Api api) = 0;
-  // An inotify descriptor that can be read when something has come into the folder or left it, and
-  // does not block.
+  // Returns a non-blocking inotify descriptor. It is readable when a file was added to the folder
+  // or removed from it.
   virtual Result<Fd> watch() = 0;
-  // The kubelet's own note (kubelet/checkpoint.h), open for reading. kNotFound: there is none.
+  // Opens the kubelet's checkpoint (kubelet/checkpoint.h) for reading. kNotFound: there is none.
   virtual Result<Fd> checkpoint() = 0;
 };
 
-// Those below `kubelet_dir` (/var/lib/kubelet), for a process that may enter them.
+// The folders below `kubelet_dir` (/var/lib/kubelet), for a process with access to them.
 class LocalKubeletDirs final : public KubeletDirs {
  public:
   explicit LocalKubeletDirs(std::string kubelet_dir) : dir_(std::move(kubelet_dir)) {}

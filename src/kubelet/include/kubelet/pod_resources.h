@@ -1,4 +1,5 @@
-// Whose devices are which, as the kubelet knows it. Source: the kubelet's PodResources API v1.
+// Which containers hold which devices, according to the kubelet. Source: the kubelet's PodResources
+// API v1.
 #pragma once
 
 #include <functional>
@@ -12,7 +13,7 @@
 
 namespace divvy::kubelet {
 
-// A container that has devices. UIDs are not told: a name may have been another pod's before.
+// Devices of a container. The API states no UIDs: an earlier pod may have had the same name.
 struct PodDevices {
   std::string space;  // namespace
   std::string pod;
@@ -21,22 +22,25 @@ struct PodDevices {
   std::vector<std::string> ids;
 };
 
-// Asks one kubelet, on a thread of its own, one question after the other.
+// Client of one kubelet; makes one call at a time, on a thread of its own.
 class PodResources {
  public:
-  // One row per container and resource. kUnavailable: nobody answers there.
+  // One row per container and resource. kUnavailable: the kubelet does not answer.
   using Answer = std::function<void(Result<std::vector<PodDevices>>)>;
-  // Resources of which it would give away something now. kUnavailable: as above.
+  // Resources with device IDs that the kubelet can allocate now. kUnavailable: the kubelet does not
+  // answer.
   using Counted = Result<std::set<std::string>>;
 
   explicit PodResources(std::shared_ptr<KubeletDirs> sockets);
-  ~PodResources();  // when all that was asked is answered: 5 s for each at most
+  ~PodResources();  // waits for all pending calls, 5 s at most for each
   PodResources(const PodResources&) = delete;
   PodResources& operator=(const PodResources&) = delete;
 
-  // Does not wait; `answer` is called once, on that thread. Any thread.
+  // Lists all containers with devices. Does not block; calls `answer` once, on that thread. May be
+  // called from any thread.
   void list(Answer answer);
-  // Likewise. What a plugin says of its devices the kubelet counts a moment after it was sent.
+  // Lists the allocatable resources, as list() does. The kubelet counts a plugin's devices a moment
+  // after it received them.
   void count(std::function<void(Counted)> answer);
 
  private:
@@ -45,6 +49,7 @@ class PodResources {
 };
 
 // The one that has exactly these, in whatever order; null: nobody has, or more than one.
+// Returns the row with exactly these device IDs, in any order. Null: no row, or more than one.
 const PodDevices* holderOf(const std::vector<PodDevices>& held, const std::string& resource,
                            const std::vector<std::string>& ids);
 

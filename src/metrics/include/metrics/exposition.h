@@ -1,5 +1,4 @@
-// What Prometheus reads: families of samples as text. Source: Prometheus' text-based exposition
-// format 0.0.4.
+// Writes Prometheus' text format. Source: Prometheus' text-based exposition format 0.0.4.
 #pragma once
 
 #include <array>
@@ -12,17 +11,17 @@
 
 namespace divvy::metrics {
 
-// Of Content-Type.
+// Value of Content-Type.
 inline constexpr const char* kTextType = "text/plain; version=0.0.4; charset=utf-8";
 
-// How often something took how long. For one thread.
+// Histogram of durations. For one thread.
 class Histogram {
  public:
-  // Upper ends, in seconds; what takes longer is in none.
+  // Upper bounds of buckets, in seconds; longer durations are in no bucket.
   static constexpr std::array<double, 14> kEnds{
       0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5};
   void add(double seconds);
-  // At most that end, ends below included.
+  // Returns the number of durations up to kEnds[end].
   std::uint64_t upTo(std::size_t end) const;
   std::uint64_t count() const { return count_; }
   double sum() const { return sum_; }
@@ -34,13 +33,13 @@ class Histogram {
 };
 
 using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
-// Of those whose names are known at run time only.
+// Labels with names that are known at run time only.
 using LabelList = std::vector<std::pair<std::string, std::string>>;
 
-// Families one after the other, each named once.
+// Writes metric families one after another; each name occurs once.
 class Exposition {
  public:
-  // `type`: counter, gauge. What follows are its samples.
+  // Begins a family; its samples follow. `type` is "counter" or "gauge".
   void family(std::string_view name, std::string_view type, std::string_view help);
   void sample(Labels labels, double value);
   void sample(Labels labels, std::uint64_t value);

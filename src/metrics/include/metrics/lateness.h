@@ -1,4 +1,4 @@
-// How late an event loop runs what is due. Pure: the clock is an argument.
+// How late an event loop runs its timers. Pure: the clock is an argument.
 #pragma once
 
 #include <array>
@@ -11,9 +11,10 @@ namespace divvy::metrics {
 // For one thread.
 class Lateness {
  public:
-  // Something that was due ran `seconds` later; `now_ms` of a clock that never goes back.
+  // Records a lateness in seconds. `now_ms` is of a clock that never goes back.
   void add(double seconds, std::uint64_t now_ms);
-  // The largest of the last minute, in seconds; a part of it counts for up to kPart longer.
+  // Returns the largest lateness of the last minute, in seconds; a value may count up to kPart
+  // longer.
   double largest(std::uint64_t now_ms) const;
   const Histogram& all() const { return all_; }
 

@@ -1,4 +1,4 @@
-// Beside whom a pod may come onto a device, by what it says of itself.
+// Which pods may share a device, by their annotations.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,15 @@
 
 namespace divvy::requests {
 
-// Which sort of tenant of the kind's devices a pod with these annotations is: as
-// engine::ColocationRule numbers them. 0: the kind has no rules, or what is said is none of its
-// words.
+// Returns the number of the pod's class for this kind, as engine::ColocationRule has them. 0: the
+// kind has no rules, or the annotation has none of its words.
 std::uint8_t sortOf(const vendors::Kind& kind, const vendors::Annotations& annotations);
 
-// Whatever a pod with these annotations asks for of the kind's cores, it is charged none.
+// Returns whether the pod is charged no cores of this kind, whatever it asks for.
 bool chargesNoCores(const vendors::Kind& kind, const vendors::Annotations& annotations);
 
-// Into `shape`, which was made from the same containers. kUsage: which annotation, what is wrong,
-// what is accepted.
+// Sets the colocation rules of `shape`, which was made from the same containers. kUsage: which
+// annotation, what is wrong, what is accepted.
 Result<void> keepCompany(std::span<const ContainerAsks> init,
                          std::span<const ContainerAsks> containers,
                          const vendors::Annotations& annotations, engine::Shape* shape);

@@ -1,4 +1,4 @@
-// Devices of one model, by the name of a resource.
+// Requests of devices by a resource that names a model.
 #pragma once
 
 #include <span>
@@ -8,9 +8,9 @@
 
 namespace divvy::requests {
 
-// Into `shape`, which was made from the same containers: only models that their resources name.
-// kUsage: what is accepted, where containers name several, or some only, of one kind; or where
-// `shape` selects models already.
+// Limits `shape` to the models that the containers' resources name. `shape` was made from the same
+// containers. kUsage: several models of one kind, only some containers that name one, or a shape
+// that selects models already; what is accepted.
 Result<void> selectModels(std::span<const ContainerAsks> init,
                           std::span<const ContainerAsks> containers, engine::Shape* shape);
 

@@ -1,4 +1,4 @@
-// What devices can be split into, as their descriptors say.
+// How devices can be partitioned, by their descriptors.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,12 @@
 
 namespace divvy::requests {
 
-// Null: such devices are not split. A model is looked for by whole words of its name.
+// Returns null for devices that are not partitioned. A geometry's model matches by whole words of
+// the name.
 std::shared_ptr<const engine::Partitioning> partingOf(const vendors::Kind& kind,
                                                       std::string_view model);
 
-// What a slice of that size is called among the parts of a device whose slices its node knows.
+// Returns the name of a slice of that size, on devices whose node knows their slices.
 engine::PartName sliceName(std::uint64_t size);
 
 }  // namespace divvy::requests

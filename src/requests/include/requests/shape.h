@@ -1,4 +1,4 @@
-// What a pod's containers ask for, in the engine's terms.
+// The engine's shape of a pod's requests.
 #pragma once
 
 #include <set>
@@ -14,19 +14,19 @@ namespace divvy::requests {
 struct ContainerAsks {
   engine::Cpu cpu;
   Bytes memory;
-  std::vector<vendors::Ask> devices;  // as vendors::readAsks has them
-  bool sidecar = false;               // an init container that goes on
+  std::vector<vendors::Ask> devices;  // as vendors::readAsks() returns them
+  bool sidecar = false;               // an init container that keeps running
 };
 
-// The annotations say which devices of each kind will do. Whether it can ever be right is for the
-// engine to say.
+// Returns the shape of a pod. The annotations select devices of each kind. The engine decides
+// whether the shape can ever fit.
 engine::Shape shapeOf(std::span<const ContainerAsks> init,
                       std::span<const ContainerAsks> containers,
                       const vendors::Annotations& annotations);
 
-// Kinds of devices that it asks for.
+// Returns the kinds of devices that a shape asks for.
 std::set<engine::DeviceKind> kindsOf(const engine::Shape& shape);
-// What selects devices of one of these kinds, and nothing else; made where there is none.
+// Returns the selector of exactly this kind; adds it if there is none.
 engine::Selector& selectorOf(const engine::DeviceKind& kind, engine::Shape* shape);
 
 }  // namespace divvy::requests

@@ -1,4 +1,4 @@
-// What can be said of a share: the one list, for `divvy run`, for pods and for the page about both.
+// The options of a share: one list for `divvy run`, for pods, and for their documentation.
 #pragma once
 
 #include <cstdint>
@@ -10,59 +10,65 @@
 
 namespace divvy::share_options {
 
-// What is accepted as a value.
+// Accepted values.
 enum class ValueKind : std::uint8_t {
-  kWord,        // one of those in Term::type, with '|' between them
-  kSize,        // memory: "4Gi", or "50%" of the card
-  kSizeOrNone,  // likewise, or "0"
+  // One of the words in ShareOption::type, separated by '
+  // '.
+  kWord,
+  kSize,        // memory: "4Gi", or "50%" of the device
+  kSizeOrNone,  // as kSize, or "0"
   kTime,        // "30s"
-  kTimeOrOff,   // likewise, or "off"
-  kNames,       // with commas between them
-  kModels,      // likewise, each as isModelPattern() accepts it
-  kElsewhere,   // who reads it knows: amounts of resources, names of pools, policies
+  kTimeOrOff,   // as kTime, or "off"
+  kNames,       // separated by commas
+  kModels,      // as kNames, each accepted by isModelPattern()
+  kElsewhere,   // checked by its reader: amounts of resources, names of pools, policies
 };
 
-// How a pod says it.
+// Where a pod states an option.
 enum class Place : std::uint8_t {
-  kResource,    // of a container: `word` is its name
+  kResource,    // of a container; `word` is the resource's name
   kAnnotation,  // use.divvy.dev/WORD
-  kNone,        // not at all: `word` says why
+  kNone,        // nowhere; `word` says why
 };
 
-// Of which part of a pod it can be said: CONTAINER.use.divvy.dev/WORD is of one container, and
-// goes before use.divvy.dev/WORD, which is of all.
+// Whether an option is for the pod or one container. CONTAINER.use.divvy.dev/WORD is for one
+// container and overrides use.divvy.dev/WORD, which is for all.
 enum class Scope : std::uint8_t { kPod, kContainer };
 
-// Who acts on it. What agents read the scheduler checks.
+// Which process acts on it. The scheduler checks options of agents, too.
 enum class Reader : std::uint8_t { kScheduler, kAgent, kBoth };
 
 struct ShareOption {
-  std::string_view option;     // of divvy run, without dashes; empty: of pods only
-  std::string_view type;       // what --help calls its value
-  std::string_view help;       // what --help says
-  std::string_view otherwise;  // what holds where it is not said, as --help has it; may be empty
+  // Option of `divvy run`, without dashes; empty: for pods only.
+  std::string_view option;
+  std::string_view type;  // name of the value in --help
+  std::string_view help;  // text in --help
+  // Default, as --help states it; may be empty.
+  std::string_view otherwise;
   Place place = Place::kNone;
   std::string_view word;
   Scope scope = Scope::kPod;
   Reader reader = Reader::kScheduler;
   ValueKind form = ValueKind::kElsewhere;
-  std::string_view note = {};  // what a pod means by it otherwise than the command line
+  // Difference between pods and the command line.
+  std::string_view note = {};
 };
 
 inline constexpr std::string_view kDomain = "use.divvy.dev";
 
 std::span<const ShareOption> all();
-// Null: it is not on the list.
+// Return an option of the list, or null.
 const ShareOption* ofOption(std::string_view option);
 const ShareOption* ofAnnotation(std::string_view word);
 
-// "cores are a share of a busy card [share]", without the brackets where `defaults` do not hold.
+// Returns "cores are a share of a busy card [share]", without the brackets if `defaults` do not
+// hold.
 std::string helpOf(const ShareOption& term, bool defaults);
 
-// Whether that value is one. kUsage: what is accepted.
+// Checks a value. kUsage: what is accepted.
 Result<void> check(const ShareOption& term, std::string_view value);
 
-// The list as a table of Markdown.
+// Returns the list as a Markdown table.
 std::string table();
 
 }  // namespace divvy::share_options
