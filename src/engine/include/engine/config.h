@@ -1,4 +1,4 @@
-// What an engine does with requests that do not say it themselves.
+// Defaults of an engine for requests that do not set them.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,22 @@
 
 namespace divvy::engine {
 
-// Whose scores kBinpack, kSpread and the orders of devices are.
+// Which scores kBinpack, kSpread and the device orders have.
 enum class Compat : std::uint8_t {
   kNone,
-  // HAMi's, bit by bit where its tests say: nodes by what is used before the request comes; of
-  // equal devices the last; kTightest is kSpread; whom mutex put on a device may get company later.
+  // HAMi's, exactly where its tests state them. Nodes are scored by the use before the request.
+  // Among equal devices the last goes first; kTightest is kSpread; a device given under mutex may
+  // get further tenants later.
   kHami,
 };
 
 struct Config {
   Policy policy = Policy::kDivvy;
-  std::uint64_t seed = 0;  // of Policy::kRandom
+  std::uint64_t seed = 0;  // for Policy::kRandom
   DevicePolicy devices{};
   Weights weights{};
   Compat compat = Compat::kNone;
-  UsageByHourPolicy daily{};  // with Compat::kHami and Policy::kRandom nothing is done with it
+  UsageByHourPolicy daily{};  // not used with Compat::kHami and Policy::kRandom
 };
 
 }  // namespace divvy::engine

@@ -11,7 +11,7 @@ namespace divvy::engine {
 
 struct Decision {
   std::optional<Placement> placement;  // none: it fits nowhere now
-  // Of every node that will not do, in the nodes' order. Only where they were asked for.
+  // Refusals of all nodes that do not fit, in the nodes' order. Only if they were asked for.
   std::vector<NodeRefusal> refusals;
 
   bool fits() const { return placement.has_value(); }

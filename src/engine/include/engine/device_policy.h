@@ -1,4 +1,4 @@
-// Which devices of a node, of those that would do.
+// Which of the devices of a node that fit a request are taken.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace divvy::engine {
 
-// Which go first.
+// Which devices go first.
 enum class DeviceOrder : std::uint8_t {
-  kTightest,  // as the node's policy has it (fgd, divvy), else least left over
+  kTightest,  // by the node's policy (fgd, divvy), else least left over
   kBinpack,   // most used, by UseWeights
   kSpread,    // least used
 };
 
-// How much each part of a device counts for how much of it is used.
+// Weights of the used parts of a device's slots, compute and memory.
 struct UseWeights {
   std::uint32_t slots = 1;
   std::uint32_t compute = 1;
@@ -27,26 +27,27 @@ struct UseWeights {
 
 enum class Preference : std::uint8_t {
   kNone,
-  kPreferred,  // where there is a way; a node that has one goes before all that have not
-  kRequired,   // refused where there is none
+  kPreferred,  // where possible; a node where it is possible goes before all others
+  kRequired,   // refused where it is impossible
 };
 
-// The devices of each container by themselves. One device is always directly linked, and is of one
-// NUMA node if that is known.
+// Applies to the devices of each container separately. A single device always counts as directly
+// linked, and as of one NUMA node if its NUMA node is known.
 struct DevicePolicy {
   DeviceOrder order = DeviceOrder::kTightest;
-  UseWeights use = {};  // of kBinpack and kSpread; not all are 0
-  // Only devices that nobody is on, another container of the request neither; nobody else comes.
+  UseWeights use = {};  // for kBinpack and kSpread; not all are 0
+  // Only devices without tenants, not even another container of the request; no other tenant may
+  // join.
   bool mutex = false;
-  Preference numa = Preference::kNone;  // all of one NUMA node, which is known
-  Preference links =
-      Preference::kNone;  // the highest sum of link scores; required: each with each directly
-  NicName nic;            // the nearest to this one, which has to be there; empty: any
+  Preference numa = Preference::kNone;  // all on one NUMA node, which is known
+  // The highest sum of link scores; required: all linked directly with each other.
+  Preference links = Preference::kNone;
+  NicName nic;  // devices nearest to this NIC, which must exist; empty: any
   friend auto operator<=>(const DevicePolicy&, const DevicePolicy&) = default;
 };
 
-// "mutex,numa-strict,spread": tightest, binpack, spread, mutex, numa, numa-strict, topology-aware,
-// link-strict and nic=NAME, in any order. kUsage says which are accepted.
+// Parses words such as "mutex,numa-strict,spread", in any order: tightest, binpack, spread, mutex,
+// numa, numa-strict, topology-aware, link-strict and nic=NAME. kUsage: the message lists them.
 Result<DevicePolicy> parseDevicePolicy(std::string_view text);
 std::string text(const DevicePolicy& policy);
 

@@ -9,7 +9,7 @@ namespace divvy::engine {
 
 struct DeviceUsed {
   DeviceUuid uuid;
-  PoolName pool;  // that it is in; empty: in none
+  PoolName pool;  // the device's pool; empty: in none
   Bytes memory;   // promised, reservations included
   Compute compute;
   std::uint32_t tenants = 0;

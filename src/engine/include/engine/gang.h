@@ -1,4 +1,4 @@
-// Requests that start together or not at all, as near to each other as can be.
+// Requests that start together or not at all, as near to each other as possible.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +13,17 @@ namespace divvy::engine {
 
 struct Gang {
   std::vector<Request> members;
-  // Keys of labels that say where a node is, the widest first: rack, switch. Nodes with the same
-  // values of a key and of all wider ones are together; nodes without one are with nobody.
+  // Label keys that state where a node is, the widest first: rack, switch. Nodes with equal values
+  // of a key and of all wider keys are together. A node without a label is with no other node.
   std::vector<std::string> levels;
-  // Place in `levels`: all members have to be together there. None: as near as can be.
+  // Index in `levels` at which all members must be together. None: as near as possible.
   std::optional<std::size_t> required;
 };
 
 struct GangPlacement {
-  std::vector<Allocation> members;  // as Gang::members
-  // The narrowest level at which all are together, and its values from the widest on; empty: they
-  // are together nowhere.
+  std::vector<Allocation> members;  // in the order of Gang::members
+  // The values of the narrowest level at which all are together, from the widest level on. Empty:
+  // they are together at no level.
   std::vector<std::string> where;
 };
 

@@ -81,9 +81,10 @@ struct Device {
   // while it is not. A device with memory terms cannot be split.
   std::shared_ptr<const Partitioning> parting = nullptr;
   // Devices of a kind and node with the same number are taken together, all or none (the two of an
-  // Ascend 910C module). Parts of such devices are not given.
+  // Ascend 910C module). Partitions of them are taken one by one.
   std::optional<std::uint32_t> block = {};
-  std::optional<InRow> row = {};  // parts of such devices are not given
+  // For whole devices and shares by time; partitions are taken one by one.
+  std::optional<InRow> row = {};
 };
 
 struct Label {

@@ -1,4 +1,4 @@
-// Parts of a device as its hardware makes them: MIG instances, vNPU templates, slices.
+// Partitions of a device in hardware: MIG instances, vNPU templates, slices.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,19 @@ struct DevicePart {
   Bytes memory;
   Compute compute;         // thousandths of the device, rounded down
   std::uint32_t cpus = 0;  // of the device's own processors
-  // On a device that has slices: so many in a row, and where a row may begin.
+  // On a device with slices: number of slices in a row, and where such a row may begin.
   std::uint32_t size = 0;
   std::vector<std::uint32_t> starts;
 };
 
 inline constexpr std::uint32_t kMaxSlices = 16;
 
-// What a device can be split into. Where it has slices those alone say which parts can be beside
-// each other (their memory is a little more or less than a slice's); else the sums of memory,
-// compute and processors do.
+// The partitions that a device can be split into. On a device with slices, only the slices
+// determine which partitions fit beside each other, because their memory is a little more or less
+// than the slices'. Otherwise the sums of memory, compute and processors do.
 struct Partitioning {
-  std::vector<DevicePart> parts;  // ascending by memory; of equals the one with fewer slices first
+  // Ascending by memory; among equals the one with fewer slices first.
+  std::vector<DevicePart> parts;
   std::uint32_t cpus = 0;
   std::uint32_t slices = 0;
 };

@@ -1,4 +1,5 @@
-// Which of several nodes that fit. Published ones are as their authors' programs compute them.
+// Which of the nodes that fit is taken. Published policies are as their authors' programs compute
+// them.
 #pragma once
 
 #include <array>
@@ -10,14 +11,15 @@
 namespace divvy::engine {
 
 enum class Policy : std::uint8_t {
-  kRandom,      // any that fits; drawn from the request's id, so that asking again says the same
-  kDotProduct,  // least of what is left in the direction of what is asked (Tetris)
+  // Any that fits; drawn from the request's ID, so that the same query gives the same answer.
+  kRandom,
+  kDotProduct,  // least left in the direction of the request (Tetris)
   kClustering,  // with requests of the same kind, then idle nodes
-  kPacking,     // devices in use, then nodes in use
+  kPacking,     // devices in use first, then nodes in use
   kBestFit,     // least left over
   kFgd,         // grows fragmentation least (Weng et al. 2023)
-  kDivvy,       // as kFgd; of equals one that is fuller, by eighths
-  kBinpack,     // most used: processors, memory, and its devices' compute and memory
+  kDivvy,       // like kFgd; among equals the fuller node, by eighths
+  kBinpack,     // most used: processors, memory, and the devices' compute and memory
   kSpread,      // least used, by the same measure
   kWeighted,    // by Weights
 };
@@ -29,20 +31,21 @@ inline constexpr std::array<Policy, 10> kPolicies{
     Policy::kRandom, Policy::kDotProduct, Policy::kClustering, Policy::kPacking, Policy::kBestFit,
     Policy::kFgd,    Policy::kDivvy,      Policy::kBinpack,    Policy::kSpread,  Policy::kWeighted};
 
-// How much each counts for Policy::kWeighted; below 0: the less of it the better.
+// Weights of Policy::kWeighted; negative: less is better.
 struct Weights {
-  std::int32_t cpu = 0;            // used, the request included
-  std::int32_t memory = 0;         // the same
-  std::int32_t compute = 1;        // of all devices, the same
-  std::int32_t device_memory = 1;  // the same
+  std::int32_t cpu = 0;            // used, including the request
+  std::int32_t memory = 0;         // used, including the request
+  std::int32_t compute = 1;        // used, of all devices, including the request
+  std::int32_t device_memory = 1;  // used, of all devices, including the request
   std::int32_t fragment = 0;       // the score of Policy::kFgd
-  std::int32_t links = 0;          // of the devices it gets, pairs that are linked directly
+  // Of the devices that it gets, the part of pairs that are linked directly.
+  std::int32_t links = 0;
   friend auto operator<=>(const Weights&, const Weights&) = default;
 };
-inline constexpr std::int32_t kMaxWeight = 1000;  // to either side
+inline constexpr std::int32_t kMaxWeight = 1000;  // in either direction
 
 std::string_view nameOf(Policy policy);
-// kUsage lists the names.
+// kUsage: the message lists the names.
 Result<Policy> parsePolicy(std::string_view name);
 
 }  // namespace divvy::engine

@@ -1,4 +1,5 @@
-// Named sets of devices: training here, inference there; who may use them, and on what terms.
+// Named sets of devices (training here, inference there): which users may use them, and with which
+// settings.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,8 @@ namespace divvy::engine {
 
 inline constexpr std::size_t kMaxPools = 256;
 
-// A device is one if it is what every list says that is not empty. All are empty: every device.
+// A device belongs if it matches every list that is not empty. If all are empty, every device
+// belongs.
 struct Members {
   std::vector<Label> labels;    // of its node: all of these
   std::vector<NodeName> nodes;  // on one of these
@@ -25,31 +27,32 @@ struct Members {
   friend bool operator==(const Members&, const Members&) = default;
 };
 
-// What is not said is as the device or the engine has it.
+// Unset fields leave the setting of the device or engine.
 struct Pool {
   PoolName name;
   Members members;
-  // kShared or kExclusive. Devices in MIG mode, those of somebody else, and those
-  // that are given as a whole only stay what they are.
+  // kShared or kExclusive. Does not apply to devices in MIG mode, to devices held from outside, and
+  // to those that are given as a whole only.
   std::optional<Mode> mode = {};
-  // Where a request does not say.
+  // Defaults for requests that do not set them.
   std::optional<Policy> policy = {};
   std::optional<DevicePolicy> devices = {};
   std::optional<Weights> weights = {};
-  // MemoryTerms::overcommit_permille; not of devices that can be split into parts.
+  // MemoryTerms::overcommit_permille; not for devices that can be split into partitions.
   std::optional<std::uint32_t> overcommit_permille = {};
-  std::vector<UserName> users = {};       // who may ask for it; empty: everybody
-  std::vector<UserName> default_of = {};  // who gets it without asking for any pool; of `users`
+  std::vector<UserName> users = {};  // users that may ask for it; empty: all
+  // Users that get it without asking for a pool; subset of `users`.
+  std::vector<UserName> default_of = {};
   friend bool operator==(const Pool&, const Pool&) = default;
 };
 
-// Who has a device that is in another pool by now than when it was given. It stays; until it ends
-// nobody else is let onto that device.
+// A tenant of a device that is in another pool now than when it was given. It stays; until it ends
+// no other tenant may use that device.
 struct FormerPoolTenant {
   RequestId id;
   DeviceUuid uuid;
   PoolName given_in;  // empty: in none
-  PoolName pool;      // now; likewise
+  PoolName pool;      // now; empty: in none
   friend bool operator==(const FormerPoolTenant&, const FormerPoolTenant&) = default;
 };
 

@@ -1,4 +1,4 @@
-// Whether a device is among those that are named.
+// Whether a list names a device or its model.
 #pragma once
 
 #include <string>

@@ -17,8 +17,8 @@ struct Cpu {
   }
 };
 
-// The most that the engine accepts of one container and of one node: a thousand million cores, 1
-// PiB. Sums over all pods of a cluster stay below 2^63.
+// The most that the engine accepts for one container and for one node: about a thousand million
+// cores, 1 PiB. Sums over all pods of a cluster stay below 2^63.
 inline constexpr Cpu kMaxCpu{std::int64_t{1} << 40};
 inline constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 50;
 

@@ -1,5 +1,5 @@
-// How a request's use goes over the day, so that those who work by day share devices with those who
-// work by night; and how much memory may be promised by what was seen. Pure.
+// Expected use of a request over the day, so that requests with different busy hours share devices;
+// and the overcommit that observed use allows. Pure.
 #pragma once
 
 #include <array>
@@ -14,38 +14,38 @@ namespace divvy::engine {
 inline constexpr std::size_t kHours = 24;
 inline constexpr std::uint32_t kAllOfIt = 1000;
 
-// Of what a request asks of a device, memory and compute alike, how much it is expected to use in
-// each hour: thousandths, all at most. Whoever does not say is taken to use all of it all day.
+// Thousandths of the requested memory and compute of a device that are expected to be used in each
+// hour; at most 1000. A request without it is taken to use all of it all day.
 struct UsageByHour {
   std::array<std::uint16_t, kHours> permille{};
   friend auto operator<=>(const UsageByHour&, const UsageByHour&) = default;
 };
 
-// The nearest of a few dozen: level at some height, or from one height to another and back with the
-// most at one of eight hours. What is decided for requests goes by these, so that many that differ
-// a little are one and the same.
+// Returns the nearest of a few dozen typical curves: flat at some height, or rising from one height
+// to another and back with the peak at one of eight hours. Decisions use typical curves, so that
+// requests that differ little have the same shape.
 UsageByHour typical(const UsageByHour& daily);
 
-// What is done with it. The peak of a device is the most that is expected to be used of it in any
-// hour, of its compute or its memory, whichever is more.
+// How expected use affects placement. The peak of a device is its highest expected use in any hour,
+// of compute or memory, whichever is more.
 struct UsageByHourPolicy {
-  // Among devices and nodes that are equally good otherwise those whose peak would be lowest, in
-  // steps of a 32nd of a device.
+  // Among otherwise equal devices and nodes, the lowest resulting peak goes first, in steps of 1/32
+  // of a device.
   bool ties = false;
-  // Beyond ties: devices and nodes whose peak would be above that, thousandths of a device, go
-  // after all others, however good. 0: none is. They are still taken where there is nothing else.
+  // Devices and nodes with a resulting peak above this (thousandths of a device) go after all
+  // others, however good. They are still taken if nothing else fits. 0: off.
   std::uint32_t avoid_above = 0;
 };
 inline constexpr std::uint32_t kMaxPeak = 4000;
 
-// What tenants of one device used at one moment, and what they were promised.
+// What the tenants of one device used and were promised at one instant.
 struct SeenUse {
   Bytes used;
   Bytes promised;
 };
-// So much may be promised, in thousandths of `memory`, that what is used at once fits 95 times of
-// 100 as it did in what was seen, and that what is beyond is with the host: 1000 to 4000. Nothing
-// seen, or nothing promised: once.
+// Returns how much may be promised, in thousandths of `memory`, 1000 to 4000: so that what is used
+// at once fits in 95 of 100 cases as observed, and that promises beyond `memory` fit into `host`.
+// 1000 if nothing was seen or promised.
 std::uint32_t safeOvercommit(std::span<const SeenUse> seen, Bytes memory, Bytes host);
 
 }  // namespace divvy::engine

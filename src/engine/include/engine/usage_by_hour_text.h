@@ -1,4 +1,4 @@
-// How people write which hours of the day they use.
+// Text form of expected use by hour.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace divvy::engine {
 
-// "9-18=80%,else=10%": from that hour on until that hour, over midnight too ("22-6"), or one hour
-// ("9"), each hour at most once; `else` those that are not named, all of it where it is not said.
-// Percent with at most one decimal, 0% to 100%. kUsage says which are accepted.
+// Parses "9-18=80%,else=10%": from the first hour until the second, also over midnight ("22-6"), or
+// a single hour ("9"). Each hour at most once. `else` covers all other hours; default 100%. Percent
+// from 0% to 100%, with at most one decimal. kUsage: the message lists what is accepted.
 Result<UsageByHour> parseDaily(std::string_view text);
-// All hours, without `else`; parseDaily reads it to the same.
+// Returns all hours, without `else`; parseDaily reads it back to the same value.
 std::string text(const UsageByHour& daily);
 
 }  // namespace divvy::engine
