@@ -1,4 +1,4 @@
-// The part of a descriptor that says how a kind is written in a cluster. Private.
+// Reads the dialect of a kind from its descriptor. Private.
 #pragma once
 
 #include "vendors/dialect.h"

@@ -1,4 +1,4 @@
-// Resources of models, read from YAML. Private.
+// Reads resources of models from YAML. Private.
 #pragma once
 
 #include "vendors/descriptor.h"
@@ -6,7 +6,7 @@
 
 namespace divvy::vendors {
 
-// {resource, models, not_models}; `with_kind`: {kind}, too.
+// Reads {resource, models, not_models}; `with_kind` accepts {kind}, too.
 ModelResource readModelResource(YamlReader& read, const YAML::Node& item, bool with_kind = false);
 
 }  // namespace divvy::vendors

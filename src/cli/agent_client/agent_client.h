@@ -1,4 +1,4 @@
-// A connection to an agent, and how one comes to be: found, or started.
+// A connection to an agent, which is found or started.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace divvy::cli {
 
-// One connection. Blocking; not for several threads.
+// One connection. Calls block. For one thread at a time.
 class AgentLink {
  public:
   AgentLink() = default;
@@ -22,10 +22,10 @@ class AgentLink {
 
   // kUnavailable when the agent is gone.
   Result<void> send(const agent::Request& request);
-  // The next reply; waits at most `timeout_ms` (negative: as long as it takes). kUnavailable when
-  // the agent is gone or silent.
+  // Returns the next reply. Waits `timeout_ms` at most; negative: without limit. kUnavailable: the
+  // agent has gone or does not reply.
   Result<agent::Reply> receive(int timeout_ms);
-  // send and receive; an agent that failed the request is an Error with its words.
+  // Sends and receives. A failed request is an Error with the agent's message.
   Result<agent::Reply> call(const agent::Request& request, int timeout_ms = kPatienceMs);
 
   static constexpr int kPatienceMs = 30000;
@@ -35,15 +35,15 @@ class AgentLink {
   std::string buffer_;
 };
 
-// Connects to the running agent of a node and hears from it: one on its way out, or just killed,
-// may still be connected to. kUnavailable when there is none.
+// Connects to the running agent of a node, and waits for a reply, because an agent that is ending
+// or was killed may still accept connections. kUnavailable: there is none.
 Result<AgentLink> findAgent(const agent::NodePaths& paths);
 
-// Connects to the node's agent and starts one first where there is none. Any number of processes
-// may do this at once: one agent results. What this call created is removed again when it fails.
+// Connects to the node's agent; starts one if there is none. Several processes may call it at once,
+// and one agent results. On failure it removes what it created.
 Result<AgentLink> findOrStartAgent(const agent::Node& node);
 
-// The words of a refusal or failure on one line, reasons included.
+// Returns a refusal or failure as one line, with reasons.
 Error asError(const agent::FailedReply& reply);
 
 }  // namespace divvy::cli

@@ -1,4 +1,4 @@
-// Which nodes a command is about.
+// Selects the nodes of a command.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace divvy::cli {
 
-// Names of nodes whose agents run in this user's runtime directory, the real one first; with --sim
+// Returns the nodes with agents in this user's runtime directory, the real one first; with --sim
 // only that one.
 std::vector<agent::Node> runningNodes(const SimChoice& sim);
 
@@ -19,14 +19,14 @@ struct NodeLink {
   AgentLink link;
 };
 
-// Links to the running nodes' agents. Starts one only where a killed agent left tenants, and
-// fails where tenants live that no agent can be asked about.
+// Connects to the running agents. Starts an agent only if a killed one left tenants. It fails if
+// tenants live that no agent knows.
 Result<std::vector<NodeLink>> linkRunning(const SimChoice& sim);
 
-// Likewise, but with no agent running the asked node's, or the real one's, is started.
+// As linkRunning(), but without a running agent it starts that of the chosen or the real node.
 Result<std::vector<NodeLink>> linkOrStart(const SimChoice& sim);
 
-// Snapshots of these; nodes that went away meanwhile are left out.
+// Returns the agents' snapshots; agents that ended meanwhile are left out.
 std::vector<agent::Snapshot> snapshotsOf(std::vector<NodeLink>& links);
 
 }  // namespace divvy::cli

@@ -1,4 +1,4 @@
-// A share is asked for: by `divvy run` for a command or a container, by `divvy share` to be kept.
+// Requests a share from an agent: for `divvy run`, or to be kept by `divvy share`.
 #pragma once
 
 #include "agent_client/agent_client.h"
@@ -6,7 +6,7 @@
 
 namespace divvy::cli {
 
-// What these options ask for, by this process.
+// Returns this process' request by these options.
 agent::RunRequest requestOf(const RunOptions& options);
 
 struct Grant {
@@ -14,9 +14,9 @@ struct Grant {
   agent::GrantedReply share;
 };
 
-// Starts the agent where none runs; waits in its queue where that is asked, and says so on stderr,
-// with what else the asker should know. An agent that goes away before it answers is replaced:
-// asking twice gives one share.
+// Requests the share; starts the agent if none runs. If asked to, it waits in the agent's queue and
+// reports that on stderr, with other notes. An agent that ends before it replies is replaced; two
+// requests yield one share.
 Result<Grant> askForShare(const agent::RunRequest& request, const agent::Node& node);
 
 }  // namespace divvy::cli

@@ -1,4 +1,4 @@
-// Starting an agent in the background.
+// Starts an agent in the background.
 #pragma once
 
 #include "agent/node.h"
@@ -6,12 +6,12 @@
 
 namespace divvy::cli {
 
-// How long an agent without tenants and connections stays.
+// Lifetime of an agent without tenants and connections, in seconds.
 constexpr unsigned kIdleSeconds = 30;
 
-// Starts `divvy agent` for the node, detached from this process' session, terminal and environment,
-// and returns when it accepts connections. The agent's own one-line error comes back. Call with the
-// node directory locked.
+// Starts `divvy agent` for the node, detached from this process' session, terminal and environment.
+// Returns when it accepts connections, or with its one-line error. Called with the node directory
+// locked.
 Result<void> startAgent(const agent::Node& node);
 
 }  // namespace divvy::cli

@@ -1,4 +1,4 @@
-// One function per subcommand. Each returns the exit status; errors have been printed.
+// One function per subcommand. Each prints its errors and returns the exit status.
 #pragma once
 
 #include "options/options.h"
@@ -37,7 +37,7 @@ int simulateDefrag(const DefragOptions& options);
 int simulateDay(const DayOptions& options);
 int simulateReplay(const ReplayOptions& options);
 
-// Of a cluster: the text of its snapshot.
+// Returns the snapshot of a cluster.
 Result<std::string> clusterSnapshot(const ClusterChoice& choice);
 
 }  // namespace divvy::cli

@@ -1,4 +1,4 @@
-// What the codes of refusals mean: the rows of docs/troubleshooting.md, built into the program.
+// The codes of refusals: rows of docs/troubleshooting.md, built into the program.
 #pragma once
 
 #include <optional>
@@ -10,18 +10,18 @@ namespace divvy::cli {
 
 struct Reason {
   std::string_view code;
-  std::string_view of;     // "Of a device": what is refused
-  std::string_view words;  // as a pod's condition has it
+  std::string_view of;     // what is refused: "Of a device"
+  std::string_view words;  // as in a pod's condition
   std::string_view means;
   std::string_view remedy;
 };
 
-// In the page's order.
+// In the order of the page.
 const std::vector<Reason>& reasons();
 
-// That of a code, or whose words `text` has or is a part of: what people see is a whole message.
-// In any case of letters, and with blanks for
-// hyphens; where some are in the very same, those only. Empty: none.
+// Returns the reasons with that code, or with words that `text` contains or is a part of, because
+// people see whole messages. Ignores case, and blanks count as hyphens. If some match exactly, only
+// those are returned.
 std::vector<Reason> reasonsFor(std::string_view text);
 
 }  // namespace divvy::cli

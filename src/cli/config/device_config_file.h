@@ -1,4 +1,4 @@
-// HAMi's configuration of device families, read from a file.
+// Reads HAMi's configuration of device families from a file.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace divvy::cli {
 
-// The families that it has; of no file (empty) those that are built in. Errors name --device-config
-// and say what is wrong where.
+// Returns the families of a file, or the built-in ones for an empty name. Errors name
+// --device-config, and say what is wrong where.
 Result<vendors::DeviceConfig> readDeviceConfigFile(const std::string& file);
 
 }  // namespace divvy::cli

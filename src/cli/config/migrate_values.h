@@ -1,4 +1,4 @@
-// What HAMi's Helm chart was told, in the words of ours. Pure.
+// Converts values of HAMi's Helm chart to those of Divvy's. Pure.
 #pragma once
 
 #include <string>
@@ -7,10 +7,9 @@
 
 namespace divvy::cli {
 
-// `text`: values of HAMi's chart, YAML; `name` is what errors call it. The answer is a values file
-// of ours. Comments at its top say, key by key, what is not in it: what needs no saying here and
-// why, what somebody has to decide, and what is not known, which is counted. kUsage: "NAME:LINE:
-// ...".
+// `text`: values of HAMi's chart in YAML; `name` is for errors. Returns a values file of Divvy.
+// Comments at its top list the keys that are left out: unneeded ones and why, ones that need a
+// decision, and unknown ones, which are counted. kUsage: "NAME:LINE: ...".
 Result<std::string> valuesFromHami(const std::string& text, const std::string& name);
 
 }  // namespace divvy::cli

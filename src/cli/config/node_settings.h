@@ -1,6 +1,5 @@
-// What an agent is told of single nodes of a cluster, in one file for all of them: Divvy's own, or
-// the config.json of HAMi's device plugin. Pure. Source of the latter: facts on the incumbent's
-// control plane, 4.3.
+// Settings of single nodes for agents, in one file: Divvy's own, or the config.json of HAMi's
+// device plugin. Pure. Source of that: facts on the incumbent's control plane, 4.3.
 #pragma once
 
 #include <optional>
@@ -15,12 +14,12 @@
 
 namespace divvy::cli {
 
-// What is said of a node; nothing: as the options of its agent say.
+// Settings of a node; none: as its agent's options state.
 struct CardSettings {
   std::optional<agent::DeviceExclusions> exclude;
   std::optional<unsigned> per_device;                    // as --per-device
   std::optional<bool> announce_numa;                     // as --announce-numa
-  std::optional<unsigned> cores;                         // of a card, percent: 1 to 100
+  std::optional<unsigned> cores;                         // of a device, percent: 1 to 100
   std::optional<agent::PerDevice<unsigned>> overcommit;  // as --overcommit
   std::optional<agent::PerDevice<Bytes>> device_budget;  // as --device-budget
   std::optional<Bytes> host_reserve;                     // as --host-reserve
@@ -28,24 +27,24 @@ struct CardSettings {
 
 struct NodeSettings {
   struct Entry {
-    std::vector<std::string> nodes;  // patterns as of a shell: * ? [..]; none of them has to fit
-    bool literal = false;            // they are names
+    std::vector<std::string> nodes;  // shell patterns: * ? [..]; none needs to match
+    bool literal = false;            // `nodes` are names
     CardSettings says;
   };
   std::vector<Entry> entries;
-  // Keys that are not known, or not heeded: "FILE:3:5: ..". One each.
+  // Unknown or unused keys: "FILE:3:5: ..". One each.
   std::vector<std::string> unheeded;
 };
 
-// A map with `settings` (Divvy's), `nodeconfig` (HAMi's), or both, of which HAMi's come first; or a
-// ConfigMap whose config.json is one. kUsage: the first thing that is wrong, in whichever entry:
-// where, what is accepted.
+// Reads a map with `settings` (Divvy's), `nodeconfig` (HAMi's), or both, with HAMi's first, or a
+// ConfigMap with such a config.json. kUsage: the first error in any entry: where, and what is
+// accepted.
 Result<NodeSettings> readNodeSettings(const std::string& text, const std::string& source);
 
-// Of all entries that are of that node: each key as the last one that has it says.
+// Returns the settings of a node: for each key, the last entry that matches and has it counts.
 CardSettings settingsFor(const NodeSettings& all, const std::string& node);
 
-// Puts a file's settings for that node in place of what the options say. An empty `file` is none.
+// Replaces options by the file's settings for that node. An empty `file` changes nothing.
 Result<void> applyNodeSettings(const std::string& file, const std::string& node,
                                AgentOptions* options);
 

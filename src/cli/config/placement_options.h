@@ -1,4 +1,4 @@
-// What an agent is told of how to place: pools of cards, and which cards where a run does not say.
+// An agent's placement options: pools of devices, and the device policy for runs that state none.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace divvy::cli {
 
-// The text of a file of pools; `source` is what errors call it: "SOURCE:LINE:COLUMN: WHAT".
+// Parses a file of pools. `source` is its name in errors: "SOURCE:LINE:COLUMN: WHAT".
 Result<std::vector<engine::Pool>> parsePools(const std::string& text, const std::string& source);
 
 Result<std::vector<engine::Pool>> readPools(const std::string& path);
 
-// By options, or else by DIVVY_POOLS (then an absolute path) and DIVVY_DEVICE_POLICY. Reads files.
+// Reads options, or else DIVVY_POOLS (an absolute path) and DIVVY_DEVICE_POLICY. Reads files.
 Result<agent::PlacementOptions> readPlacingTerms(const std::string& pools,
                                                  const std::string& policy);
 

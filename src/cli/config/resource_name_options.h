@@ -1,4 +1,4 @@
-// Under which names a node of Kubernetes counts its devices, and says what they have.
+// Resource names under which a node of Kubernetes counts and describes its devices.
 #pragma once
 
 #include "agent/cluster_node.h"
@@ -8,12 +8,12 @@
 
 namespace divvy::cli {
 
-// kUsage: what is no name, or is said of another dialect.
+// kUsage: an invalid name, or one of another dialect.
 Result<void> readNames(const ClusterNodeText& text, AgentOptions* options,
                        agent::ClusterNode* cluster);
 
-// Those of models and of instances, and of all devices where none was said, of NVIDIA's descriptor
-// and the file of further ones. kIo, kUsage: that file.
+// Adds resources of models and instances, and of all devices if none is named, from NVIDIA's
+// descriptor and the file of further resources. kIo, kUsage: about that file.
 Result<void> addNames(const AgentOptions& options, agent::ClusterNode* cluster);
 
 }  // namespace divvy::cli

@@ -1,4 +1,4 @@
-// What agents of this machine say of themselves, asked by folders that may be another tree's.
+// State of this machine's agents, asked for by folders that may be below another root.
 #pragma once
 
 #include <optional>
@@ -10,20 +10,20 @@
 
 namespace divvy::cli {
 
-// All that one says.
+// An agent's whole reply.
 struct AgentTalk {
-  std::string version;  // empty: it did not say
+  std::string version;  // empty: not stated
   agent::Snapshot snapshot;
   std::vector<agent::EventView> events;
-  bool words_known = false;                   // whether its command line could be read
-  std::optional<doctor::NamedText> settings;  // by its --node-settings
+  bool words_known = false;                   // its command line could be read
+  std::optional<doctor::NamedText> settings;  // of its --node-settings
 };
 
-// `dir` is an agent's. Waits 2 s for each answer. kNotFound: nobody listens there; kUnavailable:
-// somebody does, and does not answer; kIo: it is not ours to ask.
+// Asks the agent of folder `dir`. Waits 2 s for each reply. kNotFound: no process listens.
+// kUnavailable: one listens and does not reply. kIo: no permission.
 Result<AgentTalk> talkTo(const std::string& dir);
 
-// Of it, what is judged.
+// Returns the facts for checks.
 doctor::AgentAnswer answerOf(const AgentTalk& talk);
 
 }  // namespace divvy::cli

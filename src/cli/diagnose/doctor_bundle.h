@@ -1,5 +1,4 @@
-// What `divvy doctor --bundle` collects: the report, and of agents and the cluster what may be seen
-// by others.
+// Content of `divvy doctor --bundle`: the report, and what may be shared of agents and the cluster.
 #pragma once
 
 #include <memory>
@@ -16,17 +15,17 @@
 
 namespace divvy::cli {
 
-// All that an examination came to.
+// All results of an examination.
 struct Examined {
   doctor::Report report;
   std::vector<AgentTalk> talks;
-  std::string driver;  // what /proc/driver/nvidia/version says; empty: nothing
+  std::string driver;  // content of /proc/driver/nvidia/version; empty: none
   std::optional<ClusterLook> look;
-  std::unique_ptr<Api> api;  // the cluster's; null: none was asked
+  std::unique_ptr<Api> api;  // of the cluster; null: not asked
 };
 
-// Asks the cluster for its last events and for Divvy's ConfigMaps; what may not be read is among
-// what was left out. Command lines are taken out of `examined`.
+// Reads the cluster's last events and Divvy's ConfigMaps; what may not be read is listed as left
+// out. Removes command lines from `examined`.
 doctor::Bundle bundleOf(Examined& examined, bool redact_names);
 
 }  // namespace divvy::cli

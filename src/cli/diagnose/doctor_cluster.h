@@ -1,4 +1,4 @@
-// A cluster as its API server tells it to whoever examines it, with their own rights.
+// Reads the facts of a cluster with the user's rights.
 #pragma once
 
 #include <string>
@@ -13,19 +13,20 @@
 
 namespace divvy::cli {
 
-// What was read, and of it what a bundle may have something of.
+// Facts, and objects for a bundle.
 struct ClusterLook {
   doctor::ClusterFacts facts;
   std::vector<boost::json::value> nodes;  // with devices, or annotations about them
-  std::vector<boost::json::value> pods;   // that have devices, or ask for some
+  std::vector<boost::json::value> pods;   // that hold or request devices
   boost::json::value lease;               // null: none
 };
 
-// By which names devices are known there. kUsage: what of it is wrong where.
+// Returns the catalog of kinds and resource names in that cluster. kUsage: what is wrong, and
+// where.
 Result<vendors::Catalog> catalogFor(const ClusterChoice& choice);
 
-// Never fails: what could not be read is among the facts. One call after the other, each within a
-// bound that is the api's. `watch`: the Lease is looked at until it is renewed, 3 s at most; else
+// Reads the facts. Never fails: errors are among them. Makes one call at a time, each within the
+// time limit of `api`. `watch`: observes the Lease until it is renewed, 3 s at most; else reads it
 // once.
 ClusterLook lookAt(Api& api, const std::string& server, const vendors::Catalog& catalog,
                    bool watch);
@@ -34,7 +35,7 @@ ClusterLook lookAt(Api& api, const std::string& server, const vendors::Catalog& 
 void readInstalled(Api& api, doctor::ClusterFacts* facts);
 void readLease(Api& api, bool watch, doctor::ClusterFacts* facts, boost::json::value* object);
 
-// Milliseconds since 1970 of "2026-01-01T00:00:00.123456Z"; 0: something else.
+// Returns milliseconds since 1970 of "2026-01-01T00:00:00.123456Z"; 0: another form.
 std::int64_t instantOf(const std::string& time);
 
 }  // namespace divvy::cli

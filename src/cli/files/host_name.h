@@ -1,11 +1,11 @@
-// What this machine calls itself.
+// This machine's host name.
 #pragma once
 
 #include <string>
 
 namespace divvy::cli {
 
-// Empty: it does not say.
+// Empty: unknown.
 std::string hostName();
 
 }  // namespace divvy::cli

@@ -1,4 +1,4 @@
-// Where a program of ours is to be reached. Private.
+// Addresses that a program listens on. Private.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace divvy::cli {
 
-// "HOST:PORT", where an IPv6 address is in brackets; empty text changes nothing. kUsage names the
-// option and says what is accepted.
+// Parses "HOST:PORT"; an IPv6 address is in brackets. Empty text changes nothing. kUsage: the
+// option, and what is accepted.
 Result<void> readListen(const std::string& text, const char* option, std::string* host,
                         std::uint16_t* port);
 

@@ -1,4 +1,4 @@
-// What simulations have in common: files, processors, and a bar while they work.
+// Files, number of threads and progress bar of simulations.
 #pragma once
 
 #include <chrono>
@@ -10,22 +10,22 @@
 
 namespace divvy::cli {
 
-// All of a plain file; `kind` is what it should be, for the message.
+// Reads a regular file; `kind` says in errors what it should be.
 Result<std::string> readFile(const std::string& path, const std::string& kind);
 
-// Said before the work, not after it. Empty paths are none.
+// Returns an error that writing would have, before the work begins. Empty paths are ignored.
 Result<void> checkWritable(std::initializer_list<std::string> paths);
 struct FileText {
   std::string path;  // empty: none
   std::string text;
 };
-// Each all of it or what was there before. The exit status; errors have been printed.
+// Writes each file as a whole or not at all. Prints errors and returns the exit status.
 int writeFiles(std::initializer_list<FileText> files);
 
-// 0: as many as there are processors.
+// Returns `given`; for 0 the number of processors.
 unsigned jobsOf(unsigned given);
 
-// One line on the terminal, drawn anew; nothing where there is none. Gone when it ends.
+// A line on the terminal that is redrawn, and cleared at the end. Does nothing without a terminal.
 class ProgressBar {
  public:
   ProgressBar();

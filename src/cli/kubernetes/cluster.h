@@ -1,6 +1,5 @@
-// A cluster as its API server tells it to a user, in the books that the scheduler keeps: what is
-// decided here is what the scheduler would decide now, but for what it has promised and not written
-// yet.
+// A cluster from its API server, with the user's rights, in the scheduler's own cache. Decisions
+// here are those of the scheduler, except for reservations that it has not written yet.
 #pragma once
 
 #include <map>
@@ -24,19 +23,19 @@
 
 namespace divvy::cli {
 
-// A pod that holds devices, or asks for them.
+// A pod that holds or requests devices.
 struct ClusterPod {
   kube::Pod pod;
-  std::int64_t since_ms = 0;  // when it was made, since 1970; 0: not known
-  std::string unscheduled;    // why kube-scheduler says that it is nowhere
+  std::int64_t since_ms = 0;  // creation, milliseconds since 1970; 0: unknown
+  std::string unscheduled;    // kube-scheduler's reason why it is not bound
 };
 
 class Cluster {
  public:
   // Reads nodes, pods and quotas with the user's rights.
   static Result<std::unique_ptr<Cluster>> read(const ClusterChoice& choice);
-  // And queues, and budgets of disruptions, for those who ask what would become of pods. What may
-  // not be read is none; it is among the troubles.
+  // Also reads queues and disruption budgets, for questions about the effects on pods. What cannot
+  // be read is left out and added to troubles().
   void readMore();
 
   Api& api() { return *api_; }
@@ -47,22 +46,23 @@ class Cluster {
   const vendors::Catalog& catalog() const { return catalog_; }
   const engine::Config& config() const { return config_; }
   const std::vector<engine::Pool>& pools() const { return pools_; }
-  // Of pods that hold who knows what.
+  // Errors of pods with an allocation that cannot be read.
   const std::vector<std::string>& unreadPods() const { return unread_pods_; }
-  // What could not be understood, or not be read; may be empty.
+  // Errors of reading or parsing; may be empty.
   const std::vector<std::string>& troubles() const { return troubles_; }
 
-  // The nodes that kube-scheduler would ask about, and of the others why not.
+  // Returns the nodes that kube-scheduler would pass on for the pod; `why` gets the reasons of all
+  // others.
   std::vector<std::string> nodesFor(const boost::json::value& pod,
                                     std::map<std::string, std::string>* why) const;
-  // The nodes where it might be if others had ended.
+  // Returns the nodes that the pod might fit on if other pods ended.
   std::vector<std::string> nodesToClear(const boost::json::value& pod) const;
-  // How many members a gang has at least: as a manifest says it, or else the API server. Errors: as
-  // of the call, kCorrupt.
+  // Returns the least number of members of a gang, from a manifest or else the API server. Errors:
+  // those of the call, kCorrupt.
   Result<std::uint32_t> leastIn(const scheduler::MinMemberRef& in);
   void addGroups(std::map<std::string, boost::json::value> groups) { groups_.merge(groups); }
-  // As if it were on that node (with `pod` as it was there chosen), and then were not; as if it had
-  // ended, or been evicted.
+  // Change the cluster's state as if the pod was placed on the node (with `pod` as chosen there),
+  // was removed from it, had ended, or was evicted.
   void place(const boost::json::value& object, const kube::Pod& pod, const std::string& node);
   void unplace(const std::string& uid);
   void end(const std::string& uid);
@@ -85,12 +85,13 @@ class Cluster {
   scheduler::SchedulingDryRun forecast_;
   KubeFilters filters_;
   std::map<std::string, ClusterPod> pods_;
-  std::map<std::string, boost::json::value> groups_;  // by path, of manifests
+  std::map<std::string, boost::json::value> groups_;  // by path; of manifests
   std::vector<std::string> troubles_, unread_pods_;
 };
 
-// A pod as the API server would make it now: completed, and judged by its webhooks, policies and
-// quotas; it is asked as a dry run, which makes nothing. kUsage: it would be refused, and why.
+// A pod as the API server would create it now: with defaults, and accepted by its webhooks,
+// policies and quotas. The request is a dry run that creates nothing. kUsage: it would be refused,
+// and why.
 struct DryPod {
   boost::json::value object;
   kube::Pod pod;

@@ -1,4 +1,4 @@
-// Which devices of a cluster get nothing new, and who would have to leave them. Pure.
+// Devices of a cluster to cordon, and the pods that a drain evicts. Pure.
 #pragma once
 
 #include <map>
@@ -13,23 +13,23 @@
 
 namespace divvy::cli {
 
-// Of one node: UUIDs of devices by the annotation that says of them that they get nothing new.
+// UUIDs of devices of one node, by the annotation that cordons them.
 using Cordons = std::map<std::string, std::set<std::string>>;
 
-// `device`: an index, a UUID, or empty for all that the node has. kNotFound: what there is;
-// kUnsupported: one of a node whose vendor's own plugin gives whichever it likes, or a device whose
-// family has no such annotation, and what helps there; kUsage: an index of several.
+// Returns the devices to cordon. `device` is an index, a UUID, or empty for all of the node.
+// kNotFound: no such device; which exist. kUnsupported: the vendor's own plugin serves the node, or
+// the family has no such annotation; what helps. kUsage: an index that several devices have.
 Result<Cordons> cordonsOf(const std::vector<scheduler::DeviceUsage>& devices,
                           const std::string& node, const std::string& device,
                           const vendors::Catalog& catalog);
 
-// An annotation's list with these in it, or without them; others keep their place.
+// Return an annotation's list with or without these items; other items keep their place.
 std::string listWith(const std::string& list, const std::set<std::string>& items);
 std::string listWithout(const std::string& list, const std::set<std::string>& items);
 
-// The API server only mirrors it: it would not end.
+// Returns whether the pod is only mirrored by the API server, so that evicting it does not end it.
 bool isStatic(const kube::Pod& pod);
-// Why its end is not to be asked for unless that is said; empty: it may be, or it ends already.
+// Returns why the pod is evicted with --force only; empty: it may be evicted, or ends already.
 std::string whyNotToEvict(const kube::Pod& pod);
 
 }  // namespace divvy::cli

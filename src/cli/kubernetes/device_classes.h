@@ -14,18 +14,19 @@
 
 namespace divvy::cli {
 
-// Those of the cluster. Empty where the kind is not served; an error: they may not be listed.
+// Returns the cluster's classes; empty if the kind is not served. Error: they may not be listed.
 Result<std::vector<doctor::MappedClass>> mappedClasses(Api& api);
 
-// What a pod's owner is told; empty: no node is refused. Pure.
+// Returns a warning for the pod's owner; empty: no node is refused. Pure.
 std::string hazardText(const std::vector<doctor::MappedClass>& classes, const kube::Pod& pod,
                        const std::vector<kube::Node>& nodes);
 
-// The same for many pods of one cluster. Classes are listed once, nodes only if a class matters.
+// As hazardText(), for many pods of one cluster. Lists classes once, and nodes only if a class
+// matters.
 class DeviceClassHazards {
  public:
   explicit DeviceClassHazards(Api& api) : api_(api) {}
-  // Empty also if the caller may not list classes or nodes.
+  // Returns nothing also if the caller may not list classes or nodes.
   std::string of(const kube::Pod& pod);
 
  private:

@@ -1,4 +1,4 @@
-// Members of an API server's objects that may be there or not.
+// Optional members of an API server's objects.
 #pragma once
 
 #include <initializer_list>
@@ -8,7 +8,7 @@
 
 namespace divvy::cli {
 
-// Null: it is not there, or null, or what it is in is no object.
+// Returns null if the member is absent or null, or its parent is no object.
 inline const boost::json::value* memberOf(const boost::json::value& object,
                                           std::initializer_list<const char*> path) {
   const boost::json::value* at = &object;
@@ -20,7 +20,7 @@ inline const boost::json::value* memberOf(const boost::json::value& object,
   return at;
 }
 
-// Empty where it is no text.
+// Returns an empty string if the member is no string.
 inline std::string textOf(const boost::json::value& object,
                           std::initializer_list<const char*> path) {
   const boost::json::value* found = memberOf(object, path);

@@ -1,4 +1,4 @@
-// An API server, asked one thing after the other, with a user's own rights.
+// Blocking client of an API server, one call at a time, with the user's rights.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace divvy::cli {
 
-// Of those that say no more of it.
+// Access for commands without further options of kubectl's.
 Result<kube::Access> accessFor(const std::string& kubeconfig, const std::string& context);
 
 class Api {
@@ -25,12 +25,12 @@ class Api {
   static Result<std::unique_ptr<Api>> open(const Reach& reach);
   ~Api();
 
-  // As kube::Client has it.
+  // As kube::Client.
   Result<boost::json::value> ask(kube::Call call);
   Result<void> list(const std::string& path, const std::string& query,
                     const std::function<void(const boost::json::value& item)>& each);
   Result<kube::Eviction> evict(kube::EvictionOptions ask);
-  const std::string& space() const;  // that the kubeconfig's context has
+  const std::string& space() const;  // of the kubeconfig's context
 
  private:
   struct Inside;

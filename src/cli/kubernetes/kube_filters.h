@@ -1,7 +1,6 @@
-// What kube-scheduler looks at itself before it asks about devices, as far as it is known here:
-// whether a node takes new pods, its taints, what the pod selects nodes by, and what of processors,
-// memory and the like is left. Not looked at: other pods' affinity, spread, volumes and ports.
-// Pure.
+// The filters of kube-scheduler before it asks about devices, as far as they are known here. They
+// are: whether a node takes new pods, taints, node selection, and free CPU, memory and other
+// resources. Not considered: affinity to other pods, spread, volumes and ports. Pure.
 #pragma once
 
 #include <cstdint>
@@ -17,25 +16,25 @@ namespace divvy::cli {
 
 class KubeFilters {
  public:
-  // `ours`: resources that are none of kube-scheduler's.
+  // `ours`: resources that kube-scheduler does not count.
   explicit KubeFilters(std::function<bool(const std::string&)> ours) : ours_(std::move(ours)) {}
 
-  // Objects as API servers have them.
+  // Adds a node; objects are as API servers return them.
   void setNode(const boost::json::value& node);
-  // It takes what it asks for from that node, until it is ended.
+  // Subtracts the pod's requests from the node, until endPod().
   void setPod(const boost::json::value& pod, const std::string& node);
   void endPod(const std::string& uid);
-  // In order of names.
+  // Ascending by name.
   std::vector<std::string> nodes() const;
-  // Whether it counts who is there already. kClearable: not of processors, memory and the number of
-  // pods, which others would leave if they ended.
+  // Whether running pods count. kClearable: not for CPU, memory and the number of pods, which these
+  // pods would free.
   enum class Full : std::uint8_t { kCounts, kClearable };
-  // Why the pod cannot be there; empty: nothing that is looked at here is in the way.
+  // Returns why the pod cannot be on the node; empty: no filter here refuses it.
   std::string whyNot(const boost::json::value& pod, const std::string& node,
                      Full full = Full::kCounts) const;
 
  private:
-  // By resource; thousandths.
+  // Thousandths, by resource.
   using Amounts = std::map<std::string, std::int64_t>;
   struct Node {
     boost::json::value spec;

@@ -1,5 +1,5 @@
-// What the scheduler would do with a pod now: where it would go, or why nowhere, what would help
-// and who would have to end.
+// The scheduler's decision for a pod now: its node, or why none fits, what would help, and which
+// pods would be evicted.
 #pragma once
 
 #include <map>
@@ -20,35 +20,34 @@ namespace divvy::cli {
 struct PodDecision {
   std::string name;                     // "NAMESPACE/NAME"
   std::vector<std::string> containers;  // init containers first
-  bool ours = false;                    // it asks for devices
+  bool ours = false;                    // requests devices
   std::optional<engine::Placement> placement;
-  // It goes nowhere, from here on. By what is said of nodes: how many.
+  // Without a placement: number of nodes by reason.
   std::map<std::string, std::size_t> reasons;
   std::map<std::string, std::string> filtered;  // by node: why kube-scheduler would not ask
-  std::vector<scheduler::NodeVerdict> nodes;    // the others, where they were asked for
+  std::vector<scheduler::NodeVerdict> nodes;    // the other nodes, if requested
   std::vector<scheduler::Suggestion> fixes;
-  std::string gated;        // why it stays at our gate
-  scheduler::Victims ends;  // who would have to end; not of who stays at our gate
+  std::string gated;        // why it stays behind our gate
+  scheduler::Victims ends;  // pods that would be evicted; not for a gated pod
 };
 
-// The cluster then has what it was given as promised. `all`: among whom those of its gang are that
-// come with it. `nodes`: each is asked, too. kUsage: it can never be right.
+// Decides for a pod, and reserves its placement in `cluster`. `all` has the members of its gang.
+// `nodes`: asks about each node, too. kUsage: the request can never fit.
 Result<PodDecision> decideFor(Cluster& cluster, const DryPod& pod, const std::vector<DryPod>& all,
                               bool nodes);
-// The groups of manifests, where they would be: `space` or else what they say, or else the
-// context's.
+// Adds groups of manifests, under `space`, or else their own namespace, or else the context's.
 void addGroups(Cluster& cluster, const std::vector<boost::json::value>& groups,
                const std::string& space);
 
-// "container c: GPU-a (3 GiB, 30%)"; one line for each container with devices.
+// Returns "container c: GPU-a (3 GiB, 30%)"; a line for each container with devices.
 std::vector<std::string> sharesText(const PodDecision& decision);
-// "2 too little device memory free (1 device wanted), 1 cordoned".
+// Returns "2 too little device memory free (1 device wanted), 1 cordoned".
 std::string reasonsText(const PodDecision& decision);
-// "train/a (priority 0) and train/b (priority 5)".
+// Returns "train/a (priority 0) and train/b (priority 5)".
 std::string victimsText(const std::vector<scheduler::Victim>& victims);
-// "2 are under a disruption budget that lets none go"; empty: there is nothing to say.
+// Returns "2 are under a disruption budget that lets none go", or nothing.
 std::string protectedText(const scheduler::Victims& ends);
-// On stderr, each with its number.
+// Prints the cluster's troubles on stderr, each with its number.
 void tellTroubles(const Cluster& cluster);
 
 }  // namespace divvy::cli

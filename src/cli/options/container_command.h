@@ -1,5 +1,5 @@
-// `divvy run --podman|--docker`: the words behind that option, and the command line made of them.
-// Pure.
+// `divvy run --podman
+// --docker`: parses the words after that option, and builds the runtime's command line. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,31 +13,31 @@
 namespace divvy::cli {
 
 enum class Runtime : std::uint8_t { kPodman, kDocker };
-// "podman", "docker": the program.
+// The runtime's program: "podman" or "docker".
 const char* runtimeName(Runtime runtime);
 
-// What is said to the runtime, taken apart: [OPTIONS] IMAGE [COMMAND...].
+// Parsed arguments of the runtime: [OPTIONS] IMAGE [COMMAND...].
 struct ContainerWords {
   Runtime runtime = Runtime::kPodman;
   std::vector<std::string> options;
-  std::vector<std::string> rest;     // from the image on: never looked at
-  std::string name;                  // --name; empty: the runtime makes one
+  std::vector<std::string> rest;     // from the image on, not parsed
+  std::string name;                  // --name; empty: the runtime chooses
   bool detached = false;             // the runtime returns while the container runs
   std::string library_path;          // LD_LIBRARY_PATH, as --env sets it
-  std::vector<std::string> remarks;  // what the user should know, a line each
+  std::vector<std::string> remarks;  // notes for the user, a line each
 };
 
-// kUsage: no image; what is Divvy's to say, or stands behind where that is said; what would give
-// the container a card of which it has no share, or hide what holds it to its own.
+// kUsage: no image, or an option that is Divvy's or is misplaced. Also an option that would give
+// the container a device outside its share, or hide the files that enforce the share.
 Result<ContainerWords> parseContainerWords(Runtime runtime, const std::vector<std::string>& words);
 
-// The runtime's command line for a container with these edits. Ours come last of the options, so
-// that they win.
+// Returns the runtime's command line for a container with these edits. They come last among the
+// options, so that they take precedence.
 std::vector<std::string> containerCommand(const ContainerWords& words,
                                           const agent::ContainerEdits& edits);
 
-// Whether the option takes no value of its own: "--rm", "-it"; `option`: as it was written,
-// without "=...". Others take the next word.
+// Returns whether the option takes no value: "--rm", "-it". `option` is as given, without "=...".
+// Other options take the next word.
 bool isFlag(std::string_view option);
 
 }  // namespace divvy::cli

@@ -1,4 +1,4 @@
-// How a cluster is reached, as kubectl's options say it.
+// Access to a cluster by kubectl's options.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,19 @@
 namespace divvy::cli {
 
 struct Reach {
-  std::string kubeconfig;  // a file; empty: KUBECONFIG, else as a pod has it, else ~/.kube/config
+  // A file; empty: KUBECONFIG, else a pod's service account, else ~/.kube/config.
+  std::string kubeconfig;
   kube::AccessWords words;
-  std::optional<std::uint64_t> bound_ms;  // of each answer; 0: none; nothing: as `terms` has it
+  std::optional<std::uint64_t> bound_ms;  // for each reply; 0: unlimited; none: as in `terms`
 
-  // Whether anything of it was said.
+  // Returns whether any option is given.
   bool said() const {
     return !kubeconfig.empty() || bound_ms.has_value() || words != kube::AccessWords{};
   }
   kube::ClientOptions with(kube::ClientOptions terms) const;
 };
 
-// Errors as of kubeconfigAccess() and clusterAccess().
+// Errors: those of kubeconfigAccess() and clusterAccess().
 Result<kube::Access> accessFor(const Reach& reach);
 
 }  // namespace divvy::cli

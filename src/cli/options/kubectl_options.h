@@ -1,5 +1,4 @@
-// kubectl's options for reaching a cluster, and words as kubectl takes them. Private to the
-// grammar.
+// kubectl's options to reach a cluster, and its syntax. Private to the grammar.
 #pragma once
 
 #include <span>
@@ -16,14 +15,14 @@ struct ReachOption {
   const char* type;
   const char* help;
 };
-// Those that have one value.
+// Options with one value.
 std::span<const ReachOption> reachOptions();
 
-// As kubectl's plugin is called: options of this kind may stand before the command, and of short
-// ones '=' may stand before the value.
+// Rearranges words for kubectl's plugin: these options may stand before the command, and short ones
+// may have '=' before the value.
 std::vector<std::string> asKubectl(std::vector<std::string> words);
 
-// Whether kubectl has that option, which nothing here has a use for: "--cache-dir", "-v".
+// Returns whether kubectl has this option, which Divvy has no use for: "--cache-dir", "-v".
 bool onlyKubectls(const std::string& option);
 
 }  // namespace divvy::cli

@@ -1,4 +1,4 @@
-// One option as it was told: its values, and how whoever told it calls it.
+// Values of one option, and the name of their source for errors.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ struct Told {
   Error wrong(const Error& error) const { return Error(error).context(where); }
 };
 
-// On the command line, or else in the environment.
+// Returns values from the command line, or else from the environment.
 Told told(std::vector<std::string> given, const char* option, const char* variable);
 Told told(const std::string& given, const char* option, const char* variable);
 

@@ -1,4 +1,4 @@
-// The command line, parsed: one struct per subcommand.
+// The parsed command line: one struct per subcommand.
 #pragma once
 
 #include <cstdint>
@@ -30,12 +30,12 @@
 
 namespace divvy::cli {
 
-// --sim: absent = whatever runs here; else the profile.
+// --sim: absent: the node's real devices; else the profile.
 using SimChoice = std::optional<std::string>;
 
 struct Output {
   bool json = false;
-  bool wide = false;  // all columns, whatever the terminal's width
+  bool wide = false;  // all columns at any width of the terminal
   bool headers = true;
   bool color = true;
 };
@@ -52,25 +52,26 @@ struct RunOptions {
   std::uint64_t pressure_wait_ms = agent::kPressureWaitMs;
   agent::IdleRequest idle;
   std::vector<std::string> command;
-  std::optional<ContainerWords> container;  // in which the command is; `command` is as it was said
+  // The container that runs the command; `command` is as the user gave it.
+  std::optional<ContainerWords> container;
 };
 
 // A share that is kept under a name, for containers that come and go.
 struct ShareOptions {
   enum class What { kCreate, kRemove } what = What::kCreate;
-  RunOptions run;       // kCreate: what it has, and its name
-  std::string cdi_dir;  // likewise: where its device is written down
+  RunOptions run;       // kCreate: allocation and name
+  std::string cdi_dir;  // kCreate: folder of the CDI spec
   std::string name;     // kRemove
   SimChoice sim;
 };
 
-// Of a run, what decides where it goes.
+// The options of a run that decide its placement.
 struct ExplainOptions {
   RunOptions run;
   Output output;
 };
 
-// A cluster, and how its scheduler was told to place.
+// A cluster, and the placement options of its scheduler.
 struct ClusterChoice {
   Reach reach;
   std::string space;                       // namespace; empty: the context's
@@ -79,10 +80,10 @@ struct ClusterChoice {
   std::string pools;                       // a file; empty: none
   bool hami_scores = false;
   std::string device_config, model_resources;  // files; empty: none
-  std::uint64_t min_runtime_ms = 0;            // of pods that do not say it themselves
+  std::uint64_t min_runtime_ms = 0;            // of pods that state none
 };
 
-// Of a pod that is there, or of those that manifests would make.
+// A pod that exists, or pods that manifests would create.
 struct ExplainPodOptions {
   ClusterChoice cluster;
   std::string space, name;
@@ -107,10 +108,11 @@ struct ListOptions {
   Output output;
   std::optional<ClusterChoice> cluster;  // instead of agents
   std::string node;                      // of the cluster; empty: all
-  bool own_space = false;  // of it, where no namespace is said: the context's, not all
+  // Without a namespace given: the context's namespace, not all.
+  bool own_space = false;
 };
 
-// Devices of a cluster that get nothing new; kDrain: and whose pods are to leave.
+// Devices of a cluster that get no new tenants; kDrain also evicts their pods.
 struct CordonOptions {
   enum class What { kCordon, kUncordon, kDrain } what = What::kCordon;
   ClusterChoice cluster;
@@ -122,14 +124,14 @@ struct CordonOptions {
 struct TopOptions {
   SimChoice sim;
   Output output;
-  unsigned frames = 0;  // 0 = until q, or 1 when not on a terminal
+  unsigned frames = 0;  // 0: until q, or 1 when not on a terminal
   std::uint64_t interval_ms = 1000;
 };
 
 struct SetOptions {
   std::string tenant;
   std::optional<agent::MemoryRequest> memory;
-  unsigned cores = 0;  // 0 = as before
+  unsigned cores = 0;  // 0: unchanged
   std::optional<agent::CoresPolicy> cores_policy;
   std::optional<agent::Priority> priority;
   std::string name;
@@ -140,21 +142,21 @@ struct SetOptions {
   SimChoice sim;
 };
 
-// Of a container of a cluster's pod.
+// A container of a cluster's pod.
 struct SetPodOptions {
   ClusterChoice cluster;
-  std::string space, name;  // space: empty: the kubeconfig's
-  std::string container;    // empty: the only one that has devices
-  Bytes memory;             // of each of its devices; 0: as before
-  unsigned cores = 0;       // percent, likewise
-  std::string priority;     // empty: as before
+  std::string space, name;  // empty: the kubeconfig's
+  std::string container;    // empty: the only one with devices
+  Bytes memory;             // of each of its devices; 0: unchanged
+  unsigned cores = 0;       // percent of each device; 0: unchanged
+  std::string priority;     // empty: unchanged
   bool wait = true;
   std::uint64_t timeout_ms = 0;
   Output output;
 };
 
 struct EventsOptions {
-  std::string tenant;  // empty = all
+  std::string tenant;  // empty: all
   bool follow = false;
   SimChoice sim;
   Output output;
@@ -168,7 +170,7 @@ struct SnapshotOptions {
 };
 
 struct WaitOptions {
-  std::string tenant;  // empty = all
+  std::string tenant;  // empty: all
   std::uint64_t timeout_ms = 0;
   SimChoice sim;
 };
@@ -178,15 +180,15 @@ struct StopOptions {
   SimChoice sim;
 };
 
-// What is looked at: neither scope said: this machine, and a cluster where there is one to ask.
+// What is examined. Neither scope: this machine, and a cluster if one is reachable.
 struct DoctorOptions {
   bool node = false, cluster = false;
   std::string root = "/";
   std::vector<std::string> only;                      // ids of checks; empty: all
-  bool list = false;                                  // only what checks there are
-  bool verbose = false;                               // what is well, too, in full
-  std::string runtime_dir, install_dir, kubelet_dir;  // empty: the usual
-  std::string node_settings;                          // a file; empty: those that are found
+  bool list = false;                                  // only list the checks
+  bool verbose = false;                               // also report what is ok, in full
+  std::string runtime_dir, install_dir, kubelet_dir;  // empty: the default
+  std::string node_settings;                          // a file; empty: those found
   std::string bundle;                                 // a file to write for support; empty: none
   bool redact_names = false, force = false;           // of the bundle
   ClusterChoice choice;
@@ -202,23 +204,23 @@ struct AgentOptions {
   agent::IdlePolicy idle;
   agent::BypassPolicy bypass;
   agent::PlacementOptions placing;
-  // This machine is a node of a cluster: all but how to get there. Nothing: it is not.
+  // This machine as a node of a cluster, without access to it; none: it is no such node.
   std::optional<agent::ClusterNode> cluster;
-  bool model_names = false;  // its devices are also counted by those of their models
-  // Its status says memory, and compute, under all names that pods may use.
+  bool model_names = false;  // devices are counted under their models' resources, too
+  // The node's status states memory, and compute, under all resource names that pods may use.
   bool memory_names = false, cores_names = false;
-  std::string model_resources;  // a file of further ones; empty: none
+  std::string model_resources;  // a file of further resources; empty: none
   std::string kubeconfig, context;
   std::optional<agent::MetricsOptions> metrics;
   agent::DeviceExclusions excluded;
-  std::vector<std::string> notices;  // of what is said of nodes: a warning each
+  std::vector<std::string> notices;  // about settings of nodes; each is a warning
 };
 
 struct AgentHelperOptions {
   agent::HelperOptions helper;
 };
 
-// What a context costs, whether time slices hold, calls that take processes off their cards.
+// What a context costs; whether time slices hold; whether checkpoints free a device.
 enum class Probe { kContext, kTimeslice, kCheckpoint };
 
 struct ProbeOptions {
@@ -247,7 +249,7 @@ struct SchedulerOptions {
   scheduler::WhereAgents hami_label = scheduler::WhereAgents::kAuto;
   scheduler::WhereAgents locks = scheduler::WhereAgents::kAuto;
   scheduler::WhereAgents handshakes = scheduler::WhereAgents::kAuto;
-  std::string lease_space, lease_name;     // no name: there is none
+  std::string lease_space, lease_name;     // no name: no Lease
   std::string identity;                    // empty: the host's name
   std::string node_policy, device_policy;  // empty: the engine's
   std::string pools;                       // a file; empty: none
@@ -269,7 +271,7 @@ struct SchedulerOptions {
   std::vector<std::string> writers, binders, others;  // of policies
   std::uint64_t min_runtime_ms = 0;
   unsigned most_different_shares = 8;
-  // Of pods that do not use their devices.
+  // For pods that do not use their devices.
   std::uint64_t idle_notice_ms = 300'000;
   std::uint64_t bypass_notice_ms = 60'000;
   std::uint64_t inventory_learning_ms = 3'600'000;  // 0: no inventories are written
@@ -277,18 +279,18 @@ struct SchedulerOptions {
   std::string idle_url, idle_ca;
 };
 
-// Of a cluster.
+// Queues of a cluster.
 struct QueuesOptions {
   Reach reach;
   Output output;
 };
 
 struct SizeOptions {
-  bool list = false;  // only what models are known
-  std::string model;  // a name, or a path
+  bool list = false;  // only list the known models
+  std::string model;  // a name or a path
   sizing::Question question;
   bool context_given = false;
-  std::optional<std::uint64_t> gpus;  // else as many as it takes
+  std::optional<std::uint64_t> gpus;  // none: as many as needed
   std::optional<sizing::Card> card;
   sizing::Engine engine = sizing::Engine::kVllm;
   bool manifest = false;
@@ -308,7 +310,7 @@ struct OpenbOptions {
   double tune = 1.3;
   unsigned sample_percent = 100;
   std::string json, svg;  // empty: none
-  unsigned jobs = 0;      // 0: as many as there are processors
+  unsigned jobs = 0;      // 0: one for each processor
 };
 
 struct PlanOptions {
@@ -319,7 +321,7 @@ struct PlanOptions {
   unsigned first_seed = 42;
   bool cards_only = false;
   std::string json, svg;  // empty: none
-  unsigned jobs = 0;      // 0: as many as there are processors
+  unsigned jobs = 0;      // 0: one for each processor
   Output output;
 };
 
@@ -329,7 +331,7 @@ struct DayOptions {
   unsigned seeds = 3;
   unsigned first_seed = 42;
   std::string json, svg;  // empty: none
-  unsigned jobs = 0;      // 0: as many as there are processors
+  unsigned jobs = 0;      // 0: one for each processor
   Output output;
 };
 
@@ -347,7 +349,7 @@ struct ReplayOptions {
   Output output;
 };
 
-// Text to print as it is: help, completion scripts.
+// Text to print unchanged: help, completion scripts.
 struct PrintOptions {
   std::string text;
 };
@@ -360,50 +362,51 @@ using Options =
                  ExplainPodOptions, ExplainReasonOptions, PlanPodsOptions, CordonOptions,
                  SetPodOptions, DoctorOptions, ShareOptions, PrintOptions>;
 
-// kUsage errors are one line that says what is accepted.
+// kUsage: one line that says what is accepted.
 Result<Options> parseOptions(int argc, char** argv);
 
 using divvy::parseDurationMs;
 
-// "8Gi", "50%" or "0", and with `memory` at most that where both are bytes, or both percent.
+// Parse a guarantee, "8Gi", "50%" or "0", and check that it is at most `memory` if both are bytes,
+// or both percent.
 Result<agent::MemoryRequest> parseGuarantee(std::string_view text);
 Result<void> checkGuarantee(const agent::MemoryRequest& guaranteed,
                             const agent::MemoryRequest& memory);
 
-// As a duration, of the lengths that --pressure-wait may have.
+// Parses a duration within the range of --pressure-wait.
 Result<std::uint64_t> parsePressureWait(std::string_view text);
 
-// What an agent may be told of oversubscription as text, by option or else by environment.
+// Oversubscription options of an agent as text, from the command line or else the environment.
 struct OversubscriptionText {
   std::vector<std::string> overcommit, budget;
   std::string host_reserve, chunk, quantum, checkpoint, host_map;
 };
-// kUsage names the option, or the variable, that is wrong.
+// kUsage: which option or variable is wrong.
 Result<agent::Oversubscription> parseOversubscription(const OversubscriptionText& given);
 
-// "off" (0), or a time.
+// Parses "off" (0) or a duration.
 Result<std::uint64_t> parseIdleTime(std::string_view text);
 
-// What an agent may be told of idle tenants, by option or else by environment.
+// Idle options of an agent as text, from the command line or else the environment.
 struct IdleText {
   std::string reclaim, stop, notice, grace, hook;
 };
-// kUsage names the option, or the variable, that is wrong.
+// kUsage: which option or variable is wrong.
 Result<agent::IdlePolicy> parseIdlePolicy(const IdleText& given);
 
 struct BypassText {
   std::string on, notice;
 };
-// Likewise.
+// kUsage: which option or variable is wrong.
 Result<agent::BypassPolicy> parseBypassPolicy(const BypassText& given);
 
-// A whole number in [low, high]; `what` names it in the error.
+// Parses a whole number from `low` to `high`; `what` names it in errors.
 Result<unsigned> parseCount(std::string_view text, const std::string& what, unsigned low,
                             unsigned high);
 
-// Percent of compute in total over `gpus` devices, "30" or "30%": at least 1 and at most 100 of
-// each. kUsage names the devices; 0 = how many is not known here, only what can never be is
-// refused.
+// Parses percent of compute over all `gpus` devices, "30" or "30%": at least 1, at most 100 for
+// each device. kUsage: the devices. `gpus` is 0 if the number is unknown; only impossible values
+// are refused then.
 inline constexpr unsigned kMaxGpus = 16;
 Result<unsigned> parseCores(std::string_view text, unsigned gpus);
 

@@ -1,4 +1,4 @@
-// What the grammar fills in as it stands on the command line, and what is made of it.
+// Values as given on the command line, and functions that make options of them.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace divvy::cli {
 
-// Of `divvy size`.
+// For `divvy size`.
 struct SizeText {
   std::string model, context, concurrency, average, dtype, kv_dtype, gpu, engine, utilization,
       batched_tokens, max_sequences;
   bool eager = false, list = false, manifest = false;
 };
 
-// Of all that simulates.
+// For all simulations.
 struct SimulateText {
   std::string nodes, scenario, seeds, first_seed, tune, sample, json, svg, jobs, goal, most_moves;
   std::string snapshot, device_policy;
@@ -24,7 +24,7 @@ struct SimulateText {
   bool cards_only = false;
 };
 
-// Of `divvy scheduler`.
+// For `divvy scheduler`.
 struct SchedulerText {
   std::string kubeconfig, context, name, listen, webhook_listen, certificate, key, ports, print;
   bool all_feasible = false;
@@ -34,13 +34,13 @@ struct SchedulerText {
   std::vector<std::string> vendors;
   std::string model_resources, priority_class, priority_value;
   bool compat_metrics = false;
-  std::string secret, registration, names, life;  // of a certificate of its own
+  std::string secret, registration, names, life;  // of its own certificate
   std::string writers, binders, others;           // of --print policies
   std::string min_runtime, most_different_shares;
   std::string idle_notice, idle_url, idle_ca, idle_extension, bypass_notice, inventory_learning;
 };
 
-// How it is reached, as kubectl's options are called.
+// Access to a cluster, named as kubectl's options.
 struct ReachText {
   std::string kubeconfig, context, cluster, user, server, server_name, authority, token,
       certificate, key, as, as_uid, timeout;
@@ -49,23 +49,23 @@ struct ReachText {
   friend bool operator==(const ReachText&, const ReachText&) = default;
 };
 
-// Of all that asks a cluster.
+// For all commands about a cluster.
 struct ClusterText {
   ReachText reach;
   std::string space, node_policy, device_policy, pools, compat, device_config, model_resources,
       min_runtime;
-  std::string node;       // that a list is confined to
+  std::string node;       // the node that a list is limited to
   std::string container;  // of a pod
   std::vector<std::string> vendors, words, files;
-  bool cluster = false;  // where an agent could be meant, too
+  bool cluster = false;  // for commands that are for agents, too
   bool dry_run = false;
   bool all_spaces = false;
-  // Where kubectl's plugin is told of namespaces and it means nothing.
+  // Namespace given to kubectl's plugin for a command that has none.
   std::string idle_space;
   bool idle_all_spaces = false;
 };
 
-// Of an agent that serves a node of Kubernetes.
+// For an agent on a Kubernetes node.
 struct ClusterNodeText {
   std::string name, kubeconfig, context, kubelet_dir, per_device, metrics_listen, install_dir,
       settings, injection, cdi_dir, metrics_labels, dialect, model_names, model_resources;
@@ -73,12 +73,12 @@ struct ClusterNodeText {
   bool compat_metrics = false, announce_numa = false, by_helper = false;
 };
 
-// Of `divvy agent-helper`.
+// For `divvy agent-helper`.
 struct AgentHelperText {
   std::string kubelet_dir, cdi_dir, install_dir, agent_user;
 };
 
-// Of `divvy doctor`.
+// For `divvy doctor`.
 struct DoctorText {
   std::string root, runtime_dir, install_dir, kubelet_dir, node_settings, bundle;
   std::vector<std::string> only;
@@ -104,7 +104,7 @@ struct Raw {
   SimulateText simulate;
   std::vector<std::string> models, uuids, command;
   std::string cdi_dir;  // of `divvy share`
-  std::string runtime;  // podman, docker: `command` is what is said to it; empty: none
+  std::string runtime;  // podman or docker: `command` is for it; empty: none
   bool all = false, force = false, no_headers = false, no_color = false, log_file = false;
   bool redact = false;
   bool no_wait = false;
@@ -112,18 +112,18 @@ struct Raw {
   bool follow = false, sim_given = false, wait_given = false;
 };
 
-// Whether a cluster is meant, where an agent could be; kubectl's plugin always means one.
+// Returns whether the command is about a cluster instead of an agent; with kubectl's plugin always.
 bool meansCluster(const Raw& raw);
-// What only an agent understands.
+// Returns whether an option is given that only agents support.
 bool asksAgent(const Raw& raw);
 bool saysCluster(const ReachText& text);
 Result<Reach> reachOf(const ReachText& text);
 Result<ClusterChoice> clusterOf(const Raw& raw);
 Result<Output> outputOf(const Raw& raw, bool wide = false);
-// `divvy explain` of pods.
+// For `divvy explain` of pods.
 Result<Options> makeExplainPod(const Raw& raw);
 
-// One per subcommand. kUsage errors are one line that says what is accepted.
+// One per subcommand. kUsage: one line that says what is accepted.
 Result<Options> makeRun(const Raw& raw);
 Result<Options> makeShare(ShareOptions::What what, const Raw& raw);
 Result<Options> makeExplain(const Raw& raw);
@@ -132,7 +132,7 @@ Result<Options> makeCordon(CordonOptions::What what, const Raw& raw);
 Result<Options> makeList(ListOptions::What what, const Raw& raw);
 Result<Options> makeTop(const Raw& raw);
 Result<Options> makeSet(const Raw& raw);
-// Where it is "pod/...".
+// Returns whether the text is "pod/...".
 bool namesPod(const std::string& tenant);
 Result<Options> makeSetPod(const Raw& raw);
 Result<Options> makeEvents(const Raw& raw);

@@ -1,4 +1,4 @@
-// Completion scripts, made from the grammar itself.
+// Completion scripts, generated from the grammar.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@ class App;
 
 namespace divvy::cli {
 
-// The script for bash, zsh or fish, to be printed; kUsage for another shell.
+// Returns a script for bash, zsh or fish. kUsage: another shell.
 Result<Options> completionScript(const CLI::App& app, const std::string& shell);
 
-// What may come next, as kubectl asks its plugins: the last of `words` is what has been typed of
-// it. One a line, with what it means behind a tab; ":4" at the end: no names of files. Source:
-// kubectl 1.34, pkg/cmd/plugin/plugin_completion.go; cobra's ShellCompDirective.
+// Returns completions, as kubectl asks its plugins; the last of `words` is typed in part. One a
+// line, with a description after a tab; ":4" at the end means no file names. Source: kubectl 1.34,
+// pkg/cmd/plugin/plugin_completion.go; cobra's ShellCompDirective.
 Result<Options> completionFor(const CLI::App& app, const std::vector<std::string>& words);
 
 }  // namespace divvy::cli

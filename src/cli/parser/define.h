@@ -43,8 +43,8 @@ struct Grammar {
         command->add_option("--sim", raw.sim, text)->expected(0, 1)->type_name("[PROFILE]");
     sims.push_back(option);
   }
-  // As the list has it (share_options/share_options.h); a type name with '|' in it is a list of
-  // words, which completion offers.
+  // Adds an option of the list in share_options/share_options.h. A type name with '
+  // ' lists words, which completion offers.
   template <typename Target>
   CLI::Option* addTerm(CLI::App* command, const std::string& option, Target& target,
                        bool defaults = true) {
@@ -71,7 +71,7 @@ struct Grammar {
   void addExplain();
   void addViews();
   void addSnapshot();
-  // What -n is to a command: something of its own, or nothing, which kubectl takes all the same.
+  // Meaning of -n for a command: its namespace, or nothing, although kubectl accepts it.
   enum class Spaces { kOwn, kIdle };
   void addSwitch(CLI::App* command, const std::string& text);
   void addConnection(CLI::App* command, Spaces spaces = Spaces::kIdle);

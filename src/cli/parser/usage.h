@@ -1,5 +1,5 @@
-// What is wrong with words that the grammar does not take: one line, in our own words, with what
-// is accepted. Private to the grammar.
+// Errors for words that the grammar rejects: one line of our own that says what is accepted.
+// Private to the grammar.
 #pragma once
 
 #include <string>
@@ -14,24 +14,23 @@ class ParseError;
 
 namespace divvy::cli {
 
-// The innermost subcommand that was named; `names`: those on the way there are added to it.
+// Returns the innermost subcommand that was given; adds the path to it to `names`.
 const CLI::App* innermost(const CLI::App& app, std::string* names = nullptr);
 
-// One line, and where to read on. kUsage.
+// Returns a kUsage error: one line, and where help is.
 Error usageError(const CLI::App& app, const std::string& what);
 
-// The first word that is no option has to be a subcommand. Empty: it is one, or there is none.
+// Checks that the first word that is no option is a subcommand. Empty: it is one, or there is none.
 std::string unknownCommand(const CLI::App& app, const std::vector<std::string>& words);
 
-// Of words that `command` has no place for. `plugin`: it was called as kubectl's.
+// Describes words that `command` has no place for. `plugin`: called as kubectl's plugin.
 std::string unexpectedWords(const CLI::App& command, bool plugin);
 
-// Of an option, or a word in its place, that has too few values, too many, or one that it does not
-// take.
+// Describes an option or positional with too few, too many, or wrong values.
 std::string wrongValue(const CLI::App& command, const CLI::ParseError& error);
 
-// Which option was given an empty value; none: empty. "--cores $CORES" with nothing in CORES is a
-// mistake, not a wish for the default.
+// Returns the option with an empty value; empty: none. "--cores $CORES" with an unset CORES is a
+// mistake, not a request for the default.
 std::string emptyOption(const CLI::App& command);
 
 }  // namespace divvy::cli

@@ -1,4 +1,4 @@
-// The process tree of a command: started, signalled, reaped to the last orphan.
+// The process tree of a command: start, signals, and reaping of all descendants.
 #pragma once
 
 #include <sys/types.h>
@@ -20,30 +20,29 @@ struct Launch {
 // One tree per process: this process becomes a child subreaper and takes over signal handling.
 class Tree {
  public:
-  // kOurs: whoever a command leaves behind is waited for, too. kLeft: it is not: of a container the
-  // agent knows how long it lives, and a runtime leaves helpers that are not of it.
+  // kOurs: processes that a command leaves behind are waited for, too. kLeft: they are not. The
+  // agent knows how long a container lives, and a runtime leaves helpers that are not part of it.
   enum class Orphans : std::uint8_t { kOurs, kLeft };
-  // From here on signals that can be passed on are kept until there is someone to pass them to.
+  // From here on signals that can be passed on are held until the command runs.
   explicit Tree(Orphans orphans = Orphans::kOurs);
   ~Tree();
   Tree(const Tree&) = delete;
   Tree& operator=(const Tree&) = delete;
 
-  // Starts the command as our child, in our process group, with the signal mask and dispositions we
-  // were started with. kNotFound / kIo when it cannot be executed.
+  // Starts the command as a child in our process group, with the signal mask and dispositions that
+  // this process was started with. kNotFound, kIo: it cannot be executed.
   Result<pid_t> start(const Launch& launch);
 
-  // Waits until the last descendant has ended. Signals from other processes are passed to the
-  // command (to its orphans once it is gone); those of the terminal reached it already. Stops when
-  // the command is stopped by job control. `ready` runs whenever `also_fd` becomes readable (-1:
-  // none) and returns the descriptor to watch from then on.
+  // Waits until the last descendant has ended. Passes signals from other processes to the command,
+  // or to its orphans after its end. Signals of the terminal reach it anyway. Stops with the
+  // command under job control. `ready` is called whenever `also_fd` is readable (-1: none), and
+  // returns the descriptor to watch from then on.
   void waitForAll(int also_fd, const std::function<int()>& ready);
 
-  // Ends this process as the command ended: same exit status, or same signal.
+  // Ends this process as the command ended: with its exit status or signal.
   [[noreturn]] void endLikeCommand();
 
-  // While one of these lives, orphans go to init instead of us: for starting what is not of the
-  // tree.
+  // While it exists, orphans go to init: for starting processes outside the tree.
   class Pause {
    public:
     Pause();
@@ -56,7 +55,7 @@ class Tree {
  private:
   void handleSignals();
   void pass(int signal) const;
-  // False when no child is left.
+  // Returns false if no child is left.
   bool reap();
 
   int signals_ = -1;

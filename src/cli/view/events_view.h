@@ -1,4 +1,4 @@
-// What happened, as text. Pure.
+// Events as text. Pure.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace divvy::cli {
 
-// With the node of each. `stamp` turns milliseconds since 1970 into what stands under TIME.
+// Events with their nodes. `stamp` turns milliseconds since 1970 into the text under TIME.
 using Happenings = std::vector<std::pair<std::string, agent::EventView>>;
 
-// Several nodes' events in the order of time.
+// Sorts events of several nodes by time.
 void sortByTime(Happenings& happenings);
 
 std::string eventsTable(const Happenings& happenings, std::string (*stamp)(std::int64_t),

@@ -1,4 +1,4 @@
-// Words for people: examples under each --help, the version.
+// Texts for people: examples under --help, the version.
 #pragma once
 
 #include <string>
@@ -7,16 +7,17 @@
 
 namespace divvy::cli {
 
-// The examples of a subcommand ("" = of the program); empty when it has none.
+// Returns the examples of a subcommand ("": of the program); empty if it has none.
 std::string examplesOf(const std::string& subcommand);
 
-// "divvy 0.1.0", or "divvy 0.1.0 (commit 0123456789ab)", with ", modified" behind the commit.
+// Returns "divvy 0.1.0", or "divvy 0.1.0 (commit 0123456789ab)", with ", modified" after the
+// commit.
 std::string versionLine();
 
-// The same as JSON; `commit` is the full hash, and absent if it is not known.
+// Returns the version as JSON; `commit` is the full hash, and absent if unknown.
 std::string versionJson();
 
-// The commit that both name from now on. Called before either, by one thread.
+// Sets the commit for versionLine() and versionJson(). Called before them, by one thread.
 void setSourceCommit(const SourceCommit& commit);
 
 }  // namespace divvy::cli

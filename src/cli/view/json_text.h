@@ -1,4 +1,4 @@
-// Texts and numbers as JSON and people want them.
+// Formats strings and numbers as JSON and text.
 #pragma once
 
 #include <string>
@@ -6,10 +6,10 @@
 
 namespace divvy::cli {
 
-// A JSON text. Bytes that are not ASCII stay as they are.
+// Returns a JSON string; bytes outside of ASCII stay.
 std::string jsonQuoted(std::string_view text);
 
-// "14.96": so many digits after the point.
+// Returns a number with that many digits after the point: "14.96".
 std::string fixed(double value, int digits);
 
 }  // namespace divvy::cli

@@ -1,4 +1,4 @@
-// Lines of a picture: cut to the terminal's width, then coloured. Pure.
+// Lines of `divvy top`: cut to the terminal's width, then coloured. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 namespace divvy::cli {
 
 std::string padLeft(const std::string& text, std::size_t width);
-// Cut where it is too long.
+// Cuts a text that is too long.
 std::string padRight(const std::string& text, std::size_t width);
-// At most 999; 0 of nothing.
+// At most 999; 0 if `whole` is 0.
 unsigned percentOf(std::uint64_t part, std::uint64_t whole);
 
 inline constexpr const char* kBold = "\x1b[1m";
@@ -24,12 +24,13 @@ class Painter {
   explicit Painter(const TopLook& look) : look_(look) {}
 
   std::size_t columns() const { return look_.size.columns; }
-  // `style`: an escape sequence, or none.
+  // `style`: an escape sequence or null.
   void line(const std::string& text, const char* style = nullptr);
-  // `bar` between two texts, coloured by `percent`: calm, busy, full.
+  // Adds `bar` between two texts, coloured by `percent`: calm, busy, full.
   void barLine(const std::string& before, const std::string& bar, unsigned percent,
                const std::string& after);
-  // Of `width` cells, full up to `used`, lighter up to `promised`, the rest up to `whole` empty.
+  // Returns a bar of `width` cells: full up to `used`, lighter up to `promised`, empty up to
+  // `whole`.
   std::string bar(std::uint64_t used, std::uint64_t promised, std::uint64_t whole,
                   std::size_t width) const;
 

@@ -1,4 +1,4 @@
-// What people are told about memory that is promised more than once. Pure.
+// Texts about oversubscribed memory. Pure.
 #pragma once
 
 #include <string>
@@ -8,20 +8,19 @@
 
 namespace divvy::cli {
 
-// Some device of these nodes is promised more than once, or some tenant takes turns on one.
+// Returns whether a device of the node is oversubscribed, or a tenant takes turns on one.
 bool oversubscribed(const agent::Snapshot& node);
 
-// "waits for its turn", "paused: memory lent to web", "idle 3h": what stands in NOTES of `divvy
-// ls`.
+// Returns the NOTES of `divvy ls`: "waits for its turn", "paused: memory lent to web", "idle 3h".
 std::vector<std::string> memoryNotes(const agent::TenantView& tenant, const agent::Snapshot& node);
 
-// Why its memory makes it slow; one sentence each.
+// Returns why a tenant's memory makes it slow; one sentence each.
 std::vector<std::string> whyWithoutMemory(const agent::TenantView& tenant,
                                           const agent::Snapshot& node);
 
-// "1.5x".
+// Returns "1.5x".
 std::string ratioWord(unsigned permille);
-// "swaps 1.2s, turns 500ms", "thrash risk: ..."; empty: nothing worth a word.
+// Returns "swaps 1.2s, turns 500ms", "thrash risk: ..."; empty: nothing notable.
 std::string deviceNote(const agent::DeviceView& device);
 
 }  // namespace divvy::cli

@@ -8,10 +8,10 @@
 
 namespace divvy::cli {
 
-// A tree: each queue below its parent, siblings by name. Those whose parent is not there, or that
-// are below themselves, are at the top.
+// Returns a tree: each queue below its parent, siblings by name. Queues with a missing parent or in
+// a cycle are at the top.
 std::string queuesText(const std::vector<kube::Queue>& queues, bool headers, std::size_t width);
-// {"queues": [{"name", "parent", "namespaces", "weight", "borrowing", "guarantee", "limit",
+// Returns {"queues": [{"name", "parent", "namespaces", "weight", "borrowing", "guarantee", "limit",
 // "used", "running", "pending", "waiting", "fault"}]}, in the same order.
 std::string queuesJson(const std::vector<kube::Queue>& queues);
 

@@ -1,4 +1,4 @@
-// Why a tenant is slow, in plain words. Pure: what the agent told in, sentences out.
+// Reasons why a tenant is slow. Pure.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace divvy::cli {
 
-// One reason each, the weightiest first, about 76 columns at most with names of usual length. Empty
-// when nothing holds `tenant` (one of `node`'s) back that Divvy knows of.
+// Returns one reason each, the most important first, of about 76 columns with usual names. Empty:
+// no known reason holds back `tenant`, which is on `node`.
 std::vector<std::string> whySlow(const agent::TenantView& tenant, const agent::Snapshot& node);
 
 }  // namespace divvy::cli

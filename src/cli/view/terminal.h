@@ -1,4 +1,4 @@
-// The terminal: its size, its looks, and the live screen that always gives it back.
+// The terminal: size, capabilities, and a live screen that restores it.
 #pragma once
 
 #include <termios.h>
@@ -14,17 +14,17 @@ struct ScreenSize {
   std::size_t rows = 24;
 };
 
-// Of stdout; 80x24 where it is unknown.
+// Returns the size of stdout's terminal; 80x24 if unknown.
 ScreenSize screenSize();
-// Columns to cut tables at: the terminal's, or 0 (never) when stdout is none.
+// Returns the width to cut tables at; 0 (never) if stdout is no terminal.
 std::size_t outputWidth();
 bool onTerminal();
-// Colours are wanted: a terminal, no NO_COLOR, TERM not dumb.
+// Returns whether to use colours: a terminal, no NO_COLOR, TERM not dumb.
 bool wantsColor();
-// The locale says UTF-8.
+// Returns whether the locale uses UTF-8.
 bool speaksUtf8();
 
-// The alternate screen with unbuffered, unechoed keys. The terminal is as before once this is
+// The alternate screen with unbuffered keys without echo. The terminal is restored when this is
 // destroyed, left or suspended. One at a time.
 class LiveScreen {
  public:
@@ -33,12 +33,12 @@ class LiveScreen {
   LiveScreen(const LiveScreen&) = delete;
   LiveScreen& operator=(const LiveScreen&) = delete;
 
-  // Replaces the whole picture.
+  // Replaces the picture.
   void draw(const std::vector<std::string>& lines);
 
   enum class Event { kTick, kQuit, kResize, kHangUp };
-  // What happened first within `timeout_ms`. Ctrl-Z suspends and comes back as kResize. After
-  // kHangUp lastSignal() says which one came; the caller ends by it.
+  // Returns the first event within `timeout_ms`. Ctrl-Z suspends, and resuming yields kResize.
+  // After kHangUp lastSignal() is the signal that the caller must end by.
   Event wait(int timeout_ms);
   int lastSignal() const { return last_signal_; }
 

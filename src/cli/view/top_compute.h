@@ -1,4 +1,4 @@
-// The part of `divvy top` about time on the card: who got how much, and why not more. Pure.
+// Compute in `divvy top`: each tenant's time on the device, and why it is not more. Pure.
 #pragma once
 
 #include "agent/protocol.h"
@@ -6,8 +6,8 @@
 
 namespace divvy::cli {
 
-// A heading, a line per share, and below a tenant what whySlow() says of it. All columns of the
-// heading are there at 80 columns; more room shows more.
+// Returns a heading, a line per share, and below each tenant its whySlow(). Columns fit into 80; a
+// wider terminal shows more.
 void paintCompute(Painter& painter, const agent::Snapshot& node);
 
 }  // namespace divvy::cli

@@ -1,4 +1,4 @@
-// The picture of `divvy top`. Pure: state and size in, lines out.
+// Picture of `divvy top`. Pure: state and size in, lines out.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 namespace divvy::cli {
 
 struct TopLook {
-  ScreenSize size;  // no line is wider, no picture higher (0 rows: as high as needed)
+  ScreenSize size;  // bounds of the picture; 0 rows: any height
   bool color = false;
   bool utf8 = false;
-  std::string clock;  // shown in the first line
+  std::string clock;  // in the first line
 };
 
 std::vector<std::string> drawTop(const std::vector<agent::Snapshot>& nodes, const TopLook& look);

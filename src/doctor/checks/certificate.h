@@ -1,4 +1,4 @@
-// When certificates end. Private.
+// Validity of certificates. Private.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@ struct Validity {
   std::int64_t from = 0, until = 0;  // seconds since 1970
 };
 
-// Of each certificate of a PEM bundle. kCorrupt: it holds none, or something that cannot be read.
+// Returns the validity of each certificate in a PEM bundle. kCorrupt: none, or one that cannot be
+// read.
 Result<std::vector<Validity>> validitiesOf(const std::string& pem);
 
 }  // namespace divvy::doctor

@@ -1,5 +1,4 @@
-// The checks themselves: what each asks, and who answers. A check is a function of what was read;
-// nothing here touches the machine.
+// Lists of checks. A check is a function of facts; nothing here reads the machine.
 #pragma once
 
 #include <vector>
@@ -27,7 +26,7 @@ NodeEntries installChecks();
 NodeEntries runtimeChecks();
 NodeEntries kubeletChecks();
 NodeEntries machineChecks();
-ClusterEntries controlChecks();  // what we are installed as
-ClusterEntries nodesChecks();    // nodes, pods, and others who do what we do
+ClusterEntries controlChecks();  // our installation
+ClusterEntries nodesChecks();    // nodes, pods, and installations that do what Divvy does
 
 }  // namespace divvy::doctor

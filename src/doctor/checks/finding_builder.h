@@ -1,4 +1,4 @@
-// What one check says, one thing after the other.
+// Collects the findings of one check.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace divvy::doctor {
 
-// What is wrong, what that means, and what to do about it.
+// What is wrong, what it means, and what to do.
 struct Problem {
   std::string seen;
   std::string means;
@@ -34,7 +34,7 @@ class FindingBuilder {
   }
 
   bool said() const { return out_->size() > begin_; }
-  // Nothing worse than ok or skipped was said.
+  // Returns whether all findings so far are ok or skipped.
   bool content() const {
     for (std::size_t at = begin_; at < out_->size(); ++at)
       if ((*out_)[at].state == State::kFault || (*out_)[at].state == State::kWarning) return false;

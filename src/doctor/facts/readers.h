@@ -1,4 +1,4 @@
-// Parts of reading a machine, one for each part of its facts.
+// Readers of a machine's facts, one for each part.
 #pragma once
 
 #include "doctor/read_node.h"
@@ -8,7 +8,7 @@ namespace divvy::doctor {
 DriverFacts readDriver(const RootFs& tree);
 InstallFacts readInstall(const RootFs& tree, const NodeOptions& terms);
 RuntimeDir readRuntimeDir(const RootFs& tree, const NodeOptions& terms, const std::string& path);
-// `runtimes`: of agents that answered and say where theirs are.
+// `runtimes` are of agents that replied and name their files.
 SettingsFacts readSettings(const RootFs& tree, const NodeOptions& terms,
                            const std::vector<RuntimeDir>& runtimes);
 RuntimeFacts readRuntime(const RootFs& tree);
@@ -16,13 +16,14 @@ OperatorFacts readOperator(const RootFs& tree);
 KubeletFacts readKubelet(const RootFs& tree, const std::string& dir);
 MachineFacts readMachine(const RootFs& tree, bool clock);
 
-// A containerd configuration and its drop-ins; a missing one is none.
+// Reads a containerd configuration and its drop-ins. Missing drop-ins are ignored. kNotFound: the
+// configuration is missing. Other errors go to RuntimeConfig::fault.
 Result<RuntimeConfig> readContainerd(const RootFs& tree, const std::string& path,
                                      const std::string& flavour);
-// Into the toolkit's part of the facts.
+// Sets the toolkit's members of the facts.
 void readToolkit(const RootFs& tree, RuntimeFacts* facts);
 
-// What the header and the dynamic section of a library say. kCorrupt: it is none.
+// Facts of a library's header and dynamic section. kCorrupt: not an ELF file.
 struct ElfReader {
   bool elf64 = false;
   std::uint16_t machine = 0;
@@ -30,7 +31,7 @@ struct ElfReader {
 };
 Result<ElfReader> elfWords(const std::string& bytes);
 
-// The version of a package that is installed, of dpkg's status file; empty: it is not.
+// Returns the version of an installed package, from dpkg's status file; empty: not installed.
 std::string debianVersion(const std::string& status, const std::string& package);
 
 }  // namespace divvy::doctor

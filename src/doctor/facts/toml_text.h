@@ -1,4 +1,4 @@
-// TOML, read without exceptions.
+// TOML parser without exceptions.
 #pragma once
 
 #define TOML_EXCEPTIONS 0
@@ -10,7 +10,7 @@
 
 namespace divvy::doctor {
 
-// kCorrupt: "PATH:LINE: what".
+// Parses a text. kCorrupt: "PATH:LINE: what".
 Result<toml::table> tomlOf(const std::string& text, const std::string& path);
 
 }  // namespace divvy::doctor

@@ -1,5 +1,4 @@
-// An archive for whoever is asked for help: what is in it, what is not and why, and how it comes to
-// be on disk.
+// An archive for support: its files, what is left out and why, and writing it to disk.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +10,7 @@
 namespace divvy::doctor {
 
 struct BundleFile {
-  std::string name;  // in the archive; 100 characters at most
+  std::string name;  // in the archive; at most 100 characters
   std::string text;
   std::string what;  // for the manifest
 };
@@ -23,22 +22,24 @@ struct LeftOut {
 struct Bundle {
   std::string version;  // of this program
   std::int64_t written_ms = 0;
-  bool redacted = false;  // numbers are in place of names
+  bool redacted = false;  // names are replaced by numbers
   std::vector<BundleFile> files;
   std::vector<LeftOut> left_out;
 };
 
-// Each file with its size, and what was left out: "manifest.json", which comes first.
+// Returns "manifest.json", the archive's first file: each file with its size, and what was left
+// out.
 std::string manifestOf(const Bundle& bundle);
 
-// A gzip-compressed tar archive, the same bytes for the same bundle. kInternal: a name or a size
-// that has no place in it.
+// Returns a gzip-compressed tar archive; equal bundles give equal bytes. kInternal: a name or size
+// that does not fit its format.
 Result<std::string> archiveOf(const Bundle& bundle);
 
-// Whole or not at all, for its owner alone (0600); what is there already is left as it is unless
-// `force`. kUsage: something is there; kIo.
+// Writes the file as a whole or not at all, readable by its owner only (0600). kUsage: the file
+// exists and `force` is false. kIo: it cannot be written.
 Result<void> writeBundle(const std::string& path, const std::string& bytes, bool force);
-// Whether writeBundle would refuse it now: said before the work, not after it.
+// Returns the error that writeBundle() would return now for an existing file, so that work is not
+// in vain.
 Result<void> mayWriteBundle(const std::string& path, bool force);
 
 }  // namespace divvy::doctor

@@ -1,4 +1,4 @@
-// All checks, in the order in which they are made and told; their ids are for others to keep.
+// All checks, in the order in which they run and are reported. Their ids are stable.
 #pragma once
 
 #include <string>
@@ -12,22 +12,23 @@
 namespace divvy::doctor {
 
 struct Check {
-  std::string id;  // kebab-case; docs/doctor.md has a section of that name
+  std::string id;  // kebab-case; section of docs/doctor.md
   Scope scope = Scope::kNode;
-  std::string asks;  // what it asks, in a line
+  std::string asks;  // its question, one line
 };
 
 const std::vector<Check>& checks();
-// Null: there is none of that id.
+// Returns null for an unknown id.
 const Check* checkNamed(std::string_view id);
 
-// Pure. Every check of the scope says at least one thing; of the same kind at most kMaxOfOne, and
-// then how many more there are. `only`: ids; empty: all.
+// Runs all checks of a scope, or those with ids in `only`. Pure. Each check returns at least one
+// finding, and at most kMaxOfOne of a kind, followed by the number of further ones.
 inline constexpr std::size_t kMaxOfOne = 20;
 Findings diagnose(const NodeFacts& facts, const std::vector<std::string>& only = {});
 Findings diagnose(const ClusterFacts& facts, const std::vector<std::string>& only = {});
 
-// Where nothing could be read of a scope at all: each of its checks is skipped, and says why.
+// Returns a skipped finding with the reason for each check of a scope that could not be read at
+// all.
 Findings skipAll(Scope scope, const std::string& why, const std::vector<std::string>& only = {});
 
 }  // namespace divvy::doctor

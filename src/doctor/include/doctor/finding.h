@@ -1,4 +1,4 @@
-// What a check came to.
+// The result of a check.
 #pragma once
 
 #include <cstddef>
@@ -8,26 +8,26 @@
 namespace divvy::doctor {
 
 enum class Scope { kNode, kCluster };
-// In the order in which they matter less.
+// From the most to the least important.
 enum class State { kFault, kWarning, kSkipped, kOk };
 
 const char* nameOf(Scope scope);  // "node", "cluster"
 const char* nameOf(State state);  // "fault", "warning", "skipped", "ok"
 
 struct Finding {
-  std::string id;  // the check's
+  std::string id;  // of the check
   Scope scope = Scope::kNode;
   State state = State::kOk;
-  std::string subject;  // a path, a node, a pod; empty: the check is about one thing only
-  std::string seen;     // the evidence; of a check that could not be made why
-  std::string means;    // empty where all is well
-  std::string fix;      // a command, or what to do; empty: nothing is to be done
+  std::string subject;  // a path, a node, a pod; empty: the check has one subject only
+  std::string seen;     // the evidence; of a skipped check the reason
+  std::string means;    // empty for kOk
+  std::string fix;      // a command or an action; empty: none is needed
   friend bool operator==(const Finding&, const Finding&) = default;
 };
 
 using Findings = std::vector<Finding>;
 
-// How many are in a state, and the worst of all: kOk of none.
+// Count the findings in a state, and return the worst state: kOk if there are none.
 std::size_t countOf(const Findings& findings, State state);
 State worstOf(const Findings& findings);
 

@@ -1,4 +1,4 @@
-// Reads a machine. What stands between a file and a judgement is in node_facts.h.
+// Reads the facts of a machine (node_facts.h).
 #pragma once
 
 #include <functional>
@@ -12,23 +12,24 @@ namespace divvy::doctor {
 
 struct NodeOptions {
   std::string version;                    // of this program
-  std::vector<std::string> runtime_dirs;  // where agents may be
+  std::vector<std::string> runtime_dirs;  // possible runtime directories of agents
   std::string staged_dir = "/var/lib/divvy";
   std::string kubelet_dir = "/var/lib/kubelet";
-  // This program's own libraries; they are of the machine we run on, whatever tree is read.
+  // This program's own libraries, on the machine that it runs on, whichever root is read.
   std::string lib_dir;
-  // Asks the agent whose folder that is. `path` names the folder by a descriptor of ours, so that
-  // it can be reached through a mounted tree. Errors as AgentFacts::answer has them.
+  // Asks the agent of a folder for its state. `path` names the folder by our descriptor, so that it
+  // is reached through a mounted root, too. Errors: those of AgentFacts::answer.
   std::function<Result<AgentAnswer>(const std::string& path)> ask;
-  std::string settings_file;  // of nodes; empty: only where they usually are is looked
-  // What an agent would say of a file of them: as SettingsFile has it. None: nobody can say.
+  std::string settings_file;  // of nodes; empty: only the usual places are searched
+  // Reads such a file as an agent would: SettingsFile::unheeded. Null: it is not read.
   std::function<Result<std::vector<std::string>>(const std::string& text, const std::string& path)>
       settings;
-  // The kernel's clock; a tree has none. False: do not ask.
+  // false: the kernel's clock is not asked, as for the root of another machine
   bool clock = true;
 };
 
-// Never fails: what cannot be read is among the facts. Takes as long as the file systems do.
+// Reads all facts. Never fails: errors are among the facts. It takes as long as the file systems
+// do.
 NodeFacts readNode(const RootFs& tree, const NodeOptions& terms);
 
 }  // namespace divvy::doctor

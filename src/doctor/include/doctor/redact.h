@@ -1,4 +1,5 @@
-// What goes to others without the names of who works here, and never with a secret.
+// Removes secrets from texts, and if asked names of users and objects, before they leave the
+// machine.
 #pragma once
 
 #include <functional>
@@ -11,26 +12,27 @@
 
 namespace divvy::doctor {
 
-// Without what looks like a key or a token, whoever put it there: PEM blocks, JSON web tokens, the
-// user and password of a URL, what follows "Bearer" and "Authorization:", and what "password",
-// "secret", "token", "api_key", "access_key" and the like are said to be, by ':' or '=': within its
-// quotes, or else up to a blank. Of a block of YAML ("password: |") the lines below stay.
+// Removes what looks like a key or token: PEM blocks, JSON web tokens, user and password of a URL,
+// what follows "Bearer" and "Authorization:". It also removes values after ':' or '=' of words such
+// as "password", "secret", "token", "api_key" and "access_key": the quoted text, or else up to a
+// blank. The lines below a YAML block header ("password: |") stay.
 std::string withoutSecrets(std::string_view text);
-// Of the text of a member: all of it where its key is such a word, or ends with one.
+// Returns the text of a member without secrets; nothing of it if its key is or ends with such a
+// word.
 std::string withoutSecret(std::string_view key, std::string_view text);
 
-// Numbers in place of names, the same for the same name, in all texts that it is given: also where
-// a name is a word of a sentence. Those that every cluster has (kube-system ...) stay.
+// Replaces names by numbers, also within sentences. A name gets the same number in all texts. Names
+// that every cluster has (kube-system ...) stay.
 class Names {
  public:
-  // `kind`: "pod", "node" ...; a name has the number of its first kind.
+  // Adds a name of a kind: "pod", "node" ... A name keeps the number of its first kind.
   void know(const std::string& kind, const std::string& name);
-  // At each place the longest name that is known. The work grows with the text, not with how many
-  // names are known; `lookups`, if not null, is what it came to.
+  // Replaces known names, the longest one at each place. The time grows with the text, not with the
+  // number of names. `lookups`, if not null, gets the number of lookups.
   std::string replaced(std::string_view text, std::size_t* lookups = nullptr) const;
 
  private:
-  // Found by parts of texts, without a copy of them.
+  // Finds parts of texts without a copy.
   struct Hash {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const {
@@ -38,12 +40,13 @@ class Names {
     }
   };
   std::unordered_map<std::string, std::string, Hash, std::equal_to<>> known_;
-  // Hashes of beginnings of names that go on after a word: "node" of "node.example.com".
+  // Hashes of the first words of names that continue after them: "node" of "node.example.com".
   std::unordered_set<std::size_t> begun_;
   std::unordered_map<std::string, std::size_t> counts_;
 };
 
-// All texts of a document, withoutSecret and, with `names`, replaced. Keys of objects stay.
+// Returns a document with withoutSecret() applied to all texts, and names replaced if `names` is
+// not null. Keys of objects stay.
 boost::json::value redacted(const boost::json::value& value, const Names* names);
 
 }  // namespace divvy::doctor

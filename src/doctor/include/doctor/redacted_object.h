@@ -1,4 +1,4 @@
-// Of objects of an API server what a bundle has: only what is named here. Pure.
+// Redacted objects for a bundle: only the members named here. Pure.
 #pragma once
 
 #include <string_view>
@@ -8,19 +8,19 @@
 
 namespace divvy::doctor {
 
-// Annotations and labels that are about devices: Divvy's, HAMi's, NVIDIA's.
+// Returns whether an annotation or label is about devices: Divvy's, HAMi's, NVIDIA's.
 bool isAboutDevices(std::string_view key);
 
-// Name, labels and annotations about devices, amounts, versions, conditions, taints.
+// Keeps name, labels and annotations about devices, amounts, versions, conditions and taints.
 boost::json::object nodeExcerpt(const boost::json::value& node);
-// Name, node, phase, scheduler, gates, what its containers ask for, annotations about devices,
-// conditions. No image, command, argument, environment, volume.
+// Keeps name, node, phase, scheduler, gates, requests of containers, annotations about devices and
+// conditions. Drops image, command, arguments, environment and volumes.
 boost::json::object podExcerpt(const boost::json::value& pod);
 boost::json::object leaseExcerpt(const boost::json::value& lease);
-// Its data, if it is Divvy's own by its label; else nothing but its name.
+// Keeps the data if the label says that it is Divvy's; else only the name.
 boost::json::object configMapExcerpt(const boost::json::value& map);
-// Whether an event is to be in it: the scheduler's, or a kubelet's that refused a pod for its
-// devices. What else is told of pods may hold their commands.
+// Returns whether an event is kept: the scheduler's, and a kubelet's that refused a pod for its
+// devices. Other events of pods may hold their commands.
 bool isTold(const boost::json::value& event);
 boost::json::object eventExcerpt(const boost::json::value& event);
 

@@ -1,4 +1,4 @@
-// What is told of an examination: to people, and as one JSON document.
+// Reports of an examination, for people and as JSON.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@ namespace divvy::doctor {
 
 struct Report {
   std::string version;          // of this program
-  std::int64_t written_ms = 0;  // since 1970
-  std::string root;             // the machine's tree; empty: not looked at
-  std::string server;           // the cluster's; empty: likewise
+  std::int64_t written_ms = 0;  // milliseconds since 1970
+  std::string root;             // root folder of the machine; empty: not examined
+  std::string server;           // of the cluster; empty: not examined
   Findings findings;            // in the order of checks()
 };
 
-// Grouped by state, the worst first. `brief`: what is well in one line.
+// Returns the report by state, the worst first. `brief`: one line for all that are ok.
 std::string textOf(const Report& report, bool brief);
-// Keys and ids stay what they are: docs/doctor.md describes it.
+// Returns the report as JSON; keys and ids are stable (docs/doctor.md).
 std::string jsonOf(const Report& report);
-// "divvy doctor --list", with or without JSON.
+// Returns the output of "divvy doctor --list", with or without JSON.
 std::string listOf(bool json);
-// Where it is written what an id means.
+// Returns where an id is documented.
 std::string pageOf(const std::string& id);
 
 }  // namespace divvy::doctor

@@ -1,6 +1,5 @@
-// A machine's files, read below a folder: its own root, or where the root of another machine (of
-// the host, for who is in a container) is mounted. Links lead nowhere else: they are resolved as
-// that machine would.
+// The files of a machine, read below a folder: its own root, or the mounted root of another
+// machine, such as the host's for a container. Links resolve within that root, as on that machine.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +11,17 @@
 
 namespace divvy::doctor {
 
-// How a file begins, and its size.
+// Beginning of a file, and its size.
 struct FileStart {
   std::string text;
   std::uint64_t size = 0;
 };
 
-// Everything read is bounded. Nothing is opened that is no regular file or folder: devices do
-// something when they are, and pipes wait. Paths are absolute, as the machine has them.
+// All reads are bounded. Only regular files and folders are opened, because opening devices has
+// effects and pipes block. Paths are absolute, as on the machine.
 //
-// Errors: kNotFound, kIo (not ours to read), kCorrupt (no file, no folder, larger than the bound).
+// kNotFound: absent. kIo: no permission, or another failure. kCorrupt: no file or folder, or larger
+// than the bound.
 class RootFs {
  public:
   static constexpr std::size_t kMaxBytes = 1 << 20;
@@ -30,23 +30,23 @@ class RootFs {
   static Result<RootFs> open(const std::string& root);
 
   Result<std::string> text(const std::string& path, std::size_t most = kMaxBytes) const;
-  // Its first bytes, as many as `most` or as there are.
+  // Returns the first bytes: `most`, or as many as there are.
   Result<FileStart> start(const std::string& path, std::size_t most) const;
-  // Names, sorted.
+  // Returns the names in a folder, sorted.
   Result<std::vector<std::string>> list(const std::string& path) const;
-  // Of a link itself, or of what it leads to.
+  // Returns the attributes of a path; of a link itself if `follow` is false.
   Result<Place> place(const std::string& path, bool follow = true) const;
-  // Where a path leads to in the end, links resolved.
+  // Returns the path with all links resolved.
   Result<std::string> resolved(const std::string& path) const;
   Result<Space> space(const std::string& path) const;
-  // A folder, for those who go on from there (O_PATH).
+  // Opens a folder with O_PATH.
   Result<Fd> folder(const std::string& path) const;
 
   const std::string& root() const { return root_; }
 
  private:
   RootFs(std::string root, Fd fd) : root_(std::move(root)), fd_(std::move(fd)) {}
-  // A regular file; its size goes to `size`.
+  // Opens a regular file and sets `size`.
   Result<Fd> file(const std::string& path, std::uint64_t* size) const;
   Result<Fd> at(const std::string& path, std::uint64_t flags) const;
 

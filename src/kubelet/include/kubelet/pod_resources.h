@@ -48,7 +48,6 @@ class PodResources {
   std::unique_ptr<Impl> impl_;
 };
 
-// The one that has exactly these, in whatever order; null: nobody has, or more than one.
 // Returns the row with exactly these device IDs, in any order. Null: no row, or more than one.
 const PodDevices* holderOf(const std::vector<PodDevices>& held, const std::string& resource,
                            const std::vector<std::string>& ids);

@@ -1,4 +1,4 @@
-// All kinds of devices that can be asked for, and whose a resource's name is.
+// Catalog: all kinds of devices, and the resources that they are requested by.
 #pragma once
 
 #include <map>
@@ -10,24 +10,25 @@
 
 namespace divvy::vendors {
 
-// Those of these vendors; no names: all. kUsage: one that is not known, and which are.
+// Returns the descriptors of these vendors, all if none is named. kUsage: an unknown vendor; which
+// are known.
 Result<std::vector<Descriptor>> only(const std::vector<Descriptor>& all,
                                      const std::vector<std::string>& vendors);
 
-// All names of a kind's resources, but for those of single instances.
+// Returns all resource names of a kind, except for those of single instances.
 std::vector<std::string> resourcesOf(const Kind& kind);
-// All names of one of its resources, that one first.
+// Returns all names of one resource, `resource` first.
 std::vector<std::string> namesOf(const Kind& kind, const std::string& resource);
 
-// Constant once made; kinds stay where they are for as long as it lives.
+// Immutable. Kinds keep their addresses while the catalog exists.
 class Catalog {
  public:
-  // kUsage: two kinds have one name, or two uses of one resource.
+  // kUsage: two kinds with one name, or two uses of one resource.
   static Result<Catalog> of(std::vector<Descriptor> descriptors);
 
   std::vector<const Kind*> kinds() const;
   const Kind* kind(std::string_view name) const;
-  // Whose resource that is; null: nobody's.
+  // Returns the kind that the resource belongs to, or null.
   const Kind* owner(std::string_view resource) const;
 
  private:

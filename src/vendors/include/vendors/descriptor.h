@@ -1,4 +1,4 @@
-// What there is to know about a family of accelerators: how shares of it are asked for.
+// Descriptors: how shares of a vendor's accelerators are requested, as data.
 #pragma once
 
 #include <cstdint>
@@ -13,38 +13,39 @@
 
 namespace divvy::vendors {
 
-// How many devices.
+// Number of devices.
 struct CountRule {
-  std::string resource;      // empty: none of its own
-  std::uint32_t absent = 0;  // taken where only other resources are asked for; 0: refused then
-  bool pairs = false;        // handed out by twos: one becomes two, other odd numbers are refused
-  std::vector<std::uint32_t> runs;  // several are neighbours: so many at a time; empty: any
-  // Words of models of which a program uses one at a time, and nothing beside it.
+  std::string resource;  // empty: none of its own
+  // Devices if only other resources are requested; 0: such a request is refused.
+  std::uint32_t absent = 0;
+  bool pairs = false;  // handed out in twos: 1 becomes 2, larger odd numbers are refused
+  std::vector<std::uint32_t> runs;  // several devices are neighbours, so many at a time; empty: any
+  // Words of names of models of which a program uses one device at a time, and no other device.
   std::vector<std::string> alone;
 };
 
 // Memory of each device.
 struct MemoryRule {
-  std::string resource;                // empty: cannot be asked for
-  std::string percent;                 // likewise, in percent of the device
+  std::string resource;                // empty: cannot be requested
+  std::string percent;                 // in percent of the device; empty: cannot be requested
   Bytes unit = mib(1);                 // of a bare number
-  std::vector<std::uint64_t> amounts;  // in units: the only ones; empty: any
-  std::vector<Bytes> steps;            // rounded up to one of them, ascending; empty: as asked
-  std::uint64_t absent = 0;            // units taken where none are asked for; 0: all of it
-  std::uint64_t mebibytes_above = 0;   // bare numbers above this are MiB; 0: none are
+  std::vector<std::uint64_t> amounts;  // the only accepted amounts, in units; empty: any
+  std::vector<Bytes> steps;  // a request is rounded up to a step; ascending; empty: as requested
+  std::uint64_t absent = 0;  // units if none are requested; 0: the whole memory
+  std::uint64_t mebibytes_above = 0;  // larger bare numbers are MiB; 0: none are
 };
 
 // Compute of each device.
 struct CoreRule {
-  std::string resource;          // empty: cannot be asked for
-  std::uint32_t per_card = 100;  // of a whole device
-  std::uint32_t absent = 0;      // taken where none are asked for; 0: what others leave
-  bool clamp = false;            // more than a device is all of it; else refused
+  std::string resource;          // empty: cannot be requested
+  std::uint32_t per_card = 100;  // units of a whole device
+  std::uint32_t absent = 0;      // units if none are requested; 0: what other tenants leave
+  bool clamp = false;            // more than a device has becomes all of it; else it is refused
   bool follow_memory = false;    // in proportion to the memory
-  bool counts = false;           // of all devices together: parts of one, or whole ones
+  bool counts = false;           // units of all devices together: a part of one, or whole ones
 };
 
-// A part as the hardware makes them.
+// A part in hardware.
 struct Template {
   std::string name;
   Bytes memory;
@@ -53,55 +54,55 @@ struct Template {
 };
 
 struct Card {
-  Bytes memory;  // 0: not known
-  Bytes usable;  // of it
+  Bytes memory;  // 0: unknown
+  Bytes usable;  // of `memory`
   std::uint32_t cores = 0;
   std::uint32_t cpus = 0;
 };
 
-// Which devices of a node are linked directly, by their index.
+// Devices of a node that are linked directly, by index.
 struct LinkRule {
-  std::uint32_t of = 0;  // of nodes with so many; 0: of none it is known so
-  std::vector<std::vector<std::uint32_t>> together;  // each of a group with each
-  std::vector<std::vector<std::uint32_t>> wings;     // that are best used up or not begun; as `of`
-  bool sparing = false;      // nodes go first where less is torn, for whoever wishes for links
-  std::uint32_t points = 0;  // HAMi's, of a node for linked ones
-  bool preferred = false;    // several devices are linked ones, if the pod does not say otherwise
-  std::string annotation;    // of pods, true or false, with which it does; empty: none of its own
+  std::uint32_t of = 0;  // for nodes with so many devices; 0: for none
+  // Groups of devices that are all linked with each other.
+  std::vector<std::vector<std::uint32_t>> together;
+  std::vector<std::vector<std::uint32_t>> wings;  // groups to use up or not begin, as `of`
+  bool sparing = false;      // for requests with links, prefers nodes where fewer links are torn
+  std::uint32_t points = 0;  // HAMi's points of a node for linked devices
+  bool preferred = false;    // several devices are linked, unless the pod states otherwise
+  std::string annotation;    // pod annotation for that, true or false; empty: none of its own
 };
 
-// An instance (MIG) as the hardware makes them: on so many slices of memory in a row, from one of
-// the starts on.
+// A MIG instance in hardware: on `size` consecutive memory slices, beginning at one of `starts`.
 struct Instance {
   std::string name;
-  std::uint32_t compute = 0;  // of the geometry's
+  std::uint32_t compute = 0;  // compute slices
   std::uint32_t size = 0;
   std::vector<std::uint32_t> starts;
 };
 
 // How devices of some models are partitioned into instances.
 struct Geometry {
-  std::vector<std::string> models;  // words of their names
-  Bytes slice;                      // memory of one, rather less than more: nodes report it exactly
+  std::vector<std::string> models;  // words of model names
+  Bytes slice;                      // memory of a slice, rounded down; nodes report it exactly
   std::uint32_t slices = 0;
-  std::uint32_t compute = 0;  // slices of compute
+  std::uint32_t compute = 0;  // compute slices
   std::vector<Instance> instances;
 };
 
-// What more than one device at a time are.
+// What a request for several devices gets.
 enum class Many : std::uint8_t {
-  kShares,   // of each as much as is asked for
-  kWhole,    // whole ones, whatever else is asked for
-  kNoParts,  // whole ones; parts are refused
+  kShares,   // of each device the requested share
+  kWhole,    // whole devices, whatever else is requested
+  kNoParts,  // whole devices; requests for parts are refused
 };
 
-// Another name of one of a kind's resources, whatever that is called by now.
+// Another name of one of a kind's resources.
 struct OtherName {
   std::string resource;
   enum class Means : std::uint8_t { kCount, kMemory, kPercent, kCores } means = Means::kCount;
 };
 
-// A count of devices of some models only: words of their names, as engine::ModelMatch::kWords.
+// A count of devices of some models, by words of their names, as engine::ModelMatch::kWords.
 struct ModelResource {
   std::string resource;
   std::vector<std::string> models;
@@ -109,63 +110,64 @@ struct ModelResource {
   friend bool operator==(const ModelResource&, const ModelResource&) = default;
 };
 
-// Keys of a pod's annotations: lists with commas.
+// Keys of a pod's annotations with comma-separated lists.
 struct KeyPair {
   std::string use;
   std::string not_use;
 };
 
-// What pods say of themselves that decides beside whom they may come onto a device.
+// Values of a pod's annotation that decide which pods it may share a device with.
 struct ColocationWord {
-  std::string is;                   // empty: who says nothing
-  std::vector<std::string> beside;  // as `is` has them: who may be there already
-  bool no_cores = false;            // whatever it asks for, it is charged none
-  bool one_device = false;          // of several it is refused
+  std::string is;                   // empty: pods without the annotation
+  std::vector<std::string> beside;  // values of `is` of pods that may be on the device
+  bool no_cores = false;            // it is charged no cores, whatever it requests
+  bool one_device = false;          // requests for several devices are refused
 };
 struct ColocationRule {
   std::string annotation;
-  std::string absent;  // the word of who says nothing; empty: one more, beside such only
+  // Value of pods without the annotation; empty: a class of their own, only beside each other.
+  std::string absent;
   std::vector<ColocationWord> words;
 };
 
-// Devices that are asked for in the same words.
+// Devices that are requested by the same resources.
 struct Kind {
-  std::string name;  // what devices and shares of it are called on the wire
+  std::string name;  // name of its devices and shares in annotations
   std::string vendor;
   CountRule count;
-  std::string slice;  // resource: the size of one slice of a device. Empty: none
+  std::string slice;  // resource: size of one slice of a device; empty: none
   MemoryRule memory;
   CoreRule cores;
   std::string priority;             // resource; 0 is high
-  bool whole_is_exclusive = false;  // all of the memory, and no cores: all of the compute, too
+  bool whole_is_exclusive = false;  // all memory and no cores requested means all compute, too
   Many many = Many::kShares;
   Card card;
-  std::vector<Template> templates;  // ascending by memory; empty: any part
+  std::vector<Template> templates;  // ascending by memory; empty: parts of any size
   // Annotation, and its value, with which templates do not count.
   std::string soft_split;
   std::string soft_split_value;
-  // Annotation, and a word of its value, with which instances are asked for; and what the names of
-  // resources of single instances begin with.
+  // Annotation, and a word of its value, that request instances. Prefix of the resources that name
+  // a single instance.
   std::string instances;
   std::string instances_value;
   std::string instances_prefix;
   std::vector<Geometry> geometries;
   LinkRule links;
-  std::vector<ColocationRule> company;  // all of them hold; empty: everybody with everybody
+  std::vector<ColocationRule> company;  // all must hold; empty: any pods together
   KeyPair models;
   KeyPair uuids;
   std::vector<OtherName> also;
   std::vector<ModelResource> of_models;
   Dialect wire;
 
-  // Nothing of a device can be asked for, only devices.
+  // Returns whether only whole devices can be requested.
   bool wholeOnly() const {
     return slice.empty() && memory.resource.empty() && memory.percent.empty() &&
            cores.resource.empty();
   }
 };
 
-// What `other` is another name of; empty: nothing any more.
+// Returns the resource that `other` is another name of; empty if the kind no longer has it.
 const std::string& meant(const Kind& kind, const OtherName& other);
 
 struct Descriptor {
@@ -173,19 +175,19 @@ struct Descriptor {
   std::vector<Kind> kinds;
 };
 
-// `source` is for messages: "vendors/nvidia/vendor.yaml". kUsage: file, line, column, what is
-// wrong, what is accepted. Keys that are not known are errors.
+// Parses a descriptor. `source` is for messages: "vendors/nvidia/vendor.yaml". kUsage: file, line,
+// column, what is wrong, what is accepted. Unknown keys are errors.
 Result<Descriptor> parseDescriptor(std::string_view yaml, const std::string& source);
 
-// Further resources of models, from YAML; of two of one name the later counts. A kind that is not
-// among `all` (--vendors) is left out. kUsage: as parseDescriptor.
+// Adds resources of models, from YAML. Of two with one name the later one counts. Kinds that are
+// not in `all` (--vendors) are left out. kUsage: as parseDescriptor().
 //
 //   model_resources:
 //     - {kind: NVIDIA, resource: example.com/vgpu-number-l20, models: [L20]}
 Result<void> addModelResources(std::string_view yaml, const std::string& source,
                                std::vector<Descriptor>* all);
 
-// Those that the program was built with, ascending by vendor.
+// Returns the descriptors that the program was built with, ascending by vendor.
 const std::vector<Descriptor>& builtIn();
 
 }  // namespace divvy::vendors

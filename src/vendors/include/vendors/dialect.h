@@ -1,5 +1,5 @@
-// How devices of a kind, and shares of them, are written in the objects of a cluster. Source: facts
-// on the incumbent's control plane, 2.1 and 2.2.
+// Dialects: how devices and shares of a kind are written in a cluster's objects. Source: facts on
+// the incumbent's control plane, 2.1 and 2.2.
 #pragma once
 
 #include <cstdint>
@@ -12,101 +12,108 @@
 
 namespace divvy::vendors {
 
-// By what a node says which devices it has.
+// How a node states its devices.
 enum class NodeForm : std::uint8_t {
   kNone,
-  kJson,      // an annotation: JSON that all vendors share
-  kList,      // its older form, with commas and colons
-  kMetax,     // MetaX' own JSON
-  kDrs,       // Enflame's: devices, and the profiles of their slices
-  kCapacity,  // none: how much of a resource the node has
+  kJson,      // annotation: JSON, the same for all vendors
+  kList,      // annotation: the older form with commas and colons
+  kMetax,     // annotation: MetaX' own JSON
+  kDrs,       // annotation: Enflame's devices, and the profiles of their slices
+  kCapacity,  // no annotation: the node's amount of a resource
 };
 
-// A node may be served by the vendor's own plugin instead of ours: it hands out whole devices by
-// the count's resource, and nothing is registered. All of these are labels; empty: there is none.
+// Labels of nodes that the vendor's own plugin may serve instead of ours. It hands out whole
+// devices by the count's resource, and registers nothing. Empty: no such label.
 struct VendorPlugin {
   bool there = false;
-  std::string model;    // what its devices are
-  std::string memory;   // of each, in MiB
-  std::string sharing;  // says something but "none" where the plugin itself hands devices out twice
-  std::string ours;     // says "on" where our agent, or the incumbent's, serves the node
+  std::string model;    // model of its devices
+  std::string memory;   // of each device, in MiB
+  std::string sharing;  // other than "none": the plugin itself hands devices out several times
+  std::string ours;     // "on": our agent or the incumbent's serves the node
 };
 
-// A node's driver is being changed: its devices get nobody new.
+// A driver upgrade on a node, during which its devices get no new tenants.
 struct DriverUpgrade {
-  std::string label;              // empty: nothing says so
-  std::vector<std::string> over;  // its values with which nothing is going on
+  std::string label;              // empty: nothing reports upgrades
+  std::vector<std::string> over;  // its values without an upgrade
 };
 
 struct NodeDialect {
   NodeForm form = NodeForm::kNone;
   std::string annotation;
-  std::string handshake;  // annotation that tells whether the agent is alive; empty: none
-  std::string cordon;     // annotation: a list of devices that get nothing new; empty: none
-  std::string scores;     // annotation: how well its devices are linked; empty: none
-  // Annotations: by how many of them are taken, what is lost of links, and how good they are.
+  std::string handshake;  // annotation: whether the agent is alive; empty: none
+  std::string cordon;     // annotation: devices that get no new tenants; empty: none
+  std::string scores;     // annotation: how well the devices are linked; empty: none
+  // Annotations: lost links and quality of links by number of devices taken.
   std::string count_losses, count_scores;
-  // Of kCapacity: cards are made from it, `per_card` of the resource each.
+  // Of kCapacity: one device for each `per_card` of the resource.
   std::string resource;
   std::uint32_t per_card = 1;
-  std::string memory;         // resource: of all cards together; empty: what the kind's card has
-  std::uint32_t tenants = 1;  // of each card at most
+  // Resource: memory of all devices together; empty: Kind::card has it.
+  std::string memory;
+  std::uint32_t tenants = 1;  // of each device at most
   std::string id;             // template: {node}, {index}
   VendorPlugin own_plugin;
   DriverUpgrade upgrade;
 };
 
-// What the number behind the memory says in an assignment.
+// Meaning of the number after the memory in an assignment.
 enum class CoreForm : std::uint8_t {
   kPercent,
-  kUnits,  // of as many as the device says that it has: compute units, cores
-  kMask,   // which cores, a bit each
-  kNone,   // of parts 0, else percent: the part's name says it
+  kUnits,  // of as many as the device states: compute units, cores
+  kMask,   // cores, a bit each
+  kNone,   // 0 for parts, which their name describes; else percent
 };
 
 // An annotation beside the assignment.
 struct Written {
   enum class Of : std::uint8_t {
-    kPod,    // {node}, {seconds}, {nanoseconds}
+    // Template: {node}, {seconds}, {nanoseconds}.
+    kPod,
     kFirst,  // of the first device: {index}, {minor}, {uuid}, {cores}, {units}, {mebibytes},
              // {size}, too
-    kEach,   // of every device, once each, with commas between
-    kForm,   // what no template says: see scheduler/annotations/assignment.h
+    // Once for each device, separated by commas.
+    kEach,
+    // A form in code: scheduler/annotations/assignment.h.
+    kForm,
   };
   std::string key;
   Of of = Of::kPod;
-  std::string text;  // the template, or the form's name
+  std::string text;  // template, or name of the form
 };
 
 struct PodDialect {
-  std::string type;         // what is written as a device's type; empty: the name of its model
+  // A device's type in the assignment; empty: the name of its model.
+  std::string type;
   std::string to_allocate;  // annotation; empty: none
   std::string allocated;    // annotation; empty: such devices are not placed
-  std::string instances;    // annotation: which instance (MIG), and where; empty: none
+  std::string instances;    // annotation: MIG instances and their placement; empty: none
   CoreForm cores = CoreForm::kPercent;
   std::vector<Written> further;
 };
 
-// What becomes of a pod that asks for such devices, when it is made.
+// What the webhook writes into a pod that requests such devices: environment variables.
 struct Env {
   std::string name;
   std::string value;  // template: {container}, {priority}
   enum class Of : std::uint8_t {
-    kAsking,  // of containers that ask; one with {priority} where that is asked for
-    kOthers,  // of those that ask for nothing of the family, whatever they say themselves
+    // Containers that request devices; with {priority} only those that request one.
+    kAsking,
+    // Containers that request nothing of the family; replaces their own value.
+    kOthers,
     kEvery,
   } of = Of::kAsking;
 };
 struct Note {
   std::string key;
   std::string value;     // template: {count}
-  bool several = false;  // only where more than one device is asked for
+  bool several = false;  // only if more than one device is requested
 };
 struct Mutation {
   std::vector<Env> env;
   std::string runtime_class;  // of pods that name none; empty: none
-  std::vector<Note> notes;    // annotations, where there are none of that name
-  // Of whole devices, the sums that are written: 0 none, 1 cores, 2 cores and memory.
+  std::vector<Note> notes;    // annotations, added if absent
+  // Sums written for whole devices: 0 none, 1 cores, 2 cores and memory.
   enum class Sums : std::uint8_t { kNone, kCores, kBoth } sums = Sums::kNone;
 };
 
@@ -114,14 +121,14 @@ struct Dialect {
   NodeDialect node;
   PodDialect pod;
   Mutation door;
-  // Annotation of the node: held by one pod from its binding until its agent has handed out its
-  // devices. Empty: its agent needs none.
+  // Annotation of the node, a lock: one pod holds it from its binding until the agent has handed
+  // out its devices. Empty: the agent needs none.
   std::string lock;
 
   bool placed() const { return !pod.allocated.empty(); }
 };
 
-// "{node}-x-{index}" with what `value` says of each name. A '{' without an end is left.
+// Returns the template with each {name} replaced by `value`. A '{' without an end is kept.
 std::string fill(std::string_view text, const std::function<std::string(std::string_view)>& value);
 
 }  // namespace divvy::vendors
