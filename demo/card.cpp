@@ -1,9 +1,11 @@
 // card DIR INDEX: the books of a simulated card, as the card keeps them, for demo and tests.
 // card DIR INDEX FROM TO: who had it for how long between two moments, nanoseconds of
 // CLOCK_MONOTONIC, as the card's log says.
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <thread>
 
 #include "simgpu/card_reader.h"
 #include "simgpu/interval_reader.h"
@@ -12,9 +14,17 @@ namespace {
 
 // {"horizon": NS, "dropped": N, "busy": {"PID": NS, ...}}
 int printBusy(const char* dir, int index, std::uint64_t from, std::uint64_t to) {
-  const auto log = divvy::simgpu::readIntervals(dir, index);
+  // While several processes write the log, one reading may find no quiet moment.
+  constexpr int kTries = 200;
+  constexpr auto kPause = std::chrono::milliseconds(10);
+  auto log = divvy::simgpu::readIntervals(dir, index);
+  for (int left = kTries; !log && left > 0; --left) {
+    std::this_thread::sleep_for(kPause);
+    log = divvy::simgpu::readIntervals(dir, index);
+  }
   if (!log) {
-    std::fprintf(stderr, "card: no log of simulated card %d in %s\n", index, dir);
+    std::fprintf(stderr, "card: simulated card %d in %s has no log, or it changed for 2 s\n", index,
+                 dir);
     return 1;
   }
   std::map<int, std::uint64_t> busy;
