@@ -31,6 +31,7 @@
 #include "http/server.h"
 #include "kube/client.h"
 #include "kube/informer.h"
+#include "log/log.h"
 #include "metrics_endpoint.h"
 #include "preemption/preemption_controller.h"
 #include "queue/gate_controller.h"
@@ -75,7 +76,7 @@ class Service {
         lease_(std::move(election)),
         cache_(catalog_, options.placing),
         rules_(options.placing),
-        unassigned_(loop.get_executor(), *client_, catalog_, cache_, options.name, logLine,
+        unassigned_(loop.get_executor(), *client_, catalog_, cache_, options.name, logWarning,
                     &stopped_),
         informers_(loop.get_executor(), *client_, &stopped_),
         requeuer_(loop.get_executor(), *client_, cache_, counts_, [this] { return whyNot(); }),
@@ -107,7 +108,8 @@ class Service {
                   [this] { return lease_->verdict().fence; },
                   [this](const std::string& uid) { return gate_.overQueueQuota(uid); },
                   [this](const kube::Pod& pod) {
-                    if (const auto set = cache_.setPod(pod); !set) logLine(set.error().message());
+                    if (const auto set = cache_.setPod(pod); !set)
+                      logUnreadable("pod", set.error());
                     gate_.onPodUpdate(pod);
                   },
                   [this](const std::string& node) { return agents_.on(node); }, &stopped_}),
@@ -153,7 +155,7 @@ class Service {
     asio::co_spawn(loop_, expire(), rethrow);
     asio::co_spawn(loop_, pending_.run(), rethrow);
     handshakes_.start();
-    lease_->start([this] { takeOver(); }, logLine, &stopped_);
+    lease_->start([this] { takeOver(); }, logWarning, &stopped_);
     return writePorts(
         options_.ports_file,
         {extender_->port(), webhook_ ? webhook_->port() : std::uint16_t{0}, metrics_->port()});
@@ -169,14 +171,13 @@ class Service {
 
   void keepCertificate() {
     if (!options_.own_certificate) {
-      asio::co_spawn(loop_,
-                     reloadWhenChanged(*webhook_, options_.certificate_file, options_.key_file,
-                                       logLine, &stopped_),
-                     rethrow);
+      asio::co_spawn(
+          loop_,
+          reloadWhenChanged(*webhook_, options_.certificate_file, options_.key_file, &stopped_),
+          rethrow);
       return;
     }
-    rotator_ = std::make_unique<CertificateRotator>(*client_, *webhook_, *options_.own_certificate,
-                                                    logLine);
+    rotator_ = std::make_unique<CertificateRotator>(*client_, *webhook_, *options_.own_certificate);
     asio::co_spawn(loop_, rotator_->run(&stopped_), rethrow);
   }
 
@@ -189,7 +190,7 @@ class Service {
 
   // What was bound until now may be another's doing, and what we promised another's by now.
   void takeOver() {
-    logLine("the lease is ours: all is listed anew");
+    log::info("this replica leads now; it lists the cluster again");
     preemption_.forget();
     cache_.expire({std::numeric_limits<std::int64_t>::max()});
     gate_.takeOver();
@@ -216,7 +217,10 @@ class Service {
 
   void onNode(const kube::Node& node) {
     const Result<void> set = cache_.setNode(node);
-    if (!set) ++counts_.unreadable_nodes, logLine(set.error().message());
+    if (!set) {
+      ++counts_.unreadable_nodes;
+      logUnreadable("node", set.error());
+    }
     unread_.told("node " + node.meta.name, cache_.unreadOf(node.meta.name));
     for (ClusterObserver* observer : observers()) observer->onNodeUpdate(node);
     requeuer_.lookAgain();
@@ -229,7 +233,7 @@ class Service {
       Result<kube::Node> node = kube::nodeOf(object);
       if (node) return onNode(handshakes_.heard(std::move(*node)));
       ++counts_.unreadable_nodes;
-      logLine(node.error().message());
+      logUnreadable("node", node.error());
     };
     nodes.gone = [this](const std::string& uid, const std::string& name) {
       handshakes_.remove(uid);
@@ -237,13 +241,13 @@ class Service {
       for (ClusterObserver* observer : observers()) observer->onNodeDelete(name);
     };
     nodes.synced = [this] { requeuer_.lookAgain(); };
-    nodes.trouble = [](const Error& error) { logLine(error.message()); };
+    nodes.trouble = logWatchTrouble("nodes");
     return informers_.follow("nodes", std::move(nodes));
   }
 
   void unreadablePod(const Error& error) {
     ++counts_.unreadable_pods;
-    logLine(error.message());
+    logUnreadable("pod", error);
   }
 
   void onPod(const kube::Pod& pod) {
@@ -275,7 +279,7 @@ class Service {
       requeuer_.lookAgain();
       labels_.look();
     };
-    pods.trouble = [](const Error& error) { logLine(error.message()); };
+    pods.trouble = logWatchTrouble("pods");
     // A pod whose node is not known yet is looked at twice.
     pods.behind = &nodes;
     informers_.follow("pods", std::move(pods));
@@ -293,8 +297,10 @@ class Service {
     quotas.set = [this](const json::value& object) {
       const Result<kube::ResourceQuota> quota = kube::resourceQuotaOf(object);
       const Result<void> set = quota ? cache_.setQuota(*quota) : Result<void>(quota.error());
-      if (!set) ++counts_.unreadable_quotas;
-      if (!set) logLine(set.error().message());
+      if (!set) {
+        ++counts_.unreadable_quotas;
+        logUnreadable("resourcequota", set.error());
+      }
       requeuer_.lookAgain();
     };
     quotas.gone = [this](const std::string& uid, const std::string&) {
@@ -302,7 +308,7 @@ class Service {
       requeuer_.lookAgain();
     };
     quotas.synced = [this] { requeuer_.lookAgain(); };
-    quotas.trouble = [](const Error& error) { logLine(error.message()); };
+    quotas.trouble = logWatchTrouble("resourcequotas");
     informers_.follow("resource quotas", std::move(quotas));
   }
 

@@ -1,21 +1,18 @@
-// The agent's log: one line per event, bounded in size. One thread.
+// The agent's and its helper's names for the common log. One thread.
 #pragma once
 
 #include <string>
 
+#include "log/log.h"
+
 namespace divvy::agent {
 
-enum class Level { kInfo, kWarning, kError };
+using log::info;
+using log::warn;
 
-// Writes lines to `path` from then on (rotated at 1 MiB, one old file kept), or to stderr if it is
-// empty. Falls back to stderr if the file cannot be written.
-void openLog(const std::string& path);
-void say(Level level, const std::string& line);
-inline void info(const std::string& line) {
-  say(Level::kInfo, line);
-}
-inline void warn(const std::string& line) {
-  say(Level::kWarning, line);
+// As log::open.
+inline void openLog(const std::string& path) {
+  log::open(path);
 }
 
 }  // namespace divvy::agent

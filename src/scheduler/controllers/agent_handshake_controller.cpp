@@ -12,6 +12,7 @@
 #include <boost/json.hpp>
 
 #include "base/quantity.h"
+#include "log/log.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
 
@@ -160,8 +161,8 @@ asio::awaitable<void> AgentHandshakeController::run() {
     asio::steady_timer pause(executor_, kLook);
     co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
     for (const kube::Node& node : handshakes_.fallenSilent(now())) {
-      logLine("node " + node.meta.name +
-              ": an agent does not answer: nothing of its devices is given");
+      log::warn("agent does not answer its handshake; its devices are not given to pods",
+                {{"node", node.meta.name}});
       options_.believe(node);
     }
     if (!options_.writes || !options_.why_not().empty()) continue;
@@ -187,7 +188,8 @@ asio::awaitable<void> AgentHandshakeController::ask(Handshakes::PendingHandshake
   if (done) co_return;
   // Gone, or another of that name, or it says something else by now (422): the next look tells.
   const ErrorCode code = done.error().code();
-  if (code != ErrorCode::kNotFound && code != ErrorCode::kUsage) logLine(done.error().message());
+  if (code != ErrorCode::kNotFound && code != ErrorCode::kUsage)
+    log::warn("cannot ask an agent for its handshake", {{"error", done.error().message()}});
 }
 
 }  // namespace divvy::scheduler

@@ -12,6 +12,7 @@
 
 #include "events/pod_events.h"
 #include "kube/eviction.h"
+#include "log/log.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
 #include "runtime/timestamp.h"
@@ -110,8 +111,9 @@ void EvictionController::onNodeUpdate(const kube::Node& node) {
   if (said == node.meta.annotations.end()) return onNodeDelete(node.meta.name);
   Result<kube::Complaints> pods = kube::decodeComplaints(said->second);
   if (!pods) {
-    logLine("node " + node.meta.name + ", annotation " + ground_.node_key + ": " +
-            pods.error().message());
+    log::warn("cannot read an annotation of a node", {{"node", node.meta.name},
+                                                      {"annotation", ground_.node_key},
+                                                      {"error", pods.error().message()}});
     return onNodeDelete(node.meta.name);
   }
   said_.insert_or_assign(node.meta.name, std::move(*pods));
@@ -388,7 +390,9 @@ asio::awaitable<void> EvictionController::event(const WorkPtr& work, const char*
   const PodEvent note{pod.space, pod.name, pod.uid, reason, std::move(message)};
   kube::Call call = eventCall(note, options_.name, wallNanoseconds());
   const Result<json::value> told = co_await client_.ask(std::move(call));
-  if (!told) logLine("pod " + pod.space + '/' + pod.name + ": " + told.error().message());
+  if (!told)
+    log::warn("cannot write an Event",
+              {{"pod", pod.space + '/' + pod.name}, {"error", told.error().message()}});
 }
 
 void EvictionController::rest(const Key& key, std::int64_t seconds) {
@@ -401,7 +405,8 @@ void EvictionController::trouble(const Key& key, const std::string& what) {
   rest(key, kAgain);
   const auto known = cases_.find(key);
   if (known == cases_.end() || std::exchange(known->second.told, what) == what) return;
-  logLine("pod " + known->second.space + '/' + known->second.name + ": " + what);
+  log::warn("cannot evict a pod; it is tried again",
+            {{"pod", known->second.space + '/' + known->second.name}, {"error", what}});
 }
 
 }  // namespace divvy::scheduler

@@ -10,6 +10,7 @@
 #include <boost/json.hpp>
 
 #include "annotations/assignment.h"
+#include "log/log.h"
 #include "runtime/log.h"
 
 namespace divvy::scheduler {
@@ -118,7 +119,8 @@ asio::awaitable<void> HamiLabelController::write() {
       // Gone, or another of that name.
       const bool never = !done && done.error().code() != ErrorCode::kUnavailable;
       if (done || never) pods_.remove(one.uid);
-      if (!done && done.error().code() != ErrorCode::kNotFound) logLine(done.error().message());
+      if (!done && done.error().code() != ErrorCode::kNotFound)
+        log::warn("cannot label a pod", {{"error", done.error().message()}});
       if (done || never) continue;
       pause.expires_after(kPause);
       co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));

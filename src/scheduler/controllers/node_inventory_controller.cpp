@@ -11,6 +11,7 @@
 #include <boost/json.hpp>
 
 #include "events/pod_events.h"
+#include "log/log.h"
 #include "runtime/log.h"
 #include "runtime/timestamp.h"
 
@@ -86,7 +87,8 @@ void NodeInventoryController::tell(const kube::Meta& node,
   if (!changed) return;
   std::string message;
   for (const std::string& line : surplus) message += (message.empty() ? "" : "; ") + line;
-  logLine("node " + node.name + ' ' + message + "; it does not count");
+  log::warn("node reports more than its recorded inventory; the surplus does not count",
+            {{"node", node.name}, {"surplus", message}});
   message += ". If the node has them: kubectl annotate node " + node.name + ' ' +
              kube::kInventoryKey + '-';
   asio::co_spawn(
@@ -97,7 +99,7 @@ void NodeInventoryController::tell(const kube::Meta& node,
                                              std::chrono::system_clock::now().time_since_epoch())
                                              .count();
         const auto done = co_await client_.ask(eventCall(note, options_.name, nanoseconds));
-        if (!done) logLine(done.error().message());
+        if (!done) log::warn("cannot write an Event", {{"error", done.error().message()}});
       },
       rethrow);
 }
@@ -140,7 +142,8 @@ asio::awaitable<bool> NodeInventoryController::put(const std::string& node, cons
   call.still = [this] { return options_.why_not().empty(); };
   const Result<json::value> done = co_await client_.ask(std::move(call));
   if (done || done.error().code() == ErrorCode::kNotFound) co_return true;
-  logLine(done.error().message());
+  log::warn("cannot record the inventory of a node",
+            {{"node", node}, {"error", done.error().message()}});
   co_return done.error().code() != ErrorCode::kUnavailable;
 }
 

@@ -10,6 +10,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json.hpp>
 
+#include "log/log.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
 #include "runtime/timestamp.h"
@@ -108,7 +109,9 @@ asio::awaitable<void> PendingConditionController::tellWaiting(engine::Instant no
     std::string said = *text;
     const Result<void> written = co_await write(one.space, one.name, false, said);
     if (written) told_[one.uid] = *text;
-    if (!written) logLine(written.error().message());
+    if (!written)
+      log::warn("cannot write the condition of a pending pod",
+                {{"pod", one.space + '/' + one.name}, {"error", written.error().message()}});
   }
 }
 
@@ -117,7 +120,9 @@ asio::awaitable<void> PendingConditionController::tellSettled() {
     const UnschedulablePod one = settled_.begin()->second;
     settled_.erase(settled_.begin());
     const Result<void> written = co_await write(one.space, one.name, true, "");
-    if (!written) logLine(written.error().message());
+    if (!written)
+      log::warn("cannot clear the condition of a placed pod",
+                {{"pod", one.space + '/' + one.name}, {"error", written.error().message()}});
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "annotations/pending_resize.h"
 #include "controllers/resize_plan.h"
+#include "log/log.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
 
@@ -67,8 +68,9 @@ void ResizeController::onNodeUpdate(const kube::Node& node) {
   }
   Result<kube::ChangeResults> results = kube::decodeChangeResults(said->second);
   if (!results)
-    return logLine("node " + node.meta.name + ", annotation " + kube::kChangesKey + ": " +
-                   results.error().message());
+    return log::warn("cannot read an annotation of a node", {{"node", node.meta.name},
+                                                             {"annotation", kube::kChangesKey},
+                                                             {"error", results.error().message()}});
   results_.insert_or_assign(node.meta.name, std::move(*results));
   if (!pods_.empty()) look();
 }
@@ -188,8 +190,9 @@ asio::awaitable<ResizeController::Written> ResizeController::write(
   call.still = [this] { return options_.why_not().empty(); };
   const Result<json::value> done = co_await client_.ask(std::move(call));
   if (!done) {
-    logLine("pod " + pod.meta.space + '/' + pod.meta.name + ", " + kube::kChangeStateKey + ": " +
-            done.error().message());
+    log::warn("cannot write the state of a resize", {{"pod", pod.meta.space + '/' + pod.meta.name},
+                                                     {"annotation", kube::kChangeStateKey},
+                                                     {"error", done.error().message()}});
     co_return done.error().code() == ErrorCode::kUnavailable ? Written::kUnknown : Written::kNo;
   }
   // What comes of it is told by the watch.

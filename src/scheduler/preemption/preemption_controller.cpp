@@ -13,6 +13,7 @@
 #include "events/pod_events.h"
 #include "events/requeue_patch.h"
 #include "kube/eviction.h"
+#include "log/log.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
 
@@ -64,11 +65,12 @@ void PreemptionController::start() {
     Result<kube::DisruptionBudget> budget = kube::budgetOf(object);
     if (budget) budgets_.set(std::move(*budget));
     // The API server heeds it all the same.
-    if (!budget) logLine("a disruption budget cannot be read: " + budget.error().message());
+    if (!budget)
+      log::warn("cannot read a disruption budget", {{"error", budget.error().message()}});
   };
   budgets.gone = [this](const std::string& uid, const std::string&) { budgets_.remove(uid); };
   budgets.synced = [] {};
-  budgets.trouble = [](const Error& error) { logLine(error.message()); };
+  budgets.trouble = logWatchTrouble("poddisruptionbudgets");
   watches_.follow("disruption budgets", std::move(budgets));
   asio::co_spawn(executor_, run(), rethrow);
 }
@@ -162,9 +164,9 @@ asio::awaitable<void> PreemptionController::advance() {
     Attempt& attempt = at->second;
     if (attempt.until <= now()) {
       ++counts_.expired;
-      logLine("pod " + nameOf(attempt.pod.meta.space, attempt.pod.meta.name) +
-              " was not bound to " + attempt.plan.node +
-              " in time: what others left there is everybody's again");
+      log::warn("preemptor was not bound in time; the devices of its victims are free for all pods",
+                {{"pod", nameOf(attempt.pod.meta.space, attempt.pod.meta.name)},
+                 {"node", attempt.plan.node}});
       attempts_.erase(at);
       cache_.denominate(uid);
       continue;
@@ -205,7 +207,8 @@ asio::awaitable<void> PreemptionController::call(Attempt attempt) {
 asio::awaitable<void> PreemptionController::tell(kube::Call call) {
   call.still = [this] { return options_.why_not().empty(); };
   const Result<json::value> told = co_await client_.ask(std::move(call));
-  if (!told && told.error().code() != ErrorCode::kNotFound) logLine(told.error().message());
+  if (!told && told.error().code() != ErrorCode::kNotFound)
+    log::warn("cannot write what preemption decided", {{"error", told.error().message()}});
 }
 
 std::optional<PreemptionPlan> PreemptionController::planAt(const std::string& node,
@@ -215,7 +218,8 @@ std::optional<PreemptionPlan> PreemptionController::planAt(const std::string& no
   if (!snapshotOf) return std::nullopt;
   Result<std::optional<PreemptionPlan>> plan =
       selectVictims(*snapshotOf, preemptor, running_pods_, budgets_, options(), ineligible);
-  if (!plan) logLine("node " + node + ": " + plan.error().message());
+  if (!plan)
+    log::warn("cannot select victims", {{"node", node}, {"error", plan.error().message()}});
   return plan ? std::move(*plan) : std::nullopt;
 }
 
@@ -263,10 +267,10 @@ asio::awaitable<void> PreemptionController::attempt(PreemptionCandidate contende
   backoff_.failed(uid, now());  // until it is bound
   if (ineligible.unsearched > 0) {
     ++counts_.cut;
-    logLine("pod " + nameOf(contender.pod.meta.space, contender.pod.meta.name) + ": victims on " +
-            std::to_string(ineligible.unsearched) + " of " +
-            std::to_string(contender.nodes.size()) +
-            " nodes were not sought: its containers ask for shares of too many different sizes");
+    log::warn("victims were not searched on all nodes: containers have too many different shares",
+              {{"pod", nameOf(contender.pod.meta.space, contender.pod.meta.name)},
+               {"not_searched", std::to_string(ineligible.unsearched)},
+               {"nodes", std::to_string(contender.nodes.size())}});
   }
   if (!plan) {
     ++counts_.none;
@@ -303,7 +307,7 @@ asio::awaitable<void> PreemptionController::carryOut(std::string uid) {
                                      (victims.size() == 1 ? " pod ends" : " pods end") +
                                      " for it (priority " + std::to_string(begun.pod.priority) +
                                      ") on " + begun.plan.node + ": " + who;
-  logLine("pod " + nameOf(meta.space, meta.name) + ": " + what);
+  log::info("preemption", {{"pod", nameOf(meta.space, meta.name)}, {"decision", what}});
   co_await tell(nominateCall(meta.space, meta.name, meta.uid, begun.plan.node));
   for (const std::string& victim : victims) {
     // By a copy: it may be gone while we wait for answers.
@@ -339,7 +343,8 @@ asio::awaitable<bool> PreemptionController::evict(RunningPod victim, std::functi
   const std::string named = nameOf(victim.space, victim.name);
   if (!answer) {
     ++counts_.unanswered;
-    logLine(answer.error().message());
+    log::warn("the API server did not answer an eviction",
+              {{"pod", named}, {"error", answer.error().message()}});
     co_return false;
   }
   switch (answer->end) {
@@ -349,11 +354,11 @@ asio::awaitable<bool> PreemptionController::evict(RunningPod victim, std::functi
       co_return true;
     case kube::EvictionOutcome::kForbidden:
       ++counts_.forbidden;
-      logLine(named + " stays: " + answer->why);
+      log::warn("eviction is forbidden", {{"pod", named}, {"reason", answer->why}});
       co_return false;
     case kube::EvictionOutcome::kRefused:
       ++counts_.refused;
-      logLine(named + " stays: " + answer->why);
+      log::warn("eviction was refused", {{"pod", named}, {"reason", answer->why}});
       co_return false;
     case kube::EvictionOutcome::kEvicted:
       break;
@@ -372,7 +377,9 @@ asio::awaitable<void> PreemptionController::clear() {
   for (unsigned steps = 0; steps < kStepsAtOnce; ++steps) {
     const std::optional<GatedPreemption::Eviction> eviction = clearances_->next();
     if (!eviction) co_return;
-    logLine(nameOf(eviction->victim.space, eviction->victim.name) + ' ' + eviction->why);
+    log::info("evicting for a gated pod",
+              {{"pod", nameOf(eviction->victim.space, eviction->victim.name)},
+               {"reason", eviction->why}});
     std::function<bool()> still = [this, eviction] {
       return ready() && clearances_->stands(*eviction);
     };

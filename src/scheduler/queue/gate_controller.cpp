@@ -11,6 +11,7 @@
 #include <boost/json.hpp>
 
 #include "events/requeue_patch.h"
+#include "log/log.h"
 #include "queue/requeuer.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
@@ -65,7 +66,7 @@ void GateController::followQueues() {
   queues.path = kube::kQueuesPath;
   queues.set = [this](const json::value& object) {
     Result<kube::Queue> queue = kube::queueOf(object);
-    if (!queue) return logLine(queue.error().message());
+    if (!queue) return log::warn("cannot read a queue", {{"error", queue.error().message()}});
     const std::string name = queue->meta.name;
     queue_names_[queue->meta.uid] = name;
     told_[name] = queue->status;
@@ -96,8 +97,9 @@ void GateController::followQueues() {
   queues.trouble = [this](const Error& error) {
     // No such kind here, or none that we may see: nobody uses queues.
     const bool absent = error.code() == ErrorCode::kNotFound || error.code() == ErrorCode::kIo;
-    if (!absent) return logLine("queues: " + error.message());
-    if (!queues_known_ && !absent_said_) logLine("there are no queues here: " + error.message());
+    if (!absent) return logWatchTrouble("queues")(error);
+    if (!queues_known_ && !absent_said_)
+      log::info("the cluster has no queues", {{"error", error.message()}});
     absent_said_ = true;
     queues_known_ = true;
   };
@@ -110,7 +112,7 @@ void GateController::followSpaces() {
   spaces.path = "/api/v1/namespaces";
   spaces.set = [this](const json::value& object) {
     const Result<kube::Meta> meta = kube::metaOf(object);
-    if (!meta) return logLine(meta.error().message());
+    if (!meta) return log::warn("cannot read a namespace", {{"error", meta.error().message()}});
     if (queues_.setSpace(meta->name, queueSaidBy(*meta)) && spaces_known_) gated_pods_.recount();
     lookAgain();
   };
@@ -120,7 +122,7 @@ void GateController::followSpaces() {
     gated_pods_.recount();
     lookAgain();
   };
-  spaces.trouble = [](const Error& error) { logLine("namespaces: " + error.message()); };
+  spaces.trouble = logWatchTrouble("namespaces");
   asio::co_spawn(executor_, kube::runReflector(client_, std::move(spaces), spaces_rein_, stopped_),
                  rethrow);
 }
@@ -225,7 +227,8 @@ asio::awaitable<void> GateController::openOne(GateRemoval opening) {
     gated_pods_.opened(opening.uid);
   } else {
     gated_pods_.notOpened(opening.uid, done.error().message());
-    logLine("pod " + opening.space + '/' + opening.name + ": " + done.error().message());
+    log::warn("cannot remove the scheduling gate of a pod",
+              {{"pod", opening.space + '/' + opening.name}, {"error", done.error().message()}});
   }
   gated_pods_.markChanged();
   lookAgain();
@@ -234,7 +237,9 @@ asio::awaitable<void> GateController::openOne(GateRemoval opening) {
 asio::awaitable<void> GateController::requeue(PodRef pod) {
   kube::Call call = requeuePatch(pod);
   const Result<json::value> kicked = co_await client_.ask(std::move(call));
-  if (!kicked && kicked.error().code() != ErrorCode::kNotFound) logLine(kicked.error().message());
+  if (!kicked && kicked.error().code() != ErrorCode::kNotFound)
+    log::warn("cannot requeue a pod",
+              {{"pod", pod.space + '/' + pod.name}, {"error", kicked.error().message()}});
 }
 
 asio::awaitable<void> GateController::readLeast(MinMemberRef in) {
@@ -284,7 +289,8 @@ asio::awaitable<void> GateController::tellStatus() {
     const Result<json::value> done = co_await client_.ask(std::move(call));
     if (done) told_[name] = status;
     if (!done && done.error().code() != ErrorCode::kNotFound)
-      logLine("queue " + name + ": " + done.error().message());
+      log::warn("cannot write the status of a queue",
+                {{"queue", name}, {"error", done.error().message()}});
   }
   telling_ = false;
 }

@@ -10,6 +10,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "events/requeue_patch.h"
+#include "log/log.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
 
@@ -50,7 +51,8 @@ asio::awaitable<void> Requeuer::requeue() {
     const Result<boost::json::value> requeued = co_await client_.ask(std::move(call));
     if (requeued) ++counts_.kicked;
     if (!requeued && requeued.error().code() != ErrorCode::kNotFound)
-      logLine(requeued.error().message());
+      log::warn("cannot requeue a pod",
+                {{"pod", one.space + '/' + one.name}, {"error", requeued.error().message()}});
   }
 }
 

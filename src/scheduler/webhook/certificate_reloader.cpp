@@ -9,6 +9,8 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "log/log.h"
+
 namespace divvy::scheduler {
 namespace {
 
@@ -26,9 +28,7 @@ std::string contentOf(const std::string& path) {
 }  // namespace
 
 asio::awaitable<void> reloadWhenChanged(http::Server& server, std::string certificate_file,
-                                        std::string key_file,
-                                        std::function<void(const std::string&)> logLine,
-                                        const bool* stopped) {
+                                        std::string key_file, const bool* stopped) {
   const auto both = [&] { return contentOf(certificate_file) + '\0' + contentOf(key_file); };
   // What came between the server's start and here is read again; that does no harm.
   std::string last;
@@ -39,9 +39,10 @@ asio::awaitable<void> reloadWhenChanged(http::Server& server, std::string certif
       last = std::move(now);
       const Result<void> done = server.reload();
       if (!done) {
-        logLine("the certificate before is served on: " + done.error().message());
+        log::warn("cannot load the new certificate; the webhook keeps the one before",
+                  {{"file", certificate_file}, {"error", done.error().message()}});
       } else if (!first) {
-        logLine("the webhook has the new certificate of " + certificate_file);
+        log::info("the webhook uses the new certificate", {{"file", certificate_file}});
       }
       first = false;
     }

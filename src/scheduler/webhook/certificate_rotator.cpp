@@ -68,12 +68,12 @@ Error refusal(const kube::Reply& reply) {
 }  // namespace
 
 struct CertificateRotator::Impl {
-  Impl(kube::Client& talk, http::Server& at, OwnCertificate how,
-       std::function<void(const std::string&)> tell)
-      : client(talk), server(at), options(std::move(how)), logLine(std::move(tell)) {}
+  Impl(kube::Client& talk, http::Server& at, OwnCertificate how)
+      : client(talk), server(at), options(std::move(how)) {}
 
   std::string secrets() const { return "/api/v1/namespaces/" + options.space + "/secrets"; }
-  std::string secretName() const { return "Secret " + options.space + '/' + options.name; }
+  std::string secretPath() const { return options.space + '/' + options.name; }
+  std::string secretName() const { return "Secret " + secretPath(); }
 
   void setSecret(const json::value& object) {
     exists = true;
@@ -142,14 +142,16 @@ struct CertificateRotator::Impl {
                 made->authorities.end())
           made->authorities.push_back(one);
     }
-    if (!unusable.empty()) logLine(secretName() + " is made anew: " + unusable);
-    co_return co_await write(*made, "made a certificate into " + secretName());
+    if (!unusable.empty())
+      log::warn("the stored certificate cannot be used; a new one is made",
+                {{"secret", secretPath()}, {"error", unusable}});
+    co_return co_await write(*made, "a new certificate is stored");
   }
 
   asio::awaitable<bool> forget() {
     StoredCertificate kept = *view.kept;
     kept.authorities.resize(1);
-    co_return co_await write(kept, "forgot the authorities before in " + secretName());
+    co_return co_await write(kept, "earlier authorities are removed");
   }
 
   asio::awaitable<bool> write(const StoredCertificate& kept, std::string done) {
@@ -179,7 +181,7 @@ struct CertificateRotator::Impl {
     if (reply->status == kConflict) co_return co_await winners(secrets());
     if (!reply->good()) co_return fail(secretName() + ": " + refusal(*reply).message());
     setSecret(json::parse(reply->body));
-    logLine(std::move(done));
+    log::info(done, {{"secret", secretPath()}});
     co_return true;
   }
 
@@ -194,7 +196,8 @@ struct CertificateRotator::Impl {
     } else if (there.error().code() == ErrorCode::kNotFound) {
       of_secret ? noSecret() : noRegistration();
     } else {
-      logLine(there.error().message());
+      log::warn("cannot read again after a conflict",
+                {{"path", collection}, {"error", there.error().message()}});
     }
     co_return false;
   }
@@ -219,7 +222,9 @@ struct CertificateRotator::Impl {
     if (reply->status == kConflict) co_return co_await winners(kRegistrations);
     if (!reply->good()) co_return fail(what + ": " + kube::errorOf(*reply).message());
     setRegistration(json::parse(reply->body));
-    logLine(what + (only ? " trusts the newest authority only" : " trusts what is served"));
+    log::info(only ? "the webhook configuration trusts the newest authority only"
+                   : "the webhook configuration trusts the authorities in use",
+              {{"webhook_configuration", options.registration}});
     co_return true;
   }
 
@@ -227,7 +232,7 @@ struct CertificateRotator::Impl {
     const Result<void> used = server.use(view.kept->pair.certificate, view.kept->pair.key);
     if (!used) co_return fail("serving: " + used.error().message());
     view.served = view.kept;
-    logLine("the webhook has the certificate of " + secretName());
+    log::info("the webhook uses the stored certificate", {{"secret", secretPath()}});
     co_return true;
   }
 
@@ -254,14 +259,13 @@ struct CertificateRotator::Impl {
     return std::clamp<milliseconds>(milliseconds(options.life) / 100, kShortestLook, kLongestLook);
   }
   bool fail(const std::string& why) {
-    logLine(why);
+    log::warn("keeping the webhook's certificate failed", {{"error", why}});
     return false;
   }
 
   kube::Client& client;
   http::Server& server;
   OwnCertificate options;
-  std::function<void(const std::string&)> logLine;
   CertificateView view;
   Clock made_at{};
   bool exists = false;
@@ -275,9 +279,8 @@ struct CertificateRotator::Impl {
 };
 
 CertificateRotator::CertificateRotator(kube::Client& client, http::Server& server,
-                                       OwnCertificate options,
-                                       std::function<void(const std::string&)> logLine)
-    : impl_(std::make_shared<Impl>(client, server, std::move(options), std::move(logLine))) {}
+                                       OwnCertificate options)
+    : impl_(std::make_shared<Impl>(client, server, std::move(options))) {}
 CertificateRotator::~CertificateRotator() = default;
 
 bool CertificateRotator::serves() const {
@@ -289,7 +292,7 @@ asio::awaitable<void> CertificateRotator::run(const bool* stopped) {
   const auto executor = co_await asio::this_coro::executor;
   self->timer = std::make_unique<asio::steady_timer>(executor);
   kube::EventHandlers follower;
-  follower.trouble = [self](const Error& error) { self->logLine(error.message()); };
+  follower.trouble = logWatchTrouble("secrets");
   follower.path = self->secrets();
   follower.query = "fieldSelector=metadata.name%3D" + self->options.name;
   follower.set = [self](const json::value& object) { self->setSecret(object); };

@@ -3,7 +3,6 @@
 // Private.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -19,10 +18,8 @@ namespace divvy::scheduler {
 // writes first, this replica's write fails, and it takes what the other replica wrote.
 class CertificateRotator {
  public:
-  // `client` and `server` outlive it. `logLine` gets lines for operators, which never contain parts
-  // of a key.
-  CertificateRotator(kube::Client& client, http::Server& server, OwnCertificate options,
-                     std::function<void(const std::string&)> logLine);
+  // `client` and `server` outlive it. Lines of the log never contain parts of a key.
+  CertificateRotator(kube::Client& client, http::Server& server, OwnCertificate options);
   ~CertificateRotator();
 
   // Runs until *stopped is true, which it checks after each step or pause.
