@@ -80,42 +80,40 @@ std::size_t Store::gated(const std::string& prefix) const {
 Life::Life(Store& from, std::int64_t least_runtime)
     : store(from),
       cache(allVendors(), {}),
-      clearances(cache, queues, running_pods, budgets, counts,
-                 {least_runtime, [] { return true; }, [this] { return now; },
-                  [this] { return store.clock; }}),
+      gated_preemption(cache, queues, running_pods, budgets, counts,
+                       {least_runtime, [] { return true; }, [this] { return now; },
+                        [this] { return store.clock; }}),
       node_resources(cache, running_pods),
-      house(allVendors(), cache, queues) {
-  house.countBy(&node_resources);
-  house.clearBy(&clearances);
+      gated_pods({allVendors(), cache, queues, &gated_preemption, &node_resources}) {
   for (const kube::Queue& queue : store.queues) queues.set(queue);
   for (const kube::Node& node : store.nodes) EXPECT_TRUE(cache.setNode(node));
   for (const auto& [uid, pod] : store.pods) hear(uid);
-  house.restoreReservations(kMuchLater);
+  gated_pods.restoreReservations(kMuchLater);
 }
 
 void Life::hear(const std::string& uid) {
   EXPECT_TRUE(cache.setPod(store.pods.at(uid)));
-  house.setPod(store.pods.at(uid), "");
+  gated_pods.setPod(store.pods.at(uid), "");
   EXPECT_TRUE(running_pods.set(store.pods.at(uid)));
 }
 
 void Life::forget(const std::string& uid) {
   store.pods.erase(uid);
   cache.removePod(uid);
-  house.removePod(uid);
+  gated_pods.removePod(uid);
   running_pods.remove(uid);
 }
 
 bool Life::openOne() {
   std::erase_if(openings_, [&](const GateRemoval& one) { return !store.pods.contains(one.uid); });
-  if (openings_.empty()) openings_ = house.open(100, "term", kMuchLater);
+  if (openings_.empty()) openings_ = gated_pods.open(100, "term", kMuchLater);
   if (openings_.empty()) return false;
   const GateRemoval opening = openings_.front();
   openings_.erase(openings_.begin());
   kube::Pod& pod = store.pods.at(opening.uid);
   pod.gates.clear();
   if (!opening.plan.empty()) pod.meta.annotations[kPlanKey] = opening.plan;
-  house.opened(opening.uid);
+  gated_pods.opened(opening.uid);
   hear(opening.uid);
   return true;
 }
@@ -126,7 +124,7 @@ bool Life::bindOne() {
   for (const kube::Node& node : store.nodes) names.push_back(node.meta.name);
   for (auto& [uid, pod] : store.pods) {
     if (!pod.gates.empty() || !pod.node.empty()) continue;
-    const Result<FilterResult> choice = house.filterAndReserve(pod, names, kMuchLater);
+    const Result<FilterResult> choice = gated_pods.filterAndReserve(pod, names, kMuchLater);
     if (!choice || !choice->node) continue;
     const Result<BindPlan> assigned = cache.assume(uid, *choice->node, 1);
     EXPECT_TRUE(assigned) << assigned.error().message();
@@ -143,7 +141,7 @@ bool Life::bindOne() {
 }
 
 bool Life::evictOne() {
-  const std::optional<GatedPreemption::Eviction> step = clearances.next();
+  const std::optional<GatedPreemption::Eviction> step = gated_preemption.next();
   if (!step) return false;
   const std::string& uid = step->victim.uid;
   ended_for = step->key;
@@ -151,7 +149,7 @@ bool Life::evictOne() {
   store.evicted.push_back(uid);
   running_pods.markTerminating(uid);
   hear(uid);
-  clearances.answered(*step, true);
+  gated_preemption.answered(*step, true);
   return true;
 }
 
@@ -170,7 +168,7 @@ void Life::run() {
 }
 
 std::string Life::why(const std::string& uid) const {
-  for (const GatedPodStatus& one : house.waiting())
+  for (const GatedPodStatus& one : gated_pods.waiting())
     if (one.uid == uid) return one.why;
   return "";
 }

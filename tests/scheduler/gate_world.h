@@ -67,9 +67,9 @@ class Life {
   DisruptionBudgets budgets;
   PreemptionCounts counts;
   engine::Instant now{0};
-  GatedPreemption clearances;
+  GatedPreemption gated_preemption;
   NodeResourcesFit node_resources;
-  GatedPodQueue house;
+  GatedPodQueue gated_pods;
 
  private:
   std::vector<GateRemoval> openings_;

@@ -32,7 +32,7 @@ struct SchedulingDryRun::Impl {
   };
 
   Impl(const vendors::Catalog& catalog, SchedulerCache& of, Options told)
-      : cache(of), options(told), house(catalog, of, queues) {}
+      : cache(of), options(told), gated_pods({catalog, of, queues}) {}
 
   kube::Pod asHeeded(kube::Pod pod) const {
     if (with_queues) return pod;
@@ -45,13 +45,13 @@ struct SchedulingDryRun::Impl {
     // Whoever let it be made has judged that.
     const std::string named = queueNamedBy(pod);
     if (!with_spaces && !named.empty()) queues.setSpace(pod.meta.space, named);
-    house.setPod(asHeeded(pod), created);
+    gated_pods.setPod(asHeeded(pod), created);
   }
 
   SchedulerCache& cache;
   const Options options;
   QueueTree queues;
-  GatedPodQueue house;
+  GatedPodQueue gated_pods;
   RunningPods running_pods;
   DisruptionBudgets budgets;
   bool with_queues = true;
@@ -78,12 +78,12 @@ SchedulingDryRun::~SchedulingDryRun() = default;
 
 void SchedulingDryRun::setQueue(kube::Queue queue) {
   impl_->queues.set(std::move(queue));
-  impl_->house.reset();
+  impl_->gated_pods.reset();
 }
 
 void SchedulingDryRun::setSpace(const kube::Meta& space) {
   impl_->queues.setSpace(space.name, queueSaidBy(space));
-  impl_->house.reset();
+  impl_->gated_pods.reset();
 }
 
 void SchedulingDryRun::setBudget(kube::DisruptionBudget budget) {
@@ -104,8 +104,8 @@ Result<void> SchedulingDryRun::setPod(const kube::Pod& pod, const std::string& c
   const bool promised = pod.meta.annotations.contains(kPlanKey) && !isGated(pod);
   const std::string gang = gangKeyOf(pod);
   if (!pod.node.empty() || pod.ended() || promised) {
-    impl_->house.setPod(impl_->asHeeded(pod), created);
-    impl_->house.reset();
+    impl_->gated_pods.setPod(impl_->asHeeded(pod), created);
+    impl_->gated_pods.reset();
   } else if (!gang.empty() && !pod.meta.deleting) {
     impl_->waiting[gang][pod.meta.uid] = {pod, created};
   }
@@ -114,7 +114,7 @@ Result<void> SchedulingDryRun::setPod(const kube::Pod& pod, const std::string& c
 
 void SchedulingDryRun::removePod(const std::string& uid) {
   leave(uid);
-  impl_->house.removePod(uid);
+  impl_->gated_pods.removePod(uid);
   impl_->running_pods.remove(uid);
 }
 
@@ -126,7 +126,7 @@ void SchedulingDryRun::evicted(const std::string& uid) {
 // ---- at our gate --------------------------------------------------------------------------------
 
 void SchedulingDryRun::arrive(std::span<const kube::Pod> pods, const Least& least) {
-  GatedPodQueue& house = impl_->house;
+  GatedPodQueue& gated_pods = impl_->gated_pods;
   for (const kube::Pod& pod : pods) {
     const std::string gang = gangKeyOf(pod);
     impl_->comes(pod, "");
@@ -138,16 +138,17 @@ void SchedulingDryRun::arrive(std::span<const kube::Pod> pods, const Least& leas
     for (const auto& [uid, one] : others->second)
       if (came.insert(uid).second || uid == pod.meta.uid) impl_->comes(one.pod, one.created);
   }
-  for (const MinMemberRef& in : house.unknownMinMembers()) house.setMinMember(in, least(in));
+  for (const MinMemberRef& in : gated_pods.unknownMinMembers())
+    gated_pods.setMinMember(in, least(in));
   // What was promised to others before, first.
-  if (!house.settled()) house.restoreReservations(kNever);
-  for (std::vector<GateRemoval> now = house.open(kAll, "", kNever); !now.empty();
-       now = house.open(kAll, "", kNever))
-    for (const GateRemoval& one : now) house.opened(one.uid);
+  if (!gated_pods.settled()) gated_pods.restoreReservations(kNever);
+  for (std::vector<GateRemoval> now = gated_pods.open(kAll, "", kNever); !now.empty();
+       now = gated_pods.open(kAll, "", kNever))
+    for (const GateRemoval& one : now) gated_pods.opened(one.uid);
 }
 
 std::string SchedulingDryRun::gated(const std::string& uid) const {
-  for (const GatedPodStatus& one : impl_->house.waiting())
+  for (const GatedPodStatus& one : impl_->gated_pods.waiting())
     if (one.uid == uid) return one.why;
   return "";
 }
@@ -157,15 +158,15 @@ void SchedulingDryRun::leave(const std::string& uid) {
   for (auto& [gang, came] : impl_->came)
     if (came.contains(uid)) who.merge(std::exchange(came, {}));
   for (const std::string& one : who) {
-    if (!impl_->house.knows(one)) continue;
+    if (!impl_->gated_pods.knows(one)) continue;
     impl_->cache.unreserve(one);
-    impl_->house.removePod(one);
+    impl_->gated_pods.removePod(one);
   }
 }
 
 Result<FilterResult> SchedulingDryRun::filter(const kube::Pod& pod,
                                               std::span<const std::string_view> nodes) {
-  return impl_->house.filterAndReserve(impl_->asHeeded(pod), nodes, kNever);
+  return impl_->gated_pods.filterAndReserve(impl_->asHeeded(pod), nodes, kNever);
 }
 
 void SchedulingDryRun::place(const kube::Pod& pod, const std::string& node) {

@@ -107,7 +107,7 @@ void PreemptionController::forget() {
   backoff_.clear();
   for (const auto& [uid, attempt] : attempts_) cache_.denominate(uid);
   attempts_.clear();
-  if (clearances_ != nullptr) clearances_->forget();
+  if (gated_preemption_ != nullptr) gated_preemption_->forget();
 }
 
 void PreemptionController::end(const std::string& uid) {
@@ -137,7 +137,8 @@ asio::awaitable<void> PreemptionController::run() {
   while (!*options_.stopped) {
     pause_.expires_after(kLook);
     co_await pause_.async_wait(asio::as_tuple(asio::use_awaitable));
-    counts_.under_way = attempts_.size() + (clearances_ == nullptr ? 0 : clearances_->underWay());
+    counts_.under_way =
+        attempts_.size() + (gated_preemption_ == nullptr ? 0 : gated_preemption_->underWay());
     if (!options_.why_not().empty()) {
       forget();
       continue;
@@ -150,7 +151,7 @@ asio::awaitable<void> PreemptionController::run() {
     }
     if (std::optional<PreemptionCandidate> contender = backoff_.next(now()))
       co_await attempt(std::move(*contender));
-    if (clearances_ != nullptr) co_await clear();
+    if (gated_preemption_ != nullptr) co_await clear();
   }
 }
 
@@ -373,19 +374,19 @@ asio::awaitable<bool> PreemptionController::evict(RunningPod victim, std::functi
 // For those that wait at the gate. Of each that is refused the plan ends; what was evicted stays
 // so.
 asio::awaitable<void> PreemptionController::clear() {
-  clearances_->advance();
+  gated_preemption_->advance();
   for (unsigned steps = 0; steps < kStepsAtOnce; ++steps) {
-    const std::optional<GatedPreemption::Eviction> eviction = clearances_->next();
+    const std::optional<GatedPreemption::Eviction> eviction = gated_preemption_->next();
     if (!eviction) co_return;
     log::info("evicting for a gated pod",
               {{"pod", nameOf(eviction->victim.space, eviction->victim.name)},
                {"reason", eviction->why}});
     std::function<bool()> still = [this, eviction] {
-      return ready() && clearances_->stands(*eviction);
+      return ready() && gated_preemption_->stands(*eviction);
     };
     const bool goes =
         co_await evict(eviction->victim, std::move(still), eviction->reason, eviction->why);
-    clearances_->answered(*eviction, goes);
+    gated_preemption_->answered(*eviction, goes);
   }
 }
 

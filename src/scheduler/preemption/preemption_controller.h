@@ -44,7 +44,9 @@ class PreemptionController : public ClusterObserver {
 
   // Sets the gated preemption. This controller carries out its evictions. Call before start(). It
   // outlives this object.
-  void endFor(GatedPreemption* clearances) { clearances_ = clearances; }
+  void setGatedPreemption(GatedPreemption* gated_preemption) {
+    gated_preemption_ = gated_preemption;
+  }
   const RunningPods& running_pods() const { return running_pods_; }
   const DisruptionBudgets& budgets() const { return budgets_; }
   // Returns true if evictions are allowed now: disruption budgets are known, and this replica
@@ -106,7 +108,7 @@ class PreemptionController : public ClusterObserver {
   RunningPods running_pods_;
   DisruptionBudgets budgets_;
   PreemptionBackoff backoff_;
-  GatedPreemption* clearances_ = nullptr;
+  GatedPreemption* gated_preemption_ = nullptr;
   std::map<std::string, Attempt> attempts_;  // by UID of the preempting pod
   boost::asio::steady_timer pause_;
 };

@@ -43,14 +43,12 @@ GateController::GateController(asio::any_io_executor executor, kube::Client& cli
       election_(election),
       options_(std::move(options)),
       stopped_(stopped),
-      clearances_(cache, queues_, preemptor.running_pods(), preemptor.budgets(), counts,
-                  {options_.min_runtime, [&preemptor] { return preemptor.ready(); }, now,
-                   [] { return wallNanoseconds() / kNano; }}),
+      gated_preemption_(cache, queues_, preemptor.running_pods(), preemptor.budgets(), counts,
+                        {options_.min_runtime, [&preemptor] { return preemptor.ready(); }, now,
+                         [] { return wallNanoseconds() / kNano; }}),
       node_resources_(cache, preemptor.running_pods()),
-      gated_pods_(catalog, cache, queues_) {
-  gated_pods_.countBy(&node_resources_);
-  gated_pods_.clearBy(&clearances_);
-  preemptor.endFor(&clearances_);
+      gated_pods_({catalog, cache, queues_, &gated_preemption_, &node_resources_}) {
+  preemptor.setGatedPreemption(&gated_preemption_);
 }
 
 void GateController::start() {

@@ -46,7 +46,7 @@ class GateController : public ClusterObserver {
   void onNodeDelete(const std::string&) override { nodes_changed_ = true; }
   // Drops plans of the term before. Reservations are restored from annotations.
   void takeOver() {
-    clearances_.forget();
+    gated_preemption_.forget();
     gated_pods_.reset();
   }
 
@@ -82,7 +82,7 @@ class GateController : public ClusterObserver {
   Options options_;
   const bool* stopped_;
   QueueTree queues_;
-  GatedPreemption clearances_;
+  GatedPreemption gated_preemption_;
   NodeResourcesFit node_resources_;
   GatedPodQueue gated_pods_;
   kube::Informer queues_rein_, spaces_rein_;

@@ -10,21 +10,19 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
-#include "annotations/reservation_annotation.h"
 #include "engine/units.h"
 #include "kube/pod.h"
 #include "preemption/gated_preemption.h"
 #include "preemption/node_resources_fit.h"
+#include "queue/queue_charges.h"
+#include "queue/queued_pods.h"
+#include "queue/reservation_planner.h"
 #include "quota/queue_tree.h"
 #include "scheduler/cache.h"
 #include "scheduler/pod_group.h"
@@ -45,28 +43,32 @@ struct GatedPodStatus {
   std::string why;
 };
 
-// Not thread-safe. `catalog`, `cache` and `queues` outlive it. Callers set each pod in `cache`
-// first.
+// Not thread-safe. All parts outlive it. Callers set each pod in `cache` first.
 class GatedPodQueue {
  public:
-  GatedPodQueue(const vendors::Catalog& catalog, SchedulerCache& cache, QueueTree& queues);
-
-  // Sets the gated preemption to use where capacity lacks. It outlives this. Default: none.
-  void clearBy(GatedPreemption* clearances) { clearances_ = clearances; }
-  // Sets the check of CPU, memory and pod count for gangs. It outlives this. Default: none.
-  void countBy(const NodeResourcesFit* node_resources) { node_resources_ = node_resources; }
+  struct Parts {
+    const vendors::Catalog& catalog;
+    SchedulerCache& cache;
+    QueueTree& queues;
+    // Evicts where capacity lacks. None: gated pods wait.
+    GatedPreemption* preemption = nullptr;
+    // The check of CPU, memory and pod count for gangs. None: they are not checked.
+    const NodeResourcesFit* node_resources = nullptr;
+  };
+  explicit GatedPodQueue(const Parts& parts);
+  GatedPodQueue(const GatedPodQueue&) = delete;
+  GatedPodQueue& operator=(const GatedPodQueue&) = delete;
 
   // Adds or updates a pod. `created`: creation timestamp of the object, RFC 3339; pods are sorted
   // by it.
   void setPod(const kube::Pod& pod, const std::string& created);
-  // Returns why the quota of its queue refuses what the cache holds for the pod, if that is more
-  // than is charged. Empty: the quota accepts it, and a larger amount is now charged.
-  std::string overQueueQuota(const std::string& uid);
   void removePod(const std::string& uid);
-  // Sets the minimum number of members that `in` names, or the error why it is not known.
+  // As QueueCharges::overQuota.
+  std::string overQueueQuota(const std::string& uid) { return charges_.overQuota(uid); }
+  // As QueuedPods::setMinMember.
   void setMinMember(const MinMemberRef& in, Result<std::uint32_t> least);
-  // Returns the references for which gangs wait.
-  std::vector<MinMemberRef> unknownMinMembers() const;
+  // As QueuedPods::unknownMinMembers.
+  std::vector<MinMemberRef> unknownMinMembers() const { return pods_.unknownMinMembers(); }
 
   // `expires` in the following functions: when the reservations that they make end.
   //
@@ -86,7 +88,7 @@ class GatedPodQueue {
 
   // Returns true for a pod that is gated, is of a gang (readable or not) or has a reservation
   // annotation.
-  bool knows(const std::string& uid) const { return queued_.contains(uid); }
+  bool knows(const std::string& uid) const { return pods_.contains(uid); }
   // For /filter, as SchedulerCache::filterAndReserve. A pod with a reservation gets that.
   Result<FilterResult> filterAndReserve(const kube::Pod& pod,
                                         std::span<const std::string_view> nodes,
@@ -99,89 +101,42 @@ class GatedPodQueue {
   // Computes again what queues use, after a change of queues, namespaces or devices.
   void recount();
   // Returns true if the next open() may find other gates than the last one.
-  bool changed() const { return stirred_; }
-  void markChanged() { stirred_ = true; }
+  bool changed() const { return changed_; }
+  void markChanged() { changed_ = true; }
 
  private:
-  struct QueuedPod {
-    kube::Pod pod;
-    std::string created;
-    std::string alike;  // equal for pods that fit equally
-    bool devices = false;
-    std::optional<PodGroupRef> words;
-    std::string gang;   // key of the gang; empty: none
-    std::string fault;  // why it can never start
-    std::optional<ReservationAnnotation> plan;
-    unsigned late = 0;  // number of its reservations that expired
-    bool opened = false;
-    bool opening = false;
-    bool held_back = false;
-    std::string why;
-    bool bound() const { return !pod.node.empty(); }
-    bool gated() const { return isGated(pod) && !opened; }
-    bool free() const { return !bound() && !pod.ended() && !pod.meta.deleting; }
-  };
-  struct Gang {
-    std::set<std::string> members;  // UIDs
-    bool started = false;           // a member was bound
-  };
-  using Uids = std::vector<std::string>;
   // A pod or a gang, which starts as a whole.
   struct Workload {
-    Uids pods;
+    QueuedPods::Uids pods;
     std::string gang;  // empty: a single pod
     std::string queue, alike;
     std::int64_t priority = 0;
-    std::int64_t since = 0;
+    std::int64_t since = 0;  // its place in the order of arrival
     const std::string& key() const { return gang.empty() ? pods.front() : gang; }
   };
+  struct Arrival;
+  // Pods that are alike, of one queue and priority: if the first does not fit, none does.
+  using WorkloadClass = std::vector<Workload*>;
 
-  Result<std::string> queueOf(const QueuedPod& queued) const;
-  Result<std::uint32_t> minMemberOfGang(const Gang& gang) const;
-  bool reserved(const std::string& uid) const { return cache_.nodeOf(uid).has_value(); }
-  std::string holdsBack(const Gang& gang) const;
-  void chargeFor(const std::string& uid, const std::string& queue);
-  void chargeUngated(const std::string& uid);
-  void unreserveAll(const Uids& uids);
   void expireReservations();
-  void explain(const Workload& workload, const std::string& why);
-
-  Result<void> plan(const Uids& uids, engine::Instant expires);
-  Result<std::vector<Reservation>> places(const std::vector<kube::Pod>& pods,
-                                          const std::vector<std::string>& without,
-                                          engine::Instant expires);
-  std::vector<std::size_t> withoutRoom(const std::vector<kube::Pod>& pods,
-                                       const std::vector<Reservation>& places) const;
-  Result<void> planGang(const Gang& gang, engine::Instant expires);
-  void sortMembers(Uids* uids) const;
-  void dropPreemption(const Workload& workload);
-  std::optional<std::string> requestPreemption(const Workload& workload);
   std::vector<Workload> workloads();
-  Workload workloadOf(const Uids& pods, const std::string& gang);
+  void addSinglePods(std::vector<Arrival>* arrivals);
+  void addGangs(std::vector<Arrival>* arrivals);
+  Workload workloadOf(const QueuedPods::Uids& pods, const std::string& gang) const;
+  bool admitNext(WorkloadClass* waiting, engine::Instant expires, std::vector<GateRemoval>* out);
   Result<void> tryWorkload(const Workload& workload, engine::Instant expires,
                            std::vector<GateRemoval>* out);
   void openGate(const std::string& uid, std::vector<GateRemoval>* out);
-  FilterResult refusedEverywhere(std::span<const std::string_view> nodes,
-                                 const std::string& why) const;
+  void explain(const Workload& workload, const std::string& why);
+  void dropPreemption(const QueuedPods::Uids& uids);
+  std::optional<std::string> requestPreemption(const Workload& workload);
 
-  const vendors::Catalog& catalog_;
-  SchedulerCache& cache_;
-  QueueTree& queues_;
-  std::map<std::string, QueuedPod> queued_;  // by UID: gated, of a gang, or with a reservation
-  // Other pods with devices, by UID.
-  struct UngatedPod {
-    std::string space, named;  // namespace, and queue that the pod names
-    QueueTree::ReclaimOrder standing;
-  };
-  std::unordered_map<std::string, UngatedPod> ungated_;
-  std::map<std::string, Gang> gangs_;
-  std::map<std::string, Result<std::uint32_t>> least_;  // by path of the object that states it
-  std::string term_;
-  std::uint64_t plans_ = 0;
-  GatedPreemption* clearances_ = nullptr;
-  const NodeResourcesFit* node_resources_ = nullptr;
+  Parts parts_;
+  QueuedPods pods_;
+  QueueCharges charges_;
+  ReservationPlanner planner_;
   bool settled_ = false;
-  bool stirred_ = true;
+  bool changed_ = true;
 };
 
 }  // namespace divvy::scheduler

@@ -146,7 +146,7 @@ TEST(ClearancesByChance, OnlyWhatWasBorrowedIsTakenAndOnlyForWhoStarts) {
       life->run();
       life->now.ms += 100'000;
     }
-    EXPECT_EQ(life->clearances.underWay(), 0u);
+    EXPECT_EQ(life->gated_preemption.underWay(), 0u);
     evicted += store.evicted.size();
     started += life->counts.reclaims.started;
     // Nobody who is within its guarantee waits while another is beyond its own, if a card would do.

@@ -250,10 +250,10 @@ TEST(GatedPreemption, WhenSomebodyDoesNotEndThePlanIsMadeAnewAfterAPause) {
   ask(&store, 1);
   Life life(store);
   ASSERT_FALSE(life.openOne());
-  const auto step = life.clearances.next();
+  const auto step = life.gated_preemption.next();
   ASSERT_TRUE(step);
-  life.clearances.answered(*step, false);
-  EXPECT_FALSE(life.clearances.stands(step->key));
+  life.gated_preemption.answered(*step, false);
+  EXPECT_FALSE(life.gated_preemption.stands(step->key));
   EXPECT_FALSE(life.openOne());
   EXPECT_FALSE(life.evictOne()) << "not at once";
   life.now.ms += 1'000;
@@ -269,9 +269,9 @@ TEST(GatedPreemption, WhoDoesNotComeInTimeLosesWhatWasKept) {
   ASSERT_FALSE(life.openOne());
   ASSERT_TRUE(life.evictOne());
   life.now.ms += 1'000'000;
-  life.clearances.advance();
+  life.gated_preemption.advance();
   EXPECT_EQ(life.counts.reclaims.expired, 1u);
-  EXPECT_EQ(life.clearances.underWay(), 0u);
+  EXPECT_EQ(life.gated_preemption.underWay(), 0u);
   // Who was told to end is counted as gone: nobody else is.
   life.run();
   EXPECT_EQ(store.bound("p"), 1u);
@@ -287,7 +287,7 @@ TEST(GatedPreemption, WhoDidNotEndInTimeIsCountedOnNoMore) {
   for (int hour = 0; hour < 3; ++hour) {
     while (life.openOne() || life.bindOne() || life.evictOne()) continue;
     life.now.ms += 3'600'000;
-    life.clearances.advance();
+    life.gated_preemption.advance();
   }
   EXPECT_EQ(store.evicted.size(), 1u);
   EXPECT_NE(store.evicted.at(0), "t1");
@@ -323,10 +323,10 @@ TEST(GatedPreemption, NobodyEndsForAPodThatIsToEnd) {
   ask(&store, 1);
   Life life(store);
   ASSERT_FALSE(life.openOne());
-  ASSERT_EQ(life.clearances.underWay(), 1u);
+  ASSERT_EQ(life.gated_preemption.underWay(), 1u);
   store.pods.at("p1").meta.deleting = true;
   life.hear("p1");
-  EXPECT_EQ(life.clearances.underWay(), 0u);
+  EXPECT_EQ(life.gated_preemption.underWay(), 0u);
   EXPECT_FALSE(life.openOne());
   EXPECT_FALSE(life.evictOne());
 }
@@ -338,15 +338,15 @@ TEST(GatedPreemption, NothingIsBuiltOnWhoWasNotAskedYet) {
   ask(&store, 2);
   Life life(store);
   while (life.openOne()) continue;
-  ASSERT_EQ(life.clearances.underWay(), 2u);
-  const std::optional<GatedPreemption::Eviction> first = life.clearances.next();
-  const std::optional<GatedPreemption::Eviction> second = life.clearances.next();
+  ASSERT_EQ(life.gated_preemption.underWay(), 2u);
+  const std::optional<GatedPreemption::Eviction> first = life.gated_preemption.next();
+  const std::optional<GatedPreemption::Eviction> second = life.gated_preemption.next();
   ASSERT_TRUE(first && second);
   EXPECT_NE(first->key, second->key);
   EXPECT_NE(first->victim.uid, second->victim.uid);
-  life.clearances.answered(*first, false);
-  EXPECT_FALSE(life.clearances.stands(*first));
-  EXPECT_TRUE(life.clearances.stands(*second));
+  life.gated_preemption.answered(*first, false);
+  EXPECT_FALSE(life.gated_preemption.stands(*first));
+  EXPECT_TRUE(life.gated_preemption.stands(*second));
 }
 
 TEST(GatedPreemption, NobodyEndsForAPodThatIsGone) {

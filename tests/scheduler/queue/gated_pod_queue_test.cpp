@@ -162,7 +162,7 @@ TEST(GatedPodQueue, NobodyIsBoundWhileAGateIsStillThere) {
     EXPECT_FALSE(life.bindOne());
     EXPECT_TRUE(life.openOne());
   }
-  EXPECT_EQ(life.house.released().size(), 3u) << "those who asked before";
+  EXPECT_EQ(life.gated_pods.released().size(), 3u) << "those who asked before";
   life.run();
   EXPECT_EQ(store.bound("g"), 4u);
 }
