@@ -27,6 +27,7 @@ ALLOWED = {
     "http": {"base"},
     "log": set(),
     "metrics": {"base"},
+    "daemon_options": {"base"},
     "share_options": {"base"},
     "scheduler": {"kube", "http", "log", "metrics", "requests", "vendors", "engine", "share_options", "base"},
     "simulator": {"snapshot", "engine", "yaml", "base"},
@@ -41,7 +42,7 @@ ALLOWED = {
     "arbiter": {"ledger", "base"},
     "agent": {"snapshot", "arbiter", "driver", "engine", "helper", "http", "kube", "kubelet", "ledger", "log", "metrics", "share_options", "yaml", "base"},
     "doctor": {"agent", "kubelet", "ledger", "base"},
-    "cli": {"agent", "doctor", "scheduler", "kube", "vendors", "driver", "ledger", "simulator", "snapshot", "engine", "simgpu", "sizing", "share_options", "yaml", "base"},
+    "cli": {"agent", "daemon_options", "doctor", "scheduler", "kube", "vendors", "driver", "ledger", "simulator", "snapshot", "engine", "simgpu", "sizing", "share_options", "yaml", "base"},
     "main": {"cli", "agent", "base"},
 }
 # The part of a folder that others may see although the folder as a whole is off limits:

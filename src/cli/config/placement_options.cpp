@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "daemon_options/daemon_options.h"
 #include "engine/engine.h"
 #include "yaml/reader.h"
 
@@ -81,8 +82,9 @@ Error usage(const std::string& what) {
   return {ErrorCode::kUsage, what};
 }
 
-std::string told(const std::string& option, const char* variable) {
-  const char* text = option.empty() ? std::getenv(variable) : option.c_str();
+std::string valueOf(const std::string& given, std::string_view option) {
+  const std::string variable(daemon_options::agentVariable(option));
+  const char* text = given.empty() ? std::getenv(variable.c_str()) : given.c_str();
   return text == nullptr ? std::string() : text;
 }
 
@@ -115,13 +117,13 @@ Result<std::vector<engine::Pool>> readPools(const std::string& path) {
 Result<agent::PlacementOptions> readPlacingTerms(const std::string& pools,
                                                  const std::string& policy) {
   agent::PlacementOptions placing;
-  const std::string words = told(policy, "DIVVY_DEVICE_POLICY");
+  const std::string words = valueOf(policy, "device-policy");
   if (!words.empty()) {
     const Result<engine::DevicePolicy> devices = engine::parseDevicePolicy(words);
     if (!devices) return Error(devices.error()).context("--device-policy");
     placing.devices = *devices;
   }
-  const std::string path = told(pools, "DIVVY_POOLS");
+  const std::string path = valueOf(pools, "pools");
   if (path.empty()) return placing;
   // Agents that are started by themselves are elsewhere.
   if (pools.empty() && path.front() != '/')

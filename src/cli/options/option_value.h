@@ -3,35 +3,37 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
 
 namespace divvy::cli {
 
-struct Told {
+struct OptionValue {
   std::vector<std::string> values;
-  std::string where;
+  std::string source;  // "--overcommit", "DIVVY_OVERCOMMIT"
 
-  Error wrong(const Error& error) const { return Error(error).context(where); }
+  Error wrong(const Error& error) const { return Error(error).context(source); }
 };
 
-// Returns values from the command line, or else from the environment.
-Told told(std::vector<std::string> given, const char* option, const char* variable);
-Told told(const std::string& given, const char* option, const char* variable);
+// Return values of an option of `divvy agent` from the command line, or else from its variable in
+// the environment (daemon_options). `option`: without dashes, one that has a variable.
+OptionValue agentOptionValue(std::vector<std::string> given, std::string_view option);
+OptionValue agentOptionValue(const std::string& given, std::string_view option);
 
 template <typename Parse>
-Result<void> readEach(const Told& told, Parse parse) {
-  for (const std::string& value : told.values) {
+Result<void> readEach(const OptionValue& option, Parse parse) {
+  for (const std::string& value : option.values) {
     const Result<void> good = parse(value);
-    if (!good) return told.wrong(good.error());
+    if (!good) return option.wrong(good.error());
   }
   return {};
 }
 
 template <typename Parse, typename Target>
-Result<void> readOne(const Told& told, Parse parse, Target& target) {
-  return readEach(told, [&](const std::string& value) -> Result<void> {
+Result<void> readOne(const OptionValue& option, Parse parse, Target& target) {
+  return readEach(option, [&](const std::string& value) -> Result<void> {
     auto parsed = parse(value);
     if (!parsed) return parsed.error();
     target = *parsed;

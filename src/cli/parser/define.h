@@ -60,10 +60,7 @@ struct Grammar {
   }
   void addCompute(CLI::App* command, bool defaults);
   void addPressure(CLI::App* command, bool defaults);
-  void addOversubscription(CLI::App* agent);
   void addIdle(CLI::App* command, bool defaults);
-  void addIdlePolicy(CLI::App* agent);
-  void addBypassPolicy(CLI::App* agent);
   void addMemory(CLI::App* command);
   void addPlace(CLI::App* command);
   void addRun();
@@ -87,14 +84,9 @@ struct Grammar {
   void addControl();
   void addSize();
   void addService();
-  void addClusterNode(CLI::App* agent);
+  void addAgent();
   void addScheduler();
   void addQueues();
-  void addOwnCertificate(CLI::App* scheduler);
-  void addAgentWords(CLI::App* scheduler);
-  void addPlacing(CLI::App* scheduler);
-  void addNotices(CLI::App* scheduler);
-  void addPrinted(CLI::App* scheduler);
   void addSimulation(CLI::App* command, const std::string& seeds);
   void addSimulate();
   void addDefrag(CLI::App* simulate);

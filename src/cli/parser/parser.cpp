@@ -45,72 +45,9 @@ void Grammar::addPressure(CLI::App* command, bool defaults) {
   addTerm(command, "pressure-wait", raw.pressure_wait, defaults);
 }
 
-// Each has a variable in the environment: for agents that are started by themselves.
-void Grammar::addOversubscription(CLI::App* agent) {
-  OversubscriptionText& terms = raw.memory_terms;
-  agent
-      ->add_option("--overcommit", terms.overcommit,
-                   "memory promised of what a device has, 1.0 to 4.0; may be repeated [1.0]")
-      ->type_name("[DEV=]R")
-      ->expected(1)
-      ->take_all()
-      ->allow_extra_args(false);
-  agent
-      ->add_option("--device-budget", terms.budget,
-                   "memory tenants may have there at once; may be repeated [what others leave]")
-      ->type_name("[DEV=]SIZE")
-      ->expected(1)
-      ->take_all()
-      ->allow_extra_args(false);
-  agent
-      ->add_option("--host-reserve", terms.host_reserve,
-                   "host memory for what is swapped out [half of what is available]")
-      ->type_name("SIZE");
-  agent
-      ->add_option("--checkpoint", terms.checkpoint,
-                   "take off what cannot be swapped by the driver's checkpoints [off]")
-      ->type_name("on|off");
-  agent
-      ->add_option("--host-map", terms.host_map,
-                   "let who can never fit use the rest of its memory at the host [on]")
-      ->type_name("on|off");
-  agent->add_option("--swap-chunk", terms.chunk, "swapped in pieces of, 64Ki to 256Mi [32Mi]")
-      ->type_name("SIZE");
-  agent
-      ->add_option("--swap-quantum", terms.quantum,
-                   "turn of a tenant on memory that others want too [auto]")
-      ->type_name("TIME");
-}
-
 void Grammar::addIdle(CLI::App* command, bool defaults) {
   addTerm(command, "idle-reclaim", raw.idle_reclaim, defaults);
   addTerm(command, "idle-stop", raw.idle_stop, defaults);
-}
-
-void Grammar::addIdlePolicy(CLI::App* agent) {
-  agent
-      ->add_option("--idle-reclaim", raw.idle.reclaim,
-                   "who is idle for so long is swapped out [high=off,normal=8h,low=1h]")
-      ->type_name("[CLASS=]TIME,..");
-  agent->add_option("--idle-stop", raw.idle.stop, "who is idle for so long is ended [off]")
-      ->type_name("[CLASS=]TIME,..");
-  agent->add_option("--idle-notice", raw.idle.notice, "from the notice to SIGTERM [5m]")
-      ->type_name("TIME");
-  agent->add_option("--idle-grace", raw.idle.grace, "from SIGTERM to SIGKILL [30s]")
-      ->type_name("TIME");
-  agent->add_option("--idle-hook", raw.idle.hook, "a program that is run at the notice")
-      ->type_name("PATH");
-}
-
-void Grammar::addBypassPolicy(CLI::App* agent) {
-  agent
-      ->add_option("--on-bypass", raw.bypass.on,
-                   "what is done about programs that go around what limits them [report]")
-      ->type_name("report|throttle|evict");
-  agent
-      ->add_option("--bypass-notice", raw.bypass.notice,
-                   "with evict: from telling of it to SIGTERM; of pods see divvy scheduler [1m]")
-      ->type_name("TIME");
 }
 
 void Grammar::addMemory(CLI::App* command) {
@@ -278,26 +215,7 @@ void Grammar::addService() {
   CLI::App* version = add("version", "Print the version, and the commit that it is built from",
                           [](const Raw& r) { return makeOutput(true, r); });
   for (CLI::App* command : {sim, version}) addOutput(command);
-  CLI::App* agent = add(
-      "agent", "Serve as the agent in the foreground (others start it by themselves)", makeAgent);
-  agent->add_option("--node", raw.node, "gpu, or sim-<profile> [gpu]")->type_name("NODE");
-  agent->add_option("--idle-exit", raw.idle_exit, "leave after this long without tenants [never]")
-      ->type_name("TIME");
-  addOversubscription(agent);
-  addIdlePolicy(agent);
-  addBypassPolicy(agent);
-  agent
-      ->add_option("--pools", raw.pools,
-                   "pools of cards, a YAML file read at the start (docs/pools.md) [DIVVY_POOLS]")
-      ->type_name("FILE");
-  agent
-      ->add_option("--device-policy", raw.device_policy,
-                   "which cards, where a run does not say [DIVVY_DEVICE_POLICY, else tightest]")
-      ->type_name("WORD,..");
-  agent->add_flag("--log-file", raw.log_file,
-                  "write agent.log in the runtime directory instead of stderr");
-  agent->add_option("--ready-fd", raw.ready_fd)->group("");
-  addClusterNode(agent);
+  addAgent();
   addAgentHelper();
   CLI::App* completion = add("completion", "Print a completion script", [](const Raw& r) {
     return completionScript(Grammar(false).app, r.shell);

@@ -7,10 +7,10 @@ namespace divvy::cli {
 Result<agent::BypassPolicy> parseBypassPolicy(const BypassText& given) {
   agent::BypassPolicy policy;
   Result<void> good =
-      readOne(told(given.on, "--on-bypass", "DIVVY_ON_BYPASS"), agent::parseOnBypass, policy.on);
+      readOne(agentOptionValue(given.on, "on-bypass"), agent::parseOnBypass, policy.on);
   if (good)
-    good = readOne(told(given.notice, "--bypass-notice", "DIVVY_BYPASS_NOTICE"), parseDurationMs,
-                   policy.notice_ms);
+    good =
+        readOne(agentOptionValue(given.notice, "bypass-notice"), parseDurationMs, policy.notice_ms);
   if (!good) return good.error();
   return policy;
 }

@@ -59,19 +59,16 @@ Result<agent::IdlePolicy> parseIdlePolicy(const IdleText& given) {
   const auto from = [](const agent::IdleLimits& limits) {
     return [limits](const std::string& text) { return parseLimits(text, limits); };
   };
-  Result<void> good = readOne(told(given.reclaim, "--idle-reclaim", "DIVVY_IDLE_RECLAIM"),
-                              from(policy.reclaim), policy.reclaim);
+  Result<void> good = readOne(agentOptionValue(given.reclaim, "idle-reclaim"), from(policy.reclaim),
+                              policy.reclaim);
+  if (good)
+    good = readOne(agentOptionValue(given.stop, "idle-stop"), from(policy.stop), policy.stop);
   if (good)
     good =
-        readOne(told(given.stop, "--idle-stop", "DIVVY_IDLE_STOP"), from(policy.stop), policy.stop);
+        readOne(agentOptionValue(given.notice, "idle-notice"), parseDurationMs, policy.notice_ms);
   if (good)
-    good = readOne(told(given.notice, "--idle-notice", "DIVVY_IDLE_NOTICE"), parseDurationMs,
-                   policy.notice_ms);
-  if (good)
-    good = readOne(told(given.grace, "--idle-grace", "DIVVY_IDLE_GRACE"), parseDurationMs,
-                   policy.grace_ms);
-  if (good)
-    good = readOne(told(given.hook, "--idle-hook", "DIVVY_IDLE_HOOK"), parseHook, policy.hook);
+    good = readOne(agentOptionValue(given.grace, "idle-grace"), parseDurationMs, policy.grace_ms);
+  if (good) good = readOne(agentOptionValue(given.hook, "idle-hook"), parseHook, policy.hook);
   if (!good) return good.error();
   return policy;
 }

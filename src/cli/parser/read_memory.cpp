@@ -1,6 +1,7 @@
 // What is said about memory that is promised more than once.
 #include <cstdlib>
 
+#include "daemon_options/daemon_options.h"
 #include "options/option_value.h"
 #include "options/options.h"
 
@@ -20,17 +21,18 @@ Result<std::uint64_t> parseQuantum(std::string_view text) {
 
 }  // namespace
 
-Told told(std::vector<std::string> given, const char* option, const char* variable) {
-  if (!given.empty()) return {std::move(given), option};
-  const char* text = std::getenv(variable);
+OptionValue agentOptionValue(std::vector<std::string> given, std::string_view option) {
+  if (!given.empty()) return {std::move(given), "--" + std::string(option)};
+  const std::string variable(daemon_options::agentVariable(option));
+  const char* text = std::getenv(variable.c_str());
   if (text == nullptr || *text == '\0') return {};
   return {{text}, variable};
 }
 
-Told told(const std::string& given, const char* option, const char* variable) {
+OptionValue agentOptionValue(const std::string& given, std::string_view option) {
   std::vector<std::string> values;
   if (!given.empty()) values.push_back(given);
-  return told(std::move(values), option, variable);
+  return agentOptionValue(std::move(values), option);
 }
 
 Result<agent::MemoryRequest> parseGuarantee(std::string_view text) {
@@ -58,13 +60,13 @@ Result<std::uint64_t> parsePressureWait(std::string_view text) {
 
 Result<agent::Oversubscription> parseOversubscription(const OversubscriptionText& given) {
   agent::Oversubscription terms;
-  const auto overcommit = told(given.overcommit, "--overcommit", "DIVVY_OVERCOMMIT");
-  const auto budget = told(given.budget, "--device-budget", "DIVVY_DEVICE_BUDGET");
-  const auto reserve = told(given.host_reserve, "--host-reserve", "DIVVY_HOST_RESERVE");
-  const auto chunk = told(given.chunk, "--swap-chunk", "DIVVY_SWAP_CHUNK");
-  const auto checkpoint = told(given.checkpoint, "--checkpoint", "DIVVY_CHECKPOINT");
-  const auto host_map = told(given.host_map, "--host-map", "DIVVY_HOST_MAP");
-  const auto quantum = told(given.quantum, "--swap-quantum", "DIVVY_SWAP_QUANTUM");
+  const auto overcommit = agentOptionValue(given.overcommit, "overcommit");
+  const auto budget = agentOptionValue(given.budget, "device-budget");
+  const auto reserve = agentOptionValue(given.host_reserve, "host-reserve");
+  const auto chunk = agentOptionValue(given.chunk, "swap-chunk");
+  const auto checkpoint = agentOptionValue(given.checkpoint, "checkpoint");
+  const auto host_map = agentOptionValue(given.host_map, "host-map");
+  const auto quantum = agentOptionValue(given.quantum, "swap-quantum");
   Result<void> good = readEach(overcommit, [&](const std::string& text) {
     return agent::readOvercommit(text, terms.overcommit);
   });
