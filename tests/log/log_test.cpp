@@ -112,10 +112,14 @@ TEST_F(LogFile, MuchText_KeepsOneOldFile) {
   EXPECT_LE(bytes, 2u << 20u);
 }
 
-TEST_F(LogFile, FileThatCannotBeOpened_DoesNotEndTheProcess) {
-  open(path() / "no" / "such" / "folder");
-  info("goes to stderr");
-  EXPECT_FALSE(std::filesystem::exists(path()));
+TEST_F(LogFile, PathThatCannotBeOpened_LinesGoToStderr) {
+  std::ofstream(path()) << "a file, not a folder";
+  testing::internal::CaptureStderr();
+  open(path() / "agent.log");
+  warn("kept", {{"node", "n1"}});
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_NE(text.find(" warning kept node=n1\n"), std::string::npos) << text;
+  EXPECT_EQ(contentOf(path()), "a file, not a folder");
 }
 
 }  // namespace
