@@ -32,6 +32,7 @@ endfunction()
 # divvy_library(NAME SOURCES... [DEPS ...]): a static library whose public headers are
 # <folder>/include/<folder>/*.h; nothing else is visible to others.
 function(divvy_library name)
+  # gersemi: hints { SOURCES: sort }
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   if(ARG_SOURCES)
     add_library(divvy_${name} STATIC ${ARG_SOURCES})
@@ -111,6 +112,7 @@ function(divvy_judges_times test)
 endfunction()
 
 function(divvy_test name)
+  # gersemi: hints { SOURCES: sort }
   cmake_parse_arguments(ARG "OPTIMIZED" "TIMEOUT;KIND;SANITIZE" "SOURCES;DEPS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 60)

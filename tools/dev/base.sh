@@ -15,7 +15,7 @@ PEER_PACKAGES=(binutils python3-pip zsh fish openssl gpg)
 ARM_PACKAGES=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)
 # Only for a node with a kubelet.
 NODE_PACKAGES=(containerd runc)
-LINT_PACKAGES=(clang-format-14)
+LINT_PACKAGES=(clang-format-14 python3 python3-pip)
 # The chart's checks, and images without a registry.
 CHART_PACKAGES=(python3-yaml)
 VM_PACKAGES=(qemu-system-x86 mmdebstrap e2fsprogs)
