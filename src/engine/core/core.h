@@ -1,4 +1,4 @@
-// The engine's insides.
+// State and operations of an engine. Private. Not thread-safe.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace divvy::engine {
 
-// Found by what they are called, wherever that text stands.
+// Hash and equality of names and of their text, so that a text finds its name without a copy.
 struct NameHash {
   using is_transparent = void;
   std::size_t operator()(std::string_view text) const {
@@ -77,7 +77,7 @@ class Engine::Core {
   Usage usage() const;
   Result<std::vector<DeviceUsed>> used(const NodeName& node) const;
 
-  // What the searches of the next question may cost; as it is while a BudgetScope lives.
+  // Gives the next query a budget of `tries` searches. Does nothing while a BudgetScope lives.
   Core* granted(std::uint32_t tries) {
     if (scopes_ == 0) budget_.refill(tries);
     return this;
@@ -87,8 +87,8 @@ class Engine::Core {
     ++scopes_;
   }
   void leaveScope() { --scopes_; }
-  // While one lives, what is booked is for trial and is taken back: other shapes' scores are not
-  // brought up to date after each booking.
+  // While one lives, bookings are trials that are taken back. Scores of other shapes are not
+  // updated after each booking.
   class Trial {
    public:
     explicit Trial(Core& core) : core_(core) { ++core_.trials_; }
@@ -105,7 +105,7 @@ class Engine::Core {
   struct Reserved {
     Allocation allocation;
     Slot slot = 0;
-    Shape shape;  // what was asked; empty where it was adopted
+    Shape shape;  // the request; empty for an adopted allocation
     bool asked = false;
   };
   using Books = std::unordered_map<RequestId, Reserved, NameHash, NameEqual>;
@@ -139,7 +139,7 @@ class Engine::Core {
 
   Config config_;
   Pools pools_;
-  std::map<NodeName, Node> said_;  // of those that are something else by their pools
+  std::map<NodeName, Node> said_;  // nodes as described, for those that their pools change
   HotState state_;
   FragmentTable fragments_;
   Scorer scorer_{state_, fragments_};
@@ -148,7 +148,7 @@ class Engine::Core {
   ScoreCache cache_;
   SearchBudget budget_;
   unsigned scopes_ = 0;
-  unsigned trials_ = 0;  // Trial
+  unsigned trials_ = 0;
   std::unordered_map<NodeName, Slot, NameHash, NameEqual> slots_;
   std::vector<std::set<RequestId>> on_;  // by slot
   Books books_;

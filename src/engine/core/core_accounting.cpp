@@ -1,4 +1,4 @@
-// Who has what: reserved for a while, or confirmed.
+// Accounting: allocations that are reserved until an instant, or confirmed.
 #include <algorithm>
 
 #include "core/core.h"
@@ -12,13 +12,12 @@ Error noRoom(const RequestId& id, const std::string& why) {
   return {ErrorCode::kNoRoom, "request " + id.text + ": " + why};
 }
 
-// Of a tenant's, as one part.
 Part partOf(const Charge& charge) {
   const Bytes limit = charge.memory - charge.outside;
   return {limit, limit - charge.swappable, charge.outside};
 }
 
-// `host_left` is what is left for the others then.
+// `host_left` becomes what is left for the other charges.
 bool hasMemory(const HotState& state, std::uint32_t device, const Charge& charge,
                Bytes& host_left) {
   if (state.device.terms[device] == 0)
@@ -30,7 +29,6 @@ bool hasMemory(const HotState& state, std::uint32_t device, const Charge& charge
   return true;
 }
 
-// A share as it is asked for.
 Ask askFor(const Share& share, std::size_t container, bool context_outside) {
   Ask ask;
   ask.count = 1;
@@ -43,7 +41,7 @@ Ask askFor(const Share& share, std::size_t container, bool context_outside) {
   return ask;
 }
 
-// What is charged for parts does not overlap with what others have.
+// Returns true if the charged partitions do not overlap with those of other tenants.
 bool partsHold(const HotState& state, Slot slot, std::size_t index, const Charge& charge) {
   const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(index);
   const std::uint8_t use = state.device.use[hot];
@@ -55,7 +53,7 @@ bool partsHold(const HotState& state, Slot slot, std::size_t index, const Charge
   return (room.taken & charge.slices) == 0 && charge.cpus <= room.cpus;
 }
 
-// The device as it is, for a share that is one of its parts.
+// Checks the state of the device for a share that is a partition.
 bool partWillDo(const HotState& state, const ShapeClass& shape, Slot slot, std::size_t index,
                 const Share& share) {
   const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(index);
@@ -65,7 +63,7 @@ bool partWillDo(const HotState& state, const ShapeClass& shape, Slot slot, std::
          isWay(*parting, share.part, share.start, share.size);
 }
 
-// Of any device.
+// Returns true if it takes more of any device.
 bool takesMore(const Placement& now, const Placement& than) {
   return std::any_of(now.charges.begin(), now.charges.end(), [&](const Charge& one) {
     const auto before = std::find_if(than.charges.begin(), than.charges.end(),
@@ -123,7 +121,7 @@ Result<Allocation> Engine::Core::place(const Request& request, Instant expires, 
   return book({{request.id, std::move(*decision->placement), expires}, slot, request.shape, true});
 }
 
-// Room for what it takes, whoever decided it.
+// Checked for every placement, also for one that the caller decided.
 Result<void> Engine::Core::checkRoom(Slot slot, const Placement& placement) const {
   const ColdNode& cold = state_.cold[slot];
   const auto refuse = [&](const std::string& what) {
@@ -140,7 +138,7 @@ Result<void> Engine::Core::checkRoom(Slot slot, const Placement& placement) cons
     if (i == cold.used.size()) return refuse("has no device " + charge.uuid.text);
     const Device& device = cold.node.devices[i];
     const std::uint32_t hot = state_.node.first[slot] + static_cast<std::uint32_t>(i);
-    // Slices stand for all that is in them.
+    // Slices include the compute, memory and processors of the partition.
     const bool sums = charge.slices == 0;
     const bool bound = sums && device.compute_rule == ComputeRule::kBound;
     if ((bound && charge.compute.milli > device.compute.milli - cold.used[i].compute) ||
@@ -153,7 +151,7 @@ Result<void> Engine::Core::checkRoom(Slot slot, const Placement& placement) cons
   return {};
 }
 
-// Each device will still do for what each container gets of it: model, health, alone or not.
+// Each device must still fit each container's ask: model, health, exclusive use.
 Result<void> Engine::Core::checkRules(Slot slot, const Request& request,
                                       const Placement& placement) {
   const Result<Scores*> scores = upToDate(request);
@@ -197,7 +195,7 @@ Result<void> Engine::Core::checkRules(Slot slot, const Request& request,
 
 Result<Allocation> Engine::Core::reserve(const Request& request, const Placement& decided,
                                          Instant expires) {
-  // Whoever brings it may not have kept this.
+  // The caller may not have kept this.
   Placement placement = decided;
   placement.daily = request.shape.daily;
   if (const Reserved* booked = held(request)) {
@@ -212,7 +210,7 @@ Result<Allocation> Engine::Core::reserve(const Request& request, const Placement
   if (again->placement->pool != placement.pool)
     return noRoom(request.id, "was decided while it got another pool");
   const Slot slot = slots_.at(placement.node);
-  // Somebody else may have come in between, onto these very devices.
+  // Another request may have taken these devices in between.
   if (*again->placement != placement) {
     const Result<void> room = checkRoom(slot, placement);
     if (!room) return room.error();
@@ -290,7 +288,7 @@ Result<void> Engine::Core::resize(const RequestId& id, const Placement& placemen
   return {};
 }
 
-// Who has a whole device has it for itself.
+// A whole device has no other tenant.
 Result<void> Engine::Core::checkAlone(Slot slot, const Placement& placement) const {
   const std::vector<Device>& devices = state_.cold[slot].node.devices;
   for (const Charge& charge : placement.charges) {

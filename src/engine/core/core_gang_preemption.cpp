@@ -1,4 +1,4 @@
-// Who has to end for a whole gang: ends are tried for real and taken back.
+// Victims for a whole gang: evictions are tried in the engine and taken back.
 #include <algorithm>
 #include <unordered_map>
 
@@ -8,7 +8,7 @@
 namespace divvy::engine {
 namespace {
 
-// Of so many units every set is tried, as long as they are no more sets in all.
+// With at most so many units every set is tried, within kMaxTried.
 constexpr std::size_t kEverySet = 12;
 constexpr std::uint32_t kMaxTried = 20'000;
 // Sets that are tried for one member.
@@ -34,7 +34,7 @@ class Engine::Core::GangVictimSearch {
   void bringAllBack(const Units& units, std::size_t from, std::size_t to) {
     lift(units, from, to, 1);
   }
-  // Each member that is booked for trial costs as much as a try, at least.
+  // Each member that is booked for trial costs at least as much as a try.
   void spend() { core_.budget_.spend(static_cast<std::uint32_t>(gang_.members.size())); }
   bool over() const { return core_.budget_.spent(); }
   bool fits();                      // by placeGang
@@ -50,13 +50,14 @@ class Engine::Core::GangVictimSearch {
   Core& core_;
   const Gang& gang_;
   const Victims& victims_;
-  std::unordered_map<const Unit*, std::vector<const Reserved*>> booked_;  // of those on nodes seen
+  // of units on nodes seen so far
+  std::unordered_map<const Unit*, std::vector<const Reserved*>> booked_;
   Units best_;
   std::optional<PreemptionCost> cost_;
   std::uint32_t tried_ = 0;
 };
 
-// The dearest first.
+// The most expensive first.
 Units Engine::Core::GangVictimSearch::unitsOn(const Slots& slots) {
   Units units;
   std::set<const Unit*> seen;
@@ -74,8 +75,8 @@ Units Engine::Core::GangVictimSearch::unitsOn(const Slots& slots) {
   return units;
 }
 
-// What is theirs is free (-1), or theirs again (1). They stay booked: that costs a tenth of taking
-// them off the books. Each node is brought up to date once.
+// Frees the capacity of the units (-1) or charges it again (1). They stay booked: that costs a
+// tenth of removing them. The arrays of each node are computed once.
 void Engine::Core::GangVictimSearch::lift(const Units& units, std::size_t from, std::size_t to,
                                           int sign) {
   std::vector<const Reserved*> all;
@@ -111,7 +112,7 @@ bool Engine::Core::GangVictimSearch::fitsOn(const Slots& slots) {
   return all;
 }
 
-// They have not ended.
+// Must be called while the units are not evicted.
 void Engine::Core::GangVictimSearch::consider(const Units& units) {
   const PreemptionCost cost = victims_.costOf(units);
   if (cost_ && !(cost < *cost_)) return;
@@ -119,7 +120,7 @@ void Engine::Core::GangVictimSearch::consider(const Units& units) {
   cost_ = cost;
 }
 
-// As Siege::explore.
+// As VictimSearch::explore.
 void Engine::Core::GangVictimSearch::explore(const Units& units, std::size_t left, Units* chosen) {
   for (; left > 0 && tried_ < kMaxTried && !over(); --left) {
     const Unit& unit = *units[left - 1];
@@ -138,7 +139,8 @@ void Engine::Core::GangVictimSearch::explore(const Units& units, std::size_t lef
   }
 }
 
-// Each member where it fits, or on the node where that costs least; all that end have then.
+// Places each member where it fits, or on the node with the cheapest victims. The chosen units stay
+// evicted.
 std::optional<Units> Engine::Core::GangVictimSearch::oneByOne(const Slots& slots) {
   GangPlacer muster(core_, gang_, Instant{0});
   Units chosen;
@@ -164,7 +166,8 @@ std::optional<Units> Engine::Core::GangVictimSearch::oneByOne(const Slots& slots
   return std::nullopt;
 }
 
-// Of [from, to), who have ended, spares whoever need not, the dearest first.
+// Of the evicted units in [from, to), adds to `chosen` those that are needed. The most expensive
+// ones are spared first.
 void Engine::Core::GangVictimSearch::spare(const Slots& slots, const Units& units, std::size_t from,
                                            std::size_t to, Units* chosen) {
   bringAllBack(units, from, to);
@@ -176,7 +179,7 @@ void Engine::Core::GangVictimSearch::spare(const Slots& slots, const Units& unit
   spare(slots, units, middle, to, chosen);
 }
 
-// They have ended, and come back here: those of them that are needed are considered.
+// Takes evicted units, restores them, and considers those that are needed.
 void Engine::Core::GangVictimSearch::settle(Units units) {
   bool enough = fits();
   for (bool again = enough; again && !over();) {
@@ -193,7 +196,7 @@ void Engine::Core::GangVictimSearch::settle(Units units) {
     }
   }
   bringAllBack(units, 0, units.size());
-  // Without tries left it cannot tell which of them need not end.
+  // Without tries left the search cannot tell which units are needed.
   if (enough && !over()) consider(units);
 }
 

@@ -1,4 +1,4 @@
-// Gangs: all members or none, as near to each other as there is room.
+// Gangs: all members or none, as near to each other as capacity allows.
 #include <algorithm>
 #include <numeric>
 #include <tuple>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMaxMembers = 4096;
 
-// Values of the first `count` levels; none: it lacks one.
+// Values of the first `count` levels; none: a label is missing.
 std::optional<std::vector<std::string>> whereIs(const Node& node,
                                                 const std::vector<std::string>& levels,
                                                 std::size_t count) {
@@ -24,7 +24,7 @@ std::optional<std::vector<std::string>> whereIs(const Node& node,
   return values;
 }
 
-// Of the devices that it asks for: the largest are placed first.
+// Compute of the requested devices; the largest members are placed first.
 std::int64_t weightOf(const Request& request) {
   std::int64_t sum = 0;
   for (const Container& one : request.shape.containers) {
@@ -103,7 +103,8 @@ void Engine::Core::GangPlacer::fillNodes(const Slots& slots, std::vector<std::si
   *left = std::move(rest);
 }
 
-// The domain that takes most of them first; of equals the one with least room, then by name.
+// The domain that takes most members goes first; among equals the one with least free compute, then
+// by name.
 void Engine::Core::GangPlacer::fill(const Slots& slots, std::size_t level,
                                     std::vector<std::size_t>* left) {
   if (level >= gang_.levels.size()) return fillNodes(slots, left);
@@ -128,7 +129,8 @@ void Engine::Core::GangPlacer::fill(const Slots& slots, std::size_t level,
   }
 }
 
-// Without a thought for narrower levels there may be a way; else it is known how many fit.
+// Without regard to narrower levels a placement may exist. If not, most() tells how many members
+// fit.
 bool Engine::Core::GangPlacer::regardless(const Tightest& required,
                                           std::vector<std::string>* where) {
   if (!gang_.required) return book(core_.order_.slots());
@@ -141,7 +143,7 @@ bool Engine::Core::GangPlacer::regardless(const Tightest& required,
   return false;
 }
 
-// The narrowest level first; there, where least is free.
+// Begins at the narrowest level, with the domain that has least free compute.
 bool Engine::Core::GangPlacer::place(std::vector<std::string>* where) {
   where->clear();
   const std::size_t widest = gang_.required ? *gang_.required + 1 : 1;

@@ -1,11 +1,11 @@
-// Nodes and their bookkeeping.
+// Nodes and the sums over them.
 #include "core/core.h"
 
 namespace divvy::engine {
 namespace {
 
-// Looked at after every change, so that whoever asks next has less to do: enough for some hundred
-// shapes, and bounded for those that ask once in a while.
+// Nodes evaluated after each change, so that the next query has less to do. Enough for some hundred
+// shapes, and bounded for shapes that are queried rarely.
 constexpr std::size_t kTidied = 256;
 
 }  // namespace
@@ -27,7 +27,8 @@ void Engine::Core::count(Slot slot, int sign) {
   fragment_ += sign * state_.node.fragment[slot];
 }
 
-// After the slot's arrays changed; its part of the sums was taken out before.
+// Must be called after the slot's arrays changed. The caller has removed its part of the sums
+// before.
 void Engine::Core::changed(Slot slot) {
   const std::uint32_t first = state_.node.first[slot];
   state_.node.fragment[slot] =
@@ -39,7 +40,8 @@ void Engine::Core::changed(Slot slot) {
 }
 
 void Engine::Core::tidy(Slot changed) {
-  // Who starts anew has nobody to tidy for, and a place is asked for of each node that comes.
+  // An engine that has just started has no shapes to update, while each node that is added asks for
+  // its place.
   if (cache_.empty() || trials_ > 0) return;
   cache_.tidy(kTidied, order_.placeOf(changed), [&](Scores& scores, std::size_t most) {
     return scores.update(scorer_, order_, log_, state_.models(), most, budget_);

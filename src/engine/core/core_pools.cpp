@@ -1,11 +1,11 @@
-// Pools: what they make of nodes, and who was there before.
+// Pools: their effect on nodes, and tenants from before a change.
 #include <algorithm>
 
 #include "core/core.h"
 
 namespace divvy::engine {
 
-// Its arrays and part of the sums, from what is said of it and what is booked there.
+// Computes the node's arrays and its part of the sums from its description and its bookings.
 void Engine::Core::describe(Slot slot, const Node& node) {
   count(slot, -1);
   const Node applied = pools_.applied(node);

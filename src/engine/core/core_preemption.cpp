@@ -19,7 +19,7 @@ Engine::Core::VictimSearch::VictimSearch(Core& core, ShapeClass shape, const Vic
   shape_.learn(core.state_.models());
 }
 
-// The dearest first.
+// The most expensive first.
 std::vector<Engine::Core::VictimSearch::Here> Engine::Core::VictimSearch::unitsOn(Slot slot) const {
   std::map<const Unit*, std::vector<const Placement*>> placements;
   Units units;
@@ -42,12 +42,12 @@ PreemptionCost Engine::Core::VictimSearch::costOf(const Units& units) const {
   return victims_.costOf(all);
 }
 
-// The node's arrays only: nobody is told of a change, since it is taken back.
+// Changes the node's arrays only. The change log gets no entry, because the change is taken back.
 void Engine::Core::VictimSearch::charge(Slot slot, const Here& here, int sign) {
   for (const Placement* placement : here.placements) core_.state_.charge(slot, *placement, sign);
 }
 
-// All of them have ended: puts back whoever need not.
+// All units are evicted here. Restores each unit that is not needed.
 Units Engine::Core::VictimSearch::needed(Slot slot, const std::vector<Here>& units) {
   std::vector<const Here*> gone;
   for (const Here& here : units) {
@@ -64,8 +64,8 @@ Units Engine::Core::VictimSearch::needed(Slot slot, const std::vector<Here>& uni
   return chosen;
 }
 
-// Sets of `chosen`, who have ended, and some of the first `left` units, the cheapest first. More of
-// them never cost less: what is not better than the best is not looked into.
+// Sets of `chosen`, which are evicted, and some of the first `left` units, the cheapest first. More
+// units never cost less, so a set that is not cheaper than the best is not extended.
 void Engine::Core::VictimSearch::explore(Slot slot, const std::vector<Here>& units,
                                          std::size_t left, Units* chosen) {
   for (; left > 0 && sets_ < most_sets_ && !over(); --left) {
@@ -94,7 +94,7 @@ void Engine::Core::VictimSearch::look(Slot slot) {
     return;
   }
   Units chosen = needed(slot, units);
-  // Without tries left it cannot tell which of them need not end.
+  // Without tries left the search cannot tell which units are needed.
   if (over()) return;
   if (!chosen.empty() && better(chosen)) best_ = Found{slot, chosen, costOf(chosen)};
   chosen.clear();

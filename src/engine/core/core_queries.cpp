@@ -1,4 +1,4 @@
-// Asking: changes nothing but what is kept to answer faster.
+// Queries: they change only caches.
 #include <algorithm>
 
 #include "base/rng.h"
@@ -16,7 +16,7 @@ Result<Scores*> Engine::Core::upToDate(const Request& request) {
   return scores;
 }
 
-// Made ready, but for models; not kept.
+// Models are not learned yet; the result is not cached.
 Result<ShapeClass> Engine::Core::classOf(const Request& request) const {
   const Result<void> right = checkShape(request.shape);
   if (!right) return right.error();
@@ -60,7 +60,7 @@ Result<Decision> Engine::Core::decide(const Request& request) {
   return at(request, **scores, order_.slots()[tree.winner()]);
 }
 
-// The best of them; of equals the first in the nodes' order.
+// Takes the best slot; among equals the first in the nodes' order.
 Decision Engine::Core::decided(const Request& request, Scores& scores,
                                const std::vector<Slot>& fitting) {
   if (fitting.empty()) return {};
@@ -120,7 +120,7 @@ Result<bool> Engine::Core::possible(const Request& request) {
     const Slot there = idle.put(node, pools_);
     ShapeClass fresh = *shape;
     fresh.learn(idle.models());
-    // What was not searched may fit.
+    // A node that was not searched may fit.
     const std::optional<NodeRefusal> refusal = refusalOf(idle, fresh, there, pass);
     if (!refusal || refusal->why == NodeWhy::kNotSearched) return true;
   }

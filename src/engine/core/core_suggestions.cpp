@@ -1,4 +1,4 @@
-// What would have to be asked for instead, found by asking for it on one node.
+// Suggestions: the smallest changes of a request with which it fits one node.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -21,7 +21,7 @@ constexpr std::array<ChangeKind, 8> kAmounts{
     ChangeKind::kGuarantee,    ChangeKind::kGuaranteePercent};
 constexpr std::array<ChangeKind, 4> kParts{ChangeKind::kNotMutex, ChangeKind::kNotNumaStrict,
                                            ChangeKind::kNotLinkStrict, ChangeKind::kNotNic};
-// Sets of names that are tried for one kind; beyond, none is suggested.
+// Sets of names tried for one kind; beyond that none is suggested.
 constexpr std::uint32_t kMaxSets = 4096;
 
 bool aboutDevices(ChangeKind kind) {
@@ -45,7 +45,7 @@ std::vector<std::string> namesOf(const Items& items, NameOf nameOf) {
 
 class Search {
  public:
-  // `asked` says all that the request leaves to others.
+  // `asked`: the request's shape with all defaults filled in.
   Search(const HotState& state, Slot slot, Shape asked, SearchBudget& budget)
       : state_(state), slot_(slot), asked_(std::move(asked)), budget_(budget) {}
 
@@ -67,7 +67,7 @@ class Search {
     return index < asked_.init.size() ? asked_.init[index]
                                       : asked_.containers[index - asked_.init.size()];
   }
-  // The most that fits, of an amount that is above what is fewest, with `others` changed too.
+  // The largest amount that fits, with `others` changed too. None: no smaller amount fits.
   std::optional<Change> most(std::size_t index, ChangeKind kind, const DeviceKind& of,
                              const Remedy& others) const;
   std::vector<std::uint64_t> leastsOf(ChangeKind kind, const DeviceAsk& of) const;
@@ -75,7 +75,7 @@ class Search {
                                const std::vector<std::string>& from) const;
   std::optional<Change> without(ChangeKind kind) const;
   void together(std::size_t index, const DeviceAsk& ask, std::vector<Remedy>* found) const;
-  // Of the devices of one kind; empty: of all that no other selector is for.
+  // For the devices of one kind; empty: for all without a selector of their own.
   void names(const DeviceKind& of, const Selector& selector, std::vector<Remedy>* found) const;
 
   const HotState& state_;
@@ -84,11 +84,11 @@ class Search {
   SearchBudget& budget_;
 };
 
-// A device wants at least a context's worth of memory, and what is guaranteed of it: the least of
-// each, in units of `kind`, largest first.
+// The minimum amounts that a device accepts: the memory of a context, and the guaranteed memory. In
+// units of `kind`, largest first.
 std::vector<std::uint64_t> Search::leastsOf(ChangeKind kind, const DeviceAsk& of) const {
   std::set<std::uint64_t, std::greater<>> leasts{leastOf(kind)};
-  // Fewer may be no whole block, and no run.
+  // Fewer devices may not form a whole block or a run.
   for (std::uint32_t count = 1; kind == ChangeKind::kDevices && count < of.count; ++count)
     if (arranged(state_.cold[slot_].node)) leasts.insert(count);
   const bool percent = kind == ChangeKind::kDevicePercent;
@@ -109,7 +109,7 @@ std::vector<std::uint64_t> Search::leastsOf(ChangeKind kind, const DeviceAsk& of
   return {leasts.begin(), leasts.end()};
 }
 
-// From one least on to the next, less of anything is never harder to have.
+// Between two minimum amounts a smaller amount is never harder to place.
 std::optional<Change> Search::most(std::size_t index, ChangeKind kind, const DeviceKind& of,
                                    const Remedy& others) const {
   const Container& from = container(index);
@@ -140,7 +140,7 @@ std::optional<Change> Search::most(std::size_t index, ChangeKind kind, const Dev
   return {};
 }
 
-// Sets of one first, then of two, and so on; of equal ones the first in the order of `from`.
+// Tries sets of one name first, then of two, and so on; sets of one size in the order of `from`.
 std::optional<Change> Search::fewest(ChangeKind kind, const DeviceKind& of,
                                      const std::vector<std::string>& from) const {
   std::uint32_t tries = 0;
@@ -165,7 +165,8 @@ std::optional<Change> Search::without(ChangeKind kind) const {
   return change;
 }
 
-// Neither alone helped: the most memory with hardly any compute, then the most compute with that.
+// If no single change helps: the most memory with hardly any compute, then the most compute with
+// that.
 void Search::together(std::size_t index, const DeviceAsk& ask, std::vector<Remedy>* found) const {
   const auto compute = static_cast<std::uint64_t>(ask.compute.milli);
   if (ask.count == 0) return;
@@ -231,7 +232,7 @@ std::vector<Remedy> Search::all() const {
 
 }  // namespace
 
-// The first pool whose devices, or else those of none, the request could have as it is.
+// The first pool with devices that fit the request unchanged; otherwise the devices in no pool.
 std::optional<Change> Engine::Core::otherPool(const Request& request, Slot slot) {
   std::set<PoolName> here;
   for (std::size_t i = 0; i < state_.cold[slot].node.devices.size(); ++i)

@@ -11,9 +11,9 @@ namespace divvy::engine {
 namespace {
 
 constexpr std::array<Policy, 3> kWhereTo{Policy::kFgd, Policy::kBestFit, Policy::kPacking};
-// Moves of which it is looked at what they would win, for kFragmentation.
+// Moves that are evaluated for kFragmentation.
 constexpr std::size_t kMaxLooks = 40'000;
-// Nodes that are tried for one time that a request is to fit.
+// Nodes tried for one more fit of the request.
 constexpr std::size_t kMaxNodes = 32;
 
 using Goal = DefragmentationGoal;
@@ -24,10 +24,10 @@ std::vector<RequestId> idsIn(const Layout& layout) {
   return ids;
 }
 
-// In what order devices or nodes are emptied.
+// The order in which devices or nodes are emptied.
 enum class Order { kFewestMoves, kMinUsed };
 
-// One try.
+// One attempt at a plan.
 class Planner {
  public:
   Planner(const Layout& layout, const Movers& movers, Policy policy)
@@ -96,7 +96,7 @@ std::int64_t memoryOf(const Placement& placement) {
   return sum;
 }
 
-// With somebody on them; who is idle is closed to everybody by then.
+// Devices or nodes with tenants. Idle ones are closed by then.
 std::vector<Planner::Site> Planner::sites() const {
   std::vector<Site> all;
   if (terms_.goal == Goal::kNodes) {
@@ -181,7 +181,7 @@ void Planner::empty(Order order) {
   }
 }
 
-// The best move of this one, and by how much less is fragmented then.
+// The best move of this request, and by how much it reduces fragmentation.
 std::optional<Move> Planner::lookAt(const RequestId& id, double* wins) {
   const double fragmented = board_.engine().usage().fragmented;
   const Allocation was = board_.take(id);
@@ -197,7 +197,7 @@ std::optional<Move> Planner::lookAt(const RequestId& id, double* wins) {
   return move;
 }
 
-// What wins most first; what a move wins is looked at again when its turn comes.
+// The move with the largest gain goes first. A gain is computed again before its move is made.
 void Planner::mend() {
   std::priority_queue<std::pair<double, RequestId>> next;
   std::size_t looks = 0;
@@ -221,7 +221,8 @@ void Planner::mend() {
   }
 }
 
-// So that each has room when its turn comes; they are made on `real` then. None: there is no way.
+// Orders the moves so that each has room when it is made; they are made on `real`. None: there is
+// no such order.
 std::optional<std::vector<Move>> Planner::inOrder(LayoutSandbox* real,
                                                   std::vector<Move> moves) const {
   std::vector<Move> done;
@@ -245,7 +246,7 @@ std::optional<std::vector<Move>> Planner::inOrder(LayoutSandbox* real,
   return std::nullopt;
 }
 
-// The request is put where they were, then they go where there is room.
+// Places the request where the victims were, then the victims where they fit.
 bool Planner::makeRoomOn(LayoutSandbox* real, const Preemption& found, const RequestId& id) {
   const std::size_t before = moves_.size();
   std::vector<Allocation> gone;
@@ -304,7 +305,7 @@ void Planner::makeRoom(const Layout& layout) {
     if (!makeRoomOnce(&real, number)) return;
 }
 
-// What is to be as much as can be.
+// The quantity to maximise.
 double wonOn(LayoutSandbox* board, const DefragmentationTerms& terms) {
   switch (terms.goal) {
     case Goal::kDevices:
@@ -326,8 +327,8 @@ std::size_t makeAll(LayoutSandbox* board, const Movers& movers, const std::vecto
   return moves.size();
 }
 
-// Takes out who moves for nothing. Whether one does is seen by taking it back at the end: where
-// there is no room any more a later one needed it to go.
+// Drops moves that gain nothing. Each move is taken back for a check; if that has no room, a later
+// move needs it.
 std::vector<Move> neededOf(const Layout& layout, const Movers& movers, std::vector<Move> moves) {
   LayoutSandbox board(layout);
   moves.resize(makeAll(&board, movers, moves));
@@ -411,7 +412,7 @@ std::vector<std::vector<Move>> tries(const Layout& layout, const Movers& movers)
 
 }  // namespace
 
-// The most that is won, then the least work that is lost, then the fewest moves.
+// The largest gain first, then the least lost work, then the fewest moves.
 DefragmentationPlan planMoves(const Layout& layout, const Movers& movers) {
   std::vector<Move> best;
   std::tuple<double, std::int64_t, std::int64_t> best_key;

@@ -1,16 +1,17 @@
-// Plans of moves, made on copies of who is where.
+// Plans of moves, made on copies of the layout.
 #pragma once
 
 #include "core/layout_sandbox.h"
 
 namespace divvy::engine {
 
-// What is known of who may move.
+// Requests that may move. All others stay. `terms` is not owned.
 struct Movers {
   std::map<RequestId, Request> requests;  // all others stay
   const DefragmentationTerms* terms = nullptr;
 };
 
+// Returns at most `most_moves` moves, in an order in which each of them has room.
 DefragmentationPlan planMoves(const Layout& layout, const Movers& movers);
 
 }  // namespace divvy::engine

@@ -1,4 +1,4 @@
-// Whom moves interrupt, and what that costs.
+// Requests that moves interrupt, and the cost of that.
 #pragma once
 
 #include <map>
@@ -10,18 +10,20 @@
 
 namespace divvy::engine {
 
+// Counts each request once, however often it moves. Not thread-safe.
 class Disruptions {
  public:
-  // `there`: who has something.
+  // `there`: requests with an allocation. Keeps a pointer to `terms`, which must outlive it.
   Disruptions(const DefragmentationTerms& terms, const std::vector<RequestId>& there);
 
-  // False: a budget does not allow for all of them, and nobody is interrupted.
+  // Interrupts `all` and their groups. Returns false and interrupts none if a disruption budget
+  // does not allow all of them.
   bool interrupt(const std::vector<RequestId>& all);
   std::size_t count() const { return interrupted_.size(); }
   std::int64_t workLost() const { return work_lost_; }
 
  private:
-  // With its group.
+  // Returns the request and its group.
   std::vector<RequestId> with(const RequestId& id) const;
 
   const DefragmentationTerms* terms_;

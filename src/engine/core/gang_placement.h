@@ -1,5 +1,5 @@
-// One gang while places are looked for: every try books for real and is taken back, so that it is
-// what would happen.
+// Search for the placement of one gang. Each try books in the engine and is taken back, so its
+// result is exact.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 
 namespace divvy::engine {
 
+// Keeps references to `core` and `gang`, which must outlive it.
 class Engine::Core::GangPlacer {
  public:
   using Slots = std::vector<Slot>;
@@ -15,23 +16,25 @@ class Engine::Core::GangPlacer {
 
   GangPlacer(Core& core, const Gang& gang, Instant expires);
 
-  // True: all of them are booked, at the narrowest level that has room for all; `where` as in
-  // GangPlacement.
+  // Books all members at the narrowest level that holds them all; `where` as in GangPlacement.
+  // Returns false, with none booked, if no level does.
   bool place(std::vector<std::string>* where);
-  // The same on these nodes, without a thought for levels; and notes how many it could book.
+  // Books all members on these nodes without regard to levels, or none; updates most().
   bool book(const Slots& slots) { return book(slots, gang_.levels.size()); }
   void takeBack() { takeBack(0); }
 
-  // Together at so many levels. A node that lacks a level is a domain of its own below the others,
-  // where all are wanted.
+  // Groups nodes by the values of the first `count` levels. A node without one of these labels is
+  // left out, or with `all` is a domain of its own behind the others.
   Domains domains(const Slots& slots, std::size_t count, bool all) const;
-  // Those that have to take all of it: of the required level, or all nodes.
+  // Returns the sets of nodes that can hold the whole gang: domains of the required level, or all
+  // nodes.
   std::vector<Slots> whole() const;
-  // Members, the largest first.
+  // Indices of the members, the largest request first.
   const std::vector<std::size_t>& order() const { return order_; }
-  // Books this one on one of these.
+  // Books one member on one of these nodes. Returns false if it fits on none of them.
   bool bookOne(std::size_t member, const Slots& slots);
 
+  // The largest number of members that one try could book.
   std::size_t most() const { return most_; }
 
  private:
@@ -42,7 +45,7 @@ class Engine::Core::GangPlacer {
   }
   bool book(const Slots& slots, std::size_t level);
   bool regardless(const Tightest& required, std::vector<std::string>* where);
-  // Books as many of them as it can, in as few domains as it can; who is booked leaves `left`.
+  // Books as many members as possible, in as few domains as possible; removes them from `left`.
   void fill(const Slots& slots, std::size_t level, std::vector<std::size_t>* left);
   void fillNodes(const Slots& slots, std::vector<std::size_t>* left);
   std::int64_t freeIn(const Slots& slots) const;

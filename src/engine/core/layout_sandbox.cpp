@@ -17,7 +17,7 @@ void change(std::set<RequestId>* who, const RequestId& id, int sign, std::int64_
 
 }  // namespace
 
-// What was right for the engine that it is a copy of is right here.
+// Results are ignored: the engine that the layout was copied from has checked the same values.
 LayoutSandbox::LayoutSandbox(const Layout& layout) : engine_(layout.config) {
   static_cast<void>(engine_.setTarget(layout.target));
   static_cast<void>(engine_.setPools(layout.pools));
@@ -34,7 +34,7 @@ LayoutSandbox::LayoutSandbox(const Layout& layout) : engine_(layout.config) {
   for (const Allocation& allocation : layout.there) put(allocation);
 }
 
-// Devices that a node has no more are nobody's.
+// Charges on devices that the node no longer has are not counted.
 void LayoutSandbox::count(const Placement& placement, const RequestId& id, int sign) {
   change(&on_nodes_.at(placement.node), id, sign, &idle_nodes_);
   for (const Charge& charge : placement.charges) {

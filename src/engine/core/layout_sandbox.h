@@ -1,4 +1,4 @@
-// A copy of who is where, to try moves on.
+// A copy of nodes and allocations on which moves are tried.
 #pragma once
 
 #include <functional>
@@ -9,22 +9,23 @@
 
 namespace divvy::engine {
 
-// What an engine knows.
+// The state of an engine that a sandbox copies.
 struct Layout {
   Config config;
   Target target;
   std::vector<Pool> pools;
-  std::vector<Node> nodes;        // as they are said to be
-  std::vector<Allocation> there;  // in order of names
+  std::vector<Node> nodes;        // as described
+  std::vector<Allocation> there;  // ascending by ID
 };
 
+// Not thread-safe. Nodes, devices and requests that methods take must exist in the layout.
 class LayoutSandbox {
  public:
   explicit LayoutSandbox(const Layout& layout);
 
   const Engine& engine() const { return engine_; }
   const Placement& of(const RequestId& id) const { return at_.at(id).placement; }
-  // Who is there; ascending.
+  // Requests there, ascending.
   const std::set<RequestId>& on(const DeviceAt& device) const { return on_devices_.at(device); }
   const std::set<RequestId>& on(const NodeName& node) const { return on_nodes_.at(node); }
   const std::map<DeviceAt, std::set<RequestId>>& devices() const { return on_devices_; }
@@ -32,18 +33,19 @@ class LayoutSandbox {
   std::int64_t idleDevices() const { return idle_devices_; }
   std::int64_t idleNodes() const { return idle_nodes_; }
 
-  // Nobody new comes there, or may again.
+  // Cordons a node or device, or restores its described state.
   void close(const DeviceAt& device, bool closed);
   void close(const NodeName& node, bool closed);
 
+  // Removes an allocation and returns it.
   Allocation take(const RequestId& id);
-  // As it is.
+  // Adds an allocation without checking it.
   void put(const Allocation& allocation);
-  // Where it would go now, by the policy.
+  // Returns the placement by the policy. None: it fits nowhere.
   std::optional<Placement> decide(const Request& request) const;
-  // Takes it, and books it there if it fits; else it stays where it was.
+  // Moves the request if it fits there; otherwise it stays and the result is false.
   bool move(const Request& request, const Placement& to);
-  // How many times it fits, one after the other.
+  // Returns how many requests of the shape fit together, at most `most`.
   std::size_t fits(const Shape& shape, std::size_t most);
 
  private:

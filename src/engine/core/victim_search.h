@@ -1,5 +1,4 @@
-// Who has to end for one request: what a node would be without some of those on it is tried and
-// put back.
+// Victims for one request: a node is evaluated without some of its tenants and restored.
 #pragma once
 
 #include "core/core.h"
@@ -9,27 +8,28 @@
 
 namespace divvy::engine {
 
+// Keeps references to `core` and `victims`, which must outlive it.
 class Engine::Core::VictimSearch {
  public:
   struct Found {
     Slot slot = 0;
     Units units;
-    PreemptionCost cost;  // with those who have ended before
+    PreemptionCost cost;  // with the victims of `ended`
   };
 
-  // `ended`: have, for others, and may be on the books still; they cost together with these. Sets
-  // that are tried on all nodes together are at most `most_sets`; beyond, on each node one of which
-  // everybody is needed is found, and there may be a cheaper one.
+  // `ended`: victims chosen earlier for other requests; they may still be booked, and their cost
+  // counts. At most `most_sets` sets are tried over all nodes. Beyond that each node gets one set
+  // in which every victim is needed; a cheaper set may exist.
   VictimSearch(Core& core, ShapeClass shape, const Victims& victims, Units ended,
                std::uint32_t most_sets);
 
-  // Of equals on the first of the slots.
+  // Returns the cheapest victims; among equals the first slot wins. None: no set suffices.
   std::optional<Found> best(const std::vector<Slot>& slots);
 
  private:
   struct Here {
     const Unit* unit = nullptr;
-    std::vector<const Placement*> placements;  // on the node that is looked at
+    std::vector<const Placement*> placements;  // on the node under evaluation
   };
 
   std::vector<Here> unitsOn(Slot slot) const;

@@ -1,4 +1,4 @@
-// Who may end for somebody, in units that end together, and what that costs.
+// Candidates for eviction, in units that are evicted together, and their cost.
 #pragma once
 
 #include <string_view>
@@ -10,25 +10,26 @@
 
 namespace divvy::engine {
 
-// Those that end together.
+// Requests that are evicted together: one request, or a group.
 struct Unit {
   std::vector<RequestId> all;                // ascending
   std::vector<const EvictionCost*> of_each;  // as `all`
-  std::int64_t highest = 0;                  // priority of one of them
+  std::int64_t highest = 0;                  // highest priority of a member
   std::int64_t work = 0;
 };
 using Units = std::vector<const Unit*>;
 
-// kUsage: work that is less than none.
+// kUsage: negative `work_lost`.
 Result<void> checkStakes(const EvictionCosts& stakes);
 
 class Victims {
  public:
-  // `there`: requests that hold devices, ascending; those without a stake do not end. `stakes`
-  // outlives it.
+  // `there`: requests with an allocation, ascending. Requests without an entry in `stakes` are
+  // never evicted, nor are units with a member of `priority` or higher. Keeps a reference to
+  // `stakes`, which must outlive it.
   Victims(const EvictionCosts& stakes, std::int64_t priority, const std::vector<RequestId>& there);
 
-  // Null: it may not end.
+  // Returns null if the request must not be evicted.
   const Unit* of(const RequestId& id) const;
   PreemptionCost costOf(const Units& units) const;
   void dearestFirst(Units* units) const;

@@ -6,7 +6,7 @@
 namespace divvy::engine {
 namespace {
 
-// All of a block or none of it. What is not of one goes with everybody.
+// All devices of a block or none. A device without a block goes with any other.
 class BlockRule : public GroupRule {
  public:
   explicit BlockRule(const Node& node) : whole_(node.devices.size()) {
@@ -20,7 +20,7 @@ class BlockRule : public GroupRule {
 
   NodeWhy why() const override { return NodeWhy::kBlocks; }
   bool allows(DeviceSet group) const override { return missing(group) == 0; }
-  // Who has begun a block goes on with it.
+  // A block that was begun is completed first.
   std::int64_t score(DeviceSet group) const override {
     return -static_cast<std::int64_t>(missing(group));
   }
@@ -35,7 +35,7 @@ class BlockRule : public GroupRule {
   std::vector<DeviceSet> whole_;  // by device
 };
 
-// Those of one kind are neighbours, and so many as may be at a time, from where they may begin.
+// Devices of one kind must be neighbours, in an allowed number, from an allowed position.
 class RowRule : public GroupRule {
  public:
   explicit RowRule(const Node& node) : node_(node) {}
@@ -49,7 +49,7 @@ class RowRule : public GroupRule {
     }
     return std::all_of(rows.begin(), rows.end(), [](auto& row) { return isRun(row.second); });
   }
-  // The nearer to each other the better: for groups that are not yet whole.
+  // For incomplete groups: nearer devices score better.
   std::int64_t score(DeviceSet group) const override {
     std::map<DeviceKind, std::pair<std::uint32_t, std::uint32_t>> ends;
     for (DeviceSet left = group; left != 0; left &= left - 1) {

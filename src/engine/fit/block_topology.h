@@ -1,4 +1,4 @@
-// How hardware hands devices out where several are: whole blocks, neighbours in a row.
+// Rules for devices that hardware gives out in whole blocks or in runs of neighbours.
 #pragma once
 
 #include "fit/group.h"
@@ -7,12 +7,12 @@
 
 namespace divvy::engine {
 
-// Some device of the node is of a block or in a row.
+// Returns true if a device of the node belongs to a block or a row.
 bool arranged(const Node& node);
-// Adds the rules for its devices; they outlive nothing of `node`.
+// Adds the rules for the node's devices. They keep a reference to `node`, which must outlive them.
 void addArrangement(const Node& node, Groups::Rules* rules);
 
-// Whether devices are chosen as groups there: for the shape's policy, or for what the node is.
+// Returns true if devices there are chosen as groups, because of the shape's policy or of the node.
 bool groupedOn(const HotState& state, const ShapeClass& shape, Slot slot);
 
 }  // namespace divvy::engine

@@ -1,4 +1,4 @@
-// What can never be right is refused before anything is done with it.
+// Refuses requests and descriptions that can never be valid, before they are used.
 #include <algorithm>
 #include <cstdlib>
 #include <set>
@@ -93,7 +93,7 @@ Result<void> checkAsk(const std::string& who, const DeviceAsk& ask) {
   return checkDeviceMemory(who + ", guarantee", *ask.guarantee);
 }
 
-// Of several kinds: then no device can be meant by two of them.
+// Asks of several kinds: each must name its kind, so that no device matches two of them.
 Result<void> checkAsks(const std::string& who, const Container& container) {
   std::set<DeviceKind> kinds;
   const bool several = !container.others.empty();
@@ -201,7 +201,7 @@ bool hasParts(const std::vector<Container>& containers) {
   });
 }
 
-// Parts have no links, and whoever has one is never alone on the device.
+// Partitions have no links, and a partition never has the device for itself.
 Result<void> checkPolicy(const Shape& shape) {
   if (!shape.devices || (!hasParts(shape.init) && !hasParts(shape.containers))) return {};
   DevicePolicy plain;

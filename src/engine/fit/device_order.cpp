@@ -6,7 +6,7 @@
 namespace divvy::engine {
 namespace {
 
-// Millionths of what there is; nothing is all used.
+// In millionths of the total; a total of 0 counts as used up.
 std::int64_t usedShare(std::int64_t all, std::int64_t left) {
   constexpr std::int64_t kScale = 1'000'000;
   if (all <= 0) return kScale;
@@ -19,14 +19,14 @@ std::int64_t usedOf(const UseWeights& use, const Device& device, const DeviceRoo
          use.memory * usedShare(room.memory_total, room.memory);
 }
 
-// Its NUMA node where that goes before all else: the lower the better for binpack.
+// Orders by NUMA node first if the policy prefers one; for binpack the lowest first.
 std::int64_t numaFirst(const DevicePolicy& policy, const Device& device) {
   if (policy.numa == Preference::kNone) return 0;
   const auto numa = static_cast<std::int64_t>(device.numa.value_or(0));
   return policy.order == DeviceOrder::kBinpack ? numa : -numa;
 }
 
-// As HAMi tries them: of equals on the higher NUMA node first, and of these the last.
+// HAMi's order: among equals the higher NUMA node first, then the last device.
 void arrangeAsHami(const DevicePolicy& policy, const Node& node, const DeviceRoom* rooms,
                    DeviceList* list) {
   using Place = std::tuple<std::int64_t, std::int64_t, std::int64_t, int>;

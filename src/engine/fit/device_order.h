@@ -1,4 +1,4 @@
-// Which devices go first, where it is not simply the tightest.
+// Orders of devices: by use, by HAMi's rules, by tightness.
 #pragma once
 
 #include <utility>
@@ -7,13 +7,14 @@
 
 namespace divvy::engine {
 
-// Sorts what is in `list`. `rooms`: what is left of each device of the node, by its place.
+// Sorts `list` by the shape's policy. `rooms`: free capacity of each device, by its index in the
+// node.
 void arrange(const ShapeClass& shape, const Node& node, const DeviceRoom* rooms, DeviceList* list);
 
-// How tight one is for it: the least goes first. Where compute is a weight, those that have it
-// left.
+// Key of tightness; the lowest goes first. Where compute is a weight, devices with compute left
+// precede the others.
 std::pair<std::int64_t, std::int64_t> tightness(const DeviceRoom& room, const Ask& ask);
-// Sorts by that, equal ones as they come.
+// Sorts by tightness. The sort is stable.
 void arrangeTightest(const Ask& ask, const DeviceRoom* rooms, DeviceList* list);
 
 }  // namespace divvy::engine

@@ -28,14 +28,14 @@ bool aboutMemory(DeviceWhy reason) {
   return reason >= DeviceWhy::kTooLarge && reason <= DeviceWhy::kHostReserve;
 }
 
-// Whether its model and UUID are among those that were asked for.
+// Checks the device's model and UUID against the selector.
 std::uint8_t chosenBy(const HotState& state, const ShapeClass& shape, Slot slot, std::size_t index,
                       std::uint8_t model) {
   if (model != kOpen || !shape.namesDevices()) return model;
   return shape.verdict(state.cold[slot].node.devices[index]);
 }
 
-// In the way of `tightest first`; sorting is by insertion: there are few.
+// Orders by tightness. Insertion sort, because there are few devices.
 void insert(const HotDevices& device, std::uint32_t first, std::uint8_t index, Candidates& into) {
   const auto tighter = [&](std::uint8_t a, std::uint8_t b) {
     if (device.compute_free[first + a] != device.compute_free[first + b]) {
@@ -89,7 +89,7 @@ DeviceRefusal describe(const HotState& state, Slot slot, std::size_t index, std:
   return refusal;
 }
 
-// Enough devices will do, but not so many together.
+// Enough devices fit, but they do not form a group.
 std::optional<NodeRefusal> refuseGroup(const HotState& state, const ShapeClass& shape, Slot slot,
                                        const Ask& ask, const DeviceList& all) {
   if (!groupedOn(state, shape, slot)) return std::nullopt;
@@ -125,7 +125,7 @@ std::optional<DeviceRefusal> refusePart(const HotState& state, const ShapeClass&
   return no(none);
 }
 
-// Of one ask for no part, were it alone.
+// For one ask that is not for partitions, with no other ask placed.
 std::uint8_t verdictOne(const HotState& state, const ShapeClass& shape, Slot slot,
                         std::size_t index, const Ask& ask, Bytes host_left) {
   const DeviceRoom room = roomOf(state, state.node.first[slot] + static_cast<std::uint32_t>(index));
@@ -135,7 +135,7 @@ std::uint8_t verdictOne(const HotState& state, const ShapeClass& shape, Slot slo
   return verdict;
 }
 
-// Of one ask, were it alone.
+// For one ask, with no other ask placed.
 std::optional<DeviceRefusal> refuseOne(const HotState& state, const ShapeClass& shape, Slot slot,
                                        std::size_t index, const Ask& ask, Bytes host_left) {
   if (ask.part) return refusePart(state, shape, slot, index, ask);
@@ -144,7 +144,7 @@ std::optional<DeviceRefusal> refuseOne(const HotState& state, const ShapeClass& 
   return describe(state, slot, index, verdict, ask, host_left);
 }
 
-// Too few devices will do for this ask, were it the only one.
+// Refuses if too few devices fit this ask alone.
 std::optional<NodeRefusal> refuseAsk(const HotState& state, const ShapeClass& shape, Slot slot,
                                      const Ask& ask) {
   NodeRefusal refusal;
@@ -186,7 +186,7 @@ NodeRefusal describe(const HotState& state, const ShapeClass& shape, Slot slot, 
   return refusal;
 }
 
-// Devices that were not meant at all: what the others lack is what there is to say.
+// The request excludes these devices. The refusal reports what the other devices lack.
 bool notMeant(std::size_t reason) {
   constexpr DeviceWhy kNotMeant[] = {DeviceWhy::kKind,          DeviceWhy::kNotInPool,
                                      DeviceWhy::kModelNotAsked, DeviceWhy::kModelExcluded,
@@ -195,8 +195,8 @@ bool notMeant(std::size_t reason) {
                      [&](DeviceWhy one) { return why(one) == reason; });
 }
 
-// What most of those that were meant were refused for; of equals what is looked at last: it is
-// nearest to right.
+// The most frequent reason among the devices that the request accepts. Among equals the reason that
+// is checked last, because it is nearest to a fit.
 DeviceWhy mostOf(const std::array<std::uint16_t, kDeviceWhys>& counts) {
   std::size_t most = why(DeviceWhy::kKind);
   for (std::size_t at = most + 1; at < counts.size(); ++at) {
@@ -208,7 +208,7 @@ DeviceWhy mostOf(const std::array<std::uint16_t, kDeviceWhys>& counts) {
   return static_cast<DeviceWhy>(most);
 }
 
-// As refuseAsk, without telling of each device.
+// As refuseAsk, without details of each device.
 std::optional<CompactRefusal> briefAsk(const HotState& state, const ShapeClass& shape, Slot slot,
                                        const Ask& ask) {
   std::array<std::uint16_t, kDeviceWhys> counts{};
@@ -234,7 +234,7 @@ std::optional<CompactRefusal> briefAsk(const HotState& state, const ShapeClass& 
                         ask.count, shape.wanted(ask).kind, mostOf(counts)};
 }
 
-// Before any search.
+// The checks before any search.
 std::optional<NodeRefusal> refusalAlone(const HotState& state, const ShapeClass& shape, Slot slot) {
   if (const std::optional<NodeWhy> reason = refuseNode(state, shape, slot)) {
     return describe(state, shape, slot, *reason);
@@ -348,7 +348,8 @@ Candidates candidatesFor(const HotState& state, const ShapeClass& shape, const A
   const Bytes host_left = state.node.sums[slot] == kNoSums ? Bytes{} : state.hostLeft(slot);
   for (std::size_t i = 0; i < state.node.devices[slot]; ++i) {
     const std::uint32_t hot = first + static_cast<std::uint32_t>(i);
-    if (ask.compute > state.device.compute_free[hot]) continue;  // most often, and quickly
+    // the most frequent reason, and cheap to check
+    if (ask.compute > state.device.compute_free[hot]) continue;
     if (verdictOn(state, shape, slot, i) != kOpen) continue;
     if (verdictOn(roomOf(state, hot), ask, host_left) != kOpen) continue;
     insert(state.device, first, static_cast<std::uint8_t>(i), result);
@@ -381,7 +382,7 @@ std::vector<DeviceRefusal> refusedFor(const HotState& state, const ShapeClass& s
   return refused;
 }
 
-// As the containers are.
+// In the order of the containers.
 std::vector<const Ask*> asksInOrder(const ShapeClass& shape) {
   std::vector<const Ask*> order;
   for (const std::vector<Ask>* asks : {&shape.init(), &shape.containers()})

@@ -1,4 +1,4 @@
-// Whether a node will do, which of its devices, and why not.
+// Whether a node fits a request, which of its devices fit, and the refusal if not.
 #pragma once
 
 #include <cstdint>
@@ -17,64 +17,67 @@ namespace divvy::engine {
 enum class PlanEnd : std::uint8_t;
 struct SearchPass;
 
-using Picked = DeviceList;  // chosen for one ask
+using Picked = DeviceList;  // devices chosen for one ask
 
-// Those that would do, in the order of the shape's policy. Tightest first: least compute left, then
-// least memory, then the first.
+// Devices that fit, in the order of the shape's policy. Tightest first: least compute left, then
+// least memory, then the lowest index.
 using Candidates = DeviceList;
 
-// What of a device is left while the containers of one request are placed.
+// Free capacity of a device while the containers of one request are placed.
 struct DeviceRoom {
   std::int32_t compute = 0;
   std::int32_t slots = 0;
   std::int64_t memory = 0;
   std::int64_t memory_total = 0;
-  bool idle = false;  // nobody on it
+  bool idle = false;  // without tenants
   KindId kind = kAnyKind;
-  bool weight = false;                    // compute is one: it refuses nobody
-  const MemoryAccounts* books = nullptr;  // of memory with terms
-  std::uint8_t use = 0;                   // as HotDevices has it
-  std::uint16_t sorts = 0;                // likewise
+  bool weight = false;                    // compute is a weight: it refuses no request
+  const MemoryAccounts* books = nullptr;  // accounts of memory with terms; not owned
+  std::uint8_t use = 0;                   // a HotDevices::use
+  std::uint16_t sorts = 0;                // a HotDevices::sorts
 };
 
-// kOpen or a DeviceWhy: of the device as such, then of what is left of it.
+// Returns kOpen or a DeviceWhy, from the state of the device alone.
 std::uint8_t verdictOn(const HotState& state, const ShapeClass& shape, Slot slot,
                        std::size_t index);
-// `host_left`: of the node's, for memory that is promised beyond what there is.
+// Returns kOpen or a DeviceWhy, from the free capacity. `host_left`: free host memory of the node,
+// for memory that is promised beyond the device's.
 std::uint8_t verdictOn(const DeviceRoom& room, const Ask& ask, Bytes host_left);
 DeviceRoom roomOf(const HotState& state, std::uint32_t device);
 
-// Of asks for parts. Null: it is not to be split now.
+// For asks for partitions. Returns null if the device cannot be split now.
 const Partitioning* partingOf(const Device& device);
 PartRoom partRoomOf(const HotState& state, Slot slot, std::size_t index);
 PartRequest wishOf(const ShapeClass& shape, const Ask& ask, std::int64_t memory_total);
-// As verdictOn of the device as such.
+// Like verdictOn(state, ...), for asks for partitions.
 std::uint8_t partVerdictOn(const HotState& state, const ShapeClass& shape, Slot slot,
                            std::size_t index);
-// Then of what is left of it, before the parts themselves.
+// Returns kOpen or a DeviceWhy from the free capacity, before partitions are checked.
 std::uint8_t partVerdictOn(const DeviceRoom& room, const Ask& ask);
 
-// Whether each ask's devices can be chosen one by one, by their tightness.
+// Returns true if the devices of each ask can be chosen one by one, by their tightness.
 bool oneByOne(const HotState& state, const ShapeClass& shape, Slot slot);
 
-// Cordoned, cpu, memory, number of devices; none: as such it will do.
+// Checks cordon, CPU, memory and number of devices. Returns none if the node passes.
 std::optional<NodeWhy> refuseNode(const HotState& state, const ShapeClass& shape, Slot slot);
 
-// Devices that will do for a request with only this ask, sorted.
+// Returns the devices that fit a request with only this ask, sorted.
 Candidates candidatesFor(const HotState& state, const ShapeClass& shape, const Ask& ask, Slot slot);
 
-// Devices of the node that none of the container's asks can have, were it alone there.
+// Returns the devices that fit none of the container's asks, even with no other container there.
 std::vector<DeviceRefusal> refusedFor(const HotState& state, const ShapeClass& shape, Slot slot,
                                       std::size_t container);
 
-// The whole answer for a node that will not do; none: it will.
+// Returns the complete refusal of a node. None: the request fits.
 std::optional<NodeRefusal> refusalOf(const HotState& state, const ShapeClass& shape, Slot slot,
                                      SearchPass& pass);
-// The same of what a search there came to before (kPlaced: none was needed, or it found a plan).
+// Returns the refusal after a search that ended with `end` (kPlaced: no search was needed, or it
+// found a plan).
 std::optional<NodeRefusal> refusalOf(const HotState& state, const ShapeClass& shape, Slot slot,
                                      PlanEnd end);
-// The latter in short; `asks`: asksInOrder of the shape.
+// The asks of the shape in the order in which briefOf reports them.
 std::vector<const Ask*> asksInOrder(const ShapeClass& shape);
+// Like refusalOf(..., end), as a compact refusal. `asks`: asksInOrder of the shape.
 std::optional<CompactRefusal> briefOf(const HotState& state, const ShapeClass& shape,
                                       const std::vector<const Ask*>& asks, Slot slot, PlanEnd end);
 

@@ -28,12 +28,12 @@ void FragmentTable::setTarget(const Target& target) {
     const double from = 1000 * std::log(k / (100.0 - k)) * static_cast<double>(weight_);
     steps_[static_cast<std::size_t>(k - 1)] = static_cast<std::int64_t>(std::ceil(from));
   }
-  steps_[49] = 0;  // exactly: what changes nothing
+  steps_[49] = 0;  // exact for no change
   steps_[99] = INT64_MAX;
 }
 
-// Requests for one device: how much weight has those of at most a level, for each amount of
-// processors that makes a difference.
+// For requests for one device: sums of weights up to each level, for each amount of processors that
+// makes a difference.
 void FragmentTable::addPrefixes(const std::vector<Expected>& single, Compiled& compiled) {
   for (const Expected& one : single) compiled.cpus.push_back(one.cpu);
   std::sort(compiled.cpus.begin(), compiled.cpus.end());
@@ -78,8 +78,8 @@ void FragmentTable::addModel(const ModelName& model) {
                    [](const Expected& a, const Expected& b) { return a.compute < b.compute; });
 }
 
-// Of devices with `free` each, requests for one of them can use all of those that have enough: each
-// device counts for the weight of all that it is enough for.
+// Requests for one device can use every device with enough compute. So each device counts for the
+// weight of all requests that it has enough for.
 std::int64_t FragmentTable::usable(const FreeView& view, const Compiled& compiled) const {
   const auto bucket = static_cast<std::size_t>(
       std::upper_bound(compiled.cpus.begin(), compiled.cpus.end(), view.cpu) -
@@ -93,7 +93,7 @@ std::int64_t FragmentTable::usable(const FreeView& view, const Compiled& compile
     largest = std::max(largest, free);
   }
   for (const Expected& one : compiled.several) {
-    if (one.compute > largest) break;  // nor do those that follow find a device
+    if (one.compute > largest) break;  // later ones find no device either
     if (view.cpu < one.cpu) continue;
     std::int64_t sum = 0;
     std::uint32_t count = 0;

@@ -1,6 +1,6 @@
-// Expected fragmentation of a node, as published with FGD: for each kind of request that is
-// expected, what of the node's idle compute it could not use; averaged by how often it is expected.
-// In whole numbers: exact, and the same on every machine.
+// Expected fragmentation of a node, as published with FGD (Weng et al. 2023). For each expected
+// kind of request it is the idle compute that this kind cannot use. The result is the average by
+// expected frequency. The arithmetic uses whole numbers: exact, and the same on every machine.
 #pragma once
 
 #include <array>
@@ -12,25 +12,26 @@
 
 namespace divvy::engine {
 
-// A node as it would be.
+// Free capacity of a node, real or assumed.
 struct FreeView {
   std::int64_t cpu = 0;
   const std::int32_t* compute = nullptr;  // of each device
   std::size_t devices = 0;
 };
 
+// Const member functions are safe to call from several threads.
 class FragmentTable {
  public:
   FragmentTable() { setTarget({}); }
   void setTarget(const Target& target);
   const Target& target() const { return target_; }
-  // Has to be called before nodes of that model are looked at.
+  // Must be called before a node with that model is evaluated.
   void addModel(const ModelName& model);
 
-  // Thousandths of a device, times the sum of weights. `models` is of each device; needed where
-  // `model` is kMixed.
+  // Returns thousandths of a device, times the sum of weights. `models`: one for each device;
+  // needed if `model` is kMixed.
   std::int64_t weighted(const FreeView& view, ModelId model, const ModelId* models) const;
-  // Whether any request that is expected does.
+  // Returns true if an expected request names models.
   bool namesModels() const { return names_models_; }
   std::int64_t weight() const { return weight_; }
 
@@ -45,7 +46,7 @@ class FragmentTable {
     std::uint32_t count;
     std::uint16_t level;
   };
-  // Of devices of one model. Compute below the first threshold is level 0, and so on.
+  // For devices of one model. Compute below the first threshold is level 0, and so on.
   struct Compiled {
     std::array<std::uint16_t, 1001> level{};
     std::size_t levels = 1;

@@ -6,9 +6,9 @@
 namespace divvy::engine {
 namespace {
 
-constexpr unsigned kFew = 16;  // of so many devices all groups are looked at
+constexpr unsigned kFew = 16;  // up to so many devices all groups are tried
 
-// How many groups of so many; no more than `most` + 1 is counted.
+// Number of groups of `count` devices; counts to `most` + 1 at most.
 std::uint64_t groupsOf(unsigned devices, unsigned count, std::uint64_t most) {
   std::uint64_t all = 1;
   for (unsigned i = 0; i < std::min(count, devices - count); ++i) {
@@ -20,10 +20,10 @@ std::uint64_t groupsOf(unsigned devices, unsigned count, std::uint64_t most) {
 
 }  // namespace
 
-// One ask while groups are looked for.
+// The search for one ask.
 class Groups::Search {
  public:
-  // Only the first so many rules count.
+  // Only the first `rules` rules apply.
   Search(const Groups& groups, std::size_t rules, const DeviceList& from, unsigned count)
       : groups_(groups), rules_(rules), from_(from), count_(count) {
     for (unsigned position = from.count; position-- > 0;) {
@@ -34,13 +34,13 @@ class Groups::Search {
     }
   }
 
-  // Looks at all of them, or until there is one, with a bound on tries.
+  // Tries all groups, or stops at the first one, with a bound on tries.
   void exhaust() { explore(0, 0, open_); }
   void first() {
     first_only_ = true;
     explore(0, 0, open_);
   }
-  // From what was found, or from nothing, to what cannot be bettered by a small change.
+  // Grows a group from each device, then improves the best one by exchanges.
   void grow();
   bool few() const {
     return from_.count <= kFew || groupsOf(from_.count, count_, kMaxGroups) <= kMaxGroups;
@@ -71,7 +71,7 @@ class Groups::Search {
     for (; group != 0; group &= group - 1) open &= mates_[firstOf(group)];
     return open;
   }
-  // Whether it is the best so far; of equals the first stays.
+  // Keeps the group if it is the best so far; among equals the first stays.
   bool consider(DeviceSet group) {
     if (!allows(group)) return false;
     const Score score = scoreOf(group);
@@ -89,7 +89,7 @@ class Groups::Search {
   const DeviceList& from_;
   const unsigned count_;
   std::array<DeviceSet, kMaxDevicesPerNode> mates_{};
-  std::array<DeviceSet, kMaxDevicesPerNode> after_{};  // by position: from there on
+  std::array<DeviceSet, kMaxDevicesPerNode> after_{};  // by position: the devices from there on
   DeviceSet open_ = 0;
   std::optional<DeviceSet> best_;
   Score best_score_{};
@@ -99,7 +99,7 @@ class Groups::Search {
   bool gave_up_ = false;
 };
 
-// Groups with these, the others from `position` on; true: it is over.
+// Tries groups with `group` and devices from `position` on. Returns true to stop.
 bool Groups::Search::explore(unsigned position, DeviceSet group, DeviceSet open) {
   const unsigned left = count_ - sizeOf(group);
   if (left == 0) return consider(group) && (first_only_ || perfect());
@@ -117,7 +117,7 @@ bool Groups::Search::explore(unsigned position, DeviceSet group, DeviceSet open)
   return false;
 }
 
-// Takes whatever scores most with those before it.
+// Adds the device with the highest score until the group is complete.
 std::optional<DeviceSet> Groups::Search::grownFrom(unsigned device) {
   DeviceSet group = only(device);
   DeviceSet open = open_ & mates_[device] & ~group;
@@ -141,7 +141,7 @@ std::optional<DeviceSet> Groups::Search::grownFrom(unsigned device) {
   return group;
 }
 
-// One of the best for one that is not: true: that was better.
+// Exchanges one device of the best group. Returns true if that is better.
 bool Groups::Search::exchange() {
   const DeviceSet best = *best_;
   for (unsigned out = 0; out < from_.count; ++out) {
@@ -160,8 +160,8 @@ bool Groups::Search::exchange() {
 
 void Groups::Search::grow() {
   tries_ = 0;
-  // Half of the tries are for the start, the others for making it better. Where they are not enough
-  // to start from each device: from every second, third, and so on.
+  // Half of the tries are for growing, the others for exchanges. If they do not suffice to start
+  // from each device, it starts from every second, third, and so on.
   const std::uint32_t starts = std::max(kMaxGroupTries / 2 / (count_ * from_.count), 1u);
   const unsigned step = (from_.count + starts - 1) / starts;
   for (unsigned position = 0; position < from_.count; position += step) {

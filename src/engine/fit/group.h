@@ -1,5 +1,5 @@
-// Which devices of a node are taken together for one container: rules say who may be with whom, and
-// which group is better.
+// Devices of a node that one container takes together. Rules state which devices may be together
+// and which group is better.
 #pragma once
 
 #include <array>
@@ -13,27 +13,29 @@
 
 namespace divvy::engine {
 
-// Devices of one node, by their place in it, in an order that means something to whoever made it.
+// Devices of one node, by index. The creator defines the order.
 struct DeviceList {
   std::uint8_t count = 0;
   std::array<std::uint8_t, kMaxDevicesPerNode> at{};
 };
 
-// One thing that is wanted of a group. Asked for one node and one ask; the first rules matter most.
+// One requirement or preference for a group, for one node and one ask. Earlier rules take
+// precedence.
 class GroupRule {
  public:
   virtual ~GroupRule() = default;
-  // Why there is no group.
+  // The refusal that is reported if the rule allows no group.
   virtual NodeWhy why() const = 0;
-  // Who may be in a group with that device; without itself: it is in none.
+  // Returns the devices that may be in a group with this one. A set without the device itself: no
+  // group may hold it.
   virtual DeviceSet mates(unsigned) const { return ~DeviceSet{0}; }
-  // Whether a whole group will do, all of whom may be with each other.
+  // Returns true if a complete group is allowed. All its devices are mates of each other.
   virtual bool allows(DeviceSet) const { return true; }
-  // Of a whole group, or of one that is not yet: more is better.
+  // Score of a complete or incomplete group; larger is better.
   virtual std::int64_t score(DeviceSet) const { return 0; }
-  // No group of so many has more. Goes with `score`.
+  // Upper bound of score() for groups of so many devices.
   virtual std::int64_t most(unsigned) const { return 0; }
-  // Whether it is as was wished; where that is so goes before where it is not.
+  // Returns true if the preference is met. Nodes that meet more preferences go first.
   virtual bool met(DeviceSet) const { return true; }
 };
 
@@ -41,28 +43,28 @@ class Groups {
  public:
   using Rules = std::vector<std::unique_ptr<const GroupRule>>;
 
-  // At most kMaxRules.
+  // Keeps the first kMaxRules rules.
   explicit Groups(Rules rules);
 
-  // The best group of `count` devices of these; of equals the one whose devices come first. It is
-  // the best of all where they are at most 16, or there are at most kMaxGroups groups of so many;
-  // else the best that grows from one of them, taking what scores most, and cannot be bettered by
-  // exchanging one device, within
-  // kMaxGroupTries. None: there is none, or `gave_up`.
+  // Returns the best group of `count` devices from `from`; among equals the one with the earliest
+  // devices. The result is exact for at most 16 devices or at most kMaxGroups groups. Otherwise it
+  // is grown from one device by the highest score, then improved by exchanges of one device, within
+  // kMaxGroupTries. `group` is none if there is no group, or if the search stopped without one
+  // (`gave_up`).
   struct Found {
     std::optional<DeviceSet> group;
     bool gave_up = false;
-    std::uint32_t tries = 0;  // devices that were put to a group
+    std::uint32_t tries = 0;  // devices that were added to a group
   };
   Found best(const DeviceList& from, unsigned count) const;
-  // Whether it may be taken.
+  // Returns true if every rule allows the group.
   bool good(DeviceSet group) const;
-  // Who may be in a group with that device.
+  // Returns the devices that may be in a group with that device.
   DeviceSet mates(unsigned device) const { return mates(device, rules_.size()); }
-  // How many wishes it meets.
+  // Number of preferences that the group meets.
   unsigned met(DeviceSet group) const;
-  // Of `count` of these there is no group: why not, and the most of them that would be one. The
-  // first rule is told that leaves none together with those before it.
+  // Refusal for `count` devices of `from`: the first rule that leaves no group together with the
+  // rules before it, and the size of the largest possible group.
   NodeRefusal refusal(const DeviceList& from, unsigned count) const;
 
  private:

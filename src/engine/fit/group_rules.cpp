@@ -35,8 +35,8 @@ class NumaRule : public GroupRule {
   const bool required_;
 };
 
-// Of equal sums one goes first that has all direct. Of one device: the fewer others it is linked to
-// the better, those may be wanted together.
+// Among equal sums a group with all links direct goes first. A single device scores better with
+// fewer links to others, because linked devices may be wanted together.
 class LinkRule : public GroupRule {
  public:
   LinkRule(const Topology& topology, bool required) : topology_(topology), required_(required) {}
@@ -71,7 +71,7 @@ class LinkRule : public GroupRule {
 
 class NicRule : public GroupRule {
  public:
-  // None: to whichever is nearest to each device, where there is any.
+  // Without a name: the nearest NIC of each device, if there is one.
   NicRule(const Node& node, const Topology& topology, const NicName& wanted)
       : topology_(topology), named_(!wanted.empty()) {
     const auto at = std::find_if(node.nics.begin(), node.nics.end(),
@@ -96,12 +96,12 @@ class NicRule : public GroupRule {
   const std::vector<std::uint32_t>* distances_ = nullptr;
 };
 
-// Wings of one kind: rather what uses one up than what begins another.
+// Wings of one kind: a wing in use is filled before another one is begun.
 class WingRule : public GroupRule {
  public:
   WingRule(const NodeScore& merit, DeviceSet used) : merit_(merit), used_(used) {}
 
-  // Nothing is refused for it, and nobody wished for it.
+  // The rule refuses nothing, and no request asked for it.
   bool met(DeviceSet) const override { return false; }
   NodeWhy why() const override { return NodeWhy::kLinks; }
   std::int64_t score(DeviceSet group) const override {

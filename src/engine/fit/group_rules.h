@@ -7,7 +7,7 @@
 
 namespace divvy::engine {
 
-// Of an ask of that shape on that node. Only to be asked where groupedOn(...).
+// For an ask of that shape on that node. Requires groupedOn(...). Keeps references to `state`.
 Groups groupsFor(const HotState& state, const ShapeClass& shape, Slot slot);
 
 }  // namespace divvy::engine

@@ -5,9 +5,9 @@
 namespace divvy::engine {
 namespace {
 
-constexpr std::int64_t kMaxPoints = 2000;  // what losses and scores are taken from
+constexpr std::int64_t kMaxPoints = 2000;  // losses and scores are subtracted from it
 constexpr std::int64_t kPointsOfBubble = 1000;
-// A pair that is linked, and how much more one counts that it gets than one that is torn.
+// A linked pair that it gets counts so many times as much as a torn pair.
 constexpr std::int64_t kGotByTorn = 10;
 constexpr std::uint32_t kLevels = 256;
 
@@ -35,7 +35,7 @@ NodeScores::Pairs pairsOf(const Topology& topology, DeviceSet got, DeviceSet fre
   return pairs;
 }
 
-// Of all that it gets, the most that are linked with one of them; itself counts.
+// The largest number of devices of `got` that are linked with one of them, itself included.
 std::int64_t togetherOf(const Topology& topology, DeviceSet got, std::uint32_t points) {
   std::int64_t most = 0;
   for (DeviceSet left = got; left != 0; left &= left - 1)
@@ -49,7 +49,7 @@ std::int64_t at(const std::vector<ByCount>& by_count, std::uint32_t devices) {
   return found == by_count.end() ? 0 : found->value;
 }
 
-// Of so much, in levels; what is outside is at an end.
+// Level of `value` in 0 to `most`; a value outside is clamped.
 std::uint32_t levelOf(std::int64_t value, std::int64_t most) {
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(value, 0, most) * (kLevels - 1) /
                                     most);
@@ -120,7 +120,7 @@ std::uint32_t meritLevel(const NodeScores& merits, Policy policy) {
   }
   if (merits.bubbles) level = std::max(level, levelOf(2 - *merits.bubbles, 3));
   if (merits.pairs) {
-    // Half of it for pairs that it gets, the lower half for those that are torn.
+    // The upper half of the level is for pairs that it gets, the lower half for torn pairs.
     const std::uint32_t got =
         merits.pairs->of == 0
             ? 15

@@ -16,7 +16,6 @@ namespace {
 
 using Takens = std::array<Taken, kMaxDevicesPerNode>;
 
-// The most at any time.
 void raise(Taken* to, const Taken& by) {
   to->memory = std::max(to->memory, by.memory);
   to->compute = std::max(to->compute, by.compute);
@@ -53,18 +52,17 @@ class Search {
   std::string image() const { return groups_ ? std::string() : trial_.image(); }
 
  private:
-  // Of the asks that are looked at together.
   struct Asked {
     std::span<const Ask> asks;
     std::vector<Picked> picked;
     std::vector<PartPick> ways;
   };
 
-  // All that are there in the end have been placed: now the init containers, one after the other,
-  // each beside the sidecars before it, which stay where they are.
+  // All containers that run in the end are placed. Now places the init containers, one after
+  // another, each beside the sidecars before it, which keep their devices.
   bool placeInit() {
     const TrialNode::State then = trial_.now;
-    // Moved, not copied: whoever is trying holds on to what is in there.
+    // Moved, not copied: callers on the stack hold references into the vectors.
     Asked end{asks_, std::move(picked_), std::move(ways_)};
     plan_ = {};
     plan_.taken = then.taken;
@@ -93,7 +91,7 @@ class Search {
     return good;
   }
 
-  // What sidecars before that init container were given.
+  // Charges what sidecars before that init container were given.
   void takeBefore(const Asked& end, std::size_t container) {
     for (std::size_t k = 0; k < end.asks.size(); ++k) {
       const Ask& ask = end.asks[k];
@@ -114,7 +112,7 @@ class Search {
     asks_ = asks;
     picked_.assign(asks.size(), {});
     ways_.assign(shape_.parts() ? asks.size() : 0, {});
-    // Parts are more than sums.
+    // Sums are not exact for partitions.
     needs_.reset();
     if (!shape_.parts())
       needs_.emplace(asks, trial_.rooms(),
@@ -122,8 +120,8 @@ class Search {
     return (!needs_ || needs_->possible()) && placeFrom(0);
   }
 
-  // First fit decreasing, on the devices with least memory left: where trying in the order of the
-  // containers ended without an answer. Not for rules that this order does not know.
+  // First fit decreasing, on the devices with least memory left. Used if trying in the order of the
+  // containers ended without an answer. Not for rules that this order does not consider.
   bool placeLargestFirst() {
     if (groups_ || shape_.parts() || shape_.staged()) return false;
     trial_.back(*fresh_);
@@ -173,7 +171,7 @@ class Search {
     return best;
   }
 
-  // These for a container; then the next one.
+  // Places this group for a container, then the next container.
   bool placeGroup(std::size_t at, const Picked& picked) {
     const Ask& ask = asks_[at];
     const auto rooms = trial_.now.rooms;
@@ -205,7 +203,7 @@ class Search {
       if ((group & only(order.at[k])) != 0) picked.at[picked.count++] = order.at[k];
     return picked;
   }
-  // Who may come to those that were chosen.
+  // Devices that may join the chosen ones.
   DeviceSet openTo(const Picked& picked, std::uint8_t chosen) const {
     DeviceSet open = ~DeviceSet{0};
     for (std::uint8_t k = 0; groups_ && k < chosen; ++k) open &= groups_->mates(picked.at[k]);
@@ -223,7 +221,8 @@ class Search {
     return least;
   }
 
-  // The rest of a container's devices, from position `from` of `order` on; then the next container.
+  // Chooses the rest of a container's devices from position `from` of `order` on, then the next
+  // container.
   bool choose(std::size_t at, const Candidates& order, std::uint8_t from, std::uint8_t chosen) {
     const Ask& ask = asks_[at];
     Picked& picked = picked_[at];
@@ -253,7 +252,7 @@ class Search {
     return false;
   }
 
-  // Of equal asks the later one goes behind the one before: the other way round was tried, too.
+  // Among equal asks a later one gets a later device. The reverse order was tried as well.
   bool behind(std::size_t at, std::size_t device, PartPick way) const {
     if (!asks_[at].again) return true;
     const std::size_t before = picked_[at - 1].at[0];
@@ -289,8 +288,8 @@ class Search {
     return false;
   }
 
-  // On the node as it is then: on devices that need least of the host's memory, of these on those
-  // that the others get anyway.
+  // Chooses on the node as it is then. Prefers devices that need least host memory, then devices
+  // that the other containers get anyway.
   bool pickInit(std::span<const Ask> asks, const Takens& together) {
     picked_.clear();
     return std::all_of(asks.begin(), asks.end(),
@@ -312,8 +311,8 @@ class Search {
     return true;
   }
 
-  // The best group of those that the others get, or of all; where the host's memory is not enough
-  // for that, the first one for which it is.
+  // The best group of devices that the other containers get, or of all. If host memory does not
+  // suffice for it, the first group for which it does.
   Picked groupOf(const Candidates& order, const Ask& ask, const Takens& together) {
     Candidates held;
     for (std::uint8_t k = 0; k < order.count; ++k)
@@ -359,7 +358,7 @@ class Search {
 
 Taken takenBy(const Ask& ask, const HotState& state, std::uint32_t device) {
   const auto bytes = [](Bytes of) { return static_cast<std::int64_t>(of.count); };
-  // Whoever lets nobody else come takes all places.
+  // Mutex takes all slots.
   const auto slots =
       ask.keeps_off ? static_cast<std::uint32_t>(state.device.slots_free[device]) : 1u;
   if (state.device.terms[device] == 0) {
@@ -380,7 +379,7 @@ Taken takenBy(const Ask& ask, const HotState& state, std::uint32_t device) {
 }
 
 Planned planOn(const HotState& state, const ShapeClass& shape, Slot slot, SearchPass& pass) {
-  // What is found quickly is not worth keeping.
+  // Cheap results are not worth keeping.
   constexpr std::uint32_t kDear = 64;
   constexpr std::size_t kMaxKept = 256;
   Search search(state, shape, slot);

@@ -7,7 +7,7 @@ namespace divvy::engine {
 Needs::Needs(std::span<const Ask> asks, std::span<const DeviceRoom> rooms,
              const std::function<bool(const Ask&, std::size_t)>& fits)
     : from_(asks.size() + 1) {
-  // Where compute is a weight it refuses nothing; where memory has terms it is more than a sum.
+  // A compute weight refuses nothing, and memory with terms is not a plain sum.
   const bool weighs =
       std::any_of(rooms.begin(), rooms.end(), [](const DeviceRoom& room) { return room.weight; });
   const bool terms = std::any_of(rooms.begin(), rooms.end(),

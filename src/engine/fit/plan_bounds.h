@@ -1,4 +1,4 @@
-// What a search of a plan checks before it tries: sums that have to suffice, nodes that are alike.
+// Checks before the search of a plan: sums that must suffice, and nodes that are equal to a shape.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace divvy::engine {
 
-// What asks need at least of all devices of a node together: from each ask to the last.
+// The least that asks need of all devices of a node together: from each ask to the last.
 class Needs {
  public:
-  // `fits`: whether a device will do for an ask, by its place, before any of them is placed.
-  // `rooms`: of the node's devices at that time.
+  // `fits`: whether a device, by index, fits an ask before any ask is placed. `rooms`: free
+  // capacity of the devices at that time.
   Needs(std::span<const Ask> asks, std::span<const DeviceRoom> rooms,
         const std::function<bool(const Ask&, std::size_t)>& fits);
 
-  // False: an ask has too few devices even alone.
+  // False: too few devices fit one of the asks, even without the other asks.
   bool possible() const { return possible_; }
-  // False: the asks from `at` on need more than is left of the devices whose verdict is kOpen.
+  // False: the asks from `at` on need more than is left of the devices with verdict kOpen.
   bool enoughFrom(std::size_t at, std::span<const DeviceRoom> rooms,
                   std::span<const std::uint8_t> verdicts) const;
 
@@ -29,11 +29,12 @@ class Needs {
   struct Need {
     std::int64_t memory = 0, compute = 0, slots = 0;
   };
-  std::vector<Need> from_;  // by ask, and one more: nothing
+  std::vector<Need> from_;  // by ask, and a last entry of zeros
   bool possible_ = true;
 };
 
-// Two nodes of the same image are the same to a shape without rules for groups, days or parts.
+// Nodes with equal images are equal to a shape without rules for groups, use by hour and
+// partitions.
 std::string imageOf(const Node& node, std::span<const DeviceRoom> rooms,
                     std::span<const std::uint8_t> verdicts);
 

@@ -1,4 +1,4 @@
-// What searches (planOn) may cost: on one node, and in one decision over all nodes.
+// Cost limits of searches (planOn): on one node, and in one decision over all nodes.
 #pragma once
 
 #include <algorithm>
@@ -9,13 +9,13 @@
 namespace divvy::engine {
 
 inline constexpr std::uint32_t kTriesOfNode = 2'000;
-// So many devices put to a group cost as much as one try.
+// So many devices added to a group cost as much as one try.
 inline constexpr std::uint32_t kGroupTriesOfOne = 16;
-// For a gang, and for victims: many decisions in one.
+// For gangs and for victims, which need many decisions.
 inline constexpr std::uint32_t kTriesOfGang = 2 * kTriesOfDecision;
 
-// A search that began may go on to kTriesOfNode: what it answers depends on the node and the shape
-// only. No search begins once the budget is spent.
+// A search that has begun may continue to kTriesOfNode, so that its answer depends on the node and
+// the shape only. No search begins once the budget is spent.
 class SearchBudget {
  public:
   void refill(std::uint32_t tries) { left_ = tries; }
@@ -24,7 +24,7 @@ class SearchBudget {
     left_ -= std::min(tries, left_);
     total_ += tries;
   }
-  // Since the engine was made.
+  // Tries since the engine was constructed.
   std::uint64_t total() const { return total_; }
 
  private:

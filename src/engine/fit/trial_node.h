@@ -1,4 +1,4 @@
-// A node while containers of one request are put on it for trial. Private to plan.cpp.
+// A node on which containers of one request are placed for trial. Private to plan.cpp.
 #pragma once
 
 #include <array>
@@ -12,18 +12,18 @@ namespace divvy::engine {
 
 class TrialNode {
  public:
-  // What only asks for parts look at.
+  // State that only asks for partitions read.
   struct Parts {
     const Partitioning* parting = nullptr;
     PartRoom room;
     std::uint8_t verdict = kOpen;
     bool operator==(const Parts& other) const;
   };
-  // What changes while it tries.
+  // State that placements change.
   struct State {
     std::array<DeviceRoom, kMaxDevicesPerNode> rooms{};
-    std::vector<MemoryAccounts> books;  // by device, where there are terms
-    std::vector<Parts> parts;           // empty: no ask is for parts
+    std::vector<MemoryAccounts> books;  // by device, if memory has terms
+    std::vector<Parts> parts;           // empty: no ask is for partitions
     Bytes host_left;
     std::array<Taken, kMaxDevicesPerNode> taken{};
   };
@@ -37,24 +37,26 @@ class TrialNode {
   std::span<const std::uint8_t> verdicts() const { return {verdicts_.data(), devices_}; }
   std::span<const DeviceRoom> rooms() const { return {now.rooms.data(), devices_}; }
 
-  // Books stay where they are, since rooms point to them: what was saved of `now` comes back so.
+  // Restores a saved copy of `now`. The accounts keep their addresses, because rooms point to them.
   void back(const State& then);
-  // All devices, in the order of the shape's policy as they are now.
+  // Returns all devices, in the order of the shape's policy as they are now.
   Candidates sorted(const Ask& ask) const;
   bool fits(const Ask& ask, std::size_t device) const {
     return verdicts_[device] == kOpen && verdictOn(now.rooms[device], ask, now.host_left) == kOpen;
   }
-  // What one is good for, the other is too; for init containers as well, since those that are there
-  // before them are placed first and in their order. Not where devices are taken as groups.
+  // Returns true if the devices are interchangeable for every ask, also for init containers.
+  // Sidecars before them are placed first and in order. Must not be used where devices are taken as
+  // groups.
   bool alike(std::size_t a, std::size_t b) const;
   void take(const Ask& ask, std::size_t device);
   void takePart(std::size_t device, const DevicePart& part, std::uint32_t start);
-  // Of the host's memory, for what is promised beyond the device's.
+  // Returns the host memory for what is promised beyond the device's memory.
   Bytes added(const Ask& ask, std::size_t device) const;
   Bytes added(const Ask& ask, const Picked& picked) const;
-  // The first of `order` that fit, as many as are asked for or less.
+  // Returns the first devices of `order` that fit, at most as many as the ask needs.
   Picked firstOf(const Candidates& order, const Ask& ask) const;
-  // Of all that a search without groups reads; empty: it reads more than an image tells.
+  // Returns an image of all state that a search without groups reads. Empty: an image does not
+  // cover what the search reads.
   std::string image() const;
 
   State now;

@@ -1,5 +1,5 @@
-// Keys of requests that say how their day goes: of nodes that are equally good the one whose
-// devices would have the lowest peak.
+// Keys of requests that state their use by hour: among equally good nodes the lowest peak of the
+// devices wins.
 #include "fit/usage_profile.h"
 
 #include <algorithm>
@@ -11,14 +11,14 @@
 namespace divvy::engine {
 namespace {
 
-// From the top: whether no peak is above what is avoided, the policy's key, how low the peak is.
+// Bits of a key from the top: no peak above `avoid_above`; the policy's key; how low the peak is.
 constexpr unsigned kPeakBits = 7;
 constexpr std::uint32_t kLevels = 1u << kPeakBits;
 constexpr unsigned kCalmBit = kMetShift - 1;
 constexpr Key kCalm = Key{1} << kCalmBit;
 static_assert(kWholeUse + 1 < Key{1} << (kCalmBit - kPeakBits));
 
-// A 32nd of a device each: coarse, so that among about equal ones the first one wins.
+// In 32nds of a device: coarse, so that among nearly equal ones the first one wins.
 std::uint32_t levelOf(std::uint32_t peak) {
   return std::min(peak * kLevels / kMaxPeak, kLevels - 1);
 }
@@ -28,7 +28,7 @@ bool calm(const ShapeClass& shape, std::uint32_t peak) {
   return most == 0 || peak <= most;
 }
 
-// Of one device with so much more.
+// The peak of one device with the request added.
 std::uint32_t peakOn(const ColdNode& cold, std::size_t i, const ShapeClass& shape,
                      std::int64_t compute, std::int64_t memory) {
   HourlyLoad load;
@@ -73,7 +73,7 @@ Scorer::Get Scorer::getOne(const ShapeClass& shape, Slot slot, std::uint8_t devi
   return get;
 }
 
-// The highest of its devices.
+// The highest peak of its devices.
 std::uint32_t Scorer::peakWith(const ShapeClass& shape, Slot slot, const Get& get) const {
   const ColdNode& cold = state_.cold[slot];
   std::uint32_t highest = 0;
@@ -94,8 +94,8 @@ Key Scorer::withoutPeak(const ShapeClass& shape, Key key) {
   return shape.byDay() ? (key & (kCalm - 1)) >> kPeakBits : key;
 }
 
-// Of the first of them and those that have as much of everything left, the one with the lowest
-// peak; of these the first. What would be above what is avoided goes last.
+// Of the first candidate and those with equal free capacity, the one with the lowest peak; among
+// these the first. Devices whose peak is above `avoid_above` go last.
 std::uint8_t Scorer::calmest(const ShapeClass& shape, Slot slot,
                              const Candidates& candidates) const {
   const std::uint32_t hot = state_.node.first[slot];

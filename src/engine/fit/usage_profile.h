@@ -1,12 +1,12 @@
-// Devices by how their day would go. Private.
+// Order of devices by expected use over the day. Private.
 #pragma once
 
 #include "fit/fit.h"
 
 namespace divvy::engine {
 
-// Of a shape that goes by the day: sorts devices that are equally tight by their peak with the ask,
-// the lowest first, and those whose peak is to be avoided behind all others.
+// For a shape with use by hour. Sorts equally tight devices by their peak with the ask, lowest
+// first. Devices whose peak is above the limit to avoid go behind all others.
 void sortByPeakLoad(const HotState& state, const ShapeClass& shape, Slot slot, const Ask& ask,
                     const DeviceRoom* rooms, DeviceList* list);
 

@@ -1,4 +1,4 @@
-// What changes of a request change, by their kind.
+// The amounts of a request that a Change refers to.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,16 @@
 namespace divvy::engine {
 
 Container& containerAt(Shape* shape, std::size_t index);  // init containers first
-// Its ask for devices of that kind; the first one where none is.
+// Returns the ask for devices of that kind, or the first ask if there is none.
 const DeviceAsk& askFor(const Container& container, const DeviceKind& of);
 DeviceAsk& askFor(Container* container, const DeviceKind& of);
-// None: it has none of that kind.
+// Returns none if the container has no such amount.
 std::optional<std::uint64_t> amountOf(const Container& container, ChangeKind kind,
                                       const DeviceKind& of);
 void setAmount(Container* container, const Change& change);
-// That of the devices of a kind, or of all that have none of their own.
+// Returns the selector of that kind, or the one for all kinds without a selector of their own.
 Selector& selectorFor(Shape* shape, const DeviceKind& of);
-// Without that part; false: it does not ask for it.
+// Removes that part of the policy. Returns false if the policy does not have it.
 bool drop(DevicePolicy* policy, ChangeKind kind);
 
 }  // namespace divvy::engine

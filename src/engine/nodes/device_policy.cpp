@@ -10,7 +10,7 @@ constexpr std::string_view kNicIs = "nic=";
 constexpr std::string_view kAccepted =
     "tightest, binpack, spread, mutex, numa, numa-strict, topology-aware, link-strict, nic=NAME";
 
-// One word of it; false: it is none.
+// Applies one word. Returns false if it is unknown.
 bool apply(std::string_view word, DevicePolicy* to) {
   if (word == "tightest") {
     to->order = DeviceOrder::kTightest;

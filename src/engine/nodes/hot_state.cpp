@@ -161,7 +161,7 @@ void HotState::refreshDevice(const ColdNode& at, std::size_t index, std::uint32_
   const std::int64_t slots = described.mode == Mode::kExclusive || whole
                                  ? std::min<std::int64_t>(described.slots, 1)
                                  : described.slots;
-  // Who has more than there is (a device shrank) leaves nothing, and never less.
+  // If more is used than exists (a device shrank), nothing is left.
   const auto left = [](std::int64_t all, std::int64_t taken) {
     return std::max<std::int64_t>(all - taken, 0);
   };

@@ -10,7 +10,7 @@ Bytes times(Bytes bytes, std::uint32_t permille) {
   return {product > UINT64_MAX ? UINT64_MAX : static_cast<std::uint64_t>(product)};
 }
 
-// Of memory that is never swapped nothing can be elsewhere.
+// Memory that is never swapped cannot be in host memory.
 bool mapsHost(const MemoryAccounts& books, const Part& part) {
   return books.terms.host_map && books.overcommitted() && part.floor < part.limit;
 }
@@ -65,7 +65,8 @@ std::optional<MemoryRefusal> refuseNow(const MemoryAccounts& books, const Part& 
   if (part.limit > promised - limits)
     return MemoryRefusal{DeviceWhy::kOvercommit, part.limit, promised - limits};
   const Bytes stays = part.floor + part.outside;
-  // Who could never have all of it there keeps half of the device's, beside what is never swapped.
+  // A tenant that could never have all of its memory on the device keeps half of the device's,
+  // besides memory that is never swapped.
   const Bytes half = {(books.room() - books.outside).count / 2};
   const Bytes largest = books.terms.host_map ? std::min(books.largest, half) : books.largest;
   const Bytes can_stay = books.room() - books.outside - books.guaranteed - largest;

@@ -16,13 +16,13 @@ bool enough(const DevicePart& part, const PartRequest& wish) {
          part.compute.milli >= wish.compute;
 }
 
-// Of a device without slices.
+// For a device without slices.
 bool sumsHold(const DevicePart& part, const PartRoom& room) {
   return static_cast<std::int64_t>(part.memory.count) <= room.memory &&
          part.compute.milli <= room.compute && part.cpus <= room.cpus;
 }
 
-// What could still be had, the largest part first.
+// Partitions that would still fit, the largest first.
 std::vector<std::uint32_t> worthOf(const Partitioning& parting, std::uint32_t taken) {
   std::vector<const DevicePart*> parts;
   for (const DevicePart& part : parting.parts) parts.push_back(&part);
@@ -65,7 +65,7 @@ std::uint32_t slicesOf(const DevicePart& part, std::uint32_t start) {
   return ((1u << part.size) - 1) << start;
 }
 
-// All of one size: whoever ends first is in the way of fewest.
+// All of one size, counted from the first start.
 std::uint32_t mostOf(const Partitioning& parting, const DevicePart& part, std::uint32_t taken) {
   if (parting.slices == 0) return 0;
   std::uint32_t count = 0;

@@ -1,4 +1,4 @@
-// The pools of an engine: whose a device is, and what that makes of it and of a request.
+// The pools of an engine: the pool of each device, and its effect on devices and requests.
 #pragma once
 
 #include <vector>
@@ -9,27 +9,27 @@
 
 namespace divvy::engine {
 
-// kUsage says what is accepted.
+// kUsage: the message names what is accepted.
 Result<void> checkPools(const std::vector<Pool>& pools);
 
 class Pools {
  public:
   Pools() = default;
-  // They have been checked.
+  // Requires checkPools(pools).
   explicit Pools(std::vector<Pool> pools) : pools_(std::move(pools)) {}
 
   bool empty() const { return pools_.empty(); }
   const std::vector<Pool>& all() const { return pools_; }
   const Pool* find(const PoolName& name) const;
-  // The first that takes it; null: none does.
+  // Returns the first pool that takes the device. Null: none does.
   const Pool* of(const Node& node, const Device& device) const;
-  // As their pools have its devices.
+  // Returns the node with the settings that the pools give its devices.
   Node applied(Node node) const;
-  // What the request asks for, in the pool that it gets: its own, or `made`. kUsage: there is no
-  // such pool, or it is not for that user.
+  // Returns the request's shape with the pool that applies: its own shape, or `*made`. kUsage:
+  // there is no such pool, or the user may not use it.
   Result<const Shape*> shapeFor(const Request& request, Shape* made) const;
   bool mayUse(const UserName& user, const Pool& pool) const;
-  // What holds for a shape where it does not say.
+  // Returns the configuration for a shape: `config`, changed by the shape's pool.
   Config configFor(const Shape& shape, const Config& config) const;
 
  private:

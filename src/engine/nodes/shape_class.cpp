@@ -17,7 +17,7 @@ const ColocationRule* companyIn(const Companies& all, const DeviceKind& kind) {
   return found == all.end() ? nullptr : &*found;
 }
 
-// `like` has what all asks of the shape have.
+// `like` holds what all asks of the shape have in common.
 void add(const DeviceAsk& wanted, std::size_t container, std::size_t other, const Ask& like,
          const Companies& company, std::vector<Ask>* asks) {
   if (wanted.count == 0) return;
@@ -36,7 +36,7 @@ void add(const DeviceAsk& wanted, std::size_t container, std::size_t other, cons
   ask.guarantee = wanted.guarantee;
   ask.part = wanted.part.has_value();
   ask.mutex = like.mutex && !ask.part;
-  // Parts may be on one device: each is looked for on its own.
+  // Several partitions may be on one device, so each is placed on its own.
   const std::uint32_t times = ask.part ? std::exchange(ask.count, 1u) : 1;
   for (std::uint32_t i = 0; i < times; ++i) {
     ask.again = i > 0;
@@ -63,7 +63,7 @@ std::uint8_t kindOf(std::uint32_t devices, std::int64_t compute) {
   return static_cast<std::uint8_t>(std::min<std::size_t>(1 + devices, kKinds - 1));
 }
 
-// What kBinpack and kSpread are short for.
+// kBinpack and kSpread are abbreviations of these weights.
 Weights weightsOf(Policy policy, const Weights& given) {
   if (policy == Policy::kBinpack) return {1, 1, 1, 1, 0, 0};
   if (policy == Policy::kSpread) return {-1, -1, -1, -1, 0, 0};
@@ -115,8 +115,8 @@ ShapeClass::ShapeClass(Shape shape, const Config& config)
   for (const KindSelector& one : shape_.by_kind) names_devices_ |= names(one.selector);
 }
 
-// The most at any time: each init container beside the sidecars that were there before it; in the
-// end all sidecars beside the others.
+// The maximum at any time: each init container with the sidecars before it; in the end all sidecars
+// with the other containers.
 void ShapeClass::addUp() {
   const auto bytes = [](const Container& one) {
     return static_cast<std::int64_t>(one.memory.count);

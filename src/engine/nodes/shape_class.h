@@ -1,4 +1,5 @@
-// A shape made ready for many decisions: sums done once, names resolved once per model.
+// A shape prepared for many decisions: sums are computed once, names are resolved once for each
+// model.
 #pragma once
 
 #include <cstdint>
@@ -20,71 +21,75 @@ struct Ask {
   std::int32_t compute = 0;
   std::int64_t bytes = 0;
   std::uint32_t percent = 0;     // of the device's memory; then `bytes` is 0
-  std::size_t container = 0;     // which one, init containers first
-  KindId kind = kAnyKind;        // kNoKind: one that no device has so far
-  std::size_t other = kMainAsk;  // which of the container's others
+  std::size_t container = 0;     // index, init containers first
+  KindId kind = kAnyKind;        // kNoKind: no device has had that kind so far
+  std::size_t other = kMainAsk;  // index in the container's `others`
   std::optional<DeviceMemory> guarantee = {};
   bool context_outside = false;
   bool unswappable = false;
   bool mutex = false;            // DevicePolicy::mutex
-  bool keeps_off = false;        // nobody else comes
-  bool part = false;             // then of one
-  bool again = false;            // as the one before it
-  std::uint16_t not_beside = 0;  // sorts of tenants; a bit each
+  bool keeps_off = false;        // no other tenant may join
+  bool part = false;             // asks for a partition
+  bool again = false;            // equal to the ask before it
+  std::uint16_t not_beside = 0;  // sorts of tenants that it excludes; a bit each
 };
 
 class ShapeClass {
  public:
-  // `shape` has been checked. What it does not say is as `config` says.
+  // Requires checkShape(shape). `config` completes what the shape leaves open.
   ShapeClass(Shape shape, const Config& config);
 
   const Shape& shape() const { return shape_; }
   Policy policy() const { return policy_; }
   const DevicePolicy& devices() const { return devices_; }
   const Weights& weights() const { return weights_; }
-  // Whose devices it is about; empty: of those that are in none.
+  // The pool that the devices must be in; empty: devices without a pool.
   PoolName pool() const { return shape_.pool.value_or(PoolName()); }
   bool hami() const { return hami_; }
-  // Whether peaks of devices count; then Shape::daily says how this one's day goes.
+  // Returns true if peaks of devices count; then Shape::daily is set.
   bool byDay() const { return by_day_; }
   const UsageByHourPolicy& daily() const { return daily_; }
-  // Whether there are rules for devices that are taken together.
+  // Returns true if rules apply to devices that are taken together.
   bool grouped() const { return grouped_; }
-  // Any devices that fit will do; the tightest first, or as the node's policy has it.
+  // Returns true if any fitting devices do; the order is by tightness or by the node's policy.
   bool plain() const { return !grouped_ && devices_.order == DeviceOrder::kTightest; }
   std::int64_t cpu() const { return cpu_; }
   std::int64_t memory() const { return memory_; }
-  // Of containers that ask for devices: init containers that end; all that are there at once in the
-  // end, sidecars first.
+  // Asks of containers that request devices: init() those of init containers that end, containers()
+  // of sidecars and then of the others.
   const std::vector<Ask>& init() const { return init_; }
   const std::vector<Ask>& containers() const { return containers_; }
-  // Some of containers() are there while one of init() is.
+  // Returns true if some of containers() run while one of init() does.
   bool staged() const { return staged_; }
-  // Of containers(): it is a sidecar that was there before that init container.
+  // For asks of containers(): returns true if it is of a sidecar that starts before that init
+  // container.
   static bool before(const Ask& ask, std::size_t init) { return ask.container < init; }
-  // At most one container asks for devices, no init container that ends, and not for parts.
+  // Returns true if at most one container asks for devices, no init container that ends does, and
+  // none asks for partitions.
   bool simple() const { return init_.empty() && containers_.size() <= 1 && !parts_; }
-  // Some are for parts as the hardware makes them.
+  // Returns true if an ask is for partitions in hardware.
   bool parts() const { return parts_; }
-  // The most compute of all devices at a time, and what it is called for clustering.
+  // The most compute of all devices at any time, in thousandths; kind() is its class for
+  // clustering.
   std::int64_t compute() const { return compute_; }
   std::uint8_t kind() const { return kind_; }
-  // Different devices that it needs at least.
+  // The least number of different devices that it needs.
   std::uint32_t widest() const { return widest_; }
 
-  // Looks at models that are new; to be called before the others.
+  // Reads models that are new. Must be called before verdict().
   void learn(const std::vector<Model>& models);
-  // kOpen, or why not.
+  // Returns kOpen or a DeviceWhy.
   std::uint8_t verdict(ModelId model) const { return verdicts_[model]; }
   bool namesDevices() const { return names_devices_; }
   std::uint8_t verdict(const Device& device) const;
-  // Where it comes from.
+  // Returns the request that the ask comes from.
   const DeviceAsk& wanted(const Ask& ask) const;
-  // Whether that container's devices may be of different kinds, all for one ask.
+  // Returns true if the devices of one ask of that container may be of different kinds.
   bool mixes(std::size_t container) const;
-  // Of its request for devices of that kind; null: it goes with all.
+  // Returns the colocation rule for that kind. Null: no rule.
   const ColocationRule* companyOf(const DeviceKind& kind) const;
-  // Whether that container (init containers first) asks for devices of that kind, or parts of them.
+  // Returns true if that container (init containers first) asks for devices of that kind, or for
+  // partitions of them.
   bool asks(std::size_t container, const DeviceKind& kind, bool parts) const;
 
  private:
@@ -113,16 +118,16 @@ class ShapeClass {
   std::vector<std::uint8_t> verdicts_;  // by model
 };
 
-// Whether it makes a difference how requests' days go.
+// Returns true if use by hour affects decisions.
 bool looksAtDays(const Config& config);
 
-// kUsage says what is accepted.
+// kUsage: the message names what is accepted.
 Result<void> checkShape(const Shape& shape);
 Result<void> checkNode(const Node& node);
 Result<void> checkTerms(const std::string& who, const MemoryTerms& terms);
 Result<void> checkTarget(const Target& target);
 
-// Sorts of tenants, a bit each. Null: none.
+// Sorts of tenants that the rule excludes, a bit each. Null: none.
 inline std::uint16_t notBeside(const ColocationRule* company) {
   return company == nullptr ? 0 : static_cast<std::uint16_t>(~company->beside);
 }
@@ -130,11 +135,11 @@ inline std::uint16_t notBeside(const ColocationRule* company) {
 inline std::int64_t percentOf(std::int64_t total, std::uint32_t percent) {
   return total / 100 * percent + total % 100 * percent / 100;
 }
-// What `ask` takes of a device with so much memory.
+// Returns the bytes that `ask` takes of a device with so much memory.
 inline std::int64_t bytesOf(const Ask& ask, std::int64_t total) {
   return ask.percent == 0 ? ask.bytes : percentOf(total, ask.percent);
 }
-// Likewise, of one with terms.
+// The memory that `ask` takes of a device with memory terms, and its guarantee.
 Part partOf(const Ask& ask, const MemoryAccounts& books);
 std::optional<Bytes> guaranteeOf(const Ask& ask, const MemoryAccounts& books);
 

@@ -1,4 +1,4 @@
-// Where the devices of one node are: to each other, to its NUMA nodes and to its NICs.
+// Positions of the devices of one node: links, NUMA nodes, distances to NICs.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace divvy::engine {
 
-using DeviceSet = std::uint64_t;  // of one node, by place
+using DeviceSet = std::uint64_t;  // bit set of devices of one node, by index
 static_assert(kMaxDevicesPerNode <= 64);
 
 constexpr DeviceSet only(unsigned device) {
@@ -21,24 +21,25 @@ inline unsigned firstOf(DeviceSet set) {
   return static_cast<unsigned>(__builtin_ctzll(set));
 }
 
+// Immutable; safe to read from several threads.
 class Topology {
  public:
   Topology() = default;
-  explicit Topology(const Node& node);  // which has been checked
+  explicit Topology(const Node& node);  // requires checkNode(node)
 
   std::uint32_t score(unsigned a, unsigned b) const {
     return scores_.empty() ? 0 : scores_[a * same_numa_.size() + b];
   }
   std::uint32_t mostScore() const { return most_score_; }
-  // Of one device to all others.
+  // Sum of the scores of one device's links to all others.
   std::uint64_t scores(unsigned device) const { return scores_.empty() ? 0 : sums_[device]; }
-  // Itself included.
+  // The device and those that are directly linked to it.
   DeviceSet direct(unsigned device) const {
     return scores_.empty() ? only(device) : direct_[device];
   }
-  // Itself included; empty: nobody knows where it is.
+  // The device and those of its NUMA node. Empty: its NUMA node is unknown.
   DeviceSet sameNuma(unsigned device) const { return same_numa_[device]; }
-  // To the nearest; 0 where there are no NICs.
+  // Distance to the nearest NIC; 0 if there are no NICs.
   std::uint32_t nicDistance(unsigned device) const {
     return nearest_.empty() ? 0 : nearest_[device];
   }

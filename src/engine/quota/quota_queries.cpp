@@ -1,4 +1,4 @@
-// Who may have what, whose turn it is, and who gives back.
+// Queries: refusals, the order of queues, and jobs that give capacity back.
 #include <algorithm>
 #include <functional>
 #include <tuple>
@@ -8,7 +8,7 @@
 namespace divvy::engine {
 namespace {
 
-// The most of `amounts` that is above, for the resources that are asked for.
+// The refusal of an amount that exceeds `most`, among the requested resources.
 std::optional<QuotaRefusal> above(const Amounts& used, const Amounts& asked, const Amounts& most,
                                   bool only_named) {
   for (const auto& [resource, amount] : asked) {
@@ -26,9 +26,9 @@ bool within(const Amounts& used, const Amounts& asked, const Amounts& most) {
 
 }  // namespace
 
-// What no job's end can change.
+// Refusals that no end of another job can lift.
 std::optional<QuotaRefusal> Quota::refusedFor(const Chain& chain, const Amounts& amounts) const {
-  // What may be taken back of others is looked at where it is.
+  // Reclaimable capacity of other queues is checked at each queue.
   const Amounts nothing;
   if (auto refusal = above(nothing, amounts, capacity_, false)) return refusal;
   for (const Node* node : chain) {
@@ -40,7 +40,7 @@ std::optional<QuotaRefusal> Quota::refusedFor(const Chain& chain, const Amounts&
   }
   for (std::size_t i = 0; i + 1 < chain.size(); ++i) {
     const Node& node = *chain[i];
-    // From here up it is somebody's own.
+    // From here up the amounts are within the queue's own guarantee.
     if (within(node.used, amounts, node.queue.guarantee)) break;
     if (node.queue.borrows) continue;
     auto refusal = above(node.used, amounts, node.queue.guarantee, false);
@@ -78,8 +78,8 @@ Result<Admission> Quota::ask(const QueueName& queue, const Amounts& amounts) con
   return admission;
 }
 
-// Whether it would be beyond its guarantee, and how far by weight: of the resource of which that is
-// most, as a part of what there is.
+// Whether the queue would exceed its guarantee, and by how much for its weight. Takes the resource
+// with the largest excess, as a part of the total.
 std::pair<bool, double> Quota::standing(const Node& node, const Amounts& more) const {
   if (within(node.used, more, node.queue.guarantee)) return {false, 0};
   double most = 0;
@@ -92,7 +92,7 @@ std::pair<bool, double> Quota::standing(const Node& node, const Amounts& more) c
 }
 
 Result<std::optional<std::size_t>> Quota::next(const std::vector<Job>& waiting) const {
-  // Best of each queue; then of each queue's children, from the leaves up: all in one pass down.
+  // First the best of each queue, then the best of its children, in one descent from the root.
   std::map<QueueName, std::size_t> best;
   for (std::size_t i = 0; i < waiting.size(); ++i) {
     const Job& job = waiting[i];
@@ -104,7 +104,7 @@ Result<std::optional<std::size_t>> Quota::next(const std::vector<Job>& waiting) 
                       std::tuple(-other.priority, other.since_ms, other.name))
       at->second = i;
   }
-  // Of a queue's own best and those of the queues below it.
+  // The best of the queue's own requests and those of its children.
   const std::function<std::optional<std::size_t>(const QueueName&)> choose =
       [&](const QueueName& name) -> std::optional<std::size_t> {
     const auto own = best.find(name);

@@ -1,4 +1,4 @@
-// Who gives back what was borrowed.
+// Reclaim: the jobs that give borrowed capacity back.
 #include <algorithm>
 #include <tuple>
 
@@ -6,28 +6,28 @@
 
 namespace divvy::engine {
 
-// Only where the one who asks stays within a guarantee on its side of the queue where the two ways
-// up join, and the other one is beyond its own on the other side: what is taken was borrowed.
+// Takes back borrowed capacity only. Below the queue where the two paths to the root join, the
+// requester must stay within a guarantee on its side, and the victim's side must exceed its own.
 class Quota::Reclaim {
  public:
-  // Without terms: as `ask` counts.
+  // Without terms the rules of `ask` apply.
   Reclaim(const Quota& quota, const Chain& chain, const Amounts& amounts,
           const ReclaimTerms* terms);
 
-  // All that it takes, each of them needed; empty: it cannot be had.
+  // Returns the jobs to end, all of them needed. Empty: the amounts cannot be freed.
   std::vector<JobName> choose();
   // As Quota::givers.
   std::vector<std::vector<JobName>> all();
 
  private:
-  // A job, or all of a group.
+  // A job, or all jobs of a group.
   struct Candidate {
     std::vector<JobName> names;
     QueueName queue;
     Amounts amounts;
     std::int64_t priority = 0;
     std::int64_t since_ms = 0;
-    std::size_t joins = 0;  // place in the chain of the queue where its way up joins
+    std::size_t joins = 0;  // index in the chain of the queue where its path to the root joins
   };
 
   void gather();
@@ -45,9 +45,9 @@ class Quota::Reclaim {
   const Chain& chain_;
   const Amounts& asked_;
   const ReclaimTerms* terms_;
-  std::vector<Amounts> lacks_;  // what has to come free at each queue of the chain
+  std::vector<Amounts> lacks_;  // what must come free at each queue of the chain
   std::vector<Candidate> candidates_;
-  std::map<QueueName, Amounts> left_;  // what others would have
+  std::map<QueueName, Amounts> left_;  // what other queues would have left
 };
 
 Quota::Reclaim::Reclaim(const Quota& quota, const Chain& chain, const Amounts& amounts,
@@ -68,7 +68,7 @@ Quota::Reclaim::Reclaim(const Quota& quota, const Chain& chain, const Amounts& a
   });
 }
 
-// Of a group one of whom may not be asked nobody is.
+// If one member of a group may not be asked, no member is.
 void Quota::Reclaim::gather() {
   std::map<std::string, Candidate> groups;
   std::set<std::string> kept;
@@ -93,7 +93,7 @@ void Quota::Reclaim::gather() {
     if (!kept.contains(name)) candidates_.push_back(std::move(group));
 }
 
-// None: it may not be asked.
+// None: the job may not be asked.
 std::optional<std::size_t> Quota::Reclaim::joinOf(const Job& job) const {
   if (terms_ != nullptr && terms_->spared.contains(job.name)) return std::nullopt;
   if (terms_ != nullptr && terms_->only && !terms_->only->contains(job.name)) return std::nullopt;
@@ -104,7 +104,7 @@ std::optional<std::size_t> Quota::Reclaim::joinOf(const Job& job) const {
     const auto joins = std::find_if(chain_.begin(), chain_.end(),
                                     [&](const Node* each) { return each->queue.name == parent; });
     if (joins == chain_.end()) continue;
-    if (joins == chain_.begin()) return std::nullopt;  // below the queue that asks: its own
+    if (joins == chain_.begin()) return std::nullopt;  // below the requesting queue: its own
     const auto place = static_cast<std::size_t>(joins - chain_.begin());
     const Node& mine = *chain_[place - 1];
     if (mine.queue.name == at || !mayGive(job, place, mine)) return std::nullopt;
@@ -113,8 +113,8 @@ std::optional<std::size_t> Quota::Reclaim::joinOf(const Job& job) const {
   return std::nullopt;
 }
 
-// `mine`: of the queues that ask the one that is the other's sibling. Place 0: it is a job of the
-// queue that asks.
+// `mine`: the queue on the requester's path that is a sibling of the victim's. Place 0: the job is
+// of the requesting queue.
 bool Quota::Reclaim::mayGive(const Job& job, std::size_t place, const Node& mine) const {
   if (terms_ != nullptr && terms_->below && job.priority < *terms_->below) return true;
   if (place == 0 || (terms_ != nullptr && !terms_->borrowed)) return false;
@@ -130,8 +130,8 @@ void Quota::Reclaim::eachBelow(const Candidate& each, Visit visit) const {
     visit(at, quota_.nodes_.at(at));
 }
 
-// `ask` asks a queue for as long as it is beyond its guarantee: who lends gets back what he lent,
-// also where a job is larger than that. Where it is done nobody is left with less than that.
+// `ask` takes from a queue while the queue exceeds its guarantee. A lender gets back what it lent,
+// even if a job is larger than that. Afterwards no queue has less than its guarantee.
 bool Quota::Reclaim::borrowed(const Candidate& each) {
   bool all = true;
   eachBelow(each, [&](const QueueName& name, const Node& node) {
@@ -177,7 +177,7 @@ std::vector<JobName> Quota::Reclaim::choose() {
     taken.push_back(each);
   }
   if (!satisfied()) return {};
-  // Whoever was taken before a larger one may not be needed.
+  // A job that was taken before a larger one may not be needed.
   for (std::size_t i = taken.size(); i-- > 0;) {
     give(taken[i], -1);
     if (satisfied()) {

@@ -10,7 +10,7 @@ inline std::int64_t of(const Amounts& amounts, const ResourceName& resource) {
   return found == amounts.end() ? 0 : found->second;
 }
 
-// What comes to nothing is not kept.
+// Adds `sign` * `more`. Amounts that become zero are removed.
 inline void addTo(Amounts* to, const Amounts& more, int sign) {
   for (const auto& [resource, amount] : more) {
     const auto at = to->emplace(resource, 0).first;

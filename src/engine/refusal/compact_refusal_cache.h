@@ -1,4 +1,4 @@
-// Why each node will not do for one shape, kept until the node changes.
+// Refusals of one shape by node, kept until the node changes.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,23 @@
 
 namespace divvy::engine {
 
+// Not thread-safe.
 class CompactRefusalCache {
  public:
-  // What is known of a slot holds no more.
+  // Drops the entry of a slot.
   void forget(Slot slot) {
     if (slot < known_.size()) known_[slot] = 0;
   }
 
-  // A place in different(), or Briefs::kNone. `make`: what is so now, where it is not known.
+  // Returns an index in different(), or CompactRefusals::kNone if the node fits. `make` computes an
+  // entry that is missing; none: the node fits.
   template <typename Make>
   std::uint32_t of(Slot slot, const Make& make) {
     if (slot >= known_.size()) known_.resize(slot + 1, 0);
     std::uint16_t& place = known_[slot];
     if (place == 0) {
       const std::optional<CompactRefusal> brief = make();
-      // Not kept: it is searched next time.
+      // Not kept, so the node is searched again next time.
       if (brief && brief->why == NodeWhy::kNotSearched)
         return static_cast<std::uint32_t>(placeOf(*brief));
       place = brief ? static_cast<std::uint16_t>(kFirst + placeOf(*brief)) : kFits;
@@ -37,7 +39,7 @@ class CompactRefusalCache {
  private:
   static constexpr std::uint16_t kFits = 1, kFirst = 2;
 
-  // There are as many as there are reasons, kinds, and containers of one shape: few.
+  // The number of entries is small: it is bounded by reasons, kinds, and containers of one shape.
   std::size_t placeOf(const CompactRefusal& brief) {
     for (std::size_t i = 0; i < different_.size(); ++i)
       if (different_[i] == brief) return i;
@@ -45,7 +47,7 @@ class CompactRefusalCache {
     return different_.size() - 1;
   }
 
-  std::vector<std::uint16_t> known_;  // by slot; 0: not known
+  std::vector<std::uint16_t> known_;  // by slot; 0: no entry
   std::vector<CompactRefusal> different_;
 };
 

@@ -33,7 +33,7 @@ std::string percent(std::uint64_t thousandths) {
   return std::to_string(thousandths / 10) + (tenths == 0 ? "" : "." + std::to_string(tenths)) + "%";
 }
 
-// Never more than it is: what is said is what people ask for then.
+// Rounds down, because users request the amount that is displayed.
 std::string bytes(std::uint64_t count) {
   constexpr std::uint64_t kMi = 1 << 20;
   if (count < kMi || count % (kMi << 10) == 0) return formatBytes({count});
@@ -79,7 +79,7 @@ const char* unitOf(ChangeKind kind) {
   }
 }
 
-// Part of the devices' policy, and what it is called.
+// The part of the device policy, and its name.
 const char* droppedBy(ChangeKind kind) {
   switch (kind) {
     case ChangeKind::kNotMutex:

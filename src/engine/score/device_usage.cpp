@@ -1,4 +1,4 @@
-// Nodes by how much of them is used: binpack, spread and weighted, and as HAMi scores.
+// Nodes by use: binpack, spread, weighted, and HAMi's scores.
 #include <algorithm>
 #include <cstdlib>
 
@@ -8,7 +8,7 @@
 namespace divvy::engine {
 namespace {
 
-// Of kWholeUse.
+// In units of kWholeUse.
 std::int64_t shareOf(std::int64_t used, std::int64_t all) {
   return static_cast<std::int64_t>(static_cast<__int128>(used) * kWholeUse / all);
 }
@@ -18,7 +18,7 @@ struct UsageView {
   std::int64_t used = 0;
 };
 
-// One thing that counts, in kWholeUse; 0 to all of it.
+// A weighted mean in units of kWholeUse.
 class Sum {
  public:
   void add(std::int32_t weight, std::int64_t share) {
@@ -26,7 +26,7 @@ class Sum {
     sum_ += std::abs(weight) * (weight < 0 ? kWholeUse - share : share);
     weights_ += std::abs(weight);
   }
-  // What there is nothing of does not count.
+  // A resource with no capacity does not count.
   void add(std::int32_t weight, const UsageView& of) {
     if (of.all > 0) add(weight, shareOf(of.used, of.all));
   }
@@ -37,7 +37,7 @@ class Sum {
   std::int64_t weights_ = 0;
 };
 
-// Of these devices, pairs with direct links; one alone is linked to all of itself.
+// Pairs of these devices with direct links. A single device counts as fully linked.
 std::int64_t linkedShare(const Topology& topology, const std::uint8_t* devices, std::size_t count) {
   std::int64_t pairs = 0;
   std::int64_t direct = 0;
@@ -50,8 +50,8 @@ std::int64_t linkedShare(const Topology& topology, const std::uint8_t* devices, 
   return pairs == 0 ? kWholeUse : shareOf(direct, pairs);
 }
 
-// Of keys that are HAMi's: from kHamiLow on in steps, in millionths of a point; under spread, which
-// takes the lowest, from its negative. What is beyond either end is at that end.
+// HAMi's keys: steps from kHamiLow up, in millionths of a point. Spread takes the lowest score, so
+// its keys are of the negative. Values beyond the range are clamped.
 constexpr std::int64_t kHamiStep = 200;
 constexpr std::int64_t kHamiLow = -12'000'000'000;
 constexpr std::int64_t kHamiHigh = 41'000'000'000;
@@ -63,9 +63,9 @@ bool Scorer::byHami(const ShapeClass& shape) {
   return shape.hami() && (shape.policy() == Policy::kBinpack || shape.policy() == Policy::kSpread);
 }
 
-// As HAMi adds up what is used of all devices, whoever they are for and whatever comes: up to 10
-// for each of slots, compute and memory; nothing where there is nothing of one of them. And what
-// it adds for kinds whose devices do better together.
+// HAMi's sum over the use of all devices, without regard to kinds and to the request: up to 10 each
+// for slots, compute and memory. A resource with no capacity adds nothing. Then HAMi's points for
+// kinds whose devices score together.
 Key Scorer::hamiKey(const ShapeClass& shape, Slot slot, const Get& get) const {
   const ColdNode& cold = state_.cold[slot];
   UsageView slots, compute, memory;
@@ -98,13 +98,13 @@ std::int64_t Scorer::hamiScoreOf(const ShapeClass& shape, Key key) {
   return shape.policy() == Policy::kSpread ? -score : score;
 }
 
-// HAMi's own, not below 0; else percent.
+// HAMi's own score, not below 0; otherwise percent.
 std::uint32_t Scorer::usedScore(const ShapeClass& shape, Key key) {
   if (!byHami(shape)) return (key - 1) / (kWholeUse / 100);
   return static_cast<std::uint32_t>(std::max<std::int64_t>(hamiScoreOf(shape, key), 0) / kWholeUse);
 }
 
-// With the request. Devices that are not open are not there.
+// Use with the request. Closed devices do not count.
 Key Scorer::usedKey(const ShapeClass& shape, Slot slot, const Get& get) const {
   if (byHami(shape)) return hamiKey(shape, slot, get);
   const ColdNode& cold = state_.cold[slot];

@@ -47,7 +47,8 @@ void ChangeLog::grow(std::size_t slots) {
   const Count kept = std::min<Count>(now_, ring_.size());
   for (Count at = now_ - kept + 1; at <= now_; ++at) ring[at % wanted] = ring_[at % ring_.size()];
   ring_ = std::move(ring);
-  // What was forgotten before stays forgotten: whoever is that far behind looks at everything.
+  // Changes that were dropped before stay dropped: a reader that is so far behind evaluates all
+  // nodes.
   forgotten_ = now_ - kept;
 }
 

@@ -1,4 +1,4 @@
-// The order in which equally good nodes are taken, and which of them changed last.
+// The order in which equally good nodes are taken, and a log of changed nodes.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class NodeOrder {
  public:
   void add(Slot slot, const Node& node);
   void remove(Slot slot);
-  // A new order may have come with the description.
+  // Must be called when a description changes, because it can set a new position.
   void update(Slot slot, const Node& node);
 
   struct Sorted {
@@ -25,7 +25,8 @@ class NodeOrder {
   static constexpr std::uint32_t kNowhere = UINT32_MAX;
 
   std::size_t size() const { return order_.size(); }
-  // Another one after nodes came or went; who still has the one before can compare.
+  // Returns a new object after nodes were added or removed, so holders of the former one can
+  // compare.
   const std::shared_ptr<const Sorted>& sorted() const;
   const std::vector<Slot>& slots() const { return sorted()->slots; }
   std::uint32_t placeOf(Slot slot) const { return sorted()->places[slot]; }
@@ -36,10 +37,10 @@ class NodeOrder {
 
   std::map<Place, Slot> order_;
   std::vector<Place> keys_;                       // by slot
-  mutable std::shared_ptr<const Sorted> sorted_;  // none: has to be made again
+  mutable std::shared_ptr<const Sorted> sorted_;  // none: must be built again
 };
 
-// Which nodes changed since one last looked, as long as it is not too long ago.
+// The nodes that changed since a given count, for a bounded number of changes.
 class ChangeLog {
  public:
   using Count = std::uint64_t;  // changes so far
@@ -47,8 +48,8 @@ class ChangeLog {
   void grow(std::size_t slots);
   void note(Slot slot);
   Count now() const { return now_; }
-  // Each slot that changed after `then` and not again later, of the next `most` changes; where it
-  // got to. Only if kept(then).
+  // Visits each slot that changed after `then` and not again later, of the next `most` changes.
+  // Returns the count that it reached. Requires kept(then).
   template <typename Visit>
   Count since(Count then, std::size_t most, const Visit& visit) const {
     const Count end = now_ - then > most ? then + most : now_;
@@ -58,7 +59,7 @@ class ChangeLog {
     }
     return end;
   }
-  // What changed after `then` is still known in order.
+  // Returns true if the order of changes after `then` is still known.
   bool kept(Count then) const { return then >= forgotten_ && now_ - then <= ring_.size(); }
   std::size_t slots() const { return last_.size(); }
   bool changed(Slot slot, Count then) const { return last_[slot] > then; }
@@ -67,7 +68,7 @@ class ChangeLog {
   std::vector<Slot> ring_ = std::vector<Slot>(1024);
   std::vector<Count> last_;  // by slot
   Count now_ = 0;
-  Count forgotten_ = 0;  // what was before that is not in the ring any more
+  Count forgotten_ = 0;  // changes up to this count are no longer in the ring
 };
 
 }  // namespace divvy::engine

@@ -10,7 +10,7 @@
 namespace divvy::engine {
 namespace {
 
-// What published scores are measured against: a node of 128 cores and 8 devices.
+// Published scores are relative to a node of 128 cores and 8 devices.
 constexpr std::int64_t kSpecCpu = 128'000;
 constexpr std::int64_t kSpecCompute = 8'000;
 constexpr std::int64_t kComputeInCpu = kSpecCpu / kSpecCompute;
@@ -28,7 +28,7 @@ Share shareOf(const Device& device, PartPick way) {
   return {device.uuid, part.memory, part.compute, part.memory, part.name, way.start, part.size};
 }
 
-// Of one node, in units of 1/256,000: half for the processors, half for the devices.
+// In units of 1/256,000 of a node: half for the processors, half for the devices.
 std::int64_t leftOver(std::int64_t cpu, std::int64_t compute) {
   return cpu + compute * kComputeInCpu;
 }
@@ -120,9 +120,9 @@ Key Scorer::fragmentKey(const ShapeClass& shape, Slot slot, const std::int32_t* 
   return score << kTieBits | fullness(shape, slot);
 }
 
-// In eighths, processors and devices alike: coarse, so that among nodes about as full the first one
-// wins, which is what keeps others empty. Where some requests name models, those that name none
-// only keep to nodes in use: the fullest have what the others want as often as not.
+// In eighths of a node, processors and devices alike. That is coarse, so among nodes about as full
+// the first one wins, which keeps other nodes empty. If some requests name models, those that name
+// none only prefer nodes in use. The fullest nodes often have the devices that the others need.
 Key Scorer::fullness(const ShapeClass& shape, Slot slot) const {
   const std::int64_t cpu = state_.node.cpu[slot];
   const std::int64_t compute = kWholeDevice.milli * std::int64_t{state_.node.devices[slot]};
@@ -161,13 +161,13 @@ Key Scorer::keyAfter(const ShapeClass& shape, Slot slot, const Get& get) const {
   std::array<std::int32_t, kMaxDevicesPerNode> after;
   const std::int32_t* free = state_.device.compute_free.data() + state_.node.first[slot];
   std::copy_n(free, state_.node.devices[slot], after.begin());
-  // Of a weight more than there is can be taken.
+  // A weight can be overbooked.
   for (std::size_t k = 0; k < get.count; ++k)
     after[get.devices[k]] = std::max(after[get.devices[k]] - get.compute[k], 0);
   return fragmentKey(shape, slot, after.data());
 }
 
-// Each device that differs from those before it; of equals the first (kFgd), or the tightest.
+// One device of each different sort; among equals the first (kFgd) or the tightest.
 Choice Scorer::fgdPart(const ShapeClass& shape, Slot slot, const Candidates& candidates) const {
   const std::int32_t compute = shape.containers().front().compute;
   const std::int32_t* free = state_.device.compute_free.data() + state_.node.first[slot];
@@ -202,7 +202,7 @@ Choice Scorer::simple(const ShapeClass& shape, Slot slot, SearchPass& pass) cons
     return choice;
   }
   const Ask& ask = shape.containers().front();
-  // Most nodes of a full cluster are done with here.
+  // Most nodes of a full cluster are decided here.
   const bool whole = ask.compute == kWholeDevice.milli;
   if (whole ? ask.count > state_.node.idle[slot] : ask.compute > state_.node.largest[slot]) {
     return choice;
@@ -222,7 +222,7 @@ Choice Scorer::simple(const ShapeClass& shape, Slot slot, SearchPass& pass) cons
   return choice;
 }
 
-// Of the one container that asks for devices.
+// For a request in which one container asks for devices.
 Key Scorer::keyOf(const ShapeClass& shape, Slot slot, const Picked& picked, unsigned met) const {
   const Ask& ask = shape.containers().front();
   Get get;
@@ -236,7 +236,7 @@ Key Scorer::keyOf(const ShapeClass& shape, Slot slot, const Picked& picked, unsi
   return withPeak(shape, slot, key, get) | met << kMetShift;
 }
 
-// Days leave no room for it, and what is drawn is drawn.
+// With use by hour the key has no bits left for it; kRandom ignores it.
 Key Scorer::withMerit(const ShapeClass& shape, Slot slot, Key key, const Get& get) const {
   if ((state_.node.sums[slot] & kMerits) == 0 || byHami(shape) || shape.byDay() ||
       shape.policy() == Policy::kRandom)
@@ -266,7 +266,7 @@ Choice Scorer::grouped(const ShapeClass& shape, Slot slot, const Candidates& can
     if ((*best.group & only(candidates.at[k])) == 0) continue;
     choice.picked.at[choice.picked.count++] = candidates.at[k];
   }
-  // HAMi's nodes know nothing of what is wished for.
+  // HAMi's scores do not consider preferences.
   const unsigned met = shape.hami() ? 0 : groups.met(*best.group);
   choice.key = keyOf(shape, slot, choice.picked, met);
   return choice;
@@ -277,7 +277,7 @@ Key Scorer::keyOf(const ShapeClass& shape, Slot slot, const Plan& plan) const {
   for (std::size_t i = 0; i < state_.node.devices[slot]; ++i) {
     const Taken& taken = plan.taken[i];
     if (taken.slots == 0) continue;
-    // What is not open has nothing that others could use, whatever is taken of it.
+    // A closed device has nothing that others could use.
     const bool open = state_.device.closed[state_.node.first[slot] + i] == kOpen;
     get.devices[get.count] = static_cast<std::uint8_t>(i);
     get.memory[get.count] = open ? taken.memory : 0;
@@ -300,7 +300,7 @@ Scorer::Keyed Scorer::key(const ShapeClass& shape, Slot slot, SearchPass& pass) 
 Placement Scorer::placement(const ShapeClass& shape, Slot slot, std::uint64_t draw) const {
   Plan plan;
   Key key = 0;
-  // It was found before: one node is always searched again.
+  // The search has succeeded before, and one node is always searched again.
   SearchBudget budget;
   SearchPass pass(budget);
   if (oneByOne(state_, shape, slot)) {

@@ -1,4 +1,4 @@
-// How good a node is for a request: larger is better, 0 is: will not do.
+// The key of a node for a request: larger is better, 0 means that the node does not fit.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,22 @@
 namespace divvy::engine {
 
 using Key = std::uint32_t;
-inline constexpr Key kWholeUse = 1'000'000;  // what kBinpack, kSpread and kWeighted count in
-// Above all keys of policies: how many of the wishes for groups of devices a node meets; between
-// them, except where days or HAMi's scores count, what meritLevel() says.
+inline constexpr Key kWholeUse = 1'000'000;  // the unit of kBinpack, kSpread and kWeighted
+// Bits of a key from kMetShift up: number of preferences for groups of devices that a node meets.
+// From kMeritShift up: meritLevel(), unless use by hour or HAMi's scores count.
 inline constexpr unsigned kMetShift = 28;
 inline constexpr unsigned kMeritShift = 20;
 static_assert(kWholeUse + 1 < Key{1} << kMeritShift);
 
-// Of a request with no more than one container that asks for devices.
+// For a request in which at most one container asks for devices.
 struct Choice {
   Key key = 0;
   Picked picked;
-  bool put_off = false;  // groups of devices were not looked at: the budget was spent
+  bool put_off = false;  // groups of devices were not searched, because the budget was spent
 };
 
+// Keeps references. Const member functions may be called from several threads if the state does not
+// change.
 class Scorer {
  public:
   Scorer(const HotState& state, const FragmentTable& fragments)
@@ -32,15 +34,15 @@ class Scorer {
 
   struct Keyed {
     Key key = 0;
-    PlanEnd end = PlanEnd::kNoWay;  // kPlaced: it fits, or no search was needed to tell
+    PlanEnd end = PlanEnd::kNoWay;  // kPlaced: it fits, or no search was needed to decide
   };
   Keyed key(const ShapeClass& shape, Slot slot, SearchPass& pass) const;
-  // The policy's score, 0 to 100, of a key that is not 0.
+  // Returns the policy's score, 0 to 100, of a key that is not 0.
   static std::uint32_t scoreOf(const ShapeClass& shape, Key key);
-  // As HAMi adds it up, in millionths of a point: of a key that is not 0 of such a shape.
+  // Returns HAMi's sum in millionths of a point, of a key that is not 0. Requires byHami(shape).
   static std::int64_t hamiScoreOf(const ShapeClass& shape, Key key);
   static bool byHami(const ShapeClass& shape);
-  // What exactly it would be given there; `draw` chooses for Policy::kRandom. It has to fit.
+  // Returns the placement on a node that fits. `draw` chooses for Policy::kRandom.
   Placement placement(const ShapeClass& shape, Slot slot, std::uint64_t draw) const;
 
  private:
@@ -50,16 +52,16 @@ class Scorer {
                  SearchPass& pass) const;
   Key keyOf(const ShapeClass& shape, Slot slot, const Picked& picked, unsigned met) const;
   Choice fgdPart(const ShapeClass& shape, Slot slot, const Candidates& candidates) const;
-  // The devices it would get, and what of each.
+  // The devices that a request would get, and the amounts of each.
   struct Get {
     std::size_t count = 0;
     std::array<std::uint8_t, kMaxDevicesPerNode> devices;
     std::array<std::int32_t, kMaxDevicesPerNode> compute;
-    std::array<std::int64_t, kMaxDevicesPerNode> memory;  // only for those that count what is used
+    std::array<std::int64_t, kMaxDevicesPerNode> memory;  // only for policies that count use
   };
   Key keyAfter(const ShapeClass& shape, Slot slot, const Get& get) const;
   Get getOne(const ShapeClass& shape, Slot slot, std::uint8_t device) const;
-  // Of requests that go by the day: their keys with the peaks of those devices, and back.
+  // For requests with use by hour: adds the peak of these devices to a key, or removes it.
   Key withPeak(const ShapeClass& shape, Slot slot, Key key, const Get& get) const;
   static Key withoutPeak(const ShapeClass& shape, Key key);
   std::uint32_t peakWith(const ShapeClass& shape, Slot slot, const Get& get) const;
@@ -68,7 +70,7 @@ class Scorer {
   static std::uint32_t usedScore(const ShapeClass& shape, Key key);
   Key usedKey(const ShapeClass& shape, Slot slot, const Get& get) const;
   Key hamiKey(const ShapeClass& shape, Slot slot, const Get& get) const;
-  // Of HAMi's points, what the devices are worth that it would get.
+  // Adds the level or points of the devices that it would get.
   Key withMerit(const ShapeClass& shape, Slot slot, Key key, const Get& get) const;
   DeviceSet wholeOf(Slot slot, const Get& get) const;
   std::uint32_t packing(Slot slot, const std::uint8_t* devices, std::size_t count) const;

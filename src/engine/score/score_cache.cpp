@@ -10,7 +10,7 @@ constexpr std::size_t kMaxClasses = 512;
 
 }  // namespace
 
-// Who stays keeps his key; who came is looked at as one that changed.
+// A node that stays keeps its key. A new node is evaluated as a changed one.
 void Scores::reorder(const std::shared_ptr<const NodeOrder::Sorted>& order) {
   std::vector<Key> keys(order->slots.size());
   for (std::size_t place = 0; order_ && place < keys.size(); ++place) {
@@ -42,7 +42,7 @@ std::size_t Scores::update(const Scorer& scorer, const NodeOrder& order, const C
   if (order_ != sorted) reorder(sorted);
   std::size_t looked = 0;
   SearchPass pass(budget);
-  // The budget may end before the last of them: those are looked at next time.
+  // If the budget ends early, the remaining nodes are evaluated next time.
   std::vector<Slot> again;
   again.swap(put_off_);
   for (; !again.empty() && looked < most && !budget.spent(); ++looked) {
@@ -85,7 +85,7 @@ void ScoreCache::dropOldest() {
 
 Result<Scores*> ScoreCache::find(const Shape& shape, const Config& config, const Pools& pools) {
   if (shape.daily) {
-    // Those whose days differ a little are one class.
+    // Shapes with nearly equal use by hour share one class.
     std::optional<UsageByHour> like;
     if (looksAtDays(pools.configFor(shape, config))) like = typical(*shape.daily);
     if (like != shape.daily) {

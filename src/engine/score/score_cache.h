@@ -1,4 +1,4 @@
-// What each node is worth to each shape, kept while nodes change one by one.
+// The key of each node for each shape, kept while single nodes change.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace divvy::engine {
 
-// One shape's keys of all nodes; places are those of the order of nodes.
+// The keys of one shape on all nodes. Places in the tree are those of the order of nodes.
 class Scores {
  public:
   explicit Scores(ShapeClass shape) : shape_(std::move(shape)) {}
@@ -22,11 +22,11 @@ class Scores {
   ShapeClass& shape() { return shape_; }
   const TournamentTree& tree() const { return tree_; }
   CompactRefusalCache& briefs() { return briefs_; }
-  // Looks at what changed, at no more than `most` nodes, and at nodes that were put off, until the
-  // budget is spent: then it may be not yet up to date. How many it looked at.
+  // Evaluates changed nodes and nodes that were put off, at most `most`, until the budget is spent.
+  // Returns how many it evaluated. The keys can be out of date afterwards.
   std::size_t update(const Scorer& scorer, const NodeOrder& order, const ChangeLog& log,
                      const std::vector<Model>& models, std::size_t most, SearchBudget& budget);
-  // What was found of a node; kPutOff where that is still to come.
+  // Returns the result of the search on a node. kPutOff: it was not evaluated yet.
   PlanEnd endOf(Slot slot) const { return slot < ends_.size() ? ends_[slot] : PlanEnd::kPutOff; }
 
  private:
@@ -35,25 +35,27 @@ class Scores {
 
   ShapeClass shape_;
   TournamentTree tree_;
-  CompactRefusalCache briefs_;  // of slots that were looked at since they were asked about: none
+  CompactRefusalCache briefs_;                      // no entry for slots that were evaluated since
   std::shared_ptr<const NodeOrder::Sorted> order_;  // of the tree's places
   std::vector<PlanEnd> ends_;                       // by slot
-  std::vector<Slot> put_off_;                       // each of them once
+  std::vector<Slot> put_off_;                       // without duplicates
   ChangeLog::Count seen_ = 0;
   bool filled_ = false;
   std::uint64_t used_ = 0;
   friend class ScoreCache;
 };
 
+// Not thread-safe. Holds a bounded number of shapes; the one that was not used for the longest time
+// goes first.
 class ScoreCache {
  public:
-  // Nothing that was known holds any more.
+  // Drops everything.
   void clear();
-  // kUsage: it can never be right. Not yet up to date.
+  // Returns the scores of a shape, which may be out of date. kUsage: the shape is not valid.
   Result<Scores*> find(const Shape& shape, const Config& config, const Pools& pools);
   bool empty() const { return classes_.empty(); }
-  // Brings those up to date that are not, in turn, by looking at no more than `most` nodes. `place`
-  // is the one that changed last.
+  // Updates shapes in rotation, with at most `most` node evaluations. `place`: the place of the
+  // node that changed last.
   template <typename Update>
   void tidy(std::size_t most, std::size_t place, const Update& update) {
     const auto after = [&](std::size_t i) { return i + 1 < classes_.size() ? i + 1 : 0; };

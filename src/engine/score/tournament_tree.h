@@ -1,4 +1,4 @@
-// The largest of many numbers, and of equals the first, kept while single ones change.
+// Maximum of many numbers, and the first index that holds it, while single numbers change.
 #pragma once
 
 #include <algorithm>
@@ -8,10 +8,11 @@
 
 namespace divvy::engine {
 
-// Sixteen children to a node: one line of a cache, and mostly the only one that a change touches.
+// Each node has sixteen children: one cache line. A change mostly touches only that line.
+// Places must be below the size of the last build(). Not thread-safe.
 class TournamentTree {
  public:
-  // Of `values`, by place.
+  // Replaces all values.
   void build(const std::vector<std::uint32_t>& values) {
     height_ = 0;
     std::size_t size = 0;
@@ -40,17 +41,17 @@ class TournamentTree {
       at = value;
       place /= kWide;
       const std::uint32_t above = all_[from_[level + 1] + place];
-      // Neither the largest of them, nor becoming it.
+      // It was not the maximum and does not become it.
       if (before < above && value <= above) return;
       value = largest(level, place);
     }
     all_.back() = value;
   }
-  // It will be set soon.
+  // Prefetches the line of a place that set() will change.
   void expect(std::size_t place) const { __builtin_prefetch(all_.data() + place, 1); }
   std::uint32_t at(std::size_t place) const { return all_[place]; }
   std::uint32_t best() const { return all_.back(); }
-  // Where it is.
+  // Returns the first place that holds best().
   std::size_t winner() const {
     std::size_t place = 0;
     for (std::size_t level = height_ - 1; level-- > 0;) {
@@ -70,7 +71,7 @@ class TournamentTree {
     return result;
   }
 
-  // Levels one after the other, places first, the largest of all last.
+  // The levels one after another, leaves first, the root last.
   std::vector<std::uint32_t> all_ = std::vector<std::uint32_t>(kWide + 1);
   std::array<std::size_t, 10> from_ = {0, kWide};
   std::size_t height_ = 2;

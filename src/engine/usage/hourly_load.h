@@ -1,4 +1,4 @@
-// What tenants of one device are expected to use in each hour. Private.
+// Expected use of the tenants of one device in each hour. Private.
 #pragma once
 
 #include <array>
@@ -8,8 +8,8 @@
 
 namespace divvy::engine {
 
-// Sums over those who say how their day goes; `compute` and `memory` of what they were given, so
-// that what the others have is the rest.
+// Sums over tenants that state their use by hour. `compute` and `memory` are the sums of what they
+// were given; the rest belongs to tenants that state nothing.
 struct HourlyLoad {
   std::array<std::int64_t, kHours> compute_at{}, memory_at{};
   std::int64_t compute = 0, memory = 0;
@@ -20,8 +20,8 @@ struct HourlyLoad {
 struct DeviceSize {
   std::int64_t compute = 0, memory = 0;
 };
-// In thousandths of what the device has, rounded up; at most kMaxPeak. `used`: by all. What is
-// there of a device but nothing of one of the two goes by the other.
+// Returns the peak in thousandths of the device, rounded up, at most kMaxPeak: the larger of
+// compute and memory. `used`: by all tenants. A quantity that the device does not have counts as 0.
 std::uint32_t peakOf(const HourlyLoad& load, const DeviceSize& size, const DeviceSize& used);
 
 }  // namespace divvy::engine

@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::uint16_t kHeights[] = {0, 250, 500, 750, 1000};
 constexpr std::size_t kPeakEvery = 3;  // hours
-// Half a cosine, of 1000, by hours from the peak: numbers, so that it is the same everywhere.
+// Half a cosine in thousandths, by hours from the peak. Literals, so that it is the same on every
+// machine.
 constexpr std::int64_t kWave[kHours] = {1000, 983, 933, 854, 750, 629, 500, 371,
                                         250,  146, 67,  17,  0,   17,  67,  146,
                                         250,  371, 500, 629, 750, 854, 933, 983};
@@ -59,7 +60,7 @@ UsageByHour typical(const UsageByHour& daily) {
 }
 
 std::uint32_t safeOvercommit(std::span<const SeenUse> seen, Bytes memory, Bytes host) {
-  std::vector<std::uint64_t> parts;  // used, in millionths of what was promised, rounded up
+  std::vector<std::uint64_t> parts;  // used, in millionths of the promised amount, rounded up
   for (const SeenUse& one : seen) {
     if (one.promised.count == 0) continue;
     const auto used = static_cast<unsigned __int128>(one.used.count) * 1'000'000;
@@ -67,7 +68,7 @@ std::uint32_t safeOvercommit(std::span<const SeenUse> seen, Bytes memory, Bytes 
         static_cast<std::uint64_t>((used + one.promised.count - 1) / one.promised.count));
   }
   if (parts.empty() || memory.count == 0) return kNoOvercommit;
-  // The least that so many of them are at most.
+  // The least value that 95 percent of the parts do not exceed.
   const auto at = parts.begin() + static_cast<std::ptrdiff_t>((parts.size() * 95 + 99) / 100 - 1);
   std::nth_element(parts.begin(), at, parts.end());
   const std::uint64_t by_use = *at == 0 ? kMaxOvercommit : 1'000'000'000 / *at;
