@@ -42,13 +42,13 @@ namespace {
 
 using Clock = asio::steady_timer::clock_type;
 
-// How often lost registrations are looked for, and idleness is judged.
+// How often the agent searches for lost registrations and evaluates idleness.
 constexpr std::chrono::seconds kSweep{1};
-// How often a node without a driver is looked at: GPU operators bring theirs when they get to it.
+// How often a node without a driver is checked: a GPU operator may install one later.
 constexpr std::chrono::seconds kDriverAgain{10};
 constexpr std::chrono::seconds kHelperAgain{1};
 
-// Answers whoever started us, once.
+// Sends one answer to the process that started this agent.
 void tell(int fd, const std::string& line) {
   if (fd < 0) return;
   [[maybe_unused]] const ssize_t written = write(fd, line.data(), line.size());
@@ -62,7 +62,7 @@ void raiseDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Simulated cards may run slower or faster than time.
+// Simulated devices may run slower or faster than real time.
 arbiter::Settings computeOn(const Node& node, std::optional<std::uint64_t> quantum_ms) {
   arbiter::Settings settings;
   settings.residency.quantum =
@@ -74,7 +74,7 @@ arbiter::Settings computeOn(const Node& node, std::optional<std::uint64_t> quant
   return sensible ? arbiter::atSpeed(settings, speed) : settings;
 }
 
-// Half of the memory that the host could give now.
+// Half of the memory that the host can provide now.
 Bytes defaultReserve() {
   return {hostAvailable().count / 2};
 }
@@ -106,17 +106,17 @@ Result<MemoryPolicy> policyFor(const Oversubscription& told, const Inventory& in
   return policy;
 }
 
-// The lock goes, too: who waits for it looks whether it is still the one of that name.
-// `returns`: another agent will be here soon.
+// Removes the lock file as well. A process that waits for the lock checks that the file still has
+// that name. `returns`: another agent will start soon.
 void removeNode(const NodePaths& paths, bool returns) {
   rmdir(paths.tenants().c_str());
   std::vector<ManagedFile> own = nodeFiles();
-  // What the next agent has to know stays, and is its own to remove.
+  // State for the next agent stays; that agent removes it.
   const PersistedDeviceState known = loadKnown(paths.faults());
   const bool kept = known.any() || (returns && !known.errors.empty());
   if (kept) {
     std::erase_if(own, [](const ManagedFile& file) { return file.name == "faults"; });
-    // Until now somebody looked.
+    // The file's time states until when faults were observed.
     utimensat(AT_FDCWD, paths.faults().c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
   }
   for (const std::string& left : removeManaged(paths.dir(), own))
@@ -158,12 +158,14 @@ class Agent {
     tenants_.onEvent([this](EventView event) { events_.add(std::move(event)); });
   }
 
-  // Before run(). After an error tenants may live that we do not know of: no cleanUp() then.
+  // Must be called before run(). After an error unknown tenants may be alive, so cleanUp() must not
+  // run.
   Result<void> recover() {
-    // The driver tells of faults from when it is asked first.
+    // The driver reports faults only from its first query on.
     tenants_.pollHealth();
     Result<void> adopted = tenants_.recoverAll();
-    // What processes that live on have is given to nobody else: they are known before.
+    // Running processes are registered first, so that nothing that they use is given to another
+    // tenant.
     for (unsigned i = 0; adopted && i < kFirstSweeps && !tenants_.sweep(); ++i) {
     }
     if (adopted) tenants_.restoreFaults();
@@ -194,7 +196,7 @@ class Agent {
     return {};
   }
 
-  // Removes all that this agent and its predecessors made, unless tenants live.
+  // Removes everything that this agent and its predecessors created, unless there are tenants.
   void cleanUp() {
     if (!tenants_.all().empty()) {
       info("agent leaves; tenants that live on are taken over by the next one");
@@ -210,13 +212,13 @@ class Agent {
   }
 
  private:
-  // Their processes go on making others.
+  // Their processes can start further ones.
   bool anyContained() const {
     return std::any_of(tenants_.all().begin(), tenants_.all().end(),
                        [](const auto& entry) { return entry.second->record.contained; });
   }
 
-  // A node's cards are not taken off it because somebody else has that port.
+  // On a cluster node a port in use does not make the node's devices unavailable.
   Result<void> expose() {
     Result<void> listening = exporter_->listen(loop_, *options_.metrics);
     if (listening || !options_.cluster) return listening;
@@ -231,13 +233,13 @@ class Agent {
     markWatch(paths_.watchMark());
     tenants_.updateResidency();
     tenants_.skipStopped();
-    // One question at a time: the other one is asked in between.
+    // The driver worker takes one question at a time, so health and use are queried in turn.
     if (++ticks_ % kHealthEvery == 0 && tenants_.pollHealth() && desk_) desk_->healthChanged();
     bypass_.look();
     tenants_.auditUsage();
     const Snapshot looked = lookAtMemory(tenants_, inventory_);
     for (EventView& event : event_watch_.look(looked, nowMs())) events_.add(std::move(event));
-    // Whoever has its port may go.
+    // The process that uses the port may end.
     if (exporter_ && !exporter_->listening())
       static_cast<void>(exporter_->listen(loop_, *options_.metrics));
     if (exporter_) exporter_->tick(looked, nowMs());
@@ -254,11 +256,11 @@ class Agent {
     });
   }
 
-  // Clients start agents under the lock on the directory: with it in our hands nobody starts one,
-  // and whoever connected until now is served first.
+  // Clients start agents under the lock on the directory. While this agent holds it none is
+  // started, and clients that have connected are served first.
   void leave() {
     Fd gate = lockPath(paths_.dir(), true, false);
-    // To a directory that was removed, at the end of a session say, nobody comes any more.
+    // No client can reach a directory that was removed, for example at the end of a session.
     const bool gone = !gate.valid() && errno == ENOENT;
     if ((!gate.valid() && !gone) || server_.acceptPending()) {
       last_busy_ = Clock::now();
@@ -270,9 +272,9 @@ class Agent {
   }
 
   static constexpr unsigned kHealthEvery = 2;
-  static constexpr unsigned kFirstSweeps = 16;  // of all the slots that a page has
+  static constexpr unsigned kFirstSweeps = 16;  // for all slots of a page
   unsigned ticks_ = 0;
-  bool told_to_end_ = false;  // by whoever runs services, who begins another one
+  bool told_to_end_ = false;  // by the service manager, which starts another agent
   ServeOptions options_;
   NodePaths paths_;
   Inventory inventory_;
@@ -301,8 +303,8 @@ struct Privileges {
   std::shared_ptr<driver::ProcessSource> source;  // null: the driver
 };
 
-// On a node of a cluster agents are everywhere: where there is no driver yet, or no card at all,
-// they wait. Nothing: told to end while it did.
+// In a cluster agents run on all nodes, and wait where there is no driver or device yet. Nothing:
+// the agent was told to stop meanwhile.
 std::optional<Result<Inventory>> openInventory(const ServeOptions& options, const NodePaths& paths,
                                                const InstallLayout& install,
                                                const std::shared_ptr<driver::ProcessSource>& source,
@@ -315,8 +317,8 @@ std::optional<Result<Inventory>> openInventory(const ServeOptions& options, cons
   }
 }
 
-// How this process comes to what it may not do itself. Nothing: told to end before the helper was
-// there.
+// Gets access for operations that this process has no rights for. Nothing: the agent was told to
+// stop before the helper answered.
 std::optional<Privileges> findWay(const ServeOptions& options, const NodePaths& paths,
                                   StartupHealth* standby) {
   Privileges way;
@@ -326,8 +328,8 @@ std::optional<Privileges> findWay(const ServeOptions& options, const NodePaths& 
     way.access.sockets = std::make_shared<kubelet::LocalKubeletDirs>(kubelet_dir);
     return way;
   }
-  // Three connections, and one for each thread that asks for a connection's peer: no question waits
-  // for the answer to another, least of all for the driver's.
+  // Three connections, and one for each thread that asks for a connection's peer. So no query waits
+  // for the answer to another one, above all not for the driver's.
   const auto link = [&] {
     return std::make_shared<helper::Client>(paths.helper(), helper::kPatience);
   };
@@ -352,17 +354,17 @@ Result<void> start(const ServeOptions& options) {
   Result<InstallLayout> install = findInstall();
   if (!install) return install.error();
   NodePaths paths(*root, options.node);
-  // The folders that follow are made, and given to our group, by the helper.
+  // With a helper, the helper creates these directories and gives them to this process's group.
   std::optional<StartupHealth> standby(options.metrics);
   const std::optional<Privileges> way = findWay(options, paths, &*standby);
   if (!way) return {};
   Result<CreatedDirs> made = makeNodeDir(paths);
   if (!made) return made.error();
-  // Of a node there is always one: who comes while its predecessor, perhaps killed, still ends
-  // waits.
+  // A cluster node always has one agent. A new one waits until its predecessor, perhaps killed, has
+  // ended.
   Fd lock = lockPath(paths.lock(), false, options.cluster.has_value());
   if (!lock.valid() && errno == EWOULDBLOCK) {
-    // Who began this one by hand would take its options for those that count.
+    // A user that starts this agent by hand would assume that its options apply.
     if (options.ready_fd < 0) {
       openLog("");
       warn("an agent of node " + options.node.name +
@@ -374,7 +376,7 @@ Result<void> start(const ServeOptions& options) {
   if (!lock.valid())
     return Error{ErrorCode::kIo, "opening " + paths.lock() + ": " + std::strerror(errno)};
   openLog(options.to_log_file ? paths.log() : "");
-  // Until here a predecessor may have made what is its own alone.
+  // Until it ended, a predecessor could create files that only it may use.
   if (way->access.link)
     if (Result<void> lent = helper::shareDirsAgain(*way->access.link); !lent) return lent;
   for (const std::string& notice : options.notices) warn(notice);
@@ -414,8 +416,8 @@ Result<void> start(const ServeOptions& options) {
 }  // namespace
 
 Result<void> serve(const ServeOptions& options) {
-  // What a helper lets our group do, whoever takes our place may do with what we made, root
-  // without capabilities, too.
+  // With a helper the group may use what this process creates, so a successor without its user's
+  // rights can, even root without capabilities.
   umask(options.cluster && options.cluster->by_helper ? 007 : 077);
   signal(SIGPIPE, SIG_IGN);
   raiseDescriptorLimit();

@@ -36,7 +36,7 @@ void Reader::texts(const char* name, std::vector<std::string>& out) {
   }
 }
 
-// Bytes travel as a number, a share of the card as "50%".
+// Bytes are a number, a part of the device is "50%".
 void Reader::memory(const char* name, MemoryRequest& out) {
   const bj::value* member = find(name);
   if (member == nullptr) return;

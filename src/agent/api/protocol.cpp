@@ -62,7 +62,7 @@ bj::object write(const StartedRequest& request) {
   return {{"verb", "started"}, {"tenant", request.tenant}, {"pid", request.pid}};
 }
 
-// Unlike a limit it may be nothing at all.
+// Unlike a limit it can be zero.
 bj::value writeGuarantee(const MemoryRequest& memory) {
   return memory.bytes.count == 0 && memory.percent == 0 ? bj::value(0) : json::write(memory);
 }

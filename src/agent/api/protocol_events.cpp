@@ -27,7 +27,7 @@ void read(Reader& reader, EventView& out) {
   if (reader.find("by") != nullptr) reader.text("by", out.by);
 }
 
-// What was not asked for is not there.
+// Values that were not requested are left out.
 void writeIdle(bj::object& object, const IdleRequest& idle) {
   if (idle.reclaim_ms) object["idle_reclaim_ms"] = *idle.reclaim_ms;
   if (idle.stop_ms) object["idle_stop_ms"] = *idle.stop_ms;

@@ -7,7 +7,7 @@ namespace divvy::agent {
 namespace json {
 namespace {
 
-// What a Reader is the other way round.
+// The counterpart of Reader.
 class Writer {
  public:
   template <typename T>
@@ -27,7 +27,7 @@ class Writer {
   bj::object object_;
 };
 
-// `null` stands for a figure that is not known.
+// An unknown figure is `null`.
 void known(Writer& to, const char* name, int figure) {
   to.set(name, figure < 0 ? bj::value(nullptr) : bj::value(figure));
 }
@@ -36,7 +36,7 @@ void known(Reader& from, const char* name, int& out) {
   if (member != nullptr && !member->is_null()) from.number(name, out);
 }
 
-// Not there where there is none.
+// An empty note is left out.
 void note(Writer& to, const std::string& text) {
   if (!text.empty()) to.text("note", text);
 }
@@ -130,7 +130,7 @@ struct Members {
     note(io, view.note);
   }
 
-  // How its use of compute is shared.
+  // Sharing of compute.
   template <typename Io, Of<TenantView> View>
   static void ofCompute(Io& io, View& view) {
     io.text("mode", view.mode);
@@ -150,7 +150,7 @@ struct Members {
     io.text("bypass", view.bypass);
   }
 
-  // How its memory is.
+  // State of memory.
   template <typename Io, Of<TenantView> View>
   static void ofMemory(Io& io, View& view) {
     io.text("memory", view.memory);
@@ -216,7 +216,7 @@ struct Members {
   }
 };
 
-// The node's name goes into every row, so that rows of several nodes can stand in one list.
+// Each row has the node's name, so that rows of several nodes can be in one list.
 bj::array rows(const Snapshot& node, const char* what) {
   bj::array result;
   const bj::object whole = json::write(node);

@@ -97,7 +97,7 @@ std::string poolWord(const std::string& pool) {
 }
 
 Result<std::string> parseName(std::string_view text) {
-  constexpr std::size_t kMaxName = 63;  // what the control page holds
+  constexpr std::size_t kMaxName = 63;  // the size of the field in the control page
   const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
            c == '_' || c == '-';

@@ -40,7 +40,7 @@ struct DeviceFootprint {
   Bytes resident;   // part of `used` on the device
   Bytes context;    // cost of one context
   Bytes guarantee;  // the tenant's
-  Bytes room;       // what tenants may have there at once
+  Bytes room;       // memory that tenants may have there at once
   Bytes physical;
 };
 
@@ -71,13 +71,13 @@ struct CheckpointStatus {
   bool parked = false;      // checkpointed: off all devices until it is back
   bool may_return = true;   // while `parked`
   std::uint32_t round = 0;  // counts checkpoints and restores
-  std::string lost;         // what happened to a lost process; empty: none was lost
+  std::string lost;         // loss of a process; empty: none was lost
   friend bool operator==(const CheckpointStatus&, const CheckpointStatus&) = default;
 };
 
 // The memory that must be free and reserved for the tenant on a device before its restore: all that
 // it uses, one more context, and 1 GiB or a twentieth of its use, whichever is more. A restore that
-// runs out of memory loses the process. On cards below 32 GiB, the GiB is 1/32 of the card.
+// runs out of memory loses the process. On devices below 32 GiB the GiB becomes 1/32 of the device.
 Bytes restoreNeeds(const DeviceFootprint& site);
 
 }  // namespace divvy::agent

@@ -9,7 +9,7 @@
 
 namespace divvy::agent {
 
-// What a tenant should do now.
+// The actions wanted of a tenant.
 struct CheckpointRequest {
   bool leave = false;       // its memory is needed, and it is eligible
   bool may_return = false;  // the memory for its restore is reserved

@@ -11,18 +11,18 @@ using namespace std::chrono_literals;
 // A driver that takes longer hangs.
 constexpr CheckpointTime kAskLimit = 30s;
 constexpr CheckpointTime kCopyLimit = 10min;
-// Between looks at a process that somebody else's call changes, and for how long: calls of an agent
-// that died go on without it.
+// Pause between queries of a process that another call changes, and its limit. Calls of an agent
+// that died continue without it.
 constexpr CheckpointTime kBusyPause = 250ms;
-// After a call that failed, doubling.
+// Pause after a failed call; doubles.
 constexpr CheckpointTime kRetry = 500ms;
 constexpr unsigned kMaxTries = 8;
-// Before a tenant that could not leave is asked again, doubling; one whose memory the driver does
-// not take is asked seldom.
+// Pause before a tenant that was not ready is tried again; doubles. If the driver refused a
+// tenant's memory, the pause is long.
 constexpr CheckpointTime kBusyRest = 5s;
 constexpr CheckpointTime kRefusedRest = 60s;
 constexpr CheckpointTime kMaxRest = 10min;
-// Before one for which there was no room is brought back.
+// Pause before a restore that lacked memory is tried again.
 constexpr CheckpointTime kNoRoomRest = 1s;
 
 constexpr std::array<const char*, 4> kPhaseNames{"here", "leaving", "away", "returning"};
@@ -88,13 +88,13 @@ void CheckpointStateMachine::forget(int pid) {
   std::erase_if(doomed_, [&](const LostProcess& doomed) { return doomed.pid == pid; });
 }
 
-// All or none: who leaves without it comes back.
+// All or none: a tenant that cannot leave completely is brought back.
 void CheckpointStateMachine::doom(int pid, const std::string& why, CheckpointTime now) {
   if (!isDoomed(pid)) doomed_.push_back({pid, why});
   if (phase_ == CheckpointPhase::kLeaving) turnBack(Ineligibility::kRefused, now);
 }
 
-// Of those that are going to live.
+// Considers processes that are not doomed.
 bool CheckpointStateMachine::all(DriverState state) const {
   return std::all_of(processes_.begin(), processes_.end(), [&](const Process& process) {
     return process.state == state || process.state == DriverState::kNone || isDoomed(process.pid);
@@ -116,8 +116,8 @@ void CheckpointStateMachine::setProcesses(const std::vector<int>& pids) {
     if (find(pid) != nullptr) continue;
     Process& process = processes_.emplace_back();
     process.pid = pid;
-    // Those that come while the others are away are not; of those that an earlier agent took away
-    // the driver is asked when they are to come back.
+    // New processes of a tenant that is away run on the device. Processes that an earlier agent
+    // checkpointed are queried when they are restored.
     if (phase_ == CheckpointPhase::kAway)
       process.state = seen_ ? DriverState::kRunning : DriverState::kAway;
   }
@@ -150,11 +150,12 @@ void CheckpointStateMachine::bringBack() {
   askAnew();
 }
 
-// Where everybody is, the way has ended. A process whose state is not known keeps it from that.
+// The transition ends when all processes have reached its end. A process in an unknown state
+// prevents that.
 void CheckpointStateMachine::settle() {
   if (under_way_ || resting()) return;
   if (phase_ == CheckpointPhase::kLeaving && all(DriverState::kAway)) {
-    // With nobody of whom the driver has anything there is nobody to bring back.
+    // If the driver knows none of the processes, nothing has to be restored.
     phase_ = any(DriverState::kAway) ? CheckpointPhase::kAway : CheckpointPhase::kHere;
     turned_back_ = 0;
   } else if (phase_ == CheckpointPhase::kReturning && all(DriverState::kRunning)) {
@@ -193,7 +194,7 @@ void CheckpointStateMachine::answered(CheckpointAnswer answer, DriverState state
   const CheckpointStep step = *under_way_;
   under_way_.reset();
   Process* process = find(step.pid);
-  if (process == nullptr) return settle();  // it died meanwhile
+  if (process == nullptr) return settle();  // the process ended meanwhile
   if (answer == CheckpointAnswer::kGone) {
     process->state = DriverState::kNone;
   } else if (answer != CheckpointAnswer::kDone) {
@@ -246,13 +247,15 @@ void CheckpointStateMachine::failed(Process* process, CheckpointCall call, Check
   if (gives_up) doom(process->pid, "the driver does not let it go on", now);
 }
 
-// Nothing was asked of the driver, nothing is lost.
+// No call was made, so nothing is lost.
 void CheckpointStateMachine::noRoom(Process* process, CheckpointTime now) {
   process->ask_at = now + kNoRoomRest;
-  // Some of it waits locked, and what it left is its own: it will do.
+  // Some of its processes are still locked. They left memory that is still reserved for it, so the
+  // restore will have room.
   if (!reserved_ && !all(DriverState::kAway)) return;
   postponed_until_ = now + kNoRoomRest;
-  // Those that came first leave again, so that nobody waits for it holding memory.
+  // Processes that were restored first leave again, so that the tenant does not hold memory while
+  // it waits.
   phase_ = CheckpointPhase::kLeaving;
   reserved_ = false;
 }

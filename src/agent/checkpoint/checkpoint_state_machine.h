@@ -1,12 +1,12 @@
-// One tenant on its way off its devices and back, all of its processes or none. Pure: answers and
-// instants come in, calls that are to be made of the driver go out, one at a time.
+// The checkpoint and restore of one tenant: all of its processes or none. Pure: the caller supplies
+// answers and instants, and makes the returned driver calls one at a time.
 //
 //   kHere --takeAway--> kLeaving: lock all, then checkpoint all --> kAway
 //   kAway --bringBack--> kReturning: restore all, then unlock all --> kHere
 //
-// What does not work on the way out is undone: kLeaving becomes kReturning. The driver's own word
-// on a process is the truth: wherever a call did not simply succeed, it is asked again. Whose
-// memory is lost is doomed, and has to be killed by whoever runs this.
+// A failed checkpoint is undone: kLeaving becomes kReturning. The driver's state of a process is
+// authoritative: after any call that did not succeed, it is queried again. A process that lost its
+// memory is doomed: the caller must kill it.
 #pragma once
 
 #include <chrono>
@@ -19,24 +19,24 @@
 
 namespace divvy::agent {
 
-using CheckpointTime = std::chrono::milliseconds;  // since whenever
+using CheckpointTime = std::chrono::milliseconds;  // of a clock of the caller's choice
 
 enum class CheckpointPhase : std::uint8_t { kHere, kLeaving, kAway, kReturning };
 enum class CheckpointCall : std::uint8_t { kState, kLock, kCheckpoint, kRestore, kUnlock };
 
-// What the driver says a process is. kBusy: between two others, by a call that somebody makes.
-// kNone: the driver has nothing of it.
+// The driver's state of a process. kBusy: between two states, by a call of any process. kNone: the
+// driver does not know the process.
 enum class DriverState : std::uint8_t { kUnknown, kRunning, kLocked, kAway, kFailed, kBusy, kNone };
 
 enum class CheckpointAnswer : std::uint8_t {
   kDone,
-  kNotReady,  // the lock's time was over
+  kNotReady,  // the time for the lock expired
   kRefused,   // nothing was done
-  kNoRoom,    // to restore it, as we found before we asked
-  kNoMemory,  // to restore it, as the driver found: it is lost
-  kLost,      // likewise, for another reason
+  kNoRoom,    // too little memory to restore it, found before the call
+  kNoMemory,  // too little memory to restore it, reported by the driver: it is lost
+  kLost,      // lost for another reason
   kGone,      // the driver knows no such process
-  kSilent,    // none came within the limit
+  kSilent,    // no answer within the limit
 };
 
 struct CheckpointStep {
@@ -46,7 +46,7 @@ struct CheckpointStep {
   friend bool operator==(const CheckpointStep&, const CheckpointStep&) = default;
 };
 
-// How long a process may take to end its work.
+// Time for a process to finish its work before the lock.
 inline constexpr CheckpointTime kLockTimeout{2000};
 
 class CheckpointStateMachine {
@@ -59,16 +59,16 @@ class CheckpointStateMachine {
   // kAway, kReturning: as an earlier agent left it. kLeaving is undone.
   explicit CheckpointStateMachine(CheckpointPhase from = CheckpointPhase::kHere);
 
-  // Those that use the devices now.
+  // Sets the processes that use the devices now.
   void setProcesses(const std::vector<int>& pids);
-  // In kHere. What it has stays booked for it until kAway.
+  // Requires kHere. The tenant's memory stays reserved for it until kAway.
   void takeAway();
-  // In kAway, and what restoreNeeds() says is booked for it everywhere.
+  // Requires kAway, and that restoreNeeds() is reserved on each device.
   void bringBack();
 
-  // The call to make now; nothing while one is under way, or it is not yet time.
+  // Returns the call to make now. Nothing: a call is under way, or it is too early.
   std::optional<CheckpointStep> next(CheckpointTime now);
-  // Of the call under way. `state` is the answer to kState.
+  // Takes the answer to the call under way. `state` is the answer to kState.
   void answered(CheckpointAnswer answer, DriverState state, CheckpointTime now);
 
   CheckpointPhase phase() const { return phase_; }
@@ -76,19 +76,19 @@ class CheckpointStateMachine {
   bool resting() const {
     return phase_ == CheckpointPhase::kHere || phase_ == CheckpointPhase::kAway;
   }
-  // To be killed, and reported.
+  // Processes that the caller must kill and report.
   const std::vector<LostProcess>& doomed() const { return doomed_; }
-  // Why it did not leave when asked last, and until when it should not be asked again.
+  // Why the last checkpoint was refused, and until when none should be tried.
   Ineligibility bar() const { return bar_; }
   CheckpointTime barredUntil() const { return barred_until_; }
-  // It should not be brought back before.
+  // Returns the instant before which no restore should be tried.
   CheckpointTime postponedUntil() const { return postponed_until_; }
 
  private:
   struct Process {
     int pid = 0;
     DriverState state = DriverState::kUnknown;
-    unsigned tries = 0;  // that failed, in a row
+    unsigned tries = 0;  // consecutive failed tries
     CheckpointTime ask_at{};
     std::optional<CheckpointTime> busy_since;
   };
@@ -109,20 +109,20 @@ class CheckpointStateMachine {
   void noteState(Process* process, DriverState state, CheckpointTime now);
 
   CheckpointPhase phase_;
-  bool reserved_ = false;  // it returns from kAway, not from where it was to leave
-  bool seen_ = false;      // any process of it
+  bool reserved_ = false;  // it returns from kAway, so all of its memory is reserved
+  bool seen_ = false;      // it had a process
   std::vector<Process> processes_;
   std::optional<CheckpointStep> under_way_;
   std::vector<LostProcess> doomed_;
   Ineligibility bar_ = Ineligibility::kNone;
-  unsigned turned_back_ = 0;  // in a row
+  unsigned turned_back_ = 0;  // consecutive
   CheckpointTime barred_until_{};
   CheckpointTime postponed_until_{};
 };
 
 // "here", "leaving", "away", "returning".
 const char* phaseName(CheckpointPhase phase);
-// Nothing for a word that is none of them.
+// Returns nothing for an unknown word.
 std::optional<CheckpointPhase> phaseNamed(std::string_view word);
 
 }  // namespace divvy::agent

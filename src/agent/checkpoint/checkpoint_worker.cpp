@@ -45,7 +45,7 @@ auto named(const Table& table, std::string_view word) {
   return found;
 }
 
-// Waits for the child's end, so that it leaves nothing behind.
+// Waits until the child has ended, so that no zombie stays.
 asio::awaitable<void> reap(asio::io_context& loop, pid_t pid) {
   Fd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   if (!pidfd.valid()) co_return;
@@ -101,7 +101,7 @@ CheckpointWorker::CheckpointWorker(asio::io_context& loop, std::string executabl
 
 CheckpointWorker::~CheckpointWorker() = default;
 
-// In a process group of its own: an interrupt from the terminal is not meant for it.
+// In a process group of its own, so that an interrupt from the terminal does not reach it.
 bool CheckpointWorker::start() {
   std::array<int, 2> in{};
   std::array<int, 2> out{};

@@ -59,7 +59,7 @@ Result<void> CdiDirectory::open() {
 
 Result<void> CdiDirectory::write(const std::string& tenant, const std::string& text) {
   const std::string file = fileOf(tenant);
-  // Whoever opened an earlier one is heard of first.
+  // Events of earlier files are handled first.
   drain();
   const std::string name = file.substr(dir_.size() + 1);
   if (Result<void> written = replace(name, text); !written) return written;
@@ -88,7 +88,7 @@ void CdiDirectory::keepOnly(const std::set<std::string>& tenants) {
   std::erase_if(read_, [&](const auto& one) {
     if (kept.contains(one.first)) return false;
     const std::string file = dir_ + "/" + one.first;
-    // Those of tenants that we ended ourselves have gone with them.
+    // The files of tenants that this agent ended were removed with them.
     if (access(file.c_str(), F_OK) == 0 && !remove(one.first))
       warn(file + " stays, of a container that is gone: it cannot be removed");
     return true;
@@ -110,7 +110,7 @@ void CdiDirectory::drain() {
         for (auto& [file, read] : read_) read = true;
       const auto known = event.len == 0 ? read_.end() : read_.find(name);
       if (known == read_.end()) continue;
-      // Renamed to here: a new one, which nobody has read.
+      // A file that was renamed to this name is new and was not read.
       known->second = (event.mask & IN_OPEN) != 0;
     }
   }

@@ -30,7 +30,7 @@ Result<void> checkFree(const std::string& file, const std::string& name) {
   if (control.empty())
     return Error{ErrorCode::kUsage,
                  file + " is there and not Divvy's; accepted: another name, or folder"};
-  // One that was left by an agent whose shares are gone is nobody's.
+  // A file of a share that no longer exists has no owner.
   if (access(control.c_str(), F_OK) == 0)
     return Error{ErrorCode::kUsage,
                  file + " is of a share \"" + name + "\" of another agent; accepted: another name"};
@@ -60,7 +60,7 @@ Result<void> writeCdi(const std::string& file, const std::string& name,
 Result<void> replaceCdi(const std::string& file, const std::string& text) {
   const std::string dir = file.substr(0, file.rfind('/'));
   if (mkdir(dir.c_str(), 0755) == 0) {
-    // Whatever our umask: runtimes of all users read there.
+    // Independent of the umask: runtimes of all users read there.
     if (chmod(dir.c_str(), 0755) != 0) return ioError("opening " + dir);
   } else if (errno != EEXIST) {
     return ioError("creating " + dir);

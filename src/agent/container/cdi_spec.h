@@ -19,8 +19,8 @@ std::string cdiSpec(const char* kind, const std::string& name, const ContainerEd
 // The control page that such a text mounts, of either kind; empty: not a spec of ours. Pure.
 std::string controlIn(std::string_view spec);
 
-// Whether the name, which is valid for a tenant, is valid for a device too: it must begin and end
-// with a letter or a digit. kUsage: it is not.
+// kUsage: the name is valid for a tenant but not for a CDI device. That must begin and end with a
+// letter or a digit.
 Result<void> checkCdiName(const std::string& name);
 
 std::string cdiFileOf(const std::string& dir, const std::string& name);

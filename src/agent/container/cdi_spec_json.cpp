@@ -14,7 +14,7 @@ const std::string& controlInside() {
   return path;
 }
 
-// A copy: the value is walked once.
+// Returns a copy: the value is walked once.
 bj::value memberOf(const bj::value& object, std::string_view name) {
   const bj::object* members = object.if_object();
   const bj::value* found = members == nullptr ? nullptr : members->if_contains(name);

@@ -8,7 +8,7 @@
 namespace divvy::agent {
 namespace {
 
-// "1.7.2-ds1" as {1, 7}; {0, 0}: it is none.
+// "1.7.2-ds1" as {1, 7}; {0, 0}: not a version.
 std::pair<unsigned, unsigned> versionOf(std::string_view text) {
   if (text.starts_with('v')) text.remove_prefix(1);
   std::pair<unsigned, unsigned> version{0, 0};

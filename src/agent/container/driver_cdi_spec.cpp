@@ -18,7 +18,7 @@ constexpr const char* kOwnPrefix = "divvy.dev-";
 constexpr const char* kDriverKind = "nvidia.com/gpu";
 constexpr std::size_t kMaxSpec = 4u << 20;
 
-// JSON is YAML, too. The text is another program's: readYamlDocuments() bounds what it stands for.
+// JSON is also YAML. The text is of another program; readYamlDocuments() bounds its expansion.
 Result<bj::object> specOf(const std::string& text) {
   Result<std::vector<YamlDocument>> documents = readYamlDocuments(text, "line");
   if (!documents) return Error{ErrorCode::kCorrupt, "not YAML: " + documents.error().message()};
@@ -45,7 +45,7 @@ const bj::object* deviceNamed(const bj::object& spec, const std::string& name) {
   return nullptr;
 }
 
-// By its UUID, or what else NVIDIA's tools call it.
+// Finds it by UUID, or by the other name that NVIDIA's tools use.
 Result<const bj::object*> deviceOf(const bj::object& spec, const DeviceId& card) {
   const std::string other = card.part.empty() ? std::to_string(card.index) : card.part;
   const bj::object* named = deviceNamed(spec, card.uuid);
@@ -55,7 +55,7 @@ Result<const bj::object*> deviceOf(const bj::object& spec, const DeviceId& card)
                                          " and none called " + other};
 }
 
-// Lists are joined, what is there already is not said twice; whatever else there is stays `to`'s.
+// Joins lists without duplicates. Other members of `to` take precedence.
 void join(const bj::object& from, bj::object* to) {
   for (const auto& [key, value] : from) {
     if (!value.is_array()) {
@@ -79,7 +79,7 @@ Result<std::string> findDriverSpec(const std::vector<std::string>& folders) {
     for (std::filesystem::directory_iterator at(folder, fault), end; !fault && at != end;
          at.increment(fault)) {
       const std::string suffix = at->path().extension().string();
-      // Ours are not opened: it is watched who does.
+      // Our own files are skipped: the agent watches which files are opened.
       if (at->path().filename().string().starts_with(kOwnPrefix)) continue;
       if (suffix == ".json" || suffix == ".yaml") files.push_back(at->path().string());
     }
@@ -126,7 +126,7 @@ Result<std::string> withDriver(std::string_view own, const std::string& driver,
   }
   if (const bj::object* common = editsOf(*theirs)) join(*common, &edits);
   device["containerEdits"] = std::move(edits);
-  // Fields of theirs may be of a later version than ours.
+  // Fields of their spec may be of a later version than ours.
   const std::string version = textOf(*theirs, "cdiVersion");
   if (!version.empty()) (*spec)["cdiVersion"] = version;
   return bj::serialize(*spec) + "\n";

@@ -1,5 +1,5 @@
-// The CDI spec that NVIDIA's toolkit wrote for a node's cards (kind nvidia.com/gpu), and our spec
-// extended by what a container needs of it. Private.
+// Reads the CDI spec that NVIDIA's toolkit wrote for a node's devices (kind nvidia.com/gpu).
+// Extends our spec by its edits for a container. Private.
 #pragma once
 
 #include <string>
@@ -19,9 +19,9 @@ struct DeviceId {
   std::string part = {};  // of an instance: "CARD:PLACE", its name in place of the index
 };
 
-// Why containers of all these cards cannot use a spec's text; empty: they can. Reasons: a card is
-// missing, or the spec is of another driver than the running one with this version (NVIDIA's spec
-// names the driver's libraries, and their file names have its version). Pure.
+// Returns why a spec's text does not apply to containers with these devices; empty: it applies.
+// Reasons: a device is missing, or the spec is of another driver version than the running one.
+// NVIDIA's spec names the driver's libraries, and their file names contain the version. Pure.
 std::string whyNotBy(const std::string& driver, const std::vector<DeviceId>& cards,
                      const std::string& version);
 

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Those of graphics are left out: they need files of the host that are not libraries.
+// Graphics libraries are left out: they need host files other than libraries.
 constexpr std::string_view kComputes[] = {"libcuda",
                                           "libcudadebugger",
                                           "libnvcuvid",
@@ -32,7 +32,7 @@ constexpr std::string_view kComputes[] = {"libcuda",
                                           "libnvidia-pkcs11-openssl3",
                                           "libnvidia-ptxjitcompiler"};
 
-// For every container, whichever cards it has.
+// For every container, with any device.
 constexpr const char* kForAll[] = {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"};
 
 std::string_view stemOf(std::string_view name) {
@@ -67,7 +67,7 @@ int minorIn(std::string_view information) {
 }
 
 std::string procNameOf(std::string_view pci) {
-  // NVML writes eight digits of the domain, the kernel four.
+  // NVML writes eight digits of the PCI domain, the kernel four.
   constexpr std::size_t kKernels = 12;
   std::string name(pci.size() > kKernels ? pci.substr(pci.size() - kKernels) : pci);
   std::transform(name.begin(), name.end(), name.begin(),

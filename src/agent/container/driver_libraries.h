@@ -1,4 +1,4 @@
-// What a container needs of the host to use real cards: files of the driver, nodes of devices.
+// Host files that a container needs for real devices: libraries of the driver, device nodes.
 #pragma once
 
 #include <map>
@@ -12,21 +12,23 @@ namespace divvy::agent {
 
 struct DriverLibraries {
   std::map<std::string, std::string> libraries;  // by the name that programs look for: the file
-  std::vector<std::string> devices;              // of /dev
+  std::vector<std::string> devices;              // below /dev
 };
 
-// Whether a file called so is a library of the driver of that version ("550.54.15") that programs
-// which compute need; `target`: what it is called when links are followed. Pure.
+// Returns true if the file is a library of that driver version ("550.54.15") that compute programs
+// need. `target`: its name after links are resolved. Pure.
 bool isOfDriver(std::string_view name, std::string_view target, std::string_view version);
 
-// "Device Minor: 3" of a card's /proc/driver/nvidia/gpus/*/information; -1: it does not say. Pure.
+// Reads "Device Minor: 3" of a device's /proc/driver/nvidia/gpus/*/information; -1: not stated.
+// Pure.
 int minorIn(std::string_view information);
 
-// The folder of that card there, by its PCI address as NVML has it. Pure.
+// The name of the device's directory there, from its PCI address in NVML's form. Pure.
 std::string procNameOf(std::string_view pci);
 
-// Of the driver whose NVML library lies at `nvml` (links are followed), for the cards at these PCI
-// addresses. `root`: what stands for /, in tests. kUnavailable: what of it is not there.
+// Finds the files of the driver that the NVML library at `nvml` belongs to (links are resolved),
+// and the device nodes of these PCI addresses. `root`: prefix of all paths, for tests.
+// kUnavailable: a file is missing; the message names it.
 Result<DriverLibraries> findDriverFiles(const std::string& nvml,
                                         const std::vector<std::string>& pci,
                                         const std::string& root = "");

@@ -26,7 +26,8 @@ ContainerEdits editsFor(const TenantFiles& tenant, const Node& node, const NodeP
                         const InstallLayout& install) {
   ContainerEdits edits;
   const std::string inside = kTenantInside;
-  // File by file: who could write into the folder could put another control page there.
+  // Mounted file by file: a process that could write to the directory could replace the control
+  // page.
   edits.mounts = {{tenant.dir + "/control", inside + "/control", true},
                   {tenant.dir + "/report", inside + "/report", false},
                   {tenant.dir + "/work", inside + "/work", false}};
@@ -45,7 +46,7 @@ ContainerEdits editsFor(const TenantFiles& tenant, const Node& node, const NodeP
   edits.environment = {{"LD_LIBRARY_PATH", kSimgpuInside},
                        {"SIMGPU_PROFILE", node.profile()},
                        {"SIMGPU_DIR", kCardsInside}};
-  // A machine that was told how its cards are joined is the same one for all.
+  // Simulated links and NUMA nodes are the same for all containers of a machine.
   for (const char* name : {"SIMGPU_NVLINKS", "SIMGPU_NUMA"})
     if (const char* told = std::getenv(name); told != nullptr) edits.environment[name] = told;
   return edits;
@@ -56,7 +57,7 @@ void addDriver(const DriverLibraries& driver, ContainerEdits* edits) {
     edits->mounts.push_back({file, std::string(kDriverInside) + "/" + name, true});
   edits->devices.insert(edits->devices.end(), driver.devices.begin(), driver.devices.end());
   edits->environment["LD_LIBRARY_PATH"] = kDriverInside;
-  // Images for CUDA ask for all cards by it.
+  // CUDA images request all devices by this variable.
   edits->environment["NVIDIA_VISIBLE_DEVICES"] = "void";
 }
 
@@ -83,17 +84,17 @@ std::string visibleIn(const std::vector<Device>& devices) {
   return uuids.empty() ? "none" : uuids;
 }
 
-// Between a card and the number of one of its units.
+// Between a device and the number of one of its device IDs.
 constexpr const char* kUnit = "::";
 
-// A resource's tenants are called the same whatever others are served, and in whatever order; those
-// of this one as by agents that served no other.
+// A tenant's ID does not depend on other resources that are served, or on their order. For this
+// resource it is as older agents made it, which served no other.
 constexpr std::string_view kUnnamed = "nvidia.com/gpu";
 
 std::string tenantIdFor(std::vector<std::string> ids, const std::string& resource) {
   std::sort(ids.begin(), ids.end());
   if (resource != kUnnamed) ids.push_back(resource);
-  // FNV-1a: ids are the kubelet's and ours, nobody chooses them.
+  // FNV-1a suffices: the IDs are the kubelet's and ours, so no tenant can choose them.
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const std::string& id : ids) {
     for (const char c : id + "\n") {

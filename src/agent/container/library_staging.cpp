@@ -21,11 +21,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// So many damaged ones are stepped over.
+// The number of damaged directories that are skipped.
 constexpr int kMaxBeside = 8;
 
 struct File {
-  std::string path;  // below the folder
+  std::string path;  // relative to the directory
   std::string text;
 };
 
@@ -57,7 +57,7 @@ Result<std::vector<File>> filesOf(const InstallLayout& from, bool simulated) {
   return files;
 }
 
-// FNV-1a: these are our own files, nobody chooses them.
+// FNV-1a suffices: the files are our own, so no tenant can choose them.
 std::string nameFor(const std::vector<File>& files) {
   std::uint64_t hash = 0xcbf29ce484222325;
   const auto add = [&hash](const std::string& text) {
@@ -84,7 +84,7 @@ bool holds(const std::string& folder, const std::vector<File>& files) {
   return true;
 }
 
-// On disk when it returns; for all to read.
+// The file is on disk when it returns, and readable for all.
 Result<void> write(const std::string& path, const std::string& text, mode_t mode) {
   const Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!fd.valid()) return ioError("creating " + path);
@@ -124,7 +124,7 @@ Result<InstallLayout> stageInstall(const InstallLayout& from, const std::string&
   if (const Result<void> made = makeFolder(dir); !made)
     return Error(made.error()).context("--install-dir");
   const std::string name = nameFor(*files);
-  // Whoever was killed while it wrote one left it; of a node there is one agent.
+  // An agent that was killed while it copied left it. A node has one agent.
   const std::string fresh = dir + "/.new";
   std::error_code ignored;
   fs::remove_all(fresh, ignored);

@@ -1,4 +1,4 @@
-// What is mounted into containers, put where the node's runtime finds it.
+// Copies the libraries to where the container runtime can mount them.
 #pragma once
 
 #include <string>
@@ -8,12 +8,13 @@
 
 namespace divvy::agent {
 
-// An agent that is in a container itself has its libraries in its image, where no other container's
-// mounts can name them. So they are copied to `dir`, a folder of the node's under the same path in
-// ours, into a folder that is called after what is in it: running containers keep the one that they
-// have, and a file that was once mounted is never written again. One that is there already is used
-// if it holds what it should; a damaged one is left alone and another is made beside it.
-// `simulated`: with the simulated driver. The result names the copies; what runs stays what runs.
+// An agent in a container has its libraries in its image, which mounts of other containers cannot
+// name. So they are copied below `dir`, a directory of the node with the same path in the agent's
+// container. The subdirectory is named after a hash of the contents. Running containers keep
+// theirs, and a mounted file is never written again. An existing subdirectory is used if its
+// contents are right; a damaged one stays, and another is created beside it. `simulated`: includes
+// the simulated driver. Returns the layout with the copies; programs that run keep their paths.
+// Errors: a source cannot be read, or a copy cannot be written.
 Result<InstallLayout> stageInstall(const InstallLayout& from, const std::string& dir,
                                    bool simulated);
 

@@ -56,7 +56,7 @@ Child start(const ProbeCall& call, const std::string& uuid) {
   return child;
 }
 
-// Reads until the child closes its end or the time is over.
+// Reads until the child closes its end or the deadline passes.
 void collect(Child& child, Clock::time_point deadline) {
   for (;;) {
     const auto left =
@@ -78,7 +78,7 @@ ContextCosts loadCosts(const std::string& path, const std::string& driver) {
   std::istringstream file(text ? *text : std::string());
   std::string line;
   if (!std::getline(file, line) || line != driver) return costs;
-  // A line without its end was cut, and its number with it.
+  // A line without its end was cut, and its number is not complete.
   while (std::getline(file, line) && !file.eof()) {
     std::istringstream words(line);
     std::string uuid;

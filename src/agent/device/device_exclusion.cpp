@@ -6,7 +6,7 @@
 namespace divvy::agent {
 namespace {
 
-// All UUIDs begin so: it names nobody.
+// All UUIDs begin with it, so it identifies no device.
 constexpr std::string_view kCommon = "GPU-";
 
 bool fits(const std::string& name, const DeviceName& device) {

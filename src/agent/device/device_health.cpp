@@ -10,7 +10,7 @@ namespace {
 
 using Whom = std::map<unsigned, std::string>;
 
-// Whether other cards are in it than before.
+// Returns true if the set of devices changed.
 bool replaceBy(Whom now, Whom* at) {
   const Whom before = std::exchange(*at, std::move(now));
   const auto differs = [](const Whom& all, const Whom& from) {
@@ -46,7 +46,7 @@ bool DeviceHealth::heard(const DriverHealth& said, std::uint64_t now_ms) {
   for (const auto& [index, answers] : said.answers) {
     Card& card = cards_[index];
     card.answers = answers;
-    // Who does not answer is not quiet.
+    // A device that does not answer is not free of faults.
     if (!answers && card.fault.xid != 0) card.fault.since_ms = now_ms;
     if (card.fault.xid != 0 && now_ms - card.fault.since_ms >= quiet_ms_) card.fault = {};
   }

@@ -37,7 +37,7 @@ class DeviceHealth {
   bool faulty(unsigned index) const;
   // "Xid 79", "Xid 48 while no agent was there, between ... and ...", "it does not answer", "pod
   // a/b has it from another plugin", "process 12 (python3), which is nobody's, uses it"; empty: the
-  // card is good.
+  // device is good.
   std::string why(unsigned index) const;
   // "pod a/b"; empty: no pod holds it from another plugin.
   std::string heldBy(unsigned index) const;

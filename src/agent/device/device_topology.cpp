@@ -6,7 +6,7 @@
 namespace divvy::agent {
 namespace {
 
-// The usual measure: so much for each NVLink, and for the bus that cards share by how much of it.
+// The usual scores: so much for each NVLink, and less for each longer path over the bus.
 constexpr std::uint32_t kOfNvlink = 100;
 constexpr std::uint32_t kOneSocket = 20;
 constexpr std::uint32_t kApart = 10;
@@ -28,7 +28,7 @@ std::uint32_t scoreOf(driver::PciWay way) {
   }
 }
 
-// What is worth having: not through the host.
+// Only paths that do not pass through the host count.
 std::uint32_t betterOf(driver::PciWay way) {
   return way < driver::PciWay::kHostBridge ? scoreOf(way) : 0;
 }

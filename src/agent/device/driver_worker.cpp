@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kWoken{500};
 
-// Counts first: what happens before anybody listens is counted the next time, and is not lost. What
-// was heard is counted already, and read with it: both are known at once.
+// Counts are read first: an error before the first query of faults is then reported as a later
+// count, not lost. After faults counts are read again, because they include them.
 void hear(const driver::Nvml& nvml, const std::vector<unsigned>& indexes, DriverHealth* health) {
   const auto count = [&] {
     for (const unsigned index : indexes) health->errors[index] = nvml.memoryErrors(index);
@@ -31,29 +31,29 @@ void hear(const driver::Nvml& nvml, const std::vector<unsigned>& indexes, Driver
 
 }  // namespace
 
-// Shared with the thread, which may outlive whoever asks.
+// Shared with the thread, which may outlive the worker.
 struct DriverWorker::WorkerState {
   explicit WorkerState(driver::Nvml driver) : nvml(std::move(driver)) {}
 
   const driver::Nvml nvml;
   std::mutex mutex;
   std::condition_variable changed;
-  Question question;  // set: to be asked, or being asked
-  Question next;      // after that one; nobody waits for it
+  Question question;  // set: queued, or under way
+  Question next;      // runs after that one; no caller waits for it
   std::chrono::steady_clock::time_point asked_at;
   DriverTimes times;
   std::map<unsigned, int> utilisation;
-  std::optional<DriverProcesses> processes;  // that nobody took yet
-  std::optional<DriverHealth> health;        // likewise
+  std::optional<DriverProcesses> processes;  // not taken yet
+  std::optional<DriverHealth> health;        // not taken yet
   bool closed = false;
 };
 
 void DriverWorker::serve(const std::shared_ptr<WorkerState>& desk) {
   std::unique_lock lock(desk->mutex);
   for (;;) {
-    // A bound, for who asks waits at the same place, and of several glibc before 2.41 may leave one
-    // asleep whoever is woken (its bug 25847). Once this thread slept beside a question, and every
-    // card was taken to be out of service.
+    // Callers wait on the same condition variable. Before 2.41 glibc can lose a wakeup of several
+    // waiters (its bug 25847). Without this bound the thread once slept while a query was queued,
+    // and every device counted as out of service.
     while (!desk->closed && !desk->question) desk->changed.wait_for(lock, kWoken);
     if (!desk->question) return;
     lock.unlock();
@@ -69,7 +69,7 @@ DriverWorker::DriverWorker(driver::Nvml nvml, std::chrono::milliseconds patience
     : patience_(patience),
       path_(nvml.path()),
       desk_(std::make_shared<WorkerState>(std::move(nvml))) {
-  // Signals are for the thread that runs the loop.
+  // Signals go to the thread that runs the loop.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -84,7 +84,7 @@ DriverWorker::~DriverWorker() {
   desk_->changed.notify_all();
 }
 
-// With the mutex held.
+// Requires the mutex.
 void DriverWorker::put(Question question) {
   desk_->question = std::move(question);
   desk_->asked_at = std::chrono::steady_clock::now();
@@ -92,7 +92,7 @@ void DriverWorker::put(Question question) {
 }
 
 void DriverWorker::refreshUse(const std::vector<unsigned>& indexes) {
-  // Not owning: the desk outlives its own questions.
+  // Not owning: the state outlives its own queries.
   Question ask = [desk = desk_.get(), indexes](const driver::Nvml& nvml) {
     DriverTimes times;
     std::map<unsigned, int> utilisation;
@@ -164,7 +164,7 @@ std::optional<DriverHealth> DriverWorker::takeHealth(const std::vector<unsigned>
   return none;
 }
 
-// Said once, whoever's question it is that does not come back.
+// Logged once, for any query that does not return.
 void DriverWorker::fellSilent() {
   if (std::exchange(silent_, true)) return;
   warn("the driver has not answered for " + std::to_string(patience_.count()) +
@@ -173,7 +173,7 @@ void DriverWorker::fellSilent() {
 
 bool DriverWorker::ask(Question question) {
   std::unique_lock lock(desk_->mutex);
-  // A question that nobody waits for may be under way.
+  // A query without a waiting caller may be under way.
   if (!desk_->changed.wait_until(lock, desk_->asked_at + patience_,
                                  [&] { return !desk_->question; })) {
     fellSilent();

@@ -1,4 +1,4 @@
-// Where the agent asks the driver: on a thread of its own, because a call may never come back.
+// Runs the agent's driver queries on a thread of their own, because a call may never return.
 #pragma once
 
 #include <chrono>
@@ -14,27 +14,27 @@
 
 namespace divvy::agent {
 
-// Longer than a driver without persistence mode takes to wake its card.
+// Longer than a driver without persistence mode needs to initialise its device.
 inline constexpr std::chrono::milliseconds kDriverPatience{3000};
 
-// By NVML index.
 using DriverTimes = std::map<unsigned, std::vector<driver::ProcessTime>>;
 using DriverProcesses = std::map<unsigned, std::vector<driver::ProcessUse>>;
 
-// What the driver says of whether devices can be used.
+// The driver's report on the health of devices.
 struct DriverHealth {
   std::vector<driver::DeviceFault> faults;
-  std::map<unsigned, bool> answers;  // by NVML index, of those that were asked for
-  std::map<unsigned, driver::MemoryErrors> errors = {};  // likewise, as the driver remembers them
+  std::map<unsigned, bool> answers;                      // by NVML index, of the queried devices
+  std::map<unsigned, driver::MemoryErrors> errors = {};  // counts of the driver, by NVML index
 };
 
-// One thread asks, one question at a time. Whoever asks waits at most `patience`; while a call has
-// not come back, every further question fails at once, and when it comes back the driver is asked
-// again.
+// One thread makes one query at a time. A caller waits at most `patience`. While a call has not
+// returned, further queries fail at once; when it has returned, the driver is queried again. Called
+// from one thread.
 class DriverWorker {
  public:
   explicit DriverWorker(driver::Nvml nvml, std::chrono::milliseconds patience = kDriverPatience);
-  // Does not wait: a call under way keeps what it needs, and its thread ends when it comes back.
+  // Does not block: a call under way keeps its own state, and its thread ends when the call
+  // returns.
   ~DriverWorker();
   DriverWorker(const DriverWorker&) = delete;
   DriverWorker& operator=(const DriverWorker&) = delete;
@@ -42,27 +42,27 @@ class DriverWorker {
   const std::string& path() const { return path_; }
   // kUnavailable: the driver refuses, or does not answer.
   Result<driver::DeviceUse> use(unsigned index);
-  // Empty where the card cannot tell or the driver does not answer.
+  // Empty if the device does not report it or the driver does not answer.
   std::vector<driver::ProcessUse> processes(unsigned index);
-  // Empty where nothing ran lately, the card cannot tell or the driver does not answer.
+  // Empty if nothing ran lately, the device does not report it or the driver does not answer.
   std::vector<driver::ProcessTime> processTimes(unsigned index);
 
-  // Asks who uses all these devices, and for how long, without waiting for it: when the driver has
-  // answered what it was asked before.
+  // Queues a query for the processes of these devices and their use of time. Does not block: the
+  // query runs after the current one.
   void refreshUse(const std::vector<unsigned>& indexes);
-  // What the last answer to that was.
+  // Returns the latest answer to refreshUse().
   DriverTimes latestTimes() const;
-  // Percent, by index; -1: it does not tell.
+  // In percent, by index; -1: not reported.
   std::map<unsigned, int> latestUtilisation() const;
-  // Likewise, each answer once.
+  // Returns the latest processes; each answer once.
   std::optional<DriverProcesses> takeProcesses();
 
-  // Likewise of their health; nothing happens while the driver is busy with another question.
+  // Queues a query for health. Does nothing while another query is under way.
   void refreshHealth(const std::vector<unsigned>& indexes);
-  // Waits for the answer to the question under way, `patience` at most.
+  // Waits for the query under way, `patience` at most.
   void settle();
-  // What was answered since this was asked last: each fault once. None: nothing was. While a
-  // question is not answered for longer than patience lasts, none of `indexes` answers.
+  // Returns the answers since the last call: each fault once. None: no new answer. If a query takes
+  // longer than `patience`, no device of `indexes` answers.
   std::optional<DriverHealth> takeHealth(const std::vector<unsigned>& indexes);
 
  private:
@@ -71,14 +71,14 @@ class DriverWorker {
 
   void put(Question question);
   static void serve(const std::shared_ptr<WorkerState>& desk);
-  // False when it was not answered in time; then the question may still be asked or answered later.
+  // Returns false if there is no answer in time. The query may still run later.
   bool ask(Question question);
   void fellSilent();
 
   const std::chrono::milliseconds patience_;
   std::string path_;
   std::shared_ptr<WorkerState> desk_;
-  bool silent_ = false;  // somebody waited in vain
+  bool silent_ = false;  // a caller waited in vain
 };
 
 }  // namespace divvy::agent

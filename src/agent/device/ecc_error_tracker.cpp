@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kDoubleBit = 48, kReplacementPending = 63, kReplacementFailed = 64;
 
-// As if it had been without any.
+// The same values with no errors counted.
 driver::MemoryErrors noneOf(const driver::MemoryErrors& told) {
   driver::MemoryErrors none;
   if (told.uncorrected) none.uncorrected = 0;
@@ -22,7 +22,7 @@ driver::MemoryErrors noneOf(const driver::MemoryErrors& told) {
 }  // namespace
 
 bool isOfMemory(std::uint64_t xid) {
-  // Source: NVIDIA's list of Xids, of errors that were not corrected and of what is done about
+  // Source: NVIDIA's list of Xids, those of uncorrected errors and of the driver's reaction to
   // them.
   constexpr std::array<std::uint64_t, 6> kOfMemory{48, 63, 64, 94, 95, 140};
   return std::find(kOfMemory.begin(), kOfMemory.end(), xid) != kOfMemory.end();

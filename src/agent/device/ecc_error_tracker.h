@@ -57,7 +57,7 @@ class EccErrorTracker {
   // Takes the driver's answer. An event may come a look before or after its count: only an error
   // without an event for two looks is a missed fault. In the first look, no event was possible.
   Seen look(const DriverHealth& said);
-  // By index: what the next agent has to restore. Excludes errors with an event still possible.
+  // By index: the counts that the next agent has to restore.
   std::map<unsigned, driver::MemoryErrors> known() const;
 
  private:

@@ -20,7 +20,7 @@ constexpr std::size_t kMaxFaults = 1u << 16;
 constexpr std::uint64_t kForgottenMs = 30'000;
 constexpr std::size_t kBootLength = 36;
 
-// Instants of another boot mean nothing.
+// Instants of another boot are not valid.
 std::string thisBoot() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string id;
@@ -49,8 +49,8 @@ bool readWord(std::istream& words, std::optional<Number>* told) {
   return static_cast<std::uint64_t>(**told) == number;
 }
 
-// After the boot: a line each, of whom nothing follows. Agents before 2026-11 wrote and know faults
-// alone ("UUID XID SINCE"); a file that has another line has "end", too, with their number.
+// Format: the boot, then one line for each entry. Agents before 2026-11 wrote faults only ("UUID
+// XID SINCE"). A file with other lines ends with "end" and their number.
 class Lines {
  public:
   explicit Lines(PersistedDeviceState* known) : known_(*known) {}
@@ -67,7 +67,7 @@ class Lines {
                                                : takeFault(what, words);
     return understood && !(words >> rest);
   }
-  // Whether nothing is missing behind what was taken.
+  // Returns true if no line is missing.
   bool whole() const { return ended_ || (old_ && count_ != 0); }
 
  private:
@@ -158,7 +158,7 @@ PersistedDeviceState loadKnown(const std::string& path) {
   }
   Lines lines(&known);
   std::size_t number = 1;
-  // A line without its end was cut, and its number with it.
+  // A line without its end was cut, and its number is not complete.
   while (std::getline(file, line) && !file.eof()) {
     ++number;
     if (!lines.take(line) && known.damage.empty())
@@ -196,7 +196,7 @@ void saveKnown(const std::string& path, const PersistedDeviceState& known) {
 }
 
 bool differ(const PersistedDeviceState& saved, const PersistedDeviceState& now) {
-  // What is damaged, or of before, is written anew.
+  // A file that is damaged or of an earlier format is written again.
   if (!saved.damage.empty() || saved.this_boot != now.this_boot || saved.errors != now.errors ||
       (saved.driver != now.driver && !now.errors.empty()))
     return true;

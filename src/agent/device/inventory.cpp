@@ -49,7 +49,7 @@ void Inventory::measureContexts(const NodePaths& paths, const InstallLayout& ins
   ContextCosts costs = loadCosts(paths.contextCosts(), driver_version_);
   std::vector<std::string> unknown;
   for (const Device& device : devices_) {
-    // Who else works with an excluded one may want it alone.
+    // An excluded device is not measured: another program may use it exclusively.
     if (!device.excluded && !costs.contains(device.info.uuid)) unknown.push_back(device.info.uuid);
   }
   if (!unknown.empty()) {

@@ -102,7 +102,7 @@ Result<Enforcement> chooseEnforcement(const EnforcementRequest& ask,
     return Error{ErrorCode::kUnavailable,
                  "--enforce timeslice: " + offer.timeslice_missing + "; use --enforce interposer"};
   }
-  // Priorities are more than MPS can do: whoever asked for one gets the arbiter.
+  // MPS cannot weigh priorities, so a request with a priority gets the arbiter.
   const bool spatial = offer.mps_missing.empty() && ask.cores != 0;
   if (spatial && ask.priority == Priority::kNormal) return mps(ask.cores);
   return Enforcement{};

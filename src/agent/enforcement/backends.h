@@ -1,4 +1,4 @@
-// What this node offers for the enforcement of compute. Private.
+// The backends that this node offers for the enforcement of compute. Private.
 #pragma once
 
 #include "agent/enforcement.h"
@@ -10,8 +10,8 @@ namespace divvy::agent {
 
 EnforcementRequest enforcementAsk(const RunRequest& request);
 
-// Looks again at each call: daemons start and stop. For time slices, returns what the probe knows
-// so far. Never blocks.
+// Checks at each call, because daemons start and stop. For time slices it returns the probe's
+// present result. Does not block.
 EnforcementOffer enforcementOffer(const RunRequest& request, const Node& node,
                                   const TimesliceProbe& trial);
 

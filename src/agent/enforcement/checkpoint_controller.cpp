@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr CheckpointTime kTick = 100ms;
-// For what can be swapped to leave by itself, which costs less.
+// Time for swappable memory to be swapped out first, which costs less.
 constexpr CheckpointTime kSwapFirst = 3s;
 
 CheckpointTime clockNow() {
@@ -32,7 +32,7 @@ std::vector<int> pidsOf(const Tenant& tenant) {
   return pids;
 }
 
-// Another user's: only root may stop it.
+// A process of another user: only root may stop it.
 bool isForeign(int pid) {
   struct stat status {};
   const bool known = stat(procPath(pid, "").c_str(), &status) == 0;
@@ -133,12 +133,12 @@ bool CheckpointController::ruled(const Tenant& tenant) const {
 CheckpointRequest CheckpointController::wishFor(const TenantPtr& tenant, CheckpointTime now) {
   Known& known = known_[tenant->record.id];
   const std::optional<arbiter::TenantStats> figures = tenants_.compute(*tenant);
-  // Without a law nobody else is promised what it needs: the card's own word decides.
+  // Without overcommit no other tenant is promised its memory, so the device's own figures decide.
   if (!ruled(*tenant) || !figures || !figures->ungated.empty()) return {false, true};
   const arbiter::MemoryStats& memory = figures->memory;
   if (!memory.unswapped.empty()) return {false, true};
   CheckpointRequest wish;
-  // What the law has not said yet, as after a restart, is not taken for granted.
+  // After a restart the arbiter has not decided yet; a checkpoint needs its request.
   if (!memory.swapped || memory.round != tenant->checkpoint.round) return wish;
   wish.may_return = memory.reserved;
   if (!memory.park || tenant->checkpoint.bar != Ineligibility::kNone) {
@@ -162,7 +162,7 @@ void CheckpointController::note(const TenantPtr& tenant, CheckpointTime now) {
   if (status.parked != tenant->checkpoint.parked) ++status.round;
   status.may_return = phase != CheckpointPhase::kAway || now >= course.postponedUntil();
   killDoomed(*tenant, status);
-  // What is not written down did not happen: it is tried again, and its memory stays its own.
+  // A phase that was not stored does not count: it is tried again, and the memory stays reserved.
   const Result<void> noted = tenants_.noteCheckpoint(*tenant, phase, status);
   if (!noted) return warn("tenant " + tenant->record.id + ": " + noted.error().message());
   if (phase == before) return;
@@ -188,7 +188,7 @@ void CheckpointController::serve() {
   const CheckpointTime now = clockNow();
   for (const CheckpointScheduler::Due& due : board_.due(now)) {
     const auto tenant = tenants_.all().find(due.tenant);
-    // Before the driver is: a successor has to know.
+    // Stored before the driver call, because a successor must know of it.
     if (tenant != tenants_.all().end()) note(tenant->second, now);
     asio::co_spawn(loop_, make(due.tenant, due.step), asio::detached);
   }
@@ -217,7 +217,8 @@ asio::awaitable<void> CheckpointController::make(std::string id, CheckpointStep 
   serve();
 }
 
-// As the card says, not the book: a restore that runs out of memory cannot be tried again.
+// Uses the device's figures, not the accounts: a restore that runs out of memory cannot be
+// repeated.
 bool CheckpointController::hasRoom(const Tenant& tenant) const {
   const std::vector<DeviceFootprint> sites = tenants_.sites(tenant);
   const std::vector<int> pids = pidsOf(tenant);
@@ -226,11 +227,12 @@ bool CheckpointController::hasRoom(const Tenant& tenant) const {
     site.used = site.resident;
     for (const Device& device : inventory_.devices()) {
       if (device.info.uuid != tenant.record.shares[i].uuid) continue;
-      Bytes there;  // those of its processes that are back already
+      Bytes there;  // of its processes that are restored already
       for (const driver::ProcessUse& process : inventory_.driver().processes(device.info.index))
         if (std::binary_search(pids.begin(), pids.end(), process.pid))
           there = there + process.bytes;
-      // After that: who comes back in between is not taken for room.
+      // Queried afterwards, so that a process that is restored in between does not count as free
+      // memory.
       const Result<driver::DeviceUse> use = inventory_.driver().use(device.info.index);
       if (!use) return false;
       if (device.info.physical - use->used + there < restoreNeeds(site)) return false;

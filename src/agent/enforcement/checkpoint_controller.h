@@ -1,7 +1,6 @@
-// Tenants that have to leave with what cannot be swapped, and come back: what the arbiter wants,
-// carried out by the driver's checkpoints (checkpoint/checkpoint_scheduler.h says how,
-// checkpoint/checkpoint_worker.h by whom). On the agent's one thread; waits for no driver but for
-// the room on a card.
+// Checkpoints and restores tenants with unswappable memory, as the arbiter requests it.
+// checkpoint/checkpoint_scheduler.h decides the order, checkpoint/checkpoint_worker.h makes the
+// calls. On the agent's one thread. Blocks only for the driver's query of free memory.
 #pragma once
 
 #include <map>
@@ -17,17 +16,18 @@ namespace divvy::agent {
 
 class CheckpointController {
  public:
-  // Off, nobody is taken away, and whom an earlier agent took is brought back.
+  // `on` false: no tenant is checkpointed, and tenants that an earlier agent checkpointed are
+  // restored.
   CheckpointController(asio::io_context& loop, TenantManager& tenants, const Inventory& inventory,
                        std::string executable, bool on);
 
-  // From when those that live on are known until the loop ends.
+  // Must be called once, when recovered tenants are known.
   void begin();
 
  private:
   struct Known {
     std::shared_ptr<CheckpointWorker> helper;
-    std::optional<CheckpointTime> asked;  // since when it has been to leave
+    std::optional<CheckpointTime> asked;  // since when its checkpoint is requested
     std::set<int> killed;
   };
 
@@ -35,10 +35,10 @@ class CheckpointController {
   void follow();
   void follow(const TenantPtr& tenant, CheckpointTime now);
   Ineligibility barFor(const Tenant& tenant, CheckpointTime now) const;
-  // Some device of it is promised more than once.
+  // Returns true if a device of the tenant is overcommitted.
   bool ruled(const Tenant& tenant) const;
   CheckpointRequest wishFor(const TenantPtr& tenant, CheckpointTime now);
-  // Writes down, and tells the arbiter, how far it is.
+  // Stores the tenant's phase and tells the arbiter.
   void note(const TenantPtr& tenant, CheckpointTime now);
   void killDoomed(Tenant& tenant, CheckpointStatus& status);
   void serve();

@@ -15,8 +15,8 @@ std::string labelOf(const Tenant& tenant) {
   return tenant.record.name.empty() ? tenant.record.id : tenant.record.name;
 }
 
-// Ours, without what would make the hook a process of some tenant, or run other code in it; and who
-// it is about.
+// The agent's environment without variables that would make the hook a tenant's process or load
+// code into it. Adds variables that describe the tenant.
 std::vector<std::string> environmentFor(const Tenant& tenant, const ShutdownNotice& notice) {
   std::vector<std::string> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -50,7 +50,7 @@ void IdleReaper::look() {
   std::erase_if(hooks_, [&](const auto& hook) { return !tenants_.all().contains(hook.first); });
   const std::map<std::string, TenantPtr> living = tenants_.all();
   for (const auto& [id, tenant] : living) {
-    // Pods are evicted, not signalled: whoever made them would only start their containers again.
+    // Pods are evicted, not signalled: their controller would only restart the containers.
     if (!reportsActivity(*tenant) || !tenant->record.lodger.uid.empty()) continue;
     const ShutdownOptions terms = termsOf(tenant->record);
     const HookState hook = pollHook(*tenant);
@@ -121,7 +121,7 @@ void IdleReaper::startHook(const Tenant& tenant, const ShutdownNotice& notice) {
     hooks_.insert_or_assign(notice.tenant, std::move(*hook));
     return;
   }
-  // Counts as one that failed: what it was to save is not saved.
+  // Counts as failed: the hook saved nothing.
   tell(tenant, "hook", hook.error().message());
   const TenantPtr owner = tenants_.find(notice.tenant);
   if (owner != nullptr) take(ShutdownAction::kGiveUp, owner, termsOf(owner->record));

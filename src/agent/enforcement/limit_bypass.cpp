@@ -81,7 +81,7 @@ std::map<std::string, Bypass> bypassesIn(const std::vector<DeviceProcess>& proce
   return found;
 }
 
-// A program chooses its name: what is said of it becomes part of JSON and of people's terminals.
+// A program chooses its own name, and the text goes into JSON and to terminals.
 std::string processWords(int pid, const std::string& command) {
   std::string shown = command.empty() ? "ended" : command;
   for (char& c : shown)
@@ -132,7 +132,7 @@ BypassDebouncer::BypassChange BypassDebouncer::look(const std::map<std::string, 
   for (const auto& [owner, bypass] : seen) {
     Count& count = counts_[owner];
     if (count.bad == 0) count.first = {bypass, wall};
-    // What others are told of it stays the same for as long as it lasts.
+    // The reported text stays the same while the bypass lasts.
     ++count.bad;
     count.good = 0;
     if (count.bad < kLooks || going_.contains(owner)) continue;

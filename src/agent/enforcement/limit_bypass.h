@@ -1,4 +1,4 @@
-// Who uses devices past what limits him: what the driver sees against what the ledgers say. Pure.
+// Detects use of devices beyond the limits: compares the driver's figures with the ledgers. Pure.
 // Private.
 #pragma once
 
@@ -12,56 +12,56 @@
 
 namespace divvy::agent {
 
-// A process with a context on a device, as the driver tells.
+// A process with a context on a device, as the driver reports it.
 struct DeviceProcess {
   unsigned device = 0;  // NVML index
   int pid = 0;
-  std::string owner;        // a tenant's id, or podOwner() of a pod that has no tenant there
+  std::string owner;        // a tenant's ID, or podOwner() of a pod without a tenant there
   bool registered = false;  // it has a slot of its tenant's ledger
-  Bytes bytes;              // zero: the driver does not tell
-  bool own_pages = true;    // what it finds at the place of its share's pages are these
+  Bytes bytes;              // zero: the driver does not report it
+  bool own_pages = true;    // the files at the path of its share's pages are those pages
 };
 
-// Never a tenant's id.
+// Never equals a tenant's ID.
 inline std::string podOwner(const std::string& uid) {
   return "pod:" + uid;
 }
 
-// Bytes that owners may have of devices, contexts included. An owner without any was given nothing.
+// Bytes of devices that owners may use, contexts included. An owner without an entry may use none.
 using Allowances = std::map<std::string, std::map<unsigned, Bytes>>;
 
 enum class BypassKind : std::uint8_t {
-  kOtherDevice,   // a device that it was not given
+  kOtherDevice,   // a device that is not allocated to it
   kUnregistered,  // a process without our library
-  kPages,         // a process that finds other files at the place of its share's pages
-  kMemory,        // more than it may have
-  kFiles,         // it appends to the files that the agent made for it, again and again
+  kPages,         // a process that finds other files at the path of its share's pages
+  kMemory,        // more than its limit
+  kFiles,         // it appends repeatedly to files that the agent created for it
 };
 
 struct Bypass {
   BypassKind kind = BypassKind::kOtherDevice;
   unsigned device = 0;
-  int pid = 0;            // 0: of all its processes
+  int pid = 0;            // 0: all processes of the owner
   Bytes bytes, most;      // of kMemory
   std::string file = {};  // of kFiles: describe() of it
   friend bool operator==(const Bypass&, const Bypass&) = default;
 };
 
-// Which of a pod's containers a process is in cannot always be seen. It is `owner`'s, unless that
-// has nothing of the device and another of `same_pod` (ids) has: that one's.
+// The container of a process cannot always be determined. Returns `owner`, unless it has no part of
+// the device and another one of `same_pod` (IDs) has: then that one.
 std::string ownerOn(unsigned device, const std::string& owner,
                     const std::vector<std::string>& same_pod, const Allowances& allowances);
 
-// What the driver sees of an owner on a device; absent: nothing.
+// Bytes of an owner on a device as the driver reports them; missing: none.
 using SeenBytes = std::map<std::string, std::map<unsigned, Bytes>>;
 SeenBytes seenBytes(const std::vector<DeviceProcess>& processes);
 
-// How what stood falls after a shrink: to the most that the driver saw in the last looks, never by
-// what the tenant says of itself.
+// Reduces a former limit after a shrink: to the most that the driver reported in the last looks,
+// never to the tenant's own figure.
 class Shrinking {
  public:
-  static constexpr unsigned kLooks = 5;  // a process is not seen for a moment now and then
-  // What stands now, from what stood before the look, and what was seen in it.
+  static constexpr unsigned kLooks = 5;  // a process can be missing in single looks
+  // Returns the new value from the value before the look and the reported bytes.
   Bytes look(Bytes stood, Bytes seen);
 
  private:
@@ -69,37 +69,37 @@ class Shrinking {
   unsigned looks_ = 0;
 };
 
-// The gravest of each owner, in the order of BypassKind.
+// Returns the most severe bypass of each owner, in the order of BypassKind.
 std::map<std::string, Bypass> bypassesIn(const std::vector<DeviceProcess>& processes,
                                          const Allowances& allowances);
 
-// "process 12 (python3)". `command`: as the program calls itself, any bytes; what is no printable
-// ASCII is shown as '?'. Empty: it has ended.
+// "process 12 (python3)". `command`: the program's own name, any bytes; bytes that are not
+// printable ASCII become '?'. Empty: it has ended.
 std::string processWords(int pid, const std::string& command);
 // "process 12 (python3) uses device 1, of which it was given nothing".
 std::string describe(const Bypass& bypass, const std::string& command);
 
-// Believes what stays. Programs start and end while the driver is asked, and a process registers a
-// moment after it began.
+// Reports only bypasses that persist. Programs start and end during a query, and a process
+// registers some time after its start.
 class BypassDebouncer {
  public:
   struct Verdict {
     Bypass first;
     std::int64_t since = 0;  // seconds since 1970: first seen
   };
-  static constexpr unsigned kLooks = 3;       // in a row, to be believed
-  static constexpr unsigned kClearLooks = 5;  // in a row, to be over
+  static constexpr unsigned kLooks = 3;       // consecutive, until it is reported
+  static constexpr unsigned kClearLooks = 5;  // consecutive, until it is over
 
   struct BypassChange {
     std::vector<std::string> begun, over;  // owners
   };
-  // About once a second, with what was seen then. `wall`: seconds since 1970.
+  // Takes the result of a look, about once a second. `wall`: seconds since 1970.
   BypassChange look(const std::map<std::string, Bypass>& seen, std::int64_t wall);
-  // Another has that name now: nothing is known of him.
+  // Drops the owner's history, because its ID belongs to another tenant now.
   void forget(const std::string& owner);
   // By owner.
   const std::map<std::string, Verdict>& going() const { return going_; }
-  // Whoever went on before we began is known by now.
+  // Returns true if bypasses from before the agent's start have been reported.
   bool settled() const { return looks_ > kLooks; }
 
  private:

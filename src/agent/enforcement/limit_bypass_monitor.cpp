@@ -15,7 +15,7 @@
 namespace divvy::agent {
 namespace {
 
-// Our own helpers, which measure what a context costs or take checkpoints.
+// The agent's own children, which measure a context's size or make checkpoints.
 constexpr const char* kSelf = "self";
 constexpr int kMaxAncestors = 64;
 
@@ -26,7 +26,7 @@ bool isOurs(int pid) {
   return false;
 }
 
-// As /proc has it: at most 15 bytes, of the program's choosing. Empty: it has ended.
+// As in /proc: at most 15 bytes of the program's choice. Empty: it has ended.
 std::string commandOf(int pid) {
   constexpr std::size_t kMax = 64;
   const Result<std::string> name = readPlainFile(procPath(pid, "comm"), kMax);
@@ -40,7 +40,7 @@ bool isPod(const std::string& owner) {
 }  // namespace
 
 void LimitBypassMonitor::look() {
-  // Whether the driver answers or not: cases() are of those who are here now.
+  // Done even if the driver does not answer: cases() must only have present tenants.
   forgetThoseBefore();
   cutFiles();
   const std::optional<DriverProcesses> said = inventory_.driver().takeProcesses();
@@ -74,7 +74,7 @@ void LimitBypassMonitor::judge(const DriverProcesses& said) {
   std::vector<DeviceProcess> processes;
   std::set<int> there;
   for (const auto& [device, uses] : said) {
-    // Cards that are not ours to share are not ours to watch.
+    // Pods may use devices that another plugin gave them.
     const bool others = !tenants_.health().heldBy(device).empty();
     UnmanagedUse& of = strangers[device];
     for (const driver::ProcessUse& use : uses) {
@@ -88,10 +88,10 @@ void LimitBypassMonitor::judge(const DriverProcesses& said) {
         ++of.processes;
         of.bytes = of.bytes + use.bytes;
       }
-      // What only draws has its memory and no more: a desktop is no reason to give a card up.
+      // A process that only draws uses memory only; a desktop must not make a device unavailable.
       if (owner.empty() && !use.graphics) stays[{device, use.pid}] = stays_[{device, use.pid}] + 1;
       if (owner.empty() || (isPod(owner) && others)) continue;
-      // Drawing is no work of CUDA's: the library has no part in it.
+      // Drawing is not CUDA work, so the library is not involved.
       const TenantPtr tenant = tenantOf(owner);
       const bool own_pages = tenant == nullptr || use.graphics ||
                              pages_seen_.good(*tenant, use.pid, startTimeOf(use.pid));
@@ -164,7 +164,7 @@ void LimitBypassMonitor::cutFiles() {
   }
 }
 
-// Before all of a tenant's processes are known less is seen of it than it has.
+// Until all processes of a tenant are known, less of its use is visible than there is.
 void LimitBypassMonitor::followShrinks(const SeenBytes& seen) {
   std::erase_if(shrinking_, [&](const auto& one) {
     const TenantPtr tenant = tenantOf(one.first.first);
@@ -209,7 +209,7 @@ void LimitBypassMonitor::begin(const std::string& owner) {
 void LimitBypassMonitor::finish(const std::string& owner) {
   said_.erase(owner);
   const TenantPtr tenant = tenantOf(owner);
-  // Of who has ended nobody wants to know.
+  // The end of a tenant needs no report.
   if (tenant == nullptr && !isPod(owner)) return;
   tell(owner, "bypass-over", "nothing of the kind is seen any more");
   if (tenant == nullptr) return;
@@ -222,11 +222,11 @@ void LimitBypassMonitor::endThose() {
   std::erase_if(endings_, [&](const auto& one) { return !tenants_.all().contains(one.first); });
   const std::map<std::string, TenantPtr> living = tenants_.all();
   for (const auto& [id, tenant] : living) {
-    // Pods are evicted, not signalled: whoever made them would only start their containers again.
+    // Pods are evicted, not signalled: their controller would only restart the containers.
     if (tenant->record.ofPod()) continue;
     Ending& ending = endings_[id];
     if (tenant->bypass.empty()) ending.clean.note(true, 0, nowMs());
-    // Who used a share that is kept has ended: the next one is another.
+    // The process that used a kept share has ended; the next one is judged separately.
     if (tenant->bypass.empty() && ending.stop.phase == ShutdownPhase::kEnding) ending.stop = {};
     const ShutdownOptions terms{1, policy_.notice_ms, policy_.grace_ms};
     const ShutdownAction step =

@@ -63,8 +63,8 @@ class LimitBypassMonitor {
     std::string owner;  // empty: unmanaged; kSelf: the agent's own
   };
   void judge(const DriverProcesses& said);
-  // Forgets tenants whose ID has passed to another pod: IDs of pods' tenants derive from device
-  // IDs.
+  // Drops tenants with an ID that has passed to another pod: IDs of pods' tenants derive from
+  // device IDs.
   void forgetThoseBefore();
   std::string ownerOf(int pid);
   std::string findOwner(int pid) const;

@@ -13,11 +13,11 @@
 namespace divvy::agent {
 namespace {
 
-// Names and places as NVIDIA's MPS documentation and a running daemon of driver 580 have them.
+// Names and paths are from NVIDIA's MPS documentation and from a running daemon of driver 580.
 constexpr const char* kDefaultDir = "/tmp/nvidia-mps";
 constexpr std::string_view kDaemon = "nvidia-cuda-mps-control";
 
-// The first bytes of a regular file; empty when it is none. Never waits, whatever lies there.
+// The first bytes of a regular file; empty if it is none. Does not block on any kind of file.
 std::string headOf(const std::string& path) {
   const Fd file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   struct stat info {};

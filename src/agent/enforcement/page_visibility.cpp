@@ -36,7 +36,7 @@ bool PageVisibilityMonitor::good(const Tenant& tenant, int pid, std::uint64_t st
   Known& known = known_[pid];
   if (known.start_time != start_time) known = {start_time};
   known.wanted = look_;
-  // With more processes than one look has questions each has its turn.
+  // With more processes than checks in one look, they are checked in rotation.
   const std::uint64_t turns = 1 + known_.size() / kPerLook;
   const bool due = known.asked == 0 || known.asked + turns <= look_;
   if (!due || left_ == 0) return known.good;

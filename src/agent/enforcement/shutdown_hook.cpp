@@ -62,7 +62,8 @@ Result<Hook> Hook::start(const std::string& program, const std::vector<std::stri
   const pid_t pid = fork();
   if (pid < 0) return Error{ErrorCode::kIo, "starting " + program + ": " + std::strerror(errno)};
   if (pid == 0) become(program.c_str(), argv.data(), envp.data(), write_end.get(), parent);
-  setpgid(pid, pid);  // whoever is first; or it has become another program, as its own leader
+  // parent and child both call it; fails if the child runs another program already
+  setpgid(pid, pid);
   return Hook(pid, std::move(read_end));
 }
 
@@ -88,7 +89,7 @@ Hook::~Hook() {
 
 void Hook::readOutput() {
   std::array<char, 4096> chunk;
-  // Bounded: somebody who never stops talking is heard again at the next look.
+  // Bounded: a program that writes without end is read again at the next look.
   for (unsigned i = 0; i < 64 && pipe_.valid(); ++i) {
     const ssize_t got = read(pipe_.get(), chunk.data(), chunk.size());
     if (got <= 0) break;
@@ -115,7 +116,7 @@ void Hook::kill() {
   const Fd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
   ::kill(-pid_, SIGKILL);
   ::kill(pid_, SIGKILL);
-  // One that is stuck in the kernel is left to whoever inherits it.
+  // A process that is stuck in the kernel is left to its new parent.
   pollfd ended{pidfd.get(), POLLIN, 0};
   ::poll(&ended, 1, kDeathMs);
   waitpid(pid_, nullptr, WNOHANG);

@@ -27,8 +27,8 @@ constexpr std::size_t kMaxNote = 1u << 16;
 using namespace asio::experimental::awaitable_operators;
 
 constexpr std::chrono::seconds kTrialLimit{10};
-constexpr std::string_view kHeld = "held ";      // what the child's answer begins with
-constexpr std::string_view kFailed = "failed ";  // for good
+constexpr std::string_view kHeld = "held ";      // prefix of the child's answer
+constexpr std::string_view kFailed = "failed ";  // permanently
 constexpr std::string_view kUnknown = "unknown ";
 
 std::string joined(const std::vector<std::string>& words, char separator) {
@@ -38,7 +38,7 @@ std::string joined(const std::vector<std::string>& words, char separator) {
   return all;
 }
 
-// Our environment, with these libraries in front of what is preloaded and no slice of its own.
+// Our environment with these libraries preloaded first, and without a time slice.
 std::vector<std::string> environmentWith(const std::vector<std::string>& preload) {
   std::vector<std::string> variables;
   std::string libraries = joined(preload, ':');
@@ -61,7 +61,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return all;
 }
 
-// 0: it could not be started.
+// Returns 0 if it could not be started.
 pid_t start(std::vector<std::string> words, std::vector<std::string> environment, int output) {
   pid_t pid = 0;
   posix_spawn_file_actions_t actions;
@@ -74,7 +74,7 @@ pid_t start(std::vector<std::string> words, std::vector<std::string> environment
   return fault == 0 ? pid : 0;
 }
 
-// What comes out of the pipe until its other end closes.
+// Reads the pipe until its other end closes.
 asio::awaitable<std::string> readAll(asio::posix::stream_descriptor& pipe) {
   std::string text;
   std::array<char, 256> chunk{};
@@ -109,7 +109,7 @@ asio::awaitable<void> TimesliceProbe::settle() {
   tried_.cancel();
 }
 
-// What is not known for good is tried again for the next one who asks.
+// A result that is not permanent is tried again for the next caller.
 void TimesliceProbe::judge(const std::string& answer) {
   const bool held = answer.starts_with(kHeld);
   const bool failed = answer.starts_with(kFailed);
@@ -122,7 +122,7 @@ void TimesliceProbe::judge(const std::string& answer) {
   info(held ? "time slices hold: " + answer.substr(kHeld.size()) : missing_);
 }
 
-// The child's first line; empty: none came in time.
+// The child's first line; empty: none arrived in time.
 asio::awaitable<std::string> TimesliceProbe::ask() {
   for (const std::string& library : preload_) {
     if (access(library.c_str(), R_OK) != 0)
@@ -165,7 +165,7 @@ void TimesliceProbe::load() {
   missing_ = answer;
 }
 
-// Best effort, and whole or not at all: a lost file costs one more trial.
+// Best effort, written completely or not at all: a lost file costs one more trial.
 void TimesliceProbe::save() const {
   const std::string temporary = file_ + ".new";
   std::ofstream file(temporary);

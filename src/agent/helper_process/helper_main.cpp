@@ -20,7 +20,7 @@
 namespace divvy::agent {
 
 Result<void> serveHelper(const HelperOptions& options) {
-  // What is for the agent is for our group.
+  // Files for the agent are accessible to the group.
   umask(007);
   openLog("");
   const Result<std::string> root = runtimeRoot();
@@ -32,7 +32,7 @@ Result<void> serveHelper(const HelperOptions& options) {
   if (!options.install_dir.empty()) lent.push_back(options.install_dir);
   for (const std::string& folder : lent)
     if (Result<void> good = helper::shareDir(folder); !good) return good;
-  // The agent looks there, and writes through us.
+  // The agent reads this directory and writes to it through the helper.
   if (!options.cdi_dir.empty() && mkdir(options.cdi_dir.c_str(), 0755) == 0)
     static_cast<void>(chmod(options.cdi_dir.c_str(), 0755));
   const helper::ServerOptions terms{
@@ -50,10 +50,11 @@ Result<void> serveHelper(const HelperOptions& options) {
       {install->sim_dir},
       options.node.simulated() ? paths.dir() : ""};
   const Result<void> served = helper::serve(terms);
-  // Without us nothing new is made here, and earlier versions want these to be root's alone.
+  // Without the helper nothing is created here, and earlier versions require these directories to
+  // be root's alone.
   for (const std::string& folder : {paths.dir(), paths.root()}) {
     helper::unshareDir(folder);
-    // Only what is empty goes.
+    // Removes empty directories only.
     if (served) rmdir(folder.c_str());
   }
   return served;

@@ -18,7 +18,7 @@ ShutdownAction nextStep(const PendingShutdown& stop, const ShutdownOptions& term
       if (terms.after_ms == 0 || use.at() > stop.since_ms) return ShutdownAction::kCallOff;
       if (hook == HookState::kFailed) return ShutdownAction::kGiveUp;
       if (now_ms < stop.since_ms + terms.notice_ms) break;
-      // It has the notice's time and no more.
+      // The hook must end within the notice period.
       return hook == HookState::kRunning ? ShutdownAction::kGiveUp : ShutdownAction::kEnd;
     case ShutdownPhase::kEnding:
       if (now_ms >= stop.since_ms + terms.grace_ms) return ShutdownAction::kKill;

@@ -25,7 +25,7 @@ Fd lockPath(const std::string& path, bool directory, bool wait) {
       if (errno != EINTR) return Fd();
     }
     if (holdsPath(fd, path)) return fd;
-    if (directory) {  // removed under us: whoever wants it makes it again
+    if (directory) {  // removed meanwhile: the caller creates it again
       errno = ENOENT;
       return Fd();
     }

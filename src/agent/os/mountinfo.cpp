@@ -68,8 +68,8 @@ void eachLine(std::string_view mountinfo, Visit visit) {
   }
 }
 
-// By the number of a mount: of those in it the one that a path meets first, which has the shortest
-// point; of several at one point the last.
+// By the number of a mount: its inner mount with the shortest mount point, which a path meets
+// first. Of mounts at one point the last is taken.
 std::map<int, const Line*> firstInEach(const std::vector<Line>& lines) {
   std::map<int, const Line*> first;
   for (const Line& line : lines) {
@@ -80,7 +80,7 @@ std::map<int, const Line*> firstInEach(const std::vector<Line>& lines) {
   return first;
 }
 
-// A process may end while it is read: streams throw then.
+// Streams throw if the process ends while it is read.
 std::string textOf(const std::string& path) {
   constexpr std::size_t kMax = 16u << 20;
   const Result<std::string> text = readPlainFile(path, kMax);
@@ -91,7 +91,7 @@ std::string textOf(const std::string& path) {
 
 std::optional<MountedFile> mountedAt(std::string_view mountinfo, std::string_view point) {
   std::optional<MountedFile> found;
-  // Of several at one point the last one is on top of the others.
+  // The last mount at a point covers the others.
   eachLine(mountinfo, [&](const Line& line) {
     if (line.point == point) found = MountedFile{line.device, line.root};
   });
@@ -102,7 +102,7 @@ std::optional<MountedFile> fileAt(std::string_view mountinfo, std::string_view p
   std::vector<Line> lines;
   std::set<int> listed;
   eachLine(mountinfo, [&](const Line& line) {
-    // No other mount is on the way there.
+    // No other mount lies on the path there.
     const bool above = line.point == "/" || line.point == path ||
                        (path.starts_with(line.point) && path[line.point.size()] == '/');
     if (!above) return;
@@ -113,8 +113,8 @@ std::optional<MountedFile> fileAt(std::string_view mountinfo, std::string_view p
   for (const Line& line : lines)
     if (line.point == "/" && !listed.contains(line.parent)) at = &line;
   if (at == nullptr) return std::nullopt;
-  // Down from mount to mount. Each step goes to another one, so that there are no more steps than
-  // lines: a process may have as many mounts as it likes.
+  // Goes down from mount to mount. Each step enters another mount, so there are at most as many
+  // steps as lines; a process may have any number of mounts.
   const std::map<int, const Line*> inner = firstInEach(lines);
   for (std::size_t steps = 0; steps < lines.size(); ++steps) {
     const auto next = inner.find(at->mount);
@@ -155,7 +155,7 @@ std::optional<MountedFile> placeOf(const std::string& path) {
   if (at == std::string::npos) return std::nullopt;
   int mount = -1;
   std::from_chars(info.data() + at, info.data() + info.size(), mount);
-  // Its folders may be links.
+  // Directories of the path may be links.
   std::array<char, 4096> real{};
   const std::string link = "/proc/self/fd/" + number;
   const ssize_t size = readlink(link.c_str(), real.data(), real.size());

@@ -42,7 +42,7 @@ Result<bool> makePrivateDir(const std::string& path) {
   if (!S_ISDIR(info.st_mode))
     return Error{ErrorCode::kIo, "runtime directory " + path + " is not a directory"};
   const bool ours = info.st_uid == geteuid() && (info.st_mode & 022) == 0;
-  // Root's, who let our group in (`divvy agent-helper`).
+  // Owned by root and shared with our group (`divvy agent-helper`).
   const bool lent = info.st_uid == 0 && info.st_gid == getegid() && (info.st_mode & 002) == 0;
   if (!ours && !lent) {
     return Error{ErrorCode::kIo,

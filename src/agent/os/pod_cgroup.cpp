@@ -13,7 +13,7 @@ bool isHex(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-// UIDs of the API are RFC 4122's; of static pods the kubelet makes 32 digits.
+// UIDs of the API have RFC 4122's form; for static pods the kubelet makes 32 digits.
 bool isUid(std::string_view text) {
   constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
   constexpr std::size_t kStatic = 32;
@@ -24,7 +24,7 @@ bool isUid(std::string_view text) {
   return true;
 }
 
-// Of one part of a group's path; empty: it is no pod's. Names of slices begin with those of the
+// Reads one component of a cgroup path; empty: not a pod's. Names of slices begin with those of the
 // slices above, which may be any.
 std::string uidIn(std::string_view part) {
   constexpr std::string_view kPod = "pod", kSlicedPod = "-pod", kSlice = ".slice";
@@ -39,9 +39,9 @@ std::string uidIn(std::string_view part) {
   return isUid(uid) ? uid : "";
 }
 
-// Paths of lines NUMBER:CONTROLLERS:PATH, in the order in which they are believed: that of memory
-// with version 1, which the kubelet makes for every pod; that of version 2; systemd's. A process
-// may be in groups of its own making of other controllers.
+// Paths of lines NUMBER:CONTROLLERS:PATH, in order of trust: memory of version 1, which the kubelet
+// creates for every pod; version 2; systemd's. A process may be in cgroups of other controllers
+// that it created itself.
 std::array<std::string_view, 3> believedPaths(std::string_view text) {
   std::array<std::string_view, 3> paths;
   while (!text.empty()) {
@@ -61,7 +61,7 @@ std::array<std::string_view, 3> believedPaths(std::string_view text) {
   return paths;
 }
 
-// A process may end while it is read: streams throw then.
+// Streams throw if the process ends while it is read.
 std::string groupOf(int pid) {
   constexpr std::size_t kMax = 64u << 10;
   const Result<std::string> text = readPlainFile(procPath(pid, "cgroup"), kMax);
@@ -72,8 +72,8 @@ std::string groupOf(int pid) {
 
 namespace {
 
-// The first part that is a pod's decides: a process may make groups with any name below its own.
-// `also`: a UID that is one whatever its form.
+// The first component of a pod decides, because a process may create cgroups of any name below its
+// own. `also`: a UID that is accepted in any form.
 std::string firstPodIn(std::string_view path, const std::string& also) {
   std::string sliced = also;
   std::replace(sliced.begin(), sliced.end(), '-', '_');

@@ -74,7 +74,7 @@ std::uint64_t statField(int pid, int field) {
 
 constexpr std::string_view kTenantDir = "DIVVY_TENANT_DIR=";
 
-// What the process was started with under that name.
+// The value with which the process was started.
 std::optional<std::string> tenantDirIn(const std::string& environment) {
   for (std::size_t at = 0; at < environment.size();) {
     const std::size_t end = std::min(environment.find('\0', at), environment.size());
@@ -130,7 +130,7 @@ std::vector<ProcessId> processesIn(const std::string& tenant_dir, uid_t uid) {
 std::vector<ProcessId> processesWhere(const std::function<bool(int pid)>& holds) {
   std::vector<ProcessId> found;
   forEachProcess([&](int pid, uid_t) {
-    // Asked first: a number that changes hands meanwhile is nobody's.
+    // Read first: if the PID is reused meanwhile, the start time does not match.
     const std::uint64_t start_time = startTimeOf(pid);
     if (start_time != 0 && holds(pid)) found.push_back({pid, start_time});
   });

@@ -6,7 +6,7 @@
 namespace divvy::agent {
 namespace {
 
-// What the driver's names of instances have in them.
+// The driver's names of MIG instances contain it.
 constexpr const char* kInstances = "MIG";
 
 engine::DeviceMemory memoryOf(const MemoryRequest& memory) {
@@ -28,7 +28,7 @@ engine::Device deviceOf(const Card& card) {
   return device;
 }
 
-// Each pair once, and no way to cards that are not among these.
+// Each pair once, without paths to devices that are not in the list.
 std::vector<engine::Link> linksOf(const std::vector<Card>& cards) {
   std::vector<engine::Link> links;
   for (std::size_t b = 0; b < cards.size(); ++b) {
@@ -42,7 +42,7 @@ std::vector<engine::Link> linksOf(const std::vector<Card>& cards) {
   return links;
 }
 
-// Those that each card tells of.
+// The NICs that the devices report.
 std::vector<engine::Nic> nicsOf(const std::vector<Card>& cards) {
   std::vector<engine::Nic> nics;
   for (const NicDistance& way :
@@ -76,13 +76,13 @@ engine::Allocation allocationOf(const std::string& id, const std::string& pool,
   return allocation;
 }
 
-// What all tenants of a card have together.
+// The sum over all tenants of a device.
 Held heldOn(const Card& card) {
   return {card.reserved,       card.guaranteed, card.outside, card.largest,
           card.cores_reserved, card.tenants,    card.alone,   card.given_in};
 }
 
-// What nobody among them has: of others, or come in between.
+// The shares on the device in addition to `holders`.
 Held heldByNone(const Card& card, const std::vector<AllocationOwner>& holders) {
   Held rest = heldOn(card);
   for (const AllocationOwner& holder : holders) {
@@ -99,7 +99,7 @@ Held heldByNone(const Card& card, const std::vector<AllocationOwner>& holders) {
   return rest;
 }
 
-// Those who say how their day goes, each on its own; `rest` is who is left.
+// Adopts tenants with use by hour one by one; `rest` becomes what the others hold.
 Result<void> adoptByDay(const Card& card, engine::Engine* engine, Held* rest) {
   std::size_t number = 0;
   for (const DailyUsage& one : card.by_day) {
@@ -151,7 +151,7 @@ engine::Shape shapeOf(const ShareRequest& ask) {
   shape.selector.uuid_match = engine::UuidMatch::kPrefix;
   for (const std::string& model : ask.models) shape.selector.models.emplace_back(model);
   for (const std::string& uuid : ask.uuids) shape.selector.uuids.emplace_back(uuid);
-  // Of instances of partitioned cards a process has one at most, and nothing beside it.
+  // A process can use at most one MIG instance, and no other device with it.
   if (ask.gpus > 1) shape.selector.not_models.emplace_back(kInstances);
   if (ask.pool) shape.pool = engine::PoolName(*ask.pool);
   shape.devices = ask.devices;
@@ -172,13 +172,13 @@ Result<engine::Engine> engineOf(const std::vector<Card>& cards, Bytes host_reser
   if (!pools) return pools.error();
   for (const Card& card : cards) {
     Held rest = heldByNone(card, holders);
-    // Holders are not asked about for where anything goes, but whether it fits.
+    // With `holders` the question is whether the request fits, not where.
     if (holders.empty()) {
       const Result<void> held = adoptByDay(card, &engine, &rest);
       if (!held) return held.error();
     }
     if (rest.tenants == 0 && rest.reserved.count == 0 && rest.cores == 0) continue;
-    // As one: with anybody of another pool among them the card is in nobody's.
+    // As one allocation: if it includes a share from another pool, the device counts as in no pool.
     std::string pool = engine.poolOf(thisMachine(), engine::DeviceUuid(card.uuid))->text;
     for (const std::string& other : rest.given_in)
       if (other != pool) pool = other;

@@ -16,7 +16,7 @@ engine::Request requestOf(const ShareRequest& ask) {
   return {engine::RequestId("asked"), shapeOf(ask), engine::UserName(ask.user)};
 }
 
-// The part that a share is there.
+// The memory that a share takes there.
 engine::Part partOf(const ShareRequest& ask, const Card& card) {
   return engine::partOn(card.placementInput(), limitOn(ask.memory, card), guaranteeOn(ask, card),
                         !ask.context_inside);
@@ -54,7 +54,7 @@ std::string spans(const std::vector<unsigned>& devices) {
   return text;
 }
 
-// Enough of them would do, but of the host's memory there is not enough for all.
+// Enough devices fit one by one, but host memory does not suffice for all.
 void refuseTogether(const ShareRequest& ask, const std::vector<Card>& cards, Bytes host_left,
                     Decision& decision) {
   for (const Card& card : cards) {
@@ -69,7 +69,7 @@ void refuseTogether(const ShareRequest& ask, const std::vector<Card>& cards, Byt
             [](const Refusal& a, const Refusal& b) { return a.index < b.index; });
 }
 
-// There is but one here, and nobody has to know.
+// A request here has one container, so its name is left out.
 std::string inOneContainer(const std::string& text) {
   const std::string which = "container 0 ";
   return text.starts_with(which) ? text.substr(which.size()) : text;
@@ -82,8 +82,7 @@ std::string modelsOf(const ShareRequest& ask) {
   return all;
 }
 
-// Into `decision`: which devices, and which will not do. Errors are of requests that can never be
-// right.
+// Fills `decision` with the devices or the refusals. Errors: the request can never be valid.
 Result<void> decide(const ShareRequest& ask, const std::vector<Card>& cards, Bytes host_reserve,
                     const PlacementOptions& placing, Decision& decision) {
   const Result<engine::Engine> engine = engineOf(cards, host_reserve, placing);
@@ -120,7 +119,7 @@ Result<void> decide(const ShareRequest& ask, const std::vector<Card>& cards, Byt
   return {};
 }
 
-// Of the pool that it asks for, or gets without asking.
+// The policy of the pool that the request names, or gets by default.
 engine::DevicePolicy devicesFor(const engine::Engine& engine, const engine::Request& request,
                                 const PlacementOptions& placing) {
   for (const engine::Pool& pool : engine.pools()) {
@@ -133,7 +132,7 @@ engine::DevicePolicy devicesFor(const engine::Engine& engine, const engine::Requ
   return placing.devices;
 }
 
-// As --memory and --guaranteed take it; whole MiB, and never more than it is.
+// In the form of --memory and --guaranteed: whole MiB, rounded down.
 std::string sizeOption(std::uint64_t bytes) {
   constexpr std::uint64_t kMi = 1 << 20;
   if (bytes < kMi) return std::to_string(bytes);
@@ -141,7 +140,7 @@ std::string sizeOption(std::uint64_t bytes) {
   return mi % 1024 == 0 ? std::to_string(mi / 1024) + "Gi" : std::to_string(mi) + "Mi";
 }
 
-// Empty: it is of nothing that can be said so.
+// Empty: no option expresses the change.
 std::string optionOf(const engine::Change& change, const engine::Shape& shape) {
   const auto each = [&](const char* option) {
     std::string all;
@@ -192,7 +191,7 @@ Refusal refusalOf(const Card& card, const engine::MemoryRefusal& refused) {
           refused.needed.count, refused.available.count};
 }
 
-// In the words of this command line; the rest as the engine says it.
+// Uses option names of this command line, else the engine's text.
 std::string Refusal::text() const {
   using engine::DeviceWhy;
   switch (why) {
@@ -269,7 +268,7 @@ std::vector<std::string> fixes(const ShareRequest& ask, const std::vector<Card>&
   if (!engine || ask.gpus == 0) return lines;
   engine::Request request = requestOf(ask);
   const auto remedies = engine->remedies(request, thisMachine());
-  // What holds where it does not say, for those that leave a part of it out.
+  // Defaults for requests without a device policy.
   if (!request.shape.devices) request.shape.devices = devicesFor(*engine, request, placing);
   if (!remedies) return lines;
   for (const engine::Remedy& remedy : *remedies) {
@@ -335,7 +334,7 @@ std::vector<std::string> explain(const Decision& decision) {
     std::string text;
     std::vector<unsigned> devices;
   };
-  // One line for all cards but the one that was asked for; their UUIDs `divvy gpus` has.
+  // One line for all devices except the requested one; `divvy gpus` lists their UUIDs.
   const auto others = std::count_if(
       decision.refusals.begin(), decision.refusals.end(),
       [](const Refusal& refusal) { return refusal.why == engine::DeviceWhy::kUuidNotAsked; });

@@ -9,7 +9,7 @@ namespace {
 
 using States = ContainerStates;
 
-// Of a container that has to end before others begin.
+// Whether the container must end before others start.
 bool ends(const kube::Pod& pod, const std::string& name) {
   return std::any_of(pod.init.begin(), pod.init.end(), [&](const kube::PodContainer& one) {
     return one.name == name && !one.sidecar;
@@ -34,24 +34,24 @@ bool waitsFor(const ContainerState& state, std::initializer_list<std::string_vie
          std::find(reasons.begin(), reasons.end(), state.reason) != reasons.end();
 }
 
-// Its sandbox was made anew, and all begins from the first one.
+// Its sandbox was recreated, so all containers start again from the first.
 bool beginsAnew(const ContainerState& state) {
   return waitsFor(state, {"PodInitializing"}) && !state.ended.empty();
 }
 
-// It could not be made, or not be started: that is a reason of its own.
+// It could not be created or started; the status then has another reason.
 bool failedToBegin(const ContainerState& state) {
   return state.phase == ContainerPhase::kWaiting &&
          !waitsFor(state, {"", "PodInitializing", "ContainerCreating", "CrashLoopBackOff"});
 }
 
-// What happened since, as far as the status says.
+// Changes since the last start, as far as the status shows them.
 class Since {
  public:
   Since(const States& now, const std::optional<States>& then) : now_(now), then_(then) {}
 
   ContainerState of(const std::string& name) const { return stateOf(now_, name); }
-  // It ended, or could not be made.
+  // It ended, or could not be created.
   bool over(const std::string& name) const {
     const ContainerState now = of(name);
     if (!then_) return !now.ended.empty();
@@ -79,7 +79,8 @@ std::optional<std::string> resolveContainer(const kube::Pod& pod, const States& 
   if (order.size() == 1) return order.front();
   const auto was = last ? std::find(order.begin(), order.end(), last->container) : order.end();
   if (was == order.end()) {
-    // Nobody remembers: who has done what he had to does not come again.
+    // No start is recorded, as after a restart of the agent. A container that completed does not
+    // start again.
     const auto first = std::find_if(order.begin(), order.end(), [&](const std::string& one) {
       const ContainerState state = stateOf(states, one);
       return !ends(pod, one) || state.phase != ContainerPhase::kEnded || state.exit != 0;
@@ -87,7 +88,7 @@ std::optional<std::string> resolveContainer(const kube::Pod& pod, const States& 
     return first == order.end() ? order.back() : *first;
   }
   const Since since(states, last->states);
-  // Who was about to be made then is no more, or nobody would be now.
+  // The container that was starting then is not starting any more, or no other would start now.
   const bool runs = std::any_of(order.begin(), order.end(), [&](const std::string& one) {
     return since.of(one).phase == ContainerPhase::kRunning;
   });

@@ -15,7 +15,7 @@ enum class ContainerPhase : std::uint8_t { kWaiting, kRunning, kEnded };
 struct ContainerState {
   ContainerPhase phase = ContainerPhase::kWaiting;
   std::string reason;  // of kWaiting: "PodInitializing", "CrashLoopBackOff" ...
-  // Of the last run that ended: the runtime's ID (empty: none ended), and the exit code.
+  // The runtime's ID of the last run that ended (empty: none ended), and its exit code.
   std::string ended;
   int exit = 0;
   friend bool operator==(const ContainerState&, const ContainerState&) = default;

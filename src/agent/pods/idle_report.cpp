@@ -8,12 +8,12 @@
 namespace divvy::agent {
 namespace {
 
-// By how much instants of one idleness may differ that two agents worked out.
+// Two agents may compute instants of one idle period that differ by this much.
 constexpr std::int64_t kSame = 5;
 
 struct PodRest {
   const PodContainer* pod = nullptr;
-  bool all = true;  // that were looked at are idle
+  bool all = true;  // all containers seen so far are idle
   std::uint64_t idle_ms = UINT64_MAX;
 };
 

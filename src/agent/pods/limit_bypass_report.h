@@ -10,7 +10,7 @@
 
 namespace divvy::agent {
 
-// Of one container of a pod, or of a pod without an allocation.
+// A bypass by a container of a pod, or by a pod without an allocation.
 struct PodBypass {
   std::string uid, space, pod;
   std::string what;

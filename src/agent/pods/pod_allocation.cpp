@@ -18,7 +18,7 @@ std::string wordsFor(const kubelet::PodDevices& held) {
   return "container " + held.container + " of pod " + held.space + "/" + held.pod;
 }
 
-// Its place in assignments: init containers come first. -1: there is none of that name.
+// Index of the container in assignments: init containers come first. -1: no such container.
 int placeOf(const kube::Pod& pod, const std::string& name) {
   int at = 0;
   for (const auto* list : {&pod.init, &pod.containers}) {
@@ -52,7 +52,7 @@ Result<std::vector<kube::AssignedDevice>> assignedTo(const kube::Pod& pod,
 
 namespace {
 
-// What one device gives it. `card`: the device, and what is promised of it.
+// Adds the share of one device. `card`: the device with its allocations.
 Result<void> add(const kube::AssignedDevice& one, const std::string& whose, const Device& device,
                  const Card& card, PodAllocation* share) {
   const Bytes offered = offeredBy(device, card.overcommit_permille);
@@ -144,7 +144,7 @@ Result<std::vector<kube::AssignedDevice>> assignedIn(const kube::Pod& pod,
   return std::move((*assignment)[place]);
 }
 
-// What it has beyond whole MiB is nobody else's.
+// A share of all whole MiB gets the rest of the memory as well.
 Bytes limitOf(const kube::AssignedDevice& given, const Device& device, const Card& card) {
   const Bytes offered = offeredBy(device, card.overcommit_permille);
   return given.mebibytes == offered.count >> 20 ? offered : mib(given.mebibytes);

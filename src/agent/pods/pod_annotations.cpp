@@ -51,7 +51,7 @@ Result<void> takeEnforce(const std::string& text, RunRequest* request) {
   return {};
 }
 
-// By the word behind use.divvy.dev/.
+// By the name after use.divvy.dev/.
 const std::pair<const char*, Take> kWords[] = {
     {"guaranteed", [](const std::string& text,
                       RunRequest* to) { return take(text, sizeOrNone, &to->ask.guaranteed); }},

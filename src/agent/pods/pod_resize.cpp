@@ -27,7 +27,7 @@ std::string changeWord(const std::string& token) {
   return "change " + token + " of its pod";
 }
 
-// `wanted`: in the order of what it has.
+// `wanted`: in the order of the present shares.
 Result<void> checkUses(const Tenant& tenant, const std::vector<ShareRecord>& wanted) {
   const std::map<std::string, TenantUse> uses = useOf(tenant);
   const ResidencySummary sums = swapOf(tenant);
@@ -68,7 +68,7 @@ Result<void> PodResizer::become(const kube::Pod& pod, const std::string& contain
   const TenantPtr tenant = tenantOf(tenants_, pod.meta.uid, container);
   if (tenant == nullptr)
     return Error{ErrorCode::kUnavailable, "container " + container + " has no share here now"};
-  // As many as the kubelet gave it.
+  // The number of device IDs that the kubelet gave it.
   const std::vector<std::string> units(tenant->record.shares.size());
   const kubelet::PodDevices held{pod.meta.space, pod.meta.name, container, "", units};
   const Result<PodAllocation> said =
@@ -85,7 +85,7 @@ Result<void> PodResizer::become(const kube::Pod& pod, const std::string& contain
   if (const Result<void> free = checkUses(*tenant, *wanted); !free) return free;
   if (const Result<void> shaped = tenants_.reshape(tenant, *wanted, priority, true, by); !shaped)
     return shaped;
-  // What was allocated between the look and the new limit is its own, too.
+  // Memory that was allocated between the check and the new limit counts, too.
   Result<void> free = checkUses(*tenant, *wanted);
   if (free) return {};
   const Result<void> back = tenants_.reshape(tenant, before, priority_before, false, by);
@@ -106,8 +106,8 @@ Result<void> PodResizer::apply(const kube::Pod& pod, const kube::ResizeState& ad
   return become(then, admitted.change.container, false, changeWord(admitted.token));
 }
 
-// Of whoever was ever changed: what did not come about, or came about and was not told in time, is
-// as it was.
+// Restores the pod's assignment. Undoes resizes that failed, and resizes that succeeded but were
+// not published in time.
 void PodResizer::setRight(const kube::Pod& pod) {
   std::vector<std::string> names;
   for (const auto& [id, tenant] : tenants_.all())

@@ -23,16 +23,16 @@ using namespace asio::experimental::awaitable_operators;
 
 constexpr int kBacklog = 1024;
 constexpr unsigned kMaxSessions = 4096;
-// Memory that other programs give back makes no noise: queued requests look again this often.
+// No event reports memory that other programs free, so queued requests are tried again this often.
 constexpr std::chrono::seconds kLookAgain{1};
-// What a tenant gets between SIGTERM and SIGKILL when the agent is stopped by force.
+// Time of a tenant between SIGTERM and SIGKILL when the agent is stopped by force.
 constexpr std::chrono::seconds kGrace{5};
 
 FailedReply failed(const Error& error) {
   return {error.code(), error.message(), {}};
 }
 
-// A peer that talks while it should wait for its answer is treated like one that left.
+// A peer that sends data while it should wait is treated as one that disconnected.
 bool hungUp(int fd) {
   char byte = 0;
   return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
@@ -77,7 +77,7 @@ asio::awaitable<void> ApiServer::acceptLoop() {
     auto [fault, socket] = co_await acceptor_.async_accept(kNoThrow);
     if (fault == asio::error::operation_aborted) co_return;
     if (fault) {
-      // Out of descriptors: those in use are freed by sessions that end.
+      // Out of descriptors: sessions that end free some.
       steady_timer pause(loop_, std::chrono::milliseconds(100));
       co_await pause.async_wait(kNoThrow);
       continue;
@@ -174,7 +174,7 @@ asio::awaitable<bool> ApiServer::waitConnected(SessionPtr session, steady_timer&
 }
 
 asio::awaitable<Reply> ApiServer::run(SessionPtr session, RunRequest request) {
-  // Tenants that are no container's are known by what their processes were started with.
+  // Tenants that are not in a container are identified by the environment of their processes.
   if (!processes().direct())
     co_return failed({ErrorCode::kUnsupported,
                       "this agent has a helper for its rights: it serves containers of its kubelet "
@@ -190,11 +190,12 @@ asio::awaitable<Reply> ApiServer::run(SessionPtr session, RunRequest request) {
   if (request.enforce == Enforce::kTimeslice) co_await trial_.settle();
   const Result<Enforcement> enforcement = choose(request);
   if (!enforcement) co_return failed(enforcement.error());
-  // Who takes no turns keeps what it has.
+  // Only tenants behind the arbiter's gate are swapped.
   request.ask.unswappable = !arbiterGates(enforcement->backend);
   PlacementDecision decided = decide(request);
   Decision& decision = decided.decision;
-  // Who is willing to wait does not overtake; who is not takes what is there.
+  // A request that may wait does not overtake queued ones; a request that may not wait takes what
+  // is free.
   if (decision.fits() && (!request.wait || queue_.empty()))
     co_return grant(request, decided, session->peer);
   if (!request.wait || decision.impossible) {
@@ -304,7 +305,7 @@ Result<void> ApiServer::enlist(Tenant& tenant, const RunRequest& request,
                                const ContainerEdits& edits) {
   if (request.cdi_dir.empty()) return {};
   if (Result<void> named = checkCdiName(request.name); !named) return named;
-  // Its note says so first: whoever takes it over removes the file with it.
+  // Recorded first: an agent that takes the tenant over must remove the file with it.
   tenant.record.cdi_file = cdiFileOf(request.cdi_dir, request.name);
   if (Result<void> saved = saveRecord(tenant.dir, tenant.record); !saved) return saved;
   return writeCdi(tenant.record.cdi_file, request.name, edits);
@@ -434,7 +435,7 @@ Reply ApiServer::happened(const EventsRequest& request) const {
 asio::awaitable<Reply> ApiServer::stopAgent(StopRequest request) {
   std::string ids;
   for (const auto& [id, tenant] : tenants_.all()) {
-    // They stay for as long as their pods do, whatever happens to their processes.
+    // Tenants of pods stay as long as their pods, whatever happens to their processes.
     if (!tenant->record.lodger.uid.empty())
       co_return failed({ErrorCode::kUnavailable,
                         "containers of pods have shares here (" + id +

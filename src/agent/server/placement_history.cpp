@@ -21,7 +21,7 @@ bool PlacementHistory::right(const engine::Request& request) const {
   return engine.setPools(placing_.pools) && engine.decide(request);
 }
 
-// As it would have to ask today for what it has; none: not the same of each of its devices.
+// The request that would lead to these shares today. None: the shares differ between devices.
 std::optional<engine::Shape> PlacementHistory::shapeOf(const TenantRecord& record) const {
   if (record.shares.empty()) return std::nullopt;
   const ShareRecord& first = record.shares.front();

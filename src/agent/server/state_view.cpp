@@ -1,4 +1,4 @@
-// The agent's state as people and scripts see it.
+// The agent's state for users and scripts.
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ Times timesOf(const Inventory& inventory, unsigned index) {
   return times;
 }
 
-// By number of the device: of each the driver is asked once, however many share it.
+// By device number. The driver is queried once for each device.
 using AllTimes = std::map<unsigned, Times>;
 
 AllTimes timesOf(const Inventory& inventory) {
@@ -122,7 +122,7 @@ void showCheckpoint(const Tenant& tenant, TenantView& view) {
   }
 }
 
-// What its processes say of their memory.
+// Residency as the tenant's processes report it.
 void showSwap(const Tenant& tenant, bool host_map, TenantView& view) {
   const ResidencySummary sums = swapOf(tenant);
   for (std::size_t i = 0; i < view.shares.size(); ++i) {
@@ -147,7 +147,7 @@ void showSwap(const Tenant& tenant, bool host_map, TenantView& view) {
   if (!sums.at_work) view.idle_s = tenant.use.idleMs(now) / kSecondMs;
 }
 
-// What happens to it for want of use.
+// Idle time and the actions that follow from it.
 void showIdle(const Tenant& tenant, const TenantManager& tenants, const IdleReaper& idle,
               TenantView& view) {
   if (!reportsActivity(tenant)) {
@@ -204,7 +204,7 @@ TenantView viewOf(const Tenant& tenant, const TenantManager& tenants, const Inve
   TenantView view;
   view.id = tenant.record.id;
   view.name = tenant.record.name;
-  // A detached container is nobody's orphan.
+  // A detached container is not orphaned.
   const bool held = tenant.holder || tenant.record.inContainer();
   const bool reserved = tenant.record.kept && tenant.processes.empty();
   view.state = !tenant.pages ? "broken" : reserved ? "reserved" : held ? "running" : "orphaned";

@@ -9,7 +9,7 @@ namespace {
 using metrics::Exposition;
 using Value = std::optional<double>;
 
-constexpr const char* kZone = "vGPU";  // a label of all that HAMi tells
+constexpr const char* kZone = "vGPU";  // a label of all of HAMi's metrics
 constexpr const char* kHelp = "As HAMi's monitor has it";
 
 struct OfCards {
@@ -20,11 +20,11 @@ struct OfCards {
 constexpr OfCards kCards[] = {
     {"hami_host_gpu_memory_used_bytes", "HostGPUMemoryUsage",
      [](const DeviceView& card) -> Value {
-       // A driver that says neither did not answer.
+       // The driver did not answer.
        if (card.used == 0 && card.utilisation < 0) return std::nullopt;
        return static_cast<double>(card.used);
      }},
-    // Percent, whatever the name says.
+    // In percent, although the name says ratio.
     {"hami_host_gpu_utilization_ratio", "HostCoreUtilization",
      [](const DeviceView& card) -> Value {
        if (card.utilisation < 0) return std::nullopt;
@@ -70,7 +70,7 @@ void cards(Exposition* out, const MetricsInput& all, const OfCards& family, bool
     out->sample({{old ? "nodeid" : "node", all.node},
                  {old ? "deviceidx" : "device_index", std::to_string(one.index)},
                  {old ? "deviceuuid" : "device_uuid", one.uuid},
-                 // The monitor, unlike HAMi's scheduler, puts the maker before the model.
+                 // HAMi's monitor, unlike its scheduler, puts the vendor before the model.
                  {old ? "devicetype" : "device_type", "NVIDIA-" + one.model},
                  {"zone", kZone}},
                 *value);

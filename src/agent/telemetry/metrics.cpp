@@ -21,7 +21,7 @@ double number(std::uint64_t value) {
   return static_cast<double>(value);
 }
 
-// One of a kind of thing that there is a family for.
+// A metric family for one kind of object.
 template <typename Of>
 struct Family {
   const char* name;
@@ -33,7 +33,7 @@ struct Family {
 struct Card {
   const DeviceView& view;
   Value foreign;
-  const MetricsInput::UnmanagedUse* strangers;  // null: not known
+  const MetricsInput::UnmanagedUse* strangers;  // null: unknown
   bool faulty;
 };
 
@@ -42,7 +42,7 @@ constexpr Family<Card> kCards[] = {
      [](const Card& card) -> Value { return number(card.view.physical); }},
     {"divvy_card_memory_used_bytes", "gauge", "Of it, what is in use by whomever, says the driver",
      [](const Card& card) -> Value {
-       // A driver that says neither did not answer.
+       // The driver did not answer.
        if (card.view.used == 0 && card.view.utilisation < 0) return std::nullopt;
        return number(card.view.used);
      }},
@@ -287,7 +287,7 @@ void cards(Exposition* out, const MetricsInput& all) {
   }
 }
 
-// Whose a sample is: enough for a pod's to be found by what people call it.
+// Labels that identify the pod and container of a sample.
 PodContainer podOf(const MetricsInput& all, const TenantView& tenant) {
   const auto pod = all.pods.find(tenant.id);
   return pod == all.pods.end() ? PodContainer{} : pod->second;

@@ -39,7 +39,7 @@ Result<void> Exporter::listen(asio::io_context& loop, const MetricsOptions& wher
   listen.port = where.port;
   std::vector<http::Route> routes;
   routes.push_back({"GET", "/metrics", 0, [this](http::Query) { return answer(); }});
-  // That it is answered says that the loop runs.
+  // An answer shows that the loop runs.
   routes.push_back({"GET", kAlivePath, 0, [](http::Query) -> asio::awaitable<http::Answer> {
                       co_return http::Answer{kGood, "ok\n", "text/plain"};
                     }});
@@ -69,8 +69,8 @@ void Exporter::tick(const Snapshot& looked, std::uint64_t now_ms) {
   accounts_.add(looked.tenants, parts, now_ms);
 }
 
-// A peer may ask as often as it likes. The loop renders the text a few times a second only, and
-// beyond that answers with the last one.
+// Requests are not limited. The loop renders the text a few times a second at most, and otherwise
+// answers with the last one.
 asio::awaitable<http::Answer> Exporter::answer() {
   if (made_.take("", std::chrono::steady_clock::now()) || kept_.empty()) kept_ = text();
   co_return http::Answer{200, kept_, metrics::kTextType};

@@ -18,7 +18,7 @@ void StartupHealth::listen() {
   listen.host = where_->host;
   listen.port = where_->port;
   std::vector<http::Route> routes;
-  // A node without cards has nothing to wait for, and an upgrade of all nodes does not wait for it.
+  // A node without devices is ready, so that an upgrade of all nodes does not wait for it.
   for (const char* path : {kAlivePath, kReadyPath})
     routes.push_back({"GET", path, 0, [this](http::Query) -> asio::awaitable<http::Answer> {
                         co_return http::Answer{kGood, "waits for " + what_ + '\n', "text/plain"};

@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kMsPerSecond = 1000;
 constexpr double kPermille = 1000;
-// Beyond it nobody looked: the agent was stopped, and what was so meanwhile is not known.
+// Longer gaps were not observed, because the agent was stopped; use during them is unknown.
 constexpr std::uint64_t kLongestMs = 10'000;
 
 double partOf(const TenantView& tenant, const ShareView& share,

@@ -1,4 +1,4 @@
-// Tenants' use of their devices over time, for chargeback. Pure. Private.
+// Accounts the use of devices by tenants over time, for chargeback. Pure. Private.
 #pragma once
 
 #include <cstdint>

@@ -42,7 +42,7 @@ Result<ContainerEdits> ContainerRegistration::editsOf(const Tenant& tenant) cons
   return edits;
 }
 
-// What is mounted into containers, whose users may be anyone's.
+// The files are mounted into containers, which may run as any user.
 Result<void> ContainerRegistration::layOut() {
   if (const Result<std::string> libraries = install_.preload(); !libraries)
     return libraries.error();
@@ -54,20 +54,20 @@ Result<void> ContainerRegistration::layOut() {
   std::ofstream file(fresh, std::ios::trunc);
   file << preloadListInside();
   file.close();
-  // Containers that have the old one keep it.
+  // Containers that mounted the old file keep it.
   if (!file || !allow(fresh, modeIn(paths_.dir(), 0644)) ||
       rename(fresh.c_str(), paths_.preloadList().c_str()) != 0)
     return ioError("writing " + paths_.preloadList());
   return {};
 }
 
-// Real cards' nodes can be opened by everybody; the folder above lets no one else in.
+// As nodes of real devices are. The directory above restricts access.
 Result<void> ContainerRegistration::openCards() {
   const std::string dir = paths_.cards();
   if (!allow(dir, 0777)) return ioError("opening " + dir + " to containers");
   std::error_code fault;
   for (const auto& entry : std::filesystem::directory_iterator(dir, fault)) {
-    // Files in the making have gone by now.
+    // Temporary files may have been removed meanwhile.
     if (!allow(entry.path(), 0666) && errno != ENOENT)
       return ioError("opening " + entry.path().string() + " to containers");
   }

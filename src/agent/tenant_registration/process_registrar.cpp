@@ -12,22 +12,23 @@ RegisterStatus Registrar::answerTo(const Registration& registration) {
   const int pid = registration.peer.pid;
   const TenantPtr tenant = tenants_.find(tenantOf(packet));
   if (tenant == nullptr || !tenant->pages) return RegisterStatus::kUnknownTenant;
-  // Containers share one socket, and all have a process 1: the kernel says whose this one is.
+  // Containers share one socket, and each has a process 1, so the kernel must identify the
+  // container.
   const bool containers = hears_ == AcceptFrom::kAll;
   const bool contained = tenant->record.inContainer();
   if (containers != contained || (contained && !TenantManager::isIn(*tenant, pid)))
     return RegisterStatus::kUnknownTenant;
   if (packet.slot >= ledger::kMaxSlots) {
-    // What is due every second is not done at the request of a container.
+    // A container's request must not cause the work of a sweep.
     if (!containers) tenants_.makeSlots(*tenant);
     return RegisterStatus::kBusy;
   }
-  // What is not answered now is found by the next sweep.
+  // A registration that is not answered now is found by the next sweep.
   if (!of_tenant_.take(tenant->record.id, std::chrono::steady_clock::now()))
     return RegisterStatus::kBusy;
   const Result<bool> owns = tenant->pages->claimedBy(packet.slot, packet.generation, packet.pid);
   if (!owns || !*owns) return RegisterStatus::kBadSlot;
-  // The kernel's word, not the packet's, says which process this is.
+  // The process is taken from the kernel, not from the packet.
   const bool watched =
       tenants_.watchProcess(tenant, {packet.slot, packet.generation}, {pid, startTimeOf(pid)});
   return watched ? RegisterStatus::kOk : RegisterStatus::kBusy;

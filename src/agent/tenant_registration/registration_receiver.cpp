@@ -38,18 +38,18 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kBacklog = 1024;
 constexpr int kAcceptsPerTurn = 32;
-// Connections that have sent nothing yet. A client sends right after it has connected.
+// Connections that have sent nothing yet. A client sends immediately after it has connected.
 constexpr std::size_t kMaxSilent = 256;
 constexpr std::chrono::milliseconds kPatience{1000};
-// Registrations on their way to the loop, and those that it takes in one turn.
+// Registrations queued for the loop, and those that it takes in one turn.
 constexpr std::size_t kMaxQueued = 256;
 constexpr unsigned kTurn = 8;
-// Of one sender, and of all together, in a second: a process registers once in its life.
+// Limits of one sender and of all together, each second; a process registers once.
 constexpr Rate kOfOne{50, 200};
 constexpr Rate kOfUnknown{200, 200};
 constexpr Rate kOfAll{2'000, 500};
 constexpr std::chrono::milliseconds kNudge{2};
-constexpr std::chrono::milliseconds kStuck{5000};  // more than the helper is waited for
+constexpr std::chrono::milliseconds kStuck{5000};  // longer than the limit of helper calls
 constexpr unsigned kMaxStuck = 8;
 constexpr int kNudgeSignal = SIGURG;
 
@@ -58,7 +58,7 @@ class Nudge {
  public:
   Nudge() {
     struct sigaction action {};
-    action.sa_handler = [](int) {};  // without SA_RESTART: what it interrupts ends
+    action.sa_handler = [](int) {};  // without SA_RESTART: the interrupted call ends
     sigaction(kNudgeSignal, &action, nullptr);
     sigevent event{};
     event.sigev_notify = SIGEV_THREAD_ID;
@@ -108,10 +108,10 @@ struct RegistrationReceiver::Shared {
   std::map<Worker*, std::deque<Reply>> replies;
   bool posted = false;
   std::uint64_t next_id = 1;
-  std::map<std::uint64_t, Worker*> asked;  // by whom a registration came
+  std::map<std::uint64_t, Worker*> asked;  // the worker that received the registration
   std::shared_ptr<Worker> worker;          // the one that accepts
   std::list<std::shared_ptr<Worker>> stuck;
-  std::function<void()> post;  // has the loop look at what is queued; empty: the agent ends
+  std::function<void()> post;  // makes the loop read the queue; empty: the agent ends
 };
 
 class RegistrationReceiver::Worker : public std::enable_shared_from_this<Worker> {
@@ -145,10 +145,10 @@ class RegistrationReceiver::Worker : public std::enable_shared_from_this<Worker>
     wake();
   }
   void wake() const { ring(wake_); }
-  // Since when it has been busy with one connection; 0: it waits for the next.
+  // Start of its work on the present connection; 0: it waits for the next.
   Clock::time_point::rep busySince() const { return busy_since_; }
   bool over() const { return over_; }
-  // Of one that is stuck the thread is left alone: it ends when the kernel lets it.
+  // A stuck thread is detached: it ends when the kernel lets it.
   void part() {
     if (!thread_.joinable()) return;
     if (over()) {
@@ -207,14 +207,14 @@ class RegistrationReceiver::Worker : public std::enable_shared_from_this<Worker>
     ring(done_);
   }
 
-  // At the agent's end: what waits in the backlog is dropped with it, and may linger, too.
+  // When the agent ends: connections in the backlog are dropped with it, and may linger, too.
   void dropListener() {
     Fd listener;
     const std::lock_guard<std::mutex> hold(shared_->mutex);
     if (!shared_->post) listener = std::move(shared_->listener);
   }
 
-  // A step that may block begins.
+  // Call before a step that may block.
   void mark() { busy_since_ = Clock::now().time_since_epoch().count(); }
 
   int timeout() {
@@ -229,8 +229,7 @@ class RegistrationReceiver::Worker : public std::enable_shared_from_this<Worker>
     return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
   }
 
-  // Beyond what all may send together it does not accept for a while: connections wait in the
-  // backlog.
+  // Above the limit of all senders it pauses accepting, and connections wait in the backlog.
   void rest(bool on) {
     if (on == resting_) return;
     resting_ = on;
@@ -246,7 +245,7 @@ class RegistrationReceiver::Worker : public std::enable_shared_from_this<Worker>
       if (!of_all_.take("", Clock::now())) return rest(true);
       Fd connection(
           accept4(shared_->listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-      // Without descriptors the listener would be told of again at once, and again.
+      // Without free descriptors epoll would report the listener again at once.
       if (!connection.valid()) return rest(errno == EMFILE || errno == ENFILE);
       mark();
       const int fd = connection.get();
@@ -263,16 +262,16 @@ class RegistrationReceiver::Worker : public std::enable_shared_from_this<Worker>
     mark();
     const int fd = connection.get();
     if (take(connection)) return;
-    // Told of what an earlier connection of that number had: this one has sent nothing yet.
+    // The event was of an earlier connection with that descriptor; this one has sent nothing yet.
     if (follow(fd, EPOLLIN)) silent_[fd] = {std::move(connection), Clock::now() + kPatience};
   }
 
-  // False: nothing was sent yet. Whatever it was, the connection is closed here, or kept until the
-  // loop has answered.
+  // Returns false if nothing was sent yet. Otherwise the connection is closed here, or kept until
+  // the loop has answered.
   bool take(Fd& connection) {
     Queued queued;
     ledger::RegisterPacket& packet = queued.registration.packet;
-    // Without room for control messages the kernel drops descriptors that come along.
+    // Without room for control messages the kernel drops descriptors that are sent.
     iovec data{&packet, sizeof packet};
     msghdr message{};
     message.msg_iov = &data;
@@ -288,7 +287,7 @@ class RegistrationReceiver::Worker : public std::enable_shared_from_this<Worker>
     return true;
   }
 
-  // Cheap questions first: the process behind a connection may have to be asked of the helper.
+  // Cheap checks first: the peer of a connection may need a call of the helper.
   bool mayRegister(int connection, Registration& registration) {
     ucred known{};
     socklen_t size = sizeof known;
@@ -296,17 +295,17 @@ class RegistrationReceiver::Worker : public std::enable_shared_from_this<Worker>
     const bool ours =
         shared_->hears == AcceptFrom::kAll || known.uid == geteuid() || known.uid == 0;
     if (!has_user || !ours) return ++shared_->dropped, false;
-    // Of a process outside of our pid namespace the helper tells the number: it is asked so often,
-    // and not more, for connections of which nothing else is known.
+    // For a process outside our PID namespace the helper determines the number. Such calls are
+    // limited for connections without a known PID.
     const bool known_here = known.pid > 0;
     if (!known_here && !of_unknown_.take("", Clock::now())) return ++shared_->limited, false;
     if (known_here && !of_one_.take(std::to_string(known.pid), Clock::now()))
       return ++shared_->limited, false;
-    // The helper is waited for with a bound, which interruptions would prolong.
+    // The helper call has a bound, which interruptions would extend.
     nudge_->arm(false);
     const Result<Peer> peer = processes().peer(connection);
     nudge_->arm(true);
-    // An unknown process comes again, or is found by what it wrote.
+    // An unknown process registers again, or a sweep finds its slot.
     if (!peer || peer->pid <= 0) return ++shared_->dropped, false;
     if (!known_here && !of_one_.take(std::to_string(peer->pid), Clock::now()))
       return ++shared_->limited, false;
@@ -337,7 +336,7 @@ class RegistrationReceiver::Worker : public std::enable_shared_from_this<Worker>
       const auto asked = asked_.find(one.id);
       if (asked == asked_.end()) continue;
       mark();
-      // The sender may be gone or not interested.
+      // The sender may have ended or may not read.
       static_cast<void>(
           send(asked->second.get(), &one.reply, sizeof one.reply, MSG_DONTWAIT | MSG_NOSIGNAL));
       asked_.erase(asked);
@@ -370,12 +369,12 @@ class RegistrationReceiver::Worker : public std::enable_shared_from_this<Worker>
   const std::shared_ptr<Shared> shared_;
   const Fd epoll_;
   const Fd wake_;
-  const Fd done_;  // its thread is at its end
+  const Fd done_;  // signalled when its thread ends
   std::thread thread_;
   std::atomic<bool> stopped_{false};
   std::atomic<bool> over_{false};
   std::atomic<Clock::time_point::rep> busy_since_{0};
-  // Of the thread.
+  // Used by the thread only.
   std::map<int, Silent> silent_;
   std::map<std::uint64_t, Fd> asked_;
   Nudge* nudge_ = nullptr;

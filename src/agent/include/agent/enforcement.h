@@ -30,8 +30,8 @@ struct EnforcementRequest {
   Priority priority = Priority::kNormal;
 };
 
-// What the node offers. The texts say why a backend is missing, as part of a sentence; empty: it is
-// there.
+// Backends that the node offers. The texts state why a backend is missing, as part of a sentence;
+// empty: it is available.
 struct EnforcementOffer {
   std::string mps_missing = "not looked for";
   std::string timeslice_missing = "not tried";

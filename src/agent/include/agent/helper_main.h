@@ -15,7 +15,7 @@ inline constexpr unsigned kAgentUser = 65532;
 
 struct HelperOptions {
   Node node;
-  unsigned agent_uid = kAgentUser;  // user whose requests are accepted, beside the helper's own
+  unsigned agent_uid = kAgentUser;  // accepted user of clients, in addition to the helper's own
   std::string kubelet_dir = "/var/lib/kubelet";
   std::string cdi_dir = "/var/run/cdi";  // empty: no CDI files are written
   std::string install_dir;               // shared with the agent; empty: none

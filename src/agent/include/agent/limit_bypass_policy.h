@@ -1,4 +1,4 @@
-// What happens to processes that bypass their limits. Values.
+// Actions on processes that bypass their limits. Values.
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,7 @@ struct PerDevice {
 // Values of options or the environment; empty: not given.
 struct Oversubscription {
   PerDevice<unsigned> overcommit;           // permille of `budget`: 1000 to 4000
-  PerDevice<Bytes> budget;                  // what tenants may have at once
+  PerDevice<Bytes> budget;                  // memory that tenants may have at once
   std::optional<Bytes> host_reserve;        // host memory for swapped-out memory
   std::optional<Bytes> chunk;               // a power of two, 64 KiB to 256 MiB
   std::optional<std::uint64_t> quantum_ms;  // length of a turn; 0: computed from the cost of a swap

@@ -19,7 +19,7 @@
 
 namespace divvy::agent {
 
-// Tenants of one card: memory is the limit, not their number. A tenant that shares with none takes
+// Tenants of one device: memory is the limit, not their number. A tenant with exclusive use takes
 // all.
 inline constexpr std::uint32_t kMaxTenants = 1u << 20;
 
@@ -56,7 +56,7 @@ struct Card {
   std::vector<DailyUsage> by_day;  // of the tenants with an expected use
 
   bool overcommitted() const { return overcommit_permille > kNoOvercommit; }
-  // What may be promised and what is (engine/memory.h).
+  // The device's memory and its promises, for the engine (engine/memory.h).
   engine::MemoryAccounts placementInput() const;
   Bytes margin() const { return placementInput().margin(); }
   Bytes most() const { return placementInput().most(); }
@@ -106,7 +106,7 @@ struct Decision {
   bool impossible = false;          // does not fit idle cards either
   std::string pool;                 // pool of the devices; empty: none
   bool alone = false;               // no other tenant may use the devices (mutex)
-  // What was requested and why it does not fit, in one line. Empty if it fits.
+  // The request and the reasons why it does not fit, in one line. Empty if it fits.
   std::string summary;
   // The engine's placement, on a node without a name; nothing: it does not fit.
   std::optional<engine::Placement> placement;
@@ -133,7 +133,7 @@ std::vector<std::string> fixes(const ShareRequest& ask, const std::vector<Card>&
 // The pool of each card; empty: none.
 std::vector<std::string> poolsOf(const std::vector<Card>& cards, const PlacementOptions& placing);
 
-// What one tenant, or all together, hold of a card. Fields as in Card.
+// The shares of one tenant, or of all together, of a device. Fields as in Card.
 struct Held {
   Bytes reserved;
   Bytes guaranteed;

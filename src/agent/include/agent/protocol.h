@@ -142,11 +142,11 @@ struct DeviceView {
   std::uint64_t promised = 0;    // bytes: the sum of the tenants' limits
   std::uint64_t guaranteed = 0;  // bytes of `promised` that are never swapped
   std::uint64_t booked = 0;      // bytes that tenants have or are being given
-  unsigned ratio_permille = 0;   // what active tenants need, of the budget
+  unsigned ratio_permille = 0;   // needs of active tenants, relative to the budget
   std::uint64_t quantum_ms = 0;  // length of a turn, as last computed
   std::uint64_t swap_predicted_ms = 0;
   std::uint64_t swap_actual_ms = 0;
-  unsigned checkpointed = 0;  // tenants whose memory is all off the device by a checkpoint
+  unsigned checkpointed = 0;  // tenants with all memory off the device by a checkpoint
   bool excluded = false;      // excluded by an option: no new allocations
   std::string fault;          // why there are no new allocations: "Xid 79"; empty: healthy
   bool thrash_risk = false;   // tenants swap too often for the work they do

@@ -1,4 +1,4 @@
-// The note of a tenant whose report is inconsistent.
+// The note of a tenant with an inconsistent report.
 #pragma once
 
 #include <string_view>
