@@ -17,7 +17,7 @@ Result<std::string> contentOf(const std::string& path) {
   char part[4096];
   while (file.read(part, sizeof part), file.gcount() > 0)
     text.append(part, static_cast<std::size_t>(file.gcount()));
-  // A folder can be opened.
+  // A directory can be opened, but not read.
   if (!opened || file.bad())
     return Error{ErrorCode::kIo, "reading " + path + ": " + std::strerror(errno)};
   return text;
@@ -25,7 +25,7 @@ Result<std::string> contentOf(const std::string& path) {
 
 namespace {
 
-// No blank, no end of a line, and none of `others`: it stands in lines of a request.
+// No blank, no line end, and none of `others`, because the text becomes part of a request line.
 bool isPlain(std::string_view text, std::string_view others) {
   return std::none_of(text.begin(), text.end(), [&](char c) {
     return static_cast<unsigned char>(c) <= 0x20 || c == 0x7f || others.find(c) != others.npos;
@@ -38,7 +38,7 @@ bool isPort(std::string_view text) {
          text.find_first_not_of("0123456789") == text.npos;
 }
 
-// "HOST", "HOST:PORT" or "[ADDRESS]:PORT". False: it is none of these.
+// Reads "HOST", "HOST:PORT" or "[ADDRESS]:PORT". Returns false for other texts.
 bool takeHost(std::string_view text, Access* access) {
   access->port = access->tls ? "443" : "80";
   const bool bracketed = text.starts_with('[');
@@ -74,7 +74,7 @@ Result<void> takeServer(const std::string& url, Access* access) {
 
 namespace {
 
-// A line of a request: it never becomes another one.
+// The text becomes one line of a request and must not begin another.
 bool isLine(const std::string& text) {
   return std::none_of(text.begin(), text.end(),
                       [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
@@ -116,7 +116,7 @@ Result<void> takeCredentials(const AccessWords& words, Access* access) {
     access->token = words.token;
     access->token_file.clear();
     access->exec.reset();
-    // The server would believe the certificate, and not look at the token.
+    // A server that accepts a client certificate ignores the token.
     access->certificate.clear();
     access->key.clear();
   }
@@ -174,7 +174,7 @@ Result<Access> urlAccess(const std::string& url, const std::string& authority_fi
   Access access;
   const Result<void> server = takeServer(url, &access);
   if (!server) return server.error();
-  // Of servers '/' at the end says nothing; of addresses it is part of them.
+  // A '/' at the end is meaningless in a server, but part of an address.
   if (url.back() == '/' && !access.base.empty()) access.base += '/';
   if (authority_file.empty()) return access;
   Result<std::string> authority = contentOf(authority_file);

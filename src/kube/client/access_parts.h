@@ -11,7 +11,8 @@ namespace divvy::kube {
 // Returns the content of a file. kIo: it cannot be read.
 Result<std::string> contentOf(const std::string& path);
 
-// Takes host, port and base from "https://host:port/base". kUsage: what is accepted.
+// Takes host, port and base from "https://host:port/base". kUsage: the message names the accepted
+// form.
 Result<void> takeServer(const std::string& url, Access* access);
 
 }  // namespace divvy::kube

@@ -18,7 +18,7 @@ unsigned char* bytesOf(std::string& text) {
 }  // namespace
 
 std::string toBase64(std::string_view bytes) {
-  // The library ends what it writes with a 0.
+  // The library terminates its output with a 0.
   std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');
   const int size = EVP_EncodeBlock(bytesOf(text), bytesOf(bytes), static_cast<int>(bytes.size()));
   text.resize(static_cast<std::size_t>(size));
@@ -33,7 +33,7 @@ std::optional<std::string> fromBase64(std::string_view given) {
       text.find_first_not_of('=', text.size() - padding) != std::string::npos)
     return std::nullopt;
   std::string bytes(text.size() / 4 * 3, '\0');
-  // The library leaves out what is no base64 at the end.
+  // The library ignores invalid base64 at the end.
   const int size = EVP_DecodeBlock(bytesOf(bytes), bytesOf(text), static_cast<int>(text.size()));
   if (size < 0 || static_cast<std::size_t>(size) != bytes.size()) return std::nullopt;
   bytes.resize(bytes.size() - padding);

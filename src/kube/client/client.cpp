@@ -20,13 +20,13 @@ using std::chrono::steady_clock;
 constexpr std::size_t kMaxIdle = 8;
 constexpr seconds kMaxPatience{30};
 constexpr unsigned kMaxRestarts = 3;
-// The server ends a watch after about so long, and sends bookmarks about every minute before.
+// The server ends a watch after about this time, and sends bookmarks about every minute before.
 constexpr unsigned kWatchSeconds = 300;
 constexpr seconds kQuiet{150};
-// API servers close connections that were silent for 90 s.
+// API servers close connections that were idle for 90 s.
 constexpr seconds kMaxSilent{30};
 constexpr unsigned kUnauthorized = 401;
-// Credentials are renewed so long before they end, and not asked for anew when younger than that.
+// Credentials are renewed this long before they expire. Younger ones are not renewed.
 constexpr seconds kRenewBefore{10};
 constexpr seconds kFresh{5};
 asio::awaitable<void> pause(steady_clock::duration time) {
@@ -53,12 +53,13 @@ struct Client::Impl {
   bool credentialGood() const {
     if (!credential) return false;
     if (!credential->until) return true;
-    // In seconds: in the clock's own units a time that is far off is in the past.
+    // In seconds: in the clock's own unit a distant instant would overflow into the past.
     const auto now = std::chrono::floor<seconds>(std::chrono::system_clock::now());
     return now + kRenewBefore < *credential->until;
   }
 
-  // Of a program: it is run where there is none that is good any more, once for all who wait.
+  // For credentials of a program: it runs if there is no valid credential, once for all callers
+  // that wait.
   asio::awaitable<Result<void>> authenticate() {
     if (!access.exec || credentialGood()) co_return Result<void>();
     if (asked != nullptr) {
@@ -85,7 +86,7 @@ struct Client::Impl {
         Result<std::shared_ptr<asio::ssl::context>> made = tlsContext(changed);
         if (!made) return made.error();
         tls = std::move(*made);
-        idle.clear();  // they are of who we were before
+        idle.clear();  // they belong to the former identity
       }
       access = std::move(changed);
     }
@@ -95,7 +96,8 @@ struct Client::Impl {
     return {};
   }
 
-  // What the server does not take (any more) is asked for anew, if it is not new.
+  // A credential that the server refuses is renewed, unless it is new. Returns true if it was
+  // dropped.
   bool distrust() {
     if (!access.exec || !credential || steady_clock::now() - run_at < kFresh) return false;
     credential.reset();
@@ -124,7 +126,7 @@ struct Client::Impl {
     co_return link;
   }
 
-  // One exchange, on a connection that is open or a new one.
+  // One request and reply, on an open connection or a new one.
   asio::awaitable<Result<Reply>> once(const Call& call) {
     const Result<void> known = co_await authenticate();
     if (!known) co_return known.error();
@@ -147,7 +149,7 @@ struct Client::Impl {
     ++calls;
     Result<Reply> reply = co_await link->exchange(access, call, token(), terms.bound);
     if (!reply && kept && link->unanswered()) {
-      idle.clear();  // as old as that one
+      idle.clear();  // probably closed as well
       if (call.verb == Verb::kGet) co_return co_await once(call);
     }
     if (reply && link->reusable() && idle.size() < kMaxIdle)
@@ -167,10 +169,11 @@ struct Client::Impl {
   };
   std::vector<Kept> idle;
   steady_clock::time_point read_at{};
-  std::optional<Credential> credential;       // of a program
-  steady_clock::time_point run_at{};          // when it was run
-  std::shared_ptr<asio::steady_timer> asked;  // it runs now; cancelled when it has ended
-  std::string asked_fault;                    // of the last time; empty: none
+  std::optional<Credential> credential;  // from a program
+  steady_clock::time_point run_at{};     // when the program was run
+  // set while the program runs; cancelled when it has ended
+  std::shared_ptr<asio::steady_timer> asked;
+  std::string asked_fault;  // of the last run; empty: none
   std::size_t calls = 0;
 };
 
@@ -201,7 +204,7 @@ std::size_t Client::calls() const {
 }
 
 asio::awaitable<Result<Reply>> Client::send(Call call) {
-  // What somebody else wrote may be part of a path: it never becomes another line.
+  // A path may contain text of another program, so it must not begin another line.
   if (!isPath(call.path))
     co_return Error{ErrorCode::kUsage, "a path with a blank, or a byte that is no letter"};
   for (unsigned tries = 1;; ++tries) {
@@ -228,7 +231,7 @@ asio::awaitable<Result<json::value>> Client::ask(Call call) {
 
 namespace {
 
-// What one line of a watch said.
+// The content of one line of a watch.
 struct Heard {
   WatchEnd end = WatchEnd::kEnded;
   std::string* version;
@@ -293,7 +296,7 @@ asio::awaitable<Result<WatchEnd>> Client::watch(const std::string& path, const s
       co_await (*link)->follow(impl_->access, call, impl_->token(), kQuiet, std::move(taker));
   if (hold != nullptr) hold->cut = nullptr;
   if (!reply) co_return std::move(reply).error().context("watching " + path);
-  if (reply->status == kUnauthorized) impl_->distrust();  // whoever follows comes again
+  if (reply->status == kUnauthorized) impl_->distrust();  // the informer tries again
   if (reply->status == 410) co_return WatchEnd::kTooOld;
   if (!reply->good()) co_return errorOf(*reply).context("watching " + path);
   if (!heard.fault.empty())

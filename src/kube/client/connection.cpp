@@ -5,7 +5,7 @@
 namespace divvy::kube {
 namespace {
 
-// A list of all pods of a large cluster comes in pages; a page is far below this.
+// A list of all pods of a large cluster arrives in pages, which are far smaller.
 constexpr std::uint64_t kMaxBody = 256u << 20;
 constexpr std::size_t kChunk = 64u << 10;
 
@@ -63,7 +63,7 @@ Error lost(const char* doing, const error_code& fault) {
   return {ErrorCode::kUnavailable, std::string(doing) + ": " + why};
 }
 
-// Hands on what has come, line by line; keeps the rest. False: it is enough.
+// Passes on complete lines and keeps the rest. Returns false to stop.
 bool handOn(std::string* pending, const std::function<bool(std::string_view)>& line) {
   std::size_t begin = 0;
   for (;;) {
@@ -126,7 +126,7 @@ asio::awaitable<Result<void>> Connection::connect(const Access& access,
     const std::string& name = access.server_name.empty() ? access.host : access.server_name;
     error_code fault;
     asio::ip::make_address(name, fault);
-    // Only names are told beforehand (RFC 6066, section 3).
+    // Only host names are sent (RFC 6066, section 3).
     if (fault) SSL_set_tlsext_host_name(tls->native_handle(), name.c_str());
     if (!access.insecure) tls->set_verify_callback(asio::ssl::host_name_verification(name));
     auto [distrusted] = co_await tls->async_handshake(asio::ssl::stream_base::client, kNoThrow);
@@ -183,14 +183,14 @@ asio::awaitable<Result<Reply>> Connection::followOn(Stream& stream,
     parser.get().body().data = chunk.data();
     parser.get().body().size = chunk.size();
     lowest().expires_after(quiet);
-    // Not async_read: that would wait until all of the chunk is full.
+    // async_read would wait until the chunk is full.
     auto [broken, read] = co_await http::async_read_some(stream, buffer_, parser, kNoThrow);
     pending.append(chunk.data(), chunk.size() - parser.get().body().size);
     if (reply.good() && !handOn(&pending, taker.line)) break;
     if (broken && broken != http::error::need_buffer) {
       if (broken == http::error::partial_message || broken == http::error::end_of_stream ||
           broken == asio::ssl::error::stream_truncated)
-        break;  // the server ended
+        break;  // the server closed the connection
       co_return lost("following", broken);
     }
   }

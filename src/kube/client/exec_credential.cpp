@@ -32,7 +32,7 @@ std::string infoOf(const ExecPlugin& plugin) {
                                       {"spec", json::object{{"interactive", false}}}});
 }
 
-// Ours, with what the kubeconfig says and the protocol's own above it.
+// Our environment, with the kubeconfig's variables and the protocol's own taking precedence.
 std::vector<std::string> environmentOf(const ExecPlugin& plugin) {
   std::vector<std::pair<std::string, std::string>> more = plugin.environment;
   more.emplace_back("KUBERNETES_EXEC_INFO", infoOf(plugin));
@@ -55,7 +55,7 @@ std::vector<char*> pointersTo(std::vector<std::string>& texts) {
   return list;
 }
 
-// A group of its own, so that it can be ended with what it started. Its stdout is `out`.
+// In a process group of its own, so that its children are killed with it. Its stdout is `out`.
 int start(const ExecPlugin& plugin, int out, pid_t* pid) {
   std::vector<std::string> words{plugin.command};
   words.insert(words.end(), plugin.arguments.begin(), plugin.arguments.end());
@@ -83,7 +83,7 @@ std::string endOf(int status) {
   return "exit status " + std::to_string(WEXITSTATUS(status));
 }
 
-// One that runs. Whoever goes before it has ended ends it.
+// A running child process. The destructor kills it if it has not ended.
 class Running {
  public:
   explicit Running(pid_t pid) : pid_(pid) {}
@@ -125,7 +125,7 @@ Result<void> checkPlugin(const ExecPlugin& plugin) {
 
 namespace {
 
-// Reads a time from its beginning. Once something is wrong, it stays so.
+// Reads a time from its beginning. After an error all further reads fail.
 class TimeReader {
  public:
   explicit TimeReader(std::string_view text) : rest_(text) {}
@@ -153,7 +153,7 @@ class TimeReader {
     good_ = good_ && digits > 0;
     rest_.remove_prefix(digits);
   }
-  // What is to be added to a local time.
+  // Returns the difference that converts the local time to UTC.
   std::chrono::minutes toUtc() {
     if (take('Z')) return {};
     const bool west = take('-');
@@ -241,7 +241,7 @@ asio::awaitable<Result<Credential>> runPlugin(ExecPlugin plugin, std::chrono::mi
   const auto executor = co_await asio::this_coro::executor;
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) co_return failed(std::strerror(errno));
-  // The timer's handler may be called when all else is over.
+  // The timer's handler may be called after the wait has ended.
   struct Wait {
     asio::posix::stream_descriptor out, ended;
     bool late = false;

@@ -29,7 +29,7 @@ class Reflector {
     while (!*stopped_) {
       const std::uint64_t asked = informer_.asked_;
       const bool good = co_await round();
-      // Who wants all of it anew does not wait for what went wrong before.
+      // A request for a relist does not wait for the pause after an error.
       const bool hurry = asked != informer_.asked_;
       pause_ = good || hurry ? kFirstPause : std::min(pause_ * 2, kLongestPause);
       if (good || hurry) continue;
@@ -41,7 +41,7 @@ class Reflector {
   }
 
  private:
-  // A list where there is no version to go on from, or it is wanted; then a watch.
+  // Lists if there is no version to continue from or a relist was requested; then watches.
   asio::awaitable<bool> round() {
     if (version_.empty() || !informer_.fresh()) {
       co_await waitForOthers();
@@ -72,7 +72,7 @@ class Reflector {
     informer_.wake_ = nullptr;
     if (!informer_.fresh()) co_return true;
     if (end && *end == WatchEnd::kTooOld) version_.clear();
-    // What cannot be read would come again and again.
+    // An item that cannot be read would fail again in each watch.
     stuck_ = !end && version_ == from ? stuck_ + 1 : 0;
     if (stuck_ == kMaxStuck) version_.clear();
     if (!end) co_return fail(end.error());
@@ -89,8 +89,8 @@ class Reflector {
     }
   }
 
-  // `asked`: what was wanted anew when that began of which it returns the version. Who wants it
-  // anew while it is under way does not wait for all of it twice.
+  // `asked`: number of the last relist request before the list began. A request during the list
+  // restarts it, so that only one complete list is read.
   Listing listing(std::uint64_t* asked) {
     Listing made{follower_.path, follower_.query, {}, {}};
     made.begin = [this, asked] {
@@ -130,14 +130,14 @@ class Reflector {
     follower_.set(object);
   }
 
-  // Also while a list is under way: it may break off, and what was told has to be forgotten.
+  // Also recorded during a list: if the list breaks off, its objects must still be removed later.
   void know(const Meta& meta) {
     Known& known = known_[meta.uid];
     known.name = meta.name;
     known.round = round_;
   }
 
-  // Who went while nobody watched.
+  // Objects that were deleted while there was no watch.
   void forgetOthers() {
     for (auto at = known_.begin(); at != known_.end();) {
       const auto one = at++;
@@ -161,18 +161,18 @@ class Reflector {
   std::string version_;
   struct Known {
     std::string name;
-    std::uint64_t round = 0;  // of the list that told of it last, or that a watch went on from
+    std::uint64_t round = 0;  // of the last list that contained it, or that a watch continued from
   };
 
   std::unordered_map<std::string, Known> known_;  // by UID
   std::uint64_t round_ = 0;                       // lists begun
   milliseconds pause_ = kFirstPause;
-  unsigned stuck_ = 0;  // watches in a row that failed before they told anything
+  unsigned stuck_ = 0;  // consecutive watches that failed before their first event
 };
 
 void Informer::relist() {
   ++asked_;
-  // A copy: what is woken may put another in its place.
+  // A copy, because the callback may replace wake_.
   if (const std::function<void()> wake = wake_) wake();
 }
 

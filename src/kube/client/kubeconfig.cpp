@@ -1,6 +1,5 @@
-// Kubeconfigs: one, or several in one.
-// Source: kubernetes.io, "Organizing Cluster Access Using kubeconfig Files", "Merging kubeconfig
-// files".
+// Kubeconfigs: one, or several merged. Source: kubernetes.io, "Organizing Cluster Access Using
+// kubeconfig Files", "Merging kubeconfig files".
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -15,12 +14,12 @@
 namespace divvy::kube {
 namespace {
 
-// One file; the first thing that is wrong is kept in the reader or in `fault_`.
+// One file. The first error is kept in the reader or in `fault_`.
 class File {
  public:
   explicit File(const KubeconfigText& file) : reader_(file.source), folder_(file.folder) {
     std::optional<YAML::Node> root = reader_.parse(file.text);
-    if (!root || root->IsNull()) return;  // an empty one says nothing
+    if (!root || root->IsNull()) return;  // an empty file defines nothing
     if (root->IsMap()) {
       root_ = *root;
     } else {
@@ -32,7 +31,7 @@ class File {
   Error error() const { return fault_ ? *fault_ : *reader_.error(); }
 
   std::string current() { return textOf(root_, "current-context"); }
-  // The first of the list with that name; what it says of itself may be nothing.
+  // The first entry of the list with that name; its value may be null.
   std::optional<YAML::Node> named(const char* list, const char* member, const std::string& name) {
     std::optional<YAML::Node> found;
     each(root_, list, [&](const YAML::Node& one) {
@@ -45,7 +44,7 @@ class File {
     return found;
   }
 
-  // Of a map whose other keys are others' business.
+  // Reads one key of a map; other keys are ignored.
   std::string textOf(const YAML::Node& map, const char* key) {
     if (!map.IsMap()) return "";
     const YAML::Node found = map[key];
@@ -54,12 +53,12 @@ class File {
     return found.IsScalar() ? found.Scalar() : "";
   }
 
-  // What is said beside it is not read here: it may be wrong here.
+  // Values that the command line overrides are not read, because they may be wrong on this machine.
   void takeCluster(const YAML::Node& map, const AccessWords& words, Access* access);
   void takeUser(const YAML::Node& map, const AccessWords& words, Access* access);
 
  private:
-  // Its items; none where it is absent or null.
+  // Calls `item` for each element; none if the list is absent or null.
   template <typename F>
   void each(const YAML::Node& map, const char* key, F item) {
     if (!map.IsMap()) return;
@@ -69,7 +68,7 @@ class File {
     for (const YAML::Node& one : found) item(one);
   }
 
-  // NAME is the path of a file, NAME-data what would be in it.
+  // NAME is the path of a file, NAME-data its content.
   void takeFile(const YAML::Node& map, const std::string& name, std::string* out) {
     const std::string data = textOf(map, (name + "-data").c_str());
     if (!data.empty()) {
@@ -136,7 +135,7 @@ void File::takeExec(const YAML::Node& map, Access* access) {
   exec.api_version = textOf(map, "apiVersion");
   exec.command = textOf(map, "command");
   if (exec.command.empty()) return reader_.fail(map, "exec has no command");
-  // A name without '/' is looked for where programs are.
+  // A name without '/' is searched for in PATH.
   if (exec.command.find('/') != std::string::npos) exec.command = resolved(exec.command);
   each(map, "args", [&](const YAML::Node& one) {
     exec.arguments.push_back(one.IsScalar() ? one.Scalar() : std::string());
@@ -146,8 +145,7 @@ void File::takeExec(const YAML::Node& map, Access* access) {
   });
 }
 
-// All files as one: of each name, and of current-context, what the first file says that has it,
-// and nothing of what others say of the same.
+// All files as one. For each name, and for current-context, only the first file that has it counts.
 class Merged {
  public:
   explicit Merged(const std::vector<KubeconfigText>& files) {
@@ -161,7 +159,7 @@ class Merged {
   Result<Access> read(const AccessWords& words) {
     if (const File* bad = wrong()) return bad->error();
     Result<Access> access = chosen(words);
-    // What was found first is what it is about, though it only then came to nothing.
+    // Errors of the files precede, even if they were found only while reading.
     if (const File* bad = wrong()) return bad->error();
     return access;
   }
@@ -206,7 +204,7 @@ class Merged {
     } else if (cluster.empty() && words.server.empty()) {
       return fail("has no current-context, and none was asked for");
     }
-    // Without one, where the server is has been said beside it.
+    // Without a cluster, the command line names the server.
     if (!cluster.empty() || words.server.empty()) {
       const Result<Entry> found = named("clusters", "cluster", cluster);
       if (!found) return found.error();

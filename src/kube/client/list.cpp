@@ -1,5 +1,5 @@
-// Client::list, Client::listPods: a collection, page by page. The server makes a page while the one
-// before is read.
+// Client::list, Client::listPods: a collection, page by page. The server prepares a page while the
+// previous one is read.
 #include "client/list.h"
 
 #include <memory>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr unsigned kMaxRestarts = 3;
 
-// A question that is under way while something else is done.
+// A request that is sent while other work is done.
 struct Ahead {
   explicit Ahead(const asio::any_io_executor& executor)
       : done(executor, asio::steady_timer::time_point::max()) {}
@@ -32,15 +32,15 @@ asio::awaitable<void> await(Client& client, Call call, std::shared_ptr<Ahead> in
   into->done.cancel();
 }
 
-// Who starts it waits for the reply: it is by his client.
+// The caller must wait for the reply, because the request uses its client.
 std::shared_ptr<Ahead> askAhead(Client& client, const asio::any_io_executor& executor, Call call) {
   auto ahead = std::make_shared<Ahead>(executor);
   asio::co_spawn(executor, await(client, std::move(call), ahead), asio::detached);
   return ahead;
 }
 
-// Where a list goes on, by its first bytes: it has its metadata before its items. Empty: nowhere,
-// or it does not say so there.
+// The token of the next page, from the first bytes of a page, where the metadata is. Empty: there
+// is no token.
 std::string_view goesOnAt(std::string_view body) {
   constexpr std::size_t kHead = 4096;
   constexpr std::string_view kName = "\"continue\":\"";
@@ -55,13 +55,13 @@ std::string_view goesOnAt(std::string_view body) {
 }
 
 struct Position {
-  std::string version, next;  // empty: there is no more
+  std::string version, next;  // empty: this was the last page
 };
 
 Result<Position> readPage(const std::string& text,
                           const std::function<void(const json::value&)>& each) {
   error_code fault;
-  // A page is thousands of small pieces that live and end together.
+  // A page consists of thousands of small values with the same lifetime.
   json::monotonic_resource arena(text.size());
   const json::value body = parsed(text, &fault, &arena);
   if (fault || !body.is_object() || !body.get_object().contains("items"))
@@ -78,7 +78,7 @@ Result<Position> readPage(const std::string& text,
   return at;
 }
 
-// What is done with pages, whatever they are written in.
+// Reads pages in either format.
 class Pages {
  public:
   explicit Pages(const Listing& listing)
@@ -104,7 +104,8 @@ class Pages {
     return Position{std::move(page->version), std::move(page->next)};
   }
 
-  // Of a page that could not be read: nothing of it was told, and it comes again as JSON.
+  // A page in protobuf that cannot be read is requested again as JSON. None of its items was passed
+  // on.
   bool again(const Error& why, std::string_view body) {
     if (!protobuf_ || !isProtobuf(body)) return false;
     if (listing_.trouble) listing_.trouble(why);
@@ -112,7 +113,7 @@ class Pages {
     return true;
   }
 
-  // API servers refuse in protobuf, too: why is said once more, in words.
+  // API servers send errors in protobuf as well. The request is repeated as JSON for its text.
   bool refusedUnread(std::string_view body) {
     return isProtobuf(body) && std::exchange(protobuf_, false);
   }
@@ -153,7 +154,7 @@ asio::awaitable<Result<std::string>> listed(Client& client, const Listing& listi
     std::shared_ptr<Ahead> ahead;
     if (!guessed.empty()) ahead = askAhead(client, executor, pages.call(guessed));
     Result<Position> read = pages.read(reply->body);
-    // Also where it is of no use: it is this client's.
+    // Waited for even if it is not needed, because it uses this client.
     if (ahead && !ahead->reply) co_await ahead->done.async_wait(kNoThrow);
     if (!read && pages.again(Error(read.error()).context(what), reply->body)) continue;
     if (!read) co_return std::move(read).error().context(what);

@@ -6,7 +6,7 @@ namespace divvy::kube {
 namespace {
 
 constexpr std::size_t kFields = 4;
-// More than any device has: sums of such numbers do not overflow.
+// More than any device has; sums of such numbers do not overflow.
 constexpr std::uint64_t kMaxMebibytes = 1u << 30;
 constexpr std::uint64_t kMaxCores = 100'000;
 

@@ -35,7 +35,7 @@ Result<DeviceScores> decodeScores(std::string_view text) {
   if (fault) return Error{ErrorCode::kCorrupt, "not JSON: " + fault.message()};
   const json::value whole = std::move(wrapped);
   Members members(whole, "");
-  DeviceScores one_way;  // from the first to the second
+  DeviceScores one_way;  // from the first device to the second
   members.each("devices", [&](Members& from) {
     std::string uuid;
     from.text("uuid", &uuid);

@@ -13,7 +13,7 @@ constexpr unsigned kNoSuch = 404;
 constexpr unsigned kConflict = 409;
 constexpr unsigned kTooMany = 429;
 
-// A server that has too much to do says 429, too.
+// A server that is overloaded also answers 429.
 bool byBudget(const json::value& said) {
   bool found = false;
   Members(said, "").in("details", [&](Members& details) {
@@ -35,7 +35,7 @@ Result<Eviction> evictionOf(const Reply& reply) {
   const json::value said = json::parse(reply.body, broken);
   const bool readable = !broken && said.is_object();
   if (reply.status == kNoSuch) return Eviction{EvictionOutcome::kGone, fault.message()};
-  // The condition on the UID is the only one that we set.
+  // The UID is the only precondition that this request has.
   if (reply.status == kConflict) {
     const bool other = fault.message().find("UID in precondition") != std::string::npos;
     return Eviction{other ? EvictionOutcome::kGone : EvictionOutcome::kRefused, fault.message()};

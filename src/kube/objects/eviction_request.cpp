@@ -7,7 +7,7 @@
 namespace divvy::kube {
 namespace {
 
-// No instant is later: sums of a few of them do not overflow.
+// The latest accepted instant; sums of a few of them do not overflow.
 constexpr std::int64_t kLatest = std::int64_t{1} << 40;
 // Source: Kubernetes' names (RFC 1123) and UIDs.
 constexpr std::size_t kMaxName = 253;
@@ -40,7 +40,7 @@ bool isUid(std::string_view text) {
   return !text.empty() && text.size() <= kMaxUid && std::all_of(text.begin(), text.end(), good);
 }
 
-// It becomes part of Events and conditions.
+// The text becomes part of Events and conditions.
 bool isWords(std::string_view text) {
   const auto good = [](char c) { return static_cast<unsigned char>(c) >= ' ' && c != '\x7f'; };
   return text.size() <= kMaxWords && std::all_of(text.begin(), text.end(), good);

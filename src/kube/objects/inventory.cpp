@@ -62,7 +62,7 @@ InventoryModel* modelIn(std::vector<InventoryModel>* models, const InventoryMode
   return &*models->insert(at, {like.kind, like.model, 0, 0, 0, {}});
 }
 
-// A bound of 0 is none.
+// A bound of 0 means no bound.
 template <typename T>
 T largerBound(T a, T b) {
   return a == 0 || b == 0 ? 0 : std::max(a, b);

@@ -26,7 +26,7 @@ PodContainer containerOf(Members& from) {
   return container;
 }
 
-// RFC 3339 in UTC, as API servers write instants. 0: it is none.
+// Reads RFC 3339 in UTC, as API servers write instants. 0: not an instant.
 std::int64_t secondsOf(const std::string& text) {
   std::tm parts{};
   const int read =
@@ -67,7 +67,7 @@ PodPhase phaseOf(std::string_view text) {
 void take(PodCondition condition, std::int64_t since, Pod* pod) {
   if (condition.type == "PodScheduled" && condition.status == "True")
     pod->placed_at = std::max<std::int64_t>(since, 0);
-  // Types of Kubernetes' own have no domain.
+  // Kubernetes' own types have no domain.
   if (condition.type.find('/') != std::string::npos)
     pod->conditions.push_back(std::move(condition));
 }

@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::string_view kMagic("k8s\0", 4);
 
-// What stands in the envelope (runtime.Unknown). None: it is broken, or holds something else.
+// Reads the contents of the envelope (runtime.Unknown). Returns false if it is broken or holds
+// another type.
 bool openEnvelope(std::string_view bytes, std::string_view* inside) {
   std::string kind;
   bool there = false;
@@ -48,7 +49,7 @@ bool readSeconds(const Field& from, std::int64_t* seconds) {
          });
 }
 
-// An entry of a map of texts.
+// An entry of a map of strings.
 bool readEntry(const Field& from, Labels* into) {
   std::string key, value;
   const bool whole = isMessage(from) && eachField(from.bytes, [&](const Field& one) {
@@ -258,7 +259,7 @@ std::string podsGoOnAt(std::string_view bytes) {
   std::string_view inside;
   std::string version, next;
   if (!openEnvelope(bytes, &inside)) return {};
-  // It has its metadata before its items.
+  // The metadata precedes the items.
   bool read = false;
   eachField(inside, [&](const Field& one) {
     read = one.number == 1 && readListMeta(one, &version, &next);

@@ -27,10 +27,11 @@ RegisteredProfile profileOf(Members& from) {
   return profile;
 }
 
-// Those of one network are linked with each other, and dies of one board, where dies are handed
-// out. Source: facts on the incumbent's control plane, 2.1 and 3. Boards are numbered as they come.
+// Devices of one network are linked with each other. Where dies are given out, dies of one board
+// are. Source: facts on the incumbent's control plane, 2.1 and 3. Boards are numbered in order of
+// appearance.
 void readZone(Members& from, std::map<std::string, std::uint32_t>* boards, std::uint32_t* zone) {
-  // Vendors' own, of any form: what is not as expected is no zone, and no fault.
+  // The vendor's own data may have any form; an unexpected form means no zone, and is not an error.
   const json::value* info = from.find("custominfo");
   if (info == nullptr || !info->is_object()) return;
   boost::system::error_code fault;

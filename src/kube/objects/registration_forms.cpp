@@ -1,4 +1,4 @@
-// What single vendors' agents write of their devices.
+// Forms of registration that single vendors' agents write.
 #include <algorithm>
 #include <tuple>
 
@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kMaxGibibytes = 1 << 16;
 constexpr std::uint64_t kMaxSlices = 1000;
 
-// A number, or one as a text.
+// A number, or a number as text.
 std::uint32_t looseCount(Members& from, std::string_view name) {
   const json::value* found = from.find(name);
   std::uint32_t value = 0;
@@ -71,7 +71,7 @@ Result<std::vector<RegisteredDevice>> decodeRegistrationMetax(std::string_view t
     count(from, "totalCompute", kMaxCores, &device.cores);
     count(from, "totalVRam", kMaxMebibytes, &device.mebibytes);
     count(from, "numa", kMaxCount, &device.numa);
-    // 0 and less: none.
+    // 0 and less: no zone.
     std::int64_t zone = 0;
     from.number("linkZone", &zone);
     device.zone = static_cast<std::uint32_t>(std::clamp<std::int64_t>(zone, 0, kMaxCount));

@@ -33,7 +33,7 @@ void readId(Members& members, std::string* id) {
   if (!isId(*id)) members.fail("id", "1 to 63 letters, digits and '-'");
 }
 
-// Not said, or within these.
+// Absent, or within these bounds.
 template <typename Number>
 void readAmount(Members& members, const char* name, std::int64_t most, std::optional<Number>* to) {
   std::int64_t value = -1;

@@ -20,7 +20,7 @@ inline std::vector<std::string_view> split(std::string_view text, char at) {
   }
 }
 
-// Splits a text whose parts all end with `by`: "a:b:" has two parts. Returns nothing if the last
+// Splits a text of parts that all end with `by`: "a:b:" has two parts. Returns nothing if the last
 // part has no end.
 inline std::optional<std::vector<std::string_view>> ended(std::string_view text, char by) {
   std::vector<std::string_view> parts = split(text, by);

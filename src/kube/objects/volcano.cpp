@@ -14,14 +14,14 @@ bool asks(const PodContainer& container) {
   return container.limits.contains(kVolcanoCount) || container.limits.contains(kVolcanoMemory);
 }
 
-// What would end a field or a device.
+// Replaces characters that end a field or a device.
 std::string plain(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char letter) { return letter == ',' || letter == ':'; }, '-');
   return text;
 }
 
-// Its own words, 0: none. Volcano takes a request where there is no limit.
+// Volcano's own resource names; 0: none. If there is no limit Volcano uses the request.
 Result<std::uint64_t> percentOf(const PodContainer& container) {
   const Quantities& limits = container.limits;
   const Quantities& from = limits.contains(kVolcanoMemoryPercent) ? limits : container.requests;

@@ -45,10 +45,10 @@ struct Pod {
   Quantities overhead;         // in addition to its containers' requests
   std::int64_t grace = 30;     // termination grace period, seconds
   std::int64_t placed_at = 0;  // seconds since 1970, by the server's clock; 0: not stated
-  std::string nominated;       // node whose victims are evicted for it; empty: none
+  std::string nominated;       // node with victims that are evicted for it; empty: none
   PodPhase phase = PodPhase::kPending;
   std::string created;  // RFC 3339 in UTC, so it sorts; empty: not stated
-  // Conditions whose type names a domain ("divvy.dev/..."); Kubernetes' own types name none.
+  // Conditions with a domain in their type ("divvy.dev/..."); Kubernetes' own types have none.
   std::vector<PodCondition> conditions;
 
   // Returns whether the pod has ended, so that it no longer holds what it was given.
