@@ -14,8 +14,8 @@ namespace {
 
 namespace json = boost::json;
 
-// 110 pods with all devices of a large node are a few megabytes. The agent's loop reads and parses
-// it, so that it is bounded.
+// 110 pods with all devices of a large node are a few megabytes. The size is bounded, because the
+// agent's loop reads and parses the file.
 constexpr std::size_t kMaxBytes = 16 << 20;
 
 Error corrupt(const std::string& what) {
@@ -54,7 +54,7 @@ bool readIds(const json::value& entry, std::vector<std::string>* ids) {
   return true;
 }
 
-// What can be read may have been damaged all the same.
+// A file that can be decoded may still be damaged.
 std::string doubtOf(const json::value& whole, const json::value& data) {
   const std::optional<std::uint32_t> sum = checksumOf(data);
   if (!sum) return "";

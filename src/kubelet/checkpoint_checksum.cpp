@@ -19,7 +19,7 @@ std::string_view viewOf(const json::string& text) {
   return {text.data(), text.size()};
 }
 
-// The value of a letter of RFC 4648, section 4; -1: it is none.
+// Value of a letter of RFC 4648, section 4; -1: not a letter of it.
 int sextetOf(char c) {
   if (c >= 'A' && c <= 'Z') return c - 'A';
   if (c >= 'a' && c <= 'z') return c - 'a' + 26;
@@ -28,7 +28,7 @@ int sextetOf(char c) {
   return c == '/' ? 63 : -1;
 }
 
-// Summed as it is printed: a large node's is megabytes.
+// Adds to the sum while it prints, because the text of a large node has megabytes.
 class Printer {
  public:
   bool print(const json::value& data) {
@@ -52,7 +52,7 @@ class Printer {
     return members != nullptr && members->size() == count ? members : nullptr;
   }
 
-  // Go tells what is not there from what is empty, and so does JSON.
+  // Go distinguishes absent from empty, as JSON does.
   bool nothing(const json::value& value) {
     if (value.is_null()) put("<nil>");
     return value.is_null();
@@ -88,7 +88,7 @@ class Printer {
     return true;
   }
 
-  // By key; `keyOf`: what it is sorted by, and none where it cannot be.
+  // Sorted by key. `keyOf` returns the key; none: it cannot be sorted.
   template <typename Key, typename KeyOf>
   bool sorted(const json::value* value, KeyOf keyOf) {
     if (value == nullptr) return false;
@@ -151,7 +151,7 @@ class Printer {
     return true;
   }
 
-  // In base64, as numbers: "[10 255]".
+  // From base64, as numbers: "[10 255]".
   bool bytes(const json::value* value) {
     if (value == nullptr) return false;
     if (nothing(*value)) return true;

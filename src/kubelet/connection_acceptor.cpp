@@ -13,7 +13,7 @@
 namespace divvy::kubelet {
 namespace {
 
-// Whoever waits while there is no descriptor left is told of again at once, and again.
+// Pause while no descriptor is free, because poll would report the waiting connection at once.
 constexpr int kRestMs = 100;
 
 }  // namespace

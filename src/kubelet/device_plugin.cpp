@@ -19,14 +19,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kVersion = "v1beta1";
-// Between two looks at the sockets where no event tells of a change.
+// Interval of checks of the sockets where no event reports a change.
 constexpr int kLookMs = 1000;
-// A kubelet's file is there a moment before it listens, which no event tells: whom it refused looks
-// again so soon, then after twice as long, and so on.
+// A kubelet's socket exists a moment before it listens, and no event reports that. After a refusal
+// the next try comes this soon, then after twice as long, and so on.
 constexpr int kFirstLookMs = 10;
-// For so long a kubelet that was told of us does not watch, or no longer, before it is told again.
+// If a kubelet that knows this plugin does not watch for this time, it is told again.
 constexpr std::chrono::seconds kUnwatched{3};
-// For calls that are being answered when a server ends.
+// Time for calls that are being answered when a server ends.
 constexpr std::chrono::seconds kFarewell{2};
 
 }  // namespace
@@ -35,9 +35,9 @@ struct DevicePlugin::Impl {
   PluginOptions terms;
   PluginHandlers questions;
   SocketWatcher folder;
-  std::mutex mutex;  // of the two below
+  std::mutex mutex;  // protects the next two members
   std::vector<Device> devices;
-  Service* service = nullptr;  // of the server that is there now
+  Service* service = nullptr;  // of the current server
   std::atomic<bool> stopped = false;
   std::atomic<bool> settled = false;
   std::thread thread;
@@ -51,15 +51,15 @@ struct DevicePlugin::Impl {
 
   FileId ownSocket() const { return terms.sockets->look(terms.socket); }
 
-  // The same trouble is said once, however often it is tried.
+  // The same error is logged once, however often it occurs.
   void complain(const std::string& line) {
     if (line != last_said) terms.say(line);
     last_said = line;
   }
 
-  // False: our socket, which was `own`, is gone. A kubelet clears the folder before it listens:
-  // what is there once it is connected to, it has left alone. It would try for 10 s to reach one
-  // that is not.
+  // Returns false if our socket, which was `own`, was removed. A kubelet clears the folder before
+  // it listens, so a socket that exists after connecting stays. Otherwise the kubelet would try for
+  // 10 s to reach a missing socket.
   Result<bool> enroll(const FileId& own) {
     v1beta1::RegisterRequest request;
     request.set_version(kVersion);
@@ -79,19 +79,19 @@ struct DevicePlugin::Impl {
     return true;
   }
 
-  // Who else serves the resource now; empty: nobody.
+  // The other plugin that serves the resource now; empty: none.
   std::string rival() const {
     for (const std::string& name : terms.rivals)
       if (terms.sockets->isListenedTo(name)) return name;
     return {};
   }
 
-  // Both sockets are those that were there when we registered, and it watches.
+  // Runs while both sockets are those of the registration and the kubelet watches.
   void serveWhile(const FileId& own, Service* serving) {
-    FileId kubelet;             // that knows us
-    FileId refused;             // one that did not
-    int again = kFirstLookMs;   // until it is asked again
-    Clock::time_point watched;  // last, or when it was told of us
+    FileId kubelet;             // the kubelet that knows this plugin
+    FileId refused;             // one that refused the connection
+    int again = kFirstLookMs;   // time until the next try
+    Clock::time_point watched;  // last time of a watch, or of the registration
     while (!stopped && ownSocket() == own) {
       int look = kLookMs;
       const FileId now = terms.sockets->look(std::string(kKubeletSocket));
@@ -100,7 +100,7 @@ struct DevicePlugin::Impl {
       const std::string other = rival();
       const bool was = settled.exchange(!other.empty() || (kubelet.exists() && now == kubelet));
       if (!other.empty()) {
-        kubelet = {};  // it may have registered after us
+        kubelet = {};  // the other plugin may have registered later
         if (!was && questions.known) questions.known();
         complain("another plugin serves the same devices (" + terms.sockets->pathOf(other) +
                  "): not registering " + terms.resource +
@@ -125,7 +125,7 @@ struct DevicePlugin::Impl {
     }
   }
 
-  // One server's life.
+  // Runs one server until it must be replaced.
   void serveOnce() {
     Service own(
         [this] {
@@ -156,7 +156,7 @@ struct DevicePlugin::Impl {
   void setService(Service* now) {
     const std::lock_guard<std::mutex> hold(mutex);
     service = now;
-    // What was said while there was nobody to tell.
+    // Devices that were set while there was no server.
     if (service != nullptr) service->setDevices(devices);
   }
 };

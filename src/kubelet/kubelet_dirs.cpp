@@ -30,7 +30,7 @@ Fd streamSocket() {
   return Fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-// Invalid, with errno.
+// On failure the descriptor is invalid and errno is set.
 Fd connectTo(const std::string& path) {
   const std::optional<sockaddr_un> address = addressOf(path);
   if (!address) {
@@ -68,7 +68,7 @@ FileId LocalKubeletDirs::look(const std::string& name) {
 }
 
 bool LocalKubeletDirs::isListenedTo(const std::string& name) {
-  // Who has more callers than he can take is there, too.
+  // A server with a full backlog is listening, too.
   return connectTo(pathOf(name)).valid() || errno == EAGAIN;
 }
 

@@ -17,7 +17,7 @@ std::vector<PodDevices> rowsOf(const v1::ListPodResourcesResponse& response) {
   std::vector<PodDevices> rows;
   for (const v1::PodResources& pod : response.pod_resources()) {
     for (const v1::ContainerResources& container : pod.containers()) {
-      // One resource comes in several parts where its devices are of several NUMA nodes.
+      // A resource has several entries if its devices are of several NUMA nodes.
       const std::size_t first = rows.size();
       for (const v1::ContainerDevices& devices : container.devices()) {
         auto row = std::find_if(
@@ -37,7 +37,7 @@ std::vector<PodDevices> rowsOf(const v1::ListPodResourcesResponse& response) {
 
 using Stub = v1::PodResourcesLister::Stub;
 
-// A connection must not be given up by the thread that gRPC calls back on: this waits instead.
+// A connection must not be destroyed on gRPC's callback thread, so this thread waits.
 template <typename Request, typename Response>
 Result<Response> askNow(KubeletDirs& sockets,
                         grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
@@ -97,7 +97,7 @@ struct PodResources::Impl {
   }
 
   const std::shared_ptr<KubeletDirs> sockets;
-  std::mutex mutex;  // of all below but the thread
+  std::mutex mutex;  // protects all members below except the thread
   std::condition_variable asked;
   std::deque<Question> questions;
   bool ending = false;

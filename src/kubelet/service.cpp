@@ -40,17 +40,17 @@ void write(const std::vector<std::string>& units,
   for (const std::string& unit : units) response.add_deviceids(unit);
 }
 
-// The answers of one call, which is over with the last of them.
+// Collects the answers of one call; the last one ends the call.
 template <typename Reply, typename One>
 struct Gathering {
   std::mutex mutex;
   int left = 0;
-  bool refuses = true;  // one error is the call's; else that container has no answer
+  bool refuses = true;  // an error fails the call; otherwise that container has no answer
   std::optional<Error> fault;
   Reply* reply = nullptr;
   grpc::ServerUnaryReactor* reactor = nullptr;
 
-  // All are there before the first is filled in.
+  // All containers are added before the first answer arrives.
   Gathering(int count, Reply* into, grpc::ServerUnaryReactor* whose)
       : left(count), reply(into), reactor(whose) {
     for (int at = 0; at < count; ++at) reply->add_container_responses();
@@ -77,12 +77,12 @@ v1beta1::DevicePluginOptions pluginOptions(const PluginHandlers& questions) {
   return options;
 }
 
-// One kubelet that watches. All members but the callbacks are called with the service's mutex.
+// A kubelet's watch. All members except the callbacks require the service's mutex.
 class Service::Stream final : public grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse> {
  public:
   explicit Stream(Service& service) : service_(service) {}
 
-  // Says what was not said yet, or ends; one write at a time.
+  // Writes what has changed, or ends; one write at a time.
   void proceed() {
     if (writing_ || finished_) return;
     if (cancelled_ || service_.ending_) {
@@ -170,9 +170,9 @@ grpc::ServerUnaryReactor* Service::GetPreferredAllocation(
   using Units = std::vector<std::string>;
   const auto gathering = std::make_shared<Gathering<v1beta1::PreferredAllocationResponse, Units>>(
       request->container_requests_size(), reply, reactor);
-  // To a kubelet an error is the end of the pod; without an answer it chooses itself.
+  // An error would make the kubelet fail the pod; without an answer the kubelet chooses itself.
   gathering->refuses = false;
-  // The last answer ends the call, and the request with it.
+  // The last answer ends the call and destroys the request.
   std::vector<PreferredAllocationQuery> asked;
   for (const auto& one : request->container_requests())
     asked.push_back({{one.available_deviceids().begin(), one.available_deviceids().end()},
@@ -192,7 +192,7 @@ grpc::ServerUnaryReactor* Service::Allocate(grpc::CallbackServerContext* context
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const auto gathering = std::make_shared<Gathering<v1beta1::AllocateResponse, Injection>>(
       request->container_requests_size(), reply, reactor);
-  // The last answer ends the call, and the request with it.
+  // The last answer ends the call and destroys the request.
   std::vector<std::vector<std::string>> asked;
   for (const auto& one : request->container_requests())
     asked.emplace_back(one.devices_ids().begin(), one.devices_ids().end());

@@ -14,13 +14,13 @@ SocketWatcher::SocketWatcher(std::shared_ptr<KubeletDirs> sockets)
     : sockets_(std::move(sockets)), bell_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
 
 void SocketWatcher::wait(int ms) {
-  // Of a folder its changes are seen in the time of change, too: only which one it is matters.
+  // The change times of the folder may differ; only its identity matters.
   const FileId folder = sockets_->look("");
   if (!events_.valid() || folder.inode != watched_.inode || folder.device != watched_.device) {
     Result<Fd> events = sockets_->watch();
     events_ = events ? std::move(*events) : Fd();
     watched_ = folder;
-    // What happened since the last look, nobody told of.
+    // Changes before the new watch began were not reported.
     if (events_.valid()) return;
   }
   std::array<pollfd, 2> ready{pollfd{events_.get(), POLLIN, 0}, pollfd{bell_.get(), POLLIN, 0}};
@@ -34,7 +34,7 @@ void SocketWatcher::wait(int ms) {
 
 void SocketWatcher::wake() {
   const std::uint64_t once = 1;
-  // A bell that cannot ring any louder rings already.
+  // If the counter is at its maximum, the reader is woken anyway.
   [[maybe_unused]] const ssize_t written = write(bell_.get(), &once, sizeof once);
 }
 
