@@ -13,7 +13,8 @@
 namespace divvy::http {
 
 // A connection is idle while it waits for its peer (a handshake, a request, a part of a body), and
-// busy while its request is answered. At a bound a connection that was idle for long is closed,
+// busy while its request is answered. At a limit the connection that was idle longest is closed,
+// never the newest and never a busy one. For one thread.
 // never the newest and never a busy one. For one thread.
 class Connections {
  public:

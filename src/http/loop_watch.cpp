@@ -11,7 +11,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// 40 times a second costs 0.1 % of a processor, and sees any stand-still of the bar's 50 ms.
+// 40 times a second costs 0.1 % of a processor, and shows any stall of the bar's 50 ms.
 constexpr std::chrono::milliseconds kEvery{25};
 
 }  // namespace

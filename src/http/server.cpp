@@ -30,11 +30,11 @@ using boost::system::error_code;
 
 constexpr auto kNoThrow = asio::as_tuple(asio::use_awaitable);
 constexpr std::chrono::seconds kHandshake{5};
-// A handshake signs with the server's key, on the loop: so many one address, and all addresses, may
-// have. An API server opens a hundred connections at once.
+// Limits of TLS handshakes for one address and for all, because the loop signs each with the
+// server's key. An API server opens a hundred connections at once.
 constexpr Rate kHandshakesOfAddress{20, 256};
 constexpr Rate kHandshakes{200, 1024};
-// From a request's first byte to the end of its header. A client may connect before it has a
+// From the first byte of a request to the end of its header. A client may connect before it has a
 // request.
 constexpr std::chrono::seconds kHeader{5};
 constexpr std::chrono::seconds kBody{30};
@@ -76,7 +76,7 @@ Answer tooLarge(const Route& route) {
   return plain(413, "more than " + std::to_string(route.most_body) + " bytes");
 }
 
-// What an answer throws is not its server's end.
+// An exception of a handler must not end the server.
 asio::awaitable<Answer> answered(const Route& route, Query query) {
   std::string fault;
   try {
@@ -87,12 +87,12 @@ asio::awaitable<Answer> answered(const Route& route, Query query) {
   co_return plain(500, "internal error: " + fault);
 }
 
-// Out of the loop, to whoever runs it.
+// Passes the exception to the caller that runs the loop.
 void rethrow(std::exception_ptr fault) {
   if (fault) std::rethrow_exception(fault);
 }
 
-// The largest body of any route is no reason to refuse another one beside it.
+// The largest body of any route still leaves space for another request.
 Connections::Terms boundsOf(const std::vector<Route>& routes) {
   Connections::Terms terms;
   for (const Route& route : routes)
@@ -100,7 +100,7 @@ Connections::Terms boundsOf(const std::vector<Route>& routes) {
   return terms;
 }
 
-// A connection in the book for as long as it lives.
+// Keeps a connection in the table while it lives.
 class Booked {
  public:
   Booked(Connections* book, std::string address, std::function<void()> close)
@@ -114,7 +114,8 @@ class Booked {
   void busy() { book_.becomesBusy(place_); }
   void hears() { book_.hears(place_, std::chrono::steady_clock::now()); }
   bool holds(std::uint64_t bytes) { return book_.holdsBody(place_, bytes); }
-  // It was closed for another one's sake: what it asked for is not done.
+  // Returns true if the connection was closed to make space for another one. Its request is not
+  // answered.
   bool closing() const { return place_->state == Connections::Item::State::kClosing; }
 
  private:
@@ -144,7 +145,7 @@ struct Server::Inside : std::enable_shared_from_this<Server::Inside> {
     if (fault) return Error{ErrorCode::kUsage, where + " is no address to listen on"};
     const tcp::endpoint endpoint(address, listen.port);
     acceptor.open(endpoint.protocol(), fault);
-    // A child that outlives us would keep the port from who comes after us.
+    // A child process that outlives this one must not keep the port in use.
     if (!fault) fcntl(acceptor.native_handle(), F_SETFD, FD_CLOEXEC);
     if (!fault) acceptor.set_option(asio::socket_base::reuse_address(true), fault);
     if (!fault) acceptor.bind(endpoint, fault);
@@ -153,13 +154,13 @@ struct Server::Inside : std::enable_shared_from_this<Server::Inside> {
     return {};
   }
 
-  // Lives as long as it accepts, whenever its owner goes.
+  // Keeps the state alive while it accepts, even after its owner is destroyed.
   static asio::awaitable<void> accept(std::shared_ptr<Inside> self) {
     for (;;) {
       auto [fault, socket] = co_await self->acceptor.async_accept(kNoThrow);
       if (fault == asio::error::operation_aborted || !self->acceptor.is_open()) co_return;
       if (fault) {
-        // Out of descriptors: those in use are freed by connections that end.
+        // Out of descriptors: connections that end free some.
         asio::steady_timer pause(self->executor, std::chrono::milliseconds(100));
         co_await pause.async_wait(kNoThrow);
         continue;
@@ -182,7 +183,7 @@ struct Server::Inside : std::enable_shared_from_this<Server::Inside> {
     if (self->listen.certificate_comes && self->tls == nullptr) co_return;
     if (self->tls != nullptr && !self->mayShakeHands(peer)) co_return;
     if (self->tls != nullptr) {
-      const auto context = self->tls;  // stays when it is reloaded
+      const auto context = self->tls;  // stays valid when the certificate is reloaded
       beast::ssl_stream<beast::tcp_stream> secure(std::move(stream), *context);
       lowest = &beast::get_lowest_layer(secure);
       beast::get_lowest_layer(secure).expires_after(kHandshake);
@@ -199,7 +200,7 @@ struct Server::Inside : std::enable_shared_from_this<Server::Inside> {
     }
   }
 
-  // The sum is asked last: what one address has too much is not taken from it.
+  // The common limit is checked last, so that a request above an address's limit does not use it.
   bool mayShakeHands(const tcp::endpoint& peer) {
     const auto now = std::chrono::steady_clock::now();
     return handshakes_of_address.take(peer.address().to_string(), now) && handshakes.take("", now);
@@ -207,7 +208,7 @@ struct Server::Inside : std::enable_shared_from_this<Server::Inside> {
 
   using Parser = wire::request_parser<wire::string_body>;
 
-  // Reads a header, which begins within `patience`. False: the connection is to end.
+  // Reads a header that begins within `patience`. Returns false if the connection must end.
   template <typename Stream>
   static asio::awaitable<bool> readHeader(Stream& stream, beast::flat_buffer& buffer,
                                           Parser& parser, Booked* booked,
@@ -225,13 +226,14 @@ struct Server::Inside : std::enable_shared_from_this<Server::Inside> {
     co_return !cut || cut.category() == wire::make_error_code(wire::error::bad_method).category();
   }
 
-  // The route of a request whose body is not refused by its length. Null: `answer` says why.
+  // Returns the route of a request, unless the length of its body is refused. Null: `answer` has
+  // the reason.
   const Route* admit(const Parser& parser, Booked* booked, Answer* answer) const {
     const Route* route = find(parser.get(), answer);
     if (route == nullptr) return nullptr;
     const std::uint64_t length =
         parser.chunked() ? route->most_body : parser.content_length().value_or(0);
-    // The parser looks at the length only while it reads the header.
+    // The parser checks the length only while it reads the header.
     if (length > route->most_body) return *answer = tooLarge(*route), nullptr;
     if (booked->holds(length)) return route;
     *answer = plain(503, "the bodies of all requests together are too large now; try again");
@@ -282,7 +284,7 @@ struct Server::Inside : std::enable_shared_from_this<Server::Inside> {
     }
   }
 
-  // Null: `answer` says why.
+  // Null: `answer` has the reason.
   template <typename Head>
   const Route* find(const Head& head, Answer* answer) const {
     const std::string path = pathOf(std::string(head.target()));
