@@ -22,7 +22,8 @@ bool meet(const std::vector<unsigned>& a, const std::vector<unsigned>& b) {
   });
 }
 
-// Tenants that share devices, also by way of others, are in one part.
+// Divides tenants into parts. Tenants that share devices, directly or through others, are in one
+// part.
 std::vector<Seats> parts(const Seats& seats) {
   std::vector<Seats> parts;
   for (const Seat& seat : seats) {
@@ -132,7 +133,7 @@ void ArbiterManager::change(const std::string& id, const Entitlement& terms) {
   ask(id, [terms](TenantChannel& member) {
     const Entitlement before = std::exchange(member.terms, terms);
     member.terms.devices = before.devices;
-    // Once closed it stays closed: what was counted goes on to be.
+    // A gate that was closed stays closed, because work is counted from then on.
     member.terms.never_open = terms.never_open || before.never_open;
   });
 }

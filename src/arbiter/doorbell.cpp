@@ -29,7 +29,7 @@ void Doorbell::add(const std::uint32_t* bell, std::uint32_t known) {
   futex_waitv entry{};
   entry.val = known;
   entry.uaddr = reinterpret_cast<std::uintptr_t>(bell);
-  entry.flags = FUTEX_32;  // shared: it is rung by other processes
+  entry.flags = FUTEX_32;  // shared: other processes wake it
   bells_.push_back(entry);
 }
 

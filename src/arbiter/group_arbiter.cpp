@@ -14,11 +14,11 @@ namespace divvy::arbiter {
 namespace {
 
 constexpr Nanos kWindow = kSecond;
-// A law that is never content must not cost a core.
+// Lower bound of a wait, so that a policy that always asks to be called does not use a core.
 constexpr Nanos kShortestSleep = 10 * kMicrosecond;
 
-// Signals are for the agent's main thread, but for those that a thread causes itself: a read of a
-// truncated file must reach the ledger's guard.
+// Signals are handled by the agent's main thread. Only signals that a thread causes itself stay
+// enabled: a read of a truncated file must reach the ledger's guard.
 class SignalsElsewhere {
  public:
   SignalsElsewhere() {
@@ -158,7 +158,7 @@ void GroupArbiter::enter(std::shared_ptr<TenantChannel> member, Nanos now) {
     DeviceNumbers device_of{};
     for (std::size_t i = 0; i < before.size(); ++i) device_of[before[i]] = member->places[i];
     policy_.resume(member->key, *handoff, device_of, now);
-    member->told = true;  // by the law that it comes from
+    member->told = true;  // by the policy of its previous group
   }
   members_.push_back(std::move(member));
 }
@@ -181,7 +181,7 @@ void GroupArbiter::run() {
   prctl(PR_SET_TIMERSLACK, 1);
   for (;;) {
     doorbell_.listen();
-    // Looked at after that: whoever stops us from here on rings a bell that is heard.
+    // Read after listen(): a stop() from here on ends the next wait.
     if (stopping_.load(std::memory_order_acquire)) break;
     runCommands();
     const Nanos now = clockNow();
@@ -190,14 +190,14 @@ void GroupArbiter::run() {
     for (const std::shared_ptr<TenantChannel>& member : members_)
       if (!member->quiet() && member->patience.listens(now))
         doorbell_.add(member->pages().bell(), member->bell);
-    // A bell that is no memory any more: whose it is, bellValue() finds at the next step.
+    // A doorbell that is no longer mapped is found by bellValue() in the next step.
     static_cast<void>(doorbell_.wait(nextStep(now)));
   }
   cpu_.store(clockNow(CLOCK_THREAD_CPUTIME_ID), std::memory_order_relaxed);
 }
 
-// Tenants run ungated once a lease is over: what was used since says nothing of who is ahead, and
-// who had its turn then would pay for all of it.
+// After an expired lease tenants ran ungated. The use since then does not show which tenant is
+// ahead, and the last holder of a turn would pay for all of it.
 void GroupArbiter::beginAnew(Nanos now) {
   for (const std::shared_ptr<TenantChannel>& member : members_) {
     member->look(now);
@@ -219,7 +219,7 @@ void GroupArbiter::step(Nanos now) {
   heard_.clear();
   for (const std::shared_ptr<TenantChannel>& member : members_) {
     if (member->rests(now)) continue;
-    // Before the lines: what changes after them rings again.
+    // Read before the lines: a change after them rings again.
     const std::uint32_t bell = member->pages().bellValue();
     const bool rang = bell != member->bell;
     member->bell = bell;
@@ -243,8 +243,8 @@ void GroupArbiter::step(Nanos now) {
   }
 }
 
-// Who began to work, or ended, without waking anybody is reported as of when that was, in order:
-// what was used since is shared among those who were at work then.
+// A tenant that began or ended work without a ring is reported with the instant of that change, in
+// order. The use since then is divided among the tenants that worked at that time.
 void GroupArbiter::report(Nanos now) {
   past_.clear();
   for (const Heard& heard : heard_) {
@@ -260,7 +260,7 @@ void GroupArbiter::report(Nanos now) {
   for (const PreviousSample& past : past_) {
     Report then = past.heard->report;
     then.in_flight = past.at_work;
-    // What it has used is more than it had by then.
+    // The use that is known now includes later use.
     if (past.at_work) then.busy.fill(0);
     policy_.report(past.heard->member->key, then, past.at);
   }
@@ -275,7 +275,7 @@ void GroupArbiter::look(TenantChannel* member, Nanos now) {
   residency_.look(member, now);
 }
 
-// Whose memory leaves runs no more, and whose has come may run again.
+// A tenant stops when its memory leaves, and may run again when it is back.
 void GroupArbiter::arrange(Nanos now) {
   if (!residency_.arrange(members_, now)) return;
   stale_ = true;
@@ -290,13 +290,13 @@ void GroupArbiter::obey(const std::vector<Order>& orders, Nanos now) {
     stale_ = stale_ || member->changesFace(order);
     policy_.issued(order, member->tell(order, now));
     if (order.gate == Gate::kHold) member->patience.asked(now);
-    // Who has nothing in flight has drained already, and rings no bell to say so.
+    // A tenant with nothing in flight has drained already, and does not ring.
     if (order.gate == Gate::kHold && !member->inFlight())
       policy_.report(member->key, member->look(now), now);
   }
 }
 
-// An earlier agent, or group, may have left a tenant gated that the law sees no reason to gate.
+// An earlier agent or group may have left a tenant gated although the policy sees no reason.
 void GroupArbiter::releaseUntold(Nanos now) {
   for (const std::shared_ptr<TenantChannel>& member : members_) {
     if (member->told) continue;
@@ -324,7 +324,7 @@ void GroupArbiter::dropBroken(Nanos now) {
 }
 
 void GroupArbiter::beat(Nanos now) {
-  // Nobody is woken for it where somebody is awake shortly before.
+  // No wake-up just for the heartbeat if the thread is awake shortly before it is due.
   if (now < next_beat_ - settings_.beat_ms * kMillisecond / 5) return;
   next_beat_ = now + settings_.beat_ms * kMillisecond;
   for (const std::shared_ptr<TenantChannel>& member : members_) {

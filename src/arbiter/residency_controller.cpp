@@ -19,7 +19,7 @@ void ResidencyController::setDevice(unsigned device, const ResidencyBudget& term
     places_[i].known = false;
     place(i, device);
     if (before.budget == 0) continue;
-    // What was measured stays known.
+    // Measured values are kept.
     const std::uint64_t chunk = places_[i].terms.link.chunk;
     places_[i].terms.link = before.link;
     places_[i].terms.link.chunk = chunk;
@@ -57,7 +57,7 @@ void ResidencyController::enter(const TenantChannel& member, Nanos now) {
     place(member.places[i], member.devices()[i]);
   policy_.add(member.key, termsOf(member), now);
   names_[member.key] = member.id();
-  // Who cannot be swapped says nothing.
+  // A tenant that cannot be swapped reports no memory.
   if (member.residency == nullptr) policy_.report(member.key, ResidencyReport{}, now);
 }
 
@@ -139,7 +139,7 @@ bool ResidencyController::arrange(const Members& members, Nanos now) {
     }
     member.residency->tell(own);
   }
-  // Who takes what it may rings no bell; what it did not take others can have.
+  // A tenant does not ring when it takes what it may; the rest is free for others.
   for (TenantChannel* member : lowered) look(member, now);
   return changed;
 }

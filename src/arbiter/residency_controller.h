@@ -36,7 +36,8 @@ class ResidencyController {
 
   // Reads the reports of the tenant's processes on their memory.
   void look(TenantChannel* member, Nanos now);
-  // Orders what tenants may have. Returns true if some tenant joined or left turns of compute, or
+  // Orders each tenant's memory. Returns true if a tenant joined or left turns of compute, or
+  // parking changed.
   // parking changed.
   bool arrange(const Members& members, Nanos now);
   Nanos wakeAt() const { return budgeted() ? policy_.wakeAt() : kNever; }

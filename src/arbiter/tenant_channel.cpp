@@ -17,22 +17,22 @@ static_assert(static_cast<int>(Gate::kOpen) == static_cast<int>(GateState::kOpen
               static_cast<int>(Gate::kRun) == static_cast<int>(GateState::kRun) &&
               static_cast<int>(Gate::kHold) == static_cast<int>(GateState::kHold));
 
-// A tenant's word on when its work ends is not believed further ahead.
+// A reported end of work is not accepted beyond this time.
 constexpr Nanos kFarthest = 60 * kSecond;
 // A process may be read a moment after its first work began.
 constexpr Nanos kSlack = 10 * kMillisecond;
-// Who only ever waits may be kept off the processor: this many grants in a row are no accident.
+// A waiting process may be descheduled; this many grants in a row are no coincidence.
 constexpr unsigned kSilentGrants = 3;
 std::uint32_t inMicros(Nanos duration) {
   return static_cast<std::uint32_t>(std::clamp<Nanos>(duration / kMicrosecond, 0, UINT32_MAX));
 }
 
-// What a counter that may be forged grew by.
+// Growth of a counter that may be forged.
 std::uint64_t grown(std::uint64_t before, std::uint64_t now) {
   return now > before ? now - before : 0;
 }
 
-// What shows that a process did something since.
+// Returns true if the process has done something since.
 bool stirred(const ledger::WorkSample& before, const ledger::WorkSample& now) {
   return now.state != before.state || now.changed != before.changed ||
          now.seen_seq != before.seen_seq || now.drained_seq != before.drained_seq ||
@@ -93,7 +93,7 @@ void TenantChannel::absorb(Process& process, const ledger::WorkSample& sample, N
     process.halted = false;
   }
   if (!process.known) {
-    // What it did before counts for whoever arbitrated then.
+    // Earlier work counts for the arbiter of that time.
     process.known = true;
     process.since = now;
     process.last = sample;
@@ -134,7 +134,7 @@ void TenantChannel::acquit(Nanos now) {
   for (auto& [slot, process] : processes_) process.told_run = toldRun(now);
 }
 
-// By the word of its processes, who may say nothing.
+// Uses the instants that the processes report; they may report none.
 void TenantChannel::noteTurn(const Report& report, const Turns& turns, Nanos now) {
   const Nanos before = std::min(std::max(looked_at_, granted_at_), now);
   const bool began = report.in_flight && !in_flight_;
@@ -165,7 +165,8 @@ Report TenantChannel::look(Nanos now) {
     if (residency != nullptr)
       residency->noteWork(slot.first, slot.second, waiting || in_flight, sample.last_launch);
     report.in_flight = report.in_flight || in_flight;
-    // Who only waits has launched nothing that could still run, whether it proved that or not.
+    // A process that only waits has launched nothing that could still run, whether it proved that
+    // or not.
     if (!in_flight) continue;
     report.drained = std::min(report.drained, sample.drained_seq);
     report.inflight_until = std::max(report.inflight_until, untilOf(sample, now));
@@ -181,7 +182,7 @@ Report TenantChannel::look(Nanos now) {
   if (!was_quiet) quiet_since_ = now;
   judge(report, now);
   report.credible = credible_ && !distrusted;
-  // Whose memory is away cannot use a turn; what it launched before has to end all the same.
+  // A tenant without its memory cannot use a turn, but work that it launched before must still end.
   if (!resident) {
     report.waiting = false;
     report.in_flight = report.in_flight && report.drained < seq;
@@ -210,7 +211,7 @@ void TenantChannel::judge(const Report& report, Nanos now) {
   }
 }
 
-// What a long kernel used is settled some time after the grant has ended.
+// Work of a long kernel is settled some time after the grant has ended.
 void TenantChannel::judgeGrant() {
   const bool silent = held_ && !proved_ && granted_for_ >= provingGrant();
   held_ = false;
@@ -232,7 +233,7 @@ std::uint64_t TenantChannel::tell(const Order& order, Nanos now) {
   grant.spin_us = settings_.spin_us;
   grant.card_permille = settings_.card_permille;
   grant.weight = order.weight;
-  // Whose memory is swapped is waited for until its work has ended.
+  // If its memory is swapped, the arbiter waits until its work has ended.
   grant.reads_turned = residency == nullptr;
   told = true;
   if (order.gate == Gate::kRun && gate_ != Gate::kRun) {
@@ -261,7 +262,7 @@ void TenantChannel::sample(const GroupStats& policy, Nanos now) {
   next.grants = before_.grants + policy.grants;
   next.cpu = sums_.cpu;
   const Nanos passed = window_.at == 0 ? 0 : now - window_.at;
-  // An open gate counts nothing.
+  // Use behind an open gate is not counted.
   const bool counted = passed > 0 && policy.gate != Gate::kOpen;
   for (std::size_t device = 0; device < places.size(); ++device) {
     shown_.got_permille[device] =
@@ -278,7 +279,7 @@ void TenantChannel::sample(const GroupStats& policy, Nanos now) {
 
 TenantStats TenantChannel::figures(const GroupStats& policy) const {
   TenantStats figures = shown_;
-  // To a law, who has no processes takes no part.
+  // A tenant without processes takes no part in the policy.
   const bool active = !processes_.empty();
   figures.mode = active ? policy.mode : Mode::kSolo;
   figures.gate = policy.gate;

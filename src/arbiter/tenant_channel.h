@@ -55,13 +55,13 @@ class TenantChannel {
   void lodge(ledger::ResidencyPages pages);
   // Starts its account in a new policy: earlier use does not count there.
   void join();
-  // Forgives missing settlements: no arbiter ran for a while.
+  // Accepts missing settlements, because no arbiter ran for a while.
   void acquit(Nanos now);
   // Returns whether its lines are worth reading although its doorbell was not rung.
   bool mayDiffer(Nanos now) const {
     return gate_ != Gate::kHold || in_flight_ || now - looked_at_ > kLookAgain;
   }
-  // Returns whether even its doorbell, which is memory of another process, need not be read: the
+  // Returns whether its doorbell, which is memory of another process, need not be read either. The
   // tenant has been quiet for a while, and was read recently.
   bool rests(Nanos now) const {
     return quiet() && looked_at_ - quiet_since_ > kLookAgain && now - looked_at_ <= kLookLater;
@@ -169,7 +169,7 @@ class TenantChannel {
   void absorb(Process& process, const ledger::WorkSample& sample, Nanos now);
   // Shorter grants prove nothing: the tenant may not have woken up in them.
   Nanos provingGrant() const { return settings_.constants.quantum / 5; }
-  // A tenant that launches must settle something at least this often, and must settle the work of a
+  // A tenant that launches must settle something at least this often. It must settle the work of a
   // grant at most this long after the grant's end.
   Nanos provingTime() const { return 2 * settings_.constants.drain_bound; }
   void judge(const Report& report, Nanos now);

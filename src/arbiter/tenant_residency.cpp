@@ -22,7 +22,7 @@ static_assert(
         static_cast<int>(ResidencyReason::kUnused) &&
     static_cast<int>(ResidencyTargetReason::kShort) == static_cast<int>(ResidencyReason::kShort));
 
-// No device has as much, and the sum over all processes still fits.
+// More than any device has, and small enough for sums over all processes.
 constexpr std::uint64_t kMax = std::uint64_t{1} << 50;
 
 std::uint64_t bounded(std::uint64_t bytes) {
@@ -37,7 +37,7 @@ std::uint64_t less(std::uint64_t from, std::uint64_t what) {
   return from - std::min(from, what);
 }
 
-// It cannot give anything just now; not: it cannot be given anything.
+// It cannot give memory at present; not: it cannot be given memory.
 bool refuses(std::uint32_t refusal) {
   switch (static_cast<SwapRefusal>(refusal)) {
     case SwapRefusal::kCapturing:
@@ -57,7 +57,7 @@ TenantResidency::TenantResidency(ledger::ResidencyPages pages, unsigned devices)
 
 void TenantResidency::arrive(unsigned slot, std::uint64_t generation) {
   const auto [found, fresh] = processes_.try_emplace({slot, generation});
-  // An earlier agent, or group, told it that.
+  // The order of an earlier agent or group.
   if (fresh) found->second.told = pages_.standing(slot, generation, &found->second.order);
 }
 
@@ -79,7 +79,7 @@ void TenantResidency::absorb(Process* process, const ledger::SwapSample& sample)
     for (std::uint64_t* each : {&device.swappable, &device.mapped, &device.pinned, &device.want})
       *each = bounded(*each);
   }
-  // What it did before it was known says nothing: it may be of any age.
+  // Work from before it was known is not used: it may be of any age.
   if (process->claimed) {
     const ledger::SwapSample& before = process->said;
     for (unsigned d = 0; d < devices_; ++d) {
@@ -113,7 +113,7 @@ bool TenantResidency::ready(const Process& process, unsigned devices) {
                      [](const ledger::SwapDevice& each) { return each.swappable == 0; });
 }
 
-// One that cannot would stand still while the others ran.
+// A process that cannot map host memory would stand still while the others run.
 bool TenantResidency::mapsHost() const {
   bool any = false;
   for (const auto& [name, process] : processes_) {
@@ -127,8 +127,8 @@ bool TenantResidency::mapsHost() const {
 }
 
 ResidencyReport TenantResidency::look(Nanos now) {
-  // Who takes something looks at its order again after it has shown that: either it sees what was
-  // told before this, or it is seen here.
+  // A process that takes memory reads its order again after it has published that. So it either
+  // sees the orders written before this fence, or its memory is seen here.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for (auto& [name, process] : processes_) {
     ledger::SwapSample sample;
@@ -235,15 +235,15 @@ ledger::ResidencyOrder TenantResidency::orderFor(const Process& process,
   return order;
 }
 
-// A process that may have less is told before one that may have more, and none may have what
-// another has not given back. Sums are kept while orders change: a tenant may fill all its slots,
-// and the arbiter's heartbeat waits for this.
+// A process that may have less gets its order before one that may have more. None may have memory
+// that another has not given back. Sums are updated incrementally, because a tenant may fill all
+// its slots and the arbiter's heartbeat waits for this.
 void TenantResidency::settle() {
   if (!told_ || processes_.empty()) return;
   std::array<std::vector<std::uint64_t>, ledger::kMaxDevices> wanted;
   for (unsigned d = 0; d < devices_; ++d) wanted[d] = shares(d);
   const std::vector<std::uint64_t> host = hostShares();
-  ByDevice said{}, all{};  // `all`: that processes hold
+  ByDevice said{}, all{};  // `all`: memory that processes hold
   for (const auto& [name, process] : processes_) {
     const ByDevice own = saidBy(process, devices_), holds = heldBy(process, devices_);
     for (unsigned d = 0; d < devices_; ++d) said[d] += own[d], all[d] += holds[d];

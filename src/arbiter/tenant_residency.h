@@ -28,7 +28,7 @@ class TenantResidency {
 
   // Reads the lines of all processes, and renews their orders accordingly.
   ResidencyReport look(Nanos now);
-  // Divides what the tenant may have among its processes, and writes their orders.
+  // Divides the tenant's allowed memory among its processes, and writes their orders.
   void tell(const ResidencyTarget& order);
   // Returns the growth of a device's swap counters since the last call.
   SwapWork takeWork(unsigned device);

@@ -1,4 +1,4 @@
-// Divides what a tenant may have on a device among its processes.
+// Divides a tenant's memory on a device among its processes.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// How fast memory moves between one device and the host, from what processes report of their swaps.
+// Estimates the bandwidth between one device and the host from the swaps that processes report.
 #pragma once
 
 #include <algorithm>

@@ -13,8 +13,8 @@ unsigned indexOf(Class cls) {
   return static_cast<unsigned>(cls);
 }
 
-// The minimum share is filled while a class waits, and paid for by all that it gets. It may owe at
-// most a tenth of the window; the rate makes up for that tenth.
+// The minimum share is filled while a class waits, and pays for all that the class gets. It may owe
+// at most a tenth of the window; the rate makes up for that tenth.
 constexpr int kWindowParts = 10;
 
 TokenBucket almsBucket(const Constants& constants, Nanos unit) {
@@ -29,7 +29,7 @@ double rateOf(const Entitlement& terms) {
 }
 
 Nanos depthOf(const Entitlement& terms, const Constants& constants) {
-  // Enough for a grant that is worth the hand-over.
+  // Enough for a grant that is worth a hand-over.
   return std::max(constants.cap_depth * terms.ceiling / 100, constants.cap_depth / 5);
 }
 
@@ -61,7 +61,7 @@ void Group::change(Tenant* tenant, const Entitlement& terms) {
   tenant->cap.change(rateOf(terms), depthOf(terms, constants_));
   used_devices_ = std::max(used_devices_, static_cast<unsigned>(std::bit_width(terms.devices)));
   if (moved) {
-    // What it saved up or owes was measured against others.
+    // Its credit or debt was relative to other tenants.
     tenant->turn = RunState::kIdle;
     tenant->v = 0;
   }
@@ -118,7 +118,7 @@ TenantHandoff Group::handoff(const Tenant& tenant) const {
 
 void Group::resume(Tenant* tenant, const TenantHandoff& handoff, const DeviceNumbers& device_of) {
   static_cast<TenantState&>(*tenant) = handoff.state;
-  // Reports begin anew.
+  // Its reports start again at 0.
   tenant->said.busy.fill(0);
   tenant->stretch.fill(0);
   const unsigned cls = indexOf(tenant->terms.cls);
@@ -179,7 +179,7 @@ void Group::advance(Nanos now) {
     for (unsigned i = 0; i < used_devices_; ++i)
       if (tenant.terms.devices >> i & 1) crowd = std::max(crowd, devices_[i].present);
     if (tenant.present()) tenant.meter.pass(time / crowd);
-    // What others' turns keep it from using is not lost, for a few of them.
+    // Cap that it cannot use because of other tenants' turns is kept for it, up to a few turns.
     const bool waits = tenant.wants() && !tenant.throttled && tenant.turn != RunState::kRunning;
     const double kept =
         waits ? 5 * rateOf(tenant.terms) * static_cast<double>(constants_.quantum) : 0;
@@ -228,7 +228,7 @@ bool Group::settle(Tenant* tenant, const Report& report) {
     tenant->usual_pause = usual + (std::min(pause, longest) - usual) / 4;
     wake(tenant);
   } else if (wanted && !tenant->wants()) {
-    // It says so only after having been idle for a while.
+    // It reports that it is idle only after having been idle for a while.
     tenant->idle_since = now_ - constants_.idle;
     tenant->owed = owedTo(*tenant);
   }
@@ -238,7 +238,7 @@ bool Group::settle(Tenant* tenant, const Report& report) {
 bool Group::settleTimes(Tenant* tenant, const Report& report) {
   std::array<double, kMaxGroupDevices> used{};
   bool moved = false;
-  // Devices settle at different instants: what counts is the busiest one of this stretch of work.
+  // Devices settle at different instants, so the busiest one of this period of work counts.
   double busiest = tenant->busiest;
   for (unsigned i = 0; i < used_devices_; ++i) {
     if (report.busy[i] <= tenant->said.busy[i]) continue;
@@ -259,7 +259,7 @@ bool Group::settleTimes(Tenant* tenant, const Report& report) {
   return true;
 }
 
-// `most`: of what is charged for several devices at once.
+// `most`: the largest part of a charge for several devices at once.
 void Group::charge(Tenant* tenant, const std::array<double, kMaxGroupDevices>& used, double most) {
   for (unsigned i = 0; i < used_devices_; ++i) {
     tenant->figures.got[i] += static_cast<Nanos>(used[i]);
@@ -301,7 +301,7 @@ void Group::wake(Tenant* tenant) {
       floor = std::min(floor, devices_[i].floor[indexOf(tenant->terms.cls)]);
   if (floor == INT64_MAX) return;
   const Virtual credit = virtualOf(static_cast<double>(constants_.quantum), tenant->weight);
-  // Who synchronises now and then goes on wanting its share.
+  // A tenant that only synchronises now and then keeps its claim.
   const bool brief = now_ - tenant->idle_since < constants_.quantum;
   const Virtual behind = brief ? 4 * credit : std::max(credit, tenant->owed);
   tenant->v = std::max(tenant->v, floor - behind);
@@ -310,7 +310,7 @@ void Group::wake(Tenant* tenant) {
 Virtual Group::owedTo(const Tenant& tenant) const {
   Virtual others = INT64_MAX;
   for (const Tenant* rival : tenant.rivals) {
-    // Those too that pause as briefly as this one may.
+    // Includes rivals that pause as briefly as this tenant may.
     if (rival->throttled || (!rival->wants() && now_ - rival->idle_since > constants_.quantum))
       continue;
     others = std::min(others, rival->projected());

@@ -5,13 +5,13 @@
 
 namespace divvy::arbiter {
 
-// Share of the past that is kept with each gap: about the last 64 gaps decide.
+// Weight of the past with each new gap: about the last 64 gaps decide.
 constexpr double kMemory = 63.0 / 64.0;
-// What an entry costs is to be gained this many times before it is worth it.
+// A threshold is worth its cost if it gains this many times as much.
 constexpr double kWorth = 5;
-// Part of the work between two gaps by which who was let in may delay it on average.
+// Average delay by a lower class, as a part of the work between two gaps.
 constexpr double kDelay = 1.0 / 20;
-// Part of the gaps that is given up for that at most.
+// The largest part of the gaps that is given up for that.
 constexpr double kMaxSpared = 0.24;
 
 IdleGap::IdleGap(Nanos shortest, Nanos longest, Nanos delay, Nanos reload)
@@ -34,7 +34,7 @@ void IdleGap::ended(Nanos from, Nanos to) {
     if (work > 0 && work_began_ > 0) work_ += (work - work_) * (work_ > 0 ? 1 - kMemory : 1);
     work_began_ = to;
   }
-  // Nobody would have entered it, whatever the threshold.
+  // No threshold would have entered this gap.
   if (length < edges_[0]) return;
   length = std::min(length, longest_counted_);
   for (unsigned i = 0; i < kSteps; ++i) {
@@ -54,8 +54,8 @@ void IdleGap::delayed(Nanos by) {
 
 double IdleGap::spared() const {
   if (work_ <= 0 || delay_ <= 0) return 0;
-  // The part of the arrivals that may find somebody there. Where that would have to be few, as who
-  // is let in stays for long, sparing a few helps little.
+  // The part of arrivals that may find a lower class in the gap. If that part is very small,
+  // because the lower class leaves late, sparing some arrivals gains little.
   const double hindered = kDelay * work_ / delay_;
   return std::clamp(1 - hindered, 0.0, std::min(kMaxSpared, hindered / 2));
 }
@@ -71,13 +71,13 @@ void IdleGap::choose() {
     length += length_[i];
     gained[i] = length - entries * static_cast<double>(edges_[i]);
     const double worth = gained[i] - entries * entry_cost_;
-    // Downwards, so that of equal ones the earliest entry wins.
+    // Downwards, so that among equals the earliest entry wins.
     if (i == kSteps - 1 || worth >= best) {
       best = worth;
       at = i;
     }
   }
-  // Further up, as long as enough is gained.
+  // Then upwards, as long as enough is gained.
   const double enough = (1 - spared()) * length;
   while (at + 1 < kSteps && gained[at + 1] >= enough) ++at;
   threshold_ = edges_[at];

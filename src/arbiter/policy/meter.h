@@ -1,5 +1,5 @@
-// How much device time a tenant can have used while it was present on the devices, and how much of
-// it is probably used but not settled yet.
+// Meters how much device time a tenant can have used while it was present on the devices. Estimates
+// how much of that is used but not settled yet.
 #pragma once
 
 #include <algorithm>

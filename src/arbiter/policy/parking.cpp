@@ -28,7 +28,7 @@ void beginParking(Resident* resident) {
 void changeParked(Resident* resident, Nanos now) {
   resident->park = resident->reserved = false;
   resident->excess_seen = 0;
-  // What it comes back to is what was booked for it.
+  // Memory that was reserved for its return stays with it.
   if (!resident->terms.parked) return;
   for (Resident::Place& place : resident->places) place.lowerTo(0);
   resident->granted_at = resident->ready_at = 0;

@@ -11,8 +11,8 @@
 
 namespace divvy::arbiter {
 
-// Returns whether `from` may be parked for `to`: if the class of `from` is the same or lower, or if
-// `guarantee` is true, because a guarantee is called back from tenants of any class.
+// Returns whether `from` may be parked for `to`. True if the class of `from` is the same or lower.
+// Also if `guarantee` is true, because a guarantee is called back from tenants of any class.
 bool mayPark(const Resident& from, const Resident& to, bool guarantee);
 // Returns the sum of floors on a device of the tenants that may be parked for `to`.
 std::uint64_t parkableFor(const std::vector<std::unique_ptr<Resident>>& residents,

@@ -24,18 +24,18 @@ Gate gateOf(const Tenant& tenant) {
 
 Nanos inflightOf(const Tenant& tenant, const Constants& constants) {
   if (!tenant.above.empty()) {
-    // One unit that is longer than the bound follows another for a part of the bound before its
-    // end: that part is what an arrival waits for in vain, and longer units need it less.
+    // One unit that is longer than the bound is followed by the next one only in the last part of
+    // the bound. An arrival waits for that part in vain, and longer units need less of it.
     const Nanos bound = constants.inflight_best_effort;
     return tenant.usual_drain > static_cast<double>(bound) ? bound / 4 : bound;
   }
   if (tenant.terms.ceiling < 100) return constants.inflight;
-  // Whom others make room for, and nobody takes turns with, hands over to nobody.
+  // A tenant that takes precedence over others and has no rivals never hands over.
   const bool first = tenant.rivals.empty() && modeOf(tenant) == Mode::kLatency;
   return tenant.alone || first ? constants.inflight_alone : constants.inflight;
 }
 
-// Whether a tenant that was told `old` has to be told `fresh`.
+// Returns true if the tenant must get `fresh` after `old`.
 bool worthTelling(const Tenant& tenant, const Order& old, const Order& fresh) {
   if (old.gate != fresh.gate) return true;
   if (fresh.gate == Gate::kOpen) return false;
@@ -50,7 +50,7 @@ bool worthTelling(const Tenant& tenant, const Order& old, const Order& fresh) {
 struct SchedulingPolicy::State {
   explicit State(const Constants& constants) : group(constants), rotation(&group) {}
 
-  // False: nobody of that name.
+  // Null: no such tenant.
   Tenant* at(Key key, Nanos now) {
     group.advance(now);
     last = std::max(last, now);
@@ -64,7 +64,7 @@ struct SchedulingPolicy::State {
     order.gate = gateOf(tenant);
     order.mode = modeOf(tenant);
     order.inflight = inflightOf(tenant, constants);
-    // When work ends that contexts of several processes share the device for, nobody can tell.
+    // If several processes share a device, the end of their work cannot be estimated.
     order.overlap = tenant.processes > 1 ? 0 : constants.overlap;
     order.weight = tenant.percent;
     if (order.gate == Gate::kRun && !tenant.alone)
@@ -72,7 +72,7 @@ struct SchedulingPolicy::State {
     return order;
   }
 
-  // Who has to stop is told before who may start.
+  // Orders to stop precede orders to run.
   std::vector<Order> tell() {
     std::vector<Order> orders;
     for (const auto& tenant : group.tenants()) {
@@ -98,7 +98,7 @@ struct SchedulingPolicy::State {
   QuantumScheduler rotation;
   Nanos last = 0;
   Nanos wake = kNever;
-  bool dirty = false;  // decide() has something to look at now
+  bool dirty = false;  // decide() has work to do
   std::uint64_t tickets = 0;
 };
 

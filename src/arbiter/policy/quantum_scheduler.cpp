@@ -6,7 +6,7 @@
 namespace divvy::arbiter {
 namespace {
 
-// Of the longest turn.
+// Maximum length of a turn, in quanta.
 constexpr Nanos kMaxQuanta = 4;
 
 }  // namespace
@@ -19,8 +19,8 @@ void QuantumScheduler::turn(DeadlineSet* agenda) {
     if (!tenant->solo) throttle(tenant.get());
   }
   group_.raiseFloors();
-  // Each round ends a leave, stops somebody or lets somebody run; what is allowed depends on the
-  // classes above only, so that this comes to rest.
+  // Each round ends a leave, or stops or starts a tenant. Permission depends on higher classes
+  // only, so the rounds terminate.
   const std::size_t rounds = 3 * group_.tenants().size() + 3;
   for (std::size_t round = 0; round < rounds; ++round) {
     bool changed = finishLeaving();
@@ -37,7 +37,7 @@ void QuantumScheduler::settleSolo(Tenant* tenant) {
   tenant->solo = solo;
   tenant->turn = RunState::kIdle;
   tenant->throttled = false;
-  // It ran until now, with nobody keeping account: it has the first turn.
+  // It ran until now without an account, so it gets the first turn.
   if (!solo) run(tenant, agenda_->now() + group_.constants().quantum);
 }
 
@@ -63,11 +63,11 @@ void QuantumScheduler::throttle(Tenant* tenant) {
   }
 }
 
-// By a class above: while somebody there runs or is about to, and for a while after.
+// A class above blocks it while a tenant of that class runs or will run, and for some time after.
 bool QuantumScheduler::blocked(const Tenant& tenant) const {
   for (const Tenant* above : tenant.above) {
     if (above->wants()) {
-      // One of several devices may wait long for the others.
+      // A tenant with several devices may wait long for the other devices.
       if (above->allowed && (above->turn == RunState::kRunning || !above->wide())) return true;
     } else if (!agenda_->reached(above->idle_since + above->gap.threshold())) {
       return true;
@@ -76,7 +76,7 @@ bool QuantumScheduler::blocked(const Tenant& tenant) const {
   return false;
 }
 
-// By others that want to run, or paused so briefly that they will.
+// Rivals contend if they want to run, or paused so briefly that they soon will.
 bool QuantumScheduler::contended(const Tenant& tenant) const {
   const Nanos brief = group_.constants().quantum;
   return std::any_of(tenant.rivals.begin(), tenant.rivals.end(), [&](const Tenant* rival) {
@@ -85,8 +85,8 @@ bool QuantumScheduler::contended(const Tenant& tenant) const {
   });
 }
 
-// Whether an idle holder keeps its turn for a moment: it comes back soon as a rule, and has not had
-// more than the other.
+// An idle holder keeps its turn for a moment if it usually returns soon and did not have more than
+// the other tenant.
 bool QuantumScheduler::awaited(const Tenant& holder, const Tenant& other) const {
   const Nanos quantum = group_.constants().quantum;
   if (holder.usual_pause > quantum / 10) return false;
@@ -94,21 +94,23 @@ bool QuantumScheduler::awaited(const Tenant& holder, const Tenant& other) const 
   return !agenda_->reached(holder.idle_since + 2 * holder.usual_pause);
 }
 
-// What of it does not end may wait for what it is about to launch. While that runs it pays as
-// others do, and would never be behind them: it has a turn out of turn, one in each drain bound.
+// Work of the tenant that does not end may depend on work that waits at the gate. While that runs,
+// the tenant pays as others do and would never be behind them. So it gets an extra turn in each
+// drain bound.
 bool QuantumScheduler::stranded(const Tenant& tenant) const {
   return tenant.unpreemptible && tenant.said.waiting && tenant.turn != RunState::kRunning &&
          agenda_->reached(tenant.stopped_at + group_.constants().drain_bound);
 }
 
-// Whether it has wanted to run ever since its last turn: one more moment makes no difference to it.
+// Returns true if the tenant has wanted to run since its last turn; a longer turn of another tenant
+// makes little difference to it.
 bool QuantumScheduler::steady(const Tenant& tenant) const {
   return tenant.wants() && !tenant.throttled &&
          tenant.idle_since + group_.constants().idle <= tenant.granted_at;
 }
 
-// Each hand-over costs the card a drain, and the node two wake-ups: many who only ever want more
-// take longer turns.
+// Each hand-over costs the device a drain and the node two wake-ups. So many tenants that always
+// want to run get longer turns.
 Nanos QuantumScheduler::lengthFor(const Tenant& tenant) const {
   const Nanos quantum = group_.constants().quantum;
   if (tenant.wide() || tenant.has_below || !tenant.above.empty()) return quantum;
@@ -120,16 +122,17 @@ Nanos QuantumScheduler::lengthFor(const Tenant& tenant) const {
   return quantum * std::clamp<Nanos>(others / 2, 1, kMaxQuanta);
 }
 
-// When the holder's turn is over for this one: who has come back does not wait for longer turns.
+// The end of the holder's turn for this tenant: a tenant that has just returned does not wait for
+// the longer turns.
 Nanos QuantumScheduler::endFor(const Tenant& holder, const Tenant& other) const {
   if (steady(other)) return holder.quantum_end;
   return std::min(holder.quantum_end, holder.granted_at + group_.constants().quantum);
 }
 
-// Whether the holder makes room for a tenant of its class, before which it stood in line.
+// Returns true if the holder hands over to a tenant of its class that it preceded.
 bool QuantumScheduler::yields(const Tenant& holder, const Tenant& to) const {
   if (!holder.wants()) return !awaited(holder, to);
-  // It has its turn because the other paused, who is owed more than pausing can have earned.
+  // It has its turn because the other tenant paused, which is owed more than a pause can earn.
   const double owed = 1.25 * static_cast<double>(group_.constants().quantum);
   if (!holder.rescued && holder.granted_v - to.projected() > virtualOf(owed, to.weight))
     return true;
@@ -137,7 +140,8 @@ bool QuantumScheduler::yields(const Tenant& holder, const Tenant& to) const {
   if (stranded(to)) return true;
   const Virtual ahead = to.projected() - holder.projected();
   if (ahead < 0) return true;
-  // Not before; and without work in flight it uses nothing until it says so.
+  // Checked again when it has used as much. Without work in flight it uses nothing until it
+  // reports.
   if (holder.present())
     agenda_->reached(agenda_->now() + holder.timeToUse(usedFor(ahead + 1, holder.weight)));
   return false;
@@ -155,7 +159,7 @@ bool QuantumScheduler::finishLeaving() {
       tenant->turn = RunState::kIdle;
       tenant->left_at = agenda_->now();
       noteDrain(tenant.get());
-      // What ends so soon that it counts as drained.
+      // Work that ends so soon that it counts as drained.
       tenant->meter.grant(static_cast<double>(tenant->told.overlap));
       if (agenda_->now() - tenant->stopped_at < bound) tenant->unpreemptible = false;
       changed = true;
@@ -167,10 +171,10 @@ bool QuantumScheduler::finishLeaving() {
   return changed;
 }
 
-// Of those above, who came back while it ran.
+// Updates the drain times for tenants of higher classes that returned while it ran.
 void QuantumScheduler::noteDrain(Tenant* left) {
   const Nanos now = agenda_->now();
-  // What counts as drained may end a moment later.
+  // Work that counts as drained may end a moment later.
   const Nanos end = std::clamp(left->said.inflight_until, now, now + left->told.overlap);
   const Nanos took = end - left->stopped_at;
   bool awaited = false;
@@ -207,7 +211,7 @@ bool QuantumScheduler::serve() {
   for (const auto& tenant : group_.tenants()) {
     if (!tenant->active() || tenant->solo || tenant->turn == RunState::kRunning) continue;
     if (!tenant->allowed || !(tenant->wants() || tenant->first())) continue;
-    // Who is being stopped comes after those it is stopped for.
+    // A tenant that is being stopped comes after the tenants that it is stopped for.
     line_.push_back({{tenant->terms.cls, tenant->blocks(), !stranded(*tenant), tenant->projected(),
                       tenant->key},
                      tenant.get()});
@@ -226,7 +230,7 @@ bool QuantumScheduler::claim(Tenant* tenant) {
   const Nanos quantum = group_.constants().quantum;
   const Nanos promised = promisedUntil(*tenant);
   if (promised - now < quantum / 10) return false;
-  // Then it is too late for this one, and others may run.
+  // Then it is too late for this tenant, and others may run.
   if (promised < now + quantum) agenda_->reached(promised - quantum / 10 + 1);
 
   bool next = true;
@@ -237,7 +241,8 @@ bool QuantumScheduler::claim(Tenant* tenant) {
     next = next && tenant->projected() < rival->projected();
   }
   if (held_until > now || !next) {
-    // First in line where others still have their turn: nobody starts one that ends later.
+    // It is first in line while other tenants have their turns; no tenant may start a turn that
+    // ends later.
     if (next && tenant->wide()) promises_.push_back({tenant, held_until});
     return false;
   }
@@ -293,7 +298,7 @@ void QuantumScheduler::noteAlone() {
     if (contended(*tenant)) {
       tenant->alone = false;
     } else if (!tenant->alone) {
-      // Not before the end of the quantum, for those who come and go quickly.
+      // Not before the end of the quantum, because some tenants come and go quickly.
       tenant->alone = agenda_->reached(tenant->quantum_end);
     }
   }

@@ -17,8 +17,8 @@ struct Residency::State {
     return book.find(key);
   }
 
-  // Of those of a higher class, the one that has most of what it waits for; null: what they have
-  // would not be enough.
+  // The tenant of a higher class that has most of the missing memory. Null: their memory would not
+  // suffice.
   const Resident* above(const Resident& resident) const {
     const Resident* most = nullptr;
     std::uint64_t most_bytes = 0;
@@ -36,7 +36,7 @@ struct Residency::State {
     return most;
   }
 
-  // Who has what it lacks, as far as that is anybody's.
+  // The tenant that has the memory that this one lacks; 0: none.
   Key takerOf(const Resident& resident) const {
     if (resident.home()) return 0;
     if (!resident.inLine()) return resident.taker;
@@ -101,13 +101,13 @@ void Residency::add(Key key, const ResidencyEntitlement& terms, Nanos now) {
 void Residency::change(Key key, const ResidencyEntitlement& terms, Nanos now) {
   Resident* resident = state_->at(key, now);
   if (resident == nullptr || resident->terms == terms) return;
-  // What it has is told by the next report.
+  // The next report states its memory.
   if (terms.swappable && !resident->terms.swappable) resident->known = resident->ever_told = false;
   const bool known = resident->known;
   const bool parked = std::exchange(resident->terms, terms).parked;
   if (parked != terms.parked) changeParked(resident, state_->last);
   if (known) state_->book.note(resident, resident->stay, now);
-  // Until it is looked at, it may have all that it came back to.
+  // Until its next report it may have all that was reserved for its return.
   for (Resident::Place& place : resident->places)
     if (parked && !terms.parked) place.told = place.allowed;
   state_->dirty = true;

@@ -9,7 +9,7 @@
 namespace divvy::arbiter {
 namespace {
 
-// Far above any device, far below where sums overflow.
+// Far above any device, and far below an overflow of sums.
 constexpr std::uint64_t kBoundless = std::uint64_t{1} << 50;
 
 std::uint64_t budgetOf(const ResidencyAccounts::Device& device) {
@@ -53,7 +53,7 @@ void ResidencyAccounts::remove(Key key) {
   std::erase_if(residents_, [&](const auto& resident) { return resident->key == key; });
 }
 
-// The tenant's ledger holds it to its ceiling: more than that is not believed.
+// The tenant's ledger enforces its ceiling, so reports above it are clamped.
 void ResidencyAccounts::bound(Resident* resident, ResidencyReport* stay) const {
   if (resident->terms.parked) return sayParked(*resident, stay);
   for (unsigned d = 0; d < kMaxGroupDevices; ++d) {
@@ -70,7 +70,7 @@ void ResidencyAccounts::bound(Resident* resident, ResidencyReport* stay) const {
   }
 }
 
-// Another law, or nobody, let it have that.
+// Memory of the first report was allowed by another policy, or without one.
 void ResidencyAccounts::adopt(Resident* resident, Nanos now) {
   resident->known = true;
   for (Resident::Place& place : resident->places) {
@@ -102,7 +102,7 @@ bool ResidencyAccounts::note(Resident* resident, const ResidencyReport& stay, Na
   if (resident->wants()) resident->unused = false;
   if (wanted || !resident->wants()) return true;
   resident->wanted_since = now;
-  // Who did not want is owed nothing for that time.
+  // A tenant is owed nothing for the time in which it did not want to run.
   double least = -1;
   bool awaited = false;
   for (const auto& other : residents_) {
@@ -112,7 +112,8 @@ bool ResidencyAccounts::note(Resident* resident, const ResidencyReport& stay, Na
     if (rival && (least < 0 || other->served < least)) least = other->served;
   }
   resident->served = std::max(resident->served, least);
-  // Another turn, but not for pausing while somebody waits for this one's end.
+  // It begins another turn, unless a tenant waits for the end of this one; then a pause must not
+  // extend it.
   if (resident->home() && !awaited && idle >= constants_.idle_min)
     resident->granted_at = resident->ready_at = now;
   return true;
@@ -127,8 +128,9 @@ void ResidencyAccounts::advance(Nanos now) {
   }
 }
 
-// Memory that is asked for and will never leave may not take from anybody, for good, what it needs:
-// beyond what its own guarantee covers it is let in only where all that fitted before fits after.
+// Pinned memory never leaves, so it must not take memory that other tenants need permanently.
+// Beyond the tenant's own guarantee it is admitted only if every tenant that fitted before still
+// fits.
 std::uint64_t ResidencyAccounts::admit(unsigned device) {
   std::uint64_t floors = 0;
   for (const auto& resident : residents_) {
@@ -202,7 +204,7 @@ void ResidencyAccounts::restore(Resident* resident, Nanos now) {
 void ResidencyAccounts::excuse(DeadlineSet* agenda) {
   bool restored = false;
   for (const auto& resident : residents_) {
-    // Who is being parked gives all at once, or says that it cannot.
+    // A tenant that is being parked gives all at once, or refuses.
     if (resident->park && resident->terms.parkable) continue;
     const std::uint64_t excess = resident->excess();
     const std::uint64_t before = std::exchange(resident->excess_seen, excess);
@@ -223,7 +225,7 @@ void ResidencyAccounts::excuse(DeadlineSet* agenda) {
 void ResidencyAccounts::shed(DeadlineSet* agenda) {
   std::vector<Resident*> order;
   for (const auto& resident : residents_) order.push_back(resident.get());
-  // Who was granted last has had the least of it.
+  // The tenant with the latest grant has used least of it.
   std::sort(order.begin(), order.end(),
             [](const Resident* a, const Resident* b) { return a->grant > b->grant; });
   for (unsigned d = 0; d < kMaxGroupDevices; ++d) {
@@ -364,7 +366,7 @@ std::uint64_t ResidencyAccounts::hostLeftFor(const Resident& resident, unsigned 
   return less(devices_[device].terms.host_reserve, out);
 }
 
-// In its turn all that others can give is out.
+// In its turn all memory that other tenants can give is at the host.
 std::uint64_t ResidencyAccounts::mostOf(const Resident& resident, unsigned device) const {
   const std::uint64_t most = resident.places[device].most;
   if (!resident.mapsHost() || !resident.uses(device)) return most;

@@ -1,4 +1,5 @@
-// What tenants have on the devices and may have. The sum of booked memory never exceeds a budget.
+// Memory that tenants have and may have on the devices. The sum of booked memory never exceeds a
+// budget.
 #pragma once
 
 #include <memory>
@@ -45,7 +46,7 @@ class ResidencyAccounts {
   void shed(DeadlineSet* agenda);
   // Takes the memory of tenants that were idle for `unused_after`, as far as the host reserve goes.
   void reclaim(DeadlineSet* agenda);
-  // Allows tenants what is planned for them, as far as the budget exceeds the booked memory.
+  // Allows tenants their planned memory, as far as the budget exceeds the booked memory.
   void raise();
   // Plans some memory beyond the need, for future allocations, while no tenant waits.
   void lendSlack();
@@ -56,7 +57,7 @@ class ResidencyAccounts {
   std::uint64_t planned(unsigned device) const;
   // Budget less planned memory; negative: overdrawn.
   std::int64_t unplanned(unsigned device) const;
-  // Host memory left for what may be swapped out for `resident`, which leaves the host then.
+  // Host memory left for memory that is swapped out for `resident`, which itself leaves the host.
   std::uint64_t hostLeftFor(const Resident& resident, unsigned device) const;
   // The most that the tenant can be given, including host memory if it may use that.
   std::uint64_t mostOf(const Resident& resident, unsigned device) const;

@@ -11,7 +11,7 @@
 namespace divvy::arbiter {
 namespace {
 
-// Swaps of less say little about the next one.
+// Smaller swaps are not representative of the next one.
 constexpr std::uint64_t kTelling = std::uint64_t{64} << 20;
 constexpr double kEwma = 0.3;
 constexpr std::size_t kHot = 10;
@@ -55,7 +55,7 @@ bool ResidencyScheduler::serveLine() {
   line_.clear();
   for (const auto& resident : book_.residents())
     if (resident->known && resident->inLine()) line_.push_back(resident.get());
-  // Who allocates in its turn goes on with it, if it can.
+  // A tenant that allocates in its turn continues it, if it can.
   const auto inTurn = [](const Resident& r) { return r.ready_at != 0 && !r.stuck; };
   std::sort(line_.begin(), line_.end(), [&](const Resident* a, const Resident* b) {
     return std::tuple(a->terms.cls, !inTurn(*a), !a->belowFloor(), a->served, a->wanted_since,
@@ -88,12 +88,12 @@ bool ResidencyScheduler::serve(Resident* resident, bool past) {
   return resident->home();
 }
 
-// Negative: there is more than enough.
+// Negative: more is free than it needs.
 std::int64_t ResidencyScheduler::shortOf(const ResidencyDemand& demand, unsigned device) const {
   const Resident::Place& place = demand.who->places[device];
   const std::uint64_t wanted = wantedAt(place, demand.floor_only);
   if (wanted <= place.goal) return 0;
-  // Its own slack is none: it lacks.
+  // Slack that it got itself does not count, because it lacks memory.
   return static_cast<std::int64_t>(wanted - place.goal) - book_.unplanned(device) -
          static_cast<std::int64_t>(book_.slackGiven(device));
 }
@@ -143,7 +143,7 @@ void ResidencyScheduler::estimate(ResidencyDemand* demand) {
 bool ResidencyScheduler::collect(ResidencyDemand* demand) {
   estimate(demand);
   bool all = true;
-  // All of them, also when one cannot: each says when it could.
+  // Considers all devices even after a failure, because each registers when it could succeed.
   for (unsigned d = 0; d < kMaxGroupDevices; ++d)
     if (demand->who->uses(d)) all = collectOn(demand, d) && all;
   return all;
@@ -173,14 +173,14 @@ bool ResidencyScheduler::collectOn(ResidencyDemand* demand, unsigned d) {
   std::stable_sort(givers.begin(), givers.end(), [](const Giver& a, const Giver& b) {
     return std::tuple(a.rank, a.order) < std::tuple(b.rank, b.order);
   });
-  // What it lacks even then stays with the host.
+  // Memory that it lacks even then stays at the host.
   const Resident::Place& own = demand->who->places[d];
   const std::uint64_t left = book_.hostLeftFor(*demand->who, d);
   const std::uint64_t stays = own.need() - std::min(own.need(), std::max(own.target, own.floor));
   auto host = static_cast<std::int64_t>(left - std::min(left, stays));
   for (const Giver& giver : givers) {
     const Resident::Place& place = giver.from->places[d];
-    // What it has beyond its target was counted already.
+    // Memory beyond its target was counted before.
     const std::uint64_t most = std::min(place.goal, place.target);
     const auto spare = static_cast<std::int64_t>(most - std::min(most, place.floor));
     const std::int64_t part = std::min({spare, missing, host});
@@ -211,7 +211,7 @@ bool ResidencyScheduler::collectParked(ResidencyDemand* demand, unsigned d, std:
     if (!mayPark(*each, *demand->who, demand->floor_only) || gain(*each) == 0) continue;
     const Rank rank = rankOf(*each, *demand);
     if (rank == Rank::kNotNow) continue;
-    // The smallest that is enough, or else the largest first.
+    // The smallest that suffices; if none does, the largest first.
     const bool enough = gain(*each) >= missing;
     givers.push_back({{rank, !enough, enough ? gain(*each) : -gain(*each)}, each.get()});
   }
@@ -265,7 +265,7 @@ bool ResidencyScheduler::turnOver(const Resident& holder, const ResidencyDemand&
   if (holder.granted_at == 0 || holder.stuck) return true;
   if (holder.lent && demand.who->wanted_since < holder.granted_at) return true;
   const Nanos turn = quantumFor(book_.constants(), demand.swap, demand.loss, partOf(holder));
-  // Who does not arrive has its turn all the same.
+  // A tenant that does not become ready still has its turn.
   const Nanos begin = holder.ready_at != 0
                           ? holder.ready_at
                           : holder.granted_at + 4 * std::max(demand.swap, holder.predicted);

@@ -26,7 +26,7 @@ class ResidencyScheduler {
   // The cost of serving a tenant.
   struct ResidencyDemand {
     Resident* who;
-    bool floor_only;  // only what is guaranteed, from any tenant
+    bool floor_only;  // only the guaranteed memory, from any tenant
     Nanos swap = 0;
     double loss = 0;
     std::uint64_t in = 0;   // bytes to copy to the devices
@@ -42,7 +42,7 @@ class ResidencyScheduler {
   bool serve(Resident* resident, bool past);
   bool collect(ResidencyDemand* demand);
   bool collectOn(ResidencyDemand* demand, unsigned device);
-  // Collects what swapping does not free from tenants that can be parked.
+  // Collects memory that swapping does not free from tenants that can be parked.
   bool collectParked(ResidencyDemand* demand, unsigned device, std::int64_t missing,
                      std::int64_t host);
   // Bytes that other tenants could give without being parked.

@@ -18,8 +18,8 @@ struct Resident {
     std::uint64_t told = 0;     // largest order since its last report
     std::uint64_t goal = 0;     // planned; at least `allowed`
     std::uint64_t floor = 0;    // never planned below this, and never taken
-    std::uint64_t most = 0;     // what the other tenants' floors leave
-    std::uint64_t target = 0;   // what it would be given now
+    std::uint64_t most = 0;     // memory that the other tenants' floors leave
+    std::uint64_t target = 0;   // memory that it would be given now
 
     std::uint64_t need() const { return said.pinned + want + said.swappable; }
     std::uint64_t book() const { return std::max({allowed, said.held, told}); }
@@ -60,7 +60,7 @@ struct Resident {
     return std::any_of(places.begin(), places.end(),
                        [](const Place& place) { return place.target < place.need(); });
   }
-  // It can use at the host what it cannot have on a device.
+  // It can use host memory in place of device memory that it cannot have.
   bool mapsHost() const {
     return terms.host_map && terms.swappable && !terms.parked && stay.maps_host;
   }
@@ -114,7 +114,7 @@ struct Resident {
   Key taker = 0;            // tenant that last took its memory; 0: none
   bool idled = false;       // memory was taken while it was idle
   bool park = false;        // it is to be parked
-  bool reserved = false;    // it is parked, and has what its return needs
+  bool reserved = false;    // it is parked, and has the memory that its return needs
   Nanos wanted_since = 0;
   double served = 0;  // time resident / weight
 

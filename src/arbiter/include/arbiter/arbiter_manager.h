@@ -90,7 +90,7 @@ class ArbiterManager {
   // Returns the group that has all these devices, merging groups that each have some. Null if no
   // group has any.
   GroupArbiter* groupOf(const std::vector<unsigned>& devices);
-  // Splits a group whose tenants no longer share devices; stops a group without tenants.
+  // Splits a group if its tenants no longer share devices; stops a group without tenants.
   void settle(GroupArbiter* arbiter);
   std::vector<std::shared_ptr<TenantChannel>> dissolve(GroupArbiter* arbiter);
   GroupArbiter* found(std::vector<std::shared_ptr<TenantChannel>> members);

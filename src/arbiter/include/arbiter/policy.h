@@ -30,7 +30,8 @@ struct Entitlement {
   unsigned guarantee = 0;     // the weight; 0: an equal part of the unclaimed rest, at least 1
   unsigned ceiling = 100;     // 1..100: limit on the part of wall time (100: no cap)
   std::uint32_t devices = 1;  // bit i: device i of the group
-  // False: the gate opens where no tenant shares a device with it; true: it is told each turn.
+  // False: the gate opens while no tenant shares a device with it. True: it gets an order for each
+  // turn.
   bool never_open = false;
   friend bool operator==(const Entitlement&, const Entitlement&) = default;
 };

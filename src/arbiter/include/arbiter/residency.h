@@ -95,7 +95,7 @@ struct ResidencyConstants {
   Nanos park = 500 * kMillisecond;     // cost of parking, and of coming back, beside the copies
 };
 
-// Why a tenant has the memory that it has, for display. Same values as ledger::ResidencyReason.
+// The reason for a tenant's present memory, for display. Same values as ledger::ResidencyReason.
 enum class ResidencyTargetReason : std::uint8_t {
   kFits,
   kOthersTurn,
@@ -135,7 +135,7 @@ struct ResidencyStats {
   bool park = false;
   bool reserved = false;
   ResidencyTargetReason reason = ResidencyTargetReason::kFits;
-  Key taker = 0;            // the tenant that has what it lacks; 0: none known
+  Key taker = 0;            // the tenant with the memory that it lacks; 0: none known
   Nanos turn_ends = 0;      // 0: no turn, or no tenant waits
   std::uint64_t swaps = 0;  // swaps in
   Nanos longest_wait = 0;   // from wanting memory to being resident

@@ -1,4 +1,4 @@
-// What an arbiter and the tenants that it gates agree on.
+// Settings that the arbiter and the tenants that it gates share.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@
 
 namespace divvy::arbiter {
 
-// A tenant whose memory may be swapped.
+// State of a tenant with memory that may be swapped.
 struct MemoryStats {
   bool swapped = false;  // takes turns on its devices' memory; false: the fields below do not count
   std::string unswapped;  // why its memory is not swapped although it should be; empty: no obstacle
@@ -20,7 +20,7 @@ struct MemoryStats {
   bool reserved = false;  // is parked, and memory for its return is booked for it
   std::uint32_t round = 0;  // ResidencyEntitlement::round that these values reflect
   ResidencyTargetReason reason = ResidencyTargetReason::kFits;
-  std::string lent_to;                 // the tenant that has what it lacks; empty: not known
+  std::string lent_to;                 // the tenant with the memory that it lacks; empty: unknown
   std::vector<std::uint64_t> allowed;  // bytes on each device, in the tenant's order
   Nanos turn_left = 0;
   std::uint64_t swaps = 0;
