@@ -17,7 +17,7 @@ using abi::Cu;
 
 constexpr std::size_t kMaxReplyLine = 256;
 
-// One line without its end; nothing at the end of input, or of what is no line of ours.
+// Reads a line without its end. Returns nothing at the end of input, or if the line is too long.
 std::optional<std::string> readLine(int fd) {
   std::string line;
   for (char c = 0; line.size() < kMaxReplyLine;) {
@@ -41,7 +41,7 @@ bool writeLine(int fd, const std::string& text) {
   return true;
 }
 
-// The driver, once it was needed.
+// Opens the driver at the first use.
 class Caller {
  public:
   explicit Caller(const std::string& cuda) : cuda_(cuda) {}
@@ -72,7 +72,7 @@ class Caller {
   }
 
  private:
-  // Why it cannot be used.
+  // Returns why the driver cannot be used; empty: it can.
   std::string open() {
     if (library_) return "";
     Result<Library> library = Library::open(cuda_);

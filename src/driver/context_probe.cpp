@@ -48,7 +48,7 @@ Result<Bytes> probeContext(const std::string& cuda_path, const std::string& nvml
       cuda->find<Function<Cu::cuDevicePrimaryCtxRelease_v2>>("cuDevicePrimaryCtxRelease_v2");
   if (init == nullptr || retain == nullptr)
     return Error{ErrorCode::kUnsupported, cuda->path() + " lacks cuInit"};
-  // Of instances a process has the one that is named.
+  // A process can use a MIG instance only if it is named here.
   if (uuid.starts_with("MIG-")) setenv("CUDA_VISIBLE_DEVICES", uuid.c_str(), 1);
   if (const CUresult status = init(0); status != CUDA_SUCCESS) return refused("cuInit", status);
   Result<CUdevice> device = findDevice(*cuda, uuid);

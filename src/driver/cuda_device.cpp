@@ -10,7 +10,7 @@ using abi::Cu;
 
 constexpr std::size_t kPrefix = 4;
 
-// What is behind "GPU-" or "MIG-".
+// The text after "GPU-" or "MIG-".
 std::string uuidText(const CUuuid& uuid) {
   std::string text;
   for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
@@ -31,7 +31,7 @@ Error refused(const char* call, CUresult status) {
 Result<CUdevice> findDevice(const Library& cuda, const std::string& uuid) {
   auto* count_of = cuda.find<Function<Cu::cuDeviceGetCount>>("cuDeviceGetCount");
   auto* get = cuda.find<Function<Cu::cuDeviceGet>>("cuDeviceGet");
-  // The newer one tells of an instance of a partitioned card its own.
+  // The newer call returns the UUID of a MIG instance.
   auto* uuid_of = cuda.find<Function<Cu::cuDeviceGetUuid>>("cuDeviceGetUuid_v2");
   if (uuid_of == nullptr) uuid_of = cuda.find<Function<Cu::cuDeviceGetUuid>>("cuDeviceGetUuid");
   if (count_of == nullptr || get == nullptr || uuid_of == nullptr) {

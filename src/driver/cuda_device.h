@@ -16,7 +16,8 @@ using Function = typename abi::CuFn<id>::type;
 // "cuInit: CUDA error 100"
 Error refused(const char* call, CUresult status);
 
-// The CUDA device with this UUID; the driver's order need not be NVML's. After cuInit.
+// Returns the CUDA device with this UUID; the driver's order can differ from NVML's. Requires
+// cuInit.
 Result<CUdevice> findDevice(const Library& cuda, const std::string& uuid);
 
 }  // namespace divvy::driver

@@ -13,15 +13,16 @@ namespace {
 constexpr unsigned kMaxNvlinks = 18;
 constexpr nvmlAffinityScope_t kOfNodes = 0;  // of memory, not of sockets
 
-// One card, as far as it answers.
+// One device, as far as the driver answers.
 struct Seen {
   nvmlDevice_t handle = nullptr;
   nvmlPciInfo_t pci{};
   std::optional<PciPlace> place;
-  // What its own links lead to: cards, and switches, by which all are reached that have such links.
+  // Ends of its links: other devices, and switches. A switch connects all devices that have links
+  // to one.
   std::vector<unsigned> links;
   unsigned switch_links = 0;
-  bool tells = false;  // of its links, be it that it has none
+  bool tells = false;  // it reports its links, even if it has none
 };
 
 struct Nvlinks {
@@ -67,7 +68,7 @@ class Reader {
   std::size_t count() const { return seen_.size(); }
   const Seen& at(std::size_t i) const { return seen_[i]; }
 
-  // The kernel's word goes before the driver's: it is about the bus, and is there without it.
+  // The kernel's value precedes the driver's: it is about the bus and needs no driver.
   std::optional<unsigned> numaOf(const Seen& card) const {
     if (card.place && card.place->numa) return card.place->numa;
     std::array<unsigned long, 16> nodes{};
@@ -86,12 +87,12 @@ class Reader {
   }
 
   Nvlinks nvlinksBetween(std::size_t a, std::size_t b) const {
-    // Each end tells of its own; one that does not answer is no objection.
+    // Each end reports its own links; an end without an answer does not contradict.
     const unsigned there = seen_[a].links[b], back = seen_[b].links[a];
     const bool uneven = seen_[a].tells && seen_[b].tells && there != back;
     const unsigned straight = uneven ? 0 : std::max(there, back);
     const unsigned switched = std::min(seen_[a].switch_links, seen_[b].switch_links);
-    // Switches of one machine may be parted so that not every card reaches every other.
+    // Switches may be partitioned, so that not all devices reach each other.
     const bool reached = switched > 0 && can(seen_[a], seen_[b], NVML_P2P_CAPS_INDEX_NVLINK);
     return {straight + (reached ? switched : 0), uneven};
   }
@@ -105,7 +106,7 @@ class Reader {
     return a.place && b.place ? wayBetween(*a.place, *b.place) : PciWay::kSystem;
   }
 
-  // What the driver does not know it does not forbid.
+  // An unknown status counts as permitted.
   bool can(const Seen& a, const Seen& b, nvmlGpuP2PCapsIndex_t what) const {
     nvmlGpuP2PStatus_t status = NVML_P2P_STATUS_OK;
     if (api_.p2p_status == nullptr || a.handle == nullptr || b.handle == nullptr) return true;
@@ -121,7 +122,7 @@ class Reader {
       nvmlEnableState_t state = NVML_FEATURE_DISABLED;
       const nvmlReturn_t answer = api_.link_state(card.handle, link, &state);
       card.tells = card.tells || answer == NVML_SUCCESS || answer == NVML_ERROR_NOT_SUPPORTED;
-      if (answer == NVML_ERROR_NOT_SUPPORTED) return;  // it has none
+      if (answer == NVML_ERROR_NOT_SUPPORTED) return;  // it has no NVLinks
       if (answer == NVML_SUCCESS && state == NVML_FEATURE_ENABLED) followLink(card, link);
     }
   }

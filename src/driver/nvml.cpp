@@ -11,12 +11,12 @@ namespace divvy::driver {
 namespace {
 
 constexpr unsigned kTextSize = 96;
-// More processes than one card can serve; bounds the grow-and-retry of the process lists.
+// More processes than a device can serve; bounds the growing process lists.
 constexpr unsigned kMaxProcesses = 1u << 16;
 
 using detail::code;
 
-// Empty where the driver does not tell.
+// Empty if the driver does not report it.
 template <typename Ask>
 std::vector<nvmlProcessInfo_t> listOf(Ask ask, nvmlDevice_t device) {
   std::vector<nvmlProcessInfo_t> list(64);
@@ -38,13 +38,13 @@ std::string pciOf(const Nvml::Api& api, nvmlDevice_t device) {
   return pci.busIdLegacy;
 }
 
-// "": it does not say.
+// Returns "" if the driver does not report it.
 std::string uuidOf(const Nvml::Api& api, nvmlDevice_t device) {
   std::array<char, kTextSize> uuid{};
   return api.uuid(device, uuid.data(), kTextSize) == NVML_SUCCESS ? uuid.data() : "";
 }
 
-// None: it does not say what it cannot do without.
+// Returns none if a necessary value is not reported.
 std::optional<DeviceInfo> describe(const Nvml::Api& api, unsigned index, nvmlDevice_t device) {
   std::array<char, kTextSize> uuid{};
   std::array<char, kTextSize> name{};
@@ -55,7 +55,7 @@ std::optional<DeviceInfo> describe(const Nvml::Api& api, unsigned index, nvmlDev
                     Bytes{memory->total} - Bytes{memory->reserved}};
 }
 
-// Instances need not be in a row.
+// Instances may have gaps in their numbers.
 void listParts(Nvml::Api& api, unsigned index, nvmlDevice_t card) {
   unsigned most = 0;
   if (api.most_parts == nullptr || api.part_handle == nullptr || api.handle_by_uuid == nullptr ||
@@ -126,7 +126,7 @@ Result<std::vector<DeviceInfo>> Nvml::devices() const {
   std::vector<DeviceInfo> all;
   for (unsigned index = 0; index < count; ++index) {
     const Result<nvmlDevice_t> device = api_->device(index);
-    if (!device) continue;  // fallen off the bus: the others remain usable
+    if (!device) continue;  // fallen off the bus; the other devices stay usable
     if (api_->partitioned(*device)) {
       listParts(*api_, index, *device);
     } else if (std::optional<DeviceInfo> info = describe(*api_, index, *device)) {
@@ -139,7 +139,7 @@ Result<std::vector<DeviceInfo>> Nvml::devices() const {
     std::optional<DeviceInfo> info = device ? describe(*api_, count + at, *device) : std::nullopt;
     if (!info) continue;
     info->part = std::to_string(part.card) + ':' + std::to_string(part.place);
-    // Some drivers name its card.
+    // Some drivers report the card's name.
     if (info->model.find("MIG") == std::string::npos) info->model += " MIG";
     if (const Result<nvmlDevice_t> card = api_->device(part.card)) info->pci = pciOf(*api_, *card);
     all.push_back(std::move(*info));
@@ -170,7 +170,7 @@ std::vector<ProcessUse> Nvml::processes(unsigned index) const {
     const auto ask = graphics ? api_->graphics_processes : api_->processes;
     for (const nvmlProcessInfo_t& info : listOf(ask, *device)) {
       const int pid = static_cast<int>(info.pid);
-      // Of one that does both, both lists have all of its memory.
+      // If a process computes and draws, both lists have all of its memory.
       const bool known = std::any_of(all.begin(), all.end(),
                                      [pid](const ProcessUse& other) { return other.pid == pid; });
       const bool told = info.usedGpuMemory != NVML_VALUE_NOT_AVAILABLE;

@@ -62,11 +62,11 @@ struct Nvml::Api {
   detail::Function<abi::Nv::nvmlDeviceGetTotalEccErrors> ecc_errors{};
   detail::Function<abi::Nv::nvmlDeviceGetRemappedRows> remapped_rows{};
   detail::Function<abi::Nv::nvmlDeviceGetRetiredPagesPendingStatus> retired_pages{};
-  // What a device has said that it cannot tell: which of these questions.
+  // Questions that devices have answered as not supported.
   std::set<std::pair<nvmlDevice_t, int>> untold;
   std::shared_ptr<ProcessSource> process_source;  // null: the driver itself
-  nvmlEventSet_t events = nullptr;                // of all devices, once somebody asked
-  std::map<nvmlDevice_t, unsigned> followed;      // by index: one that is lost tells no UUID
+  nvmlEventSet_t events = nullptr;  // of all devices; null until the first query of faults
+  std::map<nvmlDevice_t, unsigned> followed;  // index by handle, because a lost device has no UUID
 
   explicit Api(Library opened) : library(std::move(opened)) {
     get(init, "nvmlInit_v2");
@@ -81,7 +81,7 @@ struct Nvml::Api {
     get(memory_v2, "nvmlDeviceGetMemoryInfo_v2");
     get(utilization, "nvmlDeviceGetUtilizationRates");
     get(processes, "nvmlDeviceGetComputeRunningProcesses_v3");
-    // Same structure, same signature; drivers before 510 have only this one.
+    // Same structure and signature; drivers before 510 have only this one.
     if (processes == nullptr) get(processes, "nvmlDeviceGetComputeRunningProcesses_v2");
     get(graphics_processes, "nvmlDeviceGetGraphicsRunningProcesses_v3");
     if (graphics_processes == nullptr)
@@ -112,7 +112,7 @@ struct Nvml::Api {
     function = library.find<Type>(symbol);
   }
 
-  // What no use can do without; everything else degrades.
+  // The name of a missing entry point that every use needs; without the others it degrades.
   const char* missing() const {
     if (init == nullptr) return "nvmlInit_v2";
     if (count == nullptr) return "nvmlDeviceGetCount_v2";
@@ -123,13 +123,13 @@ struct Nvml::Api {
     return nullptr;
   }
 
-  // Instances of partitioned cards, as they were when devices were last counted. They have the
-  // indexes behind those of all cards.
+  // Instances of partitioned cards when devices were last counted. Their indexes follow those of
+  // all cards.
   struct Part {
     std::string uuid;
     unsigned card = 0;   // NVML's index
-    unsigned place = 0;  // on it
-    unsigned id = 0;     // the driver's, of its card
+    unsigned place = 0;  // on the card
+    unsigned id = 0;     // the driver's number on its card
   };
   unsigned cards = 0;
   std::vector<Part> parts;
@@ -140,7 +140,7 @@ struct Nvml::Api {
            now == NVML_DEVICE_MIG_ENABLE;
   }
 
-  // Of an instance by its name: its place may be another one's meanwhile.
+  // An instance is found by its name, because another instance may have its place meanwhile.
   Result<nvmlDevice_t> device(unsigned index) const {
     nvmlDevice_t found = nullptr;
     const bool part = index >= cards && index - cards < parts.size();
@@ -153,7 +153,7 @@ struct Nvml::Api {
     return found;
   }
 
-  // v1's total includes what the driver keeps for itself; v2, where there, tells it apart.
+  // The total of v1 includes the driver's own part; v2, if available, separates it.
   Result<nvmlMemory_v2_t> memory(nvmlDevice_t device) const {
     nvmlMemory_v2_t v2{};
     v2.version = nvmlMemory_v2;

@@ -1,4 +1,4 @@
-// What happens to devices: the driver's events. Source: NVML API reference (names and numbers).
+// Faults of devices: the driver's events. Source: NVML API reference (names and numbers).
 #include <array>
 #include <map>
 
@@ -12,7 +12,7 @@ constexpr unsigned long long kDoubleBitEcc = 0x2;
 constexpr unsigned long long kXid = 0x8;
 constexpr std::uint64_t kXidOfDoubleBitEcc = 48;
 constexpr unsigned kTextSize = 96;
-// For one look: a card that faults all the time is looked at again soon.
+// For one look: a device with continuous faults is read again soon.
 constexpr int kMaxEvents = 64;
 
 std::string uuidOf(const Nvml::Api& api, nvmlDevice_t device) {
@@ -20,8 +20,8 @@ std::string uuidOf(const Nvml::Api& api, nvmlDevice_t device) {
   return api.uuid(device, uuid.data(), kTextSize) == NVML_SUCCESS ? uuid.data() : "";
 }
 
-// Devices that an event of this card is about: where it is partitioned the instance that the event
-// names, or all of them.
+// Devices that an event of this card concerns. On a partitioned card it is the instance that the
+// event names, or all of them.
 std::vector<unsigned> meantBy(const Nvml::Api& api, unsigned card, unsigned instance) {
   std::vector<unsigned> of_card, named;
   for (unsigned at = 0; at < api.parts.size(); ++at) {
@@ -73,7 +73,7 @@ std::vector<DeviceFault> Nvml::faults() const {
         if (const Result<nvmlDevice_t> device = api_->device(index))
           indexes.emplace(uuidOf(*api_, *device), index);
     const std::uint64_t xid = event.eventType == kXid ? event.eventData : kXidOfDoubleBitEcc;
-    // Of a card that is not there any more its handle is all that says which it was.
+    // A device that is lost can only be identified by its handle.
     const auto followed = api_->followed.find(event.device);
     const auto known = indexes.find(uuidOf(*api_, event.device));
     if (followed == api_->followed.end() && known == indexes.end()) continue;

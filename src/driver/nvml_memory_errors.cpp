@@ -1,6 +1,5 @@
-// What the driver remembers of errors of devices' memory. Source: NVML API reference (names and
-// numbers). Cards without ECC answer none of it, those before Ampere retire pages and remap no
-// rows.
+// The driver's counts of memory errors. Source: NVML API reference (names and numbers). Cards
+// without ECC report none of them. Cards before Ampere retire pages instead of remapping rows.
 #include "driver/nvml.h"
 #include "nvml_api.h"
 
@@ -9,7 +8,7 @@ namespace {
 
 enum Question { kEccErrors, kRemappedRows, kRetiredPages };
 
-// Whether the device answered. It is not asked again what it does not know.
+// Returns true if the device answered. A question that it does not support is not repeated.
 template <typename Function, typename... Out>
 bool told(Nvml::Api& api, Question question, Function* function, nvmlDevice_t device, Out... out) {
   if (function == nullptr || api.untold.contains({device, question})) return false;
@@ -19,7 +18,7 @@ bool told(Nvml::Api& api, Question question, Function* function, nvmlDevice_t de
   return status == NVML_SUCCESS;
 }
 
-// Fills in what is not known yet.
+// Fills in values that are still missing.
 void ask(Nvml::Api& api, nvmlDevice_t device, MemoryErrors* errors) {
   unsigned long long count = 0;
   if (!errors->uncorrected && told(api, kEccErrors, api.ecc_errors, device,

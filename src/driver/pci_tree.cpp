@@ -25,7 +25,7 @@ bool isHostBridge(const std::string& part) {
   return part.starts_with("pci") && part.find(':') != std::string::npos;
 }
 
-// As the kernel writes it; empty: it is none.
+// In the kernel's form; empty: not an address.
 std::string asKernel(const std::string& address) {
   unsigned domain = 0, bus = 0, device = 0, function = 0;
   if (!isAddress(address)) return "";
@@ -44,7 +44,7 @@ std::optional<long> numberIn(const std::string& path) {
 
 }  // namespace
 
-// A machine with one node says -1 of all its devices.
+// On a machine with one NUMA node the kernel reports -1 for all devices.
 std::optional<unsigned> PciTree::numaAt(const std::string& device) const {
   const std::optional<long> node = numberIn(device + "/numa_node");
   if (node && *node >= 0) return static_cast<unsigned>(*node);
@@ -58,8 +58,7 @@ std::optional<unsigned> PciTree::numaAt(const std::string& device) const {
   return nodes.size() == 1 ? std::optional(nodes.front()) : std::nullopt;
 }
 
-// A device on the bus, or one that is part of it; functions that are served by software end in
-// none.
+// A device on the bus, or a function of one. Functions implemented in software are under no bus.
 std::optional<PciPlace> PciTree::at(const std::string& link) const {
   std::error_code fault;
   const fs::path device = fs::canonical(link, fault);
@@ -100,8 +99,8 @@ std::vector<PciTree::Nic> PciTree::nics() const {
   return all;
 }
 
-// Behind one switch both are below ports of it: the switch's upstream bridge is the last that they
-// have in common. Cards of one board are functions of one device, or on one bus.
+// Devices behind one switch are below its ports, so their last common bridge is the switch's
+// upstream bridge. Devices of one board are functions of one device, or on one bus.
 PciWay wayBetween(const PciPlace& a, const PciPlace& b) {
   const std::size_t most = std::min(a.path.size(), b.path.size());
   std::size_t common = 0;

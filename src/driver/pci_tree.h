@@ -1,4 +1,4 @@
-// Devices of the PCI bus, as the kernel shows them in files. Private.
+// Devices of the PCI bus, from the kernel's files. Private.
 #pragma once
 
 #include <optional>
@@ -11,23 +11,23 @@ namespace divvy::driver {
 
 // A device: "/sys/devices/pci0000:15/0000:15:01.0/0000:16:00.0", bridge by bridge.
 struct PciPlace {
-  std::vector<std::string> path;  // from the host's bridge on, itself last
+  std::vector<std::string> path;  // from the host bridge on, the device last
   std::optional<unsigned> numa;
 };
 
 class PciTree {
  public:
-  // "/sys", or a tree like it; empty: there is none.
+  // "/sys", or a tree of that form; empty: none.
   explicit PciTree(std::string root) : root_(std::move(root)) {}
 
-  // By its address on the bus, letters of either case, a domain of four digits or eight.
+  // Finds a device by its bus address, in either case, with a domain of four or eight digits.
   std::optional<PciPlace> find(const std::string& address) const;
 
   struct Nic {
     std::string name;
     PciPlace place;
   };
-  // All RDMA devices that are on the bus, by name. Those of software are on none.
+  // All RDMA devices on the bus, by name. Software devices are not on it.
   std::vector<Nic> nics() const;
 
  private:

@@ -16,24 +16,24 @@ namespace {
 
 using abi::Cu;
 
-// Names of libdivvy-timeslice.so, as its header interposer/timeslice.h has them.
+// Functions of libdivvy-timeslice.so, as in interposer/timeslice.h.
 using GroupsFunction = unsigned();
 using SetFunction = unsigned(unsigned first, unsigned end, unsigned micros);
 using FaultFunction = unsigned();
 
 constexpr unsigned kShortSlice = 1000;  // microseconds
 constexpr unsigned kLongSlice = 3 * kShortSlice;
-constexpr unsigned kAsked = 75;      // percent, of the two slices together
+constexpr unsigned kAsked = 75;      // percent of the two slices together
 constexpr unsigned kTolerance = 10;  // percentage points
 constexpr std::size_t kKernels = 400;
-constexpr std::size_t kEnough = 250;  // after which it is looked who got how far
-constexpr unsigned kRounds = 5;       // a busy machine may look too late
+constexpr std::size_t kEnough = 250;  // kernels after which both are compared
+constexpr unsigned kRounds = 5;       // a busy machine may compare too late
 constexpr unsigned kLooks = 100;
 constexpr double kKernelMs = 0.4;
 constexpr std::uint64_t kCalibrationSteps = 200'000;
 
-// On a simulated card steps are nanoseconds. On a real one they take GPU time only while they run:
-// the card's clocks go on while somebody else does.
+// On a simulated device steps are nanoseconds. On a real one a step takes GPU time only while it
+// runs, but the device's clocks continue during other contexts' slices.
 constexpr const char* kBuiltin = "simgpu-builtin 1\nkernel work = spin\n";
 constexpr const char* kPtx = R"(.version 6.4
 .target sm_52
@@ -55,7 +55,7 @@ again:
 }
 )";
 
-// The driver's calls that this needs.
+// The driver calls of this probe.
 struct Driver {
   explicit Driver(const Library& cuda)
       : init(cuda.find<Function<Cu::cuInit>>("cuInit")),
@@ -90,7 +90,7 @@ struct Driver {
   Function<Cu::cuEventElapsedTime>* elapsed;
 };
 
-// One of the two contexts. What fails is remembered; everything after it does nothing.
+// One of the two contexts. After an error all further calls do nothing.
 class PreemptionCandidate {
  public:
   PreemptionCandidate(const Driver& driver, CUdevice device) : driver_(driver) {
@@ -111,10 +111,10 @@ class PreemptionCandidate {
   bool good() const { return fault_.empty(); }
   const std::string& fault() const { return fault_; }
 
-  // Steps that take kKernelMs alone.
+  // Returns the steps that take kKernelMs without another context.
   std::uint64_t calibrate() {
     float ms = 0;
-    for (int i = 0; i < 2 && begin(); ++i) {  // the first one pays for loading
+    for (int i = 0; i < 2 && begin(); ++i) {  // the first one includes loading
       check("cuEventRecord", driver_.record(events_[0], nullptr));
       launch(kCalibrationSteps, 1);
       if (good()) check("cuEventSynchronize", driver_.wait(events_[1]));
@@ -130,12 +130,12 @@ class PreemptionCandidate {
     for (std::size_t i = 1; i <= kKernels; ++i) launch(steps, i);
   }
 
-  // Waits until so many kernels have ended.
+  // Waits until this many kernels have ended.
   void wait(std::size_t kernels) {
     if (begin()) check("cuEventSynchronize", driver_.wait(events_[kernels]));
   }
 
-  // Kernels that have ended, of those that were queued last.
+  // Number of ended kernels of the last queue().
   std::size_t done() {
     if (!begin()) return done_;
     while (done_ < kKernels && driver_.query(events_[done_ + 1]) == CUDA_SUCCESS) ++done_;
@@ -170,7 +170,7 @@ struct Look {
   std::size_t weak = 0;
 };
 
-// How far both are at one moment. Nothing when the machine never let us look at both at once.
+// Counts of both at one instant. Nothing: the machine was too busy to read both at once.
 std::optional<Look> look(PreemptionCandidate& strong, PreemptionCandidate& weak) {
   for (unsigned i = 0; i < kLooks; ++i) {
     const std::size_t before = weak.done();
@@ -180,8 +180,8 @@ std::optional<Look> look(PreemptionCandidate& strong, PreemptionCandidate& weak)
   return std::nullopt;
 }
 
-// Percent of the kernels that were `strong`'s while both had work. Nothing when one of them had
-// none before it could be looked.
+// Percent of the kernels that were `strong`'s while both had work. Nothing: one of them ran out of
+// work before it was read.
 std::optional<unsigned> contend(PreemptionCandidate& strong, PreemptionCandidate& weak,
                                 std::uint64_t steps) {
   for (unsigned round = 0; round < kRounds; ++round) {
@@ -209,7 +209,7 @@ std::string faultText(unsigned fault) {
   return std::string("the kernel module refused with ") + text.data();
 }
 
-// Groups made while a context was: [begin, end).
+// Groups created together with a context: [begin, end).
 struct Span {
   unsigned begin = 0;
   unsigned end = 0;
@@ -256,7 +256,7 @@ Result<TimesliceProbe> probeTimeslice(const std::string& cuda_path, const std::s
     return Error{ErrorCode::kUnavailable, a.good() ? b.fault() : a.fault()};
   if (span_a.begin == span_a.end || span_b.begin == span_b.end)
     return Error{ErrorCode::kUnsupported, "the driver made its channel groups unseen"};
-  // The long slice for each in turn: what one is given may be what the card does anyway.
+  // Each context gets the long slice once, because one result may be what the device does anyway.
   std::array<unsigned, 2> got{};
   for (unsigned turn = 0; turn < 2; ++turn) {
     const Span& longer = turn == 0 ? span_a : span_b;

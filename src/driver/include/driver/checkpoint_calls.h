@@ -1,8 +1,7 @@
-// The driver's calls that take other processes off their cards and bring them back, made by a
-// process of its own (`divvy probe-checkpoint`) at the word of an agent: a call that hangs, hangs
-// there.
+// The driver's calls that checkpoint and restore other processes. A process of its own (`divvy
+// probe-checkpoint`) makes them for an agent, so that a call that hangs does not block the agent.
 //
-// One line asks, one answers; both are words with spaces between them.
+// One line is a request and one its answer; words are separated by spaces.
 //
 //   state PID | lock PID TIMEOUT_MS | checkpoint PID | restore PID | unlock PID
 //   done [running|locked|away|failed|busy] | not-ready | refused WHY | no-memory | lost | gone
@@ -15,13 +14,13 @@
 
 namespace divvy::driver {
 
-// Reads lines from `in` and answers on `out` until the former ends. Whoever asked for a lock and is
-// gone when it is there, has it undone. Ignores SIGTERM, SIGINT and SIGPIPE; only one call is under
-// way at a time. The result is an exit status.
+// Reads requests from `in` and writes answers to `out` until `in` ends. If the answer to a lock
+// cannot be written, the lock is released. Ignores SIGTERM, SIGINT and SIGPIPE. Makes one call at a
+// time. Returns an exit status.
 int serveCheckpoints(const std::string& cuda, int in, int out);
 
-// What a call's status means: everything but `refused` and `not-ready` is an answer to `verb`
-// alone.
+// Returns the answer for a call's status. An answer other than `refused` and `not-ready` is valid
+// for `verb` only.
 std::string checkpointAnswer(std::string_view verb, CUresult status);
 std::string_view processStateWord(int state);
 

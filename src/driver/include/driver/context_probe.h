@@ -1,4 +1,4 @@
-// What one CUDA context costs on a card, measured by making one.
+// Measures the memory of one CUDA context on a device by creating one.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace divvy::driver {
 
-// Runs in a process of its own (`divvy probe-context`): it loads the CUDA driver, which must never
-// happen in a daemon. Creates and drops the primary context of the device `uuid` and returns what
-// NVML says the process then uses, or, where NVML does not tell processes apart, by how much the
-// device's use grew. `cuda` and `nvml` are absolute paths or sonames.
+// Must run in a process of its own (`divvy probe-context`): it loads the CUDA driver, which must
+// never happen in a daemon. Creates and destroys the primary context of the device `uuid`. Returns
+// the process's use according to NVML. If NVML does not distinguish processes, returns the growth
+// of the device's use. `cuda` and `nvml` are absolute paths or sonames.
 Result<Bytes> probeContext(const std::string& cuda, const std::string& nvml,
                            const std::string& uuid);
 

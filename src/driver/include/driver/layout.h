@@ -1,4 +1,4 @@
-// Where the cards of a machine are: to each other, to its NUMA nodes and to its RDMA NICs.
+// Positions of a machine's devices: to each other, to NUMA nodes and to RDMA NICs.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace divvy::driver {
 
-// What lies between two devices of the PCI bus; a later one is further.
+// The path between two devices of the PCI bus; later values are longer paths.
 enum class PciWay : std::uint8_t {
   kSame,        // one board
   kSwitch,      // one switch
@@ -20,32 +20,31 @@ enum class PciWay : std::uint8_t {
   kSystem,      // more than one NUMA node
 };
 
-// Numbers of cards are places in the list that was asked about.
+// Numbers of devices are indexes in the list that layoutOf() got.
 struct CardPair {
   unsigned a = 0;
   unsigned b = 0;        // more than a
-  unsigned nvlinks = 0;  // between them, by a switch too
+  unsigned nvlinks = 0;  // between them, also through a switch
   PciWay way = PciWay::kSystem;
   bool peers = true;    // one can use the other's memory without the host
-  bool uneven = false;  // they do not agree on how many NVLinks are between them: none is counted
+  bool uneven = false;  // the two disagree on the number of NVLinks between them: none is counted
   friend bool operator==(const CardPair&, const CardPair&) = default;
 };
 
 struct NicPlace {
   std::string name;        // of the RDMA device: "mlx5_0"
-  std::vector<PciWay> to;  // each card
+  std::vector<PciWay> to;  // to each device
   friend bool operator==(const NicPlace&, const NicPlace&) = default;
 };
 
 struct Layout {
-  std::vector<std::optional<unsigned>> numa;  // of each card; none: nobody says
+  std::vector<std::optional<unsigned>> numa;  // of each device; none: unknown
   std::vector<CardPair> pairs;                // all
   std::vector<NicPlace> nics;                 // by name
 };
 
-// What the driver says, and of what it does not say what the files of the kernel under `sysfs`
-// do ("/sys"; empty: none). NICs are known from there alone. What nobody says is left out, or the
-// furthest.
+// Uses the driver's answers, else the kernel's files under `sysfs` ("/sys"; empty: none). NICs are
+// known from these files only. Unknown values are left out, or are the longest path.
 Layout layoutOf(const Nvml& nvml, const std::vector<DeviceInfo>& cards, const std::string& sysfs);
 
 }  // namespace divvy::driver

@@ -1,4 +1,4 @@
-// A shared library opened at run time: never linked, never visible to anyone else.
+// A shared library opened at run time: not linked, and not visible to other libraries.
 #pragma once
 
 #include <string>
@@ -8,20 +8,21 @@
 
 namespace divvy::driver {
 
-// Owns one dlopen handle (RTLD_NOW | RTLD_LOCAL). Movable; closes nothing on destruction: drivers
-// do not survive being unloaded.
+// Owns one dlopen handle (RTLD_NOW | RTLD_LOCAL). Movable. Does not close the handle on
+// destruction, because drivers cannot be unloaded.
 class Library {
  public:
-  // `path` is absolute or a bare soname (then the loader's own search applies).
+  // `path` is absolute or a bare soname, which the loader searches for.
   static Result<Library> open(const std::string& path);
 
-  // The function, or nullptr where this version of the library lacks it. The caller names its type.
+  // Returns the function, or nullptr if this version of the library lacks it. The caller states its
+  // type.
   template <typename Function>
   Function* find(const char* symbol) const {
     return reinterpret_cast<Function*>(address(symbol));
   }
 
-  // The absolute path the library came from.
+  // The absolute path of the library.
   const std::string& path() const { return path_; }
 
  private:
@@ -31,8 +32,7 @@ class Library {
   std::string path_;
 };
 
-// The first of `dirs` that holds a readable file `soname`, as an absolute path; else `soname`
-// itself.
+// Returns the absolute path of the first readable file `soname` in `dirs`; else `soname` itself.
 std::string findIn(const std::vector<std::string>& dirs, const std::string& soname);
 
 }  // namespace divvy::driver

@@ -1,5 +1,6 @@
-// Who says which processes use a device. NVML names them by the pid namespace of whoever asks, and
-// leaves out whom that does not see: a program below the node's has somebody there ask.
+// Source of the processes that use a device. NVML reports PIDs of the caller's PID namespace, and
+// leaves out processes outside of it. A program in a nested namespace needs a source in the node's
+// namespace.
 #pragma once
 
 #include <string>
@@ -9,8 +10,8 @@
 
 namespace divvy::driver {
 
-// One thread at a time, that of the Nvml which it was given to. Both as Nvml has them, of the
-// device with that UUID.
+// Both functions return what Nvml returns, for the device with that UUID. Called by the thread that
+// uses the Nvml.
 class ProcessSource {
  public:
   virtual ~ProcessSource() = default;

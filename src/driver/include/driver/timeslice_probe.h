@@ -1,4 +1,4 @@
-// Whether the card's own time slices can be set here, and then hold: tried with two contexts.
+// Tests with two contexts whether the device's own time slices can be set and are effective.
 #pragma once
 
 #include <string>
@@ -7,20 +7,20 @@
 
 namespace divvy::driver {
 
-// What two contexts that both want the card all the time got of it.
+// The parts of a device's time that two contexts got that always want to run.
 struct TimesliceProbe {
-  unsigned asked = 0;   // percent, for the one with the longer slice
-  unsigned first = 0;   // percent that it got when it was the first of the two
-  unsigned second = 0;  // and when it was the second
+  unsigned asked = 0;   // percent for the context with the longer slice
+  unsigned first = 0;   // percent that it got as the first of the two
+  unsigned second = 0;  // and as the second
 
-  // Within ten points both times.
+  // Returns true if both parts are within ten points of `asked`.
   bool holds() const;
   std::string text() const;
 };
 
-// Runs in a process of its own (`divvy probe-timeslice`) into which libdivvy-timeslice.so is
-// preloaded. Uses the device `uuid` for about half a second of its time, and two contexts' memory.
-// kUnsupported: slices cannot be set, and why; any other error leaves it open.
+// Must run in a process of its own (`divvy probe-timeslice`) with libdivvy-timeslice.so preloaded.
+// Uses the device `uuid` for about half a second of its time, and the memory of two contexts.
+// kUnsupported: slices cannot be set; the message has the reason. Other errors decide nothing.
 Result<TimesliceProbe> probeTimeslice(const std::string& cuda, const std::string& uuid);
 
 }  // namespace divvy::driver
