@@ -15,7 +15,7 @@ namespace divvy::ledger {
 namespace {
 
 constexpr std::size_t kPrivateBytes = 4096;
-constexpr std::int64_t kMoverPatienceNs = 1'000'000;  // moving takes some 100 ns
+constexpr std::int64_t kMoverPatienceNs = 1'000'000;  // moving bytes takes some 100 ns
 
 LaneSite siteOf(const TenantPages& pages, std::uint64_t claim, unsigned lane) {
   return {&pages.report(), &pages.control().header, claimSlot(claim), lane};
@@ -49,9 +49,9 @@ Admission Account::claim() {
   return attached() ? obtainClaim(&claim) : Admission::kBroken;
 }
 
-// The slot's state is compared at each operation: should the agent ever take us for dead, we stop
-// here instead of writing into a slot that is somebody else's. What we had is refunded already, so
-// starting over in a new slot would later give the same bytes back twice.
+// The slot's state is compared at each operation. If the agent wrongly freed the slot, the process
+// stops here instead of writing into another process's slot. Its bytes are refunded already; a new
+// slot would refund them twice.
 Admission Account::obtainClaim(std::uint64_t* claim) {
   *claim = loadAcquire(private_->claimed);
   if (*claim == 0) [[unlikely]] {
@@ -65,8 +65,8 @@ Admission Account::obtainClaim(std::uint64_t* claim) {
   return Admission::kGranted;
 }
 
-// Threads that come here at once each take a slot; one installs its own and the others give theirs
-// back. Nobody waits, so a signal handler may come here too.
+// Each concurrent thread takes a slot; one installs its slot and the others return theirs. No
+// thread waits, so a signal handler may run this.
 Admission Account::claimAfresh(std::uint64_t* claim) {
   const ErrnoKeeper keeper;
   const Owner self = readSelf();
@@ -130,9 +130,9 @@ Admission Account::reserveOnALane(unsigned dev, std::uint64_t bytes, std::uint64
   return Admission::kBroken;
 }
 
-// The total counts spare bytes, so a refusal stands only when nobody had any and the total stood
-// still meanwhile. Somebody who is just moving some is waited for, but not for long: it may have
-// been stopped.
+// The total includes spare bytes. So a refusal is final only if no lane had any and the total did
+// not change meanwhile. Bytes that are being moved are waited for, with a bound, because the mover
+// may be stopped.
 Admission Account::reserveInNeed(unsigned dev, std::uint64_t bytes, std::uint64_t claim) {
   const ErrnoKeeper keeper;
   const std::uint64_t& tag = pages_.report().devices[dev].total.high;
@@ -172,8 +172,8 @@ void Account::release(unsigned dev, std::uint64_t bytes) {
   }
 }
 
-// Lanes never go below zero: false when this one has less in use, as the thread that reserved had
-// another one.
+// A lane never goes below zero. Returns false if this lane has less in use, because the reserving
+// thread used another lane.
 bool Account::releaseOnALane(unsigned dev, std::uint64_t bytes, std::uint64_t claim) {
   const int held = holdAnyLane(*private_);
   if (held < 0) return false;
@@ -195,7 +195,8 @@ bool Account::releaseOnALane(unsigned dev, std::uint64_t bytes, std::uint64_t cl
   return step == Step::kDone;
 }
 
-// With all lanes held, their sum is what this process has, exactly; the surplus was never reserved.
+// While all lanes are held, their sum is exactly what this process has. A surplus was never
+// reserved.
 void Account::releaseAcrossLanes(unsigned dev, std::uint64_t bytes, std::uint64_t claim) {
   if (!holdAllLanes(*private_)) {
     defer(dev, bytes);
@@ -219,7 +220,8 @@ void Account::releaseAcrossLanes(unsigned dev, std::uint64_t bytes, std::uint64_
   for (unsigned lane = 0; lane < kLanes; ++lane) letGo(*private_, lane);
   if (missing != 0) fault(FaultCode::kTotalUnderflow, 0, dev, missing);
   if (left == 0) return;
-  // Stuck bytes stay counted until the process ends: wrong in the safe direction.
+  // Bytes that could not be removed stay counted until the process ends, which is the safe
+  // direction.
   fault(stuck ? FaultCode::kContended : FaultCode::kOverRelease, 0, dev, left);
 }
 

@@ -1,4 +1,4 @@
-// What an account tells without changing anything.
+// Queries of an account. They change nothing.
 #include "account/lane.h"
 #include "account/lane_cache.h"
 #include "account/process_state.h"
@@ -63,7 +63,7 @@ bool Account::readLive(unsigned slot, LiveProcess* out) const {
   const bool adopted = loadAcquire(from.adopted_generation) == stateGeneration(state.low) + 1;
   *out = {slot, unpackOwner(state.high), adopted ? loadRelaxed(from.host_pid) : 0,
           loadRelaxed(from.context_bytes)};
-  // The owner is that of the phase only if the slot did not change hands in between.
+  // The owner belongs to the phase only if the slot was not reused in between.
   return loadAcquire(from.state.low) == state.low;
 }
 

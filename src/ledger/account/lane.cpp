@@ -3,15 +3,15 @@
 namespace divvy::ledger {
 namespace {
 
-// Whoever overwrites a tag first writes down that its operation had committed, which the tag's
-// presence proves. So an operation has committed if and only if its tag stands in its word or its
-// lane's `committed` has reached it, whenever one looks.
+// The next writer of a tag first records that the tag's operation had committed, which its presence
+// proves. So at any instant an operation has committed exactly if its tag is in its word, or if its
+// lane's `committed` has reached it.
 void recordCommitted(const LaneSite& site, std::uint64_t tag_word) {
   const Tag tag = unpackTag(tag_word);
-  // Our own lane's earlier operations are finished. Sequence 0 is a word's first state.
+  // Earlier operations of this lane have finished. Sequence 0 is the initial state of a word.
   if (tag.seq == 0 || (tag.slot == site.slot && tag.lane == site.lane)) return;
-  // Read after the tag: the tag's process saw its slot ready before it committed. Beyond it stand
-  // the agent's fences, which have nothing to record, and forgeries.
+  // Read after the tag, because the tag's process saw its slot ready before it committed. Higher
+  // slots are the agent's fences, which need no record, and forgeries.
   if (tag.slot >= loadAcquire(site.control->slots_ready) || tag.slot >= kMaxSlots) return;
   raiseTo(site.report->slots[tag.slot].committed[tag.lane], tag.seq);
 }
@@ -22,11 +22,12 @@ struct Intent {
   std::uint32_t word;
 };
 
-// May be called again for the same operation until it commits: nobody reads these fields before
-// the owner is dead, and they count only if it committed.
+// May be called again for the same operation until it commits. These fields are read only after the
+// process has ended, and count only if the operation committed.
 void begin(Lane& lane, const Intent& intent, std::uint64_t used_after) {
-  // Keeps an earlier operation's `done` in front: until then these fields are still its own. The
-  // order of the program is enough, since they are read only after its end.
+  // The compiler must keep an earlier store to `done` before this, because these fields still
+  // belong to that operation. Program order suffices, because the fields are read only after the
+  // process has ended.
   asm volatile("" ::: "memory");
   storeRelaxed(lane.used_after, used_after);
   storeRelaxed(lane.device, static_cast<std::uint32_t>(intent.dev));
@@ -43,7 +44,7 @@ void forget(Lane& lane, std::uint64_t seq) {
   storeRelease(lane.done, seq);
 }
 
-// What an operation makes of the word it found.
+// The change that an operation makes to the word it read.
 struct Change {
   bool allowed;
   std::uint64_t word_after;
@@ -51,8 +52,8 @@ struct Change {
 };
 constexpr Change kNotAllowed{false, 0, 0};
 
-// One operation from intent to end. `decide(bytes found in the word, bytes in use)` runs at each
-// try, after the word was read.
+// Runs one operation. `decide(bytes in the word, bytes in use)` runs at each try, after the word
+// was read.
 template <typename Decide>
 inline Step operate(const LaneSite& site, unsigned dev, std::uint32_t word, std::uint64_t last_seq,
                     Decide decide) {
@@ -100,8 +101,8 @@ std::uint64_t Limits::admissible() const {
 }
 
 Step admitOnLane(const LaneSite& site, unsigned dev, std::uint64_t bytes, const Limits& limits) {
-  // The limit is read after the word: the agent lowers it first and changes the tags then, so a
-  // compare-and-swap that succeeds behind that has seen the lower one (README: fences).
+  // The limit is read after the word. The agent lowers the limit first and changes the tags then.
+  // So a compare-and-swap that succeeds afterwards has read the lower limit (README: fences).
   const Step step = operate(site, dev, kTotalWord, kLastTenantSeq,
                             [&](std::uint64_t total, std::uint64_t used) -> Change {
                               const std::uint64_t limit = limits.admissible();
@@ -117,8 +118,8 @@ Step spendOnLane(const LaneSite& site, unsigned dev, std::uint64_t bytes, const 
   const Step step = operate(site, dev, spareWord(site.slot, site.lane), kLastTenantSeq,
                             [&](std::uint64_t spare, std::uint64_t used) -> Change {
                               if (spare < bytes) return kNotAllowed;
-                              // What is in use stays below the total; the total only ever grows
-                              // up to the limit. So this is all that a lowered limit needs.
+                              // The bytes in use stay below the total, and the total never grows
+                              // above the limit. So a lowered limit needs no other check.
                               if (loadAcquire(total.low) > limits.admissible()) return kNotAllowed;
                               return {true, spare - bytes, saturatingAdd(used, bytes)};
                             });
@@ -166,7 +167,7 @@ void fenceDevice(ReportPage& report, const ControlHeader& control, unsigned dev,
   const unsigned ready = loadAcquire(control.slots_ready);
   for (unsigned slot = 0; slot < ready && slot < kMaxSlots; ++slot) {
     for (Lane& lane : report.slots[slot].lanes) {
-      // Who found bytes in a word that is empty now finds its tag changed already.
+      // An operation that read bytes in a word that is empty by now finds its tag changed.
       if (loadAcquire(lane.spare[dev].low) != 0) fenceWord(agent, lane.spare[dev], seq);
     }
   }
@@ -184,7 +185,7 @@ bool resolveLane(const LaneSite& site, unsigned device_count) {
     forget(lane, seq);
     return false;
   }
-  // The tag first: if it is gone already, its overwriter has raised `committed` before that.
+  // The tag is read first: if it was overwritten, its overwriter raised `committed` before that.
   const std::uint64_t tag = loadAcquire(wordAt(*site.report, dev, word).high);
   const bool committed = tag == packTag({site.slot, site.lane, seq}) ||
                          loadAcquire(site.slotRef().committed[site.lane]) >= seq;

@@ -6,7 +6,7 @@ namespace {
 constexpr unsigned kRoomShare = 8;
 constexpr unsigned kLaneShare = 16;
 
-// Calls visit(slot index) for every slot whose bit is set.
+// Calls visit(slot index) for each slot with its bit set.
 template <typename Visit>
 void forEachMarked(const TenantPages& pages, Visit visit) {
   const unsigned ready = pages.slotsReady();
@@ -19,10 +19,10 @@ void forEachMarked(const TenantPages& pages, Visit visit) {
   }
 }
 
-// Takes one word's bytes into use and refunds exactly those.
+// Takes one word's bytes into use and refunds exactly those bytes.
 bool moveToTotal(const LaneSite& site, unsigned dev, std::uint32_t word) {
   const std::uint64_t before = loadRelaxed(site.laneRef().used[dev]);
-  // One number less: what was taken can be refunded.
+  // Leaves one number for the refund of what was taken.
   if (takeOnLane(site, dev, word, kLastReleaseSeq - 1) != Step::kDone) return false;
   const std::uint64_t taken = loadRelaxed(site.laneRef().used[dev]) - before;
   std::uint64_t missing = 0;
@@ -63,7 +63,7 @@ Reclaimed reclaimSpare(const LaneSite& site, const TenantPages& pages, unsigned 
     Slot& victim = pages.report().slots[slot];
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       if (loadAcquire(victim.lanes[lane].spare[dev].low) == 0) continue;
-      markSpare(site);  // whoever looks for movers looks at marked slots only
+      markSpare(site);  // other processes search only marked slots
       storeRelease(own_flag, std::uint64_t{1});
       some = moveToTotal(site, dev, spareWord(slot, lane)) || some;
     }

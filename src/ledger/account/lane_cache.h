@@ -8,8 +8,8 @@
 
 namespace divvy::ledger {
 
-// Returns whether a lane should keep `bytes` instead of refunding them: at least an eighth of the
-// limit is free, and the lane keeps at most a sixteenth of the limit.
+// Returns whether a lane should keep `bytes` instead of refunding them. At least an eighth of the
+// limit must be free, and the lane keeps at most a sixteenth of the limit.
 bool worthKeeping(const LaneSite& site, unsigned dev, std::uint64_t bytes, const Limits& limits);
 
 // Must be called before a slot keeps or moves its first bytes; has no effect afterwards.

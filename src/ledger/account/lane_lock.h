@@ -16,8 +16,8 @@ inline void letGo(ProcessState& state, unsigned lane) {
 }
 
 // Holds a lane, preferably the calling thread's usual lane, and returns its number. Returns -1 if
-// all lanes are held by frames of the same thread (nested signal handlers), or stay held by other
-// threads for 100 ms of the caller's running time.
+// frames of the same thread (nested signal handlers) hold all lanes. Also if other threads hold
+// them for 100 ms of the caller's running time.
 int holdAnyLane(ProcessState& state);
 
 // Holds all lanes, in ascending order. Returns false, holding none, if a lane is held by the same

@@ -5,13 +5,14 @@
 namespace divvy::ledger {
 namespace {
 
-// Operations that a clean-up may need on one lane, with room for repeats.
+// Sequence numbers that a clean-up of one lane may need, with room for repeats.
 constexpr std::uint64_t kSeqNeeded = 4 * kMaxDevices;
 
-// Marks the slot as being reaped, which survives our own death. False: not ours to reap.
+// Marks the slot as being reaped; the mark survives the death of this process. Returns false if the
+// slot must not be reaped here.
 bool takeOver(Slot& slot, std::uint64_t generation, bool resume) {
   Pair seen = loadHalves(slot.state);
-  // The slot of a dead process changes only by our own hand; a second try settles mixed halves.
+  // The slot of a dead process is changed only by this process; a second try resolves mixed halves.
   for (int tries = 0; tries < 2; ++tries) {
     const Phase phase = statePhase(seen.low);
     if (stateGeneration(seen.low) != generation || phase == Phase::kFree) return false;
@@ -28,11 +29,11 @@ bool exhausted(const Slot& slot) {
   return false;
 }
 
-// Gives back everything that one lane has in use or spare. False when a word would not stand still.
+// Refunds all bytes that a lane has in use or spare. Returns false if a word kept changing.
 bool drainLane(const LaneSite& site, unsigned device_count, Reaped& reaped) {
   Lane& lane = site.laneRef();
   for (unsigned dev = 0; dev < kMaxDevices; ++dev) {
-    if (dev >= device_count) {  // no such device: forged if not 0
+    if (dev >= device_count) {  // no such device: a nonzero value is forged
       storeRelease(lane.used[dev], std::uint64_t{0});
       storeRelease(lane.spare[dev].low, std::uint64_t{0});
       continue;
@@ -56,7 +57,7 @@ Reaped reapSlot(ReportPage& report, const ControlHeader& control, unsigned index
   Slot& slot = report.slots[index];
   if (!takeOver(slot, generation, resume)) return reaped;
   if (exhausted(slot)) {
-    // No honest process gets here. Its bytes stay counted against its own tenant.
+    // Only a dishonest process gets here. Its bytes stay counted against its own tenant.
     storeRelease(slot.state.low, packState(generation, Phase::kRetired));
     reaped.outcome = ReapStep::kRetired;
     return reaped;
@@ -70,7 +71,7 @@ Reaped reapSlot(ReportPage& report, const ControlHeader& control, unsigned index
     }
     storeRelaxed(site.laneRef().moving, std::uint64_t{0});
   }
-  // Before the slot is free: the next owner sets these again.
+  // Must precede freeing the slot, because the next owner sets these bits again.
   __atomic_fetch_and(&report.header.spare_map[index / 64], ~(1ull << (index % 64)),
                      __ATOMIC_RELAXED);
   storeRelaxed(slot.context_bytes, std::uint64_t{0});

@@ -19,12 +19,12 @@ struct Reaped {
 };
 
 // Refunds the bytes of the slot's process and frees the slot. No other thread or process may do the
-// same at once, and the slot may have no writer left: its process is dead, or it is an earlier
-// program image of this process. `resume`: also continue a clean-up that was begun; false for an
-// own earlier image.
+// same at once. The slot may have no writer left: its process is dead, or it is an earlier program
+// image of this process. `resume`: also continue a clean-up that was begun; false for an own
+// earlier image.
 //
-// Touches only `report` and `control.slots_ready`. Does not allocate, throws nothing, owns nothing:
-// it may be left by a jump. Bounded by lanes x devices x 2 operations of at most kMaxTries tries.
+// Touches only `report` and `control.slots_ready`. Does not allocate, throws nothing, owns nothing,
+// so a jump may leave it. Bounded by lanes x devices x 2 operations of at most kMaxTries tries.
 Reaped reapSlot(ReportPage& report, const ControlHeader& control, unsigned slot,
                 std::uint64_t generation, unsigned device_count, bool resume) noexcept;
 

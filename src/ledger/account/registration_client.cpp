@@ -20,7 +20,7 @@ int connectToAgent(const ControlHeader& header) {
   const int fd = static_cast<int>(
       syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (fd < 0) return -1;
-  // Non-blocking: a full backlog answers EAGAIN at once, and the agent will find us by itself.
+  // Non-blocking: a full backlog returns EAGAIN at once, and the agent finds the process by itself.
   if (syscall(SYS_connect, fd, &address, sizeof address) != 0) {
     sysClose(fd);
     return -1;

@@ -7,7 +7,7 @@
 namespace divvy::ledger {
 namespace {
 
-// In pages that keep no such map everybody may have.
+// Without such a map in the pages every owner may have an earlier image.
 bool mayHavePast(const ReportHeader& header, const Owner& owner) {
   const unsigned bit = ownerBit(owner);
   return (header.id.features & kFeatureOwnerMap) == 0 ||
@@ -20,7 +20,7 @@ void reapOwnPast(const TenantPages& pages, const Owner& owner, std::uint64_t exe
   if (owner.start == 0 || exec_id == 0) return;
   ReportHeader& header = pages.report().header;
   if (!mayHavePast(header, owner)) {
-    // Before the claim, so that a later image of this process finds it.
+    // Precedes the claim, so that a later program image of this process finds it.
     const unsigned bit = ownerBit(owner);
     __atomic_fetch_or(&header.owner_map[bit / 64], 1ull << (bit % 64), __ATOMIC_RELAXED);
     return;

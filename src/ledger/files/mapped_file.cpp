@@ -18,7 +18,7 @@ MappedFile mapFile(const char* dir, const char* name, bool writable, std::uint64
   path[dir_length] = '/';
   memcpy(path + dir_length + 1, name, name_length + 1);
 
-  // O_NONBLOCK: a FIFO in the file's place must not hold us.
+  // O_NONBLOCK: opening must not block if the file was replaced by a FIFO.
   const int fd = sysOpen(path, (writable ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) {
     const bool absent = errno == ENOENT || errno == ENOTDIR;

@@ -26,7 +26,8 @@ void passOn(int signal, siginfo_t* info, void* machine) {
   } else if (previous_action.sa_handler != SIG_DFL && previous_action.sa_handler != SIG_IGN) {
     previous_action.sa_handler(signal);
   } else {
-    // Back at the faulting instruction the default action ends us, with the right signal.
+    // The faulting instruction runs again, and the default action ends the process with the right
+    // signal.
     sigaction(signal, &previous_action, nullptr);
   }
 }
@@ -35,8 +36,8 @@ void onSigbus(int signal, siginfo_t* info, void* machine) {
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   for (Guard* guard = innermost; guard != nullptr; guard = guard->outer) {
     if (address < guard->begin || address >= guard->end) continue;
-    // Whoever calls us may have blocked signals for that time (ThreadSanitizer blocks all of them):
-    // the next fault of this thread would end the process.
+    // A caller may have blocked signals during the handler (ThreadSanitizer blocks all of them).
+    // Then the next fault of this thread would end the process.
     pthread_sigmask(SIG_SETMASK, &static_cast<const ucontext_t*>(machine)->uc_sigmask, nullptr);
     siglongjmp(guard->jump, 1);
   }
@@ -48,8 +49,7 @@ void installOnce() {
   std::call_once(once, [] {
     struct sigaction action {};
     action.sa_sigaction = onSigbus;
-    // The mask that is put back is the one of the fault: saving it on every entry would be a call
-    // into the kernel each time.
+    // The restored mask is that of the fault. Saving it at each entry would cost a system call.
     action.sa_flags = SA_SIGINFO | SA_NODEFER;
     sigemptyset(&action.sa_mask);
     sigaction(SIGBUS, &action, &previous_action);

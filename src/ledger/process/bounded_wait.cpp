@@ -9,7 +9,7 @@ namespace divvy::ledger {
 namespace {
 
 constexpr unsigned kSpins = 64;  // about 2 us: longer than an operation, shorter than a time slice
-constexpr long kNapNs = 50'000;  // lets a holder of lower real-time priority run
+constexpr long kNapNs = 50'000;  // lets a lane holder of lower real-time priority run
 constexpr std::int64_t kLongestRoundNs = 1'000'000;  // a yield and a nap take a tenth of it
 
 std::int64_t nowNs() {

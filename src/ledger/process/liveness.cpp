@@ -18,7 +18,7 @@
 namespace divvy::ledger {
 namespace {
 
-// kNo only for what is certainly so: running out of descriptors is nobody's death.
+// kNo only if it is certain: a lack of descriptors does not mean that a process is dead.
 enum class Answer { kYes, kNo, kCannotTell };
 
 Answer fromErrno(int code) {
@@ -46,7 +46,7 @@ Text readProc(std::uint32_t pid, const char* name) {
   return text;
 }
 
-// A leader that ended before its threads is a zombie in /proc but not to its pidfd.
+// A leader that ended before its threads is a zombie in /proc, but not through its pidfd.
 Answer lives(std::uint32_t pid) {
   const Fd fd = processes().open(static_cast<int>(pid));
   if (!fd.valid()) return fromErrno(errno);
@@ -55,7 +55,7 @@ Answer lives(std::uint32_t pid) {
   return ended ? Answer::kNo : Answer::kYes;
 }
 
-// The process' number in its innermost pid namespace; 0 where the text does not say.
+// The PID in the process's innermost PID namespace; 0 if the text does not have it.
 std::uint32_t innermostPid(const std::string& status) {
   constexpr std::string_view kField = "\nNSpid:";
   const std::size_t at = status.find(kField);

@@ -22,7 +22,7 @@ int hexDigit(char c) {
   return -1;
 }
 
-// "monotonic 0 0 / boottime 0 0" outside of any.
+// The initial namespace has "monotonic 0 0 / boottime 0 0".
 bool inTimeNamespace() {
   char text[256];
   const std::size_t size = readText("/proc/self/timens_offsets", text, sizeof text);
@@ -36,7 +36,7 @@ bool inTimeNamespace() {
 
 std::uint64_t parseStartTime(const char* text, std::size_t size) {
   constexpr int kStartField = 22;       // proc(5); the name is field 2
-  constexpr std::size_t kNameEnd = 96;  // the longest pid and name the kernel prints end before
+  constexpr std::size_t kNameEnd = 96;  // the longest PID and name end before it
   std::size_t at = size < kNameEnd ? size : kNameEnd;
   while (at > 0 && text[at - 1] != ')') --at;
   if (at == 0) return 0;
@@ -60,8 +60,8 @@ Owner readSelf() {
   return unpackOwner(packOwner(owner));
 }
 
-// The kernel gives each image 16 random bytes. Only a digest of 32 bits leaves this function: they
-// also seed the stack protector.
+// The kernel gives each program image 16 random bytes. Only a digest of 32 bits leaves this
+// function, because the bytes also seed the stack protector.
 std::uint64_t readExecId() {
   const auto* random = reinterpret_cast<const unsigned char*>(getauxval(AT_RANDOM));
   if (random == nullptr) return 0;

@@ -9,8 +9,8 @@ namespace divvy::ledger {
 // cannot be read, and in a time namespace, where the start time differs inside and outside.
 Owner readSelf();
 
-// A number that differs between the program images that a process runs one after the other by exec,
-// and is the same for all copies of this code in one image. 0: unknown.
+// A number that differs between the program images that a process runs in sequence by exec. It is
+// the same for all copies of this code in one image. 0: unknown.
 std::uint64_t readExecId();
 
 // Start time in the text of a /proc/PID/stat; 0 if the text has another form. A process name may

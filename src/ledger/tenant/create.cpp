@@ -1,4 +1,4 @@
-// Making a tenant's directory: complete under another name first, then renamed.
+// Creates a tenant's directory: completely under another name, then renamed.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The directory is closed to everybody else; a container gets the three files bind-mounted,
-// control read-only, and its processes may run as any uid.
+// Other users cannot enter the directory. A container gets the three files bind-mounted, control
+// read-only, and its processes may run as any UID.
 Result<void> fill(const fs::path& dir, const TenantSpec& spec) {
   const auto control = std::make_unique<ControlPage>();
   const auto report = std::make_unique<ReportHeader>();
@@ -50,7 +50,8 @@ Result<void> fill(const fs::path& dir, const TenantSpec& spec) {
 Result<void> moveIntoPlace(const fs::path& from, const fs::path& to) {
   if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return {};
   int code = errno;
-  // Some file systems know no flags; there a directory that is not empty is still not replaced.
+  // Some file systems do not support flags; rename still does not replace a directory that is not
+  // empty.
   if (code == EINVAL && rename(from.c_str(), to.c_str()) == 0) return {};
   if (code == EINVAL) code = errno;
   if (code == EEXIST || code == ENOTEMPTY) {

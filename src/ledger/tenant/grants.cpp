@@ -99,7 +99,7 @@ std::uint64_t GrantPages::write(GateState state, const GrantTerms& terms) {
   Grant& grant = maps_->grant();
   const std::uint64_t seq = loadRelaxed(grant.seq) + 1;
   storeTerms(grant, terms);
-  // A beat with every change, so that nobody takes a fresh word for a stale one.
+  // Each change is a heartbeat too, so that no process takes a fresh word for a stale one.
   storeRelaxed(grant.beat, loadRelaxed(grant.beat) + 1);
   storeRelease(grant.seq, seq);
   storeRelease(grant.word, grantWord(state, seq));

@@ -13,7 +13,7 @@ namespace {
 
 constexpr char kFixedDir[] = "/run/divvy/tenant";
 
-// Null when there is no good one.
+// Returns null if there is no valid one.
 WorkPage* mapWork(const char* dir, const ControlHeader& control) {
   if ((control.id.features & kFeatureGrant) == 0) return nullptr;
   const MappedFile file = mapFile(dir, "work", true, kWorkMagic, sizeof(WorkPage));
@@ -31,7 +31,7 @@ OpenStatus TenantPages::open(const char* dir, TenantPages* out) {
   if (control.status != OpenStatus::kOk) return control.status;
   TenantPages pages;
   pages.control_ = static_cast<const ControlPage*>(control.memory);
-  // The report's boot is compared with the control page's, below.
+  // The report's boot is compared with that of the control page below.
   OpenStatus status = checkBoot(pages.control_->header.id);
   if (status == OpenStatus::kOk) status = checkControl(*pages.control_);
   if (status == OpenStatus::kOk) {

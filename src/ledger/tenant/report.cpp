@@ -12,8 +12,8 @@
 namespace divvy::ledger {
 namespace {
 
-// A private copy of what is in use of the report: its head, and the slots that were ever claimed.
-// The others are most of it, and there may be hundreds of tenants.
+// A private copy of the used part of a report: its head, and the slots that were ever claimed. The
+// other slots are most of it, and there may be hundreds of tenants.
 class ReportCopy {
  public:
   static Result<ReportCopy> take(const Mapping& from, unsigned slots) {
@@ -28,7 +28,7 @@ class ReportCopy {
     copy.used_.resize(used);
     UsedSlot* const to = copy.used_.data();
     intact = intact && guarded(&page, sizeof page, [&] { used = copyUsed(page, slots, to, used); });
-    // What a file that was cut short still has is not worth telling.
+    // The rest of a truncated file is not used.
     copy.used_.resize(intact ? used : 0);
     copy.truncated_ = copy.truncated_ || !intact;
     return copy;
@@ -53,7 +53,7 @@ class ReportCopy {
   static constexpr std::size_t kHeadBytes = offsetof(ReportPage, slots);
   static_assert(sizeof(Head) == kHeadBytes);
 
-  // Nobody ever claimed it: not even what it counts for its owners is there.
+  // A slot that was never claimed has no counts for its owners either.
   static bool isUsed(const Slot& slot) {
     return loadRelaxed(slot.state.low) != packState(0, Phase::kFree);
   }
@@ -62,7 +62,7 @@ class ReportCopy {
     for (unsigned i = 0; i < slots; ++i) used += isUsed(page.slots[i]) ? 1 : 0;
     return used;
   }
-  // At most `room`, for more may have been claimed meanwhile. How many.
+  // Copies at most `room` slots, because more may have been claimed meanwhile. Returns the number.
   static unsigned copyUsed(const ReportPage& page, unsigned slots, UsedSlot* to, unsigned room) {
     unsigned used = 0;
     for (unsigned i = 0; i < slots && used < room; ++i) {
@@ -99,14 +99,15 @@ class Reader {
     return std::move(out_);
   }
 
-  // Nothing was under way, and yet a total is not what the slots add up to.
+  // No operation was under way, but a total differs from the sum of the slots.
   bool sumsDiffer() const { return quiet_ && sums_differ_; }
 
  private:
   void suspect(Inconsistency reason) { out_.suspicions |= static_cast<std::uint32_t>(reason); }
 
-  // What the device has, or the share, with the context beside it, if that is more: the rest is
-  // with the host then. A device of unknown size bounds nothing but the sign.
+  // The larger of the device's memory and the share, including the context if that is counted
+  // outside of it. Memory beyond that is at the host. A device of unknown size limits only the
+  // sign.
   Bytes clamp(std::uint64_t bytes, unsigned dev, Inconsistency reason) {
     const DeviceSpec& spec = spec_.devices[dev];
     const std::uint64_t physical = spec.physical.count;
@@ -136,7 +137,7 @@ class Reader {
     DeviceUse& to = out_.devices[dev];
     to.admitted = clamp(from.total.low, dev, Inconsistency::kTotal);
     to.resident = clamp(from.resident_bytes, dev, Inconsistency::kTotal);
-    // What is swapped out lies in host memory, which the card's size does not bound.
+    // Swapped-out memory is host memory, which the device's size does not limit.
     to.swapped = {std::min<std::uint64_t>(from.swapped_bytes, INT64_MAX)};
     const Tag tag = unpackTag(from.total.high);
     if (tag.slot > kMaxSlots || (tag.slot != kMaxSlots && tag.slot >= spec_.slots)) {
@@ -159,7 +160,7 @@ class Reader {
     SlotSnapshot to;
     to.slot = index;
     to.generation = stateGeneration(from.state.low);
-    // An unknown phase is treated as the one that allows least and lets it be cleaned up.
+    // An unknown phase is treated as kReaping, which allows least and lets the slot be cleaned up.
     to.phase = phase > Phase::kRetired ? Phase::kReaping : phase;
     to.owner = unpackOwner(from.state.high);
     if (from.adopted_generation == to.generation + 1) to.host_pid = from.host_pid;
@@ -238,9 +239,9 @@ Result<ReportSnapshot> TenantLedger::readReport() const {
   if (!copy) return copy.error();
   Reader reader(*copy, spec_);
   ReportSnapshot snapshot = reader.read();
-  // A copy of a moving page proves nothing about sums. It does when no operation was under way in
-  // it and the totals' tags, which never repeat, are still there; lanes turning spare bytes over at
-  // the wrong moment can still mislead it, so one mismatch is a hint and a lasting one is proof.
+  // A copy of a page in use does not prove a wrong sum. It does if no operation was under way and
+  // the totals' tags, which never repeat, are unchanged. Lanes that move spare bytes at the wrong
+  // instant can still mislead it. So one mismatch is a hint, and a lasting one is proof.
   const Result<ReportCopy> after = ReportCopy::take(*report_, 0);
   if (!after) return after.error();
   if (reader.sumsDiffer() && sameTags(*copy, *after, snapshot.devices.size())) {

@@ -33,7 +33,7 @@ void copyDevice(const SwapDevice& from, SwapDevice& to) {
 }
 
 void copyLine(const SwapLine& line, SwapSample& out) {
-  // What it says it has is at least as old as the state that it says it is in.
+  // The reported bytes are at least as old as the reported state.
   for (unsigned dev = 0; dev < kMaxDevices; ++dev) copyDevice(line.device[dev], out.device[dev]);
   out.host_bytes = loadRelaxed(line.host_bytes);
   out.host_want = loadRelaxed(line.host_want);
@@ -64,7 +64,7 @@ void copyOrder(const ResidencyLine& line, ResidencyOrder& out) {
 }
 
 void writeOrder(const ResidencyOrder& order, std::uint64_t generation, ResidencyLine& line) {
-  // An order to another process of this slot is none to this one while it is being written.
+  // While it is written, an order to another process of this slot must not apply to this one.
   if (loadRelaxed(line.owner) != generation + 1) storeRelease(line.owner, std::uint64_t{0});
   for (unsigned dev = 0; dev < kMaxDevices; ++dev) {
     storeRelaxed(line.allowed[dev], order.allowed[dev]);

@@ -1,4 +1,4 @@
-// The slots of a report as the agent handles them: adopting, reaping, preallocating.
+// The slots of a report for the agent: adopt, reap, preallocate.
 #include <fcntl.h>
 
 #include <system_error>
@@ -67,7 +67,7 @@ Result<ReapResult> TenantLedger::reap(unsigned slot, std::uint64_t generation) {
   ReportPage& page = *report_->as<ReportPage>();
   const auto devices = static_cast<unsigned>(spec_.devices.size());
   Reaped reaped;
-  // Two guards: one range cannot span both mappings.
+  // Two guards, because one range cannot cover both mappings.
   bool report_intact = false;
   const bool control_intact = guarded(&control(), sizeof(ControlPage), [&] {
     report_intact = guarded(&page, sizeof page, [&] {

@@ -1,4 +1,4 @@
-// A tenant's terms of swapping, and the files that it needs for it.
+// The swap settings of a tenant, and their files.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -40,7 +40,7 @@ bool anySwappable(const SwapSpec& spec) {
   return false;
 }
 
-// What was swappable once stays so for what was allocated then.
+// Memory that was allocated as swappable stays swappable.
 void writeTerms(const SwapSpec& spec, ControlPage& page) {
   SwapTerms& terms = page.header.swap;
   const bool on = anySwappable(spec) || (loadRelaxed(terms.flags) & kSwapOn) != 0;
@@ -66,7 +66,7 @@ Identification identify(const ControlHeader& control, std::uint64_t magic, std::
   return id;
 }
 
-// Complete under another name first: whoever finds the name finds the whole file.
+// Written completely under another name first, so that a reader never finds a partial file.
 Result<void> makeFile(int dir, const NewFile& file) {
   const std::string fresh = std::string(".") + file.name;
   unlinkat(dir, fresh.c_str(), 0);

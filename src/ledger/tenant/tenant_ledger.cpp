@@ -53,8 +53,8 @@ Result<TenantLedger> TenantLedger::adopt(const fs::path& dir) {
   if (!got) return got.error();
   const OpenStatus status = judgeControl(*page, *got);
   if (status != OpenStatus::kOk) return adoptError(status, dir);
-  // Only the size of the report matters here. The control page says what the report is; a tenant
-  // that scribbled on its own report's head is told by readReport.
+  // Only the size of the report matters here. The control page describes the report; readReport()
+  // reports a head that the tenant overwrote.
   Result<Mapping> report = Mapping::open(dir / "report", sizeof(ReportPage));
   if (!report) {
     if (report.error().code() != ErrorCode::kNotFound) {
@@ -68,12 +68,12 @@ Result<TenantLedger> TenantLedger::adopt(const fs::path& dir) {
   ledger.fence_seq_ = page->header.fence_seq;
   ledger.control_ = std::make_unique<Mapping>(std::move(control).value());
   ledger.report_ = std::make_unique<Mapping>(std::move(report).value());
-  // Without it (an older version, or spoilt by the tenant) memory limits hold all the same.
+  // Without it (an older version, or damaged by the tenant) memory limits still hold.
   if (Result<Mapping> work = Mapping::open(dir / "work", sizeof(WorkPage)); work) {
     ledger.work_ = std::make_unique<Mapping>(std::move(work).value());
   }
   ledger.openSwap();
-  // The last agent may have died between lowering a ceiling and fencing it.
+  // The last agent may have ended between lowering a ceiling and fencing it.
   for (unsigned dev = 0; dev < ledger.spec_.devices.size(); ++dev) {
     if (Result<void> fenced = ledger.fence(dev); !fenced) return fenced.error();
   }
@@ -89,7 +89,7 @@ Result<void> TenantLedger::fence(unsigned dev) {
   ReportPage& page = *report_->as<ReportPage>();
   const std::uint64_t seq = ++fence_seq_;
   const bool intact = guarded(&header, sizeof(ControlPage), [&] {
-    // Written down first: after a restart no tag of ours is used twice.
+    // Stored first, so that no tag is used twice after a restart.
     storeRelease(header.fence_seq, seq);
   });
   if (!intact) return Error(ErrorCode::kCorrupt, "the control file was truncated");

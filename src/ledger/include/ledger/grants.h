@@ -77,7 +77,7 @@ class GrantPages {
   std::uint64_t seq() const;
 
   // Copies the line of a slot. Returns false if the process of this slot generation has not claimed
-  // it, or if the tenant truncated its file (broken() is then true from now on).
+  // it. Also if the tenant truncated its file; broken() is then true from now on.
   bool read(unsigned slot, std::uint64_t generation, WorkSample* out);
 
   // For FUTEX_WAIT (shared): address and present value of the doorbell. The value is only compared.

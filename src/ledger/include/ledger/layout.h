@@ -101,7 +101,7 @@ enum class GrantMode : std::uint32_t {
   kLatency = 3,     // lower classes leave the device for it
   kBestEffort = 4,  // runs in the gaps of higher classes
 };
-// What enforces a tenant's compute share.
+// The mechanism that enforces a tenant's compute share.
 enum class Backend : std::uint32_t { kInterposer = 0, kMps = 1, kTimeslice = 2 };
 
 constexpr std::uint32_t grantWord(GateState state, std::uint64_t seq) {
@@ -228,7 +228,7 @@ struct alignas(64) ReportHeader {
   FaultEntry faults[kFaultEntries];
 };
 
-// What the tenant uses of one device.
+// A tenant's use of one device.
 struct alignas(64) DeviceReport {
   Pair total;  // low: bytes admitted, spare included; high: tag of the last operation
   char reserved_a[48];

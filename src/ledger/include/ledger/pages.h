@@ -63,13 +63,13 @@ class TenantPages {
   unsigned slots_capacity_ = 0;
 };
 
-// Returns this process's tenant directory: /run/divvy/tenant if it exists (put there by the agent,
-// out of the tenant's reach), else the environment's DIVVY_TENANT_DIR (standalone mode), else
-// nullptr. The string is in static or environment storage.
+// Returns this process's tenant directory: /run/divvy/tenant if it exists, else the environment's
+// DIVVY_TENANT_DIR (standalone mode), else nullptr. The agent mounts the former, which the tenant
+// cannot change. The string is in static or environment storage.
 const char* findTenantDir();
 
 // Parses a byte limit, as in DIVVY_MEMORY_LIMIT: digits, then nothing or one of Ki Mi Gi Ti k K M G
-// T, with an optional B after a binary suffix. Returns false for anything else, for 0, and above
+// T. A binary suffix may be followed by B. Returns false for anything else, for 0, and above
 // 2^63-1.
 bool parseByteLimit(const char* text, std::uint64_t* bytes);
 

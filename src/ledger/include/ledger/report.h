@@ -1,4 +1,4 @@
-// A validated copy of a report page: what the agent accepts of it.
+// A validated copy of a report page, with the values that the agent accepts.
 #pragma once
 
 #include <array>

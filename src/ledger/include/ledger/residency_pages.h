@@ -61,7 +61,7 @@ class ResidencyPages {
   bool standing(unsigned slot, std::uint64_t generation, ResidencyOrder* out) const;
 
   // Copies the report of a slot. Returns false if the process of this slot generation has not
-  // claimed its line, or if the tenant truncated its file (broken() is then true from now on).
+  // claimed its line. Also if the tenant truncated its file; broken() is then true from now on.
   bool read(unsigned slot, std::uint64_t generation, SwapSample* out);
 
   bool broken() const { return broken_; }

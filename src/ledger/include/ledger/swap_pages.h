@@ -11,7 +11,7 @@ namespace divvy::ledger {
 // in static storage, and all zeros means closed. Copies share the mapping; mappings survive fork.
 class SwapPages {
  public:
-  // For a tenant whose control page has kSwapOn. Writes `out` only on kOk.
+  // Requires kSwapOn in the tenant's control page. Writes `out` only on kOk.
   static OpenStatus open(const char* dir, const ControlHeader& control, SwapPages* out);
 
   // Unmaps the pages. No thread may be reading or writing them.

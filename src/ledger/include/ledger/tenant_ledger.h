@@ -116,7 +116,7 @@ class TenantLedger {
   // spec is wrong. kIo: the disk is full, ...; nothing has changed then. kCorrupt: a file was
   // truncated.
   Result<void> setSwap(const SwapSpec& spec);
-  // Makes missing swap files without telling the tenant: for tenants that must be given the files
+  // Makes missing swap files without telling the tenant. For tenants that must be given the files
   // before it is known whether their memory is ever swapped. kIo.
   Result<void> makeSwapFiles(const SipKey& ipc_key);
   // The key in the files; zeros if there are no files.
