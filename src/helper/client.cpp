@@ -46,7 +46,7 @@ Result<Answer> Client::ask(Op op, int number, std::string_view text, int fd) {
   if (fresh)
     if (Result<void> there = connect(); !there) return there.error();
   Result<void> sent = sendAsk(connection_.get(), op, number, text, fd);
-  // Another one may have taken its place since the last question.
+  // Another helper may have replaced it since the last request.
   if (!sent && !fresh) {
     if (Result<void> there = connect(); !there) return there.error();
     sent = sendAsk(connection_.get(), op, number, text, fd);
@@ -55,7 +55,7 @@ Result<Answer> Client::ask(Op op, int number, std::string_view text, int fd) {
   Result<Answer> answer =
       sent ? receiveAnswer(connection_.get(), &came) : Result<Answer>(sent.error());
   if (came) return answer;
-  // An answer that comes later would be taken for the next one's.
+  // A late answer would be taken for that of the next request.
   connection_.reset();
   return away(answer.error().message());
 }

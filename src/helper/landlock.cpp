@@ -17,7 +17,7 @@
 namespace divvy::helper {
 namespace {
 
-// Numbers of the kernel's, the same for each architecture; headers of a distribution may lack them.
+// The kernel's numbers, equal on all architectures; a distribution's headers may lack them.
 constexpr long kCreateRuleset = 444;
 constexpr long kAddRule = 445;
 constexpr long kRestrictSelf = 446;
@@ -35,7 +35,7 @@ struct [[gnu::packed]] PathRule {
   std::int32_t parent = -1;
 };
 
-// What a version knows: all of it is taken away, but for what rules give back.
+// Rights that a version handles: all of them are denied unless a rule grants them.
 Ruleset knownBy(int version) {
   Ruleset known;
   known.files = (1u << 13) - 1;
@@ -50,7 +50,7 @@ Ruleset knownBy(int version) {
 constexpr std::uint64_t kOfPlainFiles = 1u | kWriteFile | kReadFile | kTruncate | kDeviceCall;
 constexpr std::uint64_t kRead = kReadFile | kReadFolder;
 
-// Where NVIDIA's libraries are, by distribution and by installer, and what they read.
+// Directories of NVIDIA's libraries, by distribution and installer, and the files that they read.
 constexpr const char* kSystem[] = {"/usr",
                                    "/lib",
                                    "/lib32",
@@ -112,7 +112,7 @@ std::vector<FileRule> fileRules(const ServerOptions& terms) {
   addPattern("/dev/nvidia*", kRead | kWriteFile | kDeviceCall, &rules);
   rules.push_back({"/dev/null", kReadFile | kWriteFile});
   rules.push_back({"/dev/urandom", kReadFile});
-  // What is in them is the agent's: modes are changed by descriptors that are open for reading.
+  // Their contents are the agent's; modes are changed through descriptors open for reading.
   for (const std::string& folder : terms.lent)
     rules.push_back({folder, kRead | kMakeFolder | kRemoveFolder});
   rules.push_back({parentOf(terms.socket), kMakeSocket | kRemoveFile});

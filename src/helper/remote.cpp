@@ -62,7 +62,7 @@ Client& RemoteProcesses::ownLink() const {
   return *own;
 }
 
-// Users have the same numbers everywhere here: who it is is known also while the helper is away.
+// UIDs are equal in all namespaces here, so the user is known even without the helper.
 Result<Peer> RemoteProcesses::peer(int connection) const {
   ucred found{};
   socklen_t size = sizeof found;
@@ -116,7 +116,8 @@ Result<Fd> RemoteKubeletDirs::checkpoint() {
   return fdOf(link_->ask(Op::kCheckpoint));
 }
 
-// ---- who uses devices ---------------------------------------------------------------------------
+// ---- processes that use devices
+// ------------------------------------------------------------------
 
 std::vector<driver::ProcessUse> RemoteUsage::processes(const std::string& uuid) {
   std::vector<driver::ProcessUse>& last = uses_[uuid];

@@ -141,7 +141,7 @@ Result<Answer> RequestHandler::ofSockets(const Ask& ask) {
   return answer;
 }
 
-// With the mutex held. Instances of cards may be made later.
+// Requires the mutex. Instances of cards may be created later.
 Result<unsigned> RequestHandler::indexOf(const std::string& uuid) {
   if (!driver_) {
     Result<driver::Nvml> driver = terms_.open_driver();
@@ -158,7 +158,7 @@ Result<unsigned> RequestHandler::indexOf(const std::string& uuid) {
 }
 
 Result<Answer> RequestHandler::ofDevice(const Ask& ask) {
-  // Whoever asked before, perhaps in vain: one thread at a time waits for the driver.
+  // One thread at a time waits for the driver; an earlier request may never be answered.
   const std::unique_lock<std::mutex> hold(driver_mutex_, std::try_to_lock);
   if (!hold.owns_lock())
     return Error{ErrorCode::kUnavailable, "the driver has not answered an earlier question"};

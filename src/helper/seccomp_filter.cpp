@@ -16,13 +16,13 @@
 namespace divvy::helper {
 namespace {
 
-// What answering takes, and what NVML and the C library do below it. Names that an architecture
-// lacks are negative, and left out.
+// Calls for answering requests, and those of NVML and the C library below that. Names that an
+// architecture lacks are negative, and are left out.
 constexpr std::array kAlways{
     // memory
     SCMP_SYS(brk), SCMP_SYS(mmap), SCMP_SYS(munmap), SCMP_SYS(mprotect), SCMP_SYS(mremap),
     SCMP_SYS(madvise),
-    // threads, time and who this process is
+    // threads, time and the identity of this process
     SCMP_SYS(futex), SCMP_SYS(set_robust_list), SCMP_SYS(rseq), SCMP_SYS(sched_yield),
     SCMP_SYS(sched_getaffinity), SCMP_SYS(exit), SCMP_SYS(exit_group), SCMP_SYS(restart_syscall),
     SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack),
@@ -39,15 +39,15 @@ constexpr std::array kAlways{
     SCMP_SYS(getdents64), SCMP_SYS(chmod), SCMP_SYS(fchmod), SCMP_SYS(fchmodat), SCMP_SYS(mkdir),
     SCMP_SYS(mkdirat), SCMP_SYS(rmdir), SCMP_SYS(unlink), SCMP_SYS(unlinkat), SCMP_SYS(rename),
     SCMP_SYS(renameat), SCMP_SYS(renameat2), SCMP_SYS(link), SCMP_SYS(linkat),
-    // sockets, and what is waited for
+    // sockets and waiting
     SCMP_SYS(bind), SCMP_SYS(listen), SCMP_SYS(accept4), SCMP_SYS(connect), SCMP_SYS(shutdown),
     SCMP_SYS(getsockopt), SCMP_SYS(sendmsg), SCMP_SYS(recvmsg), SCMP_SYS(poll), SCMP_SYS(ppoll),
     SCMP_SYS(inotify_init1), SCMP_SYS(inotify_add_watch), SCMP_SYS(pidfd_open)};
 
-// Signals go by the first of these arguments: a process' or thread group's number.
+// Signals: the first argument is the number of a process or thread group.
 constexpr std::array kOnlyToUs{SCMP_SYS(kill), SCMP_SYS(tgkill)};
 
-// F_SETOWN and F_SETSIG are not among them: they send any signal to any process.
+// F_SETOWN and F_SETSIG are left out: they send any signal to any process.
 constexpr std::array kOfDescriptors{
     F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL,    F_GETLK,
     F_SETLK, F_SETLKW,        36,      37,      38,      F_GET_SEALS};
@@ -61,7 +61,7 @@ class Rules {
     if (fault_ == 0 && call >= 0)
       fault_ = seccomp_rule_add(filter_, SCMP_ACT_ALLOW, call, sizeof...(tests), tests...);
   }
-  // The C library asks again by an older call where it hears that the kernel has no such one.
+  // ENOSYS makes the C library use the older call.
   void lacks(int call) {
     if (fault_ == 0) fault_ = seccomp_rule_add(filter_, SCMP_ACT_ERRNO(ENOSYS), call, 0);
   }
@@ -72,7 +72,7 @@ class Rules {
   int fault_ = 0;
 };
 
-// seccomp.h's macros leave the last member to the compiler, which clang warns of.
+// seccomp.h's macros leave out the last member, which clang warns about.
 scmp_arg_cmp argument(unsigned place, scmp_compare how, scmp_datum_t value,
                       scmp_datum_t masked = 0) {
   return {place, how, value, masked};
@@ -87,13 +87,13 @@ void allowAll(Rules* rules) {
   rules->allow(SCMP_SYS(socket), argument(0, SCMP_CMP_EQ, AF_UNIX));
   for (const int command : kOfDescriptors)
     rules->allow(SCMP_SYS(fcntl), argument(1, SCMP_CMP_EQ, static_cast<scmp_datum_t>(command)));
-  // Threads, and no processes or namespaces. clone3 has its flags where no filter can look.
+  // Permits threads, but no processes or namespaces. A filter cannot read clone3's flags.
   constexpr scmp_datum_t kSpaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
                                    CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
   rules->allow(SCMP_SYS(clone),
                argument(0, SCMP_CMP_MASKED_EQ, kSpaces | CLONE_THREAD, CLONE_THREAD));
   rules->lacks(SCMP_SYS(clone3));
-  // NVIDIA's calls are of class F; of others one names a signal's receiver (FIOSETOWN).
+  // NVIDIA's calls are of class F. Of other classes one sets the receiver of a signal (FIOSETOWN).
   constexpr scmp_datum_t kClass = 0xff00;
   rules->allow(SCMP_SYS(ioctl), argument(1, SCMP_CMP_MASKED_EQ, kClass, scmp_datum_t{'F'} << 8));
 }

@@ -26,11 +26,11 @@ namespace divvy::helper {
 namespace {
 
 constexpr int kBacklog = 16;
-// An agent has three connections, one for its loop's callers, and one for each of at most nine
-// threads that receive registrations.
+// An agent has three connections, one of them for callers on its loop. It has one more for each of
+// at most nine threads that receive registrations.
 constexpr std::size_t kMaxCallers = 16;
 constexpr std::chrono::seconds kFarewell{1};
-// Whoever waits while there is no descriptor left is told of again at once, and again.
+// Pause while no descriptor is free, because poll would report the waiting connection at once.
 constexpr int kRestMs = 100;
 constexpr const char* kNoLandlock =
     "no Landlock here: which files the helper may open is limited by mounts only; it takes Linux "
@@ -54,13 +54,14 @@ Result<Fd> listenOn(const std::string& path) {
   return fd;
 }
 
-// Those who are being answered; outlives serve() with who does not come to an end.
+// Connections that are being answered. Shared with their threads, because an answer may outlast
+// serve().
 struct Callers {
   explicit Callers(const ServerOptions& told) : terms(told), desk(terms) {}
 
   const ServerOptions terms;
   RequestHandler desk;
-  std::mutex mutex;  // of the one below
+  std::mutex mutex;  // protects `connections`
   std::set<int> connections;
   std::condition_variable left;
 };
@@ -75,8 +76,8 @@ void answerAll(const std::shared_ptr<Callers>& callers, Fd connection, int asker
       break;
     }
     const Result<Answer> answer = callers->desk.answer(*question, asker);
-    // The agent holds a connection that it passed on until it is answered. The last one to drop it
-    // may have to wait for what a tenant sent along.
+    // The agent keeps a tenant's connection open until the answer. The last process that closes it
+    // may have to wait for unread data of the tenant.
     question->fd.reset();
     if (!sendAnswer(connection.get(), answer)) break;
   }
@@ -109,7 +110,7 @@ void sendHome(const std::shared_ptr<Callers>& callers) {
   callers->left.wait_for(hold, kFarewell, [&] { return callers->connections.empty(); });
 }
 
-// Whether files are limited, too.
+// Returns true if file access is limited as well.
 Result<bool> limitSelf(const ServerOptions& terms) {
   if (Result<void> dropped = dropCapabilities(); !dropped) return dropped.error();
   const int version = landlockVersion();
@@ -127,7 +128,7 @@ Result<void> serve(const ServerOptions& terms) {
   sigemptyset(&ends);
   sigaddset(&ends, SIGTERM);
   sigaddset(&ends, SIGINT);
-  // Before there are threads: they have it from here.
+  // Before any thread starts, so that all threads inherit it.
   pthread_sigmask(SIG_BLOCK, &ends, nullptr);
   const Fd told(signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!told.valid()) return ioError("waiting for signals");

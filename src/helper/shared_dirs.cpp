@@ -17,14 +17,14 @@ namespace {
 
 constexpr unsigned kFromOwnerToGroup = 3;
 constexpr mode_t kModes = 07777;
-// Deeper than anything of ours.
+// Deeper than any directory of Divvy.
 constexpr int kMaxDepth = 6;
 
 Error ioError(const std::string& what) {
   return {ErrorCode::kIo, what + ": " + std::strerror(errno)};
 }
 
-// Of what goes away meanwhile nothing is said.
+// Files that are removed meanwhile are skipped.
 void lendBelow(const Fd& folder, int depth) {
   Fd again(openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!again.valid()) return;
@@ -39,7 +39,7 @@ void lendBelow(const Fd& folder, int depth) {
     const Fd one(openat(
         folder.get(), entry->d_name,
         O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (folder_of_ours ? O_DIRECTORY : 0)));
-    // By its descriptor: the name may be another file's by now.
+    // Checked by descriptor, because the name may belong to another file by now.
     if (!one.valid() || fstat(one.get(), &info) != 0 || info.st_uid != geteuid()) continue;
     const mode_t wanted = info.st_mode | ((info.st_mode & S_IRWXU) >> kFromOwnerToGroup);
     if (wanted != info.st_mode) static_cast<void>(fchmod(one.get(), wanted & kModes));

@@ -36,7 +36,7 @@ Result<void> sendPacket(int connection, iovec* parts, std::size_t count, int fd)
   }
 }
 
-// How many bytes came; 0: the other one has left.
+// Returns the number of received bytes; 0: the peer has closed the connection.
 Result<std::size_t> receivePacket(int connection, iovec* parts, std::size_t count, Fd* fd) {
   msghdr message{};
   message.msg_iov = parts;

@@ -81,7 +81,8 @@ class RemoteUsage final : public driver::ProcessSource {
   std::map<std::string, std::vector<driver::ProcessTime>> times_;
 };
 
-// Shares the agent's folders again, with what an agent that ran as root made in them since.
+// Shares the agent's directories again, including files that an agent running as root created
+// since.
 Result<void> shareDirsAgain(Client& link);
 
 // Write and remove a CDI spec in the runtime's folder; the agent reads that folder itself. `name`
