@@ -11,7 +11,7 @@
 namespace divvy::doctor {
 namespace {
 
-// Of a webhook's authorities there are two while one follows the other.
+// A webhook has two authorities while one replaces the other.
 constexpr std::size_t kMax = 64;
 
 bool secondsOf(const ASN1_TIME* time, std::int64_t* out) {
@@ -37,7 +37,7 @@ Result<std::vector<Validity>> validitiesOf(const std::string& pem) {
       return Error{ErrorCode::kCorrupt, "a certificate's times cannot be read"};
     all.push_back(validity);
   }
-  // The end is one where no more begins; anything else is something that is no certificate.
+  // The input ends where no certificate begins; any other error means that it is not a certificate.
   const unsigned long last = ERR_peek_last_error();
   ERR_clear_error();
   const bool end = ERR_GET_REASON(last) == PEM_R_NO_START_LINE;

@@ -37,7 +37,7 @@ bool wanted(const std::string& id, const std::vector<std::string>& only) {
   return only.empty() || std::find(only.begin(), only.end(), id) != only.end();
 }
 
-// A cluster may have a thousand of the same kind; who wants all of them lists them.
+// A cluster may have a thousand findings of one kind; users can list all of them.
 void shorten(Findings* findings) {
   std::map<State, std::size_t> said;
   Findings kept;
@@ -64,7 +64,7 @@ Findings diagnoseWith(const std::vector<Entry<Facts>>& entries, Scope scope, con
     Findings found;
     FindingBuilder sink(entry.id, scope, &found);
     entry.look(facts, sink);
-    // Silence would read as health.
+    // A check without a finding would look like health.
     if (!sink.said()) sink.skip("nothing was found that it could be told by");
     shorten(&found);
     for (Finding& one : found) all.push_back(std::move(one));

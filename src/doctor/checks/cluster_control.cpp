@@ -1,4 +1,4 @@
-// What Divvy is installed as in a cluster: there, in force, and led.
+// Checks of Divvy's control plane: installed, in force, and with a leader.
 #include <algorithm>
 #include <array>
 
@@ -9,14 +9,15 @@
 namespace divvy::doctor {
 namespace {
 
-// ValidatingAdmissionPolicies are GA from there on, and tokens name their node.
+// From this version ValidatingAdmissionPolicies are GA, and tokens name their node.
 constexpr Version kMin{1, 30, "v1.30"};
-// What it was run on (docs/install.md).
+// The tested version (docs/install.md).
 constexpr Version kTried{1, 34, "v1.34"};
 constexpr std::int64_t kDay = 24 * 3600;
-// Others are made when a third of the 90 days is left: who has less than that is not kept anew.
+// Certificates are renewed when a third of their 90 days is left. One with less than this is not
+// being renewed.
 constexpr std::int64_t kSoon = 14 * kDay;
-// Clocks of machines differ by less where somebody keeps them.
+// Clocks of maintained machines differ by less.
 constexpr std::int64_t kMaxSkewMs = 5000;
 
 constexpr const char* kInstall = "helm install divvy ... -n divvy-system (docs/install.md)";
@@ -25,7 +26,7 @@ bool below(const Version& a, const Version& b) {
   return a.major != b.major ? a.major < b.major : a.minor < b.minor;
 }
 
-// Whether the check has to be left out: what it needs may not be read, or nothing of ours is there.
+// Returns true if the check is skipped: its objects cannot be read, or Divvy is not installed.
 bool leftOut(const ClusterFacts& facts, const Listed& listed, FindingBuilder& sink) {
   if (listed) {
     sink.skip(listed->message());
@@ -133,7 +134,7 @@ void lookCertificate(const ClusterFacts& facts, FindingBuilder& sink) {
 
 void lookPolicies(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.policies_listed, sink)) return;
-  constexpr const char* kTells = "divvy-visible-devices";  // warns, unless somebody wants more
+  constexpr const char* kTells = "divvy-visible-devices";  // warns, unless the cluster denies
   constexpr std::array<const char*, 11> kOurs{"divvy-pod-annotations",
                                               "divvy-bindings",
                                               "divvy-node-annotations",
@@ -149,7 +150,7 @@ void lookPolicies(const ClusterFacts& facts, FindingBuilder& sink) {
   for (const char* name : kOurs) {
     const auto found = std::find_if(facts.policies.begin(), facts.policies.end(),
                                     [name](const GuardPolicy& one) { return one.name == name; });
-    // Who has one replica without a Lease may not have the fence.
+    // With one replica and no Lease the fence may be missing.
     const bool fence = std::string(name) == "divvy-scheduler-fencing";
     if (found == facts.policies.end()) {
       if (!fence || facts.lease) missing.emplace_back(name);

@@ -1,4 +1,4 @@
-// Nodes and pods of a cluster, and others in it who do what Divvy does.
+// Checks of a cluster's nodes and pods, and of other programs with Divvy's task.
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -69,7 +69,7 @@ void lookPlugin(const ClusterFacts& facts, FindingBuilder& sink) {
   sink.ok("there is none");
 }
 
-// Divvy's names by which devices are counted.
+// Divvy's resources that count devices.
 constexpr const char* kCounts[] = {"nvidia.com/gpu", "divvy.dev/gpu"};
 
 void lookMapped(const ClusterFacts& facts, FindingBuilder& sink) {

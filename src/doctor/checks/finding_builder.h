@@ -8,7 +8,7 @@
 
 namespace divvy::doctor {
 
-// What is wrong, what it means, and what to do.
+// A problem: state, consequence, and action.
 struct Problem {
   std::string seen;
   std::string means;

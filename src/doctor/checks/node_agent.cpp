@@ -1,4 +1,4 @@
-// Divvy's agents on this machine: alive, ours, and their folders as they left them.
+// Checks of Divvy's agents on this machine: running, of this version, with intact directories.
 #include "base/bytes.h"
 #include "checks/check_lists.h"
 #include "report/format.h"
@@ -6,7 +6,7 @@
 namespace divvy::doctor {
 namespace {
 
-// A tenant's pages are a few MiB; below this the next one may not be made.
+// A tenant's pages are a few MiB; below this the next tenant may fail.
 constexpr std::uint64_t kMinFree = 64u << 20;
 constexpr std::uint64_t kMinFiles = 256;
 
@@ -178,7 +178,7 @@ void lookCards(const NodeFacts& facts, FindingBuilder& sink) {
   if (!sink.said()) sink.skip(anyAgent(facts) ? "no agent answered" : noneText(facts));
 }
 
-// Its event loop answers kubelets, probes and tenants.
+// Kubelet, probes and tenants wait for the agent's event loop.
 void lookLoop(const NodeFacts& facts, FindingBuilder& sink) {
   constexpr std::int64_t kMaxMs = 50;
   eachAgent(facts, [&](const AgentFacts& agent) {

@@ -1,4 +1,4 @@
-// The driver of this machine's cards: there, whole, and of one version.
+// Checks of the driver: present, complete, and of one version.
 #include <algorithm>
 #include <set>
 
@@ -33,7 +33,7 @@ void lookLoaded(const NodeFacts& facts, FindingBuilder& sink) {
   }
   if (!absent(driver.version)) return sink.skip(driver.version.error().message());
   std::vector<PciCard> without = driver.cards;
-  // What is given to virtual machines is not this machine's to share.
+  // Cards that are passed to virtual machines cannot be shared here.
   std::erase_if(without, [](const PciCard& one) { return one.driver == "vfio-pci"; });
   if (driver.cards.empty())
     return sink.warn({"libraries of the driver, no card and no kernel module",

@@ -1,4 +1,4 @@
-// What is put into containers and programs: here, whole, and nowhere else.
+// Checks of the files that containers and programs load: present, intact, and in one place.
 #include <algorithm>
 
 #include "base/bytes.h"
@@ -8,14 +8,14 @@
 namespace divvy::doctor {
 namespace {
 
-// Messages name the file that they are about; where that stands before them it is said twice.
+// Messages name their file; the path is removed where it precedes the message anyway.
 std::string withoutPath(const std::string& message, const std::string& path) {
   if (!message.starts_with(path)) return message;
   const std::size_t begin = message.find_first_not_of(": ", path.size());
   return begin == std::string::npos ? message : message.substr(begin);
 }
 
-// What is wrong with a file that is to be our library; empty: nothing.
+// The fault of a file that should be our library; empty: none.
 std::string faultOf(const LibraryFile& file, std::uint16_t machine) {
   if (file.fault) return withoutPath(file.fault->message(), file.path);
   if (!file.elf64) return "is no 64-bit ELF library";

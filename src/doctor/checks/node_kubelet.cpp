@@ -1,4 +1,4 @@
-// The kubelet: where plugins meet it, and who else is there.
+// Checks of the kubelet: the plugin directory, and other plugins.
 #include <algorithm>
 
 #include "checks/check_lists.h"
@@ -11,7 +11,7 @@ bool isOurs(const std::string& socket) {
   return socket.starts_with("divvy-");
 }
 
-// By the names that they give their sockets.
+// Recognised by the names of their sockets.
 bool isRival(const std::string& socket) {
   for (const char* word : {"nvidia", "hami", "vgpu", "gpu"})
     if (socket.find(word) != std::string::npos) return true;

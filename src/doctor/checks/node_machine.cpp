@@ -1,4 +1,4 @@
-// The machine itself: control groups, clock, shared memory.
+// Checks of the machine: control groups, clock, shared memory.
 #include "base/bytes.h"
 #include "checks/check_lists.h"
 #include "report/format.h"
@@ -8,7 +8,7 @@ namespace {
 
 // CUDA's and NCCL's segments are a few MiB each; MPS and data loaders take more.
 constexpr std::uint64_t kMinShared = 16u << 20;
-// Leases are of 8 s: who is off by a second is still understood.
+// Leases last 8 s, so an error of a second is harmless.
 constexpr std::uint64_t kMaxClockErrorUs = 1'000'000;
 
 void lookCgroups(const NodeFacts& facts, FindingBuilder& sink) {

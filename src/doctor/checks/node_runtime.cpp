@@ -1,4 +1,4 @@
-// The container runtime, NVIDIA's part of it, and the GPU Operator.
+// Checks of the container runtime, NVIDIA's part of it, and the GPU Operator.
 #include <algorithm>
 
 #include "checks/check_lists.h"
@@ -7,7 +7,7 @@
 namespace divvy::doctor {
 namespace {
 
-// Versions before it let an image take the node over (CVE-2024-0132, CVE-2025-23359, -23266).
+// Earlier versions let an image take over the node (CVE-2024-0132, CVE-2025-23359, -23266).
 constexpr const char* kSafeToolkit = "1.17.8";
 
 bool isNvidia(const std::string& text) {
@@ -38,7 +38,7 @@ void lookRuntime(const NodeFacts& facts, FindingBuilder& sink) {
   if (!sink.said()) sink.ok("with its defaults: " + joined(runtime.sockets));
 }
 
-// Below containerd 1.7 there is none, and requests for it are ignored without a word.
+// containerd before 1.7 has no CDI and ignores requests for it silently.
 bool cdiOf(const RuntimeConfig& config) {
   return config.cdi.value_or(config.version >= 3);
 }

@@ -1,5 +1,5 @@
-// Settings of single nodes: an agent that finds something wrong in them does not start, and one
-// that runs does not notice until it is begun anew.
+// Checks of node settings. An agent does not start with wrong settings, and a running agent does
+// not read them again until it is restarted.
 #include "checks/check_lists.h"
 #include "report/format.h"
 

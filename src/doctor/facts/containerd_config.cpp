@@ -1,4 +1,4 @@
-// containerd's configuration, as far as it says how containers get cards.
+// The parts of containerd's configuration that decide how containers get devices.
 #include <algorithm>
 
 #include "facts/readers.h"
@@ -7,10 +7,10 @@
 namespace divvy::doctor {
 namespace {
 
-// Drop-ins of one configuration.
+// Maximum number of drop-ins of one configuration.
 constexpr std::size_t kMaxImports = 32;
 
-// Of forms 1 and 2 (up to containerd 1.7), and 3.
+// Names of configuration versions 1 and 2 (up to containerd 1.7), and of 3.
 constexpr const char* kPlugins[] = {"io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime"};
 
 void addRuntimes(const toml::table& containerd, RuntimeConfig* config) {
@@ -33,7 +33,7 @@ void addRuntimes(const toml::table& containerd, RuntimeConfig* config) {
   }
 }
 
-// What comes later counts.
+// Later values replace earlier ones.
 void add(const toml::table& root, RuntimeConfig* config) {
   if (const auto version = root["version"].value<std::int64_t>(); version && *version > 0)
     config->version = std::max(config->version, static_cast<std::uint32_t>(*version));
@@ -46,7 +46,8 @@ void add(const toml::table& root, RuntimeConfig* config) {
   }
 }
 
-// "/etc/containerd/conf.d/*.toml": a star only in the last part, as everybody writes it.
+// "/etc/containerd/conf.d/*.toml". A '*' is supported in the last component only, where it is
+// usually written.
 std::vector<std::string> expanded(const RootFs& tree, const std::string& base,
                                   const std::string& pattern) {
   const std::string path =

@@ -1,4 +1,4 @@
-// The few words of an ELF file that tell whose it is. The bytes are anybody's.
+// The few fields of an ELF file that identify it. The bytes are untrusted.
 #include <elf.h>
 
 #include <cstring>
@@ -55,7 +55,7 @@ Result<ElfReader> elfWords(const std::string& bytes) {
       if (one.p_type == PT_LOAD && one.p_offset + one.p_filesz > bytes.size())
         return Error{ErrorCode::kCorrupt, "is cut short"};
       if (pass == 0 && one.p_type == PT_DYNAMIC) dynamic = dynamicOf(bytes, one);
-      // Where the table of strings is in memory, as a place in the file.
+      // The string table's address in memory as an offset in the file.
       if (pass == 1 && one.p_type == PT_LOAD && dynamic.strings >= one.p_vaddr &&
           dynamic.strings - one.p_vaddr < one.p_filesz)
         strings = one.p_offset + (dynamic.strings - one.p_vaddr);

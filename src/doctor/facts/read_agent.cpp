@@ -1,4 +1,4 @@
-// What an agent keeps: its folders, the pages and notes of its tenants.
+// The files of an agent: its directories, and the pages and records of its tenants.
 #include <unistd.h>
 
 #include <cstring>
@@ -18,7 +18,7 @@ namespace {
 namespace json = boost::json;
 using Kind = Oddity::Kind;
 
-// What an agent makes beside its tenants; `.new`: before it is renamed.
+// Files that an agent creates in addition to its tenants; `.new`: before a rename.
 bool isKnown(const std::string& name) {
   for (const char* known : {"agent.lock", "agent.sock", "register.sock", "reg", "ld.so.preload",
                             "agent.log", "agent.1.log", "tenants", "context-costs",
@@ -34,12 +34,12 @@ bool isKnownOfTenant(const std::string& name) {
   return false;
 }
 
-// Not ours to read: nothing is known of it, which is to be said.
+// A file that cannot be read is reported, because nothing is known of it.
 Oddity unreadable(const std::string& path, const Error& why) {
   return {path, why.message(), true, Kind::kAccess};
 }
 
-// Of a folder that is to be its owner's alone. Agents themselves refuse others (agent/node.h).
+// For a directory that only its owner may use. Agents refuse others (agent/node.h).
 void judgeFolder(const RootFs& tree, const std::string& path, std::vector<Oddity>* out) {
   const Result<Place> place = tree.place(path, false);
   if (!place) {
@@ -50,7 +50,7 @@ void judgeFolder(const RootFs& tree, const std::string& path, std::vector<Oddity
     return out->push_back({path, "is a link", false, Kind::kAccess});
   if (place->kind != Place::Kind::kFolder)
     return out->push_back({path, "is no folder", false, Kind::kAccess});
-  // Of root and its group, in which an agent is that has a helper.
+  // Owned by root, with a group that an agent with a helper belongs to.
   const bool roots = place->gid == 0 && (place->mode & 002u) == 0;
   if ((place->mode & 022u) != 0 && !roots)
     out->push_back({path, "may be written by others (mode " + modeText(place->mode) + ")", false,
@@ -59,9 +59,9 @@ void judgeFolder(const RootFs& tree, const std::string& path, std::vector<Oddity
     out->push_back({path, "belongs to user " + std::to_string(place->uid), false, Kind::kAccess});
 }
 
-// Pages are never written in place: what is too short, or has another beginning, was cut or written
-// by somebody else. As an agent would judge it that takes the tenant over. `always`: every tenant
-// has one.
+// Pages are never shortened or replaced in place. So a page that is too short or begins differently
+// was cut or overwritten. The rules are those of an agent that takes the tenant over. `always`:
+// every tenant has this page.
 template <typename Page>
 void judgePage(const RootFs& tree, const std::string& path, std::uint64_t magic, bool always,
                std::vector<Oddity>* out) {
@@ -92,7 +92,7 @@ void judgePages(const RootFs& tree, const std::string& dir, std::vector<Oddity>*
   judgePage<ledger::ControlPage>(tree, dir + "/control", ledger::kControlMagic, true, out);
   judgePage<ledger::ReportPage>(tree, dir + "/report", ledger::kReportMagic, true, out);
   judgePage<ledger::WorkPage>(tree, dir + "/work", ledger::kWorkMagic, true, out);
-  // Where a device is oversubscribed.
+  // Only if a device is oversubscribed.
   judgePage<ledger::ResidencyPage>(tree, dir + "/residency", ledger::kResidencyMagic, false, out);
   judgePage<ledger::SwapPage>(tree, dir + "/swap", ledger::kSwapMagic, false, out);
 }
@@ -103,7 +103,8 @@ void judgeRecord(const RootFs& tree, const std::string& dir, const std::string& 
   const Result<std::string> text = tree.text(path);
   if (!text) {
     if (absent(text)) {
-      // Pages come first; who was killed between leaves them, and its successor removes them.
+      // Pages are written first; an agent that was killed in between leaves them, and its successor
+      // removes them.
       out->push_back({dir, "has no tenant.json", false, Kind::kHalfWritten});
     } else if (text.error().code() == ErrorCode::kCorrupt) {
       out->push_back({path, text.error().message(), false, Kind::kBroken});

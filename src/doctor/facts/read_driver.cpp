@@ -8,14 +8,14 @@
 namespace divvy::doctor {
 namespace {
 
-constexpr const char* kVendor = "0x10de";  // NVIDIA's, of PCI
+constexpr const char* kVendor = "0x10de";  // NVIDIA's PCI vendor ID
 constexpr std::size_t kMaxDirs = 64;       // of the loader
 
 std::string lineOf(const Result<std::string>& text) {
   return text ? text->substr(0, text->find_first_of("\r\n")) : "";
 }
 
-// Displays and accelerators; what else NVIDIA puts on a card (sound, USB, bridges) is none.
+// Displays and accelerators. Other functions of a card (sound, USB, bridges) are not devices.
 bool isCard(const std::string& klass) {
   return klass.starts_with("0x03") || klass.starts_with("0x12");
 }
@@ -35,7 +35,7 @@ std::vector<PciCard> cardsIn(const RootFs& tree) {
   return cards;
 }
 
-// What the loader was told, drop-ins included, and what it always looks at.
+// The loader's configured directories, including drop-ins, and its default ones.
 std::vector<std::string> loaderDirs(const RootFs& tree) {
   std::vector<std::string> dirs = {
       "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib",
@@ -58,7 +58,7 @@ std::vector<std::string> loaderDirs(const RootFs& tree) {
   return dirs;
 }
 
-// "libcuda.so.535.54.03" is of 535.54.03, "libcuda.so.1" says nothing.
+// "libcuda.so.535.54.03" is of version 535.54.03; "libcuda.so.1" has no version.
 std::string versionOfName(const std::string& path) {
   const std::size_t at = path.rfind(".so.");
   const std::string version = at == std::string::npos ? "" : path.substr(at + 4);
@@ -74,7 +74,7 @@ std::vector<DriverLibrary> librariesIn(const RootFs& tree) {
       const Result<Place> place = tree.place(path);
       if (!place || place->kind != Place::Kind::kFile) continue;
       const Result<std::string> file = tree.resolved(path);
-      // One file by two ways (/lib is /usr/lib) is one.
+      // A file that is found by two paths (/lib is /usr/lib) counts once.
       if (!file || !files.insert(*file).second) continue;
       found.push_back({path, std::string(name) == "libcuda.so.1", versionOfName(*file)});
     }

@@ -7,7 +7,7 @@
 namespace divvy::doctor {
 namespace {
 
-// Ours have 2 MiB each.
+// Our libraries have 2 MiB each.
 constexpr std::size_t kMaxLibrary = 64u << 20;
 constexpr std::size_t kMaxFolders = 64;
 

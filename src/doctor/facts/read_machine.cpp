@@ -6,7 +6,7 @@
 namespace divvy::doctor {
 namespace {
 
-// As the kubelet package bounds it.
+// Only bounds the read; the kubelet module accepts 16 MiB (src/kubelet/checkpoint.cpp).
 constexpr std::size_t kMaxCheckpoint = 64u << 20;
 
 std::optional<Place> placeAt(const RootFs& tree, const std::string& path) {

@@ -11,7 +11,7 @@ struct Where {
   const char* flavour;
 };
 
-// Those of RKE2 and k3s are made anew at each start, of templates beside them.
+// RKE2 and k3s generate theirs at each start, from templates beside them.
 constexpr Where kConfigs[] = {{"/etc/containerd/config.toml", "containerd"},
                               {"/var/lib/rancher/rke2/agent/etc/containerd/config.toml", "RKE2"},
                               {"/var/lib/rancher/k3s/agent/etc/containerd/config.toml", "k3s"}};
@@ -24,7 +24,7 @@ constexpr const char* kToolkits[] = {
     "/etc/nvidia-container-runtime/config.toml",
     "/usr/local/nvidia/toolkit/.config/nvidia-container-runtime/config.toml"};
 
-// Debian's note of what is installed: 10 MiB of a large machine.
+// Debian's package database: 10 MiB on a large machine.
 constexpr std::size_t kMaxStatus = 64u << 20;
 
 std::vector<std::string> specsIn(const RootFs& tree) {
@@ -34,8 +34,8 @@ std::vector<std::string> specsIn(const RootFs& tree) {
     if (!names) continue;
     for (const std::string& name : *names) {
       const std::string path = std::string(dir) + "/" + name;
-      // Ours of pods are told by their names: agents watch who opens them. So is what only root
-      // reads.
+      // Our specs for pods, and files that only root can read, are recognised by their names.
+      // Agents watch which specs are opened.
       const bool ours = name.starts_with("divvy.dev-pod-");
       const Result<std::string> text = ours ? Result<std::string>(name) : tree.text(path);
       const std::string& told = text ? *text : name;

@@ -1,4 +1,4 @@
-// Files of settings of nodes: those that somebody names, and those that lie where they usually are.
+// Files of node settings: those that are named, and those at the usual places.
 #include <algorithm>
 #include <sstream>
 #include <utility>
@@ -9,12 +9,12 @@ namespace divvy::doctor {
 namespace {
 
 constexpr const char* kOption = "--node-settings";
-// Where the chart mounts it, and the documentation has it.
+// The path of the chart's mount and of the documentation.
 constexpr const char* kUsual = "/etc/divvy/node-settings.yaml";
-// What the service of the Debian package is begun with.
+// The environment file of the Debian package's service.
 constexpr const char* kDefaults = "/etc/default/divvy-agent";
-// What the kubelet mounts for the chart's agent: below the folder of its pod. An agent that does
-// not start, because of it, cannot be asked.
+// The kubelet's mount for the chart's agent, below the directory of its pod. An agent that does not
+// start because of it cannot be asked.
 constexpr const char* kMounted = "/volumes/kubernetes.io~configmap/config/node-settings.yaml";
 
 class SettingsFinder {
@@ -22,7 +22,7 @@ class SettingsFinder {
   SettingsFinder(const RootFs& tree, const NodeOptions& terms) : tree_(tree), terms_(terms) {}
 
   void add(const std::string& path, const std::string& told_by, const Text& text) {
-    // An agent of this machine and its usual place tell of the same one.
+    // An agent of this machine and the usual place may name the same file.
     const bool known = std::any_of(seen_.begin(), seen_.end(), [&](const auto& one) {
       return one.first == path && text && one.second == *text;
     });
@@ -57,10 +57,10 @@ class SettingsFinder {
   const RootFs& tree_;
   const NodeOptions& terms_;
   SettingsFacts facts_;
-  std::vector<std::pair<std::string, std::string>> seen_;  // paths and texts
+  std::vector<std::pair<std::string, std::string>> seen_;  // paths and contents
 };
 
-// As systemd reads it: NAME=WORDS, in quotes or not. Comments say nothing.
+// In systemd's form: NAME=WORDS, quoted or not. Comments are skipped.
 std::string givenIn(const std::string& defaults) {
   std::istringstream lines(defaults);
   std::string given;

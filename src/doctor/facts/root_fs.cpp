@@ -23,7 +23,7 @@ Error failed(const std::string& path, int code) {
   return {none ? ErrorCode::kNotFound : ErrorCode::kIo, path + ": " + std::strerror(code)};
 }
 
-// Of a descriptor that is only a name (O_PATH).
+// For a descriptor opened with O_PATH.
 std::string nameOf(const Fd& fd) {
   return "/proc/self/fd/" + std::to_string(fd.get());
 }

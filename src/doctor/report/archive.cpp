@@ -1,5 +1,5 @@
-// tar (ustar, POSIX.1-1988) by zlib's gzip. A library that knows all of tar would be eight more to
-// be loaded by each `divvy run`.
+// tar (ustar, POSIX.1-1988), compressed by zlib's gzip. A library for all of tar would load eight
+// more libraries in each `divvy run`.
 #include <zlib.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace divvy::doctor {
 namespace {
 
 constexpr std::size_t kBlock = 512;
-// Of eleven octal digits.
+// The maximum of eleven octal digits.
 constexpr std::uint64_t kMaxBytes = (std::uint64_t{1} << 33) - 1;
 
 // Source: POSIX.1, the ustar interchange format.
@@ -37,7 +37,7 @@ struct Header {
 };
 static_assert(sizeof(Header) == kBlock);
 
-// Digits and a zero byte behind them.
+// Digits followed by a zero byte.
 template <std::size_t N>
 void octal(char (&field)[N], std::uint64_t number) {
   for (std::size_t at = N - 1; at-- > 0; number >>= 3)
@@ -58,7 +58,7 @@ Result<void> append(const std::string& name, const std::string& text, std::int64
   header.type = '0';
   std::memcpy(header.magic, "ustar", sizeof header.magic);
   std::memcpy(header.version, "00", sizeof header.version);
-  // It is counted with blanks in its own place.
+  // The checksum counts its own field as blanks.
   std::memset(header.checksum, ' ', sizeof header.checksum);
   unsigned sum = 0;
   for (std::size_t i = 0; i < kBlock; ++i)
@@ -72,7 +72,7 @@ Result<void> append(const std::string& name, const std::string& text, std::int64
 }
 
 Result<std::string> compressed(const std::string& text) {
-  constexpr int kGzip = 15 + 16;  // the largest window, in gzip's frame
+  constexpr int kGzip = 15 + 16;  // the largest window, in gzip's format
   z_stream stream{};
   if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) != Z_OK)
     return Error{ErrorCode::kInternal, "zlib does not begin"};
@@ -82,7 +82,7 @@ Result<std::string> compressed(const std::string& text) {
   std::size_t left = text.size();
   int state = Z_OK;
   while (state == Z_OK) {
-    // zlib counts in 32 bits.
+    // zlib's sizes have 32 bits.
     const auto now = static_cast<uInt>(std::min<std::size_t>(left, 1u << 30));
     stream.avail_in = now;
     stream.avail_out = static_cast<uInt>(part.size());

@@ -44,7 +44,7 @@ Result<void> place(const std::string& fresh, const std::string& path, bool force
     return {};
   }
   int done = renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE);
-  // Some file systems know no flags; a second name is not given over a first one either.
+  // Some file systems do not support flags; link() does not replace a file either.
   if (done != 0 && errno == EINVAL) {
     done = link(fresh.c_str(), path.c_str());
     if (done == 0) unlink(fresh.c_str());

@@ -10,7 +10,7 @@
 namespace divvy::doctor {
 namespace {
 
-// Numbers that are longer are none of a version's.
+// A version has no longer numbers.
 constexpr std::size_t kMaxDigits = 9;
 
 std::uint64_t takeNumber(const std::string& text, std::size_t* at) {

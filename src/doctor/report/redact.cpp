@@ -9,12 +9,12 @@ namespace {
 
 namespace json = boost::json;
 
-// Names of Kubernetes, and of ours, go on with these.
+// Characters that continue a name of Kubernetes or of Divvy.
 bool isNameChar(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-';
 }
 
-// The next place after `at` where a name may end: whatever follows, it is no part of a name.
+// The next position after `at` where a name can end.
 std::size_t wordEnd(std::string_view text, std::size_t at) {
   ++at;
   while (at < text.size() && isNameChar(text[at])) ++at;

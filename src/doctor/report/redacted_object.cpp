@@ -20,7 +20,7 @@ const json::value* at(const json::value& object, Path path) {
   return found;
 }
 
-// Under its own name; what is no text, number or truth is not taken.
+// Copies the value under its own name if it is a string, number or boolean.
 void take(const json::value& object, Path path, json::object* out) {
   const json::value* found = at(object, path);
   if (found == nullptr || found->is_structured() || found->is_null()) return;
@@ -42,7 +42,7 @@ json::object aboutDevices(const json::value& object, const char* member, std::si
   return kept;
 }
 
-// Amounts by resource: texts only.
+// Amounts by resource; strings only.
 json::object amountsOf(const json::value* all) {
   json::object kept;
   if (all == nullptr || !all->is_object()) return kept;
@@ -129,7 +129,7 @@ json::object podExcerpt(const json::value& pod) {
   out["gates"] = each(pod, {"spec", "schedulingGates"}, {"name"});
   out["init_containers"] = containersOf(pod, "initContainers");
   out["containers"] = containersOf(pod, "containers");
-  // Messages of others than the scheduler's may hold anything.
+  // Messages of other writers than the scheduler may contain anything.
   out["conditions"] =
       each(pod, {"status", "conditions"}, {"type", "status", "reason", "lastTransitionTime"});
   return out;

@@ -30,7 +30,8 @@ std::string headingOf(State state, std::size_t count) {
   return std::to_string(count) + " ok";
 }
 
-// A name of a file, or a kubelet's word, may hold anything: a terminal is not to obey it.
+// A file name or a kubelet's text may contain control characters, which a terminal must not
+// execute.
 std::string shown(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -50,7 +51,7 @@ std::string linesOf(const Finding& one) {
   return text;
 }
 
-// Ids with blanks between, on lines of a terminal's width.
+// IDs separated by blanks, wrapped to a terminal's width.
 std::string filled(const std::vector<std::string>& ids, const std::string& indent) {
   constexpr std::size_t kWidth = 98;
   std::string text, line = indent;
@@ -71,7 +72,7 @@ std::string briefly(const Findings& findings) {
   return filled(ids, "  ");
 }
 
-// What could not be looked at is so for few reasons: each is said once.
+// Few reasons explain all skipped checks, so each reason is printed once.
 std::string skippedText(const Findings& findings) {
   std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
   for (const Finding& one : findings) {
@@ -92,7 +93,7 @@ std::string skippedText(const Findings& findings) {
   return text;
 }
 
-// Bytes that are no UTF-8 would make the document none.
+// Invalid UTF-8 would make the JSON document invalid.
 json::string utf8(const std::string& text) {
   json::string out;
   for (std::size_t at = 0; at < text.size();) {

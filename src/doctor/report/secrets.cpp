@@ -1,4 +1,4 @@
-// Where in a text a secret stands, by what is before it or by how it looks.
+// Finds secrets in a text, by the words before them or by their form.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -11,13 +11,14 @@ namespace {
 constexpr std::string_view kGone = "(left out)";
 constexpr std::string_view kBlanks = " \t";
 constexpr std::string_view kSpaces = " \t\r\n";
-// What they are the end of says that a secret follows: "AWS_SECRET_ACCESS_KEY".
+// A name that ends with one of these precedes a secret: "AWS_SECRET_ACCESS_KEY".
 constexpr std::array<std::string_view, 17> kWords{
     "password",   "passwd",     "passphrase", "secret",      "token",      "apikey",
     "api_key",    "api-key",    "accesskey",  "access_key",  "access-key", "secretkey",
     "secret_key", "secret-key", "privatekey", "private_key", "private-key"};
 
-// From a place on: what stays, and after it what goes. Nothing goes: there is no secret.
+// From a position on: the number of characters to keep, then of those to remove. None to remove: no
+// secret.
 struct Found {
   std::size_t stays = 0;
   std::size_t goes = 0;
@@ -42,14 +43,14 @@ std::size_t endOf(std::string_view text, std::size_t at, std::string_view any) {
   return std::min(text.find_first_not_of(any, at), text.size());
 }
 
-// From `start` to `end`, if that is not what stands in place of a secret already.
+// The text from `start` to `end`, unless it was redacted already.
 Found found(std::string_view text, std::size_t at, std::size_t start, std::size_t end) {
   if (text.substr(start).starts_with(kGone)) return {};
   return {start - at, end - start};
 }
 
-// A header of JSON in base64 ("eyJ"), two dots: a token of a service account. `dull`: before it
-// none begins; so that no text is gone over again and again.
+// A JSON header in base64 ("eyJ") and two dots: a token of a service account. `dull`: no token
+// begins before this position, so that no text is read repeatedly.
 Found webTokenAt(std::string_view text, std::size_t at, std::size_t* dull) {
   if (at < *dull || text.substr(at, 3) != "eyJ") return {};
   std::size_t end = at;
@@ -62,7 +63,7 @@ Found webTokenAt(std::string_view text, std::size_t at, std::size_t* dull) {
   return {};
 }
 
-// From "-----BEGIN" to the end of its block, or of the text where it was cut.
+// From "-----BEGIN" to the end of its block, or to the end of a truncated text.
 Found pemAt(std::string_view text, std::size_t at) {
   if (text.substr(at, 11) != "-----BEGIN ") return {};
   const std::size_t end = text.find("-----END ", at);
@@ -81,15 +82,16 @@ Found userAt(std::string_view text, std::size_t at) {
   return {3, end};
 }
 
-// A quote, and the backslashes before it where a document stands in another: how long they are.
+// The length of a quote with the backslashes before it, as in a document that is embedded in
+// another one.
 std::size_t quoteSize(std::string_view text, std::size_t at) {
   const std::size_t quote = endOf(text, at, "\\");
   if (quote == text.size() || (text[quote] != '"' && text[quote] != '\'')) return 0;
   return quote + 1 - at;
 }
 
-// Where what `open` began ends; the end of the text if it was cut. A quote that has more
-// backslashes is part of it, and so is one that stands twice ('it''s').
+// The end of the text that `open` began; the end of the whole text if it was truncated. A quote
+// with more backslashes is part of it, and so is a doubled quote ('it''s').
 std::size_t quotedEnd(std::string_view text, std::size_t at, std::string_view open) {
   const std::size_t slashes = open.size() - 1;
   std::size_t run = 0;
@@ -107,9 +109,10 @@ std::size_t quotedEnd(std::string_view text, std::size_t at, std::string_view op
   return at;
 }
 
-// What is said after a word and ':' or '='; quotes around either, and blanks, as in YAML and JSON.
+// The value after a word and ':' or '='. Word and value may be quoted and have blanks around them,
+// as in YAML and JSON.
 struct Said {
-  std::size_t start = 0;  // 0: nothing is
+  std::size_t start = 0;  // 0: no value
   bool quoted_word = false;
   std::string_view open;  // the quote before it
 };
@@ -135,14 +138,14 @@ Found afterWord(std::string_view text, std::size_t at) {
     if (said.start == 0) continue;
     if (!said.open.empty())
       return found(text, at, said.start, quotedEnd(text, said.start, said.open));
-    // In JSON what is no text ends where its member does.
+    // In JSON an unquoted value ends where its member does.
     const std::size_t end = endBefore(text, said.start, said.quoted_word ? " \t\r\n,}]" : kSpaces);
     return found(text, at, said.start, end);
   }
   return {};
 }
 
-// After "Bearer", or a scheme like it: to where it cannot go on.
+// The token after "Bearer" or a similar scheme.
 Found afterScheme(std::string_view text, std::size_t at, std::size_t scheme) {
   std::size_t start = endOf(text, scheme, kBlanks);
   if (start == scheme) return {};
@@ -150,7 +153,7 @@ Found afterScheme(std::string_view text, std::size_t at, std::size_t scheme) {
   return found(text, at, start, endBefore(text, start, " \t\r\n\"'\\"));
 }
 
-// A header of HTTP: what schemes we do not know say may be anything, up to the end of the line.
+// An HTTP header: the value of an unknown scheme may be anything, up to the end of the line.
 Found afterHeader(std::string_view text, std::size_t at) {
   constexpr std::string_view kHeader = "authorization";
   if (!isFolded(text, at, kHeader)) return {};

@@ -1,4 +1,4 @@
-// An archive for support: its files, what is left out and why, and writing it to disk.
+// An archive for support: its files, omitted files with reasons, and writing it to disk.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ struct Bundle {
   std::vector<LeftOut> left_out;
 };
 
-// Returns "manifest.json", the archive's first file: each file with its size, and what was left
-// out.
+// Returns "manifest.json", the archive's first file: each file with its size, and the omitted
+// files.
 std::string manifestOf(const Bundle& bundle);
 
 // Returns a gzip-compressed tar archive; equal bundles give equal bytes. kInternal: a name or size

@@ -17,7 +17,7 @@ struct Version {
   std::uint32_t major = 0, minor = 0;
   std::string text;  // "v1.34.4+rke2r1"
 };
-// Returns the version in the API server's /version, whose minor may end in '+'. Returns nothing for
+// Returns the version in the API server's /version; the minor may end in '+'. Returns nothing for
 // another form.
 std::optional<Version> versionOf(const std::string& major, const std::string& minor,
                                  const std::string& text);
@@ -74,7 +74,7 @@ struct WaitingPod {
   bool gated = false;
 };
 
-// A container on a node with shares whose environment names devices for NVIDIA's runtime.
+// A container on a node with shares that names devices for NVIDIA's runtime in its environment.
 struct PastShares {
   std::string space, pod, container;
   std::string cards;  // "all"
@@ -107,7 +107,7 @@ struct ClusterFacts {
   Listed workloads_listed;
   std::optional<WorkloadFacts> scheduler, agent;
   Listed spaces_listed;
-  // Of our namespace: pod-security.kubernetes.io/enforce; empty: not stated.
+  // pod-security.kubernetes.io/enforce of our namespace; empty: not stated.
   std::string security;
   Listed classes_listed;
   std::vector<std::string> classes;  // RuntimeClasses

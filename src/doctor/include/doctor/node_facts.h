@@ -173,7 +173,7 @@ struct OperatorFacts {
 // A file with settings of single nodes, as an agent gets it (docs/node-settings.md).
 struct SettingsFile {
   std::string path;
-  // What names it; empty: it is in the usual place.
+  // The option or file that names it; empty: it is at the usual place.
   std::string told_by;
   // Unknown and unused keys, each with its place. kNotFound: no such file. kIo: not readable. Other
   // errors: what is wrong, and where.

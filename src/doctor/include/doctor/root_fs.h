@@ -1,5 +1,5 @@
-// The files of a machine, read below a folder: its own root, or the mounted root of another
-// machine, such as the host's for a container. Links resolve within that root, as on that machine.
+// The files of a machine, read below a directory: its own root, or the mounted root of another
+// machine, for example of a container's host. Links resolve within that root, as on that machine.
 #pragma once
 
 #include <cstdint>
