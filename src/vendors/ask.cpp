@@ -22,7 +22,7 @@ std::string list(const std::vector<std::uint64_t>& numbers) {
   return text;
 }
 
-// One container's resources, of one kind.
+// Reads one container's request for one kind.
 class Reading {
  public:
   Reading(const Kind& kind, const Quantities& limits, const Quantities& requests,
@@ -36,18 +36,19 @@ class Reading {
                    mode->second.find(kind.instances_value) != std::string::npos;
   }
 
-  // None: no device of this kind.
+  // Returns none if the container requests no device of this kind.
   Result<std::optional<Ask>> read();
-  // By the names of instances, whatever else is asked for.
+  // Reads requests by the names of instances; other resources do not affect them.
   Result<std::vector<Ask>> readInstances() const;
 
  private:
-  // What is asked for under one name, or under any name of a resource and by which; null: nothing.
+  // The amount under one name, or under any name of a resource; `name` is set to that name. Null:
+  // none.
   const std::string* under(const std::string& name) const;
   const std::string* find(const std::string& resource, const std::string** name) const;
   const std::string* textOf(const std::string& resource) const;
   Result<void> once() const;
-  // None: not asked for, or nothing.
+  // Returns none if the resource is absent or empty.
   Result<std::optional<Quantity>> quantity(const std::string& resource) const;
   Result<std::optional<std::int64_t>> number(const std::string& resource, std::int64_t most) const;
   Error wrong(const std::string& resource, const std::string& what) const;
@@ -107,7 +108,7 @@ Error Reading::wrong(const std::string& resource, const std::string& what) const
   return {ErrorCode::kUsage, *name + (text == nullptr ? "" : ": " + *text) + ": " + what};
 }
 
-// Two names of one resource could say different things.
+// Two names of one resource could have different amounts.
 Result<void> Reading::once() const {
   const auto check = [&](const std::string& name, const std::string& means) -> Result<void> {
     if (under(name) == nullptr) return {};
@@ -146,9 +147,9 @@ Result<std::optional<std::int64_t>> Reading::number(const std::string& resource,
   return std::optional<std::int64_t>(*whole);
 }
 
-// ---- how many ----------------------------------------------------------------------------------
+// ---- number ------------------------------------------------------------------------------------
 
-// Cores of all devices together are those of one, or all of several.
+// The sum of cores is that of one device, or of several complete ones.
 Result<void> Reading::countByCores(Ask* ask, std::int64_t cores) {
   const auto each = static_cast<std::int64_t>(kind_.cores.per_card);
   if (cores < each) {
@@ -182,7 +183,7 @@ Result<void> Reading::readCount(Ask* ask) {
     ask->count = *slice || memory_asked_ || cores_asked_ ? 1 : 0;
   } else if (memory_asked_ || cores_asked_) {
     ask->count = rule.absent;
-    // An explicit 0 says that none is wanted.
+    // An explicit 0 requests no device.
     if (textOf(rule.resource) != nullptr) ask->count = 0;
     if (ask->count == 0 && textOf(rule.resource) == nullptr)
       return Error(ErrorCode::kUsage, rule.resource +
@@ -275,9 +276,9 @@ Result<void> Reading::readCores(Ask* ask) {
   return {};
 }
 
-// ---- parts and many ----------------------------------------------------------------------------
+// ---- partitions and several devices ------------------------------------------------------------
 
-// The smallest part that has so much memory; above the largest it is the whole device.
+// The smallest partition with that much memory; above the largest one, the whole device.
 Result<void> Reading::fitPart(Ask* ask) const {
   if (kind_.templates.empty()) return {};
   const Bytes* bytes = std::get_if<Bytes>(&ask->memory);
@@ -305,7 +306,8 @@ Result<void> Reading::fitPart(Ask* ask) const {
 
 Result<void> Reading::joinMany(Ask* ask) const {
   if (ask->count <= 1 || kind_.many != Many::kNoParts || ask->part == nullptr) return {};
-  // One that became a pair is two whole ones: the other half is of nobody's use.
+  // A single device that became a pair is two whole devices, because the other half would be
+  // useless.
   const auto asked = number(kind_.count.resource, kMaxDevices);
   if (kind_.count.pairs && asked && asked->value_or(0) == 1) {
     ask->part = nullptr;
@@ -318,8 +320,8 @@ Result<void> Reading::joinMany(Ask* ask) const {
                                           " are asked for; accepted: one device, or whole ones");
 }
 
-// Several of a kind that are whole ones: what else is asked for does not count. It may be the sums
-// of all of them, too, which webhooks write.
+// Several devices of such a kind are whole devices, and other resources are ignored. Webhooks may
+// have written the sums over all of them.
 Result<std::optional<Ask>> Reading::wholeOnes() const {
   if (kind_.many != Many::kWhole) return std::optional<Ask>();
   const auto count = number(kind_.count.resource, kMaxDevices);
@@ -333,7 +335,7 @@ Result<std::optional<Ask>> Reading::wholeOnes() const {
   return std::optional<Ask>(ask);
 }
 
-// By whose name they were counted.
+// Sets the model that the resource's name stands for.
 void Reading::nameModel(Ask* ask) const {
   for (const ModelResource& one : kind_.of_models)
     if (under(one.resource) != nullptr) ask->of_model = &one;

@@ -3,7 +3,7 @@
 
 namespace divvy::vendors {
 
-// A test holds that all of them can be read.
+// A test checks that all of them parse.
 const std::vector<Descriptor>& builtIn() {
   static const std::vector<Descriptor> all = [] {
     std::vector<Descriptor> read;

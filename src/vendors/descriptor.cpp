@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t kMaxDevices = 1024;
 constexpr std::uint32_t kMaxSlices = 16;
-constexpr Bytes kMaxUnit = gib(4);  // of which 2^31 can be asked for
+constexpr Bytes kMaxUnit = gib(4);  // requests can have up to 2^31 units
 
 void readCount(YamlReader& read, const YAML::Node& kind, CountRule* out) {
   const auto node = read.child(kind, "count", {"resource", "absent", "pairs", "runs", "alone"});
@@ -105,7 +105,7 @@ void readTemplates(YamlReader& read, const YAML::Node& kind, Kind* out) {
   });
 }
 
-// Where a geometry's instances may be, by the layout's name.
+// Positions of a geometry's instances, by the layout's name.
 using Layouts = std::map<std::string, Geometry>;
 
 void readLayout(YamlReader& read, const YAML::Node& item, Layouts* out) {
@@ -210,7 +210,7 @@ void readLinks(YamlReader& read, const YAML::Node& kind, LinkRule* out) {
   if (out->together.empty() != (out->of == 0)) read.fail(*node, "lacks of, or together");
 }
 
-// Of every word of one rule with every word of the others.
+// Sorts: combinations of the words of all rules; one bit each.
 constexpr std::size_t kMaxSorts = 15;
 
 ColocationWord readCompanyWord(YamlReader& read, const YAML::Node& item) {

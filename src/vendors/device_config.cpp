@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint32_t kMaxDevices = 1024;
 constexpr std::uint64_t kMaxMebibytes = std::uint64_t{1} << 30;
 
-// What a key says of a kind of devices.
+// The setting of a kind that a key holds.
 enum class Says : std::uint8_t {
   kCount,
   kSlice,
@@ -33,13 +33,13 @@ enum class Says : std::uint8_t {
   kCorePolicy,
   kPairs,
   kTold,      // read elsewhere
-  kOfAgents,  // nothing to us
+  kOfAgents,  // not used here
   kNotDone,
 };
 
 struct Key {
   std::string_view section, name;
-  std::string_view kind;  // empty: of the one that is listed
+  std::string_view kind;  // empty: the listed kind
   Says says;
 };
 
@@ -63,7 +63,7 @@ constexpr Key kKeys[] = {
     {"nvidia", "libCudaLogLevel", "NVIDIA", Says::kOfAgents},
     {"nvidia", "enableNumaTopology", "NVIDIA", Says::kOfAgents},
     {"nvidia", "disableCoreLimit", "NVIDIA", Says::kOfAgents},
-    // Which instances a card can have its node registers.
+    // The node registers the instances that a card can have.
     {"nvidia", "migProfileAllowlist", "NVIDIA", Says::kOfAgents},
     {"nvidia", "knownMigGeometries", "NVIDIA", Says::kOfAgents},
     {"cambricon", "resourceCountName", "MLU", Says::kCount},
@@ -119,7 +119,7 @@ constexpr Key kKeys[] = {
     {"vnpus", "templates", "", Says::kTold},
 };
 
-// By section: which family, as our descriptors call it.
+// Family by section, with the name of our descriptors.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kFamilies{{
     {"nvidia", "nvidia"},
     {"cambricon", "cambricon"},
@@ -144,7 +144,7 @@ void replaceAll(const std::string& from, const std::string& to, std::string* tex
     text->replace(at, from.size(), to);
 }
 
-// Another chip of a family: all that is written of it has its name in it.
+// Another chip of a family: every text with the family's name gets the chip's name.
 Kind madeFrom(Kind kind, const std::string& name) {
   const std::string old = kind.name;
   for (std::string* text :
@@ -157,7 +157,7 @@ Kind madeFrom(Kind kind, const std::string& name) {
   return kind;
 }
 
-// The wire names resources, too.
+// The dialect contains resource names as well.
 void follow(const Kind& old, Kind* kind) {
   const auto now = [&](const std::string& name) {
     if (!name.empty() && name == old.count.resource) return kind->count.resource;
@@ -189,7 +189,7 @@ class ConfigReading {
   void setDefaultMemory(const YAML::Node& node, Bytes unit, Kind* kind);
   void readCard(const YAML::Node& item, Kind* kind);
   void readTemplates(const YAML::Node& item, Kind* kind);
-  // Of a size in MiB, in the file's words.
+  // Reads a size in MiB, as the file states it.
   void mebibytes(const YAML::Node& map, const char* key, Bytes* out);
   const Descriptor* family(std::string_view vendor) const;
   std::string placeOf(std::string_view section, const YAML::Node& key) const;
@@ -232,7 +232,7 @@ void ConfigReading::setMemoryPerCard(const YAML::Node& node, Kind* kind) {
   }
 }
 
-// By the rule for what pods ask (base/device_memory.h).
+// By the rule for requests of pods (base/device_memory.h).
 void ConfigReading::setDefaultMemory(const YAML::Node& node, Bytes unit, Kind* kind) {
   const std::string text = isText(node) ? node.Scalar() : "";
   const auto wrong = [&](const std::string& what) { read_.fail(node, '"' + text + "\": " + what); };
@@ -255,7 +255,7 @@ void ConfigReading::set(const Key& key, const YAML::Node& map, Kind* kind) {
   const std::string name(key.name);
   const char* at = name.c_str();
   const auto rename = [&](std::string* to) {
-    // Charts render what was not set as "".
+    // Charts render unset values as "".
     if (isText(map[at]) && map[at].Scalar().empty()) return;
     std::string fresh;
     read_.text(map, at, &fresh);
@@ -281,7 +281,7 @@ void ConfigReading::set(const Key& key, const YAML::Node& map, Kind* kind) {
       return;
     }
     case Says::kDefaultMemory: {
-      // The unit is the file's, wherever in the map it stands.
+      // The unit applies to the whole file, wherever it is in the map.
       std::uint32_t factor = 0;
       read_.number(map, "memoryFactor", 0u, 4096u, &factor);
       return setDefaultMemory(map[at], factor > 1 ? mib(factor) : kind->memory.unit, kind);
@@ -430,7 +430,7 @@ void ConfigReading::readChips(std::string_view section, std::string_view vendor,
   if (!fresh.kinds.empty()) config_.families.push_back(std::move(fresh));
 }
 
-// A list, or since 2.9 a map with one.
+// A list, or since 2.9 a map that contains one.
 void ConfigReading::readAscend(const YAML::Node& node) {
   if (!node.IsMap()) return readChips("vnpus", "ascend", node);
   for (const auto& entry : node) {
@@ -454,7 +454,7 @@ void ConfigReading::readRoot(const YAML::Node& root) {
     if (known == kFamilies.end() && name != "vnpus") {
       config_.unknown.push_back(placeOf("", entry.first));
     } else if (entry.second.IsNull()) {
-      continue;  // as if it were not there
+      continue;  // ignored
     } else if (name == "vnpus") {
       readAscend(entry.second);
     } else if (name == "iluvatars") {

@@ -28,7 +28,7 @@ std::string list(Names names) {
   return text;
 }
 
-// A template, or nothing; what is in braces has to be known.
+// A template, or nothing. Words in braces must be known.
 void readTemplate(YamlReader& read, const YAML::Node& map, const char* key, Names known,
                   std::string* out) {
   read.text(map, key, out);
@@ -87,7 +87,7 @@ void readNode(YamlReader& read, const YAML::Node& wire, NodeDialect* out) {
   for (const char* key : {"resource", "id"})
     if (counted) read.require(*node, key);
   if (!counted) read.require(*node, "annotation");
-  // Two forms of this would name their devices alike.
+  // Two forms of such a template would give equal device names.
   const bool ids =
       out->id.find("{node}") != std::string::npos && out->id.find("{index}") != std::string::npos;
   if ((counted || out->form == NodeForm::kDrs) && !ids)

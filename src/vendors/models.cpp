@@ -15,7 +15,7 @@ void readWords(YamlReader& read, const YAML::Node& item, const char* key,
   });
 }
 
-// Instead of one of that name.
+// Replaces an entry of the same name.
 void put(ModelResource one, std::vector<ModelResource>* list) {
   const auto old = std::find_if(list->begin(), list->end(), [&](const ModelResource& each) {
     return each.resource == one.resource;

@@ -20,7 +20,7 @@ struct PercentMemory {
   std::uint32_t value = 0;  // 1 to 100
   friend bool operator==(PercentMemory, PercentMemory) = default;
 };
-// Memory of a slice, whose size only the node knows.
+// Memory of a slice; only the node knows its size.
 struct SliceMemory {
   friend bool operator==(SliceMemory, SliceMemory) = default;
 };
@@ -37,7 +37,7 @@ struct Ask {
   bool partitioned = false;         // MIG instances, the smallest with that memory and compute
   std::string instance;             // MIG instances of that name
   std::string counted_by;  // resource; empty: parts of devices are requested, without a count
-  // Of the kind: resource of a model that counted them; null: any model.
+  // The model that the counting resource stands for; null: any model.
   const ModelResource* of_model = nullptr;
   friend bool operator==(const Ask&, const Ask&) = default;
 };

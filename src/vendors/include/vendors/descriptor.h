@@ -89,7 +89,7 @@ struct Geometry {
   std::vector<Instance> instances;
 };
 
-// What a request for several devices gets.
+// The result of a request for several devices.
 enum class Many : std::uint8_t {
   kShares,   // of each device the requested share
   kWhole,    // whole devices, whatever else is requested
@@ -179,7 +179,7 @@ struct Descriptor {
 // column, what is wrong, what is accepted. Unknown keys are errors.
 Result<Descriptor> parseDescriptor(std::string_view yaml, const std::string& source);
 
-// Adds resources of models, from YAML. Of two with one name the later one counts. Kinds that are
+// Adds resources of models, from YAML. If two have one name, the later one counts. Kinds that are
 // not in `all` (--vendors) are left out. kUsage: as parseDescriptor().
 //
 //   model_resources:

@@ -20,9 +20,9 @@ struct DeviceConfig {
   std::vector<std::string> unknown, of_agents, not_done;
 };
 
-// Reads the file, or the ConfigMap that holds it. What the file does not state of a family stays as
-// in `over`. A chip that is not in `over` is made from the family's first one. kUsage: file, line,
-// column, what is wrong, what is accepted.
+// Reads the file, or the ConfigMap that holds it. Settings of a family that the file does not have
+// stay as in `over`. A chip that is not in `over` is made from the family's first one. kUsage:
+// file, line, column, what is wrong, what is accepted.
 Result<DeviceConfig> readDeviceConfig(std::string_view yaml, const std::string& source,
                                       const std::vector<Descriptor>& over);
 

@@ -46,7 +46,7 @@ struct NodeDialect {
   std::string scores;     // annotation: how well the devices are linked; empty: none
   // Annotations: lost links and quality of links by number of devices taken.
   std::string count_losses, count_scores;
-  // Of kCapacity: one device for each `per_card` of the resource.
+  // For kCapacity: one device for each `per_card` of the resource.
   std::string resource;
   std::uint32_t per_card = 1;
   // Resource: memory of all devices together; empty: Kind::card has it.
@@ -92,7 +92,7 @@ struct PodDialect {
   std::vector<Written> further;
 };
 
-// What the webhook writes into a pod that requests such devices: environment variables.
+// An environment variable that the webhook adds to a pod that requests such devices.
 struct Env {
   std::string name;
   std::string value;  // template: {container}, {priority}
