@@ -47,7 +47,7 @@ struct Dispatch {
   }
 };
 
-// A full disk or closed pipe is a failure too, but only when it lost what was to be said.
+// A full disk or a closed pipe is a failure only if output was lost.
 int finish(int status) {
   return std::fflush(stdout) == 0 || status != 0 ? status : 1;
 }

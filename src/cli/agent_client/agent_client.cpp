@@ -18,10 +18,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// An agent may leave, idle, between our connecting and our asking; more often than this it does
-// not.
+// An idle agent may end between connecting and the request, but hardly more often than this.
 constexpr int kAttempts = 5;
-// For an agent that someone else started and that is about to listen.
+// Pause for an agent that another process started and that will listen soon.
 constexpr int kPauseMs = 200;
 
 Error gone(const std::string& why) {
@@ -71,7 +70,7 @@ Result<void> AgentLink::send(const agent::Request& request) {
 Result<agent::Reply> AgentLink::receive(int timeout_ms) {
   const Clock::time_point deadline =
       Clock::now() + std::chrono::milliseconds(timeout_ms < 0 ? 0 : timeout_ms);
-  std::size_t looked_at = 0;  // answers may be long
+  std::size_t looked_at = 0;  // length that was searched; replies may be long
   for (;;) {
     const std::size_t end = buffer_.find('\n', looked_at);
     looked_at = buffer_.size();

@@ -35,8 +35,8 @@ class AgentLink {
   std::string buffer_;
 };
 
-// Connects to the running agent of a node, and waits for a reply, because an agent that is ending
-// or was killed may still accept connections. kUnavailable: there is none.
+// Connects to the running agent of a node and waits for a reply. An agent that is ending or was
+// killed may still accept connections. kUnavailable: there is none.
 Result<AgentLink> findAgent(const agent::NodePaths& paths);
 
 // Connects to the node's agent; starts one if there is none. Several processes may call it at once,

@@ -30,7 +30,7 @@ std::vector<agent::Node> runningNodes(const SimChoice& sim) {
 
 namespace {
 
-// Tenants without an agent: somebody killed it, and has to look after them again.
+// Tenants without an agent: it was killed, and a new one must take them over.
 bool hasOrphans(const agent::NodePaths& paths) {
   std::error_code fault;
   const std::filesystem::directory_iterator tenants(paths.tenants(), fault);

@@ -36,7 +36,7 @@ agent::RunRequest requestOf(const RunOptions& options) {
 
 namespace {
 
-// Agents that die one after the other are not helped by yet another.
+// If agents die one after another, a further one does not help.
 constexpr unsigned kRevivals = 5;
 
 Result<agent::GrantedReply> ask(AgentLink& link, const agent::RunRequest& request) {

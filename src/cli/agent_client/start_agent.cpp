@@ -23,12 +23,12 @@ extern char** environ;
 namespace divvy::cli {
 namespace {
 
-// Measuring contexts takes the agent 10 s at most, opening a driver as long as that needs: this is
-// when we give up.
+// Measuring contexts takes the agent 10 s at most, and opening a driver takes as long as it takes.
+// After this time the start has failed.
 constexpr int kStartLimitMs = 20000;
 constexpr int kReadyFd = 3;
 
-// What a tenant or a test has in its environment must not bend the agent's view of the cards.
+// The environment of a tenant or a test must not change the agent's view of the devices.
 bool stays(std::string_view entry) {
   for (const std::string_view name :
        {"LD_PRELOAD=", "DIVVY_TENANT_DIR=", "DIVVY_MEMORY_LIMIT=", "SIMGPU_FAULTS=",
@@ -76,7 +76,7 @@ Command commandFor(const agent::InstallLayout& install, const agent::Node& node)
   _exit(1);
 }
 
-// The agent's first line: "ok", or the name of an error and its words.
+// The agent's first line: "ok", or the name of an error and its message.
 Result<void> awaitReady(int fd) {
   std::string line;
   while (line.find('\n') == std::string::npos) {
@@ -102,7 +102,7 @@ Result<void> awaitReady(int fd) {
 }  // namespace
 
 Result<void> startAgent(const agent::Node& node) {
-  // What it would take from our environment, and could only refuse in its diary.
+  // Options that the agent would take from this environment, and could only refuse in its log.
   const Result<agent::Oversubscription> memory = parseOversubscription({});
   if (!memory) return memory.error();
   const Result<agent::IdlePolicy> idle = parseIdlePolicy({});

@@ -1,4 +1,4 @@
-// `divvy gpus` and `divvy ls` of a cluster: what its scheduler counts as given, card by card.
+// `divvy gpus` and `divvy ls` of a cluster: allocations as its scheduler counts them, by device.
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -31,7 +31,7 @@ std::string containerOf(const kube::Pod& pod, std::size_t at) {
   return within < list.size() ? list[within].name : "#" + std::to_string(at);
 }
 
-// What waits is told by whoever knows most about it.
+// The reason why a pod waits, from the component that knows most about it.
 std::string whyItWaits(const ClusterPod& one) {
   if (!one.pod.gates.empty()) return "held by the gate " + one.pod.gates.front();
   for (const kube::PodCondition& condition : one.pod.conditions)
@@ -49,7 +49,7 @@ ClusterShare waitingOf(const ClusterPod& one) {
   return share;
 }
 
-// Where devices are: the index and model of each.
+// Index and model of each device, by node and UUID.
 using Places = std::map<std::pair<std::string, std::string>, const DeviceUsage*>;
 
 const char* stateOf(const kube::Pod& pod) {
@@ -58,7 +58,7 @@ const char* stateOf(const kube::Pod& pod) {
   return pod.phase == kube::PodPhase::kRunning ? "running" : "pending";
 }
 
-// An init container of a pod that runs has ended; a sidecar has not.
+// An init container of a running pod has ended; a sidecar has not.
 bool isOver(const scheduler::AllocatedShare& held, const kube::Pod& pod) {
   return pod.phase == kube::PodPhase::kRunning && held.container < pod.init.size() &&
          !pod.init[held.container].sidecar;
@@ -79,7 +79,7 @@ ClusterShare shareOf(const scheduler::AllocatedShare& held, const ClusterPod& on
   if (place == places.end()) return share;
   share.index = place->second->index;
   share.model = place->second->model;
-  // Which of the pod's containers has which device only the plugin knows.
+  // Only the plugin knows which container of the pod has which device.
   if (place->second->by_plugin) share.container = "*";
   return share;
 }
@@ -130,12 +130,12 @@ int listCluster(const ListOptions& options) {
   if (options.output.json) {
     text = tenants ? clusterSharesJson(shares) : clusterDevicesJson(devices, shares);
   } else {
-    // A UUID is there to be copied, so it is not cut.
+    // Users copy UUIDs, so they are not cut.
     text = tenants ? clusterSharesText(shares, headers, width)
                    : clusterDevicesText(devices, headers, 0);
   }
   std::fputs(text.c_str(), stdout);
-  // As kubectl does: what is not there may be elsewhere.
+  // Like kubectl: the objects may be in another namespace.
   if (options.own_space && tenants && shares.empty())
     say("no pod with devices in namespace " + space + "; -A: of all namespaces");
   return 0;

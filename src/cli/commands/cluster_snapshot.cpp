@@ -1,4 +1,4 @@
-// `divvy snapshot --cluster`: what a cluster's scheduler knows, for the simulator.
+// `divvy snapshot --cluster`: the state of a cluster's scheduler, for the simulator.
 #include <algorithm>
 #include <chrono>
 #include <tuple>
@@ -21,7 +21,7 @@ std::string nameOf(const ClusterPod& one) {
   return one.pod.meta.space + '/' + one.pod.meta.name;
 }
 
-// What they would ask for today; what can never be right is not told.
+// The request that a pod would make today; requests that can never be valid are left out.
 std::optional<engine::Request> requestOf(const Cluster& cluster, const ClusterPod& one) {
   const Result<std::optional<engine::Request>> request = cluster.books().requestFor(one.pod);
   if (!request || !*request) return std::nullopt;
@@ -46,7 +46,7 @@ void addHeld(const Cluster& cluster, snapshot::Snapshot* snapshot) {
                    [](const auto& a, const auto& b) { return a.since < b.since; });
 }
 
-// As kube-scheduler's queue: by priority, then by age. Who is held back by a gate does not ask.
+// As kube-scheduler's queue: by priority, then by age. Gated pods are left out.
 void addPending(const Cluster& cluster, snapshot::Snapshot* snapshot) {
   for (const auto& [uid, one] : cluster.pods()) {
     if (!one.pod.node.empty() || one.pod.ended() || !one.pod.gates.empty()) continue;

@@ -32,14 +32,14 @@ Result<agent::Reply> askAll(const agent::Request& request, const std::string& te
 
 using Clock = std::chrono::steady_clock;
 
-// What is left until the deadline, for poll.
+// Time left until the deadline, for poll.
 int remaining(const std::optional<Clock::time_point>& deadline) {
   if (!deadline) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()).count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, INT32_MAX));
 }
 
-// An agent that went away is no answer: its successor is asked, after this pause.
+// If an agent ends without a reply, its successor is asked after this pause.
 constexpr int kPauseMs = 200;
 
 }  // namespace
@@ -69,7 +69,7 @@ int wait(const WaitOptions& options) {
   if (options.timeout_ms != 0)
     deadline = Clock::now() + std::chrono::milliseconds(options.timeout_ms);
   const agent::Request request = agent::WaitRequest{options.tenant};
-  bool known = options.tenant.empty();  // the tenant was seen, or all are meant
+  bool known = options.tenant.empty();  // the tenant was seen, or all tenants are meant
   for (;;) {
     bool gone = false;
     Result<std::vector<NodeLink>> links = linkRunning(options.sim);
@@ -99,7 +99,7 @@ int stop(const StopOptions& options) {
       status = fail(reply.error());
       continue;
     }
-    // The agent is gone, and with it all it made, when it hangs up.
+    // When the agent hangs up, it has ended and removed its files.
     static_cast<void>(node.link.receive(AgentLink::kPatienceMs));
   }
   return status;

@@ -1,6 +1,5 @@
-// `divvy cordon`, `divvy uncordon` and `divvy drain`: devices of a cluster that get nothing new,
-// and pods that leave them. What is written is an annotation of the node, with the rights of
-// whoever asks.
+// `divvy cordon`, `divvy uncordon` and `divvy drain`: cordon devices of a cluster, and evict pods
+// from them. The cordon is an annotation of the node, written with the rights of the user.
 #include <poll.h>
 
 #include <algorithm>
@@ -23,18 +22,18 @@ namespace json = boost::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kLookAgainMs = 500;
-// Who was promised a device before the scheduler saw that it is closed is bound by then.
+// A pod that was reserved a device before the scheduler saw the cordon is bound by then.
 constexpr auto kSettled = std::chrono::seconds(3);
-constexpr int kMaxTries = 10;  // of a change, while others change the node
+constexpr int kMaxTries = 10;  // of a change, if the node is changed meanwhile
 constexpr const char* kConflict = "409 Conflict";
 
 std::string pathOf(const std::string& node) {
   return "/api/v1/nodes/" + node;
 }
 
-enum class Change { kClose, kOpen, kOpenAll };  // kOpenAll: also what is not there now
+enum class Change { kClose, kOpen, kOpenAll };  // kOpenAll: also devices that no longer exist
 
-// One try. False: the node was changed meanwhile.
+// Tries once. Returns false if the node was changed meanwhile.
 Result<bool> change(Api& api, const std::string& node, const Cordons& cordons, Change what) {
   const Result<json::value> now = api.ask({kube::Verb::kGet, pathOf(node)});
   if (!now) return now.error();
@@ -78,8 +77,8 @@ std::string countOf(std::size_t count, const char* noun) {
 
 struct Leaving {
   kube::Pod pod;
-  bool asked = false;  // and granted: it ends
-  std::string said;    // last, of why it does not end yet
+  bool asked = false;  // its eviction was accepted
+  std::string said;    // last reason why it was not evicted yet
 };
 
 std::string nameOf(const kube::Pod& pod) {
@@ -99,7 +98,7 @@ std::vector<Leaving> leavingOf(const Cluster& cluster, const std::string& node,
   return leaving;
 }
 
-// Those that are not to be asked, unless that is said; and those that cannot be.
+// Refuses pods that may only be evicted with --force, and pods that cannot be evicted.
 Result<void> checkAll(const std::vector<Leaving>& leaving, bool force) {
   std::string text;
   for (const Leaving& one : leaving)
@@ -129,7 +128,7 @@ class Drain {
   }
 
  private:
-  // Who is gone has no UID any more.
+  // A pod that is gone no longer has this UID.
   void look(Leaving* one) {
     if (one->asked) {
       if (!isThere(one->pod)) leave(one);
@@ -139,7 +138,7 @@ class Drain {
         api_.evict({one->pod.meta.space, one->pod.meta.name, one->pod.meta.uid, {}});
     if (!ended) return told(one, ended.error().message());
     if (ended->end == kube::EvictionOutcome::kGone) return leave(one);
-    // Somebody changed the pod meanwhile.
+    // The pod was changed meanwhile.
     const bool later = ended->end == kube::EvictionOutcome::kForbidden ||
                        ended->why.find(kConflict) != std::string::npos;
     if (later) return told(one, ended->why);
@@ -151,7 +150,7 @@ class Drain {
     told(one, "evicted");
   }
 
-  // No answer says nothing.
+  // Without an answer nothing is known.
   bool isThere(const kube::Pod& pod) {
     const Result<json::value> now = api_.ask(
         {kube::Verb::kGet, "/api/v1/namespaces/" + pod.meta.space + "/pods/" + pod.meta.name});
@@ -184,7 +183,7 @@ class Drain {
   std::optional<Error> refusal_;  // final
 };
 
-// Of a pod that cannot be read nobody knows what it has.
+// The devices of a pod that cannot be read are unknown.
 Result<void> checkRead(const Cluster& cluster, bool force) {
   if (force || cluster.unreadPods().empty()) return {};
   return Error{ErrorCode::kCorrupt,
@@ -192,7 +191,7 @@ Result<void> checkRead(const Cluster& cluster, bool force) {
                    "; accepted: --force, which takes that for nothing"};
 }
 
-// The next round: who came while the last one left.
+// Next round: pods that came while the last ones left.
 Result<std::vector<Leaving>> lookAgain(const CordonOptions& options, const Cordons& cordons) {
   const Result<std::unique_ptr<Cluster>> cluster = Cluster::read(options.cluster);
   if (!cluster) return cluster.error();

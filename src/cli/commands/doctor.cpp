@@ -1,4 +1,4 @@
-// `divvy doctor`: what is wrong with this machine, and with the cluster.
+// `divvy doctor`: checks of this machine and of the cluster.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -26,9 +26,9 @@ namespace {
 using doctor::Findings;
 using doctor::Scope;
 
-// Of a machine's file systems: one that is mounted from a server that is gone never answers.
+// Limit for a machine's file systems: a mount of an unreachable server never answers.
 constexpr std::chrono::seconds kNodeBound{20};
-// Where the chart, and the service of the Debian package, have it.
+// The directory that the chart and the service of the Debian package use.
 constexpr const char* kNodeRuntime = "/run/divvy";
 
 bool wants(const DoctorOptions& options, const char* id) {
@@ -44,7 +44,7 @@ bool asksFor(const DoctorOptions& options, Scope scope) {
   return false;
 }
 
-// `talks`: of agents that answered; whoever asks them may be left behind on a thread.
+// `talks`: answers of agents; their thread may be left behind.
 doctor::NodeOptions termsOf(const DoctorOptions& options,
                             const std::shared_ptr<std::vector<AgentTalk>>& talks) {
   doctor::NodeOptions terms;
@@ -72,7 +72,7 @@ doctor::NodeOptions termsOf(const DoctorOptions& options,
   return terms;
 }
 
-// On a thread of its own, which is left behind where it does not come back.
+// Runs on a thread of its own, which is left behind if it does not return.
 Result<Findings> examineNode(const DoctorOptions& options, Examined* examined) {
   Result<doctor::RootFs> tree = doctor::RootFs::open(options.root);
   if (!tree) return Error(tree.error()).context("--root");
@@ -104,7 +104,7 @@ kube::ClientOptions clientTerms() {
 Result<Findings> examineCluster(const DoctorOptions& options, Examined* examined) {
   const Result<vendors::Catalog> catalog = catalogFor(options.choice);
   if (!catalog) return catalog.error();
-  // Who did not ask for a cluster, and has none, is not at fault.
+  // If the user did not ask for a cluster, a missing one is not an error.
   const auto skipped = [&](const Error& why) {
     return doctor::skipAll(Scope::kCluster, "no cluster is to be asked: " + why.message(),
                            options.only);

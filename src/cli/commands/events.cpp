@@ -25,7 +25,7 @@ std::string localTime(std::int64_t ms) {
   return text.data();
 }
 
-// Where we have come to in the events of one node's agent.
+// The position in the events of one node's agent.
 struct Place {
   int agent_pid = 0;
   std::uint64_t last = 0;
@@ -39,7 +39,7 @@ Result<void> collect(NodeLink& node, const std::string& tenant, Places* places, 
   const auto* events = std::get_if<agent::EventsReply>(&*reply);
   if (events == nullptr) return Error{ErrorCode::kCorrupt, "the agent did not answer with events"};
   if (place.agent_pid != events->agent_pid && place.last != 0) {
-    // Another one took over, and counts from 1.
+    // Another agent took over, and counts from 1.
     place = {events->agent_pid, 0};
     return collect(node, tenant, places, out);
   }
@@ -74,12 +74,12 @@ int events(const EventsOptions& options) {
     Happenings happenings;
     for (NodeLink& node : *links) {
       const Result<void> got = collect(node, options.tenant, &places, &happenings);
-      // Agents come and go while we follow.
+      // While following, agents may end and start.
       if (!got && !options.follow) return fail(got.error());
     }
     sortByTime(happenings);
     print(happenings, options);
-    // A name that is misspelt looks like one to whom nothing happened.
+    // A misspelt name looks like a tenant without events.
     if (!options.follow && !options.tenant.empty() && happenings.empty())
       std::fprintf(stderr, "divvy: no events of \"%s\"; divvy events has those of all\n",
                    options.tenant.c_str());

@@ -1,4 +1,4 @@
-// `divvy explain`: what would become of a request, device by device, and what would fit instead.
+// `divvy explain`: the result of a request for each device, and changes that would fit.
 #include <cstdio>
 
 #include "agent_client/agent_client.h"

@@ -1,5 +1,4 @@
-// `divvy explain pod`: what would become of a pod in a cluster, node by node, and what would fit
-// instead.
+// `divvy explain pod`: the result of a pod for each node of a cluster, and changes that would fit.
 #include <cstdio>
 #include <map>
 #include <utility>
@@ -22,19 +21,19 @@ namespace {
 
 namespace json = boost::json;
 
-// Of more nodes those of which the same is said are one line.
+// Above this number, nodes with the same result share a line.
 constexpr std::size_t kMaxNodes = 8;
 constexpr const char* kOwnScheduler = "divvy-scheduler";
 
 struct Explained {
   PodDecision decision;
-  std::string bound;               // where it is already
-  std::vector<std::string> gates;  // that hold it back
-  std::string scheduler;           // another than Divvy's; empty: Divvy's, or it does not matter
-  std::string idle;                // why no such pod is asked for now; empty: it is
-  std::string told;                // what its condition says
-  std::string hazard;              // why kube-scheduler may refuse nodes all the same; empty: no
-  // Where devices were refused for their model: annotations and resources that choose models.
+  std::string bound;               // the node where it is already
+  std::vector<std::string> gates;  // gates that hold it
+  std::string scheduler;           // another scheduler than Divvy's; empty: Divvy's, or irrelevant
+  std::string idle;                // why no such pod exists now; empty: one does
+  std::string told;                // the text of its condition
+  std::string hazard;  // why kube-scheduler may refuse nodes nevertheless; empty: it does not
+  // For devices that were refused for their model: annotations and resources that choose models.
   std::map<std::string, std::string> models;
 };
 
@@ -108,7 +107,7 @@ Result<Explained> explainOne(Cluster& cluster, const DryPod& pod, const std::vec
   return explained;
 }
 
-// ---- for people -------------------------------------------------------------------------------
+// ---- text --------------------------------------------------------------------------------------
 
 std::string modelOf(const Cluster& cluster, const std::string& node, const std::string& uuid) {
   const engine::Node* known = cluster.books().nodeNamed(node);
@@ -163,7 +162,7 @@ void printEndings(const scheduler::Victims& ends) {
   }
 }
 
-// `divvy scheduler --name` may have called Divvy's otherwise.
+// `divvy scheduler --name` may have given Divvy's scheduler another name.
 void printScheduler(const std::string& scheduler) {
   if (scheduler.empty()) return;
   std::printf("its scheduler is %s, %s\n", scheduler.c_str(),
@@ -194,7 +193,7 @@ void print(const Cluster& cluster, const Explained& explained, const Output& out
   printScheduler(explained.scheduler);
   if (!explained.hazard.empty()) std::printf("%s\n", explained.hazard.c_str());
   if (!explained.idle.empty()) std::printf("none is asked for now: %s\n", explained.idle.c_str());
-  // What is to be said of ours is said.
+  // Divvy's own gate was explained already.
   for (const std::string& gate : explained.gates)
     if (gate != scheduler::kQueueGate)
       std::printf("held back by the scheduling gate %s\n", gate.c_str());
@@ -315,7 +314,7 @@ Result<DryPod> readPod(Api& api, const ExplainPodOptions& options) {
   return DryPod{std::move(*object), std::move(*pod)};
 }
 
-// `idle`: of each why it is not asked for now.
+// `idle`: for each pod the reason why it does not exist now.
 Result<std::vector<DryPod>> podsToExplain(Cluster& cluster, const ExplainPodOptions& options,
                                           Manifests manifests, std::vector<std::string>* idle) {
   Api& api = cluster.api();
@@ -337,7 +336,7 @@ Result<std::vector<DryPod>> podsToExplain(Cluster& cluster, const ExplainPodOpti
   return pods;
 }
 
-// Who may not list nodes is told at least what the scheduler wrote down.
+// If the user may not list nodes, the scheduler's condition is shown.
 int withoutCluster(const ExplainPodOptions& options, const Error& why) {
   if (!options.files.empty()) return fail(why);
   Result<std::unique_ptr<Api>> api = Api::open(options.cluster.reach);
@@ -379,7 +378,7 @@ int explainPod(const ExplainPodOptions& options) {
       if (&pod != &pods->front()) std::printf("\n");
       print(**cluster, *explained, options.output);
     }
-    // Each by itself: nothing is taken from the next.
+    // Each pod by itself: it takes nothing from the next one.
     if (explained->bound.empty()) (*cluster)->unplace(pod.pod.meta.uid);
   }
   if (options.output.json) std::printf("%s\n", json::serialize(all).c_str());

@@ -1,4 +1,4 @@
-// `divvy explain reason`: what the code or the words of a refusal mean, and what to do.
+// `divvy explain reason`: the meaning of a refusal's code or text, and the remedy.
 #include <cstdio>
 #include <string>
 
@@ -14,7 +14,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kShortest = 4;  // letters that are looked for among words
+constexpr std::size_t kShortest = 4;  // letters; shorter texts are not searched for
 
 json::object jsonOf(const Reason& reason) {
   return {{"code", reason.code},
@@ -49,7 +49,7 @@ std::string asItIs(std::string_view text) {
   return std::string(text);
 }
 
-// "Too-Large" is "too large".
+// "Too-Large" as "too large".
 std::string loosened(std::string_view text) {
   std::string result(text);
   for (char& c : result) {
@@ -59,7 +59,7 @@ std::string loosened(std::string_view text) {
   return result;
 }
 
-// `text`: as `form` has it.
+// `text`: in the form of `form`.
 std::vector<Reason> reasonsAs(const std::string& text, std::string (*form)(std::string_view)) {
   std::vector<Reason> found;
   for (const Reason& reason : reasons())

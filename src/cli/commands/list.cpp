@@ -11,7 +11,7 @@ namespace divvy::cli {
 int list(const ListOptions& options) {
   if (options.cluster) return listCluster(options);
   const bool tenants = options.what == ListOptions::What::kTenants;
-  // Tenants exist only where an agent runs; devices are worth starting one.
+  // Without an agent there are no tenants, but to list devices an agent is started.
   if (options.sim) {
     const Result<agent::Node> node = nodeForRun(options.sim);
     if (!node) return fail(node.error());

@@ -1,4 +1,4 @@
-// `divvy plan`: where pods of manifests would go, one after the other, and who would have to end.
+// `divvy plan`: nodes and victims of the pods of manifests, one after another.
 #include <cstdio>
 #include <utility>
 
@@ -17,21 +17,21 @@ namespace json = boost::json;
 
 struct Planned {
   PodDecision decision;
-  std::vector<std::string> ended;  // names of who would have to end for it
+  std::vector<std::string> ended;  // names of victims
   std::string ended_text;
-  std::string refused;  // it would not even be made
-  std::string idle;     // why it is not asked for now
+  std::string refused;  // the API server would refuse it
+  std::string idle;     // why it does not exist now
 };
 
-// A pod of a manifest, as the API server would make it.
+// A pod of a manifest, as the API server would create it.
 struct Asked {
   std::string name, space;
-  std::size_t at = 0;   // among those that would be made
-  std::string refused;  // it would not
-  std::string idle;     // why it is not asked for now: it takes nothing
+  std::size_t at = 0;   // index among the created pods
+  std::string refused;  // the API server would refuse it
+  std::string idle;     // why it does not exist now: it takes nothing
 };
 
-// What ended for it stays ended for those who come after.
+// The victims stay evicted for the following pods.
 Result<void> preempt(Cluster& cluster, const DryPod& pod, const std::vector<DryPod>& all,
                      Planned* planned) {
   const scheduler::Victims ends = planned->decision.ends;
@@ -48,7 +48,7 @@ Result<void> preempt(Cluster& cluster, const DryPod& pod, const std::vector<DryP
   return {};
 }
 
-// All before the first is placed: of a gang all come together.
+// All pods are created before the first is placed, because a gang needs all of them.
 Result<std::vector<Asked>> makeAll(Cluster& cluster, std::vector<WantedPod> wanted,
                                    const std::string& space, std::vector<DryPod>* made) {
   std::vector<Asked> all;

@@ -1,4 +1,4 @@
-// `divvy queues`: who has how much of a cluster's devices, and who waits for what.
+// `divvy queues`: the devices that queues of a cluster hold, and the pods that wait.
 #include <cstdio>
 #include <exception>
 #include <memory>

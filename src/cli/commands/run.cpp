@@ -19,12 +19,12 @@ extern char** environ;
 namespace divvy::cli {
 namespace {
 
-// For the good-bye, after which the share is free for the next command of a script.
+// Time until the agent has freed the share for the next command of a script.
 constexpr int kFarewellMs = 5000;
-// Agents that die one after the other are not helped by yet another.
+// If agents die one after another, a further one does not help.
 constexpr unsigned kRevivals = 5;
 
-// NAME=value with `value` in front of what the variable held, or alone.
+// Sets NAME to `value`, followed by the former value if there was one.
 void setFirst(std::vector<std::string>& environment, const std::string& name, std::string value,
               bool keep_old) {
   for (std::string& entry : environment) {
@@ -37,7 +37,7 @@ void setFirst(std::vector<std::string>& environment, const std::string& name, st
   environment.push_back(name + "=" + value);
 }
 
-// What the share's backend needs.
+// Adds what the share's backend needs.
 void addGranted(std::vector<std::string>& environment, const agent::CommandEnvironment& granted) {
   for (const std::string& variable : granted.variables) {
     const std::size_t equals = variable.find('=');
@@ -48,7 +48,7 @@ void addGranted(std::vector<std::string>& environment, const agent::CommandEnvir
     setFirst(environment, "LD_PRELOAD", *library, true);
 }
 
-// Where nobody can be told any more, it would only be counted.
+// The library could only count a wrong value; here it can be reported.
 Result<void> checkLimit() {
   const char* limit = std::getenv("DIVVY_MEMORY_LIMIT");
   std::uint64_t bytes = 0;
@@ -57,7 +57,7 @@ Result<void> checkLimit() {
                                       "\" is no size; 4Gi, 512Mi or 1000000000 are accepted");
 }
 
-// Found on PATH, as execvp will.
+// Searched in PATH, as execvp does.
 bool isInstalled(const std::string& program) {
   const char* path = std::getenv("PATH");
   const std::string all = path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path;
@@ -69,7 +69,7 @@ bool isInstalled(const std::string& program) {
   return false;
 }
 
-// The runtime is here, and so are its containers.
+// The runtime is installed, and so are its containers.
 Result<void> checkRuntime(Runtime runtime) {
   const std::string program = runtimeName(runtime);
   if (!isInstalled(program))
@@ -91,7 +91,7 @@ Result<void> checkRuntime(Runtime runtime) {
   return {};
 }
 
-// What the runtime is run with; its command line waits for the share.
+// The runtime's program; its command line needs the share.
 Result<Launch> containerLaunch(const RunOptions& options) {
   if (Result<void> here = checkRuntime(options.container->runtime); !here) return here.error();
   for (const std::string& remark : options.container->remarks) say(remark);
@@ -100,7 +100,7 @@ Result<Launch> containerLaunch(const RunOptions& options) {
   return launch;
 }
 
-// All but the tenant's directory, so that what is wrong here costs nobody a share.
+// Prepares everything except the tenant's directory, so that an error here needs no share.
 Result<Launch> launchOf(const RunOptions& options, const agent::Node& node) {
   if (options.container) return containerLaunch(options);
   if (const Result<void> limit = checkLimit(); !limit) return limit.error();
@@ -120,8 +120,8 @@ Result<Launch> launchOf(const RunOptions& options, const agent::Node& node) {
   return launch;
 }
 
-// The agent went away while the command runs: another takes its place, so that shares of processes
-// that die are freed. It outlives the tree, so it must not become part of it.
+// The agent ended while the command runs. Another one is started, so that shares of processes that
+// die are freed. It outlives the process tree, so it must not become part of it.
 AgentLink reviveAgent(const agent::Node& node) {
   const Tree::Pause pause;
   Result<AgentLink> link = findOrStartAgent(node);
@@ -136,7 +136,7 @@ void sayGoodBye(AgentLink& link, const agent::Node& node, const std::string& ten
   if (other) static_cast<void>(other->call(request, kFarewellMs));
 }
 
-// Exit statuses of shells: not found, found but not executable.
+// Exit statuses of shells: not found; found but not executable.
 int launchStatus(const Error& error) {
   return error.code() == ErrorCode::kNotFound ? 127 : 126;
 }
@@ -168,7 +168,7 @@ int run(const RunOptions& options) {
   static_cast<void>(link.call(agent::StartedRequest{tenant, *started}));
   unsigned revivals = 0;
   tree.waitForAll(link.fd(), [&] {
-    link.close();  // the agent never speaks unasked: it has gone
+    link.close();  // the agent never sends unasked, so it has ended
     if (++revivals > kRevivals) return -1;
     link = reviveAgent(*node);
     return link.fd();

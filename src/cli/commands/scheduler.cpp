@@ -20,7 +20,7 @@
 namespace divvy::cli {
 namespace {
 
-// As the file says it, which may be empty; what of it is not heeded is said.
+// Reads the file; without one the list is empty. Prints the keys that have no effect.
 Result<std::vector<vendors::Descriptor>> devicesFor(const std::string& file) {
   Result<vendors::DeviceConfig> config = readDeviceConfigFile(file);
   if (!config) return config.error();
@@ -92,7 +92,7 @@ Result<void> readPlacing(const SchedulerOptions& options, scheduler::SchedulerOp
     if (!devices) return Error(devices.error()).context("--device-policy");
     terms->placing.devices = *devices;
   }
-  // Only of those that say their hours.
+  // Affects only pods that state their use by hour.
   terms->placing.daily.ties = true;
   if (options.hami_scores) terms->placing.compat = engine::Compat::kHami;
   if (options.pools.empty()) return {};
@@ -146,7 +146,7 @@ int serveScheduler(const SchedulerOptions& options) {
   terms.bypass_notice = whole(options.bypass_notice_ms);
   if (!options.idle_url.empty()) {
     Result<kube::Access> platform = kube::urlAccess(options.idle_url, options.idle_ca);
-    // The URL was looked at when it was read.
+    // The URL was checked when it was read.
     if (!platform) return fail(Error(platform.error()).context("--idle-ca"));
     terms.platform = std::move(*platform);
   }

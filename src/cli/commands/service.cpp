@@ -108,7 +108,7 @@ int serveAgentHelper(const AgentHelperOptions& options) {
 
 namespace {
 
-// The first word: "held", "failed" or "unknown"; then why.
+// Prints "held", "failed" or "unknown", then the reason.
 int probeSlices(const ProbeOptions& options) {
   const Result<driver::TimesliceProbe> trial = driver::probeTimeslice(options.cuda, options.uuid);
   const bool settled = trial || trial.error().code() == ErrorCode::kUnsupported;

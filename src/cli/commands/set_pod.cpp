@@ -1,6 +1,6 @@
-// `divvy set pod/NAMESPACE/NAME`: what a running container of a cluster has is changed. Asked for
-// with the rights of whoever asks, by an annotation of the pod; the scheduler admits or refuses it,
-// the agent of its node does it (kube/resize_request.h).
+// `divvy set pod/NAMESPACE/NAME`: resizes a running container of a cluster. An annotation of the
+// pod requests it, with the rights of the user. The scheduler admits or refuses it, and the agent
+// of the node carries it out (kube/resize_request.h).
 #include <poll.h>
 #include <unistd.h>
 
@@ -43,7 +43,7 @@ std::string nameOf(const SetPodOptions& options) {
   return "pod " + options.space + '/' + options.name;
 }
 
-// Which of its containers: the only one that has devices, where that is not said.
+// The container: without an option the only one that has devices.
 Result<std::string> containerOf(const kube::Pod& pod, const SetPodOptions& options) {
   if (!options.container.empty()) return options.container;
   const auto said = pod.meta.annotations.find(kAllocated);
@@ -83,7 +83,7 @@ Result<void> ask(Api& api, const SetPodOptions& options, const kube::Pod& pod,
   return written ? Result<void>() : Error(written.error()).context(nameOf(options));
 }
 
-// Settled, or (none) not within the time.
+// The result; no state: it did not settle in time.
 struct Outcome {
   kube::Pod pod;
   std::optional<kube::ResizeState> state;
@@ -116,7 +116,7 @@ const char* phaseOf(const Outcome& outcome) {
   return outcome.state->phase == kube::ResizePhase::kRefused ? "refused" : "admitted";
 }
 
-// What it has now: of each device.
+// Its present allocation, for each device.
 std::vector<kube::AssignedDevice> devicesOf(const kube::Pod& pod, const std::string& container) {
   const auto said = pod.meta.annotations.find(kAllocated);
   if (said == pod.meta.annotations.end()) return {};

@@ -1,4 +1,4 @@
-// `divvy share`: shares that are kept under a name, for containers that come and go.
+// `divvy share`: shares that are kept under a name, for containers that start and end.
 #include <cstdio>
 
 #include "agent_client/node_selection.h"

@@ -1,4 +1,4 @@
-// `divvy simulate openb`: files in; a table, JSON and a picture out.
+// `divvy simulate openb`: reads files; writes a table, JSON and a picture.
 #include <cstdio>
 #include <filesystem>
 #include <set>

@@ -1,4 +1,4 @@
-// `divvy simulate defrag`: a snapshot in, a plan of moves out; nothing is moved.
+// `divvy simulate defrag`: computes a plan of moves from a snapshot; nothing is moved.
 #include <cstdio>
 
 #include "commands/commands.h"

@@ -25,7 +25,7 @@ bool looksLikeFile(const std::string& model) {
   return model.ends_with(".json") || fs::exists(model, ignored);
 }
 
-// Of a plain file, at most so many bytes and one: enough to be refused for its length.
+// Reads a plain file, at most one byte above the limit, which is enough to refuse it.
 Result<std::string> contentsOf(const std::string& path, std::size_t most) {
   std::error_code fault;
   if (!fs::is_regular_file(path, fault))
@@ -44,7 +44,7 @@ struct Model {
   std::optional<Bytes> checkpoint;
 };
 
-// Of the checkpoint beside a config.json; 0 where there is none.
+// The size of the checkpoint beside a config.json; 0: there is none.
 Result<Bytes> checkpointBeside(const fs::path& config) {
   std::error_code ignored;
   const std::string index = (config.parent_path() / "model.safetensors.index.json").string();
@@ -62,7 +62,7 @@ Result<Bytes> checkpointBeside(const fs::path& config) {
   return bytes ? bytes : Result<Bytes>(Error(bytes.error()).context(whole));
 }
 
-// Where the two differ by more than a twentieth, one of them is not what it seems.
+// If the two differ by more than a twentieth, one of them is misread.
 void compareSizes(Model& model) {
   const Result<sizing::Parameters> parameters = countParameters(model.reading.model);
   if (!parameters || !model.checkpoint) return;
@@ -74,7 +74,7 @@ void compareSizes(Model& model) {
                                       ": the checkpoint counts");
 }
 
-// A directory's config.json, named by the directory; or a file, named by what is above it.
+// A directory's config.json, named after the directory; or a file, named after its directory.
 Result<Model> readModelFile(const std::string& given) {
   std::error_code ignored;
   const fs::path path =
@@ -104,7 +104,7 @@ Result<Model> modelOf(const std::string& given) {
   return known.error();
 }
 
-// A format that the engine does not make by itself, and that the checkpoint does not have.
+// True for a format that the engine does not make itself and the checkpoint does not have.
 bool needsOther(const sizing::ModelShape& model, const sizing::WeightFormat& asked) {
   const bool quantized = asked.reach != sizing::Reach::kAll || !asked.quantization.empty();
   const bool stored_so = model.stored.reach != sizing::Reach::kAll;
@@ -128,7 +128,7 @@ void note(SizeReport& report) {
   }
 }
 
-// What one machine has at most, of the numbers that the model's heads divide into.
+// The largest number of one machine by which the model's heads are divisible.
 std::uint64_t mostGpus(const sizing::ModelShape& model) {
   constexpr std::uint64_t kOneMachine = 8;
   std::uint64_t most = 1;
@@ -138,7 +138,7 @@ std::uint64_t mostGpus(const sizing::ModelShape& model) {
   return most;
 }
 
-// With a card and without --gpus: as many as it takes.
+// With a device but without --gpus: the number that is needed.
 void chooseGpus(const SizeOptions& options, sizing::Serving& serving) {
   if (!serving.card) return;
   serving.question = sizing::onCard(serving.question, *serving.card);

@@ -10,7 +10,7 @@
 namespace divvy::cli {
 namespace {
 
-// The machine's own comes first.
+// The machine's own agent comes first.
 Result<std::string> ask(const SnapshotOptions& options) {
   if (options.sim) {
     const Result<agent::Node> node = nodeForRun(options.sim);
@@ -40,7 +40,7 @@ int snapshot(const SnapshotOptions& options) {
   const Result<std::string> text =
       options.cluster ? clusterSnapshot(*options.cluster) : ask(options);
   if (!text) return fail(text.error());
-  // What nobody could read again is not written.
+  // A snapshot that cannot be read again is not written.
   Result<snapshot::Snapshot> read =
       snapshot::parse(*text, options.cluster ? "the cluster" : "the agent's answer");
   if (!read) return fail({ErrorCode::kCorrupt, read.error().message()});

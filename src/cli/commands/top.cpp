@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Of a picture that goes into a file.
+// The width of a picture that goes into a file.
 constexpr std::size_t kUncut = 500;
 
 std::string clockNow() {
@@ -30,7 +30,7 @@ std::string clockNow() {
   return text.data();
 }
 
-// Agents come and go while we watch.
+// Agents may end and start while the view runs.
 Result<std::vector<agent::Snapshot>> look(std::vector<NodeLink>& links, const SimChoice& sim) {
   std::vector<agent::Snapshot> snapshots = snapshotsOf(links);
   if (snapshots.empty()) {

@@ -11,17 +11,17 @@ namespace divvy::cli {
 namespace {
 
 enum class Fate {
-  kSame,    // the value, or all that is below, is said under our name
-  kUnless,  // likewise, unless it is what HAMi's own chart says: that is of HAMi
-  kMoot,    // it needs no saying: why
-  kByHand,  // somebody has to decide: what about
+  kSame,    // the value, or everything below, under our name
+  kUnless,  // the same, unless it is the default of HAMi's chart, which is HAMi's own
+  kMoot,    // it is not needed; the reason
+  kByHand,  // the user has to decide; the question
 };
 
-// Source: facts on the incumbent's control plane, 4.4. "x." is all that is below x.
+// Source: facts on the incumbent's control plane, 4.4. "x." means everything below x.
 struct Rule {
   std::string_view theirs;
   Fate fate;
-  std::string_view ours;  // a path, or several with a blank between them; or words
+  std::string_view ours;  // a path, or several separated by blanks; or words
   std::string_view usual = "";
 };
 
@@ -34,10 +34,10 @@ constexpr std::string_view kOwnCertificate = "Divvy makes the webhook's certific
 constexpr std::string_view kNoNodePorts = "no port of nodes is opened";
 constexpr std::string_view kDead = "HAMi does not read it either";
 
-// A number of HAMi's, and a text of ours: "1.5", or "150%".
+// A number in HAMi's values, a text in ours: "1.5", or "150%".
 constexpr std::string_view kOvercommit = "agent.overcommit";
 
-// Names there, in one of HAMi's two lists; maps with a name here.
+// Names in one of HAMi's two lists; maps with a name in ours.
 constexpr std::string_view kPullSecrets = "imagePullSecrets";
 
 constexpr Rule kRules[] = {
@@ -119,7 +119,7 @@ constexpr Rule kRules[] = {
     {"mockDevicePlugin.", Fate::kMoot, "agent.node: sim-h100 simulates cards"},
 };
 
-// The longest that says something of this path.
+// The longest rule that covers this path.
 const Rule* ruleOf(const std::string& path) {
   const Rule* best = nullptr;
   for (const Rule& rule : kRules) {
@@ -134,7 +134,7 @@ class Migration {
  public:
   void take(const YAML::Node& node, const std::string& path, int deep) {
     const Rule* rule = path.empty() ? nullptr : ruleOf(path);
-    // Below some of our names all is users' own: it is taken over whole, key by key.
+    // Below some of our names all keys are the users' own: the value is taken over as a whole.
     const bool whole = rule != nullptr && (rule->theirs.back() != '.' || rule->fate == Fate::kSame);
     if (!whole && node.IsMap() && node.size() > 0 && deep < kMaxDeep) {
       for (const auto& entry : node)
@@ -142,14 +142,14 @@ class Migration {
       return;
     }
     if (rule != nullptr) return apply(*rule, node, path);
-    // Nothing is said by it.
+    // An empty value sets nothing.
     if (node.IsNull() || ((node.IsMap() || node.IsSequence()) && node.size() == 0)) return;
     unknown_.push_back(path);
   }
 
   std::string text() const {
     std::string head = "# Made by `divvy migrate values` from HAMi's.\n";
-    // Its new names HAMi always tells, whatever legacyMetrics says.
+    // HAMi always reports its new names, whatever legacyMetrics is.
     if (!compat_)
       head +=
           "# For dashboards of HAMi's names (hami_*): scheduler.compatMetrics and "
@@ -175,8 +175,8 @@ class Migration {
     return text;
   }
 
-  // What was written as text stays text: the chart's schema tells "true" from true. yaml-cpp, which
-  // drops the quotes, has the tag "!" for it.
+  // A quoted value stays a string, because the chart's schema distinguishes "true" from true.
+  // yaml-cpp drops the quotes, and marks such a value with the tag "!".
   static void emit(YAML::Emitter* out, const YAML::Node& node) {
     if (node.IsMap()) {
       *out << YAML::BeginMap;
@@ -208,7 +208,7 @@ class Migration {
     compat_ = compat_ || path == "legacyMetrics";
     for (const std::string& ours : split(words, ' ')) {
       std::vector<std::string> keys = split(ours, '.');
-      // Dots in users' own keys (annotations) part nothing.
+      // Dots in users' own keys (annotations) do not separate.
       if (rule.theirs.back() == '.') keys.push_back(path.substr(rule.theirs.size()));
       YAML::Node at = values_;
       for (std::size_t i = 0; i + 1 < keys.size(); ++i) at.reset(at[keys[i]]);
@@ -219,7 +219,7 @@ class Migration {
       by_hand_.emplace_back(path, std::string(kRenamed));
   }
 
-  // Of both lists: what one has the other does not take away.
+  // For both lists: an entry in one does not replace an entry in the other.
   void pullSecrets(const YAML::Node& node) {
     for (const auto& one : node) {
       YAML::Node secret = YAML::Clone(one);
@@ -244,7 +244,7 @@ class Migration {
 
   YAML::Node values_{YAML::NodeType::Map};
   Said moot_, by_hand_;
-  bool compat_ = false;  // metrics go on under HAMi's names
+  bool compat_ = false;  // metrics keep HAMi's names
   std::vector<std::string> unknown_;
 };
 

@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint32_t kMaxPerDevice = 100;
 constexpr std::uint32_t kMaxIndex = 1023;
 constexpr std::uint32_t kWhole = 100;
-// More would be another device's: what is promised of compute is a part of what there is.
+// A larger factor belongs to another device: promised compute is a part of the device's.
 constexpr double kMaxCoreScaling = 1000;
 constexpr std::size_t kMinUuid = 5;
 constexpr const char* kConfigMapKey = "config.json";
@@ -54,7 +54,7 @@ class SettingsReader {
                                  std::to_string(mark.column + 1) + ": " + what);
   }
 
-  // True: it is a map, each key once. What it has beyond these keys is named.
+  // Returns true if it is a map with each key once. Unknown keys are recorded.
   bool keys(const YAML::Node& node, std::initializer_list<std::string_view> known) {
     if (reader_.error()) return false;
     std::string accepted;
@@ -76,7 +76,7 @@ class SettingsReader {
     return !reader_.error();
   }
 
-  // As a list, which may be empty, or null.
+  // Reads a list, which may be empty, or null.
   template <typename Each>
   void items(const YAML::Node& map, const char* key, Each each) {
     const YAML::Node list = map[key];
@@ -107,7 +107,7 @@ class SettingsReader {
     if (node[key]) reader_.flag(node, key, &says->announce_numa.emplace());
   }
 
-  // By the words of an option; the text of what is listed under the key.
+  // Reads the key as an option does; errors contain the text.
   template <typename T>
   void readTerms(const YAML::Node& node, const char* key,
                  Result<void> (*parse)(std::string_view, agent::PerDevice<T>&),
@@ -147,7 +147,7 @@ class SettingsReader {
     if (!bytes) reader_.fail(node["host_reserve"], bytes.error().message());
   }
 
-  // HAMi takes what is empty, null or 0 for not said.
+  // HAMi treats empty, null and 0 as unset.
   static bool said(const YAML::Node& node, const char* key) {
     const YAML::Node value = node[key];
     if (!value || value.IsNull()) return false;
@@ -185,11 +185,11 @@ class SettingsReader {
     says->cores = static_cast<unsigned>(std::clamp(std::lround(scaling * kWhole), 1l, 100l));
   }
 
-  // What of HAMi's keys is known and has no counterpart, where it asks for anything.
+  // Records keys of HAMi's that are known but have no counterpart, if they ask for anything.
   void nameUndone(const YAML::Node& node) {
     struct Key {
       const char* name;
-      std::initializer_list<std::string_view> usual;  // asks for nothing
+      std::initializer_list<std::string_view> usual;  // values that ask for nothing
       const char* why;
     };
     const Key kUndone[] = {

@@ -36,9 +36,9 @@ struct NodeSettings {
   std::vector<std::string> unheeded;
 };
 
-// Reads a map with `settings` (Divvy's), `nodeconfig` (HAMi's), or both, with HAMi's first, or a
-// ConfigMap with such a config.json. kUsage: the first error in any entry: where, and what is
-// accepted.
+// Reads a map with `settings` (Divvy's), `nodeconfig` (HAMi's), or both. HAMi's come first. Also
+// reads a ConfigMap with such a config.json. kUsage: the first error in any entry, with its
+// position and the accepted values.
 Result<NodeSettings> readNodeSettings(const std::string& text, const std::string& source);
 
 // Returns the settings of a node: for each key, the last entry that matches and has it counts.

@@ -13,7 +13,7 @@
 namespace divvy::cli {
 namespace {
 
-// A list of words, each a name.
+// A list of names.
 template <typename Named>
 void names(YamlReader& reader, const YAML::Node& map, const char* key, std::vector<Named>* out) {
   reader.list(map, key, [&](const YAML::Node& item) {
@@ -22,7 +22,7 @@ void names(YamlReader& reader, const YAML::Node& map, const char* key, std::vect
   });
 }
 
-// "KEY=VALUE", all of which a node has.
+// "KEY=VALUE"; a node must have all of them.
 void readLabels(YamlReader& reader, const YAML::Node& map, std::vector<engine::Label>* out) {
   reader.list(map, "labels", [&](const YAML::Node& item) {
     const std::string text = item.IsScalar() ? item.Scalar() : std::string();
@@ -56,7 +56,7 @@ engine::Pool readPool(YamlReader& reader, const YAML::Node& node) {
   reader.require(node, "name");
   reader.text(node, "name", &pool.name.text);
   if (pool.name.text == "none") reader.fail(node["name"], "\"none\" is what no pool is called");
-  // As --model and --uuid take them.
+  // In the form of --model and --uuid.
   pool.members.match = engine::ModelMatch::kWords;
   pool.members.uuid_match = engine::UuidMatch::kPrefix;
   names(reader, node, "nodes", &pool.members.nodes);
@@ -71,7 +71,7 @@ engine::Pool readPool(YamlReader& reader, const YAML::Node& node) {
   readPolicies(reader, node, &pool);
   names(reader, node, "users", &pool.users);
   names(reader, node, "default_of", &pool.default_of);
-  // What is wrong with it alone; told where it stands.
+  // Checks the pool alone, so that an error has its position.
   engine::Engine engine{engine::Config{}};
   if (const auto set = engine.setPools({pool}); !set && !reader.error())
     reader.fail(node, set.error().message());
@@ -125,7 +125,7 @@ Result<agent::PlacementOptions> readPlacingTerms(const std::string& pools,
   }
   const std::string path = valueOf(pools, "pools");
   if (path.empty()) return placing;
-  // Agents that are started by themselves are elsewhere.
+  // An agent that is started on demand has another working directory.
   if (pools.empty() && path.front() != '/')
     return usage("DIVVY_POOLS=" + path + "; accepted: a path that begins with /");
   Result<std::vector<engine::Pool>> read = readPools(path);

@@ -8,7 +8,7 @@
 
 namespace divvy::cli {
 
-// Parses a file of pools. `source` is its name in errors: "SOURCE:LINE:COLUMN: WHAT".
+// Parses a file of pools. `source` is its name in errors: "SOURCE:LINE:COLUMN: PROBLEM".
 Result<std::vector<engine::Pool>> parsePools(const std::string& text, const std::string& source);
 
 Result<std::vector<engine::Pool>> readPools(const std::string& path);

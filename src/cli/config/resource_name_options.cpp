@@ -16,7 +16,7 @@ bool isResourceName(const std::string& text) {
          text.find('/', slash + 1) == std::string::npos;
 }
 
-// "none" is accepted where a node need not have one.
+// "none" is accepted if a node may lack the resource.
 Result<void> readName(const std::string& text, const char* option, bool may_lack,
                       std::string* name) {
   if (!text.empty()) *name = may_lack && text == "none" ? std::string() : text;
@@ -26,7 +26,7 @@ Result<void> readName(const std::string& text, const char* option, bool may_lack
                                       (may_lack ? ", or none," : "") + " is accepted"};
 }
 
-// As it is where nothing is said.
+// Without the option the list stays as it is.
 Result<void> readList(const std::vector<std::string>& said, const char* option,
                       std::vector<std::string>* names) {
   if (said.empty()) return {};
@@ -56,7 +56,7 @@ Result<void> readNames(const ClusterNodeText& text, AgentOptions* options,
     if (!read) return Error(read.error()).context("--dialect");
     cluster->dialect = *read;
   }
-  // Whoever else places pods knows one name only.
+  // Other schedulers know one name only.
   const bool volcano = cluster->dialect == agent::Dialect::kVolcano;
   options->model_names = !volcano;
   options->model_resources = text.model_resources;
@@ -84,8 +84,9 @@ Result<void> readNames(const ClusterNodeText& text, AgentOptions* options,
   return readList(text.announce_cores, "--announce-cores", &cluster->cores_resources);
 }
 
-// Every name by which a pod may ask for memory or compute beside the count: on Kubernetes 1.36 and
-// later a node that has one of a pod's names and lacks another can be refused (docs/node-agent.md).
+// Every name by which a pod may request memory or compute besides the count. From Kubernetes 1.36
+// on, kube-scheduler can refuse a node that has one of a pod's names and lacks another
+// (docs/node-agent.md).
 void addAnnounced(const AgentOptions& options, const vendors::Kind& kind,
                   agent::ClusterNode* cluster) {
   using Means = vendors::OtherName::Means;

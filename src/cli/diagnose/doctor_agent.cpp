@@ -29,7 +29,7 @@ Result<AgentLink> connectWithin(const std::string& path) {
   if (!fd.valid() || path.size() >= sizeof address.sun_path)
     return Error{ErrorCode::kIo, "no socket can be made for " + path};
   path.copy(address.sun_path, sizeof address.sun_path - 1);
-  // One that does not accept keeps its callers waiting, when enough of them are.
+  // A server that does not accept connections blocks further callers once its backlog is full.
   const timeval bound{kPatienceMs / 1000, 0};
   setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &bound, sizeof bound);
   if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
@@ -43,7 +43,7 @@ Result<AgentLink> connectWithin(const std::string& path) {
                nobody ? "nobody listens" : std::string("connecting: ") + std::strerror(code)};
 }
 
-// The only thing that an agent says its version in.
+// The only reply with an agent's version.
 std::string versionIn(const agent::PlacementReply& reply) {
   boost::system::error_code fault;
   const boost::json::value value = boost::json::parse(reply.text, fault);
@@ -51,7 +51,7 @@ std::string versionIn(const agent::PlacementReply& reply) {
   return by.starts_with("divvy ") ? by.substr(6) : by;
 }
 
-// What follows an option: "--name=WORD", or "--name" and "WORD". Words end with a zero.
+// The value of an option: "--name=WORD", or "--name" and "WORD". Words end with a zero byte.
 std::optional<std::string> givenTo(const std::string& option, const std::string& words) {
   std::optional<std::string> given;
   bool next = false;
@@ -65,8 +65,8 @@ std::optional<std::string> givenTo(const std::string& option, const std::string&
   return given;
 }
 
-// By the command line of who listens, as the kernel has it, and with that process' own view of the
-// files: in a container they are others. One of another pid namespace is not seen.
+// Uses the listening process's command line in /proc and its own view of the files, which differ in
+// a container. A process of another PID namespace is skipped.
 void noteSettings(int connection, AgentTalk* talk) {
   const Result<Peer> peer = processes().peer(connection);
   if (!peer || peer->pid == 0) return;
@@ -106,7 +106,7 @@ Result<AgentTalk> talkTo(const std::string& dir) {
     return Error{ErrorCode::kUnavailable, "it did not answer with what it has"};
   talk.snapshot = std::move(listed->snapshot);
   noteSettings(link->fd(), &talk);
-  // What an older one does not know it does not tell.
+  // An older agent does not know the request.
   reply = link->call(agent::PlacementRequest{}, kPatienceMs);
   if (reply)
     if (const auto* placement = std::get_if<agent::PlacementReply>(&*reply))

@@ -24,7 +24,7 @@ constexpr std::size_t kMaxEvents = 200;
 constexpr std::size_t kMaxPods = 5000;
 constexpr std::size_t kMaxMaps = 100;
 
-// "team-a/web/main" is three names.
+// "team-a/web/main" consists of three names.
 void knowParts(Names* names, const char* kind, const std::string& text) {
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find('/', at), text.size());
@@ -45,7 +45,7 @@ Names namesIn(const Examined& examined) {
     for (const agent::TenantView& tenant : talk.snapshot.tenants)
       knowParts(&names, "tenant", tenant.name);
     for (const agent::QueuedView& one : talk.snapshot.queue) knowParts(&names, "tenant", one.name);
-    // Also of tenants that have ended.
+    // Includes tenants that have ended.
     for (const agent::EventView& one : talk.events) knowParts(&names, "tenant", one.name);
   }
   if (!examined.look) return names;
@@ -60,7 +60,7 @@ Names namesIn(const Examined& examined) {
   return names;
 }
 
-// The pod, node or other object that an Event is about; it may be gone.
+// The pod, node or other object of an Event; it may no longer exist.
 void knowEvent(Names* names, const json::value& event) {
   const std::string kind = textOf(event, {"involvedObject", "kind"});
   names->know("namespace", textOf(event, {"involvedObject", "namespace"}));
@@ -71,7 +71,7 @@ void knowEvent(Names* names, const json::value& event) {
               textOf(event, {"involvedObject", "name"}));
 }
 
-// When it happened last, as far as it says; 0: it does not.
+// When it last occurred; 0: not stated.
 std::int64_t timeOf(const json::value& event) {
   std::int64_t last = 0;
   for (const std::string& time :
@@ -82,10 +82,10 @@ std::int64_t timeOf(const json::value& event) {
   return last;
 }
 
-// What only a bundle needs of the cluster: read before anything is written, as all of it is to be
-// without the names that are in any of it.
+// Data of the cluster that only a bundle needs. It is read before anything is written, because
+// names that occur in any of it are removed from all of it.
 struct Asked {
-  doctor::Listed maps_read, events_read;  // the fault, if they could not be
+  doctor::Listed maps_read, events_read;  // the error, if they could not be read
   json::array maps, events;
 };
 
@@ -112,7 +112,7 @@ Asked askCluster(Examined& examined, Names* names) {
   return asked;
 }
 
-// Documents as they come, each cleaned before it is kept.
+// Collects documents; each is redacted before it is stored.
 class Collector {
  public:
   Collector(Bundle* bundle, const Names* names) : bundle_(bundle), names_(names) {}
@@ -121,14 +121,14 @@ class Collector {
     bundle_->files.push_back(
         {name, json::serialize(doctor::redacted(document, names_)) + "\n", what});
   }
-  // Of a text that one of our own writers made.
+  // Adds a text that Divvy wrote.
   void addText(const std::string& name, const std::string& what, const std::string& text) {
     boost::system::error_code fault;
     const json::value document = json::parse(text, fault);
     if (fault) return leave(name, "it is no JSON: " + fault.message());
     add(name, what, document);
   }
-  // Of what could be listed; else why not.
+  // Adds the document if the list could be read, else the reason.
   void addRead(const std::string& name, const std::string& what, const doctor::Listed& listed,
                const json::value& document) {
     if (listed) return leave(name, listed->message());

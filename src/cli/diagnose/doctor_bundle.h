@@ -1,4 +1,5 @@
-// Content of `divvy doctor --bundle`: the report, and what may be shared of agents and the cluster.
+// Content of `divvy doctor --bundle`: the report, and data of agents and the cluster that may be
+// shared.
 #pragma once
 
 #include <memory>
@@ -24,8 +25,8 @@ struct Examined {
   std::unique_ptr<Api> api;  // of the cluster; null: not asked
 };
 
-// Reads the cluster's last events and Divvy's ConfigMaps; what may not be read is listed as left
-// out. Removes command lines from `examined`.
+// Reads the cluster's last events and Divvy's ConfigMaps; unreadable ones are listed as left out.
+// Removes command lines from `examined`.
 doctor::Bundle bundleOf(Examined& examined, bool redact_names);
 
 }  // namespace divvy::cli

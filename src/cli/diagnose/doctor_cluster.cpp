@@ -35,7 +35,7 @@ std::int64_t amountIn(const kube::Quantities& all, const char* resource) {
   return amount ? amount->whole().value_or(0) : 0;
 }
 
-// As GPU feature discovery and node feature discovery say it.
+// Labels of GPU feature discovery and node feature discovery.
 bool saysCards(const kube::Labels& labels) {
   for (const char* key :
        {"nvidia.com/gpu.present", "feature.node.kubernetes.io/pci-10de.present"}) {
@@ -85,14 +85,14 @@ void addNode(const json::value& object, scheduler::SchedulerCache& books, Cluste
   look->facts.nodes.push_back(std::move(one));
 }
 
-// UUIDs, indices and "all"; what else stands in an environment is nobody's business.
+// UUIDs, indices and "all"; other values of an environment are not reported.
 bool saysDevices(const std::string& value) {
   return value.size() < 100 && std::all_of(value.begin(), value.end(), [](unsigned char c) {
            return std::isalnum(c) != 0 || c == '-' || c == ',' || c == ':';
          });
 }
 
-// What its environment names for NVIDIA's runtime; empty: no cards.
+// The devices that its environment names for NVIDIA's runtime; empty: none.
 std::string cardsNamedBy(const json::value& container) {
   for (const json::value& one : listOf(container, {"env"})) {
     if (textOf(one, {"name"}) != "NVIDIA_VISIBLE_DEVICES") continue;
@@ -137,7 +137,7 @@ void readNodesAndPods(Api& api, const vendors::Catalog& catalog, ClusterLook* lo
   scheduler::SchedulerCache books(catalog, {});
   look->facts.nodes_listed = listedOf(api.list(
       "/api/v1/nodes", "", [&](const json::value& object) { addNode(object, books, look); }));
-  // Once all are known: which node has a UUID is said by any of them.
+  // After all nodes are read, because any of them may have a UUID.
   for (doctor::NodeDevices& one : look->facts.nodes) {
     const scheduler::NodeInventory* inventory = books.inventoryOf(one.name);
     if (inventory != nullptr) one.surplus = inventory->surplus;

@@ -21,8 +21,8 @@ struct ClusterLook {
   boost::json::value lease;               // null: none
 };
 
-// Returns the catalog of kinds and resource names in that cluster. kUsage: what is wrong, and
-// where.
+// Returns the catalog of kinds and resource names in that cluster. kUsage: the error and its
+// position.
 Result<vendors::Catalog> catalogFor(const ClusterChoice& choice);
 
 // Reads the facts. Never fails: errors are among them. Makes one call at a time, each within the

@@ -1,4 +1,4 @@
-// What Divvy is installed as in a cluster, and what else is that does the same.
+// Workloads of Divvy in a cluster, and other programs with its task.
 #include <poll.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr const char* kAdmission = "/apis/admissionregistration.k8s.io/v1/";
 constexpr int kLookAgainMs = 250;
 constexpr int kMaxLooks = 12;
 
-// Where the kind itself is not known there are none of it.
+// If the kind is unknown, there are no objects of it.
 doctor::Listed listEach(Api& api, const std::string& path, const std::string& query,
                         const std::function<void(const json::value&)>& each) {
   const Result<void> listed = api.list(path, query, each);
@@ -55,7 +55,7 @@ void addWebhook(const json::value& object, ClusterFacts* facts) {
     found.service = textOf(one, {"clientConfig", "service", "name"});
     const std::string bundle = textOf(one, {"clientConfig", "caBundle"});
     const auto pem = kube::fromBase64(bundle);
-    // What is no base64 is no certificate either: that is told of it.
+    // Invalid base64 is reported as an invalid certificate.
     found.authorities = pem ? std::string(pem->begin(), pem->end()) : bundle;
     facts->webhook = std::move(found);
     return;
@@ -83,7 +83,7 @@ void readPolicies(Api& api, ClusterFacts* facts) {
       });
 }
 
-// Names and images of a workload's containers.
+// Returns true if a container's name or image matches.
 bool runs(const json::value& object, bool (*is)(const std::string&)) {
   if (is(textOf(object, {"metadata", "name"}))) return true;
   for (const json::value& one : listOf(object, {"spec", "template", "spec", "containers"}))
@@ -137,7 +137,7 @@ void readEndpoints(Api& api, ClusterFacts* facts) {
       "labelSelector=kubernetes.io%2Fservice-name%3D" + facts->webhook->service,
       [&](const json::value& slice) {
         for (const json::value& one : listOf(slice, {"endpoints"})) {
-          // Not said is ready.
+          // An endpoint without a condition counts as ready.
           const json::value* ready = memberOf(one, {"conditions", "ready"});
           if (ready == nullptr || !ready->is_bool() || ready->get_bool())
             facts->endpoints += listOf(one, {"addresses"}).size();
@@ -161,7 +161,7 @@ void readInstalled(Api& api, ClusterFacts* facts) {
   facts->webhooks_listed = listEach(api, std::string(kAdmission) + "mutatingwebhookconfigurations",
                                     "", [&](const json::value& o) { addWebhook(o, facts); });
   readPolicies(api, facts);
-  // What kinds there are everybody may know.
+  // Every user may read the list of kinds.
   const Result<json::value> group = api.ask({kube::Verb::kGet, "/apis/divvy.dev"});
   facts->queues = group.has_value();
   if (!group && group.error().code() != ErrorCode::kNotFound) facts->queues_listed = group.error();

@@ -9,7 +9,7 @@
 namespace divvy::cli {
 
 // Parses "HOST:PORT"; an IPv6 address is in brackets. Empty text changes nothing. kUsage: the
-// option, and what is accepted.
+// message names the option and the accepted form.
 Result<void> readListen(const std::string& text, const char* option, std::string* host,
                         std::uint16_t* port);
 

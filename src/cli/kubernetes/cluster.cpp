@@ -20,7 +20,7 @@ namespace {
 
 namespace json = boost::json;
 
-// "2026-01-01T00:00:00Z"; 0: something else.
+// "2026-01-01T00:00:00Z"; 0: another text.
 std::int64_t msOf(const std::string& time) {
   std::tm utc{};
   const char* end = ::strptime(time.c_str(), "%Y-%m-%dT%H:%M:%SZ", &utc);
@@ -100,7 +100,7 @@ Result<void> Cluster::listAll() {
     const Result<void> set = quota ? books_.setQuota(*quota) : Result<void>(quota.error());
     if (!set) note(set.error());
   });
-  // What may be known without them is told.
+  // Without them the rest is still reported.
   if (!listed) note(listed.error());
   return {};
 }
@@ -124,7 +124,7 @@ void Cluster::readQueues() {
     if (queue) forecast_.setQueue(std::move(*queue));
     if (!queue) note(queue.error());
   });
-  // Who has no such kind of objects has no queues.
+  // A cluster without this kind of object has no queues.
   const bool absent = !queues && queues.error().code() == ErrorCode::kNotFound;
   if (!queues && !absent) {
     note(Error(queues.error()).context("queues"));
@@ -228,7 +228,7 @@ Result<DryPod> dryRun(Api& api, json::object pod, const std::string& space) {
   kube::Call call{kube::Verb::kPost, "/api/v1/namespaces/" + space + "/pods?dryRun=All"};
   json::object meta = objectOf(json::value(pod), {"metadata"});
   meta["namespace"] = space;
-  // One of that name may be there already.
+  // A pod of that name may exist already.
   const std::string name = textOf(json::value(pod), {"metadata", "name"});
   meta.erase("name");
   meta["generateName"] = name + '-';

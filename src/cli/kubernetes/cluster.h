@@ -34,8 +34,8 @@ class Cluster {
  public:
   // Reads nodes, pods and quotas with the user's rights.
   static Result<std::unique_ptr<Cluster>> read(const ClusterChoice& choice);
-  // Also reads queues and disruption budgets, for questions about the effects on pods. What cannot
-  // be read is left out and added to troubles().
+  // Also reads queues and disruption budgets, for questions about the effects on pods. Unreadable
+  // objects are left out and added to troubles().
   void readMore();
 
   Api& api() { return *api_; }
@@ -61,8 +61,8 @@ class Cluster {
   // those of the call, kCorrupt.
   Result<std::uint32_t> leastIn(const scheduler::MinMemberRef& in);
   void addGroups(std::map<std::string, boost::json::value> groups) { groups_.merge(groups); }
-  // Change the cluster's state as if the pod was placed on the node (with `pod` as chosen there),
-  // was removed from it, had ended, or was evicted.
+  // Change the cluster's state as if the pod was placed on the node, was removed from it, had
+  // ended, or was evicted. `pod` has the node's choice of devices.
   void place(const boost::json::value& object, const kube::Pod& pod, const std::string& node);
   void unplace(const std::string& uid);
   void end(const std::string& uid);

@@ -17,8 +17,9 @@ namespace divvy::cli {
 using Cordons = std::map<std::string, std::set<std::string>>;
 
 // Returns the devices to cordon. `device` is an index, a UUID, or empty for all of the node.
-// kNotFound: no such device; which exist. kUnsupported: the vendor's own plugin serves the node, or
-// the family has no such annotation; what helps. kUsage: an index that several devices have.
+// kNotFound: no such device; the message lists the existing ones. kUnsupported: the vendor's own
+// plugin serves the node, or the family has no such annotation; the message has the remedy. kUsage:
+// an index that several devices have.
 Result<Cordons> cordonsOf(const std::vector<scheduler::DeviceUsage>& devices,
                           const std::string& node, const std::string& device,
                           const vendors::Catalog& catalog);

@@ -13,7 +13,7 @@ namespace json = boost::json;
 
 constexpr std::size_t kMaxNames = 3;
 
-// Names of a domain, but Kubernetes' own.
+// Resource names with a domain, except Kubernetes' own.
 std::set<std::string> extendedOf(const kube::Pod& pod) {
   std::set<std::string> names;
   for (const auto* list : {&pod.init, &pod.containers})
@@ -56,7 +56,7 @@ std::string hazardText(const std::vector<doctor::MappedClass>& classes, const ku
   if (mapped == classes.end()) return "";
   std::set<std::string> lacking, where;
   for (const kube::Node& node : nodes) {
-    // A node without devices is refused for these.
+    // A node without devices is refused for lack of devices.
     if (!node.allocatable.contains(mapped->resource)) continue;
     for (const std::string& name : asked)
       if (!node.allocatable.contains(name)) lacking.insert(name), where.insert(node.meta.name);

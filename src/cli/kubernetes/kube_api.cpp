@@ -79,12 +79,12 @@ Result<kube::Eviction> Api::evict(kube::EvictionOptions ask) {
 
 Result<void> Api::list(const std::string& path, const std::string& query,
                        const std::function<void(const json::value& item)>& each) {
-  // A list that began anew would be told twice: it is told at its end.
+  // A list that is restarted would report items twice, so they are reported at its end.
   std::vector<json::value> items;
   std::optional<Result<std::string>> ended;
   const auto work = [&]() -> asio::awaitable<void> {
     std::function<void()> begin = [&] { items.clear(); };
-    // Their page ends with the call: a plain copy would stay in its memory.
+    // The page's memory ends with the call, and a plain copy would use it.
     std::function<void(const json::value&)> keep = [&](const json::value& item) {
       items.emplace_back(item, json::storage_ptr());
     };

@@ -12,7 +12,7 @@ namespace {
 
 namespace json = boost::json;
 
-// What is not a quantity is not counted: an API server lets none in.
+// An API server accepts only quantities; another text counts as 0.
 std::int64_t milliOf(const json::value& amount) {
   if (amount.is_int64()) return amount.get_int64() * 1000;
   if (!amount.is_string()) return 0;
@@ -40,7 +40,7 @@ bool tolerates(const json::value& toleration, const json::value& taint) {
   return exists || textOf(toleration, {"value"}) == textOf(taint, {"value"});
 }
 
-// Empty: none that keeps it off.
+// The taint that refuses the pod; empty: none.
 std::string taintOf(const json::value& spec, const json::value& pod) {
   const json::array& tolerations = listOf(pod, {"spec", "tolerations"});
   for (const json::value& taint : listOf(spec, {"taints"})) {
@@ -119,7 +119,7 @@ std::map<std::string, std::int64_t> KubeFilters::askedBy(const json::value& pod)
     for (const auto& [name, amount] : other) (*to)[name] = std::max((*to)[name], amount);
   };
   Amounts all;
-  Amounts beside;  // sidecars go on
+  Amounts beside;  // sidecars continue
   Amounts most;
   for (const json::value& one : listOf(pod, {"spec", "initContainers"})) {
     Amounts here = of(one);
@@ -177,7 +177,7 @@ std::string KubeFilters::whyNot(const json::value& pod, const std::string& node,
   if (known == nodes_.end()) return "no such node";
   const json::value* closed = memberOf(known->second.spec, {"unschedulable"});
   const std::string taint = taintOf(known->second.spec, pod);
-  // Who cordons also taints; who tolerates that may come.
+  // Cordoning also adds a taint; a pod that tolerates it is accepted.
   const bool open = closed == nullptr || !closed->is_bool() || !closed->get_bool();
   if (!open && taint.empty() && listOf(known->second.spec, {"taints"}).empty()) return "cordoned";
   if (!taint.empty())

@@ -20,7 +20,7 @@ constexpr std::int64_t kMaxReplicas = 10'000;
 constexpr std::size_t kMaxPods = 100'000;
 constexpr int kMaxTemplateDepth = 16;
 
-// How many of what it describes an object wants at once.
+// The number of pods that the object wants at once.
 std::int64_t countOf(const json::object& spec) {
   for (const char* name : {"replicas", "parallelism"}) {
     const json::value* count = spec.if_contains(name);
@@ -39,12 +39,12 @@ bool isSuspended(const json::object& spec) {
 struct Template {
   const json::value* pod = nullptr;
   std::int64_t count = 1;
-  std::string name;  // what the workload calls it; empty: it is the only one
-  std::string idle;  // why it makes no pod now; empty: it does
+  std::string name;  // the workload's name for it; empty: it is the only one
+  std::string idle;  // why it has no pods now; empty: it has
 };
 
-// The templates of a Deployment, Job, CronJob, JobSet, PyTorchJob, RayCluster ...: wherever a
-// member has the containers of a pod. The counts of what is around a template multiply.
+// The templates of a Deployment, Job, CronJob, JobSet, PyTorchJob, RayCluster ...: every member
+// that has a pod's containers. Counts of enclosing objects multiply.
 class TemplateSearch {
  public:
   std::vector<Template> of(const json::value& spec) {
@@ -118,7 +118,7 @@ class Collector {
   Manifests found;
 
  private:
-  // `owner` says whose namespace it is.
+  // The pod is in the namespace of `owner`.
   void keep(const json::value& owner, const json::value& from, const std::string& name) {
     json::object pod{{"apiVersion", "v1"}, {"kind", "Pod"}};
     json::object meta = objectOf(from, {"metadata"});
@@ -126,7 +126,7 @@ class Collector {
     meta.erase("generateName");
     const std::string space = textOf(owner, {"metadata", "namespace"});
     if (!space.empty()) meta["namespace"] = space;
-    // As the controller does.
+    // As the Job controller does.
     if (textOf(owner, {"kind"}) == "Job") {
       json::object labels = objectOf(from, {"metadata", "labels"});
       labels["batch.kubernetes.io/job-name"] = textOf(owner, {"metadata", "name"});

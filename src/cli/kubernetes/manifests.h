@@ -22,7 +22,7 @@ struct WantedPod {
 // Reads all documents of a text, YAML or JSON: Pods, Lists, and objects with templates of pods.
 // Each template counts as often as `replicas` or `parallelism` state. A template that asks for no
 // pods now (0, `suspend`) yields one pod with `idle`. Other kinds are counted in `others`. kUsage:
-// "NAME:LINE: what is wrong".
+// "NAME:LINE: PROBLEM".
 struct Manifests {
   std::vector<WantedPod> pods;
   std::size_t others = 0;

@@ -25,7 +25,7 @@ std::string gangOf(const kube::Pod& pod) {
   return words && *words ? pod.meta.space + '/' + (*words)->name : "";
 }
 
-// Of one gang all come together.
+// All pods of a gang arrive together.
 void arrive(Cluster& cluster, const kube::Pod& pod, const std::vector<DryPod>& all) {
   std::vector<kube::Pod> coming{pod};
   const std::string gang = gangOf(pod);

@@ -1,5 +1,5 @@
-// The scheduler's decision for a pod now: its node, or why none fits, what would help, and which
-// pods would be evicted.
+// The scheduler's decision for a pod now: its node, or why none fits, remedies, and the pods that
+// would be evicted.
 #pragma once
 
 #include <map>

@@ -15,7 +15,7 @@ using agent::ContainerMount;
 
 constexpr std::string_view kLibraryPath = "LD_LIBRARY_PATH=";
 
-// Of either runtime; tests/e2e/podman_test.py compares them with what podman says of itself.
+// Flags of either runtime; tests/e2e/podman_test.py compares them with podman's help.
 constexpr std::string_view kFlags[] = {"detach",
                                        "disable-content-trust",
                                        "env-host",
@@ -44,7 +44,7 @@ constexpr std::string_view kFlags[] = {"detach",
                                        "use-api-socket"};
 constexpr std::string_view kShortFlags = "ditqP";
 
-// Words of ours that runtimes have, too, and mean otherwise.
+// Our options that runtimes also have, with another meaning.
 constexpr std::string_view kTheirsToo[] = {"memory", "name", "gpus"};
 
 struct Option {
@@ -63,7 +63,7 @@ Error refused(Runtime runtime, const std::string& what, const std::string& accep
           std::string("--") + runtimeName(runtime) + ": " + what + "; accepted: " + accepted};
 }
 
-// Reads one word, or two, into options; how many words it was.
+// Reads one or two words into options. Returns the number of words.
 std::size_t readOption(const std::vector<std::string>& words, std::size_t at,
                        std::vector<Option>* found) {
   const std::string& word = words[at];
@@ -79,7 +79,7 @@ std::size_t readOption(const std::vector<std::string>& words, std::size_t at,
     if (isFlagName(name)) return found->push_back({name, "", false}), 1;
     return found->push_back({name, next(), false}), 2;
   }
-  // "-itv PATH": letters without a value, and one that has the rest, or the next word.
+  // "-itv PATH": letters without a value, and one that takes the rest or the next word.
   for (std::size_t letter = 1; letter < word.size(); ++letter) {
     const std::string name(1, word[letter]);
     if (isFlagName(name)) {
@@ -105,14 +105,14 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-// What is mounted there would be seen in place of ours.
+// A mount there would hide ours.
 bool covers(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path == agent::kPreloadInside || path == agent::kOursInside ||
          path.starts_with(std::string(agent::kOursInside) + "/");
 }
 
-// Where a --volume, --tmpfs or --mount mounts something.
+// The target of a --volume, --tmpfs or --mount.
 std::string targetOf(const Option& option) {
   const std::string& value = option.value;
   if (option.name == "mount") {
@@ -136,14 +136,14 @@ std::string targetOf(const Option& option) {
 bool allowsCards(const std::string& rule) {
   constexpr unsigned long kCards = 195;
   constexpr unsigned long kFirstDynamic =
-      234;  // of those that drivers are given: nvidia-uvm has one
+      234;  // first major number that the kernel gives to drivers; nvidia-uvm has one of these
   if (!rule.starts_with("c ")) return rule.starts_with("a");
   if (rule.starts_with("c *")) return true;
   const unsigned long major = std::strtoul(rule.c_str() + 2, nullptr, 10);
   return major == kCards || major >= kFirstDynamic;
 }
 
-// Nothing: it may pass.
+// Returns nothing if the option is permitted.
 std::optional<Error> refusal(Runtime runtime, const Option& option) {
   const std::string& name = option.name;
   const std::string own = "its cards are those of its share, which are said before --" +
@@ -189,7 +189,7 @@ void note(const Option& option, ContainerWords* words) {
 }
 
 std::string mountWord(const ContainerMount& mount) {
-  // Fields of CSV: a path with a comma is quoted.
+  // A CSV field: a path with a comma is quoted.
   const auto field = [](const std::string& text) {
     return text.find(',') == std::string::npos ? text : "\"" + text + "\"";
   };
@@ -230,7 +230,7 @@ Result<ContainerWords> parseContainerWords(Runtime runtime, const std::vector<st
     return refused(runtime, "no image",
                    std::string("divvy run [OPTIONS] --") + runtimeName(runtime) + " [" +
                        runtimeName(runtime) + "'s OPTIONS] IMAGE [COMMAND]");
-  // Between two lives of a container nothing would hold the share.
+  // Between two runs of a container no process would hold the share.
   if (restarts && parsed.detached)
     return refused(runtime, "--restart with --detach: its share ends with its first life",
                    "one of the two");

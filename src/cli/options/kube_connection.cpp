@@ -7,7 +7,7 @@
 namespace divvy::cli {
 namespace {
 
-// What a clock can still add to now.
+// A year, in place of no limit: added to the present it does not overflow.
 constexpr std::chrono::hours kWithoutEnd{24 * 365};
 
 std::string variable(const char* name) {
@@ -23,7 +23,7 @@ kube::ClientOptions Reach::with(kube::ClientOptions terms) const {
   return terms;
 }
 
-// As kubectl and client-go look for it.
+// In the order of kubectl and client-go.
 Result<kube::Access> accessFor(const Reach& reach) {
   const kube::AccessWords& words = reach.words;
   if (!reach.kubeconfig.empty()) return kube::kubeconfigFileAccess(reach.kubeconfig, words);

@@ -67,7 +67,7 @@ bool isShort(const std::string& word) {
   return word.size() > 2 && word[0] == '-' && word[1] != '-';
 }
 
-// How many words the option takes that begins here; 0: it is none of these.
+// Number of words of the option that begins here; 0: it is none of these.
 std::size_t widthOf(const std::string& word) {
   const std::string name = isShort(word) ? word.substr(0, 2) : word.substr(0, word.find('='));
   const Kind kind = kindOf(name);
@@ -92,7 +92,7 @@ std::vector<std::string> asKubectl(std::vector<std::string> words) {
   if (before > 0 && !words[before].starts_with('-'))
     std::rotate(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(before),
                 words.begin() + static_cast<std::ptrdiff_t>(before) + 1);
-  if (!words.empty() && words[0] == "run") return words;  // what follows is another program's
+  if (!words.empty() && words[0] == "run") return words;  // the rest belongs to another program
   for (std::string& word : words)
     if (isShort(word) && word[2] == '=') word.erase(2, 1);
   return words;

@@ -180,7 +180,7 @@ struct StopOptions {
   SimChoice sim;
 };
 
-// What is examined. Neither scope: this machine, and a cluster if one is reachable.
+// Scope of the checks. Neither: this machine, and a cluster if one is reachable.
 struct DoctorOptions {
   bool node = false, cluster = false;
   std::string root = "/";
@@ -220,7 +220,7 @@ struct AgentHelperOptions {
   agent::HelperOptions helper;
 };
 
-// What a context costs; whether time slices hold; whether checkpoints free a device.
+// The cost of a context; whether time slices hold; whether checkpoints free a device.
 enum class Probe { kContext, kTimeslice, kCheckpoint };
 
 struct ProbeOptions {
@@ -236,7 +236,7 @@ struct SimOptions {
 
 struct SchedulerOptions {
   std::string kubeconfig,
-      context;  // both empty: what a pod has, else KUBECONFIG, else ~/.kube/config
+      context;  // both empty: a pod's own access, else KUBECONFIG, else ~/.kube/config
   std::string name = "divvy-scheduler";
   std::vector<std::string> vendors;  // empty: all
   std::string device_config;         // a file of HAMi's; empty: none
@@ -362,7 +362,7 @@ using Options =
                  ExplainPodOptions, ExplainReasonOptions, PlanPodsOptions, CordonOptions,
                  SetPodOptions, DoctorOptions, ShareOptions, PrintOptions>;
 
-// kUsage: one line that says what is accepted.
+// kUsage: one line that names the accepted values.
 Result<Options> parseOptions(int argc, char** argv);
 
 using divvy::parseDurationMs;

@@ -123,7 +123,7 @@ Result<Output> outputOf(const Raw& raw, bool wide = false);
 // For `divvy explain` of pods.
 Result<Options> makeExplainPod(const Raw& raw);
 
-// One per subcommand. kUsage: one line that says what is accepted.
+// One for each subcommand. kUsage: one line that names the accepted values.
 Result<Options> makeRun(const Raw& raw);
 Result<Options> makeShare(ShareOptions::What what, const Raw& raw);
 Result<Options> makeExplain(const Raw& raw);

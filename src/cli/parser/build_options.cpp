@@ -1,4 +1,4 @@
-// From words to values: what each subcommand makes of its options.
+// From words to values: the options of each subcommand.
 #include <algorithm>
 #include <initializer_list>
 
@@ -21,7 +21,7 @@ SimChoice simOf(const Raw& raw) {
   return raw.sim_given ? SimChoice(raw.sim) : SimChoice();
 }
 
-// Reads an option where it was given.
+// Reads an option if it is given.
 template <typename Parse, typename Target>
 Result<void> read(const std::string& text, Parse parse, Target& target) {
   if (text.empty()) return {};
@@ -31,7 +31,7 @@ Result<void> read(const std::string& text, Parse parse, Target& target) {
   return {};
 }
 
-// A time, by the option's name where it is wrong.
+// Reads a duration; errors name the option.
 auto timeOf(const char* option) {
   return [option](const std::string& text) -> Result<std::uint64_t> {
     Result<std::uint64_t> ms = parseDurationMs(text);
@@ -39,7 +39,7 @@ auto timeOf(const char* option) {
   };
 }
 
-// The first of several readings that failed.
+// Returns the first error.
 Result<void> firstError(std::initializer_list<Result<void>> readings) {
   for (const Result<void>& reading : readings) {
     if (!reading) return reading;
@@ -47,7 +47,7 @@ Result<void> firstError(std::initializer_list<Result<void>> readings) {
   return {};
 }
 
-// What is not given leaves the target without a value.
+// An option that is not given leaves the target without a value.
 template <typename Parse, typename Target>
 Result<void> readGiven(const std::string& text, Parse parse, std::optional<Target>& target) {
   Target value{};
@@ -98,7 +98,7 @@ Result<Output> outputOf(const Raw& raw, bool wide) {
 
 namespace {
 
-// What decides where it goes.
+// Reads the options of placement.
 Result<void> readPlacing(const Raw& raw, RunOptions& run) {
   run.sim = simOf(raw);
   for (const std::string& model : raw.models) {
@@ -133,7 +133,7 @@ Result<void> readPlacing(const Raw& raw, RunOptions& run) {
 
 namespace {
 
-// All that a share is asked for with.
+// Reads all options of a share.
 Result<void> readShare(const Raw& raw, RunOptions& run) {
   run.wait = raw.wait_given;
   Result<void> good = firstError({readPlacing(raw, run), read(raw.name, agent::parseName, run.name),
@@ -158,9 +158,9 @@ Result<void> readContainer(const Raw& raw, RunOptions& run) {
   Result<ContainerWords> words = parseContainerWords(runtime, raw.command);
   if (!words) return words.error();
   if (Result<void> good = forContainers(raw, run); !good) return good;
-  // What the container is called the tenant is called, too, where it can be.
+  // The tenant gets the container's name, if that is valid for a tenant.
   if (run.name.empty() && agent::parseName(words->name)) run.name = words->name;
-  // Said where it has another meaning.
+  // The remark is for a command line without our option.
   if (!raw.memory.empty()) words->remarks.clear();
   run.command.insert(run.command.begin(), {runtimeName(runtime), "run"});
   run.container = std::move(*words);
@@ -196,7 +196,7 @@ Result<Options> makeShare(ShareOptions::What what, const Raw& raw) {
   return Options{share};
 }
 
-// `reason`, `reason CODE`, `reason WORDS`: in quotes, or as they come.
+// `reason`, `reason CODE`, `reason WORDS`: quoted or as several words.
 Result<Options> makeExplainReason(const Raw& raw) {
   const Result<Output> output = outputOf(raw);
   if (!output) return output.error();
@@ -244,7 +244,7 @@ Result<Options> makeList(ListOptions::What what, const Raw& raw) {
   Result<ClusterChoice> cluster = clusterOf(raw);
   if (!cluster) return cluster.error();
   list.cluster = std::move(*cluster);
-  // As kubectl has it, -A goes before -n.
+  // As in kubectl, -A precedes -n.
   if (raw.cluster.all_spaces) list.cluster->space.clear();
   list.own_space = raw.plugin && what == ListOptions::What::kTenants &&
                    list.cluster->space.empty() && !raw.cluster.all_spaces;
@@ -279,7 +279,7 @@ Result<Options> makeSet(const Raw& raw) {
   SetOptions set;
   set.tenant = raw.tenant;
   set.sim = simOf(raw);
-  // How many GPUs the tenant has is for the agent to know.
+  // Only the agent knows the number of the tenant's devices.
   const auto cores = [](const std::string& text) { return parseCores(text, 0); };
   Result<void> good = firstError(
       {readGiven(raw.memory, agent::parseMemoryAsk, set.memory), read(raw.cores, cores, set.cores),
@@ -341,7 +341,8 @@ Result<Options> makeWait(const Raw& raw) {
 
 namespace {
 
-// A card is shared by at most so many: device ids are bounded, and so is what a kubelet is told.
+// Maximum number of tenants of a device: device IDs, and with them messages to the kubelet, are
+// bounded.
 constexpr unsigned kMaxPerDevice = 100;
 
 Result<void> readInjection(const ClusterNodeText& text, agent::ClusterNode& cluster) {
@@ -399,7 +400,8 @@ Result<void> readClusterNode(const ClusterNodeText& text, AgentOptions& options)
   return {};
 }
 
-// Whoever runs a node has somebody who looks at it; one machine's agent tells nobody unasked.
+// On a cluster node something scrapes metrics; the agent of a single machine opens no port by
+// default.
 Result<void> readMetrics(const ClusterNodeText& told, AgentOptions& options) {
   const std::string& text = told.metrics_listen;
   if (text == "none" || (text.empty() && !options.cluster)) {

@@ -17,16 +17,16 @@ namespace {
 struct Flag {
   std::string name;  // "--memory"
   std::string text;
-  std::string words;  // accepted values with blanks between; empty: any
+  std::string words;  // accepted values separated by blanks; empty: any
 };
 struct Command {
   std::string name;
   std::string text;
   std::vector<Flag> flags;
-  std::vector<std::string> nested;  // names of its own subcommands; `flags` are theirs too
+  std::vector<std::string> nested;  // names of its subcommands; `flags` apply to them too
 };
 
-// Models or cards that `divvy size` knows.
+// Models or devices of `divvy size`.
 std::string sizingWords(const std::string& name) {
   std::string words;
   const auto add = [&words](const std::string& word) {
@@ -106,7 +106,7 @@ std::string quoted(const std::string& text, const char* colon) {
   return result;
 }
 
-// "run --priority" -> its words, for a shell's `case`: one branch per list.
+// "run --priority" and its words, for a shell's `case`: one branch for each list.
 std::string valueCases(const std::vector<Command>& commands, const std::string& assign) {
   std::map<std::string, std::string> branches;
   for (const Command& command : commands) {
@@ -217,7 +217,7 @@ if [[ $funcstack[1] == _divvy ]]; then _divvy "$@"; else compdef _divvy divvy; f
 )~";
 }
 
-// A model may be a file, too.
+// A model can also be a file.
 std::string valuesOf(const std::string& command, const Flag& flag) {
   if (flag.words.empty()) return "";
   return (command == "size" && flag.name == "--model" ? " -r -F -a '" : " -x -a '") + flag.words +
@@ -250,7 +250,7 @@ complete -c divvy -n '__fish_seen_subcommand_from run' -F
 )~";
 }
 
-// What the option before it takes, or is itself.
+// The option that the preceding word gives a value to, or is.
 struct Asked {
   const CLI::Option* option = nullptr;  // null: it takes none
   std::string name;

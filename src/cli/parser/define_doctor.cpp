@@ -1,4 +1,4 @@
-// The grammar of what looks for what is wrong.
+// The grammar of `divvy doctor`.
 #include <CLI/CLI.hpp>
 
 #include "parser/define.h"

@@ -1,4 +1,4 @@
-// The grammar of how a cluster is reached: kubectl's options.
+// The grammar of access to a cluster: kubectl's options.
 #include <CLI/CLI.hpp>
 
 #include "options/kubectl_options.h"
@@ -11,7 +11,7 @@ constexpr const char* kGroup = "How a cluster is reached, as with kubectl";
 
 }  // namespace
 
-// Of kubectl's plugin a cluster is meant anyway, and --cluster is the name of one, as kubectl's is.
+// A kubectl plugin always refers to a cluster, and its --cluster is kubectl's: the name of one.
 void Grammar::addSwitch(CLI::App* command, const std::string& text) {
   if (!raw.plugin) command->add_flag("--cluster", raw.cluster.cluster, text);
 }

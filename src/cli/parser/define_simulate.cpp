@@ -3,7 +3,7 @@
 
 namespace divvy::cli {
 
-// What all simulations write, and how many runs there are.
+// Outputs and number of runs of all simulations.
 void Grammar::addSimulation(CLI::App* command, const std::string& seeds) {
   SimulateText& text = raw.simulate;
   command->add_option("--seeds", text.seeds, "runs, each by its own chance [" + seeds + "]")

@@ -1,4 +1,4 @@
-// `divvy agent-helper`: its grammar, and what is said of it, from words.
+// `divvy agent-helper`: its grammar, and its options from words.
 #include <CLI/CLI.hpp>
 #include <utility>
 
@@ -8,7 +8,7 @@
 namespace divvy::cli {
 namespace {
 
-// Source: user_namespaces(7): the last one stands for those that have no number.
+// Source: user_namespaces(7): the last number stands for unmapped users.
 constexpr unsigned kMaxUser = 4294967294;
 
 }  // namespace

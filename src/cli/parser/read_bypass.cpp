@@ -1,4 +1,4 @@
-// What is said about those who go around what limits them.
+// Options on limit bypass, from words.
 #include "options/option_value.h"
 #include "options/options.h"
 

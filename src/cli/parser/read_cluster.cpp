@@ -1,4 +1,4 @@
-// What is said of a cluster, and of which of its pods, from words.
+// Options of a cluster and of its pods, from words.
 #include <algorithm>
 #include <initializer_list>
 #include <utility>
@@ -106,7 +106,7 @@ Result<Options> makeExplainPod(const Raw& raw) {
 Result<Options> makeCordon(CordonOptions::What what, const Raw& raw) {
   CordonOptions options;
   options.what = what;
-  // NODE, NODE/INDEX, NODE/UUID: names of nodes have no slash.
+  // NODE, NODE/INDEX, NODE/UUID: a node's name has no slash.
   const std::string& text = raw.cluster.node;
   const std::size_t slash = text.find('/');
   options.node = text.substr(0, slash);

@@ -1,4 +1,4 @@
-// What is said of `divvy doctor`, from words.
+// Options of `divvy doctor`, from words.
 #include <filesystem>
 #include <system_error>
 #include <tuple>
@@ -14,7 +14,7 @@ Error usage(const std::string& what) {
   return {ErrorCode::kUsage, what};
 }
 
-// Of a folder, or a file, of the machine that is looked at.
+// Reads a directory or a file of the examined machine.
 Result<void> readDir(const std::string& text, const char* option, std::string* out) {
   if (!text.empty() && text[0] != '/')
     return usage(std::string(option) + " \"" + text +
@@ -23,7 +23,8 @@ Result<void> readDir(const std::string& text, const char* option, std::string* o
   return {};
 }
 
-// Of this machine also as it is seen from here; of another's root only as that machine has it.
+// On this machine a relative path is accepted. Below another root only that machine's absolute path
+// is.
 Result<void> readSettingsFile(const std::string& text, const std::string& root, std::string* out) {
   const bool relative = !text.empty() && text[0] != '/';
   if (!relative || root != "/") return readDir(text, "--node-settings", out);

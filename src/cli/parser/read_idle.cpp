@@ -1,4 +1,4 @@
-// What is said about tenants that are idle.
+// Options on idle tenants, from words.
 #include <unistd.h>
 
 #include <array>
@@ -13,7 +13,7 @@ namespace {
 constexpr std::array<agent::Priority, 3> kClasses{
     {agent::Priority::kLow, agent::Priority::kNormal, agent::Priority::kHigh}};
 
-// "2h", or "high=off,normal=8h": who is not named keeps what he has.
+// "2h", or "high=off,normal=8h": priorities that are not named keep their limits.
 Result<agent::IdleLimits> parseLimits(std::string_view text, agent::IdleLimits limits) {
   std::array<bool, 3> named{};
   for (std::size_t from = 0; from <= text.size();) {

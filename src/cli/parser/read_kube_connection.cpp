@@ -1,4 +1,4 @@
-// How a cluster is reached, from words.
+// Access to a cluster, from words.
 #include <charconv>
 #include <utility>
 
@@ -7,7 +7,7 @@
 namespace divvy::cli {
 namespace {
 
-// As kubectl has it: 0 is no bound.
+// As in kubectl, 0 means no limit.
 Result<std::optional<std::uint64_t>> readBound(const std::string& text) {
   if (text.empty()) return std::optional<std::uint64_t>{};
   if (text == "0" || text == "0s") return std::optional<std::uint64_t>{0};

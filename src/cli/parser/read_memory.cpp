@@ -1,4 +1,4 @@
-// What is said about memory that is promised more than once.
+// Options on oversubscribed memory, from words.
 #include <cstdlib>
 
 #include "daemon_options/daemon_options.h"

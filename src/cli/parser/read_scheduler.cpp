@@ -1,4 +1,4 @@
-// What `divvy scheduler` is told, from words.
+// Options of `divvy scheduler`, from words.
 #include <map>
 
 #include "files/listen.h"
@@ -24,7 +24,7 @@ Result<void> readLease(const std::string& text, SchedulerOptions* options) {
                "--lease \"" + text + "\" is not accepted; NAMESPACE/NAME and none are"};
 }
 
-// Empty: it stays as it is.
+// An empty text changes nothing.
 Result<void> readTime(const std::string& text, const char* option, std::uint64_t* ms) {
   if (text.empty()) return {};
   const Result<std::uint64_t> time = parseDurationMs(text);
@@ -62,7 +62,7 @@ Result<void> readWhere(const std::string& text, const char* option, bool always,
                                       (always ? ", always" : "") + " and never are"};
 }
 
-// "a,b"; an empty text is none.
+// "a,b"; an empty text yields no parts.
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> parts;
   if (text.empty()) return parts;
@@ -76,7 +76,7 @@ std::vector<std::string> split(const std::string& text) {
   return parts;
 }
 
-// The Service's names, as API servers and others ask for them.
+// The Service's names, as API servers and other clients use them.
 std::vector<std::string> serviceNames(const std::string& name, const std::string& space) {
   const std::string with = name + '.' + space;
   return {name, with, with + ".svc", with + ".svc.cluster.local"};
@@ -121,7 +121,7 @@ Result<void> readOwnCertificate(const SchedulerText& text, SchedulerOptions* opt
   return {};
 }
 
-// Empty: it is not to print, but to schedule.
+// An empty text means to schedule, not to print.
 Result<void> readPrint(const std::string& text, SchedulerOptions::Print* print) {
   using Print = SchedulerOptions::Print;
   const std::map<std::string, Print> known{

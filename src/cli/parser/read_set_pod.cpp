@@ -7,7 +7,7 @@
 namespace divvy::cli {
 namespace {
 
-// The scheduler waits a minute for a node's agent.
+// The scheduler waits a minute for the node's agent.
 constexpr std::uint64_t kTimeoutMs = 75'000;
 
 Error usage(const std::string& what) {

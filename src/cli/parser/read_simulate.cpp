@@ -1,4 +1,4 @@
-// What simulations are told.
+// Options of simulations, from words.
 #include <algorithm>
 #include <charconv>
 
@@ -18,7 +18,7 @@ Result<double> parseTune(std::string_view text) {
   double value = 0;
   const auto [end, fault] =
       std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
-  // Written so that what is no number at all is refused too.
+  // In this form NaN is refused, too.
   if (fault == std::errc{} && end == text.data() + text.size() && value > 0 && value <= kMaxTune)
     return value;
   return Error{ErrorCode::kUsage, "--tune \"" + std::string(text) +
@@ -101,7 +101,7 @@ Result<void> read(const std::string& text, Result<T> value, T& target) {
   return {};
 }
 
-// What plans and days have in common.
+// Options that plans and days share.
 template <typename T>
 Result<void> readRuns(const Raw& raw, T& options) {
   const SimulateText& text = raw.simulate;

@@ -1,4 +1,4 @@
-// What `divvy size` is asked, from words.
+// Options of `divvy size`, from words.
 #include <charconv>
 
 #include "options/raw_options.h"
@@ -7,7 +7,7 @@
 namespace divvy::cli {
 namespace {
 
-// "8192", "8k" (of 1024), "1M".
+// "8192", "8k" (units of 1024), "1M".
 Result<std::uint64_t> parseTokens(std::string_view text, const std::string& what,
                                   std::uint64_t most) {
   const Error bad(ErrorCode::kUsage, what + " \"" + std::string(text) +

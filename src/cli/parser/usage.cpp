@@ -14,12 +14,12 @@ std::string join(const std::vector<std::string>& words) {
   return text;
 }
 
-// "--output", "TENANT": as it stands in its complaints.
+// "--output", "TENANT": its name in errors.
 std::string nameOf(const CLI::Option& option) {
   return option.get_name(option.get_positional(), false);
 }
 
-// The library says what is wrong as NAME: TEXT.
+// The library's errors have the form NAME: TEXT.
 const CLI::Option* optionIn(const CLI::App& command, const std::string& complaint) {
   const std::string name = complaint.substr(0, complaint.find(':'));
   for (const CLI::Option* option : command.get_options())

@@ -1,5 +1,5 @@
-// Errors for words that the grammar rejects: one line of our own that says what is accepted.
-// Private to the grammar.
+// Errors for words that the grammar rejects: one line of our own with the accepted values. Private
+// to the grammar.
 #pragma once
 
 #include <string>

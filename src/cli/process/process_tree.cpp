@@ -19,7 +19,8 @@
 namespace divvy::cli {
 namespace {
 
-// SIGTTIN and SIGTTOU keep their default: they reach the whole process group and stop us with it.
+// SIGTTIN and SIGTTOU keep their default: they reach the whole process group and stop this process
+// with it.
 constexpr std::array kPassed{SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,  SIGUSR1,   SIGUSR2,
                              SIGALRM, SIGTSTP, SIGCONT, SIGWINCH, SIGVTALRM, SIGPROF};
 
@@ -31,7 +32,7 @@ sigset_t handledSet() {
   return set;
 }
 
-// One process, one mask to give back: kept where the child finds it after fork.
+// There is one mask for the process. It is static, so that the child has it after fork.
 sigset_t& startMask() {
   static sigset_t mask;
   return mask;
@@ -44,7 +45,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return result;
 }
 
-// What is left of a tree whose root is gone: our direct children.
+// After the root has ended: our direct children, which inherited its tree.
 std::vector<pid_t> children() {
   std::vector<pid_t> pids;
   std::ifstream list("/proc/self/task/" + std::to_string(getpid()) + "/children");
@@ -124,7 +125,7 @@ bool Tree::reap() {
     if (pid == 0) return true;
     if (pid != command_ || !command_lives_) continue;
     if (WIFSTOPPED(status)) {
-      // Our shell watches us, not the command.
+      // The shell watches this process, not the command.
       if (isJobControlStop(status)) kill(getpid(), SIGSTOP);
       continue;
     }
@@ -146,7 +147,7 @@ void Tree::handleSignals() {
   while (read(signals_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     const int signal = static_cast<int>(info.ssi_signo);
     if (signal == SIGCHLD) continue;
-    // The terminal signals the whole foreground group: the command has it already.
+    // The terminal signals the whole foreground group, so the command has the signal already.
     if (info.ssi_code == SI_KERNEL && signal != SIGCONT) continue;
     pass(signal);
   }
@@ -163,7 +164,7 @@ void Tree::waitForAll(int also_fd, const std::function<int()>& ready) {
 
 void Tree::endLikeCommand() {
   if (WIFSIGNALED(status_)) {
-    // The command may have left a core; a second one, of ours, helps nobody.
+    // The command may have left a core file; a second one, of this process, is useless.
     const rlimit no_core{0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
     const int number = WTERMSIG(status_);

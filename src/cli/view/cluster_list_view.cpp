@@ -37,7 +37,7 @@ DeviceUsage sumOf(const std::vector<DeviceUsage>& devices) {
   return sum;
 }
 
-// Why nothing new goes there; empty: it may.
+// Why no new tenant goes there; empty: one may.
 std::string closedWord(const DeviceUsage& device) {
   if (device.cordoned) return device.healthy ? "cordoned" : "unhealthy,cordoned";
   return device.healthy ? "" : "unhealthy";
@@ -96,7 +96,7 @@ std::string clusterDevicesText(const std::vector<DeviceUsage>& devices, bool hea
   Table table(columns);
   for (const DeviceUsage& one : devices)
     table.add(cellsOf(one, std::to_string(one.index), pooled, closed));
-  // Where lines are counted by a program, a sum is none of the devices.
+  // In output for programs the sum must not look like a device.
   if (headers && devices.size() > 1) {
     DeviceUsage sum = sumOf(devices);
     sum.node = "total";

@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kReset = "\x1b[0m";
 
-// The thresholds of nvitop: calm below 10 %, busy from 80 %.
+// nvitop's thresholds: low below 10 %, high from 80 %.
 const char* colorOf(unsigned percent) {
   if (percent >= 80) return "\x1b[31m";
   return percent >= 10 ? "\x1b[33m" : "\x1b[32m";
@@ -39,7 +39,7 @@ unsigned percentOf(std::uint64_t part, std::uint64_t whole) {
       std::min<unsigned __int128>(static_cast<unsigned __int128>(part) * 100 / whole, 999));
 }
 
-// Cut first, coloured after: escapes have no width.
+// Cut before colouring, because escape sequences have no width.
 void Painter::line(const std::string& text, const char* style) {
   const std::string fitting = cut(text, look_.size.columns);
   lines.push_back(look_.color && style != nullptr ? style + fitting + kReset : fitting);

@@ -8,16 +8,16 @@
 namespace divvy::cli {
 namespace {
 
-// ID to COMMAND, those of memory that is promised once.
+// ID to COMMAND, without the columns of oversubscribed memory.
 constexpr std::size_t kTenantColumns = 16;
-// After USED where it is not: RESIDENT, SWAPPED.
+// Inserted after USED if memory is oversubscribed: RESIDENT, SWAPPED.
 constexpr std::size_t kAfterUsed = 6;
 
 std::string coresWord(unsigned cores) {
   return cores == 0 ? "" : std::to_string(cores) + "%";
 }
 
-// The node is only told where there is more than one.
+// The node is shown only if there are several.
 std::vector<std::string> headings(const std::vector<agent::Snapshot>& nodes,
                                   std::vector<std::string> rest) {
   if (nodes.size() > 1) rest.insert(rest.begin(), "NODE");
@@ -40,7 +40,7 @@ std::string notesOf(const agent::TenantView& tenant, const agent::Snapshot& node
   return text;
 }
 
-// Two more cells where memory is promised more than once.
+// Adds two cells if memory is oversubscribed.
 std::vector<std::string> widened(std::vector<std::string> cells, bool wider,
                                  const std::string& resident, const std::string& swapped) {
   if (!wider) return cells;
@@ -80,7 +80,7 @@ std::vector<std::string> rowOf(const agent::TenantView& tenant, const agent::Sha
 
 std::string tenantsTable(const std::vector<agent::Snapshot>& nodes, std::int64_t now, bool headers,
                          std::size_t width) {
-  // On a narrow terminal those go that say nothing unusual.
+  // On a narrow terminal columns without unusual values are dropped.
   const auto column = [&](const std::string& heading, auto unusual) {
     return (anyTenant(nodes, unusual) ? "" : "?") + heading;
   };
@@ -144,7 +144,7 @@ bool anyDevice(const std::vector<agent::Snapshot>& nodes, Test test) {
   });
 }
 
-// "1-3,6": which others it is linked to directly.
+// "1-3,6": the devices with a direct link.
 std::string linksWord(const agent::DeviceView& device) {
   std::vector<unsigned> to;
   for (const agent::LinkView& link : device.links)
@@ -161,7 +161,7 @@ std::string linksWord(const agent::DeviceView& device) {
   return text;
 }
 
-// The nearest RDMA NICs, of its NUMA node at least.
+// The nearest RDMA NICs, within its NUMA node at most.
 std::string nicsWord(const agent::DeviceView& device) {
   constexpr unsigned kElsewhere = 5;
   unsigned nearest = kElsewhere - 1;
@@ -178,7 +178,7 @@ std::string devicesTable(const std::vector<agent::Snapshot>& nodes, bool headers
   const bool wider = std::any_of(nodes.begin(), nodes.end(), oversubscribed);
   using View = const agent::DeviceView&;
   const bool pooled = anyDevice(nodes, [](View device) { return !device.pool.empty(); });
-  // Where a machine has but one there is nothing to tell.
+  // Hidden if a machine has one NUMA node.
   const bool apart = anyDevice(nodes, [](View device) { return device.numa > 0; });
   const bool linked = anyDevice(nodes, [](View device) { return !linksWord(device).empty(); });
   const bool wired = anyDevice(nodes, [](View device) { return !device.nics.empty(); });
@@ -215,7 +215,7 @@ std::string devicesTable(const std::vector<agent::Snapshot>& nodes, bool headers
                   deviceNote(device), device.uuid));
     }
   }
-  // A UUID is there to be copied, so it is not cut.
+  // Users copy UUIDs, so they are not cut.
   return table.text(headers, 0);
 }
 

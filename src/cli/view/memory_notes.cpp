@@ -7,7 +7,7 @@
 namespace divvy::cli {
 namespace {
 
-// Seconds for which nobody calls a tenant idle.
+// Seconds; a tenant counts as idle after this time.
 constexpr std::uint64_t kIdle = 60;
 constexpr unsigned kOnce = 1000;  // permille
 
@@ -32,7 +32,7 @@ bool swappedOut(const agent::TenantView& tenant) {
   return swappedOf(tenant) != 0;
 }
 
-// A context is there wherever there is a process: nothing to wonder about.
+// A context exists in each process, so it is not mentioned.
 std::string pinsOf(const agent::TenantView& tenant) {
   std::string text;
   for (const std::string& pin : tenant.pinned_by)
@@ -40,7 +40,8 @@ std::string pinsOf(const agent::TenantView& tenant) {
   return text;
 }
 
-// Milliseconds until a turn of another tenant there is over and its memory gone; 0: not known.
+// Milliseconds until another tenant's turn there has ended and its memory is swapped out; 0:
+// unknown.
 std::uint64_t nextTurn(const agent::TenantView& tenant, const agent::Snapshot& node) {
   std::uint64_t next = 0;
   for (const agent::ShareView& share : tenant.shares) {
@@ -84,8 +85,8 @@ bool meet(const agent::TenantView& one, const agent::TenantView& other) {
   });
 }
 
-// Who beside a tenant that is short holds what is never swapped, and why that is not taken off
-// either.
+// Other tenants on the device with memory that is never swapped, and why checkpoints do not free
+// it.
 void addHolders(const agent::TenantView& tenant, const agent::Snapshot& node,
                 std::vector<std::string>* reasons) {
   for (const agent::TenantView& other : node.tenants) {

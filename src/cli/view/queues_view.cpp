@@ -39,7 +39,7 @@ std::vector<Row> treeOf(const std::vector<kube::Queue>& queues) {
   return rows;
 }
 
-// "2.5": thousandths as they are.
+// "2.5": thousandths without rounding.
 std::string thousandths(std::int64_t milli) {
   std::string text = std::to_string(milli / kMilli);
   if (milli % kMilli == 0) return text;

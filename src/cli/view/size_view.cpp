@@ -37,7 +37,7 @@ std::string mibWord(Bytes bytes) {
   return std::to_string((bytes.count + (1 << 20) - 1) >> 20) + "Mi";
 }
 
-// "8.03B", as models are called.
+// "8.03B", as in names of models.
 std::string parametersWord(std::uint64_t count) {
   constexpr double kBillion = 1e9;
   const auto value = static_cast<double>(count);

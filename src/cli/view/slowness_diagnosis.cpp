@@ -9,10 +9,10 @@
 namespace divvy::cli {
 namespace {
 
-// Permille of the last second below which nobody notices.
+// Permille of the last second; less is not noticeable.
 constexpr unsigned kNoticed = 50;
 constexpr int kBusy = 10;
-// A kernel of several turns is worth a word.
+// A kernel longer than several turns is mentioned.
 constexpr std::uint64_t kLongUs = 40000;
 
 std::string labelOf(const agent::TenantView& tenant) {
@@ -57,7 +57,7 @@ std::string others(std::size_t count, const std::string& kind = "") {
 bool atItsCap(const agent::TenantView& tenant) {
   if (tenant.cores_policy != "cap" || tenant.shares.empty()) return false;
   if (tenant.mode == "cap") return true;
-  constexpr int kNear = 20;  // permille; a held tenant cannot be further from its cap and at it
+  constexpr int kNear = 20;  // permille; a tenant held by its cap is this close to it
   return std::all_of(tenant.shares.begin(), tenant.shares.end(), [](const agent::ShareView& share) {
     return share.got_permille >= static_cast<int>(share.cores) * 10 - kNear;
   });
@@ -88,7 +88,7 @@ std::vector<std::string> whySlow(const agent::TenantView& tenant, const agent::S
   if (tenant.state == "broken") return {"broken: " + tenant.note};
   const std::vector<const agent::TenantView*> rivals = rivalsOf(tenant, node);
   std::vector<std::string> reasons = whyWithoutMemory(tenant, node);
-  // Who has no memory has no turn of compute either.
+  // A tenant without its memory has no turn of compute either.
   const bool waits = tenant.memory == "waiting" || tenant.memory == "coming";
   const bool held = tenant.throttled_permille >= kNoticed && !waits;
   if (tenant.mode == "ungated")

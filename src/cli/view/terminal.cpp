@@ -27,7 +27,7 @@ void put(std::string_view text) {
   while (!text.empty()) {
     const ssize_t wrote = write(STDOUT_FILENO, text.data(), text.size());
     if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return;  // the terminal is gone; the next poll says so
+    if (wrote <= 0) return;  // the terminal has closed; the next poll reports it
     text.remove_prefix(static_cast<std::size_t>(wrote));
   }
 }

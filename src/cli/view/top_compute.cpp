@@ -9,7 +9,7 @@
 namespace divvy::cli {
 namespace {
 
-// Where 80 columns go; what is beyond them goes to longer names, more columns, longer bars.
+// Column widths for 80 columns; a wider terminal gets longer names, more columns and longer bars.
 constexpr std::size_t kNarrow = 80;
 constexpr std::size_t kName = 8;
 constexpr std::size_t kMoreName = 12;
@@ -65,7 +65,7 @@ void paintHeading(Painter& painter, const Columns& columns) {
   painter.line(text, kDim);
 }
 
-// All devices of a tenant are gated together, so its figures stand in its first line only.
+// All devices of a tenant are gated together, so only its first line has the figures.
 std::string figuresOf(const agent::TenantView& tenant, const Columns& columns) {
   const std::string weight = tenant.weight == 0 ? "-" : std::to_string(tenant.weight) + "%";
   std::string text = padLeft(weight, 7) + " " + padRight(tenant.mode, 11) +
@@ -78,7 +78,7 @@ std::string figuresOf(const agent::TenantView& tenant, const Columns& columns) {
   return text;
 }
 
-// What the card owes it: its weight, under a cap at most that.
+// The device time that it is entitled to: its weight, or its cap if that is less.
 unsigned promisedPercent(const agent::TenantView& tenant, const agent::ShareView& share) {
   const bool capped = tenant.cores_policy == "cap" && share.cores != 0;
   return capped ? std::min(tenant.weight, share.cores) : tenant.weight;

@@ -33,7 +33,7 @@ std::string rateWord(std::uint64_t bytes) {
   return bytes == 0 ? "-" : sizeWord(bytes);
 }
 
-// Where memory is promised more than once: what of it is where, and how fast it moves.
+// For oversubscribed memory: where it is, and how fast it moves.
 void paintSwapped(Painter& painter, const agent::TenantView& tenant,
                   const agent::ShareView& share) {
   const std::string label = tenant.name.empty() ? commandLine(tenant.command) : tenant.name;
