@@ -1,9 +1,9 @@
-// libsimgpu-rm.so: stands for NVIDIA's kernel module, for as much of it as setting time slices
-// needs. Preloaded behind whatever wraps ioctl; the simulated driver announces its channel groups
-// through it where it is loaded (channel_group.h).
+// libsimgpu-rm.so: simulates the part of NVIDIA's kernel module that sets time slices. Preloaded
+// after any library that wraps ioctl. If it is loaded, the simulated driver announces its channel
+// groups through it (channel_group.h).
 //
-// SIMGPU_RM: "refuse": time slices are the administrator's; "ignore": they are taken and mean
-// nothing; anything else: they are honoured.
+// SIMGPU_RM: "refuse": only the administrator may set time slices; "ignore": they are accepted
+// without effect; otherwise they are applied.
 #include "rm_stub.h"
 
 #include <dlfcn.h>
@@ -24,7 +24,7 @@ namespace rm = divvy::abi::rm;
 
 using Ioctl = int(int, unsigned long, ...);
 
-// What the real one accepts, in microseconds.
+// The range that the real module accepts, in microseconds.
 constexpr std::uint64_t kLongestSlice = 1'000'000;
 
 std::atomic<int> device{-1};

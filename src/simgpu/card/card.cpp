@@ -1,5 +1,5 @@
-// The books of a card: who holds what. Everything here is exact after the death of any process at
-// any instruction, because sums are derived from the records of the living.
+// The accounts of a card. They are exact after the death of any process at any instruction, because
+// sums are derived from the records of live processes.
 #include "card/card.h"
 
 #include <fcntl.h>
@@ -58,7 +58,7 @@ std::uint64_t processStartTime(int pid) {
   char text[1024];
   text[std::fread(text, 1, sizeof text - 1, file)] = 0;
   std::fclose(file);
-  // The name is in parentheses and may hold anything, so fields are counted from the last one.
+  // The name is in parentheses and may contain anything, so fields are counted from the last one.
   const char* at = std::strrchr(text, ')');
   unsigned long long start = 0;
   if (at == nullptr ||
@@ -84,7 +84,7 @@ CardLock::~CardLock() {
 
 bool Card::alive(int index) const {
   const ProcessRecord& record = file_->processes[index];
-  // A process does not see its own locks. Others may have its number: in a container they all do.
+  // A process does not see its own locks. Others may have its PID: in a container they all do.
   if (&record == self_) return true;
   if (record.pid == static_cast<std::uint32_t>(getpid()) &&
       record.start_time == processStartTime(getpid())) {
@@ -109,10 +109,10 @@ int Card::pidOf(int index) const {
   lock.l_whence = SEEK_SET;
   lock.l_start = index;
   lock.l_len = 1;
-  // The kernel says whose a lock is in numbers of who asks.
+  // The kernel returns the lock's owner in the PID namespace of the caller.
   if (fcntl(live_fd_, F_GETLK, &lock) != 0) return static_cast<int>(file_->processes[index].pid);
   if (lock.l_type != F_UNLCK) return std::max(lock.l_pid, 0);
-  return alive(index) ? getpid() : 0;  // another mapping of ours
+  return alive(index) ? getpid() : 0;  // another mapping of this process
 }
 
 void Card::clearLocked(int index) {
@@ -178,7 +178,7 @@ bool Card::claimLocked(int index, const Joiner& joiner) {
 
 bool Card::join() {
   if (self_ != nullptr) return true;
-  // Outside the lock: hundreds of processes may start at once.
+  // Outside the lock, because hundreds of processes may start at once.
   Joiner joiner{static_cast<std::uint32_t>(getpid()), processStartTime(getpid()), {}};
   readOwnName(joiner.name);
   CardLock lock(*this);
@@ -186,17 +186,17 @@ bool Card::join() {
   for (int i = 0; i < file_->records; ++i) {
     const ProcessRecord& record = file_->processes[i];
     if (record.claimed == 0) continue;
-    // A record of ours that is not ours: left by the program that this process was before exec. One
-    // that is locked is another container's first process, begun at the same tick.
+    // A record with this process's identity that it did not claim: left by its program before exec.
+    // A locked one belongs to the first process of another container that started in the same tick.
     if (record.pid == joiner.pid && record.start_time == joiner.start_time && !lockedByOther(i)) {
       clearLocked(i);
     } else if (alone) {
-      // The dead behind the first living one are swept before their figures matter.
+      // Dead records after the first live one are swept later, before their figures are used.
       alone = !alive(i);
       if (alone) clearLocked(i);
     }
   }
-  // Nobody uses the card: as after a power cycle, it is back on the bus.
+  // Without users a lost card is back on the bus, as after a power cycle.
   if (alone) file_->lost.store(0);
   if (takeRecordLocked(joiner)) return true;
   sweepLocked();
@@ -244,7 +244,7 @@ bool Card::charge(Charge kind, std::uint64_t bytes) {
 
 void Card::notePeakLocked() {
   if (file_->used <= file_->peak_used) return;
-  sweepLocked();  // what the dead held is no part of a peak
+  sweepLocked();  // memory of dead processes must not be part of a peak
   file_->peak_used = std::max(file_->peak_used, file_->used);
 }
 

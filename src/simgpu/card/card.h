@@ -1,4 +1,4 @@
-// One simulated card: the file all its users map, its books, its lock.
+// One simulated card: the file that all its users map, its accounts, its lock.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +46,8 @@ class Card {
   ProcessRecord* self() const { return self_; }
   int selfIndex() const;
 
-  // Admits n bytes of a kind for this process: true and charged, or false and nothing changed.
-  // Records of dead processes are swept before anybody is refused.
+  // Admits n bytes of a kind for this process. Returns true and charges them, or returns false and
+  // changes nothing. Records of dead processes are swept before a refusal.
   bool charge(Charge kind, std::uint64_t bytes);
   void refund(Charge kind, std::uint64_t bytes);
   void moveCharge(Charge from, Charge to, std::uint64_t bytes);
@@ -74,8 +74,9 @@ class Card {
   bool alive(int index) const;
   // Likewise, of any process but this one.
   bool lockedByOther(int index) const;
-  // What the process that claimed record `index` is called where we are, as NVML tells it: its own
-  // number for it is of its container. 0: it has gone, or is not seen from here.
+  // The PID of the process that claimed record `index` in the caller's PID namespace, as NVML
+  // returns it; the process may have another number in its container. 0: it has ended, or is not
+  // visible from here.
   int pidOf(int index) const;
   // The record of a live process, or nullptr. Under the card's lock.
   ProcessRecord* findLocked(std::uint32_t pid, std::uint64_t start_time);
@@ -93,7 +94,7 @@ class Card {
  private:
   friend class CardLock;
   bool attach(const std::string& dir, int index);
-  // What a process' record says about it from the start.
+  // The values of a process's record that are known from the start.
   struct Joiner {
     std::uint32_t pid;
     std::uint64_t start_time;

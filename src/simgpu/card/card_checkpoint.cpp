@@ -1,4 +1,4 @@
-// The books of processes whose memory is off the card for a while.
+// Accounts of processes that are checkpointed.
 #include <algorithm>
 #include <cstring>
 

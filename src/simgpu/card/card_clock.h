@@ -1,7 +1,6 @@
-// The clock that a simulated card lives by: CLOCK_MONOTONIC, times a factor that whoever made the
-// card's file chose with SIMGPU_TIME_SCALE (10: its time runs ten times as fast). No faster
-// processor comes with it: what programs do themselves between two calls looks that much longer to
-// the card.
+// The clock of a simulated card: CLOCK_MONOTONIC times a factor, which SIMGPU_TIME_SCALE set when
+// the card's file was created. With 10 its time runs ten times as fast. The processor is no faster,
+// so the programs' own work between two calls takes that much longer in card time.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +15,12 @@ namespace divvy::simgpu {
 inline constexpr std::uint32_t kRealTime = 1000;
 inline constexpr std::uint32_t kFastestTime = 1'000'000;
 
-// What SIMGPU_TIME_SCALE says; kRealTime, and a line on stderr, where it says nothing sensible.
+// The value of SIMGPU_TIME_SCALE. If it is not valid: kRealTime, and a line on stderr.
 std::uint32_t configuredTimeScale();
 // One scale for all cards of a process: that of the file which it opened last. Any thread.
 void setTimeScale(std::uint32_t thousandths);
 
-// Of the card; so are all times in its files.
+// The card's time; all times in its files are of this clock.
 Nanos clockNow();
 // When CLOCK_MONOTONIC will show at least the card's time `at`, which is not kNever.
 timespec realTimeOf(Nanos at);

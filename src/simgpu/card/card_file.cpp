@@ -1,4 +1,4 @@
-// Making, finding and mapping card files.
+// Creates, finds and maps card files.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -16,7 +16,7 @@
 namespace divvy::simgpu {
 namespace {
 
-// The layout's size is part of the name: builds with another layout do not meet in one file.
+// The layout's size is part of the name, so builds with different layouts do not share a file.
 std::string cardPath(const std::string& dir, int index, const char* suffix) {
   return dir + "/card" + std::to_string(index) + ".v" + std::to_string(kCardVersion) + "." +
          std::to_string(sizeof(CardFile)) + suffix;
@@ -49,7 +49,7 @@ void initFile(CardFile* file, const Profile& profile, int index) {
   file->magic = kCardMagic;
 }
 
-// Writes a complete file beside the final name and links it there; losing that race is as good.
+// Writes a complete file beside the final name and links it there; losing that race is no error.
 bool createFile(const std::string& path, const Profile& profile, int index) {
   std::string temporary = path + ".XXXXXX";
   const int fd = mkostemp(temporary.data(), O_CLOEXEC);
@@ -96,7 +96,7 @@ bool makeDirectories(const std::string& dir) {
   }
 }
 
-// Its owner has let all users in, as drivers do with their device nodes.
+// The owner gave access to all users, as drivers do with device nodes.
 bool isForAll(mode_t mode) {
   return (mode & S_IWOTH) != 0;
 }
@@ -120,7 +120,7 @@ int openCardFile(const std::string& dir, const std::string& path) {
 void letOthersIn(int file, const std::string& dir) {
   struct stat info {};
   if (stat(dir.c_str(), &info) != 0 || !isForAll(info.st_mode)) return;
-  // Another's file has that mode already.
+  // A file of another user has that mode already.
   (void)fchmod(file, 0666);
 }
 
@@ -153,10 +153,10 @@ bool Card::openExisting(const std::string& dir, int index) {
   return false;
 }
 
-// Byte i of the live file is write-locked by the process of record i as long as it lives: the
-// kernel ends such a lock with the process, also in another PID namespace, and a child made by fork
-// does not inherit it. It also ends it when the process closes *any* descriptor of this file, which
-// is why the file is a separate one and its descriptors are never closed.
+// The process of record i holds a write lock on byte i of the live file while it lives. The kernel
+// releases the lock when the process ends, also in another PID namespace. A child made by fork does
+// not inherit it. It is also released when the process closes *any* descriptor of this file. So the
+// file is a separate one, and its descriptors are never closed.
 bool Card::attach(const std::string& dir, int index) {
   live_fd_ = openCardFile(dir, cardPath(dir, index, ".live"));
   setTimeScale(file_->time_scale);

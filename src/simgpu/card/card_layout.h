@@ -40,7 +40,7 @@ struct CheckpointRecord {
   std::uint32_t managed;             // managed allocations, wherever their pages are
   std::uint32_t saved_contexts;
   std::uint32_t reserved;
-  std::uint64_t saved[kChargeKinds];  // what `bytes` was before
+  std::uint64_t saved[kChargeKinds];  // former value of `bytes`
 };
 // Calls wait already, but not everything has drained; seen from outside, the process runs.
 inline constexpr std::uint32_t kStateLocking = 0x100;
@@ -63,8 +63,8 @@ struct ProcessRecord {
   CheckpointRecord checkpoint;
 };
 
-// Memory with holders in several processes: exported handles, pools and IPC blocks move here from
-// their owner's record when they are exported, and are charged while one holder lives.
+// Memory with holders in several processes. Exported handles, pools and IPC blocks move here from
+// their owner's record when they are exported. They are charged while one holder lives.
 struct SharedBlock {
   std::uint64_t id;  // 0: free
   std::uint64_t bytes;
@@ -81,7 +81,7 @@ struct CardEvent {
   std::uint64_t time_ns;
 };
 
-// What NVML's accounting keeps of a process that has ended.
+// NVML's accounting data of a process that has ended.
 inline constexpr int kAccountingRing = 128;
 struct AccountingEntry {
   std::uint32_t pid;  // 0: never written
@@ -97,7 +97,7 @@ struct CardFile {
   std::uint32_t version;
   std::uint32_t index;
   std::uint64_t file_bytes;
-  std::uint64_t capacity;  // what processes may hold together
+  std::uint64_t capacity;  // the limit of all processes together
   char profile[32];
   pthread_mutex_t mutex;    // robust, process-shared
   std::uint64_t used;       // cache of the sum over records and blocks; recomputed after EOWNERDEAD

@@ -1,4 +1,4 @@
-// Reading a card's books, and the busy time of its processes.
+// Reads a card's accounts, and the busy time of its processes.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -17,7 +17,8 @@ bool holdsBlock(const SharedBlock& block, std::uint32_t index) {
   return (block.holders[index / 64] >> (index % 64) & 1) != 0;
 }
 
-// Whom a shared block is shown with: its exporter, or after that one let go, the first holder.
+// The process that a shared block is shown with: its exporter, or after that released it, the first
+// holder.
 std::uint32_t shownWith(const SharedBlock& block) {
   if (holdsBlock(block, block.owner)) return block.owner;
   for (std::uint32_t i = 0; i < kMaxProcesses; ++i) {

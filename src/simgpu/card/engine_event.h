@@ -1,5 +1,5 @@
-// Events that several processes see: marks in a card's engine file. Who records one writes down
-// which operation that is; everybody else asks the timeline about it.
+// Events that several processes see: marks in a card's engine file. The process that records one
+// writes down the operation; other processes query the timeline about it.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct SharedEvent {
   std::uint64_t end_ns;  // of `ref`, once it has ended
 };
 
-// Names one for ever. The default names none.
+// Identifies an event; never reused. The default identifies none.
 struct SharedEventName {
   std::uint64_t id = 0;
   std::uint32_t slot = 0;

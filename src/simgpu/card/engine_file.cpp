@@ -16,7 +16,7 @@ namespace divvy::simgpu {
 namespace {
 
 constexpr std::uint64_t kEngineMagic = 0x31454e49474e4544;  // "DENGINE1"
-// How often neighbours are asked whether they live, while their work stands in ours' way.
+// How often it is checked whether neighbours live while their work blocks this process's work.
 constexpr Nanos kSweepInterval = 2'000'000;
 
 using BootId = std::array<std::uint64_t, 2>;
@@ -78,7 +78,8 @@ bool EngineFile::prepareLocked(int fd, const EngineConfig& config) {
   const bool fresh = file_->magic != kEngineMagic || std::memcmp(file_->boot, &boot, 16) != 0 ||
                      file_->time_scale != card_->file().time_scale;
   if (!fresh) return true;
-  // Made before the last boot, or its maker died within: nobody has it mapped with a valid magic.
+  // Made before the last boot, or its maker died in between: no process has it mapped with a valid
+  // magic.
   file_->magic = 0;
   if (ftruncate(fd, 0) != 0 || ftruncate(fd, sizeof(EngineFileLayout)) != 0) return false;
   if (!populate(file_, offsetof(EngineFileLayout, state) + offsetof(TimelineState, ops))) {
@@ -98,7 +99,7 @@ bool EngineFile::recordLives(std::uint32_t index, std::uint64_t generation) cons
          card_->alive(static_cast<int>(index % kMaxProcesses));
 }
 
-// Before time is advanced, so that work of a killed process does not run on.
+// Precedes advancing the time, so that work of a killed process does not continue.
 void EngineFile::sweepBusyLocked(Nanos now) {
   if (now < file_->last_sweep + kSweepInterval) return;
   file_->last_sweep = now;

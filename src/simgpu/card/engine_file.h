@@ -40,7 +40,7 @@ class EngineFile : private IntervalSink {
   // A lane for a context of this process, its memory allocated beforehand: nothing later can fail
   // for want of space. kNoLane: no lane or no space.
   std::uint32_t addLane();
-  // Drops the lane with what is pending in it.
+  // Drops the lane with its pending operations.
   void dropLane(std::uint32_t lane);
   Nanos madeNs() const { return file_->made_ns; }
 

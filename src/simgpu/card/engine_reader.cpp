@@ -29,14 +29,14 @@ Interval intervalOf(const IntervalRecord& record) {
           .ops = record.ops};
 }
 
-// Calls copy(next) until the log stood still meanwhile, and tells whether it ever did.
+// Calls copy(next) until the log did not change meanwhile. Returns whether that happened.
 template <typename Copy>
 bool copyQuietly(const IntervalLog& log, Copy copy) {
   for (int attempt = 0; attempt < kTries; ++attempt) {
     const std::uint64_t before = log.generation.load(std::memory_order_acquire);
     if (before % 2 == 0) {
       copy(log.next);
-#ifndef __SANITIZE_THREAD__  // which does not know fences
+#ifndef __SANITIZE_THREAD__  // it does not support fences
       std::atomic_thread_fence(std::memory_order_acquire);
 #endif
       if (log.generation.load(std::memory_order_relaxed) == before) return true;
@@ -93,7 +93,7 @@ bool IntervalFollower::update() {
   if (file_ == nullptr) file_ = mapLog(dir_, index_);
   if (file_ == nullptr) return false;
   const IntervalLog& log = static_cast<const EngineFileLayout*>(file_)->state.log;
-  // Records end where the horizon stood, or later, may have grown: those are read again.
+  // Records that end at the horizon or later may have grown, so they are read again.
   const std::size_t kept = unfinished_;
   const std::uint64_t wanted = next_ - (view_.intervals.size() - kept);
   std::uint64_t from = 0;

@@ -236,8 +236,8 @@ constexpr Profile nullCard() {
   return p;
 }
 
-// For swapping on an ordinary machine: its link is slow enough that the host's own memory and
-// processors are not what is measured, its memory small enough to be filled by every test.
+// For swapping on an ordinary machine. Its link is slow enough that the host's own memory and
+// processors are not measured, and its memory small enough for every test to fill.
 constexpr Profile swapCard() {
   Profile p = h100();
   p.name = "swap";
@@ -253,7 +253,7 @@ constexpr Profile swapCard() {
   return p;
 }
 
-// An instance: of memory bandwidth and caches it has a part, too.
+// An instance also has a part of the memory bandwidth and caches.
 constexpr Profile partOf(Profile whole, std::string_view name, std::string_view model,
                          std::string_view part, int slices, int sms, std::uint64_t mebibytes) {
   constexpr std::uint64_t kSlices = 7;
@@ -274,7 +274,7 @@ constexpr Profile partOf(Profile whole, std::string_view name, std::string_view 
   return p;
 }
 
-// Partitioned as is common: one large instance, a middle one and two small. Sizes as nvidia-smi
+// A common partitioning: one large instance, a middle one and two small ones. Sizes as nvidia-smi
 // shows them for these cards.
 constexpr std::array kA100Parts{
     partOf(a100(), "a100-mig-3g", "NVIDIA A100-SXM4-40GB MIG 3g.20gb", "3g.20gb", 3, 42, 20096),
@@ -351,7 +351,7 @@ bool appendCards(std::string_view part, Machine* machine) {
   return profile != nullptr;
 }
 
-// A stable hash (FNV-1a) spread over 16 bytes; only has to differ between cards.
+// A stable hash (FNV-1a) spread over 16 bytes; it only has to differ between cards.
 void fillUuid(std::string_view seed, std::uint8_t (&uuid)[16]) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (int i = 0; i < 16; ++i) {

@@ -1,4 +1,4 @@
-// What kind of card is simulated. Profiles are data: a new card is one more row in profile.cpp.
+// Models of simulated cards. Profiles are data: a new card is one more row in profile.cpp.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ inline constexpr std::string_view kDefaultProfile = "h100";  // when SIMGPU_PROF
 // One model of card. Bytes, MHz, milliwatts and bytes per second; figures from vendors' public data
 // sheets, context and reserve costs typical of what nvidia-smi shows.
 struct Profile {
-  std::string_view name;         // what SIMGPU_PROFILE says
-  std::string_view model;        // what cuDeviceGetName and nvmlDeviceGetName say
+  std::string_view name;         // value of SIMGPU_PROFILE
+  std::string_view model;        // result of cuDeviceGetName and nvmlDeviceGetName
   std::uint64_t memory_bytes;    // total as NVML shows it
   std::uint64_t reserved_bytes;  // kept by driver and firmware: CUDA's total is memory - reserved
   std::uint64_t context_bytes;   // charged to the card by every context
@@ -54,12 +54,12 @@ struct Profile {
   std::uint64_t vmm_map_ns = 1'450;
   std::uint64_t vmm_access_ns = 36'000;
   std::uint64_t vmm_unmap_ns = 25'600;
-  std::uint64_t vmm_granule = 2ULL << 20;  // what sizes and addresses there are multiples of
-  // Of an instance of a partitioned card (MIG): what its kind is called ("1g.10gb"), and how many
-  // of the card's slices of compute it has. Empty: this is a card.
+  std::uint64_t vmm_granule = 2ULL << 20;  // sizes and addresses are multiples of it
+  // For an instance of a partitioned card (MIG): the name of its kind ("1g.10gb"), and the number
+  // of the card's compute slices that it has. Empty: this is a card.
   std::string_view part = {};
   int slices = 0;
-  // Of a card that is partitioned: its instances.
+  // The instances of a partitioned card.
   const Profile* first_part = nullptr;
   int part_count = 0;
 
@@ -73,7 +73,8 @@ std::span<const Profile> profiles();
 
 // A host and its cards, in PCI order.
 struct Machine {
-  // What programs can use: cards that are not partitioned, and the instances of those that are.
+  // Devices that programs can use: cards that are not partitioned, and the instances of those that
+  // are.
   std::vector<const Profile*> cards;
   std::vector<const Profile*> boards;  // physical cards
   std::vector<int> board_of;           // for each of `cards` its place in `boards`
@@ -100,7 +101,7 @@ struct CardIdentity {
   std::string serialText() const;  // 13 digits
 };
 CardIdentity cardIdentity(const Profile& profile, int index);
-// Of `machine.cards[unit]`, card or instance.
+// For `machine.cards[unit]`, card or instance.
 CardIdentity unitIdentity(const Machine& machine, int unit);
 
 }  // namespace divvy::simgpu

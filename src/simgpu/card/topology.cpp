@@ -23,7 +23,7 @@ constexpr std::array<std::array<int, kMesh>, kMesh> kCube{{{0, 1, 1, 2, 2, 0, 0,
                                                            {0, 0, 1, 0, 1, 2, 0, 2},
                                                            {0, 0, 0, 1, 2, 1, 2, 0}}};
 
-// A whole number up to `most` is taken off the front of the text.
+// Removes a whole number up to `most` from the front of the text.
 std::optional<unsigned> takeNumber(std::string_view* text, unsigned most) {
   unsigned number = 0;
   const auto [end, fault] = std::from_chars(text->data(), text->data() + text->size(), number);
@@ -38,7 +38,7 @@ bool takeChar(std::string_view* text, char c) {
   return true;
 }
 
-// Calls each(part) for what stands between commas, while that is true.
+// Calls each(part) for the texts between commas, until it returns false.
 template <typename Each>
 bool everyPart(std::string_view text, Each each) {
   for (;;) {
@@ -103,7 +103,7 @@ bool Wiring::switched(int card) const {
   return profile.nvlinks > 0 && profile.nvlink_version >= kFirstSwitched;
 }
 
-// Those with switches have none from card to card. Absent cards and others have none.
+// Cards with switches have no links from card to card; absent cards and others have none.
 int Wiring::straight(int a, int b) const {
   if (told_) return (*told_)[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)];
   const auto meshed = [&](int card) {
@@ -137,7 +137,7 @@ bool Wiring::onOneSwitch(int a, int b) const {
     const Profile& profile = *cards_[static_cast<std::size_t>(card)];
     return profile.nvlinks > 0 && profile.pcie_generation <= kLastPaired;
   };
-  // One switch is in one place.
+  // A switch is in one place.
   return a / 2 == b / 2 && numaNodeOf(a) == numaNodeOf(b) && paired(a) && paired(b);
 }
 

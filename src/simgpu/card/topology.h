@@ -1,6 +1,7 @@
-// How the cards of a simulated machine are joined: by sockets, PCIe switches and NVLinks. Like
-// machines that are sold: with the third NVLink came switches that join all, those before it have
-// links from card to card (DGX-1), four to a socket and two to a PCIe switch. Or as it is told.
+// How the cards of a simulated machine are connected: by sockets, PCIe switches and NVLinks. As in
+// machines that are sold: since the third NVLink, switches connect all cards. Before that, links go
+// from card to card (DGX-1), with four cards to a socket and two to a PCIe switch. Or as
+// configured.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Accounting: what NVML remembers of processes that used a card. Off until switched on, which a
-// simulated card lets anybody do; the real one asks for root.
+// Accounting: NVML's data of processes that used a card. Off until switched on. A simulated card
+// lets any user do that; the real one requires root.
 #include <algorithm>
 #include <ctime>
 
@@ -15,14 +15,14 @@ std::uint64_t realtimeNow() {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-// The books with the dead already in the ring, or nullptr while nobody has used the card.
+// The accounts with dead processes already in the ring. nullptr while no program has used the card.
 Card* sweptBooks(NvmlCard& card) {
   Card* books = card.books();
   if (books != nullptr) books->used();
   return books;
 }
 
-// Of a running process, or of the latest one with this pid that ended while accounting was on.
+// Finds a running process, or the latest one with this PID that ended while accounting was on.
 bool findAccount(const CardFile& file, unsigned pid, AccountingEntry* out, bool* runs) {
   for (const ProcessRecord& record : file.processes) {
     if (record.claimed == 0 || record.pid != pid) continue;

@@ -36,7 +36,7 @@ BusySample sampleBusy(NvmlCard& card) {
   std::uint64_t compute = 0;
   std::uint64_t copy = 0;
   const CardLock lock(*books);
-  // Pages of others that nobody used stay out of this process.
+  // Pages of unused records are not mapped into this process.
   for (int i = 0; i < books->file().records; ++i) {
     const ProcessRecord& record = books->file().processes[i];
     if (record.claimed == 0) continue;

@@ -1,4 +1,4 @@
-// What monitoring tools ask beside the usual: board, affinity, thresholds.
+// Further queries of monitoring tools: board, affinity, thresholds.
 #include <sched.h>
 
 #include <cstdio>
@@ -151,7 +151,7 @@ SIMGPU_IMPL(nvmlDeviceClearEccErrorCounts)(nvmlDevice_t device, nvmlEccCounterTy
   });
 }
 
-// Of instances only.
+// For instances only.
 SIMGPU_IMPL(nvmlDeviceGetGpuInstanceId)(nvmlDevice_t device, unsigned int* id) {
   return withCard(device, [&](NvmlCard& card) {
     if (card.whole() == nullptr) return NVML_ERROR_NOT_SUPPORTED;

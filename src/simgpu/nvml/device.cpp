@@ -1,4 +1,4 @@
-// Which cards there are and what they are.
+// The cards and their properties.
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -203,7 +203,7 @@ SIMGPU_IMPL(nvmlDeviceGetPciInfo)(nvmlDevice_t device, nvmlPciInfo_t* pci) {
   });
 }
 
-// About instances only.
+// For instances only.
 SIMGPU_IMPL(nvmlDeviceGetAttributes_v2)(nvmlDevice_t device, nvmlDeviceAttributes_t* attributes) {
   return withCard(device, [&](NvmlCard& card) {
     if (card.whole() == nullptr) return NVML_ERROR_NOT_SUPPORTED;

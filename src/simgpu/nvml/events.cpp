@@ -1,4 +1,4 @@
-// Event sets: what injected Xid and ECC errors are reported through.
+// Event sets, which report injected Xid and ECC errors.
 #include <poll.h>
 #include <time.h>
 
@@ -13,12 +13,12 @@
 namespace divvy::simgpu {
 namespace {
 
-constexpr int kPollMs = 10;  // how often a waiter looks at the cards' event rings
+constexpr int kPollMs = 10;  // interval at which a waiter reads the cards' event rings
 constexpr unsigned long long kSupported =
     nvmlEventTypeSingleBitEccError | nvmlEventTypeDoubleBitEccError | nvmlEventTypeXidCriticalError;
 
 struct Watch {
-  NvmlCard* card;  // or the instance of one, of which its card tells
+  NvmlCard* card;  // or an instance; its card reports the events
   unsigned long long types;
   std::uint64_t seen;  // events with a sequence up to this were delivered or are from before
 };

@@ -1,4 +1,5 @@
-// Clocks, heat, power, errors: plausible where nothing depends on them, exact for what faults do.
+// Clocks, temperature, power, errors: plausible values where nothing depends on them, exact effects
+// of faults.
 #include <algorithm>
 
 #include "nvml/busy.h"
@@ -136,7 +137,7 @@ SIMGPU_IMPL(nvmlDeviceGetRetiredPagesPendingStatus)
 (nvmlDevice_t device, nvmlEnableState_t* pending) {
   return withCard(device, [&](NvmlCard& card) {
     if (pending == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
-    // From Ampere on rows are remapped instead.
+    // Ampere and later remap rows instead.
     if (!card.profile().ecc || card.profile().cc_major >= 8) return NVML_ERROR_NOT_SUPPORTED;
     *pending = NVML_FEATURE_DISABLED;
     if (Card* books = card.books(); books != nullptr) {

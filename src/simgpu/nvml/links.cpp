@@ -7,7 +7,7 @@
 namespace divvy::simgpu {
 namespace {
 
-// Of a machine's switches; beyond the buses of cards.
+// The bus of a machine's switches, above the buses of cards.
 constexpr unsigned kSwitchBus = 0xc4;
 
 bool linked(const NvmlCard& a, const NvmlCard& b) {
@@ -22,7 +22,7 @@ int linkCount(const NvmlCard& card) {
   return NvmlMachine::get().wiring().linkCount(card.board());
 }
 
-// What NVML says of links that a card does not have.
+// NVML's error for links that a card does not have.
 nvmlReturn_t hasLink(const NvmlCard& card, unsigned link) {
   const int count = linkCount(card);
   if (count == 0) return NVML_ERROR_NOT_SUPPORTED;

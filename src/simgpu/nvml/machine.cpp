@@ -69,7 +69,7 @@ nvmlReturn_t NvmlMachine::load() {
   const auto machine = parseMachine(variable("SIMGPU_PROFILE", kDefaultProfile.data()));
   if (!machine) return NVML_ERROR_DRIVER_NOT_LOADED;
   const std::string dir = cardDirectory();
-  // A load that failed may have left some.
+  // An earlier load that failed may have left some.
   cards_.clear();
   for (int board = 0; board < static_cast<int>(machine->boards.size()); ++board) {
     const Profile& profile = *machine->boards[static_cast<std::size_t>(board)];

@@ -1,5 +1,5 @@
-// The one object of a process that uses the simulated management library: the machine's cards as
-// NVML shows them, that is all of them, in PCI order, whatever CUDA_VISIBLE_DEVICES says.
+// The one object of a process that uses the simulated management library. It holds the machine's
+// cards as NVML shows them: all of them, in PCI order, whatever CUDA_VISIBLE_DEVICES says.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 
 namespace divvy::simgpu {
 
-// A card, or an instance of a partitioned one; what nvmlDevice_t points to. Lives as long as the
+// A card, or an instance of a partitioned one; the target of nvmlDevice_t. Lives as long as the
 // library.
 class NvmlCard {
  public:
@@ -39,18 +39,19 @@ class NvmlCard {
   // Its place among the machine's cards; of an instance its card's.
   int board() const { return whole_ != nullptr ? whole_->index_ : index_; }
 
-  // Of an instance its card; else nullptr.
+  // The card of an instance; else nullptr.
   NvmlCard* whole() const { return whole_; }
   bool partitioned() const { return unit_ < 0; }
   const std::vector<std::unique_ptr<NvmlCard>>& parts() const { return parts_; }
   void addPart(std::unique_ptr<NvmlCard> part) { parts_.push_back(std::move(part)); }
-  // What the driver calls an instance by, of its card.
+  // The driver's number of an instance on its card.
   unsigned instanceId() const { return static_cast<unsigned>(index_) + 1; }
 
-  // The card's books, or nullptr while nobody has used the card yet, or it is partitioned. Any
+  // The card's accounts. nullptr while no program has used the card, or if it is partitioned. Any
   // thread.
   Card* books();
-  // The card's books, made if nobody has used the card yet; nullptr when that is not possible.
+  // The card's accounts, created if no program has used the card yet. nullptr if that is not
+  // possible.
   Card* makeBooks();
   // Fallen off the bus: all instances of a card have.
   bool lost();

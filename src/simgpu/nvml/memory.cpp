@@ -1,4 +1,4 @@
-// Memory and who holds it.
+// Memory and its holders.
 #include <algorithm>
 #include <vector>
 
@@ -17,8 +17,8 @@ std::uint64_t usedBytes(NvmlCard& card) {
   return books == nullptr ? 0 : books->used();
 }
 
-// Processes with a context, in the order of their records. A process that only queries is unseen,
-// and so is one of another container.
+// Processes with a context, in the order of their records. A process that only queries is not
+// listed, nor is one of another container.
 struct Computing {
   ProcessView process;
   unsigned instance = kNoInstance;
@@ -51,8 +51,8 @@ void fill(nvmlProcessInfo_v2_t* out, const Computing& one) {
   out->computeInstanceId = one.instance == kNoInstance ? kNoInstance : 0;
 }
 
-// NVML's size negotiation: the count comes back whatever the room, INSUFFICIENT_SIZE where it is
-// too small; a count of 0 with no array asks for the number only.
+// NVML's size negotiation: the count is always returned. INSUFFICIENT_SIZE if the array is too
+// small; a count of 0 without an array only queries the number.
 template <typename Info>
 nvmlReturn_t giveProcesses(nvmlDevice_t device, unsigned* count, Info* infos, bool compute) {
   return withCard(device, [&](NvmlCard& card) {

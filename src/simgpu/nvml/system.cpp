@@ -1,4 +1,4 @@
-// Init, versions, error texts: what NVML knows without a card.
+// Init, versions, error texts: calls without a card.
 #include <cstdio>
 #include <string>
 
@@ -106,7 +106,7 @@ SIMGPU_IMPL(nvmlSystemGetProcessName)(unsigned int pid, char* name, unsigned int
     std::fclose(file);
     if (text.empty()) return NVML_ERROR_NOT_FOUND;
     if (name == nullptr || length == 0) return NVML_ERROR_INVALID_ARGUMENT;
-    // The real one cuts what does not fit.
+    // The real one truncates.
     if (text.size() >= length) text.resize(length - 1);
     return giveText(text, name, length);
   });

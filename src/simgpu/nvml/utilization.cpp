@@ -7,7 +7,7 @@
 namespace divvy::simgpu {
 namespace {
 
-// Of partitioned cards and their instances nothing is known.
+// Unknown for partitioned cards and their instances.
 bool tells(const NvmlCard& card) {
   return !card.partitioned() && card.whole() == nullptr;
 }

@@ -169,7 +169,7 @@ void Timeline::linkEdges(std::uint32_t lane, std::uint16_t slot) {
   }
 }
 
-// Takes the edges of an operation that ends early out of the lists of what it waits for.
+// Removes the edges of an operation that ends early from the lists of its dependencies.
 void Timeline::unlinkEdges(std::uint32_t lane, std::uint16_t slot) {
   Op& o = op(lane, slot);
   for (std::uint32_t i = 0; i < kMaxDeps; ++i) {

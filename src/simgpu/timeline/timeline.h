@@ -1,13 +1,13 @@
-// Time on one simulated card: who holds which engine when. Computed, never slept: an operation
-// starts at max(ready, engine free) and ends its cost later, contexts take turns on the compute
-// engine in slices. A pure function of its inputs; the clock is an argument.
+// Time on one simulated card: which context holds which engine at which time. It is computed, never
+// slept. An operation starts at max(ready, engine free) and ends its cost later; contexts take
+// turns on the compute engine in slices. A pure function of its inputs; the clock is an argument.
 #pragma once
 
 #include "timeline/timeline_state.h"
 
 namespace divvy::simgpu {
 
-// What to run. Dependencies that have ended, or are 0, cost nothing.
+// An operation. Dependencies that have ended, or are 0, cost nothing.
 struct OpSpec {
   Engine engine = Engine::kNone;
   IntervalKind kind = IntervalKind::kOther;
@@ -33,7 +33,7 @@ class IntervalSink {
   virtual void ran(const Lane& lane, Engine engine, Nanos start_ns, Nanos end_ns) = 0;
 };
 
-// What is known of an operation; `released` ones ended before and only that is known.
+// The state of an operation; `released` ones have ended, and their other fields are not valid.
 struct OpView {
   bool released = false;
   OpState state = OpState::kFree;
@@ -41,9 +41,9 @@ struct OpView {
   Nanos end_ns = 0;
 };
 
-// A view on shared state, as cheap as a pointer. Not thread safe: every call needs the card's
-// lock, and `now` must not be earlier than in any call before it (earlier is read as equal).
-// All calls are bounded by the number of pending operations and of slices since the last call.
+// A view on shared state, as cheap as a pointer. Not thread-safe: every call requires the card's
+// lock. `now` must not be earlier than in any call before; an earlier one is read as equal. All
+// calls are bounded by the number of pending operations and of slices since the last call.
 class Timeline {
  public:
   explicit Timeline(TimelineState* state, IntervalSink* sink = nullptr) : s_(*state), sink_(sink) {}
@@ -55,8 +55,8 @@ class Timeline {
   std::uint32_t pickLane() const;
   // A context of a process comes to the card. kNoLane when all are taken.
   std::uint32_t addLane(const LaneOwner& owner);
-  // Everything pending in the lane vanishes as of the frontier: advance first for a context that
-  // is destroyed, do not for one whose process is known to be dead. Dependents elsewhere proceed.
+  // Drops all pending operations of the lane as of the frontier. Call advance() first for a context
+  // that is destroyed, but not for one of a dead process. Dependents in other lanes proceed.
   void dropLane(std::uint32_t lane);
   // Ends everything pending at `now` without running it (a context that faulted).
   void cancelPending(std::uint32_t lane, Nanos now);
@@ -88,7 +88,7 @@ class Timeline {
   OpRef nextBegun(OpRef ref) const;
   // The owner has seen that it began: no more attention until finish().
   void noticed(OpRef ref) { op(ref).attention = false; }
-  // Somebody waits for its end by other means than this timeline: the owner is to look then.
+  // Another process waits for its end without this timeline, so the owner must check at that time.
   void wanted(OpRef ref) {
     if (ref != 0 && isCurrent(ref)) op(ref).attention = true;
   }
@@ -114,9 +114,9 @@ class Timeline {
       if (o.state != OpState::kDone) visit(refOf(lane, slot), o.kind);
     }
   }
-  // Whether all of the lane has ended and nobody has anything left to do for it.
+  // Whether all operations of the lane have ended and no work is left for them.
   bool settled(std::uint32_t lane) const;
-  // What the next submission will be numbered.
+  // The number of the next submission.
   std::uint64_t nextSeq(std::uint32_t lane) const { return s_.lanes[lane].next_seq; }
 
   // Repairs everything derived after a lock holder died anywhere in a call above. At most the

@@ -1,4 +1,4 @@
-// What can be said about the future: how long a waiter may sleep.
+// Bounds of future ends: how long a waiter may sleep.
 #include <algorithm>
 
 #include "timeline/timeline.h"
@@ -17,9 +17,9 @@ Nanos Timeline::available(std::uint32_t lane, int e) const {
   return std::min(idle, g.slice_end) + (e == 0 ? s_.config.switch_cost : 0);
 }
 
-// Fills `bound` of everything in the lane: the earliest end, or for what its owner ends the
-// earliest begin. Dependencies, costs and the slice of a neighbour are honoured, the engine's queue
-// is not: whoever sleeps until then looks again.
+// Fills `bound` of everything in the lane: the earliest end, or for owner-ended operations the
+// earliest begin. Considers dependencies, costs and the slice of a neighbour, but not the engine's
+// queue. So a waiter checks again when it wakes.
 void Timeline::estimate(std::uint32_t lane) const {
   std::array<Nanos, kEngineCount> free{};
   for (int e = 0; e < kEngineCount; ++e) free[e] = available(lane, e);

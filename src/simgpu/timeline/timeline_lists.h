@@ -30,7 +30,8 @@ inline void linkLast(Lane& lane, LaneOps& ops, ListId id, std::uint16_t slot) {
   linkAfter(lane, ops, id, slot, listOf(lane, id).tail);
 }
 
-// Behind the last one whose priority is at least as urgent: first come first served per level.
+// Behind the last operation with a priority at least as urgent: first come, first served at each
+// level.
 inline void linkByPriority(Lane& lane, LaneOps& ops, ListId id, std::uint16_t slot) {
   std::uint16_t after = listOf(lane, id).tail;
   while (after != kNil && ops[after].priority > ops[slot].priority) after = ops[after].prev;

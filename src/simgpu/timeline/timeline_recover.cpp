@@ -1,4 +1,4 @@
-// The repair of a timeline whose lock holder died: what is derived is derived again.
+// Repairs a timeline after its lock holder died: derived data is computed again.
 #include <algorithm>
 #include <utility>
 
@@ -42,7 +42,7 @@ void Timeline::recover() {
         static_cast<std::uint16_t>(std::min<std::uint32_t>(l.slots_touched, kOpsPerLane));
     rebuildLane(lane);
   }
-  // Edges cross lanes, so readiness is derived only when all lanes have their lists.
+  // Edges cross lanes, so readiness is computed after all lanes have their lists.
   for (std::uint32_t lane = 0; lane < kMaxLanes; ++lane) {
     if (s_.lanes[lane].live != 0) relinkLane(lane);
   }

@@ -1,4 +1,4 @@
-// The passage of time: which context holds which engine, and what ends when.
+// Passage of time: which context holds which engine, and which operations end.
 #include <algorithm>
 #include <bit>
 
@@ -94,7 +94,7 @@ void Timeline::settleEngine(int e) {
     if (lane != g.lane) {
       g.op = kNil;
       switchTo(e, lane);
-    } else if (now >= g.slice_end) {  // alone: the slice timer keeps running
+    } else if (now >= g.slice_end) {  // without rivals the slice timer continues
       const Nanos slice = s_.lanes[lane].timeslice;
       g.slice_end += ((now - g.slice_end) / slice + 1) * slice;
     }
@@ -129,7 +129,7 @@ bool Timeline::holdsEngine(std::uint32_t lane, int e) const {
   return s_.engines[e].lane == lane && s_.frontier >= s_.engines[e].switch_until;
 }
 
-// Kernels without a known end are taken to be small: they run beside the others of their context.
+// Kernels without a known end count as small: they run beside the others of their context.
 void Timeline::startOpen() {
   const std::uint16_t lane = s_.engines[0].lane;
   if (lane == kNoLane || !holdsEngine(lane, 0)) return;
@@ -188,7 +188,7 @@ void Timeline::advance(Nanos now) {
   s_.log.horizon = s_.frontier;
 }
 
-// Writes what ran since the last call; adjoining runs of one lane share a record.
+// Logs what ran since the last call; adjoining runs of one lane share a record.
 void Timeline::logRun(int e, bool ended) {
   EngineState& g = s_.engines[e];
   const Nanos now = s_.frontier;

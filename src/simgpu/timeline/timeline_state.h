@@ -9,11 +9,12 @@
 
 namespace divvy::simgpu {
 
-// Of the card's clock (card_clock.h).
+// In the card's clock (card_clock.h).
 using Nanos = std::uint64_t;
 inline constexpr Nanos kNever = UINT64_MAX;
 
-// What an operation occupies while it runs. kNone takes no engine: markers, host functions.
+// The engine that an operation occupies while it runs. kNone takes no engine: markers, host
+// functions.
 enum class Engine : std::uint8_t { kCompute, kCopyIn, kCopyOut, kNone };
 inline constexpr int kEngineCount = 3;
 
@@ -45,8 +46,8 @@ constexpr std::uint64_t seqOf(OpRef ref) {
 }
 
 enum class OpState : std::uint8_t { kFree, kWaiting, kReady, kDone };
-// Which list of its lane an operation is linked in; ready lists come first, one per engine.
-// kDue holds markers whose dependencies have ended.
+// The list of its lane that links an operation; ready lists come first, one for each engine. kDue
+// holds markers with all dependencies ended.
 enum class ListId : std::uint8_t {
   kReady0,
   kReady1,
@@ -71,7 +72,7 @@ struct Op {
   std::uint32_t first_edge;                       // edges of those that depend on this
   std::uint16_t prev, next;                       // in the list named by `list`, or the free one
   Nanos ready_ns, start_ns, end_ns;
-  std::uint64_t work;  // what is left, in thousandths of a nanosecond at full rate
+  std::uint64_t work;  // remaining work, in thousandths of a nanosecond at full rate
   std::uint64_t bytes;
   std::uint64_t bound;         // scratch of the wake-up estimate
   std::uint64_t done_order;    // card-wide order of completion
@@ -128,7 +129,7 @@ struct EngineState {
 
 // How this card slices and copies; from its profile, constant once the file exists.
 struct EngineConfig {
-  Nanos timeslice = 2'048'000;           // what NVIDIA's default is reported to be
+  Nanos timeslice = 2'048'000;           // NVIDIA's default, as reported
   Nanos switch_cost = 100'000;           // between contexts, compute engine only
   std::uint32_t duplex_permille = 1000;  // rate of each copy engine while both copy
   std::uint32_t reserved = 0;
@@ -147,8 +148,8 @@ struct TimelineState {
   std::array<std::array<Op, kOpsPerLane>, kMaxLanes> ops;  // sparse: touched by live lanes only
 };
 
-// Keeps the compiler from moving stores across: what a dying holder leaves behind is then always a
-// prefix of what it wrote, which is all that recovery relies on.
+// Keeps the compiler from moving stores across. So a dying holder leaves a prefix of what it wrote,
+// which is all that recovery relies on.
 inline void orderStores() {
   std::atomic_signal_fence(std::memory_order_seq_cst);
 }

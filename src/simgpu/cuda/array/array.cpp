@@ -75,7 +75,7 @@ CUresult checkShape(const CUDA_ARRAY3D_DESCRIPTOR& shape) {
   return CUDA_SUCCESS;
 }
 
-// The shape of a level: halved with each, but for layers and faces.
+// The shape of a level: halved at each level, except layers and faces.
 CUDA_ARRAY3D_DESCRIPTOR levelShape(const CUDA_ARRAY3D_DESCRIPTOR& shape, unsigned level) {
   CUDA_ARRAY3D_DESCRIPTOR part = shape;
   const auto halve = [level](std::size_t n) {
@@ -255,8 +255,8 @@ void forgetArraysOf(const Context& context) {
   std::unique_lock lock(handles().mutex);
   const auto arrays = takeOwn(handles().arrays, context);
   const auto mipmaps = takeOwn(handles().mipmaps, context);
-  // They end without the lock: tiles give their pools back under MemoryTable::mutex, and who maps
-  // tiles looks an array up while holding that.
+  // Freed without the lock: tiles return their pools under MemoryTable::mutex, and a thread that
+  // maps tiles looks up an array while it holds that mutex.
   lock.unlock();
 }
 

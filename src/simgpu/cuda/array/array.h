@@ -26,7 +26,7 @@ struct ArrayLayout {
   std::size_t slice = 0;   // from plane to plane
 };
 
-// What a CUarray points to.
+// The target of a CUarray.
 struct ArrayObject {
   CUDA_ARRAY3D_DESCRIPTOR shape;
   Context* owner;
@@ -37,7 +37,7 @@ struct ArrayObject {
   unsigned level = 0;
 };
 
-// What a CUmipmappedArray points to.
+// The target of a CUmipmappedArray.
 struct MipmapObject {
   CUDA_ARRAY3D_DESCRIPTOR shape;
   Context* owner;
@@ -56,7 +56,7 @@ CUresult createMipmap(Context& context, const CUDA_ARRAY3D_DESCRIPTOR& shape, un
 CUresult destroyArray(CUarray array);
 CUresult destroyMipmap(CUmipmappedArray mipmap);
 
-// nullptr for what is no live handle.
+// nullptr for a handle that is not alive.
 ArrayObject* findArray(CUarray array);
 MipmapObject* findMipmap(CUmipmappedArray mipmap);
 // Handles of a context that ends; its memory is freed with everything else it owns.

@@ -39,7 +39,7 @@ CUresult onArray(Cu id, CUarray handle, Body&& body) {
   });
 }
 
-// Requirements are told of arrays whose memory is mapped later, and of no others.
+// Requirements exist only for arrays with memory that is mapped later.
 CUresult requirements(const CUDA_ARRAY3D_DESCRIPTOR& shape, std::uint64_t bytes, CUdevice device,
                       CUDA_ARRAY_MEMORY_REQUIREMENTS* out) {
   if (out == nullptr || (shape.Flags & CUDA_ARRAY3D_DEFERRED_MAPPING) == 0) {

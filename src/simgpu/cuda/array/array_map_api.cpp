@@ -1,5 +1,5 @@
-// cuMemMapArrayAsync. Which tiles have memory changes with the call; what they had before is given
-// back when the stream gets there.
+// cuMemMapArrayAsync. The tiles' memory changes with the call; their former memory is released in
+// stream order.
 #include "cuda/array/array.h"
 #include "cuda/context/api_prologue.h"
 #include "cuda/engine/exec.h"
@@ -67,7 +67,7 @@ CUresult mapArrays(Context& current, const CUarrayMapInfo* list, unsigned count,
   bool capturing = false;
   CUresult result = exec::resolveStream(current, stream, &context, &identity);
   if (result == CUDA_SUCCESS) result = exec::streamIsCapturing(current, stream, &capturing);
-  // Not to be captured: the attempt fails as any other unsupported one.
+  // Must not be captured: the attempt fails as any other unsupported operation.
   if (result == CUDA_SUCCESS && capturing) return exec::enqueueAction(current, stream, [] {});
   if (result != CUDA_SUCCESS) return result;
   std::vector<Change> changes(count);

@@ -8,7 +8,7 @@
 namespace divvy::simgpu {
 namespace {
 
-// The level that stands for the mip tail, and for the whole of an array that is mapped later.
+// The level that denotes the mip tail, and the whole of an array that is mapped later.
 constexpr std::uint32_t kTail = UINT32_MAX;
 
 bool isLayered(const CUDA_ARRAY3D_DESCRIPTOR& shape) {
@@ -61,7 +61,7 @@ CUDA_ARRAY_SPARSE_PROPERTIES sparsePropertiesOf(const TiledShape& shape) {
   const auto first = static_cast<std::size_t>(tail - shape.levels.begin());
   std::uint64_t bytes = 0;
   for (std::size_t i = first; i < shape.levels.size(); ++i) bytes += shape.level_bytes[i];
-  // An array without levels is all tail; a layered mipmap has a tail for each layer.
+  // An array without levels is only a tail; a layered mipmap has a tail for each layer.
   const bool single = shape.levels.size() == 1;
   if (single) properties.flags = CU_ARRAY_SPARSE_PROPERTIES_SINGLE_MIPTAIL;
   properties.miptailFirstLevel = static_cast<unsigned>(first);

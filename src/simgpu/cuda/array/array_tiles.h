@@ -1,6 +1,6 @@
-// What is behind arrays without memory of their own: tiles of 64 KiB, each backed by a piece of a
+// The memory of arrays that have none of their own: tiles of 64 KiB. Each is backed by a piece of a
 // tile pool that cuMemCreate made (CUDA Driver API, "Virtual Memory Management":
-// cuMemMapArrayAsync). The pool is what the card is charged for; it lives while a tile needs it.
+// cuMemMapArrayAsync). The card is charged for the pool, which lives while a tile needs it.
 //
 // Simplified: the bytes stay with the array, because the layout within a pool is opaque. So two
 // arrays on one pool do not see each other's contents.
@@ -55,7 +55,7 @@ class TileMap {
   };
   CUresult select(const CUarrayMapInfo& info, std::vector<Tile>* out) const;
 
-  // Backs the tiles with the pool (nullptr: with nothing). What they had is added to `retired`,
+  // Backs the tiles with the pool (nullptr: with nothing). Adds their former pools to `retired`,
   // still counted as mapped.
   void back(const std::vector<Tile>& tiles, const std::shared_ptr<Physical>& pool,
             std::vector<std::shared_ptr<Physical>>* retired);

@@ -1,5 +1,5 @@
-// Tensor maps (CUDA Driver API, "Tensor Map Object Management"): checked as documented, and
-// remembered in 128 bytes of our own layout. Kernels here do not read them.
+// Tensor maps (CUDA Driver API, "Tensor Map Object Management"): checked as documented, and stored
+// in 128 bytes of our own layout. Kernels here do not read them.
 #include <algorithm>
 #include <cstring>
 
@@ -11,7 +11,7 @@ namespace {
 constexpr unsigned kMaxRank = 5;
 constexpr std::uint64_t kTensorMagic = 0x31304d54475344ULL;  // "DSGTM01"
 
-// What the bytes of a map mean.
+// Layout of a map's bytes.
 struct EncodedMap {
   std::uint64_t magic;
   std::uint64_t address;
@@ -65,7 +65,8 @@ bool fitsSwizzle(const Tiling& t) {
   if (t.interleave == CU_TENSOR_MAP_INTERLEAVE_32B) return t.swizzle == CU_TENSOR_MAP_SWIZZLE_32B;
   if (t.interleave != CU_TENSOR_MAP_INTERLEAVE_NONE) return true;
   const std::uint64_t inner = std::uint64_t{t.box[0]} * bitsOf(t.type) / 8;
-  // Padded values are 16 bytes per 16 of them in shared memory, whatever they are in global.
+  // Padded values take 16 bytes for each 16 of them in shared memory, whatever their size in global
+  // memory.
   if (t.swizzle == CU_TENSOR_MAP_SWIZZLE_NONE || isPadded(t.type)) return inner % 16 == 0;
   const std::uint64_t span = t.swizzle == CU_TENSOR_MAP_SWIZZLE_32B   ? 32
                              : t.swizzle == CU_TENSOR_MAP_SWIZZLE_64B ? 64
@@ -93,7 +94,7 @@ bool valid(const Tiling& t) {
   const std::uint64_t unit = wide ? 32 : 16;
   if (t.address % unit != 0) return false;
   for (unsigned i = 0; i < t.rank; ++i) {
-    // The step along the innermost dimension is ignored where nothing is interleaved.
+    // The step along the innermost dimension is ignored without interleaving.
     const bool stepped = i != 0 || t.interleave != CU_TENSOR_MAP_INTERLEAVE_NONE;
     if (t.dims[i] == 0 || t.dims[i] > 1ULL << 31 || t.box[i] == 0 || t.box[i] > 256 ||
         (stepped && (t.steps[i] == 0 || t.steps[i] > 8))) {

@@ -1,4 +1,5 @@
-// Texture and surface objects: what they were made of. Kernels here do not sample.
+// Texture and surface objects: the descriptions that they were made from. Kernels here do not
+// sample.
 #include <map>
 #include <mutex>
 
@@ -27,7 +28,7 @@ Objects& objects() {
   return *all;
 }
 
-// Whether the memory or array that a description names exists.
+// Whether the memory or array of a description exists.
 bool exists(const CUDA_RESOURCE_DESC& resource) {
   switch (resource.resType) {
     case CU_RESOURCE_TYPE_ARRAY:

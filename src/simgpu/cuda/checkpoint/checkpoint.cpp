@@ -16,7 +16,7 @@ namespace divvy::simgpu {
 namespace {
 
 constexpr int kFirstDriver = 12080;
-constexpr std::uint64_t kPause = 200'000;  // of real time, between looks at what drains
+constexpr std::uint64_t kPause = 200'000;  // real time between checks of draining work
 
 // A card of this host, whether or not this process may use it.
 struct Place {
@@ -25,7 +25,7 @@ struct Place {
   EngineFile engine;
 };
 
-// The cards that somebody uses, by index. Opened when first needed, and never closed.
+// The cards in use, by index. Opened when first needed, and never closed.
 std::vector<Place*> places() {
   static std::mutex mutex;
   static auto* const known = new std::map<int, std::unique_ptr<Place>>;
@@ -48,8 +48,8 @@ std::vector<Place*> places() {
   return found;
 }
 
-// A process on its cards, the first of which says how far its checkpoint is. Records are given to
-// others after their processes' deaths: everything here looks whether that happened.
+// A process on its cards. The first card has the state of its checkpoint. Records are reused after
+// their processes' deaths, so every function here checks for that.
 class Target {
  public:
   static std::optional<Target> find(int pid) {
@@ -63,7 +63,7 @@ class Target {
     return target;
   }
 
-  // nullopt: it died.
+  // nullopt: the process has ended.
   std::optional<std::uint32_t> state() {
     const CardLock lock(at_.front().place->card);
     if (!lives(at_.front())) return std::nullopt;
@@ -77,7 +77,7 @@ class Target {
     if (to == CU_PROCESS_STATE_RUNNING) wakeCalls(home());
     return CUDA_SUCCESS;
   }
-  // No restore succeeds any more.
+  // Makes every later restore fail.
   void poison() {
     const CardLock lock(at_.front().place->card);
     if (lives(at_.front())) home().poisoned = 1;
@@ -87,7 +87,7 @@ class Target {
     return home().poisoned != 0;
   }
 
-  // Nobody is inside the driver, nothing is pending or waits for its effect.
+  // No call is inside the driver, and nothing is pending or waits for its effect.
   bool drained() {
     if (home().calls.load() != 0) return false;
     for (At& at : at_) {
@@ -102,7 +102,7 @@ class Target {
     }
     return true;
   }
-  // Memory that a checkpoint cannot take along.
+  // Memory that a checkpoint cannot save.
   bool holdsForeign() {
     for (At& at : at_) {
       const CardLock lock(at.place->card);
@@ -111,7 +111,7 @@ class Target {
     }
     return false;
   }
-  // What all its memory takes over the links of its cards, one after the other.
+  // The time to copy all its memory over the links of its cards, one after another.
   Nanos copyTime() {
     Nanos time = 0;
     for (At& at : at_) {
@@ -132,7 +132,8 @@ class Target {
   }
   // All or nothing.
   bool restore() {
-    std::vector<std::unique_ptr<CardLock>> locks;  // in the order of the cards: no two can cross
+    // in the order of the cards, so that no deadlock is possible
+    std::vector<std::unique_ptr<CardLock>> locks;
     for (At& at : at_) locks.push_back(std::make_unique<CardLock>(at.place->card));
     for (At& at : at_) {
       if (!lives(at) || !at.place->card.fitsLocked(*at.record)) return false;
@@ -158,7 +159,7 @@ class Target {
   std::vector<At> at_;
 };
 
-// Runs the body with the process, where there can be checkpoints.
+// Runs the body with the process, if the driver supports checkpoints.
 template <typename Body>
 CUresult withTarget(int pid, Body&& body) {
   const Runtime& runtime = Runtime::get();
@@ -169,7 +170,7 @@ CUresult withTarget(int pid, Body&& body) {
   return target ? body(*target) : CUDA_ERROR_INVALID_VALUE;
 }
 
-// What a copy of everything takes, and what SIMGPU_FAULTS adds.
+// The time of a copy of everything, and the delay of SIMGPU_FAULTS.
 void spendCopy(Target& target) {
   waitUntil(clockNow() + target.copyTime() + cardDuration(Faults::get().checkpointDelay()));
 }

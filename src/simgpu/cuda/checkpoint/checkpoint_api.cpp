@@ -1,4 +1,4 @@
-// cuCheckpointProcess*. They concern other processes, and go on while their own is locked.
+// cuCheckpointProcess*. They concern other processes, and work while their own process is locked.
 #include <algorithm>
 #include <iterator>
 
@@ -29,7 +29,7 @@ SIMGPU_IMPL(cuCheckpointProcessGetState)(int pid, CUprocessState* state) {
   });
 }
 
-// What restores is whoever calls; the process itself has its first thread for it.
+// The caller restores the process; the process itself has its first thread for that.
 SIMGPU_IMPL(cuCheckpointProcessGetRestoreThreadId)(int pid, int* tid) {
   return withLockedDriver(Cu::cuCheckpointProcessGetRestoreThreadId, [&]() -> CUresult {
     if (tid == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -49,7 +49,7 @@ SIMGPU_IMPL(cuCheckpointProcessLock)(int pid, CUcheckpointLockArgs* args) {
   });
 }
 
-// Storage of the caller's own came with CUDA 13.4 and is not simulated.
+// The caller's own storage came with CUDA 13.4 and is not simulated.
 SIMGPU_IMPL(cuCheckpointProcessCheckpoint)(int pid, CUcheckpointCheckpointArgs* args) {
   return withLockedDriver(Cu::cuCheckpointProcessCheckpoint, [&]() -> CUresult {
     if (args != nullptr && !allZero(args->reserved)) return CUDA_ERROR_INVALID_VALUE;
@@ -58,7 +58,7 @@ SIMGPU_IMPL(cuCheckpointProcessCheckpoint)(int pid, CUcheckpointCheckpointArgs* 
   });
 }
 
-// To the cards that the memory came from only.
+// Restores only to the cards that the memory came from.
 SIMGPU_IMPL(cuCheckpointProcessRestore)(int pid, CUcheckpointRestoreArgs* args) {
   return withLockedDriver(Cu::cuCheckpointProcessRestore, [&]() -> CUresult {
     if (args != nullptr && (args->padding0 != 0 || !allZero(args->reserved))) {

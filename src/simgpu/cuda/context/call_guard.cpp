@@ -14,7 +14,7 @@ namespace {
 std::atomic<CheckpointRecord*> counting{nullptr};
 thread_local int depth = 0;
 
-// Between processes: the record is in a file that they share.
+// Between processes, because the record is in a file that they share.
 void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) {
   syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation, value, nullptr, nullptr,
           0);
@@ -29,7 +29,7 @@ void CallMark::countIn(CheckpointRecord& record) {
 CallMark::CallMark() : record_(counting.load(std::memory_order_acquire)) {
   if (record_ == nullptr || depth++ != 0) return;
   for (;;) {
-    // Either this sees the lock, or who locks sees this.
+    // Either this call sees the lock, or the locking process sees this call.
     record_->calls.fetch_add(1, std::memory_order_seq_cst);
     const std::uint32_t state = record_->state.load(std::memory_order_seq_cst);
     if (state == CU_PROCESS_STATE_RUNNING) return;

@@ -1,5 +1,5 @@
-// A call of this process inside the driver: while there is one, the process cannot be checkpointed,
-// and while it is locked for a checkpoint there is none.
+// A call of this process inside the driver. While there is one, the process cannot be checkpointed;
+// while it is locked for a checkpoint, calls wait.
 #pragma once
 
 #include "card/card_layout.h"

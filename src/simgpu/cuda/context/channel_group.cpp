@@ -16,11 +16,11 @@ namespace {
 
 namespace rm = abi::rm;
 
-// Any number does; the real ones look like this.
+// Any number works; real ones have this form.
 constexpr std::uint32_t kClient = 0xc1d00001;
 constexpr std::uint32_t kFirstObject = 0x5c000001;
 
-// The groups of this process, by their names.
+// The groups of this process, by name.
 struct Groups {
   std::mutex mutex;
   std::map<std::uint32_t, ExecContext*> by_object;
@@ -44,7 +44,7 @@ int setSlice(std::uint32_t object, std::uint32_t micros) {
   return 0;
 }
 
-// -1: nobody stands for the kernel module.
+// -1: no library simulates the kernel module.
 int openDevice(Groups& all) {
   if (all.looked) return all.device;
   all.looked = true;
@@ -55,7 +55,7 @@ int openDevice(Groups& all) {
 
 }  // namespace
 
-// Without the lock around the ioctl: its answer may come back as setSlice().
+// The lock is not held around the ioctl, because its answer may arrive as setSlice().
 void announceChannelGroup(ExecContext& exec) {
   Groups& all = groups();
   rm::AllocWithRights alloc{};

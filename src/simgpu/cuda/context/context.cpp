@@ -25,11 +25,11 @@ Registry& registry() {
 }
 
 // The stack of one thread. Programs call the driver from thread-local destructors, exit handlers
-// and key destructors: it is never destroyed, only what a deep one keeps on the heap.
+// and key destructors. So the stack is never destroyed, except for the heap part of a deep one.
 struct ContextStack {
   static constexpr std::size_t kNear = 16;
   CUcontext near[kNear];         // the lowest ones
-  std::vector<CUcontext>* more;  // the others; null: there never were any
+  std::vector<CUcontext>* more;  // the others; null: never used
   std::size_t count;
 
   CUcontext& at(std::size_t index) { return index < kNear ? near[index] : (*more)[index - kNear]; }
@@ -44,7 +44,7 @@ void freeDeepStack(void*) {
   stack = {};
 }
 
-// False: no key is left, and the thread's deep stack stays when the thread ends.
+// False: no key is left, and a thread's deep stack leaks when the thread ends.
 bool deepStackKey(pthread_key_t* out) {
   struct Key {
     pthread_key_t key{};
@@ -66,7 +66,7 @@ std::uint64_t nextContextId() {
   return ++last;
 }
 
-// Charges the overhead and begins; a context that does not fit stays dead.
+// Charges the overhead and starts. A context that does not fit stays dead.
 CUresult startContext(Context& context) {
   Device& device = context.device();
   if (!context.free_of_charge) {
@@ -129,7 +129,7 @@ Context* findContext(CUcontext handle) {
   return registry().known.contains(context) && context->alive() ? context : nullptr;
 }
 
-// Handles get onto a stack only through findContext, so the top is an object even when dead.
+// Only findContext puts handles onto a stack, so the top is an object even if it is dead.
 Context* currentContext() {
   auto* context = reinterpret_cast<Context*>(currentHandle());
   return context != nullptr && context->alive() ? context : nullptr;

@@ -14,7 +14,7 @@
 
 namespace divvy::simgpu {
 
-struct ExecContext;  // engine.h: what the execution half keeps per context
+struct ExecContext;  // engine.h: the execution half's data of a context
 
 class Context {
  public:
@@ -39,7 +39,7 @@ class Context {
   void setAlive(bool alive) { alive_.store(alive, std::memory_order_release); }
 
   unsigned flags;               // CUctx_flags
-  unsigned api_version;         // what cuCtxGetApiVersion answers
+  unsigned api_version;         // result of cuCtxGetApiVersion
   CUgreenCtx green = nullptr;   // set when made by cuGreenCtxCreate
   bool free_of_charge = false;  // green contexts share the primary context's overhead
   int sm_count;                 // of the device, fewer in a green context
@@ -60,8 +60,8 @@ class Context {
   std::atomic<CUresult> sticky_{CUDA_SUCCESS};
 };
 
-// Context objects are never deleted, so that a handle that some thread still has current can be
-// looked at; a primary context's object serves again when it is retained anew.
+// Context objects are never deleted, because a thread may still have the handle current. The object
+// of a primary context is used again when it is retained again.
 
 // The handle as a live context, or nullptr (also for what never was a handle).
 Context* findContext(CUcontext handle);

@@ -34,7 +34,7 @@ CUresult create(CUcontext* out, unsigned flags, CUdevice ordinal, unsigned api_v
   return CUDA_SUCCESS;
 }
 
-// Whole SMs only: what the affinity asks for, rounded up as MPS rounds it.
+// Whole SMs only: the number that the affinity asks for, rounded up as MPS does.
 CUresult limitSms(CUcontext handle, const CUexecAffinityParam* params, int count) {
   Context* context = findContext(handle);
   for (int i = 0; i < count; ++i) {

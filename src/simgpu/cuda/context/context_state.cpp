@@ -10,7 +10,7 @@ Context* contextOrCurrent(CUcontext handle) {
   return handle == nullptr ? currentContext() : findContext(handle);
 }
 
-// Device memory that a limit makes the driver set aside, beyond what the context's overhead covers.
+// Device memory that the driver sets aside for a limit, beyond the context's overhead.
 std::uint64_t setAside(const Context& context, CUlimit limit, std::size_t value) {
   const Profile& profile = *context.device().profile;
   const std::uint64_t threads = static_cast<std::uint64_t>(profile.sm_count) *

@@ -47,8 +47,8 @@ std::vector<int> cudaOrder(const char* text, const Machine& machine);
 
 // CUDA_VISIBLE_DEVICES: positions in `uuids` (the cards in CUDA's order) that become devices 0, 1,
 // ... The list ends before the first entry that is malformed, unknown or ambiguous; a repeated
-// entry makes it empty. nullptr: all cards. Of instances of partitioned cards a process has one at
-// most, and nothing beside it: the first that is named; unless there are cards, the first of all.
+// entry makes it empty. nullptr: all cards. A process can use at most one instance of a partitioned
+// card, and no device with it: the first that is named; without cards, the first of all.
 std::vector<int> visibleCards(const char* text, const std::vector<std::string>& uuids);
 
 }  // namespace divvy::simgpu

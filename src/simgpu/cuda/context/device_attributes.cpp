@@ -1,4 +1,4 @@
-// Attributes of devices: what is the same for all profiles, and what is computed from one.
+// Attributes of devices: those that are equal for all profiles, and those computed from one.
 #include "cuda/context/device_attributes.h"
 
 #include "cuda/context/faults.h"
@@ -201,13 +201,13 @@ constexpr Computed kComputed[] = {
      [](const Device&, const Profile& p) { return p.sm_count; }},
 };
 
-// Attributes that come and go with the driver, not with the card.
+// Attributes that depend on the driver, not on the card.
 constexpr int kFirstWithHostNuma = 12090;
 bool knowsHostNuma() {
   return Runtime::get().driverVersion() >= kFirstWithHostNuma;
 }
 
-// Newest attribute number that the driver we stand for knows.
+// The newest attribute number that the simulated driver knows.
 constexpr int kLastAttribute = CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_LOCALIZED_MEMORY_SUPPORTED;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// cuInit, cuDriverGetVersion, cuDevice*: what devices there are and what they are like.
+// cuInit, cuDriverGetVersion, cuDevice*: the devices and their properties.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -10,7 +10,7 @@
 namespace divvy::simgpu {
 namespace {
 
-// Runs `body` on the device, or says that there is no such device.
+// Runs `body` on the device, or returns that there is no such device.
 template <typename Body>
 CUresult onDevice(Cu id, CUdevice ordinal, Body&& body) {
   return withDriver(id, [&]() -> CUresult {

@@ -1,4 +1,4 @@
-// Names and texts of results, as the real driver words those that programs show to people.
+// Names and texts of results, with the real driver's texts where programs show them to users.
 #include "cuda/context/api_prologue.h"
 
 namespace divvy::simgpu {

@@ -19,7 +19,7 @@ bool parseNumber(std::string_view text, std::uint64_t* out) {
   return error == std::errc() && stop == end && !text.empty();
 }
 
-// What a context answers after an Xid; CUDA_SUCCESS where the real driver goes on.
+// A context's error after an Xid; CUDA_SUCCESS where the real driver continues.
 CUresult consequence(unsigned xid) {
   switch (xid) {
     case 13:

@@ -26,7 +26,7 @@ struct CallPoint {
       : symbol(other.symbol), count(other.count), answer(other.answer) {}
 };
 
-// What this process was told to suffer. Read once; counters are per process.
+// The faults configured for this process. Read once; counters are per process.
 class Faults {
  public:
   static Faults& get();

@@ -6,12 +6,12 @@
 
 #include "cuda/context/api_prologue.h"
 
-// What a CUdevResourceDesc points to. Never freed, as the interface has no call for it.
+// The target of a CUdevResourceDesc. Never freed, because the interface has no call for it.
 struct CUdevResourceDesc_st {
   unsigned sm_count;
 };
 
-// What a CUgreenCtx points to.
+// The target of a CUgreenCtx.
 struct CUgreenCtx_st {
   divvy::simgpu::Device* device;
   divvy::simgpu::Context* context;
@@ -241,7 +241,7 @@ SIMGPU_IMPL(cuStreamGetGreenCtx)(CUstream stream, CUgreenCtx* out) {
   });
 }
 
-// Profiling is somebody else's trade; the calls that bracket it are accepted.
+// Profiling is not simulated; the calls that bracket it are accepted.
 SIMGPU_IMPL(cuProfilerStart)() {
   return withContext(Cu::cuProfilerStart, [](Context&) { return CUDA_SUCCESS; });
 }

@@ -37,7 +37,7 @@ CUresult check(const GroupParams& wanted, const CUdevSmResource& input) {
   return elsewhere ? CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION : CUDA_SUCCESS;
 }
 
-// Takes the group's SMs from `left`. 0: none are to be had in this shape.
+// Takes the group's SMs from `left`. Returns 0 if there are none in this shape.
 unsigned take(const GroupParams& wanted, unsigned together, unsigned* left) {
   const unsigned possible = backfills(wanted) ? *left / 2 * 2 : *left / together * together;
   if (*left < together || wanted.smCount > possible) return 0;
@@ -61,7 +61,7 @@ CUresult split(CUdevResource* result, unsigned count, const CUdevResource& input
     group.smCount = take(params[i], together, &left);
     group.smCoscheduledAlignment = together;
     group.flags = params[i].flags;
-    // Asking how many there would be may end with none.
+    // A query for the number may end with none.
     const bool asks = result == nullptr && params[i].smCount == 0;
     if (!asks && group.smCount < together) return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
   }

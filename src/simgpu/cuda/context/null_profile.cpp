@@ -8,10 +8,10 @@
 namespace divvy::simgpu {
 namespace {
 
-// Addresses that nothing dereferences; enough of them for any measurement.
+// Addresses that are never dereferenced; enough for any measurement.
 std::atomic<CUdeviceptr> next_address{0x7f00'0000'0000};
 
-std::size_t total_bytes = 0;  // of device 0, set before any call is answered
+std::size_t total_bytes = 0;  // of device 0, set before the first call
 
 CUresult answer() {
   return CUDA_SUCCESS;

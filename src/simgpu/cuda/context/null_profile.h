@@ -1,4 +1,4 @@
-// The `null` profile: calls answer at once, so that what an interposer adds can be measured.
+// The `null` profile: calls answer at once, so that an interposer's own cost can be measured.
 #pragma once
 
 namespace divvy::simgpu {

@@ -15,8 +15,8 @@ struct Found {
   CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
 };
 
-// The newest version of a name that is not newer than `version` nor than the driver. Twins for the
-// per-thread stream are considered only when asked for, and preferred then.
+// The newest version of a name that is not newer than `version` or the driver. Twins for the
+// per-thread stream are considered only if requested, and preferred then.
 Found find(const char* base, int version, bool per_thread) {
   Found found;
   const abi::Family* family = abi::findCuFamily(base);
@@ -30,7 +30,7 @@ Found find(const char* base, int version, bool per_thread) {
     if (member.since > driver || (twin && !per_thread) || Faults::get().isMissing(symbol)) continue;
     found.status = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
     if (member.since > version) continue;
-    // Of one version's two forms the twin comes later in the list.
+    // If one version has two forms, the twin comes later in the list.
     if (best == nullptr || member.since > best->since || (twin && member.since >= best->since)) {
       best = &member;
     }
@@ -73,8 +73,8 @@ SIMGPU_IMPL(cuGetProcAddress_v2)
 SIMGPU_IMPL(cuGetExportTable)(const void** table, const CUuuid* id) {
   return withNothing(Cu::cuGetExportTable, [&]() -> CUresult {
     if (table == nullptr || id == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    // The tables are private to NVIDIA's runtime, which verifies its driver; we do not imitate
-    // that.
+    // The tables are private to NVIDIA's runtime, which verifies its driver; they are not
+    // simulated.
     *table = nullptr;
     return CUDA_ERROR_NOT_FOUND;
   });

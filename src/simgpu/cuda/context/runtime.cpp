@@ -101,7 +101,7 @@ CUresult Runtime::openDevices() {
   return CUDA_SUCCESS;
 }
 
-// The one that a checkpoint of this process looks at: of the lowest index, whatever is visible.
+// The card that a checkpoint of this process uses: the lowest index, also if it is not visible.
 Card& Runtime::firstCard() {
   const auto first =
       std::min_element(devices_.begin(), devices_.end(),

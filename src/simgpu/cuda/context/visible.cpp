@@ -20,7 +20,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// As strtoul reads it: "1gpu" is 1. -1: no number, or a negative one.
+// As strtoul reads it: "1gpu" is 1. -1: not a number, or negative.
 int leadingNumber(std::string_view text) {
   if (!text.empty() && text.front() == '+') text.remove_prefix(1);
   if (text.empty() || !std::isdigit(static_cast<unsigned char>(text.front()))) return -1;
@@ -59,7 +59,7 @@ std::vector<int> visibleCards(const char* text, const std::vector<std::string>& 
     if (visible.empty() && count > 0) visible.push_back(0);
     return visible;
   }
-  // The first entry says of what form all are; one of another form ends the list.
+  // The first entry determines the form of all; an entry of another form ends the list.
   std::string_view rest = text;
   const auto named = [](std::string_view entry) {
     return entry.starts_with("GPU-") || isInstance(entry);

@@ -1,4 +1,4 @@
-// Copies and memsets: what they move, checked against memory, and how long it takes.
+// Copies and memsets: their sides, checked against memory, and their duration.
 #pragma once
 
 #include "abi/cuda_types.h"
@@ -44,8 +44,8 @@ struct CopyPlan {
 CopyPlan linearCopy(CopyEnd to, CopyEnd from, std::size_t bytes);
 CopyEnd hostEnd(const void* address);
 CopyEnd deviceEnd(CUdeviceptr address, CUcontext context = nullptr);
-// What unified addressing makes of an address; CUDA_ERROR_INVALID_VALUE for one that is neither
-// memory of the card nor possibly of the host.
+// The meaning of an address under unified addressing. CUDA_ERROR_INVALID_VALUE for one that is
+// neither memory of the card nor possibly of the host.
 CUresult unifiedEnd(CUdeviceptr address, CopyEnd* out);
 
 // Plans of the structured calls. CUDA_ERROR_INVALID_VALUE for boxes that do not fit their pitch,

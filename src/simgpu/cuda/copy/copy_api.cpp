@@ -47,7 +47,7 @@ Planner peers(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext 
   };
 }
 
-// One side a run within a one-dimensional array.
+// A side that is a run within a one-dimensional array.
 CUresult arrayRun(CUarray array, std::size_t offset, std::size_t bytes, CopyEnd* end) {
   return arrayEnd(array, 0, {offset, 0, 0, bytes, 1, 1}, end);
 }

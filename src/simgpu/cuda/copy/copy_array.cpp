@@ -20,7 +20,7 @@ CUresult arrayEnd(CUarray handle, std::size_t level, const ArrayBox& box, CopyEn
       !fits(box.z, box.depth, layout.depth)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  // Beyond what is mapped the real card reads nothing and writes nowhere: no program wants that.
+  // In unmapped parts the real card reads nothing and writes nowhere, which no program wants.
   if (array->tiles != nullptr &&
       !array->tiles->covers(array->level, {box.x / layout.element, box.y, box.z},
                             {box.width / layout.element, box.height, box.depth})) {

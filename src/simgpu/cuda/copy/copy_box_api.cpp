@@ -4,7 +4,7 @@
 namespace divvy::simgpu {
 namespace {
 
-// The structure of before CUDA 3.2, widened.
+// The structure from before CUDA 3.2, widened.
 CUDA_MEMCPY2D widened(const CUDA_MEMCPY2D_v1& c) {
   return {c.srcXInBytes, c.srcY,        c.srcMemoryType, c.srcHost,       c.srcDevice, c.srcArray,
           c.srcPitch,    c.dstXInBytes, c.dstY,          c.dstMemoryType, c.dstHost,   c.dstDevice,
@@ -45,8 +45,8 @@ Planner box(const CUDA_MEMCPY3D_PEER* copy) {
   };
 }
 
-// Batches must go into a real stream: the legacy one is refused. Checked as a whole before anything
-// is copied, so that a bad element leaves nothing behind; *fail says which.
+// Batches must go into a real stream; the legacy one is refused. All elements are checked before
+// the first copy, so that a bad one has no effect; *fail is its index.
 CUresult copyAll(Cu id, StreamArgument stream, std::size_t count, std::size_t* fail,
                  const std::function<CUresult(std::size_t, CopyPlan*)>& planner) {
   return withContext(id, [&](Context& context) -> CUresult {

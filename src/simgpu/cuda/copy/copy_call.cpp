@@ -7,7 +7,7 @@
 namespace divvy::simgpu {
 namespace {
 
-// Up to here the driver copies pageable memory aside and returns.
+// Up to this size the driver copies pageable memory aside and returns.
 constexpr std::size_t kStagedBytes = 64 << 10;
 
 // Enqueues the copy and waits for it.

@@ -11,7 +11,7 @@
 
 namespace divvy::simgpu {
 
-// Fills in what is to be copied, or says what is wrong with the arguments.
+// Fills in the copy, or returns the error of the arguments.
 using Planner = std::function<CUresult(CopyPlan*)>;
 
 // The calls without a stream: in the default stream, and done when they return, unless both sides

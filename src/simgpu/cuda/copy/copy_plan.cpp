@@ -5,7 +5,7 @@
 namespace divvy::simgpu {
 namespace {
 
-// One side of a structured copy, whichever structure it came from.
+// One side of a structured copy, from any of the structures.
 struct Side {
   CUmemorytype type;
   const void* host;

@@ -7,16 +7,16 @@
 namespace divvy::simgpu {
 namespace {
 
-// A waiter looks again at least this often, whatever it was told.
+// A waiter checks at least this often, whatever the bound.
 constexpr Nanos kLongestWait = 100'000'000;
-// Where a bound says "now" although the end has not come: others hold the engine.
+// For a bound of "now" although the end has not come, because another context holds the engine.
 constexpr Nanos kShortestWait = 50'000;
 
 Nanos nextLook(Nanos bound, Nanos now) {
   return std::clamp(bound, bound > now ? now : now + kShortestWait, now + kLongestWait);
 }
 
-// Chains of markers for more dependencies than one operation can have.
+// Chains of markers, for more dependencies than one operation can have.
 OpRef joinAll(EngineLock& lock, ExecContext& exec, std::vector<OpRef> deps, OpSpec* last) {
   OpRef join = 0;
   while (deps.size() + (join != 0) > kMaxDeps) {
@@ -35,7 +35,7 @@ OpRef joinAll(EngineLock& lock, ExecContext& exec, std::vector<OpRef> deps, OpSp
   return join;
 }
 
-// 0 when the lane has no room for the operation now.
+// Returns 0 if the lane has no room for the operation now.
 OpRef tryPlace(EngineLock& lock, ExecContext& exec, Work& work, Placement& where) {
   std::vector<OpRef> deps;
   where.collect(lock.line(), &deps);
@@ -105,7 +105,7 @@ bool hasEnded(ExecContext& exec, OpRef ref) {
 CUresult waitFor(ExecContext& exec, OpRef ref) {
   Executor& executor = Executor::get();
   for (;;) {
-    // Poisoned from outside (an injected fault): what is pending will not run.
+    // Poisoned by an injected fault: pending work will not run.
     if (const CUresult state = exec.context.sticky(); state != CUDA_SUCCESS) {
       fault(exec, state);
       return state;
@@ -134,7 +134,7 @@ CUresult waitForAll(ExecContext& exec) {
     EngineLock lock(exec.device.engine);
     until = lock.line().nextSeq(exec.lane);
   }
-  // The newest first: what else is pending has mostly ended by then, and one sleep was enough.
+  // The newest first: the others have mostly ended by then, so one sleep suffices.
   for (;;) {
     OpRef newest = 0;
     {

@@ -1,4 +1,4 @@
-// How work gets onto a card and what it means in this process when it ends.
+// Submission of work to a card, and its effects in this process when it ends.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ class Event;
 class Module;
 struct ExecContext;
 
-// Where and when an operation ended, for whoever still asks after its slot was given back.
+// The end of an operation, for queries after its slot was released.
 struct Completion {
   std::atomic<OpRef> ref{0};  // 0 until the operation has a place in the queue
   std::atomic<bool> done{false};
@@ -33,7 +33,7 @@ struct Completion {
 
 enum class Polled { kNotYet, kOver, kFault };
 
-// What an operation does. The timeline knows only how long it takes.
+// The effect of an operation. The timeline knows only its duration.
 struct Task {
   // Once, when the operation has ended, in the order of completion. An error poisons the context.
   // On a thread of ours or a waiting one: must not call back into streams.
@@ -60,7 +60,8 @@ struct Work {
   Task task;
   std::vector<OpRef> after;   // operations to follow besides those of the stream
   bool own_priority = false;  // spec.priority is meant, not the stream's
-  bool awaited = false;       // the caller waits for it at once: nobody else need see to its effect
+  // the caller waits for it at once, so no other thread has to run its effect
+  bool awaited = false;
 };
 
 // A card as the execution half of this process sees it.
@@ -73,7 +74,7 @@ struct ExecDevice {
   std::vector<ExecContext*> contexts;  // guarded by the executor's effects lock
 };
 
-// What the execution half keeps per context.
+// The execution half's data of a context.
 struct ExecContext {
   ExecContext(Context& c, ExecDevice& d, std::uint32_t l);
   ~ExecContext();

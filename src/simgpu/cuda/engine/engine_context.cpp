@@ -1,4 +1,4 @@
-// What the memory half asks of the execution half.
+// The interface of the execution half for the memory half.
 #include "cuda/context/channel_group.h"
 #include "cuda/context/faults.h"
 #include "cuda/engine/engine_executor.h"
@@ -77,8 +77,8 @@ void betweenEffects(const std::function<void()>& change) {
   Executor::get().betweenEffects(change);
 }
 
-// Memory that is mapped again before a kernel ends looks untouched to it, since kernels take effect
-// at their ends: only here is it seen.
+// Kernels take effect at their ends. Memory that is mapped again before that looks unchanged to a
+// kernel, so only this function detects it.
 void noteUnmap(Device& device, CUdeviceptr address, std::uint64_t bytes) {
   const Faults& faults = Faults::get();
   const std::vector<ExecContext*> disturbed =
@@ -155,7 +155,8 @@ CUresult enqueueAction(Context& current, StreamArgument stream, std::function<vo
     EngineLock lock(found->exec.device.engine);
     idle = lock.line().ended(ref);
   }
-  // In an idle stream it has happened when the call returns, as programs see it on real cards.
+  // In an idle stream the effect is complete when the call returns, as programs observe on real
+  // cards.
   if (idle) Executor::get().drain(true);
   return CUDA_SUCCESS;
 }

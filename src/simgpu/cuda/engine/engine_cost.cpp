@@ -5,7 +5,7 @@
 namespace divvy::simgpu {
 namespace {
 
-// Fixed parts as commonly measured on data-centre cards.
+// Fixed costs as usually measured on data-centre cards.
 constexpr Nanos kCopyLatency = 1'500;
 constexpr Nanos kKernelFloor = 2'000;
 constexpr double kNanosPerSecond = 1e9;

@@ -13,15 +13,15 @@
 namespace divvy::simgpu {
 namespace {
 
-// The card is looked at this often while work is pending, so that NVML and the log stay current.
-// Of real time.
+// Interval at which the card is advanced while work is pending, so that NVML and the log stay
+// current. In real time.
 constexpr Nanos kHeartbeat = 100'000'000;
 constexpr Nanos kShortestPoll = 20'000;
 constexpr Nanos kLongestPoll = 500'000;
 
 thread_local bool calling_thread = false;
 
-// Our threads must never run the program's signal handlers.
+// These threads must never run the program's signal handlers.
 template <typename Body>
 void spawn(const char* name, Body body) {
   sigset_t all;
@@ -146,8 +146,8 @@ std::vector<ExecContext*> Executor::disturbedContexts(Device& device, const Memo
   return disturbed;
 }
 
-// The earliest completion among this process's contexts that has something to run; those without
-// are dealt with on the way.
+// The earliest completion among this process's contexts that has something to run. Completions
+// without anything to run are handled here.
 bool Executor::takeDone(ExecDevice& device, EngineLock& lock, std::uint64_t before, Done* out) {
   for (;;) {
     Done first{};
@@ -179,7 +179,7 @@ void Executor::finishDone(EngineLock& lock, const Done& done) {
   lock.line().release(done.ref);
 }
 
-// Without any card's lock.
+// Must be called without any card's lock.
 void Executor::bury() {
   std::vector<Task> dead;
   dead.swap(buried_);
@@ -187,11 +187,12 @@ void Executor::bury() {
 
 void Executor::drainDevice(ExecDevice& device) {
   std::optional<EngineLock> lock(std::in_place, device.engine);
-  // What ends later waits for the next round: draining is bounded.
+  // Later ends wait for the next round, so draining is bounded.
   const std::uint64_t before = lock->line().state().next_done_order;
   Done done{};
   while (takeDone(device, *lock, before, &done)) {
-    // The slot is ours until it is released, so its task may be used without the lock.
+    // The slot belongs to this thread until it is released, so its task may be used without the
+    // lock.
     ExecContext::Payload& payload = done.exec->payloads[slotOf(done.ref)];
     lock.reset();
     bury();
@@ -210,8 +211,8 @@ void Executor::drainDevice(ExecDevice& device) {
   bury();
 }
 
-// Notes the owner-ended operations that have begun since the last time. Returns when the next
-// thing can happen that needs this thread.
+// Collects the owner-ended operations that have begun since the last time. Returns the next instant
+// at which this thread may be needed.
 Nanos Executor::gatherBegun(std::vector<Call>* calls) {
   const std::lock_guard guard(effects_);
   Nanos next = kNever;
@@ -244,7 +245,7 @@ Nanos Executor::gatherBegun(std::vector<Call>* calls) {
   return next;
 }
 
-// True when the poll needs no further asking.
+// Returns true if the poll is over.
 bool Executor::pollOne(Begun& begun) {
   if (begun.exec->context.sticky() != CUDA_SUCCESS) return true;
   const Polled answer = begun.poll();
@@ -261,7 +262,7 @@ bool Executor::pollOne(Begun& begun) {
 Nanos Executor::serve() {
   std::vector<Call> calls;
   Nanos next = gatherBegun(&calls);
-  drain(true);  // what the begun ones depend on
+  drain(true);  // dependencies of the operations that have begun
   for (Call& one : calls) queueCall(std::move(one));
   const std::lock_guard guard(effects_);
   const std::size_t before = polls_.size();

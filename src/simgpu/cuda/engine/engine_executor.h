@@ -37,7 +37,7 @@ class Executor {
 
   // Something that needs the worker may happen at `when` at the earliest.
   void expect(Nanos when);
-  // Wakes those who wait for something that no clock announces.
+  // Wakes threads that wait for something without a known time.
   void progressed();
   // Runs `call` on the callback thread.
   void callSoon(std::function<void()> call);
@@ -85,7 +85,7 @@ class Executor {
   std::mutex calls_mutex_;
   std::condition_variable calls_ready_;
   std::deque<Call> calls_;
-  ExecContext* calling_ = nullptr;  // whose host function runs now
+  ExecContext* calling_ = nullptr;  // the context of the host function that runs now
 
   std::once_flag started_;
   WaitWord wake_;

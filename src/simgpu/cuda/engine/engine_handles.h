@@ -7,8 +7,8 @@
 
 namespace divvy::simgpu {
 
-// Any thread. Objects are owned elsewhere; whoever uses one while another thread destroys it gets
-// what the driver's contract gives it: nothing.
+// Any thread. Objects are owned elsewhere. Using one while another thread destroys it is an error
+// of the caller, as with the real driver.
 template <typename Object, typename Handle>
 class HandleSet {
  public:

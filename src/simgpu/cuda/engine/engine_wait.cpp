@@ -12,8 +12,7 @@
 namespace divvy::simgpu {
 namespace {
 
-// Of real time. Sleeping for less than this takes longer than it: the wake-up alone costs some 50
-// us.
+// In real time. A shorter sleep takes longer than this, because the wake-up alone costs some 50 us.
 constexpr Nanos kWorthSleeping = 15'000;
 
 long futex(std::atomic<std::uint32_t>* word, int operation, std::uint32_t value,
@@ -29,7 +28,7 @@ void WaitWord::wait(std::uint32_t seen, Nanos until) {
   if (until <= now) return;
   if (until != kNever && realDuration(until - now) < kWorthSleeping) {
     while (value_.load(std::memory_order_relaxed) == seen && clockNow() < until) {
-      // Nothing to do but to let a sibling hyperthread run.
+      // Only lets a sibling hyperthread run.
 #if defined(__x86_64__)
       __builtin_ia32_pause();
 #endif
@@ -50,7 +49,7 @@ void WaitWord::bump() {
 }
 
 void waitUntil(Nanos until) {
-  WaitWord nobody;  // bumped by nobody: only time ends the wait
+  WaitWord nobody;  // never bumped: only the time ends the wait
   while (clockNow() < until) nobody.wait(nobody.seen(), until);
 }
 

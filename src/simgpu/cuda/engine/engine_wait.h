@@ -8,8 +8,8 @@
 
 namespace divvy::simgpu {
 
-// An event count: read `seen`, look at the condition, then wait. Any number of threads of one
-// process. Waiters need no lock and wakers pay nothing when nobody waits.
+// An event count: read `seen`, check the condition, then wait. Any number of threads of one
+// process. Waiters need no lock, and wakers cost nothing without waiters.
 class WaitWord {
  public:
   std::uint32_t seen() const { return value_.load(std::memory_order_acquire); }

@@ -1,4 +1,4 @@
-// What the memory half asks of the execution half (streams, engines, capture).
+// Interface of the execution half (streams, engines, capture) for the memory half.
 #pragma once
 
 #include "abi/cuda_types.h"
@@ -11,8 +11,8 @@
 
 namespace divvy::simgpu {
 
-// A stream argument together with what NULL means to the entry point it came through: the legacy
-// stream, or the calling thread's own one (the _ptsz and _ptds twins).
+// A stream argument and the meaning of NULL at its entry point: the legacy stream, or the calling
+// thread's own one (the _ptsz and _ptds twins).
 struct StreamArgument {
   CUstream stream;
   bool per_thread;
@@ -34,9 +34,9 @@ void callFromHostThread(std::function<void()> call);
 
 // Waits for all work of this process on the device, as cuMemFree does.
 CUresult synchronizeDevice(Device& device);
-// Runs `change` when all work of this process that has ended took effect, and while no other does:
-// what is pending then sees the change, what ended before does not. `change` must not call back
-// into streams.
+// Runs `change` when all work of this process that has ended took effect, and while no other does.
+// Pending work sees the change; work that ended before does not. `change` must not call back into
+// streams.
 void betweenEffects(const std::function<void()>& change);
 // Only within betweenEffects: memory of the device, or that it may access, is about to be unmapped.
 // Where work of this process is pending there that touches it, the card's books count it; with the

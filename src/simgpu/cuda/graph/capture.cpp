@@ -13,7 +13,7 @@ std::vector<std::shared_ptr<Capture>>& active() {
   return *captures;
 }
 
-// How many there are, so that programs that capture nothing pay one load per call.
+// The number of captures, so that programs without captures pay one load for each call.
 std::atomic<int> active_count{0};
 std::uint64_t next_id = 1;
 
@@ -22,7 +22,7 @@ CUstreamCaptureMode& threadMode() {
   return mode;
 }
 
-// Takes all streams out of the capture.
+// Removes all streams from the capture.
 void finish(Capture& capture) {
   for (Stream* stream : capture.streams) {
     stream->capture.reset();
@@ -46,7 +46,7 @@ CUgraphNodeType typeOf(const Operation& operation) {
   return kTypes[operation.index()];
 }
 
-// Which captures forbid this thread calls that are potentially unsafe.
+// Whether the capture forbids this thread calls that are potentially unsafe.
 bool forbids(const Capture& capture, CUstreamCaptureMode mode) {
   if (mode == CU_STREAM_CAPTURE_MODE_RELAXED) return false;
   if (capture.thread == std::this_thread::get_id()) {
@@ -55,7 +55,7 @@ bool forbids(const Capture& capture, CUstreamCaptureMode mode) {
   return mode == CU_STREAM_CAPTURE_MODE_GLOBAL && capture.mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
 }
 
-// The captures whose streams a legacy stream would have to wait for.
+// Captures with streams that a legacy stream would have to wait for.
 std::vector<std::shared_ptr<Capture>> impliedBy(const Stream& legacy) {
   std::vector<std::shared_ptr<Capture>> found;
   for (const auto& capture : active()) {

@@ -1,4 +1,5 @@
-// Stream capture: which streams record a graph instead of running, and what is forbidden meanwhile.
+// Stream capture: streams that record a graph instead of running, and calls that are forbidden
+// meanwhile.
 #pragma once
 
 #include "abi/cuda_types.h"
@@ -25,15 +26,15 @@ class Capture {
   bool given_graph = false;  // cuStreamBeginCaptureToGraph: the program owns it
   bool invalid = false;
   bool over = false;
-  std::set<Stream*> streams;  // origin and what was forked from it
+  std::set<Stream*> streams;  // the origin and streams forked from it
 };
 
 // One for the process: captures span threads and streams, and are rare.
 std::mutex& captureMutex();
 
-// What an operation put into the stream now does: goes on (nullptr), or into *capture. Errors:
-// the capture was invalidated before; or the legacy stream would wait for a capturing one, which
-// invalidates that.
+// Where an operation that is put into the stream now goes: it runs (nullptr), or is added to
+// *capture. Errors: the capture was invalidated before; or the legacy stream would wait for a
+// capturing one, which invalidates that.
 CUresult beginOperation(Stream& stream, std::shared_ptr<Capture>* capture);
 // Whether the stream is a legacy one that would wait for a capturing one; nothing is invalidated.
 bool legacyIsImplied(Stream& stream);
@@ -52,7 +53,7 @@ CUresult refuseCapturingIn(ExecContext& exec);
 // For calls about an event: CUDA_ERROR_CAPTURED_EVENT when its last record was captured.
 CUresult refuseCaptured(Event& event);
 bool isCaptured(Event& event);
-// The event is recorded anew, outside of any capture.
+// The event is recorded again, outside of any capture.
 void uncapture(Event& event);
 
 CUresult beginCapture(Stream& stream, CUstreamCaptureMode mode, std::shared_ptr<Graph> into,

@@ -44,8 +44,8 @@ CUresult end(Cu id, StreamArgument argument, CUgraph* out) {
   });
 }
 
-// What a stream's capture looks like from outside. The lists stay valid until the stream captures
-// its next operation.
+// The externally visible state of a stream's capture. The lists stay valid until the stream
+// captures its next operation.
 struct CaptureInfo {
   CUstreamCaptureStatus* status = nullptr;
   cuuint64_t* id = nullptr;

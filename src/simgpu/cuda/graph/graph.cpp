@@ -167,7 +167,8 @@ void UserObject::retain(unsigned count) {
 
 void UserObject::release(unsigned count) {
   if (count_.fetch_sub(count) != count) return;
-  // Not here: the last reference may go with a lock held, and the program's destructor may wait.
+  // Not here: a lock may be held when the last reference is dropped, and the program's destructor
+  // may wait.
   exec::callFromHostThread([destroy = destroy_, object = object_] { destroy(object); });
   UserObjectHandles::get().remove(this);
   delete this;

@@ -26,7 +26,7 @@ struct GraphNode {
   std::vector<CUgraphEdgeData> edges;  // of deps, index for index
   std::vector<GraphNode*> dependents;
 
-  // What the parameter queries point to, valid until the node's parameters change.
+  // Targets of the parameter queries' pointers, valid until the node's parameters change.
   std::vector<void*> shown_params;
   std::shared_ptr<CUDA_MEMCPY3D> copy;  // as the program described it; captures describe nothing
 

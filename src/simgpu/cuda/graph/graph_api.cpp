@@ -1,4 +1,4 @@
-// Entry points about graphs as such: making, copying, walking, connecting.
+// Entry points about graphs as such: create, copy, walk, connect.
 #include <algorithm>
 #include <fstream>
 
@@ -25,7 +25,8 @@ CUresult withNode(Cu id, CUgraphNode handle, Body&& body) {
   });
 }
 
-// The driver's way of giving lists: without a buffer the count; else what fits, the rest NULL.
+// The driver's convention for lists: without a buffer the count; else the entries that fit, the
+// rest NULL.
 CUresult giveNodes(const std::vector<GraphNode*>& nodes, CUgraphNode* out, std::size_t* count) {
   if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (out != nullptr) {
@@ -155,7 +156,8 @@ SIMGPU_IMPL(cuGraphCreate)(CUgraph* out, unsigned flags) {
 }
 SIMGPU_IMPL(cuGraphDestroy)(CUgraph handle) {
   return withGraph(Cu::cuGraphDestroy, handle, [](Graph& graph) -> CUresult {
-    if (graph.keeper == nullptr) return CUDA_ERROR_INVALID_VALUE;  // a child's, or being captured
+    // a child's graph, or being captured
+    if (graph.keeper == nullptr) return CUDA_ERROR_INVALID_VALUE;
     const std::shared_ptr<Graph> last = std::move(graph.keeper);
     return CUDA_SUCCESS;
   });

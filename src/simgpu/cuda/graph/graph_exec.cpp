@@ -12,7 +12,7 @@ namespace {
 
 std::atomic<unsigned> next_exec_id{1};
 
-// Graphs with memory nodes that are instantiated: their addresses can serve one run at a time.
+// Instantiated graphs with memory nodes: their addresses can serve one run at a time.
 struct Busy {
   std::mutex mutex;
   std::set<const Graph*> graphs;
@@ -22,7 +22,8 @@ Busy& busy() {
   return *all;
 }
 
-// One operation of a run: after given ones, possibly after a stream's work, possibly its new end.
+// One operation of a run: after given ones, optionally after a stream's work, optionally its new
+// end.
 class StepPlacement final : public Placement {
  public:
   explicit StepPlacement(std::vector<OpRef> after) : after_(std::move(after)) {}
@@ -81,7 +82,7 @@ CUresult GraphExec::make(const Graph& graph, std::uint64_t flags, GraphExec** ou
   return CUDA_SUCCESS;
 }
 
-// Child graphs take the place of their nodes. False: there is a cycle.
+// Child graphs replace their nodes. False: there is a cycle.
 bool GraphExec::flatten(const Graph& part, const std::vector<std::size_t>& entry,
                         std::vector<std::size_t>* exits) {
   const std::vector<GraphNode*> order = part.ordered();
@@ -144,8 +145,8 @@ CUresult GraphExec::upload() {
   return CUDA_SUCCESS;
 }
 
-// An allocation that its last run left behind must have been freed, or is freed now if that was
-// asked for.
+// An allocation that its last run left must have been freed, or is freed now if the graph was
+// instantiated so.
 CUresult GraphExec::checkMemory(Stream& stream) {
   for (const Step& step : plan_) {
     const auto* alloc = std::get_if<AllocOp>(&step.node->operation);
@@ -164,7 +165,7 @@ CUresult GraphExec::checkMemory(Stream& stream) {
   return upload();
 }
 
-// Everything that can fail, before anything is put onto the card.
+// Does everything that can fail before anything is put onto the card.
 CUresult GraphExec::prepare(Stream& stream) {
   for (Step& step : plan_) {
     step.exec = &stream.exec;

@@ -47,7 +47,7 @@ CUresult withExec(Cu id, CUgraphExec handle, Body&& body) {
   });
 }
 
-// The executable's own node for a node of the graph it was made from.
+// The executable's own node for a node of its source graph.
 template <typename Body>
 CUresult withTwin(Cu id, CUgraphExec handle, CUgraphNode node_handle, Body&& body) {
   return withExec(id, handle, [&](GraphExec& exec) -> CUresult {

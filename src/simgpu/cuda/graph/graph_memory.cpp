@@ -10,8 +10,8 @@
 namespace divvy::simgpu {
 namespace {
 
-// Backing that a destroyed graph left behind for the next one; only amounts matter. `mutex` of the
-// table guards it.
+// Backing that a destroyed graph left for the next one; only amounts matter. The table's `mutex`
+// guards it.
 struct Figures {
   std::uint64_t cached = 0;
   std::uint64_t reserved = 0;

@@ -12,8 +12,7 @@ struct Dependencies {
   const CUgraphEdgeData* edges = nullptr;
 };
 
-// Checks where the node is to go before its specification is made, so that a refusal leaves nothing
-// behind.
+// Checks the node's place before its specification is made, so that a refusal has no effect.
 template <typename Specify>
 CUresult add(Cu id, CUgraphNode* out, CUgraph handle, const Dependencies& after,
              Specify&& specify) {
@@ -58,7 +57,7 @@ CUresult get(Cu id, CUgraphNode handle, Params* out) {
   return withNode(id, handle, [&](GraphNode& node) { return paramsOf(node, out); });
 }
 
-// What a node's single member is, for the queries that give one.
+// The single member of a node, for queries that return one.
 template <typename Op, typename Value, typename Member>
 CUresult member(Cu id, CUgraphNode handle, Value* out, Member&& value) {
   return withNode(id, handle, [&](GraphNode& node) -> CUresult {

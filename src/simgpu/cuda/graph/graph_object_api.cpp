@@ -1,4 +1,4 @@
-// Entry points about objects of the program whose life graphs prolong.
+// Entry points about objects of the program that graphs keep alive.
 #include "cuda/context/api_prologue.h"
 #include "cuda/graph/graph.h"
 

@@ -1,4 +1,4 @@
-// Whether a graph has the shape of another one, and taking over its parameters.
+// Compares the shape of two graphs and copies parameters.
 #include <unordered_map>
 
 #include "cuda/graph/graph.h"
@@ -9,7 +9,7 @@ namespace {
 
 using Pairs = std::unordered_map<const GraphNode*, GraphNode*>;  // of the new graph -> of the old
 
-// The nodes are paired in the order in which they were made; edges must agree with that.
+// Nodes are paired in the order of their creation; edges must agree with that.
 CUgraphExecUpdateResult pairNodes(Graph& to, const Graph& from, Pairs* pairs,
                                   const GraphNode** bad) {
   if (to.nodes().size() != from.nodes().size()) return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;

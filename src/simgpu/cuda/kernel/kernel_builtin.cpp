@@ -85,7 +85,7 @@ CUresult copyRun(const KernelCall& c, Context& context) {
 Nanos checksumCost(const KernelCall& c, const CostModel& costs) {
   return costs.kernel(0, c.param<std::uint64_t>(16));
 }
-// Of all that read their second parameter and write a result of no size.
+// For kernels that read their second parameter and write a result of negligible size.
 MemorySpans dataSpans(const KernelCall& c) {
   return {{{c.param<CUdeviceptr>(8), c.param<std::uint64_t>(16)}}};
 }
@@ -264,7 +264,7 @@ class BuiltinKernel final : public KernelCode {
     }
   }
 
-  // Memory on the host comes over the link, and a kernel waits for that whatever it computes.
+  // Host memory arrives over the link, and a kernel waits for that whatever it computes.
   Nanos cost(const KernelCall& call, const CostModel& costs) const override {
     const Nanos computing = cost_ ? *cost_ : builtin_.cost(call, costs);
     if (builtin_.spans == nullptr) return computing;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint32_t kElfMagic = 0x464c457f;       // "\x7fELF", a cubin
 constexpr std::uint32_t kFatbinMagic = 0xba55ed50;    // the container of fat binaries
-constexpr std::uint32_t kFatbinWrapper = 0x466243b1;  // what __cudaRegisterFatBinary is given
+constexpr std::uint32_t kFatbinWrapper = 0x466243b1;  // the argument of __cudaRegisterFatBinary
 
 std::uint32_t firstWord(const char* image) {
   std::uint32_t word = 0;

@@ -53,8 +53,8 @@ struct KernelCall {
   }
 };
 
-// A kernel under way that computes in pieces, so that nobody waits long for what it holds. One
-// thread at a time.
+// A running kernel that computes in pieces, so that no thread waits long for its locks. One thread
+// at a time.
 class KernelRun {
  public:
   virtual ~KernelRun() = default;
@@ -84,18 +84,18 @@ class KernelCode {
 
   // How long the card computes.
   virtual Nanos cost(const KernelCall& call, const CostModel& costs) const = 0;
-  // What it does to memory, at its end. An error poisons the context: CUDA_ERROR_ILLEGAL_ADDRESS
-  // when it touches what is not mapped.
+  // Its effect on memory, at its end. An error poisons the context: CUDA_ERROR_ILLEGAL_ADDRESS if
+  // it touches unmapped memory.
   virtual CUresult run(const KernelCall& call, Context& context) const = 0;
-  // False: `run` does nothing, so nobody need wake up for it.
+  // False: `run` does nothing, so no thread has to wake up for it.
   virtual bool effective() const { return true; }
   // True for kernels that run until something happens: `poll` says when, then `run` is called.
   virtual bool waits() const { return false; }
   virtual Polled poll(const KernelCall&, Context&) const { return Polled::kOver; }
-  // What a call touches; by default nothing is known.
+  // The memory that a call touches; unknown by default.
   virtual MemoryUse uses(const KernelCall&) const { return {}; }
-  // True for kernels that compute in pieces while the card is theirs: `begin`, not `run`. They end
-  // when they have ended, whatever their cost. Where they come to is noted in the log.
+  // True for kernels that compute in pieces while they hold the card: `begin`, not `run`. They end
+  // when their computation has ended, whatever their cost. Their accesses are recorded in the log.
   virtual bool inPieces() const { return false; }
   virtual std::unique_ptr<KernelRun> begin(const KernelCall&, Context&,
                                            std::shared_ptr<TouchLog>) const {
@@ -119,7 +119,7 @@ struct ImageGlobal {
   std::vector<GlobalAddress> addresses;
 };
 
-// What a module is loaded from. Immutable; any thread.
+// The source of a module. Immutable; any thread.
 class KernelImage {
  public:
   virtual ~KernelImage() = default;
@@ -130,10 +130,10 @@ class KernelImage {
   const KernelCode* find(std::string_view name) const;
 };
 
-// What the program handed to cuModuleLoadData and its like, recognised by its first bytes.
-// CUDA_ERROR_INVALID_IMAGE: of no known kind. CUDA_ERROR_NO_BINARY_FOR_GPU: known, but this driver
-// has nothing that runs it. PTX has errors of its own, see kernel_ptx.h. `log` gets one line that
-// says why, for the JIT error log.
+// An image as a program passes it to cuModuleLoadData and similar calls, recognised by its first
+// bytes. CUDA_ERROR_INVALID_IMAGE: of no known kind. CUDA_ERROR_NO_BINARY_FOR_GPU: known, but this
+// driver cannot run it. PTX has errors of its own, see kernel_ptx.h. `log` gets one line with the
+// reason, for the JIT error log.
 CUresult loadImage(const char* image, std::shared_ptr<const KernelImage>* out, std::string* log);
 
 // The text form "simgpu-builtin": see kernel_text.cpp.

@@ -7,7 +7,7 @@
 namespace divvy::simgpu {
 namespace {
 
-// Instructions between two looks at whether the context is still alive: some 10 ms of a CPU.
+// Instructions between two checks of whether the context is alive: some 10 ms of a CPU.
 constexpr std::uint64_t kPiece = 2'000'000;
 
 class DeviceMemory final : public ptx::Memory {
@@ -43,7 +43,7 @@ CUresult resultOf(ptx::FaultKind kind) {
     case ptx::FaultKind::kAssert:
       return CUDA_ERROR_ASSERT;
     case ptx::FaultKind::kDeadlock:
-      // Real cards wait until their watchdog, if they have one, ends the kernel.
+      // Real cards wait until their watchdog, if any, ends the kernel.
       return CUDA_ERROR_LAUNCH_TIMEOUT;
     case ptx::FaultKind::kStackOverflow:
       return CUDA_ERROR_HARDWARE_STACK_ERROR;
@@ -102,8 +102,8 @@ class PtxKernel final : public KernelCode {
     }
   }
 
-  // When to look first, as if every thread went through the text once. The card is not held for
-  // that long: it takes what interpreting takes (docs/decisions/0002).
+  // The first check, as if every thread went through the text once. The card is not held for that
+  // long: it takes the time of interpretation (docs/decisions/0002).
   Nanos cost(const KernelCall& call, const CostModel& costs) const override {
     const double instructions = module_->kernels()[index_].instructions;
     return costs.kernel(instructions * static_cast<double>(call.shape.threads()), 0);

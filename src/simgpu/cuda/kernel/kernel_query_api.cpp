@@ -1,4 +1,4 @@
-// Entry points that ask about kernels: attributes, parameters, occupancy.
+// Entry points that query kernels: attributes, parameters, occupancy.
 #include <algorithm>
 
 #include "cuda/context/api_prologue.h"

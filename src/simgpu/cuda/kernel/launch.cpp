@@ -10,7 +10,8 @@ constexpr unsigned kMaxGridYZ = 65535;
 constexpr unsigned kMaxBlockZ = 64;
 constexpr int kWarp = 32;
 constexpr int kRegistersPerMultiprocessor = 65536;
-constexpr int kReservedShared = 1024;  // per block, kept by the system since compute capability 8.0
+// for each block; kept by the system since compute capability 8.0
+constexpr int kReservedShared = 1024;
 
 CUresult checkShape(const Profile& profile, const Function& function, const LaunchShape& shape) {
   const Dim3& grid = shape.grid;

@@ -18,8 +18,8 @@ struct LaunchCall {
   unsigned attribute_count = 0;
 };
 
-// What the attributes of an extended launch change about the operation, and the event to record
-// behind it, if any.
+// Applies the attributes of an extended launch to the operation. Returns the event to record after
+// it, if any, in `behind`.
 CUresult applyAttributes(const LaunchCall& call, KernelOp* op, CUevent* behind) {
   if (call.attribute_count != 0 && call.attributes == nullptr) return CUDA_ERROR_INVALID_VALUE;
   for (unsigned i = 0; i < call.attribute_count; ++i) {
@@ -93,7 +93,7 @@ CUresult launchEx(Cu id, const CUlaunchConfig* config, CUfunction f, void** para
                      .attribute_count = config->numAttrs});
 }
 
-// The calls of before CUDA 4: everything was set on the function beforehand.
+// The calls from before CUDA 4: everything was set on the function beforehand.
 CUresult launchLegacy(Cu id, CUfunction handle, int width, int height, CUstream stream,
                       bool per_thread) {
   return withContext(id, [&](Context& context) -> CUresult {

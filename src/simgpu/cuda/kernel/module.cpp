@@ -9,7 +9,7 @@
 namespace divvy::simgpu {
 namespace {
 
-// What a kernel's machine code takes on the card, roughly that of small real ones.
+// Size of a kernel's machine code on the card, roughly that of small real ones.
 constexpr std::size_t kCodeBytes = 4096;
 
 }  // namespace
@@ -60,7 +60,7 @@ CUresult Module::placeGlobals() {
   return linkGlobals();
 }
 
-// Only when all have a place do those that point to others get their contents.
+// Globals that point to others get their contents when all have a place.
 CUresult Module::linkGlobals() {
   for (std::size_t i = 0; i < image->globals.size(); ++i) {
     for (const GlobalAddress& address : image->globals[i].addresses) {

@@ -1,4 +1,4 @@
-// Loaded code: modules, libraries, and the handles of what is in them.
+// Loaded code: modules, libraries, and the handles of their contents.
 #pragma once
 
 #include "abi/cuda_types.h"

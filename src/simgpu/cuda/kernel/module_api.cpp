@@ -1,4 +1,4 @@
-// Entry points that load code and find what is in it.
+// Entry points that load code and find its contents.
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -31,7 +31,7 @@ CUresult imageOf(const void* image, JitLog log, std::shared_ptr<const KernelImag
 CUresult loadModule(Cu id, CUmodule* out, const void* image, JitLog log) {
   return withContext(id, [&](Context& context) -> CUresult {
     if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    // Loading code may wait for the card, so captures forbid it as they forbid allocation.
+    // Loading code may wait for the card, so captures forbid it, as they forbid allocation.
     CUresult result = checkUnsafe();
     std::shared_ptr<const KernelImage> code;
     if (result == CUDA_SUCCESS) result = imageOf(image, log, &code);
@@ -82,7 +82,7 @@ CUresult withModule(Cu id, CUmodule handle, Body&& body) {
   });
 }
 
-// For names of a kind that no module has.
+// For kinds of names that no module has.
 CUresult notFound(const void* out, const char* name) {
   return out == nullptr || name == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_FOUND;
 }

@@ -11,7 +11,7 @@
 namespace divvy::simgpu {
 namespace {
 
-// What a CUlinkState points to. The linked image lives in it, as the driver documents.
+// The target of a CUlinkState. The linked image is part of it, as the driver documents.
 struct LinkState {
   JitLog log;
   std::string text = std::string(kBuiltinMagic) + " 1\n";
@@ -30,7 +30,7 @@ CUresult create(Cu id, unsigned count, CUjit_option* options, void** values, CUl
   });
 }
 
-// Everything behind the first line is added to what was there.
+// Appends everything after the first line to the former text.
 CUresult addText(LinkState& state, const std::string& text) {
   std::shared_ptr<const KernelImage> checked;
   std::string why;
@@ -39,7 +39,7 @@ CUresult addText(LinkState& state, const std::string& text) {
   if (known != CUDA_SUCCESS) return known;
   const bool was_empty = std::exchange(state.empty, false);
   if (!text.starts_with(kBuiltinMagic)) {
-    // PTX, as nothing else is known: symbols of one text do not reach another.
+    // PTX, because no other form is known: symbols of one text do not reach another.
     if (!was_empty) return CUDA_ERROR_NOT_SUPPORTED;
     state.text = text;
     return CUDA_SUCCESS;

@@ -1,4 +1,4 @@
-// What an operation touches of device memory, as far as it is known.
+// Device memory that an operation touches, as far as it is known.
 #pragma once
 
 #include "abi/cuda_types.h"
@@ -10,7 +10,7 @@
 
 namespace divvy::simgpu {
 
-// What a pointer of a call reaches, in bytes from it; unused ones have 0.
+// The bytes that a pointer of a call reaches, relative to it; unused ones have 0.
 struct MemorySpan {
   CUdeviceptr begin = 0;
   std::uint64_t bytes = 0;
@@ -21,9 +21,9 @@ struct MemorySpan {
 };
 using MemorySpans = std::array<MemorySpan, 3>;
 
-// Of a kernel whose reach shows only as it runs: where it has been so far, and what was unmapped
-// while it was pending. Whoever unmaps first and whoever touches second is told. Not thread safe:
-// effects and unmaps exclude each other.
+// For a kernel whose accesses are only known while it runs. Records where it has been and what was
+// unmapped while it was pending. So both an unmap after an access and an access after an unmap are
+// detected. Not thread-safe: effects and unmaps exclude each other.
 class TouchLog {
  public:
   // The range is about to be unmapped. True: the kernel has been there.

@@ -18,7 +18,7 @@ class AddressSpace {
   std::optional<std::uint64_t> take(std::uint64_t bytes, std::uint64_t alignment);
   // Takes exactly [at, at + bytes). False: not all of it is free.
   bool takeAt(std::uint64_t at, std::uint64_t bytes);
-  // What was taken, whole or in parts.
+  // Gives back a taken range, whole or in parts.
   void give(std::uint64_t at, std::uint64_t bytes);
 
   bool wholeFree() const;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr unsigned kDedicated = 1;  // CUDA_EXTERNAL_MEMORY_DEDICATED
 
-// By handle, which is no address of anything. Under MemoryTable::mutex.
+// By handle, which is not an address. Under MemoryTable::mutex.
 struct Imported {
   std::map<std::uintptr_t, std::shared_ptr<Physical>> by_handle;
   std::uintptr_t next = 1;
@@ -47,7 +47,7 @@ CUresult importExternal(const CUDA_EXTERNAL_MEMORY_HANDLE_DESC& desc, CUexternal
     PhysicalTable::get().release(physical);
     return CUDA_ERROR_INVALID_VALUE;
   }
-  close(desc.handle.fd);  // it is the driver's from here on
+  close(desc.handle.fd);  // the driver owns it from here on
   const std::uintptr_t key = imported().next++;
   imported().by_handle.emplace(key, physical);
   *out = reinterpret_cast<CUexternalMemory>(key);

@@ -74,7 +74,7 @@ void releaseHost(CUdeviceptr address) {
 
 namespace {
 
-// Freeing nothing is no error; unregistering nothing is.
+// Freeing NULL is no error; unregistering NULL is one.
 CUresult freeHost(Context& context, void* address, bool registered) {
   if (address == nullptr) return registered ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
   const auto begin = reinterpret_cast<CUdeviceptr>(address);
@@ -140,7 +140,7 @@ SIMGPU_IMPL(cuMemHostUnregister)(void* address) {
                      [&](Context& context) { return freeHost(context, address, true); });
 }
 SIMGPU_IMPL(cuMemHostGetDevicePointer)(CUdeviceptr_v1*, void*, unsigned) {
-  // A 64-bit address does not fit the 32-bit result of before CUDA 3.2.
+  // A 64-bit address does not fit the 32-bit result from before CUDA 3.2.
   return withContext(Cu::cuMemHostGetDevicePointer,
                      [](Context&) { return CUDA_ERROR_NOT_SUPPORTED; });
 }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kIpcMagic = 0x3130435049475344;  // "DSGIPC01"
 
-// What the bytes of a handle mean.
+// Layout of a handle's bytes.
 struct IpcHandle {
   std::uint64_t magic;
   std::uint64_t start_time;
@@ -29,7 +29,7 @@ struct IpcHandle {
 };
 static_assert(sizeof(IpcHandle) == sizeof(CUipcMemHandle));
 
-// In Region::import of an exported allocation: its entry ends with it.
+// In Region::import of an exported allocation: its entry ends with the region.
 struct IpcExport {
   std::uint32_t index;
   explicit IpcExport(std::uint32_t at) : index(at) {}
@@ -38,14 +38,14 @@ struct IpcExport {
   ~IpcExport() { Window::get().exported(index).kind = ExportKind::kNone; }
 };
 
-// In Region::import of an opened one.
+// In Region::import of an opened allocation.
 struct IpcImport {
   std::shared_ptr<ForeignWindow> foreign;
   std::uint32_t index;
   unsigned opens;
 };
 
-// How far into its first chunk an import begins.
+// Offset of an import within its first chunk.
 std::uint64_t lead(std::uint64_t offset) {
   return offset % kPoisonChunk;
 }
@@ -83,7 +83,7 @@ std::shared_ptr<ForeignWindow> windowOf(const IpcHandle& handle) {
   return expected ? foreign : nullptr;
 }
 
-// An import of the same allocation in this context counts once more.
+// A further import of the same allocation in this context increments its count.
 bool openedBefore(const Context& context, const ForeignWindow& foreign, std::uint32_t index,
                   CUdeviceptr* out) {
   for (auto& [begin, region] : MemoryTable::get().all()) {
@@ -98,7 +98,8 @@ bool openedBefore(const Context& context, const ForeignWindow& foreign, std::uin
   return false;
 }
 
-// Whether work in the context may use memory of the device, enabling peer access where asked to.
+// Whether work in the context may use the device's memory. Enables peer access if the flags ask for
+// it.
 CUresult reach(Context& context, const Device& device, unsigned flags) {
   if (context.canAccess(device)) return CUDA_SUCCESS;
   if (!peersPossible(context.device(), device)) return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
@@ -191,7 +192,7 @@ CUresult openAllocation(Context& context, const CUipcMemHandle& bytes, unsigned 
   std::memcpy(&handle, &bytes, sizeof handle);
   if (handle.magic != kIpcMagic || handle.index == 0) return CUDA_ERROR_INVALID_VALUE;
   const WindowHeader& own = Window::get().header();
-  // Not for the exporter itself: it has the address.
+  // The exporter itself has the address and must not open it.
   if (handle.pid == own.pid && handle.start_time == own.start_time) {
     return CUDA_ERROR_INVALID_CONTEXT;
   }

@@ -1,8 +1,8 @@
-// Plain allocations in other processes: cuIpcGetMemHandle and its kin.
+// Plain allocations in other processes: cuIpcGetMemHandle and related calls.
 //
 // The 64 bytes of a handle name the exporter's memfd by process and descriptor, and an entry of its
-// export table. As with the real driver, what an exporter frees is no longer to be used by anybody;
-// the card stays charged until the last importer closes.
+// export table. As with the real driver, no process may use memory that its exporter has freed. The
+// card stays charged until the last importer closes.
 #pragma once
 
 #include "cuda/vmm/vmm_share.h"

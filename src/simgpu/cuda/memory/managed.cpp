@@ -21,7 +21,7 @@ void leaveCard(Region& region, std::size_t page) {
   region.managed->at[page] = kOnHost;
 }
 
-// Sends one page of some other managed region to the host. False: there is none on this device.
+// Moves one page of another managed region to the host. False: there is none on this device.
 bool evictOne(const Region& keep, const Device& device) {
   for (auto& [begin, region] : MemoryTable::get().all()) {
     if (region.managed == nullptr || &region == &keep) continue;
@@ -57,7 +57,7 @@ CUresult allocateManaged(Context& context, std::size_t bytes, unsigned flags, CU
   Region* region = table.findExact(address);
   region->bytes = rounded;
   region->flags = flags;
-  // The host may write first: the pattern must not be laid over that.
+  // The host may write first, and the pattern must not overwrite that.
   region->poison = PoisonBits();
   region->managed = std::make_shared<ManagedPages>();
   region->managed->at.assign(rounded / kLargePage, static_cast<std::int8_t>(kOnHost));
@@ -94,7 +94,7 @@ void forgetManaged(Region& region) {
   region.device->card.countManaged(-1);
   for (std::size_t page = 0; page < region.managed->at.size(); ++page) leaveCard(region, page);
   Window::get().closeToHost(region.begin, region.bytes);
-  // Host writes left contents that the poison bits do not know of: touched, for discard() to see.
+  // Host writes left contents that the poison bits do not record; marked as touched for discard().
   Window::get().bits().markTouched(Window::get().offsetOf(region.begin), region.bytes);
 }
 

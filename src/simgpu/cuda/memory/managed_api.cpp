@@ -9,7 +9,7 @@
 namespace divvy::simgpu {
 namespace {
 
-constexpr int kNowhere = -2;  // as the driver answers where nothing was set
+constexpr int kNowhere = -2;  // the driver's answer if nothing was set
 
 // Runs `body` on the managed region that holds the whole range, under the table's mutex.
 template <typename Body>

@@ -1,7 +1,7 @@
-// Device memory of this process: which addresses exist, where their bytes are, who may touch them.
+// Device memory of this process: its addresses, its bytes, its access rights.
 //
-// A device address is never dereferenceable by the host (but for managed memory): the bytes lie at
-// the same offset in a second window. Kernels and copies go through translate().
+// The host cannot dereference a device address, except of managed memory. The bytes are at the same
+// offset in a second window. Kernels and copies use translate().
 #pragma once
 
 #include "abi/cuda_types.h"
@@ -18,21 +18,22 @@ namespace divvy::simgpu {
 // need not be given its pattern first.
 enum class Access : int { kRead = 1, kWrite = 2, kReadWrite = 3, kOverwrite = 6 };
 
-// Where the `bytes` bytes at `address` are in host memory, for work executing in `context`
-// (a kernel, or a copy when `copy` is set: copies may touch peers without peer access). The result
-// is contiguous over the whole length, also across mappings, and pinned host memory answers
-// itself. Bytes never written since allocation hold kPoison. Managed pages move to the device.
+// Returns where the `bytes` bytes at `address` are in host memory, for work in `context`. `copy`:
+// for a copy, which may touch peers without peer access. The result is contiguous over the whole
+// length, also across mappings; pinned host memory is returned unchanged. Bytes that were never
+// written since allocation hold kPoison. Managed pages move to the device.
 // CUDA_ERROR_ILLEGAL_ADDRESS: some byte is not mapped, or not with this access. Thread-safe; the
 // pointer stays valid until the range is freed or unmapped.
 CUresult translate(Context& context, CUdeviceptr address, std::size_t bytes, Access access,
                    std::byte** host, bool copy = false);
 
-// What translate() would answer now, without doing anything to the memory.
+// The result of translate() now, without any effect on the memory.
 CUresult checkAccess(Context& context, CUdeviceptr address, std::size_t bytes, Access access,
                      bool copy = false);
 
-// How many bytes of the range, up to where it is no longer mapped, a device reaches over the host
-// link: pinned memory and mapped memory of the host. Managed memory comes to the device instead.
+// Returns how many bytes of the range a device reaches over the host link: pinned memory and mapped
+// memory of the host. Counts up to the first unmapped byte. Managed memory moves to the device
+// instead.
 std::uint64_t bytesOnHost(CUdeviceptr address, std::size_t bytes);
 
 inline constexpr unsigned char kPoison = 0xd5;
@@ -48,7 +49,7 @@ struct RangeView {
 CUresult lookupRange(Context& context, CUdeviceptr address, RangeView* out);
 std::uint64_t memoryEpoch();
 
-// What a pointer is, for copies that infer direction and for pointer attributes.
+// The kind of a pointer, for copies that infer direction and for pointer attributes.
 enum class PointerKind : int { kUnknown, kPinnedHost, kDevice, kManaged };
 struct PointerView {
   PointerKind kind = PointerKind::kUnknown;

@@ -29,7 +29,7 @@ CUresult allocatePlain(Context& context, std::size_t requested, bool narrow, CUd
       out);
 }
 
-// The pitch of a row, and what all rows take; false on overflow.
+// The pitch of a row, and the size of all rows; false on overflow.
 bool pitchOf(std::size_t width, std::size_t height, std::size_t* pitch, std::size_t* bytes) {
   *pitch = roundTo(width, kPitchUnit);
   return *pitch != 0 && !__builtin_mul_overflow(*pitch, height, bytes);

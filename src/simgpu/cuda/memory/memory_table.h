@@ -31,8 +31,8 @@ enum class RegionKind : int {
 // Owned by the table; changed only under its mutex (exclusive), but for the contents.
 struct Region {
   CUdeviceptr begin = 0;
-  std::size_t bytes = 0;      // what may be accessed
-  std::size_t requested = 0;  // what was asked for
+  std::size_t bytes = 0;      // accessible bytes
+  std::size_t requested = 0;  // requested bytes
   std::size_t charged = 0;    // on the card, privately
   RegionKind kind = RegionKind::kPlain;
   Charge charge = Charge::kPlain;

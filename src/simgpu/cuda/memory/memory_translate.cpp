@@ -9,7 +9,7 @@
 namespace divvy::simgpu {
 namespace {
 
-// What lookupRange lays poison over at once, around the address asked for.
+// The range that lookupRange poisons at once, around the address.
 constexpr std::uint64_t kLookupStretch = 1ULL << 20;
 
 bool mayAccess(Context& context, const Region& region, Access access, bool copy) {
@@ -46,7 +46,7 @@ void layPoison(const Region& region, CUdeviceptr address, std::size_t bytes, Acc
   }
 }
 
-// Walks the regions that cover the range. `step` sees each with its part of the range.
+// Walks the regions that cover the range. `step` gets each with its part of the range.
 template <typename Step>
 CUresult walk(CUdeviceptr address, std::size_t bytes, Step&& step) {
   MemoryTable& table = MemoryTable::get();
@@ -88,7 +88,7 @@ CUresult translate(Context& context, CUdeviceptr address, std::size_t bytes, Acc
     const std::shared_lock guard(table.mutex);
     *host = Window::get().contains(address) ? Window::get().alias(address)
                                             : reinterpret_cast<std::byte*>(address);
-    // Before any of it counts as written.
+    // Must precede marking any of it as written.
     if (access == Access::kOverwrite) {
       const CUresult result = checkWalk(context, address, bytes, access, copy);
       if (result != CUDA_SUCCESS) return result;

@@ -23,7 +23,7 @@ constexpr std::uint64_t roundUp(std::uint64_t n, std::uint64_t unit) {
   return (n + unit - 1) / unit * unit;
 }
 
-// Addresses that nothing else uses, aligned to large pages; nullptr if there are not as many.
+// Unused addresses, aligned to large pages; nullptr if there are not enough.
 std::byte* reserveAddresses(std::uint64_t bytes) {
   void* at = mmap(nullptr, bytes + kLargePage, PROT_NONE,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -40,7 +40,7 @@ Window& Window::get() {
 }
 
 bool Window::open() {
-  // memfd_create has no wrapper in the oldest libc we run on.
+  // The oldest supported libc has no wrapper for memfd_create.
   fd_ = static_cast<int>(syscall(SYS_memfd_create, "simgpu", MFD_CLOEXEC));
   if (fd_ < 0) return false;
   for (std::uint64_t bytes = kLargestWindow; bytes >= kSmallestWindow; bytes /= 2) {
@@ -67,7 +67,7 @@ bool Window::reserve(std::uint64_t bytes) {
     if (front != MAP_FAILED) munmap(front, data_at);
     return false;
   }
-  // A forked child has no use for card contents, and must not keep them alive.
+  // A forked child does not need card contents, and must not keep them alive.
   madvise(alias, bytes, MADV_DONTFORK);
   auto* start = static_cast<std::byte*>(front);
   header_ = reinterpret_cast<WindowHeader*>(start);

@@ -25,7 +25,7 @@ inline constexpr std::uint64_t kLargePage = 2ULL << 20;   // of pools, managed m
 inline constexpr std::uint64_t kSmallLimit = 1ULL << 20;  // from here on, allocations are "large"
 inline constexpr std::uint64_t kWindowMagic = 0x31304e4957475344;  // "DSGWIN01"
 
-// What stands at the start of the memfd.
+// The header at the start of the memfd.
 struct WindowHeader {
   std::uint64_t magic;
   std::uint64_t window_bytes;
@@ -63,8 +63,8 @@ class Window {
   std::uint64_t offsetOf(CUdeviceptr address) const {
     return isNarrow(address) ? narrow_offset_ + (address - narrow_base_) : address - base_;
   }
-  // Addresses of 32 bits for the calls of before CUDA 3.2. They have a window of their own, whose
-  // bytes are a piece of the large part.
+  // Addresses of 32 bits for the calls from before CUDA 3.2. They have their own window; its bytes
+  // are a piece of the large part.
   bool isNarrow(CUdeviceptr address) const { return address - narrow_base_ < narrow_bytes_; }
   CUdeviceptr takeNarrow(std::uint64_t bytes);  // 0: no such addresses left
   void giveNarrow(CUdeviceptr address, std::uint64_t bytes);
@@ -94,8 +94,8 @@ class Window {
 
   // Gives the pages of whole chunks in the range back to the host and forgets their contents.
   void discard(std::uint64_t window_offset, std::uint64_t bytes);
-  // Likewise of what is physical and only devices wrote; the pages of the first part of all that
-  // is physical, which is taken first, stay: to get them anew costs far more than to copy to them.
+  // The same for physical memory that only devices wrote. The pages of its first part, which is
+  // taken first, stay: new pages cost far more than copying to existing ones.
   void discardPhysical(std::uint64_t window_offset, std::uint64_t bytes);
 
  private:

@@ -1,4 +1,4 @@
-// cuPointerGetAttribute and its kin: what an address is.
+// cuPointerGetAttribute and related calls: properties of an address.
 #include <cstring>
 #include <mutex>
 
@@ -12,7 +12,7 @@
 namespace divvy::simgpu {
 namespace {
 
-// One answer: the value and as many of its bytes as the attribute's type has.
+// One result: the value and the size of the attribute's type.
 struct Answer {
   std::uint64_t value = 0;
   std::size_t bytes = 0;
@@ -81,7 +81,7 @@ bool hostReaches(const Region& region) {
   return opened || region.kind == RegionKind::kManaged;
 }
 
-// Yes or no; -1 for attributes that are something else.
+// 1 or 0; -1 for attributes that are not flags.
 int flagOf(const Region& region, CUpointer_attribute attribute) {
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
@@ -176,14 +176,14 @@ bool answerForReserved(CUdeviceptr address, CUpointer_attribute attribute, std::
   }
 }
 
-// The range of mapped memory is what was reserved.
+// The range of mapped memory is the reserved range.
 bool isRange(CUpointer_attribute attribute) {
   return attribute == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR ||
          attribute == CU_POINTER_ATTRIBUTE_RANGE_SIZE;
 }
 
-// CUDA_ERROR_INVALID_VALUE: the attribute is unknown, or the address has no such property; the
-// answer is then what cuPointerGetAttributes gives instead of an error.
+// CUDA_ERROR_INVALID_VALUE: the attribute is unknown, or the address has no such property. The
+// value is then the one that cuPointerGetAttributes returns instead of an error.
 CUresult ask(Context& context, CUdeviceptr address, CUpointer_attribute attribute, Answer* answer) {
   answer->value = 0;
   answer->bytes = sizeOf(attribute);

@@ -12,7 +12,7 @@
 namespace divvy::simgpu {
 namespace {
 
-// From here on a call for all pages is cheaper than a fault for each.
+// From this size on a call for all pages is cheaper than a fault for each.
 constexpr std::uint64_t kManyPages = 256 << 10;
 
 }  // namespace
@@ -24,7 +24,7 @@ bool PoisonBits::touched(std::uint64_t chunk) const {
 void PoisonBits::lay(std::uint64_t chunk, std::byte* host) const {
   const std::uint64_t before = word(chunk).fetch_or(layingBit(chunk), std::memory_order_acq_rel);
   if ((before & layingBit(chunk)) != 0) {
-    // Somebody else is at it, perhaps in another process, which may die meanwhile.
+    // Another thread lays the pattern, perhaps in another process, which may die meanwhile.
     for (int tries = 0; tries < 1'000'000; ++tries) {
       if (touched(chunk)) return;
       sched_yield();

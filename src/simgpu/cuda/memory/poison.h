@@ -27,12 +27,12 @@ class PoisonBits {
   // Makes [offset, offset + bytes) of the file have contents; `host` is where offset is mapped, and
   // whole chunks around it must be mapped, too. Thread-safe, also between processes.
   void touch(std::uint64_t offset, std::uint64_t bytes, std::byte* host) const;
-  // Likewise for a range that the caller overwrites from end to end at once: the pattern is laid
-  // only in chunks that stick out of it.
+  // The same for a range that the caller overwrites completely at once. The pattern is laid only in
+  // chunks that extend beyond the range.
   void touchForOverwrite(std::uint64_t offset, std::uint64_t bytes, std::byte* host) const;
   // Says that the range has contents, without laying the pattern.
   void markTouched(std::uint64_t offset, std::uint64_t bytes) const;
-  // Lays the pattern anew over what has contents in the range, for an allocation that reuses it.
+  // Lays the pattern again over contents in the range, for an allocation that reuses it.
   void repoison(std::uint64_t offset, std::uint64_t bytes, std::byte* host) const;
   // Forgets the chunks that lie wholly in the range (their pages have been given back). True if
   // any had contents.
@@ -42,13 +42,12 @@ class PoisonBits {
   std::atomic<std::uint64_t>& word(std::uint64_t chunk) const {
     return words_[(chunk - first_) / kChunksPerWord];
   }
-  // Of the chunk's two bits: the lower says that somebody lays or has laid, the upper that it is
-  // done.
+  // The lower of a chunk's two bits: a process lays or has laid the pattern. The upper: it is done.
   std::uint64_t layingBit(std::uint64_t chunk) const {
     return 1ULL << ((chunk - first_) % kChunksPerWord * 2);
   }
   std::uint64_t doneBit(std::uint64_t chunk) const { return layingBit(chunk) << 1; }
-  // `host` nullptr: only says that it has contents, after whoever lays the pattern there now.
+  // `host` nullptr: only marks it as touched, after another process that lays the pattern now.
   void lay(std::uint64_t chunk, std::byte* host) const;
 
   std::atomic<std::uint64_t>* words_ = nullptr;

@@ -108,7 +108,7 @@ void MemPool::addRegion(CUdeviceptr address, std::size_t requested, std::size_t 
   used_high_ = std::max(used_high_, used_);
 }
 
-// Stream order makes a block that this stream has freed, but not reached yet, free for it.
+// A block that this stream has freed, but not reached yet, is free for it by stream order.
 CUresult MemPool::takePending(std::size_t bytes, std::uint64_t stream, CUdeviceptr* out) {
   for (auto free = pending.begin(); free != pending.end(); ++free) {
     if (free->stream != stream || free->bytes != bytes) continue;
@@ -148,7 +148,7 @@ void MemPool::release(Region& region, std::uint64_t stream) {
   const std::uint64_t bytes = region.bytes;
   PoolSegment* segment = segmentOf(address);
   MemoryTable::get().remove(address);
-  // Large parts are given back to the host, so that laying poison over them again costs nothing.
+  // Large parts are returned to the host, so that laying poison over them again costs nothing.
   if (bytes >= kSmallLimit) Window::get().discard(Window::get().offsetOf(address), bytes);
   segment->free.give(address, bytes);
   if (stream != 0) segment->unseen = stream;
@@ -190,7 +190,7 @@ CUresult MemPool::setAccess(const CUmemAccessDesc& wanted) {
       wanted.flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  // The pool's own device cannot be locked out.
+  // Access of the pool's own device cannot be removed.
   if (device == device_ && wanted.flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) {
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -264,7 +264,7 @@ CUresult MemPool::setAttribute(CUmemPool_attribute attribute, const void* value)
     case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
       release_threshold = number;
       return CUDA_SUCCESS;
-    // High-water marks can be reset and nothing else.
+    // High-water marks can only be reset.
     case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
       if (number != 0) return CUDA_ERROR_INVALID_VALUE;
       reserved_high_ = reserved_;

@@ -22,17 +22,17 @@ struct PoolSegment {
   std::uint64_t bytes;
   AddressSpace free;
   std::uint64_t block = 0;  // shared block of the card, once a pointer into it was exported
-  // In which stream something of it was freed that nobody has waited for yet; 0: none.
+  // A stream in which part of it was freed without a wait since then; 0: none.
   std::uint64_t unseen = 0;
 };
 
-// Driver 580 gives back only what it knows to be free, and learns that when somebody waits for the
-// stream in which it was freed, for an event recorded there, or for the context; no query, no other
-// stream and no event of the whole context tells it (tried on an H100:
+// Driver 580 returns only memory that it knows to be free. It learns that from a wait for the
+// stream in which it was freed, for an event recorded there, or for the context. Queries, other
+// streams and events of the whole context do not tell it (tried on an H100:
 // bench/results/2026-11-26-h100.md).
 enum class TrimScope { kSeen, kAll };
 
-// A block whose free is queued in a stream: work put into that stream later may have it at once.
+// A block with a free that is queued in a stream: later work in that stream may have it at once.
 struct PendingFree {
   CUdeviceptr address;
   std::uint64_t bytes;
@@ -55,12 +55,12 @@ class MemPool {
   std::uint64_t growthFor(std::size_t requested);
   // Makes plain memory of this process, as large as growthFor() said, a segment of the pool.
   void adopt(CUdeviceptr plain);
-  // Gives a block back to the pool. It is gone for the program; the card keeps it charged.
-  // `stream`: in which that was, 0 where whoever freed it waited.
+  // Gives a block back to the pool. The program no longer has it; the card keeps it charged.
+  // `stream`: the stream of the free; 0: the caller waited.
   void release(Region& region, std::uint64_t stream);
   // Returns whole unused segments until no more than `keep` bytes are reserved.
   void trim(std::uint64_t keep, TrimScope scope);
-  // Somebody waited for that stream; 0: for all of the context.
+  // A thread waited for that stream; 0: for all of the context.
   void see(std::uint64_t stream);
   CUresult setAccess(const CUmemAccessDesc& access);
 
@@ -102,7 +102,7 @@ MemPool* findPool(CUmemoryPool handle);
 // A device's own pool, made on first use.
 MemPool* defaultPool(Device& device);
 MemPool* currentPool(Device& device);
-// Removes a destroyed pool whose last block is gone. Under the table's mutex.
+// Removes a destroyed pool without blocks. Under the table's mutex.
 void buryPool(MemPool* pool);
 // Trims all pools of this process on the device to nothing unused: before memory is refused.
 void trimAllPools(Device& device);

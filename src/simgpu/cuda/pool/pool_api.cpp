@@ -1,4 +1,4 @@
-// cuMemPool*, cuDeviceGetMemPool and its kin.
+// cuMemPool*, cuDeviceGetMemPool and related calls.
 #include <mutex>
 
 #include "cuda/context/api_prologue.h"
@@ -74,7 +74,7 @@ CUresult setCurrent(Device& device, CUmemoryPool handle) {
   return CUDA_SUCCESS;
 }
 
-// The 13.0 forms name a location; only devices have pools that are current.
+// The forms of 13.0 name a location; only devices have current pools.
 CUresult deviceOf(const CUmemLocation* location, CUmemAllocationType type, Device** out) {
   if (location == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (type != CU_MEM_ALLOCATION_TYPE_PINNED || location->type != CU_MEM_LOCATION_TYPE_DEVICE) {

@@ -1,4 +1,4 @@
-// Pools across processes: the pool goes over in a descriptor, its pointers as 64 bytes each.
+// Pools across processes: a pool is passed as a descriptor, its pointers as 64 bytes each.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kPointerMagic = 0x3152545047495344;  // "DSIGPTR1"
 
-// What CUmemPoolPtrExportData holds.
+// Contents of CUmemPoolPtrExportData.
 struct PointerExport {
   std::uint64_t magic;
   std::uint64_t offset;  // window offset of the exporter
@@ -26,7 +26,7 @@ struct PointerExport {
 };
 static_assert(sizeof(PointerExport) <= sizeof(CUmemPoolPtrExportData));
 
-// A new descriptor of this process's memfd whose position names an entry of the export table.
+// A new descriptor of this process's memfd; its position names an entry of the export table.
 CUresult descriptorOf(std::uint32_t index, int* out) {
   const Window& window = Window::get();
   const std::string path = "/proc/self/fd/" + std::to_string(window.fd());
@@ -107,7 +107,7 @@ CUresult importPointer(CUdeviceptr* out, MemPool& pool, const CUmemPoolPtrExport
       data.offset + data.bytes > source->header().window_bytes / 2) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  // Whole chunks around it are mapped, as laying poison needs.
+  // Whole chunks around it are mapped, as laying poison requires.
   const std::uint64_t first = data.offset / kPoisonChunk * kPoisonChunk;
   const std::uint64_t bytes = roundTo(data.offset + data.bytes - first, kPoisonChunk);
   Window& window = Window::get();
@@ -116,7 +116,7 @@ CUresult importPointer(CUdeviceptr* out, MemPool& pool, const CUmemPoolPtrExport
   const CUdeviceptr begin = window.base() + *at;
   if (!pool.device()->card.holdBlock(data.block)) {
     window.reserved.give(*at, bytes);
-    return CUDA_ERROR_INVALID_VALUE;  // the exporter has given it up
+    return CUDA_ERROR_INVALID_VALUE;  // the exporter has freed it
   }
   if (!window.mapBytes(begin, bytes, source->fd, source->header().data_offset + first)) {
     leaveBlock(*pool.device(), data.block);

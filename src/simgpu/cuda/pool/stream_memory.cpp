@@ -1,4 +1,4 @@
-// Allocating and freeing in stream order.
+// Allocation and free in stream order.
 #include <mutex>
 
 #include "cuda/context/api_prologue.h"
@@ -11,7 +11,7 @@
 namespace divvy::simgpu {
 namespace {
 
-// The free of `address` that was queued with this token has been reached.
+// The stream has reached the free of `address` that was queued with this token.
 void finishFree(CUdeviceptr address, std::uint64_t token) {
   MemoryTable& table = MemoryTable::get();
   std::unique_lock guard(table.mutex);
@@ -53,8 +53,8 @@ std::uint64_t nextToken() {
   return ++last;
 }
 
-// What the re-entrant variant does instead of growing a pool silently: plain memory that the pool
-// may adopt, or 0. No lock is held, because the call goes through whatever wraps the driver.
+// The re-entrant variant does not grow a pool silently: it allocates plain memory that the pool may
+// adopt, or 0. No lock is held, because the call goes through the libraries that wrap the driver.
 CUdeviceptr growthByName(MemPool& pool, std::size_t bytes) {
   std::uint64_t growth = 0;
   {
@@ -101,8 +101,8 @@ CUresult allocateFromPool(Context& context, MemPool* pool, std::size_t bytes, St
   std::uint64_t identity = 0;
   result = exec::resolveStream(context, stream, &owner, &identity);
   const std::unique_lock guard(MemoryTable::get().mutex);
-  // At once with the allocation that it is for, or another thread's takes it and this one grows the
-  // pool a second time.
+  // Adopted together with its allocation. Otherwise another thread could take it, and this one
+  // would grow the pool a second time.
   if (grown != 0) pool->adopt(grown);
   if (result != CUDA_SUCCESS) return result;
   return pool->allocate(bytes, identity, out);

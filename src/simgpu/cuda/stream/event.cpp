@@ -7,7 +7,7 @@
 namespace divvy::simgpu {
 namespace {
 
-// How often a waiter asks after the work of another process, which cannot wake it.
+// Interval at which a waiter checks the work of another process, which cannot wake it.
 constexpr Nanos kShortestAsk = 100'000;
 constexpr Nanos kLongestAsk = 1'000'000;
 
@@ -16,8 +16,8 @@ OpRef lastRecord(EngineLock& lock, const Event& event) {
   return shared == nullptr ? 0 : shared->ref;
 }
 
-// True when the operation is over. Else whether it has ended, is ours and only needs its effect
-// run.
+// Returns true if the operation is over. Otherwise *ripe tells whether it has ended, belongs to
+// this process, and only its effect is missing.
 bool sharedIsOver(EngineLock& lock, OpRef ref, bool* ripe) {
   if (lock.isOver(ref)) return true;
   *ripe = lock.isOurs(ref) && lock.line().view(ref).state == OpState::kDone;
@@ -63,8 +63,8 @@ CUresult waitForShared(Event& event) {
   }
 }
 
-// What the operation of another process means must have happened there, not only its time be over:
-// our own thread asks.
+// The effect of another process's operation must be complete there, not only its time over. So our
+// own thread checks.
 Work waitForForeign(EngineFile& engine, const SharedEventName& name, OpRef ref) {
   Work work;
   work.task.poll = [&engine, ref] {
@@ -134,7 +134,7 @@ Work recordWork(Event& event) {
   Work work;
   if (event.isShared()) {
     work.task.records = event.shared;
-    // Others wait for it without our knowing: it must be looked at as soon as it ends.
+    // Other processes wait for it unseen, so it must be processed as soon as it ends.
     work.task.effect = [] { return CUDA_SUCCESS; };
     return work;
   }
@@ -153,7 +153,7 @@ Work waitWork(ExecContext& exec, Event& event) {
     work.after.push_back(ref);
     return work;
   }
-  // Another card's clockwork knows nothing of this one's: our own thread carries the news.
+  // Timelines of different cards are independent, so our own thread passes the end on.
   {
     EngineLock lock(event.exec.device.engine);
     lock.line().wanted(ref);

@@ -61,7 +61,7 @@ class Event {
 
 using EventHandles = HandleSet<Event, CUevent>;
 
-// A live event whose context is healthy, or its error.
+// A live event with a healthy context, or its error.
 CUresult findEvent(CUevent handle, Event** out);
 // Gives a new event to its context and to the program.
 CUevent addEvent(std::unique_ptr<Event> event);

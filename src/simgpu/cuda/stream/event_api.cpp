@@ -78,7 +78,7 @@ CUresult elapsed(Cu id, float* out, CUevent first, CUevent second) {
   });
 }
 
-// Waits for everything in the context, and in its device's other streams nothing.
+// Waits for all work of the context, and for no other work of its device.
 CUresult synchronizeContext(Context& context) {
   ExecContext& exec = execOf(context);
   CUresult result = refuseCapturingIn(exec);
@@ -97,7 +97,7 @@ CUresult namedContext(Context& current, CUcontext handle, ExecContext** out) {
   return context->sticky();
 }
 
-// After all streams of the context; `gate`: and before whatever comes later in any of them.
+// After all streams of the context. `gate`: also before all later work in any of them.
 class WholeContext final : public Placement {
  public:
   WholeContext(ExecContext& exec, bool gate) : exec_(exec), gate_(gate) {}
@@ -131,7 +131,7 @@ SIMGPU_IMPL(cuEventCreate)(CUevent* out, unsigned flags) {
       *out = addEvent(std::make_unique<Event>(exec, flags));
       return CUDA_SUCCESS;
     }
-    // As the driver demands.
+    // As the driver requires.
     if ((flags & CU_EVENT_DISABLE_TIMING) == 0) return CUDA_ERROR_INVALID_VALUE;
     SharedEventName name;
     {

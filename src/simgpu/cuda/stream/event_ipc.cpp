@@ -1,10 +1,11 @@
 // Events in other processes (CUDA Driver API, "Memory Management": cuIpcGetEventHandle,
-// cuIpcOpenEventHandle): only what was made interprocess and without timing has a handle; an opened
-// event does all that its original does, and ends with cuEventDestroy. What an exporter destroys is
-// no longer to be used by anybody: here it counts as never recorded.
+// cuIpcOpenEventHandle). Only interprocess events without timing have a handle. An opened event
+// does all that its original does, and ends with cuEventDestroy. No process may use an event that
+// its exporter destroyed: here it counts as never recorded.
 //
 // The 64 bytes of a handle name the card and the mark in its engine file. A record is over when its
-// process has run all that was put before it, so a stopped process holds up those who wait for its
+// process has run all earlier work. So a stopped process delays the waiters of its events; a dead
+// one does not.
 // events; a dead one does not.
 #include <cstring>
 
@@ -18,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t kEventMagic = 0x3130545645475344;  // "DSGEVT01"
 
-// What the bytes of a handle mean.
+// Layout of a handle's bytes.
 struct EventHandle {
   std::uint64_t magic;
   std::uint64_t file;  // EngineFile::madeNs of the card
@@ -42,7 +43,7 @@ CUresult exportEvent(const Event& event, CUipcEventHandle* out) {
   return CUDA_SUCCESS;
 }
 
-// On the card of the current context only.
+// Opens it only on the card of the current context.
 CUresult openEvent(Context& context, const CUipcEventHandle& bytes, CUevent* out) {
   EventHandle handle;
   std::memcpy(&handle, &bytes, sizeof handle);

@@ -24,8 +24,8 @@ Stream* perThreadStream(ExecContext& exec) {
 Stream::Stream(ExecContext& e, StreamKind k, unsigned f, int p)
     : exec(e), kind(k), flags(f), id(next_id.fetch_add(1)), priority(p) {}
 
-// Work in the legacy stream follows everything in the context's blocking streams, and everything
-// later in those follows it.
+// Work in the legacy stream follows everything in the context's blocking streams, and later work in
+// those follows it.
 void Stream::collect(Timeline&, std::vector<OpRef>* deps) {
   deps->push_back(tail);
   if (!blocking()) return;

@@ -43,7 +43,7 @@ class Stream final : public Placement {
   // captured operation follows.
   std::shared_ptr<Capture> capture;
   std::vector<GraphNode*> capture_tail;
-  std::vector<CUgraphNode> shown_nodes;  // what cuStreamGetCaptureInfo's pointers point to
+  std::vector<CUgraphNode> shown_nodes;  // target of cuStreamGetCaptureInfo's pointers
   std::vector<CUgraphEdgeData> shown_edges;
 
   // cuStreamSetAttribute; guarded by exec.mutex. Only stored: they change nothing here.
@@ -55,7 +55,7 @@ class Stream final : public Placement {
 
 using StreamHandles = HandleSet<Stream, CUstream>;
 
-// What a stream argument means to a caller whose current context is `current`.
+// The stream that an argument denotes while `current` is the current context.
 // CUDA_ERROR_INVALID_HANDLE, or the sticky error of the stream's context.
 CUresult findStream(Context& current, StreamArgument argument, Stream** out);
 

@@ -36,7 +36,7 @@ CUresult create(Cu id, CUstream* out, unsigned flags, int priority) {
   });
 }
 
-// Work of the stream goes on; the legacy stream still follows it.
+// Work of the stream continues; the legacy stream still follows it.
 CUresult destroy(Cu id, CUstream handle) {
   return withDriver(id, [&]() -> CUresult {
     Stream* stream = StreamHandles::get().find(handle);
@@ -119,7 +119,7 @@ CUresult launchHost(Cu id, StreamArgument argument, CUhostFn function, void* dat
   });
 }
 
-// Managed memory is visible everywhere here, so attaching changes nothing but may be wrong.
+// Managed memory is visible everywhere here, so attaching only checks its arguments.
 CUresult attach(Cu id, StreamArgument argument, CUdeviceptr address, unsigned flags) {
   return withStream(id, argument, [&](Stream& stream) -> CUresult {
     const bool known = flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST ||

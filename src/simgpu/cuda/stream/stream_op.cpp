@@ -17,12 +17,12 @@ Work workOf(ExecContext& exec, const KernelOp& op) {
   work.spec.priority = static_cast<std::int8_t>(op.priority);
   work.own_priority = op.has_priority;
   Context& context = exec.context;
-  // Shared by effect and poll: parameters are copied once.
+  // Shared by effect and poll, so that parameters are copied once.
   const auto shared = std::make_shared<const KernelOp>(op);
   work.task.uses = op.code->uses(op.call);
   if (op.code->inPieces()) {
     const auto log = work.task.uses.log = std::make_shared<TouchLog>();
-    // Begun by the first look at it, on whose thread it may stay.
+    // Begun by the first poll, on a thread that it may stay on.
     const auto run = std::make_shared<std::unique_ptr<KernelRun>>();
     work.task.poll = [shared, run, log, &context] {
       if (*run == nullptr) *run = shared->code->begin(shared->call, context, log);

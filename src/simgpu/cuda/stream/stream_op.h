@@ -79,7 +79,7 @@ struct FreeOp {
 using Operation = std::variant<EmptyOp, KernelOp, CopyPlan, MemsetPlan, HostOp, EventRecordOp,
                                EventWaitOp, MemOpsOp, ChildOp, AllocOp, FreeOp>;
 
-// What the card has to do for it, in order: mostly one operation, one each for a batch of memory
+// The card's work for it, in order: mostly one operation, but one for each of a batch of memory
 // operations. Not for ChildOp. An event that no longer exists: CUDA_ERROR_INVALID_HANDLE.
 CUresult worksOf(ExecContext& exec, const Operation& operation, std::vector<Work>* out);
 

@@ -19,11 +19,11 @@ struct Physical {
   std::uint64_t bytes = 0;
   Device* device = nullptr;  // nullptr: host memory
   CUmemAllocationProp prop{};
-  std::uint64_t offset = 0;        // window offset of the bytes, in the window of whoever made them
-  std::uint64_t handles = 0;       // references that cuMemRelease and its like give back
-  std::uint64_t mappings = 0;      // by cuMemMap and cuExternalMemoryGetMappedBuffer
-  std::uint32_t export_index = 0;  // in the maker's export table; 0: never exported
-  std::uint64_t block = 0;         // of the card; 0: not shared, or host memory
+  std::uint64_t offset = 0;                // window offset of the bytes, in the maker's window
+  std::uint64_t handles = 0;               // references that cuMemRelease and its like give back
+  std::uint64_t mappings = 0;              // by cuMemMap and cuExternalMemoryGetMappedBuffer
+  std::uint32_t export_index = 0;          // in the maker's export table; 0: never exported
+  std::uint64_t block = 0;                 // of the card; 0: not shared, or host memory
   std::shared_ptr<ForeignWindow> foreign;  // set for memory made by another process
 };
 
@@ -69,15 +69,15 @@ class PhysicalTable {
 // Gives the bytes of memory that this process made back to the host and their offset to the window.
 void freePhysicalBytes(const Physical& physical);
 
-// Puts physical memory, from its beginning, behind reserved addresses, as a region that nobody may
-// access yet. Under MemoryTable::mutex, exclusive. False: the operating system refuses.
+// Maps physical memory, from its beginning, to reserved addresses, as a region without access
+// rights. Under MemoryTable::mutex, exclusive. False: the operating system refuses.
 bool mapPhysical(const std::shared_ptr<Physical>& physical, CUdeviceptr address,
                  std::uint64_t bytes);
 // Takes it away again; the region is gone afterwards.
 void unmapPhysical(Region& region);
 
-// What sizes and addresses of a device's memory are multiples of; nullptr: of host memory, which is
-// for all devices, and so in steps of the coarsest.
+// Sizes and addresses of a device's memory are multiples of it. nullptr: of host memory, which all
+// devices share, so that the coarsest unit applies.
 std::uint64_t vmmGranule(const Device* device);
 
 // Whether memory can be made as described, and where: `device` is nullptr for host memory.

@@ -1,4 +1,4 @@
-// Who may touch mapped memory: nobody, until cuMemSetAccess says so.
+// Access to mapped memory: none until cuMemSetAccess.
 #include <mutex>
 
 #include "cuda/context/device_attributes.h"

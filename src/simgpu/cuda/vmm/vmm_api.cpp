@@ -9,7 +9,7 @@
 namespace divvy::simgpu {
 namespace {
 
-// What a call costs that succeeded. Spent when it is done: nothing waits for the caller.
+// Spends the cost of a successful call. At its end, when nothing waits for the caller.
 CUresult costing(VmmCost cost, CUresult result) {
   if (result == CUDA_SUCCESS) spendVmm(cost);
   return result;
@@ -140,7 +140,7 @@ SIMGPU_IMPL(cuMemImportFromShareableHandle)
     if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_INVALID_VALUE;
     const std::unique_lock guard(MemoryTable::get().mutex);
     std::shared_ptr<Physical> physical;
-    // The descriptor itself travels in the pointer.
+    // The pointer holds the descriptor itself.
     const auto fd = static_cast<int>(reinterpret_cast<std::intptr_t>(os_handle));
     const CUresult result = importPhysical(fd, &physical);
     if (result == CUDA_SUCCESS) *out = physical->handle;

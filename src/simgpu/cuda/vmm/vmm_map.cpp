@@ -1,4 +1,4 @@
-// cuMemAddressReserve, cuMemMap and their undoing.
+// cuMemAddressReserve, cuMemMap and the calls that undo them.
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,14 +31,14 @@ bool anythingMapped(CUdeviceptr address, std::uint64_t bytes) {
   return MemoryTable::get().find(address) != nullptr;
 }
 
-// The hint if all of it is free, anything else if not.
+// Takes the hint if all of it is free, else another range.
 std::uint64_t takeReserved(std::uint64_t bytes, std::uint64_t alignment, CUdeviceptr hint) {
   Window& window = Window::get();
   const std::uint64_t at = hint - window.base();
   const bool usable =
       hint != 0 && at < window.bytes() && hint % alignment == 0 && bytes <= window.bytes() - at;
   if (usable && window.reserved.takeAt(at, bytes)) return hint;
-  // Offsets are aligned as addresses are up to a large page; beyond that, make room to move.
+  // Offsets have the alignment of addresses up to a large page; a larger alignment needs slack.
   const std::uint64_t slack = alignment > kLargePage ? alignment : 0;
   const auto hole = window.reserved.take(bytes + slack, std::min(alignment, kLargePage));
   if (!hole) return 0;
@@ -99,7 +99,7 @@ bool mapPhysical(const std::shared_ptr<Physical>& physical, CUdeviceptr address,
   region.kind = RegionKind::kMapped;
   region.charge = Charge::kVmm;
   region.device = physical->device;
-  // Host memory is zero when fresh, and the host may write it unseen.
+  // Fresh host memory is zero, and the host may write it without any call.
   if (physical->device != nullptr) {
     region.poison = foreign != nullptr ? foreign->bits : window.bits();
     region.poison_base = physical->offset;
@@ -147,8 +147,8 @@ std::vector<Region*> mappingsIn(CUdeviceptr address, std::uint64_t bytes) {
   return found;
 }
 
-// Does not wait for work that uses the range: whoever unmaps under a kernel sees it fault. By all
-// reports real drivers do not wait either, and a missing wait must not go unseen here.
+// Does not wait for work that uses the range: unmapping under a kernel makes it fault. According to
+// all reports real drivers do not wait either, and a missing wait must be detected here.
 CUresult unmapRange(CUdeviceptr address, std::uint64_t bytes) {
   CUresult result = CUDA_ERROR_INVALID_VALUE;
   exec::betweenEffects([&] {

@@ -25,7 +25,7 @@ CUresult checkLocation(CUmemAllocationProp& prop, Device** device) {
   *device = nullptr;
   switch (prop.location.type) {
     case CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN:
-      // With one domain per device it is another name for the device.
+      // With one domain for each device, it is another name for the device.
       if (prop.location.localized.localityDomainId != 0) return CUDA_ERROR_INVALID_VALUE;
       prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, {prop.location.localized.deviceId}};
       [[fallthrough]];
@@ -44,7 +44,8 @@ CUresult checkLocation(CUmemAllocationProp& prop, Device** device) {
   }
 }
 
-// Host memory is written without poison bits: say so, or its pages would not be given back.
+// Host memory is written without poison bits. It is marked as touched, or its pages would not be
+// returned.
 void zero(std::uint64_t offset, std::uint64_t bytes) {
   Window& window = Window::get();
   window.bits().markTouched(offset, bytes);
@@ -71,7 +72,7 @@ CUresult checkAllocation(const CUmemAllocationProp& prop, CUmemAllocationProp* n
   if ((types & ~unsigned{CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR}) != 0) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }
-  // Compression is a wish that the driver may not grant.
+  // Compression is a request that the driver need not grant.
   normal->allocFlags.compressionType = CU_MEM_ALLOCATION_COMP_NONE;
   normal->win32HandleMetaData = nullptr;
   return checkLocation(*normal, device);
@@ -90,7 +91,7 @@ std::shared_ptr<Physical> PhysicalTable::make(Device* device, std::uint64_t byte
   if (device != nullptr) {
     window.bits().repoison(*offset, bytes, window.alias(window.base() + *offset));
   } else {
-    zero(*offset, bytes);  // device memory that was there before leaves its contents
+    zero(*offset, bytes);  // former device memory leaves its contents
   }
   Physical made;
   made.bytes = bytes;

@@ -15,10 +15,10 @@
 namespace divvy::simgpu {
 namespace {
 
-// Memory that nothing in this process refers to, but something outside may.
+// Memory without references in this process, but perhaps with references outside.
 struct Retired {
   Physical physical;
-  bool charged;  // this process still holds the block: a shareable handle may be imported yet
+  bool charged;  // this process still holds the block: a shareable handle may still be imported
 };
 
 std::vector<Retired>& retired() {
@@ -40,7 +40,7 @@ struct flock lockOf(std::uint32_t byte, short type) {
   return lock;
 }
 
-// Locks belong to the open file `fd`, and are seen through any other.
+// Locks belong to the open file `fd`, and are visible through any other.
 bool holdByte(int fd, std::uint32_t byte) {
   struct flock lock = lockOf(byte, F_RDLCK);
   return fcntl(fd, F_OFD_SETLK, &lock) == 0;
@@ -75,7 +75,7 @@ bool readHeader(int fd, WindowHeader* header) {
          header->exports_offset < header->bits_offset && header->bits_offset < header->data_offset;
 }
 
-// The entry that a shareable handle's file position names; 0: none.
+// The entry that the file position of a shareable handle names; 0: none.
 std::uint32_t entryIndex(int fd, const WindowHeader& header) {
   const off_t at = lseek(fd, 0, SEEK_CUR);
   const std::uint64_t from = header.exports_offset;
@@ -84,8 +84,8 @@ std::uint32_t entryIndex(int fd, const WindowHeader& header) {
   return index <= header.exports ? static_cast<std::uint32_t>(index) : 0;
 }
 
-// This process becomes a holder of the entry's block. If the last holder is dead, the bytes were
-// off the card's books for a while, and are put back.
+// Makes this process a holder of the entry's block. If the last holder is dead, the bytes were not
+// charged for a while, and are charged again.
 bool holdBlock(Device& device, ExportEntry& entry, std::uint64_t* block) {
   std::atomic_ref<std::uint64_t> shared(entry.block);
   std::uint64_t seen = shared.load();
@@ -104,7 +104,7 @@ bool holdBlock(Device& device, ExportEntry& entry, std::uint64_t* block) {
   return device.card.holdBlock(seen);
 }
 
-// True when nothing is left to wait for.
+// Returns true if nothing is left to wait for.
 bool settle(Retired& item) {
   const std::uint32_t index = item.physical.export_index;
   const bool importable = heldByOthers(index);
@@ -118,7 +118,7 @@ bool settle(Retired& item) {
   return true;
 }
 
-// A shareable handle of this very process comes home.
+// Imports a shareable handle of this process itself.
 CUresult importOwn(std::uint32_t index, std::shared_ptr<Physical>* out) {
   PhysicalTable& table = PhysicalTable::get();
   for (const auto& [handle, physical] : table.all()) {

@@ -1,16 +1,16 @@
 // Physical memory that crosses processes in a file descriptor.
 //
-// A shareable handle is one more open file of the exporter's memfd, whose file position is that of
-// the export table's entry. Open file locks tell who still needs the bytes, and vanish with the
-// last descriptor, however its owner died: byte i is read-locked by shareable handles of entry i,
-// byte i + kMaxExports by the processes that imported it.
+// A shareable handle is one more open file of the exporter's memfd. Its file position is that of
+// the export table's entry. Open file locks show which processes still need the bytes, and vanish
+// with the last descriptor, even if its owner was killed. Byte i is read-locked by shareable
+// handles of entry i, byte i + kMaxExports by the processes that imported it.
 #pragma once
 
 #include "cuda/vmm/vmm.h"
 
 namespace divvy::simgpu {
 
-// What another process's memfd is to this one. Kept while something imported from it lives.
+// Another process's memfd in this process. Kept while something imported from it lives.
 struct ForeignWindow {
   ForeignWindow() = default;
   ForeignWindow(const ForeignWindow&) = delete;
@@ -48,8 +48,8 @@ CUresult exportPhysical(const std::shared_ptr<Physical>& physical, int* fd);
 // The memory behind a descriptor, with one more handle reference. `fd` stays the caller's.
 CUresult importPhysical(int fd, std::shared_ptr<Physical>* out);
 
-// Memory of this process that was exported, and that nothing here refers to any more: freed at
-// once, or when the last shareable handle and import are gone.
+// Exported memory of this process without references here. It is freed at once, or when the last
+// shareable handle and import are gone.
 void retireExported(const Physical& physical);
 void collectRetired();
 // Ends this process's part in memory of another one.

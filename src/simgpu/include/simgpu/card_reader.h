@@ -11,7 +11,7 @@
 
 namespace divvy::simgpu {
 
-// What a byte on the card is for.
+// The use of a byte on the card.
 enum class Charge : int {
   kContext,  // cost of a context
   kPlain,    // cuMemAlloc, cuMemAllocPitch
@@ -38,12 +38,12 @@ struct ProcessView {
 };
 
 struct CardView {
-  std::uint64_t capacity;  // what all processes together can hold
+  std::uint64_t capacity;  // limit of all processes together
   std::uint64_t used;      // sum over live processes and shared blocks, exact
   std::uint64_t peak;      // the highest `used` ever, exact: no moment is missed
-  // How many cuMemUnmap took memory away that pending work of the same process on this card
-  // touches, or kernels of which nothing is known, and how many kernels came to such memory later.
-  // Right programs leave it at 0.
+  // Number of cuMemUnmap that took memory away while pending work of the same process on this card
+  // touches it. Includes kernels with unknown accesses, and kernels that came to such memory later.
+  // Correct programs leave it at 0.
   std::uint64_t unmapped_under_work;
   std::vector<ProcessView> processes;
 };

@@ -1,4 +1,4 @@
-// What can be simulated, for `divvy sim` and for people: profiles and fault injections.
+// The catalogue of the simulation, for `divvy sim` and for users: profiles and fault injections.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct ProfileEntry {
   std::string_view model;
   std::uint64_t memory_bytes;   // as NVML shows it
   std::uint64_t usable_bytes;   // as the CUDA driver shows it: what processes can hold together
-  std::uint64_t context_bytes;  // what each context costs
+  std::uint64_t context_bytes;  // cost of each context
   int sm_count;
   int cc_major;
   int cc_minor;

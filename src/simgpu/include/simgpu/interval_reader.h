@@ -1,5 +1,5 @@
-// What a simulated card executed and when, read from its shared log: the figures that tests and
-// benches judge by. Nothing here changes the card or waits for anybody.
+// Execution times of a simulated card, read from its shared log: the figures that tests and benches
+// judge by. Nothing here changes the card or waits.
 #pragma once
 
 #include <cstdint>
@@ -31,12 +31,12 @@ struct IntervalView {
   std::vector<Interval> intervals;  // in the order in which they began to be written
 };
 
-// nullopt: no program has run on such a card yet, the file is of another version, or it changed so
-// fast that no quiet moment was found.
+// nullopt: no program has run on such a card yet, or the file is of another version. Also if the
+// file changed so fast that no consistent copy was possible.
 std::optional<IntervalView> readIntervals(const std::string& dir, int index);
 
-// Follows a card's log for longer than its ring holds: what was read stays. Call update() before
-// 65,000 new intervals have come together. One thread at a time.
+// Follows a card's log for longer than its ring holds: records stay once they are read. Call
+// update() before 65,000 new intervals have come together. One thread at a time.
 class IntervalFollower {
  public:
   IntervalFollower(std::string dir, int index);
@@ -58,7 +58,7 @@ class IntervalFollower {
   IntervalView view_{};
 };
 
-// Time that `pid` (0: everybody) had `engine` within [from_ns, to_ns).
+// Time that `pid` (0: any process) had `engine` within [from_ns, to_ns).
 std::uint64_t busyWithin(const IntervalView& view, int pid, CardEngine engine,
                          std::uint64_t from_ns, std::uint64_t to_ns);
 
