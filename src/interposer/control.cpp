@@ -5,7 +5,7 @@
 #include "runtime.h"
 #include "threads/thread_state.h"
 
-// Where this library begins in memory; made by the linker.
+// The start of this library in memory, defined by the linker.
 extern "C" {
 extern __attribute__((visibility("hidden"))) const Elf64_Ehdr __ehdr_start;
 }
@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint32_t kVersion =
     DIVVY_VERSION_MAJOR << 16 | DIVVY_VERSION_MINOR << 8 | DIVVY_VERSION_PATCH;
 
-// The note is in our own first segment, so its place in memory is its place in the file.
+// The note is in the library's first segment, so its offset in memory is that in the file.
 void copyBuildId(std::uint8_t (&out)[20]) {
   const auto* base = reinterpret_cast<const char*>(&__ehdr_start);
   const auto* headers = reinterpret_cast<const Elf64_Phdr*>(base + __ehdr_start.e_phoff);

@@ -7,16 +7,16 @@
 extern "C" {
 constinit divvy::interposer::Runtime divvy_runtime{};
 
-// By which the C library tells whose fork handler it is. Start-up files define it; a library
-// without them has this one.
+// Identifies a fork handler's library to the C library. Start-up files define it; a library without
+// them has this one.
 __attribute__((weak, visibility("hidden"))) void* __dso_handle = &__dso_handle;
 }
 
 namespace divvy::interposer {
 namespace {
 
-// Runs in the child, before fork returns there. Stores only: nothing is freed, because what was
-// mapped may be in use by an interrupted function of the forking thread.
+// Runs in the child, before fork returns there. Stores only: nothing is freed, because an
+// interrupted function of the forking thread may use the mappings.
 void startOver() {
   Runtime& state = runtime();
   state.forked.store(true, std::memory_order_relaxed);
@@ -59,7 +59,7 @@ void startOver() {
   state.tenant.account().startOverInChild();
 }
 
-// Between these run the handlers that were registered before ours.
+// Handlers that were registered before ours run between these two.
 void beginFork() {
   divvy_thread.forking = true;
 }

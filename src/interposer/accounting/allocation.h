@@ -1,4 +1,4 @@
-// What every allocating and freeing hook does around the driver's call.
+// The common part of allocating and freeing hooks, around the driver's call.
 #pragma once
 
 #include "accounting/charge.h"
@@ -7,9 +7,9 @@
 namespace divvy::interposer {
 
 // Remembers a block under `key`. If there is no room, the block stays charged for the life of the
-// process: its free could not be told from that of memory never counted.
+// process, because its free would look like that of memory that was never counted.
 //
-// If the key is known already, its block is gone unnoticed, because the driver would not give out
+// If the key is known already, its block was freed unnoticed, because the driver would not give out
 // the key again otherwise. That block's charge is given back.
 inline void remember(AddressMap& map, std::uint64_t key, Block block, abi::Cu site) {
   Block stale;

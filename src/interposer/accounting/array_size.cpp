@@ -8,7 +8,7 @@ namespace {
 
 using abi::Cu;
 
-// Wider than the blocks that any layout is known to be made of.
+// Wider than the blocks of any known layout.
 constexpr std::uint64_t kArrayAlignment = 65536;
 constexpr std::uint64_t kRowAlignment = 512;  // bytes
 constexpr std::uint64_t kRowsTogether = 8;

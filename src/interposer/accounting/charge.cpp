@@ -47,7 +47,7 @@ ChargeTarget seatOfDevice(CUdevice device, Cu site) {
 
 std::uint64_t roundToGranule(unsigned device, std::uint64_t bytes) {
   const std::uint64_t granule = runtime().tenant.control().devices[device].alloc_granule;
-  // Anything but a power of two is no granule that a driver has.
+  // A granule of a driver is a power of two.
   if (granule == 0 || (granule & (granule - 1)) != 0) return bytes;
   const std::uint64_t rounded = (bytes + granule - 1) & ~(granule - 1);
   return rounded < bytes ? UINT64_MAX : rounded;
@@ -79,7 +79,7 @@ void giveBack(const Block& block) {
     case BlockKind::kPooled:
       runtime().pools.blockFreed(block.bytes);
       break;
-    case BlockKind::kOther:  // counts something else than bytes
+    case BlockKind::kOther:  // does not count bytes
       break;
     default:
       runtime().tenant.account().release(block.device, block.bytes);

@@ -50,9 +50,9 @@ inline bool swapsOn(ChargeTarget seat) {
 // granule, saturating.
 std::uint64_t roundToGranule(unsigned device, std::uint64_t bytes);
 
-// reserveShare() reserves `bytes`. If the share is used up, reserveAfterReclaim() tries again:
-// after pending frees were given back, then after unused memory of this process's pools and graphs
-// was. The driver does the same when the device is full.
+// reserveShare() reserves `bytes`. If the share is used up, reserveAfterReclaim() tries again.
+// First it collects pending frees, then unused memory of this process's pools and graphs. The
+// driver does the same when the device is full.
 bool reserveAfterReclaim(unsigned device, std::uint64_t bytes);
 inline bool reserveShare(unsigned device, std::uint64_t bytes) {
   const ledger::Admission admission = runtime().tenant.account().reserve(device, bytes);

@@ -28,7 +28,7 @@ bool Collectives::isCurrent(const dl_phdr_info& info) const {
   return loaded_.load(kRelaxed) == info.dlpi_adds && unloaded_.load(kRelaxed) == info.dlpi_subs;
 }
 
-// More than there are places for share the last one, with all that lies between them.
+// Beyond kMax, code ranges are merged into the last entry, including the addresses between them.
 void Collectives::add(const dl_phdr_info& info) {
   for (int i = 0; i < info.dlpi_phnum; ++i) {
     const auto& header = info.dlpi_phdr[i];

@@ -12,10 +12,11 @@ using abi::Cu;
 struct Sweep {
   unsigned device;
   CUcontext context;
-  bool device_is_empty;  // no context is left on it, so nothing can be
+  bool device_is_empty;  // no context is left on it, so no block of one is alive
 };
 
-// No context of this process is left on the device, as far as we made or saw them.
+// Returns true if no context of this process is left on the device, among those that the library
+// made or saw.
 bool deviceIsEmpty(unsigned device) {
   if (runtime().primaries.charged(device)) return false;
   struct Search {
@@ -36,7 +37,7 @@ void takeAndGiveBack(AddressMap& map, std::uint64_t key) {
   if (map.take(key, &block)) giveBack(block);
 }
 
-// Pools belong to the device and may outlive its contexts, so their blocks are always asked for.
+// Pools belong to the device and may outlive its contexts, so their blocks are always queried.
 void sweepBlock(void* argument, std::uint64_t address, Block block) {
   const auto* sweep = static_cast<const Sweep*>(argument);
   if (block.device != sweep->device) return;
@@ -49,7 +50,8 @@ void sweepBlock(void* argument, std::uint64_t address, Block block) {
   takeAndGiveBack(runtime().blocks, address);
 }
 
-// An array's handle is memory of the driver: it cannot be asked about one that may be dead.
+// An array's handle is memory of the driver, so the driver cannot be asked about one that may be
+// dead.
 void sweepArray(void* argument, std::uint64_t handle, Block owner) {
   const auto* sweep = static_cast<const Sweep*>(argument);
   const bool dead = owner.bytes == reinterpret_cast<std::uint64_t>(sweep->context);
@@ -84,7 +86,7 @@ bool PrimaryContexts::admit(unsigned device) {
   if ((before & kCharged) != 0) return true;
   const std::uint64_t bytes = contextBytes(device);
   if (!reserveOrReclaim(device, bytes)) return charged(device);
-  // Of threads that were here at once one keeps its charge.
+  // If several threads charged at once, one of them keeps its charge.
   if ((word.fetch_or(kCharged, std::memory_order_acq_rel) & kCharged) != 0) {
     runtime().tenant.account().release(device, bytes);
   } else {

@@ -14,7 +14,8 @@ constexpr std::uint64_t kGraphStep = std::uint64_t{2} << 20;
 
 void addNeed(CUgraph graph, int depth, GraphMemory::Need* need);
 
-// False for host memory. A node made by capture need not name its device: it is the current one.
+// Returns false for host memory. A captured node may lack its device, which then is the current
+// one.
 bool deviceOf(const CUmemLocation& location, CUdevice* device) {
   *device = location.id;
   if (location.type == CU_MEM_LOCATION_TYPE_DEVICE) return true;
@@ -118,7 +119,7 @@ bool GraphMemory::begin(const Need& need) {
   for (unsigned i = 0; i < ledger::kMaxDevices; ++i) {
     if (need.bytes[i] == 0) continue;
     if (!reserveOrReclaim(i, need.bytes[i])) {
-      // What was begun on the devices before this one did not happen.
+      // Takes back the growth that was begun on earlier devices.
       while (i-- > 0) {
         if (need.bytes[i] != 0) charges_[i].end(need.bytes[i]);
       }

@@ -8,10 +8,10 @@
 
 namespace divvy::interposer {
 
-// An executable graph with allocation nodes takes its memory from a pool that the driver keeps for
-// each device, when the graph is uploaded or launched. The memory stays there for the next launch
-// until cuDeviceGraphMemTrim. The charge is what that pool has reserved. Programs without
-// allocation nodes pay one load per graph call.
+// An executable graph with allocation nodes takes its memory when it is uploaded or launched, from
+// a pool that the driver keeps for each device. The memory stays there for the next launch until
+// cuDeviceGraphMemTrim. The charge is the memory that the pool has reserved. Programs without
+// allocation nodes pay one load for each graph call.
 class GraphMemory {
  public:
   // Returns whether this process ever made an allocation node, directly or by capture.

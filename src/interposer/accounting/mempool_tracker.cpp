@@ -56,7 +56,7 @@ Pool* MempoolTracker::enterLocked(CUmemoryPool handle, unsigned device, CUdevice
   return nullptr;
 }
 
-// One thread strikes a pool that is gone; its entry may be another pool's right after.
+// Only one thread removes a dead pool, because its entry may be another pool's right afterwards.
 void MempoolTracker::strike(Pool* pool) {
   Pool::Life life = Pool::Life::kDestroyed;
   if (!pool->life.compare_exchange_strong(life, Pool::Life::kStriking)) return;
@@ -104,7 +104,7 @@ void MempoolTracker::settle(Pool* pool) {
 void Pool::HighWaterCounter::add(std::uint64_t bytes) {
   const std::uint64_t sum = now.fetch_add(bytes, std::memory_order_acq_rel) + bytes;
   std::uint64_t most = high.load(std::memory_order_relaxed);
-  // What wrapped below zero for a moment is no high mark.
+  // A sum that wrapped below zero for a moment is not a high-water mark.
   while (static_cast<std::int64_t>(sum) > static_cast<std::int64_t>(most) &&
          !high.compare_exchange_weak(most, sum, std::memory_order_acq_rel)) {
   }
@@ -114,7 +114,7 @@ void MempoolTracker::noteReserved(std::uint32_t index, std::uint64_t bytes, int 
   Pool& pool = pools_[index];
   pool.reserved.add(bytes);
   const auto live = static_cast<std::uint32_t>(blocks);
-  // The last one of a pool that was destroyed.
+  // The last block of a pool that was destroyed.
   if (pool.live.fetch_add(live, std::memory_order_acq_rel) + live == 0 && !pool.isAlive()) {
     settle(&pool);
   }
@@ -156,7 +156,7 @@ void MempoolTracker::trimAll(unsigned device) {
   }
 }
 
-// The wait has a bound: work that waits for this thread never ends.
+// The wait is bounded, because work that depends on this thread would never end.
 bool MempoolTracker::observeFrees(CUstream stream, CUresult (*record)(CUevent, CUstream)) {
   if (divvy_thread.callback || divvy_thread.forking || runtime().captures.open()) return false;
   const ErrnoKeeper keeper;

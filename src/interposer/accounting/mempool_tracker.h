@@ -1,4 +1,4 @@
-// The stream-ordered pools of this process and what they hold.
+// The stream-ordered pools of this process and their memory.
 #pragma once
 
 #include "accounting/reserved_growth.h"

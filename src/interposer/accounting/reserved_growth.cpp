@@ -14,8 +14,8 @@ void GrowthCharge::lowerTo(ledger::Account& account, unsigned device, std::int64
 std::uint64_t GrowthCharge::settle(ledger::Account& account, unsigned device, Mark before,
                                    std::uint64_t sample) {
   lowerTo(account, device, static_cast<std::int64_t>(sample - before.finished));
-  // The base only falls and `started` only rises, so this is the most that the charge was while
-  // the sample was taken. The charge of now would not do: others may have given back since.
+  // The base only falls and `started` only rises, so this is the largest charge during the sample.
+  // The present charge would be wrong: other threads may have given memory back since.
   const std::uint64_t most =
       static_cast<std::uint64_t>(before.base) + started_.load(std::memory_order_acquire);
   return sample > most ? sample - most : 0;

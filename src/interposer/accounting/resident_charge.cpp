@@ -12,10 +12,10 @@ namespace {
 constexpr std::uint64_t kMillisecond = 1'000'000;
 constexpr std::uint64_t kDefaultRoomMs = 2000;
 
-// This process waited for its first order, and none came: it does not wait for one again.
+// The process has waited for its first order in vain, and does not wait for one again.
 std::atomic<bool> unheard{false};
 
-// Whether anybody is going to make room: there is an order, or an agent that may give one.
+// Returns true if room can be made: there is an order, or an agent that may send one.
 bool heard() {
   if (runtime().swap_board.order() != nullptr) return true;
   return runtime().tenant.control().header.agent_socket[0] != 0 &&
@@ -50,10 +50,10 @@ void awaitRoom(unsigned device, std::uint64_t bytes) {
 }  // namespace
 
 bool reserveInRoom(unsigned device, std::uint64_t bytes) {
-  // Before the first block that can be swapped too: a context that comes to a full card waits for
-  // others to leave, as everything else does.
+  // Also before the first swappable block: a context on a full card waits for room as any other
+  // allocation does.
   if (bytes == 0 || !runtime().swap_board.claim()) return reserveShare(device, bytes);
-  // Charged first and wanted then: for a moment too much is pinned, never too little.
+  // Charged before it is requested: for a moment too much counts as pinned, never too little.
   if (!reserveShare(device, bytes)) return false;
   SwapReport& board = runtime().swap_board;
   board.addWant(device, static_cast<std::int64_t>(bytes));

@@ -5,9 +5,9 @@
 namespace divvy::interposer {
 namespace {
 
-// A value of handles_: how often the application holds the handle, above the block's number.
+// A value of handles_: the application's reference count of the handle, above the block's number.
 constexpr std::uint64_t kOneHold = std::uint64_t{1} << 24;
-// Of a token: which of those that had the same record, above the block's number.
+// Part of a token that distinguishes tokens of the same record, above the block's number.
 constexpr std::uint64_t kGenerations = 0xffff'ff00'0000;
 
 std::uint32_t numberOf(const Block& value) {
@@ -24,7 +24,7 @@ std::uint32_t VmmHandles::find(std::uint64_t handle) const {
   return handles_.find(handle, &value) ? numberOf(value) : kNone;
 }
 
-// Any address within a mapping names it, so this looks at all; the call is a rare one.
+// Any address within a mapping names it, so all are searched; the call is rare.
 std::uint32_t VmmHandles::findMapped(std::uint64_t address) {
   std::uint32_t found = kNone;
   mappings_.forEach([&](std::uint32_t, const Mapping& mapping) {
@@ -148,7 +148,7 @@ std::uint32_t VmmHandles::beginUnmap(std::uint64_t address, std::uint64_t bytes)
   while (address < end) {
     Block value;
     if (!ranges_.take(address, &value)) {
-      // Something that is not ours is mapped here: go on at the next mapping of ours.
+      // A mapping that is not ours is here: continue at our next mapping.
       std::uint64_t next = end;
       mappings_.forEach([&](std::uint32_t, const Mapping& mapping) {
         if (mapping.address > address && mapping.address < next) next = mapping.address;
@@ -176,7 +176,7 @@ void VmmHandles::endUnmap(std::uint32_t chain, bool unmapped) {
       continue;
     }
     const std::uint32_t block = mapping.block;
-    mapping.bytes = 0;  // nobody who looks at all of them finds an address in it
+    mapping.bytes = 0;  // so that searches through all mappings find no address in it
     mappings_.give(number);
     drop(block);
   }

@@ -7,7 +7,7 @@ namespace {
 
 using abi::Cu;
 
-// The part of a chunk that a view shows.
+// The part of a chunk that a view maps.
 struct Part {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;  // 0: none
@@ -41,7 +41,7 @@ bool AppMappings::publish(std::uint32_t number) {
   SwapBlock& block = runtime().chunks.block(view.block);
   for (unsigned slot = 0; slot < kMaxViews; ++slot) {
     std::uint32_t none = 0;
-    view.slot = slot;  // before somebody finds it
+    view.slot = slot;  // must precede publication
     if (block.views[slot].compare_exchange_strong(none, number + 1, std::memory_order_seq_cst)) {
       return true;
     }
@@ -74,7 +74,7 @@ std::uint32_t AppMappings::find(std::uint32_t block, std::uint64_t address) {
   return found;
 }
 
-// What the application said of it, all at once.
+// Sets all access rights that the application has set.
 CUresult AppMappings::open(const AppMapping& view, std::uint64_t address, std::uint64_t bytes) {
   CUmemAccessDesc told[BackingTerms::kMaxAccess];
   unsigned count = 0;
@@ -94,7 +94,7 @@ CUresult AppMappings::settle(Chunk& chunk, bool anew) {
   CUresult result = CUDA_SUCCESS;
   for (unsigned slot = 0; slot < kMaxViews && result == CUDA_SUCCESS; ++slot) {
     const std::uint32_t number = block.views[slot].load(std::memory_order_seq_cst);
-    if (number == 0) continue;  // whoever took it away unmapped it
+    if (number == 0) continue;  // the thread that removed it unmapped it
     const AppMapping& view = views_.at(number - 1);
     const Part part = partOf(view, block, chunk);
     const std::uint32_t bit = 1u << slot;
@@ -119,7 +119,8 @@ CUresult AppMappings::close(Chunk& chunk) {
     const std::uint32_t bit = 1u << slot;
     if ((chunk.shown & bit) == 0) continue;
     const std::uint32_t number = block.views[slot].load(std::memory_order_seq_cst);
-    if (number == 0) return CUDA_ERROR_INVALID_VALUE;  // withdrawn before it was mapped nowhere
+    // withdrawn before it was unmapped everywhere
+    if (number == 0) return CUDA_ERROR_INVALID_VALUE;
     const Part part = partOf(views_.at(number - 1), block, chunk);
     const CUresult result = real<Cu::cuMemUnmap>()(part.address, part.bytes);
     if (result != CUDA_SUCCESS) return result;

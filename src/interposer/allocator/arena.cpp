@@ -9,14 +9,14 @@ Arenas::Arena* Arenas::enter(const SwapBlock& block) {
   Runtime& state = runtime();
   Arena& arena = state.arenas.arenas_.at(block.arena - 1);
   if (!arena.enter()) return nullptr;
-  // The record may be another arena's by now.
+  // The record may be of another arena by now.
   if (&state.chunks.block(arena.block) == &block && arena.address == block.address) return &arena;
   leave(arena, 0);
   return nullptr;
 }
 
-// Whoever closes an arena ends its block; whoever brings a closed one to nobody inside gives the
-// record back.
+// The thread that closes an arena ends its block. The thread that leaves a closed one last returns
+// the record.
 void Arenas::leave(Arena& arena, std::uint32_t gone) {
   const std::uint64_t now =
       arena.users.fetch_sub(Arena::kInside + gone, std::memory_order_acq_rel) - Arena::kInside -
@@ -83,7 +83,7 @@ CUdeviceptr Arenas::take(const ArenaOwner& owner, std::uint64_t bytes, std::uint
   return made;
 }
 
-// One that nobody else can enter.
+// Makes an arena that no other thread can enter yet.
 Arenas::Arena* Arenas::make(const ArenaOwner& owner, std::uint64_t bytes, bool spare) {
   const std::uint32_t number = arenas_.take();
   if (number == Slab<Arena>::kNone) return nullptr;

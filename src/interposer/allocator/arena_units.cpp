@@ -11,7 +11,7 @@ constexpr std::uint32_t wordsOf(std::uint32_t units) {
   return (units + kWord - 1) / kWord;
 }
 
-// Of the units from `from` to `until`, those in `from`'s word.
+// Bits of the units from `from` to `until` that are in `from`'s word.
 constexpr std::uint64_t maskOf(std::uint32_t from, std::uint32_t until) {
   const std::uint32_t begin = from % kWord;
   const std::uint32_t count = until - from < kWord - begin ? until - from : kWord - begin;
@@ -28,7 +28,7 @@ bool ArenaUnits::begin(std::uint32_t units) {
   const std::uint32_t words = wordsOf(units);
   if (units > capacity_) {
     const ErrnoKeeper keeper;
-    // One mapping, of which what is never used is never there.
+    // One mapping; parts that are never used take no memory.
     const std::size_t bytes = words * (2 * sizeof(Bits) + kWord * (sizeof *words_ + sizeof *ids_));
     auto* memory = static_cast<char*>(sys::mapAnonymous(bytes));
     if (memory == nullptr) return false;
@@ -38,7 +38,8 @@ bool ArenaUnits::begin(std::uint32_t units) {
     words_ = reinterpret_cast<std::atomic<std::uint32_t>*>(ids_ + words * kWord);
     capacity_ = words * kWord;
   } else {
-    // What began before begins no more; an id without a piece is nobody's.
+    // Former pieces no longer begin anywhere. The other words need no reset: an ID without a piece
+    // is never read.
     for (std::uint32_t i = 0; i < wordsOf(capacity_); ++i) {
       for (std::uint64_t bits = first_[i].exchange(0, std::memory_order_relaxed); bits != 0;
            bits &= bits - 1) {
@@ -52,7 +53,8 @@ bool ArenaUnits::begin(std::uint32_t units) {
   return true;
 }
 
-// The first unit from `from` on that is in use, or is not; `until` if there is none before.
+// The first unit from `from` on that is in use (or free, by `set`); `until` if there is none before
+// it.
 std::uint32_t ArenaUnits::next(bool set, std::uint32_t from, std::uint32_t until) const {
   for (; from < until; from = nextWord(from)) {
     const std::uint64_t word = used_[from / kWord].load(std::memory_order_relaxed);
@@ -69,7 +71,7 @@ void ArenaUnits::clear(std::uint32_t from, std::uint32_t until) {
   }
 }
 
-// All of them, or none.
+// Claims all of the units, or none.
 bool ArenaUnits::claim(std::uint32_t from, std::uint32_t units) {
   const std::uint32_t until = from + units;
   for (std::uint32_t at = from; at < until; at = nextWord(at)) {
@@ -104,7 +106,7 @@ std::uint32_t ArenaUnits::find(std::uint32_t unit, ArenaUnit* out) const {
   std::uint32_t at = unit / kWord;
   std::uint64_t bits = first_[at].load(std::memory_order_acquire) &
                        (~std::uint64_t{0} >> (kWord - 1 - unit % kWord));
-  // No further back than a piece is long.
+  // A piece begins at most its maximum length before `at`.
   for (std::uint32_t back = 0; bits == 0; ++back) {
     if (at == 0 || back > unitsOf(kMaxBytes) / kWord) return kNone;
     bits = first_[--at].load(std::memory_order_acquire);

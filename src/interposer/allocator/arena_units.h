@@ -14,7 +14,7 @@ class ArenaUnits {
   static constexpr std::uint64_t kMaxBytes = (std::uint64_t{1} << 24) - 1;  // of one piece
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
-  // What a piece was requested with, and its id.
+  // The requested size of a piece, and its ID.
   struct ArenaUnit {
     std::uint32_t bytes;
     std::uint64_t id;

@@ -16,7 +16,7 @@ std::uint32_t keyOf(const Pool& pool) {
   return static_cast<std::uint32_t>(runtime().pools.indexOf(&pool)) + 1;
 }
 
-// A block that was freed does for another if not much of it is wasted.
+// A freed block is reused for another size if little of it is wasted.
 bool fits(std::uint64_t room, std::uint64_t bytes, bool piece) {
   if (piece) return room == ArenaUnits::roomOf(bytes);
   return room >= bytes && room - bytes <= bytes / 8 + kSmallWaste;
@@ -32,7 +32,7 @@ AsyncAllocator::DeferredFree* AsyncAllocator::claimOne(Stage stage, Wanted wante
   freed_.forEach([&](std::uint32_t, DeferredFree& freed) {
     if (freed.stage.load(std::memory_order_acquire) != stage || !wanted(freed)) return true;
     if (!freed.claim(stage)) return true;
-    // It may be another one since it was looked at.
+    // The record may have changed since it was checked.
     if (wanted(freed)) {
       found = &freed;
       return false;
@@ -43,7 +43,7 @@ AsyncAllocator::DeferredFree* AsyncAllocator::claimOne(Stage stage, Wanted wante
   return found;
 }
 
-// The block is in use again, at the address that it has. 0: it could not be.
+// Puts the block in use again at its address. Returns 0 if that failed.
 CUdeviceptr AsyncAllocator::revive(DeferredFree& freed, Pool& pool, std::uint64_t bytes) {
   Runtime& state = runtime();
   SwapBlock& block = state.chunks.block(freed.block);
@@ -66,7 +66,8 @@ CUdeviceptr AsyncAllocator::revive(DeferredFree& freed, Pool& pool, std::uint64_
   return address;
 }
 
-// What this stream freed, whether it came to that or not; or what nobody uses.
+// Reuses a block that this stream freed, even if it has not reached the free, or a block that is
+// idle.
 CUdeviceptr AsyncAllocator::again(Pool& pool, std::uint64_t bytes, const StreamRef& place,
                                   bool piece) {
   if (!any()) return 0;
@@ -150,7 +151,7 @@ AsyncAllocator::DeferredFree* AsyncAllocator::begin(const StreamRef& place) {
   return &freed;
 }
 
-// One of the context that the stream is of.
+// Takes an event of the stream's context.
 bool AsyncAllocator::haveEvent(DeferredFree& freed) {
   const RelaxedCapture relaxed;
   const std::uint32_t ended = runtime().context_use.ended();
@@ -171,7 +172,8 @@ bool AsyncAllocator::haveEvent(DeferredFree& freed) {
   return true;
 }
 
-// From here on nobody finds the block but by the record. False: somebody else freed it just now.
+// From here on only the record refers to the block. Returns false if another thread freed it just
+// now.
 bool AsyncAllocator::takeBlock(CUdeviceptr address, DeferredFree& freed) {
   Runtime& state = runtime();
   ChunkTable::Place place;
@@ -190,7 +192,7 @@ bool AsyncAllocator::takeBlock(CUdeviceptr address, DeferredFree& freed) {
   freed.block = place.block;
   freed.address = address;
   if (block.pool != 0) state.pools.noteUsed(block.pool - 1, 0 - used);
-  // A block that has to stay is nobody's to use again.
+  // A pinned block must not be reused.
   if (!piece && block.pins.load(std::memory_order_relaxed) != 0) {
     freed.pool.store(0, std::memory_order_relaxed);
   }
@@ -216,7 +218,7 @@ void AsyncAllocator::unlist(DeferredFree& freed) {
   listed_.fetch_sub(1, std::memory_order_acq_rel);
 }
 
-// The room of one that nobody uses is the card's, or the arena's, again.
+// Returns the memory of an idle block to the card or the arena.
 void AsyncAllocator::drop(DeferredFree& freed) {
   Runtime& state = runtime();
   const std::uint32_t block = freed.block;
@@ -228,7 +230,8 @@ void AsyncAllocator::drop(DeferredFree& freed) {
   unlist(freed);
 }
 
-// Has the stream come to it? Then pieces and what is no pool's are free, and the rest its pool's.
+// Once the stream has reached the free: pieces and blocks without a living pool are freed; other
+// blocks become idle in their pool.
 void AsyncAllocator::settle(DeferredFree& freed) {
   if (!freed.claim(Stage::kWaiting)) return;
   if (real<Cu::cuEventQuery>()(freed.event) != CUDA_SUCCESS) {
@@ -246,7 +249,7 @@ void AsyncAllocator::settle(DeferredFree& freed) {
 
 void AsyncAllocator::settle() {
   ContextGuard& use = runtime().context_use;
-  if (!use.begin()) return;  // one that events are of is about to end
+  if (!use.begin()) return;  // the context of the events is about to end
   {
     const RelaxedCapture relaxed;
     freed_.forEach([this](std::uint32_t, DeferredFree& freed) {
@@ -276,7 +279,7 @@ void AsyncAllocator::afterWait() {
   settle();
   MempoolTracker& pools = runtime().pools;
   std::uint32_t asked = 0;
-  std::uint64_t most = 0;  // of that one
+  std::uint64_t most = 0;  // size of that block
   freed_.forEach([&](std::uint32_t, DeferredFree& freed) {
     const std::uint32_t key = freed.pool.load(std::memory_order_relaxed);
     if (freed.stage.load(std::memory_order_acquire) != Stage::kIdle || key == 0) return true;
@@ -305,7 +308,7 @@ bool AsyncAllocator::reclaim() {
   return any();
 }
 
-// No event of it is one any more, and no stream: what was freed there nobody uses.
+// Events and streams of the context are dead, so memory that was freed there is unused.
 void AsyncAllocator::contextEnded(unsigned device, CUcontext context, bool all) {
   if (any()) {
     freed_.forEach([&](std::uint32_t, DeferredFree& freed) {

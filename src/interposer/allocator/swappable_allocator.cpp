@@ -10,9 +10,10 @@ namespace {
 
 using abi::Cu;
 
-constexpr std::uint64_t kOwnBufferIds = std::uint64_t{1} << 63;  // none that the driver gives
+// the driver uses none of these IDs
+constexpr std::uint64_t kOwnBufferIds = std::uint64_t{1} << 63;
 
-// Saturating: what is more than there are addresses is refused by the account.
+// Saturates: the account refuses more bytes than there are addresses.
 std::uint64_t roundTo(std::uint64_t granule, std::uint64_t bytes) {
   const std::uint64_t rounded = (bytes + granule - 1) & ~(granule - 1);
   return rounded < bytes ? UINT64_MAX & ~(granule - 1) : rounded;
@@ -63,11 +64,12 @@ HookOutcome Swappable::allocate(unsigned device, std::uint64_t bytes, Cu site, C
   return HookOutcome::kDone;
 }
 
-// Whether plain memory could be allocated or freed now, by the rules that the driver has for calls
-// during captures; it also does to the captures what it would. A full card is no refusal.
+// Asks the driver whether plain memory could be allocated or freed now, by its rules during
+// captures. The question has the same effects on the captures. A full card is not a refusal.
 CUresult Swappable::askAboutCaptures(unsigned device) {
   constexpr std::size_t kBytes = 512;
-  Charge charge(device, roundToGranule(device, kBytes), Kind::kSwappable);  // for a moment
+  // only for the duration of the question
+  Charge charge(device, roundToGranule(device, kBytes), Kind::kSwappable);
   CUdeviceptr block = 0;
   if (!charge.granted()) return real<Cu::cuMemFree_v2>()(block);  // does nothing, by that rule
   const CUresult result = real<Cu::cuMemAlloc_v2>()(&block, kBytes);
@@ -75,7 +77,7 @@ CUresult Swappable::askAboutCaptures(unsigned device) {
   return result;
 }
 
-// By the driver's rule for what may be allocated during captures.
+// Applies the driver's rule for allocations during captures.
 CUresult Swappable::allowedNow(unsigned device) {
   if (!runtime().captures.open()) {
     collect();
@@ -132,26 +134,26 @@ std::uint32_t Swappable::create(unsigned device, CUdevice ordinal, std::uint64_t
     return ChunkTable::kNone;
   }
   if (!state.captures.open()) collect();
-  // What can be exported is one handle.
+  // Exportable memory must be a single handle.
   const std::uint64_t most = made_as.handle_types != 0 ? bytes : terms->chunk_bytes;
   return obtain({device, ordinal, nullptr, bytes, bytes, most, made_as, 0, 0, false}, result);
 }
 
-// A block that is charged, with memory or without; kNone: *result says why not.
+// Returns a block that is charged, with memory or without. kNone: *result has the reason.
 std::uint32_t Swappable::obtain(const Request& request, CUresult* result) {
   *result = CUDA_ERROR_OUT_OF_MEMORY;
   Charge charge(request.device, request.reserved, request.spare ? Kind::kSpare : Kind::kSwappable);
   if (!charge.granted()) {
-    if (request.arena == 0) refuse();  // else something else is tried
+    if (request.arena == 0) refuse();  // otherwise the caller tries something else
     return ChunkTable::kNone;
   }
-  // Counted from here on: what others ask for meanwhile has to fit beside it.
+  // Counted from here on, so that concurrent requests are checked with it.
   SwappableReservation footprint(request.device, request.reserved, !request.spare);
   const std::uint32_t number =
       footprint.granted() ? build(request, result) : std::uint32_t{ChunkTable::kNone};
   if (!footprint.granted() && request.arena == 0) refuse();
   if (number == ChunkTable::kNone) return number;
-  charge.keep();  // from here on both are the chunks'
+  charge.keep();  // from here on the chunks own both
   footprint.keep();
   bool missing = false;
   *result = fill(number, &missing);
@@ -167,7 +169,7 @@ Chunk& Swappable::chunkAt(std::uint32_t number) {
   return runtime().chunks.chunk(number);
 }
 
-// Addresses, and chunks that all are the caller's (kSwappingIn) with nothing behind.
+// Reserves addresses and makes chunks, all in the caller's state kSwappingIn and without memory.
 std::uint32_t Swappable::build(const Request& request, CUresult* result) {
   ChunkTable& chunks = runtime().chunks;
   *result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -211,7 +213,8 @@ std::uint32_t Swappable::build(const Request& request, CUresult* result) {
   return number;
 }
 
-// The reverse, while all chunks are the caller's still; nothing was charged to them.
+// The reverse of build(), while all chunks are still in the caller's state. Nothing is charged to
+// them.
 void Swappable::unbuild(std::uint32_t number) {
   ChunkTable& chunks = runtime().chunks;
   SwapBlock& block = chunks.block(number);
@@ -225,8 +228,8 @@ void Swappable::unbuild(std::uint32_t number) {
   if (chunks.drop(block)) end(number);
 }
 
-// Memory behind a chunk of the caller's. *missing: there is no room for it now, or the card has
-// less than was allowed.
+// Maps memory for a chunk that the caller owns. *missing: there is no room for it now, or the card
+// has less than was allowed.
 CUresult Swappable::make(Chunk& chunk, bool* missing) {
   Runtime& state = runtime();
   const unsigned device = chunk.device.load(std::memory_order_relaxed);
@@ -239,14 +242,14 @@ CUresult Swappable::make(Chunk& chunk, bool* missing) {
   return *missing ? CUDA_SUCCESS : result;
 }
 
-// Memory behind every chunk; from the first on that gets none they are born without.
+// Maps memory for every chunk. From the first failure on, the remaining chunks get none.
 CUresult Swappable::fill(std::uint32_t number, bool* missing) {
   ChunkTable& chunks = runtime().chunks;
   CUresult result = CUDA_SUCCESS;
   for (std::uint32_t at = chunks.block(number).first; at != ChunkTable::kNone;) {
     Chunk& chunk = chunks.chunk(at);
     const std::uint32_t own = at;
-    at = chunk.next;  // before it is anybody's
+    at = chunk.next;  // must precede releasing the chunk
     if (result == CUDA_SUCCESS && !*missing) result = make(chunk, missing);
     if (result == CUDA_SUCCESS && !*missing) {
       leave<ChunkState::kSwappingIn, ChunkState::kDevice>(own);

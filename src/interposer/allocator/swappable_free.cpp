@@ -1,4 +1,4 @@
-// How blocks that can be swapped end.
+// Frees swappable blocks.
 #include "accounting/charge.h"
 #include "cuda/capture_scope.h"
 #include "cuda/current_context.h"
@@ -23,12 +23,12 @@ CUresult synchroniseContext(CUcontext context) {
   return current.set() ? real<Cu::cuCtxSynchronize>()() : CUDA_SUCCESS;
 }
 
-// A device's contexts but for one.
+// All contexts of a device except one.
 struct Others {
   unsigned device;
   CUcontext owner;
   unsigned count = 0;
-  void (*visit)(CUcontext) = nullptr;  // null: they are counted
+  void (*visit)(CUcontext) = nullptr;  // null: only counts them
 
   void meet(CUcontext context) {
     if (context == owner || context == nullptr) return;
@@ -47,8 +47,8 @@ struct Others {
   }
 };
 
-// Waits for the device's work in all contexts, of which `owner` is one: its result. The others may
-// end at any time but while they are used.
+// Waits for the device's work in all contexts, and returns the result of `owner`'s. Other contexts
+// may end at any time, except while they are in use.
 CUresult synchroniseDevice(unsigned device, CUcontext owner) {
   const CUresult result = synchroniseContext(owner);
   if (result != CUDA_SUCCESS) return result;
@@ -64,8 +64,8 @@ CUresult synchroniseDevice(unsigned device, CUcontext owner) {
 
 }  // namespace
 
-// What cuMemFree does first: nothing uses the block any more, or a capture says whether that may be
-// waited for.
+// The first step of cuMemFree: wait until the block is unused, or let the driver decide whether a
+// capture permits that wait.
 CUresult Swappable::endWork(const SwapBlock& block, bool capturing) {
   if (capturing) return askAboutCaptures(block.device);
   if (runtime().memory_gate.closed()) return CUDA_SUCCESS;  // all work has ended
@@ -83,7 +83,7 @@ HookOutcome Swappable::release(CUdeviceptr address, CUresult* result) {
                           ? block.address == address
                           : Arenas::find(block, address, &piece) && piece.address == address;
   if (!begins || real<Cu::cuCtxGetCurrent>()(&current) != CUDA_SUCCESS || current == nullptr) {
-    return HookOutcome::kNative;  // whose answer is an error
+    return HookOutcome::kNative;  // the driver's answer is an error
   }
   const bool capturing = state.captures.open();
   *result = endWork(block, capturing);
@@ -100,7 +100,7 @@ HookOutcome Swappable::release(CUdeviceptr address, CUresult* result) {
     return HookOutcome::kDone;
   }
   const std::uint32_t number = state.chunks.take(address);
-  if (number == ChunkTable::kNone) return HookOutcome::kNative;  // somebody else freed it just now
+  if (number == ChunkTable::kNone) return HookOutcome::kNative;  // another thread freed it just now
   if (pool != 0) state.pools.noteUsed(pool - 1, 0 - used);
   *result = CUDA_SUCCESS;
   if (deferred) {
@@ -113,7 +113,7 @@ HookOutcome Swappable::release(CUdeviceptr address, CUresult* result) {
   return HookOutcome::kDone;
 }
 
-// False: somebody else freed it just now.
+// Returns false if another thread freed it just now.
 bool Swappable::freePiece(const SwapBlock& block, CUdeviceptr address, bool deferred) {
   if (!Arenas::endPiece(block, address, deferred)) return false;
   if (deferred) {
@@ -129,14 +129,14 @@ void Swappable::mark(Chunk& chunk) {
   chunk.set(kDoomed);
 }
 
-// Every chunk is freed from here on, by whoever next has it in his hands. Ends the owner's
+// Marks every chunk as freed; the next thread that owns a chunk frees it. Drops the owner's
 // reference.
 void Swappable::doom(std::uint32_t number) {
   ChunkTable& chunks = runtime().chunks;
   SwapBlock& block = chunks.block(number);
   for (std::uint32_t at = block.first; at != ChunkTable::kNone;) {
     Chunk& chunk = chunks.chunk(at);
-    at = chunk.next;  // before it is freed
+    at = chunk.next;  // must precede its free
     mark(chunk);
   }
   if (chunks.drop(block)) end(number);
@@ -154,7 +154,7 @@ void Swappable::abandon(std::uint32_t number) {
     undo(own, generation);
   }
   if (chunks.drop(block)) end(number);
-  // There may be room now for what is missing, or nothing missing any more.
+  // There may be room now for missing memory, or none may be missing any more.
   if (!runtime().memory_gate.isOpen()) runtime().pagers.wake();
 }
 
@@ -166,11 +166,11 @@ void Swappable::undo(std::uint32_t number, std::uint32_t generation) {
   const unsigned device = chunk.device.load(std::memory_order_relaxed);
   const std::uint32_t block = chunk.block.load(std::memory_order_relaxed);
   const std::uint64_t bytes = chunk.bytes;
-  // One whose contents could not be brought back may still be mapped.
+  // A chunk with contents that could not be restored may still be mapped.
   const bool mapped = isMapped(was) || chunk.handle != 0;
   const bool at_host = mapped && chunk.at_host;
   if (mapped && state.backing.unmap(chunk) != CUDA_SUCCESS) {
-    // It is the driver's now, and stays charged.
+    // The driver keeps it, and it stays charged.
     freed_.fetch_sub(1, std::memory_order_seq_cst);
     noteFault(Fault::kBlockForgotten, static_cast<std::uint32_t>(Cu::cuMemUnmap), bytes);
     return;
@@ -188,7 +188,7 @@ void Swappable::undo(std::uint32_t number, std::uint32_t generation) {
   if (last) end(block);
 }
 
-// Nobody refers to it any more.
+// Requires that no reference to the block is left.
 void Swappable::end(std::uint32_t number) {
   ChunkTable& chunks = runtime().chunks;
   const SwapBlock& block = chunks.block(number);
@@ -200,11 +200,11 @@ void Swappable::end(std::uint32_t number) {
   chunks.end(number);
 }
 
-// No wait for work frees what was doomed after it began.
+// Blocks that are doomed after a wait began are not freed by it.
 void Swappable::collectDeferred() {
   Runtime& state = runtime();
   if (state.captures.open() || collecting_.exchange(true, std::memory_order_acquire)) return;
-  // Whoever defers from here on counts anew.
+  // Frees that are deferred from here on are counted again.
   if (deferred_.exchange(0, std::memory_order_acq_rel) != 0) {
     state.chunks.forEach([](std::uint32_t, Chunk& chunk) {
       if (chunk.has(kDoomed)) chunk.set(kDue);
@@ -222,7 +222,7 @@ void Swappable::collectDeferred() {
   collecting_.store(false, std::memory_order_release);
 }
 
-// False: not all of it.
+// Returns false if some could not be freed.
 template <typename Synchronise>
 bool Swappable::freeDue(Synchronise synchronise) {
   Runtime& state = runtime();
@@ -256,7 +256,8 @@ bool Swappable::awaitFrees() {
       continue;
     }
     if (freed_.load(std::memory_order_seq_cst) == 0) break;
-    // Not to be collected now; what others had in their hands may be free all the same.
+    // Deferred frees cannot be collected now. Chunks that other threads owned may be free
+    // nevertheless.
     if (deferred_.load(std::memory_order_acquire) != 0 &&
         !collecting_.load(std::memory_order_acquire)) {
       break;
@@ -275,7 +276,7 @@ void Swappable::sweep(unsigned device, CUcontext context, bool all) {
     if (block.arena != 0 && !Arenas::close(block)) return;
     if (state.chunks.take(number, block.address)) abandon(number);
   });
-  // What was freed during a capture of that context.
+  // Collects blocks that were freed during a capture of that context.
   collect();
 }
 

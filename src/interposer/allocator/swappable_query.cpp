@@ -1,4 +1,4 @@
-// Where blocks that can be swapped are seen, and that they stay.
+// Views of swappable blocks, and pinning of blocks.
 #include "runtime.h"
 #include "support/syscalls.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 using abi::Cu;
 
-// For a chunk that somebody has in his hands: 5 s in all.
+// Limit for a chunk that another thread owns: 5 s in all.
 constexpr unsigned kRounds = 25'000;
 
 void nap() {
@@ -17,7 +17,7 @@ void nap() {
 
 }  // namespace
 
-// The chunk's last owner left it to whoever comes now to do what was told meanwhile.
+// The chunk's last owner left requests for the next one, which are carried out here.
 void Swappable::comeBack(std::uint32_t number, std::uint32_t generation) {
   Chunk& chunk = chunkAt(number);
   if (chunk.has(kDoomed)) {
@@ -31,7 +31,7 @@ void Swappable::comeBack(std::uint32_t number, std::uint32_t generation) {
   }
 }
 
-// False: somebody changed its state meanwhile.
+// Returns false if the chunk's state changed meanwhile.
 template <ChunkState kState>
 bool Swappable::settleIn(std::uint32_t number, bool anew, CUresult* result) {
   Chunk& chunk = chunkAt(number);
@@ -56,18 +56,18 @@ CUresult Swappable::settleOne(std::uint32_t number, bool anew) {
       case ChunkState::kHost:
         if (settleIn<ChunkState::kHost>(number, anew, &result)) return result;
         continue;
-      case ChunkState::kSwappedOut:  // with memory: its contents could not be brought back to it
+      case ChunkState::kSwappedOut:  // with memory: its contents could not be restored
         if (!chunk.hasHandle()) return CUDA_SUCCESS;
         if (settleIn<ChunkState::kSwappedOut>(number, anew, &result)) return result;
         continue;
       case ChunkState::kSwappingOut:
       case ChunkState::kSwappingIn:
         break;
-      default:  // whoever maps it looks at all views
+      default:  // the thread that maps it reads all views
         return CUDA_SUCCESS;
     }
     if (round++ == kRounds) {
-      // Whoever sets this and then finds it busy leaves it to the owner.
+      // If the chunk is busy after the flag is set, its owner settles it.
       chunk.set(kViewStale);
       if (isBusy(chunk.now())) return CUDA_ERROR_NOT_READY;
       continue;
@@ -84,7 +84,7 @@ CUresult Swappable::settle(std::uint32_t number, std::uint64_t bytes, bool anew)
     const Chunk& chunk = chunks.chunk(at);
     if (chunk.address - block.address >= bytes) break;
     const CUresult one = settleOne(at, anew);
-    // One that is late is done by somebody; the others still have to be.
+    // A late chunk is settled by its owner; the remaining chunks must be settled here.
     if (one != CUDA_SUCCESS && one != CUDA_ERROR_NOT_READY) return one;
     if (one != CUDA_SUCCESS) result = one;
     at = chunk.next;
@@ -106,8 +106,8 @@ bool Swappable::awaitIdle(std::uint32_t number, std::uint64_t bytes) {
   return true;
 }
 
-// Whether all of a block is on the device, in a thread that is inside: then it stays there.
-// CUDA_ERROR_NOT_READY: the movers were told to bring it once nobody is inside.
+// Whether all of a block is on the device; the calling thread is inside the gate, so it stays
+// there. CUDA_ERROR_NOT_READY: the pagers were told to bring it once no thread is inside.
 CUresult Swappable::callHome(const SwapBlock& block) {
   Runtime& state = runtime();
   const auto forEach = [&](auto visit) {
@@ -128,9 +128,9 @@ CUresult Swappable::callHome(const SwapBlock& block) {
       order == nullptr ? 0 : ledger::loadRelaxed(order->allowed[block.device]);
   CUresult result = CUDA_ERROR_NOT_READY;
   if (ledger::saturatingAdd(block.reserved, state.swap_board.pinned(block.device)) > allowed) {
-    result = CUDA_ERROR_OUT_OF_MEMORY;  // there is no room for it, whoever leaves
+    result = CUDA_ERROR_OUT_OF_MEMORY;  // it has no room even if all other memory leaves
   }
-  // Nothing moves before the captures have ended, for which this thread may be needed.
+  // No memory moves before the captures have ended, and their end may depend on this thread.
   if (state.captures.open()) result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   forEach([&](Chunk& chunk) {
     result == CUDA_ERROR_NOT_READY ? chunk.set(kHome) : chunk.clear(kHome);
@@ -138,7 +138,7 @@ CUresult Swappable::callHome(const SwapBlock& block) {
   return result;
 }
 
-// Inside, nothing leaves.
+// While this thread is inside, no memory leaves.
 CUresult Swappable::enterAtHome(const SwapBlock& block, ThreadLine* line) {
   ResidencyGate& gate = runtime().memory_gate;
   for (;;) {

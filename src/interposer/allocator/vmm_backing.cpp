@@ -32,9 +32,9 @@ std::uint64_t chunkBytes(std::uint64_t granule) {
   return bytes < granule ? granule : bytes;
 }
 
-// Plain memory can be copied to and from every device, and is reached by all that enable access to
-// its device. Memory of ours is reached by those alone that it was opened to: so by all of the
-// tenant's from the start. False: there is one that cannot.
+// Plain memory can be copied to and from every device, and all contexts that enable access to its
+// device reach it. Our memory is reached only by devices with access rights, so all devices of the
+// tenant get them at once. Returns false if one of them cannot.
 bool listAccess(BackingTerms* terms, const DeviceTable& table) {
   for (int i = 0; i < table.count; ++i) {
     CUdevice other = -1;
@@ -53,7 +53,7 @@ bool listAccess(BackingTerms* terms, const DeviceTable& table) {
   return terms->access_count != 0;
 }
 
-// Whether memory of the host's node next to the device can be mapped where the device's was.
+// Whether memory of the host node next to the device can replace the device's memory in a mapping.
 bool learnHost(BackingTerms* terms) {
   int supported = 0, node = 0;
   if (real<Cu::cuDeviceGetAttribute>()(
@@ -82,7 +82,7 @@ bool learnTerms(BackingTerms* terms, CUdevice ordinal, const DeviceTable& table)
   terms->prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   terms->prop.location.id = ordinal;
   if (!driverHasIt(ordinal)) return false;
-  // So that a block can be shown to other processes when it is there already.
+  // So that a block can be exported to other processes while it is on the device.
   int by_descriptor = 0;
   if (runtime().driver.has(Cu::cuMemExportToShareableHandle) &&
       real<Cu::cuDeviceGetAttribute>()(
@@ -105,7 +105,7 @@ bool learnTerms(BackingTerms* terms, CUdevice ordinal, const DeviceTable& table)
 
 }  // namespace
 
-// Threads that come at the same time learn the same; one of them publishes it.
+// Concurrent threads find the same values; one of them publishes them.
 const BackingTerms* Backing::learn(CUdevice ordinal, unsigned device) {
   const DeviceTable* table = runtime().devices.get();
   if (table == nullptr) return nullptr;
@@ -128,7 +128,7 @@ const BackingTerms* Backing::learn(CUdevice ordinal, unsigned device) {
 
 namespace {
 
-// As the chunk's block was asked for.
+// With the properties that the chunk's block was requested with.
 CUmemAllocationProp propOf(const BackingTerms& terms, const SwapBlock& block) {
   CUmemAllocationProp prop = terms.prop;
   if (block.isHandles()) {
@@ -146,7 +146,7 @@ CUresult create(const CUmemAllocationProp& prop, Chunk& chunk) {
   return result;
 }
 
-// Where only we use it, or the only place where it is; then where else the application sees it.
+// Maps it at its own address first, then at the application's views.
 CUresult place(const BackingTerms& terms, Chunk& chunk) {
   CUresult result = real<Cu::cuMemMap>()(chunk.address, chunk.bytes, 0, chunk.handle, 0);
   if (result != CUDA_SUCCESS) return result;
@@ -160,7 +160,7 @@ CUresult place(const BackingTerms& terms, Chunk& chunk) {
   return result;
 }
 
-// With memory behind it, or nothing.
+// Maps memory behind it, or nothing.
 CUresult back(const BackingTerms& terms, const CUmemAllocationProp& prop, Chunk& chunk) {
   const RelaxedCapture relaxed;
   CUresult result = create(prop, chunk);
@@ -188,7 +188,7 @@ CUresult Backing::mapHost(Chunk& chunk) {
   if (!maps_host_.load(std::memory_order_relaxed)) return CUDA_ERROR_NOT_SUPPORTED;
   const CUresult result = back(terms, terms.host_prop, chunk);
   chunk.at_host = result == CUDA_SUCCESS;
-  // What it said that it can, it cannot.
+  // The driver does not do what it reported as supported.
   const bool never = result != CUDA_SUCCESS && result != CUDA_ERROR_OUT_OF_MEMORY;
   if (never) showHost(false);
   return never ? CUDA_ERROR_NOT_SUPPORTED : result;
@@ -198,7 +198,7 @@ const BackingTerms& Backing::termsOf(const Chunk& chunk) const {
   return *terms_[chunk.device.load(std::memory_order_relaxed)].load(std::memory_order_acquire);
 }
 
-// One device that cannot is enough: the process is told once for all of them.
+// One device without support is enough, because the process reports it once for all of them.
 void Backing::showHost(bool maps) {
   if (!maps) maps_host_.store(false, std::memory_order_seq_cst);
   SwapReport& board = runtime().swap_board;

@@ -10,8 +10,8 @@ using abi::Cu;
 
 constexpr std::uint64_t kWithoutTag = (std::uint64_t{1} << 48) - 1;
 
-// Memory that may be asked to be ready for other devices than the tenant's is used by them behind
-// the driver's back, where there are any.
+// Memory that is flagged for other kinds of devices is used by them without the driver, if the
+// machine has such devices.
 bool othersReachMemory() {
   static constexpr const char* kPaths[] = {"/dev/infiniband", "/dev/gdrdrv", "/dev/nvidia-fs0"};
   const ErrnoKeeper keeper;
@@ -22,7 +22,8 @@ bool othersReachMemory() {
   return false;
 }
 
-// True: chunks can stand for such memory. Else *why not; or the driver is going to refuse it.
+// Returns true if chunks can replace such memory. Otherwise *why has the reason, or the driver will
+// refuse it.
 bool canBeChunks(const CUmemAllocationProp& prop, PinReason* why) {
   const auto types = static_cast<unsigned>(prop.requestedHandleTypes);
   if (prop.type != CU_MEM_ALLOCATION_TYPE_PINNED) {
@@ -68,8 +69,8 @@ std::uint64_t partOf(const Chunk& chunk, std::uint64_t offset, std::uint64_t byt
   return bytes - offset < chunk.bytes ? bytes - offset : chunk.bytes;
 }
 
-// Something is mapped there by the driver's account, that is none of ours. To be asked where the
-// driver is not going to find out by itself.
+// Returns true if the driver has a mapping there that is not ours. Must be called where the driver
+// would not detect that itself.
 bool isTaken(CUdeviceptr address, std::uint64_t bytes, int device) {
   CUmemLocation location{};
   location.type = CU_MEM_LOCATION_TYPE_DEVICE;
@@ -97,7 +98,7 @@ CUresult checkDesc(const SwapBlock& block, const CUmemAccessDesc& desc) {
   return known && reaches != 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
-// As the driver counts access of several at once: the last one stands.
+// Like the driver: of several accesses for one device the last one applies.
 void tell(AppMapping& view, const CUmemAccessDesc* descs, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     view.access[descs[i].location.id].store(
@@ -108,18 +109,18 @@ void tell(AppMapping& view, const CUmemAccessDesc* descs, std::size_t count) {
 
 }  // namespace
 
-// ---- what there is -----------------------------------------------------------------------------
+// ---- pieces of a range -------------------------------------------------------------------------
 
 struct VmmProxyHandles::Piece {
   std::uint64_t address;
   std::uint64_t bytes;
-  std::uint32_t view;  // Views::kNone: none of ours
+  std::uint32_t view;  // Views::kNone: not ours
 };
 
 bool VmmProxyHandles::touches(std::uint64_t address, std::uint64_t bytes) const {
   const ChunkTable& chunks = runtime().chunks;
   const std::uint64_t step = chunks.granule();
-  // The driver refuses more than there is of any device.
+  // The driver refuses more than any device has.
   if (!any() || step == 0 || bytes > std::uint64_t{1} << 44) return false;
   for (std::uint64_t at = address; at - address < bytes; at = (at & ~(step - 1)) + step) {
     ChunkTable::Place place;
@@ -136,7 +137,7 @@ std::uint32_t VmmProxyHandles::viewAt(std::uint64_t address) const {
   return runtime().views.find(place.block, address);
 }
 
-// What begins at `at`, up to `end` at most. False: a part of a view.
+// Finds the mapping that begins at `at`, up to `end` at most. Returns false for a part of a view.
 bool VmmProxyHandles::pieceAt(std::uint64_t at, std::uint64_t end, Piece* out) const {
   const std::uint64_t step = runtime().chunks.granule();
   *out = {at, 0, viewAt(at)};
@@ -219,7 +220,7 @@ CUresult VmmProxyHandles::expose(CUmemGenericAllocationHandle token, PinReason r
   std::uint32_t number = 0;
   if (!blockOfToken(token, &number)) return CUDA_ERROR_INVALID_VALUE;
   const SwapBlock& block = blockOf(number);
-  if (block.count != 1) return CUDA_ERROR_NOT_SUPPORTED;  // it is several of the driver's
+  if (block.count != 1) return CUDA_ERROR_NOT_SUPPORTED;  // it consists of several driver handles
   const CUresult pinned = runtime().swappable.pin(number, reason);
   if (pinned == CUDA_SUCCESS) *handle = runtime().chunks.chunk(block.first).handle;
   return pinned;
@@ -249,7 +250,7 @@ CUmemGenericAllocationHandle VmmProxyHandles::imported(CUmemGenericAllocationHan
   if (!any() || !exported_.find(handle, &known)) return 0;
   VmmHandles& book = runtime().vmm;
   const std::uint32_t physical = VmmHandles::numberOfToken(known.bytes);
-  // The record may be that of other memory by now, and the driver's handle too.
+  // The record may be of other memory by now, and the driver's handle as well.
   if ((book.at(physical).token & kWithoutTag) != known.bytes) return 0;
   return book.retainToken(physical);
 }
@@ -262,7 +263,7 @@ CUresult VmmProxyHandles::map(CUdeviceptr address, std::uint64_t bytes,
   const std::uint32_t physical = state.vmm.beginMap(token);
   if (physical == VmmHandles::kNone) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = mapBlock(state.vmm.at(physical).swap - 1, address, bytes);
-  if (result != CUDA_SUCCESS) state.vmm.drop(physical);  // else it is the view's
+  if (result != CUDA_SUCCESS) state.vmm.drop(physical);  // otherwise the view owns it
   return result;
 }
 
@@ -294,7 +295,7 @@ CUresult VmmProxyHandles::mapBlock(std::uint32_t number, CUdeviceptr address, st
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-// Maps it, or ends it. Where there is no slot for it the driver keeps it, of memory that stays.
+// Maps the view, or ends it. Without a slot for it, the driver maps it from memory that is pinned.
 CUresult VmmProxyHandles::show(std::uint32_t number) {
   Runtime& state = runtime();
   AppMapping& view = state.views.at(number);
@@ -302,7 +303,7 @@ CUresult VmmProxyHandles::show(std::uint32_t number) {
     const CUresult result = state.swappable.settle(view.block, view.bytes, false);
     if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY) return CUDA_SUCCESS;
     view.going.store(1, std::memory_order_seq_cst);
-    // One that is mapped somewhere yet stays known for ever.
+    // A view that is still mapped somewhere stays registered for good.
     if (state.swappable.settle(view.block, view.bytes, false) == CUDA_SUCCESS) forget(number);
     return result;
   }
@@ -322,8 +323,8 @@ CUresult VmmProxyHandles::show(std::uint32_t number) {
   return result;
 }
 
-// It is going, and mapped nowhere. Its record is another view's only when nobody who brings memory
-// can have met it in its block.
+// Requires a view that is being removed and is mapped nowhere. Its record may be reused only when
+// no thread that maps memory can still hold a reference through the block.
 void VmmProxyHandles::forget(std::uint32_t number) {
   Runtime& state = runtime();
   const AppMapping& view = state.views.at(number);
@@ -336,7 +337,7 @@ void VmmProxyHandles::forget(std::uint32_t number) {
   }
 }
 
-// The reverse of map(), of exactly one of those who ask.
+// The reverse of map(). If several threads call it for a view, exactly one succeeds.
 CUresult VmmProxyHandles::hide(std::uint32_t number) {
   Runtime& state = runtime();
   AppMapping& view = state.views.at(number);
@@ -362,7 +363,7 @@ CUresult VmmProxyHandles::unmap(CUdeviceptr address, std::uint64_t bytes) {
   Runtime& state = runtime();
   CUresult result = forEachPiece(address, bytes, [](const Piece&) { return CUDA_SUCCESS; });
   if (result != CUDA_SUCCESS) return result;
-  // The driver's first: whether it will do so only it knows.
+  // The driver's mappings first, because only the driver knows whether it accepts the call.
   result = forEachPiece(address, bytes, [&](const Piece& piece) {
     if (piece.view != AppMappings::kNone) return CUDA_SUCCESS;
     const std::uint32_t chain = state.vmm.beginUnmap(piece.address, piece.bytes);

@@ -9,7 +9,7 @@ namespace divvy::interposer {
 
 // Within its scope, calls that are unsafe during a capture neither fail nor invalidate a capture of
 // any thread (CUDA's relaxed mode). Costs two loads before the first capture. Under a grant it is
-// always active: the library makes so many calls that the first capture would often begin between
+// always active. The library makes so many calls that the first capture would often begin between
 // the check and the call.
 class RelaxedCapture {
  public:

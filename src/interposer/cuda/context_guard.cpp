@@ -12,7 +12,7 @@ using abi::Cu;
 constexpr std::uint64_t kPatience = 2'000'000'000;
 constexpr long kNap = 50'000;
 
-// Of one thread: the contexts to go through.
+// The contexts that one thread walks.
 struct Contexts {
   static constexpr unsigned kMax = 256;
   CUcontext of[kMax];
@@ -75,7 +75,7 @@ bool ContextGuard::begin() {
     return true;
   }
   while (take(self) == nullptr) sys::nap(kNap);
-  // Who is about to end a context says so first and looks for users then.
+  // A thread that ends a context announces it first and checks for users then.
   if (!wanted()) return true;
   end();
   return false;

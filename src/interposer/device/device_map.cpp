@@ -54,7 +54,7 @@ void formatUuid(const CUuuid& uuid, char* out36) {
   }
 }
 
-// Threads that come at the same time make the same table; one of them publishes it.
+// Concurrent threads make the same table; one of them publishes it.
 const DeviceTable* DeviceMap::build() {
   const ErrnoKeeper keeper;
   const DriverCallScope inside;

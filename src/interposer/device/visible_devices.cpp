@@ -21,7 +21,7 @@ constexpr long kWaitNanoseconds = 100'000;
 enum class Exchange : int { kNever, kStarting, kDone };
 constinit std::atomic<Exchange> exchange_state{Exchange::kNever};
 
-// Stays in place for ever: a thread that copies the environment meanwhile may keep a pointer.
+// Never moved: a thread that copies the environment meanwhile may keep a pointer.
 constinit VisibleList spelled;
 
 bool isIndex(const char* text, size_t length) {
@@ -31,7 +31,7 @@ bool isIndex(const char* text, size_t length) {
   return length > 0 && length < 4;
 }
 
-// The one device whose UUID begins with this text; `count` if there is none or several.
+// The only device with a UUID that begins with this text; `count` if there is none or several.
 unsigned findPrefix(const char* text, size_t length, const ledger::DeviceControl* devices,
                     unsigned count) {
   unsigned found = count;
@@ -128,8 +128,8 @@ void VisibleDevices::exchange() {
   environ = extended;
 }
 
-// The extended array stays mapped: another thread may be reading it. Where a setenv of another
-// thread made a new environment out of ours meanwhile, our entry is taken out of that.
+// The extended array stays mapped, because another thread may be reading it. If a setenv of another
+// thread copied our environment meanwhile, our entry is removed from the copy.
 void VisibleDevices::restore() {
   const char* ours = spelled.c_str();
   if (entry_ != nullptr && *entry_ == ours) *entry_ = previous_;

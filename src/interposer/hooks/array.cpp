@@ -8,7 +8,7 @@ using divvy::abi::Cu;
 
 namespace {
 
-// An array dies with the context that it was made in; its handle cannot be asked which that was.
+// An array dies with its context, and the driver cannot be asked for the context of a handle.
 void rememberOwner(const void* array, unsigned device, Cu site) {
   CUcontext owner = nullptr;
   {

@@ -1,5 +1,5 @@
-// Captures are noted when they begin: from then on our own driver calls take care of them, and
-// until they end launches are asked whether they go into one.
+// Captures are counted from their beginning. From then on our own driver calls consider them, and
+// until they end each launch is checked for being captured.
 #include "launch/launch_gate.h"
 #include "runtime.h"
 
@@ -34,8 +34,8 @@ struct PerThread {
   }
 };
 
-// Counts a capture that is about to begin, while all memory is there: what is captured never waits,
-// and nothing leaves before it has ended.
+// Counts a capture that is about to begin, while all memory is resident: captured calls never wait,
+// and no memory leaves before the capture has ended.
 CUresult countBeginning() {
   Runtime& state = runtime();
   state.captures.beginning();
@@ -66,8 +66,8 @@ CUresult beginCapture(CUstream stream, Arguments... arguments) {
   return result;
 }
 
-// A capture that was invalidated ends with an error; one that was not ended by the right thread
-// goes on.
+// A capture that was invalidated ends with an error; one that the wrong thread tries to end
+// continues.
 template <typename Form, Cu kId, typename... Arguments>
 CUresult endCapture(CUstream stream, Arguments... arguments) {
   const DriverCallScope inside;

@@ -16,7 +16,7 @@ template <typename Call>
 CUresult activatePrimary(Cu site, CUdevice dev, Call call) {
   const ChargeTarget seat = seatOfDevice(dev, site);
   if (seat.verdict == ChargeVerdict::kForeign) return refusal(seat);
-  // Where the limit is unknown only memory is refused; a context is needed for compute.
+  // If the limit is unknown only memory is refused, and compute needs a context.
   if (seat.verdict != ChargeVerdict::kAccount) return call();
   if (!primaries().admit(seat.device)) return refuse();
   const CUresult result = call();
@@ -101,7 +101,7 @@ CUresult destroyContext(Cu site, CUcontext ctx, Call call) {
   return result;
 }
 
-// Green contexts retain the primary one; which device's is not said when they end.
+// Green contexts retain the primary one; at their end the device is not known.
 template <typename Call>
 CUresult endGreen(Call call) {
   const DriverCallScope inside;

@@ -1,4 +1,4 @@
-// Which context is current decides what a default stream means: the meter is told when it changes.
+// The current context determines the meaning of a default stream, so the meter is told of changes.
 #include "cuda/thread_streams.h"
 #include "loader/driver_table.h"
 

@@ -1,4 +1,4 @@
-// What the application is told about its share: memory, and which devices there are.
+// What the application sees of its share: memory and devices.
 #include "accounting/charge.h"
 #include "device/visible_devices.h"
 #include "threads/thread_state.h"
@@ -13,12 +13,12 @@ struct Share {
   std::uint64_t total;
 };
 
-// Puts the share of a seat in the place of the card's figures.
+// Replaces the card's figures by the share of the target.
 void applySeat(ChargeTarget seat, Share* share) {
   if (seat.verdict == ChargeVerdict::kUnknownLimit) share->free = 0;
   if (seat.verdict != ChargeVerdict::kAccount) return;
   const divvy::ledger::Account& account = runtime().tenant.account();
-  // What pools gave back to the card since we last looked is free.
+  // Memory that pools have returned to the card since the last call is free.
   if (runtime().pools.any()) runtime().pools.settleAll(seat.device);
   share->total = account.ceiling(seat.device);
   share->free = account.free(seat.device);
@@ -30,7 +30,7 @@ void store(Width* out, std::uint64_t value) {
   if (out != nullptr) *out = static_cast<Width>(value < kMax ? value : kMax);
 }
 
-// The driver is asked first and decides whether the call succeeds. It never sees the application's
+// The driver is called first and decides whether the call succeeds. It never gets the application's
 // pointers, one of which may be null.
 template <Cu kId, typename Width>
 CUresult memoryInfo(Width* free, Width* total) {
@@ -62,7 +62,7 @@ CUresult totalMemory(Width* bytes, CUdevice device) {
   return result;
 }
 
-// The tenant's devices, or nullptr where the driver's own answer is to stand.
+// The tenant's devices. Null: the driver's own answer applies.
 const DeviceTable* tenantDevices() {
   return runtime().tenant.ready() ? runtime().devices.get() : nullptr;
 }
@@ -88,7 +88,7 @@ DIVVY_HOOK(cuDeviceTotalMem)(unsigned int* bytes, CUdevice dev) noexcept {
 DIVVY_HOOK(cuInit)(unsigned int flags) noexcept {
   const DriverCallScope inside;
   if (inside.nested() || !runtime().tenant.ready()) return real<Cu::cuInit>()(flags);
-  // The driver's path is known and its library open before the variable is touched.
+  // The driver's path must be known and its library open before the variable is changed.
   runtime().driver.open();
   CUresult result;
   {
@@ -113,7 +113,7 @@ DIVVY_HOOK(cuDeviceGet)(CUdevice* device, int ordinal) noexcept {
   const DriverCallScope inside;
   const DeviceTable* table = inside.nested() ? nullptr : tenantDevices();
   if (table == nullptr || ordinal < 0) return real<Cu::cuDeviceGet>()(device, ordinal);
-  // Beyond the tenant's devices: an ordinal that the driver has no device for either.
+  // Beyond the tenant's devices: an ordinal that the driver has no device for.
   const int asked =
       ordinal < table->count ? table->ordinal[ordinal] : DeviceTable::kMaxDriverDevices;
   return real<Cu::cuDeviceGet>()(device, asked);

@@ -8,7 +8,7 @@ using divvy::abi::Cu;
 
 namespace {
 
-// Makes an executable graph. The driver may back it with memory at once (if asked to upload it).
+// Makes an executable graph. The driver may back it with memory at once, if asked to upload it.
 template <typename Call>
 CUresult instantiate(CUgraphExec* exec, CUgraph graph, Call call) {
   const ResidentAccess memory;
@@ -27,7 +27,7 @@ CUresult instantiate(CUgraphExec* exec, CUgraph graph, Call call) {
   return result;
 }
 
-// Uploads or launches one: memory is charged before the driver backs it.
+// Uploads or launches a graph: memory is charged before the driver backs it.
 template <Cu kId>
 CUresult runGraph(CUgraphExec exec, CUstream stream) {
   const DriverCallScope inside;
@@ -61,7 +61,7 @@ CUresult launchGraph(CUgraphExec exec, CUstream stream) {
   GatePass passage;
   enterGate(workOf<kId>(exec, stream), passage);
   if (passage.refused != CUDA_SUCCESS) return passage.refused;
-  divvy_thread.depth = 0;  // memory is charged inside: what follows is not a nested call
+  divvy_thread.depth = 0;  // memory is charged inside, so that what follows is not a nested call
   const CUresult result = launchAdmitted<kId>(exec, stream);
   divvy_thread.depth = 1;
   leaveGate(passage, result);

@@ -1,5 +1,5 @@
-// Legacy IPC of memory. The driver gives no handle of blocks that we made of chunks: those have one
-// of ours, which our like in the other process opens.
+// Legacy IPC of memory. The driver has no handles for blocks made of chunks. These have a handle of
+// ours, which the library in the other process opens.
 #include "accounting/allocation.h"
 
 using namespace divvy::interposer;

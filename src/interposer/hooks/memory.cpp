@@ -9,8 +9,8 @@ using divvy::abi::Cu;
 
 namespace {
 
-// The pitch is the driver's to choose: what it chose on every card so far is admitted, and
-// corrected before the application sees the block should it differ.
+// The driver chooses the pitch. The pitch that it has chosen on every card so far is admitted. If
+// it differs, the charge is corrected before the application gets the block.
 constexpr std::uint64_t kPitchAlignment = 512;
 
 std::uint64_t pitchedGuess(std::uint64_t width, std::uint64_t height) {
@@ -19,7 +19,7 @@ std::uint64_t pitchedGuess(std::uint64_t width, std::uint64_t height) {
   return __builtin_mul_overflow(pitch, height, &bytes) ? UINT64_MAX : bytes;
 }
 
-// Bytes of the range that starts at `address`, or `otherwise` where the driver does not say.
+// Bytes of the range that starts at `address`, or `otherwise` if the driver does not know it.
 std::uint64_t rangeBytes(CUdeviceptr address, std::uint64_t otherwise) {
   const RelaxedCapture relaxed;
   CUdeviceptr base = 0;
@@ -28,7 +28,7 @@ std::uint64_t rangeBytes(CUdeviceptr address, std::uint64_t otherwise) {
   return result == CUDA_SUCCESS && base == address ? bytes : otherwise;
 }
 
-// Plain and managed memory; `caller`: whom the hook returns to.
+// Plain and managed memory; `caller`: return address of the hook.
 template <typename Pointer, typename Call>
 CUresult allocatePlain(Cu site, BlockKind kind, Pointer* out, std::uint64_t bytes,
                        const void* caller, Call call) {
@@ -60,7 +60,7 @@ struct Pitched {
   }
 };
 
-// False: it is native memory that is asked for, or an error.
+// Returns false if native memory is needed, or for an error.
 bool swapPitched(ChargeTarget seat, CUdeviceptr* out, std::size_t* pitch, const Pitched& shape,
                  const void* caller, CUresult* result) {
   if (!shape.valid(pitch) || !mayBeSwapped(seat, caller)) return false;

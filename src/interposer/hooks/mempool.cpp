@@ -33,17 +33,17 @@ struct PerThread {
   static constexpr Cu kGetId = Cu::cuStreamGetId_ptsz;
 };
 
-// An allocation in a captured stream becomes a node of a graph, and takes nothing from the card.
+// An allocation in a captured stream becomes a graph node, and takes nothing from the card.
 template <typename Form>
 bool capturing(CUstream stream) {
   if (!runtime().captures_begun.load(std::memory_order_relaxed)) return false;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   const CUresult result = Form::isCapturing(stream, &status);
-  // The legacy stream cannot be used while a blocking one captures; the driver will say so.
+  // The legacy stream cannot be used while a blocking one captures; the driver returns that error.
   return result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT || status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-// The driver's device that a stream works on; false where it has none that we can ask for.
+// The driver's device of a stream; false if it cannot be determined.
 template <typename Form>
 bool deviceOfStream(CUstream stream, CUdevice* device) {
   const RelaxedCapture relaxed;
@@ -59,8 +59,8 @@ bool deviceOfStream(CUstream stream, CUdevice* device) {
   return known;
 }
 
-// Where a call in a stream stands; false: the stream is none. Before CUDA 12 streams have no
-// number, and what one freed waits for its event.
+// The position of a call in a stream; false: not a valid stream. Before CUDA 12 streams have no
+// number, and memory freed in one waits for its event.
 template <typename Form>
 bool placeOf(CUstream stream, StreamRef* place) {
   const RelaxedCapture relaxed;
@@ -77,8 +77,8 @@ bool swapsPool(const Pool& pool) {
   return swapsOn({ChargeVerdict::kAccount, pool.device});
 }
 
-// Where an allocation comes from. Without a pool: nobody's that we know of, or, with `ours`, one of
-// the tenant's that the book has no room for.
+// The source of an allocation. Without a pool: unknown, or with `ours` a pool of the tenant that
+// the table has no room for.
 struct Source {
   Pool* pool = nullptr;
   bool ours = false;
@@ -105,7 +105,7 @@ Source currentPool(CUstream stream) {
   return {pool, true};
 }
 
-// A pool that the application names: one that it made, or a device's default one.
+// A pool that the application names: its own, or a device's default one.
 Source namedPool(CUmemoryPool handle) {
   if (Pool* known = runtime().pools.find(handle)) return {known, true};
   const DeviceTable* table = runtime().devices.get();
@@ -131,13 +131,13 @@ std::uint64_t mostGrowth(const Pool& pool, std::uint64_t bytes) {
   return rounded < bytes ? UINT64_MAX : rounded;
 }
 
-// A pool that is like a device's default one: what else there is the driver alone knows.
+// A pool with the properties of a default one; other properties only the driver implements.
 bool isPlain(const CUmemPoolProps& props) {
   return props.allocType == CU_MEM_ALLOCATION_TYPE_PINNED && props.handleTypes == 0 &&
          props.maxSize == 0 && props.usage == 0 && props.gpuDirectRDMACapable == 0;
 }
 
-// Also of what was freed in this stream just now, which the driver would use again by itself.
+// Also reclaims memory that was just freed in this stream, which the driver would reuse by itself.
 template <typename Form>
 bool reserveGrowth(const Pool& pool, std::uint64_t growth, CUstream stream) {
   if (reserveOrReclaim(pool.device, growth)) return true;
@@ -147,7 +147,7 @@ bool reserveGrowth(const Pool& pool, std::uint64_t growth, CUstream stream) {
          divvy::ledger::Admission::kGranted;
 }
 
-// `told`: it was noted already why this stays on the device.
+// `told`: the reason why this stays on the device was recorded already.
 template <typename Form, typename Call>
 CUresult allocateFromPool(Pool& pool, CUdeviceptr* out, std::uint64_t bytes, CUstream stream,
                           Cu site, bool told, Call call) {
@@ -168,8 +168,8 @@ CUresult allocateFromPool(Pool& pool, CUdeviceptr* out, std::uint64_t bytes, CUs
   return result;
 }
 
-// Decides who pays; `choose` finds the pool once the rest is clear. `caller`: whom the hook returns
-// to.
+// Decides which tenant is charged; `choose` finds the pool after that. `caller`: return address of
+// the hook.
 template <typename Form, typename Choose, typename Call>
 CUresult allocateAsync(Cu site, CUdeviceptr* out, std::uint64_t bytes, CUstream stream,
                        const void* caller, Choose choose, Call call) {
@@ -226,7 +226,7 @@ CUresult allocateFromNamed(CUdeviceptr* out, std::size_t bytes, CUmemoryPool poo
       [=] { return real<kId>()(out, bytes, pool, stream); });
 }
 
-// The memory stays with its pool until a synchronisation gives it back; see synchronise.
+// The pool keeps the memory until a synchronisation returns it; see synchronise.
 template <Cu kId, typename Form>
 CUresult freeAsync(CUdeviceptr address, CUstream stream) {
   const DriverCallScope inside;
@@ -247,7 +247,7 @@ CUresult freeAsync(CUdeviceptr address, CUstream stream) {
   return inside.nested() ? call() : freeFrom(runtime().blocks, address, kId, call);
 }
 
-// Every synchronisation is where pools give back to the card what they hold above their threshold.
+// At every synchronisation pools return memory above their threshold to the card.
 template <Cu kId, typename... Arguments>
 CUresult synchronise(Arguments... arguments) {
   const DriverCallScope inside;
@@ -260,7 +260,7 @@ CUresult synchronise(Arguments... arguments) {
   return result;
 }
 
-// Null: the attribute is the driver's alone.
+// Null: the driver answers the attribute.
 const Pool::HighWaterCounter* figureOf(const Pool& pool, CUmemPool_attribute attribute) {
   switch (attribute) {
     case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
@@ -348,8 +348,8 @@ DIVVY_HOOK(cuMemPoolTrimTo)(CUmemoryPool pool, std::size_t keep) noexcept {
   return result;
 }
 
-// What a pool has is what the driver knows and what can be swapped. The high marks of both were not
-// reached at the same time: their sum is at least the pool's.
+// A pool has driver memory and swappable memory. Their high-water marks were not reached at the
+// same time, so their sum is at least the pool's.
 DIVVY_HOOK(cuMemPoolGetAttribute)
 (CUmemoryPool pool, CUmemPool_attribute attr, void* value) noexcept {
   const DriverCallScope inside;

@@ -1,5 +1,5 @@
-// What an address is. Of memory that can be swapped our own records answer, as the driver would of
-// plain memory: what it knows is ours, and changes.
+// Attributes of addresses. For swappable memory our records give the answers that the driver has
+// for plain memory. The driver's own answers would describe our chunks, and change.
 #include "accounting/allocation.h"
 
 using namespace divvy::interposer;
@@ -7,13 +7,13 @@ using divvy::abi::Cu;
 
 namespace {
 
-// What is at an address: a block that we made, a view of one that the application mapped, or a
-// block of another process.
+// The memory at an address: a block of ours, a view of one that the application mapped, or a block
+// of another process.
 struct Memory {
   SwapBlock* block = nullptr;  // null: the answer is the driver's
   const AppMapping* view = nullptr;
   std::uint32_t number = ChunkTable::kNone;  // of the block, if it is this process's
-  bool unused = false;       // nothing of the application's, but what the driver knows
+  bool unused = false;       // not memory of the application, but the driver knows the address
   Arenas::Found piece = {};  // of a block that is an arena
 
   explicit operator bool() const { return block != nullptr; }
@@ -31,14 +31,15 @@ struct Memory {
     return small() ? piece.piece.sync_memops
                    : block->sync_memops.load(std::memory_order_relaxed) != 0;
   }
-  // What the driver is to be asked about.
+  // The address for the query to the driver.
   CUdeviceptr orNowhere(CUdeviceptr address) const { return unused ? kNowhere : address; }
 
  private:
-  static constexpr CUdeviceptr kNowhere = 1;  // an address of nobody's
+  static constexpr CUdeviceptr kNowhere = 1;  // never a valid address
 };
 
-// The application's own is an error, or somebody else's to answer.
+// Returns no block if none of ours is at the address, or if the application has no memory there.
+// Then the driver answers, or refuses.
 Memory memoryAt(CUdeviceptr address) {
   Runtime& state = runtime();
   ChunkTable::Place place;
@@ -67,7 +68,7 @@ Memory memoryAt(CUdeviceptr address) {
   return {&block, &state.views.at(view), place.block};
 }
 
-// A value, and how many of its bytes the attribute's type has; 0: the driver is to be asked.
+// A value, and the size of the attribute's type; 0: the driver answers.
 struct Answer {
   std::uint64_t value;
   unsigned bytes;
@@ -79,15 +80,15 @@ struct Answer {
 constexpr unsigned kWord = 4;  // booleans too
 constexpr unsigned kLong = 8;
 
-// How such memory is made on its device; null for others' memory on devices that are not the
-// tenant's.
+// Properties of such memory on its device. Null: memory of another process on a device that is not
+// the tenant's.
 const BackingTerms* termsOf(const Memory& memory) {
   if (memory.block->device >= divvy::ledger::kMaxDevices) return nullptr;
   return runtime().backing.terms(static_cast<CUdevice>(memory.block->ordinal),
                                  memory.block->device);
 }
 
-// Whether other processes can open it by a legacy handle.
+// Whether other processes can open it through a legacy handle.
 std::uint64_t hasLegacyIpc(const Memory& memory) {
   const BackingTerms* terms =
       memory.number == ChunkTable::kNone || memory.view != nullptr || memory.block->pool != 0
@@ -96,7 +97,7 @@ std::uint64_t hasLegacyIpc(const Memory& memory) {
   return terms != nullptr && terms->prop.requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE ? 1 : 0;
 }
 
-// Chunks are open to all of the tenant's devices, views to those that the application named.
+// Chunks are accessible to all devices of the tenant, views to those that the application set.
 std::uint64_t accessFlags(const Memory& memory) {
   CUdevice current = -1;
   const BackingTerms* terms = termsOf(memory);
@@ -112,8 +113,8 @@ std::uint64_t accessFlags(const Memory& memory) {
   return CU_MEM_ACCESS_FLAGS_PROT_NONE;
 }
 
-// What is told of a view otherwise than of a block; 0 bytes: nothing. Its range is that of the
-// addresses that were reserved.
+// Attributes of a view that differ from a block's; 0 bytes: none. Its range is that of the reserved
+// addresses.
 Answer answerForView(const Memory& memory, CUpointer_attribute attribute) {
   std::uint64_t begin = memory.view->address;
   std::uint64_t bytes = memory.view->bytes.load();
@@ -131,7 +132,7 @@ Answer answerForView(const Memory& memory, CUpointer_attribute attribute) {
   }
 }
 
-// The pool that it came from, whether it was destroyed since or not.
+// The pool that it came from, even if the pool was destroyed since.
 std::uint64_t poolOf(const SwapBlock& block) {
   if (block.pool == 0) return 0;
   return reinterpret_cast<std::uint64_t>(runtime().pools.at(block.pool - 1).handle.load());
@@ -186,15 +187,15 @@ Answer answerFor(const Memory& memory, CUdeviceptr address, CUpointer_attribute 
   }
 }
 
-// Tokens of memory let other devices use it for as long as it lives: there are none of memory that
-// may leave. What they are for has had another interface since CUDA 5.
+// Tokens give other devices access for as long as the memory lives, so swappable memory has none.
+// Since CUDA 5 another interface serves their purpose.
 bool isRefused(const Memory& memory, CUpointer_attribute attribute) {
   return attribute == CU_POINTER_ATTRIBUTE_P2P_TOKENS && memory &&
          memory.number != ChunkTable::kNone &&
          memory.block->pins.load(std::memory_order_relaxed) == 0;
 }
 
-// False: something in there is the driver's to answer, or to refuse.
+// Returns false if the driver must answer, or refuse, an attribute.
 bool answerAll(const Memory& memory, CUdeviceptr address, unsigned count,
                const CUpointer_attribute* attributes, void** data) {
   if (attributes == nullptr || data == nullptr || count == 0) return false;
@@ -246,8 +247,8 @@ DIVVY_HOOK(cuPointerGetAttributes)
   return real<Cu::cuPointerGetAttributes>()(numAttributes, attributes, data, memory.orNowhere(ptr));
 }
 
-// Whoever asks for it lets something else than the driver use the memory: it has to stay. Of memory
-// that stays the driver keeps it, where the application mapped it.
+// A caller sets it to let other components than the driver use the memory, so the memory must stay.
+// For pinned memory the driver stores it where the application mapped it.
 DIVVY_HOOK(cuPointerSetAttribute)
 (const void* value, CUpointer_attribute attribute, CUdeviceptr ptr) noexcept {
   const DriverCallScope inside;

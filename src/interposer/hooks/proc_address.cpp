@@ -1,5 +1,5 @@
-// cuGetProcAddress in both versions: the driver's own answer, with our wrappers in the place of
-// what we wrap.
+// cuGetProcAddress in both versions: the driver's own answer, with our wrappers in place of wrapped
+// functions.
 #include "loader/symbol_lookup.h"
 #include "runtime.h"
 #include "threads/thread_state.h"
@@ -15,7 +15,7 @@ std::uint64_t hashName(const char* name) {
   return hash;
 }
 
-// What the application gets instead of `address`, which the driver returned for this name.
+// The address for the application instead of `address`, which the driver returned for this name.
 void* wrapped(const char* symbol, int version, cuuint64_t flags, void* address) {
   const divvy::abi::Family* family = divvy::abi::findCuFamily(symbol);
   if (family == nullptr) {
@@ -28,8 +28,8 @@ void* wrapped(const char* symbol, int version, cuuint64_t flags, void* address) 
   return hook != nullptr ? hook : address;
 }
 
-// For a driver that has no look-up of its own, or for no driver at all (then every name is there,
-// so that the application gets as far as a cuInit that tells it).
+// For a driver without a look-up of its own, or without a driver. In the latter case every name
+// exists, so that the application gets as far as a cuInit that reports it.
 CUresult lookUpInList(const char* symbol, void** pfn, int version, cuuint64_t flags) {
   if (symbol == nullptr || pfn == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *pfn = nullptr;
@@ -49,8 +49,8 @@ CUresult lookUpOld(const char* symbol, void** pfn, int version, cuuint64_t flags
   return real<Cu::cuGetProcAddress>()(symbol, pfn, version, flags);
 }
 
-// Why a look-up without a status of its own found nothing: the name is unknown, or known but
-// younger than the version that was asked for.
+// The reason why a look-up without a status of its own found nothing: the name is unknown, or its
+// versions are newer than requested.
 CUdriverProcAddressQueryResult explain(const char* symbol, CUresult result) {
   if (result == CUDA_SUCCESS) return CU_GET_PROC_ADDRESS_SUCCESS;
   const divvy::abi::Family* family = symbol == nullptr ? nullptr : divvy::abi::findCuFamily(symbol);
@@ -68,13 +68,13 @@ CUresult lookUp(const char* symbol, void** pfn, int version, cuuint64_t flags,
   if (runtime().driver.has(Cu::cuGetProcAddress_v2)) {
     return real<Cu::cuGetProcAddress_v2>()(symbol, pfn, version, flags, status);
   }
-  // This version of the call tells by its status, not by its result, that a name is not there.
+  // This version reports a missing name by its status, not by its result.
   const CUresult result = lookUpOld(symbol, pfn, version, flags);
   if (status != nullptr) *status = explain(symbol, result);
   return result == CUDA_ERROR_NOT_FOUND ? CUDA_SUCCESS : result;
 }
 
-// The first version of the call, made of the second where the driver has only that.
+// The first version of the call, implemented by the second if the driver has only that.
 CUresult lookUpTheOldWay(const char* symbol, void** pfn, int version, cuuint64_t flags) {
   Driver& driver = runtime().driver;
   if (driver.has(Cu::cuGetProcAddress) || !driver.has(Cu::cuGetProcAddress_v2)) {

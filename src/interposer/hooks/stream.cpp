@@ -1,4 +1,4 @@
-// Streams: what was noted about one ends with it, and host functions are told apart from threads of
+// Streams: records of a stream end with it, and host functions are distinguished from threads of
 // the application.
 #include "cuda/capture_scope.h"
 #include "runtime.h"
@@ -19,7 +19,7 @@ CUresult destroyStream(CUstream stream) {
   return result;
 }
 
-// Gives the record back before the function runs, which may never return.
+// Returns the record before the function runs, which may never return.
 template <typename Function, typename... First>
 void runInCallback(void* record, First... first) {
   auto* const call = static_cast<HostCall*>(record);
@@ -39,8 +39,8 @@ void runStreamCallback(CUstream stream, CUresult status, void* record) {
   runInCallback<CUstreamCallback>(record, stream, status);
 }
 
-// A record of the function, or null where it goes to the driver as it is: nobody could wait in it,
-// it may run more than once (as part of a graph), or there is no memory.
+// A record of the function. Null if the driver runs it directly: it cannot wait, it may run more
+// than once (as part of a graph), or there is no memory.
 template <typename Function>
 HostCall* recordOf(CUstream stream, bool per_thread, Function function, void* data) {
   if (function == nullptr || divvy_thread.depth != 0 || !runtime().gate.attached()) return nullptr;

@@ -1,4 +1,4 @@
-// Virtual memory management: cuMemCreate is what takes memory; mapping only keeps it alive.
+// Virtual memory management: cuMemCreate takes memory; mapping only keeps it alive.
 #include "accounting/allocation.h"
 
 using namespace divvy::interposer;
@@ -10,31 +10,31 @@ bool isOnDevice(const CUmemAllocationProp* prop) {
   return prop != nullptr && prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
 }
 
-// The book is asked only where something may be in it.
+// Null if there can be no handles.
 VmmHandles* book(const DriverCallScope& inside) {
   return inside.nested() || !runtime().tenant.ready() ? nullptr : &runtime().vmm;
 }
 
-// Of memory that we made of such handles the application knows none, as of plain memory, its own or
-// another process's: the driver would refuse what is asked for.
+// The application knows no handles of such memory, be it its own or another process's, as for plain
+// memory. The driver would refuse the request.
 bool isPlain(const DriverCallScope& inside, CUdeviceptr address) {
   if (inside.nested()) return false;
   if (runtime().ipc_imports.find(address) != nullptr) return true;
   return runtime().chunks.has(address) && runtime().tokens.viewAt(address) == AppMappings::kNone;
 }
 
-// Memory of the application's own that can be swapped is somewhere in the range.
+// Returns true if swappable memory of the application is in the range.
 bool isSwapped(const DriverCallScope& inside, CUdeviceptr address, std::size_t bytes) {
   return !inside.nested() && runtime().tokens.touches(address, bytes);
 }
 
-// Its handles are ours.
+// Returns true for our handles.
 bool isToken(const DriverCallScope& inside, CUmemGenericAllocationHandle handle) {
   return !inside.nested() && VmmHandles::isToken(handle) && runtime().tokens.any();
 }
 
-// kNative: *told, if it was noted why that stays on the device; else it is for *why, should the
-// driver make it. Who only tries what the driver has is not to be taken for one who uses it.
+// kNative: *told is set if the reason was recorded already; otherwise *why is the reason to record
+// if the driver makes the memory. A query of the driver's properties must not count as use.
 HookOutcome createSwappable(ChargeTarget seat, CUmemGenericAllocationHandle* handle,
                             std::size_t size, const CUmemAllocationProp& prop, const void* caller,
                             PinReason* why, bool* told, CUresult* result) {
@@ -51,7 +51,7 @@ CUresult mapArrays(CUarrayMapInfo* list, unsigned count, CUstream stream) {
   if (vmm == nullptr || result != CUDA_SUCCESS) return result;
   for (unsigned i = 0; i < count; ++i) {
     if (list[i].memOperationType != CU_MEM_OPERATION_TYPE_MAP) continue;
-    // Plain or mipmapped: one word in any case.
+    // Plain or mipmapped: one word in both cases.
     vmm->holdForArray(list[i].memHandle.memHandle,
                       reinterpret_cast<std::uint64_t>(list[i].resource.array));
   }
@@ -156,7 +156,7 @@ DIVVY_HOOK(cuMemAddressReserve)
   return result;
 }
 
-// Out of the list before the driver may hand the addresses out again.
+// Removed before the driver may reuse the addresses.
 DIVVY_HOOK(cuMemAddressFree)(CUdeviceptr ptr, std::size_t size) noexcept {
   const DriverCallScope inside;
   if (isPlain(inside, ptr) || isSwapped(inside, ptr, size)) return CUDA_ERROR_INVALID_VALUE;

@@ -1,5 +1,5 @@
-// Physical memory that is shown to others: exported, imported, bound to something. What can be
-// swapped stays on the device from then on.
+// Physical memory that is exported, imported or bound. Swappable memory stays on the device from
+// then on.
 #include "accounting/allocation.h"
 
 using namespace divvy::interposer;
@@ -21,7 +21,8 @@ CUresult bind(CUmemGenericAllocationHandle memory, Call call) {
   return exposed == CUDA_SUCCESS ? call(handle) : exposed;
 }
 
-// All that is ours in the range stays: several mappings of the application's may be side by side.
+// Pins all of our memory in the range, which may contain several adjoining mappings of the
+// application.
 CUresult pinRange(std::uint64_t address, std::uint64_t bytes, PinReason reason) {
   constexpr std::uint64_t kMax = std::uint64_t{1} << 44;  // the driver refuses more
   const ChunkTable& chunks = runtime().chunks;
@@ -38,7 +39,7 @@ CUresult pinRange(std::uint64_t address, std::uint64_t bytes, PinReason reason) 
   return CUDA_SUCCESS;
 }
 
-// Calls when the memory in the range stays. Should the driver refuse, it stays all the same.
+// Calls once the memory in the range is pinned. It stays pinned even if the driver refuses.
 template <typename Call>
 CUresult stay(CUdeviceptr address, std::size_t bytes, PinReason reason, Call call) {
   const DriverCallScope inside;
@@ -64,8 +65,8 @@ DIVVY_HOOK(cuMemExportToShareableHandle)
   return real<Cu::cuMemExportToShareableHandle>()(out, handle, type, flags);
 }
 
-// An import is paid for by whoever made the memory. Should the driver answer with a handle that
-// this process holds already, it holds it once more.
+// The process that made imported memory is charged for it. If the driver returns a handle that this
+// process holds already, the reference count increases.
 DIVVY_HOOK(cuMemImportFromShareableHandle)
 (CUmemGenericAllocationHandle* handle, void* os_handle, CUmemAllocationHandleType type) noexcept {
   const DriverCallScope inside;

@@ -5,7 +5,7 @@
 namespace divvy::interposer {
 namespace {
 
-// So that neither side's numbers are the other's.
+// So that the tags of both sides differ.
 enum class Side : std::uint64_t { kExporter = 1, kImporter = 2 };
 
 constexpr unsigned kTokenWords = sizeof(IpcToken) / sizeof(std::uint64_t);

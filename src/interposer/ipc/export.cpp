@@ -21,7 +21,7 @@ bool canExport(const SwapBlock& block) {
   return terms != nullptr && terms->prop.requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE;
 }
 
-// The block's secret, drawn by the first who asks. 0: none is to be had.
+// The block's secret, generated at the first use. 0: no random number is available.
 std::uint64_t secretOf(SwapBlock& block) {
   std::uint64_t secret = block.ipc_secret.load(std::memory_order_acquire);
   std::uint64_t fresh = 0;
@@ -32,7 +32,7 @@ std::uint64_t secretOf(SwapBlock& block) {
              : secret;
 }
 
-// What the application allocated there; false: nothing.
+// The application's allocation there; false: none.
 bool allocationAt(const SwapBlock& block, std::uint64_t address, IpcToken* out) {
   Arenas::Found piece;
   if (block.arena == 0) {
@@ -48,7 +48,7 @@ bool allocationAt(const SwapBlock& block, std::uint64_t address, IpcToken* out) 
   return true;
 }
 
-// The block is the one that was named, and what was allocated in it is still there.
+// Returns true if the block is the named one, and the allocation in it still exists.
 bool isNamed(const SwapBlock& block, const IpcToken& asked) {
   IpcToken now;
   return asked.secret != 0 && block.ipc_secret.load(std::memory_order_acquire) == asked.secret &&
@@ -56,8 +56,8 @@ bool isNamed(const SwapBlock& block, const IpcToken& asked) {
          allocationAt(block, asked.address + asked.offset, &now) && now.id == asked.id;
 }
 
-// The chunk at an offset of a block that stays, in the caller's hands: from then on nobody ends it.
-// kNone: it is gone, or does not come to rest.
+// Takes ownership of the chunk at an offset of a pinned block; from then on no thread ends it.
+// kNone: it no longer exists, or stays busy.
 std::uint32_t takeChunk(const IpcToken& asked, std::uint64_t offset) {
   const std::uint64_t address = asked.address + offset;
   ChunkTable& chunks = runtime().chunks;
@@ -77,7 +77,8 @@ std::uint32_t takeChunk(const IpcToken& asked, std::uint64_t offset) {
   return ChunkTable::kNone;
 }
 
-// What is asked for, by one of ours: a name that was passed on is of no use to others.
+// Receives a request and verifies that the peer is a process of this tenant; a name alone grants no
+// access.
 bool isWanted(const IpcSocket& peer, std::uint64_t server, IpcToken* out) {
   IpcHello hello;
   IpcChallenge challenge{IpcToken::kMagic, 0, 0};
@@ -108,7 +109,7 @@ CUresult IpcExports::nameBlock(std::uint64_t address, IpcToken* out) {
   ChunkTable::Place place;
   if (!state.chunks.any() || !state.chunks.find(address, &place)) return CUDA_ERROR_NOT_FOUND;
   SwapBlock& block = state.chunks.block(place.block);
-  // The driver does not either.
+  // The driver does not support it either.
   if (block.isHandles() || block.pool != 0) return CUDA_ERROR_NOT_FOUND;
   *out = {IpcToken::kMagic, 0, 0, block.address, block.reserved, 0, 0, 0};
   if (!allocationAt(block, address, out)) return CUDA_ERROR_INVALID_VALUE;
@@ -130,7 +131,7 @@ CUresult IpcExports::nameBlock(std::uint64_t address, IpcToken* out) {
 bool IpcExports::start() {
   if (state_.load(std::memory_order_acquire) == State::kRunning) {
     if (socket_.listensAt(server_)) return true;
-    return false;  // the application closed it: nobody would be heard
+    return false;  // the application closed the socket, so no request would arrive
   }
   State none = State::kNone;
   if (state_.compare_exchange_strong(none, State::kStarting)) {
@@ -151,7 +152,7 @@ void* IpcExports::run(void* self) {
   return nullptr;
 }
 
-// Whoever is silent keeps others waiting for as long as a peer may be silent, and no longer.
+// A silent peer delays others for the peer timeout at most.
 void IpcExports::loop() {
   while (state_.load(std::memory_order_acquire) == State::kStarting) sys::nap(kNap);
   while (!stop_.load(std::memory_order_acquire) && socket_.listensAt(server_)) {
@@ -159,7 +160,7 @@ void IpcExports::loop() {
     if (socket_.accept(&peer)) {
       serve(peer);
     } else {
-      sys::nap(100 * kNap);  // no descriptor to spare, it may be
+      sys::nap(100 * kNap);  // perhaps out of descriptors
     }
   }
   ledger::storeRelease(parked_, 1u);
@@ -178,7 +179,7 @@ void IpcExports::serve(const IpcSocket& peer) const {
   }
 }
 
-// Bytes of the chunk there; 0: there is none, or nobody to have it.
+// Bytes of the chunk there; 0: there is none, or it is unavailable.
 std::uint64_t IpcExports::handOut(const IpcSocket& peer, const IpcToken& asked,
                                   std::uint64_t offset) {
   IpcReply reply{IpcToken::kMagic, CUDA_ERROR_INVALID_VALUE, offset, 0};
@@ -208,7 +209,7 @@ void IpcExports::stop() {
 }
 
 void IpcExports::forgetAfterFork() {
-  // The parent's: nobody is to be kept waiting by a socket that no thread of ours looks at.
+  // The parent's socket is closed, so that no peer waits for a socket without a thread.
   if (socket_.listensAt(server_)) {
     socket_.close();
   } else {

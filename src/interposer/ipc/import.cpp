@@ -11,8 +11,10 @@ namespace {
 
 using abi::Cu;
 
-constexpr std::uint64_t kOpenPatience = 60'000'000'000;          // of others that open the same
-constexpr std::uint64_t kOwnBufferIds = std::uint64_t{3} << 62;  // nor those of blocks made here
+// limit for waiting on other threads that open the same block
+constexpr std::uint64_t kOpenPatience = 60'000'000'000;
+// nor IDs of blocks of this process
+constexpr std::uint64_t kOwnBufferIds = std::uint64_t{3} << 62;
 constexpr long kNap = 200'000;
 
 bool isSame(const IpcImport& one, const IpcImport& other) {
@@ -25,7 +27,7 @@ CUresult endWork(CUcontext owner) {
   return current.set() ? real<Cu::cuCtxSynchronize>()() : CUDA_SUCCESS;
 }
 
-// Somebody else may listen there now, and is told nothing.
+// Another process may listen there now; it must not learn anything.
 bool askFor(const IpcToken& token, const IpcSocket& exporter) {
   IpcHello hello{IpcToken::kMagic, 0};
   IpcChallenge challenge;
@@ -50,15 +52,15 @@ CUresult refuseOpening(const IpcToken& token, CUresult why) {
 
 }  // namespace
 
-// Addresses that are filled with another process's chunks.
+// Addresses that another process's chunks are mapped at.
 struct IpcImports::Mapping {
   CUdeviceptr address;
   std::uint64_t bytes;
   std::uint64_t filled = 0;
 };
 
-// One that the same block is open by in the same context, or that will be before `own`. Whoever is
-// in the list without a ticket yet may draw one that is earlier.
+// An import of the same block in the same context that is open, or that will be open before `own`.
+// An import in the list without a ticket may still draw an earlier one.
 IpcImport* IpcImports::earlier(const IpcImport& own) {
   IpcImport* found = nullptr;
   imports_.forEach([&](std::uint32_t, IpcImport& other) {
@@ -72,18 +74,18 @@ IpcImport* IpcImports::earlier(const IpcImport& own) {
   return found;
 }
 
-// Opens it once more. False: it is not open, or was just closed.
+// Increments its use count. Returns false if it is not open, or was just closed.
 bool IpcImports::join(const IpcImport& own, IpcImport& other) {
   std::uint32_t opens = other.opens.load(std::memory_order_seq_cst);
   while (opens != 0 && !other.opens.compare_exchange_weak(opens, opens + 1)) {
   }
   if (opens == 0) return false;
   if (isSame(own, other)) return true;
-  release(other);  // it had become another one
+  release(other);  // the record has become another import
   return false;
 }
 
-// True: it is the caller's to open, or was opened already as *joined.
+// Returns true if the caller must open it, or if it was opened as *joined.
 bool IpcImports::begin(IpcImport& own, IpcImport** joined) {
   own.opens.store(0, std::memory_order_relaxed);
   own.ticket.store(0, std::memory_order_relaxed);
@@ -137,7 +139,7 @@ CUresult IpcImports::open(const IpcToken& token, unsigned flags, CUdeviceptr* ou
   return result == CUDA_SUCCESS ? result : refuseOpening(token, result);
 }
 
-// The exporter's chunks behind addresses of this process.
+// Maps the exporter's chunks to addresses of this process.
 CUresult IpcImports::fetch(IpcImport& own, int ordinal) {
   const IpcToken& token = own.token;
   ScopedIpcSocket exporter;
@@ -183,7 +185,7 @@ CUresult IpcImports::receiveAll(const IpcSocket& exporter, Mapping* mapping,
   return CUDA_SUCCESS;
 }
 
-// The mapping keeps the memory; a handle is not needed any more.
+// The mapping keeps the memory alive, so the handle is not needed.
 CUresult IpcImports::mapOne(int fd, std::uint64_t bytes, Mapping* mapping, std::uint32_t* ordinal) {
   CUmemGenericAllocationHandle handle = 0;
   void* const descriptor = reinterpret_cast<void*>(static_cast<std::intptr_t>(fd));
@@ -201,8 +203,8 @@ CUresult IpcImports::mapOne(int fd, std::uint64_t bytes, Mapping* mapping, std::
   return result;
 }
 
-// To the device whose memory it is, to that of the context, and to all others of the process that
-// can reach it: whoever enables peer access later has it.
+// Grants access to the memory's device, to the context's device, and to all other devices of the
+// process that can reach it. So a context that enables peer access later has access.
 CUresult IpcImports::allow(const Mapping& mapping, std::uint32_t home, int current) {
   int count = 0;
   if (real<Cu::cuDeviceGetCount>()(&count) != CUDA_SUCCESS) return CUDA_ERROR_MAP_FAILED;
@@ -257,7 +259,7 @@ CUresult IpcImports::close(CUdeviceptr address) {
   return result;
 }
 
-// Once less. CUDA_ERROR_NOT_FOUND: somebody is just closing it.
+// Decrements its use count. CUDA_ERROR_NOT_FOUND: another thread is just closing it.
 CUresult IpcImports::release(IpcImport& import) {
   std::uint32_t opens = import.opens.load(std::memory_order_seq_cst);
   while (opens != 0 && !import.opens.compare_exchange_weak(opens, opens - 1)) {
@@ -266,7 +268,8 @@ CUresult IpcImports::release(IpcImport& import) {
   return opens == 1 ? end(import, true) : CUDA_SUCCESS;
 }
 
-// Of who brought `opens` to 0. What uses the memory ends first, as with plain memory.
+// Called by the thread that brought `opens` to 0. As for plain memory, work that uses the memory
+// ends first.
 CUresult IpcImports::end(IpcImport& import, bool wait) {
   const CUresult idle = wait ? endWork(import.context) : CUDA_SUCCESS;
   if (idle != CUDA_SUCCESS) {

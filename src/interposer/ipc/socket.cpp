@@ -18,7 +18,7 @@ struct Address {
 
   explicit Address(std::uint64_t number) {
     name.sun_family = AF_UNIX;
-    char* at = name.sun_path + 1;  // a name that begins with 0 is in no directory
+    char* at = name.sun_path + 1;  // a name that begins with 0 is not in the file system
     __builtin_memcpy(at, kPrefix, kPrefixBytes);
     at += kPrefixBytes;
     for (int shift = 60; shift >= 0; shift -= 4) *at++ = "0123456789abcdef"[number >> shift & 15];
@@ -26,7 +26,7 @@ struct Address {
   }
 };
 
-// Room for one descriptor beside a message.
+// Space for one descriptor with a message.
 union Beside {
   cmsghdr head;
   char room[CMSG_SPACE(sizeof(int))];
@@ -39,7 +39,7 @@ msghdr messageOf(iovec* part) {
   return message;
 }
 
-// Interrupted ones again: all of them have a bound of their own.
+// Repeats interrupted calls; each call has its own bound.
 template <typename Call>
 long insist(Call call) {
   for (;;) {

@@ -3,13 +3,13 @@
 namespace divvy::interposer {
 namespace {
 
-constexpr std::uint32_t kWindow = 32;  // samples that the mean remembers
-constexpr std::uint32_t kSettled = 4;  // samples before which nothing is odd
+constexpr std::uint32_t kWindow = 32;  // samples in the mean
+constexpr std::uint32_t kSettled = 4;  // samples before which none counts as odd
 constexpr std::uint64_t kFar = 4;      // times the mean, or a part of it
 constexpr std::uint32_t kTrusted = 16;
 constexpr std::uint64_t kShortest = 500;
 constexpr std::uint32_t kWhole = 65536;
-// More than one sample in sixteen far off: the work is like that.
+// If more than one sample in sixteen is far off, that is normal for the work.
 constexpr std::uint32_t kUsual = kWhole / 16;
 
 }  // namespace
@@ -26,7 +26,8 @@ void Estimate::learn(std::uint64_t sample, bool exact) {
   const std::uint32_t count = samples();
   const std::uint64_t mean = duration();
   samples_.store(count + 1 == 0 ? count : count + 1, std::memory_order_relaxed);
-  // The first time a kernel also loads its code, and more: it counts until there is a second.
+  // The first run of a kernel includes loading its code and more; it counts only until there is a
+  // second.
   if (count <= 1 || (!exact && count < kSettled && sample < mean / kFar)) {
     duration_.store(sample, std::memory_order_relaxed);
     return;

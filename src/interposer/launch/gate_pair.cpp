@@ -5,7 +5,7 @@
 namespace divvy::interposer {
 namespace {
 
-// With depth above 0, so that no signal handler's call comes between.
+// Requires depth above 0, so that a signal handler's call cannot intervene.
 CUresult enterMemory(ThreadLine* line, const CallWork* work) {
   if (divvy_thread.touching == 0) {
     const CUresult result = runtime().memory_gate.enter(line, work);
@@ -18,13 +18,14 @@ CUresult enterMemory(ThreadLine* line, const CallWork* work) {
 }  // namespace
 
 __attribute__((noinline)) void enterBothGates(const CallWork& work, GatePass& passage) {
-  divvy_thread.depth = 1;  // a signal handler's launch is not to come between
+  divvy_thread.depth = 1;  // a signal handler's launch must not intervene
   if (work.kind == WorkKind::kGraph) runtime().graph_uses.use(work.key);
   passage.refused = enterMemory(divvy_thread.line, &work);
   if (passage.refused == CUDA_SUCCESS) {
     runtime().gate.enter(work, passage);
     if (divvy_thread.touching != 0) return;
-    passage.refused = CUDA_ERROR_DEINITIALIZED;  // while it waited for its grant
+    // the process began to exit while it waited for its grant
+    passage.refused = CUDA_ERROR_DEINITIALIZED;
   }
   divvy_thread.depth = 0;
 }
@@ -47,7 +48,7 @@ ResidentAccess::~ResidentAccess() {
 }
 
 void ResidencyGateRelease::leave() {
-  // A signal handler's call leaves the mark to the call that it interrupted.
+  // A signal handler's call leaves the mark to the interrupted call.
   if (divvy_thread.touching != 1) return;
   left_ = true;
   leaveMemory();

@@ -5,7 +5,7 @@ namespace divvy::interposer {
 std::uint64_t IntervalUnion::add(std::uint64_t start, std::uint64_t end, std::uint64_t amount) {
   if (start < floor_) start = floor_;
   std::uint64_t left = amount;
-  // From the end back: the free stretches between those that are counted.
+  // From the end backwards: the free intervals between the counted ones.
   unsigned i = count_;
   while (left > 0 && end > start) {
     while (i > 0 && stretches_[i - 1].start >= end) --i;
@@ -24,7 +24,7 @@ std::uint64_t IntervalUnion::add(std::uint64_t start, std::uint64_t end, std::ui
   return amount - left;
 }
 
-// A stretch that overlaps none that is there.
+// Inserts an interval that overlaps no existing one.
 void IntervalUnion::insert(Interval stretch) {
   unsigned at = count_;
   while (at > 0 && stretches_[at - 1].start > stretch.start) --at;
@@ -45,7 +45,7 @@ void IntervalUnion::insert(Interval stretch) {
     return;
   }
   if (count_ == kMax) {
-    if (at == 0) {  // the oldest of all is the one that is forgotten
+    if (at == 0) {  // the new interval is the oldest, so it is dropped
       if (stretch.end > floor_) floor_ = stretch.end;
       return;
     }

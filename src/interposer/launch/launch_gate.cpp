@@ -7,7 +7,7 @@
 
 namespace {
 const std::uint32_t kOpenWord = 0;
-// No grant's word: this one stands for good where memory can be swapped.
+// Not the word of a grant: this one is permanent where memory can be swapped.
 const std::uint32_t kMeteredWord = ~std::uint32_t{0};
 }  // namespace
 
@@ -27,8 +27,8 @@ constexpr std::uint64_t kMillisecond = 1'000'000;
 constexpr std::uint64_t kLongestSleep = 100 * kMillisecond;
 constexpr std::uint64_t kShortestSleep = 50 * kMicrosecond;
 constexpr std::uint64_t kMaxSlack = 500 * kMicrosecond;
-// A machine that is later than that is short of processors, and whom others wait for is not to
-// have more in flight for it.
+// A machine with longer delays is short of processors. A tenant that others wait for must not have
+// more in flight because of that.
 constexpr std::uint64_t kMaxLate = 200 * kMicrosecond;
 constexpr std::uint64_t kMaxSpin = 200 * kMicrosecond;
 constexpr std::uint64_t kDefaultEscapeMs = 100;
@@ -40,7 +40,7 @@ bool barrier(int command) {
   return ::syscall(SYS_membarrier, command, 0) == 0;
 }
 
-// The thread is out of the driver again, or did not go in.
+// Marks that the thread has left the driver, or did not enter it.
 inline void comeOutside(ThreadLine* line) {
   if (divvy_thread.shared_line) {
     line->admitted.fetch_sub(1, std::memory_order_release);
@@ -59,7 +59,7 @@ std::uint64_t larger(std::uint64_t a, std::uint64_t b) {
 
 }  // namespace
 
-// ---- who is in force ---------------------------------------------------------------------------
+// ---- modes -------------------------------------------------------------------------------------
 
 void LaunchGate::attach() {
   if (mode_.load(std::memory_order_acquire) != Mode::kDetached) return;
@@ -100,8 +100,8 @@ void LaunchGate::meterAlways() {
   quick_word_.store(kNoWord, std::memory_order_seq_cst);
 }
 
-// Whoever waits finds the word changed, or looks again within its bounded sleep. Where there is no
-// thread that would see the agent return, launches go on looking for themselves.
+// A waiting thread finds the word changed, or reads it again within its bounded sleep. Without a
+// thread that would see the agent return, launches go on checking for it.
 void LaunchGate::ungate() {
   Mode gated = Mode::kGated;
   if (!mode_.compare_exchange_strong(gated, Mode::kUngated, std::memory_order_acq_rel)) return;
@@ -125,7 +125,7 @@ bool LaunchGate::standsOpen() {
   return ungated();
 }
 
-// The agent took our slot for that of a dead process: the line may be somebody else's by now.
+// The agent treated our slot as that of a dead process, so the line may belong to another process.
 void LaunchGate::lose() {
   mode_.store(Mode::kLost, std::memory_order_release);
   pointAt(&kOpenWord);
@@ -159,7 +159,8 @@ void LaunchGate::forgetAfterFork() {
   free_watched_ = launches_seen_ = quiet_since_ = ticks_ = 0;
 }
 
-// True if this process is to be seen at the work page. If not, nobody would ever let it go on.
+// Returns true if this process has a line in the work page. Without one the arbiter would never let
+// it run.
 bool LaunchGate::present() {
   if (board_.claim(runtime().tenant.account())) return true;
   if (board_.claiming()) return false;
@@ -173,9 +174,9 @@ bool LaunchGate::present() {
 
 // ---- one launch --------------------------------------------------------------------------------
 
-// Shows that the thread is on its way into the driver and looks at the word again. Who proves a
-// drain saw the new word first, then had every thread of the process fence (membarrier), and looks
-// at the lines last: it sees this thread inside, or this thread sees that word.
+// Publishes that the thread enters the driver, and reads the word again. The prover of a drain
+// reads the new word first, then makes every thread of the process fence (membarrier), and reads
+// the lines last. So either it sees this thread inside, or this thread sees that word.
 __attribute__((always_inline)) inline bool LaunchGate::goInside(ThreadLine* line,
                                                                 std::uint32_t word) const {
   if (divvy_thread.shared_line) {
@@ -203,14 +204,14 @@ bool LaunchGate::fits(const Need& need) const {
   return bound == 0 || runtime().meter.unsettledOn(need.device) + need.estimate <= bound;
 }
 
-// A part of what may be in flight; where that is less than what a thread that sleeps wakes up too
-// late by, as much: else the device would have nothing to do each time until the thread is there.
+// A part of the bound on work in flight, but at least the usual wake-up delay of a sleeping thread.
+// Otherwise the device would be idle each time until the thread runs.
 std::uint64_t LaunchGate::lead() const {
   const std::uint64_t late = late_.load(std::memory_order_relaxed);
   return larger(smaller(inflightBound() / 4, kMaxSlack), late);
 }
 
-// Follows the ninth tenth: it rises eight times as fast as it falls.
+// Follows about the 90th percentile: it rises eight times as fast as it falls.
 void LaunchGate::noteLate(std::uint64_t by) {
   by = smaller(by, kMaxLate);
   const std::uint64_t usual = late_.load(std::memory_order_relaxed);
@@ -218,14 +219,14 @@ void LaunchGate::noteLate(std::uint64_t by) {
   late_.store(next, std::memory_order_relaxed);
 }
 
-// One long kernel may follow another without a hole.
+// One long kernel may follow another without a gap.
 bool LaunchGate::fitsSoon(const Need& need, std::uint64_t now) const {
   const UsageMeter& meter = runtime().meter;
   return meter.unsettledOn(need.device) == 0 || meter.untilOn(need.device) <= now + lead();
 }
 
-// Host functions run in the driver's own thread, which must go on for anything to end; fork
-// handlers may hold what other threads need.
+// Host functions run in the driver's own thread, which must continue for any work to end; fork
+// handlers may hold locks that other threads need.
 bool LaunchGate::mayWait() const {
   return !divvy_thread.callback && !divvy_thread.forking &&
          mode_.load(std::memory_order_relaxed) != Mode::kExiting;
@@ -238,21 +239,21 @@ __attribute__((noinline)) bool LaunchGate::passesCaptured(const CallWork& work) 
   return true;
 }
 
-// The first launch under another word. False: nobody arbitrates this process now.
+// Handles the first launch under another word. Returns false if no arbiter gates this process now.
 __attribute__((noinline)) bool LaunchGate::noteGrant(std::uint32_t word) {
   const ErrnoKeeper keeper;
   if (!board_.claimed() && !present()) return false;
   if (ungated() && standsOpen()) return false;
   ledger::raiseTo(board_.line().seen_seq, sequenceOf(word));
-  // What went through an open gate is unknown to the meter.
+  // The meter does not know work that passed an open gate.
   const std::uint64_t free = countedFree();
   if (free_noted_.exchange(free, std::memory_order_relaxed) != free) runtime().meter.resume();
-  // Whoever sees it sees the claimed line.
+  // A thread that reads this word also sees the claimed line.
   word_noted_.store(word, std::memory_order_release);
   const bool quick = gateState(word) == GateState::kRun && !fences_;
   marked_word_.store(quick ? word : kNoWord, std::memory_order_release);
   quick_word_.store(quick ? word : kNoWord, std::memory_order_seq_cst);
-  // Launches that may touch swappable memory are marked, which the quick way does not do.
+  // Launches that may touch swappable memory must be marked, which the fast path does not do.
   if (runtime().memory_gate.active()) quick_word_.store(kNoWord, std::memory_order_seq_cst);
   return true;
 }
@@ -263,7 +264,7 @@ void LaunchGate::forgetGrant() {
   marked_word_.store(kNoWord, std::memory_order_relaxed);
 }
 
-// No read-modify-write, no clock, no system call.
+// Without read-modify-write operations, clock reads and system calls.
 void LaunchGate::enter(const CallWork& work, GatePass& passage) {
   ThreadLine* line = divvy_thread.line;
   divvy_thread.depth = 1;
@@ -277,7 +278,7 @@ void LaunchGate::enter(const CallWork& work, GatePass& passage) {
   runtime().meter.begin(work, passage.ticket);
 }
 
-// True: the thread is inside, under a word that lets it run.
+// Returns true if the thread is inside, under a word that lets it run.
 inline bool LaunchGate::admit(const CallWork& work, MeteredCall& ticket) {
   if (__builtin_expect(runtime().captures.open(), 0) && passesCaptured(work)) return false;
   const std::uint32_t word = this->word();
@@ -289,7 +290,7 @@ inline bool LaunchGate::admit(const CallWork& work, MeteredCall& ticket) {
   return __builtin_expect(admitted, 1) || admitSlowly(line, need);
 }
 
-// Every launch under a grant comes this way: flatten, so that nothing on it is a call of its own.
+// Every launch under a grant runs this; flatten, so that nothing in it is a call of its own.
 __attribute__((flatten)) void enterGate(const CallWork& work, GatePass& passage) {
   if (__builtin_expect(runtime().memory_gate.active(), 0)) {
     enterBothGates(work, passage);
@@ -332,16 +333,17 @@ class LaunchGate::Wait {
   ~Wait() {
     endHold();
     if (budgeted_) gate_.budget_waits_.fetch_sub(1, std::memory_order_relaxed);
-    // Waits of few launches each are as good as the estimates are.
+    // With few launches for each wait, waits are only as accurate as the estimates.
     if (tight_) divvy_meter.until_sample = 1;
   }
   Wait(const Wait&) = delete;
   Wait& operator=(const Wait&) = delete;
 
-  // Waits a while because nothing may be launched under `word`. False: this launch has to go.
+  // Waits a while because no launch is permitted under `word`. Returns false if this launch must
+  // not wait longer.
   bool hold(std::uint32_t word);
   void endHold();
-  // Waits a while because enough is in flight. False: this launch has to go.
+  // Waits a while because enough is in flight. Returns false if this launch must not wait longer.
   bool budget(std::uint32_t word, const Need& need);
 
  private:
@@ -352,10 +354,10 @@ class LaunchGate::Wait {
   }
 
   LaunchGate& gate_;
-  std::uint64_t since_ = 0;  // of any wait
+  std::uint64_t since_ = 0;  // start of any wait
   bool held_ = false;
   bool budgeted_ = false;  // counted in budget_waits_
-  bool tight_ = false;     // few of these launches may be in flight
+  bool tight_ = false;     // only few of these launches may be in flight
 };
 
 bool LaunchGate::Wait::stuck(std::uint64_t now) {
@@ -379,7 +381,7 @@ bool LaunchGate::Wait::hold(std::uint32_t word) {
   std::uint64_t now = sys::now();
   const std::uint64_t seq = gate_.sequenceOf(word);
   ledger::raiseTo(gate_.board_.line().seen_seq, seq);
-  // With nothing in flight the helper sleeps, and would prove nothing.
+  // With nothing in flight the background thread sleeps, and would prove no drain.
   if (loadRelaxed(gate_.board_.line().drained_seq) < seq &&
       !gate_.board_.shows(ledger::kWorkInFlight)) {
     gate_.background_.wake();
@@ -408,7 +410,8 @@ void LaunchGate::Wait::endHold() {
   held_ = false;
   const std::uint64_t now = sys::now();
   gate_.activated_.store(now, std::memory_order_relaxed);
-  // Who has its turn after somebody else's is seen when that one's work has ended, a moment later.
+  // After another tenant's turn the start of work becomes visible only when that tenant's work has
+  // ended, a moment later.
   const bool turns = loadRelaxed(gate_.grant_->quantum_us) != 0;
   if (gate_.board_.endWait(now, turns)) gate_.background_.wake();
 }
@@ -417,7 +420,8 @@ bool LaunchGate::Wait::budget(std::uint32_t word, const Need& need) {
   if (!budgeted_) {
     budgeted_ = true;
     gate_.budget_waits_.fetch_add(1, std::memory_order_relaxed);
-    // What it waits for is seen to end by nothing else: on a real card that cost a kernel's time.
+    // Only this mark shows the end of the work that it waits for; without it the wait cost a
+    // kernel's time on a real card.
     runtime().meter.mark();
     tight_ = need.estimate >= gate_.inflightBound() / 4;
   }
@@ -440,7 +444,7 @@ void LaunchGate::noteProgress(const Settled& settled, std::uint64_t now) {
   if (settled.ended) progress_.store(now, std::memory_order_relaxed);
 }
 
-// Lets one launch go whatever the word says.
+// Lets one launch pass whatever the word is.
 bool LaunchGate::force(ThreadLine* line) {
   ledger::bumpShared(board_.line().escapes, 1);
   noteFault(Fault::kGateEscaped, 0, runtime().meter.unsettled());
@@ -450,7 +454,7 @@ bool LaunchGate::force(ThreadLine* line) {
   return false;
 }
 
-// False: nobody arbitrates any more; the launch passes as if the gate had been open.
+// Returns false if no arbiter gates any more; the launch passes as through an open gate.
 __attribute__((noinline)) bool LaunchGate::admitSlowly(ThreadLine* line, const Need& need) {
   const ErrnoKeeper keeper;
   Wait wait(*this);
@@ -469,7 +473,7 @@ __attribute__((noinline)) bool LaunchGate::admitSlowly(ThreadLine* line, const N
     }
     if (outside.left()) {
       if (!outside.comeBack()) return false;
-      continue;  // the grant may be another by now
+      continue;  // the grant may have changed
     }
     wait.endHold();
     if (may_wait && !fits(need) && !fitsSoon(need, sys::now())) {

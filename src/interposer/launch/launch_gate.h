@@ -1,4 +1,4 @@
-// The launch gate, which all work for the device passes, and what this process publishes about it.
+// The launch gate, which all work for the device passes, and this process's reports about it.
 #pragma once
 
 #include <atomic>

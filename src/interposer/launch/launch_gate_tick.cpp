@@ -1,4 +1,4 @@
-// What the gate does off the launch path.
+// Work of the gate outside of the launch path.
 #include "launch/launch_gate.h"
 #include "runtime.h"
 #include "support/syscalls.h"
@@ -15,16 +15,17 @@ using ledger::storeRelease;
 constexpr std::uint64_t kMicrosecond = 1'000;
 constexpr std::uint64_t kMillisecond = 1'000'000;
 constexpr std::uint64_t kWatch = 100 * kMillisecond;        // for the agent's return
-constexpr std::uint64_t kSoonest = 50 * kMicrosecond;       // between two looks
+constexpr std::uint64_t kSoonest = 50 * kMicrosecond;       // between two ticks
 constexpr std::uint64_t kInsideLook = 200 * kMicrosecond;   // for a thread's return from the driver
-constexpr std::uint64_t kBusySoonest = 500 * kMicrosecond;  // while more is being launched
+constexpr std::uint64_t kBusySoonest = 500 * kMicrosecond;  // while launches continue
 constexpr std::uint64_t kSaturatedSoonest = 5 * kMillisecond;
 constexpr std::uint64_t kSaturatedLatest = 100 * kMillisecond;
 constexpr std::uint64_t kLatest = kMillisecond;
-constexpr std::uint64_t kRunLatest = 5 * kMillisecond;  // with work for that long in flight
+// maximum while work is in flight for that long
+constexpr std::uint64_t kRunLatest = 5 * kMillisecond;
 constexpr std::uint64_t kTicksPerClock = 16;
-// A thread that is idle sleeps on the grant while that is open, and on its own word, which costs
-// nothing at each turn of other processes, while it is not. Both with a bound.
+// While the grant is open, an idle thread sleeps on the grant. Otherwise it sleeps on its own word,
+// which costs nothing at each turn of other processes. Both sleeps are bounded.
 constexpr std::uint64_t kOpenWatch = 1000 * kMillisecond;
 constexpr std::uint64_t kClosedWatch = 100 * kMillisecond;
 
@@ -36,10 +37,10 @@ std::uint64_t within(std::uint64_t value, std::uint64_t low, std::uint64_t high)
 
 }  // namespace
 
-// The whole sequence that a word has the low bits of.
+// The whole sequence number with the low bits of a word.
 std::uint64_t LaunchGate::sequenceOf(std::uint32_t word) const {
   const std::uint64_t seq = ledger::loadAcquire(grant_->seq);
-  // The writer changes seq first: going back from it finds the one that the word belongs to.
+  // The writer changes seq first, so the word's sequence is found by counting back from it.
   const std::uint64_t ahead = (seq - (word >> 3)) & (~std::uint32_t{0} >> 3);
   return seq - ahead;
 }
@@ -61,8 +62,8 @@ void LaunchGate::publish(std::uint64_t now) {
   const std::uint64_t until = inflightEnd();
   activated_seen_ = activated_.load(std::memory_order_relaxed);
   if (activated_seen_ > quiet_since_) quiet_since_ = activated_seen_ < now ? activated_seen_ : now;
-  // Quiet from when the end was seen, not from when it came: who is late in seeing it would call a
-  // pause of a moment idle. Of a tenant that others make room for that does no harm.
+  // Idle time counts from when the end was observed, not from when it occurred: a late observation
+  // would make a short pause look idle. That is harmless for a tenant that takes precedence.
   if (until != 0) {
     quiet_since_ = now;
   } else if (busy_until_ != 0) {
@@ -90,7 +91,7 @@ bool LaunchGate::endsInTime(std::uint64_t now) const {
   return until > now && until - now <= loadRelaxed(grant_->overlap_us) * kMicrosecond;
 }
 
-// True if it is shown that everything launched before the hold `word` has drained.
+// Returns true if it is proved that everything launched before the hold `word` has drained.
 bool LaunchGate::proveDrained(std::uint32_t word, std::uint64_t now) {
   ledger::WorkLine& line = board_.line();
   const std::uint64_t seq = sequenceOf(word);
@@ -102,23 +103,23 @@ bool LaunchGate::proveDrained(std::uint32_t word, std::uint64_t now) {
   } else {
     ::syscall(SYS_membarrier, kBarrierPrivate, 0);
   }
-  // The meter again, for what went through in the meantime.
+  // The meter is read again for work that passed in the meantime.
   if (insideUnderOther(word) || !endsInTime(now)) return false;
   storeRelease(line.drained_seq, seq);
   board_.ring();
   return true;
 }
 
-// Takes down that work is in flight. False: a launch came in between. `drained`: that was shown, so
-// that others have their turn.
+// Clears kWorkInFlight. Returns false if a launch intervened. `drained`: the drain was proved, so
+// other tenants have their turn.
 bool LaunchGate::rest(std::uint64_t now, bool drained) {
   if (!board_.shows(ledger::kWorkInFlight)) return true;
-  // Under a hold that somebody waits at nobody is about to launch more.
+  // Under a hold with a waiting thread no thread is about to launch.
   const bool held = gateState(word_seen_) == GateState::kHold && board_.shows(ledger::kWorkWaiting);
   const std::uint64_t pause = held ? 0 : loadRelaxed(grant_->idle_us) * kMicrosecond;
   if (insideUnderOther(0) || inflightEnd() != 0 || now - quiet_since_ < pause) return false;
-  // A launch that still saw the state is inside or counted by now, one that was just let go has
-  // said so; later ones put it up again.
+  // A launch that still saw the state is inside or counted by now. One that was just admitted has
+  // set activated_; later ones raise the state again.
   board_.turn(now);
   __atomic_fetch_and(&board_.line().state, ~ledger::kWorkInFlight, __ATOMIC_SEQ_CST);
   if (fences_) {
@@ -139,8 +140,8 @@ bool LaunchGate::rest(std::uint64_t now, bool drained) {
   return true;
 }
 
-// Somebody waits until more may be in flight, and settles for as long: there is no idleness to be
-// seen before what is in flight now has ended, and others have no use for it sooner.
+// A thread waits until more may be in flight, and settles work meanwhile. No idleness can begin
+// before the present work has ended, and other tenants do not need it earlier.
 bool LaunchGate::saturated() const {
   return budget_waits_.load(std::memory_order_relaxed) != 0 &&
          loadRelaxed(grant_->mode) != static_cast<std::uint32_t>(ledger::GrantMode::kLatency);
@@ -154,7 +155,7 @@ std::uint64_t LaunchGate::nextLook(std::uint32_t word, bool draining, std::uint6
     return within(early, now + kSoonest, now + kLatest);
   }
   if (gateState(word) == GateState::kHold) {
-    // A moment later, so that one look is enough.
+    // A moment later, so that one tick suffices.
     return within(until + kSoonest, now + kSoonest, now + kRunLatest);
   }
   if (saturated()) return now + within(2 * inflightBound(), kSaturatedSoonest, kSaturatedLatest);
@@ -162,16 +163,16 @@ std::uint64_t LaunchGate::nextLook(std::uint32_t word, bool draining, std::uint6
     const std::uint64_t idle = quiet_since_ + loadRelaxed(grant_->idle_us) * kMicrosecond;
     return within(idle, now + kSoonest, now + kLatest);
   }
-  // Who launches on will be in flight for longer than is known now.
+  // A tenant that continues launching will be in flight for longer than is known now.
   const bool launching = gateState(word) == GateState::kRun && quiet_since_ == now &&
                          loadRelaxed(board_.line().last_launch) == now;
-  // One look for the end and for the pause behind it.
+  // One tick for the end and for the pause after it.
   const std::uint64_t pause = servesFirst() ? loadRelaxed(grant_->idle_us) * kMicrosecond : 0;
   return within(until + pause, now + (launching ? kBusySoonest : kSoonest), now + kRunLatest);
 }
 
-// What went through the open gate is in flight until events behind it all have come. False: there
-// are no such events yet.
+// Work that passed the open gate is in flight until all events after it have completed. Returns
+// false if there are no such events yet.
 bool LaunchGate::noteClosed(std::uint64_t now) {
   if (mode_.load(std::memory_order_acquire) != Mode::kGated) return true;
   const std::uint32_t word = ledger::loadAcquire(grant_->word);

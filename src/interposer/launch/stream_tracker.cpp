@@ -14,7 +14,7 @@ namespace {
 
 using abi::Cu;
 
-// Nobody holds the flag across a call of the driver.
+// No thread holds the flag across a driver call.
 constexpr unsigned kPatience = 20'000;
 constexpr int kPatientNaps = 100;
 constexpr long kNap = 50'000;
@@ -28,7 +28,7 @@ bool lockBriefly(std::atomic<bool>& flag) {
   return false;
 }
 
-// A thread that ended has left its default stream to whoever gets its place in memory.
+// The default stream of a thread that ended passes to the thread that gets its thread-local memory.
 std::uint64_t keyFor(std::uint64_t name, CUcontext context) {
   constexpr std::uint64_t kOdd = 0xc4ceb9fe1a85ec53u;
   std::uint64_t key = name;
@@ -39,7 +39,7 @@ std::uint64_t keyFor(std::uint64_t name, CUcontext context) {
   return work_detail::mix(key) >> 1;
 }
 
-// The context that a stream belongs to.
+// The context of a stream.
 CUcontext contextOf(std::uint64_t name) {
   CUcontext context = nullptr;
   const CUresult result =
@@ -69,7 +69,7 @@ ContextRecord* StreamTracker::findContext(CUcontext context) {
   return nullptr;
 }
 
-// With opening_.
+// Requires opening_.
 ContextRecord* StreamTracker::openContext(CUcontext context, unsigned device) {
   ContextRecord* found = findContext(context);
   for (unsigned i = 0; found == nullptr && i < kContexts; ++i) {
@@ -122,7 +122,7 @@ StreamTracker::Opened StreamTracker::open(const CallWork& work) {
   return opened;
 }
 
-// With opening_.
+// Requires opening_.
 StreamRecord* StreamTracker::insert(ContextRecord& context, std::uint64_t name, std::uint64_t key) {
   const std::uint32_t number = records_.take();
   if (number == Slab<StreamRecord>::kNone) return nullptr;

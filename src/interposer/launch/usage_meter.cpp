@@ -1,4 +1,4 @@
-// The launching side of the meter: what is in flight, and the marks behind it.
+// The launching side of the meter: work in flight, and the marks after it.
 #include "launch/usage_meter.h"
 
 #include "cuda/capture_scope.h"
@@ -20,7 +20,8 @@ constexpr std::uint64_t kCopyBytesPerMicrosecond = 10'000;
 constexpr std::uint64_t kFlushAt = 50'000;
 constexpr std::uint64_t kMarkAt = 500'000;
 
-constexpr std::uint32_t kSampling = 256;  // launches for one that is measured by itself, on average
+// one of so many launches is measured by itself, on average
+constexpr std::uint32_t kSampling = 256;
 
 bool mayRecordIn(const StreamRecord& record) {
   if (!runtime().captures.open()) return true;
@@ -32,7 +33,7 @@ bool mayRecordIn(const StreamRecord& record) {
   return result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-// A thread's default stream is nobody else's to name: behind it there is only all of the context.
+// No other thread can name a thread's default stream; only the whole context can be marked there.
 CUresult recordLate(const StreamRecord& record, CUcontext context, CUevent event) {
   if (!record.perThread()) return real<Cu::cuEventRecord>()(event, record.handle());
   if (!runtime().driver.has(Cu::cuCtxRecordEvent)) return CUDA_ERROR_NOT_SUPPORTED;
@@ -44,7 +45,7 @@ CUresult recordIn(const StreamRecord& record, CUevent event) {
                             : real<Cu::cuEventRecord>()(event, record.handle());
 }
 
-// With `marking`: the newest mark is still to come.
+// With `marking` held: the newest mark has not completed.
 bool markPending(const StreamRecord& record) {
   if (record.empty()) return false;
   const std::uint32_t newest = record.tail.load(std::memory_order_relaxed) - 1;
@@ -53,7 +54,7 @@ bool markPending(const StreamRecord& record) {
          CUDA_ERROR_NOT_READY;
 }
 
-// Takes up to `amount` out of an account, and says how much that was.
+// Takes up to `amount` out of an account, and returns how much that was.
 template <typename Number>
 Number takeFrom(std::atomic<Number>& account, Number amount) {
   Number there = account.load(std::memory_order_relaxed);
@@ -66,7 +67,7 @@ Number takeFrom(std::atomic<Number>& account, Number amount) {
 
 }  // namespace
 
-// Never a fixed number, which the application's own rhythm could be a multiple of.
+// Never a constant, because the application's own period could be a multiple of it.
 std::uint32_t UsageMeter::samplingGap(ThreadStreams& thread) {
   std::uint32_t random = thread.random == 0 ? 0x9E3779B9u : thread.random;
   random ^= random << 13;
@@ -121,7 +122,7 @@ void UsageMeter::openSlot(StreamSlot& slot, const CallWork& work) {
   slot.device = opened.device;
   used_devices_.fetch_or(1u << slot.device, std::memory_order_relaxed);
   if (slot.record == nullptr) {
-    // The next launch tries again: whoever holds the book may have been put off the processor.
+    // The next launch tries again: the thread that holds the tracker may be descheduled.
     if (opened.busy) slot.stamp = 0;
     return;
   }
@@ -148,7 +149,8 @@ bool UsageMeter::watchOlder(ContextRecord& context) {
   return done;
 }
 
-// One event behind everything that the context was given while nobody metered it. With `settling`.
+// Records one event after everything that the context got while it was unmetered. Requires
+// `settling`.
 bool UsageMeter::recordOlder(ContextRecord& context) {
   if (context.older.load(std::memory_order_relaxed) != nullptr) return false;
   const CUcontext owner = context.context.load(std::memory_order_relaxed);
@@ -171,8 +173,8 @@ bool UsageMeter::recordOlder(ContextRecord& context) {
   return !capturing;
 }
 
-// Before a launch that is the slot's first since the last flush, or is to be measured by itself:
-// sees to the mark that stands before it. True if the stream was idle.
+// Called before a launch that is the slot's first since the last flush, or is to be measured by
+// itself. Provides the mark before it. Returns true if the stream was idle.
 __attribute__((noinline)) bool UsageMeter::prepare(StreamSlot& slot, bool sample) {
   StreamRecord* record = slot.record;
   if (record == nullptr) return false;
@@ -199,7 +201,7 @@ __attribute__((noinline)) void UsageMeter::commit(StreamSlot& slot, bool sample,
   if (ticket.marks && launches == 1) ticket.called = now;
 }
 
-// Returns when everything on the device is thought to end.
+// Returns the estimated end of all work on the device.
 std::uint64_t UsageMeter::launchInto(Device& device, std::uint64_t estimate, std::uint64_t now) {
   device.unsettled.fetch_add(estimate, std::memory_order_relaxed);
   std::uint64_t until = device.until.load(std::memory_order_relaxed);
@@ -299,7 +301,7 @@ bool UsageMeter::recordMark(StreamRecord& record, const MarkerContext& behind) {
   return done;
 }
 
-// With `marking`.
+// Requires `marking`.
 bool UsageMeter::putMark(StreamRecord& record, const MarkerContext& behind) {
   const RelaxedCapture relaxed;
   if (!behind.late && !mayRecordIn(record)) return false;
@@ -328,7 +330,7 @@ bool UsageMeter::putMark(StreamRecord& record, const MarkerContext& behind) {
     mark.launches = record.launches.exchange(0, std::memory_order_acquire);
     mark.sum = record.sum.exchange(0, std::memory_order_relaxed);
   }
-  // What a mark stands behind may have been thought to have ended: it is in flight for all that.
+  // The work before a mark may have counted as ended, but it is in flight.
   if (mark.sum == 0 && !behind.fresh) {
     mark.sum = 1;
     devices_[record.device].unsettled.fetch_add(1, std::memory_order_relaxed);
@@ -336,14 +338,14 @@ bool UsageMeter::putMark(StreamRecord& record, const MarkerContext& behind) {
   mark.due = behind.fresh ? now : record.due.load(std::memory_order_relaxed);
   mark.alike = record.alike.load(std::memory_order_relaxed);
   mark.single_kernel = behind.single_kernel;
-  // All of a context may come much later than the one stream that is meant.
+  // The end of a whole context may be much later than that of the one stream.
   mark.fresh = behind.fresh || (behind.late && record.perThread());
   mark.queued = queued || behind.made != 0;
   record.tail.store(tail + 1, std::memory_order_release);
   return true;
 }
 
-// By whoever settles: nothing stands behind these launches, and nobody is about to launch more.
+// For the settling thread: no mark follows these launches, and no thread is about to launch.
 bool UsageMeter::markLate(StreamRecord& record, std::uint32_t launches) {
   late_marks_.fetch_add(1, std::memory_order_seq_cst);
   bool done = false;
@@ -374,7 +376,7 @@ void UsageMeter::mark() {
     if (slot.launches != 0) flush(slot, sys::now());
     if (record->generation.load(std::memory_order_relaxed) != slot.generation) continue;
     if (record->launches.load(std::memory_order_relaxed) == 0) continue;
-    // A default stream is that of the context that is current.
+    // A default stream belongs to the current context.
     const CurrentContext current(record->context->context.load(std::memory_order_relaxed));
     recordMark(*record, {});
   }

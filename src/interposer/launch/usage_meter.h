@@ -13,7 +13,7 @@
 
 namespace divvy::interposer {
 
-// What a metered call carries from begin() to end(). Lives on the caller's stack.
+// State of a metered call from begin() to end(). Lives on the caller's stack.
 struct MeteredCall {
   std::uint64_t estimate = 0;  // host ns; in flight from begin() on
   Estimate* known = nullptr;
@@ -85,8 +85,8 @@ class UsageMeter {
   // context is still to be done.
   bool watchOlder();
 
-  // Returns the largest estimated time in flight of any device. Reads no clock. Of each thread and
-  // stream, up to 50 us of work or 64 launches may be missing.
+  // Returns the largest estimated time in flight of any device. Reads no clock. It may lack up to
+  // 50 us of work or 64 launches of each thread and stream.
   std::uint64_t unsettled() const {
     return __builtin_expect(used_devices_.load(std::memory_order_relaxed) <= 1, 1)
                ? devices_[0].unsettled.load(std::memory_order_relaxed)
@@ -189,7 +189,7 @@ class UsageMeter {
   bool recordOlder(ContextRecord& context);
 
   // Marks.
-  struct MarkerContext {  // what a mark carries besides the sums
+  struct MarkerContext {  // data of a mark besides the sums
     bool fresh = false;
     bool single_kernel = false;
     std::uint64_t call = 0;

@@ -1,12 +1,12 @@
-// The settling side of the meter: marks that have come become time that a device was busy.
+// The settling side of the meter: completed marks become time that a device was busy.
 //
-// A span's part counts as far as no other stream's covered it. Estimates are means of what
-// launches added to that union, so streams side by side add up to what the device can do; exact
-// samples silence others. By estimate alone, and counted as unmetered, go: no events to be had,
-// the legacy stream while a capture is open, threads' default streams where the driver has no
-// cuCtxRecordEvent. Copies that are waited for count as long as their call took. A stream's marks
-// are written by whoever has marking, read by whoever has the context's settling; both are only
-// tried for.
+// A span counts as far as no other stream's span covered it. Estimates are means of what launches
+// added to that union, so concurrent streams add up to what the device can do. Exact samples
+// replace others. Some work is only estimated, and counted as unmetered: without events; in the
+// legacy stream while a capture is open; in threads' default streams if the driver has no
+// cuCtxRecordEvent. Synchronous copies count as long as their call took. The holder of `marking`
+// writes a stream's marks, the holder of the context's `settling` reads them; both flags are only
+// tried.
 #include "cuda/capture_scope.h"
 #include "cuda/current_context.h"
 #include "launch/usage_meter.h"
@@ -19,7 +19,7 @@ namespace {
 
 using abi::Cu;
 
-constexpr unsigned kMaxQueries = 256;  // of one look at one context
+constexpr unsigned kMaxQueries = 256;  // of one pass over one context
 constexpr std::uint64_t kTailBound = 100'000'000;
 // In time of the card.
 constexpr std::uint64_t kShortestLook = 100'000;
@@ -34,22 +34,23 @@ constexpr unsigned kPatience = 20'000;
 constexpr int kPatientNaps = 2'000;
 constexpr long kNap = 50'000;
 
-// The card's clock against the host's: better than one in twenty thousand.
+// Drift of the card's clock against the host's: better than one in twenty thousand.
 constexpr std::uint64_t kDrift = 20'000;
 
-// What happened between two marks in a stream.
+// The time between two marks in a stream.
 struct Span {
   std::uint64_t start = 0;  // on the meter's timeline
   std::uint64_t end = 0;
-  bool queued = false;      // the launches were there before the first mark came: busy all the time
-  std::uint64_t least = 0;  // busy at least this long: since the last launch had been made
-  std::uint64_t single = 0;  // what the only launch took, if that was measured
+  // the launches were queued before the first mark completed, so the device was busy all the time
+  bool queued = false;
+  std::uint64_t least = 0;   // minimum busy time: since the last launch was made
+  std::uint64_t single = 0;  // duration of the only launch, if it was measured
 
   std::uint64_t length() const { return end - start; }
 };
 
-// What of the span the launches took. Estimates that are known are believed, because a span that
-// began in an idle stream may begin with the end of another tenant's work.
+// The part of a span that its launches used. Known estimates take precedence, because a span that
+// began in an idle stream may include the end of another tenant's work.
 std::uint64_t busyPart(const EventMarker& mark, const Span& span) {
   if (mark.launches == 0) return 0;
   if (span.queued) return span.length();
@@ -63,8 +64,8 @@ std::uint64_t busyPart(const EventMarker& mark, const Span& span) {
   return span.single != 0 || seen > sum ? seen : sum;
 }
 
-// What one launch in an idle stream took: from the mark before it to the one behind it, less the
-// time that its call took. 0: the thread was held up in between.
+// Duration of one launch in an idle stream: from the mark before it to the one after it, less the
+// time of its call. 0: the thread was descheduled in between.
 std::uint64_t singleLaunch(const EventMarker& mark, std::uint64_t length,
                            std::uint64_t usual_call) {
   if (mark.call > length / 2 && mark.call > 4 * usual_call) return 0;
@@ -85,7 +86,7 @@ Span spanOf(ContextRecord& context, const StreamRecord& record, const EventMarke
   span.start = record.last_end < at ? record.last_end : at;
   const auto doubt = static_cast<std::int64_t>((now - context.lead_at) / kDrift);
   const auto made = static_cast<std::uint64_t>(static_cast<std::int64_t>(mark.made) + context.lead);
-  // A driver may be late to say that an event came.
+  // A driver may report the completion of an event late.
   span.queued = mark.queued && static_cast<std::int64_t>(span.start - made) + 2 * doubt >= 0;
   const std::uint64_t last = made + static_cast<std::uint64_t>(doubt);
   if (!mark.fresh && at > last) span.least = at - (last > span.start ? last : span.start);
@@ -102,7 +103,7 @@ struct UsageMeter::SettlePass {
   Device& device;
   Settled* out;
   std::uint64_t now;
-  std::uint64_t overdue = 0;  // by how much the latest mark is
+  std::uint64_t overdue = 0;  // delay of the latest mark
   unsigned queries = 0;
 
   void again(std::uint64_t at) {
@@ -145,7 +146,7 @@ void UsageMeter::settleContext(ContextRecord& context, std::uint64_t now, Settle
       next = record->next;
       settleStream(look, *record);
     }
-    // What should have ended and did not is thought to take as long again.
+    // Work that should have ended and did not is expected to take as long again.
     if (look.overdue != 0) {
       look.device.overdue.store(true, std::memory_order_relaxed);
       const std::uint64_t more = look.overdue / 2 + card(kShortestLook) / 5;
@@ -162,7 +163,7 @@ void UsageMeter::settleOlder(SettlePass& look) {
   CUevent older = look.context.older.load(std::memory_order_acquire);
   if (older == nullptr) return;
   if (real<Cu::cuEventQuery>()(older) == CUDA_ERROR_NOT_READY) {
-    // Nothing is known of it, but for how long it has taken.
+    // Only its age is known.
     const std::uint64_t at = look.context.older_at;
     const std::uint64_t age = look.now > at ? look.now - at : 0;
     const std::uint64_t shortest = card(kShortestLook), longest = card(kLongestLook);
@@ -201,7 +202,7 @@ void UsageMeter::settleStream(SettlePass& look, StreamRecord& record) {
   book_.release(look.context, record);
 }
 
-// An error means that the event, or the context, is no more, and what it stood behind neither.
+// An error means that the event or its context no longer exists, nor does the work before it.
 void UsageMeter::settleMark(SettlePass& look, StreamRecord& record, const EventMarker& mark,
                             bool seen) {
   Device& device = look.device;
@@ -214,7 +215,7 @@ void UsageMeter::settleMark(SettlePass& look, StreamRecord& record, const EventM
     const std::uint64_t covered = cover(device, span.start, span.end, amount);
     const std::uint64_t certain = span.queued ? span.length() : span.least;
     weigh(device, span.end - certain, span.end, mark.sum);
-    // Beside other streams only launches that followed each other say something.
+    // With other streams active, only consecutive launches give a valid sample.
     const bool alone = span.single != 0 && covered + 1 >= amount;
     if (record.last_known && (span.queued || alone)) {
       learn(mark, covered, span.queued);
@@ -236,8 +237,8 @@ void UsageMeter::settleMark(SettlePass& look, StreamRecord& record, const EventM
   look.out->ended = true;
 }
 
-// Launches that no mark stands behind: when their estimates have passed one is put there. Where
-// that is not possible they end by estimate in the end, or at once when the stream `ends`.
+// Handles launches without a mark after them. When their estimates have passed, a mark is added. If
+// that is impossible, they finally end by estimate, or at once when the stream `ends`.
 void UsageMeter::settleTail(SettlePass& look, StreamRecord& record, bool ends) {
   const std::uint32_t launches = record.launches.load(std::memory_order_acquire);
   if (launches == 0) return;
@@ -245,7 +246,7 @@ void UsageMeter::settleTail(SettlePass& look, StreamRecord& record, bool ends) {
       record.due.load(std::memory_order_relaxed) + (ends ? 0 : card(kTailPatience));
   if (!ends) {
     if (due > look.now) return look.again(due);
-    // Counted before the driver was asked, a launch may still be on its way.
+    // A launch that was counted before the driver call may not have been made yet.
     const bool inside = insideUnderOther(0);
     if (!inside && markLate(record, launches)) return look.again(look.now + card(kTailPatience));
     if (inside || look.now - due < kTailBound) {
@@ -285,7 +286,7 @@ void UsageMeter::settleLoose(Device& device, std::uint64_t now, Settled* out) {
   out->ended = true;
 }
 
-// What is in flight cannot take longer than its estimates from now on, unless it did already.
+// Work in flight cannot take longer than its estimates from now on, unless it already has.
 void UsageMeter::correct(Device& device, std::uint64_t now) {
   if (device.overdue.load(std::memory_order_relaxed)) return;
   const std::uint64_t left = device.unsettled.load(std::memory_order_relaxed);
@@ -295,8 +296,8 @@ void UsageMeter::correct(Device& device, std::uint64_t now) {
   }
 }
 
-// When an event came, on the meter's timeline. The first one seen in a context is where that
-// begins; one that came much later takes its place.
+// The instant of an event on the meter's timeline. The first event in a context is the origin; a
+// much later one replaces it.
 bool UsageMeter::timeOf(SettlePass& look, StreamRecord& record, CUevent event, std::uint64_t* at) {
   ContextRecord& context = look.context;
   std::int64_t passed = 0;
@@ -319,7 +320,8 @@ bool UsageMeter::timeOf(SettlePass& look, StreamRecord& record, CUevent event, s
   return true;
 }
 
-// The stream's newest settled mark has this event; the one before is free, unless it is the base.
+// Keeps the event of the stream's newest settled mark; the former one is returned, unless it is the
+// origin.
 void UsageMeter::keep(ContextRecord& context, StreamRecord& record, CUevent event) {
   CUevent before = record.kept;
   record.kept = event;
@@ -331,21 +333,20 @@ void UsageMeter::keep(ContextRecord& context, StreamRecord& record, CUevent even
   }
 }
 
-// `covered` is what the mark's launches added to the time that the device was busy: with several
-// streams at once less than they took themselves, so that estimates add up to what the device can
-// do.
+// `covered` is what the mark's launches added to the busy time of the device. With several streams
+// that is less than their own time, so that estimates add up to what the device can do.
 void UsageMeter::learn(const EventMarker& mark, std::uint64_t covered, bool exact) {
   if (mark.alike == nullptr || mark.launches == 0) return;
   mark.alike->learn(covered / mark.launches, exact);
   if (!mark.single_kernel || mark.alike->samples() < 2) return;
-  // Not the sample: somebody else's work may have come between.
+  // Not the sample, because another tenant's work may have intervened.
   const std::uint64_t duration = mark.alike->duration();
   if (duration > longest_.load(std::memory_order_relaxed)) {
     longest_.store(duration, std::memory_order_relaxed);
   }
 }
 
-// Counts `amount` within a stretch of the device's timeline, and says how much of it was new.
+// Counts `amount` within an interval of the device's timeline, and returns how much of it was new.
 std::uint64_t UsageMeter::cover(Device& device, std::uint64_t start, std::uint64_t end,
                                 std::uint64_t amount) {
   for (unsigned i = 0; device.uniting.exchange(true, std::memory_order_acquire); ++i) {
@@ -359,7 +360,8 @@ std::uint64_t UsageMeter::cover(Device& device, std::uint64_t start, std::uint64
   return covered;
 }
 
-// Was the device busy all through the last few milliseconds, what ran there took that long in all.
+// If the device was busy all through the last few milliseconds, the work there took that long in
+// total.
 void UsageMeter::weigh(Device& device, std::uint64_t start, std::uint64_t end, std::uint64_t sum) {
   if (device.uniting.exchange(true, std::memory_order_acquire)) return;
   device.window_certain += device.certain.add(start, end, end - start);
@@ -383,7 +385,7 @@ void UsageMeter::forgetStream(CUstream stream) {
   if (record->launches.load(std::memory_order_relaxed) != 0) recordMark(*record, {});
   book_.close(*record);
   epoch_.fetch_add(1, std::memory_order_release);
-  // Who began to record an event there has a tenth of a second to come back.
+  // A thread that began to record an event there has a tenth of a second to return.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for (int i = 0; record->marking.load(std::memory_order_acquire) && i < kPatientNaps; ++i) {
     sys::nap(kNap);
@@ -400,12 +402,12 @@ void UsageMeter::forgetContext(CUcontext context) {
   });
 }
 
-// Whoever is looking at the context's events has a tenth of a second to come back from the driver.
+// A thread that reads the context's events has a tenth of a second to return from the driver.
 void UsageMeter::endContext(ContextRecord& context) {
   context.dying.store(true, std::memory_order_release);
   epoch_.fetch_add(1, std::memory_order_release);
   for (int i = 0; context.settling.exchange(true, std::memory_order_acquire); ++i) {
-    if (i == kPatientNaps) return;  // then its record stays as it is, for ever
+    if (i == kPatientNaps) return;  // its record stays in use for good
     sys::nap(kNap);
   }
   Device& device = devices_[context.device];

@@ -7,7 +7,7 @@
 namespace divvy::interposer {
 namespace {
 
-// For another thread that takes the line: 0.1 s in all.
+// Limit for another thread that claims the line: 0.1 s in all.
 constexpr int kPatience = 1000;
 constexpr long kNap = 100'000;
 
@@ -67,8 +67,8 @@ void WorkReport::beginWait(std::uint64_t now) {
   show(ledger::kWorkWaiting);
 }
 
-// Who has work in flight wants its turn, waiting or not: the arbiter may see the rest whenever it
-// looks.
+// A tenant with work in flight wants its turn, waiting or not. The arbiter may read the other bits
+// at any time.
 void WorkReport::show(std::uint32_t bits) {
   const std::uint32_t before = __atomic_fetch_or(&line().state, bits, __ATOMIC_SEQ_CST);
   if ((before & bits) == bits) return;
@@ -76,7 +76,7 @@ void WorkReport::show(std::uint32_t bits) {
   ledger::bumpShared(line().changed, 1);
 }
 
-// One change: whoever neither waits nor has work in flight has no use for its turn.
+// A single change, because a tenant that neither waits nor has work in flight would lose its turn.
 bool WorkReport::endWait(std::uint64_t now, bool awake_soon) {
   if (__atomic_fetch_sub(&line().waiting, 1, __ATOMIC_SEQ_CST) != 1) return false;
   const std::uint64_t since = waiting_since_.load(std::memory_order_relaxed);
@@ -86,13 +86,13 @@ bool WorkReport::endWait(std::uint64_t now, bool awake_soon) {
   while (!ledger::compareExchange(line().state, before,
                                   (before | ledger::kWorkInFlight) & ~ledger::kWorkWaiting)) {
   }
-  // The arbiter counts from here on what it was not shown yet.
+  // From here on the arbiter counts work that was not published before.
   if (awake_soon) {
     note();
   } else {
     ring();
   }
-  // Somebody who began meanwhile may have shown it before it was taken down.
+  // A thread that began meanwhile may have set the bit before it was cleared.
   if (__atomic_load_n(&line().waiting, __ATOMIC_SEQ_CST) != 0) show(ledger::kWorkWaiting);
   return (before & ledger::kWorkInFlight) == 0;
 }

@@ -1,4 +1,4 @@
-// What this process publishes of its work: its line in the tenant's work page.
+// The published work of this process: its line in the tenant's work page.
 #pragma once
 
 #include <atomic>

@@ -1,9 +1,10 @@
-// void* dlopen(const char* name, int flags): the one function of the C library that we export.
+// void* dlopen(const char* name, int flags): the one function of the C library that this library
+// exports.
 //
-// It replaces driver names and then *jumps* to the C library's dlopen, arguments in place and the
-// caller's return address on top of the stack, so that the loader takes the caller, not us, for the
-// one who asks: RUNPATH, $ORIGIN and the namespace keep their meaning. Written in assembly because
-// a compiler owes nobody a tail call in a debug build.
+// It replaces driver names and then *jumps* to the C library's dlopen, with arguments in place and
+// the caller's return address on top of the stack. So the loader sees the caller, and RUNPATH,
+// $ORIGIN and the namespace keep their meaning. It is written in assembly because a compiler need
+// not make a tail call in a debug build.
 //
 // divvy_dlopen_name (dlopen_name.cpp) sets divvy_dlopen_next before it returns.
 
@@ -24,7 +25,7 @@ dlopen:
     .cfi_adjust_cfa_offset 8
     sub $8, %rsp                // keeps the stack aligned for the call
     .cfi_adjust_cfa_offset 8
-    mov 24(%rsp), %rsi          // who asks: the return address
+    mov 24(%rsp), %rsi          // the caller: the return address
     call divvy_dlopen_name
     add $8, %rsp
     .cfi_adjust_cfa_offset -8
@@ -37,7 +38,7 @@ dlopen:
     test %rax, %rax
     jz 1f
     jmp *%rax
-1:  ret                         // rax is 0: no dlopen to be found, so the call fails
+1:  ret                         // rax is 0: there is no dlopen, so the call fails
     .cfi_endproc
 #elif defined(__aarch64__)
 dlopen:
@@ -49,7 +50,7 @@ dlopen:
     .cfi_offset x30, -24
     mov x29, sp
     str x1, [sp, #16]
-    mov x1, x30                 // who asks: the return address
+    mov x1, x30                 // the caller: the return address
     bl divvy_dlopen_name
     ldr x1, [sp, #16]
     ldp x29, x30, [sp], #32

@@ -10,7 +10,7 @@
 #include "support/syscalls.h"
 #include "tenant/tenant.h"
 
-// Read by dlopen.S. Every writer stores the same address, so that a race is harmless.
+// Read by dlopen.S. Every writer stores the same address, so a race is harmless.
 extern "C" {
 __attribute__((visibility("hidden"))) constinit std::atomic<void*> divvy_dlopen_next{nullptr};
 }
@@ -30,8 +30,8 @@ DlopenFn* nextDlopen() {
   return reinterpret_cast<DlopenFn*>(next);
 }
 
-// A full path must not be answered with a soname that would then be searched and not found: the
-// name is replaced only where an object of that soname (ours, preloaded) is there to be returned.
+// A full path must not become a soname that the loader then fails to find. So the name is replaced
+// only if an object of that soname (ours, preloaded) is loaded.
 bool isLoaded(const char* soname) {
   void* handle = realDlopen(soname, RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr) {
@@ -66,8 +66,8 @@ void* realDlopen(const char* name, int flags) {
 
 }  // namespace divvy::interposer
 
-// The name that dlopen.S hands to the C library in place of `name`. `caller` is an address in
-// whoever asks: a Divvy library means the real driver when it names one.
+// The name that dlopen.S passes to the C library in place of `name`. `caller` is an address in the
+// caller: a Divvy library that names the driver means the real one.
 extern "C" __attribute__((visibility("hidden"))) const char* divvy_dlopen_name(const char* name,
                                                                                void* caller) {
   using namespace divvy::interposer;

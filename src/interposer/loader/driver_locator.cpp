@@ -37,7 +37,7 @@ constexpr const char* kUsualDirectories[] = {"/lib/aarch64-linux-gnu",
                                              nullptr};
 #endif
 
-// True if the notes in these bytes include one whose name is ours.
+// Returns true if these bytes include a note with our name.
 bool holdsOurNote(const char* bytes, size_t size) {
   size_t at = 0;
   while (size - at >= sizeof(Elf64_Nhdr)) {
@@ -54,7 +54,7 @@ bool holdsOurNote(const char* bytes, size_t size) {
   return false;
 }
 
-// The start of a file, where linkers put the program headers and the notes, and what lies beyond.
+// The start of a file, where linkers put program headers and notes; other parts are read on demand.
 class FileStart {
  public:
   explicit FileStart(int fd) : fd_(fd) {
@@ -62,7 +62,7 @@ class FileStart {
     if (got > 0) size_ = static_cast<size_t>(got);
   }
 
-  // False if the file does not have these bytes.
+  // Returns false if the file does not have these bytes.
   bool copy(void* to, size_t size, uint64_t offset) const {
     if (offset > size_ || size > size_ - offset) return sys::readAt(fd_, to, size, offset);
     ::memcpy(to, start_ + offset, size);
@@ -133,13 +133,13 @@ const char* LibraryCandidates::next() {
   return nullptr;
 }
 
-// Puts the stage's next path into path_ (it may be empty or unusable); false when the stage is
-// over.
+// Puts the stage's next path into path_, which may be empty or unusable. Returns false when the
+// stage is over.
 bool LibraryCandidates::advance() {
   switch (stage_) {
     case Stage::kPreferred:
       if (index_++ != 0 || places_.preferred == nullptr) return false;
-      // A relative path would depend on the working directory of whoever calls first.
+      // A relative path would depend on the working directory of the first caller.
       if (places_.preferred[0] == '/') path_.append(places_.preferred);
       return true;
     case Stage::kSearchPath:

@@ -10,8 +10,8 @@
 namespace divvy::interposer {
 namespace {
 
-// In the table's place where the driver has no such entry. Called with any arguments: on the
-// architectures that we support a callee may ignore what its caller passes.
+// Used if the driver has no such entry. Called with any arguments: on the supported architectures a
+// callee may ignore them.
 CUresult missingEntry() {
   runtime().driver.countMissing();
   return CUDA_ERROR_NOT_FOUND;
@@ -36,7 +36,7 @@ const char* Driver::path() const {
 }
 
 bool Driver::openLibrary() {
-  // A driver's constructor that calls back into us finds it not there yet.
+  // A driver's constructor that calls this library finds it not loaded yet.
   if (absent_.load(std::memory_order_relaxed) || divvy_thread.opening) return false;
   const ErrnoKeeper keeper;
   Tenant& tenant = runtime().tenant;
@@ -72,7 +72,7 @@ bool Driver::askForParams() {
   return says;
 }
 
-// Threads that come at the same time find the same.
+// Concurrent threads find the same values.
 void Driver::measure() {
   struct Search {
     std::uint64_t inside, begin, end;
@@ -107,7 +107,8 @@ bool Driver::holds(const void* code) {
 
 }  // namespace divvy::interposer
 
-// Called by the generated stubs on the first call of an entry point; returns where to jump.
+// Called by the generated stubs at the first call of an entry point; returns the address to jump
+// to.
 extern "C" __attribute__((visibility("hidden"))) void* divvy_cuda_resolve(unsigned id) {
   using namespace divvy::interposer;
   const ErrnoKeeper keeper;

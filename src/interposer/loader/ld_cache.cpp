@@ -56,7 +56,7 @@ LdCache::~LdCache() {
 void LdCache::parse() {
   size_t at = 0;
   if (size_ >= kOldHeaderSize && ::memcmp(bytes_, kOldMagic, sizeof kOldMagic - 1) == 0) {
-    // Both forms in one file: the new one follows the old one's entries, 8-byte aligned.
+    // Both formats in one file: the new one follows the old one's entries, 8-byte aligned.
     const uint64_t entries = wordAt(bytes_ + 12);
     const uint64_t end = kOldHeaderSize + entries * kOldEntrySize;
     if (end > size_) return;

@@ -1,5 +1,5 @@
-// For libraries that export no dlopen of their own (libdivvy-nvml.so). Should the one in front be
-// libdivvy-cuda.so's, it knows a Divvy library by its note and replaces nothing.
+// For libraries without a dlopen of their own (libdivvy-nvml.so). If libdivvy-cuda.so's dlopen is
+// called, it recognises a Divvy library by its note and replaces nothing.
 #include <dlfcn.h>
 
 #include "loader/real_dlopen.h"

@@ -19,7 +19,7 @@ bool perThread(cuuint64_t flags) {
   return (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
 }
 
-// The newest member of one mode that is not younger than `version`.
+// The newest member of one mode that is not newer than `version`.
 Cu newest(const abi::Family& family, int version, bool per_thread) {
   Cu chosen = Cu::kCount;
   int since = -1;

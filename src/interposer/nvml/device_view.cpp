@@ -36,7 +36,7 @@ void DeviceView::build(const ledger::ControlPage& control, unsigned device_count
   sortCards();
 }
 
-// Selection by rank: few cards, and units hold an atomic, which cannot be moved.
+// Selection sort: there are few cards, and units hold an atomic, which cannot be moved.
 void DeviceView::sortCards() {
   struct Plain {
     char uuid[sizeof Unit::uuid];
@@ -86,7 +86,8 @@ nvmlReturn_t DeviceView::lookUp(const Unit& unit, nvmlDevice_t* handle) const {
     const nvmlReturn_t result = ask(unit, &known);
     if (result != NVML_SUCCESS) return result;
     unit.handle.store(known);
-    // forgetHandles may have passed this unit meanwhile; the handle is of a session that is over.
+    // forgetHandles may have passed this unit meanwhile; the handle then belongs to an earlier
+    // session.
     if (session_.load() != session) unit.handle.store(nullptr);
   }
   *handle = known;
@@ -117,8 +118,8 @@ Unit* DeviceView::firstUnit(Match match) {
   return nullptr;
 }
 
-// Without the driver where possible. What a lookup tells is compared at once: a second look at the
-// units could find them forgotten again, and take the tenant's own device for a foreign one.
+// Avoids the driver where possible. The result of a look-up is compared at once. A second read of
+// the units could find their handles reset, and take the tenant's own device for a foreign one.
 Unit* DeviceView::find(nvmlDevice_t handle) {
   if (handle == nullptr) return nullptr;
   Unit* unit = firstUnit([=](const Unit& candidate) {
@@ -162,7 +163,7 @@ Unit* DeviceView::unitOfShare(unsigned share) {
 }
 
 void DeviceView::forgetHandles() {
-  // Sequentially consistent, like their counterparts in lookUp: who stores a handle behind these
+  // Sequentially consistent, like the accesses in lookUp: a thread that stores a handle after these
   // stores sees the new session.
   session_.fetch_add(1);
   for (Unit& card : cards_) card.handle.store(nullptr);

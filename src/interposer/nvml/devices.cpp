@@ -1,7 +1,7 @@
-// Which devices there are: exactly the tenant's, numbered from 0 in PCI order.
+// The devices: exactly the tenant's, numbered from 0 in PCI order.
 //
 // NVML itself ignores CUDA_VISIBLE_DEVICES, and programs that map CUDA ordinals to NVML devices
-// rely on that, so it plays no part here.
+// rely on that. So the variable is ignored here, too.
 #include "nvml/nvml_table.h"
 #include "nvml/tenant.h"
 
@@ -9,7 +9,7 @@ using namespace divvy::interposer;
 
 namespace {
 
-// No machine has as many devices: what the driver answers about an index that does not exist.
+// No machine has as many devices: gets the driver's error for an index that does not exist.
 constexpr unsigned kNoIndex = 0xFFFFFFFFu;
 
 template <Nv kId>
@@ -31,7 +31,7 @@ nvmlReturn_t byIndex(NvmlTenant* tenant, unsigned index, nvmlDevice_t* device) {
   return result;
 }
 
-// A lookup by some name: the driver finds the device, and a foreign one does not exist.
+// A look-up by name: the driver finds the device, and a foreign one counts as missing.
 template <Nv kId, typename Key>
 nvmlReturn_t byName(NvmlTenant* tenant, Key key, nvmlDevice_t* device) {
   if (tenant == nullptr || device == nullptr) return driver<kId>(key, device);
@@ -43,7 +43,7 @@ nvmlReturn_t byName(NvmlTenant* tenant, Key key, nvmlDevice_t* device) {
   return NVML_SUCCESS;
 }
 
-// Lists of neighbouring devices. `count` 0 asks for their number, as `devices` null does.
+// Lists of neighbouring devices. `count` 0 or `devices` null only queries their number.
 template <typename Ask>
 nvmlReturn_t neighbours(NvmlTenant& tenant, unsigned* count, nvmlDevice_t* devices, Ask ask) {
   constexpr unsigned kMaxDriverDevices = 64;  // twice what any node has
@@ -156,7 +156,7 @@ DIVVY_HOOK(nvmlSystemGetTopologyGpuSet)
   });
 }
 
-// The handles of a later nvmlInit may be others.
+// Handles after a later nvmlInit may differ.
 DIVVY_HOOK(nvmlShutdown)() noexcept {
   const nvmlReturn_t result = driver<Nv::nvmlShutdown>();
   NvmlTenant* tenant = viewerFor(caller());

@@ -1,4 +1,4 @@
-// How much memory there is: the share, not the card.
+// The amount of memory: the share, not the card.
 #include "nvml/nvml_table.h"
 #include "nvml/tenant.h"
 
@@ -8,13 +8,13 @@ namespace {
 
 constexpr unsigned kMebibyteShift = 20;
 
-// What to answer about a device after the driver has answered with success.
+// The source of the answer after a successful driver call.
 enum class Story { kDriver, kTenant, kForeign };
 
 Story storyOf(NvmlTenant& tenant, nvmlDevice_t device, const Unit** unit) {
   *unit = tenant.view().find(device);
   if (*unit != nullptr) return Story::kTenant;
-  // An instance on a card that the tenant has as a whole is told as the driver tells it.
+  // If the tenant has the whole card, the driver's answer for an instance on it stands.
   return tenant.view().holds(device) ? Story::kDriver : Story::kForeign;
 }
 
@@ -38,7 +38,7 @@ DIVVY_HOOK(nvmlDeviceGetMemoryInfo)(nvmlDevice_t device, nvmlMemory_t* memory) n
     case Story::kTenant:
       break;
   }
-  // This version counts as used what no allocation gets.
+  // In this version memory that no allocation can get counts as used.
   const UnitShare share = tenant->share(*unit);
   memory->total = share.total;
   memory->free = share.free;
@@ -68,7 +68,8 @@ DIVVY_HOOK(nvmlDeviceGetMemoryInfo_v2)(nvmlDevice_t device, nvmlMemory_v2_t* mem
     case Story::kTenant:
       break;
   }
-  // Figures of different moments: the later gives way, so that they add up to the total.
+  // The figures are of different instants; the later one is adjusted, so that they add up to the
+  // total.
   const UnitShare share = tenant->share(*unit);
   const std::uint64_t rest = share.total - share.free;
   const std::uint64_t used = tenant->used(*unit);
@@ -81,7 +82,7 @@ DIVVY_HOOK(nvmlDeviceGetMemoryInfo_v2)(nvmlDevice_t device, nvmlMemory_v2_t* mem
 
 namespace {
 
-// Only MIG instances have attributes; their memory is the share that was cut from them.
+// Only MIG instances have attributes; their memory is reduced to the share.
 template <Nv kId>
 nvmlReturn_t attributes(NvmlTenant* tenant, nvmlDevice_t device,
                         nvmlDeviceAttributes_t* attributes) {

@@ -1,4 +1,4 @@
-// Finding the driver's functions. Needs nothing of the application but its memory.
+// Finds the driver's functions. Needs nothing of the application but its memory.
 #include <dlfcn.h>
 #include <elf.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr char kSoname[] = "libnvidia-ml.so.1";
 
-// The driver's library and where it lies in memory. Set once, before its first function is called.
+// The driver's library and its position in memory. Set once, before its first function is called.
 struct Library {
   std::atomic<void*> handle{nullptr};
   std::atomic<std::uintptr_t> start{0};
@@ -25,7 +25,7 @@ struct Library {
 };
 constinit Library library;
 
-// What entry points do that lead nowhere. They take any arguments and look at none.
+// Stubs for missing entry points. They take any arguments and read none.
 nvmlReturn_t noLibrary() {
   return NVML_ERROR_LIBRARY_NOT_FOUND;
 }
@@ -57,7 +57,7 @@ void noteExtent(const void* address) {
   library.size.store(size, std::memory_order_release);
 }
 
-// Threads may do this together; the loader gives all of them the same library.
+// Several threads may do this at once; the loader gives all of them the same library.
 void* openLibrary() {
   void* handle = library.handle.load(std::memory_order_acquire);
   if (handle != nullptr) return handle;
@@ -87,8 +87,8 @@ NvmlTenant* viewerFor(const void* caller) {
 
 }  // namespace divvy::interposer
 
-// See interposer/nvml_hooks.h. Without a driver nothing is kept, so that one which is installed
-// later is found, as it would be by a program that opens it again.
+// See interposer/nvml_hooks.h. Without a driver nothing is stored, so that one that is installed
+// later is found, as by a program that opens it again.
 void* divvy_nvml_resolve(unsigned id) {
   using namespace divvy::interposer;
   const ErrnoKeeper keeper;

@@ -1,7 +1,7 @@
-// Which processes use a device: the tenant's own ones, under the numbers that the tenant knows.
+// Processes that use a device: the tenant's own ones, with PIDs of the tenant's namespace.
 //
-// Compute processes and their bytes come from the ledger. Whether a process also draws or runs
-// under MPS only the driver knows: of those lists the own entries are kept.
+// Compute processes and their bytes come from the ledger. Only the driver knows whether a process
+// also draws or runs under MPS, so those lists are filtered for own entries.
 #include "nvml/nvml_table.h"
 #include "nvml/row_list.h"
 
@@ -19,7 +19,7 @@ struct Row {
   unsigned long long bytes;
 };
 
-// Collects rows in caller's arrays of any version; rows beyond the array are only counted.
+// Collects rows in the caller's arrays of any version; rows beyond the array are only counted.
 template <typename Info>
 class Collector {
  public:
@@ -30,7 +30,7 @@ class Collector {
     ++count_;
   }
 
-  // Ends as NVML does: the number written, or the number that would have been.
+  // Ends as NVML does: with the number written, or the number that would have been written.
   nvmlReturn_t finish(unsigned* count) const {
     *count = count_;
     return count_ <= room_ ? NVML_SUCCESS : NVML_ERROR_INSUFFICIENT_SIZE;
@@ -60,7 +60,7 @@ class Collector {
   unsigned count_ = 0;
 };
 
-// What is the same in every row about a device: the numbers of its MIG instance.
+// The fields that are equal in all rows of a device: the numbers of its MIG instance.
 Row rowOf(const DeviceView& view, const Unit& unit) {
   Row row{0, kNoInstance, kNoInstance, 0};
   nvmlDevice_t handle = nullptr;
@@ -89,8 +89,8 @@ void addHolders(NvmlTenant& tenant, const TenantProcesses& own, const Unit& unit
 
 enum class Which { kAll, kWithoutMemory };
 
-// Own processes that the driver lists. The question is put in the oldest form, the only one whose
-// layout no driver ever changed.
+// Own processes that the driver lists. The query uses the oldest form, the only one with a layout
+// that no driver ever changed.
 template <Nv kListV1, typename Info>
 void addListed(NvmlTenant& tenant, const TenantProcesses& own, nvmlDevice_t device,
                const Unit& unit, Which which, Collector<Info>& out) {
@@ -108,7 +108,8 @@ void addListed(NvmlTenant& tenant, const TenantProcesses& own, nvmlDevice_t devi
   }
 }
 
-// Memory makes a compute process; so does a context without any, which only the driver knows of.
+// A process with memory is a compute process. So is one with a context only, which only the driver
+// knows.
 template <typename Info>
 void addCompute(NvmlTenant& tenant, const TenantProcesses& own, nvmlDevice_t device,
                 const Unit& unit, Collector<Info>& out) {
@@ -117,12 +118,12 @@ void addCompute(NvmlTenant& tenant, const TenantProcesses& own, nvmlDevice_t dev
                                                       Which::kWithoutMemory, out);
 }
 
-// True when the driver, asked for the length of its list, has no objection to the question.
+// Returns true if the driver accepts the query for the length of its list.
 bool answers(nvmlReturn_t result) {
   return result == NVML_SUCCESS || result == NVML_ERROR_INSUFFICIENT_SIZE;
 }
 
-// What all nine functions have in common. `fill` adds the rows for a unit of the tenant.
+// The common part of all nine functions. `fill` adds the rows for a unit of the tenant.
 template <Nv kId, typename Info, typename Fill>
 nvmlReturn_t running(NvmlTenant* tenant, nvmlDevice_t device, unsigned* count, Info* infos,
                      Fill fill) {
@@ -242,7 +243,7 @@ DIVVY_HOOK(nvmlDeviceGetRunningProcessDetailList)
       addCompute(*tenant, own, device, *unit, out);
     }
     if (mode == NVML_PROCESS_MODE_GRAPHICS || mode == NVML_PROCESS_MODE_ALL) {
-      // In the list of all, a process that computes as well is there already.
+      // The list of all contains processes that also compute already.
       const Which which = mode == NVML_PROCESS_MODE_ALL ? Which::kWithoutMemory : Which::kAll;
       addListed<Nv::nvmlDeviceGetGraphicsRunningProcesses>(*tenant, own, device, *unit, which, out);
     }

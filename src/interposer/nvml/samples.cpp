@@ -1,4 +1,5 @@
-// What single processes did on a device: samples, accounting and sessions, of own processes only.
+// Activity of single processes on a device: samples, accounting and sessions, of own processes
+// only.
 #include "nvml/nvml_table.h"
 #include "nvml/row_list.h"
 
@@ -9,7 +10,7 @@ namespace {
 constexpr auto kPidMember = [](auto& row) -> unsigned& { return row.pid; };
 constexpr auto kPidItself = [](unsigned& row) -> unsigned& { return row; };
 
-// Sessions. A caller with no room at all asks only for the number, which is a success.
+// Sessions. A caller without an array only queries the number, which succeeds.
 template <Nv kId, typename Info>
 nvmlReturn_t sessions(NvmlTenant* tenant, nvmlDevice_t device, unsigned* count, Info* infos) {
   if (tenant == nullptr || count == nullptr || (*count != 0 && infos == nullptr)) {
@@ -28,8 +29,8 @@ nvmlReturn_t sessions(NvmlTenant* tenant, nvmlDevice_t device, unsigned* count, 
   return NVML_SUCCESS;
 }
 
-// The process that the tenant calls `pid`, under the driver's numbers: first the node's, then, for
-// drivers that translate, the tenant's own. `ask(pid)` is a call of the driver.
+// Queries the process with the tenant's `pid` under the driver's numbers: first the node's; then,
+// for drivers that translate, the tenant's own. `ask(pid)` is a driver call.
 template <typename Ask>
 nvmlReturn_t askAbout(const TenantProcess& process, Ask ask) {
   nvmlReturn_t result = NVML_ERROR_NOT_FOUND;
@@ -51,7 +52,7 @@ DIVVY_HOOK(nvmlDeviceGetProcessUtilization)
   const ErrnoKeeper keeper;
   const TenantProcesses own(tenant->account());
   if (utilization == nullptr) {
-    // Only the room that is needed is asked for: one row for every process that could have one.
+    // Only a query for the array size: one row for every process that could have one.
     unsigned all = *processSamplesCount;
     const nvmlReturn_t result = driver<kSelf>(device, utilization, &all, lastSeenTimeStamp);
     const bool told = result == NVML_SUCCESS || result == NVML_ERROR_INSUFFICIENT_SIZE;
@@ -122,7 +123,7 @@ DIVVY_HOOK(nvmlDeviceGetAccountingStats)
   const TenantProcesses own(tenant->account());
   const TenantProcess* process = own.byPid(pid);
   if (process == nullptr) {
-    // The driver's objection to the question counts, its knowledge of others does not.
+    // The driver's error about the query is returned, but not its data on other processes.
     const nvmlReturn_t result = driver<kSelf>(device, pid, &found);
     return result == NVML_SUCCESS ? NVML_ERROR_NOT_FOUND : result;
   }

@@ -8,8 +8,8 @@
 namespace divvy::interposer {
 namespace {
 
-// The runtime object of libdivvy-nvml.so. `mine` is null until the first call, and kNobody where
-// there is no tenant.
+// The runtime object of libdivvy-nvml.so. `mine` is null until the first call, and kNobody without
+// a tenant.
 struct Runtime {
   Tenant tenant;
   std::atomic<NvmlTenant*> mine{nullptr};
@@ -19,12 +19,12 @@ struct Runtime {
 constinit Runtime runtime;
 NvmlTenant* const kNobody = reinterpret_cast<NvmlTenant*>(1);
 
-// Threads may come here together: each makes its own, one is kept. Nobody waits, so that a fork at
-// any moment leaves the child nothing half done.
+// Several threads may run this: each makes its own object, one is kept. No thread waits, so a fork
+// at any instant leaves the child nothing incomplete.
 NvmlTenant* start() {
   const ErrnoKeeper keeper;
   const TenantState state = runtime.tenant.state();
-  // Another thread has been opening the pages for too long; the next call looks again.
+  // Another thread has been opening the pages for too long; the next call checks again.
   const bool unready =
       state == TenantState::kBroken && runtime.tenant.openStatus() == ledger::OpenStatus::kOk;
   if (unready) return &runtime.unready;

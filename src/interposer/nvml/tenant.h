@@ -10,7 +10,7 @@ namespace divvy::interposer {
 // The share of one unit, in bytes.
 struct UnitShare {
   std::uint64_t total;  // the ceiling
-  std::uint64_t free;   // what an allocation could still get, as cuMemGetInfo reports it; <= total
+  std::uint64_t free;   // available to allocations, as cuMemGetInfo reports it; <= total
 };
 
 class NvmlTenant {

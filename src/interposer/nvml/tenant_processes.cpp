@@ -22,7 +22,7 @@ void appendNumber(FixedString<32>& text, std::uint32_t number) {
   text.append(digits + at);
 }
 
-// As an owner word keeps it; 0 where /proc does not tell.
+// In the form of an owner word; 0 if /proc does not have it.
 std::uint64_t startTime(std::uint32_t pid) {
   FixedString<32> path;
   path.append("/proc/");
@@ -33,7 +33,7 @@ std::uint64_t startTime(std::uint32_t pid) {
   if (fd < 0) return 0;
   const long size = ::syscall(SYS_read, fd, stat, sizeof stat);
   sys::close(fd);
-  // The name may hold anything, so fields are counted from the parenthesis that ends it.
+  // The name may contain anything, so fields are counted from the closing parenthesis.
   long at = size;
   while (at > 0 && stat[at - 1] != ')') --at;
   std::uint64_t start = 0;
@@ -47,7 +47,7 @@ std::uint64_t startTime(std::uint32_t pid) {
   return ledger::unpackOwner(ledger::packOwner({pid, start})).start;
 }
 
-// A process whose leader ended before its threads is a zombie to /proc, but not to its pidfd.
+// A process whose leader ended before its threads is a zombie in /proc, but not through its pidfd.
 bool hasEnded(std::uint32_t pid) {
   const int fd = static_cast<int>(::syscall(kSysPidfdOpen, pid, 0));
   if (fd < 0) return errno == ESRCH;

@@ -10,7 +10,7 @@ namespace divvy::interposer {
 
 using abi::Cu;
 
-// One address in each chunk that was found.
+// Collects one address in each chunk that was found.
 struct GraphWorkingSet::Collector {
   Record& record;
 
@@ -69,7 +69,7 @@ void GraphWorkingSet::collect(CUgraph graph, int depth, Collector& into) {
 }
 
 void GraphWorkingSet::remember(CUgraphExec exec, CUgraph graph) {
-  forget(exec);  // one that ended with its context had the same name
+  forget(exec);  // a graph that ended with its context had the same handle
   if (!runtime().driver.saysParams()) {
     runtime().last_use.noteUnknown();
     return;

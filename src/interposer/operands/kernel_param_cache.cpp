@@ -56,7 +56,7 @@ void KernelParamCache::keep(std::uint64_t function, const ParamSizes& sizes) {
   write(into != nullptr ? *into : entries_[place(function, 0)], function, sizes);
 }
 
-// A thread of the parent's may have been writing.
+// A thread of the parent may have been writing.
 void KernelParamCache::forgetAfterFork() {
   for (Entry& entry : entries_) {
     if (entry.version.load(std::memory_order_relaxed) == 0) continue;

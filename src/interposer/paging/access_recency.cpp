@@ -11,7 +11,7 @@ using abi::Cu;
 
 // ---- launches ----------------------------------------------------------------------------------
 
-// How many launches of this thread are not looked at from here on.
+// Chooses how many of this thread's next launches are not examined.
 void AccessRecency::decide() {
   ThreadAccess& thread = divvy_use;
   const std::uint32_t period = period_.load(std::memory_order_relaxed);
@@ -31,8 +31,7 @@ void AccessRecency::decide() {
   thread.skip = kSampling / 2 + random % kSampling;
 }
 
-// CUDA_ERROR_INVALID_VALUE: there is no such parameter. A context-less kernel may stand in a
-// function's place.
+// CUDA_ERROR_INVALID_VALUE: there is no such parameter. The handle may be a context-less kernel.
 CUresult AccessRecency::ask(CUfunction function, unsigned index, std::size_t* offset,
                             std::size_t* size) {
   const CUresult result = real<Cu::cuFuncGetParamInfo>()(function, index, offset, size);
@@ -41,7 +40,7 @@ CUresult AccessRecency::ask(CUfunction function, unsigned index, std::size_t* of
                                           size);
 }
 
-// False: the driver does not say.
+// Returns false if the driver does not report the sizes.
 bool AccessRecency::sizesOf(CUfunction function, ParamSizes* out) {
   if (!runtime().driver.saysParams()) return false;
   const auto key = reinterpret_cast<std::uint64_t>(function);
@@ -68,8 +67,8 @@ bool AccessRecency::sizesOf(CUfunction function, ParamSizes* out) {
   return true;
 }
 
-// Calls visit(place, chunk) for what lies at the addresses from one to another, until it returns
-// false. At worst a chunk that is smaller than those beside it is passed over.
+// Calls visit(place, chunk) for the chunks at the addresses from one to another, until it returns
+// false. It may skip a chunk that is smaller than its neighbours.
 template <typename Visit>
 void AccessRecency::forRange(std::uint64_t address, std::uint64_t last, Visit visit) {
   ChunkTable& chunks = runtime().chunks;
@@ -83,8 +82,8 @@ void AccessRecency::forRange(std::uint64_t address, std::uint64_t last, Visit vi
   }
 }
 
-// What is mapped by the application itself may be one array of several blocks, else it ends with
-// its block.
+// Memory that the application mapped itself may be one array of several blocks; other memory ends
+// with its block.
 void AccessRecency::noteAddress(std::uint64_t address, std::uint64_t now) {
   ChunkTable& chunks = runtime().chunks;
   ChunkTable::Place first;
@@ -92,7 +91,7 @@ void AccessRecency::noteAddress(std::uint64_t address, std::uint64_t now) {
   Chunk& named = chunks.chunk(first.chunk);
   const std::uint64_t before = named.named.exchange(now, std::memory_order_relaxed);
   named.last_use.store(now, std::memory_order_relaxed);
-  if (before > clock_seen_.load(std::memory_order_relaxed)) return;  // in this period
+  if (before > clock_seen_.load(std::memory_order_relaxed)) return;  // already in this period
   const SwapBlock& block = chunks.block(first.block);
   const bool own = address - block.address < block.reserved;
   forRange(address, UINT64_MAX, [&](const ChunkTable::Place& place, Chunk& chunk) {
@@ -105,7 +104,7 @@ void AccessRecency::noteAddress(std::uint64_t address, std::uint64_t now) {
 }
 
 void AccessRecency::noteLaunch(CUfunction function, void* const* params, void* const* extra) {
-  // The driver may be about to load code, which a capture does not suffer.
+  // The driver may load code, which a capture does not permit.
   if (divvy_thread.callback || divvy_thread.forking || runtime().captures.open()) return;
   const ErrnoKeeper keeper;
   const DriverCallScope inside;
@@ -128,7 +127,7 @@ void AccessRecency::noteRange(std::uint64_t address, std::uint64_t bytes) {
   forRange(last, last, use);
 }
 
-// ---- movers ------------------------------------------------------------------------------------
+// ---- pagers ------------------------------------------------------------------------------------
 
 AccessRecency::AccessClass AccessRecency::warmth(const Chunk& chunk) const {
   if (!isCold(chunk.last_use.load(std::memory_order_relaxed))) return AccessClass::kUsed;

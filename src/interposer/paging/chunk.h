@@ -13,7 +13,7 @@ namespace divvy::interposer {
 
 using ledger::PinReason;
 
-// What is behind a chunk's address. Stored in Chunk::state, which is changed by compare-and-swap
+// The memory behind a chunk's address. Stored in Chunk::state, which is changed by compare-and-swap
 // only. The thread that brings a chunk to a busy state owns it until it leaves that state. Only the
 // owner calls the driver for the chunk and changes its other members. No thread waits for a busy
 // chunk.

@@ -82,7 +82,7 @@ std::uint64_t CopyPipeline::lap() {
   return now - begun;
 }
 
-// Only a context whose work has ended anyhow refuses to be waited for again and again.
+// Repeated failures mean that the context's work has ended anyway.
 void CopyPipeline::stop() const {
   for (int i = 0; i < kTries; ++i) {
     if (real<Cu::cuStreamSynchronize>()(stream_) == CUDA_SUCCESS) return;

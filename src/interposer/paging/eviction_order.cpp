@@ -5,7 +5,7 @@
 namespace divvy::interposer {
 
 std::uint32_t EvictionOrder::next() {
-  // Fewer than there is place for were all that there are.
+  // A list that was not full had all chunks.
   if (!begun_ || (at_ == count_ && count_ == kMax)) look();
   if (at_ == count_) return ChunkTable::kNone;
   last_ = of_[at_++];

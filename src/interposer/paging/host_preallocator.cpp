@@ -13,7 +13,8 @@ constexpr std::uint64_t kRest = 5 * kMillisecond;  // between two segments
 constexpr std::uint64_t kLook = 100 * kMillisecond;
 constexpr std::uint64_t kCalm = 5'000 * kMillisecond;
 
-// Of the first chunk on a device that those which are spare are not enough for; 0: they are.
+// Bytes of the first chunk on a device for which the spare segments do not suffice; 0: they
+// suffice.
 std::uint64_t lacking() {
   const std::uint64_t spare = runtime().host_store.spareBytes();
   std::uint64_t sum = 0;
@@ -35,13 +36,13 @@ bool HostPreallocator::makeOne(Pager& pager) {
   const std::uint64_t bytes = lacking();
   if (bytes == 0) return false;
   const std::uint64_t limit = state.swap_board.storeLimit();
-  // Outside of any context: who wants to end one does not wait for this.
+  // Outside of any context, so that ending one does not wait for this.
   const std::uint32_t made = state.host_store.makeSpare(bytes, limit);
   if (made == SwapStore::kNone) return false;
   runtime().swap_board.showHostBytes();
   if (!state.pagers.stopping()) {
     const PagerPass pass(pager);
-    // Else it is pinned when it is used.
+    // Otherwise it is pinned at its first use.
     if (pass.ready()) state.host_store.pin(made, state.context_use.ended());
   }
   state.host_store.give(made);

@@ -9,13 +9,13 @@ namespace {
 
 constexpr std::uint64_t kMillisecond = 1'000'000;
 
-// What the device can be made to hold of this process; nothing is known before the first order.
+// The most that the device can hold of this process; unknown before the first order.
 std::uint64_t mostOn(unsigned device) {
   const ledger::ResidencyLine* order = runtime().swap_board.order();
   return order == nullptr ? UINT64_MAX : ledger::loadRelaxed(order->most[device]);
 }
 
-// Shown to the agent while anybody waits.
+// Published to the agent while a thread waits.
 class Pressed {
  public:
   Pressed() {
@@ -29,7 +29,7 @@ class Pressed {
     std::atomic<std::uint32_t>& waiting = runtime().pressure.waiting;
     if (waiting.fetch_sub(1, std::memory_order_seq_cst) != 1) return;
     runtime().swap_board.lower(ledger::kSwapPressed);
-    // Somebody who began meanwhile may have shown it before it was taken down.
+    // A thread that began meanwhile may have set the bit before it was cleared.
     if (waiting.load(std::memory_order_seq_cst) != 0) {
       runtime().swap_board.raise(ledger::kSwapPressed);
     }
@@ -53,7 +53,8 @@ SwappableReservation::~SwappableReservation() {
   if (granted_) runtime().swap_board.addSwappable(device_, -static_cast<std::int64_t>(bytes_));
 }
 
-// What is charged and counted nowhere yet is in pinned(): the bytes themselves are, here.
+// pinned() contains charged bytes that are not counted elsewhere yet; here these are the bytes
+// themselves.
 bool SwappableReservation::add() const {
   const std::uint64_t most = mostOn(device_);
   ledger::SwapDevice& figures = runtime().swap_board.device(device_);
@@ -73,7 +74,7 @@ bool SwappableReservation::await() const {
   const std::uint32_t& bell = board.pages().residency().header.bell;
   const std::uint64_t until = sys::now() + patience;
   const auto bytes = static_cast<std::int64_t>(bytes_);
-  board.addWant(device_, bytes);  // that is what they are as long as this takes
+  board.addWant(device_, bytes);  // while this waits the bytes count as wanted
   const Pressed pressed;
   for (;;) {
     const std::uint32_t seen = ledger::loadAcquire(bell);

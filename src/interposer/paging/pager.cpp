@@ -17,12 +17,12 @@ constexpr std::uint64_t kWatch = 100 * kMillisecond;
 constexpr std::uint64_t kSoon = kMillisecond;
 constexpr std::uint64_t kShortestPause = 10 * kMillisecond;
 constexpr std::uint64_t kLongestPause = 1000 * kMillisecond;
-// A drain in vain keeps launches back for as long as it took, which is bounded. The pause after it
-// is as long, and twice as long with each further one: at first the application loses half of its
-// time, in the long run a tenth.
+// A failed drain delays launches for as long as it took, which is bounded. The pause after it is as
+// long, and doubles with each further failure. So the application loses at first half of its time,
+// in the long run a tenth.
 constexpr std::uint64_t kLongestDrain = 2000 * kMillisecond;
 constexpr std::uint64_t kDrainPauses = 10;
-constexpr std::uint64_t kBackPauses = 10;  // of the time that it took to come back from the host
+constexpr std::uint64_t kBackPauses = 10;  // times the duration of the last return from the host
 constexpr std::uint64_t kStopPatience = 10 * kMillisecond;
 
 bool any(unsigned device, ChunkState one, ChunkState other) {
@@ -55,7 +55,7 @@ Missing missing() {
   return found;
 }
 
-// There is something at the host that is to come to the device, and that cannot wait.
+// Returns true if memory at the host must come to the device and cannot wait.
 bool homeless(unsigned device) {
   bool found = false;
   runtime().chunks.forEachOn(device, [&](std::uint32_t, Chunk& chunk) {
@@ -66,7 +66,7 @@ bool homeless(unsigned device) {
   return found;
 }
 
-// A chunk that is used at the host has room on the device.
+// Returns true if a chunk that is used at the host fits on the device.
 bool fitsBack(unsigned device, std::uint64_t room) {
   bool found = false;
   runtime().chunks.forEachOn(device, [&](std::uint32_t, Chunk& chunk) {
@@ -111,7 +111,8 @@ bool Pagers::start() {
   return started;
 }
 
-// They sleep on the agent's bell, which others of the tenant may sleep on too: those look once.
+// Pagers sleep on the agent's doorbell. Other processes of the tenant may sleep on it too; they
+// check once.
 void Pagers::wake() {
   if (!runtime().swap_board.claimed()) return;
   const ErrnoKeeper keeper;
@@ -168,14 +169,14 @@ void Pagers::forgetAfterFork() {
   closers_.store(0, std::memory_order_relaxed);
 }
 
-// ---- one look ----------------------------------------------------------------------------------
+// ---- one step ----------------------------------------------------------------------------------
 
 std::uint64_t Pagers::step(Pager& pager, std::uint64_t now) {
   SwapReport& board = runtime().swap_board;
   if (board.lost()) board.letGo();
   collect();
   runtime().last_use.advance(now);
-  // It follows what others do, which nobody shows at once.
+  // The value depends on other threads, which do not publish it at once.
   if (loadRelaxed(board.device(pager.device).pinned) != board.pinned(pager.device)) {
     board.showPinned(pager.device);
   }
@@ -204,7 +205,7 @@ std::uint64_t Pagers::step(Pager& pager, std::uint64_t now) {
   return tryOpen() || next < now + kSoon ? next : now + kSoon;
 }
 
-// What was freed during captures is in nobody's hands.
+// Memory that was freed during captures has no owner to release it.
 void Pagers::collect() {
   Runtime& state = runtime();
   if (state.captures.open() || !state.context_use.begin()) return;
@@ -216,11 +217,11 @@ bool Pagers::resting(const Pager& pager, std::uint64_t now) {
   if (pager.retry_at <= now) return false;
   if (pager.refused == SwapRefusal::kCapturing) return runtime().captures.open();
   if (pager.refused != SwapRefusal::kNotDrained) return true;
-  // What was in the way may be over long before. That is a guess; the next drain proves it.
+  // The obstacle may have ended long ago. That is a guess; the next drain proves it.
   return now < pager.quiet_from || anyTouching() || !runtime().meter.idle();
 }
 
-// When to look again whether it rests.
+// When to check again whether the pause is over.
 std::uint64_t Pagers::nextTry(const Pager& pager, std::uint64_t now) {
   if (pager.refused != SwapRefusal::kNotDrained) return pager.retry_at;
   const std::uint64_t look = now < pager.quiet_from ? pager.quiet_from : now + kWatch;
@@ -266,14 +267,14 @@ std::uint64_t Pagers::moveOut(Pager& pager, std::uint64_t now) {
   const std::uint64_t next = whileClosed(pager, now, [](PagerPass& pass) { return pass.out(); });
   const SwapReport& board = runtime().swap_board;
   const bool rests = pager.retry_at != 0;
-  // What has left may be used where it is.
+  // Swapped-out memory may be used at the host.
   return !rests && board.mayMapHost() && away(pager.device) ? now + kSoon : next;
 }
 
 template <typename Move>
 std::uint64_t Pagers::whileClosed(Pager& pager, std::uint64_t now, Move move) {
   SwapReport& board = runtime().swap_board;
-  // Nobody opens the gate from here on.
+  // From here on no thread opens the gate.
   closers_.fetch_add(1, std::memory_order_seq_cst);
   SwapRefusal refused = runtime().memory_gate.close();
   const std::uint64_t drained = sys::now();
@@ -298,13 +299,13 @@ std::uint64_t Pagers::whileClosed(Pager& pager, std::uint64_t now, Move move) {
                                              : refuse(pager, refused);
 }
 
-// Nobody opens the gate meanwhile; it is closed, or this does nothing.
+// No thread opens the gate meanwhile. If it is not closed, this does nothing.
 SwapRefusal Pagers::preferHot(PagerPass& pass) {
   closers_.fetch_add(1, std::memory_order_seq_cst);
   const bool closed = runtime().memory_gate.closed();
   const SwapRefusal refused = closed ? pass.preferHot() : SwapRefusal::kNone;
   closers_.fetch_sub(1, std::memory_order_seq_cst);
-  // Where there is no place to put it, it is used where it is.
+  // Without space for it, it is used at the host.
   return refused == SwapRefusal::kNoHostMemory ? SwapRefusal::kNone : refused;
 }
 
@@ -340,8 +341,8 @@ std::uint64_t Pagers::moveIn(Pager& pager, std::uint64_t now) {
   return again ? sys::now() + kSoon : now + kWatch;
 }
 
-// What is used at the host and has room on the device, or has to be there; or changes places with
-// what is not used on the device.
+// Brings chunks that are used at the host to the device if they fit or must be there. Or exchanges
+// them with chunks on the device that are not used.
 std::uint64_t Pagers::moveBack(Pager& pager, std::uint64_t now) {
   SwapReport& board = runtime().swap_board;
   const ledger::ResidencyLine* order = board.order();
@@ -360,8 +361,9 @@ std::uint64_t Pagers::moveBack(Pager& pager, std::uint64_t now) {
   return next;
 }
 
-// The agent is silent, and threads wait for memory: what its last order has room for, then all or
-// nothing of what the card has. Who else tries that at the same time does not try again with us.
+// The agent is silent, and threads wait for memory. Takes what the last order permits, then all or
+// nothing of what the card has free. Processes that try this at the same time do not retry in step
+// with each other.
 std::uint64_t Pagers::helpSelf(Pager& pager, std::uint64_t now) {
   if (resting(pager, now)) return nextTry(pager, now);
   if (!away(pager.device)) return now + kWatch;
@@ -379,7 +381,7 @@ std::uint64_t Pagers::helpSelf(Pager& pager, std::uint64_t now) {
   return pager.retry_at = later + kLongestPause / 2 + later % kLongestPause;
 }
 
-// True: the gate is open, or something has to come first for which somebody wakes us.
+// Returns true if the gate is open, or if something must happen first that wakes the pagers.
 bool Pagers::tryOpen() {
   ResidencyGate& gate = runtime().memory_gate;
   SwapReport& board = runtime().swap_board;
@@ -392,7 +394,7 @@ bool Pagers::tryOpen() {
   }
   board.lower(ledger::kSwapClosed);
   board.raise(ledger::kSwapReady);
-  // Who shut it meanwhile may have taken that down before.
+  // A thread that closed it meanwhile may have cleared the bit before.
   if (!gate.isOpen()) board.lower(ledger::kSwapReady);
   return gate.isOpen();
 }

@@ -1,5 +1,5 @@
-// Chunks that are used where they are, with the host: what a tenant that can never have all of its
-// memory on the device lacks there.
+// Chunks that are used at the host, by a tenant that can never have all of its memory on the
+// device.
 #include "paging/eviction_order.h"
 #include "paging/pager_pass.h"
 #include "runtime.h"
@@ -12,12 +12,12 @@ using ledger::SwapRefusal;
 
 namespace {
 
-// What one exchange brings: it bounds for how long the process stands still.
+// Limit of one exchange, which bounds how long the process is stopped.
 constexpr std::uint64_t kMaxExchanged = std::uint64_t{512} << 20;
 
 using AccessClass = AccessRecency::AccessClass;
 
-// Bytes of a device's chunks in one of some states, by Warmth.
+// Bytes of a device's chunks in a set of states, by AccessClass.
 struct ByAccessClass {
   std::uint64_t bytes[3] = {};
 
@@ -31,8 +31,8 @@ struct ByAccessClass {
   std::uint64_t of(AccessClass warmth) const { return bytes[static_cast<unsigned>(warmth)]; }
 };
 
-// Bytes of the chunks that are hot and used at the host, as far as they have places: `for_warm`,
-// and what is used itself `for_used`, which are more.
+// Bytes of hot chunks that are used at the host and for which there is space: up to `for_used` for
+// chunks in use, up to `for_warm`, which is less, for others.
 std::uint64_t hotAtHost(unsigned device, std::uint64_t for_used, std::uint64_t for_warm) {
   std::uint64_t sum = 0;
   EvictionOrder hottest(device, EvictionOrder::kHottest, bitOf(ChunkState::kHost));
@@ -66,7 +66,7 @@ SwapRefusal PagerPass::toHost() {
     return refused == SwapRefusal::kNone && !interrupted() && runtime().swap_board.mayMapHost();
   });
   refused = landAll<Way::kToHost>(refused);
-  // For a moment the last one was there twice.
+  // For a moment the last chunk existed twice.
   SwapReport& board = runtime().swap_board;
   runtime().host_store.trim(board.storeLimit());
   board.showHostBytes();
@@ -85,7 +85,7 @@ SwapRefusal PagerPass::sendToHost(std::uint32_t number) {
   if (!chunk.advance<kFrom, ChunkState::kSwappingIn>()) return SwapRefusal::kNone;
   const bool ours = chunk.device.load(std::memory_order_relaxed) == pager_.device;
   SwapRefusal refused = SwapRefusal::kNone;
-  // What has a handle could not be filled before, and not be unmapped: that is for in().
+  // A chunk with a handle could not be filled or unmapped before; in() handles it.
   bool done = !ours || chunk.has(kDoomed) || chunk.handle != 0;
   while (!done && !state.swap_board.takeHost(chunk.bytes, kFilled)) {
     refused = copies_.empty() ? SwapRefusal::kNoHostMemory : land<Way::kToHost>();
@@ -109,7 +109,7 @@ SwapRefusal PagerPass::sendToHost(std::uint32_t number) {
   return refused;
 }
 
-// Its contents are there.
+// Its contents are at the host now.
 SwapRefusal PagerPass::landAtHost(std::uint32_t number) {
   Runtime& state = runtime();
   Chunk& chunk = state.chunks.chunk(number);
@@ -121,7 +121,7 @@ SwapRefusal PagerPass::landAtHost(std::uint32_t number) {
   return SwapRefusal::kNone;
 }
 
-// False: the driver did not unmap it.
+// Returns false if the driver did not unmap it.
 bool PagerPass::dropHost(Chunk& chunk) {
   Runtime& state = runtime();
   const std::uint64_t bytes = chunk.bytes;
@@ -168,7 +168,7 @@ std::uint64_t PagerPass::worthExchanging(const Pager& pager) {
   SwapReport& board = runtime().swap_board;
   const ledger::ResidencyLine* order = board.order();
   if (order == nullptr || !board.shows(ledger::kSwapHostMapped)) return 0;
-  // Who leaves is in the store before who comes has left it.
+  // Leaving chunks are in the store before arriving ones have left it.
   SwapStore& store = runtime().host_store;
   const std::uint64_t free =
       less(ledger::saturatingAdd(board.storeLimit(), store.spareBytes()), store.bytes());
@@ -182,7 +182,7 @@ std::uint64_t PagerPass::worthExchanging(const Pager& pager) {
                    for_warm < most ? for_warm : most);
 }
 
-// As many as there is room for on the device, of at most so many bytes: they are out then.
+// Takes chunks for which the device has room, at most `most` bytes; they are swapped out then.
 SwapRefusal PagerPass::leaveHost(std::uint64_t most, bool only_hot) {
   SwapReport& board = runtime().swap_board;
   EvictionOrder hottest(pager_.device, EvictionOrder::kHottest, bitOf(ChunkState::kHost));
@@ -218,7 +218,7 @@ SwapRefusal PagerPass::sendBack(std::uint32_t number) {
   std::uint32_t segment = SwapStore::kNone;
   bool done = chunk.device.load(std::memory_order_relaxed) != pager_.device || chunk.has(kDoomed);
   while (!done) {
-    // For a moment it is there twice.
+    // For a moment it exists twice.
     const std::uint64_t limit = ledger::saturatingAdd(state.swap_board.storeLimit(), bytes);
     segment = state.host_store.take(bytes, limit);
     if (segment != SwapStore::kNone) break;
@@ -238,7 +238,7 @@ SwapRefusal PagerPass::sendBack(std::uint32_t number) {
   return refused;
 }
 
-// Its contents are in the segment too.
+// Its contents are in the segment, too.
 SwapRefusal PagerPass::landBack(const CopyPipeline::Flight& flight) {
   Runtime& state = runtime();
   Chunk& chunk = state.chunks.chunk(flight.chunk);
@@ -253,7 +253,7 @@ SwapRefusal PagerPass::landBack(const CopyPipeline::Flight& flight) {
   return SwapRefusal::kNone;
 }
 
-// It is as it was; nothing is under way to its segment.
+// Restores its state; no copy to its segment is under way.
 void PagerPass::stayAtHost(std::uint32_t number, std::uint32_t segment) {
   if (segment != SwapStore::kNone) runtime().host_store.give(segment);
   runtime().swappable.leave<ChunkState::kSwappingOut, ChunkState::kHost>(number);

@@ -14,7 +14,8 @@ using ledger::SwapRefusal;
 
 constexpr long kFirstNap = 20'000;
 constexpr long kLongestNap = 500'000;
-constexpr std::uint64_t kCardMargin = std::uint64_t{64} << 20;  // left free by who helps himself
+// left free when a process takes memory without orders
+constexpr std::uint64_t kCardMargin = std::uint64_t{64} << 20;
 
 }  // namespace
 
@@ -38,7 +39,7 @@ bool PagerPass::interrupted() const {
   return runtime().pagers.stopping() || runtime().context_use.wanted();
 }
 
-// Once `leaving` bytes more have left.
+// Whether the allowed memory suffices once `leaving` more bytes have left.
 bool PagerPass::fits(std::uint64_t leaving) const {
   SwapReport& board = runtime().swap_board;
   const ledger::ResidencyLine* order = board.order();
@@ -58,7 +59,7 @@ SwapRefusal PagerPass::land() {
     const CUresult result = copies_.look();
     if (result == CUDA_SUCCESS) break;
     if (result != CUDA_ERROR_NOT_READY) return giveUp<kWay>();
-    // Whatever it was about, it is over with the process.
+    // The process is ending, so the copies no longer matter.
     if (runtime().pagers.stopping()) Pagers::park(pager_);
     sys::nap(nap);
     nap = nap < kLongestNap ? nap * 2 : kLongestNap;
@@ -109,7 +110,7 @@ SwapRefusal PagerPass::out() {
   EvictionOrder coldest(pager_.device, EvictionOrder::kColdest, bitOf(ChunkState::kDevice));
   SwapRefusal refused = SwapRefusal::kNone;
   while (refused == SwapRefusal::kNone && !interrupted()) {
-    // Until what is under way has left, some of it may be told to stay.
+    // Until the copies under way have finished, some chunks may be ordered to stay.
     if (fits(copies_.bytes())) {
       if (copies_.empty()) break;
       refused = land<Way::kSwappedOut>();
@@ -130,7 +131,7 @@ SwapRefusal PagerPass::sendOff(std::uint32_t number) {
     if (refused != SwapRefusal::kNone) return refused;
   }
   if (!chunk.advance<ChunkState::kDevice, ChunkState::kSwappingOut>()) return SwapRefusal::kNone;
-  // What was freed has no contents worth keeping; another one may be at its address by now.
+  // Contents of freed memory are dropped; another block may have its address by now.
   if (chunk.device.load(std::memory_order_relaxed) != pager_.device || chunk.has(kDoomed)) {
     stay(number, SwapStore::kNone);
     return SwapRefusal::kNone;
@@ -151,13 +152,13 @@ SwapRefusal PagerPass::sendOff(std::uint32_t number) {
   return SwapRefusal::kDriver;
 }
 
-// It is on the device as it was; nothing is under way to its segment.
+// Restores its state on the device; no copy to its segment is under way.
 void PagerPass::stay(std::uint32_t number, std::uint32_t segment) {
   if (segment != SwapStore::kNone) runtime().host_store.give(segment);
   runtime().swappable.leave<ChunkState::kSwappingOut, ChunkState::kDevice>(number);
 }
 
-// Its contents are in the segment too.
+// Its contents are in the segment, too.
 SwapRefusal PagerPass::takeOff(const CopyPipeline::Flight& flight) {
   Runtime& state = runtime();
   Chunk& chunk = state.chunks.chunk(flight.chunk);
@@ -176,7 +177,7 @@ SwapRefusal PagerPass::takeOff(const CopyPipeline::Flight& flight) {
   state.swappable.leave<ChunkState::kSwappingOut, ChunkState::kSwappedOut>(flight.chunk);
   bumpShared(state.swap_board.line().chunks_out, 1);
   state.swap_board.showHostBytes();
-  // A handle that could not be released may hold its memory for ever.
+  // A handle that could not be released may hold its memory for good.
   if (undone == CUDA_SUCCESS) state.swap_board.giveRoom(pager_.device, bytes);
   return undone == CUDA_SUCCESS ? SwapRefusal::kNone : SwapRefusal::kDriver;
 }
@@ -220,7 +221,7 @@ bool PagerPass::takeRoom(std::uint64_t bytes) const {
   return beyond_;
 }
 
-// While copies are under way somebody else may leave, and room be made.
+// While copies are under way other memory may leave, which makes room.
 template <ChunkState kFrom>
 SwapRefusal PagerPass::bring(std::uint32_t number, bool* no_room) {
   for (;;) {
@@ -243,13 +244,13 @@ SwapRefusal PagerPass::make(std::uint32_t number, bool* no_room) {
   if (!chunk.advance<kFrom, ChunkState::kSwappingIn>()) return SwapRefusal::kNone;
   const std::uint64_t bytes = chunk.bytes;
   const bool ours = chunk.device.load(std::memory_order_relaxed) == pager_.device;
-  // It could not be filled, and not be unmapped then.
+  // It could not be filled before, and not be unmapped then.
   if (chunk.handle != 0 && chunk.at_host && !dropHost(chunk)) {
     state.swappable.leave<ChunkState::kSwappingIn, kFrom>(number);
     return SwapRefusal::kDriver;
   }
   const bool there = chunk.handle != 0;
-  // What was freed is not worth bringing.
+  // Freed memory is not brought back.
   if (!ours || chunk.has(kDoomed) || (!there && !takeRoom(bytes))) {
     *no_room = ours && !chunk.has(kDoomed);
     state.swappable.leave<ChunkState::kSwappingIn, kFrom>(number);
@@ -280,7 +281,7 @@ SwapRefusal PagerPass::fill(std::uint32_t number) {
   return SwapRefusal::kDriver;
 }
 
-// Its contents are back.
+// Its contents are restored.
 void PagerPass::settle(std::uint32_t number) {
   Runtime& state = runtime();
   Chunk& chunk = state.chunks.chunk(number);
@@ -291,7 +292,7 @@ void PagerPass::settle(std::uint32_t number) {
   bumpShared(state.swap_board.line().chunks_in, 1);
 }
 
-// They may not be; nothing is under way to it. What is still mapped stays counted.
+// Its contents may be lost; no copy to it is under way. Memory that is still mapped stays counted.
 void PagerPass::empty(std::uint32_t number) {
   Runtime& state = runtime();
   Chunk& chunk = state.chunks.chunk(number);

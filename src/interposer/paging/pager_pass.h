@@ -1,4 +1,4 @@
-// What a pager does with the chunks of its device between two reads of its orders.
+// The actions of a pager on the chunks of its device between two reads of its orders.
 #pragma once
 
 #include <cstdint>

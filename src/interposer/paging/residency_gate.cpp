@@ -28,7 +28,7 @@ const std::uint32_t* futexOf(const std::atomic<std::uint32_t>& word) {
   return reinterpret_cast<const std::uint32_t*>(&word);
 }
 
-// The waits of one thread, as the agent sees them.
+// The waits of one thread, as published to the agent.
 class Waiting {
  public:
   Waiting() = default;
@@ -38,7 +38,7 @@ class Waiting {
   Waiting(const Waiting&) = delete;
   Waiting& operator=(const Waiting&) = delete;
 
-  // The instant of the first.
+  // Start of the first wait.
   std::uint64_t begin() {
     if (since_ != 0) return since_;
     since_ = sys::now();
@@ -71,8 +71,8 @@ bool ResidencyGate::replace(std::uint32_t seen, std::uint32_t states) {
 
 // ---- threads of the application ----------------------------------------------------------------
 
-// Host functions run in the driver's own thread, which must go on for anything to end; fork
-// handlers may hold what other threads need.
+// Host functions run in the driver's own thread, which must continue for any work to end; fork
+// handlers may hold locks that other threads need.
 CUresult ResidencyGate::refusal() const {
   if (divvy_thread.callback || divvy_thread.forking) return CUDA_ERROR_NOT_PERMITTED;
   return exiting_.load(std::memory_order_acquire) ? CUDA_ERROR_DEINITIALIZED : CUDA_SUCCESS;
@@ -84,7 +84,7 @@ __attribute__((noinline)) CUresult ResidencyGate::enterSlowly(ThreadLine* line,
   Waiting waiting;
   for (;;) {
     const std::uint32_t seen = word_.load(std::memory_order_seq_cst);
-    // Captures begin while all memory is there, and nothing leaves before they have ended.
+    // Captures begin while all memory is resident, and no memory leaves before they have ended.
     const bool captured = seen == ((seen & ~kStates) | kMissing) && work != nullptr &&
                           runtime().captures.open() &&
                           mayBeCapturing(work->stream, work->per_thread);
@@ -115,7 +115,7 @@ std::uint64_t ResidencyGate::drainBound() const {
   return (told != 0 ? told : kDefaultDrainMs) * kMillisecond;
 }
 
-// What is being waited for may wait for something that this thread is to do.
+// The awaited work may depend on work that this thread must do.
 bool ResidencyGate::overdue(std::uint64_t since, std::uint64_t now) const {
   const std::uint64_t drained_since = drain_since_.load(std::memory_order_acquire);
   return (now > drained_since && now - drained_since >= drainBound()) ||
@@ -129,7 +129,7 @@ void ResidencyGate::wait(std::uint32_t seen, std::uint64_t since) {
     replace(seen, seen & kMissing);
     return;
   }
-  // A signal handler that launches now is to wait as well.
+  // A signal handler that launches now must wait as well.
   const std::uint32_t depth = divvy_thread.depth;
   divvy_thread.depth = 0;
   sys::waitOn(futexOf(word_), seen, now + (draining ? kMillisecond : kLongestSleep), false);
@@ -138,7 +138,8 @@ void ResidencyGate::wait(std::uint32_t seen, std::uint64_t since) {
 
 void ResidencyGate::shut() {
   const ErrnoKeeper keeper;
-  // A change even where nothing changes: who is about to open has not seen the new memory.
+  // Replaced even if the value stays, because a thread that is about to open has not seen the new
+  // memory.
   for (;;) {
     const std::uint32_t seen = word_.load(std::memory_order_seq_cst);
     if (replace(seen, (seen & kStates) | kMissing)) break;
@@ -148,10 +149,10 @@ void ResidencyGate::shut() {
   runtime().pagers.wake();
 }
 
-// ---- the mover ---------------------------------------------------------------------------------
+// ---- the pager ---------------------------------------------------------------------------------
 
 SwapRefusal ResidencyGate::close() {
-  // What one has seen of the threads proves nothing for another's drain.
+  // Another drain's view of the threads proves nothing for this one.
   if (drain_busy_.exchange(true, std::memory_order_acquire)) return SwapRefusal::kNotDrained;
   SwapRefusal refused = SwapRefusal::kNone;
   if (beginDrain()) {
@@ -162,11 +163,12 @@ SwapRefusal ResidencyGate::close() {
   return refused;
 }
 
-// False: the gate is closed already.
+// Returns false if the gate is closed already.
 bool ResidencyGate::beginDrain() {
   for (;;) {
     const std::uint32_t seen = word_.load(std::memory_order_seq_cst);
-    // A change even where nothing changes: who is about to open did not know that it is needed.
+    // Replaced even if the value stays, because a thread that is about to open did not know that it
+    // is needed closed.
     if ((seen & kClosed) != 0) {
       if (replace(seen, seen & kStates)) return false;
       continue;
@@ -186,7 +188,7 @@ bool ResidencyGate::awaitOutside(std::uint64_t until) const {
 }
 
 SwapRefusal ResidencyGate::drain() {
-  // Whoever begins a capture counts it first and looks at the gate then.
+  // A thread that begins a capture counts it first and reads the gate then.
   if (runtime().captures.open()) return SwapRefusal::kCapturing;
   if (fences_.load(std::memory_order_relaxed)) {
     std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -16,12 +16,12 @@ constexpr std::uint32_t kFree = 0;
 constexpr std::uint32_t kBusy = 1;
 constexpr std::uint32_t kNever = 2;
 
-// For another thread that takes the line: 0.1 s in all.
+// Limit for another thread that claims the line: 0.1 s in all.
 constexpr int kPatience = 1000;
 constexpr long kNap = 100'000;
 
-// What was counted before there was a line to count in. Nobody else adds there but a thread that
-// is between finding no line and counting; SwapReport::claim() comes before all that is counted.
+// Moves a figure that was counted before there was a line. Only a thread between finding no line
+// and counting still adds to the old one. SwapReport::claim() precedes everything that is counted.
 void moveFigure(std::uint64_t& from, std::uint64_t& to) {
   const std::uint64_t value = __atomic_exchange_n(&from, 0, __ATOMIC_SEQ_CST);
   __atomic_fetch_add(&to, value, __ATOMIC_SEQ_CST);
@@ -117,7 +117,8 @@ std::uint64_t SwapReport::pinned(unsigned dev) {
 
 void SwapReport::showPinned(unsigned dev) {
   std::uint64_t& shown = device(dev).pinned;
-  // Until it is true when it stands there: somebody else may be about to show what was before.
+  // Repeated until the value is right after the store, because another thread may be about to store
+  // an older one.
   for (std::uint64_t now = pinned(dev);;) {
     storeRelease(shown, now);
     const std::uint64_t then = pinned(dev);
@@ -141,7 +142,8 @@ bool SwapReport::takeRoom(unsigned dev, std::uint64_t bytes) {
     const std::uint64_t have = ledger::saturatingAdd(mapped, pinned(dev));
     if (have > most || bytes > most - have) return false;
   } while (!ledger::compareExchange(figures.mapped, mapped, mapped + bytes));
-  // The arbiter writes an order, fences and reads what we have: it saw these bytes, or we see that.
+  // The arbiter writes an order, fences and reads our bytes. So it saw these bytes, or we see that
+  // order.
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   const std::uint64_t now = order() == told ? loadAcquire(told->allowed[dev]) : 0;
   if (ledger::saturatingAdd(mapped + bytes, pinned(dev)) <= now) return true;
@@ -183,7 +185,7 @@ bool SwapReport::takeHost(std::uint64_t bytes, bool staged) {
 void SwapReport::giveHost(std::uint64_t bytes) {
   if (hosted_.fetch_sub(bytes, std::memory_order_relaxed) == bytes) {
     lower(ledger::kSwapHostMapped);
-    // Who took some meanwhile may have shown it before it was taken down.
+    // A thread that took some meanwhile may have set the bit before it was cleared.
     if (hosted_.load(std::memory_order_relaxed) != 0) raise(ledger::kSwapHostMapped);
   }
   showHostBytes();
@@ -235,7 +237,7 @@ void SwapReport::beginWait(std::uint64_t now) {
 void SwapReport::endWait() {
   if (waiting_.fetch_sub(1, std::memory_order_seq_cst) != 1) return;
   lower(ledger::kSwapWanted);
-  // Somebody who began meanwhile may have shown it before it was taken down.
+  // A thread that began meanwhile may have set the bit before it was cleared.
   if (waiting() != 0) raise(ledger::kSwapWanted);
 }
 

@@ -1,4 +1,4 @@
-// What this process has on the devices, published to the agent: its line in the tenant's swap page.
+// This process's memory on the devices, published to the agent: its line in the tenant's swap page.
 #pragma once
 
 #include <atomic>

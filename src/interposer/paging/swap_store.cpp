@@ -19,7 +19,8 @@ constexpr int kPopulateWrite = 23;
 }  // namespace
 
 std::uint32_t SwapStore::takeKept(std::uint64_t bytes) {
-  // The smallest that will do, and is not mostly wasted: chunks may be of very different sizes.
+  // The smallest sufficient segment that is not mostly wasted: chunks may have very different
+  // sizes.
   std::uint32_t best = kNone;
   std::uint64_t best_bytes = UINT64_MAX;
   segments_.forEach([&](std::uint32_t number, Segment& segment) {
@@ -37,13 +38,13 @@ std::uint32_t SwapStore::takeKept(std::uint64_t bytes) {
       !segments_.at(best).use.compare_exchange_strong(free, kUsed, std::memory_order_acq_rel)) {
     return kNone;
   }
-  // It may have been destroyed since, and made anew.
+  // It may have been destroyed since, and made again.
   if (segments_.at(best).bytes >= bytes) return best;
   give(best);
   return kNone;
 }
 
-// Counted by the caller.
+// The caller counts it.
 std::uint32_t SwapStore::make(std::uint64_t bytes) {
   const std::uint32_t number = segments_.take();
   if (number == kNone) return kNone;
@@ -57,9 +58,9 @@ std::uint32_t SwapStore::make(std::uint64_t bytes) {
     return kNone;
   }
   ::syscall(SYS_madvise, segment.memory, bytes, kDontFork);
-  // No core file has what is on a card; none has what came from there.
+  // Core files do not contain device memory, so they must not contain its contents here either.
   ::syscall(SYS_madvise, segment.memory, bytes, kDontDump);
-  // All pages at once, while other copies are under way: one by one they cost more than the copy.
+  // All pages at once, while other copies are under way: single faults cost more than the copy.
   ::syscall(SYS_madvise, segment.memory, bytes, kHugePages);
   if (::syscall(SYS_madvise, segment.memory, bytes, kPopulateWrite) != 0 && errno == ENOMEM) {
     sys::unmap(segment.memory, bytes);
@@ -80,7 +81,7 @@ std::uint32_t SwapStore::take(std::uint64_t bytes, std::uint64_t limit) {
 
 std::uint32_t SwapStore::makeSpare(std::uint64_t bytes, std::uint64_t limit) {
   if (bytes > limit) return kNone;
-  // Movers of other devices take some at the same time.
+  // Pagers of other devices take some at the same time.
   std::uint64_t taken = this->bytes();
   do {
     if (taken > limit - bytes) return kNone;
@@ -93,7 +94,8 @@ std::uint32_t SwapStore::makeSpare(std::uint64_t bytes, std::uint64_t limit) {
 void SwapStore::pin(std::uint32_t number, std::uint32_t contexts_ended) {
   Segment& segment = segments_.at(number);
   if (segment.pinned && segment.pinned_at == contexts_ended) return;
-  // One that a context pinned which ended is pinned no more, or still is: both answers will do.
+  // After the end of the context that pinned it, a segment may be pinned or not; both results are
+  // fine.
   const CUresult result =
       real<Cu::cuMemHostRegister_v2>()(segment.memory, segment.bytes, kPortable);
   segment.pinned = result == CUDA_SUCCESS || result == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;

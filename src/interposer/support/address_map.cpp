@@ -40,7 +40,7 @@ AddressMap::Bucket* AddressMap::bucketAt(Bucket* buckets, unsigned segment, std:
   return buckets + ((hash(stored) + probe) & (bucketCount(segment) - 1));
 }
 
-// The newest (largest) segment first: that is where nearly all blocks are.
+// The newest (largest) segment first, because it has nearly all blocks.
 AddressMap::Place AddressMap::find(std::uint64_t stored) const {
   for (unsigned i = segment_count_.load(std::memory_order_acquire); i-- > 0;) {
     Bucket* buckets = segments_[i].load(std::memory_order_acquire);
@@ -69,7 +69,7 @@ bool AddressMap::insertInto(unsigned segment, std::uint64_t stored, std::uint64_
       bucket->keys[j].store(stored, std::memory_order_release);
       return true;
     }
-    // Before the key stands anywhere further on.
+    // Precedes storing the key further on.
     if (bucket->overflowed.load(std::memory_order_relaxed) == 0) {
       bucket->overflowed.store(1, std::memory_order_release);
     }

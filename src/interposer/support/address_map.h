@@ -1,4 +1,4 @@
-// What this process holds on the device: maps an address (or handle) to its charge.
+// The allocations of this process on the device: maps an address (or handle) to its charge.
 #pragma once
 
 #include <atomic>

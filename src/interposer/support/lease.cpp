@@ -16,7 +16,8 @@ bool Lease::alive(const ledger::Grant& grant, std::uint64_t now) {
   const std::uint64_t stamped = stamp(grant);
   const std::uint64_t since = since_.load(std::memory_order_relaxed);
   if (since == 0 || stamped != seen_.load(std::memory_order_relaxed)) {
-    // `since_` first: a thread between the two must not measure the new stamp from the old instant.
+    // `since_` first: a thread between the two stores must not measure the new stamp from the old
+    // instant.
     since_.store(now, std::memory_order_release);
     seen_.store(stamped, std::memory_order_release);
     return true;

@@ -8,7 +8,7 @@
 #include "threads/thread_state.h"
 
 extern "C" {
-// By which the C library tells whose exit handler it is; see runtime.cpp.
+// Identifies an exit handler's library to the C library; see runtime.cpp.
 extern __attribute__((visibility("hidden"))) void* __dso_handle;
 int __cxa_atexit(void (*handler)(void*), void* argument, void* dso);
 }
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kStackBytes = 256 << 10;  // the C library keeps thread-local storage in it
 
-// Every signal is the application's, but for the two that the C library sends to all threads.
+// Every signal is the application's, except the two that the C library sends to all threads.
 constexpr std::uint64_t kNoSignals = ~(std::uint64_t{3} << 31);
 
 std::uint64_t setSignalMask(std::uint64_t mask) {
@@ -27,8 +27,8 @@ std::uint64_t setSignalMask(std::uint64_t mask) {
   return before;
 }
 
-// Handlers run in the reverse order of their registration: what was loaded before us, the driver
-// included, is torn down only after this.
+// Handlers run in the reverse order of their registration. So libraries that were loaded earlier,
+// including the driver, are torn down after this.
 void atExit(void*) {
   runtime().gate.endForExit();
 }
@@ -42,7 +42,7 @@ void watchExit() {
   }
 }
 
-// Registered before the other one, so it runs after that, and where the process has no thread of
+// Registered before the other one, so it runs after that; also in a process without a thread of
 // ours.
 void endContextsAtExit(void*) {
   runtime().context_use.endForExit();
@@ -50,7 +50,7 @@ void endContextsAtExit(void*) {
 
 constinit std::atomic<bool> contexts_watched{false};
 
-// 0, or why there is no such thread.
+// Returns 0, or the reason why the thread was not created.
 int spawn(void* (*body)(void*), void* argument, std::size_t stack) {
   pthread_attr_t attributes;
   if (const int failed = ::pthread_attr_init(&attributes)) return failed;
@@ -74,7 +74,7 @@ int startOwnThread(void* (*body)(void*), void* argument) {
   watchExit();
   // Blocked from its first instruction on.
   const std::uint64_t mask = setSignalMask(kNoSignals);
-  // A program with much thread-local storage needs a stack of its own choosing.
+  // A program with much thread-local storage needs the default stack size.
   int failed = spawn(body, argument, kStackBytes);
   if (failed != 0) failed = spawn(body, argument, 0);
   setSignalMask(mask);
@@ -82,7 +82,7 @@ int startOwnThread(void* (*body)(void*), void* argument) {
 }
 
 void beginOwnThread(const char* name) {
-  divvy_thread.depth = 1;  // the driver's calls from inside ours are none of the application's
+  divvy_thread.depth = 1;  // driver calls from this thread are not the application's
   ::syscall(SYS_prctl, PR_SET_NAME, name, 0, 0, 0);
   ::syscall(SYS_prctl, PR_SET_TIMERSLACK, 1, 0, 0, 0);
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;

@@ -12,10 +12,10 @@ constinit thread_local divvy::interposer::ThreadState divvy_thread{};
 namespace divvy::interposer {
 namespace {
 
-// The last line is shared by all threads beyond the others; a few of its counts may be lost.
+// The last line is shared by all further threads; a few of its counts may be lost.
 constexpr unsigned kLines = 512;
 constinit ThreadLine lines[kLines] = {};
-// Lines from here on were never taken, the shared one aside.
+// Lines from here on were never taken, except the shared one.
 constinit std::atomic<unsigned> lines_used{0};
 
 constexpr unsigned kKeyNone = 0;
@@ -34,7 +34,7 @@ void giveBack(void* line) {
   static_cast<ThreadLine*>(line)->taken.store(0, std::memory_order_release);
 }
 
-// False when no key is to be had (yet): then the line stays with the thread for ever.
+// Returns false if there is no key (yet); then the line stays with the thread for good.
 bool exitKeyReady() {
   unsigned state = key_state.load(std::memory_order_acquire);
   if (state == kKeyReady) return true;

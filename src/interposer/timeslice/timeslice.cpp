@@ -1,7 +1,8 @@
-// libdivvy-timeslice.so: sees the driver make its channel groups and sets their time slices.
+// libdivvy-timeslice.so: detects the creation of the driver's channel groups and sets their time
+// slices.
 //
-// The driver reaches the kernel module through libc's ioctl. Every call goes on to whoever has the
-// next one; only what succeeded is looked at, so that no pointer is read that the kernel refused.
+// The driver reaches the kernel module through libc's ioctl. Every call is passed on to the next
+// library. Only successful calls are examined, so that no pointer is read that the kernel refused.
 #include "interposer/timeslice.h"
 
 #include <dlfcn.h>
@@ -21,7 +22,7 @@ namespace rm = abi::rm;
 using Ioctl = int(int, unsigned long, ...);
 
 constexpr unsigned kLongestSlice = 1'000'000;
-// A group may refuse until the driver has told on which engine it is to run.
+// A group may refuse until the driver has set its engine.
 constexpr std::uint32_t kMaxTries = 16;
 constexpr unsigned kErrnoFault = 0x10000;
 
@@ -49,7 +50,7 @@ Ioctl* nextIoctl() {
   return next;
 }
 
-// 0: none is wanted.
+// 0: no slice is wanted.
 unsigned wantedSlice() {
   const unsigned known = wanted_slice.load(std::memory_order_relaxed);
   if (known != 0) return known - 1;
@@ -94,7 +95,7 @@ void trySlice(unsigned number) {
 void allocated(int fd, std::uint32_t client, std::uint32_t object, std::uint32_t object_class,
                std::uint32_t status) {
   if (object_class != rm::kChannelGroupClass || status != rm::kOk) return;
-  groups.remove(client, object);  // a name that is given again was freed past us
+  groups.remove(client, object);  // a name that is used again was freed without a visible call
   if (groups.add({fd, client, object})) trySlice(groups.find(client, object));
 }
 
@@ -102,12 +103,12 @@ void controlled(const rm::Control& control) {
   const unsigned number = groups.find(control.client, control.object);
   if (number == ChannelGroups::kCapacity) return;
   const std::uint32_t tries = groups.tries(number).load(std::memory_order_relaxed);
-  // The driver's own slice comes after ours: ours again.
+  // The driver's own slice follows ours, so ours is set again.
   const bool again = control.command == rm::kSetTimeslice;
   if (again || (tries != ChannelGroups::kDone && tries < kMaxTries)) trySlice(number);
 }
 
-// A request that the kernel carried out.
+// Examines a request that the kernel carried out.
 void watch(int fd, unsigned number, unsigned long size, const void* argument) {
   if (number == rm::kAlloc && size == sizeof(rm::AllocWithRights)) {
     const auto& alloc = *static_cast<const rm::AllocWithRights*>(argument);

@@ -1,5 +1,5 @@
-// What a loaded interposer reports about itself within its process: to tests, benchmarks and
-// debuggers. The only name that libdivvy-cuda.so exports beside the driver's names and dlopen.
+// A loaded interposer's report on itself within its process: for tests, benchmarks and debuggers.
+// The only name that libdivvy-cuda.so exports in addition to the driver's names and dlopen.
 #pragma once
 
 #include <cstdint>
