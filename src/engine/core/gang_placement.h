@@ -24,7 +24,7 @@ class Engine::Core::GangPlacer {
   void takeBack() { takeBack(0); }
 
   // Groups nodes by the values of the first `count` levels. A node without one of these labels is
-  // left out, or with `all` is a domain of its own behind the others.
+  // left out, or with `all` is a domain of its own.
   Domains domains(const Slots& slots, std::size_t count, bool all) const;
   // Returns the sets of nodes that can hold the whole gang: domains of the required level, or all
   // nodes.

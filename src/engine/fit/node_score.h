@@ -22,8 +22,7 @@ struct NodeScores {
   // for the number of devices, less is better; 0 if only other numbers are stated
   std::optional<std::int64_t> loss;
   std::optional<std::int64_t> score;  // like `loss`, but more is better
-  // Change of the number of wings that are in use or have a single device left: -1 to 2, less is
-  // better.
+  // Change of bubblesOf() by this request: -1 to 2, less is better.
   std::optional<std::int64_t> bubbles;
   struct Pairs {
     std::int64_t got = 0, of = 0;  // linked pairs of all pairs among the devices that it gets

@@ -86,7 +86,7 @@ struct UsedDevice {
   std::int64_t compute = 0, memory = 0;
   std::uint32_t slots = 0;
   std::int64_t outside = 0, swappable = 0;  // of `memory`
-  std::multiset<std::uint64_t> largest;     // memory of each tenant that can be swapped
+  std::multiset<std::uint64_t> largest;     // Charge::largest of tenants with swappable memory
   std::uint32_t former_pool_tenants = 0;    // tenants that got it while it was in another pool
   std::uint32_t parts = 0, shares = 0;      // tenants with partitions; tenants without
   std::uint32_t cpus = 0;
