@@ -1,5 +1,5 @@
 // Limits how often one tenant's doorbell is answered. The tenant's own program rings it, and each
-// answer costs the arbiter a wake-up. A tenant that rings more often is looked at at intervals.
+// answer costs the arbiter a wake-up. A tenant that rings more often is polled at intervals.
 #pragma once
 
 #include <algorithm>

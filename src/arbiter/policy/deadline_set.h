@@ -1,5 +1,5 @@
-// An instant, and when to look again. A caller that asks whether an instant has come, and gets
-// false, is woken at that instant. So no transition that waits for time can be forgotten.
+// An instant, and the next deadline. A caller that asks whether an instant has come, and gets
+// false, is called again at that instant. So no transition that waits for time is lost.
 #pragma once
 
 #include <algorithm>

@@ -25,7 +25,8 @@ Gate gateOf(const Tenant& tenant) {
 Nanos inflightOf(const Tenant& tenant, const Constants& constants) {
   if (!tenant.above.empty()) {
     // One unit that is longer than the bound is followed by the next one only in the last part of
-    // the bound. An arrival waits for that part in vain, and longer units need less of it.
+    // the bound. An arrival in that part must also wait for the next unit, and longer units need a
+    // shorter part.
     const Nanos bound = constants.inflight_best_effort;
     return tenant.usual_drain > static_cast<double>(bound) ? bound / 4 : bound;
   }

@@ -196,7 +196,7 @@ void Engine::Core::GangVictimSearch::settle(Units units) {
     }
   }
   bringAllBack(units, 0, units.size());
-  // Without tries left the search cannot tell which units are needed.
+  // Without tries left the needed units are unknown.
   if (enough && !over()) consider(units);
 }
 

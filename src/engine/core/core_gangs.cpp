@@ -129,8 +129,8 @@ void Engine::Core::GangPlacer::fill(const Slots& slots, std::size_t level,
   }
 }
 
-// Without regard to narrower levels a placement may exist. If not, most() tells how many members
-// fit.
+// Without regard to narrower levels a placement may exist. If not, most() is the number of members
+// that fit.
 bool Engine::Core::GangPlacer::regardless(const Tightest& required,
                                           std::vector<std::string>* where) {
   if (!gang_.required) return book(core_.order_.slots());

@@ -94,7 +94,7 @@ void Engine::Core::VictimSearch::look(Slot slot) {
     return;
   }
   Units chosen = needed(slot, units);
-  // Without tries left the search cannot tell which units are needed.
+  // Without tries left the needed units are unknown.
   if (over()) return;
   if (!chosen.empty() && better(chosen)) best_ = Found{slot, chosen, costOf(chosen)};
   chosen.clear();

@@ -36,8 +36,7 @@ class LaunchGate {
  public:
   // Puts the tenant's grant in force. To be called after a context was created.
   void attach();
-  // Makes every gated call take the path of a gate that is not open, whatever the grant says.
-  // Called once memory can be swapped.
+  // Makes every gated call take the path of a gate that is not open, whatever the grant.
   void meterAlways();
 
   // To be called before the first launch of a thread of this process. Starts the background thread,

@@ -54,9 +54,9 @@ class Card {
   void countContext(int delta);
   void countManaged(int delta);
 
-  // Memory that other processes may come to hold. `exportBlock` turns bytes charged to this process
-  // into a block it holds, and returns the block's id (0: table full). `holdBlock` adds this
-  // process as a holder (false: the block is gone). `dropBlock` ends this process's hold; the last
+  // Memory that other processes may hold. `exportBlock` turns bytes charged to this process into a
+  // block that it holds, and returns the block's ID (0: table full). `holdBlock` adds this process
+  // as a holder (false: the block no longer exists). `dropBlock` ends this process's hold; the last
   // one refunds the card.
   std::uint64_t exportBlock(Charge kind, std::uint64_t bytes);
   bool holdBlock(std::uint64_t id);
@@ -72,7 +72,7 @@ class Card {
 
   // True while the process that claimed record `index` lives. Needs no lock.
   bool alive(int index) const;
-  // Likewise, of any process but this one.
+  // Returns true while the process that claimed record `index` lives and is not this one.
   bool lockedByOther(int index) const;
   // The PID of the process that claimed record `index` in the caller's PID namespace, as NVML
   // returns it; the process may have another number in its container. 0: it has ended, or is not

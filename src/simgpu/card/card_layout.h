@@ -19,20 +19,20 @@ inline constexpr int kMaxProcesses = 1024;
 inline constexpr int kMaxSharedBlocks = 1024;
 inline constexpr int kEventRing = 64;
 
-// NVML samples utilisation in windows of 1/6 s to 1 s; the books are kept in the finest of them.
+// NVML samples utilisation in windows of 1/6 s to 1 s; use is recorded in the finest of them.
 inline constexpr std::uint64_t kBusyBucketNs = 166'666'667;
 inline constexpr int kBusyBuckets = 32;
 
-// Busy time of one process in one window, all engines of a kind merged. `window` says which window
-// the figures belong to (the card's clock / kBusyBucketNs); an older one counts as zero.
+// Busy time of one process in one window, all engines of a kind merged. `window`: number of the
+// window (the card's clock / kBusyBucketNs); the figures of an older one count as zero.
 struct BusyBucket {
   std::uint64_t window;
   std::uint64_t compute_ns;
   std::uint64_t copy_ns;
 };
 
-// How far the checkpoint of a process has gone (checkpoint.h). `state` and `calls` count in the
-// record on the first of its cards only. Written under the card's mutex, those two apart.
+// State of a process's checkpoint (checkpoint.h). `state` and `calls` are valid in the record on
+// the first of its cards only. Written under the card's mutex, except for those two.
 struct CheckpointRecord {
   std::atomic<std::uint32_t> state;  // a CUprocessState or kStateLocking; a futex
   std::atomic<std::uint32_t> calls;  // of the process that are inside the driver
@@ -45,8 +45,8 @@ struct CheckpointRecord {
 // Calls wait already, but not everything has drained; seen from outside, the process runs.
 inline constexpr std::uint32_t kStateLocking = 0x100;
 
-// One process on this card. Written only under the card's mutex, except where said; whether its
-// owner lives is not in the record but in a file lock (card.h), so that nothing has to be undone.
+// One process on this card. Written only under the card's mutex, except where stated. A file lock
+// (card.h), not the record, shows whether the owner lives, so nothing has to be undone.
 struct ProcessRecord {
   std::uint32_t claimed;  // 0: free
   std::uint32_t pid;

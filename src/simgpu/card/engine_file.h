@@ -17,7 +17,7 @@ struct EngineFileLayout {
   std::atomic<std::uint32_t> changing;  // non-zero while a lock holder changes the state
   std::uint32_t time_scale;             // of made_ns and all that follows
   Nanos last_sweep;
-  Nanos made_ns;  // tells this file from others
+  Nanos made_ns;  // distinguishes this file from others
   std::uint64_t next_event_id;
   SharedEvent events[kMaxSharedEvents];
   TimelineState state;
@@ -57,7 +57,7 @@ class EngineFile : private IntervalSink {
   EngineFileLayout* file_ = nullptr;
 };
 
-// Exclusive use of a card's timeline, brought to the present: work of dead processes is gone.
+// Exclusive use of a card's timeline, advanced to the present, without work of dead processes.
 class EngineLock {
  public:
   explicit EngineLock(EngineFile& file);

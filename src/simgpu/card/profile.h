@@ -45,7 +45,7 @@ struct Profile {
   std::uint32_t pci_device_id;  // (device << 16) | vendor, as nvmlPciInfo_t has it
   bool ecc;
   bool mig_capable;
-  bool answers_at_once;  // the `null` profile: no books, no contents, no time
+  bool answers_at_once;  // the `null` profile: no accounts, no contents, no time
   // The rate of each copy engine while both directions copy: together about 1.6 times one.
   std::uint32_t duplex_permille = 800;
   // How long calls of virtual memory management keep their caller, whatever the size. As kvcached
@@ -85,8 +85,8 @@ struct Machine {
 };
 
 // "h100", "a100x8", "h100-mig", "4090x2" (with or without the rtx of the consumer cards), "null";
-// cards of several kinds joined by "+". Case does not matter. nullopt: an unknown profile, more
-// than kMaxCards cards in all or none, or `null` beside others.
+// cards of several kinds joined by "+". Case does not matter. nullopt: an unknown profile, no card
+// or more than kMaxCards in all, or `null` together with others.
 std::optional<Machine> parseMachine(std::string_view text);
 
 // Identity of card `index` of a machine: the same in every process and after every restart.

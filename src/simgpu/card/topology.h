@@ -27,8 +27,8 @@ class Wiring {
   // The cards in their order.
   explicit Wiring(std::vector<const Profile*> cards) : cards_(std::move(cards)) {}
 
-  // "0-1=4,2-3=2": NVLinks between two cards, in place of those that such cards have; "0>1=2": of
-  // which the first tells and the second does not. 18 of a card at most. False: not understood.
+  // "0-1=4,2-3=2": NVLinks between two cards, in place of those that such cards have. "0>1=2":
+  // links that the first reports and the second does not. 18 of a card at most. False: not valid.
   bool readLinks(std::string_view text);
   // "0,0,1": the NUMA node, 0 to 63, of each card. False: not understood, or not as many as cards.
   bool readNodes(std::string_view text);

@@ -26,7 +26,7 @@ struct LaneOwner {
   std::uint64_t generation;
 };
 
-// Told of every executed interval, under the card's lock. Adjoining intervals come one by one.
+// Gets every executed interval, under the card's lock. Adjoining intervals arrive one by one.
 class IntervalSink {
  public:
   virtual ~IntervalSink() = default;
@@ -53,7 +53,7 @@ class Timeline {
 
   // The lane the next addLane will use, kNoLane when all are taken.
   std::uint32_t pickLane() const;
-  // A context of a process comes to the card. kNoLane when all are taken.
+  // Adds a context of a process. kNoLane if all lanes are taken.
   std::uint32_t addLane(const LaneOwner& owner);
   // Drops all pending operations of the lane as of the frontier. Call advance() first for a context
   // that is destroyed, but not for one of a dead process. Dependents in other lanes proceed.
@@ -73,8 +73,8 @@ class Timeline {
 
   // Brings the card to `now`.
   void advance(Nanos now);
-  // The owner says that its op ended at `at`, clamped to [begin, now]. False: it does not run now,
-  // because its turn has not come or its context does not hold the engine; ask again later.
+  // The owner reports that its op ended at `at`, clamped to [begin, now]. False: it does not run
+  // now, because its turn has not come or its context does not hold the engine; report again later.
   bool finish(OpRef ref, Nanos at, Nanos now);
 
   OpView view(OpRef ref) const;
@@ -98,10 +98,10 @@ class Timeline {
   // No operation of the lane that asks for attention can need it before the returned time, given
   // what is known now; kNever when none is pending.
   Nanos attentionBound(std::uint32_t lane) const;
-  // Likewise for the end of one operation; kNever while it waits for an owner.
+  // The same for the end of one operation; kNever while it waits for an owner.
   Nanos endBound(OpRef ref) const;
 
-  // The earliest end of anything pending in the lane, likewise.
+  // The same for the earliest end of anything pending in the lane.
   Nanos earliestEnd(std::uint32_t lane) const;
   // The newest operation that has not ended and was submitted before `seq`; 0: none.
   OpRef newestPending(std::uint32_t lane, std::uint64_t seq) const;

@@ -29,8 +29,8 @@ inline constexpr std::uint16_t kNoLane = 0xFFFF;
 inline constexpr std::uint16_t kNil = 0xFFFF;
 inline constexpr std::uint32_t kNoEdge = 0xFFFFFFFF;
 
-// Names one submitted operation for ever: lane, slot, and the lane's sequence number, which does
-// not restart when slot or lane are used again. 0 is no operation.
+// Identifies one submitted operation: lane, slot, and the lane's sequence number, which does not
+// restart when slot or lane are reused. 0 is no operation.
 using OpRef = std::uint64_t;
 constexpr OpRef makeRef(std::uint32_t lane, std::uint32_t slot, std::uint64_t seq) {
   return std::uint64_t{lane} << 54 | std::uint64_t{slot} << 43 | (seq & ((1ULL << 43) - 1));

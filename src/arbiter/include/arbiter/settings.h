@@ -19,7 +19,7 @@ struct Settings {
   std::uint32_t spin_us = 20;
   std::uint32_t card_permille = 1000;  // speed of the devices' clock against CLOCK_MONOTONIC
   // Whether to wait on many futexes at once (Linux 5.16). If false, or without kernel support,
-  // gated tenants are looked at every 500 us.
+  // gated tenants are polled every 500 us.
   bool wait_on_many = true;
 };
 

@@ -15,7 +15,7 @@ namespace divvy::simgpu {
 
 // All: any thread, after cuInit. CUDA_ERROR_INVALID_VALUE: no such process has a card here.
 // CUDA_ERROR_ILLEGAL_STATE: not in this state. CUDA_ERROR_NOT_SUPPORTED: the driver is older than
-// 12.8, or the `null` card, which keeps no books.
+// 12.8, or it is the `null` card, which has no accounts.
 
 CUresult stateOf(int pid, CUprocessState* out);
 

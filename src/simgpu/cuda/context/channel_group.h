@@ -1,5 +1,5 @@
-// A context's channel group, made and freed by ioctl as NVIDIA's driver does it. Only where a
-// library stands for the kernel module (rm_stub.h); nothing at all happens elsewhere.
+// A context's channel group, made and freed by ioctl as NVIDIA's driver does it. Only if a library
+// simulates the kernel module (rm_stub.h); otherwise nothing happens.
 #pragma once
 
 namespace divvy::simgpu {

@@ -77,8 +77,8 @@ CUcontext popContext();
 // Replaces the top; nullptr removes it.
 void setTopContext(CUcontext handle);
 
-// Makes a context, charges its overhead to the card and tells the execution half. Not pushed.
-// CUDA_ERROR_OUT_OF_MEMORY when the overhead does not fit.
+// Makes a context, charges its overhead to the card and informs the execution half. Not pushed.
+// CUDA_ERROR_OUT_OF_MEMORY if the overhead does not fit.
 CUresult makeContext(Device& device, unsigned flags, CUgreenCtx green, int sm_count, Context** out);
 // Waits for its work, frees everything it owns, refunds its overhead. The handle is dead
 // afterwards.

@@ -3,8 +3,8 @@
 
 namespace divvy::simgpu {
 
-// Replaces the bodies of allocation, free, query, copy and launch entry points by ones of a few
-// nanoseconds, without locks, books, contents or time. Called once by cuInit.
+// Replaces the bodies of allocation, free, query, copy and launch entry points by bodies of a few
+// nanoseconds, without locks, accounts, contents or time. Called once by cuInit.
 void installNullProfile();
 
 }  // namespace divvy::simgpu

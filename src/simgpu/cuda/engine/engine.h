@@ -40,7 +40,7 @@ struct Task {
   std::function<CUresult()> effect;
   // For operations that their owner ends: asked again and again while they run.
   std::function<Polled()> poll;
-  // When `poll` says kOver: the end to report; 0: when it was seen.
+  // After `poll` returned kOver: the end to report; 0: the time at which it was seen.
   std::function<Nanos()> poll_end;
   // A host function, run once on the callback thread when the operation has begun, with the
   // context's state. Not run after a fault unless `host_always`.

@@ -39,11 +39,11 @@ CUresult synchronizeDevice(Device& device);
 // streams.
 void betweenEffects(const std::function<void()>& change);
 // Only within betweenEffects: memory of the device, or that it may access, is about to be unmapped.
-// Where work of this process is pending there that touches it, the card's books count it; with the
-// fault `strict-unmap` its context is poisoned. Kernels of which nothing is known touch everything;
-// with `strict-unmap=any` all kernels and memsets do.
+// If pending work of this process touches it, the card counts that; with the fault `strict-unmap`
+// the work's context is poisoned. Kernels with unknown accesses touch everything; with
+// `strict-unmap=any` all kernels and memsets do.
 void noteUnmap(Device& device, CUdeviceptr address, std::uint64_t bytes);
-// A kernel comes to memory that was unmapped while it was pending. True: that is fatal to it.
+// A kernel accesses memory that was unmapped while it was pending. True: that is fatal to it.
 bool noteLateTouch(Context& context);
 
 // For calls that the capture rules call unsafe (cuMemAlloc, cuMemFree, ...): CUDA_SUCCESS, or

@@ -46,9 +46,10 @@ CUresult captureOperation(Stream& stream, Capture& capture, Operation operation,
 // CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED after invalidating the captures that forbid them to this
 // thread, by their mode and the thread's own (cuThreadExchangeStreamCaptureMode).
 CUresult checkUnsafe();
-// For calls that make no sense on a capturing stream: likewise, and its capture is invalidated.
+// For calls without a meaning on a capturing stream: the same error, and its capture is
+// invalidated.
 CUresult refuseCapturing(Stream& stream);
-// For calls about all of a context: likewise for every capture in it.
+// For calls about all of a context: the same for every capture in it.
 CUresult refuseCapturingIn(ExecContext& exec);
 // For calls about an event: CUDA_ERROR_CAPTURED_EVENT when its last record was captured.
 CUresult refuseCaptured(Event& event);

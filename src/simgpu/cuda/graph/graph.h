@@ -49,7 +49,7 @@ class Graph : public std::enable_shared_from_this<Graph> {
   bool connect(GraphNode* from, GraphNode* to, const CUgraphEdgeData& data = {});
   bool disconnect(GraphNode* from, GraphNode* to);
 
-  // Deep: child graphs too. The clone remembers which node came from which.
+  // Deep: copies child graphs too. The clone records the origin of each node.
   std::shared_ptr<Graph> clone() const;
   // Dependencies before dependents; empty when there is a cycle (and the graph is not empty).
   std::vector<GraphNode*> ordered() const;

@@ -1,4 +1,5 @@
-// Memory of graphs' allocation nodes, beside what pool_exec.h offers to the execution half.
+// Memory of graphs' allocation nodes, except for the interface of the execution half in
+// pool_exec.h.
 #pragma once
 
 #include "cuda/context/device.h"

@@ -16,8 +16,8 @@ struct Builtin {
   CUresult (*run)(const KernelCall&, Context&);  // nullptr: no effect
   Polled (*poll)(const KernelCall&, Context&);   // nullptr: it does not wait
   MemorySpans (*spans)(const KernelCall&);       // nullptr: `few` at most
-  // Bytes that the first parameter points to, if that is not among the spans; 0: it does not. Where
-  // there are neither spans nor few, the kernel stands for one of which nothing is known.
+  // Bytes that the first parameter points to, if it is not among the spans; 0: it does not point to
+  // memory. Without spans and without `few`, the kernel simulates one with unknown accesses.
   unsigned few;
 };
 

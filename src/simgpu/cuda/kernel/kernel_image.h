@@ -60,7 +60,7 @@ class KernelRun {
   virtual ~KernelRun() = default;
   // Computes the next piece.
   virtual Polled poll() = 0;
-  // Once poll has said kOver: an error poisons the context.
+  // Valid after poll() returned kOver: an error poisons the context.
   virtual CUresult result() = 0;
 };
 
@@ -89,7 +89,7 @@ class KernelCode {
   virtual CUresult run(const KernelCall& call, Context& context) const = 0;
   // False: `run` does nothing, so no thread has to wake up for it.
   virtual bool effective() const { return true; }
-  // True for kernels that run until something happens: `poll` says when, then `run` is called.
+  // True for kernels that run until an event: `poll` detects it, then `run` is called.
   virtual bool waits() const { return false; }
   virtual Polled poll(const KernelCall&, Context&) const { return Polled::kOver; }
   // The memory that a call touches; unknown by default.

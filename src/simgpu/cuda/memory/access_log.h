@@ -28,7 +28,7 @@ class TouchLog {
  public:
   // The range is about to be unmapped. True: the kernel has been there.
   bool take(const MemorySpan& range);
-  // The kernel comes to memory that lies together. True: it was taken from under it.
+  // The kernel accesses a contiguous range. True: it was unmapped while the kernel was pending.
   bool touch(const MemorySpan& range);
 
  private:

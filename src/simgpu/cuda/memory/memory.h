@@ -63,8 +63,7 @@ struct PointerView {
 PointerView describePointer(CUdeviceptr address);
 
 // Device memory owned by a context, for parts of the driver that need some (module globals:
-// kModule). Charged to the card, poisoned unless told otherwise. CUDA_ERROR_OUT_OF_MEMORY or
-// CUDA_SUCCESS.
+// kModule). Charged to the card, and poisoned by default. CUDA_ERROR_OUT_OF_MEMORY or CUDA_SUCCESS.
 CUresult allocateOwned(Context& context, Charge kind, std::size_t bytes, CUdeviceptr* out);
 CUresult freeOwned(CUdeviceptr address);
 

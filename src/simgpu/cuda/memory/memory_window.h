@@ -88,11 +88,11 @@ class Window {
   // Lets the host use small or large addresses directly (managed memory), or not any more.
   bool openToHost(CUdeviceptr address, std::uint64_t bytes);
   void closeToHost(CUdeviceptr address, std::uint64_t bytes);
-  // Likewise virtual addresses, behind which are bytes of a file.
+  // The same for virtual addresses with bytes of a file.
   bool openToHost(CUdeviceptr address, std::uint64_t bytes, int fd, std::uint64_t file_offset,
                   bool writable);
 
-  // Gives the pages of whole chunks in the range back to the host and forgets their contents.
+  // Returns the pages of whole chunks in the range to the host and drops their contents.
   void discard(std::uint64_t window_offset, std::uint64_t bytes);
   // The same for physical memory that only devices wrote. The pages of its first part, which is
   // taken first, stay: new pages cost far more than copying to existing ones.

@@ -1,5 +1,5 @@
-// Fresh device memory holds a pattern, so that reading what was never written is seen. The pattern
-// is laid lazily, in chunks, when a chunk is first looked at: 80 GB cost nothing until touched.
+// Fresh device memory holds a pattern, so that reads of unwritten memory are detected. The pattern
+// is laid lazily, in chunks, at the first access of a chunk: 80 GB cost nothing until touched.
 #pragma once
 
 #include <atomic>
@@ -30,11 +30,11 @@ class PoisonBits {
   // The same for a range that the caller overwrites completely at once. The pattern is laid only in
   // chunks that extend beyond the range.
   void touchForOverwrite(std::uint64_t offset, std::uint64_t bytes, std::byte* host) const;
-  // Says that the range has contents, without laying the pattern.
+  // Marks that the range has contents, without laying the pattern.
   void markTouched(std::uint64_t offset, std::uint64_t bytes) const;
   // Lays the pattern again over contents in the range, for an allocation that reuses it.
   void repoison(std::uint64_t offset, std::uint64_t bytes, std::byte* host) const;
-  // Forgets the chunks that lie wholly in the range (their pages have been given back). True if
+  // Resets the chunks that are completely in the range (their pages have been returned). True if
   // any had contents.
   bool clear(std::uint64_t offset, std::uint64_t bytes) const;
 

@@ -14,7 +14,7 @@
 
 namespace divvy::simgpu {
 
-// Pools grow and shrink in units of this; so says cuMemPoolGetAttribute of the real driver.
+// Pools grow and shrink in units of this, as cuMemPoolGetAttribute of the real driver reports.
 inline constexpr std::uint64_t kPoolUnit = 32ULL << 20;
 
 // A piece of the card (or of the host) that a pool holds and gives out in parts.
@@ -53,7 +53,7 @@ class MemPool {
   CUresult allocate(std::size_t requested, std::uint64_t stream, CUdeviceptr* out);
   // How much the pool would have to grow by for such an allocation; 0: not at all, or it may not.
   std::uint64_t growthFor(std::size_t requested);
-  // Makes plain memory of this process, as large as growthFor() said, a segment of the pool.
+  // Makes plain memory of this process, as large as growthFor() returned, a segment of the pool.
   void adopt(CUdeviceptr plain);
   // Gives a block back to the pool. The program no longer has it; the card keeps it charged.
   // `stream`: the stream of the free; 0: the caller waited.

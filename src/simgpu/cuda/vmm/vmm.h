@@ -73,7 +73,7 @@ void freePhysicalBytes(const Physical& physical);
 // rights. Under MemoryTable::mutex, exclusive. False: the operating system refuses.
 bool mapPhysical(const std::shared_ptr<Physical>& physical, CUdeviceptr address,
                  std::uint64_t bytes);
-// Takes it away again; the region is gone afterwards.
+// Unmaps it; the region no longer exists afterwards.
 void unmapPhysical(Region& region);
 
 // Sizes and addresses of a device's memory are multiples of it. nullptr: of host memory, which all

@@ -31,7 +31,7 @@ struct ProcessView {
   std::uint64_t start_time;
   std::uint64_t bytes;  // all kinds, shared blocks that it exported included
   std::array<std::uint64_t, kChargeKinds> by_kind;
-  std::uint64_t saved;  // bytes that a checkpoint took off the card, to come back
+  std::uint64_t saved;  // bytes that a checkpoint took off the card, to be restored
   int contexts;
   int record;  // index in the card file; also names the process's log of executed intervals
   std::string name;
