@@ -98,8 +98,8 @@ struct Runtime {
   std::atomic<bool> fork_watched{false};
   std::atomic<std::uint64_t> context_bytes{0};  // of this process's contexts, for display
   // Set in a child forked off a process that had used the driver; the driver does not work in such
-  // a child. It has none of the parent's other threads. What these held stays held, including locks
-  // of the loader.
+  // a child. It has none of the parent's other threads. Locks that these held stay held, including
+  // locks of the loader.
   std::atomic<bool> forked{false};
   std::atomic<std::uint64_t> refusals{0};  // allocations refused by the library
   std::atomic<std::uint64_t> fault_counts[kFaultCodes] = {};

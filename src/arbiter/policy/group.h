@@ -39,8 +39,8 @@ class Group {
   bool settle(Tenant* tenant, const Report& report);
 
   // raiseFloors() keeps the floors of virtual time rising with the tenants that want to run. wake()
-  // limits how far a returning tenant may be behind the floor: by what it was owed when it paused,
-  // or a quantum if that is more; after a short pause, by four quanta.
+  // limits how far a returning tenant may be behind the floor. The limit is the time that it was
+  // owed when it paused, or a quantum if that is more; after a short pause, four quanta.
   void raiseFloors();
   void wake(Tenant* tenant);
   // `tenant` (of several devices) runs. Its narrow rivals' lead from the time when other devices

@@ -5,10 +5,10 @@
 // an entry). So gaps between the launches of one request are skipped, whatever their length, and
 // long or irregular gaps are entered early.
 //
-// Where all gaps are alike in this respect, as with Poisson arrivals, that threshold is the
-// shortest one. It is then raised, so that fewer arrivals find a lower class in the gap. It rises
-// while the delay would be more than a small part of the work that it delays, and only as far as
-// the share of gaps given up is worth it.
+// If all gaps are alike in this respect, as with Poisson arrivals, that threshold is the shortest
+// one. It is then raised, so that fewer arrivals find a lower class in the gap. It rises while the
+// delay would be more than a small part of the work that it delays. At most 24 % of the gaps' time
+// is given up for that, and less if it gains little.
 #pragma once
 
 #include <array>

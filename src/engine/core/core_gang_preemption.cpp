@@ -166,8 +166,8 @@ std::optional<Units> Engine::Core::GangVictimSearch::oneByOne(const Slots& slots
   return std::nullopt;
 }
 
-// Of the evicted units in [from, to), adds to `chosen` those that are needed. The most expensive
-// ones are spared first.
+// Restores evicted units in [from, to) that are not needed, and adds the others to `chosen`. The
+// most expensive ones are spared first.
 void Engine::Core::GangVictimSearch::spare(const Slots& slots, const Units& units, std::size_t from,
                                            std::size_t to, Units* chosen) {
   bringAllBack(units, from, to);

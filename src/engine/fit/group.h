@@ -63,8 +63,9 @@ class Groups {
   DeviceSet mates(unsigned device) const { return mates(device, rules_.size()); }
   // Number of preferences that the group meets.
   unsigned met(DeviceSet group) const;
-  // Refusal for `count` devices of `from`: the first rule that leaves no group together with the
-  // rules before it, and the size of the largest possible group.
+  // Returns the refusal for `count` devices of `from`: the first rule that leaves no group, given
+  // the rules before it, and the size of the largest group that is then possible. kUnresolved: the
+  // search was too long.
   NodeRefusal refusal(const DeviceList& from, unsigned count) const;
 
  private:

@@ -94,8 +94,8 @@ Key Scorer::withoutPeak(const ShapeClass& shape, Key key) {
   return shape.byDay() ? (key & (kCalm - 1)) >> kPeakBits : key;
 }
 
-// Of the first candidate and those with equal free capacity, the one with the lowest peak; among
-// these the first. Devices whose peak is above `avoid_above` go last.
+// Returns the device with the lowest peak among the first candidate and those with equal free
+// capacity; among equals the first. Devices with a peak above `avoid_above` are last.
 std::uint8_t Scorer::calmest(const ShapeClass& shape, Slot slot,
                              const Candidates& candidates) const {
   const std::uint32_t hot = state_.node.first[slot];

@@ -6,8 +6,9 @@
 
 namespace divvy::engine {
 
-// Takes back borrowed capacity only. Below the queue where the two paths to the root join, the
-// requester must stay within a guarantee on its side, and the victim's side must exceed its own.
+// Takes back borrowed capacity only. The limit is the queue where the two paths to the root join.
+// Below it the requester must stay within a guarantee on its side, and the victim's side must
+// exceed its own.
 class Quota::Reclaim {
  public:
   // Without terms the rules of `ask` apply.

@@ -80,7 +80,7 @@ class MempoolTracker {
   void settleAll(unsigned device = kNoDevice);
   // Makes the pools of a device give unused memory back, as the driver does under pressure.
   void trimAll(unsigned device);
-  // Makes the driver notice that what was freed in this stream is free. It gives none of that back
+  // Makes the driver notice that memory freed in this stream is free. The driver returns none of it
   // before a wait for that stream (driver 580; a query is not enough). Waits at most 2 s. Returns
   // false if that was too short, or if this thread must not wait.
   static bool observeFrees(CUstream stream, CUresult (*record)(CUevent, CUstream));

@@ -1,5 +1,5 @@
-// A charge for an amount of memory that only the driver knows: what a stream-ordered pool, or the
-// graph memory of a device, has reserved from the device.
+// A charge for an amount of memory that only the driver knows. It is the memory that a
+// stream-ordered pool, or the graph memory of a device, has reserved from the device.
 #pragma once
 
 #include <atomic>

@@ -34,8 +34,8 @@ struct PerThread {
   }
 };
 
-// Counts a capture that is about to begin, while all memory is resident: captured calls never wait,
-// and no memory leaves before the capture has ended.
+// Counts a capture that is about to begin, while all memory is resident. Captured calls never wait,
+// and no memory is swapped out before the capture has ended.
 CUresult countBeginning() {
   Runtime& state = runtime();
   state.captures.beginning();

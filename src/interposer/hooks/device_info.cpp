@@ -1,4 +1,4 @@
-// What the application sees of its share: memory and devices.
+// The application's view of its share: memory and devices.
 #include "accounting/charge.h"
 #include "device/visible_devices.h"
 #include "threads/thread_state.h"

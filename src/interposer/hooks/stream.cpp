@@ -39,8 +39,8 @@ void runStreamCallback(CUstream stream, CUresult status, void* record) {
   runInCallback<CUstreamCallback>(record, stream, status);
 }
 
-// A record of the function. Null if the driver runs it directly: it cannot wait, it may run more
-// than once (as part of a graph), or there is no memory.
+// A record of the function. Null if the driver must run it directly: if it cannot wait, if it may
+// run more than once (as part of a graph), or if there is no memory for a record.
 template <typename Function>
 HostCall* recordOf(CUstream stream, bool per_thread, Function function, void* data) {
   if (function == nullptr || divvy_thread.depth != 0 || !runtime().gate.attached()) return nullptr;

@@ -49,11 +49,11 @@ struct Settled {
 //     meter.end(ticket, result);
 // Not for work in a capturing stream. begin() and end() may call the driver for events.
 //
-// Events are recorded in the streams behind every 64 launches or 500 us of estimated work, before
-// the first launch in an idle stream, and around single launches that are to be measured. If the
-// launches were queued before the first of two events came, the stream was busy from that event to
-// the second. Otherwise the sum of the estimates says for how much of that time it was busy, within
-// the limits that the host observed.
+// Events are recorded in the streams behind every 64 launches or 500 us of estimated work, and
+// before the first launch in an idle stream. They are also recorded around single launches that are
+// to be measured. If the launches were queued before the first of two events came, the stream was
+// busy from that event to the second. Otherwise the sum of the estimates determines for how much of
+// that time it was busy, within the limits that the host observed.
 class UsageMeter {
  public:
   // Returns the estimated duration of one such piece of work that runs alone.

@@ -47,7 +47,7 @@ std::uint64_t startTime(std::uint32_t pid) {
   return ledger::unpackOwner(ledger::packOwner({pid, start})).start;
 }
 
-// A process whose leader ended before its threads is a zombie in /proc, but not through its pidfd.
+// A process that outlives its leader thread is a zombie in /proc, but not through its pidfd.
 bool hasEnded(std::uint32_t pid) {
   const int fd = static_cast<int>(::syscall(kSysPidfdOpen, pid, 0));
   if (fd < 0) return errno == ESRCH;

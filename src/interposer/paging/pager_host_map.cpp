@@ -31,8 +31,8 @@ struct ByAccessClass {
   std::uint64_t of(AccessClass warmth) const { return bytes[static_cast<unsigned>(warmth)]; }
 };
 
-// Bytes of hot chunks that are used at the host and for which there is space: up to `for_used` for
-// chunks in use, up to `for_warm`, which is less, for others.
+// Returns the bytes of hot chunks that are used at the host and for which there is space. The limit
+// is `for_used` for chunks in use, and the smaller `for_warm` for others.
 std::uint64_t hotAtHost(unsigned device, std::uint64_t for_used, std::uint64_t for_warm) {
   std::uint64_t sum = 0;
   EvictionOrder hottest(device, EvictionOrder::kHottest, bitOf(ChunkState::kHost));

@@ -1,5 +1,5 @@
-// The use of a card as NVML's sampler sees it: the whole windows of 1/6 s of the last second, never
-// the window that is still running.
+// The use of a card as NVML's sampler sees it. It covers the whole windows of 1/6 s of the last
+// second, never the window that is still running.
 #pragma once
 
 #include <cstdint>

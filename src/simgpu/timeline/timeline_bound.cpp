@@ -6,8 +6,8 @@
 
 namespace divvy::simgpu {
 
-// When the lane can have an engine that another one holds now: at the end of the slice, or earlier
-// if the holder runs out of work.
+// Returns the time at which the lane can have an engine that another one holds now. It is the end
+// of the slice, or earlier if the holder runs out of work.
 Nanos Timeline::available(std::uint32_t lane, int e) const {
   const EngineState& g = s_.engines[e];
   if (g.lane == lane || g.lane == kNoLane || g.op == kNil) return s_.frontier;

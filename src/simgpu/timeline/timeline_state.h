@@ -148,8 +148,8 @@ struct TimelineState {
   std::array<std::array<Op, kOpsPerLane>, kMaxLanes> ops;  // sparse: touched by live lanes only
 };
 
-// Keeps the compiler from moving stores across. So a dying holder leaves a prefix of what it wrote,
-// which is all that recovery relies on.
+// Keeps the compiler from moving stores across. So a holder that ends early leaves a prefix of its
+// writes, which is all that recovery relies on.
 inline void orderStores() {
   std::atomic_signal_fence(std::memory_order_seq_cst);
 }

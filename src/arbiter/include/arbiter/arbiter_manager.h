@@ -22,7 +22,7 @@ class GroupArbiter;
 class TenantChannel;
 
 // All member functions are called from one thread. They return at once, except those that merge or
-// split groups: these wait until the current step of a group's thread ends (well under a
+// split groups. These wait until the current step of a group's thread ends (well under a
 // millisecond).
 class ArbiterManager {
  public:

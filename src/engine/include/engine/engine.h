@@ -91,10 +91,11 @@ class Engine {
   // Returns the cheapest set of victims of lower priority whose eviction lets placeGang place the
   // whole gang. Each victim (or group of victims) is needed.
   //
-  // The cheaper of two searches. The first takes for each member in turn the cheapest victims on
-  // one node. The second spares the most expensive candidates first. Where at most 12 candidates (a
-  // group counts once) are in the way, in one domain of the required level or on all nodes, it is
-  // the cheapest of all sets, up to 20,000 sets. Beyond that there may be a cheaper set.
+  // The result is the cheaper one of two searches. The first takes for each member in turn the
+  // cheapest victims on one node. The second spares the most expensive candidates first. With at
+  // most 12 candidates (a group counts once) in one domain of the required level, or on all nodes,
+  // the result is the cheapest of all sets. At most 20,000 sets are tried; beyond that there may be
+  // a cheaper set.
   //
   // None: no such set was found. kUsage: it fits without eviction.
   Result<std::optional<GangPreemption>> preemptGang(const Gang& gang, std::int64_t priority,
@@ -112,8 +113,8 @@ class Engine {
   // again; kUsage if its shape has changed.
   Result<Allocation> place(const Request& request, Instant expires);
   Result<Allocation> placeWithin(const Request& request, Instant expires, Window& window);
-  // Places all members or none, as near to each other as capacity allows: at the narrowest level at
-  // which all can be together, and there in as few narrower domains as possible. kNoRoom:
+  // Places all members or none, as near to each other as capacity allows. They use the narrowest
+  // level at which all can be together, and there as few narrower domains as possible. kNoRoom:
   // impossible; nothing was reserved.
   Result<GangPlacement> placeGang(const Gang& gang, Instant expires);
   // Reserves an earlier decision, if it still fits. kUsage: the request has another allocation.

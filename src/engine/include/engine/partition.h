@@ -25,8 +25,8 @@ struct DevicePart {
 inline constexpr std::uint32_t kMaxSlices = 16;
 
 // The partitions that a device can be split into. On a device with slices, only the slices
-// determine which partitions fit beside each other, because their memory is a little more or less
-// than the slices'. Otherwise the sums of memory, compute and processors do.
+// determine which partitions fit together, because their memory is slightly different from the
+// slices' memory. On other devices the sums of memory, compute and processors do.
 struct Partitioning {
   // Ascending by memory; among equals the one with fewer slices first.
   std::vector<DevicePart> parts;

@@ -21,9 +21,9 @@ struct UsageByHour {
   friend auto operator<=>(const UsageByHour&, const UsageByHour&) = default;
 };
 
-// Returns the nearest of a few dozen typical curves: flat at some height, or rising from one height
-// to another and back with the peak at one of eight hours. Decisions use typical curves, so that
-// requests that differ little have the same shape.
+// Returns the nearest of a few dozen typical curves. A curve is flat at some height, or rises from
+// one height to another and back with the peak at one of eight hours. Decisions use typical curves,
+// so that requests that differ little have the same shape.
 UsageByHour typical(const UsageByHour& daily);
 
 // How expected use affects placement. The peak of a device is its highest expected use in any hour,
@@ -43,9 +43,9 @@ struct SeenUse {
   Bytes used;
   Bytes promised;
 };
-// Returns how much may be promised, in thousandths of `memory`, 1000 to 4000: so that what is used
-// at once fits in 95 of 100 cases as observed, and that promises beyond `memory` fit into `host`.
-// 1000 if nothing was seen or promised.
+// Returns how much may be promised, in thousandths of `memory`, 1000 to 4000. With it the memory
+// that is used at once fits in 95 of 100 cases as observed, and promises beyond `memory` fit into
+// `host`. 1000 if nothing was seen or promised.
 std::uint32_t safeOvercommit(std::span<const SeenUse> seen, Bytes memory, Bytes host);
 
 }  // namespace divvy::engine

@@ -78,10 +78,10 @@ struct PluginOptions {
   std::vector<std::string> rivals = {};
 };
 
-// Serves and registers on its own threads. It registers again when the kubelet restarts, when its
-// socket is removed (a kubelet clears the folder at its start), and when the kubelet stops
-// watching, because the kubelet does not resume by itself. Member functions may be called from any
-// thread.
+// Serves and registers on its own threads. It registers again when the kubelet restarts, and when
+// its socket is removed (a kubelet clears the folder at its start). It also does so when the
+// kubelet stops watching, because the kubelet does not resume by itself. Member functions may be
+// called from any thread.
 class DevicePlugin {
  public:
   // Starts the plugin. It waits for a kubelet that does not run yet. kUsage: `socket` is no valid

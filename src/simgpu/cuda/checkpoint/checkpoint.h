@@ -1,12 +1,12 @@
-// Checkpoints of processes by others, as cuda-checkpoint makes them: calls halt, work drains, the
-// memory leaves the card, and all of it comes back.
+// Checkpoints of processes by others, as cuda-checkpoint makes them. Calls halt, work drains, and
+// the memory leaves the card; a restore reverses this.
 //
 //   RUNNING --lock--> LOCKED --checkpoint--> CHECKPOINTED --restore--> LOCKED --unlock--> RUNNING
 //
-// State and books are in the process's records in the card files (card_layout.h): the process
-// itself does nothing but wait (cuda/context/call_guard.h), and its bytes are in its own memory
-// anyway. A caller that dies on the way leaves CHECKPOINTING or RESTORING behind, and only death
-// ends that.
+// State and accounts are in the process's records in the card files (card_layout.h). The process
+// itself only waits (cuda/context/call_guard.h), and its bytes are in its own memory anyway. A
+// caller that ends on the way leaves CHECKPOINTING or RESTORING, which lasts until the process
+// ends.
 #pragma once
 
 #include "abi/cuda_types.h"

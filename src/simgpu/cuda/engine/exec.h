@@ -11,8 +11,8 @@
 
 namespace divvy::simgpu {
 
-// A stream argument and the meaning of NULL at its entry point: the legacy stream, or the calling
-// thread's own one (the _ptsz and _ptds twins).
+// A stream argument and the meaning of NULL at its entry point. It is the legacy stream, or the
+// calling thread's own one (the _ptsz and _ptds twins).
 struct StreamArgument {
   CUstream stream;
   bool per_thread;

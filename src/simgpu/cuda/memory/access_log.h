@@ -21,12 +21,12 @@ struct MemorySpan {
 };
 using MemorySpans = std::array<MemorySpan, 3>;
 
-// For a kernel whose accesses are only known while it runs. Records where it has been and what was
-// unmapped while it was pending. So both an unmap after an access and an access after an unmap are
-// detected. Not thread-safe: effects and unmaps exclude each other.
+// For a kernel with accesses that are only known while it runs. Records the ranges that it
+// accessed, and those unmapped while it was pending. So both an unmap after an access and an access
+// after an unmap are detected. Not thread-safe: effects and unmaps exclude each other.
 class TouchLog {
  public:
-  // The range is about to be unmapped. True: the kernel has been there.
+  // The range is about to be unmapped. True: the kernel has accessed part of it.
   bool take(const MemorySpan& range);
   // The kernel accesses a contiguous range. True: it was unmapped while the kernel was pending.
   bool touch(const MemorySpan& range);

@@ -60,7 +60,7 @@ unsigned allowedTypes(const Region& region) {
   return region.pool == nullptr ? 0U : static_cast<unsigned>(region.pool->props().handleTypes);
 }
 
-// Of the current context's device.
+// Returns the access rights of the current context's device.
 unsigned accessFlags(Context& context, const Region& region) {
   switch (region.kind) {
     case RegionKind::kMapped:

@@ -12,7 +12,7 @@
 namespace divvy::simgpu {
 namespace {
 
-// The devices whose work may use the mappings.
+// Returns the devices with work that may use the mappings.
 std::set<Device*> usersOf(const std::vector<Region*>& regions) {
   std::set<Device*> devices;
   for (const Region* region : regions) {
