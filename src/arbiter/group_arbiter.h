@@ -32,7 +32,7 @@ class GroupArbiter {
 
   void add(std::shared_ptr<TenantChannel> member);
   void remove(const std::string& id);
-  // Runs `change` on the tenant's channel, unless the tenant is gone, and passes the result to the
+  // Runs `change` on the tenant's channel, if the tenant still exists, and passes the result to the
   // policies.
   void with(const std::string& id, std::function<void(TenantChannel&)> change);
   // Sets the memory budget of a device that the group has or may get.

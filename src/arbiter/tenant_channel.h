@@ -20,10 +20,10 @@ namespace divvy::arbiter {
 
 // Used by the group's thread, or by the agent's main thread while the group has none.
 class TenantChannel {
-  // Read for each tenant in each step, hence side by side.
+  // Read for each tenant in each step, so they are side by side.
   Gate gate_ = Gate::kOpen;
-  bool in_flight_ = false;  // at the last look
-  bool waiting_ = false;    // at the last look
+  bool in_flight_ = false;  // at the last look()
+  bool waiting_ = false;    // at the last look()
   bool passed_ = false;
   bool tells_when_ = false;
   Nanos looked_at_ = 0;
@@ -66,22 +66,23 @@ class TenantChannel {
   bool rests(Nanos now) const {
     return quiet() && looked_at_ - quiet_since_ > kLookAgain && now - looked_at_ <= kLookLater;
   }
-  // As of the last look.
+  // As of the last look().
   bool inFlight() const { return in_flight_; }
   // Held with nothing in flight, and waiting for its turn: no ring of it can change which tenant
   // runs. A tenant with swapped memory is never quiet, because it also rings for memory.
   bool quiet() const {
     return gate_ == Gate::kHold && !in_flight_ && waiting_ && residency == nullptr;
   }
-  // When inFlight() changed, if it did between the last two looks. Its processes report the
-  // instant; without reports it is the later look.
+  // When inFlight() changed, if it did between the last two calls of look(). Its processes report
+  // the instant; without reports it is the time of the later call.
   Nanos turnedAt() const { return turned_at_; }
-  // It was given its turn, and its work began and ended between two looks.
+  // It was given its turn, and its work began and ended between two calls of look().
   bool passed() const { return passed_; }
   // All its processes report when work began and ended.
   bool tellsWhen() const { return tells_when_; }
   Nanos grantedAt() const { return granted_at_; }
-  // When to look whether its work has begun, if its processes do not report that; kNever otherwise.
+  // When to check whether its work has begun, if its processes do not report that; kNever
+  // otherwise.
   Nanos startSeenAt() const {
     if (tells_when_ || gate_ != Gate::kRun || in_flight_ || !waiting_) return kNever;
     return granted_at_ + 2 * settings_.constants.overlap + settings_.constants.idle;
@@ -90,7 +91,7 @@ class TenantChannel {
   // process has been known, and never decreases.
   Report look(Nanos now);
 
-  // Carries out an order. Returns the sequence under which the tenant was told.
+  // Carries out an order. Returns the sequence that the tenant got.
   std::uint64_t tell(const Order& order, Nanos now);
   bool gated() const { return gate_ != Gate::kOpen; }
   // Returns whether the order changes displayed values.
@@ -174,7 +175,7 @@ class TenantChannel {
   Nanos provingTime() const { return 2 * settings_.constants.drain_bound; }
   void judge(const Report& report, Nanos now);
   void judgeGrant();
-  // Total time of the grants that it was told.
+  // Total time of the grants that it got.
   Nanos toldRun(Nanos now) const {
     return told_run_ + (gate_ == Gate::kRun ? now - granted_at_ : 0);
   }

@@ -95,8 +95,8 @@ Result<Question> receiveAsk(int connection);
 std::string textOf(const Ask& ask);
 
 Result<void> sendAnswer(int connection, const Result<Answer>& answer);
-// Returns the reply; an error of the peer becomes the result. `came` says whether a reply arrived;
-// if not, the error says why.
+// Returns the reply; an error of the peer becomes the result. `came` is set to whether a reply
+// arrived; if not, the error has the cause.
 Result<Answer> receiveAnswer(int connection, bool* came);
 
 }  // namespace divvy::helper

@@ -24,7 +24,7 @@ constexpr int kLookMs = 1000;
 // A kubelet's socket exists a moment before it listens, and no event reports that. After a refusal
 // the next try comes this soon, then after twice as long, and so on.
 constexpr int kFirstLookMs = 10;
-// If a kubelet that knows this plugin does not watch for this time, it is told again.
+// If a kubelet that knows this plugin does not watch for this time, the plugin registers again.
 constexpr std::chrono::seconds kUnwatched{3};
 // Time for calls that are being answered when a server ends.
 constexpr std::chrono::seconds kFarewell{2};

@@ -335,7 +335,7 @@ Result<std::optional<Ask>> Reading::wholeOnes() const {
   return std::optional<Ask>(ask);
 }
 
-// Sets the model that the resource's name stands for.
+// Sets the model of the resource's name.
 void Reading::nameModel(Ask* ask) const {
   for (const ModelResource& one : kind_.of_models)
     if (under(one.resource) != nullptr) ask->of_model = &one;

@@ -29,7 +29,7 @@ struct TenantState {
 
   // Ordered.
   Order told;
-  std::uint64_t hold_seq = 0;  // of the hold that it leaves under; 0: not told yet
+  std::uint64_t hold_seq = 0;  // of the hold that it leaves under; 0: not sent yet
 
   RunState turn = RunState::kIdle;
   bool solo = false;       // not arbitrated

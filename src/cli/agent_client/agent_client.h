@@ -20,10 +20,10 @@ class AgentLink {
   int fd() const { return socket_.get(); }
   void close() { socket_.reset(); }
 
-  // kUnavailable when the agent is gone.
+  // kUnavailable: the agent has ended.
   Result<void> send(const agent::Request& request);
   // Returns the next reply. Waits `timeout_ms` at most; negative: without limit. kUnavailable: the
-  // agent has gone or does not reply.
+  // agent has ended or does not reply.
   Result<agent::Reply> receive(int timeout_ms);
   // Sends and receives. A failed request is an Error with the agent's message.
   Result<agent::Reply> call(const agent::Request& request, int timeout_ms = kPatienceMs);

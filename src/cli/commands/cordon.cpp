@@ -128,7 +128,7 @@ class Drain {
   }
 
  private:
-  // A pod that is gone no longer has this UID.
+  // A pod that was deleted no longer has this UID.
   void look(Leaving* one) {
     if (one->asked) {
       if (!isThere(one->pod)) leave(one);

@@ -79,7 +79,7 @@ int events(const EventsOptions& options) {
     }
     sortByTime(happenings);
     print(happenings, options);
-    // A misspelt name looks like a tenant without events.
+    // A misspelt name has the same result as a tenant without events.
     if (!options.follow && !options.tenant.empty() && happenings.empty())
       std::fprintf(stderr, "divvy: no events of \"%s\"; divvy events has those of all\n",
                    options.tenant.c_str());

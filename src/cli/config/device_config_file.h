@@ -9,7 +9,7 @@
 namespace divvy::cli {
 
 // Returns the families of a file, or the built-in ones for an empty name. Errors name
-// --device-config, and say what is wrong where.
+// --device-config, the place, and the cause.
 Result<vendors::DeviceConfig> readDeviceConfigFile(const std::string& file);
 
 }  // namespace divvy::cli

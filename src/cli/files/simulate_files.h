@@ -10,7 +10,7 @@
 
 namespace divvy::cli {
 
-// Reads a regular file; `kind` says in errors what it should be.
+// Reads a regular file; `kind` names the expected content in errors.
 Result<std::string> readFile(const std::string& path, const std::string& kind);
 
 // Returns an error that writing would have, before the work begins. Empty paths are ignored.

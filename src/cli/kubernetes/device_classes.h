@@ -1,6 +1,6 @@
-// DeviceClasses that stand for an extended resource. If a pod asks for such a resource,
-// kube-scheduler (by default from 1.36 on) refuses nodes that lack another extended resource of the
-// pod. Source: KEP-5004, plugin DynamicResources.
+// DeviceClasses for an extended resource. If a pod asks for such a resource, kube-scheduler (by
+// default from 1.36 on) refuses nodes that lack another extended resource of the pod. Source:
+// KEP-5004, plugin DynamicResources.
 #pragma once
 
 #include <optional>

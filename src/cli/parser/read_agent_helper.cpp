@@ -8,7 +8,7 @@
 namespace divvy::cli {
 namespace {
 
-// Source: user_namespaces(7): the last number stands for unmapped users.
+// Source: user_namespaces(7): the last number is that of unmapped users.
 constexpr unsigned kMaxUser = 4294967294;
 
 }  // namespace

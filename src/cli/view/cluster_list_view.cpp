@@ -96,7 +96,7 @@ std::string clusterDevicesText(const std::vector<DeviceUsage>& devices, bool hea
   Table table(columns);
   for (const DeviceUsage& one : devices)
     table.add(cellsOf(one, std::to_string(one.index), pooled, closed));
-  // In output for programs the sum must not look like a device.
+  // In output for programs the sum must not be mistaken for a device.
   if (headers && devices.size() > 1) {
     DeviceUsage sum = sumOf(devices);
     sum.node = "total";

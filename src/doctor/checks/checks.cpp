@@ -64,7 +64,7 @@ Findings diagnoseWith(const std::vector<Entry<Facts>>& entries, Scope scope, con
     Findings found;
     FindingBuilder sink(entry.id, scope, &found);
     entry.look(facts, sink);
-    // A check without a finding would look like health.
+    // A check without a finding would be mistaken for health.
     if (!sink.said()) sink.skip("nothing was found that it could be told by");
     shorten(&found);
     for (Finding& one : found) all.push_back(std::move(one));

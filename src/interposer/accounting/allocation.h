@@ -6,11 +6,11 @@
 
 namespace divvy::interposer {
 
-// Remembers a block under `key`. If there is no room, the block stays charged for the life of the
-// process, because its free would look like that of memory that was never counted.
+// Records a block under `key`. If there is no room, the block stays charged for the life of the
+// process, because its free would be the same as that of memory that was never counted.
 //
-// If the key is known already, its block was freed unnoticed, because the driver would not give out
-// the key again otherwise. That block's charge is given back.
+// If the key is recorded already, its block was freed unnoticed, because the driver would not
+// return the key again otherwise. That block's charge is given back.
 inline void remember(AddressMap& map, std::uint64_t key, Block block, abi::Cu site) {
   Block stale;
   if (__builtin_expect(map.take(key, &stale), 0)) giveBack(stale);
@@ -29,7 +29,7 @@ inline void notePinned(ChargeTarget seat, PinReason reason) {
 // own public function in a call that is only passed on. Peers and network cards do not either, to
 // which a collectives library shows its buffers.
 inline bool mayBeSwapped(ChargeTarget seat, const void* caller) {
-  // The loader's list says which library the code belongs to; reading it takes a lock.
+  // The loader's list identifies the library of the code; reading it takes a lock.
   if (!swapsOn(seat) || runtime().forked.load(std::memory_order_relaxed)) return false;
   const bool of_driver = runtime().driver.holds(caller);
   if (!of_driver && !runtime().collectives.holds(caller)) return true;
@@ -37,7 +37,7 @@ inline bool mayBeSwapped(ChargeTarget seat, const void* caller) {
   return false;
 }
 
-// Charges `bytes` (already rounded) and makes the driver's call. If that succeeds, remembers the
+// Charges `bytes` (already rounded) and makes the driver's call. If that succeeds, records the
 // block under the address or handle in *out. Returns the driver's result, or a refusal.
 template <typename Out, typename Call>
 CUresult allocateOn(AddressMap& map, ChargeTarget seat, std::uint64_t bytes, BlockKind kind,

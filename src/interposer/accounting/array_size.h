@@ -9,7 +9,7 @@ namespace divvy::interposer {
 
 // Returns the bytes of an array of `levels` mip levels (0: a plain array) on the driver's device
 // `device`. Asks the driver with an array of the same shape without memory (deferred mapping). If
-// the driver cannot say, returns arrayBytesBound(). Returns 0 for arrays that take no memory
+// the driver returns no size, returns arrayBytesBound(). Returns 0 for arrays that take no memory
 // themselves: sparse or deferred.
 std::uint64_t arrayBytes(const CUDA_ARRAY3D_DESCRIPTOR& shape, unsigned levels, CUdevice device);
 

@@ -20,7 +20,7 @@ struct ChargeTarget {
   unsigned device;  // ledger index, for kAccount
 };
 
-// The key under which a block is remembered.
+// The key under which a block is recorded.
 inline std::uint64_t blockKey(CUdeviceptr address) {
   return address;
 }
@@ -92,7 +92,7 @@ class Charge {
     bytes_ = bytes;
     return true;
   }
-  // Leaves the bytes reserved; a remembered block owns them from here on.
+  // Leaves the bytes reserved; a recorded block owns them from here on.
   void keep() { granted_ = false; }
 
  private:
@@ -107,7 +107,7 @@ class Charge {
   bool granted_;
 };
 
-// Ends the charge of a block that is gone.
+// Ends the charge of a block that was freed.
 void giveBack(const Block& block);
 
 // Returns out of memory by the library's own decision, and counts the refusal.

@@ -28,7 +28,7 @@ class PrimaryContexts {
     return (words_[device].load(std::memory_order_acquire) & kCharged) != 0;
   }
 
-  // The handle, which tells which arrays end with the context; null while unknown.
+  // The handle, which identifies the arrays that end with the context; null while unknown.
   void setHandle(unsigned device, CUcontext context) {
     handles_[device].store(context, std::memory_order_release);
   }
@@ -55,7 +55,7 @@ std::uint64_t contextBytes(unsigned device);
 // Publishes a change of `bytes` in the cost of this process's contexts.
 void noteContext(std::int64_t bytes);
 
-// Forgets, and gives back, the blocks on ledger device `device` that were freed by the end of a
+// Removes, and gives back, the blocks on ledger device `device` that were freed by the end of a
 // context. These are the blocks with an address that the driver does not know, and the arrays made
 // in `context`.
 void sweepAfterContext(unsigned device, CUcontext context);

@@ -48,7 +48,7 @@ class GrowthCharge {
   // room.
   bool admitMore(ledger::Account& account, unsigned device, std::uint64_t bytes);
 
-  // Gives the whole charge back: the memory is gone.
+  // Gives the whole charge back, because the memory was freed.
   void drop(ledger::Account& account, unsigned device);
 
   std::uint64_t charged() const {

@@ -12,7 +12,8 @@ namespace {
 constexpr std::uint64_t kMillisecond = 1'000'000;
 constexpr std::uint64_t kDefaultRoomMs = 2000;
 
-// The process has waited for its first order in vain, and does not wait for one again.
+// True after the wait for the first order ended without one. The process does not wait for one
+// again.
 std::atomic<bool> unheard{false};
 
 // Returns true if room can be made: there is an order, or an agent that may send one.

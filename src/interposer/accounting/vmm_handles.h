@@ -78,7 +78,7 @@ class VmmHandles {
 
   // To be called after cuMemMapArrayAsync: the array needs the handle's memory from now on.
   void holdForArray(std::uint64_t handle, std::uint64_t array);
-  // Drops the array's references: the array is gone.
+  // Drops the array's references, because the array was destroyed.
   void endArray(std::uint64_t array);
 
   void forgetAfterFork();

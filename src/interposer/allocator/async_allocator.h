@@ -60,7 +60,7 @@ class AsyncAllocator {
   // are about to become unused.
   bool reclaim();
 
-  // Notes that the device's memory of a context is gone; with `all`, all of the device's memory.
+  // Notes that the device's memory of a context was freed; with `all`, all of the device's memory.
   void contextEnded(unsigned device, CUcontext context, bool all);
 
   void forgetAfterFork();

@@ -106,8 +106,8 @@ bool Swappable::awaitIdle(std::uint32_t number, std::uint64_t bytes) {
   return true;
 }
 
-// Whether all of a block is on the device; the calling thread is inside the gate, so it stays
-// there. CUDA_ERROR_NOT_READY: the pagers were told to bring it once no thread is inside.
+// Returns whether all of a block is on the device. The calling thread is inside the gate, so the
+// block stays there. CUDA_ERROR_NOT_READY: the pagers will bring it once no thread is inside.
 CUresult Swappable::callHome(const SwapBlock& block) {
   Runtime& state = runtime();
   const auto forEach = [&](auto visit) {

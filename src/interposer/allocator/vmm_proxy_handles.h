@@ -28,7 +28,7 @@ class VmmProxyHandles {
   // Returns the number of the view that covers the address; AppMappings::kNone if there is none.
   std::uint32_t viewAt(std::uint64_t address) const;
 
-  // Creates memory on a device with swapped memory. Returns kNative if chunks cannot stand for it,
+  // Creates memory on a device with swapped memory. Returns kNative if chunks cannot replace it,
   // with the reason in *why.
   HookOutcome create(unsigned device, std::uint64_t bytes, const CUmemAllocationProp& prop,
                      CUmemGenericAllocationHandle* handle, PinReason* why, CUresult* result);

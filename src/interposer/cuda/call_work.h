@@ -30,7 +30,7 @@ struct CallWork {
   bool synchronous = false;   // a copy or fill that may return only when it is done
   CUstream stream = nullptr;  // null: a default stream, the legacy stream unless per_thread
   std::uint64_t key = 0;      // equal for work that is likely to take equally long; never 0
-  std::uint64_t bytes = 0;    // moved, where that is cheap to tell; else 0
+  std::uint64_t bytes = 0;    // moved, if that is cheap to compute; else 0
 
   bool legacy() const { return stream == nullptr && !per_thread; }
 };
@@ -68,7 +68,7 @@ constexpr const abi::Entry& entryOf() {
   return abi::kCuEntries[static_cast<unsigned>(kId)];
 }
 
-// Collects what the arguments say, one at a time, by their types.
+// Collects the arguments, one at a time, by their types.
 struct Reader {
   CUstream stream = nullptr;
   bool has_stream = false;
@@ -156,8 +156,8 @@ constexpr WorkKind kindOf() {
   }
 }
 
-// Returns the bytes that a copy or a fill moves; 0 if that is not cheap to tell. Decides by name,
-// because the parameter lists of such calls differ only in their last numbers.
+// Returns the bytes that a copy or a fill moves; 0 if that is not cheap to compute. Decides by
+// name, because the parameter lists of such calls differ only in their last numbers.
 template <abi::Cu kId>
 __attribute__((always_inline)) constexpr std::uint64_t bytesOf(const Reader& reader) {
   constexpr const char* kName = entryOf<kId>().symbol;
@@ -172,8 +172,7 @@ __attribute__((always_inline)) constexpr std::uint64_t bytesOf(const Reader& rea
   return reader.sizes[1];
 }
 
-// Returns whether the call is a copy or fill, and its name does not say that it may return
-// early.
+// Returns whether the call is a copy or fill without a stream argument.
 template <abi::Cu kId, typename... Arguments>
 constexpr bool isSynchronous() {
   constexpr WorkKind kKind = kindOf<kId>();

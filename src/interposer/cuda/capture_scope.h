@@ -35,7 +35,7 @@ class RelaxedCapture {
 };
 
 // Returns whether work for the stream goes into a graph instead of to the device. Also true if the
-// driver cannot tell; it will refuse such work. To be called while captures are open.
+// driver returns no state; it will refuse such work. To be called while captures are open.
 inline bool mayBeCapturing(CUstream stream, bool per_thread) {
   const DriverCallScope inside;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;

@@ -22,13 +22,14 @@ class CaptureTracker {
 
   // Notes that the capture that began on this stream is over.
   void ended(CUstream stream);
-  // Notes that the context is gone, with all its streams.
+  // Notes that the context was destroyed, with all its streams.
   void contextEnded(CUcontext context);
 
   void forgetAfterFork();
 
  private:
-  // A capture without room here stays counted for ever, which costs one query per launch.
+  // A capture without room here stays counted for the life of the process, which costs one query
+  // per launch.
   static constexpr unsigned kMax = 64;
   struct Entry {
     std::atomic<std::uint32_t> state{0};  // 0 free, 1 changing, 2 taken

@@ -9,7 +9,7 @@
 
 namespace divvy::interposer {
 
-// Stands in for a ledger device index: no such device.
+// The value for a missing ledger device index: no such device.
 inline constexpr unsigned kNoDevice = 255;
 
 // Writes the 36 characters of a UUID ("0123abcd-..."), lower case, unterminated.

@@ -1,4 +1,5 @@
-// The current context determines the meaning of a default stream, so the meter is told of changes.
+// The current context determines the meaning of a default stream, so the meter must get its
+// changes.
 #include "cuda/thread_streams.h"
 #include "loader/driver_table.h"
 

@@ -28,7 +28,7 @@ class IpcSocket {
   void shutDown() const;
 
   void close();
-  // Forgets the descriptor without closing it: it belongs to the application.
+  // Releases the descriptor without closing it: it belongs to the application.
   void forget() { fd_ = -1; }
 
   // Send and receive whole messages. `fd` is a descriptor that accompanies the message; -1: none.

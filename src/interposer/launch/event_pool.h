@@ -17,7 +17,7 @@ class EventPool {
 
   // Destroys all events in the pool. Their context must still be alive.
   void drain();
-  // Forgets all events without a driver call.
+  // Drops all events without a driver call.
   void clear();
 
  private:

@@ -5,13 +5,13 @@
 
 namespace divvy::interposer {
 
-// Remembers the latest intervals that were counted. Not thread safe. The caller chooses the clock;
-// only differences matter.
+// Keeps the latest intervals that were counted. Not thread safe. The caller chooses the clock; only
+// differences matter.
 class IntervalUnion {
  public:
   // Work was busy for `amount` at unknown times within [start, end). Counts as much of it as fits
-  // into time not yet counted, latest first, and returns that. Time before all remembered intervals
-  // is treated as counted.
+  // into time not yet counted, latest first, and returns that. Time before all kept intervals is
+  // treated as counted.
   std::uint64_t add(std::uint64_t start, std::uint64_t end, std::uint64_t amount);
 
   void clear() { *this = IntervalUnion(); }

@@ -12,9 +12,9 @@
 #include "threads/background_thread.h"
 #include "threads/thread_state.h"
 
-// The word that says whether work may be launched: the tenant's grant. It is a word that is always
-// 0, which is open, without a tenant, before the first context, and while the agent is silent.
-// After meterAlways() it is a word that is never open.
+// The word that determines whether work may be launched: the tenant's grant. It is a word that is
+// always 0, which is open, without a tenant, before the first context, and while the agent is
+// silent. After meterAlways() it is a word that is never open.
 extern "C" {
 extern __attribute__((visibility("hidden"))) std::atomic<const std::uint32_t*> divvy_gate;
 }

@@ -92,7 +92,7 @@ struct ContextRecord {
   // `settling` writes it.
   std::atomic<CUevent> older{nullptr};
   std::uint64_t older_at = 0;                 // when it was recorded; host ns
-  std::uint64_t older_sum = 0;                // estimate that stands for that work in flight
+  std::uint64_t older_sum = 0;                // estimate of that work in flight
   std::atomic<std::uint32_t> older_round{0};  // number of the resume() that it was recorded for
 };
 
@@ -108,7 +108,7 @@ class StreamTracker {
 
   struct Opened {
     StreamRecord* record;  // nullptr: no room, or the driver does not report the context
-    std::uint8_t device;   // device of its work, as far as can be told
+    std::uint8_t device;   // device of its work, if known
     bool busy;             // no record, but only for the moment: other threads are at work
   };
   // Returns the record of the work's stream for the calling thread; creates it if necessary. Calls

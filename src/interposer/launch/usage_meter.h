@@ -139,7 +139,7 @@ class UsageMeter {
 
   static constexpr std::uint32_t kMaxLaunches = 64;  // a mark follows at the latest after as many
   static constexpr std::uint64_t kWatchedCopy = 20'000;  // a synchronous copy; device time
-  static constexpr std::uint64_t kOlderWork = 1'000;     // stands for unmetered work; device time
+  static constexpr std::uint64_t kOlderWork = 1'000;     // estimate of unmetered work; device time
 
   struct alignas(64) Device {
     std::atomic<std::uint64_t> unsettled{0};

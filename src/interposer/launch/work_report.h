@@ -38,7 +38,7 @@ class WorkReport {
 
   // Notes that a thread begins or ends a wait at the gate. The last thread to end publishes work in
   // flight instead, which it is about to launch; endWait() returns true if that is new.
-  // `awake_soon`: the arbiter looks soon without a wake-up.
+  // `awake_soon`: the arbiter soon reads the report without a wake-up.
   void beginWait(std::uint64_t now);
   bool endWait(std::uint64_t now, bool awake_soon);
 

@@ -1,4 +1,4 @@
-// Which hook stands for an address that the driver's cuGetProcAddress returned.
+// The hook for an address that the driver's cuGetProcAddress returned.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The tenant's own live processes, to tell them from others in the driver's lists.
+// The tenant's own live processes, to distinguish them from others in the driver's lists.
 #pragma once
 
 #include <cstdint>

@@ -76,7 +76,7 @@ __attribute__((noinline)) void noteUse(Arguments... arguments) {
     if (reader.launches == nullptr && reader.listed != 0) {
       uses.noteLaunch(reader.function, reader.lists[0], reader.lists[1]);
     } else if (reader.launches == nullptr) {
-      uses.noteUnknown();  // cuParamSetv and its like said it before
+      uses.noteUnknown();  // set earlier, by calls such as cuParamSetv
     }
   } else {
     work_detail::Reader sizes;

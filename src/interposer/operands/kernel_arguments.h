@@ -38,8 +38,8 @@ bool scanParams(const ParamSizes& sizes, void* const* params, Visit visit) {
   return !sizes.more && left != 0;
 }
 
-// Scans the buffer that `extra` names. The driver takes as many bytes as `extra` says, whatever the
-// kernel's parameters. Returns false if there is no buffer, or if it exceeds the limit.
+// Scans the buffer that `extra` names. The driver takes the number of bytes in `extra`, whatever
+// the kernel's parameters. Returns false if there is no buffer, or if it exceeds the limit.
 template <typename Visit>
 bool scanExtra(void* const* extra, Visit visit) {
   constexpr int kMaxPairs = 8;

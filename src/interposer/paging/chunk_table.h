@@ -8,8 +8,8 @@
 namespace divvy::interposer {
 
 // One per process, in static storage. No lock and no driver call. Any thread and signal handler.
-// Records stay readable for ever. A thread that has a number may read the record, and acts on it
-// only after it brought the chunk to a busy state.
+// Records stay readable for the life of the process. A thread that has a number may read the
+// record, and acts on it only after it brought the chunk to a busy state.
 class ChunkTable {
  public:
   static constexpr std::uint32_t kNone = UINT32_MAX;

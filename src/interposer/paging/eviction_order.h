@@ -44,7 +44,7 @@ class EvictionOrder {
   Order order_;
   std::uint32_t states_;
   unsigned at_ = 0;
-  unsigned count_ = kMax;  // kMax at first, so that next() looks for more
+  unsigned count_ = kMax;  // kMax at first, so that next() searches for more
   bool begun_ = false;
   Candidate last_ = {};  // the latest that next() returned
   Candidate of_[kMax];

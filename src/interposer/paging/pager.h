@@ -33,7 +33,7 @@ class Pagers {
   // Starts the threads that are missing, before the process allocates swappable memory. Returns
   // false if a thread cannot be started; then no memory of this process may be swappable.
   bool start();
-  // Makes the threads look for work. Any thread and signal handler.
+  // Makes the threads check for work. Any thread and signal handler.
   void wake();
 
   // Returns when all threads have left the driver for good, or after 10 ms.

@@ -59,8 +59,8 @@ class AddressMap {
   // not be visited. The callback may take() the key that it is given.
   void forEach(void (*visit)(void*, std::uint64_t key, Block), void* context) const;
 
-  // Forgets all entries without unmapping, for the child of a fork, which owns none of them. Not
-  // safe against concurrent use; the child has only the forking thread.
+  // Drops all entries without unmapping, for the child of a fork, which owns none of them. Not safe
+  // against concurrent use; the child has only the forking thread.
   void forgetAfterFork();
 
   std::size_t capacity() const;

@@ -11,7 +11,7 @@ enum class Fault : std::uint32_t {
   kPagesUnusable = 16,   // the tenant directory cannot be used; detail: ledger::OpenStatus
   kForeignDevice = 17,   // a device that is not the tenant's was requested; detail: CUdevice
   kUncounted = 18,       // memory consumed without a known device; detail: bytes
-  kBlockForgotten = 19,  // no memory to remember a block, which stays charged; detail: bytes
+  kBlockForgotten = 19,  // no memory to record a block, which stays charged; detail: bytes
   kPoolOutgrew = 20,     // a pool grew more than was admitted; detail: bytes
   kGraphOutgrew = 21,    // graph memory grew more than was admitted; detail: bytes
   kUnknownName = 22,     // cuGetProcAddress of a name newer than our list; arg: hash of the name
@@ -20,10 +20,11 @@ enum class Fault : std::uint32_t {
   kPoolUnknown = 25,     // refused: more pools than the tracker holds; detail: bytes
   kNoHelper = 26,        // no background thread: launching threads do its work; detail: errno
   kNoWorkLine = 27,      // no line in the work page (any more): this process runs ungated
-  kAgentSilent = 28,     // the agent seems gone: ungated until it returns; detail: seq, arg: beat
-  kGateEscaped = 29,     // work in flight did not shrink: a launch passed; detail: ns in flight
-  kSwapUnusable = 30,    // memory cannot be swapped: no pages (detail 1: lost them), or the driver
-  kSwapRefused = 31,     // an agent's order cannot be carried out; detail: SwapRefusal, arg: bytes
+  // the agent seems to have ended: ungated until it returns; detail: seq, arg: beat
+  kAgentSilent = 28,
+  kGateEscaped = 29,   // work in flight did not shrink: a launch passed; detail: ns in flight
+  kSwapUnusable = 30,  // memory cannot be swapped: no pages (detail 1: lost them), or the driver
+  kSwapRefused = 31,   // an agent's order cannot be carried out; detail: SwapRefusal, arg: bytes
 };
 inline constexpr unsigned kFaultCodes = 32;
 

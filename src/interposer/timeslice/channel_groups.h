@@ -13,12 +13,12 @@ struct ChannelGroup {
   std::uint32_t object = 0;
 };
 
-// A table without locks. Groups beyond its capacity are not remembered.
+// A table without locks. Groups beyond its capacity are not recorded.
 class ChannelGroups {
  public:
   static constexpr unsigned kCapacity = 512;
 
-  // Returns whether the group was remembered, at the lowest free number.
+  // Returns whether the group was recorded, at the lowest free number.
   bool add(const ChannelGroup& group) {
     for (Entry& entry : entries_) {
       std::uint32_t expected = kFree;
@@ -63,7 +63,7 @@ class ChannelGroups {
     return true;
   }
 
-  // Returns the group's number; kCapacity if it is not remembered.
+  // Returns the group's number; kCapacity if it is not recorded.
   unsigned find(std::uint32_t client, std::uint32_t object) const {
     for (unsigned i = 0; i < kCapacity; ++i) {
       const Entry& entry = entries_[i];

@@ -79,9 +79,9 @@ Step takeOnLane(const LaneSite& site, unsigned dev, std::uint32_t word, std::uin
 // same effect. `seq` must never have been used before.
 void fenceDevice(ReportPage& report, const ControlHeader& control, unsigned dev, std::uint64_t seq);
 
-// Finishes or forgets the operation that a dead owner left behind, depending on whether it had
+// Finishes or drops the operation that a dead owner left behind, depending on whether it had
 // committed. Idempotent. Returns false if the lane's words cannot come from this protocol; the
-// operation is then forgotten.
+// operation is then dropped.
 bool resolveLane(const LaneSite& site, unsigned device_count);
 
 }  // namespace divvy::ledger

@@ -8,7 +8,8 @@
 namespace divvy::ledger {
 
 // Reaps the slots that this process had before it called exec. Its pid and start time are
-// unchanged, so to the agent it never died, but the program image that held the bytes is gone.
+// unchanged, so for the agent it never ended, but the program image that held the bytes no longer
+// exists.
 void reapOwnPast(const TenantPages& pages, const Owner& owner, std::uint64_t exec_id);
 
 // Takes a free slot by one compare-and-swap of its whole state. Returns the claim word; 0 if no

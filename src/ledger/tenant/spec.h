@@ -20,7 +20,7 @@ void writeReportHeader(const TenantSpec& spec, ReportHeader& header);
 // Writes the work page's header for a checked spec.
 void writeWorkHeader(const TenantSpec& spec, WorkHeader& header);
 
-// Returns the spec that a validated control page stands for.
+// Returns the spec of a validated control page.
 TenantSpec specOf(const ControlPage& page);
 
 }  // namespace divvy::ledger

@@ -125,8 +125,8 @@ class SchedulingPolicy {
   void report(Key tenant, const Report& report, Nanos now);
 
   // Returns the orders to give now; empty if nothing changed. The caller gives each order to the
-  // tenant, then calls issued() with the sequence under which the tenant was told. Report::drained
-  // is compared with that sequence.
+  // tenant, then calls issued() with the sequence that the tenant got. Report::drained is compared
+  // with that sequence.
   std::vector<Order> decide(Nanos now);
   void issued(const Order& order, std::uint64_t seq);
 

@@ -38,8 +38,8 @@ Result<std::string> archiveOf(const Bundle& bundle);
 // Writes the file as a whole or not at all, readable by its owner only (0600). kUsage: the file
 // exists and `force` is false. kIo: it cannot be written.
 Result<void> writeBundle(const std::string& path, const std::string& bytes, bool force);
-// Returns the error that writeBundle() would return now for an existing file, so that work is not
-// in vain.
+// Returns the error that writeBundle() would return now for an existing file, so that the caller
+// can stop before the work.
 Result<void> mayWriteBundle(const std::string& path, bool force);
 
 }  // namespace divvy::doctor

@@ -12,10 +12,10 @@
 
 namespace divvy::doctor {
 
-// Removes what looks like a key or token: PEM blocks, JSON web tokens, user and password of a URL,
-// what follows "Bearer" and "Authorization:". It also removes values after ':' or '=' of words such
-// as "password", "secret", "token", "api_key" and "access_key": the quoted text, or else up to a
-// blank. The lines below a YAML block header ("password: |") stay.
+// Removes probable keys and tokens: PEM blocks, JSON web tokens, user and password of a URL, and
+// the text after "Bearer" and "Authorization:". It also removes values after ':' or '=' of words
+// such as "password", "secret", "token", "api_key" and "access_key": the quoted text, or else up to
+// a blank. The lines below a YAML block header ("password: |") stay.
 std::string withoutSecrets(std::string_view text);
 // Returns the text of a member without secrets; nothing of it if its key is or ends with such a
 // word.

@@ -17,7 +17,7 @@ boost::json::object nodeExcerpt(const boost::json::value& node);
 // conditions. Drops image, command, arguments, environment and volumes.
 boost::json::object podExcerpt(const boost::json::value& pod);
 boost::json::object leaseExcerpt(const boost::json::value& lease);
-// Keeps the data if the label says that it is Divvy's; else only the name.
+// Keeps the data if the label is Divvy's; else only the name.
 boost::json::object configMapExcerpt(const boost::json::value& map);
 // Returns whether an event is kept: the scheduler's, and a kubelet's that refused a pod for its
 // devices. Other events of pods may hold their commands.

@@ -26,7 +26,7 @@ struct Control {
   std::uint64_t waits;          // launches that waited for a grant
   std::uint64_t escapes;        // launches admitted because work in flight may depend on them
   std::uint64_t outstanding;    // ns, estimated, in flight
-  std::uint32_t ungated;        // 1: the agent seems gone, launches are not limited
+  std::uint32_t ungated;        // 1: the agent seems to have ended, launches are not limited
   std::uint32_t open_captures;  // 1: at least one
   std::uint32_t helper;         // 1: the background thread runs; 2: it could not be created
   std::uint32_t reserved_gate;

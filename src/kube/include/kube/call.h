@@ -49,10 +49,9 @@ struct Reply {
 // Returns whether all bytes are printable ASCII without blank, as a path requires.
 bool isPath(std::string_view path);
 
-// Returns the error that a reply without success stands for: "409 Conflict: pods \"a\" is already
-// bound". kNotFound: 404. kUsage: requests that can never succeed (400, 405, 406, 415, 422).
-// kUnavailable: a later attempt may succeed (408, 429, 5xx). kIo: all others (401, 403, 409, 410
-// ...).
+// Returns the error for a reply without success: "409 Conflict: pods \"a\" is already bound".
+// kNotFound: 404. kUsage: requests that can never succeed (400, 405, 406, 415, 422). kUnavailable:
+// a later attempt may succeed (408, 429, 5xx). kIo: all others (401, 403, 409, 410 ...).
 Error errorOf(const Reply& reply);
 
 }  // namespace divvy::kube

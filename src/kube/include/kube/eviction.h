@@ -13,7 +13,7 @@
 namespace divvy::kube {
 
 enum class EvictionOutcome : std::uint8_t {
-  kEvicted,    // the pod terminates; a watch reports when it is gone
+  kEvicted,    // the pod terminates; a watch reports its deletion
   kGone,       // no such pod, or another pod of that name
   kForbidden,  // a disruption budget does not allow it now
   kRefused,    // any other reason of the server
@@ -30,8 +30,8 @@ struct EvictionOptions {
   std::function<bool()> still = {};
 };
 
-// Returns the outcome that a reply to an eviction stands for. Pure. kUnavailable: the server did
-// not decide (408, 429 without a budget, 5xx).
+// Returns the outcome of a reply to an eviction. Pure. kUnavailable: the server did not decide
+// (408, 429 without a budget, 5xx).
 Result<Eviction> evictionOf(const Reply& reply);
 
 // Evicts a pod in one attempt; a budget that forbids it is not waited for. kUnavailable: without a

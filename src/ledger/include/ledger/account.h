@@ -19,7 +19,7 @@ enum class Admission : std::uint8_t {
 struct LiveProcess {
   unsigned slot;
   Owner owner;
-  std::uint32_t host_pid;  // 0: not told by the agent yet
+  std::uint32_t host_pid;  // 0: not reported by the agent yet
   std::uint64_t context_bytes;
 };
 

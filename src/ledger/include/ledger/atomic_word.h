@@ -78,7 +78,7 @@ inline bool casPair(Pair& word, Pair& expected, const Pair& desired) {
                : "memory");
   return done;
 #elif defined(__aarch64__)
-  // One asm block: a spill between load and store could lose the reservation for ever.
+  // One asm block: a spill between load and store could lose the reservation permanently.
   std::uint64_t low;
   std::uint64_t high;
   std::uint32_t failed;
@@ -103,7 +103,7 @@ inline bool casPair(Pair& word, Pair& expected, const Pair& desired) {
 #endif
 }
 
-// Tells the processor that this is a waiting loop.
+// Hints to the processor that this is a waiting loop.
 inline void relax() {
 #if defined(__x86_64__)
   asm volatile("pause");

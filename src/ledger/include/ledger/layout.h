@@ -68,19 +68,21 @@ struct Identification {
 
 // Permission to use the devices' compute, for all processes and all devices of the tenant. Written
 // only by the agent's arbiter, in this order: the values, `seq`, `word` (release), then a futex
-// wake on `word`. All zero: the gate is open for ever, because no arbiter gates the tenant. Since
+// wake on `word`. All zero: the gate is always open, because no arbiter gates the tenant. Since
 // minor 3.
 struct alignas(64) Grant {
   std::uint32_t word;  // grantWord(): 0 open, else a gate state and the low bits of seq
   std::uint32_t mode;  // GrantMode, for display
   std::uint64_t seq;   // changes with every change of `word`
-  std::uint64_t beat;  // grows at least every beat_ms while word != 0; otherwise the agent is gone
+  // grows at least every beat_ms while word != 0; otherwise the agent counts as ended
+  std::uint64_t beat;
   std::uint32_t inflight_us;  // limit on launched and unfinished work of one process
   std::uint32_t quantum_us;   // intended length of this grant; 0: until it is taken back
   std::uint32_t idle_us;      // nothing launched and nothing in flight for this long is idle
   std::uint32_t overlap_us;   // less than this in flight counts as drained
   alignas(64) std::uint32_t beat_ms;
-  std::uint32_t lease_ms;  // if `beat` stands still for this long, the agent is gone: run ungated
+  // if `beat` does not grow for this long, the agent counts as ended: run ungated
+  std::uint32_t lease_ms;
   // If work in flight does not shrink for this long and a thread waits, let the thread pass.
   std::uint32_t escape_ms;
   std::uint32_t spin_us;        // read `word` for this long before sleeping on it
@@ -148,7 +150,7 @@ struct alignas(64) ControlHeader {
   std::uint32_t slots_capacity;
   std::uint32_t pressure_policy;
   std::uint32_t flags;
-  std::uint32_t node_devices;  // devices of the node's driver; 0: not told
+  std::uint32_t node_devices;  // devices of the node's driver; 0: not set
   char reserved_a[76];
   // Fields that change while the tenant runs.
   alignas(64) std::uint64_t agent_epoch;  // grows with every start of the agent
@@ -270,7 +272,7 @@ struct alignas(64) Slot {
   std::uint32_t flags;
   std::uint64_t context_bytes;   // of this process, all devices
   std::uint64_t last_launch_ns;  // CLOCK_MONOTONIC
-  std::uint64_t exec_id;         // of the program image that claimed the slot; 0: not told
+  std::uint64_t exec_id;         // of the program image that claimed the slot; 0: not set
   char reserved_a[8];
   // Highest sequence of each lane that is known to have committed. Raised before a tag is
   // overwritten; see account/lane.cpp.

@@ -97,7 +97,7 @@ inline constexpr LayoutField kLayoutFields[] = {
 };
 
 // FNV-1a over the fields in order. Fields that a minor version adds stay out of the list: they use
-// bytes that were reserved, and the minor number stands for them.
+// bytes that were reserved, and the minor number covers them.
 constexpr std::uint64_t layoutHash() {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const LayoutField& entry : kLayoutFields) {

@@ -24,7 +24,7 @@ constexpr Owner unpackOwner(std::uint64_t word) {
   return {static_cast<std::uint32_t>(word >> 40), word & ((1ull << 40) - 1)};
 }
 
-// The bit of ReportHeader::owner_map that stands for a process.
+// The bit of a process in ReportHeader::owner_map.
 constexpr unsigned ownerBit(const Owner& owner) {
   return static_cast<unsigned>(packOwner(owner) * 0x9e3779b97f4a7c15 >> 52);
 }
@@ -41,8 +41,8 @@ constexpr Phase statePhase(std::uint64_t word) {
   return static_cast<Phase>(word & 0xff);
 }
 
-// DeviceReport::total.high: the operation that committed last. 0: none yet. The slot kMaxSlots
-// stands for the agent: its tags (fences) carry no operation.
+// DeviceReport::total.high: the operation that committed last. 0: none yet. The slot kMaxSlots is
+// the agent's: its tags (fences) carry no operation.
 struct Tag {
   std::uint32_t slot = 0;  // 13 bits
   std::uint32_t lane = 0;  // 2 bits

@@ -13,7 +13,7 @@ enum class OpenStatus : std::uint8_t {
   kOk,
   kAbsent,       // no such directory, or no control file in it: not a tenant
   kDenied,       // a file exists but cannot be opened, or is not a plain file
-  kTruncated,    // a file is shorter than its header says
+  kTruncated,    // a file is shorter than its header states
   kBadMagic,     // not one of our files
   kNewer,        // written by a later version than this build reads
   kOlder,        // written by a version older than the previous one

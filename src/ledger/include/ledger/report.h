@@ -32,7 +32,7 @@ struct SlotSnapshot {
   std::uint64_t generation = 0;
   Phase phase = Phase::kFree;
   Owner owner;
-  std::uint32_t host_pid = 0;  // 0: not told for this generation
+  std::uint32_t host_pid = 0;  // 0: not reported for this generation
   bool operation_pending = false;
   Bytes context;
   std::uint64_t last_launch_ns = 0;

@@ -3,8 +3,8 @@
 // what they have. Since minor 4 of the layout, and only where a device is oversubscribed.
 //
 // There is one order, and it is a level: `allowed`. A process that has more swaps out until it
-// fits. A process that has less swaps in what it wants, as far as it fits. Its report is the
-// acknowledgement, so both sides can be killed and restarted at any instant.
+// fits. A process that has less swaps in the memory that it needs, as far as it fits. Its report is
+// the acknowledgement, so both sides can be killed and restarted at any instant.
 //
 // Rules of the format as in layout.h. All durations are nanoseconds of the host, all sizes bytes.
 // Like the work page, <dir>/swap is written by the tenant and hostile for the agent.

@@ -37,8 +37,8 @@ struct TenantSpec {
   // False in pages of older agents: all contexts are outside.
   bool charges_contexts = true;
   std::uint32_t pressure_policy = kPressureRefuse;
-  // Devices that an unrestricted process sees on the node, so that a tenant can tell whether it has
-  // all of them. 0: not told.
+  // Devices that an unrestricted process sees on the node. By it a tenant detects whether it has
+  // all of them. 0: not set.
   unsigned node_devices = 0;
   std::uint64_t generation = 1;
   std::string driver_path;  // empty: the loader's choice
@@ -116,8 +116,8 @@ class TenantLedger {
   // spec is wrong. kIo: the disk is full, ...; nothing has changed then. kCorrupt: a file was
   // truncated.
   Result<void> setSwap(const SwapSpec& spec);
-  // Makes missing swap files without telling the tenant. For tenants that must be given the files
-  // before it is known whether their memory is ever swapped. kIo.
+  // Makes missing swap files without announcing them to the tenant. For tenants that must be given
+  // the files before it is known whether their memory is ever swapped. kIo.
   Result<void> makeSwapFiles(const SipKey& ipc_key);
   // The key in the files; zeros if there are no files.
   SipKey ipcKey() const;
@@ -130,7 +130,7 @@ class TenantLedger {
   // generation.
   Result<void> adoptSlot(unsigned slot, std::uint64_t generation, std::uint32_t host_pid);
 
-  // Refunds the bytes of a dead process and frees its slot: exactly once, even if the agent dies in
+  // Refunds the bytes of a dead process and frees its slot: exactly once, even if the agent ends in
   // between. The process must be dead, whatever the slot's phase: its pidfd has become readable, or
   // findProcess does not find its owner. kUnavailable: the tenant kept changing the total; call
   // again. kCorrupt: the file was truncated.

@@ -19,7 +19,7 @@ inline constexpr std::uint64_t kWorkMagic = 0x4b52575956564944;  // "DIVVYWRK" i
 inline constexpr std::uint32_t kWorkWaiting = 1u << 0;   // a thread waits at the gate
 inline constexpr std::uint32_t kWorkInFlight = 1u << 1;  // launched work is not known to have ended
 inline constexpr std::uint32_t kWorkCapturing = 1u << 2;
-inline constexpr std::uint32_t kWorkUngated = 1u << 3;  // the agent seems gone
+inline constexpr std::uint32_t kWorkUngated = 1u << 3;  // the agent seems to have ended
 
 // One process: the one in the slot with the same index. Its threads write the line. It counts only
 // while the slot is live in this generation.
@@ -53,8 +53,8 @@ struct alignas(64) WorkHeader {
   char tenant_id[32];
   char reserved_a[32];
   // Futex. Grows and is woken when a line changed in a way that the arbiter may wait for; not when
-  // a process with work in flight begins to wait. It grows without a wake where the arbiter looks
-  // soon anyway, or reads the instant later (Grant::reads_turned).
+  // a process with work in flight begins to wait. It grows without a wake if the arbiter soon reads
+  // the lines anyway, or reads the instant later (Grant::reads_turned).
   alignas(64) std::uint32_t bell;
   char reserved_b[60];
   char reserved_c[64];

@@ -37,7 +37,7 @@ struct Ask {
   bool partitioned = false;         // MIG instances, the smallest with that memory and compute
   std::string instance;             // MIG instances of that name
   std::string counted_by;  // resource; empty: parts of devices are requested, without a count
-  // The model that the counting resource stands for; null: any model.
+  // The model of the counting resource; null: any model.
   const ModelResource* of_model = nullptr;
   friend bool operator==(const Ask&, const Ask&) = default;
 };
