@@ -304,7 +304,7 @@ struct Privileges {
 };
 
 // In a cluster agents run on all nodes, and wait where there is no driver or device yet. Nothing:
-// the agent was told to stop meanwhile.
+// the agent got a request to stop meanwhile.
 std::optional<Result<Inventory>> openInventory(const ServeOptions& options, const NodePaths& paths,
                                                const InstallLayout& install,
                                                const std::shared_ptr<driver::ProcessSource>& source,
@@ -317,8 +317,8 @@ std::optional<Result<Inventory>> openInventory(const ServeOptions& options, cons
   }
 }
 
-// Gets access for operations that this process has no rights for. Nothing: the agent was told to
-// stop before the helper answered.
+// Gets access for operations that this process has no rights for. Nothing: the agent got a request
+// to stop before the helper answered.
 std::optional<Privileges> findWay(const ServeOptions& options, const NodePaths& paths,
                                   StartupHealth* standby) {
   Privileges way;

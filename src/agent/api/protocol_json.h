@@ -9,7 +9,7 @@ namespace divvy::agent::json {
 
 namespace bj = boost::json;
 
-// Reads the members of one object. Remembers the first bad member; later reads do nothing.
+// Reads the members of one object. Records the first bad member; later reads do nothing.
 class Reader {
  public:
   explicit Reader(const bj::value& value);

@@ -20,7 +20,7 @@ class CdiDirectory {
   explicit CdiDirectory(std::string dir, std::shared_ptr<helper::Client> link = nullptr)
       : dir_(std::move(dir)), link_(std::move(link)) {}
 
-  // Creates the directory if missing. Removes specs of tenants that are gone.
+  // Creates the directory if missing. Removes specs of tenants that have ended.
   Result<void> open();
   bool isOpen() const { return watch_.valid(); }
   const std::string& dir() const { return dir_; }

@@ -11,7 +11,7 @@
 namespace divvy::agent {
 
 struct DriverLibraries {
-  std::map<std::string, std::string> libraries;  // by the name that programs look for: the file
+  std::map<std::string, std::string> libraries;  // by the name that programs open: the file
   std::vector<std::string> devices;              // below /dev
 };
 

@@ -13,7 +13,7 @@
 
 namespace divvy::agent {
 
-// In a container. The interposer looks for the pages there by itself.
+// In a container. The interposer searches for the pages there by itself.
 inline constexpr const char* kTenantInside = "/run/divvy/tenant";
 inline constexpr const char* kRegistrarInside = "/run/divvy/reg/register.sock";
 

@@ -78,7 +78,7 @@ class DriverWorker {
   const std::chrono::milliseconds patience_;
   std::string path_;
   std::shared_ptr<WorkerState> desk_;
-  bool silent_ = false;  // a caller waited in vain
+  bool silent_ = false;  // a caller waited without a reply
 };
 
 }  // namespace divvy::agent

@@ -38,7 +38,7 @@ class CheckpointController {
   // Returns true if a device of the tenant is overcommitted.
   bool ruled(const Tenant& tenant) const;
   CheckpointRequest wishFor(const TenantPtr& tenant, CheckpointTime now);
-  // Stores the tenant's phase and tells the arbiter.
+  // Stores the tenant's phase and reports it to the arbiter.
   void note(const TenantPtr& tenant, CheckpointTime now);
   void killDoomed(Tenant& tenant, CheckpointStatus& status);
   void serve();

@@ -29,7 +29,7 @@ struct UnmanagedUse {
 // than announced. Only on the loop's thread; the arguments must outlive the monitor.
 class LimitBypassMonitor {
  public:
-  // `pages`: tells which pages a process sees in place of its share's pages.
+  // `pages`: returns the pages that a process sees in place of its share's pages.
   LimitBypassMonitor(TenantManager& tenants, const Inventory& inventory, EventLog& events,
                      BypassPolicy policy,
                      PageVisibilityMonitor::ShareRequest pages = pageVisibilityOf)
@@ -39,7 +39,7 @@ class LimitBypassMonitor {
         policy_(policy),
         pages_seen_(std::move(pages)) {}
 
-  // Also looks for pods without an allocation.
+  // Also searches for pods without an allocation.
   void lookForPods() { pods_ = true; }
   // Call once a second. Does not block.
   void look();

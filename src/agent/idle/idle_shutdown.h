@@ -42,7 +42,7 @@ enum class ShutdownAction : std::uint8_t {
   kCallOff,  // the tenant is active, or has no limit any more
   kGiveUp,   // the hook failed or took too long: data may be lost; next attempt after `after_ms`
   kEnd,      // SIGTERM
-  kKill,     // SIGKILL, repeated until the tenant is gone
+  kKill,     // SIGKILL, repeated until the tenant has ended
 };
 
 ShutdownAction nextStep(const PendingShutdown& stop, const ShutdownOptions& terms,

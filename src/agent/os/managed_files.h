@@ -19,8 +19,8 @@ std::vector<ManagedFile> nodeFiles();
 
 // Removes these files from `dir`, their partial copies (".new", ".lost"), and `dir` itself if it is
 // empty then. A link or a pipe with such a name is removed; a link's target stays, and so does a
-// directory in a file's place. Returns the names of all that is left, sorted; empty if `dir` is
-// gone.
+// directory in a file's place. Returns the names of all that is left, sorted; empty if `dir` no
+// longer exists.
 std::vector<std::string> removeManaged(const std::string& dir, const std::vector<ManagedFile>& own);
 
 }  // namespace divvy::agent

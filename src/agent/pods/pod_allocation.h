@@ -45,8 +45,8 @@ std::set<std::string> assignedCards(const kube::Pod& pod);
 Result<std::vector<kube::AssignedDevice>> assignedIn(const kube::Pod& pod,
                                                      const std::string& container,
                                                      const std::string& text);
-// The bytes of an assignment on a device: all whole MiB stand for the whole memory. `card`: the
-// device with its allocations.
+// The bytes of an assignment on a device: all whole MiB mean the whole memory. `card`: the device
+// with its allocations.
 Bytes limitOf(const kube::AssignedDevice& given, const Device& device, const Card& card);
 
 // Memory of a device that may be promised, with overcommit `permille`.

@@ -33,7 +33,7 @@ class UsageAccounting {
   // which are not charged.
   using SeenPart = std::map<std::string, std::map<unsigned, double>>;
 
-  // Adds the state at `now_ms`, which only grows. Forgets tenants that are gone.
+  // Adds the state at `now_ms`, which only grows. Drops tenants that have ended.
   void add(const std::vector<TenantView>& tenants, const SeenPart& seen, std::uint64_t now_ms);
   const Bills& bills() const { return bills_; }
   const std::map<std::string, TenantCounters>& tallies() const { return tallies_; }

@@ -1,5 +1,5 @@
-// Search for the placement of one gang. Each try books in the engine and is taken back, so its
-// result is exact.
+// Search for the placement of one gang. Each try makes its reservations in the engine and reverses
+// them, so its result is exact.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ class Engine::Core::GangPlacer {
   // Books one member on one of these nodes. Returns false if it fits on none of them.
   bool bookOne(std::size_t member, const Slots& slots);
 
-  // The largest number of members that one try could book.
+  // The largest number of members that one try could reserve.
   std::size_t most() const { return most_; }
 
  private:

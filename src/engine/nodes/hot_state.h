@@ -76,7 +76,7 @@ struct HotDevices {
   std::vector<std::uint8_t> closed;  // a DeviceWhy, or kOpen
   std::vector<std::uint8_t> weight;  // compute is a weight
   std::vector<std::uint16_t> sorts;  // sorts of the tenants; a bit each, none for sort 0
-  // Whether memory has terms. If not, `books` is not valid.
+  // Whether memory has terms. If not, `books` is invalid.
   std::vector<std::uint8_t> terms;
   std::vector<MemoryAccounts> books;
 };

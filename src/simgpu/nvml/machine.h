@@ -1,5 +1,5 @@
 // The one object of a process that uses the simulated management library. It holds the machine's
-// cards as NVML shows them: all of them, in PCI order, whatever CUDA_VISIBLE_DEVICES says.
+// cards as NVML shows them: all of them, in PCI order, whatever the value of CUDA_VISIBLE_DEVICES.
 #pragma once
 
 #include <atomic>

@@ -61,7 +61,8 @@ struct CommandEnvironment {
 CommandEnvironment environmentFor(Backend backend, const EnforcementRequest& ask,
                                   const EnforcementOffer& offer);
 
-// Whether the share of compute can change while the command runs; kUnsupported says why not.
+// Returns success if the share of compute can change while the command runs; kUnsupported has the
+// reason.
 Result<void> canChangeCompute(Backend backend);
 
 // The hardware time slice of a tenant with this weight, in microseconds. Only the ratio matters

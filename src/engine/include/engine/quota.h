@@ -97,9 +97,10 @@ class Quota {
   // Returns whether `queue` may have `amounts`. Changes nothing.
   Result<Admission> ask(const QueueName& queue, const Amounts& amounts) const;
   // Returns jobs that may be asked to end so that jobs of `queue` may have `amounts`, in the order
-  // in which to ask them: lowest priority first, then the youngest; jobs of a group together.
-  // Unlike ask(), it leaves out jobs without which their queue would have less than its guarantee
-  // of the requested resources, and does not tell how many are enough. An unknown queue: none.
+  // in which to ask them. The order: lowest priority first, then the youngest; jobs of a group
+  // together. Unlike ask(), it leaves out jobs without which their queue would have less than its
+  // guarantee of the requested resources, and does not return how many are enough. An unknown
+  // queue: none.
   std::vector<std::vector<JobName>> givers(const QueueName& queue, const Amounts& amounts,
                                            const ReclaimTerms& terms) const;
   // Returns the waiting job to serve next. From the root down, a queue that stays within its

@@ -77,8 +77,8 @@ struct KindSelector {
 };
 
 // The class of a tenant on devices of a kind that restrict which classes may share a device. The
-// description of the kind numbers the classes, from 1. The tenant may come to a device where all
-// tenants are of classes in `beside`.
+// description of the kind numbers the classes, from 1. The tenant may be placed on a device with
+// tenants only of classes in `beside`.
 inline constexpr std::uint8_t kSorts = 16;  // 0: no class; compatible with all
 struct ColocationRule {
   DeviceKind kind;  // empty: all kinds

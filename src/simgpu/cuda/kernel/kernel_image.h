@@ -87,7 +87,7 @@ class KernelCode {
   // Its effect on memory, at its end. An error poisons the context: CUDA_ERROR_ILLEGAL_ADDRESS if
   // it touches unmapped memory.
   virtual CUresult run(const KernelCall& call, Context& context) const = 0;
-  // False: `run` does nothing, so no thread has to wake up for it.
+  // False: `run` does nothing, so no thread is woken for it.
   virtual bool effective() const { return true; }
   // True for kernels that run until an event: `poll` detects it, then `run` is called.
   virtual bool waits() const { return false; }

@@ -26,9 +26,9 @@ struct PoolSegment {
   std::uint64_t unseen = 0;
 };
 
-// Driver 580 returns only memory that it knows to be free. It learns that from a wait for the
-// stream in which it was freed, for an event recorded there, or for the context. Queries, other
-// streams and events of the whole context do not tell it (tried on an H100:
+// Driver 580 returns only memory that it knows to be free. It detects that at a wait for the stream
+// in which it was freed, for an event recorded there, or for the context. Queries, other streams
+// and events of the whole context are not enough (tried on an H100:
 // bench/results/2026-11-26-h100.md).
 enum class TrimScope { kSeen, kAll };
 

@@ -16,7 +16,7 @@ OpRef lastRecord(EngineLock& lock, const Event& event) {
   return shared == nullptr ? 0 : shared->ref;
 }
 
-// Returns true if the operation is over. Otherwise *ripe tells whether it has ended, belongs to
+// Returns true if the operation is over. Otherwise sets *ripe to whether it has ended, belongs to
 // this process, and only its effect is missing.
 bool sharedIsOver(EngineLock& lock, OpRef ref, bool* ripe) {
   if (lock.isOver(ref)) return true;

@@ -7,7 +7,7 @@
 namespace divvy::simgpu {
 namespace {
 
-std::atomic<std::uint64_t> next_id{16};  // 1 and 2 look like the default streams' handles
+std::atomic<std::uint64_t> next_id{16};  // 1 and 2 would equal the default streams' handles
 
 Stream* perThreadStream(ExecContext& exec) {
   const auto thread = std::this_thread::get_id();

@@ -40,8 +40,8 @@ std::uint32_t addExport(const ExportEntry& entry);
 
 // Turns the memory's charge into a shared block, once. False: the card has no room for more blocks.
 bool shareBlock(Physical& physical);
-// Ends one region's part in a shared block: the process holds it until its last region of the block
-// is gone. The region itself must be gone already. Under MemoryTable::mutex.
+// Ends one region's part in a shared block: the process holds it until the end of its last region
+// of the block. The region itself must have ended already. Under MemoryTable::mutex.
 void leaveBlock(Device& device, std::uint64_t block);
 // A new descriptor, close-on-exec; -1: none left.
 CUresult exportPhysical(const std::shared_ptr<Physical>& physical, int* fd);
@@ -49,7 +49,7 @@ CUresult exportPhysical(const std::shared_ptr<Physical>& physical, int* fd);
 CUresult importPhysical(int fd, std::shared_ptr<Physical>* out);
 
 // Exported memory of this process without references here. It is freed at once, or when the last
-// shareable handle and import are gone.
+// shareable handle and import have ended.
 void retireExported(const Physical& physical);
 void collectRetired();
 // Ends this process's part in memory of another one.
