@@ -15,11 +15,11 @@ namespace {
 // {"horizon": NS, "dropped": N, "busy": {"PID": NS, ...}}
 int printBusy(const char* dir, int index, std::uint64_t from, std::uint64_t to) {
   // While several processes write the log, one reading may find no quiet moment.
-  constexpr int kTries = 200;
-  constexpr auto kPause = std::chrono::milliseconds(10);
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point end = Clock::now() + std::chrono::seconds(2);
   auto log = divvy::simgpu::readIntervals(dir, index);
-  for (int left = kTries; !log && left > 0; --left) {
-    std::this_thread::sleep_for(kPause);
+  while (!log && Clock::now() < end) {
+    std::this_thread::yield();
     log = divvy::simgpu::readIntervals(dir, index);
   }
   if (!log) {
