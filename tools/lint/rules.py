@@ -82,6 +82,15 @@ SUBFOLDERS = {
         "commands": {"agent_client", "config", "diagnose", "files", "kubernetes", "options", "process", "view"},
     },
     "doctor": {"report": set(), "checks": {"report"}, "facts": {"report"}},
+    "engine": {
+        "usage": set(),
+        "quota": set(),
+        "nodes": {"usage"},
+        "refusal": {"nodes"},
+        "fit": {"nodes", "refusal", "usage"},
+        "score": {"fit", "nodes", "refusal"},
+        "core": {"fit", "nodes", "refusal", "score", "usage"},
+    },
     "interposer": {
         "support": set(),
         "tenant": {"support"},

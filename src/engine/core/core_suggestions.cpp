@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "core/core.h"
-#include "fit/block_topology.h"
 #include "fit/fit.h"
 #include "fit/plan.h"
 #include "nodes/amounts.h"
@@ -90,7 +89,7 @@ std::vector<std::uint64_t> Search::leastsOf(ChangeKind kind, const DeviceAsk& of
   std::set<std::uint64_t, std::greater<>> leasts{leastOf(kind)};
   // Fewer devices may not form a whole block or a run.
   for (std::uint32_t count = 1; kind == ChangeKind::kDevices && count < of.count; ++count)
-    if (arranged(state_.cold[slot_].node)) leasts.insert(count);
+    if (hasArrangement(state_.cold[slot_].node)) leasts.insert(count);
   const bool percent = kind == ChangeKind::kDevicePercent;
   if (!percent && kind != ChangeKind::kDeviceMemory) return {leasts.begin(), leasts.end()};
   Ask ask;

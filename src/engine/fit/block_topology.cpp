@@ -89,11 +89,6 @@ bool hasRow(const Device& device) {
 
 }  // namespace
 
-bool arranged(const Node& node) {
-  return std::any_of(node.devices.begin(), node.devices.end(),
-                     [](const Device& device) { return hasBlock(device) || hasRow(device); });
-}
-
 void addArrangement(const Node& node, Groups::Rules* rules) {
   const std::vector<Device>& devices = node.devices;
   if (std::any_of(devices.begin(), devices.end(), hasBlock))

@@ -7,8 +7,6 @@
 
 namespace divvy::engine {
 
-// Returns true if a device of the node belongs to a block or a row.
-bool arranged(const Node& node);
 // Adds the rules for the node's devices. They keep a reference to `node`, which must outlive them.
 void addArrangement(const Node& node, Groups::Rules* rules);
 

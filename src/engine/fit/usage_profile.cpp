@@ -1,34 +1,22 @@
-// Keys of requests that state their use by hour: among equally good nodes the lowest peak of the
-// devices wins.
 #include "fit/usage_profile.h"
 
 #include <algorithm>
 #include <tuple>
 
 #include "fit/device_order.h"
-#include "score/policies.h"
+#include "fit/plan.h"
 
 namespace divvy::engine {
-namespace {
 
-// Bits of a key from the top: no peak above `avoid_above`; the policy's key; how low the peak is.
-constexpr unsigned kPeakBits = 7;
-constexpr std::uint32_t kLevels = 1u << kPeakBits;
-constexpr unsigned kCalmBit = kMetShift - 1;
-constexpr Key kCalm = Key{1} << kCalmBit;
-static_assert(kWholeUse + 1 < Key{1} << (kCalmBit - kPeakBits));
-
-// In 32nds of a device: coarse, so that among nearly equal ones the first one wins.
-std::uint32_t levelOf(std::uint32_t peak) {
-  return std::min(peak * kLevels / kMaxPeak, kLevels - 1);
+std::uint32_t peakLevelOf(std::uint32_t peak) {
+  return std::min(peak * kPeakLevels / kMaxPeak, kPeakLevels - 1);
 }
 
-bool calm(const ShapeClass& shape, std::uint32_t peak) {
+bool isCalm(const ShapeClass& shape, std::uint32_t peak) {
   const std::uint32_t most = shape.daily().avoid_above;
   return most == 0 || peak <= most;
 }
 
-// The peak of one device with the request added.
 std::uint32_t peakOn(const ColdNode& cold, std::size_t i, const ShapeClass& shape,
                      std::int64_t compute, std::int64_t memory) {
   HourlyLoad load;
@@ -38,8 +26,6 @@ std::uint32_t peakOn(const ColdNode& cold, std::size_t i, const ShapeClass& shap
   return peakOf(load, {device.compute.milli, static_cast<std::int64_t>(device.memory.count)},
                 {cold.used[i].compute + compute, cold.used[i].memory + memory});
 }
-
-}  // namespace
 
 void sortByPeakLoad(const HotState& state, const ShapeClass& shape, Slot slot, const Ask& ask,
                     const DeviceRoom* rooms, DeviceList* list) {
@@ -53,81 +39,14 @@ void sortByPeakLoad(const HotState& state, const ShapeClass& shape, Slot slot, c
     const std::uint8_t i = list->at[k];
     const std::int64_t memory = takenBy(ask, state, state.node.first[slot] + i).memory;
     const std::uint32_t peak = peakOn(state.cold[slot], i, shape, ask.compute, memory);
-    places[i] = {!calm(shape, peak), tightness(rooms[i], ask),
-                 shape.daily().ties ? levelOf(peak) : 0};
+    places[i] = {!isCalm(shape, peak), tightness(rooms[i], ask),
+                 shape.daily().ties ? peakLevelOf(peak) : 0};
   }
   const auto rank = [&](std::uint8_t i) {
     return std::tie(places[i].avoided, places[i].tightness, places[i].level);
   };
   std::stable_sort(list->at.begin(), list->at.begin() + list->count,
                    [&](std::uint8_t a, std::uint8_t b) { return rank(a) < rank(b); });
-}
-
-Scorer::Get Scorer::getOne(const ShapeClass& shape, Slot slot, std::uint8_t device) const {
-  const Ask& ask = shape.containers().front();
-  Get get;
-  get.count = 1;
-  get.devices[0] = device;
-  get.compute[0] = ask.compute;
-  get.memory[0] = takenBy(ask, state_, state_.node.first[slot] + device).memory;
-  return get;
-}
-
-// The highest peak of its devices.
-std::uint32_t Scorer::peakWith(const ShapeClass& shape, Slot slot, const Get& get) const {
-  const ColdNode& cold = state_.cold[slot];
-  std::uint32_t highest = 0;
-  for (std::size_t k = 0; k < get.count; ++k) {
-    highest = std::max(highest, peakOn(cold, get.devices[k], shape, get.compute[k], get.memory[k]));
-  }
-  return highest;
-}
-
-Key Scorer::withPeak(const ShapeClass& shape, Slot slot, Key key, const Get& get) const {
-  if (!shape.byDay()) return key;
-  const std::uint32_t peak = peakWith(shape, slot, get);
-  const std::uint32_t level = shape.daily().ties ? kLevels - 1 - levelOf(peak) : 0;
-  return (calm(shape, peak) ? kCalm : 0) | key << kPeakBits | level;
-}
-
-Key Scorer::withoutPeak(const ShapeClass& shape, Key key) {
-  return shape.byDay() ? (key & (kCalm - 1)) >> kPeakBits : key;
-}
-
-// Returns the device with the lowest peak among the first candidate and those with equal free
-// capacity; among equals the first. Devices with a peak above `avoid_above` are last.
-std::uint8_t Scorer::calmest(const ShapeClass& shape, Slot slot,
-                             const Candidates& candidates) const {
-  const std::uint32_t hot = state_.node.first[slot];
-  const HotDevices& device = state_.device;
-  const auto alike = [&](std::uint8_t a, std::uint8_t b) {
-    const std::uint32_t x = hot + a;
-    const std::uint32_t y = hot + b;
-    return device.compute_free[x] == device.compute_free[y] &&
-           device.memory_free[x] == device.memory_free[y] &&
-           device.slots_free[x] == device.slots_free[y] &&
-           device.memory_total[x] == device.memory_total[y] && device.model[x] == device.model[y];
-  };
-  std::uint8_t best = candidates.at[0];
-  std::uint8_t first = best;
-  std::uint32_t lowest = UINT32_MAX;
-  bool is_calm = false;
-  for (std::size_t k = 0; k < candidates.count; ++k) {
-    const std::uint8_t i = candidates.at[k];
-    if (is_calm && !alike(first, i)) continue;
-    const std::uint32_t peak = peakWith(shape, slot, getOne(shape, slot, i));
-    const bool good = calm(shape, peak);
-    const std::uint32_t level = shape.daily().ties ? levelOf(peak) : 0;
-    if (good && !is_calm) {
-      first = best = i;
-      lowest = level;
-      is_calm = true;
-    } else if (good == is_calm && level < lowest && alike(first, i)) {
-      best = i;
-      lowest = level;
-    }
-  }
-  return best;
 }
 
 }  // namespace divvy::engine

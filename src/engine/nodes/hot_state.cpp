@@ -1,7 +1,5 @@
 #include "nodes/hot_state.h"
 
-#include "fit/block_topology.h"
-
 #include <algorithm>
 
 namespace divvy::engine {
@@ -26,7 +24,7 @@ std::uint8_t sumsOf(const Node& node) {
     if (device.terms.overcommit_permille > kNoOvercommit) sums |= kHostMemory;
     if (device.compute_rule == ComputeRule::kWeight) sums |= kWeights;
   }
-  if (arranged(node)) sums |= kArranged;
+  if (hasArrangement(node)) sums |= kArranged;
   if (!node.merits.empty()) sums |= kMerits;
   return sums;
 }

@@ -37,4 +37,9 @@ Topology::Topology(const Node& node) : same_numa_(node.devices.size()) {
   }
 }
 
+bool hasArrangement(const Node& node) {
+  return std::any_of(node.devices.begin(), node.devices.end(),
+                     [](const Device& device) { return device.block || device.row; });
+}
+
 }  // namespace divvy::engine

@@ -53,4 +53,7 @@ class Topology {
   std::uint32_t most_score_ = 0;
 };
 
+// Returns true if a device of the node belongs to a block or a row.
+bool hasArrangement(const Node& node);
+
 }  // namespace divvy::engine
