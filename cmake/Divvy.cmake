@@ -9,19 +9,41 @@ endif()
 set(DIVVY_SANITIZE "" CACHE STRING "Comma-separated list for -fsanitize=")
 option(DIVVY_FUZZ "Build the libFuzzer targets (needs clang)" OFF)
 
-set(DIVVY_WARNINGS -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Werror)
+set(
+  DIVVY_WARNINGS
+  -Wall
+  -Wextra
+  -Wshadow
+  -Wconversion
+  -Wno-sign-conversion
+  -Werror
+)
 
 if(DIVVY_SANITIZE)
-  add_compile_options(-fsanitize=${DIVVY_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_compile_options(
+    -fsanitize=${DIVVY_SANITIZE}
+    -fno-sanitize-recover=all
+    -fno-omit-frame-pointer
+  )
   add_link_options(-fsanitize=${DIVVY_SANITIZE})
   if(DIVVY_SANITIZE MATCHES thread)
-    add_compile_options(-Wno-tsan)  # fences are not modelled; the simulated driver's readers use one
+    add_compile_options(-Wno-tsan) # fences are not modelled; the simulated driver's readers use one
   endif()
 endif()
 
 # Of what -fsanitize=undefined looks for, a quarter of the time to compile goes into pointers. Bytes
 # are taken for something else in these folders; in others nobody looks for misaligned ones.
-set(DIVVY_BYTES abi arbiter base driver interposer ledger ptx simgpu)
+set(
+  DIVVY_BYTES
+  abi
+  arbiter
+  base
+  driver
+  interposer
+  ledger
+  ptx
+  simgpu
+)
 function(divvy_sanitize_options name)
   get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   if(DIVVY_SANITIZE MATCHES undefined AND NOT folder IN_LIST DIVVY_BYTES)
@@ -44,8 +66,16 @@ function(divvy_library name)
     add_library(divvy_${name} INTERFACE)
     set(scope INTERFACE)
   endif()
-  target_include_directories(divvy_${name} ${scope} ${CMAKE_CURRENT_SOURCE_DIR}/include)
-  target_link_libraries(divvy_${name} ${scope} ${ARG_DEPS})
+  target_include_directories(
+    divvy_${name}
+    ${scope}
+    ${CMAKE_CURRENT_SOURCE_DIR}/include
+  )
+  target_link_libraries(
+    divvy_${name}
+    ${scope}
+    ${ARG_DEPS}
+  )
 endfunction()
 
 # divvy_test(NAME SOURCES... [DEPS ...] [KIND unit|property|process] [SANITIZE both|asan] [TIMEOUT s] [OPTIMIZED]):
@@ -66,12 +96,23 @@ endfunction()
 if(DIVVY_TESTS)
   find_package(GTest REQUIRED)
 endif()
-set(DIVVY_TEST_ENVIRONMENT DIVVY_BUILD_DIR=${CMAKE_BINARY_DIR} DIVVY_SOURCE_DIR=${CMAKE_SOURCE_DIR}
+set(
+  DIVVY_TEST_ENVIRONMENT
+  DIVVY_BUILD_DIR=${CMAKE_BINARY_DIR}
+  DIVVY_SOURCE_DIR=${CMAKE_SOURCE_DIR}
   DIVVY_CUDA_HEADERS=${CMAKE_SOURCE_DIR}/build/headers
-  DIVVY_OLD_LIBC=${CMAKE_SOURCE_DIR}/build/old-libc/root)
+  DIVVY_OLD_LIBC=${CMAKE_SOURCE_DIR}/build/old-libc/root
+)
 # The product's files that a test which is a script needs (tools/test_files.py).
-set(DIVVY_PRODUCT_FILES $<TARGET_FILE:divvy> $<TARGET_FILE:divvy_cuda_so> $<TARGET_FILE:divvy_nvml_so>
-  $<TARGET_FILE:divvy_timeslice_so> $<TARGET_FILE:divvy_simgpu_cuda> $<TARGET_FILE:divvy_simgpu_nvml>)
+set(
+  DIVVY_PRODUCT_FILES
+  $<TARGET_FILE:divvy>
+  $<TARGET_FILE:divvy_cuda_so>
+  $<TARGET_FILE:divvy_nvml_so>
+  $<TARGET_FILE:divvy_timeslice_so>
+  $<TARGET_FILE:divvy_simgpu_cuda>
+  $<TARGET_FILE:divvy_simgpu_nvml>
+)
 add_custom_target(divvy_sanitize)
 
 # GNU ld needs 2 s for a test of the agent, mold a tenth of that. What ships is linked by GNU ld.
@@ -84,9 +125,20 @@ endif()
 # A processor is eight slots of ctest's (tools/run-tests). A test takes as many as its part of a processor needs,
 # and the longest ones start first, both as measured (tests/costs.tsv). A test that is not in the table computes, and is short.
 file(STRINGS ${CMAKE_SOURCE_DIR}/tests/costs.tsv divvy_costs REGEX "^[^#]")
-set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/costs.tsv)
+set_property(
+  DIRECTORY
+    ${CMAKE_SOURCE_DIR}
+  APPEND
+  PROPERTY
+    CMAKE_CONFIGURE_DEPENDS
+      ${CMAKE_SOURCE_DIR}/tests/costs.tsv
+)
 foreach(row ${divvy_costs})
-  string(REGEX MATCH "^([^\t]+)\t([0-9]+)[0-9.]*\t([0-9]+)" matched "${row}")
+  string(
+    REGEX MATCH "^([^\t]+)\t([0-9]+)[0-9.]*\t([0-9]+)"
+    matched
+    "${row}"
+  )
   set(DIVVY_SECONDS_${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
   math(EXPR slots "(${CMAKE_MATCH_3} * 8 + ${CMAKE_MATCH_2} / 2) / ${CMAKE_MATCH_2}")
   if(slots LESS 1)
@@ -99,16 +151,37 @@ endforeach()
 # divvy_slots(TEST)
 function(divvy_slots test)
   if(DEFINED DIVVY_SLOTS_${test})
-    set_tests_properties(${test} PROPERTIES PROCESSORS ${DIVVY_SLOTS_${test}} COST ${DIVVY_SECONDS_${test}})
+    set_tests_properties(
+      ${test}
+      PROPERTIES
+        PROCESSORS
+          ${DIVVY_SLOTS_${test}}
+        COST
+          ${DIVVY_SECONDS_${test}}
+    )
   else()
-    set_tests_properties(${test} PROPERTIES PROCESSORS 6 COST 1)
+    set_tests_properties(
+      ${test}
+      PROPERTIES
+        PROCESSORS
+          6
+        COST
+          1
+    )
   endif()
 endfunction()
 
 # divvy_judges_times(TEST): by the simulated card's own log, which a machine that is late distorts somewhat. It has a
 # the larger part of a processor for itself, and no other such test beside it.
 function(divvy_judges_times test)
-  set_tests_properties(${test} PROPERTIES PROCESSORS 5 RESOURCE_LOCK clock)
+  set_tests_properties(
+    ${test}
+    PROPERTIES
+      PROCESSORS
+        5
+      RESOURCE_LOCK
+        clock
+  )
 endfunction()
 
 function(divvy_test name)
@@ -121,7 +194,7 @@ function(divvy_test name)
     set(ARG_KIND unit)
   endif()
   if(DIVVY_SANITIZE)
-    math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 5")  # unoptimised, and watched at every access
+    math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 5") # unoptimised, and watched at every access
   endif()
   add_executable(${name} ${ARG_SOURCES})
   # Headers that the tests of one module share lie beside its folders.
@@ -131,18 +204,53 @@ function(divvy_test name)
   if(NOT ARG_OPTIMIZED)
     target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O0>)
   endif()
-  target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
+  target_link_libraries(
+    ${name}
+    PRIVATE
+      ${ARG_DEPS}
+      GTest::gtest
+      GTest::gmock
+      GTest::gtest_main
+  )
   target_link_options(${name} PRIVATE ${DIVVY_TEST_LINK_OPTIONS})
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  if(ARG_SANITIZE STREQUAL "both" OR (ARG_SANITIZE STREQUAL "asan" AND DIVVY_SANITIZE MATCHES address))
+  set_target_properties(
+    ${name}
+    PROPERTIES
+      RUNTIME_OUTPUT_DIRECTORY
+        ${CMAKE_BINARY_DIR}/tests
+  )
+  if(
+    ARG_SANITIZE
+      STREQUAL
+      "both"
+    OR
+      (
+        ARG_SANITIZE
+          STREQUAL
+          "asan"
+        AND
+          DIVVY_SANITIZE
+            MATCHES
+            address
+      )
+  )
     add_dependencies(divvy_sanitize ${name})
     if(DIVVY_SANITIZE)
       set(ARG_KIND sanitize)
     endif()
   endif()
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS ${ARG_KIND}
-    REQUIRED_FILES $<TARGET_FILE:${name}>
-    ENVIRONMENT "${DIVVY_TEST_ENVIRONMENT}")
+  set_tests_properties(
+    ${name}
+    PROPERTIES
+      TIMEOUT
+        ${ARG_TIMEOUT}
+      LABELS
+        ${ARG_KIND}
+      REQUIRED_FILES
+        $<TARGET_FILE:${name}>
+      ENVIRONMENT
+        "${DIVVY_TEST_ENVIRONMENT}"
+  )
   divvy_slots(${name})
 endfunction()

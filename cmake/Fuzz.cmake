@@ -8,20 +8,60 @@ set(DIVVY_FUZZ_SANITIZERS address,undefined)
 # compiled with coverage. INCLUDE names folders of private headers.
 function(divvy_fuzz_target name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;FUZZED;INCLUDE" ${ARGN})
-  divvy_test(${name}_replay SOURCES ${name}.cpp ${ARG_SOURCES} ${CMAKE_SOURCE_DIR}/tests/corpus_replay_test.cpp
-    DEPS ${ARG_DEPS})
-  target_include_directories(${name}_replay PRIVATE ${CMAKE_SOURCE_DIR}/tests ${ARG_INCLUDE})
-  target_compile_definitions(${name}_replay PRIVATE DIVVY_CORPUS="${CMAKE_CURRENT_SOURCE_DIR}/corpus/${name}")
+  divvy_test(
+    ${name}_replay
+    SOURCES
+      ${ARG_SOURCES}
+      ${CMAKE_SOURCE_DIR}/tests/corpus_replay_test.cpp
+      ${name}.cpp
+    DEPS
+      ${ARG_DEPS}
+  )
+  target_include_directories(
+    ${name}_replay
+    PRIVATE
+      ${CMAKE_SOURCE_DIR}/tests
+      ${ARG_INCLUDE}
+  )
+  target_compile_definitions(
+    ${name}_replay
+    PRIVATE
+      DIVVY_CORPUS="${CMAKE_CURRENT_SOURCE_DIR}/corpus/${name}"
+  )
   if(NOT DIVVY_FUZZ)
     return()
   endif()
-  add_executable(${name} ${name}.cpp ${ARG_SOURCES})
-  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests ${ARG_INCLUDE})
+  add_executable(
+    ${name}
+    ${name}.cpp
+    ${ARG_SOURCES}
+  )
+  target_include_directories(
+    ${name}
+    PRIVATE
+      ${CMAKE_SOURCE_DIR}/tests
+      ${ARG_INCLUDE}
+  )
   target_link_libraries(${name} PRIVATE ${ARG_FUZZED})
-  target_compile_options(${name} PRIVATE -fsanitize=fuzzer,${DIVVY_FUZZ_SANITIZERS} -fno-sanitize-recover=all)
+  target_compile_options(
+    ${name}
+    PRIVATE
+      -fsanitize=fuzzer,${DIVVY_FUZZ_SANITIZERS}
+      -fno-sanitize-recover=all
+  )
   # GNU ld needs 10 s for one of them, mold 2 s.
-  target_link_options(${name} PRIVATE -fsanitize=fuzzer,${DIVVY_FUZZ_SANITIZERS} $<$<BOOL:${DIVVY_MOLD}>:-fuse-ld=mold>)
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
+  target_link_options(
+    ${name}
+    PRIVATE
+      -fsanitize=fuzzer,${DIVVY_FUZZ_SANITIZERS}
+      $<$<BOOL:${DIVVY_MOLD}>:-fuse-ld=mold>
+  )
+  set_target_properties(
+    ${name}
+    PROPERTIES
+      RUNTIME_OUTPUT_DIRECTORY
+        ${CMAKE_BINARY_DIR}/fuzz
+  )
   if(NOT TARGET divvy_fuzzers)
     add_custom_target(divvy_fuzzers)
   endif()

@@ -18,7 +18,11 @@ set(hardened ON)
 if(DIVVY_SANITIZE OR DIVVY_FUZZ OR NOT CMAKE_BUILD_TYPE MATCHES "Rel")
   set(hardened OFF)
 endif()
-option(DIVVY_HARDENED "Compile what is shipped with checks of the stack, of buffers and of containers" ${hardened})
+option(
+  DIVVY_HARDENED
+  "Compile what is shipped with checks of the stack, of buffers and of containers"
+  ${hardened}
+)
 
 set(DIVVY_FORTIFY 3)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 12)
@@ -37,19 +41,39 @@ function(divvy_harden target profile)
   endif()
   set(compiled "$<COMPILE_LANGUAGE:C,CXX>")
   if(DIVVY_HARDENED AND profile STREQUAL "guest")
-    target_compile_options(${target} PRIVATE ${DIVVY_CONTROL_FLOW}
-      "$<${compiled}:-fno-stack-protector;-fstack-clash-protection;-U_FORTIFY_SOURCE>")
+    target_compile_options(
+      ${target}
+      PRIVATE
+        ${DIVVY_CONTROL_FLOW}
+        "$<${compiled}:-fno-stack-protector;-fstack-clash-protection;-U_FORTIFY_SOURCE>"
+    )
   elseif(DIVVY_HARDENED)
-    target_compile_options(${target} PRIVATE ${DIVVY_CONTROL_FLOW}
-      "$<${compiled}:-fstack-protector-strong;-fstack-clash-protection;-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=${DIVVY_FORTIFY}>"
-      $<$<COMPILE_LANGUAGE:CXX>:-D_GLIBCXX_ASSERTIONS>)
+    target_compile_options(
+      ${target}
+      PRIVATE
+        ${DIVVY_CONTROL_FLOW}
+        "$<${compiled}:-fstack-protector-strong;-fstack-clash-protection;-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=${DIVVY_FORTIFY}>"
+        $<$<COMPILE_LANGUAGE:CXX>:-D_GLIBCXX_ASSERTIONS>
+    )
   endif()
   if(type MATCHES "EXECUTABLE|MODULE_LIBRARY|SHARED_LIBRARY")
-    target_link_options(${target} PRIVATE LINKER:-z,relro LINKER:-z,now LINKER:-z,noexecstack LINKER:-z,text)
+    target_link_options(
+      ${target}
+      PRIVATE
+        LINKER:-z,relro
+        LINKER:-z,now
+        LINKER:-z,noexecstack
+        LINKER:-z,text
+    )
     if(type STREQUAL "EXECUTABLE")
       target_link_options(${target} PRIVATE -pie)
     elseif(DIVVY_HARDENED AND profile STREQUAL "guest" AND DIVVY_CONTROL_FLOW)
-      target_link_options(${target} PRIVATE LINKER:-z,ibt LINKER:-z,shstk)
+      target_link_options(
+        ${target}
+        PRIVATE
+          LINKER:-z,ibt
+          LINKER:-z,shstk
+      )
     endif()
   endif()
 endfunction()
@@ -83,7 +107,12 @@ function(divvy_harden_all)
   list(REMOVE_DUPLICATES guests)
   get_property(folders DIRECTORY ${CMAKE_SOURCE_DIR} PROPERTY SUBDIRECTORIES)
   foreach(folder ${folders})
-    file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR} ${folder})
+    file(
+      RELATIVE_PATH
+      name
+      ${CMAKE_SOURCE_DIR}
+      ${folder}
+    )
     if(NOT name MATCHES "^(abi|src/.*)$")
       continue()
     endif()

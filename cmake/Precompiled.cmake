@@ -14,10 +14,50 @@ endfunction()
 
 # To be called when every target is there. A target of fewer than about ten files gains less than its header costs.
 function(divvy_precompile)
-  set(network <boost/asio/any_io_executor.hpp> <boost/asio/as_tuple.hpp> <boost/asio/awaitable.hpp>
-    <boost/asio/co_spawn.hpp> <boost/asio/steady_timer.hpp> <boost/asio/use_awaitable.hpp> <boost/json.hpp>
-    <chrono> <functional> <map> <memory> <optional> <string> <vector>)
-  divvy_precompiled(HEADERS ${network} TARGETS divvy_kube divvy_scheduler divvy_agent divvy_cli)
-  divvy_precompiled(HEADERS ${network} <gtest/gtest.h> TARGETS scheduler_test scheduler_property_test agent_unit_test kube_test)
-  divvy_precompiled(HEADERS <boost/json.hpp> <gtest/gtest.h> <string> <vector> TARGETS cli_text_test engine_test)
+  set(
+    network
+    <boost/asio/any_io_executor.hpp>
+    <boost/asio/as_tuple.hpp>
+    <boost/asio/awaitable.hpp>
+    <boost/asio/co_spawn.hpp>
+    <boost/asio/steady_timer.hpp>
+    <boost/asio/use_awaitable.hpp>
+    <boost/json.hpp>
+    <chrono>
+    <functional>
+    <map>
+    <memory>
+    <optional>
+    <string>
+    <vector>
+  )
+  divvy_precompiled(
+    HEADERS
+      ${network}
+    TARGETS
+      divvy_kube
+      divvy_scheduler
+      divvy_agent
+      divvy_cli
+  )
+  divvy_precompiled(
+    HEADERS
+      ${network}
+      <gtest/gtest.h>
+    TARGETS
+      scheduler_test
+      scheduler_property_test
+      agent_unit_test
+      kube_test
+  )
+  divvy_precompiled(
+    HEADERS
+      <boost/json.hpp>
+      <gtest/gtest.h>
+      <string>
+      <vector>
+    TARGETS
+      cli_text_test
+      engine_test
+  )
 endfunction()

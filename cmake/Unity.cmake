@@ -32,19 +32,40 @@ function(divvy_unity)
     foreach(source ${sources})
       cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${folder} NORMALIZE)
       # What is made by a command is not there yet.
-      cmake_path(IS_PREFIX CMAKE_BINARY_DIR ${source} made)
+      cmake_path(
+        IS_PREFIX
+        CMAKE_BINARY_DIR
+        ${source}
+        made
+      )
       if(source MATCHES "\\.cpp$" AND NOT made)
         string(MAKE_C_IDENTIFIER "${folder} ${source}" key)
-        set_property(GLOBAL APPEND PROPERTY divvy_unity_${key} ${target})
+        set_property(
+          GLOBAL
+          APPEND
+          PROPERTY
+            divvy_unity_${key}
+              ${target}
+        )
         list(APPEND files "${folder};${source}")
         set(key_of_${key} "${folder}|${source}")
         list(APPEND keys ${key})
       endif()
     endforeach()
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+    set_target_properties(
+      ${target}
+      PROPERTIES
+        UNITY_BUILD
+          ON
+        UNITY_BUILD_MODE
+          GROUP
+    )
     # GCC takes every included file for a header.
-    target_compile_options(${target} PRIVATE
-      $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage>)
+    target_compile_options(
+      ${target}
+      PRIVATE
+        $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage>
+    )
   endforeach()
   list(REMOVE_DUPLICATES keys)
   set(text "")
@@ -52,13 +73,22 @@ function(divvy_unity)
     get_property(of GLOBAL PROPERTY divvy_unity_${key})
     list(REMOVE_DUPLICATES of)
     list(JOIN of "," of)
-    string(REPLACE "|" ";" place "${key_of_${key}}")
+    string(
+      REPLACE "|"
+      ";"
+      place
+      "${key_of_${key}}"
+    )
     list(GET place 0 folder)
     list(GET place 1 source)
     string(APPEND text "${folder};${of};${source}\n")
   endforeach()
   file(WRITE ${CMAKE_BINARY_DIR}/unity.sources "${text}")
-  execute_process(COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/cmake/unity.py
-    ${CMAKE_BINARY_DIR}/unity.sources ${CMAKE_BINARY_DIR}/unity.cmake COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(
+    COMMAND
+      ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/cmake/unity.py ${CMAKE_BINARY_DIR}/unity.sources
+      ${CMAKE_BINARY_DIR}/unity.cmake
+    COMMAND_ERROR_IS_FATAL ANY
+  )
   include(${CMAKE_BINARY_DIR}/unity.cmake)
 endfunction()
