@@ -348,9 +348,13 @@ class Service {
       return why ? why
                  : tooManyDifferentShares(cache_.readRequest(pod), options_.most_different_shares);
     };
-    const Result<Review> answer = review(
-        query.body, catalog_, rules_, options_.name, beyond,
-        [this](const kube::Pod& pod) { return gate_.admit(pod); }, options_.priorities);
+    const Result<Review> answer =
+        review(query.body, {.catalog = catalog_,
+                            .rules = rules_,
+                            .scheduler = options_.name,
+                            .beyond = beyond,
+                            .gate = [this](const kube::Pod& pod) { return gate_.admit(pod); },
+                            .priorities = options_.priorities});
     if (!answer) {
       ++counts_.not_reviews;
       return {400, answer.error().message() + '\n', "text/plain"};

@@ -14,7 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const vendors::Catalog catalog = *vendors::Catalog::of(vendors::builtIn());
   static const engine::Engine rules{engine::Config{}};
   const std::string body(reinterpret_cast<const char*>(data), size);
-  const Result<scheduler::Review> said = scheduler::review(body, catalog, rules, "divvy-scheduler");
+  const Result<scheduler::Review> said =
+      scheduler::review(body, {catalog, rules, "divvy-scheduler"});
   if (!said) {
     if (said.error().message().empty()) std::abort();
     return 0;

@@ -79,64 +79,95 @@ void addGate(const kube::Pod& pod, const json::value& object, const QueueAssignm
     note(object, "queue", admitted.queue, patch);
 }
 
-Admission admitPod(const kube::Pod& pod, const json::value& object, const vendors::Catalog& catalog,
-                   const engine::Engine& rules, const std::string& scheduler, const Beyond& beyond,
-                   const GateRule& gate, const PriorityRules& priorities) {
-  Admission verdict;
-  // Who names another scheduler is somebody else's.
-  const bool others =
-      !pod.scheduler.empty() && pod.scheduler != kClusters && pod.scheduler != scheduler;
-  if (others) return verdict;
-  Result<std::optional<engine::Request>> request = requestOf(pod, catalog, {});
-  if (!request) {
-    verdict.refused = request.error();
-    return verdict;
+bool isForOtherScheduler(const kube::Pod& pod, const std::string& scheduler) {
+  return !pod.scheduler.empty() && pod.scheduler != kClusters && pod.scheduler != scheduler;
+}
+
+// One new pod with devices: the checks in order, then the patch.
+class PodAdmission {
+ public:
+  PodAdmission(const kube::Pod& pod, const json::value& object, engine::Request request,
+               const WebhookRules& with)
+      : pod_(pod), object_(object), request_(std::move(request)), with_(with) {}
+
+  Admission decide() {
+    using Check = std::optional<Error> (PodAdmission::*)();
+    static constexpr Check kChecks[] = {
+        &PodAdmission::checkAnnotations, &PodAdmission::checkQueue, &PodAdmission::checkRequest,
+        &PodAdmission::checkPrivilege,   &PodAdmission::checkNode,  &PodAdmission::checkBeyond};
+    for (const Check check : kChecks)
+      if (std::optional<Error> refused = (this->*check)()) return {std::move(refused), {}};
+    Result<json::array> patch = buildPatch();
+    if (!patch) return {patch.error(), {}};
+    return {std::nullopt, std::move(*patch)};
   }
-  if (!*request) return verdict;
-  if (const Result<void> said = checkProtection(pod.meta.annotations); !said) {
-    verdict.refused = said.error();
-    return verdict;
+
+ private:
+  std::optional<Error> checkAnnotations() {
+    const Result<void> valid = checkProtection(pod_.meta.annotations);
+    return valid ? std::nullopt : std::optional(valid.error());
   }
-  const Result<QueueAssignment> admitted = gate ? gate(pod) : QueueAssignment{};
-  if (!admitted) {
-    verdict.refused = admitted.error();
-    return verdict;
+
+  std::optional<Error> checkQueue() {
+    Result<QueueAssignment> assigned = with_.gate ? with_.gate(pod_) : QueueAssignment{};
+    if (!assigned) return assigned.error();
+    queue_ = std::move(*assigned);
+    pool_by_queue_ = !queue_.pool.empty() && !request_.shape.pool;
+    if (pool_by_queue_) request_.shape.pool = poolNamed(queue_.pool);
+    return std::nullopt;
   }
-  const bool by_queue = !admitted->pool.empty() && !(*request)->shape.pool;
-  if (by_queue) (*request)->shape.pool = poolNamed(admitted->pool);
-  // What can never be right is so where there are no nodes, too.
-  const Result<bool> right = rules.possible(**request);
-  if (!right) {
-    verdict.refused = right.error();
-    return verdict;
+
+  // A request that can never be right is refused without any node.
+  std::optional<Error> checkRequest() {
+    const Result<bool> possible = with_.rules.possible(request_);
+    return possible ? std::nullopt : std::optional(possible.error());
   }
-  std::string name;
-  if (privileged(pod, &name)) {
-    verdict.refused = Error{
+
+  std::optional<Error> checkPrivilege() {
+    std::string name;
+    if (!privileged(pod_, &name)) return std::nullopt;
+    return Error{
         ErrorCode::kUsage,
         "container " + name + " is privileged: it would see whole devices, whatever it asks for"};
-  } else if (!pod.node.empty()) {
-    verdict.refused =
-        Error{ErrorCode::kUsage, "pod has node assigned: leave spec.nodeName to the scheduler"};
   }
-  if (verdict.refused) return verdict;
-  if (const auto why = beyond ? beyond(pod) : std::nullopt) {
-    verdict.refused = Error{ErrorCode::kUsage, *why};
-    return verdict;
+
+  std::optional<Error> checkNode() {
+    if (pod_.node.empty()) return std::nullopt;
+    return Error{ErrorCode::kUsage, "pod has node assigned: leave spec.nodeName to the scheduler"};
   }
-  Result<json::array> patch =
-      mutatePod(pod, object, catalog, priorityNotes(pod, object, catalog, priorities));
-  if (!patch) {
-    verdict.refused = patch.error();
-    return verdict;
+
+  std::optional<Error> checkBeyond() {
+    const auto why = with_.beyond ? with_.beyond(pod_) : std::nullopt;
+    return why ? std::optional(Error{ErrorCode::kUsage, *why}) : std::nullopt;
   }
-  verdict.patch = std::move(*patch);
-  if (pod.scheduler != scheduler)
-    verdict.patch.push_back(
-        json::object{{"op", "add"}, {"path", "/spec/schedulerName"}, {"value", scheduler}});
-  addGate(pod, object, *admitted, &verdict.patch);
-  if (by_queue) note(object, "pool", admitted->pool, &verdict.patch);
-  return verdict;
+
+  Result<json::array> buildPatch() const {
+    Result<json::array> patch =
+        mutatePod(pod_, object_, with_.catalog,
+                  priorityNotes(pod_, object_, with_.catalog, with_.priorities));
+    if (!patch) return patch;
+    if (pod_.scheduler != with_.scheduler)
+      patch->push_back(
+          json::object{{"op", "add"}, {"path", "/spec/schedulerName"}, {"value", with_.scheduler}});
+    addGate(pod_, object_, queue_, &*patch);
+    if (pool_by_queue_) note(object_, "pool", queue_.pool, &*patch);
+    return patch;
+  }
+
+  const kube::Pod& pod_;
+  const json::value& object_;
+  engine::Request request_;
+  const WebhookRules& with_;
+  QueueAssignment queue_;
+  bool pool_by_queue_ = false;
+};
+
+Admission admitPod(const kube::Pod& pod, const json::value& object, const WebhookRules& with) {
+  if (isForOtherScheduler(pod, with.scheduler)) return {};
+  Result<std::optional<engine::Request>> request = requestOf(pod, with.catalog, {});
+  if (!request) return {request.error(), {}};
+  if (!*request) return {};
+  return PodAdmission(pod, object, std::move(**request), with).decide();
 }
 
 // Members of the pod's list of ephemeral containers; none where that is not one.
@@ -158,13 +189,12 @@ std::string nameOf(const json::value& container) {
 
 // kubectl debug adds a container to a pod that runs. Nothing of such a pod is patched. Containers
 // that it had before cannot be removed, and are no reason to refuse another.
-Admission judgeEphemeral(const kube::Pod& pod, const json::value& object, const json::value* before,
-                         const vendors::Catalog& catalog, const std::string& scheduler) {
+Admission admitEphemeral(const kube::Pod& pod, const json::value& object, const json::value* before,
+                         const WebhookRules& with) {
   Admission verdict;
-  if (!pod.scheduler.empty() && pod.scheduler != kClusters && pod.scheduler != scheduler)
-    return verdict;
+  if (isForOtherScheduler(pod, with.scheduler)) return verdict;
   // What cannot be read any more was accepted once: it may have devices.
-  const Result<std::optional<engine::Request>> request = requestOf(pod, catalog, {});
+  const Result<std::optional<engine::Request>> request = requestOf(pod, with.catalog, {});
   if (request && !*request) return verdict;
   std::vector<std::string> present;
   for (const json::value* one : ephemeralOf(before)) present.push_back(nameOf(*one));
@@ -190,6 +220,20 @@ bool isOfEphemeral(const json::object& request) {
   return part != nullptr && part->is_string() && part->get_string() == "ephemeralcontainers";
 }
 
+Admission admit(const json::object& request, const WebhookRules& with) {
+  const json::value* object = request.if_contains("object");
+  if (object == nullptr || !object->is_object()) return {};
+  Result<kube::Pod> pod = kube::podOf(*object);
+  if (!pod) return {pod.error(), {}};
+  // A pod of a template does not name its namespace; the request does.
+  const json::value* space = request.if_contains("namespace");
+  if (pod->meta.space.empty() && space != nullptr && space->is_string())
+    pod->meta.space = space->get_string();
+  return isOfEphemeral(request)
+             ? admitEphemeral(*pod, *object, request.if_contains("oldObject"), with)
+             : admitPod(*pod, *object, with);
+}
+
 json::object answerOf(const json::object& request, const Admission& verdict) {
   json::object answer;
   answer["uid"] = request.contains("uid") ? request.at("uid") : json::value("");
@@ -205,9 +249,7 @@ json::object answerOf(const json::object& request, const Admission& verdict) {
 
 }  // namespace
 
-Result<Review> review(const std::string& body, const vendors::Catalog& catalog,
-                      const engine::Engine& rules, const std::string& scheduler,
-                      const Beyond& beyond, const GateRule& gate, const PriorityRules& priorities) {
+Result<Review> review(const std::string& body, const WebhookRules& with) {
   boost::system::error_code fault;
   const json::value said = json::parse(body, fault);
   if (fault) return Error{ErrorCode::kCorrupt, "the body is not JSON: " + fault.message()};
@@ -215,27 +257,11 @@ Result<Review> review(const std::string& body, const vendors::Catalog& catalog,
   const json::value* request = whole == nullptr ? nullptr : whole->if_contains("request");
   if (request == nullptr || !request->is_object())
     return Error{ErrorCode::kCorrupt, "the body is no AdmissionReview: there is no request"};
-  const json::object& asked = request->get_object();
-  Admission verdict;
-  const json::value* object = asked.if_contains("object");
-  if (object != nullptr && object->is_object()) {
-    Result<kube::Pod> pod = kube::podOf(*object);
-    if (pod) {
-      // What is made from a template does not say itself where it will be.
-      const json::value* space = asked.if_contains("namespace");
-      if (pod->meta.space.empty() && space != nullptr && space->is_string())
-        pod->meta.space = space->get_string();
-      verdict =
-          isOfEphemeral(asked)
-              ? judgeEphemeral(*pod, *object, asked.if_contains("oldObject"), catalog, scheduler)
-              : admitPod(*pod, *object, catalog, rules, scheduler, beyond, gate, priorities);
-    } else {
-      verdict.refused = pod.error();
-    }
-  }
-  std::string answer = json::serialize(json::object{{"apiVersion", "admission.k8s.io/v1"},
-                                                    {"kind", "AdmissionReview"},
-                                                    {"response", answerOf(asked, verdict)}});
+  const Admission verdict = admit(request->get_object(), with);
+  std::string answer =
+      json::serialize(json::object{{"apiVersion", "admission.k8s.io/v1"},
+                                   {"kind", "AdmissionReview"},
+                                   {"response", answerOf(request->get_object(), verdict)}});
   return Review{std::move(answer), !verdict.refused};
 }
 

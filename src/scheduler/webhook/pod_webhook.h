@@ -20,13 +20,17 @@ struct Review {
 };
 // Returns why a pod with a valid request is refused all the same; none: it is not.
 using Beyond = std::function<std::optional<std::string>(const kube::Pod&)>;
-// Answers an AdmissionReview (admission.k8s.io/v1). A pod that requests devices gets `scheduler` as
-// its scheduler; a pod with a request that can never be right is refused with the reason. `rules`:
-// an engine with the pools; it needs no nodes. `gate`: assigns the queue and the gate; its errors
-// refuse the pod; empty: no pod is gated. kCorrupt: `body` is no AdmissionReview.
-Result<Review> review(const std::string& body, const vendors::Catalog& catalog,
-                      const engine::Engine& rules, const std::string& scheduler,
-                      const Beyond& beyond = {}, const GateRule& gate = {},
-                      const PriorityRules& priorities = {});
+// What pods are reviewed by. The references outlive it.
+struct WebhookRules {
+  const vendors::Catalog& catalog;
+  const engine::Engine& rules;  // with the pools; it needs no nodes
+  std::string scheduler;        // pods that request devices get it as their scheduler
+  Beyond beyond = {};           // empty: no further reason
+  GateRule gate = {};           // assigns queue and gate; its errors refuse the pod; empty: no gate
+  PriorityRules priorities = {};
+};
+// Answers an AdmissionReview (admission.k8s.io/v1). A pod with a request that can never be right is
+// refused with the reason. kCorrupt: `body` is no AdmissionReview.
+Result<Review> review(const std::string& body, const WebhookRules& with);
 
 }  // namespace divvy::scheduler

@@ -147,7 +147,7 @@ json::value admitted(json::value object, const PriorityRules& priorities = {}) {
   for (const bool again : {false, true}) {
     const json::object body{{"request", {{"uid", "r"}, {"object", object}}}};
     const auto said =
-        review(json::serialize(body), allVendors(), rules, "divvy-scheduler", {}, {}, priorities);
+        review(json::serialize(body), {allVendors(), rules, "divvy-scheduler", {}, {}, priorities});
     EXPECT_TRUE(said && said->allowed);
     const json::object response = json::parse(said->body).at("response").as_object();
     EXPECT_EQ(response.contains("patch"), !again);

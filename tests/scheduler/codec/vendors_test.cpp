@@ -58,7 +58,7 @@ class VendorTest : public ::testing::TestWithParam<Row> {
     const json::object body{{"request", {{"uid", "r"}, {"object", object}}}};
     const engine::Engine rules{engine::Config{}};
     const Result<Review> said =
-        review(json::serialize(body), allVendors(), rules, "divvy-scheduler");
+        review(json::serialize(body), {allVendors(), rules, "divvy-scheduler"});
     EXPECT_TRUE(said.has_value());
     const json::object response = json::parse(said->body).at("response").as_object();
     if (!response.at("allowed").as_bool()) {

@@ -241,8 +241,8 @@ TEST_F(QuotaTest, TheDoorRefusesWhatMayNeverBe) {
        boost::json::object{{"uid", "u"}, {"namespace", "default"}, {"object", object}}}});
   const engine::Engine rules{engine::Config{}};
   const Result<Review> answer =
-      review(body, allVendors(), rules, "divvy-scheduler",
-             [&](const kube::Pod& one) { return cache.neverWithinQuota(one); });
+      review(body, {allVendors(), rules, "divvy-scheduler",
+                    [&](const kube::Pod& one) { return cache.neverWithinQuota(one); }});
   ASSERT_TRUE(answer);
   EXPECT_FALSE(answer->allowed);
   EXPECT_NE(answer->body.find("exceeding resource quota q"), std::string::npos) << answer->body;

@@ -38,7 +38,7 @@ json::object answerTo(const std::string& spec, const std::string& annotations = 
   const std::string body = R"({"request":{"uid":"u-1","namespace":")" + space +
                            R"(","object":{"metadata":{"name":"p","annotations":)" + annotations +
                            R"(},"spec":)" + spec + "}}}";
-  const Result<Review> said = review(body, catalog(), rules(), "divvy-scheduler", {}, gate);
+  const Result<Review> said = review(body, {catalog(), rules(), "divvy-scheduler", {}, gate});
   EXPECT_TRUE(said.has_value());
   json::object response = json::parse(said->body).at("response").as_object();
   EXPECT_EQ(response.at("uid"), "u-1");
@@ -159,7 +159,7 @@ std::string saidOfEphemeral(const std::string& before, const std::string& now,
       R"({"request":{"uid":"u-1","operation":"UPDATE","subResource":"ephemeralcontainers",)"
       R"("oldObject":)" +
       pod(before) + R"(,"object":)" + pod(now) + "}}";
-  const Result<Review> said = review(body, catalog(), rules(), "divvy-scheduler", {}, {});
+  const Result<Review> said = review(body, {catalog(), rules(), "divvy-scheduler"});
   EXPECT_TRUE(said.has_value());
   const json::object answer = json::parse(said->body).at("response").as_object();
   EXPECT_EQ(answer.if_contains("patch"), nullptr);
@@ -194,7 +194,7 @@ TEST(Webhook, APoolIsForWhoMayUseIt) {
 
 TEST(Webhook, WhatIsNoReviewIsAnError) {
   for (const char* body : {"", "{", "[]", "{}", R"({"request":1})"})
-    EXPECT_FALSE(review(body, catalog(), rules(), "s").has_value()) << body;
+    EXPECT_FALSE(review(body, {catalog(), rules(), "s"}).has_value()) << body;
 }
 
 std::string fileOf(const std::string& name) {
