@@ -9,7 +9,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
-TEST(Replay, OfTheSeeds) {
+TEST(CorpusReplay, EachSeed_DoesNotCrash) {
   std::size_t seeds = 0;
   for (const auto& entry : std::filesystem::directory_iterator(DIVVY_CORPUS)) {
     std::ifstream file(entry.path(), std::ios::binary);

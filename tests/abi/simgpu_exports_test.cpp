@@ -57,7 +57,7 @@ class SimExports : public testing::Test {
   void* nvml_ = nullptr;
 };
 
-TEST_F(SimExports, ABodyAnswers) {
+TEST_F(SimExports, EntryWithBody_Answers) {
   int version = 0;
   EXPECT_EQ(cu<Cu::cuDriverGetVersion>()(&version), CUDA_SUCCESS);
   EXPECT_EQ(version, 11040);
@@ -67,7 +67,7 @@ TEST_F(SimExports, ABodyAnswers) {
   EXPECT_EQ(count, 3U);
 }
 
-TEST_F(SimExports, WhatHasNoBodyIsNotSupportedAndCounted) {
+TEST_F(SimExports, EntryWithoutBody_NotSupportedAndCounted) {
   const auto* counts = static_cast<const unsigned*>(inside(1));
   EXPECT_EQ(cu<Cu::cuCtxSynchronize>()(), CUDA_ERROR_NOT_SUPPORTED);
   EXPECT_EQ(cu<Cu::cuCtxSynchronize>()(), CUDA_ERROR_NOT_SUPPORTED);
@@ -76,11 +76,11 @@ TEST_F(SimExports, WhatHasNoBodyIsNotSupportedAndCounted) {
   EXPECT_EQ(nv<Nv::nvmlShutdown>()(), NVML_ERROR_NOT_SUPPORTED);
 }
 
-TEST_F(SimExports, AnEntryThatReturnsTextReturnsTextWithoutABody) {
+TEST_F(SimExports, TextEntryWithoutBody_ReturnsText) {
   EXPECT_STREQ(nv<Nv::nvmlErrorString>()(NVML_SUCCESS), "not supported");
 }
 
-TEST_F(SimExports, TellsWhichEntriesHaveABody) {
+TEST_F(SimExports, Implements_TellsBodies) {
   using Implements = bool(unsigned);
   auto* implements = reinterpret_cast<Implements*>(const_cast<void*>(inside(3)));
   unsigned bodies = 0;
@@ -90,7 +90,7 @@ TEST_F(SimExports, TellsWhichEntriesHaveABody) {
   EXPECT_FALSE(implements(index(Cu::cuInit)));
 }
 
-TEST_F(SimExports, AnEntryCanBeExchanged) {
+TEST_F(SimExports, TableEntry_CanBeExchanged) {
   auto** table = static_cast<void**>(const_cast<void*>(inside(0)));
   table[index(Cu::cuInit)] = table[index(Cu::cuTexRefSetMipmapLevelBias)];
   using AsBias = int(void*, float);
@@ -98,7 +98,7 @@ TEST_F(SimExports, AnEntryCanBeExchanged) {
   EXPECT_EQ(call(nullptr, 3.0F), 12);
 }
 
-TEST_F(SimExports, ExportsAreTheList) {
+TEST_F(SimExports, Exports_MatchList) {
   const Places exports(static_cast<const std::int32_t*>(inside(2)));
   for (unsigned id = 0; id < kCuCount; ++id) {
     ASSERT_NE(exports[id], nullptr);

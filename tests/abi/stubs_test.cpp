@@ -59,11 +59,11 @@ class Stubs : public testing::Test {
   std::string driver_path_;
 };
 
-TEST_F(Stubs, NothingIsResolvedBeforeTheFirstCall) {
+TEST_F(Stubs, BeforeFirstCall_NothingIsResolved) {
   EXPECT_EQ(resolved(), 0U);
 }
 
-TEST_F(Stubs, APassedCallIsResolvedOnceAndReachesTheDriver) {
+TEST_F(Stubs, PassedCall_ResolvedOnceReachesDriver) {
   int version = 0;
   EXPECT_EQ(function<Cu::cuDriverGetVersion>()(&version), CUDA_SUCCESS);
   EXPECT_EQ(version, 12040);
@@ -71,13 +71,13 @@ TEST_F(Stubs, APassedCallIsResolvedOnceAndReachesTheDriver) {
   EXPECT_EQ(resolved(), 1U);
 }
 
-TEST_F(Stubs, AFloatSurvivesTheResolver) {
+TEST_F(Stubs, FloatArgument_SurvivesResolver) {
   auto* call = function<Cu::cuTexRefSetMipmapLevelBias>();
   EXPECT_EQ(static_cast<int>(call(nullptr, 2.25F)), 9);
   EXPECT_EQ(static_cast<int>(call(nullptr, 2.5F)), 10);
 }
 
-TEST_F(Stubs, EveryArgumentRegisterAndTheStackSurviveTheResolver) {
+TEST_F(Stubs, AllRegistersAndStack_SurviveResolver) {
   using Wide = double(long, long, long, long, long, long, double, double, double, double, double,
                       double, double, double, long, long, double);
   auto* call = at<Wide>("cuEGLInit");
@@ -87,7 +87,7 @@ TEST_F(Stubs, EveryArgumentRegisterAndTheStackSurviveTheResolver) {
   EXPECT_EQ(first, second);
 }
 
-TEST_F(Stubs, AStructureByValueSurvivesTheResolver) {
+TEST_F(Stubs, StructureByValue_SurvivesResolver) {
   CUeglFrame frame{};
   frame.width = 100;
   frame.height = 23;
@@ -95,23 +95,23 @@ TEST_F(Stubs, AStructureByValueSurvivesTheResolver) {
   EXPECT_EQ(static_cast<int>(call(nullptr, frame, nullptr)), 123);
 }
 
-TEST_F(Stubs, AWrappedCallReachesTheHookOnly) {
+TEST_F(Stubs, WrappedCall_ReachesHookOnly) {
   CUdeviceptr pointer = 0;
   EXPECT_EQ(function<Cu::cuMemAlloc_v2>()(&pointer, 1), CUDA_ERROR_ALREADY_MAPPED);
   EXPECT_EQ(lastHook(), index(Cu::cuMemAlloc_v2));
   EXPECT_EQ(resolved(), 0U);
 }
 
-TEST_F(Stubs, AHookReachesTheDriverThroughTheTypedTable) {
+TEST_F(Stubs, Hook_ReachesDriverThroughTable) {
   auto* call = reinterpret_cast<CuFn<Cu::cuMemAlloc_v2>::type*>(const_cast<void*>(control_(4, 0)));
   EXPECT_EQ(call(nullptr, 1), CUDA_ERROR_OUT_OF_MEMORY);
 }
 
-TEST_F(Stubs, AnEntryThatTheDriverLacksGetsTheResolversAnswer) {
+TEST_F(Stubs, EntryMissingInDriver_ResolversAnswer) {
   EXPECT_EQ(function<Cu::cuCheckpointProcessUnlock>()(1, nullptr), CUDA_ERROR_NOT_FOUND);
 }
 
-TEST_F(Stubs, ThreadsThatRaceForTheFirstCallAllArrive) {
+TEST_F(Stubs, RacingFirstCalls_AllArrive) {
   constexpr int kThreads = 8;
   auto* call = function<Cu::cuTexRefSetMipmapLevelBias>();
   std::latch start(kThreads);
@@ -127,7 +127,7 @@ TEST_F(Stubs, ThreadsThatRaceForTheFirstCallAllArrive) {
   for (int i = 0; i < kThreads; ++i) EXPECT_EQ(answers[static_cast<unsigned>(i)], 4 * i);
 }
 
-TEST_F(Stubs, ExportsAreTheListAndTablesAgreeWithThem) {
+TEST_F(Stubs, Exports_MatchListAndTables) {
   for (unsigned id = 0; id < kCuCount; ++id) {
     const Entry& entry = kCuEntries[id];
     const void* exported = dlsym(library_, entry.symbol);
@@ -141,7 +141,7 @@ TEST_F(Stubs, ExportsAreTheListAndTablesAgreeWithThem) {
   }
 }
 
-TEST_F(Stubs, TheStackStaysNotExecutable) {
+TEST_F(Stubs, Stack_IsNotExecutable) {
   link_map* map = nullptr;
   ASSERT_EQ(dlinfo(library_, RTLD_DI_LINKMAP, &map), 0);
   const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(map->l_addr);

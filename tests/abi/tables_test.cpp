@@ -25,7 +25,7 @@ static_assert(findCuSymbol("cuMemAlloc_v2") == Cu::cuMemAlloc_v2);
 static_assert(findNvSymbol("nvmlInit_v2") == Nv::nvmlInit_v2);
 static_assert(entryOf(Cu::cuLaunchKernel_ptsz).mode == StreamMode::kPtsz);
 
-TEST(Tables, EverySymbolIsFoundByName) {
+TEST(Tables, EachSymbol_IsFound) {
   for (unsigned id = 0; id < kCuCount; ++id) {
     EXPECT_EQ(findCuSymbol(kCuEntries[id].symbol), static_cast<Cu>(id));
   }
@@ -34,7 +34,7 @@ TEST(Tables, EverySymbolIsFoundByName) {
   }
 }
 
-TEST(Tables, UnknownNamesAreNotFound) {
+TEST(Tables, UnknownName_IsNotFound) {
   for (const char* name : {"", "cu", "cuMemAlloc_v", "cuMemAlloc_v22", "zz", "\xff"}) {
     EXPECT_EQ(findCuSymbol(name), Cu::kCount) << name;
     EXPECT_EQ(findNvSymbol(name), Nv::kCount) << name;
@@ -42,7 +42,7 @@ TEST(Tables, UnknownNamesAreNotFound) {
   }
 }
 
-TEST(Tables, EverySymbolIsInTheFamilyOfItsBase) {
+TEST(Tables, EachSymbol_InFamilyOfItsBase) {
   for (unsigned id = 0; id < kCuCount; ++id) {
     const char* base = kCuFamilies[kCuEntries[id].family].base;
     const Family* family = findCuFamily(base);
@@ -55,7 +55,7 @@ TEST(Tables, EverySymbolIsInTheFamilyOfItsBase) {
   }
 }
 
-TEST(Tables, FamiliesAreSortedByModeThenSince) {
+TEST(Tables, Families_SortedByModeThenSince) {
   const char* before = "";
   for (const Family& family : kCuFamilies) {
     EXPECT_LT(std::strcmp(before, family.base), 0) << family.base;
@@ -68,7 +68,7 @@ TEST(Tables, FamiliesAreSortedByModeThenSince) {
   }
 }
 
-TEST(Tables, TheVersionAskedForDecidesWithinAFamily) {
+TEST(Tables, AskedVersion_DecidesWithinFamily) {
   EXPECT_EQ(newest("cuMemAlloc", 3010, StreamMode::kPlain), Cu::cuMemAlloc);
   EXPECT_EQ(newest("cuMemAlloc", 11040, StreamMode::kPlain), Cu::cuMemAlloc_v2);
   EXPECT_EQ(newest("cuCtxCreate", 11030, StreamMode::kPlain), Cu::cuCtxCreate_v2);
@@ -79,13 +79,13 @@ TEST(Tables, TheVersionAskedForDecidesWithinAFamily) {
   EXPECT_EQ(newest("cuMemAdvise", 12020, StreamMode::kPlain), Cu::cuMemAdvise_v2);
 }
 
-TEST(Tables, GraphInstantiateBecomesTheCallWithFlagsIn12) {
+TEST(Tables, GraphInstantiate_WithFlagsFromCuda12) {
   EXPECT_EQ(newest("cuGraphInstantiate", 11080, StreamMode::kPlain), Cu::cuGraphInstantiate_v2);
   EXPECT_EQ(newest("cuGraphInstantiate", 12000, StreamMode::kPlain),
             Cu::cuGraphInstantiateWithFlags);
 }
 
-TEST(Tables, ClassesHaveNames) {
+TEST(Tables, Classes_HaveUniqueNames) {
   std::set<std::string> names(std::begin(kClassNames), std::end(kClassNames));
   EXPECT_EQ(names.size(), static_cast<unsigned>(Class::kCount));
   EXPECT_STREQ(kClassNames[static_cast<unsigned>(entryOf(Cu::cuLaunchKernel).cls)], "launch");

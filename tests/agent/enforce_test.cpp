@@ -39,7 +39,7 @@ class Machine {
   Sandbox sandbox{"gpu"};
 };
 
-TEST(Enforce, MpsTakesOverWhereItRunsAndComputeWasAskedFor) {
+TEST(Enforce, AutoWithMps_MpsEnforcesCores) {
   Machine machine;
   machine.mps.start();
   Child tenant = machine.sandbox.start(
@@ -53,7 +53,7 @@ TEST(Enforce, MpsTakesOverWhereItRunsAndComputeWasAskedFor) {
   EXPECT_EQ(machine.sandbox.divvy({"set", "web", "--memory", "2Gi"}).code(), 0);
 }
 
-TEST(Enforce, ASuccessorKnowsWhoEnforces) {
+TEST(Enforce, AgentRestarted_BackendIsKnown) {
   Machine machine;
   machine.mps.start();
   Child tenant = machine.sandbox.start(machine.run({"--cores", "30"}, kShowMps));
@@ -67,14 +67,14 @@ TEST(Enforce, ASuccessorKnowsWhoEnforces) {
   EXPECT_EQ(machine.sandbox.snapshot().tenants[0].backend, "mps");
 }
 
-TEST(Enforce, TheInterposerStaysWithoutADaemon) {
+TEST(Enforce, NoMpsDaemon_InterposerEnforces) {
   Machine machine;
   Child tenant = machine.sandbox.start(machine.run({"--cores", "30"}, kShowMps));
   ASSERT_TRUE(tenant.printed("[] at " + machine.mps.dir() + "\n")) << tenant.out();
   EXPECT_EQ(machine.sandbox.snapshot().tenants.at(0).backend, "interposer");
 }
 
-TEST(Enforce, TheInterposerStaysWhereItIsNamed) {
+TEST(Enforce, InterposerNamed_InterposerEnforces) {
   Machine machine;
   machine.mps.start();
   Child tenant = machine.sandbox.start(
@@ -83,7 +83,7 @@ TEST(Enforce, TheInterposerStaysWhereItIsNamed) {
   EXPECT_EQ(machine.sandbox.snapshot().tenants.at(0).backend, "interposer");
 }
 
-TEST(Enforce, MpsThatDoesNotRunIsRefusedAndNothingStays) {
+TEST(Enforce, MpsDaemonDead_RunIsRefused) {
   Machine machine;
   machine.mps.start();
   machine.mps.kill();
@@ -96,7 +96,7 @@ TEST(Enforce, MpsThatDoesNotRunIsRefusedAndNothingStays) {
   EXPECT_TRUE(machine.sandbox.tenantCount(0));
 }
 
-TEST(Enforce, SimulatedCardsHaveNoMps) {
+TEST(Enforce, SimulatedDevice_MpsIsRefused) {
   Sandbox sandbox;
   FakeMps mps;
   mps.start();
@@ -119,7 +119,7 @@ Words sliced(const std::string& cores, const Words& command) {
 
 // Two contexts that always want the card get it in the proportion of their slices; nobody gates
 // them. What the card executed is its own log's word.
-TEST(Enforce, TimeSlicesWeighTheirTenants) {
+TEST(Enforce, TimeSlices_DeviceTimeFollowsWeights) {
   Sandbox sandbox;
   const Words spin{buildDir() + "/tests/spinner", "1000000"};
   Child light = sandbox.start(sliced("25", spin));
@@ -152,7 +152,7 @@ TEST(Enforce, TimeSlicesWeighTheirTenants) {
   }
 }
 
-TEST(Enforce, TimeSlicesThatAreRefusedAreNotUsedAndWhyIsSaid) {
+TEST(Enforce, TimeSlicesRefusedByDriver_ReasonIsGiven) {
   Sandbox sandbox;
   sandbox.set("SIMGPU_RM", "refuse");
   const Outcome refused = sandbox.divvy(sliced("30", {"echo", "never"}));
@@ -163,7 +163,7 @@ TEST(Enforce, TimeSlicesThatAreRefusedAreNotUsedAndWhyIsSaid) {
   EXPECT_THAT(sandbox.agentLog(), HasSubstr("status 0x1b"));
 }
 
-TEST(Enforce, TimeSlicesThatMeanNothingAreNotUsed) {
+TEST(Enforce, TimeSlicesIgnoredByDriver_RunIsRefused) {
   Sandbox sandbox;
   sandbox.set("SIMGPU_RM", "ignore");
   const Outcome refused = sandbox.divvy(sliced("30", {"true"}));
@@ -171,7 +171,7 @@ TEST(Enforce, TimeSlicesThatMeanNothingAreNotUsed) {
   EXPECT_THAT(refused.err, HasSubstr("of the card instead of 75%"));
 }
 
-TEST(Enforce, TimeSlicesAreTriedOnce) {
+TEST(Enforce, TimeSliceProbe_IsTriedOnce) {
   Sandbox sandbox;
   sandbox.set("SIMGPU_RM", "refuse");
   EXPECT_EQ(sandbox.divvy(sliced("30", {"true"})).code(), 1);
@@ -183,7 +183,7 @@ TEST(Enforce, TimeSlicesAreTriedOnce) {
       0);
 }
 
-TEST(Enforce, WordsThatAreNoneAreNamed) {
+TEST(Enforce, UnknownBackend_ErrorNamesAccepted) {
   Sandbox sandbox;
   const Outcome refused =
       sandbox.divvy({"run", "--sim", "h100", "--enforce", "magic", "--", "true"});

@@ -64,7 +64,7 @@ class HelperProgram : public ::testing::Test {
   Sandbox sandbox_;
 };
 
-TEST_F(HelperProgram, IsAnotherOneThanDivvyAndAnswers) {
+TEST_F(HelperProgram, Start_SeparateProgramAnswers) {
   Child helper = begin();
   EXPECT_EQ(fs::read_symlink("/proc/" + std::to_string(helper.pid()) + "/exe"),
             fs::canonical(helperProgram()));
@@ -82,7 +82,7 @@ TEST_F(HelperProgram, IsAnotherOneThanDivvyAndAnswers) {
   EXPECT_FALSE(fs::exists(sandbox_.dir() + "/helper.sock"));
 }
 
-TEST_F(HelperProgram, HasNothingThatSpeaksToAnybodyElse) {
+TEST_F(HelperProgram, Binary_HasNoNetworkLibraries) {
   const std::vector<std::string> others{"grpc_", "OPENSSL", "N5boost4asio", "N5boost4json", "YAML"};
   const std::string small = bytesOf(helperProgram());
   const std::string large = bytesOf(divvyProgram());
@@ -101,7 +101,7 @@ TEST_F(HelperProgram, HasNothingThatSpeaksToAnybodyElse) {
 }
 
 // It was 11 MiB as a part of `divvy`.
-TEST_F(HelperProgram, IsSmall) {
+TEST_F(HelperProgram, Running_ResidentMemoryUnder6MiB) {
   constexpr std::uint64_t kMaxKib = 6 * 1024;
   Child helper = begin();
   const std::uint64_t kib = kibOf(helper.pid(), "VmRSS");
@@ -111,7 +111,7 @@ TEST_F(HelperProgram, IsSmall) {
   EXPECT_EQ(helper.wait().code(), 0);
 }
 
-TEST(HelperProgramMissing, IsSaidAndWhereItBelongs) {
+TEST(AgentHelper, ProgramMissing_ErrorSaysWhereItBelongs) {
   // Where it is found beside itself; a link of another kind would lead back.
   const fs::path alone = fs::path(buildDir()) / ("alone-" + std::to_string(getpid()));
   fs::create_directories(alone / "bin");
@@ -126,7 +126,7 @@ TEST(HelperProgramMissing, IsSaidAndWhereItBelongs) {
       << outcome.err;
 }
 
-TEST(HelperProgramAlone, SaysHowItIsBegun) {
+TEST(AgentHelper, StartedDirectly_UsageIsPrinted) {
   for (const Words& words : {Words{}, Words{"--help"}, Words{"sim-h100", "none", "/k", "", ""}}) {
     Words all{helperProgram()};
     all.insert(all.end(), words.begin(), words.end());
@@ -136,7 +136,7 @@ TEST(HelperProgramAlone, SaysHowItIsBegun) {
   }
 }
 
-TEST(HelperWords, SayWhatWasTold) {
+TEST(HelperOptions, Words_RoundTrip) {
   for (const agent::HelperOptions& told :
        {agent::HelperOptions{},
         agent::HelperOptions{{"sim-h100x8"}, 4294967294u, "/k dir", "", "/var/lib/divvy"},
@@ -151,7 +151,7 @@ TEST(HelperWords, SayWhatWasTold) {
   }
 }
 
-TEST(HelperWords, OthersAreRefused) {
+TEST(HelperOptions, InvalidWords_AreRefused) {
   const std::vector<std::string> good = agent::wordsOf({});
   for (const auto& [at, word] : {std::pair(0, "h100"), {1, ""}, {1, "-1"}, {1, "1x"}}) {
     std::vector<std::string> words = good;

@@ -167,7 +167,7 @@ class HostileRegistration : public ::testing::Test {
   Child run_ = sandbox_.run("4Gi", {tenantProgram(), "1048576"});
 };
 
-TEST_F(HostileRegistration, DescriptorsThatLingerWhenTheyAreClosedHoldUpNobody) {
+TEST_F(HostileRegistration, LingeringDescriptors_AgentAnswersInTime) {
   const ledger::RegisterPacket whole = packet(tenant());
   expectServedDuring([&] {
     const Fd fd = connectTo(registrar(), SOCK_SEQPACKET);
@@ -178,7 +178,7 @@ TEST_F(HostileRegistration, DescriptorsThatLingerWhenTheyAreClosedHoldUpNobody) 
   });
 }
 
-TEST_F(HostileRegistration, ConnectionsWithoutEndHoldUpNobody) {
+TEST_F(HostileRegistration, EndlessConnections_AgentAnswersInTime) {
   const ledger::RegisterPacket whole = packet(tenant());
   expectServedDuring([&] {
     const Fd fd = connectTo(registrar(), SOCK_SEQPACKET);
@@ -186,7 +186,7 @@ TEST_F(HostileRegistration, ConnectionsWithoutEndHoldUpNobody) {
   });
 }
 
-TEST_F(HostileRegistration, SilentConnectionsHoldUpNobody) {
+TEST_F(HostileRegistration, SilentConnections_DescriptorsBounded) {
   std::vector<Fd> silent;
   for (int i = 0; i < 1'000; ++i) silent.push_back(connectTo(registrar(), SOCK_SEQPACKET));
   Child other = sandbox_.run("1Gi", {tenantProgram(), "4096"});
@@ -196,7 +196,7 @@ TEST_F(HostileRegistration, SilentConnectionsHoldUpNobody) {
 }
 
 // It claims each slot again and again, as another generation, and says so in a packet or does not.
-TEST_F(HostileRegistration, GenerationsThatATenantCountsUpCostNoDescriptors) {
+TEST_F(HostileRegistration, ForgedGenerations_DescriptorsBounded) {
   const std::string id = tenant();
   const std::string path = sandbox_.dir() + "/tenants/" + id + "/report";
   const Fd file(open(path.c_str(), O_RDWR | O_CLOEXEC));

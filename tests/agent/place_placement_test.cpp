@@ -48,7 +48,7 @@ std::set<unsigned> given(const Decision& decision) {
 
 using Cards = std::set<unsigned>;
 
-TEST(PlacePlacement, GoesByNodesLinksAndNics) {
+TEST(Placement, LocalityPolicies_ChooseMatchingDevices) {
   const std::vector<Card> cards = fourCards();
   const Cards together = given(place(asking(2, "numa-strict"), cards));
   EXPECT_TRUE(together == (Cards{0, 1}) || together == (Cards{2, 3}));
@@ -59,7 +59,7 @@ TEST(PlacePlacement, GoesByNodesLinksAndNics) {
   EXPECT_NE(given(place(asking(2, "numa,topology-aware"), cards)), (Cards{1, 2}));
 }
 
-TEST(PlacePlacement, RefusesWhatThereIsNoWayTo) {
+TEST(Placement, UnreachableLocality_IsRefused) {
   std::vector<Card> cards = fourCards();
   const Decision nodes = place(asking(3, "numa-strict"), cards);
   EXPECT_FALSE(nodes.fits());
@@ -81,7 +81,7 @@ TEST(PlacePlacement, RefusesWhatThereIsNoWayTo) {
   EXPECT_FALSE(none.impossible);
 }
 
-TEST(PlacePlacement, KnowsOnlyWhatItIsTold) {
+TEST(Placement, UnknownLocality_StrictPolicyRefused) {
   std::vector<Card> cards = fourCards();
   for (Card& card : cards) card.place = {};
   EXPECT_FALSE(place(asking(1, "numa-strict"), cards).fits());
@@ -112,7 +112,7 @@ std::vector<Card> dayAndNight() {
   return cards;
 }
 
-TEST(PlacePlacement, WhoseHoursDifferComeTogether) {
+TEST(Placement, ComplementaryHours_ShareDevice) {
   const std::vector<Card> cards = dayAndNight();
   ShareRequest ask = asking(1, "tightest");
   ask.memory = {gib(6), 0};

@@ -48,7 +48,7 @@ ShareRequest asking(std::optional<std::string> pool, const std::string& devices 
   return ask;
 }
 
-TEST(PoolPlacement, GivesCardsOfThePoolOnly) {
+TEST(PoolPlacement, NamedPool_OnlyItsDevicesChosen) {
   const PlacementOptions placing = twoPools();
   std::vector<Card> cards = fourCards();
   EXPECT_EQ(poolsOf(cards, placing), (std::vector<std::string>{"whole", "whole", "shared", ""}));
@@ -61,7 +61,7 @@ TEST(PoolPlacement, GivesCardsOfThePoolOnly) {
   EXPECT_EQ(place(asking({}), cards, {}, placing).shares.at(0).index, 3u);
 }
 
-TEST(PoolPlacement, RefusesWithThePoolAndSuggestsAnother) {
+TEST(PoolPlacement, PoolFull_RefusalSuggestsOtherPool) {
   const PlacementOptions placing = twoPools();
   std::vector<Card> cards = fourCards();
   give(&cards[0], gib(1), "whole");
@@ -81,7 +81,7 @@ TEST(PoolPlacement, RefusesWithThePoolAndSuggestsAnother) {
   EXPECT_EQ(unknown.summary, "no pool is called \"other\"; accepted: whole, shared, or no pool");
 }
 
-TEST(PoolPlacement, LetsNobodyBesideWhoWasThereBefore) {
+TEST(PoolPlacement, EarlierTenantOutsidePool_DeviceRefused) {
   const PlacementOptions placing = twoPools();
   std::vector<Card> cards = fourCards();
   give(&cards[2], gib(1), "");
@@ -93,7 +93,7 @@ TEST(PoolPlacement, LetsNobodyBesideWhoWasThereBefore) {
   EXPECT_TRUE(place(asking("shared"), cards, {}, placing).fits());
 }
 
-TEST(PoolPlacement, NamesOnlyThoseOfThePoolWhoWouldHaveToEnd) {
+TEST(PoolPlacement, PoolFull_VictimsOnlyOfThatPool) {
   const PlacementOptions placing = twoPools();
   std::vector<Card> cards = fourCards();
   std::vector<AllocationOwner> holders;
@@ -117,7 +117,7 @@ TEST(PoolPlacement, NamesOnlyThoseOfThePoolWhoWouldHaveToEnd) {
   EXPECT_EQ(named(asking("", "mutex"), Priority::kHigh), std::vector<std::string>{"on 3"});
 }
 
-TEST(PoolPlacement, GoesByThePolicyOfDevices) {
+TEST(PoolPlacement, DevicePolicy_IsFollowed) {
   std::vector<Card> cards = fourCards();
   give(&cards[1], gib(2), "");
   EXPECT_EQ(place(asking({}, "binpack"), cards).shares.at(0).index, 1u);
@@ -131,7 +131,7 @@ TEST(PoolPlacement, GoesByThePolicyOfDevices) {
   EXPECT_FALSE(place(asking({}), cards).fits());
 }
 
-TEST(PoolPlacement, TellsThatCardsAreNotOfOneNumaNode) {
+TEST(PoolPlacement, NumaStrictUnmet_SummaryNamesNuma) {
   ShareRequest ask = asking({}, "numa-strict");
   ask.gpus = 2;
   const Decision decision = place(ask, fourCards());

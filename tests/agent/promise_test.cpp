@@ -114,7 +114,7 @@ void holds(const World& world) {
   RC_ASSERT(beyond <= world.host_reserve);
 }
 
-RC_GTEST_PROP(Promise, NeverMoreThanTheDeviceAndTheHostCanHold, ()) {
+RC_GTEST_PROP(Overcommit, RandomEvents_WithinDeviceAndHost, ()) {
   World world = anyWorld();
   const unsigned events = *rc::gen::inRange(1u, 24u);
   for (unsigned event = 0; event < events; ++event) {
@@ -151,7 +151,7 @@ std::vector<Card> cardsWith(const World& world, const std::vector<Priority>& pri
   return left.cards();
 }
 
-RC_GTEST_PROP(Promise, WhoWouldHaveToEndIsOfLowerPriorityAndNeeded, ()) {
+RC_GTEST_PROP(Overcommit, RandomVictims_LowerPriorityAndNeeded, ()) {
   World world = anyWorld();
   for (unsigned event = 0; event < 16; ++event) {
     const ShareRequest ask = anyAsk();
@@ -195,7 +195,7 @@ bool fitsOnce(const ShareRequest& ask, const Card& at) {
   return reserve <= at.physical - at.reserved - at.foreign;
 }
 
-RC_GTEST_PROP(Promise, MemoryThatIsPromisedOnceIsDecidedAsEver, ()) {
+RC_GTEST_PROP(Overcommit, RatioOne_DecidesByFreeMemory, ()) {
   World world = anyWorld();
   for (Card& at : world.empty) {
     at.overcommit_permille = kNoOvercommit;
@@ -227,7 +227,7 @@ Card heldBy(Card at, Bytes limit, Bytes floor) {
   return at;
 }
 
-TEST(PromiseReasons, MoreThanMayBePromised) {
+TEST(Overcommit, BeyondRatio_RefusedWithRemainder) {
   const Card half = heldBy(card(1300), gib(70), mib(500));
   const Refusal refusal = onlyRefusal(place(askFor(gib(40)), {half}, gib(400)));
   EXPECT_EQ(refusal.why, engine::DeviceWhy::kOvercommit);
@@ -236,7 +236,7 @@ TEST(PromiseReasons, MoreThanMayBePromised) {
   EXPECT_TRUE(place(askFor(gib(34)), {half}, gib(400)).fits());
 }
 
-TEST(PromiseReasons, TheHostHasNoRoom) {
+TEST(Overcommit, HostReserveTooSmall_IsRefused) {
   const Card half = heldBy(card(2000), gib(70), mib(500));
   const Refusal refusal = onlyRefusal(place(askFor(gib(40)), {half}, gib(20)));
   EXPECT_EQ(refusal.why, engine::DeviceWhy::kHostReserve);
@@ -250,7 +250,7 @@ TEST(PromiseReasons, TheHostHasNoRoom) {
   EXPECT_FALSE(place(askFor(gib(11)), {half}).fits());
 }
 
-TEST(PromiseReasons, OneAloneNeedsMoreThanOthersGuaranteesLeave) {
+TEST(Overcommit, OthersGuarantees_LargeShareRefused) {
   const Card half = heldBy(card(2000), gib(70), gib(30));
   const Refusal refusal = onlyRefusal(place(askFor(gib(60)), {half}, gib(400)));
   EXPECT_EQ(refusal.why, engine::DeviceWhy::kBeside);
@@ -259,7 +259,7 @@ TEST(PromiseReasons, OneAloneNeedsMoreThanOthersGuaranteesLeave) {
 }
 
 // A tenant that uses all of the card could never have its memory back beside another's context.
-TEST(PromiseReasons, WhoHasItsPromiseKeepsItBesideNewGuarantees) {
+TEST(Overcommit, NewGuarantee_ExistingPromiseKept) {
   const Card full = heldBy(card(2000), gib(80), mib(500));
   const Refusal refusal = onlyRefusal(place(askFor(gib(4)), {full}, gib(400)));
   EXPECT_EQ(refusal.why, engine::DeviceWhy::kGuarantee);
@@ -273,7 +273,7 @@ TEST(PromiseReasons, WhoHasItsPromiseKeepsItBesideNewGuarantees) {
 }
 
 // One whose context is counted outside its share has nothing in it that stays, and was let in.
-TEST(PromiseReasons, AContextOutsideTakesNothingThatOthersWerePromised) {
+TEST(Overcommit, ContextOutside_ExistingPromiseKept) {
   const Card full = heldBy(card(2000), gib(80), mib(500));
   ShareRequest outside = askFor(gib(4));
   outside.context_inside = false;
@@ -284,7 +284,7 @@ TEST(PromiseReasons, AContextOutsideTakesNothingThatOthersWerePromised) {
 }
 
 // What it cannot have there it uses at the host; without that it is refused as ever.
-TEST(PromiseReasons, WhoCouldNeverBeThereAtOnceIsLetInWhereTheHostsMemoryCanBeMapped) {
+TEST(Overcommit, HostMappable_LargerThanRestAdmitted) {
   Card beside = heldBy(card(2000), gib(70), gib(30));
   Card empty = card(1500);
   for (const bool maps : {false, true}) {
@@ -307,7 +307,7 @@ TEST(PromiseReasons, WhoCouldNeverBeThereAtOnceIsLetInWhereTheHostsMemoryCanBeMa
 }
 
 // Others' contexts and guarantees leave who is as large as the card half of it.
-TEST(PromiseReasons, WhoIsAsLargeAsTheCardLetsOthersInWhereTheHostsMemoryCanBeMapped) {
+TEST(Overcommit, FullTenantHostMappable_OthersAdmitted) {
   Card full = heldBy(card(2000), gib(80), mib(500));
   full.host_map = true;
   EXPECT_TRUE(place(askFor(gib(4)), {full}, gib(400)).fits());
@@ -318,12 +318,12 @@ TEST(PromiseReasons, WhoIsAsLargeAsTheCardLetsOthersInWhereTheHostsMemoryCanBeMa
   EXPECT_EQ(onlyRefusal(place(guaranteed, {full}, gib(400))).why, engine::DeviceWhy::kGuarantee);
 }
 
-TEST(Promise, DriversMapHostMemorySinceTheirAttributeSaysSo) {
+TEST(Overcommit, DriverVersion_HostMappingSince575) {
   for (const char* one : {"575.51.03", "580.65.06", "620.40"}) EXPECT_TRUE(mapsHostMemory(one));
   for (const char* one : {"570.86.10", "", "unknown", "57"}) EXPECT_FALSE(mapsHostMemory(one));
 }
 
-TEST(PromiseReasons, WhatCanNeverBe) {
+TEST(Overcommit, ImpossibleShare_ReasonIsNamed) {
   ShareRequest upside_down = askFor(gib(4));
   upside_down.guaranteed = MemoryRequest{{}, 50};
   const Decision decision = place(upside_down, {card(1300)}, gib(400));
@@ -339,7 +339,7 @@ TEST(PromiseReasons, WhatCanNeverBe) {
 }
 
 // What drivers took unasked once let the sum exceed the budget for a second.
-TEST(Promise, SomeOfTheCardIsLeftToItsDriver) {
+TEST(Overcommit, Room_MarginLeftToDriver) {
   Card whole = card(1300, gib(80));
   EXPECT_EQ(whole.room(), gib(80) - mib(320));
   whole.budget = gib(20);
@@ -348,7 +348,7 @@ TEST(Promise, SomeOfTheCardIsLeftToItsDriver) {
   EXPECT_EQ(whole.room(), gib(20));
 }
 
-TEST(Promise, PercentAreOfWhatTenantsMayHave) {
+TEST(Overcommit, PercentMemory_IsOfBudget) {
   ShareRequest all;
   EXPECT_EQ(place(all, {card(1300)}).shares.at(0).limit, gib(80));
   all.memory.percent = 50;
@@ -357,7 +357,7 @@ TEST(Promise, PercentAreOfWhatTenantsMayHave) {
   EXPECT_EQ(place(all, {card(1300)}).shares.at(0).guarantee, gib(20));
 }
 
-TEST(Promise, NothingIsGuaranteedUnlessAskedWherePromisedMoreThanOnce) {
+TEST(Overcommit, NoGuaranteeAsked_GuaranteeIsZero) {
   ShareRequest ask = askFor(gib(20));
   EXPECT_EQ(place(ask, {card(1300)}, gib(1)).shares[0].guarantee, Bytes{});
   EXPECT_EQ(place(ask, {card(1000)}, gib(1)).shares[0].guarantee, gib(20));
@@ -369,7 +369,7 @@ TEST(Promise, NothingIsGuaranteedUnlessAskedWherePromisedMoreThanOnce) {
 }
 
 // Each alone would fit: together they need more than the host has left.
-TEST(Promise, TheHostsReserveIsForAllDevicesTogether) {
+TEST(Overcommit, TwoDevices_HostReserveIsShared) {
   Card one = heldBy(card(2000), gib(70), mib(500));
   Card two = one;
   two.index = 1;

@@ -39,14 +39,14 @@ std::string hear(const Fd& fd, unsigned lines) {
   return text;
 }
 
-class Protocol : public ::testing::Test {
+class AgentSocketsTest : public ::testing::Test {
  protected:
-  Protocol() {
+  AgentSocketsTest() {
     EXPECT_TRUE(run_.printed("held 1048576"));
     agent_ = sandbox_.agentPid();
   }
   // The agent is the same, and so is the tenant.
-  ~Protocol() override {
+  ~AgentSocketsTest() override {
     const agent::Snapshot now = sandbox_.snapshot();
     EXPECT_EQ(now.agent_pid, agent_);
     EXPECT_EQ(now.tenants.size(), 1u);
@@ -80,7 +80,7 @@ class Protocol : public ::testing::Test {
   int agent_ = 0;
 };
 
-TEST_F(Protocol, RubbishIsAnsweredOnceAndDropped) {
+TEST_F(AgentSocketsTest, InvalidRequest_AnsweredOnceAndClosed) {
   for (const char* line :
        {"\n", "rubbish\n", "{}\n", "{\"verb\":7}\n", "{\"verb\":\"run\",\"memory\":-1}\n"}) {
     const Fd fd = control();
@@ -91,13 +91,13 @@ TEST_F(Protocol, RubbishIsAnsweredOnceAndDropped) {
   }
 }
 
-TEST_F(Protocol, EndlessLineIsDropped) {
+TEST_F(AgentSocketsTest, EndlessLine_IsClosed) {
   const Fd fd = control();
   say(fd, std::string(3u << 20, 'x'));
   EXPECT_EQ(hear(fd, 1), "<gone>");
 }
 
-TEST_F(Protocol, SeveralRequestsInOnePacketAreAllAnswered) {
+TEST_F(AgentSocketsTest, RequestsInOnePacket_AllAnswered) {
   const Fd fd = control();
   say(fd, "{\"verb\":\"ping\"}\n{\"verb\":\"ping\"}\n{\"ve");
   say(fd, "rb\":\"ping\"}\n");
@@ -105,13 +105,13 @@ TEST_F(Protocol, SeveralRequestsInOnePacketAreAllAnswered) {
   EXPECT_EQ(std::count(answer.begin(), answer.end(), '\n'), 3) << answer;
 }
 
-TEST_F(Protocol, ManySilentConnectionsHinderNobody) {
+TEST_F(AgentSocketsTest, SilentConnections_RunIsServed) {
   std::vector<Fd> silent;
   for (int i = 0; i < 200; ++i) silent.push_back(control());
   EXPECT_EQ(sandbox_.divvy(sandbox_.runWords("1Gi", {"true"})).code(), 0);
 }
 
-TEST_F(Protocol, OnlyTheHolderMayEndItsTenant) {
+TEST_F(AgentSocketsTest, EndByOther_IsRefused) {
   const std::string id = sandbox_.snapshot().tenants.at(0).id;
   const Fd fd = control();
   say(fd, agent::encode(agent::Request(agent::EndRequest{id})));
@@ -121,7 +121,7 @@ TEST_F(Protocol, OnlyTheHolderMayEndItsTenant) {
   EXPECT_NE(sandbox_.snapshot().tenants.at(0).pid, 1);
 }
 
-TEST_F(Protocol, TalkingWhileQueuedGivesThePlaceUp) {
+TEST_F(AgentSocketsTest, PingWhileQueued_LosesPlace) {
   const Fd fd = control();
   agent::RunRequest run;
   run.ask.memory = {gib(78), 0};
@@ -133,7 +133,7 @@ TEST_F(Protocol, TalkingWhileQueuedGivesThePlaceUp) {
   EXPECT_TRUE(eventually([&] { return sandbox_.snapshot().queue.empty(); }));
 }
 
-TEST_F(Protocol, OtherUsersAreNotServed) {
+TEST_F(AgentSocketsTest, OtherUser_IsNotServed) {
   if (geteuid() != 0) GTEST_SKIP() << "SKIPPED: becoming another user needs root";
   const std::string path = sandbox_.dir() + "/agent.sock";
   chmod(path.c_str(), 0666);
@@ -152,7 +152,7 @@ TEST_F(Protocol, OtherUsersAreNotServed) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-TEST_F(Protocol, RegistrationsThatClaimWhatIsNotTheirsAreRefused) {
+TEST_F(AgentSocketsTest, ForeignRegistration_IsRefused) {
   ledger::RegisterPacket unknown = packet();
   std::memset(unknown.tenant_id, 'x', sizeof unknown.tenant_id);
   EXPECT_EQ(answerTo(unknown), ledger::RegisterStatus::kUnknownTenant);
@@ -166,7 +166,7 @@ TEST_F(Protocol, RegistrationsThatClaimWhatIsNotTheirsAreRefused) {
   EXPECT_EQ(answerTo(more), ledger::RegisterStatus::kBusy);
 }
 
-TEST_F(Protocol, RubbishRegistrationsAreDropped) {
+TEST_F(AgentSocketsTest, MalformedRegistration_IsClosed) {
   ledger::RegisterPacket wrong = packet();
   wrong.magic = 0;
   EXPECT_EQ(answerTo(wrong), std::nullopt);
@@ -179,7 +179,7 @@ TEST_F(Protocol, RubbishRegistrationsAreDropped) {
   EXPECT_EQ(recv(fd.get(), &byte, 1, 0), 0);
 }
 
-TEST_F(Protocol, SilentRegistrationsHinderNobody) {
+TEST_F(AgentSocketsTest, SilentRegistrations_OthersRegister) {
   std::vector<Fd> silent;
   for (int i = 0; i < 50; ++i) silent.push_back(registrar());
   Child other = sandbox_.run("1Gi", {tenantProgram(), "4096"});

@@ -52,7 +52,7 @@ std::string product(const std::string& name) {
 }
 
 // From the (simulated) driver to the books of the scheduler.
-TEST(Registration, LinksAndNodesOfADriverReachTheScheduler) {
+TEST(Registration, DriverTopology_ReachesScheduler) {
   std::string dir = fs::temp_directory_path() / "divvy-registration-XXXXXX";
   ASSERT_NE(mkdtemp(dir.data()), nullptr);
   setenv("SIMGPU_PROFILE", "a100x4", 1);
@@ -83,7 +83,7 @@ TEST(Registration, LinksAndNodesOfADriverReachTheScheduler) {
   fs::remove_all(dir);
 }
 
-RC_GTEST_PROP(Registration, WhatIsWrittenOfPairsIsReadAgain, ()) {
+RC_GTEST_PROP(Registration, RandomScores_RoundTrip, ()) {
   const auto count = *rc::gen::inRange<std::size_t>(0, 9);
   std::vector<std::string> uuids;
   for (std::size_t i = 0; i < count; ++i) uuids.push_back("GPU-" + std::to_string(i));
@@ -99,7 +99,7 @@ RC_GTEST_PROP(Registration, WhatIsWrittenOfPairsIsReadAgain, ()) {
   RC_ASSERT(*read == scores);
 }
 
-TEST(Registration, OfCardsThatAreNotRegisteredNoScoresAreWritten) {
+TEST(Registration, UnregisteredDevices_ScoresOmitted) {
   const kube::DeviceScores scores{
       {{"GPU-a", "GPU-b"}, 100}, {{"GPU-a", "GPU-c"}, 200}, {{"GPU-b", "GPU-c"}, 10}};
   EXPECT_EQ(kube::encode(scores, {"GPU-a", "GPU-c"}),

@@ -20,7 +20,7 @@ std::size_t countOf(const std::string& text, const std::string& part) {
   return count;
 }
 
-TEST(AgentStart, FirstRunStartsAnAgentAndTheNextOnesFindIt) {
+TEST(AgentStart, SecondRun_UsesSameAgent) {
   Sandbox sandbox;
   EXPECT_EQ(sandbox.divvy(sandbox.runWords("4Gi", {"true"})).code(), 0);
   const int first = sandbox.agentPid();
@@ -29,7 +29,7 @@ TEST(AgentStart, FirstRunStartsAnAgentAndTheNextOnesFindIt) {
   EXPECT_EQ(sandbox.agentPid(), first);
 }
 
-TEST(AgentStart, FiftySimultaneousRunsMakeOneAgent) {
+TEST(AgentStart, FiftySimultaneousRuns_OneAgent) {
   Sandbox sandbox;
   std::vector<Child> runs;
   for (unsigned i = 0; i < kManyRuns; ++i)
@@ -43,7 +43,7 @@ TEST(AgentStart, FiftySimultaneousRunsMakeOneAgent) {
   EXPECT_TRUE(sandbox.tenantCount(0));
 }
 
-TEST(AgentStart, SimultaneousRunsNeverGetMoreThanTheCardHas) {
+TEST(AgentStart, TwentySimultaneousRuns_WithinDeviceMemory) {
   Sandbox sandbox;
   std::vector<Child> runs;
   for (unsigned i = 0; i < 20; ++i)
@@ -85,7 +85,7 @@ void withIdleAgent(const std::string& idle, const Words& command,
   FAIL() << "it has always left before";
 }
 
-TEST(AgentStart, LeavesWhenIdleAndTakesEverythingWithIt) {
+TEST(AgentStart, IdleExit_RemovesAllFiles) {
   withIdleAgent("300ms", {"sh", "-c", "echo up; read end"},
                 [](Sandbox& sandbox, Child& agent, Child& run) {
                   run.closeInput();
@@ -95,7 +95,7 @@ TEST(AgentStart, LeavesWhenIdleAndTakesEverythingWithIt) {
                 });
 }
 
-TEST(AgentStart, StaysWhileATenantLives) {
+TEST(AgentStart, TenantRunning_AgentStays) {
   withIdleAgent("200ms", {"sh", "-c", "echo up; read end"}, [](Sandbox&, Child& agent, Child& run) {
     EXPECT_FALSE(eventually([&] { return agent.ended(); }, std::chrono::milliseconds(1500)));
     run.closeInput();
@@ -104,7 +104,7 @@ TEST(AgentStart, StaysWhileATenantLives) {
   });
 }
 
-TEST(AgentStart, SecondAgentOfANodeLeavesTheFirstAlone) {
+TEST(AgentStart, SecondAgent_LeavesFirstServing) {
   Sandbox sandbox;
   EXPECT_EQ(sandbox.divvy(sandbox.runWords("4Gi", {"true"})).code(), 0);
   const int first = sandbox.agentPid();
@@ -117,7 +117,7 @@ TEST(AgentStart, SecondAgentOfANodeLeavesTheFirstAlone) {
 }
 
 // Regression: it stayed for ever where nobody made the directory anew.
-TEST(AgentStart, AnIdleAgentWhoseDirectoryIsGoneLeaves) {
+TEST(AgentStart, DirectoryRemoved_IdleAgentExits) {
   Sandbox sandbox;
   Child agent = sandbox.start({"agent", "--node", "sim-h100", "--idle-exit", "1s"});
   // Where this test was held up it has left already, and shows nothing.
@@ -128,7 +128,7 @@ TEST(AgentStart, AnIdleAgentWhoseDirectoryIsGoneLeaves) {
 }
 
 // Somebody removes the runtime directory under an idle agent; the next one makes it anew.
-TEST(AgentStart, AnIdleAgentLeavesAnotherOnesDirectoryAlone) {
+TEST(AgentStart, DirectoryRecreated_IdleAgentSparesIt) {
   Sandbox sandbox;
   Child old = sandbox.start({"agent", "--node", "sim-h100", "--idle-exit", "1s"});
   // Where this test was held up it has left already, and shows nothing.
@@ -140,7 +140,7 @@ TEST(AgentStart, AnIdleAgentLeavesAnotherOnesDirectoryAlone) {
   EXPECT_TRUE(sandbox.tenantCount(1));
 }
 
-TEST(AgentStart, EveryNodeHasAnAgentOfItsOwn) {
+TEST(AgentStart, TwoNodes_OneAgentEach) {
   Sandbox sandbox;
   EXPECT_EQ(sandbox.divvy(sandbox.runWords("4Gi", {"true"})).code(), 0);
   EXPECT_EQ(sandbox.divvy({"run", "--sim", "a100x2", "--", "true"}).code(), 0);
@@ -149,7 +149,7 @@ TEST(AgentStart, EveryNodeHasAnAgentOfItsOwn) {
   EXPECT_EQ(countOf(gpus.out, "sim-a100x2"), 2u) << gpus.out;
 }
 
-TEST(AgentStart, StoppingIsRefusedWhileTenantsLive) {
+TEST(AgentStart, StopWithTenants_IsRefused) {
   Sandbox sandbox;
   Child run = sandbox.run("4Gi", {"sh", "-c", "echo up; read end"});
   ASSERT_TRUE(run.printed("up"));
@@ -161,7 +161,7 @@ TEST(AgentStart, StoppingIsRefusedWhileTenantsLive) {
   EXPECT_EQ(sandbox.files(), Words());
 }
 
-TEST(AgentStart, ForceEndsThoseWhoDoNotListen) {
+TEST(AgentStart, StopForce_KillsUnresponsiveTenant) {
   Sandbox sandbox;
   Child run =
       sandbox.run("4Gi", {"sh", "-c", "trap '' TERM; echo up; while :; do sleep 1000; done"});

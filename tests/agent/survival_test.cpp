@@ -38,7 +38,7 @@ std::vector<int> sleepers(const std::string& mark) {
   return found;
 }
 
-TEST(Survival, DoubleForkWithSetsidKeepsTheShareUntilItEnds) {
+TEST(TenantLifetime, DoubleForkSetsid_ShareKeptUntilExit) {
   Sandbox sandbox;
   Child run = sandbox.run("4Gi", daemonOf(markOf(sandbox)));
   ASSERT_TRUE(run.printed("up"));
@@ -49,7 +49,7 @@ TEST(Survival, DoubleForkWithSetsidKeepsTheShareUntilItEnds) {
   EXPECT_TRUE(sandbox.snapshot().tenants.empty());
 }
 
-TEST(Survival, ShareIsFreeTheMomentRunHasEnded) {
+TEST(TenantLifetime, RunEnded_ShareIsFreeAtOnce) {
   Sandbox sandbox;
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(sandbox.divvy(sandbox.runWords("60Gi", {"true"})).code(), 0);
@@ -57,7 +57,7 @@ TEST(Survival, ShareIsFreeTheMomentRunHasEnded) {
   }
 }
 
-TEST(Survival, KilledRunLeavesTheShareToItsSurvivors) {
+TEST(TenantLifetime, RunKilled_ShareStaysWithSurvivors) {
   Sandbox sandbox;
   Child run = sandbox.run("4Gi", daemonOf(markOf(sandbox)));
   ASSERT_TRUE(run.printed("up"));
@@ -71,7 +71,7 @@ TEST(Survival, KilledRunLeavesTheShareToItsSurvivors) {
   EXPECT_TRUE(sandbox.tenantCount(0));
 }
 
-TEST(Survival, KilledRunWithoutSurvivorsFreesTheShare) {
+TEST(TenantLifetime, RunKilledWithoutSurvivors_ShareIsFreed) {
   Sandbox sandbox;
   Child run = sandbox.run("4Gi", {"sh", "-c", "echo up; read end"});
   ASSERT_TRUE(run.printed("up"));
@@ -80,7 +80,7 @@ TEST(Survival, KilledRunWithoutSurvivorsFreesTheShare) {
   EXPECT_TRUE(sandbox.tenantCount(0));
 }
 
-TEST(Survival, ProcessWithCleanedEnvironmentIsKnownByItsPidfd) {
+TEST(TenantLifetime, CleanedEnvironment_ProcessKnownByPidfd) {
   Sandbox sandbox;
   const std::string script = "exec 3<&0; env -i \"$0\" --dir \"$DIVVY_TENANT_DIR\" 1048576 <&3 &";
   Child run = sandbox.run("4Gi", {"sh", "-c", script, tenantProgram()});
@@ -99,7 +99,7 @@ TEST(Survival, ProcessWithCleanedEnvironmentIsKnownByItsPidfd) {
   EXPECT_TRUE(sandbox.tenantCount(0));
 }
 
-TEST(Survival, PythonCloseFdsChangesNothing) {
+TEST(TenantLifetime, PythonCloseFds_ProcessIsCounted) {
   Sandbox sandbox;
   const std::string script =
       "import subprocess, sys\n"
@@ -114,7 +114,7 @@ TEST(Survival, PythonCloseFdsChangesNothing) {
   EXPECT_TRUE(sandbox.snapshot().tenants.empty());
 }
 
-TEST(Survival, KilledProcessGivesItsBytesBackWhileOthersGoOn) {
+TEST(TenantLifetime, ProcessKilled_ItsBytesAreFreed) {
   Sandbox sandbox;
   Child run = sandbox.run("4Gi", twoHolders());
   ASSERT_TRUE(run.printed("held 3221225472"));
@@ -125,7 +125,7 @@ TEST(Survival, KilledProcessGivesItsBytesBackWhileOthersGoOn) {
       eventually([&] { return sandbox.snapshot().tenants.at(0).shares.at(0).used == 1048576; }));
 }
 
-TEST(Survival, KilledAgentIsReplacedAndTakesTheTenantOver) {
+TEST(TenantLifetime, AgentKilled_NextOneTakesTenantOver) {
   Sandbox sandbox;
   Child run = sandbox.run("4Gi", {tenantProgram(), "1048576"});
   ASSERT_TRUE(run.printed("held 1048576"));
@@ -148,7 +148,7 @@ TEST(Survival, KilledAgentIsReplacedAndTakesTheTenantOver) {
 }
 
 // The bytes of who died while nobody watched are found by the next agent.
-TEST(Survival, ProcessThatDiedWithoutAnAgentIsReapedByTheNext) {
+TEST(TenantLifetime, DiedWithoutAgent_BytesAreReaped) {
   Sandbox sandbox;
   Child run = sandbox.run("4Gi", twoHolders());
   ASSERT_TRUE(run.printed("held 3221225472"));
@@ -166,7 +166,7 @@ TEST(Survival, ProcessThatDiedWithoutAnAgentIsReapedByTheNext) {
   }));
 }
 
-TEST(Survival, RunAndAgentKilledTogetherLoseNothing) {
+TEST(TenantLifetime, RunAndAgentKilled_ShareIsKept) {
   Sandbox sandbox;
   Child run = sandbox.run("60Gi", daemonOf(markOf(sandbox)));
   ASSERT_TRUE(run.printed("up"));
@@ -185,7 +185,7 @@ TEST(Survival, RunAndAgentKilledTogetherLoseNothing) {
   EXPECT_EQ(sandbox.divvy(sandbox.runWords("30Gi", {"true"})).code(), 0);
 }
 
-TEST(Survival, ListingFindsTenantsWhoseAgentWasKilled) {
+TEST(TenantLifetime, AgentKilled_ListShowsOrphan) {
   Sandbox sandbox;
   Child run = sandbox.run("4Gi", daemonOf(markOf(sandbox)));
   ASSERT_TRUE(run.printed("up"));
@@ -198,7 +198,7 @@ TEST(Survival, ListingFindsTenantsWhoseAgentWasKilled) {
   EXPECT_TRUE(sandbox.tenantCount(0));
 }
 
-TEST(Survival, RunThatOutlivesItsAgentStillFreesTheShare) {
+TEST(TenantLifetime, RunOutlivesAgent_ShareIsFreed) {
   Sandbox sandbox;
   Child run = sandbox.run("4Gi", {"sh", "-c", "echo up; read end; exit 5"});
   ASSERT_TRUE(run.printed("up"));

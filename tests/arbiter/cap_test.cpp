@@ -18,7 +18,7 @@ const std::vector<std::pair<const char*, Lengths>>& kernels() {
   return all;
 }
 
-TEST(Caps, HoldALoneTenant) {
+TEST(ComputeCap, LoneTenant_MeanStaysAtCap) {
   for (const unsigned cap : {20u, 50u, 80u}) {
     for (const auto& [name, lengths] : kernels()) {
       World world(Settings{});
@@ -37,7 +37,7 @@ TEST(Caps, HoldALoneTenant) {
   }
 }
 
-TEST(Caps, DoNotTouchATenantThatHasGapsAndStaysBelow) {
+TEST(ComputeCap, TenantBelowCap_IsNotThrottled) {
   World world(Settings{});
   const unsigned tenant =
       world.add({.ceiling = 80}, launchBound(fixed(100 * kMicrosecond), 100 * kMicrosecond));
@@ -48,7 +48,7 @@ TEST(Caps, DoNotTouchATenantThatHasGapsAndStaysBelow) {
   EXPECT_LE(world.figures(tenant).throttled, 50 * kMillisecond);
 }
 
-TEST(Caps, HoldBesideOthersWhoGetTheRest) {
+TEST(ComputeCap, BesideOther_CapHeldRestUsed) {
   for (const auto& [name, lengths] : kernels()) {
     World world(Settings{});
     const unsigned capped = world.add({.guarantee = 20, .ceiling = 20}, endless(lengths));
@@ -66,7 +66,7 @@ TEST(Caps, HoldBesideOthersWhoGetTheRest) {
 }
 
 // Between guarantee and ceiling: what others leave, up to the ceiling.
-TEST(Caps, LetATenantBurstUpToItsCeiling) {
+TEST(ComputeCap, OthersIdle_BurstsToCeiling) {
   World world(Settings{});
   const unsigned bursty = world.add({.guarantee = 20, .ceiling = 60}, endless(fixed(kMillisecond)));
   const unsigned other =
@@ -82,7 +82,7 @@ TEST(Caps, LetATenantBurstUpToItsCeiling) {
   EXPECT_EQ(world.fault(), "");
 }
 
-TEST(Caps, HoldTheLatencyClassToo) {
+TEST(ComputeCap, LatencyClass_IsCappedToo) {
   World world(Settings{});
   const unsigned front =
       world.add({.cls = Class::kLatency, .ceiling = 50}, endless(fixed(kMillisecond)));

@@ -21,13 +21,13 @@ class DoorbellTest : public ::testing::TestWithParam<bool> {
 };
 INSTANTIATE_TEST_SUITE_P(WithAndWithoutWaitv, DoorbellTest, ::testing::Bool());
 
-TEST_P(DoorbellTest, ReturnsAtTheInstant) {
+TEST_P(DoorbellTest, Deadline_WaitReturnsThen) {
   const Nanos until = clockNow() + kMillisecond;
   doorbell_.listen();
   while (clockNow() < until) ASSERT_TRUE(doorbell_.wait(until));
 }
 
-TEST_P(DoorbellTest, ARingBeforeTheWaitIsNotLost) {
+TEST_P(DoorbellTest, RingBeforeWait_IsNotLost) {
   const std::uint32_t bell = 7;
   doorbell_.add(&bell, 7);
   doorbell_.listen();
@@ -37,7 +37,7 @@ TEST_P(DoorbellTest, ARingBeforeTheWaitIsNotLost) {
   EXPECT_LT(clockNow(), before + kLong);
 }
 
-TEST_P(DoorbellTest, ARingDuringTheWaitEndsIt) {
+TEST_P(DoorbellTest, RingDuringWait_EndsIt) {
   doorbell_.listen();
   std::thread other([&] { doorbell_.ring(); });
   const Nanos before = clockNow();
@@ -46,7 +46,7 @@ TEST_P(DoorbellTest, ARingDuringTheWaitEndsIt) {
   other.join();
 }
 
-TEST_P(DoorbellTest, AnyOfManyBellsEndsTheWait) {
+TEST_P(DoorbellTest, OneOfManyBells_EndsWait) {
   // More than the kernel waits on at once: the last of them is found by looking.
   static std::uint32_t bells[300];
   for (const unsigned rung : {0u, 126u, 127u, 299u}) {
@@ -65,7 +65,7 @@ TEST_P(DoorbellTest, AnyOfManyBellsEndsTheWait) {
 }
 
 // A tenant that truncates its file takes the bell's page away.
-TEST(Doorbell, ABellThatIsNoMemoryAnyMoreIsSaid) {
+TEST(Doorbell, UnmappedBell_WaitReturnsFalse) {
   void* page = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(page, MAP_FAILED);
   munmap(page, 4096);

@@ -42,7 +42,7 @@ class Window {
 };
 
 // Both ranks of each wait, on the card, for the other tenant's: neither ends before both run.
-TEST(Gangs, ThatSpinOnEachOtherAreHandedOverAndFinish) {
+TEST(MultiDeviceTenants, SpinningOnEachOther_HandedOverAndEnd) {
   Settings settings;
   settings.cards = 2;
   World world(settings);
@@ -84,7 +84,7 @@ TEST(Gangs, ThatSpinOnEachOtherAreHandedOverAndFinish) {
   EXPECT_EQ(world.fault(), "");
 }
 
-TEST(Gangs, AnUnpreemptibleTenantIsOneNoLongerOnceItDrains) {
+TEST(SchedulingPolicy, UnpreemptibleDrains_FlagIsCleared) {
   World world(Settings{});
   const unsigned odd = world.add({}, [step = 0](Random&, Nanos) mutable {
     return launch(step++ == 3 ? 2 * kSecond : kMillisecond);
@@ -106,7 +106,7 @@ TEST(Gangs, AnUnpreemptibleTenantIsOneNoLongerOnceItDrains) {
 }
 
 // It was shown as unpreemptible for ever: it had left, late, and no later turn of its own came.
-TEST(Gangs, AnUnpreemptibleTenantIsOneNoLongerOnceItRests) {
+TEST(SchedulingPolicy, UnpreemptibleRests_FlagIsCleared) {
   World world(Settings{});
   const unsigned odd = world.add({}, [step = 0](Random&, Nanos) mutable {
     return ++step == 4 ? launch(2 * kSecond) : step > 4 ? sleepFor(kSecond) : launch(kMillisecond);
@@ -121,7 +121,7 @@ TEST(Gangs, AnUnpreemptibleTenantIsOneNoLongerOnceItRests) {
 
 // Both tenants were charged half of the time, so that the one with the endless kernel, a little
 // ahead since its first launches, never had another turn.
-TEST(Gangs, AKernelThatWaitsForAnotherProcessOfItsTenantEnds) {
+TEST(SchedulingPolicy, KernelAwaitsOtherProcess_TenantEnds) {
   World world(Settings{});
   bool arrived = false;
   const Program waits = [&, step = 0](Random&, Nanos) mutable {
@@ -148,7 +148,7 @@ TEST(Gangs, AKernelThatWaitsForAnotherProcessOfItsTenantEnds) {
   EXPECT_EQ(world.fault(), "");
 }
 
-TEST(Gangs, HaveTheirShareBesideNarrowTenants) {
+TEST(MultiDeviceTenants, WideBesideNarrow_EachGetsItsShare) {
   Settings settings;
   settings.cards = 2;
   World world(settings);
@@ -169,7 +169,7 @@ TEST(Gangs, HaveTheirShareBesideNarrowTenants) {
 }
 
 // On one card it competes with three: what it cannot use of the other is not owed to it later.
-TEST(Gangs, DoNotSaveUpWhatTheirBusiestDeviceKeptThemFrom) {
+TEST(MultiDeviceTenants, BusierDevice_ShareIsNotSavedUp) {
   Settings settings;
   settings.cards = 2;
   World world(settings);
@@ -193,7 +193,7 @@ TEST(Gangs, DoNotSaveUpWhatTheirBusiestDeviceKeptThemFrom) {
   EXPECT_EQ(world.fault(), "");
 }
 
-RC_GTEST_PROP(Gangs, NobodyStarvesAndNoDeviceIsLeftIdle, ()) {
+RC_GTEST_PROP(MultiDeviceTenants, RandomMasks_EachTenantGetsItsPart, ()) {
   Settings settings;
   settings.cards = 4;
   settings.seed = *rc::gen::arbitrary<std::uint64_t>();

@@ -30,7 +30,7 @@ class GroupsTest : public ::testing::Test {
   ArbiterManager arbiters_{Settings{}};
 };
 
-TEST_F(GroupsTest, MergeForATenantThatSpansThemAndFallApartAfterIt) {
+TEST_F(GroupsTest, WideTenant_MergesGroupsWhileItIsThere) {
   add(a_, {0});
   add(b_, {1});
   EXPECT_EQ(arbiters_.groups(), 2u);
@@ -43,7 +43,7 @@ TEST_F(GroupsTest, MergeForATenantThatSpansThemAndFallApartAfterIt) {
   EXPECT_EQ(arbiters_.groups(), 0u);
 }
 
-TEST_F(GroupsTest, DevicesApartDoNotWaitForEachOther) {
+TEST_F(GroupsTest, SeparateDevices_BothGatesOpen) {
   add(a_, {0});
   add(b_, {1});
   const FakeApp apps({&a_, &b_});
@@ -52,7 +52,7 @@ TEST_F(GroupsTest, DevicesApartDoNotWaitForEachOther) {
   EXPECT_EQ(b_.gate(), GateState::kOpen);
 }
 
-TEST_F(GroupsTest, TenantsOfTwoCardsTakeTurnsOnBoth) {
+TEST_F(GroupsTest, TwoWideTenants_AlternateOnBoth) {
   add(wide_, {0, 1});
   add(other_wide_, {1, 0});
   const FakeApp apps({&wide_, &other_wide_});
@@ -60,7 +60,7 @@ TEST_F(GroupsTest, TenantsOfTwoCardsTakeTurnsOnBoth) {
   EXPECT_EQ(apps.clashes(), 0u);
 }
 
-TEST_F(GroupsTest, AMergeUnderLoadKeepsEverybodyRunning) {
+TEST_F(GroupsTest, MergeUnderLoad_AllKeepRunning) {
   FakeTenant a2(scratch_, "a2");
   add(a_, {0});
   add(a2, {0});
@@ -78,7 +78,7 @@ TEST_F(GroupsTest, AMergeUnderLoadKeepsEverybodyRunning) {
 }
 
 // Else two would be told to run, and what each is owed would be forgotten.
-TEST_F(GroupsTest, AMergeLeavesWhoHasTheTurnIt) {
+TEST_F(GroupsTest, Merge_TurnStaysWithItsHolder) {
   Settings settings;
   settings.constants.quantum = 100 * kSecond;
   ArbiterManager arbiters(settings);
@@ -102,7 +102,7 @@ TEST_F(GroupsTest, AMergeLeavesWhoHasTheTurnIt) {
 }
 
 // What was counted of a tenant is not lost with the group it was counted in.
-TEST_F(GroupsTest, AMergeKeepsWhatWasCounted) {
+TEST_F(GroupsTest, Merge_CountsAreKept) {
   FakeTenant a2(scratch_, "a2");
   add(a_, {0});
   add(a2, {0});

@@ -31,7 +31,7 @@ void watch(MemoryWorld* world, unsigned* mapped) {
   };
 }
 
-TEST(HostMap, ATenantLargerThanTheDeviceRunsWithTheRestAtTheHost) {
+TEST(HostMap, LargerThanDevice_RunsWithRestAtHost) {
   MemoryWorld world(smallCard());
   Swapper& large = addOne(&world, mapping(800 * kMib), 700 * kMib);
   world.runUntil(30 * kSecond);
@@ -43,7 +43,7 @@ TEST(HostMap, ATenantLargerThanTheDeviceRunsWithTheRestAtTheHost) {
   EXPECT_EQ(world.fault(), "");
 }
 
-TEST(HostMap, WhereItIsNotToBeHadItStandsStillAsBefore) {
+TEST(HostMap, HostMapUnavailable_TenantWaits) {
   for (const bool able : {false, true}) {
     MemoryWorld world(smallCard());
     ResidencyEntitlement asked = mapping(800 * kMib);
@@ -62,7 +62,7 @@ TEST(HostMap, WhereItIsNotToBeHadItStandsStillAsBefore) {
   }
 }
 
-TEST(HostMap, WhoFitsTakesTurnsWithAllOfItsMemoryOnTheDevice) {
+TEST(HostMap, FittingTenants_SwapWithoutHostMap) {
   MemoryWorld world(smallCard());
   unsigned mapped = 0;
   watch(&world, &mapped);
@@ -76,7 +76,7 @@ TEST(HostMap, WhoFitsTakesTurnsWithAllOfItsMemoryOnTheDevice) {
   EXPECT_EQ(world.fault(), "");
 }
 
-TEST(HostMap, OneThatDoesNotFitAndOneThatDoesTakeTurns) {
+TEST(HostMap, FittingAndLarger_TakeTurns) {
   MemoryWorld world(smallCard());
   Swapper& large = addOne(&world, mapping(800 * kMib), 600 * kMib);
   Swapper& small = addOne(&world, mapping(300 * kMib), 200 * kMib);
@@ -91,7 +91,7 @@ TEST(HostMap, OneThatDoesNotFitAndOneThatDoesTakeTurns) {
   EXPECT_EQ(world.fault(), "");
 }
 
-TEST(HostMap, WhatIsAtTheHostComesBackWhenThereIsRoom) {
+TEST(HostMap, RoomFreed_HostMemoryComesBack) {
   MemoryWorld world(smallCard());
   ResidencyEntitlement fixed = terms(200 * kMib);
   fixed.swappable = false;
@@ -110,7 +110,7 @@ TEST(HostMap, WhatIsAtTheHostComesBackWhenThereIsRoom) {
   EXPECT_EQ(world.fault(), "");
 }
 
-TEST(HostMap, WhatItCanAskForIsBoundedByTheHostsReserve) {
+TEST(HostMap, HostReserve_BoundsTarget) {
   MemorySettings settings = smallCard();
   settings.device.host_reserve = 150 * kMib;
   MemoryWorld world(settings);
@@ -133,7 +133,7 @@ TEST(HostMap, WhatItCanAskForIsBoundedByTheHostsReserve) {
 
 class RandomHostMap : public ::testing::TestWithParam<unsigned> {};
 
-TEST_P(RandomHostMap, TheBookNeverExceedsTheBudgetAndTheHostHoldsWhatItMay) {
+TEST_P(RandomHostMap, RandomEvents_BookWithinBudget) {
   MemorySettings settings = smallCard();
   settings.seed = GetParam();
   MemoryWorld world(settings);

@@ -63,7 +63,7 @@ void print(const char* units, const char* variant, const Outcome& outcome, const
               100 * outcome.gaps_used);
 }
 
-TEST(Priority, LatencyHardlyNoticesBestEffortWhichHasMostOfTheGaps) {
+TEST(Priority, ShortUnits_LatencyKeptGapsUsed) {
   const Service service;
   const Outcome alone = serve(Variant::kAlone, service, fixed(kMillisecond));
   ASSERT_EQ(alone.served, 20'000u);
@@ -89,7 +89,7 @@ TEST(Priority, LatencyHardlyNoticesBestEffortWhichHasMostOfTheGaps) {
 // Arrivals of a Poisson process tell nothing of the next: whoever runs in the gaps is met in the
 // middle of a unit as often as it has the card. 200,000 requests, as 20,000 leave the difference of
 // two 99th percentiles uncertain by half a point.
-TEST(Priority, LatencyHardlyNoticesUnitsOfHalfAMillisecond) {
+TEST(Priority, HalfMillisecondUnits_LatencyKept) {
   Service service;
   service.requests = 200'000;
   const Outcome alone = serve(Variant::kAlone, service, fixed(kMillisecond));
@@ -105,7 +105,7 @@ TEST(Priority, LatencyHardlyNoticesUnitsOfHalfAMillisecond) {
 }
 
 // Who keeps the card for longer than requests last is not sent away for the few that would miss it.
-TEST(Priority, LongUnitsKeepTheGaps) {
+TEST(Priority, LongUnits_KeepTheGaps) {
   Service service;
   service.requests = 8'000;
   const Outcome alone = serve(Variant::kAlone, service, fixed(kMillisecond));
@@ -122,7 +122,7 @@ TEST(Priority, LongUnitsKeepTheGaps) {
   }
 }
 
-TEST(Priority, HoldsAtOtherRatesAndPrintsThem) {
+TEST(Priority, OtherRates_LatencyKept) {
   for (const double rate : {50.0, 200.0}) {
     Service service;
     service.per_second = rate;
@@ -137,7 +137,7 @@ TEST(Priority, HoldsAtOtherRatesAndPrintsThem) {
 }
 
 // Gaps between the launches of one request are no gaps: nobody is let in for what they last.
-TEST(Priority, StaysOutOfTheGapsWithinRequests) {
+TEST(Priority, GapsWithinRequests_NotEntered) {
   for (const Nanos between :
        {50 * kMicrosecond, 300 * kMicrosecond, 600 * kMicrosecond, kMillisecond}) {
     Service service;
@@ -154,7 +154,7 @@ TEST(Priority, StaysOutOfTheGapsWithinRequests) {
   }
 }
 
-TEST(Priority, LeavesTheClassesBelowTheirMinimumBesideABusyOne) {
+TEST(Priority, BusyLatencyClass_LowerKeepMinimum) {
   Settings settings;
   World world(settings);
   const unsigned front = world.add({.cls = Class::kLatency}, endless(fixed(kMillisecond)));
@@ -171,7 +171,7 @@ TEST(Priority, LeavesTheClassesBelowTheirMinimumBesideABusyOne) {
   }
 }
 
-TEST(Priority, ComesBeforeTheOtherClassesInOrder) {
+TEST(Priority, NormalBeforeBestEffort_RunsAtFullDuty) {
   Settings settings;
   World world(settings);
   const unsigned front =

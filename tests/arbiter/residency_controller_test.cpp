@@ -22,9 +22,9 @@ using testing::Scratch;
 constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
 constexpr std::uint64_t kBudget = 480 * kMib;
 
-class ResidenceTest : public ::testing::Test {
+class ResidencyControllerTest : public ::testing::Test {
  protected:
-  ResidenceTest() {
+  ResidencyControllerTest() {
     settings_.constants.quantum = kMillisecond;
     settings_.residency.quantum_min = 20 * kMillisecond;
     settings_.residency.quantum_max = 50 * kMillisecond;
@@ -67,7 +67,7 @@ class ResidenceTest : public ::testing::Test {
   std::optional<ArbiterManager> arbiters_;
 };
 
-TEST_F(ResidenceTest, TwoThatDoNotFitTakeTurns) {
+TEST_F(ResidencyControllerTest, TwoThatDoNotFit_TakeTurns) {
   start();
   add(a_);
   add(b_);
@@ -87,7 +87,7 @@ TEST_F(ResidenceTest, TwoThatDoNotFitTakeTurns) {
 }
 
 // Nobody else wants the card, and still it is told of its turn: else a call could pass unseen.
-TEST_F(ResidenceTest, AGateIsNeverOpened) {
+TEST_F(ResidencyControllerTest, SwappedTenantAlone_GateIsNeverOpen) {
   start();
   add(a_);
   const FakeMovers movers({&a_}, kBudget);
@@ -104,7 +104,7 @@ TEST_F(ResidenceTest, AGateIsNeverOpened) {
   EXPECT_NE(first_.gate(), GateState::kOpen);
 }
 
-TEST_F(ResidenceTest, WhoseMemoryIsAwayTakesNoPart) {
+TEST_F(ResidencyControllerTest, SwappedOut_TakesNoComputeTurns) {
   settings_.residency.quantum_min = settings_.residency.quantum_max = 100 * kSecond;
   start();
   add(a_);
@@ -129,7 +129,7 @@ TEST_F(ResidenceTest, WhoseMemoryIsAwayTakesNoPart) {
   EXPECT_EQ(movers.arrivals(1), 1u) << "with nothing, before it allocated";
 }
 
-TEST_F(ResidenceTest, WhatASuccessorFindsStands) {
+TEST_F(ResidencyControllerTest, NextAgent_KeepsAllocations) {
   settings_.residency.quantum_min = settings_.residency.quantum_max = 100 * kSecond;
   start();
   add(a_);
@@ -155,7 +155,7 @@ TEST_F(ResidenceTest, WhatASuccessorFindsStands) {
   EXPECT_GE(a_.allowed(), 300 * kMib);
 }
 
-TEST_F(ResidenceTest, ATenantThatEndsMakesRoom) {
+TEST_F(ResidencyControllerTest, TenantEnds_MakesRoom) {
   settings_.residency.quantum_min = settings_.residency.quantum_max = 100 * kSecond;
   start();
   add(a_);
@@ -176,7 +176,7 @@ TEST_F(ResidenceTest, ATenantThatEndsMakesRoom) {
 }
 
 // What it has stays on the device, and may be all that it is entitled to: nobody else gets that.
-TEST_F(ResidenceTest, ATruncatedSwapFileHarmsOnlyItsTenant) {
+TEST_F(ResidencyControllerTest, TruncatedSwapFile_HarmsOnlyItsTenant) {
   start();
   arbiters_->add("a", first_.dir(), {}, {0});
   ResidencyEntitlement terms;
@@ -205,7 +205,7 @@ TEST_F(ResidenceTest, ATruncatedSwapFileHarmsOnlyItsTenant) {
   EXPECT_TRUE(more);
 }
 
-TEST_F(ResidenceTest, WithoutABudgetNobodyIsToldOfMemory) {
+TEST_F(ResidencyControllerTest, NoBudget_NoOrdersGiven) {
   arbiters_.emplace(settings_);
   add(a_);
   first_.setState(ledger::kWorkWaiting);
@@ -214,7 +214,7 @@ TEST_F(ResidenceTest, WithoutABudgetNobodyIsToldOfMemory) {
   EXPECT_FALSE(memory(first_).swapped);
 }
 
-TEST_F(ResidenceTest, ATenantWithoutPagesCountsWithItsCeiling) {
+TEST_F(ResidencyControllerTest, TenantWithoutPages_CountsAtCeiling) {
   FakeTenant plain(scratch_, "c");
   start();
   arbiters_->add("c", plain.dir(), {}, {0});

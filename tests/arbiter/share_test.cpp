@@ -45,7 +45,7 @@ std::vector<Nanos> bounds(const std::vector<double>& parts, const std::vector<Na
   return bounds;
 }
 
-RC_GTEST_PROP(Shares, StayWithinTheProvedBoundInEveryWindow, ()) {
+RC_GTEST_PROP(ComputeShare, RandomTenants_LagWithinProvedBound, ()) {
   const auto count = *rc::gen::inRange<std::size_t>(2, 9);
   const auto weights = *rc::gen::container<std::vector<unsigned>>(
       count, rc::gen::inRange(2u, 100u / static_cast<unsigned>(count)));
@@ -87,7 +87,7 @@ RC_GTEST_PROP(Shares, StayWithinTheProvedBoundInEveryWindow, ()) {
 
 // Of a card that ten share, the worst wait of requests that come now and then; and what hand-overs
 // leave of the card.
-TEST(Shares, WhoComesBackDoesNotWaitForTheLongTurnsOfThoseWhoAlwaysWantMore) {
+TEST(ComputeShare, ReturningTenant_WaitsTwoTurnsAtMost) {
   Settings settings;
   World world(settings);
   std::vector<unsigned> tenants;
@@ -112,7 +112,7 @@ TEST(Shares, WhoComesBackDoesNotWaitForTheLongTurnsOfThoseWhoAlwaysWantMore) {
 
 // Groups merge and fall apart as tenants of several devices come and go. Each of these instants is
 // in the middle of somebody's turn.
-TEST(Shares, AreNotForgottenWhereAnotherLawGoesOn) {
+TEST(ComputeShare, PolicyReplaced_DebtsAreCarried) {
   const auto errorOf = [](bool carry) {
     Settings settings;
     settings.cards = 2;

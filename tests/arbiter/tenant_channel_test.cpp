@@ -10,9 +10,9 @@ namespace {
 using testing::FakeTenant;
 using testing::Scratch;
 
-class MemberTest : public ::testing::Test {
+class TenantChannelTest : public ::testing::Test {
  protected:
-  MemberTest() {
+  TenantChannelTest() {
     Result<ledger::GrantPages> pages = ledger::GrantPages::open(tenant_.dir());
     EXPECT_TRUE(pages);
     member_.emplace("a", std::move(*pages), Entitlement{}, std::vector<unsigned>{4, 7}, Settings{});
@@ -48,7 +48,7 @@ class MemberTest : public ::testing::Test {
   std::optional<TenantChannel> member_;
 };
 
-TEST_F(MemberTest, ReportsBusyTimeAtTheGroupsPlaces) {
+TEST_F(TenantChannelTest, BusyTime_ReportedAtGroupsPlaces) {
   tenant_.addBusy(3 * kMillisecond, 0);
   tenant_.addBusy(2 * kMillisecond, 1);
   const Report report = member_->look(2 * kSecond);
@@ -56,7 +56,7 @@ TEST_F(MemberTest, ReportsBusyTimeAtTheGroupsPlaces) {
   EXPECT_EQ(report.busy[0], 2 * kMillisecond);
 }
 
-TEST_F(MemberTest, WhoWaitsForItsTurnWithNothingInFlightIsQuiet) {
+TEST_F(TenantChannelTest, WaitingWithNothingInFlight_IsQuiet) {
   tenant_.setState(ledger::kWorkInFlight | ledger::kWorkWaiting);
   tell(Gate::kRun, 2 * kSecond);
   member_->look(2 * kSecond);
@@ -86,7 +86,7 @@ TEST_F(MemberTest, WhoWaitsForItsTurnWithNothingInFlightIsQuiet) {
   EXPECT_FALSE(member_->quiet());
 }
 
-TEST_F(MemberTest, SaysWhenWorkBeganAndEnded) {
+TEST_F(TenantChannelTest, WorkChanges_InstantIsTold) {
   tenant_.turn(ledger::kWorkWaiting, 0);
   member_->look(2 * kSecond);
   EXPECT_FALSE(member_->tellsWhen()) << "a library from before";
@@ -102,7 +102,7 @@ TEST_F(MemberTest, SaysWhenWorkBeganAndEnded) {
   EXPECT_EQ(member_->turnedAt(), 5 * kSecond + 2 * kMillisecond);
 }
 
-TEST_F(MemberTest, BelievesThatItBeganAndEndedBetweenTwoLooksOnly) {
+TEST_F(TenantChannelTest, InstantOutsideLooks_IsNotBelieved) {
   tenant_.turn(ledger::kWorkWaiting, 1);
   tell(Gate::kRun, 2 * kSecond);
   member_->look(2 * kSecond);
@@ -114,7 +114,7 @@ TEST_F(MemberTest, BelievesThatItBeganAndEndedBetweenTwoLooksOnly) {
   EXPECT_EQ(member_->turnedAt(), 4 * kSecond);
 }
 
-TEST_F(MemberTest, OfSeveralProcessesTheFirstBeginsAndTheLastEnds) {
+TEST_F(TenantChannelTest, SeveralProcesses_FirstBeginsLastEnds) {
   tenant_.claim(1);
   member_->arrive(1, 0);
   tenant_.turn(ledger::kWorkWaiting, 1, 0);
@@ -131,7 +131,7 @@ TEST_F(MemberTest, OfSeveralProcessesTheFirstBeginsAndTheLastEnds) {
   EXPECT_EQ(member_->turnedAt(), 3 * kSecond + 5);
 }
 
-TEST_F(MemberTest, KnowsOfWorkThatCameAndWentUnseen) {
+TEST_F(TenantChannelTest, UnseenWork_IsKnownOnce) {
   tenant_.turn(ledger::kWorkWaiting, 1);
   tell(Gate::kRun, 2 * kSecond);
   member_->look(2 * kSecond);
@@ -145,7 +145,7 @@ TEST_F(MemberTest, KnowsOfWorkThatCameAndWentUnseen) {
   EXPECT_FALSE(member_->passed()) << "once";
 }
 
-TEST_F(MemberTest, BusyTimeNeverGoesBack) {
+TEST_F(TenantChannelTest, BusyTime_NeverGoesBack) {
   tenant_.addBusy(kMillisecond);
   member_->look(2 * kSecond);
   tenant_.line().busy[0] = 0;
@@ -154,7 +154,7 @@ TEST_F(MemberTest, BusyTimeNeverGoesBack) {
   EXPECT_LE(member_->look(4 * kSecond).busy[1], 3 * kSecond + 20 * kMillisecond);
 }
 
-TEST_F(MemberTest, WhatWasDoneBeforeItWasKnownIsNotCharged) {
+TEST_F(TenantChannelTest, WorkBeforeArrival_IsNotCharged) {
   tenant_.claim(1, 5);
   tenant_.addBusy(kSecond, 0, 1);
   member_->arrive(1, 5);
@@ -163,7 +163,7 @@ TEST_F(MemberTest, WhatWasDoneBeforeItWasKnownIsNotCharged) {
   EXPECT_EQ(member_->look(3 * kSecond).busy[1], kMillisecond);
 }
 
-TEST_F(MemberTest, AProcessThatEndedKeepsWhatItUsed) {
+TEST_F(TenantChannelTest, ProcessEnded_BusyTimeIsKept) {
   tenant_.addBusy(kMillisecond);
   member_->look(2 * kSecond);
   member_->leave(0, 0);
@@ -172,13 +172,13 @@ TEST_F(MemberTest, AProcessThatEndedKeepsWhatItUsed) {
   EXPECT_FALSE(report.in_flight);
 }
 
-TEST_F(MemberTest, ALineOfAnotherGenerationIsNotRead) {
+TEST_F(TenantChannelTest, OtherGeneration_LineIsNotRead) {
   tenant_.claim(0, 1);
   tenant_.setState(ledger::kWorkInFlight);
   EXPECT_FALSE(member_->look(2 * kSecond).in_flight);
 }
 
-TEST_F(MemberTest, TheLeastDrainedProcessCounts) {
+TEST_F(TenantChannelTest, SeveralProcesses_LeastDrainedCounts) {
   tenant_.claim(1, 0);
   member_->arrive(1, 0);
   tell(Gate::kRun, kSecond);
@@ -200,7 +200,7 @@ TEST_F(MemberTest, TheLeastDrainedProcessCounts) {
 
 // Held back while it had nothing in flight: nobody in it had a reason to prove a drain, and its
 // neighbours waited for the whole drain bound.
-TEST_F(MemberTest, WhoOnlyWaitsHasDrained) {
+TEST_F(TenantChannelTest, OnlyWaiting_CountsAsDrained) {
   tell(Gate::kRun, kSecond);
   tell(Gate::kHold, kSecond);
   tenant_.setState(ledger::kWorkWaiting);
@@ -210,7 +210,7 @@ TEST_F(MemberTest, WhoOnlyWaitsHasDrained) {
 }
 
 // A process that was stopped while it waited got half of the card for nothing, until it went on.
-TEST_F(MemberTest, WhoIsGivenItsTurnAndDoesNotStirWaitsNoMore) {
+TEST_F(TenantChannelTest, GrantWithoutReaction_WaitsNoMore) {
   tenant_.setState(ledger::kWorkWaiting);
   EXPECT_TRUE(member_->look(2 * kSecond).waiting);
   tell(Gate::kRun, 3 * kSecond);
@@ -227,7 +227,7 @@ TEST_F(MemberTest, WhoIsGivenItsTurnAndDoesNotStirWaitsNoMore) {
 
 // A process that was stopped with work in flight kept a third of the card, and its neighbour was
 // charged for half of what it had and then distrusted for it.
-TEST_F(MemberTest, WorkOfAStoppedProcessEndsWhenItSaidThatItWould) {
+TEST_F(TenantChannelTest, StoppedProcess_WorkEndsAsAnnounced) {
   tenant_.setState(ledger::kWorkWaiting | ledger::kWorkInFlight);
   tenant_.line().inflight_until = 3 * kSecond;
   EXPECT_TRUE(member_->look(2 * kSecond).in_flight);
@@ -247,14 +247,14 @@ TEST_F(MemberTest, WorkOfAStoppedProcessEndsWhenItSaidThatItWould) {
 }
 
 // Found in review: it waited for ever, as who waits at the gate stirs only when it is its turn.
-TEST_F(MemberTest, WhoWasStoppedAtTheGateIsGivenItsTurnAgain) {
+TEST_F(TenantChannelTest, StoppedAtGate_StillWaits) {
   tenant_.setState(ledger::kWorkWaiting);
   EXPECT_TRUE(member_->look(2 * kSecond).waiting);
   member_->halt(0, 0);
   EXPECT_TRUE(member_->look(3 * kSecond).waiting);
 }
 
-TEST_F(MemberTest, OfAStoppedProcessWhoseWorkEndsNobodyKnowsWhenTheDrainBoundIsWaitedFor) {
+TEST_F(TenantChannelTest, StoppedWithUnknownEnd_DrainBoundIsUsed) {
   tenant_.setState(ledger::kWorkInFlight);
   EXPECT_TRUE(member_->look(2 * kSecond).in_flight);
   member_->halt(0, 0);
@@ -262,7 +262,7 @@ TEST_F(MemberTest, OfAStoppedProcessWhoseWorkEndsNobodyKnowsWhenTheDrainBoundIsW
   EXPECT_FALSE(member_->look(3 * kSecond).in_flight);
 }
 
-TEST_F(MemberTest, WithoutProcessesItTakesNoPart) {
+TEST_F(TenantChannelTest, NoProcesses_TakesNoPart) {
   member_->leave(0, 0);
   GroupStats policy;
   policy.mode = Mode::kCap;
@@ -271,13 +271,13 @@ TEST_F(MemberTest, WithoutProcessesItTakesNoPart) {
   EXPECT_EQ(member_->figures(policy).weight, 0u);
 }
 
-TEST_F(MemberTest, TheEndOfWorkInFlightIsBounded) {
+TEST_F(TenantChannelTest, InflightUntil_IsBounded) {
   tenant_.setState(ledger::kWorkInFlight);
   tenant_.line().inflight_until = UINT64_MAX;
   EXPECT_EQ(member_->look(2 * kSecond).inflight_until, 62 * kSecond);
 }
 
-TEST_F(MemberTest, AGrantThatNothingWasSettledOfIsNotBelieved) {
+TEST_F(TenantChannelTest, UnsettledGrant_IsNotCredible) {
   const Report silent = grant(2 * kSecond, [&] {
     tenant_.setState(ledger::kWorkInFlight);
     tenant_.launched();
@@ -290,19 +290,19 @@ TEST_F(MemberTest, AGrantThatNothingWasSettledOfIsNotBelieved) {
   EXPECT_TRUE(honest.credible);
 }
 
-TEST_F(MemberTest, AGrantThatWasNotUsedIsBelieved) {
+TEST_F(TenantChannelTest, UnusedGrant_IsCredible) {
   EXPECT_TRUE(grant(2 * kSecond, [] {}).credible);
 }
 
 // A busy machine wakes a waiter up too late for its grant now and then, not for all of them.
-TEST_F(MemberTest, WhoOnlyEverWaitsIsBelievedAFewTimes) {
+TEST_F(TenantChannelTest, AlwaysWaiting_CredibleTwice) {
   tenant_.setState(ledger::kWorkWaiting);
   EXPECT_TRUE(grant(2 * kSecond, [] {}).credible);
   EXPECT_TRUE(grant(3 * kSecond, [] {}).credible);
   EXPECT_FALSE(grant(4 * kSecond, [] {}).credible);
 }
 
-TEST_F(MemberTest, ALongKernelThatSettlesWhenItEndsIsBelieved) {
+TEST_F(TenantChannelTest, LongKernelSettlingAtEnd_IsCredible) {
   tell(Gate::kRun, 2 * kSecond);
   tenant_.setState(ledger::kWorkInFlight);
   tenant_.launched();
@@ -316,7 +316,7 @@ TEST_F(MemberTest, ALongKernelThatSettlesWhenItEndsIsBelieved) {
   EXPECT_TRUE(member_->look(2 * kSecond + 22 * kMillisecond).credible);
 }
 
-TEST_F(MemberTest, ASilentGrantIsJudgedInTheEndWithoutANextOne) {
+TEST_F(TenantChannelTest, SilentGrant_JudgedWithoutNextOne) {
   tell(Gate::kRun, 2 * kSecond);
   tenant_.setState(ledger::kWorkInFlight);
   tenant_.launched();
@@ -327,7 +327,7 @@ TEST_F(MemberTest, ASilentGrantIsJudgedInTheEndWithoutANextOne) {
 }
 
 // What another law charged is not charged again.
-TEST_F(MemberTest, JoiningAnotherGroupStartsAtNothing) {
+TEST_F(TenantChannelTest, JoinsOtherGroup_BusyStartsAtZero) {
   tenant_.addBusy(3 * kMillisecond, 0);
   EXPECT_EQ(member_->look(2 * kSecond).busy[1], 3 * kMillisecond);
   member_->join();
@@ -336,7 +336,7 @@ TEST_F(MemberTest, JoiningAnotherGroupStartsAtNothing) {
   EXPECT_EQ(member_->look(4 * kSecond).busy[1], kMillisecond);
 }
 
-TEST_F(MemberTest, WhoLaunchesForSecondsAndSettlesNothingIsNotBelieved) {
+TEST_F(TenantChannelTest, SecondsWithoutSettling_IsNotCredible) {
   tell(Gate::kRun, 2 * kSecond);
   tenant_.setState(ledger::kWorkInFlight);
   tenant_.launched();
@@ -344,14 +344,14 @@ TEST_F(MemberTest, WhoLaunchesForSecondsAndSettlesNothingIsNotBelieved) {
   EXPECT_FALSE(member_->look(5 * kSecond).credible);
 }
 
-TEST_F(MemberTest, ATruncatedWorkFileIsFoundOut) {
+TEST_F(TenantChannelTest, TruncatedWorkFile_IsBroken) {
   tenant_.truncateWork();
   const Report report = member_->look(2 * kSecond);
   EXPECT_FALSE(report.in_flight);
   EXPECT_TRUE(member_->pages().broken());
 }
 
-TEST_F(MemberTest, WindowsShowWhatTheLawCharged) {
+TEST_F(TenantChannelTest, Window_ShowsWhatWasCharged) {
   GroupStats policy;
   policy.gate = Gate::kHold;
   policy.got[1] = 5 * kSecond;
@@ -367,7 +367,7 @@ TEST_F(MemberTest, WindowsShowWhatTheLawCharged) {
   EXPECT_EQ(figures.grants_per_s, 50u);
 }
 
-TEST(SettingsAtSpeed, WhatIsMeantInTheCardsTimeScales) {
+TEST(AtSpeed, SlowCard_SettingsAreScaled) {
   const Settings slow = atSpeed(Settings{}, 0.1);
   EXPECT_EQ(slow.constants.quantum, 100 * kMillisecond);
   EXPECT_EQ(slow.constants.idle, 2 * kMillisecond);

@@ -14,9 +14,9 @@ using testing::FakeSwapper;
 using testing::FakeTenant;
 using testing::Scratch;
 
-class LodgingTest : public ::testing::Test {
+class TenantResidencyTest : public ::testing::Test {
  protected:
-  LodgingTest() {
+  TenantResidencyTest() {
     open();
     swapper_.claim();
     lodging_->arrive(0, 0);
@@ -42,13 +42,13 @@ class LodgingTest : public ::testing::Test {
   std::optional<TenantResidency> lodging_;
 };
 
-TEST_F(LodgingTest, SaysWhatIsThere) {
+TEST_F(TenantResidencyTest, Look_ReportsBytes) {
   swapper_.at() = {100, 60, 20, 7, 0, 0, 0, 0};
   const ResidentBytes holding = look();
   EXPECT_EQ(holding, (ResidentBytes{100, 60, 20, 7, 80}));
 }
 
-TEST_F(LodgingTest, SumsProcesses) {
+TEST_F(TenantResidencyTest, SeveralProcesses_AreSummed) {
   swapper_.claim(1, 4);
   lodging_->arrive(1, 4);
   swapper_.at(0) = {100, 60, 20, 0, 0, 0, 0, 0};
@@ -58,7 +58,7 @@ TEST_F(LodgingTest, SumsProcesses) {
   EXPECT_EQ(look(), (ResidentBytes{100, 60, 20, 0, 80}));
 }
 
-TEST_F(LodgingTest, WhatItMayHaveCountsAsHeld) {
+TEST_F(TenantResidencyTest, AllowedBytes_CountAsHeld) {
   tell(100);
   EXPECT_EQ(look().held, 100u);
   swapper_.at() = {70, 70, 0, 0, 0, 0, 0, 0};
@@ -69,7 +69,7 @@ TEST_F(LodgingTest, WhatItMayHaveCountsAsHeld) {
 }
 
 // It may have taken something before it saw that it may not, and not shown it yet.
-TEST_F(LodgingTest, ALoweredOrderCountsOnceTheLineWasReadAgain) {
+TEST_F(TenantResidencyTest, LoweredOrder_CountsAfterNextRead) {
   tell(100);
   look();
   swapper_.claim(1, 0);
@@ -82,14 +82,14 @@ TEST_F(LodgingTest, ALoweredOrderCountsOnceTheLineWasReadAgain) {
   EXPECT_EQ(swapper_.allowed(1), 70u);
 }
 
-TEST_F(LodgingTest, WhatAnEarlierArbiterSaidCounts) {
+TEST_F(TenantResidencyTest, EarlierArbitersOrder_StillCounts) {
   tell(100);
   open();
   lodging_->arrive(0, 0);
   EXPECT_EQ(look().held, 100u);
 }
 
-TEST_F(LodgingTest, AProcessIsToldBeforeItHasALine) {
+TEST_F(TenantResidencyTest, ProcessWithoutLine_IsTold) {
   swapper_.line(2).owner = 0;
   lodging_->arrive(2, 9);
   tell(100);
@@ -98,7 +98,7 @@ TEST_F(LodgingTest, AProcessIsToldBeforeItHasALine) {
 }
 
 // Nobody gives anything for it.
-TEST_F(LodgingTest, WhatMayNotBeTakenIsNotCountedFor) {
+TEST_F(TenantResidencyTest, WantAboveTarget_OnlyTargetIsTaken) {
   tell(100, 0, 30);
   swapper_.at(0) = {100, 100, 0, 0, 0, 0, 0, 0};
   look();
@@ -112,7 +112,7 @@ TEST_F(LodgingTest, WhatMayNotBeTakenIsNotCountedFor) {
 }
 
 // One gives, then the other may take.
-TEST_F(LodgingTest, NobodyMayHaveWhatAnotherHasNotGivenBack) {
+TEST_F(TenantResidencyTest, NotGivenBack_OtherWaitsForIt) {
   tell(100);
   swapper_.at(0) = {100, 100, 0, 0, 0, 0, 0, 0};
   look();
@@ -130,7 +130,7 @@ TEST_F(LodgingTest, NobodyMayHaveWhatAnotherHasNotGivenBack) {
   EXPECT_EQ(swapper_.allowed(1), 40u);
 }
 
-TEST_F(LodgingTest, WhatCannotChangeIsNotToldAgain) {
+TEST_F(TenantResidencyTest, SameOrder_NotToldAgain) {
   tell(100);
   const std::uint64_t seq = swapper_.order().seq;
   tell(100);
@@ -138,7 +138,7 @@ TEST_F(LodgingTest, WhatCannotChangeIsNotToldAgain) {
   EXPECT_EQ(swapper_.order().seq, seq);
 }
 
-TEST_F(LodgingTest, OnlyAProcessThatWantsHasToBeReady) {
+TEST_F(TenantResidencyTest, Ready_OnlyWantingProcessesCount) {
   swapper_.claim(1, 0);
   lodging_->arrive(1, 0);
   swapper_.at(0).swappable = 10;
@@ -154,7 +154,7 @@ TEST_F(LodgingTest, OnlyAProcessThatWantsHasToBeReady) {
   EXPECT_FALSE(lodging_->look(kSecond).ready);
 }
 
-TEST_F(LodgingTest, IdleSinceIsWhenItStopped) {
+TEST_F(TenantResidencyTest, IdleSince_IsWhenWorkStopped) {
   lodging_->noteWork(0, 0, true, 0);
   EXPECT_TRUE(lodging_->look(kSecond).wants);
   lodging_->noteWork(0, 0, false, 0);
@@ -163,7 +163,7 @@ TEST_F(LodgingTest, IdleSinceIsWhenItStopped) {
 }
 
 // An agent that took it over goes by what it says, until it has seen for itself.
-TEST_F(LodgingTest, IdleSinceSurvivesAnAgent) {
+TEST_F(TenantResidencyTest, IdleSince_SurvivesAgent) {
   lodging_->noteWork(0, 0, false, 3 * kSecond);
   EXPECT_EQ(lodging_->look(90 * kSecond).idle_since, 3 * kSecond);
   lodging_->noteWork(0, 0, false, INT64_MAX);
@@ -174,7 +174,7 @@ TEST_F(LodgingTest, IdleSinceSurvivesAnAgent) {
   EXPECT_EQ(lodging_->look(93 * kSecond).idle_since, 93 * kSecond);
 }
 
-TEST_F(LodgingTest, ARefusalIsThatOfTheLastOrder) {
+TEST_F(TenantResidencyTest, Refusal_CountsForLastOrderOnly) {
   tell(100);
   swapper_.line().refusal = static_cast<std::uint32_t>(ledger::SwapRefusal::kNotDrained);
   EXPECT_FALSE(lodging_->look(kSecond).refused) << "of an earlier one";
@@ -186,7 +186,7 @@ TEST_F(LodgingTest, ARefusalIsThatOfTheLastOrder) {
   EXPECT_FALSE(lodging_->look(kSecond).refused);
 }
 
-TEST_F(LodgingTest, AbsurdBytesDoNotOverflow) {
+TEST_F(TenantResidencyTest, HugeByteCounts_DoNotOverflow) {
   for (unsigned slot = 0; slot < 60; ++slot) {
     swapper_.claim(slot, 0);
     lodging_->arrive(slot, 0);
@@ -201,7 +201,7 @@ TEST_F(LodgingTest, AbsurdBytesDoNotOverflow) {
 
 // A tenant may fill all its slots: sums of sums took 3.2 s of the thread that also beats for every
 // tenant of the card. What is measured is the thread's own time, about 5 ms.
-TEST_F(LodgingTest, AllSlotsOfATenantCostAnArbiterMilliseconds) {
+TEST_F(TenantResidencyTest, AllSlots_CostMilliseconds) {
   const auto cpu = [] {
     timespec at{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &at);
@@ -218,7 +218,7 @@ TEST_F(LodgingTest, AllSlotsOfATenantCostAnArbiterMilliseconds) {
   EXPECT_LT(cpu() - before, 250);
 }
 
-TEST_F(LodgingTest, OnlyWhatSwapsDidSinceItWasKnownIsMeasured) {
+TEST_F(TenantResidencyTest, SwapWork_OnlySinceArrival) {
   swapper_.at().out_bytes = 1000;
   look();
   EXPECT_EQ(lodging_->takeWork(0).out_bytes, 0u);
@@ -231,7 +231,7 @@ TEST_F(LodgingTest, OnlyWhatSwapsDidSinceItWasKnownIsMeasured) {
   EXPECT_EQ(lodging_->takeWork(0).out_bytes, 0u);
 }
 
-TEST_F(LodgingTest, ItMapsHostMemoryWhereAllThatHaveAnySwappableDo) {
+TEST_F(TenantResidencyTest, MapsHost_OnlyIfAllSwappableDo) {
   EXPECT_FALSE(lodging_->look(kSecond).maps_host);
   swapper_.at(0).swappable = 100;
   swapper_.line(0).state |= ledger::kSwapMapsHost;
@@ -243,7 +243,7 @@ TEST_F(LodgingTest, ItMapsHostMemoryWhereAllThatHaveAnySwappableDo) {
   EXPECT_FALSE(lodging_->look(kSecond).maps_host);
 }
 
-TEST_F(LodgingTest, AProcessIsToldThatItMayMapHostMemory) {
+TEST_F(TenantResidencyTest, MayMapHost_ProcessIsTold) {
   ResidencyTarget order;
   order.allowed[0] = 100;
   order.host_map = true;
@@ -253,7 +253,7 @@ TEST_F(LodgingTest, AProcessIsToldThatItMayMapHostMemory) {
   EXPECT_EQ(swapper_.order().flags, 0u);
 }
 
-TEST_F(LodgingTest, ATruncatedFileIsFoundOut) {
+TEST_F(TenantResidencyTest, TruncatedFile_IsBroken) {
   swapper_.truncateSwap();
   look();
   EXPECT_TRUE(lodging_->broken());

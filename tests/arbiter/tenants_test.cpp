@@ -16,7 +16,7 @@ struct Case {
   bool graph = false;
 };
 
-TEST(Tenants, ShareWithinTwoPointsOverTenSecondsAndFiveOverOne) {
+TEST(ComputeShare, MixedKernels_ErrorWithinBounds) {
   const Lengths tiny = fixed(50 * kMicrosecond);
   const Lengths middle = fixed(kMillisecond);
   const Lengths big = fixed(20 * kMillisecond);
@@ -58,7 +58,7 @@ TEST(Tenants, ShareWithinTwoPointsOverTenSecondsAndFiveOverOne) {
 }
 
 // Half the time in gaps too short to be idle: those are not device time.
-TEST(Tenants, AreNotChargedForGapsBetweenTheirKernels) {
+TEST(ComputeShare, GapsBetweenKernels_AreNotCharged) {
   World world(Settings{});
   const unsigned gaps = world.add({}, launchBound(fixed(100 * kMicrosecond), 100 * kMicrosecond));
   const unsigned full = world.add({}, endless(fixed(kMillisecond)));
@@ -73,7 +73,7 @@ TEST(Tenants, AreNotChargedForGapsBetweenTheirKernels) {
 
 // Held while they synchronised, they looked idle until their thread woke up, and lost what they had
 // still to get: 34.6 % for a neighbour of 30 %.
-TEST(Tenants, ThatPauseBrieflyKeepWhatTheyAreOwed) {
+TEST(ComputeShare, BriefPauses_ShareIsKept) {
   const auto stepwise = [] {
     return [step = 0](Random& random, Nanos) mutable {
       if (step++ % 7 < 5) return launch(kMillisecond);
@@ -96,7 +96,7 @@ TEST(Tenants, ThatPauseBrieflyKeepWhatTheyAreOwed) {
 
 // Woken late after each kernel, it lost its turn each time and waited for a whole one of the other:
 // 5.6 % instead of 50.
-TEST(Tenants, ThatComeBackSoonKeepTheirTurn) {
+TEST(ComputeShare, LateReturns_TurnIsKept) {
   for (const Nanos gap : {250 * kMicrosecond, 400 * kMicrosecond}) {
     World world(Settings{});
     const unsigned gaps = world.add({}, launchBound(fixed(100 * kMicrosecond), gap));
@@ -111,7 +111,7 @@ TEST(Tenants, ThatComeBackSoonKeepTheirTurn) {
   }
 }
 
-TEST(Tenants, OfManyProcessesAreOne) {
+TEST(ComputeShare, FourProcesses_CountAsOneTenant) {
   World world(Settings{});
   std::vector<Program> many;
   for (int i = 0; i < 4; ++i) many.push_back(endless(fixed(kMillisecond)));
@@ -126,7 +126,7 @@ TEST(Tenants, OfManyProcessesAreOne) {
   EXPECT_NEAR(record.share(0), 0.5, 0.03);
 }
 
-TEST(Tenants, ThatLieAreChargedForWhatTheyWereGranted) {
+TEST(ComputeShare, LyingTenant_ChargedForGrants) {
   World world(Settings{});
   Habits lies;
   lies.lies = true;
@@ -140,7 +140,7 @@ TEST(Tenants, ThatLieAreChargedForWhatTheyWereGranted) {
   EXPECT_NEAR(record.share(0), 0.5, 0.05);
 }
 
-TEST(Tenants, LeaveWhatTheyDoNotUseAndGetItBackAtOnce) {
+TEST(ComputeShare, UnusedShare_LentAndReturnedAtOnce) {
   World world(Settings{});
   const Nanos half = 2 * kSecond;
   const unsigned busy = world.add({.guarantee = 50}, endless(fixed(kMillisecond)));
@@ -164,7 +164,7 @@ TEST(Tenants, LeaveWhatTheyDoNotUseAndGetItBackAtOnce) {
 }
 
 // Comes often and briefly: it is served in its turn, and the other has the rest.
-TEST(Tenants, ThatWakeOftenDoNotCostTheOthersMuch) {
+TEST(ComputeShare, FrequentWakeups_CostLittle) {
   World world(Settings{});
   const unsigned brief = world.add({}, launchBound(fixed(200 * kMicrosecond), 5 * kMillisecond));
   const unsigned busy = world.add({}, endless(fixed(200 * kMicrosecond)));

@@ -17,7 +17,7 @@ using testing::FakeApp;
 using testing::FakeTenant;
 using testing::Scratch;
 
-class ThreadTest : public ::testing::Test {
+class GroupArbiterTest : public ::testing::Test {
  protected:
   void start(const Settings& settings = {}) { arbiters_.emplace(settings); }
   // With one process, that of slot 0.
@@ -46,7 +46,7 @@ class ThreadTest : public ::testing::Test {
   std::optional<ArbiterManager> arbiters_;
 };
 
-TEST_F(ThreadTest, AloneTheGateStaysOpen) {
+TEST_F(GroupArbiterTest, OneTenant_GateStaysOpen) {
   start();
   add(a_);
   a_.setState(ledger::kWorkInFlight);
@@ -54,7 +54,7 @@ TEST_F(ThreadTest, AloneTheGateStaysOpen) {
   EXPECT_EQ(a_.gate(), GateState::kOpen);
 }
 
-TEST_F(ThreadTest, TwoTenantsTakeTurns) {
+TEST_F(GroupArbiterTest, TwoTenants_TakeTurns) {
   start();
   add(a_);
   add(b_);
@@ -63,7 +63,7 @@ TEST_F(ThreadTest, TwoTenantsTakeTurns) {
   EXPECT_EQ(apps.clashes(), 0u);
 }
 
-TEST_F(ThreadTest, TwoTenantsTakeTurnsWhereTheKernelCannotWaitOnMany) {
+TEST_F(GroupArbiterTest, NoWaitv_TwoTenantsTakeTurns) {
   Settings settings;
   settings.wait_on_many = false;
   start(settings);
@@ -73,7 +73,7 @@ TEST_F(ThreadTest, TwoTenantsTakeTurnsWhereTheKernelCannotWaitOnMany) {
   EXPECT_TRUE(eventually([&] { return apps.turns(0) >= 10 && apps.turns(1) >= 10; }));
 }
 
-TEST_F(ThreadTest, MoreTenantsThanTheKernelWaitsOnAllGetTurns) {
+TEST_F(GroupArbiterTest, TenantsBeyondWaitLimit_AllGetTurns) {
   constexpr unsigned kTenants = 130;
   Settings settings;
   settings.constants.quantum = kMillisecond;
@@ -93,7 +93,7 @@ TEST_F(ThreadTest, MoreTenantsThanTheKernelWaitsOnAllGetTurns) {
   }));
 }
 
-TEST_F(ThreadTest, WhoGoesIdleMakesRoomBeforeItsQuantumEnds) {
+TEST_F(GroupArbiterTest, HolderGoesIdle_OtherRunsAtOnce) {
   Settings settings;
   settings.constants.quantum = 100 * kSecond;
   startTwo(settings);
@@ -108,7 +108,7 @@ TEST_F(ThreadTest, WhoGoesIdleMakesRoomBeforeItsQuantumEnds) {
 
 // An agent that was stopped for seconds charged all of them to whoever had its turn then, and a
 // small tenant had no other for four times as long.
-TEST_F(ThreadTest, WhoHadItsTurnWhileTheArbiterWasAwayDoesNotPayForIt) {
+TEST_F(GroupArbiterTest, ArbiterWasAway_HolderIsNotCharged) {
   Settings settings;
   settings.beat_ms = 10;
   settings.lease_ms = 100;
@@ -144,7 +144,7 @@ TEST_F(ThreadTest, WhoHadItsTurnWhileTheArbiterWasAwayDoesNotPayForIt) {
   EXPECT_LT(used() - before, std::uint64_t{2 * kSecond}) << "nine times 0.5 s";
 }
 
-TEST_F(ThreadTest, BeatsGrowWhileGatedAndStopWithTheAgent) {
+TEST_F(GroupArbiterTest, Gated_BeatsGrowUntilAgentEnds) {
   Settings settings;
   settings.beat_ms = 5;
   startTwo(settings);
@@ -160,7 +160,7 @@ TEST_F(ThreadTest, BeatsGrowWhileGatedAndStopWithTheAgent) {
   EXPECT_EQ(a_.grant().word, word);
 }
 
-TEST_F(ThreadTest, ASuccessorContinuesTheSequence) {
+TEST_F(GroupArbiterTest, NextAgent_ContinuesSequence) {
   startTwo();
   const std::uint64_t a = a_.seq();
   const std::uint64_t b = b_.seq();
@@ -169,7 +169,7 @@ TEST_F(ThreadTest, ASuccessorContinuesTheSequence) {
   EXPECT_TRUE(eventually([&] { return a_.seq() > a && b_.seq() > b; }));
 }
 
-TEST_F(ThreadTest, ASuccessorOpensGatesThatNothingCloses) {
+TEST_F(GroupArbiterTest, NextAgent_OpensUnneededGates) {
   startTwo();
   arbiters_.reset();
   start();
@@ -177,14 +177,14 @@ TEST_F(ThreadTest, ASuccessorOpensGatesThatNothingCloses) {
   EXPECT_TRUE(eventually([&] { return a_.gate() == GateState::kOpen; }));
 }
 
-TEST_F(ThreadTest, TheLastOneLeftRunsFreely) {
+TEST_F(GroupArbiterTest, LastTenantLeft_GateOpens) {
   startTwo();
   arbiters_->remove("b");
   EXPECT_TRUE(eventually([&] { return a_.gate() == GateState::kOpen; }));
   EXPECT_FALSE(arbiters_->figures("b"));
 }
 
-TEST_F(ThreadTest, AProcessThatDiesAsHolderKeepsNobodyWaiting) {
+TEST_F(GroupArbiterTest, HolderDies_OtherRuns) {
   startTwo();
   for (FakeTenant* tenant : {&a_, &b_}) tenant->setState(ledger::kWorkInFlight);
   ASSERT_TRUE(
@@ -195,7 +195,7 @@ TEST_F(ThreadTest, AProcessThatDiesAsHolderKeepsNobodyWaiting) {
   EXPECT_TRUE(eventually([&] { return second.gate() != GateState::kHold; }));
 }
 
-TEST_F(ThreadTest, ATruncatedWorkFileHarmsOnlyItsTenant) {
+TEST_F(GroupArbiterTest, TruncatedWorkFile_HarmsOnlyItsTenant) {
   startTwo();
   a_.truncateWork();
   EXPECT_TRUE(eventually([&] { return !arbiters_->figures("a")->ungated.empty(); }));
@@ -204,7 +204,7 @@ TEST_F(ThreadTest, ATruncatedWorkFileHarmsOnlyItsTenant) {
   EXPECT_TRUE(arbiters_->figures("b")->ungated.empty());
 }
 
-TEST_F(ThreadTest, PagesWithoutAWorkFileRunUngated) {
+TEST_F(GroupArbiterTest, NoWorkFile_RunsUngated) {
   std::filesystem::remove(a_.dir() / "work");
   start();
   add(a_);
@@ -214,7 +214,7 @@ TEST_F(ThreadTest, PagesWithoutAWorkFileRunUngated) {
   EXPECT_FALSE(arbiters_->figures("a"));
 }
 
-TEST_F(ThreadTest, ALiarIsChargedForWhatItIsGranted) {
+TEST_F(GroupArbiterTest, LyingTenant_ChargedForGrants) {
   start();
   add(a_);
   add(b_);
@@ -232,7 +232,7 @@ TEST_F(ThreadTest, ALiarIsChargedForWhatItIsGranted) {
 // Printed, not judged: machines differ.
 // Whose turn is over ends a moment later, without a word, and is seen at the end of the next one's:
 // that one would be charged for four fifths of what it had.
-TEST_F(ThreadTest, WhoseEndIsSeenLateHadNoPartInTheNextOnesTurn) {
+TEST_F(GroupArbiterTest, LateEnd_NotChargedToNextTurn) {
   Settings settings;
   settings.constants.quantum = 200 * kMillisecond;
   start(settings);
@@ -271,7 +271,7 @@ TEST_F(ThreadTest, WhoseEndIsSeenLateHadNoPartInTheNextOnesTurn) {
   }));
 }
 
-TEST_F(ThreadTest, TellsWhatItCosts) {
+TEST_F(GroupArbiterTest, TwoBusyTenants_CostIsPrinted) {
   start();
   add(a_);
   add(b_);

@@ -27,12 +27,12 @@ int answersOf(WakeupLimiter* patience, Nanos from, Nanos to, Nanos every) {
   return answers;
 }
 
-TEST(WakeupLimiter, AnswersWhoRingsSeldomAlways) {
+TEST(WakeupLimiter, SeldomRings_AllAnswered) {
   WakeupLimiter patience(kInterval);
   EXPECT_EQ(answersOf(&patience, kSecond, 2 * kSecond, kInterval), 500);
 }
 
-TEST(WakeupLimiter, AnswersABurstAtOnceAndThenOnceInAnInterval) {
+TEST(WakeupLimiter, Burst_ThenOncePerInterval) {
   WakeupLimiter patience(kInterval);
   EXPECT_EQ(answersOf(&patience, kSecond, kSecond + WakeupLimiter::kBurst, 1),
             WakeupLimiter::kBurst);
@@ -40,14 +40,14 @@ TEST(WakeupLimiter, AnswersABurstAtOnceAndThenOnceInAnInterval) {
   EXPECT_NEAR(answersOf(&patience, kSecond + 100, 3 * kSecond, 10 * kMicrosecond), 1000, 1);
 }
 
-TEST(WakeupLimiter, ComesBackWithQuiet) {
+TEST(WakeupLimiter, Quiet_RestoresBurst) {
   WakeupLimiter patience(kInterval);
   answersOf(&patience, kSecond, 2 * kSecond, 10 * kMicrosecond);
   const Nanos later = 2 * kSecond + WakeupLimiter::kBurst * kInterval;
   EXPECT_EQ(answersOf(&patience, later, later + WakeupLimiter::kBurst, 1), WakeupLimiter::kBurst);
 }
 
-TEST(WakeupLimiter, HearsOneAnswerToWhatItAsked) {
+TEST(WakeupLimiter, AskedTenant_OneAnswerIsHeard) {
   WakeupLimiter patience(kInterval);
   answersOf(&patience, kSecond, 2 * kSecond, 10 * kMicrosecond);
   const Nanos now = patience.deafUntil() - kMicrosecond;
@@ -59,7 +59,7 @@ TEST(WakeupLimiter, HearsOneAnswerToWhatItAsked) {
 }
 
 // Bounds that hold however fast or slow the machine is.
-class RingerTest : public ::testing::Test {
+class WakeupLimiterTest : public ::testing::Test {
  protected:
   void add(FakeTenant& tenant) {
     arbiters_.add(tenant.id(), tenant.dir(), {}, {0});
@@ -74,7 +74,7 @@ class RingerTest : public ::testing::Test {
   ArbiterManager arbiters_{settings_};
 };
 
-TEST_F(RingerTest, CostsABurstOfWakeUpsAndThenOneInAnInterval) {
+TEST_F(WakeupLimiterTest, ManyRings_WakeupsAreBounded) {
   add(ringer_);
   add(other_);
   ringer_.setState(ledger::kWorkWaiting);
@@ -93,7 +93,7 @@ TEST_F(RingerTest, CostsABurstOfWakeUpsAndThenOneInAnInterval) {
 }
 
 // Nine of ten tenants of a card wait most of the time.
-TEST_F(RingerTest, WakesNobodyWhileItWaitsForItsTurn) {
+TEST_F(WakeupLimiterTest, RingsWhileHeld_DoNotWake) {
   add(other_);
   other_.setState(ledger::kWorkInFlight);
   add(ringer_);

@@ -10,7 +10,7 @@ struct Good {
   std::uint64_t count;
 };
 
-TEST(ParseBytes, ReadsEveryAcceptedForm) {
+TEST(ParseBytes, AcceptedForms_AreRead) {
   const Good table[] = {{"1", 1},
                         {"512Mi", 512ull << 20},
                         {"4Gi", 4ull << 30},
@@ -27,7 +27,7 @@ TEST(ParseBytes, ReadsEveryAcceptedForm) {
   }
 }
 
-TEST(ParseBytes, RefusesTheRestAndSaysWhatIsAccepted) {
+TEST(ParseBytes, InvalidText_ErrorSaysAccepted) {
   for (const char* text : {"", "Gi", "-1Gi", "0", "0Gi", "4Gb", "4 Gi", "1.5", "4Xi", "1e9",
                            "99999999999999999999", "9000000Ti", "1.0000000000001Ki"}) {
     const Result<Bytes> got = parseBytes(text);
@@ -37,12 +37,12 @@ TEST(ParseBytes, RefusesTheRestAndSaysWhatIsAccepted) {
   }
 }
 
-TEST(Bytes, ArithmeticSaturates) {
+TEST(Bytes, Arithmetic_Saturates) {
   EXPECT_EQ((Bytes{5} - Bytes{7}).count, 0u);
   EXPECT_EQ((Bytes{UINT64_MAX} + Bytes{7}).count, UINT64_MAX);
 }
 
-TEST(FormatBytes, UsesTheLargestUnit) {
+TEST(FormatBytes, AnySize_LargestUnitIsUsed) {
   EXPECT_EQ(formatBytes(gib(4)), "4 GiB");
   EXPECT_EQ(formatBytes(mib(1536)), "1.5 GiB");
   EXPECT_EQ(formatBytes(Bytes{512}), "512 B");

@@ -20,7 +20,7 @@ struct Row {
   Bytes bytes;
 };
 
-TEST(DeviceMemory, ANumberMeansTheSameBeforeAndBehindAnApiServer) {
+TEST(DeviceMemory, CanonicalForm_MeansTheSame) {
   const Row table[] = {{"1", "1", mib(1)},
                        {"800", "800", mib(800)},
                        {"4096", "4096", mib(4096)},
@@ -48,7 +48,7 @@ TEST(DeviceMemory, ANumberMeansTheSameBeforeAndBehindAnApiServer) {
   }
 }
 
-TEST(DeviceMemory, ANumberThatCouldBeBytesIsRefusedWithBothReadings) {
+TEST(DeviceMemory, AmbiguousNumber_RefusedWithBothReadings) {
   for (const char* text : {"1073741824", "17179869184", "2147483647", "2147483649", "1048577",
                            "2000000", "9000000", "9M", "99M"}) {
     const Result<Bytes> bytes = read(text);
@@ -63,7 +63,7 @@ TEST(DeviceMemory, ANumberThatCouldBeBytesIsRefusedWithBothReadings) {
             std::string::npos);
 }
 
-TEST(DeviceMemory, UnitsLargerThanAMiBAreBoundedByTheSameBytes) {
+TEST(DeviceMemory, LargerUnits_SameBoundInBytes) {
   EXPECT_EQ(*read("4096", mib(256)), gib(1024));
   EXPECT_FALSE(read("4097", mib(256)));
   EXPECT_EQ(*read("800M", mib(256)), Bytes{800 * kMb});
@@ -71,12 +71,12 @@ TEST(DeviceMemory, UnitsLargerThanAMiBAreBoundedByTheSameBytes) {
   EXPECT_EQ(*read("9223372036854000000", gib(4)), Bytes{9223372036854000000u});
 }
 
-TEST(DeviceMemory, FractionsAndNegativeNumbersAreRefused) {
+TEST(DeviceMemory, FractionOrNegative_IsRefused) {
   for (const char* text : {"1.5", "800m", "-1", "-1Gi"}) EXPECT_FALSE(read(text)) << text;
   EXPECT_EQ(*read("0"), Bytes{});
 }
 
-TEST(DeviceMemory, APlainNumberAtTheCommandLineIsOfMiB) {
+TEST(DeviceMemory, PlainNumberOnCommandLine_IsMiB) {
   EXPECT_EQ(*parseDeviceMemory("4096"), gib(4));
   EXPECT_EQ(*parseDeviceMemory("4Gi"), gib(4));
   EXPECT_EQ(*parseDeviceMemory("800M"), Bytes{800 * kMb});

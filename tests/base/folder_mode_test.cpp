@@ -26,7 +26,7 @@ class FolderModeTest : public testing::Test {
   std::string root_;
 };
 
-TEST_F(FolderModeTest, AFoldersGroupHasWhatIsMadeThereWhereItMayWriteThere) {
+TEST_F(FolderModeTest, GroupWritableFolder_GroupGetsAccess) {
   ASSERT_EQ(chmod(root_.c_str(), 0755), 0);
   EXPECT_EQ(modeIn(root_, 0700), 0700u);
   EXPECT_EQ(modeIn(root_, 0644), 0644u);
@@ -37,7 +37,7 @@ TEST_F(FolderModeTest, AFoldersGroupHasWhatIsMadeThereWhereItMayWriteThere) {
   EXPECT_EQ(modeIn(root_ + "/none", 0600), 0600u);
 }
 
-TEST_F(FolderModeTest, WhatIsAllowedAlreadyStaysAsItIs) {
+TEST_F(FolderModeTest, Allow_AddsModesKeepsOthers) {
   const std::string file = root_ + "/file";
   std::ofstream(file) << "x";
   ASSERT_EQ(chmod(file.c_str(), 0600), 0);

@@ -90,7 +90,7 @@ const Row kProducts[] = {
     {"显卡 H20", {"显卡", "H20", "Ｈ２０", "显卡H20"}, {"显", "H200"}},
 };
 
-TEST(ModelName, ProductsAreNamedByTheirWholeWordsOnly) {
+TEST(ModelName, Products_NamedByFullWordsOnly) {
   static_assert(std::size(kProducts) >= 40);
   for (const Row& row : kProducts) {
     EXPECT_TRUE(namesModel(row.model, row.model)) << row.model;
@@ -101,7 +101,7 @@ TEST(ModelName, ProductsAreNamedByTheirWholeWordsOnly) {
   }
 }
 
-TEST(ModelName, APatternWithoutLetterOrDigitIsNoneAndNamesNoModel) {
+TEST(ModelName, PatternWithoutLetter_NamesNoModel) {
   for (const char* pattern :
        {"", " ", " - ", "...", "*", "\t\n", "　", "（）", "®™", "\xEF\xBB\xBF"}) {
     EXPECT_FALSE(isModelPattern(pattern)) << '"' << pattern << '"';
@@ -111,14 +111,14 @@ TEST(ModelName, APatternWithoutLetterOrDigitIsNoneAndNamesNoModel) {
     EXPECT_TRUE(isModelPattern(pattern)) << pattern;
 }
 
-TEST(ModelName, TextOfAnotherScriptNamesNoAsciiModel) {
+TEST(ModelName, OtherScript_NamesNoAsciiModel) {
   for (const Row& row : kProducts) {
     const bool has = std::string(row.model).find("显卡") != std::string::npos;
     EXPECT_EQ(namesModel("显卡", row.model), has) << row.model;
   }
 }
 
-TEST(ModelName, BytesThatAreNotUtf8AreComparedAsTheyAre) {
+TEST(ModelName, InvalidUtf8_ComparedAsBytes) {
   EXPECT_TRUE(namesModel("\xFF", "card \xFF 1"));
   EXPECT_FALSE(namesModel("\xFF", "card \xFE 1"));
   EXPECT_FALSE(namesModel("\xE6\x98", "显卡"));

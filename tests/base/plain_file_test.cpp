@@ -32,20 +32,20 @@ class PlainFile : public ::testing::Test {
   fs::path dir_;
 };
 
-TEST_F(PlainFile, IsReadWhole) {
+TEST_F(PlainFile, FileWithinBound_IsRead) {
   std::ofstream(dir_ / "a") << "0123456789";
   EXPECT_EQ(*readPlainFile(dir_ / "a", 10), "0123456789");
   std::ofstream(dir_ / "empty");
   EXPECT_EQ(*readPlainFile(dir_ / "empty", 0), "");
 }
 
-TEST_F(PlainFile, WhatIsMoreThanItMayHoldIsRefused) {
+TEST_F(PlainFile, FileBeyondBound_IsCorrupt) {
   std::ofstream(dir_ / "a") << "01234567890";
   EXPECT_EQ(codeOf(dir_ / "a"), ErrorCode::kCorrupt);
 }
 
 // Regression: a pipe in a record's place kept an agent from ever starting.
-TEST_F(PlainFile, NothingElseIsOpened) {
+TEST_F(PlainFile, OtherKindsOfFile_AreRefused) {
   EXPECT_EQ(codeOf(dir_ / "gone"), ErrorCode::kNotFound);
   ASSERT_EQ(mkfifo((dir_ / "pipe").c_str(), 0600), 0);
   std::ofstream(dir_ / "a") << "x";

@@ -11,7 +11,7 @@ std::int64_t wholeOf(const char* text) {
   return parsed && parsed->whole() ? *parsed->whole() : -1;
 }
 
-TEST(Quantity, WholeNumbers) {
+TEST(Quantity, Integers_ReadInEachForm) {
   EXPECT_EQ(wholeOf("0"), 0);
   EXPECT_EQ(wholeOf("3000"), 3000);
   EXPECT_EQ(wholeOf("3k"), 3000) << "an API server writes 3000 like this";
@@ -28,7 +28,7 @@ TEST(Quantity, WholeNumbers) {
   EXPECT_EQ(wholeOf("7Ei"), std::int64_t{7} << 60);
 }
 
-TEST(Quantity, FractionsAreKept) {
+TEST(Quantity, Fractions_AreKept) {
   const auto half = Quantity::parse("500m");
   ASSERT_TRUE(half);
   EXPECT_FALSE(half->whole());
@@ -39,21 +39,21 @@ TEST(Quantity, FractionsAreKept) {
   EXPECT_EQ(Quantity::parse("-1.5")->milli(), -1500);
 }
 
-TEST(Quantity, CeilRoundsUpWithoutOverflow) {
+TEST(Quantity, Ceil_RoundsUpWithoutOverflow) {
   EXPECT_EQ(Quantity::parse("1500m")->ceil(), 2);
   EXPECT_EQ(Quantity::parse("-1500m")->ceil(), -1);
   EXPECT_EQ(Quantity::parse("9223372036854775806.5")->ceil(), INT64_MAX);
   EXPECT_EQ(Quantity::parse("9223372036854775807")->ceil(), INT64_MAX);
 }
 
-TEST(Quantity, TellsBytesFromNumbers) {
+TEST(Quantity, BinarySuffix_IsBinary) {
   EXPECT_TRUE(Quantity::parse("16Gi")->binary());
   EXPECT_FALSE(Quantity::parse("16G")->binary());
   EXPECT_FALSE(Quantity::parse("16")->binary());
   EXPECT_TRUE(Quantity::parse("-1Ki")->negative());
 }
 
-TEST(Quantity, WhatIsNoneIsRefusedWithWhatIsAccepted) {
+TEST(Quantity, InvalidText_ErrorSaysAccepted) {
   for (const char* text : {"",
                            "-",
                            "+",

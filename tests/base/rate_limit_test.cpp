@@ -8,7 +8,7 @@ namespace {
 using namespace std::chrono_literals;
 constexpr std::chrono::steady_clock::time_point kBegin{};
 
-TEST(RateLimit, GivesABurstThenTheRate) {
+TEST(RateLimit, Burst_ThenRate) {
   RateLimit limit({50, 200});
   for (int i = 0; i < 200; ++i) EXPECT_TRUE(limit.take("a", kBegin)) << i;
   EXPECT_FALSE(limit.take("a", kBegin));
@@ -18,13 +18,13 @@ TEST(RateLimit, GivesABurstThenTheRate) {
   EXPECT_LE(given, 51u);
 }
 
-TEST(RateLimit, OneSenderTakesNothingOfAnother) {
+TEST(RateLimit, LoudSender_OthersUnaffected) {
   RateLimit limit({1, 3});
   for (int i = 0; i < 1000; ++i) limit.take("loud", kBegin);
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(limit.take("quiet", kBegin));
 }
 
-TEST(RateLimit, SendersWithoutEndAreForgottenOldestFirst) {
+TEST(RateLimit, ManySenders_OldestForgotten) {
   RateLimit limit({0.001, 1});
   EXPECT_TRUE(limit.take("first", kBegin));
   for (std::size_t i = 0; i < 3 * RateLimit::kMax; ++i) {

@@ -9,7 +9,7 @@ namespace divvy {
 namespace {
 
 // Results of old seeds are kept in reports: they must not change.
-TEST(Rng, IsTheSameForever) {
+TEST(Rng, FixedSeed_SameNumbers) {
   Rng rng(42);
   EXPECT_EQ(rng.next(), 13679457532755275413u);
   EXPECT_EQ(rng.next(), 2949826092126892291u);
@@ -17,7 +17,7 @@ TEST(Rng, IsTheSameForever) {
   EXPECT_NE(stableHash("node-1"), stableHash("node-2"));
 }
 
-TEST(Rng, IsUniformBelowItsBound) {
+TEST(Rng, Below_IsUniform) {
   Rng rng(1);
   std::vector<int> seen(7);
   for (int i = 0; i < 70'000; ++i) ++seen[rng.below(7)];
@@ -25,7 +25,7 @@ TEST(Rng, IsUniformBelowItsBound) {
   EXPECT_EQ(rng.below(1), 0u);
 }
 
-TEST(Rng, ShufflesEverythingEverywhere) {
+TEST(Rng, Shuffle_EachItemEqually) {
   Rng rng(3);
   std::vector<int> first(5);
   for (int i = 0; i < 5'000; ++i) {

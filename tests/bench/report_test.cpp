@@ -17,13 +17,13 @@ using ::testing::Not;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-TEST(Samples, AreTheValuesOfOneKeyInOrder) {
+TEST(Samples, OneKey_ValuesInOrder) {
   const std::string output = "batch 1.5\ninit 9\nbatch 2.5\nbatch 0.5\n";
   EXPECT_THAT(samplesOf(output, "batch"), ElementsAre(1.5, 2.5, 0.5));
   EXPECT_THAT(samplesOf(output, "lost"), ElementsAre());
 }
 
-TEST(Samples, PercentileIsTheNearestRank) {
+TEST(Samples, Percentile_IsNearestRank) {
   Samples values;
   for (int i = 200; i > 0; --i) values.push_back(i);
   EXPECT_EQ(percentile(values, 0.99), 198);
@@ -37,14 +37,14 @@ Figure figure(double value, std::optional<double> bar) {
   return {"added_ns", "launch", value, 1.0, value + 1.0, bar};
 }
 
-TEST(Report, PassesAtItsBarAndNotAboveIt) {
+TEST(Report, ValueAtBar_Passes) {
   EXPECT_TRUE(figure(5, 5).passed());
   EXPECT_FALSE(figure(5.001, 5).passed());
   EXPECT_TRUE(figure(-0.4, 5).passed());
   EXPECT_TRUE(figure(1e9, {}).passed());
 }
 
-TEST(Report, WhatCouldNotBeMeasuredNeverPasses) {
+TEST(Report, Unmeasured_NeverPasses) {
   EXPECT_FALSE(figure(kNan, 5).passed());
   EXPECT_FALSE(figure(kNan, {}).passed());
   Report report;
@@ -54,14 +54,14 @@ TEST(Report, WhatCouldNotBeMeasuredNeverPasses) {
 }
 
 // A neighbour's share that never came back made the file no JSON at all.
-TEST(Report, WhatIsInfiniteIsNullInJson) {
+TEST(Report, Infinite_IsNullInJson) {
   Report report;
   report.figures = {figure(std::numeric_limits<double>::infinity(), 5)};
   EXPECT_THAT(json(report), HasSubstr("\"launch\": null"));
   EXPECT_EQ(json(report).find("inf"), std::string::npos);
 }
 
-TEST(Report, JsonNestsGroupsAndKeepsBars) {
+TEST(Report, Json_NestsGroupsKeepsBars) {
   Report report;
   report.date = "2026-01-01T00:00:00Z";
   report.driver = "a \"card\"";
@@ -78,7 +78,7 @@ TEST(Report, JsonNestsGroupsAndKeepsBars) {
   EXPECT_THAT(text, Not(HasSubstr(",\n  }")));
 }
 
-TEST(Report, JsonNestsAsDeepAsTheGroupSays) {
+TEST(Report, DeepGroups_NestInJson) {
   Report report;
   report.figures = {{"cases/k1/divvy", "error_pp_1s", 1.5, {}, {}, {}},
                     {"cases/k20/divvy", "error_pp_1s", 4, {}, {}, {}},
@@ -88,7 +88,7 @@ TEST(Report, JsonNestsAsDeepAsTheGroupSays) {
                         "        \"total_vs_solo\": 0.990\n      }\n    },\n    \"k20\""));
 }
 
-TEST(Report, ABarToReachIsMissedBelowIt) {
+TEST(Report, BarToReach_MissedBelow) {
   Figure total{"", "total_vs_solo", 0.979, {}, {}, 0.98};
   total.at_least = true;
   EXPECT_FALSE(total.passed());
@@ -96,7 +96,7 @@ TEST(Report, ABarToReachIsMissedBelowIt) {
   EXPECT_TRUE(total.passed());
 }
 
-TEST(Report, DetailsAreNotInTheTable) {
+TEST(Report, Details_NotInTable) {
   Report report;
   report.figures = {{"cases/k1", "error_pp_1s", kNan, {}, {}, {}}};
   report.figures[0].detail = true;
@@ -105,7 +105,7 @@ TEST(Report, DetailsAreNotInTheTable) {
   EXPECT_THAT(json(report), HasSubstr("\"error_pp_1s\": null"));
 }
 
-TEST(Report, TableFitsEightyColumnsAndNamesWhatIsMissed) {
+TEST(Report, Table_FitsEightyColumns) {
   Report report;
   report.figures = {{"added_ns", "alloc_free_64_registered", 123.4, 99999.1, 99999.9, 100.0}};
   const std::string text = table(report);

@@ -21,26 +21,26 @@ const Figure* find(const Report& report, const std::string& group, const std::st
   return nullptr;
 }
 
-TEST(SwapRate, CountsWhatLiesBetweenTwoCopies) {
+TEST(SwapRate, TwoCopies_PauseCounts) {
   EXPECT_NEAR(rateOf({{{0, 10 * kMs}, {10 * kMs, 20 * kMs}}, 20'000'000}), 1e9, 1);
   EXPECT_NEAR(rateOf({{{0, 10 * kMs}, {30 * kMs, 40 * kMs}}, 20'000'000}), 0.5e9, 1);
   EXPECT_TRUE(std::isnan(rateOf({})));
 }
 
-TEST(SwapRate, OfBothWaysEndsWithTheLastCopy) {
+TEST(SwapRate, BothDirections_UntilLastCopy) {
   const Copies out{{{0, 10 * kMs}}, 8'000'000};
   const Copies in{{{5 * kMs, 20 * kMs}}, 8'000'000};
   EXPECT_NEAR(duplexRate(out, in), 0.4e9, 1);
   EXPECT_TRUE(std::isnan(duplexRate(out, {})));
 }
 
-TEST(SwapPrediction, IsWrongByAPartOfItself) {
+TEST(PredictionError, Difference_RelativeToPrediction) {
   EXPECT_NEAR(predictionError(2, 2.2), 0.1, 1e-9);
   EXPECT_NEAR(predictionError(2, 1.5), 0.25, 1e-9);
   EXPECT_TRUE(std::isnan(predictionError(0, 1)));
 }
 
-TEST(SwapCases, AreJudgedByTheWorstOfEachWay) {
+TEST(SwapCases, SeveralCases_WorstPerDirection) {
   std::vector<SwapCase> cases = {
       {"out", 64, 2, 0.5e9, {0.9e9}, {0.1}},
       {"out", 64, 8, 0.5e9, {0.7e9, 0.79e9, 0.8e9}, {0.3}},
@@ -62,7 +62,7 @@ TEST(SwapCases, AreJudgedByTheWorstOfEachWay) {
   EXPECT_NEAR(find(report, "first_gbps/in/64m", "chunk_2m")->value, 0.5, 1e-9);
 }
 
-TEST(SwapCases, AWayThatWasNotMeasuredDoesNotPass) {
+TEST(SwapCases, UnmeasuredDirection_DoesNotPass) {
   Report report;
   addSwapCases({{"out", 64, 2, 1e9, {1e9}, {0}}, {"in", 64, 2, 1e9, {}, {}}}, kLink, report);
   EXPECT_TRUE(find(report, "worst_of_link", "out")->passed());
@@ -71,7 +71,7 @@ TEST(SwapCases, AWayThatWasNotMeasuredDoesNotPass) {
   EXPECT_FALSE(find(report, "", "predicted_error")->passed());
 }
 
-TEST(SwapCases, TheTableFitsEightyColumns) {
+TEST(SwapCases, Table_FitsEightyColumns) {
   Report report;
   addSwapCases({{"handover", 1024, 256, 123e9, {123.456e9}, {12.5}}}, kLink, report);
   std::size_t start = 0;

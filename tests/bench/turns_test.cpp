@@ -18,7 +18,7 @@ Span span(double start, double end) {
   return {static_cast<CardTime>(start * kS), static_cast<CardTime>(end * kS)};
 }
 
-TEST(Turns, GoFromOneToTheOther) {
+TEST(TurnsOf, TwoTenants_TurnsAlternate) {
   const std::vector<Spans> tenants = {{span(0, 1), span(1.5, 2), span(6, 8)},
                                       {span(2.5, 3), span(3, 4.5), span(8.5, 9)}};
   const std::vector<Turn> turns = turnsOf(tenants, kS / 5);
@@ -30,7 +30,7 @@ TEST(Turns, GoFromOneToTheOther) {
   EXPECT_THAT(medianTurn(turns), DoubleEq(2)) << "the last ones are cut short";
 }
 
-TEST(Turns, AreNotInterruptedByAMoment) {
+TEST(TurnsOf, BriefMoment_DoesNotInterrupt) {
   const std::vector<Spans> tenants = {{span(0, 1), span(1.2, 3)}, {span(1, 1.1), span(4, 5)}};
   const std::vector<Turn> turns = turnsOf(tenants, kS / 5);
   ASSERT_EQ(turns.size(), 2U);
@@ -38,13 +38,13 @@ TEST(Turns, AreNotInterruptedByAMoment) {
   EXPECT_THAT(switchesTo(turns, 2), ElementsAre(0, 1));
 }
 
-TEST(Turns, OfNobodyAreNone) {
+TEST(TurnsOf, NoTenantRuns_NoTurns) {
   EXPECT_TRUE(turnsOf({{}, {}}, kS).empty());
   EXPECT_THAT(switchesTo({}, 2), ElementsAre(0, 0));
   EXPECT_TRUE(std::isnan(medianTurn({})));
 }
 
-TEST(LongestPause, CountsTheEdgesOfItsRange) {
+TEST(LongestPause, Range_EdgesCount) {
   const Spans spans = {span(1, 2), span(5, 6)};
   EXPECT_DOUBLE_EQ(longestPause(spans, span(0, 7)), 3);
   EXPECT_DOUBLE_EQ(longestPause(spans, span(1, 10)), 4) << "at its end";

@@ -37,7 +37,7 @@ Words simRun(const Words& options) {
 }
 
 // Found by the command line itself: no agent is started.
-TEST(BadInput, UsageErrorsAreOneLineAndLeaveNothing) {
+TEST(CommandLine, UsageErrors_OneLineExitTwoAndNoFiles) {
   Sandbox sandbox;
   const std::vector<Case> cases{
       {{}, "required"},
@@ -110,7 +110,7 @@ TEST(BadInput, UsageErrorsAreOneLineAndLeaveNothing) {
 }
 
 // What the grammar's library says of these named neither the value nor what is accepted.
-TEST(BadInput, WrongWordsAreSaidWithWhatIsAccepted) {
+TEST(CommandLine, RejectedWords_AcceptedOnesNamed) {
   Sandbox sandbox;
   const std::vector<Case> cases{
       {{"ls", "nobody"},
@@ -142,7 +142,7 @@ TEST(BadInput, WrongWordsAreSaidWithWhatIsAccepted) {
 }
 
 // Regression: they took whatever words came after their value, a run's command, too.
-TEST(BadInput, OptionsThatMayBeRepeatedTakeOneValueEach) {
+TEST(CommandLine, RepeatableOptions_TakeOneValueEach) {
   Sandbox sandbox;
   const std::string file = sandbox.root() + "/pod.yaml";
   std::ofstream(file) << "kind: Pod\napiVersion: v1\nmetadata: {name: x}\n";
@@ -154,7 +154,7 @@ TEST(BadInput, OptionsThatMayBeRepeatedTakeOneValueEach) {
   EXPECT_EQ(run.code(), 0) << run.err;
 }
 
-TEST(BadInput, UsageErrorsAboutChangesOfPods) {
+TEST(CommandLine, BadResizeOfPod_UsageErrorWithAccepted) {
   Sandbox sandbox;
   const std::vector<Case> cases{
       {{"set", "pod/", "--cores", "10"}, "accepted: pod/NAME with -n NAMESPACE"},
@@ -175,7 +175,7 @@ TEST(BadInput, UsageErrorsAboutChangesOfPods) {
   for (const Case& one : cases) expectOneLine(sandbox.divvy(one.words), 2, one.says);
 }
 
-TEST(BadInput, UsageErrorsAboutNamesOfANodesDevices) {
+TEST(CommandLine, BadDeviceResourceNames_UsageErrorWithAccepted) {
   Sandbox sandbox;
   const std::vector<Case> cases{
       {{"agent", "--node-name", "n", "--resource", "gpu"}, "DOMAIN/NAME is accepted"},
@@ -191,7 +191,7 @@ TEST(BadInput, UsageErrorsAboutNamesOfANodesDevices) {
   for (const Case& one : cases) expectOneLine(sandbox.divvy(one.words), 2, one.says);
 }
 
-TEST(BadInput, UsageErrorsAboutMemoryPromisedMoreThanOnce) {
+TEST(CommandLine, BadAgentAndSwapOptions_UsageErrorWithAccepted) {
   Sandbox sandbox;
   const std::vector<Case> cases{
       {{"agent", "--kubelet-dir", "/tmp"}, "--node-name says which"},
@@ -257,7 +257,7 @@ TEST(BadInput, UsageErrorsAboutMemoryPromisedMoreThanOnce) {
 
 // An agent that is started for a command has only the environment to go by: the command says what
 // is wrong with it, for the agent could only say so in its diary.
-TEST(BadInput, VariablesForAgentsAreCheckedBeforeOneIsStarted) {
+TEST(CommandLine, BadAgentVariables_RefusedBeforeAgentStarts) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"DIVVY_OVERCOMMIT", "lots"},   {"DIVVY_DEVICE_BUDGET", "0="}, {"DIVVY_HOST_RESERVE", "x"},
       {"DIVVY_SWAP_CHUNK", "512Mi"},  {"DIVVY_SWAP_QUANTUM", "2h"},  {"DIVVY_IDLE_RECLAIM", "x=1"},
@@ -280,7 +280,7 @@ TEST(BadInput, VariablesForAgentsAreCheckedBeforeOneIsStarted) {
 }
 
 // Found by the agent, which knows the cards.
-TEST(BadInput, RequestsNoCardCanEverServeAreUsageErrors) {
+TEST(CommandLine, RequestNoCardCanServe_UsageErrorWithReason) {
   Sandbox sandbox;
   const std::vector<Case> cases{
       {simRun({"--memory", "200Gi"}), "needs 200 GiB, the card has 79.1 GiB"},
@@ -295,7 +295,7 @@ TEST(BadInput, RequestsNoCardCanEverServeAreUsageErrors) {
   EXPECT_TRUE(sandbox.snapshot().tenants.empty());
 }
 
-TEST(BadInput, RuntimeDirectoryThatCannotBeMade) {
+TEST(CommandLine, RuntimeDirectoryNotCreatable_ErrorNamesIt) {
   Sandbox sandbox;
   std::ofstream(sandbox.root() + "/file") << "x";
   for (const std::string& dir : {sandbox.root() + "/file/dir", std::string("/proc/divvy"),
@@ -311,7 +311,7 @@ TEST(BadInput, RuntimeDirectoryThatCannotBeMade) {
   fs::remove(sandbox.root() + "/file");
 }
 
-TEST(BadInput, RuntimeDirectoryOthersMayWriteIsRefused) {
+TEST(CommandLine, RuntimeDirectoryWritableByOthers_Refused) {
   Sandbox sandbox;
   const std::string open = sandbox.root() + "/open";
   fs::create_directory(open);
@@ -347,7 +347,7 @@ class Mounted {
   bool ok_ = false;
 };
 
-TEST(BadInput, ReadOnlyRuntimeDirectory) {
+TEST(CommandLine, RuntimeDirectoryReadOnly_ErrorAndNoFiles) {
   Sandbox sandbox;
   const std::string dir = sandbox.root() + "/ro";
   {
@@ -360,7 +360,7 @@ TEST(BadInput, ReadOnlyRuntimeDirectory) {
   }
 }
 
-TEST(BadInput, FullRuntimeDirectory) {
+TEST(CommandLine, RuntimeDirectoryFull_ErrorAndNoTenant) {
   Sandbox sandbox;
   const std::string dir = sandbox.root() + "/full";
   {
@@ -393,7 +393,7 @@ class FakeDriver {
   std::string dir_;
 };
 
-TEST(BadInput, BrokenDriver) {
+TEST(CommandLine, BrokenDriver_NoDriverFoundAndNoFiles) {
   Sandbox sandbox;
   const FakeDriver driver(sandbox);
   std::ofstream(driver.path()) << "not a library";
@@ -404,7 +404,7 @@ TEST(BadInput, BrokenDriver) {
   }
 }
 
-TEST(BadInput, MissingDriver) {
+TEST(CommandLine, MissingDriver_SimulatedCardSuggested) {
   if (fs::exists("/proc/driver/nvidia")) GTEST_SKIP() << "SKIPPED: this machine has a driver";
   Sandbox sandbox;
   expectOneLine(sandbox.divvy({"run", "--memory", "1Gi", "--", "true"}), 1,
@@ -412,14 +412,14 @@ TEST(BadInput, MissingDriver) {
   EXPECT_EQ(sandbox.files(), Words());
 }
 
-TEST(BadInput, DriverThatHasLostItsCards) {
+TEST(CommandLine, DriverLostItsCards_NoUsableDevice) {
   Sandbox sandbox;
   sandbox.set("SIMGPU_FAULTS", "lost");
   expectOneLine(sandbox.divvy({"agent", "--node", "sim-h100"}), 1, "no usable device");
   EXPECT_EQ(sandbox.files(), Words());
 }
 
-TEST(BadInput, DriverWithoutSomeSymbols) {
+TEST(CommandLine, DriverLacksSymbols_MissingSymbolNamed) {
   Sandbox sandbox;
   const FakeDriver driver(sandbox);
   fs::copy_file(buildDir() + "/tests/libpoor-nvml.so", driver.path());

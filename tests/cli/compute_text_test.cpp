@@ -46,7 +46,7 @@ std::string lineOf(const std::string& text, const std::string& start) {
   return text.substr(at + 1, text.find('\n', at + 1) - at - 1);
 }
 
-TEST(TopCompute, EightyColumnsHoldEveryFigure) {
+TEST(TopCompute, EightyColumns_EveryFigureShown) {
   agent::TenantView web = tenantOf("web", 30, 294, 620);
   web.waits = 12345;
   web.grants_per_s = 93;
@@ -58,12 +58,12 @@ TEST(TopCompute, EightyColumnsHoldEveryFigure) {
             "web        0 ###..... 29.4%   30%    30% share        62%  12.3k      93   1.2ms");
 }
 
-TEST(TopCompute, BarShowsWhatIsMissingToTheShare) {
+TEST(TopCompute, BelowShare_BarShowsMissingPart) {
   const std::string text = textOf(nodeOf({tenantOf("web", 50, 250, 0)}), 80);
   EXPECT_NE(text.find("##::...."), std::string::npos) << text;
 }
 
-TEST(TopCompute, BarPromisesNoMoreThanTheCap) {
+TEST(TopCompute, CapPolicy_BarEndsAtCap) {
   agent::TenantView web = tenantOf("web", 50, 250, 500);
   web.cores_policy = "cap";
   web.weight = 100;
@@ -71,13 +71,13 @@ TEST(TopCompute, BarPromisesNoMoreThanTheCap) {
   EXPECT_NE(text.find("##::...."), std::string::npos) << text;
 }
 
-TEST(TopCompute, UnknownAndUnaskedAreDashes) {
+TEST(TopCompute, UnknownOrNotRequested_Dashes) {
   const std::string text = textOf(nodeOf({tenantOf("web", 0, -1, 0)}), 80);
   EXPECT_EQ(lineOf(text, "web "),
             "web        0 ........     -     -      - share         0%      0       0       -");
 }
 
-TEST(TopCompute, WiderTerminalsShowMore) {
+TEST(TopCompute, WiderTerminal_MoreColumns) {
   agent::TenantView web = tenantOf("a-longer-name", 30, 294, 620);
   web.throttled_ms = 12340;
   web.cores_policy = "cap";
@@ -89,14 +89,14 @@ TEST(TopCompute, WiderTerminalsShowMore) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 
-TEST(TopCompute, FiguresOfATenantStandInItsFirstLineOnly) {
+TEST(TopCompute, TenantWithTwoDevices_FiguresInFirstLineOnly) {
   agent::TenantView web = tenantOf("web", 30, 294, 620);
   web.shares.push_back({1, "GPU-b", gib(4).count, 0, 30, -1, 311});
   const std::string text = textOf(nodeOf({web}), 80);
   EXPECT_NE(text.find("\n           1 ###..... 31.1%   30%\n"), std::string::npos) << text;
 }
 
-TEST(TopCompute, BrokenTenantsAreShownWithTheirReason) {
+TEST(TopCompute, BrokenTenant_ShownWithReason) {
   agent::TenantView web;
   web.id = "abc234";
   web.state = "broken";
@@ -104,11 +104,11 @@ TEST(TopCompute, BrokenTenantsAreShownWithTheirReason) {
   EXPECT_NE(textOf(nodeOf({web}), 80).find("broken: its report is too short"), std::string::npos);
 }
 
-TEST(WhySlow, NothingIsSaidOfWhoIsNotHeld) {
+TEST(WhySlow, NotThrottled_NoReason) {
   EXPECT_EQ(whySlow(tenantOf("web", 30, 900, 20), nodeOf({})), Lines());
 }
 
-TEST(WhySlow, ShareNamesItAndCountsTheBusy) {
+TEST(WhySlow, SharePolicy_ShareAndBusyOthersNamed) {
   const agent::TenantView web = tenantOf("web", 30, 294, 620);
   const agent::TenantView busy = tenantOf("busy", 30, 300, 0);
   const agent::TenantView waiting = tenantOf("waiting", 40, 0, 900);
@@ -121,7 +121,7 @@ TEST(WhySlow, ShareNamesItAndCountsTheBusy) {
             Lines{"waits 62% of the time: its share is 30% and 1 other is busy"});
 }
 
-TEST(WhySlow, CapIsNamedWhereItIsReached) {
+TEST(WhySlow, CapPolicy_CapNamedWhereReached) {
   agent::TenantView web = tenantOf("web", 20, 199, 800);
   web.cores_policy = "cap";
   web.mode = "cap";
@@ -132,7 +132,7 @@ TEST(WhySlow, CapIsNamedWhereItIsReached) {
   EXPECT_EQ(whySlow(web, nodeOf({web})), Lines{"waits 80% of the time: its share is 20%"});
 }
 
-TEST(WhySlow, LowerPriorityNamesWhoIsAbove) {
+TEST(WhySlow, LowerPriority_BusyHigherOnesCounted) {
   agent::TenantView batch = tenantOf("batch", 30, 294, 620);
   batch.priority = "low";
   agent::TenantView web = tenantOf("web", 30, 600, 0);
@@ -146,7 +146,7 @@ TEST(WhySlow, LowerPriorityNamesWhoIsAbove) {
             Lines{"waits 18% of the time: others end what they run before it has its turn"});
 }
 
-TEST(WhySlow, LongKernelsAreNamedOnBothSides) {
+TEST(WhySlow, LongKernels_NamedForBothTenants) {
   const agent::TenantView web = tenantOf("web", 30, 294, 620);
   agent::TenantView batch = tenantOf("batch", 70, 700, 0);
   batch.longest_us = 180000;
@@ -157,7 +157,7 @@ TEST(WhySlow, LongKernelsAreNamedOnBothSides) {
   EXPECT_EQ(whySlow(batch, nodeOf({batch})), Lines()) << "nobody minds";
 }
 
-TEST(WhySlow, OddStatesAreExplained) {
+TEST(WhySlow, UngatedUnpreemptibleDistrusted_EachExplained) {
   agent::TenantView web = tenantOf("web", 30, 300, 0);
   web.mode = "ungated";
   web.unpreemptible = true;
@@ -170,7 +170,7 @@ TEST(WhySlow, OddStatesAreExplained) {
   for (const std::string& reason : reasons) EXPECT_LE(reason.size(), 76u) << reason;
 }
 
-TEST(ListView, ShowsBackendPolicyAndNotes) {
+TEST(TenantsTable, WideOutput_BackendPolicyAndNotes) {
   agent::TenantView web = tenantOf("web", 30, 294, 620);
   web.cores_policy = "cap";
   web.mode = "cap";
@@ -183,7 +183,7 @@ TEST(ListView, ShowsBackendPolicyAndNotes) {
     EXPECT_NE(wide.find(part), std::string::npos) << part << "\n" << wide;
 }
 
-TEST(ListView, ANarrowTerminalKeepsWhatMattersMost) {
+TEST(TenantsTable, EightyColumns_LinesFitAndModeKept) {
   const agent::Snapshot node = nodeOf({tenantOf("web", 30, 294, 620)});
   const std::string text = tenantsTable({node}, 0, true, 80);
   EXPECT_NE(text.find("MODE"), std::string::npos) << text;
@@ -192,7 +192,7 @@ TEST(ListView, ANarrowTerminalKeepsWhatMattersMost) {
     EXPECT_LE(end - at, 80u) << text;
 }
 
-TEST(ListView, WhatIsUnusualIsNeverLeftOut) {
+TEST(TenantsTable, UnusualValues_ColumnsAlwaysShown) {
   agent::TenantView web = tenantOf("web", 30, 294, 620);
   for (const char* heading : {"BACKEND", "POLICY", "PRIORITY", "NOTES"})
     EXPECT_EQ(tenantsTable({nodeOf({web})}, 0, true, 70).find(heading), std::string::npos);
@@ -206,7 +206,7 @@ TEST(ListView, WhatIsUnusualIsNeverLeftOut) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 
-TEST(ListView, DevicesShowTheSumEvenAboveAHundred) {
+TEST(DevicesTable, CoresAboveHundred_SumShown) {
   agent::Snapshot node = nodeOf({});
   agent::DeviceView device;
   device.uuid = "GPU-a";

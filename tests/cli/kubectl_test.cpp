@@ -95,7 +95,7 @@ struct Case {
   std::string first, second;  // who asked the servers
 };
 
-TEST_F(Kubectl, OptionsSayWhichServerIsAskedAndAsWhom) {
+TEST_F(Kubectl, ConnectionOptions_ChooseServerAndUser) {
   std::ofstream(folder / "spare") << "current-context: spare\ncontexts: [{name: spare, context: "
                                      "{cluster: second, user: w}}]\nusers: [{name: w, user: "
                                      "{token: of-w}}]\n";
@@ -148,7 +148,7 @@ TEST_F(Kubectl, OptionsSayWhichServerIsAskedAndAsWhom) {
 }
 
 // Each command that speaks to a cluster, as what it is said to.
-TEST_F(Kubectl, AllThatSpeakToAClusterTakeThem) {
+TEST_F(Kubectl, EveryClusterCommand_TakesConnectionOptions) {
   std::ofstream(folder / "pod.yaml") << R"({"kind":"Pod",)" + pod("team-a", "one").substr(1);
   const std::string file = folder / "pod.yaml";
   const std::vector<Words> commands{{"gpus"},
@@ -201,7 +201,7 @@ void writeDeployment(const fs::path& file, const char* replicas) {
 }
 
 // Regression: "there is no pod, and nothing that makes pods", and nothing of the scheduler.
-TEST_F(Kubectl, ExplainTellsThatNoPodIsAskedForAndWhoseItIs) {
+TEST_F(Kubectl, ExplainScaledToZero_IdleAndSchedulerNamed) {
   HeardServer server(objectsMaking("volcano", ""));
   const std::string file = folder / "web.yaml";
   writeDeployment(file, "0");
@@ -223,7 +223,7 @@ TEST_F(Kubectl, ExplainTellsThatNoPodIsAskedForAndWhoseItIs) {
 }
 
 // Regression: of the model that was asked for nothing was said.
-TEST_F(Kubectl, ExplainTellsWhichModelWasAskedFor) {
+TEST_F(Kubectl, ExplainOfModelRequest_ModelNamed) {
   HeardServer server(objectsMaking("divvy-scheduler", "H200"));
   const std::string file = folder / "web.yaml";
   writeDeployment(file, "1");
@@ -234,7 +234,7 @@ TEST_F(Kubectl, ExplainTellsWhichModelWasAskedFor) {
   EXPECT_EQ(refused.out.find("its scheduler is"), std::string::npos) << refused.out;
 }
 
-TEST_F(Kubectl, NamespacesAreAsWithKubectl) {
+TEST_F(Kubectl, NamespaceOptions_ListAsKubectl) {
   struct Seen {
     const char* program;
     Words words;
@@ -274,14 +274,14 @@ TEST_F(Kubectl, NamespacesAreAsWithKubectl) {
 }
 
 // Nobody answers: without the option it would be waited for for half a minute.
-TEST_F(Kubectl, TheRequestsTimeIsBounded) {
+TEST_F(Kubectl, RequestTimeout_EndsWaitForAnswer) {
   HeardServer silent({}, true);
   const Outcome outcome = kubectl({"queues", "-s", silent.url(), "--request-timeout", "300ms"});
   EXPECT_EQ(outcome.code(), 1);
   EXPECT_NE(outcome.err.find("no answer in time"), std::string::npos) << outcome.err;
 }
 
-TEST_F(Kubectl, WhatIsNotAcceptedIsNamedWithWhatIs) {
+TEST_F(Kubectl, RejectedOptions_NamedWithAcceptedAndNotSent) {
   struct Refused {
     const char* program;
     Words words;
@@ -317,7 +317,7 @@ TEST_F(Kubectl, WhatIsNotAcceptedIsNamedWithWhatIs) {
   EXPECT_EQ(askedAs(first) + askedAs(second), "");
 }
 
-TEST_F(Kubectl, HelpIsOfTheProgramThatWasCalled) {
+TEST_F(Kubectl, Help_NamesCalledProgramAndOptions) {
   const std::string plugin = kubectl({"gpus", "--help"}).out;
   const std::string own = run("divvy", {"gpus", "--help"}).out;
   EXPECT_NE(plugin.find("Usage: kubectl divvy gpus"), std::string::npos) << plugin;
@@ -337,7 +337,7 @@ TEST_F(Kubectl, HelpIsOfTheProgramThatWasCalled) {
 }
 
 // As kubectl asks for it: the last word is what has been typed.
-TEST_F(Kubectl, CompletesWordsAsKubectlAsksForThem) {
+TEST_F(Kubectl, CompletionRequests_OptionsAndDirective) {
   const auto offered = [&](const Words& words) {
     const Outcome outcome = run("kubectl_complete-divvy", words);
     EXPECT_EQ(outcome.code(), 0) << outcome.err;

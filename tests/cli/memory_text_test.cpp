@@ -61,7 +61,7 @@ void expectAll(const std::string& text, const Lines& parts) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 
-TEST(MemoryText, ColumnsAppearOnlyWhereMemoryIsPromisedMoreThanOnce) {
+TEST(MemoryText, WithoutOvercommit_SwapColumnsAbsent) {
   const agent::Snapshot once = nodeOf({tenantOf("web", "kept")}, 1000);
   for (const char* heading : {"RESIDENT", "SWAPPED", "OVERCOMMIT", "BUDGET", "PROMISED", "IN/s"}) {
     EXPECT_EQ(tenantsTable({once}, 0, true, 0).find(heading), std::string::npos) << heading;
@@ -76,12 +76,12 @@ TEST(MemoryText, ColumnsAppearOnlyWhereMemoryIsPromisedMoreThanOnce) {
 }
 
 // Tenants of an earlier agent that promised more go on taking turns.
-TEST(MemoryText, ColumnsStayWhileSomebodyTakesTurns) {
+TEST(MemoryText, TenantWaitsWithoutOvercommit_SwapColumnsKept) {
   const agent::Snapshot left = nodeOf({tenantOf("web", "waiting")}, 1000);
   expectAll(tenantsTable({left}, 0, true, 0), {"SWAPPED", "waits for its turn"});
 }
 
-TEST(MemoryText, EveryRowHasAllColumns) {
+TEST(MemoryText, BrokenAndQueuedRows_HaveAllColumns) {
   agent::Snapshot node = nodeOf({tenantOf("web", "resident")});
   agent::TenantView broken;
   broken.id = "broken";
@@ -91,7 +91,7 @@ TEST(MemoryText, EveryRowHasAllColumns) {
   expectAll(tenantsTable({node, node}, 0, true, 0), {"broken", "queued", "no room"});
 }
 
-TEST(MemoryText, NotesSayWhereItsMemoryIsAndWhyNotMore) {
+TEST(MemoryText, MemoryNotes_StateAndReason) {
   agent::TenantView web = tenantOf("web", "waiting");
   EXPECT_EQ(memoryNotes(web, nodeOf({web})), Lines{"waits for its turn"});
   // Also between its turns: what it needs is not to be had.
@@ -120,7 +120,7 @@ TEST(MemoryText, NotesSayWhereItsMemoryIsAndWhyNotMore) {
             Lines{"cannot be swapped: its swap file was truncated"});
 }
 
-TEST(MemoryText, WaitingNamesTheDeviceAndTheEndOfTheOthersTurn) {
+TEST(MemoryText, WaitForMemory_DeviceAndTurnEndNamed) {
   agent::TenantView web = tenantOf("web", "waiting");
   web.memory_reason = "others-turn";
   web.throttled_permille = 900;
@@ -150,7 +150,7 @@ TEST(MemoryText, WaitingNamesTheDeviceAndTheEndOfTheOthersTurn) {
   expectAll(topOf(node), {"waits for memory: others' turn on device 0, which ends in at most 6s"});
 }
 
-TEST(MemoryText, WhoCanNeverHaveAllOfItSaysWhatBecomesOfTheRest) {
+TEST(MemoryText, NeverFullyResident_RemainderExplained) {
   agent::TenantView web = tenantOf("web", "resident");
   web.memory_reason = "short";
   web.shares[0].swapped = 3ULL << 30;
@@ -170,14 +170,14 @@ TEST(MemoryText, WhoCanNeverHaveAllOfItSaysWhatBecomesOfTheRest) {
   EXPECT_EQ(memoryNotes(web, nodeOf({web})), Lines{"3 GiB used at the host"});
 }
 
-TEST(MemoryText, WhoCannotGiveMemoryBackSaysWhy) {
+TEST(MemoryText, SwapOutRefused_ReasonNamed) {
   agent::TenantView web = tenantOf("web", "resident");
   web.refusal = "it captures a graph";
   EXPECT_EQ(whySlow(web, nodeOf({web})),
             Lines{"could not give memory back when asked last: it captures a graph"});
 }
 
-TEST(MemoryText, WhoIsIdleForLongIsToldSo) {
+TEST(MemoryText, LongIdle_IdleTimeAndShutdownShown) {
   agent::TenantView web = tenantOf("web", "out");
   web.memory_reason = "unused";
   web.idle_s = 9 * 3600;
@@ -193,7 +193,7 @@ std::string stamp(std::int64_t ms) {
   return "t" + std::to_string(ms);
 }
 
-TEST(MemoryText, EventsStandInTheOrderOfTime) {
+TEST(MemoryText, Events_SortedByTime) {
   Happenings happenings{{"gpu", {1, 20, "x1", "web", 0, "yielded", "1 GiB"}},
                         {"sim", {1, 10, "x2", "", -1, "waited", "a while"}},
                         {"gpu", {2, 30, "", "", 3, "thrash-risk", "too often"}},
@@ -208,7 +208,7 @@ TEST(MemoryText, EventsStandInTheOrderOfTime) {
   EXPECT_EQ(eventLine(happenings[1].second, stamp), "t20  web  yielded: 1 GiB");
 }
 
-TEST(MemoryText, AnAllocationThatWaitsForTheCardIsTold) {
+TEST(MemoryText, AllocationWaits_SaidInNotes) {
   agent::TenantView web = tenantOf("web", "resident");
   web.shares[0].swapped = 0;
   web.pressed = 1;
@@ -219,7 +219,7 @@ TEST(MemoryText, AnAllocationThatWaitsForTheCardIsTold) {
             "swapped"});
 }
 
-TEST(MemoryText, DevicesSayWhatTurnsCostAndWhetherTheyThrash) {
+TEST(MemoryText, DeviceNote_SwapTimeTurnAndThrashing) {
   agent::DeviceView device;
   EXPECT_EQ(deviceNote(device), "");
   device.swap_predicted_ms = 1200;
@@ -229,7 +229,7 @@ TEST(MemoryText, DevicesSayWhatTurnsCostAndWhetherTheyThrash) {
   EXPECT_EQ(deviceNote(device), "swaps take 1.2s, turns 17s; thrash risk");
 }
 
-TEST(MemoryText, NoLineOfTopIsWiderThanTheTerminal) {
+TEST(MemoryText, TopOutput_NoLineWiderThanTerminal) {
   agent::Snapshot node = nodeOf({tenantOf("a-name-that-is-longer-than-any-column", "waiting")});
   node.tenants[0].pid = 4194304;
   node.tenants[0].shares[0].limit = node.tenants[0].shares[0].resident = gib(79).count + 12345;
@@ -241,7 +241,7 @@ TEST(MemoryText, NoLineOfTopIsWiderThanTheTerminal) {
   }
 }
 
-TEST(MemoryText, RatiosAreShort) {
+TEST(MemoryText, Ratios_ShortestForm) {
   EXPECT_EQ(ratioWord(1000), "1x");
   EXPECT_EQ(ratioWord(1300), "1.3x");
   EXPECT_EQ(ratioWord(2250), "2.25x");

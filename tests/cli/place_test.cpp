@@ -17,7 +17,7 @@ namespace bj = boost::json;
 // As a DGX-1 has them: a cube of NVLinks, four to a NUMA node, two to a PCIe switch.
 constexpr const char* kCards = "v100x8";
 
-class Places : public ::testing::Test {
+class DeviceTopology : public ::testing::Test {
  protected:
   bj::array cards() {
     const Outcome outcome = sandbox_.divvy({"gpus", "--sim", kCards, "-o", "json"});
@@ -70,7 +70,7 @@ bool says(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-TEST_F(Places, RunsGetCardsByWhereTheyAre) {
+TEST_F(DeviceTopology, LinkAndNumaPolicies_ChooseDevices) {
   EXPECT_EQ(alone({"--gpus", "2", "--device-policy", "topology-aware"}), (Cards{2, 3}));
   EXPECT_EQ(alone({"--gpus", "4", "--device-policy", "link-strict"}), (Cards{0, 1, 2, 3}));
   const std::string five = refusal({"--gpus", "5", "--device-policy", "link-strict"});
@@ -90,7 +90,7 @@ TEST_F(Places, RunsGetCardsByWhereTheyAre) {
   EXPECT_EQ(first, (Cards{0, 4, 5, 6, 7}));
 }
 
-TEST_F(Places, ViewsAndSnapshotsTellOfThem) {
+TEST_F(DeviceTopology, ViewsAndSnapshot_ShowNumaAndLinks) {
   const bj::array all = cards();
   ASSERT_EQ(all.size(), 8u);
   EXPECT_EQ(all.at(0).at("numa").as_int64(), 0);
@@ -116,7 +116,7 @@ TEST_F(Places, ViewsAndSnapshotsTellOfThem) {
   EXPECT_EQ(written.at("nodes").at(0).at("links").as_array().size(), 16u);
 }
 
-TEST_F(Places, ByTheKernelsFiles) {
+TEST_F(DeviceTopology, SysfsFiles_GiveNumaAndNics) {
   // Cards 0 and 2, and a NIC with the latter.
   const std::string bridge = "pci0000:35/0000:35:01.0/0000:36:00.0/";
   tree_.device("pci0000:15/0000:15:01.0/0000:17:00.0", 6);
@@ -135,7 +135,7 @@ TEST_F(Places, ByTheKernelsFiles) {
   EXPECT_TRUE(says(other, "mlx5_1") || says(other, "NIC")) << other;
 }
 
-TEST_F(Places, WhoseHoursDifferShareACard) {
+TEST_F(DeviceTopology, ExpectedUseDiffers_TenantsShareDevice) {
   const Words day{"--expected-use", "8-20=100%,else=0%", "--device-policy", "spread"};
   const Words night{"--expected-use", "20-8=100%,else=0%", "--device-policy", "spread"};
   std::vector<Child> all;
@@ -159,7 +159,7 @@ TEST_F(Places, WhoseHoursDifferShareACard) {
 }
 
 // Of a partitioned card (MIG) the instances are the devices.
-TEST(Instances, AreSharedAsCardsAre) {
+TEST(MigInstances, Requests_AdmittedLikeDevices) {
   Sandbox sandbox;
   const std::vector<std::string> half{"run", "--sim",   "h100-mig", "--memory",
                                       "4Gi", "--cores", "50"};

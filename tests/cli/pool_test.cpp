@@ -94,7 +94,7 @@ std::string me() {
   return agent::userName(getuid());
 }
 
-TEST(PoolsOfCards, AreNeverSharedAndTellSo) {
+TEST(Pools, ExclusiveAndShared_EnforcedAndShown) {
   Sandbox sandbox("sim-rtx4090x4");
   const bj::array plain = cards(sandbox);
   ASSERT_EQ(plain.size(), 4u);
@@ -142,7 +142,7 @@ TEST(PoolsOfCards, AreNeverSharedAndTellSo) {
   EXPECT_EQ(written.at("allocations").at(0).at("request").at("pool").as_string(), "whole");
 }
 
-TEST(PoolsOfCards, WhoWasThereBeforeKeepsNewcomersOff) {
+TEST(Pools, TenantFromBeforePool_NewTenantRefused) {
   Sandbox sandbox("sim-rtx4090x4");
   const bj::array plain = cards(sandbox);
   ASSERT_EQ(plain.size(), 4u);
@@ -167,7 +167,7 @@ TEST(PoolsOfCards, WhoWasThereBeforeKeepsNewcomersOff) {
             0);
 }
 
-TEST(PoolsOfCards, AFileThatIsWrongIsToldWithItsPlace) {
+TEST(Pools, WrongFile_RefusedWithPlace) {
   Sandbox sandbox("sim-rtx4090x4");
   const File pools(sandbox, "-pools.yaml");
   sandbox.set("DIVVY_POOLS", pools.path());
@@ -191,7 +191,7 @@ TEST(PoolsOfCards, AFileThatIsWrongIsToldWithItsPlace) {
   expect("pools: []\n", "accepted: a path that begins with /");
 }
 
-TEST(DevicePolicies, ByOption) {
+TEST(DevicePolicy, BinpackSpreadMutex_ChooseDevices) {
   Sandbox sandbox("sim-rtx4090x4");
   const std::string wrong = refusal(sandbox, {"--device-policy", "nearest"});
   EXPECT_TRUE(says(wrong, "device policy \"nearest\"; accepted: tightest, binpack, spread"))

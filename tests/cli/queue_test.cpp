@@ -25,7 +25,7 @@ bool queued(Sandbox& sandbox, std::size_t count) {
   return eventually([&] { return sandbox.snapshot().queue.size() == count; });
 }
 
-TEST(Waiting, GetsTheShareWhenItIsFree) {
+TEST(WaitQueue, ShareFreed_WaiterRuns) {
   Sandbox sandbox;
   Child first = holder(sandbox);
   Child second = sandbox.start(waiting("60Gi", {}, {"echo", "ran"}));
@@ -37,7 +37,7 @@ TEST(Waiting, GetsTheShareWhenItIsFree) {
   EXPECT_EQ(outcome.out, "ran\n");
 }
 
-TEST(Waiting, EndsWithARefusalAfterTheTimeGiven) {
+TEST(WaitQueue, TimeoutExpires_RefusedAndDequeued) {
   Sandbox sandbox;
   Child first = holder(sandbox);
   const Outcome outcome = sandbox.divvy(waiting("60Gi", {"200ms"}, {"true"}));
@@ -46,14 +46,14 @@ TEST(Waiting, EndsWithARefusalAfterTheTimeGiven) {
   EXPECT_TRUE(queued(sandbox, 0));
 }
 
-TEST(Waiting, ImpossibleRequestsAreRefusedAtOnce) {
+TEST(WaitQueue, ImpossibleRequest_RefusedAtOnce) {
   Sandbox sandbox;
   const Outcome outcome = sandbox.divvy(waiting("600Gi", {}, {"true"}));
   EXPECT_EQ(outcome.code(), 2);
   EXPECT_NE(outcome.err.find("the card has"), std::string::npos) << outcome.err;
 }
 
-TEST(Waiting, WhoGivesUpLeavesTheQueue) {
+TEST(WaitQueue, InterruptedWaiter_LeavesQueue) {
   Sandbox sandbox;
   Child first = holder(sandbox);
   Child second = sandbox.start(waiting("60Gi", {}, {"true"}));
@@ -63,7 +63,7 @@ TEST(Waiting, WhoGivesUpLeavesTheQueue) {
   EXPECT_TRUE(queued(sandbox, 0));
 }
 
-TEST(Waiting, HigherPriorityGoesFirst) {
+TEST(WaitQueue, HigherPriority_AdmittedFirst) {
   Sandbox sandbox;
   Child first = holder(sandbox);
   Child low =
@@ -80,7 +80,7 @@ TEST(Waiting, HigherPriorityGoesFirst) {
 }
 
 // A request that is small enough for what is left waits behind a larger one all the same.
-TEST(Waiting, NobodyWhoWaitsOvertakes) {
+TEST(WaitQueue, SmallRequestBehindLarge_DoesNotOvertake) {
   Sandbox sandbox;
   Child first = holder(sandbox);
   Child large = sandbox.start(waiting("60Gi", {}, {"sh", "-c", "echo up; read end"}));
@@ -93,7 +93,7 @@ TEST(Waiting, NobodyWhoWaitsOvertakes) {
   EXPECT_TRUE(small.printed("up"));
 }
 
-TEST(Waiting, QueueSurvivesTheAgent) {
+TEST(WaitQueue, AgentKilled_QueueSurvives) {
   Sandbox sandbox;
   Child first = holder(sandbox);
   Child second = sandbox.start(waiting("60Gi", {}, {"sh", "-c", "echo up; read end"}));
@@ -109,7 +109,7 @@ TEST(Waiting, QueueSurvivesTheAgent) {
   EXPECT_TRUE(second.printed("up"));
 }
 
-TEST(Waiting, RoomMadeByShrinkingIsTaken) {
+TEST(WaitQueue, OtherTenantShrinks_WaiterAdmitted) {
   Sandbox sandbox;
   Child first = holder(sandbox);
   const std::string id = sandbox.snapshot().tenants.at(0).id;

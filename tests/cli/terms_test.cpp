@@ -30,7 +30,7 @@ std::set<std::string> optionsOf(const std::string& command) {
   return options;
 }
 
-TEST(Terms, EveryOptionOfRunIsSaidInPodsOrWhyNot) {
+TEST(RunOptions, EveryOption_ListedAsShareOption) {
   std::set<std::string> listed;
   for (const share_options::ShareOption& one : share_options::all()) {
     EXPECT_FALSE(one.word.empty()) << one.option;
@@ -45,7 +45,7 @@ TEST(Terms, EveryOptionOfRunIsSaidInPodsOrWhyNot) {
 }
 
 // What a pod may say the agent understands, and the other way round.
-TEST(Terms, WordsAreThoseOfTheCommandLine) {
+TEST(RunOptions, ShareOptionValues_SameAsCommandLine) {
   for (const share_options::ShareOption& one : share_options::all()) {
     if (one.form != share_options::ValueKind::kWord || one.option.empty()) continue;
     const auto runs = [&](const std::string& value) {

@@ -57,7 +57,7 @@ std::string withoutEscapes(const std::string& text) {
   return plain;
 }
 
-TEST(TopView, NoLineIsWiderThanTheTerminal) {
+TEST(TopView, AnyWidth_NoLineWiderThanTerminal) {
   for (const std::size_t columns : {20u, 40u, 79u, 80u, 120u, 300u}) {
     for (const bool fancy : {false, true}) {
       for (const std::string& line :
@@ -68,7 +68,7 @@ TEST(TopView, NoLineIsWiderThanTheTerminal) {
   }
 }
 
-TEST(TopView, AtEightyColumnsTheFiguresAreAllThere) {
+TEST(TopView, EightyColumns_FiguresShown) {
   const std::vector<std::string> lines = drawTop({busyNode(1)}, {{80, 0}, false, false, ""});
   std::string all;
   for (const std::string& line : lines) all += line + "\n";
@@ -78,18 +78,18 @@ TEST(TopView, AtEightyColumnsTheFiguresAreAllThere) {
   }
 }
 
-TEST(TopView, NoPictureIsHigherThanTheTerminal) {
+TEST(TopView, ManyTenants_NotHigherThanTerminal) {
   const std::vector<std::string> lines = drawTop({busyNode(100)}, {{80, 24}, false, false, ""});
   ASSERT_EQ(lines.size(), 24u);
   EXPECT_NE(lines.back().find("lines more"), std::string::npos);
 }
 
-TEST(TopView, NoAgentIsSaidNotDrawn) {
+TEST(TopView, NoAgent_SaidInFirstLine) {
   EXPECT_EQ(drawTop({}, {{80, 24}, false, false, ""}).at(0),
             "no agent is running: nothing is shared");
 }
 
-TEST(TopView, EscapesOfACommandNeverReachTheTerminal) {
+TEST(TopView, EscapesInCommand_NotPrinted) {
   agent::Snapshot node = busyNode(1);
   node.tenants[0].name.clear();
   node.tenants[0].command = {"\x1b[2J\nevil"};
@@ -98,7 +98,7 @@ TEST(TopView, EscapesOfACommandNeverReachTheTerminal) {
   }
 }
 
-TEST(Table, AlignsAndCuts) {
+TEST(Table, Columns_AlignedAndCut) {
   Table table({"NAME", "SIZE>", "REST"});
   table.add({"a", "1GiB", "something long"});
   table.add({"bcd", "", "x"});
@@ -106,13 +106,13 @@ TEST(Table, AlignsAndCuts) {
   EXPECT_EQ(table.text(false, 16), "a    1GiB  some~\nbcd     -  x\n");
 }
 
-TEST(Table, OnlyTheLastColumnIsCutAndNeverItsHeading) {
+TEST(Table, NarrowWidth_OnlyLastColumnCut) {
   Table table({"NAME", "TENANTS>", "REST"});
   table.add({"a long name", "1", "something long"});
   EXPECT_EQ(table.text(true, 10), "NAME         TENANTS  REST\na long name        1  som~\n");
 }
 
-TEST(Table, LeavesOutWhatMayBeUntilItFits) {
+TEST(Table, OptionalColumns_LeftOutUntilItFits) {
   Table table({"ID", "?SAME", "?NONE", "?MODE", "REST"});
   table.add({"a", "x", "", "share", "something long"});
   EXPECT_EQ(table.text(true, 0),
@@ -122,13 +122,13 @@ TEST(Table, LeavesOutWhatMayBeUntilItFits) {
   EXPECT_EQ(table.text(false, 9), "a  somet~\n");
 }
 
-TEST(Table, CutsBetweenCharactersNotInside) {
+TEST(Table, MultibyteText_CutBetweenCharacters) {
   EXPECT_EQ(cut("äöü", 3), "äöü");
   EXPECT_EQ(cut("äöüß", 3), "äö~");
   EXPECT_EQ(columnsOf("äöü"), 3u);
 }
 
-TEST(Words, SizesAndAgesAreOneWord) {
+TEST(Format, SizesAndAges_OneWord) {
   EXPECT_EQ(sizeWord(gib(4).count), "4GiB");
   EXPECT_EQ(sizeWord(0), "0B");
   EXPECT_EQ(ageWord(59), "59s");
@@ -137,7 +137,7 @@ TEST(Words, SizesAndAgesAreOneWord) {
   EXPECT_EQ(ageWord(-5), "0s");
 }
 
-TEST(Words, TimesAndCountsAreShort) {
+TEST(Format, TimesAndCounts_Short) {
   EXPECT_EQ(timeWord(0), "0us");
   EXPECT_EQ(timeWord(999), "999us");
   EXPECT_EQ(timeWord(1234), "1.2ms");
@@ -152,7 +152,7 @@ TEST(Words, TimesAndCountsAreShort) {
   EXPECT_EQ(countWord(7000000000), "7G");
 }
 
-TEST(Cores, AreForAllGpusTogether) {
+TEST(ParseCores, AnyGpuCount_RangeForAllTogether) {
   EXPECT_EQ(*parseCores("30", 1), 30u);
   EXPECT_EQ(*parseCores("30%", 1), 30u);
   EXPECT_EQ(*parseCores("200", 2), 200u);
@@ -169,7 +169,7 @@ TEST(Cores, AreForAllGpusTogether) {
             "--cores \"0\" is not accepted; a whole number from 1 to 100 for each GPU is");
 }
 
-TEST(Duration, ReadsUnitsAndRefusesTheRest) {
+TEST(ParseDuration, Units_ReadAndOthersRefused) {
   EXPECT_EQ(*parseDurationMs("500ms"), 500u);
   EXPECT_EQ(*parseDurationMs("30s"), 30000u);
   EXPECT_EQ(*parseDurationMs("2"), 2000u);
@@ -181,7 +181,7 @@ TEST(Duration, ReadsUnitsAndRefusesTheRest) {
   }
 }
 
-TEST(Count, StaysInItsRange) {
+TEST(ParseCount, OutOfRange_Refused) {
   EXPECT_EQ(*parseCount("16", "--gpus", 1, 16), 16u);
   for (const char* text : {"", "0", "17", "-1", "1x", "1.0"})
     EXPECT_FALSE(parseCount(text, "--gpus", 1, 16)) << text;

@@ -113,7 +113,7 @@ TEST(DaemonOptions, Variables_AreNamedAfterTheirOptions) {
   EXPECT_THROW(agentVariable("no-such-option"), std::logic_error);
 }
 
-TEST(DaemonOptions, HelmTemplates_PassExactlyTheOptionsThatNameAValue) {
+TEST(DaemonOptions, HelmTemplates_PassTheListedOptions) {
   for (const Daemon& daemon : daemons()) {
     std::set<std::string> listed;
     for (const DaemonOption& one : daemon.list)

@@ -105,7 +105,7 @@ class Checkpoint : public ::testing::Test {
   Rng rng_{1};
 };
 
-TEST_F(Checkpoint, WhoNeedsADamagedOneWaitsAndNobodyElse) {
+TEST_F(Checkpoint, DamagedFile_OnlyDependentPodsWait) {
   const std::vector<std::string>& cards = desk_.cards();
   unsigned number = 0;
   for (const Damage& damage : damages()) {
@@ -137,7 +137,7 @@ TEST_F(Checkpoint, WhoNeedsADamagedOneWaitsAndNobodyElse) {
   }
 }
 
-TEST_F(Checkpoint, ThatItIsDamagedAndWholeAgainIsSaidOnce) {
+TEST_F(Checkpoint, DamagedAndRepaired_LoggedOnceEach) {
   const auto said = [&](const std::string& words) {
     const std::string log = desk_.sandbox.agentLog();
     unsigned count = 0;
@@ -181,7 +181,7 @@ TEST_F(Checkpoint, ThatItIsDamagedAndWholeAgainIsSaidOnce) {
 }
 
 // Those that it knows it knows by what it wrote itself.
-TEST_F(Checkpoint, AnAgentThatBeginsBesideADamagedOneKnowsItsTenants) {
+TEST_F(Checkpoint, AgentRestartsWithDamage_TenantsKnown) {
   DeskPod pod = podOf("uid-1", {{"main", false, 1}}, {desk_.cards()[0]});
   comes(pod);
   starts(pod, 0);

@@ -46,7 +46,7 @@ std::size_t registrations(const Desk& desk) {
   return found;
 }
 
-TEST(Desk, ANodeWhoseKubeletTellsOfNobodyIsNotRegisteredAndSaysWhy) {
+TEST(NodePublisher, KubeletHidesPods_NotRegisteredWithReason) {
   Desk desk(false);
   desk.kubelet.hidePods(true);
   desk.beginAgent();
@@ -66,7 +66,7 @@ TEST(Desk, ANodeWhoseKubeletTellsOfNobodyIsNotRegisteredAndSaysWhy) {
 
 // Regression: the node said which names are served, and its cards, before the kubelet had heard of
 // them; it turns away for good whom the scheduler sends there then.
-TEST(Desk, ANodeSaysWhatItHasOnceTheKubeletWasTold) {
+TEST(NodePublisher, KubeletNotToldYet_NothingPublished) {
   Desk desk(false);
   desk.beginAgent();
   // It registers again with a kubelet that does not watch: by then it has looked at everything.
@@ -88,7 +88,7 @@ TEST(Desk, ANodeSaysWhatItHasOnceTheKubeletWasTold) {
 
 // Regression: a pod was bound between a kubelet's reading of units and its counting of them, some
 // milliseconds later on a busy machine: it was turned away for good ("no healthy devices present").
-TEST(Desk, ANodeSaysWhatItHasOnceTheKubeletCountsIt) {
+TEST(NodePublisher, KubeletNotCountingYet_NothingPublished) {
   Desk desk(false);
   desk.kubelet.countLate(true);
   desk.beginAgent();
@@ -103,7 +103,7 @@ TEST(Desk, ANodeSaysWhatItHasOnceTheKubeletCountsIt) {
 }
 
 // There is nothing to count of cards that are all out of service: nobody waits for that.
-TEST(Desk, ANodeWithoutACardThatIsWellSaysSoAtOnce) {
+TEST(NodePublisher, AllDevicesFaulty_PublishedAtOnce) {
   Desk desk(false);
   desk.beginAgent();
   ASSERT_TRUE(desk.ready());
@@ -137,7 +137,7 @@ TEST(Desk, ANodeWithoutACardThatIsWellSaysSoAtOnce) {
 
 // On Kubernetes 1.36 and later a node that lacks one of the names that a pod asks by can be refused
 // where a DeviceClass maps another one.
-TEST(AnAgent, AnnouncesAllNamesByWhichPodsAskUnlessToldNotTo) {
+TEST(NodePublisher, Default_AllResourceNamesInCapacity) {
   Desk desk;
   ASSERT_TRUE(desk.ready());
   const std::vector<std::string> wanted = {
@@ -151,7 +151,7 @@ TEST(AnAgent, AnnouncesAllNamesByWhichPodsAskUnlessToldNotTo) {
 }
 
 // Regression: a node's status had for ever what an earlier agent was told to announce.
-TEST(Desk, WhatIsNotAnnouncedAnyMoreGoesFromTheNodesStatus) {
+TEST(NodePublisher, NoLongerAnnounced_RemovedFromStatus) {
   Desk desk(false);
   desk.beginAgent({"--announce-memory", "x.io/memory", "--announce-cores", "x.io/cores"});
   ASSERT_TRUE(desk.ready());
@@ -198,7 +198,7 @@ json::object admittedFor(const DeskPod& pod, std::uint64_t mebibytes, const std:
 }
 
 // Regression: a container was given less than one context takes, and nothing could start in it.
-TEST(Desk, AChangeLeavesRoomForAContext) {
+TEST(DevicePluginController, ResizeBelowContext_IsRefused) {
   Desk desk;
   ASSERT_TRUE(desk.ready());
   Rng rng(1);
@@ -227,7 +227,7 @@ TEST(Desk, AChangeLeavesRoomForAContext) {
 
 // Regression: a pod that was made anew under its old name (as a StatefulSet's are) was given what
 // the scheduler had assigned to the other one of that name.
-TEST(Desk, AnotherPodOfThatNameIsNotTakenForIt) {
+TEST(DevicePluginController, SameNameOtherPod_IsRefused) {
   Desk desk;
   ASSERT_TRUE(desk.ready());
   Rng rng(1);
@@ -248,7 +248,7 @@ TEST(Desk, AnotherPodOfThatNameIsNotTakenForIt) {
 }
 
 // Regression: an agent that was asked to end waited for a pod's status first, and was killed.
-TEST(Desk, WhoWaitsForAStatusIsToldThatTheAgentEnds) {
+TEST(DevicePluginController, AgentEnds_WaitingContainerIsTold) {
   Desk desk;
   ASSERT_TRUE(desk.ready());
   Rng rng(1);
@@ -272,7 +272,7 @@ TEST(Desk, WhoWaitsForAStatusIsToldThatTheAgentEnds) {
 
 // Regression: units of running pods were unwell as soon as somebody else had something of their
 // card; a kubelet that begins anew turns pods away whose units are.
-TEST(Desk, UnitsOfWhoRunsStayWellWhereAnotherPluginsPodHasTheCard) {
+TEST(DevicePluginController, OtherPluginHasDevice_OwnIdsHealthy) {
   Desk desk;
   ASSERT_TRUE(desk.ready());
   Rng rng(1);

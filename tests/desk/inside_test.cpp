@@ -31,7 +31,7 @@ class InsideTest : public testing::Test {
   DeskPod one_, other_;
 };
 
-TEST_F(InsideTest, WhoIsGivenAnothersAnswerHasWhatIsAnothers) {
+TEST_F(InsideTest, OtherContainersAnswer_ForeignShareIsFound) {
   ASSERT_TRUE(desk_.ready());
   Inside inside;
   if (!inside.mounts()) GTEST_SKIP() << "control groups and mounts are root's";
@@ -44,7 +44,7 @@ TEST_F(InsideTest, WhoIsGivenAnothersAnswerHasWhatIsAnothers) {
               HasSubstr(desk_.cards()[1] + " " + std::to_string(2000ull << 20)));
 }
 
-TEST_F(InsideTest, WhatIsNotToBeInAnAnswerIsFound) {
+TEST_F(InsideTest, SpoiledAnswer_DefectIsNamed) {
   ASSERT_TRUE(desk_.ready());
   comes(&one_, "one", 0, 1000);
   comes(&other_, "other", 1, 2000);

@@ -78,7 +78,7 @@ Tally permuteOnSeveral(std::uint64_t groups, Agents agents) {
   return sum;
 }
 
-TEST(Permutations, EveryContainerGetsWhatIsItsOwn) {
+TEST(Permutations, RandomOrders_EachContainerGetsItsOwn) {
   const std::uint64_t groups = told("DIVVY_PERMUTATIONS", 200);
   const Tally tally = permuteOnSeveral(groups, Agents::kStay);
   report("by agents", tally);
@@ -103,7 +103,7 @@ TEST(Permutations, EveryContainerGetsWhatIsItsOwn) {
 }
 
 // Killed while containers are about to be made, and there again.
-TEST(Permutations, NoAgentsEndGivesAwayWhatIsAnothers) {
+TEST(Permutations, AgentsKilled_EachContainerGetsItsOwn) {
   // Of a pod whose init containers have had the same units an agent that begins anew waits 15 s for
   // a status that says whose turn it is: these are in the long form.
   const std::uint64_t told_groups = told("DIVVY_PERMUTATIONS_KILLED", 0);
@@ -117,7 +117,7 @@ TEST(Permutations, NoAgentsEndGivesAwayWhatIsAnothers) {
 
 // The control: who binds in the order of calls gives away what is somebody else's, and is right
 // where all is done in one order.
-TEST(Permutations, WhoBindsByOrderFails) {
+TEST(Permutations, BindingByOrder_GivesForeignShares) {
   for (const bool in_order : {true, false}) {
     DeviceManager kubelet(kResource);
     const std::vector<std::string> cards{"GPU-a", "GPU-b", "GPU-c", "GPU-d"};

@@ -59,7 +59,7 @@ ClusterFacts healthy() {
   return facts;
 }
 
-TEST(ClusterChecks, NothingIsFoundWrongWithAHealthyCluster) {
+TEST(ClusterChecks, HealthyCluster_EveryFindingOk) {
   for (const Finding& one : diagnose(healthy()))
     EXPECT_EQ(one.state, State::kOk) << one.id << ' ' << one.subject << ": " << one.seen;
 }
@@ -88,7 +88,7 @@ void tryAll(const std::vector<Spoiled>& all) {
   }
 }
 
-TEST(ClusterChecks, WhatIsInstalledWrongIsFound) {
+TEST(ClusterChecks, InstallationFaults_FoundByTheirCheck) {
   using F = ClusterFacts;
   const auto certified = [](std::int64_t from, std::int64_t until) {
     return [=](F& f) { f.webhook->authorities = certificate(kNow + from, kNow + until); };
@@ -146,7 +146,7 @@ TEST(ClusterChecks, WhatIsInstalledWrongIsFound) {
   });
 }
 
-TEST(ClusterChecks, WhatNodesAndOthersDoWrongIsFound) {
+TEST(ClusterChecks, NodeAndForeignFaults_FoundByTheirCheck) {
   using F = ClusterFacts;
   tryAll({
       {"not registered", "node-registrations", State::kWarning,
@@ -208,7 +208,7 @@ TEST(ClusterChecks, WhatNodesAndOthersDoWrongIsFound) {
   });
 }
 
-TEST(ClusterChecks, NobodyToAskIsOneFaultAndTheRestIsSkipped) {
+TEST(ClusterChecks, ServerUnreachable_OneFaultRestSkipped) {
   ClusterFacts facts;
   facts.server = "10.0.0.1:6443";
   facts.fault = Error(ErrorCode::kUnavailable, "connection refused");
@@ -223,7 +223,7 @@ TEST(ClusterChecks, NobodyToAskIsOneFaultAndTheRestIsSkipped) {
 }
 
 // A user without rights is told so, not that the cluster is broken; nor that it is well.
-TEST(ClusterChecks, WhatMayNotBeListedIsSkippedWithTheReason) {
+TEST(ClusterChecks, ListsForbidden_SkippedWithReason) {
   ClusterFacts facts = healthy();
   const Error no(ErrorCode::kIo, "403 Forbidden: leases is forbidden");
   for (Listed* one : {&facts.webhooks_listed, &facts.policies_listed, &facts.queues_listed,
@@ -238,7 +238,7 @@ TEST(ClusterChecks, WhatMayNotBeListedIsSkippedWithTheReason) {
   }
 }
 
-TEST(ClusterChecks, AClusterWithoutDivvyIsNotBroken) {
+TEST(ClusterChecks, ClusterWithoutDivvy_OkOrSkipped) {
   ClusterFacts facts;
   facts.server = "10.0.0.1:6443";
   facts.version = versionOf("1", "33", "v1.33.0");
@@ -246,7 +246,7 @@ TEST(ClusterChecks, AClusterWithoutDivvyIsNotBroken) {
     EXPECT_TRUE(one.state == State::kOk || one.state == State::kSkipped) << one.id << one.seen;
 }
 
-TEST(Certificates, OnlyWholeBundlesAreRead) {
+TEST(Certificates, Bundles_OnlyCompleteOnesRead) {
   const std::string one = certificate(kNow, kNow + kDay);
   const auto two = validitiesOf(one + one);
   ASSERT_TRUE(two);
@@ -257,7 +257,7 @@ TEST(Certificates, OnlyWholeBundlesAreRead) {
   EXPECT_FALSE(validitiesOf(one + one.substr(0, one.size() / 2)));
 }
 
-TEST(ClusterChecks, VersionsOfServersAreReadAsTheyAreWritten) {
+TEST(ClusterChecks, ServerVersions_Parsed) {
   EXPECT_EQ(versionOf("1", "27+", "v1.27.3-gke")->minor, 27u);
   EXPECT_FALSE(versionOf("", "27", "x"));
   EXPECT_FALSE(versionOf("1", "2x", "x"));

@@ -16,7 +16,7 @@ NodeFacts healthy() {
   return made.read();
 }
 
-TEST(NodeChecks, FullDisksAreToldBeforeAndAfter) {
+TEST(NodeChecks, DiskSpace_WarningBeforeFault) {
   const struct {
     std::uint64_t free, files, files_free;
     bool read_only;
@@ -42,7 +42,7 @@ TEST(NodeChecks, FullDisksAreToldBeforeAndAfter) {
   EXPECT_EQ(stateOf(diagnose(facts), "shared-memory"), State::kWarning);
 }
 
-TEST(NodeChecks, ClocksAreJudgedByTheKernel) {
+TEST(NodeChecks, Clock_JudgedByKernel) {
   NodeFacts facts = healthy();
   facts.machine.clock_synchronised = false;
   EXPECT_EQ(stateOf(diagnose(facts), "clock"), State::kWarning);
@@ -55,7 +55,7 @@ TEST(NodeChecks, ClocksAreJudgedByTheKernel) {
   EXPECT_EQ(stateOf(diagnose(facts), "clock"), State::kSkipped);
 }
 
-TEST(NodeChecks, AnAgentThatIsSilentIsAFaultOneThatIsGoneIsNot) {
+TEST(NodeChecks, AgentSilentOrGone_FaultOrWarning) {
   NodeFacts facts = healthy();
   AgentFacts& agent = facts.runtimes.front().agents.front();
   agent.answer = Error(ErrorCode::kUnavailable, "the agent does not answer");
@@ -68,7 +68,7 @@ TEST(NodeChecks, AnAgentThatIsSilentIsAFaultOneThatIsGoneIsNot) {
   EXPECT_EQ(stateOf(diagnose(facts), "agent-answers"), State::kOk);
 }
 
-TEST(NodeChecks, AnAgentWhoseLoopIsLateIsAWarning) {
+TEST(NodeChecks, AgentLoopLate_Warning) {
   NodeFacts facts = healthy();
   AgentAnswer& answer = *facts.runtimes.front().agents.front().answer;
   EXPECT_EQ(stateOf(diagnose(facts), "agent-loop"), State::kOk);
@@ -79,7 +79,7 @@ TEST(NodeChecks, AnAgentWhoseLoopIsLateIsAWarning) {
 }
 
 // Users who are not root were told that all was well with folders that they cannot look into.
-TEST(NodeChecks, WhatCouldNotBeLookedIntoIsNotWell) {
+TEST(NodeChecks, FolderNotAccessible_Skipped) {
   NodeFacts facts = healthy();
   facts.runtimes.front().agents.front().oddities = {
       {"/run/divvy/gpu", "Permission denied", true, Oddity::Kind::kAccess}};
@@ -90,7 +90,7 @@ TEST(NodeChecks, WhatCouldNotBeLookedIntoIsNotWell) {
   }
 }
 
-TEST(NodeChecks, IdsAreUniqueAndInKebabCase) {
+TEST(NodeChecks, Ids_UniqueAndKebabCase) {
   std::set<std::string> ids;
   for (const Check& one : checks()) {
     EXPECT_TRUE(ids.insert(one.id).second) << one.id;
@@ -101,14 +101,14 @@ TEST(NodeChecks, IdsAreUniqueAndInKebabCase) {
   EXPECT_EQ(checkNamed("no-such-check"), nullptr);
 }
 
-TEST(NodeChecks, OnlyWhatIsAskedForIsMade) {
+TEST(NodeChecks, SelectedChecks_OnlyThoseRun) {
   const Findings findings = diagnose(healthy(), {"clock", "host-preload"});
   ASSERT_EQ(findings.size(), 2u);
   EXPECT_EQ(findings[0].id, "host-preload");
   EXPECT_EQ(findings[1].id, "clock");
 }
 
-TEST(NodeChecks, ManyOfAKindAreCountedNotListed) {
+TEST(NodeChecks, ManyOfOneKind_CountedBeyondMaximum) {
   NodeFacts facts = healthy();
   for (int i = 0; i < 100; ++i)
     facts.runtimes.front().oddities.push_back(
@@ -118,7 +118,7 @@ TEST(NodeChecks, ManyOfAKindAreCountedNotListed) {
   EXPECT_EQ(findings.back().seen, "80 more of the same kind");
 }
 
-TEST(Words, VersionsAreComparedByNumber) {
+TEST(Format, VersionsAndLists_ComparedAndJoined) {
   EXPECT_LT(compareVersions("1.9.0", "1.17.8"), 0);
   EXPECT_EQ(compareVersions("1.17.8-1", "1.17.8"), 0);
   EXPECT_GT(compareVersions("2.0", "1.17.8"), 0);

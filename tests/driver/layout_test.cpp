@@ -53,7 +53,7 @@ const CardPair& between(const Layout& layout, unsigned a, unsigned b) {
   return layout.pairs.front();
 }
 
-TEST_F(LayoutTest, ByTheDriverAlone) {
+TEST_F(LayoutTest, DriverOnly_NumaAndLinksRead) {
   const Layout all = layout("");
   ASSERT_EQ(all.numa.size(), 8u);
   for (unsigned i = 0; i < 8; ++i) EXPECT_EQ(all.numa[i], i / 4) << i;
@@ -72,7 +72,7 @@ TEST_F(LayoutTest, ByTheDriverAlone) {
   EXPECT_TRUE(all.nics.empty());
 }
 
-TEST_F(LayoutTest, TheKernelKnowsNodesAndNics) {
+TEST_F(LayoutTest, SysfsTree_NumaAndNicsRead) {
   const std::string one = "pci0000:15/0000:15:01.0/0000:16:00.0/";
   tree_.device(one + "0000:16:00.0/0000:17:00.0", 3);
   tree_.device("pci0000:25/0000:25:01.0/0000:28:00.0", 3);
@@ -104,7 +104,7 @@ TEST_F(LayoutTest, TheKernelKnowsNodesAndNics) {
   EXPECT_EQ(all.nics[2].to[0], PciWay::kSwitches);
 }
 
-TEST_F(LayoutTest, AMachineWithOneNodeSaysNoneOfItsDevices) {
+TEST_F(LayoutTest, SingleNumaNode_AllDevicesOnIt) {
   tree_.node(0);
   tree_.device("pci0000:15/0000:15:01.0/0000:17:00.0", -1);
   tree_.device("pci0000:15/0000:15:02.0/0000:5b:00.0", -1);

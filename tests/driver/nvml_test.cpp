@@ -47,7 +47,7 @@ simgpu::ProfileEntry profileOf(std::string_view name) {
   return {};
 }
 
-TEST_F(NvmlTest, TellsTheCardsAsProgramsCanUseThem) {
+TEST_F(NvmlTest, Devices_AsProgramsCanUseThem) {
   const Result<Nvml> nvml = Nvml::open(nvml_path_);
   ASSERT_TRUE(nvml) << nvml.error().message();
   EXPECT_EQ(nvml->path(), nvml_path_);
@@ -69,7 +69,7 @@ TEST_F(NvmlTest, TellsTheCardsAsProgramsCanUseThem) {
   EXPECT_EQ(places.size(), 2u);
 }
 
-TEST_F(NvmlTest, IdleCardIsEmpty) {
+TEST_F(NvmlTest, IdleDevice_NoUseOrProcesses) {
   const Result<Nvml> nvml = Nvml::open(nvml_path_);
   ASSERT_TRUE(nvml);
   const Result<DeviceUse> use = nvml->use(0);
@@ -80,7 +80,7 @@ TEST_F(NvmlTest, IdleCardIsEmpty) {
   EXPECT_FALSE(nvml->use(99));
 }
 
-TEST_F(NvmlTest, ContextIsWeighedByMakingOne) {
+TEST_F(NvmlTest, ProbeContext_CostMeasuredAndContextGone) {
   const Result<Nvml> nvml = Nvml::open(nvml_path_);
   ASSERT_TRUE(nvml);
   const Result<std::vector<DeviceInfo>> devices = nvml->devices();
@@ -93,26 +93,26 @@ TEST_F(NvmlTest, ContextIsWeighedByMakingOne) {
   EXPECT_EQ(nvml->use(0)->used.count, 0u) << "the probe's context is gone";
 }
 
-TEST_F(NvmlTest, UnknownCardIsNamed) {
+TEST_F(NvmlTest, ProbeOfUnknownDevice_ErrorNamesIt) {
   const Result<Bytes> cost = probeContext(cuda_path_, nvml_path_, "GPU-0");
   ASSERT_FALSE(cost);
   EXPECT_EQ(cost.error().message(), "NVML does not know GPU-0");
 }
 
-TEST_F(NvmlTest, MissingLibraryIsUnavailableAndNamed) {
+TEST_F(NvmlTest, LibraryMissing_UnavailableAndNamed) {
   const Result<Nvml> nvml = Nvml::open("/nowhere/libnvidia-ml.so.1");
   ASSERT_FALSE(nvml);
   EXPECT_EQ(nvml.error().code(), ErrorCode::kUnavailable);
   EXPECT_NE(nvml.error().message().find("/nowhere/libnvidia-ml.so.1"), std::string::npos);
 }
 
-TEST(Library, FindsTheFirstDirectoryThatHasIt) {
+TEST(Library, FindIn_FirstDirectoryWithIt) {
   EXPECT_EQ(findIn({"", "/nowhere", product("simgpu")}, "libcuda.so.1"),
             product("simgpu/libcuda.so.1"));
   EXPECT_EQ(findIn({"/nowhere"}, "libcuda.so.1"), "libcuda.so.1");
 }
 
-TEST(Library, AbsentFunctionsAreNull) {
+TEST(Library, AbsentFunction_Null) {
   const Result<Library> library = Library::open(product("simgpu/libnvidia-ml.so.1"));
   ASSERT_TRUE(library);
   EXPECT_NE(library->find<int()>("nvmlInit_v2"), nullptr);

@@ -23,7 +23,7 @@ std::string product(const std::string& name) {
   return std::string(build == nullptr ? "." : build) + "/simgpu/" + name;
 }
 
-class Parts : public ::testing::Test {
+class MigInstancesTest : public ::testing::Test {
  protected:
   // The simulated driver reads its environment once per process.
   static void SetUpTestSuite() {
@@ -66,7 +66,7 @@ class Elsewhere : public ProcessSource {
   std::vector<std::string> asked;
 };
 
-TEST_F(Parts, WhoUsesThemIsAskedElsewhereByTheirUuids) {
+TEST_F(MigInstancesTest, ProcessSource_AskedByInstanceUuid) {
   const auto elsewhere = std::make_shared<Elsewhere>();
   nvml_->askForProcesses(elsewhere);
   std::vector<std::string> uuids;
@@ -112,7 +112,7 @@ int statusOf(const std::string& uuid, const char* fault) {
   return waitpid(child, &status, 0) == child ? status : -1;
 }
 
-TEST_F(Parts, StandBehindTheCardsUnderTheirOwnNames) {
+TEST_F(MigInstancesTest, Instances_ListedAfterDevicesWithOwnUuids) {
   EXPECT_FALSE(devices_[0].instance());
   EXPECT_EQ(devices_[0].index, 0u);
   EXPECT_TRUE(devices_[0].uuid.starts_with("GPU-"));
@@ -131,14 +131,14 @@ TEST_F(Parts, StandBehindTheCardsUnderTheirOwnNames) {
   EXPECT_FALSE(nvml_->answers(6));
 }
 
-TEST_F(Parts, AFaultIsOfTheInstanceThatHadIt) {
+TEST_F(MigInstancesTest, FaultInInstance_ReportedOnceForIt) {
   EXPECT_TRUE(nvml_->faults().empty());
   ASSERT_EQ(statusOf(devices_[3].uuid, "xid=94"), 0);
   EXPECT_EQ(nvml_->faults(), (std::vector<DeviceFault>{{devices_[3].index, 94}}));
   EXPECT_TRUE(nvml_->faults().empty());
 }
 
-TEST_F(Parts, ErrorsOfMemoryAreRememberedWhoeverListens) {
+TEST_F(MigInstancesTest, MemoryErrors_KeptPerInstance) {
   const MemoryErrors none{0, false, false};
   for (const DeviceInfo& device : devices_) EXPECT_EQ(nvml_->memoryErrors(device.index), none);
   ASSERT_EQ(statusOf(devices_[0].uuid, "ecc=2"), 0);
@@ -152,7 +152,7 @@ TEST_F(Parts, ErrorsOfMemoryAreRememberedWhoeverListens) {
 }
 
 // Regression: a card that is lost tells no UUID, and nobody was told that it had a fault.
-TEST_F(Parts, AFaultOfACardThatIsLostIsOfThatCard) {
+TEST_F(MigInstancesTest, FaultOfLostDevice_ReportedForIt) {
   EXPECT_TRUE(nvml_->faults().empty());
   ASSERT_EQ(statusOf(devices_[0].uuid, "xid=79"), 0);
   EXPECT_FALSE(nvml_->answers(devices_[0].index));
@@ -162,7 +162,7 @@ TEST_F(Parts, AFaultOfACardThatIsLostIsOfThatCard) {
   EXPECT_TRUE(nvml_->answers(devices_[0].index));
 }
 
-TEST_F(Parts, AContextIsWeighedOnTheInstance) {
+TEST_F(MigInstancesTest, ProbeContext_CostOfInstance) {
   const pid_t child = fork();
   if (child == 0) {
     const Result<Bytes> cost =

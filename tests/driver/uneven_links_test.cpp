@@ -19,7 +19,7 @@ std::string product(const std::string& name) {
 }
 
 // The simulated driver reads its environment once per process.
-TEST(UnevenLinks, AreNotCountedAndTold) {
+TEST(Layout, UnevenLinks_NotCountedAndFlagged) {
   std::string dir = fs::temp_directory_path() / "divvy-uneven-XXXXXX";
   ASSERT_NE(mkdtemp(dir.data()), nullptr);
   setenv("SIMGPU_PROFILE", "a100x4", 1);

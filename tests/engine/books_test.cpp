@@ -15,7 +15,7 @@ Engine withNodes(unsigned count, Policy policy = Policy::kDivvy) {
   return engine;
 }
 
-TEST(Books, WhoAsksAgainKeepsWhatItHas) {
+TEST(Reservation, SamePlaceAgain_SameAllocation) {
   Engine engine = withNodes(2);
   const Request request = some::request("a", 1, 300);
   const Result<Allocation> first = engine.place(request, Instant{10});
@@ -30,7 +30,7 @@ TEST(Books, WhoAsksAgainKeepsWhatItHas) {
   EXPECT_EQ(engine.usage().used, 300);
 }
 
-TEST(Books, WhatIsNotConfirmedIsGivenBack) {
+TEST(Reservation, NotConfirmed_ExpiresAtItsTime) {
   Engine engine = withNodes(1);
   ASSERT_TRUE(engine.place(some::request("a", 1, 300), Instant{10}));
   ASSERT_TRUE(engine.place(some::request("b", 1, 300), Instant{10}));
@@ -47,7 +47,7 @@ TEST(Books, WhatIsNotConfirmedIsGivenBack) {
   EXPECT_EQ(late.error().code(), ErrorCode::kNotFound);
 }
 
-TEST(Books, WhatWasDecidedIsReservedIfItStillFits) {
+TEST(Reservation, DecidedElsewhere_ReservedOnlyIfStillFits) {
   Engine engine = withNodes(1);
   const Request whole = some::request("whole", 1, 1000);
   const Placement placement = *engine.decide(whole)->placement;
@@ -64,7 +64,7 @@ TEST(Books, WhatWasDecidedIsReservedIfItStillFits) {
   EXPECT_EQ(engine.usage().used, 1000);
 }
 
-TEST(Books, ANodeThatComesBackHasWhatIsOnIt) {
+TEST(Reservation, NodeSetAgain_AllocationsKept) {
   Engine engine = withNodes(1);
   ASSERT_TRUE(engine.place(some::request("a", 1, 700), Instant{10}));
   Node node = some::node("n0", 2);
@@ -82,7 +82,7 @@ TEST(Books, ANodeThatComesBackHasWhatIsOnIt) {
 }
 
 // Who runs there runs there, whatever a device has now.
-TEST(Books, AdoptsWhatIsSoAlsoWhereItIsTooMuch) {
+TEST(Reservation, AdoptAboveCapacity_AcceptedAndCounted) {
   Engine engine = withNodes(1);
   const Result<Allocation> given = engine.place(some::request("a", 1, 700), Instant{10});
   ASSERT_TRUE(given);
@@ -103,7 +103,7 @@ TEST(Books, AdoptsWhatIsSoAlsoWhereItIsTooMuch) {
   EXPECT_EQ(other.usage().used, 700);
 }
 
-TEST(Asking, ChangesNothing) {
+TEST(EngineDecision, Explain_ChangesNothing) {
   for (const Policy policy : kPolicies) {
     Engine asked = withNodes(5, policy);
     Engine silent = withNodes(5, policy);
@@ -123,7 +123,7 @@ TEST(Asking, ChangesNothing) {
   }
 }
 
-TEST(Asking, DoesNotDependOnTheOrderInWhichNodesCame) {
+TEST(EngineDecision, NodesInOtherOrder_SamePlacements) {
   Engine forward(Config{Policy::kFgd, 0});
   Engine backward(Config{Policy::kFgd, 0});
   for (int i = 0; i < 20; ++i) {
@@ -142,7 +142,7 @@ TEST(Asking, DoesNotDependOnTheOrderInWhichNodesCame) {
   }
 }
 
-TEST(Asking, AmongSomeNodesOnly) {
+TEST(EngineDecision, AmongGivenNodes_OnlyThoseConsidered) {
   Engine engine = withNodes(4);
   const std::vector<NodeName> only{NodeName("n2")};
   const Result<Decision> decision = engine.decideAmong(some::request("a", 1, 100), only);
@@ -153,7 +153,7 @@ TEST(Asking, AmongSomeNodesOnly) {
             ErrorCode::kNotFound);
 }
 
-TEST(Asking, AWindowEndsWhenEnoughFit) {
+TEST(EngineDecision, Window_EndsWhenEnoughFit) {
   Engine engine = withNodes(10);
   Window window{3, 2, 0};
   const Result<Decision> decision = engine.decideWithin(some::request("a", 1, 100), window);
@@ -163,7 +163,7 @@ TEST(Asking, AWindowEndsWhenEnoughFit) {
               decision->placement->node == engine.nodes()[4]);
 }
 
-TEST(Asking, WhatCanNeverBeRightIsSaid) {
+TEST(EngineDecision, InvalidRequestOrNode_RefusedWithReason) {
   Engine engine = withNodes(1);
   const auto refused = [&](const Request& request) {
     const Result<Decision> decision = engine.decide(request);

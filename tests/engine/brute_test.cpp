@@ -114,11 +114,11 @@ void expectAgreement(bool topology) {
   }
 }
 
-TEST(Brute, AgreesWithEveryDecisionAndRefusal) {
+TEST(EngineBruteForce, RandomClusters_SameDecisionsAndRefusals) {
   expectAgreement(false);
 }
 
-TEST(Brute, AgreesWhereDevicesAreTakenTogether) {
+TEST(EngineBruteForce, DevicesTogether_SameDecisionsAndRefusals) {
   expectAgreement(true);
 }
 
@@ -159,14 +159,14 @@ void expectBest(Policy policy, std::uint64_t seed, const Score& score) {
   EXPECT_GT(compared, kClusters * kRequests / 5);
 }
 
-TEST(Brute, FgdTakesTheBestNodeAsPublished) {
+TEST(EngineBruteForce, FgdPolicy_BestNodeAsPublished) {
   const Target target = some::target();
   expectBest(Policy::kFgd, 11, [&](const brute::Machine& machine, const Shape& shape) {
     return brute::fgdScore(machine, shape, target);
   });
 }
 
-TEST(Brute, BestFitTakesTheBestNodeAsPublished) {
+TEST(EngineBruteForce, BestFitPolicy_BestNodeAsPublished) {
   expectBest(Policy::kBestFit, 12, [](const brute::Machine& machine, const Shape& shape) {
     return brute::bestFitScore(machine, shape);
   });

@@ -156,7 +156,7 @@ class Life {
   std::size_t most_ = 0;
 };
 
-TEST(Events, NothingIsGivenTwiceAndTheLogTellsAll) {
+TEST(EngineEvents, RandomLives_NeverOverCapacityAndMatchLog) {
   Life life;
   const unsigned events = eventCount();
   for (unsigned i = 1; i <= events; ++i) {

@@ -193,7 +193,7 @@ void holds(Floor& floor, const Gang& gang, std::int64_t priority, const GangPree
     for (const Allocation& each : members) ASSERT_TRUE(floor.engine.adopt(each));
 }
 
-TEST(GangPreemption, IsTheCheapestOfEverySet) {
+TEST(GangPreemption, SmallClusters_CheapestOfEverySet) {
   Rng rng(77);
   unsigned found = 0, none = 0, several = 0, dearer = 0;
   for (unsigned round = 0; round < 400; ++round) {
@@ -239,7 +239,7 @@ TEST(GangPreemption, IsTheCheapestOfEverySet) {
   EXPECT_LE(dearer * 50, found) << "members are put greedily; rarely that costs more";
 }
 
-TEST(GangPreemption, OfManyNobodyEndsInVain) {
+TEST(GangPreemption, LargeClusters_NoVictimInVain) {
   Rng rng(78);
   unsigned found = 0;
   for (unsigned round = 0; round < 12; ++round) {
@@ -257,7 +257,7 @@ TEST(GangPreemption, OfManyNobodyEndsInVain) {
   EXPECT_GT(found, 6u);
 }
 
-TEST(GangPreemption, WrongOnesAreRefused) {
+TEST(GangPreemption, InvalidOrFittingGang_Refused) {
   Floor floor;
   floor.add("n", "s", 1);
   floor.place(some::request("a", 1, 600), {5, 1, "", ""});

@@ -52,7 +52,7 @@ Gang gang(const std::string& name, std::size_t members, unsigned devices = 1) {
   return result;
 }
 
-TEST(Gang, TakesTheTightestSwitchThatTakesAll) {
+TEST(GangPlacer, SeveralSwitchesFit_TightestTaken) {
   Hall hall;
   hall.fill(2, 2, 2, 4);
   ASSERT_TRUE(hall.engine.placeGang(gang("a", 3), Instant{1}));
@@ -66,7 +66,7 @@ TEST(Gang, TakesTheTightestSwitchThatTakesAll) {
       << "beside the other: what is empty stays whole";
 }
 
-TEST(Gang, SpansAsFewSwitchesAsItCan) {
+TEST(GangPlacer, LargeGang_FewestSwitches) {
   Hall hall;
   hall.fill(2, 4, 2, 4);
   const auto placed = hall.engine.placeGang(gang("a", 20), Instant{1});
@@ -79,7 +79,7 @@ TEST(Gang, SpansAsFewSwitchesAsItCan) {
   EXPECT_EQ(hall.switchesOf(*wide).size(), 5u) << "all that were empty";
 }
 
-TEST(Gang, ARequiredLevelRefuses) {
+TEST(GangPlacer, RequiredLevelTooSmall_NoMemberPlaced) {
   Hall hall;
   hall.fill(2, 2, 1, 4);
   Gang five = gang("a", 5);
@@ -98,7 +98,7 @@ TEST(Gang, ARequiredLevelRefuses) {
   EXPECT_EQ(hall.engine.allocations().size(), 5u);
 }
 
-TEST(Gang, NodesThatSayNothingAreTogetherWithNobody) {
+TEST(GangPlacer, NodesWithoutLabels_NotTogetherWithOthers) {
   Hall hall;
   hall.fill(1, 1, 1, 2);
   ASSERT_TRUE(hall.engine.setNode(some::node("lone", 8)));
@@ -111,7 +111,7 @@ TEST(Gang, NodesThatSayNothingAreTogetherWithNobody) {
   EXPECT_FALSE(hall.engine.placeGang(needs, Instant{1}));
 }
 
-TEST(Gang, MembersOfSeveralSizesKeepTheirPlaces) {
+TEST(GangPlacer, MembersOfSeveralSizes_KeepTheirPlaces) {
   Hall hall;
   hall.fill(1, 1, 2, 4);
   Gang mixed = gang("a", 4);
@@ -122,7 +122,7 @@ TEST(Gang, MembersOfSeveralSizesKeepTheirPlaces) {
   EXPECT_EQ(placed->members[3].placement.charges.size(), 4u);
 }
 
-TEST(Gang, WrongOnesAreRefusedWithWhatIsAccepted) {
+TEST(GangPlacer, InvalidGang_RefusedWithAccepted) {
   Hall hall;
   hall.fill(1, 1, 1, 4);
   const auto says = [&](const Gang& wrong, const std::string& part) {
@@ -148,7 +148,7 @@ TEST(Gang, WrongOnesAreRefusedWithWhatIsAccepted) {
 }
 
 // Of members that are all alike it is known how many fit: the narrowest level is found.
-TEST(Gang, FindsTheNarrowestLevelThereIs) {
+TEST(GangPlacer, EqualMembers_NarrowestLevelFound) {
   Rng rng(5);
   std::array<unsigned, 4> seen{};
   for (int round = 0; round < 300; ++round) {
@@ -184,7 +184,7 @@ TEST(Gang, FindsTheNarrowestLevelThereIs) {
   for (const unsigned times : seen) EXPECT_GT(times, 10u);
 }
 
-TEST(Gang, AThousandUnderContentionAllRunAndNoneInPart) {
+TEST(GangPlacer, ThousandGangsUnderContention_AllRunComplete) {
   Rng rng(9);
   Hall hall;
   hall.fill(4, 4, 2, 4);  // 128 devices

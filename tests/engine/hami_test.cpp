@@ -70,22 +70,22 @@ std::vector<std::string> tried(const Node& node, const std::vector<Placement>& a
 
 using Names = std::vector<std::string>;
 
-TEST(Hami, U1NodeScoreIsTenTimesTheSumOfUsedShares) {
+TEST(HamiScore, UsedDevice_U1TenTimesSumOfShares) {
   const Node node = cards("n", 1);
   EXPECT_EQ(scoreOf(node, {used(node, 0, 5, 500, mib(4000))}), 15'000'000);
 }
 
-TEST(Hami, U2IdleDevicesCountToo) {
+TEST(HamiScore, IdleDevices_U2CountToo) {
   const Node node = cards("n", 2);
   EXPECT_EQ(scoreOf(node, {used(node, 0, 5, 500, mib(4000))}), 7'500'000);
 }
 
-TEST(Hami, U3WhatIsBeingPlacedDoesNotCount) {
+TEST(HamiScore, RequestItself_U3NotCounted) {
   EXPECT_EQ(scoreOf(cards("n", 1), {}), 0);
   EXPECT_EQ(scoreOf(cards("n", 3), {}), 0);
 }
 
-TEST(Hami, U4SpreadPutsTwoContainersOnDifferentDevices) {
+TEST(HamiScore, SpreadWithTwoContainers_U4DifferentDevices) {
   Engine engine(hami());
   ASSERT_TRUE(engine.setNode(cards("n", 2)));
   Request request = some::request("r", 1, 0, kCard);
@@ -95,7 +95,7 @@ TEST(Hami, U4SpreadPutsTwoContainersOnDifferentDevices) {
   EXPECT_NE(decision->placement->containers[0][0].uuid, decision->placement->containers[1][0].uuid);
 }
 
-TEST(Hami, U5BinpackTakesTheNodeInUseAndSpreadTheIdleOne) {
+TEST(HamiScore, BinpackAndSpread_U5UsedOrIdleNode) {
   for (const Policy policy : {Policy::kBinpack, Policy::kSpread}) {
     Engine engine(hami(policy));
     ASSERT_TRUE(engine.setNode(cards("a", 1)));
@@ -108,7 +108,7 @@ TEST(Hami, U5BinpackTakesTheNodeInUseAndSpreadTheIdleOne) {
   }
 }
 
-TEST(Hami, U6ContainersWithoutDevicesKeepTheirPlace) {
+TEST(HamiScore, ContainersWithoutDevices_U6KeepPlace) {
   Engine engine(hami());
   ASSERT_TRUE(engine.setNode(cards("n", 1)));
   Request request;
@@ -121,7 +121,7 @@ TEST(Hami, U6ContainersWithoutDevicesKeepTheirPlace) {
   EXPECT_TRUE(decision->placement->containers[2].empty());
 }
 
-TEST(Hami, U7InitContainersKeepTheirPlace) {
+TEST(HamiScore, InitContainers_U7KeepPlace) {
   Engine engine(hami());
   ASSERT_TRUE(engine.setNode(cards("n", 1)));
   Request request;
@@ -136,7 +136,7 @@ TEST(Hami, U7InitContainersKeepTheirPlace) {
   EXPECT_EQ(decision->placement->containers[2].size(), 1u);
 }
 
-TEST(Hami, U8AnInitContainerThatFitsNoCardFitsNoNode) {
+TEST(HamiScore, InitContainerFitsNoDevice_U8NodeRefused) {
   Engine engine(hami());
   ASSERT_TRUE(engine.setNode(cards("n", 2)));
   Request request = some::request("r", 1, 100, mib(1000));
@@ -144,7 +144,7 @@ TEST(Hami, U8AnInitContainerThatFitsNoCardFitsNoNode) {
   EXPECT_FALSE(engine.decide(request)->fits());
 }
 
-TEST(Hami, U10WhereThereIsNothingOfOneThingTheScoreIsNothing) {
+TEST(HamiScore, NoneOfOneResource_U10ScoreZero) {
   Node node = cards("n", 1);
   node.devices[0].compute = {0};
   HotState state;
@@ -168,14 +168,14 @@ TEST(Hami, U10WhereThereIsNothingOfOneThingTheScoreIsNothing) {
   EXPECT_EQ(list.at[0], 1) << "equal scores, the last first";
 }
 
-TEST(Hami, U11BinpackTriesTheHigherNumaNodeFirstAmongEquals) {
+TEST(HamiScore, BinpackAmongEquals_U11HigherNumaNodeFirst) {
   Node node = cards("n", 3);
   node.devices[0].numa = 1;
   node.devices[1].numa = node.devices[2].numa = 0;
   EXPECT_EQ(tried(node, {}, "binpack"), (Names{"n/0", "n/2", "n/1"}));
 }
 
-TEST(Hami, U12NumaBindGoesBeforeTheScore) {
+TEST(HamiScore, NumaStrict_U12BeforeScore) {
   Node node = cards("n", 2);
   node.devices[0].numa = 0;
   node.devices[1].numa = 1;
@@ -185,7 +185,7 @@ TEST(Hami, U12NumaBindGoesBeforeTheScore) {
   EXPECT_EQ(tried(node, all, "numa-strict,spread"), (Names{"n/1", "n/0"}));
 }
 
-TEST(Hami, U13FiltersWithoutAnOrderSpread) {
+TEST(HamiScore, FiltersWithoutOrder_U13Spread) {
   Request request = some::request("r", 1, 100);
   request.shape.devices = parseDevicePolicy("mutex,topology-aware").value();
   EXPECT_EQ(ShapeClass(request.shape, hami()).devices().order, DeviceOrder::kSpread);
@@ -194,12 +194,12 @@ TEST(Hami, U13FiltersWithoutAnOrderSpread) {
             (Names{"n/0", "n/1"}));
 }
 
-TEST(Hami, U14OfEqualDevicesTheLast) {
+TEST(HamiScore, EqualDevices_U14LastFirst) {
   EXPECT_EQ(tried(cards("n", 2), {}, "binpack"), (Names{"n/1", "n/0"}));
   EXPECT_EQ(tried(cards("n", 2), {}, "spread"), (Names{"n/1", "n/0"}));
 }
 
-TEST(Hami, BinpackTriesTheMostUsedFirstAndSpreadTheLeast) {
+TEST(HamiScore, BinpackAndSpread_MostOrLeastUsedFirst) {
   const Node node = cards("n", 3);
   const std::vector<Placement> all{used(node, 1, 1, 100, mib(100)),
                                    used(node, 2, 2, 100, mib(100))};
@@ -207,7 +207,7 @@ TEST(Hami, BinpackTriesTheMostUsedFirstAndSpreadTheLeast) {
   EXPECT_EQ(tried(node, all, "spread"), (Names{"n/0", "n/1", "n/2"}));
 }
 
-TEST(Hami, WeightsDecideWhatUsedMeans) {
+TEST(HamiScore, UseWeights_DecideOrder) {
   const Node node = cards("n", 2);
   HotState state;
   const Slot slot = state.put(node);
@@ -225,7 +225,7 @@ TEST(Hami, WeightsDecideWhatUsedMeans) {
   EXPECT_EQ(first({1, 1, 3}), 1);
 }
 
-TEST(Hami, OneTopologyAwareDeviceHasTheLowestSumAndTheFirstGroupWinsTies) {
+TEST(HamiScore, TopologyAware_LowestSumForOneAndFirstGroupOnTies) {
   Node node = cards("n", 4);
   const auto link = [&](std::size_t a, std::size_t b, std::uint32_t score) {
     node.links.push_back({node.devices[a].uuid, node.devices[b].uuid, score, false});
@@ -246,7 +246,7 @@ TEST(Hami, OneTopologyAwareDeviceHasTheLowestSumAndTheFirstGroupWinsTies) {
   EXPECT_EQ(on(3), (Names{"n/0", "n/2", "n/3"})) << "150, as n/0, n/1 and n/2";
 }
 
-TEST(Hami, MutexTakesIdleDevicesAndMayGetCompany) {
+TEST(HamiScore, MutexDevices_IdleTakenAndShareableLater) {
   Engine engine(hami());
   ASSERT_TRUE(engine.setNode(cards("n", 2)));
   ASSERT_TRUE(engine.place(some::request("a", 1, 100, mib(10)), Instant{1}));

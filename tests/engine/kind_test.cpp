@@ -30,7 +30,7 @@ class Kinds : public testing::Test {
   Engine engine_{Config{}};
 };
 
-TEST_F(Kinds, AreTakenFromTheirOwn) {
+TEST_F(Kinds, RequestOfOneKind_DevicesOfThatKindOnly) {
   const auto given = engine_.place(asking("a", kAscend, 2), Instant{1});
   ASSERT_TRUE(given);
   EXPECT_EQ(given->placement.charges[0].uuid.text, "n/2");
@@ -48,16 +48,16 @@ TEST_F(Kinds, AreTakenFromTheirOwn) {
 }
 
 // One name is not part of another: the incumbent gives an Ascend910B4 out for an Ascend910B.
-TEST_F(Kinds, AreWholeNames) {
+TEST_F(Kinds, PartialOrOtherCaseName_NoMatch) {
   EXPECT_FALSE(engine_.decide(asking("a", DeviceKind("Ascend910B"), 1))->fits());
   EXPECT_FALSE(engine_.decide(asking("a", DeviceKind("nvidia"), 1))->fits());
 }
 
-TEST_F(Kinds, WithoutOneAnyWillDo) {
+TEST_F(Kinds, NoKindRequested_AnyDevice) {
   EXPECT_TRUE(engine_.decide(some::request("a", 5, 1000))->fits());
 }
 
-TEST_F(Kinds, OneContainerMayAskForSeveral) {
+TEST_F(Kinds, TwoKindsInOneContainer_BothPlaced) {
   Request request = asking("a", kNvidia, 1);
   request.shape.containers[0].others.push_back({2, gib(1), {500}, kAscend});
   const auto given = engine_.place(request, Instant{1});
@@ -71,7 +71,7 @@ TEST_F(Kinds, OneContainerMayAskForSeveral) {
   EXPECT_EQ(shares[2].memory, gib(1));
 }
 
-TEST_F(Kinds, ADeviceThatComesLaterIsKnownThen) {
+TEST_F(Kinds, KindAddedLater_RequestFits) {
   const Request request = asking("a", DeviceKind("DCU"), 1);
   EXPECT_FALSE(engine_.decide(request)->fits());
   Node late = some::node("m", 1);
@@ -80,7 +80,7 @@ TEST_F(Kinds, ADeviceThatComesLaterIsKnownThen) {
   EXPECT_EQ(engine_.decide(request)->placement->node.text, "m");
 }
 
-TEST_F(Kinds, EachMayBeChosenInItsOwnWay) {
+TEST_F(Kinds, SelectorPerKind_AppliedToThatKind) {
   Request request = asking("a", kNvidia, 1);
   request.shape.containers[0].others.push_back({1, {}, {}, kAscend});
   request.shape.by_kind.push_back({kAscend, {}});
@@ -92,7 +92,7 @@ TEST_F(Kinds, EachMayBeChosenInItsOwnWay) {
 }
 
 // What was decided elsewhere is held to the kind, too.
-TEST_F(Kinds, ReservingAnotherKindIsRefused) {
+TEST_F(Kinds, ReserveOfOtherKind_Refused) {
   const auto decided = engine_.decide(asking("a", kNvidia, 1));
   ASSERT_TRUE(decided->fits());
   Placement other = *decided->placement;
@@ -102,7 +102,7 @@ TEST_F(Kinds, ReservingAnotherKindIsRefused) {
   EXPECT_TRUE(engine_.reserve(asking("a", kNvidia, 1), other, Instant{1}));
 }
 
-TEST_F(Kinds, WhatCanNeverBeRightIsRefused) {
+TEST_F(Kinds, InvalidKinds_Refused) {
   Request twice = asking("a", kNvidia, 1);
   twice.shape.containers[0].others.push_back({1, {}, {}, kNvidia});
   EXPECT_EQ(engine_.decide(twice).error().message(),
@@ -116,7 +116,7 @@ TEST_F(Kinds, WhatCanNeverBeRightIsRefused) {
   EXPECT_FALSE(engine_.decide(chosen));
 }
 
-TEST_F(Kinds, ARemedySaysWhose) {
+TEST_F(Kinds, Suggestion_NamesKind) {
   Request request = asking("a", kNvidia, 1);
   request.shape.containers[0].others.push_back({1, gib(90), {}, kAscend});
   const auto remedies = engine_.remedies(request, NodeName("n"));

@@ -9,7 +9,7 @@
 namespace divvy::engine {
 namespace {
 
-TEST(TournamentTree, IsTheFirstOfTheLargest) {
+TEST(TournamentTree, RandomUpdates_FirstOfLargestWins) {
   Rng rng(2);
   for (const std::size_t size : {1, 2, 15, 16, 17, 100, 256, 257, 5000}) {
     std::vector<std::uint32_t> values(size);
@@ -28,7 +28,7 @@ TEST(TournamentTree, IsTheFirstOfTheLargest) {
 }
 
 // By hand: 3 of 4 requests want half a device and one core, 1 of 4 only cores.
-TEST(Fragment, IsWhatTheExpectedCannotUse) {
+TEST(FragmentTable, IdleDevices_WeightedByExpectedRequests) {
   FragmentTable table;
   table.setTarget({{{1000}, {500}, 1, {}, 3}, {{1000}, {0}, 0, {}, 1}});
   table.addModel(ModelName("T4"));
@@ -42,7 +42,7 @@ TEST(Fragment, IsWhatTheExpectedCannotUse) {
   EXPECT_EQ(table.weighted({1000, full, 2}, 0, nullptr), 0);
 }
 
-TEST(Fragment, ScoreIsTheFloorOfTheSigmoid) {
+TEST(FragmentTable, Score_FloorOfSigmoid) {
   FragmentTable table;
   table.setTarget({{{0}, {1000}, 1, {}, 10}});
   EXPECT_EQ(table.score(0, 0), 50u);
@@ -54,7 +54,7 @@ TEST(Fragment, ScoreIsTheFloorOfTheSigmoid) {
   EXPECT_EQ(table.score(0, 80'000), 0u);
 }
 
-TEST(Policy, HasOneNameEach) {
+TEST(PlacementPolicy, Names_ParsedBothWays) {
   for (const Policy policy : kPolicies) EXPECT_EQ(*parsePolicy(nameOf(policy)), policy);
   const Result<Policy> wrong = parsePolicy("fdg");
   ASSERT_FALSE(wrong);
@@ -63,7 +63,7 @@ TEST(Policy, HasOneNameEach) {
             "binpack, spread, weighted");
 }
 
-TEST(Policy, ClusteringGoesToItsKindFirst) {
+TEST(PlacementPolicy, Clustering_NodeOfSameRequestsFirst) {
   Engine engine(Config{Policy::kClustering, 0});
   for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(engine.setNode(some::node(name, 4)));
   const NodeName whole = engine.place(some::request("1", 1, 1000), Instant{1})->placement.node;
@@ -74,7 +74,7 @@ TEST(Policy, ClusteringGoesToItsKindFirst) {
   EXPECT_NE(engine.place(some::request("5", 2, 1000), Instant{1})->placement.node, whole);
 }
 
-TEST(Policy, PackingFillsDevicesInUseFirst) {
+TEST(PlacementPolicy, Packing_DevicesInUseFirst) {
   Engine engine(Config{Policy::kPacking, 0});
   for (const char* name : {"a", "b"}) ASSERT_TRUE(engine.setNode(some::node(name, 4)));
   const Placement first = engine.place(some::request("1", 1, 400), Instant{1})->placement;
@@ -86,7 +86,7 @@ TEST(Policy, PackingFillsDevicesInUseFirst) {
   EXPECT_EQ(third.score, 48u);
 }
 
-TEST(Policy, RandomUsesAllThatFit) {
+TEST(PlacementPolicy, Random_AllFittingDevicesUsed) {
   Engine engine(Config{Policy::kRandom, 9});
   for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(engine.setNode(some::node(name, 2)));
   std::map<DeviceUuid, int> seen;
@@ -98,7 +98,7 @@ TEST(Policy, RandomUsesAllThatFit) {
 }
 
 // Greedy choices would put the small one where only the large one fits.
-TEST(Plan, ContainersDoNotStandInEachOthersWay) {
+TEST(ContainerPlacement, TwoContainers_BothFitWhereGreedyFails) {
   Engine engine(Config{});
   Node node = some::node("n", 2);
   node.devices[1].memory = gib(10);
@@ -112,7 +112,7 @@ TEST(Plan, ContainersDoNotStandInEachOthersWay) {
   EXPECT_EQ(decision->placement->containers[1][0].uuid.text, "n/0");
 }
 
-TEST(Plan, InitContainersAreChargedOnlyWhatTheyTakeMore) {
+TEST(ContainerPlacement, InitContainers_OnlyMaximumCharged) {
   Engine engine(Config{});
   ASSERT_TRUE(engine.setNode(some::node("n", 2)));
   Request request = some::request("r", 1, 300, gib(20));
@@ -129,7 +129,7 @@ TEST(Plan, InitContainersAreChargedOnlyWhatTheyTakeMore) {
 }
 
 // A sidecar goes on: beside the init containers after it, and beside the containers.
-TEST(Plan, SidecarsAreThereBesideAllThatComeAfterThem) {
+TEST(ContainerPlacement, Sidecars_ChargedBesideAllAfterThem) {
   Engine engine(Config{});
   ASSERT_TRUE(engine.setNode(some::node("n", 1)));
   Request request = some::request("r", 1, 300, gib(20));
@@ -152,7 +152,7 @@ TEST(Plan, SidecarsAreThereBesideAllThatComeAfterThem) {
 }
 
 // Where the sidecar is put is decided by what comes between it and the end.
-TEST(Plan, SidecarsLeaveRoomForTheInitContainersAfterThem) {
+TEST(ContainerPlacement, Sidecar_LeavesRoomForLaterInitContainer) {
   Engine engine(Config{});
   Node node = some::node("n", 2);
   node.devices[1].memory = gib(40);
@@ -166,7 +166,7 @@ TEST(Plan, SidecarsLeaveRoomForTheInitContainersAfterThem) {
   EXPECT_EQ(decision->placement->containers[1][0].uuid.text, "n/0");
 }
 
-TEST(Plan, OnlyInitContainersAreSidecars) {
+TEST(ContainerPlacement, SidecarAmongMainContainers_Refused) {
   Request request = some::request("r", 1, 300, gib(20));
   request.shape.containers[0].sidecar = true;
   const Result<bool> possible = Engine(Config{}).possible(request);
@@ -174,7 +174,7 @@ TEST(Plan, OnlyInitContainersAreSidecars) {
   EXPECT_EQ(possible.error().code(), ErrorCode::kUsage);
 }
 
-TEST(Refusal, SaysWhatWasNeededAndWhatThereIs) {
+TEST(Refusal, Text_NeededAndAvailable) {
   EXPECT_EQ(text(DeviceRefusal{DeviceUuid("u"), DeviceWhy::kMemory, gib(4).count, gib(2).count}),
             "needs 4 GiB, 2 GiB free");
   EXPECT_EQ(text(DeviceRefusal{DeviceUuid("u"), DeviceWhy::kCompute, 305, 100}),

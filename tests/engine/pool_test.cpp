@@ -215,15 +215,15 @@ void expectAgreement(unsigned clusters, bool replaced) {
   EXPECT_EQ(replaced, seen.moved > 0);
 }
 
-TEST(Pools, AgreeWithTryingEverything) {
+TEST(Pools, RandomPools_AgreesWithBruteForce) {
   expectAgreement(300, false);
 }
 
-TEST(Pools, NoDeviceHasTenantsOfTwoPoolsWhenTheyAreReplaced) {
+TEST(Pools, PoolsReplaced_NoDeviceWithTenantsOfTwo) {
   expectAgreement(300, true);
 }
 
-TEST(Pools, TellUnknownOnesAndThoseOfOthers) {
+TEST(Pools, UnknownOrForeignPool_RefusedWithAccepted) {
   Engine engine{Config{}};
   ASSERT_TRUE(engine.setNode(some::node("n", 2)));
   EXPECT_EQ(message(engine.place(asking("a", "x", 100), Instant{1})),
@@ -239,7 +239,7 @@ TEST(Pools, TellUnknownOnesAndThoseOfOthers) {
   EXPECT_EQ(engine.find(RequestId("a"))->placement.pool, PoolName("training"));
 }
 
-TEST(Pools, RefuseWhatCannotBeRight) {
+TEST(Pools, InvalidPools_Refused) {
   Engine engine{Config{}};
   const auto said = [&](const std::vector<Pool>& pools) {
     const auto result = engine.setPools(pools);
@@ -261,7 +261,7 @@ TEST(Pools, RefuseWhatCannotBeRight) {
 }
 
 // Twelve cards, a training and an inference pool; the first with its cards to one each.
-TEST(Pools, KeepTrainingAndInferenceApart) {
+TEST(Pools, TrainingAndInference_NeverOnSameDevice) {
   Engine engine{Config{}};
   std::vector<Pool> pools{pool("training", {}), pool("inference", {})};
   pools[0].mode = Mode::kExclusive;
@@ -290,7 +290,7 @@ TEST(Pools, KeepTrainingAndInferenceApart) {
             "in pool training, which was not asked for");
 }
 
-TEST(Pools, SuggestThePoolThatHasRoom) {
+TEST(Pools, FullPool_SuggestsPoolWithRoom) {
   Engine engine{Config{}};
   ASSERT_TRUE(engine.setNode(some::node("n", 3)));
   std::vector<Pool> pools{pool("small", {}), pool("secret", {}), pool("large", {})};
@@ -309,7 +309,7 @@ TEST(Pools, SuggestThePoolThatHasRoom) {
 }
 
 // Whoever is decided for while pools change is not booked where they do not belong any more.
-TEST(Pools, ReserveOnlyInThePoolThatWasDecidedFor) {
+TEST(Pools, PoolsChangedAfterDecision_ReserveRefused) {
   Engine engine{Config{}};
   ASSERT_TRUE(engine.setNode(some::node("n", 1)));
   const Request request = some::request("a", 1, 500);
@@ -329,7 +329,7 @@ TEST(Pools, ReserveOnlyInThePoolThatWasDecidedFor) {
 }
 
 // What a pool made of a device ends with the pool.
-TEST(Pools, GiveDevicesBackAsTheyWere) {
+TEST(Pools, PoolsRemoved_DevicesSharedAgain) {
   Engine engine{Config{}};
   ASSERT_TRUE(engine.setNode(some::node("n", 1)));
   Pool alone = pool("alone", {});

@@ -94,7 +94,7 @@ EvictionCost anyStake(Rng& rng) {
   return stake;
 }
 
-TEST(Preemption, IsTheCheapestAndNobodyEndsInVain) {
+TEST(Preemption, SmallClusters_CheapestAndNoVictimInVain) {
   Rng rng(31);
   unsigned found = 0, none = 0, several = 0, violated = 0;
   for (unsigned round = 0; round < 400; ++round) {
@@ -149,7 +149,7 @@ TEST(Preemption, IsTheCheapestAndNobodyEndsInVain) {
 }
 
 // With more of them than every set can be tried of, each that ends is needed all the same.
-TEST(Preemption, OfManyNobodyEndsInVain) {
+TEST(Preemption, FortyTenants_NoVictimInVain) {
   Pair pair;
   Node node = some::node("n", 4);
   for (Device& device : node.devices) device.slots = 10;
@@ -172,7 +172,7 @@ TEST(Preemption, OfManyNobodyEndsInVain) {
   EXPECT_TRUE(pair.fitsWithout("n", (*answer)->victims, request.shape));
 }
 
-TEST(Preemption, OnlyLowerPrioritiesEndAndOnlyWhereItHelps) {
+TEST(Preemption, LowerPriorityNamedInCosts_OnlyThoseEvicted) {
   Pair pair;
   pair.add(some::node("n", 1));
   pair.place(some::request("a", 1, 600), {5, 1, "", ""});

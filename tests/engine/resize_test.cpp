@@ -14,7 +14,7 @@ Placement with(Placement placement, Bytes memory, int compute) {
   return placement;
 }
 
-TEST(Resize, GrowsWhereThereIsRoomAndElseChangesNothing) {
+TEST(Resize, LargerAmounts_OnlyWhereRoomElseUnchanged) {
   Engine engine(Config{Policy::kDivvy, 0});
   Node node = some::node("n", 1);
   node.devices[0].memory = gib(16);
@@ -42,7 +42,7 @@ TEST(Resize, GrowsWhereThereIsRoomAndElseChangesNothing) {
 }
 
 // A device that shrank has less than was promised of it: who gives some back may.
-TEST(Resize, LessIsAlwaysPossible) {
+TEST(Resize, SmallerOnShrunkDevice_AlwaysAccepted) {
   Engine engine(Config{Policy::kDivvy, 0});
   Node node = some::node("n", 1);
   node.devices[0].memory = gib(16);
@@ -56,7 +56,7 @@ TEST(Resize, LessIsAlwaysPossible) {
 }
 
 // However it came to be, it is as if it had been so from the start.
-TEST(Resize, IsAsIfItHadBeenSoFromTheStart) {
+TEST(Resize, RandomResizes_SameAsPlacedFromStart) {
   Rng rng(20261124);
   unsigned grown = 0, refused = 0;
   for (int round = 0; round < 200; ++round) {

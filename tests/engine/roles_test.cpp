@@ -68,7 +68,7 @@ std::map<std::string, std::set<std::string>> rolesOf(const Engine& engine) {
   return roles;
 }
 
-TEST(Roles, BothStartOrNeither) {
+TEST(RolePools, GangOfTwoRoles_AllPlacedOrNone) {
   Engine engine = twelve(true);
   // Four trainers need eight cards of six, whatever is free on the other node.
   const auto refused = engine.placeGang(job("wide", 4, 2, true), Instant{1});
@@ -87,7 +87,7 @@ TEST(Roles, BothStartOrNeither) {
 }
 
 // By chance, until nothing fits: jobs come whole, go whole, and never meet. Without pools they do.
-TEST(Roles, NeverShareANodeHoweverJobsComeAndGo) {
+TEST(RolePools, RandomGangs_RolesNeverShareNode) {
   for (const bool isolated : {true, false}) {
     Rng rng(17);
     unsigned placed = 0, refused = 0, met = 0;

@@ -13,7 +13,7 @@ Request asking(const std::string& id, std::int32_t compute, DeviceMemory memory)
   return request;
 }
 
-class Wholes : public testing::Test {
+class UnsharedDeviceTest : public testing::Test {
  protected:
   void SetUp() override {
     Node node = some::node("n", 2);
@@ -26,13 +26,13 @@ class Wholes : public testing::Test {
   Engine engine_{Config{}};
 };
 
-TEST_F(Wholes, AreGivenToWhoAsksForAll) {
+TEST_F(UnsharedDeviceTest, RequestsForAll_OnePerDevice) {
   EXPECT_TRUE(engine_.place(asking("a", 1000, Percent{100}), Instant{1}));
   EXPECT_TRUE(engine_.place(asking("b", 1000, Percent{100}), Instant{1}));
   EXPECT_FALSE(engine_.decide(asking("c", 1000, Percent{100}))->fits());
 }
 
-TEST_F(Wholes, AreNotShared) {
+TEST_F(UnsharedDeviceTest, RequestsForShare_RefusedWithReason) {
   for (const Request& share :
        {asking("a", 0, Percent{100}), asking("b", 300, Percent{100}),
         asking("c", 1000, Percent{50}), asking("d", 1000, mib(100)), asking("e", 0, Bytes{})}) {
@@ -46,7 +46,7 @@ TEST_F(Wholes, AreNotShared) {
 }
 
 // A pool may say that its devices are shared: of these they are not.
-TEST_F(Wholes, StaySoInAPool) {
+TEST_F(UnsharedDeviceTest, SharedPool_StillNotShared) {
   Pool pool{PoolName("p"), {}, Mode::kShared};
   ASSERT_TRUE(engine_.setPools({pool}));
   Request share = asking("a", 300, Percent{50});
@@ -54,7 +54,7 @@ TEST_F(Wholes, StaySoInAPool) {
   EXPECT_FALSE(engine_.decide(share)->fits());
 }
 
-TEST(Models, AreNamedByWholeWords) {
+TEST(ModelMatch, Words_MatchFullWordsOnly) {
   const auto fits = [](const std::string& model, const std::string& words) {
     Engine engine{Config{}};
     Node node = some::node("n", 1);

@@ -61,7 +61,7 @@ std::uint64_t rightsOn(const std::vector<FileRule>& rules, const std::string& pa
 }
 
 // Also where the kernel has no Landlock.
-TEST_F(LandlockTest, RulesNameWhatAnsweringTakesAndNoMore) {
+TEST_F(LandlockTest, FileRules_NameOnlyWhatAnsweringNeeds) {
   const std::vector<FileRule> rules = fileRules(terms());
   const std::uint64_t read = kReadFile | kReadFolder;
   EXPECT_EQ(rightsOn(rules, root_ + "/run"),
@@ -79,7 +79,7 @@ TEST_F(LandlockTest, RulesNameWhatAnsweringTakesAndNoMore) {
         << rule.path << " may be changed";
 }
 
-TEST_F(LandlockTest, FilesOfSimulatedCardsAreWrittenWhereThereAreSome) {
+TEST_F(LandlockTest, SimulatedCards_FolderWritableOnlyThen) {
   ServerOptions with = terms();
   with.cards = root_ + "/cards";
   EXPECT_NE(rightsOn(fileRules(with), root_ + "/cards") & kWriteFile, 0u);
@@ -122,7 +122,7 @@ class LandlockVersions : public LandlockTest, public testing::WithParamInterface
   }
 };
 
-TEST_P(LandlockVersions, WhatAnsweringTakesIsAllowed) {
+TEST_P(LandlockVersions, WhatAnsweringNeeds_Allowed) {
   EXPECT_TRUE(may([&] { return opens("/proc", O_RDONLY | O_DIRECTORY); }));
   EXPECT_TRUE(may([&] { return opens(root_ + "/install/library.so", O_RDONLY); }));
   EXPECT_TRUE(may([&] { return opens(root_ + "/device-plugins/checkpoint", O_RDONLY); }));
@@ -138,7 +138,7 @@ TEST_P(LandlockVersions, WhatAnsweringTakesIsAllowed) {
 }
 
 // Findings of a review: what root without a capability may do to the processes that it sees.
-TEST_P(LandlockVersions, OthersFilesAndProcessesAreOutOfReach) {
+TEST_P(LandlockVersions, OtherFilesAndProcesses_Refused) {
   const std::string other = "/proc/" + std::to_string(getpid());
   const std::vector<std::pair<const char*, std::function<bool()>>> tries{
       {"a file elsewhere", [&] { return opens(root_ + "/elsewhere/secret", O_RDONLY); }},
@@ -162,7 +162,7 @@ TEST_P(LandlockVersions, OthersFilesAndProcessesAreOutOfReach) {
 
 INSTANTIATE_TEST_SUITE_P(All, LandlockVersions, testing::Values(1, 2, 3, 4, 5, 6, 7));
 
-TEST_F(LandlockTest, SocketsOfOthersWithoutAPathAreOutOfReachFromVersion6On) {
+TEST_F(LandlockTest, Version6_ForeignSocketsAndSignalsRefused) {
   if (landlockVersion() < 6) GTEST_SKIP() << "SKIPPED: this kernel's Landlock has no scopes";
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -184,14 +184,14 @@ TEST_F(LandlockTest, SocketsOfOthersWithoutAPathAreOutOfReachFromVersion6On) {
   EXPECT_FALSE(underRules(fileRules(terms()), 6, signals));
 }
 
-TEST_F(LandlockTest, CapabilitiesAreGone) {
+TEST_F(LandlockTest, DropCapabilities_ChrootRefused) {
   EXPECT_FALSE(underRules({}, 0, [] { return !dropCapabilities() || chroot("/") == 0; }));
   if (geteuid() == 0) {
     EXPECT_TRUE(underRules({}, 0, [] { return chroot("/") == 0; }));
   }
 }
 
-TEST_F(LandlockTest, WhatDoesNotExistHasNoRuleAndIsNoError) {
+TEST_F(LandlockTest, RuleForMissingPath_NoError) {
   if (landlockVersion() == 0) GTEST_SKIP() << "SKIPPED: this kernel has no Landlock";
   EXPECT_TRUE(underRules({{"/none/of/this", kReadFile}}, 1, [] { return true; }));
 }
@@ -235,7 +235,7 @@ std::string saidBy(const ServerOptions& told, bool landlock) {
   return text;
 }
 
-TEST_F(LandlockTest, AHelperSaysWhichFolderIsMissingWhenItStarts) {
+TEST_F(LandlockTest, FolderMissingAtStart_HelperNamesIt) {
   if (landlockVersion() == 0) GTEST_SKIP() << "SKIPPED: this kernel has no Landlock";
   EXPECT_EQ(saidBy(terms(), true).find("is not there"), std::string::npos);
   ServerOptions early = terms();
@@ -245,7 +245,7 @@ TEST_F(LandlockTest, AHelperSaysWhichFolderIsMissingWhenItStarts) {
       << said;
 }
 
-TEST_F(LandlockTest, AHelperSaysWhereTheKernelHasNone) {
+TEST_F(LandlockTest, KernelWithoutLandlock_HelperSaysSo) {
   const std::string without = saidBy(terms(), false);
   EXPECT_NE(without.find("helper ready at "), std::string::npos);
   EXPECT_NE(without.find("no Landlock"), std::string::npos) << without;

@@ -29,7 +29,7 @@ using kubelet::Api;
 constexpr unsigned kNobody = 64321;
 
 // A helper in a process of its own, and an agent here.
-class FarTest : public testing::Test {
+class HelperRemoteTest : public testing::Test {
  protected:
   void SetUp() override {
     std::string pattern = (fs::temp_directory_path() / "far-XXXXXX").string();
@@ -99,7 +99,7 @@ bool endedSoon(const Fd& process) {
   return poll(&over, 1, 20'000) == 1;
 }
 
-TEST_F(FarTest, ProcessesAreSeenByTheHelpersNumbers) {
+TEST_F(HelperRemoteTest, Processes_SeenByHelpersPids) {
   const auto far = RemoteProcesses::make(link_);
   ASSERT_TRUE(far) << far.error().message();
   EXPECT_EQ((*far)->self(), getpid());
@@ -123,7 +123,7 @@ TEST_F(FarTest, ProcessesAreSeenByTheHelpersNumbers) {
   EXPECT_EQ(errno, ESRCH);
 }
 
-TEST_F(FarTest, WhoIsAtAConnectionsEndIsTheKernelsWord) {
+TEST_F(HelperRemoteTest, AcceptedConnection_PeerPidAndUser) {
   const auto far = RemoteProcesses::make(link_);
   ASSERT_TRUE(far) << far.error().message();
   kubelet::LocalKubeletDirs own(root_);
@@ -146,7 +146,7 @@ TEST_F(FarTest, WhoIsAtAConnectionsEndIsTheKernelsWord) {
 }
 
 // A driver that does not answer keeps the loop's question open; a registration comes meanwhile.
-TEST_F(FarTest, WhoIsAtAConnectionsEndIsToldWhileAnotherThreadWaitsForTheDriver) {
+TEST_F(HelperRemoteTest, DriverCallPending_PeerStillAnswered) {
   end(SIGTERM);
   begin(true);
   const auto far = RemoteProcesses::make(link_);
@@ -175,7 +175,7 @@ TEST_F(FarTest, WhoIsAtAConnectionsEndIsToldWhileAnotherThreadWaitsForTheDriver)
   EXPECT_EQ(*peer, (Peer{getpid(), geteuid()}));
 }
 
-TEST_F(FarTest, TheKubeletsFoldersAreReachedThroughIt) {
+TEST_F(HelperRemoteTest, KubeletDirs_ReachedThroughHelper) {
   RemoteKubeletDirs sockets(link_, root_);
   EXPECT_FALSE(sockets.look("divvy-a.sock").exists());
   const Result<Fd> events = sockets.watch();
@@ -197,7 +197,7 @@ TEST_F(FarTest, TheKubeletsFoldersAreReachedThroughIt) {
 }
 
 // A rollout of helpers: a plugin's server must not begin anew because nobody can look.
-TEST_F(FarTest, WhileItIsAwayFilesAreWhatTheyWereAndLaterItIsThereAgain) {
+TEST_F(HelperRemoteTest, HelperKilled_LastStateKeptUntilRestart) {
   RemoteKubeletDirs sockets(link_, root_);
   const Result<Fd> listening = sockets.listen("divvy-a.sock");
   ASSERT_TRUE(listening);
@@ -220,7 +220,7 @@ TEST_F(FarTest, WhileItIsAwayFilesAreWhatTheyWereAndLaterItIsThereAgain) {
   EXPECT_TRUE(sockets.look("divvy-a.sock") == file);
 }
 
-TEST_F(FarTest, SpecsOfDevicesAreWrittenAndRemovedThroughIt) {
+TEST_F(HelperRemoteTest, CdiSpec_WrittenAndRemovedThroughHelper) {
   const std::string file = root_ + "/cdi/divvy.dev-pod-a.json";
   for (const char* text : {"first", "second"}) {
     const Result<void> written = writeSpec(*link_, "divvy.dev-pod-a.json", text);
@@ -234,7 +234,7 @@ TEST_F(FarTest, SpecsOfDevicesAreWrittenAndRemovedThroughIt) {
 }
 
 // In a rollout: the helper is there before root's agent has gone.
-TEST_F(FarTest, WhatRootsAgentMadeMeanwhileIsLentWhenTheNextOneBegins) {
+TEST_F(HelperRemoteTest, FilesOfEarlierAgent_SharedAgainOnRequest) {
   const auto modeOf = [](const std::string& path) {
     return static_cast<unsigned>(fs::status(path).permissions()) & 0777u;
   };
@@ -252,7 +252,7 @@ TEST_F(FarTest, WhatRootsAgentMadeMeanwhileIsLentWhenTheNextOneBegins) {
   EXPECT_EQ(modeOf(late), 0660u);
 }
 
-TEST_F(FarTest, WhoseAUserIsIsKnownWithoutIt) {
+TEST_F(HelperRemoteTest, HelperGone_PeerUserStillKnown) {
   const auto far = RemoteProcesses::make(link_);
   ASSERT_TRUE(far);
   std::array<int, 2> both{};
@@ -265,7 +265,7 @@ TEST_F(FarTest, WhoseAUserIsIsKnownWithoutIt) {
   begin();
 }
 
-TEST_F(FarTest, OtherUsersAreNotAnswered) {
+TEST_F(HelperRemoteTest, OtherUser_NotAnswered) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
   const auto asks = [&](unsigned user) {
     const pid_t child = fork();

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class DeskTest : public testing::Test {
+class RequestHandlerTest : public testing::Test {
  protected:
   void SetUp() override {
     std::string pattern = (fs::temp_directory_path() / "helper-XXXXXX").string();
@@ -49,7 +49,7 @@ class DeskTest : public testing::Test {
   ServerOptions terms_;
 };
 
-TEST(HelperNames, OnlyOursCanBeMadeOrRemoved) {
+TEST(HelperNames, SocketAndSpecNames_OnlyOwnAccepted) {
   EXPECT_TRUE(isSocketName("divvy-nvidia.com_gpu.sock"));
   for (const char* name : {"", "kubelet.sock", "divvy-.sock.d", "divvy-a/../kubelet.sock",
                            "../divvy-a.sock", "divvy-a.socket", "divvy-.sock"})
@@ -60,7 +60,7 @@ TEST(HelperNames, OnlyOursCanBeMadeOrRemoved) {
     EXPECT_FALSE(isSpecName(name)) << name;
 }
 
-TEST_F(DeskTest, AnotherOnesFilesStay) {
+TEST_F(RequestHandlerTest, ForeignFiles_RefusedAndKept) {
   std::ofstream(root_ + "/device-plugins/kubelet.sock") << "x";
   std::ofstream(root_ + "/cdi/nvidia.json") << "x";
   for (const Op op : {Op::kListen, Op::kRemove}) {
@@ -76,7 +76,7 @@ TEST_F(DeskTest, AnotherOnesFilesStay) {
   EXPECT_TRUE(fs::exists(root_ + "/cdi/nvidia.json"));
 }
 
-TEST_F(DeskTest, ASpecIsWrittenWholeAndForAllToRead) {
+TEST_F(RequestHandlerTest, CdiSpec_WrittenEntirelyAndReadableByAll) {
   ASSERT_TRUE(ask(Op::kWriteSpec, "divvy.dev-pod-a.json", 0, fileWith("{\"a\": 1}")));
   const std::string file = root_ + "/cdi/divvy.dev-pod-a.json";
   std::stringstream text;
@@ -88,7 +88,7 @@ TEST_F(DeskTest, ASpecIsWrittenWholeAndForAllToRead) {
   EXPECT_TRUE(ask(Op::kRemoveSpec, "divvy.dev-pod-a.json"));
 }
 
-TEST_F(DeskTest, WhatIsToBeWrittenHasToBeAPlainFileOfSensibleSize) {
+TEST_F(RequestHandlerTest, SpecNotPlainFileOrTooLarge_Refused) {
   int both[2];
   ASSERT_EQ(pipe(both), 0);
   const Fd end(both[1]);
@@ -98,14 +98,14 @@ TEST_F(DeskTest, WhatIsToBeWrittenHasToBeAPlainFileOfSensibleSize) {
   EXPECT_TRUE(fs::is_empty(root_ + "/cdi"));
 }
 
-TEST_F(DeskTest, WithoutAFolderForDevicesNoneIsWritten) {
+TEST_F(RequestHandlerTest, NoCdiDirectory_Unsupported) {
   terms_.cdi_dir.clear();
   const Result<Answer> answer = ask(Op::kWriteSpec, "divvy.dev-pod-a.json", 0, fileWith("{}"));
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code(), ErrorCode::kUnsupported);
 }
 
-TEST_F(DeskTest, WhoIsNotThereIsNotThere) {
+TEST_F(RequestHandlerTest, ProcessCheckpointOrDriverMissing_Error) {
   const Result<Answer> process = ask(Op::kProcess, "", 1 << 30);
   ASSERT_FALSE(process);
   EXPECT_NE(process.error().code(), ErrorCode::kUnavailable);

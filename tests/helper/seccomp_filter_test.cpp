@@ -136,11 +136,11 @@ bool isRefused(const Try& one, bool narrowing) {
          }) == 1;
 }
 
-TEST(HelperFilter, WhatTheListLacksIsRefusedWithEpermAndTheProcessLives) {
+TEST(SeccompFilter, UnlistedCalls_RefusedWithEperm) {
   for (const Try& one : kRefused) EXPECT_TRUE(isRefused(one, true)) << one.name;
 }
 
-TEST(HelperFilter, WithoutItTheseWouldBeAllowed) {
+TEST(SeccompFilter, WithoutFilter_SameCallsNotRefused) {
   for (const Try& one : kRefused) {
     if (one.allowed_before) {
       EXPECT_FALSE(isRefused(one, false)) << one.name;
@@ -148,7 +148,7 @@ TEST(HelperFilter, WithoutItTheseWouldBeAllowed) {
   }
 }
 
-TEST(HelperFilter, WhatAnsweringNeedsIsAllowed) {
+TEST(SeccompFilter, CallsForAnswering_Allowed) {
   EXPECT_EQ(inChild(true, needed), 0);
 }
 

@@ -17,7 +17,7 @@ mode_t modeOf(const std::string& path) {
   return lstat(path.c_str(), &info) == 0 ? info.st_mode & 07777 : 0;
 }
 
-class LendTest : public testing::Test {
+class SharedDirsTest : public testing::Test {
  protected:
   void SetUp() override {
     std::string pattern = (fs::temp_directory_path() / "lend-XXXXXX").string();
@@ -34,7 +34,7 @@ class LendTest : public testing::Test {
 };
 
 // What an agent of root's left goes on under one of another user.
-TEST_F(LendTest, TheGroupMayWhatTheOwnerMay) {
+TEST_F(SharedDirsTest, SharedDirectory_GroupHasOwnersRights) {
   fs::create_directories(root_ + "/tenants/a");
   ASSERT_EQ(chmod((root_ + "/tenants").c_str(), 0700), 0);
   ASSERT_EQ(chmod((root_ + "/tenants/a").c_str(), 0700), 0);
@@ -57,7 +57,7 @@ TEST_F(LendTest, TheGroupMayWhatTheOwnerMay) {
 }
 
 // Whoever has the group's rights may put anything there.
-TEST_F(LendTest, WhatALinkLeadsToStaysAsItIs) {
+TEST_F(SharedDirsTest, LinksAndPipes_TargetsUnchanged) {
   fs::create_directory(root_ + "/lent");
   make("elsewhere", 0600);
   fs::create_directory(root_ + "/folder");
@@ -73,7 +73,7 @@ TEST_F(LendTest, WhatALinkLeadsToStaysAsItIs) {
   EXPECT_FALSE(shareDir(root_ + "/link"));
 }
 
-TEST_F(LendTest, AFolderThatIsMissingIsMade) {
+TEST_F(SharedDirsTest, MissingDirectory_CreatedIfParentExists) {
   ASSERT_TRUE(shareDir(root_ + "/new"));
   EXPECT_EQ(modeOf(root_ + "/new"), 0775u);
   EXPECT_FALSE(shareDir(root_ + "/none/new"));

@@ -28,7 +28,7 @@ bool sameFile(const Fd& one, int other) {
          a.st_dev == b.st_dev;
 }
 
-TEST(Wire, AQuestionComesAsItWasSentWithItsDescriptor) {
+TEST(HelperProtocol, Request_ReceivedAsSentWithDescriptor) {
   const Pair pair;
   ASSERT_TRUE(sendAsk(pair.near.get(), Op::kListen, 7, "divvy-x.sock", pair.near.get()));
   const Result<Question> question = receiveAsk(pair.far.get());
@@ -39,7 +39,7 @@ TEST(Wire, AQuestionComesAsItWasSentWithItsDescriptor) {
   EXPECT_TRUE(sameFile(question->fd, pair.near.get()));
 }
 
-TEST(Wire, AnAnswerComesAsItWasSent) {
+TEST(HelperProtocol, Answer_ReceivedAsSentWithRows) {
   const Pair pair;
   Answer answer;
   answer.values = {1, -2, 3, 4};
@@ -58,7 +58,7 @@ TEST(Wire, AnAnswerComesAsItWasSent) {
   EXPECT_TRUE(sameFile(got->fd, pair.near.get()));
 }
 
-TEST(Wire, ARefusalKeepsItsKindAndItsWords) {
+TEST(HelperProtocol, Refusal_KeepsCodeAndMessage) {
   const Pair pair;
   ASSERT_TRUE(sendAnswer(pair.far.get(), Error{ErrorCode::kNotFound, "no process 7"}));
   bool came = false;
@@ -70,7 +70,7 @@ TEST(Wire, ARefusalKeepsItsKindAndItsWords) {
 }
 
 // Whoever it is: another version, half a packet, or too much of one.
-TEST(Wire, WhatIsNoQuestionOfThisVersionIsNone) {
+TEST(HelperProtocol, OtherVersionOrTruncated_Refused) {
   Ask other;
   other.version = kVersion + 1;
   Ask foreign;
@@ -90,7 +90,7 @@ TEST(Wire, WhatIsNoQuestionOfThisVersionIsNone) {
   }
 }
 
-TEST(Wire, WhoHasLeftHasLeft) {
+TEST(HelperProtocol, PeerClosed_NotFound) {
   Pair pair;
   pair.near.reset();
   const Result<Question> question = receiveAsk(pair.far.get());
@@ -98,7 +98,7 @@ TEST(Wire, WhoHasLeftHasLeft) {
   EXPECT_EQ(question.error().code(), ErrorCode::kNotFound);
 }
 
-TEST(Wire, RowsThatWerePromisedHaveToBeThere) {
+TEST(HelperProtocol, PromisedRowsMissing_AnswerRefused) {
   const Pair pair;
   AnswerHead head;
   head.rows = 3;
@@ -108,7 +108,7 @@ TEST(Wire, RowsThatWerePromisedHaveToBeThere) {
   EXPECT_FALSE(came);
 }
 
-TEST(Wire, TextThatDoesNotFitIsNotCut) {
+TEST(HelperProtocol, TextTooLong_UsageErrorNotCut) {
   const Pair pair;
   const Result<void> sent = sendAsk(pair.near.get(), Op::kLook, 0, std::string(112, 'x'), -1);
   ASSERT_FALSE(sent);

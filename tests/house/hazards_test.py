@@ -35,8 +35,8 @@ class Hazards(unittest.TestCase):
 
     def test_what_is_missing_would_be_seen(self):
         known = there()
-        self.assertTrue("MoverTest.WhatLeavesComesBackAsItWas" in known)
-        self.assertFalse("MoverTest.NobodyWroteThis" in known)
+        self.assertTrue("PagerTest.SwappedOutAndIn_SameBytes" in known)
+        self.assertFalse("PagerTest.NoSuch_Test" in known)
 
 
 if __name__ == "__main__":

@@ -101,6 +101,11 @@ class Rules(unittest.TestCase):
         self.finds("hygiene", "tests/a.cpp", "usleep" + "(3);\n", "sleep")
         self.accepts("hygiene", "src/base/a.cpp", "// usleep" + "(3) would be wrong here\n")
 
+    def test_names_of_tests(self):
+        self.finds("tests", "tests/base/a_test.cpp", "TEST(Bytes, WorkAsTheyShould) {}\n", "Condition_Expectation")
+        self.finds("tests", "tests/base/a_test.cpp", f"TEST_F(Bytes, {'A' * 40}_{'B' * 20}) {{}}\n", "letters")
+        self.accepts("tests", "tests/base/a_test.cpp", "TEST(Bytes, TooMany_AreRefused) {}\n")
+
     def test_headers(self):
         self.finds("headers", "src/base/a.h", "int x;\n", "#pragma once")
         code, out = run("headers", {"src/base/a.cpp": "int x;\n"})

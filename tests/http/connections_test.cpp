@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 constexpr Connections::Instant kNow{};
 
-TEST(Connections, TheOneThatWasIdleForLongestGoesAndNeverABusyOne) {
+TEST(Connections, Full_LongestIdleClosedAndBusyKept) {
   Connections book({3, 3, 0ms, 100});
   std::vector<int> closed;
   const auto add = [&](int number) {
@@ -36,7 +36,7 @@ TEST(Connections, TheOneThatWasIdleForLongestGoesAndNeverABusyOne) {
   EXPECT_EQ(closed, (std::vector<int>{2, 3}));
 }
 
-TEST(Connections, WithoutAnIdleOneThereIsNoRoom) {
+TEST(Connections, AllBusy_NoRoom) {
   Connections book({2, 2, 0ms, 100});
   for (int i = 0; i < 2; ++i)
     book.becomesBusy(book.add(
@@ -44,7 +44,7 @@ TEST(Connections, WithoutAnIdleOneThereIsNoRoom) {
   EXPECT_FALSE(book.makeRoom());
 }
 
-TEST(Connections, OneAddressHasItsOwnBound) {
+TEST(Connections, ManyFromOneAddress_OldestClosedBeyondItsBound) {
   Connections book({1000, 4, 2000ms, 100});
   std::set<int> closed;
   book.add(
@@ -59,7 +59,7 @@ TEST(Connections, OneAddressHasItsOwnBound) {
   EXPECT_EQ(closed, (std::set<int>{0, 1, 2, 3})) << "a hundred at once are used soon";
 }
 
-TEST(Connections, WhenFullTheAddressWithTheMostIdleOnesGivesOneUp) {
+TEST(Connections, Full_AddressWithMostIdleClosesOne) {
   Connections book({4, 100, 0ms, 100});
   std::vector<std::string> closed;
   for (const char* name : {"honest", "loud", "loud", "loud"})
@@ -69,7 +69,7 @@ TEST(Connections, WhenFullTheAddressWithTheMostIdleOnesGivesOneUp) {
   EXPECT_EQ(closed, std::vector<std::string>{"loud"}) << "though the other one is older";
 }
 
-TEST(Connections, BodiesOfAllTogetherAreBoundedAndTheSlowestGoes) {
+TEST(Connections, BodiesAboveSum_SlowestClosed) {
   Connections book({10, 10, 0ms, 100});
   int closed = 0;
   const auto slow = book.add(
@@ -94,7 +94,7 @@ TEST(Connections, BodiesOfAllTogetherAreBoundedAndTheSlowestGoes) {
 }
 
 // Whatever happens in whatever order: bounds hold, and what ended holds nothing.
-TEST(Connections, AnyOrderOfEventsKeepsItsBounds) {
+TEST(Connections, RandomEvents_BoundsHold) {
   Rng rng(7);
   Connections book({16, 4, 100ms, 1000});
   std::vector<Connections::Place> live;

@@ -87,7 +87,7 @@ class HostilePeers : public testing::Test {
   std::thread thread_;
 };
 
-TEST_F(HostilePeers, SilentConnectionsOfManyAddressesCloseNoPort) {
+TEST_F(HostilePeers, ThousandsOfSilentConnections_OthersServed) {
   std::vector<Fd> silent;
   for (unsigned i = 0; i < 3'000; ++i) {
     silent.push_back(connected(1 + i % 100));
@@ -98,7 +98,7 @@ TEST_F(HostilePeers, SilentConnectionsOfManyAddressesCloseNoPort) {
   EXPECT_TRUE(healthy());
 }
 
-TEST_F(HostilePeers, OneAddressHasFewIdleConnections) {
+TEST_F(HostilePeers, ManyIdleFromOneAddress_OldestClosedOthersKept) {
   std::vector<Fd> silent;
   const auto used = [this] {
     Fd fd = connected(7);
@@ -120,7 +120,7 @@ TEST_F(HostilePeers, OneAddressHasFewIdleConnections) {
   EXPECT_EQ(heard(other, std::chrono::milliseconds(1)), "<silence>") << "another address keeps its";
 }
 
-TEST_F(HostilePeers, AHundredAtOnceFromOneAddressAreAllAnswered) {
+TEST_F(HostilePeers, ThreeHundredAtOnceFromOneAddress_AllAnswered) {
   std::vector<Fd> at_once;
   for (unsigned i = 0; i < 300; ++i) at_once.push_back(connected(9));
   for (const Fd& one : at_once) say(one, "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -130,14 +130,14 @@ TEST_F(HostilePeers, AHundredAtOnceFromOneAddressAreAllAnswered) {
   EXPECT_EQ(answered, 300u);
 }
 
-TEST_F(HostilePeers, ARequestThatIsBegunAndNeverEndsIsClosed) {
+TEST_F(HostilePeers, RequestNeverEnds_ConnectionClosed) {
   const Fd begun = connected();
   say(begun, "GET /healthz HTTP/1.1\r\nHost:");
   EXPECT_EQ(heard(begun, std::chrono::seconds(20)), "<closed>");
 }
 
 // Regression: sixteen that announced 4 MiB and sent nothing had everybody else refused.
-TEST_F(HostilePeers, BodiesThatNeverComeRefuseNobody) {
+TEST_F(HostilePeers, AnnouncedBodiesNeverSent_OthersServed) {
   std::vector<Fd> senders;
   for (unsigned i = 0; i < 24; ++i) {
     senders.push_back(connected(1 + i));
@@ -156,7 +156,7 @@ TEST_F(HostilePeers, BodiesThatNeverComeRefuseNobody) {
   EXPECT_NE(heard(honest, std::chrono::seconds(20)).find(" 200 "), std::string::npos);
 }
 
-TEST_F(HostilePeers, AConnectionThatIsUsedIsKeptBetweenRequests) {
+TEST_F(HostilePeers, UsedConnection_KeptBetweenRequests) {
   const Fd fd = connected();
   for (int i = 0; i < 3; ++i) {
     say(fd, "POST /filter HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}");
@@ -229,7 +229,7 @@ class HostileTlsPeers : public HostilePeers {
 };
 
 // Regression: one peer that shook hands in a loop had the processor of the loop that serves all.
-TEST_F(HostileTlsPeers, OneAddressShakesHandsSoOftenAndOthersAreServedBesideIt) {
+TEST_F(HostileTlsPeers, HandshakesInLoop_AddressLimitedOthersServed) {
   const auto begun = std::chrono::steady_clock::now();
   unsigned shaken = 0;
   constexpr unsigned kTries = 600;

@@ -14,7 +14,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-TEST(LoopWatch, TellsOfATurnThatTookLong) {
+TEST(LoopWatch, LongTurn_LatenessReported) {
   boost::asio::io_context loop;
   std::vector<double> told;
   const LoopWatch watch(loop.get_executor(), [&](double late) { told.push_back(late); });
@@ -30,7 +30,7 @@ TEST(LoopWatch, TellsOfATurnThatTookLong) {
   EXPECT_GE(*std::min_element(told.begin(), told.end()), 0.0);
 }
 
-TEST(LoopWatch, SaysNothingAfterItsEnd) {
+TEST(LoopWatch, Destroyed_ReportsNothing) {
   boost::asio::io_context loop;
   unsigned told = 0;
   {

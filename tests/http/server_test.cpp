@@ -14,7 +14,7 @@ namespace divvy::http {
 namespace {
 
 // An agent that began anew told nobody of metrics: a child of the one before it had the port.
-TEST(HttpServer, AChildThatOutlivesItDoesNotKeepItsPort) {
+TEST(HttpServer, ChildOutlivesServer_PortFree) {
   boost::asio::io_context loop;
   auto first = Server::start(loop.get_executor(), {}, {});
   ASSERT_TRUE(first) << first.error().message();

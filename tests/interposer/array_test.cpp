@@ -20,7 +20,7 @@ class ArrayTest : public TenantTest {
   }
 };
 
-TEST_F(ArrayTest, I4ArraysOfEveryShapeAreExact) {
+TEST_F(ArrayTest, ArraysOfEveryShape_I4ChargeEqualsBooking) {
   if (outside()) return;
   makeReady();
   const std::uint64_t before = charged();
@@ -37,7 +37,7 @@ TEST_F(ArrayTest, I4ArraysOfEveryShapeAreExact) {
   }
 }
 
-TEST_F(ArrayTest, I3TheOldFormsAreExactToo) {
+TEST_F(ArrayTest, OlderCreateCalls_I3ChargeEqualsBooking) {
   if (outside()) return;
   makeReady();
   CUarray a = nullptr, b = nullptr, c = nullptr;
@@ -54,7 +54,7 @@ TEST_F(ArrayTest, I3TheOldFormsAreExactToo) {
   EXPECT_EXACT();
 }
 
-TEST_F(ArrayTest, I4MipmappedArraysAreExact) {
+TEST_F(ArrayTest, MipmappedArrays_I4ChargeEqualsBooking) {
   if (outside()) return;
   makeReady();
   const std::uint64_t before = charged();
@@ -71,7 +71,7 @@ TEST_F(ArrayTest, I4MipmappedArraysAreExact) {
   }
 }
 
-TEST_F(ArrayTest, ArraysWithoutMemoryCostNothing) {
+TEST_F(ArrayTest, DeferredMappingArray_NotCharged) {
   if (outside()) return;
   makeReady();
   const std::uint64_t before = charged();
@@ -86,7 +86,7 @@ TEST_F(ArrayTest, ArraysWithoutMemoryCostNothing) {
 
 // Regression: the pool's handle was all that was charged, so releasing it gave its bytes back while
 // the array still had them.
-TEST_F(ArrayTest, I4ATilePoolIsChargedWhileASparseArrayMapsIt) {
+TEST_F(ArrayTest, TilePoolReleasedWhileMapped_I4StaysCharged) {
   if (outside()) return;
   makeReady();
   const std::uint64_t before = charged();
@@ -130,7 +130,7 @@ TEST_F(ArrayTest, I4ATilePoolIsChargedWhileASparseArrayMapsIt) {
   }
 }
 
-TEST_F(ArrayTest, S5OverTheShareIsOutOfMemoryAndBadShapesAreTheDriversBusiness) {
+TEST_F(ArrayTest, OverShareOrBadShape_S5DriversErrorCodes) {
   if (outside({.ceiling = kGiB})) return;
   makeReady();
   const auto huge = shape(16384, 16384, 0), bad = shape(0, 10, 0);

@@ -19,7 +19,7 @@ class ContextTest : public TenantTest {
   }
 };
 
-TEST_F(ContextTest, I4APrimaryContextIsChargedFromFirstRetainToLastRelease) {
+TEST_F(ContextTest, PrimaryContext_I4ChargedUntilLastRelease) {
   if (outside()) return;
   ASSERT_EQ(cu<Cu::cuInit>(0u), CUDA_SUCCESS);
   EXPECT_EQ(charged(), 0u);
@@ -38,7 +38,7 @@ TEST_F(ContextTest, I4APrimaryContextIsChargedFromFirstRetainToLastRelease) {
   EXPECT_EQ(charged(), 0u);
 }
 
-TEST_F(ContextTest, I4EndingTheContextGivesItsMemoryBack) {
+TEST_F(ContextTest, PrimaryContextReleased_I4MemoryRefunded) {
   if (outside()) return;
   makeReady();
   allocate(100 * kMiB);
@@ -50,7 +50,7 @@ TEST_F(ContextTest, I4EndingTheContextGivesItsMemoryBack) {
   EXPECT_EXACT();
 }
 
-TEST_F(ContextTest, I4ResetGivesItsMemoryBack) {
+TEST_F(ContextTest, PrimaryContextReset_I4MemoryRefunded) {
   if (outside()) return;
   makeReady();
   allocate(100 * kMiB);
@@ -60,7 +60,7 @@ TEST_F(ContextTest, I4ResetGivesItsMemoryBack) {
   EXPECT_EXACT();
 }
 
-TEST_F(ContextTest, I4CreatedContextsCostEachAndTakeTheirOwnMemoryAlong) {
+TEST_F(ContextTest, CreatedContexts_I4ChargedWithTheirMemory) {
   if (outside()) return;
   makeReady();
   const std::uint64_t with_primary = charged();
@@ -86,7 +86,7 @@ TEST_F(ContextTest, I4CreatedContextsCostEachAndTakeTheirOwnMemoryAlong) {
   EXPECT_EQ(charged(), with_primary);
 }
 
-TEST_F(ContextTest, I4AttachAndDetachCountUses) {
+TEST_F(ContextTest, AttachAndDetach_I4ChargedUntilLastDetach) {
   if (outside()) return;
   ASSERT_EQ(cu<Cu::cuInit>(0u), CUDA_SUCCESS);
   CUcontext context = nullptr, again = nullptr;
@@ -100,7 +100,7 @@ TEST_F(ContextTest, I4AttachAndDetachCountUses) {
   EXPECT_EXACT();
 }
 
-TEST_F(ContextTest, AContextThatDoesNotFitIsOutOfMemory) {
+TEST_F(ContextTest, ContextAboveShare_OutOfMemory) {
   if (outside({.ceiling = 300 * kMiB})) return;
   makeReady();
   CUcontext context = nullptr;
@@ -108,7 +108,7 @@ TEST_F(ContextTest, AContextThatDoesNotFitIsOutOfMemory) {
   EXPECT_EXACT();
 }
 
-TEST_F(ContextTest, AFailedCreationIsRefunded) {
+TEST_F(ContextTest, CreationFails_ChargeRefunded) {
   if (outside()) return;
   ASSERT_EQ(cu<Cu::cuInit>(0u), CUDA_SUCCESS);
   CUcontext context = nullptr;
@@ -120,7 +120,7 @@ TEST_F(ContextTest, AFailedCreationIsRefunded) {
 }
 
 // A pod could make as many contexts as it liked, each of half a GiB, beside its share.
-TEST_F(ContextTest, OneContextIsOutsideTheShareAndFurtherOnesAreCharged) {
+TEST_F(ContextTest, OneContextOutsideShare_FurtherOnesCharged) {
   Tenancy tenancy;
   tenancy.ceiling = 500 * kMiB;
   tenancy.one_outside = true;
@@ -154,7 +154,7 @@ TEST_F(ContextTest, OneContextIsOutsideTheShareAndFurtherOnesAreCharged) {
   EXPECT_EQ(cu<Cu::cuMemAlloc_v2>(&block, std::size_t{1}), CUDA_ERROR_OUT_OF_MEMORY);
 }
 
-TEST_F(ContextTest, ContextsOutsideTheShareCostItNothingWhereAnOlderAgentSaysSo) {
+TEST_F(ContextTest, OlderAgentContextsOutsideShare_NotCharged) {
   if (outside({.ceiling = 300 * kMiB, .context_outside = true})) return;
   makeReady();
   CUcontext context = nullptr;

@@ -42,7 +42,7 @@ class GraphTest : public TenantTest {
   }
 };
 
-TEST_F(GraphTest, I4AllocationNodesAreChargedFromTheLaunchToTheTrim) {
+TEST_F(GraphTest, AllocationNode_I4ChargedFromLaunchToTrim) {
   if (outside()) return;
   makeReady();
   const std::uint64_t before = charged();
@@ -63,7 +63,7 @@ TEST_F(GraphTest, I4AllocationNodesAreChargedFromTheLaunchToTheTrim) {
   EXPECT_EXACT();
 }
 
-TEST_F(GraphTest, I4UploadsAndTwinsToo) {
+TEST_F(GraphTest, UploadAndPerThreadLaunch_I4ChargeEqualsBooking) {
   if (outside()) return;
   makeReady();
   const CUgraphExec first = instantiate(makeGraph(10 * kMiB));
@@ -76,7 +76,7 @@ TEST_F(GraphTest, I4UploadsAndTwinsToo) {
   EXPECT_EXACT();
 }
 
-TEST_F(GraphTest, I4CapturedAllocationsAreChargedAtTheLaunch) {
+TEST_F(GraphTest, CapturedAllocation_I4ChargedAtLaunch) {
   if (outside()) return;
   makeReady();
   const std::uint64_t before = charged();
@@ -95,7 +95,7 @@ TEST_F(GraphTest, I4CapturedAllocationsAreChargedAtTheLaunch) {
   EXPECT_EXACT();
 }
 
-TEST_F(GraphTest, I4NodesOfTheGeneralCallToo) {
+TEST_F(GraphTest, NodeByGeneralCall_I4ChargedAtLaunch) {
   if (isOldDriver()) GTEST_SKIP() << "SKIPPED: the call is younger than this driver";
   if (outside()) return;
   makeReady();
@@ -118,7 +118,7 @@ TEST_F(GraphTest, I4NodesOfTheGeneralCallToo) {
   EXPECT_EXACT();
 }
 
-TEST_F(GraphTest, S5AGraphThatDoesNotFitIsOutOfMemoryAndIsNotLaunched) {
+TEST_F(GraphTest, GraphAboveShare_S5OutOfMemory) {
   if (outside({.ceiling = kGiB})) return;
   makeReady();
   const CUgraph graph = makeGraph(2 * kGiB);
@@ -134,7 +134,7 @@ TEST_F(GraphTest, S5AGraphThatDoesNotFitIsOutOfMemoryAndIsNotLaunched) {
 }
 
 // A graph that has its memory needs no more of it, however full the share is meanwhile.
-TEST_F(GraphTest, LaunchingAgainNeedsNothing) {
+TEST_F(GraphTest, RelaunchInFullShare_NoFurtherMemoryNeeded) {
   if (outside({.ceiling = kGiB})) return;
   makeReady();
   const CUgraphExec exec = instantiate(makeGraph(300 * kMiB));
@@ -151,7 +151,7 @@ TEST_F(GraphTest, LaunchingAgainNeedsNothing) {
   EXPECT_LE(booked(), kGiB);
 }
 
-TEST_F(GraphTest, WhatGraphsKeepUnusedIsTakenBackForOthers) {
+TEST_F(GraphTest, UnusedGraphMemory_TakenBackForOthers) {
   if (outside({.ceiling = kGiB})) return;
   makeReady();
   launch(instantiate(makeGraph(500 * kMiB)));
@@ -160,7 +160,7 @@ TEST_F(GraphTest, WhatGraphsKeepUnusedIsTakenBackForOthers) {
   EXPECT_EXACT();
 }
 
-TEST_F(GraphTest, GraphsWithoutAllocationNodesCostNothing) {
+TEST_F(GraphTest, GraphWithoutAllocations_NotCharged) {
   if (outside()) return;
   makeReady();
   const std::uint64_t before = charged();

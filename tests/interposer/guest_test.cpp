@@ -58,7 +58,7 @@ class GuestTest : public TenantTest {
   }
 };
 
-TEST_F(GuestTest, S8UmaskSignalsEnvironmentAndDirectoryStay) {
+TEST_F(GuestTest, SubsetOfDevices_S8ProcessStateUnchanged) {
   if (outside({.machine = "h100x2", .devices = {1}}))
     return;  // a subset: the variable is exchanged
   ::umask(0027);
@@ -90,7 +90,7 @@ TEST_F(GuestTest, S8UmaskSignalsEnvironmentAndDirectoryStay) {
   EXPECT_EQ(fs::current_path(), directory);
 }
 
-TEST_F(GuestTest, S8NothingIsPrinted) {
+TEST_F(GuestTest, AllKindsOfCalls_S8NothingPrinted) {
   if (outside()) return;
   const std::string path = tenantDir() + "/../output";
   const int file = ::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
@@ -105,7 +105,7 @@ TEST_F(GuestTest, S8NothingIsPrinted) {
   EXPECT_EQ(fs::file_size(path), 0u);
 }
 
-TEST_F(GuestTest, S8ErrnoStays) {
+TEST_F(GuestTest, RefusedAllocation_S8ErrnoUnchanged) {
   if (outside()) return;
   errno = 4711;
   ASSERT_EQ(cu<Cu::cuInit>(0u), CUDA_SUCCESS);
@@ -117,7 +117,7 @@ TEST_F(GuestTest, S8ErrnoStays) {
   EXPECT_EQ(errno, 4711);
 }
 
-TEST_F(GuestTest, B5DescriptorsAreCloseOnExec) {
+TEST_F(GuestTest, Descriptors_B5CloseOnExecAndPagesClosed) {
   if (outside()) return;
   std::set<std::string> inherited;
   for (const auto& entry : fs::directory_iterator("/proc/self/fd")) inherited.insert(entry.path());
@@ -134,7 +134,7 @@ TEST_F(GuestTest, B5DescriptorsAreCloseOnExec) {
   }
 }
 
-TEST_F(GuestTest, B5AForkedChildHasASlotOfItsOwn) {
+TEST_F(GuestTest, ForkBeforeDriverUse_B5ChildHasOwnSlot) {
   if (outside()) return;
   // Forked before the driver is used: both may use it after.
   int hold[2], told[2];
@@ -163,7 +163,7 @@ TEST_F(GuestTest, B5AForkedChildHasASlotOfItsOwn) {
 }
 
 // CUDA does not work in the child of a process that used it, but programs fork all the same.
-TEST_F(GuestTest, B5AChildOfAUsedProcessOwnsNothingOfItsParents) {
+TEST_F(GuestTest, ForkAfterDriverUse_B5ChildOwnsNothing) {
   if (outside()) return;
   useEverything();
   CUdeviceptr block = 0;
@@ -181,7 +181,7 @@ TEST_F(GuestTest, B5AChildOfAUsedProcessOwnsNothingOfItsParents) {
   EXPECT_EXACT();
 }
 
-TEST_F(GuestTest, B5ForkWhileThreadsAllocate) {
+TEST_F(GuestTest, ForkWhileThreadsAllocate_B5ChildEnds) {
   if (outside({.machine = "null"})) return;
   makeReady();
   CUcontext context = nullptr;
@@ -219,7 +219,7 @@ TEST_F(GuestTest, B5ForkWhileThreadsAllocate) {
 
 // Found by B5ForkWhileThreadsAllocate, once in some hundred runs of it: another thread was reading
 // the loader's list for us.
-TEST_F(GuestTest, B5AChildNeedsNoLockOfTheLoaders) {
+TEST_F(GuestTest, LoaderLockHeldAtFork_B5ChildDoesNotHang) {
   if (outside()) return;
   makeReady();
   CUdeviceptr block = 0;
@@ -250,7 +250,7 @@ TEST_F(GuestTest, B5AChildNeedsNoLockOfTheLoaders) {
   EXPECT_EQ(cu<Cu::cuMemFree_v2>(block), CUDA_SUCCESS);
 }
 
-TEST_F(GuestTest, B5VforkAndSpawnWork) {
+TEST_F(GuestTest, VforkAndSpawn_B5ChargeUnchanged) {
   if (outside()) return;
   useEverything();
   const std::uint64_t before = charged();
@@ -285,7 +285,7 @@ void allocateInHandler(int) {
   ++handled;
 }
 
-TEST_F(GuestTest, B6HandlersMayInterruptUsAnywhere) {
+TEST_F(GuestTest, SignalHandlerAllocates_B6EveryCallSucceeds) {
   if (outside({.machine = "null"})) return;
   makeReady();
   const std::uint64_t before = charged();
@@ -308,7 +308,7 @@ TEST_F(GuestTest, B6HandlersMayInterruptUsAnywhere) {
   EXPECT_EQ(charged(), before);
 }
 
-TEST_F(GuestTest, AnUnusableTenantRefusesMemoryAndNothingElse) {
+TEST_F(GuestTest, TenantDirectoryMissing_OnlyMemoryRefused) {
   if (outside({.tenant = false, .environment = {{"DIVVY_TENANT_DIR", "/nonexistent/tenant"}}})) {
     return;
   }
@@ -323,7 +323,7 @@ TEST_F(GuestTest, AnUnusableTenantRefusesMemoryAndNothingElse) {
   EXPECT_GE(faults(16), 1u);
 }
 
-TEST_F(GuestTest, ATornControlPageRefusesMemory) {
+TEST_F(GuestTest, ControlPageTorn_MemoryRefused) {
   if (outside({.environment = {{"DIVVY_TEST_TEAR", "1"}}})) return;
   { std::ofstream(tenantDir() + "/control", std::ios::binary | std::ios::in) << "not a page"; }
   makeReady();
@@ -332,7 +332,7 @@ TEST_F(GuestTest, ATornControlPageRefusesMemory) {
   EXPECT_EQ(control().tenant_state, 4);
 }
 
-TEST_F(GuestTest, WithoutATenantNothingIsCounted) {
+TEST_F(GuestTest, NoTenant_NothingCountedOrRefused) {
   if (outside({.tenant = false})) return;
   makeReady();
   CUdeviceptr block = 0;

@@ -36,7 +36,7 @@ class HostMapTest : public SwapTest {
   }
 };
 
-TEST_F(HostMapTest, WhatHasNoRoomIsUsedWhereItIsAndComesBackWhenThereIs) {
+TEST_F(HostMapTest, NoRoomOnDevice_HostMappedUntilRoomReturns) {
   if (outside(swappable())) return;
   makeSwappable();
   const CUdeviceptr block = filled(8 * kMiB, 1);
@@ -62,7 +62,7 @@ TEST_F(HostMapTest, WhatHasNoRoomIsUsedWhereItIsAndComesBackWhenThereIs) {
   EXPECT_EQ(faults(31), 0u);
 }
 
-TEST_F(HostMapTest, WithoutTheOrderItStandsStill) {
+TEST_F(HostMapTest, HostMappingNotOrdered_GateStaysClosed) {
   if (outside(swappable())) return;
   makeSwappable();
   const CUdeviceptr block = filled(8 * kMiB, 2);
@@ -76,7 +76,7 @@ TEST_F(HostMapTest, WithoutTheOrderItStandsStill) {
   EXPECT_TRUE(holds(block, 8 * kMiB, 2));
 }
 
-TEST_F(HostMapTest, NewBlocksThatHaveNoRoomAreMadeThere) {
+TEST_F(HostMapTest, NewBlocksWithoutRoom_CreatedAtHost) {
   if (outside(swappable())) return;
   makeSwappable();
   allowWithHost(4 * kMiB);
@@ -94,7 +94,7 @@ TEST_F(HostMapTest, NewBlocksThatHaveNoRoomAreMadeThere) {
   EXPECT_EQ(charged(), booked());
 }
 
-TEST_F(HostMapTest, WhatHasRoomAgainComesBackWhileTheRestStays) {
+TEST_F(HostMapTest, RoomForPart_PartReturnsRestStaysAtHost) {
   if (outside(swappable())) return;
   makeSwappable();
   const CUdeviceptr one = filled(4 * kMiB, 5), other = filled(4 * kMiB, 6);
@@ -109,7 +109,7 @@ TEST_F(HostMapTest, WhatHasRoomAgainComesBackWhileTheRestStays) {
   EXPECT_EQ(takenUnderWork(), 0u);
 }
 
-TEST_F(HostMapTest, ADriverThatCannotSaysSoAndTheTenantStandsStill) {
+TEST_F(HostMapTest, DriverWithoutHostMapping_ReportedAndGateClosed) {
   Tenancy tenancy = swappable();
   tenancy.environment["SIMGPU_FAULTS"] = "strict-unmap=any,no-host-map";
   if (outside(tenancy)) return;
@@ -125,7 +125,7 @@ TEST_F(HostMapTest, ADriverThatCannotSaysSoAndTheTenantStandsStill) {
 }
 
 // It says that it can, and cannot.
-TEST_F(HostMapTest, ADriverThatRefusesIsNotAskedAgainAndNothingIsLost) {
+TEST_F(HostMapTest, HostAllocationRefused_NotRetriedAndNothingLost) {
   Tenancy tenancy = swappable();
   // The context's block is one; four of the device's, then the host's.
   tenancy.environment["SIMGPU_FAULTS"] = "strict-unmap=any,fail-at=cuMemCreate:5=801";
@@ -141,7 +141,7 @@ TEST_F(HostMapTest, ADriverThatRefusesIsNotAskedAgainAndNothingIsLost) {
   EXPECT_TRUE(holds(block, 8 * kMiB, 8));
 }
 
-TEST_F(HostMapTest, WhereTheHostHasNoRoomItStandsStillUntilItHas) {
+TEST_F(HostMapTest, HostLimitReached_GateClosedUntilRaised) {
   if (outside(swappable())) return;
   makeSwappable();
   const CUdeviceptr block = filled(8 * kMiB, 9);
@@ -161,7 +161,7 @@ TEST_F(HostMapTest, WhereTheHostHasNoRoomItStandsStillUntilItHas) {
 }
 
 // What stays for a reason of its own stays on the device.
-TEST_F(HostMapTest, WhatIsPinnedComesToTheDeviceFirst) {
+TEST_F(HostMapTest, BlockPinnedWhileAtHost_MovedToDevice) {
   if (outside(swappable())) return;
   makeSwappable();
   const CUdeviceptr one = filled(4 * kMiB, 10), other = filled(4 * kMiB, 11);
@@ -191,7 +191,7 @@ struct Failure {
 
 class HostMapFaultTest : public HostMapTest, public testing::WithParamInterface<Failure> {};
 
-TEST_P(HostMapFaultTest, LosesNothing) {
+TEST_P(HostMapFaultTest, DriverCallFails_NoBytesLost) {
   constexpr std::uint64_t kBytes = 12 * kMiB;
   Tenancy tenancy = swappable();
   tenancy.environment["SIMGPU_FAULTS"] += std::string(",fail-at=") + GetParam().at;

@@ -11,7 +11,7 @@ namespace divvy::interposer {
 namespace {
 
 // Two pods on the host's network could reach each other's sockets, and so have each other's memory.
-TEST_F(IpcTest, ANamePassedOnToAnotherTenantOpensNothingThere) {
+TEST_F(IpcTest, HandleOfOtherTenant_OpenRefused) {
   Tenancy tenancy = swappable();
   tenancy.ipc_key = {{1, 2}};
   if (outside(tenancy)) return;
@@ -43,7 +43,7 @@ TEST_F(IpcTest, ANamePassedOnToAnotherTenantOpensNothingThere) {
 }
 
 // Who listens where an exporter listened is not told what that one's blocks are called.
-TEST_F(IpcTest, AnotherTenantThatListensThereIsToldNoSecret) {
+TEST_F(IpcTest, ListenerOfOtherTenant_SecretNotSent) {
   Tenancy tenancy = swappable();
   tenancy.ipc_key = {{1, 2}};
   if (outside(tenancy)) return;
@@ -72,7 +72,7 @@ TEST_F(IpcTest, AnotherTenantThatListensThereIsToldNoSecret) {
   socket.close();
 }
 
-TEST_F(IpcTest, WhoDoesNotKnowTheSecretGetsNothing) {
+TEST_F(IpcTest, ForgedHandle_OpenRefused) {
   if (outside(swappable())) return;
   const Importer other([](const Importer& exporter) {
     makeReady();
@@ -95,7 +95,7 @@ TEST_F(IpcTest, WhoDoesNotKnowTheSecretGetsNothing) {
 }
 
 // The name of one block, changed to say what another one's says, opens neither that nor both.
-TEST_F(IpcTest, ANameOpensNoMoreThanItsBlock) {
+TEST_F(IpcTest, HandleOfOtherBlockOrLargerSize_OpenRefused) {
   if (outside(swappable())) return;
   const Importer other([](const Importer& exporter) {
     makeReady();

@@ -7,7 +7,7 @@
 namespace divvy::interposer {
 namespace {
 
-TEST_F(IpcTest, AnotherProcessHasTheSameBytesAndIsToldOfOneAllocation) {
+TEST_F(IpcTest, BlockOpened_SameBytesAndOneAllocation) {
   if (outside(swappable())) return;
   const Importer other([](const Importer& exporter) {
     makeReady();
@@ -43,7 +43,7 @@ TEST_F(IpcTest, AnotherProcessHasTheSameBytesAndIsToldOfOneAllocation) {
   EXPECT_EQ(faults(kRefused), 0u);
 }
 
-TEST_F(IpcTest, OpeningAgainCountsAndOnlyTheLastCloseCloses) {
+TEST_F(IpcTest, BlockOpenedAgain_ClosedByLastCloseOnly) {
   if (outside(swappable())) return;
   const Importer other([](const Importer& exporter) {
     makeReady();
@@ -84,14 +84,14 @@ TEST_F(IpcTest, OpeningAgainCountsAndOnlyTheLastCloseCloses) {
   other.meet();
 }
 
-TEST_F(IpcTest, NotInItsOwnProcess) {
+TEST_F(IpcTest, OpenInExportingProcess_InvalidContext) {
   if (outside(swappable())) return;
   makeSwappable();
   CUdeviceptr again = 0;
   EXPECT_EQ(open(&again, handleOf(block(1))), CUDA_ERROR_INVALID_CONTEXT);
 }
 
-TEST_F(IpcTest, WhatIsNamedStaysForThatReasonAndTheRestStillLeaves) {
+TEST_F(IpcTest, ExportedBlock_StaysResidentWhileOthersLeave) {
   if (outside(swappable())) return;
   makeSwappable();
   const CUdeviceptr named = block(1), other = block(2);
@@ -105,7 +105,7 @@ TEST_F(IpcTest, WhatIsNamedStaysForThatReasonAndTheRestStillLeaves) {
   EXPECT_TRUE(has(other, 2));
 }
 
-TEST_F(IpcTest, NamingWaitsForMemoryThatIsAwayAsOtherWorkDoes) {
+TEST_F(IpcTest, ExportOfSwappedOutBlock_WaitsForMemory) {
   if (outside(swappable())) return;
   const Importer other([](const Importer& exporter) {
     makeReady();
@@ -133,7 +133,7 @@ TEST_F(IpcTest, NamingWaitsForMemoryThatIsAwayAsOtherWorkDoes) {
   other.meet();
 }
 
-TEST_F(IpcTest, WhatWasFreedIsNotOpenedAndWhatIsOpenOutlivesItsMaker) {
+TEST_F(IpcTest, BlockFreedOrExporterKilled_OnlyOpenImportStays) {
   if (outside(swappable())) return;
   Importer maker([](const Importer& reader) {
     makeSwappable();
@@ -163,7 +163,7 @@ TEST_F(IpcTest, WhatWasFreedIsNotOpenedAndWhatIsOpenOutlivesItsMaker) {
   EXPECT_EQ(faults(kRefused), 2u);
 }
 
-TEST_F(IpcTest, SmallBlocksAreNamedOneByOneAndStayWithThoseBesideThem) {
+TEST_F(IpcTest, SmallBlocks_ExportedSinglyAndArenaStays) {
   if (outside(swappable())) return;
   const Importer other([](const Importer& exporter) {
     makeReady();
@@ -196,7 +196,7 @@ TEST_F(IpcTest, SmallBlocksAreNamedOneByOneAndStayWithThoseBesideThem) {
   other.meet();
 }
 
-TEST_F(IpcTest, AnImportEndsWithItsContext) {
+TEST_F(IpcTest, ContextEnds_ImportClosedAndMemoryReleased) {
   if (outside(swappable())) return;
   const Importer other([](const Importer& exporter) {
     makeReady();
@@ -226,7 +226,7 @@ TEST_F(IpcTest, AnImportEndsWithItsContext) {
   other.meet();
 }
 
-TEST_F(IpcTest, TheDriverAloneRefusesSuchAHandle) {
+TEST_F(IpcTest, OpenByDriverAlone_InvalidValue) {
   if (outside(swappable())) return;
   const Importer other([](const Importer& exporter) {
     makeReady();
@@ -248,7 +248,7 @@ TEST_F(IpcTest, TheDriverAloneRefusesSuchAHandle) {
   other.meet();
 }
 
-TEST_F(IpcTest, WhatTheDriverDoesNotExportIsRefusedWithItsError) {
+TEST_F(IpcTest, DriverRefusesExport_OpenFailsWithItsError) {
   Tenancy tenancy = swappable();
   tenancy.environment["SIMGPU_FAULTS"] += ",fail-at=cuMemExportToShareableHandle:2=801";
   if (outside(tenancy)) return;
@@ -266,7 +266,7 @@ TEST_F(IpcTest, WhatTheDriverDoesNotExportIsRefusedWithItsError) {
   other.meet();
 }
 
-TEST_F(IpcTest, AForkedChildNamesItsOwnMemoryAndItsParentIsHeardStill) {
+TEST_F(IpcTest, ForkedChildExports_RefusedAndParentStillServes) {
   if (outside(swappable())) return;
   const Importer other([](const Importer& exporter) {
     makeReady();

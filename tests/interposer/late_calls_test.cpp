@@ -77,18 +77,18 @@ class LateCalls : public testing::TestWithParam<const char*> {
   }
 };
 
-TEST_P(LateCalls, EndWellBare) {
+TEST_P(LateCalls, WithoutShare_CodesSaneAndExitZero) {
   expectSaneEnds(kFamilies, placeBare);
 }
 
-TEST_P(LateCalls, EndWellInAShare) {
+TEST_P(LateCalls, InShare_CodesSaneAndExitZero) {
   expectSaneEnds(kFamilies, [](const TenantDir& dir) {
     dir.makeTenant({});
     return placeInside(dir);
   });
 }
 
-TEST_P(LateCalls, EndWellWhereMemoryIsSwapped) {
+TEST_P(LateCalls, InShareWithSwap_CodesSaneAndExitZero) {
   expectSaneEnds(kSwapped, [](const TenantDir& dir) {
     dir.makeTenant({.swap = true});
     return placeInside(dir);
@@ -96,7 +96,7 @@ TEST_P(LateCalls, EndWellWhereMemoryIsSwapped) {
 }
 
 // The account ends with the process: nobody is asked what a dead context took along.
-TEST(ExitHandlers, ContextThatEndsIsNotSwept) {
+TEST(ExitHandlers, ContextEndsAtExit_DriverNotAsked) {
   for (const char* asked : {"cuPointerGetAttribute", "cuDevicePrimaryCtxGetState"}) {
     const TenantDir dir;
     dir.makeTenant({});

@@ -32,7 +32,7 @@ class LaunchTest : public TenantTest {
   }
 };
 
-TEST_F(LaunchTest, I5EveryLaunchLikeCallPassesTheGateOnce) {
+TEST_F(LaunchTest, EveryLaunchLikeCall_I5CountedOnce) {
   if (outside({.machine = "null"})) return;
   makeReady();
   std::size_t checked = 0;
@@ -48,7 +48,7 @@ TEST_F(LaunchTest, I5EveryLaunchLikeCallPassesTheGateOnce) {
 }
 
 // What the list leaves unwrapped among launches, copies and fills starts no work on the device.
-TEST_F(LaunchTest, I5WhatStartsWorkIsWrapped) {
+TEST_F(LaunchTest, UnwrappedEntries_I5StartNoWork) {
   for (const abi::Entry& entry : abi::kCuEntries) {
     if (!isWork(entry) || entry.wrapped) continue;
     const std::string name = abi::kCuFamilies[entry.family].base;
@@ -58,7 +58,7 @@ TEST_F(LaunchTest, I5WhatStartsWorkIsWrapped) {
   }
 }
 
-TEST_F(LaunchTest, CountersOfThreadsAddUpAndOutliveThem) {
+TEST_F(LaunchTest, ThreadsEnded_CountersAddUp) {
   if (outside({.machine = "null"})) return;
   makeReady();
   const std::uint64_t before = launches();
@@ -72,7 +72,7 @@ TEST_F(LaunchTest, CountersOfThreadsAddUpAndOutliveThem) {
   EXPECT_EQ(launches(), before + 20'000);
 }
 
-TEST_F(LaunchTest, MoreThreadsThanLinesAreFine) {
+TEST_F(LaunchTest, MoreThreadsThanLanes_EveryLaunchSucceeds) {
   if (outside({.machine = "null"})) return;
   makeReady();
   std::atomic<int> arrived{0};
@@ -142,27 +142,27 @@ class CaptureTest : public TenantTest {
   }
 };
 
-TEST_F(CaptureTest, S7AGlobalCaptureIsNotDisturbed) {
+TEST_F(CaptureTest, GlobalCapture_S7StaysActive) {
   if (outside()) return;
   captureWhileOthersAllocate(CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
-TEST_F(CaptureTest, S7AThreadLocalCaptureIsNotDisturbed) {
+TEST_F(CaptureTest, ThreadLocalCapture_S7StaysActive) {
   if (outside()) return;
   captureWhileOthersAllocate(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
 }
 
-TEST_F(CaptureTest, S7ARelaxedCaptureIsNotDisturbed) {
+TEST_F(CaptureTest, RelaxedCapture_S7StaysActive) {
   if (outside()) return;
   captureWhileOthersAllocate(CU_STREAM_CAPTURE_MODE_RELAXED);
 }
 
-TEST_F(CaptureTest, S7TheScriptItselfIsLegal) {
+TEST_F(CaptureTest, ScriptWithoutTenant_S7StaysActive) {
   if (outside({.tenant = false})) return;
   captureWhileOthersAllocate(CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
-TEST_F(CaptureTest, S7AllocationsInACapturedStreamAreNotCharged) {
+TEST_F(CaptureTest, AllocationInCapturedStream_S7NotCharged) {
   if (outside({.ceiling = kGiB})) return;
   makeReady();
   const CUstream stream = makeStream();
@@ -179,7 +179,7 @@ TEST_F(CaptureTest, S7AllocationsInACapturedStreamAreNotCharged) {
 }
 
 // Unsafe calls of the application fail and invalidate its capture exactly as they do bare.
-TEST_F(CaptureTest, S7TheApplicationsOwnMistakesStayItsOwn) {
+TEST_F(CaptureTest, UnsafeCallInGlobalCapture_S7DriversErrors) {
   if (outside()) return;
   makeReady();
   const CUstream stream = makeStream();
@@ -195,7 +195,7 @@ TEST_F(CaptureTest, S7TheApplicationsOwnMistakesStayItsOwn) {
   EXPECT_EXACT();
 }
 
-TEST_F(CaptureTest, TheThreadsCaptureModeIsPutBack) {
+TEST_F(CaptureTest, CaptureModeExchanged_PutBackAfterCalls) {
   if (outside({.ceiling = kGiB})) return;
   makeReady();
   const CUstream stream = makeStream(), other = makeStream();
@@ -216,7 +216,7 @@ TEST_F(CaptureTest, TheThreadsCaptureModeIsPutBack) {
   EXPECT_EQ(cu<Cu::cuStreamEndCapture>(stream, &graph), CUDA_SUCCESS);
 }
 
-TEST_F(CaptureTest, TheLegacyStreamDuringACaptureIsTheDriversBusiness) {
+TEST_F(CaptureTest, LegacyStreamAllocationBesideCapture_DriversError) {
   if (outside()) return;
   makeReady();
   CUstream blocking = nullptr;

@@ -50,7 +50,7 @@ class LoadingTest : public testing::Test {
   TenantDir dir_;
 };
 
-TEST_F(LoadingTest, B7_EveryNameOfTheDriverIsUs) {
+TEST_F(LoadingTest, EveryNameOfDriver_B7ShareShown) {
   for (const std::string& name :
        {std::string("libcuda.so.1"), std::string("libcuda.so"), driverDir() + "/libcuda.so.1",
         driverDir() + "/libcuda.so", std::string("/nowhere/libcuda.so.1")}) {
@@ -59,16 +59,16 @@ TEST_F(LoadingTest, B7_EveryNameOfTheDriverIsUs) {
   }
 }
 
-TEST_F(LoadingTest, B7_LdBindNowChangesNothing) {
+TEST_F(LoadingTest, LdBindNow_B7ShareShown) {
   expectShare(probe("open", "libcuda.so.1", {{"LD_BIND_NOW", "1"}}));
 }
 
-TEST_F(LoadingTest, B7_DeepBoundOpensAndPluginsAreCaught) {
+TEST_F(LoadingTest, DeepBoundOpens_B7ShareShown) {
   expectShare(probe("open-deep", "libcuda.so.1"));
   expectShare(probe("plugin-deep", built("tests/loading/libprobe-caller.so")));
 }
 
-TEST_F(LoadingTest, B7_CtypesIsCaught) {
+TEST_F(LoadingTest, PythonCtypes_B7ShareShown) {
   const ProgramResult result = runProgram({"python3", "-c",
                                            "import ctypes\n"
                                            "cuda = ctypes.CDLL('libcuda.so')\n"
@@ -82,25 +82,25 @@ TEST_F(LoadingTest, B7_CtypesIsCaught) {
 }
 
 // The reason for the assembly: compiled as a call, ours would be the caller that the loader sees.
-TEST_F(LoadingTest, I7_DlopenKeepsTheCallersRunpath) {
+TEST_F(LoadingTest, Dlopen_I7KeepsCallersRunpath) {
   const ProgramResult result = probe("runpath", built("tests/loading/libprobe-caller.so"));
   EXPECT_EQ(result.answer("found"), "1") << result.out << result.err;
 }
 
 // Anything else about dlopen is the C library's business.
-TEST_F(LoadingTest, DlopenOfUnknownNamesFailsAsEver) {
+TEST_F(LoadingTest, DlopenOfUnknownName_FailsWithItsName) {
   const ProgramResult result = probe("open", "libcuda.so.7");
   EXPECT_EQ(result.answer("opened"), "0");
   EXPECT_NE(result.answer("error").find("libcuda.so.7"), std::string::npos);
 }
 
-TEST_F(LoadingTest, B4_ProcessesWithoutCudaPayOneMap) {
+TEST_F(LoadingTest, ProcessWithoutCuda_B4NoDriverOrPagesMapped) {
   const ProgramResult result = probe("idle", "");
   EXPECT_EQ(result.answer("drivers"), "0");
   EXPECT_EQ(result.answer("pages"), "0");
 }
 
-TEST_F(LoadingTest, B4_WithoutATenantTheDriversOwnFiguresAreTold) {
+TEST_F(LoadingTest, NoTenant_B4DriversOwnFigures) {
   Environment without = environment();
   without.erase("DIVVY_TENANT_DIR");
   const ProgramResult ours =
@@ -113,14 +113,14 @@ TEST_F(LoadingTest, B4_WithoutATenantTheDriversOwnFiguresAreTold) {
   for (const char* key : {"init", "count", "total"}) EXPECT_EQ(ours.answer(key), bare.answer(key));
 }
 
-TEST_F(LoadingTest, WithoutADriverCuInitSaysNoDevice) {
+TEST_F(LoadingTest, NoDriver_InitSaysNoDevice) {
   const ProgramResult result = probe("open", "libcuda.so.1", {{"LD_LIBRARY_PATH", "/nowhere"}});
   if (result.answer("init") == "0") GTEST_SKIP() << "SKIPPED: this machine has a real driver";
   EXPECT_EQ(result.answer("init"), "100");
   EXPECT_EQ(result.answer("count"), "-1");
 }
 
-TEST_F(LoadingTest, TheControlPagesPathComesBeforeTheSearchPath) {
+TEST_F(LoadingTest, DriverPathInControlPage_PrecedesSearchPath) {
   TenantDir other;
   other.makeTenant({.ceiling = kShare, .driver_path = driverDir() + "/libcuda.so.1"});
   const ProgramResult result =
@@ -130,7 +130,7 @@ TEST_F(LoadingTest, TheControlPagesPathComesBeforeTheSearchPath) {
 }
 
 // A copy of the library under the driver's name in front of the real one: an old installation, say.
-TEST_F(LoadingTest, AnotherDivvyInTheSearchPathIsPassedOver) {
+TEST_F(LoadingTest, OtherDivvyLibraryInSearchPath_PassedOver) {
   const fs::path shadow = fs::path(dir_.cards()).parent_path() / "shadow";
   fs::create_directories(shadow);
   fs::copy_file(built("lib/libdivvy-cuda.so"), shadow / "libcuda.so.1");

@@ -27,11 +27,11 @@ void expectAnswersAsBare(bool swap) {
   EXPECT_EQ(inside.out, bare.out);
 }
 
-TEST(NullCalls, AnswersInAShareAreTheDrivers) {
+TEST(NullPointers, CallsInShare_AnswersAsDriver) {
   expectAnswersAsBare(false);
 }
 
-TEST(NullCalls, AnswersWhereMemoryIsSwappedAreTheDrivers) {
+TEST(NullPointers, CallsInShareWithSwap_AnswersAsDriver) {
   expectAnswersAsBare(true);
 }
 

@@ -17,43 +17,43 @@ const ElfFacts& nvml() {
   return facts;
 }
 
-TEST(NvmlLibrary, TakesTheDriversPlaceByItsSoname) {
+TEST(NvmlLibrary, Soname_IsTheDrivers) {
   EXPECT_EQ(nvml().soname, "libnvidia-ml.so.1");
 }
 
-TEST(NvmlLibrary, B3_ExportsAreTheListAndCarryNoVersion) {
+TEST(NvmlLibrary, Exports_B3ListWithoutVersions) {
   std::set<std::string> list;
   for (const abi::Entry& entry : abi::kNvEntries) list.insert(entry.symbol);
   EXPECT_EQ(nvml().exports, list);
 }
 
-TEST(NvmlLibrary, B2_NeedsOnlyTheCLibrarysFamily) {
+TEST(NvmlLibrary, Needed_B2OnlyCLibraryFamily) {
   const std::set<std::string> allowed{"libc.so.6", "libdl.so.2", "libpthread.so.0",
                                       "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"};
   for (const std::string& library : nvml().needed) EXPECT_TRUE(allowed.count(library)) << library;
 }
 
-TEST(NvmlLibrary, B1_AsksForNothingAboveGlibc217) {
+TEST(NvmlLibrary, SymbolVersions_B1AtMostGlibc217) {
   EXPECT_LE(nvml().glibcFloor(), std::make_pair(2, 17));
   EXPECT_GE(nvml().glibcFloor(), std::make_pair(2, 2)) << "versions were not read at all";
 }
 
-TEST(NvmlLibrary, B1_NamesTheLibrariesThatHoldItsSymbolsInAnOlderGlibc) {
+TEST(NvmlLibrary, Needed_B1NamesLibdl) {
   EXPECT_TRUE(nvml().needed.count("libdl.so.2"));
 }
 
-TEST(NvmlLibrary, HasNoTextRelocationsAndNoExecutableStack) {
+TEST(NvmlLibrary, ElfHeaders_NoTextRelocationsOrExecutableStack) {
   EXPECT_TRUE(nvml().text_relocations.empty());
   EXPECT_FALSE(nvml().executable_stack);
   EXPECT_TRUE(nvml().relro);
 }
 
-TEST(NvmlLibrary, B4_DoesNothingWhenItIsLoaded) {
+TEST(NvmlLibrary, Load_B4NoConstructors) {
   EXPECT_EQ(nvml().constructors, 0u);
 }
 
 // Debian 11's libc, unpacked by tools/fetch-old-libc. Both libraries, as `divvy run` preloads them.
-TEST(NvmlLibrary, B1_ProcessesStartUnderGlibc231WithLdBindNow) {
+TEST(NvmlLibrary, LdBindNowUnderGlibc231_B1ProcessStarts) {
   const char* root = ::getenv("DIVVY_OLD_LIBC");
   std::string loader;
   for (const char* name :

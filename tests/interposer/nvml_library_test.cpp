@@ -32,7 +32,7 @@ ledger::DeviceSpec share(const std::string& uuid, const std::string& pci) {
 }
 
 // The tiny driver has cards A and B; the tenant has B alone.
-class TinyDriver : public testing::Test {
+class NvmlLibraryTest : public testing::Test {
  protected:
   TenantDir tenant_{{share(kB, "0000:02:00.0")}};
   Environment environment_{
@@ -45,7 +45,7 @@ class TinyDriver : public testing::Test {
   }
 };
 
-TEST_F(TinyDriver, ThePreloadedLibraryIsWhatDlopenFinds) {
+TEST_F(NvmlLibraryTest, Preloaded_FoundByDlopenAndShareShown) {
   const ProgramResult seen =
       probe({"init", "count", "uuid:0", "uuid:1", "memory:0", "driver", "byuuid:" + std::string(kA),
              "byuuid:" + std::string(kB), "shutdown"});
@@ -63,7 +63,7 @@ TEST_F(TinyDriver, ThePreloadedLibraryIsWhatDlopenFinds) {
 }
 
 // The tiny driver's functions call each other through us; what they see inside is the node.
-TEST_F(TinyDriver, S4_CallsThatComeBackFromTheDriverPass) {
+TEST_F(NvmlLibraryTest, DriverCallsItself_S4PassThrough) {
   for (const char* bind : {"", "1"}) {
     environment_["LD_BIND_NOW"] = bind;
     const ProgramResult seen = probe({"init", "byuuid:" + std::string(kB), "memory:0"});
@@ -73,7 +73,7 @@ TEST_F(TinyDriver, S4_CallsThatComeBackFromTheDriverPass) {
   }
 }
 
-TEST_F(TinyDriver, ALinkedProgramAndGlobalLookupsFindUs) {
+TEST_F(NvmlLibraryTest, GlobalLookup_FindsPreloadedLibrary) {
   environment_["PROBE_OPEN"] = "global";
   const ProgramResult seen = probe({"init", "count", "uuid:0"});
   EXPECT_EQ(seen.status, 0) << seen.out << seen.err;
@@ -81,7 +81,7 @@ TEST_F(TinyDriver, ALinkedProgramAndGlobalLookupsFindUs) {
   EXPECT_EQ(seen.answer("uuid:0"), "0 " + std::string(kB));
 }
 
-TEST_F(TinyDriver, AFunctionThatTheDriverLacksIsNotFound) {
+TEST_F(NvmlLibraryTest, FunctionMissingInDriver_FunctionNotFound) {
   const ProgramResult seen = probe({"init", "memory2:0", "compute:0", "bar1:0", "oldcount"});
   EXPECT_EQ(seen.status, 0) << seen.out << seen.err;
   EXPECT_EQ(seen.answer("memory2:0").substr(0, 3), "13 ");
@@ -90,7 +90,7 @@ TEST_F(TinyDriver, AFunctionThatTheDriverLacksIsNotFound) {
   EXPECT_EQ(seen.answer("oldcount").substr(0, 3), "13 ");
 }
 
-TEST_F(TinyDriver, BeforeInitTheDriversErrorIsSeen) {
+TEST_F(NvmlLibraryTest, BeforeInit_DriversErrorReturned) {
   const ProgramResult seen = probe({"count", "uuid:0", "driver", "error:1"});
   EXPECT_EQ(seen.answer("count"), "1 0");
   EXPECT_EQ(seen.answer("uuid:0"), "1 ");
@@ -98,7 +98,7 @@ TEST_F(TinyDriver, BeforeInitTheDriversErrorIsSeen) {
   EXPECT_EQ(seen.answer("error:1"), "0 tiny failure");
 }
 
-TEST_F(TinyDriver, B4_WithoutATenantEverythingPasses) {
+TEST_F(NvmlLibraryTest, NoTenant_B4AllDevicesSeen) {
   environment_.erase("DIVVY_TENANT_DIR");
   const ProgramResult seen = probe({"init", "count", "uuid:0", "memory:1"});
   EXPECT_EQ(seen.answer("count"), "0 2");
@@ -106,7 +106,7 @@ TEST_F(TinyDriver, B4_WithoutATenantEverythingPasses) {
   EXPECT_EQ(seen.answer("memory:1"), "0 2000 1600 400");
 }
 
-TEST_F(TinyDriver, ThePathFromTheControlPageComesFirst) {
+TEST_F(NvmlLibraryTest, PathInControlPage_PrecedesSearchPath) {
   const std::string elsewhere = tenant_.path() + "-driver";
   std::filesystem::create_directory(elsewhere);
   std::filesystem::copy_file(tinyDir() + "/libnvidia-ml.so.1", elsewhere + "/libnvidia-ml.so.1");
@@ -116,7 +116,7 @@ TEST_F(TinyDriver, ThePathFromTheControlPageComesFirst) {
   EXPECT_EQ(probe({"init", "count"}).answer("count"), "0 1");
 }
 
-TEST_F(TinyDriver, WithoutADriverInitSaysThatTheLibraryIsMissing) {
+TEST_F(NvmlLibraryTest, NoDriver_InitSaysLibraryNotFound) {
   environment_.erase("LD_LIBRARY_PATH");
   Environment bare = environment_;
   bare.erase("LD_PRELOAD");
@@ -133,7 +133,7 @@ TEST_F(TinyDriver, WithoutADriverInitSaysThatTheLibraryIsMissing) {
 }
 
 // As pynvml does it: ctypes, every function looked up by name, unversioned names first.
-TEST_F(TinyDriver, B7_PythonsCtypesWork) {
+TEST_F(NvmlLibraryTest, PythonCtypes_B7ShareShown) {
   const char* script = R"(
 import ctypes, sys
 lib = ctypes.CDLL("libnvidia-ml.so.1")
@@ -168,7 +168,7 @@ print("error=" + error(0).decode())
   EXPECT_EQ(seen.answer("error"), "Success");
 }
 
-TEST_F(TinyDriver, B4_AProgramThatAsksNothingGetsNothing) {
+TEST_F(NvmlLibraryTest, ProgramWithoutNvml_B4NoSlotAndNoOutput) {
   const ProgramResult seen = runProgram({"/bin/echo", "hello"}, environment_);
   EXPECT_EQ(seen.out, "hello\n");
   EXPECT_EQ(seen.err, "");

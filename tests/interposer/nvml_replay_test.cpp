@@ -120,24 +120,24 @@ void checkAll(const Replay& replay) {
   replay.check(selections);
 }
 
-TEST(Replay, S13_I6_ATenantWithAllCards) {
+TEST(VisibleDevices, TenantWithAllCards_S13I6OrdinalsMatchNvml) {
   checkAll(Replay("4090x2", {0, 1}));
 }
 
-TEST(Replay, S13_I6_ATenantWithTheLastTwoOfFour) {
+TEST(VisibleDevices, TenantWithLastTwo_S13I6OrdinalsMatchNvml) {
   checkAll(Replay("4090x4", {2, 3}));
 }
 
-TEST(Replay, S13_I6_ATenantWithTheFirstAndTheThirdOfFour) {
+TEST(VisibleDevices, TenantWithFirstAndThird_S13I6OrdinalsMatch) {
   checkAll(Replay("4090x4", {0, 2}));
 }
 
 // vLLM's scene: a worker on the second card is told of it by the variable alone.
-TEST(Replay, S13_VisibleDevicesOneIsTheTenantsSecondCard) {
+TEST(VisibleDevices, ValueOne_S13TenantsSecondCard) {
   Replay("4090x4", {1, 3}).check({{"1", {1}}});
 }
 
-TEST(Replay, S13_APageThatNamesTheCardsInAnotherOrder) {
+TEST(VisibleDevices, PageInOtherOrder_S13OrdinalsInPciOrder) {
   const Replay replay("4090x4", {3, 1});
   replay.check({{kUnset, {0, 1}}, {"0", {0}}, {"1", {1}}, {"1,0", {1, 0}}});
 }

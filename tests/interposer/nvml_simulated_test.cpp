@@ -23,9 +23,9 @@ struct Case {
   std::vector<unsigned> cards;  // of the tenant, in the order of the control page
 };
 
-class Nodes : public testing::TestWithParam<Case> {};
+class NvmlNodeTest : public testing::TestWithParam<Case> {};
 
-TEST_P(Nodes, I6_S13_ExactlyTheTenantsDevices) {
+TEST_P(NvmlNodeTest, SimulatedNode_I6S13ExactlyTenantsDevices) {
   const SimulatedNode node(GetParam().profile);
   const auto tenant = node.tenantOf(GetParam().cards, kShare);
   std::vector<unsigned> sorted = GetParam().cards;
@@ -66,13 +66,13 @@ TEST_P(Nodes, I6_S13_ExactlyTheTenantsDevices) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Simulated, Nodes,
+INSTANTIATE_TEST_SUITE_P(Simulated, NvmlNodeTest,
                          testing::Values(Case{"h100", {0}}, Case{"4090x2", {0, 1}},
                                          Case{"4090x2", {1}}, Case{"4090x2", {1, 0}},
                                          Case{"4090x4", {0, 1, 2, 3}}, Case{"4090x4", {2, 3}},
                                          Case{"4090x4", {3, 1}}, Case{"4090x4", {2}}));
 
-TEST(SimulatedNodes, I6_NeighboursAreNeitherCountedNorListed) {
+TEST(NvmlNode, ForeignProcess_I6NeitherCountedNorListed) {
   const SimulatedNode node("4090x2");
   const auto tenant = node.tenantOf({1}, kShare);
   const BackgroundProgram neighbour(holder(1, gib(6)), node.bare());
@@ -100,7 +100,7 @@ TEST(SimulatedNodes, I6_NeighboursAreNeitherCountedNorListed) {
             std::string::npos);
 }
 
-TEST(SimulatedNodes, I6_TheShareChangesUnderARunningTenant) {
+TEST(NvmlNode, ShareChangesWhileTenantRuns_I6NewTotalShown) {
   const SimulatedNode node("h100");
   const auto tenant = node.tenantOf({0}, kShare);
   EXPECT_EQ(numbers(node.ask(node.inside(*tenant), {"init", "memory:0"}).answer("memory:0"))[1],
@@ -110,7 +110,7 @@ TEST(SimulatedNodes, I6_TheShareChangesUnderARunningTenant) {
             gib(6).count);
 }
 
-TEST(SimulatedNodes, WhatIsNotTheTenantsStoryPasses) {
+TEST(NvmlNode, QueriesOutsideShare_AnswersAsDriver) {
   const SimulatedNode node("h100");
   const auto tenant = node.tenantOf({0}, kShare);
   const std::vector<std::string> questions{"init", "driver", "bar1:0", "utilisation:0", "error:2"};
@@ -120,7 +120,7 @@ TEST(SimulatedNodes, WhatIsNotTheTenantsStoryPasses) {
 }
 
 // dlopen("libnvidia-ml.so") and full paths are caught by libdivvy-cuda.so's dlopen.
-TEST(SimulatedNodes, EveryWayToOpenTheLibraryLeadsToUs) {
+TEST(NvmlNode, EveryPathOfLibrary_ShareShown) {
   const SimulatedNode node("4090x2");
   const auto tenant = node.tenantOf({1}, kShare);
   Environment environment = node.inside(*tenant);

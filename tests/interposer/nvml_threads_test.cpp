@@ -30,7 +30,7 @@ bool lookAround(unsigned expected_cards, std::uint64_t expected_total) {
   return true;
 }
 
-TEST(NvmlThreads, FirstCallsOfManyThreadsAgree) {
+TEST(NvmlThreads, ConcurrentFirstCalls_AgreeOnShare) {
   for (int round = 0; round < 20; ++round) {
     inFreshProcess([] {
       addCards(4);
@@ -54,7 +54,7 @@ TEST(NvmlThreads, FirstCallsOfManyThreadsAgree) {
 
 // It was: between the lookup of a unit and a second look at it, another thread's shutdown made the
 // tenant's own device a foreign one.
-TEST(NvmlThreads, AnotherThreadsShutdownHidesNoDevice) {
+TEST(NvmlThreads, ShutdownDuringLookup_OwnDeviceFound) {
   inFreshProcess([] {
     addCards(3);
     TenantDir tenant(
@@ -69,7 +69,7 @@ TEST(NvmlThreads, AnotherThreadsShutdownHidesNoDevice) {
   });
 }
 
-TEST(NvmlThreads, ALookupThatAShutdownOvertookIsNotKept) {
+TEST(NvmlThreads, ShutdownDuringLookup_HandleNotKept) {
   inFreshProcess([] {
     addCards(1);
     TenantDir tenant({shareOf(*fakeNode().cards()[0], gib(2))});
@@ -84,7 +84,7 @@ TEST(NvmlThreads, ALookupThatAShutdownOvertookIsNotKept) {
   });
 }
 
-TEST(NvmlThreads, QueriesGoOnWhileOthersShutDown) {
+TEST(NvmlThreads, ShutdownsDuringQueries_AnswersCorrect) {
   constexpr int kRounds = 20'000;
   inFreshProcess([] {
     addCards(2);
@@ -105,7 +105,7 @@ TEST(NvmlThreads, QueriesGoOnWhileOthersShutDown) {
   });
 }
 
-TEST(NvmlThreads, B5_AForkedChildSeesTheSameTenant) {
+TEST(NvmlThreads, ForkedChild_B5SameTenantSeen) {
   inFreshProcess([] {
     addCards(3);
     TenantDir tenant({shareOf(*fakeNode().cards()[2], gib(2))});
@@ -115,7 +115,7 @@ TEST(NvmlThreads, B5_AForkedChildSeesTheSameTenant) {
   });
 }
 
-TEST(NvmlThreads, B5_AForkBeforeTheFirstCall) {
+TEST(NvmlThreads, ForkBeforeFirstCall_B5TenantSeen) {
   inFreshProcess([] {
     addCards(3);
     TenantDir tenant({shareOf(*fakeNode().cards()[2], gib(2))});

@@ -41,7 +41,7 @@ class OddDriverTest : public TenantTest {
   }
 };
 
-TEST_F(OddDriverTest, TheSecondLookUpIsMadeOfTheFirst) {
+TEST_F(OddDriverTest, FirstLookUpOnly_SecondBuiltOnIt) {
   if (outsideWith("lookup1")) return;
   ASSERT_EQ(cu<Cu::cuInit>(0u), CUDA_SUCCESS);
   const Answer known = askV2("cuInit", 11040);
@@ -55,7 +55,7 @@ TEST_F(OddDriverTest, TheSecondLookUpIsMadeOfTheFirst) {
   EXPECT_EQ(askV1("cuLaunchKernel", 11040).result, CUDA_ERROR_NOT_FOUND);
 }
 
-TEST_F(OddDriverTest, TheFirstLookUpIsMadeOfTheSecond) {
+TEST_F(OddDriverTest, SecondLookUpOnly_FirstBuiltOnIt) {
   if (outsideWith("lookup2")) return;
   ASSERT_EQ(cu<Cu::cuInit>(0u), CUDA_SUCCESS);
   const Answer known = askV1("cuInit", 11040);
@@ -64,7 +64,7 @@ TEST_F(OddDriverTest, TheFirstLookUpIsMadeOfTheSecond) {
   EXPECT_EQ(askV1("cuLaunchKernel", 11040).result, CUDA_ERROR_NOT_FOUND);
 }
 
-TEST_F(OddDriverTest, WithoutAnyLookUpTheListServes) {
+TEST_F(OddDriverTest, NoLookUp_AnswersFromList) {
   if (outsideWith("lookup0")) return;
   ASSERT_EQ(cu<Cu::cuInit>(0u), CUDA_SUCCESS);
   expectOurs(askV2("cuInit", 11040).address, "cuInit");
@@ -76,13 +76,13 @@ TEST_F(OddDriverTest, WithoutAnyLookUpTheListServes) {
 }
 
 // I2: what the driver hands out need not be what it exports; then the list tells what it is.
-TEST_F(OddDriverTest, I2FunctionsThatAreNotExportedAreWrappedByTheList) {
+TEST_F(OddDriverTest, FunctionNotExported_I2WrappedByList) {
   if (outsideWith("lookup2")) return;
   ASSERT_EQ(cu<Cu::cuInit>(0u), CUDA_SUCCESS);
   expectOurs(askV2("cuMemGetInfo", 12000).address, "cuMemGetInfo");
 }
 
-TEST_F(OddDriverTest, NamesNewerThanOurListPassAndAreCounted) {
+TEST_F(OddDriverTest, NameNewerThanList_PassedAndCounted) {
   if (outsideWith("lookup2")) return;
   ASSERT_EQ(cu<Cu::cuInit>(0u), CUDA_SUCCESS);
   auto* const future = reinterpret_cast<int (*)()>(askV2("cuOfTheFuture", 14000).address);
@@ -91,7 +91,7 @@ TEST_F(OddDriverTest, NamesNewerThanOurListPassAndAreCounted) {
   EXPECT_EQ(faults(22), 1u);
 }
 
-TEST_F(OddDriverTest, EntriesThatTheDriverLacksAreNotFoundAndCounted) {
+TEST_F(OddDriverTest, EntryMissingInDriver_NotFoundAndCounted) {
   if (outsideWith("lookup0")) return;
   ASSERT_EQ(cu<Cu::cuInit>(0u), CUDA_SUCCESS);
   CUdeviceptr block = 0;
@@ -103,7 +103,7 @@ TEST_F(OddDriverTest, EntriesThatTheDriverLacksAreNotFoundAndCounted) {
 }
 
 // OptiX asks with a null pointer; a driver that does not take one still answers through us.
-TEST_F(OddDriverTest, NullOutputsOfMemoryInfoAreFine) {
+TEST_F(OddDriverTest, NullOutputsOfMemoryInfo_Success) {
   if (outsideWith("lookup0")) return;
   ASSERT_EQ(cu<Cu::cuInit>(0u), CUDA_SUCCESS);
   std::size_t bytes = 0;

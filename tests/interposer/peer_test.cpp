@@ -53,7 +53,7 @@ std::string peerAnswers() {
 }
 
 // Not EXPECT: the same text must come out of two different processes.
-TEST_F(PeerTest, I8PeersAnswerAsTheyDoBare) {
+TEST_F(PeerTest, TwoPeers_I8AnswersAsDriver) {
   const std::string expected = "0 0 0 0 0 0 0 0 0 can 1 attribute 1 0 704 0 0 0 0 ";
   if (outside({.machine = "h100x2", .devices = {0, 1}})) return;
   EXPECT_EQ(peerAnswers(), expected);
@@ -61,13 +61,13 @@ TEST_F(PeerTest, I8PeersAnswerAsTheyDoBare) {
   EXPECT_EQ(charged(1), booked(1));
 }
 
-TEST_F(PeerTest, I8TheBareAnswersAreThose) {
+TEST_F(PeerTest, TwoPeersWithoutTenant_I8ExpectedAnswers) {
   const std::string expected = "0 0 0 0 0 0 0 0 0 can 1 attribute 1 0 704 0 0 0 0 ";
   if (outside({.machine = "h100x2", .devices = {0, 1}, .tenant = false})) return;
   EXPECT_EQ(peerAnswers(), expected);
 }
 
-TEST_F(PeerTest, I8MemoryOpenedByAnotherProcessCostsItsMaker) {
+TEST_F(PeerTest, MemoryOpenedByOtherProcess_I8ChargedToExporter) {
   if (outside()) return;
   const Pipes pipes;
   const pid_t child = ::fork();
@@ -95,7 +95,7 @@ TEST_F(PeerTest, I8MemoryOpenedByAnotherProcessCostsItsMaker) {
   ASSERT_EQ(cu<Cu::cuMemFree_v2>(block), CUDA_SUCCESS);
 }
 
-TEST_F(PeerTest, S2RacingProcessesNeverPassTheShare) {
+TEST_F(PeerTest, RacingProcesses_S2ShareNotExceeded) {
   if (outside({.ceiling = 2 * kGiB})) return;
   constexpr int kProcesses = 4;
   std::vector<pid_t> children;

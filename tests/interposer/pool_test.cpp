@@ -33,7 +33,7 @@ class PoolTest : public TenantTest {
   }
 };
 
-TEST_F(PoolTest, I4AsyncMemoryIsChargedAsReserved) {
+TEST_F(PoolTest, AsyncMemory_I4ChargedAsReserved) {
   if (outside()) return;
   makeReady();
   const std::uint64_t before = charged();
@@ -50,7 +50,7 @@ TEST_F(PoolTest, I4AsyncMemoryIsChargedAsReserved) {
   EXPECT_EQ(charged(), before);
 }
 
-TEST_F(PoolTest, I4ThePerThreadTwinsAndNamedPoolsToo) {
+TEST_F(PoolTest, PerThreadCallsAndNamedPools_I4ChargeEqualsBooking) {
   if (outside()) return;
   makeReady();
   const std::uint64_t before = charged();
@@ -70,7 +70,7 @@ TEST_F(PoolTest, I4ThePerThreadTwinsAndNamedPoolsToo) {
   EXPECT_EQ(charged(), before);
 }
 
-TEST_F(PoolTest, I4WhatAPoolKeepsStaysChargedUntilTrimmed) {
+TEST_F(PoolTest, PoolKeepsMemory_I4ChargedUntilTrimmed) {
   if (outside()) return;
   makeReady();
   const std::uint64_t before = charged();
@@ -87,7 +87,7 @@ TEST_F(PoolTest, I4WhatAPoolKeepsStaysChargedUntilTrimmed) {
 }
 
 // As the driver does on a full card: memory that a pool keeps unused does not make others fail.
-TEST_F(PoolTest, WhatAPoolKeepsUnusedIsTakenBackForOthers) {
+TEST_F(PoolTest, UnusedPoolMemory_TakenBackForOthers) {
   if (outside({.ceiling = kGiB})) return;
   makeReady();
   keepAll(defaultPool());
@@ -102,7 +102,7 @@ TEST_F(PoolTest, WhatAPoolKeepsUnusedIsTakenBackForOthers) {
 
 // PyTorch's cudaMallocAsync backend on an H100: what it had freed was out of memory for it as a
 // larger block, because a driver gives nothing back before somebody synchronises.
-TEST_F(PoolTest, WhatWasFreedAndNotSynchronisedIsHadAsALargerBlock) {
+TEST_F(PoolTest, FreedWithoutSynchronize_UsableForLargerBlock) {
   if (outside({.ceiling = 2 * kGiB})) return;
   makeReady();
   keepAll(defaultPool());
@@ -117,7 +117,7 @@ TEST_F(PoolTest, WhatWasFreedAndNotSynchronisedIsHadAsALargerBlock) {
   EXPECT_EXACT();
 }
 
-TEST_F(PoolTest, S5OverTheShareIsOutOfMemory) {
+TEST_F(PoolTest, AllocationAboveShare_S5OutOfMemory) {
   if (outside({.ceiling = kGiB})) return;
   makeReady();
   CUdeviceptr block = 0;
@@ -129,7 +129,7 @@ TEST_F(PoolTest, S5OverTheShareIsOutOfMemory) {
 }
 
 // Regression tests of HAMi-core's -1: all four pairings of allocation and free are legal.
-TEST_F(PoolTest, S5EveryLegalPairingOfAllocationAndFreeIsExact) {
+TEST_F(PoolTest, FreesAcrossApis_S5ChargeEqualsBooking) {
   if (outside()) return;
   makeReady();
   const std::uint64_t before = charged();
@@ -149,7 +149,7 @@ TEST_F(PoolTest, S5EveryLegalPairingOfAllocationAndFreeIsExact) {
   EXPECT_EXACT();
 }
 
-TEST_F(PoolTest, ADestroyedPoolIsPaidForUntilItsLastBlockIsFreed) {
+TEST_F(PoolTest, PoolDestroyed_ChargedUntilLastBlockFreed) {
   if (outside()) return;
   makeReady();
   const std::uint64_t before = charged();
@@ -165,7 +165,7 @@ TEST_F(PoolTest, ADestroyedPoolIsPaidForUntilItsLastBlockIsFreed) {
   EXPECT_EXACT();
 }
 
-TEST_F(PoolTest, ManyPoolsComeAndGo) {
+TEST_F(PoolTest, ManyPoolsCreatedAndDestroyed_ChargeRefunded) {
   if (outside()) return;
   makeReady();
   const std::uint64_t before = charged();
@@ -182,7 +182,7 @@ TEST_F(PoolTest, ManyPoolsComeAndGo) {
 }
 
 // The pools that the book had no room for once allocated without limit.
-TEST_F(PoolTest, MorePoolsThanAreKeptCountOfAreRefused) {
+TEST_F(PoolTest, MorePoolsThanTracked_Refused) {
   if (outside()) return;
   makeReady();
   std::vector<CUmemoryPool> pools;
@@ -207,7 +207,7 @@ TEST_F(PoolTest, MorePoolsThanAreKeptCountOfAreRefused) {
   EXPECT_EXACT();
 }
 
-TEST_F(PoolTest, ThreadsOnOnePoolEndExactAndNeverAbove) {
+TEST_F(PoolTest, ThreadsOnOnePool_ShareNotExceededAndExact) {
   if (outside({.ceiling = kGiB})) return;
   makeReady();
   const std::uint64_t before = charged();

@@ -125,7 +125,7 @@ class SecretsTest : public SwapTest {
   }
 };
 
-TEST_F(SecretsTest, NothingThatLeftOrWasFreedIsReadByAnotherTenant) {
+TEST_F(SecretsTest, SwappedOutOrFreedMemory_NotReadByOtherTenant) {
   if (outside(smallCard())) return;
   if (std::getenv(kStranger) != nullptr) return beStranger();
   makeSwappable();
@@ -142,7 +142,7 @@ TEST_F(SecretsTest, NothingThatLeftOrWasFreedIsReadByAnotherTenant) {
 }
 
 // Host memory that held one block is used for the next.
-TEST_F(SecretsTest, ANewBlockHasNothingOfOneThatWasAway) {
+TEST_F(SecretsTest, NewBlockAfterSwappedOutOne_HasNoOldBytes) {
   if (outside(smallCard())) return;
   makeSwappable();
   const CUdeviceptr old = secretBlock(kBytes);
@@ -201,7 +201,7 @@ std::uint64_t secretBytes(const Mapping& mapping) {
   return found;
 }
 
-TEST_F(SecretsTest, WhereItIsMeanwhileIsPrivateAndInNoCoreFile) {
+TEST_F(SecretsTest, HostCopyOfSwappedMemory_PrivateAndNotDumped) {
   if (outside(smallCard())) return;
   makeSwappable();
   secretBlock(kBytes);

@@ -53,7 +53,7 @@ class ShareTest : public TenantTest {
   }
 };
 
-TEST_F(ShareTest, MemoryInfoFailsAsTheDriversDoesWithoutAContext) {
+TEST_F(ShareTest, NoContext_MemoryInfoFailsAsDriver) {
   if (outside()) return;
   std::size_t bytes = 7;
   EXPECT_EQ(cu<Cu::cuMemGetInfo_v2>(&bytes, &bytes), CUDA_ERROR_NOT_INITIALIZED);
@@ -62,7 +62,7 @@ TEST_F(ShareTest, MemoryInfoFailsAsTheDriversDoesWithoutAContext) {
   EXPECT_EQ(bytes, 7u);
 }
 
-TEST_F(ShareTest, TheTotalIsTheCeilingOnEveryPath) {
+TEST_F(ShareTest, MemoryTotals_CeilingOnEveryCall) {
   if (outside({.ceiling = 6 * kGiB})) return;
   makeReady();
   std::size_t free_bytes = 0, total = 0, whole = 0;
@@ -78,7 +78,7 @@ TEST_F(ShareTest, TheTotalIsTheCeilingOnEveryPath) {
   EXPECT_EQ(free_bytes, total - charged());
 }
 
-TEST_F(ShareTest, HeadroomIsKeptBackFromWhatIsFree) {
+TEST_F(ShareTest, Headroom_SubtractedFromFree) {
   if (outside({.ceiling = 2 * kGiB, .headroom = 256 * kMiB})) return;
   makeReady();
   std::size_t free_bytes = 0, total = 0;
@@ -90,7 +90,7 @@ TEST_F(ShareTest, HeadroomIsKeptBackFromWhatIsFree) {
   EXPECT_EQ(cu<Cu::cuMemAlloc_v2>(&block, free_bytes), CUDA_SUCCESS);
 }
 
-TEST_F(ShareTest, I9TheEnvironmentOnlyLowers) {
+TEST_F(ShareTest, LowerLimitInEnvironment_I9Applied) {
   if (outside({.ceiling = 2 * kGiB, .environment = {{"DIVVY_MEMORY_LIMIT", "1Gi"}}})) return;
   makeReady();
   std::size_t free_bytes = 0, total = 0;
@@ -98,7 +98,7 @@ TEST_F(ShareTest, I9TheEnvironmentOnlyLowers) {
   EXPECT_EQ(total, kGiB);
 }
 
-TEST_F(ShareTest, I9TheEnvironmentDoesNotRaise) {
+TEST_F(ShareTest, HigherLimitInEnvironment_I9Ignored) {
   if (outside({.ceiling = 2 * kGiB, .environment = {{"DIVVY_MEMORY_LIMIT", "100Gi"}}})) return;
   makeReady();
   std::size_t total = 0;
@@ -107,7 +107,7 @@ TEST_F(ShareTest, I9TheEnvironmentDoesNotRaise) {
 }
 
 // It cannot be obeyed, and nobody could be told here: it is counted, and once.
-TEST_F(ShareTest, I9ALimitThatIsNoNumberIsCounted) {
+TEST_F(ShareTest, LimitIsNoNumber_I9CountedOnce) {
   if (outside({.ceiling = 2 * kGiB, .environment = {{"DIVVY_MEMORY_LIMIT", "lots of it"}}})) return;
   makeReady();
   std::size_t total = 0;
@@ -123,7 +123,7 @@ TEST_F(ShareTest, I9ALimitThatIsNoNumberIsCounted) {
             "lots of ");
 }
 
-TEST_F(ShareTest, S13OnlyTheTenantsDevicesExist) {
+TEST_F(ShareTest, TwoOfFourDevices_S13OnlyThoseExist) {
   if (outside(twoOfFour(nullptr))) return;
   EXPECT_EQ(visibleCards("h100x4", 4), "1 3");
   EXPECT_EQ(uuidOf(2), "error " + std::to_string(CUDA_ERROR_INVALID_DEVICE));
@@ -131,45 +131,45 @@ TEST_F(ShareTest, S13OnlyTheTenantsDevicesExist) {
 }
 
 // The variable counts the tenant's devices, as it does in a container that has only those.
-TEST_F(ShareTest, S13AnIndexCountsTheTenantsDevices) {
+TEST_F(ShareTest, VisibleDevicesIndex_S13CountsTenantsDevices) {
   if (outside(twoOfFour("1"))) return;
   EXPECT_EQ(visibleCards("h100x4", 4), "3");
   EXPECT_STREQ(std::getenv("CUDA_VISIBLE_DEVICES"), "1") << "the program's variable is its own";
 }
 
-TEST_F(ShareTest, S13IndicesKeepTheirOrder) {
+TEST_F(ShareTest, VisibleDevicesIndices_S13OrderKept) {
   if (outside(twoOfFour("1,0"))) return;
   EXPECT_EQ(visibleCards("h100x4", 4), "3 1");
 }
 
-TEST_F(ShareTest, S13AnIndexBeyondTheShareEndsTheList) {
+TEST_F(ShareTest, IndexBeyondShare_S13EndsList) {
   if (outside(twoOfFour("0,2,1"))) return;
   EXPECT_EQ(visibleCards("h100x4", 4), "1");
 }
 
-TEST_F(ShareTest, S13NoDevicesMeansNone) {
+TEST_F(ShareTest, VisibleDevicesEmpty_S13NoDevice) {
   if (outside(twoOfFour(""))) return;
   EXPECT_EQ(visibleCards("h100x4", 4), "no device");
   EXPECT_STREQ(std::getenv("CUDA_VISIBLE_DEVICES"), "");
 }
 
-TEST_F(ShareTest, S13UuidsSelectAmongTheTenantsDevices) {
+TEST_F(ShareTest, VisibleDevicesUuid_S13SelectsTenantsDevice) {
   if (outside(twoOfFour(cardUuid("h100x4", 3).c_str()))) return;
   EXPECT_EQ(visibleCards("h100x4", 4), "3");
 }
 
-TEST_F(ShareTest, S13UuidPrefixesSelectToo) {
+TEST_F(ShareTest, VisibleDevicesUuidPrefix_S13SelectsTenantsDevice) {
   if (outside(twoOfFour(cardUuid("h100x4", 3).substr(0, 12).c_str()))) return;
   EXPECT_EQ(visibleCards("h100x4", 4), "3");
 }
 
-TEST_F(ShareTest, S13UuidsOfOthersDevicesSelectNothing) {
+TEST_F(ShareTest, VisibleDevicesForeignUuid_S13SelectsNothing) {
   if (outside(twoOfFour((cardUuid("h100x4", 1) + "," + cardUuid("h100x4", 0)).c_str()))) return;
   EXPECT_EQ(visibleCards("h100x4", 4), "1");
 }
 
 // A node that does not tell how many devices it has: nothing is rewritten, foreign ones are hidden.
-TEST_F(ShareTest, S13DevicesOfOthersAreHiddenWithoutTheVariableToo) {
+TEST_F(ShareTest, DeviceCountNotTold_S13ForeignDevicesHidden) {
   Tenancy tenancy = twoOfFour(nullptr);
   tenancy.subset_told = false;
   if (outside(tenancy)) return;
@@ -182,7 +182,7 @@ TEST_F(ShareTest, S13DevicesOfOthersAreHiddenWithoutTheVariableToo) {
   EXPECT_EQ(bookedByAll(0) + bookedByAll(2), 0u);
 }
 
-TEST_F(ShareTest, S13ATenantOfAllCardsKeepsTheDriversReading) {
+TEST_F(ShareTest, TenantOfAllDevices_S13DriversOrderKept) {
   if (outside({.machine = "h100x2",
                .devices = {0, 1},
                .environment = {{"CUDA_VISIBLE_DEVICES", "1,0"}}})) {
@@ -191,7 +191,7 @@ TEST_F(ShareTest, S13ATenantOfAllCardsKeepsTheDriversReading) {
   EXPECT_EQ(visibleCards("h100x2", 2), "1 0");
 }
 
-TEST_F(ShareTest, S13PciAddressesOfOthersAreUnknown) {
+TEST_F(ShareTest, OwnPciAddress_S13FoundAsItsOrdinal) {
   if (outside(twoOfFour(nullptr))) return;
   ASSERT_EQ(cu<Cu::cuInit>(0u), CUDA_SUCCESS);
   char bus_id[64] = {};
@@ -202,7 +202,7 @@ TEST_F(ShareTest, S13PciAddressesOfOthersAreUnknown) {
 }
 
 // Each device has its own share, and the charge goes to the one whose context is current.
-TEST_F(ShareTest, S13EachDeviceIsChargedByItself) {
+TEST_F(ShareTest, TwoDevices_S13ChargedSeparately) {
   if (outside(twoOfFour(nullptr))) return;
   ASSERT_EQ(cu<Cu::cuInit>(0u), CUDA_SUCCESS);
   CUcontext context[2] = {};
@@ -219,7 +219,7 @@ TEST_F(ShareTest, S13EachDeviceIsChargedByItself) {
   EXPECT_EQ(charged(0), charged(1));
 }
 
-TEST_F(ShareTest, S6WildDeviceNumbersAreAnsweredAsByTheDriver) {
+TEST_F(ShareTest, InvalidDeviceNumbers_S6InvalidDevice) {
   if (outside()) return;
   makeReady();
   std::size_t bytes = 0;
@@ -235,7 +235,7 @@ TEST_F(ShareTest, S6WildDeviceNumbersAreAnsweredAsByTheDriver) {
   EXPECT_EXACT();
 }
 
-TEST_F(ShareTest, S6WithoutAContextTheDriverAnswers) {
+TEST_F(ShareTest, NoContext_S6InvalidContextAndNoCharge) {
   if (outside()) return;
   ASSERT_EQ(cu<Cu::cuInit>(0u), CUDA_SUCCESS);
   CUdeviceptr block = 0;

@@ -28,7 +28,7 @@ class SmallBlockTest : public SwapTest {
   static std::uint64_t native() { return booked(Charge::kPlain); }
 };
 
-TEST_F(SmallBlockTest, P1_1TheySwapAndComeBack) {
+TEST_F(SmallBlockTest, SwappedOutBlocks_BytesComeBack) {
   if (outside(tenancy())) return;
   makeSwappable();
   std::vector<CUdeviceptr> blocks;
@@ -51,7 +51,7 @@ TEST_F(SmallBlockTest, P1_1TheySwapAndComeBack) {
   EXPECT_EXACT();
 }
 
-TEST_F(SmallBlockTest, P1_1BlocksAreAlignedAndApart) {
+TEST_F(SmallBlockTest, Blocks_AlignedAndDisjoint) {
   if (outside(tenancy())) return;
   makeSwappable();
   CUdeviceptr last = 0;
@@ -63,7 +63,7 @@ TEST_F(SmallBlockTest, P1_1BlocksAreAlignedAndApart) {
   }
 }
 
-TEST_F(SmallBlockTest, P1_1WhatTheyCostIsTheArenas) {
+TEST_F(SmallBlockTest, Blocks_ChargedByArena) {
   if (outside(tenancy())) return;
   makeSwappable();
   const std::uint64_t before = charged();
@@ -86,7 +86,7 @@ TEST_F(SmallBlockTest, P1_1WhatTheyCostIsTheArenas) {
 }
 
 // Arenas grow with what is in use, up to a chunk: less than half of what is charged is unused.
-TEST_F(SmallBlockTest, P1_1ArenasGrowUpToAChunk) {
+TEST_F(SmallBlockTest, ManyBlocks_ArenasGrowUpToChunk) {
   Tenancy small = tenancy();
   small.swap_chunk = 8 * kMiB;
   if (outside(small)) return;
@@ -105,7 +105,7 @@ TEST_F(SmallBlockTest, P1_1ArenasGrowUpToAChunk) {
 }
 
 // A share that is nearly used up is used up to its end all the same.
-TEST_F(SmallBlockTest, S5TheLimitHoldsAndIsReached) {
+TEST_F(SmallBlockTest, ShareNearlyUsed_S5LimitReachedExactly) {
   Tenancy small = tenancy();
   small.context_outside = true;
   small.ceiling = 11 * kMiB + 3 * 1024;
@@ -122,7 +122,7 @@ TEST_F(SmallBlockTest, S5TheLimitHoldsAndIsReached) {
   EXPECT_EQ(control().refusals, 2u);
 }
 
-TEST_F(SmallBlockTest, S5FreesThatAreNoneAreTheDriversErrors) {
+TEST_F(SmallBlockTest, InvalidFrees_S5DriversErrors) {
   if (outside(tenancy())) return;
   makeSwappable();
   const CUdeviceptr first = allocate(5000), second = allocate(5000);
@@ -139,7 +139,7 @@ TEST_F(SmallBlockTest, S5FreesThatAreNoneAreTheDriversErrors) {
 }
 
 // The next one may get the room at once: nothing may be under way in it.
-TEST_F(SmallBlockTest, P1_1AFreeWaitsForTheWorkThatUsesTheBlock) {
+TEST_F(SmallBlockTest, FreeDuringWork_WaitsForWork) {
   if (outside(tenancy())) return;
   makeSwappable();
   const CUdeviceptr kept = allocate(512), block = allocate(kMiB);
@@ -156,7 +156,7 @@ TEST_F(SmallBlockTest, P1_1AFreeWaitsForTheWorkThatUsesTheBlock) {
   free(kept);
 }
 
-TEST_F(SmallBlockTest, P1_1EndingTheContextFreesItsBlocksAlone) {
+TEST_F(SmallBlockTest, ContextDestroyed_OnlyItsBlocksFreed) {
   if (outside(tenancy())) return;
   makeSwappable();
   const CUdeviceptr kept = allocate(1000);
@@ -177,7 +177,7 @@ TEST_F(SmallBlockTest, P1_1EndingTheContextFreesItsBlocksAlone) {
   EXPECT_EQ(charged(), 0u);
 }
 
-TEST_F(SmallBlockTest, P1_5AFreeDuringACaptureIsDoneAfterIt) {
+TEST_F(SmallBlockTest, FreeDuringCapture_DoneAfterCapture) {
   if (outside(tenancy())) return;
   makeSwappable();
   const CUdeviceptr kept = allocate(512), block = allocate(5000);
@@ -203,7 +203,7 @@ TEST_F(SmallBlockTest, P1_5AFreeDuringACaptureIsDoneAfterIt) {
   free(kept);
 }
 
-TEST_F(SmallBlockTest, AForkedChildOwnsNothing) {
+TEST_F(SmallBlockTest, ForkedChildFreesParentsBlock_Refused) {
   if (outside(tenancy())) return;
   makeSwappable();
   const CUdeviceptr block = filled(4096, 3);
@@ -217,7 +217,7 @@ TEST_F(SmallBlockTest, AForkedChildOwnsNothing) {
   EXPECT_EXACT();
 }
 
-TEST_F(SmallBlockTest, S2ThreadsLeaveNothingBehind) {
+TEST_F(SmallBlockTest, ThreadsAllocateAndFree_S2NothingLeftCharged) {
   if (outside(tenancy())) return;
   makeSwappable();
   const std::uint64_t before = charged();
@@ -247,7 +247,7 @@ TEST_F(SmallBlockTest, S2ThreadsLeaveNothingBehind) {
 }
 
 // Every call of the driver on the way may fail: then the driver is asked for the block itself.
-TEST_F(SmallBlockTest, S5AnArenaThatCannotBeMadeIsUndone) {
+TEST_F(SmallBlockTest, ArenaCreationFails_S5UndoneAndBlockNative) {
   Tenancy failing = tenancy();
   failing.environment["SIMGPU_FAULTS"] = "fail-at=cuMemSetAccess:1=999";
   if (outside(failing)) return;

@@ -85,7 +85,7 @@ struct Chunks {
   unsigned twins;
 };
 
-class TwinTest : public SwapTest, public testing::WithParamInterface<Chunks> {
+class SwapModelTest : public SwapTest, public testing::WithParamInterface<Chunks> {
  protected:
   static std::uint64_t swaps() {
     const auto now = shown();
@@ -154,7 +154,7 @@ class TwinTest : public SwapTest, public testing::WithParamInterface<Chunks> {
   std::uint64_t with_host_ = 0;                     // rounds
 };
 
-TEST_P(TwinTest, EveryByteIsAsInATwinThatWasNeverSwapped) {
+TEST_P(SwapModelTest, RandomWorkAndSwaps_BytesAsNeverSwapped) {
   Tenancy tenancy = swappable();
   tenancy.machine = "swap";
   tenancy.swap_chunk = GetParam().kib << 10;
@@ -199,7 +199,7 @@ TEST_P(TwinTest, EveryByteIsAsInATwinThatWasNeverSwapped) {
       static_cast<unsigned long long>(reader.refused()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, TwinTest,
+INSTANTIATE_TEST_SUITE_P(Of, SwapModelTest,
                          testing::Values(Chunks{64, 1, 1}, Chunks{64, 2, 2}, Chunks{512, 8, 2},
                                          Chunks{2048, 32, 1}),
                          [](const auto& named) {

@@ -15,7 +15,7 @@ constexpr std::size_t kPlain = 1 * kMiB;
 constexpr std::size_t kSmall = 3000;  // a piece of an arena
 constexpr std::size_t kLarge = 70 * kMiB + 5;
 
-class ViewTest : public TenantTest {
+class PointerQueryTest : public TenantTest {
  protected:
   static Tenancy swappable() {
     Tenancy tenancy;
@@ -68,7 +68,7 @@ class ViewTest : public TenantTest {
   }
 };
 
-TEST_F(ViewTest, P1_3AttributesAreThoseOfPlainMemory) {
+TEST_F(PointerQueryTest, Attributes_SameAsOfNativeMemory) {
   if (outside(swappable())) return;
   makeReady();
   const CUdeviceptr plain = allocateNative(kPlain), large = allocate(kLarge);
@@ -108,7 +108,7 @@ TEST_F(ViewTest, P1_3AttributesAreThoseOfPlainMemory) {
 }
 
 // Of an arena the driver knows more than the application may.
-TEST_F(ViewTest, P1_3WhatNoBlockHasOfAnArenaIsNobodys) {
+TEST_F(PointerQueryTest, ArenaSpaceWithoutBlock_AnsweredAsUnknown) {
   if (outside(swappable())) return;
   makeReady();
   const CUdeviceptr small = allocate(kSmall), freed = allocate(700);
@@ -132,7 +132,7 @@ TEST_F(ViewTest, P1_3WhatNoBlockHasOfAnArenaIsNobodys) {
   }
 }
 
-TEST_F(ViewTest, P1_3EveryBlockHasANumberOfItsOwn) {
+TEST_F(PointerQueryTest, BufferIds_UniquePerBlock) {
   if (outside(swappable())) return;
   makeReady();
   std::set<std::uint64_t> numbers;
@@ -148,7 +148,7 @@ TEST_F(ViewTest, P1_3EveryBlockHasANumberOfItsOwn) {
   EXPECT_EQ(numbers.size(), 6u);
 }
 
-TEST_F(ViewTest, P1_3SeveralAttributesAtOnce) {
+TEST_F(PointerQueryTest, SeveralAttributesAtOnce_AllAnswered) {
   if (outside(swappable())) return;
   makeReady();
   const CUdeviceptr large = allocate(kLarge);
@@ -171,7 +171,7 @@ TEST_F(ViewTest, P1_3SeveralAttributesAtOnce) {
             CUDA_ERROR_INVALID_VALUE);
 }
 
-TEST_F(ViewTest, P1_3RangesAreAsTheyWereAskedFor) {
+TEST_F(PointerQueryTest, AddressRange_BlockAsRequested) {
   if (outside(swappable())) return;
   makeReady();
   const CUdeviceptr large = allocate(kLarge);
@@ -191,7 +191,7 @@ TEST_F(ViewTest, P1_3RangesAreAsTheyWereAskedFor) {
   EXPECT_NE(cu<Cu::cuMemGetAddressRange_v2>(&base, &bytes, large), CUDA_SUCCESS) << "it is gone";
 }
 
-TEST_F(ViewTest, P1_3WithoutAContextNothingIsAnswered) {
+TEST_F(PointerQueryTest, NoContext_AnswersAsNativeMemory) {
   if (outside(swappable())) return;
   makeReady();
   const CUdeviceptr large = allocate(kLarge), plain = allocateNative(kPlain);
@@ -204,7 +204,7 @@ TEST_F(ViewTest, P1_3WithoutAContextNothingIsAnswered) {
 }
 
 // Of what a block is made of the application has no handle, and cannot get one.
-TEST_F(ViewTest, P1_3ChunksAreNobodysElse) {
+TEST_F(PointerQueryTest, HandleCallsOnBlock_InvalidValue) {
   if (outside(swappable())) return;
   makeReady();
   const CUdeviceptr large = allocate(kLarge);
@@ -229,7 +229,7 @@ TEST_F(ViewTest, P1_3ChunksAreNobodysElse) {
 
 // Everything that costs device memory and is not swappable: what was there before the first block
 // that is, and what comes after.
-TEST_F(ViewTest, P1_6WhatCannotBeSwappedIsPinned) {
+TEST_F(PointerQueryTest, ContextAndManagedMemory_CountedAsPinned) {
   if (outside(swappable())) return;
   makeReady();
   const std::uint64_t context = charged();
@@ -244,7 +244,7 @@ TEST_F(ViewTest, P1_6WhatCannotBeSwappedIsPinned) {
   EXPECT_EQ(shown().device[0].pinned, context);
 }
 
-TEST_F(ViewTest, P1_6WhatStaysSaysWhy) {
+TEST_F(PointerQueryTest, NativeMemory_PinReasonsReported) {
   if (outside(swappable())) return;
   makeReady();
   CUdeviceptr managed = 0, pooled = 0;
@@ -268,7 +268,7 @@ TEST_F(ViewTest, P1_6WhatStaysSaysWhy) {
   EXPECT_EQ(shown().pin_reasons, std::uint64_t{1} << 1 | std::uint64_t{1} << 3 | 1u << 2);
 }
 
-TEST_F(ViewTest, P1_6MemoryOfGraphsStaysAndSaysSo) {
+TEST_F(PointerQueryTest, GraphMemory_PinnedWithReason) {
   if (outside(swappable())) return;
   makeReady();
   allocate(4 * kMiB);
@@ -298,7 +298,7 @@ TEST_F(ViewTest, P1_6MemoryOfGraphsStaysAndSaysSo) {
 }
 
 // Without room the driver is asked after a while all the same: it decides.
-TEST_F(ViewTest, P1_6NativeMemoryWaitsForRoomOnlySoLong) {
+TEST_F(PointerQueryTest, NativeMemoryWithoutRoom_WaitsOnlyBounded) {
   Tenancy tenancy = swappable();
   tenancy.context_outside = true;
   tenancy.swap_allowed = 16 * kMiB;
@@ -315,7 +315,7 @@ TEST_F(ViewTest, P1_6NativeMemoryWaitsForRoomOnlySoLong) {
 
 // A process that came to a full card was refused its context, for it had no line on the swap page
 // yet and so nobody was asked to make room.
-TEST_F(ViewTest, P1_6AFirstContextWaitsForRoomToo) {
+TEST_F(PointerQueryTest, FirstContextWithoutRoom_WaitsBounded) {
   Tenancy tenancy = swappable();
   tenancy.swap_allowed = 1 * kMiB;
   tenancy.swap_room_ms = 1;
@@ -330,7 +330,7 @@ TEST_F(ViewTest, P1_6AFirstContextWaitsForRoomToo) {
 }
 
 // Each allocation of a process that nobody had ever told anything waited for room.
-TEST_F(ViewTest, P1_6NobodyIsWaitedForWhoNeverSpoke) {
+TEST_F(PointerQueryTest, NoOrderEverGiven_AllocationNotDelayed) {
   Tenancy tenancy = swappable();
   tenancy.swap_allowed = 0;
   tenancy.swap_room_ms = 3'600'000;
@@ -341,7 +341,7 @@ TEST_F(ViewTest, P1_6NobodyIsWaitedForWhoNeverSpoke) {
   EXPECT_GE(shown().device[0].pinned, 8 * kMiB);
 }
 
-TEST_F(ViewTest, P1_5ASmallBlockThatStaysKeepsItsArena) {
+TEST_F(PointerQueryTest, SmallBlockPinned_ArenaPinnedUntilLastFree) {
   if (outside(swappable())) return;
   makeReady();
   const CUdeviceptr one = allocate(kSmall), other = allocate(kSmall);
@@ -362,7 +362,7 @@ TEST_F(ViewTest, P1_5ASmallBlockThatStaysKeepsItsArena) {
 }
 
 // Who asks for synchronous operations lets a network card use the memory.
-TEST_F(ViewTest, P1_5SynchronousMemoryStaysOnTheDevice) {
+TEST_F(PointerQueryTest, SyncMemopsBlock_PinnedUntilFreed) {
   if (outside(swappable())) return;
   makeReady();
   const CUdeviceptr large = allocate(kLarge);
@@ -386,7 +386,7 @@ TEST_F(ViewTest, P1_5SynchronousMemoryStaysOnTheDevice) {
 }
 
 // The driver knows nothing of the attribute. That it is asked to wait shows in its answer.
-TEST_F(ViewTest, P1_5SynchronousCallsAreWaitedForOnceMemoryAsksForIt) {
+TEST_F(PointerQueryTest, SyncMemopsSet_SynchronousCallsWait) {
   Tenancy tenancy = swappable();
   tenancy.environment["SIMGPU_FAULTS"] =
       "fail-at=cuStreamSynchronize:1=801,fail-at=cuStreamSynchronize:2=802";

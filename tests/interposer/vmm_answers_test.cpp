@@ -104,7 +104,7 @@ class VmmAnswersTest : public VmmSwapTest {
   }
 };
 
-TEST_F(VmmAnswersTest, EveryAnswerIsTheDrivers) {
+TEST_F(VmmAnswersTest, ResidentOrSwappedOut_EveryAnswerAsDriver) {
   if (outside(swappable())) return;
   makeSwappable();
   const std::string drivers = askAbout(staying(), false);
@@ -113,7 +113,7 @@ TEST_F(VmmAnswersTest, EveryAnswerIsTheDrivers) {
   EXPECT_EQ(askAbout(memoryOf(), true), drivers) << "while it is away";
 }
 
-TEST_F(VmmAnswersTest, NativeMemoryMeetsItInOneRange) {
+TEST_F(VmmAnswersTest, NativeAndSwappableInOneRange_Independent) {
   if (outside(swappable())) return;
   makeSwappable();
   const std::uint64_t before = charged();

@@ -11,7 +11,7 @@
 namespace divvy::interposer {
 namespace {
 
-TEST_F(VmmSwapTest, WhatTheApplicationMappedComesBackAsItWas) {
+TEST_F(VmmSwapTest, MappedHandles_SwappedOutAndInWithSameBytes) {
   if (outside(swappable())) return;
   makeSwappable();
   const std::uint64_t before = charged();
@@ -44,7 +44,7 @@ TEST_F(VmmSwapTest, WhatTheApplicationMappedComesBackAsItWas) {
 }
 
 // Whatever of it is last: handles of either age, or a mapping.
-TEST_F(VmmSwapTest, ItLivesWhileAnythingRefersToIt) {
+TEST_F(VmmSwapTest, ReleasedOrUnmapped_LivesUntilLastReference) {
   if (outside(swappable())) return;
   makeSwappable();
   const std::uint64_t before = charged();
@@ -76,7 +76,7 @@ TEST_F(VmmSwapTest, ItLivesWhileAnythingRefersToIt) {
             CUDA_SUCCESS);
 }
 
-TEST_F(VmmSwapTest, OneMemoryAtTwoAddressesStaysOne) {
+TEST_F(VmmSwapTest, TwoMappingsOfHandle_StayOneMemory) {
   if (outside(swappable())) return;
   makeSwappable();
   const Handle handle = create(3 * kUnit);
@@ -91,7 +91,7 @@ TEST_F(VmmSwapTest, OneMemoryAtTwoAddressesStaysOne) {
   EXPECT_EQ(pinnedFor(PinReason::kAliased), false);
 }
 
-TEST_F(VmmSwapTest, MemoryAtManyAddressesStays) {
+TEST_F(VmmSwapTest, TenMappingsOfHandle_PinnedAsAliased) {
   if (outside(swappable())) return;
   makeSwappable();
   const std::uint64_t before = charged();
@@ -115,7 +115,7 @@ TEST_F(VmmSwapTest, MemoryAtManyAddressesStays) {
   EXPECT_EXACT();
 }
 
-TEST_F(VmmSwapTest, MappingsAndAccessMayChangeWhileItIsOut) {
+TEST_F(VmmSwapTest, SwappedOut_MappingsAndAccessMayChange) {
   if (outside(swappable())) return;
   makeSwappable();
   const Handle handle = create(2 * kUnit);
@@ -136,7 +136,7 @@ TEST_F(VmmSwapTest, MappingsAndAccessMayChangeWhileItIsOut) {
   EXPECT_TRUE(holds(at, 2 * kUnit, 7));
 }
 
-TEST_F(VmmSwapTest, WithoutRoomItIsMadeAndMappedAllTheSame) {
+TEST_F(VmmSwapTest, NoRoomOnDevice_CreatedAndWriteWaits) {
   if (outside(swappable())) return;
   makeSwappable();
   const CUdeviceptr first = mapped(kUnit, create(kUnit));
@@ -158,7 +158,7 @@ TEST_F(VmmSwapTest, WithoutRoomItIsMadeAndMappedAllTheSame) {
   EXPECT_TRUE(holds(first, kUnit, 9));
 }
 
-TEST_F(VmmSwapTest, WhatWasExportedStays) {
+TEST_F(VmmSwapTest, ExportedHandle_PinnedAndImportIsSame) {
   if (outside(swappable())) return;
   makeSwappable();
   const std::uint64_t before = charged();
@@ -191,7 +191,7 @@ TEST_F(VmmSwapTest, WhatWasExportedStays) {
   EXPECT_EQ(charged(), before + 3 * kUnit) << "two mappings";
 }
 
-TEST_F(VmmSwapTest, WhatCannotBeSwappedStaysForAReason) {
+TEST_F(VmmSwapTest, UnswappableHandles_PinnedWithReason) {
   if (outside(swappable())) return;
   makeSwappable();
   filled(kUnit, 12);
@@ -220,7 +220,7 @@ TEST_F(VmmSwapTest, WhatCannotBeSwappedStaysForAReason) {
 
 // The simulated driver has no dma-buf and no multicast, and refuses after the memory was told to
 // stay: a real one might have given it away.
-TEST_F(VmmSwapTest, WhatOtherDevicesAreShownStaysWhollyForThatReason) {
+TEST_F(VmmSwapTest, RangeSharedWithOtherDevices_PinnedEntirely) {
   if (outside(swappable())) return;
   makeSwappable();
   const Handle one = create(kUnit), other = create(kUnit);
@@ -258,7 +258,7 @@ TEST_F(VmmSwapTest, WhatOtherDevicesAreShownStaysWhollyForThatReason) {
   EXPECT_EQ(takenUnderWork(), 0u);
 }
 
-TEST_F(VmmSwapTest, WhatIsBoundToMulticastStaysIfItIsOnePiece) {
+TEST_F(VmmSwapTest, MulticastBind_OnlySingleChunkPinned) {
   if (outside(swappable())) return;
   makeSwappable();
   const Handle small = create(kUnit), large = create(2 * kUnit);
@@ -276,7 +276,7 @@ TEST_F(VmmSwapTest, WhatIsBoundToMulticastStaysIfItIsOnePiece) {
 }
 
 // It is used by other devices only where there are any.
-TEST_F(VmmSwapTest, MemoryForNetworkCardsStaysWhereOneCouldUseIt) {
+TEST_F(VmmSwapTest, RdmaCapableHandle_PinnedIfNetworkDeviceExists) {
   if (outside(swappable())) return;
   makeSwappable();
   bool devices = false;
@@ -297,7 +297,7 @@ TEST_F(VmmSwapTest, MemoryForNetworkCardsStaysWhereOneCouldUseIt) {
 
 // Tokens are what GPUDirect's first interface handed to network cards. That the driver is not asked
 // shows in its answer, which would be another one.
-TEST_F(VmmSwapTest, ThereAreNoTokensOfWhatMayLeave) {
+TEST_F(VmmSwapTest, SwappableMemory_P2pTokensRefused) {
   Tenancy tenancy = swappable();
   tenancy.environment["SIMGPU_FAULTS"] +=
       ",fail-at=cuPointerGetAttribute:1=801,fail-at=cuPointerGetAttributes:1=802";
@@ -330,7 +330,7 @@ TEST_F(VmmSwapTest, ThereAreNoTokensOfWhatMayLeave) {
   EXPECT_EQ(several(block), CUresult{802});
 }
 
-TEST_F(VmmSwapTest, OtherDevicesMayUseItAgain) {
+TEST_F(VmmSwapTest, PeerAccess_RestoredAfterSwap) {
   Tenancy tenancy = swappable();
   tenancy.machine = "h100x2";
   tenancy.devices = {0, 1};
@@ -351,7 +351,7 @@ TEST_F(VmmSwapTest, OtherDevicesMayUseItAgain) {
   EXPECT_NE(cu<Cu::cuMemsetD32_v2>(at, 1u, std::size_t{1}), CUDA_SUCCESS) << "and read only";
 }
 
-TEST_F(VmmSwapTest, ItOutlivesTheContextThatUsedIt) {
+TEST_F(VmmSwapTest, ContextDestroyed_MemorySurvives) {
   if (outside(swappable())) return;
   makeSwappable();
   CUcontext primary = nullptr, context = nullptr;
@@ -368,7 +368,7 @@ TEST_F(VmmSwapTest, ItOutlivesTheContextThatUsedIt) {
 }
 
 // What is exportable is one chunk, of whatever size: its host memory is of no use for small ones.
-TEST_F(VmmSwapTest, SmallMemoryDoesNotTakeTheHostMemoryOfLargeOne) {
+TEST_F(VmmSwapTest, LargeChunkReleased_SmallOnesFindHostMemory) {
   if (outside(swappable())) return;
   makeSwappable();
   const Handle large = create(10 * kUnit, exportable());
@@ -388,7 +388,7 @@ TEST_F(VmmSwapTest, SmallMemoryDoesNotTakeTheHostMemoryOfLargeOne) {
 }
 
 // Mappings come and go, in the thread that reads and writes there, while memory does.
-TEST_F(VmmSwapTest, MappingsComeAndGoWhileMemoryDoes) {
+TEST_F(VmmSwapTest, MappingsChangeDuringSwaps_BytesCorrect) {
   if (outside(swappable())) return;
   makeSwappable();
   const std::uint64_t before = charged();
@@ -449,7 +449,7 @@ TEST_F(VmmSwapTest, MappingsComeAndGoWhileMemoryDoes) {
 }
 
 // Threads that map the same memory, each at addresses of its own, do not see each other.
-TEST_F(VmmSwapTest, SeveralThreadsMapTheSameMemory) {
+TEST_F(VmmSwapTest, ThreadsMapSameHandle_BytesCorrect) {
   if (outside(swappable())) return;
   makeSwappable();
   const std::uint64_t before = charged();

@@ -43,7 +43,7 @@ class VmmTest : public TenantTest {
   static void release(Handle handle) { ASSERT_EQ(cu<Cu::cuMemRelease>(handle), CUDA_SUCCESS); }
 };
 
-TEST_F(VmmTest, I4AHandleIsChargedUntilItIsReleased) {
+TEST_F(VmmTest, Handle_I4ChargedUntilReleased) {
   if (outside()) return;
   makeReady();
   const std::uint64_t before = charged();
@@ -57,7 +57,7 @@ TEST_F(VmmTest, I4AHandleIsChargedUntilItIsReleased) {
   EXPECT_EQ(charged(), before);
 }
 
-TEST_F(VmmTest, I4ReservingAndMappingAddressesCostsNothing) {
+TEST_F(VmmTest, ReserveAndMap_I4NotCharged) {
   if (outside()) return;
   makeReady();
   const CUdeviceptr address = addresses(64 * kGiB);
@@ -75,7 +75,7 @@ TEST_F(VmmTest, I4ReservingAndMappingAddressesCostsNothing) {
 }
 
 // As PyTorch's expandable segments and many others do: the handle goes first, the mapping holds.
-TEST_F(VmmTest, I4AReleasedHandleIsChargedWhileItIsMapped) {
+TEST_F(VmmTest, ReleasedHandle_I4ChargedWhileMapped) {
   if (outside()) return;
   makeReady();
   const std::uint64_t before = charged();
@@ -92,7 +92,7 @@ TEST_F(VmmTest, I4AReleasedHandleIsChargedWhileItIsMapped) {
   EXPECT_EXACT();
 }
 
-TEST_F(VmmTest, I8ARetainedHandleHoldsTheMemoryToo) {
+TEST_F(VmmTest, RetainedHandle_I8KeepsCharge) {
   if (outside()) return;
   makeReady();
   const std::uint64_t before = charged();
@@ -112,7 +112,7 @@ TEST_F(VmmTest, I8ARetainedHandleHoldsTheMemoryToo) {
 }
 
 // The handle that a mapping gives back after its own was released need not be the same number.
-TEST_F(VmmTest, I8AHandleRetainedAfterItsReleaseIsKnown) {
+TEST_F(VmmTest, RetainedAfterRelease_I8ReleasedOnce) {
   if (outside()) return;
   makeReady();
   const std::uint64_t before = charged();
@@ -130,7 +130,7 @@ TEST_F(VmmTest, I8AHandleRetainedAfterItsReleaseIsKnown) {
   EXPECT_EXACT();
 }
 
-TEST_F(VmmTest, S5OverTheShareIsOutOfMemoryAndErrorsAreTheDrivers) {
+TEST_F(VmmTest, OverShareOrInvalid_S5DriversErrorCodes) {
   if (outside({.ceiling = kGiB})) return;
   makeReady();
   const std::uint64_t before = charged();
@@ -152,7 +152,7 @@ TEST_F(VmmTest, S5OverTheShareIsOutOfMemoryAndErrorsAreTheDrivers) {
 
 // NCCL and others hand handles to themselves and to others: an import costs its exporter, and the
 // handle works.
-TEST_F(VmmTest, I8ExportAndImportPassUnchanged) {
+TEST_F(VmmTest, ExportAndImport_I8ChargedOnce) {
   if (outside()) return;
   makeReady();
   const std::uint64_t before = charged();
@@ -176,7 +176,7 @@ TEST_F(VmmTest, I8ExportAndImportPassUnchanged) {
   EXPECT_EQ(charged(), before);
 }
 
-TEST_F(VmmTest, HostMemoryByHandleIsNotTheSharesBusiness) {
+TEST_F(VmmTest, HostMemoryByHandle_NotCharged) {
   if (outside({.ceiling = 300 * kMiB})) return;
   makeReady();
   const std::uint64_t before = charged();
@@ -191,7 +191,7 @@ TEST_F(VmmTest, HostMemoryByHandleIsNotTheSharesBusiness) {
   EXPECT_EQ(charged(), before);
 }
 
-TEST_F(VmmTest, ThousandsOfHandlesAndMappingsAreExact) {
+TEST_F(VmmTest, ThousandsOfHandles_ChargeEqualsBooking) {
   if (outside({.ceiling = 9 * kGiB})) return;
   makeReady();
   const std::uint64_t before = charged();

@@ -16,7 +16,7 @@ std::string word() {
       rc::gen::oneOf(rc::gen::inRange('a', 'z'), rc::gen::just('-'))));
 }
 
-RC_GTEST_PROP(Assignment, IsReadAsItWasWritten, ()) {
+RC_GTEST_PROP(Assignment, AnyAssignment_ReadAsWritten, ()) {
   Assignment assignment(*rc::gen::inRange<std::size_t>(0, 5));
   for (std::vector<AssignedDevice>& container : assignment) {
     container.resize(*rc::gen::inRange<std::size_t>(0, 4));
@@ -30,13 +30,13 @@ RC_GTEST_PROP(Assignment, IsReadAsItWasWritten, ()) {
 }
 
 // Source: facts on the incumbent's control plane, 2.2, the worked example.
-TEST(Assignment, InitContainersComeFirstAndEmptyOnesKeepTheirPlace) {
+TEST(Assignment, EmptyContainers_KeepTheirPlace) {
   const Assignment assignment{{}, {{"GPU-aaaa", "NVIDIA", 3000, 30}}, {}};
   EXPECT_EQ(encode(assignment), ";GPU-aaaa,NVIDIA,3000,30:;;");
   EXPECT_EQ(*decodeAssignment(";;;"), Assignment(3));
 }
 
-TEST(Assignment, WhatIsWrongIsNamedByPlace) {
+TEST(Assignment, MalformedText_ErrorNamesPlace) {
   for (const auto& [text, words] : std::vector<std::pair<std::string, std::string>>{
            {"GPU-a,NVIDIA,3000,30:", "';'"},
            {"GPU-a,NVIDIA,3000,30;", "container 0, device 0: no ':'"},
@@ -51,7 +51,7 @@ TEST(Assignment, WhatIsWrongIsNamedByPlace) {
   }
 }
 
-RC_GTEST_PROP(Registration, IsReadAsItWasWritten, ()) {
+RC_GTEST_PROP(Registration, AnyDevices_ReadAsWritten, ()) {
   std::vector<RegisteredDevice> devices(*rc::gen::inRange<std::size_t>(0, 5));
   for (RegisteredDevice& device : devices) {
     device.id = word();
@@ -69,14 +69,14 @@ RC_GTEST_PROP(Registration, IsReadAsItWasWritten, ()) {
   RC_ASSERT(*read == devices);
 }
 
-TEST(Registration, ATypeTellsWhichInstanceItIs) {
+TEST(Registration, TypeOfInstance_ProfileFound) {
   EXPECT_EQ(profileIn("NVIDIA H100 80GB HBM3 MIG 3g.40gb"), "3g.40gb");
   EXPECT_EQ(profileIn("NVIDIA-NVIDIA A30 MIG 1g.6gb+me"), "1g.6gb.me");
   for (const char* none : {"", "NVIDIA H100 80GB HBM3", "NVIDIA A30 MIG", "NVIDIA MIGHTY 1"})
     EXPECT_EQ(profileIn(none), "") << none;
 }
 
-TEST(DeviceList, IsReadAsItWasWrittenAndAsPeopleWriteIt) {
+TEST(DeviceList, SetOrHandWrittenText_Read) {
   using Set = std::set<std::string>;
   for (const Set& set : {Set(), Set{"GPU-a"}, Set{"GPU-a", "MIG-b"}})
     EXPECT_EQ(decodeDevices(encodeDevices(set)), set);
@@ -85,7 +85,7 @@ TEST(DeviceList, IsReadAsItWasWrittenAndAsPeopleWriteIt) {
 }
 
 // As the incumbent's device plugin writes it: what is 0 or false is left out.
-TEST(Registration, AbsentMembersAreZeroAndUnhealthy) {
+TEST(Registration, AbsentMembers_ZeroAndUnhealthy) {
   const auto read = decodeRegistration(
       R"([{"id":"GPU-a","count":10,"devmem":81559,"devcore":100,"type":"H100","later":[1]}])");
   ASSERT_TRUE(read.has_value());
@@ -93,7 +93,7 @@ TEST(Registration, AbsentMembersAreZeroAndUnhealthy) {
   EXPECT_EQ(read->at(0).index, 0u);
 }
 
-TEST(Registration, TheOlderFormHasSevenOrNineFields) {
+TEST(Registration, OlderList_SevenOrNineFieldsRead) {
   const auto read = decodeRegistrationList("DCU-T,4,65520,100,DCU-K100_AI,0,true,3,hami-core:");
   ASSERT_TRUE(read.has_value());
   EXPECT_EQ(read->at(0).index, 3u);
@@ -103,14 +103,14 @@ TEST(Registration, TheOlderFormHasSevenOrNineFields) {
     EXPECT_FALSE(decodeRegistrationList(wrong).has_value()) << wrong;
 }
 
-TEST(Registration, NumbersThatNoDeviceHasAreRefused) {
+TEST(Registration, ImpossibleNumbers_Refused) {
   for (const char* wrong :
        {R"([{"id":"a","devmem":17592186036224}])", R"([{"id":"a","devcore":429496730}])",
         R"([{"id":"a","count":-1}])", R"([{"devmem":1}])", R"({"id":"a"})", "[", "[1]"})
     EXPECT_FALSE(decodeRegistration(wrong).has_value()) << wrong;
 }
 
-RC_GTEST_PROP(Nics, AreReadAsTheyWereWritten, ()) {
+RC_GTEST_PROP(Nics, AnyNics_ReadAsWritten, ()) {
   std::vector<Nic> nics(*rc::gen::inRange<std::size_t>(1, 4));
   for (std::size_t at = 0; at < nics.size(); ++at) {
     nics[at].name = word() + std::to_string(at);
@@ -122,7 +122,7 @@ RC_GTEST_PROP(Nics, AreReadAsTheyWereWritten, ()) {
   RC_ASSERT(*read == nics);
 }
 
-TEST(Nics, WhatIsWrongIsRefused) {
+TEST(Nics, MalformedText_Refused) {
   for (const char* wrong :
        {"", "{}", "[1]", R"([{"distances":{}}])", R"([{"name":"a"},{"name":"a"}])",
         R"([{"name":"a","distances":{"GPU-1":-1}}])",
@@ -131,11 +131,11 @@ TEST(Nics, WhatIsWrongIsRefused) {
   EXPECT_EQ(encode(std::vector<Nic>{}), "");
 }
 
-RC_GTEST_PROP(Base64, IsReadAsItWasWritten, (const std::string& bytes)) {
+RC_GTEST_PROP(Base64, AnyBytes_DecodedAsEncoded, (const std::string& bytes)) {
   RC_ASSERT(fromBase64(toBase64(bytes)) == bytes);
 }
 
-TEST(Base64, WhatIsNoneIsRefused) {
+TEST(Base64, InvalidText_Refused) {
   for (const char* wrong : {"QUJD----", "QUJ", "Q===", "====", "QU=C", "QUJ\xff"})
     EXPECT_FALSE(fromBase64(wrong).has_value()) << wrong;
   EXPECT_EQ(fromBase64("QU\nJD\n"), "ABC");

@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(Forms, MetaxDevices) {
+TEST(MetaxRegistration, Devices_Read) {
   const auto devices = decodeRegistrationMetax(
       R"([{"uuid":"GPU-a","bdf":"0000:01:00.0","model":"MXC500","totalDevCount":16,)"
       R"("totalCompute":100,"totalVRam":65536,"availableVRam":1,"numa":1,"healthy":true},)"
@@ -29,7 +29,7 @@ TEST(Forms, MetaxDevices) {
   EXPECT_EQ(devices->back().index, 1u);
 }
 
-TEST(Forms, DrsDevices) {
+TEST(DrsRegistration, DevicesAndProfiles_Read) {
   const auto devices = decodeRegistrationDrs(
       R"({"devices":[{"index":"0","minor":"4","capacity":6},{"index":"3","capacity":"6"}],)"
       R"("profiles":{"6g.40gb":"2","1g.6gb":"0","3g.20gb":"1"}})");
@@ -49,7 +49,7 @@ TEST(Forms, DrsDevices) {
   EXPECT_EQ(one.cores, 50u);
 }
 
-TEST(Forms, InstancesAreWrittenAsTheyAreRead) {
+TEST(AssignedInstances, EncodedAndCompletedByAgent_Read) {
   const std::vector<AssignedInstance> instances{{0, 0, "GPU-a", "2g.10gb", 2, 2},
                                                 {1, 0, "GPU-a", "1g.5gb", 0, 1}};
   const auto read = decodeInstances(encode(instances));
@@ -63,7 +63,7 @@ TEST(Forms, InstancesAreWrittenAsTheyAreRead) {
   EXPECT_EQ(completed->front(), instances.front());
 }
 
-TEST(Forms, WhatIsWrongIsNamed) {
+TEST(VendorRegistration, MalformedText_ErrorNamesPart) {
   const auto said = [](const auto& read) { return read ? std::string() : read.error().message(); };
   EXPECT_THAT(said(decodeRegistrationMetax("[{")), HasSubstr("not JSON"));
   EXPECT_THAT(said(decodeRegistrationMetax("[{}]")), HasSubstr("devices[0].uuid"));

@@ -41,7 +41,7 @@ void ask(const Access& access) {
   loop.run();
 }
 
-TEST(Impersonation, UserUidAndEachGroupAreHeadersOfTheirOwn) {
+TEST(Impersonation, UserUidAndGroups_SentAsSeparateHeaders) {
   test::HeardServer server({{"/api/v1/nodes", "{}"}, {"/api/v1/pods", ""}});
   Access access = accessTo(server);
   access.token = "secret";
@@ -59,7 +59,7 @@ TEST(Impersonation, UserUidAndEachGroupAreHeadersOfTheirOwn) {
   }
 }
 
-TEST(Impersonation, WhoActsForHimselfSendsNothingOfIt) {
+TEST(Impersonation, NoImpersonation_NoHeadersSent) {
   test::HeardServer server({{"/api/v1/nodes", "{}"}, {"/api/v1/pods", ""}});
   ask(accessTo(server));
   const std::vector<test::Heard> heard = server.take();

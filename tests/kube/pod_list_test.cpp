@@ -140,7 +140,7 @@ struct Followed {
   PodServer server;  // ends first
 };
 
-TEST(PodList, ComesInProtobuf) {
+TEST(PodList, ServerWithProtobuf_PodsFromProtobuf) {
   Followed one(Speaks::kProtobuf);
   EXPECT_EQ(one.told.as_pod, "12");
   EXPECT_EQ(one.told.as_json, "");
@@ -149,7 +149,7 @@ TEST(PodList, ComesInProtobuf) {
   EXPECT_EQ(one.server.asked, (std::vector<std::string>{"1p", "2p"}));
 }
 
-TEST(PodList, ComesAsJsonWhereThereIsNoProtobuf) {
+TEST(PodList, ServerWithoutProtobuf_PodsFromJson) {
   Followed one(Speaks::kOnlyJson);
   EXPECT_EQ(one.told.as_pod, "");
   EXPECT_EQ(one.told.as_json, "12");
@@ -157,7 +157,7 @@ TEST(PodList, ComesAsJsonWhereThereIsNoProtobuf) {
   EXPECT_EQ(one.told.synced, 1);
 }
 
-TEST(PodList, APageThatCannotBeReadComesAgainAsJson) {
+TEST(PodList, UnreadablePage_RequestedAgainAsJson) {
   Followed one(Speaks::kWrongly);
   EXPECT_EQ(one.told.as_pod, "1");
   EXPECT_EQ(one.told.as_json, "2");
@@ -167,7 +167,7 @@ TEST(PodList, APageThatCannotBeReadComesAgainAsJson) {
 }
 
 // Found in review: an account without the right was told so in bytes that nobody can read.
-TEST(PodList, ARefusalIsReadInWords) {
+TEST(PodList, ListForbidden_ReasonReadFromJson) {
   Told told;
   Informer informer;
   bool stopped = false;
@@ -180,7 +180,7 @@ TEST(PodList, ARefusalIsReadInWords) {
   EXPECT_EQ(server.asked, (std::vector<std::string>{"1p", "1j"}));
 }
 
-TEST(PodList, WhoIsNotInTheNextOneIsGone) {
+TEST(PodList, PodMissingInNextList_ToldAsGone) {
   Followed one(Speaks::kProtobuf);
   one.server.second_is_gone = true;
   one.informer.relist();
@@ -190,7 +190,7 @@ TEST(PodList, WhoIsNotInTheNextOneIsGone) {
 }
 
 // Regression: a lease that came while all was listed made all be listed to its end, and then again.
-TEST(PodList, BeginsAnewAtOnceWhereThatIsWanted) {
+TEST(PodList, RelistDuringList_StartsOverAtOnce) {
   Told told;
   Informer informer;
   bool stopped = false;

@@ -57,7 +57,7 @@ asio::awaitable<void> sayOne(tcp::acceptor& acceptor, std::string event) {
 
 // Regression: events were handed on only once 64 KiB of them had come, so that what pods gave back
 // was not known for as long as little happened.
-TEST(Watch, AnEventIsToldThoughNothingFollows) {
+TEST(Watch, SingleEvent_DeliveredAtOnce) {
   asio::io_context loop;
   tcp::acceptor acceptor(loop, {asio::ip::make_address("127.0.0.1"), 0});
   asio::co_spawn(
@@ -118,7 +118,7 @@ class Served {
   std::unique_ptr<http::Server> server_;
 };
 
-TEST(List, BeginsAnewWhenItGrewTooOldBetweenPages) {
+TEST(List, ExpiredBetweenPages_StartsOver) {
   int asked = 0;
   Served served([&](const http::Query& query) -> http::Answer {
     ++asked;
@@ -163,15 +163,15 @@ void listsAll(const std::string& first, std::vector<std::size_t> calls_when_read
   EXPECT_EQ(calls, calls_when_read);
 }
 
-TEST(List, ThePageBehindIsAskedForBeforeOneIsRead) {
+TEST(List, ContinueFirst_NextPageRequestedBeforeReading) {
   listsAll(R"({"metadata":{"resourceVersion":"8","continue":"a/b="},"items":[1]})", {2, 2});
 }
 
-TEST(List, GoesOnWhereThatIsSaidLast) {
+TEST(List, ContinueLast_NextPageRequestedAfterReading) {
   listsAll(R"({"items":[1],"metadata":{"resourceVersion":"8","continue":"a/b="}})", {1, 2});
 }
 
-TEST(Client, WaitsWhereTheServerSaysLater) {
+TEST(Client, TooManyRequests_RetriedUntilAnswered) {
   int asked = 0;
   Served served([&](const http::Query&) -> http::Answer {
     return ++asked < 3 ? http::Answer{429, "{}"} : http::Answer{200, "{}"};
@@ -187,7 +187,7 @@ TEST(Client, WaitsWhereTheServerSaysLater) {
 }
 
 // Regression: the limit was looked at for bodies in chunks only.
-TEST(Server, RefusesBodiesThatAreTooLarge) {
+TEST(Server, BodyTooLarge_Answered413) {
   Served served([](const http::Query&) -> http::Answer { return {200, "{}"}; });
   unsigned status = 0;
   served.run([&]() -> asio::awaitable<void> {
@@ -199,7 +199,7 @@ TEST(Server, RefusesBodiesThatAreTooLarge) {
   EXPECT_EQ(status, 413u);
 }
 
-TEST(Client, AnErrorSaysWhatTheServerSaid) {
+TEST(Client, ErrorReply_ServersMessageAndCode) {
   const Error error = errorOf({409, R"({"reason":"Conflict","message":"pod is bound"})"});
   EXPECT_EQ(error.message(), "409 Conflict: pod is bound");
   EXPECT_EQ(errorOf({404, "nothing"}).code(), ErrorCode::kNotFound);

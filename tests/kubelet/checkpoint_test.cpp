@@ -20,7 +20,7 @@ constexpr const char* kTwo =
     R"("DeviceIDs":{"0":["GPU-a::0"],"1":["GPU-b::1"]},"AllocResp":""}],)"
     R"("RegisteredDevices":{"nvidia.com/gpu":["GPU-a::0"]}},"Checksum":1129797246})";
 
-TEST(Checkpoint, TellsWhoHasWhat) {
+TEST(KubeletCheckpoint, TwoContainers_EntriesFoundByDevices) {
   const auto noted = checkpointOf(kTwo);
   ASSERT_TRUE(noted) << noted.error().message();
   const std::vector<std::string> ids{"GPU-a::0", "GPU-b::1"};
@@ -31,7 +31,7 @@ TEST(Checkpoint, TellsWhoHasWhat) {
   EXPECT_TRUE(notedWith(*noted, "divvy.dev/gpu", ids).empty());
 }
 
-TEST(Checkpoint, NobodyHasAnything) {
+TEST(KubeletCheckpoint, NoEntries_Empty) {
   for (const char* text :
        {R"({"Data":{"PodDeviceEntries":null}})", R"({"Data":{"PodDeviceEntries":[]}})"}) {
     const auto noted = checkpointOf(text);
@@ -40,7 +40,7 @@ TEST(Checkpoint, NobodyHasAnything) {
   }
 }
 
-TEST(Checkpoint, WhatIsNotUnderstoodIsNoGuess) {
+TEST(KubeletCheckpoint, MalformedText_Corrupt) {
   const auto of = [](const std::string& entry) {
     return R"({"Data":{"PodDeviceEntries":[{)" + entry + "}]}}";
   };
@@ -66,7 +66,7 @@ std::vector<std::string> kubelets() {
   return lines;
 }
 
-TEST(Checkpoint, ItsChecksumIsTheKubelets) {
+TEST(KubeletCheckpoint, ChecksumOfData_EqualsKubelets) {
   const std::vector<std::string> all = kubelets();
   ASSERT_GE(all.size(), 50u);
   for (const std::string& text : all) {
@@ -84,7 +84,7 @@ std::string doubtOf(const std::string& text) {
 }
 
 // Regression: what could be read was believed, whatever had become of it, and nothing was said.
-TEST(Checkpoint, OneBitThatIsAnotherIsFound) {
+TEST(KubeletCheckpoint, FlippedBitOrWrongChecksum_DoubtReported) {
   std::string whole = kTwo;
   EXPECT_EQ(doubtOf(whole), "");
   for (const char* word : {"u-1", "init", "GPU-a", "CgA="}) {
@@ -100,7 +100,7 @@ TEST(Checkpoint, OneBitThatIsAnotherIsFound) {
 }
 
 // Where a version writes more than these, nobody knows what it sums.
-TEST(Checkpoint, OfAnotherVersionItsChecksumIsNotJudged) {
+TEST(KubeletCheckpoint, UnknownMembersInData_ChecksumNotJudged) {
   std::string more = kTwo;
   more.insert(more.find("\"PodUID\""), R"("Since":7,)");
   EXPECT_EQ(doubtOf(more), "");
@@ -112,13 +112,13 @@ TEST(Checkpoint, OfAnotherVersionItsChecksumIsNotJudged) {
 }
 
 // Half of it is not taken for all of it, wherever it was cut.
-TEST(Checkpoint, HalfOfItIsNone) {
+TEST(KubeletCheckpoint, TruncatedAnywhere_Refused) {
   const std::string whole = kTwo;
   for (std::size_t at = 0; at < whole.size(); ++at)
     EXPECT_FALSE(checkpointOf(std::string_view(whole).substr(0, at))) << at;
 }
 
-TEST(Checkpoint, SaysWhichFileAndWhatIsWrongWithIt) {
+TEST(KubeletCheckpoint, MissingOrDamagedFile_ErrorNamesPath) {
   std::string pattern = ::testing::TempDir() + "/checkpoint-XXXXXX";
   const std::string root = mkdtemp(pattern.data());
   std::filesystem::create_directory(root + "/device-plugins");

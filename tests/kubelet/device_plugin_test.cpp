@@ -132,7 +132,7 @@ class DevicePluginTest : public ::testing::Test {
   std::unique_ptr<DevicePlugin> plugin_;
 };
 
-TEST_F(DevicePluginTest, RegistersWithAKubeletThatComesLater) {
+TEST_F(DevicePluginTest, KubeletStartsLater_RegistersWithDevices) {
   beginPlugin();
   kubelet_.begin();
   const v1beta1::RegisterRequest said = kubelet_.registration(1);
@@ -150,7 +150,7 @@ TEST_F(DevicePluginTest, RegistersWithAKubeletThatComesLater) {
   EXPECT_EQ(devices.devices(1).topology().nodes_size(), 0);
 }
 
-TEST_F(DevicePluginTest, TriesAgainWhenItIsRefused) {
+TEST_F(DevicePluginTest, RegistrationRefused_Retried) {
   kubelet_.refuse(true);
   kubelet_.begin();
   beginPlugin();
@@ -179,7 +179,7 @@ class Rival {
   int socket_;
 };
 
-TEST_F(DevicePluginTest, WaitsForAnotherPluginOfTheSameResourceToEnd) {
+TEST_F(DevicePluginTest, OtherPluginServesResource_WaitsUntilItEnds) {
   kubelet_.begin();
   Rival other(kubelet_.folder() + "/theirs.sock");
   beginPlugin();
@@ -189,7 +189,7 @@ TEST_F(DevicePluginTest, WaitsForAnotherPluginOfTheSameResourceToEnd) {
   EXPECT_EQ(kubelet_.registration(1).endpoint(), "ours.sock");
 }
 
-TEST_F(DevicePluginTest, RegistersAgainAfterAnotherPluginCameAndEnded) {
+TEST_F(DevicePluginTest, OtherPluginCameAndEnded_RegistersAgain) {
   kubelet_.begin();
   beginPlugin();
   kubelet_.registration(1);
@@ -201,7 +201,7 @@ TEST_F(DevicePluginTest, RegistersAgainAfterAnotherPluginCameAndEnded) {
 
 // Regression: a kubelet that lost us (another plugin of a name that we do not know registered, and
 // went) does not come back, and its sockets are where they were.
-TEST_F(DevicePluginTest, RegistersAgainWithAKubeletThatDoesNotWatchAnyMore) {
+TEST_F(DevicePluginTest, WatchCancelled_RegistersAgain) {
   kubelet_.begin();
   beginPlugin();
   kubelet_.registration(1);
@@ -217,7 +217,7 @@ TEST_F(DevicePluginTest, RegistersAgainWithAKubeletThatDoesNotWatchAnyMore) {
   EXPECT_EQ(kubelet_.registration(before + 1).endpoint(), "ours.sock");
 }
 
-TEST_F(DevicePluginTest, IsSettledOnceTheKubeletKnowsUsOrIsToKnowAnother) {
+TEST_F(DevicePluginTest, KubeletOrOtherPluginKnown_Settled) {
   beginPlugin();
   EXPECT_FALSE(plugin_->settled());
   kubelet_.begin();
@@ -232,7 +232,7 @@ TEST_F(DevicePluginTest, IsSettledOnceTheKubeletKnowsUsOrIsToKnowAnother) {
 }
 
 // Regression: a node said that it serves what its kubelet had not been told of.
-TEST_F(DevicePluginTest, IsKnownOnceTheKubeletWasToldOfItsDevices) {
+TEST_F(DevicePluginTest, DevicesListed_KnownToKubelet) {
   kubelet_.begin();
   beginPlugin();
   kubelet_.registration(1);
@@ -241,7 +241,7 @@ TEST_F(DevicePluginTest, IsKnownOnceTheKubeletWasToldOfItsDevices) {
   EXPECT_TRUE(becomes([&] { return known_.load(); }));
 }
 
-TEST_F(DevicePluginTest, IsKnownWhereTheKubeletIsToKnowAnother) {
+TEST_F(DevicePluginTest, OtherPluginServesResource_KnownUnregistered) {
   kubelet_.begin();
   const Rival other(kubelet_.folder() + "/theirs.sock");
   beginPlugin();
@@ -249,7 +249,7 @@ TEST_F(DevicePluginTest, IsKnownWhereTheKubeletIsToKnowAnother) {
   EXPECT_EQ(kubelet_.registrations(), 0u);
 }
 
-TEST_F(DevicePluginTest, WhoWatchesIsToldOfChanges) {
+TEST_F(DevicePluginTest, DevicesChange_WatcherSent) {
   kubelet_.begin();
   beginPlugin();
   kubelet_.registration(1);
@@ -266,7 +266,7 @@ TEST_F(DevicePluginTest, WhoWatchesIsToldOfChanges) {
   EXPECT_EQ(response.devices(0).id(), "b::0");
 }
 
-TEST_F(DevicePluginTest, SaysWhichUnitsItWouldRatherGive) {
+TEST_F(DevicePluginTest, PreferredAllocation_HandlersAnswerReturned) {
   kubelet_.begin();
   beginPlugin();
   EXPECT_TRUE(kubelet_.registration(1).options().get_preferred_allocation_available());
@@ -282,7 +282,7 @@ TEST_F(DevicePluginTest, SaysWhichUnitsItWouldRatherGive) {
 }
 
 // An error would be the end of the pod.
-TEST_F(DevicePluginTest, WhoCannotSayWhichUnitsLeavesThemToTheKubelet) {
+TEST_F(DevicePluginTest, PreferredAllocationFails_EmptyAnswer) {
   kubelet_.begin();
   beginPlugin();
   kubelet_.registration(1);
@@ -293,7 +293,7 @@ TEST_F(DevicePluginTest, WhoCannotSayWhichUnitsLeavesThemToTheKubelet) {
 }
 
 // A kubelet that is told not to ask, and does.
-TEST_F(DevicePluginTest, IsNotAskedWhereItHasNoOpinion) {
+TEST_F(DevicePluginTest, NoPreferenceHandler_NotOfferedAndEmpty) {
   prefers_ = false;
   kubelet_.begin();
   beginPlugin();
@@ -303,7 +303,7 @@ TEST_F(DevicePluginTest, IsNotAskedWhereItHasNoOpinion) {
   EXPECT_EQ(response.container_responses(0).deviceids_size(), 0);
 }
 
-TEST_F(DevicePluginTest, AllocateAnswersForEachContainer) {
+TEST_F(DevicePluginTest, Allocate_AnswersForEachContainer) {
   kubelet_.begin();
   beginPlugin();
   kubelet_.registration(1);
@@ -327,7 +327,7 @@ TEST_F(DevicePluginTest, AllocateAnswersForEachContainer) {
   EXPECT_EQ(response.container_responses(0).cdi_devices(0).name(), "divvy.dev/pod=a::0");
 }
 
-TEST_F(DevicePluginTest, OneBadContainerFailsTheCall) {
+TEST_F(DevicePluginTest, AllocateWithOneBadContainer_CallFails) {
   kubelet_.begin();
   beginPlugin();
   kubelet_.registration(1);
@@ -343,7 +343,7 @@ TEST_F(DevicePluginTest, OneBadContainerFailsTheCall) {
   EXPECT_EQ(status.error_message(), "no such unit");
 }
 
-TEST_F(DevicePluginTest, AContainerThatMayNotStartYetIsSaidSo) {
+TEST_F(DevicePluginTest, ContainerNotReady_PreStartUnavailable) {
   kubelet_.begin();
   beginPlugin();
   kubelet_.registration(1);
@@ -359,7 +359,7 @@ TEST_F(DevicePluginTest, AContainerThatMayNotStartYetIsSaidSo) {
   }
 }
 
-TEST_F(DevicePluginTest, RegistersAgainWhenTheKubeletBeginsAnew) {
+TEST_F(DevicePluginTest, KubeletRestarts_RegistersAgain) {
   kubelet_.begin();
   beginPlugin();
   kubelet_.registration(1);
@@ -368,7 +368,7 @@ TEST_F(DevicePluginTest, RegistersAgainWhenTheKubeletBeginsAnew) {
   EXPECT_EQ(devicesNow().devices_size(), 2);
 }
 
-TEST_F(DevicePluginTest, MakesItsSocketAgainWhenSomebodyTookItAway) {
+TEST_F(DevicePluginTest, SocketRemoved_CreatedAndRegisteredAgain) {
   kubelet_.begin();
   beginPlugin();
   kubelet_.registration(1);
@@ -377,7 +377,7 @@ TEST_F(DevicePluginTest, MakesItsSocketAgainWhenSomebodyTookItAway) {
   EXPECT_EQ(devicesNow().devices_size(), 2);
 }
 
-TEST_F(DevicePluginTest, EndsWhileSomebodyWatches) {
+TEST_F(DevicePluginTest, StopDuringWatch_StreamEndsAndSocketGone) {
   kubelet_.begin();
   beginPlugin();
   kubelet_.registration(1);
@@ -393,7 +393,7 @@ TEST_F(DevicePluginTest, EndsWhileSomebodyWatches) {
   EXPECT_FALSE(fs::exists(kubelet_.folder() + "/ours.sock"));
 }
 
-TEST(DevicePluginTerms, PathsThatAreNoSocketsAreRefused) {
+TEST(DevicePluginOptions, InvalidSocketPath_UsageError) {
   for (const auto& [folder, socket] : {std::pair(std::string("/tmp"), std::string("a/b.sock")),
                                        {std::string(86, 'x'), "a.sock"}}) {
     const auto plugin = DevicePlugin::begin(

@@ -104,7 +104,7 @@ class KubeletRestartTest : public ::testing::Test {
 
 // Regression: it saw its own socket, then the folder was cleared, then it saw the new kubelet's and
 // registered a socket that was gone: kubelets try for 10 s to reach that before they answer.
-TEST_F(KubeletRestartTest, NobodyRegistersASocketThatAKubeletHasCleared) {
+TEST_F(KubeletRestartTest, RestartAtAnyStep_StaleSocketNotRegistered) {
   for (unsigned first = 1; first <= 8; ++first) {
     SCOPED_TRACE(first);
     restartBefore({first});
@@ -112,7 +112,7 @@ TEST_F(KubeletRestartTest, NobodyRegistersASocketThatAKubeletHasCleared) {
   }
 }
 
-TEST_F(KubeletRestartTest, NorOneThatTheNextKubeletHasCleared) {
+TEST_F(KubeletRestartTest, TwoRestarts_StaleSocketNotRegistered) {
   for (unsigned first = 1; first <= 4; ++first)
     for (unsigned second = first + 1; second <= first + 8; ++second) {
       SCOPED_TRACE(std::to_string(first) + ", " + std::to_string(second));
@@ -122,7 +122,7 @@ TEST_F(KubeletRestartTest, NorOneThatTheNextKubeletHasCleared) {
 }
 
 // Its file comes before it listens, and nothing happens in the folder when it does.
-TEST_F(KubeletRestartTest, AKubeletThatDoesNotListenYetIsAskedAgainSoon) {
+TEST_F(KubeletRestartTest, KubeletNotListeningYet_RetriedSoon) {
   using Clock = std::chrono::steady_clock;
   constexpr unsigned kRefusals = 4;
   // A look once a second would take as many seconds, each time.

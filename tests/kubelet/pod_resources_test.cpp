@@ -63,7 +63,7 @@ PodResources::Counted countedBy(const std::string& kubelet_dir) {
   return future.get();
 }
 
-TEST(PodResources, WhoHasTheseDevices) {
+TEST(PodResources, ListedDevices_HolderFoundBySet) {
   std::string pattern = (fs::temp_directory_path() / "resources-XXXXXX").string();
   const std::string folder = mkdtemp(pattern.data());
   const std::string socket = folder + "/pod-resources/kubelet.sock";
@@ -90,14 +90,14 @@ TEST(PodResources, WhoHasTheseDevices) {
   fs::remove_all(folder);
 }
 
-TEST(PodResources, WhatTwoAreSaidToHaveIsNobodys) {
+TEST(PodResources, DevicesListedForTwoPods_NoHolder) {
   const PodDevices one{"team-a", "old", "main", "example.com/gpu", {"a::0"}};
   const PodDevices two{"team-a", "new", "main", "example.com/gpu", {"a::0"}};
   EXPECT_EQ(holderOf({one}, "example.com/gpu", {"a::0"})->pod, "old");
   EXPECT_EQ(holderOf({one, two}, "example.com/gpu", {"a::0"}), nullptr);
 }
 
-TEST(PodResources, NobodyAnswersThere) {
+TEST(PodResources, NoSocket_Unavailable) {
   const Result<std::vector<PodDevices>> held = listed("/nonexistent/kubelet.sock");
   ASSERT_FALSE(held);
   EXPECT_EQ(held.error().code(), ErrorCode::kUnavailable);

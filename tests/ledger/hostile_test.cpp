@@ -34,7 +34,7 @@ std::vector<std::uint8_t> randomEdits(std::mt19937_64& random) {
   return edits;
 }
 
-TEST(Hostile, RandomBytesAndBitFlipsNeverMisleadAReader) {
+TEST(HostilePages, RandomEdits_ReaderIsNotMisled) {
   for (unsigned seed = 1; seed <= 3000 / kSlowdown; ++seed) {
     std::mt19937_64 random(seed);
     const std::vector<std::uint8_t> edits = randomEdits(random);
@@ -42,11 +42,11 @@ TEST(Hostile, RandomBytesAndBitFlipsNeverMisleadAReader) {
   }
 }
 
-TEST(Hostile, ThePagesThatTheEditsStartFromAreSound) {
+TEST(HostilePages, NoEdits_PagesAreSound) {
   EXPECT_EQ(judgeHostilePages(nullptr, 0), "");
 }
 
-TEST(Hostile, EveryKeptInputIsJudgedRight) {
+TEST(HostilePages, FuzzCorpus_JudgedRight) {
   const char* source = std::getenv("DIVVY_SOURCE_DIR");
   ASSERT_NE(source, nullptr) << "run by ctest, which sets DIVVY_SOURCE_DIR";
   std::size_t count = 0;
@@ -76,7 +76,7 @@ class HostileTest : public TenantTest {
   }
 };
 
-TEST_F(HostileTest, ForgedValuesAreClampedAndNamed) {
+TEST_F(HostileTest, ForgedValues_ClampedAndNamed) {
   ASSERT_EQ(account_.reserve(0, 10), Admission::kGranted);
   const auto suspect = [&](Inconsistency reason) {
     const ReportSnapshot seen = snapshot();
@@ -112,14 +112,14 @@ TEST_F(HostileTest, ForgedValuesAreClampedAndNamed) {
 }
 
 // A tenant that lowers its total to get more is not believed: the slots say otherwise.
-TEST_F(HostileTest, ATotalThatItsSlotsContradictIsNamed) {
+TEST_F(HostileTest, TotalAgainstSlots_SumMismatchIsNamed) {
   ASSERT_EQ(account_.reserve(0, 900), Admission::kGranted);
   page().devices[0].total.low = 0;
   EXPECT_EQ(snapshot().suspicions, static_cast<std::uint32_t>(Inconsistency::kSumMismatch));
   EXPECT_EQ(suspicionNames(snapshot().suspicions), "sum mismatch");
 }
 
-TEST_F(HostileTest, ASlotWithForgedSequenceNumbersIsRetired) {
+TEST_F(HostileTest, ForgedSequenceNumbers_SlotIsRetired) {
   ASSERT_EQ(account_.reserve(0, 900), Admission::kGranted);
   page().slots[0].lanes[0].seq = page().slots[0].lanes[0].done = UINT64_MAX;
   EXPECT_EQ(ledger_.reap(0, 0)->outcome, ReapOutcome::kRetired);
@@ -133,7 +133,7 @@ TEST_F(HostileTest, ASlotWithForgedSequenceNumbersIsRetired) {
 }
 
 // F15. The tenant cuts its file while the agent works on it: SIGBUS for whoever dereferences it.
-TEST_F(HostileTest, Requirement_F15_TruncationUnderTheAgentsHandsIsAnError) {
+TEST_F(HostileTest, TruncatedUnderAgent_F15IsCorruptError) {
   if (const char* why = whyNoTruncation()) GTEST_SKIP() << why;
   ASSERT_EQ(account_.reserve(0, 900), Admission::kGranted);
   ASSERT_EQ(truncate((dir() / "report").c_str(), 0), 0);
@@ -149,7 +149,7 @@ TEST_F(HostileTest, Requirement_F15_TruncationUnderTheAgentsHandsIsAnError) {
   EXPECT_EQ(ledger_.nextAgentEpoch().error().code(), ErrorCode::kCorrupt);
 }
 
-TEST_F(HostileTest, Requirement_F15_TruncationWhileManyThreadsReadHurtsNone) {
+TEST_F(HostileTest, TruncatedWhileThreadsRead_F15NoCrash) {
   if (const char* why = whyNoTruncation()) GTEST_SKIP() << why;
   std::atomic<bool> stop{false};
   std::thread tenant([&] {
@@ -180,7 +180,7 @@ TEST_F(HostileTest, Requirement_F15_TruncationWhileManyThreadsReadHurtsNone) {
 }
 
 // The guard is no amnesty: outside of it SIGBUS ends the process as ever.
-TEST_F(HostileTest, AnUnguardedSigbusStillKills) {
+TEST_F(HostileTest, UnguardedSigbus_KillsProcess) {
   ASSERT_EQ(ledger_.reap(0, 7)->outcome, ReapOutcome::kAlreadyFree);  // installs the handler
   const pid_t victim = spawn([&]() -> int {
     (void)!truncate((dir() / "report").c_str(), 0);

@@ -216,28 +216,28 @@ class KillTest : public testing::Test {
 constexpr std::uint64_t kRoomy = 10000;
 constexpr std::uint64_t kTight = 100;
 
-TEST_F(KillTest, Requirement_S1_KillAtEveryInstructionOfTheFirstReserve) {
+TEST_F(KillTest, KillAtEveryInstructionOfFirstReserve_S1Holds) {
   strikeEverywhere({"claim and admit", kRoomy, 60, [](Account&) {},
                     [](Account& account) { account.reserve(0, 60); }, false},
                    {Blow::kKilled});
 }
 
-TEST_F(KillTest, Requirement_S1_KillAtEveryInstructionOfReserve) {
+TEST_F(KillTest, KillAtEveryInstructionOfReserve_S1Holds) {
   strikeEverywhere({"admit", kRoomy, 80, [](Account& account) { account.reserve(0, 20); },
                     [](Account& account) { account.reserve(0, 60); }});
 }
 
-TEST_F(KillTest, Requirement_S1_KillAtEveryInstructionOfReleaseToTheTotal) {
+TEST_F(KillTest, KillAtEveryInstructionOfReleaseToTotal_S1Holds) {
   strikeEverywhere({"refund", kTight, 0, [](Account& account) { account.reserve(0, 58); },
                     [](Account& account) { account.release(0, 58); }});
 }
 
-TEST_F(KillTest, Requirement_S1_KillAtEveryInstructionOfReleaseToSpare) {
+TEST_F(KillTest, KillAtEveryInstructionOfReleaseToCache_S1Holds) {
   strikeEverywhere({"keep", kRoomy, 0, [](Account& account) { account.reserve(0, 60); },
                     [](Account& account) { account.release(0, 60); }});
 }
 
-TEST_F(KillTest, Requirement_S1_KillAtEveryInstructionOfReserveFromSpare) {
+TEST_F(KillTest, KillAtEveryInstructionOfReserveFromCache_S1Holds) {
   strikeEverywhere({"spend", kRoomy, 30,
                     [](Account& account) {
                       account.reserve(0, 60);
@@ -246,7 +246,7 @@ TEST_F(KillTest, Requirement_S1_KillAtEveryInstructionOfReserveFromSpare) {
                     [](Account& account) { account.reserve(0, 30); }});
 }
 
-TEST_F(KillTest, Requirement_S1_KillAtEveryInstructionOfReserveThatTakesSpareBack) {
+TEST_F(KillTest, KillAtEveryInstructionOfCacheReclaim_S1Holds) {
   strikeEverywhere({"reclaim", 1600, 1555,
                     [](Account& account) {
                       account.reserve(0, 100);
@@ -255,24 +255,24 @@ TEST_F(KillTest, Requirement_S1_KillAtEveryInstructionOfReserveThatTakesSpareBac
                     [](Account& account) { account.reserve(0, 1555); }});
 }
 
-TEST_F(KillTest, Requirement_S1_KillAtEveryInstructionOfARefusedReserve) {
+TEST_F(KillTest, KillAtEveryInstructionOfRefusedReserve_S1Holds) {
   strikeEverywhere({"refused", kTight, 50, [](Account& account) { account.reserve(0, 50); },
                     [](Account& account) { account.reserve(0, 50); }});
 }
 
-TEST_F(KillTest, Requirement_S1_KillAtEveryInstructionOfReleasingTooMuch) {
+TEST_F(KillTest, KillAtEveryInstructionOfOverRelease_S1Holds) {
   strikeEverywhere({"over-release", kTight, 0, [](Account& account) { account.reserve(0, 30); },
                     [](Account& account) { account.release(0, 31); }});
 }
 
-TEST_F(KillTest, Requirement_S1_KillTheOverwriterOfATotalsTagAtEveryInstruction) {
+TEST_F(KillTest, KillTotalTagOverwriterAnywhere_S1Holds) {
   const auto nothing = [](Account&) {};
   strikeHelperEverywhere(
       {"admit", kRoomy, 60, nothing, [](Account& account) { account.reserve(0, 60); }},
       {"admit over it", kRoomy, 50, nothing, [](Account& account) { account.reserve(0, 50); }});
 }
 
-TEST_F(KillTest, Requirement_S1_KillTheOverwriterOfASpareTagAtEveryInstruction) {
+TEST_F(KillTest, KillCacheTagOverwriterAnywhere_S1Holds) {
   strikeHelperEverywhere({"keep", 1600, 0, [](Account& account) { account.reserve(0, 90); },
                           [](Account& account) { account.release(0, 90); }},
                          {"take it", 1600, 1550, [](Account& account) { account.claim(); },
@@ -281,7 +281,7 @@ TEST_F(KillTest, Requirement_S1_KillTheOverwriterOfASpareTagAtEveryInstruction) 
 
 // A reservation that read the old ceiling and was then stopped must not be granted by it after the
 // agent has said that the new one holds. `used_before` is what the victim has anyway.
-TEST_F(KillTest, ShrinkHoldsForReservationsStoppedAtAnyInstruction) {
+TEST_F(KillTest, StoppedReserveAndShrink_ShrinkHolds) {
   begin(kRoomy);
   const Scenario scenarios[] = {
       {"admit", kRoomy, 20, [](Account& account) { account.reserve(0, 20); },

@@ -13,11 +13,11 @@ namespace {
 
 // B8: the offsets are written as static_asserts beside the structs. This number holds them all at
 // once: when it changes, pages of running tenants cannot be read any more, and kMajor must grow.
-TEST(Requirement, B8_LayoutOfVersion1IsFrozen) {
+TEST(LedgerLayout, HashOfVersion1_B8Frozen) {
   EXPECT_EQ(kLayoutHash, 10181153834039628067u);
 }
 
-TEST(Requirement, B8_EveryWriterHasLinesOfItsOwn) {
+TEST(LedgerLayout, FieldsOfEachWriter_B8OwnCacheLines) {
   // The owner of a lane, its overwriters, the agent and the tenant's other processes.
   EXPECT_EQ(offsetof(Slot, committed) % 64, 0u);
   EXPECT_EQ(offsetof(Slot, counters) % 64, 0u);
@@ -33,14 +33,14 @@ TEST(Requirement, B8_EveryWriterHasLinesOfItsOwn) {
   EXPECT_EQ(offsetof(DeviceControl, swap_seq) % 64, 0u);
 }
 
-TEST(Layout, MagicsReadAsTextInTheFile) {
+TEST(Layout, Magics_ReadAsText) {
   EXPECT_EQ(std::memcmp(&kControlMagic, "DIVVYCTL", 8), 0);
   EXPECT_EQ(std::memcmp(&kReportMagic, "DIVVYRPT", 8), 0);
   EXPECT_EQ(std::memcmp(&kRegisterMagic, "DVRG", 4), 0);
 }
 
 // A tenant of yesterday's version is read by tomorrow's agent.
-TEST(Layout, ReasonsOfPinsKeepTheirNumbersAndHaveWords) {
+TEST(Layout, PinReasons_KeepNumbersAndWords) {
   const char* const in_order[] = {"context",
                                   "managed memory",
                                   "arrays",
@@ -64,7 +64,7 @@ TEST(Layout, ReasonsOfPinsKeepTheirNumbersAndHaveWords) {
   for (; bit < 64; ++bit) EXPECT_EQ(pinWords(PinReason{bit}), nullptr) << bit;
 }
 
-TEST(Words, PackAndUnpackAreInverse) {
+TEST(Words, PackAndUnpack_AreInverse) {
   for (const std::uint32_t slot : {0u, 1u, 4095u, kMaxSlots}) {
     for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
       for (const std::uint64_t seq : {std::uint64_t{1}, std::uint64_t{12345678901}, kMaxSeq}) {
@@ -79,7 +79,7 @@ TEST(Words, PackAndUnpackAreInverse) {
   EXPECT_EQ(statePhase(packState(77, Phase::kReaping)), Phase::kReaping);
 }
 
-TEST(Words, CountersSaturate) {
+TEST(Words, Counters_Saturate) {
   std::uint64_t counter = UINT64_MAX - 1;
   bumpOwned(counter, 5);
   EXPECT_EQ(counter, UINT64_MAX);
@@ -87,7 +87,7 @@ TEST(Words, CountersSaturate) {
   EXPECT_EQ(counter, UINT64_MAX);
 }
 
-TEST(Words, CasPairChangesBothHalvesOrNone) {
+TEST(Words, CasPair_ChangesBothHalvesOrNone) {
   Pair word{1, 2};
   Pair expected{1, 3};
   EXPECT_FALSE(casPair(word, expected, {9, 9}));

@@ -135,7 +135,7 @@ class History {
   Model model_;
 };
 
-TEST(Requirement, S2_AdmissionAgreesWithTheModelOnRandomHistories) {
+TEST(LedgerModel, RandomHistories_S2AdmissionAgrees) {
   for (unsigned seed = 1; seed <= 20 / kSlowdown && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     History(seed).run(1000);

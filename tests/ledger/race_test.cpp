@@ -136,18 +136,18 @@ class RaceTest : public testing::Test {
 
 constexpr unsigned kAllReserves = 1'000'000 / kSlowdown;
 
-TEST_F(RaceTest, Requirement_S2_SixtyFourProcessesNeverPassTheCeiling) {
+TEST_F(RaceTest, SixtyFourProcesses_S2NeverPassCeiling) {
   begin(12 * kUnit);
   race(64, kAllReserves / 64 + 1);
 }
 
-TEST_F(RaceTest, Requirement_S2_FourProcessesNeverPassTheCeiling) {
+TEST_F(RaceTest, FourProcesses_S2NeverPassCeiling) {
   begin(10 * kUnit);
   race(4, kAllReserves / 8);
 }
 
 // Nobody is refused while there is room: together they get every unit, whatever order they run in.
-TEST_F(RaceTest, RacersGetEveryByteOfTheCeiling) {
+TEST_F(RaceTest, SixteenRacers_GetEachByteOfCeiling) {
   constexpr unsigned kProcesses = 16;
   begin(1000 * kUnit);
   std::vector<pid_t> children;
@@ -171,7 +171,7 @@ TEST_F(RaceTest, RacersGetEveryByteOfTheCeiling) {
 }
 
 // Threads of one process, each releasing what another reserved.
-TEST_F(RaceTest, ThreadsThatReleaseForEachOtherLoseNothing) {
+TEST_F(RaceTest, ThreadsReleasingForEachOther_LoseNothing) {
   constexpr unsigned kThreads = 8;
   begin(32 * kUnit);
   std::array<std::atomic<std::uint64_t>, 64> blocks{};

@@ -68,7 +68,7 @@ class RegistrationTest : public testing::Test {
   Account account_;
 };
 
-TEST_F(RegistrationTest, Requirement_S9_AProcessHandsOverItsSlotAndAPidfdOfItself) {
+TEST_F(RegistrationTest, Claim_S9SlotAndPidfdAreSent) {
   Socket agent(socketPath());
   begin();
   // Claimed before anybody accepts: the process does not wait for the agent.
@@ -89,13 +89,13 @@ TEST_F(RegistrationTest, Requirement_S9_AProcessHandsOverItsSlotAndAPidfdOfItsel
   close(got.pidfd);
 }
 
-TEST_F(RegistrationTest, WithoutAnAgentAdmissionGoesOn) {
+TEST_F(RegistrationTest, NoAgent_AdmissionGoesOn) {
   begin();  // nobody has bound the socket
   EXPECT_EQ(account_.reserve(0, 1000), Admission::kGranted);
   EXPECT_EQ(account_.reserve(0, 1), Admission::kOverLimit);
 }
 
-TEST_F(RegistrationTest, AnAgentThatAcceptsNobodyHoldsUpNobody) {
+TEST_F(RegistrationTest, AgentAcceptsNothing_ReserveDoesNotWait) {
   Socket agent(socketPath(), 0);
   begin();
   for (int i = 0; i < 8; ++i) {
@@ -106,7 +106,7 @@ TEST_F(RegistrationTest, AnAgentThatAcceptsNobodyHoldsUpNobody) {
   EXPECT_EQ(ledger_->readReport()->slots.size(), 8u);
 }
 
-TEST_F(RegistrationTest, Requirement_S11_AProcessThatFindsNoSlotAsksForMore) {
+TEST_F(RegistrationTest, NoFreeSlot_S11MoreAreAskedFor) {
   Socket agent(socketPath());
   begin();
   ReportPage& page = account_.pages().report();
@@ -128,7 +128,7 @@ TEST_F(RegistrationTest, Requirement_S11_AProcessThatFindsNoSlotAsksForMore) {
 }
 
 // A wait that looked only for new slots ended in a refusal where the agent freed some instead.
-TEST_F(RegistrationTest, AFreedSlotEndsTheWaitForMore) {
+TEST_F(RegistrationTest, SlotFreedDuringWait_IsTaken) {
   Socket agent(socketPath());
   begin();
   ReportPage& page = account_.pages().report();
@@ -147,7 +147,7 @@ TEST_F(RegistrationTest, AFreedSlotEndsTheWaitForMore) {
 }
 
 // The agent's death and return: processes come and go meanwhile, nothing is lost.
-TEST_F(RegistrationTest, WhatHappenedWithoutAnAgentIsFoundByTheNext) {
+TEST_F(RegistrationTest, EventsWithoutAgent_FoundByNextAgent) {
   begin();
   ASSERT_EQ(account_.reserve(0, 100), Admission::kGranted);
   ledger_.reset();

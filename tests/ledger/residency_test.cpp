@@ -46,7 +46,7 @@ class ResidencyTest : public TenantTest {
   }
 };
 
-TEST_F(ResidencyTest, WithoutOversubscriptionNothingIsThere) {
+TEST_F(ResidencyTest, NoOversubscription_NoFiles) {
   EXPECT_FALSE(there("residency"));
   EXPECT_FALSE(there("swap"));
   EXPECT_EQ(control().swap.flags, 0u);
@@ -58,7 +58,7 @@ TEST_F(ResidencyTest, WithoutOversubscriptionNothingIsThere) {
   EXPECT_EQ(opened.error().code(), ErrorCode::kNotFound);
 }
 
-TEST_F(ResidencyTest, TermsReachTheTenantAndFilesAreThereBeforeThem) {
+TEST_F(ResidencyTest, SwapTerms_ReachTenantWithFiles) {
   turnOn();
   EXPECT_EQ(control().swap.flags, kSwapOn);
   EXPECT_EQ(control().swap.chunk_bytes, mib(2).count);
@@ -75,7 +75,7 @@ TEST_F(ResidencyTest, TermsReachTheTenantAndFilesAreThereBeforeThem) {
 }
 
 // A container is given its files before anybody knows whether its memory is ever swapped.
-TEST_F(ResidencyTest, FilesThatAreThereEarlySayNothing) {
+TEST_F(ResidencyTest, FilesMadeEarly_SwapStaysOff) {
   constexpr SipKey kKey{{7, 9}};
   ASSERT_TRUE(ledger_.makeSwapFiles(kKey));
   EXPECT_TRUE(there("residency"));
@@ -90,7 +90,7 @@ TEST_F(ResidencyTest, FilesThatAreThereEarlySayNothing) {
   tenant.close();
 }
 
-TEST_F(ResidencyTest, BadTermsAreRefusedAndChangeNothing) {
+TEST_F(ResidencyTest, InvalidTerms_ChangeNothing) {
   SwapSpec spec = swapping();
   for (const std::uint64_t chunk : {std::uint64_t{0}, mib(3).count, kib(32).count, gib(1).count}) {
     spec.chunk = {chunk};
@@ -106,7 +106,7 @@ TEST_F(ResidencyTest, BadTermsAreRefusedAndChangeNothing) {
   EXPECT_EQ(control().swap.flags, 0u);
 }
 
-TEST_F(ResidencyTest, OrdersArriveForTheGenerationTheyAreFor) {
+TEST_F(ResidencyTest, Order_ArrivesForItsGeneration) {
   turnOn();
   ResidencyPages pages = mustOpen();
   SwapPages tenant = tenantSide();
@@ -135,7 +135,7 @@ TEST_F(ResidencyTest, OrdersArriveForTheGenerationTheyAreFor) {
   tenant.close();
 }
 
-TEST_F(ResidencyTest, OrdersStandWhenTheNextAgentComes) {
+TEST_F(ResidencyTest, NextAgent_OrdersStand) {
   turnOn();
   ResidencyOrder order;
   order.allowed[0] = 42;
@@ -148,7 +148,7 @@ TEST_F(ResidencyTest, OrdersStandWhenTheNextAgentComes) {
   EXPECT_EQ(standing, order);
 }
 
-TEST_F(ResidencyTest, AnOrderWakesWhoSleepsOnTheBell) {
+TEST_F(ResidencyTest, Order_WakesBellWaiter) {
   turnOn();
   ResidencyPages pages = mustOpen();
   SwapPages tenant = tenantSide();
@@ -166,7 +166,7 @@ TEST_F(ResidencyTest, AnOrderWakesWhoSleepsOnTheBell) {
   tenant.close();
 }
 
-TEST_F(ResidencyTest, AReportCountsForTheGenerationThatClaimedItsLine) {
+TEST_F(ResidencyTest, Report_CountsForClaimingGeneration) {
   turnOn();
   ResidencyPages pages = mustOpen();
   SwapPages tenant = tenantSide();
@@ -186,7 +186,7 @@ TEST_F(ResidencyTest, AReportCountsForTheGenerationThatClaimedItsLine) {
   tenant.close();
 }
 
-TEST_F(ResidencyTest, ATruncatedReportBreaksItsTenantOnly) {
+TEST_F(ResidencyTest, TruncatedReport_BreaksOnlyItsTenant) {
   turnOn();
   ResidencyPages pages = mustOpen();
   std::filesystem::resize_file(dir() / "swap", 64);
@@ -200,7 +200,7 @@ TEST_F(ResidencyTest, ATruncatedReportBreaksItsTenantOnly) {
   EXPECT_EQ(SwapPages::open(dir().c_str(), control(), &tenant), OpenStatus::kTruncated);
 }
 
-TEST_F(ResidencyTest, FilesOfAnotherTenantAreNotTaken) {
+TEST_F(ResidencyTest, OtherTenantsFiles_AreMismatched) {
   turnOn();
   TenantSpec other = specWith(kCeiling);
   other.id = "t2";
@@ -212,7 +212,7 @@ TEST_F(ResidencyTest, FilesOfAnotherTenantAreNotTaken) {
   EXPECT_FALSE(tenant.isOpen());
 }
 
-TEST_F(ResidencyTest, LinesOfLaterSlotsAreBackedToo) {
+TEST_F(ResidencyTest, LaterSlots_LinesAreBacked) {
   turnOn();
   const Result<unsigned> free = ledger_.ensureFreeSlots(2 * kSlotChunk);
   ASSERT_TRUE(free) << free.error().message();

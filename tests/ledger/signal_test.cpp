@@ -56,7 +56,7 @@ class SignalTest : public testing::Test {
   Account account_;
 };
 
-TEST_F(SignalTest, Requirement_B6_AHandlerMayReserveAtAnyInstruction) {
+TEST_F(SignalTest, ReserveInHandlerAnywhere_B6Holds) {
   if (const char* why = whyNoStepping()) GTEST_SKIP() << why;
   begin(1000);
   interruptEverywhere({[this] {
@@ -75,7 +75,7 @@ void releaseInHandler(int) {
   interrupted->release(0, 100);
 }
 
-TEST_F(SignalTest, Requirement_B6_AHandlerMayReleaseAtAnyInstruction) {
+TEST_F(SignalTest, ReleaseInHandlerAnywhere_B6Holds) {
   if (const char* why = whyNoStepping()) GTEST_SKIP() << why;
   begin(1000);
   interruptEverywhere({[this] {
@@ -86,7 +86,7 @@ TEST_F(SignalTest, Requirement_B6_AHandlerMayReleaseAtAnyInstruction) {
                       200);
 }
 
-TEST_F(SignalTest, AStormOfSignalsLosesNothing) {
+TEST_F(SignalTest, ManySignals_NothingIsLost) {
   begin(1000);
   ASSERT_EQ(account_.reserve(0, 1), Admission::kGranted);
   signal(SIGALRM, reserveInHandler);

@@ -14,14 +14,14 @@ constexpr std::uint64_t kBytes[] = {0x0706050403020100, 0x0f0e0d0c0b0a0908, 0x17
                                     0x3736353433323130};
 
 // Source: vectors_sip64 of the reference implementation, of 0, 8, 16 ... bytes.
-TEST(SipHash, IsWhatItsAuthorsPublished) {
+TEST(SipHash, PublishedVectors_Match) {
   constexpr std::uint64_t kPublished[] = {0x726fdb47dd0e0e31, 0x93f5f5799a932462,
                                           0x3f2acc7f57c29bdb};
   for (std::size_t count = 0; count < std::size(kPublished); ++count)
     EXPECT_EQ(sipHash(kKey, kBytes, count), kPublished[count]) << count << " words";
 }
 
-TEST(SipHash, IsAnotherNumberWithAnotherKeyWordOrLength) {
+TEST(SipHash, OtherKeyWordOrLength_OtherNumber) {
   const std::uint64_t one = sipHash(kKey, kBytes, 5);
   EXPECT_NE(one, sipHash({}, kBytes, 5));
   EXPECT_NE(one, sipHash(kKey, kBytes + 1, 5));

@@ -20,7 +20,7 @@ std::string outputOf(const std::string& command) {
   return pclose(pipe) == 0 ? text : "";
 }
 
-TEST(Requirement, B2_TheTenantsHalfNeedsNoCxxRuntime) {
+TEST(LedgerSymbols, TenantHalf_B2NeedsNoCxxRuntime) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers add symbols of their own";
 #endif

@@ -25,7 +25,7 @@ struct Board {
   std::array<Worker, kProcesses> workers;
 };
 
-class TortureTest : public testing::Test {
+class RandomKillTest : public testing::Test {
  protected:
   void SetUp() override {
     board_ = static_cast<Board*>(
@@ -119,7 +119,7 @@ class TortureTest : public testing::Test {
   unsigned starts_ = 0;
 };
 
-TEST_F(TortureTest, Requirement_S3_RandomKillsLoseNothing) {
+TEST_F(RandomKillTest, RandomKills_S3LoseNothing) {
   std::mt19937 random(4711);
   for (unsigned round = 0; round < 1500 / kSlowdown && !HasFailure(); ++round) {
     const auto i = static_cast<unsigned>(random() % kProcesses);
@@ -135,7 +135,7 @@ TEST_F(TortureTest, Requirement_S3_RandomKillsLoseNothing) {
   EXPECT_EQ(account_.reserve(0, kCeiling), Admission::kGranted);
 }
 
-TEST_F(TortureTest, Requirement_S1_AStoppedProcessBlocksNobody) {
+TEST_F(RandomKillTest, StoppedProcess_S1BlocksNoOther) {
   std::mt19937 random(42);
   for (unsigned round = 0; round < 200 / kSlowdown && !HasFailure(); ++round) {
     const auto i = static_cast<unsigned>(random() % kProcesses);

@@ -50,7 +50,7 @@ class VersionTest : public testing::Test {
   PrivateDir private_;
 };
 
-TEST_F(VersionTest, Requirement_S10_TheVersionBeforeIsReadable) {
+TEST_F(VersionTest, EarlierVersion_S10IsReadable) {
   editBoth([](Identification& id) {
     id.minor = kOldestMinor;
     id.features = 0;
@@ -68,7 +68,7 @@ TEST_F(VersionTest, Requirement_S10_TheVersionBeforeIsReadable) {
   EXPECT_EQ(ledger->reap(0, 0)->refunded[0].count, 1000u);
 }
 
-TEST_F(VersionTest, Requirement_S10_ANewerVersionIsRefusedByName) {
+TEST_F(VersionTest, NewerVersion_S10IsRefused) {
   editBoth([](Identification& id) { id.minor = kMinor + 1; });
   EXPECT_EQ(open(), OpenStatus::kNewer);
   EXPECT_EQ(adoptError(), ErrorCode::kUnsupported);
@@ -76,31 +76,31 @@ TEST_F(VersionTest, Requirement_S10_ANewerVersionIsRefusedByName) {
   EXPECT_EQ(open(), OpenStatus::kNewer);
 }
 
-TEST_F(VersionTest, Requirement_S10_AnOlderMajorIsRefusedByName) {
+TEST_F(VersionTest, OlderMajor_S10IsRefused) {
   editBoth([](Identification& id) { id.major = kMajor - 1; });
   EXPECT_EQ(open(), OpenStatus::kOlder);
   EXPECT_EQ(adoptError(), ErrorCode::kUnsupported);
 }
 
-TEST_F(VersionTest, AnotherLayoutIsRefusedByName) {
+TEST_F(VersionTest, OtherLayout_IsRefused) {
   editBoth([](Identification& id) { id.layout_hash ^= 1; });
   EXPECT_EQ(open(), OpenStatus::kOtherLayout);
   EXPECT_EQ(adoptError(), ErrorCode::kUnsupported);
 }
 
-TEST_F(VersionTest, Requirement_F12_PagesOfAnEarlierBootAreRefusedByName) {
+TEST_F(VersionTest, EarlierBoot_F12IsRefused) {
   editBoth([](Identification& id) { id.boot_id[3] = static_cast<char>(id.boot_id[3] + 1); });
   EXPECT_EQ(open(), OpenStatus::kStaleBoot);
   EXPECT_EQ(adoptError(), ErrorCode::kUnavailable);
 }
 
-TEST_F(VersionTest, ForeignFilesAreRefusedByName) {
+TEST_F(VersionTest, ForeignFiles_AreRefused) {
   editBoth([](Identification& id) { id.magic = 0; });
   EXPECT_EQ(open(), OpenStatus::kBadMagic);
   EXPECT_EQ(adoptError(), ErrorCode::kCorrupt);
 }
 
-TEST_F(VersionTest, AReportOfAnotherGenerationIsNotThisTenants) {
+TEST_F(VersionTest, ReportOfOtherGeneration_IsMismatched) {
   edit("report", [](Identification& id) { id.generation += 1; });
   EXPECT_EQ(open(), OpenStatus::kMismatched);
   // To the agent the control page says who this is; the report is only suspect.
@@ -109,7 +109,7 @@ TEST_F(VersionTest, AReportOfAnotherGenerationIsNotThisTenants) {
   EXPECT_EQ(ledger->readReport()->suspicions, static_cast<std::uint32_t>(Inconsistency::kHeader));
 }
 
-TEST_F(VersionTest, TruncatedFilesAreRefusedByNameAtEveryLength) {
+TEST_F(VersionTest, TruncatedFiles_RefusedAtEachLength) {
   for (const char* name : {"control", "report"}) {
     const std::size_t whole = std::filesystem::file_size(dir() / name);
     for (const std::size_t length : {std::size_t{0}, std::size_t{1}, std::size_t{63},
@@ -124,7 +124,7 @@ TEST_F(VersionTest, TruncatedFilesAreRefusedByNameAtEveryLength) {
   }
 }
 
-TEST_F(VersionTest, MissingFilesAreRefusedByName) {
+TEST_F(VersionTest, MissingFiles_AreRefused) {
   std::filesystem::remove(dir() / "report");
   EXPECT_EQ(open(), OpenStatus::kMismatched);
   EXPECT_EQ(adoptError(), ErrorCode::kCorrupt);
@@ -136,7 +136,7 @@ TEST_F(VersionTest, MissingFilesAreRefusedByName) {
   EXPECT_EQ(adoptError(), ErrorCode::kNotFound);
 }
 
-TEST_F(VersionTest, WhatIsNoPlainFileIsRefusedAndNotWaitedFor) {
+TEST_F(VersionTest, FifoOrLink_RefusedWithoutWaiting) {
   std::filesystem::remove(dir() / "control");
   ASSERT_EQ(mkfifo((dir() / "control").c_str(), 0600), 0);
   EXPECT_EQ(open(), OpenStatus::kDenied);
@@ -146,7 +146,7 @@ TEST_F(VersionTest, WhatIsNoPlainFileIsRefusedAndNotWaitedFor) {
   EXPECT_EQ(open(), OpenStatus::kDenied);
 }
 
-TEST_F(VersionTest, CountsBeyondTheLayoutAreRefused) {
+TEST_F(VersionTest, CountsBeyondLayout_AreRefused) {
   const auto with = [&](auto change) {
     std::fstream file(dir() / "control", std::ios::in | std::ios::out | std::ios::binary);
     const auto page = std::make_unique<ControlPage>();
@@ -171,7 +171,7 @@ TEST_F(VersionTest, CountsBeyondTheLayoutAreRefused) {
   EXPECT_EQ(open(), OpenStatus::kOk);
 }
 
-TEST(OpenStatus, EveryStatusHasAName) {
+TEST(OpenStatus, EachStatus_HasName) {
   for (int i = 0; i <= static_cast<int>(OpenStatus::kNoMemory); ++i) {
     EXPECT_STRNE(openStatusName(static_cast<OpenStatus>(i)), "unknown status") << i;
   }

@@ -8,7 +8,7 @@
 namespace divvy::metrics {
 namespace {
 
-TEST(Exposition, FamiliesAreNamedOnceAndValuesEscaped) {
+TEST(Exposition, Families_NamedOnceValuesEscaped) {
   Exposition out;
   out.family("a_total", "counter", "What\nit \\ is");
   out.sample({}, std::uint64_t{18446744073709551615u});
@@ -23,7 +23,7 @@ TEST(Exposition, FamiliesAreNamedOnceAndValuesEscaped) {
             "# HELP b \n# TYPE b gauge\nb{x=\"1\"} +Inf\nb{x=\"2\"} NaN\n");
 }
 
-TEST(Exposition, BucketsOfAHistogramGrow) {
+TEST(Exposition, Histogram_BucketsAreCumulative) {
   Histogram took;
   for (const double seconds : {0.00005, 0.0007, 0.0007, 100.0}) took.add(seconds);
   Exposition out;

@@ -5,7 +5,7 @@
 namespace divvy::metrics {
 namespace {
 
-TEST(Lateness, TellsTheLargestOfTheLastMinute) {
+TEST(Lateness, LastMinute_LargestIsTold) {
   Lateness late;
   EXPECT_EQ(late.largest(5'000'000), 0);
   late.add(0.2, 5'000'000);

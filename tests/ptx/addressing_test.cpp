@@ -40,7 +40,7 @@ void check(const std::vector<Form>& forms, const std::string& before = kBefore) 
   }
 }
 
-TEST(PtxAddressing, LoadsReachVariablesAndTheirElements) {
+TEST(PtxAddressing, Loads_ReachVariablesAndElements) {
   check({
       {"ld.global.b32 %r0, [g];", 10},
       {"ld.global.b32 %r0, [g+4];", 11},
@@ -75,7 +75,7 @@ TEST(PtxAddressing, LoadsReachVariablesAndTheirElements) {
   });
 }
 
-TEST(PtxAddressing, MovTakesAddressesOfVariablesAndElements) {
+TEST(PtxAddressing, Mov_TakesAddressesOfElements) {
   check({
       {"mov.u64 %d0, g; ld.global.b32 %r0, [%d0];", 10},
       {"mov.u64 %d0, g+8; ld.global.b32 %r0, [%d0];", 12},
@@ -93,7 +93,7 @@ TEST(PtxAddressing, MovTakesAddressesOfVariablesAndElements) {
   });
 }
 
-TEST(PtxAddressing, StoresAndAtomicsReachElements) {
+TEST(PtxAddressing, StoresAndAtomics_ReachElements) {
   check({
       {"st.shared.b32 s[1], 7; ld.shared.b32 %r0, [s+4];", 7},
       {"st.shared.b32 s[%r10], 7; ld.shared.b32 %r0, [s+8];", 7},
@@ -108,7 +108,7 @@ TEST(PtxAddressing, StoresAndAtomicsReachElements) {
   });
 }
 
-TEST(PtxAddressing, ConvertsAddressesOfVariables) {
+TEST(PtxAddressing, Cvta_ConvertsVariableAddresses) {
   check({
       {"cvta.global.u64 %d0, g; ld.b32 %r0, [%d0];", 10},
       {"cvta.global.u64 %d0, g+4; ld.b32 %r0, [%d0];", 11},
@@ -123,7 +123,7 @@ TEST(PtxAddressing, ConvertsAddressesOfVariables) {
   });
 }
 
-TEST(PtxAddressing, CallsTakeElementsOfTheirParameters) {
+TEST(PtxAddressing, Calls_TakeParameterElements) {
   check({{R"({ .param .b32 p[3]; .param .b32 r;
                st.param.b32 p[0], 1; st.param.b32 p[1], %r10; st.param.b32 [p+8], 5;
                call (r), sum, (p); ld.param.b32 %r0, [r+0]; })",
@@ -133,7 +133,7 @@ TEST(PtxAddressing, CallsTakeElementsOfTheirParameters) {
         "add.u32 %a1, %a1, %a2; add.u32 %a1, %a1, %a3; st.param.b32 [r], %a1; ret; }\n");
 }
 
-TEST(PtxAddressing, InitialValuesAreAddressesAndConstantExpressions) {
+TEST(PtxAddressing, InitialValues_AddressesAndExpressions) {
   const std::string words = ".global .align 8 .b32 g[4] = {10, 11, 12, 13};\n";
   const auto loadThrough = [&](const std::string& value, std::uint32_t expected) {
     check({{"ld.global.b64 %d0, [p]; ld.global.b32 %r0, [%d0];", expected}},
@@ -164,7 +164,7 @@ TEST(PtxAddressing, InitialValuesAreAddressesAndConstantExpressions) {
   check({{"ld.global.b32 %r0, n[WARP_SZ-30];", 9}}, ".global .b32 n[2+1] = {7, 8, 9};\n");
 }
 
-TEST(PtxAddressing, MasksTakeBytesOfAddressesAndNumbers) {
+TEST(PtxAddressing, Masks_TakeBytesOfAddresses) {
   check({{R"(mov.b64 %d1, g; add.u64 %d1, %d1, 4; ld.global.b32 %r1, [bytes];
              cvt.u32.u64 %r2, %d1; sub.u32 %r0, %r1, %r2;)",
           0},
@@ -180,7 +180,7 @@ struct Refusal {
   const char* what;
 };
 
-TEST(PtxAddressing, WhatPtxDoesNotHaveIsRefusedAndNamed) {
+TEST(PtxAddressing, InvalidForms_RefusedAndNamed) {
   const std::vector<Refusal> refusals = {
       {"mov.u64 %d0, %d1[0];", "'%d1' has no elements"},
       {"mov.u64 %d0, nothing[0];", "'nothing' has no elements"},
@@ -227,7 +227,7 @@ TEST(PtxAddressing, WhatPtxDoesNotHaveIsRefusedAndNamed) {
   }
 }
 
-TEST(PtxAddressing, SeedOfTheFuzzerIsReadAndSurvivesDamage) {
+TEST(PtxAddressing, DamagedSeed_ParserSurvives) {
   const char* const source = std::getenv("DIVVY_SOURCE_DIR");
   ASSERT_NE(source, nullptr);
   std::ifstream file(std::string(source) + "/tests/ptx/corpus/addressing.ptx");

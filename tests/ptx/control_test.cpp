@@ -4,7 +4,7 @@
 namespace divvy::ptx {
 namespace {
 
-TEST(PtxControl, ThreadsDivergeAndLoop) {
+TEST(PtxControl, DivergingThreads_LoopAndRejoin) {
   Machine machine(64);
   machine.block = {32, 2, 1};
   const Fault fault = machine.run(kernel(R"(
@@ -32,7 +32,7 @@ TEST(PtxControl, ThreadsDivergeAndLoop) {
   }
 }
 
-TEST(PtxControl, JumpsByTable) {
+TEST(PtxControl, BranchTable_JumpsByIndex) {
   Machine machine(4);
   machine.block = {4, 1, 1};
   machine.run(kernel(R"(
@@ -63,7 +63,7 @@ constexpr const char* kPair = R"(
 }
 )";
 
-TEST(PtxControl, CallsWithStructures) {
+TEST(PtxControl, StructureParameters_PassedByValue) {
   Machine machine(4);
   const Fault fault = machine.run(kernel(R"(
     mov.b64 %d1, 5; mov.b64 %d2, 9; mov.b32 %r1, 100;
@@ -97,7 +97,7 @@ constexpr const char* kFactorial = R"(
 }
 )";
 
-TEST(PtxControl, RecursionAndRegistersAsParameters) {
+TEST(PtxControl, RecursionWithRegisters_Computes) {
   Machine machine(8);
   machine.block = {8, 1, 1};
   const Fault fault =
@@ -106,7 +106,7 @@ TEST(PtxControl, RecursionAndRegistersAsParameters) {
   EXPECT_EQ(machine.words, (std::vector<std::uint32_t>{1, 1, 2, 6, 24, 120, 720, 5040}));
 }
 
-TEST(PtxControl, EndlessRecursionOverflowsTheStack) {
+TEST(PtxControl, EndlessRecursion_StackOverflow) {
   Machine machine(1);
   const Fault fault = machine.run(
       kernel("call forever;", ".func forever() { .local .b8 l[64]; call forever; ret; }\n"));
@@ -122,7 +122,7 @@ constexpr const char* kTable = R"(
 .global .align 8 .u64 pointer = generic(table)+8;
 )";
 
-TEST(PtxControl, CallsByAddress) {
+TEST(PtxControl, CallByAddress_ReachesFunction) {
   Machine machine(2, 0);
   machine.block = {2, 1, 1};
   const std::string body = R"(
@@ -145,7 +145,7 @@ TEST(PtxControl, CallsByAddress) {
   EXPECT_EQ(wild.kind, FaultKind::kIllegalCall);
 }
 
-TEST(PtxControl, AddressesInVariables) {
+TEST(PtxControl, AddressesInVariables_AreResolved) {
   Machine machine(2);
   const Fault fault = machine.run(kernel(R"(
     ld.global.u64 %d1, [pointer];
@@ -159,7 +159,7 @@ TEST(PtxControl, AddressesInVariables) {
   EXPECT_EQ(machine.words[0], 1U);
 }
 
-TEST(PtxControl, FaultsSayWhereAndWhat) {
+TEST(PtxControl, Faults_SayKindLineAndAddress) {
   Machine machine(4);
   Fault fault = machine.run(kernel("\ntrap;"));
   EXPECT_EQ(fault.kind, FaultKind::kTrap);
@@ -177,7 +177,7 @@ TEST(PtxControl, FaultsSayWhereAndWhat) {
   EXPECT_EQ(fault.kind, FaultKind::kIllegalAddress);
 }
 
-TEST(PtxControl, PrintsAndAsserts) {
+TEST(PtxControl, VprintfAndAssert_PrintTheirText) {
   Machine machine(1);
   const std::string before = R"(
 .extern .func (.param .b32 func_retval0) vprintf (.param .b64 a, .param .b64 b);

@@ -7,7 +7,7 @@ namespace {
 constexpr std::uint64_t kNan = 0x7fffffff;
 constexpr std::uint64_t kInfinity = 0x7f800000;
 
-TEST(PtxFloat, SingleArithmetic) {
+TEST(PtxFloat, SingleInstructions_ExactResults) {
   check({
       {"add.f32 %r0, %r2, %r3;", {0x3f800000, 0x40000000}, 0x40400000},
       {"add.rn.f32 %r0, %r2, %r3;", {0x3f800000, 0x33800000}, 0x3f800000},
@@ -59,7 +59,7 @@ TEST(PtxFloat, SingleArithmetic) {
   });
 }
 
-TEST(PtxFloat, DoubleArithmetic) {
+TEST(PtxFloat, DoubleInstructions_ExactResults) {
   check({
       {"add.f64 %d0, %d2, %d3;", {0x3ff0000000000000, 0x4000000000000000}, 0x4008000000000000},
       {"add.rp.f64 %d0, %d2, %d3;", {0x3ff0000000000000, 1}, 0x3ff0000000000001},
@@ -74,7 +74,7 @@ TEST(PtxFloat, DoubleArithmetic) {
   });
 }
 
-TEST(PtxFloat, HalvesAreRoundedOnce) {
+TEST(PtxFloat, HalfInstructions_RoundedOnce) {
   check({
       {"add.f16 %h0, %h2, %h3;", {0x3c00, 0x4000}, 0x4200},
       {"add.rn.f16 %h0, %h2, %h3;", {0x6800, 0x3c00}, 0x6800},  // 2048 + 1
@@ -108,7 +108,7 @@ TEST(PtxFloat, HalvesAreRoundedOnce) {
   });
 }
 
-TEST(PtxConvert, BetweenFloats) {
+TEST(PtxConvert, FloatToFloat_ExactResults) {
   check({
       {"cvt.rn.f16.f32 %h0, %r2;", {0x3f802000}, 0x3c01},
       {"cvt.rn.f16.f32 %h0, %r2;", {0x3f801000}, 0x3c00},
@@ -145,7 +145,7 @@ TEST(PtxConvert, BetweenFloats) {
   });
 }
 
-TEST(PtxConvert, FloatsToIntegersSaturate) {
+TEST(PtxConvert, FloatToInteger_Saturates) {
   check({
       {"cvt.rzi.s32.f32 %r0, %r2;", {0xc0200000}, 0xfffffffe},
       {"cvt.rni.s32.f32 %r0, %r2;", {0x40200000}, 2},
@@ -168,7 +168,7 @@ TEST(PtxConvert, FloatsToIntegersSaturate) {
   });
 }
 
-TEST(PtxConvert, IntegersToFloatsRoundOnce) {
+TEST(PtxConvert, IntegerToFloat_RoundsOnce) {
   check({
       {"cvt.rn.f32.s32 %r0, %r2;", {0xffffffff}, 0xbf800000},
       {"cvt.rn.f32.u32 %r0, %r2;", {0xffffffff}, 0x4f800000},
@@ -185,7 +185,7 @@ TEST(PtxConvert, IntegersToFloatsRoundOnce) {
   });
 }
 
-TEST(PtxConvert, BetweenIntegers) {
+TEST(PtxConvert, IntegerToInteger_ExactResults) {
   check({
       {"cvt.s32.s8 %r0, %r2;", {0x80}, 0xffffff80},
       {"cvt.u32.u8 %r0, %r2;", {0x1ff}, 0xff},

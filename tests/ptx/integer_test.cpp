@@ -7,7 +7,7 @@ namespace {
 constexpr std::uint64_t kMin32 = 0x80000000;
 constexpr std::uint64_t kMin64 = 0x8000000000000000;
 
-TEST(PtxInteger, AddSubtractMultiply) {
+TEST(PtxInteger, AddSubtractMultiply_ExactResults) {
   check({
       {"add.s32 %r0, %r2, %r3;", {0x7fffffff, 1}, 0x80000000},
       {"add.sat.s32 %r0, %r2, %r3;", {0x7fffffff, 1}, 0x7fffffff},
@@ -51,7 +51,7 @@ TEST(PtxInteger, AddSubtractMultiply) {
   });
 }
 
-TEST(PtxInteger, DivisionHasNoTraps) {
+TEST(PtxInteger, DivisionByZeroOrOverflow_NoTrap) {
   check({
       {"div.u32 %r0, %r2, %r3;", {7, 0}, 0xffffffff},
       {"div.s32 %r0, %r2, %r3;", {kMin32, 0xffffffff}, kMin32},
@@ -65,7 +65,7 @@ TEST(PtxInteger, DivisionHasNoTraps) {
   });
 }
 
-TEST(PtxInteger, CarriesGoFromOneToTheNext) {
+TEST(PtxInteger, Carries_PassToNext) {
   check({
       {"addc.u32 %r0, %r2, 0; add.cc.u32 %r1, %r2, %r3; addc.u32 %r0, %r4, %r5;",
        {0xffffffff, 1, 5, 6},
@@ -80,7 +80,7 @@ TEST(PtxInteger, CarriesGoFromOneToTheNext) {
   });
 }
 
-TEST(PtxInteger, ShiftsStopAtTheWidth) {
+TEST(PtxInteger, Shifts_StopAtWidth) {
   check({
       {"shl.b32 %r0, %r2, %r3;", {1, 31}, kMin32},
       {"shl.b32 %r0, %r2, %r3;", {1, 32}, 0},
@@ -99,7 +99,7 @@ TEST(PtxInteger, ShiftsStopAtTheWidth) {
   });
 }
 
-TEST(PtxInteger, BitsAndFields) {
+TEST(PtxInteger, BitsAndFields_ExactResults) {
   check({
       {"and.b32 %r0, %r2, %r3;", {0xff00ff, 0xf0f0f0}, 0xf000f0},
       {"or.b16 %h0, %h2, %h3;", {0xf0, 0x0f}, 0xff},
@@ -141,7 +141,7 @@ TEST(PtxInteger, BitsAndFields) {
   });
 }
 
-TEST(PtxInteger, ComparesAndSelects) {
+TEST(PtxInteger, ComparesAndSelects_ExactResults) {
   check({
       {"setp.lt.s32 %p0, %r2, %r3;", {0xffffffff, 1}, 1},
       {"setp.lt.u32 %p0, %r2, %r3;", {0xffffffff, 1}, 0},
@@ -165,7 +165,7 @@ TEST(PtxInteger, ComparesAndSelects) {
   });
 }
 
-TEST(PtxInteger, BothResultsOfSetp) {
+TEST(PtxInteger, Setp_GivesBothResults) {
   Machine machine(2);
   machine.run(kernel(R"(
     setp.lt.s32 %p1|%p2, %t, 1;

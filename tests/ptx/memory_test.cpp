@@ -4,7 +4,7 @@
 namespace divvy::ptx {
 namespace {
 
-TEST(PtxMemory, WidthsAndSigns) {
+TEST(PtxMemory, WidthsAndSigns_ExactWords) {
   Machine machine(8);
   machine.words[0] = 0x8081ff80;
   machine.run(kernel(R"(
@@ -22,7 +22,7 @@ TEST(PtxMemory, WidthsAndSigns) {
                                                        0xffffff80, 0x80, 0xffffff80, 0xffff}));
 }
 
-TEST(PtxMemory, GenericAddressesOfEverySpace) {
+TEST(PtxMemory, GenericAddresses_ReachEachSpace) {
   Machine machine(4);
   machine.dynamic_shared = 16;
   const Fault fault = machine.run(kernel(R"(
@@ -49,7 +49,7 @@ TEST(PtxMemory, GenericAddressesOfEverySpace) {
   EXPECT_EQ(machine.words, (std::vector<std::uint32_t>{11, 22, 33, 33}));
 }
 
-TEST(PtxMemory, EveryThreadAndBlockHasItsOwn) {
+TEST(PtxMemory, LocalAndShared_PerThreadAndBlock) {
   Machine machine(64);
   machine.block = {32, 1, 1};
   machine.grid = {2, 1, 1};
@@ -85,7 +85,7 @@ std::pair<std::uint64_t, std::uint64_t> atomically(const std::string& operation,
   return {values[1], values[0]};
 }
 
-TEST(PtxMemory, AtomicOperations) {
+TEST(PtxMemory, AtomicOperations_ExactResults) {
   using Pair = std::pair<std::uint64_t, std::uint64_t>;
   EXPECT_EQ(atomically("add.u32 %r1, [%out], %r2;", false, 7), (Pair{7, 12}));
   EXPECT_EQ(atomically("add.u64 %d1, [%out], %d2;", true, ~0ULL), (Pair{~0ULL, 4}));
@@ -112,7 +112,7 @@ TEST(PtxMemory, AtomicOperations) {
             (Pair{0x3c003c00, 0x3c003c00}));
 }
 
-TEST(PtxMemory, AtomicsAcrossBlocks) {
+TEST(PtxMemory, AtomicsAcrossBlocks_AddUp) {
   Machine machine(2);
   machine.block = {96, 1, 1};
   machine.grid = {3, 5, 2};
@@ -125,7 +125,7 @@ TEST(PtxMemory, AtomicsAcrossBlocks) {
   EXPECT_EQ(machine.words, (std::vector<std::uint32_t>{96 * 30, 9}));
 }
 
-TEST(PtxMemory, CopiesBehindTheBack) {
+TEST(PtxMemory, AsyncCopy_ArrivesAfterWait) {
   Machine machine(8);
   machine.words[0] = 1;
   machine.words[1] = 2;

@@ -51,7 +51,7 @@ engine::Shape shapeFor(const Quantities& limits, const Annotations& annotations 
   return shape;
 }
 
-class Asks : public testing::Test {
+class RequestPlacementTest : public testing::Test {
  protected:
   // What it was given: "UUID part@start memory compute", one after the other; or why not.
   std::string placed(const Quantities& limits, const Annotations& annotations = {}) {
@@ -80,7 +80,7 @@ class Asks : public testing::Test {
   unsigned next_ = 0;
 };
 
-TEST_F(Asks, NvidiaSharesByTime) {
+TEST_F(RequestPlacementTest, NvidiaShares_PlacedByTime) {
   ASSERT_TRUE(engine_.setNode(nodeOf("NVIDIA", "NVIDIA A100-SXM4-40GB", 2, gib(40))));
   EXPECT_EQ(placed({{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "3000"}}), "NVIDIA-0 3000Mi 0");
   EXPECT_EQ(placed({{"nvidia.com/gpu", "1"}}), "NVIDIA-1 40960Mi 1000");
@@ -94,7 +94,7 @@ TEST_F(Asks, NvidiaSharesByTime) {
 }
 
 // The incumbent's example: two instances of 8000 MiB, which may be of one card.
-TEST_F(Asks, NvidiaInInstances) {
+TEST_F(RequestPlacementTest, NvidiaMig_PlacedInInstances) {
   ASSERT_TRUE(
       engine_.setNode(nodeOf("NVIDIA", "NVIDIA A100-SXM4-40GB", 1, gib(40), engine::Mode::kMig)));
   const Annotations mig{{"nvidia.com/vgpu-mode", "mig"}};
@@ -106,7 +106,7 @@ TEST_F(Asks, NvidiaInInstances) {
               HasSubstr("partitioned (MIG)"));
 }
 
-TEST_F(Asks, NvidiaAllOfACardInInstancesIsItsLargest) {
+TEST_F(RequestPlacementTest, FullMigCard_LargestInstance) {
   ASSERT_TRUE(
       engine_.setNode(nodeOf("NVIDIA", "NVIDIA H100 80GB HBM3", 1, gib(80), engine::Mode::kMig)));
   EXPECT_EQ(placed({{"nvidia.com/gpu", "1"}}, {{"nvidia.com/vgpu-mode", "mig"}}),
@@ -114,7 +114,7 @@ TEST_F(Asks, NvidiaAllOfACardInInstancesIsItsLargest) {
 }
 
 // Of 7 processors four, one and two; the memory is short first.
-TEST_F(Asks, AscendTemplates) {
+TEST_F(RequestPlacementTest, AscendMemory_TemplateIsChosen) {
   ASSERT_TRUE(engine_.setNode(nodeOf("Ascend310P", "Ascend310P", 1, mib(21527))));
   const auto asking = [&](const char* mebibytes) {
     return placed({{"huawei.com/Ascend310P", "1"}, {"huawei.com/Ascend310P-memory", mebibytes}});
@@ -126,7 +126,7 @@ TEST_F(Asks, AscendTemplates) {
   EXPECT_THAT(placed({{"huawei.com/Ascend310P", "1"}}), HasSubstr("in use in parts"));
 }
 
-TEST_F(Asks, CoresOfANeuronDeviceAreShared) {
+TEST_F(RequestPlacementTest, NeuronCores_ShareDevice) {
   ASSERT_TRUE(engine_.setNode(nodeOf("AWSNeuron", "Trainium", 1, gib(32))));
   EXPECT_EQ(placed({{"aws.amazon.com/neuroncore", "1"}}), "AWSNeuron-0 0Mi 500");
   EXPECT_EQ(placed({{"aws.amazon.com/neuroncore", "1"}}), "AWSNeuron-0 0Mi 500");
@@ -134,7 +134,7 @@ TEST_F(Asks, CoresOfANeuronDeviceAreShared) {
 }
 
 // What slices are is for the node to say.
-TEST_F(Asks, EnflameSlices) {
+TEST_F(RequestPlacementTest, EnflameSlices_FollowNode) {
   engine::Node node = nodeOf("Enflame", "S60", 1, gib(48));
   node.devices[0].parting = std::make_shared<engine::Partitioning>(engine::Partitioning{
       {{sliceName(1), gib(8), {166}, 0, 0, {}}, {sliceName(3), gib(24), {500}, 0, 0, {}}}, 0, 0});
@@ -146,7 +146,7 @@ TEST_F(Asks, EnflameSlices) {
   EXPECT_THAT(placed({{"enflame.com/drs-gcu", "1"}}), HasSubstr("needs 8 GiB, 0 B free"));
 }
 
-TEST_F(Asks, SeveralKindsAreChosenEachInItsWay) {
+TEST_F(RequestPlacementTest, SeveralKinds_EachByItsSelection) {
   engine::Node node = nodeOf("NVIDIA", "A10", 2, gib(24));
   const engine::Node more = nodeOf("Ascend910B4", "Ascend910B4", 2, gib(32));
   node.devices.insert(node.devices.end(), more.devices.begin(), more.devices.end());
@@ -157,7 +157,7 @@ TEST_F(Asks, SeveralKindsAreChosenEachInItsWay) {
 }
 
 // A name is of whole words: an H20 is no H200.
-TEST_F(Asks, AModelsResourceIsItsModel) {
+TEST_F(RequestPlacementTest, ModelResource_SelectsModel) {
   engine::Node node = nodeOf("NVIDIA", "NVIDIA H200", 1, gib(141));
   node.devices.push_back(nodeOf("NVIDIA", "NVIDIA-H20", 1, gib(96)).devices[0]);
   node.devices.back().uuid = engine::DeviceUuid("h20");
@@ -170,7 +170,7 @@ TEST_F(Asks, AModelsResourceIsItsModel) {
               HasSubstr("no: "));
 }
 
-TEST(Models, AreNamedOnce) {
+TEST(SelectModels, TwoModels_AreRefused) {
   const auto asksFor = [](const Quantities& limits) {
     return ContainerAsks{{}, {}, *vendors::readAsks(catalog(), limits, {})};
   };
@@ -191,7 +191,7 @@ TEST(Models, AreNamedOnce) {
 }
 
 // Thousandths, rounded down, never let more cores in than the card has.
-TEST(Partings, ThousandthsAreAsGoodAsCores) {
+TEST(PartingOf, TemplateCores_ThousandthsAgree) {
   for (const vendors::Kind* kind : catalog().kinds()) {
     if (kind->templates.empty()) continue;
     const auto parting = partingOf(*kind, "");
@@ -209,7 +209,7 @@ TEST(Partings, ThousandthsAreAsGoodAsCores) {
 }
 
 // Every table is one that the engine takes, and models are found by their words.
-TEST(Partings, AreAsTheEngineWantsThem) {
+TEST(PartingOf, EachGeometry_AcceptedByEngine) {
   const auto partsOf = [](const char* model) {
     const auto parting = partingOf(*catalog().kind("NVIDIA"), model);
     return parting == nullptr ? "none" : parting->parts.back().name.text;

@@ -48,7 +48,7 @@ class Mig : public DriverTest {
   }
 };
 
-TEST_F(Mig, TheCardTellsOfItsInstances) {
+TEST_F(Mig, PartitionedCard_TellsItsInstances) {
   run([] {
     ASSERT_EQ(nv<Nv::nvmlInit_v2>(), NVML_SUCCESS);
     unsigned count = 0, now = 0, then = 0, is = 9;
@@ -82,7 +82,7 @@ TEST_F(Mig, TheCardTellsOfItsInstances) {
   });
 }
 
-TEST_F(Mig, AProcessHasTheInstanceThatItNamesAndNoMore) {
+TEST_F(Mig, NamedInstance_OnlyThatOneIsUsed) {
   const std::string named = uuidOfPart(1);
   run(
       [&] {
@@ -120,7 +120,7 @@ TEST_F(Mig, AProcessHasTheInstanceThatItNamesAndNoMore) {
       {{"CUDA_VISIBLE_DEVICES", named + "," + uuidOfPart(2)}});
 }
 
-TEST_F(Mig, WhoNamesNoneHasTheFirst) {
+TEST_F(Mig, NoInstanceNamed_FirstIsUsed) {
   run([] {
     makeReady();
     std::size_t bytes = 0;

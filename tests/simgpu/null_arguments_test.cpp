@@ -155,7 +155,7 @@ class NullArguments : public DriverTest {
   }
 };
 
-TEST_F(NullArguments, AnswerAsDocumentedAndNothingCrashes) {
+TEST_F(NullArguments, EachNullPointer_AnsweredAsDocumented) {
   std::map<std::pair<std::string, int>, CUresult> expected;
   for (const Row& row : kRows) {
     for (const int parameter : row.parameters) expected[{row.entry, parameter}] = row.code;

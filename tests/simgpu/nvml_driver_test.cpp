@@ -35,7 +35,7 @@ constexpr std::uint64_t kContext = 520 * kMiB;
 constexpr std::uint64_t kTotal = 81559 * kMiB;
 constexpr std::uint64_t kReserved = 551 * kMiB;
 
-TEST_F(Nvml, CallsBeforeInitSayUninitializedAndInitNests) {
+TEST_F(Nvml, BeforeInit_UninitializedAndInitNests) {
   run([] {
     unsigned count = 0;
     EXPECT_EQ(nv<Nv::nvmlDeviceGetCount_v2>(&count), NVML_ERROR_UNINITIALIZED);
@@ -50,7 +50,7 @@ TEST_F(Nvml, CallsBeforeInitSayUninitializedAndInitNests) {
   });
 }
 
-TEST_F(Nvml, IgnoresCudaVisibleDevices) {
+TEST_F(Nvml, CudaVisibleDevices_IsIgnored) {
   run(
       [] {
         ASSERT_EQ(nv<Nv::nvmlInit_v2>(), NVML_SUCCESS);
@@ -61,7 +61,7 @@ TEST_F(Nvml, IgnoresCudaVisibleDevices) {
       {{"CUDA_VISIBLE_DEVICES", "1"}});
 }
 
-TEST_F(Nvml, DevicesAreFoundByEveryIdentityAndAgreeWithCudaByUuid) {
+TEST_F(Nvml, EachIdentity_FindsDeviceAsCudaDoes) {
   run(
       [] {
         ASSERT_EQ(nv<Nv::nvmlInit_v2>(), NVML_SUCCESS);
@@ -98,7 +98,7 @@ TEST_F(Nvml, DevicesAreFoundByEveryIdentityAndAgreeWithCudaByUuid) {
       {{"CUDA_VISIBLE_DEVICES", "1"}});
 }
 
-TEST_F(Nvml, MemoryVersionsTellOneStory) {
+TEST_F(Nvml, MemoryVersions_Agree) {
   const auto other = holder(3 * kGiB);
   run([] {
     ASSERT_EQ(nv<Nv::nvmlInit_v2>(), NVML_SUCCESS);
@@ -120,7 +120,7 @@ TEST_F(Nvml, MemoryVersionsTellOneStory) {
   });
 }
 
-TEST_F(Nvml, RunningProcessesAreThoseWithAContextInEachVersionsLayout) {
+TEST_F(Nvml, RunningProcesses_ThoseWithContext) {
   const auto other = holder(kGiB);
   run([&other] {
     ASSERT_EQ(nv<Nv::nvmlInit_v2>(), NVML_SUCCESS);
@@ -179,7 +179,7 @@ std::vector<nvmlProcessInfo_v2_t> listHere() {
   _exit(told && read(end, &byte, 1) >= 0 ? 0 : 1);
 }
 
-TEST_F(Nvml, ProcessesOfAContainerHaveTheNumbersOfWhoAsks) {
+TEST_F(Nvml, ContainersProcesses_PidsAsAskerSees) {
   const auto other = holder(kGiB);
   run([&other] {
     if (unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) {
@@ -204,7 +204,7 @@ TEST_F(Nvml, ProcessesOfAContainerHaveTheNumbersOfWhoAsks) {
   });
 }
 
-TEST_F(Nvml, ProcessUtilizationIsNotFoundWhileIdle) {
+TEST_F(Nvml, IdleCard_ProcessUtilizationNotFound) {
   const auto other = holder(kGiB);
   run([] {
     ASSERT_EQ(nv<Nv::nvmlInit_v2>(), NVML_SUCCESS);
@@ -218,7 +218,7 @@ TEST_F(Nvml, ProcessUtilizationIsNotFoundWhileIdle) {
   });
 }
 
-TEST_F(Nvml, AnXidReachesEventSetsOfOtherProcesses) {
+TEST_F(Nvml, Xid_ReachesOtherProcessesEventSet) {
   run([this] {
     ASSERT_EQ(nv<Nv::nvmlInit_v2>(), NVML_SUCCESS);
     nvmlEventSet_t set = nullptr;
@@ -242,7 +242,7 @@ TEST_F(Nvml, AnXidReachesEventSetsOfOtherProcesses) {
   });
 }
 
-TEST_F(Nvml, EccErrorsAreCountedAndReported) {
+TEST_F(Nvml, EccErrors_CountedForLaterProcesses) {
   run(
       [] {
         ASSERT_EQ(nv<Nv::nvmlInit_v2>(), NVML_SUCCESS);
@@ -276,7 +276,7 @@ TEST_F(Nvml, EccErrorsAreCountedAndReported) {
   });
 }
 
-TEST_F(Nvml, ACardOffTheBusIsLostForEverybody) {
+TEST_F(Nvml, Xid79_CardLostForAll) {
   const auto survivor = holder(kMiB);
   run(
       [] {
@@ -293,7 +293,7 @@ TEST_F(Nvml, ACardOffTheBusIsLostForEverybody) {
   });
 }
 
-TEST_F(Nvml, AccountingRemembersTheDead) {
+TEST_F(Nvml, Accounting_RemembersDeadProcess) {
   run([this] {
     ASSERT_EQ(nv<Nv::nvmlInit_v2>(), NVML_SUCCESS);
     EXPECT_EQ(nv<Nv::nvmlDeviceSetAccountingMode>(device(0), NVML_FEATURE_ENABLED), NVML_SUCCESS);
@@ -310,7 +310,7 @@ TEST_F(Nvml, AccountingRemembersTheDead) {
   });
 }
 
-TEST_F(Nvml, ErrorsHaveTexts) {
+TEST_F(Nvml, Errors_HaveTexts) {
   run([] {
     static void* const library =
         dlopen(driverPath("simgpu", "libnvidia-ml.so.1").c_str(), RTLD_NOW);

@@ -62,7 +62,7 @@ class Nvml : public ::testing::Test {
   void* library_ = nullptr;
 };
 
-TEST_F(Nvml, EveryCallBeforeInitIsUninitialized) {
+TEST_F(Nvml, CallBeforeInit_IsUninitialized) {
   open("h100");
   unsigned count = 0;
   EXPECT_EQ(call<Nv::nvmlDeviceGetCount_v2>("nvmlDeviceGetCount_v2", &count),
@@ -73,12 +73,12 @@ TEST_F(Nvml, EveryCallBeforeInitIsUninitialized) {
   EXPECT_EQ(call<Nv::nvmlShutdown>("nvmlShutdown"), NVML_ERROR_UNINITIALIZED);
 }
 
-TEST_F(Nvml, UnknownProfileIsNoDriver) {
+TEST_F(Nvml, UnknownProfile_DriverNotLoaded) {
   open("nosuchcard");
   EXPECT_EQ(call<Nv::nvmlInit_v2>("nvmlInit_v2"), NVML_ERROR_DRIVER_NOT_LOADED);
 }
 
-TEST_F(Nvml, HandlesByIndexUuidAndPciAddressAgreeAndIgnoreCudaVisibleDevices) {
+TEST_F(Nvml, IndexUuidAndPci_SameHandle) {
   setenv("CUDA_VISIBLE_DEVICES", "1", 1);
   open("a100x4");
   init();
@@ -113,7 +113,7 @@ TEST_F(Nvml, HandlesByIndexUuidAndPciAddressAgreeAndIgnoreCudaVisibleDevices) {
   unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
-TEST_F(Nvml, MemoryAndProcessesAreTheBooksOfTheCard) {
+TEST_F(Nvml, MemoryAndProcesses_AsCardBooks) {
   open("h100");
   init();
   const nvmlDevice_t handle = device(0);
@@ -173,7 +173,7 @@ std::size_t touchedKib() {
 }
 
 // Agents ask all the time: they are not to have a megabyte of each card for it.
-TEST_F(Nvml, WhoAsksTouchesNoRecordsThatNobodyUsed) {
+TEST_F(Nvml, Queries_TouchFewPages) {
   open("h100");
   init();
   const nvmlDevice_t handle = device(0);
@@ -194,7 +194,7 @@ TEST_F(Nvml, WhoAsksTouchesNoRecordsThatNobodyUsed) {
   card.leave();
 }
 
-TEST_F(Nvml, StructureVersionsAreChecked) {
+TEST_F(Nvml, StructureVersion_IsChecked) {
   open("h100");
   init();
   nvmlMemory_v2_t memory{};
@@ -213,7 +213,7 @@ std::uint64_t monotonicNs() {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-TEST_F(Nvml, UtilisationIsTheLastWholeSecondAndNotFoundWhenIdle) {
+TEST_F(Nvml, HalfBusy_UtilizationIs50Percent) {
   open("h100");
   init();
   const nvmlDevice_t handle = device(0);
@@ -250,7 +250,7 @@ TEST_F(Nvml, UtilisationIsTheLastWholeSecondAndNotFoundWhenIdle) {
   card.leave();
 }
 
-TEST_F(Nvml, InjectedXidsReachAWaitingEventSet) {
+TEST_F(Nvml, InjectedXid_ReachesEventSet) {
   open("h100");
   init();
   const auto machine = parseMachine("h100");
@@ -271,7 +271,7 @@ TEST_F(Nvml, InjectedXidsReachAWaitingEventSet) {
   EXPECT_EQ(call<Nv::nvmlEventSetFree>("nvmlEventSetFree", set), NVML_SUCCESS);
 }
 
-TEST_F(Nvml, CardOffTheBusIsLostToEveryQuery) {
+TEST_F(Nvml, LostCard_QueryIsGpuLost) {
   open("h100");
   init();
   const nvmlDevice_t handle = device(0);

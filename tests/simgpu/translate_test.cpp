@@ -59,7 +59,7 @@ class Translate : public testing::Test {
   ScratchDir dir_;
 };
 
-TEST_F(Translate, FreshMemoryIsPoisonedAndSoIsReusedMemory) {
+TEST_F(Translate, FreshOrReusedMemory_IsPoisoned) {
   run("rtx4070", [](Context& context) {
     for (const std::size_t bytes : {std::size_t{512}, std::size_t{100'000}, 3 * kMiB}) {
       for (int round = 0; round < 2; ++round) {
@@ -75,7 +75,7 @@ TEST_F(Translate, FreshMemoryIsPoisonedAndSoIsReusedMemory) {
   });
 }
 
-TEST(Poison, WhatIsOverwrittenFromEndToEndIsNotGivenItsPatternFirst) {
+TEST(PoisonBits, OverwrittenChunks_GetNoPattern) {
   std::vector<std::byte> memory(4 * kPoisonChunk, std::byte{1});
   std::atomic<std::uint64_t> word{0};
   const PoisonBits bits(&word, 0);
@@ -89,7 +89,7 @@ TEST(Poison, WhatIsOverwrittenFromEndToEndIsNotGivenItsPatternFirst) {
   EXPECT_EQ(memory[4 * kPoisonChunk - 1], std::byte{kPoison}) << "behind the range";
 }
 
-TEST_F(Translate, ARefusedOverwriteLeavesFreshMemoryFresh) {
+TEST_F(Translate, RefusedOverwrite_MemoryStaysPoisoned) {
   run("rtx4070", [](Context& context) {
     const CUdeviceptr address = allocate(context, 4 * kMiB);
     std::byte* host = nullptr;
@@ -99,7 +99,7 @@ TEST_F(Translate, ARefusedOverwriteLeavesFreshMemoryFresh) {
   });
 }
 
-TEST_F(Translate, PoisonNeverReachesANeighbour) {
+TEST_F(Translate, Poison_NeighbourUntouched) {
   run("rtx4070", [](Context& context) {
     const CUdeviceptr first = allocate(context, 512);
     std::memset(bytesAt(context, first, 512), 7, 512);
@@ -109,7 +109,7 @@ TEST_F(Translate, PoisonNeverReachesANeighbour) {
   });
 }
 
-TEST_F(Translate, FreedAndUnknownAddressesFault) {
+TEST_F(Translate, FreedOrUnknownAddress_Faults) {
   run("rtx4070", [](Context& context) {
     const CUdeviceptr address = allocate(context, 4096);
     std::byte* host = nullptr;
@@ -126,7 +126,7 @@ TEST_F(Translate, FreedAndUnknownAddressesFault) {
   });
 }
 
-TEST_F(Translate, KernelsReachPeersOnlyWithPeerAccessCopiesAlways) {
+TEST_F(Translate, PeerMemory_KernelsNeedPeerAccess) {
   run("h100x2", [](Context& context) {
     Context* other = nullptr;
     ASSERT_EQ(retainPrimary(*findDevice(1), &other), CUDA_SUCCESS);
@@ -139,7 +139,7 @@ TEST_F(Translate, KernelsReachPeersOnlyWithPeerAccessCopiesAlways) {
   });
 }
 
-TEST_F(Translate, ALookedUpRangeTranslatesByAConstant) {
+TEST_F(Translate, LookedUpRange_TranslatesByConstant) {
   run("rtx4070", [](Context& context) {
     const CUdeviceptr address = allocate(context, 5 * kMiB);
     RangeView view{};
@@ -153,7 +153,7 @@ TEST_F(Translate, ALookedUpRangeTranslatesByAConstant) {
   });
 }
 
-TEST_F(Translate, ADeviceAccessBringsManagedPagesToTheCard) {
+TEST_F(Translate, DeviceAccess_MovesManagedPage) {
   run("rtx4070", [](Context& context) {
     CUdeviceptr address = 0;
     ASSERT_EQ(allocateManaged(context, 6 * kMiB, CU_MEM_ATTACH_GLOBAL, &address), CUDA_SUCCESS);
@@ -171,7 +171,7 @@ TEST_F(Translate, ADeviceAccessBringsManagedPagesToTheCard) {
   });
 }
 
-TEST_F(Translate, GraphMemoryHasAddressesBeforeBackingAndKeepsItUntilTrimmed) {
+TEST_F(Translate, GraphMemory_BackedFromLaunchToTrim) {
   run("rtx4070", [](Context& context) {
     Device& device = context.device();
     const ProcessRecord& books = *device.card.self();
@@ -203,7 +203,7 @@ TEST_F(Translate, GraphMemoryHasAddressesBeforeBackingAndKeepsItUntilTrimmed) {
   });
 }
 
-TEST_F(Translate, PinnedHostMemoryIsItself) {
+TEST_F(Translate, PinnedHostMemory_MapsToItself) {
   run("rtx4070", [](Context& context) {
     static char buffer[100];
     std::byte* host = nullptr;

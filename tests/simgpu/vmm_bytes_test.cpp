@@ -14,7 +14,7 @@ class FineVmm : public VmmBytes {
   std::string profile() const override { return "swap"; }
 };
 
-TEST_F(VmmBytes, FreshMemoryHoldsThePatternAlsoWhenReused) {
+TEST_F(VmmBytes, FreshOrReusedMemory_HoldsPattern) {
   runReady([] {
     for (int round = 0; round < 3; ++round) {
       const auto handle = create(2 * kUnit);
@@ -29,7 +29,7 @@ TEST_F(VmmBytes, FreshMemoryHoldsThePatternAlsoWhenReused) {
   });
 }
 
-TEST_F(VmmBytes, TwoAddressesOfOneHandleAreTheSameBytes) {
+TEST_F(VmmBytes, TwoAddressesOfHandle_SameBytes) {
   runReady([] {
     const auto handle = create(kUnit);
     const CUdeviceptr a = mapNew(kUnit, handle);
@@ -43,7 +43,7 @@ TEST_F(VmmBytes, TwoAddressesOfOneHandleAreTheSameBytes) {
   });
 }
 
-TEST_F(VmmBytes, ContentsStayWithTheHandleWhenAddressesChange) {
+TEST_F(VmmBytes, Remapped_ContentsStayWithHandle) {
   runReady([] {
     const auto one = create(kUnit);
     const auto two = create(kUnit);
@@ -60,7 +60,7 @@ TEST_F(VmmBytes, ContentsStayWithTheHandleWhenAddressesChange) {
   });
 }
 
-TEST_F(VmmBytes, RangesOfSeveralMappingsAreOneToACopy) {
+TEST_F(VmmBytes, AdjacentMappings_OneRangeToCopy) {
   runReady([] {
     const CUdeviceptr p = reserve(2 * kUnit);
     ASSERT_EQ(map(p, kUnit, create(kUnit)), CUDA_SUCCESS);
@@ -72,7 +72,7 @@ TEST_F(VmmBytes, RangesOfSeveralMappingsAreOneToACopy) {
   });
 }
 
-TEST_F(VmmBytes, WhatIsNotAllowedOrNotMappedIsRefused) {
+TEST_F(VmmBytes, NotAllowedOrMapped_IsRefused) {
   runReady([] {
     const CUdeviceptr p = reserve(3 * kUnit);
     EXPECT_NE(fill(p, 16, 1), CUDA_SUCCESS) << "only reserved";
@@ -92,7 +92,7 @@ TEST_F(VmmBytes, WhatIsNotAllowedOrNotMappedIsRefused) {
   });
 }
 
-TEST_F(VmmBytes, HostMemoryIsReadByTheDeviceAndTheHost) {
+TEST_F(VmmBytes, HostMemory_ReadByDeviceAndHost) {
   runReady([] {
     CUmemAllocationProp prop = onDevice(0);
     prop.location.type = CU_MEM_LOCATION_TYPE_HOST;
@@ -122,7 +122,7 @@ CUresult createOnNode(CUmemGenericAllocationHandle* handle) {
   return cu<Cu::cuMemCreate>(handle, size_t{kUnit}, &prop, 0ULL);
 }
 
-TEST_F(VmmBytes, HostMemoryTakesThePlaceOfTheCardsAtTheSameAddress) {
+TEST_F(VmmBytes, HostMemory_ReplacesCardsAtAddress) {
   runReady([] {
     EXPECT_EQ(hostMapped(), 1);
     CUmemGenericAllocationHandle there = create(kUnit);
@@ -143,7 +143,7 @@ TEST_F(VmmBytes, HostMemoryTakesThePlaceOfTheCardsAtTheSameAddress) {
   });
 }
 
-TEST_F(VmmBytes, ADriverThatMapsNoHostMemorySaysSo) {
+TEST_F(VmmBytes, DriverWithoutHostMap_SaysSo) {
   runReady(
       [] {
         EXPECT_EQ(hostMapped(), 0);
@@ -156,7 +156,7 @@ TEST_F(VmmBytes, ADriverThatMapsNoHostMemorySaysSo) {
            {{"SIMGPU_DRIVER_VERSION", "12080"}});
 }
 
-TEST_F(FineVmm, SizesAndAddressesAreMultiplesOfTheStepAndChargedToTheByte) {
+TEST_F(FineVmm, SizesAndAddresses_MultiplesOfStep) {
   runReady([] {
     const CUmemAllocationProp prop = onDevice(0);
     size_t step = 0;
@@ -180,7 +180,7 @@ TEST_F(FineVmm, SizesAndAddressesAreMultiplesOfTheStepAndChargedToTheByte) {
   });
 }
 
-TEST_F(FineVmm, NeighboursWithinAPageOfTheOtherCardsKeepTheirOwnBytes) {
+TEST_F(FineVmm, NeighboursInPage_KeepOwnBytes) {
   runReady([] {
     const CUdeviceptr p = reserve(32 * kStep);
     std::vector<CUmemGenericAllocationHandle> handles;
@@ -207,7 +207,7 @@ CUresult launchFill(CUdeviceptr out, std::uint64_t count, std::uint32_t value) {
   return launch(builtin("fill"), CUstream{nullptr}, out, count, value);
 }
 
-TEST_F(VmmBytes, UnmapDoesNotWaitForTheKernelsThatUseTheRange) {
+TEST_F(VmmBytes, Unmap_DoesNotWaitForKernels) {
   runReady([] {
     const CUdeviceptr p = mapNew(kUnit, create(kUnit));
     Gate gate(nullptr);
@@ -224,7 +224,7 @@ TEST_F(VmmBytes, UnmapDoesNotWaitForTheKernelsThatUseTheRange) {
   });
 }
 
-TEST_F(FineVmm, AKernelReachesMemoryOfTheHostOverTheLinkWhateverElseItTakes) {
+TEST_F(FineVmm, KernelOnHostMemory_TakesLinkTime) {
   runReady([] {
     constexpr std::uint64_t kBytes = 4 * kMiB;
     CUmemAllocationProp prop = onDevice(0);
@@ -254,7 +254,7 @@ TEST_F(FineVmm, AKernelReachesMemoryOfTheHostOverTheLinkWhateverElseItTakes) {
   });
 }
 
-TEST_F(VmmBytes, AKernelThatEndedBeforeAnUnmapHasWrittenAllOfItsBytes) {
+TEST_F(VmmBytes, KernelEndedBeforeUnmap_AllBytesWritten) {
   runReady([] {
     constexpr std::uint64_t kBytes = 32 * kUnit;
     CUmemAllocationProp prop = onDevice(0);
@@ -276,7 +276,7 @@ TEST_F(VmmBytes, AKernelThatEndedBeforeAnUnmapHasWrittenAllOfItsBytes) {
   });
 }
 
-TEST_F(VmmBytes, AKernelThatTouchesAnUnmappedRangePoisonsItsContext) {
+TEST_F(VmmBytes, KernelOnUnmappedRange_PoisonsContext) {
   runReady([] {
     const CUdeviceptr p = mapNew(kUnit, create(kUnit));
     EXPECT_EQ(cu<Cu::cuMemUnmap>(p, size_t{kUnit}), CUDA_SUCCESS);

@@ -31,7 +31,7 @@ std::uint64_t remapUnder(CUstream stream, const std::function<void(CUdeviceptr)>
   return unmapsUnderWork() - before;
 }
 
-TEST_F(Unmap, UnmappingUnderAKernelIsCountedAlsoWhenItsMemoryComesBackInTime) {
+TEST_F(Unmap, UnmapUnderKernel_IsCounted) {
   runReady([] {
     EXPECT_EQ(remapUnder(nullptr, [](CUdeviceptr p) { launchFill(p, kUnit / 4, 1); }), 1U);
     EXPECT_EQ(cu<Cu::cuCtxSynchronize>(), CUDA_SUCCESS) << "the kernel cannot know";
@@ -81,7 +81,7 @@ std::string unmapsUnder(Work work) {
   return std::to_string(held.unmap(at[0])) + std::to_string(another);
 }
 
-TEST_F(Unmap, CopiesAndMemsetsAreDisturbedWhereTheyReach) {
+TEST_F(Unmap, CopiesAndMemsets_DisturbedWhereReached) {
   runReady([] {
     void* const memory = pinned<std::byte>(kUnit);
     // Of a context each: the work faults when its memory is gone.
@@ -116,7 +116,7 @@ TEST_F(Unmap, CopiesAndMemsetsAreDisturbedWhereTheyReach) {
   });
 }
 
-TEST_F(Unmap, KernelsAreDisturbedWhereTheirPointersReachAndByAnythingWhereNothingIsKnown) {
+TEST_F(Unmap, BuiltinKernels_DisturbedByPointers) {
   runReady([] {
     const auto under = [](const char* kernel, auto... arguments) {
       CUcontext context = nullptr;
@@ -196,7 +196,7 @@ void blink(CUdeviceptr p) {
   EXPECT_EQ(allow(p, kUnit, kRw), CUDA_SUCCESS);
 }
 
-TEST_F(Unmap, AnInterpretedKernelIsDisturbedByWhatItTouched) {
+TEST_F(Unmap, InterpretedKernel_DisturbedByTouched) {
   runReady([] {
     Visit visit;
     blink(visit.at[2]);
@@ -208,7 +208,7 @@ TEST_F(Unmap, AnInterpretedKernelIsDisturbedByWhatItTouched) {
   });
 }
 
-TEST_F(Unmap, AnInterpretedKernelIsDisturbedByWhatItTouchesLater) {
+TEST_F(Unmap, InterpretedKernel_DisturbedByLaterTouch) {
   runReady([] {
     Visit visit;
     blink(visit.at[1]);
@@ -218,7 +218,7 @@ TEST_F(Unmap, AnInterpretedKernelIsDisturbedByWhatItTouchesLater) {
   });
 }
 
-TEST_F(Unmap, AStrictCardPoisonsTheContextOfAnInterpretedKernelThatComesToItLater) {
+TEST_F(Unmap, StrictCard_LaterTouchPoisonsContext) {
   runReady(
       [] {
         Visit visit;
@@ -229,7 +229,7 @@ TEST_F(Unmap, AStrictCardPoisonsTheContextOfAnInterpretedKernelThatComesToItLate
       {{"SIMGPU_FAULTS", "strict-unmap"}});
 }
 
-TEST_F(Unmap, AStrictCardPoisonsTheContextWhoseWorkIsPendingAtAnUnmap) {
+TEST_F(Unmap, StrictCard_PendingWorkPoisonsContext) {
   runReady(
       [] {
         EXPECT_EQ(remapUnder(nullptr, [](CUdeviceptr p) { launchFill(p, kUnit / 4, 1); }), 1U);
@@ -238,7 +238,7 @@ TEST_F(Unmap, AStrictCardPoisonsTheContextWhoseWorkIsPendingAtAnUnmap) {
       {{"SIMGPU_FAULTS", "strict-unmap"}});
 }
 
-TEST_F(Unmap, AStrictCardLetsBeWhatTheUnmapIsNotUnder) {
+TEST_F(Unmap, StrictCard_OtherUnmapIsHarmless) {
   runReady(
       [] {
         const CUdeviceptr p = mapNew(kUnit, create(kUnit));
@@ -252,7 +252,7 @@ TEST_F(Unmap, AStrictCardLetsBeWhatTheUnmapIsNotUnder) {
       {{"SIMGPU_FAULTS", "strict-unmap"}});
 }
 
-TEST_F(Unmap, AStricterOneDoesNot) {
+TEST_F(Unmap, StrictAnyCard_OtherUnmapPoisons) {
   runReady(
       [] {
         const CUdeviceptr p = mapNew(kUnit, create(kUnit));

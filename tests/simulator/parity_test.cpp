@@ -39,7 +39,7 @@ std::map<Policy, double> publishedAt100(const std::string& text, const std::stri
   return sums;
 }
 
-TEST(Parity, DefaultWorkloadAsPublished) {
+TEST(Parity, DefaultWorkload_AllocationAsPublished) {
   const std::optional<std::string> trace = publishedTrace();
   if (!trace) {
     GTEST_SKIP() << "no openb trace: neither $DIVVY_OPENB nor shared/data/openb in the source "

@@ -9,7 +9,7 @@
 namespace divvy::sizing {
 namespace {
 
-TEST(Cards, AreWhatTheSimulatedOnesAre) {
+TEST(Cards, EachSimulatedCard_SameFigures) {
   int compared = 0;
   for (const simgpu::ProfileEntry& profile : simgpu::profileCatalog()) {
     for (const Card& card : cards()) {
@@ -25,7 +25,7 @@ TEST(Cards, AreWhatTheSimulatedOnesAre) {
   EXPECT_EQ(compared, 10);
 }
 
-TEST(Cards, AreFoundAsPeopleSayThem) {
+TEST(Cards, CommonSpellings_FindCard) {
   for (const char* text : {"4090", "rtx4090", "RTX 4090", "NVIDIA GeForce RTX 4090", "rtx-4090"})
     EXPECT_EQ(findCard(text)->name, "rtx4090") << text;
   EXPECT_EQ(findCard("A100-80GB")->name, "a100-80");
@@ -38,7 +38,7 @@ TEST(Cards, AreFoundAsPeopleSayThem) {
   EXPECT_NE(findCard("4080").error().message().find("rtx4090"), std::string::npos);
 }
 
-TEST(Advice, EightBillionParametersAndTheirCards) {
+TEST(Advice, Llama8B_SmallestCardAndLimits) {
   const ModelShape llama = *findModel("llama-3-8b");
   Question q;
   q.concurrency = 16;
@@ -51,7 +51,7 @@ TEST(Advice, EightBillionParametersAndTheirCards) {
   EXPECT_EQ(fewestGpus(llama, q, small), 2u);
 }
 
-TEST(Advice, HundredsOfBillionsNeedSeveral) {
+TEST(Advice, Llama405B_NeedsSeveralGpus) {
   Question q;
   const std::optional<Choice> choice = smallestCard(*findModel("llama-3.1-405b"), q, std::nullopt);
   ASSERT_TRUE(choice);
@@ -60,7 +60,7 @@ TEST(Advice, HundredsOfBillionsNeedSeveral) {
   EXPECT_EQ(fewestGpus(*findModel("llama-3.1-405b"), q, *findCard("rtx4070")), std::nullopt);
 }
 
-TEST(Advice, CoresAreInProportionToMemory) {
+TEST(Advice, PartialMemory_CoresInProportion) {
   const Card card = *findCard("24Gi");
   EXPECT_EQ(proportionalCores(gib(6), card), 25u);
   EXPECT_EQ(proportionalCores(gib(1), card), 5u);

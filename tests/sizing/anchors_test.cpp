@@ -32,7 +32,7 @@ double off(double ours, double theirs) {
 
 #define EXPECT_WITHIN(ours, theirs, part) EXPECT_LE(std::abs(off(ours, theirs)), part) << (ours)
 
-TEST(Anchors, WeightsOfLlama8B) {
+TEST(Measurements, Llama8B_WeightsMatch) {
   EXPECT_EQ(countParameters(model("llama-3-8b"))->total(), 8030261248u);
   EXPECT_NEAR(weights("llama-3-8b", "bf16"), 14.958, 0.0005);
   EXPECT_NEAR(weights("llama-3-8b", "bf16"), 14.96, 0.005);       // vllm #10511
@@ -40,7 +40,7 @@ TEST(Anchors, WeightsOfLlama8B) {
   EXPECT_NEAR(weights("llama-3-8b", "bf16", 2), 7.48, 0.005);     // vllm #10511
 }
 
-TEST(Anchors, WhatIsLeftForTheCacheIsWhatVllmSays) {
+TEST(Measurements, Vllm_RestForCacheMatches) {
   // #10511: 79.22 GiB at 0.9, 1.79 not of torch, 1.26 of activations.
   const double left = 79.22 * 0.9 - weights("llama-3-8b", "bf16") - 1.79 - 1.26;
   EXPECT_NEAR(left, 53.29, 0.005);
@@ -51,7 +51,7 @@ TEST(Anchors, WhatIsLeftForTheCacheIsWhatVllmSays) {
   EXPECT_NEAR(158656.0 / 32768, 4.84, 0.005);
 }
 
-TEST(Anchors, WeightsOf70BInEightBits) {
+TEST(Measurements, Llama70BInt8_WeightsMatch) {
   EXPECT_NEAR(weights("llama-3.1-70b", "int8"), 67.67, 0.005);
   EXPECT_WITHIN(weights("llama-3.1-70b", "int8"), 67.7229, 0.001);  // vllm #12569, with scales
   EXPECT_EQ(perToken("llama-3.1-70b"), 327680u);
@@ -59,7 +59,7 @@ TEST(Anchors, WeightsOf70BInEightBits) {
   EXPECT_NEAR(1381.0 * 16 / 2048, 10.79, 0.005);
 }
 
-TEST(Anchors, Qwen3OverFourCards) {
+TEST(Measurements, Qwen3OverFourGpus_CacheMatches) {
   EXPECT_EQ(perToken("qwen3-235b-a22b", "auto", 4), 48128u);
   // #21348: 8.11 GiB hold 178,880 tokens; computed 180,935, 1.1 % more.
   EXPECT_NEAR(8.11 * kGiB / 48128, 180935, 150);
@@ -67,7 +67,7 @@ TEST(Anchors, Qwen3OverFourCards) {
   EXPECT_NEAR(367404.0 * 48128 / 2 / kGiB, 8.234, 0.0005);  // SGLang logs K and V apart: 8.23
 }
 
-TEST(Anchors, LatentsAreTheSameOnEachCard) {
+TEST(Measurements, LatentAttention_SameOnEachGpu) {
   EXPECT_EQ(perToken("deepseek-v3"), 70272u);
   EXPECT_EQ(perToken("deepseek-v3", "auto", 8), 70272u);
   EXPECT_NEAR(512000.0 * 70272 / kGiB, 33.5, 0.05);
@@ -77,7 +77,7 @@ TEST(Anchors, LatentsAreTheSameOnEachCard) {
 }
 
 // llm-d-planner's measurements on an H100 before vLLM 0.19: 1024 sequences, 8192 tokens.
-TEST(Anchors, ActivationsOfADefaultServer) {
+TEST(Measurements, DefaultServer_ActivationsMatch) {
   Question question;
   question.max_sequences = 1024;
   question.batched_tokens = 8192;
@@ -96,7 +96,7 @@ TEST(Anchors, ActivationsOfADefaultServer) {
 }
 
 // vLLM 0.19 on an H100 needs less: what is provided must never be below.
-TEST(Anchors, ActivationsOfANewerServerFit) {
+TEST(Measurements, NewerServer_ActivationsFit) {
   Question question;
   question.max_sequences = 1024;
   question.batched_tokens = 8192;
@@ -114,7 +114,7 @@ TEST(Anchors, ActivationsOfANewerServerFit) {
   }
 }
 
-TEST(Anchors, WeightsOfVllm019) {
+TEST(Measurements, Vllm019_WeightsMatch) {
   EXPECT_WITHIN(weights("qwen2.5-7b", "bf16"), 14.25, 0.005);
   EXPECT_WITHIN(weights("qwen2.5-7b", "bf16", 4), 3.55, 0.005);
   EXPECT_WITHIN(weights("qwen3-8b", "bf16"), 15.27, 0.001);
@@ -132,7 +132,7 @@ double request(const char* name, Question question) {
 }
 
 // Llama 3.1 8B, 16 sequences of 8192: the worked example.
-TEST(Anchors, WorkedExample) {
+TEST(Measurements, WorkedExample_RequestMatches) {
   Question question;
   question.context = 8192;
   question.concurrency = 16;
@@ -152,7 +152,7 @@ TEST(Anchors, WorkedExample) {
   EXPECT_WITHIN(request("llama-3.1-8b", question), 37.1 + 2.4, 0.05);
 }
 
-TEST(Anchors, BitsOfFormats) {
+TEST(Measurements, Formats_BitsMatch) {
   EXPECT_NEAR(findWeightFormat("awq")->bits(), 4 + (16 + 4) / 128.0, 0.001);
   EXPECT_NEAR(groupedFormat("gptq", 4, 128).bits(), 4.156, 0.001);
   EXPECT_EQ(findWeightFormat("mxfp4")->bits(), 4.25);
@@ -164,7 +164,7 @@ TEST(Anchors, BitsOfFormats) {
   EXPECT_EQ(perToken("llama-3-8b", "nvfp4"), 32u * 2 * 8 * (64 + 8));
 }
 
-TEST(Anchors, WindowsKeepWhatTheyMay) {
+TEST(Measurements, CacheWindows_TokensMatch) {
   Question question;
   question.batched_tokens = 2048;
   const ModelShape llama = model("llama-3-8b");

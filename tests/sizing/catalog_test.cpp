@@ -9,7 +9,7 @@
 namespace divvy::sizing {
 namespace {
 
-TEST(Catalog, ParametersAreThePublishedOnes) {
+TEST(Catalog, EachModel_ParametersAsPublished) {
   ASSERT_GE(catalog().size(), 60u);
   std::size_t exact = 0;
   for (const CatalogEntry& entry : catalog()) {
@@ -27,7 +27,7 @@ TEST(Catalog, ParametersAreThePublishedOnes) {
   EXPECT_GE(exact, 60u);
 }
 
-TEST(Catalog, EveryLayerKeepsSomething) {
+TEST(Catalog, EachModel_AllLayersCounted) {
   for (const CatalogEntry& entry : catalog()) {
     std::uint64_t layers = entry.model.recurrent.layers;
     for (const CacheGroup& group : entry.model.cache) layers += group.layers;
@@ -36,7 +36,7 @@ TEST(Catalog, EveryLayerKeepsSomething) {
   }
 }
 
-TEST(Catalog, NamesAreDifferentAndFindTheirModel) {
+TEST(Catalog, EachName_UniqueAndFound) {
   std::set<std::string> names;
   for (const CatalogEntry& entry : catalog()) {
     EXPECT_TRUE(names.insert(entry.model.name).second) << entry.model.name;
@@ -54,7 +54,7 @@ std::string refusal(std::string_view name) {
   return found ? "" : found.error().message();
 }
 
-TEST(Catalog, MistypedNamesGetTheirNeighbours) {
+TEST(Catalog, MistypedName_NeighbourSuggested) {
   EXPECT_NE(refusal("lama-3-8b").find("did you mean llama-3-8b"), std::string::npos);
   EXPECT_NE(refusal("qwen3-8").find("qwen3-8b"), std::string::npos);
   EXPECT_NE(refusal("gptoss").find("gpt-oss-"), std::string::npos);
@@ -63,7 +63,7 @@ TEST(Catalog, MistypedNamesGetTheirNeighbours) {
   EXPECT_NE(refusal("").find("--list"), std::string::npos);
 }
 
-TEST(Catalog, AttentionIsSaidInWords) {
+TEST(Catalog, Attention_IsDescribed) {
   EXPECT_EQ(attentionWords(*findModel("llama-3-8b")), "GQA");
   EXPECT_EQ(attentionWords(*findModel("llama-2-7b")), "MHA");
   EXPECT_EQ(attentionWords(*findModel("gemma-2b")), "MQA");

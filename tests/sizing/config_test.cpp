@@ -39,7 +39,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-TEST(Config, ReadsWhatIsThere) {
+TEST(Config, LlamaConfig_IsRead) {
   const Result<ConfigReading> reading = llamaWith("");
   ASSERT_TRUE(reading) << reading.error().message();
   EXPECT_EQ(countParameters(reading->model)->total(), 8030261248u);
@@ -53,7 +53,7 @@ TEST(Config, ReadsWhatIsThere) {
         << path;
 }
 
-TEST(Config, QuantisationIsReadInItsManyForms) {
+TEST(Config, QuantisationForms_AreRead) {
   const std::tuple<const char*, const char*, double> forms[] = {
       {R"({"quant_method": "awq", "bits": 4, "group_size": 128})", "awq", 4.15625},
       {R"({"quant_method": "gptq", "bits": 8, "group_size": -1})", "gptq", 8},
@@ -85,7 +85,7 @@ TEST(Config, QuantisationIsReadInItsManyForms) {
   EXPECT_TRUE(has(odd->assumptions[0], "\"magic\" is not known: bf16 is taken"));
 }
 
-TEST(Config, EnginesHalveWhatIsStoredIn32Bits) {
+TEST(Config, Float32_IsHalved) {
   const Result<ConfigReading> reading = llamaWith(R"("torch_dtype": "float32")");
   ASSERT_TRUE(reading);
   EXPECT_TRUE(reading->model.halved);
@@ -100,7 +100,7 @@ TEST(Config, EnginesHalveWhatIsStoredIn32Bits) {
   EXPECT_TRUE(awq->assumptions.empty());
 }
 
-TEST(Config, NestedConfigurationsAreFollowed) {
+TEST(Config, NestedConfig_IsFollowed) {
   const Result<ConfigReading> reading =
       readConfig(R"({"architectures": ["X"], "text_config": )" + kLlama + R"(}, "vision_config":
         {"hidden_size": 1024, "num_hidden_layers": 24}})");
@@ -114,7 +114,7 @@ TEST(Config, NestedConfigurationsAreFollowed) {
 }
 
 // Regression: refused, for the sizes are two levels down.
-TEST(Config, AThinkersLanguageModelIsSized) {
+TEST(Config, ThinkerConfig_LanguageModelIsSized) {
   const Result<ConfigReading> reading =
       readConfig(R"({"model_type": "qwen3_omni_moe", "talker_config": {"text_config": {}},
         "thinker_config": {"text_config": )" +
@@ -130,12 +130,12 @@ TEST(Config, AThinkersLanguageModelIsSized) {
 }
 
 // Regression: "not JSON" was all that was said.
-TEST(Config, AByteOrderMarkDoesNotCount) {
+TEST(Config, ByteOrderMark_IsIgnored) {
   EXPECT_TRUE(readConfig("\xEF\xBB\xBF" + kLlama + "}"));
   EXPECT_TRUE(has(refusal("\xFF\xFE{"), "is UTF-16; accepted: UTF-8"));
 }
 
-TEST(Config, WhatIsAssumedIsSaid) {
+TEST(Config, MissingFields_AssumptionsAreListed) {
   const Result<ConfigReading> reading = readConfig(
       R"({"model_type": "newcomer", "hidden_size": 1024, "num_hidden_layers": 4,
           "num_attention_heads": 8, "vocab_size": 1000, "sliding_window": 128, "state_size": 9})");
@@ -149,7 +149,7 @@ TEST(Config, WhatIsAssumedIsSaid) {
   EXPECT_EQ(reading->model.cache[0].kind, CacheKind::kFull);
 }
 
-TEST(Config, LayerTypesAreCounted) {
+TEST(Config, LayerTypes_AreCounted) {
   std::string types;
   for (int i = 0; i < 32; ++i)
     types += std::string(i == 0 ? "" : ", ") +
@@ -166,7 +166,7 @@ TEST(Config, LayerTypesAreCounted) {
   EXPECT_TRUE(has(refusalWith(R"("layer_types": [3])"), "3 is not accepted in the list"));
 }
 
-TEST(Config, BadNumbersAreRefusedWithTheirPlace) {
+TEST(Config, InvalidNumber_ErrorNamesPlace) {
   for (const char* value :
        {"0", "-1", "1e30", "99999999999999999999", "4096.5", "\"4096\"", "true", "[]", "{}"}) {
     const std::string what = refusalWith(R"("hidden_size": )" + std::string(value));
@@ -188,7 +188,7 @@ TEST(Config, BadNumbersAreRefusedWithTheirPlace) {
                   "parameters; look for"));
 }
 
-TEST(Config, MissingFieldsNameTheirOtherNames) {
+TEST(Config, MissingField_ErrorNamesAliases) {
   EXPECT_EQ(
       refusal(R"({"model_type": "llama"})"),
       "hidden_size: missing (n_embd, d_model too); a whole number from 1 to 1048576 is expected");
@@ -196,7 +196,7 @@ TEST(Config, MissingFieldsNameTheirOtherNames) {
                   "num_hidden_layers: missing"));
 }
 
-TEST(Config, WhatIsNoJsonHasALineAndAColumn) {
+TEST(Config, NotJson_ErrorHasLineAndColumn) {
   EXPECT_TRUE(has(refusal("{\n  \"a\": 1,\n  \"b\" 2\n}"), "line 3, column 7: not JSON"));
   EXPECT_TRUE(has(refusal("{} x"), "line 1, column 4"));
   EXPECT_TRUE(has(refusal(""), "line 1, column 1"));
@@ -208,12 +208,12 @@ TEST(Config, WhatIsNoJsonHasALineAndAColumn) {
 }
 
 // Configurations of Mamba have "time_step_limit": [0.0, Infinity].
-TEST(Config, PythonsInfinityIsNoReasonToStop) {
+TEST(Config, PythonInfinity_IsAccepted) {
   EXPECT_TRUE(llamaWith(R"("x": [0.0, Infinity, -Infinity, NaN], "y": "Infinity \" NaN")"));
   EXPECT_TRUE(has(refusalWith(R"("head_dim": NaN)"), "head_dim: "));
 }
 
-TEST(Checkpoint, SizesAreReadFromWhatLiesBeside) {
+TEST(CheckpointSize, IndexAndTensors_SizeIsRead) {
   EXPECT_EQ(readIndex(R"({"metadata": {"total_size": 16060522496}, "weight_map": {}})")->count,
             16060522496u);
   for (const char* text : {"{}", "[]", R"({"metadata": 3})", R"({"metadata": {"total_size": 0}})",
@@ -229,14 +229,14 @@ TEST(Checkpoint, SizesAreReadFromWhatLiesBeside) {
   EXPECT_FALSE(tensorsOf(std::string(8, '\0'), 124));
 }
 
-TEST(Config, WordsOfAFileCannotSteerATerminal) {
+TEST(Config, ControlCharacters_AreRemoved) {
   const Result<ConfigReading> reading = llamaWith(R"("model_type": "\u001b[2J\nevil")");
   ASSERT_TRUE(reading);
   ASSERT_EQ(reading->assumptions.size(), 1u);
   EXPECT_EQ(reading->assumptions[0].find_first_of("\x1b\n"), std::string::npos);
 }
 
-TEST(Config, CorpusOfTheFuzzerIsReplayed) {
+TEST(Config, FuzzCorpus_NoFault) {
   const char* source = std::getenv("DIVVY_SOURCE_DIR");
   ASSERT_NE(source, nullptr);
   int replayed = 0;

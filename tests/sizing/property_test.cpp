@@ -45,7 +45,7 @@ Answer must(const ModelShape& model, const Question& q) {
   return found ? *found : Answer{};
 }
 
-TEST(Properties, TermsAddUpToAFullGrain) {
+TEST(Answer, RandomQuestion_TermsAddUpToGrain) {
   Dice dice(1);
   for (int i = 0; i < kCases; ++i) {
     const ModelShape& model = dice.oneOf(catalog()).model;
@@ -59,7 +59,7 @@ TEST(Properties, TermsAddUpToAFullGrain) {
 }
 
 // vLLM refuses to start when less is free than it is to fill, and the context is there before it.
-TEST(Properties, WhatTheEngineFillsHoldsTheTermsAndLeavesTheContext) {
+TEST(Answer, RandomQuestion_FilledLeavesContext) {
   Dice dice(5);
   int lowered = 0;
   for (int i = 0; i < kCases; ++i) {
@@ -78,7 +78,7 @@ TEST(Properties, WhatTheEngineFillsHoldsTheTermsAndLeavesTheContext) {
   EXPECT_GT(lowered, 10);
 }
 
-TEST(Properties, MoreContextOrSequencesNeverNeedLess) {
+TEST(Answer, MoreContextOrSequences_NeverLess) {
   Dice dice(2);
   for (int i = 0; i < kCases; ++i) {
     const ModelShape& model = dice.oneOf(catalog()).model;
@@ -95,7 +95,7 @@ TEST(Properties, MoreContextOrSequencesNeverNeedLess) {
   }
 }
 
-TEST(Properties, WiderNumbersNeverNeedLess) {
+TEST(Answer, WiderNumbers_NeverLess) {
   Dice dice(3);
   for (int i = 0; i < kCases; ++i) {
     const ModelShape& model = dice.oneOf(catalog()).model;
@@ -122,7 +122,7 @@ TEST(Properties, WiderNumbersNeverNeedLess) {
   }
 }
 
-TEST(Properties, PartsOfTensorParallelAddUpToTheWhole) {
+TEST(Answer, TensorParallelParts_AddUp) {
   for (const CatalogEntry& entry : catalog()) {
     const ModelShape& model = entry.model;
     Question q;
@@ -145,7 +145,7 @@ TEST(Properties, PartsOfTensorParallelAddUpToTheWhole) {
   }
 }
 
-TEST(Properties, WhatIsSuggestedFitsAndOneMoreDoesNot) {
+TEST(Advice, LargestSuggestion_FitsAndOneMoreDoesNot) {
   Dice dice(4);
   int found = 0;
   for (int i = 0; i < 400; ++i) {
@@ -183,7 +183,7 @@ TEST(Properties, WhatIsSuggestedFitsAndOneMoreDoesNot) {
   EXPECT_GT(found, 50);
 }
 
-TEST(Properties, TheSmallestCardIsTheSmallest) {
+TEST(Advice, SmallestCard_NoSmallerFits) {
   for (const CatalogEntry& entry : catalog()) {
     Question q;
     q.context = 4096;
@@ -200,7 +200,7 @@ TEST(Properties, TheSmallestCardIsTheSmallest) {
   }
 }
 
-TEST(Properties, HugeNumbersAreRefusedNotWrapped) {
+TEST(Answer, HugeNumbers_RefusedNotWrapped) {
   for (const CatalogEntry& entry : catalog()) {
     Question q;
     q.context = kMaxTokens;

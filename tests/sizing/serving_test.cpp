@@ -21,7 +21,7 @@ std::string line(const Serving& s) {
   return words ? shellLine(*words) : words.error().message();
 }
 
-TEST(Serving, VllmIsToldWhatWasComputedWith) {
+TEST(Serving, VllmCommand_SaysComputedValues) {
   Serving s = llama();
   EXPECT_EQ(line(s),
             "vllm serve meta-llama/Meta-Llama-3-8B-Instruct --max-model-len 8192 --max-num-seqs 16 "
@@ -39,7 +39,7 @@ TEST(Serving, VllmIsToldWhatWasComputedWith) {
             "--tensor-parallel-size 2 --quantization fp8 --kv-cache-dtype fp8 --enforce-eager");
 }
 
-TEST(Serving, SglangsFractionHoldsWeightsAndCache) {
+TEST(Serving, SglangFraction_HoldsWeightsAndCache) {
   Serving s = llama();
   s.engine = Engine::kSglang;
   const std::string words = line(s);
@@ -53,7 +53,7 @@ TEST(Serving, SglangsFractionHoldsWeightsAndCache) {
   EXPECT_NE(line(s).find("accepted: auto, bfloat16"), std::string::npos);
 }
 
-TEST(Serving, TheShareIsOfEachCardAndCoresOfAll) {
+TEST(Serving, TwoGpus_MemoryPerGpuCoresOfAll) {
   Serving s = llama();
   s.question.gpus = 2;
   s.card = *findCard("4090");
@@ -68,7 +68,7 @@ TEST(Serving, TheShareIsOfEachCardAndCoresOfAll) {
     EXPECT_NE(yaml.find(part), std::string::npos) << part << "\n" << yaml;
 }
 
-TEST(Serving, NamesThatAreNotPlainDoNotBreakOut) {
+TEST(Serving, UnusualNames_AreQuoted) {
   Serving s = llama();
   s.model.name = "a \"b\": {c}\n--- \xc3\xa4";
   s.model.repository = "";
@@ -79,7 +79,7 @@ TEST(Serving, NamesThatAreNotPlainDoNotBreakOut) {
   EXPECT_EQ(shellLine({"it's", "a b", ""}), "'it'\\''s' 'a b' ''");
 }
 
-TEST(Serving, UnknownWordsNameWhatIsAccepted) {
+TEST(Serving, UnknownName_ErrorNamesAccepted) {
   EXPECT_NE(findEngine("tgi").error().message().find("accepted: vllm, sglang"), std::string::npos);
   EXPECT_NE(findWeightFormat("fp7").error().message().find("accepted: bf16"), std::string::npos);
   EXPECT_NE(findKvFormat("q4").error().message().find("accepted: auto"), std::string::npos);

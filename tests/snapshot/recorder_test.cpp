@@ -92,7 +92,7 @@ class Cluster {
   std::size_t recorded_ = 0;
 };
 
-TEST(Recorder, WhatWasDecidedIsDecidedAgainHoweverLittleIsKept) {
+TEST(Recorder, ReplayedHistory_SameDecisions) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     for (const std::size_t most : {1ul, 7ul, 1000ul}) {
       Cluster cluster(seed);
@@ -115,7 +115,7 @@ TEST(Recorder, WhatWasDecidedIsDecidedAgainHoweverLittleIsKept) {
   }
 }
 
-TEST(Recorder, WithoutAsksThereIsNothingToKeep) {
+TEST(Recorder, NoRequests_NoEntriesKept) {
   Recorder recorder;
   engine::Node node = engine::some::node("a", 2);
   recorder.note({1}, {node}, {});
@@ -128,7 +128,7 @@ TEST(Recorder, WithoutAsksThereIsNothingToKeep) {
   EXPECT_EQ(recorder.history().nodes[0].cpu, node.cpu);
 }
 
-TEST(Redaction, HidesNamesAndChangesNoDecision) {
+TEST(Redact, RandomSnapshot_HidesNamesKeepsDecisions) {
   std::size_t asks = 0;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     Rng rng(seed);

@@ -62,7 +62,7 @@ void expectSameEngine(const Snapshot& a, const Snapshot& b) {
   }
 }
 
-TEST(SnapshotText, WrittenAndReadItIsTheSame) {
+TEST(SnapshotText, RandomSnapshot_RoundTrips) {
   std::size_t placed = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     Rng rng(seed);
@@ -93,7 +93,7 @@ TEST(SnapshotText, WrittenAndReadItIsTheSame) {
 }
 
 // Version 1 as first written. Never changed: what was written once can be read.
-TEST(SnapshotText, VersionOneIsReadForEver) {
+TEST(SnapshotText, VersionOne_IsRead) {
   const Result<Snapshot> read = parse(example(), "version-1.json");
   ASSERT_TRUE(read) << read.error().message();
   EXPECT_EQ(read->config.policy, engine::Policy::kFgd);
@@ -145,7 +145,7 @@ struct Wrong {
   const char* says;
 };
 
-TEST(SnapshotText, WhatIsWrongIsToldWithItsPlace) {
+TEST(SnapshotText, InvalidText_ErrorNamesPlace) {
   const std::vector<Wrong> cases{
       {"\"version\": 1", "\"version\": 2",
        "s.json:3:14: version: version 2 of the schema, as divvy 0.1.0 writes it; accepted: version "
@@ -211,7 +211,7 @@ TEST(SnapshotText, WhatIsWrongIsToldWithItsPlace) {
   }
 }
 
-TEST(SnapshotText, NothingThatIsCutOffIsRead) {
+TEST(SnapshotText, TruncatedText_IsRefused) {
   const std::string text = example();
   for (std::size_t size = 0; size + 2 < text.size(); size += 1 + size / 97) {
     const Result<Snapshot> read = parse(std::string_view(text).substr(0, size), "s.json");
@@ -223,7 +223,7 @@ TEST(SnapshotText, NothingThatIsCutOffIsRead) {
   EXPECT_FALSE(parse(std::string(100'000, '['), "s.json"));
 }
 
-TEST(SnapshotText, WhatCannotBeTextIsWrittenAsQuestionMarks) {
+TEST(SnapshotText, NonTextBytes_BecomeQuestionMarks) {
   Snapshot snapshot;
   snapshot.written_by = "a\nb\xff";
   const Result<Snapshot> read = parse(write(snapshot), "s.json");
@@ -231,7 +231,7 @@ TEST(SnapshotText, WhatCannotBeTextIsWrittenAsQuestionMarks) {
   EXPECT_EQ(read->written_by, "a?b?");
 }
 
-TEST(SnapshotText, TheFuzzersCorpusHolds) {
+TEST(SnapshotText, FuzzCorpus_NoFault) {
   std::size_t files = 0, good = 0;
   for (const auto& entry :
        std::filesystem::directory_iterator(besideTests("corpus/fuzz_snapshot"))) {

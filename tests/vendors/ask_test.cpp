@@ -48,7 +48,7 @@ std::ostream& operator<<(std::ostream& out, const Row& row) {
 
 class AskTest : public testing::TestWithParam<Row> {};
 
-TEST_P(AskTest, IsRead) {
+TEST_P(AskTest, EachRow_ReadAsExpected) {
   const Row& row = GetParam();
   const auto asks = readAsks(catalog(), row.limits, {}, row.annotations);
   if (row.wanted[0] == '!') {
@@ -304,7 +304,7 @@ INSTANTIATE_TEST_SUITE_P(
             "AMDGPU x1 all 1000, NVIDIA x1 1Mi 0"}),
     [](const auto& each) { return each.param.name; });
 
-TEST(Ask, ALimitCountsBeforeARequest) {
+TEST(Ask, LimitAndRequest_LimitCounts) {
   const auto asks = readAsks(catalog(), {{kGpu, "2"}}, {{kGpu, "1"}, {kGpuMem, "512"}});
   ASSERT_TRUE(asks) << asks.error().message();
   ASSERT_EQ(asks->size(), 1u);
@@ -312,7 +312,7 @@ TEST(Ask, ALimitCountsBeforeARequest) {
 }
 
 // More memory than the card has was more than all of its compute, and wrapped around.
-TEST(Ask, ComputeThatFollowsMemoryEndsWithTheCard) {
+TEST(Ask, ComputeFollowsMemory_BoundedByCard) {
   const auto read = parseDescriptor(
       "vendor: v\nkinds:\n  - name: K\n    count: {resource: v/k}\n"
       "    memory: {resource: v/m}\n    cores: {follow: memory}\n    card: {memory: 96Gi}\n",
@@ -332,7 +332,7 @@ TEST(Ask, ComputeThatFollowsMemoryEndsWithTheCard) {
   }
 }
 
-TEST(Ask, SelectionsAreListsWithCommas) {
+TEST(Ask, Selections_AreCommaLists) {
   const Annotations annotations = {{"nvidia.com/use-gputype", " A100 ,,V100,"},
                                    {"nvidia.com/nouse-gpuuuid", "GPU-1"},
                                    {"nvidia.com/use-gpuuuid", "  "},

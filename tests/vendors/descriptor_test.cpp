@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(Descriptor, AllThatAreBuiltInCanBeRead) {
+TEST(Descriptor, BuiltIn_AllCanBeRead) {
   std::size_t kinds = 0;
   for (const BuiltInText& text : builtInTexts()) {
     const auto read = parseDescriptor(text.yaml, text.source);
@@ -29,7 +29,7 @@ TEST(Descriptor, AllThatAreBuiltInCanBeRead) {
   EXPECT_EQ(catalog->kinds().size(), kinds);
 }
 
-TEST(Descriptor, NamesTheOwnerOfAResource) {
+TEST(Descriptor, Resource_OwnerIsFound) {
   const auto catalog = Catalog::of(builtIn());
   ASSERT_TRUE(catalog);
   ASSERT_NE(catalog->owner("nvidia.com/gpucores"), nullptr);
@@ -47,7 +47,7 @@ TEST(Descriptor, NamesTheOwnerOfAResource) {
 
 // What is placed names where devices are registered and written, each key once: two kinds that
 // share one would take each other's devices.
-TEST(Descriptor, KeysOfTheWireAreOfOneKind) {
+TEST(Descriptor, DialectKeys_BelongToOneKind) {
   std::set<std::string> allocated, registered;
   for (const Descriptor& descriptor : builtIn()) {
     for (const Kind& kind : descriptor.kinds) {
@@ -63,7 +63,7 @@ TEST(Descriptor, KeysOfTheWireAreOfOneKind) {
   }
 }
 
-TEST(Descriptor, TemplatesAreFilled) {
+TEST(Descriptor, Templates_AreFilled) {
   const auto upper = [](std::string_view name) { return '<' + std::string(name) + '>'; };
   EXPECT_EQ(fill("{node}-x-{index}", upper), "<node>-x-<index>");
   EXPECT_EQ(fill("", upper), "");
@@ -71,7 +71,7 @@ TEST(Descriptor, TemplatesAreFilled) {
   EXPECT_EQ(fill("}{}", upper), "}<>");
 }
 
-TEST(Descriptor, OnlyThoseThatAreNamed) {
+TEST(Descriptor, NamedVendors_OnlyThoseKept) {
   const auto some = only(builtIn(), {"hygon", "ascend"});
   ASSERT_TRUE(some);
   ASSERT_EQ(some->size(), 2u);
@@ -82,7 +82,7 @@ TEST(Descriptor, OnlyThoseThatAreNamed) {
   EXPECT_THAT(none.error().message(), HasSubstr("vendor \"intel\" is not known; known are amd, "));
 }
 
-TEST(Descriptor, TwoUsesOfOneNameAreRefused) {
+TEST(Descriptor, DuplicateKind_IsRefused) {
   std::vector<Descriptor> twice = builtIn();
   twice.push_back(twice.front());
   const auto catalog = Catalog::of(twice);
@@ -90,7 +90,7 @@ TEST(Descriptor, TwoUsesOfOneNameAreRefused) {
   EXPECT_THAT(catalog.error().message(), HasSubstr(twice.front().kinds.front().name));
 }
 
-TEST(ModelResources, AreAddedToAKind) {
+TEST(ModelResources, ValidList_AddedToKind) {
   std::vector<Descriptor> all = *only(builtIn(), {"nvidia"});
   const std::size_t before = all[0].kinds[0].of_models.size();
   ASSERT_TRUE(
@@ -109,7 +109,7 @@ TEST(ModelResources, AreAddedToAKind) {
   EXPECT_EQ(asks->at(0).of_model->models, (std::vector<std::string>{"A100", "A800"}));
 }
 
-TEST(ModelResources, WhatIsWrongIsNamedAndChangesNothing) {
+TEST(ModelResources, InvalidList_NamedAndNothingChanged) {
   const std::string head = "model_resources:\n- ";
   for (const auto& [yaml, says] : std::vector<std::pair<std::string, std::string>>{
            {"models: []\n", "unknown key"},
@@ -129,7 +129,7 @@ TEST(ModelResources, WhatIsWrongIsNamedAndChangesNothing) {
 
 constexpr const char* kHead = "vendor: v\nkinds:\n  - name: K\n";
 
-TEST(Descriptor, WhatIsWrongIsNamedWithItsPlace) {
+TEST(Descriptor, InvalidText_ErrorNamesPlace) {
   const std::string head = kHead;
   const std::string count = head + "    count: {resource: r}\n";
   const std::string parts = count + "    partitions: {annotation: a, value: v, ";

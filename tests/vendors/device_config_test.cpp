@@ -30,7 +30,7 @@ Catalog catalogOf(const std::string& yaml) {
   return *Catalog::of(read(yaml).families);
 }
 
-TEST(DeviceConfig, ResourcesAreCalledAsItSays) {
+TEST(DeviceConfig, ResourceNames_AreRenamed) {
   const Catalog catalog = catalogOf(
       "nvidia: {resourceCountName: example.com/vgpu, resourceMemoryName: example.com/mem,\n"
       "         resourceMemoryPercentageName: example.com/pct, resourceCoreName: example.com/sm,\n"
@@ -47,20 +47,20 @@ TEST(DeviceConfig, ResourcesAreCalledAsItSays) {
   EXPECT_EQ((*asks)[0].memory, Memory(mib(3000)));
 }
 
-TEST(DeviceConfig, FamiliesThatItDoesNotHaveAreNotPlaced) {
+TEST(DeviceConfig, MissingFamily_IsNotPlaced) {
   const Catalog catalog = catalogOf("hygon: {resourceCountName: hygon.com/dcunum}\nnvidia:\n");
   EXPECT_NE(catalog.owner("hygon.com/dcumem"), nullptr);  // stays as it is called otherwise
   EXPECT_EQ(catalog.owner("nvidia.com/gpu"), nullptr);
 }
 
 // As charts render it.
-TEST(DeviceConfig, WhatIsEmptySaysNothing) {
+TEST(DeviceConfig, EmptyValues_ChangeNothing) {
   const Catalog catalog = catalogOf("nvidia: {runtimeClassName: \"\", resourceCountName: \"\"}\n");
   EXPECT_NE(catalog.owner("nvidia.com/gpu"), nullptr);
   EXPECT_TRUE(catalog.kind("NVIDIA")->wire.door.runtime_class.empty());
 }
 
-TEST(DeviceConfig, WhatNodesCountFollowsTheName) {
+TEST(DeviceConfig, CountName_NodeResourceFollows) {
   const Catalog catalog = catalogOf(
       "cambricon: {resourceCountName: cambricon.com/mlu370, resourceMemoryName:\n"
       "  cambricon.com/mlu370.smlu.vmemory, resourceCoreName: cambricon.com/mlu370.smlu.vcore}\n");
@@ -69,7 +69,7 @@ TEST(DeviceConfig, WhatNodesCountFollowsTheName) {
   EXPECT_EQ(kind->wire.node.memory, "cambricon.com/mlu370.smlu.vmemory");
 }
 
-TEST(DeviceConfig, DefaultsAreTakenWhereAPodDoesNotSay) {
+TEST(DeviceConfig, Defaults_ApplyWhereUnstated) {
   const Catalog catalog =
       catalogOf("nvidia: {defaultMemory: 2000, defaultCores: 30, defaultGPUNum: 2}\n");
   const auto asks = readAsks(catalog, {{"nvidia.com/gpu", "1"}}, {});
@@ -82,7 +82,7 @@ TEST(DeviceConfig, DefaultsAreTakenWhereAPodDoesNotSay) {
   EXPECT_EQ((*all)[0].memory, Memory(WholeMemory{}));
 }
 
-TEST(DeviceConfig, ADefaultMemoryWithASuffixIsBytesWhateverTheUnit) {
+TEST(DeviceConfig, DefaultMemorySuffix_IsBytes) {
   for (const char* memory : {"8Gi", "8192Mi", "8192", "8590M"}) {
     const Catalog catalog = catalogOf("nvidia: {defaultMemory: " + std::string(memory) + "}\n");
     EXPECT_EQ(catalog.kind("NVIDIA")->memory.absent, 8192u) << memory;
@@ -96,18 +96,18 @@ TEST(DeviceConfig, ADefaultMemoryWithASuffixIsBytesWhateverTheUnit) {
   EXPECT_EQ(catalogOf("nvidia: {defaultMemory: 0}\n").kind("NVIDIA")->memory.absent, 0u);
 }
 
-TEST(DeviceConfig, AMemoryFactorIsTheUnit) {
+TEST(DeviceConfig, MemoryFactor_IsUnit) {
   const Catalog catalog = catalogOf("nvidia: {memoryFactor: 4}\nhygon: {memoryFactor: 1}\n");
   EXPECT_EQ(catalog.kind("NVIDIA")->memory.unit, mib(4));
   EXPECT_EQ(catalog.kind("DCU")->memory.unit, mib(1));
 }
 
-TEST(DeviceConfig, NoDefaultCountMeansThatItHasToBeSaid) {
+TEST(DeviceConfig, NoDefaultCount_CountIsRequired) {
   const Catalog catalog = catalogOf("nvidia: {defaultGPUNum: 0}\n");
   EXPECT_FALSE(readAsks(catalog, {{"nvidia.com/gpumem", "1000"}}, {}));
 }
 
-TEST(DeviceConfig, EnvironmentAndRuntimeClassAreTheDoors) {
+TEST(DeviceConfig, EnvAndRuntimeClass_InMutation) {
   const Catalog catalog = catalogOf(
       "nvidia: {overwriteEnv: \"true\", gpuCorePolicy: force, runtimeClassName: nvidia}\n");
   const Mutation& door = catalog.kind("NVIDIA")->wire.door;
@@ -135,7 +135,7 @@ constexpr const char* kChip =
     "  - {name: small, memory: 8192, aiCore: 3}\n";
 
 // Both ways in which lists of chips were written.
-TEST(DeviceConfig, ChipsAreThoseThatAreListed) {
+TEST(DeviceConfig, ChipList_ReadInBothForms) {
   std::string inside = kChip;
   for (std::size_t at = 0; (at = inside.find('\n', at)) != std::string::npos; ++at)
     if (at + 1 < inside.size()) inside.insert(at + 1, "  ");
@@ -155,7 +155,7 @@ TEST(DeviceConfig, ChipsAreThoseThatAreListed) {
   }
 }
 
-TEST(DeviceConfig, KnownChipsKeepWhatIsNotSaid) {
+TEST(DeviceConfig, KnownChip_KeepsUnstatedFields) {
   const Catalog catalog =
       catalogOf("iluvatars:\n- {commonWord: BI-V150, resourceCountName: iluvatar.ai/vgpu}\n");
   EXPECT_EQ(catalog.kinds().size(), 1u);
@@ -163,7 +163,7 @@ TEST(DeviceConfig, KnownChipsKeepWhatIsNotSaid) {
   EXPECT_NE(catalog.owner("iluvatar.ai/vgpu"), nullptr);
 }
 
-TEST(DeviceConfig, WhatIsNotHeededIsNamed) {
+TEST(DeviceConfig, UnusedKeys_AreNamed) {
   const DeviceConfig config = read(
       "nvidia: {resourceCountNmae: a/b, deviceSplitCount: 10}\n"
       "metax: {sgpuTopologyAware: true}\n"
@@ -175,14 +175,14 @@ TEST(DeviceConfig, WhatIsNotHeededIsNamed) {
   EXPECT_THAT(config.not_done, ElementsAre("metax.sgpuTopologyAware (f:2)"));
 }
 
-TEST(DeviceConfig, AConfigMapHoldsIt) {
+TEST(DeviceConfig, ConfigMap_IsUnwrapped) {
   const Catalog catalog = catalogOf(
       "apiVersion: v1\nkind: ConfigMap\ndata:\n  device-config.yaml: |-\n"
       "    biren:\n      resourceCountName: birentech.com/card\n");
   EXPECT_NE(catalog.owner("birentech.com/card"), nullptr);
 }
 
-TEST(DeviceConfig, WhatCannotBeIsRefusedWithItsPlace) {
+TEST(DeviceConfig, InvalidValue_RefusedWithReason) {
   for (const char* memory : {"lots", "-1", "1073741824", "9000000", "1.5", "3000Gi", "[1]"})
     EXPECT_THAT(refused("nvidia: {defaultMemory: " + std::string(memory) + "}\n"),
                 HasSubstr("accepted: "))
@@ -204,7 +204,7 @@ TEST(DeviceConfig, WhatCannotBeIsRefusedWithItsPlace) {
 }
 
 // No family's section is unknown, and an empty one changes nothing.
-TEST(DeviceConfig, EveryFamilyHasASection) {
+TEST(DeviceConfig, EachFamily_HasSection) {
   std::string yaml;
   for (const Descriptor& family : builtIn()) {
     if (family.vendor == "ascend" || family.vendor == "iluvatar") continue;

@@ -31,7 +31,7 @@ struct Row {
 };
 class YamlDocuments : public testing::TestWithParam<Row> {};
 
-TEST_P(YamlDocuments, AreReadAsKubectlReadsThem) {
+TEST_P(YamlDocuments, EachRow_ReadAsKubectlDoes) {
   json::array all;
   for (YamlDocument& document : documentsOf(GetParam().yaml))
     all.push_back(std::move(document.value));
@@ -71,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Row{"Nothing", "", "[]"}, Row{"CommentsOnly", "# a\n\n", "[]"}),
     [](const auto& each) { return std::string(each.param.name); });
 
-TEST(YamlDocumentsThat, AreWrongAreNamedWithTheirLine) {
+TEST(ReadYamlDocuments, InvalidText_ErrorNamesLine) {
   for (const auto& [text, error] : std::vector<std::pair<std::string, std::string>>{
            {"a: [\n", "f:2: "},
            {"a: 1\n---\nb: 2\n---\nc: [1\n", "f:6: "},
@@ -99,7 +99,7 @@ std::string laughs(int levels, const std::string& each) {
   return text;
 }
 
-TEST(YamlDocumentsThat, StandForTooMuchAreRefused) {
+TEST(ReadYamlDocuments, ExcessiveAliases_AreRefused) {
   for (const char* each : {"list", "<<"})
     EXPECT_NE(errorOf(laughs(12, each)).find("its aliases stand for too much; accepted: "),
               std::string::npos)
@@ -112,7 +112,7 @@ TEST(YamlDocumentsThat, StandForTooMuchAreRefused) {
   EXPECT_EQ(errorOf(laughs(3, "list")), "");
 }
 
-TEST(YamlDocumentsThat, HoldThemselvesAreRefused) {
+TEST(ReadYamlDocuments, SelfReference_IsRefused) {
   for (const char* text : {"a: &x [*x]\n", "a: &x {<<: *x}\n", "a: &x {b: *x}\n"})
     EXPECT_NE(errorOf(text).find("nested too deeply; accepted: 100 levels"), std::string::npos)
         << text << errorOf(text);

@@ -87,7 +87,7 @@ long_test() { # [turns [PODS [SEED]]] [permutations [GROUPS [SEED]]] [SWAPS [SEE
     build_tests release agent_unit_test
     say "$pods pods, seed $seed, at low priority"
     DIVVY_TURN_PODS=$pods DIVVY_TURN_SEED=$seed nice -n 10 build/release/tests/agent_unit_test \
-      --gtest_filter=Turn.IsNever*
+      --gtest_filter=ResolveContainer.RandomLateStatuses*
     return
   fi
   local swaps=${1:-1000000} seed=${2:-$RANDOM}

@@ -370,6 +370,24 @@ def rule_hygiene(root):
                     yield path, number, "a sleep; wait on a condition with a bound instead"
 
 
+TEST_CASE = re.compile(r"^\s*(?:TEST(?:_F|_P)?|TYPED_TEST|RC_GTEST(?:_FIXTURE)?_PROP)\(\s*(\w+),\s*(\w+)", re.M)
+CASE_NAME = re.compile(r"[A-Z][A-Za-z0-9]*_[A-Z0-9][A-Za-z0-9]*")
+MAX_CASE_NAME = 60
+
+
+def rule_tests(root):
+    """A test is Unit.Condition_Expectation."""
+    for path, _ in code_files(root, "tests"):
+        text = text_of(path)
+        for match in TEST_CASE.finditer(text):
+            suite, case = match.groups()
+            line = text.count("\n", 0, match.start(1)) + 1
+            if not CASE_NAME.fullmatch(case):
+                yield path, line, f'"{case}" has not the form Condition_Expectation'
+            elif len(f"{suite}_{case}") > MAX_CASE_NAME:
+                yield path, line, f'"{suite}_{case}" has {len(suite) + len(case) + 1} letters; at most {MAX_CASE_NAME} are accepted'
+
+
 def rule_headers(root):
     """Headers have #pragma once; each folder of src has a README of a screen."""
     for path, parts in code_files(root, "src", "abi"):

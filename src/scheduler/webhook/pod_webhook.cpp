@@ -138,7 +138,8 @@ class PodAdmission {
 
   std::optional<Error> checkBeyond() {
     const auto why = with_.beyond ? with_.beyond(pod_) : std::nullopt;
-    return why ? std::optional(Error{ErrorCode::kUsage, *why}) : std::nullopt;
+    if (!why) return std::nullopt;
+    return Error{ErrorCode::kUsage, *why};
   }
 
   Result<json::array> buildPatch() const {

@@ -136,7 +136,7 @@ Snapshot sampleSnapshot() {
   return snapshot;
 }
 
-TEST(Wire, RunRequestSurvivesTheTrip) {
+TEST(Protocol, RunRequest_DecodesToEqualFields) {
   const Result<Request> back = decodeRequest(encode(Request(sampleRun())));
   ASSERT_TRUE(back) << back.error().message();
   const auto& run = std::get<RunRequest>(*back);
@@ -167,7 +167,7 @@ TEST(Wire, RunRequestSurvivesTheTrip) {
   EXPECT_EQ(run.start_time, 1ull << 60);
 }
 
-TEST(Wire, PercentageOfTheCardSurvivesTheTrip) {
+TEST(Protocol, PercentMemory_DecodesToSamePercent) {
   RunRequest run;
   run.ask.memory = {{}, 50};
   const Result<Request> back = decodeRequest(encode(Request(run)));
@@ -176,7 +176,7 @@ TEST(Wire, PercentageOfTheCardSurvivesTheTrip) {
   EXPECT_EQ(std::get<RunRequest>(*back).ask.memory.percent, 50u);
 }
 
-TEST(Wire, EveryRequestKeepsItsKind) {
+TEST(Protocol, EachRequestKind_DecodesToSameKind) {
   const std::vector<Request> all{PingRequest{},    sampleRun(),      StartedRequest{"a", 3},
                                  EndRequest{"a"},  ListRequest{},    sampleSet(),
                                  WaitRequest{"a"}, StopRequest{true}};
@@ -188,7 +188,7 @@ TEST(Wire, EveryRequestKeepsItsKind) {
   }
 }
 
-TEST(Wire, EveryReplySurvivesTheTrip) {
+TEST(Protocol, EachReplyKind_DecodesToSameKind) {
   const std::vector<Reply> all{DoneReply{"n"}, FailedReply{ErrorCode::kNoRoom, "full", {"a", "b"}},
                                QueuedReply{2, {"x"}},
                                GrantedReply{"id", "/d", {"GPU-1"}, {"n"}, {{"A=1"}, {"/l"}}, {}},
@@ -201,7 +201,7 @@ TEST(Wire, EveryReplySurvivesTheTrip) {
   }
 }
 
-TEST(Wire, WhatAContainerIsGivenSurvivesTheTrip) {
+TEST(Protocol, ContainerEdits_DecodeToEqualFields) {
   GrantedReply granted;
   granted.edits.environment = {{"A", "1"}, {"B", "x=y"}};
   granted.edits.mounts = {{"/from", "/to", true}, {"/from2", "/to2", false}};
@@ -223,7 +223,7 @@ TEST(Wire, WhatAContainerIsGivenSurvivesTheTrip) {
   EXPECT_FALSE(decodeReply(R"({"reply":"granted","edits":{"environment":[]}})"));
 }
 
-TEST(Wire, MemoryThatIsPromisedMoreThanOnceSurvivesTheTrip) {
+TEST(Protocol, OvercommitSnapshot_DecodesToEqualFields) {
   const Result<Reply> back = decodeReply(encode(Reply(SnapshotReply{sampleSnapshot()})));
   ASSERT_TRUE(back) << back.error().message();
   const Snapshot& snapshot = std::get<SnapshotReply>(*back).snapshot;
@@ -273,7 +273,7 @@ TEST(Wire, MemoryThatIsPromisedMoreThanOnceSurvivesTheTrip) {
   EXPECT_EQ(share.in_bps, 1ull << 34);
 }
 
-TEST(Wire, EventsSurviveTheTrip) {
+TEST(Protocol, Events_DecodeToEqualFields) {
   const Result<Request> asked = decodeRequest(encode(Request{EventsRequest{"web", 7}}));
   ASSERT_TRUE(asked);
   EXPECT_EQ(std::get<EventsRequest>(*asked).tenant, "web");
@@ -300,7 +300,7 @@ TEST(Wire, EventsSurviveTheTrip) {
   EXPECT_EQ(eventsJson({}, false), "[]\n");
 }
 
-TEST(Wire, NamesTheMemberThatIsWrong) {
+TEST(Protocol, InvalidMember_ErrorNamesMember) {
   const auto message = [](const std::string& line) {
     const Result<Request> request = decodeRequest(line);
     return request ? std::string("accepted") : request.error().message();
@@ -331,11 +331,11 @@ TEST(Wire, NamesTheMemberThatIsWrong) {
   EXPECT_EQ(message(R"({"verb":"started","pid":99999999999})"), "pid is not a fitting number");
 }
 
-TEST(Wire, UnknownMembersAreIgnored) {
+TEST(Protocol, UnknownMember_IsIgnored) {
   EXPECT_TRUE(decodeRequest(R"({"verb":"ping","later":[1,{}]})"));
 }
 
-TEST(Wire, CommandsThatAreNotUtf8CanBeTold) {
+TEST(Protocol, NonUtf8Command_BytesBecomeQuestionMarks) {
   RunRequest run;
   run.command = {"\xff\xfe", "ok"};
   const Result<Request> back = decodeRequest(encode(Request(run)));
@@ -343,12 +343,12 @@ TEST(Wire, CommandsThatAreNotUtf8CanBeTold) {
   EXPECT_EQ(std::get<RunRequest>(*back).command[0], "??");
 }
 
-TEST(Wire, DeepNestingIsRefusedNotFollowed) {
+TEST(Protocol, DeepNesting_IsRefused) {
   EXPECT_FALSE(decodeRequest("{\"verb\":" + std::string(100000, '[')));
 }
 
 // Fixed seed: any byte may change, the decoder may refuse or accept but never fail otherwise.
-TEST(Wire, MutatedLinesNeverCrash) {
+TEST(Protocol, MutatedLines_DecodersDoNotCrash) {
   std::mt19937 random(1);
   const std::string request = encode(Request(sampleRun()));
   const std::string reply = encode(Reply(SnapshotReply{sampleSnapshot()}));
@@ -362,7 +362,7 @@ TEST(Wire, MutatedLinesNeverCrash) {
   }
 }
 
-TEST(Wire, RowsOfSeveralNodesStandInOneList) {
+TEST(Protocol, TwoSnapshots_DevicesJsonHoldsBothNodes) {
   Snapshot other = sampleSnapshot();
   other.node = "gpu";
   const std::string text = devicesJson({sampleSnapshot(), other});

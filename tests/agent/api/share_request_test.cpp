@@ -7,14 +7,14 @@
 namespace divvy::agent {
 namespace {
 
-TEST(MemoryRequest, ReadsBytesAndPercentages) {
+TEST(MemoryRequest, BytesAndPercent_ResolveOnDeviceMemory) {
   EXPECT_EQ(parseMemoryAsk("4Gi")->on(gib(80)), gib(4));
   EXPECT_EQ(parseMemoryAsk("50%")->on(gib(80)), gib(40));
   EXPECT_EQ(parseMemoryAsk("100%")->on({UINT64_MAX / 2}), Bytes{UINT64_MAX / 2});
   EXPECT_EQ(parseMemoryAsk("33%")->text(), "33%");
 }
 
-TEST(MemoryRequest, SaysWhatIsAccepted) {
+TEST(MemoryRequest, InvalidText_UsageErrorNamesAccepted) {
   for (const char* text : {"", "%", "0%", "101%", "-5%", "5.5%", "50 %", "0", "-1Gi", "4Gb", "4 Gi",
                            "x", "99999999999Ti"}) {
     const Result<MemoryRequest> ask = parseMemoryAsk(text);
@@ -25,13 +25,13 @@ TEST(MemoryRequest, SaysWhatIsAccepted) {
   }
 }
 
-TEST(Priority, KnowsThreeWords) {
+TEST(Priority, Names_RoundTripAndOthersRefused) {
   for (const char* word : {"low", "normal", "high"})
     EXPECT_STREQ(priorityName(*parsePriority(word)), word);
   EXPECT_FALSE(parsePriority("urgent"));
 }
 
-TEST(Node, RefusesNamesThatLeaveTheDirectory) {
+TEST(Node, NameWithPathOrTooLong_IsRefused) {
   for (const char* name :
        {"", "sim-", "sim-../x", "sim-a/b", "sim-.", "cpu", "sim-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}) {
     EXPECT_FALSE(parseNode(name)) << name;

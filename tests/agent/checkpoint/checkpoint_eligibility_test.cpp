@@ -27,7 +27,7 @@ Ineligibility barIf(const std::function<void(CheckpointFacts&)>& change) {
   return barOf(facts);
 }
 
-TEST(CheckpointTerms, EachReasonAgainstIsNamed) {
+TEST(Ineligibility, EachObstacle_IsNamed) {
   using Bar = Ineligibility;
   using Facts = CheckpointFacts;
   EXPECT_EQ(barOf(able()), Bar::kNone);
@@ -46,7 +46,7 @@ TEST(CheckpointTerms, EachReasonAgainstIsNamed) {
   EXPECT_EQ(barWords(Bar::kNone), "");
 }
 
-TEST(CheckpointTerms, WhatPinsMemoryDecides) {
+TEST(Ineligibility, PinReasons_BarByDriverVersion) {
   using ledger::PinReason;
   const auto pinned = [](PinReason reason, unsigned driver) {
     return barIf([&](CheckpointFacts& facts) {
@@ -72,7 +72,7 @@ TEST(CheckpointTerms, WhatPinsMemoryDecides) {
   }
 }
 
-TEST(CheckpointTerms, TheDriversBranchIsWhatItsVersionBeginsWith) {
+TEST(DriverBranch, Version_BranchIsLeadingNumber) {
   EXPECT_EQ(driverBranch("570.86.15"), 570u);
   EXPECT_EQ(driverBranch("610"), 610u);
   EXPECT_EQ(driverBranch(""), 0u);
@@ -80,7 +80,7 @@ TEST(CheckpointTerms, TheDriversBranchIsWhatItsVersionBeginsWith) {
   EXPECT_EQ(driverBranch("570x"), 0u);
 }
 
-TEST(CheckpointTerms, ARestoreNeedsMoreThanWhatIsUsed) {
+TEST(RestoreNeeds, UsedMemory_AddsContextAndMargin) {
   // A context, and 1 GiB on a large card,
   EXPECT_EQ(restoreNeeds({gib(10), {}, mib(500), {}, {}, gib(80)}), gib(11) + mib(500));
   // a twentieth of what is much,

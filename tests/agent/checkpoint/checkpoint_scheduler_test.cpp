@@ -207,14 +207,14 @@ class World {
   CheckpointTime now_ = 1000s;
 };
 
-RC_GTEST_PROP(CheckpointScheduler, NobodyIsForgottenAndNothingIsTakenTwice, ()) {
+RC_GTEST_PROP(CheckpointScheduler, RandomFailures_OneCallPerDeviceAllReturn, ()) {
   World world(*rc::gen::inRange(1u, 5u));
   const int events = *rc::gen::inRange(1, 200);
   for (int i = 0; i < events; ++i) world.step();
   world.end();
 }
 
-TEST(CheckpointScheduler, WhoIsRemovedWithACallUnderWayKeepsItsDevicesUntilTheAnswer) {
+TEST(CheckpointScheduler, RemovedDuringCall_DeviceBusyUntilAnswer) {
   CheckpointScheduler board;
   for (const char* id : {"a", "b"}) {
     board.add(id, {0}, Phase::kHere);

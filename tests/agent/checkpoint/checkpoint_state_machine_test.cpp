@@ -16,7 +16,7 @@ using Phase = CheckpointPhase;
 using State = DriverState;
 
 // A driver that does what it is asked, but for calls that are to be answered otherwise.
-class CourseTest : public ::testing::Test {
+class CheckpointMachineTest : public ::testing::Test {
  protected:
   using Calls = std::vector<std::pair<Call, int>>;
 
@@ -55,7 +55,7 @@ class CourseTest : public ::testing::Test {
   std::map<std::pair<Call, int>, Answer> faults_;
 };
 
-TEST_F(CourseTest, AllAreLockedBeforeOneLeavesAndBackBeforeOneGoesOn) {
+TEST_F(CheckpointMachineTest, TwoProcesses_LockAllBeforeCheckpoint) {
   begin({1, 2});
   EXPECT_EQ(run(), Calls{});
   course_.takeAway();
@@ -72,7 +72,7 @@ TEST_F(CourseTest, AllAreLockedBeforeOneLeavesAndBackBeforeOneGoesOn) {
   EXPECT_TRUE(course_.doomed().empty());
 }
 
-TEST_F(CourseTest, WhoseWorkDoesNotEndInTimeGoesOnAndSoDoTheOthers) {
+TEST_F(CheckpointMachineTest, LockNotReady_AllUnlockPauseDoubles) {
   begin({1, 2});
   faults_[{Call::kLock, 2}] = Answer::kNotReady;
   course_.takeAway();
@@ -87,7 +87,7 @@ TEST_F(CourseTest, WhoseWorkDoesNotEndInTimeGoesOnAndSoDoTheOthers) {
   EXPECT_EQ(course_.barredUntil() - now_, 2 * first);
 }
 
-TEST_F(CourseTest, WhatTheDriverDoesNotTakeIsUndone) {
+TEST_F(CheckpointMachineTest, CheckpointRefused_AllAreRestored) {
   begin({1, 2, 3});
   faults_[{Call::kCheckpoint, 2}] = Answer::kRefused;
   course_.takeAway();
@@ -104,7 +104,7 @@ TEST_F(CourseTest, WhatTheDriverDoesNotTakeIsUndone) {
   EXPECT_EQ(course_.bar(), Ineligibility::kRefused);
 }
 
-TEST_F(CourseTest, AFailedOneIsDoomedAndTheOthersComeBack) {
+TEST_F(CheckpointMachineTest, CheckpointLost_DoomedOthersReturn) {
   begin({1, 2});
   faults_[{Call::kCheckpoint, 2}] = Answer::kLost;
   course_.takeAway();
@@ -122,7 +122,7 @@ TEST_F(CourseTest, AFailedOneIsDoomedAndTheOthersComeBack) {
   EXPECT_TRUE(course_.doomed().empty());
 }
 
-TEST_F(CourseTest, ARestoreThatRanOutOfMemoryIsForGood) {
+TEST_F(CheckpointMachineTest, RestoreOutOfMemory_ProcessIsDoomed) {
   begin({1});
   course_.takeAway();
   run();
@@ -132,7 +132,7 @@ TEST_F(CourseTest, ARestoreThatRanOutOfMemoryIsForGood) {
   EXPECT_TRUE(doomed(1));
 }
 
-TEST_F(CourseTest, WhoFindsNoRoomLeavesAgain) {
+TEST_F(CheckpointMachineTest, RestoreWithoutRoom_LeavesAgain) {
   begin({1, 2});
   course_.takeAway();
   run();
@@ -148,7 +148,7 @@ TEST_F(CourseTest, WhoFindsNoRoomLeavesAgain) {
 }
 
 // What its predecessor had booked for it need not be all that a restore takes.
-TEST_F(CourseTest, WhoFindsNoRoomAfterAnAgentsDeathIsAway) {
+TEST_F(CheckpointMachineTest, NoRoomAfterAgentDeath_StaysAway) {
   course_ = CheckpointStateMachine(Phase::kLeaving);
   begin({1, 2}, State::kAway);
   faults_[{Call::kRestore, 1}] = Answer::kNoRoom;
@@ -156,7 +156,7 @@ TEST_F(CourseTest, WhoFindsNoRoomAfterAnAgentsDeathIsAway) {
   EXPECT_EQ(course_.phase(), Phase::kAway);
 }
 
-TEST_F(CourseTest, WhatAnEarlierAgentLeftIsFoundOut) {
+TEST_F(CheckpointMachineTest, AgentRestarted_TenantIsBroughtBack) {
   for (const Phase phase : {Phase::kLeaving, Phase::kReturning}) {
     course_ = CheckpointStateMachine(phase);
     begin({1}, State::kLocked);
@@ -172,7 +172,7 @@ TEST_F(CourseTest, WhatAnEarlierAgentLeftIsFoundOut) {
   EXPECT_EQ(run(), (Calls{{Call::kRestore, 1}, {Call::kUnlock, 1}}));
 }
 
-TEST_F(CourseTest, ACallOfADeadAgentIsWaitedForAndNotForEver) {
+TEST_F(CheckpointMachineTest, BusySinceDeadAgent_WaitsThenDooms) {
   course_ = CheckpointStateMachine(Phase::kLeaving);
   begin({1}, State::kBusy);
   EXPECT_EQ(run(), Calls{});
@@ -190,7 +190,7 @@ TEST_F(CourseTest, ACallOfADeadAgentIsWaitedForAndNotForEver) {
   EXPECT_TRUE(doomed(1));
 }
 
-TEST_F(CourseTest, WhoIsLockedIsUnlockedHoweverOftenThatFails) {
+TEST_F(CheckpointMachineTest, UnlockRefused_RetriesUntilUnlocked) {
   begin({1});
   faults_[{Call::kCheckpoint, 1}] = Answer::kRefused;
   course_.takeAway();
@@ -206,7 +206,7 @@ TEST_F(CourseTest, WhoIsLockedIsUnlockedHoweverOftenThatFails) {
   EXPECT_TRUE(course_.doomed().empty());
 }
 
-TEST_F(CourseTest, WhoComesMeanwhileIsLeftAlone) {
+TEST_F(CheckpointMachineTest, ProcessArrivesMeanwhile_IsLeftAlone) {
   begin({1});
   course_.takeAway();
   run();
@@ -218,7 +218,7 @@ TEST_F(CourseTest, WhoComesMeanwhileIsLeftAlone) {
   EXPECT_EQ(course_.phase(), Phase::kHere) << "nobody is away any more";
 }
 
-TEST_F(CourseTest, WhomTheDriverDoesNotKnowIsInNobodysWay) {
+TEST_F(CheckpointMachineTest, ProcessUnknownToDriver_IsSkipped) {
   begin({1, 2});
   faults_[{Call::kState, 2}] = Answer::kGone;
   course_.takeAway();
@@ -226,7 +226,7 @@ TEST_F(CourseTest, WhomTheDriverDoesNotKnowIsInNobodysWay) {
   EXPECT_EQ(course_.phase(), Phase::kAway);
 }
 
-TEST(CheckpointPhase, HasAName) {
+TEST(CheckpointPhase, Names_RoundTripAndOthersRefused) {
   for (const Phase phase : {Phase::kHere, Phase::kLeaving, Phase::kAway, Phase::kReturning})
     EXPECT_EQ(phaseNamed(phaseName(phase)), phase);
   EXPECT_FALSE(phaseNamed("gone"));

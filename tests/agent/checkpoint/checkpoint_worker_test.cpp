@@ -16,7 +16,7 @@ Answer answerTo(std::string_view verb, CUresult status) {
   return readCheckpointReply(driver::checkpointAnswer(verb, status)).answer;
 }
 
-TEST(CheckpointWorker, AsksOneLineForAStep) {
+TEST(CheckpointWorker, EachCall_IsOneLine) {
   EXPECT_EQ(checkpointLine({Call::kState, 7, {}}), "state 7");
   EXPECT_EQ(checkpointLine({Call::kLock, 7, {}}), "lock 7 2000");
   EXPECT_EQ(checkpointLine({Call::kCheckpoint, 7, {}}), "checkpoint 7");
@@ -24,7 +24,7 @@ TEST(CheckpointWorker, AsksOneLineForAStep) {
   EXPECT_EQ(checkpointLine({Call::kUnlock, 7, {}}), "unlock 7");
 }
 
-TEST(CheckpointWorker, UnderstandsWhatADriverMeans) {
+TEST(CheckpointWorker, CudaResult_MapsToAnswer) {
   for (const char* verb : {"state", "lock", "checkpoint", "restore", "unlock"}) {
     EXPECT_EQ(answerTo(verb, CUDA_SUCCESS), Answer::kDone) << verb;
     EXPECT_EQ(answerTo(verb, CUDA_ERROR_INVALID_VALUE), Answer::kGone) << verb;
@@ -38,7 +38,7 @@ TEST(CheckpointWorker, UnderstandsWhatADriverMeans) {
   EXPECT_EQ(answerTo("unlock", CUDA_ERROR_OPERATING_SYSTEM), Answer::kRefused);
 }
 
-TEST(CheckpointWorker, KnowsEachState) {
+TEST(CheckpointWorker, EachStateWord_MapsToState) {
   const State states[] = {State::kRunning, State::kLocked, State::kAway,
                           State::kFailed,  State::kBusy,   State::kBusy};
   for (int state = 0; state < 6; ++state) {
@@ -49,7 +49,7 @@ TEST(CheckpointWorker, KnowsEachState) {
   }
 }
 
-TEST(CheckpointWorker, WhatIsNoAnswerIsARefusalThatSaysIt) {
+TEST(CheckpointWorker, MalformedAnswer_IsRefusalWithText) {
   for (const char* line : {"", "maybe", "done soon", "gone running", "donerunning"}) {
     const CheckpointReply reply = readCheckpointReply(line);
     EXPECT_EQ(reply.answer, Answer::kRefused) << line;

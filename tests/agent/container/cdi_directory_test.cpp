@@ -14,7 +14,7 @@
 namespace divvy::agent {
 namespace {
 
-class CdiFolderTest : public testing::Test {
+class CdiDirectoryTest : public testing::Test {
  protected:
   void SetUp() override { ASSERT_NE(mkdtemp(root_.data()), nullptr); }
   void TearDown() override { std::filesystem::remove_all(root_); }
@@ -30,7 +30,7 @@ class CdiFolderTest : public testing::Test {
   std::string root_ = "/tmp/divvy-cdi-XXXXXX";
 };
 
-TEST_F(CdiFolderTest, IsMadeAndWhatStandsInItIsForAllToRead) {
+TEST_F(CdiDirectoryTest, Write_FileIsReadableByAll) {
   CdiDirectory folder(root_ + "/cdi");
   EXPECT_FALSE(folder.isOpen());
   ASSERT_TRUE(folder.open());
@@ -41,7 +41,7 @@ TEST_F(CdiFolderTest, IsMadeAndWhatStandsInItIsForAllToRead) {
   EXPECT_EQ(read(folder.fileOf("t")), spec("/c"));
 }
 
-TEST_F(CdiFolderTest, WhoReadsIsSeenAndOfWhatWasThereBeforeDoesNotCount) {
+TEST_F(CdiDirectoryTest, FileRead_OnlyThatTenantCountsAsRead) {
   CdiDirectory folder(root_);
   ASSERT_TRUE(folder.open());
   EXPECT_TRUE(folder.wasRead("unknown")) << "nobody is accused of what was not watched";
@@ -58,7 +58,7 @@ TEST_F(CdiFolderTest, WhoReadsIsSeenAndOfWhatWasThereBeforeDoesNotCount) {
   EXPECT_FALSE(folder.wasRead("t")) << "nobody has read this one";
 }
 
-TEST_F(CdiFolderTest, WhatWasLeftOfTenantsThatAreGoneIsTakenAway) {
+TEST_F(CdiDirectoryTest, Open_RemovesFilesOfGoneTenants) {
   const std::string living = root_ + "/control";
   std::ofstream(living) << "x";
   {
@@ -77,7 +77,7 @@ TEST_F(CdiFolderTest, WhatWasLeftOfTenantsThatAreGoneIsTakenAway) {
   EXPECT_EQ(access((root_ + "/nvidia.yaml").c_str(), F_OK), 0);
 }
 
-TEST_F(CdiFolderTest, WhatIsNoFolderIsNamed) {
+TEST_F(CdiDirectoryTest, PathIsFile_OpenErrorNamesPath) {
   std::ofstream(root_ + "/file") << "x";
   CdiDirectory folder(root_ + "/file");
   const Result<void> opened = folder.open();
@@ -86,7 +86,7 @@ TEST_F(CdiFolderTest, WhatIsNoFolderIsNamed) {
 }
 
 // Regression: with a helper nobody else takes away what a tenant had.
-TEST_F(CdiFolderTest, KeepsWhatTenantsHaveAndNothingOfOthers) {
+TEST_F(CdiDirectoryTest, KeepOnly_RemovesOtherTenantsFiles) {
   const std::string living = root_ + "/control";
   std::ofstream(living) << "page";
   {

@@ -26,7 +26,7 @@ ContainerEdits editsOf(const std::string& control) {
 }
 
 // What version 0.5.0 knows of; readers refuse whatever else there is.
-TEST(Cdi, SaysOneDeviceInTheWordsOfItsVersion) {
+TEST(CdiSpec, ContainerEdits_WrittenAsVersion050) {
   const bj::value said = bj::parse(cdiSpec(kCdiKind, "web", editsOf("/c")));
   const bj::value expected = bj::parse(R"({"cdiVersion":"0.5.0","kind":"divvy.dev/share","devices":
     [{"name":"web","containerEdits":{"env":["A=b=c"],
@@ -39,14 +39,14 @@ TEST(Cdi, SaysOneDeviceInTheWordsOfItsVersion) {
   EXPECT_EQ(said, expected);
 }
 
-TEST(Cdi, WhatIsNotThereIsNotSaid) {
+TEST(CdiSpec, EmptyFields_AreOmitted) {
   const std::string text =
       cdiSpec(kCdiKind, "web", {{}, {{"/c", "/run/divvy/tenant/control", true}}, {}});
   EXPECT_THAT(text, Not(HasSubstr("env")));
   EXPECT_THAT(text, Not(HasSubstr("deviceNodes")));
 }
 
-TEST(Cdi, WhoseATextIsItsControlPageSays) {
+TEST(CdiSpec, SpecText_ControlPageFoundInOwnKindsOnly) {
   for (const char* kind : {kCdiKind, kPodCdiKind})
     EXPECT_EQ(controlIn(cdiSpec(kind, "web", editsOf("/rt/abc/control"))), "/rt/abc/control");
   for (const char* text :
@@ -57,12 +57,12 @@ TEST(Cdi, WhoseATextIsItsControlPageSays) {
     EXPECT_EQ(controlIn(text), "") << text;
 }
 
-TEST(Cdi, NamesAreThoseThatDevicesMayHave) {
+TEST(CdiSpec, DeviceName_CheckedAgainstCdiRules) {
   for (const char* name : {"web", "0", "a.b_c-d", "A"}) EXPECT_TRUE(checkCdiName(name)) << name;
   for (const char* name : {"", "-web", "web.", "_"}) EXPECT_FALSE(checkCdiName(name)) << name;
 }
 
-class Folder : public ::testing::Test {
+class CdiFileTest : public ::testing::Test {
  protected:
   void SetUp() override {
     root_ = ::testing::TempDir() + "cdi-XXXXXX";
@@ -89,7 +89,7 @@ class Folder : public ::testing::Test {
   std::string root_, control_, file_;
 };
 
-TEST_F(Folder, AFileIsWholeAndForAllToRead) {
+TEST_F(CdiFileTest, Write_FileIsCompleteAndReadable) {
   const mode_t before = umask(077);
   ASSERT_TRUE(writeCdi(file_, "web", editsOf(control_)));
   umask(before);
@@ -104,7 +104,7 @@ TEST_F(Folder, AFileIsWholeAndForAllToRead) {
   EXPECT_EQ(files(), 0u);
 }
 
-TEST_F(Folder, SomebodyElsesFileIsLeftAlone) {
+TEST_F(CdiFileTest, ForeignFile_NeitherReplacedNorRemoved) {
   put("{\"kind\": \"vendor.com/class\"}");
   const Result<void> written = writeCdi(file_, "web", editsOf(control_));
   ASSERT_FALSE(written);
@@ -114,7 +114,7 @@ TEST_F(Folder, SomebodyElsesFileIsLeftAlone) {
   EXPECT_EQ(files(), 1u);
 }
 
-TEST_F(Folder, AnotherLivingSharesFileIsLeftAloneAndADeadOnesIsNot) {
+TEST_F(CdiFileTest, OtherLiveShare_FileKeptUntilControlIsGone) {
   put(cdiSpec(kCdiKind, "web", editsOf(control_)));
   EXPECT_FALSE(writeCdi(file_, "web", editsOf("/rt/other/control")));
   removeCdi(file_, "/rt/other/control");
@@ -124,7 +124,7 @@ TEST_F(Folder, AnotherLivingSharesFileIsLeftAloneAndADeadOnesIsNot) {
   EXPECT_EQ(controlIn(text()), "/rt/other/control");
 }
 
-TEST_F(Folder, WhereNothingCanBeWrittenNothingIs) {
+TEST_F(CdiFileTest, MissingFolder_WriteFails) {
   EXPECT_FALSE(writeCdi(root_ + "/none/of/these.json", "web", editsOf(control_)));
 }
 

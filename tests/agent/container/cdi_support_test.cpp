@@ -9,14 +9,14 @@ namespace {
 
 constexpr const char* kKubelet = "v1.34.4";
 
-TEST(RuntimeCdi, RuntimesThatReadSpecsAreKnown) {
+TEST(WhyNoCdi, SupportingRuntime_NoReason) {
   for (const char* reads : {"containerd://2.0.0", "containerd://2.2.3-k3s1", "containerd://10.0",
                             "cri-o://1.28.1", "cri-o://1.34.0"})
     EXPECT_EQ(whyNoCdi(reads, kKubelet), "") << reads;
   EXPECT_EQ(whyNoCdi("containerd://2.0.0", "v1.29.0"), "");
 }
 
-TEST(RuntimeCdi, OfAllOthersItIsSaidWhyNot) {
+TEST(WhyNoCdi, UnsupportedRuntime_ReasonIsGiven) {
   EXPECT_EQ(whyNoCdi("containerd://1.6.20~ds1", kKubelet),
             "containerd://1.6.20~ds1 ignores CDI devices");
   EXPECT_EQ(whyNoCdi("containerd://1.7.27", kKubelet),
@@ -29,7 +29,7 @@ TEST(RuntimeCdi, OfAllOthersItIsSaidWhyNot) {
     EXPECT_NE(whyNoCdi("containerd://2.2.3", early), "") << early;
 }
 
-TEST(InjectionMode, IsReadAndAnythingElseNamed) {
+TEST(InjectionMode, Names_RoundTripAndOthersRefused) {
   for (const InjectionMode one :
        {InjectionMode::kAuto, InjectionMode::kMounts, InjectionMode::kCdi})
     EXPECT_EQ(parseInjecting(injectingName(one)).value(), one);

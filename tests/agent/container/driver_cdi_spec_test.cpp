@@ -70,7 +70,7 @@ std::vector<std::string> nodesIn(const bj::object& edits) {
   return nodes;
 }
 
-TEST(DriverSpec, AContainerGetsItsCardsAndWhatAllNeed) {
+TEST(DriverCdiSpec, Merge_HoldsOwnDevicesAndCommonEdits) {
   const Result<std::string> merged = withDriver(own(), kDriver, {{"GPU-b", 1}});
   ASSERT_TRUE(merged) << merged.error().message();
   const bj::value spec = bj::parse(*merged);
@@ -87,7 +87,7 @@ TEST(DriverSpec, AContainerGetsItsCardsAndWhatAllNeed) {
   EXPECT_EQ(edits.at("hooks").at(0).at("hookName").as_string(), "createContainer");
 }
 
-TEST(DriverSpec, ACardIsFoundByItsIndexToo) {
+TEST(DriverCdiSpec, DeviceNamedByIndex_IsFound) {
   const Result<std::string> merged = withDriver(own(), kDriver, {{"GPU-a", 0}, {"GPU-b", 1}});
   ASSERT_TRUE(merged) << merged.error().message();
   const bj::object edits = editsIn(*merged);
@@ -100,7 +100,7 @@ TEST(DriverSpec, ACardIsFoundByItsIndexToo) {
 }
 
 // NVIDIA's tools call an instance (MIG) by its card and its place there.
-TEST(DriverSpec, AnInstanceIsFoundByItsPlaceOnItsCard) {
+TEST(DriverCdiSpec, MigInstance_FoundByPlaceOnDevice) {
   std::string driver = kDriver;
   driver.replace(driver.find("name: \"0\""), 9, "name: \"2:1\"");
   const Result<std::string> merged = withDriver(own(), driver, {{"MIG-x", 9, "2:1"}});
@@ -112,7 +112,7 @@ TEST(DriverSpec, AnInstanceIsFoundByItsPlaceOnItsCard) {
   EXPECT_NE(missing.error().message().find("2:3"), std::string::npos);
 }
 
-TEST(DriverSpec, IsGoneByWhereItIsOfTheDriverThatRunsAndOfAllCards) {
+TEST(DriverCdiSpec, OtherVersionOrMissingDevice_IsNotUsed) {
   std::string driver = kDriver;
   driver.replace(driver.find("/usr/lib/libcuda.so.1"), 21, "/usr/lib/libcuda.so.580.95.05");
   const std::vector<DeviceId> both = {{"GPU-a", 0}, {"GPU-b", 1}};
@@ -129,7 +129,7 @@ TEST(DriverSpec, IsGoneByWhereItIsOfTheDriverThatRunsAndOfAllCards) {
       << "nothing is mounted";
 }
 
-TEST(DriverSpec, WhatIsMissingOrNoSpecIsNamed) {
+TEST(DriverCdiSpec, MissingDeviceOrInvalidSpec_IsRefused) {
   const Result<std::string> missing = withDriver(own(), kDriver, {{"GPU-c", 7}});
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code(), ErrorCode::kNotFound);
@@ -139,7 +139,7 @@ TEST(DriverSpec, WhatIsMissingOrNoSpecIsNamed) {
     EXPECT_FALSE(withDriver(own(), bad, {{"GPU-b", 1}})) << bad;
 }
 
-TEST(DriverSpec, IsFoundAmongOthersAndOursAreNotOpened) {
+TEST(DriverCdiSpec, SpecSearch_SkipsOtherKindsAndOwnFiles) {
   std::string dir = "/tmp/divvy-spec-XXXXXX";
   ASSERT_NE(mkdtemp(dir.data()), nullptr);
   EXPECT_EQ(findDriverSpec({dir + "/none", dir}).error().code(), ErrorCode::kNotFound);
@@ -156,7 +156,7 @@ TEST(DriverSpec, IsFoundAmongOthersAndOursAreNotOpened) {
 }
 
 // Regression: aliases were expanded without a bound, on the agent's loop.
-TEST(DriverSpec, AliasesThatStandForTooMuchAreRefused) {
+TEST(DriverCdiSpec, ExcessiveAliases_AreRefused) {
   std::string text = "cdiVersion: 0.7.0\nkind: nvidia.com/gpu\na0: &a0 [x, x]\n";
   for (int level = 1; level < 40; ++level) {
     const std::string below = "*a" + std::to_string(level - 1);

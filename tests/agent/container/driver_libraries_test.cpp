@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 constexpr const char* kVersion = "550.54.15";
 constexpr const char* kLibraries = "/usr/lib/x86_64-linux-gnu/";
 
-TEST(DriverLibraries, AreThoseOfOneVersionThatComputingNeeds) {
+TEST(DriverLibraries, LibraryNames_OnlyComputeLibrariesOfVersion) {
   EXPECT_TRUE(isOfDriver("libcuda.so.1", "libcuda.so.550.54.15", kVersion));
   EXPECT_TRUE(isOfDriver("libnvidia-nvvm.so.4", "libnvidia-nvvm.so.550.54.15", kVersion));
   EXPECT_FALSE(isOfDriver("libcuda.so.1", "libcuda.so.535.1", kVersion));
@@ -26,7 +26,7 @@ TEST(DriverLibraries, AreThoseOfOneVersionThatComputingNeeds) {
   EXPECT_FALSE(isOfDriver("libcuda.so.1", "libcuda.so.", ""));
 }
 
-TEST(DriverLibraries, ACardIsFoundByItsAddress) {
+TEST(DriverLibraries, PciAddress_MapsToProcNameAndMinor) {
   EXPECT_EQ(procNameOf("00000000:3B:00.0"), "0000:3b:00.0");
   EXPECT_EQ(procNameOf("0000:3b:00.0"), "0000:3b:00.0");
   EXPECT_EQ(minorIn("Model: \t NVIDIA H100\nDevice Minor: \t 3\nGPU Excluded:\t No\n"), 3);
@@ -34,7 +34,7 @@ TEST(DriverLibraries, ACardIsFoundByItsAddress) {
   EXPECT_EQ(minorIn("Device Minor:"), -1);
 }
 
-class MadeRoot : public ::testing::Test {
+class DriverFilesTest : public ::testing::Test {
  protected:
   void SetUp() override {
     root_ = ::testing::TempDir() + "driver-XXXXXX";
@@ -62,7 +62,7 @@ class MadeRoot : public ::testing::Test {
   std::string root_;
 };
 
-TEST_F(MadeRoot, OnlyTheCardsThatItWasGivenAreThere) {
+TEST_F(DriverFilesTest, GivenDevice_OnlyItsNodeIsFound) {
   const Result<DriverLibraries> found = find({"00000000:3B:00.0"});
   ASSERT_TRUE(found) << found.error().message();
   EXPECT_THAT(found->devices, ElementsAre("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia3"));
@@ -71,7 +71,7 @@ TEST_F(MadeRoot, OnlyTheCardsThatItWasGivenAreThere) {
   EXPECT_EQ(found->libraries.count("libGLX_nvidia.so.1"), 0u);
 }
 
-TEST_F(MadeRoot, ACardThatCannotBeToldIsNoOther) {
+TEST_F(DriverFilesTest, UnknownDeviceOrMissingNode_IsRefused) {
   const Result<DriverLibraries> unknown = find({"00000000:AF:00.0"});
   ASSERT_FALSE(unknown);
   EXPECT_THAT(unknown.error().message(), HasSubstr("0000:af:00.0"));

@@ -20,7 +20,7 @@ const kubelet::Mount* at(const kubelet::Injection& given, const std::string& pat
   return found == given.mounts.end() ? nullptr : &*found;
 }
 
-TEST(Injection, WhatBoundsATenantCannotBeWrittenByIt) {
+TEST(Injection, TenantMounts_LimitsAreReadOnly) {
   const Node node{"gpu"};
   const kubelet::Injection given =
       injectionFor("pod-1", node, NodePaths("/run/divvy", node), kInstall);
@@ -38,7 +38,7 @@ TEST(Injection, WhatBoundsATenantCannotBeWrittenByIt) {
 }
 
 // Without them no memory of a pod was ever swapped, whatever its node promised.
-TEST(Injection, APodHasWhatItsMemoryIsSwappedBy) {
+TEST(Injection, SwapPages_AreMounted) {
   const Node node{"gpu"};
   const kubelet::Injection given =
       injectionFor("pod-1", node, NodePaths("/run/divvy", node), kInstall);
@@ -51,7 +51,7 @@ TEST(Injection, APodHasWhatItsMemoryIsSwappedBy) {
   }
 }
 
-TEST(Injection, WhatIsPreloadedIsMountedWhereTheListSaysIt) {
+TEST(Injection, PreloadList_LibrariesMountedWhereListed) {
   const Node node{"gpu"};
   const kubelet::Injection given =
       injectionFor("pod-1", node, NodePaths("/run/divvy", node), kInstall);
@@ -64,7 +64,7 @@ TEST(Injection, WhatIsPreloadedIsMountedWhereTheListSaysIt) {
   EXPECT_EQ(at(given, "/etc/ld.so.preload")->host_path, "/run/divvy/gpu/ld.so.preload");
 }
 
-TEST(Injection, TheRegistrarIsWhereItsFolderIsMounted) {
+TEST(Injection, Registrar_FolderMountedAtSocketPath) {
   const Node node{"gpu"};
   const NodePaths paths("/run/divvy", node);
   const kubelet::Injection given = injectionFor("pod-1", node, paths, kInstall);
@@ -75,12 +75,12 @@ TEST(Injection, TheRegistrarIsWhereItsFolderIsMounted) {
             paths.containersRegistrar().substr(paths.containersDir().size()));
 }
 
-TEST(Injection, TheLongestPathsAreStillThoseOfSockets) {
+TEST(Injection, LongestNodeName_SocketPathFits) {
   const Node node{"sim-" + std::string(24, 'x')};
   EXPECT_LE(NodePaths(std::string(60, 'x'), node).containersRegistrar().size(), 107u);
 }
 
-TEST(Injection, SimulatedCardsComeWithTheirDriver) {
+TEST(Injection, SimulatedDevice_DriverIsMounted) {
   const Node node{"sim-h100"};
   const kubelet::Injection given =
       injectionFor("pod-1", node, NodePaths("/run/divvy", node), kInstall);
@@ -91,7 +91,7 @@ TEST(Injection, SimulatedCardsComeWithTheirDriver) {
 }
 
 // Whoever is let near an excluded card could use it past us.
-TEST(Injection, ExcludedCardsAreNotVisible) {
+TEST(Injection, ExcludedDevices_NotVisible) {
   const Node node{"gpu"};
   std::vector<Device> devices(3);
   for (std::size_t i = 0; i < devices.size(); ++i)
@@ -106,7 +106,7 @@ TEST(Injection, ExcludedCardsAreNotVisible) {
   EXPECT_EQ(visibleIn(devices), "none");
 }
 
-TEST(Edits, AreWhatTheKubeletIsTold) {
+TEST(ContainerEdits, PodTenant_EqualKubeletInjection) {
   const Node node{"sim-h100"};
   const NodePaths paths("/run/divvy", node);
   const ContainerEdits edits = editsFor({paths.tenants() + "/pod-1", true}, node, paths, kInstall);
@@ -120,7 +120,7 @@ TEST(Edits, AreWhatTheKubeletIsTold) {
   }
 }
 
-TEST(Edits, SwappedMemoryHasItsPages) {
+TEST(ContainerEdits, Swapped_AddsTwoMounts) {
   const Node node{"gpu"};
   const NodePaths paths("/run/divvy", node);
   const auto count = [&](bool swapped) {
@@ -129,7 +129,7 @@ TEST(Edits, SwappedMemoryHasItsPages) {
   EXPECT_EQ(count(true), count(false) + 2);
 }
 
-TEST(Edits, OfRealCardsNamesThoseOfTheShareAndCallsTheToolkitOff) {
+TEST(ContainerEdits, RealDevices_NamedAndToolkitDisabled) {
   const Node node{"gpu"};
   ContainerEdits edits = editsFor({"/rt/t", false}, node, NodePaths("/run/divvy", node), kInstall);
   EXPECT_TRUE(edits.devices.empty());
@@ -142,7 +142,7 @@ TEST(Edits, OfRealCardsNamesThoseOfTheShareAndCallsTheToolkitOff) {
   EXPECT_THAT(edits.environment, Contains(std::pair("LD_LIBRARY_PATH", "/run/divvy/driver")));
 }
 
-TEST(Injection, ATenantIsCalledByItsDevicesInWhateverOrder) {
+TEST(Injection, DeviceIds_TenantIdIgnoresOrder) {
   const std::string ours = "divvy.dev/gpu";
   EXPECT_EQ(tenantIdFor({"a::0", "b::1"}, ours), tenantIdFor({"b::1", "a::0"}, ours));
   EXPECT_NE(tenantIdFor({"a::0", "b::1"}, ours), tenantIdFor({"a::0"}, ours));
@@ -157,7 +157,7 @@ TEST(Injection, ATenantIsCalledByItsDevicesInWhateverOrder) {
 
 // Regression: a container that HAMi's plugin had given its units was made a tenant when it began
 // again under ours, and accused of going around it.
-TEST(Injection, UnitsOfAnotherPluginAreNotOurs) {
+TEST(Injection, DeviceIdsOfOtherPlugin_AreNotOurs) {
   const std::string uuid = "GPU-00000000-0000-0000-0000-000000000000";
   EXPECT_TRUE(areOurs({uuid + "::0", uuid + "::19"}));
   for (const char* behind : {"", "-3", ":", "::", "::a", "::-1"})
@@ -165,7 +165,7 @@ TEST(Injection, UnitsOfAnotherPluginAreNotOurs) {
   EXPECT_FALSE(areOurs({"::0"}));
 }
 
-TEST(Injection, UnitsAreAsManyAsMayShareACard) {
+TEST(Injection, MaxShares_DeviceHasAsManyIds) {
   const std::string uuid = "GPU-00000000-0000-0000-0000-000000000000";
   const std::vector<kubelet::Device> units = unitsOf(uuid, 1, 100);
   ASSERT_EQ(units.size(), 100u);

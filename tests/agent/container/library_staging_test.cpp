@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Stage : public testing::Test {
+class LibraryStagingTest : public testing::Test {
  protected:
   void SetUp() override {
     std::string text = (fs::temp_directory_path() / "divvy-stage-XXXXXX").string();
@@ -44,7 +44,7 @@ class Stage : public testing::Test {
   std::string root_;
 };
 
-TEST_F(Stage, ContainersOfAnyUserMayReadWhatIsCopied) {
+TEST_F(LibraryStagingTest, RestrictiveUmask_CopiesReadableByAll) {
   const mode_t before = umask(077);  // as the agent has it
   const Result<InstallLayout> staged = stage(true);
   umask(before);
@@ -57,7 +57,7 @@ TEST_F(Stage, ContainersOfAnyUserMayReadWhatIsCopied) {
     EXPECT_EQ(fs::status(path).permissions() & fs::perms(0777), fs::perms(0755)) << path;
 }
 
-TEST_F(Stage, TheSameIsNotWrittenAgain) {
+TEST_F(LibraryStagingTest, SameVersion_IsNotRewritten) {
   const Result<InstallLayout> first = stage();
   ASSERT_TRUE(first);
   struct stat before {
@@ -72,7 +72,7 @@ TEST_F(Stage, TheSameIsNotWrittenAgain) {
 }
 
 // Containers that run have the old one mapped: a library that changes under them crashes them.
-TEST_F(Stage, AnotherVersionLeavesTheOldOneAsItWas) {
+TEST_F(LibraryStagingTest, OtherVersion_OldCopyUnchanged) {
   const Result<InstallLayout> old = stage();
   ASSERT_TRUE(old);
   write("image/lib/libdivvy-cuda.so", "cuda 2");
@@ -83,7 +83,7 @@ TEST_F(Stage, AnotherVersionLeavesTheOldOneAsItWas) {
   EXPECT_EQ(read(fresh->lib_dir + "/libdivvy-cuda.so"), "cuda 2");
 }
 
-TEST_F(Stage, ADamagedOneIsSteppedOver) {
+TEST_F(LibraryStagingTest, DamagedCopy_NewFolderIsUsed) {
   const Result<InstallLayout> first = stage();
   ASSERT_TRUE(first);
   std::ofstream(first->lib_dir + "/libdivvy-cuda.so") << "torn";
@@ -94,7 +94,7 @@ TEST_F(Stage, ADamagedOneIsSteppedOver) {
   EXPECT_EQ(read(first->lib_dir + "/libdivvy-cuda.so"), "torn");
 }
 
-TEST_F(Stage, WhatAKilledOneLeftIsNoHindrance) {
+TEST_F(LibraryStagingTest, LeftoverOfKilledStaging_IsReplaced) {
   fs::create_directories(root_ + "/node/.new/lib");
   write("node/.new/lib/libdivvy-cuda.so", "half");
   const Result<InstallLayout> staged = stage();
@@ -103,7 +103,7 @@ TEST_F(Stage, WhatAKilledOneLeftIsNoHindrance) {
   EXPECT_FALSE(fs::exists(root_ + "/node/.new"));
 }
 
-TEST_F(Stage, WhatIsMissingIsNamed) {
+TEST_F(LibraryStagingTest, MissingLibrary_ErrorNamesIt) {
   fs::remove(root_ + "/image/lib/libdivvy-nvml.so");
   const Result<InstallLayout> staged = stage();
   ASSERT_FALSE(staged);

@@ -7,7 +7,7 @@ namespace {
 
 const std::vector<DeviceName> kThree{{0, "GPU-aa11"}, {1, "GPU-aa22"}, {4, "GPU-bb11"}};
 
-TEST(DeviceExclusions, AreNamedByIndexUuidOrItsBeginning) {
+TEST(DeviceExclusions, IndexUuidOrPrefix_ExcludesMatches) {
   using Which = std::vector<bool>;
   EXPECT_EQ(excludedAmong({}, kThree), (Which{false, false, false}));
   EXPECT_EQ(excludedAmong({{}, {1}}, kThree), (Which{false, true, false}));
@@ -20,12 +20,12 @@ TEST(DeviceExclusions, AreNamedByIndexUuidOrItsBeginning) {
 }
 
 // Every UUID begins with it: a card would be excluded that nobody named.
-TEST(DeviceExclusions, WhatAllUuidsBeginWithNamesNobody) {
+TEST(DeviceExclusions, CommonPrefix_ExcludesNone) {
   EXPECT_EQ(excludedAmong({{"GPU-", "", "G"}, {}}, kThree),
             (std::vector<bool>{false, false, false}));
 }
 
-TEST(DeviceExclusions, NamesOfNoCardAreTold) {
+TEST(DeviceExclusions, UnmatchedNames_AreReported) {
   EXPECT_EQ(namesOfNone({{"GPU-aa", "GPU-cc"}, {0, 9}}, kThree),
             (std::vector<std::string>{"index 9", "GPU-cc"}));
 }

@@ -9,7 +9,7 @@ DriverHealth said(std::vector<driver::DeviceFault> faults, bool answers = true) 
   return {std::move(faults), {{0, true}, {1, answers}}};
 }
 
-TEST(DeviceHealth, WhoDoesNotAnswerIsBadUntilItDoes) {
+TEST(DeviceHealth, NoAnswer_UnhealthyUntilAnswer) {
   DeviceHealth health;
   EXPECT_TRUE(health.good(1)) << "nothing was ever said of it";
   EXPECT_FALSE(health.heard(said({}), 0));
@@ -21,7 +21,7 @@ TEST(DeviceHealth, WhoDoesNotAnswerIsBadUntilItDoes) {
   EXPECT_TRUE(health.good(1));
 }
 
-TEST(DeviceHealth, AFaultOfItsOwnIsBadUntilItWasQuietForLong) {
+TEST(DeviceHealth, DeviceFault_UnhealthyUntilQuiet) {
   DeviceHealth health;
   EXPECT_TRUE(health.heard(said({{1, 48}}), 1000));
   EXPECT_EQ(health.why(1), "Xid 48");
@@ -33,7 +33,7 @@ TEST(DeviceHealth, AFaultOfItsOwnIsBadUntilItWasQuietForLong) {
 }
 
 // Regression: an agent that began anew gave out at once what the one before it had found faulty.
-TEST(DeviceHealth, WhatAnEarlierAgentHeardHoldsUntilItWasQuietForLong) {
+TEST(DeviceHealth, RecalledFault_HoldsUntilQuiet) {
   DeviceHealth before, health;
   before.heard(said({{1, 48}}), 1000);
   EXPECT_EQ(before.pending(), (std::map<unsigned, KnownFault>{{1, {48, 1000}}}));
@@ -45,7 +45,7 @@ TEST(DeviceHealth, WhatAnEarlierAgentHeardHoldsUntilItWasQuietForLong) {
   EXPECT_TRUE(health.pending().empty());
 }
 
-TEST(DeviceHealth, WhatIsOverOrOfTheFutureIsNotRecalled) {
+TEST(DeviceHealth, ExpiredOrFutureRecall_GoodAfterQuietTime) {
   DeviceHealth health;
   health.recall(0, {48, 1000}, 1000 + kQuietMs);
   EXPECT_TRUE(health.good(0));
@@ -55,7 +55,7 @@ TEST(DeviceHealth, WhatIsOverOrOfTheFutureIsNotRecalled) {
 }
 
 // A simulated card's time may run faster.
-TEST(DeviceHealth, HowLongIsLongItIsTold) {
+TEST(DeviceHealth, CustomQuietTime_IsUsed) {
   DeviceHealth health(100);
   EXPECT_TRUE(health.heard(said({{1, 48}}), 1000));
   EXPECT_FALSE(health.heard(said({}), 1099));
@@ -66,7 +66,7 @@ TEST(DeviceHealth, HowLongIsLongItIsTold) {
 // Else a card that fell off the bus would be good the moment it is back.
 // Regression: pods that had some of a card were turned away by a kubelet that began anew, for
 // somebody else had come to it.
-TEST(DeviceHealth, WhatSomebodyElseHasIsNoFault) {
+TEST(DeviceHealth, OtherHolderOrUser_IsNotFault) {
   DeviceHealth health;
   health.held({{0, "pod a/b"}});
   health.used({{1, "process 7 (x)"}});
@@ -80,7 +80,7 @@ TEST(DeviceHealth, WhatSomebodyElseHasIsNoFault) {
   EXPECT_TRUE(health.faulty(2));
 }
 
-TEST(DeviceHealth, WhileItDoesNotAnswerItIsNotQuiet) {
+TEST(DeviceHealth, NotAnswering_QuietTimeDoesNotRun) {
   DeviceHealth health;
   EXPECT_TRUE(health.heard(said({{1, 79}}, false), 0));
   EXPECT_FALSE(health.heard(said({}, false), 3 * kQuietMs));
@@ -89,7 +89,7 @@ TEST(DeviceHealth, WhileItDoesNotAnswerItIsNotQuiet) {
   EXPECT_TRUE(health.heard(said({}), 4 * kQuietMs));
 }
 
-TEST(DeviceHealth, WhatNobodyHeardIsAFaultThatSaysSo) {
+TEST(DeviceHealth, FaultWhileAgentAbsent_ReasonSaysSo) {
   DeviceHealth health, next;
   const KnownFault fault{48, 1000, 1795762692, 1795763712};
   EXPECT_TRUE(health.found(1, fault));
@@ -111,7 +111,7 @@ TEST(DeviceHealth, WhatNobodyHeardIsAFaultThatSaysSo) {
   EXPECT_EQ(next.why(0), "Xid 48");
 }
 
-TEST(DeviceHealth, WhatProgramsDoIsCountedAndNoFaultOfTheCard) {
+TEST(DeviceHealth, ApplicationXid_CountedButHealthy) {
   DeviceHealth health;
   for (const std::uint64_t xid : {13, 31, 43, 45, 68, 109}) {
     EXPECT_TRUE(isProgramsOwn(xid));

@@ -14,7 +14,7 @@ std::vector<driver::DeviceInfo> cards(unsigned count) {
   return all;
 }
 
-TEST(CardPlaces, WaysThatAreBetterThanThroughTheHost) {
+TEST(DeviceTopology, PeerLinks_OnlyBetterThanHostListed) {
   driver::Layout layout;
   layout.numa = {0u, 0u, 1u, std::nullopt};
   layout.pairs = {{0, 1, 0, PciWay::kSwitch, true},     {0, 2, 2, PciWay::kSystem, true},
@@ -33,7 +33,7 @@ TEST(CardPlaces, WaysThatAreBetterThanThroughTheHost) {
   EXPECT_EQ(places[3].nics, (std::vector<NicDistance>{{"mlx5_0", 5}}));
 }
 
-TEST(CardPlaces, ScoresAreOfAllPairsAndInTheAnnotationsMeasure) {
+TEST(DeviceTopology, Scores_AllPairsInAnnotationUnits) {
   driver::Layout layout;
   layout.pairs = {{0, 1, 0, PciWay::kSame, true},       {0, 2, 2, PciWay::kSwitch, true},
                   {1, 2, 0, PciWay::kSwitches, false},  {0, 3, 18, PciWay::kSystem, true},
@@ -48,7 +48,7 @@ TEST(CardPlaces, ScoresAreOfAllPairsAndInTheAnnotationsMeasure) {
                                         {{"GPU-2", "GPU-3"}, 20}}));
 }
 
-TEST(CardPlaces, PairsThatDoNotAgreeAreNamed) {
+TEST(DeviceTopology, DisagreeingLinks_AreNamed) {
   driver::Layout layout;
   layout.pairs = {{0, 1, 0, PciWay::kNode, true, true}, {0, 2, 3, PciWay::kNode, true, false}};
   std::vector<driver::DeviceInfo> three = cards(3);
@@ -59,7 +59,7 @@ TEST(CardPlaces, PairsThatDoNotAgreeAreNamed) {
   EXPECT_EQ(scoresOf(three, layout).at({"GPU-0", "GPU-1"}), 20u) << "the bus is there";
 }
 
-TEST(CardPlaces, SimulatedCardsAreNotLookedForInTheKernelsFiles) {
+TEST(DeviceTopology, SimulatedDevices_SysfsIsNotRead) {
   unsetenv("DIVVY_SYSFS");
   EXPECT_EQ(sysfsRoot(false), "/sys");
   EXPECT_EQ(sysfsRoot(true), "");

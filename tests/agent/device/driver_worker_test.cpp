@@ -19,14 +19,14 @@ using namespace std::chrono_literals;
 
 constexpr auto kShort = 50ms;
 
-class Stuck : public testing::Test {
+class DriverWorkerTest : public testing::Test {
  protected:
-  Stuck() {
+  DriverWorkerTest() {
     std::string pattern = "/tmp/dv-XXXXXX";
     dir_ = mkdtemp(pattern.data());
     setenv("STUCK_NVML", file().c_str(), 1);
   }
-  ~Stuck() override {
+  ~DriverWorkerTest() override {
     free();
     fs::remove_all(dir_);
     unsetenv("STUCK_NVML");
@@ -48,7 +48,7 @@ class Stuck : public testing::Test {
   Fd lock_;
 };
 
-TEST_F(Stuck, AnswersWhileTheDriverDoes) {
+TEST_F(DriverWorkerTest, DriverAnswers_UseIsReturned) {
   const auto desk = open();
   const Result<driver::DeviceUse> use = desk->use(0);
   ASSERT_TRUE(use) << use.error().message();
@@ -56,7 +56,7 @@ TEST_F(Stuck, AnswersWhileTheDriverDoes) {
   EXPECT_TRUE(desk->processTimes(0).empty());
 }
 
-TEST_F(Stuck, FailsInTimeThenAtOnceAndAnswersAgain) {
+TEST_F(DriverWorkerTest, DriverStuck_FailsFastThenRecovers) {
   const auto desk = open();
   stick();
   const Result<driver::DeviceUse> first = desk->use(0);
@@ -71,7 +71,7 @@ TEST_F(Stuck, FailsInTimeThenAtOnceAndAnswersAgain) {
 }
 
 // The agent's loop asks this once a second.
-TEST_F(Stuck, TimesAreAskedForWithoutWaiting) {
+TEST_F(DriverWorkerTest, DriverStuck_RefreshDoesNotWait) {
   const auto desk = open();
   stick();
   for (int i = 0; i < 1000; ++i) desk->refreshUse({0});
@@ -87,7 +87,7 @@ TEST_F(Stuck, TimesAreAskedForWithoutWaiting) {
 }
 
 // Regression: while health was what the driver did not answer, cards stayed as good as they were.
-TEST_F(Stuck, NoCardIsGoodWhileTheDriverIsSilent) {
+TEST_F(DriverWorkerTest, DriverSilent_HealthSaysNoAnswer) {
   const auto desk = open();
   const std::vector<unsigned> cards{0};
   const auto answers = [&](bool so) {
@@ -107,7 +107,7 @@ TEST_F(Stuck, NoCardIsGoodWhileTheDriverIsSilent) {
 }
 
 // A question that nobody waits for is no reason to turn others away.
-TEST_F(Stuck, AQuestionUnderWayIsWaitedFor) {
+TEST_F(DriverWorkerTest, RefreshUnderWay_UseStillAnswers) {
   const auto desk = open();
   for (int i = 0; i < 100; ++i) {
     desk->refreshUse({0});
@@ -115,14 +115,14 @@ TEST_F(Stuck, AQuestionUnderWayIsWaitedFor) {
   }
 }
 
-TEST_F(Stuck, ClosingDoesNotWait) {
+TEST_F(DriverWorkerTest, DriverStuck_CloseDoesNotWait) {
   auto desk = open();
   stick();
   EXPECT_FALSE(desk->use(0));
   desk.reset();
 }
 
-TEST_F(Stuck, TheAgentGoesOnServing) {
+TEST_F(DriverWorkerTest, DriverStuck_AgentKeepsServing) {
   Sandbox sandbox("");
   const std::string driver = sandbox.root() + "-driver";
   fs::create_directory(driver);
@@ -133,7 +133,7 @@ TEST_F(Stuck, TheAgentGoesOnServing) {
   stick();
   const Outcome gpus = sandbox.divvy({"gpus"});
   EXPECT_EQ(gpus.code(), 0) << gpus.err;
-  EXPECT_NE(gpus.out.find("Stuck card"), std::string::npos) << gpus.out;
+  EXPECT_NE(gpus.out.find("DriverWorkerTest card"), std::string::npos) << gpus.out;
   const Outcome run = sandbox.divvy({"run", "--memory", "1Gi", "--", "true"});
   EXPECT_EQ(run.code(), 1);
   EXPECT_NE(run.err.find("out of service"), std::string::npos) << run.err;

@@ -26,14 +26,14 @@ std::string told(const EccErrorTracker::Seen& seen) {
   return all;
 }
 
-TEST(EccErrorDelta, IsWhatIsMoreThanWasKnown) {
+TEST(EccErrorDelta, HigherCount_DeltaIsDifference) {
   EXPECT_FALSE(grownSince(counted(2), counted(2)).any());
   EXPECT_EQ(grownSince(counted(2), counted(5)), (EccErrorDelta{3, false, false}));
   EXPECT_EQ(grownSince(counted(0), counted(0, true, true)), (EccErrorDelta{0, true, true}));
   EXPECT_FALSE(grownSince(counted(2, true, true), counted(2)).any()) << "the card was reset";
 }
 
-TEST(EccErrorDelta, OfACountThatBeganAnewIsAllOfIt) {
+TEST(EccErrorDelta, CountReset_DeltaIsAll) {
   EXPECT_EQ(grownSince(counted(5), counted(2)).uncorrected, 2u);
   EXPECT_FALSE(grownSince(counted(5), counted(0)).any());
   EXPECT_EQ(grownSince(reloaded(counted(2)), counted(2)).uncorrected, 2u);
@@ -41,14 +41,14 @@ TEST(EccErrorDelta, OfACountThatBeganAnewIsAllOfIt) {
   EXPECT_EQ(reloaded({}), MemoryErrors());
 }
 
-TEST(EccErrorDelta, IsNothingOfWhatIsNotToldOrWasNotKnown) {
+TEST(EccErrorDelta, UnreportedCount_DeltaIsNone) {
   EXPECT_FALSE(grownSince({}, counted(5, true, true)).any());
   EXPECT_FALSE(grownSince(counted(5), {}).any());
   EXPECT_EQ(laterOf(counted(5, true), {7, std::nullopt, std::nullopt}), counted(7, true));
   EXPECT_EQ(laterOf({}, counted(7)), counted(7));
 }
 
-TEST(EccErrorDelta, IsTheGravestFaultInIt) {
+TEST(EccErrorDelta, SeveralErrors_XidOfGravest) {
   EXPECT_EQ((EccErrorDelta{1, true, true}).xid(), 64u);
   EXPECT_EQ((EccErrorDelta{1, true, false}).xid(), 48u);
   EXPECT_EQ((EccErrorDelta{0, true, false}).xid(), 63u);
@@ -59,7 +59,7 @@ TEST(EccErrorDelta, IsTheGravestFaultInIt) {
   for (const std::uint64_t xid : {13, 31, 79}) EXPECT_FALSE(isOfMemory(xid));
 }
 
-TEST(EccErrorTracker, WhatGrewWhileNobodyLookedIsAFaultInTheFirstLookAndOnce) {
+TEST(EccErrorTracker, GrownWhileAgentAbsent_OneFaultAtFirstLook) {
   EccErrorTracker watch;
   watch.recall(0, counted(1));
   EXPECT_EQ(told(watch.look(look(counted(3)))), "48 away: 2 uncorrected memory errors");
@@ -70,7 +70,7 @@ TEST(EccErrorTracker, WhatGrewWhileNobodyLookedIsAFaultInTheFirstLookAndOnce) {
   EXPECT_EQ(told(next.look(look(counted(3)))), "");
 }
 
-TEST(EccErrorTracker, WhatIsThereInTheFirstLookEverIsOld) {
+TEST(EccErrorTracker, FirstLookEver_CountIsOld) {
   EccErrorTracker watch;
   EXPECT_EQ(told(watch.look(look(counted(3)))), "old: 3 uncorrected memory errors");
   EXPECT_EQ(told(watch.look(look(counted(3)))), "");
@@ -81,7 +81,7 @@ TEST(EccErrorTracker, WhatIsThereInTheFirstLookEverIsOld) {
 }
 
 // Drivers tell and count at different times.
-TEST(EccErrorTracker, WhatAnEventTellsOfBeforeWithOrAfterItsCountIsHeard) {
+TEST(EccErrorTracker, EventNearCount_NoMissedFault) {
   const std::vector<driver::DeviceFault> event{{0, 48}, {0, 48}};
   for (const int when : {-1, 0, 1}) {
     EccErrorTracker watch;
@@ -96,7 +96,7 @@ TEST(EccErrorTracker, WhatAnEventTellsOfBeforeWithOrAfterItsCountIsHeard) {
   }
 }
 
-TEST(EccErrorTracker, WhatStaysWithoutAnEventForTwoLooksNobodyHeard) {
+TEST(EccErrorTracker, CountWithoutEvent_FaultAfterTwoLooks) {
   for (const std::uint64_t other : {0, 13, 79}) {
     EccErrorTracker watch;
     watch.look(look(counted(0)));
@@ -109,7 +109,7 @@ TEST(EccErrorTracker, WhatStaysWithoutAnEventForTwoLooksNobodyHeard) {
 }
 
 // An event covers one growth, not whatever comes later.
-TEST(EccErrorTracker, AnEventOfLongAgoCoversNothing) {
+TEST(EccErrorTracker, OldEvent_CoversNoLaterGrowth) {
   EccErrorTracker watch;
   watch.look(look(counted(0)));
   watch.look(look(counted(1), {{0, 48}}));
@@ -121,7 +121,7 @@ TEST(EccErrorTracker, AnEventOfLongAgoCoversNothing) {
   EXPECT_EQ(told(watch.look(look(counted(3)))), "48: 1 uncorrected memory error");
 }
 
-TEST(EccErrorTracker, ACardThatDoesNotTellKeepsWhatIsKnown) {
+TEST(EccErrorTracker, DeviceNotReporting_KnownCountKept) {
   EccErrorTracker watch;
   watch.recall(0, counted(1));
   EXPECT_EQ(told(watch.look(look({}))), "");
@@ -132,7 +132,7 @@ TEST(EccErrorTracker, ACardThatDoesNotTellKeepsWhatIsKnown) {
   EXPECT_TRUE(none.known().empty());
 }
 
-TEST(EccErrorTracker, ALowerCountIsKnownFromThenOn) {
+TEST(EccErrorTracker, LowerCount_BecomesKnown) {
   EccErrorTracker watch;
   watch.recall(0, counted(5));
   EXPECT_EQ(told(watch.look(look(counted(0)))), "");

@@ -15,14 +15,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class KnownFaultsTest : public ::testing::Test {
+class FaultStoreTest : public ::testing::Test {
  protected:
-  KnownFaultsTest() {
+  FaultStoreTest() {
     std::string pattern = fs::temp_directory_path() / "divvy-faults-XXXXXX";
     dir_ = mkdtemp(pattern.data());
     path_ = dir_ + "/faults";
   }
-  ~KnownFaultsTest() override { fs::remove_all(dir_); }
+  ~FaultStoreTest() override { fs::remove_all(dir_); }
 
   std::string text() const {
     std::ifstream file(path_);
@@ -44,7 +44,7 @@ class KnownFaultsTest : public ::testing::Test {
   const KnownErrors errors_{{"GPU-1", {7, true, false}}, {"GPU-2", {}}, {"MIG-3", {0, {}, {}}}};
 };
 
-TEST_F(KnownFaultsTest, AreReadBackAndNothingElseIsLeft) {
+TEST_F(FaultStoreTest, SavedState_LoadsEqualAndEmptyRemovesFile) {
   EXPECT_TRUE(load().faults.empty());
   EXPECT_EQ(load().damage, "") << "the first agent finds none";
   PersistedDeviceState known = withFaults(away_);
@@ -62,7 +62,7 @@ TEST_F(KnownFaultsTest, AreReadBackAndNothingElseIsLeft) {
   EXPECT_TRUE(fs::is_empty(dir_));
 }
 
-TEST_F(KnownFaultsTest, OfAnotherBootErrorsAreKnownAndFaultsMeanNothing) {
+TEST_F(FaultStoreTest, OtherBoot_ErrorsKeptFaultsDropped) {
   PersistedDeviceState known = withFaults(away_);
   known.errors = errors_;
   saveKnown(path_, known);
@@ -75,7 +75,7 @@ TEST_F(KnownFaultsTest, OfAnotherBootErrorsAreKnownAndFaultsMeanNothing) {
 }
 
 // Agents before wrote nothing else, and leave out what they do not understand.
-TEST_F(KnownFaultsTest, AnEarlierAgentsAreRead) {
+TEST_F(FaultStoreTest, EarlierFormat_IsRead) {
   saveKnown(path_, withFaults({{"GPU-1", {48, 1000}}}));
   const std::string boot = text().substr(0, text().find('\n') + 1);
   write(boot + "GPU-1 48 1000\nGPU-2 79 2000\n");
@@ -84,14 +84,14 @@ TEST_F(KnownFaultsTest, AnEarlierAgentsAreRead) {
   EXPECT_TRUE(load().errors.empty());
 }
 
-TEST_F(KnownFaultsTest, LinesThatAreCutOrNotOursAreLeftOut) {
+TEST_F(FaultStoreTest, CutOrForeignLines_AreSkipped) {
   saveKnown(path_, withFaults({{"GPU-1", {48, 1000}}}));
   write(text() + "GPU-3 0 5\nGPU-4 x 5\nGPU-5\n\nGPU-6 48 5 6\nGPU-7 48 20");
   EXPECT_EQ(load().faults, (KnownFaults{{"GPU-1", {48, 1000}}}));
   EXPECT_EQ(load().damage, "line 5 is not understood");
 }
 
-TEST_F(KnownFaultsTest, WhereverTheyWereCutThatIsSaid) {
+TEST_F(FaultStoreTest, CutAnywhere_DamageIsReported) {
   PersistedDeviceState known = withFaults(away_);
   known.errors = errors_;
   saveKnown(path_, known);
@@ -105,7 +105,7 @@ TEST_F(KnownFaultsTest, WhereverTheyWereCutThatIsSaid) {
   }
 }
 
-TEST_F(KnownFaultsTest, WhatIsNotOursIsNamed) {
+TEST_F(FaultStoreTest, ForeignContent_DamageIsReported) {
   saveKnown(path_, withFaults(faults_));
   const std::string boot = text().substr(0, text().find('\n') + 1);
   for (const char* bad :
@@ -123,7 +123,7 @@ TEST_F(KnownFaultsTest, WhatIsNotOursIsNamed) {
   }
 }
 
-TEST_F(KnownFaultsTest, AFolderInItsPlaceIsLeftAlone) {
+TEST_F(FaultStoreTest, PathIsFolder_KeptAndNamedAsDamage) {
   fs::create_directories(path_ + "/in the way");
   saveKnown(path_, withFaults(faults_));
   saveKnown(path_, {});
@@ -133,7 +133,7 @@ TEST_F(KnownFaultsTest, AFolderInItsPlaceIsLeftAlone) {
 }
 
 // A card that does not answer has a fault that is as new with each look.
-TEST_F(KnownFaultsTest, AreNotWrittenWithEachLook) {
+TEST_F(FaultStoreTest, FaultUnder30sLater_NotRewritten) {
   KnownFaults later = faults_;
   const auto differs = [](const KnownFaults& saved, const KnownFaults& now) {
     return differ(withFaults(saved), withFaults(now));
@@ -148,7 +148,7 @@ TEST_F(KnownFaultsTest, AreNotWrittenWithEachLook) {
   EXPECT_TRUE(differs(faults_, {{"GPU-1", {48, 1000, 0, 9}}, {"GPU-2", {79, 2000}}}));
 }
 
-TEST_F(KnownFaultsTest, AreWrittenWithEachErrorAndAfterDamage) {
+TEST_F(FaultStoreTest, ErrorChangeOrDamage_IsRewritten) {
   PersistedDeviceState saved, now;
   saved.errors = now.errors = errors_;
   EXPECT_FALSE(differ(saved, now));
@@ -165,7 +165,7 @@ TEST_F(KnownFaultsTest, AreWrittenWithEachErrorAndAfterDamage) {
   EXPECT_TRUE(differ(saved, now));
 }
 
-TEST_F(KnownFaultsTest, WhoHasErrorsIsKnown) {
+TEST_F(FaultStoreTest, AnyErrorOrFault_AnyIsTrue) {
   EXPECT_FALSE(PersistedDeviceState().any());
   EXPECT_TRUE(withFaults(faults_).any());
   for (const driver::MemoryErrors& one :
@@ -176,7 +176,7 @@ TEST_F(KnownFaultsTest, WhoHasErrorsIsKnown) {
   }
 }
 
-TEST_F(KnownFaultsTest, AnAgentLookedLastWhenItsFilesWereTouched) {
+TEST_F(FaultStoreTest, TouchedFiles_LastLookIsNewest) {
   const std::string mark = dir_ + "/watched";
   EXPECT_EQ(lastLook(path_, mark), 0);
   const auto touch = [](const std::string& file, std::time_t at) {

@@ -25,7 +25,7 @@ std::string cramped(Bytes wanted, const std::vector<HeldCapacity>& holdings,
   return capacityShortfall(decision, cards(), terms, holdings);
 }
 
-TEST(Room, IsWhatOthersLeave) {
+TEST(CapacityShortfall, HoldingsOnDevice_RefusedOnlyBeyondRest) {
   EXPECT_EQ(cramped(gib(80), {}), "");
   EXPECT_EQ(cramped(gib(40), {{"a", "GPU-0", gib(40), false}}), "");
   EXPECT_EQ(cramped(gib(80), {{"a", "GPU-1", gib(80), false}}), "") << "on another card";
@@ -36,7 +36,7 @@ TEST(Room, IsWhatOthersLeave) {
 
 // Regression: a card was promised twice while processes of a pod that was deleted by force were
 // there.
-TEST(Room, OfWhoIsOverAndStillThereIsNotThere) {
+TEST(CapacityShortfall, EndedPodStillHolding_IsNamed) {
   EXPECT_EQ(cramped(gib(41), {{"a", "GPU-0", gib(30), false}, {"b", "GPU-0", gib(10), true}}),
             "there is no room for 41 GiB on GPU-0 yet: tenant b has 10 GiB, whose pod is over and "
             "whose processes are not");
@@ -44,7 +44,7 @@ TEST(Room, OfWhoIsOverAndStillThereIsNotThere) {
             "there is no room for 41 GiB on GPU-0 yet: tenant a has 30 GiB");
 }
 
-TEST(Room, OfMiBThatWereRoundedNobodyIsKeptOut) {
+TEST(CapacityShortfall, MebibyteRounding_IsTolerated) {
   const Bytes third{gib(80).count / 3 + mib(1).count - 1};
   EXPECT_EQ(cramped(third, {{"a", "GPU-0", third, false}, {"b", "GPU-0", third, false}}), "");
   EXPECT_NE(cramped(gib(80) + mib(2), {}), "");

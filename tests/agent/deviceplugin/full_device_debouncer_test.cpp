@@ -15,7 +15,7 @@ using Set = std::set<std::string>;
 constexpr std::uint64_t kStays = FullDeviceDebouncer::kStaysMs;
 constexpr std::uint64_t kKnown = FullDeviceDebouncer::kKnownMs;
 
-TEST(FullDeviceDebouncer, TheNodeSaysSoFirstAndTheUnitsGoLater) {
+TEST(FullDeviceDebouncer, DeviceFull_ClosedBeforeWithdrawn) {
   FullDeviceDebouncer full;
   EXPECT_FALSE(full.look({"a"}, {}, 1000));
   EXPECT_FALSE(full.look({"a"}, {}, 1000 + kStays - 1));
@@ -28,7 +28,7 @@ TEST(FullDeviceDebouncer, TheNodeSaysSoFirstAndTheUnitsGoLater) {
   EXPECT_EQ(full.withdrawn(), (Set{"a"}));
 }
 
-TEST(FullDeviceDebouncer, RoomIsThereAtOnce) {
+TEST(FullDeviceDebouncer, RoomFreed_OfferedAgainAtOnce) {
   FullDeviceDebouncer full;
   for (const std::uint64_t at : {std::uint64_t{0}, kStays, kStays + kKnown})
     full.look({"a", "b"}, {"a", "b"}, at);
@@ -41,7 +41,7 @@ TEST(FullDeviceDebouncer, RoomIsThereAtOnce) {
   EXPECT_EQ(full.closed(), (Set{"b"}));
 }
 
-TEST(FullDeviceDebouncer, WhatTheNodeSaysNoLongerIsOfferedAgain) {
+TEST(FullDeviceDebouncer, AnnotationRemoved_OfferedAgainThoughFull) {
   FullDeviceDebouncer full;
   full.look({"a"}, {"a"}, 0);
   full.look({"a"}, {"a"}, kStays);
@@ -55,7 +55,7 @@ TEST(FullDeviceDebouncer, WhatTheNodeSaysNoLongerIsOfferedAgain) {
 
 // Whatever comes and goes: units are withheld only of what is full now, and of what the node has
 // been saying is full for long enough.
-RC_GTEST_PROP(FullDeviceDebouncer, UnitsAreWithheldOnlyWhereEverybodyKnows, ()) {
+RC_GTEST_PROP(FullDeviceDebouncer, RandomLooks_WithdrawnOnlyOnceKnown, ()) {
   FullDeviceDebouncer full;
   std::map<std::string, std::uint64_t> full_for, said_for;  // since
   std::uint64_t now = 0;

@@ -17,7 +17,7 @@ json::value podWith(const char* list, const char* kind, const char* member, cons
 }
 
 // Regression: an empty file over /etc/ld.so.preload gave a container the card as it is.
-TEST(MountGuard, VolumesOverOurFilesAreRefused) {
+TEST(OurMountsStay, VolumeOverOurFiles_IsRefused) {
   for (const char* path :
        {"/etc/ld.so.preload", "/etc//./ld.so.preload", "/etc/x/../ld.so.preload", "/run/divvy",
         "/run/divvy/", "/run/divvy/tenant/control", "/var/run/divvy/tenant", "run/divvy/lib"}) {
@@ -30,14 +30,14 @@ TEST(MountGuard, VolumesOverOurFilesAreRefused) {
   }
 }
 
-TEST(MountGuard, OthersAreNot) {
+TEST(OurMountsStay, VolumeElsewhere_IsAllowed) {
   for (const char* path : {"/data", "/etc", "/run", "/var/run", "/run/divvy-data", "/var/divvy",
                            "/etc/ld.so.preload.d", "/srv/run/divvy"})
     EXPECT_TRUE(ourMountsStay(podWith("containers", "volumeMounts", "mountPath", path), "main"))
         << path;
 }
 
-TEST(MountGuard, WhatIsNoPodHasNoVolumes) {
+TEST(OurMountsStay, MalformedPod_IsAllowed) {
   for (const char* text : {"null", "{}", R"({"spec":1})", R"({"spec":{"containers":{}}})",
                            R"({"spec":{"containers":[1,{"name":"main","volumeMounts":[1,{}]}]}})"})
     EXPECT_TRUE(ourMountsStay(json::parse(text), "main")) << text;

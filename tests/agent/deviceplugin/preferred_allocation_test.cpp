@@ -30,7 +30,7 @@ std::string cardsOf(const DeviceIds& units) {
 const kube::DeviceScores kTwoPairs{{{"a", "b"}, 20}, {{"a", "c"}, 420}, {{"a", "d"}, 20},
                                    {{"b", "c"}, 20}, {{"b", "d"}, 220}, {{"c", "d"}, 20}};
 
-TEST(UnitsByScore, AreOfCardsThatAreWellLinked) {
+TEST(UnitsByScore, ScoredPairs_BestLinkedDevicesChosen) {
   EXPECT_EQ(cardsOf(unitsByScore({unitsOf("abcd", 2), {}, 2}, kTwoPairs)), "ac");
   EXPECT_EQ(cardsOf(unitsByScore({unitsOf("abd", 2), {}, 2}, kTwoPairs)), "bd");
   EXPECT_EQ(cardsOf(unitsByScore({unitsOf("abcd", 2), {"d::1"}, 2}, kTwoPairs)), "bd");
@@ -38,19 +38,19 @@ TEST(UnitsByScore, AreOfCardsThatAreWellLinked) {
 }
 
 // Several units of one card are one card.
-TEST(UnitsByScore, AreOfDifferentCardsWhileThereAreSome) {
+TEST(UnitsByScore, SeveralDevices_DistinctDevicesFirst) {
   EXPECT_EQ(cardsOf(unitsByScore({unitsOf("ab", 5), {}, 2}, {})), "ab");
   EXPECT_EQ(cardsOf(unitsByScore({unitsOf("ab", 2), {}, 3}, {})).size(), 3u);
 }
 
-TEST(UnitsByScore, OneIsOfTheCardWithMostLeft) {
+TEST(UnitsByScore, SingleId_DeviceWithMostLeft) {
   EXPECT_EQ(unitsByScore({{"a::3", "b::1", "b::2", "c::0"}, {}, 1}, kTwoPairs),
             (DeviceIds{"b::1"}));
 }
 
 // Whatever is asked: what the kubelet takes is a part of what is available, all that is required in
 // it, as many as it asks, or all there are.
-RC_GTEST_PROP(UnitsByScore, AreWhatTheKubeletAcceptsOfAnAnswer, ()) {
+RC_GTEST_PROP(UnitsByScore, RandomQuery_AnswerIsValidForKubelet, ()) {
   DeviceIds all = unitsOf("abcd", 4);
   for (const char* other : {"strange", "b::99", "::"}) all.emplace_back(other);
   kubelet::PreferredAllocationQuery ask;
@@ -81,7 +81,7 @@ kube::Pod podWith(const std::string& assigned) {
   return pod;
 }
 
-TEST(WaitingOf, IsWhatTheSchedulerWrote) {
+TEST(WaitingOf, PendingAssignedPod_ContainersWithDevices) {
   const kube::Pod pod = podWith(";GPU-a,NVIDIA,10,1:GPU-b,NVIDIA,10,1:;GPU-c,NVIDIA,5,0:;");
   EXPECT_EQ(waitingOf(pod, {}),
             (std::vector<WaitingContainer>{{"main", {"GPU-a", "GPU-b"}}, {"side", {"GPU-c"}}}));
@@ -94,7 +94,7 @@ TEST(WaitingOf, IsWhatTheSchedulerWrote) {
   EXPECT_EQ(waitingOf(podWith(";;;GPU-a,NVIDIA,10,1:;"), {}).size(), 0u);
 }
 
-TEST(WaitingOf, SaysByWhichNameSomethingIsAskedFor) {
+TEST(WaitingOf, ResourceLimits_ResourceNameIsKept) {
   kube::Pod pod = podWith(";GPU-a,NVIDIA,10,1:;GPU-c,NVIDIA,5,0:;");
   pod.containers[0].limits = {{"cpu", "1"}, {"divvy.dev/gpu-h100", "1"}};
   pod.containers[1].limits = {{"nvidia.com/gpu", "1"}};
@@ -103,7 +103,7 @@ TEST(WaitingOf, SaysByWhichNameSomethingIsAskedFor) {
                                            {"side", {"GPU-c"}, "nvidia.com/gpu"}}));
 }
 
-class UnitChoiceTest : public ::testing::Test {
+class PreferredAllocationTest : public ::testing::Test {
  protected:
   std::string given(const DeviceIds& available, std::size_t count, const DeviceIds& required = {}) {
     const auto units = choice_.assigned("", {available, required, count});
@@ -112,14 +112,14 @@ class UnitChoiceTest : public ::testing::Test {
   PreferredAllocation choice_{kTwoPairs};
 };
 
-TEST_F(UnitChoiceTest, IsOfTheCardsThatWereAssigned) {
+TEST_F(PreferredAllocationTest, AssignedDevices_AreGivenOnce) {
   choice_.waits("u", {{"main", {"a", "d"}}});
   EXPECT_EQ(given(unitsOf("abcd", 2), 1), "none") << "nobody waits for one";
   EXPECT_EQ(given(unitsOf("abcd", 2), 2), "ad");
   EXPECT_EQ(given(unitsOf("abcd", 2), 2), "none") << "it has them now";
 }
 
-TEST_F(UnitChoiceTest, WhoIsHeardOfFirstGoesFirst) {
+TEST_F(PreferredAllocationTest, TwoPodsWaiting_FirstHeardGoesFirst) {
   choice_.waits("z", {{"one", {"b"}}, {"two", {"c"}}});
   choice_.waits("a", {{"main", {"a"}}});
   choice_.waits("z", {{"one", {"b"}}, {"two", {"c"}}});
@@ -129,7 +129,7 @@ TEST_F(UnitChoiceTest, WhoIsHeardOfFirstGoesFirst) {
 }
 
 // The pod's status changes all the time: what was answered is not answered again.
-TEST_F(UnitChoiceTest, WhatIsHeardAgainOfAPodIsNoNewOne) {
+TEST_F(PreferredAllocationTest, PodHeardAgain_IsNotAnsweredAgain) {
   choice_.waits("u", {{"main", {"a"}}});
   EXPECT_EQ(given(unitsOf("abcd", 2), 1), "a");
   choice_.waits("u", {{"main", {"a"}}});
@@ -140,7 +140,7 @@ TEST_F(UnitChoiceTest, WhatIsHeardAgainOfAPodIsNoNewOne) {
   EXPECT_EQ(given(unitsOf("abcd", 2), 1), "none");
 }
 
-TEST_F(UnitChoiceTest, WhereTheCardHasNoUnitsLeftSomebodyElseIsMeant) {
+TEST_F(PreferredAllocationTest, DeviceWithoutIds_NextPodIsMeant) {
   choice_.waits("u", {{"main", {"a"}}});
   choice_.waits("v", {{"main", {"b"}}});
   EXPECT_EQ(given(unitsOf("bcd", 2), 1), "b");
@@ -151,7 +151,7 @@ TEST_F(UnitChoiceTest, WhereTheCardHasNoUnitsLeftSomebodyElseIsMeant) {
 
 // Regression: the kubelet was kept waiting for 250 ms where an init container had had a unit of
 // another card: of whom it asks is known, and waiting changes nothing.
-TEST_F(UnitChoiceTest, WhoCannotHaveWhatIsHisIsAwaitedByNobody) {
+TEST_F(PreferredAllocationTest, RequiredElsewhere_PodStaysAwaited) {
   EXPECT_FALSE(choice_.awaits("", 1)) << "he may be told of yet";
   choice_.waits("u", {{"init", {"c"}}, {"main", {"a", "b"}}});
   EXPECT_EQ(given(unitsOf("abcd", 2), 2, {"c::1"}), "none");
@@ -164,7 +164,7 @@ TEST_F(UnitChoiceTest, WhoCannotHaveWhatIsHisIsAwaitedByNobody) {
 
 // Regression: where a kubelet admits pods in another order than they are heard of, the last one's
 // question was kept waiting for 250 ms: it had been answered, to somebody else.
-TEST_F(UnitChoiceTest, WhatSomebodyElseTookIsStillToBeAnswered) {
+TEST_F(PreferredAllocationTest, IdsTakenByOtherPod_OwnerStillWaits) {
   choice_.waits("u", {{"main", {"a"}}});
   choice_.waits("v", {{"main", {"b"}}});
   const auto units = choice_.assigned("", {unitsOf("abcd", 2), {}, 1});  // v's question
@@ -178,14 +178,14 @@ TEST_F(UnitChoiceTest, WhatSomebodyElseTookIsStillToBeAnswered) {
   EXPECT_EQ(given(unitsOf("abcd", 2), 1), "none") << "they are its own";
 }
 
-TEST_F(UnitChoiceTest, TwoSharesOfOneCardAreTwoUnits) {
+TEST_F(PreferredAllocationTest, TwoSharesOfOneDevice_NeedTwoIds) {
   choice_.waits("u", {{"main", {"a", "a"}}});
   EXPECT_EQ(given(unitsOf("a", 1), 2), "none");
   EXPECT_EQ(given(unitsOf("a", 2), 2), "aa");
 }
 
 // Units of one card are called alike by every name.
-TEST_F(UnitChoiceTest, WhoAsksByOneNameIsNotMeantByAnother) {
+TEST_F(PreferredAllocationTest, OtherResourceName_IsNotMatched) {
   choice_.waits("u", {{"main", {"a"}, "by/one"}, {"side", {"b"}, "by/other"}});
   const auto by = [&](const char* name) {
     const auto units = choice_.assigned(name, {unitsOf("abcd", 2), {}, 1});

@@ -38,7 +38,7 @@ Counts countsOf(const std::vector<ExtendedResource>& names) {
   return counts;
 }
 
-TEST(CountedNames, AreThoseOfAllDevicesAndOfModelsThatAreThere) {
+TEST(CountedNames, Devices_CountedByAllAndModelNames) {
   const auto names = countedNames(
       node(), devicesOf({"NVIDIA H200", "NVIDIA GeForce RTX 4090", "NVIDIA GeForce RTX 4090 D"}));
   EXPECT_EQ(countsOf(names), (Counts{{"nvidia.com/gpu", {0, 1, 2}},
@@ -49,7 +49,7 @@ TEST(CountedNames, AreThoseOfAllDevicesAndOfModelsThatAreThere) {
 }
 
 // A node without any device that may be given still says its own names: the kubelet knows them.
-TEST(CountedNames, ExcludedDevicesCountByNone) {
+TEST(CountedNames, ExcludedDevice_IsNotCounted) {
   auto devices = devicesOf({"NVIDIA H200", "NVIDIA H20"});
   devices[0].excluded = true;
   EXPECT_EQ(countsOf(countedNames(node(), devices)),
@@ -59,7 +59,7 @@ TEST(CountedNames, ExcludedDevicesCountByNone) {
             (Counts{{"nvidia.com/gpu", {}}, {"divvy.dev/gpu", {}}}));
 }
 
-TEST(CountedNames, InstancesCountByTheirProfileOnce) {
+TEST(CountedNames, MigInstances_CountedByProfileOnce) {
   const auto names = countedNames(
       node(),
       devicesOf({"NVIDIA H100 80GB HBM3 MIG 1g.10gb", "NVIDIA H100 80GB HBM3 MIG 1g.10gb+me",
@@ -72,7 +72,7 @@ TEST(CountedNames, InstancesCountByTheirProfileOnce) {
   EXPECT_EQ(names.back().units, 1u) << "who asks for a profile has all of an instance";
 }
 
-TEST(CountedNames, WhoServesNvidiasNameServesTheSameDevices) {
+TEST(CountedNames, NvidiaNames_RivalSocketsListed) {
   using Names = std::vector<std::string>;
   const auto devices = devicesOf({"NVIDIA A30 MIG 1g.6gb"});
   for (const ExtendedResource& name : countedNames(node(), devices))
@@ -85,7 +85,7 @@ TEST(CountedNames, WhoServesNvidiasNameServesTheSameDevices) {
               name.resource == "divvy.dev/gpu" ? Names{} : Names{"nvidia-mig-1g.6gb.sock"});
 }
 
-TEST(CountedNames, SaidTwiceIsOnce) {
+TEST(CountedNames, DuplicateName_CountedOnce) {
   ClusterNode twice = node();
   twice.resources = {"nvidia.com/gpu", "divvy.dev/gpu-h20", "nvidia.com/gpu"};
   EXPECT_EQ(countsOf(countedNames(twice, devicesOf({"NVIDIA H20"}))),

@@ -32,7 +32,7 @@ std::vector<kube::RegisteredDevice> devices(bool healthy = true) {
   return {device, other};
 }
 
-TEST(Dialect, OursSaysNothingToVolcano) {
+TEST(Dialect, Hami_VolcanoKeysAbsent) {
   const auto said = registrationIn(Dialect::kHami, devices(), "[]", {});
   EXPECT_EQ(said.size(), 2u);
   EXPECT_EQ(said.at("hami.io/node-nvidia-score"), "[]");
@@ -40,7 +40,7 @@ TEST(Dialect, OursSaysNothingToVolcano) {
 }
 
 // A device that two schedulers place on is promised twice.
-TEST(Dialect, VolcanosTakesBackWhatOthersWereTold) {
+TEST(Dialect, Volcano_HamiKeysCleared) {
   const auto said = registrationIn(Dialect::kVolcano, devices(), "[]", {});
   EXPECT_EQ(said.at(registrationKey(Dialect::kHami)), "");
   EXPECT_EQ(said.at("hami.io/node-nvidia-score"), "");
@@ -50,12 +50,12 @@ TEST(Dialect, VolcanosTakesBackWhatOthersWereTold) {
   EXPECT_THAT(said.at(kube::kVolcanoHandshake), HasSubstr("Requesting_"));
 }
 
-TEST(Dialect, ANodeWithoutDevicesIsNoneOfVolcanos) {
+TEST(Dialect, VolcanoWithoutDevices_KeysCleared) {
   const auto said = registrationIn(Dialect::kVolcano, {}, "", {"u"});
   for (const auto& [key, value] : said) EXPECT_EQ(value, "") << key;
 }
 
-TEST(Dialect, OnlyOurOwnIsTakenBack) {
+TEST(Dialect, DialectChange_OnlyOwnKeysLeftBehind) {
   const auto said = registrationIn(Dialect::kVolcano, devices(), "[]", {});
   EXPECT_THAT(leftBehind(Dialect::kHami, said),
               ElementsAre(kube::kVolcanoHandshake, kube::kVolcanoRegister));
@@ -67,7 +67,7 @@ TEST(Dialect, OnlyOurOwnIsTakenBack) {
 
 // Regression: Volcano took a card for full on which it had placed one pod, and did not see pods go,
 // for the five minutes in which nothing was written into the node.
-TEST(Dialect, WhoIsHereIsSaidToVolcanoWhichCountsAnewThen) {
+TEST(Dialect, VolcanoTenants_HandshakeChanges) {
   const auto said = [](const std::set<std::string>& lodgers) {
     return registrationIn(Dialect::kVolcano, devices(), "", lodgers).at(kube::kVolcanoHandshake);
   };
@@ -81,14 +81,14 @@ TEST(Dialect, WhoIsHereIsSaidToVolcanoWhichCountsAnewThen) {
               ElementsAre(kube::kVolcanoHandshake, kube::kVolcanoRegister));
 }
 
-TEST(Dialect, TurnsAreVolcanosAlone) {
+TEST(Dialect, NodeLock_OnlyVolcanoTakesTurns) {
   const std::map<std::string, std::string> locked{{kube::kVolcanoLock, "2026-11-26T01:00:00Z"}};
   EXPECT_TRUE(takesTurns(Dialect::kVolcano, locked));
   EXPECT_FALSE(takesTurns(Dialect::kHami, locked));
   EXPECT_FALSE(takesTurns(Dialect::kVolcano, {{kube::kVolcanoHandshake, "x"}}));
 }
 
-TEST(Dialect, UnderstandsVolcanosPods) {
+TEST(Dialect, VolcanoPod_AssignmentIsTranslated) {
   kube::Pod pod;
   pod.meta.space = "team";
   pod.meta.name = "p";
@@ -116,14 +116,14 @@ TEST(Dialect, UnderstandsVolcanosPods) {
   EXPECT_THAT(wrong.error().message(), HasSubstr("pod team/p: volcano.sh/vgpu-ids-new"));
 }
 
-TEST(Dialect, OursLeavesVolcanosWordsAlone) {
+TEST(Dialect, HamiDialect_VolcanoAnnotationIgnored) {
   kube::Pod pod;
   pod.meta.annotations[kube::kVolcanoAssigned] = "GPU-a,NVIDIA,300,20:";
   ASSERT_TRUE(understand(Dialect::kHami, devices(), &pod));
   EXPECT_THAT(pod.meta.annotations, Not(testing::Contains(Pair(kAllocated, testing::_))));
 }
 
-TEST(Dialect, AnnouncesWhatCardsHaveAndForVolcanoWhatIsHealthy) {
+TEST(Dialect, Announced_VolcanoCountsHealthyOnly) {
   ClusterNode cluster;
   EXPECT_THAT(announcedOf(cluster, devices()), IsEmpty());
   cluster.memory_resources = {"nvidia.com/gpumem", "divvy.dev/gpumem"};

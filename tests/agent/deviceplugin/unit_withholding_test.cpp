@@ -11,7 +11,7 @@ namespace {
 
 using DeviceIds = std::set<std::string>;
 
-TEST(Withheld, AreAllFreeUnitsOfWhatIsFull) {
+TEST(WithheldOf, FullDevice_AllFreeIdsWithheld) {
   EXPECT_EQ(withheldOf({{{"a::1", "a::2"}, 0, true}, {{"b::0", "b::1"}, 2, false}}),
             (DeviceIds{"a::1", "a::2"}));
   EXPECT_EQ(withheldOf({{{"a::1"}, 0, false}, {{"b::0"}, 1, false}}), DeviceIds());
@@ -20,7 +20,7 @@ TEST(Withheld, AreAllFreeUnitsOfWhatIsFull) {
 
 // Two containers on the full device hold units of the other one: whoever comes to that needs
 // theirs.
-TEST(Withheld, AreFewerWherePodsHoldUnitsOfOtherDevices) {
+TEST(WithheldOf, IdsHeldByOtherDevicesPods_FewerWithheld) {
   EXPECT_EQ(withheldOf({{{"a::0", "a::1", "a::2"}, 0, true}, {{"b::3"}, 3, false}}),
             (DeviceIds{"a::2"}));
   EXPECT_EQ(withheldOf({{{"a::0"}, 0, true}, {{}, 3, false}}), DeviceIds());
@@ -28,7 +28,7 @@ TEST(Withheld, AreFewerWherePodsHoldUnitsOfOtherDevices) {
 
 // Whoever the scheduler may send has a unit, if he had one before; only free ones of full devices
 // go.
-RC_GTEST_PROP(Withheld, LeaveAUnitForEverySeat, ()) {
+RC_GTEST_PROP(WithheldOf, RandomDevices_EachSeatKeepsAnId, ()) {
   std::vector<AdvertisedDevice> devices;
   DeviceIds open;
   std::size_t free = 0, seats = 0, gone = 0;

@@ -25,9 +25,9 @@ struct Case {
   ErrorCode code = ErrorCode::kInternal;
 };
 
-class Choice : public ::testing::TestWithParam<Case> {};
+class ChooseEnforcementTest : public ::testing::TestWithParam<Case> {};
 
-TEST_P(Choice, IsAsTheTableSays) {
+TEST_P(ChooseEnforcementTest, EachCase_MatchesTable) {
   const Case& c = GetParam();
   const Result<Enforcement> chosen = chooseEnforcement(c.ask, c.offered ? everything() : nothing());
   if (c.backend == nullptr) {
@@ -50,7 +50,7 @@ constexpr auto kNormal = Priority::kNormal;
 constexpr auto kHigh = Priority::kHigh;
 
 INSTANTIATE_TEST_SUITE_P(
-    Auto, Choice,
+    Auto, ChooseEnforcementTest,
     ::testing::Values(Case{{Enforce::kAuto, 30, kShare, kNormal}, true, "mps", "30% of the multi"},
                       Case{{Enforce::kAuto, 30, kCap, kNormal}, true, "mps", "fixed at start"},
                       Case{{Enforce::kAuto, 0, kShare, kNormal}, true, "interposer", ""},
@@ -59,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{{Enforce::kAuto, 30, kShare, kNormal}, false, "interposer", ""}));
 
 INSTANTIATE_TEST_SUITE_P(
-    Named, Choice,
+    Named, ChooseEnforcementTest,
     ::testing::Values(
         Case{{Enforce::kInterposer, 30, kCap, kHigh}, true, "interposer", ""},
         Case{{Enforce::kInterposer, 0, kShare, kLow}, false, "interposer", ""},
@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{{Enforce::kTimeslice, 30, kShare, kNormal}, true, "timeslice", "experimental"}));
 
 INSTANTIATE_TEST_SUITE_P(
-    Refused, Choice,
+    Refused, ChooseEnforcementTest,
     ::testing::Values(
         Case{{Enforce::kMps, 30, kShare, kNormal},
              false,
@@ -87,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{{Enforce::kTimeslice, 30, kCap, kNormal}, true, nullptr, "share", ErrorCode::kUsage},
         Case{{Enforce::kTimeslice, 30, kShare, kLow}, true, nullptr, "normal", ErrorCode::kUsage}));
 
-TEST(Enforcement, OnlyTheInterposersTenantsAreGatedAndCanChange) {
+TEST(Enforcement, MpsOrTimeSlice_ComputeCannotChange) {
   EXPECT_TRUE(arbiterGates(Backend::kInterposer));
   EXPECT_TRUE(canChangeCompute(Backend::kInterposer));
   for (const Backend backend : {Backend::kMps, Backend::kTimeslice}) {
@@ -98,7 +98,7 @@ TEST(Enforcement, OnlyTheInterposersTenantsAreGatedAndCanChange) {
   }
 }
 
-TEST(Enforcement, GivesTheCommandWhatItsBackendNeeds) {
+TEST(Enforcement, EachBackend_CommandEnvironmentMatches) {
   const EnforcementRequest ask{Enforce::kAuto, 30, kShare, kNormal};
   const CommandEnvironment plain = environmentFor(Backend::kInterposer, ask, everything());
   EXPECT_TRUE(plain.variables.empty());
@@ -112,13 +112,13 @@ TEST(Enforcement, GivesTheCommandWhatItsBackendNeeds) {
   EXPECT_THAT(slices.preload, ElementsAre("/lib/a.so", "/lib/b.so"));
 }
 
-TEST(Enforcement, LowPriorityBecomesThatOfAnMpsClient) {
+TEST(Enforcement, LowPriority_SetsMpsClientPriority) {
   const EnforcementRequest ask{Enforce::kMps, 30, kShare, kLow};
   EXPECT_THAT(environmentFor(Backend::kMps, ask, everything()).variables,
               ::testing::Contains("CUDA_MPS_CLIENT_PRIORITY=1"));
 }
 
-TEST(Enforcement, NamesComeBackAsTheyWere) {
+TEST(Enforcement, Names_RoundTripAndOthersRefused) {
   for (const char* word : {"auto", "interposer", "mps", "timeslice"})
     EXPECT_STREQ(enforceName(*parseEnforce(word)), word);
   for (const char* word : {"interposer", "mps", "timeslice"})

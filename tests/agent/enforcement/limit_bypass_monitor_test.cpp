@@ -39,9 +39,9 @@ class OneProcess final : public driver::ProcessSource {
   std::atomic<std::uint64_t> bytes{gib(8).count};
 };
 
-class BypassWatchTest : public testing::Test {
+class LimitBypassMonitorTest : public testing::Test {
  protected:
-  BypassWatchTest() {
+  LimitBypassMonitorTest() {
     std::string pattern = "/tmp/dv-XXXXXX";
     root_ = mkdtemp(pattern.data());
     paths_.emplace(root_, node_);
@@ -58,7 +58,7 @@ class BypassWatchTest : public testing::Test {
                    [this](const Tenant&, int) { return pages_; });
     watch_->lookForPods();
   }
-  ~BypassWatchTest() override {
+  ~LimitBypassMonitorTest() override {
     watch_.reset();
     tenants_.reset();
     inventory_.reset();
@@ -103,7 +103,7 @@ class BypassWatchTest : public testing::Test {
 
 // Regression: until the driver answered again, the next pod with the same units was said to do what
 // the one before it had done.
-TEST_F(BypassWatchTest, NoVerdictIsTheNextOnesWhileTheDriverSaysNothing) {
+TEST_F(LimitBypassMonitorTest, NextTenant_InheritsNoVerdict) {
   test::Child first({"/bin/sleep", "1000"}, {});
   const TenantPtr cheat = comes("uid-1");
   ASSERT_NE(cheat, nullptr);
@@ -132,7 +132,7 @@ TEST_F(BypassWatchTest, NoVerdictIsTheNextOnesWhileTheDriverSaysNothing) {
 
 // Regression: what a tenant wrote into its report was what it might have. A process that registers
 // without our library and writes the size of the card there was never noticed.
-TEST_F(BypassWatchTest, WhatATenantReportsIsNoAllowance) {
+TEST_F(LimitBypassMonitorTest, ForgedReport_GrantsNoAllowance) {
   test::Child forger({"/bin/sleep", "1000"}, {});
   const TenantPtr cheat = comes("uid-1");
   ASSERT_NE(cheat, nullptr);
@@ -150,7 +150,7 @@ TEST_F(BypassWatchTest, WhatATenantReportsIsNoAllowance) {
 }
 
 // Regression: a volume over the share's pages, by way of a link in the image, went unnoticed.
-TEST_F(BypassWatchTest, AProcessThatFindsOtherPagesThanItsSharesIsFound) {
+TEST_F(LimitBypassMonitorTest, ForeignPagesMounted_IsFound) {
   test::Child process({"/bin/sleep", "1000"}, {});
   const TenantPtr tenant = comes("uid-1");
   ASSERT_NE(tenant, nullptr);
@@ -167,7 +167,7 @@ TEST_F(BypassWatchTest, AProcessThatFindsOtherPagesThanItsSharesIsFound) {
   for (unsigned look = 0; look < 2 * BypassDebouncer::kLooks; ++look) ASSERT_TRUE(found(0));
 }
 
-TEST_F(BypassWatchTest, ATenantWhoseFilesGrowAgainAndAgainIsFound) {
+TEST_F(LimitBypassMonitorTest, TenantFilesRegrown_IsFound) {
   const TenantPtr tenant = comes("uid-1");
   ASSERT_NE(tenant, nullptr);
   const std::string report = tenant->dir + "/report";
@@ -184,7 +184,7 @@ TEST_F(BypassWatchTest, ATenantWhoseFilesGrowAgainAndAgainIsFound) {
 }
 
 // The agent's own word stands: a tenant that used its share when it became smaller is honest.
-TEST_F(BypassWatchTest, AShareThatBecameSmallerStandsUntilTheDriverSeesLess) {
+TEST_F(LimitBypassMonitorTest, ShareShrunk_OldLimitUntilUseFalls) {
   test::Child process({"/bin/sleep", "1000"}, {});
   const TenantPtr tenant = comes("uid-1");
   ASSERT_NE(tenant, nullptr);

@@ -15,7 +15,7 @@ std::map<std::string, Bypass> seen(const std::vector<DeviceProcess>& processes) 
   return bypassesIn(processes, kGiven);
 }
 
-TEST(Bypass, WhoIsWithinWhatHeWasGivenIsNot) {
+TEST(BypassesIn, WithinAllowance_NoBypass) {
   EXPECT_TRUE(seen({}).empty());
   EXPECT_TRUE(seen({{0, 10, "a", true, gib(4)},
                     {0, 11, "b", true, gib(4)},
@@ -26,7 +26,7 @@ TEST(Bypass, WhoIsWithinWhatHeWasGivenIsNot) {
   EXPECT_TRUE(seen({{0, 10, "a", true, {}}}).empty()) << "a driver that does not tell";
 }
 
-TEST(Bypass, IsFoundOfEachKindAndTheGravestIsSaid) {
+TEST(BypassesIn, SeveralKinds_GravestIsReported) {
   const Bypass other{BypassKind::kOtherDevice, 1, 10, {}, {}};
   const Bypass strange{BypassKind::kUnregistered, 0, 11, {}, {}};
   const Bytes much = gib(4) + mib(256) + Bytes{1};
@@ -48,7 +48,7 @@ TEST(Bypass, IsFoundOfEachKindAndTheGravestIsSaid) {
 }
 
 // After a shrink a tenant has more than its new limit until it frees some.
-TEST(Shrinking, FallsToTheMostThatWasSeenInSeveralLooksAndNeverRises) {
+TEST(Shrinking, SeveralLooks_FallsToMaxAndNeverRises) {
   Shrinking shrinking;
   Bytes stood = gib(8);
   const auto look = [&](Bytes seen) { return stood = shrinking.look(stood, seen); };
@@ -60,7 +60,7 @@ TEST(Shrinking, FallsToTheMostThatWasSeenInSeveralLooksAndNeverRises) {
   EXPECT_EQ(stood, gib(2));
 }
 
-TEST(NoteShrunk, TheLargestReserveStandsUntilTheShareIsAsLargeAgain) {
+TEST(NoteShrunk, SeveralShrinks_LargestReserveStands) {
   TenantRecord record;
   const auto share = [](Bytes reserve) {
     return ShareRecord{"GPU-1", reserve, reserve, 0, reserve};
@@ -81,7 +81,7 @@ TEST(NoteShrunk, TheLargestReserveStandsUntilTheShareIsAsLargeAgain) {
 
 // Regression: the first of a pod's containers was accused of what another one did on its own
 // device.
-TEST(Bypass, OfAPodsContainersItIsThatOnesWhoseTheDeviceIs) {
+TEST(OwnerOn, ContainersOfPod_OwnerIsDeviceHolder) {
   const Allowances pod{{"first", {{0, gib(4)}}}, {"second", {{1, gib(4)}}}};
   const std::vector<std::string> both{"first", "second"};
   EXPECT_EQ(ownerOn(0, "first", both, pod), "first");
@@ -91,12 +91,12 @@ TEST(Bypass, OfAPodsContainersItIsThatOnesWhoseTheDeviceIs) {
   EXPECT_EQ(ownerOn(1, "first", {"first"}, pod), "first") << "another pod's";
 }
 
-TEST(Bypass, APodThatWasGivenNothingIsFound) {
+TEST(BypassesIn, PodWithoutAllowance_IsOtherDevice) {
   const std::string owner = podOwner("6b5c1a52-0d5c-4b0e-9d0b-0a6f6f3c2d11");
   EXPECT_EQ(seen({{1, 7, owner, false, gib(1)}}).at(owner).kind, BypassKind::kOtherDevice);
 }
 
-TEST(Bypass, IsDescribedSoThatItCanBeLookedFor) {
+TEST(Bypass, Description_NamesProcessAndDevice) {
   EXPECT_EQ(describe({BypassKind::kOtherDevice, 1, 10, {}, {}}, "python3"),
             "process 10 (python3) uses device 1, of which it was given nothing");
   EXPECT_EQ(describe({BypassKind::kUnregistered, 0, 11, {}, {}}, "miner"),
@@ -107,7 +107,7 @@ TEST(Bypass, IsDescribedSoThatItCanBeLookedFor) {
 
 // Node annotations with other bytes are refused by API servers, and with them all that an agent
 // says.
-TEST(Bypass, WhatAProgramCallsItselfCanBeWrittenAnywhere) {
+TEST(Bypass, ProgramNameNotUtf8_TextIsSanitized) {
   EXPECT_EQ(processWords(7, "a\xff\n\x1b[2J\xc3"), "process 7 (a???[2J?)");
   EXPECT_EQ(processWords(7, ""), "process 7 (ended)");
   const std::string what =
@@ -116,7 +116,7 @@ TEST(Bypass, WhatAProgramCallsItselfCanBeWrittenAnywhere) {
   EXPECT_EQ(kube::decodeComplaints(kube::encode(said)).value(), said);
 }
 
-TEST(BypassDebouncer, BelievesWhatStaysAndForgetsWhatIsGone) {
+TEST(BypassDebouncer, RepeatedLooks_BeginsAndEndsAfterSeveral) {
   BypassDebouncer judge;
   const std::map<std::string, Bypass> bad{{"a", {BypassKind::kUnregistered, 0, 11, {}, {}}}};
   const std::map<std::string, Bypass> none;
@@ -144,7 +144,7 @@ TEST(BypassDebouncer, BelievesWhatStaysAndForgetsWhatIsGone) {
 }
 
 // Regression: a pod that got the units of one that was evicted was accused of what that one did.
-TEST(BypassDebouncer, WhoHasTheNameOfAnotherIsJudgedAnew) {
+TEST(BypassDebouncer, Forgotten_CountStartsAtZero) {
   BypassDebouncer judge;
   const std::map<std::string, Bypass> bad{{"a", {BypassKind::kUnregistered, 0, 11, {}, {}}}};
   std::int64_t wall = 100;
@@ -159,7 +159,7 @@ TEST(BypassDebouncer, WhoHasTheNameOfAnotherIsJudgedAnew) {
   EXPECT_EQ(judge.look(bad, wall++).begun, std::vector<std::string>{"a"});
 }
 
-TEST(BypassPods, ThePodOfItsFirstContainerIsSaidAndConfirmedPastItsDeadline) {
+TEST(BypassPods, SeveralContainers_EarliestIsReported) {
   const std::vector<PodBypass> found{{"u", "s", "p", "second", 200},
                                      {"u", "s", "p", "first", 100},
                                      {"v", kSystemNamespace, "q", "third", 300}};
@@ -176,7 +176,7 @@ TEST(BypassPods, ThePodOfItsFirstContainerIsSaidAndConfirmedPastItsDeadline) {
   EXPECT_EQ(said.at("u").confirmed, 460);
 }
 
-TEST(OnBypass, IsReadAndAnythingElseNamed) {
+TEST(OnBypass, Names_RoundTripAndOthersRefused) {
   for (const OnBypass on : {OnBypass::kReport, OnBypass::kThrottle, OnBypass::kEvict})
     EXPECT_EQ(parseOnBypass(onBypassName(on)).value(), on);
   EXPECT_EQ(parseOnBypass("kill").error().message(),

@@ -13,7 +13,7 @@ namespace {
 using test::FakeMps;
 using ::testing::HasSubstr;
 
-TEST(MpsDaemon, IsFoundWhereItRuns) {
+TEST(MpsDaemon, Running_IsFound) {
   FakeMps mps;
   mps.start();
   const MpsDaemon found = findMpsDaemon(mps.dir(), getuid());
@@ -22,7 +22,7 @@ TEST(MpsDaemon, IsFoundWhereItRuns) {
   EXPECT_EQ(found.dir, mps.dir());
 }
 
-TEST(MpsDaemon, IsFoundWithAnOlderOnesPipe) {
+TEST(MpsDaemon, RunningWithFifoControl_IsFound) {
   FakeMps mps;
   mps.start();
   unlink(mps.control().c_str());
@@ -31,7 +31,7 @@ TEST(MpsDaemon, IsFoundWithAnOlderOnesPipe) {
 }
 
 // The daemon leaves its socket behind when it is killed.
-TEST(MpsDaemon, IsNotFoundAfterItsDeath) {
+TEST(MpsDaemon, Killed_IsNotFound) {
   FakeMps mps;
   mps.start();
   mps.kill();
@@ -40,20 +40,20 @@ TEST(MpsDaemon, IsNotFoundAfterItsDeath) {
   EXPECT_THAT(found.missing, HasSubstr(mps.dir()));
 }
 
-TEST(MpsDaemon, IsNotAnyProcessThatGotItsNumber) {
+TEST(MpsDaemon, PidOfOtherProgram_IsNotFound) {
   FakeMps mps;
   mps.start("nvidia-cuda-mps-server");
   EXPECT_EQ(findMpsDaemon(mps.dir(), getuid()).pid, 0);
 }
 
-TEST(MpsDaemon, IsNotFoundByTheNameOfADirectoryOnly) {
+TEST(MpsDaemon, DirectoryOnly_IsNotFound) {
   const FakeMps mps;
   EXPECT_EQ(findMpsDaemon(mps.dir(), getuid()).pid, 0);
   EXPECT_EQ(findMpsDaemon(mps.dir() + "/none", getuid()).pid, 0);
   EXPECT_EQ(findMpsDaemon("relative", getuid()).pid, 0);
 }
 
-TEST(MpsDaemon, PidFilesThatHoldNonsenseNameNobody) {
+TEST(MpsDaemon, InvalidPidFile_IsNotFound) {
   FakeMps mps;
   mps.start();
   for (const char* text : {"", "x", "-1", "0", "99999999999999", "1"}) {
@@ -63,7 +63,7 @@ TEST(MpsDaemon, PidFilesThatHoldNonsenseNameNobody) {
 }
 
 // Nobody would ever write into it: opening it for reading would wait for ever.
-TEST(MpsDaemon, APipeInPlaceOfThePidFileHoldsNobodyUp) {
+TEST(MpsDaemon, FifoAsPidFile_DoesNotBlock) {
   FakeMps mps;
   mps.start();
   unlink(mps.pidFile().c_str());
@@ -71,7 +71,7 @@ TEST(MpsDaemon, APipeInPlaceOfThePidFileHoldsNobodyUp) {
   EXPECT_EQ(findMpsDaemon(mps.dir(), getuid()).pid, 0);
 }
 
-TEST(MpsDaemon, OfAnotherUserIsNoneForUs) {
+TEST(MpsDaemon, OtherUser_IsNotFound) {
   if (getuid() == 0) GTEST_SKIP() << "root's daemons serve everybody: run as a user";
   FakeMps mps;
   mps.start();

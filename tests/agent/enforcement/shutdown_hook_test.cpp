@@ -41,7 +41,7 @@ class HookTest : public ::testing::Test {
   fs::path dir_;
 };
 
-TEST_F(HookTest, SeesItsEnvironmentAndNothingElse) {
+TEST_F(HookTest, Start_SeesOnlyGivenEnvironment) {
   Result<Hook> hook = Hook::start(script("echo \"$A|${HOME-none}|$#|$(pwd)\"; echo more >&2\n"),
                                   {"A=1; rm x $(y)"});
   ASSERT_TRUE(hook);
@@ -51,7 +51,7 @@ TEST_F(HookTest, SeesItsEnvironmentAndNothingElse) {
   EXPECT_EQ(hook->poll(), HookState::kSucceeded);
 }
 
-TEST_F(HookTest, FailuresAreNamed) {
+TEST_F(HookTest, Failure_EndingIsNamed) {
   Result<Hook> hook = Hook::start(script("exit 3\n"), {});
   ASSERT_TRUE(hook);
   EXPECT_EQ(end(&*hook), HookState::kFailed);
@@ -64,7 +64,7 @@ TEST_F(HookTest, FailuresAreNamed) {
   EXPECT_EQ(hook->ending(), "exit status 127");
 }
 
-TEST_F(HookTest, OutputIsBoundedAndDoesNotStopIt) {
+TEST_F(HookTest, LongOutput_IsBounded) {
   Result<Hook> hook = Hook::start(
       script("i=0; while [ $i -lt 30000 ]; do echo 0123456789; i=$((i+1)); done\n"), {});
   ASSERT_TRUE(hook);
@@ -72,7 +72,7 @@ TEST_F(HookTest, OutputIsBoundedAndDoesNotStopIt) {
   EXPECT_EQ(hook->output().size(), Hook::kMaxOutput);
 }
 
-TEST_F(HookTest, IsEndedWithAllThatItStarted) {
+TEST_F(HookTest, Kill_EndsDescendants) {
   const std::string pid = (dir_ / "pid").string();
   Result<Hook> hook = Hook::start(
       script("sleep 1000 & echo $! > " + pid + ".new; mv " + pid + ".new " + pid + "; wait\n"),

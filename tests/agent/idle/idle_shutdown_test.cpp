@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kMinute = 60'000;
 
-class IdleStopTest : public ::testing::Test {
+class IdleShutdownTest : public ::testing::Test {
  protected:
   ShutdownAction look(std::uint64_t now_ms, HookState hook = HookState::kNone) {
     const ShutdownAction step = nextStep(stop_, terms_, use_, hook, now_ms);
@@ -23,7 +23,7 @@ class IdleStopTest : public ::testing::Test {
   PendingShutdown stop_;
 };
 
-TEST_F(IdleStopTest, UseIsWhatIsSeenOrSaidAndNeverInTheFuture) {
+TEST_F(IdleShutdownTest, SeenOrReportedUse_NeverInFuture) {
   LastActivity use(1000);
   use.note(false, 0, 5000);
   EXPECT_EQ(use.idleMs(5000), 4000u);
@@ -38,12 +38,12 @@ TEST_F(IdleStopTest, UseIsWhatIsSeenOrSaidAndNeverInTheFuture) {
   EXPECT_EQ(use.idleMs(1), 0u);
 }
 
-TEST_F(IdleStopTest, NobodyIsEndedWhoNeedNot) {
+TEST_F(IdleShutdownTest, ZeroIdleTime_NoAction) {
   terms_.after_ms = 0;
   EXPECT_EQ(look(1u << 30), ShutdownAction::kNothing);
 }
 
-TEST_F(IdleStopTest, NoticeThenTermThenKill) {
+TEST_F(IdleShutdownTest, IdleTenant_NoticeThenTermThenKill) {
   EXPECT_EQ(look(159 * kMinute), ShutdownAction::kNothing);
   notice();
   EXPECT_EQ(leftMs(stop_, terms_, 161 * kMinute), 4 * kMinute);
@@ -55,7 +55,7 @@ TEST_F(IdleStopTest, NoticeThenTermThenKill) {
   EXPECT_EQ(look(167 * kMinute), ShutdownAction::kKill) << "until it is gone";
 }
 
-TEST_F(IdleStopTest, WorkCallsItOffAndItsTimeBeginsAnew) {
+TEST_F(IdleShutdownTest, WorkAfterNotice_ShutdownCancelled) {
   notice();
   use_.note(true, 0, 161 * kMinute);
   EXPECT_EQ(look(162 * kMinute), ShutdownAction::kCallOff);
@@ -64,28 +64,28 @@ TEST_F(IdleStopTest, WorkCallsItOffAndItsTimeBeginsAnew) {
   EXPECT_EQ(look(221 * kMinute), ShutdownAction::kNotice);
 }
 
-TEST_F(IdleStopTest, OtherTermsCallItOff) {
+TEST_F(IdleShutdownTest, OptionsChanged_ShutdownCancelled) {
   notice();
   terms_.after_ms = 0;
   EXPECT_EQ(look(161 * kMinute), ShutdownAction::kCallOff);
 }
 
 // What a program does to end in order is no reason to let it live.
-TEST_F(IdleStopTest, WorkAfterSigtermCallsNothingOff) {
+TEST_F(IdleShutdownTest, WorkAfterSigterm_KillFollows) {
   notice();
   EXPECT_EQ(look(165 * kMinute), ShutdownAction::kEnd);
   use_.note(true, 0, 165 * kMinute + 10);
   EXPECT_EQ(look(166 * kMinute), ShutdownAction::kKill);
 }
 
-TEST_F(IdleStopTest, AHookThatEndedWellIsNotWaitedFor) {
+TEST_F(IdleShutdownTest, HookSucceeded_GraceIsKept) {
   notice();
   EXPECT_EQ(look(164 * kMinute, HookState::kSucceeded), ShutdownAction::kNothing)
       << "it was promised";
   EXPECT_EQ(look(165 * kMinute, HookState::kSucceeded), ShutdownAction::kEnd);
 }
 
-TEST_F(IdleStopTest, AHookThatFailsOrIsLateKeepsItAlive) {
+TEST_F(IdleShutdownTest, HookFailedOrLate_TenantKept) {
   notice();
   EXPECT_EQ(look(161 * kMinute, HookState::kFailed), ShutdownAction::kGiveUp);
   EXPECT_EQ(look(220 * kMinute), ShutdownAction::kNothing);

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class OwnFiles : public ::testing::Test {
+class ManagedFilesTest : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string pattern = fs::temp_directory_path() / "divvy-own-XXXXXX";
@@ -30,7 +30,7 @@ class OwnFiles : public ::testing::Test {
   fs::path root_, dir_;
 };
 
-TEST_F(OwnFiles, AllThatIsOursGoesWithTheFolder) {
+TEST_F(ManagedFilesTest, OnlyManagedFiles_FolderRemoved) {
   for (const ManagedFile& one : tenantFiles()) write(dir_ / one.name);
   for (const char* half : {"tenant.json.new", "tenant.json.lost", "notice.json.new"})
     write(dir_ / half);
@@ -38,7 +38,7 @@ TEST_F(OwnFiles, AllThatIsOursGoesWithTheFolder) {
   EXPECT_FALSE(fs::exists(dir_));
 }
 
-TEST_F(OwnFiles, WhatIsNotStays) {
+TEST_F(ManagedFilesTest, ForeignFile_IsKept) {
   write(dir_ / "control");
   write(dir_ / "thesis.tex");
   EXPECT_EQ(removeManaged(dir_, tenantFiles()), (std::vector<std::string>{"thesis.tex"}));
@@ -47,7 +47,7 @@ TEST_F(OwnFiles, WhatIsNotStays) {
 }
 
 // Of our name, and not of our making.
-TEST_F(OwnFiles, WhatALinkOfOurNameLeadsToStaysAndSoDoesAFolder) {
+TEST_F(ManagedFilesTest, LinkOrFolderOfManagedName_TargetKept) {
   write(root_ / "precious");
   fs::create_symlink(root_ / "precious", dir_ / "report");
   fs::create_directory(dir_ / "work");
@@ -60,7 +60,7 @@ TEST_F(OwnFiles, WhatALinkOfOurNameLeadsToStaysAndSoDoesAFolder) {
 
 // Regression: an agent that had said a megabyte left its first log behind, and doctor named it as
 // foreign.
-TEST_F(OwnFiles, WhatALogBecomesThatIsFullIsOurs) {
+TEST_F(ManagedFilesTest, RotatedLog_IsManaged) {
   openLog((dir_ / "agent.log").string());
   const std::string line(4096, 'x');
   for (int at = 0; at < 3 * 256; ++at) info(line);
@@ -70,7 +70,7 @@ TEST_F(OwnFiles, WhatALogBecomesThatIsFullIsOurs) {
   EXPECT_FALSE(fs::exists(dir_));
 }
 
-TEST_F(OwnFiles, FoldersOfOursGoWithAllInThem) {
+TEST_F(ManagedFilesTest, ManagedFolder_RemovedWithContents) {
   fs::create_directories(dir_ / "card" / "deep");
   write(dir_ / "card" / "deep" / "card0");
   write(dir_ / "agent.lock");

@@ -18,7 +18,7 @@ namespace {
 const std::string kPoint = "/run/divvy/tenant/control";
 const MountedFile kOurs{"0:26", "/divvy/gpu/tenants/abc/control"};
 
-TEST(MountedFile, IsWhatTheKernelSaysIsMountedThere) {
+TEST(MountedFile, MountPoint_FileFromMountinfo) {
   const std::string text =
       "21 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n"
       "40 21 0:26 /divvy/gpu/tenants/abc/control /run/divvy/tenant/control ro - tmpfs tmpfs rw\n";
@@ -27,7 +27,7 @@ TEST(MountedFile, IsWhatTheKernelSaysIsMountedThere) {
   EXPECT_EQ(mountedAt("", kPoint), std::nullopt);
 }
 
-TEST(MountedFile, AnothersIsNotOurs) {
+TEST(MountedFile, OtherTenantOrDevice_NotOurs) {
   for (const char* line :
        {"40 21 0:26 /divvy/gpu/tenants/abcd/control /run/divvy/tenant/control ro - tmpfs t rw\n",
         "40 21 0:27 /divvy/gpu/tenants/abc/control /run/divvy/tenant/control ro - tmpfs t rw\n",
@@ -38,14 +38,14 @@ TEST(MountedFile, AnothersIsNotOurs) {
     EXPECT_NE(mountedAt(line, kPoint), kOurs) << line;
 }
 
-TEST(MountedFile, OfSeveralTheLastIsOnTop) {
+TEST(MountedFile, SeveralMounts_LastWins) {
   const std::string text =
       "40 21 0:26 /divvy/gpu/tenants/abc/control /run/divvy/tenant/control ro - tmpfs t rw\n"
       "41 40 0:30 /other /run/divvy/tenant/control rw - tmpfs t rw\n";
   EXPECT_NE(mountedAt(text, kPoint), kOurs);
 }
 
-TEST(MountedFile, BlanksInPathsAreUnderstood) {
+TEST(MountedFile, EscapedPath_IsDecoded) {
   EXPECT_EQ(mountedAt("40 21 0:26 /a\\040b /c\\134d rw - t t\n", "/c\\d"),
             (MountedFile{"0:26", "/a b"}));
 }
@@ -55,7 +55,7 @@ const std::string kMounts =
     "901 900 0:100 / /proc rw - proc proc rw\n"
     "902 900 0:26 /divvy/gpu/tenants/abc/control /run/divvy/tenant/control ro - tmpfs t rw\n";
 
-TEST(MountedFile, AFileIsFoundOnTheWayThatTheKernelWouldGo) {
+TEST(MountedFile, PathLookup_FollowsMountTree) {
   EXPECT_EQ(fileAt(kMounts, kPoint), kOurs);
   EXPECT_EQ(fileAt(kMounts, "/etc/passwd"), (MountedFile{"0:99", "/etc/passwd"}));
   EXPECT_EQ(fileAt(kMounts, "/proc/self"), (MountedFile{"0:100", "/self"}));
@@ -65,7 +65,7 @@ TEST(MountedFile, AFileIsFoundOnTheWayThatTheKernelWouldGo) {
       << "a process with another root";
 }
 
-TEST(MountedFile, WhatLiesOverAFileOrItsFoldersHidesIt) {
+TEST(MountedFile, MountOverFileOrParent_HidesIt) {
   EXPECT_EQ(fileAt(kMounts + "903 902 0:30 /other /run/divvy/tenant/control rw - t t\n", kPoint),
             (MountedFile{"0:30", "/other"}));
   EXPECT_EQ(fileAt(kMounts + "903 900 0:30 /v /run/divvy rw - t t\n", kPoint),
@@ -88,13 +88,13 @@ TEST(MountedFile, WhatLiesOverAFileOrItsFoldersHidesIt) {
   EXPECT_NE(fileAt(linked, kPoint), kOurs);
 }
 
-TEST(MountedFile, MountsInACircleEnd) {
+TEST(MountedFile, CircularMounts_LookupEnds) {
   EXPECT_TRUE(
       fileAt("1 9 0:1 / / rw - t t\n2 1 0:2 / /run rw - t t\n1 2 0:3 / /run rw - t t\n", kPoint));
 }
 
 // A process in a user namespace of its own mounts as often as it likes; 1 MiB of lines is read.
-TEST(MountedFile, ManyMountsCostTimeInProportion) {
+TEST(MountedFile, ManyMounts_CostStaysInBound) {
   std::string mounts = "10 1 0:9 / / rw - t t\n";
   for (int i = 11; mounts.size() < (1u << 20); ++i)
     mounts += std::to_string(i) + " 1 0:9 / / rw - t t\n";
@@ -103,7 +103,7 @@ TEST(MountedFile, ManyMountsCostTimeInProportion) {
   EXPECT_EQ(found, (MountedFile{"0:9", std::string(kPoint)}));
 }
 
-TEST(PageVisibility, AllPagesAreTheSharesOwn) {
+TEST(PageVisibility, MountedPages_OwnOthersOrUnknown) {
   const auto mounts = [](const std::string& of_report) {
     return "900 850 0:99 / / rw - overlay o rw\n"
            "902 900 0:26 /t/abc/control /run/divvy/tenant/control ro - t t\n"
@@ -120,7 +120,7 @@ TEST(PageVisibility, AllPagesAreTheSharesOwn) {
   EXPECT_EQ(pageVisibility("", control), PageVisibility::kUntold);
 }
 
-class PagesWatchTest : public testing::Test {
+class PageVisibilityMonitorTest : public testing::Test {
  protected:
   bool good(int pid, std::uint64_t start = 1) { return watch_.good(tenant_, pid, start); }
 
@@ -134,7 +134,7 @@ class PagesWatchTest : public testing::Test {
   }};
 };
 
-TEST_F(PagesWatchTest, OfWhatNothingCanBeToldIsBelievedOnlyAfterItSawOurs) {
+TEST_F(PageVisibilityMonitorTest, UnknownPages_TrustedOnlyAfterOwn) {
   seen_ = {{1, PageVisibility::kUntold}, {2, PageVisibility::kOurs}};
   watch_.begin();
   EXPECT_FALSE(good(1));
@@ -148,7 +148,7 @@ TEST_F(PagesWatchTest, OfWhatNothingCanBeToldIsBelievedOnlyAfterItSawOurs) {
   EXPECT_FALSE(good(2, 5));
 }
 
-TEST_F(PagesWatchTest, ManyProcessesAreAskedAboutInTurnsAndEachIs) {
+TEST_F(PageVisibilityMonitorTest, ManyProcesses_CheckedInTurns) {
   constexpr int kProcesses = 5 * PageVisibilityMonitor::kPerLook;
   for (unsigned look = 0; look < 7; ++look) {
     asked_ = 0;
@@ -165,7 +165,7 @@ TEST_F(PagesWatchTest, ManyProcessesAreAskedAboutInTurnsAndEachIs) {
   for (int pid = 1; pid <= kProcesses; ++pid) EXPECT_FALSE(good(pid)) << pid;
 }
 
-TEST(MountedFile, APlaceIsThatInItsFileSystem) {
+TEST(MountedFile, MountId_PlaceInFileSystem) {
   const std::string text =
       "21 1 8:1 / / rw - ext4 d rw\n"
       "30 21 0:26 / /run rw - tmpfs t rw\n"
@@ -177,7 +177,7 @@ TEST(MountedFile, APlaceIsThatInItsFileSystem) {
   EXPECT_EQ(placeIn(text, 99, "/etc/passwd"), std::nullopt);
 }
 
-TEST(MountedFile, HereNothingIsMountedWhereContainersHaveIt) {
+TEST(MountedFile, OwnProcess_NothingIsMounted) {
   std::string name = ::testing::TempDir() + "mounted-XXXXXX";
   ASSERT_NE(mkdtemp(name.data()), nullptr);
   std::ofstream(name + "/control") << "x";

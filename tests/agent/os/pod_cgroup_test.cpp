@@ -11,7 +11,7 @@ namespace {
 
 const std::string kUid = "6b5c1a52-0d5c-4b0e-9d0b-0a6f6f3c2d11";
 
-TEST(PodCgroup, IsFoundHoweverItIsCalled) {
+TEST(PodCgroup, KnownPathForms_PodIsFound) {
   for (const char* text :
        {"9:name=systemd:/kubepods/besteffort/pod6b5c1a52-0d5c-4b0e-9d0b-0a6f6f3c2d11/0a1b\n",
         "4:memory:/kubepods/pod6b5c1a52-0d5c-4b0e-9d0b-0a6f6f3c2d11/0a1b\n0::/\n",
@@ -28,7 +28,7 @@ TEST(PodCgroup, IsFoundHoweverItIsCalled) {
   }
 }
 
-TEST(PodCgroup, AnothersIsNot) {
+TEST(PodCgroup, OtherPaths_PodIsNotFound) {
   for (const char* text :
        {"", "0::/\n", "0::/kubepods/pod6b5c1a52-0d5c-4b0e-9d0b-0a6f6f3c2d1/0a1b\n",
         "0::/kubepods/pod6b5c1a52-0d5c-4b0e-9d0b-0a6f6f3c2d111/0a1b\n",
@@ -42,7 +42,7 @@ TEST(PodCgroup, AnothersIsNot) {
 }
 
 // A process that may make groups below its own calls one as another pod's is called.
-TEST(PodCgroup, GroupsThatAProcessMadeBelowItsPodDecideNothing) {
+TEST(PodCgroup, NestedCgroup_DoesNotChangePod) {
   const std::string other = "11111111-2222-3333-4444-555555555555";
   const std::string sliced = "11111111_2222_3333_4444_555555555555";
   const std::string own = "0::/kubepods/pod" + kUid + "/0a1b";
@@ -62,14 +62,14 @@ TEST(PodCgroup, GroupsThatAProcessMadeBelowItsPodDecideNothing) {
   EXPECT_FALSE(groupIsOfPod(own + "/poduid-1\n", "uid-1"));
 }
 
-TEST(PodCgroup, LinesThatAreNoneAreNobodys) {
+TEST(PodCgroup, MalformedLines_NoPod) {
   for (const char* text : {":", "::", "0::", "0:", "\n\n", "0::/pod", "0::/-pod.slice", "0::///"})
     EXPECT_EQ(podOfGroup(text), "") << text;
 }
 
 // Found by the 1,000-agent run at its 498th: reading of a process that ends meanwhile ended the
 // agent.
-TEST(PodCgroup, ProcessesThatEndWhileTheyAreReadAreNobodys) {
+TEST(PodCgroup, ProcessEndsDuringRead_NoPod) {
   constexpr int kProcesses = 2000;
   for (int i = 0; i < kProcesses; ++i) {
     const int child = fork();

@@ -62,7 +62,7 @@ class ProcessTest : public ::testing::Test {
   }
 };
 
-TEST_F(ProcessTest, StartTimeTellsAProcessFromItsSuccessors) {
+TEST_F(ProcessTest, StartTime_DistinguishesReusedPid) {
   const std::uint64_t own = startTimeOf(getpid());
   EXPECT_NE(own, 0u);
   EXPECT_TRUE(openProcess({getpid(), own}).valid());
@@ -70,7 +70,7 @@ TEST_F(ProcessTest, StartTimeTellsAProcessFromItsSuccessors) {
   EXPECT_EQ(startTimeOf(0), 0u);
 }
 
-TEST_F(ProcessTest, PidfdTellsTheEndOfAProcessThatNobodyReaps) {
+TEST_F(ProcessTest, UnreapedExit_PidfdReportsEnd) {
   const Sleeper sleeper;
   const Fd pidfd = openProcess({sleeper.pid(), startTimeOf(sleeper.pid())});
   ASSERT_TRUE(pidfd.valid());
@@ -81,7 +81,7 @@ TEST_F(ProcessTest, PidfdTellsTheEndOfAProcessThatNobodyReaps) {
   EXPECT_TRUE(hasEnded(pidfd.get()));
 }
 
-TEST_F(ProcessTest, StoppedProcessesAreKnown) {
+TEST_F(ProcessTest, StoppedProcess_IsStopped) {
   const Sleeper sleeper;
   EXPECT_FALSE(isStopped(sleeper.pid()));
   kill(sleeper.pid(), SIGSTOP);
@@ -94,7 +94,7 @@ TEST_F(ProcessTest, StoppedProcessesAreKnown) {
   EXPECT_FALSE(isStopped(0));
 }
 
-TEST_F(ProcessTest, FindsProcessesByTheirTenantDirectoryExactly) {
+TEST_F(ProcessTest, TenantDirectory_ExactMatchOnly) {
   const Sleeper ours("/run/x/tenants/abc");
   const Sleeper other("/run/x/tenants/abcd");
   const Sleeper none;
@@ -104,12 +104,12 @@ TEST_F(ProcessTest, FindsProcessesByTheirTenantDirectoryExactly) {
   EXPECT_EQ(found[0].start_time, startTimeOf(ours.pid()));
 }
 
-TEST_F(ProcessTest, ProcessesOfOthersAreNotLookedAt) {
+TEST_F(ProcessTest, OtherUser_ProcessesSkipped) {
   const Sleeper ours("/run/x/tenants/abc");
   EXPECT_TRUE(processesIn("/run/x/tenants/abc", getuid() + 12345).empty());
 }
 
-TEST(Lock, HoldsAgainstOthersAndLetsGo) {
+TEST(LockPath, HeldLock_SecondAttemptFails) {
   std::string pattern = "/tmp/divvy-lock-XXXXXX";
   const std::string dir = mkdtemp(pattern.data());
   const std::string path = dir + "/agent.lock";
@@ -125,7 +125,7 @@ TEST(Lock, HoldsAgainstOthersAndLetsGo) {
 }
 
 // A lock on a file that was removed while we waited for it protects nothing.
-TEST(Lock, WaiterNoticesThatTheFileWasReplaced) {
+TEST(LockPath, FileReplaced_NewFileIsLocked) {
   std::string pattern = "/tmp/divvy-lock-XXXXXX";
   const std::string dir = mkdtemp(pattern.data());
   const std::string path = dir + "/agent.lock";

@@ -14,7 +14,7 @@ std::string wrongOvercommit(const std::string& text) {
   return read ? "accepted" : read.error().message();
 }
 
-TEST(Oversubscription, RatiosAreReadWithUpToThreeDecimals) {
+TEST(Oversubscription, Ratio_UpToThreeDecimals) {
   for (const auto& [text, permille] : {std::pair{"1", 1000u},
                                        {"1.0", 1000u},
                                        {"1.3", 1300u},
@@ -31,7 +31,7 @@ TEST(Oversubscription, RatiosAreReadWithUpToThreeDecimals) {
   }
 }
 
-TEST(Oversubscription, OneValueForAllAndOthersForSome) {
+TEST(Oversubscription, DeviceValue_OverridesDefault) {
   Oversubscription told;
   ASSERT_TRUE(readOvercommit("1.3,1=2.0", told.overcommit));
   ASSERT_TRUE(readBudget("GPU-aaaa1=20Gi", told.budget));
@@ -43,7 +43,7 @@ TEST(Oversubscription, OneValueForAllAndOthersForSome) {
   EXPECT_EQ((*terms)[1].budget, Bytes{});
 }
 
-TEST(Oversubscription, WhatIsToldTwiceIsRefused) {
+TEST(Oversubscription, DuplicateValue_IsRefused) {
   EXPECT_NE(wrongOvercommit("1.3,1.4").find("for all devices already"), std::string::npos);
   EXPECT_NE(wrongOvercommit("0=1.3,0=1.4").find("for device 0 already"), std::string::npos);
   EXPECT_NE(wrongOvercommit("=1.4").find("names no device"), std::string::npos);
@@ -54,7 +54,7 @@ TEST(Oversubscription, WhatIsToldTwiceIsRefused) {
   EXPECT_NE(terms.error().message().find("device 0 is named twice"), std::string::npos);
 }
 
-TEST(Oversubscription, UnknownDevicesAreAnErrorThatNamesThoseThereAre) {
+TEST(Oversubscription, UnknownDevice_ErrorNamesDevices) {
   for (const auto& [name, why] : {std::pair{"2", "no device is \"2\""},
                                   {"GPU-b", "no device is \"GPU-b\""},
                                   {"GPU-", "no device is \"GPU-\""},
@@ -70,7 +70,7 @@ TEST(Oversubscription, UnknownDevicesAreAnErrorThatNamesThoseThereAre) {
   }
 }
 
-TEST(Oversubscription, ChunksArePowersOfTwoAndReservesMayBeNothing) {
+TEST(Oversubscription, SwapChunk_PowerOfTwoReserveMayBeZero) {
   EXPECT_EQ(*parseSwapChunk("64Ki"), kib(64));
   EXPECT_EQ(*parseSwapChunk("256Mi"), mib(256));
   for (const char* text : {"63Ki", "3Mi", "512Mi", "32Ki", "x"})

@@ -64,7 +64,7 @@ ShareRequest anyAsk() {
   return ask;
 }
 
-RC_GTEST_PROP(Placement, NeverPlacesMoreThanIsFreeOnACard, ()) {
+RC_GTEST_PROP(Placement, RandomDevices_NeverMoreThanFree, ()) {
   const std::vector<Card> cards = anyCards();
   const Decision decision = place(anyAsk(), cards);
   for (const PlacedShare& share : decision.shares) {
@@ -74,7 +74,7 @@ RC_GTEST_PROP(Placement, NeverPlacesMoreThanIsFreeOnACard, ()) {
   }
 }
 
-RC_GTEST_PROP(Placement, GivesExactlyTheDevicesAskedOrNoneWithReasons, ()) {
+RC_GTEST_PROP(Placement, RandomRequest_ExactDevicesOrReasons, ()) {
   const std::vector<Card> cards = anyCards();
   const ShareRequest ask = anyAsk();
   const Decision decision = place(ask, cards);
@@ -87,7 +87,7 @@ RC_GTEST_PROP(Placement, GivesExactlyTheDevicesAskedOrNoneWithReasons, ()) {
   }
 }
 
-RC_GTEST_PROP(Placement, RefusesOnlyWhatDoesNotFitAlone, ()) {
+RC_GTEST_PROP(Placement, RandomRefusal_DeviceDoesNotFitAlone, ()) {
   const std::vector<Card> cards = anyCards();
   ShareRequest ask = anyAsk();
   const Decision decision = place(ask, cards);
@@ -97,7 +97,7 @@ RC_GTEST_PROP(Placement, RefusesOnlyWhatDoesNotFitAlone, ()) {
   }
 }
 
-RC_GTEST_PROP(Placement, CallsImpossibleExactlyWhatIdleCardsCannotServe, ()) {
+RC_GTEST_PROP(Placement, RandomRequest_ImpossibleIffIdleDevicesFail, ()) {
   std::vector<Card> cards = anyCards();
   const ShareRequest ask = anyAsk();
   const Decision now = place(ask, cards);
@@ -109,7 +109,7 @@ RC_GTEST_PROP(Placement, CallsImpossibleExactlyWhatIdleCardsCannotServe, ()) {
   RC_ASSERT(now.impossible == !place(ask, cards).fits());
 }
 
-RC_GTEST_PROP(Placement, TakesTheFirstDevicesThatFitAndHaveComputeLeft, ()) {
+RC_GTEST_PROP(Placement, RandomFit_FirstDevicesWithComputeChosen, ()) {
   const std::vector<Card> cards = anyCards();
   ShareRequest ask = anyAsk();
   const Decision decision = place(ask, cards);
@@ -133,7 +133,7 @@ RC_GTEST_PROP(Placement, TakesTheFirstDevicesThatFitAndHaveComputeLeft, ()) {
 }
 
 // Tenants come and go; what they were promised never adds up to more than a card has.
-RC_GTEST_PROP(Placement, NeverPromisesMoreThanPhysicalOverAnyHistory, ()) {
+RC_GTEST_PROP(Placement, RandomHistory_PromisedWithinPhysical, ()) {
   std::vector<Card> cards = anyCards();
   for (Card& card : cards) {
     card.reserved = card.foreign = {};
@@ -161,7 +161,7 @@ RC_GTEST_PROP(Placement, NeverPromisesMoreThanPhysicalOverAnyHistory, ()) {
   }
 }
 
-TEST(Placement, TellsTheReasonPerDevice) {
+TEST(Placement, MixedDevices_ReasonPerDevice) {
   std::vector<Card> cards{card(0), card(1), card(2, 24), card(3)};
   cards[0].reserved = gib(78);
   cards[1].reserved = gib(78);
@@ -178,7 +178,7 @@ TEST(Placement, TellsTheReasonPerDevice) {
                                    "device 3 (NVIDIA H100 80GB HBM3): is out of service"}));
 }
 
-TEST(Placement, FindsModelsHoweverTheyAreSpelt) {
+TEST(Placement, ModelSpelling_AnyFormMatches) {
   Card geforce = card(0, 24);
   geforce.model = "NVIDIA GeForce RTX 4090";
   for (const char* name : {"4090", "rtx4090", "RTX 4090", "geforce-rtx-4090"}) {
@@ -188,7 +188,7 @@ TEST(Placement, FindsModelsHoweverTheyAreSpelt) {
   }
 }
 
-TEST(Placement, MatchesUuidPrefixesInAnyCase) {
+TEST(Placement, UuidPrefix_MatchesInAnyCase) {
   ShareRequest ask = askFor(gib(1));
   ask.uuids = {"gpu-00000001"};
   const Decision decision = place(ask, {card(0), card(1)});
@@ -197,7 +197,7 @@ TEST(Placement, MatchesUuidPrefixesInAnyCase) {
 }
 
 // Regression: on a machine with twelve cards a refusal named eleven UUIDs in a line.
-TEST(Placement, TellsOfCardsThatWereNotAskedForInOneLine) {
+TEST(Placement, DevicesNotAskedFor_ReasonInOneLine) {
   std::vector<Card> cards{card(0), card(1), card(2), card(3)};
   cards[1].reserved = gib(78);
   ShareRequest ask = askFor(gib(4));
@@ -211,14 +211,14 @@ TEST(Placement, TellsOfCardsThatWereNotAskedForInOneLine) {
       (std::vector<std::string>{"device 0 (NVIDIA H100 80GB HBM3): its UUID is " + cards[0].uuid}));
 }
 
-TEST(Placement, RefusesForEverWhatTheCardLacks) {
+TEST(Placement, LargerThanDevice_IsImpossible) {
   const Decision decision = place(askFor(gib(200)), {card(0)});
   EXPECT_TRUE(decision.impossible);
   EXPECT_EQ(explain(decision).at(0),
             "device 0 (NVIDIA H100 80GB HBM3): needs 200 GiB, the card has 80 GiB");
 }
 
-TEST(Placement, RefusesAShareThatCannotHoldOneContext) {
+TEST(Placement, ShareBelowContext_IsRefused) {
   ShareRequest ask = askFor(mib(300));
   EXPECT_EQ(place(ask, {card(0)}).refusals.at(0).why, engine::DeviceWhy::kBelowContext);
   ask.context_inside = false;
@@ -228,7 +228,7 @@ TEST(Placement, RefusesAShareThatCannotHoldOneContext) {
   EXPECT_EQ(outside.shares[0].reserve, mib(800));
 }
 
-TEST(Placement, PrefersCardsWhoseComputeIsNotPromised) {
+TEST(Placement, ComputeReservedDevice_OtherPreferred) {
   std::vector<Card> cards{card(0), card(1), card(2)};
   cards[0].cores_reserved = 60;
   ShareRequest ask = askFor(gib(4));
@@ -239,7 +239,7 @@ TEST(Placement, PrefersCardsWhoseComputeIsNotPromised) {
   EXPECT_TRUE(coresNotes(decision.shares, cards).empty());
 }
 
-TEST(Placement, ComputeBeyondAHundredPercentIsPlacedAndSaid) {
+TEST(Placement, ComputeBeyond100Percent_PlacedWithNote) {
   std::vector<Card> cards{card(0), card(1)};
   cards[0].cores_reserved = 100;
   cards[1].cores_reserved = 100;
@@ -253,7 +253,7 @@ TEST(Placement, ComputeBeyondAHundredPercentIsPlacedAndSaid) {
                 "cores on devices 0-1 add up to 130%: 30% is 23% while all are busy"}));
 }
 
-TEST(Placement, LeavesForeignProcessesTheirMemory) {
+TEST(Placement, ForeignProcesses_TheirMemoryIsKept) {
   Card busy = card(0);
   busy.foreign = gib(30);
   busy.reserved = gib(40);
@@ -261,7 +261,7 @@ TEST(Placement, LeavesForeignProcessesTheirMemory) {
   EXPECT_FALSE(place(askFor(gib(11)), {busy}).fits());
 }
 
-TEST(Placement, GrowsOnlyIntoFreeMemory) {
+TEST(Placement, Grow_OnlyIntoFreeMemory) {
   Card half = card(0);
   half.reserved = gib(60);
   EXPECT_TRUE(canGrow(half, gib(4), gib(24)));
@@ -270,7 +270,7 @@ TEST(Placement, GrowsOnlyIntoFreeMemory) {
 }
 
 // What foreign processes use there is not known then: the free memory is a guess.
-TEST(Placement, GrowsNothingOnACardOutOfService) {
+TEST(Placement, UnhealthyDevice_NoGrow) {
   Card silent = card(0);
   silent.healthy = false;
   EXPECT_FALSE(canGrow(silent, gib(4), gib(5)));

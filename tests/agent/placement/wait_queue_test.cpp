@@ -11,7 +11,7 @@ Waiting of(Priority priority) {
   return waiting;
 }
 
-TEST(WaitQueue, ServesByPriorityThenByArrival) {
+TEST(WaitQueue, SeveralTickets_PriorityThenArrival) {
   WaitQueue queue;
   const auto low = queue.join(of(Priority::kLow));
   const auto first = queue.join(of(Priority::kNormal));
@@ -26,7 +26,7 @@ TEST(WaitQueue, ServesByPriorityThenByArrival) {
   EXPECT_TRUE(queue.isHead(first));
 }
 
-TEST(WaitQueue, LeavingTwiceIsHarmless) {
+TEST(WaitQueue, LeaveTwice_IsHarmless) {
   WaitQueue queue;
   const auto ticket = queue.join(of(Priority::kNormal));
   queue.leave(ticket);

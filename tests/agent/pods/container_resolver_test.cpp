@@ -163,7 +163,7 @@ std::uint64_t told(const char* variable, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-TEST(Turn, IsNeverAnothersHoweverLateTheStatusIs) {
+TEST(ResolveContainer, RandomLateStatuses_NeverOtherContainer) {
   Rng rng(static_cast<Rng::result_type>(told("DIVVY_TURN_SEED", 20261124)));
   const std::uint64_t pods = told("DIVVY_TURN_PODS", 10'000);
   std::uint64_t asked = 0, waited = 0, mistaken = 0, untold = 0, settled = 0;
@@ -189,7 +189,7 @@ TEST(Turn, IsNeverAnothersHoweverLateTheStatusIs) {
               static_cast<unsigned long long>(waited));
 }
 
-TEST(Turn, WhoIsAloneIsNotAskedFor) {
+TEST(ResolveContainer, SingleSharer_AnsweredWithoutStatus) {
   kube::Pod pod;
   pod.containers.push_back({"main", {}, {}, false, false});
   EXPECT_EQ(resolveContainer(pod, {}, {"main"}, std::nullopt, false), "main");
@@ -198,7 +198,7 @@ TEST(Turn, WhoIsAloneIsNotAskedFor) {
 
 // Regression: an init container with other units ended the memory of the one before it, and the
 // container behind them was taken for that one.
-TEST(Turn, WhoHasDoneHisPartIsNotTakenForWhoComesAfterHim) {
+TEST(ResolveContainer, EndedInitContainer_NextIsResolved) {
   kube::Pod pod;
   pod.init.push_back({"two-units", {}, {}, false, false});
   pod.init.push_back({"one-unit", {}, {}, false, false});
@@ -216,7 +216,7 @@ TEST(Turn, WhoHasDoneHisPartIsNotTakenForWhoComesAfterHim) {
 }
 
 // The kubelet died between its question and the container: nothing will ever be said of that.
-TEST(Turn, WhatStaysUnsaidForLongDidNotHappen) {
+TEST(ResolveContainer, UnreportedStart_RepeatedOnceAllIsKnown) {
   kube::Pod pod;
   pod.init.push_back({"prepare", {}, {}, false, false});
   pod.containers.push_back({"main", {}, {}, false, false});
@@ -231,7 +231,7 @@ TEST(Turn, WhatStaysUnsaidForLongDidNotHappen) {
       << "who runs is not made";
 }
 
-TEST(Turn, WhoIsOver) {
+TEST(OverBefore, EachContainer_EndedOnesListed) {
   kube::Pod pod;
   pod.init = {
       {"a", {}, {}, false, false}, {"side", {}, {}, false, true}, {"b", {}, {}, false, false}};
@@ -243,7 +243,7 @@ TEST(Turn, WhoIsOver) {
   EXPECT_EQ(overBefore(pod, "x"), (Names{"a", "b"}));
 }
 
-TEST(ContainerStates, AreWhatTheStatusSays) {
+TEST(ContainerStates, PodStatus_StatesAreParsed) {
   const json::value pod = json::parse(R"({"status":{"initContainerStatuses":[
     {"name":"prepare","state":{"terminated":{"exitCode":3,"containerID":"c-2"}},
      "lastState":{"terminated":{"exitCode":1,"containerID":"c-1"}}}],

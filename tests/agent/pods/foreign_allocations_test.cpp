@@ -34,13 +34,13 @@ Holders holders(const std::vector<kubelet::PodDevices>& held) {
   return holdersOf(held, cards(), {kResource, "divvy.dev/gpu"}, ours);
 }
 
-TEST(Holders, UnitsOfOurPodsAreOurs) {
+TEST(HoldersOf, OwnPodsIds_AreNotForeign) {
   EXPECT_TRUE(holders({{"s", "ours", "c", kResource, {"GPU-000::0", "GPU-100::9"}}}).empty());
 }
 
 // Regression: an agent that served a name no more took who runs by it for another plugin's, and
 // gave nobody anything of his card.
-TEST(Holders, WhoRunsByANameThatIsNotServedAnyMoreIsOurs) {
+TEST(HoldersOf, ResourceNoLongerServed_OwnTenantNotForeign) {
   const auto by = [](const std::string& pod, const std::string& container) {
     return holders({{"s", pod, container, "divvy.dev/gpu-h100", {"GPU-100::0"}}});
   };
@@ -49,7 +49,7 @@ TEST(Holders, WhoRunsByANameThatIsNotServedAnyMoreIsOurs) {
   EXPECT_EQ(by("theirs", "lodged"), (Holders{{1, "pod s/theirs"}})) << "of another scheduler's";
 }
 
-TEST(Holders, WholeCardsAndReplicasAreOthers) {
+TEST(HoldersOf, FullDeviceOrReplicaId_IsForeign) {
   for (const char* unit : {"GPU-100", "GPU-100::0", "GPU-100-3"}) {
     EXPECT_EQ(holders({{"s", "theirs", "c", kResource, {unit}}}), (Holders{{1, "pod s/theirs"}}))
         << unit;
@@ -57,39 +57,39 @@ TEST(Holders, WholeCardsAndReplicasAreOthers) {
 }
 
 // HAMi's pods say in the same annotation what they were given; what they hold is not of our making.
-TEST(Holders, AReplicaOfHamisIsAnothersWhateverItsPodSays) {
+TEST(HoldersOf, HamiReplicaOnOwnPod_IsForeign) {
   EXPECT_EQ(holders({{"s", "ours", "c", kResource, {"GPU-200-0"}}}), (Holders{{2, "pod s/ours"}}));
   EXPECT_EQ(holders({{"s", "ours", "c", kResource, {"GPU-200"}}}), (Holders{{2, "pod s/ours"}}));
 }
 
 // Regression: HAMi's plugin gives what the pod was assigned, whatever units the kubelet took: other
 // cards were closed than those that its pods work on.
-TEST(Holders, APodOfHamisHasTheCardThatItWasAssignedAndNotTheUnits) {
+TEST(HoldersOf, HamiPod_AssignedDeviceIsHeld) {
   EXPECT_EQ(holders({{"s", "hamis", "c", kResource, {"GPU-200-0"}}}),
             (Holders{{1, "pod s/hamis"}}));
   // A whole card of NVIDIA's plugin is that card.
   EXPECT_EQ(holders({{"s", "hamis", "c", kResource, {"GPU-200"}}}), (Holders{{2, "pod s/hamis"}}));
 }
 
-TEST(Holders, TheSameCardUnderAnotherNameIsAnothers) {
+TEST(HoldersOf, OtherResourceName_IsForeign) {
   EXPECT_EQ(holders({{"s", "ours", "c", "other.com/gpu", {"GPU-000::1"}}}),
             (Holders{{0, "pod s/ours"}}));
 }
 
 // The node served another scheduler before, maybe under another name: units need not be of the card
 // that the pod has.
-TEST(Holders, SharesOfAnotherSchedulersPodAreOfTheirOwnCards) {
+TEST(HoldersOf, OtherSchedulersPod_AnnotatedDeviceIsHeld) {
   EXPECT_EQ(holders({{"s", "before", "c", "volcano.sh/vgpu-number", {"GPU-000::1"}}}),
             (Holders{{2, "pod s/before"}}));
   EXPECT_EQ(holders({{"s", "before", "c", kResource, {"GPU-000::1"}}}),
             (Holders{{2, "pod s/before"}}));
 }
 
-TEST(Holders, WhatIsNoneOfTheCardsIsNobodys) {
+TEST(HoldersOf, UnknownDeviceId_IsIgnored) {
   EXPECT_TRUE(holders({{"s", "theirs", "c", "hugepages-2Mi", {"GPU-1000", "", "NIC-0"}}}).empty());
 }
 
-TEST(DeviceHealth, ACardThatAnotherHoldsIsGivenToNobody) {
+TEST(DeviceHealth, HeldOrUsedByOthers_UnhealthyWithReason) {
   DeviceHealth health;
   EXPECT_FALSE(health.held({}));
   EXPECT_TRUE(health.held({{1, "pod s/p"}}));

@@ -19,7 +19,7 @@ std::int64_t confirmed(const Deadlines& deadlines, const Instant& now) {
   return idlePods({container("a", "x", kHour, 1)}, now, {}, deadlines).at("a").confirmed;
 }
 
-TEST(IdlePods, AllOfItsContainersHaveToBeIdle) {
+TEST(IdlePods, SeveralContainers_AllMustBeIdle) {
   EXPECT_TRUE(idlePods({}, {kNow}, {}, {}).empty());
   const kube::Complaints idle =
       idlePods({container("a", "x", 2 * kHour, kHour), container("a", "y", 3 * kHour, 3 * kHour),
@@ -30,17 +30,17 @@ TEST(IdlePods, AllOfItsContainersHaveToBeIdle) {
       << "since the last of them";
 }
 
-TEST(IdlePods, WhoMayBeIdleForEverKeepsItsPod) {
+TEST(IdlePods, ContainerWithoutIdleLimit_PodStays) {
   EXPECT_TRUE(
       idlePods({container("a", "x", kHour, 0), container("a", "y", kHour, 1)}, {kNow}, {}, {})
           .empty());
 }
 
-TEST(IdlePods, WhoIsNotSeenToWorkIsNotIdle) {
+TEST(IdlePods, UnknownActivity_IsNotIdle) {
   EXPECT_TRUE(idlePods({container("a", "x", kHour, 1, false)}, {kNow}, {}, {}).empty());
 }
 
-TEST(IdlePods, AnotherAgentSaysTheSameInstant) {
+TEST(IdlePods, AgentRestarted_SinceIsKept) {
   const kube::Complaints before{{"a", {"s", "pod-a", kNow - 3'600}}};
   const auto since = [&](std::uint64_t idle_ms) {
     return idlePods({container("a", "x", idle_ms, 1)}, {kNow}, before, {}).at("a").since;
@@ -51,7 +51,7 @@ TEST(IdlePods, AnotherAgentSaysTheSameInstant) {
 }
 
 // An agent that has gone says nothing new: a deadline is confirmed when it is over, and not before.
-TEST(IdlePods, ADeadlineIsConfirmedWhenItIsOver) {
+TEST(IdlePods, DeadlineOver_IsConfirmed) {
   Deadlines deadlines;
   noteDeadline(&deadlines, "a", kNow + 60, kNow, 5'000);
   const auto confirmedAt = [&](std::int64_t wall, std::uint64_t steady_ms) {
@@ -70,7 +70,7 @@ TEST(IdlePods, ADeadlineIsConfirmedWhenItIsOver) {
 }
 
 // Regression: a clock that was set an hour ahead ended the notice of each idle pod at once.
-TEST(IdlePods, AClockThatIsSetEndsNoNoticeAndDelaysNone) {
+TEST(IdlePods, ClockSet_NoticeKeepsItsLength) {
   Deadlines deadlines;
   noteDeadline(&deadlines, "a", kNow + 60, kNow, 5'000);
   const auto confirmedAt = [&](std::int64_t wall, std::uint64_t steady_ms) {

@@ -52,7 +52,7 @@ class PodShareTest : public ::testing::Test {
 
 // A user may annotate a bound pod while its image is pulled: 8 GiB guaranteed of 3000 MiB, a
 // context outside of the share, before all others.
-TEST_F(PodShareTest, WordsThatWereWrittenAfterTheBindingAreNotHeard) {
+TEST_F(PodShareTest, AnnotatedAfterBinding_DecidedOptionsApply) {
   auto& said = pod_.meta.annotations;
   said[kube::kDecidedKey] = kube::encodeDecided({{"main.use.divvy.dev/guaranteed", "1Gi"}});
   said["main.use.divvy.dev/guaranteed"] = "8Gi";
@@ -65,14 +65,14 @@ TEST_F(PodShareTest, WordsThatWereWrittenAfterTheBindingAreNotHeard) {
   EXPECT_EQ(found->request.priority, Priority::kNormal);
 }
 
-TEST_F(PodShareTest, WordsOfAPodThatAnotherSchedulerPlacedAreThoseItHas) {
+TEST_F(PodShareTest, NoDecidedOptions_AnnotationsApply) {
   pod_.meta.annotations["use.divvy.dev/priority"] = "high";
   const Result<PodAllocation> found = share();
   ASSERT_TRUE(found) << found.error().message();
   EXPECT_EQ(found->request.priority, Priority::kHigh);
 }
 
-TEST_F(PodShareTest, DecidedWordsThatCannotBeReadStartNothing) {
+TEST_F(PodShareTest, InvalidDecidedOptions_AreRefused) {
   for (const char* bad : {"", "{", "[]", R"({"use.divvy.dev/priority": 1})"}) {
     pod_.meta.annotations[kube::kDecidedKey] = bad;
     EXPECT_EQ(share().error().code(), ErrorCode::kCorrupt) << bad;
@@ -80,7 +80,7 @@ TEST_F(PodShareTest, DecidedWordsThatCannotBeReadStartNothing) {
 }
 
 // Which card it is the scheduler says, and not the units that the kubelet has picked.
-TEST_F(PodShareTest, IsWhatTheSchedulerWrote) {
+TEST_F(PodShareTest, SchedulerAssignment_OverridesKubeletIds) {
   const Result<PodAllocation> found = share();
   ASSERT_TRUE(found) << found.error().message();
   EXPECT_EQ(found->container, (PodContainer{"0f-1", "team-a", "trainer", "main"}));
@@ -90,7 +90,7 @@ TEST_F(PodShareTest, IsWhatTheSchedulerWrote) {
   EXPECT_EQ(found->decision.shares[0].cores, 30u);
 }
 
-TEST_F(PodShareTest, AllWholeMebibytesAreAllOfTheCard) {
+TEST_F(PodShareTest, AllMebibytes_LimitIsFullDevice) {
   pod_.meta.annotations[kAllocated] = ";GPU-b,NVIDIA,16384,100:;;";
   const Result<PodAllocation> found = share();
   ASSERT_TRUE(found) << found.error().message();
@@ -98,14 +98,14 @@ TEST_F(PodShareTest, AllWholeMebibytesAreAllOfTheCard) {
 }
 
 // Regression: both were all of the card, which the scheduler had counted as nothing, or as a part.
-TEST_F(PodShareTest, NoAmountAndMoreThanThereIsAreNoShare) {
+TEST_F(PodShareTest, ZeroOrTooMuchMemory_IsCorrupt) {
   for (const char* amount : {"0", "16385"}) {
     pod_.meta.annotations[kAllocated] = std::string(";GPU-b,NVIDIA,") + amount + ",100:;;";
     EXPECT_EQ(share().error().code(), ErrorCode::kCorrupt);
   }
 }
 
-TEST_F(PodShareTest, NoCardIsGivenTwice) {
+TEST_F(PodShareTest, SameDeviceTwice_IsCorrupt) {
   held_.ids.emplace_back("GPU-a::5");
   pod_.meta.annotations[kAllocated] = ";GPU-b,NVIDIA,3000,30:GPU-b,NVIDIA,3000,30:;;";
   EXPECT_EQ(share().error().code(), ErrorCode::kCorrupt);
@@ -113,7 +113,7 @@ TEST_F(PodShareTest, NoCardIsGivenTwice) {
   EXPECT_TRUE(share());
 }
 
-TEST_F(PodShareTest, AnInitContainersIsItsOwn) {
+TEST_F(PodShareTest, InitContainer_OwnAssignmentIsUsed) {
   pod_.init[0].limits["nvidia.com/gpu"] = "1";
   pod_.meta.annotations[kAllocated] = "GPU-a,NVIDIA,1000,10:;GPU-b,NVIDIA,3000,30:;;";
   held_.container = "prepare";
@@ -124,14 +124,14 @@ TEST_F(PodShareTest, AnInitContainersIsItsOwn) {
   EXPECT_EQ(found->decision.shares[0].limit, mib(1000));
 }
 
-TEST_F(PodShareTest, ThereIsNoneWithoutTheSchedulersWord) {
+TEST_F(PodShareTest, NoAssignment_IsUnavailable) {
   pod_.meta.annotations.clear();
   const Result<PodAllocation> found = share();
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code(), ErrorCode::kUnavailable);
 }
 
-TEST_F(PodShareTest, ThereIsNoneOnAnotherNodeOrWhenThePodIsOver) {
+TEST_F(PodShareTest, OtherNodeOrEndedPod_IsRefused) {
   pod_.node = "worker-2";
   EXPECT_FALSE(share());
   pod_.node = "worker-1";
@@ -139,7 +139,7 @@ TEST_F(PodShareTest, ThereIsNoneOnAnotherNodeOrWhenThePodIsOver) {
   EXPECT_FALSE(share());
 }
 
-TEST_F(PodShareTest, KubeletAndSchedulerHaveToAgreeOnHowMany) {
+TEST_F(PodShareTest, CountMismatch_IsCorrupt) {
   held_.ids.emplace_back("GPU-a::5");
   EXPECT_EQ(share().error().code(), ErrorCode::kCorrupt);
   held_.ids.resize(1);
@@ -147,7 +147,7 @@ TEST_F(PodShareTest, KubeletAndSchedulerHaveToAgreeOnHowMany) {
   EXPECT_EQ(share().error().code(), ErrorCode::kCorrupt);
 }
 
-TEST_F(PodShareTest, ACardThatIsNotHereIsNamed) {
+TEST_F(PodShareTest, UnknownDevice_ErrorNamesIt) {
   pod_.meta.annotations[kAllocated] = ";GPU-c,NVIDIA,3000,30:;;";
   const Result<PodAllocation> found = share();
   ASSERT_FALSE(found);
@@ -155,12 +155,12 @@ TEST_F(PodShareTest, ACardThatIsNotHereIsNamed) {
   EXPECT_NE(found.error().message().find("GPU-c"), std::string::npos);
 }
 
-TEST_F(PodShareTest, RubbishIsNoShare) {
+TEST_F(PodShareTest, InvalidAssignment_IsCorrupt) {
   pod_.meta.annotations[kAllocated] = "GPU-b";
   EXPECT_EQ(share().error().code(), ErrorCode::kCorrupt);
 }
 
-TEST_F(PodShareTest, WordsOfThePodAreHeardAndThoseOfTheContainerGoBeforeThem) {
+TEST_F(PodShareTest, ContainerAnnotation_OverridesPodAnnotation) {
   pod_.meta.annotations["use.divvy.dev/priority"] = "low";
   pod_.meta.annotations["main.use.divvy.dev/priority"] = "high";
   pod_.meta.annotations["log.use.divvy.dev/cores-policy"] = "cap";
@@ -179,7 +179,7 @@ TEST_F(PodShareTest, WordsOfThePodAreHeardAndThoseOfTheContainerGoBeforeThem) {
 }
 
 // Whoever adds a word that agents read finds out here that agents do not.
-TEST_F(PodShareTest, EveryWordThatAgentsReadIsReadAndRefusedByNameIfItCannotBe) {
+TEST_F(PodShareTest, EachAgentOption_InvalidValueNamesKey) {
   std::size_t read = 0;
   for (const share_options::ShareOption& term : share_options::all()) {
     if (term.place != share_options::Place::kAnnotation ||
@@ -197,14 +197,14 @@ TEST_F(PodShareTest, EveryWordThatAgentsReadIsReadAndRefusedByNameIfItCannotBe) 
   EXPECT_GE(read, 9u);
 }
 
-TEST_F(PodShareTest, WhatANodeCannotDoIsNotPromised) {
+TEST_F(PodShareTest, EnforceMps_IsUnsupported) {
   pod_.meta.annotations["use.divvy.dev/enforce"] = "mps";
   EXPECT_EQ(share().error().code(), ErrorCode::kUnsupported);
   pod_.meta.annotations["use.divvy.dev/enforce"] = "interposer";
   EXPECT_TRUE(share());
 }
 
-TEST_F(PodShareTest, WhereMemoryIsPromisedMoreThanOnceAGuaranteeIsWhatWasAskedFor) {
+TEST_F(PodShareTest, Overcommit_GuaranteeIsAsAsked) {
   pod_.meta.annotations["use.divvy.dev/guaranteed"] = "1Gi";
   EXPECT_EQ(share()->decision.shares[0].guarantee, mib(3000)) << "a card that is promised once";
   cards_[1].overcommit_permille = 1500;
@@ -220,7 +220,7 @@ TEST_F(PodShareTest, WhereMemoryIsPromisedMoreThanOnceAGuaranteeIsWhatWasAskedFo
   EXPECT_TRUE(share());
 }
 
-TEST_F(PodShareTest, CardsAreRegisteredWithWhatIsPromisedOfThem) {
+TEST_F(PodShareTest, Overcommit_RegistersPromisedMemory) {
   std::vector<DeviceTerms> terms(2);
   terms[1].overcommit_permille = 1300;
   const std::vector<kube::RegisteredDevice> registered = registrationOf(devices_, terms, 7);
@@ -228,7 +228,7 @@ TEST_F(PodShareTest, CardsAreRegisteredWithWhatIsPromisedOfThem) {
   EXPECT_EQ(registered[1].mebibytes, 21299u);
 }
 
-TEST_F(PodShareTest, ExcludedCardsAreNotRegisteredAndTheOthersKeepTheirIndices) {
+TEST_F(PodShareTest, ExcludedDevice_NotRegisteredIndicesKept) {
   devices_[0].excluded = true;
   std::vector<DeviceTerms> terms(2);
   terms[1].overcommit_permille = 2000;
@@ -240,7 +240,7 @@ TEST_F(PodShareTest, ExcludedCardsAreNotRegisteredAndTheOthersKeepTheirIndices) 
   EXPECT_EQ(registered[0].cores, 80u);
 }
 
-TEST_F(PodShareTest, OnlyAPodThatIsThereAlreadyGetsSomethingOfAnExcludedCard) {
+TEST_F(PodShareTest, ExcludedDevice_OnlyPresentPodMayUse) {
   const Result<PodAllocation> found = share();
   ASSERT_TRUE(found);
   EXPECT_TRUE(openTo(found->decision, devices_, {}));
@@ -256,7 +256,7 @@ TEST_F(PodShareTest, OnlyAPodThatIsThereAlreadyGetsSomethingOfAnExcludedCard) {
   EXPECT_TRUE(openTo(found->decision, devices_, {}));
 }
 
-TEST_F(PodShareTest, CardsAreRegisteredInTheSchedulersWords) {
+TEST_F(PodShareTest, Registration_UsesSchedulersTerms) {
   const std::vector<kube::RegisteredDevice> registered =
       registrationOf(devices_, std::vector<DeviceTerms>(2), 7);
   ASSERT_EQ(registered.size(), 2u);

@@ -59,7 +59,7 @@ std::set<std::string> linesOf(const std::string& text) {
   return lines;
 }
 
-TEST(AgentMetrics, TellOfCardsAndTenants) {
+TEST(AgentMetrics, DevicesAndTenants_SamplesAreWritten) {
   const std::string text = exposition(all());
   const std::set<std::string> lines = linesOf(text);
   const std::string of_pod = R"({tenant="0123",namespace="lab",pod="p-0",container="main"})";
@@ -146,7 +146,7 @@ MetricsInput distinct() {
   return all;
 }
 
-TEST(AgentMetrics, EachFamilyHasTheFigureThatItIsCalledAfter) {
+TEST(AgentMetrics, DistinctFigures_EachFamilyHasItsOwn) {
   const std::map<std::string, double> wanted{{"divvy_node_info", 1},
                                              {"divvy_queued_requests", 2},
                                              {"divvy_host_swap_bytes", 3},
@@ -218,7 +218,7 @@ TEST(AgentMetrics, EachFamilyHasTheFigureThatItIsCalledAfter) {
   EXPECT_EQ(told.size(), wanted.size());
 }
 
-TEST(AgentMetrics, LabelsOfPodsAreToldForWhoeverChargesByThem) {
+TEST(AgentMetrics, PodLabels_AreExposed) {
   MetricsInput known = all();
   EXPECT_EQ(exposition(known).find("divvy_tenant_labels{"), std::string::npos);
   known.labels["0123"] = {{"label_team", "a \"b\""}, {"label_example_com_project", "p"}};
@@ -227,7 +227,7 @@ TEST(AgentMetrics, LabelsOfPodsAreToldForWhoeverChargesByThem) {
                             R"(label_example_com_project="p"} 1)"));
 }
 
-TEST(MetricsLabels, AreKeysAsKubernetesHasThem) {
+TEST(MetricsLabels, LabelKeys_CheckedAndTranslated) {
   EXPECT_EQ(metricsLabelOf("app.kubernetes.io/part-of"), "label_app_kubernetes_io_part_of");
   EXPECT_EQ(parsePodLabels("team,example.com/project").value(),
             (std::vector<std::string>{"team", "example.com/project"}));
@@ -235,7 +235,7 @@ TEST(MetricsLabels, AreKeysAsKubernetesHasThem) {
     EXPECT_FALSE(parsePodLabels(bad)) << bad;
 }
 
-TEST(AgentMetrics, WhatIsNotKnownHasNoSample) {
+TEST(AgentMetrics, UnknownValue_NoSample) {
   MetricsInput known = all();
   EXPECT_EQ(exposition(known).find("divvy_card_foreign_utilisation_ratio{"), std::string::npos);
   EXPECT_EQ(exposition(known).find("divvy_card_pressure_ratio{"), std::string::npos);
@@ -250,7 +250,7 @@ TEST(AgentMetrics, WhatIsNotKnownHasNoSample) {
 }
 
 // What dashboards that were made for HAMi's monitor look for, of pods' containers only.
-TEST(AgentMetrics, TellUnderHamisNamesWhereTheyAreAskedFor) {
+TEST(AgentMetrics, HamiNamesEnabled_LegacySamplesWritten) {
   MetricsInput known = all();
   known.node = "worker-1";
   known.snapshot.devices[0].used = 3 * kGib;
@@ -286,7 +286,7 @@ TEST(AgentMetrics, TellUnderHamisNamesWhereTheyAreAskedFor) {
 }
 
 // Regression: while pods of another plugin ran on them, cards in order were told of as faulty.
-TEST(AgentMetrics, WhatSomebodyElseHasIsNoFault) {
+TEST(AgentMetrics, HeldByOtherPlugin_HealthyButOccupied) {
   MetricsInput some = all();
   some.faulty.clear();
   some.snapshot.devices[0].fault = "pod a/b has it from another plugin";
@@ -300,13 +300,13 @@ TEST(AgentMetrics, WhatSomebodyElseHasIsNoFault) {
   EXPECT_TRUE(ends("divvy_card_occupied", "1"));
 }
 
-TEST(AgentMetrics, EveryFamilyIsOnThePage) {
+TEST(AgentMetrics, MonitoringPage_ListsEveryFamily) {
   std::ifstream file(std::string(std::getenv("DIVVY_SOURCE_DIR")) + "/docs/monitoring.md");
   const std::string page{std::istreambuf_iterator<char>(file), {}};
   EXPECT_NE(page.find(familiesTable()), std::string::npos) << familiesTable();
 }
 
-TEST(AgentMetrics, NamesAreInBaseUnitsAndSaidOnce) {
+TEST(AgentMetrics, FamilyNames_BaseUnitsAndUnique) {
   std::set<std::string> names;
   for (const std::string& line : linesOf(exposition(all()))) {
     std::istringstream in(line);
@@ -321,7 +321,7 @@ TEST(AgentMetrics, NamesAreInBaseUnitsAndSaidOnce) {
   EXPECT_GT(names.size(), 40u);
 }
 
-TEST(UsageAccounting, ChargeWhatWasGotOverTime) {
+TEST(UsageAccounting, TwoLooks_ChargesGotTime) {
   UsageAccounting accounts;
   std::vector<TenantView> tenants = all().snapshot.tenants;
   const UsageAccounting::SeenPart seen{{"4567", {{0, 0.5}}}};
@@ -339,7 +339,7 @@ TEST(UsageAccounting, ChargeWhatWasGotOverTime) {
 }
 
 // Counts of a process that ended were taken for a counter that began anew, and an alert was sent.
-TEST(UsageAccounting, CountsThatFallWhenAProcessEndsOnlyGrow) {
+TEST(UsageAccounting, CountFallsAtProcessEnd_TallyOnlyGrows) {
   UsageAccounting accounts;
   std::vector<TenantView> tenants(1);
   tenants[0].id = "a";
@@ -354,7 +354,7 @@ TEST(UsageAccounting, CountsThatFallWhenAProcessEndsOnlyGrow) {
   EXPECT_EQ(last, 8u + 2u + 1u);
 }
 
-TEST(UsageAccounting, PausedIsWhoWantsToRunAndHasNotItsMemory) {
+TEST(UsageAccounting, WaitingForMemory_CountsAsPaused) {
   UsageAccounting accounts;
   std::vector<TenantView> tenants(1);
   tenants[0].id = "a";
@@ -371,7 +371,7 @@ TEST(UsageAccounting, PausedIsWhoWantsToRunAndHasNotItsMemory) {
 }
 
 // An agent that was stopped for a minute charged all of it to who was there when it went on.
-TEST(UsageAccounting, TimeThatNobodyWatchedIsNobodys) {
+TEST(UsageAccounting, LongGapOrClockBack_NotCharged) {
   UsageAccounting accounts;
   const std::vector<TenantView> tenants = all().snapshot.tenants;
   accounts.add(tenants, {}, 1000);

@@ -24,9 +24,9 @@ TenantView tenantOf(const std::string& name) {
   return tenant;
 }
 
-class EventWatchTest : public ::testing::Test {
+class EventDetectorTest : public ::testing::Test {
  protected:
-  EventWatchTest() { node_.tenants = {tenantOf("web"), tenantOf("high")}; }
+  EventDetectorTest() { node_.tenants = {tenantOf("web"), tenantOf("high")}; }
 
   TenantView& web() { return node_.tenants[0]; }
   void out(const char* reason, std::uint64_t swapped, std::uint64_t allowed) {
@@ -56,12 +56,12 @@ class EventWatchTest : public ::testing::Test {
   EventDetector watch_;
 };
 
-TEST_F(EventWatchTest, NothingHappensToWhoIsAsBefore) {
+TEST_F(EventDetectorTest, NothingChanged_NoEvent) {
   EXPECT_EQ(only("", 1), "");
   EXPECT_EQ(only("", 2), "");
 }
 
-TEST_F(EventWatchTest, YieldsAreToldOnceWithWhatIsStillToGo) {
+TEST_F(EventDetectorTest, Yielded_ReportedOnceThenSwappedIn) {
   out("higher-class", mib(100).count, gib(1).count);
   web().lent_to = "id-high";
   EXPECT_EQ(only("yielded", 10), "1 GiB swapped out for high; it comes back by itself");
@@ -72,7 +72,7 @@ TEST_F(EventWatchTest, YieldsAreToldOnceWithWhatIsStillToGo) {
   EXPECT_EQ(only("", 101), "");
 }
 
-TEST_F(EventWatchTest, EachReasonHasItsWords) {
+TEST_F(EventDetectorTest, EachSwapReason_HasItsText) {
   out("unused", gib(2).count, 0);
   web().idle_s = 8 * 3600;
   EXPECT_EQ(only("reclaimed", 1), "idle for 8h: 2 GiB swapped out; its next work brings it back");
@@ -83,7 +83,7 @@ TEST_F(EventWatchTest, EachReasonHasItsWords) {
   EXPECT_EQ(only("swapped-out", 3), "2 GiB: the turn of id-gone");
 }
 
-TEST_F(EventWatchTest, RefusalsAndWaitsAreCounted) {
+TEST_F(EventDetectorTest, RefusalsAndWaits_AreCounted) {
   EXPECT_EQ(only("", 1), "");
   web().refused = 2;
   EXPECT_EQ(only("refused", 2), "2 times: beyond its limit of 4 GiB");
@@ -102,7 +102,7 @@ TEST_F(EventWatchTest, RefusalsAndWaitsAreCounted) {
 }
 
 // Another agent told of what was counted before the first look; of who came since, all is ours.
-TEST_F(EventWatchTest, OnlyThoseOfTheFirstLookHaveNoPast) {
+TEST_F(EventDetectorTest, FirstLook_EarlierCountsIgnored) {
   web().refused = 5;
   EXPECT_EQ(only("", 1), "");
   TenantView late = tenantOf("late");
@@ -111,7 +111,7 @@ TEST_F(EventWatchTest, OnlyThoseOfTheFirstLookHaveNoPast) {
   EXPECT_EQ(watch_.look(node_, 2000).size(), 1u);
 }
 
-TEST_F(EventWatchTest, ThrashRiskIsADevices) {
+TEST_F(EventDetectorTest, ThrashRisk_EventOfDevice) {
   DeviceView device;
   device.index = 3;
   device.thrash_risk = true;
@@ -125,7 +125,7 @@ TEST_F(EventWatchTest, ThrashRiskIsADevices) {
   EXPECT_TRUE(watch_.look(node_, 2000).empty());
 }
 
-TEST(EventLog, KeepsTheLastOnesAndCountsOn) {
+TEST(EventLog, Full_KeepsNewestAndSequence) {
   EventLog log;
   for (std::size_t i = 0; i < EventLog::kMax + 10; ++i) {
     EventView event;

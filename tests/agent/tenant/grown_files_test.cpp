@@ -34,13 +34,13 @@ class GrownFilesTest : public testing::Test {
   FileTruncator cutter_;
 };
 
-TEST_F(GrownFilesTest, WhatTheAgentMadeHasNotGrown) {
+TEST_F(GrownFilesTest, UnchangedFiles_NotGrown) {
   EXPECT_FALSE(grownIn(dir_));
   EXPECT_FALSE(grownIn(dir_ + "/none"));
 }
 
 // Regression: a tenant filled the node's /run by what it appended to its report.
-TEST_F(GrownFilesTest, WhatIsAppendedIsCutAndTheRestIsKept) {
+TEST_F(GrownFilesTest, AppendedReport_IsTruncated) {
   const off_t made = statOf("report").st_size;
   const std::string path = dir_ + "/report";
   const Fd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
@@ -56,7 +56,7 @@ TEST_F(GrownFilesTest, WhatIsAppendedIsCutAndTheRestIsKept) {
   EXPECT_TRUE(ledger::TenantLedger::adopt(dir_));
 }
 
-TEST_F(GrownFilesTest, StorageBeyondTheEndIsFreed) {
+TEST_F(GrownFilesTest, StorageBeyondEnd_IsFreed) {
   const std::string path = dir_ + "/work";
   const off_t made = statOf("work").st_size;
   const Fd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
@@ -66,7 +66,7 @@ TEST_F(GrownFilesTest, StorageBeyondTheEndIsFreed) {
   EXPECT_LT(statOf("work").st_blocks * 512, made + (1 << 20));
 }
 
-TEST_F(GrownFilesTest, ALinkOrAnotherThingInItsPlaceIsLeftAlone) {
+TEST_F(GrownFilesTest, LinkInPlace_IsLeftAlone) {
   std::filesystem::remove(dir_ + "/report");
   std::filesystem::create_symlink("/dev/zero", dir_ + "/report");
   EXPECT_FALSE(grownIn(dir_));

@@ -13,9 +13,9 @@
 namespace divvy::agent {
 namespace {
 
-class ReportLookTest : public testing::Test {
+class ReportReaderTest : public testing::Test {
  protected:
-  ReportLookTest() {
+  ReportReaderTest() {
     Result<ledger::TenantLedger> adopted = ledger::TenantLedger::adopt(folder_.path());
     EXPECT_TRUE(adopted);
     ledger_.emplace(std::move(*adopted));
@@ -36,7 +36,7 @@ class ReportLookTest : public testing::Test {
   ReportReader look_;
 };
 
-TEST_F(ReportLookTest, AReportOfFewProcessesIsAlwaysFresh) {
+TEST_F(ReportReaderTest, FewProcesses_ReportIsFresh) {
   for (unsigned slots = 1; slots < 20; ++slots) {
     fill(slots);
     EXPECT_EQ(seen(), slots);
@@ -45,7 +45,7 @@ TEST_F(ReportLookTest, AReportOfFewProcessesIsAlwaysFresh) {
 
 // Regression: one tenant that claimed all slots cost the agent a tenth of its loop, and six all of
 // it.
-TEST_F(ReportLookTest, ADearReportIsKeptForManyTimesWhatItCost) {
+TEST_F(ReportReaderTest, ExpensiveReport_CachedForAWhile) {
   fill(ledger::kMaxSlots);
   const ReportPtr first = look_.look(*ledger_);
   ASSERT_NE(first, nullptr);

@@ -15,9 +15,9 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-class SwapReaderTest : public ::testing::Test {
+class ResidencyReaderTest : public ::testing::Test {
  protected:
-  SwapReaderTest() {
+  ResidencyReaderTest() {
     std::string pattern = fs::temp_directory_path() / "divvy-swap-reader-XXXXXX";
     dir_ = mkdtemp(pattern.data());
     ledger::TenantSpec spec;
@@ -30,7 +30,7 @@ class SwapReaderTest : public ::testing::Test {
     if (!made) throw std::runtime_error(made.error().message());
     ledger_.emplace(std::move(*made));
   }
-  ~SwapReaderTest() override {
+  ~ResidencyReaderTest() override {
     pages_.close();
     fs::remove_all(dir_);
   }
@@ -70,13 +70,13 @@ class SwapReaderTest : public ::testing::Test {
   ledger::SwapPages pages_;
 };
 
-TEST_F(SwapReaderTest, ATenantThatIsNotSwappedHasNothingToRead) {
+TEST_F(ResidencyReaderTest, TenantNotSwapped_NotFound) {
   const Result<ResidencyReader> reader = ResidencyReader::open(dir_ / "tenant", 2);
   ASSERT_FALSE(reader);
   EXPECT_EQ(reader.error().code(), ErrorCode::kNotFound);
 }
 
-TEST_F(SwapReaderTest, AddsUpWhatItsProcessesSay) {
+TEST_F(ResidencyReaderTest, SeveralProcesses_FiguresAddUp) {
   swap();
   has(0, 0, 100, 60, 8);
   has(1, 0, 50, 50, 8);
@@ -101,7 +101,7 @@ TEST_F(SwapReaderTest, AddsUpWhatItsProcessesSay) {
 }
 
 // The file is the tenant's: sums must not run over whatever stands there.
-TEST_F(SwapReaderTest, HostileFiguresStayBounded) {
+TEST_F(ResidencyReaderTest, HostileFigures_StayBounded) {
   swap();
   for (unsigned slot = 0; slot < 2; ++slot) {
     has(slot, 0, ~0ull, ~0ull, ~0ull);
@@ -117,7 +117,7 @@ TEST_F(SwapReaderTest, HostileFiguresStayBounded) {
   EXPECT_EQ(pinNames(1ull << 63), std::vector<std::string>{"reason 63"});
 }
 
-TEST_F(SwapReaderTest, RatesAreOfTheLastWindowAndNeverBackwards) {
+TEST_F(ResidencyReaderTest, Samples_RatesOfLastWindow) {
   swap();
   const ResidencyReader::Slots slots{{0, 0}};
   ResidencyReader reader = this->reader();
@@ -136,7 +136,7 @@ TEST_F(SwapReaderTest, RatesAreOfTheLastWindowAndNeverBackwards) {
   EXPECT_LE(reader.rates().at(0).in, 1ull << 50);
 }
 
-TEST_F(SwapReaderTest, ATruncatedFileSaysNothing) {
+TEST_F(ResidencyReaderTest, TruncatedFile_ReadsZero) {
   swap();
   ResidencyReader reader = this->reader();
   has(0, 0, 100, 60, 8);

@@ -21,7 +21,7 @@ ShareRecord share(Bytes limit) {
   return {"GPU-a", limit, limit, 0, limit};
 }
 
-TEST(Shrink, AContextHasToFitWhereItCountsInside) {
+TEST(ResizeCheck, BelowContext_RefusedWhenInside) {
   const Card one = card(mib(520));
   EXPECT_TRUE(checkContext(one, share(gib(4)), share(mib(520)), true));
   EXPECT_TRUE(checkContext(one, share(gib(4)), share(mib(1)), false)) << "outside";
@@ -36,7 +36,7 @@ TEST(Shrink, AContextHasToFitWhereItCountsInside) {
   }
 }
 
-TEST(Shrink, WhatIsAcceptedIsEnough) {
+TEST(ResizeCheck, RoundedMinimum_IsAccepted) {
   const Card one = card(mib(520) + Bytes{1});
   const Result<void> no = checkContext(one, share(gib(4)), share(mib(520)), true);
   ASSERT_FALSE(no);
@@ -45,7 +45,7 @@ TEST(Shrink, WhatIsAcceptedIsEnough) {
 }
 
 // Regression: of one whose memory may be swapped, what cannot be was not looked at.
-TEST(Shrink, WhatCannotBeSwappedStays) {
+TEST(ResizeCheck, UnswappableUse_RefusesSmallerShare) {
   EXPECT_TRUE(checkUse(share(gib(4)), gib(4), {}));
   const Result<void> whole = checkUse(share(gib(4)), gib(5), {});
   ASSERT_FALSE(whole);
@@ -59,7 +59,7 @@ TEST(Shrink, WhatCannotBeSwappedStays) {
   EXPECT_THAT(pinned.error().message(), HasSubstr("it uses 5 GiB of GPU-a that cannot be swapped"));
 }
 
-TEST(Shrink, WhoUsesMoreIsTalkedOf) {
+TEST(ResizeCheck, UseAboveLimit_NoteIsGiven) {
   EXPECT_EQ(overuseNote(card({}), share(gib(4)), gib(4)), "");
   EXPECT_THAT(overuseNote(card({}), share(gib(4)), gib(5)),
               HasSubstr("device 3 (H100): 5 GiB of it are in use"));

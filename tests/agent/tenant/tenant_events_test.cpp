@@ -14,7 +14,7 @@ TenantRecord ofWeb() {
   return record;
 }
 
-TEST(TenantEvents, SayWhatIsGivenAndAtWhoseWord) {
+TEST(TenantEvents, Given_NamesShareAndRequester) {
   TenantRecord record = ofWeb();
   EventView given = givenEvent(record, processWord(7, "alice"));
   EXPECT_EQ(given.tenant, "abc");
@@ -29,7 +29,7 @@ TEST(TenantEvents, SayWhatIsGivenAndAtWhoseWord) {
             "team/trainer");
 }
 
-TEST(TenantEvents, SayOfAChangeWhatDiffers) {
+TEST(TenantEvents, Changed_NamesDifferences) {
   const TenantRecord before = ofWeb();
   EXPECT_FALSE(changedEvent(before, before, "somebody"));
   TenantRecord now = before;
@@ -46,7 +46,7 @@ TEST(TenantEvents, SayOfAChangeWhatDiffers) {
   EXPECT_EQ(changed->by, "somebody");
 }
 
-TEST(TenantEvents, OfSeveralDevicesSayWhichOne) {
+TEST(TenantEvents, SeveralDevices_ChangeNamesDevice) {
   TenantRecord before = ofWeb();
   before.shares.push_back({"GPU-b", {2ull << 30}, {2ull << 30}, 0, {2ull << 30}});
   TenantRecord now = before;
@@ -56,7 +56,7 @@ TEST(TenantEvents, OfSeveralDevicesSayWhichOne) {
             "guaranteed of GPU-b 2 GiB to 1 GiB, cores of GPU-b 0 % to 20 %");
 }
 
-TEST(TenantEvents, SayHowLongItWasThere) {
+TEST(TenantEvents, Ended_NamesDuration) {
   EXPECT_EQ(endedEvent(ofWeb(), 91'000).reason, "after 90s");
   EXPECT_EQ(endedEvent(ofWeb(), 500).reason, "after 0s") << "a clock that went back";
   TenantRecord old = ofWeb();

@@ -22,7 +22,7 @@ class TenantProcessesTest : public testing::Test {
 
 // Regression: a tenant that counted the generation of one slot up had the agent open a descriptor
 // for each.
-TEST_F(TenantProcessesTest, GenerationsOfASlotAreOneEntryAndOneWatch) {
+TEST_F(TenantProcessesTest, SlotGenerations_OneEntryAndOneWatch) {
   for (std::uint64_t generation = 1; generation <= 100'000; ++generation) {
     const std::optional<SlotKey> before = claim(3, generation, 100);
     ASSERT_EQ(before.has_value(), generation > 1);
@@ -33,7 +33,7 @@ TEST_F(TenantProcessesTest, GenerationsOfASlotAreOneEntryAndOneWatch) {
   EXPECT_EQ(processes_.watched().size(), 1u);
 }
 
-TEST_F(TenantProcessesTest, SlotsOfAProcessShareItsWatchAndGoWithIt) {
+TEST_F(TenantProcessesTest, SlotsOfProcess_ShareWatchAndGoWithIt) {
   for (unsigned slot = 0; slot < 4096; ++slot) EXPECT_FALSE(claim(slot, 1, 100));
   EXPECT_FALSE(claim(9999, 1, 200));
   EXPECT_EQ(watches_, 2u);
@@ -43,7 +43,7 @@ TEST_F(TenantProcessesTest, SlotsOfAProcessShareItsWatchAndGoWithIt) {
   EXPECT_NE(processes_.find(200), nullptr);
 }
 
-TEST_F(TenantProcessesTest, AProcessWhoseLastSlotWasTakenIsNotWatchedAnyMore) {
+TEST_F(TenantProcessesTest, LastSlotTaken_ProcessUnwatched) {
   claim(1, 1, 100), claim(2, 1, 100);
   EXPECT_EQ(claim(1, 2, 200)->generation, 1u);
   EXPECT_NE(processes_.find(100), nullptr) << "it has another";
@@ -52,7 +52,7 @@ TEST_F(TenantProcessesTest, AProcessWhoseLastSlotWasTakenIsNotWatchedAnyMore) {
   EXPECT_EQ(processes_.watched().size(), 1u);
 }
 
-TEST_F(TenantProcessesTest, ANumberThatWasGivenAgainIsAnotherProcess) {
+TEST_F(TenantProcessesTest, ReusedPid_IsOtherProcess) {
   claim(1, 1, 100);
   const ProcessId again{100, 8};
   processes_.claim({2, 1}, again, [&] { return WatchedProcess{again, nullptr}; });
@@ -61,7 +61,7 @@ TEST_F(TenantProcessesTest, ANumberThatWasGivenAgainIsAnotherProcess) {
   EXPECT_EQ(processes_.find(100)->id.start_time, 8u);
 }
 
-TEST_F(TenantProcessesTest, IsFullAtItsBound) {
+TEST_F(TenantProcessesTest, MaxProcesses_IsFull) {
   for (unsigned i = 0; i < TenantProcesses::kMax; ++i) {
     EXPECT_FALSE(processes_.full()) << i;
     claim(i, 1, static_cast<int>(i) + 10);

@@ -54,7 +54,7 @@ class TenantRecordTest : public ::testing::Test {
   std::string dir_;
 };
 
-TEST_F(TenantRecordTest, ThatItIsKeptForContainersComesBack) {
+TEST_F(TenantRecordTest, ContainedAndKept_LoadBack) {
   TenantRecord record = sample();
   ASSERT_TRUE(saveRecord(dir_, record));
   EXPECT_FALSE(loadRecord(dir_)->contained || loadRecord(dir_)->kept);
@@ -67,7 +67,7 @@ TEST_F(TenantRecordTest, ThatItIsKeptForContainersComesBack) {
   EXPECT_EQ(back->cdi_file, "/run/cdi/x.json");
 }
 
-TEST_F(TenantRecordTest, WhoseContainerItIsComesBack) {
+TEST_F(TenantRecordTest, Container_LoadsBack) {
   TenantRecord record = sample();
   record.lodger = {"0f-1", "team-a", "trainer", "main"};
   ASSERT_TRUE(saveRecord(dir_, record));
@@ -76,7 +76,7 @@ TEST_F(TenantRecordTest, WhoseContainerItIsComesBack) {
   EXPECT_EQ(back->lodger, record.lodger);
 }
 
-TEST_F(TenantRecordTest, ComesBackAsItWas) {
+TEST_F(TenantRecordTest, SavedRecord_LoadsEqual) {
   ASSERT_TRUE(saveRecord(dir_, sample()));
   const Result<TenantRecord> back = loadRecord(dir_);
   ASSERT_TRUE(back) << back.error().message();
@@ -101,7 +101,7 @@ TEST_F(TenantRecordTest, ComesBackAsItWas) {
   EXPECT_EQ(back->expected_use, sample().expected_use);
 }
 
-TEST_F(TenantRecordTest, NotesOfEarlierVersionsAreRead) {
+TEST_F(TenantRecordTest, EarlierVersion_IsRead) {
   write(R"({"version":1,"id":"abc234","priority":"low",
            "shares":[{"uuid":"GPU-1","limit":4096,"cores":30}]})");
   const Result<TenantRecord> back = loadRecord(dir_);
@@ -116,7 +116,7 @@ TEST_F(TenantRecordTest, NotesOfEarlierVersionsAreRead) {
 }
 
 // F18: a file torn at any byte is refused with its name, never half believed.
-TEST_F(TenantRecordTest, TornAtEveryByteIsRefused) {
+TEST_F(TenantRecordTest, TornAtEachByte_IsCorrupt) {
   ASSERT_TRUE(saveRecord(dir_, sample()));
   const std::string whole = text();
   for (std::size_t size = 0; size + 2 < whole.size(); ++size) {
@@ -128,20 +128,20 @@ TEST_F(TenantRecordTest, TornAtEveryByteIsRefused) {
   }
 }
 
-TEST_F(TenantRecordTest, AnotherVersionIsRefusedByName) {
+TEST_F(TenantRecordTest, OtherVersion_ErrorNamesVersion) {
   write(R"({"version":2})");
   const Result<TenantRecord> back = loadRecord(dir_);
   ASSERT_FALSE(back);
   EXPECT_NE(back.error().message().find("version 2; accepted: 1"), std::string::npos);
 }
 
-TEST_F(TenantRecordTest, AbsenceIsNotCorruption) {
+TEST_F(TenantRecordTest, NoFile_IsNotFound) {
   const Result<TenantRecord> back = loadRecord(dir_);
   ASSERT_FALSE(back);
   EXPECT_EQ(back.error().code(), ErrorCode::kNotFound);
 }
 
-TEST_F(TenantRecordTest, FailedSaveKeepsTheOldRecordAndLeavesNoHalf) {
+TEST_F(TenantRecordTest, SaveFails_OldRecordKept) {
   ASSERT_TRUE(saveRecord(dir_, sample()));
   const std::string before = text();
   // A directory in the way of the temporary file fails for every user, root included.

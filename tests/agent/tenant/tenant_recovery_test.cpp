@@ -25,7 +25,7 @@ void rewrite(const std::string& path, const std::function<void(std::string&)>& e
   fs::rename(path + ".edited", path);
 }
 
-class Adoption : public ::testing::Test {
+class TenantRecoveryTest : public ::testing::Test {
  protected:
   // A tenant lives, its agent is killed, its files are damaged, then a new agent comes.
   void damageAndReturn(const Damage& damage) {
@@ -68,7 +68,7 @@ class Adoption : public ::testing::Test {
   agent::Snapshot after_;
 };
 
-TEST_F(Adoption, ControlPageThatIsNotOurs) {
+TEST_F(TenantRecoveryTest, ForeignControlPage_KeptAsBroken) {
   damageAndReturn([](const std::string& dir) {
     rewrite(dir + "/control", [](std::string& bytes) { bytes[0] = 'x'; });
   });
@@ -76,7 +76,7 @@ TEST_F(Adoption, ControlPageThatIsNotOurs) {
   expectGoneWithItsProcesses();
 }
 
-TEST_F(Adoption, ControlPageCutShort) {
+TEST_F(TenantRecoveryTest, ControlPageCutShort_KeptAsBroken) {
   damageAndReturn([](const std::string& dir) {
     rewrite(dir + "/control", [](std::string& bytes) { bytes.resize(100); });
   });
@@ -85,7 +85,7 @@ TEST_F(Adoption, ControlPageCutShort) {
 }
 
 // The major version is the 16-bit word at offset 8.
-TEST_F(Adoption, ControlPageOfALaterVersion) {
+TEST_F(TenantRecoveryTest, LaterControlVersion_KeptAsBroken) {
   damageAndReturn([](const std::string& dir) {
     rewrite(dir + "/control", [](std::string& bytes) { bytes[8] = 2; });
   });
@@ -93,7 +93,7 @@ TEST_F(Adoption, ControlPageOfALaterVersion) {
   expectGoneWithItsProcesses();
 }
 
-TEST_F(Adoption, ControlPageOfAnOlderVersion) {
+TEST_F(TenantRecoveryTest, OlderControlVersion_KeptAsBroken) {
   damageAndReturn([](const std::string& dir) {
     rewrite(dir + "/control", [](std::string& bytes) { bytes[8] = 0; });
   });
@@ -101,13 +101,13 @@ TEST_F(Adoption, ControlPageOfAnOlderVersion) {
   expectGoneWithItsProcesses();
 }
 
-TEST_F(Adoption, MissingReport) {
+TEST_F(TenantRecoveryTest, MissingReport_KeptAsBroken) {
   damageAndReturn([](const std::string& dir) { fs::remove(dir + "/report"); });
   expectKeptAsBroken("report");
   expectGoneWithItsProcesses();
 }
 
-TEST_F(Adoption, PipeInPlaceOfTheReportBlocksNobody) {
+TEST_F(TenantRecoveryTest, FifoAsReport_KeptAsBroken) {
   damageAndReturn([](const std::string& dir) {
     fs::remove(dir + "/report");
     ASSERT_EQ(mkfifo((dir + "/report").c_str(), 0600), 0);
@@ -116,7 +116,7 @@ TEST_F(Adoption, PipeInPlaceOfTheReportBlocksNobody) {
   expectGoneWithItsProcesses();
 }
 
-TEST_F(Adoption, LostNoteIsReadFromTheControlPage) {
+TEST_F(TenantRecoveryTest, LostRecord_ReadFromControlPage) {
   damageAndReturn(
       [](const std::string& dir) { std::ofstream(dir + "/tenant.json") << "{\"version\":"; });
   ASSERT_EQ(after_.tenants.size(), 1u);
@@ -126,7 +126,7 @@ TEST_F(Adoption, LostNoteIsReadFromTheControlPage) {
   expectGoneWithItsProcesses();
 }
 
-TEST_F(Adoption, NothingLeftButTheDirectory) {
+TEST_F(TenantRecoveryTest, EmptyDirectory_KeptAsBroken) {
   damageAndReturn([](const std::string& dir) {
     for (const char* name : {"/control", "/report", "/tenant.json"}) fs::remove(dir + name);
   });
@@ -135,7 +135,7 @@ TEST_F(Adoption, NothingLeftButTheDirectory) {
   expectGoneWithItsProcesses();
 }
 
-TEST_F(Adoption, HostileReportMisleadsNobody) {
+TEST_F(TenantRecoveryTest, HostileReport_UseIsBounded) {
   damageAndReturn([](const std::string& dir) {
     rewrite(dir + "/report", [](std::string& bytes) {
       for (std::size_t at = 4096; at < bytes.size(); ++at) bytes[at] = static_cast<char>(0xff);
@@ -147,7 +147,7 @@ TEST_F(Adoption, HostileReportMisleadsNobody) {
   expectGoneWithItsProcesses();
 }
 
-TEST_F(Adoption, ChangedLimitsSurviveTheAgent) {
+TEST_F(TenantRecoveryTest, ChangedLimits_SurviveAgent) {
   ASSERT_TRUE(run_.printed("held 1048576"));
   ASSERT_EQ(
       sandbox_
@@ -161,7 +161,7 @@ TEST_F(Adoption, ChangedLimitsSurviveTheAgent) {
   expectGoneWithItsProcesses();
 }
 
-TEST_F(Adoption, WhatWasAskedOfComputeSurvivesTheAgent) {
+TEST_F(TenantRecoveryTest, ComputeSettings_SurviveAgent) {
   ASSERT_TRUE(run_.printed("held 1048576"));
   const std::string id = sandbox_.snapshot().tenants.at(0).id;
   ASSERT_EQ(
@@ -175,7 +175,7 @@ TEST_F(Adoption, WhatWasAskedOfComputeSurvivesTheAgent) {
   expectGoneWithItsProcesses();
 }
 
-TEST_F(Adoption, ACapIsInThePagesToo) {
+TEST_F(TenantRecoveryTest, LostRecord_CapReadFromPages) {
   ASSERT_TRUE(run_.printed("held 1048576"));
   const std::string id = sandbox_.snapshot().tenants.at(0).id;
   ASSERT_EQ(sandbox_.divvy({"set", id, "--cores", "20", "--cores-policy", "cap"}).code(), 0);
@@ -187,7 +187,7 @@ TEST_F(Adoption, ACapIsInThePagesToo) {
 }
 
 // As an agent of an earlier version would have left it.
-TEST_F(Adoption, PagesWithoutAWorkFileAreUngatedAndSaidSo) {
+TEST_F(TenantRecoveryTest, MissingWorkFile_TenantIsUngated) {
   damageAndReturn([](const std::string& dir) { fs::remove(dir + "/work"); });
   ASSERT_EQ(after_.tenants.size(), 1u);
   EXPECT_EQ(after_.tenants[0].state, "running");
@@ -196,7 +196,7 @@ TEST_F(Adoption, PagesWithoutAWorkFileAreUngatedAndSaidSo) {
   expectGoneWithItsProcesses();
 }
 
-TEST(AdoptionOfNobody, HalfMadeAndDeadSharesAreCleared) {
+TEST(TenantRecovery, HalfMadeAndDeadTenants_AreRemoved) {
   Sandbox sandbox;
   ASSERT_EQ(sandbox.divvy(sandbox.runWords("1Gi", {"true"})).code(), 0);
   kill(sandbox.agentPid(), SIGKILL);
@@ -210,7 +210,7 @@ TEST(AdoptionOfNobody, HalfMadeAndDeadSharesAreCleared) {
 }
 
 // Taken for "no tenants", it would be cleaned up with all that lives in it.
-TEST(AdoptionOfNobody, TenantsThatCannotBeListedStopTheAgentAndAreKept) {
+TEST(TenantRecovery, UnlistableTenants_AgentStopsAndKeepsThem) {
   Sandbox sandbox;
   ASSERT_EQ(sandbox.divvy(sandbox.runWords("1Gi", {"true"})).code(), 0);
   kill(sandbox.agentPid(), SIGKILL);

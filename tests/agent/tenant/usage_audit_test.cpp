@@ -5,13 +5,13 @@
 namespace divvy::agent {
 namespace {
 
-TEST(UsageAudit, SmallDifferencesAreTheSamplesFault) {
+TEST(UsageAudit, SmallDifference_IsTrusted) {
   UsageAudit audit;
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(audit.compare(30, 49));
   EXPECT_FALSE(audit.distrusted());
 }
 
-TEST(UsageAudit, ALargeOneMustStay) {
+TEST(UsageAudit, LargeDifference_DistrustedAfterThree) {
   UsageAudit audit;
   for (int i = 0; i < 20; ++i) {
     EXPECT_FALSE(audit.compare(0, 90));
@@ -26,7 +26,7 @@ TEST(UsageAudit, ALargeOneMustStay) {
 }
 
 // On an H100 two tenants whose memory took turns of a second were said to lie.
-TEST(UsageAudit, WhoTakesTurnsOfSecondsIsBelieved) {
+TEST(UsageAudit, TurnsOfSeconds_AreTrusted) {
   for (const int turn : {1, 2, 3, 5, 20}) {
     for (const int late : {0, 1, 2}) {  // seconds ago that the driver's two ended
       UsageAudit audit;
@@ -40,14 +40,14 @@ TEST(UsageAudit, WhoTakesTurnsOfSecondsIsBelieved) {
   }
 }
 
-TEST(UsageAudit, WhoSaysATenthOfItIsFoundAllTheSame) {
+TEST(UsageAudit, ReportOfATenth_DistrustedAfterThree) {
   UsageAudit audit;
   int seconds = 0;
   while (!audit.distrusted() && seconds < 60) audit.compare(seconds++ % 2 == 0 ? 10 : 0, 90);
   EXPECT_EQ(seconds, 3);
 }
 
-TEST(UsageAudit, ComesBack) {
+TEST(UsageAudit, MatchingReports_TrustReturns) {
   UsageAudit audit;
   for (int i = 0; i < 3; ++i) audit.compare(0, 90);
   for (int i = 0; i < 9; ++i) EXPECT_FALSE(audit.compare(90, 90));
@@ -56,7 +56,7 @@ TEST(UsageAudit, ComesBack) {
 }
 
 // Claiming more than was used is nobody's loss but its own.
-TEST(UsageAudit, MoreThanTheDriverSeesIsBelieved) {
+TEST(UsageAudit, MoreThanDriverSees_IsTrusted) {
   UsageAudit audit;
   for (int i = 0; i < 10; ++i) audit.compare(90, 0);
   EXPECT_FALSE(audit.distrusted());

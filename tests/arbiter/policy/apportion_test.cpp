@@ -11,31 +11,31 @@ namespace {
 
 using Bytes = std::vector<std::uint64_t>;
 
-TEST(SplitAllowed, OneProcessHasAll) {
+TEST(SplitAllowed, OneProcess_GetsAll) {
   EXPECT_EQ(splitAllowed(100, {{10, 0, 20}}), (Bytes{100}));
   EXPECT_EQ(splitAllowed(5, {{10, 0, 20}}), (Bytes{5}));
   EXPECT_EQ(splitAllowed(100, {}), Bytes{});
 }
 
-TEST(SplitAllowed, PinnedComesFirst) {
+TEST(SplitAllowed, Pinned_ComesFirst) {
   EXPECT_EQ(splitAllowed(50, {{0, 60, 60}, {30, 0, 60}}), (Bytes{20, 30}));
 }
 
-TEST(SplitAllowed, WhoHasMostGivesFirst) {
+TEST(SplitAllowed, Shortage_LargestGivesFirst) {
   EXPECT_EQ(splitAllowed(100, {{0, 40, 40}, {0, 80, 80}}), (Bytes{40, 60}));
   EXPECT_EQ(splitAllowed(30, {{0, 40, 40}, {0, 80, 80}}), (Bytes{30, 0}));
 }
 
-TEST(SplitAllowed, WhatIsMissingGoesInOrder) {
+TEST(SplitAllowed, Missing_GivenInOrder) {
   EXPECT_EQ(splitAllowed(100, {{0, 0, 70}, {0, 20, 70}}), (Bytes{70, 30}));
 }
 
-TEST(SplitAllowed, WhatNobodyNeedsYetIsSharedEvenly) {
+TEST(SplitAllowed, Surplus_SharedEvenly) {
   EXPECT_EQ(splitAllowed(100, {{10, 20, 20}, {10, 20, 20}}), (Bytes{50, 50}));
 }
 
 // All of it, never more, and nobody has to move anything as long as all that is there may stay.
-TEST(SplitAllowed, AddsUp) {
+TEST(SplitAllowed, RandomParts_AddUp) {
   std::mt19937_64 random(1);
   for (unsigned i = 0; i < 10'000; ++i) {
     std::vector<SplitPart> parts(1 + random() % 5);

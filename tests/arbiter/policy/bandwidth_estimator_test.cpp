@@ -15,7 +15,7 @@ SwapWork out(std::uint64_t bytes, std::uint64_t nanos) {
   return work;
 }
 
-TEST(BandwidthEstimator, TakesTheFirstSwapForWhatItIsAndThenAverages) {
+TEST(BandwidthEstimator, FirstSwap_TakenThenAveraged) {
   BandwidthEstimator meter;
   Link link;
   meter.note(out(kSwap, kSwap));
@@ -27,7 +27,7 @@ TEST(BandwidthEstimator, TakesTheFirstSwapForWhatItIsAndThenAverages) {
   EXPECT_NEAR(link.out_bps, 1.3e9, 1e6);
 }
 
-TEST(BandwidthEstimator, LittleIsGatheredFirst) {
+TEST(BandwidthEstimator, SmallSwaps_GatheredFirst) {
   BandwidthEstimator meter;
   Link link;
   meter.note(out(kSwap / 2, kSwap / 2));
@@ -38,7 +38,7 @@ TEST(BandwidthEstimator, LittleIsGatheredFirst) {
   EXPECT_NEAR(link.out_bps, 1e9, 1e6);
 }
 
-TEST(BandwidthEstimator, ForgedCountersStayWithinBounds) {
+TEST(BandwidthEstimator, ForgedCounters_StayWithinBounds) {
   BandwidthEstimator meter;
   Link link;
   meter.note(out(UINT64_MAX / 2, 0));

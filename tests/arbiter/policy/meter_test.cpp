@@ -14,7 +14,7 @@ Meter gappy() {
   return meter;
 }
 
-TEST(Meter, TellsWhenSomethingWillBeUnsettled) {
+TEST(Meter, TimeToUse_PredictsUnsettled) {
   Meter meter = gappy();
   meter.pass(1e6);
   const double wait = meter.timeToUse(7e5);
@@ -25,7 +25,7 @@ TEST(Meter, TellsWhenSomethingWillBeUnsettled) {
 }
 
 // The arbiter was woken at that instant, found nothing, and was woken again after as long.
-TEST(Meter, WaitsUntilWhatWasSettledAheadIsUsedUp) {
+TEST(Meter, SettledAhead_WaitsUntilUsedUp) {
   Meter meter = gappy();
   meter.pass(1e6);
   meter.settle(1e6);

@@ -32,7 +32,7 @@ Swapper& addNeedy(MemoryWorld* world, Class cls, Nanos work) {
   return needy;
 }
 
-TEST(Parking, WhoHoldsWhatAHigherClassNeedsLeavesAndComesBackByItself) {
+TEST(Parking, HigherClassNeedsRoom_ParkedAndReturns) {
   MemoryWorld world(smallCard());
   Swapper& low = addHolder(&world, parkable(400 * kMib));
   ASSERT_EQ(low.has(0), 300 * kMib);
@@ -51,7 +51,7 @@ TEST(Parking, WhoHoldsWhatAHigherClassNeedsLeavesAndComesBackByItself) {
   EXPECT_EQ(world.fault(), "");
 }
 
-TEST(Parking, WhatSwappingFreesIsEnoughWhereItIsEnough) {
+TEST(Parking, SwappingSuffices_NoParking) {
   MemoryWorld world(smallCard());
   Swapper& low = world.add(parkable(400 * kMib));
   world.pin(&low, 100 * kMib);
@@ -65,7 +65,7 @@ TEST(Parking, WhatSwappingFreesIsEnoughWhereItIsEnough) {
   EXPECT_EQ(world.fault(), "");
 }
 
-TEST(Parking, WhoCannotBeParkedOrIsOfAHigherClassStays) {
+TEST(Parking, NotParkableOrHigherClass_Stays) {
   for (const bool able : {false, true}) {
     MemoryWorld world(smallCard());
     ResidencyEntitlement asked = parkable(400 * kMib, able ? Class::kLatency : Class::kBestEffort);
@@ -81,7 +81,7 @@ TEST(Parking, WhoCannotBeParkedOrIsOfAHigherClassStays) {
   }
 }
 
-TEST(Parking, AnIdleOneIsParkedForOneOfItsClass) {
+TEST(Parking, IdleTenant_ParkedForItsClass) {
   MemoryWorld world(smallCard());
   Swapper& idle = addHolder(&world, parkable(400 * kMib, Class::kNormal));
   world.run(&idle, 0);
@@ -95,7 +95,7 @@ TEST(Parking, AnIdleOneIsParkedForOneOfItsClass) {
   EXPECT_EQ(world.fault(), "");
 }
 
-TEST(Parking, TwoOfAClassTakeTurnsWithWhatCannotBeSwapped) {
+TEST(Parking, TwoOfAClass_TakeTurnsParked) {
   MemoryWorld world(smallCard());
   Swapper& one = addHolder(&world, parkable(400 * kMib, Class::kNormal));
   Swapper& two = addNeedy(&world, Class::kNormal, kNever);
@@ -106,7 +106,7 @@ TEST(Parking, TwoOfAClassTakeTurnsWithWhatCannotBeSwapped) {
   EXPECT_EQ(world.fault(), "");
 }
 
-TEST(Parking, AGuaranteeIsCalledBackFromWhoeverCanBeParked) {
+TEST(Parking, Guarantee_ReclaimedByParking) {
   MemoryWorld world(smallCard());
   Swapper& holder = addHolder(&world, parkable(400 * kMib, Class::kNormal));
   Swapper& needy = world.add(terms(300 * kMib, 250 * kMib, Class::kNormal));
@@ -119,7 +119,7 @@ TEST(Parking, AGuaranteeIsCalledBackFromWhoeverCanBeParked) {
   EXPECT_EQ(world.fault(), "");
 }
 
-TEST(Parking, WhatDoesNotWorkLeavesTheTenantAsItWas) {
+TEST(Parking, ParkingFails_TenantKeepsRunning) {
   MemoryWorld world(smallCard());
   bool works = false;
   world.parks = [&] { return works; };
@@ -136,7 +136,7 @@ TEST(Parking, WhatDoesNotWorkLeavesTheTenantAsItWas) {
   EXPECT_EQ(world.fault(), "");
 }
 
-TEST(Parking, TheHostsReserveBoundsIt) {
+TEST(Parking, HostReserveTooSmall_NoParking) {
   MemorySettings settings = smallCard();
   settings.device.host_reserve = 200 * kMib;
   MemoryWorld world(settings);
@@ -150,7 +150,7 @@ TEST(Parking, TheHostsReserveBoundsIt) {
 
 class ParkingRandomTest : public ::testing::TestWithParam<unsigned> {};
 
-TEST_P(ParkingRandomTest, TheBookHoldsAndNobodyStaysAway) {
+TEST_P(ParkingRandomTest, RandomEvents_BookHoldsAllReturn) {
   MemorySettings settings = smallCard();
   settings.seed = GetParam();
   settings.devices = 1 + GetParam() % 2;

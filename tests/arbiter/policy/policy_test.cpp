@@ -55,7 +55,7 @@ class Script {
 };
 
 // Whose memory may be away must never launch unseen.
-TEST(SchedulingPolicy, WhoIsNeverOpenedIsToldOfItsTurnAlsoAlone) {
+TEST(SchedulingPolicy, NeverOpen_AloneGetsRunTurns) {
   Script script;
   Entitlement terms;
   terms.never_open = true;
@@ -90,7 +90,7 @@ TEST(SchedulingPolicy, WhoIsNeverOpenedIsToldOfItsTurnAlsoAlone) {
   EXPECT_EQ(script.gate(c), Gate::kRun);
 }
 
-TEST(SchedulingPolicy, LeavesALoneTenantOpen) {
+TEST(SchedulingPolicy, LoneTenant_GateStaysOpen) {
   Script script;
   const Key a = script.tenant();
   EXPECT_TRUE(script.decide().empty());
@@ -99,7 +99,7 @@ TEST(SchedulingPolicy, LeavesALoneTenantOpen) {
   EXPECT_EQ(script.policy.figures(a, script.now).mode, Mode::kSolo);
 }
 
-TEST(SchedulingPolicy, GatesBothWhenASecondTenantComesAndOpensWhenItGoes) {
+TEST(SchedulingPolicy, SecondTenant_BothGatedUntilItGoes) {
   Script script;
   const Key a = script.tenant();
   script.decide();
@@ -117,7 +117,7 @@ TEST(SchedulingPolicy, GatesBothWhenASecondTenantComesAndOpensWhenItGoes) {
   EXPECT_TRUE(script.decide().empty());
 }
 
-TEST(SchedulingPolicy, DoesNotShareWithATenantThatHasNoProcess) {
+TEST(SchedulingPolicy, TenantWithoutProcess_IsNotShared) {
   Script script;
   const Key a = script.tenant();
   script.policy.add(Entitlement{}, script.now);
@@ -125,7 +125,7 @@ TEST(SchedulingPolicy, DoesNotShareWithATenantThatHasNoProcess) {
   EXPECT_EQ(script.gate(a), Gate::kOpen);
 }
 
-TEST(SchedulingPolicy, HandsOverAtTheEndOfTheQuantumOnceTheHolderHasDrained) {
+TEST(SchedulingPolicy, QuantumEnds_HandsOverOnceDrained) {
   Script script;
   const Key a = script.tenant();
   const Key b = script.tenant();
@@ -149,7 +149,7 @@ TEST(SchedulingPolicy, HandsOverAtTheEndOfTheQuantumOnceTheHolderHasDrained) {
   EXPECT_EQ(script.told[b].inflight, Constants{}.inflight);
 }
 
-TEST(SchedulingPolicy, TakesTheGrantOfAnIdleHolderAtOnceButOnlyForSomebody) {
+TEST(SchedulingPolicy, IdleHolder_LosesGrantOnlyIfWanted) {
   Script script;
   const Key a = script.tenant();
   const Key b = script.tenant();
@@ -167,7 +167,7 @@ TEST(SchedulingPolicy, TakesTheGrantOfAnIdleHolderAtOnceButOnlyForSomebody) {
 }
 
 // On an H100 a service's request of ten launches waited for its own, where each was thought long.
-TEST(SchedulingPolicy, WhoIsFirstAndHandsOverToNobodyMayHaveMoreInFlight) {
+TEST(SchedulingPolicy, OnlyLatencyTenant_MoreInFlight) {
   Script script;
   const Key low = script.tenant({.cls = Class::kBestEffort});
   const Key first = script.tenant({.cls = Class::kLatency});
@@ -183,7 +183,7 @@ TEST(SchedulingPolicy, WhoIsFirstAndHandsOverToNobodyMayHaveMoreInFlight) {
   EXPECT_EQ(script.told[first].inflight, Constants{}.inflight) << "somebody takes turns with it";
 }
 
-TEST(SchedulingPolicy, LetsAHolderThatNobodyDisturbsGoOnWithMoreInFlight) {
+TEST(SchedulingPolicy, UndisturbedHolder_MoreInFlight) {
   Script script;
   const Key a = script.tenant();
   const Key b = script.tenant();
@@ -206,7 +206,7 @@ TEST(SchedulingPolicy, LetsAHolderThatNobodyDisturbsGoOnWithMoreInFlight) {
   EXPECT_EQ(script.policy.wakeAt(), kNever);
 }
 
-TEST(SchedulingPolicy, HoldsATenantAtItsCapUntilItIsWorthGoingOn) {
+TEST(SchedulingPolicy, AtCap_HeldUntilWorthGoingOn) {
   Script script;
   const Key a = script.tenant({.ceiling = 20});
   script.decide();
@@ -227,7 +227,7 @@ TEST(SchedulingPolicy, HoldsATenantAtItsCapUntilItIsWorthGoingOn) {
   EXPECT_EQ(script.gate(a), Gate::kRun);
 }
 
-TEST(SchedulingPolicy, NamesNobodyThatItDoesNotKnow) {
+TEST(SchedulingPolicy, UnknownTenant_IsIgnored) {
   Script script;
   script.policy.report(7, Report{}, script.now);
   script.policy.setProcesses(7, 1, script.now);

@@ -8,7 +8,7 @@
 namespace divvy::arbiter::world {
 namespace {
 
-TEST(Residency, NoMoreIsTakenThanTheHostHasRoomFor) {
+TEST(Residency, HostReserveTooSmall_NothingIsTaken) {
   MemorySettings settings = smallCard();
   settings.device.host_reserve = 100 * kMib;
   MemoryWorld world(settings);
@@ -25,7 +25,7 @@ TEST(Residency, NoMoreIsTakenThanTheHostHasRoomFor) {
   EXPECT_EQ(world.fault(), "");
 }
 
-TEST(Residency, WhoIsNotTrustedIsNotAsked) {
+TEST(Residency, DistrustedTenant_IsNotSwapped) {
   MemoryWorld world(smallCard());
   addBatch(&world, 1, 300 * kMib);
   world.runUntil(5 * kSecond);
@@ -38,7 +38,7 @@ TEST(Residency, WhoIsNotTrustedIsNotAsked) {
   EXPECT_EQ(world.fault(), "");
 }
 
-TEST(Residency, WhoMayHaveToLeaveIsToldBeforeItHasTo) {
+TEST(Residency, MayHaveToLeave_MarkedContended) {
   MemoryWorld world(smallCard());
   const auto contended = [&](const Swapper& of) {
     return world.policy().figures(of.key).contended;
@@ -69,7 +69,7 @@ TEST(Residency, WhoMayHaveToLeaveIsToldBeforeItHasTo) {
   EXPECT_EQ(world.fault(), "");
 }
 
-TEST(Residency, AGuaranteeIsNeverTaken) {
+TEST(Residency, Guarantee_IsNeverTaken) {
   MemoryWorld world(smallCard());
   Swapper& safe = world.add(terms(400 * kMib, 300 * kMib));
   world.allocate(&safe, 380 * kMib);
@@ -87,7 +87,7 @@ TEST(Residency, AGuaranteeIsNeverTaken) {
 
 // A tenant that has nearly all of the card stood still for good once another one's processes had
 // opened one context after the other.
-TEST(Residency, WhatNeverLeavesTakesNothingThatOthersNeed) {
+TEST(Residency, PinnedContexts_OthersKeepRunning) {
   MemoryWorld world(smallCard());
   Swapper& large = world.add(terms(472 * kMib));
   world.pin(&large, 8 * kMib);
@@ -108,7 +108,7 @@ TEST(Residency, WhatNeverLeavesTakesNothingThatOthersNeed) {
 }
 
 // What was lent beyond guarantees is called back from whoever has it, busy or not.
-TEST(Residency, AGuaranteeIsCalledBackAtOnce) {
+TEST(Residency, Guarantee_IsReclaimedAtOnce) {
   MemoryWorld world(smallCard());
   Swapper& busy = world.add(terms(470 * kMib, 0, Class::kLatency));
   world.allocate(&busy, 450 * kMib);
@@ -122,7 +122,7 @@ TEST(Residency, AGuaranteeIsCalledBackAtOnce) {
   EXPECT_EQ(world.fault(), "");
 }
 
-TEST(Residency, AHigherClassTakesAtOnceAndALowerOneComesBack) {
+TEST(Residency, HigherClass_TakesAtOnceLowerReturns) {
   MemoryWorld world(smallCard());
   Swapper& low = world.add(terms(470 * kMib, 0, Class::kBestEffort));
   world.allocate(&low, 450 * kMib);
@@ -151,7 +151,7 @@ TEST(Residency, AHigherClassTakesAtOnceAndALowerOneComesBack) {
 }
 
 // Idle for as long as it may be: it gives its memory back although nobody wants it.
-TEST(Residency, WhoIsIdleForLongGivesItsMemoryBack) {
+TEST(Residency, LongIdle_GivesMemoryBack) {
   MemorySettings settings = smallCard();
   settings.device.host_reserve = 250 * kMib;
   MemoryWorld world(settings);
@@ -188,7 +188,7 @@ TEST(Residency, WhoIsIdleForLongGivesItsMemoryBack) {
   EXPECT_EQ(world.fault(), "");
 }
 
-TEST(Residency, WhoIsIdleForLongMayRefuseAndMayChangeItsMind) {
+TEST(Residency, LongIdleCapturing_KeepsUntilItEnds) {
   MemoryWorld world(smallCard());
   ResidencyEntitlement asked = terms(400 * kMib);
   asked.unused_after = 10 * kSecond;
@@ -216,7 +216,7 @@ TEST(Residency, WhoIsIdleForLongMayRefuseAndMayChangeItsMind) {
 }
 
 // For people: who has what it lacks. That is whoever has it now, not who took it first.
-TEST(Residency, WhoYieldedIsToldToWhom) {
+TEST(Residency, YieldedTenant_TakerIsNamed) {
   MemoryWorld world(smallCard());
   const auto add = [&](Class cls, std::uint64_t bytes) -> Swapper& {
     Swapper& swapper = world.add(terms(470 * kMib, 0, cls));
@@ -248,7 +248,7 @@ TEST(Residency, WhoYieldedIsToldToWhom) {
   EXPECT_EQ(world.fault(), "");
 }
 
-TEST(Residency, ALowerClassTakesNothingFromABusyHigherOne) {
+TEST(Residency, LowerClass_TakesNothingFromBusyHigher) {
   MemoryWorld world(smallCard());
   Swapper& high = world.add(terms(470 * kMib, 0, Class::kNormal));
   world.allocate(&high, 450 * kMib);
@@ -264,7 +264,7 @@ TEST(Residency, ALowerClassTakesNothingFromABusyHigherOne) {
   EXPECT_EQ(world.fault(), "");
 }
 
-TEST(Residency, WhoRefusesIsPassedOver) {
+TEST(Residency, CapturingTenant_IsPassedOver) {
   MemoryWorld world(smallCard());
   addBatch(&world, 2, 200 * kMib);
   world.swappers()[0]->capturing = true;
@@ -283,7 +283,7 @@ TEST(Residency, WhoRefusesIsPassedOver) {
 }
 
 // A stopped process neither obeys nor refuses.
-TEST(Residency, WhoDoesNotStirIsPassedOver) {
+TEST(Residency, StoppedTenant_IsPassedOver) {
   MemoryWorld world(smallCard());
   addBatch(&world, 3, 200 * kMib);
   Swapper& stopped = *world.swappers()[0];
@@ -299,7 +299,7 @@ TEST(Residency, WhoDoesNotStirIsPassedOver) {
 }
 
 // It was asked, and then began to capture: it runs on, and is asked again later.
-TEST(Residency, WhoRefusesAfterItWasAskedKeepsWhatItHas) {
+TEST(Residency, RefusesAfterOrder_KeepsMemory) {
   MemoryWorld world(smallCard());
   addBatch(&world, 2, 300 * kMib);
   world.runUntil(30 * kSecond);
@@ -326,7 +326,7 @@ TEST(Residency, WhoRefusesAfterItWasAskedKeepsWhatItHas) {
 }
 
 // What tenants have as another agent left them stands.
-TEST(Residency, WhatAnotherLawLetThemHaveStands) {
+TEST(Residency, InheritedAllocations_Stand) {
   Residency policy(ResidencyConstants{});
   policy.setDevice(0, smallCard().device);
   for (Key key = 1; key <= 2; ++key) {
@@ -345,7 +345,7 @@ TEST(Residency, WhatAnotherLawLetThemHaveStands) {
   EXPECT_LE(policy.device(0).book, 480 * kMib);
 }
 
-TEST(Residency, ThrashingIsToldOf) {
+TEST(Residency, FrequentSwaps_ThrashRiskIsSet) {
   MemorySettings settings = smallCard();
   settings.device.link.out_bps = settings.device.link.in_bps = 0.3e9;
   MemoryWorld world(settings);
@@ -365,7 +365,7 @@ TEST(Residency, ThrashingIsToldOf) {
 }
 
 // Also when there is less to be had than there was.
-TEST(Residency, AnOverdraftIsOrderedOutFirst) {
+TEST(Residency, BudgetLowered_OverdraftLeavesFirst) {
   MemoryWorld world(smallCard());
   addBatch(&world, 2, 200 * kMib);
   world.runUntil(10 * kSecond);

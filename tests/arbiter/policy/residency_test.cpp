@@ -20,7 +20,7 @@ struct Case {
 
 class LossTest : public ::testing::TestWithParam<Case> {};
 
-TEST_P(LossTest, SwapsCostWhatTheyMayCost) {
+TEST_P(LossTest, TwoBatchTenants_LossWithinTarget) {
   MemoryWorld world(smallCard());
   const auto each = static_cast<std::uint64_t>(GetParam().ratio * 464 / 2) * kMib;
   addBatch(&world, 2, each);
@@ -46,7 +46,7 @@ TEST_P(LossTest, SwapsCostWhatTheyMayCost) {
 
 INSTANTIATE_TEST_SUITE_P(Residency, LossTest, ::testing::Values(Case{1.3, 0.03}, Case{2.0, 0.08}));
 
-TEST(Residency, WhatFitsIsNeverSwapped) {
+TEST(Residency, EverythingFits_NothingIsSwapped) {
   MemoryWorld world(smallCard());
   addBatch(&world, 2, 200 * kMib);
   world.runUntil(100 * kSecond);
@@ -58,9 +58,9 @@ TEST(Residency, WhatFitsIsNeverSwapped) {
 }
 
 // Everything that can happen, at random. Seeds differ in how much is asked for.
-class RandomTest : public ::testing::TestWithParam<unsigned> {};
+class ResidencyRandomTest : public ::testing::TestWithParam<unsigned> {};
 
-TEST_P(RandomTest, TheBookNeverExceedsTheBudget) {
+TEST_P(ResidencyRandomTest, RandomEvents_BookWithinBudget) {
   MemorySettings settings = smallCard();
   settings.seed = GetParam();
   settings.devices = 1 + GetParam() % 2;
@@ -125,11 +125,11 @@ TEST_P(RandomTest, TheBookNeverExceedsTheBudget) {
   EXPECT_GT(copied, 480 * kMib) << "nothing was asked of it";
 }
 
-INSTANTIATE_TEST_SUITE_P(Residency, RandomTest, ::testing::Range(1u, 11u));
+INSTANTIATE_TEST_SUITE_P(Residency, ResidencyRandomTest, ::testing::Range(1u, 11u));
 
 // Nobody waits for longer than the others' turns and the swaps between them, whatever each asks
 // for.
-TEST(Residency, NobodyStarves) {
+TEST(Residency, RandomLoads_EachTenantRuns) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     MemorySettings settings = smallCard();
     settings.seed = seed;
@@ -151,7 +151,7 @@ TEST(Residency, NobodyStarves) {
   }
 }
 
-TEST(Residency, TurnsLastAsWeightsSay) {
+TEST(Residency, Weights_SetTurnLength) {
   MemoryWorld world(smallCard());
   ResidencyEntitlement heavy = terms(472 * kMib);
   ResidencyEntitlement light = heavy;
@@ -170,7 +170,7 @@ TEST(Residency, TurnsLastAsWeightsSay) {
 }
 
 // A pause that is too short to take its memory in does not give it another turn.
-TEST(Residency, WhoPausesNowAndThenMakesRoomAtTheEndOfItsTurn) {
+TEST(Residency, PausingTenant_LeavesAtTurnsEnd) {
   MemorySettings settings = smallCard();
   settings.device.link.out_bps = settings.device.link.in_bps = 0.1e9;
   MemoryWorld world(settings);
@@ -189,7 +189,7 @@ TEST(Residency, WhoPausesNowAndThenMakesRoomAtTheEndOfItsTurn) {
 }
 
 // An idle holder makes room at once: four services on a quarter of their memory.
-TEST(Residency, AStaggeredServiceWaitsForLittleMoreThanItsMemory) {
+TEST(Residency, StaggeredServices_WaitOneSwap) {
   MemoryWorld world(smallCard());
   std::mt19937_64 random(7);
   std::vector<Swapper*> services;
@@ -215,7 +215,7 @@ TEST(Residency, AStaggeredServiceWaitsForLittleMoreThanItsMemory) {
 }
 
 // Its own class takes nothing from a busy holder before that: losses stay below a sixth.
-TEST(Residency, ABusyHolderStaysForFiveSwaps) {
+TEST(Residency, BusyHolder_StaysFiveSwaps) {
   MemoryWorld world(smallCard());
   addBatch(&world, 2, 400 * kMib);
   const Nanos swap = 400 * static_cast<Nanos>(kMib) * 10 / 8;
@@ -235,7 +235,7 @@ TEST(Residency, ABusyHolderStaysForFiveSwaps) {
   EXPECT_GE(turns, 20u);
 }
 
-TEST(Residency, SomebodySmallIsServedPastSomebodyLarge) {
+TEST(Residency, SmallTenant_ServedPastLarge) {
   MemoryWorld world(smallCard());
   addBatch(&world, 1, 300 * kMib);
   world.runUntil(kSecond);
@@ -251,7 +251,7 @@ TEST(Residency, SomebodySmallIsServedPastSomebodyLarge) {
 }
 
 // A tenant of two devices is given both, or waits; its neighbours on either take turns with it.
-TEST(Residency, AllDevicesOrNone) {
+TEST(Residency, TwoDevices_AllOrNone) {
   MemorySettings settings = smallCard();
   settings.devices = 2;
   MemoryWorld world(settings);

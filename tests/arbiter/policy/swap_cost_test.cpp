@@ -42,7 +42,7 @@ double seconds(Nanos time) {
   return static_cast<double>(time) / 1e9;
 }
 
-TEST(SwapTerms, GiveThePlannedTurns) {
+TEST(SwapCost, PlannedCards_TurnsMatch) {
   constexpr double kLoss[] = {0.10, 0.05, 0.02};
   for (const Planned& each : kPlanned) {
     SCOPED_TRACE(each.card);
@@ -58,7 +58,7 @@ TEST(SwapTerms, GiveThePlannedTurns) {
   }
 }
 
-TEST(SwapTerms, TheSlowerWayCounts) {
+TEST(SwapCost, SlowerDirection_DecidesTime) {
   Link link = linkOf(10);
   link.in_bps = 5e9;
   EXPECT_EQ(swapTime(link, 10'000'000'000, 0), kSecond);
@@ -70,7 +70,7 @@ TEST(SwapTerms, TheSlowerWayCounts) {
   EXPECT_EQ(swapTime(link, 10'000'000'000, 0), kSecond + 15 * kMillisecond);
 }
 
-TEST(SwapTerms, WhatSwapsMayCostFollowsFromHowMuchIsAskedFor) {
+TEST(SwapCost, Ratio_DecidesLossTarget) {
   EXPECT_DOUBLE_EQ(lossTarget(1.0, false), 0.03);
   EXPECT_DOUBLE_EQ(lossTarget(1.3, false), 0.03);
   EXPECT_DOUBLE_EQ(lossTarget(1.65, false), 0.055);
@@ -79,7 +79,7 @@ TEST(SwapTerms, WhatSwapsMayCostFollowsFromHowMuchIsAskedFor) {
   EXPECT_DOUBLE_EQ(lossTarget(1.3, true), 0.10);
 }
 
-TEST(SwapTerms, WeightsStretchTurnsWithinTheBounds) {
+TEST(SwapCost, Weights_StretchTurnsWithinBounds) {
   const ResidencyConstants constants;
   EXPECT_EQ(quantumFor(constants, kSecond, 0.05, 2), 38 * kSecond);
   EXPECT_EQ(quantumFor(constants, kSecond, 0.05, 0.01), constants.quantum_min);
@@ -89,7 +89,7 @@ TEST(SwapTerms, WeightsStretchTurnsWithinTheBounds) {
   EXPECT_EQ(quantumFor(fixed, 100 * kSecond, 0.05, 3), 5 * kSecond);
 }
 
-TEST(SwapTerms, AbsurdBytesDoNotOverflow) {
+TEST(SwapCost, HugeByteCounts_DoNotOverflow) {
   EXPECT_GT(swapTime(linkOf(1), UINT64_MAX, UINT64_MAX), kSecond);
   EXPECT_GT(turnFor(swapTime(linkOf(1e-9), UINT64_MAX, UINT64_MAX), 0.01), kSecond);
 }

@@ -28,7 +28,7 @@ Child namedHolder(Sandbox& sandbox, const std::string& name, const std::string& 
   return run;
 }
 
-TEST(Set, GrowsARunningShareAtOnce) {
+TEST(Set, LargerMemory_AppliesAtOnce) {
   Sandbox sandbox;
   Child run = namedHolder(sandbox, "web", "4Gi");
   run.say("reserve 5368709120\n");
@@ -39,7 +39,7 @@ TEST(Set, GrowsARunningShareAtOnce) {
   EXPECT_EQ(sandbox.snapshot().devices.at(0).allocated, gib(6).count);
 }
 
-TEST(Set, ShrinksWithoutTakingAnythingAway) {
+TEST(Set, MemoryBelowUse_NothingTakenAway) {
   Sandbox sandbox;
   Child run = namedHolder(sandbox, "web", "8Gi");
   run.say("reserve 6442450944\n");
@@ -62,7 +62,7 @@ TEST(Set, ShrinksWithoutTakingAnythingAway) {
 }
 
 // Regression: it was accepted, and then the tenant's programs could not start again.
-TEST(Set, RefusesLessThanAContextTakesOfIt) {
+TEST(Set, MemoryBelowContextCost_RefusedWithAccepted) {
   Sandbox sandbox;
   Child run = namedHolder(sandbox, "web", "4Gi");
   const std::string context = std::to_string(sandbox.snapshot().devices.at(0).context >> 20) + "Mi";
@@ -78,7 +78,7 @@ TEST(Set, RefusesLessThanAContextTakesOfIt) {
   EXPECT_EQ(sandbox.divvy({"set", "web", "--memory", context}).code(), 0);
 }
 
-TEST(Set, WhereContextsAreOutsideAShareMayBeSmallerThanOne) {
+TEST(Set, ContextsOutsideShare_MemoryBelowContextAllowed) {
   Sandbox sandbox;
   Child run = sandbox.start({"run", "--sim", "h100", "--memory", "4Gi", "--context-overhead",
                              "outside", "--name", "web", "--", tenantProgram(), "1048576"});
@@ -86,7 +86,7 @@ TEST(Set, WhereContextsAreOutsideAShareMayBeSmallerThanOne) {
   EXPECT_EQ(sandbox.divvy({"set", "web", "--memory", "100Mi"}).code(), 0);
 }
 
-TEST(Set, RefusesWhatTheCardCannotGive) {
+TEST(Set, MoreThanCardHasOrNameTaken_Refused) {
   Sandbox sandbox;
   Child web = namedHolder(sandbox, "web", "40Gi");
   Child other = namedHolder(sandbox, "other", "30Gi");
@@ -100,7 +100,7 @@ TEST(Set, RefusesWhatTheCardCannotGive) {
   EXPECT_EQ(sandbox.snapshot().devices.at(0).allocated, gib(70).count);
 }
 
-TEST(Set, ChangesNameAndCores) {
+TEST(Set, NameAndCores_Changed) {
   Sandbox sandbox;
   Child run = namedHolder(sandbox, "web", "4Gi");
   EXPECT_EQ(sandbox.divvy({"set", "web", "--cores", "25", "--name", "batch"}).code(), 0);
@@ -110,7 +110,7 @@ TEST(Set, ChangesNameAndCores) {
   EXPECT_EQ(now.devices.at(0).cores, 25u);
 }
 
-TEST(Set, ChangesPolicyAndPriorityWhileItRuns) {
+TEST(Set, PolicyAndPriority_ChangedSingly) {
   Sandbox sandbox;
   Child run = namedHolder(sandbox, "web", "4Gi");
   EXPECT_EQ(sandbox.divvy({"set", "web", "--cores", "25", "--cores-policy", "cap"}).code(), 0);
@@ -127,7 +127,7 @@ TEST(Set, ChangesPolicyAndPriorityWhileItRuns) {
 }
 
 // The agent knows how many GPUs a tenant has.
-TEST(Set, CoresBeyondTheGpusAreRefusedInOneLine) {
+TEST(Set, CoresBeyondGpus_RefusedInOneLine) {
   Sandbox sandbox("sim-h100x2");
   Child run = sandbox.start({"run", "--sim", "h100x2", "--gpus", "2", "--cores", "100", "--memory",
                              "4Gi", "--name", "web", "--", tenantProgram(), "1048576"});
@@ -144,7 +144,7 @@ TEST(Set, CoresBeyondTheGpusAreRefusedInOneLine) {
   EXPECT_EQ(now.devices.at(1).cores, 100u);
 }
 
-TEST(Set, ATenantThatEndedIsSaidToHaveEnded) {
+TEST(Set, EndedTenant_SaidToHaveEnded) {
   Sandbox sandbox;
   Child run = namedHolder(sandbox, "web", "4Gi");
   Child other = namedHolder(sandbox, "other", "4Gi");
@@ -159,7 +159,7 @@ TEST(Set, ATenantThatEndedIsSaidToHaveEnded) {
 }
 
 // More than 100 is no error; what it means then is said once, by run and by set.
-TEST(Cores, ThatAddToMoreThanAHundredAreSharesOfTheSum) {
+TEST(Cores, SumAboveHundred_SharesOfSumNoted) {
   Sandbox sandbox;
   const auto holder = [&](const std::string& name, const std::string& cores) {
     Child run = sandbox.start({"run", "--sim", "h100", "--memory", "4Gi", "--cores", cores,
@@ -184,7 +184,7 @@ TEST(Cores, ThatAddToMoreThanAHundredAreSharesOfTheSum) {
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
 }
 
-TEST(Wait, EndsWithTheTenant) {
+TEST(Wait, TenantEnds_ReturnsSuccess) {
   Sandbox sandbox;
   Child run = namedHolder(sandbox, "web", "4Gi");
   Child one = sandbox.start({"wait", "web"});
@@ -196,7 +196,7 @@ TEST(Wait, EndsWithTheTenant) {
   EXPECT_EQ(all.wait().code(), 0);
 }
 
-TEST(Wait, GivesUpAfterTheTimeGiven) {
+TEST(Wait, TimeoutOrUnknownTenant_ExitOne) {
   Sandbox sandbox;
   Child run = namedHolder(sandbox, "web", "4Gi");
   EXPECT_EQ(sandbox.divvy({"wait", "web", "--timeout", "100ms"}).code(), 1);
@@ -204,7 +204,7 @@ TEST(Wait, GivesUpAfterTheTimeGiven) {
   run.closeInput();
 }
 
-TEST(Wait, OutlastsTheAgent) {
+TEST(Wait, AgentKilled_WaitsUntilTenantEnds) {
   Sandbox sandbox;
   Child run = namedHolder(sandbox, "web", "4Gi");
   Child one = sandbox.start({"wait", "web"});
@@ -219,13 +219,13 @@ TEST(Wait, OutlastsTheAgent) {
   EXPECT_EQ(all.wait().code(), 0);
 }
 
-TEST(Wait, ForNobodyIsOver) {
+TEST(Wait, NoTenants_ReturnsAtOnceWithoutFiles) {
   Sandbox sandbox;
   EXPECT_EQ(sandbox.divvy({"wait", "--all"}).code(), 0);
   EXPECT_EQ(sandbox.files(), Words());
 }
 
-TEST(Views, JsonHoldsWhatTheTableShows) {
+TEST(ViewCommands, JsonOutput_HoldsTableFigures) {
   Sandbox sandbox;
   Child run = namedHolder(sandbox, "web", "4Gi");
   const bj::array tenants = arrayOf(sandbox.divvy({"ls", "-o", "json"}));
@@ -241,7 +241,7 @@ TEST(Views, JsonHoldsWhatTheTableShows) {
   EXPECT_EQ(arrayOf(sandbox.divvy({"top", "-o", "json"})).size(), 1u);
 }
 
-TEST(Views, EveryRowHasAllItsColumns) {
+TEST(ViewCommands, UnnamedTenant_EmptyCellIsDash) {
   Sandbox sandbox;
   Child run = namedHolder(sandbox, "web", "4Gi");
   Child unnamed = sandbox.run("1Gi", {tenantProgram(), "1048576"});
@@ -252,7 +252,7 @@ TEST(Views, EveryRowHasAllItsColumns) {
       << "an empty cell is a dash: " << outcome.out;
 }
 
-TEST(Views, JsonHasEveryComputeFigure) {
+TEST(ViewCommands, TopAsJson_HasEveryComputeField) {
   Sandbox sandbox;
   Child run = namedHolder(sandbox, "web", "4Gi");
   const bj::array nodes = arrayOf(sandbox.divvy({"top", "-o", "json"}));
@@ -265,7 +265,7 @@ TEST(Views, JsonHasEveryComputeFigure) {
   EXPECT_TRUE(tenant.at("shares").as_array().at(0).as_object().contains("got_permille"));
 }
 
-TEST(Views, ListingWithoutAnAgentIsEmptyAndLeavesNothing) {
+TEST(ViewCommands, NoAgent_EmptyListAndNoFiles) {
   Sandbox sandbox;
   EXPECT_EQ(sandbox.divvy({"ls", "-o", "json"}).out, "[]\n");
   EXPECT_EQ(sandbox.divvy({"ls"}).code(), 0);
@@ -273,7 +273,7 @@ TEST(Views, ListingWithoutAnAgentIsEmptyAndLeavesNothing) {
   EXPECT_EQ(sandbox.files(), Words());
 }
 
-TEST(Views, TopIsOnePlainPictureWithoutATerminal) {
+TEST(ViewCommands, TopWithoutTerminal_PlainTextOnce) {
   Sandbox sandbox;
   Child run = namedHolder(sandbox, "web", "4Gi");
   const Outcome outcome = sandbox.divvy({"top"});
@@ -285,7 +285,7 @@ TEST(Views, TopIsOnePlainPictureWithoutATerminal) {
   EXPECT_NE(twice.out.find("divvy top"), twice.out.rfind("divvy top"));
 }
 
-TEST(Help, EverySubcommandHasExamples) {
+TEST(Help, EverySubcommand_HasExamples) {
   Sandbox sandbox;
   for (const char* name : {"run", "ls", "top", "gpus", "set", "wait", "sim", "agent", "stop",
                            "completion", "events", "size", "simulate", "doctor"}) {
@@ -307,7 +307,7 @@ std::string versionTextOf(const bj::object& version) {
   return text + "\n";
 }
 
-TEST(Help, VersionAndSimAreTextAndJson) {
+TEST(Help, VersionAndSim_TextAndJsonAgree) {
   Sandbox sandbox;
   EXPECT_EQ(sandbox.divvy({"version"}).out, sandbox.divvy({"--version"}).out);
   const bj::value version = bj::parse(sandbox.divvy({"version", "-o", "json"}).out);
@@ -319,7 +319,7 @@ TEST(Help, VersionAndSimAreTextAndJson) {
 }
 
 // Each shell reads its script without complaint, where it is installed.
-TEST(Completion, ScriptsAreValid) {
+TEST(Completion, ScriptOfEachShell_ValidAndComplete) {
   Sandbox sandbox;
   for (const char* shell : {"bash", "zsh", "fish"}) {
     const Outcome script = sandbox.divvy({"completion", shell});
@@ -338,7 +338,7 @@ TEST(Completion, ScriptsAreValid) {
   }
 }
 
-TEST(Completion, BashOffersSubcommandsAndOptions) {
+TEST(Completion, Bash_OffersSubcommandsAndOptions) {
   Sandbox sandbox;
   const std::string script = sandbox.divvy({"completion", "bash"}).out;
   const auto complete = [&](const std::string& words, int at) {
@@ -369,7 +369,7 @@ TEST(Completion, BashOffersSubcommandsAndOptions) {
 }
 
 // The zsh script was cut in two by a formatter once, and no shell at hand had looked at it.
-TEST(Completion, ZshOffersSubcommandsAndOptions) {
+TEST(Completion, Zsh_OffersSubcommandsAndOptions) {
   Sandbox sandbox;
   const std::string script = sandbox.divvy({"completion", "zsh"}).out;
   const auto complete = [&](const std::string& words, int at) {
@@ -392,7 +392,7 @@ TEST(Completion, ZshOffersSubcommandsAndOptions) {
   EXPECT_EQ(words.out, "high\nnormal\nlow\n");
 }
 
-TEST(Completion, FishOffersSubcommandsAndOptions) {
+TEST(Completion, Fish_OffersSubcommandsAndOptions) {
   Sandbox sandbox;
   const std::string script = sandbox.divvy({"completion", "fish"}).out;
   const std::string home = sandbox.root() + "-home";

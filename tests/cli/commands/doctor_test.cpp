@@ -39,7 +39,7 @@ json::value parsed(const Outcome& outcome) {
   return value;
 }
 
-TEST(Doctor, AMachineOfMadeUpFilesIsReadBelowItsRoot) {
+TEST(Doctor, OtherRoot_ReadsItsFilesOnly) {
   MadeTree made;
   made.healthyNode();
   Sandbox sandbox;
@@ -61,7 +61,7 @@ TEST(Doctor, AMachineOfMadeUpFilesIsReadBelowItsRoot) {
   EXPECT_EQ(text.out.find("1 fault\n  driver-loaded: "), 0u) << text.out;
 }
 
-TEST(Doctor, AnAgentIsAskedAlsoThroughAMountedRootAndAStoppedOneIsAFault) {
+TEST(Doctor, AgentStopped_FaultAlsoThroughMountedRoot) {
   Sandbox sandbox;
   const Child tenant = sandbox.run("4Gi", {"sleep", "60"});
   ASSERT_TRUE(sandbox.tenantCount(1));
@@ -104,7 +104,7 @@ std::string seenOf(const json::value& report, const std::string& id, const std::
   return "absent";
 }
 
-TEST(Doctor, SettingsOfNodesAreReadAsAgentsDoAndNamedByLine) {
+TEST(Doctor, NodeSettingsFile_ErrorsNamedByLine) {
   MadeTree made;
   made.healthyNode();
   Sandbox sandbox;
@@ -137,7 +137,7 @@ TEST(Doctor, SettingsOfNodesAreReadAsAgentsDoAndNamedByLine) {
 }
 
 // Regression: a path as the shell completes it was refused.
-TEST(Doctor, SettingsAreFoundFromTheFolderOneIsIn) {
+TEST(Doctor, RelativeSettingsPath_ReadFromWorkingDirectory) {
   MadeTree made;
   const std::string file = made.root() + "/nodes.yaml";
   made.file("/nodes.yaml", "settings:\n- nodes: ['*']\n  cores: 800\n");
@@ -157,7 +157,7 @@ TEST(Doctor, SettingsAreFoundFromTheFolderOneIsIn) {
 }
 
 // Who runs goes on with what it read: what was spoiled since is found before it begins anew.
-TEST(Doctor, AnAgentsOwnSettingsAreFoundByItsCommandLine) {
+TEST(Doctor, SettingsOfRunningAgent_FoundByItsCommandLine) {
   Sandbox sandbox("sim-h100");
   MadeTree made;
   made.file("/good.yaml", "settings:\n- nodes: ['*']\n  cores: 80\n");
@@ -185,7 +185,7 @@ TEST(Doctor, AnAgentsOwnSettingsAreFoundByItsCommandLine) {
   }
 }
 
-TEST(Doctor, StartsNoAgentAndLeavesNothing) {
+TEST(Doctor, NoAgentRunning_NoneStartedAndNoFiles) {
   Sandbox sandbox;
   const Outcome outcome =
       sandbox.divvy({"doctor", "--node", "-o", "json", "--only", "agent-answers,agent-state"});
@@ -195,7 +195,7 @@ TEST(Doctor, StartsNoAgentAndLeavesNothing) {
   EXPECT_EQ(sandbox.files(), Words());
 }
 
-TEST(Doctor, AHealthyClusterIsWell) {
+TEST(Doctor, HealthyCluster_EveryFindingOk) {
   const FakeCluster cluster(healthyCluster());
   Sandbox sandbox;
   const Outcome outcome =
@@ -210,7 +210,7 @@ TEST(Doctor, AHealthyClusterIsWell) {
   EXPECT_TRUE(report.at("node").is_null());
 }
 
-TEST(Doctor, AClusterThatIsIllIsAFaultAndWhatMayNotBeReadIsSkipped) {
+TEST(Doctor, BrokenCluster_FaultsAndUnreadableSkipped) {
   auto objects = healthyCluster();
   objects["/apis/discovery.k8s.io/v1/namespaces/divvy-system/endpointslices"] =
       FakeCluster::list("");
@@ -232,7 +232,7 @@ TEST(Doctor, AClusterThatIsIllIsAFaultAndWhatMayNotBeReadIsSkipped) {
 }
 
 // A kubeconfig of a cluster that is gone lies around on many machines: only who asks is told.
-TEST(Doctor, AnUnreachableClusterIsAFaultOnlyForWhoAskedForIt) {
+TEST(Doctor, UnreachableCluster_FaultOnlyWithClusterOption) {
   MadeTree made;
   {
     const FakeCluster cluster(healthyCluster());
@@ -265,7 +265,7 @@ std::string unpacked(const std::string& path) {
   return text;
 }
 
-TEST(Doctor, ABundleHoldsNoSecretAndNoNamesWhereTheyAreNotWanted) {
+TEST(Doctor, Bundle_HoldsNoSecretsAndRedactsNames) {
   const FakeCluster cluster(healthyCluster());
   Sandbox sandbox;
   const Child tenant = sandbox.run("4Gi", {"sh", "-c", "sleep 60 # CANARY-command-line"});
@@ -298,7 +298,7 @@ TEST(Doctor, ABundleHoldsNoSecretAndNoNamesWhereTheyAreNotWanted) {
   EXPECT_NE(sandbox.divvy(words).code(), 2);
 }
 
-TEST(Doctor, WrongUsageIsOneLine) {
+TEST(Doctor, WrongUsage_OneLineWithAccepted) {
   Sandbox sandbox;
   const struct {
     Words words;

@@ -51,7 +51,7 @@ std::vector<std::string> kindsOf(const std::vector<Said>& all) {
   return kinds;
 }
 
-TEST(Events, SayWhoWasGivenWhatAndAtWhoseWord) {
+TEST(Events, GrantsAndChanges_ListedWithReasonAndCaller) {
   Sandbox sandbox;
   Child other = sandbox.start({"run", "--sim", "h100", "--memory", "1Gi", "--name", "other", "--",
                                tenantProgram(), "1048576"});
@@ -89,7 +89,7 @@ TEST(Events, SayWhoWasGivenWhatAndAtWhoseWord) {
 }
 
 // Regression: a misspelt name was answered with nothing, as if nothing had happened.
-TEST(Events, OfANameThatHasNoneAreSaidToBeNone) {
+TEST(Events, UnknownName_SaidToHaveNone) {
   Sandbox sandbox;
   ASSERT_EQ(sandbox.divvy({"run", "--sim", "h100", "--name", "web", "--", "true"}).code(), 0);
   const Outcome none = sandbox.divvy({"events", "wbe", "-o", "json"});

@@ -54,7 +54,7 @@ std::string leftOf(Sandbox& sandbox) {
   return std::to_string((physical - gib(70).count) >> 20) + "Mi";
 }
 
-TEST(Explain, SaysWhereItWouldGoAndTakesNothing) {
+TEST(Explain, RequestFits_DeviceNamedAndNothingReserved) {
   Sandbox sandbox;
   const Child held = holder(sandbox);
   const bj::object fits = explained(sandbox, {"--memory", "20Gi"}, 0);
@@ -67,7 +67,7 @@ TEST(Explain, SaysWhereItWouldGoAndTakesNothing) {
   EXPECT_EQ(deviceOf(sandbox, 1).at("allocated").to_number<std::uint64_t>(), 0u);
 }
 
-TEST(Explain, WhatItSuggestsIsLetIn) {
+TEST(Explain, SuggestedFixes_AdmittedByRun) {
   Sandbox sandbox;
   const Child held = holder(sandbox);
   for (const Words& asked :
@@ -91,7 +91,7 @@ TEST(Explain, WhatItSuggestsIsLetIn) {
 }
 
 // Who stands in the way: named only to those above them, and without them it is let in.
-TEST(Explain, NamesWhoWouldHaveToEnd) {
+TEST(Explain, TenantsOfLowerPriority_NamedAsVictims) {
   Sandbox sandbox;
   Child low = sandbox.start({"run", "--sim", "h100x2", "--memory", "70Gi", "--name", "train",
                              "--priority", "low", "--", tenantProgram(), "1048576"});
@@ -127,7 +127,7 @@ TEST(Explain, NamesWhoWouldHaveToEnd) {
   EXPECT_TRUE(explained(sandbox, asked, 0).at("fits").as_bool());
 }
 
-TEST(Explain, IsForPeopleToo) {
+TEST(Explain, TextOutput_ReasonAndSuggestions) {
   Sandbox sandbox;
   const Child held = holder(sandbox);
   const Outcome no =
@@ -147,7 +147,7 @@ TEST(Explain, IsForPeopleToo) {
   EXPECT_EQ(sandbox.divvy({"explain", "--sim", "h100x2", "--memory", "lots"}).code(), 2);
 }
 
-TEST(ExplainReason, ACodeShowsItsRow) {
+TEST(ExplainReason, Code_ShowsItsRow) {
   Sandbox sandbox;
   const Outcome row = sandbox.divvy({"explain", "reason", "too-large"});
   ASSERT_EQ(row.code(), 0) << row.err;
@@ -157,7 +157,7 @@ TEST(ExplainReason, ACodeShowsItsRow) {
   EXPECT_NE(row.out.find("  do:    ask for less"), std::string::npos) << row.out;
 }
 
-TEST(ExplainReason, PartsOfAMessageWillDo) {
+TEST(ExplainReason, PartOfMessage_FindsItsCode) {
   Sandbox sandbox;
   const std::string event =
       "PreStartContainer failed: container c of pod s/p was given 2 devices by the scheduler and 1 "
@@ -191,7 +191,7 @@ std::string codesOf(const Outcome& outcome) {
 }
 
 // Regression: words without quotes were "At Most 2 required".
-TEST(ExplainReason, WordsNeedNeitherQuotesNorTheirCase) {
+TEST(ExplainReason, WordsWithoutQuotesOrCase_FindSameCodes) {
   Sandbox sandbox;
   const auto codes = [&](Words words) {
     words.insert(words.begin(), {"explain", "reason"});

@@ -8,7 +8,7 @@
 namespace divvy::test {
 namespace {
 
-TEST(Run, ExitStatusPassesThrough) {
+TEST(Run, CommandExits_StatusPassedThrough) {
   Sandbox sandbox;
   for (const int code : {0, 1, 7, 126, 255}) {
     EXPECT_EQ(
@@ -17,7 +17,7 @@ TEST(Run, ExitStatusPassesThrough) {
   }
 }
 
-TEST(Run, CommandKilledBySignalKillsRunBySameSignal) {
+TEST(Run, CommandKilledBySignal_RunKilledBySameSignal) {
   Sandbox sandbox;
   for (const int number : {SIGTERM, SIGKILL, SIGSEGV, SIGUSR1, SIGHUP}) {
     const Outcome outcome = sandbox.divvy(
@@ -26,7 +26,7 @@ TEST(Run, CommandKilledBySignalKillsRunBySameSignal) {
   }
 }
 
-TEST(Run, SignalsReachTheCommand) {
+TEST(Run, SignalsToRun_ReachCommand) {
   Sandbox sandbox;
   for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT}) {
     const std::string trap = "trap 'echo got; kill -9 $!; exit 42' " + std::to_string(number) +
@@ -40,7 +40,7 @@ TEST(Run, SignalsReachTheCommand) {
   }
 }
 
-TEST(Run, SignalMaskAndDispositionsAreTheCallers) {
+TEST(Run, SignalMaskAndDispositions_SameAsCallers) {
   Sandbox sandbox;
   const Outcome bare = Child({"grep", "^Sig[BI]", "/proc/self/status"}, {}).wait();
   const Outcome outcome =
@@ -48,7 +48,7 @@ TEST(Run, SignalMaskAndDispositionsAreTheCallers) {
   EXPECT_EQ(outcome.out, bare.out);
 }
 
-TEST(Run, CommandThatCannotBeFoundIs127AndFreesTheShare) {
+TEST(Run, CommandNotFound_Exit127AndShareFreed) {
   Sandbox sandbox;
   const Outcome outcome = sandbox.divvy(sandbox.runWords("4Gi", {"no-such-program-anywhere"}));
   EXPECT_EQ(outcome.code(), 127);
@@ -56,27 +56,27 @@ TEST(Run, CommandThatCannotBeFoundIs127AndFreesTheShare) {
   EXPECT_TRUE(sandbox.snapshot().tenants.empty());
 }
 
-TEST(Run, CommandThatCannotBeExecutedIs126) {
+TEST(Run, CommandNotExecutable_Exit126AndShareFreed) {
   Sandbox sandbox;
   EXPECT_EQ(sandbox.divvy(sandbox.runWords("4Gi", {"/dev/null"})).code(), 126);
   EXPECT_TRUE(sandbox.snapshot().tenants.empty());
 }
 
-TEST(Run, OptionsBehindTheDashesBelongToTheCommand) {
+TEST(Run, OptionsAfterDashes_BelongToCommand) {
   Sandbox sandbox;
   const Outcome outcome =
       sandbox.divvy(sandbox.runWords("4Gi", {"echo", "--memory", "--", "-h", "--sim"}));
   EXPECT_EQ(outcome.out, "--memory -- -h --sim\n");
 }
 
-TEST(Run, CommandMayStandWithoutDashes) {
+TEST(Run, CommandWithoutDashes_Accepted) {
   Sandbox sandbox;
   EXPECT_EQ(
       sandbox.divvy({"run", "--sim", "h100", "--memory", "4Gi", "echo", "-n", "--memory"}).out,
       "--memory");
 }
 
-TEST(Run, StandardStreamsAreTheCommands) {
+TEST(Run, StandardStreams_PassedToCommand) {
   Sandbox sandbox;
   Child run = sandbox.run("4Gi", {"sh", "-c", "cat; echo error >&2"});
   run.say("through\n");
@@ -85,7 +85,7 @@ TEST(Run, StandardStreamsAreTheCommands) {
   EXPECT_EQ(outcome.err, "error\n");
 }
 
-TEST(Run, KeepsWhatWasPreloadedBefore) {
+TEST(Run, EarlierPreloadAndLibraryPath_Kept) {
   Sandbox sandbox;
   sandbox.set("LD_PRELOAD", "libm.so.6");
   sandbox.set("LD_LIBRARY_PATH", "/nowhere");
@@ -96,7 +96,7 @@ TEST(Run, KeepsWhatWasPreloadedBefore) {
   EXPECT_NE(outcome.out.find("/simgpu:/nowhere\n"), std::string::npos);
 }
 
-TEST(Run, DefaultIsTheWholeCard) {
+TEST(Run, NoMemoryOption_FullCard) {
   Sandbox sandbox;
   Child run = sandbox.start({"run", "--sim", "h100", "--", "sh", "-c", "echo up; read end"});
   ASSERT_TRUE(run.printed("up"));
@@ -104,7 +104,7 @@ TEST(Run, DefaultIsTheWholeCard) {
   EXPECT_EQ(now.tenants.at(0).shares.at(0).limit, now.devices.at(0).physical);
 }
 
-TEST(Run, PercentIsOfTheCardItLandsOn) {
+TEST(Run, MemoryInPercent_OfDeviceChosen) {
   Sandbox sandbox;
   Child run = sandbox.run("25%", {"sh", "-c", "echo up; read end"});
   ASSERT_TRUE(run.printed("up"));
@@ -112,7 +112,7 @@ TEST(Run, PercentIsOfTheCardItLandsOn) {
   EXPECT_EQ(now.tenants.at(0).shares.at(0).limit, now.devices.at(0).physical / 4);
 }
 
-TEST(Run, SeveralDevicesAreDifferentOnes) {
+TEST(Run, SeveralGpus_DistinctDevicesAndCoresSplit) {
   Sandbox sandbox("sim-rtx4090x4");
   Child run = sandbox.start({"run", "--sim", "4090x4", "--gpus", "3", "--memory", "1Gi", "--cores",
                              "90", "--", "sh", "-c", "echo up; read end"});
@@ -127,7 +127,7 @@ TEST(Run, SeveralDevicesAreDifferentOnes) {
   EXPECT_EQ(now.devices.at(3).tenants, 0u);
 }
 
-TEST(Run, UuidChoosesTheCard) {
+TEST(Run, UuidPrefix_SelectsDevice) {
   Sandbox sandbox("sim-rtx4090x4");
   Child first = sandbox.start(
       {"run", "--sim", "4090x4", "--memory", "1Gi", "--", "sh", "-c", "echo up; read end"});
@@ -139,7 +139,7 @@ TEST(Run, UuidChoosesTheCard) {
   EXPECT_EQ(sandbox.snapshot().devices.at(2).tenants, 1u);
 }
 
-TEST(Run, ContextsOutsideTheShareAreReservedBesideIt) {
+TEST(Run, ContextsOutsideShare_AllocatedBesideIt) {
   Sandbox sandbox;
   Child run = sandbox.start({"run", "--sim", "h100", "--memory", "100Mi", "--context-overhead",
                              "outside", "--", "sh", "-c", "echo up; read end"});
@@ -149,7 +149,7 @@ TEST(Run, ContextsOutsideTheShareAreReservedBesideIt) {
   EXPECT_EQ(now.devices.at(0).allocated, mib(100).count + now.devices.at(0).context);
 }
 
-TEST(Run, ComputeMayAddUpToMoreThanACard) {
+TEST(Run, CoresAboveHundredInSum_Accepted) {
   Sandbox sandbox;
   Child run = sandbox.start({"run", "--sim", "h100", "--memory", "1Gi", "--cores", "70", "--", "sh",
                              "-c", "echo up; read end"});
@@ -159,7 +159,7 @@ TEST(Run, ComputeMayAddUpToMoreThanACard) {
   EXPECT_EQ(second.code(), 0) << second.err;
 }
 
-TEST(Run, NamesAreUniqueAmongTheLiving) {
+TEST(Run, NameOfRunningTenant_RefusedUntilItEnds) {
   Sandbox sandbox;
   const Words words{"run", "--sim", "h100", "--memory",         "1Gi", "--name", "web",
                     "--",  "sh",    "-c",   "echo up; read end"};
@@ -173,7 +173,7 @@ TEST(Run, NamesAreUniqueAmongTheLiving) {
   EXPECT_EQ(sandbox.divvy(words).out, "up\n");
 }
 
-TEST(Run, NestedRunGetsAShareOfItsOwn) {
+TEST(Run, NestedRun_GetsOwnShare) {
   Sandbox sandbox;
   Words words = sandbox.runWords("4Gi", {divvyProgram()});
   const Words inner = sandbox.runWords("2Gi", {"sh", "-c", "echo $DIVVY_TENANT_DIR"});

@@ -29,7 +29,7 @@ Words scheduler(const Words& more) {
   return words;
 }
 
-TEST(SchedulerWords, BadOnesAreOneLineAndLeaveNothing) {
+TEST(SchedulerOptions, BadValues_OneLineExitTwoAndNoFiles) {
   Sandbox sandbox;
   const std::vector<Case> cases{
       {scheduler({"--listen", "9396"}), "--listen \"9396\" is not accepted; HOST:PORT is"},
@@ -92,7 +92,7 @@ TEST(SchedulerWords, BadOnesAreOneLineAndLeaveNothing) {
 }
 
 // Of a cluster that nobody has to reach: what files say comes first.
-TEST(SchedulerWords, FilesThatAreWrongAreNamed) {
+TEST(SchedulerOptions, MissingOrWrongFiles_NamedInOneLine) {
   Sandbox sandbox;
   const std::string kubeconfig = sandbox.root() + "-kubeconfig";
   const std::string wrong = sandbox.root() + "-wrong.yaml";
@@ -179,7 +179,7 @@ const Words kOfScheduler{"--kubeconfig FILE",
                          "--identity NAME",
                          "--ports-file FILE"};
 
-TEST(SchedulerWords, AreAllInTheHelp) {
+TEST(SchedulerOptions, Help_ListsEveryOption) {
   Sandbox sandbox;
   const std::vector<std::pair<Words, Words>> options{
       {{"scheduler"}, kOfScheduler},

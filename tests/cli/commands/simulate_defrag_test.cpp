@@ -56,7 +56,7 @@ std::string halves(bool known) {
          held("y", "b", "b-0", known, "") + R"(], "pending": []})";
 }
 
-TEST_F(Defrag, SaysWhatToMoveAndWhatThatWins) {
+TEST_F(Defrag, TwoHalfUsedNodes_OneMoveWithGain) {
   const std::string file = put("halves.json", halves(true));
   const Outcome outcome = defrag({file, "-o", "json"});
   ASSERT_EQ(outcome.code(), 0) << outcome.err;
@@ -79,7 +79,7 @@ TEST_F(Defrag, SaysWhatToMoveAndWhatThatWins) {
   EXPECT_TRUE(bj::parse(none.out).at("moves").as_array().empty()) << none.out;
 }
 
-TEST_F(Defrag, WhoAskedForNobodyKnowsWhatStays) {
+TEST_F(Defrag, RequestsUnknown_NothingMovedAndSaid) {
   const Outcome outcome = defrag({put("halves.json", halves(false))});
   EXPECT_EQ(outcome.code(), 0) << outcome.err;
   EXPECT_NE(outcome.out.find("no move helps"), std::string::npos) << outcome.out;
@@ -89,7 +89,7 @@ TEST_F(Defrag, WhoAskedForNobodyKnowsWhatStays) {
       << outcome.out;
 }
 
-TEST_F(Defrag, BadInputIsNamed) {
+TEST_F(Defrag, BadInput_NamedWithAccepted) {
   const std::string file = put("halves.json", halves(true));
   const std::vector<std::pair<Words, std::string>> cases{
       {{}, "snapshot is required"},

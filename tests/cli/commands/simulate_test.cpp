@@ -56,7 +56,7 @@ class Simulate : public ::testing::Test {
   std::string folder_ = testing::TempDir() + "divvy-simulate-XXXXXX";
 };
 
-TEST_F(Simulate, OnePolicyHasItsFiguresAtTheTop) {
+TEST_F(Simulate, OnePolicy_FiguresPerSeedInJson) {
   const Outcome outcome =
       sandbox_.divvy(openb({"--policy", "fgd", "--seeds", "3", "--json", path("out.json")}));
   ASSERT_EQ(outcome.code(), 0) << outcome.err;
@@ -78,7 +78,7 @@ TEST_F(Simulate, OnePolicyHasItsFiguresAtTheTop) {
   EXPECT_FALSE(std::filesystem::exists(path("out.json.new")));
 }
 
-TEST_F(Simulate, DrawsALinePerPolicy) {
+TEST_F(Simulate, SvgOfTwoPolicies_LineEachAndReproducible) {
   const auto draw = [&](const std::string& name) {
     const Outcome outcome =
         sandbox_.divvy(openb({"--policy", "fgd,random", "--seeds", "1", "--svg", path(name)}));
@@ -92,7 +92,7 @@ TEST_F(Simulate, DrawsALinePerPolicy) {
   }
 }
 
-TEST_F(Simulate, PlanHasTheWholeCurve) {
+TEST_F(Simulate, Plan_RowPerOvercommitInTableAndJson) {
   const Outcome table =
       sandbox_.divvy(plan({"--overcommit", "2.0,1.0", "--seeds", "1", "--svg", path("plan.svg")}));
   ASSERT_EQ(table.code(), 0) << table.err;
@@ -123,7 +123,7 @@ workloads:
 sharing: {overcommit: [1.0, 1.3]}
 )";
 
-TEST_F(Simulate, DayComparesSharingWithACardEach) {
+TEST_F(Simulate, Day_SharingComparedWithDedicatedCards) {
   const std::string scenario = put("day.yaml", kDay);
   const Outcome table =
       sandbox_.divvy({"simulate", "day", scenario, "--seeds", "2", "--svg", path("day.svg")});
@@ -148,7 +148,7 @@ TEST_F(Simulate, DayComparesSharingWithACardEach) {
             0.8 * rows[0].at("gpu_hours").to_number<double>());
 }
 
-TEST_F(Simulate, SeveralAreListedAndTheSameForAnyNumberOfJobs) {
+TEST_F(Simulate, AllPolicies_ListedAndEqualForAnyJobs) {
   const auto run = [&](const std::string& jobs) {
     const std::string name = "jobs" + jobs + ".json";
     const Outcome outcome = sandbox_.divvy(openb({"--policy", "all", "--seeds", "2", "--sample",
@@ -164,7 +164,7 @@ TEST_F(Simulate, SeveralAreListedAndTheSameForAnyNumberOfJobs) {
   EXPECT_EQ(all.at("results").as_array()[6].at("policy"), "divvy");
 }
 
-TEST_F(Simulate, UsageErrorsSayWhatIsAccepted) {
+TEST_F(Simulate, UsageErrors_AcceptedNamedAndFileKept) {
   const std::string file = put("out.json", "as it was");
   const std::vector<std::pair<Words, std::string>> cases{
       {{"simulate"}, "see divvy simulate --help"},
@@ -203,7 +203,7 @@ TEST_F(Simulate, UsageErrorsSayWhatIsAccepted) {
 }
 
 // Nothing is half loaded, nothing half written.
-TEST_F(Simulate, AMalformedFileIsNamedWithItsPlace) {
+TEST_F(Simulate, MalformedCsv_NamedWithLineAndOutputKept) {
   const std::string json = put("out.json", "as it was");
   Words words = openb({"--json", json});
   words[5] =
@@ -213,7 +213,7 @@ TEST_F(Simulate, AMalformedFileIsNamedWithItsPlace) {
   EXPECT_EQ(contents("out.json"), "as it was");
 }
 
-TEST_F(Simulate, ATerminalSeesABarThatGoesAway) {
+TEST_F(Simulate, Terminal_ProgressBarShownAndErased) {
   Words words = openb({"--policy", "fgd", "--seeds", "2"});
   words.insert(words.begin(), divvyProgram());
   Pty pty(words, {{"DIVVY_RUNTIME_DIR", sandbox_.root()}, {"TERM", "xterm"}, {"LC_ALL", "C"}}, 100,

@@ -31,7 +31,7 @@ Words llama(const Words& more) {
   return words;
 }
 
-TEST(Size, TheTableHasALineForEachTermAndTheCommand) {
+TEST(Size, TableOutput_LinePerTermAndCommand) {
   const Outcome outcome = sized(llama({}));
   EXPECT_EQ(outcome.code(), 0) << outcome.err;
   for (const char* part :
@@ -41,7 +41,7 @@ TEST(Size, TheTableHasALineForEachTermAndTheCommand) {
     EXPECT_TRUE(has(outcome.out, part)) << part << "\n" << outcome.out;
 }
 
-TEST(Size, OnACardItSaysHowManyAndWhatWouldFit) {
+TEST(Size, CardGiven_CountAndFittingOptionsPrinted) {
   const Outcome outcome = sized(llama({"--gpu", "4090", "--dtype", "fp8"}));
   EXPECT_EQ(outcome.code(), 0) << outcome.err;
   for (const char* part : {"each on 2 cards", "fits on 2 x rtx4090", "--gpus 2",
@@ -50,7 +50,7 @@ TEST(Size, OnACardItSaysHowManyAndWhatWouldFit) {
 }
 
 // The share that is printed is one that an agent gives, on simulated cards of that kind.
-TEST(Size, WhatIsToBeAskedForIsGranted) {
+TEST(Size, PrintedCommand_AdmittedByRun) {
   Sandbox sandbox;
   for (const std::string& card : {std::string("rtx4090"), std::string("h100")}) {
     const Outcome outcome = sandbox.divvy(
@@ -67,7 +67,7 @@ TEST(Size, WhatIsToBeAskedForIsGranted) {
   }
 }
 
-TEST(Size, WhatDoesNotFitIsAVerdictNotAnError) {
+TEST(Size, DoesNotFit_ExitThreeAndNoManifest) {
   const Outcome outcome = sized(llama({"--gpu", "4090", "--gpus", "1"}));
   EXPECT_EQ(outcome.code(), 3) << outcome.err;
   EXPECT_TRUE(has(outcome.out, "does not fit on rtx4090")) << outcome.out;
@@ -80,7 +80,7 @@ TEST(Size, WhatDoesNotFitIsAVerdictNotAnError) {
   EXPECT_TRUE(has(yaml.err, "no manifest: does not fit on rtx4090")) << yaml.err;
 }
 
-TEST(Size, JsonAddsUp) {
+TEST(Size, JsonOutput_TermsSumToMemory) {
   const Outcome outcome = sized(llama({"--gpu", "h100", "-o", "json"}));
   ASSERT_EQ(outcome.code(), 0) << outcome.err;
   const bj::value json = bj::parse(outcome.out);
@@ -92,7 +92,7 @@ TEST(Size, JsonAddsUp) {
   EXPECT_EQ(json.at("run").as_array()[0].as_string(), "divvy");
 }
 
-TEST(Size, TheManifestHasHamisNames) {
+TEST(Size, Manifest_HasHamiResourceNames) {
   const Outcome outcome = sized(llama({"--gpu", "h100", "-o", "yaml"}));
   ASSERT_EQ(outcome.code(), 0) << outcome.err;
   for (const char* part :
@@ -102,7 +102,7 @@ TEST(Size, TheManifestHasHamisNames) {
   EXPECT_EQ(sized(llama({"--gpu", "h100", "--manifest"})).out, outcome.out);
 }
 
-TEST(Size, AModelsOwnConfigurationIsRead) {
+TEST(Size, ModelConfigFile_ReadWithCheckpointIndex) {
   Sandbox sandbox;
   const std::string folder = sandbox.root() + "-models/my model";
   std::filesystem::create_directories(folder);
@@ -137,7 +137,7 @@ TEST(Size, AModelsOwnConfigurationIsRead) {
   std::filesystem::remove_all(sandbox.root() + "-models");
 }
 
-TEST(Size, TheListIsTextAndJson) {
+TEST(Size, ListOutput_TextAndJson) {
   EXPECT_TRUE(has(sized({"--list"}).out, "deepseek-v3"));
   EXPECT_FALSE(has(sized({"--list", "--no-headers"}).out, "PARAMETERS"));
   EXPECT_GE(bj::parse(sized({"--list", "-o", "json"}).out).as_array().size(), 60u);
@@ -148,7 +148,7 @@ struct Case {
   std::string says;
 };
 
-TEST(Size, BadInputIsOneLineThatSaysWhatIsAccepted) {
+TEST(Size, BadInput_OneLineWithAccepted) {
   const std::vector<Case> cases{
       {{}, "accepted is either --model or --list"},
       {{"--model", "gpt2", "--list"}, "accepted is either --model or --list"},

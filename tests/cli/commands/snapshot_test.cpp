@@ -59,7 +59,7 @@ class File {
   std::string path_;
 };
 
-TEST(Snapshot, ALiveAgentIsDecidedAgainAndAllOfItIsTheSame) {
+TEST(SnapshotCommand, LiveAgent_ReplayDecidesSame) {
   Sandbox sandbox("sim-h100x2");
   const File file(sandbox);
   Child web = holder(sandbox, "web", {"--memory", "30Gi", "--cores", "60", "--priority", "high"});
@@ -105,7 +105,7 @@ TEST(Snapshot, ALiveAgentIsDecidedAgainAndAllOfItIsTheSame) {
   EXPECT_EQ(waits.wait().code(), 0);
 }
 
-TEST(Snapshot, AnotherPolicyDiffersAndSaysWhy) {
+TEST(SnapshotCommand, OtherPolicy_ReplayDiffersWithReason) {
   Sandbox sandbox("sim-h100x2");
   const File file(sandbox);
   Child one = holder(sandbox, "one", {"--memory", "10Gi"});
@@ -136,7 +136,7 @@ TEST(Snapshot, AnotherPolicyDiffersAndSaysWhy) {
   two.closeInput();
 }
 
-TEST(Snapshot, NumbersStandForNamesWhereAsked) {
+TEST(SnapshotCommand, Redact_NumbersReplaceNames) {
   Sandbox sandbox("sim-h100x2");
   Child run = holder(sandbox, "topsecret", {"--memory", "10Gi"});
   const Outcome open = sandbox.divvy({"snapshot"});
@@ -152,7 +152,7 @@ TEST(Snapshot, NumbersStandForNamesWhereAsked) {
   run.closeInput();
 }
 
-TEST(Snapshot, WhatCannotBeWrittenOrReadIsToldInOneLine) {
+TEST(SnapshotCommand, UnwritableOrMalformed_OneLineWithPlace) {
   Sandbox sandbox("sim-h100x2");
   const File file(sandbox);
   const auto expectLine = [&](const Words& words, int code, const std::string& says) {

@@ -13,7 +13,7 @@ std::string migrated(const std::string& text) {
   return values ? *values : "";
 }
 
-TEST(MigrateValues, WhatBothKnowIsSaidInOurWords) {
+TEST(MigrateValues, HamiKeysWithEquivalent_Translated) {
   const std::string text = migrated(R"(
 devicePlugin:
   deviceSplitCount: 20
@@ -51,7 +51,7 @@ legacyMetrics: true
 
 // Regression: what the chart's schema has as text came out as booleans and numbers, and was
 // refused.
-TEST(MigrateValues, TextStaysText) {
+TEST(MigrateValues, TextValues_StayQuoted) {
   const std::string text = migrated(
       "devicePlugin:\n  deviceMemoryScaling: 1.5\n  podAnnotations: {prometheus.io/scrape: "
       "\"true\", plain: word}\n  nvidiaNodeSelector: {nvidia.com/gpu.present: 'true'}\n");
@@ -62,7 +62,7 @@ TEST(MigrateValues, TextStaysText) {
 
 // Regression: names came out as they were, which the chart's schema refused, and an empty list took
 // away what the other one had.
-TEST(MigrateValues, PullSecretsOfBothOfHamisListsAreNamedAsKubernetesWantsThem) {
+TEST(MigrateValues, PullSecretsOfBothLists_MergedByName) {
   const std::string text = migrated(
       "global: {imagePullSecrets: [one]}\nimagePullSecrets: [{name: two}]\nscheduler: {replicas: "
       "2}\n");
@@ -77,7 +77,7 @@ TEST(MigrateValues, PullSecretsOfBothOfHamisListsAreNamedAsKubernetesWantsThem) 
 }
 
 // What its own page on how to install it says to everybody.
-TEST(MigrateValues, TheVersionOfKubeSchedulerNeedsNoSaying) {
+TEST(MigrateValues, KubeSchedulerVersionAndPaths_NotTakenOver) {
   const std::string text = migrated(
       "scheduler: {kubeScheduler: {imageTag: v1.30.4}}\nglobal: {imageRegistry: here.example}\n"
       "devicePlugin: {pluginPath: /var/lib/kubelet/device-plugins, libPath: /usr/local/vgpu}\n");
@@ -92,7 +92,7 @@ TEST(MigrateValues, TheVersionOfKubeSchedulerNeedsNoSaying) {
 
 // Its chart's own false would have switched off the names that it always tells.
 // What comes of it is what agents read.
-TEST(MigrateValues, SettingsOfSingleNodesAreTakenOverAsTheyAre) {
+TEST(MigrateValues, NodeConfiguration_BecomesNodeSettings) {
   const std::string text = migrated(
       "devicePlugin:\n  nodeConfiguration:\n    config: |\n      {\"nodeconfig\": [{\"name\": "
       "\"n\",\n"
@@ -109,7 +109,7 @@ TEST(MigrateValues, SettingsOfSingleNodesAreTakenOverAsTheyAre) {
       << text;
 }
 
-TEST(MigrateValues, DashboardsOfHamisNamesAreNotLostUnsaid) {
+TEST(MigrateValues, LegacyMetricsNotTrue_HamiMetricNamesMentioned) {
   for (const char* said : {"legacyMetrics: false\n", "imagePullSecrets: []\n"}) {
     const std::string text = migrated(said);
     EXPECT_FALSE(YAML::Load(text)["agent"]) << text;
@@ -118,14 +118,14 @@ TEST(MigrateValues, DashboardsOfHamisNamesAreNotLostUnsaid) {
   EXPECT_EQ(migrated("legacyMetrics: true\n").find("hami_*"), std::string::npos);
 }
 
-TEST(MigrateValues, WhatIsNotKnownIsNamedAndCounted) {
+TEST(MigrateValues, UnknownKeys_NamedAndCounted) {
   const std::string text = migrated("madeUp: {a: 1, b: [2]}\nempty: {}\nscheduler: {newKnob: x}\n");
   EXPECT_NE(text.find("# Not known: 3\n#   madeUp.a\n#   madeUp.b\n#   scheduler.newKnob\n"),
             std::string::npos)
       << text;
 }
 
-TEST(MigrateValues, WhatHamisChartSaysItselfIsNoWish) {
+TEST(MigrateValues, HamiDefaults_NoValuesWritten) {
   const std::string text = migrated(
       "resourceName: nvidia.com/gpu\nresourceMem: nvidia.com/gpumem\n"
       "schedulerName: hami-scheduler\nscheduler: {replicas: 1}\n"
@@ -134,7 +134,7 @@ TEST(MigrateValues, WhatHamisChartSaysItselfIsNoWish) {
   EXPECT_EQ(text.find("has to decide"), std::string::npos) << text;
 }
 
-TEST(MigrateValues, WhatSomebodyHasToDecideIsSaidWithWhy) {
+TEST(MigrateValues, ManualDecisions_ListedWithReason) {
   const std::string text = migrated(
       "resourceName: example.com/gpu\nresourceCores: example.com/cores\n"
       "global: {gpuHookPath: /usr/local}\n");
@@ -144,11 +144,11 @@ TEST(MigrateValues, WhatSomebodyHasToDecideIsSaidWithWhy) {
   EXPECT_EQ(YAML::Load(text)["agent"]["resource"].as<std::string>(), "example.com/gpu");
 }
 
-TEST(MigrateValues, NothingIsAValuesFileToo) {
+TEST(MigrateValues, EmptyFile_EmptyMap) {
   EXPECT_TRUE(YAML::Load(migrated("")).IsMap());
 }
 
-TEST(MigrateValues, WhatIsNoValuesFileIsRefusedWithItsPlace) {
+TEST(MigrateValues, NoValuesFile_RefusedWithPlace) {
   const Result<std::string> broken = valuesFromHami("a: 1\nb: [", "v.yaml");
   ASSERT_FALSE(broken);
   EXPECT_EQ(broken.error().code(), ErrorCode::kUsage);

@@ -65,7 +65,7 @@ class ExcludedCardsTest : public ::testing::Test {
   const std::string file_ = sandbox_.root() + "-settings.yaml";
 };
 
-TEST_F(ExcludedCardsTest, AreGivenToNobodyAndShown) {
+TEST_F(ExcludedCardsTest, ExcludedDevices_NotAllocatedAndShown) {
   exclude("0, 2, 7");
   Child agent = this->agent();
   EXPECT_TRUE(agent.complained("index 7, too, which is no device of this node"));
@@ -89,7 +89,7 @@ TEST_F(ExcludedCardsTest, AreGivenToNobodyAndShown) {
 }
 
 // Who holds something of a card when it is excluded keeps that, and gets no more.
-TEST_F(ExcludedCardsTest, StayWithWhoHasThem) {
+TEST_F(ExcludedCardsTest, ExcludedWhileHeld_KeptButCannotGrow) {
   exclude("");
   Child before = agent();
   EXPECT_EQ(excluded(), "---");
@@ -116,7 +116,7 @@ TEST_F(ExcludedCardsTest, StayWithWhoHasThem) {
   end(after);
 }
 
-TEST_F(ExcludedCardsTest, KeysThatAreNotKnownAreNamedAndCounted) {
+TEST_F(ExcludedCardsTest, UnknownKeys_NamedAndCounted) {
   std::ofstream(file_) << "settings:\n- nodes: ['*']\n  exclud: {indices: [0]}\n  colour: 1\n";
   Child agent = this->agent();
   EXPECT_TRUE(agent.complained(":3:3: \"exclud\" is not known"));
@@ -125,7 +125,7 @@ TEST_F(ExcludedCardsTest, KeysThatAreNotKnownAreNamedAndCounted) {
   end(agent);
 }
 
-TEST_F(ExcludedCardsTest, NoAgentBeginsWithAFileThatIsWrong) {
+TEST_F(ExcludedCardsTest, WrongSettingsFile_AgentDoesNotStart) {
   std::ofstream(file_) << "settings:\n- nodes: [elsewhere]\n  per_device: none\n";
   const Outcome wrong = sandbox_.divvy({"agent", "--node", kNode, "--node-settings", file_});
   EXPECT_EQ(wrong.code(), 2);

@@ -40,7 +40,7 @@ constexpr const char* kOwn =
     "  device_budget: 1=20Gi\n"
     "  exclude: {uuids: [GPU-5c2e, GPU-77aa-1]}\n";
 
-TEST(NodeSettings, OfEachKeyTheLastEntryThatFitsCounts) {
+TEST(NodeSettings, SeveralEntriesFit_LastOnePerKeyCounts) {
   const NodeSettings all = read(kOwn);
   EXPECT_TRUE(all.unheeded.empty());
   const CardSettings other = settingsFor(all, "cpu-1");
@@ -63,13 +63,13 @@ TEST(NodeSettings, OfEachKeyTheLastEntryThatFitsCounts) {
   EXPECT_EQ(one.exclude, (agent::DeviceExclusions{{"GPU-5c2e", "GPU-77aa-1"}, {}}));
 }
 
-TEST(NodeSettings, PatternsAreOfWholeNames) {
+TEST(NodeSettings, Patterns_MatchFullNames) {
   const NodeSettings all = read(kOwn);
   for (const char* name : {"my-gpu-7", "rack3-a", "rack1-ab", "GPU-7"})
     EXPECT_EQ(settingsFor(all, name).per_device, 5u) << name;
 }
 
-TEST(NodeSettings, AnEntryThatNoNodeHasSaysNothing) {
+TEST(NodeSettings, NoEntryFits_NothingSet) {
   const NodeSettings all = read("settings:\n- nodes: [a]\n  per_device: 2\n");
   EXPECT_FALSE(settingsFor(all, "b").per_device);
   EXPECT_FALSE(settingsFor(all, "").per_device);
@@ -88,7 +88,7 @@ constexpr const char* kHami = R"({
   ]
 })";
 
-TEST(NodeSettings, HamisConfigIsReadAsItIs) {
+TEST(NodeSettings, HamiConfig_ReadUnchanged) {
   const NodeSettings all = read(kHami);
   EXPECT_TRUE(all.unheeded.empty()) << all.unheeded.front();
   const CardSettings first = settingsFor(all, "worker-1");
@@ -104,7 +104,7 @@ TEST(NodeSettings, HamisConfigIsReadAsItIs) {
   EXPECT_FALSE(settingsFor(all, "worker-3").per_device);
 }
 
-TEST(NodeSettings, HamisConfigMapIsReadAsItIs) {
+TEST(NodeSettings, HamiConfigMap_ReadUnchanged) {
   std::string text =
       "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: hami-device-plugin}\n"
       "data:\n  config.json: |\n";
@@ -119,7 +119,7 @@ TEST(NodeSettings, HamisConfigMapIsReadAsItIs) {
               HasSubstr("nodes.yaml (config.json):1:16: nodeconfig is no list"));
 }
 
-TEST(NodeSettings, OursHoldsAgainstHamisInOneFile) {
+TEST(NodeSettings, OwnAndHamiSettings_OwnPrevail) {
   const NodeSettings all = read(
       "settings:\n- nodes: [n]\n  per_device: 3\n"
       "nodeconfig:\n- {name: n, devicesplitcount: 9, devicememoryscaling: 2}\n");
@@ -127,7 +127,7 @@ TEST(NodeSettings, OursHoldsAgainstHamisInOneFile) {
   EXPECT_EQ(settingsFor(all, "n").overcommit->all, 2000u);
 }
 
-TEST(NodeSettings, WhatIsNotHeededIsNamedWhereItStands) {
+TEST(NodeSettings, UnheededKeys_NamedWithLine) {
   const NodeSettings all = read(
       "settings:\n- nodes: [n]\n  perdevice: 3\n  exclude: {uuid: [GPU-12]}\n"
       "nodeconfig:\n- name: n\n  operatingmode: mig\n  devicecorescaling: 2\n  color: red\n"
@@ -148,7 +148,7 @@ struct Wrong {
   const char* says;
 };
 
-TEST(NodeSettings, WhatIsWrongIsRefusedWithItsPlaceAndWhatIsAccepted) {
+TEST(NodeSettings, WrongValues_RefusedWithPlaceAndAccepted) {
   const Wrong cases[] = {
       {"", "accepted: a map with settings, nodeconfig"},
       {"other: 1\n", "has no settings; accepted: a map with settings, or HAMi's nodeconfig"},

@@ -42,7 +42,7 @@ std::map<std::string, FakeCluster::Said> withEvents(const std::string& events) {
 }
 
 // Only pods that lived were known: of those that Events and agents still told of, names stayed.
-TEST(DoctorBundle, RedactsNamesOfPodsAndTenantsThatHaveEnded) {
+TEST(DoctorBundle, EndedPodsAndTenants_NamesRedacted) {
   const FakeCluster cluster(withEvents(
       R"({"reason":"UnexpectedAdmissionError","message":"Pod corpse was refused beside wraith",)"
       R"("source":{"component":"kubelet"},"metadata":{"namespace":"team-dead","name":"corpse.1"},)"
@@ -77,7 +77,7 @@ TEST(DoctorBundle, RedactsNamesOfPodsAndTenantsThatHaveEnded) {
 }
 
 // They are listed by namespace and name: what was kept were the last by name.
-TEST(DoctorBundle, KeepsTheEventsThatHappenedLast) {
+TEST(DoctorBundle, ManyEvents_LastTwoHundredByTimeKept) {
   std::string events;
   for (int i = 0; i < 250; ++i) {
     // The first is the newest. Newer API servers say eventTime, and lastTimestamp is null.

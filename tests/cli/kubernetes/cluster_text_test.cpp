@@ -12,7 +12,7 @@ namespace {
 
 namespace json = boost::json;
 
-TEST(Manifests, TellPodsAndWhatMakesPods) {
+TEST(Manifests, PodsAndPodTemplates_Read) {
   const Result<Manifests> read = podsOf(R"(
 kind: Pod
 metadata: {name: one, namespace: team}
@@ -47,7 +47,7 @@ items:
 }
 
 // A gang's size stands in the Job, or in the PodGroup, that comes with it.
-TEST(Manifests, KeepWhatSaysHowManyStartTogether) {
+TEST(Manifests, JobAndPodGroup_KeptAsPodGroups) {
   const Result<Manifests> read = podsOf(R"(
 apiVersion: batch/v1
 kind: Job
@@ -72,7 +72,7 @@ spec: {minMember: 4}
 }
 
 // Regression: what a merge key brings was lost, and with it the containers.
-TEST(Manifests, WithMergeKeysKeepTheirContainers) {
+TEST(Manifests, MergeKeys_ContainersKept) {
   const Result<Manifests> read = podsOf(
       "\xEF\xBB\xBF"
       R"(x-base: &base
@@ -92,7 +92,7 @@ spec:
 }
 
 // Regression: these were "no pod, and nothing that makes pods".
-TEST(Manifests, OfWhatAsksForNoneNowHaveOnePod) {
+TEST(Manifests, ScaledToZeroOrSuspended_OnePodWithReason) {
   const Result<Manifests> read = podsOf(R"(
 kind: Deployment
 metadata: {name: web, namespace: team}
@@ -148,7 +148,7 @@ spec:
   EXPECT_EQ(read->pods[0].space, "team");
 }
 
-TEST(Manifests, SayWhereTheyAreWrong) {
+TEST(Manifests, MalformedText_RefusedWithPlace) {
   for (const char* text : {"kind: [", "- a\n- b\n", "just words"}) {
     const Result<Manifests> read = podsOf(text, "f.yaml");
     ASSERT_FALSE(read) << text;
@@ -169,7 +169,7 @@ class Filters : public ::testing::Test {
   KubeFilters filters{[](const std::string& name) { return name == "nvidia.com/gpu"; }};
 };
 
-TEST_F(Filters, AmountsAreWhatIsLeft) {
+TEST_F(Filters, RequestedAmounts_ComparedWithWhatIsLeft) {
   const std::string half = R"({"containers":[{"resources":{"requests":{"cpu":"2","memory":"1Gi"},
     "limits":{"nvidia.com/gpu":"9"}}}]})";
   EXPECT_EQ(whyNot(half), "");
@@ -195,7 +195,7 @@ TEST_F(Filters, AmountsAreWhatIsLeft) {
             "too little cpu");
 }
 
-TEST_F(Filters, TaintsAndSelectors) {
+TEST_F(Filters, TaintsAndSelectors_ReasonNamed) {
   EXPECT_EQ(whyNot(R"({"nodeSelector":{"disk":"ssd"}})"), "");
   EXPECT_EQ(whyNot(R"({"nodeSelector":{"disk":"hdd"}})"), "is not one that the pod selects");
   const auto affine = [](const std::string& expression) {

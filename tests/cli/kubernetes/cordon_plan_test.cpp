@@ -30,7 +30,7 @@ std::set<std::string> closed(const Result<Cordons>& cordons) {
   return cordons->begin()->second;
 }
 
-TEST(Cordon, ADeviceIsMeantByItsIndexOrItsUuidAndAllByNone) {
+TEST(Cordon, IndexUuidOrNone_SelectsDevices) {
   const std::vector<scheduler::DeviceUsage> two{device(0), device(1)};
   EXPECT_EQ(closed(cordonsOf(two, "n", "1", catalog())), (std::set<std::string>{"GPU-1"}));
   EXPECT_EQ(closed(cordonsOf(two, "n", "GPU-0", catalog())), (std::set<std::string>{"GPU-0"}));
@@ -38,7 +38,7 @@ TEST(Cordon, ADeviceIsMeantByItsIndexOrItsUuidAndAllByNone) {
 }
 
 // Agents that do not number their devices say 0 of each.
-TEST(Cordon, AnIndexOfSeveralIsRefused) {
+TEST(Cordon, AmbiguousIndex_Refused) {
   std::vector<scheduler::DeviceUsage> two{device(0), device(1)};
   two[1].index = 0;
   const Result<Cordons> either = cordonsOf(two, "n", "0", catalog());
@@ -47,7 +47,7 @@ TEST(Cordon, AnIndexOfSeveralIsRefused) {
   EXPECT_EQ(closed(cordonsOf(two, "n", "GPU-1", catalog())), (std::set<std::string>{"GPU-1"}));
 }
 
-TEST(Cordon, WhatIsNotThereIsSaidWithWhatIs) {
+TEST(Cordon, UnknownDeviceOrNode_RefusedWithAccepted) {
   const Result<Cordons> wrong = cordonsOf({device(0)}, "n", "7", catalog());
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().code(), ErrorCode::kNotFound);
@@ -58,7 +58,7 @@ TEST(Cordon, WhatIsNotThereIsSaidWithWhatIs) {
 }
 
 // An annotation that nobody reads would be a promise that is not kept.
-TEST(Cordon, FamiliesWithoutTheAnnotationAreRefused) {
+TEST(Cordon, VendorWithoutAnnotation_Unsupported) {
   const Result<Cordons> other = cordonsOf({device(0, "MLU")}, "n", "", catalog());
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().code(), ErrorCode::kUnsupported);
@@ -66,7 +66,7 @@ TEST(Cordon, FamiliesWithoutTheAnnotationAreRefused) {
 }
 
 // The scheduler would count one less there, and the plugin might give that very one.
-TEST(Cordon, OneOfThoseThatAPluginGivesIsRefusedAndAllAreNot) {
+TEST(Cordon, OneOfPluginsDevices_UnsupportedButAllAccepted) {
   std::vector<scheduler::DeviceUsage> two{device(0), device(1)};
   for (scheduler::DeviceUsage& one : two) one.by_plugin = true;
   const Result<Cordons> one = cordonsOf(two, "n", "1", catalog());
@@ -75,14 +75,14 @@ TEST(Cordon, OneOfThoseThatAPluginGivesIsRefusedAndAllAreNot) {
   EXPECT_EQ(closed(cordonsOf(two, "n", "", catalog())).size(), 2u);
 }
 
-TEST(Cordon, OthersStayInTheListAndNoneIsThereTwice) {
+TEST(Cordon, AnnotationList_OthersKeptWithoutDuplicates) {
   EXPECT_EQ(listWith("", {"b", "a"}), "a,b");
   EXPECT_EQ(listWith("z, a,,", {"a", "b"}), "z,a,b");
   EXPECT_EQ(listWithout("z,a,b", {"a", "c"}), "z,b");
   EXPECT_EQ(listWithout("a", {"a"}), "");
 }
 
-TEST(Cordon, WhoIsNotMadeAnewOrSaysNotToIsNotAskedToLeave) {
+TEST(Cordon, PodWithoutControllerOrNotEvictable_NotEvicted) {
   kube::Pod pod;
   EXPECT_EQ(whyNotToEvict(pod), "nobody would make it anew");
   pod.meta.deleting = true;

@@ -32,21 +32,21 @@ const kube::Node kTells =
     nodeWith("tells", {{"nvidia.com/gpu", "10"}, {"nvidia.com/gpumem", "80000"}});
 const kube::Node kPlain = nodeWith("plain", {{"cpu", "8"}});
 
-TEST(DeviceClasses, ANodeThatLacksOneOfThePodsNamesIsRefused) {
+TEST(DeviceClasses, NodeLacksResource_NodeNamed) {
   EXPECT_THAT(hazardText(kClasses, kShare, {kSilent, kTells, kPlain}),
               AllOf(HasSubstr("DeviceClass gpu.nvidia.com stands for nvidia.com/gpu"),
                     HasSubstr("announce nvidia.com/gpumem (silent)"), Not(HasSubstr("cpu")),
                     Not(HasSubstr("plain"))));
 }
 
-TEST(DeviceClasses, NothingIsSaidWhereNoNodeIsRefused) {
+TEST(DeviceClasses, NoNodeRefused_NoText) {
   EXPECT_EQ(hazardText(kClasses, kShare, {kTells, kPlain}), "");
   EXPECT_EQ(hazardText({}, kShare, {kSilent}), "");
   EXPECT_EQ(hazardText({{"nic", "example.com/nic"}}, kShare, {kSilent}), "");
   EXPECT_EQ(hazardText(kClasses, podThatAsks({{"nvidia.com/gpu", "1"}}), {kSilent}), "");
 }
 
-TEST(DeviceClasses, ManyNodesAreCounted) {
+TEST(DeviceClasses, FiveNodes_ThreeNamedRestCounted) {
   std::vector<kube::Node> nodes;
   for (const char* name : {"a", "b", "c", "d", "e"})
     nodes.push_back(nodeWith(name, kSilent.allocatable));

@@ -31,7 +31,7 @@ std::string page(bool first) {
 }
 
 // Pages are parsed into memory that ends with them: divvy explain read what was not there any more.
-TEST(Api, KeepsItemsForLongerThanTheirPages) {
+TEST(Api, ListOfTwoPages_ItemsOutlivePages) {
   asio::io_context loop(1);
   const http::Route pods{"GET", "/api/v1/pods", 0,
                          [](http::Query query) -> asio::awaitable<http::Answer> {
@@ -61,7 +61,7 @@ TEST(Api, KeepsItemsForLongerThanTheirPages) {
 }
 
 // Regression: "listing /api/v1/pods: listing /api/v1/pods: ...".
-TEST(Api, SaysOnceWhatCannotBeListed) {
+TEST(Api, ListFails_PathNamedOnce) {
   const test::FakeCluster cluster(
       {{"/api/v1/pods", {403, R"({"kind":"Status","message":"pods is forbidden"})"}},
        {"/api/v1/nodes", {200, "no list"}}});

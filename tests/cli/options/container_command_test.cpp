@@ -42,7 +42,7 @@ RunOptions runOf(const Words& words) {
   return options ? std::get<RunOptions>(*options) : RunOptions();
 }
 
-TEST(ContainerWords, TheImageIsTheFirstWordThatBelongsToNoOption) {
+TEST(ContainerCommand, Options_FirstOtherWordIsImage) {
   struct Case {
     Words words;
     std::string image;
@@ -62,14 +62,14 @@ TEST(ContainerWords, TheImageIsTheFirstWordThatBelongsToNoOption) {
   }
 }
 
-TEST(ContainerWords, NothingOfTheCommandIsJudged) {
+TEST(ContainerCommand, CommandAfterImage_NotInspected) {
   const Words rest{"image", "prog", "--gpus", "all", "--privileged", "--device", "/dev/nvidia0"};
   Words words{"--rm"};
   words.insert(words.end(), rest.begin(), rest.end());
   EXPECT_EQ(parsed(words).rest, rest);
 }
 
-TEST(ContainerWords, WhatGivesCardsByAnotherWayIsRefused) {
+TEST(ContainerCommand, OptionsThatGrantDevices_Refused) {
   for (const Words& words :
        {Words{"--gpus", "all", "i"}, Words{"--gpus=1", "i"}, Words{"--privileged", "i"},
         Words{"--device", "/dev/nvidia1", "i"}, Words{"--device=nvidia.com/gpu=all", "i"},
@@ -85,7 +85,7 @@ TEST(ContainerWords, WhatGivesCardsByAnotherWayIsRefused) {
   }
 }
 
-TEST(ContainerWords, WhatLooksAlikeAndGivesNoneMayPass) {
+TEST(ContainerCommand, SimilarHarmlessOptions_Accepted) {
   for (const Words& words :
        {Words{"--privileged=false", "i"}, Words{"--device", "/dev/fuse", "i"},
         Words{"-e", "NVIDIA_DRIVER_CAPABILITIES=all", "i"},
@@ -95,7 +95,7 @@ TEST(ContainerWords, WhatLooksAlikeAndGivesNoneMayPass) {
     EXPECT_EQ(parsed(words).rest, Words{"i"});
 }
 
-TEST(ContainerWords, NothingIsMountedOverWhatHoldsTheShare) {
+TEST(ContainerCommand, MountOverShare_Refused) {
   for (const Words& words :
        {Words{"-v", "/a:/run/divvy/tenant", "i"}, Words{"-v", "/a:/etc/ld.so.preload:ro", "i"},
         Words{"--volume=/a:/run/divvy/", "i"}, Words{"--tmpfs", "/run/divvy:rw", "i"},
@@ -105,7 +105,7 @@ TEST(ContainerWords, NothingIsMountedOverWhatHoldsTheShare) {
     EXPECT_THAT(refusalOf(words), HasSubstr("is where its share is mounted"));
 }
 
-TEST(ContainerWords, WhatIsOursAndStandsBehindIsNamed) {
+TEST(ContainerCommand, DivvyOptionBehindRuntime_CorrectPlaceNamed) {
   EXPECT_THAT(refusalOf({"--cores", "30", "image"}),
               HasSubstr("accepted: divvy run --cores ... --podman"));
   EXPECT_THAT(refusalOf({"--sim", "image"}, Runtime::kDocker), HasSubstr("--sim is Divvy's"));
@@ -114,19 +114,19 @@ TEST(ContainerWords, WhatIsOursAndStandsBehindIsNamed) {
               ElementsAre(HasSubstr("is of the host's memory")));
 }
 
-TEST(ContainerWords, NoImageIsNoContainer) {
+TEST(ContainerCommand, NoImage_Refused) {
   for (const Words& words : {Words{}, Words{"--rm"}, Words{"--name", "web"}, Words{"-it", "--"}})
     EXPECT_THAT(refusalOf(words), HasSubstr("no image"));
 }
 
-TEST(ContainerWords, OneThatBeginsAgainByItselfIsNotLeftAlone) {
+TEST(ContainerCommand, DetachedWithRestart_Refused) {
   EXPECT_THAT(refusalOf({"-d", "--restart", "always", "i"}), HasSubstr("--restart"));
   EXPECT_TRUE(parsed({"-d", "--restart", "no", "i"}).detached);
   EXPECT_FALSE(parsed({"--restart=always", "i"}).detached);
   EXPECT_FALSE(parsed({"-d=false", "i"}).detached);
 }
 
-TEST(ContainerWords, TheCommandLineHasTheEditsJustBeforeTheImage) {
+TEST(ContainerCommand, Edits_InsertedBeforeImage) {
   agent::ContainerEdits edits;
   edits.mounts = {{"/rt/control", "/run/divvy/tenant/control", true},
                   {"/rt/a,b", "/run/divvy/tenant/report", false}};
@@ -143,12 +143,12 @@ TEST(ContainerWords, TheCommandLineHasTheEditsJustBeforeTheImage) {
                   "NVIDIA_VISIBLE_DEVICES=void", "image", "sh"));
 }
 
-TEST(ContainerWords, WithoutEditsItIsWhatWasSaid) {
+TEST(ContainerCommand, NoEdits_CommandUnchanged) {
   EXPECT_THAT(containerCommand(parsed({"-it", "--name", "web", "image", "a b"}), {}),
               ElementsAre("podman", "run", "-it", "--name", "web", "image", "a b"));
 }
 
-TEST(ContainerWords, TheOptionSplitsTheCommandLine) {
+TEST(ContainerCommand, PodmanOption_SplitsCommandLine) {
   const RunOptions run = runOf({"run", "--memory", "4Gi", "--podman", "--memory", "1g", "--name",
                                 "web", "image", "--", "--docker"});
   ASSERT_TRUE(run.container);
@@ -161,7 +161,7 @@ TEST(ContainerWords, TheOptionSplitsTheCommandLine) {
                                        "--", "--docker"));
 }
 
-TEST(ContainerWords, ACommandMayHaveSuchAnOptionOfItsOwn) {
+TEST(ContainerCommand, CommandWithSameOption_NotTakenForContainer) {
   const RunOptions bare = runOf({"run", "--memory", "4Gi", "build", "--docker", "image"});
   EXPECT_FALSE(bare.container);
   EXPECT_THAT(bare.command, ElementsAre("build", "--docker", "image"));
@@ -170,12 +170,12 @@ TEST(ContainerWords, ACommandMayHaveSuchAnOptionOfItsOwn) {
   EXPECT_THAT(dashed.command, ElementsAre("--podman", "image"));
 }
 
-TEST(ContainerWords, TheTenantIsCalledAsTheContainerWhereItHasNoName) {
+TEST(ContainerCommand, TenantName_OwnNameElseEmpty) {
   EXPECT_EQ(runOf({"run", "--name", "mine", "--podman", "--name", "web", "image"}).name, "mine");
   EXPECT_EQ(runOf({"run", "--podman", "image"}).name, "");
 }
 
-TEST(ContainerWords, OtherBackendsAreNotForContainers) {
+TEST(ContainerCommand, OtherBackends_Refused) {
   for (const char* backend : {"mps", "timeslice"}) {
     const Result<Options> options =
         commandLine({"run", "--cores", "30", "--enforce", backend, "--podman", "image"});
@@ -184,7 +184,7 @@ TEST(ContainerWords, OtherBackendsAreNotForContainers) {
   }
 }
 
-TEST(Share, IsAskedForLikeARunsAndHasAName) {
+TEST(ShareOptions, Create_ParsedLikeRunWithName) {
   const Result<Options> options = commandLine(
       {"share", "create", "web", "--memory", "4Gi", "--cores", "30", "--wait", "5m", "--sim"});
   ASSERT_TRUE(options) << options.error().message();
@@ -197,7 +197,7 @@ TEST(Share, IsAskedForLikeARunsAndHasAName) {
   EXPECT_EQ(share.cdi_dir, "/run/cdi");
 }
 
-TEST(Share, WhatCannotBeOneIsRefused) {
+TEST(ShareOptions, InvalidShares_UsageError) {
   for (const Words& words :
        {Words{"share"}, Words{"share", "create"}, Words{"share", "rm"},
         Words{"share", "create", "a b"}, Words{"share", "create", "web", "--cdi-dir", "cdi"},

@@ -8,7 +8,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-TEST(KubectlWords, OptionsBeforeTheCommandGoBehindIt) {
+TEST(KubectlOptions, OptionsBeforeCommand_MovedBehindIt) {
   const std::vector<std::pair<Words, Words>> cases{
       {{}, {}},
       {{"gpus"}, {"gpus"}},
@@ -27,14 +27,14 @@ TEST(KubectlWords, OptionsBeforeTheCommandGoBehindIt) {
   for (const auto& [given, wanted] : cases) EXPECT_EQ(asKubectl(given), wanted);
 }
 
-TEST(KubectlWords, ShortOptionsMayHaveAnEqualsSign) {
+TEST(KubectlOptions, ShortOptionWithEqualsSign_Accepted) {
   EXPECT_EQ(asKubectl({"ls", "-n=a=b", "--namespace=c", "-=x"}),
             (Words{"ls", "-na=b", "--namespace=c", "-=x"}));
   EXPECT_EQ(asKubectl({"-n=a", "ls"}), (Words{"ls", "-na"}));
   EXPECT_EQ(asKubectl({"run", "--", "tar", "-f=x"}), (Words{"run", "--", "tar", "-f=x"}));
 }
 
-TEST(KubectlWords, WhatOnlyKubectlHasIsKnown) {
+TEST(KubectlOptions, OptionsOnlyOfKubectl_Known) {
   EXPECT_TRUE(onlyKubectls("--cache-dir"));
   for (const ReachOption& one : reachOptions()) EXPECT_FALSE(onlyKubectls(one.names)) << one.names;
   EXPECT_FALSE(onlyKubectls("--no-such"));

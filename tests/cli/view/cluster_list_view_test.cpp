@@ -54,7 +54,7 @@ ClusterShare waiting() {
   return made;
 }
 
-TEST(ClusterList, DevicesAndTheirSum) {
+TEST(ClusterDevices, TwoDevices_RowsAndTotal) {
   EXPECT_EQ(clusterDevicesText(two(), true, 0),
             "NODE   INDEX  MODEL      MEMORY  ALLOCATED  PART  CORES  SHARES  UUID\n"
             "a          0  H100        80GiB      20GiB   25%  30.5%    2/10  GPU-a0\n"
@@ -65,7 +65,7 @@ TEST(ClusterList, DevicesAndTheirSum) {
 }
 
 // Only where there is something to tell of them.
-TEST(ClusterList, PoolsAndWhatIsClosedHaveColumnsWhereThereAreSuch) {
+TEST(ClusterDevices, PoolOrClosedDevices_ColumnsOnlyWhereNeeded) {
   std::vector<DeviceUsage> all{device("a", 0)};
   EXPECT_EQ(clusterDevicesText(all, true, 0).find("POOL"), std::string::npos);
   all[0].pool = "train";
@@ -78,14 +78,14 @@ TEST(ClusterList, PoolsAndWhatIsClosedHaveColumnsWhereThereAreSuch) {
   EXPECT_EQ(text.find("total"), std::string::npos) << "one device is its own sum";
 }
 
-TEST(ClusterList, WhoHasWhatAndWhoWaits) {
+TEST(ClusterShares, RunningAndWaiting_Listed) {
   EXPECT_EQ(clusterSharesText({share(), waiting()}, true, 0),
             "NAMESPACE  POD  CONTAINER  NODE  DEVICE  MODEL  MEMORY  CORES  STATE    REASON\n"
             "team       p    c          a          0  H100    20GiB  30.5%  running  -\n"
             "team       w    -          -          -  -           -      -  waits    no room\n");
 }
 
-TEST(ClusterList, EachDeviceTellsItsSharesInJson) {
+TEST(ClusterDevices, JsonOutput_SharesPerDevice) {
   const boost::json::value all =
       boost::json::parse(clusterDevicesJson(two(), {share(), waiting()}));
   const boost::json::array& list = all.as_array();
@@ -97,7 +97,7 @@ TEST(ClusterList, EachDeviceTellsItsSharesInJson) {
   EXPECT_TRUE(list[1].at("shares").as_array().empty());
 }
 
-TEST(ClusterList, WhoWaitsHasNoDeviceInJson) {
+TEST(ClusterShares, JsonOfWaitingPod_HasNoDevice) {
   const boost::json::value all = boost::json::parse(clusterSharesJson({share(), waiting()}));
   EXPECT_EQ(all.at(0).at("uuid"), "GPU-a0");
   EXPECT_EQ(all.at(1).at("reason"), "no room");

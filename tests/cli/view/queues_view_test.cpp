@@ -27,7 +27,7 @@ std::vector<kube::Queue> three() {
   return all;
 }
 
-TEST(QueuesView, ATreeWithWhatIsWaitedFor) {
+TEST(QueuesView, TreeText_UseLimitsAndReasons) {
   EXPECT_EQ(queuesText(three(), false, 0),
             "alone    -               -      -                            0  0  not in force: its "
             "parent is not there\n"
@@ -36,7 +36,7 @@ TEST(QueuesView, ATreeWithWhatIsWaitedFor) {
             "one more reason\n");
 }
 
-TEST(QueuesView, AllOfItAsJson) {
+TEST(QueuesView, JsonOutput_HasEveryField) {
   const boost::json::value all = boost::json::parse(queuesJson(three()));
   const boost::json::array& list = all.at("queues").as_array();
   ASSERT_EQ(list.size(), 3u);
@@ -47,7 +47,7 @@ TEST(QueuesView, AllOfItAsJson) {
 }
 
 // One that is below itself is told all the same.
-TEST(QueuesView, NoneIsLostInACircle) {
+TEST(QueuesView, CyclicParents_NoQueueLost) {
   EXPECT_EQ(boost::json::parse(queuesJson({queue("a", "b"), queue("b", "a")}))
                 .at("queues")
                 .as_array()

@@ -38,7 +38,7 @@ class Top : public ::testing::Test {
                                tenantProgram(), "1048576"});
 };
 
-TEST_F(Top, DrawsUntilQAndGivesTheTerminalBack) {
+TEST_F(Top, KeyQ_EndsAndTerminalRestored) {
   Pty pty(top(), environment(), 80, 24);
   ASSERT_TRUE(pty.shows(kEnter));
   ASSERT_TRUE(pty.shows("allocated 4GiB"));
@@ -51,7 +51,7 @@ TEST_F(Top, DrawsUntilQAndGivesTheTerminalBack) {
   expectTerminalGivenBack(pty);
 }
 
-TEST_F(Top, EverySignalGivesTheTerminalBack) {
+TEST_F(Top, EachSignal_EndsAndTerminalRestored) {
   for (const int number : {SIGTERM, SIGHUP, SIGINT, SIGQUIT}) {
     Pty pty(top(), environment(), 80, 24);
     ASSERT_TRUE(pty.shows("allocated 4GiB"));
@@ -62,7 +62,7 @@ TEST_F(Top, EverySignalGivesTheTerminalBack) {
   }
 }
 
-TEST_F(Top, ControlCEndsIt) {
+TEST_F(Top, ControlC_EndsAndTerminalRestored) {
   Pty pty(top(), environment(), 80, 24);
   ASSERT_TRUE(pty.shows("allocated 4GiB"));
   pty.type("\x03");
@@ -70,7 +70,7 @@ TEST_F(Top, ControlCEndsIt) {
   expectTerminalGivenBack(pty);
 }
 
-TEST_F(Top, FollowsTheTerminalsSize) {
+TEST_F(Top, TerminalResized_OutputFollows) {
   Pty pty(top(), environment(), 80, 24);
   ASSERT_TRUE(pty.shows("q quits"));
   pty.resize(30, 4);
@@ -81,13 +81,13 @@ TEST_F(Top, FollowsTheTerminalsSize) {
   pty.wait();
 }
 
-TEST_F(Top, EndsAfterTheFramesAskedFor) {
+TEST_F(Top, FrameCountGiven_EndsAfterThem) {
   Pty pty(top({"-n", "2"}), environment(), 80, 24);
   EXPECT_EQ(pty.wait(), 0);
   expectTerminalGivenBack(pty);
 }
 
-TEST_F(Top, SurvivesItsAgent) {
+TEST_F(Top, AgentKilled_ContinuesWithNextAgent) {
   Pty pty(top(), environment(), 80, 24);
   ASSERT_TRUE(pty.shows("web"));
   kill(sandbox_.agentPid(), SIGKILL);
@@ -98,7 +98,7 @@ TEST_F(Top, SurvivesItsAgent) {
   EXPECT_EQ(pty.wait(), 0);
 }
 
-TEST_F(Top, ColoursCanBeTurnedOff) {
+TEST_F(Top, NoColorOption_NoColourSequences) {
   Pty pty(top({"-n", "1", "--no-color"}), environment(), 80, 24);
   EXPECT_EQ(pty.wait(), 0);
   EXPECT_EQ(pty.rest().find("\x1b[3"), std::string::npos);
@@ -108,7 +108,7 @@ TEST_F(Top, ColoursCanBeTurnedOff) {
 }
 
 // A shell with job control: Ctrl-Z stops the command and `divvy run`, fg continues both.
-TEST(JobControl, ControlZStopsTheTreeAndFgContinuesIt) {
+TEST(JobControl, ControlZAndFg_StopAndContinueCommand) {
   Sandbox sandbox;
   std::map<std::string, std::string> environment{
       {"DIVVY_RUNTIME_DIR", sandbox.root()}, {"PS1", "$ "}, {"TERM", "dumb"}};
@@ -131,7 +131,7 @@ TEST(JobControl, ControlZStopsTheTreeAndFgContinuesIt) {
   shell.wait();
 }
 
-TEST(JobControl, ControlCReachesTheCommandOnce) {
+TEST(JobControl, ControlC_ReachesCommandOnce) {
   Sandbox sandbox;
   std::map<std::string, std::string> environment{
       {"DIVVY_RUNTIME_DIR", sandbox.root()}, {"PS1", "$ "}, {"TERM", "dumb"}};

@@ -20,14 +20,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(ReadNode, NothingIsFoundWrongWithAHealthyNode) {
+TEST(ReadNode, HealthyNode_EveryFindingOk) {
   MadeTree made;
   made.healthyNode();
   for (const Finding& one : made.findings())
     EXPECT_EQ(one.state, State::kOk) << one.id << ' ' << one.subject << ": " << one.seen;
 }
 
-TEST(ReadNode, AnEmptyMachineIsSkippedNotFaulted) {
+TEST(ReadNode, EmptyMachine_SkippedWithoutFaults) {
   MadeTree made;
   // But for what this program itself lies beside.
   for (const auto& [name, soname] :
@@ -289,28 +289,28 @@ void tryAll(const std::vector<Spoiled>& all) {
   }
 }
 
-TEST(ReadNode, SpoiledDriversAreFound) {
+TEST(ReadNode, DriverFaults_FoundByTheirCheck) {
   tryAll(spoiledDrivers());
 }
-TEST(ReadNode, SpoiledAgentsAreFound) {
+TEST(ReadNode, AgentFaults_FoundByTheirCheck) {
   tryAll(spoiledAgents());
 }
-TEST(ReadNode, SpoiledInstallsAreFound) {
+TEST(ReadNode, InstallFaults_FoundByTheirCheck) {
   tryAll(spoiledInstalls());
 }
-TEST(ReadNode, SpoiledRuntimesAreFound) {
+TEST(ReadNode, RuntimeFaults_FoundByTheirCheck) {
   tryAll(spoiledRuntimes());
 }
-TEST(ReadNode, SpoiledKubeletsAreFound) {
+TEST(ReadNode, KubeletFaults_FoundByTheirCheck) {
   tryAll(spoiledKubelets());
 }
 
-TEST(ReadNode, SpoiledSettingsAreFound) {
+TEST(ReadNode, SettingsFaults_FoundByTheirCheck) {
   tryAll(spoiledSettings());
 }
 
 // Only the magic was looked at: what had lost the rest of itself was called well.
-TEST(ReadNode, APageThatIsCutShortIsAFaultWhateverItsBeginning) {
+TEST(ReadNode, TruncatedPage_FaultWithSizes) {
   for (const char* name : {"control", "report", "work", "residency", "swap"}) {
     const std::string path = kTenant + "/" + name;
     MadeTree made;
@@ -326,7 +326,7 @@ TEST(ReadNode, APageThatIsCutShortIsAFaultWhateverItsBeginning) {
   }
 }
 
-TEST(ReadNode, PagesOfOtherLayoutsAreFaultsAndOfOtherVersionsWarnings) {
+TEST(ReadNode, PageOfOtherLayoutOrVersion_FaultOrWarning) {
   struct {
     std::size_t at;
     State state;
@@ -353,7 +353,7 @@ TEST(ReadNode, PagesOfOtherLayoutsAreFaultsAndOfOtherVersionsWarnings) {
 }
 
 // Root reads everything: only the others can be shut out.
-TEST(ReadNode, WhatMayNotBeReadIsSkippedAndSaid) {
+TEST(ReadNode, UnreadableFile_SkippedWithReason) {
   MadeTree made;
   made.healthyNode();
   NodeFacts facts = made.read();
@@ -367,7 +367,7 @@ TEST(ReadNode, WhatMayNotBeReadIsSkippedAndSaid) {
   }
 }
 
-TEST(ReadNode, RancherAndNewFormsOfConfigurationsAreKnown) {
+TEST(ReadNode, RancherAndNewContainerdConfigs_Read) {
   MadeTree made;
   made.healthyNode();
   const std::string text =
@@ -391,7 +391,7 @@ TEST(ReadNode, RancherAndNewFormsOfConfigurationsAreKnown) {
 }
 
 // The bytes are anybody's: what they say is bounded by how many there are.
-TEST(ReadNode, AnyBytesAreSomeElfOrNone) {
+TEST(ReadNode, RandomElfBytes_NameBoundedOrRefused) {
   Rng rng(20261124);
   const std::string whole = libraryBytes("libcuda.so.1", thisMachine());
   ASSERT_EQ(elfWords(whole)->soname, "libcuda.so.1");
@@ -408,7 +408,7 @@ TEST(ReadNode, AnyBytesAreSomeElfOrNone) {
 }
 
 // Whatever lies there: the doctor ends, each check says something, and what it says is JSON.
-TEST(ReadNode, AnyDamageIsToldAndNothingBreaks) {
+TEST(ReadNode, RandomDamage_EveryCheckReportsAndJsonIsValid) {
   Rng rng(20261124);
   for (int round = 0; round < 60; ++round) {
     MadeTree made;

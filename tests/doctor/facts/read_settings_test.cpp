@@ -10,7 +10,7 @@ namespace {
 const std::string kSettings = "/etc/divvy/node-settings.yaml";
 const std::string kPodsSettings = "/volumes/kubernetes.io~configmap/config/node-settings.yaml";
 
-TEST(ReadSettings, AreNamedWithTheirPlaceAndWhoNamesThem) {
+TEST(ReadSettings, SeveralFiles_NamedWithPlaceAndSource) {
   MadeTree made;
   made.healthyNode();
   made.file("/var/lib/kubelet/pods/6f1c" + kPodsSettings, "sett");
@@ -31,7 +31,7 @@ TEST(ReadSettings, AreNamedWithTheirPlaceAndWhoNamesThem) {
                 ":1:1: lacks settings\n");
 }
 
-TEST(ReadSettings, OfOneFileAreToldOnceAndOfTwoUnderOnePathTwice) {
+TEST(ReadSettings, SamePathTwice_OneFindingPerDistinctText) {
   MadeTree made;
   made.healthyNode();
   made.answer.settings = NamedText{kSettings, made.text(kSettings)};
@@ -44,7 +44,7 @@ TEST(ReadSettings, OfOneFileAreToldOnceAndOfTwoUnderOnePathTwice) {
 }
 
 // That there are none is known of an agent that says so; else nobody knows.
-TEST(ReadSettings, NoneAreInOrderWhereAnAgentSaysSo) {
+TEST(ReadSettings, NoSettings_OkOnlyWhereAgentSaysSo) {
   MadeTree made;
   made.healthyNode();
   made.remove(kSettings);

@@ -8,7 +8,7 @@
 namespace divvy::doctor {
 namespace {
 
-TEST(RootFs, LinksAreThoseOfTheMachineNotOurs) {
+TEST(RootFs, Links_ResolvedWithinRoot) {
   MadeTree made;
   made.file("/run/here", "its own");
   made.link("/var/run", "/run");
@@ -27,7 +27,7 @@ TEST(RootFs, LinksAreThoseOfTheMachineNotOurs) {
   }
 }
 
-TEST(RootFs, NothingIsOpenedThatIsNoFile) {
+TEST(RootFs, PipesSocketsAndLoops_NotOpened) {
   MadeTree made;
   made.folder("/run");
   made.pipe("/run/pipe");
@@ -44,7 +44,7 @@ TEST(RootFs, NothingIsOpenedThatIsNoFile) {
   EXPECT_EQ(tree->text("/run/pipe/below").error().code(), ErrorCode::kNotFound);
 }
 
-TEST(RootFs, WhatIsTooLongIsNotReadToItsEnd) {
+TEST(RootFs, FileAboveBound_Corrupt) {
   MadeTree made;
   made.file("/long", std::string(RootFs::kMaxBytes + 1, 'x'));
   made.file("/fits", std::string(RootFs::kMaxBytes, 'x'));
@@ -54,7 +54,7 @@ TEST(RootFs, WhatIsTooLongIsNotReadToItsEnd) {
   EXPECT_TRUE(tree->text("/fits"));
 }
 
-TEST(RootFs, AnAbsentRootIsSaid) {
+TEST(RootFs, RootMissing_UsageError) {
   const Result<RootFs> tree = RootFs::open("/no-such-folder-of-divvys");
   ASSERT_FALSE(tree);
   EXPECT_EQ(tree.error().code(), ErrorCode::kUsage);

@@ -48,7 +48,7 @@ Bundle someBundle() {
   return bundle;
 }
 
-TEST(Bundle, IsReadByTarAsItWasWritten) {
+TEST(Bundle, Archive_ReadByTarAsWritten) {
   const Bundle bundle = someBundle();
   const Result<std::string> bytes = archiveOf(bundle);
   ASSERT_TRUE(bytes) << bytes.error().message();
@@ -73,7 +73,7 @@ TEST(Bundle, IsReadByTarAsItWasWritten) {
   EXPECT_EQ(*archiveOf(bundle), *bytes) << "not the same bytes for the same bundle";
 }
 
-TEST(Bundle, ANameThatHasNoPlaceIsRefused) {
+TEST(Bundle, InvalidFileName_Refused) {
   Bundle bundle = someBundle();
   bundle.files.front().name = std::string(101, 'n');
   EXPECT_FALSE(archiveOf(bundle));
@@ -86,7 +86,7 @@ std::size_t filesIn(const std::string& folder) {
       std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
 }
 
-TEST(Bundle, IsForItsOwnerAndOverNothing) {
+TEST(Bundle, WriteBundle_OwnerOnlyAndNotOverExisting) {
   MadeTree made;
   const std::string path = made.real("/b.tar.gz");
   const mode_t before = umask(0);
@@ -105,7 +105,7 @@ TEST(Bundle, IsForItsOwnerAndOverNothing) {
 }
 
 // A link that waits under the name would have root write somewhere else.
-TEST(Bundle, LinksAndFoldersAreNotWrittenThrough) {
+TEST(Bundle, LinkOrFolderAtPath_Refused) {
   MadeTree made;
   made.file("/victim", "whole");
   made.link("/b.tar.gz", made.real("/victim"));

@@ -16,7 +16,7 @@ namespace {
 
 namespace json = boost::json;
 
-TEST(Redact, WhatLooksLikeASecretIsTakenOutOfAnyText) {
+TEST(Redact, SecretPatterns_RemovedFromText) {
   const std::string token = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJrOHMifQ.c2lnbmF0dXJl";
   const struct {
     std::string text, left;
@@ -34,7 +34,7 @@ TEST(Redact, WhatLooksLikeASecretIsTakenOutOfAnyText) {
 }
 
 // Only "password=" and "password: " were known, up to the first character that no token has.
-TEST(Redact, SecretsInQuotesAfterBlanksAndOfAnyCharactersAreTakenOut) {
+TEST(Redact, QuotedOrSpacedSecrets_RemovedFromText) {
   const struct {
     std::string text, left;
   } cases[] = {{R"(password: "hunter2" user: bob)", R"x(password: "(left out)" user: bob)x"},
@@ -67,7 +67,7 @@ TEST(Redact, SecretsInQuotesAfterBlanksAndOfAnyCharactersAreTakenOut) {
   }
 }
 
-TEST(Redact, MembersThatAreCalledSecretAreTakenOutWhatever) {
+TEST(Redact, SecretMembers_ValuesRemoved) {
   const json::value before = json::parse(
       R"({"db-password": "a b", "API_KEY": ["c", "d"], "token": "", "tokens": 2, "n": "e"})");
   EXPECT_EQ(json::serialize(redacted(before, nullptr)),
@@ -76,7 +76,7 @@ TEST(Redact, MembersThatAreCalledSecretAreTakenOutWhatever) {
 }
 
 // Wherever a secret stands in whatever surroundings: nothing of it is left.
-TEST(Redact, NoSecretSurvivesAfterItsWord) {
+TEST(Redact, RandomSecrets_NoneLeft) {
   Rng rng(20261125);
   const std::vector<std::string> words{"password", "TOKEN", "my_api_key", "Secret", "access-key"};
   for (int round = 0; round < 3000; ++round) {
@@ -98,7 +98,7 @@ TEST(Redact, NoSecretSurvivesAfterItsWord) {
   }
 }
 
-TEST(Redact, NamesAreTheSameNumberEverywhereAndWordsStayWords) {
+TEST(Redact, KnownNames_SameNumberEverywhere) {
   Names names;
   names.know("namespace", "team-a");
   names.know("pod", "web");
@@ -113,7 +113,7 @@ TEST(Redact, NamesAreTheSameNumberEverywhereAndWordsStayWords) {
 }
 
 // No known name is left as a word of its own, whatever the names and the text.
-TEST(Redact, NoNameSurvivesInAnyText) {
+TEST(Redact, RandomNames_NoneLeft) {
   Rng rng(20261124);
   for (int round = 0; round < 300; ++round) {
     Names names;
@@ -133,7 +133,7 @@ TEST(Redact, NoNameSurvivesInAnyText) {
   }
 }
 
-TEST(Redact, OfNamesWithDotsTheLongestCounts) {
+TEST(Redact, DottedNames_LongestMatchReplaced) {
   Names names;
   for (const char* name : {"web", "web.example.com", "a..b", "1.2.3.4", "https://1.2.3.4"})
     names.know("n", name);
@@ -144,7 +144,7 @@ TEST(Redact, OfNamesWithDotsTheLongestCounts) {
 }
 
 // Each byte of a text was compared to each name: with 50,000 pods a bundle was never done.
-TEST(Redact, WorkDoesNotGrowWithTheNamesThatAreKnown) {
+TEST(Redact, FiftyThousandNames_WorkDoesNotGrow) {
   std::string text;
   for (int i = 0; i < 2000; ++i)
     text +=
@@ -186,7 +186,7 @@ json::value podWithCanaries() {
       "conditions": [{"type": "Ready", "status": "False", "message": "CANARY-message"}]}})");
 }
 
-TEST(Excerpt, OfAPodOnlyWhatIsNamedIsTaken) {
+TEST(RedactedObject, Pod_OnlyListedMembersKept) {
   const json::object out = podExcerpt(podWithCanaries());
   const std::string text = json::serialize(out);
   EXPECT_EQ(text.find("CANARY"), std::string::npos) << text;
@@ -196,7 +196,7 @@ TEST(Excerpt, OfAPodOnlyWhatIsNamedIsTaken) {
   EXPECT_EQ(out.at("other_labels_and_annotations").to_number<int>(), 2);
 }
 
-TEST(Excerpt, OfNodesMapsAndEventsLikewise) {
+TEST(RedactedObject, NodeConfigMapAndEvent_OnlyListedMembersKept) {
   const json::value node = json::parse(R"({"metadata": {"name": "gpu-1",
       "annotations": {"hami.io/node-nvidia-register": "[]", "corp/x": "CANARY"}},
     "spec": {"providerID": "CANARY", "podCIDR": "CANARY"},
@@ -218,7 +218,7 @@ TEST(Excerpt, OfNodesMapsAndEventsLikewise) {
 }
 
 // Objects that are none: nothing is taken, and nothing breaks.
-TEST(Excerpt, WhatIsNoObjectIsAnEmptyOne) {
+TEST(RedactedObject, NoObject_EmptyResult) {
   for (const char* text : {"null", "[]", "7", "\"x\"", "{}", R"({"metadata": 7, "spec": []})",
                            R"({"metadata": {"annotations": [1]}, "status": {"conditions": {}}})"}) {
     const json::value value = json::parse(text);
@@ -229,7 +229,7 @@ TEST(Excerpt, WhatIsNoObjectIsAnEmptyOne) {
   }
 }
 
-TEST(Redact, DocumentsKeepTheirShape) {
+TEST(Redact, Document_ShapeKept) {
   const json::value before =
       json::parse(R"({"web": ["web", 1, null, true, {"deep": "Bearer abc"}], "n": 1.5})");
   Names names;

@@ -29,7 +29,7 @@ Report someReport() {
   return report;
 }
 
-TEST(Report, TheWorstComesFirstAndWhatIsWellIsBrief) {
+TEST(Report, Text_WorstFirstAndOkBrief) {
   EXPECT_EQ(textOf(someReport(), true),
             "1 fault\n"
             "  agent-state /run/divvy/?[31m\xff: is \"empty\"?\n"
@@ -48,7 +48,7 @@ TEST(Report, TheWorstComesFirstAndWhatIsWellIsBrief) {
   EXPECT_NE(textOf(someReport(), false).find("  clock: synchronised\n"), std::string::npos);
 }
 
-TEST(Report, IsOneDocumentWhateverBytesWereSeen) {
+TEST(Report, Json_ValidForAnyBytes) {
   const json::value root = json::parse(jsonOf(someReport()));
   EXPECT_EQ(root.at("form").as_int64(), 1);
   EXPECT_EQ(root.at("written").as_string(), "2027-01-15T08:00:00Z");
@@ -84,13 +84,13 @@ std::vector<std::string> sections(const std::string& text, const std::string& ma
 }
 
 // An id without a section is a link to nowhere; a section without an id explains what is not there.
-TEST(Report, EachIdHasItsSectionInThePageInTheOrderOfTheList) {
+TEST(DoctorPage, Sections_SameIdsInSameOrder) {
   std::vector<std::string> ids;
   for (const Check& one : checks()) ids.push_back(one.id);
   EXPECT_EQ(sections(page(), "### "), ids);
 }
 
-TEST(Report, EachSectionSaysCauseAndFix) {
+TEST(DoctorPage, EachSection_HasCauseAndFix) {
   const std::string text = page();
   for (const Check& one : checks()) {
     const std::size_t at = text.find("\n### " + one.id + "\n");

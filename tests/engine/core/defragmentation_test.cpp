@@ -187,7 +187,7 @@ void comesTrue(const DefragmentationPlan& plan, const Cluster& cluster,
   }
 }
 
-TEST(Defragmentation, EveryMoveHasRoomAndIsNeeded) {
+TEST(Defragmentation, RandomClusters_EveryMoveFitsAndIsNeeded) {
   Rng rng(404);
   std::array<unsigned, 4> plans{}, moves{};
   unsigned shorter = 0;
@@ -259,7 +259,7 @@ std::size_t mostIdle(const Tiny& start, std::size_t moves) {
   return most;
 }
 
-TEST(Defragmentation, AgainstEverySequenceOfMoves) {
+TEST(Defragmentation, SmallClusters_NearlyBestOfAllSequences) {
   Rng rng(405);
   unsigned best = 0, less = 0, won = 0;
   for (unsigned round = 0; round < 300; ++round) {
@@ -301,7 +301,7 @@ TEST(Defragmentation, AgainstEverySequenceOfMoves) {
   EXPECT_LE(less * 20, won) << "19 of 20 that had something to win";
 }
 
-TEST(Defragmentation, WrongTermsAreRefused) {
+TEST(Defragmentation, InvalidTerms_Refused) {
   Engine engine{Config{}};
   ASSERT_TRUE(engine.setNode(some::node("n", 2)));
   ASSERT_TRUE(engine.place(some::request("a", 1, 500), kSoon));

@@ -31,7 +31,7 @@ std::string placesOf(const Result<Allocation>& given) {
   return all;
 }
 
-TEST(Arrangement, ModulesAreTakenWhole) {
+TEST(BlockTopology, ModulesOfTwo_TakenEntirely) {
   Engine engine(Config{});
   ASSERT_TRUE(engine.setNode(modules(4)));
   Request second = some::request("a", 2, 1000);
@@ -44,7 +44,7 @@ TEST(Arrangement, ModulesAreTakenWhole) {
   EXPECT_EQ(odd->refusals[0].why, NodeWhy::kBlocks);
 }
 
-TEST(Arrangement, RunsBeginWhereTheyMay) {
+TEST(BlockTopology, Runs_BeginAtAllowedPlaces) {
   Engine engine(Config{});
   ASSERT_TRUE(engine.setNode(row(16, {1, 4, 8, 16})));
   EXPECT_EQ(placesOf(engine.place(some::request("a", 1, 1000), Instant{1})), "0");
@@ -61,7 +61,7 @@ TEST(Arrangement, RunsBeginWhereTheyMay) {
   EXPECT_EQ(text((*remedies)[0]), "ask for 1 instead of 3 devices in container 0");
 }
 
-TEST(Arrangement, WithoutRunsAnyNeighboursWillDo) {
+TEST(BlockTopology, NoRunLengths_AnyNeighboursTaken) {
   Engine engine(Config{});
   ASSERT_TRUE(engine.setNode(row(6, {})));
   Request request = some::request("a", 3, 1000);
@@ -72,7 +72,7 @@ TEST(Arrangement, WithoutRunsAnyNeighboursWillDo) {
 }
 
 // Less is not always easier to have: two are a module, and three are not.
-TEST(Arrangement, TheRemedyIsAWholeModule) {
+TEST(BlockTopology, OddCountOfModules_SuggestionIsFullModule) {
   Engine engine(Config{});
   ASSERT_TRUE(engine.setNode(modules(2)));
   const auto remedies = engine.remedies(some::request("a", 3, 1000), NodeName("n"));
@@ -80,7 +80,7 @@ TEST(Arrangement, TheRemedyIsAWholeModule) {
   EXPECT_EQ(text((*remedies)[0]), "ask for 2 instead of 3 devices in container 0");
 }
 
-TEST(Arrangement, SomebodyElsesHalfOfAModuleIsRefused) {
+TEST(BlockTopology, ReserveHalfModule_Refused) {
   Engine engine(Config{});
   ASSERT_TRUE(engine.setNode(modules(2)));
   const auto decided = engine.decide(some::request("a", 2, 1000));
@@ -90,7 +90,7 @@ TEST(Arrangement, SomebodyElsesHalfOfAModuleIsRefused) {
   EXPECT_TRUE(engine.reserve(some::request("a", 2, 1000), *decided->placement, Instant{1}));
 }
 
-TEST(Arrangement, OnePlaceIsOfOneDevice) {
+TEST(BlockTopology, PlaceTwiceInRow_NodeRefused) {
   Engine engine(Config{});
   Node node = row(3, {});
   node.devices[2].row->place = 1;
@@ -130,7 +130,7 @@ bool placeable(const Node& node, unsigned busy, const std::vector<unsigned>& cou
   return false;
 }
 
-TEST(Arrangement, AgreesWithTryingEverySet) {
+TEST(BlockTopology, RandomNodes_AgreesWithEverySet) {
   Rng rng(41);
   unsigned fits = 0;
   unsigned refused = 0;

@@ -86,7 +86,7 @@ DeviceSet given(const Decision& decision, const Node& node) {
   return devices;
 }
 
-TEST(NodeScore, U9KunlunNodesGoByWhatBecomesOfTheirWings) {
+TEST(NodeScore, KunlunWings_U9HamiScoreByWingsLeft) {
   const Node empty = winged("empty");
   const Node half = winged("half");
   // A wing that is used up: 10 x (4/8 + 0 + 1/8) of all is used.
@@ -97,7 +97,7 @@ TEST(NodeScore, U9KunlunNodesGoByWhatBecomesOfTheirWings) {
   EXPECT_EQ(hamiScore(half, {wing}, whole(2, 1)), 2'006'250'000);
 }
 
-TEST(NodeScore, U16MetaxNodesGoByWhatSoManyLoseOrHave) {
+TEST(NodeScore, MetaxLossAndScore_U16HamiScoreByCount) {
   Node node = cards("n", 4);
   node.merits = {{kKind, {{1, 123}, {2, 321}}, {{1, 7}, {2, 42}}, {}}};
   EXPECT_EQ(hamiScore(node, {}, whole(1, 2)), 1'679'000'000);
@@ -106,7 +106,7 @@ TEST(NodeScore, U16MetaxNodesGoByWhatSoManyLoseOrHave) {
   EXPECT_EQ(hamiScore(node, {}, whole(1, 3)), 2'000'000'000) << "of so many it says nothing";
 }
 
-TEST(NodeScore, U16ZonesCountByWhatIsGotAndTorn) {
+TEST(NodeScore, LinkZones_U16ScoredByGainedAndTornPairs) {
   Node node = cards("n", 4);
   for (unsigned a = 0; a < 4; ++a)
     for (unsigned b = a + 1; b < 4; ++b)
@@ -121,7 +121,7 @@ TEST(NodeScore, U16ZonesCountByWhatIsGotAndTorn) {
   EXPECT_FALSE(meritsOf(state, slot, {0, true}).pairs) << "shares of devices tear nothing";
 }
 
-TEST(NodeScore, DevicesOfOneNetworkAreWorthTenPoints) {
+TEST(NodeScore, DevicesOfOneNetwork_TenPoints) {
   Node node = cards("n", 4);
   node.links = {{node.devices[0].uuid, node.devices[1].uuid, 100},
                 {node.devices[2].uuid, node.devices[3].uuid, 100}};
@@ -134,7 +134,7 @@ TEST(NodeScore, DevicesOfOneNetworkAreWorthTenPoints) {
 }
 
 // The engine's own policies: before what is fuller.
-TEST(NodeScore, OfSeveralNodesTheOneThatBeginsNoWing) {
+TEST(NodeScore, WingedNodes_NodeThatBeginsNoWingChosen) {
   for (const Policy policy : {Policy::kDivvy, Policy::kBinpack, Policy::kSpread, Policy::kFgd}) {
     Engine engine(config(policy, Compat::kNone));
     const Node one_left = winged("one-left"), two_left = winged("two-left");
@@ -149,7 +149,7 @@ TEST(NodeScore, OfSeveralNodesTheOneThatBeginsNoWing) {
   }
 }
 
-TEST(NodeScore, OfSeveralNodesTheOneThatLosesLess) {
+TEST(NodeScore, NodesWithLoss_SmallestLossChosen) {
   Engine engine(config(Policy::kDivvy, Compat::kNone));
   for (const auto& [name, loss] :
        std::vector<std::pair<std::string, std::uint32_t>>{{"a", 400}, {"b", 120}, {"c", 900}}) {
@@ -163,7 +163,7 @@ TEST(NodeScore, OfSeveralNodesTheOneThatLosesLess) {
 }
 
 // Against all groups: of those that are linked best, one that leaves the wings best.
-TEST(NodeScore, DevicesOfWingsAreTheBestOfAllGroups) {
+TEST(NodeScore, WingedDevices_BestOfAllGroups) {
   for (DeviceSet busy = 0; busy < 256; ++busy) {
     for (unsigned count = 1; count <= 4 && count <= 8 - sizeOf(busy); ++count) {
       Engine engine{Config()};
@@ -195,7 +195,7 @@ TEST(NodeScore, DevicesOfWingsAreTheBestOfAllGroups) {
   }
 }
 
-TEST(NodeScore, WingsOfWhatIsNotThereAreRefused) {
+TEST(NodeScore, InvalidWings_NodeRefused) {
   Engine engine{Config()};
   Node node = winged("n");
   node.merits[0].wings[1].places = {4, 5, 6, 8};

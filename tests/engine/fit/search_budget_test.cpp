@@ -55,7 +55,7 @@ std::size_t count(const Decision& decision, NodeWhy why) {
                     [&](const NodeRefusal& one) { return one.why == why; }));
 }
 
-TEST(SearchBudget, RequestThatNearlyFitsManyNodesIsSearchedWithinTheBudgetOfADecision) {
+TEST(SearchBudget, HostileRequestOnManyNodes_WithinBudget) {
   Engine engine{Config{}};
   for (unsigned i = 0; i < 100; ++i) ASSERT_TRUE(engine.setNode(eight("n" + std::to_string(i), i)));
   const Request hostile = nearlyFits("hostile");
@@ -79,7 +79,7 @@ TEST(SearchBudget, RequestThatNearlyFitsManyNodesIsSearchedWithinTheBudgetOfADec
   EXPECT_EQ(engine.tries(), before) << "what was found is kept";
 }
 
-TEST(SearchBudget, BriefsOfNodesThatWerePutOffSaySoAndAreNotKept) {
+TEST(SearchBudget, PutOffNodes_BriefsSaySoAndAreNotKept) {
   Engine engine{Config{}};
   std::vector<std::string> names;
   for (unsigned i = 0; i < 60; ++i) names.push_back("n" + std::to_string(i));
@@ -103,7 +103,7 @@ TEST(SearchBudget, BriefsOfNodesThatWerePutOffSaySoAndAreNotKept) {
   EXPECT_EQ(last, std::set<NodeWhy>{NodeWhy::kUnresolved});
 }
 
-TEST(SearchBudget, NodesThatLookTheSameAreSearchedOnce) {
+TEST(SearchBudget, EqualNodes_SearchedOnce) {
   Engine engine{Config{}};
   for (unsigned i = 0; i < 1000; ++i)
     ASSERT_TRUE(engine.setNode(eight("n" + std::to_string(i), 0)));
@@ -113,7 +113,7 @@ TEST(SearchBudget, NodesThatLookTheSameAreSearchedOnce) {
   EXPECT_LE(engine.tries(), kTriesOfNode + kContainers);
 }
 
-TEST(SearchBudget, SharesWhoseSumIsMoreThanANodeHasAreRefusedWithoutATry) {
+TEST(SearchBudget, SumAboveNode_RefusedWithoutSearch) {
   Engine engine{Config{}};
   ASSERT_TRUE(engine.setNode(eight("n", 0)));
   const Result<Decision> decision =
@@ -124,7 +124,7 @@ TEST(SearchBudget, SharesWhoseSumIsMoreThanANodeHasAreRefusedWithoutATry) {
 }
 
 // Small shares come first in the pod: on the fullest devices they leave no room for large ones.
-TEST(SearchBudget, SharesThatFitTheLargestFirstAreFoundWhereTheirOwnOrderNeedsTooManyTries) {
+TEST(SearchBudget, SmallSharesFirst_FoundLargestFirst) {
   Engine engine{Config{}};
   Node node = some::node("n", 8);
   for (Device& device : node.devices) device.memory = mib(100'000), device.slots = 10;
@@ -140,7 +140,7 @@ TEST(SearchBudget, SharesThatFitTheLargestFirstAreFoundWhereTheirOwnOrderNeedsTo
   EXPECT_LE(engine.tries(), 2 * kMax);
 }
 
-TEST(SearchBudget, HonestRequestIsPlacedRightAfterOneThatSpentItsBudget) {
+TEST(SearchBudget, RequestAfterHostileOne_PlacedAtOnce) {
   Engine engine{Config{}};
   for (unsigned i = 0; i < 100; ++i) ASSERT_TRUE(engine.setNode(eight("n" + std::to_string(i), i)));
   ASSERT_TRUE(engine.decide(nearlyFits("hostile")));
@@ -148,7 +148,7 @@ TEST(SearchBudget, HonestRequestIsPlacedRightAfterOneThatSpentItsBudget) {
   ASSERT_TRUE(engine.place(shares("two", {1'000, 2'000}), Instant{1}));
 }
 
-TEST(SearchBudget, VictimsForARequestThatNearlyFitsAreSoughtWithinTheBudget) {
+TEST(SearchBudget, VictimsOfHostileRequest_WithinBudget) {
   Engine engine{Config{}};
   ASSERT_TRUE(engine.setNode(eight("n", 0)));
   EvictionCosts stakes;

@@ -256,7 +256,7 @@ void expectRight(const Cards& before, const Shape& shape, const Placement& place
   }
 }
 
-TEST(PartingBrute, AgreesWithTryingEveryPlace) {
+TEST(PartitioningBruteForce, RandomNodes_AgreesWithEveryPlace) {
   Rng rng(31);
   unsigned fits = 0;
   unsigned parts = 0;

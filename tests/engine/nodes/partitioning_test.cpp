@@ -37,7 +37,7 @@ void expectEveryPlace(const Partitioning& parting) {
   }
 }
 
-TEST(Partitioning, EveryPlaceThatIsThereIsFound) {
+TEST(Partitioning, EveryOccupancy_FreePlacesFound) {
   expectEveryPlace(*sevenths(10));
   expectEveryPlace(*quarters());
 }
@@ -61,7 +61,7 @@ std::uint32_t triedMost(const DevicePart& part, std::uint32_t taken) {
 }
 
 // The first way leaves more of the largest parts than any other.
-TEST(Partitioning, TheBestPlaceKeepsTheMostOfTheLargest) {
+TEST(Partitioning, FirstPlace_KeepsMostOfLargestParts) {
   for (const auto& parting : {sevenths(10), quarters()}) {
     const auto worth = [&](std::uint32_t taken) {
       std::vector<std::uint32_t> counts;
@@ -83,7 +83,7 @@ TEST(Partitioning, TheBestPlaceKeepsTheMostOfTheLargest) {
   }
 }
 
-TEST(Partitioning, OnAnEmptyCardSmallOnesGoToTheEnd) {
+TEST(Partitioning, EmptyDevice_SmallPartsAtEnd) {
   const auto parting = sevenths(10);
   const auto first = [&](const char* name, std::uint32_t taken) {
     return waysFor(*parting, {0, 0, 0, taken}, {PartName(name), 0, 0}).at(0).start;
@@ -95,7 +95,7 @@ TEST(Partitioning, OnAnEmptyCardSmallOnesGoToTheEnd) {
   EXPECT_EQ(first("1g", 0b0000'1111), 6u);  // 2g is, from 4 on
 }
 
-TEST(Partitioning, TheSmallestThatIsEnoughIsFirst) {
+TEST(Partitioning, MemoryAndComputeRequest_SmallestSufficientFirst) {
   const auto parting = sevenths(10);
   const auto named = [&](PartRequest wish, std::uint32_t taken) {
     const auto ways = waysFor(*parting, {0, 0, 0, taken}, wish);
@@ -115,7 +115,7 @@ TEST(Partitioning, TheSmallestThatIsEnoughIsFirst) {
   EXPECT_EQ(named(bytes(5), 0b0111'1111), "none");
 }
 
-TEST(Partitioning, WhatNoHardwareIsIsRefused) {
+TEST(Partitioning, ImpossibleHardware_Refused) {
   const auto said = [](const Partitioning& parting) {
     const Result<void> checked = checkParting(parting, "card");
     return checked ? "" : checked.error().message();
@@ -142,7 +142,7 @@ TEST(Partitioning, WhatNoHardwareIsIsRefused) {
 
 // ---- what is told -------------------------------------------------------------------------------
 
-class Refused : public testing::Test {
+class PartitionedNodeTest : public testing::Test {
  protected:
   // A card in MIG mode, one that is split by sums, and one that cannot be split.
   void SetUp() override {
@@ -171,7 +171,7 @@ class Refused : public testing::Test {
   Engine engine_{Config{}};
 };
 
-TEST_F(Refused, SaysWhatIsWrongWithEachDevice) {
+TEST_F(PartitionedNodeTest, RefusedPart_ReasonPerDevice) {
   const std::string no_part = "never has such a part";
   ASSERT_TRUE(engine_.place(part("a", "4g"), Instant{1}));
   EXPECT_EQ(said(part("b", "4g")),
@@ -189,7 +189,7 @@ TEST_F(Refused, SaysWhatIsWrongWithEachDevice) {
   EXPECT_EQ(engine_.find(RequestId("w"))->placement.charges[0].uuid.text, "n/2");
 }
 
-TEST_F(Refused, WhatIsSharedByTimeIsNotSplit) {
+TEST_F(PartitionedNodeTest, DeviceSharedByTime_NotPartitioned) {
   Request share = some::request("s", 1, 100, gib(1));
   share.shape.selector.uuids = {DeviceUuid("n/1")};
   ASSERT_TRUE(engine_.place(share, Instant{1}));
@@ -198,7 +198,7 @@ TEST_F(Refused, WhatIsSharedByTimeIsNotSplit) {
   EXPECT_TRUE(said(part("b", "vir01")).empty());
 }
 
-TEST_F(Refused, SeveralPartsMayBeOfOneCard) {
+TEST_F(PartitionedNodeTest, SeveralParts_OnOneDevice) {
   const auto given = engine_.place(part("a", "2g", 3), Instant{1});
   ASSERT_TRUE(given);
   const std::vector<Share>& shares = given->placement.containers.at(0);
@@ -213,7 +213,7 @@ TEST_F(Refused, SeveralPartsMayBeOfOneCard) {
   EXPECT_TRUE(engine_.place(part("b", "1g"), Instant{1}));
 }
 
-TEST(Partitioning, HasNoLinks) {
+TEST(Partitioning, PartsWithMutex_Refused) {
   Engine engine(Config{});
   Request request = some::request("a", 1, 0);
   request.shape.containers[0].devices.part = PartName("1g");
@@ -224,7 +224,7 @@ TEST(Partitioning, HasNoLinks) {
             "parts of devices, and \"mutex\" of the devices; accepted: one of them");
 }
 
-TEST(Partitioning, IsNotBesideTermsOfMemory) {
+TEST(Partitioning, PartsWithMemoryTerms_Refused) {
   Engine engine(Config{});
   Node node = some::node("n", 1);
   node.devices[0].parting = sums();
@@ -237,7 +237,7 @@ TEST(Partitioning, IsNotBesideTermsOfMemory) {
   EXPECT_FALSE(engine.decide(request));
 }
 
-TEST_F(Refused, APartByItsNameHasNoOtherAmounts) {
+TEST_F(PartitionedNodeTest, NamedPartWithMemory_Refused) {
   Request request = part("a", "2g");
   request.shape.containers[0].devices.memory = gib(1);
   EXPECT_EQ(engine_.decide(request).error().message(),
@@ -246,7 +246,7 @@ TEST_F(Refused, APartByItsNameHasNoOtherAmounts) {
 }
 
 // Somebody else's decision: the place is taken, or no part begins there.
-TEST_F(Refused, APlaceIsReservedOnce) {
+TEST_F(PartitionedNodeTest, SamePlaceReservedTwice_SecondRefused) {
   const auto decided = engine_.decide(part("a", "2g"));
   ASSERT_TRUE(engine_.reserve(part("a", "2g"), *decided->placement, Instant{1}));
   EXPECT_FALSE(engine_.reserve(part("b", "2g"), *decided->placement, Instant{1}));
@@ -259,7 +259,7 @@ TEST_F(Refused, APlaceIsReservedOnce) {
   EXPECT_TRUE(engine_.reserve(part("b", "2g"), odd, Instant{1}));
 }
 
-TEST_F(Refused, LessMemoryIsARemedy) {
+TEST_F(PartitionedNodeTest, TooMuchMemory_SuggestionIsLess) {
   ASSERT_TRUE(engine_.place(part("a", "4g"), Instant{1}));
   ASSERT_TRUE(engine_.place(part("b", "2g"), Instant{1}));
   Request request = part("c", "");

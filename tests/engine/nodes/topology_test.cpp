@@ -81,7 +81,7 @@ Request groupRequest(Rng& rng, const std::string& id) {
   return request;
 }
 
-TEST(Topology, TakesTheBestOfAllSets) {
+TEST(Topology, RandomNodes_BestOfAllSets) {
   Rng rng(31);
   std::array<unsigned, 4> wishes{};
   unsigned refused = 0;
@@ -117,7 +117,7 @@ TEST(Topology, TakesTheBestOfAllSets) {
   for (unsigned met = 0; met < 3; ++met) EXPECT_GT(wishes[met], 50u) << met;
 }
 
-TEST(Topology, IsTheSameInWhateverOrderThingsCame) {
+TEST(Topology, OtherOrderOfNodesAndLinks_SamePlacements) {
   Rng rng(32);
   for (unsigned cluster = 0; cluster < 100; ++cluster) {
     std::vector<Node> nodes;
@@ -148,7 +148,7 @@ TEST(Topology, IsTheSameInWhateverOrderThingsCame) {
 }
 
 // Eight islands of eight; one of them has faster links, and is taken whole.
-TEST(Topology, FindsAnIslandAmongManyDevices) {
+TEST(Topology, IslandsAmongManyDevices_BestIslandTaken) {
   Node node = some::node("n", 64);
   for (unsigned a = 0; a < 64; ++a) {
     for (unsigned b = a + 1; b < 64; ++b) {
@@ -190,7 +190,7 @@ TEST(Topology, FindsAnIslandAmongManyDevices) {
 
 // Where devices are too many to look at all groups, no exchange of one device betters what is
 // found.
-TEST(Topology, WhatIsFoundAmongManyCannotBeBetteredByOne) {
+TEST(Topology, GroupsOfManyDevices_NoSingleExchangeBetter) {
   struct Sum : GroupRule {
     std::array<std::array<std::int64_t, 64>, 64> of{};
     NodeWhy why() const override { return NodeWhy::kLinks; }
@@ -226,7 +226,7 @@ TEST(Topology, WhatIsFoundAmongManyCannotBeBetteredByOne) {
   }
 }
 
-TEST(Topology, StrictPoliciesAreDefinedForOneDevice) {
+TEST(Topology, StrictPoliciesForOneDevice_LinkFitsNumaMustBeKnown) {
   Node node = some::node("n", 2);
   Engine engine{Config{}};
   ASSERT_TRUE(engine.setNode(node));
@@ -240,7 +240,7 @@ TEST(Topology, StrictPoliciesAreDefinedForOneDevice) {
   EXPECT_EQ(engine.decide(request)->placement->charges[0].uuid, node.devices[1].uuid);
 }
 
-TEST(Topology, OneDeviceLeavesThoseWithLinksAlone) {
+TEST(Topology, TopologyAwareSingle_DeviceWithoutLinksTaken) {
   Node node = some::node("n", 4);
   node.links.push_back({node.devices[0].uuid, node.devices[1].uuid, 400, true});
   node.links.push_back({node.devices[0].uuid, node.devices[3].uuid, 100, true});
@@ -251,7 +251,7 @@ TEST(Topology, OneDeviceLeavesThoseWithLinksAlone) {
   EXPECT_EQ(engine.decide(request)->placement->charges[0].uuid, node.devices[2].uuid);
 }
 
-TEST(Topology, NearTheNicThatIsNamed) {
+TEST(Topology, NicRequested_NearestDeviceOrRefused) {
   Node node = some::node("n", 4);
   node.nics = {{NicName("mlx5_0"), {0, 0, 3, 3}}, {NicName("mlx5_1"), {3, 3, 1, 0}}};
   Engine engine{Config{}};
@@ -269,7 +269,7 @@ TEST(Topology, NearTheNicThatIsNamed) {
 }
 
 // What was decided on is not booked where its devices are not linked any more.
-TEST(Topology, WhatIsReservedStillHasToBeTogether) {
+TEST(Topology, LinksChangedAfterDecision_ReserveRefused) {
   Node node = some::node("n", 3);
   node.links.push_back({node.devices[0].uuid, node.devices[1].uuid, 400, true});
   Engine engine{Config{}};
@@ -285,7 +285,7 @@ TEST(Topology, WhatIsReservedStillHasToBeTogether) {
   EXPECT_EQ(given.error().code(), ErrorCode::kNoRoom);
 }
 
-TEST(DeviceOrder, BinpackGoesToTheMostUsedAndSpreadToTheLeast) {
+TEST(DeviceOrder, BinpackAndSpread_MostOrLeastUsedDevice) {
   Node node = some::node("n", 3);
   Engine engine{Config{}};
   ASSERT_TRUE(engine.setNode(node));
@@ -302,7 +302,7 @@ TEST(DeviceOrder, BinpackGoesToTheMostUsedAndSpreadToTheLeast) {
   EXPECT_EQ(on("f", "spread", 100, gib(1)), "n/2");
 }
 
-TEST(DeviceOrder, MutexLetsNobodyElseCome) {
+TEST(DeviceOrder, MutexPolicy_DeviceNotShared) {
   Engine engine{Config{}};
   ASSERT_TRUE(engine.setNode(some::node("n", 2)));
   Request first = some::request("a", 1, 100, gib(1));
@@ -319,7 +319,7 @@ TEST(DeviceOrder, MutexLetsNobodyElseCome) {
   EXPECT_FALSE(engine.decide(first)->fits()) << "only one is idle";
 }
 
-TEST(DevicePolicy, IsReadAndSaid) {
+TEST(DevicePolicy, Text_ParsedAndWritten) {
   for (const char* each : {"tightest", "mutex,numa-strict,link-strict,nic=mlx5_0,spread",
                            "numa,topology-aware", "mutex,binpack"})
     EXPECT_EQ(text(parseDevicePolicy(each).value()), each);
@@ -332,7 +332,7 @@ TEST(DevicePolicy, IsReadAndSaid) {
   }
 }
 
-TEST(Topology, WhatCannotBeIsRefused) {
+TEST(Topology, InvalidLinksOrNics_NodeRefused) {
   Engine engine{Config{}};
   const auto said = [&](const auto& change) {
     Node node = some::node("n", 2);

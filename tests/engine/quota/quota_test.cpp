@@ -50,7 +50,7 @@ std::vector<std::string> reclaimed(const Quota& quota, const char* of, std::int6
   return names;
 }
 
-TEST(Quota, WhatOthersDoNotUseIsLent) {
+TEST(Quota, UnusedGuarantee_LentToOthers) {
   Quota quota = company();
   ASSERT_TRUE(quota.add(job("a", "vision", 4)));
   const auto more = quota.ask(QueueName("vision"), gpus(8));
@@ -63,7 +63,7 @@ TEST(Quota, WhatOthersDoNotUseIsLent) {
             (QuotaRefusal{QuotaWhy::kFull, {}, kGpu, 13, 12}));
 }
 
-TEST(Quota, WhatIsBorrowedIsGivenBack) {
+TEST(Quota, BorrowedAmounts_ReclaimedByGuarantee) {
   Quota quota = company();
   ASSERT_TRUE(quota.add(job("own", "vision", 4)));
   ASSERT_TRUE(quota.add(job("from-speech", "vision", 4, 1)));
@@ -80,7 +80,7 @@ TEST(Quota, WhatIsBorrowedIsGivenBack) {
       << "what it has beyond its guarantee is any of what it has";
 }
 
-TEST(Quota, OnlyWhoMustNotBorrowIsRefusedWhatIsFree) {
+TEST(Quota, QueueMayNotBorrow_RefusedBeyondGuarantee) {
   Quota quota = company();
   Queue vision = queue("vision", "research", 4);
   vision.borrows = false;
@@ -90,7 +90,7 @@ TEST(Quota, OnlyWhoMustNotBorrowIsRefusedWhatIsFree) {
   EXPECT_FALSE(quota.ask(QueueName("speech"), gpus(5))->refusal);
 }
 
-TEST(Quota, ALimitHoldsForAllBelowIt) {
+TEST(Quota, LimitOfParent_HoldsForAllBelow) {
   Quota quota = company();
   Queue research = queue("research", "", 8);
   research.limit = gpus(10);
@@ -104,7 +104,7 @@ TEST(Quota, ALimitHoldsForAllBelowIt) {
   EXPECT_EQ(reclaimed(quota, "speech", 4).size(), 1u);
 }
 
-TEST(Quota, WrongOnesAreRefusedWithWhatIsAccepted) {
+TEST(Quota, InvalidQueuesOrJobs_RefusedWithAccepted) {
   Quota quota = company();
   const auto says = [&](Queue wrong, const std::string& part) {
     const auto set = quota.setQueue(wrong);
@@ -248,7 +248,7 @@ struct Chance {
   std::vector<Queue> queues;
 };
 
-TEST(Quota, GuaranteesAreAlwaysHadAndOnlyWhatWasBorrowedIsTaken) {
+TEST(Quota, RandomQueues_GuaranteesAlwaysMet) {
   unsigned reclaims = 0;
   unsigned guaranteed = 0;
   unsigned refused = 0;
@@ -306,7 +306,7 @@ TEST(Quota, GuaranteesAreAlwaysHadAndOnlyWhatWasBorrowedIsTaken) {
 }
 
 // Taken all together they leave every queue what it is guaranteed, one by one in their order.
-TEST(Quota, WhoMayBeAskedToGiveIsNobodysGuarantee) {
+TEST(Quota, RandomQueues_ReclaimLeavesGuarantees) {
   unsigned asked = 0, groups = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     Chance world(seed);
@@ -356,7 +356,7 @@ TEST(Quota, WhoMayBeAskedToGiveIsNobodysGuarantee) {
   EXPECT_GT(groups, 5u);
 }
 
-TEST(Quota, TheQueuesOwnOfLowerPriorityAreAskedWhereThatCounts) {
+TEST(Quota, ReclaimBelowPriority_OwnLowerJobsIncluded) {
   Quota quota = company();
   ASSERT_TRUE(quota.add(job("low", "vision", 4, 1)));
   ASSERT_TRUE(quota.add(job("high", "vision", 4, 9)));
@@ -372,7 +372,7 @@ TEST(Quota, TheQueuesOwnOfLowerPriorityAreAskedWhereThatCounts) {
   EXPECT_TRUE(quota.givers(QueueName("nowhere"), gpus(1), terms).empty());
 }
 
-TEST(Quota, WhatIsOverIsSharedByWeight) {
+TEST(Quota, CapacityBeyondGuarantees_SharedByWeight) {
   Quota quota;
   ASSERT_TRUE(quota.setCapacity(gpus(700)));
   const std::int64_t weights[] = {1, 2, 4};
@@ -400,7 +400,7 @@ TEST(Quota, WhatIsOverIsSharedByWeight) {
   EXPECT_NEAR(used("q2"), 360, 2);
 }
 
-TEST(Quota, TheHighestPriorityOfAQueueThenTheOldestIsNext) {
+TEST(Quota, NextJob_HighestPriorityThenOldest) {
   Quota quota = company();
   Job low = job("low", "vision", 1), high = job("high", "vision", 1, 5), old = high;
   old.name = JobName("old");

@@ -150,7 +150,7 @@ bool anyAmountHelps(const Pair& pair, const Shape& asked) {
   return false;
 }
 
-TEST(Remedy, HelpsAndIsTheSmallestThatDoes) {
+TEST(Suggestion, RandomNodes_HelpsAndIsSmallest) {
   Rng rng(23);
   std::array<unsigned, 16> seen{};
   unsigned together = 0;
@@ -184,7 +184,7 @@ TEST(Remedy, HelpsAndIsTheSmallestThatDoes) {
   EXPECT_GT(hopeless, 0u) << "a node without devices, or cordoned";
 }
 
-TEST(Remedy, SaysWhatToAskFor) {
+TEST(Suggestion, RefusedRequests_TextNamesChange) {
   Node node = some::node("n", 2);
   node.devices[0].memory = node.devices[1].memory = gib(24);
   Pair pair(node);
@@ -218,7 +218,7 @@ TEST(Remedy, SaysWhatToAskFor) {
   EXPECT_EQ(said(picky), std::vector<std::string>{"do not exclude the device n/0"});
 }
 
-TEST(Remedy, NoSuchNodeIsNamed) {
+TEST(Suggestion, UnknownNode_NotFound) {
   Engine engine{Config{}};
   const auto remedies = engine.remedies(some::request("r", 1, 0), NodeName("nowhere"));
   ASSERT_FALSE(remedies);

@@ -76,21 +76,21 @@ void expectBest(Config config, const Weights& weights) {
   EXPECT_GT(compared, 500u);
 }
 
-TEST(Used, BinpackTakesTheMostUsedNode) {
+TEST(DeviceUsageScore, Binpack_MostUsedNode) {
   expectBest(Config{Policy::kBinpack}, {1, 1, 1, 1, 0, 0});
 }
 
-TEST(Used, SpreadTakesTheLeastUsedNode) {
+TEST(DeviceUsageScore, Spread_LeastUsedNode) {
   expectBest(Config{Policy::kSpread}, {-1, -1, -1, -1, 0, 0});
 }
 
-TEST(Used, WeightsAreWhatIsSaid) {
+TEST(DeviceUsageScore, Weighted_NodeBestByWeights) {
   Config config{Policy::kWeighted};
   config.weights = {3, -2, 0, 7, 0, 0};
   expectBest(config, config.weights);
 }
 
-TEST(Used, WeightsOfFragmentsAndOfLinksCount) {
+TEST(DeviceUsageScore, FragmentAndLinkWeights_DecideNode) {
   Config config{Policy::kWeighted};
   config.weights = {0, 0, 0, 0, 0, 1};
   Engine engine(config);
@@ -114,7 +114,7 @@ TEST(Used, WeightsOfFragmentsAndOfLinksCount) {
   EXPECT_EQ(whole.decide(some::request("y", 1, 400))->placement->node, first->placement.node);
 }
 
-TEST(Used, WeightsThatSayNothingAreRefused) {
+TEST(DeviceUsageScore, ZeroOrTooLargeWeights_Refused) {
   Engine engine{Config{}};
   Request request = some::request("r", 1, 100);
   request.shape.weights = Weights{0, 0, 0, 0, 0, 0};

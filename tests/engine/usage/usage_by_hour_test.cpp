@@ -30,7 +30,7 @@ UsageByHour wildDaily(Rng& rng) {
   return daily;
 }
 
-TEST(UsageByHour, TypicalDaysAreFewAndStayWhatTheyAre) {
+TEST(UsageByHour, TypicalDays_FewAndIdempotent) {
   Rng rng(1);
   std::set<UsageByHour> all;
   for (int i = 0; i < 20'000; ++i) {
@@ -66,7 +66,7 @@ std::uint32_t safeByTrying(const std::vector<SeenUse>& seen, Bytes memory, Bytes
   return 1000;
 }
 
-TEST(UsageByHour, AsMuchIsSafeAsWhatWasSeenAllows) {
+TEST(UsageByHour, SafeOvercommit_AgreesWithTryingEach) {
   Rng rng(2);
   EXPECT_EQ(safeOvercommit({}, gib(80), gib(800)), 1000u);
   const std::vector<SeenUse> half(100, SeenUse{gib(40), gib(80)});
@@ -93,7 +93,7 @@ TEST(UsageByHour, AsMuchIsSafeAsWhatWasSeenAllows) {
   EXPECT_GT(found.size(), 10u);
 }
 
-TEST(UsageByHour, MoreThanAllOfItIsRefused) {
+TEST(UsageByHour, MoreThanAllOfDevice_Refused) {
   Request request = some::request("a", 1, 100);
   request.shape.daily = between(0, 1, 1001);
   for (const bool ties : {false, true}) {
@@ -270,7 +270,7 @@ unsigned expectBest(Config config, bool by_score, const Score& score, std::uint6
   return decided;
 }
 
-TEST(UsageByHour, BestFitTakesTheLowestPeakOfEquals) {
+TEST(UsageByHour, BestFit_LowestPeakAmongEquals) {
   for (const UsageByHourPolicy rule : {UsageByHourPolicy{true, 0}, {true, 700}, {false, 500}}) {
     const unsigned decided = expectBest({.policy = Policy::kBestFit, .daily = rule}, false,
                                         brute::bestFitScore, 3 + rule.avoid_above);
@@ -278,7 +278,7 @@ TEST(UsageByHour, BestFitTakesTheLowestPeakOfEquals) {
   }
 }
 
-TEST(UsageByHour, FgdTakesTheLowestPeakOfEquals) {
+TEST(UsageByHour, Fgd_LowestPeakAmongEquals) {
   const Target target = some::target();
   const auto score = [&](const brute::Machine& machine, const Shape& shape) {
     return brute::fgdScore(machine, shape, target);
@@ -292,7 +292,7 @@ TEST(UsageByHour, FgdTakesTheLowestPeakOfEquals) {
 
 // Every policy takes it, what does not say is placed as before, off is off, and an engine made from
 // the allocations goes on as the one that made them.
-TEST(UsageByHour, RebuiltAndOffAreTheSame) {
+TEST(UsageByHour, RebuiltEngineOrPolicyOff_SamePlacements) {
   Rng rng(5);
   unsigned differ = 0;
   for (unsigned cluster = 0; cluster < 200; ++cluster) {
@@ -339,7 +339,7 @@ TEST(UsageByHour, RebuiltAndOffAreTheSame) {
 }
 
 // Two who work by day do not fit one card at once; one by day and one by night do.
-TEST(UsageByHour, DayMeetsNight) {
+TEST(UsageByHour, DayAndNightTenants_PairedByPolicy) {
   const UsageByHour by_day = between(8, 20);
   UsageByHour by_night;
   for (std::size_t hour = 0; hour < kHours; ++hour)

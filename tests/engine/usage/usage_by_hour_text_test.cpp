@@ -13,7 +13,7 @@ UsageByHour parsed(const std::string& words) {
   return daily ? *daily : UsageByHour{};
 }
 
-TEST(DailyText, NamedHoursAndTheOthers) {
+TEST(UsageByHourText, NamedHoursAndElse_Parsed) {
   const UsageByHour office = parsed("9-18=80%,else=10%");
   for (std::size_t hour = 0; hour < kHours; ++hour)
     EXPECT_EQ(office.permille[hour], hour >= 9 && hour < 18 ? 800 : 100) << hour;
@@ -27,7 +27,7 @@ TEST(DailyText, NamedHoursAndTheOthers) {
   EXPECT_EQ(parsed("18-24=1%,0-18=2%").permille[23], 10);
 }
 
-TEST(DailyText, IsReadAsItIsWritten) {
+TEST(UsageByHourText, AnyUsage_ParsedAsWritten) {
   EXPECT_EQ(text(parsed("9-18=80%,else=10%")), "0-9=10%,9-18=80%,18-24=10%");
   EXPECT_EQ(text(parsed("else=12.5%")), "0-24=12.5%");
   Rng rng(1);
@@ -39,7 +39,7 @@ TEST(DailyText, IsReadAsItIsWritten) {
   }
 }
 
-TEST(DailyText, WhatIsWrongIsTold) {
+TEST(UsageByHourText, InvalidText_RefusedWithAccepted) {
   for (const char* bad :
        {"",       "9-18",      "9-18=80",        "9-18=101%",       "9-18=100.1%", "9-18=1.25%",
         "24=1%",  "9-25=1%",   "9-9=1%",         "x-9=1%",          "-9=1%",       "9-=1%",

@@ -15,7 +15,7 @@ class AllocationTest : public TenantTest {
   static bool swaps() { return std::getenv("DIVVY_TEST_SWAP") != nullptr; }
 };
 
-TEST_F(AllocationTest, I4PlainMemoryIsChargedAsTheCardBooksIt) {
+TEST_F(AllocationTest, PlainBlocks_I4ChargeEqualsBooking) {
   if (outside()) return;
   makeReady();
   const std::uint64_t before = charged();
@@ -31,7 +31,7 @@ TEST_F(AllocationTest, I4PlainMemoryIsChargedAsTheCardBooksIt) {
   }
 }
 
-TEST_F(AllocationTest, S5OutOfMemoryIsExactlyThat) {
+TEST_F(AllocationTest, AllocationsAboveShare_S5OutOfMemoryCounted) {
   if (outside({.ceiling = kGiB})) return;
   makeReady();
   CUdeviceptr block = 0xdead;
@@ -42,7 +42,7 @@ TEST_F(AllocationTest, S5OutOfMemoryIsExactlyThat) {
   EXPECT_EXACT();
 }
 
-TEST_F(AllocationTest, MemoryInfoTellsTheShare) {
+TEST_F(AllocationTest, MemoryInfo_TotalIsShareAndFreeIsUncharged) {
   if (outside({.ceiling = kGiB})) return;
   makeReady();
   std::size_t free_bytes = 0, total = 0;
@@ -56,7 +56,7 @@ TEST_F(AllocationTest, MemoryInfoTellsTheShare) {
   EXPECT_EQ(total, kGiB);
 }
 
-TEST_F(AllocationTest, I4PitchIsCorrectedToWhatTheDriverChose) {
+TEST_F(AllocationTest, PitchedBlocks_I4ChargedByDriversPitch) {
   if (outside()) return;
   makeReady();
   const std::uint64_t before = charged();
@@ -79,7 +79,7 @@ TEST_F(AllocationTest, I4PitchIsCorrectedToWhatTheDriverChose) {
 }
 
 // Managed memory is charged in full, wherever its pages are: it may all come to the card.
-TEST_F(AllocationTest, I4ManagedMemoryIsChargedInFull) {
+TEST_F(AllocationTest, ManagedBlock_I4ChargedInFull) {
   if (outside({.ceiling = kGiB})) return;
   makeReady();
   const std::uint64_t before = charged();
@@ -92,7 +92,7 @@ TEST_F(AllocationTest, I4ManagedMemoryIsChargedInFull) {
   EXPECT_EQ(cu<Cu::cuMemAllocManaged>(&block, std::size_t{2 * kGiB}, 1u), CUDA_ERROR_OUT_OF_MEMORY);
 }
 
-TEST_F(AllocationTest, I3TheOldest32BitCallsAreCountedToo) {
+TEST_F(AllocationTest, Oldest32BitCallsAboveShare_I3Refused) {
   if (outside({.ceiling = kGiB})) return;
   makeReady();
   const std::uint64_t before = charged();
@@ -112,7 +112,7 @@ TEST_F(AllocationTest, I3TheOldest32BitCallsAreCountedToo) {
 }
 
 // Regression test of HAMi-core's -1, and of frees that never reached the driver.
-TEST_F(AllocationTest, S5UnknownPointersReachTheDriver) {
+TEST_F(AllocationTest, FreeOfUnknownAddress_S5DriversErrorReturned) {
   if (outside()) return;
   makeReady();
   EXPECT_EQ(cu<Cu::cuMemFree_v2>(CUdeviceptr{0x123450000}), CUDA_ERROR_INVALID_VALUE);
@@ -127,7 +127,7 @@ TEST_F(AllocationTest, S5UnknownPointersReachTheDriver) {
   EXPECT_EXACT();
 }
 
-TEST_F(AllocationTest, S5TheDriversErrorsComeBackAndAreRefunded) {
+TEST_F(AllocationTest, InvalidArguments_S5ErrorReturnedAndRefunded) {
   if (outside()) return;
   makeReady();
   const std::uint64_t before = charged();
@@ -140,7 +140,7 @@ TEST_F(AllocationTest, S5TheDriversErrorsComeBackAndAreRefunded) {
 }
 
 // The driver may run out before the share does, when others fill the card.
-TEST_F(AllocationTest, S2ARefusalByTheDriverIsRefunded) {
+TEST_F(AllocationTest, DriverOutOfMemory_S2ChargeRefunded) {
   if (outside({.environment = {{"SIMGPU_FAULTS", "oom"}}})) return;
   ASSERT_EQ(cu<Cu::cuInit>(0u), CUDA_SUCCESS);
   CUcontext context = nullptr;
@@ -158,7 +158,7 @@ TEST_F(AllocationTest, S2ARefusalByTheDriverIsRefunded) {
 }
 
 // Host memory is not the device's: it must not fail because the share is used up.
-TEST_F(AllocationTest, HostMemoryIsNotTheSharesBusiness) {
+TEST_F(AllocationTest, PinnedHostMemoryAboveShare_NotCharged) {
   if (outside({.ceiling = 300 * kMiB})) return;
   makeReady();
   const std::uint64_t before = charged();
@@ -170,7 +170,7 @@ TEST_F(AllocationTest, HostMemoryIsNotTheSharesBusiness) {
   EXPECT_EQ(charged(), before);
 }
 
-TEST_F(AllocationTest, TenThousandLiveBlocksAreExact) {
+TEST_F(AllocationTest, TenThousandLiveBlocks_ChargeEqualsBooking) {
   if (outside()) return;
   makeReady();
   const std::uint64_t before = charged();
@@ -193,7 +193,7 @@ TEST_F(AllocationTest, TenThousandLiveBlocksAreExact) {
 }
 
 // S2: threads that race for the last bytes. The card's own books say whether the share was passed.
-TEST_F(AllocationTest, S2RacingThreadsNeverPassTheShare) {
+TEST_F(AllocationTest, ThreadsRacingForLastBytes_S2ShareNotExceeded) {
   if (outside({.ceiling = 400 * kMiB})) return;
   makeReady();
   const std::uint64_t before = charged();

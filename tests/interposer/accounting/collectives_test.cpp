@@ -64,7 +64,7 @@ class CollectivesTest : public VmmSwapTest {
 };
 
 // Loaded after the application's first allocation: it is noticed then.
-TEST_F(CollectivesTest, WhatTheirPlainMemoryHoldsStaysAndTheApplicationsLeaves) {
+TEST_F(CollectivesTest, PlainMemoryOfNccl_StaysWhileTenantsIsSwapped) {
   if (outside(swappable())) return;
   makeSwappable();
   const CUdeviceptr own = filled(4 * kUnit, 1);
@@ -90,7 +90,7 @@ TEST_F(CollectivesTest, WhatTheirPlainMemoryHoldsStaysAndTheApplicationsLeaves) 
   EXPECT_EXACT();
 }
 
-TEST_F(CollectivesTest, WhatTheyMakeByHandlesStays) {
+TEST_F(CollectivesTest, HandlesCreatedByNccl_StayUntilReleased) {
   if (outside(swappable())) return;
   makeSwappable();
   const Library nccl("libnccl.so.2");
@@ -109,7 +109,7 @@ TEST_F(CollectivesTest, WhatTheyMakeByHandlesStays) {
   expectExactSoon();
 }
 
-TEST_F(CollectivesTest, WhatTheyAllocateInStreamOrderStays) {
+TEST_F(CollectivesTest, AsyncMemoryOfNccl_StaysResident) {
   if (outside(swappable())) return;
   makeSwappable();
   const Library nccl("libnccl.so.2");
@@ -134,7 +134,7 @@ TEST_F(CollectivesTest, WhatTheyAllocateInStreamOrderStays) {
   expectExactSoon();
 }
 
-TEST_F(CollectivesTest, ANameThatIsOnlyLikeTheirsIsNobodys) {
+TEST_F(CollectivesTest, LibraryWithSimilarName_MemorySwapped) {
   if (outside(swappable())) return;
   makeSwappable();
   const Library other("libncclnet.so.2");
@@ -147,7 +147,7 @@ TEST_F(CollectivesTest, ANameThatIsOnlyLikeTheirsIsNobodys) {
 }
 
 // Another library may be loaded where it was.
-TEST_F(CollectivesTest, OnceItIsUnloadedItsAddressesAreNobodys) {
+TEST_F(CollectivesTest, NcclUnloadedAndOtherLoaded_MemorySwapped) {
   if (outside(swappable())) return;
   makeSwappable();
   for (int round = 0; round < 3; ++round) {

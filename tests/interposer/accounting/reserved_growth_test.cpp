@@ -12,7 +12,7 @@ namespace {
 using ledger::Admission;
 using GrowthTest = ledger::TenantTest;  // one device, a ceiling of 1000 bytes
 
-TEST_F(GrowthTest, ACallIsPaidBeforehandAndCorrectedByASample) {
+TEST_F(GrowthTest, SampleBelowReservation_ChargeCorrectedToSample) {
   GrowthCharge charge;
   ASSERT_EQ(account_.reserve(0, 600), Admission::kGranted);
   charge.begin(600);
@@ -22,7 +22,7 @@ TEST_F(GrowthTest, ACallIsPaidBeforehandAndCorrectedByASample) {
   EXPECT_EQ(account_.total(0), 200u);
 }
 
-TEST_F(GrowthTest, ASampleAboveEverythingBegunIsAnExcess) {
+TEST_F(GrowthTest, SampleAboveReservation_ExcessReturned) {
   GrowthCharge charge;
   ASSERT_EQ(account_.reserve(0, 100), Admission::kGranted);
   charge.begin(100);
@@ -35,7 +35,7 @@ TEST_F(GrowthTest, ASampleAboveEverythingBegunIsAnExcess) {
 
 // One thread sampled, another trimmed the pool and settled, and the first one's sample then looked
 // like more than was ever charged.
-TEST_F(GrowthTest, AnOldSampleIsNoExcessAfterSomebodyElseGaveBack) {
+TEST_F(GrowthTest, OldSampleAfterOtherThreadSettled_NoExcess) {
   GrowthCharge charge;
   ASSERT_EQ(account_.reserve(0, 300), Admission::kGranted);
   charge.begin(300);
@@ -49,7 +49,7 @@ TEST_F(GrowthTest, AnOldSampleIsNoExcessAfterSomebodyElseGaveBack) {
 
 // The driver's side is one number that calls raise by what they were admitted for at most and that
 // trims lower; whatever the interleaving, no excess is seen and the last settlement is exact.
-TEST_F(GrowthTest, ThreadsNeverSeeAnExcessWhereThereIsNone) {
+TEST_F(GrowthTest, ConcurrentCallsAndTrims_NoFalseExcess) {
   GrowthCharge charge;
   std::atomic<std::uint64_t> held{0};
   std::atomic<std::uint64_t> excesses{0};

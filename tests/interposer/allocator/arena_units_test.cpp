@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::uint32_t kUnits = 4096;  // 2 MiB
 
-class PiecesTest : public testing::Test {
+class ArenaUnitsTest : public testing::Test {
  protected:
-  PiecesTest() { EXPECT_TRUE(pieces_.begin(kUnits)); }
+  ArenaUnitsTest() { EXPECT_TRUE(pieces_.begin(kUnits)); }
 
   std::uint32_t unitsOf(std::uint32_t bytes) const { return (bytes + 511) / 512; }
   void free(std::uint32_t piece) {
@@ -29,7 +29,7 @@ class PiecesTest : public testing::Test {
   ArenaUnits pieces_{};
 };
 
-TEST_F(PiecesTest, PiecesStandBesideEachOther) {
+TEST_F(ArenaUnitsTest, SeveralBlocks_AdjacentAndFoundByUnit) {
   EXPECT_EQ(pieces_.take(1, 7), 0u);
   EXPECT_EQ(pieces_.take(513, 8), 1u);
   EXPECT_EQ(pieces_.take(512 * 200, 9), 3u);
@@ -44,7 +44,7 @@ TEST_F(PiecesTest, PiecesStandBesideEachOther) {
   EXPECT_EQ(startOf(kUnits), ArenaUnits::kNone);
 }
 
-TEST_F(PiecesTest, OneCanHaveAllAndMoreIsNotThere) {
+TEST_F(ArenaUnitsTest, BlockOfFullArena_LargerRefusedUntilFreed) {
   EXPECT_EQ(pieces_.take(kUnits * 512 + 1, 1), ArenaUnits::kNone);
   EXPECT_EQ(pieces_.take(0, 1), ArenaUnits::kNone);
   EXPECT_EQ(pieces_.take(kUnits * 512, 1), 0u);
@@ -54,7 +54,7 @@ TEST_F(PiecesTest, OneCanHaveAllAndMoreIsNotThere) {
   EXPECT_EQ(pieces_.take(1, 2), 0u);
 }
 
-TEST_F(PiecesTest, AGapIsUsedByWhatFitsIntoIt) {
+TEST_F(ArenaUnitsTest, FreedGap_ReusedByBlocksThatFit) {
   const std::uint32_t gap = pieces_.take(512 * 100, 1), after = pieces_.take(512, 2);
   free(gap);
   EXPECT_EQ(startOf(gap), ArenaUnits::kNone);
@@ -63,7 +63,7 @@ TEST_F(PiecesTest, AGapIsUsedByWhatFitsIntoIt) {
   EXPECT_EQ(pieces_.take(512 * 30, 5), gap + 70);
 }
 
-TEST_F(PiecesTest, APieceEndsOnce) {
+TEST_F(ArenaUnitsTest, SecondEnd_RefusedAndUnitsKeptUntilGiven) {
   const std::uint32_t piece = pieces_.take(5000, 1);
   EXPECT_TRUE(pieces_.end(piece, false));
   EXPECT_FALSE(pieces_.end(piece, false));
@@ -73,7 +73,7 @@ TEST_F(PiecesTest, APieceEndsOnce) {
   EXPECT_EQ(pieces_.take(5000, 3), piece);
 }
 
-TEST_F(PiecesTest, WhatIsDoomedIsGivenWhenDue) {
+TEST_F(ArenaUnitsTest, DoomedBlocks_UnitsGivenAtNextDue) {
   const std::uint32_t one = pieces_.take(5000, 1), other = pieces_.take(5000, 2);
   EXPECT_TRUE(pieces_.end(one, true));
   EXPECT_EQ(pieces_.giveDue(), 0u);
@@ -86,7 +86,7 @@ TEST_F(PiecesTest, WhatIsDoomedIsGivenWhenDue) {
   EXPECT_EQ(pieces_.take(5000, 4), other);
 }
 
-TEST_F(PiecesTest, StartingOverForgetsAll) {
+TEST_F(ArenaUnitsTest, BeginAgain_BlocksAndFlagsForgotten) {
   const std::uint32_t piece = pieces_.take(5000, 1);
   pieces_.setSyncMemops(piece, true);
   EXPECT_TRUE(pieces_.begin(kUnits / 2));
@@ -100,7 +100,7 @@ TEST_F(PiecesTest, StartingOverForgetsAll) {
 }
 
 // Against a list of what is where.
-TEST_F(PiecesTest, RandomUseNeverOverlaps) {
+TEST_F(ArenaUnitsTest, RandomTakesAndFrees_BlocksNeverOverlap) {
   std::mt19937 random(1);
   std::map<std::uint32_t, std::uint32_t> live;  // first unit: bytes
   for (int i = 0; i < 20'000; ++i) {
@@ -131,7 +131,7 @@ TEST_F(PiecesTest, RandomUseNeverOverlaps) {
   }
 }
 
-TEST_F(PiecesTest, ThreadsNeverShareAUnit) {
+TEST_F(ArenaUnitsTest, ConcurrentTakes_NoUnitShared) {
   std::vector<std::atomic<int>> users(kUnits);
   std::vector<std::thread> threads;
   std::atomic<int> shared{0};

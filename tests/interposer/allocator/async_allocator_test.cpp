@@ -12,7 +12,7 @@ namespace {
 constexpr CUstream kNull = nullptr;
 constexpr std::size_t kLarge = 8 * kMiB;
 
-class StreamMemoryTest : public SwapTest {
+class AsyncAllocatorTest : public SwapTest {
  protected:
   static Tenancy tenancy() {
     Tenancy tenancy = swappable();
@@ -65,7 +65,7 @@ class StreamMemoryTest : public SwapTest {
   static bool namesStreams() { return !isOldDriver(); }
 };
 
-TEST_F(StreamMemoryTest, P1_1ItSwapsAndComesBack) {
+TEST_F(AsyncAllocatorTest, SwappedOutBlocks_BytesComeBack) {
   if (outside(tenancy())) return;
   makeSwappable();
   const CUstream stream = makeStream();
@@ -97,7 +97,7 @@ TEST_F(StreamMemoryTest, P1_1ItSwapsAndComesBack) {
 
 // By the card's order: the stream that freed it comes to the free before what it does then; another
 // stream does not.
-TEST_F(StreamMemoryTest, P1_1OnlyTheStreamThatFreedItHasItAtOnce) {
+TEST_F(AsyncAllocatorTest, FreedInStream_NotReusedByOtherStream) {
   if (outside(tenancy())) return;
   makeSwappable();
   for (const std::size_t bytes : {kLarge, std::size_t{5000}}) {
@@ -121,7 +121,7 @@ TEST_F(StreamMemoryTest, P1_1OnlyTheStreamThatFreedItHasItAtOnce) {
   EXPECT_EQ(takenUnderWork(), 0u);
 }
 
-TEST_F(StreamMemoryTest, P1_1NothingLeavesBeforeTheStreamComesToTheFree) {
+TEST_F(AsyncAllocatorTest, FreeBehindWork_MemoryStaysUntilWorkEnds) {
   if (outside(tenancy())) return;
   makeSwappable();
   Endless work;
@@ -142,7 +142,7 @@ TEST_F(StreamMemoryTest, P1_1NothingLeavesBeforeTheStreamComesToTheFree) {
 }
 
 // What was freed may be asked for under another number of bytes: the block tells the latter.
-TEST_F(StreamMemoryTest, P1_3ABlockUsedAgainIsANewOne) {
+TEST_F(AsyncAllocatorTest, BlockReused_NewBufferIdAndSize) {
   if (outside(tenancy())) return;
   makeSwappable();
   keep(defaultPool(), ~cuuint64_t{0});
@@ -174,7 +174,7 @@ TEST_F(StreamMemoryTest, P1_3ABlockUsedAgainIsANewOne) {
   EXPECT_EQ(resident(), kLarge) << "one block was used twice";
 }
 
-TEST_F(StreamMemoryTest, I4ThePoolsFiguresAreSums) {
+TEST_F(AsyncAllocatorTest, PoolAttributes_I4SumsOfBlocksAndTrim) {
   if (outside(tenancy())) return;
   makeSwappable();
   const CUmemoryPool pool = defaultPool();
@@ -208,7 +208,7 @@ TEST_F(StreamMemoryTest, I4ThePoolsFiguresAreSums) {
   EXPECT_EXACT();
 }
 
-TEST_F(StreamMemoryTest, S5WhatAPoolKeepsIsTakenBackForOthers) {
+TEST_F(AsyncAllocatorTest, UnusedPoolMemory_S5TakenBackForOthers) {
   Tenancy small = tenancy();
   small.ceiling = 100 * kMiB;
   small.context_outside = true;
@@ -227,7 +227,7 @@ TEST_F(StreamMemoryTest, S5WhatAPoolKeepsIsTakenBackForOthers) {
 }
 
 // What is refused for now comes when the stream has come to its frees.
-TEST_F(StreamMemoryTest, S5WhatIsAboutToBeFreeIsWaitedFor) {
+TEST_F(AsyncAllocatorTest, ShareFull_S5AllocationWaitsForPendingFree) {
   Tenancy small = tenancy();
   small.ceiling = 100 * kMiB;
   small.context_outside = true;
@@ -246,7 +246,7 @@ TEST_F(StreamMemoryTest, S5WhatIsAboutToBeFreeIsWaitedFor) {
   EXPECT_EQ(charged(), resident());
 }
 
-TEST_F(StreamMemoryTest, S5EveryLegalPairingAndNoOther) {
+TEST_F(AsyncAllocatorTest, FreesAcrossApis_S5OnlyLegalOnesSucceed) {
   if (outside(tenancy())) return;
   makeSwappable();
   for (const std::size_t bytes : {kLarge, std::size_t{5000}}) {
@@ -271,7 +271,7 @@ TEST_F(StreamMemoryTest, S5EveryLegalPairingAndNoOther) {
 }
 
 // A later stream may have its handle, and does not come after it.
-TEST_F(StreamMemoryTest, P1_1AStreamThatEndedKeepsNothing) {
+TEST_F(AsyncAllocatorTest, StreamDestroyed_FreedBlocksReleased) {
   if (outside(tenancy())) return;
   makeSwappable();
   std::vector<CUdeviceptr> blocks;
@@ -290,7 +290,7 @@ TEST_F(StreamMemoryTest, P1_1AStreamThatEndedKeepsNothing) {
 }
 
 // The stream is gone, and what it waits for is not.
-TEST_F(StreamMemoryTest, P1_1AFreeInAStreamThatEndedComesInItsOrder) {
+TEST_F(AsyncAllocatorTest, StreamDestroyedBehindWork_FreeKeepsOrder) {
   if (outside(tenancy())) return;
   makeSwappable();
   Endless work;
@@ -312,7 +312,7 @@ TEST_F(StreamMemoryTest, P1_1AFreeInAStreamThatEndedComesInItsOrder) {
   EXPECT_EQ(takenUnderWork(), 0u);
 }
 
-TEST_F(StreamMemoryTest, P1_1APoolThatWasDestroyedLastsAsLongAsItsBlocks) {
+TEST_F(AsyncAllocatorTest, PoolDestroyed_LastsAsLongAsItsBlocks) {
   if (outside(tenancy())) return;
   makeSwappable();
   const std::uint64_t before = charged();
@@ -341,7 +341,7 @@ TEST_F(StreamMemoryTest, P1_1APoolThatWasDestroyedLastsAsLongAsItsBlocks) {
 }
 
 // What is not modelled stays native, and says why.
-TEST_F(StreamMemoryTest, P1_6OtherPoolsStayOnTheDevice) {
+TEST_F(AsyncAllocatorTest, PoolWithMaxSize_MemoryStaysNative) {
   if (outside(tenancy())) return;
   makeSwappable();
   CUdeviceptr block = 0;
@@ -358,7 +358,7 @@ TEST_F(StreamMemoryTest, P1_6OtherPoolsStayOnTheDevice) {
 }
 
 // In a capture an allocation is a node of a graph, and what is not the graph's is not freed by it.
-TEST_F(StreamMemoryTest, P1_5InACaptureTheDriverAnswers) {
+TEST_F(AsyncAllocatorTest, StreamCapture_AllocationIsDriversNode) {
   if (outside(tenancy())) return;
   makeSwappable();
   const CUstream stream = makeStream();
@@ -382,7 +382,7 @@ TEST_F(StreamMemoryTest, P1_5InACaptureTheDriverAnswers) {
   EXPECT_EXACT();
 }
 
-TEST_F(StreamMemoryTest, P1_1WhatWasFreedInAContextEndsWithIt) {
+TEST_F(AsyncAllocatorTest, ContextEnds_PendingFreesReleased) {
   if (outside(tenancy())) return;
   makeSwappable();
   CUcontext context = nullptr, primary = nullptr;
@@ -403,7 +403,7 @@ TEST_F(StreamMemoryTest, P1_1WhatWasFreedInAContextEndsWithIt) {
   EXPECT_EQ(charged(), 0u);
 }
 
-TEST_F(StreamMemoryTest, S2ThreadsWithStreamsOfTheirOwnLeaveNothingBehind) {
+TEST_F(AsyncAllocatorTest, ThreadsWithOwnStreams_S2NothingCharged) {
   Tenancy free_of_rules = tenancy();
   free_of_rules.environment["SIMGPU_FAULTS"] = "";
   if (outside(free_of_rules)) return;

@@ -48,7 +48,7 @@ Tenancy swappable() {
 
 // The re-entrant variant asks for a module's globals by its own public name, in a call that no gate
 // stands before.
-TEST_F(SwappableTest, P1_1WhatTheDriverAllocatesForItselfStaysNative) {
+TEST_F(SwappableTest, ModuleGlobals_StayNative) {
   if (outside(swappable())) return;
   makeReady();
   allocate(100 * kMiB);
@@ -76,7 +76,7 @@ TEST_F(SwappableTest, P1_1WhatTheDriverAllocatesForItselfStaysNative) {
   EXPECT_EQ(booked(), held);
 }
 
-TEST_F(SwappableTest, P1_1ABlockIsMadeOfChunks) {
+TEST_F(SwappableTest, PlainBlock_MadeOfChunksAndChargedExactly) {
   if (outside(swappable())) return;
   makeReady();
   const std::uint64_t before = charged();
@@ -102,7 +102,7 @@ TEST_F(SwappableTest, P1_1ABlockIsMadeOfChunks) {
   EXPECT_EXACT();
 }
 
-TEST_F(SwappableTest, P1_7MemoryIsNativeWhereNothingIsSwapped) {
+TEST_F(SwappableTest, TenantWithoutSwap_MemoryNative) {
   Tenancy native_tenancy;
   if (std::getenv("DIVVY_TEST_SWAP") != nullptr) GTEST_SKIP() << "every tenant's can be here";
   if (outside(native_tenancy)) return;
@@ -112,7 +112,7 @@ TEST_F(SwappableTest, P1_7MemoryIsNativeWhereNothingIsSwapped) {
   EXPECT_EQ(native(), 100 * kMiB);
 }
 
-TEST_F(SwappableTest, P1_1TheDeviceSaysHowSmallAChunkCanBe) {
+TEST_F(SwappableTest, DeviceWithSmallGranularity_ChunksAreSmall) {
   Tenancy tenancy = swappable();
   tenancy.machine = "swap";
   tenancy.swap_chunk = 128 << 10;
@@ -129,7 +129,7 @@ TEST_F(SwappableTest, P1_1TheDeviceSaysHowSmallAChunkCanBe) {
 }
 
 // What plain memory can: be copied between devices whether or not they are each other's peers.
-TEST_F(SwappableTest, P1_5BlocksOfTwoDevicesAreCopiedFromOneToTheOther) {
+TEST_F(SwappableTest, BlocksOfTwoDevices_CopiedAndFreed) {
   Tenancy tenancy = swappable();
   tenancy.machine = "h100x2";
   tenancy.devices = {0, 1};
@@ -157,7 +157,7 @@ TEST_F(SwappableTest, P1_5BlocksOfTwoDevicesAreCopiedFromOneToTheOther) {
   EXPECT_EQ(charged(1), booked(1));
 }
 
-TEST_F(SwappableTest, P1_1PitchedBlocksToo) {
+TEST_F(SwappableTest, PitchedBlock_MadeOfChunks) {
   if (outside(swappable())) return;
   makeReady();
   CUdeviceptr block = 0;
@@ -180,7 +180,7 @@ TEST_F(SwappableTest, P1_1PitchedBlocksToo) {
 }
 
 // By the card's books: when the free returns the memory is another's.
-TEST_F(SwappableTest, P1_1AFreeWaitsForTheWorkThatUsesTheBlock) {
+TEST_F(SwappableTest, FreeDuringWork_WaitsForWork) {
   if (outside(swappable())) return;
   makeReady();
   const CUdeviceptr block = allocate(64 * kMiB);
@@ -196,7 +196,7 @@ TEST_F(SwappableTest, P1_1AFreeWaitsForTheWorkThatUsesTheBlock) {
   EXPECT_EXACT();
 }
 
-TEST_F(SwappableTest, P1_1EndingTheContextFreesItsBlocksAlone) {
+TEST_F(SwappableTest, ContextDestroyed_OnlyItsBlocksFreed) {
   if (outside(swappable())) return;
   makeReady();
   const CUdeviceptr kept = allocate(32 * kMiB);
@@ -218,7 +218,7 @@ TEST_F(SwappableTest, P1_1EndingTheContextFreesItsBlocksAlone) {
 }
 
 // P1.5: the driver's rule for calls that a capture forbids, applied by the driver.
-TEST_F(SwappableTest, P1_5AGlobalCaptureForbidsIt) {
+TEST_F(SwappableTest, GlobalCapture_AllocateAndFreeUnsupported) {
   if (outside(swappable())) return;
   makeReady();
   const CUdeviceptr block = allocate(4 * kMiB);
@@ -238,7 +238,7 @@ TEST_F(SwappableTest, P1_5AGlobalCaptureForbidsIt) {
   EXPECT_EXACT();
 }
 
-TEST_F(SwappableTest, P1_5ARelaxedCaptureAllowsItAndIsNotHurt) {
+TEST_F(SwappableTest, RelaxedCapture_AllocateAndFreeSucceed) {
   if (outside(swappable())) return;
   makeReady();
   const CUdeviceptr block = allocate(4 * kMiB);
@@ -256,7 +256,7 @@ TEST_F(SwappableTest, P1_5ARelaxedCaptureAllowsItAndIsNotHurt) {
 
 // Whoever collects what was freed during a capture waits for the device's work first. Memory that
 // others are refused meanwhile is theirs after that.
-TEST_F(SwappableTest, P1_5AnAllocationWaitsForWhoCollects) {
+TEST_F(SwappableTest, FreedInCaptureNotCollected_AllocationsWait) {
   Tenancy tenancy = swappable();
   tenancy.ceiling = 64 * kMiB;
   tenancy.context_outside = true;
@@ -289,7 +289,7 @@ TEST_F(SwappableTest, P1_5AnAllocationWaitsForWhoCollects) {
   EXPECT_EQ(control().refusals, 0u);
 }
 
-TEST_F(SwappableTest, AForkedChildOwnsNothing) {
+TEST_F(SwappableTest, ForkedChildFreesParentsBlock_Refused) {
   if (outside(swappable())) return;
   makeReady();
   const CUdeviceptr block = allocate(4 * kMiB);
@@ -303,7 +303,7 @@ TEST_F(SwappableTest, AForkedChildOwnsNothing) {
   EXPECT_EQ(cu<Cu::cuMemFree_v2>(block), CUDA_SUCCESS);
 }
 
-TEST_F(SwappableTest, S2ThreadsThatAllocateAndFreeLeaveNothingBehind) {
+TEST_F(SwappableTest, ThreadsAllocateAndFree_S2NothingLeftCharged) {
   if (outside(swappable())) return;
   makeReady();
   const std::uint64_t before = charged();
@@ -339,7 +339,7 @@ TEST_F(SwappableTest, S2ThreadsThatAllocateAndFreeLeaveNothingBehind) {
 class SwappableFailureTest : public SwappableTest,
                              public testing::WithParamInterface<const char*> {};
 
-TEST_P(SwappableFailureTest, S5AFailureHalfWayIsUndone) {
+TEST_P(SwappableFailureTest, DriverCallFails_S5AllocationUndone) {
   Tenancy tenancy = swappable();
   tenancy.environment["SIMGPU_FAULTS"] = std::string("fail-at=") + GetParam() + "=999";
   if (outside(tenancy)) return;
@@ -360,7 +360,7 @@ INSTANTIATE_TEST_SUITE_P(Calls, SwappableFailureTest,
                                          "cuMemMap:2", "cuMemSetAccess:4"));
 
 // P6: what the device can never be made to hold is refused, as on a full card.
-TEST_F(SwappableTest, P6MoreThanThereCanEverBeIsRefused) {
+TEST_F(SwappableTest, AllocationAboveSwapMaximum_P6OutOfMemory) {
   Tenancy tenancy = swappable();
   tenancy.swap_most = 100 * kMiB;
   tenancy.context_outside = true;
@@ -380,7 +380,7 @@ TEST_F(SwappableTest, P6MoreThanThereCanEverBeIsRefused) {
 }
 
 // P6: with --on-pressure wait, it waits for somebody to give way.
-TEST_F(SwappableTest, P6AnAllocationWaitsForTheDeviceToCoverIt) {
+TEST_F(SwappableTest, AllocationAboveDeviceCover_P6WaitsForOrder) {
   Tenancy tenancy = swappable();
   tenancy.swap_most = 100 * kMiB;
   tenancy.swap_pressure_ms = 60'000;
@@ -418,7 +418,7 @@ TEST_F(SwappableTest, P6AnAllocationWaitsForTheDeviceToCoverIt) {
 }
 
 // Born lazily: without room an allocation succeeds at once, and nothing is taken from the card.
-TEST_F(SwappableTest, P1_1WithoutRoomABlockIsBornWithoutMemory) {
+TEST_F(SwappableTest, NoRoomOnDevice_BlockMadeWithoutMemory) {
   Tenancy tenancy = swappable();
   tenancy.swap_allowed = 70 * kMiB;
   tenancy.context_outside = true;

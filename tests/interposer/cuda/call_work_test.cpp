@@ -21,7 +21,7 @@ CallWork kernel(unsigned x, unsigned y, CUstream stream) {
                                     static_cast<void**>(nullptr), static_cast<void**>(nullptr));
 }
 
-TEST(CallWork, KernelsAreNamedByFunctionAndOctaveOfTheGrid) {
+TEST(CallWork, Kernel_KeyIsFunctionAndGridOctave) {
   const CallWork work = kernel(64, 2, kStream);
   EXPECT_EQ(work.kind, WorkKind::kKernel);
   EXPECT_EQ(work.stream, kStream);
@@ -32,7 +32,7 @@ TEST(CallWork, KernelsAreNamedByFunctionAndOctaveOfTheGrid) {
   EXPECT_NE(work.key, kernel(256, 1, kNull).key);
 }
 
-TEST(CallWork, EveryWayToLaunchAKernelNamesItAlike) {
+TEST(CallWork, EveryKernelLaunchCall_SameKey) {
   const CallWork plain = kernel(64, 2, kStream);
   CUlaunchConfig config = {};
   config.gridDimX = 64;
@@ -59,7 +59,7 @@ TEST(CallWork, EveryWayToLaunchAKernelNamesItAlike) {
   EXPECT_EQ(workOf<Cu::cuLaunchCooperativeKernelMultiDevice>(&several[0], 1u, 0u).key, plain.key);
 }
 
-TEST(CallWork, DefaultStreamsAreToldApart) {
+TEST(CallWork, DefaultStreams_LegacyAndPerThreadDistinct) {
   EXPECT_TRUE(kernel(1, 1, kNull).legacy());
   EXPECT_TRUE(kernel(1, 1, handle<CUstream>(1)).legacy());
   EXPECT_TRUE(kernel(1, 1, handle<CUstream>(2)).per_thread);
@@ -74,7 +74,7 @@ TEST(CallWork, DefaultStreamsAreToldApart) {
            .per_thread));
 }
 
-TEST(CallWork, CopiesAndFillsTellTheirBytes) {
+TEST(CallWork, CopiesAndFills_BytesReported) {
   void* host = nullptr;
   const CallWork copy =
       workOf<Cu::cuMemcpyDtoHAsync_v2>(host, CUdeviceptr{}, std::size_t{4096}, kStream);
@@ -102,7 +102,7 @@ TEST(CallWork, CopiesAndFillsTellTheirBytes) {
       5000u);
 }
 
-TEST(CallWork, BoxesAreMeasured) {
+TEST(CallWork, BoxCopies_BytesAreProductOfExtents) {
   CUDA_MEMCPY2D flat = {};
   flat.WidthInBytes = 100;
   flat.Height = 20;
@@ -116,14 +116,14 @@ TEST(CallWork, BoxesAreMeasured) {
   EXPECT_EQ(workOf<Cu::cuMemcpy3D_v2>(static_cast<const CUDA_MEMCPY3D*>(nullptr)).bytes, 0u);
 }
 
-TEST(CallWork, MemoryOperationsOfStreamsAreAKindOfTheirOwn) {
+TEST(CallWork, StreamMemoryOperation_KindIsMemop) {
   const CallWork work =
       workOf<Cu::cuStreamWriteValue32_v2>(kStream, CUdeviceptr{}, cuuint32_t{1}, 0u);
   EXPECT_EQ(work.kind, WorkKind::kMemop);
   EXPECT_EQ(work.stream, kStream);
 }
 
-TEST(CallWork, AFifthMoreBytesAreAnotherKey) {
+TEST(CallWork, SizeStep_FifthMoreBytesOtherKey) {
   using work_detail::sizeStep;
   EXPECT_EQ(sizeStep(1 << 20), sizeStep((1 << 20) + 1000));
   EXPECT_NE(sizeStep(1 << 20), sizeStep((1 << 20) * 5 / 4));

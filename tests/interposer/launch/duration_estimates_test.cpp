@@ -21,7 +21,7 @@ double learned(const std::vector<std::uint64_t>& samples) {
   return static_cast<double>(estimate.duration());
 }
 
-TEST(Estimate, StartsUnknownAndTakesTheFirstSample) {
+TEST(Estimate, FirstSample_TakenAsDuration) {
   Estimate estimate;
   EXPECT_EQ(estimate.duration(), 0u);
   estimate.learn(50 * kMicrosecond, true);
@@ -29,12 +29,12 @@ TEST(Estimate, StartsUnknownAndTakesTheFirstSample) {
   EXPECT_EQ(estimate.samples(), 1u);
 }
 
-TEST(Estimate, ForgetsAFirstLaunchThatLoadedCode) {
+TEST(Estimate, FirstLaunchLoadsCode_FirstSampleForgotten) {
   EXPECT_EQ(learned({5'000 * kMicrosecond, 50 * kMicrosecond}), 50.0 * kMicrosecond);
 }
 
 // Twice as long as the others it stayed in the mean: gaps were charged for seconds.
-TEST(Estimate, TheFirstSampleIsNoPartOfTheMean) {
+TEST(Estimate, FirstSampleMuchLonger_NotPartOfMean) {
   Estimate estimate;
   estimate.learn(223 * kMicrosecond, false);
   estimate.learn(100 * kMicrosecond, true);
@@ -43,13 +43,13 @@ TEST(Estimate, TheFirstSampleIsNoPartOfTheMean) {
             101.0 * kMicrosecond);
 }
 
-TEST(Estimate, OnePreemptedSampleCountsLittle) {
+TEST(Estimate, OnePreemptedSample_DurationWithinTwoMicroseconds) {
   std::vector<std::uint64_t> samples(64, 50 * kMicrosecond);
   samples.push_back(10'000 * kMicrosecond);
   EXPECT_NEAR(learned(samples), 50 * kMicrosecond, 2 * kMicrosecond);
 }
 
-TEST(Estimate, TheMeanOfNoisySamples) {
+TEST(Estimate, NoisySamples_DurationIsMean) {
   std::mt19937 random(3);
   std::vector<std::uint64_t> samples;
   for (int i = 0; i < 2'000; ++i) samples.push_back((80 + random() % 41) * kMicrosecond);
@@ -57,7 +57,7 @@ TEST(Estimate, TheMeanOfNoisySamples) {
 }
 
 // One launch in eight takes fifty times as long: no noise, but how the work is.
-TEST(Estimate, WorkOfTwoLengthsIsKnownByItsMean) {
+TEST(Estimate, WorkOfTwoLengths_DurationIsMean) {
   Estimate estimate;
   double sum = 0;
   std::mt19937 random(5);
@@ -68,7 +68,7 @@ TEST(Estimate, WorkOfTwoLengthsIsKnownByItsMean) {
   EXPECT_NEAR(sum / 4'000, 71.25 * kMicrosecond, 10 * kMicrosecond);
 }
 
-TEST(Estimate, FollowsWorkThatChanges) {
+TEST(Estimate, WorkChangesLength_DurationFollows) {
   std::vector<std::uint64_t> samples(100, 10 * kMicrosecond);
   samples.insert(samples.end(), 200, 1'000 * kMicrosecond);
   EXPECT_NEAR(learned(samples), 1'000 * kMicrosecond, 20 * kMicrosecond);
@@ -76,7 +76,7 @@ TEST(Estimate, FollowsWorkThatChanges) {
   EXPECT_NEAR(learned(samples), 10 * kMicrosecond, 20 * kMicrosecond);
 }
 
-TEST(Estimate, ExactSamplesCountMoreThanOthersUntilThereAreNone) {
+TEST(Estimate, ExactSamples_OutweighOthersUntilAbsent) {
   Estimate estimate;
   for (int i = 0; i < 10; ++i) estimate.learn(100 * kMicrosecond, true);
   EXPECT_TRUE(estimate.sure());
@@ -87,14 +87,14 @@ TEST(Estimate, ExactSamplesCountMoreThanOthersUntilThereAreNone) {
   EXPECT_NEAR(static_cast<double>(estimate.duration()), 150 * kMicrosecond, 2 * kMicrosecond);
 }
 
-TEST(Estimate, IsWantedAFewTimes) {
+TEST(Estimate, Wanted_FourTimesWhenNeverLearned) {
   Estimate estimate;
   int wanted = 0;
   for (; wanted < 100 && estimate.wanted(); ++wanted) estimate.noteAsked();
   EXPECT_EQ(wanted, 4);
 }
 
-TEST(DurationEstimates, KeepsKeysApart) {
+TEST(DurationEstimates, ThousandKeys_DistinctEntries) {
   const auto table = std::make_unique<DurationEstimates>();
   std::set<Estimate*> places;
   for (std::uint64_t i = 1; i <= 1'000; ++i) places.insert(table->at(work_detail::mix(i)));
@@ -105,7 +105,7 @@ TEST(DurationEstimates, KeepsKeysApart) {
   }
 }
 
-TEST(DurationEstimates, SaysWhenItIsFull) {
+TEST(DurationEstimates, TableFull_NullForNewKeysAndOldOnesStay) {
   const auto table = std::make_unique<DurationEstimates>();
   bool full = false;
   for (std::uint64_t i = 1; i <= 2 * DurationEstimates::kRoom; ++i) {
@@ -115,7 +115,7 @@ TEST(DurationEstimates, SaysWhenItIsFull) {
   EXPECT_NE(table->at(work_detail::mix(1)), nullptr) << "what is in there stays";
 }
 
-TEST(DurationEstimates, ThreadsAgreeOnThePlaceOfAKey) {
+TEST(DurationEstimates, ConcurrentLookups_SameEntryPerKey) {
   const auto table = std::make_unique<DurationEstimates>();
   std::vector<std::vector<Estimate*>> seen(4, std::vector<Estimate*>(2'000));
   std::vector<std::thread> threads;

@@ -8,14 +8,14 @@
 namespace divvy::interposer {
 namespace {
 
-TEST(IntervalUnion, OneStreamIsTheSumOfItsStretches) {
+TEST(IntervalUnion, OneStream_SumOfIntervals) {
   IntervalUnion busy;
   EXPECT_EQ(busy.add(100, 200, 100), 100u);
   EXPECT_EQ(busy.add(200, 250, 50), 50u);
   EXPECT_EQ(busy.add(300, 400, 100), 100u);
 }
 
-TEST(IntervalUnion, TimeCountsOnceHoweverManyStreamsWereBusy) {
+TEST(IntervalUnion, OverlappingStreams_TimeCountedOnce) {
   IntervalUnion busy;
   EXPECT_EQ(busy.add(100, 200, 100), 100u);
   EXPECT_EQ(busy.add(100, 200, 100), 0u);
@@ -24,7 +24,7 @@ TEST(IntervalUnion, TimeCountsOnceHoweverManyStreamsWereBusy) {
   EXPECT_EQ(busy.add(120, 130, 10), 0u);
 }
 
-TEST(IntervalUnion, OlderStretchesFindTheHoles) {
+TEST(IntervalUnion, OlderInterval_FillsGapsOnly) {
   IntervalUnion busy;
   busy.add(100, 200, 100);
   busy.add(300, 400, 100);
@@ -35,20 +35,20 @@ TEST(IntervalUnion, OlderStretchesFindTheHoles) {
 
 // Four streams that are each busy a quarter of the time, one after the other: the card was busy all
 // of it.
-TEST(IntervalUnion, PartsOfStretchesFillWhatIsFree) {
+TEST(IntervalUnion, PartlyBusyIntervals_FillFreeTime) {
   IntervalUnion busy;
   for (int i = 0; i < 4; ++i) EXPECT_EQ(busy.add(1000, 2000, 250), 250u) << i;
   EXPECT_EQ(busy.add(1000, 2000, 250), 0u);
 }
 
-TEST(IntervalUnion, PartsAreCutToTheStretch) {
+TEST(IntervalUnion, AmountAboveInterval_CutToInterval) {
   IntervalUnion busy;
   EXPECT_EQ(busy.add(1000, 1100, 500), 100u);
   EXPECT_EQ(busy.add(1000, 1100, 0), 0u);
   EXPECT_EQ(busy.add(2000, 1500, 100), 0u);
 }
 
-TEST(IntervalUnion, WhatIsForgottenIsNotCountedAgain) {
+TEST(IntervalUnion, ForgottenIntervals_NotCountedAgain) {
   IntervalUnion busy;
   std::uint64_t total = 0;
   for (std::uint64_t i = 0; i < 1000; ++i) total += busy.add(100 * i, 100 * i + 10, 10);
@@ -57,7 +57,7 @@ TEST(IntervalUnion, WhatIsForgottenIsNotCountedAgain) {
 }
 
 // Against a plain map of nanoseconds.
-TEST(IntervalUnion, AgreesWithAModel) {
+TEST(IntervalUnion, RandomIntervals_AgreesWithModel) {
   std::mt19937 random(7);
   IntervalUnion busy;
   std::vector<bool> counted(4'000);

@@ -67,7 +67,7 @@ class GateCaptureTest : public GateTest {
   }
 };
 
-TEST_F(GateCaptureTest, CapturedLaunchesNeitherWaitNorCount) {
+TEST_F(GateCaptureTest, CapturedLaunches_NeitherWaitNorMetered) {
   if (outside()) return;
   makeReady();
   ASSERT_EQ(spin(1), CUDA_SUCCESS);  // loads the module
@@ -103,7 +103,7 @@ TEST_F(GateCaptureTest, CapturedLaunchesNeitherWaitNorCount) {
   EXPECT_EQ(control().metered, 1u);
 }
 
-TEST_F(GateCaptureTest, AGlobalCaptureOutlivesWhatOthersDoMeanwhile) {
+TEST_F(GateCaptureTest, GlobalCaptureWhileOthersWork_StaysActive) {
   if (outside({.ceiling = kGiB})) return;
   makeReady();
   ASSERT_EQ(spin(1), CUDA_SUCCESS);
@@ -134,7 +134,7 @@ TEST_F(GateCaptureTest, AGlobalCaptureOutlivesWhatOthersDoMeanwhile) {
 
 // A thread that is told to wait while it captures on another stream: the wait is the other
 // stream's, and the capture is still there afterwards.
-TEST_F(GateCaptureTest, WaitingDoesNotDisturbACapture) {
+TEST_F(GateCaptureTest, OtherStreamWaits_CaptureStaysActive) {
   if (outside()) return;
   makeReady();
   ASSERT_EQ(spin(1), CUDA_SUCCESS);
@@ -158,7 +158,7 @@ TEST_F(GateCaptureTest, WaitingDoesNotDisturbACapture) {
 }
 
 // The driver refuses such a launch; it must say so at once.
-TEST_F(GateCaptureTest, ALegacyLaunchBesideABlockingCaptureIsTheDriversBusiness) {
+TEST_F(GateCaptureTest, LegacyLaunchBesideCapture_DriversErrorAtOnce) {
   if (outside()) return;
   makeReady();
   ASSERT_EQ(spin(1), CUDA_SUCCESS);
@@ -172,7 +172,7 @@ TEST_F(GateCaptureTest, ALegacyLaunchBesideABlockingCaptureIsTheDriversBusiness)
   EXPECT_EQ(control().waits, 0u);
 }
 
-TEST_F(GateCaptureTest, CapturesAreCountedHoweverTheyEnd) {
+TEST_F(GateCaptureTest, CapturesEndInAnyWay_OpenCountExact) {
   if (outside()) return;
   makeReady();
   EXPECT_NE(beginGlobal(nullptr), CUDA_SUCCESS) << "the legacy stream cannot be captured";

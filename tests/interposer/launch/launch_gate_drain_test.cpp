@@ -30,7 +30,7 @@ class NoMoreThreads {
 
 namespace {
 
-TEST_F(GateDrainTest, AHoldIsDrainedWhenWhatWasLaunchedBeforeHasEnded) {
+TEST_F(GateDrainTest, HoldWithKernelInFlight_DrainedWhenKernelEnds) {
   if (outside()) return;
   makeReady();
   Endless kernel;
@@ -49,7 +49,7 @@ TEST_F(GateDrainTest, AHoldIsDrainedWhenWhatWasLaunchedBeforeHasEnded) {
 }
 
 // A neighbour came while its kernel ran: it was unknown until the next launch, which never came.
-TEST_F(GateDrainTest, WorkFromBeforeTheGateClosedKeepsAHoldUndrained) {
+TEST_F(GateDrainTest, KernelBeforeGateClosed_HoldUndrainedUntilEnd) {
   if (outside()) return;
   if (isOldDriver()) GTEST_SKIP() << "SKIPPED: this driver has no cuCtxRecordEvent";
   makeReady();
@@ -68,7 +68,7 @@ TEST_F(GateDrainTest, WorkFromBeforeTheGateClosedKeepsAHoldUndrained) {
 }
 
 // The copy was let in before the hold and is still in the driver: it may yet start something.
-TEST_F(GateDrainTest, AThreadInsideTheDriverKeepsAHoldUndrained) {
+TEST_F(GateDrainTest, ThreadInsideDriver_HoldUndrained) {
   if (outside()) return;
   makeReady();
   Endless kernel;
@@ -99,7 +99,7 @@ TEST_F(GateDrainTest, AThreadInsideTheDriverKeepsAHoldUndrained) {
 }
 
 // The kernel waits for what the waiting thread is about to launch.
-TEST_F(GateDrainTest, WhatWorkInFlightWaitsForIsLetThrough) {
+TEST_F(GateDrainTest, WorkInFlightWaitsForHeldLaunch_Escapes) {
   if (outside()) return;
   makeReady();
   Endless kernel;
@@ -123,7 +123,7 @@ TEST_F(GateDrainTest, WhatWorkInFlightWaitsForIsLetThrough) {
 
 // Launched at once they would be 60 ms; no launch goes ahead of the card by more than the bound,
 // or by one kernel where one alone is longer.
-TEST_F(GateDrainTest, LaunchesStayCloseToTheCard) {
+TEST_F(GateDrainTest, ManyLaunches_QueueBoundedByInflightLimit) {
   if (outside()) return;
   makeReady();
   constexpr std::uint64_t kKernel = 1'000'000;
@@ -146,7 +146,7 @@ TEST_F(GateDrainTest, LaunchesStayCloseToTheCard) {
 }
 
 // No thread can be made: whoever waits settles, shows and proves instead.
-TEST_F(GateDrainTest, WithoutAHelperThreadsDoItsWorkThemselves) {
+TEST_F(GateDrainTest, ThreadCreationFails_WaiterProvesDrain) {
   if (outside()) return;
   makeReady();
   const NoMoreThreads full;
@@ -174,7 +174,7 @@ TEST_F(GateDrainTest, WithoutAHelperThreadsDoItsWorkThemselves) {
   EXPECT_TRUE(launcher.finishes());
 }
 
-TEST_F(GateDrainTest, WithoutAHelperADeadAgentsReturnIsSeenByWhoLaunches) {
+TEST_F(GateDrainTest, ThreadCreationFails_LaunchSeesAgentReturn) {
   if (outside({.machine = "null"})) return;
   makeReady();
   const NoMoreThreads full;
@@ -202,7 +202,7 @@ TEST_F(GateDrainTest, WithoutAHelperADeadAgentsReturnIsSeenByWhoLaunches) {
 
 // Who waits has shown that its work has drained: that it has ended wakes no arbiter that reads
 // when.
-TEST_F(GateDrainTest, TheEndOfWhatHasDrainedWakesNobodyWhoReadsWhenItWas) {
+TEST_F(GateDrainTest, DrainedWorkEnds_ArbiterReadingTurnNotWoken) {
   if (outside()) return;
   makeReady();
   constexpr std::uint64_t kLength = 200'000'000;

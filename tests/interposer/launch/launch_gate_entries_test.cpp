@@ -24,7 +24,7 @@ bool isWork(const abi::Entry& entry) {
   return entry.wrapped && !no_work && (by_class || base == "cuGraphLaunch");
 }
 
-TEST_F(GateTest, I5EveryLaunchLikeCallWaitsUnderAHold) {
+TEST_F(GateTest, EveryLaunchLikeCallUnderHold_I5Waits) {
   if (outside({.machine = "null"})) return;
   makeReady();
   terms().inflight_us = 0;  // no bound: each call waits for its grant alone

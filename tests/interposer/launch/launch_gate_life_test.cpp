@@ -16,7 +16,7 @@ using ledger::GateState;
 
 using GateLifeTest = GateTest;
 
-TEST_F(GateLifeTest, WhoWaitsWithNothingInFlightDoesNotEscape) {
+TEST_F(GateLifeTest, WaiterWithNothingInFlight_DoesNotEscape) {
   if (outside({.machine = "null"})) return;
   makeReady();
   terms().escape_ms = 20;
@@ -29,7 +29,7 @@ TEST_F(GateLifeTest, WhoWaitsWithNothingInFlightDoesNotEscape) {
   EXPECT_TRUE(launcher.finishes());
 }
 
-TEST_F(GateLifeTest, HostFunctionsNeverWait) {
+TEST_F(GateLifeTest, HostFunctionsUnderHold_NeverWait) {
   if (outside()) return;
   makeReady();
   ASSERT_EQ(spin(1), CUDA_SUCCESS);
@@ -56,7 +56,7 @@ TEST_F(GateLifeTest, HostFunctionsNeverWait) {
 }
 
 // In a graph a host function runs with every launch of it.
-TEST_F(GateLifeTest, CapturedHostFunctionsRunAsOftenAsTheirGraph) {
+TEST_F(GateLifeTest, CapturedHostFunction_RunsOncePerGraphLaunch) {
   if (outside()) return;
   makeReady();
   grant(GateState::kRun);
@@ -76,7 +76,7 @@ TEST_F(GateLifeTest, CapturedHostFunctionsRunAsOftenAsTheirGraph) {
   EXPECT_EQ(calls, 3);
 }
 
-TEST_F(GateLifeTest, ThreadsThatEndLeaveNothingBehind) {
+TEST_F(GateLifeTest, SixHundredEndedThreads_HoldStillDrains) {
   if (outside({.machine = "null"})) return;
   makeReady();
   terms().inflight_us = 0;
@@ -87,7 +87,7 @@ TEST_F(GateLifeTest, ThreadsThatEndLeaveNothingBehind) {
   EXPECT_TRUE(eventually([=] { return line()->drained_seq >= seq || !inFlight(); }));
 }
 
-TEST_F(GateLifeTest, AContextMayEndWithWorkInFlight) {
+TEST_F(GateLifeTest, ContextDestroyedWithWorkInFlight_Drained) {
   if (outside()) return;
   makeReady();
   grant(GateState::kRun);
@@ -113,7 +113,7 @@ TEST_F(GateLifeTest, AContextMayEndWithWorkInFlight) {
   makeReady();
 }
 
-TEST_F(GateLifeTest, AForkedChildStartsOver) {
+TEST_F(GateLifeTest, ForkedChild_FreshCountersAndNoWait) {
   if (outside()) return;
   makeReady();
   Endless kernel;
@@ -140,7 +140,7 @@ TEST_F(GateLifeTest, AForkedChildStartsOver) {
 }
 
 // The handler is registered before the first metered launch, so it runs after our own.
-TEST_F(GateLifeTest, ExitHandlersNeverWait) {
+TEST_F(GateLifeTest, ExitHandlerLaunchesUnderHold_DoesNotWait) {
   if (outside({.machine = "null"})) return;
   ::alarm(30);  // instead of a hang, a death that the parent reports
   makeReady();
@@ -150,7 +150,7 @@ TEST_F(GateLifeTest, ExitHandlersNeverWait) {
   grant(GateState::kHold);
 }
 
-TEST_F(GateLifeTest, AProcessMayExitWithWorkInFlightAndThreadsWaiting) {
+TEST_F(GateLifeTest, ExitWithWorkInFlightAndWaiter_ProcessEnds) {
   if (outside()) return;
   ::alarm(30);
   makeReady();

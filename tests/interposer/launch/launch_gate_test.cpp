@@ -18,7 +18,7 @@ namespace {
 
 using ledger::GateState;
 
-TEST_F(GateTest, OpenIsUnmetered) {
+TEST_F(GateTest, OpenGate_LaunchCountedAndUnmetered) {
   if (outside({.machine = "null"})) return;
   makeReady();
   EXPECT_EQ(launch(), CUDA_SUCCESS);
@@ -27,7 +27,7 @@ TEST_F(GateTest, OpenIsUnmetered) {
   EXPECT_FALSE(line().has_value()) << "nobody arbitrates, nothing is shown";
 }
 
-TEST_F(GateTest, ARunningGrantMetersAndShowsWorkInFlightUntilItIsOver) {
+TEST_F(GateTest, RunningGrant_MeteredAndShownUntilIdle) {
   if (outside({.machine = "null"})) return;
   makeReady();
   grant(GateState::kRun);
@@ -39,7 +39,7 @@ TEST_F(GateTest, ARunningGrantMetersAndShowsWorkInFlightUntilItIsOver) {
   EXPECT_GE(line()->changed, 2u);
 }
 
-TEST_F(GateTest, EveryLaunchUnderAGrantIsCountedOnce) {
+TEST_F(GateTest, TenThousandLaunches_EachMeteredOnce) {
   if (outside({.machine = "null"})) return;
   makeReady();
   EXPECT_EQ(launch(), CUDA_SUCCESS);
@@ -58,7 +58,7 @@ TEST_F(GateTest, EveryLaunchUnderAGrantIsCountedOnce) {
   EXPECT_EQ(control().launches, 10'002u);
 }
 
-TEST_F(GateTest, AHoldStopsLaunchesAndTellsTheArbiter) {
+TEST_F(GateTest, Hold_LaunchWaitsAndDoorbellRings) {
   if (outside({.machine = "null"})) return;
   makeReady();
   const std::uint64_t seq = grant(GateState::kHold);
@@ -77,7 +77,7 @@ TEST_F(GateTest, AHoldStopsLaunchesAndTellsTheArbiter) {
   EXPECT_GT(line()->throttled, 0u);
 }
 
-TEST_F(GateTest, AllThreadsThatWaitGoOnTogether) {
+TEST_F(GateTest, OpenWithTwentyWaiters_AllContinue) {
   if (outside({.machine = "null"})) return;
   makeReady();
   grant(GateState::kHold);
@@ -90,7 +90,7 @@ TEST_F(GateTest, AllThreadsThatWaitGoOnTogether) {
   EXPECT_EQ(control().launches, 20u);
 }
 
-TEST_F(GateTest, AnIdleProcessCountsAsDrained) {
+TEST_F(GateTest, IdleProcessUnderHold_NoWorkShown) {
   if (outside({.machine = "null"})) return;
   makeReady();
   grant(GateState::kRun);
@@ -100,7 +100,7 @@ TEST_F(GateTest, AnIdleProcessCountsAsDrained) {
   EXPECT_EQ(line()->state, 0u);
 }
 
-TEST_F(GateTest, ADeadAgentStopsNobodyAndItsReturnIsSeen) {
+TEST_F(GateTest, AgentSilentForLease_LaunchesUngatedUntilReturn) {
   if (outside({.machine = "null"})) return;
   makeReady();
   terms().lease_ms = 50;
@@ -125,7 +125,7 @@ TEST_F(GateTest, ADeadAgentStopsNobodyAndItsReturnIsSeen) {
   EXPECT_TRUE(again.finishes());
 }
 
-TEST_F(GateTest, ABeatingAgentMayHoldForLongerThanALease) {
+TEST_F(GateTest, AgentBeatsDuringLongHold_LaunchStaysHeld) {
   if (outside({.machine = "null"})) return;
   makeReady();
   using Clock = std::chrono::steady_clock;
@@ -158,7 +158,7 @@ TEST_F(GateTest, ABeatingAgentMayHoldForLongerThanALease) {
   FAIL() << "this machine stands still all the time";
 }
 
-TEST_F(GateTest, TheHelperIsAGuest) {
+TEST_F(GateTest, FirstMeteredLaunch_OneThreadBlockingSignals) {
   if (outside({.machine = "null"})) return;
   makeReady();
   const auto before = threadNames();
@@ -174,7 +174,7 @@ TEST_F(GateTest, TheHelperIsAGuest) {
 }
 
 // Directories from before the work page have no grants: nothing is waited for.
-TEST_F(GateTest, WithoutAWorkPageTheGateStaysOpen) {
+TEST_F(GateTest, WorkPageMissing_GateStaysOpen) {
   if (outside({.machine = "null"})) return;
   grant(GateState::kHold);
   ASSERT_EQ(::unlink((tenantDir() + "/work").c_str()), 0);

@@ -5,7 +5,7 @@
 namespace divvy::interposer {
 namespace {
 
-class BusyTest : public MeterTest {
+class UsageMeterTest : public MeterTest {
  protected:
   // `count` kernels of `nanoseconds` each, spread over `streams`.
   static void saturate(std::uint64_t nanoseconds, int count, int streams, double percent = 5) {
@@ -21,32 +21,32 @@ class BusyTest : public MeterTest {
   }
 };
 
-TEST_F(BusyTest, ShortKernels) {
+TEST_F(UsageMeterTest, ShortKernels_BusyWithinFivePercent) {
   if (elsewhere()) return;
   makeReady();
   saturate(50 * kMicro, 6'000, 1);
 }
 
-TEST_F(BusyTest, KernelsOfAMillisecond) {
+TEST_F(UsageMeterTest, MillisecondKernels_BusyWithinFivePercent) {
   if (elsewhere()) return;
   makeReady();
   saturate(kMilli, 300, 1);
 }
 
-TEST_F(BusyTest, LongKernels) {
+TEST_F(UsageMeterTest, LongKernels_BusyWithinFivePercent) {
   if (elsewhere()) return;
   makeReady();
   saturate(20 * kMilli, 20, 1);
 }
 
-TEST_F(BusyTest, FourStreamsAreAUnion) {
+TEST_F(UsageMeterTest, FourStreams_BusyIsUnion) {
   if (elsewhere()) return;
   makeReady();
   saturate(kMilli, 300, 4);
 }
 
 // What runs in gaps between streams is only estimated: never less than it is, never the sum.
-TEST_F(BusyTest, FourStreamsOfShortKernels) {
+TEST_F(UsageMeterTest, FourStreamsOfShortKernels_BusyAtMostWallTime) {
   if (elsewhere()) return;
   makeReady();
   const std::uint64_t began = sys::now();
@@ -65,7 +65,7 @@ TEST_F(BusyTest, FourStreamsOfShortKernels) {
 }
 
 // Half of the time nothing runs, because the program does something else between two launches.
-TEST_F(BusyTest, GapsBetweenLaunchesAreNotCharged) {
+TEST_F(UsageMeterTest, GapsBetweenLaunches_NotCharged) {
   if (elsewhere()) return;
   makeReady();
   const CUfunction kernel = builtin("spin");
@@ -84,7 +84,7 @@ TEST_F(BusyTest, GapsBetweenLaunchesAreNotCharged) {
   expectExact(since, 5);
 }
 
-TEST_F(BusyTest, RefusedLaunchesAreNotCharged) {
+TEST_F(UsageMeterTest, RefusedLaunches_NotCharged) {
   if (elsewhere()) return;
   makeReady();
   const CUfunction kernel = builtin("spin");
@@ -105,7 +105,7 @@ TEST_F(BusyTest, RefusedLaunchesAreNotCharged) {
 }
 
 // Its estimate stayed the first guess, and every launch paid for an event.
-TEST_F(BusyTest, WorkThatTakesNoTimeIsKnownToBeShort) {
+TEST_F(UsageMeterTest, WorkWithoutDuration_EstimateBecomesShort) {
   if (elsewhere({.machine = "null"})) return;
   makeReady();
   const auto kernel = reinterpret_cast<CUfunction>(std::uintptr_t{0x7000});

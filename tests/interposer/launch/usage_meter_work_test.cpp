@@ -8,7 +8,7 @@ namespace {
 
 using simgpu::CardEngine;
 
-class WorkTest : public MeterTest {
+class UsageMeterWorkTest : public MeterTest {
  protected:
   // A graph of `count` kernels, one after the other.
   static CUgraphExec graphOf(CUfunction kernel, std::uint64_t nanoseconds, int count) {
@@ -29,7 +29,7 @@ class WorkTest : public MeterTest {
   }
 };
 
-TEST_F(WorkTest, LongGraphs) {
+TEST_F(UsageMeterWorkTest, LongGraphs_BusyWithinFivePercent) {
   if (elsewhere()) return;
   makeReady();
   const CUgraphExec exec = graphOf(builtin("spin"), kMilli, 200);
@@ -44,7 +44,7 @@ TEST_F(WorkTest, LongGraphs) {
   EXPECT_NEAR(static_cast<double>(meter().longest()), 200e6, 10e6 + since.slack());
 }
 
-TEST_F(WorkTest, CopiesCountOnTheirEngines) {
+TEST_F(UsageMeterWorkTest, AsyncCopies_BusyMatchesCopyEngine) {
   if (elsewhere()) return;
   makeReady();
   constexpr std::size_t kBytes = 64 * kMiB;
@@ -65,7 +65,7 @@ TEST_F(WorkTest, CopiesCountOnTheirEngines) {
 }
 
 // Their calls may take longer than the card does, which is not to be told apart.
-TEST_F(WorkTest, CopiesThatAreWaitedForCountUpToTheirCalls) {
+TEST_F(UsageMeterWorkTest, SynchronousCopies_BusyAtMostWallTime) {
   if (elsewhere()) return;
   makeReady();
   constexpr std::size_t kBytes = 16 * kMiB;
@@ -91,7 +91,7 @@ TEST_F(WorkTest, CopiesThatAreWaitedForCountUpToTheirCalls) {
   EXPECT_LE(seen, wall);
 }
 
-TEST_F(WorkTest, ACardWithASlowerClock) {
+TEST_F(UsageMeterWorkTest, SlowerCardClock_BusyWithinFivePercent) {
   Tenancy tenancy;
   tenancy.card_permille = 200;
   tenancy.environment["SIMGPU_TIME_SCALE"] = "0.2";
@@ -107,7 +107,7 @@ TEST_F(WorkTest, ACardWithASlowerClock) {
 }
 
 // Eleven seconds of the card's time: the base of its timeline moves on many times.
-TEST_F(WorkTest, SecondsOfWorkOnAFastCard) {
+TEST_F(UsageMeterWorkTest, FasterCardClock_SecondsWithinFivePercent) {
   Tenancy tenancy;
   tenancy.card_permille = 20'000;
   tenancy.environment["SIMGPU_TIME_SCALE"] = "20";
@@ -121,7 +121,7 @@ TEST_F(WorkTest, SecondsOfWorkOnAFastCard) {
   expectExact(since, 5, 20);
 }
 
-TEST_F(WorkTest, AContextThatEndsWithWorkInFlight) {
+TEST_F(UsageMeterWorkTest, ContextEndsWithWorkInFlight_MeterIdle) {
   if (elsewhere()) return;
   makeReady();
   for (int i = 0; i < 5; ++i) {
@@ -147,7 +147,7 @@ TEST_F(WorkTest, AContextThatEndsWithWorkInFlight) {
   EXPECT_NEAR(static_cast<double>(meter().busy(0) - since.busy), 20e6, 4e6 + since.slack());
 }
 
-TEST_F(WorkTest, AStreamThatIsDestroyedWithWorkInFlight) {
+TEST_F(UsageMeterWorkTest, StreamDestroyedInFlight_WithinTenPercent) {
   if (elsewhere()) return;
   makeReady();
   const CUfunction kernel = builtin("spin");
@@ -162,7 +162,7 @@ TEST_F(WorkTest, AStreamThatIsDestroyedWithWorkInFlight) {
   expectExact(since, 10);
 }
 
-TEST_F(WorkTest, EventsNeverLandInACapture) {
+TEST_F(UsageMeterWorkTest, OpenCapture_NoEventsInGraph) {
   if (elsewhere()) return;
   makeReady();
   const CUfunction kernel = builtin("spin");
@@ -194,7 +194,7 @@ TEST_F(WorkTest, EventsNeverLandInACapture) {
   drain();
 }
 
-TEST_F(WorkTest, DefaultStreamsOfThreadsAreStreamsOfTheirOwn) {
+TEST_F(UsageMeterWorkTest, PerThreadStreams_BusyIsUnion) {
   if (elsewhere()) return;
   makeReady();
   const CUfunction kernel = builtin("spin");
@@ -234,7 +234,7 @@ TEST_F(WorkTest, DefaultStreamsOfThreadsAreStreamsOfTheirOwn) {
   EXPECT_LE(seen, wall) << "not the sum of the streams";
 }
 
-TEST_F(WorkTest, TwoCardsAreCountedApart) {
+TEST_F(UsageMeterWorkTest, TwoDevices_BusyCountedPerDevice) {
   Tenancy tenancy;
   tenancy.machine = "rtx4070x2";
   tenancy.devices = {0, 1};
@@ -259,7 +259,7 @@ TEST_F(WorkTest, TwoCardsAreCountedApart) {
 }
 
 // It was charged by a first guess for ever, to the first card.
-TEST_F(WorkTest, AStreamThatCouldNotBeOpenedIsOpenedByTheNextLaunch) {
+TEST_F(UsageMeterWorkTest, StreamNotOpened_OpenedByNextLaunch) {
   Tenancy tenancy;
   tenancy.machine = "rtx4070x2";
   tenancy.devices = {0, 1};
@@ -285,7 +285,7 @@ TEST_F(WorkTest, AStreamThatCouldNotBeOpenedIsOpenedByTheNextLaunch) {
   EXPECT_EQ(meter().busy(0), 0u);
 }
 
-TEST_F(WorkTest, AContextThatFaultedHoldsNothingUp) {
+TEST_F(UsageMeterWorkTest, FaultedContext_MeterDrains) {
   if (elsewhere()) return;
   makeReady();
   const CUfunction kernel = builtin("spin"), trap = builtin("trap");
@@ -300,7 +300,7 @@ TEST_F(WorkTest, AContextThatFaultedHoldsNothingUp) {
   EXPECT_TRUE(meter().idle());
 }
 
-TEST_F(WorkTest, LaunchesThatTheDriverRefusesAreNotInFlight) {
+TEST_F(UsageMeterWorkTest, RefusedLaunches_NotInFlight) {
   if (elsewhere()) return;
   makeReady();
   const CUfunction kernel = builtin("spin");
@@ -315,7 +315,7 @@ TEST_F(WorkTest, LaunchesThatTheDriverRefusesAreNotInFlight) {
   EXPECT_LT(meter().busy(0), kMilli);
 }
 
-TEST_F(WorkTest, WorkFromBeforeTheGateClosedIsSeenToEnd) {
+TEST_F(UsageMeterWorkTest, WorkBeforeGateClosed_InFlightUntilItEnds) {
   if (elsewhere()) return;
   if (isOldDriver()) GTEST_SKIP() << "SKIPPED: this driver has no cuCtxRecordEvent";
   makeReady();
@@ -337,7 +337,7 @@ TEST_F(WorkTest, WorkFromBeforeTheGateClosedIsSeenToEnd) {
 
 // The mark before it was taken for one that is late since the clock began, and the work in flight
 // to last for half as long again.
-TEST_F(WorkTest, AFirstLaunchThatWaitsIsNotLongOverdue) {
+TEST_F(UsageMeterWorkTest, FirstLaunchWaitsForOther_NotOverdue) {
   if (elsewhere()) return;
   makeReady();
   const CUfunction kernel = builtin("spin");
@@ -363,7 +363,7 @@ TEST_F(WorkTest, AFirstLaunchThatWaitsIsNotLongOverdue) {
 }
 
 // More was taken off what is in flight than had been put there: it never was nothing again.
-TEST_F(WorkTest, WorkFromBeforeTheGateClosedIsKnownBeforeAnyLaunch) {
+TEST_F(UsageMeterWorkTest, WorkBeforeGateClosed_KnownBeforeAnyLaunch) {
   Tenancy tenancy;
   tenancy.card_permille = 200;
   tenancy.environment["SIMGPU_TIME_SCALE"] = "0.2";

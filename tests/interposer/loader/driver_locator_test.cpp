@@ -26,7 +26,7 @@ std::string builtLibrary() {
   return std::string(std::getenv("DIVVY_BUILD_DIR")) + "/lib/libdivvy-cuda.so";
 }
 
-class RealLibraryTest : public testing::Test {
+class DriverLocatorTest : public testing::Test {
  protected:
   void SetUp() override {
     root_ = fs::temp_directory_path() / ("divvy-library-" + std::to_string(::getpid()));
@@ -59,7 +59,7 @@ class RealLibraryTest : public testing::Test {
   fs::path root_;
 };
 
-TEST_F(RealLibraryTest, LooksInTheOrderOfTheLoader) {
+TEST_F(DriverLocatorTest, Candidates_InLoadersOrder) {
   const std::string preferred = driver("agent"), first = driver("compat"), last = driver("usual");
   const std::string path = dir("missing") + ":" + dir("compat");
   const std::string usual = dir("usual");
@@ -72,7 +72,7 @@ TEST_F(RealLibraryTest, LooksInTheOrderOfTheLoader) {
 }
 
 // I: the interposer is itself a libcuda.so.1 in the loader's eyes.
-TEST_F(RealLibraryTest, NeverTakesADivvyLibraryForTheDriver) {
+TEST_F(DriverLocatorTest, OwnLibraryInSearchPath_PassedOver) {
   const std::string mine = ours("divvy"), real = driver("real");
   const std::string path = dir("divvy") + ":" + dir("real");
   LibraryPlaces places;
@@ -84,7 +84,7 @@ TEST_F(RealLibraryTest, NeverTakesADivvyLibraryForTheDriver) {
   EXPECT_FALSE(isDivvyLibrary(real.c_str()));
 }
 
-TEST_F(RealLibraryTest, IgnoresRelativePreferencesAndDirectories) {
+TEST_F(DriverLocatorTest, RelativePreferenceOrDirectory_Ignored) {
   const std::string real = driver("real");
   fs::create_directories(root_ / "folder" / "libcuda.so.1");
   const std::string path = dir("folder") + ";" + dir("real");
@@ -94,7 +94,7 @@ TEST_F(RealLibraryTest, IgnoresRelativePreferencesAndDirectories) {
   EXPECT_EQ(candidates(places), std::vector<std::string>{real});
 }
 
-TEST_F(RealLibraryTest, AFileThatDoesNotLoadIsPassedOver) {
+TEST_F(DriverLocatorTest, FileDoesNotLoad_PassedOverAndDlerrorClear) {
   fs::create_directories(root_ / "broken");
   std::ofstream(root_ / "broken" / "libcuda.so.1") << "\x7f"
                                                       "ELF and then nothing";
@@ -106,7 +106,7 @@ TEST_F(RealLibraryTest, AFileThatDoesNotLoadIsPassedOver) {
   EXPECT_EQ(::dlerror(), nullptr) << "the application's dlerror must stay clear";
 }
 
-TEST_F(RealLibraryTest, PathsThatDoNotFitAreLeftOut) {
+TEST_F(DriverLocatorTest, PathTooLong_LeftOut) {
   const std::string real = driver("real");
   const std::string path = std::string(10'000, 'x') + ":" + dir("real");
   LibraryPlaces places;
@@ -114,7 +114,7 @@ TEST_F(RealLibraryTest, PathsThatDoNotFitAreLeftOut) {
   EXPECT_EQ(candidates(places), std::vector<std::string>{real});
 }
 
-TEST_F(RealLibraryTest, TruncatedElfFilesAreNotOurs) {
+TEST_F(DriverLocatorTest, TruncatedElfFile_NotTakenForOwn) {
   std::ifstream in(builtLibrary(), std::ios::binary);
   std::string bytes((std::istreambuf_iterator<char>(in)), {});
   for (const std::size_t size : {0u, 3u, 63u, 64u, 200u, 600u}) {

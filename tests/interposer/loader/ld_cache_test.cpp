@@ -61,7 +61,7 @@ std::string makeCache(const std::vector<Row>& rows, int old_entries = -1) {
   return front + header + entries + strings;
 }
 
-TEST(LdCacheTest, FindsNativeEntriesInTheLoadersOrder) {
+TEST(LdCache, SeveralEntries_NativeOnesInLoadersOrder) {
   const std::string bytes = makeCache({{kForeign, "libcuda.so.1", "/lib32/libcuda.so.1"},
                                        {kNative, "libc.so.6", "/lib/libc.so.6"},
                                        {kNative, "libcuda.so.1", "/compat/libcuda.so.1"},
@@ -73,13 +73,13 @@ TEST(LdCacheTest, FindsNativeEntriesInTheLoadersOrder) {
   EXPECT_EQ(cache.entry("libcuda.so", 0), nullptr);
 }
 
-TEST(LdCacheTest, ReadsTheFormThatCarriesBothTables) {
+TEST(LdCache, FileWithBothTables_EntryFound) {
   const std::string bytes = makeCache({{kNative, "libcuda.so.1", "/lib64/libcuda.so.1"}}, 3);
   const LdCache cache(bytes.data(), bytes.size());
   EXPECT_STREQ(cache.entry("libcuda.so.1", 0), "/lib64/libcuda.so.1");
 }
 
-TEST(LdCacheTest, SkipsEntriesForParticularProcessors) {
+TEST(LdCache, EntryForParticularProcessor_Skipped) {
   const std::string bytes =
       makeCache({{kNative, "libcuda.so.1", "/lib64/glibc-hwcaps/x/libcuda.so.1", 1ull << 62},
                  {kNative, "libcuda.so.1", "/lib64/libcuda.so.1"}});
@@ -87,13 +87,13 @@ TEST(LdCacheTest, SkipsEntriesForParticularProcessors) {
   EXPECT_STREQ(cache.entry("libcuda.so.1", 0), "/lib64/libcuda.so.1");
 }
 
-TEST(LdCacheTest, AnAbsentFileHoldsNothing) {
+TEST(LdCache, FileMissing_NoEntries) {
   LdCache cache;
   cache.read("/nonexistent/ld.so.cache");
   EXPECT_EQ(cache.entry("libc.so.6", 0), nullptr);
 }
 
-TEST(LdCacheTest, FindsTheCLibraryInThisMachinesCache) {
+TEST(LdCache, CacheOfThisMachine_CLibraryFound) {
   if (!std::filesystem::exists("/etc/ld.so.cache")) {
     GTEST_SKIP() << "SKIPPED: this machine has no /etc/ld.so.cache";
   }
@@ -104,7 +104,7 @@ TEST(LdCacheTest, FindsTheCLibraryInThisMachinesCache) {
   EXPECT_NE(std::strstr(path, "libc.so.6"), nullptr);
 }
 
-TEST(LdCacheTest, AnyBytesAreSafe) {
+TEST(LdCache, RandomBytes_NoReadBeyondEnd) {
   const std::string good = makeCache({{kNative, "libcuda.so.1", "/lib64/libcuda.so.1"},
                                       {kNative, "libnvidia-ml.so.1", "/lib64/libnvidia-ml.so.1"}},
                                      2);

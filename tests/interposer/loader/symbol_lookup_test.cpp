@@ -54,7 +54,7 @@ Cu identifyBare(void* address, void* (*find)(const char*)) {
   return Cu::kCount;
 }
 
-TEST_F(LookupTest, TheBareDriverIsReallyBare) {
+TEST_F(LookupTest, DriverOpenedPastInterposer_HasNoControlEntry) {
   if (outside()) return;
   makeReady();
   EXPECT_NE(bare("cuInit"), nullptr);
@@ -62,7 +62,7 @@ TEST_F(LookupTest, TheBareDriverIsReallyBare) {
   EXPECT_NE(bare("cuMemAlloc_v2"), ::dlsym(::dlopen("libcuda.so.1", RTLD_NOW), "cuMemAlloc_v2"));
 }
 
-TEST_F(LookupTest, I2EveryNameVersionAndFlagAnswersAsTheBareDriver) {
+TEST_F(LookupTest, EveryNameVersionAndFlag_I2AnswersAsDriver) {
   if (outside()) return;
   makeReady();
   std::size_t asked = 0;
@@ -84,7 +84,7 @@ TEST_F(LookupTest, I2EveryNameVersionAndFlagAnswersAsTheBareDriver) {
 }
 
 // What we do not change costs nothing: the program gets the driver's own function.
-TEST_F(LookupTest, I1WhatIsNotChangedIsTheDriversOwn) {
+TEST_F(LookupTest, UnwrappedEntries_I1DriversOwnFunction) {
   if (outside()) return;
   makeReady();
   std::set<Cu> passed;
@@ -101,7 +101,7 @@ TEST_F(LookupTest, I1WhatIsNotChangedIsTheDriversOwn) {
 }
 
 // Of two versions with different parameters the program gets the one that it asked for.
-TEST_F(LookupTest, I3WhatIsReturnedStandsForTheSameEntryPoint) {
+TEST_F(LookupTest, WrappedEntries_I3StandForSameEntryPoint) {
   if (outside()) return;
   makeReady();
   void* const library = ::dlopen("libcuda.so.1", RTLD_NOW);
@@ -133,7 +133,7 @@ TEST_F(LookupTest, I3WhatIsReturnedStandsForTheSameEntryPoint) {
 }
 
 // The wrappers themselves must not be mixed up: twins and versions are different functions.
-TEST_F(LookupTest, I3TwinsAndVersionsAreDifferentFunctions) {
+TEST_F(LookupTest, TwinsAndVersions_I3DistinctFunctions) {
   if (outside()) return;
   makeReady();
   const auto at = [](const char* name, int version, cuuint64_t flags) {
@@ -147,7 +147,7 @@ TEST_F(LookupTest, I3TwinsAndVersionsAreDifferentFunctions) {
   EXPECT_EQ(at("cuMemAlloc", 3020, 0), at("cuMemAlloc", 13000, 2)) << "a call without a stream";
 }
 
-TEST_F(LookupTest, BothVersionsOfTheLookUpAgree) {
+TEST_F(LookupTest, BothLookUpVersions_SameAnswers) {
   if (outside()) return;
   makeReady();
   auto* const v1 = reinterpret_cast<LookUpV1*>(ask(ours(), "cuGetProcAddress", 11040, 0).address);
@@ -162,7 +162,7 @@ TEST_F(LookupTest, BothVersionsOfTheLookUpAgree) {
   }
 }
 
-TEST_F(LookupTest, NamesThatNobodyKnowsAreAnsweredByTheDriver) {
+TEST_F(LookupTest, UnknownName_DriversAnswer) {
   if (outside()) return;
   makeReady();
   const Answer got = ask(ours(), "cuNotInventedYet", 12000, 0);
@@ -172,7 +172,7 @@ TEST_F(LookupTest, NamesThatNobodyKnowsAreAnsweredByTheDriver) {
   EXPECT_EQ(got.address, nullptr);
 }
 
-TEST_F(LookupTest, BadArgumentsAreTheDriversBusiness) {
+TEST_F(LookupTest, BadArguments_InvalidValueAsDriver) {
   if (outside()) return;
   makeReady();
   void* address = nullptr;
@@ -183,7 +183,7 @@ TEST_F(LookupTest, BadArgumentsAreTheDriversBusiness) {
   }
 }
 
-TEST_F(LookupTest, AWrapperFoundByLookUpAccounts) {
+TEST_F(LookupTest, WrapperFoundByLookUp_Accounts) {
   if (outside({.ceiling = kGiB})) return;
   makeReady();
   auto* const allocate =

@@ -13,12 +13,12 @@ std::uint64_t order(const std::string& text) {
   return pciOrder(text.c_str(), 16);
 }
 
-TEST(PciOrder, SameAddressInEveryForm) {
+TEST(PciOrder, SameAddressInOtherForms_Equal) {
   EXPECT_EQ(order("00000000:3B:00.0"), order("0000:3b:00.0"));
   EXPECT_EQ(order("00000000:3B:00.0"), order("3B:00.0"));
 }
 
-TEST(PciOrder, SortsByDomainBusDeviceFunction) {
+TEST(PciOrder, Addresses_SortByDomainBusDeviceFunction) {
   EXPECT_LT(order("00000000:05:00.0"), order("00000000:3B:00.0"));
   EXPECT_LT(order("00000000:3B:00.0"), order("00000000:3B:01.0"));
   EXPECT_LT(order("00000000:3B:00.0"), order("00000000:3B:00.1"));
@@ -26,14 +26,14 @@ TEST(PciOrder, SortsByDomainBusDeviceFunction) {
   EXPECT_LT(order("0000:09:00.0"), order("0000:0A:00.0"));
 }
 
-TEST(PciOrder, AnythingElseSortsLast) {
+TEST(PciOrder, InvalidAddress_SortsLast) {
   for (const char* text :
        {"", "3B", "3B:00", ":3B:00.0", "x:3B:00.0", "0:0:0:0.0", "000000000:3B:00.0"}) {
     EXPECT_EQ(order(text), UINT64_MAX) << text;
   }
 }
 
-TEST(PciOrder, ReadsNoFurtherThanTheField) {
+TEST(PciOrder, FieldWithoutSpare_ReadsNoFurther) {
   const char field[17] = "00000000:3B:00.0";
   EXPECT_EQ(pciOrder(field, 16), order("0000:3B:00.0"));
 }
@@ -49,7 +49,7 @@ ledger::ControlPage pageOf(std::initializer_list<std::pair<const char*, const ch
   return page;
 }
 
-TEST(DeviceView, CardsStandInPciOrderWhateverThePageSays) {
+TEST(DeviceView, PageInOtherOrder_CardsInPciOrder) {
   const ledger::ControlPage page =
       pageOf({{"GPU-c", "0000:C1:00.0"}, {"GPU-a", "0000:0A:00.0"}, {"GPU-b", "0000:41:00.0"}});
   DeviceView view{};
@@ -61,7 +61,7 @@ TEST(DeviceView, CardsStandInPciOrderWhateverThePageSays) {
   EXPECT_STREQ(view.unitOfShare(0)->uuid, "GPU-c");
 }
 
-TEST(DeviceView, WithoutAddressesThePagesOrderHolds) {
+TEST(DeviceView, NoAddresses_PageOrder) {
   const ledger::ControlPage page = pageOf({{"GPU-z", ""}, {"GPU-a", ""}});
   DeviceView view{};
   view.build(page, 2);
@@ -69,7 +69,7 @@ TEST(DeviceView, WithoutAddressesThePagesOrderHolds) {
   EXPECT_EQ(view.indexOf(*view.unitOfShare(1)), 1u);
 }
 
-TEST(DeviceView, InstancesOfOneCardAreOneCard) {
+TEST(DeviceView, InstancesOfOneCard_OneCard) {
   const ledger::ControlPage page =
       pageOf({{"MIG-x", "0000:C1:00.0"}, {"GPU-a", "0000:0A:00.0"}, {"MIG-y", "0000:C1:00.0"}});
   DeviceView view{};
@@ -85,7 +85,7 @@ TEST(DeviceView, InstancesOfOneCardAreOneCard) {
   EXPECT_FALSE(view.isInstance(*view.unitOfShare(1)));
 }
 
-TEST(DeviceView, AsManyDevicesAsAPageHolds) {
+TEST(DeviceView, MoreThanPageHolds_MaximumNumbered) {
   ledger::ControlPage page{};
   for (unsigned i = 0; i < ledger::kMaxDevices; ++i) {
     std::snprintf(page.devices[i].uuid, sizeof page.devices[i].uuid, "GPU-%u", i);
@@ -98,7 +98,7 @@ TEST(DeviceView, AsManyDevicesAsAPageHolds) {
   EXPECT_EQ(view.indexOf(*view.unitOfShare(0)), ledger::kMaxDevices - 1);
 }
 
-TEST(Deliver, RoomIsNegotiatedAsNvmlDoes) {
+TEST(Deliver, TooLittleRoom_CountAndInsufficientSize) {
   const unsigned rows[] = {7, 8, 9};
   unsigned out[3] = {};
   unsigned count = 0;
@@ -116,7 +116,7 @@ TEST(Deliver, RoomIsNegotiatedAsNvmlDoes) {
   EXPECT_EQ(count, 0u);
 }
 
-TEST(OwnerSeemsAlive, KnowsTheLivingTheDeadAndTheReplaced) {
+TEST(OwnerSeemsAlive, LiveDeadAndReusedPid_ToldApart) {
   const ledger::Owner self = ledger::readOwner(static_cast<std::uint32_t>(::getpid())).value();
   EXPECT_TRUE(ownerSeemsAlive(self));
   EXPECT_TRUE(ownerSeemsAlive({self.pid, 0})) << "without a start time the number decides";

@@ -10,7 +10,7 @@ namespace {
 constexpr Bytes kShare = gib(4);
 
 // A node of four cards, of which the tenant has numbers 3 and 1, named in that order.
-class TwoOfFour : public testing::Test {
+class NvmlDevicesTest : public testing::Test {
  protected:
   void run(const std::function<void()>& body) {
     inFreshProcess([&] {
@@ -22,7 +22,7 @@ class TwoOfFour : public testing::Test {
   static FakeDevice& card(unsigned i) { return *fakeNode().cards()[i]; }
 };
 
-TEST_F(TwoOfFour, S13_TheTenantsCardsAreNumberedInPciOrder) {
+TEST_F(NvmlDevicesTest, TenantsCards_S13NumberedInPciOrder) {
   run([] {
     unsigned count = 0;
     EXPECT_EQ(hook_nvmlDeviceGetCount_v2(&count), NVML_SUCCESS);
@@ -41,7 +41,7 @@ TEST_F(TwoOfFour, S13_TheTenantsCardsAreNumberedInPciOrder) {
   });
 }
 
-TEST_F(TwoOfFour, S13_VisibleDevicesPlayNoPart) {
+TEST_F(NvmlDevicesTest, VisibleDevicesSet_S13CountUnchanged) {
   ::setenv("CUDA_VISIBLE_DEVICES", "1", 1);
   run([] {
     unsigned count = 0;
@@ -51,7 +51,7 @@ TEST_F(TwoOfFour, S13_VisibleDevicesPlayNoPart) {
   ::unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
-TEST_F(TwoOfFour, S6_AnIndexBeyondTheShareIsInvalidAndNothingIsWritten) {
+TEST_F(NvmlDevicesTest, IndexBeyondShare_S6InvalidAndNothingWritten) {
   run([] {
     auto* const untouched = reinterpret_cast<nvmlDevice_t>(1);
     nvmlDevice_t device = untouched;
@@ -64,7 +64,7 @@ TEST_F(TwoOfFour, S6_AnIndexBeyondTheShareIsInvalidAndNothingIsWritten) {
   });
 }
 
-TEST_F(TwoOfFour, S13_AForeignCardDoesNotExistUnderAnyName) {
+TEST_F(NvmlDevicesTest, ForeignCard_S13NotFoundUnderAnyName) {
   run([] {
     nvmlDevice_t device = nullptr;
     nvmlUUID_t binary{nvmlUUID_v1, 0, {}};
@@ -86,7 +86,7 @@ TEST_F(TwoOfFour, S13_AForeignCardDoesNotExistUnderAnyName) {
   });
 }
 
-TEST_F(TwoOfFour, S13_TheTenantsCardsAreFoundUnderEveryName) {
+TEST_F(NvmlDevicesTest, OwnCard_S13FoundUnderEveryName) {
   run([] {
     nvmlUUID_t binary{nvmlUUID_v1, 0, {}};
     for (const unsigned i : {1u, 3u}) {
@@ -107,7 +107,7 @@ TEST_F(TwoOfFour, S13_TheTenantsCardsAreFoundUnderEveryName) {
   });
 }
 
-TEST_F(TwoOfFour, NeighboursAreTheTenantsOwn) {
+TEST_F(NvmlDevicesTest, NearestGpus_OnlyTenantsOwn) {
   run([] {
     unsigned count = 0;
     EXPECT_EQ(hook_nvmlDeviceGetTopologyNearestGpus(card(1).handle(), NVML_TOPOLOGY_SYSTEM, &count,
@@ -125,7 +125,7 @@ TEST_F(TwoOfFour, NeighboursAreTheTenantsOwn) {
   });
 }
 
-TEST_F(TwoOfFour, BeforeInitTheDriversOwnErrorIsSeen) {
+TEST_F(NvmlDevicesTest, BeforeInit_DriversErrorReturned) {
   run([] {
     fakeNode().initialised = false;
     unsigned number = 0;
@@ -139,7 +139,7 @@ TEST_F(TwoOfFour, BeforeInitTheDriversOwnErrorIsSeen) {
   });
 }
 
-TEST_F(TwoOfFour, ALostCardKeepsItsNumber) {
+TEST_F(NvmlDevicesTest, LostCard_KeepsItsNumber) {
   run([] {
     card(1).state = NVML_ERROR_GPU_IS_LOST;
     unsigned count = 0;
@@ -154,7 +154,7 @@ TEST_F(TwoOfFour, ALostCardKeepsItsNumber) {
   });
 }
 
-TEST_F(TwoOfFour, HandlesAreLookedUpOnceUntilShutdown) {
+TEST_F(NvmlDevicesTest, Handles_LookedUpOnceUntilShutdown) {
   run([] {
     nvmlDevice_t device = nullptr;
     for (int i = 0; i < 100; ++i) hook_nvmlDeviceGetHandleByIndex_v2(i % 2, &device);
@@ -165,7 +165,7 @@ TEST_F(TwoOfFour, HandlesAreLookedUpOnceUntilShutdown) {
   });
 }
 
-TEST(NvmlDevices, B4_WithoutATenantTheNodeIsSeenAsItIs) {
+TEST(NvmlDevices, NoTenant_B4AllDevicesSeen) {
   inFreshProcess([] {
     ::unsetenv("DIVVY_TENANT_DIR");
     addCards(3);
@@ -181,7 +181,7 @@ TEST(NvmlDevices, B4_WithoutATenantTheNodeIsSeenAsItIs) {
   });
 }
 
-TEST(NvmlDevices, S8_WithUnusablePagesThereAreNoDevices) {
+TEST(NvmlDevices, UnusablePages_S8NoDevices) {
   inFreshProcess([] {
     addCards(2);
     TenantDir tenant({shareOf(*fakeNode().cards()[0], kShare)});
@@ -197,7 +197,7 @@ TEST(NvmlDevices, S8_WithUnusablePagesThereAreNoDevices) {
 }
 
 // Two cards cut into instances; the tenant has the second and third of the first card.
-class Instances : public testing::Test {
+class NvmlInstancesTest : public testing::Test {
  protected:
   void run(const std::function<void(FakeDevice& card, FakeDevice* instances[4])>& body) {
     inFreshProcess([&] {
@@ -215,7 +215,7 @@ class Instances : public testing::Test {
   }
 };
 
-TEST_F(Instances, S13_OneCardWithTheTenantsInstances) {
+TEST_F(NvmlInstancesTest, TwoInstances_S13OneCard) {
   run([](FakeDevice& card, FakeDevice* all[4]) {
     unsigned number = 0;
     EXPECT_EQ(hook_nvmlDeviceGetCount_v2(&number), NVML_SUCCESS);
@@ -234,7 +234,7 @@ TEST_F(Instances, S13_OneCardWithTheTenantsInstances) {
   });
 }
 
-TEST_F(Instances, S13_ForeignInstancesDoNotExist) {
+TEST_F(NvmlInstancesTest, ForeignInstance_S13NotFound) {
   run([](FakeDevice&, FakeDevice* all[4]) {
     nvmlDevice_t device = nullptr;
     EXPECT_EQ(hook_nvmlDeviceGetHandleByUUID(all[0]->uuid.c_str(), &device), NVML_ERROR_NOT_FOUND);
@@ -244,7 +244,7 @@ TEST_F(Instances, S13_ForeignInstancesDoNotExist) {
   });
 }
 
-TEST_F(Instances, I6_AnInstanceShowsItsShareAndTheCardTheirSum) {
+TEST_F(NvmlInstancesTest, MemoryInfo_I6InstanceSharesAndCardSum) {
   run([](FakeDevice& card, FakeDevice* all[4]) {
     nvmlMemory_t memory{};
     EXPECT_EQ(hook_nvmlDeviceGetMemoryInfo(all[1]->handle(), &memory), NVML_SUCCESS);

@@ -24,7 +24,7 @@ nvmlMemory_t memoryOf(nvmlDevice_t device) {
 }
 
 // One card of one tenant with a share of 4 GiB.
-class OneCard : public testing::Test {
+class NvmlMemoryTest : public testing::Test {
  protected:
   void run(const std::function<void(TenantDir&, FakeDevice&)>& body) {
     inFreshProcess([&] {
@@ -39,7 +39,7 @@ class OneCard : public testing::Test {
   Bytes headroom_{};
 };
 
-TEST_F(OneCard, I6_TotalIsTheShareAndUsedIsTheTenants) {
+TEST_F(NvmlMemoryTest, MemoryInfo_I6TotalIsShareAndUsedIsTenants) {
   run([](TenantDir& tenant, FakeDevice& card) {
     nvmlMemory_t memory = memoryOf(card.handle());
     EXPECT_EQ(memory.total, gib(4).count);
@@ -59,7 +59,7 @@ TEST_F(OneCard, I6_TotalIsTheShareAndUsedIsTheTenants) {
 }
 
 // HAMi #1181, HAMi-core #200: 17592186044134 MiB used.
-TEST_F(OneCard, I6_S12_AShareThatShrankBelowItsUseShowsNoUnderflow) {
+TEST_F(NvmlMemoryTest, ShareBelowUse_I6S12FreeIsZero) {
   run([](TenantDir& tenant, FakeDevice& card) {
     const Holder holder(tenant, 0, gib(3));
     ASSERT_TRUE(tenant.agent().setMemory(0, gib(2), gib(2)).has_value());
@@ -70,7 +70,7 @@ TEST_F(OneCard, I6_S12_AShareThatShrankBelowItsUseShowsNoUnderflow) {
   });
 }
 
-TEST_F(OneCard, I6_AHandleStaysGoodWhenTheShareChanges) {
+TEST_F(NvmlMemoryTest, ShareChanges_I6HandleStaysValid) {
   run([](TenantDir& tenant, FakeDevice& card) {
     nvmlDevice_t before = nullptr;
     ASSERT_EQ(hook_nvmlDeviceGetHandleByIndex_v2(0, &before), NVML_SUCCESS);
@@ -84,7 +84,7 @@ TEST_F(OneCard, I6_AHandleStaysGoodWhenTheShareChanges) {
   });
 }
 
-TEST_F(OneCard, I6_HeadroomIsReserved) {
+TEST_F(NvmlMemoryTest, Headroom_I6CountedAsReserved) {
   headroom_ = mib(256);
   run([](TenantDir& tenant, FakeDevice& card) {
     const Holder holder(tenant, 0, gib(1));
@@ -98,7 +98,7 @@ TEST_F(OneCard, I6_HeadroomIsReserved) {
   });
 }
 
-TEST_F(OneCard, I9_TheEnvironmentOnlyLowers) {
+TEST_F(NvmlMemoryTest, LimitInEnvironment_I9OnlyLowers) {
   ::setenv("DIVVY_MEMORY_LIMIT", "1Gi", 1);
   run([](TenantDir&, FakeDevice& card) { EXPECT_EQ(memoryOf(card.handle()).total, gib(1).count); });
   ::setenv("DIVVY_MEMORY_LIMIT", "100Gi", 1);
@@ -108,7 +108,7 @@ TEST_F(OneCard, I9_TheEnvironmentOnlyLowers) {
   ::unsetenv("DIVVY_MEMORY_LIMIT");
 }
 
-TEST_F(OneCard, I6_AnUnknownVersionIsTheDriversBusinessAndCounted) {
+TEST_F(NvmlMemoryTest, UnknownStructVersion_I6ErrorAndFaultCounted) {
   run([](TenantDir& tenant, FakeDevice& card) {
     nvmlMemory_v2_t memory{};
     memory.version = 3u << 24 | sizeof memory;
@@ -122,7 +122,7 @@ TEST_F(OneCard, I6_AnUnknownVersionIsTheDriversBusinessAndCounted) {
   });
 }
 
-TEST_F(OneCard, S6_TheDriversErrorsAreSeenAndNothingIsWritten) {
+TEST_F(NvmlMemoryTest, DriverFails_S6ErrorReturnedAndNothingWritten) {
   run([](TenantDir&, FakeDevice& card) {
     nvmlMemory_t memory{1, 2, 3};
     EXPECT_EQ(hook_nvmlDeviceGetMemoryInfo(nullptr, &memory), NVML_ERROR_INVALID_ARGUMENT);
@@ -137,7 +137,7 @@ TEST_F(OneCard, S6_TheDriversErrorsAreSeenAndNothingIsWritten) {
   });
 }
 
-TEST_F(OneCard, S6_AForeignCardsMemoryIsNotTold) {
+TEST_F(NvmlMemoryTest, ForeignCard_S6InvalidArgument) {
   run([](TenantDir&, FakeDevice&) {
     nvmlMemory_t memory{};
     EXPECT_EQ(hook_nvmlDeviceGetMemoryInfo(fakeNode().cards()[1]->handle(), &memory),
@@ -146,7 +146,7 @@ TEST_F(OneCard, S6_AForeignCardsMemoryIsNotTold) {
   });
 }
 
-TEST_F(OneCard, QueriesTakeNoSlot) {
+TEST_F(NvmlMemoryTest, Queries_TakeNoSlot) {
   run([](TenantDir& tenant, FakeDevice& card) {
     memoryOf(card.handle());
     const auto report = tenant.agent().readReport();
@@ -155,7 +155,7 @@ TEST_F(OneCard, QueriesTakeNoSlot) {
   });
 }
 
-TEST_F(OneCard, ErrnoIsTheCallersOwn) {
+TEST_F(NvmlMemoryTest, Queries_ErrnoUnchanged) {
   run([](TenantDir&, FakeDevice& card) {
     errno = 4242;
     memoryOf(card.handle());

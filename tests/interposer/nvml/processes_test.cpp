@@ -71,7 +71,7 @@ Seen details(nvmlDevice_t device, nvmlProcessMode_t mode) {
 }
 
 // A card on which a neighbour computes, draws and runs under MPS all the time.
-class BusyCard : public testing::Test {
+class NvmlProcessesTest : public testing::Test {
  protected:
   void run(const std::function<void(TenantDir&, FakeDevice&)>& body) {
     inFreshProcess([&] {
@@ -86,7 +86,7 @@ class BusyCard : public testing::Test {
 };
 
 // HAMi #1340: host pids or nothing.
-TEST_F(BusyCard, I6_ComputeProcessesAreTheTenantsWithTheirBytes) {
+TEST_F(NvmlProcessesTest, ComputeProcesses_I6OnlyTenantsWithBytes) {
   run([](TenantDir& tenant, FakeDevice& card) {
     EXPECT_EQ(computeV3(card.handle()), Seen());
     const Holder one(tenant, 0, gib(1));
@@ -103,7 +103,7 @@ TEST_F(BusyCard, I6_ComputeProcessesAreTheTenantsWithTheirBytes) {
   });
 }
 
-TEST_F(BusyCard, I6_AContextWithoutMemoryIsSeenByTheDriversList) {
+TEST_F(NvmlProcessesTest, ContextWithoutMemory_I6SeenByDriversList) {
   run([](TenantDir& tenant, FakeDevice& card) {
     const Holder idle(tenant, 0, Bytes{0});
     EXPECT_EQ(computeV3(card.handle()), Seen()) << "no context, no compute process";
@@ -113,7 +113,7 @@ TEST_F(BusyCard, I6_AContextWithoutMemoryIsSeenByTheDriversList) {
   });
 }
 
-TEST_F(BusyCard, I6_DrawingAndMpsProcessesAreTranslated) {
+TEST_F(NvmlProcessesTest, GraphicsAndMpsProcesses_I6Translated) {
   run([](TenantDir& tenant, FakeDevice& card) {
     const Holder mine(tenant, 0, gib(1));
     mine.adopt(tenant, kOnNode);
@@ -130,7 +130,7 @@ TEST_F(BusyCard, I6_DrawingAndMpsProcessesAreTranslated) {
   });
 }
 
-TEST_F(BusyCard, I6_ANeighbourWithTheNumberOfAnOwnProcessIsNotTaken) {
+TEST_F(NvmlProcessesTest, ForeignPidEqualsOwnPid_I6NotListed) {
   run([](TenantDir& tenant, FakeDevice& card) {
     const Holder mine(tenant, 0, gib(1));
     const Holder other(tenant, 0, gib(1));
@@ -142,7 +142,7 @@ TEST_F(BusyCard, I6_ANeighbourWithTheNumberOfAnOwnProcessIsNotTaken) {
   });
 }
 
-TEST_F(BusyCard, I6_ADriverThatTranslatesItselfIsUnderstood) {
+TEST_F(NvmlProcessesTest, DriverTranslatesPids_I6OwnProcessListed) {
   run([](TenantDir& tenant, FakeDevice& card) {
     const Holder mine(tenant, 0, gib(1));
     card.graphics.push_back({mine.pid(), 0});
@@ -153,7 +153,7 @@ TEST_F(BusyCard, I6_ADriverThatTranslatesItselfIsUnderstood) {
   });
 }
 
-TEST_F(BusyCard, I6_ADeadProcessIsNotListed) {
+TEST_F(NvmlProcessesTest, DeadProcess_I6NotListed) {
   run([](TenantDir& tenant, FakeDevice& card) {
     Holder dead(tenant, 0, gib(1));
     dead.kill();
@@ -163,7 +163,7 @@ TEST_F(BusyCard, I6_ADeadProcessIsNotListed) {
   });
 }
 
-TEST_F(BusyCard, I6_TooLittleRoomNamesTheRoomNeeded) {
+TEST_F(NvmlProcessesTest, TooLittleRoom_I6NeededCountReturned) {
   run([](TenantDir& tenant, FakeDevice& card) {
     const Holder one(tenant, 0, gib(1));
     const Holder two(tenant, 0, gib(1));
@@ -181,7 +181,7 @@ TEST_F(BusyCard, I6_TooLittleRoomNamesTheRoomNeeded) {
   });
 }
 
-TEST_F(BusyCard, I6_OutsideMigTheInstanceNumbersAreAllOnes) {
+TEST_F(NvmlProcessesTest, WithoutMig_I6InstanceIdsAllOnes) {
   run([](TenantDir& tenant, FakeDevice& card) {
     const Holder one(tenant, 0, gib(1));
     nvmlProcessInfo_t row{};
@@ -193,7 +193,7 @@ TEST_F(BusyCard, I6_OutsideMigTheInstanceNumbersAreAllOnes) {
   });
 }
 
-TEST_F(BusyCard, S6_TheDriversErrorsAreSeen) {
+TEST_F(NvmlProcessesTest, DriverFails_S6ErrorReturned) {
   run([](TenantDir&, FakeDevice& card) {
     unsigned count = 0;
     nvmlProcessDetailList_t question{nvmlProcessDetailList_v1, 9, 0, nullptr};
@@ -212,7 +212,7 @@ TEST_F(BusyCard, S6_TheDriversErrorsAreSeen) {
   });
 }
 
-TEST_F(BusyCard, I6_UtilisationIsTheTenantsOwn) {
+TEST_F(NvmlProcessesTest, Utilisation_I6OnlyTenantsProcesses) {
   run([](TenantDir& tenant, FakeDevice& card) {
     const Holder mine(tenant, 0, gib(1));
     mine.adopt(tenant, kOnNode);
@@ -237,7 +237,7 @@ TEST_F(BusyCard, I6_UtilisationIsTheTenantsOwn) {
   });
 }
 
-TEST_F(BusyCard, I6_UtilisationInTheNewerForm) {
+TEST_F(NvmlProcessesTest, NewerUtilisationCall_I6OnlyTenantsListed) {
   run([](TenantDir& tenant, FakeDevice& card) {
     const Holder mine(tenant, 0, gib(1));
     mine.adopt(tenant, kOnNode);
@@ -261,7 +261,7 @@ TEST_F(BusyCard, I6_UtilisationInTheNewerForm) {
   });
 }
 
-TEST_F(BusyCard, I6_AccountingIsTheTenantsOwn) {
+TEST_F(NvmlProcessesTest, Accounting_I6OnlyTenantsProcesses) {
   run([](TenantDir& tenant, FakeDevice& card) {
     const Holder mine(tenant, 0, gib(1));
     mine.adopt(tenant, kOnNode);
@@ -293,7 +293,7 @@ TEST_F(BusyCard, I6_AccountingIsTheTenantsOwn) {
   });
 }
 
-TEST_F(BusyCard, I6_EncoderSessionsAreTheTenantsOwn) {
+TEST_F(NvmlProcessesTest, EncoderSessions_I6OnlyTenantsProcesses) {
   run([](TenantDir& tenant, FakeDevice& card) {
     const Holder mine(tenant, 0, gib(1));
     mine.adopt(tenant, kOnNode);
@@ -309,7 +309,7 @@ TEST_F(BusyCard, I6_EncoderSessionsAreTheTenantsOwn) {
   });
 }
 
-TEST_F(BusyCard, I6_ALongListOfNeighboursHidesNothing) {
+TEST_F(NvmlProcessesTest, FiveThousandForeignProcesses_I6OwnListed) {
   run([](TenantDir& tenant, FakeDevice& card) {
     const Holder mine(tenant, 0, gib(1));
     mine.adopt(tenant, kOnNode);
@@ -319,7 +319,7 @@ TEST_F(BusyCard, I6_ALongListOfNeighboursHidesNothing) {
   });
 }
 
-TEST(NvmlProcesses, I6_RowsOfInstancesCarryTheirNumbers) {
+TEST(NvmlProcesses, ProcessesOfInstances_I6CarryInstanceIds) {
   inFreshProcess([] {
     addCards(1);
     FakeDevice& card = *fakeNode().cards()[0];

@@ -32,7 +32,7 @@ ParamSizes sizesOf(std::initializer_list<std::uint16_t> list) {
   return sizes;
 }
 
-TEST(Arguments, EveryPointerIsFoundAndNothingThatIsTooSmallForOneIsRead) {
+TEST(KernelArguments, SmallAndLargeParameters_OnlyPointersRead) {
   // Behind what is smaller than an address lies one: who reads on finds it.
   struct {
     std::uint32_t number = 7;
@@ -46,7 +46,7 @@ TEST(Arguments, EveryPointerIsFoundAndNothingThatIsTooSmallForOneIsRead) {
   EXPECT_EQ(found.looked, 2u);
 }
 
-TEST(Arguments, StructuresByValueAreLookedThrough) {
+TEST(KernelArguments, StructuresByValue_PointersInsideFound) {
   struct {
     std::uint32_t rows = 1;
     std::uint64_t data = kA;  // at 4: packed
@@ -60,7 +60,7 @@ TEST(Arguments, StructuresByValueAreLookedThrough) {
   EXPECT_EQ(found.values, (std::vector<std::uint64_t>{kA, kB}));
 }
 
-TEST(Arguments, TheyNeedNotBeAligned) {
+TEST(KernelArguments, UnalignedParameter_PointerFound) {
   char memory[32] = {};
   std::memcpy(memory + 3, &kA, sizeof kA);
   void* params[] = {memory + 3};
@@ -69,7 +69,7 @@ TEST(Arguments, TheyNeedNotBeAligned) {
   EXPECT_EQ(found.values, std::vector<std::uint64_t>{kA});
 }
 
-TEST(Arguments, MoreThanIsLookedAtIsSaid) {
+TEST(KernelArguments, ParametersAboveBound_ScanIncomplete) {
   std::vector<std::uint64_t> large(1024);
   large[511] = kA;
   large[512] = kB;  // beyond 4096 bytes
@@ -82,7 +82,7 @@ TEST(Arguments, MoreThanIsLookedAtIsSaid) {
   EXPECT_FALSE(scanParams(many, params, std::ref(found)));
 }
 
-TEST(Arguments, ABufferIsLookedThroughByItsSize) {
+TEST(KernelArguments, ExtraBuffer_ScannedUpToItsSize) {
   std::uint64_t buffer[4] = {kA, 1, kB, kC};
   std::size_t bytes = 24;
   void* extra[] = {reinterpret_cast<void*>(1), buffer, reinterpret_cast<void*>(2), &bytes, nullptr};
@@ -101,7 +101,7 @@ TEST(Arguments, ABufferIsLookedThroughByItsSize) {
 // ---- the table
 // -----------------------------------------------------------------------------------
 
-TEST(KernelParamCache, KeepsWhatItWasToldUntilItsPlaceIsNeeded) {
+TEST(KernelParamCache, KeptSizes_FoundUntilPlaceReused) {
   const auto table = std::make_unique<KernelParamCache>();
   ParamSizes out;
   EXPECT_FALSE(table->find(0x1000, &out));
@@ -132,7 +132,7 @@ TEST(KernelParamCache, KeepsWhatItWasToldUntilItsPlaceIsNeeded) {
   EXPECT_FALSE(table->find(0x1000, &out));
 }
 
-TEST(KernelParamCache, NobodyReadsHalfOfWhatIsWritten) {
+TEST(KernelParamCache, ConcurrentWriters_ReaderSeesFullEntries) {
   const auto table = std::make_unique<KernelParamCache>();
   // Of each kernel all sizes are the same number.
   const auto allOf = [](std::uint16_t size) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kChunk = 2 * kMiB;
 
-class LastUseTest : public SwapTest {
+class AccessRecencyTest : public SwapTest {
  protected:
   static void allowWithHost(std::uint64_t bytes, std::uint64_t host_bytes = kGiB) {
     allow(bytes, host_bytes, ledger::kMayHostMap);
@@ -105,7 +105,7 @@ struct Use {
   CUresult (*call)(CUdeviceptr block);
 };
 
-class UseTest : public LastUseTest, public testing::WithParamInterface<Use> {
+class RecencyCallTest : public AccessRecencyTest, public testing::WithParamInterface<Use> {
  public:
   static CUresult nothing(CUdeviceptr) { return CUDA_SUCCESS; }
   static CUresult named(CUdeviceptr block) { return touch(block + 4096, 64); }
@@ -182,7 +182,7 @@ class UseTest : public LastUseTest, public testing::WithParamInterface<Use> {
   }
 };
 
-TEST_P(UseTest, TheLongestUnusedLeaveFirst) {
+TEST_P(RecencyCallTest, CallNamesBlock_LongestUnusedLeaveFirst) {
   if (outside(swappable())) return;
   makeSwappable();
   const CUdeviceptr one = filled(kChunk, 1);
@@ -199,18 +199,20 @@ TEST_P(UseTest, TheLongestUnusedLeaveFirst) {
   EXPECT_EQ(control().unknown_arguments, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Calls, UseTest,
-    testing::Values(Use{"nothing", false, UseTest::nothing}, Use{"named", true, UseTest::named},
-                    Use{"by_buffer", true, UseTest::byBuffer},
-                    Use{"extended", true, UseTest::extended},
-                    Use{"cooperative", true, UseTest::cooperative},
-                    Use{"copied", true, UseTest::copied}, Use{"filled", true, UseTest::filledAnew},
-                    Use{"box", true, UseTest::box}, Use{"captured", false, UseTest::captured},
-                    Use{"replayed", true, UseTest::replayed}),
-    [](const auto& named) { return std::string(named.param.name); });
+INSTANTIATE_TEST_SUITE_P(Calls, RecencyCallTest,
+                         testing::Values(Use{"nothing", false, RecencyCallTest::nothing},
+                                         Use{"named", true, RecencyCallTest::named},
+                                         Use{"by_buffer", true, RecencyCallTest::byBuffer},
+                                         Use{"extended", true, RecencyCallTest::extended},
+                                         Use{"cooperative", true, RecencyCallTest::cooperative},
+                                         Use{"copied", true, RecencyCallTest::copied},
+                                         Use{"filled", true, RecencyCallTest::filledAnew},
+                                         Use{"box", true, RecencyCallTest::box},
+                                         Use{"captured", false, RecencyCallTest::captured},
+                                         Use{"replayed", true, RecencyCallTest::replayed}),
+                         [](const auto& named) { return std::string(named.param.name); });
 
-TEST_F(LastUseTest, ALongCopyUsesAllThatItPassesOver) {
+TEST_F(AccessRecencyTest, LongFill_AllChunksCountAsUsed) {
   if (outside(swappable())) return;
   makeSwappable();
   const CUdeviceptr block = filled(4 * kChunk, 1);
@@ -228,7 +230,7 @@ TEST_F(LastUseTest, ALongCopyUsesAllThatItPassesOver) {
 }
 
 // An array has its address where it begins.
-TEST_F(LastUseTest, WhatLiesBehindANamedAddressIsUsedUpToTheNextThatIsNamed) {
+TEST_F(AccessRecencyTest, AddressNamed_UsedUpToNextNamedAddress) {
   if (outside(swappable())) return;
   makeSwappable();
   const CUdeviceptr block = filled(6 * kChunk, 1);
@@ -245,7 +247,7 @@ TEST_F(LastUseTest, WhatLiesBehindANamedAddressIsUsedUpToTheNextThatIsNamed) {
   EXPECT_EQ(atHost(block + 3 * kChunk, 3 * kChunk) + atHost(other, 2 * kChunk), 0u);
 }
 
-TEST_F(LastUseTest, AnArrayEndsWithItsBlockAndWhereAnotherIsInUse) {
+TEST_F(AccessRecencyTest, ArrayBeforeOtherArray_NotUsedBeyondIt) {
   if (outside(swappable())) return;
   makeSwappable();
   const CUdeviceptr block = filled(6 * kChunk, 1);
@@ -265,7 +267,7 @@ TEST_F(LastUseTest, AnArrayEndsWithItsBlockAndWhereAnotherIsInUse) {
 // ---- changing places
 // -----------------------------------------------------------------------------
 
-TEST_F(LastUseTest, AWorkingSetThatFitsEndsOnTheCardAndTheRestAtTheHost) {
+TEST_F(AccessRecencyTest, WorkingSetFits_OnDeviceAndRestAtHost) {
   if (outside(swappable())) return;
   makeSwappable();
   constexpr std::uint64_t kBytes = 4 * kChunk;
@@ -288,7 +290,7 @@ TEST_F(LastUseTest, AWorkingSetThatFitsEndsOnTheCardAndTheRestAtTheHost) {
   EXPECT_EQ(takenUnderWork(), 0u);
 }
 
-TEST_F(LastUseTest, HundredsOfThemChangePlaces) {
+TEST_F(AccessRecencyTest, HundredsOfChunks_ChangePlaces) {
   Tenancy tenancy = swappable();
   tenancy.machine = "swap";
   tenancy.swap_chunk = 64 << 10;
@@ -315,7 +317,7 @@ TEST_F(LastUseTest, HundredsOfThemChangePlaces) {
 }
 
 // All in one block, as some allocators have it: what lies behind an array need not be its part.
-TEST_F(LastUseTest, WhatIsNamedTakesThePlaceOfWhatOnlyLiesBehind) {
+TEST_F(AccessRecencyTest, NamedChunk_ReplacesChunkOnlyBehindName) {
   if (outside(swappable())) return;
   makeSwappable();
   const CUdeviceptr block = filled(6 * kChunk, 1);
@@ -341,7 +343,7 @@ TEST_F(LastUseTest, WhatIsNamedTakesThePlaceOfWhatOnlyLiesBehind) {
 }
 
 // What is used by turns and does not fit costs what it costs; moving it about would cost more.
-TEST_F(LastUseTest, WhatIsAllUsedAndDoesNotFitStaysWhereItIs) {
+TEST_F(AccessRecencyTest, AllUsedAndTooLarge_NothingMoves) {
   if (outside(swappable())) return;
   makeSwappable();
   const CUdeviceptr block = filled(6 * kChunk, 1);
@@ -356,7 +358,7 @@ TEST_F(LastUseTest, WhatIsAllUsedAndDoesNotFitStaysWhereItIs) {
 }
 
 // It had no place on the card in its last turn, and what had one was not used.
-TEST_F(LastUseTest, WhoComesBackGetsThePlacesForWhatItUsedLast) {
+TEST_F(AccessRecencyTest, TenantReturns_RecentlyUsedChunksGetRoom) {
   if (outside(swappable())) return;
   makeSwappable();
   constexpr std::uint64_t kBytes = 2 * kChunk;

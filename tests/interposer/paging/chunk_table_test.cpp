@@ -35,7 +35,7 @@ class ChunkTableTest : public testing::Test {
 };
 
 // The table of issue 4's contract, b.6.
-TEST(ChunkStateTest, OnlyTheseTransitionsAreThere) {
+TEST(ChunkState, AllPairs_OnlyListedTransitionsAllowed) {
   using enum ChunkState;
   const std::vector<std::pair<ChunkState, ChunkState>> legal = {
       {kFree, kReserved},         {kFree, kSwappingIn},       {kReserved, kSwappingIn},
@@ -58,7 +58,7 @@ TEST(ChunkStateTest, OnlyTheseTransitionsAreThere) {
   }
 }
 
-TEST_F(ChunkTableTest, EveryAddressWithinABlockNamesItsChunk) {
+TEST_F(ChunkTableTest, AddressInBlock_FindsItsChunk) {
   const std::uint32_t block = makeBlock(kBase, 3);
   ChunkTable::Place place{};
   for (unsigned i = 0; i < 3; ++i) {
@@ -72,7 +72,7 @@ TEST_F(ChunkTableTest, EveryAddressWithinABlockNamesItsChunk) {
   EXPECT_FALSE(table_.find(kBase + 3 * kGranule, &place));
 }
 
-TEST_F(ChunkTableTest, ChunksAreChainedByAddress) {
+TEST_F(ChunkTableTest, Chunks_LinkedByAddress) {
   const SwapBlock& block = table_.block(makeBlock(kBase, 4));
   EXPECT_EQ(block.count, 4u);
   std::uint32_t number = block.first;
@@ -84,7 +84,7 @@ TEST_F(ChunkTableTest, ChunksAreChainedByAddress) {
   EXPECT_EQ(number, ChunkTable::kNone);
 }
 
-TEST_F(ChunkTableTest, ABlockIsTakenOnceAndByItsFirstAddressOnly) {
+TEST_F(ChunkTableTest, Take_OnceAndByFirstAddressOnly) {
   const std::uint32_t block = makeBlock(kBase, 2);
   EXPECT_EQ(table_.take(kBase + kGranule), ChunkTable::kNone);
   EXPECT_FALSE(table_.take(block + 1, kBase)) << "another block is at this address";
@@ -94,7 +94,7 @@ TEST_F(ChunkTableTest, ABlockIsTakenOnceAndByItsFirstAddressOnly) {
   EXPECT_TRUE(table_.take(block, kBase));
 }
 
-TEST_F(ChunkTableTest, TheLastReferenceIsSaidToBeTheLast) {
+TEST_F(ChunkTableTest, LastReferenceDropped_SaidToBeLast) {
   const std::uint32_t number = makeBlock(kBase, 2);
   SwapBlock& block = table_.block(number);
   const std::uint32_t first = block.first, second = table_.chunk(first).next;
@@ -110,7 +110,7 @@ TEST_F(ChunkTableTest, TheLastReferenceIsSaidToBeTheLast) {
   table_.end(number);
 }
 
-TEST_F(ChunkTableTest, ChunksAreVisitedByDevice) {
+TEST_F(ChunkTableTest, ForEach_VisitsByDeviceUntilStopped) {
   makeBlock(kBase, 3, 0);
   makeBlock(kBase + 64 * kGranule, 2, 1);
   unsigned on_0 = 0, on_1 = 0, all = 0;
@@ -122,7 +122,7 @@ TEST_F(ChunkTableTest, ChunksAreVisitedByDevice) {
   EXPECT_EQ(all, 4u) << "until the visitor has seen enough";
 }
 
-TEST_F(ChunkTableTest, TheGranuleIsOneForAllDevices) {
+TEST_F(ChunkTableTest, Granule_OneForAllDevices) {
   EXPECT_TRUE(table_.setGranule(kGranule));
   EXPECT_FALSE(table_.setGranule(kGranule / 2));
   ChunkTable other;
@@ -134,7 +134,7 @@ TEST_F(ChunkTableTest, TheGranuleIsOneForAllDevices) {
   EXPECT_TRUE(other.any());
 }
 
-TEST_F(ChunkTableTest, ARecordsNextChunkIsAnother) {
+TEST_F(ChunkTableTest, RecordReused_OldGenerationCannotFree) {
   const std::uint32_t block = makeBlock(kBase, 1);
   const std::uint32_t number = table_.block(block).first;
   Chunk& chunk = table_.chunk(number);
@@ -152,7 +152,7 @@ TEST_F(ChunkTableTest, ARecordsNextChunkIsAnother) {
   EXPECT_EQ(chunk.claimForFreeing(chunk.generation()), ChunkState::kReserved);
 }
 
-TEST_F(ChunkTableTest, AfterAForkThereIsNothing) {
+TEST_F(ChunkTableTest, AfterFork_Empty) {
   makeBlock(kBase, 2);
   table_.forgetAfterFork();
   ChunkTable::Place place{};
@@ -163,7 +163,7 @@ TEST_F(ChunkTableTest, AfterAForkThereIsNothing) {
 
 // What an application's frees and a mover do to each other: of a chunk that is freed while it is
 // on its way, exactly one of the two undoes it, and somebody does.
-TEST_F(ChunkTableTest, AFreedChunkIsUndoneByExactlyOne) {
+TEST_F(ChunkTableTest, FreeRacesPager_ChunkUndoneOnce) {
   constexpr int kRounds = 20'000;
   std::atomic<std::uint32_t> current{ChunkTable::kNone};
   std::atomic<int> undone{0};

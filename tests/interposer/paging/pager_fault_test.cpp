@@ -17,9 +17,9 @@ struct Failure {
   std::uint64_t leaked = 0;  // bytes that stay on the card because of it
 };
 
-class MoverFaultTest : public SwapTest, public testing::WithParamInterface<Failure> {};
+class PagerFaultTest : public SwapTest, public testing::WithParamInterface<Failure> {};
 
-TEST_P(MoverFaultTest, LosesNothing) {
+TEST_P(PagerFaultTest, DriverCallFails_NoBytesLost) {
   const Failure& failure = GetParam();
   Tenancy tenancy = swappable();
   tenancy.environment["SIMGPU_FAULTS"] += std::string(",fail-at=") + failure.at;
@@ -42,7 +42,7 @@ TEST_P(MoverFaultTest, LosesNothing) {
 // Each call of a mover, as the first, in the middle and where copies are under way; 2: out of
 // memory, 999: nobody knows why.
 INSTANTIATE_TEST_SUITE_P(
-    Calls, MoverFaultTest,
+    Calls, PagerFaultTest,
     testing::Values(
         Failure{"cuCtxSynchronize:1=2"}, Failure{"cuCtxSynchronize:1=999"},
         Failure{"cuCtxSetCurrent:2=2"}, Failure{"cuCtxSetCurrent:2=999"},

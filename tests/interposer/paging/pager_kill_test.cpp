@@ -174,7 +174,7 @@ class Victim {
   std::uint64_t generation_ = 0;
 };
 
-class MoverKillTest : public SwapTest {
+class PagerKillTest : public SwapTest {
  protected:
   // Uses its memory until it is killed; ends by itself when nobody does that.
   static void beVictim() {
@@ -233,7 +233,7 @@ class MoverKillTest : public SwapTest {
 };
 
 template <std::size_t kCount>
-void MoverKillTest::killAll(const char* const (&points)[kCount], bool with_host) {
+void PagerKillTest::killAll(const char* const (&points)[kCount], bool with_host) {
   Tenancy tenancy = swappable();
   tenancy.machine = "swap";
   tenancy.swap_chunk = kChunk;
@@ -252,11 +252,11 @@ void MoverKillTest::killAll(const char* const (&points)[kCount], bool with_host)
   EXPECT_EQ(takenUnderWork(), 0u);
 }
 
-TEST_F(MoverKillTest, NothingButTheOneThatWasKilledIsLost) {
+TEST_F(PagerKillTest, KilledAtEveryPagerCall_OnlyVictimLost) {
   killAll(kPoints, false);
 }
 
-TEST_F(MoverKillTest, NorWithMemoryAtTheHost) {
+TEST_F(PagerKillTest, KilledWithMemoryAtHost_OnlyVictimLost) {
   killAll(kHostPoints, true);
 }
 

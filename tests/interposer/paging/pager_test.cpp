@@ -18,7 +18,7 @@ namespace {
 
 using ledger::GateState;
 using ledger::SwapRefusal;
-using MoverTest = SwapTest;
+using PagerTest = SwapTest;
 
 CUcontext currentContext() {
   CUcontext context = nullptr;
@@ -26,7 +26,7 @@ CUcontext currentContext() {
   return context;
 }
 
-TEST_F(MoverTest, WhatLeavesComesBackAsItWas) {
+TEST_F(PagerTest, SwappedOutAndIn_SameBytes) {
   if (outside(swappable())) return;
   makeSwappable();
   const CUdeviceptr one = filled(7 * kMiB, 1), other = filled(2 * kMiB, 2);
@@ -65,7 +65,7 @@ unsigned mostCopiesWithoutAGap(simgpu::CardEngine engine) {
 // it is kept from running.
 // A figure that was shown between the charge of a block and its being told to be swappable made an
 // order in which the block had room twice: nothing left.
-TEST_F(MoverTest, AnOrderIsMadeOfTheBooksAndNotOfWhatWasShown) {
+TEST_F(PagerTest, StaleReportedPinned_OrderFollowsLedger) {
   if (outside(swappable())) return;
   makeSwappable();
   const CUdeviceptr block = filled(4 * kMiB, 3);
@@ -77,7 +77,7 @@ TEST_F(MoverTest, AnOrderIsMadeOfTheBooksAndNotOfWhatWasShown) {
   EXPECT_TRUE(holds(block, 4 * kMiB, 3));
 }
 
-TEST_F(MoverTest, WhileOneCopyRunsTheNextIsQueued) {
+TEST_F(PagerTest, CopyRunning_NextCopyQueued) {
   Tenancy tenancy = swappable();
   tenancy.machine = "swap";
   tenancy.swap_chunk = 8 * kMiB;
@@ -115,7 +115,7 @@ std::pair<std::uint64_t, std::uint64_t> copyingOut(int card, std::uint64_t since
   return span;
 }
 
-TEST_F(MoverTest, TwoCardsAreEmptiedAtTheSameTime) {
+TEST_F(PagerTest, TwoDevices_SwappedOutConcurrently) {
   Tenancy tenancy = swappable();
   tenancy.machine = "swapx2";
   tenancy.devices = {0, 1};
@@ -148,7 +148,7 @@ TEST_F(MoverTest, TwoCardsAreEmptiedAtTheSameTime) {
 }
 
 // The first ones to leave a card took as much longer as making their host memory took.
-TEST_F(MoverTest, HostMemoryIsThereBeforeItHasToLeave) {
+TEST_F(PagerTest, MayLeaveOrdered_HostMemoryMadeAhead) {
   if (outside(swappable())) return;
   makeSwappable();
   const CUdeviceptr block = filled(7 * kMiB, 11), other = filled(2 * kMiB, 12);
@@ -172,7 +172,7 @@ TEST_F(MoverTest, HostMemoryIsThereBeforeItHasToLeave) {
   EXPECT_TRUE(holds(block, 7 * kMiB, 11));
 }
 
-TEST_F(MoverTest, NoMoreLeavesThanHasTo) {
+TEST_F(PagerTest, PartlyAllowed_NoMoreThanNeededLeaves) {
   if (outside(swappable())) return;
   makeSwappable();
   const CUdeviceptr block = filled(10 * kMiB, 3);
@@ -187,7 +187,7 @@ TEST_F(MoverTest, NoMoreLeavesThanHasTo) {
 }
 
 // Before CUDA 12.4 no driver says how large a kernel's parameters are.
-TEST_F(MoverTest, LaunchesWhoseArgumentsNobodyKnowsAreCounted) {
+TEST_F(PagerTest, KernelParametersUnknown_LaunchesCounted) {
   if (outside(swappable())) return;
   makeSwappable();
   filled(2 * kMiB, 3);
@@ -198,7 +198,7 @@ TEST_F(MoverTest, LaunchesWhoseArgumentsNobodyKnowsAreCounted) {
   EXPECT_EQ(control().missing_calls, missing) << "what the driver lacks is not called";
 }
 
-TEST_F(MoverTest, ACallThatTouchesMemoryWaitsForIt) {
+TEST_F(PagerTest, CallTouchesSwappedOutMemory_Waits) {
   if (outside(swappable())) return;
   makeSwappable();
   const CUdeviceptr block = filled(4 * kMiB, 4);
@@ -217,7 +217,7 @@ TEST_F(MoverTest, ACallThatTouchesMemoryWaitsForIt) {
   EXPECT_TRUE(eventually([] { return !shows(ledger::kSwapWanted); }));
 }
 
-TEST_F(MoverTest, ABlockThatHasNoRoomIsBornWithoutMemory) {
+TEST_F(PagerTest, NoRoomOnDevice_BlockMadeAndWriteWaits) {
   if (outside(swappable())) return;
   makeSwappable();
   const CUdeviceptr first = filled(2 * kMiB, 5);
@@ -240,7 +240,7 @@ TEST_F(MoverTest, ABlockThatHasNoRoomIsBornWithoutMemory) {
   EXPECT_TRUE(holds(first, 2 * kMiB, 5));
 }
 
-TEST_F(MoverTest, MemoryMayBeFreedWhileItIsOut) {
+TEST_F(PagerTest, FreedWhileSwappedOut_ChargeRefunded) {
   if (outside(swappable())) return;
   makeSwappable();
   const std::uint64_t before = charged();
@@ -258,7 +258,7 @@ TEST_F(MoverTest, MemoryMayBeFreedWhileItIsOut) {
   EXPECT_EXACT();
 }
 
-TEST_F(MoverTest, WithoutHostMemoryNothingLeaves) {
+TEST_F(PagerTest, HostMemoryBound_RestStaysAndRefusalShown) {
   if (outside(swappable())) return;
   makeSwappable();
   const CUdeviceptr block = filled(6 * kMiB, 9);
@@ -272,7 +272,7 @@ TEST_F(MoverTest, WithoutHostMemoryNothingLeaves) {
 }
 
 // Then the driver takes a detour through pinned memory of its own, and nobody else notices.
-TEST_F(MoverTest, WhatCannotBePinnedIsCopiedAllTheSame) {
+TEST_F(PagerTest, HostMemoryNotPinnable_CopiedUnpinned) {
   Tenancy tenancy = swappable();
   tenancy.environment["SIMGPU_FAULTS"] += ",missing=cuMemHostRegister_v2";
   if (outside(tenancy)) return;
@@ -287,7 +287,7 @@ TEST_F(MoverTest, WhatCannotBePinnedIsCopiedAllTheSame) {
   }
 }
 
-TEST_F(MoverTest, AContextMayEndWhileItsMemoryIsOut) {
+TEST_F(PagerTest, ContextDestroyedWhileSwappedOut_OthersComeBack) {
   if (outside(swappable())) return;
   makeSwappable();
   const CUcontext primary = currentContext();
@@ -306,7 +306,7 @@ TEST_F(MoverTest, AContextMayEndWhileItsMemoryIsOut) {
   EXPECT_EXACT();
 }
 
-TEST_F(MoverTest, AForkedChildHasNothingOfIt) {
+TEST_F(PagerTest, ForkedChild_ReadFailsWithoutWait) {
   if (outside(swappable())) return;
   makeSwappable();
   const CUdeviceptr block = filled(4 * kMiB, 12);
@@ -329,7 +329,7 @@ TEST_F(MoverTest, AForkedChildHasNothingOfIt) {
 }
 
 // The handler is registered before memory is first asked for, so it runs after our own.
-TEST_F(MoverTest, AProcessMayExitWhileItsMemoryIsOut) {
+TEST_F(PagerTest, ExitWhileSwappedOut_HandlerDeinitialized) {
   if (outside(swappable())) return;
   ::alarm(30);  // instead of a hang, a death that the parent reports
   static CUdeviceptr block = 0;
@@ -352,7 +352,7 @@ TEST_F(MoverTest, AProcessMayExitWhileItsMemoryIsOut) {
 
 // b.9: a swapped-out process does not wait for an agent that is gone, and gives way to one that is
 // back.
-TEST_F(MoverTest, WhoWaitsForASilentAgentHelpsHimself) {
+TEST_F(PagerTest, AgentSilentForLease_WaiterSwapsInItself) {
   if (outside(swappable())) return;
   terms().lease_ms = 300;
   makeSwappable();
@@ -369,7 +369,7 @@ TEST_F(MoverTest, WhoWaitsForASilentAgentHelpsHimself) {
 }
 
 // Whoever reads and writes while memory comes and goes finds what was written last.
-TEST_F(MoverTest, HundredsOfTimesOutAndIn) {
+TEST_F(PagerTest, HundredsOfSwapsDuringWork_BytesCorrect) {
   if (outside(swappable())) return;
   makeSwappable();
   constexpr std::uint64_t kBytes = 6 * kMiB;

@@ -15,7 +15,7 @@ namespace {
 using ledger::GateState;
 using ledger::SwapRefusal;
 
-class MemoryGateTest : public SwapTest {
+class ResidencyGateTest : public SwapTest {
  protected:
   static CUstream stream() {
     CUstream made = nullptr;
@@ -29,7 +29,7 @@ class MemoryGateTest : public SwapTest {
   }
 };
 
-TEST_F(MemoryGateTest, WhatRunsIsWaitedFor) {
+TEST_F(ResidencyGateTest, KernelRuns_SwapOutWaits) {
   if (outside(swappable())) return;
   makeSwappable();
   const CUdeviceptr block = filled(4 * kMiB, 1);
@@ -45,7 +45,7 @@ TEST_F(MemoryGateTest, WhatRunsIsWaitedFor) {
 }
 
 // What runs may wait for what a thread is to launch that the drain keeps out.
-TEST_F(MemoryGateTest, DrainGivesUp) {
+TEST_F(ResidencyGateTest, DrainExceedsEscape_GivenUpAndRetried) {
   if (outside(swappable())) return;
   terms().escape_ms = 50;
   makeSwappable(GateState::kRun);
@@ -73,7 +73,7 @@ TEST_F(MemoryGateTest, DrainGivesUp) {
 
 // The pause after a drain in vain was ten times as long as the drain: who could have left a moment
 // later kept the card for 20 s.
-TEST_F(MemoryGateTest, ADrainInVainIsTriedAgainAsSoonAsNothingGoesOn) {
+TEST_F(ResidencyGateTest, DrainGivenUp_RetriedWhenWorkEnds) {
   if (outside(swappable())) return;
   terms().escape_ms = 50;
   makeSwappable(GateState::kRun);
@@ -99,7 +99,7 @@ TEST_F(MemoryGateTest, ADrainInVainIsTriedAgainAsSoonAsNothingGoesOn) {
   EXPECT_TRUE(holds(block, 4 * kMiB, 2));
 }
 
-TEST_F(MemoryGateTest, WhoWaitsForAGrantIsInsideNothing) {
+TEST_F(ResidencyGateTest, LaunchWaitsForGrant_SwapOutProceeds) {
   if (outside(swappable())) return;
   makeSwappable(GateState::kRun);
   const CUdeviceptr block = filled(4 * kMiB, 3);
@@ -122,7 +122,7 @@ TEST_F(MemoryGateTest, WhoWaitsForAGrantIsInsideNothing) {
   EXPECT_TRUE(holds(block, 4 * kMiB, 3));
 }
 
-TEST_F(MemoryGateTest, ACaptureDelaysASwap) {
+TEST_F(ResidencyGateTest, OpenCapture_SwapOutWaitsForItsEnd) {
   if (outside(swappable())) return;
   makeSwappable();
   const CUdeviceptr block = filled(4 * kMiB, 4);
@@ -156,7 +156,7 @@ TEST_F(MemoryGateTest, ACaptureDelaysASwap) {
   EXPECT_EQ(word, 7u);
 }
 
-TEST_F(MemoryGateTest, ACaptureBeginsWithAllMemoryThere) {
+TEST_F(ResidencyGateTest, CaptureBeginsWhileSwappedOut_Waits) {
   if (outside(swappable())) return;
   makeSwappable();
   filled(4 * kMiB, 5);
@@ -177,7 +177,7 @@ TEST_F(MemoryGateTest, ACaptureBeginsWithAllMemoryThere) {
 }
 
 // The driver forbids such calls too; while memory is there ours go as far as its.
-TEST_F(MemoryGateTest, HostFunctionsAreRefusedWhatWouldWait) {
+TEST_F(ResidencyGateTest, HostFunctionDuringDrain_CallNotPermitted) {
   if (outside(swappable())) return;
   makeSwappable();
   static const CUdeviceptr block = filled(4 * kMiB, 6);
@@ -231,7 +231,7 @@ bool touchesMemory(const abi::Entry& entry) {
   return base == "cuGraphAddNode" || base == "cuTexRefSetAddress" || base == "cuTexRefSetAddress2D";
 }
 
-TEST_F(MemoryGateTest, C2EveryCallThatTouchesMemoryWaitsForIt) {
+TEST_F(ResidencyGateTest, EveryCallTouchingMemory_C2WaitsForMemory) {
   if (outside(swappable())) return;
   makeSwappable();
   filled(2 * kMiB, 8);
@@ -321,9 +321,10 @@ class Adders {
   std::vector<std::thread> threads_;
 };
 
-class MemoryGateWordTest : public MemoryGateTest, public testing::WithParamInterface<GateState> {};
+class ResidencyGateStateTest : public ResidencyGateTest,
+                               public testing::WithParamInterface<GateState> {};
 
-TEST_P(MemoryGateWordTest, NobodyIsInsideWhenMemoryLeaves) {
+TEST_P(ResidencyGateStateTest, SwapsDuringLaunches_NoKernelLost) {
   if (outside(swappable())) return;
   makeSwappable(GetParam());
   CUdeviceptr block = 0;
@@ -341,7 +342,7 @@ TEST_P(MemoryGateWordTest, NobodyIsInsideWhenMemoryLeaves) {
   EXPECT_EQ(takenUnderWork(), 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Grants, MemoryGateWordTest,
+INSTANTIATE_TEST_SUITE_P(Grants, ResidencyGateStateTest,
                          testing::Values(GateState::kOpen, GateState::kRun), [](const auto& named) {
                            return named.param == GateState::kRun ? "Run" : "Open";
                          });

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t kRoom = 4 * kMiB;
 
-class SwapBoardTest : public TenantTest {
+class SwapReportTest : public TenantTest {
  protected:
   static bool elsewhere() {
     Tenancy tenancy;
@@ -104,7 +104,7 @@ class Taker {
 
 // The agent lowers the order and looks then, as the arbiter does: who shows nothing at that moment
 // takes nothing any more, wherever he was.
-TEST_F(SwapBoardTest, NobodyTakesRoomByAnOrderThatWasTakenBack) {
+TEST_F(SwapReportTest, OrderTakenBack_NoRoomTakenAfterwards) {
   if (elsewhere()) return;
   ASSERT_EQ(cu<Cu::cuInit>(0u), CUDA_SUCCESS);
   ASSERT_TRUE(runtime().tenant.ready());

@@ -10,7 +10,7 @@
 namespace divvy::interposer {
 namespace {
 
-TEST(BlockMapTest, AnInsertedBlockIsTakenOnce) {
+TEST(AddressMap, InsertedBlock_TakenOnce) {
   AddressMap map;
   const Block block{4096, 3, BlockKind::kManaged};
   ASSERT_TRUE(map.insert(0x7f0000000000, block));
@@ -23,14 +23,14 @@ TEST(BlockMapTest, AnInsertedBlockIsTakenOnce) {
   EXPECT_FALSE(map.find(0x7f0000000000, &out));
 }
 
-TEST(BlockMapTest, AnEmptyMapKnowsNothing) {
+TEST(AddressMap, EmptyMap_TakeFails) {
   AddressMap map;
   Block out;
   EXPECT_FALSE(map.take(42, &out));
   EXPECT_EQ(map.capacity(), 0u);
 }
 
-TEST(BlockMapTest, KeysThatLookLikeMarksAreKeys) {
+TEST(AddressMap, KeysZeroAndOne_StoredAsKeys) {
   AddressMap map;
   Block out;
   EXPECT_FALSE(map.find(0, &out));
@@ -42,7 +42,7 @@ TEST(BlockMapTest, KeysThatLookLikeMarksAreKeys) {
   EXPECT_EQ(out.bytes, 11u);
 }
 
-TEST(BlockMapTest, HoldsLargeBlocksAndEveryDevice) {
+TEST(AddressMap, LargestBlockAndDevice_Stored) {
   AddressMap map;
   const Block block{(std::uint64_t{1} << 48) - 1, 15, BlockKind::kOther};
   ASSERT_TRUE(map.insert(512, block));
@@ -53,7 +53,7 @@ TEST(BlockMapTest, HoldsLargeBlocksAndEveryDevice) {
 
 // Small handles, addresses 512 bytes apart and addresses 32 MiB apart must all spread well: a map
 // that grows much beyond its content would touch ever more memory.
-TEST(BlockMapTest, AHundredThousandBlocksOfAnySpacingStayFindable) {
+TEST(AddressMap, HundredThousandKeysOfAnySpacing_FoundInBoundedMap) {
   for (const std::uint64_t spacing : {1ull, 512ull, 2ull << 20, 32ull << 20}) {
     AddressMap map;
     for (std::uint64_t i = 0; i < 100'000; ++i) {
@@ -68,7 +68,7 @@ TEST(BlockMapTest, AHundredThousandBlocksOfAnySpacingStayFindable) {
   }
 }
 
-TEST(BlockMapTest, ChurnDoesNotGrowTheMap) {
+TEST(AddressMap, MillionReplacements_CapacityUnchanged) {
   AddressMap map;
   std::mt19937_64 random(7);
   std::vector<std::uint64_t> live;
@@ -86,7 +86,7 @@ TEST(BlockMapTest, ChurnDoesNotGrowTheMap) {
   EXPECT_LE(map.capacity(), 24'576u) << "the first segment";
 }
 
-TEST(BlockMapTest, ForEachSeesEveryBlockAndMayTakeIt) {
+TEST(AddressMap, ForEachWithTake_VisitsEveryBlock) {
   AddressMap map;
   for (std::uint64_t i = 0; i < 20'000; ++i) map.insert(i, {1, 0, BlockKind::kPlain});
   struct Visit {
@@ -105,7 +105,7 @@ TEST(BlockMapTest, ForEachSeesEveryBlockAndMayTakeIt) {
   EXPECT_FALSE(map.find(17, &out));
 }
 
-TEST(BlockMapTest, ThreadsThatChurnLoseNothing) {
+TEST(AddressMap, ConcurrentChurn_NothingLost) {
   AddressMap map;
   constexpr int kThreads = 4;
   constexpr std::uint64_t kKeys = 5000;
@@ -129,7 +129,7 @@ TEST(BlockMapTest, ThreadsThatChurnLoseNothing) {
   EXPECT_LE(map.capacity(), 400'000u);
 }
 
-TEST(BlockMapTest, OfSeveralTakersOneWins) {
+TEST(AddressMap, ConcurrentTakers_OneSucceeds) {
   AddressMap map;
   for (int round = 0; round < 2000; ++round) {
     map.insert(512, {1, 0, BlockKind::kPlain});
@@ -145,7 +145,7 @@ TEST(BlockMapTest, OfSeveralTakersOneWins) {
   }
 }
 
-TEST(BlockMapTest, AForkedChildStartsEmpty) {
+TEST(AddressMap, ForgetAfterFork_MapEmptyAndUsable) {
   AddressMap map;
   map.insert(512, {1, 0, BlockKind::kPlain});
   map.forgetAfterFork();

@@ -9,7 +9,7 @@
 namespace divvy::interposer::test {
 namespace {
 
-TEST(TimesliceLibrary, IsAGuestLikeTheOthers) {
+TEST(TimesliceLibrary, ElfHeaders_OwnExportsAndNoConstructors) {
   const ElfFacts facts = readElf(built("lib/libdivvy-timeslice.so"));
   EXPECT_EQ(facts.exports, (std::set<std::string>{"ioctl", "divvy_timeslice_groups",
                                                   "divvy_timeslice_set", "divvy_timeslice_fault"}));
@@ -24,7 +24,7 @@ TEST(TimesliceLibrary, IsAGuestLikeTheOthers) {
 }
 
 // Debian 11's libc, unpacked by tools/fetch-old-libc.
-TEST(TimesliceLibrary, ProcessesStartUnderGlibc231WithLdBindNow) {
+TEST(TimesliceLibrary, LdBindNowUnderGlibc231_ProcessStarts) {
   const std::string root = built("../old-libc/root");
   std::string loader;
   for (const char* name :

@@ -75,7 +75,7 @@ class Timeslice : public ::testing::Test {
   }
 };
 
-TEST_F(Timeslice, PassesWhatItDoesNotKnowUntouched) {
+TEST_F(Timeslice, UnknownRequest_PassedUnchanged) {
   int value = 5;
   EXPECT_EQ(ioctl(3, 0x5413, &value), 0);
   EXPECT_EQ(ioctl(kDevice, rm::request(0x4e, 56), &value), 0);
@@ -87,7 +87,7 @@ TEST_F(Timeslice, PassesWhatItDoesNotKnowUntouched) {
   EXPECT_EQ(groups(), 0u);
 }
 
-TEST_F(Timeslice, SetsTheSliceOfEachNewChannelGroup) {
+TEST_F(Timeslice, NewChannelGroup_SliceSet) {
   EXPECT_EQ(allocate(11), 0);
   EXPECT_EQ(allocate(12, 0xc86f), 0);  // some other class
   const std::vector<FakeCall> slices = takeSlices();
@@ -99,7 +99,7 @@ TEST_F(Timeslice, SetsTheSliceOfEachNewChannelGroup) {
   EXPECT_EQ(groups(), 1u);
 }
 
-TEST_F(Timeslice, KnowsTheOlderAllocationAndTheOneInAnEnvelope) {
+TEST_F(Timeslice, OlderAndTransferredAllocation_SliceSet) {
   rm::Alloc older{kClient, 0, 13, rm::kChannelGroupClass, 0, 0, rm::kOk};
   ioctl(kDevice, rm::request(rm::kAlloc, sizeof older), &older);
   older.object = 14;
@@ -111,7 +111,7 @@ TEST_F(Timeslice, KnowsTheOlderAllocationAndTheOneInAnEnvelope) {
   EXPECT_EQ(slices[1].object, 14u);
 }
 
-TEST_F(Timeslice, ForgetsWhatIsFreed) {
+TEST_F(Timeslice, ObjectOrClientFreed_GroupsForgotten) {
   allocate(15);
   allocate(16);
   EXPECT_EQ(groups(), 2u);
@@ -121,7 +121,7 @@ TEST_F(Timeslice, ForgetsWhatIsFreed) {
   EXPECT_EQ(groups(), 0u);
 }
 
-TEST_F(Timeslice, LooksAtNothingThatFailed) {
+TEST_F(Timeslice, FailedAllocation_NotReadOrCounted) {
   preloaded<decltype(fake_fail)>("fake_fail")(EFAULT);
   errno = 0;
   // The kernel refused this pointer; whoever reads it dies.
@@ -134,7 +134,7 @@ TEST_F(Timeslice, LooksAtNothingThatFailed) {
   EXPECT_TRUE(takeSlices().empty());
 }
 
-TEST_F(Timeslice, KeepsErrnoWhenTheSliceIsRefused) {
+TEST_F(Timeslice, SliceRefused_ErrnoUnchangedAndFaultKept) {
   preloaded<decltype(fake_slice_status)>("fake_slice_status")(rm::kInsufficientPermissions);
   errno = 42;
   EXPECT_EQ(allocate(18), 0);
@@ -144,7 +144,7 @@ TEST_F(Timeslice, KeepsErrnoWhenTheSliceIsRefused) {
 }
 
 // A group may not know its engine yet when it is made.
-TEST_F(Timeslice, TriesAgainWhatWasRefusedAndNotForEver) {
+TEST_F(Timeslice, SliceRefused_RetriedWithBound) {
   preloaded<decltype(fake_slice_status)>("fake_slice_status")(rm::kInvalidArgument);
   allocate(19);
   EXPECT_EQ(takeSlices().size(), 1u);
@@ -163,7 +163,7 @@ TEST_F(Timeslice, TriesAgainWhatWasRefusedAndNotForEver) {
   EXPECT_EQ(takeSlices().size(), 0u);
 }
 
-TEST_F(Timeslice, OverridesTheSliceThatTheDriverSets) {
+TEST_F(Timeslice, DriverSetsSlice_OverriddenByOurs) {
   allocate(21);
   takeCalls();
   control(21, rm::kSetTimeslice);
@@ -173,7 +173,7 @@ TEST_F(Timeslice, OverridesTheSliceThatTheDriverSets) {
   EXPECT_EQ(slices[1].micros, 3000u);
 }
 
-TEST_F(Timeslice, SetsSlicesByNumber) {
+TEST_F(Timeslice, SetByIndex_OnlyExistingGroupsSet) {
   auto* set = preloaded<decltype(divvy_timeslice_set)>("divvy_timeslice_set");
   allocate(22);
   allocate(23);
@@ -183,7 +183,7 @@ TEST_F(Timeslice, SetsSlicesByNumber) {
   EXPECT_EQ(takeSlices().size(), 2u);
 }
 
-TEST_F(Timeslice, MoreGroupsThanItHasRoomForAreLeftAlone) {
+TEST_F(Timeslice, MoreGroupsThanCapacity_NotTracked) {
   for (std::uint32_t i = 0; i < 2 * ChannelGroups::kCapacity; ++i) {
     allocate(1000 + i);
     preloaded<decltype(fake_forget)>("fake_forget")();

@@ -16,7 +16,7 @@ Result<Access> read(const std::string& text) {
   return kubeconfigAccess({{text, "f", ""}});
 }
 
-TEST(Access, ReadsServerTokenAndData) {
+TEST(KubeconfigAccess, Config_ServerTokenAndDataRead) {
   const auto access = read(config(
       "{server: 'https://[::1]:6443/base/', certificate-authority-data: QUJD}", "{token: t}"));
   ASSERT_TRUE(access.has_value()) << access.error().message();
@@ -29,7 +29,7 @@ TEST(Access, ReadsServerTokenAndData) {
 }
 
 // kubectl accepts both.
-TEST(Access, EmptyAndNullMembersAreAbsent) {
+TEST(KubeconfigAccess, EmptyOrNullMembers_TreatedAsAbsent) {
   const auto access =
       read(config("{server: 'https://h', certificate-authority: ''}", "{token: ~, exec: ~}"));
   ASSERT_TRUE(access.has_value()) << access.error().message();
@@ -37,7 +37,7 @@ TEST(Access, EmptyAndNullMembersAreAbsent) {
   EXPECT_FALSE(access->exec.has_value());
 }
 
-TEST(Access, WhatIsMissingIsNamed) {
+TEST(KubeconfigAccess, MissingOrInvalidMembers_Named) {
   for (const auto& [text, words] : std::vector<std::pair<std::string, std::string>>{
            {"[]", "map"},
            {"{}", "current-context"},
@@ -54,7 +54,7 @@ TEST(Access, WhatIsMissingIsNamed) {
   }
 }
 
-TEST(Access, OutsideOfAClusterIsNotFound) {
+TEST(ClusterAccess, OutsideCluster_NotFound) {
   EXPECT_EQ(clusterAccess("", "").error().code(), ErrorCode::kNotFound);
   EXPECT_EQ(clusterAccess("h", "443", "/nowhere").error().code(), ErrorCode::kIo);
 }

@@ -68,7 +68,7 @@ class Programs {
   std::filesystem::path folder_;
 };
 
-TEST(ExecCredential, IsReadAsTheProtocolHasIt) {
+TEST(ExecCredential, TokenOrKeyPair_ReadWithExpiry) {
   const Result<Credential> token = credentialIn(
       printed(R"({"token":"t","expirationTimestamp":"2027-01-15T08:00:00Z"})"), kVersion);
   ASSERT_TRUE(token.has_value());
@@ -81,7 +81,7 @@ TEST(ExecCredential, IsReadAsTheProtocolHasIt) {
   EXPECT_FALSE(pair->until.has_value());
 }
 
-TEST(ExecCredential, WhatIsNoneIsRefusedWithoutRepeatingSecrets) {
+TEST(ExecCredential, InvalidOutput_RefusedWithoutSecrets) {
   for (const std::string& text :
        {std::string(), std::string("secret"), std::string("[]"), std::string("{}"), printed("{}"),
         printed("1"), printed(R"({"token":7})"), printed(R"({"clientKeyData":"secret"})"),
@@ -95,7 +95,7 @@ TEST(ExecCredential, WhatIsNoneIsRefusedWithoutRepeatingSecrets) {
   }
 }
 
-TEST(ExecCredential, TimesAreThoseOfTheApi) {
+TEST(ExecCredential, Times_Rfc3339ParsedAndOthersRefused) {
   const auto at = std::chrono::sys_seconds(seconds(1'800'000'000));
   for (const char* text : {"2027-01-15T08:00:00Z", "2027-01-15T08:00:00.123456Z",
                            "2027-01-15T10:30:00+02:30", "2027-01-15T06:00:00-02:00"})
@@ -108,7 +108,7 @@ TEST(ExecCredential, TimesAreThoseOfTheApi) {
     EXPECT_FALSE(timeIn(text).has_value()) << text;
 }
 
-TEST(ExecPlugin, RunsWithoutAShellAndWithItsEnvironment) {
+TEST(ExecPlugin, ArgumentsAndEnvironment_PassedWithoutShell) {
   const Programs programs;
   ExecPlugin plugin =
       programs.add(R"(echo "$1|$MORE|$KUBERNETES_EXEC_INFO" > )" + programs.file("told") +
@@ -127,7 +127,7 @@ TEST(ExecPlugin, RunsWithoutAShellAndWithItsEnvironment) {
   EXPECT_NE(told.find("\"interactive\":false"), std::string::npos);
 }
 
-TEST(ExecPlugin, FailsWithItsReason) {
+TEST(ExecPlugin, ProgramFails_ErrorNamesReason) {
   const Programs programs;
   for (const auto& [lines, words] :
        std::vector<std::pair<std::string, std::string>>{{"exit 3", "exit status 3"},
@@ -144,7 +144,7 @@ TEST(ExecPlugin, FailsWithItsReason) {
   EXPECT_FALSE(checkPlugin({"client.authentication.k8s.io/v1alpha1", "p", {}, {}}).has_value());
 }
 
-TEST(ExecPlugin, IsEndedWithAllThatItStartedWhereItTakesTooLong) {
+TEST(ExecPlugin, ProgramExceedsTimeout_KilledWithChildren) {
   const Programs programs;
   auto began = steady_clock::now();
   // It may be ended before it has begun.
@@ -213,7 +213,7 @@ ExecPlugin counting(const Programs& programs, const std::string& expires) {
                       printed(R"({"token":"t","expirationTimestamp":")" + expires + "\"}") + "'");
 }
 
-TEST(ExecClient, RunsTheProgramOnceForAll) {
+TEST(ExecClient, ConcurrentCalls_ProgramRunsOnce) {
   const Programs programs;
   Double server(200);
   const auto client = std::move(*Client::make(
@@ -223,7 +223,7 @@ TEST(ExecClient, RunsTheProgramOnceForAll) {
   EXPECT_EQ(client->access().token, "t");
 }
 
-TEST(ExecClient, RunsItAgainWhenItsTimeIsOver) {
+TEST(ExecClient, ExpiredCredential_ProgramRunsForEachCall) {
   const Programs programs;
   Double server(200);
   const auto client = std::move(*Client::make(
@@ -232,7 +232,7 @@ TEST(ExecClient, RunsItAgainWhenItsTimeIsOver) {
   EXPECT_EQ(programs.text("runs"), "x\nx\nx\n");
 }
 
-TEST(ExecClient, DoesNotAskForEverWhereTheServerRefuses) {
+TEST(ExecClient, ServerRefusesToken_ProgramNotRunAgain) {
   const Programs programs;
   Double server(401);
   const auto client = std::move(*Client::make(

@@ -104,7 +104,7 @@ struct Told {
   }
 };
 
-TEST(Follow, ListsAnewAtOnceWhenThatIsWantedThoughItsWatchIsWell) {
+TEST(Informer, RelistDuringWatch_ListsAgainAtOnce) {
   Silent server;
   Told told;
   Informer informer;
@@ -126,7 +126,7 @@ TEST(Follow, ListsAnewAtOnceWhenThatIsWantedThoughItsWatchIsWell) {
   EXPECT_FALSE(informer.failingSince().has_value());
 }
 
-TEST(Follow, ListsBehindOthersAlsoWhenAllIsWantedAnew) {
+TEST(Informer, BehindOtherInformer_ListsAfterIt) {
   Silent server;
   Told first, second;
   Informer ahead, behind;
@@ -147,7 +147,7 @@ TEST(Follow, ListsBehindOthersAlsoWhenAllIsWantedAnew) {
   EXPECT_EQ(second.here, "24");
 }
 
-TEST(Follow, WhoIsNeverToldOfHoldsNobodyUpForGood) {
+TEST(Informer, BehindInformerNeverRun_ListsAnyway) {
   Silent server;
   Told told;
   Informer never, informer;
@@ -160,7 +160,7 @@ TEST(Follow, WhoIsNeverToldOfHoldsNobodyUpForGood) {
   EXPECT_EQ(told.here, "1");
 }
 
-TEST(Follow, SaysSinceWhenNothingWasHeardAndWhy) {
+TEST(Informer, ListRefused_FailingSinceAndFaultUntilListed) {
   Silent server;
   Told told;
   Informer informer;
@@ -178,7 +178,7 @@ TEST(Follow, SaysSinceWhenNothingWasHeardAndWhy) {
   EXPECT_FALSE(informer.failingSince().has_value());
 }
 
-TEST(Client, DoesNotSendWhatIsNotWantedAnyMore) {
+TEST(Client, CallNoLongerWanted_NotSent) {
   Silent server;
   bool done = false, sent = true;
   Call call{Verb::kPost, "/things"};
@@ -197,7 +197,7 @@ TEST(Client, DoesNotSendWhatIsNotWantedAnyMore) {
   EXPECT_EQ(server.lists, 0);
 }
 
-TEST(Lease, IsReadAsTheApiWritesIt) {
+TEST(Lease, ObjectOfApi_FieldsRead) {
   const Result<Lease> read = leaseOf(json::parse(
       R"({"metadata":{"name":"l","namespace":"n","uid":"u","resourceVersion":"9"},"spec":{)"
       R"("holderIdentity":"a_1","leaseDurationSeconds":8,"leaseTransitions":4,)"

@@ -51,7 +51,7 @@ struct Case {
   std::string told;
 };
 
-TEST(KubeconfigFiles, OfEachNameTheFirstFileThatHasItWins) {
+TEST(KubeconfigFiles, SameNameInSeveral_FirstFileWins) {
   const std::string red = context("red", "cluster: a, user: red-user, namespace: one");
   const std::vector<Case> cases{
       {"one", {whole("a")}, "a a-token default"},
@@ -90,7 +90,7 @@ TEST(KubeconfigFiles, OfEachNameTheFirstFileThatHasItWins) {
   }
 }
 
-TEST(KubeconfigFiles, WhatIsWrongIsSaidOfItsFile) {
+TEST(KubeconfigFiles, WrongContent_ErrorNamesFile) {
   const std::vector<Case> cases{
       {"malformed, and not needed", {whole("a"), "users: ["}, "f1:"},
       {"no map", {whole("a"), "just words"}, "f1:1:1: is no kubeconfig: expected a map"},
@@ -155,7 +155,7 @@ class KubeconfigList : public ::testing::Test {
   std::filesystem::path folder;
 };
 
-TEST_F(KubeconfigList, FilesThatAreMissingAreIgnored) {
+TEST_F(KubeconfigList, MissingFiles_IgnoredUnlessNamedExplicitly) {
   const std::string a = write("a", whole("a")), b = write("b", whole("b"));
   const std::string missing = folder / "missing";
   EXPECT_EQ(told(kubeconfigListAccess(a + ':' + b)), "a a-token default");
@@ -170,7 +170,7 @@ TEST_F(KubeconfigList, FilesThatAreMissingAreIgnored) {
             "no: kubeconfig: reading " + missing + ": No such file or directory");
 }
 
-TEST_F(KubeconfigList, WhatIsThereAndCannotBeReadIsNamed) {
+TEST_F(KubeconfigList, UnreadableFile_ErrorNamesIt) {
   const std::string a = write("a", whole("a"));
   const std::string bad = write("bad", "users: [}");
   EXPECT_NE(told(kubeconfigListAccess(a + ':' + bad)).find("no: " + bad + ":1"), std::string::npos);
@@ -185,7 +185,7 @@ TEST_F(KubeconfigList, WhatIsThereAndCannotBeReadIsNamed) {
                       : "no: kubeconfig: reading " + closed + ": Permission denied");
 }
 
-TEST_F(KubeconfigList, PathsAreRelativeToTheFileTheyStandIn) {
+TEST_F(KubeconfigList, RelativePaths_ResolvedAgainstTheirFile) {
   write("one/ca", "ONE");
   write("two/ca", "TWO");
   write("two/token", "T");
@@ -234,7 +234,7 @@ AccessWords with(const std::function<void(AccessWords&)>& set) {
   return words;
 }
 
-TEST_F(KubeconfigList, WhatIsSaidBesideItGoesFirst) {
+TEST_F(KubeconfigList, OptionsBesideKubeconfig_TakePrecedence) {
   const std::string ca = write("ca", "CA"), mine = write("mine", "MINE");
   const std::string base = write("config", kTwo);
   using W = AccessWords;
@@ -298,7 +298,7 @@ TEST_F(KubeconfigList, WhatIsSaidBesideItGoesFirst) {
 }
 
 // Host and path stand in lines of a request.
-TEST_F(KubeconfigList, AServerHasNoOtherPartsThanHostPortAndPath) {
+TEST_F(KubeconfigList, ServerUrl_OnlyHostPortAndPathAccepted) {
   const auto access = [](const std::string& server) {
     return kubeconfigListAccess("", with([&](AccessWords& words) { words.server = server; }));
   };
@@ -314,7 +314,7 @@ TEST_F(KubeconfigList, AServerHasNoOtherPartsThanHostPortAndPath) {
 }
 
 // A kubeconfig is not needed by who says where the server is.
-TEST_F(KubeconfigList, AServerIsEnough) {
+TEST_F(KubeconfigList, ServerOptionAlone_NoKubeconfigNeeded) {
   AccessWords words;
   words.server = "http://127.0.0.1:8080";
   EXPECT_EQ(told(kubeconfigListAccess(folder / "missing", words)), "127.0.0.1 - default");

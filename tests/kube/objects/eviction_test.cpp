@@ -68,7 +68,7 @@ class Evicting {
   std::unique_ptr<Client> client_;
 };
 
-TEST(Eviction, IsOfOnePodByItsUid) {
+TEST(Eviction, PodEvicted_RequestHasItsUid) {
   Evicting server([] { return http::Answer{201, "{}"}; });
   const Result<Eviction> end = server.evicted();
   ASSERT_TRUE(end) << end.error().message();
@@ -79,7 +79,7 @@ TEST(Eviction, IsOfOnePodByItsUid) {
 }
 
 // 429 is "later" of any other call: that of a budget may be hours.
-TEST(Eviction, ABudgetThatForbidsItIsNotWaitedFor) {
+TEST(Eviction, BudgetForbids_ForbiddenWithoutRetry) {
   Evicting server([] { return http::Answer{429, kByBudget}; });
   const Result<Eviction> end = server.evicted();
   ASSERT_TRUE(end) << end.error().message();
@@ -88,7 +88,7 @@ TEST(Eviction, ABudgetThatForbidsItIsNotWaitedFor) {
   EXPECT_EQ(server.asked, 1);
 }
 
-TEST(Eviction, AServerThatHasNoTimeHasDecidedNothing) {
+TEST(Eviction, ServerBusy_Unavailable) {
   Evicting server([] {
     return http::Answer{429, R"({"reason":"TooManyRequests","message":"try again later"})"};
   });
@@ -97,7 +97,7 @@ TEST(Eviction, AServerThatHasNoTimeHasDecidedNothing) {
   EXPECT_EQ(end.error().code(), ErrorCode::kUnavailable);
 }
 
-TEST(Eviction, SaysWhetherThePodIsGoneOrWasRefused) {
+TEST(Eviction, AnswerStatus_GoneOrRefused) {
   struct Case {
     unsigned status;
     const char* body;
@@ -122,7 +122,7 @@ TEST(Eviction, SaysWhetherThePodIsGoneOrWasRefused) {
   EXPECT_EQ(evictionOf({500, "{}"}).error().code(), ErrorCode::kUnavailable);
 }
 
-TEST(Eviction, IsNotSentWhenItIsNotWantedAnyMore) {
+TEST(Eviction, NoLongerWanted_NotSent) {
   Evicting server([] { return http::Answer{201, "{}"}; });
   EXPECT_FALSE(server.evicted(false));
   EXPECT_EQ(server.asked, 0);
@@ -135,7 +135,7 @@ DisruptionBudget budget(const char* selector) {
   return *budgetOf(json::parse(text));
 }
 
-TEST(Budget, CoversWhatItsSelectorSays) {
+TEST(DisruptionBudget, Selector_CoversMatchingPods) {
   const Labels web{{"app", "web"}, {"tier", "front"}};
   EXPECT_EQ(budget("").allowed, 2);
   EXPECT_FALSE(budget("").covers("s", web));

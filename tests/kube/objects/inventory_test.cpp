@@ -30,14 +30,14 @@ Inventory someInventory() {
   return some;
 }
 
-RC_GTEST_PROP(Inventory, IsReadAsItWasWritten, ()) {
+RC_GTEST_PROP(Inventory, AnyInventory_ReadAsWritten, ()) {
   const Inventory some = someInventory();
   const Result<Inventory> read = decodeInventory(encode(some));
   RC_ASSERT(read.has_value());
   RC_ASSERT(*read == some);
 }
 
-RC_GTEST_PROP(Inventory, JoinedHasWhatBothHaveAndNoMore, ()) {
+RC_GTEST_PROP(Inventory, TwoJoined_CommutativeAndIdempotent, ()) {
   const Inventory a = someInventory(), b = someInventory();
   const Inventory both = joined(a, b);
   RC_ASSERT(both.learning_until == a.learning_until);
@@ -48,7 +48,7 @@ RC_GTEST_PROP(Inventory, JoinedHasWhatBothHaveAndNoMore, ()) {
   RC_ASSERT(other == both);
 }
 
-TEST(Inventory, CountsDevicesByModelWithTheLargestOfEach) {
+TEST(Inventory, DevicesOfNode_CountedByModelWithLargest) {
   const Inventory made =
       inventoryOf("nvidia", {device("GPU-b", "H100", 81'559), device("GPU-a", "H100", 81'920),
                              device("GPU-c", "L4", 23'034)});
@@ -58,7 +58,7 @@ TEST(Inventory, CountsDevicesByModelWithTheLargestOfEach) {
             R"("memoryMB":23034,"cores":100,"uuids":["GPU-c"]}]})");
 }
 
-TEST(Inventory, WhatAnAdministratorLeavesOutIsNoBound) {
+TEST(Inventory, AbsentBounds_Unlimited) {
   const Result<Inventory> read =
       decodeInventory(R"({"models":[{"kind":"nvidia","model":"H100","devices":8}],"x":1})");
   ASSERT_TRUE(read) << read.error().message();
@@ -66,7 +66,7 @@ TEST(Inventory, WhatAnAdministratorLeavesOutIsNoBound) {
   EXPECT_TRUE(read->learning_until.empty());
 }
 
-TEST(Inventory, WhatIsWrongIsRefusedByItsPlace) {
+TEST(Inventory, MalformedText_ErrorNamesPlace) {
   const std::pair<const char*, const char*> wrong[] = {
       {"", "not JSON"},
       {"[]", ""},

@@ -59,7 +59,7 @@ std::string full() {
 
 // Regression by construction: whoever gives pods another member has to name it here, and to say it
 // in kFull, or this does not compile, or fails.
-TEST(PodListPage, EveryMemberOfAPodIsReadFromBothForms) {
+TEST(PodListPage, ProtobufAndJson_EveryMemberRead) {
   const Result<Pod> text = podOf(json::parse(kFull));
   ASSERT_TRUE(text) << text.error().message();
   const Result<PodListPage> page = podPageOf(full());
@@ -103,7 +103,7 @@ json::value thinned(const json::value& from) {
   return from;
 }
 
-RC_GTEST_PROP(PodListPage, ThinnedPodsAreReadAsTheirJsonIs, ()) {
+RC_GTEST_PROP(PodListPage, ThinnedPods_ReadAsTheirJson, ()) {
   json::array pods;
   std::vector<Pod> expected;
   for (int left = *rc::gen::inRange(0, 4); left > 0; --left) {
@@ -120,7 +120,7 @@ RC_GTEST_PROP(PodListPage, ThinnedPodsAreReadAsTheirJsonIs, ()) {
 
 // ---- what is none -------------------------------------------------------------------------------
 
-TEST(PodListPage, CutAnywhereItIsAnErrorOrWhole) {
+TEST(PodListPage, CutAnywhere_CorruptOrComplete) {
   const std::string bytes = full();
   const Result<PodListPage> whole = podPageOf(bytes);
   ASSERT_TRUE(whole);
@@ -139,7 +139,7 @@ TEST(PodListPage, CutAnywhereItIsAnErrorOrWhole) {
 }
 
 // Under the address sanitizer: nothing outside is read, whatever lengths say.
-TEST(PodListPage, AnyByteMayBeAnother) {
+TEST(PodListPage, AnyByteChanged_PageOrCorrupt) {
   const std::string bytes = podListBytes(listOf({json::parse(kFull)}, "a"));
   for (std::size_t at = 0; at < bytes.size(); ++at) {
     for (const int value : {0x00, 0x01, 0x7f, 0x80, 0xff}) {
@@ -158,7 +158,7 @@ std::string framed(const std::string& list) {
   return std::string("k8s\0", 4) + type + '\x12' + static_cast<char>(list.size()) + list;
 }
 
-TEST(PodListPage, WhatKubernetesDoesNotWriteIsAnError) {
+TEST(PodListPage, InvalidEncodings_Corrupt) {
   ASSERT_TRUE(podPageOf(framed("")));
   const std::string meta("\x12\x04\x0a\x02", 4);  // a pod, its metadata, two bytes of that
   const std::vector<std::pair<std::string, std::string>> all{
@@ -186,7 +186,7 @@ TEST(PodListPage, WhatKubernetesDoesNotWriteIsAnError) {
   }
 }
 
-TEST(PodListPage, FieldsThatAreNotKnownAreSkipped) {
+TEST(PodListPage, UnknownFields_Skipped) {
   // Of every form that there is: number, eight bytes, bytes, four bytes.
   const std::string odd(
       "\xf8\x3f\x05\xf9\x3f"
@@ -203,7 +203,7 @@ TEST(PodListPage, FieldsThatAreNotKnownAreSkipped) {
   EXPECT_EQ(page->pods[0].meta.name, "n");
 }
 
-TEST(PodListPage, ItsFirstBytesSayWhereItGoesOn) {
+TEST(PodListPage, FirstBytes_TellContinueToken) {
   EXPECT_EQ(podsGoOnAt(full()), "a/b=");
   EXPECT_EQ(podsGoOnAt(podListBytes(listOf({}))), "");
   EXPECT_EQ(podsGoOnAt("k8s"), "");

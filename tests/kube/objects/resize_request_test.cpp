@@ -5,7 +5,7 @@
 namespace divvy::kube {
 namespace {
 
-TEST(ResizeRequest, ComesBackAsItWas) {
+TEST(ResizeRequest, Encoded_DecodedAsBefore) {
   for (const ResizeRequest& one :
        {ResizeRequest{"a1-B", "main", 6144, 40, "high"}, ResizeRequest{"x", "c", 1, {}, ""},
         ResizeRequest{"x", "c", {}, 100, ""}, ResizeRequest{"x", "c", {}, {}, "low"}}) {
@@ -15,7 +15,7 @@ TEST(ResizeRequest, ComesBackAsItWas) {
   }
 }
 
-TEST(ResizeRequest, WhatIsWrongIsNamed) {
+TEST(ResizeRequest, MalformedText_ErrorNamesMember) {
   const std::pair<const char*, const char*> cases[] = {
       {"", "not JSON"},
       {"[]", "not an object"},
@@ -39,7 +39,7 @@ TEST(ResizeRequest, WhatIsWrongIsNamed) {
   }
 }
 
-TEST(ResizeRequest, StatesAndResultsComeBackAsTheyWere) {
+TEST(ResizeRequest, StatesAndResults_DecodedAsBeforeOrRefused) {
   for (const ResizeState& one :
        {ResizeState{"x",
                     "t-1",

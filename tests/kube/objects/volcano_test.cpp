@@ -31,7 +31,7 @@ PodContainer asking(const char* name, Quantities limits) {
   return container;
 }
 
-TEST(Volcano, RegistersWhatIsHealthy) {
+TEST(VolcanoDialect, Registration_HealthyDevicesOnly) {
   EXPECT_EQ(encodeVolcano({deviceOf("GPU-a", "NVIDIA H100", true),
                            deviceOf("GPU-b", "NVIDIA H100", false),
                            deviceOf("GPU-c", "NVIDIA-a,b:c", true)}),
@@ -41,7 +41,7 @@ TEST(Volcano, RegistersWhatIsHealthy) {
 }
 
 // Only containers that ask have a place in its text.
-TEST(Volcano, GivesContainersThatAsk) {
+TEST(VolcanoDialect, Assignment_OnlyRequestingContainersHavePlaces) {
   Pod pod;
   pod.init = {asking("setup", {})};
   pod.containers = {asking("proxy", {{"cpu", "1"}}), asking("one", {{kVolcanoCount, "1"}}),
@@ -51,7 +51,7 @@ TEST(Volcano, GivesContainersThatAsk) {
   EXPECT_EQ(encode(*read), ";;GPU-a,NVIDIA,2000,30:;;GPU-b,NVIDIA,1000,0:;");
 }
 
-TEST(Volcano, SeveralCardsOfOneContainer) {
+TEST(VolcanoDialect, TwoDevicesOfOneContainer_BothRead) {
   Pod pod;
   pod.containers = {asking("both", {{kVolcanoCount, "2"}})};
   const auto read = volcanoAssignment(pod, "GPU-b,NVIDIA,10,0:GPU-a,NVIDIA,10,0:", kOffered);
@@ -60,7 +60,7 @@ TEST(Volcano, SeveralCardsOfOneContainer) {
 }
 
 // It divides whole numbers, so that 50 percent come to 0 MiB.
-TEST(Volcano, PercentAreOfTheCard) {
+TEST(VolcanoDialect, MemoryPercent_OfAssignedDevice) {
   Pod pod;
   pod.containers = {asking("half", {{kVolcanoCount, "1"}, {kVolcanoMemoryPercent, "50"}})};
   const auto read = volcanoAssignment(pod, "GPU-a,NVIDIA,0,0:", kOffered);
@@ -78,7 +78,7 @@ TEST(Volcano, PercentAreOfTheCard) {
   EXPECT_THAT(wrong.error().message(), HasSubstr("\"many\", not 0 to 100"));
 }
 
-TEST(Volcano, NamesWhatItCannotRead) {
+TEST(VolcanoDialect, MalformedAssignment_ErrorNamesReason) {
   Pod pod;
   pod.containers = {asking("one", {{kVolcanoCount, "1"}})};
   for (const auto& [text, why] : std::vector<std::pair<std::string, std::string>>{

@@ -7,7 +7,7 @@ namespace {
 
 using AccountTest = TenantTest;
 
-TEST_F(AccountTest, GrantsUpToTheCeilingAndNotOneByteMore) {
+TEST_F(AccountTest, UpToCeiling_GrantedNotOneByteMore) {
   EXPECT_EQ(account_.reserve(0, 999), Admission::kGranted);
   EXPECT_EQ(account_.reserve(0, 2), Admission::kOverLimit);
   EXPECT_EQ(account_.reserve(0, 1), Admission::kGranted);
@@ -16,7 +16,7 @@ TEST_F(AccountTest, GrantsUpToTheCeilingAndNotOneByteMore) {
   EXPECT_EQ(account_.free(0), 0u);
 }
 
-TEST_F(AccountTest, ReleaseGivesBackInAnyPortions) {
+TEST_F(AccountTest, ReleaseInPortions_GivesAllBack) {
   ASSERT_EQ(account_.reserve(0, 1000), Admission::kGranted);
   account_.release(0, 1);
   account_.release(0, 599);
@@ -27,7 +27,7 @@ TEST_F(AccountTest, ReleaseGivesBackInAnyPortions) {
   EXPECT_EQ(faults(FaultCode::kOverRelease), 0u);
 }
 
-TEST_F(AccountTest, ReleasingMoreThanReservedIsClampedAndCounted) {
+TEST_F(AccountTest, ReleaseTooMuch_ClampedAndCounted) {
   ASSERT_EQ(account_.reserve(0, 10), Admission::kGranted);
   account_.release(0, 25);
   EXPECT_EQ(account_.total(0), 0u);
@@ -39,14 +39,14 @@ TEST_F(AccountTest, ReleasingMoreThanReservedIsClampedAndCounted) {
   EXPECT_FALSE(seen.suspect()) << suspicionNames(seen.suspicions);
 }
 
-TEST_F(AccountTest, HugeAmountsAreRefusedNotWrapped) {
+TEST_F(AccountTest, HugeAmount_RefusedNotWrapped) {
   ASSERT_EQ(account_.reserve(0, 1), Admission::kGranted);
   EXPECT_EQ(account_.reserve(0, UINT64_MAX), Admission::kOverLimit);
   EXPECT_EQ(account_.reserve(0, UINT64_MAX - 1), Admission::kOverLimit);
   EXPECT_EQ(account_.total(0), 1u);
 }
 
-TEST_F(AccountTest, OwnLimitOnlyLowers) {
+TEST_F(AccountTest, OwnLimit_OnlyLowers) {
   account_.lowerCeiling(2000);
   EXPECT_EQ(account_.ceiling(0), 1000u);
   account_.lowerCeiling(300);
@@ -71,7 +71,7 @@ class ContextBesideTest : public TenantTest {
   ContextBesideTest() : TenantTest(withContextBeside(true)) {}
 };
 
-TEST_F(ContextBesideTest, OneContextIsAdmittedBesideTheCeilingAndNotShown) {
+TEST_F(ContextBesideTest, OneContext_AdmittedBesideCeilingNotShown) {
   EXPECT_EQ(account_.free(0), 1000u);
   EXPECT_EQ(account_.reserve(0, 300), Admission::kGranted);
   EXPECT_EQ(account_.total(0), 0u);
@@ -83,7 +83,7 @@ TEST_F(ContextBesideTest, OneContextIsAdmittedBesideTheCeilingAndNotShown) {
 }
 
 // Regression: a share of all memory was called a liar once it had its context and was full.
-TEST_F(ContextBesideTest, AFullShareWithItsContextIsNotSuspect) {
+TEST_F(ContextBesideTest, FullShareWithContext_IsNotSuspect) {
   ASSERT_EQ(account_.reserve(0, 1300), Admission::kGranted);
   const ReportSnapshot seen = snapshot();
   EXPECT_FALSE(seen.suspect()) << suspicionNames(seen.suspicions);
@@ -95,13 +95,13 @@ class ContextsOfAnOlderAgentTest : public TenantTest {
   ContextsOfAnOlderAgentTest() : TenantTest(withContextBeside(false)) {}
 };
 
-TEST_F(ContextsOfAnOlderAgentTest, TheCeilingIsAsItIsWritten) {
+TEST_F(ContextsOfAnOlderAgentTest, Ceiling_IsAsWritten) {
   EXPECT_EQ(account_.reserve(0, 1001), Admission::kOverLimit);
   EXPECT_EQ(account_.reserve(0, 1000), Admission::kGranted);
   EXPECT_EQ(account_.total(0), 1000u);
 }
 
-TEST_F(AccountTest, UnknownDeviceIsRefusedAndCounted) {
+TEST_F(AccountTest, UnknownDevice_RefusedAndCounted) {
   EXPECT_EQ(account_.reserve(1, 1), Admission::kBroken);
   EXPECT_EQ(account_.reserve(4711, 1), Admission::kBroken);
   account_.release(1, 1);
@@ -109,7 +109,7 @@ TEST_F(AccountTest, UnknownDeviceIsRefusedAndCounted) {
   EXPECT_EQ(account_.ceiling(1), 0u);
 }
 
-TEST_F(AccountTest, RefundAfterDeathIsExact) {
+TEST_F(AccountTest, ReapedAfterDeath_RefundIsExact) {
   ASSERT_EQ(account_.reserve(0, 100), Admission::kGranted);
   const pid_t child = spawn([&] {
     Account& inherited = account_;
@@ -134,7 +134,7 @@ TEST_F(AccountTest, RefundAfterDeathIsExact) {
   EXPECT_EQ(account_.total(0), 100u);
 }
 
-TEST_F(AccountTest, ShrinkRefusesUntilUseIsUnder) {
+TEST_F(AccountTest, LimitShrunk_RefusesUntilUseIsUnder) {
   ASSERT_EQ(account_.reserve(0, 600), Admission::kGranted);
   ASSERT_TRUE(ledger_.setMemory(0, {500}, {500}));
   EXPECT_EQ(account_.reserve(0, 1), Admission::kOverLimit);

@@ -7,7 +7,7 @@ namespace divvy::ledger {
 namespace {
 
 // What the interposer reads without the C++ library is what the command line reads, less fractions.
-TEST(ParseByteLimit, AgreesWithTheCommandLine) {
+TEST(ParseByteLimit, EachText_AgreesWithParseBytes) {
   for (const char* text : {"1",
                            "512Mi",
                            "4Gi",
@@ -41,7 +41,7 @@ TEST(ParseByteLimit, AgreesWithTheCommandLine) {
   }
 }
 
-TEST(ParseByteLimit, RefusesFractions) {
+TEST(ParseByteLimit, Fraction_IsRefused) {
   std::uint64_t bytes = 0;
   EXPECT_FALSE(parseByteLimit("1.5Gi", &bytes));
 }

@@ -13,7 +13,7 @@ constexpr std::uint64_t kCeiling = 10000;
 constexpr std::uint64_t kOwn = 40;
 constexpr unsigned kDevices = 2;
 
-class JanitorKillTest : public testing::Test {
+class ReaperKillTest : public testing::Test {
  protected:
   void SetUp() override {
     if (const char* why = whyNoStepping()) GTEST_SKIP() << why;
@@ -162,19 +162,19 @@ class JanitorKillTest : public testing::Test {
   Account bystander_;
 };
 
-TEST_F(JanitorKillTest, Requirement_S3_RefundsOnceAfterAnAdmissionThatHadCommitted) {
+TEST_F(ReaperKillTest, KillAfterCommittedAdmission_S3RefundsOnce) {
   run([](Account& account) { account.reserve(0, 500); }, true);
 }
 
-TEST_F(JanitorKillTest, Requirement_S3_RefundsOnceAfterAnAdmissionThatHadNot) {
+TEST_F(ReaperKillTest, KillBeforeAdmissionCommits_S3RefundsOnce) {
   run([](Account& account) { account.reserve(0, 500); }, false);
 }
 
-TEST_F(JanitorKillTest, Requirement_S3_RefundsOnceAfterAKeepThatHadCommitted) {
+TEST_F(ReaperKillTest, KillAfterCommittedKeep_S3RefundsOnce) {
   run([](Account& account) { account.release(0, 25); }, true);
 }
 
-TEST_F(JanitorKillTest, Requirement_S3_RefundsOnceAfterASpendThatHadCommitted) {
+TEST_F(ReaperKillTest, KillAfterCommittedSpend_S3RefundsOnce) {
   run([](Account& account) { account.reserve(0, 30); }, true);
 }
 

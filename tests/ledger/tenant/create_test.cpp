@@ -14,7 +14,7 @@ std::size_t entries(const std::filesystem::path& dir) {
   return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(dir), {}));
 }
 
-TEST(Create, MakesAClosedDirectoryWithPreallocatedFiles) {
+TEST(TenantLedger, Create_ClosedDirectoryPreallocatedFiles) {
   PrivateDir dir;
   TenantLedger ledger = mustCreate(dir.path() / "t", specWith(1000));
   struct stat info {};
@@ -30,7 +30,7 @@ TEST(Create, MakesAClosedDirectoryWithPreallocatedFiles) {
   EXPECT_EQ(entries(dir.path()), 1u);
 }
 
-TEST(Create, AdoptFindsWhatCreateWrote) {
+TEST(TenantLedger, Adopt_FindsWhatCreateWrote) {
   PrivateDir dir;
   TenantSpec spec = specWith(1000, 2);
   spec.name = "a name";
@@ -68,7 +68,7 @@ TEST(Create, AdoptFindsWhatCreateWrote) {
   EXPECT_EQ(found.devices[1].cores_ceiling, 60u);
 }
 
-TEST(Create, LimitsSurviveTheAgent) {
+TEST(TenantLedger, AgentGone_LimitsSurvive) {
   PrivateDir dir;
   Account account;
   {
@@ -89,7 +89,7 @@ TEST(Create, LimitsSurviveTheAgent) {
   ASSERT_EQ(next->reap(account.slot(), 0)->refunded[0].count, 650u);
 }
 
-TEST(Create, WrongSpecsAreUsageErrorsThatNameWhatIsAccepted) {
+TEST(TenantLedger, WrongSpec_UsageErrorNamesAccepted) {
   struct Wrong {
     const char* says;
     void (*change)(TenantSpec&);
@@ -125,7 +125,7 @@ TEST(Create, WrongSpecsAreUsageErrorsThatNameWhatIsAccepted) {
   EXPECT_EQ(entries(dir.path()), 0u);
 }
 
-TEST(Create, AnExistingDirectoryIsLeftAlone) {
+TEST(TenantLedger, ExistingDirectory_IsLeftAlone) {
   PrivateDir dir;
   (void)mustCreate(dir.path() / "t", specWith(1000));
   const Result<TenantLedger> again = TenantLedger::create(dir.path() / "t", specWith(2000));
@@ -135,7 +135,7 @@ TEST(Create, AnExistingDirectoryIsLeftAlone) {
   EXPECT_EQ(TenantLedger::adopt(dir.path() / "t")->spec().devices[0].ceiling.count, 1000u);
 }
 
-TEST(Create, AMissingParentIsAnIoError) {
+TEST(TenantLedger, MissingParent_IsIoError) {
   PrivateDir dir;
   const Result<TenantLedger> made = TenantLedger::create(dir.path() / "no" / "t", specWith(1000));
   ASSERT_FALSE(made);
@@ -144,7 +144,7 @@ TEST(Create, AMissingParentIsAnIoError) {
 }
 
 // F19. A limit on file sizes stands for the full disk: it fails at the same calls.
-TEST(Create, Requirement_F19_AFullDiskLeavesNothingBehind) {
+TEST(TenantLedger, FullDisk_F19LeavesNothing) {
   PrivateDir dir;
   const pid_t child = spawn([&] {
     signal(SIGXFSZ, SIG_IGN);
@@ -165,7 +165,7 @@ bool mountSmall(const std::filesystem::path& dir, const char* size) {
          mount("none", dir.c_str(), "tmpfs", 0, size) == 0;
 }
 
-TEST(Create, GrowthOnAFullDiskKeepsWhatIsThere) {
+TEST(TenantLedger, GrowthOnFullDisk_KeepsSlots) {
   constexpr int kNoMounts = 77;
   PrivateDir dir;
   const pid_t child = spawn([&] {
@@ -190,7 +190,7 @@ TEST(Create, GrowthOnAFullDiskKeepsWhatIsThere) {
   EXPECT_EQ(status, 0);
 }
 
-TEST(SetMemory, WrongLimitsAreUsageErrors) {
+TEST(TenantLedger, WrongLimits_AreUsageErrors) {
   PrivateDir dir;
   TenantLedger ledger = mustCreate(dir.path() / "t", specWith(1000));
   EXPECT_EQ(ledger.setMemory(1, {1}, {1}).error().code(), ErrorCode::kUsage);

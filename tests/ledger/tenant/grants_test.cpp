@@ -29,7 +29,7 @@ class GrantsTest : public TenantTest {
   WorkPage& work() { return *account_.pages().work(); }
 };
 
-TEST_F(GrantsTest, ANewTenantIsOpenAndSilent) {
+TEST_F(GrantsTest, NewTenant_OpenAndSilent) {
   ASSERT_NE(account_.pages().work(), nullptr);
   EXPECT_EQ(grant().word, 0u);
   GrantPages pages = mustOpen();
@@ -39,7 +39,7 @@ TEST_F(GrantsTest, ANewTenantIsOpenAndSilent) {
   EXPECT_FALSE(pages.read(0, 0, &sample)) << "nobody claimed a line";
 }
 
-TEST_F(GrantsTest, TermsStandBeforeTheWordAndSequencesGoOnAcrossAgents) {
+TEST_F(GrantsTest, NextAgent_SequenceGoesOn) {
   {
     GrantPages pages = mustOpen();
     EXPECT_EQ(pages.write(GateState::kRun, {.mode = GrantMode::kShare, .quantum_us = 7}), 1u);
@@ -57,7 +57,7 @@ TEST_F(GrantsTest, TermsStandBeforeTheWordAndSequencesGoOnAcrossAgents) {
   EXPECT_EQ(pages.seq(), 3u);
 }
 
-TEST_F(GrantsTest, AWriteWakesWhoSleepsOnTheReadOnlyPage) {
+TEST_F(GrantsTest, Write_WakesWordWaiter) {
   GrantPages pages = mustOpen();
   pages.write(GateState::kHold, {});
   const std::uint32_t held = grant().word;
@@ -73,7 +73,7 @@ TEST_F(GrantsTest, AWriteWakesWhoSleepsOnTheReadOnlyPage) {
   EXPECT_TRUE(woken);
 }
 
-TEST_F(GrantsTest, ALineCountsForTheGenerationThatClaimedIt) {
+TEST_F(GrantsTest, Line_CountsForClaimingGeneration) {
   GrantPages pages = mustOpen();
   WorkLine& line = work().lines[3];
   line.busy[0] = 42;
@@ -87,7 +87,7 @@ TEST_F(GrantsTest, ALineCountsForTheGenerationThatClaimedIt) {
   EXPECT_FALSE(pages.read(kMaxSlots, 0, &sample));
 }
 
-TEST_F(GrantsTest, ATruncatedWorkPageIsBrokenAndHarmless) {
+TEST_F(GrantsTest, TruncatedWorkPage_BrokenAndHarmless) {
   GrantPages pages = mustOpen();
   EXPECT_EQ(pages.bellValue(), 0u);
   std::filesystem::resize_file(dir() / "work", 0);
@@ -100,7 +100,7 @@ TEST_F(GrantsTest, ATruncatedWorkPageIsBrokenAndHarmless) {
 
 // All signals stayed blocked where somebody had blocked them for the handler: the second fault was
 // the process' end.
-TEST_F(GrantsTest, AThreadMayMeetTruncatedPagesTwice) {
+TEST_F(GrantsTest, SameThread_SurvivesTwoTruncations) {
   sigset_t before, after;
   ASSERT_EQ(pthread_sigmask(SIG_SETMASK, nullptr, &before), 0);
   GrantPages first = mustOpen(), second = mustOpen();
@@ -116,7 +116,7 @@ TEST_F(GrantsTest, AThreadMayMeetTruncatedPagesTwice) {
   }
 }
 
-TEST_F(GrantsTest, WithoutAWorkPageATenantKeepsItsMemoryLimits) {
+TEST_F(GrantsTest, NoWorkPage_MemoryLimitsStay) {
   std::filesystem::remove(dir() / "work");
   TenantPages pages;
   ASSERT_EQ(TenantPages::open(dir().c_str(), &pages), OpenStatus::kOk);
@@ -128,7 +128,7 @@ TEST_F(GrantsTest, WithoutAWorkPageATenantKeepsItsMemoryLimits) {
   ASSERT_TRUE(adopted->ensureFreeSlots(kSlotChunk + 1));
 }
 
-TEST_F(GrantsTest, PagesOfTheVersionBeforeHaveNoGrants) {
+TEST_F(GrantsTest, EarlierVersion_HasNoGrants) {
   std::fstream file(dir() / "control", std::ios::in | std::ios::out | std::ios::binary);
   Identification id;
   file.read(reinterpret_cast<char*>(&id), sizeof id);
@@ -144,7 +144,7 @@ TEST_F(GrantsTest, PagesOfTheVersionBeforeHaveNoGrants) {
   pages.close();
 }
 
-TEST_F(GrantsTest, AWorkPageOfAnotherTenantIsNotUsed) {
+TEST_F(GrantsTest, OtherTenantsWorkPage_IsNotUsed) {
   (void)mustCreate(private_.path() / "t2", [] {
     TenantSpec spec = specWith(kCeiling);
     spec.id = "t2";
@@ -157,7 +157,7 @@ TEST_F(GrantsTest, AWorkPageOfAnotherTenantIsNotUsed) {
   pages.close();
 }
 
-TEST_F(GrantsTest, LinesAreBackedByStorageBeforeTheirSlotsAreReady) {
+TEST_F(GrantsTest, GrownSlots_LinesAreBacked) {
   ASSERT_TRUE(ledger_.ensureFreeSlots(3 * kSlotChunk));
   const unsigned ready = account_.pages().slotsReady();
   EXPECT_GE(ready, 3 * kSlotChunk);

@@ -30,7 +30,7 @@ class SlotsTest : public TenantTest {
   }
 };
 
-TEST_F(SlotsTest, Requirement_S11_ExhaustionDeniesAndNeverEndsAProcess) {
+TEST_F(SlotsTest, SlotsExhausted_S11DeniesAndGoesOn) {
   for (unsigned i = 0; i < kSlotChunk; ++i) occupy(i, {100 + i, 5});
   EXPECT_EQ(account_.reserve(0, 1), Admission::kNoSlot);
   EXPECT_EQ(account_.reserve(0, 1), Admission::kNoSlot);
@@ -44,7 +44,7 @@ TEST_F(SlotsTest, Requirement_S11_ExhaustionDeniesAndNeverEndsAProcess) {
   EXPECT_EQ(account_.slot(), 7u);
 }
 
-TEST_F(SlotsTest, Requirement_S11_GrowsToFourThousandNinetySixAndThenDenies) {
+TEST_F(SlotsTest, GrowthTo4096Slots_S11ThenDenies) {
   for (unsigned ready = kSlotChunk; ready < kMaxSlots; ready += kSlotChunk) {
     for (unsigned i = ready - kSlotChunk; i < ready; ++i) occupy(i, {100 + i, 5});
     const Result<unsigned> free = ledger_.ensureFreeSlots(1);
@@ -61,7 +61,7 @@ TEST_F(SlotsTest, Requirement_S11_GrowsToFourThousandNinetySixAndThenDenies) {
   EXPECT_EQ(account_.slot(), kMaxSlots - 1);
 }
 
-TEST_F(SlotsTest, Requirement_S11_AReusedPidIsNotTheOldProcess) {
+TEST_F(SlotsTest, ReusedPid_S11IsNotOldProcess) {
   const Result<Owner> self = readOwner(static_cast<std::uint32_t>(getpid()));
   ASSERT_TRUE(self);
   EXPECT_TRUE(ownerAlive(*self));
@@ -71,7 +71,7 @@ TEST_F(SlotsTest, Requirement_S11_AReusedPidIsNotTheOldProcess) {
 }
 
 // Running out of descriptors must not look like everybody's death.
-TEST_F(SlotsTest, WhoCannotBeLookedForIsNotTakenForDead) {
+TEST_F(SlotsTest, NoDescriptors_ProcessIsNotDead) {
   const Result<Owner> self = readOwner(static_cast<std::uint32_t>(getpid()));
   ASSERT_TRUE(self);
   const pid_t child = spawn([&] {
@@ -86,7 +86,7 @@ TEST_F(SlotsTest, WhoCannotBeLookedForIsNotTakenForDead) {
 
 // A tenant may make pid namespaces of its own; the slot then holds a number that means somebody
 // else, or nobody, to the agent.
-TEST_F(SlotsTest, AProcessInAPidNamespaceBelowIsFound) {
+TEST_F(SlotsTest, NestedPidNamespace_ProcessIsFound) {
   constexpr int kNoNamespaces = 77;
   int pipe_ends[2];
   ASSERT_EQ(pipe(pipe_ends), 0);
@@ -138,7 +138,7 @@ class CountedProcesses final : public Processes {
 
 // Regression: a report with owners who are nobody had the agent read all of /proc for each slot,
 // and nobody else was served for seconds.
-TEST_F(SlotsTest, ManyOwnersWhoAreNobodyCostOneLookAtAll) {
+TEST_F(SlotsTest, ThousandUnknownOwners_OneProcScan) {
   constexpr unsigned kOwners = 1000;
   constexpr std::uint32_t kBeyond = (1u << 24) - 1;  // of all numbers that a kernel gives
   const pid_t child = spawn([]() -> int {
@@ -162,7 +162,7 @@ TEST_F(SlotsTest, ManyOwnersWhoAreNobodyCostOneLookAtAll) {
   EXPECT_EQ(waitFor(child), 0);
 }
 
-TEST_F(SlotsTest, AZombieIsDeadAndItsThreadsAreNot) {
+TEST_F(SlotsTest, Zombie_DeadUnlessThreadsLive) {
   const pid_t child = spawn([] { return 0; });
   siginfo_t info;
   ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
@@ -202,7 +202,7 @@ TEST_F(SlotsTest, AZombieIsDeadAndItsThreadsAreNot) {
   waitFor(leaderless);
 }
 
-TEST_F(SlotsTest, ThreadsThatClaimAtOnceEndUpInOneSlot) {
+TEST_F(SlotsTest, ThreadsClaimAtOnce_OneSlot) {
   std::atomic<int> waiting{0};
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
@@ -218,7 +218,7 @@ TEST_F(SlotsTest, ThreadsThatClaimAtOnceEndUpInOneSlot) {
   EXPECT_EQ(seen.slots[0].used[0].count, 80u);
 }
 
-TEST_F(SlotsTest, AForkedChildStartsOverInASlotOfItsOwn) {
+TEST_F(SlotsTest, ForkedChild_ClaimsOwnSlot) {
   ASSERT_EQ(account_.reserve(0, 100), Admission::kGranted);
   const pid_t child = spawn([&] {
     if (account_.slot() != kMaxSlots) return 1;
@@ -234,7 +234,7 @@ TEST_F(SlotsTest, AForkedChildStartsOverInASlotOfItsOwn) {
 }
 
 // Forks made past libc run no pthread_atfork handler.
-TEST_F(SlotsTest, AChildOfARawForkStartsOverToo) {
+TEST_F(SlotsTest, RawForkChild_ClaimsOwnSlot) {
   ASSERT_EQ(account_.reserve(0, 100), Admission::kGranted);
   const auto child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
   if (child == 0) {
@@ -246,7 +246,7 @@ TEST_F(SlotsTest, AChildOfARawForkStartsOverToo) {
 }
 
 // B5: another thread is inside a lane, or inside all of them, when the process forks.
-TEST_F(SlotsTest, AForkWhileAThreadIsInsideALaneDoesNotHangTheChild) {
+TEST_F(SlotsTest, ForkWhileLaneHeld_ChildDoesNotHang) {
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;
   for (int i = 0; i < 3; ++i) {
@@ -274,14 +274,14 @@ TEST_F(SlotsTest, AForkWhileAThreadIsInsideALaneDoesNotHangTheChild) {
   EXPECT_EQ(account_.total(0), 0u);
 }
 
-TEST_F(SlotsTest, Requirement_F14_AForkStormLeavesNoSlotsBehind) {
+TEST_F(SlotsTest, ManyForks_F14LeaveNoSlots) {
   ASSERT_EQ(account_.reserve(0, 10), Admission::kGranted);
   for (unsigned i = 0; i < 300 / kSlowdown; ++i) ASSERT_EQ(waitFor(spawn([] { return 0; })), 0);
   EXPECT_EQ(snapshot().slots.size(), 1u);
 }
 
 // exec keeps pid, start time and pidfd: to the agent the process never died.
-TEST_F(SlotsTest, AProcessThatCalledExecGivesBackWhatItsEarlierImageHad) {
+TEST_F(SlotsTest, Exec_EarlierImagesBytesAreReclaimed) {
   const Result<Owner> self = readOwner(static_cast<std::uint32_t>(getpid()));
   ASSERT_TRUE(self);
   occupy(0, *self, 12345);
@@ -295,7 +295,7 @@ TEST_F(SlotsTest, AProcessThatCalledExecGivesBackWhatItsEarlierImageHad) {
   EXPECT_EQ(account_.processUsed(0, 0), kCeiling);
 }
 
-TEST_F(SlotsTest, AClaimLeavesWhatALaterImageNeedsToFindIt) {
+TEST_F(SlotsTest, ClaimedBeforeExec_FoundByLaterImage) {
   const Result<Owner> self = readOwner(static_cast<std::uint32_t>(getpid()));
   ASSERT_TRUE(self);
   ASSERT_EQ(account_.reserve(0, 100), Admission::kGranted);
@@ -306,7 +306,7 @@ TEST_F(SlotsTest, AClaimLeavesWhatALaterImageNeedsToFindIt) {
   EXPECT_EQ(stateGeneration(slotAt(0).state.low), 1u);
 }
 
-TEST_F(SlotsTest, PagesWithoutAMapOfOwnersAreSearched) {
+TEST_F(SlotsTest, NoOwnerMap_SlotsAreSearched) {
   const Result<Owner> self = readOwner(static_cast<std::uint32_t>(getpid()));
   ASSERT_TRUE(self);
   occupy(9, *self, 12345);
@@ -316,7 +316,7 @@ TEST_F(SlotsTest, PagesWithoutAMapOfOwnersAreSearched) {
   EXPECT_EQ(stateGeneration(slotAt(9).state.low), 1u);
 }
 
-TEST_F(SlotsTest, AnyHintLeadsToTheOneFreeSlot) {
+TEST_F(SlotsTest, AnyHint_FindsOnlyFreeSlot) {
   for (unsigned i = 0; i < kSlotChunk; ++i) occupy(i, {100 + i, 5});
   slotAt(3).state = {packState(1, Phase::kFree), 0};
   page().header.claim_hint = UINT32_MAX;
@@ -324,7 +324,7 @@ TEST_F(SlotsTest, AnyHintLeadsToTheOneFreeSlot) {
   EXPECT_EQ(account_.slot(), 3u);
 }
 
-TEST_F(SlotsTest, ASlotOfAnotherCopyOfTheLibraryInTheSameProcessIsLeftAlone) {
+TEST_F(SlotsTest, SecondLibraryCopy_OwnSlot) {
   ASSERT_EQ(account_.reserve(0, 100), Admission::kGranted);
   Account copy;
   mustAttach(dir(), copy);
@@ -334,7 +334,7 @@ TEST_F(SlotsTest, ASlotOfAnotherCopyOfTheLibraryInTheSameProcessIsLeftAlone) {
   EXPECT_EQ(account_.reserve(0, 1), Admission::kGranted);
 }
 
-TEST_F(SlotsTest, AProcessTakenForDeadStopsInsteadOfScribbling) {
+TEST_F(SlotsTest, ReapedWhileAlive_ProcessStops) {
   ASSERT_EQ(account_.reserve(0, 100), Admission::kGranted);
   ASSERT_EQ(ledger_.reap(0, 0)->outcome, ReapOutcome::kFreed);
   EXPECT_EQ(account_.reserve(0, 1), Admission::kBroken);
@@ -343,7 +343,7 @@ TEST_F(SlotsTest, AProcessTakenForDeadStopsInsteadOfScribbling) {
   EXPECT_EQ(faults(FaultCode::kSlotLost), 2u);
 }
 
-TEST_F(SlotsTest, ALaneWithoutSequenceNumbersRefusesAndGivesBack) {
+TEST_F(SlotsTest, LaneWithoutSequences_RefusesAndGivesBack) {
   ASSERT_EQ(account_.reserve(0, 100), Admission::kGranted);
   for (Lane& lane : slotAt(0).lanes) lane.seq = lane.done = kLastTenantSeq;
   EXPECT_EQ(account_.reserve(0, 1), Admission::kBroken);
@@ -354,7 +354,7 @@ TEST_F(SlotsTest, ALaneWithoutSequenceNumbersRefusesAndGivesBack) {
   EXPECT_EQ(account_.total(0), 0u);
 }
 
-TEST_F(SlotsTest, AdoptingTellsTheHostPidOnlyForThatGeneration) {
+TEST_F(SlotsTest, AdoptSlot_HostPidForItsGenerationOnly) {
   ASSERT_EQ(account_.reserve(0, 1), Admission::kGranted);
   const auto pid = static_cast<std::uint32_t>(getpid());
   EXPECT_TRUE(*ledger_.claimedBy(0, 0, pid));

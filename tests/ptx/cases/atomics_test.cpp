@@ -8,14 +8,14 @@
 namespace divvy::ptxtest {
 namespace {
 
-TEST(Atomics, histogramShared) {
+TEST(Atomics, HistogramShared_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.bytes(3000));
   const auto bins = run.zeros<unsigned>(256);
   run.launch(histogramShared, {{4}, {96}}, in, bins, 3000);
 }
 
-TEST(Atomics, atomicIntegers) {
+TEST(Atomics, AtomicIntegers_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.ints(256, -5000, 5000));
   const auto signed_cells = run.zeros<int>(4);
@@ -23,7 +23,7 @@ TEST(Atomics, atomicIntegers) {
   run.launch(atomicIntegers, {{4}, {64}}, in, signed_cells, cells);
 }
 
-TEST(Atomics, atomicReturns) {
+TEST(Atomics, AtomicReturns_MatchesHost) {
   Comparison run;
   const auto operands = run.buffer(run.in.words(40));
   const auto cell = run.buffer(std::vector<unsigned>{100});
@@ -31,7 +31,7 @@ TEST(Atomics, atomicReturns) {
   run.launch(atomicReturns, {{1}, {1}}, operands, cell, out, 40);
 }
 
-TEST(Atomics, atomicWide) {
+TEST(Atomics, AtomicWide_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.anyWide(128));
   const auto cells = run.buffer(std::vector<unsigned long long>{5, 0, ~0ull, ~0ull, 0, 9});
@@ -39,7 +39,7 @@ TEST(Atomics, atomicWide) {
   run.launch(atomicWide, {{2}, {64}}, in, cells, signed_cells);
 }
 
-TEST(Atomics, atomicFloats) {
+TEST(Atomics, AtomicFloats_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.ints(256, -100, 100));
   const auto sum = run.zeros<float>(1);
@@ -47,14 +47,14 @@ TEST(Atomics, atomicFloats) {
   run.launch(atomicFloats, {{4}, {64}}, in, sum, wide_sum);
 }
 
-TEST(Atomics, casLoopMax) {
+TEST(Atomics, CasLoopMax_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.floats(256, 0, 1000));
   const auto cell = run.zeros<unsigned>(1);
   run.launch(casLoopMax, {{4}, {64}}, in, cell);
 }
 
-TEST(Atomics, casLoopPair) {
+TEST(Atomics, CasLoopPair_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.anyInts(128));
   const auto cell = run.zeros<unsigned long long>(1);
@@ -62,7 +62,7 @@ TEST(Atomics, casLoopPair) {
 }
 
 // The lists themselves depend on the order; their sums do not.
-TEST(Atomics, exchangeLists) {
+TEST(Atomics, ExchangeLists_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.words(100));
   const auto heads = run.scratch(std::vector<int>(8, -1));

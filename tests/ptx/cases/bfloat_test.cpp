@@ -10,7 +10,7 @@ namespace {
 
 using F = ptxhost::BfloatFormat;
 
-TEST(Bfloat, bfloatArithmetic) {
+TEST(Bfloat, BfloatArithmetic_MatchesHost) {
   Comparison run;
   const auto a = run.buffer(run.in.smalls<F>(512, false));
   const auto b = run.buffer(run.in.smalls<F>(512, false));
@@ -19,7 +19,7 @@ TEST(Bfloat, bfloatArithmetic) {
   run.launch(bfloatArithmetic, {{8}, {64}}, a, b, c, out);
 }
 
-TEST(Bfloat, bfloatPolynomial) {
+TEST(Bfloat, BfloatPolynomial_MatchesHost) {
   Comparison run;
   const auto x = run.buffer(run.in.moderate<F>(128, -1.5f, 1.5f));
   const auto factors = run.buffer(run.in.moderate<F>(8, -2, 2));
@@ -27,7 +27,7 @@ TEST(Bfloat, bfloatPolynomial) {
   run.launch(bfloatPolynomial, {{2}, {64}}, x, factors, 8, out);
 }
 
-TEST(Bfloat, bfloatCompare) {
+TEST(Bfloat, BfloatCompare_MatchesHost) {
   Comparison run;
   const auto a = run.buffer(run.in.smalls<F>(512, true));
   const auto b = run.buffer(run.in.smalls<F>(512, true));
@@ -35,7 +35,7 @@ TEST(Bfloat, bfloatCompare) {
   run.launch(bfloatCompare, {{8}, {64}}, a, b, out);
 }
 
-TEST(Bfloat, bfloatFromFloat) {
+TEST(Bfloat, BfloatFromFloat_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.anyFloats(512));
   const auto wide = run.buffer(run.in.anyDoubles(512));
@@ -44,7 +44,7 @@ TEST(Bfloat, bfloatFromFloat) {
   run.launch(bfloatFromFloat, {{8}, {64}}, in, wide, out, back);
 }
 
-TEST(Bfloat, bfloatIntegers) {
+TEST(Bfloat, BfloatIntegers_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.smalls<F>(512, true));
   const auto numbers = run.buffer(run.in.anyInts(512));
@@ -54,7 +54,7 @@ TEST(Bfloat, bfloatIntegers) {
   run.launch(bfloatIntegers, {{8}, {64}}, in, numbers, out, wide, from);
 }
 
-TEST(Bfloat, bfloatPairs) {
+TEST(Bfloat, BfloatPairs_MatchesHost) {
   Comparison run;
   const Buffer<__nv_bfloat162> a{run.buffer(run.in.smalls<F>(256, false)).region};
   const Buffer<__nv_bfloat162> b{run.buffer(run.in.smalls<F>(256, false)).region};
@@ -64,7 +64,7 @@ TEST(Bfloat, bfloatPairs) {
   run.launch(bfloatPairs, {{2}, {64}}, a, b, c, out, wide);
 }
 
-TEST(Bfloat, warpReductions) {
+TEST(Bfloat, WarpReductions_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.ints(128, -100000, 100000));
   const auto out = run.zeros<int>(3 * 128);

@@ -8,7 +8,7 @@
 namespace divvy::ptxtest {
 namespace {
 
-TEST(Bits, bitCounts) {
+TEST(Bits, BitCounts_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.words(128));
   const auto wide = run.buffer(run.in.wide(128));
@@ -16,7 +16,7 @@ TEST(Bits, bitCounts) {
   run.launch(bitCounts, {{2}, {64}}, in, wide, out);
 }
 
-TEST(Bits, bytePermute) {
+TEST(Bits, BytePermute_MatchesHost) {
   Comparison run;
   const auto a = run.buffer(run.in.words(128));
   const auto b = run.buffer(run.in.words(128));
@@ -25,7 +25,7 @@ TEST(Bits, bytePermute) {
   run.launch(bytePermute, {{2}, {64}}, a, b, chosen, out);
 }
 
-TEST(Bits, funnelShifts) {
+TEST(Bits, FunnelShifts_MatchesHost) {
   Comparison run;
   const auto low = run.buffer(run.in.words(128));
   const auto high = run.buffer(run.in.words(128));
@@ -33,14 +33,14 @@ TEST(Bits, funnelShifts) {
   run.launch(funnelShifts, {{2}, {64}}, low, high, out);
 }
 
-TEST(Bits, bitFields) {
+TEST(Bits, BitFields_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.words(128));
   const auto out = run.zeros<unsigned>(2 * 128);
   run.launch(bitFields, {{2}, {64}}, in, out);
 }
 
-TEST(Bits, mortonCodes) {
+TEST(Bits, MortonCodes_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.words(128));
   const auto codes = run.zeros<unsigned>(128);
@@ -48,7 +48,7 @@ TEST(Bits, mortonCodes) {
   run.launch(mortonCodes, {{2}, {64}}, in, codes, back);
 }
 
-TEST(Bits, bitTricks) {
+TEST(Bits, BitTricks_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.words(128));
   const auto out = run.zeros<unsigned>(4 * 128);

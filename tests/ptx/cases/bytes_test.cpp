@@ -8,14 +8,14 @@
 namespace divvy::ptxtest {
 namespace {
 
-TEST(Bytes, upperCase) {
+TEST(Bytes, UpperCase_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.wholes<char>(300, -128, 127));
   const auto out = run.zeros<char>(300);
   run.launch(upperCase, {{5}, {64}}, in, out, 300);
 }
 
-TEST(Bytes, describeTexts) {
+TEST(Bytes, DescribeTexts_MatchesHost) {
   Comparison run;
   auto values = run.in.wholes<char>(64 * 12, 'a', 'c');
   for (int at = 0; at < 64; ++at) values[static_cast<std::size_t>(at * 12 + at % 12)] = 0;
@@ -25,7 +25,7 @@ TEST(Bytes, describeTexts) {
   run.launch(describeTexts, {{2}, {32}}, run.buffer(values), 12, lengths, hashes, mirrored);
 }
 
-TEST(Bytes, findWord) {
+TEST(Bytes, FindWord_MatchesHost) {
   Comparison run;
   auto values = run.in.wholes<char>(500, 'a', 'c');
   const auto text = run.buffer(values);
@@ -35,14 +35,14 @@ TEST(Bytes, findWord) {
   run.launch(findWord, {{8}, {64}}, text, 500, word, 3, first, found);
 }
 
-TEST(Bytes, printNumbers) {
+TEST(Bytes, PrintNumbers_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.anyInts(128));
   const auto out = run.zeros<char>(12 * 128);
   run.launch(printNumbers, {{2}, {64}}, in, out);
 }
 
-TEST(Bytes, swapHalves) {
+TEST(Bytes, SwapHalves_MatchesHost) {
   Comparison run;
   const auto words = run.buffer(run.in.wholes<unsigned short>(128, 0, 65535));
   const auto in = run.buffer(run.in.wholes<short>(128, -32768, 32767));
@@ -50,14 +50,14 @@ TEST(Bytes, swapHalves) {
   run.launch(swapHalves, {{2}, {64}}, words, in, out);
 }
 
-TEST(Bytes, base64) {
+TEST(Bytes, Base64_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.bytes(3 * 64));
   const Buffer<char4> out{run.zeros<char>(4 * 64).region};
   run.launch(base64, {{2}, {32}}, in, out);
 }
 
-TEST(Bytes, editDistance) {
+TEST(Bytes, EditDistance_MatchesHost) {
   Comparison run;
   const auto words = run.buffer(run.in.wholes<char>(64 * 14, 'a', 'd'));
   const auto out = run.zeros<int>(64);

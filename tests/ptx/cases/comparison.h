@@ -39,8 +39,9 @@ struct Shape {
   unsigned dynamic_shared = 0;
 };
 
-// The case of one test. The test's suite names the file ("Vectors": vectors.ptx), the test itself
-// the kernel. Declare memory, launch; the comparison happens at the end of the scope.
+// The case of one test. The test's suite names the file ("Vectors": vectors.ptx), the test's name
+// up to its underscore the kernel ("WholeParts_MatchesHost": wholeParts). Declare memory, launch;
+// the comparison happens at the end of the scope.
 class Comparison {
  public:
   Comparison();
@@ -48,7 +49,7 @@ class Comparison {
   Comparison(const Comparison&) = delete;
   Comparison& operator=(const Comparison&) = delete;
 
-  Inputs in;  // seeded by the test's name
+  Inputs in;  // seeded by the kernel's name
 
   template <typename T>
   Buffer<T> buffer(const std::vector<T>& values) {

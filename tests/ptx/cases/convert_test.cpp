@@ -8,7 +8,7 @@
 namespace divvy::ptxtest {
 namespace {
 
-TEST(Convert, floatToIntegers) {
+TEST(Convert, FloatToIntegers_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.anyFloats(512));
   const auto out = run.zeros<int>(4 * 512);
@@ -16,7 +16,7 @@ TEST(Convert, floatToIntegers) {
   run.launch(floatToIntegers, {{8}, {64}}, in, out, unsigned_out);
 }
 
-TEST(Convert, floatToWide) {
+TEST(Convert, FloatToWide_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.anyFloats(512));
   const auto out = run.zeros<long long>(4 * 512);
@@ -24,7 +24,7 @@ TEST(Convert, floatToWide) {
   run.launch(floatToWide, {{8}, {64}}, in, out, unsigned_out);
 }
 
-TEST(Convert, doubleToIntegers) {
+TEST(Convert, DoubleToIntegers_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.anyDoubles(512));
   const auto out = run.zeros<int>(4 * 512);
@@ -32,7 +32,7 @@ TEST(Convert, doubleToIntegers) {
   run.launch(doubleToIntegers, {{8}, {64}}, in, out, unsigned_out);
 }
 
-TEST(Convert, doubleToWide) {
+TEST(Convert, DoubleToWide_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.anyDoubles(512));
   const auto out = run.zeros<long long>(4 * 512);
@@ -40,7 +40,7 @@ TEST(Convert, doubleToWide) {
   run.launch(doubleToWide, {{8}, {64}}, in, out, unsigned_out);
 }
 
-TEST(Convert, integersToFloat) {
+TEST(Convert, IntegersToFloat_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.anyInts(256));
   const auto wide = run.buffer(run.in.anyWide(256));
@@ -48,7 +48,7 @@ TEST(Convert, integersToFloat) {
   run.launch(integersToFloat, {{4}, {64}}, in, wide, out);
 }
 
-TEST(Convert, integersToDouble) {
+TEST(Convert, IntegersToDouble_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.anyInts(256));
   const auto wide = run.buffer(run.in.anyWide(256));
@@ -56,7 +56,7 @@ TEST(Convert, integersToDouble) {
   run.launch(integersToDouble, {{4}, {64}}, in, wide, out);
 }
 
-TEST(Convert, doubleToFloat) {
+TEST(Convert, DoubleToFloat_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.anyDoubles(512));
   const auto out = run.zeros<unsigned>(4 * 512);
@@ -64,7 +64,7 @@ TEST(Convert, doubleToFloat) {
   run.launch(doubleToFloat, {{8}, {64}}, in, out, back);
 }
 
-TEST(Convert, plainCasts) {
+TEST(Convert, PlainCasts_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.anyInts(256));
   const auto bytes = run.zeros<signed char>(256);
@@ -75,7 +75,7 @@ TEST(Convert, plainCasts) {
   run.launch(plainCasts, {{4}, {64}}, in, bytes, ubytes, words, floats, doubles);
 }
 
-TEST(Convert, bitCasts) {
+TEST(Convert, BitCasts_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.words(128));
   const auto wide = run.buffer(run.in.wide(128));

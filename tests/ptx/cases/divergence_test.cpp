@@ -8,14 +8,14 @@
 namespace divvy::ptxtest {
 namespace {
 
-TEST(Divergence, collatz) {
+TEST(Divergence, Collatz_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.words(100));
   const auto steps = run.zeros<unsigned>(128);
   run.launch(collatz, {{2}, {64}}, in, steps, 100);
 }
 
-TEST(Divergence, greatestDivisor) {
+TEST(Divergence, GreatestDivisor_MatchesHost) {
   Comparison run;
   const auto a = run.buffer(run.in.words(128));
   const auto b = run.buffer(run.in.words(128));
@@ -23,7 +23,7 @@ TEST(Divergence, greatestDivisor) {
   run.launch(greatestDivisor, {{2}, {64}}, a, b, out, 128);
 }
 
-TEST(Divergence, binarySearch) {
+TEST(Divergence, BinarySearch_MatchesHost) {
   Comparison run;
   auto values = run.in.ints(300, -1000, 1000);
   std::sort(values.begin(), values.end());
@@ -33,35 +33,35 @@ TEST(Divergence, binarySearch) {
   run.launch(binarySearch, {{2}, {64}}, sorted, 300, wanted, at, 128);
 }
 
-TEST(Divergence, nestedBreak) {
+TEST(Divergence, NestedBreak_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.ints(128, -1000, 1000));
   const auto out = run.zeros<int>(128);
   run.launch(nestedBreak, {{2}, {64}}, in, out, 120);
 }
 
-TEST(Divergence, predicated) {
+TEST(Divergence, Predicated_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.ints(256, -500, 500));
   const auto out = run.zeros<int>(256);
   run.launch(predicated, {{4}, {64}}, in, out, 250);
 }
 
-TEST(Divergence, earlyExitBarrier) {
+TEST(Divergence, EarlyExitBarrier_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.ints(252, -500, 500));
   const auto out = run.zeros<int>(252);
   run.launch(earlyExitBarrier, {{2}, {126}}, in, out);
 }
 
-TEST(Divergence, countPrimes) {
+TEST(Divergence, CountPrimes_MatchesHost) {
   Comparison run;
   const auto found = run.zeros<unsigned>(1);
   const auto is_prime = run.zeros<unsigned char>(256);
   run.launch(countPrimes, {{4}, {64}}, 9000u, found, is_prime);
 }
 
-TEST(Divergence, voteLoop) {
+TEST(Divergence, VoteLoop_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.words(128));
   const auto out = run.zeros<unsigned>(128);

@@ -8,7 +8,7 @@
 namespace divvy::ptxtest {
 namespace {
 
-TEST(Doubles, doubleBasics) {
+TEST(Doubles, DoubleBasics_MatchesHost) {
   Comparison run;
   const auto a = run.buffer(run.in.doubles(128, -100, 100));
   const auto b = run.buffer(run.in.doubles(128, -1e-3, 1e-3));
@@ -17,7 +17,7 @@ TEST(Doubles, doubleBasics) {
   run.launch(doubleBasics, {{2}, {64}}, a, b, c, out);
 }
 
-TEST(Doubles, doubleDirected) {
+TEST(Doubles, DoubleDirected_MatchesHost) {
   Comparison run;
   const auto a = run.buffer(run.in.doubles(128, -100, 100));
   const auto b = run.buffer(run.in.doubles(128, 1e-3, 1e3));
@@ -25,7 +25,7 @@ TEST(Doubles, doubleDirected) {
   run.launch(doubleDirected, {{2}, {64}}, a, b, out);
 }
 
-TEST(Doubles, floatDirected) {
+TEST(Doubles, FloatDirected_MatchesHost) {
   Comparison run;
   const auto a = run.buffer(run.in.floats(128, -100, 100));
   const auto b = run.buffer(run.in.floats(128, 1e-3f, 1e3f));
@@ -33,7 +33,7 @@ TEST(Doubles, floatDirected) {
   run.launch(floatDirected, {{2}, {64}}, a, b, out);
 }
 
-TEST(Doubles, floatSpecials) {
+TEST(Doubles, FloatSpecials_MatchesHost) {
   Comparison run;
   const auto a = run.buffer(run.in.anyFloats(512));
   auto others = run.in.anyFloats(512);
@@ -42,7 +42,7 @@ TEST(Doubles, floatSpecials) {
   run.launch(floatSpecials, {{8}, {64}}, a, run.buffer(others), out);
 }
 
-TEST(Doubles, wholeParts) {
+TEST(Doubles, WholeParts_MatchesHost) {
   Comparison run;
   auto floats = run.in.floats(256, -100, 100);
   auto doubles = run.in.doubles(256, -1e10, 1e10);
@@ -57,7 +57,7 @@ TEST(Doubles, wholeParts) {
   run.launch(wholeParts, {{4}, {64}}, a, b, out, wide);
 }
 
-TEST(Doubles, exactFunctions) {
+TEST(Doubles, ExactFunctions_MatchesHost) {
   Comparison run;
   const auto a = run.buffer(run.in.floats(128, -1e6f, 1e6f));
   const auto b = run.buffer(run.in.floats(128, 0.1f, 30));
@@ -69,7 +69,7 @@ TEST(Doubles, exactFunctions) {
   run.launch(exactFunctions, {{2}, {64}}, a, b, c, d, out, wide, powers);
 }
 
-TEST(Doubles, compensatedSums) {
+TEST(Doubles, CompensatedSums_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.doubles(32 * 20, -1e8, 1e8));
   const auto sums = run.zeros<double>(32);
@@ -77,7 +77,7 @@ TEST(Doubles, compensatedSums) {
   run.launch(compensatedSums, {{1}, {32}}, in, 20, sums, roots);
 }
 
-TEST(Doubles, quadraticRoots) {
+TEST(Doubles, QuadraticRoots_MatchesHost) {
   Comparison run;
   auto factors = run.in.doubles(96, -3, 3);
   factors[3] = factors[9] = 0;

@@ -8,27 +8,27 @@
 namespace divvy::ptxtest {
 namespace {
 
-TEST(Grids, gridThreeDimensions) {
+TEST(Grids, GridThreeDimensions_MatchesHost) {
   Comparison run;
   const auto out = run.zeros<unsigned>(3 * 4 * 2 * 5 * 2 * 3);
   run.launch(gridThreeDimensions, {{3, 2, 2}, {4, 5, 3}}, out);
 }
 
-TEST(Grids, blockThreeDimensions) {
+TEST(Grids, BlockThreeDimensions_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.ints(360, -1000, 1000));
   const auto out = run.zeros<int>(360);
   run.launch(blockThreeDimensions, {{3}, {10, 3, 4}}, in, out);
 }
 
-TEST(Grids, barrierCounts) {
+TEST(Grids, BarrierCounts_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.ints(400, -101, 99));
   const auto out = run.zeros<int>(400);
   run.launch(barrierCounts, {{5}, {80}}, in, out);
 }
 
-TEST(Grids, barrierUntilStable) {
+TEST(Grids, BarrierUntilStable_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.ints(192, -100, 100));
   const auto out = run.zeros<int>(192);
@@ -36,13 +36,13 @@ TEST(Grids, barrierUntilStable) {
   run.launch(barrierUntilStable, {{2}, {96}}, in, out, turns);
 }
 
-TEST(Grids, specialNumbers) {
+TEST(Grids, SpecialNumbers_MatchesHost) {
   Comparison run;
   const auto out = run.zeros<unsigned>(2 * 3 * 2 * 3 * 5 * 2 * 4);
   run.launch(specialNumbers, {{2, 3, 2}, {3, 5, 2}}, out);
 }
 
-TEST(Grids, warpBarrier) {
+TEST(Grids, WarpBarrier_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.ints(256, -100, 100));
   const auto out = run.zeros<int>(256);

@@ -10,7 +10,7 @@ namespace {
 
 using F = ptxhost::HalfFormat;
 
-TEST(Half, halfArithmetic) {
+TEST(Half, HalfArithmetic_MatchesHost) {
   Comparison run;
   const auto a = run.buffer(run.in.smalls<F>(512, false));
   const auto b = run.buffer(run.in.smalls<F>(512, false));
@@ -19,7 +19,7 @@ TEST(Half, halfArithmetic) {
   run.launch(halfArithmetic, {{8}, {64}}, a, b, c, out);
 }
 
-TEST(Half, halfPolynomial) {
+TEST(Half, HalfPolynomial_MatchesHost) {
   Comparison run;
   const auto x = run.buffer(run.in.moderate<F>(128, -1.5f, 1.5f));
   const auto factors = run.buffer(run.in.moderate<F>(8, -2, 2));
@@ -27,7 +27,7 @@ TEST(Half, halfPolynomial) {
   run.launch(halfPolynomial, {{2}, {64}}, x, factors, 8, out);
 }
 
-TEST(Half, halfCompare) {
+TEST(Half, HalfCompare_MatchesHost) {
   Comparison run;
   const auto a = run.buffer(run.in.smalls<F>(512, true));
   const auto b = run.buffer(run.in.smalls<F>(512, true));
@@ -35,7 +35,7 @@ TEST(Half, halfCompare) {
   run.launch(halfCompare, {{8}, {64}}, a, b, out);
 }
 
-TEST(Half, halfPairs) {
+TEST(Half, HalfPairs_MatchesHost) {
   Comparison run;
   const Buffer<__half2> a{run.buffer(run.in.smalls<F>(256, false)).region};
   const Buffer<__half2> b{run.buffer(run.in.smalls<F>(256, false)).region};
@@ -45,7 +45,7 @@ TEST(Half, halfPairs) {
   run.launch(halfPairs, {{2}, {64}}, a, b, c, out, all);
 }
 
-TEST(Half, halfFromFloat) {
+TEST(Half, HalfFromFloat_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.anyFloats(512));
   const auto out = run.zeros<__half>(4 * 512);
@@ -53,7 +53,7 @@ TEST(Half, halfFromFloat) {
   run.launch(halfFromFloat, {{8}, {64}}, in, out, back);
 }
 
-TEST(Half, halfFromDouble) {
+TEST(Half, HalfFromDouble_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.anyDoubles(512));
   const auto out = run.zeros<__half>(512);
@@ -61,7 +61,7 @@ TEST(Half, halfFromDouble) {
   run.launch(halfFromDouble, {{8}, {64}}, in, out, pairs);
 }
 
-TEST(Half, halfToIntegers) {
+TEST(Half, HalfToIntegers_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.smalls<F>(512, true));
   const auto out = run.zeros<int>(8 * 512);
@@ -69,7 +69,7 @@ TEST(Half, halfToIntegers) {
   run.launch(halfToIntegers, {{8}, {64}}, in, out, wide);
 }
 
-TEST(Half, halfFromIntegers) {
+TEST(Half, HalfFromIntegers_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.anyInts(512));
   const auto wide = run.buffer(run.in.anyWide(512));
@@ -77,14 +77,14 @@ TEST(Half, halfFromIntegers) {
   run.launch(halfFromIntegers, {{8}, {64}}, in, wide, out);
 }
 
-TEST(Half, halfRounded) {
+TEST(Half, HalfRounded_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.smalls<F>(512, false));
   const auto out = run.zeros<__half>(4 * 512);
   run.launch(halfRounded, {{8}, {64}}, in, out);
 }
 
-TEST(Half, halfAtomics) {
+TEST(Half, HalfAtomics_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.ints(256, 0, 100));
   const auto sum = run.zeros<__half>(2);
@@ -92,7 +92,7 @@ TEST(Half, halfAtomics) {
   run.launch(halfAtomics, {{4}, {64}}, in, sum, pair);
 }
 
-TEST(Half, halfDot) {
+TEST(Half, HalfDot_MatchesHost) {
   Comparison run;
   const Buffer<__half2> a{run.buffer(run.in.moderate<F>(2 * 64 * 9, -2, 2)).region};
   const Buffer<__half2> b{run.buffer(run.in.moderate<F>(2 * 64 * 9, -2, 2)).region};

@@ -8,21 +8,21 @@
 namespace divvy::ptxtest {
 namespace {
 
-TEST(Hashes, crc32Bytes) {
+TEST(Hashes, Crc32Bytes_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.bytes(64 * 50));
   const auto out = run.zeros<unsigned>(64);
   run.launch(crc32Bytes, {{2}, {32}}, in, 50, out);
 }
 
-TEST(Hashes, shaRounds) {
+TEST(Hashes, ShaRounds_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.words(16 * 32));
   const auto out = run.zeros<unsigned>(8 * 32);
   run.launch(shaRounds, {{1}, {32}}, in, out);
 }
 
-TEST(Hashes, xorshift) {
+TEST(Hashes, Xorshift_MatchesHost) {
   Comparison run;
   const auto seeds = run.buffer(run.in.words(64));
   const auto out = run.zeros<unsigned>(128);
@@ -30,20 +30,20 @@ TEST(Hashes, xorshift) {
   run.launch(xorshift, {{2}, {32}}, seeds, out, reals);
 }
 
-TEST(Hashes, philox) {
+TEST(Hashes, Philox_MatchesHost) {
   Comparison run;
   const Buffer<uint4> out{run.zeros<unsigned>(4 * 128).region};
   run.launch(philox, {{2}, {64}}, 0xdeadbeefu, 42u, out);
 }
 
-TEST(Hashes, mixWide) {
+TEST(Hashes, MixWide_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.wide(64 * 9));
   const auto out = run.zeros<unsigned long long>(64);
   run.launch(mixWide, {{2}, {32}}, in, 9, out);
 }
 
-TEST(Hashes, modularPowers) {
+TEST(Hashes, ModularPowers_MatchesHost) {
   Comparison run;
   const auto bases = run.buffer(run.in.wide(64));
   const auto powers = run.buffer(run.in.words(64));

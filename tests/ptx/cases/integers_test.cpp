@@ -8,7 +8,7 @@
 namespace divvy::ptxtest {
 namespace {
 
-TEST(Integers, multiplyHigh) {
+TEST(Integers, MultiplyHigh_MatchesHost) {
   Comparison run;
   const auto a = run.buffer(run.in.words(128));
   const auto b = run.buffer(run.in.words(128));
@@ -19,7 +19,7 @@ TEST(Integers, multiplyHigh) {
   run.launch(multiplyHigh, {{2}, {64}}, a, b, c, d, out, wide);
 }
 
-TEST(Integers, divideWide) {
+TEST(Integers, DivideWide_MatchesHost) {
   Comparison run;
   const auto a = run.buffer(run.in.anyWide(128));
   auto divisors = run.in.anyWide(128);
@@ -31,7 +31,7 @@ TEST(Integers, divideWide) {
   run.launch(divideWide, {{2}, {64}}, a, run.buffer(divisors), quotient, rest, uquotient, urest);
 }
 
-TEST(Integers, divideNarrow) {
+TEST(Integers, DivideNarrow_MatchesHost) {
   Comparison run;
   const auto a = run.buffer(run.in.anyInts(128));
   auto divisors = run.in.anyInts(128);
@@ -40,7 +40,7 @@ TEST(Integers, divideNarrow) {
   run.launch(divideNarrow, {{2}, {64}}, a, run.buffer(divisors), out);
 }
 
-TEST(Integers, divideConstants) {
+TEST(Integers, DivideConstants_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.anyInts(128));
   const auto wide = run.buffer(run.in.wide(128));
@@ -49,7 +49,7 @@ TEST(Integers, divideConstants) {
   run.launch(divideConstants, {{2}, {64}}, in, wide, out, wide_out);
 }
 
-TEST(Integers, shifts) {
+TEST(Integers, Shifts_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.words(128));
   const auto wide = run.buffer(run.in.wide(128));
@@ -58,7 +58,7 @@ TEST(Integers, shifts) {
   run.launch(shifts, {{2}, {64}}, in, wide, out, wide_out);
 }
 
-TEST(Integers, longArithmetic) {
+TEST(Integers, LongArithmetic_MatchesHost) {
   Comparison run;
   const auto a = run.buffer(run.in.wide(64));
   const auto b = run.buffer(run.in.wide(64));
@@ -66,7 +66,7 @@ TEST(Integers, longArithmetic) {
   run.launch(longArithmetic, {{2}, {32}}, a, b, out);
 }
 
-TEST(Integers, averagesAndDistances) {
+TEST(Integers, AveragesAndDistances_MatchesHost) {
   Comparison run;
   const auto a = run.buffer(run.in.anyInts(128));
   auto others = run.in.anyInts(128);
@@ -75,7 +75,7 @@ TEST(Integers, averagesAndDistances) {
   run.launch(averagesAndDistances, {{2}, {64}}, a, run.buffer(others), out);
 }
 
-TEST(Integers, narrowTypes) {
+TEST(Integers, NarrowTypes_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.ints(128, -100000, 100000));
   const auto bytes = run.buffer(run.in.wholes<signed char>(128, -128, 127));

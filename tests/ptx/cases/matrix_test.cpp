@@ -8,7 +8,7 @@
 namespace divvy::ptxtest {
 namespace {
 
-TEST(Matrix, matmulTiled) {
+TEST(Matrix, MatmulTiled_MatchesHost) {
   Comparison run;
   const auto a = run.buffer(run.in.floats(40 * 40, -1, 1));
   const auto b = run.buffer(run.in.floats(40 * 40, -1, 1));
@@ -16,14 +16,14 @@ TEST(Matrix, matmulTiled) {
   run.launch(matmulTiled, {{3, 3}, {16, 16}}, a, b, c, 40);
 }
 
-TEST(Matrix, transposePadded) {
+TEST(Matrix, TransposePadded_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.floats(37 * 50, -1, 1));
   const auto out = run.zeros<float>(37 * 50);
   run.launch(transposePadded, {{3, 4}, {16, 16}}, in, out, 37, 50);
 }
 
-TEST(Matrix, matmulFused) {
+TEST(Matrix, MatmulFused_MatchesHost) {
   Comparison run;
   const auto a = run.buffer(run.in.doubles(20 * 20, -1, 1));
   const auto b = run.buffer(run.in.doubles(20 * 20, -1, 1));
@@ -31,7 +31,7 @@ TEST(Matrix, matmulFused) {
   run.launch(matmulFused, {{3, 3}, {8, 8}}, a, b, c, 20);
 }
 
-TEST(Matrix, sparseTimesVector) {
+TEST(Matrix, SparseTimesVector_MatchesHost) {
   Comparison run;
   std::vector<int> starts = {0};
   for (const int length : run.in.ints(100, 0, 12)) starts.push_back(starts.back() + length);
@@ -43,14 +43,14 @@ TEST(Matrix, sparseTimesVector) {
   run.launch(sparseTimesVector, {{2}, {64}}, run.buffer(starts), columns, values, x, y, 100);
 }
 
-TEST(Matrix, stencilFivePoints) {
+TEST(Matrix, StencilFivePoints_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.floats(45 * 35, -1, 1));
   const auto out = run.zeros<float>(45 * 35);
   run.launch(stencilFivePoints, {{3, 3}, {16, 16}}, in, out, 45, 35);
 }
 
-TEST(Matrix, matmulBytes) {
+TEST(Matrix, MatmulBytes_MatchesHost) {
   Comparison run;
   const auto a = run.buffer(run.in.anyInts(12 * 6));
   const auto b = run.buffer(run.in.anyInts(16 * 6));

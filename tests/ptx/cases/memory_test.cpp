@@ -8,7 +8,7 @@
 namespace divvy::ptxtest {
 namespace {
 
-TEST(Memory, constantTables) {
+TEST(Memory, ConstantTables_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.words(128));
   const auto out = run.zeros<float>(128);
@@ -17,7 +17,7 @@ TEST(Memory, constantTables) {
   run.launch(constantTables, {{2}, {64}}, in, out, scaled);
 }
 
-TEST(Memory, globalVariables) {
+TEST(Memory, GlobalVariables_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.ints(128, -1000, 1000));
   const auto out = run.zeros<long long>(128);
@@ -30,13 +30,13 @@ TEST(Memory, globalVariables) {
 }
 
 // Initializers are the module's own: nothing is written before the launch.
-TEST(Memory, globalVariablesAgain) {
+TEST(Memory, GlobalVariablesAgain_MatchesHost) {
   Comparison run;
   const auto out = run.zeros<int>(4);
   run.launch(globalVariablesAgain, {{1}, {4}}, out);
 }
 
-TEST(Memory, dynamicShared) {
+TEST(Memory, DynamicShared_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.floats(128, -10, 10));
   const auto shorts = run.buffer(run.in.wholes<short>(128, -30000, 30000));
@@ -44,7 +44,7 @@ TEST(Memory, dynamicShared) {
   run.launch(dynamicShared, {{2}, {64}, 64 * 6}, in, shorts, out);
 }
 
-TEST(Memory, unionCasts) {
+TEST(Memory, UnionCasts_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.doubles(64, -1e6, 1e6));
   const auto out = run.zeros<unsigned long long>(64);
@@ -52,7 +52,7 @@ TEST(Memory, unionCasts) {
   run.launch(unionCasts, {{2}, {32}}, in, out, floats);
 }
 
-TEST(Memory, unalignedCopy) {
+TEST(Memory, UnalignedCopy_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.bytes(32 * 37 + 8));
   const auto out = run.zeros<unsigned char>(32 * 37);

@@ -8,7 +8,7 @@
 namespace divvy::ptxtest {
 namespace {
 
-TEST(Print, printValues) {
+TEST(Print, PrintValues_MatchesHost) {
   Comparison run;
   run.comparesOutput();
   const auto in = run.buffer(run.in.anyInts(30));

@@ -8,35 +8,35 @@
 namespace divvy::ptxtest {
 namespace {
 
-TEST(Reduce, reduceShared) {
+TEST(Reduce, ReduceShared_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.ints(1000, -1000, 1000));
   const auto out = run.zeros<int>(8);
   run.launch(reduceShared, {{8}, {128}}, in, out, 1000);
 }
 
-TEST(Reduce, reduceShuffleDown) {
+TEST(Reduce, ReduceShuffleDown_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.floats(900, -1, 1));
   const auto out = run.zeros<float>(4);
   run.launch(reduceShuffleDown, {{4}, {256}}, in, out, 900);
 }
 
-TEST(Reduce, reduceShuffleXor) {
+TEST(Reduce, ReduceShuffleXor_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.doubles(256, -1, 1));
   const auto out = run.zeros<double>(256);
   run.launch(reduceShuffleXor, {{4}, {64}}, in, out);
 }
 
-TEST(Reduce, reducePartialWarp) {
+TEST(Reduce, ReducePartialWarp_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.ints(3 * 77, -50, 50));
   const auto out = run.zeros<int>(9);
   run.launch(reducePartialWarp, {{3}, {77}}, in, out);
 }
 
-TEST(Reduce, argMin) {
+TEST(Reduce, ArgMin_MatchesHost) {
   Comparison run;
   auto values = run.in.floats(1000, -10, 10);
   values[700] = values[300] = -20;
@@ -46,7 +46,7 @@ TEST(Reduce, argMin) {
   run.launch(argMin, {{1}, {128}}, in, least, place, 1000);
 }
 
-TEST(Reduce, reduceLastBlock) {
+TEST(Reduce, ReduceLastBlock_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.words(500));
   const auto partial = run.zeros<unsigned>(8);

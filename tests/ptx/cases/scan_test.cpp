@@ -8,21 +8,21 @@
 namespace divvy::ptxtest {
 namespace {
 
-TEST(Scan, scanHillisSteele) {
+TEST(Scan, ScanHillisSteele_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.ints(256, -100, 100));
   const auto out = run.zeros<int>(256);
   run.launch(scanHillisSteele, {{2}, {128}}, in, out);
 }
 
-TEST(Scan, scanBlelloch) {
+TEST(Scan, ScanBlelloch_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.words(768));
   const auto out = run.zeros<unsigned>(768);
   run.launch(scanBlelloch, {{3}, {128}}, in, out);
 }
 
-TEST(Scan, compactPrefix) {
+TEST(Scan, CompactPrefix_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.ints(384, -100, 100));
   const auto out = run.zeros<int>(384);
@@ -30,7 +30,7 @@ TEST(Scan, compactPrefix) {
   run.launch(compactPrefix, {{3}, {128}}, in, out, kept, 20);
 }
 
-TEST(Scan, scanSegmented) {
+TEST(Scan, ScanSegmented_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.ints(256, -100, 100));
   auto flags = run.in.wholes<unsigned char>(256, 0, 9);

@@ -8,28 +8,28 @@
 namespace divvy::ptxtest {
 namespace {
 
-TEST(Sorts, bitonicShared) {
+TEST(Sorts, BitonicShared_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.anyInts(512));
   const auto out = run.zeros<int>(512);
   run.launch(bitonicShared, {{2}, {256}}, in, out);
 }
 
-TEST(Sorts, bitonicWarp) {
+TEST(Sorts, BitonicWarp_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.floats(128, -100, 100));
   const auto out = run.zeros<float>(128);
   run.launch(bitonicWarp, {{2}, {64}}, in, out);
 }
 
-TEST(Sorts, radixPass) {
+TEST(Sorts, RadixPass_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.words(256));
   const auto out = run.zeros<unsigned>(256);
   run.launch(radixPass, {{2}, {128}}, in, out, 2);
 }
 
-TEST(Sorts, mergeRanks) {
+TEST(Sorts, MergeRanks_MatchesHost) {
   Comparison run;
   auto values = run.in.ints(128, 0, 40);
   std::sort(values.begin(), values.begin() + 64);
@@ -38,7 +38,7 @@ TEST(Sorts, mergeRanks) {
   run.launch(mergeRanks, {{1}, {128}}, run.buffer(values), out, 64);
 }
 
-TEST(Sorts, shellSortRecords) {
+TEST(Sorts, ShellSortRecords_MatchesHost) {
   Comparison run;
   const auto keys = run.buffer(run.in.wholes<float>(32 * 20, -5, 5));
   const auto order = run.zeros<unsigned short>(32 * 20);

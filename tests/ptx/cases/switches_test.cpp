@@ -8,7 +8,7 @@
 namespace divvy::ptxtest {
 namespace {
 
-TEST(Switches, denseSwitch) {
+TEST(Switches, DenseSwitch_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.words(256));
   const auto values = run.buffer(run.in.ints(256, -30000, 30000));
@@ -16,14 +16,14 @@ TEST(Switches, denseSwitch) {
   run.launch(denseSwitch, {{4}, {64}}, in, values, out);
 }
 
-TEST(Switches, sparseSwitch) {
+TEST(Switches, SparseSwitch_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.words(256));
   const auto out = run.zeros<unsigned long long>(256);
   run.launch(sparseSwitch, {{4}, {64}}, in, out);
 }
 
-TEST(Switches, stateMachine) {
+TEST(Switches, StateMachine_MatchesHost) {
   Comparison run;
   const auto text = run.buffer(run.in.text(64 * 40));
   const auto words = run.zeros<int>(64);
@@ -31,7 +31,7 @@ TEST(Switches, stateMachine) {
   run.launch(stateMachine, {{2}, {32}}, text, 40, words, numbers);
 }
 
-TEST(Switches, calledSwitch) {
+TEST(Switches, CalledSwitch_MatchesHost) {
   Comparison run;
   const auto a = run.buffer(run.in.doubles(72, -100, 100));
   const auto b = run.buffer(run.in.doubles(72, 1, 100));

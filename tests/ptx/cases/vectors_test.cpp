@@ -8,7 +8,7 @@
 namespace divvy::ptxtest {
 namespace {
 
-TEST(Vectors, vectorAdd) {
+TEST(Vectors, VectorAdd_MatchesHost) {
   Comparison run;
   const auto a = run.buffer(run.in.floats(1000, -100, 100));
   const auto b = run.buffer(run.in.floats(1000, -1e-3f, 1e6f));
@@ -16,14 +16,14 @@ TEST(Vectors, vectorAdd) {
   run.launch(vectorAdd, {{8}, {128}}, a, b, sum, 1000);
 }
 
-TEST(Vectors, saxpy) {
+TEST(Vectors, Saxpy_MatchesHost) {
   Comparison run;
   const auto x = run.buffer(run.in.floats(777, -10, 10));
   const auto y = run.buffer(run.in.floats(777, -10, 10));
   run.launch(saxpy, {{3}, {64}}, 1.7f, x, y, 777);
 }
 
-TEST(Vectors, scaleFloat4) {
+TEST(Vectors, ScaleFloat4_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.floats(4 * 100, -5, 5));
   const auto out = run.zeros<float>(4 * 100);
@@ -32,7 +32,7 @@ TEST(Vectors, scaleFloat4) {
   run.launch(scaleFloat4, {{4}, {32}}, from, to, float4{2.0f, 0.3f, -1.1f, 1e-7f}, 100);
 }
 
-TEST(Vectors, swapInt2) {
+TEST(Vectors, SwapInt2_MatchesHost) {
   Comparison run;
   const Buffer<int2> pairs{run.buffer(run.in.anyInts(2 * 70)).region};
   const Buffer<short4> shorts{run.buffer(run.in.wholes<short>(4 * 70, -32768, 32767)).region};
@@ -40,7 +40,7 @@ TEST(Vectors, swapInt2) {
   run.launch(swapInt2, {{3}, {32}}, pairs, shorts, bytes, 70);
 }
 
-TEST(Vectors, doublePairs) {
+TEST(Vectors, DoublePairs_MatchesHost) {
   Comparison run;
   const Buffer<double2> in{run.buffer(run.in.doubles(2 * 50, -3, 3)).region};
   const Buffer<double2> out{run.zeros<double>(2 * 50).region};
@@ -50,7 +50,7 @@ TEST(Vectors, doublePairs) {
   run.launch(doublePairs, {{2}, {32}}, in, out, sums, terms, 50);
 }
 
-TEST(Vectors, readOnlyBlend) {
+TEST(Vectors, ReadOnlyBlend_MatchesHost) {
   Comparison run;
   const auto a = run.buffer(run.in.floats(250, 0, 1));
   const auto b = run.buffer(run.in.floats(250, 0, 1));

@@ -8,21 +8,21 @@
 namespace divvy::ptxtest {
 namespace {
 
-TEST(Warp, shuffleUpScan) {
+TEST(Warp, ShuffleUpScan_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.ints(192, -100, 100));
   const auto out = run.zeros<int>(192);
   run.launch(shuffleUpScan, {{2}, {96}}, in, out);
 }
 
-TEST(Warp, shuffleRotate) {
+TEST(Warp, ShuffleRotate_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.words(128));
   const auto out = run.zeros<unsigned>(128);
   run.launch(shuffleRotate, {{1}, {128}}, in, out, 3);
 }
 
-TEST(Warp, shuffleWide) {
+TEST(Warp, ShuffleWide_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.wide(64));
   const auto reals = run.buffer(run.in.doubles(64, -1e9, 1e9));
@@ -31,7 +31,7 @@ TEST(Warp, shuffleWide) {
   run.launch(shuffleWide, {{1}, {64}}, in, reals, out, out_reals);
 }
 
-TEST(Warp, voteAnyAll) {
+TEST(Warp, VoteAnyAll_MatchesHost) {
   Comparison run;
   auto values = run.in.ints(160, -95, 95);
   for (int at = 32; at < 64; ++at) values[at] = 0;
@@ -42,14 +42,14 @@ TEST(Warp, voteAnyAll) {
   run.launch(voteAnyAll, {{1}, {160}}, in, any, all, ballot);
 }
 
-TEST(Warp, voteDivergent) {
+TEST(Warp, VoteDivergent_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.ints(128, -100, 100));
   const auto out = run.zeros<unsigned>(128);
   run.launch(voteDivergent, {{2}, {64}}, in, out);
 }
 
-TEST(Warp, ballotCompact) {
+TEST(Warp, BallotCompact_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.ints(128, -100, 100));
   const auto out = run.zeros<int>(128);
@@ -57,7 +57,7 @@ TEST(Warp, ballotCompact) {
   run.launch(ballotCompact, {{2}, {64}}, in, out, kept);
 }
 
-TEST(Warp, matchAny) {
+TEST(Warp, MatchAny_MatchesHost) {
   Comparison run;
   const auto in = run.buffer(run.in.words(96));
   const auto wide = run.buffer(run.in.wide(96));
@@ -66,7 +66,7 @@ TEST(Warp, matchAny) {
   run.launch(matchAny, {{1}, {96}}, in, wide, out, out_wide);
 }
 
-TEST(Warp, matchAll) {
+TEST(Warp, MatchAll_MatchesHost) {
   Comparison run;
   std::vector<unsigned> values(96, 7);
   values[40] = 8;
@@ -76,7 +76,7 @@ TEST(Warp, matchAll) {
   run.launch(matchAll, {{1}, {96}}, in, out, same);
 }
 
-TEST(Warp, activeMaskSelf) {
+TEST(Warp, ActiveMaskSelf_MatchesHost) {
   Comparison run;
   const auto out = run.zeros<unsigned>(96);
   const auto counter = run.zeros<unsigned>(1);

@@ -28,12 +28,12 @@ void expectEveryValueReturns() {
     EXPECT_EQ(back.bits, value.isNan() ? F::kNan : bits);
   }
 }
-TEST(SmallFloats, EveryValueReturnsFromDouble) {
+TEST(SmallFloats, EachValue_ReturnsFromDouble) {
   expectEveryValueReturns<HalfFormat>();
   expectEveryValueReturns<BfloatFormat>();
 }
 
-TEST(SmallFloats, RoundInEveryDirection) {
+TEST(SmallFloats, EachDirection_IsRounded) {
   const double just_above = 1 + 0x1p-20;
   EXPECT_EQ(narrow<HalfFormat>(just_above, kRn), 0x3c00);
   EXPECT_EQ(narrow<HalfFormat>(just_above, kRu), 0x3c01);
@@ -55,7 +55,7 @@ ptxhost_wide inUnits(SmallFloat<HalfFormat> value, int places) {
 }
 
 // A fused result is one of the two neighbours of the exact one, and the nearer.
-TEST(SmallFloats, FusedRoundsOnce) {
+TEST(SmallFloats, Fused_RoundsOnce) {
   std::mt19937 random(7);
   const auto any = [&] {
     return SmallFloat<HalfFormat>{
@@ -79,7 +79,7 @@ TEST(SmallFloats, FusedRoundsOnce) {
   }
 }
 
-TEST(Conversions, SaturateAndKnowNan) {
+TEST(Conversions, OutOfRangeOrNan_Saturates) {
   EXPECT_EQ(__float2int_rz(1e20f), std::numeric_limits<int>::max());
   EXPECT_EQ(__float2int_rz(-1e20f), std::numeric_limits<int>::min());
   EXPECT_EQ(__float2uint_rn(-3.0f), 0U);
@@ -92,7 +92,7 @@ TEST(Conversions, SaturateAndKnowNan) {
   EXPECT_EQ(__ll2float_rz(0x7fffffffffffffff), 0x1.fffffep62f);
 }
 
-TEST(Rounding, ObeysTheDirection) {
+TEST(Rounding, EachDirection_IsObeyed) {
   EXPECT_GT(__fadd_ru(1.0f, 1e-20f), 1.0f);
   EXPECT_EQ(__fadd_rn(1.0f, 1e-20f), 1.0f);
   EXPECT_LT(__dadd_rd(1.0, -1e-30), 1.0);
@@ -101,7 +101,7 @@ TEST(Rounding, ObeysTheDirection) {
   EXPECT_LT(__fma_rz(0.1, 0.1, 1.0), __fma_ru(0.1, 0.1, 1.0));
 }
 
-TEST(Blocks, ThreadsMeetAtBarriersAndInWarps) {
+TEST(RunGrid, Threads_MeetAtBarriersAndInWarps) {
   for (const Order order : {Order::kForward, Order::kBackward}) {
     std::array<int, 40> counts = {};
     std::array<unsigned, 40> turned = {};
@@ -118,7 +118,7 @@ TEST(Blocks, ThreadsMeetAtBarriersAndInWarps) {
   }
 }
 
-TEST(Blocks, NobodyWaitsForTheEnded) {
+TEST(RunGrid, EndedThreads_AreNotAwaited) {
   int met = 0;
   runGrid({1}, {64}, Order::kForward, [&] {
     if (threadIdx.x >= 20) return;
@@ -128,7 +128,7 @@ TEST(Blocks, NobodyWaitsForTheEnded) {
   EXPECT_EQ(met, 20);
 }
 
-TEST(Blocks, WaitingInVainIsAnError) {
+TEST(RunGrid, BarriersNeverMet_Throw) {
   EXPECT_THROW(runGrid({1}, {2}, Order::kForward,
                        [] {
                          if (threadIdx.x == 0) __syncthreads();
@@ -137,7 +137,7 @@ TEST(Blocks, WaitingInVainIsAnError) {
                std::runtime_error);
 }
 
-TEST(Kernels, GiveResultsThatHaveNames) {
+TEST(Kernels, KnownKernels_PublishedResults) {
   const std::vector<unsigned char> digits = {'1', '2', '3', '4', '5', '6', '7', '8', '9'};
   unsigned crc = 0;
   runGrid({1}, {1}, Order::kForward, [&] { crc32Bytes(digits.data(), 9, &crc); });

@@ -4,7 +4,7 @@
 namespace divvy::ptx {
 namespace {
 
-TEST(PtxCollective, BarrierOrdersSharedMemory) {
+TEST(PtxCollective, Barrier_OrdersSharedMemory) {
   Machine machine(256);
   machine.block = {256, 1, 1};
   const Fault fault = machine.run(kernel(R"(
@@ -22,7 +22,7 @@ TEST(PtxCollective, BarrierOrdersSharedMemory) {
   for (unsigned i = 0; i < 256; ++i) EXPECT_EQ(machine.words[i], 255 - i);
 }
 
-TEST(PtxCollective, BarrierGoesOnWithoutThoseThatEnded) {
+TEST(PtxCollective, EndedThreads_BarrierGoesOn) {
   Machine machine(64);
   machine.block = {64, 1, 1};
   const Fault fault = machine.run(kernel(R"(
@@ -35,7 +35,7 @@ TEST(PtxCollective, BarrierGoesOnWithoutThoseThatEnded) {
   EXPECT_EQ(machine.words[40], 0U);
 }
 
-TEST(PtxCollective, BarriersOfPartsOfABlock) {
+TEST(PtxCollective, PartialBarrier_OrdersArriveAndSync) {
   Machine machine(64);
   machine.block = {64, 1, 1};
   const Fault fault = machine.run(kernel(R"(
@@ -55,7 +55,7 @@ TEST(PtxCollective, BarriersOfPartsOfABlock) {
   EXPECT_EQ(machine.words[63], 77U);
 }
 
-TEST(PtxCollective, BarriersThatReduce) {
+TEST(PtxCollective, ReducingBarriers_ExactResults) {
   Machine machine(64);
   machine.block = {64, 1, 1};
   machine.run(kernel(R"(
@@ -72,7 +72,7 @@ TEST(PtxCollective, BarriersThatReduce) {
   EXPECT_EQ(machine.words[63], 1020U);
 }
 
-TEST(PtxCollective, DeadlockIsAFault) {
+TEST(PtxCollective, Deadlock_IsFaultWithLine) {
   Machine machine(1);
   machine.block = {64, 1, 1};
   const Fault fault = machine.run(kernel(R"(
@@ -83,7 +83,7 @@ TEST(PtxCollective, DeadlockIsAFault) {
   EXPECT_EQ(fault.line, 18);
 }
 
-TEST(PtxCollective, Shuffles) {
+TEST(PtxCollective, Shuffles_ExactLanes) {
   const auto shuffled = [](const std::string& instruction) {
     Machine machine(32);
     machine.block = {32, 1, 1};
@@ -107,7 +107,7 @@ TEST(PtxCollective, Shuffles) {
   EXPECT_EQ(segment[17], 1118U);
 }
 
-TEST(PtxCollective, PartialMasksInDivergentCode) {
+TEST(PtxCollective, DivergentPartialMasks_ExactLanes) {
   Machine machine(32);
   machine.block = {32, 1, 1};
   const Fault fault = machine.run(kernel(R"(
@@ -125,7 +125,7 @@ TEST(PtxCollective, PartialMasksInDivergentCode) {
   EXPECT_EQ(machine.words[0], 4U);
 }
 
-TEST(PtxCollective, VotesMatchesAndReductions) {
+TEST(PtxCollective, VotesMatchesReductions_ExactResults) {
   const auto everywhere = [](const std::string& body) {
     Machine machine(32);
     machine.block = {32, 1, 1};
@@ -149,7 +149,7 @@ TEST(PtxCollective, VotesMatchesAndReductions) {
   EXPECT_EQ(everywhere("mov.u32 %r1, %lanemask_lt;"), 0x1fU);
 }
 
-TEST(PtxCollective, ActiveMaskOfABranch) {
+TEST(PtxCollective, BranchTaken_ActiveMaskIsPartial) {
   Machine machine(32);
   machine.block = {32, 1, 1};
   machine.run(kernel(R"(
@@ -162,7 +162,7 @@ TEST(PtxCollective, ActiveMaskOfABranch) {
   EXPECT_EQ(machine.words[6], 0U);
 }
 
-TEST(PtxCollective, ThreadsThatSpinLetOthersGoOn) {
+TEST(PtxCollective, SpinningThreads_LetOthersGoOn) {
   Machine machine(2);
   machine.block = {64, 1, 1};
   // A lock that every lane of a warp takes in turn.
@@ -180,7 +180,7 @@ TEST(PtxCollective, ThreadsThatSpinLetOthersGoOn) {
   EXPECT_EQ(machine.words[1], 64U);
 }
 
-TEST(PtxCollective, TheGridMeetsInItsWorkspace) {
+TEST(PtxCollective, CooperativeGrid_MeetsInWorkspace) {
   Machine machine(16);
   machine.grid = {16, 1, 1};
   // What cooperative_groups does: a counter behind the size of what %envreg1 and %envreg2 name.
@@ -203,7 +203,7 @@ TEST(PtxCollective, TheGridMeetsInItsWorkspace) {
   for (const std::uint32_t word : machine.words) EXPECT_EQ(word, 48U);
 }
 
-TEST(PtxCollective, BlocksThatWaitForLaterOnes) {
+TEST(PtxCollective, BlockAwaitsLaterBlocks_AllRun) {
   Machine machine(1);
   machine.grid = {8, 1, 1};
   // A barrier of the whole grid: the first block waits for all of them.

@@ -4,7 +4,7 @@
 namespace divvy::ptx {
 namespace {
 
-TEST(PtxParser, NamesWhatItDoesNotKnowAndWhere) {
+TEST(PtxParser, UnknownText_NamedWithLine) {
   const ParseError unknown =
       failure(kernel("wmma.load.a.sync.aligned.row.m16n16k16.f16 {%r1}, [%out], %t;"));
   EXPECT_EQ(unknown.status, ParseStatus::kInvalid);
@@ -38,7 +38,7 @@ TEST(PtxParser, NamesWhatItDoesNotKnowAndWhere) {
             "unresolved external variable 'elsewhere'");
 }
 
-TEST(PtxParser, VersionsBeyondItsOwn) {
+TEST(PtxParser, NewerVersion_IsRefused) {
   const ParseError error = failure(".version 12.0\n.target sm_200\n");
   EXPECT_EQ(error.status, ParseStatus::kNewerVersion);
   EXPECT_EQ(error.line, 1);
@@ -47,7 +47,7 @@ TEST(PtxParser, VersionsBeyondItsOwn) {
   EXPECT_EQ(module->target(), 90);
 }
 
-TEST(PtxParser, SkipsWhatIsForDebuggers) {
+TEST(PtxParser, DebugDirectives_AreSkipped) {
   Machine machine(1);
   const std::string text = kernel(R"(
     .loc 1 5 3
@@ -64,7 +64,7 @@ TEST(PtxParser, SkipsWhatIsForDebuggers) {
   EXPECT_EQ(machine.words[0], 7U);
 }
 
-TEST(PtxParser, WhatIsTooLargeIsRefused) {
+TEST(PtxParser, TooLarge_IsRefused) {
   EXPECT_EQ(failure(kernel(".local .align 8 .b8 l[600000];")).what, "a variable that is too large");
   EXPECT_EQ(failure(kernel(".shared .b64 l[100000000000][100000000000];")).what,
             "a variable that is too large");
@@ -76,7 +76,7 @@ TEST(PtxParser, WhatIsTooLargeIsRefused) {
 }
 
 // Whatever is cut off or doubled: an error or a module, never worse.
-TEST(PtxParser, SurvivesDamage) {
+TEST(PtxParser, DamagedText_ParserSurvives) {
   const std::string text = kernel(R"(
     .shared .align 4 .b8 tile[64];
     ts: .branchtargets a, b;
@@ -104,7 +104,7 @@ TEST(PtxParser, SurvivesDamage) {
   }
 }
 
-TEST(PtxParser, DescribesKernels) {
+TEST(PtxParser, Kernels_AreDescribed) {
   const auto module = parsed(head() + R"(
     .extern .shared .align 16 .b8 dynamic[];
     .shared .align 4 .b8 unused[4096];

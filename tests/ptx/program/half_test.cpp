@@ -35,7 +35,7 @@ void checkFormat(const SmallFormat& format, std::uint32_t largest) {
   }
 }
 
-TEST(PtxHalf, EveryValueAndEveryMiddle) {
+TEST(PtxHalf, EachValueAndMiddle_RoundedRight) {
   checkFormat(kHalf, 0x7bff);
   checkFormat(kBrain, 0x7f7f);
   checkFormat(kTensor, 0x3fbff);
@@ -43,7 +43,7 @@ TEST(PtxHalf, EveryValueAndEveryMiddle) {
   checkFormat(kE5m2, 0x7b);
 }
 
-TEST(PtxHalf, Ends) {
+TEST(PtxHalf, RangeEnds_OverflowUnderflowAndNan) {
   EXPECT_EQ(packSmall(kHalf, 65519.999, Rounding::kNearest, Overflow::kInfinity), 0x7bffU);
   EXPECT_EQ(packSmall(kHalf, 65520, Rounding::kNearest, Overflow::kInfinity), 0x7c00U);
   EXPECT_EQ(packSmall(kHalf, 65520, Rounding::kNearest, Overflow::kFinite), 0x7bffU);
@@ -58,7 +58,7 @@ TEST(PtxHalf, Ends) {
 }
 
 // 2^-24 times (1 - 2^-10), added to 1: the middle is missed by less than a double shows.
-TEST(PtxHalf, FusedOperationsRoundOnce) {
+TEST(PtxHalf, FusedOperations_RoundOnce) {
   const double a = unpackSmall(kBrain, 0x3f81);  // 1 + 2^-7
   const double tiny = std::ldexp(1.0, -120);
   const double middle = 1 + std::ldexp(1.0, -8);

@@ -19,13 +19,13 @@ engine::Shape shapeOf(const kube::Labels& annotations) {
   return shape;
 }
 
-TEST(Preferences, WhoSaysNothingIsPlacedAsTheClusterHasIt) {
+TEST(PlacementAnnotations, NoAnnotations_ClusterDefaultsApply) {
   EXPECT_EQ(shapeOf({}), engine::Shape{});
   EXPECT_EQ(shapeOf({{"nvidia.com/numa-bind", "false"}, {"hami.io/gpu-scheduler-policy", " "}}),
             engine::Shape{});
 }
 
-TEST(Preferences, TheWordsOfBothDialectsMeanTheSame) {
+TEST(PlacementAnnotations, BothDialects_SameShape) {
   engine::Shape expected;
   expected.policy = engine::Policy::kBinpack;
   expected.devices.emplace();
@@ -49,7 +49,7 @@ TEST(Preferences, TheWordsOfBothDialectsMeanTheSame) {
 }
 
 // A part of it leaves the rest as the cluster has it.
-TEST(Preferences, PartsAreAddedToWhatTheClusterHas) {
+TEST(PlacementAnnotations, PartialAnnotations_AddToDefaults) {
   engine::DevicePolicy expected = spread();
   expected.use = {0, 1, 3};
   expected.numa = engine::Preference::kRequired;
@@ -59,7 +59,7 @@ TEST(Preferences, PartsAreAddedToWhatTheClusterHas) {
             expected);
 }
 
-TEST(Preferences, WhatIsNotUnderstoodIsNamed) {
+TEST(PlacementAnnotations, InvalidValue_ErrorNamesKey) {
   for (const auto& [key, value] : std::vector<std::pair<std::string, std::string>>{
            {"hami.io/node-scheduler-policy", "binpak"},
            {"use.divvy.dev/node-policy", "tightest"},

@@ -45,12 +45,12 @@ const engine::Shape& plain() {
   return shape;
 }
 
-TEST(ShareAnnotations, OurResourcesAreTheSameAsTheOthers) {
+TEST(ShareAnnotations, OwnResourceNames_EqualOtherDialects) {
   EXPECT_EQ(shapeOf({}), plain());
 }
 
 // CUDA uses one instance of partitioned cards, and no device beside it.
-TEST(ShareAnnotations, AContainerWithSeveralDevicesGetsNoInstances) {
+TEST(ShareAnnotations, SeveralDevices_NoMigInstances) {
   const Texts several{{"nvidia.com/gpu", "2"}, {"nvidia.com/gpumem", "1Gi"}};
   const Texts one{{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "1Gi"}};
   const std::vector<engine::ModelName> none{engine::ModelName("MIG")};
@@ -59,7 +59,7 @@ TEST(ShareAnnotations, AContainerWithSeveralDevicesGetsNoInstances) {
   EXPECT_TRUE(shapeOf({}, {one, one}).selector.not_models.empty());
 }
 
-TEST(ShareAnnotations, AGuaranteeIsOfEachContainer) {
+TEST(ShareAnnotations, Guarantee_AppliesPerContainer) {
   const std::vector<Texts> two{kShare, kShare};
   engine::Shape shape = shapeOf({{"use.divvy.dev/guaranteed", "4Gi"}}, two);
   EXPECT_EQ(shape.containers[0].devices.guarantee, engine::DeviceMemory(gib(4)));
@@ -73,7 +73,7 @@ TEST(ShareAnnotations, AGuaranteeIsOfEachContainer) {
   EXPECT_EQ(shape.containers[1].devices.guarantee, std::nullopt);
 }
 
-TEST(ShareAnnotations, DevicesAreSelectedAsDivvyRunDoes) {
+TEST(ShareAnnotations, SelectorAnnotations_SelectDevices) {
   engine::Shape expected = plain();
   expected.selector.match = engine::ModelMatch::kWords;
   expected.selector.models = {engine::ModelName("rtx4090"), engine::ModelName("L20")};
@@ -91,7 +91,7 @@ TEST(ShareAnnotations, DevicesAreSelectedAsDivvyRunDoes) {
 }
 
 // What agents read changes nothing here, and is looked at nevertheless.
-TEST(ShareAnnotations, WhatAgentsReadIsAccepted) {
+TEST(ShareAnnotations, AgentAnnotations_AreAccepted) {
   EXPECT_EQ(shapeOf({{"use.divvy.dev/on-pressure", "wait"},
                      {"use.divvy.dev/pressure-wait", "10s"},
                      {"use.divvy.dev/idle-reclaim", "30m"},
@@ -103,7 +103,7 @@ TEST(ShareAnnotations, WhatAgentsReadIsAccepted) {
             plain());
 }
 
-TEST(ShareAnnotations, WhatIsNotUnderstoodIsNamed) {
+TEST(ShareAnnotations, InvalidAnnotation_ErrorSaysAccepted) {
   for (const auto& [key, value, says] : std::vector<std::array<std::string, 3>>{
            {"use.divvy.dev/guarantee", "4Gi", "accepted: guaranteed, on-pressure"},
            {"use.divvy.dev/memory", "4Gi", "not known"},
@@ -170,7 +170,7 @@ std::string noteOf(const json::value& object, const std::string& key) {
   return std::string(notes->at(key).as_string());
 }
 
-TEST(Door, WhatIsAddedIsInTheWordsOfThePod) {
+TEST(PodMutator, OwnResourceNames_DefaultsInSameNames) {
   const json::value object = admitted(podObject({{{"divvy.dev/gpu-a100", "1"}}}, {}));
   const json::value& limits = object.at("spec").at("containers").at(0).at("resources").at("limits");
   EXPECT_EQ(limits, (json::object{{"divvy.dev/gpu-a100", "1"}, {"divvy.dev/gpucores", "100"}}));
@@ -179,7 +179,7 @@ TEST(Door, WhatIsAddedIsInTheWordsOfThePod) {
             (json::object{{"divvy.dev/gpumem", "100"}, {"divvy.dev/gpu", "1"}}));
 }
 
-TEST(Priority, IsWrittenWhereAgentsReadIt) {
+TEST(PodMutator, PriorityLimit_AnnotatedPerContainer) {
   const Texts high{{"nvidia.com/gpu", "1"}, {"nvidia.com/priority", "0"}};
   const Texts low{{"nvidia.com/gpu", "1"}, {"nvidia.com/priority", "1"}};
   const json::value object = admitted(podObject({high, low}, {}));
@@ -190,7 +190,7 @@ TEST(Priority, IsWrittenWhereAgentsReadIt) {
   EXPECT_EQ(noteOf(own, "c0.use.divvy.dev/priority"), "normal");
 }
 
-TEST(Priority, OfAPriorityClassIsAsItIsConfigured) {
+TEST(PodMutator, PriorityClass_MappedAsConfigured) {
   PriorityRules rules;
   ASSERT_TRUE(readPriorityClasses("inference=high,batch=low", &rules));
   ASSERT_TRUE(readPriorityValues("1000=high,-5=normal", &rules));
@@ -216,7 +216,7 @@ TEST(Priority, OfAPriorityClassIsAsItIsConfigured) {
 // ---- the list
 // --------------------------------------------------------------------------------------
 
-TEST(Options, ResourcesAreOnesThatContainersCanAskFor) {
+TEST(ShareOptions, Resources_OwnedByVendors) {
   for (const share_options::ShareOption& one : share_options::all()) {
     if (one.place == share_options::Place::kResource) {
       EXPECT_NE(allVendors().owner(one.word), nullptr) << one.word;
@@ -224,7 +224,7 @@ TEST(Options, ResourcesAreOnesThatContainersCanAskFor) {
   }
 }
 
-TEST(Options, ThePageHasTheList) {
+TEST(ShareOptions, PodsPage_ListsOptions) {
   std::ifstream file(std::string(std::getenv("DIVVY_SOURCE_DIR")) + "/docs/pods.md");
   std::ostringstream text;
   text << file.rdbuf();

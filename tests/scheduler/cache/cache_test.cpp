@@ -70,7 +70,7 @@ class SchedulerCacheTest : public ::testing::Test {
 
 // HAMi's agents write their devices in another order each time: by a place in the list somebody
 // would have cordoned another card than the one that was meant.
-TEST_F(SchedulerCacheTest, DevicesAreNumberedAsTheirAgentDoesInWhateverOrder) {
+TEST_F(SchedulerCacheTest, ShuffledDevices_KeepAgentsIndices) {
   kube::Node turned = node("a", 3);
   std::string& text = turned.meta.annotations["hami.io/node-nvidia-register"];
   Result<std::vector<kube::RegisteredDevice>> list = kube::decodeRegistration(text);
@@ -85,7 +85,7 @@ TEST_F(SchedulerCacheTest, DevicesAreNumberedAsTheirAgentDoesInWhateverOrder) {
 }
 
 // Where it numbers none, their places do.
-TEST_F(SchedulerCacheTest, DevicesThatAreNotNumberedHaveTheirPlaces) {
+TEST_F(SchedulerCacheTest, UnnumberedDevices_NumberedByPlace) {
   kube::Node plain = node("a", 2);
   std::string& text = plain.meta.annotations["hami.io/node-nvidia-register"];
   Result<std::vector<kube::RegisteredDevice>> list = kube::decodeRegistration(text);
@@ -100,7 +100,7 @@ TEST_F(SchedulerCacheTest, DevicesThatAreNotNumberedHaveTheirPlaces) {
   EXPECT_EQ(devices[1].index, 1u);
 }
 
-TEST_F(SchedulerCacheTest, AReservationKeepsOthersOffUntilItExpires) {
+TEST_F(SchedulerCacheTest, Reservation_BlocksOthersUntilExpiry) {
   ASSERT_TRUE(cache.setNode(node("a")));
   EXPECT_EQ(filterAndReserve(pod("p"), {"a"}), "a");
   EXPECT_EQ(filterAndReserve(pod("q"), {"a"}), std::nullopt);
@@ -114,7 +114,7 @@ TEST_F(SchedulerCacheTest, AReservationKeepsOthersOffUntilItExpires) {
 }
 
 // Regression: sidecars were counted as init containers that end; then they were refused.
-TEST_F(SchedulerCacheTest, ASidecarHoldsItsDevicesBesideTheContainers) {
+TEST_F(SchedulerCacheTest, Sidecar_HoldsDevicesBesideContainers) {
   ASSERT_TRUE(cache.setNode(node("a")));
   kube::Pod both = pod("p", "40000");
   kube::PodContainer sidecar = both.containers[0];
@@ -134,7 +134,7 @@ TEST_F(SchedulerCacheTest, ASidecarHoldsItsDevicesBesideTheContainers) {
 }
 
 // A filter for a pod that is asked again chooses anew, and holds one place only.
-TEST_F(SchedulerCacheTest, AskingAgainHoldsOnePlace) {
+TEST_F(SchedulerCacheTest, FilterAgain_OneReservation) {
   ASSERT_TRUE(cache.setNode(node("a")));
   ASSERT_TRUE(cache.setNode(node("b")));
   EXPECT_EQ(filterAndReserve(pod("p"), {"a"}), "a");
@@ -143,7 +143,7 @@ TEST_F(SchedulerCacheTest, AskingAgainHoldsOnePlace) {
 }
 
 // Lists of nodes and pods come at once, in any order.
-TEST_F(SchedulerCacheTest, APodToldBeforeItsNodeHoldsItsDevices) {
+TEST_F(SchedulerCacheTest, PodBeforeItsNode_HoldsDevices) {
   SchedulerCache other(catalog, {});
   ASSERT_TRUE(other.setNode(node("a")));
   const std::vector<std::string_view> names{"a"};
@@ -157,7 +157,7 @@ TEST_F(SchedulerCacheTest, APodToldBeforeItsNodeHoldsItsDevices) {
   EXPECT_EQ(filterAndReserve(pod("q"), {"a"}), "a");
 }
 
-TEST_F(SchedulerCacheTest, ANodeThatGoesAndComesBackHasItsPodsStill) {
+TEST_F(SchedulerCacheTest, NodeRemovedAndBack_PodsStillCounted) {
   ASSERT_TRUE(cache.setNode(node("a")));
   const kube::Labels annotations = bind(pod("p"), "a");
   ASSERT_TRUE(cache.setPod(bound(pod("p"), "a", annotations)));
@@ -170,7 +170,7 @@ TEST_F(SchedulerCacheTest, ANodeThatGoesAndComesBackHasItsPodsStill) {
   EXPECT_EQ(filterAndReserve(pod("small", "1000"), {"a"}), "a");
 }
 
-TEST_F(SchedulerCacheTest, AnAnnotationThatCannotBeReadTakesNothingFromAnybody) {
+TEST_F(SchedulerCacheTest, UnreadableRegistration_AllocationsKept) {
   ASSERT_TRUE(cache.setNode(node("a", 2)));
   const kube::Labels annotations = bind(pod("p"), "a");
   ASSERT_TRUE(cache.setPod(bound(pod("p"), "a", annotations)));
@@ -189,7 +189,7 @@ TEST_F(SchedulerCacheTest, AnAnnotationThatCannotBeReadTakesNothingFromAnybody) 
 }
 
 // Regression: the scheduler was restarted, and the pod's 50,000 MiB were given a second time.
-TEST_F(SchedulerCacheTest, NodeOfAPodWhoseAssignmentCannotBeReadGetsNothingNewUntilThePodIsGone) {
+TEST_F(SchedulerCacheTest, UnreadableAssignment_ClosedUntilPodGone) {
   ASSERT_TRUE(cache.setNode(node("a")));
   ASSERT_TRUE(cache.setNode(node("b")));
   kube::Labels garbage{{"hami.io/vgpu-devices-allocated", "garbage"}, {"hami.io/vgpu-node", "a"}};
@@ -214,7 +214,7 @@ TEST_F(SchedulerCacheTest, NodeOfAPodWhoseAssignmentCannotBeReadGetsNothingNewUn
   EXPECT_EQ(filterAndReserve(pod("q", "1000"), {"a"}), "a");
 }
 
-TEST_F(SchedulerCacheTest, NodeIsOpenAgainOnceTheAssignmentCanBeReadAndThenItCounts) {
+TEST_F(SchedulerCacheTest, AssignmentReadableAgain_NodeOpens) {
   ASSERT_TRUE(cache.setNode(node("a")));
   const kube::Labels good = bind(pod("p"), "a");
   kube::Labels bad = good;
@@ -230,7 +230,7 @@ TEST_F(SchedulerCacheTest, NodeIsOpenAgainOnceTheAssignmentCanBeReadAndThenItCou
   EXPECT_EQ(fresh.filterAndReserve(pod("q", "30000"), names, kLater)->node, "a");
 }
 
-TEST_F(SchedulerCacheTest, NodeIsOpenAgainOnceThePodHasEnded) {
+TEST_F(SchedulerCacheTest, UnreadableAssignmentEnded_NodeOpens) {
   ASSERT_TRUE(cache.setNode(node("a")));
   kube::Pod one = bound(pod("p"), "a", {{"hami.io/vgpu-devices-allocated", "garbage"}});
   EXPECT_FALSE(cache.setPod(one));
@@ -239,7 +239,7 @@ TEST_F(SchedulerCacheTest, NodeIsOpenAgainOnceThePodHasEnded) {
   EXPECT_EQ(filterAndReserve(pod("q"), {"a"}), "a");
 }
 
-TEST_F(SchedulerCacheTest, WordsForAgentsAreWrittenWithTheBindingAsTheyWereDecided) {
+TEST_F(SchedulerCacheTest, AgentOptions_WrittenAtBindAsDecided) {
   ASSERT_TRUE(cache.setNode(node("a")));
   kube::Pod one = pod("p");
   one.meta.annotations = {{"use.divvy.dev/priority", "low"},
@@ -251,13 +251,13 @@ TEST_F(SchedulerCacheTest, WordsForAgentsAreWrittenWithTheBindingAsTheyWereDecid
                                    {"c.use.divvy.dev/guaranteed", "1Gi"}}));
 }
 
-TEST_F(SchedulerCacheTest, APodWithoutWordsIsBoundWithNone) {
+TEST_F(SchedulerCacheTest, NoAgentOptions_DecidedIsEmpty) {
   ASSERT_TRUE(cache.setNode(node("a")));
   EXPECT_EQ(bind(pod("p"), "a").at(kube::kDecidedKey), "{}");
 }
 
 // A bind whose answer was lost: what the pod says counts, also where it says other devices.
-TEST_F(SchedulerCacheTest, TheBoundPodTellsWhatItHolds) {
+TEST_F(SchedulerCacheTest, UncertainBind_BoundPodsAnnotationCounts) {
   ASSERT_TRUE(cache.setNode(node("a", 2)));
   EXPECT_EQ(filterAndReserve(pod("p"), {"a"}), "a");
   Result<BindPlan> assigned = cache.assume("p", "a", 1);
@@ -277,7 +277,7 @@ TEST_F(SchedulerCacheTest, TheBoundPodTellsWhatItHolds) {
 
 // The watch reported the pod before the bind call ran into its time limit: another /filter of it,
 // by a kube-scheduler that counts the bind as failed, must not free its devices.
-TEST_F(SchedulerCacheTest, UncertainBind_PodWasReportedBound_KeepsItsDevices) {
+TEST_F(SchedulerCacheTest, UncertainBindReportedBound_DevicesKept) {
   ASSERT_TRUE(cache.setNode(node("a")));
   EXPECT_EQ(filterAndReserve(pod("p"), {"a"}), "a");
   const Result<BindPlan> assigned = cache.assume("p", "a", 1);
@@ -288,7 +288,7 @@ TEST_F(SchedulerCacheTest, UncertainBind_PodWasReportedBound_KeepsItsDevices) {
   EXPECT_EQ(filterAndReserve(pod("q"), {"a"}), std::nullopt) << "the device of p is given twice";
 }
 
-TEST_F(SchedulerCacheTest, ARefusedBindGivesBack) {
+TEST_F(SchedulerCacheTest, RefusedBind_ReservationIsReleased) {
   ASSERT_TRUE(cache.setNode(node("a")));
   EXPECT_EQ(filterAndReserve(pod("p"), {"a"}), "a");
   ASSERT_TRUE(cache.assume("p", "a", 1).has_value());
@@ -298,7 +298,7 @@ TEST_F(SchedulerCacheTest, ARefusedBindGivesBack) {
 
 // Of a device that was full its kubelet offers nothing until its agent says that there is room: who
 // is given some of it is not bound before.
-TEST_F(SchedulerCacheTest, WhoseDeviceIsSaidToBeFullIsToWait) {
+TEST_F(SchedulerCacheTest, DeviceSaidFull_WithdrawnFromReportsIt) {
   kube::Node full = node("a", 2);
   full.meta.annotations["divvy.dev/full"] = "GPU-a-0,GPU-b-1";
   ASSERT_TRUE(cache.setNode(full));
@@ -312,14 +312,14 @@ TEST_F(SchedulerCacheTest, WhoseDeviceIsSaidToBeFullIsToWait) {
 }
 
 // Regression: kube-scheduler asked for a pod that was gone, and its reservation stayed.
-TEST_F(SchedulerCacheTest, NothingIsReservedForAPodThatIsGone) {
+TEST_F(SchedulerCacheTest, PodIsGone_NothingIsReserved) {
   ASSERT_TRUE(cache.setNode(node("a")));
   cache.removePod("p");
   EXPECT_EQ(filterAndReserve(pod("p"), {"a"}), std::nullopt);
   EXPECT_EQ(filterAndReserve(pod("q"), {"a"}), "a");
 }
 
-TEST_F(SchedulerCacheTest, WhatATenantWritesInItsAnnotationsHoldsNothing) {
+TEST_F(SchedulerCacheTest, ForgedAnnotations_HoldNothing) {
   ASSERT_TRUE(cache.setNode(node("a")));
   kube::Pod forged = pod("p");
   forged.meta.annotations = {{"hami.io/vgpu-node", "a"},
@@ -332,7 +332,7 @@ TEST_F(SchedulerCacheTest, WhatATenantWritesInItsAnnotationsHoldsNothing) {
 }
 
 // Which core of a device is nobody's is known again by whoever begins anew.
-TEST_F(SchedulerCacheTest, CoresOfOneDeviceAreHandedOutOnce) {
+TEST_F(SchedulerCacheTest, NeuronCores_EachGivenOnce) {
   kube::Node trainium;
   trainium.meta.name = trainium.meta.uid = "t";
   trainium.capacity = {{"aws.amazon.com/neuron", "1"}, {"aws.amazon.com/neuroncore", "2"}};
@@ -358,7 +358,7 @@ TEST_F(SchedulerCacheTest, CoresOfOneDeviceAreHandedOutOnce) {
 }
 
 // A card of a pool never has tenants from elsewhere, also when all is read anew.
-TEST_F(SchedulerCacheTest, PoolsKeepToThemselves) {
+TEST_F(SchedulerCacheTest, Pools_DevicesStayInPool) {
   engine::Pool training;
   training.name = engine::PoolName("training");
   training.members.nodes = {engine::NodeName("a")};
@@ -395,7 +395,7 @@ TEST_F(SchedulerCacheTest, PoolsKeepToThemselves) {
   EXPECT_NE(choice.error().message().find("trainig"), std::string::npos);
 }
 
-TEST_F(SchedulerCacheTest, APodThatNamesUsButAsksForNothingIsBoundWithoutDevices) {
+TEST_F(SchedulerCacheTest, ZeroDevicesAsked_BoundWithoutDevices) {
   kube::Pod none = pod("p");
   none.containers[0].limits = {{"nvidia.com/gpu", "0"}};
   const std::vector<std::string_view> names{"anywhere"};
@@ -409,7 +409,7 @@ TEST_F(SchedulerCacheTest, APodThatNamesUsButAsksForNothingIsBoundWithoutDevices
 
 // For kube-scheduler to choose among all: nothing is held until it has, and who comes late asks
 // again.
-TEST_F(SchedulerCacheTest, AllThatFitAreToldAndTheDevicesChosenAtTheEnd) {
+TEST_F(SchedulerCacheTest, SeveralFit_DevicesChosenAtReserve) {
   for (const char* name : {"a", "b"}) ASSERT_TRUE(cache.setNode(node(name)));
   const std::vector<std::string_view> names{"b", "nowhere", "a"};
   for (const char* uid : {"p", "q"}) {
@@ -435,7 +435,7 @@ TEST_F(SchedulerCacheTest, AllThatFitAreToldAndTheDevicesChosenAtTheEnd) {
   EXPECT_FALSE(cache.reserve("r", "c", kLater).has_value());
 }
 
-TEST_F(SchedulerCacheTest, ScoresGoByWhichNodeWouldBeChosen) {
+TEST_F(SchedulerCacheTest, Scores_BestNodeHasHighest) {
   for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(cache.setNode(node(name, 2)));
   bind(pod("p", "80000"), "b");
   const std::vector<std::string_view> names{"a", "b", "c", "nowhere"};

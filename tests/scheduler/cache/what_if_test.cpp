@@ -156,7 +156,7 @@ class Twins {
   std::map<std::string, kube::Pod> bound_;
 };
 
-TEST(WouldFit, TellsExactlyWhoFitsAndChangesNothing) {
+TEST(SimulateFit, RandomNodes_ExactFitsNothingChanged) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE(seed);
     Twins twins(seed);
@@ -169,7 +169,7 @@ TEST(WouldFit, TellsExactlyWhoFitsAndChangesNothing) {
 }
 
 // A pod that is asked about again does not stand in its own way.
-TEST(WouldFit, WhatIsReservedForThePodIsItsOwn) {
+TEST(SimulateFit, OwnReservation_IsNotInTheWay) {
   const vendors::Catalog catalog = *vendors::Catalog::of(vendors::builtIn());
   SchedulerCache cache(catalog, {});
   Rng rng(1);

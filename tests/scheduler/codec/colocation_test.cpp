@@ -15,7 +15,7 @@ constexpr const char* kQuality = "metax-tech.com/sgpu-qos-policy";
 constexpr const char* kClass = "metax-tech.com/sgpu-app-class";
 constexpr const char* kGiven = "hami.io/metax-sgpu-devices-allocated";
 
-class Company : public ::testing::Test {
+class ColocationTest : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(cache_->setNode(node_)); }
 
@@ -69,7 +69,7 @@ bool isCompany(const std::string& why) {
   return why.find("used by pods of another class") != std::string::npos;
 }
 
-TEST_F(Company, OneQualityOfServiceOnADevice) {
+TEST_F(ColocationTest, QualityOfService_OnePerDevice) {
   EXPECT_EQ(place(pod("a", {{kQuality, "fixed-share"}})), "");
   EXPECT_EQ(place(pod("b", {{kQuality, "fixed-share"}})), "");
   EXPECT_TRUE(isCompany(place(pod("c", {{kQuality, "burst-share"}}))));
@@ -81,7 +81,7 @@ TEST_F(Company, OneQualityOfServiceOnADevice) {
   EXPECT_EQ(place(pod("g", {{kQuality, "burst-share"}})), "") << "nobody is left there";
 }
 
-TEST_F(Company, OtherDevicesAreFree) {
+TEST_F(ColocationTest, OtherDevice_IsUsed) {
   ASSERT_EQ(place(pod("a", {{kQuality, "fixed-share"}})), "");
   kube::Pod other = pod("b", {});
   other.meta.annotations.erase("metax-tech.com/use-gpuuuid");
@@ -89,7 +89,7 @@ TEST_F(Company, OtherDevicesAreFree) {
   EXPECT_NE(bound_.back().meta.annotations.at(kGiven).find("GPU-m1"), std::string::npos);
 }
 
-TEST_F(Company, OnlineComesToWhereOfflineIsNotTheOtherWayRound) {
+TEST_F(ColocationTest, OnlineJoinsOffline_NotConversely) {
   EXPECT_EQ(place(pod("off", {{kClass, "offline"}})), "");
   EXPECT_EQ(place(pod("on", {{kClass, "online"}})), "");
   EXPECT_NE(bound_.back().meta.annotations.at(kGiven).find(",4096,0:"), std::string::npos)
@@ -102,7 +102,7 @@ TEST_F(Company, OnlineComesToWhereOfflineIsNotTheOtherWayRound) {
 }
 
 // Regression: what it is charged none of was counted at the door.
-TEST_F(Company, OnlineIsWithinAnyQuotaOfCores) {
+TEST_F(ColocationTest, OnlinePod_UsesNoCoreQuota) {
   kube::ResourceQuota quota;
   quota.meta.uid = quota.meta.name = "q";
   quota.meta.space = "default";
@@ -112,13 +112,13 @@ TEST_F(Company, OnlineIsWithinAnyQuotaOfCores) {
   EXPECT_EQ(place(pod("on", {{kClass, "online"}})), "");
 }
 
-TEST_F(Company, WhoHasNoClassIsNotBesideWhoHas) {
+TEST_F(ColocationTest, PodWithoutClass_NotBesideClass) {
   EXPECT_EQ(place(pod("none", {})), "");
   EXPECT_TRUE(isCompany(place(pod("on", {{kClass, "online"}}))));
   EXPECT_EQ(place(pod("none-2", {})), "");
 }
 
-TEST_F(Company, WordsThatAreNoneAreRefused) {
+TEST_F(ColocationTest, InvalidValue_ErrorSaysAccepted) {
   EXPECT_NE(place(pod("a", {{kQuality, "best"}})).find("best-effort, fixed-share, burst-share"),
             std::string::npos);
   EXPECT_NE(place(pod("b", {{kClass, "batch"}})).find("accepted: online, offline"),

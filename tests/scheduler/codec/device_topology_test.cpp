@@ -32,7 +32,7 @@ kube::Node kunlun(const std::string& cards) {
   return node;
 }
 
-TEST(DeviceLinks, KunlunGroupsAreTheDescriptors) {
+TEST(DeviceTopology, KunlunEightDevices_LinksOfDescriptor) {
   const NodeDescription eight = described(kunlun("8"));
   const auto linked = [&](int a, int b) {
     return scoreOf(eight.node, "k-kunlun-" + std::to_string(a), "k-kunlun-" + std::to_string(b)) >
@@ -45,7 +45,7 @@ TEST(DeviceLinks, KunlunGroupsAreTheDescriptors) {
   EXPECT_TRUE(described(kunlun("4")).node.links.empty()) << "it is known of nodes with eight";
 }
 
-TEST(DeviceLinks, ZonesAreTheRegistrations) {
+TEST(DeviceTopology, LinkZones_LinkSameZone) {
   kube::Node node;
   node.meta.name = "m";
   const auto device = [](const std::string& uuid, const std::string& zone) {
@@ -60,7 +60,7 @@ TEST(DeviceLinks, ZonesAreTheRegistrations) {
   EXPECT_GT(scoreOf(one.node, "a", "c"), 0u);
 }
 
-TEST(DeviceLinks, ScoresAreTheAnnotations) {
+TEST(DeviceTopology, ScoreAnnotation_LowerOfTwoCounts) {
   kube::Node node = nodeWith("nvidia");
   const NodeDescription plain = described(node);
   EXPECT_TRUE(plain.node.links.empty());
@@ -87,7 +87,7 @@ TEST(DeviceLinks, ScoresAreTheAnnotations) {
       << wrong.error().message();
 }
 
-TEST(DeviceLinks, NicsAreTheAnnotations) {
+TEST(DeviceTopology, NicAnnotation_DistancesAreRead) {
   kube::Node node = nodeWith("nvidia");
   EXPECT_TRUE(described(node).node.nics.empty());
   const std::vector<engine::Device> devices = described(node).node.devices;
@@ -110,7 +110,7 @@ TEST(DeviceLinks, NicsAreTheAnnotations) {
   EXPECT_NE(described(node).unread[0].find("divvy.dev/nics"), std::string::npos);
 }
 
-TEST(DeviceLinks, SeveralGoToLinkedOnesIfThePodDoesNotSayOtherwise) {
+TEST(DeviceTopology, LinkPolicy_PreferredUnlessPodSaysNo) {
   const vendors::LinkRule rule = [] {
     vendors::LinkRule made;
     made.preferred = true;
@@ -152,7 +152,7 @@ std::string given(SchedulerCache& cache, const kube::Pod& one) {
   return assigned ? assigned->annotations.at("BAIDU_COM_DEVICE_IDX") : "";
 }
 
-TEST(DeviceLinks, APodGetsThem) {
+TEST(DeviceTopology, PodWithTwoDevices_GetsLinkedPair) {
   SchedulerCache cache(allVendors(), {});
   ASSERT_TRUE(cache.setNode(kunlun("8")));
   const auto uuid = [](int index) { return "k-kunlun-" + std::to_string(index); };
@@ -165,7 +165,7 @@ TEST(DeviceLinks, APodGetsThem) {
   EXPECT_TRUE(pair == "2,3" || pair == "4,7") << pair;
 }
 
-TEST(DeviceLinks, KunlunFoursAreTheDescriptors) {
+TEST(DeviceTopology, KunlunEightDevices_WingsOfDescriptor) {
   const NodeDescription eight = described(kunlun("8"));
   ASSERT_EQ(eight.node.merits.size(), 1u);
   ASSERT_EQ(eight.node.merits[0].wings.size(), 2u);
@@ -173,7 +173,7 @@ TEST(DeviceLinks, KunlunFoursAreTheDescriptors) {
   EXPECT_TRUE(described(kunlun("4")).node.merits.empty()) << "it is known of nodes with eight";
 }
 
-TEST(DeviceLinks, MetaxNodesSayWhatSoManyLose) {
+TEST(DeviceTopology, MetaxLossAnnotation_MeritsAreRead) {
   kube::Node node;
   node.meta.name = "m";
   node.capacity = node.allocatable = {{"metax-tech.com/gpu", "4"}};
@@ -210,7 +210,7 @@ engine::Node registered(const std::string& key, const std::vector<std::string>& 
   return described(node).node;
 }
 
-TEST(DeviceLinks, AscendNetworksAreZones) {
+TEST(DeviceTopology, AscendNetworkIds_AreLinkZones) {
   const engine::Node ascend =
       registered("hami.io/node-register-Ascend910B2",
                  {R"({"NetworkID":0})", R"({"NetworkID":1})", R"({"NetworkID":0})"});
@@ -221,7 +221,7 @@ TEST(DeviceLinks, AscendNetworksAreZones) {
   EXPECT_EQ(ascend.merits[0].together, 10u);
 }
 
-TEST(DeviceLinks, VastaiBoardsAreZonesOfDies) {
+TEST(DeviceTopology, VastaiBoards_LinkDiesOnly) {
   const auto die = [](const std::string& board) {
     return R"({"DeviceStrategy":"die","AIC":")" + board + "\"}";
   };

@@ -125,7 +125,7 @@ std::string said(const engine::Placement& placement) {
   return text;
 }
 
-class HoldingTest : public ::testing::TestWithParam<std::vector<std::string>> {
+class PodAllocationTest : public ::testing::TestWithParam<std::vector<std::string>> {
  protected:
   void SetUp() override {
     node.meta.name = node.meta.uid = "n";
@@ -168,7 +168,7 @@ class HoldingTest : public ::testing::TestWithParam<std::vector<std::string>> {
   std::mt19937 random{7};
 };
 
-TEST_P(HoldingTest, WhatIsWrittenIsReadAgain) {
+TEST_P(PodAllocationTest, WrittenAllocation_IsReadEqual) {
   unsigned placed = 0;
   for (unsigned round = 0; round < 40; ++round) {
     const Result<NodeDescription> described = describe(node, allVendors());
@@ -214,7 +214,7 @@ struct Wrote {
 };
 
 // As the incumbent's scheduler and agents leave it.
-TEST(Holding, WhatOthersWroteIsHeldAsTheEngineWould) {
+TEST(PodAllocation, OthersAnnotations_HeldAsEngineWould) {
   const std::vector<Wrote> rows{
       {"nvidia",
        {{"nvidia.com/gpu", "1"}},
@@ -284,7 +284,7 @@ std::vector<std::vector<std::string>> nodes() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(OfEveryKind, HoldingTest, ::testing::ValuesIn(nodes()),
+INSTANTIATE_TEST_SUITE_P(OfEveryKind, PodAllocationTest, ::testing::ValuesIn(nodes()),
                          [](const auto& each) {
                            std::string name;
                            for (const std::string& one : each.param)

@@ -38,9 +38,9 @@ kube::Pod pod(const std::string& uid, const std::string& use) {
   return made;
 }
 
-class ByDay : public ::testing::Test {
+class UsageByHourTest : public ::testing::Test {
  protected:
-  ByDay() {
+  UsageByHourTest() {
     engine::Config config;
     config.daily.ties = true;
     cache.emplace(catalog, config);
@@ -70,19 +70,19 @@ class ByDay : public ::testing::Test {
   std::optional<SchedulerCache> cache;
 };
 
-TEST_F(ByDay, WhoWorksByDayComesToWhoWorksByNight) {
+TEST_F(UsageByHourTest, DayPod_JoinsNightPod) {
   bound("1", kDay, "a");
   bound("2", kNight, "b");
   EXPECT_EQ(chosen(kDay), "b");
 }
 
-TEST_F(ByDay, AndTheOtherWayRound) {
+TEST_F(UsageByHourTest, NightPodOnFirstNode_DayPodJoinsIt) {
   bound("1", kNight, "a");
   bound("2", kDay, "b");
   EXPECT_EQ(chosen(kDay), "a");
 }
 
-TEST_F(ByDay, WhoDoesNotSayIsThereAllDay) {
+TEST_F(UsageByHourTest, UndeclaredUse_CountsAsAllDay) {
   bound("1", kNight, "a");
   bound("2", "", "b");
   EXPECT_EQ(chosen(kDay), "a");

@@ -31,7 +31,7 @@ kube::Pod podOf(const std::string& uid, const Texts& limits, const Texts& annota
 
 const Texts kOne{{"nvidia.com/gpu", "1"}};
 
-class OwnPlugin : public ::testing::Test {
+class VendorPluginTest : public ::testing::Test {
  protected:
   std::string filterAndReserve(const kube::Pod& pod,
                                std::vector<std::string_view> nodes = {"own"}) {
@@ -52,7 +52,7 @@ class OwnPlugin : public ::testing::Test {
   SchedulerCache cache{allVendors(), {}};
 };
 
-TEST_F(OwnPlugin, WholeCardsAreGivenAndCounted) {
+TEST_F(VendorPluginTest, FullDevices_GivenAndCounted) {
   ASSERT_TRUE(cache.setNode(served("own", "2")));
   EXPECT_EQ(filterAndReserve(podOf("a", kOne)), "own");
   const Result<BindPlan> assigned = cache.assume("a", "own", 1);
@@ -71,7 +71,7 @@ TEST_F(OwnPlugin, WholeCardsAreGivenAndCounted) {
 }
 
 // What is there by others' hands, or from before, in whatever order it is told.
-TEST_F(OwnPlugin, WhatIsBoundThereIsCountedWhoeverBoundIt) {
+TEST_F(VendorPluginTest, PodBoundByOthers_IsCounted) {
   kube::Pod both = podOf("a", {{"nvidia.com/gpu", "2"}});
   both.node = "own";
   ASSERT_TRUE(cache.setPod(both));
@@ -95,7 +95,7 @@ TEST_F(OwnPlugin, WhatIsBoundThereIsCountedWhoeverBoundIt) {
   EXPECT_EQ(filterAndReserve(podOf("d", {{"nvidia.com/gpu", "2"}})), "own");
 }
 
-TEST_F(OwnPlugin, SharesAreNeverGivenThere) {
+TEST_F(VendorPluginTest, ShareRequest_IsRefused) {
   ASSERT_TRUE(cache.setNode(served("own", "8")));
   for (const Texts& limits :
        {Texts{{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "1000"}},
@@ -106,7 +106,7 @@ TEST_F(OwnPlugin, SharesAreNeverGivenThere) {
     EXPECT_NE(filterAndReserve(podOf("a", limits)), "own") << limits.begin()->first;
 }
 
-TEST_F(OwnPlugin, ModelsAreKnownByLabels) {
+TEST_F(VendorPluginTest, NodeLabels_ModelIsKnown) {
   ASSERT_TRUE(cache.setNode(served(
       "own", "1",
       {{"nvidia.com/gpu.product", "NVIDIA-A100-SXM4-80GB"}, {"nvidia.com/gpu.memory", "81920"}})));
@@ -120,7 +120,7 @@ TEST_F(OwnPlugin, ModelsAreKnownByLabels) {
   EXPECT_EQ(filterAndReserve(podOf("a", kOne, {{"nvidia.com/use-gputype", "A100"}})), "own");
 }
 
-TEST_F(OwnPlugin, IsNoNodeOfOurs) {
+TEST_F(VendorPluginTest, MarkedOrRegisteredNode_IsRefused) {
   for (const kube::Labels& labels :
        {kube::Labels{{"gpu", "on"}}, kube::Labels{{"nvidia.com/gpu.sharing-strategy", "mps"}}}) {
     ASSERT_TRUE(cache.setNode(served("own", "8", labels)));
@@ -137,7 +137,7 @@ TEST_F(OwnPlugin, IsNoNodeOfOurs) {
 
 // HAMi's agent serves one name, and ours those that it was told: the kubelet would start a
 // container that asks by another one without its devices.
-TEST_F(OwnPlugin, NobodyIsPlacedWhereHisNameIsNotServed) {
+TEST_F(VendorPluginTest, ResourceNameNotServed_NodeIsRefused) {
   kube::Node node = nodeWith("nvidia");
   node.meta.name = node.meta.uid = "own";
   const std::vector<std::string> names{"nvidia.com/gpu", "divvy.dev/gpu", "divvy.dev/gpu-h100"};
@@ -164,7 +164,7 @@ TEST_F(OwnPlugin, NobodyIsPlacedWhereHisNameIsNotServed) {
 }
 
 // NVIDIA's plugin serves other cards of that node: its capacity has both names.
-TEST_F(OwnPlugin, WhatAnotherPluginServesThereIsNotTheAgents) {
+TEST_F(VendorPluginTest, ServedAnnotation_LimitsAgentsNames) {
   kube::Node node = nodeWith("nvidia");
   node.meta.name = node.meta.uid = "own";
   node.capacity = node.allocatable = {{"nvidia.com/gpu", "4"}, {"divvy.dev/gpu", "20"}};
@@ -182,7 +182,7 @@ TEST_F(OwnPlugin, WhatAnotherPluginServesThereIsNotTheAgents) {
 }
 
 // Regression: a name's words were found in those of a longer one where models are matched loosely.
-TEST_F(OwnPlugin, NamesThatBeginAlikeAreTwo) {
+TEST_F(VendorPluginTest, NamesWithCommonPrefix_DoNotMatch) {
   const std::string one = notServedBy("divvy.dev/gpu");
   const std::string other = notServedBy("divvy.dev/gpu-h100");
   for (const auto match :
@@ -195,7 +195,7 @@ TEST_F(OwnPlugin, NamesThatBeginAlikeAreTwo) {
 
 // Regression: cards that were full by other names left none to have by the plugin's, and with that
 // their agent was taken to be gone.
-TEST_F(OwnPlugin, WhatIsFullByOtherNamesIsStillServed) {
+TEST_F(VendorPluginTest, FullByOtherNames_StillServed) {
   kube::Node full = nodeWith("nvidia");
   full.meta.name = full.meta.uid = "own";
   full.capacity = {{"nvidia.com/gpu", "20"}, {"divvy.dev/gpu", "20"}, {"divvy.dev/gpu-h100", "20"}};
@@ -208,7 +208,7 @@ TEST_F(OwnPlugin, WhatIsFullByOtherNamesIsStillServed) {
   EXPECT_NE(filterAndReserve(podOf("a", share)), "own");
 }
 
-TEST_F(OwnPlugin, ADriversUpgradeKeepsOthersOff) {
+TEST_F(VendorPluginTest, DriverUpgrade_NodeIsRefused) {
   const std::string label = "nvidia.com/gpu-driver-upgrade-state";
   for (const char* state : {"drain-required", "pod-restart-required", "upgrade-failed"}) {
     ASSERT_TRUE(cache.setNode(served("own", "2", {{label, state}})));

@@ -93,7 +93,7 @@ class VendorTest : public ::testing::TestWithParam<Row> {
   std::string why_;
 };
 
-TEST_P(VendorTest, IsAsItsAgentsExpect) {
+TEST_P(VendorTest, EachRow_AnnotationsAsAgentsExpect) {
   const Row& row = GetParam();
   const bool refused = row.wanted.begin()->first[0] == '!';
   const auto object = admitted(row);

@@ -27,7 +27,7 @@ kube::Pod holding(const std::string& uid, const std::string& node) {
   return made;
 }
 
-TEST(HamiAgentNodes, AreWhereTheirPodsAre) {
+TEST(HamiAgentNodes, PluginPod_MarksItsNode) {
   HamiAgentNodes agents;
   EXPECT_FALSE(agents.set(holding("p", "a")));
   EXPECT_TRUE(agents.set(plugin("x", "a")));
@@ -40,7 +40,7 @@ TEST(HamiAgentNodes, AreWhereTheirPodsAre) {
   EXPECT_FALSE(agents.on("a"));
 }
 
-TEST(UnlabelledPods, GetTheLabelWhereItIsRead) {
+TEST(UnlabelledPods, AgentOnNode_PodGetsLabel) {
   HamiAgentNodes agents;
   UnlabelledPods pods(WhereAgents::kAuto);
   pods.set(holding("p", "a"), agents);
@@ -60,7 +60,7 @@ TEST(UnlabelledPods, GetTheLabelWhereItIsRead) {
   EXPECT_TRUE(pods.wanted(9).empty());
 }
 
-TEST(UnlabelledPods, NeverAndAlwaysAskNobody) {
+TEST(UnlabelledPods, NeverAndAlways_AgentsIgnored) {
   HamiAgentNodes agents;
   agents.set(plugin("x", "a"));
   UnlabelledPods never(WhereAgents::kNever);
@@ -75,7 +75,7 @@ TEST(UnlabelledPods, NeverAndAlwaysAskNobody) {
   EXPECT_EQ(always.wanted(9).size(), 1u);
 }
 
-TEST(NodeLock, IsWrittenAsAgentsReadIt) {
+TEST(NodeLock, LockText_WrittenAndReadAsAgentsDo) {
   const LockHolder holder{"lab", "p"};
   EXPECT_EQ(lockText("hami.io/mutex.lock", 1'787'306'400, holder), "2026-08-21T10:00:00Z,lab,p");
   EXPECT_EQ(lockText("cambricon.com/dsmlu.lock", 1'787'306'400, holder), "2026-08-21T10:00:00Z");
@@ -91,7 +91,7 @@ TEST(NodeLock, IsWrittenAsAgentsReadIt) {
 }
 
 // NVIDIA's devices only where HAMi's agent hands them out; of others the vendor's does.
-TEST(NodeLock, IsTakenWhereAnAgentLooksForIt) {
+TEST(NodeLock, Kinds_LockedWhereAgentReadsIt) {
   const auto of = [](const char* kind, bool hami) {
     return locksOf({allVendors().kind(kind)}, hami);
   };
@@ -110,7 +110,7 @@ bool placed(const kube::Node& node) {
   return cache.filterAndReserve(pod, names, {1000})->node.has_value();
 }
 
-TEST(Handshake, WhereTheAgentIsGoneNothingIsGiven) {
+TEST(Handshakes, AgentGone_NothingIsPlaced) {
   kube::Node node = nodeWith("hygon");
   EXPECT_TRUE(placed(node));  // nothing is said of it
   node.meta.annotations["hami.io/node-handshake-dcu"] = "Deleted_2026-08-21 10:00:00";
@@ -136,7 +136,7 @@ kube::Node shaking(const std::string& text, const char* allocatable = nullptr) {
   return node;
 }
 
-TEST(Handshake, WhoReportsIsAskedAgain) {
+TEST(Handshakes, AgentReported_IsAskedAgain) {
   Handshakes handshakes(allVendors());
   handshakes.heard(nodeWith("hygon"), {0});
   EXPECT_TRUE(handshakes.due().empty());  // an agent that shakes no hands
@@ -159,14 +159,14 @@ TEST(Handshake, WhoReportsIsAskedAgain) {
 }
 
 // Regression: agents were asked from a list that had grown old, over the "Deleted" of who had left.
-TEST(Handshake, IsWrittenOnlyOverWhatWasReported) {
+TEST(Handshakes, RequestPatch_TestsReportedValue) {
   EXPECT_EQ(requestPatch("u", {{"a/b~c", "Reported x"}}, "Requesting_y"),
             R"([{"op":"test","path":"/metadata/uid","value":"u"},)"
             R"({"op":"test","path":"/metadata/annotations/a~1b~0c","value":"Reported x"},)"
             R"({"op":"replace","path":"/metadata/annotations/a~1b~0c","value":"Requesting_y"}])");
 }
 
-TEST(Handshake, WhoDoesNotAnswerIsBelievedAfterAMinuteByWhatIsAllocatable) {
+TEST(Handshakes, NoAnswerForAMinute_AllocatableDecides) {
   const std::string asked = requestText(1'787'306'400);
   EXPECT_EQ(asked.rfind("Requesting_2026-08-2", 0), 0u) << asked;
   EXPECT_EQ(asked.size(), std::string("Requesting_2026-08-21 10:00:00").size());

@@ -23,7 +23,7 @@ namespace json = boost::json;
 constexpr NoticeOptions kTerms{60, 300};
 const kube::EvictionRequest kIdle{"s", "p", 1'000};
 
-TEST(NoticeAction, IsNoticedToldThenDueAndCalledOffAtAnyTimeBefore) {
+TEST(NoticeAction, EvictionRequest_NoticedToldDueOrCalledOff) {
   const auto said = [](std::int64_t since, std::int64_t confirmed = 0) {
     return kube::EvictionRequest{"s", "p", since, confirmed};
   };
@@ -46,7 +46,7 @@ TEST(NoticeAction, IsNoticedToldThenDueAndCalledOffAtAnyTimeBefore) {
   EXPECT_EQ(noticeStep(std::nullopt, state, 9'000), NoticeAction::kCallOff);
 }
 
-TEST(Complaint, NamesThatWouldBeAnotherCallAreRefused) {
+TEST(EvictionRequest, InvalidNames_AreRefused) {
   const auto named = [](const std::string& space, const std::string& name, const std::string& uid) {
     return kube::decodeComplaints(kube::encode(kube::Complaints{{uid, {space, name, 1}}}));
   };
@@ -59,7 +59,7 @@ TEST(Complaint, NamesThatWouldBeAnotherCallAreRefused) {
   }
 }
 
-TEST(NoticeAction, WhoIsOnlyToldIsNeverDueAndHearsWhenThatChanges) {
+TEST(NoticeAction, ReportOnly_NeverDueUntilEvicts) {
   kube::EvictionRequest said{"s", "p", 1'000, 0, "it cheats", false};
   kube::Notice notice = noticedAt(said, 5'000, kTerms);
   EXPECT_EQ(notice.deadline, 0);
@@ -75,7 +75,7 @@ TEST(NoticeAction, WhoIsOnlyToldIsNeverDueAndHearsWhenThatChanges) {
   EXPECT_EQ(noticeStep(said, notice, 6'000), NoticeAction::kNotice) << "it need not go any more";
 }
 
-TEST(Complaint, IsReadAsItWasWrittenAndHasOneLineOfWords) {
+TEST(EvictionRequest, EncodedRequest_DecodesEqualInOneLine) {
   const kube::Complaints all{{"u", {"s", "p", 7, 9, "process 12 (python) does", false}},
                              {"v", {"s", "q", 7}}};
   EXPECT_EQ(kube::decodeComplaints(kube::encode(all)).value(), all);
@@ -83,7 +83,7 @@ TEST(Complaint, IsReadAsItWasWrittenAndHasOneLineOfWords) {
     EXPECT_FALSE(kube::decodeComplaints(kube::encode({{"u", {"s", "p", 7, 0, bad}}}))) << bad;
 }
 
-RC_GTEST_PROP(NoticeAction, ExtensionsNeverShortenItAndHaveAnEnd, ()) {
+RC_GTEST_PROP(NoticeAction, RandomExtensions_NeverShortenAndEnd, ()) {
   const auto asked = *rc::gen::container<std::vector<std::int64_t>>(rc::gen::inRange(0, 1'000));
   const kube::Notice first = noticedAt(kIdle, 5'000, kTerms);
   kube::Notice state = first;
@@ -98,7 +98,7 @@ RC_GTEST_PROP(NoticeAction, ExtensionsNeverShortenItAndHaveAnEnd, ()) {
   }
 }
 
-TEST(PlatformCallback, IsToldOfAPodAndAnswersWithTime) {
+TEST(PlatformCallback, PodNotice_BodyWrittenAndAnswerRead) {
   const kube::Notice state{0, 60, 3'600};
   const json::value body =
       json::parse(platformBody(CallbackKind::kDue, "u", "n", {"s", "p", 0}, state));
@@ -314,7 +314,7 @@ bool until(Life& life, const So& so, std::int64_t seconds = 0) {
   return so();
 }
 
-TEST(EvictionController, APodIsToldAndItsPlatformAskedBeforeItIsEvicted) {
+TEST(EvictionController, IdlePod_ToldAndPlatformAskedFirst) {
   Rng rng(1);
   Cluster cluster(rng);
   cluster.idle_since = 1'000;
@@ -329,7 +329,7 @@ TEST(EvictionController, APodIsToldAndItsPlatformAskedBeforeItIsEvicted) {
   EXPECT_EQ(life.counts.noticed, 1u);
 }
 
-TEST(EvictionController, WhomABudgetProtectsStaysUntilItAllowsThat) {
+TEST(EvictionController, BudgetForbids_PodStaysUntilAllowed) {
   Rng rng(1);
   Cluster cluster(rng);
   cluster.idle_since = 1'000;
@@ -347,7 +347,7 @@ TEST(EvictionController, WhomABudgetProtectsStaysUntilItAllowsThat) {
   EXPECT_EQ(cluster.evictions, 1);
 }
 
-TEST(EvictionController, WhoIsOnlyComplainedOfStaysUntilItsNodeWouldHaveItGo) {
+TEST(EvictionController, ReportOnly_PodStaysUntilEvicts) {
   Rng rng(1);
   Cluster cluster(rng);
   cluster.idle_since = 1'000;
@@ -364,7 +364,7 @@ TEST(EvictionController, WhoIsOnlyComplainedOfStaysUntilItsNodeWouldHaveItGo) {
   EXPECT_GE(cluster.now, began + kTerms.notice);
 }
 
-TEST(EvictionController, APlatformThatNeedsTimeGetsItAndNoMoreThanThereIs) {
+TEST(EvictionController, PlatformExtends_NoticeGrowsToLimit) {
   Rng rng(1);
   Cluster cluster(rng);
   cluster.idle_since = 1'000;
@@ -376,7 +376,7 @@ TEST(EvictionController, APlatformThatNeedsTimeGetsItAndNoMoreThanThereIs) {
   EXPECT_GE(cluster.now, began + kTerms.notice + kTerms.extension);
 }
 
-TEST(EvictionController, WithoutItsPlatformsWordItStays) {
+TEST(EvictionController, PlatformSilent_PodStays) {
   Rng rng(1);
   Cluster cluster(rng);
   cluster.idle_since = 1'000;
@@ -393,7 +393,7 @@ TEST(EvictionController, WithoutItsPlatformsWordItStays) {
 }
 
 // An agent that has gone leaves behind what it said.
-TEST(EvictionController, APodOfAnAgentThatHasGoneStays) {
+TEST(EvictionController, AgentGone_PodStays) {
   Rng rng(1);
   Cluster cluster(rng);
   cluster.idle_since = 1'000;
@@ -408,7 +408,7 @@ TEST(EvictionController, APodOfAnAgentThatHasGoneStays) {
 }
 
 // It ends for as long as its grace: its agent says meanwhile that it is idle.
-TEST(EvictionController, APodThatEndsIsNeitherEvictedAgainNorCalledOff) {
+TEST(EvictionController, PodEnding_NeitherEvictedNorCalledOff) {
   Rng rng(1);
   Cluster cluster(rng);
   cluster.idle_since = 1'000;
@@ -425,7 +425,7 @@ TEST(EvictionController, APodThatEndsIsNeitherEvictedAgainNorCalledOff) {
   EXPECT_EQ(cluster.kinds, kinds);
 }
 
-TEST(EvictionController, WhoWorksAgainIsToldThatToo) {
+TEST(EvictionController, WorkAgain_PlatformToldOnce) {
   Rng rng(1);
   Cluster cluster(rng);
   cluster.idle_since = 1'000;
@@ -444,7 +444,7 @@ TEST(EvictionController, WhoWorksAgainIsToldThatToo) {
   EXPECT_EQ(life.counts.called_off, 1u) << "and no second time";
 }
 
-TEST(EvictionController, ANodeThatNamesAnothersPodsIsNotBelieved) {
+TEST(EvictionController, NodeNamesForeignPod_IsIgnored) {
   Rng rng(1);
   Cluster cluster(rng);
   Life life(cluster);
@@ -458,7 +458,7 @@ TEST(EvictionController, ANodeThatNamesAnothersPodsIsNotBelieved) {
 }
 
 // Killed at any instant, with a server and a platform that fail: the checks are the cluster's.
-RC_GTEST_PROP(EvictionController, IsKilledAndNobodyIsEvictedTwiceOrUntold, ()) {
+RC_GTEST_PROP(EvictionController, RandomKills_EvictedOnceAndTold, ()) {
   Rng rng(*rc::gen::arbitrary<std::uint64_t>());
   Cluster cluster(rng);
   auto life = std::make_unique<Life>(cluster);

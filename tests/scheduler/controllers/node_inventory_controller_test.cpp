@@ -85,7 +85,7 @@ class InventoryTest : public ::testing::Test {
 };
 
 // An agent that was taken over: 64 cards instead of 2.
-TEST_F(InventoryTest, MoreCardsThanRecordedGetNoPods) {
+TEST_F(InventoryTest, MoreDevicesThanRecorded_GetNoPods) {
   const kube::Inventory two = recorded(cardsOf(1, 2));
   ASSERT_TRUE(cache.setNode(nodeOf("a", cardsOf(1, 64), two)));
   EXPECT_EQ(devicesOn("a"), (std::set<std::string>{uuidOf(1, 0), uuidOf(1, 1)}));
@@ -98,7 +98,7 @@ TEST_F(InventoryTest, MoreCardsThanRecordedGetNoPods) {
   EXPECT_EQ(cache.surplusNodes(), 1u);
 }
 
-TEST_F(InventoryTest, AModelThatIsNotRecordedGetsNoPods) {
+TEST_F(InventoryTest, UnrecordedModel_GetsNoPods) {
   Cards cards = cardsOf(1, 1);
   cards.push_back(card(uuidOf(1, 7), "NVIDIA B200", 180'000));
   ASSERT_TRUE(cache.setNode(nodeOf("a", cards, recorded(cardsOf(1, 1)))));
@@ -106,7 +106,7 @@ TEST_F(InventoryTest, AModelThatIsNotRecordedGetsNoPods) {
   EXPECT_TRUE(fits({{"nvidia.com/gpu", "1"}}, {}, "a"));
 }
 
-TEST_F(InventoryTest, MoreMemoryAndComputeThanRecordedDoNotCount) {
+TEST_F(InventoryTest, MoreMemoryOrCoresThanRecorded_Capped) {
   Cards cards = cardsOf(1, 1);
   cards[0].mebibytes = 2 * kMemory;
   cards[0].cores = 200;
@@ -117,14 +117,14 @@ TEST_F(InventoryTest, MoreMemoryAndComputeThanRecordedDoNotCount) {
   EXPECT_NE(surplusOf("a").find("with 200 cores; its inventory has 100"), std::string::npos);
 }
 
-TEST_F(InventoryTest, AnotherDriversMemoryIsAccepted) {
+TEST_F(InventoryTest, SlightlyMoreMemory_IsAccepted) {
   Cards cards = cardsOf(1, 1);
   cards[0].mebibytes = kMemory + kMemory / 25;
   ASSERT_TRUE(cache.setNode(nodeOf("a", cards, recorded(cardsOf(1, 1)))));
   EXPECT_EQ(surplusOf("a"), "");
 }
 
-TEST_F(InventoryTest, AReplacedCardCountsInTheOldOnesPlace) {
+TEST_F(InventoryTest, ReplacedDevice_TakesOldPlace) {
   Cards cards = cardsOf(1, 2);
   cards[1].id = uuidOf(9, 9);
   ASSERT_TRUE(cache.setNode(nodeOf("a", cards, recorded(cardsOf(1, 2)))));
@@ -133,7 +133,7 @@ TEST_F(InventoryTest, AReplacedCardCountsInTheOldOnesPlace) {
 }
 
 // Of the recorded ones none is displaced, whatever the order of the registration.
-TEST_F(InventoryTest, RecordedCardsComeBeforeOthers) {
+TEST_F(InventoryTest, RecordedDevices_ComeFirst) {
   Cards cards{card(uuidOf(9, 9))};
   for (const kube::RegisteredDevice& one : cardsOf(1, 2)) cards.push_back(one);
   ASSERT_TRUE(cache.setNode(nodeOf("a", cards, recorded(cardsOf(1, 2)))));
@@ -142,7 +142,7 @@ TEST_F(InventoryTest, RecordedCardsComeBeforeOthers) {
 
 // Pools and pods name cards by UUID: a card is of the node whose inventory has it. In any order in
 // which nodes are told of, and come and go.
-TEST_F(InventoryTest, AnotherNodesCardIsNotTaken) {
+TEST_F(InventoryTest, OtherNodesDevice_IsNotCounted) {
   Cards forged = cardsOf(2, 1);
   forged[0].id = uuidOf(1, 0);
   const kube::Node owner = nodeOf("a", cardsOf(1, 1), recorded(cardsOf(1, 1)));
@@ -165,7 +165,7 @@ TEST_F(InventoryTest, AnotherNodesCardIsNotTaken) {
 }
 
 // Simulated cards, and those of vendors that number them, are called alike on many nodes.
-TEST_F(InventoryTest, IdsThatAreNotUniqueBelongToNoNode) {
+TEST_F(InventoryTest, NonUniqueIds_BelongToNoNode) {
   const Cards cards{card("GPU-0")};
   ASSERT_TRUE(cache.setNode(nodeOf("a", cards, recorded(cards))));
   ASSERT_TRUE(cache.setNode(nodeOf("b", cards, recorded({card("GPU-1")}))));
@@ -175,7 +175,7 @@ TEST_F(InventoryTest, IdsThatAreNotUniqueBelongToNoNode) {
   EXPECT_EQ(devicesOn("d"), (std::set<std::string>{uuidOf(1, 0)})) << "both are recorded so";
 }
 
-TEST_F(InventoryTest, InstancesHaveTheMemoryOfTheirDevicesAtMost) {
+TEST_F(InventoryTest, MigInstances_WithinDeviceMemory) {
   constexpr std::uint64_t kInstance = 9'856;
   Cards cards;
   for (unsigned at = 0; at < 12; ++at)
@@ -186,7 +186,7 @@ TEST_F(InventoryTest, InstancesHaveTheMemoryOfTheirDevicesAtMost) {
 }
 
 // A pod that is there keeps what it has, and its node gets nothing new beyond its inventory.
-TEST_F(InventoryTest, PodsOnACardThatDoesNotCountAnyMoreStayBooked) {
+TEST_F(InventoryTest, DeviceNoLongerRecorded_PodStaysBooked) {
   ASSERT_TRUE(cache.setNode(nodeOf("a", cardsOf(1, 2))));
   kube::Pod pod = *kube::podOf(
       podObject({{{"nvidia.com/gpu", "1"}}},
@@ -201,7 +201,7 @@ TEST_F(InventoryTest, PodsOnACardThatDoesNotCountAnyMoreStayBooked) {
   EXPECT_EQ(cache.nodeOf("held"), "a");
 }
 
-TEST_F(InventoryTest, ADamagedInventoryClosesItsNode) {
+TEST_F(InventoryTest, DamagedInventory_ClosesNode) {
   kube::Node node = nodeOf("a", cardsOf(1, 2));
   node.meta.annotations[kube::kInventoryKey] = "garbage";
   const Result<void> set = cache.setNode(node);
@@ -210,7 +210,7 @@ TEST_F(InventoryTest, ADamagedInventoryClosesItsNode) {
   EXPECT_FALSE(fits({{"nvidia.com/gpu", "1"}}, {}, "a"));
 }
 
-TEST_F(InventoryTest, CardsOfEveryVendorAreWithinWhatTheyRegisteredFirst) {
+TEST_F(InventoryTest, EachVendor_FirstRegistrationIsRecorded) {
   for (const std::string& vendor : allNodes()) {
     SCOPED_TRACE(vendor);
     kube::Node node = nodeWith(vendor);
@@ -230,7 +230,7 @@ TEST_F(InventoryTest, CardsOfEveryVendorAreWithinWhatTheyRegisteredFirst) {
 
 // ---- what is recorded ---------------------------------------------------------------------------
 
-TEST_F(InventoryTest, TheFirstRegistrationIsRecordedAndGrowsWhileItLearns) {
+TEST_F(InventoryTest, FirstRegistration_RecordedAndLearns) {
   ASSERT_TRUE(cache.setNode(nodeOf("a", cardsOf(1, 1))));
   const auto first = toRecord(*cache.inventoryOf("a"), 1'000, 60);
   ASSERT_TRUE(first);
@@ -246,14 +246,14 @@ TEST_F(InventoryTest, TheFirstRegistrationIsRecordedAndGrowsWhileItLearns) {
   EXPECT_FALSE(toRecord(*cache.inventoryOf("a"), 1'060, 60)) << "it learns no more";
 }
 
-TEST_F(InventoryTest, ANodeWithoutDevicesHasNoInventory) {
+TEST_F(InventoryTest, NoDevices_NoInventory) {
   kube::Node node;
   node.meta.name = node.meta.uid = "a";
   ASSERT_TRUE(cache.setNode(node));
   EXPECT_FALSE(toRecord(*cache.inventoryOf("a"), 1'000, 60));
 }
 
-TEST_F(InventoryTest, WhatAnAdministratorWroteStays) {
+TEST_F(InventoryTest, WrittenByAdministrator_IsKept) {
   kube::Inventory written = recorded(cardsOf(1, 1));
   written.models[0].uuids.clear();
   ASSERT_TRUE(cache.setNode(nodeOf("a", cardsOf(1, 4), written)));

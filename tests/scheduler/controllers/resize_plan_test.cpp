@@ -23,7 +23,7 @@ const vendors::Kind& nvidia() {
   return *changeableKind(allVendors());
 }
 
-class ShareChangeTest : public ::testing::Test {
+class ResizePlanTest : public ::testing::Test {
  protected:
   void SetUp() override { begin(); }
 
@@ -90,7 +90,7 @@ class ShareChangeTest : public ::testing::Test {
   std::map<std::string, kube::Pod> pods_;
 };
 
-TEST_F(ShareChangeTest, TheMoreOfBothIsKeptUntilItIsDone) {
+TEST_F(ResizePlanTest, PendingResize_LargerShareIsReserved) {
   bound("a", "4000", "20");
   ASSERT_EQ(taken(), 4000u);
   ASSERT_TRUE(admit("a", {"x", "c0", 9000, {}, ""}));
@@ -115,7 +115,7 @@ TEST_F(ShareChangeTest, TheMoreOfBothIsKeptUntilItIsDone) {
   EXPECT_EQ(taken(), 0u);
 }
 
-TEST_F(ShareChangeTest, ThereHasToBeRoom) {
+TEST_F(ResizePlanTest, NoRoom_ResizeIsRefused) {
   bound("a", "4000", "20");
   bound("b", "4000", "70");
   const Result<void> cores = admit("a", {"x", "c0", {}, 31, ""});
@@ -127,7 +127,7 @@ TEST_F(ShareChangeTest, ThereHasToBeRoom) {
   EXPECT_TRUE(admit("a", {"x", "c0", {}, 30, ""}));
 }
 
-TEST_F(ShareChangeTest, WhoHasAllOfItIsAlone) {
+TEST_F(ResizePlanTest, AllCores_OnlyWhenAlone) {
   bound("a", "4000", "20");
   bound("b", "1000", "0");
   EXPECT_FALSE(admit("a", {"x", "c0", {}, 100, ""}));
@@ -136,7 +136,7 @@ TEST_F(ShareChangeTest, WhoHasAllOfItIsAlone) {
   EXPECT_TRUE(admit("a", {"x", "c0", {}, 100, ""}));
 }
 
-TEST_F(ShareChangeTest, QuotaHolds) {
+TEST_F(ResizePlanTest, Quota_LimitsGrowthOnly) {
   kube::ResourceQuota quota;
   quota.meta.uid = quota.meta.name = "q";
   quota.meta.space = "default";
@@ -158,7 +158,7 @@ TEST_F(ShareChangeTest, QuotaHolds) {
   EXPECT_FALSE(admit("a", {"w", "c0", 5001, {}, ""}));
 }
 
-TEST_F(ShareChangeTest, WhatCannotBeChangedIsSaid) {
+TEST_F(ResizePlanTest, UnresizablePod_ErrorCodeSaysWhy) {
   kube::Pod& pod = bound("a", "4000", "20");
   const auto code = [&](const kube::Pod& of, const kube::ResizeRequest& change) {
     const Result<std::string> made = assignmentWith(of, change, nvidia());
@@ -180,7 +180,7 @@ TEST_F(ShareChangeTest, WhatCannotBeChangedIsSaid) {
   EXPECT_EQ(code(other, {"x", "c0", 1, {}, ""}), ErrorCode::kUnsupported);
 }
 
-TEST_F(ShareChangeTest, IsAskedForOnce) {
+TEST_F(ResizePlanTest, AskedResize_IsHandledOnce) {
   kube::Pod& pod = bound("a", "4000", "20");
   EXPECT_FALSE(askedChange(pod));
   pod.meta.annotations[kube::kChangeKey] =

@@ -24,7 +24,7 @@ kube::Pod podWith(const std::string& resource) {
   return pod;
 }
 
-TEST(UnassignedPodReporter, AreThoseThatHaveDevicesFromNobody) {
+TEST(UnassignedPodReporter, PodWithUnassignedDevices_IsReported) {
   const vendors::Catalog all = catalog();
   EXPECT_TRUE(isStray(podWith("nvidia.com/gpu"), all));
   kube::Pod before = podWith("cpu");
@@ -43,7 +43,7 @@ TEST(UnassignedPodReporter, AreThoseThatHaveDevicesFromNobody) {
   EXPECT_FALSE(isStray(given, all));
 }
 
-TEST(UnassignedPodReporter, TheEventNamesWhoAndWhere) {
+TEST(UnassignedPodReporter, Event_NamesSchedulerAndNode) {
   kube::Pod pod = podWith("nvidia.com/gpu");
   pod.scheduler = "volcano";
   const json::value event = json::parse(strayEvent(pod, "divvy-scheduler", 1'800'000'000));

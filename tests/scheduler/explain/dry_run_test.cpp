@@ -35,7 +35,7 @@ kube::DisruptionBudget budgetFor(const std::string& guard, std::int64_t allowed)
 }
 
 // A cluster as somebody reads it who may only look.
-class ForecastTest : public ::testing::Test {
+class DryRunTest : public ::testing::Test {
  protected:
   void node(const kube::Node& one) {
     ASSERT_TRUE(cache.setNode(one));
@@ -93,7 +93,7 @@ class ForecastTest : public ::testing::Test {
   std::vector<std::string> names_;
 };
 
-TEST_F(ForecastTest, WhoIsOfAQueueThatIsFullStaysAtItsGateAndIsToldWhy) {
+TEST_F(DryRunTest, QueueFull_PodGatedWithReason) {
   node(cardsOn("n", 4));
   forecast.setQueue(queueOf("q", {}, 2000));
   // Who waits there himself, and does not come now, is in nobody's way.
@@ -108,7 +108,7 @@ TEST_F(ForecastTest, WhoIsOfAQueueThatIsFullStaysAtItsGateAndIsToldWhy) {
   EXPECT_NE(why.find("there is no queue called \"other\""), std::string::npos) << why;
 }
 
-TEST_F(ForecastTest, WhatIsThereCountsForItsQueue) {
+TEST_F(DryRunTest, RunningPods_CountForTheirQueue) {
   node(cardsOn("n", 4));
   kube::Pod there = running("there", 0);
   there.meta.annotations[kQueueKey] = "q";
@@ -121,13 +121,13 @@ TEST_F(ForecastTest, WhatIsThereCountsForItsQueue) {
   EXPECT_EQ(comes({gatedPod("a", {{kQueueKey, "q"}})}), "n");
 }
 
-TEST_F(ForecastTest, WhatMayNotBeReadLimitsNobody) {
+TEST_F(DryRunTest, QueuesUnreadable_NoLimits) {
   node(cardsOn("n", 1));
   forecast.withoutQueues();
   EXPECT_EQ(comes({gatedPod("a", {{kQueueKey, "q"}})}), "n") << why;
 }
 
-TEST_F(ForecastTest, AGangComesAsOneOrNotAtAll) {
+TEST_F(DryRunTest, Gang_AllOrNoneArrive) {
   node(cardsOn("n", 2));
   const std::vector<kube::Pod> two{memberOf("g", 2, "g-0"), memberOf("g", 2, "g-1")};
   const std::vector<kube::Pod> three{memberOf("h", 3, "h-0"), memberOf("h", 3, "h-1"),
@@ -142,7 +142,7 @@ TEST_F(ForecastTest, AGangComesAsOneOrNotAtAll) {
   EXPECT_EQ(comes({gatedPod("late", {{kQueueKey, "none"}})}), "");
 }
 
-TEST_F(ForecastTest, ThoseOfItsGangThatAreThereComeWithItAndLeaveWithIt) {
+TEST_F(DryRunTest, GangMembersPresent_ArriveAndLeaveTogether) {
   node(cardsOn("n", 2));
   const kube::Pod first = memberOf("g", 2, "g-0"), second = memberOf("g", 2, "g-1");
   told(first);
@@ -154,7 +154,7 @@ TEST_F(ForecastTest, ThoseOfItsGangThatAreThereComeWithItAndLeaveWithIt) {
   EXPECT_EQ(comes({second}), "n") << why;
 }
 
-TEST_F(ForecastTest, AGroupSaysHowManyStartTogether) {
+TEST_F(DryRunTest, PodGroup_MinMemberFromApi) {
   node(cardsOn("n", 2));
   kube::Pod pod = gatedPod("a");
   pod.meta.labels["scheduling.x-k8s.io/pod-group"] = "ring";
@@ -166,7 +166,7 @@ TEST_F(ForecastTest, AGroupSaysHowManyStartTogether) {
 }
 
 // What was promised to a pod that is not bound yet is its own.
-TEST_F(ForecastTest, PromisesAreKept) {
+TEST_F(DryRunTest, PromisedRoom_IsKept) {
   Store store;
   store.nodes.push_back(cardsOn("n", 1));
   store.queues.push_back(queueOf("q", {}, {}));
@@ -180,7 +180,7 @@ TEST_F(ForecastTest, PromisesAreKept) {
   EXPECT_EQ(comes({store.pods.at("first")}), "n") << why;
 }
 
-TEST_F(ForecastTest, BudgetsProtectAndAreUsedUp) {
+TEST_F(DryRunTest, Budget_ProtectsAndIsUsedUp) {
   node(cardsOn("n", 2));
   bound(running("a", 1, "g"));
   bound(running("b", 1, "g"));
@@ -200,7 +200,7 @@ TEST_F(ForecastTest, BudgetsProtectAndAreUsedUp) {
   EXPECT_EQ(ends(running("another", 9)).budgeted, 1u);
 }
 
-TEST_F(ForecastTest, NobodyEndsForWhoAsksForNobodysEnd) {
+TEST_F(DryRunTest, NonPreemptingPod_NoVictims) {
   node(cardsOn("n", 1));
   bound(running("a", 1));
   kube::Pod polite = running("polite", 9);
@@ -210,7 +210,7 @@ TEST_F(ForecastTest, NobodyEndsForWhoAsksForNobodysEnd) {
   EXPECT_EQ(ends(running("high", 9)).who.size(), 1u);
 }
 
-TEST_F(ForecastTest, WhoIsEndingAlreadyIsEnough) {
+TEST_F(DryRunTest, VictimAlreadyEnding_NoFurtherVictims) {
   node(cardsOn("n", 1));
   bound(running("a", 1));
   ASSERT_EQ(ends(running("high", 9)).who.size(), 1u);
@@ -226,7 +226,7 @@ TEST_F(ForecastTest, WhoIsEndingAlreadyIsEnough) {
 }
 
 // One after the other, as a scheduler that writes would have it.
-TEST(SchedulingDryRun, IsWhatThenHappens) {
+TEST(SchedulingDryRun, RandomPods_ForecastEqualsOutcome) {
   for (unsigned seed = 1; seed <= 40; ++seed) {
     std::mt19937 random(seed);
     const auto upTo = [&](unsigned most) { return static_cast<unsigned>(random() % (most + 1)); };

@@ -29,7 +29,7 @@ kube::Pod asking(const std::string& mebibytes) {
   return *kube::podOf(podObject({{{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", mebibytes}}}, {}));
 }
 
-TEST(Inquiry, SaysWhyAndWhatWouldFit) {
+TEST(NodeVerdicts, Refusal_SaysReasonAndNearestFix) {
   SchedulerCache cache(allVendors(), {});
   ASSERT_TRUE(cache.setNode(cards("a", 10'000)));
   ASSERT_TRUE(cache.setNode(cards("b", 20'000)));
@@ -56,7 +56,7 @@ TEST(Inquiry, SaysWhyAndWhatWouldFit) {
 }
 
 // That a container with two devices gets no instances of partitioned cards is no wish of the pod's.
-TEST(Inquiry, NobodyIsToldToLiftWhatHeDidNotSay) {
+TEST(NodeVerdicts, ImplicitExclusion_NoFixSuggestsLifting) {
   kube::Node node = cards("a", 10'000);
   auto devices = *kube::decodeRegistration(node.meta.annotations["hami.io/node-nvidia-register"]);
   devices.front().type = "NVIDIA H100 80GB HBM3 MIG 1g.10gb";
@@ -83,7 +83,7 @@ TEST(Inquiry, NobodyIsToldToLiftWhatHeDidNotSay) {
   EXPECT_EQ(changesFor("1", {{"nvidia.com/nouse-gputype", "1g.10gb"}}), 1u);
 }
 
-TEST(Inquiry, KnowsWhoWaitsAndForWhat) {
+TEST(NodeVerdicts, UnschedulablePod_RequestIsKnown) {
   SchedulerCache cache(allVendors(), {});
   ASSERT_TRUE(cache.setNode(cards("a", 10'000)));
   const std::vector<std::string_view> names{"a"};
@@ -95,7 +95,7 @@ TEST(Inquiry, KnowsWhoWaitsAndForWhat) {
   EXPECT_EQ(cache.unschedulableRequest("u"), nullptr);
 }
 
-TEST(PendingConditionController, WriteOneConditionOfAPodsStatus) {
+TEST(PendingConditionController, NoticePatch_WritesOneCondition) {
   EXPECT_EQ(boost::json::parse(noticePatch(false, "no \"room\"", 1'700'000'000)),
             boost::json::parse(R"({"status":{"conditions":[{"type":"divvy.dev/DevicesFit",)"
                                R"("status":"False","reason":"NoRoom","message":"no \"room\"",)"

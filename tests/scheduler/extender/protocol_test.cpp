@@ -10,7 +10,7 @@ namespace {
 
 namespace json = boost::json;
 
-TEST(Extender, ReadsWhatKubeSchedulerWrites) {
+TEST(ExtenderProtocol, FilterBody_ReadAndMalformedRefused) {
   const Result<ExtenderArgs> ask =
       parseFilter(R"({"Pod":{"metadata":{"uid":"u"}},"Nodes":null,"NodeNames":["a","b"]})");
   ASSERT_TRUE(ask.has_value());
@@ -28,7 +28,7 @@ TEST(Extender, ReadsWhatKubeSchedulerWrites) {
 }
 
 // However a name is written, it is that name; and whoever is not ours gets the list back.
-TEST(Extender, ReadsNamesHoweverTheyAreWritten) {
+TEST(ExtenderProtocol, EscapedNames_AreDecoded) {
   const std::string body =
       " { \"NodeNames\" : [ \"a\\u0062\" , \"c\\\"\\\\\" ,\n\"\\u00e9\"] , \"Else\" : [\"]}\"],"
       " \"Pod\" : {} } ";
@@ -39,7 +39,7 @@ TEST(Extender, ReadsNamesHoweverTheyAreWritten) {
   EXPECT_TRUE(parseFilter(R"({"Pod":{},"NodeNames":[]})")->names.empty());
 }
 
-TEST(Extender, AnswersWithOneNodeOrReasons) {
+TEST(ExtenderProtocol, FilterAnswer_OneNodeOrReasons) {
   const Result<ExtenderArgs> ask = parseFilter(R"({"Pod":{},"NodeNames":["a","b"]})");
   FilterResult choice;
   EXPECT_EQ(json::parse(filterAnswer(*ask, choice)).at("NodeNames").as_array().size(), 2u);
@@ -54,7 +54,7 @@ TEST(Extender, AnswersWithOneNodeOrReasons) {
 }
 
 // Autoscalers ask with whole nodes, and get them back as they came.
-TEST(Extender, AnswersWholeNodesAsTheyCame) {
+TEST(ExtenderProtocol, FullNodes_AnsweredVerbatim) {
   const std::string a = R"({"metadata":{"name":"a","x": [1.50,"\u0041"]},"spec":{}})";
   const std::string b = R"({ "metadata":{"name":"b"}})";
   const std::string body = R"({"Pod":{},"Nodes":{"metadata":{},"items":[)" + a + " , " + b + "]}}";
@@ -78,7 +78,7 @@ TEST(Extender, AnswersWholeNodesAsTheyCame) {
 }
 
 // As kube-scheduler sends it; what it found itself is not looked at.
-TEST(Extender, ReadsWhereOthersWouldHaveToEnd) {
+TEST(ExtenderProtocol, PreemptBody_NodeNamesAreRead) {
   const Result<ExtenderArgs> ask = parsePreempt(
       R"({"Pod":{"metadata":{"uid":"u"}},"NodeNameToVictims":null,"NodeNameToMetaVictims":)"
       R"({"a":{"Pods":[{"UID":"x"}],"NumPDBViolations":0},"b":{"Pods":[],"NumPDBViolations":1}}})");
@@ -90,7 +90,7 @@ TEST(Extender, ReadsWhereOthersWouldHaveToEnd) {
     EXPECT_FALSE(parsePreempt(bad)) << bad;
 }
 
-TEST(Extender, AnswersWithScores) {
+TEST(ExtenderProtocol, Prioritize_AnsweredWithScores) {
   const Result<ExtenderArgs> ask = parseFilter(R"({"Pod":{},"NodeNames":["a","b"]})");
   EXPECT_EQ(json::parse(prioritizeAnswer(*ask, {3, 10})),
             json::parse(R"([{"Host":"a","Score":3},{"Host":"b","Score":10}])"));

@@ -16,7 +16,7 @@ vendors::Catalog catalog() {
   return *vendors::Catalog::of(vendors::builtIn());
 }
 
-TEST(Guarded, WhatSaysWhoHoldsWhatIs) {
+TEST(ProtectedAnnotations, AssignmentKeys_AreProtected) {
   const AnnotationKeys pods = guardedOfPods(catalog());
   for (const char* key :
        {"hami.io/vgpu-devices-to-allocate", "hami.io/vgpu-devices-allocated",
@@ -31,7 +31,7 @@ TEST(Guarded, WhatSaysWhoHoldsWhatIs) {
     EXPECT_TRUE(nodes.has(key)) << key;
 }
 
-TEST(Guarded, WhatIsAskedForIsFree) {
+TEST(ProtectedAnnotations, RequestKeys_AreFree) {
   const AnnotationKeys pods = guardedOfPods(catalog());
   for (const char* key :
        {"hami.io/node-scheduler-policy", "hami.io/gpu-scheduler-policy", "nvidia.com/use-gputype",
@@ -43,7 +43,7 @@ TEST(Guarded, WhatIsAskedForIsFree) {
   EXPECT_FALSE(guardedOfNodes(catalog()).has("hami.io/device-cordon"));
 }
 
-TEST(Guarded, AConditionSaysTheSame) {
+TEST(ProtectedAnnotations, Cel_SaysSameKeys) {
   AnnotationKeys keys;
   keys.names = {"a/b", "a/c"};
   keys.families = {{"d/", ""}, {"", "-e"}, {"f/", "-g"}};
@@ -52,7 +52,7 @@ TEST(Guarded, AConditionSaysTheSame) {
             "(k.startsWith('f/') && k.endsWith('-g'))");
 }
 
-TEST(Policies, WhatIsDeployedIsMadeFromTheListOfResources) {
+TEST(AdmissionPolicies, DeployedPolicies_MatchCatalog) {
   std::ifstream file(std::string(std::getenv("DIVVY_SOURCE_DIR")) +
                      "/deploy/kubernetes/policies.yaml");
   std::ostringstream text;
@@ -63,7 +63,7 @@ TEST(Policies, WhatIsDeployedIsMadeFromTheListOfResources) {
     EXPECT_NE(text.str().find('\'' + name + '\''), std::string::npos) << name;
 }
 
-TEST(Policies, OthersAreNamedWhereTheyMayDoSomething) {
+TEST(AdmissionPolicies, OtherWriters_NamedWhereAllowed) {
   PolicyOptions terms;
   terms.writers = {"system:serviceaccount:kube-system:hami-scheduler"};
   terms.binders = {"binder"};
@@ -81,7 +81,7 @@ TEST(Policies, OthersAreNamedWhereTheyMayDoSomething) {
   EXPECT_EQ(times("['divvy-scheduler', 'hami-scheduler']"), 1u);
 }
 
-TEST(Policies, HighPriorityIsForClassesThatTheSchedulerCallsHigh) {
+TEST(AdmissionPolicies, HighPriority_ClassesOfScheduler) {
   const auto high = [](const std::string& classes, const std::string& values) {
     PolicyOptions terms;
     EXPECT_TRUE(readPriorityClasses(classes, &terms.priorities));
@@ -104,13 +104,13 @@ TEST(Policies, HighPriorityIsForClassesThatTheSchedulerCallsHigh) {
                 " >= 10 && " + value + " < 20) || (" + value + " >= 30)))");
 }
 
-TEST(Policies, NoPriorityClassGetsOutOfItsQuotes) {
+TEST(AdmissionPolicies, PriorityClassWithQuote_IsRefused) {
   PolicyOptions terms;
   terms.priorities.by_class = {{"a'] || true || ['", "high"}};
   EXPECT_FALSE(policies(catalog(), terms).has_value());
 }
 
-TEST(Policies, NoNameGetsOutOfItsQuotes) {
+TEST(AdmissionPolicies, NameWithQuote_IsRefused) {
   for (const char* bad : {"", "a'", "a\\", "a b", "a\n", "x'] || true || ['"}) {
     PolicyOptions terms;
     terms.writers = {bad};

@@ -35,7 +35,7 @@ void liveFor(unsigned writes, Store* store) {
   }
 }
 
-TEST(ClearancesKilled, NobodyEndsTwiceForTheSameNeed) {
+TEST(GatedPreemption, KilledBetweenWrites_EvictsOncePerNeed) {
   for (const bool gang : {false, true}) {
     for (unsigned first = 0; first <= 9; ++first) {
       for (unsigned second = 0; second <= 9; ++second) {
@@ -60,7 +60,7 @@ TEST(ClearancesKilled, NobodyEndsTwiceForTheSameNeed) {
 }
 
 // Started whole, with no more ends than it needs, or not at all.
-TEST(ClearancesKilled, AGangThatPreemptsStartsWholeWithNoMoreEnds) {
+TEST(GatedPreemption, KilledBetweenWrites_GangStartsFully) {
   for (unsigned first = 0; first <= 10; ++first) {
     for (unsigned second = 0; second <= 10; ++second) {
       SCOPED_TRACE(testing::Message() << "killed after " << first << " and " << second);
@@ -99,7 +99,7 @@ struct Chance {
 };
 
 // Queues of random guarantees, pods of random sizes that come and go, kills in between.
-TEST(ClearancesByChance, OnlyWhatWasBorrowedIsTakenAndOnlyForWhoStarts) {
+TEST(GatedPreemption, RandomEvents_OnlyBorrowedIsReclaimed) {
   std::size_t evicted = 0, started = 0;
   for (std::uint64_t seed = 1; seed <= 16; ++seed) {
     SCOPED_TRACE(seed);

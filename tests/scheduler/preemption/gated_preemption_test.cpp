@@ -22,7 +22,7 @@ std::string youngest(const Store& store, const std::string& prefix) {
   return found;
 }
 
-TEST(GatedPreemption, WhatWasBorrowedIsTakenBackTheYoungestFirst) {
+TEST(GatedPreemption, Reclaim_YoungestBorrowerFirst) {
   Store store = borrowed();
   ask(&store, 1);
   const std::string last = youngest(store, "t");
@@ -34,7 +34,7 @@ TEST(GatedPreemption, WhatWasBorrowedIsTakenBackTheYoungestFirst) {
   EXPECT_EQ(life.counts.reclaims.started, 1u);
 }
 
-TEST(GatedPreemption, ThoseOfTheLowestPriorityEndFirst) {
+TEST(GatedPreemption, Reclaim_LowestPriorityFirst) {
   Store store = borrowed();
   for (auto& [uid, pod] : store.pods) pod.priority = uid == "t2" ? 1 : 5;
   ask(&store, 1);
@@ -43,7 +43,7 @@ TEST(GatedPreemption, ThoseOfTheLowestPriorityEndFirst) {
   EXPECT_EQ(store.evicted, Uids{"t2"});
 }
 
-TEST(GatedPreemption, NobodyIsLeftWithLessThanIsGuaranteed) {
+TEST(GatedPreemption, Reclaim_GuaranteeIsKept) {
   Store store = borrowed();
   ask(&store, 4);
   Life life(store);
@@ -54,7 +54,7 @@ TEST(GatedPreemption, NobodyIsLeftWithLessThanIsGuaranteed) {
   EXPECT_EQ(store.gated("p"), 2u);
 }
 
-TEST(GatedPreemption, WhoDoesNotTakeBackWaitsAndSaysWhy) {
+TEST(GatedPreemption, QueueWithoutReclaim_PodWaits) {
   Store store = borrowed();
   store.queues[0].reclaims = false;
   ask(&store, 1);
@@ -64,7 +64,7 @@ TEST(GatedPreemption, WhoDoesNotTakeBackWaitsAndSaysWhy) {
   EXPECT_EQ(store.gated("p"), 1u);
 }
 
-TEST(GatedPreemption, WhoIsOfNoQueueGivesBackWhatItHas) {
+TEST(GatedPreemption, PodWithoutQueue_IsReclaimed) {
   Store store;
   store.nodes = {cardsOn("a", 1)};
   store.queues = {queueOf("ours", 1000, {})};
@@ -78,7 +78,7 @@ TEST(GatedPreemption, WhoIsOfNoQueueGivesBackWhatItHas) {
   EXPECT_EQ(store.bound("p"), 1u);
 }
 
-TEST(GatedPreemption, WhoIsProtectedStaysAndWhoIsYoungForSoLong) {
+TEST(GatedPreemption, ProtectedOrYoungPods_AreSpared) {
   Store store = borrowed();
   store.pods.at("t1").meta.annotations[kEvictable] = "false";
   store.pods.at("t2").meta.annotations[kMinRuntime] = "1h";
@@ -97,7 +97,7 @@ TEST(GatedPreemption, WhoIsProtectedStaysAndWhoIsYoungForSoLong) {
   EXPECT_EQ(store.bound("p"), 2u);
 }
 
-TEST(GatedPreemption, ABudgetIsHeld) {
+TEST(GatedPreemption, DisruptionBudget_IsKept) {
   Store store = borrowed();
   for (auto& [uid, pod] : store.pods) pod.meta.labels["guard"] = "yes";
   ask(&store, 2);
@@ -118,7 +118,7 @@ TEST(GatedPreemption, ABudgetIsHeld) {
   EXPECT_EQ(store.bound("p"), 2u);
 }
 
-TEST(GatedPreemption, NobodyIsAskedMoreOftenThanThePauseAllows) {
+TEST(GatedPreemption, NothingEvictable_RetriesBackOff) {
   Store store = borrowed();
   for (auto& [uid, pod] : store.pods) pod.meta.annotations[kEvictable] = "false";
   ask(&store, 1);
@@ -132,7 +132,7 @@ TEST(GatedPreemption, NobodyIsAskedMoreOftenThanThePauseAllows) {
 }
 
 // Others want to be answered meanwhile.
-TEST(GatedPreemption, PlanningLeavesNineTenthsOfTheTime) {
+TEST(GatedPreemption, SlowPlanning_TakesATenthOfTime) {
   Store store = borrowed();
   for (auto& [uid, pod] : store.pods) pod.meta.annotations[kEvictable] = "false";
   ask(&store, 2);
@@ -155,7 +155,7 @@ TEST(GatedPreemption, PlanningLeavesNineTenthsOfTheTime) {
 }
 
 // Of halves of cards that were borrowed those go that are on one card.
-TEST(GatedPreemption, WhoEndsMakesRoomOnOneDevice) {
+TEST(GatedPreemption, HalvesOfDevices_VictimsOnOneDevice) {
   Store store;
   store.nodes = {cardsOn("a", 2), cardsOn("b", 2)};
   store.queues = {queueOf("ours", 2000, {}), queueOf("theirs", 2000, {})};
@@ -177,7 +177,7 @@ TEST(GatedPreemption, WhoEndsMakesRoomOnOneDevice) {
   EXPECT_EQ(store.bound("p"), 1u);
 }
 
-TEST(GatedPreemption, AGangThatIsOwedStartsWhole) {
+TEST(GatedPreemption, GangBelowGuarantee_StartsFully) {
   Store store = borrowed();
   for (const char* name : {"p1", "p2"}) {
     store.add(memberOf("g", 2, name));
@@ -194,7 +194,7 @@ TEST(GatedPreemption, AGangThatIsOwedStartsWhole) {
 }
 
 // All of a gang go, or none; and not where only a part of it was borrowed.
-TEST(GatedPreemption, AGangEndsWholeAndOnlyIfAllOfItWasBorrowed) {
+TEST(GatedPreemption, BorrowingGang_EvictedFullyOrNotAtAll) {
   for (const unsigned of : {2u, 3u}) {
     Store store;
     store.nodes = {cardsOn("a", 2), cardsOn("b", 2)};
@@ -218,7 +218,7 @@ TEST(GatedPreemption, AGangEndsWholeAndOnlyIfAllOfItWasBorrowed) {
   }
 }
 
-TEST(GatedPreemption, WhatTheyLeaveIsNobodyElses) {
+TEST(GatedPreemption, NominatedRoom_NotGivenToOthers) {
   Store store = borrowed();
   for (const char* name : {"p1", "p2"}) {
     store.add(memberOf("g", 2, name));
@@ -245,7 +245,7 @@ TEST(GatedPreemption, WhatTheyLeaveIsNobodyElses) {
   EXPECT_EQ(store.evicted.size(), 2u);
 }
 
-TEST(GatedPreemption, WhenSomebodyDoesNotEndThePlanIsMadeAnewAfterAPause) {
+TEST(GatedPreemption, EvictionFailed_PlannedAgainAfterPause) {
   Store store = borrowed();
   ask(&store, 1);
   Life life(store);
@@ -262,7 +262,7 @@ TEST(GatedPreemption, WhenSomebodyDoesNotEndThePlanIsMadeAnewAfterAPause) {
   EXPECT_EQ(store.evicted.size(), 1u);
 }
 
-TEST(GatedPreemption, WhoDoesNotComeInTimeLosesWhatWasKept) {
+TEST(GatedPreemption, PreemptorTooLate_NominationExpires) {
   Store store = borrowed();
   ask(&store, 1);
   Life life(store);
@@ -279,7 +279,7 @@ TEST(GatedPreemption, WhoDoesNotComeInTimeLosesWhatWasKept) {
 }
 
 // Regression: a pod of a dead node was counted on for ever, and nobody who borrowed was asked.
-TEST(GatedPreemption, WhoDidNotEndInTimeIsCountedOnNoMore) {
+TEST(GatedPreemption, VictimStuckEnding_OtherIsEvicted) {
   Store store = borrowed();
   store.pods.at("t1").meta.deleting = true;
   ask(&store, 1);
@@ -294,7 +294,7 @@ TEST(GatedPreemption, WhoDidNotEndInTimeIsCountedOnNoMore) {
 }
 
 // Regression: they ended, and were made anew, for a gang of which its namespace may have a part.
-TEST(GatedPreemption, NobodyEndsForMoreThanTheNamespaceMayHold) {
+TEST(GatedPreemption, NamespaceQuotaExceeded_NoVictims) {
   for (const char* most : {"100", "200"}) {
     Store store = borrowed();
     ask(&store, 0);
@@ -318,7 +318,7 @@ TEST(GatedPreemption, NobodyEndsForMoreThanTheNamespaceMayHold) {
 }
 
 // Regression: evictions went on for pods that a finalizer still holds.
-TEST(GatedPreemption, NobodyEndsForAPodThatIsToEnd) {
+TEST(GatedPreemption, PodBeingDeleted_PlanIsDropped) {
   Store store = borrowed();
   ask(&store, 1);
   Life life(store);
@@ -333,7 +333,7 @@ TEST(GatedPreemption, NobodyEndsForAPodThatIsToEnd) {
 
 // Regression: whoever is about to be asked for one was counted as gone for the next, who had others
 // end and could not start when the first came to nothing.
-TEST(GatedPreemption, NothingIsBuiltOnWhoWasNotAskedYet) {
+TEST(GatedPreemption, VictimNotYetAsked_NextPlanHasOtherVictim) {
   Store store = borrowed();
   ask(&store, 2);
   Life life(store);
@@ -349,7 +349,7 @@ TEST(GatedPreemption, NothingIsBuiltOnWhoWasNotAskedYet) {
   EXPECT_TRUE(life.gated_preemption.stands(*second));
 }
 
-TEST(GatedPreemption, NobodyEndsForAPodThatIsGone) {
+TEST(GatedPreemption, PodIsGone_NoVictims) {
   Store store = borrowed();
   ask(&store, 1);
   Life life(store);
@@ -361,7 +361,7 @@ TEST(GatedPreemption, NobodyEndsForAPodThatIsGone) {
 }
 
 // A limit of the parent is in the way, no device: who borrowed below it ends all the same.
-TEST(GatedPreemption, WhatASiblingBorrowedOfTheirParentIsTakenBack) {
+TEST(GatedPreemption, SiblingBorrowedFromParent_IsReclaimed) {
   Store store;
   store.nodes = {cardsOn("a", 4)};
   kube::Queue top = queueOf("top", 2000, 2000);
@@ -379,7 +379,7 @@ TEST(GatedPreemption, WhatASiblingBorrowedOfTheirParentIsTakenBack) {
 
 // ---- by priority --------------------------------------------------------------------------------
 
-TEST(ClearancesByPriority, AGangHasAsFewEndAsItNeeds) {
+TEST(GatedPreemption, HigherGang_FewestVictims) {
   Store store = taken();
   addHigherGang(&store, 3, 10);
   Life life(store);
@@ -391,7 +391,7 @@ TEST(ClearancesByPriority, AGangHasAsFewEndAsItNeeds) {
   EXPECT_EQ(life.counts.reclaims.planned, 0u);
 }
 
-TEST(ClearancesByPriority, NobodyEndsWhereTheWholeGangWouldNotFit) {
+TEST(GatedPreemption, GangDoesNotFit_NoVictims) {
   for (const bool fixed : {false, true}) {
     Store store = taken();
     addHigherGang(&store, fixed ? 4 : 5, 10);
@@ -403,7 +403,7 @@ TEST(ClearancesByPriority, NobodyEndsWhereTheWholeGangWouldNotFit) {
   }
 }
 
-TEST(ClearancesByPriority, NobodyEndsForEqualsOrForWhoDoesNotPreempt) {
+TEST(GatedPreemption, EqualOrNonPreempting_NoVictims) {
   Store store = taken();
   addHigherGang(&store, 2, 2);
   store.add(gatedPod("p"));
@@ -414,7 +414,7 @@ TEST(ClearancesByPriority, NobodyEndsForEqualsOrForWhoDoesNotPreempt) {
   EXPECT_TRUE(store.evicted.empty());
 }
 
-TEST(ClearancesByPriority, NobodyEndsForWhoWouldFindNoProcessors) {
+TEST(GatedPreemption, ProcessorsMissing_NoVictims) {
   for (const char* wanted : {"3", "2"}) {
     Store store = taken();
     for (auto& [uid, pod] : store.pods) pod.containers[0].requests = {{"cpu", "2"}};
@@ -430,7 +430,7 @@ TEST(ClearancesByPriority, NobodyEndsForWhoWouldFindNoProcessors) {
   }
 }
 
-TEST(ClearancesByPriority, WithinALimitItIsTheQueuesOwnThatEnd) {
+TEST(GatedPreemption, QueueLimit_VictimsOfSameQueue) {
   Store store;
   store.nodes = {cardsOn("a", 2), cardsOn("b", 2)};
   store.queues = {queueOf("small", {}, 2000)};
@@ -449,7 +449,7 @@ TEST(ClearancesByPriority, WithinALimitItIsTheQueuesOwnThatEnd) {
   EXPECT_EQ(store.evicted, Uids{"t3"}) << "what t1 leaves would be beyond the limit";
 }
 
-TEST(ClearancesByPriority, WhatIsGuaranteedToOthersIsNotTaken) {
+TEST(GatedPreemption, HigherPriority_OthersGuaranteeKept) {
   Store store = borrowed();
   store.queues[0].guarantee.clear();
   ask(&store, 4);
@@ -462,7 +462,7 @@ TEST(ClearancesByPriority, WhatIsGuaranteedToOthersIsNotTaken) {
   EXPECT_EQ(store.bound("t"), 2u);
 }
 
-TEST(ClearancesByPriority, AHigherGangWaitsForItsGatesAndKeepsItsRoom) {
+TEST(GatedPreemption, HigherGang_KeepsRoomWhileGated) {
   Store store = taken();
   addHigherGang(&store, 2, 10);
   Life life(store);

@@ -43,9 +43,9 @@ kube::Pod pod(const std::string& name, std::int64_t priority, const std::string&
 }
 
 // A node with one device that `x` and `y` have between them, and an API server.
-class PreemptorTest : public ::testing::Test {
+class PreemptionControllerTest : public ::testing::Test {
  protected:
-  PreemptorTest() {
+  PreemptionControllerTest() {
     std::vector<http::Route> routes{
         {"GET", "/apis/policy/v1/poddisruptionbudgets", 0,
          [](http::Query query) -> asio::awaitable<http::Answer> {
@@ -151,7 +151,7 @@ class PreemptorTest : public ::testing::Test {
   std::unique_ptr<PreemptionController> preemptor;
 };
 
-TEST_F(PreemptorTest, APlanThatABudgetBreaksIsMadeAnewForWhatIsLeft) {
+TEST_F(PreemptionControllerTest, BudgetBreaksPlan_PlannedAgain) {
   evict = [this] {
     return asked.size() == 2 ? http::Answer{429, kByBudget} : http::Answer{201, "{}"};
   };
@@ -172,7 +172,7 @@ TEST_F(PreemptorTest, APlanThatABudgetBreaksIsMadeAnewForWhatIsLeft) {
   EXPECT_TRUE(filterAndReserve(high));
 }
 
-TEST_F(PreemptorTest, NobodyIsAskedToEndByWhoDoesNotLeadAnyMore) {
+TEST_F(PreemptionControllerTest, NoLongerLeader_EvictsNoMore) {
   evict = [this] {
     why_not = "another leads";
     return http::Answer{201, "{}"};
@@ -185,7 +185,7 @@ TEST_F(PreemptorTest, NobodyIsAskedToEndByWhoDoesNotLeadAnyMore) {
   ASSERT_TRUE(until([&] { return filterAndReserve(pod("small", 1, "1000")); }));
 }
 
-TEST_F(PreemptorTest, NobodyEndsForAPodThatIsGone) {
+TEST_F(PreemptionControllerTest, PodIsGone_EvictionsStop) {
   evict = [this] {
     gone("p");
     return http::Answer{201, "{}"};

@@ -54,7 +54,7 @@ kube::Pod pod(const std::string& uid, std::int64_t priority, const std::string& 
   return made;
 }
 
-class PreemptionTest : public ::testing::Test {
+class VictimSelectionTest : public ::testing::Test {
  protected:
   void add(kube::Pod one, const std::string& where) {
     if (!one.containers.front().limits.empty()) {
@@ -113,7 +113,7 @@ class PreemptionTest : public ::testing::Test {
   std::map<std::string, kube::Pod> there;
 };
 
-TEST_F(PreemptionTest, OnlyThoseOfLowerPriorityEndAndNoMoreThanNeeded) {
+TEST_F(VictimSelectionTest, LowerPriorityOnly_FewestVictims) {
   ASSERT_TRUE(cache.setNode(node("a")));
   add(pod("low-1", 1, "30000"), "a");
   add(pod("low-2", 1, "30000"), "a");
@@ -127,7 +127,7 @@ TEST_F(PreemptionTest, OnlyThoseOfLowerPriorityEndAndNoMoreThanNeeded) {
   EXPECT_EQ(victims(pod("p", 5, "62000")), Uids{"none"});
 }
 
-TEST_F(PreemptionTest, DevicesProcessorsAndMemoryAreMadeFreeTogether) {
+TEST_F(VictimSelectionTest, DevicesCpuAndMemory_FreedTogether) {
   ASSERT_TRUE(cache.setNode(node("a")));
   add(pod("device", 1, "70000", "1"), "a");
   add(pod("plain", 1, "", "5"), "a");
@@ -140,7 +140,7 @@ TEST_F(PreemptionTest, DevicesProcessorsAndMemoryAreMadeFreeTogether) {
   EXPECT_EQ(victims(pod("p", 5, "5000", "9")), Uids{"none"});
 }
 
-TEST_F(PreemptionTest, OfEqualsWhoHasRunLeastEnds) {
+TEST_F(VictimSelectionTest, EqualPriority_ShortestRunEvicted) {
   ASSERT_TRUE(cache.setNode(node("a")));
   kube::Pod old = pod("old", 1, "40000");
   old.placed_at = kNow - 5000;
@@ -155,7 +155,7 @@ TEST_F(PreemptionTest, OfEqualsWhoHasRunLeastEnds) {
   EXPECT_EQ(victims(pod("p", 5, "40000")), Uids{"young"});
 }
 
-TEST_F(PreemptionTest, WhoSaysThatItIsNotEvictableStays) {
+TEST_F(VictimSelectionTest, NotEvictable_PodStays) {
   ASSERT_TRUE(cache.setNode(node("a")));
   add(pod("young", 1, "40000"), "a");
   there["young"].meta.annotations[kEvictable] = "false";
@@ -175,7 +175,7 @@ TEST_F(PreemptionTest, WhoSaysThatItIsNotEvictableStays) {
 }
 
 // Regression: words of a group that could not be read kept a pod from eviction.
-TEST_F(PreemptionTest, APodWhoseGroupCannotBeReadIsEvictedAlone) {
+TEST_F(VictimSelectionTest, UnreadableGroup_EvictedAlone) {
   ASSERT_TRUE(cache.setNode(node("a")));
   add(pod("young", 1, "40000"), "a");
   there["young"].meta.annotations["use.divvy.dev/gang"] = "without-a-number";
@@ -197,7 +197,7 @@ kube::DisruptionBudget budget(const std::string& uid, const std::string& app,
   return made;
 }
 
-TEST_F(PreemptionTest, BudgetsAreNeverBroken) {
+TEST_F(VictimSelectionTest, Budgets_AreNeverExceeded) {
   ASSERT_TRUE(cache.setNode(node("a")));
   for (const char* uid : {"x-1", "x-2"}) {
     kube::Pod one = pod(uid, 1, "30000");
@@ -221,7 +221,7 @@ TEST_F(PreemptionTest, BudgetsAreNeverBroken) {
   EXPECT_EQ(victims(pod("p", 5, "30000")), Uids{"x-1"});
 }
 
-TEST_F(PreemptionTest, AGroupEndsAsAWholeOrNotAtAll) {
+TEST_F(VictimSelectionTest, Group_EvictedFullyOrNotAtAll) {
   ASSERT_TRUE(cache.setNode(node("a")));
   ASSERT_TRUE(cache.setNode(node("b")));
   kube::Pod here = pod("here", 1, "60000");
@@ -237,7 +237,7 @@ TEST_F(PreemptionTest, AGroupEndsAsAWholeOrNotAtAll) {
 }
 
 // What a predecessor has begun is not done again.
-TEST_F(PreemptionTest, WhoIsEndingIsGoneAlready) {
+TEST_F(VictimSelectionTest, EndingPod_CountsAsGone) {
   ASSERT_TRUE(cache.setNode(node("a")));
   add(pod("x", 1, "40000"), "a");
   add(pod("y", 1, "40000"), "a");
@@ -255,7 +255,7 @@ TEST_F(PreemptionTest, WhoIsEndingIsGoneAlready) {
   EXPECT_FALSE(plan(pod("p", 5, "40000")));
 }
 
-TEST_F(PreemptionTest, ANodeThatIsFullOfPodsHasOneLess) {
+TEST_F(VictimSelectionTest, PodCountExhausted_OneVictim) {
   kube::Node small = node("a");
   small.allocatable["pods"] = "2";
   ASSERT_TRUE(cache.setNode(small));
@@ -264,7 +264,7 @@ TEST_F(PreemptionTest, ANodeThatIsFullOfPodsHasOneLess) {
   EXPECT_EQ(victims(pod("p", 5, "1000")), Uids{"y"});
 }
 
-TEST_F(PreemptionTest, WhatVictimsLeaveIsKeptForWhomTheyEnd) {
+TEST_F(VictimSelectionTest, FreedRoom_KeptForPreemptor) {
   ASSERT_TRUE(cache.setNode(node("a")));
   add(pod("x", 1, "40000"), "a");
   add(pod("y", 1, "40000"), "a");
@@ -287,7 +287,7 @@ TEST_F(PreemptionTest, WhatVictimsLeaveIsKeptForWhomTheyEnd) {
   EXPECT_EQ(filterAndReserve(pod("small", 1, "1000")), "a");
 }
 
-TEST_F(PreemptionTest, WhatIsKeptIsKeptUntilThenOnly) {
+TEST_F(VictimSelectionTest, Nomination_ExpiresAtDeadline) {
   ASSERT_TRUE(cache.setNode(node("a")));
   add(pod("x", 1, "60000"), "a");
   const kube::Pod high = pod("p", 5, "60000");
@@ -300,7 +300,7 @@ TEST_F(PreemptionTest, WhatIsKeptIsKeptUntilThenOnly) {
   EXPECT_EQ(filterAndReserve(pod("small", 1, "60000")), "a");
 }
 
-TEST(PodResources, IsAddedUpAsKubeSchedulerDoes) {
+TEST(PodResources, InitAndSidecars_SummedAsKubeScheduler) {
   kube::Pod one;
   const auto container = [](const char* cpu, bool sidecar) {
     kube::PodContainer made;
@@ -321,7 +321,7 @@ TEST(PodResources, IsAddedUpAsKubeSchedulerDoes) {
   EXPECT_FALSE(podResources(one));
 }
 
-TEST(RoomOf, RequestsBeyondAnyNodeAreCappedAndSumWithoutOverflow) {
+TEST(PodResources, HugeRequests_AreCapped) {
   kube::Pod one;
   for (const char* memory : {"9223372036854775806.5", "9223372036854775807", "7Ei"}) {
     one.containers.emplace_back();
@@ -334,7 +334,7 @@ TEST(RoomOf, RequestsBeyondAnyNodeAreCappedAndSumWithoutOverflow) {
   EXPECT_EQ(room->memory.count, engine::kMaxBytes);
 }
 
-TEST(MinRuntime, IsATime) {
+TEST(MinRuntime, Durations_AreParsed) {
   EXPECT_EQ(*secondsOf("90"), 90);
   EXPECT_EQ(*secondsOf("10m"), 600);
   EXPECT_EQ(*secondsOf("2h"), 7'200);
@@ -342,7 +342,7 @@ TEST(MinRuntime, IsATime) {
     EXPECT_FALSE(secondsOf(bad)) << bad;
 }
 
-TEST(PreemptionBackoff, TheHighestPriorityIsNextAndPausesGrow) {
+TEST(PreemptionBackoff, SeveralCandidates_HighestFirstPausesGrow) {
   PreemptionBackoff all;
   const std::vector<std::string_view> names{"b", "a"};
   const std::vector<std::string_view> more{"c", "a"};

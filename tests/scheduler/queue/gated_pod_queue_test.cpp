@@ -14,7 +14,7 @@ Store twoNodes() {
 
 // ---- queues -------------------------------------------------------------------------------------
 
-TEST(GatedPodQueue, ALimitHoldsAndRoomThatComesIsUsed) {
+TEST(GatedPodQueue, QueueLimit_HeldAndRoomReused) {
   Store store = twoNodes();
   store.queues = {queueOf("small", {}, 2000)};
   for (const char* name : {"p1", "p2", "p3"}) store.add(gatedPod(name, {{kQueueKey, "small"}}));
@@ -28,7 +28,7 @@ TEST(GatedPodQueue, ALimitHoldsAndRoomThatComesIsUsed) {
   EXPECT_FALSE(store.pods.at("p3").node.empty());
 }
 
-TEST(GatedPodQueue, WhatIsUnusedIsLentButNotToWhoDoesNotBorrow) {
+TEST(GatedPodQueue, UnusedGuarantee_LentToBorrowersOnly) {
   Store store = twoNodes();
   store.queues = {queueOf("one", 1000, {}), queueOf("two", 1000, {})};
   store.queues[0].borrows = false;
@@ -42,7 +42,7 @@ TEST(GatedPodQueue, WhatIsUnusedIsLentButNotToWhoDoesNotBorrow) {
   EXPECT_EQ(store.bound("q"), 2u) << "one of them of what one does not use";
 }
 
-TEST(GatedPodQueue, ALimitOfAParentHoldsForAllBelow) {
+TEST(GatedPodQueue, ParentLimit_HoldsForChildren) {
   Store store = twoNodes();
   store.queues = {queueOf("left", {}, {}, "top"), queueOf("right", {}, {}, "top"),
                   queueOf("top", {}, 3000)};
@@ -53,7 +53,7 @@ TEST(GatedPodQueue, ALimitOfAParentHoldsForAllBelow) {
   EXPECT_EQ(store.bound("p") + store.bound("q"), 3u);
 }
 
-TEST(GatedPodQueue, AnotherModelIsTakenWhereOneIsUsedUp) {
+TEST(GatedPodQueue, ModelUsedUp_OtherModelIsTaken) {
   Store store;
   store.nodes = {cardsOn("a", 2, "NVIDIA H100"), cardsOn("b", 2, "NVIDIA A100")};
   kube::Queue queue = queueOf("lab", {}, {});
@@ -67,7 +67,7 @@ TEST(GatedPodQueue, AnotherModelIsTakenWhereOneIsUsedUp) {
   EXPECT_NE(life.why("p3").find("of other models"), std::string::npos) << life.why("p3");
 }
 
-TEST(GatedPodQueue, AQueueThatCannotBeRightKeepsItsPodsAndSaysWhy) {
+TEST(GatedPodQueue, CyclicOrMissingQueue_PodsGatedWithReason) {
   Store store = twoNodes();
   store.queues = {queueOf("a", {}, {}, "b"), queueOf("b", {}, {}, "a")};
   store.add(gatedPod("p", {{kQueueKey, "a"}}));
@@ -79,7 +79,7 @@ TEST(GatedPodQueue, AQueueThatCannotBeRightKeepsItsPodsAndSaysWhy) {
   EXPECT_EQ(life.why("q"), "there is no queue called \"none\"");
 }
 
-TEST(GatedPodQueue, WhoIsOfNoQueueOnlyLosesTheGate) {
+TEST(GatedPodQueue, PodWithoutQueue_OnlyLosesGate) {
   Store store = twoNodes();
   store.add(gatedPod("p"));
   Life life(store);
@@ -88,7 +88,7 @@ TEST(GatedPodQueue, WhoIsOfNoQueueOnlyLosesTheGate) {
 }
 
 // A webhook's gate comes after those that the pod was made with.
-TEST(GatedPodQueue, OursAfterOthersWasNamedAsOthers) {
+TEST(GatedPodQueue, ForeignGateFirst_ReasonNamesIt) {
   Store store = twoNodes();
   kube::Pod pod = gatedPod("p");
   pod.gates.insert(pod.gates.begin(), "kueue.x-k8s.io/admission");
@@ -98,7 +98,7 @@ TEST(GatedPodQueue, OursAfterOthersWasNamedAsOthers) {
   EXPECT_EQ(life.why("p"), "others' gates are still there: kueue.x-k8s.io/admission");
 }
 
-TEST(GatedPodQueue, OthersGatesAreWaitedFor) {
+TEST(GatedPodQueue, ForeignGate_IsAwaited) {
   Store store = twoNodes();
   kube::Pod pod = gatedPod("p");
   pod.gates.push_back("kueue.x-k8s.io/admission");
@@ -113,7 +113,7 @@ TEST(GatedPodQueue, OthersGatesAreWaitedFor) {
   EXPECT_EQ(store.bound("p"), 1u);
 }
 
-TEST(GatedPodQueue, WhatAQueueHasIsKnownAgainAfterwards) {
+TEST(GatedPodQueue, Restart_QueueUseIsKnownAgain) {
   Store store = twoNodes();
   store.queues = {queueOf("small", {}, 2000)};
   for (const char* name : {"p1", "p2", "p3"}) store.add(gatedPod(name, {{kQueueKey, "small"}}));
@@ -133,7 +133,7 @@ void addGang(Store* store, unsigned members, unsigned least = 4) {
   for (unsigned i = 0; i < members; ++i) store->add(memberOf("g", least, "g" + std::to_string(i)));
 }
 
-TEST(GatedPodQueue, AGangWaitsForItsMembersAndForRoomForAll) {
+TEST(GatedPodQueue, Gang_WaitsForMembersAndRoom) {
   Store store = twoNodes();
   addGang(&store, 3);
   Life life(store);
@@ -154,7 +154,7 @@ TEST(GatedPodQueue, AGangWaitsForItsMembersAndForRoomForAll) {
   EXPECT_EQ(store.bound("g"), 4u);
 }
 
-TEST(GatedPodQueue, NobodyIsBoundWhileAGateIsStillThere) {
+TEST(GatedPodQueue, GateStillPresent_NoMemberIsBound) {
   Store store = twoNodes();
   addGang(&store, 4);
   Life life(store);
@@ -167,7 +167,7 @@ TEST(GatedPodQueue, NobodyIsBoundWhileAGateIsStillThere) {
   EXPECT_EQ(store.bound("g"), 4u);
 }
 
-TEST(GatedPodQueue, AGangIsOfTheQueueAsAWhole) {
+TEST(GatedPodQueue, GangOverQueueLimit_StaysGated) {
   Store store = twoNodes();
   store.queues = {queueOf("small", {}, 3000)};
   addGang(&store, 4);
@@ -179,7 +179,7 @@ TEST(GatedPodQueue, AGangIsOfTheQueueAsAWhole) {
   EXPECT_EQ(life.why("g2"), "needs 4000 gpuMilli, 3000 left of the limit of queue small");
 }
 
-TEST(GatedPodQueue, WhatAGangWasPromisedIsGivenBackWhenTheTimeIsOver) {
+TEST(GatedPodQueue, PromiseExpired_RoomGoesToNextPod) {
   Store store = twoNodes();
   addGang(&store, 4);
   store.add(gatedPod("p"));
@@ -196,7 +196,7 @@ TEST(GatedPodQueue, WhatAGangWasPromisedIsGivenBackWhenTheTimeIsOver) {
   EXPECT_EQ(store.bound("g"), 4u);
 }
 
-TEST(GatedPodQueue, AMemberThatComesLaterJoinsAStartedGang) {
+TEST(GatedPodQueue, LateMember_JoinsStartedGang) {
   Store store = twoNodes();
   addGang(&store, 3, 3);
   Life life(store);
@@ -210,7 +210,7 @@ TEST(GatedPodQueue, AMemberThatComesLaterJoinsAStartedGang) {
 }
 
 // Devices for four and processors for two on each: two on each.
-TEST(GatedPodQueue, AGangIsSpreadWhereProcessorsAreShort) {
+TEST(GatedPodQueue, CpuScarce_GangIsSpread) {
   for (const char* cpu : {"8", "7"}) {
     Store store;
     store.nodes = {cardsOn("a", 4), cardsOn("b", 4)};
@@ -237,7 +237,7 @@ TEST(GatedPodQueue, AGangIsSpreadWhereProcessorsAreShort) {
   }
 }
 
-TEST(GatedPodQueue, WhoWasPromisedProcessorsHasThem) {
+TEST(GatedPodQueue, PromisedCpu_IsKeptForGang) {
   Store store;
   store.nodes = {cardsOn("a", 4)};
   store.nodes[0].allocatable = {{"cpu", "8"}};
@@ -300,7 +300,7 @@ void liveFor(unsigned writes, Store* store) {
   }
 }
 
-TEST(GatehouseKilled, AGangIsStartedWholeOrNotAtAll) {
+TEST(GatedPodQueue, KilledBetweenWrites_GangAllOrNone) {
   for (const Meanwhile what :
        {Meanwhile::kNothing, Meanwhile::kTaken, Meanwhile::kNodeLost, Meanwhile::kMemberGone}) {
     for (unsigned first = 0; first <= 8; ++first) {

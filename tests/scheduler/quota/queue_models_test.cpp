@@ -7,7 +7,7 @@
 namespace divvy::scheduler {
 namespace {
 
-TEST(QueueModels, AnAmountCountsModelsByWholeWords) {
+TEST(QueueTree, ModelAmount_MatchesByFullWords) {
   EXPECT_TRUE(QueueTree::matches("H20", "NVIDIA H20"));
   EXPECT_TRUE(QueueTree::matches("rtx4090", "NVIDIA GeForce RTX 4090"));
   EXPECT_FALSE(QueueTree::matches("H20", "NVIDIA H200"));
@@ -15,7 +15,7 @@ TEST(QueueModels, AnAmountCountsModelsByWholeWords) {
   for (const char* all : {"", "*"}) EXPECT_TRUE(QueueTree::matches(all, "NVIDIA H20"));
 }
 
-TEST(QueueModels, AModelWithoutALetterKeepsItsQueueOutOfForce) {
+TEST(QueueTree, ModelWithoutLetter_QueueNotInForce) {
   QueueTree queues;
   kube::Queue queue = queueOf("lab", 1000, 1000);
   for (const char* good : {"H20", "显卡", "*", ""}) {

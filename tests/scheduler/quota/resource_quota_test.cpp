@@ -52,7 +52,7 @@ class QuotaTest : public ::testing::Test {
   SchedulerCache cache{allVendors(), {}};
 };
 
-TEST_F(QuotaTest, WhoWouldHoldMoreWaitsUntilRoomComes) {
+TEST_F(QuotaTest, OverQuota_WaitsUntilRoom) {
   ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "20k"}, {"limits.cpu", "1"}})));
   EXPECT_EQ(refusal(pod("a", part("12000"))), "");
   EXPECT_EQ(refusal(pod("b", part("8000"))), "");
@@ -68,7 +68,7 @@ TEST_F(QuotaTest, WhoWouldHoldMoreWaitsUntilRoomComes) {
   EXPECT_EQ(waiting[0].name, "c");
 }
 
-TEST_F(QuotaTest, WhatIsAskedAnewIsNotCountedTwice) {
+TEST_F(QuotaTest, FilterAgain_CountedOnce) {
   ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "1000"}})));
   EXPECT_EQ(refusal(pod("a", part("1000"))), "");
   EXPECT_EQ(refusal(pod("a", part("1000"))), "");
@@ -77,7 +77,7 @@ TEST_F(QuotaTest, WhatIsAskedAnewIsNotCountedTwice) {
   EXPECT_EQ(used("nvidia.com/gpumem"), 0);
 }
 
-TEST_F(QuotaTest, WhatIsBoundCountsFromItsAnnotationsAlsoWhereItsNodeIsNotKnown) {
+TEST_F(QuotaTest, BoundOnUnknownNode_AnnotationCounts) {
   ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "1000"}})));
   kube::Pod bound = pod("a", part("700"));
   bound.node = "another";
@@ -91,7 +91,7 @@ TEST_F(QuotaTest, WhatIsBoundCountsFromItsAnnotationsAlsoWhereItsNodeIsNotKnown)
   EXPECT_EQ(used("nvidia.com/gpumem"), 300);
 }
 
-TEST_F(QuotaTest, CoresCountToo) {
+TEST_F(QuotaTest, Cores_AreCounted) {
   ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpucores", "150"}})));
   EXPECT_EQ(refusal(pod("a", {{"nvidia.com/gpu", "1"}})), "");  // all of a card: 100
   EXPECT_NE(refusal(pod("b", part("1000", "51"))), "");
@@ -100,7 +100,7 @@ TEST_F(QuotaTest, CoresCountToo) {
   EXPECT_EQ(refusal(pod("c", {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "100"}})), "");
 }
 
-TEST_F(QuotaTest, BytesAreBytesAndNothingIsNothing) {
+TEST_F(QuotaTest, BinarySuffix_IsBytesZeroIsNone) {
   ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "2Gi"}})));
   EXPECT_EQ(refusal(pod("a", part("2048"))), "");
   EXPECT_NE(refusal(pod("b", part("1"))), "");
@@ -110,7 +110,7 @@ TEST_F(QuotaTest, BytesAreBytesAndNothingIsNothing) {
 }
 
 // Regression: 2G was 1.9 PiB, 800M 763 TiB: such quotas limited nothing.
-TEST_F(QuotaTest, BytesWithADecimalSuffixAreBytes) {
+TEST_F(QuotaTest, DecimalSuffix_IsBytes) {
   ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "2G"}})));
   EXPECT_EQ(refusal(pod("a", part("1900"))), "");
   EXPECT_NE(refusal(pod("b", part("100"))), "");
@@ -123,13 +123,13 @@ TEST_F(QuotaTest, BytesWithADecimalSuffixAreBytes) {
       << either.error().message();
 }
 
-TEST_F(QuotaTest, OurNamesAreCounted) {
+TEST_F(QuotaTest, OwnResourceNames_AreCounted) {
   ASSERT_TRUE(cache.setQuota(quota({{"limits.divvy.dev/gpumem", "1000"}})));
   EXPECT_NE(refusal(pod("a", part("1001"))), "");
   EXPECT_EQ(refusal(pod("a", part("1000"))), "");
 }
 
-TEST_F(QuotaTest, AMisspeltNameIsNamed) {
+TEST_F(QuotaTest, MisspeltName_IsSuggested) {
   for (const char* prefix : {"requests.", "limits."}) {
     const Result<void> wrong =
         cache.setQuota(quota({{std::string(prefix) + "nvidia.com/gpucore", "100"}}));
@@ -145,7 +145,7 @@ TEST_F(QuotaTest, AMisspeltNameIsNamed) {
     EXPECT_TRUE(cache.setQuota(quota({{other, "4"}}))) << other;
 }
 
-TEST_F(QuotaTest, OfSeveralTheLeastHoldsUntilItIsGone) {
+TEST_F(QuotaTest, SeveralQuotas_SmallestHolds) {
   ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "1000"}}, "small")));
   ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "5000"}}, "large")));
   EXPECT_NE(refusal(pod("a", part("1001"))).find("small"), std::string::npos);
@@ -155,7 +155,7 @@ TEST_F(QuotaTest, OfSeveralTheLeastHoldsUntilItIsGone) {
   EXPECT_NE(refusal(pod("b", part("1"))).find("large"), std::string::npos);
 }
 
-TEST_F(QuotaTest, WhatIsNotCountedIsNamed) {
+TEST_F(QuotaTest, UncountedResource_IsNamed) {
   const Result<void> count =
       cache.setQuota(quota({{"limits.nvidia.com/gpu", "1"}, {"limits.nvidia.com/gpumem", "1000"}}));
   ASSERT_FALSE(count);
@@ -168,7 +168,7 @@ TEST_F(QuotaTest, WhatIsNotCountedIsNamed) {
 }
 
 // Half of a device is less of a smaller one.
-TEST_F(QuotaTest, ASmallerDeviceIsTakenWhereALargerOneWouldBeTooMuch) {
+TEST_F(QuotaTest, LargerDeviceOverQuota_SmallerIsTaken) {
   kube::Node small = nodeWith("nvidia-mig");
   small.meta.name = small.meta.uid = "m";
   small.meta.annotations = {
@@ -189,7 +189,7 @@ TEST_F(QuotaTest, ASmallerDeviceIsTakenWhereALargerOneWouldBeTooMuch) {
             "");
 }
 
-TEST_F(QuotaTest, EveryFamilysMemoryAndCoresCount) {
+TEST_F(QuotaTest, EachVendor_MemoryIsCounted) {
   for (const vendors::Kind* kind : allVendors().kinds()) {
     if (kind->memory.resource.empty() || !kind->wire.placed()) continue;
     ASSERT_TRUE(cache.setQuota(quota({{"limits." + kind->memory.resource, "7"}})));
@@ -199,7 +199,7 @@ TEST_F(QuotaTest, EveryFamilysMemoryAndCoresCount) {
   }
 }
 
-TEST_F(QuotaTest, AllFeasibleHeedsItToo) {
+TEST_F(QuotaTest, Fitting_RespectsQuota) {
   ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "1000"}})));
   const std::vector<std::string_view> names{"n"};
   ASSERT_TRUE(cache.fitting(pod("a", part("600")), names));
@@ -213,7 +213,7 @@ TEST_F(QuotaTest, AllFeasibleHeedsItToo) {
 }
 
 // More nodes would not help.
-TEST_F(QuotaTest, AutoscalersAreToldThatNoNodeWouldDo) {
+TEST_F(QuotaTest, SimulateFit_OverQuotaIsNever) {
   ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "1000"}})));
   const std::vector<kube::Node> nodes{nodeWith("nvidia")};
   const Result<FilterResult> choice = cache.simulateFit(pod("a", part("1001")), nodes);
@@ -223,7 +223,7 @@ TEST_F(QuotaTest, AutoscalersAreToldThatNoNodeWouldDo) {
 }
 
 // At the door only what would not fit if nobody else were there.
-TEST_F(QuotaTest, TheDoorRefusesWhatMayNeverBe) {
+TEST_F(QuotaTest, Webhook_RefusesNeverFitting) {
   ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "5000"}})));
   EXPECT_EQ(refusal(pod("a", part("5000"))), "");
   EXPECT_FALSE(cache.neverWithinQuota(pod("b", part("5000"))));
@@ -248,7 +248,7 @@ TEST_F(QuotaTest, TheDoorRefusesWhatMayNeverBe) {
   EXPECT_NE(answer->body.find("exceeding resource quota q"), std::string::npos) << answer->body;
 }
 
-TEST_F(QuotaTest, PrometheusIsToldInBothNames) {
+TEST_F(QuotaTest, Metrics_ExposedUnderBothNames) {
   ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "5000"}})));
   EXPECT_EQ(refusal(pod("a", part("3000"))), "");
   ClusterSample seen;

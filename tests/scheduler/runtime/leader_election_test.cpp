@@ -23,7 +23,7 @@ kube::Lease lease(const std::string& holder, const std::string& version, int tra
   return made;
 }
 
-TEST(Leadership, NobodyLeadsBeforeItIsKnownHowOldTheLeaseIs) {
+TEST(Leadership, LeaseAgeUnknown_DoesNotLead) {
   Leadership one("a");
   EXPECT_FALSE(one.verdict({0}).leads);
   EXPECT_TRUE(one.saw({1000}, lease("a_x", "1"))) << "a term of ours";
@@ -35,7 +35,7 @@ TEST(Leadership, NobodyLeadsBeforeItIsKnownHowOldTheLeaseIs) {
   EXPECT_EQ(one.verdict({3001}).fence, "u/3");
 }
 
-TEST(Leadership, AgeCountsFromTheLastReadThatShowedAnOlderLease) {
+TEST(Leadership, LeaseAge_CountsFromLastOlderRead) {
   Leadership one("a");
   (void)one.saw({1000}, lease("a_x", "1"));
   (void)one.saw({3000}, lease("a_x", "2"));  // written after 1000
@@ -47,7 +47,7 @@ TEST(Leadership, AgeCountsFromTheLastReadThatShowedAnOlderLease) {
   EXPECT_TRUE(one.verdict({7201}).leads);
 }
 
-TEST(Leadership, TheHolderIsTheIdentityAndAnUnderscore) {
+TEST(Leadership, Holder_IsIdentityAndUnderscore) {
   for (const char* holder : {"b_x", "a", "ab_x", "", "x_a_"}) {
     Leadership one("a");
     (void)one.saw({0}, std::nullopt);
@@ -56,7 +56,7 @@ TEST(Leadership, TheHolderIsTheIdentityAndAnUnderscore) {
   }
 }
 
-TEST(Leadership, ALeaseThatWasNotThereIsAsOldAsTheReadThatDidNotShowIt) {
+TEST(Leadership, LeaseAppears_AgeFromReadWithoutIt) {
   Leadership one("a");
   (void)one.saw({1000}, std::nullopt);
   EXPECT_TRUE(one.saw({1500}, lease("a_x", "1")));
@@ -66,7 +66,7 @@ TEST(Leadership, ALeaseThatWasNotThereIsAsOldAsTheReadThatDidNotShowIt) {
   EXPECT_FALSE(one.verdict({2001}).leads);
 }
 
-TEST(Leadership, EveryHolderOfOursIsATermOfItsOwn) {
+TEST(Leadership, NewHolderOrTransition_IsNewTerm) {
   Leadership one("a");
   (void)one.saw({0}, std::nullopt);
   EXPECT_TRUE(one.saw({100}, lease("a_x", "1", 0)));
@@ -228,7 +228,7 @@ Tally play(unsigned seed, bool naive) {
   return tally;
 }
 
-TEST(Leadership, TwoNeverActHoweverTheyArePausedAndHoweverLateTheyRead) {
+TEST(Leadership, RandomPausesAndDelays_OneLeader) {
   Tally all, naive;
   const auto add = [](Tally* to, const Tally& one) {
     to->acting += one.acting;
@@ -248,7 +248,7 @@ TEST(Leadership, TwoNeverActHoweverTheyArePausedAndHoweverLateTheyRead) {
   EXPECT_GT(naive.foreign, 0) << "the control: answers believed to be as fresh as they come";
 }
 
-TEST(Readiness, SaysWhichSourceIsSilentAndForHowLong) {
+TEST(Readiness, SilentSource_NamedWithDuration) {
   const LeaderStatus verdict{true, "u/3", "leads, term u/3"};
   std::array sources{HealthSource{"nodes"}, HealthSource{"pods", false}, HealthSource{"the lease"}};
   EXPECT_TRUE(webhookReadiness(sources, verdict).ready) << "it needs no books";

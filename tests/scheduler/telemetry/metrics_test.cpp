@@ -56,7 +56,7 @@ void expectLines(const std::string& text, const std::vector<std::string>& lines)
     EXPECT_NE(text.find(line + '\n'), std::string::npos) << line << '\n' << text;
 }
 
-TEST(Metrics, TellOfDevicesAndWhatIsPromised) {
+TEST(SchedulerMetrics, DevicesAndPods_SamplesAreWritten) {
   Counters counts;
   counts.placed = 3;
   const std::string text = exposition(counts, seen(), false);
@@ -75,7 +75,7 @@ TEST(Metrics, TellOfDevicesAndWhatIsPromised) {
 }
 
 // Names, labels and units: facts on the incumbent's control plane, 5.1.
-TEST(Metrics, OthersNamesSayTheSame) {
+TEST(SchedulerMetrics, LegacyNames_SameValues) {
   const std::string text = exposition({}, seen(), true);
   expectLines(
       text,

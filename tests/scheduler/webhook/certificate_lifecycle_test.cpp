@@ -27,7 +27,7 @@ Result<StoredCertificate> looked(const StoredCertificate& kept, Clock now,
   return inspect(kept.pair, kept.authorities.front(), names, now);
 }
 
-TEST(Certificate, IsGoodForItsNamesAndItsTime) {
+TEST(Certificate, NamesAndTime_AreValid) {
   const StoredCertificate kept = made();
   const Result<StoredCertificate> seen = looked(kept, kNow);
   ASSERT_TRUE(seen.has_value()) << seen.error().message();
@@ -41,7 +41,7 @@ TEST(Certificate, IsGoodForItsNamesAndItsTime) {
   EXPECT_FALSE(looked(kept, kNow - hours(2)).has_value());
 }
 
-TEST(Certificate, IsForNobodyElse) {
+TEST(Certificate, OtherNames_AreRefused) {
   const StoredCertificate kept = made();
   for (const char* name : {"other", "divvy.space", "x.divvy", "127.0.0.2", "::2"}) {
     const Result<StoredCertificate> seen = looked(kept, kNow, {"divvy", name});
@@ -50,7 +50,7 @@ TEST(Certificate, IsForNobodyElse) {
   }
 }
 
-TEST(Certificate, IsTrustedByItsOwnAuthorityOnly) {
+TEST(Certificate, Trust_OwnAuthorityOnly) {
   const StoredCertificate one = made();
   const StoredCertificate other = made();
   EXPECT_EQ(inspect(one.pair, other.authorities.front(), kNames, kNow).error().code(),
@@ -64,7 +64,7 @@ TEST(Certificate, IsTrustedByItsOwnAuthorityOnly) {
             (std::vector<std::string>{one.authorities.front(), other.authorities.front()}));
 }
 
-TEST(Certificate, WhatIsBrokenIsSaidWithoutTheKey) {
+TEST(Certificate, BrokenPair_ErrorOmitsKey) {
   const StoredCertificate one = made();
   const StoredCertificate other = made();
   const std::string half = one.pair.key.substr(0, one.pair.key.size() / 2);
@@ -82,7 +82,7 @@ TEST(Certificate, WhatIsBrokenIsSaidWithoutTheKey) {
   }
 }
 
-TEST(Certificate, NamesThatAreNoneAreRefused) {
+TEST(Certificate, InvalidNames_AreRefused) {
   for (const char* name : {"", "a b", "a,DNS:b", "a\nb", "-a", ".a", "email:copy", "a/b"}) {
     const Result<StoredCertificate> kept = issue({"good", name}, kNow, kLife);
     ASSERT_FALSE(kept.has_value()) << name;
@@ -91,7 +91,7 @@ TEST(Certificate, NamesThatAreNoneAreRefused) {
   EXPECT_FALSE(issue({}, kNow, kLife).has_value());
 }
 
-TEST(Authorities, AreTakenOutOfWhatEverybodyWrites) {
+TEST(AuthoritiesIn, MixedBundle_ValidAuthoritiesOnce) {
   const std::string one = made().authorities.front();
   const std::string other = made().authorities.front();
   const std::string ended = made(kNow - kLife * 2).authorities.front();
@@ -104,7 +104,7 @@ TEST(Authorities, AreTakenOutOfWhatEverybodyWrites) {
   EXPECT_TRUE(authoritiesIn("", kNow).empty());
 }
 
-TEST(Times, ComeInTheirOrder) {
+TEST(CertificateLifecycle, EachLifetime_TimesAreOrdered) {
   for (const seconds life : {seconds(10), seconds(60), seconds(hours(1)), seconds(kLife)}) {
     const StoredCertificate kept = made(kNow, life);
     const Clock settled = kNow + settlingOf(kept.validity);
@@ -183,7 +183,7 @@ class Cluster {
   seconds life{24};
 };
 
-TEST(Rotation, WhatIsServedIsTrustedAtEachMoment) {
+TEST(CertificateLifecycle, RandomReplicas_ServedIsTrusted) {
   Cluster cluster;
   Cluster::Replica replicas[2];
   Clock now = kNow;
@@ -214,7 +214,7 @@ TEST(Rotation, WhatIsServedIsTrustedAtEachMoment) {
   EXPECT_LE(authoritiesIn(cluster.bundle, now).size(), 2u);
 }
 
-TEST(Rotation, WhatSomebodyBrokeIsMadeGoodAndThenRests) {
+TEST(CertificateLifecycle, SecretOrBundleDamaged_IsRepaired) {
   Cluster cluster;
   Cluster::Replica one;
   Clock now = kNow;
@@ -255,7 +255,7 @@ TEST(Rotation, WhatSomebodyBrokeIsMadeGoodAndThenRests) {
   EXPECT_EQ(steps.front(), Eviction::kIssue);
 }
 
-TEST(Rotation, NothingIsDoneBeforeAllIsKnown) {
+TEST(CertificateLifecycle, IncompleteView_Waits) {
   CertificateView view;
   EXPECT_EQ(nextStep(view, kNow), CertificateStep::kWait);
   view.secret_known = true;

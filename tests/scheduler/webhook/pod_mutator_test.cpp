@@ -39,7 +39,7 @@ std::string variable(const json::value& object, std::size_t container, const std
 
 const Texts kGpu{{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "1000"}};
 
-TEST(Door, APodGetsTheRuntimeClassUnlessItNamesOne) {
+TEST(PodMutator, NoRuntimeClass_ConfiguredOneIsSet) {
   const vendors::Catalog catalog = catalogOf("nvidia: {runtimeClassName: nvidia}\nhygon: {}\n");
   json::value object = podObject({kGpu}, {});
   EXPECT_EQ(dressed(catalog, object).at_pointer("/spec/runtimeClassName"), "nvidia");
@@ -49,7 +49,7 @@ TEST(Door, APodGetsTheRuntimeClassUnlessItNamesOne) {
   EXPECT_FALSE(other.at("spec").as_object().contains("runtimeClassName"));
 }
 
-TEST(Door, ContainersWithoutDevicesSeeNoneWhateverTheySay) {
+TEST(PodMutator, ContainerWithoutDevices_SeesNone) {
   const vendors::Catalog catalog = catalogOf("nvidia: {overwriteEnv: true}\n");
   json::value object = podObject({kGpu, {}}, {});
   object.at_pointer("/spec/containers").as_array()[1].as_object()["env"] =
@@ -59,7 +59,7 @@ TEST(Door, ContainersWithoutDevicesSeeNoneWhateverTheySay) {
   EXPECT_EQ(variable(after, 1, "NVIDIA_VISIBLE_DEVICES"), "none");
 }
 
-TEST(Door, ThePolicyOfCoresIsEveryContainers) {
+TEST(PodMutator, CorePolicy_SetForEachContainer) {
   const vendors::Catalog catalog = catalogOf("nvidia: {gpuCorePolicy: disable}\n");
   const json::value after = dressed(catalog, podObject({kGpu, {}}, {}));
   EXPECT_EQ(variable(after, 0, "GPU_CORE_UTILIZATION_POLICY"), "disable");
@@ -67,7 +67,7 @@ TEST(Door, ThePolicyOfCoresIsEveryContainers) {
 }
 
 // Of two chips of one family only the one that is asked for is meant.
-TEST(Door, AnotherChipOfTheFamilyIsNoOther) {
+TEST(PodMutator, OtherChipOfFamily_NotAffected) {
   const vendors::Catalog catalog = catalogOf(
       "vnpus:\n- {commonWord: Ascend910A, overwriteEnv: true, runtimeClassName: a}\n"
       "- {commonWord: Ascend910B3, overwriteEnv: true, runtimeClassName: b}\n");

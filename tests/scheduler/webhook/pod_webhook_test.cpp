@@ -54,7 +54,7 @@ std::string patchOf(const json::object& answer) {
   return patch == nullptr ? "" : *kube::fromBase64(patch->as_string());
 }
 
-TEST(ShareVariety, CountsDifferentSharesOfContainersThatRunTogether) {
+TEST(TooManyDifferentShares, ConcurrentContainers_CountedToBound) {
   engine::Shape shape;
   const auto container = [](std::uint64_t mebibytes) {
     engine::Container made;
@@ -78,7 +78,7 @@ TEST(ShareVariety, CountsDifferentSharesOfContainersThatRunTogether) {
   EXPECT_EQ(tooManyDifferentShares(shape, 0), std::nullopt) << "no bound";
 }
 
-TEST(Webhook, TheQueuesPoolIsWrittenWhereThePodNamesNone) {
+TEST(PodWebhook, QueuesPool_WrittenUnlessPodNamesOne) {
   const GateRule gate = [](const kube::Pod&) { return QueueAssignment{true, "lab", "training"}; };
   const std::string card = limits(R"("nvidia.com/gpu":1)");
   EXPECT_NE(patchOf(answerTo(card, "{}", "lab", gate))
@@ -95,7 +95,7 @@ TEST(Webhook, TheQueuesPoolIsWrittenWhereThePodNamesNone) {
   EXPECT_NE(json::serialize(answer).find("traning"), std::string::npos);
 }
 
-TEST(Webhook, APodWithDevicesGetsTheScheduler) {
+TEST(PodWebhook, PodWithDevices_GetsScheduler) {
   const json::object answer = answerTo(limits(R"("nvidia.com/gpu":1)"));
   EXPECT_TRUE(answer.at("allowed").as_bool());
   const auto patch = kube::fromBase64(answer.at("patch").as_string());
@@ -108,7 +108,7 @@ TEST(Webhook, APodWithDevicesGetsTheScheduler) {
 }
 
 // What comes of its patches asks for none.
-TEST(Webhook, APodThatHasBeenThereIsLeftAsItIs) {
+TEST(PodWebhook, PatchedPod_NoFurtherPatch) {
   const json::object answer =
       answerTo(R"({"schedulerName":"divvy-scheduler","containers":[{"name":"c","resources":{)"
                R"("limits":{"nvidia.com/gpu":1,"nvidia.com/gpucores":100}}}]})");
@@ -116,7 +116,7 @@ TEST(Webhook, APodThatHasBeenThereIsLeftAsItIs) {
   EXPECT_FALSE(answer.contains("patch"));
 }
 
-TEST(Webhook, OthersAreLeftAlone) {
+TEST(PodWebhook, OtherPods_AreUnchanged) {
   for (const std::string& spec :
        {limits(R"("cpu":"1")"), std::string(R"({"containers":[]})"),
         std::string(R"({"schedulerName":"volcano","containers":[{"resources":{"limits":)"
@@ -127,7 +127,7 @@ TEST(Webhook, OthersAreLeftAlone) {
   }
 }
 
-TEST(Webhook, WhatCanNeverBeRightIsRefusedWithTheReason) {
+TEST(PodWebhook, InvalidPod_RefusedWithReason) {
   for (const auto& [spec, words] : std::vector<std::pair<std::string, std::string>>{
            {limits(R"("nvidia.com/gpu":"1","nvidia.com/gpumem":"1.5")"), "nvidia.com/gpumem"},
            {limits(R"("nvidia.com/gpu":"-1")"), "negative"},
@@ -168,7 +168,7 @@ std::string saidOfEphemeral(const std::string& before, const std::string& now,
 }
 
 // Regression: kubectl debug --profile=sysadmin put a privileged container beside a share.
-TEST(Webhook, APodWithDevicesGetsNoPrivilegedEphemeralContainer) {
+TEST(PodWebhook, PrivilegedEphemeralContainer_IsRefused) {
   const std::string plain = R"({"name":"d"})";
   const std::string privileged = R"({"name":"s","securityContext":{"privileged":true}})";
   const std::string not_so = R"({"name":"s","securityContext":{"privileged":false}})";
@@ -182,7 +182,7 @@ TEST(Webhook, APodWithDevicesGetsNoPrivilegedEphemeralContainer) {
   EXPECT_EQ(saidOfEphemeral("", privileged, "nvidia.com/gpu", "volcano"), "");
 }
 
-TEST(Webhook, APoolIsForWhoMayUseIt) {
+TEST(PodWebhook, Pool_OnlyForItsUsers) {
   const std::string spec = limits(R"("nvidia.com/gpu":1)");
   const std::string training = R"({"use.divvy.dev/pool":"training"})";
   EXPECT_TRUE(answerTo(spec, training, "lab").at("allowed").as_bool());
@@ -192,7 +192,7 @@ TEST(Webhook, APoolIsForWhoMayUseIt) {
   EXPECT_NE(wrong.at("status").at("message").as_string().find("training"), json::string::npos);
 }
 
-TEST(Webhook, WhatIsNoReviewIsAnError) {
+TEST(PodWebhook, MalformedReview_IsError) {
   for (const char* body : {"", "{", "[]", "{}", R"({"request":1})"})
     EXPECT_FALSE(review(body, {catalog(), rules(), "s"}).has_value()) << body;
 }
@@ -204,7 +204,7 @@ std::string fileOf(const std::string& name) {
   return text.str();
 }
 
-TEST(Manifests, WhatIsDeployedIsMadeFromTheListOfResources) {
+TEST(SchedulerManifests, DeployedFiles_MatchCatalog) {
   EXPECT_EQ(fileOf("scheduler-config.yaml"), schedulerConfig(catalog(), "divvy-scheduler"))
       << "make it anew: divvy scheduler --print config";
   EXPECT_EQ(fileOf("webhook.yaml"), webhookConfig(catalog(), "divvy-scheduler"))
@@ -215,7 +215,7 @@ TEST(Manifests, WhatIsDeployedIsMadeFromTheListOfResources) {
       << "make it anew: divvy scheduler --print queues";
 }
 
-TEST(Fencing, WhatCanNeverBeLetInIsExplained) {
+TEST(FencingPolicy, FencedError_IsExplained) {
   EXPECT_EQ(explainFenced("pods \"p\" is forbidden: no quota"),
             "pods \"p\" is forbidden: no quota");
   EXPECT_NE(explainFenced("denied: no params found for policy binding with `Deny` action")

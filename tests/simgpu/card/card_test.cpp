@@ -77,7 +77,7 @@ class Child {
   bool joined_ = false;
 };
 
-TEST(Card, IsExactToTheByteAndRefusesTheFirstByteTooMany) {
+TEST(Card, FullCapacity_ExactToTheByte) {
   ScratchDir dir;
   Card card;
   ASSERT_TRUE(card.open(dir.path(), smallCard(), 0));
@@ -93,7 +93,7 @@ TEST(Card, IsExactToTheByteAndRefusesTheFirstByteTooMany) {
   EXPECT_EQ(card.used(), 1U);
 }
 
-TEST(Card, PeakIsTheMostThatTheLivingEverHeldTogether) {
+TEST(Card, Peak_OnlyLivingProcessesCounted) {
   ScratchDir dir;
   Card card;
   ASSERT_TRUE(card.open(dir.path(), smallCard(), 0));
@@ -117,7 +117,7 @@ TEST(Card, PeakIsTheMostThatTheLivingEverHeldTogether) {
   EXPECT_EQ(view->peak, 110 * kMiB);
 }
 
-TEST(Card, AKilledProcessHoldsNothingEvenAsAZombie) {
+TEST(Card, KilledProcess_ZombieHoldsNothing) {
   ScratchDir dir;
   Card card;
   ASSERT_TRUE(card.open(dir.path(), smallCard(), 0));
@@ -141,7 +141,7 @@ TEST(Card, AKilledProcessHoldsNothingEvenAsAZombie) {
 
 // In containers all are process 1, and two may begin at one tick: here /proc is the host's, and
 // says so of both.
-TEST(Card, ProcessesOfOneNumberAreToldApart) {
+TEST(Card, SamePidInNamespaces_AreDistinct) {
   ScratchDir dir;
   Card card;
   ASSERT_TRUE(card.open(dir.path(), smallCard(), 0));
@@ -162,7 +162,7 @@ TEST(Card, ProcessesOfOneNumberAreToldApart) {
   EXPECT_EQ(card.used(), 100 * kMiB);
 }
 
-TEST(Card, BytesOfTheDeadAreFoundBeforeAnybodyIsRefused) {
+TEST(Card, DeadProcessHoldsAll_ChargeReclaimsFirst) {
   ScratchDir dir;
   Card card;
   ASSERT_TRUE(card.open(dir.path(), smallCard(), 0));
@@ -178,7 +178,7 @@ TEST(Card, BytesOfTheDeadAreFoundBeforeAnybodyIsRefused) {
   EXPECT_TRUE(card.charge(Charge::kPlain, card.capacity()));
 }
 
-TEST(Card, DeathWithTheLockHeldIsRecoveredFromByRecomputing) {
+TEST(Card, KilledHoldingLock_UsedIsRecomputed) {
   ScratchDir dir;
   Card card;
   ASSERT_TRUE(card.open(dir.path(), smallCard(), 0));
@@ -199,7 +199,7 @@ TEST(Card, DeathWithTheLockHeldIsRecoveredFromByRecomputing) {
   EXPECT_EQ(card.used(), 6 * kMiB);
 }
 
-TEST(Card, AForkedChildNeitherKeepsNorReturnsItsParentsBytes) {
+TEST(Card, ForkedChild_NeitherKeepsNorReturnsBytes) {
   ScratchDir dir;
   Card card;
   ASSERT_TRUE(card.open(dir.path(), smallCard(), 0));
@@ -220,7 +220,7 @@ TEST(Card, AForkedChildNeitherKeepsNorReturnsItsParentsBytes) {
   child.resume();
 }
 
-TEST(Card, AnExportedBlockLivesUntilItsLastHolder) {
+TEST(Card, ExportedBlock_LivesUntilLastHolder) {
   ScratchDir dir;
   Card card;
   ASSERT_TRUE(card.open(dir.path(), smallCard(), 0));
@@ -244,7 +244,7 @@ TEST(Card, AnExportedBlockLivesUntilItsLastHolder) {
   EXPECT_FALSE(card.holdBlock(id));
 }
 
-TEST(Card, SixtyFourRacingProcessesNeverExceedTheCapacity) {
+TEST(Card, SixtyFourRacingProcesses_WithinCapacity) {
   ScratchDir dir;
   Card card;
   ASSERT_TRUE(card.open(dir.path(), smallCard(), 0));
@@ -270,7 +270,7 @@ TEST(Card, SixtyFourRacingProcessesNeverExceedTheCapacity) {
   EXPECT_EQ(card.file().used, view.used) << "the cached sum equals the recomputed one";
 }
 
-TEST(Card, BusyTimeIsBookedIntoItsWindows) {
+TEST(Card, BusyTime_SplitIntoBuckets) {
   ProcessRecord record{};
   addBusyLocked(record, 10 * kBusyBucketNs + 5, 12 * kBusyBucketNs + 7, false);
   EXPECT_EQ(record.busy[10].compute_ns, kBusyBucketNs - 5);
@@ -282,7 +282,7 @@ TEST(Card, BusyTimeIsBookedIntoItsWindows) {
   EXPECT_EQ(record.busy[10].copy_ns, 3U);
 }
 
-TEST(Card, ReaderNeverCreatesAndSaysWhenThereIsNoCard) {
+TEST(Card, MissingCard_ReadReturnsNothing) {
   ScratchDir dir;
   EXPECT_FALSE(readCard(dir.path(), 0));
   EXPECT_FALSE(readCard(dir.path() + "/nowhere", 0));

@@ -11,7 +11,7 @@
 namespace divvy::simgpu {
 namespace {
 
-TEST(Profile, NamesCountsAndAliasesAreUnderstood) {
+TEST(Profile, NamesCountsAndAliases_AreParsed) {
   struct Case {
     const char* text;
     const char* name;
@@ -30,7 +30,7 @@ TEST(Profile, NamesCountsAndAliasesAreUnderstood) {
   }
 }
 
-TEST(Profile, AnythingElseIsRefused) {
+TEST(Profile, InvalidText_IsRefused) {
   for (const char* text : {"", "x", "x2", "h100x", "h100x0", "h100x17", "h100x-1", "h100x2x2",
                            "h1000", "h100 ", "rtx", "h100x99999999999999999999", "h100+", "+h100",
                            "h100x9+h100x8", "h100-migx5", "h100+null"}) {
@@ -38,7 +38,7 @@ TEST(Profile, AnythingElseIsRefused) {
   }
 }
 
-TEST(Profile, EveryProfileCanBeAskedForByItsNameAndIsPlausible) {
+TEST(Profile, EachProfile_FoundByNameAndPlausible) {
   std::set<std::string_view> names;
   for (const Profile& p : profiles()) {
     EXPECT_TRUE(names.insert(p.name).second) << p.name;
@@ -58,7 +58,7 @@ TEST(Profile, EveryProfileCanBeAskedForByItsNameAndIsPlausible) {
   }
 }
 
-TEST(Profile, CardsOfAMachineHaveDistinctStableIdentitiesInPciOrder) {
+TEST(Profile, CardsOfMachine_DistinctStableIdentities) {
   std::set<std::string> uuids;
   std::set<std::string> serials;
   std::uint32_t last_bus = 0;
@@ -76,7 +76,7 @@ TEST(Profile, CardsOfAMachineHaveDistinctStableIdentitiesInPciOrder) {
       << "never changes: people write it down";
 }
 
-TEST(Profile, InstancesOfAPartitionedCardAreThemselvesOnTheirCardsPlace) {
+TEST(Profile, MigInstances_OwnUuidOnCardsBus) {
   const Machine machine = *parseMachine("h100+h100-migx2");
   ASSERT_EQ(machine.cards.size(), 9u);
   EXPECT_EQ(machine.board_of, (std::vector<int>{0, 1, 1, 1, 1, 2, 2, 2, 2}));

@@ -9,7 +9,7 @@ Wiring wiringOf(const char* machine) {
   return Wiring(parseMachine(machine)->cards);
 }
 
-TEST(Wiring, IsThatOfMachinesThatAreSoldUntilItIsTold) {
+TEST(Wiring, Default_AsSoldMachines) {
   Wiring wiring = wiringOf("a100x8");
   EXPECT_EQ(wiring.linkCount(0), 12);
   EXPECT_EQ(wiring.endOf(0, 0).kind, LinkEnd::Kind::kSwitch);
@@ -18,7 +18,7 @@ TEST(Wiring, IsThatOfMachinesThatAreSoldUntilItIsTold) {
   EXPECT_EQ(wiring.numaNodeOf(4), 1u);
 }
 
-TEST(Wiring, LinksAreAsTheyAreTold) {
+TEST(Wiring, LinksGiven_ReplaceDefault) {
   Wiring wiring = wiringOf("a100x4");
   ASSERT_TRUE(wiring.readLinks("0-1=4,2-3=2,0>2=1"));
   EXPECT_EQ(wiring.linkCount(0), 5);
@@ -33,14 +33,14 @@ TEST(Wiring, LinksAreAsTheyAreTold) {
 }
 
 // Cards that are sold without NVLinks can be told to have some.
-TEST(Wiring, AnyCardCanHaveLinks) {
+TEST(Wiring, CardWithoutLinks_CanBeGivenSome) {
   Wiring wiring = wiringOf("l20x2");
   EXPECT_EQ(wiring.linkCount(0), 0);
   ASSERT_TRUE(wiring.readLinks("0-1=18"));
   EXPECT_EQ(wiring.linkCount(1), 18);
 }
 
-TEST(Wiring, NodesAreAsTheyAreTold) {
+TEST(Wiring, NumaNodesGiven_ReplaceDefault) {
   Wiring wiring = wiringOf("a100x4");
   EXPECT_TRUE(wiring.onOneSwitch(0, 1));
   ASSERT_TRUE(wiring.readNodes("0,63,2,2"));
@@ -49,7 +49,7 @@ TEST(Wiring, NodesAreAsTheyAreTold) {
   EXPECT_TRUE(wiring.onOneSwitch(2, 3));
 }
 
-TEST(Wiring, WhatIsNotUnderstoodChangesNothing) {
+TEST(Wiring, InvalidText_ChangesNothing) {
   for (const char* text : {"0-1", "0-1=", "0=1", "0-0=1", "0-4=1", "-1-0=1", "0-1=19", "0-1=4,",
                            ",0-1=4", "0-1=4 ", "0-1=10,0-2=9", "a-b=1", "0>1=x", "0-1=-1"}) {
     Wiring wiring = wiringOf("a100x4");

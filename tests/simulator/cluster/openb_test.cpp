@@ -20,7 +20,7 @@ const std::string kMore =
     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,"
     "deletion_time,scheduled_time\n";
 
-TEST(Openb, ReadsNodes) {
+TEST(Openb, NodeRows_AreRead) {
   const auto nodes = parseOpenbNodes(kNodes + "a,64000,262144,2,P100\nb,96000,1024,0,", "f");
   ASSERT_TRUE(nodes) << nodes.error().message();
   ASSERT_EQ(nodes->size(), 2u);
@@ -32,7 +32,7 @@ TEST(Openb, ReadsNodes) {
   EXPECT_EQ((*nodes)[1].gpus, 0u);
 }
 
-TEST(Openb, ReadsPodsInBothForms) {
+TEST(Openb, PodRows_ReadInBothForms) {
   const auto pods = parseOpenbPods(kPods + "a,6000,12288,1,460\n", "f");
   ASSERT_TRUE(pods) << pods.error().message();
   EXPECT_EQ((*pods)[0].gpu_milli, 460);
@@ -62,7 +62,7 @@ void expectRefused(const std::vector<Case>& cases, bool nodes) {
   }
 }
 
-TEST(Openb, SaysWhereNodesAreWrongAndWhatIsAccepted) {
+TEST(Openb, InvalidNodes_ErrorSaysPlaceAndAccepted) {
   expectRefused(
       {{"", "f.csv:1:1: file \"\"; accepted: a header and rows"},
        {"sn,cpu,memory_mib,gpu,model\n", "f.csv:1:4: header \"cpu\"; accepted: \"cpu_milli\""},
@@ -85,7 +85,7 @@ TEST(Openb, SaysWhereNodesAreWrongAndWhatIsAccepted) {
       true);
 }
 
-TEST(Openb, SaysWherePodsAreWrongAndWhatIsAccepted) {
+TEST(Openb, InvalidPods_ErrorSaysPlaceAndAccepted) {
   expectRefused(
       {{kNodes, "f.csv:1:1: header \"sn\"; accepted: \"name\""},
        {"name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n",
@@ -105,7 +105,7 @@ TEST(Openb, SaysWherePodsAreWrongAndWhatIsAccepted) {
 }
 
 // What the fuzzer began with, and what it ever found.
-TEST(Openb, CorpusIsReadOrRefused) {
+TEST(Openb, FuzzCorpus_ReadOrRefused) {
   std::size_t files = 0;
   std::size_t rows = 0;
   for (const auto& entry :

@@ -31,7 +31,7 @@ PlanResult run(const Plan& plan, unsigned threads = 2) {
   return result ? *result : PlanResult{};
 }
 
-TEST(Plan, CountsWhatIsInUse) {
+TEST(Plan, SharingPods_GpusInUseAreCounted) {
   std::vector<OpenbPod> pods;
   for (int i = 0; i < 6; ++i) pods.push_back(pod("p" + std::to_string(i), 1, 650));
   pods.push_back(pod("whole", 2, 1000));
@@ -51,25 +51,25 @@ TEST(Plan, CountsWhatIsInUse) {
 }
 
 // Parts are exact: three of 333 and one that needs just the rest.
-TEST(Plan, NothingIsLostByRounding) {
+TEST(Plan, ExactParts_NoRoundingLoss) {
   const PlanResult result = run(planOf(
       {pod("a", 1, 333), pod("b", 1, 333), pod("c", 1, 333), pod("d", 1, 301)}, {1299, 1300}));
   EXPECT_EQ(result.rows[1].gpus, 2);
   EXPECT_EQ(result.rows[2].gpus, 1);
 }
 
-TEST(Plan, WhoAsksForAllOfACardHasItAlone) {
+TEST(Plan, FullDevicePod_IsAlone) {
   const PlanResult result = run(planOf({pod("a", 1, 1000), pod("b", 1, 1)}, {4000}));
   EXPECT_EQ(result.rows[1].gpus, 2);
 }
 
-TEST(Plan, WhatNoNodeTakesIsCountedAndEndsTheCopying) {
+TEST(Plan, UnplaceablePod_CountedAndEndsCopying) {
   const PlanResult result = run(planOf({pod("a", 1, 500, "T4"), pod("b", 1, 500)}, {1000}));
   EXPECT_EQ(result.copies, 1u);
   for (const PlanRow& row : result.rows) EXPECT_EQ(row.unplaced, 1);
 }
 
-TEST(Plan, NodesThatRunOutOfProcessorsKeepCardsIdle) {
+TEST(Plan, ProcessorsExhausted_CardsStayIdle) {
   std::vector<OpenbPod> pods;
   for (int i = 0; i < 8; ++i) pods.push_back(pod("p" + std::to_string(i), 1, 100));
   Plan plan = planOf(pods, {1000});
@@ -79,7 +79,7 @@ TEST(Plan, NodesThatRunOutOfProcessorsKeepCardsIdle) {
   EXPECT_EQ(run(plan).rows[1].gpus, 1);
 }
 
-TEST(Plan, IsTheSameForAnyNumberOfThreads) {
+TEST(Plan, AnyThreadCount_SameResult) {
   Plan plan =
       planOf(*parseOpenbPods(contentsOf(besideTests("data/pods.csv")), "pods.csv"), {1000, 1500});
   plan.nodes = *parseOpenbNodes(contentsOf(besideTests("data/nodes.csv")), "nodes.csv");
@@ -90,7 +90,7 @@ TEST(Plan, IsTheSameForAnyNumberOfThreads) {
 
 // Facts of the published trace: 35, 44, 44, 55, 60 and 71 % of the sharing pods' GPUs, 15 to 29 of
 // all, by a packing of cards that knows no nodes.
-TEST(Plan, SavesOnTheTraceWhatAPackingOfCardsSaves) {
+TEST(Plan, PublishedTrace_SavingsMatch) {
   const auto trace = publishedTrace();
   if (!trace) {
     std::cout << "skipped: the openb trace is not here (DIVVY_OPENB names it)\n";

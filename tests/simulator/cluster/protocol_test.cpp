@@ -33,7 +33,7 @@ OpenbPod pod(const std::string& name, std::uint32_t gpus, std::int32_t milli,
   return {name, 1000, 1024, gpus, milli, models};
 }
 
-TEST(Arrivals, AllComeOnceBeforeAnyComesAgain) {
+TEST(Arrivals, FirstPass_EachPodOnce) {
   const std::vector<OpenbPod> pods = somePods();
   const std::vector<std::uint32_t> order = arrivals(pods, 3, 57'000, 42);
   ASSERT_GT(order.size(), pods.size());
@@ -43,7 +43,7 @@ TEST(Arrivals, AllComeOnceBeforeAnyComesAgain) {
   EXPECT_FALSE(std::is_sorted(order.begin(), order.begin() + static_cast<long>(pods.size())));
 }
 
-TEST(Arrivals, AskForAsMuchAsIsTuned) {
+TEST(Arrivals, TunedDemand_IsMet) {
   const std::vector<OpenbPod> pods = somePods();
   for (const double tune : {0.3, 0.8, 1.3, 2.5}) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
@@ -55,7 +55,7 @@ TEST(Arrivals, AskForAsMuchAsIsTuned) {
   }
 }
 
-TEST(Arrivals, DependOnTheSeedAndNotOnTheFilesOrder) {
+TEST(Arrivals, Order_DependsOnSeedNotFile) {
   std::vector<OpenbPod> pods = somePods();
   const auto names = [&](std::uint64_t seed) {
     std::vector<std::string> result;
@@ -68,7 +68,7 @@ TEST(Arrivals, DependOnTheSeedAndNotOnTheFilesOrder) {
   EXPECT_EQ(before, names(1));
 }
 
-TEST(TypicalPods, AreTheMostFrequentUpTo95Percent) {
+TEST(TypicalPods, FrequentPods_UpTo95Percent) {
   std::vector<OpenbPod> pods;
   const auto add = [&](int times, const OpenbPod& one) {
     for (int i = 0; i < times; ++i) pods.push_back(one);
@@ -86,7 +86,7 @@ TEST(TypicalPods, AreTheMostFrequentUpTo95Percent) {
   EXPECT_EQ(target[2].count, 2u);
 }
 
-TEST(Protocol, CountsWhatArrivedAndWhatWasGiven) {
+TEST(Protocol, ArrivedAndGiven_AreCounted) {
   // Two GPUs, four requests for a whole one: all of it is given from 100 percent on.
   const std::vector<OpenbNode> nodes{{"n", 64'000, 65'536, 2, "T4"}};
   const std::vector<OpenbPod> pods{pod("a", 1, 1000), pod("b", 1, 1000)};
@@ -107,7 +107,7 @@ TEST(Protocol, CountsWhatArrivedAndWhatWasGiven) {
   }
 }
 
-TEST(Protocol, FragmentationIsWhatTypicalPodsCannotUse) {
+TEST(Protocol, UnusableGpus_AreFragments) {
   // Only the G2 can be used by what is asked for: of four idle GPUs the two others are fragments.
   const std::vector<OpenbNode> nodes{{"n", 64'000, 65'536, 2, "T4"},
                                      {"m", 64'000, 65'536, 2, "G2"}};
@@ -123,7 +123,7 @@ TEST(Protocol, FragmentationIsWhatTypicalPodsCannotUse) {
   EXPECT_EQ(run->course.fragment_ratio[50], 100);
 }
 
-TEST(Protocol, WhatCannotRunIsSaid) {
+TEST(Protocol, NoGpus_IsRefused) {
   const Result<RunResult> run = runProtocol({{"n", 1, 1, 0, ""}}, somePods(), {});
   ASSERT_FALSE(run);
   EXPECT_EQ(run.error().message(), "no node has a GPU; accepted: at least one");
@@ -139,7 +139,7 @@ Runs someRuns() {
   return runs;
 }
 
-TEST(Runs, AreTheSameForAnyNumberOfThreads) {
+TEST(Runs, AnyThreadCount_SameResult) {
   const Runs runs = someRuns();
   std::size_t last = 0;
   const auto one = runAll(runs, 1, [&](std::size_t done, std::size_t all) {
@@ -153,7 +153,7 @@ TEST(Runs, AreTheSameForAnyNumberOfThreads) {
   EXPECT_EQ(json(runs, *one), json(runs, *three));
 }
 
-TEST(Runs, TheFirstErrorEndsThem) {
+TEST(Runs, FirstError_EndsAll) {
   Runs runs = someRuns();
   runs.nodes = {{"n", 1, 1, 0, ""}};
   EXPECT_FALSE(runAll(runs, 2, [](std::size_t, std::size_t) {}));
@@ -161,7 +161,7 @@ TEST(Runs, TheFirstErrorEndsThem) {
 
 // Any change of what is decided shows here; on the made-up trace it says nothing about what is
 // good.
-TEST(Runs, DecideAsTheyAlwaysDid) {
+TEST(Runs, MadeUpTrace_MeansUnchanged) {
   const Runs runs = someRuns();
   const auto outcomes = runAll(runs, 2, [](std::size_t, std::size_t) {});
   ASSERT_TRUE(outcomes);
@@ -177,7 +177,7 @@ TEST(Runs, DecideAsTheyAlwaysDid) {
             "fgd 94.637\ndivvy 94.637\n");
 }
 
-TEST(Runs, ASampleOfTheNodesIsEnoughOfThem) {
+TEST(Runs, SampleOfNodes_NearFullResult) {
   // Of 300 nodes 100 are looked at at a time: another choice, and no worse than by chance.
   Runs runs;
   for (int i = 0; i < 300; ++i)

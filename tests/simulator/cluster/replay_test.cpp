@@ -12,7 +12,7 @@ namespace {
 using engine::some::node;
 using engine::some::request;
 
-TEST(Replay, WhatAnEngineDecidedItDecidesAgain) {
+TEST(Replay, SameEngine_DecidesTheSame) {
   std::size_t asks = 0;
   for (std::uint64_t seed = 0; seed < 120; ++seed) {
     Rng rng(seed);
@@ -32,7 +32,7 @@ TEST(Replay, WhatAnEngineDecidedItDecidesAgain) {
 }
 
 // Whatever policy: each difference has two places and a reason.
-TEST(Replay, EveryDifferenceIsExplained) {
+TEST(Replay, OtherPolicy_DifferencesExplained) {
   std::size_t differences = 0;
   for (std::uint64_t seed = 0; seed < 120; ++seed) {
     Rng rng(seed);
@@ -55,7 +55,7 @@ TEST(Replay, EveryDifferenceIsExplained) {
 }
 
 // One card, taken; a second one that came later.
-TEST(Replay, ReasonsAreThoseOfTheInstant) {
+TEST(Replay, ForgedHistory_ReasonsOfTheInstant) {
   engine::Engine engine{engine::Config{}};
   const engine::Node small = node("a", 1);
   ASSERT_TRUE(engine.setNode(small));

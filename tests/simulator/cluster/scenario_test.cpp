@@ -32,7 +32,7 @@ sharing:
   daily: [off, ties, 1.25]
 )";
 
-TEST(ScenarioText, IsReadAsItIsWritten) {
+TEST(ScenarioText, ValidScenario_IsRead) {
   const Result<Scenario> scenario = parseScenario(kGood, "s.yaml");
   ASSERT_TRUE(scenario) << scenario.error().message();
   EXPECT_EQ(scenario->name, "small");
@@ -60,7 +60,7 @@ struct Wrong {
   const char* says;
 };
 
-TEST(ScenarioText, WhatIsWrongIsNamedWithItsPlace) {
+TEST(ScenarioText, InvalidText_ErrorNamesPlace) {
   const std::vector<Wrong> cases{
       {"hours: 2", "hours: -1", "s.yaml:4:8: \"-1\"; accepted: a number from 0.1 to 744"},
       {"hours: 2", "hours: nan", "\"nan\"; accepted"},
@@ -109,7 +109,7 @@ TEST(ScenarioText, WhatIsWrongIsNamedWithItsPlace) {
   EXPECT_FALSE(parseScenario(std::string(2u << 20, ' '), "s.yaml"));
 }
 
-TEST(ScenarioText, TheFuzzersCorpusHolds) {
+TEST(ScenarioText, FuzzCorpus_NoFault) {
   std::size_t files = 0, read = 0;
   for (const auto& entry :
        std::filesystem::directory_iterator(besideTests("corpus/fuzz_scenario"))) {
@@ -123,7 +123,7 @@ TEST(ScenarioText, TheFuzzersCorpusHolds) {
 }
 
 // They are part of the product: a change of the reader must not leave them behind.
-TEST(ScenarioText, AllExperimentsAreRead) {
+TEST(ScenarioText, EachExperiment_IsRead) {
   std::size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(besideTests("../../experiments"))) {
     if (entry.path().extension() != ".yaml") continue;

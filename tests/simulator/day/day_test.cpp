@@ -27,7 +27,7 @@ Claim claim(double want, Bytes memory = gib(1), Urgency urgency = Urgency::kNorm
   return one;
 }
 
-TEST(Turns, CostWhatWasMeasured) {
+TEST(LossOfTurns, MemoryRatios_CostAsMeasured) {
   EXPECT_DOUBLE_EQ(lossOfTurns(0.5), 0.012);
   EXPECT_DOUBLE_EQ(lossOfTurns(1.3), 0.034);
   EXPECT_DOUBLE_EQ(lossOfTurns(2), 0.081);
@@ -41,7 +41,7 @@ TEST(Turns, CostWhatWasMeasured) {
   EXPECT_DOUBLE_EQ(turnSeconds(100, 2), 60);
 }
 
-TEST(Share, GivesWhatIsWantedOrTheFairPart) {
+TEST(Share, Claims_GetWantOrFairPart) {
   EXPECT_DOUBLE_EQ(shared({claim(0.7)}, gib(8))[0].rate, 0.7) << "alone: nothing is lost";
   const auto easy = shared({claim(0.2), claim(0.5)}, gib(8));
   EXPECT_DOUBLE_EQ(easy[0].rate, 0.2);
@@ -55,7 +55,7 @@ TEST(Share, GivesWhatIsWantedOrTheFairPart) {
   EXPECT_NEAR(weighted[0].rate, 3 * weighted[1].rate, 1e-9);
 }
 
-TEST(Share, GivesTheMoreUrgentTimeAndMemoryFirst) {
+TEST(Share, HigherUrgency_TimeAndMemoryFirst) {
   const auto time =
       shared({claim(0.9, gib(1), Urgency::kLow), claim(0.8, gib(1), Urgency::kHigh)}, gib(8));
   EXPECT_DOUBLE_EQ(time[1].rate, 0.8);
@@ -69,7 +69,7 @@ TEST(Share, GivesTheMoreUrgentTimeAndMemoryFirst) {
 
 // By chance: nobody has more than he wants, all together no more than the card, and the more urgent
 // never less than without the others.
-TEST(Share, NeverGivesMoreThanThereIs) {
+TEST(Share, RandomClaims_NeverMoreThanThereIs) {
   Rng rng(7);
   for (int round = 0; round < 5000; ++round) {
     std::vector<Claim> claims;
@@ -134,7 +134,7 @@ DayFigures run(const Scenario& scenario, std::uint32_t overcommit, std::uint64_t
 }
 
 // The published aggregates: mean 7.0, p50 0, p90 24.7, p99 78.6; hours from 0.2 to 19.8.
-TEST(Series, HaveTheAggregatesThatTheyAreMadeFrom) {
+TEST(PodsOf, Service_HasItsAggregates) {
   const Scenario scenario = dayOf({service("s", 400, gib(20))}, 1);
   Marks minutes;
   std::vector<double> hours(24);
@@ -160,7 +160,7 @@ TEST(Series, HaveTheAggregatesThatTheyAreMadeFrom) {
   EXPECT_LT(*std::min_element(hours.begin(), hours.end()), 0.7);
 }
 
-TEST(Series, OfOneWorkloadDoNotDependOnTheOthers) {
+TEST(PodsOf, OneWorkload_IndependentOfOthers) {
   const auto mine = [](const Scenario& scenario) {
     std::vector<std::int64_t> times;
     for (const Pod& pod : podsOf(scenario, 5)) {
@@ -173,7 +173,7 @@ TEST(Series, OfOneWorkloadDoNotDependOnTheOthers) {
             mine(dayOf({batch("b", 3, gib(1)), service("s", 5, gib(1))}, 1)));
 }
 
-TEST(Day, ACardEachIsAsBusyAsItsPodAndNobodyWaits) {
+TEST(Day, OneCardPerPod_NoWaiting) {
   const DayFigures day = run(dayOf({service("s", 20, gib(20))}, 20), 0);
   EXPECT_NEAR(day.gpu_hours, 20 * 24, 2) << "a little longer: who works at midnight ends first";
   EXPECT_NEAR(day.utilisation, 7, 1.5);
@@ -184,7 +184,7 @@ TEST(Day, ACardEachIsAsBusyAsItsPodAndNobodyWaits) {
   EXPECT_NEAR(day.cost, 2 * day.gpu_hours, 1e-6);
 }
 
-TEST(Day, TheSameWorkIsDoneHoweverItIsShared) {
+TEST(Day, AnySharing_SameWorkIsDone) {
   Scenario scenario =
       dayOf({service("s", 12, gib(20)), batch("b", 2, gib(30)), batch("low", 1, gib(60), 60)}, 24);
   scenario.workloads[0].urgency = Urgency::kHigh;
@@ -201,7 +201,7 @@ TEST(Day, TheSameWorkIsDoneHoweverItIsShared) {
   }
 }
 
-TEST(Day, IsTheSameForEqualSeedsAndAnyNumberOfThreads) {
+TEST(Day, SameSeedAnyThreads_SameResult) {
   Scenario scenario = dayOf({service("s", 6, gib(30)), batch("b", 2, gib(30))}, 8, 12);
   scenario.sharing.overcommit = {1000, 1500};
   const auto text = [&](unsigned threads) {
@@ -215,7 +215,7 @@ TEST(Day, IsTheSameForEqualSeedsAndAnyNumberOfThreads) {
 
 // Two that each need the whole card, and work at different times: the card is enough for both, and
 // each of them waits for its memory as long as the link takes.
-TEST(Day, WhoWorksByTurnsPaysForItsMemoryOnce) {
+TEST(Day, AlternatingTenants_FetchMemoryOnce) {
   DayCard card(gib(80), 20);
   DayWorkload workload = service("s", 2, gib(80));
   Pod first{0, 0, 1'000'000, {{0, 10'000, 0.5}}};
@@ -253,7 +253,7 @@ TEST(Day, WhoWorksByTurnsPaysForItsMemoryOnce) {
 }
 
 // Two that do not fit together and always work: the measured loss, and no card is saved.
-TEST(Day, WhoIsAlwaysBusySavesNothingByTurns) {
+TEST(Day, AlwaysBusyTenants_TurnsSaveNothing) {
   DayWorkload jobs = batch("jobs", 4, gib(51), 95);
   jobs.cores = 40;
   const Scenario scenario = dayOf({jobs}, 40, 48);
@@ -265,7 +265,7 @@ TEST(Day, WhoIsAlwaysBusySavesNothingByTurns) {
 }
 
 // The same two, of whom one is guaranteed a part: that stays when the other comes.
-TEST(Day, WhatIsGuaranteedStays) {
+TEST(Day, Guarantee_StaysResident) {
   DayCard card(gib(80), 20);
   DayWorkload small = service("s", 1, gib(30));
   small.guarantee = gib(10);
@@ -283,7 +283,7 @@ TEST(Day, WhatIsGuaranteedStays) {
   EXPECT_EQ(b.resident, gib(70));
 }
 
-TEST(Day, ASandboxThatIsIdleGivesItsCardBackUntilItIsWanted) {
+TEST(Day, IdleSandbox_GivesCardBack) {
   DayWorkload box = service("box", 4, gib(60));
   box.kind = PodKind::kSandbox;
   box.duty = {1, 0.5, 3, 60, 0, 300'000, 14};
@@ -298,7 +298,7 @@ TEST(Day, ASandboxThatIsIdleGivesItsCardBackUntilItIsWanted) {
   EXPECT_EQ(run(scenario, 0).stops, 0) << "without sharing nothing is taken";
 }
 
-TEST(Day, WhoIsMoreUrgentEndsWhoIsLess) {
+TEST(Day, Preemption_UrgentEndsLow) {
   DayWorkload urgent = batch("urgent", 0.5, gib(60));
   urgent.urgency = Urgency::kHigh;
   urgent.length_ms = 600'000;
@@ -319,7 +319,7 @@ TEST(Day, WhoIsMoreUrgentEndsWhoIsLess) {
 }
 
 // Two by day come first, then two by night, and any two fit a card.
-TEST(Day, WhoWorksByDayMeetsWhoWorksByNightWhereDaysCount) {
+TEST(Day, UsageByHour_DayMeetsNight) {
   std::vector<DayWorkload> workloads;
   for (const char* name : {"day-1", "day-2", "night-1", "night-2"}) {
     workloads.push_back(service(name, 1, gib(79)));
@@ -346,7 +346,7 @@ TEST(Day, WhoWorksByDayMeetsWhoWorksByNightWhereDaysCount) {
   EXPECT_NEAR(on.work_hours, off.work_hours, 1e-6);
 }
 
-TEST(Day, EveryWayInWhichDaysCountIsARow) {
+TEST(Day, EachDailySetting_IsARow) {
   Scenario scenario = dayOf({service("s", 6, gib(30))}, 8, 6);
   scenario.sharing.overcommit = {1000, 2000};
   scenario.sharing.daily = {{}, {true, 0}, {true, 1300}};
@@ -363,7 +363,7 @@ TEST(Day, EveryWayInWhichDaysCountIsARow) {
   EXPECT_NE(svg(scenario, *result).find("waits for memory, 1.3"), std::string::npos);
 }
 
-TEST(Day, TheCheapestClusterWithRoomIsTaken) {
+TEST(Day, SeveralClusters_CheapestIsTaken) {
   Scenario scenario = dayOf({service("s", 3, gib(40))}, 1);
   scenario.clusters.push_back({"cheap", 1, 1, gib(80), gib(1024), 20, 1});
   scenario.clusters.push_back({"small", 1, 8, gib(24), gib(1024), 20, 0.1});
@@ -373,14 +373,14 @@ TEST(Day, TheCheapestClusterWithRoomIsTaken) {
   EXPECT_EQ(day.cluster_gpu_hours[2], 0) << "its cards are too small";
 }
 
-TEST(Day, WhoFindsNoPlaceWaitsForOne) {
+TEST(Day, NoRoom_PodWaits) {
   const DayFigures day = run(dayOf({service("s", 3, gib(60))}, 1), 1000);
   EXPECT_GT(day.wait_p99, 24 * 3600) << "the third comes once two are over";
   EXPECT_EQ(day.undone_hours, 0);
   EXPECT_GT(day.gpu_hours, 24);
 }
 
-TEST(Day, PodsThatComeAndGoAreAsManyAtAnyTime) {
+TEST(Day, ChurningPods_CountStaysConstant) {
   DayWorkload churning = service("s", 30, gib(10));
   churning.lifetime_ms = 20 * 60'000;
   const DayFigures day = run(dayOf({churning}, 40, 4), 0);
@@ -388,7 +388,7 @@ TEST(Day, PodsThatComeAndGoAreAsManyAtAnyTime) {
   for (const DaySample& sample : day.course) EXPECT_NEAR(sample.used, 30, 6);
 }
 
-TEST(Marks, QuantilesAreByWeight) {
+TEST(Marks, Quantiles_AreByWeight) {
   Marks marks;
   EXPECT_EQ(marks.at(0.5, 7), 7);
   marks.add(3, 1);

@@ -36,7 +36,7 @@ Panel panel(std::vector<Line> lines) {
   return {"title", "across", "up", std::move(lines), std::nullopt};
 }
 
-TEST(Chart, HasAxesALegendAndALinePerSeries) {
+TEST(Chart, TwoLines_AxesLegendAndPolylines) {
   const std::string text =
       svg("all", {panel({{"fgd", {{60, 60}, {100, 95}}}, {"random", {{60, 60}, {100, 86}}}})});
   EXPECT_TRUE(balanced(text)) << text;
@@ -52,14 +52,14 @@ TEST(Chart, HasAxesALegendAndALinePerSeries) {
       svg("all", {panel({{"fgd", {{60, 60}, {100, 95}}}, {"random", {{60, 60}, {100, 86}}}})}));
 }
 
-TEST(Chart, NamesAreOnlyText) {
+TEST(Chart, MarkupInNames_IsEscaped) {
   const std::string text = svg("<a&\"'>", {panel({{"</svg><script>\x01\xff", {{0, 1}}}})});
   EXPECT_TRUE(balanced(text)) << text;
   EXPECT_EQ(text.find("<script"), std::string::npos);
   EXPECT_NE(text.find("&lt;/svg&gt;&lt;script&gt;??"), std::string::npos) << text;
 }
 
-TEST(Chart, WhatCannotBeDrawnIsLeftOut) {
+TEST(Chart, UndrawableValues_AreOmitted) {
   for (const std::vector<Line>& lines :
        {std::vector<Line>{}, std::vector<Line>{{"none", {}}}, std::vector<Line>{{"one", {{3, 3}}}},
         std::vector<Line>{{"odd", {{NAN, 1}, {1, INFINITY}, {2, 5}}}},

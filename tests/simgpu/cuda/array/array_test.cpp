@@ -14,7 +14,7 @@ class Arrays : public DriverTest {
   static const CUDA_ARRAY3D_DESCRIPTOR* at(const CUDA_ARRAY3D_DESCRIPTOR& d) { return &d; }
 };
 
-TEST_F(Arrays, AreChargedWhatTheRequirementsOfTheSameShapeSay) {
+TEST_F(Arrays, EachShape_ChargedAsRequirementsSay) {
   runReady([] {
     struct Case {
       size_t width, height, depth;
@@ -42,7 +42,7 @@ TEST_F(Arrays, AreChargedWhatTheRequirementsOfTheSameShapeSay) {
   });
 }
 
-TEST_F(Arrays, MipmapsHoldAllTheirLevels) {
+TEST_F(Arrays, Mipmap_AllLevelsCharged) {
   runReady([] {
     const auto base = shape(256, 256, 0, 0);
     CUmipmappedArray mipmap = nullptr;
@@ -60,7 +60,7 @@ TEST_F(Arrays, MipmapsHoldAllTheirLevels) {
   });
 }
 
-TEST_F(Arrays, ImpossibleShapesAreInvalidValues) {
+TEST_F(Arrays, ImpossibleShape_IsRefused) {
   runReady([] {
     CUarray array = nullptr;
     for (const auto& bad : {shape(0, 1, 1, 0), shape(1, 0, 5, 0), shape(1 << 20, 1, 1, 0),
@@ -75,7 +75,7 @@ TEST_F(Arrays, ImpossibleShapesAreInvalidValues) {
   });
 }
 
-TEST_F(Arrays, CopiesReachRowsAndPlanesAndNothingBeyond) {
+TEST_F(Arrays, BoxCopies_ExactAndBounded) {
   runReady([] {
     constexpr size_t kWidth = 10, kHeight = 3, kDepth = 2;  // elements of 16 bytes
     const auto box = shape(kWidth, kHeight, kDepth, 0);
@@ -114,7 +114,7 @@ TEST_F(Arrays, CopiesReachRowsAndPlanesAndNothingBeyond) {
   });
 }
 
-TEST_F(Arrays, TextureObjectsRememberWhatTheyWereMadeOf) {
+TEST_F(Arrays, TextureObject_ReturnsItsDescriptor) {
   runReady([] {
     const auto plain = shape(64, 64, 0, CUDA_ARRAY3D_SURFACE_LDST);
     CUarray array = nullptr;
@@ -139,7 +139,7 @@ TEST_F(Arrays, TextureObjectsRememberWhatTheyWereMadeOf) {
   });
 }
 
-TEST_F(Arrays, EndWithTheirContext) {
+TEST_F(Arrays, ContextDestroyed_ArraysFreed) {
   run([] {
     ASSERT_EQ(cu<Cu::cuInit>(0U), CUDA_SUCCESS);
     CUcontext context = nullptr;

@@ -87,7 +87,7 @@ class ArrayTiles : public DriverTest {
   }
 };
 
-TEST_F(ArrayTiles, SparsePropertiesNameTilesOf64KiBAndTheTail) {
+TEST_F(ArrayTiles, SparseArrays_TilesAndMipTailSizes) {
   runReady([] {
     struct Case {
       CUDA_ARRAY3D_DESCRIPTOR of;
@@ -125,7 +125,7 @@ TEST_F(ArrayTiles, SparsePropertiesNameTilesOf64KiBAndTheTail) {
   });
 }
 
-TEST_F(ArrayTiles, OnlyMappedTilesCanBeReached) {
+TEST_F(ArrayTiles, UnmappedTile_AccessIsInvalid) {
   runReady([] {
     const CUarray array = make(shape(256, 256, 0, CUDA_ARRAY3D_SPARSE));
     const CUmemGenericAllocationHandle memory = pool(2 * kMiB);
@@ -145,7 +145,7 @@ TEST_F(ArrayTiles, OnlyMappedTilesCanBeReached) {
   });
 }
 
-TEST_F(ArrayTiles, APoolIsChargedUntilItIsReleasedAndNoTileNeedsIt) {
+TEST_F(ArrayTiles, ReleasedPool_ChargedUntilLastTile) {
   runReady([] {
     const CUarray array = make(shape(256, 256, 0, CUDA_ARRAY3D_SPARSE));
     const CUmemGenericAllocationHandle first = pool(2 * kMiB);
@@ -167,7 +167,7 @@ TEST_F(ArrayTiles, APoolIsChargedUntilItIsReleasedAndNoTileNeedsIt) {
   });
 }
 
-TEST_F(ArrayTiles, DeferredArraysAreMappedWholeWhateverTheSubresourceSays) {
+TEST_F(ArrayTiles, DeferredArray_MappedAsOne) {
   runReady([] {
     const CUarray array = make(shape(512, 512, 0, CUDA_ARRAY3D_DEFERRED_MAPPING));
     CUDA_ARRAY_MEMORY_REQUIREMENTS needs{};
@@ -190,7 +190,7 @@ TEST_F(ArrayTiles, DeferredArraysAreMappedWholeWhateverTheSubresourceSays) {
   });
 }
 
-TEST_F(ArrayTiles, MipTailsAreMappedByOffsetAndLevelsByTile) {
+TEST_F(ArrayTiles, MipTail_MappedByOffsetLevelsByTile) {
   runReady([] {
     CUmipmappedArray mipmap = nullptr;
     const auto base = shape(256, 256, 0, CUDA_ARRAY3D_SPARSE);
@@ -221,7 +221,7 @@ TEST_F(ArrayTiles, MipTailsAreMappedByOffsetAndLevelsByTile) {
   });
 }
 
-TEST_F(ArrayTiles, EntriesThatCannotBeMeantChangeNothing) {
+TEST_F(ArrayTiles, InvalidEntries_ChangeNothing) {
   runReady([] {
     const CUarray array = make(shape(256, 256, 0, CUDA_ARRAY3D_SPARSE));
     const CUmemGenericAllocationHandle memory = pool(2 * kMiB);
@@ -248,7 +248,7 @@ TEST_F(ArrayTiles, EntriesThatCannotBeMeantChangeNothing) {
   });
 }
 
-TEST_F(ArrayTiles, EndWithTheirContext) {
+TEST_F(ArrayTiles, ContextDestroyed_MappingsFreed) {
   run([] {
     ASSERT_EQ(cu<Cu::cuInit>(0U), CUDA_SUCCESS);
     CUcontext context = nullptr;

@@ -32,7 +32,7 @@ class TensorMap : public DriverTest {
   }
 };
 
-TEST_F(TensorMap, DescriptionsWithinTheRulesAreTaken) {
+TEST_F(TensorMap, ValidDescriptions_AreAccepted) {
   runReady([] {
     CUtensorMap map{};
     CUtensorMap other{};
@@ -58,7 +58,7 @@ TEST_F(TensorMap, DescriptionsWithinTheRulesAreTaken) {
   });
 }
 
-TEST_F(TensorMap, EachBrokenRuleIsAnInvalidValue) {
+TEST_F(TensorMap, EachBrokenRule_IsInvalidValue) {
   runReady([] {
     const std::function<void(Description&)> spoils[] = {
         [](Description& d) { d.rank = 0; },
@@ -94,7 +94,7 @@ TEST_F(TensorMap, EachBrokenRuleIsAnInvalidValue) {
   });
 }
 
-TEST_F(TensorMap, OlderCardsHaveNone) {
+TEST_F(TensorMap, OlderCard_IsNotSupported) {
   runReady(
       [] {
         CUtensorMap map{};

@@ -94,7 +94,7 @@ class Checkpoint : public DriverTest {
   }
 };
 
-TEST_F(Checkpoint, AProcessLeavesTheCardWithAllItsMemoryAndComesBackWithIt) {
+TEST_F(Checkpoint, LockedProcess_LeavesAndReturnsWithMemory) {
   const auto process = target([] {
     const CUdeviceptr plain = allocate(64 * kMiB);
     EXPECT_EQ(cu<Cu::cuMemsetD8_v2>(plain, static_cast<unsigned char>(0x21), size_t{64 * kMiB}),
@@ -140,7 +140,7 @@ TEST_F(Checkpoint, AProcessLeavesTheCardWithAllItsMemoryAndComesBackWithIt) {
   process->expectSuccess();
 }
 
-TEST_F(Checkpoint, NoCallEndsBetweenLockAndUnlock) {
+TEST_F(Checkpoint, BetweenLockAndUnlock_NoCallEnds) {
   const SharedCounter calls;
   const SharedCounter stop;
   const auto process = target([&] {
@@ -174,7 +174,7 @@ TEST_F(Checkpoint, NoCallEndsBetweenLockAndUnlock) {
   process->expectSuccess();
 }
 
-TEST_F(Checkpoint, ALockWaitsForWorkAndItsEffectsOrGivesUpAtItsTime) {
+TEST_F(Checkpoint, LockWithPendingWork_WaitsOrTimesOut) {
   const SharedCounter go;
   const auto process = target([&] {
     auto* flag = pinned<std::uint32_t>();
@@ -207,7 +207,7 @@ TEST_F(Checkpoint, ALockWaitsForWorkAndItsEffectsOrGivesUpAtItsTime) {
   process->expectSuccess();
 }
 
-TEST_F(Checkpoint, EachStepIsForItsStateOnly) {
+TEST_F(Checkpoint, CallInOtherState_IsIllegalState) {
   const auto process = holder(kMiB);
   asCaller([pid = process->pid()] {
     constexpr auto kIllegal = CUDA_ERROR_ILLEGAL_STATE;
@@ -229,7 +229,7 @@ TEST_F(Checkpoint, EachStepIsForItsStateOnly) {
   process->expectSuccess();
 }
 
-TEST_F(Checkpoint, WhatIsNoProcessOrNoSuchDriverIsRefused) {
+TEST_F(Checkpoint, UnknownPidOrOlderDriver_IsRefused) {
   const auto process = holder(kMiB);
   const int pid = process->pid();
   asCaller([pid] {
@@ -258,7 +258,7 @@ TEST_F(Checkpoint, WhatIsNoProcessOrNoSuchDriverIsRefused) {
   process->expectSuccess();
 }
 
-TEST_F(Checkpoint, ManagedAndSharedMemoryCannotBeTakenAlongAndLeaveTheProcessLocked) {
+TEST_F(Checkpoint, ManagedOrSharedMemory_RefusedAndLocked) {
   const auto process = target([] {
     CUdeviceptr managed = 0;
     EXPECT_EQ(cu<Cu::cuMemAllocManaged>(&managed, size_t{kMiB}, unsigned{CU_MEM_ATTACH_GLOBAL}),
@@ -290,7 +290,7 @@ TEST_F(Checkpoint, ManagedAndSharedMemoryCannotBeTakenAlongAndLeaveTheProcessLoc
   process->expectSuccess();
 }
 
-TEST_F(Checkpoint, ARestoreWithoutRoomFailsForGood) {
+TEST_F(Checkpoint, RestoreWithoutRoom_FailsForGood) {
   const auto process = holder(300 * kMiB);
   const int pid = process->pid();
   asCaller([pid] {
@@ -310,7 +310,7 @@ TEST_F(Checkpoint, ARestoreWithoutRoomFailsForGood) {
   EXPECT_EQ(readCard(dir(), 0)->used, 0U);
 }
 
-TEST_F(Checkpoint, AFailedOneLosesTheProcessAndItsDeathFreesTheCard) {
+TEST_F(Checkpoint, CheckpointFails_CardFreedByDeath) {
   const auto process = holder(100 * kMiB);
   asCaller(
       [pid = process->pid()] {
@@ -326,7 +326,7 @@ TEST_F(Checkpoint, AFailedOneLosesTheProcessAndItsDeathFreesTheCard) {
   EXPECT_EQ(readCard(dir(), 0)->used, 0U);
 }
 
-TEST_F(Checkpoint, TakesTheTimeOfTheCopyAndWhatIsAskedFor) {
+TEST_F(Checkpoint, SlowCheckpoint_TakesCopyTimeAndDelay) {
   const auto process = holder(100 * kMiB);
   asCaller(
       [pid = process->pid()] {
@@ -343,7 +343,7 @@ TEST_F(Checkpoint, TakesTheTimeOfTheCopyAndWhatIsAskedFor) {
   process->expectSuccess();
 }
 
-TEST_F(Checkpoint, AProcessKilledWhileItsMemoryIsOffTheCardLeavesNothing) {
+TEST_F(Checkpoint, KilledWhileAway_LeavesNothing) {
   const auto process = holder(300 * kMiB);
   const int pid = process->pid();
   asCaller([pid] {
@@ -360,7 +360,7 @@ class CheckpointOfSeveralCards : public Checkpoint {
   std::string profile() const override { return "swapx2"; }
 };
 
-TEST_F(CheckpointOfSeveralCards, TakesTheProcessOffAllOfThemWhateverTheCallerSees) {
+TEST_F(CheckpointOfSeveralCards, CallerSeesOneCard_AllCardsAreLeft) {
   const auto process = target([] {
     CUcontext second = nullptr;
     EXPECT_EQ(cu<Cu::cuDevicePrimaryCtxRetain>(&second, 1), CUDA_SUCCESS);

@@ -9,7 +9,7 @@ class Contexts : public DriverTest {
   static constexpr std::uint64_t kOverhead = 264 * kMiB;  // of the rtx4070 profile
 };
 
-TEST_F(Contexts, EachContextCostsItsOverheadUntilItEnds) {
+TEST_F(Contexts, EachContext_ChargedUntilDestroyed) {
   run([] {
     ASSERT_EQ(cu<Cu::cuInit>(0U), CUDA_SUCCESS);
     EXPECT_EQ(booked(Charge::kContext), 0U) << "cuInit makes no context";
@@ -25,7 +25,7 @@ TEST_F(Contexts, EachContextCostsItsOverheadUntilItEnds) {
   });
 }
 
-TEST_F(Contexts, AContextThatDoesNotFitIsOutOfMemory) {
+TEST_F(Contexts, ContextWithoutRoom_IsOutOfMemory) {
   run([] {
     ASSERT_EQ(cu<Cu::cuInit>(0U), CUDA_SUCCESS);
     CUcontext context = nullptr;
@@ -40,7 +40,7 @@ TEST_F(Contexts, AContextThatDoesNotFitIsOutOfMemory) {
   });
 }
 
-TEST_F(Contexts, PrimaryContextIsOneObjectCountedByReferences) {
+TEST_F(Contexts, PrimaryContext_OneObjectRefCounted) {
   run([] {
     ASSERT_EQ(cu<Cu::cuInit>(0U), CUDA_SUCCESS);
     CUcontext a = nullptr;
@@ -62,7 +62,7 @@ TEST_F(Contexts, PrimaryContextIsOneObjectCountedByReferences) {
   });
 }
 
-TEST_F(Contexts, ResetFreesAllocationsAndKeepsReferences) {
+TEST_F(Contexts, Reset_FreesMemoryKeepsReferences) {
   runReady([] {
     CUdeviceptr p = 0;
     ASSERT_EQ(cu<Cu::cuMemAlloc_v2>(&p, kMiB), CUDA_SUCCESS);
@@ -74,7 +74,7 @@ TEST_F(Contexts, ResetFreesAllocationsAndKeepsReferences) {
   });
 }
 
-TEST_F(Contexts, CreatePushesAndDestroyPopsWhatIsCurrent) {
+TEST_F(Contexts, CreateAndDestroy_PushAndPopCurrent) {
   run([] {
     ASSERT_EQ(cu<Cu::cuInit>(0U), CUDA_SUCCESS);
     CUcontext a = nullptr;
@@ -98,7 +98,7 @@ TEST_F(Contexts, CreatePushesAndDestroyPopsWhatIsCurrent) {
   });
 }
 
-TEST_F(Contexts, EndFreesWhatTheContextOwns) {
+TEST_F(Contexts, ContextDestroyed_ItsMemoryIsFreed) {
   run([] {
     ASSERT_EQ(cu<Cu::cuInit>(0U), CUDA_SUCCESS);
     CUcontext context = nullptr;
@@ -112,7 +112,7 @@ TEST_F(Contexts, EndFreesWhatTheContextOwns) {
   });
 }
 
-TEST_F(Contexts, LimitsSetMemoryAside) {
+TEST_F(Contexts, HeapLimit_ReservesMemory) {
   runReady([] {
     size_t value = 0;
     EXPECT_EQ(cu<Cu::cuCtxGetLimit>(&value, CU_LIMIT_MALLOC_HEAP_SIZE), CUDA_SUCCESS);
@@ -127,7 +127,7 @@ TEST_F(Contexts, LimitsSetMemoryAside) {
   });
 }
 
-TEST_F(Contexts, OnlyOneSchedulingFlagIsAllowed) {
+TEST_F(Contexts, SeveralSchedulingFlags_AreInvalid) {
   run([] {
     ASSERT_EQ(cu<Cu::cuInit>(0U), CUDA_SUCCESS);
     CUcontext context = nullptr;
@@ -138,7 +138,7 @@ TEST_F(Contexts, OnlyOneSchedulingFlagIsAllowed) {
 }
 
 // A thread's stack has a part of fixed size and one on the heap.
-TEST_F(Contexts, DeepStackComesBackInOrder) {
+TEST_F(Contexts, DeepStack_PopsInOrder) {
   runReady([] {
     CUcontext first = nullptr;
     CUcontext other = nullptr;

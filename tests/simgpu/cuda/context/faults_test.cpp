@@ -6,9 +6,9 @@
 namespace divvy::simgpu {
 namespace {
 
-class Faulty : public DriverTest {};
+class FaultInjectionTest : public DriverTest {};
 
-TEST_F(Faulty, OutOfMemoryOnDemand) {
+TEST_F(FaultInjectionTest, OomFault_AllocationFails) {
   runReady(
       [] {
         CUdeviceptr p = 0;
@@ -26,7 +26,7 @@ TEST_F(Faulty, OutOfMemoryOnDemand) {
       {{"SIMGPU_FAULTS", "oom-after=2"}});
 }
 
-TEST_F(Faulty, KilledAtTheSecondAllocation) {
+TEST_F(FaultInjectionTest, KillAtSecondCall_ProcessIsKilled) {
   DriverProcess victim(environment({{"SIMGPU_FAULTS", "kill-at=cuMemAlloc_v2:2"}}), [] {
     makeReady();
     CUdeviceptr p = 0;
@@ -40,7 +40,7 @@ TEST_F(Faulty, KilledAtTheSecondAllocation) {
   EXPECT_EQ(WTERMSIG(status), SIGKILL);
 }
 
-TEST_F(Faulty, TheCallThatIsToFailAnswersItsCodeAndDoesNothing) {
+TEST_F(FaultInjectionTest, FailAt_ReturnsCodeWithoutEffect) {
   runReady(
       [] {
         CUdeviceptr p = 0;
@@ -56,7 +56,7 @@ TEST_F(Faulty, TheCallThatIsToFailAnswersItsCodeAndDoesNothing) {
         "fail-at=cuMemAlloc_v2:2=2,fail-at=cuMemFree_v2:1=1,fail-at=cuMemAlloc_v2:3=719"}});
 }
 
-TEST_F(Faulty, AFailureWithoutCountOrCodeIsNotUnderstoodAndTheOthersHold) {
+TEST_F(FaultInjectionTest, MalformedFailAt_IgnoredOthersHold) {
   for (const char* wrong :
        {"fail-at=cuMemAlloc_v2", "fail-at=cuMemAlloc_v2:1",
         "fail-at=cuMemAlloc_v2:1=", "fail-at=cuMemAlloc_v2:1=0", "fail-at=cuMemAlloc_v2:1=1000",
@@ -71,7 +71,7 @@ TEST_F(Faulty, AFailureWithoutCountOrCodeIsNotUnderstoodAndTheOthersHold) {
   }
 }
 
-TEST_F(Faulty, AnOffTheBusCardAnswersUnknown) {
+TEST_F(FaultInjectionTest, LostCard_AnswersUnknown) {
   run(
       [] {
         EXPECT_EQ(cu<Cu::cuInit>(0U), CUDA_SUCCESS);
@@ -81,7 +81,7 @@ TEST_F(Faulty, AnOffTheBusCardAnswersUnknown) {
       {{"SIMGPU_FAULTS", "lost"}});
 }
 
-TEST_F(Faulty, MissingSymbolsAreNotFound) {
+TEST_F(FaultInjectionTest, MissingSymbol_IsNotFound) {
   run(
       [] {
         void* function = nullptr;
@@ -94,7 +94,7 @@ TEST_F(Faulty, MissingSymbolsAreNotFound) {
       {{"SIMGPU_FAULTS", "missing=cuMemAllocAsync+cuMemCreate"}});
 }
 
-TEST_F(Faulty, AnUnknownFaultIsNamedAndTheOthersHold) {
+TEST_F(FaultInjectionTest, UnknownFault_IgnoredOthersHold) {
   run(
       [] {
         makeReady();
@@ -104,7 +104,7 @@ TEST_F(Faulty, AnUnknownFaultIsNamedAndTheOthersHold) {
       {{"SIMGPU_FAULTS", "nonsense=1,oom"}});
 }
 
-TEST_F(Faulty, NoSuchProfileIsNoDevice) {
+TEST_F(FaultInjectionTest, UnknownProfile_IsNoDevice) {
   run([] { EXPECT_EQ(cu<Cu::cuInit>(0U), CUDA_ERROR_NO_DEVICE); }, {{"SIMGPU_PROFILE", "h1000"}});
 }
 

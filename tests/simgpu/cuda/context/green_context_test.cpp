@@ -7,7 +7,7 @@ namespace {
 using Params = CU_DEV_SM_RESOURCE_GROUP_PARAMS;
 constexpr unsigned kBackfill = CU_DEV_SM_RESOURCE_GROUP_BACKFILL;
 
-class Green : public DriverTest {
+class GreenContextTest : public DriverTest {
  protected:
   std::string profile() const override { return "h100"; }  // 132 SMs in steps of 8
 
@@ -35,7 +35,7 @@ class Green : public DriverTest {
   }
 };
 
-TEST_F(Green, GroupsOfDifferentSizesAreTakenInOrder) {
+TEST_F(GreenContextTest, SeveralGroups_TakenInOrder) {
   runReady([] {
     CUdevResource parts[3]{};
     CUdevResource rest{};
@@ -50,7 +50,7 @@ TEST_F(Green, GroupsOfDifferentSizesAreTakenInOrder) {
   });
 }
 
-TEST_F(Green, BackfillTakesEverythingAndLeavesNoRemainder) {
+TEST_F(GreenContextTest, Backfill_TakesAllLeavesNoRemainder) {
   runReady([] {
     CUdevResource parts[2]{};
     CUdevResource rest{};
@@ -63,7 +63,7 @@ TEST_F(Green, BackfillTakesEverythingAndLeavesNoRemainder) {
   });
 }
 
-TEST_F(Green, DiscoveryMayFindNothingButAResultMayNotBeEmpty) {
+TEST_F(GreenContextTest, DiscoveryFindsNothing_EmptyResultRefused) {
   runReady([] {
     Params params[] = {group(132, 2), group(0, 0)};
     ASSERT_EQ(split(nullptr, 2, nullptr, params), CUDA_SUCCESS);
@@ -75,7 +75,7 @@ TEST_F(Green, DiscoveryMayFindNothingButAResultMayNotBeEmpty) {
   });
 }
 
-TEST_F(Green, ImpossibleGroupsAreRefused) {
+TEST_F(GreenContextTest, ImpossibleGroups_AreRefused) {
   runReady([] {
     EXPECT_EQ(splitOne(group(7, 0)), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(splitOne(group(134, 2)), CUDA_ERROR_INVALID_VALUE);
@@ -100,7 +100,7 @@ TEST_F(Green, ImpossibleGroupsAreRefused) {
   });
 }
 
-TEST_F(Green, AGroupBecomesAContext) {
+TEST_F(GreenContextTest, Group_BecomesContext) {
   runReady([] {
     CUdevResource parts[2]{};
     Params params[] = {group(16, 0), group(32, 0)};
@@ -117,7 +117,7 @@ TEST_F(Green, AGroupBecomesAContext) {
   });
 }
 
-TEST_F(Green, PartsOfADeviceShareItsPrimaryContextsOverhead) {
+TEST_F(GreenContextTest, PartOfDevice_SharesPrimaryOverhead) {
   run([] {
     ASSERT_EQ(cu<Cu::cuInit>(0U), CUDA_SUCCESS);
     CUdevResource whole{};

@@ -10,12 +10,12 @@ namespace {
 constexpr cuuint64_t kLegacy = CU_GET_PROC_ADDRESS_LEGACY_STREAM;
 constexpr cuuint64_t kPerThread = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
 
-class Lookup : public DriverTest {
+class ProcAddressTest : public DriverTest {
  protected:
   static void* exported(const char* symbol) { return dlsym(driverHandle(), symbol); }
 };
 
-TEST_F(Lookup, ChoosesTheNewestVersionNotAboveTheOneAskedFor) {
+TEST_F(ProcAddressTest, AskedVersion_NewestNotAboveIsChosen) {
   run([] {
     struct Case {
       const char* base;
@@ -45,7 +45,7 @@ TEST_F(Lookup, ChoosesTheNewestVersionNotAboveTheOneAskedFor) {
   });
 }
 
-TEST_F(Lookup, SaysWhyNothingWasFound) {
+TEST_F(ProcAddressTest, NothingFound_StatusSaysWhy) {
   run([] {
     void* found = &found;
     CUdriverProcAddressQueryResult status{};
@@ -72,7 +72,7 @@ TEST_F(Lookup, SaysWhyNothingWasFound) {
   });
 }
 
-TEST_F(Lookup, AnOlderDriverKnowsNothingNewer) {
+TEST_F(ProcAddressTest, OlderDriver_NewerSymbolsNotFound) {
   run(
       [] {
         int version = 0;
@@ -91,7 +91,7 @@ TEST_F(Lookup, AnOlderDriverKnowsNothingNewer) {
       {{"SIMGPU_DRIVER_VERSION", "11040"}});
 }
 
-TEST_F(Lookup, TheLibraryOfAnOlderDriverExportsNothingNewer) {
+TEST_F(ProcAddressTest, OlderLibrary_ExportsNothingNewer) {
   DriverProcess process(
       environment({{"SIMGPU_DRIVER_VERSION", "11040"}, {"DIVVY_SIMGPU_VARIANT", "simgpu-old"}}),
       [] {
@@ -104,7 +104,7 @@ TEST_F(Lookup, TheLibraryOfAnOlderDriverExportsNothingNewer) {
   process.expectSuccess();
 }
 
-TEST_F(Lookup, ErrorsHaveNamesAndTexts) {
+TEST_F(ProcAddressTest, Errors_HaveNamesAndTexts) {
   run([] {
     const char* text = nullptr;
     EXPECT_EQ(cu<Cu::cuGetErrorName>(CUDA_ERROR_OUT_OF_MEMORY, &text), CUDA_SUCCESS);
@@ -120,7 +120,7 @@ TEST_F(Lookup, ErrorsHaveNamesAndTexts) {
   });
 }
 
-class Visible : public DriverTest {
+class VisibleDevicesTest : public DriverTest {
  protected:
   std::string profile() const override { return "l20+h100x3"; }
 
@@ -166,14 +166,14 @@ class Visible : public DriverTest {
   }
 };
 
-TEST_F(Visible, FastestFirstIsTheDefaultOrder) {
+TEST_F(VisibleDevicesTest, DeviceOrder_FastestFirstOrPciBus) {
   expectCards(nullptr, {1, 2, 3, 0}, "FASTEST_FIRST");
   expectCards(nullptr, {0, 1, 2, 3}, "PCI_BUS_ID");
   expectCards("0", {1}, "FASTEST_FIRST");
   expectCards("3", {0}, "FASTEST_FIRST");
 }
 
-TEST_F(Visible, IndicesUpToTheFirstInvalidOne) {
+TEST_F(VisibleDevicesTest, InvalidIndex_EndsTheList) {
   expectCards("2,0", {2, 0}, "PCI_BUS_ID");
   expectCards("1,-1,0", {1}, "PCI_BUS_ID");
   expectCards("1,9,0", {1}, "PCI_BUS_ID");
@@ -186,7 +186,7 @@ TEST_F(Visible, IndicesUpToTheFirstInvalidOne) {
   expectCards("MIG-GPU-00000000-0000-0000-0000-000000000000/1/0", {}, "PCI_BUS_ID");
 }
 
-TEST_F(Visible, UuidsAndTheirUnambiguousPrefixes) {
+TEST_F(VisibleDevicesTest, UuidPrefix_SelectsIfUnambiguous) {
   std::string whole;
   {
     DriverProcess asks(environment({{"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}}), [] {
@@ -207,7 +207,7 @@ class NullCard : public DriverTest {
   std::string profile() const override { return "null"; }
 };
 
-TEST_F(NullCard, AnswersWithoutBooks) {
+TEST_F(NullCard, Allocation_SucceedsUncharged) {
   runReady([] {
     CUdeviceptr p = 0;
     CUdeviceptr q = 0;

@@ -27,7 +27,7 @@ std::size_t nodeCount(CUgraph graph) {
   return count;
 }
 
-TEST_F(Capture, RecordsInsteadOfRunning) {
+TEST_F(Capture, CapturedWork_RecordedNotRun) {
   runReady([] {
     const CUdeviceptr data = upload(std::vector<std::uint32_t>(4, 1));
     const CUfunction add = builtin("add");
@@ -51,7 +51,7 @@ TEST_F(Capture, RecordsInsteadOfRunning) {
   });
 }
 
-TEST_F(Capture, ForkAndJoinThroughEvents) {
+TEST_F(Capture, ForkAndJoin_RecordsDiamond) {
   runReady([] {
     spin(kNull, 1);  // loads the kernel, which a capture forbids
     const CUstream a = makeStream();
@@ -140,7 +140,7 @@ const Rule kRules[] = {
      }},
 };
 
-TEST_F(Capture, RulesMatrix) {
+TEST_F(Capture, EachRule_ResultAndCaptureState) {
   runReady([] {
     spin(kNull, 1);  // loads what the rules use before anything captures
     EXPECT_EQ(cu<Cu::cuCtxSynchronize>(), CUDA_SUCCESS);
@@ -166,7 +166,7 @@ TEST_F(Capture, RulesMatrix) {
 }
 
 // Which unsafe calls of which thread a capture forbids: by its mode, and by the thread's own.
-TEST_F(Capture, ModesDecideForWhichThreadUnsafeCallsAreForbidden) {
+TEST_F(Capture, CaptureModes_ForbidUnsafeCalls) {
   runReady([] {
     constexpr auto kGlobal = CU_STREAM_CAPTURE_MODE_GLOBAL;
     constexpr auto kLocal = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
@@ -218,7 +218,7 @@ TEST_F(Capture, ModesDecideForWhichThreadUnsafeCallsAreForbidden) {
   });
 }
 
-TEST_F(Capture, RelaxedCaptureMayEndInAnotherThread) {
+TEST_F(Capture, RelaxedCapture_EndsInOtherThread) {
   runReady([] {
     const CUstream s = makeStream();
     begin(s, CU_STREAM_CAPTURE_MODE_RELAXED);
@@ -226,7 +226,7 @@ TEST_F(Capture, RelaxedCaptureMayEndInAnotherThread) {
   });
 }
 
-TEST_F(Capture, LegacyStreamWouldWaitForACapturingBlockingStream) {
+TEST_F(Capture, LegacyStream_InvalidatesBlockingCapture) {
   runReady([] {
     spin(kNull, 1);
     EXPECT_EQ(cu<Cu::cuStreamBeginCapture_v2>(kNull, CU_STREAM_CAPTURE_MODE_GLOBAL),
@@ -257,7 +257,7 @@ TEST_F(Capture, LegacyStreamWouldWaitForACapturingBlockingStream) {
   });
 }
 
-TEST_F(Capture, TwoCapturesCannotMerge) {
+TEST_F(Capture, TwoCaptures_CannotMerge) {
   runReady([] {
     const CUstream a = makeStream();
     const CUstream b = makeStream();
@@ -269,7 +269,7 @@ TEST_F(Capture, TwoCapturesCannotMerge) {
   });
 }
 
-TEST_F(Capture, UnjoinedForkAndForeignEndAreNamed) {
+TEST_F(Capture, UnjoinedForkOrForeignEnd_IsRefused) {
   runReady([] {
     spin(kNull, 1);
     const CUstream a = makeStream();
@@ -288,7 +288,7 @@ TEST_F(Capture, UnjoinedForkAndForeignEndAreNamed) {
   });
 }
 
-TEST_F(Capture, EventOfAFinishedCaptureIsUselessUntilRecordedAnew) {
+TEST_F(Capture, EventOfEndedCapture_RefusedUntilRecorded) {
   runReady([] {
     const CUstream s = makeStream();
     begin(s);
@@ -301,7 +301,7 @@ TEST_F(Capture, EventOfAFinishedCaptureIsUselessUntilRecordedAnew) {
   });
 }
 
-TEST_F(Capture, InfoTellsGraphIdAndDependencies) {
+TEST_F(Capture, CaptureInfo_IdGraphAndDependencies) {
   runReady([] {
     spin(kNull, 1);
     const CUstream s = makeStream();
@@ -335,7 +335,7 @@ TEST_F(Capture, InfoTellsGraphIdAndDependencies) {
   });
 }
 
-TEST_F(Capture, CaptureIntoAnExistingGraphAppends) {
+TEST_F(Capture, CaptureToExistingGraph_Appends) {
   runReady([] {
     spin(kNull, 1);
     CUgraph graph = nullptr;
@@ -361,7 +361,7 @@ TEST_F(Capture, CaptureIntoAnExistingGraphAppends) {
   });
 }
 
-TEST_F(Capture, StreamOrderedMemoryBecomesNodes) {
+TEST_F(Capture, StreamOrderedMemory_BecomesNodes) {
   runReady([] {
     const CUstream s = makeStream();
     const CUfunction fill = builtin("fill");
@@ -391,7 +391,7 @@ TEST_F(Capture, StreamOrderedMemoryBecomesNodes) {
   });
 }
 
-TEST_F(Capture, GraphLaunchIsCapturedAsAChild) {
+TEST_F(Capture, GraphLaunch_CapturedAsChild) {
   runReady([] {
     const CUdeviceptr data = upload(std::vector<std::uint32_t>{0});
     const CUfunction add = builtin("add");
@@ -415,7 +415,7 @@ TEST_F(Capture, GraphLaunchIsCapturedAsAChild) {
   });
 }
 
-TEST_F(Capture, DestroyingACapturingStreamEndsItsCapture) {
+TEST_F(Capture, CapturingStreamDestroyed_CaptureEnds) {
   runReady([] {
     const CUstream s = makeStream();
     begin(s);

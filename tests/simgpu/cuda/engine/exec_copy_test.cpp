@@ -16,7 +16,7 @@ std::vector<unsigned char> counting(std::size_t count) {
   return values;
 }
 
-TEST_F(Copy, BytesSurviveEveryRoute) {
+TEST_F(Copy, EachRoute_BytesSurvive) {
   runReady([] {
     const auto bytes = counting(100'000);
     const CUdeviceptr a = upload(bytes);
@@ -38,7 +38,7 @@ TEST_F(Copy, BytesSurviveEveryRoute) {
 }
 
 // cuMemcpy finds out itself what its two addresses are.
-TEST_F(Copy, FreshMemoryAroundACopyKeepsItsPattern) {
+TEST_F(Copy, FreshMemory_PatternKeptAroundCopy) {
   runReady([] {
     constexpr std::size_t kBytes = 1 << 20;
     const std::vector<unsigned char> data(3 * 65536, 9);
@@ -61,7 +61,7 @@ TEST_F(Copy, FreshMemoryAroundACopyKeepsItsPattern) {
   });
 }
 
-TEST_F(Copy, UnifiedCopiesInferBothSides) {
+TEST_F(Copy, UnifiedCopy_InfersBothSides) {
   runReady([] {
     const auto bytes = counting(4096);
     std::vector<unsigned char> plain(4096);
@@ -81,7 +81,7 @@ TEST_F(Copy, UnifiedCopiesInferBothSides) {
   });
 }
 
-TEST_F(Copy, RangesOutsideOfAllocationsAreRefusedAtOnce) {
+TEST_F(Copy, RangeOutsideAllocation_IsRefused) {
   runReady([] {
     const CUdeviceptr data = allocate(512);
     std::vector<unsigned char> host(2048);
@@ -103,7 +103,7 @@ TEST_F(Copy, RangesOutsideOfAllocationsAreRefusedAtOnce) {
   });
 }
 
-TEST_F(Copy, PageableMemoryMayBeChangedAtOnce) {
+TEST_F(Copy, PageableMemory_MayChangeAfterCall) {
   runReady([] {
     for (const std::size_t count : {size_t{16}, size_t{1} << 20}) {
       std::vector<unsigned char> host(count, 1);
@@ -122,7 +122,7 @@ TEST_F(Copy, PageableMemoryMayBeChangedAtOnce) {
   });
 }
 
-TEST_F(Copy, CopiesToPinnedMemoryDoNotWait) {
+TEST_F(Copy, PinnedDestination_CallDoesNotWait) {
   runReady([] {
     auto* host = pinned<std::uint32_t>(4);
     const CUdeviceptr data = upload(std::vector<std::uint32_t>{5});
@@ -139,7 +139,7 @@ TEST_F(Copy, CopiesToPinnedMemoryDoNotWait) {
   });
 }
 
-TEST_F(Copy, BoxesKeepTheirPlace) {
+TEST_F(Copy, BoxCopies_HitExactPlaces) {
   runReady([] {
     constexpr std::size_t kPitch = 64;
     const CUdeviceptr device = upload(std::vector<unsigned char>(kPitch * 64, 0xee));
@@ -193,7 +193,7 @@ TEST_F(Copy, BoxesKeepTheirPlace) {
   });
 }
 
-TEST_F(Copy, MemsetsOfAllSizesFillExactlyTheirRange) {
+TEST_F(Copy, MemsetSizes_FillExactRange) {
   runReady([] {
     const CUdeviceptr p = upload(std::vector<unsigned char>(64, 0));
     EXPECT_EQ(cu<Cu::cuMemsetD8_v2>(p, static_cast<unsigned char>(1), size_t{3}), CUDA_SUCCESS);
@@ -213,7 +213,7 @@ TEST_F(Copy, MemsetsOfAllSizesFillExactlyTheirRange) {
   });
 }
 
-TEST_F(Copy, DirectionsHaveEnginesOfTheirOwnAndCostTheirBytes) {
+TEST_F(Copy, BothDirections_OwnEnginesAndBytesLogged) {
   runReady([] {
     constexpr std::size_t kBytes = 64 * kMiB;
     const CUdeviceptr a = allocate(kBytes);
@@ -255,7 +255,7 @@ class SlowLink : public Copy {
   }
 };
 
-TEST_F(SlowLink, CopiesTakeANanosecondForAByteAndAQuarterLongerInBothDirectionsAtOnce) {
+TEST_F(SlowLink, BothDirections_TakeAQuarterLonger) {
   runReady([] {
     size_t total = 0;
     EXPECT_EQ(cu<Cu::cuDeviceTotalMem_v2>(&total, 0), CUDA_SUCCESS);
@@ -287,7 +287,7 @@ TEST_F(SlowLink, CopiesTakeANanosecondForAByteAndAQuarterLongerInBothDirectionsA
   });
 }
 
-TEST_F(Copy, PeersAndBatches) {
+TEST_F(Copy, PeersAndBatches_BytesArrive) {
   runReady(
       [] {
         CUcontext here = nullptr;
@@ -327,7 +327,7 @@ TEST_F(Copy, PeersAndBatches) {
       {{"SIMGPU_PROFILE", "rtx4070x2"}});
 }
 
-TEST_F(Copy, ArraysAreReachedByBoxesAndRuns) {
+TEST_F(Copy, ArrayCopies_ByBoxAndRun) {
   runReady([] {
     CUDA_ARRAY_DESCRIPTOR shape{};
     shape.Width = 8;

@@ -60,7 +60,7 @@ bool waitEnded(EngineFile& file, OpRef ref) {
   return false;
 }
 
-TEST(EngineFileTest, SurvivesHoldersKilledAtRandomInstructions) {
+TEST(EngineFileTest, HoldersKilledAtRandom_TimelineRecovers) {
   const ScratchDir dir;
   Opened mine(dir.path());
   ASSERT_TRUE(mine.ok);
@@ -87,7 +87,7 @@ TEST(EngineFileTest, SurvivesHoldersKilledAtRandomInstructions) {
   }
 }
 
-TEST(EngineFileTest, WorkOfAKilledNeighbourDisappears) {
+TEST(EngineFileTest, KilledProcess_ItsWorkDisappears) {
   const ScratchDir dir;
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
@@ -109,7 +109,7 @@ TEST(EngineFileTest, WorkOfAKilledNeighbourDisappears) {
   for (std::uint64_t bits : lock.line().state().engines[0].busy) EXPECT_EQ(bits, 0U);
 }
 
-TEST(EngineFileTest, LogShowsTwoProcessesTakingTurns) {
+TEST(EngineFileTest, TwoProcesses_LogShowsTurns) {
   const ScratchDir dir;
   int go[2];
   ASSERT_EQ(pipe(go), 0);
@@ -142,7 +142,7 @@ TEST(EngineFileTest, LogShowsTwoProcessesTakingTurns) {
   }
 }
 
-TEST(EngineFileTest, FileOfAnEarlierBootStartsAfresh) {
+TEST(EngineFileTest, EarlierBoot_FileStartsEmpty) {
   const ScratchDir dir;
   {
     Opened first(dir.path());
@@ -162,7 +162,7 @@ TEST(EngineFileTest, FileOfAnEarlierBootStartsAfresh) {
   EXPECT_EQ(lock.line().state().log.next, 0U);
 }
 
-TEST(EngineFileTest, LanesOfDeadProcessesAreUsedAgain) {
+TEST(EngineFileTest, DeadProcesses_LanesAreReused) {
   const ScratchDir dir;
   Opened mine(dir.path());
   ASSERT_TRUE(mine.ok);
@@ -191,7 +191,7 @@ void runMany(EngineFile& file, std::uint32_t lane, int count) {
   while (const OpRef done = lock.line().firstDone(lane)) lock.line().release(done);
 }
 
-TEST(EngineFileTest, FollowerSeesWhatTheRingLoses) {
+TEST(EngineFileTest, RingOverflow_FollowerSeesAll) {
   const ScratchDir dir;
   IntervalFollower follower(dir.path(), 0);
   EXPECT_FALSE(follower.update());
@@ -214,7 +214,7 @@ TEST(EngineFileTest, FollowerSeesWhatTheRingLoses) {
   EXPECT_GT(readIntervals(dir.path(), 0)->dropped, 0U);
 }
 
-TEST(EngineFileTest, FollowerSeesIntervalsGrow) {
+TEST(EngineFileTest, RunningKernel_FollowerSeesItGrow) {
   const ScratchDir dir;
   Opened mine(dir.path());
   ASSERT_TRUE(mine.ok);
@@ -233,7 +233,7 @@ TEST(EngineFileTest, FollowerSeesIntervalsGrow) {
   EXPECT_EQ(follower.view().intervals.size(), 1U);
 }
 
-TEST(EngineFileTest, MissingFileIsNoView) {
+TEST(EngineFileTest, MissingFile_NoView) {
   const ScratchDir dir;
   EXPECT_FALSE(readIntervals(dir.path(), 0).has_value());
 }

@@ -55,7 +55,7 @@ class EventIpc : public DriverTest {
   FdChannel channel_;
 };
 
-TEST_F(EventIpc, OnlyInterprocessEventsWithoutTimingHaveHandles) {
+TEST_F(EventIpc, OtherThanSharedEvents_HaveNoHandle) {
   runReady([] {
     CUipcEventHandle handle{};
     CUevent event = nullptr;
@@ -71,7 +71,7 @@ TEST_F(EventIpc, OnlyInterprocessEventsWithoutTimingHaveHandles) {
   });
 }
 
-TEST_F(EventIpc, WorksLikeAnyOtherEventWithinItsProcess) {
+TEST_F(EventIpc, OpenedInOwnProcess_BehavesAsEvent) {
   runReady([] {
     const CUevent event = makeEvent(kShared);
     const CUevent twin = openEvent(handleOf(event));
@@ -101,7 +101,7 @@ TEST_F(EventIpc, WorksLikeAnyOtherEventWithinItsProcess) {
   });
 }
 
-TEST_F(EventIpc, AWaiterInAnotherProcessFindsTheBytesInPlace) {
+TEST_F(EventIpc, WaiterInOtherProcess_SeesBytes) {
   DriverProcess owner(environment(), [&] {
     makeReady();
     const CUdeviceptr p = upload(std::vector<std::uint32_t>{1});
@@ -143,7 +143,7 @@ TEST_F(EventIpc, AWaiterInAnotherProcessFindsTheBytesInPlace) {
   owner.expectSuccess();
 }
 
-TEST_F(EventIpc, TheOpenerMayRecordAndTheMakerWait) {
+TEST_F(EventIpc, OpenerRecords_MakerWaits) {
   DriverProcess maker(environment(), [&] {
     makeReady();
     const CUevent done = makeEvent(kShared);
@@ -175,7 +175,7 @@ TEST_F(EventIpc, TheOpenerMayRecordAndTheMakerWait) {
   opener.expectSuccess();
 }
 
-TEST_F(EventIpc, AKilledRecorderHoldsNobodyUp) {
+TEST_F(EventIpc, RecorderKilled_WaiterGoesOn) {
   DriverProcess recorder(environment(), [&] {
     makeReady();
     const CUevent never = makeEvent(kShared);
@@ -204,7 +204,7 @@ TEST_F(EventIpc, AKilledRecorderHoldsNobodyUp) {
   waiter.expectSuccess();
 }
 
-TEST_F(EventIpc, DestroyedEventsAndDeadMakersGiveTheirPlaceBack) {
+TEST_F(EventIpc, DestroyedOrDeadMakers_PlacesReused) {
   constexpr int kPlaces = 4096;
   runReady([] {
     for (int i = 0; i < kPlaces + 10; ++i) {

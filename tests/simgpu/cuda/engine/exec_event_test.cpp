@@ -8,7 +8,7 @@ class Event : public DriverTest {};
 
 constexpr CUstream kNull = nullptr;
 
-TEST_F(Event, NeverRecordedIsReadyButHasNoTime) {
+TEST_F(Event, NeverRecorded_ReadyWithoutTime) {
   runReady([] {
     const CUevent never = makeEvent();
     const CUevent done = recordedIn(kNull);
@@ -20,7 +20,7 @@ TEST_F(Event, NeverRecordedIsReadyButHasNoTime) {
   });
 }
 
-TEST_F(Event, UntimedEventsRefuseElapsedTime) {
+TEST_F(Event, TimingDisabled_ElapsedTimeRefused) {
   runReady([] {
     const CUevent timed = recordedIn(kNull);
     const CUevent untimed = makeEvent(CU_EVENT_DISABLE_TIMING);
@@ -33,7 +33,7 @@ TEST_F(Event, UntimedEventsRefuseElapsedTime) {
   });
 }
 
-TEST_F(Event, PendingIsNotReadyForQueryAndTime) {
+TEST_F(Event, PendingEvent_IsNotReady) {
   runReady([] {
     auto* flag = pinned<std::uint32_t>();
     const CUevent from = recordedIn(kNull);
@@ -48,7 +48,7 @@ TEST_F(Event, PendingIsNotReadyForQueryAndTime) {
 }
 
 // An hour of the card's time, waited for: only a card whose time runs faster is done in a test's.
-TEST_F(Event, TimeRunsAsFastAsTheCardWasMadeToRun) {
+TEST_F(Event, TimeScale_CardClockRunsFaster) {
   setenv("SIMGPU_TIME_SCALE", "1000", 1);
   runReady([] {
     const CUevent from = recordedIn(kNull);
@@ -68,7 +68,7 @@ TEST_F(Event, TimeRunsAsFastAsTheCardWasMadeToRun) {
   unsetenv("SIMGPU_TIME_SCALE");
 }
 
-TEST_F(Event, StampsAreThoseOfTheLog) {
+TEST_F(Event, ElapsedTime_MatchesLog) {
   runReady([] {
     const CUstream s = makeStream();
     const CUevent from = recordedIn(s);
@@ -87,7 +87,7 @@ TEST_F(Event, StampsAreThoseOfTheLog) {
   });
 }
 
-TEST_F(Event, RerecordingMovesTheStamp) {
+TEST_F(Event, RecordAgain_MovesStamp) {
   runReady([] {
     const CUstream s = makeStream();
     const CUevent fixed = recordedIn(s);
@@ -98,7 +98,7 @@ TEST_F(Event, RerecordingMovesTheStamp) {
   });
 }
 
-TEST_F(Event, SharedOnesWithTimingAndUnknownFlagsAreRefused) {
+TEST_F(Event, SharedTimedOrUnknownFlags_AreRefused) {
   runReady([] {
     CUevent event = nullptr;
     EXPECT_EQ(cu<Cu::cuEventCreate>(&event, unsigned{CU_EVENT_INTERPROCESS}),
@@ -113,7 +113,7 @@ TEST_F(Event, SharedOnesWithTimingAndUnknownFlagsAreRefused) {
   });
 }
 
-TEST_F(Event, EventOfAnotherContextCannotBeRecorded) {
+TEST_F(Event, OtherContextsEvent_RecordIsRefused) {
   runReady([] {
     const CUevent event = makeEvent();
     CUcontext other = nullptr;
@@ -122,7 +122,7 @@ TEST_F(Event, EventOfAnotherContextCannotBeRecorded) {
   });
 }
 
-TEST_F(Event, ContextRecordFollowsAllStreamsAndContextWaitHoldsThemAll) {
+TEST_F(Event, ContextEvents_FollowAndHoldAllStreams) {
   runReady([] {
     auto* flags = pinned<std::uint32_t>(2);
     const CUfunction until = builtin("spin_until");

@@ -55,7 +55,7 @@ CUDA_MEMSET_NODE_PARAMS setWords(CUdeviceptr at, unsigned value, std::size_t cou
   return {at, 0, value, 4, count, 1};
 }
 
-TEST_F(Graph, EveryKindOfNodeDoesItsPartInOrder) {
+TEST_F(Graph, EachNodeKind_RunsInOrder) {
   runReady([] {
     CUcontext context = nullptr;
     EXPECT_EQ(cu<Cu::cuCtxGetCurrent>(&context), CUDA_SUCCESS);
@@ -111,7 +111,7 @@ TEST_F(Graph, EveryKindOfNodeDoesItsPartInOrder) {
   });
 }
 
-TEST_F(Graph, BranchesRunSideBySideAndJoin) {
+TEST_F(Graph, ParallelBranches_JoinWithAllEffects) {
   runReady([] {
     auto* flags = pinned<std::uint32_t>(2);
     const CUdeviceptr data = upload(std::vector<std::uint32_t>(4, 0));
@@ -133,7 +133,7 @@ TEST_F(Graph, BranchesRunSideBySideAndJoin) {
   });
 }
 
-TEST_F(Graph, LaunchFollowsTheStreamAndTheStreamFollowsTheLaunch) {
+TEST_F(Graph, Launches_OrderedWithTheirStreams) {
   runReady([] {
     const CUdeviceptr data = upload(std::vector<std::uint32_t>{1});
     const CUgraph graph = makeGraph();
@@ -154,7 +154,7 @@ TEST_F(Graph, LaunchFollowsTheStreamAndTheStreamFollowsTheLaunch) {
   });
 }
 
-TEST_F(Graph, ChildGraphsAreCopiesAndRunInPlace) {
+TEST_F(Graph, ChildGraph_IsCopiedWhenAdded) {
   runReady([] {
     const CUdeviceptr data = upload(std::vector<std::uint32_t>{0});
     const CUgraph child = makeGraph();
@@ -177,7 +177,7 @@ TEST_F(Graph, ChildGraphsAreCopiesAndRunInPlace) {
   });
 }
 
-TEST_F(Graph, ClonesFindTheirTwins) {
+TEST_F(Graph, Clone_FindsTwinNode) {
   runReady([] {
     const CUdeviceptr data = upload(std::vector<std::uint32_t>{0});
     const CUgraph graph = makeGraph();
@@ -199,7 +199,7 @@ TEST_F(Graph, ClonesFindTheirTwins) {
   });
 }
 
-TEST_F(Graph, ExecutableGraphsAreChangedInPlace) {
+TEST_F(Graph, ExecNodeChanged_GraphUnchanged) {
   runReady([] {
     const CUdeviceptr data = upload(std::vector<std::uint32_t>{0});
     const CUgraph graph = makeGraph();
@@ -224,7 +224,7 @@ TEST_F(Graph, ExecutableGraphsAreChangedInPlace) {
   });
 }
 
-TEST_F(Graph, WholeUpdatesNeedTheSameShape) {
+TEST_F(Graph, Update_NeedsSameShape) {
   runReady([] {
     CUcontext context = nullptr;
     EXPECT_EQ(cu<Cu::cuCtxGetCurrent>(&context), CUDA_SUCCESS);
@@ -267,7 +267,7 @@ TEST_F(Graph, WholeUpdatesNeedTheSameShape) {
   });
 }
 
-TEST_F(Graph, CyclesAreFoundAtInstantiation) {
+TEST_F(Graph, Cycle_InstantiationIsRefused) {
   runReady([] {
     const CUdeviceptr data = allocate(4);
     AddParams one(data, 1);
@@ -289,7 +289,7 @@ TEST_F(Graph, CyclesAreFoundAtInstantiation) {
   });
 }
 
-TEST_F(Graph, MemoryNodesAreBackedByLaunchesAndCharged) {
+TEST_F(Graph, MemoryNodes_ChargedByLaunch) {
   runReady([] {
     constexpr std::uint64_t kBytes = 8 * kMiB;
     CUDA_MEM_ALLOC_NODE_PARAMS params{};
@@ -327,7 +327,7 @@ TEST_F(Graph, MemoryNodesAreBackedByLaunchesAndCharged) {
   });
 }
 
-TEST_F(Graph, EverythingMayBeDestroyedWhileARunIsPending) {
+TEST_F(Graph, DestroyedWhilePending_RunCompletes) {
   runReady([] {
     CUDA_MEM_ALLOC_NODE_PARAMS params{};
     params.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -364,7 +364,7 @@ TEST_F(Graph, EverythingMayBeDestroyedWhileARunIsPending) {
   });
 }
 
-TEST_F(Graph, ExhaustedCardRefusesTheLaunchNotTheNode) {
+TEST_F(Graph, CardFull_LaunchIsOutOfMemory) {
   runReady([] {
     CUDA_MEM_ALLOC_NODE_PARAMS params{};
     params.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -378,7 +378,7 @@ TEST_F(Graph, ExhaustedCardRefusesTheLaunchNotTheNode) {
   });
 }
 
-TEST_F(Graph, GenericNodesSayTheSameAsTypedOnes) {
+TEST_F(Graph, GenericNodes_EqualTypedOnes) {
   runReady([] {
     const CUdeviceptr data = upload(std::vector<std::uint32_t>{3});
     AddParams add(data, 4);
@@ -405,7 +405,7 @@ TEST_F(Graph, GenericNodesSayTheSameAsTypedOnes) {
   });
 }
 
-TEST_F(Graph, UserObjectsLiveAsLongAsGraphsNeedThem) {
+TEST_F(Graph, UserObject_LivesUntilLastGraph) {
   runReady([] {
     int destroyed = 0;
     CUuserObject object = nullptr;
@@ -425,7 +425,7 @@ TEST_F(Graph, UserObjectsLiveAsLongAsGraphsNeedThem) {
   });
 }
 
-TEST_F(Graph, DestructorOfAUserObjectMayWaitForALockThatACallerHolds) {
+TEST_F(Graph, UserObjectDestructor_MayWaitForLock) {
   runReady([] {
     struct Shared {
       std::mutex mutex;
@@ -449,7 +449,7 @@ TEST_F(Graph, DestructorOfAUserObjectMayWaitForALockThatACallerHolds) {
   });
 }
 
-TEST_F(Graph, LargeGraphsPassThroughTheQueue) {
+TEST_F(Graph, FiveThousandNodes_AllRun) {
   runReady([] {
     const CUdeviceptr data = upload(std::vector<std::uint32_t>{0});
     const CUgraph graph = makeGraph();

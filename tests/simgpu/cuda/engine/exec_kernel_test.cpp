@@ -12,7 +12,7 @@ class Kernel : public DriverTest {};
 
 constexpr CUstream kNull = nullptr;
 
-TEST_F(Kernel, BuiltinsComputeWhatTheySay) {
+TEST_F(Kernel, EachBuiltin_ComputesItsResult) {
   runReady([] {
     const CUdeviceptr words = allocate(4096);
     EXPECT_EQ(launch(builtin("fill"), kNull, words, std::uint64_t{1024}, 6U), CUDA_SUCCESS);
@@ -56,7 +56,7 @@ TEST_F(Kernel, BuiltinsComputeWhatTheySay) {
   });
 }
 
-TEST_F(Kernel, EveryCataloguedKernelHasABody) {
+TEST_F(Kernel, EachCatalogEntry_HasBody) {
   runReady([] {
     const CUmodule module = loadText(kAllBuiltins);
     unsigned count = 0;
@@ -72,7 +72,7 @@ TEST_F(Kernel, EveryCataloguedKernelHasABody) {
   });
 }
 
-TEST_F(Kernel, DurationFollowsWorkAndMemoryTraffic) {
+TEST_F(Kernel, Duration_FollowsWorkAndTraffic) {
   runReady([] {
     const CUstream s = makeStream();
     const auto timed = [&](auto... arguments) {
@@ -95,7 +95,7 @@ TEST_F(Kernel, DurationFollowsWorkAndMemoryTraffic) {
   });
 }
 
-TEST_F(Kernel, ImagesAreRecognisedOrRefusedWithAReason) {
+TEST_F(Kernel, Images_AcceptedOrRefusedWithReason) {
   runReady([] {
     struct Case {
       const char* image;
@@ -133,7 +133,7 @@ TEST_F(Kernel, ImagesAreRecognisedOrRefusedWithAReason) {
   });
 }
 
-TEST_F(Kernel, FilesAndLibrariesLoadTheSameImages) {
+TEST_F(Kernel, FilesAndLibraries_LoadSameImages) {
   runReady([] {
     const std::string path = std::string(std::getenv("SIMGPU_DIR")) + "/image";
     std::ofstream(path) << "simgpu-builtin 1\nkernel inc = add\nglobal counter 16\n";
@@ -175,7 +175,7 @@ TEST_F(Kernel, FilesAndLibrariesLoadTheSameImages) {
   });
 }
 
-TEST_F(Kernel, LinkerJoinsTexts) {
+TEST_F(Kernel, Linker_JoinsTexts) {
   runReady([] {
     CUlinkState state = nullptr;
     EXPECT_EQ(cu<Cu::cuLinkCreate_v2>(0U, static_cast<CUjit_option*>(nullptr),
@@ -199,7 +199,7 @@ TEST_F(Kernel, LinkerJoinsTexts) {
   });
 }
 
-TEST_F(Kernel, ParametersAreDescribedAndComeInBothForms) {
+TEST_F(Kernel, Parameters_DescribedAndPassedBothWays) {
   runReady([] {
     const CUfunction axpy = builtin("axpy");
     std::size_t count = 0;
@@ -245,7 +245,7 @@ TEST_F(Kernel, ParametersAreDescribedAndComeInBothForms) {
   });
 }
 
-TEST_F(Kernel, ShapesAreChecked) {
+TEST_F(Kernel, LaunchShapes_AreChecked) {
   runReady([] {
     const CUfunction f = builtin("spin");
     std::uint64_t ns = 1;
@@ -293,7 +293,7 @@ TEST_F(Kernel, ShapesAreChecked) {
   });
 }
 
-TEST_F(Kernel, ExtendedAndAncientLaunchesWork) {
+TEST_F(Kernel, ExtendedAndAncientLaunches_Run) {
   runReady([] {
     const CUdeviceptr data = upload(std::vector<std::uint32_t>{0});
     const CUfunction add = builtin("add");
@@ -330,7 +330,7 @@ TEST_F(Kernel, ExtendedAndAncientLaunchesWork) {
   });
 }
 
-TEST_F(Kernel, OccupancyIsPlausible) {
+TEST_F(Kernel, Occupancy_IsPlausible) {
   runReady([] {
     const CUfunction f = builtin("spin");
     int blocks = 0;
@@ -359,7 +359,7 @@ TEST_F(Kernel, OccupancyIsPlausible) {
 }
 
 // Everything that fails once a context has faulted, and what goes on elsewhere.
-TEST_F(Kernel, FaultsAreStickyForTheirContextOnly) {
+TEST_F(Kernel, Fault_StickyForItsContextOnly) {
   runReady([] {
     CUcontext healthy = nullptr;
     EXPECT_EQ(cu<Cu::cuCtxGetCurrent>(&healthy), CUDA_SUCCESS);
@@ -397,7 +397,7 @@ TEST_F(Kernel, FaultsAreStickyForTheirContextOnly) {
   });
 }
 
-TEST_F(Kernel, FaultEndsWhatWasQueuedBehindItWithoutRunningIt) {
+TEST_F(Kernel, Fault_QueuedWorkIsNotRun) {
   runReady([] {
     auto* seen = pinned<std::uint32_t>(4);
     const CUstream s = makeStream();
@@ -427,7 +427,7 @@ TEST_F(Kernel, FaultEndsWhatWasQueuedBehindItWithoutRunningIt) {
   });
 }
 
-TEST_F(Kernel, UnmappingUnderAPendingLaunchIsSeen) {
+TEST_F(Kernel, LaunchOnUnmappedMemory_IsIllegalAddress) {
   runReady([] {
     const std::size_t bytes = 2 * kMiB;
     CUmemAllocationProp prop{};

@@ -116,7 +116,7 @@ again:
 }
 )";
 
-TEST_F(Ptx, LoadsAndComputes) {
+TEST_F(Ptx, Saxpy_LoadsAndComputes) {
   runReady([] {
     const CUmodule module = loadText(kSaxpy);
     const CUdeviceptr x = upload(std::vector<float>(1000, 3));
@@ -130,7 +130,7 @@ TEST_F(Ptx, LoadsAndComputes) {
   });
 }
 
-TEST_F(Ptx, GlobalsAndDynamicSharedMemory) {
+TEST_F(Ptx, GlobalsAndSharedMemory_AreUsed) {
   runReady([] {
     const CUmodule module = loadText(kSaxpy);
     CUdeviceptr counter = 0;
@@ -155,7 +155,7 @@ TEST_F(Ptx, GlobalsAndDynamicSharedMemory) {
   });
 }
 
-TEST_F(Ptx, FromFilesAndLibraries) {
+TEST_F(Ptx, FilesAndLibraries_Load) {
   runReady([] {
     const std::string path = std::string(std::getenv("SIMGPU_DIR")) + "/image.ptx";
     std::ofstream(path) << kSaxpy;
@@ -175,7 +175,7 @@ TEST_F(Ptx, FromFilesAndLibraries) {
   });
 }
 
-TEST_F(Ptx, AttributesComeFromTheText) {
+TEST_F(Ptx, FunctionAttributes_ComeFromText) {
   runReady([] {
     const CUmodule module = loadText(kSaxpy);
     const auto attribute = [&](const char* name, CUfunction_attribute which) {
@@ -200,7 +200,7 @@ TEST_F(Ptx, AttributesComeFromTheText) {
   });
 }
 
-TEST_F(Ptx, WhatCannotBeRunIsNamedInTheLog) {
+TEST_F(Ptx, InvalidText_LogNamesLine) {
   runReady([] {
     const auto load = [](const char* text, std::string* log) {
       char buffer[256] = {};
@@ -236,21 +236,21 @@ void expectFault(const char* name, unsigned threads, CUdeviceptr argument, CUres
   EXPECT_EQ(cu<Cu::cuMemAlloc_v2>(&more, std::size_t{16}), expected);
 }
 
-TEST_F(Ptx, TouchingWhatIsNotMappedFaults) {
+TEST_F(Ptx, UnmappedAddress_IsIllegalAddress) {
   runReady([] { expectFault("store", 1, 0x10000, CUDA_ERROR_ILLEGAL_ADDRESS); });
   runReady([] { expectFault("store", 1, allocate(512) + (1U << 30), CUDA_ERROR_ILLEGAL_ADDRESS); });
 }
-TEST_F(Ptx, MisalignedAddressesFault) {
+TEST_F(Ptx, MisalignedAddress_IsMisaligned) {
   runReady([] { expectFault("store", 1, allocate(8) + 2, CUDA_ERROR_MISALIGNED_ADDRESS); });
 }
-TEST_F(Ptx, TrapsFault) {
+TEST_F(Ptx, Trap_IsLaunchFailed) {
   runReady([] { expectFault("end", 1, 0, CUDA_ERROR_LAUNCH_FAILED); });
 }
-TEST_F(Ptx, DeadlocksEnd) {
+TEST_F(Ptx, Deadlock_IsLaunchTimeout) {
   runReady([] { expectFault("stuck", 64, 0, CUDA_ERROR_LAUNCH_TIMEOUT); });
 }
 
-TEST_F(Ptx, AKernelThatWaitsLetsOthersRun) {
+TEST_F(Ptx, WaitingKernel_OtherStreamsRun) {
   runReady([] {
     const CUmodule module = loadText(kSaxpy);
     auto* flag = pinned<std::uint32_t>();
@@ -266,7 +266,7 @@ TEST_F(Ptx, AKernelThatWaitsLetsOthersRun) {
   });
 }
 
-TEST_F(Ptx, AnEndlessKernelEndsWithItsContext) {
+TEST_F(Ptx, EndlessKernel_EndsWithItsContext) {
   runReady([] {
     const CUmodule module = loadText(kSaxpy);
     const CUstream waits = makeStream();
@@ -279,7 +279,7 @@ TEST_F(Ptx, AnEndlessKernelEndsWithItsContext) {
   });
 }
 
-TEST_F(Ptx, AProcessEndsWithItsKernel) {
+TEST_F(Ptx, EndlessKernel_ProcessExits) {
   runReady([] {
     const CUmodule module = loadText(kSaxpy);
     EXPECT_EQ(launch(functionOf(module, "wait"), kNull, deviceView(pinned<std::uint32_t>())),
@@ -287,7 +287,7 @@ TEST_F(Ptx, AProcessEndsWithItsKernel) {
   });
 }
 
-TEST_F(Ptx, GraphsRunItAnewEachTime) {
+TEST_F(Ptx, GraphLaunchedThrice_ComputesEachTime) {
   runReady([] {
     const CUmodule module = loadText(kSaxpy);
     const CUdeviceptr x = upload(std::vector<float>(4, 1));
@@ -305,7 +305,7 @@ TEST_F(Ptx, GraphsRunItAnewEachTime) {
   });
 }
 
-TEST_F(Ptx, TheLinkerTakesOneText) {
+TEST_F(Ptx, Linker_TakesOneText) {
   runReady([] {
     CUlinkState state = nullptr;
     CUjit_option* const none = nullptr;
@@ -325,7 +325,7 @@ TEST_F(Ptx, TheLinkerTakesOneText) {
 }
 
 // The addresses of tinygrad's PTX renderer, and bytes of addresses in initial values.
-TEST_F(Ptx, ElementsOfVariablesAreAddresses) {
+TEST_F(Ptx, ElementsOfVariables_AreAddresses) {
   runReady([] {
     CUmodule module = nullptr;
     ASSERT_EQ(cu<Cu::cuModuleLoadData>(&module, static_cast<const void*>(R"(

@@ -24,7 +24,7 @@ void spinTogether(std::uint64_t nanos) {
   DriverProcess::meet();
 }
 
-TEST_F(Share, TwoProcessesTakeTurnsOnTheComputeEngine) {
+TEST_F(Share, TwoProcesses_TakeEqualTurns) {
   constexpr std::uint64_t kWork = 60 * kMillisecond;
   DriverProcess a(environment(), [] { spinTogether(kWork); });
   DriverProcess b(environment(), [] { spinTogether(kWork); });
@@ -67,7 +67,7 @@ TEST_F(Share, TwoProcessesTakeTurnsOnTheComputeEngine) {
   EXPECT_NEAR(static_cast<double>(busy_a), static_cast<double>(busy_b), 2.0 * kSlice);
 }
 
-TEST_F(Share, KilledNeighbourLeavesTheCardToTheOthers) {
+TEST_F(Share, KilledProcess_SurvivorGetsCard) {
   for (const bool in_the_middle : {false, true}) {
     DriverProcess victim(environment(), [in_the_middle] {
       makeReady();
@@ -102,7 +102,7 @@ TEST_F(Share, KilledNeighbourLeavesTheCardToTheOthers) {
 }
 
 // NVML's busy time is fed while a process waits for one long kernel.
-TEST_F(Share, LogMovesWhileSomebodyWaits) {
+TEST_F(Share, WaitingForKernel_LogMoves) {
   DriverProcess process(environment(), [] {
     makeReady();
     auto* flag = pinned<std::uint32_t>();
@@ -125,7 +125,7 @@ TEST_F(Share, LogMovesWhileSomebodyWaits) {
   process.expectSuccess();
 }
 
-TEST_F(Share, PendingWorkNeverKeepsAProcessFromExiting) {
+TEST_F(Share, PendingWork_ProcessExits) {
   run([] {
     makeReady();
     auto* flag = pinned<std::uint32_t>();
@@ -137,7 +137,7 @@ TEST_F(Share, PendingWorkNeverKeepsAProcessFromExiting) {
   });
 }
 
-TEST_F(Share, ChildOfAForkHasNoCardAndDisturbsNobody) {
+TEST_F(Share, ForkedChild_HasNoCard) {
   runReady([] {
     EXPECT_EQ(spin(kNull, 5 * kMillisecond), CUDA_SUCCESS);
     const pid_t child = fork();
@@ -150,7 +150,7 @@ TEST_F(Share, ChildOfAForkHasNoCardAndDisturbsNobody) {
 }
 
 // Eight processes, random work, all results right and all work accounted for.
-TEST_F(Share, ManyProcessesComputeCorrectlySideBySide) {
+TEST_F(Share, EightProcesses_ResultsAreRight) {
   std::vector<std::unique_ptr<DriverProcess>> processes;
   for (unsigned seed = 0; seed < 8; ++seed) {
     processes.push_back(std::make_unique<DriverProcess>(environment(), [seed] {

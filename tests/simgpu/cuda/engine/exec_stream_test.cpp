@@ -16,7 +16,7 @@ CUstream perThreadHandle() {
   return reinterpret_cast<CUstream>(kStreamPerThread);
 }
 
-TEST_F(Stream, WorkInOneStreamIsTimedBackToBackByTheCard) {
+TEST_F(Stream, OneStream_TimedBackToBack) {
   runReady([] {
     const CUstream s = makeStream();
     Gate gate(s);
@@ -33,7 +33,7 @@ TEST_F(Stream, WorkInOneStreamIsTimedBackToBackByTheCard) {
 }
 
 // Which default stream waits for which other stream, as the programming guide's table has it.
-TEST_F(Stream, LegacyStreamIsOrderedWithBlockingStreamsOnly) {
+TEST_F(Stream, LegacyStream_OrderedWithBlockingOnly) {
   runReady([] {
     const CUstream blocking = makeStream(CU_STREAM_DEFAULT);
     const CUstream free_one = makeStream(CU_STREAM_NON_BLOCKING);
@@ -73,7 +73,7 @@ TEST_F(Stream, LegacyStreamIsOrderedWithBlockingStreamsOnly) {
   });
 }
 
-TEST_F(Stream, PerThreadEntryPointsMeanTheThreadsOwnStream) {
+TEST_F(Stream, PerThreadEntryPoints_UseThreadsStream) {
   runReady([] {
     unsigned long long ids[4] = {};
     EXPECT_EQ(cu<Cu::cuStreamGetId>(kNull, &ids[0]), CUDA_SUCCESS);
@@ -86,7 +86,7 @@ TEST_F(Stream, PerThreadEntryPointsMeanTheThreadsOwnStream) {
   });
 }
 
-TEST_F(Stream, EventWaitsOrderStreamsAcrossContextsAndDevices) {
+TEST_F(Stream, EventWaits_OrderAcrossContextsAndDevices) {
   runReady(
       [] {
         CUcontext contexts[3] = {};
@@ -110,7 +110,7 @@ TEST_F(Stream, EventWaitsOrderStreamsAcrossContextsAndDevices) {
       {{"SIMGPU_PROFILE", "rtx4070x2"}});
 }
 
-TEST_F(Stream, HostFunctionsRunInOrderAndHoldTheirStream) {
+TEST_F(Stream, HostFunction_HoldsItsStreamOnly) {
   runReady([] {
     struct State {
       std::atomic<int> ran{0};
@@ -136,7 +136,7 @@ TEST_F(Stream, HostFunctionsRunInOrderAndHoldTheirStream) {
   });
 }
 
-TEST_F(Stream, HostFunctionSeesTheEffectsOfWhatCameBefore) {
+TEST_F(Stream, HostFunction_SeesEarlierEffects) {
   runReady([] {
     const CUstream s = makeStream();
     const CUdeviceptr data = allocate(4);
@@ -153,7 +153,7 @@ TEST_F(Stream, HostFunctionSeesTheEffectsOfWhatCameBefore) {
   });
 }
 
-TEST_F(Stream, HostFunctionsMayNotCallTheDriver) {
+TEST_F(Stream, HostFunction_DriverCallNotPermitted) {
   runReady([] {
     std::atomic<int> result{-1};
     const CUhostFn call = [](void* out) {
@@ -166,7 +166,7 @@ TEST_F(Stream, HostFunctionsMayNotCallTheDriver) {
   });
 }
 
-TEST_F(Stream, CallbackGetsStreamAndStatus) {
+TEST_F(Stream, Callback_GetsStreamAndStatus) {
   runReady([] {
     struct Seen {
       CUstream stream = nullptr;
@@ -187,7 +187,7 @@ TEST_F(Stream, CallbackGetsStreamAndStatus) {
   });
 }
 
-TEST_F(Stream, MemoryWordsHoldAndReleaseStreams) {
+TEST_F(Stream, MemoryWords_HoldAndReleaseStreams) {
   runReady([] {
     struct Case {
       unsigned flags;
@@ -217,7 +217,7 @@ TEST_F(Stream, MemoryWordsHoldAndReleaseStreams) {
   });
 }
 
-TEST_F(Stream, SpinningKernelEndsWhenTheHostWrites) {
+TEST_F(Stream, SpinningKernel_EndsWhenHostWrites) {
   runReady([] {
     auto* flag = pinned<std::uint32_t>();
     const CUstream s = makeStream();
@@ -232,7 +232,7 @@ TEST_F(Stream, SpinningKernelEndsWhenTheHostWrites) {
 }
 
 // The hardware queue: the 1025th launch waits for the first to end.
-TEST_F(Stream, LaunchingThreadBlocksBehind1024PendingLaunches) {
+TEST_F(Stream, PendingLaunches1024_LaunchBlocks) {
   runReady([] {
     auto* flag = pinned<std::uint32_t>();
     const CUstream s = makeStream();
@@ -260,7 +260,7 @@ TEST_F(Stream, LaunchingThreadBlocksBehind1024PendingLaunches) {
   });
 }
 
-TEST_F(Stream, DestroyedStreamsWorkGoesOnAndTheLegacyStreamStillFollowsIt) {
+TEST_F(Stream, DestroyedStream_LegacyStreamStillWaits) {
   runReady([] {
     auto* flag = pinned<std::uint32_t>();
     const CUstream s = makeStream(CU_STREAM_DEFAULT);
@@ -275,7 +275,7 @@ TEST_F(Stream, DestroyedStreamsWorkGoesOnAndTheLegacyStreamStillFollowsIt) {
   });
 }
 
-TEST_F(Stream, PrioritiesFlagsAndAttributesAreWhatWasAskedFor) {
+TEST_F(Stream, PriorityFlagsAttributes_AreAsAsked) {
   runReady([] {
     int least = 1;
     int most = 1;
@@ -312,7 +312,7 @@ TEST_F(Stream, PrioritiesFlagsAndAttributesAreWhatWasAskedFor) {
   });
 }
 
-TEST_F(Stream, UrgentStreamOvertakesInItsContext) {
+TEST_F(Stream, UrgentStream_Overtakes) {
   runReady([] {
     CUstream urgent = nullptr;
     EXPECT_EQ(cu<Cu::cuStreamCreateWithPriority>(&urgent, 1U, -5), CUDA_SUCCESS);
@@ -330,7 +330,7 @@ TEST_F(Stream, UrgentStreamOvertakesInItsContext) {
   });
 }
 
-TEST_F(Stream, BadHandlesAndArgumentsAreNamed) {
+TEST_F(Stream, InvalidHandles_AreRefused) {
   runReady([] {
     int x = 0;
     const auto wild = reinterpret_cast<CUstream>(&x);
@@ -345,7 +345,7 @@ TEST_F(Stream, BadHandlesAndArgumentsAreNamed) {
 }
 
 // A kernel that only takes time burns no CPU, neither in the waiting thread nor in ours.
-TEST_F(Stream, WaitingForALongKernelLeavesTheCpuAlone) {
+TEST_F(Stream, WaitForLongKernel_UsesLittleCpu) {
   runReady([] {
     EXPECT_EQ(spin(kNull, 400 * kMillisecond), CUDA_SUCCESS);
     timespec before{};
@@ -360,7 +360,7 @@ TEST_F(Stream, WaitingForALongKernelLeavesTheCpuAlone) {
 }
 
 // It used to wake up at the end of each of them.
-TEST_F(Stream, WaitingForManyKernelsIsNotOneSleepForEach) {
+TEST_F(Stream, WaitForManyKernels_FewWakeups) {
   runReady([] {
     constexpr int kKernels = 500;
     for (int i = 0; i < kKernels; ++i) EXPECT_EQ(spin(kNull, kMillisecond / 5), CUDA_SUCCESS);

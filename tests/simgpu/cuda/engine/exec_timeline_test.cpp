@@ -8,7 +8,7 @@
 namespace divvy::simgpu {
 namespace {
 
-TEST_F(TimelineTest, KernelStartsWhenReadyAndEndsItsCostLater) {
+TEST_F(TimelineTest, ReadyKernel_EndsAfterItsCost) {
   const std::uint32_t a = lane(1);
   pass(500);
   const OpRef k = kernel(a, 1000);
@@ -17,7 +17,7 @@ TEST_F(TimelineTest, KernelStartsWhenReadyAndEndsItsCostLater) {
   EXPECT_EQ(endOf(k), 1500U);
 }
 
-TEST_F(TimelineTest, LateLookNeverStretchesAKernel) {
+TEST_F(TimelineTest, LateLook_KernelNotStretched) {
   const std::uint32_t a = lane(1);
   const OpRef k1 = kernel(a, 1'000'000);
   const OpRef k2 = kernel(a, 1'000'000, {k1});
@@ -26,7 +26,7 @@ TEST_F(TimelineTest, LateLookNeverStretchesAKernel) {
   EXPECT_EQ(endOf(k2), 2'000'000U);
 }
 
-TEST_F(TimelineTest, EnginesRunSideBySide) {
+TEST_F(TimelineTest, Engines_RunSideBySide) {
   const std::uint32_t a = lane(1);
   const OpRef k = kernel(a, 1000);
   const OpRef in = copy(a, Engine::kCopyIn, 1000, 64);
@@ -35,7 +35,7 @@ TEST_F(TimelineTest, EnginesRunSideBySide) {
   EXPECT_TRUE(done(k) && done(in) && done(out));
 }
 
-TEST_F(TimelineTest, DependentWaitsAcrossEnginesAndLanes) {
+TEST_F(TimelineTest, Dependency_WaitsAcrossEnginesAndLanes) {
   const std::uint32_t a = lane(1);
   const std::uint32_t b = lane(1);
   const OpRef in = copy(a, Engine::kCopyIn, 700, 64);
@@ -45,7 +45,7 @@ TEST_F(TimelineTest, DependentWaitsAcrossEnginesAndLanes) {
   EXPECT_EQ(endOf(k), 1000U);
 }
 
-TEST_F(TimelineTest, MarkerIsStampedWithTheEndOfWhatItFollows) {
+TEST_F(TimelineTest, Marker_StampedWithPredecessorsEnd) {
   const std::uint32_t a = lane(1);
   const OpRef k = kernel(a, 12'345);
   const OpRef m1 = marker(a, {k});
@@ -57,7 +57,7 @@ TEST_F(TimelineTest, MarkerIsStampedWithTheEndOfWhatItFollows) {
   EXPECT_EQ(endOf(m3), 1'000'000U) << "an idle stream's event is stamped when it is recorded";
 }
 
-TEST_F(TimelineTest, ChainOfThousandsOfMarkersNeedsNoStack) {
+TEST_F(TimelineTest, ChainOf2000Markers_Completes) {
   const std::uint32_t a = lane(1);
   OpRef last = kernel(a, 1000);
   for (int i = 0; i < 2000; ++i) last = marker(a, {last});
@@ -65,7 +65,7 @@ TEST_F(TimelineTest, ChainOfThousandsOfMarkersNeedsNoStack) {
   EXPECT_TRUE(done(last));
 }
 
-TEST_F(TimelineTest, UrgentKernelTakesOverInItsContext) {
+TEST_F(TimelineTest, UrgentKernel_PreemptsInItsContext) {
   const std::uint32_t a = lane(1);
   const OpRef low = kernel(a, 1000);
   pass(400);
@@ -75,7 +75,7 @@ TEST_F(TimelineTest, UrgentKernelTakesOverInItsContext) {
   EXPECT_EQ(endOf(low), 1100U);
 }
 
-TEST_F(TimelineTest, TwoContextsTakeTurnsOfOneSlice) {
+TEST_F(TimelineTest, TwoContexts_AlternateSlices) {
   reset({.timeslice = kSlice, .switch_cost = 0});
   const std::uint32_t a = lane(1);
   const std::uint32_t b = lane(2);
@@ -93,7 +93,7 @@ TEST_F(TimelineTest, TwoContextsTakeTurnsOfOneSlice) {
   }
 }
 
-TEST_F(TimelineTest, SwitchCostsTheEngineAndNobodyIsChargedForIt) {
+TEST_F(TimelineTest, ContextSwitch_ChargedToNoProcess) {
   reset({.timeslice = 1'000'000, .switch_cost = 50'000});
   const std::uint32_t a = lane(1);
   const std::uint32_t b = lane(2);
@@ -106,7 +106,7 @@ TEST_F(TimelineTest, SwitchCostsTheEngineAndNobodyIsChargedForIt) {
   EXPECT_EQ(state()->engines[0].busy_ns, 10'000'000U);
 }
 
-TEST_F(TimelineTest, IdleContextIsSkipped) {
+TEST_F(TimelineTest, IdleContext_IsSkipped) {
   reset({.timeslice = kSlice, .switch_cost = 100'000});
   const std::uint32_t a = lane(1);
   lane(2);
@@ -116,7 +116,7 @@ TEST_F(TimelineTest, IdleContextIsSkipped) {
   EXPECT_EQ(state()->engines[0].switches, 0U);
 }
 
-TEST_F(TimelineTest, NewcomerWaitsForTheEndOfTheRunningSlice) {
+TEST_F(TimelineTest, Newcomer_WaitsForRunningSlice) {
   reset({.timeslice = kSlice, .switch_cost = 0});
   const std::uint32_t a = lane(1);
   const std::uint32_t b = lane(2);
@@ -127,7 +127,7 @@ TEST_F(TimelineTest, NewcomerWaitsForTheEndOfTheRunningSlice) {
   EXPECT_EQ(startOf(k), 4 * kSlice);
 }
 
-TEST_F(TimelineTest, TimesliceIsSettablePerContext) {
+TEST_F(TimelineTest, Timeslice_IsSettablePerContext) {
   reset({.timeslice = kSlice, .switch_cost = 0});
   const std::uint32_t a = lane(1);
   const std::uint32_t b = lane(2);
@@ -141,7 +141,7 @@ TEST_F(TimelineTest, TimesliceIsSettablePerContext) {
   EXPECT_EQ(sums.at(2), 100'000'000U);
 }
 
-TEST_F(TimelineTest, CopiesInBothDirectionsSlowEachOtherByTheDuplexFactor) {
+TEST_F(TimelineTest, BothDirections_SlowedByDuplexFactor) {
   reset({.duplex_permille = 800});
   const std::uint32_t a = lane(1);
   const OpRef in = copy(a, Engine::kCopyIn, 1000, 64);
@@ -151,7 +151,7 @@ TEST_F(TimelineTest, CopiesInBothDirectionsSlowEachOtherByTheDuplexFactor) {
   EXPECT_EQ(endOf(out), 2250U);
 }
 
-TEST_F(TimelineTest, HostFunctionBeginsWhenReadyAndEndsWhenItsOwnerSays) {
+TEST_F(TimelineTest, HostFunction_EndsWhenOwnerSays) {
   const std::uint32_t a = lane(1);
   const OpRef k = kernel(a, 1000);
   const OpRef h = host(a, {k});
@@ -166,7 +166,7 @@ TEST_F(TimelineTest, HostFunctionBeginsWhenReadyAndEndsWhenItsOwnerSays) {
   EXPECT_EQ(startOf(after), 7000U);
 }
 
-TEST_F(TimelineTest, SpinningKernelSharesTheEngineWithItsContextAndInSlicesWithOthers) {
+TEST_F(TimelineTest, SpinningKernel_SharesEngineInSlices) {
   reset({.timeslice = kSlice, .switch_cost = 0});
   const std::uint32_t a = lane(1);
   const std::uint32_t b = lane(2);
@@ -183,7 +183,7 @@ TEST_F(TimelineTest, SpinningKernelSharesTheEngineWithItsContextAndInSlicesWithO
   EXPECT_TRUE(line().finish(spin, now_, now_));
 }
 
-TEST_F(TimelineTest, LaunchQueueHolds1024) {
+TEST_F(TimelineTest, LaunchQueue_Holds1024) {
   const std::uint32_t a = lane(1);
   for (std::uint32_t i = 0; i < kMaxPendingLaunches; ++i) ASSERT_NE(kernel(a, 1000), 0U);
   EXPECT_EQ(kernel(a, 1000), 0U);
@@ -193,7 +193,7 @@ TEST_F(TimelineTest, LaunchQueueHolds1024) {
   EXPECT_NE(kernel(a, 1000), 0U) << "one ended, one fits";
 }
 
-TEST_F(TimelineTest, DroppedLaneTakesItsWorkWithIt) {
+TEST_F(TimelineTest, DroppedLane_ItsWorkIsGone) {
   reset({.timeslice = kSlice, .switch_cost = 0});
   const std::uint32_t a = lane(1);
   const std::uint32_t b = lane(2);
@@ -206,7 +206,7 @@ TEST_F(TimelineTest, DroppedLaneTakesItsWorkWithIt) {
   EXPECT_EQ(endOf(k), kSlice / 2 + 1000);
 }
 
-TEST_F(TimelineTest, DropResolvesWaitersInOtherLanes) {
+TEST_F(TimelineTest, DroppedLane_WaitersResolve) {
   const std::uint32_t a = lane(1);
   const std::uint32_t b = lane(1);
   const OpRef h = host(a);
@@ -217,7 +217,7 @@ TEST_F(TimelineTest, DropResolvesWaitersInOtherLanes) {
   EXPECT_EQ(endOf(waits), 1500U);
 }
 
-TEST_F(TimelineTest, DroppedWaiterLeavesNoTraceInWhatItWaitedFor) {
+TEST_F(TimelineTest, DroppedWaiter_LeavesNoTrace) {
   const std::uint32_t a = lane(1);
   const std::uint32_t b = lane(1);
   const OpRef h = host(a);
@@ -231,7 +231,7 @@ TEST_F(TimelineTest, DroppedWaiterLeavesNoTraceInWhatItWaitedFor) {
   EXPECT_FALSE(done(fresh));
 }
 
-TEST_F(TimelineTest, CancelledWorkEndsNowInOrder) {
+TEST_F(TimelineTest, CancelledWork_EndsNowInOrder) {
   const std::uint32_t a = lane(1);
   const OpRef k = kernel(a, 1'000'000);
   const OpRef m = marker(a, {k});
@@ -242,7 +242,7 @@ TEST_F(TimelineTest, CancelledWorkEndsNowInOrder) {
   EXPECT_EQ(line().firstDone(a), k);
 }
 
-TEST_F(TimelineTest, BoundsFollowCostsAndStopAtWhatAnOwnerEnds) {
+TEST_F(TimelineTest, EndBound_FollowsCostsUntilOwnerEnds) {
   const std::uint32_t a = lane(1);
   const OpRef k = kernel(a, 1000);
   const OpRef k2 = kernel(a, 500, {k});
@@ -258,7 +258,7 @@ TEST_F(TimelineTest, BoundsFollowCostsAndStopAtWhatAnOwnerEnds) {
   EXPECT_EQ(line().attentionBound(a), kNever);
 }
 
-TEST_F(TimelineTest, BoundsKnowTheSliceOfANeighbour) {
+TEST_F(TimelineTest, EndBound_CountsNeighboursSlice) {
   reset({.timeslice = kSlice, .switch_cost = 1000});
   const std::uint32_t a = lane(1);
   const std::uint32_t b = lane(2);
@@ -270,7 +270,7 @@ TEST_F(TimelineTest, BoundsKnowTheSliceOfANeighbour) {
   EXPECT_TRUE(done(k)) << "and it was exact";
 }
 
-TEST_F(TimelineTest, BoundIsEarlyWhenTheNeighbourRunsOutOfWork) {
+TEST_F(TimelineTest, NeighbourRunsOut_EndBoundIsEarly) {
   reset({.timeslice = kSlice, .switch_cost = 1000});
   const std::uint32_t a = lane(1);
   const std::uint32_t b = lane(2);
@@ -281,7 +281,7 @@ TEST_F(TimelineTest, BoundIsEarlyWhenTheNeighbourRunsOutOfWork) {
   EXPECT_TRUE(done(k));
 }
 
-TEST_F(TimelineTest, AdjoiningKernelsShareOneRecord) {
+TEST_F(TimelineTest, AdjoiningKernels_OneRecord) {
   const std::uint32_t a = lane(1);
   for (int i = 0; i < 100; ++i) kernel(a, 1000);
   pass(100'000);
@@ -290,7 +290,7 @@ TEST_F(TimelineTest, AdjoiningKernelsShareOneRecord) {
   EXPECT_EQ(log()[0].end_ns - log()[0].start_ns, 100'000U);
 }
 
-TEST_F(TimelineTest, CompletionsComeInOrderAndSlotsComeBack) {
+TEST_F(TimelineTest, Completions_InOrderAndSlotsReused) {
   const std::uint32_t a = lane(1);
   for (int round = 0; round < 10; ++round) {
     for (int i = 0; i < 1000; ++i) ASSERT_NE(kernel(a, 10), 0U);
@@ -307,7 +307,7 @@ TEST_F(TimelineTest, CompletionsComeInOrderAndSlotsComeBack) {
 }
 
 // Random work on random lanes, looked at at random times: conservation and no overlap.
-TEST_F(TimelineTest, EngineNeverRunsTwoIntervalsAtOnceAndLosesNoWork) {
+TEST_F(TimelineTest, RandomWork_NoOverlapNoLoss) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 20; ++round) {
     reset({.timeslice = 50'000, .switch_cost = random() % 2000});
@@ -341,7 +341,7 @@ TEST_F(TimelineTest, EngineNeverRunsTwoIntervalsAtOnceAndLosesNoWork) {
 }
 
 // A holder that dies leaves derived data in any state; recovery must not need it.
-TEST_F(TimelineTest, RecoveryRebuildsEverythingDerived) {
+TEST_F(TimelineTest, CorruptedDerivedData_IsRebuilt) {
   std::mt19937_64 random(11);
   const std::uint32_t a = lane(1);
   const std::uint32_t b = lane(2);

@@ -36,7 +36,7 @@ class Ipc : public DriverTest {
   FdChannel channel_;
 };
 
-TEST_F(Ipc, OnlyPlainAllocationsHaveHandlesAndNotForTheirOwner) {
+TEST_F(Ipc, OtherMemory_HasNoHandle) {
   runReady([] {
     CUipcMemHandle handle{};
     CUdeviceptr other = 0;
@@ -58,7 +58,7 @@ TEST_F(Ipc, OnlyPlainAllocationsHaveHandlesAndNotForTheirOwner) {
   });
 }
 
-TEST_F(Ipc, TwoProcessesSeeTheSameBytesAndTheCardIsChargedOnce) {
+TEST_F(Ipc, TwoProcesses_SameBytesChargedOnce) {
   // A small allocation that shares its pages with others, and a large one.
   for (const std::size_t bytes : {std::size_t{5000}, std::size_t{3 * kMiB}}) {
     const std::uint64_t charged = (bytes + 511) / 512 * 512;
@@ -106,7 +106,7 @@ TEST_F(Ipc, TwoProcessesSeeTheSameBytesAndTheCardIsChargedOnce) {
   }
 }
 
-TEST_F(Ipc, TheCardStaysChargedUntilTheLastImporterClosesOrDies) {
+TEST_F(Ipc, OwnerFrees_ChargedUntilLastImporter) {
   for (const bool killed : {false, true}) {
     DriverProcess owner(environment(), [&] {
       makeReady();
@@ -147,7 +147,7 @@ TEST_F(Ipc, TheCardStaysChargedUntilTheLastImporterClosesOrDies) {
   }
 }
 
-TEST_F(Ipc, ClosingInOneContextLeavesTheBlockToAnother) {
+TEST_F(Ipc, ContextDestroyed_OtherKeepsBlock) {
   DriverProcess owner(environment(), [&] {
     makeReady();
     const CUdeviceptr p = allocate(kMiB);
@@ -181,7 +181,7 @@ TEST_F(Ipc, ClosingInOneContextLeavesTheBlockToAnother) {
   owner.expectSuccess();
 }
 
-TEST_F(Ipc, AHandleOfADeadProcessCannotBeMapped) {
+TEST_F(Ipc, DeadOwnersHandle_CannotBeMapped) {
   DriverProcess owner(environment(), [&] {
     makeReady();
     sendHandle(allocate(kMiB));
@@ -206,7 +206,7 @@ class Pointer : public DriverTest {
   }
 };
 
-TEST_F(Pointer, AttributesTellWhatAnAddressIs) {
+TEST_F(Pointer, EachAttribute_DescribesAddress) {
   runReady([] {
     CUdeviceptr plain = 0;
     CUdeviceptr managed = 0;
@@ -258,7 +258,7 @@ TEST_F(Pointer, AttributesTellWhatAnAddressIs) {
   });
 }
 
-TEST_F(Pointer, ManyAttributesOfAnUnknownAddressAreNullAndNoError) {
+TEST_F(Pointer, UnknownAddress_AttributesAreNull) {
   runReady([] {
     CUpointer_attribute attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
                                         CU_POINTER_ATTRIBUTE_CONTEXT,
@@ -275,7 +275,7 @@ TEST_F(Pointer, ManyAttributesOfAnUnknownAddressAreNullAndNoError) {
   });
 }
 
-TEST_F(Pointer, SyncMemopsIsRememberedForPlainMemory) {
+TEST_F(Pointer, SyncMemops_IsRemembered) {
   runReady([] {
     CUdeviceptr plain = 0;
     ASSERT_EQ(cu<Cu::cuMemAlloc_v2>(&plain, size_t{1000}), CUDA_SUCCESS);

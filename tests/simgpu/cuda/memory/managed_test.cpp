@@ -18,7 +18,7 @@ class Managed : public DriverTest {
   }
 };
 
-TEST_F(Managed, PrefetchMovesPagesAndTheirCharge) {
+TEST_F(Managed, Prefetch_MovesPagesAndCharge) {
   runReady([] {
     const CUdeviceptr p = allocate(8 * kMiB);
     EXPECT_EQ(booked(Charge::kManaged), 0U);
@@ -39,7 +39,7 @@ TEST_F(Managed, PrefetchMovesPagesAndTheirCharge) {
   });
 }
 
-TEST_F(Managed, MoreThanTheCardHoldsStaysPartlyOnTheHost) {
+TEST_F(Managed, MoreThanCardHolds_StaysPartlyOnHost) {
   runReady([] {
     CUdeviceptr rest = 0;
     ASSERT_EQ(cu<Cu::cuMemAlloc_v2>(&rest, freeBytes() - 8 * kMiB), CUDA_SUCCESS);
@@ -52,7 +52,7 @@ TEST_F(Managed, MoreThanTheCardHoldsStaysPartlyOnTheHost) {
   });
 }
 
-TEST_F(Managed, AdviceIsRemembered) {
+TEST_F(Managed, Advice_IsRemembered) {
   runReady([] {
     const CUdeviceptr p = allocate(2 * kMiB);
     const auto attribute = [p](CUmem_range_attribute which) {

@@ -8,7 +8,7 @@ namespace {
 
 class Memory : public DriverTest {};
 
-TEST_F(Memory, CallsBeforeCuInitSayNotInitialized) {
+TEST_F(Memory, BeforeCuInit_IsNotInitialized) {
   run([] {
     CUdeviceptr p = 0;
     int n = 0;
@@ -19,7 +19,7 @@ TEST_F(Memory, CallsBeforeCuInitSayNotInitialized) {
   });
 }
 
-TEST_F(Memory, CallsWithoutAContextSayInvalidContext) {
+TEST_F(Memory, WithoutContext_IsInvalidContext) {
   run([] {
     ASSERT_EQ(cu<Cu::cuInit>(0U), CUDA_SUCCESS);
     CUdeviceptr p = 0;
@@ -30,7 +30,7 @@ TEST_F(Memory, CallsWithoutAContextSayInvalidContext) {
   });
 }
 
-TEST_F(Memory, BadArgumentsSayInvalidValue) {
+TEST_F(Memory, BadArguments_AreInvalidValue) {
   runReady([] {
     CUdeviceptr p = 0;
     EXPECT_EQ(cu<Cu::cuMemAlloc_v2>(&p, size_t{0}), CUDA_ERROR_INVALID_VALUE);
@@ -49,7 +49,7 @@ TEST_F(Memory, BadArgumentsSayInvalidValue) {
   });
 }
 
-TEST_F(Memory, PlainAllocationsAreChargedInUnitsOf512BytesAndRefundedExactly) {
+TEST_F(Memory, PlainAllocation_ChargedIn512ByteUnits) {
   runReady([] {
     struct Case {
       size_t asked;
@@ -75,7 +75,7 @@ TEST_F(Memory, PlainAllocationsAreChargedInUnitsOf512BytesAndRefundedExactly) {
   });
 }
 
-TEST_F(Memory, PitchRowsAreAlignedTo512AndChargedWhole) {
+TEST_F(Memory, PitchRows_AlignedTo512) {
   runReady([] {
     CUdeviceptr p = 0;
     size_t pitch = 0;
@@ -88,7 +88,7 @@ TEST_F(Memory, PitchRowsAreAlignedTo512AndChargedWhole) {
   });
 }
 
-TEST_F(Memory, MoreThanTheCardHasIsOutOfMemoryAndChangesNothing) {
+TEST_F(Memory, MoreThanFree_OutOfMemoryNothingChanged) {
   runReady([] {
     CUdeviceptr p = 0;
     size_t free_bytes = 0;
@@ -107,7 +107,7 @@ TEST_F(Memory, MoreThanTheCardHasIsOutOfMemoryAndChangesNothing) {
   });
 }
 
-TEST_F(Memory, MemGetInfoAllowsNullOutputs) {
+TEST_F(Memory, MemGetInfo_AllowsNullOutputs) {
   runReady([] {
     size_t* none = nullptr;
     size_t value = 0;
@@ -117,7 +117,7 @@ TEST_F(Memory, MemGetInfoAllowsNullOutputs) {
   });
 }
 
-TEST_F(Memory, CallsOfBeforeCuda32ReturnAddressesOf32Bits) {
+TEST_F(Memory, CallsBeforeCuda32_Return32BitAddresses) {
   runReady([] {
     CUdeviceptr_v1 p = 0;
     ASSERT_EQ(cu<Cu::cuMemAlloc>(&p, 1000U), CUDA_SUCCESS);
@@ -131,7 +131,7 @@ TEST_F(Memory, CallsOfBeforeCuda32ReturnAddressesOf32Bits) {
   });
 }
 
-TEST_F(Memory, DeviceMemoryIsNotDereferenceableByTheHost) {
+TEST_F(Memory, DeviceMemory_HostAccessSegfaults) {
   DriverProcess process(environment(), [] {
     makeReady();
     CUdeviceptr p = 0;
@@ -144,7 +144,7 @@ TEST_F(Memory, DeviceMemoryIsNotDereferenceableByTheHost) {
   EXPECT_TRUE(WIFSIGNALED(status)) << status;
 }
 
-TEST_F(Memory, ManagedMemoryIsUsableByTheHostAndTakesTheCardOnlyWhenOnIt) {
+TEST_F(Memory, ManagedMemory_HostUseIsUncharged) {
   runReady([] {
     CUdeviceptr p = 0;
     ASSERT_EQ(cu<Cu::cuMemAllocManaged>(&p, 3 * kMiB, unsigned{CU_MEM_ATTACH_GLOBAL}),
@@ -158,7 +158,7 @@ TEST_F(Memory, ManagedMemoryIsUsableByTheHostAndTakesTheCardOnlyWhenOnIt) {
   });
 }
 
-TEST_F(Memory, PinnedHostMemoryTakesNothingOfTheCard) {
+TEST_F(Memory, PinnedHostMemory_TakesNothingOfCard) {
   runReady([] {
     const std::uint64_t before = freeBytes();
     void* p = nullptr;
@@ -175,7 +175,7 @@ TEST_F(Memory, PinnedHostMemoryTakesNothingOfTheCard) {
   });
 }
 
-TEST_F(Memory, RegisteredHostMemoryIsRegisteredOnce) {
+TEST_F(Memory, RegisteredHostMemory_RegisteredOnce) {
   runReady([] {
     static char buffer[8192];
     ASSERT_EQ(cu<Cu::cuMemHostRegister_v2>(static_cast<void*>(buffer), sizeof buffer, 0U),
@@ -189,7 +189,7 @@ TEST_F(Memory, RegisteredHostMemoryIsRegisteredOnce) {
   });
 }
 
-TEST_F(Memory, AChildOfAnInitialisedProcessIsNotInitialized) {
+TEST_F(Memory, ForkedChild_IsNotInitialized) {
   runReady([] {
     const pid_t child = fork();
     if (child == 0) {
@@ -206,7 +206,7 @@ TEST_F(Memory, AChildOfAnInitialisedProcessIsNotInitialized) {
   });
 }
 
-TEST_F(Memory, AKilledProcessLeavesNothingOnTheCard) {
+TEST_F(Memory, KilledProcess_LeavesNothing) {
   DriverProcess holder(environment(), [] {
     makeReady();
     CUdeviceptr p = 0;

@@ -42,7 +42,7 @@ class PoolSharing : public DriverTest {
   }
 };
 
-TEST_F(PoolSharing, AnImportedPointerKeepsItsSegmentChargedOnce) {
+TEST_F(PoolSharing, ImportedPointer_ChargedOnceUntilFreed) {
   int pair[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
   DriverProcess exporter(environment(), [&] {

@@ -28,7 +28,7 @@ class Pools : public DriverTest {
   }
 };
 
-TEST_F(Pools, ReserveInUnitsOf32MiBAndCountUsedSeparately) {
+TEST_F(Pools, Allocations_ReserveIn32MiBUnits) {
   runReady(
       [] {
         const CUmemoryPool pool = defaultPool();
@@ -51,7 +51,7 @@ TEST_F(Pools, ReserveInUnitsOf32MiBAndCountUsedSeparately) {
       {});
 }
 
-TEST_F(Pools, ASynchroniseGivesBackWhatExceedsTheReleaseThreshold) {
+TEST_F(Pools, Synchronize_ReleasesAboveThreshold) {
   runReady([] {
     const CUmemoryPool pool = defaultPool();
     release(allocate(3 * kUnit));
@@ -72,7 +72,7 @@ TEST_F(Pools, ASynchroniseGivesBackWhatExceedsTheReleaseThreshold) {
   });
 }
 
-TEST_F(Pools, TrimKeepsTheMinimumAndWhatIsInUse) {
+TEST_F(Pools, Trim_KeepsMinimumAndUsed) {
   runReady([] {
     const CUmemoryPool pool = defaultPool();
     cuuint64_t threshold = 10 * kUnit;
@@ -91,7 +91,7 @@ TEST_F(Pools, TrimKeepsTheMinimumAndWhatIsInUse) {
   });
 }
 
-TEST_F(Pools, EveryLegalPairingOfFreeIsAccepted) {
+TEST_F(Pools, EachFreePairing_IsAccepted) {
   runReady([] {
     CUdeviceptr plain = 0;
     ASSERT_EQ(cu<Cu::cuMemAlloc_v2>(&plain, size_t{4096}), CUDA_SUCCESS);
@@ -107,7 +107,7 @@ TEST_F(Pools, EveryLegalPairingOfFreeIsAccepted) {
   });
 }
 
-TEST_F(Pools, MaxSizeRefusesMore) {
+TEST_F(Pools, MaxSize_RefusesMore) {
   runReady([] {
     CUmemPoolProps props{};
     props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -129,7 +129,7 @@ TEST_F(Pools, MaxSizeRefusesMore) {
   });
 }
 
-TEST_F(Pools, TheDefaultPoolCannotBeDestroyedAndComesBackAsCurrent) {
+TEST_F(Pools, DefaultPool_NotDestroyableAndComesBack) {
   runReady([] {
     const CUmemoryPool standard = defaultPool();
     EXPECT_EQ(cu<Cu::cuMemPoolDestroy>(standard), CUDA_ERROR_INVALID_VALUE);
@@ -153,7 +153,7 @@ TEST_F(Pools, TheDefaultPoolCannotBeDestroyedAndComesBackAsCurrent) {
   });
 }
 
-TEST_F(Pools, UnusedReservedMemoryIsGivenUpBeforeAPoolIsRefused) {
+TEST_F(Pools, UnusedReserved_GivenUpBeforeRefusal) {
   runReady([] {
     const std::uint64_t room = freeBytes() / kUnit * kUnit;
     release(allocate(room));
@@ -171,7 +171,7 @@ TEST_F(Pools, UnusedReservedMemoryIsGivenUpBeforeAPoolIsRefused) {
   });
 }
 
-TEST_F(Pools, MemoryOfPoolsOutlivesTheContext) {
+TEST_F(Pools, ContextDestroyed_PoolMemoryStays) {
   run([] {
     ASSERT_EQ(cu<Cu::cuInit>(0U), CUDA_SUCCESS);
     CUcontext first = nullptr;
@@ -185,7 +185,7 @@ TEST_F(Pools, MemoryOfPoolsOutlivesTheContext) {
   });
 }
 
-TEST_F(Pools, HighWaterMarksCanOnlyBeReset) {
+TEST_F(Pools, HighWaterMark_CanOnlyBeReset) {
   runReady([] {
     const CUmemoryPool pool = defaultPool();
     release(allocate(5 * kMiB));

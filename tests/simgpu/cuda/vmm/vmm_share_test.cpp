@@ -38,7 +38,7 @@ CUresult importFd(int fd, CUmemGenericAllocationHandle* handle) {
       CUmemAllocationHandleType{kPosixFd});
 }
 
-TEST_F(VmmShare, OnlyMemoryMadeForItIsExported) {
+TEST_F(VmmShare, NotShareable_ExportIsRefused) {
   runReady([] {
     int fd = -1;
     const auto handle = create(kUnit);
@@ -53,7 +53,7 @@ TEST_F(VmmShare, OnlyMemoryMadeForItIsExported) {
   });
 }
 
-TEST_F(VmmShare, AnImportInTheSameProcessIsOneMoreReference) {
+TEST_F(VmmShare, SameProcessImport_AddsReference) {
   runReady([] {
     const auto handle = create(kUnit, kPosixFd);
     const int fd = exportFd(handle);
@@ -69,7 +69,7 @@ TEST_F(VmmShare, AnImportInTheSameProcessIsOneMoreReference) {
   });
 }
 
-TEST_F(VmmShare, AnOpenShareableHandleKeepsTheMemory) {
+TEST_F(VmmShare, OpenFd_KeepsMemory) {
   runReady([] {
     const auto handle = create(kUnit, kPosixFd);
     const int fd = exportFd(handle);
@@ -85,7 +85,7 @@ TEST_F(VmmShare, AnOpenShareableHandleKeepsTheMemory) {
   });
 }
 
-TEST_F(VmmShare, TwoProcessesSeeTheSameBytesAndTheCardIsChargedOnce) {
+TEST_F(VmmShare, TwoProcesses_SameBytesChargedOnce) {
   DriverProcess maker(environment(), [&] {
     makeReady();
     const auto handle = create(2 * kUnit, kPosixFd);
@@ -125,7 +125,7 @@ TEST_F(VmmShare, TwoProcessesSeeTheSameBytesAndTheCardIsChargedOnce) {
   EXPECT_EQ(mappedOnCard(), 0U);
 }
 
-TEST_F(VmmShare, TheMakersReleaseLeavesTheMemoryToItsUsers) {
+TEST_F(VmmShare, MakerReleases_UserKeepsMemory) {
   DriverProcess maker(environment(), [&] {
     makeReady();
     const auto handle = create(kUnit, kPosixFd);
@@ -164,7 +164,7 @@ TEST_F(VmmShare, TheMakersReleaseLeavesTheMemoryToItsUsers) {
   maker.expectSuccess();
 }
 
-TEST_F(VmmShare, AKilledMakerOrUserIsNoHolderAnyMore) {
+TEST_F(VmmShare, MakerOrUserKilled_SurvivorHolds) {
   const auto maker_body = [&] {
     makeReady();
     const auto handle = create(kUnit, kPosixFd);
@@ -197,7 +197,7 @@ TEST_F(VmmShare, AKilledMakerOrUserIsNoHolderAnyMore) {
   }
 }
 
-TEST_F(VmmShare, ADescriptorInFlightIsImportableAfterItsMakerDied) {
+TEST_F(VmmShare, FdInFlight_ImportableAfterMakersDeath) {
   DriverProcess maker(environment(), [&] {
     makeReady();
     channel_.send(exportFd(create(kUnit, kPosixFd)));
@@ -217,7 +217,7 @@ TEST_F(VmmShare, ADescriptorInFlightIsImportableAfterItsMakerDied) {
   user.expectSuccess();
 }
 
-TEST_F(VmmShare, ExternalMemoryIsAnotherWayIn) {
+TEST_F(VmmShare, ExternalMemory_MapsAndKeepsMemory) {
   DriverProcess maker(environment(), [&] {
     makeReady();
     const auto handle = create(2 * kUnit, kPosixFd);

@@ -28,7 +28,7 @@ CUmemAllocationProp ofType(CUmemAllocationType type) {
   return prop;
 }
 
-TEST_F(Vmm, CreateChecksWhatItIsAskedFor) {
+TEST_F(Vmm, Create_ChecksProperties) {
   runReady([] {
     const PropCase cases[] = {
         {"device", onDevice(0), kUnit, 0, CUDA_SUCCESS},
@@ -65,7 +65,7 @@ TEST_F(Vmm, CreateChecksWhatItIsAskedFor) {
   });
 }
 
-TEST_F(Vmm, GranularityIs2MiBAndPropertiesAreReadBack) {
+TEST_F(Vmm, Granularity_2MiBAndPropertiesRead) {
   runReady([] {
     CUmemAllocationProp prop = onDevice(0, kPosixFd);
     prop.allocFlags.compressionType = CU_MEM_ALLOCATION_COMP_GENERIC;
@@ -89,7 +89,7 @@ TEST_F(Vmm, GranularityIs2MiBAndPropertiesAreReadBack) {
   });
 }
 
-TEST_F(Vmm, ReservationsAreAlignedHintedAndFreedWhole) {
+TEST_F(Vmm, Reservations_AlignedHintedFreedFully) {
   runReady([] {
     CUdeviceptr a = 0;
     for (const size_t alignment : {size_t{0}, size_t{4096}, size_t{64 * kMiB}, size_t{kGiB}}) {
@@ -123,7 +123,7 @@ std::uint64_t cardTimeOf(Call call) {
   return static_cast<std::uint64_t>(passed.count()) / 1000;
 }
 
-TEST_F(Vmm, CallsTakeTheirCallerTheTimeTheyTakeOnACard) {
+TEST_F(Vmm, Calls_TakeCardsTime) {
   runReady(
       [] {
         const CUmemAllocationProp prop = onDevice(0);
@@ -139,7 +139,7 @@ TEST_F(Vmm, CallsTakeTheirCallerTheTimeTheyTakeOnACard) {
       {{"SIMGPU_TIME_SCALE", "0.001"}});
 }
 
-TEST_F(Vmm, MapNeedsReservedUnmappedAlignedAddressesAndOffset0) {
+TEST_F(Vmm, Map_NeedsReservedAlignedUnmapped) {
   runReady([] {
     const CUdeviceptr range = reserve(4 * kUnit);
     const auto handle = create(2 * kUnit);
@@ -178,7 +178,7 @@ TEST_F(Vmm, MapNeedsReservedUnmappedAlignedAddressesAndOffset0) {
   });
 }
 
-TEST_F(Vmm, MemoryLivesWhileAHandleOrAMappingRefersToIt) {
+TEST_F(Vmm, Memory_LivesWhileReferenced) {
   runReady([] {
     const auto handle = create(kUnit);
     const CUdeviceptr p = mapNew(kUnit, handle);
@@ -200,7 +200,7 @@ TEST_F(Vmm, MemoryLivesWhileAHandleOrAMappingRefersToIt) {
   });
 }
 
-TEST_F(Vmm, AccessIsNoneUntilSetAndCoversWholeMappings) {
+TEST_F(Vmm, Access_NoneUntilSetPerMapping) {
   runReady([] {
     const CUdeviceptr p = reserve(3 * kUnit);
     ASSERT_EQ(map(p, 2 * kUnit, create(2 * kUnit)), CUDA_SUCCESS);
@@ -229,7 +229,7 @@ TEST_F(Vmm, AccessIsNoneUntilSetAndCoversWholeMappings) {
   });
 }
 
-TEST_F(Vmm, MappedRangesAreKnownButNotFreedByCuMemFree) {
+TEST_F(Vmm, MappedRange_KnownButNotFreeable) {
   runReady([] {
     const CUdeviceptr p = reserve(4 * kUnit);
     ASSERT_EQ(map(p + kUnit, 2 * kUnit, create(2 * kUnit)), CUDA_SUCCESS);
@@ -252,7 +252,7 @@ TEST_F(Vmm, MappedRangesAreKnownButNotFreedByCuMemFree) {
   });
 }
 
-TEST_F(Vmm, HostMemoryIsZeroAndUsableByTheHostWhenAllowed) {
+TEST_F(Vmm, HostMemory_ZeroedAndHostUsable) {
   runReady([] {
     const CUmemAllocationProp prop = onHost(CU_MEM_LOCATION_TYPE_HOST_NUMA, 0);
     CUmemAccessDesc host = accessOf(0, kRw);
@@ -283,7 +283,7 @@ class VmmPeers : public DriverTest {
   std::string profile() const override { return "rtx4070x2"; }
 };
 
-TEST_F(VmmPeers, EachDeviceHasAnAccessOfItsOwn) {
+TEST_F(VmmPeers, EachDevice_HasOwnAccess) {
   runReady([] {
     const auto handle = create(kUnit);
     const CUdeviceptr p = mapNew(kUnit, handle);
