@@ -64,7 +64,7 @@ STARTS = ["agent/pods/pod_allocation.cpp", "agent/deviceplugin/device_plugin.cpp
           "agent/deviceplugin/capacity_publisher.cpp", "agent/deviceplugin/capacity_check.cpp",
           "agent/deviceplugin/mount_conflicts.cpp", "agent/pods/pod_annotations.cpp",
           "kube/objects/assignment_text.cpp", "agent/container/driver_cdi_spec.cpp",
-          "agent/deviceplugin/scheduler_dialect.cpp", "agent/deviceplugin/container_injector.cpp",
+          "agent/node_object/scheduler_dialect.cpp", "agent/deviceplugin/container_injector.cpp",
           "agent/tenant/tenant_manager.cpp", "helper/client.cpp"]
 ADMITS = ["scheduler/webhook/pod_webhook.cpp", "scheduler/manifests/admission_policies.cpp",
           "scheduler/codec/pod_group.cpp", "scheduler/quota/resource_quota.cpp", "scheduler/codec/share_variety.cpp"]

@@ -11,8 +11,8 @@
 
 #include "container/injection.h"
 #include "deviceplugin/mount_conflicts.h"
-#include "deviceplugin/scheduler_dialect.h"
 #include "kube/node.h"
+#include "node_object/scheduler_dialect.h"
 #include "os/log.h"
 #include "pods/container_status.h"
 #include "pods/pod_allocation.h"

@@ -8,10 +8,10 @@
 
 #include "base/quantity.h"
 #include "deviceplugin/device_plugin.h"
-#include "deviceplugin/scheduler_dialect.h"
 #include "kube/device_list.h"
 #include "kube/nics.h"
 #include "kube/node.h"
+#include "node_object/scheduler_dialect.h"
 #include "os/log.h"
 #include "pods/pod_allocation.h"
 

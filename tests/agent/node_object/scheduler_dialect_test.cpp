@@ -1,5 +1,5 @@
 // What a node says to schedulers in their words, and what it makes of theirs.
-#include "deviceplugin/scheduler_dialect.h"
+#include "node_object/scheduler_dialect.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

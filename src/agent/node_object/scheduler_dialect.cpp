@@ -1,4 +1,4 @@
-#include "deviceplugin/scheduler_dialect.h"
+#include "node_object/scheduler_dialect.h"
 
 #include <cstdio>
 #include <string_view>
