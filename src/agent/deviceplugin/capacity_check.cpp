@@ -38,4 +38,18 @@ std::string capacityShortfall(const Decision& decision, const std::vector<Device
   return {};
 }
 
+std::set<std::string> fullDevices(const std::vector<Device>& devices,
+                                  const std::vector<DeviceTerms>& terms,
+                                  const DeviceAllocations& allocations, unsigned per_device) {
+  std::set<std::string> full;
+  for (std::size_t at = 0; at < devices.size(); ++at) {
+    const Device& device = devices[at];
+    const Bytes offered = offeredBy(device, terms.at(at).overcommit_permille);
+    const auto found = allocations.find(device.info.uuid);
+    const DeviceAllocation held = found == allocations.end() ? DeviceAllocation{} : found->second;
+    if (held.memory + mib(1) > offered || held.tenants >= per_device) full.insert(device.info.uuid);
+  }
+  return full;
+}
+
 }  // namespace divvy::agent

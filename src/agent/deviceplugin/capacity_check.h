@@ -1,8 +1,10 @@
-// Whether a card has the room that its scheduler allocated. The scheduler may be wrong for a while:
-// a pod that was deleted by force has ended for the cluster, while its processes may live. Pure.
-// Private.
+// Whether a device has the room that its scheduler allocated, and which devices are full. The
+// scheduler may be wrong for a while: a pod that was deleted by force has ended for the cluster,
+// while its processes may live. Pure. Private.
 #pragma once
 
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,5 +27,18 @@ struct HeldCapacity {
 std::string capacityShortfall(const Decision& decision, const std::vector<Device>& devices,
                               const std::vector<DeviceTerms>& terms,
                               const std::vector<HeldCapacity>& holdings);
+
+// What tenants hold of one device.
+struct DeviceAllocation {
+  Bytes memory;
+  unsigned tenants = 0;
+};
+using DeviceAllocations = std::map<std::string, DeviceAllocation>;  // by UUID
+
+// UUIDs of full devices: less than 1 MiB is left to promise, or `per_device` tenants or more have a
+// share. `terms`: by position in `devices`.
+std::set<std::string> fullDevices(const std::vector<Device>& devices,
+                                  const std::vector<DeviceTerms>& terms,
+                                  const DeviceAllocations& allocations, unsigned per_device);
 
 }  // namespace divvy::agent

@@ -50,5 +50,25 @@ TEST(CapacityShortfall, MebibyteRounding_IsTolerated) {
   EXPECT_NE(cramped(gib(80) + mib(2), {}), "");
 }
 
+std::set<std::string> full(const DeviceAllocations& allocations, unsigned permille = 1000) {
+  std::vector<DeviceTerms> terms(2);
+  for (DeviceTerms& one : terms) one.overcommit_permille = permille;
+  return fullDevices(cards(), terms, allocations, 10);
+}
+
+TEST(FullDevices, LessThanAMiBLeft_IsFull) {
+  EXPECT_TRUE(full({}).empty());
+  EXPECT_TRUE(full({{"GPU-0", {gib(80) - mib(1), 1}}}).empty());
+  EXPECT_EQ(full({{"GPU-0", {gib(80) - Bytes{mib(1).count - 1}, 1}}}),
+            std::set<std::string>{"GPU-0"});
+  EXPECT_TRUE(full({{"GPU-0", {gib(80), 1}}}, 1500).empty()) << "promised more than once";
+}
+
+TEST(FullDevices, AsManyTenantsAsMayShareIt_IsFull) {
+  EXPECT_TRUE(full({{"GPU-1", {mib(9), 9}}}).empty());
+  EXPECT_EQ(full({{"GPU-1", {mib(10), 10}}}), std::set<std::string>{"GPU-1"});
+  EXPECT_TRUE(full({{"GPU-7", {gib(80), 10}}}).empty()) << "not a device of this node";
+}
+
 }  // namespace
 }  // namespace divvy::agent
