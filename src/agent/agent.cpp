@@ -146,8 +146,16 @@ class Agent {
                 idle_, door_, [this] { loop_.stop(); }),
         registrar_(loop_, tenants_) {
     if (options_.cluster)
-      desk_.emplace(loop_, *options_.cluster, options_.node, paths_, install, tenants_, door_,
-                    inventory_, bypass_, std::move(access));
+      desk_.emplace(DevicePluginInputs{.loop = loop_,
+                                       .cluster = *options_.cluster,
+                                       .node = options_.node,
+                                       .paths = paths_,
+                                       .install = install,
+                                       .tenants = tenants_,
+                                       .container_registration = door_,
+                                       .inventory = inventory_,
+                                       .bypass = bypass_,
+                                       .access = std::move(access)});
     if (options_.cluster) bypass_.lookForPods(), tenants_.alwaysAudit();
     const std::string& name = options_.cluster ? options_.cluster->name : options_.node.name;
     if (options_.metrics)

@@ -60,8 +60,8 @@ def of_changes():
 
 
 # Where containers are kept from being made, and pods from being let in: what is made there of literals.
-STARTS = ["agent/pods/pod_allocation.cpp", "agent/deviceplugin/device_plugin.cpp",
-          "agent/deviceplugin/capacity_publisher.cpp", "agent/deviceplugin/capacity_check.cpp",
+STARTS = ["agent/pods/pod_allocation.cpp", "agent/deviceplugin/container_starter.cpp",
+          "agent/deviceplugin/capacity_check.cpp",
           "agent/deviceplugin/mount_conflicts.cpp", "agent/pods/pod_annotations.cpp",
           "kube/objects/assignment_text.cpp", "agent/container/driver_cdi_spec.cpp",
           "agent/node_object/scheduler_dialect.cpp", "agent/deviceplugin/container_injector.cpp",

@@ -1,0 +1,57 @@
+#include "pods/kubelet_allocations.h"
+
+#include <utility>
+
+#include "os/log.h"
+
+namespace divvy::agent {
+namespace {
+
+// In place of a doubt, which names sums: each of these texts differs.
+constexpr const char* kDoubted = "its checksum is another";
+
+}  // namespace
+
+KubeletAllocations::KubeletAllocations(asio::io_context& loop,
+                                       std::shared_ptr<kubelet::KubeletDirs> dirs,
+                                       ShutdownState& shutdown)
+    : loop_(loop), shutdown_(shutdown), dirs_(std::move(dirs)), pod_resources_(dirs_) {}
+
+void KubeletAllocations::list(std::function<void(List)> answer) {
+  shutdown_.requestStarted();
+  pod_resources_.list([this, answer = std::move(answer)](List held) {
+    asio::post(loop_, [this, answer, held = std::move(held)]() mutable {
+      shutdown_.requestEnded();
+      answer(std::move(held));
+    });
+  });
+}
+
+void KubeletAllocations::count(std::function<void(Counted)> answer) {
+  shutdown_.requestStarted();
+  pod_resources_.count([this, answer = std::move(answer)](Counted now) {
+    asio::post(loop_, [this, answer, now = std::move(now)]() mutable {
+      shutdown_.requestEnded();
+      answer(std::move(now));
+    });
+  });
+}
+
+Result<std::vector<kubelet::CheckpointEntry>> KubeletAllocations::checkpoint() {
+  std::string doubt;
+  Result<std::vector<kubelet::CheckpointEntry>> read = kubelet::readCheckpoint(*dirs_, &doubt);
+  const std::string fault = !read ? read.error().message() : doubt.empty() ? "" : kDoubted;
+  if (fault == checkpoint_fault_) return read;
+  if (!read) {
+    warn(fault + ": whose devices are which is known of containers that go on only");
+  } else if (!doubt.empty()) {
+    warn(doubt + ": it may be damaged, and is believed where pod resources do not say otherwise");
+  } else {
+    info("the kubelet's checkpoint can be " +
+         std::string(checkpoint_fault_ == kDoubted ? "believed" : "read") + " again");
+  }
+  checkpoint_fault_ = fault;
+  return read;
+}
+
+}  // namespace divvy::agent
