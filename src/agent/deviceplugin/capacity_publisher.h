@@ -43,9 +43,9 @@ class CapacityPublisher {
     kFull,      // full()
     kWithheld,  // offers(), and perhaps full()
   };
-  // Looks for devices that became full or have room again. It does nothing with a single resource,
-  // for which the kubelet counts its allocations itself, and in Volcano's dialect, whose scheduler
-  // does not wait for device IDs. It needs the Node object and the list of pods.
+  // Looks for devices that became full or have room again. Does nothing until the Node object and
+  // the list of pods are known; with a single resource, whose allocations the kubelet counts
+  // itself; and in Volcano's dialect, because its scheduler does not wait for device IDs.
   Change updateFull();
   // Recomputes which device IDs are withheld, and which are held by pods. Call when devices became
   // available or unavailable.

@@ -24,7 +24,7 @@ void ForeignAllocationMonitor::look() {
   });
 }
 
-// A pod that is not known yet may be anybody's. It is looked at again soon.
+// A pod that is not known yet counts as ours until the next look.
 ForeignAllocations ForeignAllocationMonitor::ours() const {
   const PodTracker& pods = inputs_.pods;
   const TenantManager& tenants = inputs_.tenants;

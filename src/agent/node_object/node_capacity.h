@@ -22,8 +22,8 @@ class NodeCapacity {
   // Sets the capacity that the status shall have.
   void want(Amounts wanted) { wanted_ = std::move(wanted); }
   // Takes what the Node object has: the capacity, and the resources that an agent announced and
-  // that are to be removed. The annotation may come from anybody, so resources of the device plugin
-  // and names without '/' are never removed.
+  // that are to be removed. The annotation may have another author, so resources of the device
+  // plugin and names without '/' are never removed.
   void heard(const kube::Node& node);
   // The status was written with these amounts, and without the resources that were to be removed.
   void written(Amounts amounts);

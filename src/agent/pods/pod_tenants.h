@@ -15,7 +15,7 @@ std::set<std::string> devicesOfPod(const TenantManager& tenants, const std::stri
 // Ends all tenants of the pod with this UID.
 void endTenantsOfPod(TenantManager& tenants, const std::string& uid);
 
-// Ends the tenants of the pod whose room `container` gets when it is about to start: those of
+// Ends tenants of the pod, so that `container`, which is about to start, gets their room: those of
 // containers that have ended before it, and its own with other device IDs. `except`: ID of the
 // tenant that it gets.
 void endEarlierTenants(TenantManager& tenants, const kube::Pod& pod, const std::string& container,
