@@ -9,6 +9,8 @@
 #include <sstream>
 #include <thread>
 
+#include "base/rfc3339.h"
+
 namespace divvy::bench {
 namespace {
 
@@ -138,12 +140,7 @@ std::string json(const Report& report) {
 }
 
 std::string today() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
+  return formatRfc3339(std::time(nullptr));
 }
 
 std::string hostName() {

@@ -35,4 +35,14 @@ Result<std::uint64_t> parseDurationMs(std::string_view text) {
   return bad;
 }
 
+std::string formatDuration(std::int64_t seconds, const DurationUnits& units) {
+  const auto in = [&](std::int64_t unit, std::string_view name) {
+    return std::to_string(seconds / unit) + std::string(name);
+  };
+  constexpr std::int64_t kMinute = 60, kHour = 3600, kDay = 86400;
+  if (!units.day.empty() && seconds >= 2 * kDay) return in(kDay, units.day);
+  if (seconds >= 2 * kHour) return in(kHour, units.hour);
+  return seconds >= 2 * kMinute ? in(kMinute, units.minute) : in(1, units.second);
+}
+
 }  // namespace divvy

@@ -16,6 +16,8 @@
 #include <boost/beast/http.hpp>
 #include <boost/beast/ssl.hpp>
 
+#include "asio/rethrow.h"
+#include "base/http_status.h"
 #include "base/rate_limit.h"
 #include "connections.h"
 
@@ -73,7 +75,8 @@ Answer plain(unsigned status, std::string text) {
 }
 
 Answer tooLarge(const Route& route) {
-  return plain(413, "more than " + std::to_string(route.most_body) + " bytes");
+  return plain(http_status::kContentTooLarge,
+               "more than " + std::to_string(route.most_body) + " bytes");
 }
 
 // An exception of a handler must not end the server.
@@ -84,12 +87,7 @@ asio::awaitable<Answer> answered(const Route& route, Query query) {
   } catch (const std::exception& thrown) {
     fault = thrown.what();
   }
-  co_return plain(500, "internal error: " + fault);
-}
-
-// Passes the exception to the caller that runs the loop.
-void rethrow(std::exception_ptr fault) {
-  if (fault) std::rethrow_exception(fault);
+  co_return plain(http_status::kInternalServerError, "internal error: " + fault);
 }
 
 // The largest body of any route still leaves space for another request.
@@ -236,7 +234,8 @@ struct Server::Inside : std::enable_shared_from_this<Server::Inside> {
     // The parser checks the length only while it reads the header.
     if (length > route->most_body) return *answer = tooLarge(*route), nullptr;
     if (booked->holds(length)) return route;
-    *answer = plain(503, "the bodies of all requests together are too large now; try again");
+    *answer = plain(http_status::kServiceUnavailable,
+                    "the bodies of all requests together are too large now; try again");
     return nullptr;
   }
 
@@ -253,7 +252,7 @@ struct Server::Inside : std::enable_shared_from_this<Server::Inside> {
       again = false;
       const Route* route = nullptr;
       if (fault)
-        answer = plain(400, fault.message());
+        answer = plain(http_status::kBadRequest, fault.message());
       else
         route = self->admit(parser, booked, &answer);
       if (route != nullptr) {
@@ -295,7 +294,8 @@ struct Server::Inside : std::enable_shared_from_this<Server::Inside> {
       if (route.method == method) return &route;
       known = true;
     }
-    *answer = known ? plain(405, method + " is not accepted here") : plain(404, "nothing is here");
+    *answer = known ? plain(http_status::kMethodNotAllowed, method + " is not accepted here")
+                    : plain(http_status::kNotFound, "nothing is here");
     return nullptr;
   }
 

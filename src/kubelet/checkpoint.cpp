@@ -8,6 +8,7 @@
 
 #include "base/plain_file.h"
 #include "checkpoint_checksum.h"
+#include "json/path.h"
 
 namespace divvy::kubelet {
 namespace {
@@ -22,13 +23,8 @@ Error corrupt(const std::string& what) {
   return {ErrorCode::kCorrupt, what};
 }
 
-const json::value* memberOf(const json::value& object, const char* name) {
-  const json::object* all = object.if_object();
-  return all == nullptr ? nullptr : all->if_contains(name);
-}
-
 bool read(const json::value& from, const char* name, std::string* to) {
-  const json::value* said = memberOf(from, name);
+  const json::value* said = memberAt(from, {name});
   if (said == nullptr || !said->is_string()) return false;
   *to = std::string(said->get_string());
   return !to->empty();
@@ -46,7 +42,7 @@ bool addIds(const json::value& list, std::vector<std::string>* ids) {
 
 // By NUMA node, or (before 1.20) all in one list.
 bool readIds(const json::value& entry, std::vector<std::string>* ids) {
-  const json::value* said = memberOf(entry, "DeviceIDs");
+  const json::value* said = memberAt(entry, {"DeviceIDs"});
   if (said == nullptr) return false;
   if (!said->is_object()) return addIds(*said, ids);
   for (const auto& [numa, list] : said->get_object())
@@ -58,7 +54,7 @@ bool readIds(const json::value& entry, std::vector<std::string>* ids) {
 std::string doubtOf(const json::value& whole, const json::value& data) {
   const std::optional<std::uint32_t> sum = checksumOf(data);
   if (!sum) return "";
-  const json::value* said = memberOf(whole, "Checksum");
+  const json::value* said = memberAt(whole, {"Checksum"});
   boost::system::error_code fault;
   const auto told = said == nullptr ? 0 : said->to_number<std::uint64_t>(fault);
   if (said == nullptr || fault) return "has no Checksum";
@@ -73,8 +69,8 @@ Result<std::vector<CheckpointEntry>> checkpointOf(std::string_view text, std::st
   boost::system::error_code fault;
   const json::value whole = json::parse(json::string_view(text.data(), text.size()), fault);
   if (fault) return corrupt("not JSON: " + fault.message());
-  const json::value* data = memberOf(whole, "Data");
-  const json::value* entries = data == nullptr ? nullptr : memberOf(*data, "PodDeviceEntries");
+  const json::value* data = memberAt(whole, {"Data"});
+  const json::value* entries = memberAt(data, {"PodDeviceEntries"});
   if (entries == nullptr) return corrupt("has no Data.PodDeviceEntries");
   if (doubt != nullptr) *doubt = doubtOf(whole, *data);
   std::vector<CheckpointEntry> noted;

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/base64.h"
+
 namespace divvy::kubelet {
 namespace {
 
@@ -17,15 +19,6 @@ constexpr std::uint32_t kPrime = 16777619;
 
 std::string_view viewOf(const json::string& text) {
   return {text.data(), text.size()};
-}
-
-// Value of a letter of RFC 4648, section 4; -1: not a letter of it.
-int sextetOf(char c) {
-  if (c >= 'A' && c <= 'Z') return c - 'A';
-  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-  if (c >= '0' && c <= '9') return c - '0' + 52;
-  if (c == '+') return 62;
-  return c == '/' ? 63 : -1;
 }
 
 // Adds to the sum while it prints, because the text of a large node has megabytes.
@@ -156,23 +149,13 @@ class Printer {
     if (value == nullptr) return false;
     if (nothing(*value)) return true;
     if (!value->is_string()) return false;
-    std::string_view letters = viewOf(value->get_string());
-    if (letters.size() % 4 != 0) return false;
-    for (int padding = 0; padding < 2 && letters.ends_with('='); ++padding)
-      letters.remove_suffix(1);
+    const std::optional<std::string> bytes =
+        fromBase64(viewOf(value->get_string()), Base64Space::kRefused);
+    if (!bytes) return false;
     put("[");
-    std::uint32_t held = 0;
-    unsigned bits = 0;
-    bool first = true;
-    for (const char letter : letters) {
-      const int sextet = sextetOf(letter);
-      if (sextet < 0) return false;
-      held = (held << 6 | static_cast<std::uint32_t>(sextet)) & 0xffff;
-      bits += 6;
-      if (bits < 8) continue;
-      bits -= 8;
-      if (!std::exchange(first, false)) put(" ");
-      put(std::to_string(held >> bits & 0xff));
+    for (std::size_t at = 0; at < bytes->size(); ++at) {
+      if (at > 0) put(" ");
+      put(std::to_string(static_cast<unsigned char>((*bytes)[at])));
     }
     put("]");
     return true;

@@ -6,6 +6,7 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include "base/http_status.h"
 #include "runtime/clock.h"
 
 namespace divvy::scheduler {
@@ -19,12 +20,12 @@ constexpr std::uint64_t kMaxFilter = 64u << 20;
 constexpr std::uint64_t kMaxBind = 64u << 10;
 
 Answer badRequest(const Error& error) {
-  return {400, error.message() + '\n', "text/plain"};
+  return {http_status::kBadRequest, error.message() + '\n', "text/plain"};
 }
 
 Answer refused(const ExtenderArgs& args, const Error& why) {
-  if (why.code() == ErrorCode::kUsage) return {200, filterNever(args, why.message())};
-  return {200, filterError(why.message())};
+  if (why.code() == ErrorCode::kUsage) return {http_status::kOk, filterNever(args, why.message())};
+  return {http_status::kOk, filterError(why.message())};
 }
 
 }  // namespace
@@ -55,7 +56,7 @@ Answer ExtenderService::filter(const Query& query) {
   if (const std::string why = parts_.why_not(); !why.empty()) {
     parts_.lease.look();  // our kube-scheduler may have become the leader just now
     ++parts_.counts.filter_errors;
-    return {200, filterError(why)};
+    return {http_status::kOk, filterError(why)};
   }
   parts_.counts.expired += parts_.cache.expire(now());
   const bool gated = parts_.gate.knows(args->pod.meta.uid);
@@ -67,7 +68,7 @@ Answer ExtenderService::filter(const Query& query) {
     for (const auto& [name, why] : result->why) nodes.push_back(name);
     parts_.preemption.refused(args->pod, nodes);
   }
-  if (result) return {200, filterAnswer(*args, *result)};
+  if (result) return {http_status::kOk, filterAnswer(*args, *result)};
   return refused(*args, result.error());
 }
 
@@ -99,7 +100,7 @@ Answer ExtenderService::prioritize(const Query& query) const {
   if (!args) return badRequest(args.error());
   const Result<std::vector<unsigned>> scores = parts_.cache.scores(args->pod, args->names);
   if (!scores) return badRequest(scores.error());
-  return {200, prioritizeAnswer(*args, *scores)};
+  return {http_status::kOk, prioritizeAnswer(*args, *scores)};
 }
 
 Answer ExtenderService::preempt(const Query& query) {
@@ -108,12 +109,13 @@ Answer ExtenderService::preempt(const Query& query) {
   // The gated queue decides when pods of queues and gangs start.
   if (parts_.why_not().empty() && !parts_.gate.knows(args->pod.meta.uid))
     parts_.preemption.offered(args->pod, args->names);
-  return {200, preemptAnswer()};
+  return {http_status::kOk, preemptAnswer()};
 }
 
 Answer ExtenderService::simulate(const ExtenderArgs& args) const {
   const Result<FilterResult> result = parts_.cache.simulateFit(args.pod, args.nodes);
-  return result ? Answer{200, filterAnswer(args, *result)} : refused(args, result.error());
+  return result ? Answer{http_status::kOk, filterAnswer(args, *result)}
+                : refused(args, result.error());
 }
 
 }  // namespace divvy::scheduler

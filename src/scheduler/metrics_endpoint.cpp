@@ -9,6 +9,7 @@
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "base/http_status.h"
 #include "engine/engine.h"
 #include "http/loop_watch.h"
 #include "metrics/lateness.h"
@@ -71,7 +72,7 @@ asio::awaitable<http::Answer> Exporter::answer() const {
   co_await asio::post(impl_->writer, asio::use_awaitable);
   std::string text = exposition(counts, seen, impl_->options.hami);
   co_await asio::post(own, asio::use_awaitable);
-  co_return http::Answer{200, std::move(text), metrics::kTextType};
+  co_return http::Answer{http_status::kOk, std::move(text), metrics::kTextType};
 }
 
 }  // namespace divvy::scheduler

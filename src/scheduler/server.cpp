@@ -16,6 +16,8 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json.hpp>
 
+#include "asio/rethrow.h"
+#include "base/http_status.h"
 #include "codec/hami_agent_nodes.h"
 #include "codec/share_variety.h"
 #include "controllers/agent_handshake_controller.h"
@@ -357,10 +359,10 @@ class Service {
                             .priorities = options_.priorities});
     if (!answer) {
       ++counts_.not_reviews;
-      return {400, answer.error().message() + '\n', "text/plain"};
+      return {http_status::kBadRequest, answer.error().message() + '\n', "text/plain"};
     }
     ++(answer->allowed ? counts_.allowed : counts_.denied);
-    return {200, answer->body};
+    return {http_status::kOk, answer->body};
   }
 
   asio::io_context& loop_;

@@ -12,7 +12,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
-#include "kube/base64.h"
+#include "base/base64.h"
 #include "kube/registration.h"
 #include "one_card.h"
 
@@ -33,7 +33,7 @@ std::string authority() {
   PEM_write_bio_X509(bio.get(), it.get());
   char* text = nullptr;
   const long size = BIO_get_mem_data(bio.get(), &text);
-  return kube::toBase64({text, static_cast<std::size_t>(size)});
+  return toBase64({text, static_cast<std::size_t>(size)});
 }
 
 std::string now() {

@@ -3,7 +3,6 @@
 #include <rapidcheck/gtest.h>
 
 #include "kube/assignment.h"
-#include "kube/base64.h"
 #include "kube/device_list.h"
 #include "kube/nics.h"
 #include "kube/registration.h"
@@ -129,16 +128,6 @@ TEST(Nics, MalformedText_Refused) {
         R"([{"name":"a","distances":{"GPU-1":"x"}}])"})
     EXPECT_FALSE(decodeNics(wrong).has_value()) << wrong;
   EXPECT_EQ(encode(std::vector<Nic>{}), "");
-}
-
-RC_GTEST_PROP(Base64, AnyBytes_DecodedAsEncoded, (const std::string& bytes)) {
-  RC_ASSERT(fromBase64(toBase64(bytes)) == bytes);
-}
-
-TEST(Base64, InvalidText_Refused) {
-  for (const char* wrong : {"QUJD----", "QUJ", "Q===", "====", "QU=C", "QUJ\xff"})
-    EXPECT_FALSE(fromBase64(wrong).has_value()) << wrong;
-  EXPECT_EQ(fromBase64("QU\nJD\n"), "ABC");
 }
 
 }  // namespace

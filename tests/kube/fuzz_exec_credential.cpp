@@ -6,6 +6,7 @@
 
 #include <boost/json.hpp>
 
+#include "base/rfc3339.h"
 #include "client/exec_credential.h"
 #include "fuzz_input.h"
 
@@ -78,7 +79,10 @@ void checkCredential(const std::string& text, const Credential& credential) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(textOf(data, size));
-  need(timeIn(text) == strictTime(text), "a time");
+  const std::optional<Rfc3339Instant> at = parseRfc3339(text, Rfc3339Form::kAnyOffset);
+  const std::optional<std::chrono::sys_seconds> strict = strictTime(text);
+  need(at.has_value() == strict.has_value(), "a time");
+  need(!at || std::chrono::floor<std::chrono::seconds>(*at) == *strict, "an instant");
   unsigned accepted = 0;
   for (const char* version : kVersions) {
     const Result<Credential> credential = credentialIn(text, version);

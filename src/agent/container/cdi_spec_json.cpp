@@ -3,6 +3,7 @@
 #include "api/protocol_json.h"
 #include "container/cdi_spec.h"
 #include "container/injection.h"
+#include "json/path.h"
 
 namespace divvy::agent {
 namespace {
@@ -12,23 +13,6 @@ namespace bj = boost::json;
 const std::string& controlInside() {
   static const std::string path = std::string(kTenantInside) + "/control";
   return path;
-}
-
-// Returns a copy: the value is walked once.
-bj::value memberOf(const bj::value& object, std::string_view name) {
-  const bj::object* members = object.if_object();
-  const bj::value* found = members == nullptr ? nullptr : members->if_contains(name);
-  return found == nullptr ? bj::value() : *found;
-}
-
-bj::array listOf(const bj::value& object, std::string_view name) {
-  const bj::value found = memberOf(object, name);
-  return found.is_array() ? found.get_array() : bj::array();
-}
-
-std::string textOf(const bj::value& object, std::string_view name) {
-  const bj::value found = memberOf(object, name);
-  return found.is_string() ? std::string(found.get_string()) : std::string();
 }
 
 }  // namespace
@@ -57,11 +41,11 @@ std::string cdiSpec(const char* kind, const std::string& name, const ContainerEd
 std::string controlIn(std::string_view spec) {
   const Result<bj::value> value = json::parse(spec);
   if (!value) return "";
-  const std::string kind = textOf(*value, "kind");
+  const std::string kind = textAt(*value, {"kind"});
   if (kind != kCdiKind && kind != kPodCdiKind) return "";
-  for (const bj::value& device : listOf(*value, "devices"))
-    for (const bj::value& mount : listOf(memberOf(device, "containerEdits"), "mounts"))
-      if (textOf(mount, "containerPath") == controlInside()) return textOf(mount, "hostPath");
+  for (const bj::value& device : listAt(*value, {"devices"}))
+    for (const bj::value& mount : listAt(device, {"containerEdits", "mounts"}))
+      if (textAt(mount, {"containerPath"}) == controlInside()) return textAt(mount, {"hostPath"});
   return "";
 }
 

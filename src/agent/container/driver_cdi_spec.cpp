@@ -7,6 +7,7 @@
 #include <boost/json.hpp>
 
 #include "base/plain_file.h"
+#include "json/path.h"
 #include "yaml/documents.h"
 
 namespace divvy::agent {
@@ -27,21 +28,14 @@ Result<bj::object> specOf(const std::string& text) {
   return Error{ErrorCode::kCorrupt, "no CDI spec"};
 }
 
-std::string textOf(const bj::object& object, const char* name) {
-  const bj::value* found = object.if_contains(name);
-  return found != nullptr && found->is_string() ? std::string(found->get_string()) : std::string();
-}
-
 const bj::object* editsOf(const bj::object& object) {
-  const bj::value* found = object.if_contains("containerEdits");
+  const bj::value* found = memberAt(object, {"containerEdits"});
   return found == nullptr ? nullptr : found->if_object();
 }
 
 const bj::object* deviceNamed(const bj::object& spec, const std::string& name) {
-  const bj::value* devices = spec.if_contains("devices");
-  if (devices == nullptr || !devices->is_array()) return nullptr;
-  for (const bj::value& one : devices->get_array())
-    if (one.is_object() && textOf(one.get_object(), "name") == name) return &one.get_object();
+  for (const bj::value& one : listAt(spec, {"devices"}))
+    if (one.is_object() && textAt(one, {"name"}) == name) return &one.get_object();
   return nullptr;
 }
 
@@ -88,7 +82,7 @@ Result<std::string> findDriverSpec(const std::vector<std::string>& folders) {
       Result<std::string> text = readPlainFile(file, kMaxSpec);
       if (!text || text->find(kDriverKind) == std::string::npos) continue;
       const Result<bj::object> spec = specOf(*text);
-      if (spec && textOf(*spec, "kind") == kDriverKind) return text;
+      if (spec && textAt(*spec, {"kind"}) == kDriverKind) return text;
     }
   }
   return Error{ErrorCode::kNotFound, std::string("no CDI spec of ") + kDriverKind +
@@ -102,12 +96,8 @@ std::string whyNotBy(const std::string& driver, const std::vector<DeviceId>& car
   for (const DeviceId& card : cards)
     if (const Result<const bj::object*> named = deviceOf(*spec, card); !named)
       return named.error().message();
-  const bj::object* common = editsOf(*spec);
-  const bj::value* mounts = common == nullptr ? nullptr : common->if_contains("mounts");
-  const bj::array none;
-  for (const bj::value& one : mounts != nullptr && mounts->is_array() ? mounts->get_array() : none)
-    if (one.is_object() && textOf(one.get_object(), "hostPath").ends_with(".so." + version))
-      return {};
+  for (const bj::value& one : listAt(*spec, {"containerEdits", "mounts"}))
+    if (textAt(one, {"hostPath"}).ends_with(".so." + version)) return {};
   return "the CDI spec of the driver names no library of version " + version +
          ", which runs; nvidia-ctk cdi generate writes it anew";
 }
@@ -127,7 +117,7 @@ Result<std::string> withDriver(std::string_view own, const std::string& driver,
   if (const bj::object* common = editsOf(*theirs)) join(*common, &edits);
   device["containerEdits"] = std::move(edits);
   // Fields of their spec may be of a later version than ours.
-  const std::string version = textOf(*theirs, "cdiVersion");
+  const std::string version = textAt(*theirs, {"cdiVersion"});
   if (!version.empty()) (*spec)["cdiVersion"] = version;
   return bj::serialize(*spec) + "\n";
 }

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "base/plain_file.h"
+#include "base/rfc3339.h"
 
 namespace divvy::agent {
 namespace {
@@ -121,15 +122,6 @@ std::int64_t changedAt(const std::string& path) {
   return lstat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) ? info.st_mtime : 0;
 }
 
-std::string instant(std::int64_t seconds) {
-  const std::time_t at = seconds;
-  std::tm parts{};
-  std::array<char, 32> text{};
-  if (gmtime_r(&at, &parts) != nullptr)
-    std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text.data();
-}
-
 }  // namespace
 
 bool PersistedDeviceState::any() const {
@@ -215,8 +207,8 @@ std::int64_t lastLook(const std::string& faults, const std::string& watch_mark) 
 }
 
 std::string spanWords(std::int64_t from_s, std::int64_t until_s) {
-  if (from_s == 0) return "before " + instant(until_s);
-  return "between " + instant(from_s) + " and " + instant(until_s);
+  if (from_s == 0) return "before " + formatRfc3339(until_s);
+  return "between " + formatRfc3339(from_s) + " and " + formatRfc3339(until_s);
 }
 
 }  // namespace divvy::agent

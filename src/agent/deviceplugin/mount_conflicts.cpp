@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <string_view>
 
+#include "json/path.h"
+
 namespace divvy::agent {
 namespace {
 
@@ -25,17 +27,12 @@ bool isOurs(const std::string& path) {
   return false;
 }
 
-const json::value* memberOf(const json::value& object, std::string_view name) {
-  const json::object* all = object.if_object();
-  return all == nullptr ? nullptr : all->if_contains(json::string_view(name.data(), name.size()));
-}
-
 Result<void> checkList(const json::value& container, const std::string& called,
                        std::string_view list, std::string_view member) {
-  const json::value* mounts = memberOf(container, list);
+  const json::value* mounts = memberAt(container, {list});
   if (mounts == nullptr || !mounts->is_array()) return {};
   for (const json::value& one : mounts->get_array()) {
-    const json::value* path = memberOf(one, member);
+    const json::value* path = memberAt(one, {member});
     if (path == nullptr || !path->is_string()) continue;
     const json::string& text = path->get_string();
     if (!isOurs(plain({text.data(), text.size()}))) continue;
@@ -50,13 +47,13 @@ Result<void> checkList(const json::value& container, const std::string& called,
 }  // namespace
 
 Result<void> ourMountsStay(const json::value& pod, const std::string& container) {
-  const json::value* spec = memberOf(pod, "spec");
+  const json::value* spec = memberAt(pod, {"spec"});
   if (spec == nullptr) return {};
   for (const char* list : {"initContainers", "containers"}) {
-    const json::value* all = memberOf(*spec, list);
+    const json::value* all = memberAt(*spec, {list});
     if (all == nullptr || !all->is_array()) continue;
     for (const json::value& one : all->get_array()) {
-      const json::value* name = memberOf(one, "name");
+      const json::value* name = memberAt(one, {"name"});
       if (name == nullptr || !name->is_string() || name->get_string() != container.c_str())
         continue;
       Result<void> good = checkList(one, container, "volumeMounts", "mountPath");

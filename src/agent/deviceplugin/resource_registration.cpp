@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "asio/rethrow.h"
 #include "container/injection.h"
 #include "os/log.h"
 

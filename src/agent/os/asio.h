@@ -1,8 +1,6 @@
 // The parts of Boost.Asio that the agent's loop uses, and short names for them. Private.
 #pragma once
 
-#include <exception>
-
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -17,6 +15,8 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
+#include "asio/rethrow.h"
+
 namespace divvy::agent {
 
 namespace asio = boost::asio;
@@ -24,10 +24,5 @@ using boost::system::error_code;
 
 // Errors are the first element of the result; nothing is thrown into a coroutine.
 inline constexpr auto kNoThrow = asio::as_tuple(asio::use_awaitable);
-
-// For asio::co_spawn(): throws again what left the coroutine, which is a bug.
-inline void rethrow(std::exception_ptr fault) {
-  if (fault) std::rethrow_exception(fault);
-}
 
 }  // namespace divvy::agent

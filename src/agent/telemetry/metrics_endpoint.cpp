@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/http_status.h"
 #include "metrics/exposition.h"
 #include "os/log.h"
 #include "telemetry/metrics.h"
@@ -12,8 +13,6 @@ namespace divvy::agent {
 namespace {
 
 constexpr double kPercent = 100;
-constexpr unsigned kGood = 200;
-constexpr unsigned kNotYet = 503;
 
 double partOf(const DriverUsage& seen) {
   return std::min(seen.registered + seen.strange, 100u) / kPercent;
@@ -41,12 +40,13 @@ Result<void> Exporter::listen(asio::io_context& loop, const MetricsOptions& wher
   routes.push_back({"GET", "/metrics", 0, [this](http::Query) { return answer(); }});
   // An answer shows that the loop runs.
   routes.push_back({"GET", kAlivePath, 0, [](http::Query) -> asio::awaitable<http::Answer> {
-                      co_return http::Answer{kGood, "ok\n", "text/plain"};
+                      co_return http::Answer{http_status::kOk, "ok\n", "text/plain"};
                     }});
   routes.push_back({"GET", kReadyPath, 0, [this](http::Query) -> asio::awaitable<http::Answer> {
                       const std::string why = unready_();
-                      co_return http::Answer{why.empty() ? kGood : kNotYet,
-                                             (why.empty() ? "ok" : why) + '\n', "text/plain"};
+                      co_return http::Answer{
+                          why.empty() ? http_status::kOk : http_status::kServiceUnavailable,
+                          (why.empty() ? "ok" : why) + '\n', "text/plain"};
                     }});
   Result<std::unique_ptr<http::Server>> server =
       http::Server::start(loop.get_executor(), listen, std::move(routes));
@@ -73,7 +73,7 @@ void Exporter::tick(const Snapshot& looked, std::uint64_t now_ms) {
 // answers with the last one.
 asio::awaitable<http::Answer> Exporter::answer() {
   if (made_.take("", std::chrono::steady_clock::now()) || kept_.empty()) kept_ = text();
-  co_return http::Answer{200, kept_, metrics::kTextType};
+  co_return http::Answer{http_status::kOk, kept_, metrics::kTextType};
 }
 
 std::string Exporter::text() const {

@@ -4,14 +4,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/http_status.h"
 #include "os/log.h"
 
 namespace divvy::agent {
-namespace {
-
-constexpr unsigned kGood = 200;
-
-}  // namespace
 
 void StartupHealth::listen() {
   http::Listen listen;
@@ -20,9 +16,10 @@ void StartupHealth::listen() {
   std::vector<http::Route> routes;
   // A node without devices is ready, so that an upgrade of all nodes does not wait for it.
   for (const char* path : {kAlivePath, kReadyPath})
-    routes.push_back({"GET", path, 0, [this](http::Query) -> asio::awaitable<http::Answer> {
-                        co_return http::Answer{kGood, "waits for " + what_ + '\n', "text/plain"};
-                      }});
+    routes.push_back(
+        {"GET", path, 0, [this](http::Query) -> asio::awaitable<http::Answer> {
+           co_return http::Answer{http_status::kOk, "waits for " + what_ + '\n', "text/plain"};
+         }});
   Result<std::unique_ptr<http::Server>> server =
       http::Server::start(loop_.get_executor(), listen, std::move(routes));
   if (server) server_ = std::move(*server);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/duration.h"
 
 namespace divvy::agent {
 namespace {
@@ -73,9 +74,7 @@ EventView leaving(const TenantView& tenant, const Snapshot& node, std::uint64_t 
 }  // namespace
 
 std::string spanWord(std::uint64_t ms) {
-  const std::uint64_t s = ms / 1000;
-  if (s < 120) return std::to_string(s) + "s";
-  return s < 7200 ? std::to_string(s / 60) + "m" : std::to_string(s / 3600) + "h";
+  return formatDuration(static_cast<std::int64_t>(ms / 1000), kShortUnitsToHours);
 }
 
 void EventDetector::lookAtMemory(const TenantView& tenant, const Snapshot& node,

@@ -11,9 +11,9 @@
 #include <boost/json/serialize.hpp>
 
 #include "commands/commands.h"
+#include "json/path.h"
 #include "kubernetes/cluster.h"
 #include "kubernetes/cordon_plan.h"
-#include "kubernetes/json_path.h"
 
 namespace divvy::cli {
 namespace {
@@ -39,7 +39,7 @@ Result<bool> change(Api& api, const std::string& node, const Cordons& cordons, C
   if (!now) return now.error();
   json::object annotations;
   for (const auto& [key, items] : cordons) {
-    const std::string was = textOf(*now, {"metadata", "annotations", key.c_str()});
+    const std::string was = textAt(*now, {"metadata", "annotations", key.c_str()});
     std::string list;
     if (what == Change::kClose) list = listWith(was, items);
     if (what == Change::kOpen) list = listWithout(was, items);
@@ -54,7 +54,7 @@ Result<bool> change(Api& api, const std::string& node, const Cordons& cordons, C
   kube::Call call{kube::Verb::kPatch, pathOf(node)};
   call.type = kube::kMergePatch;
   call.body = json::serialize(json::object{
-      {"metadata", json::object{{"resourceVersion", textOf(*now, {"metadata", "resourceVersion"})},
+      {"metadata", json::object{{"resourceVersion", textAt(*now, {"metadata", "resourceVersion"})},
                                 {"annotations", std::move(annotations)}}}});
   const Result<json::value> written = api.ask(std::move(call));
   if (written) return true;
@@ -155,7 +155,7 @@ class Drain {
     const Result<json::value> now = api_.ask(
         {kube::Verb::kGet, "/api/v1/namespaces/" + pod.meta.space + "/pods/" + pod.meta.name});
     if (!now) return now.error().code() != ErrorCode::kNotFound;
-    return textOf(*now, {"metadata", "uid"}) == pod.meta.uid;
+    return textAt(*now, {"metadata", "uid"}) == pod.meta.uid;
   }
 
   void leave(Leaving* one) {

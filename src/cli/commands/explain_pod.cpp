@@ -8,8 +8,8 @@
 
 #include "commands/commands.h"
 #include "engine/engine.h"
+#include "json/path.h"
 #include "kubernetes/device_classes.h"
-#include "kubernetes/json_path.h"
 #include "kubernetes/manifests.h"
 #include "kubernetes/pod_decision.h"
 #include "scheduler/pod_group.h"
@@ -38,10 +38,10 @@ struct Explained {
 };
 
 std::string conditionOf(const json::value& pod, const char* type) {
-  for (const json::value& one : listOf(pod, {"status", "conditions"}))
-    if (textOf(one, {"type"}) == type && textOf(one, {"status"}) == "False" &&
-        textOf(one, {"reason"}) != "SchedulingGated")
-      return textOf(one, {"message"});
+  for (const json::value& one : listAt(pod, {"status", "conditions"}))
+    if (textAt(one, {"type"}) == type && textAt(one, {"status"}) == "False" &&
+        textAt(one, {"reason"}) != "SchedulingGated")
+      return textAt(one, {"message"});
   return "";
 }
 

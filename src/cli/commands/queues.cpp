@@ -1,11 +1,11 @@
 // `divvy queues`: the devices that queues of a cluster hold, and the pods that wait.
 #include <cstdio>
-#include <exception>
 #include <memory>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include "asio/rethrow.h"
 #include "commands/commands.h"
 #include "kube/client.h"
 #include "kube/queue.h"
@@ -44,9 +44,7 @@ Result<std::vector<kube::Queue>> read(const QueuesOptions& options) {
   if (!client) return client.error();
   std::vector<kube::Queue> queues;
   std::optional<Error> fault;
-  asio::co_spawn(loop, readAll(**client, &queues, &fault), [](const std::exception_ptr& thrown) {
-    if (thrown) std::rethrow_exception(thrown);
-  });
+  asio::co_spawn(loop, readAll(**client, &queues, &fault), rethrow);
   loop.run();
   if (!fault) return queues;
   if (fault->code() == ErrorCode::kNotFound)

@@ -16,7 +16,6 @@
 #include "kube/assignment.h"
 #include "kube/pod.h"
 #include "kube/resize_request.h"
-#include "kubernetes/json_path.h"
 #include "kubernetes/kube_api.h"
 
 namespace divvy::cli {

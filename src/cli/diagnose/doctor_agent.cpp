@@ -15,7 +15,7 @@
 #include "agent_client/agent_client.h"
 #include "base/processes.h"
 #include "doctor/root_fs.h"
-#include "kubernetes/json_path.h"
+#include "json/path.h"
 
 namespace divvy::cli {
 namespace {
@@ -47,7 +47,7 @@ Result<AgentLink> connectWithin(const std::string& path) {
 std::string versionIn(const agent::PlacementReply& reply) {
   boost::system::error_code fault;
   const boost::json::value value = boost::json::parse(reply.text, fault);
-  const std::string by = fault ? "" : textOf(value, {"written_by"});
+  const std::string by = fault ? "" : textAt(value, {"written_by"});
   return by.starts_with("divvy ") ? by.substr(6) : by;
 }
 

@@ -9,9 +9,10 @@
 
 #include <boost/json.hpp>
 
+#include "base/rfc3339.h"
 #include "doctor/redact.h"
 #include "doctor/redacted_object.h"
-#include "kubernetes/json_path.h"
+#include "json/path.h"
 
 namespace divvy::cli {
 namespace {
@@ -55,30 +56,30 @@ Names namesIn(const Examined& examined) {
     names.know("pod", name);
   };
   for (const json::value& pod : examined.look->pods)
-    known(textOf(pod, {"metadata", "namespace"}), textOf(pod, {"metadata", "name"}));
+    known(textAt(pod, {"metadata", "namespace"}), textAt(pod, {"metadata", "name"}));
   for (const doctor::WaitingPod& pod : examined.look->facts.waiting) known(pod.space, pod.name);
   return names;
 }
 
 // The pod, node or other object of an Event; it may no longer exist.
 void knowEvent(Names* names, const json::value& event) {
-  const std::string kind = textOf(event, {"involvedObject", "kind"});
-  names->know("namespace", textOf(event, {"involvedObject", "namespace"}));
-  names->know("namespace", textOf(event, {"metadata", "namespace"}));
+  const std::string kind = textAt(event, {"involvedObject", "kind"});
+  names->know("namespace", textAt(event, {"involvedObject", "namespace"}));
+  names->know("namespace", textAt(event, {"metadata", "namespace"}));
   names->know(kind.empty() || kind == "Pod" ? "pod"
               : kind == "Node"              ? "node"
                                             : "object",
-              textOf(event, {"involvedObject", "name"}));
+              textAt(event, {"involvedObject", "name"}));
 }
 
 // When it last occurred; 0: not stated.
 std::int64_t timeOf(const json::value& event) {
   std::int64_t last = 0;
   for (const std::string& time :
-       {textOf(event, {"lastTimestamp"}), textOf(event, {"eventTime"}),
-        textOf(event, {"series", "lastObservedTime"}), textOf(event, {"firstTimestamp"}),
-        textOf(event, {"metadata", "creationTimestamp"})})
-    last = std::max(last, instantOf(time));
+       {textAt(event, {"lastTimestamp"}), textAt(event, {"eventTime"}),
+        textAt(event, {"series", "lastObservedTime"}), textAt(event, {"firstTimestamp"}),
+        textAt(event, {"metadata", "creationTimestamp"})})
+    last = std::max(last, rfc3339Ms(time, Rfc3339Form::kUtc));
   return last;
 }
 
@@ -94,7 +95,7 @@ Asked askCluster(Examined& examined, Names* names) {
   if (!examined.look || examined.look->facts.fault || examined.api == nullptr) return asked;
   const std::string maps = "/api/v1/namespaces/" + examined.look->facts.space + "/configmaps";
   const Result<void> maps_read = examined.api->list(maps, "", [&](const json::value& map) {
-    if (textOf(map, {"metadata", "labels", "app.kubernetes.io/name"}) != "divvy") return;
+    if (textAt(map, {"metadata", "labels", "app.kubernetes.io/name"}) != "divvy") return;
     if (asked.maps.size() < kMaxMaps) asked.maps.push_back(doctor::configMapExcerpt(map));
   });
   // An API server lists by namespace and name, not by time.

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <cctype>
 #include <chrono>
-#include <ctime>
 #include <utility>
 
 #include "base/quantity.h"
 #include "config/device_config_file.h"
+#include "json/path.h"
 #include "kubernetes/device_classes.h"
-#include "kubernetes/json_path.h"
 #include "scheduler/cache.h"
 #include "scheduler/resource_catalog.h"
 
@@ -60,7 +59,7 @@ void addNode(const json::value& object, scheduler::SchedulerCache& books, Cluste
   const Result<kube::Node> node = kube::nodeOf(object);
   doctor::NodeDevices one;
   if (!node) {
-    one.name = textOf(object, {"metadata", "name"});
+    one.name = textAt(object, {"metadata", "name"});
     one.unreadable = node.error().message();
     look->facts.nodes.push_back(std::move(one));
     return;
@@ -94,10 +93,10 @@ bool saysDevices(const std::string& value) {
 
 // The devices that its environment names for NVIDIA's runtime; empty: none.
 std::string cardsNamedBy(const json::value& container) {
-  for (const json::value& one : listOf(container, {"env"})) {
-    if (textOf(one, {"name"}) != "NVIDIA_VISIBLE_DEVICES") continue;
-    if (memberOf(one, {"valueFrom"}) != nullptr) return "(from elsewhere)";
-    const std::string value = textOf(one, {"value"});
+  for (const json::value& one : listAt(container, {"env"})) {
+    if (textAt(one, {"name"}) != "NVIDIA_VISIBLE_DEVICES") continue;
+    if (presentAt(one, {"valueFrom"}) != nullptr) return "(from elsewhere)";
+    const std::string value = textAt(one, {"value"});
     if (value == "none" || value == "void") return "";
     return saysDevices(value) ? value : "(something else)";
   }
@@ -108,9 +107,9 @@ void addPastShares(const json::value& object, const kube::Pod& pod,
                    const scheduler::SchedulerCache& books, ClusterFacts* facts) {
   if (pod.controller == "DaemonSet" || books.devicesOf(pod.node).empty()) return;
   for (const char* list : {"initContainers", "containers"})
-    for (const json::value& one : listOf(object, {"spec", list}))
+    for (const json::value& one : listAt(object, {"spec", list}))
       if (const std::string cards = cardsNamedBy(one); !cards.empty())
-        facts->past_shares.push_back({pod.meta.space, pod.meta.name, textOf(one, {"name"}), cards});
+        facts->past_shares.push_back({pod.meta.space, pod.meta.name, textAt(one, {"name"}), cards});
 }
 
 void addPod(const json::value& object, scheduler::SchedulerCache& books, ClusterLook* look) {
@@ -148,18 +147,6 @@ void readNodesAndPods(Api& api, const vendors::Catalog& catalog, ClusterLook* lo
 
 }  // namespace
 
-std::int64_t instantOf(const std::string& time) {
-  std::tm utc{};
-  const char* at = ::strptime(time.c_str(), "%Y-%m-%dT%H:%M:%S", &utc);
-  if (at == nullptr) return 0;
-  std::int64_t ms = std::int64_t{::timegm(&utc)} * 1000;
-  if (*at == '.') {
-    std::int64_t unit = 100;
-    for (++at; *at >= '0' && *at <= '9'; ++at, unit /= 10) ms += (*at - '0') * unit;
-  }
-  return std::string(at) == "Z" ? ms : 0;
-}
-
 Result<vendors::Catalog> catalogFor(const ClusterChoice& choice) {
   const Result<vendors::DeviceConfig> families = readDeviceConfigFile(choice.device_config);
   if (!families) return families.error();
@@ -177,8 +164,8 @@ ClusterLook lookAt(Api& api, const std::string& server, const vendors::Catalog& 
     facts.fault = version.error();
     return look;
   }
-  facts.version = doctor::versionOf(textOf(*version, {"major"}), textOf(*version, {"minor"}),
-                                    textOf(*version, {"gitVersion"}));
+  facts.version = doctor::versionOf(textAt(*version, {"major"}), textAt(*version, {"minor"}),
+                                    textAt(*version, {"gitVersion"}));
   readInstalled(api, &facts);
   Result<std::vector<doctor::MappedClass>> mapped = mappedClasses(api);
   if (mapped) facts.mapped = std::move(*mapped);

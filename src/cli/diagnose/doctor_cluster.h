@@ -35,7 +35,4 @@ ClusterLook lookAt(Api& api, const std::string& server, const vendors::Catalog& 
 void readInstalled(Api& api, doctor::ClusterFacts* facts);
 void readLease(Api& api, bool watch, doctor::ClusterFacts* facts, boost::json::value* object);
 
-// Returns milliseconds since 1970 of "2026-01-01T00:00:00.123456Z"; 0: another form.
-std::int64_t instantOf(const std::string& time);
-
 }  // namespace divvy::cli

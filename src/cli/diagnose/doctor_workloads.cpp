@@ -5,10 +5,11 @@
 #include <chrono>
 #include <utility>
 
+#include "base/base64.h"
+#include "base/rfc3339.h"
 #include "diagnose/doctor_cluster.h"
-#include "kube/base64.h"
+#include "json/path.h"
 #include "kube/lease.h"
-#include "kubernetes/json_path.h"
 
 namespace divvy::cli {
 namespace {
@@ -31,30 +32,25 @@ doctor::Listed listEach(Api& api, const std::string& path, const std::string& qu
   return listed.error();
 }
 
-std::int64_t numberOf(const json::value& object, std::initializer_list<const char*> path) {
-  const json::value* found = memberOf(object, path);
-  return found != nullptr && found->is_int64() ? found->get_int64() : 0;
-}
-
 bool isHami(const std::string& text) {
   return text.find("hami") != std::string::npos || text.find("4pdosc/k8s-vdevice") != text.npos;
 }
 
 void addWebhook(const json::value& object, ClusterFacts* facts) {
-  const std::string name = textOf(object, {"metadata", "name"});
+  const std::string name = textAt(object, {"metadata", "name"});
   bool hami = isHami(name);
-  for (const json::value& one : listOf(object, {"webhooks"})) {
-    const std::string own = textOf(one, {"name"});
+  for (const json::value& one : listAt(object, {"webhooks"})) {
+    const std::string own = textAt(one, {"name"});
     hami = hami || isHami(own);
     if (own != kWebhook) continue;
     doctor::WebhookFacts found;
     found.name = name;
-    found.policy = textOf(one, {"failurePolicy"});
-    found.by_url = memberOf(one, {"clientConfig", "url"}) != nullptr;
-    found.space = textOf(one, {"clientConfig", "service", "namespace"});
-    found.service = textOf(one, {"clientConfig", "service", "name"});
-    const std::string bundle = textOf(one, {"clientConfig", "caBundle"});
-    const auto pem = kube::fromBase64(bundle);
+    found.policy = textAt(one, {"failurePolicy"});
+    found.by_url = presentAt(one, {"clientConfig", "url"}) != nullptr;
+    found.space = textAt(one, {"clientConfig", "service", "namespace"});
+    found.service = textAt(one, {"clientConfig", "service", "name"});
+    const std::string bundle = textAt(one, {"clientConfig", "caBundle"});
+    const auto pem = fromBase64(bundle);
     // Invalid base64 is reported as an invalid certificate.
     found.authorities = pem ? std::string(pem->begin(), pem->end()) : bundle;
     facts->webhook = std::move(found);
@@ -67,17 +63,17 @@ void addWebhook(const json::value& object, ClusterFacts* facts) {
 void readPolicies(Api& api, ClusterFacts* facts) {
   facts->policies_listed = listEach(
       api, std::string(kAdmission) + "validatingadmissionpolicies", "", [&](const json::value& o) {
-        facts->policies.push_back({textOf(o, {"metadata", "name"}), false, false});
+        facts->policies.push_back({textAt(o, {"metadata", "name"}), false, false});
       });
   if (facts->policies_listed) return;
   facts->policies_listed = listEach(
       api, std::string(kAdmission) + "validatingadmissionpolicybindings", "",
       [&](const json::value& o) {
-        const std::string policy = textOf(o, {"spec", "policyName"});
+        const std::string policy = textAt(o, {"spec", "policyName"});
         for (doctor::GuardPolicy& one : facts->policies) {
           if (one.name != policy) continue;
           one.bound = true;
-          for (const json::value& action : listOf(o, {"spec", "validationActions"}))
+          for (const json::value& action : listAt(o, {"spec", "validationActions"}))
             one.denies = one.denies || (action.is_string() && action.get_string() == "Deny");
         }
       });
@@ -85,9 +81,9 @@ void readPolicies(Api& api, ClusterFacts* facts) {
 
 // Returns true if a container's name or image matches.
 bool runs(const json::value& object, bool (*is)(const std::string&)) {
-  if (is(textOf(object, {"metadata", "name"}))) return true;
-  for (const json::value& one : listOf(object, {"spec", "template", "spec", "containers"}))
-    if (is(textOf(one, {"image"}))) return true;
+  if (is(textAt(object, {"metadata", "name"}))) return true;
+  for (const json::value& one : listAt(object, {"spec", "template", "spec", "containers"}))
+    if (is(textAt(one, {"image"}))) return true;
   return false;
 }
 
@@ -98,17 +94,17 @@ bool isPlugin(const std::string& text) {
 
 void addWorkload(const json::value& object, const std::string& kind, ClusterFacts* facts) {
   doctor::WorkloadFacts one;
-  one.space = textOf(object, {"metadata", "namespace"});
-  one.name = textOf(object, {"metadata", "name"});
+  one.space = textAt(object, {"metadata", "namespace"});
+  one.name = textAt(object, {"metadata", "name"});
   const bool daemons = kind == "DaemonSet";
   if (daemons) {
-    one.wanted = numberOf(object, {"status", "desiredNumberScheduled"});
-    one.ready = numberOf(object, {"status", "numberReady"});
+    one.wanted = integerAt(object, {"status", "desiredNumberScheduled"});
+    one.ready = integerAt(object, {"status", "numberReady"});
   } else {
-    one.wanted = numberOf(object, {"spec", "replicas"});
-    one.ready = numberOf(object, {"status", "readyReplicas"});
+    one.wanted = integerAt(object, {"spec", "replicas"});
+    one.ready = integerAt(object, {"status", "readyReplicas"});
   }
-  one.runtime_class = textOf(object, {"spec", "template", "spec", "runtimeClassName"});
+  one.runtime_class = textAt(object, {"spec", "template", "spec", "runtimeClassName"});
   if (daemons && one.name == kAgents) {
     facts->agent = std::move(one);
   } else if (!daemons && one.name == facts->own_scheduler) {
@@ -136,11 +132,11 @@ void readEndpoints(Api& api, ClusterFacts* facts) {
       api, "/apis/discovery.k8s.io/v1/namespaces/" + facts->webhook->space + "/endpointslices",
       "labelSelector=kubernetes.io%2Fservice-name%3D" + facts->webhook->service,
       [&](const json::value& slice) {
-        for (const json::value& one : listOf(slice, {"endpoints"})) {
+        for (const json::value& one : listAt(slice, {"endpoints"})) {
           // An endpoint without a condition counts as ready.
-          const json::value* ready = memberOf(one, {"conditions", "ready"});
+          const json::value* ready = presentAt(one, {"conditions", "ready"});
           if (ready == nullptr || !ready->is_bool() || ready->get_bool())
-            facts->endpoints += listOf(one, {"addresses"}).size();
+            facts->endpoints += listAt(one, {"addresses"}).size();
         }
       });
 }
@@ -149,7 +145,7 @@ void readSpace(Api& api, ClusterFacts* facts) {
   const Result<json::value> space =
       api.ask({kube::Verb::kGet, "/api/v1/namespaces/" + facts->space});
   if (space) {
-    facts->security = textOf(*space, {"metadata", "labels", "pod-security.kubernetes.io/enforce"});
+    facts->security = textAt(*space, {"metadata", "labels", "pod-security.kubernetes.io/enforce"});
   } else {
     facts->spaces_listed = space.error();
   }
@@ -183,7 +179,7 @@ void readInstalled(Api& api, ClusterFacts* facts) {
   if (facts->installed) readSpace(api, facts);
   facts->classes_listed =
       listEach(api, "/apis/node.k8s.io/v1/runtimeclasses", "", [&](const json::value& o) {
-        facts->classes.push_back(textOf(o, {"metadata", "name"}));
+        facts->classes.push_back(textAt(o, {"metadata", "name"}));
       });
 }
 
@@ -198,11 +194,11 @@ void readLease(Api& api, bool watch, ClusterFacts* facts, json::value* object) {
       return;
     }
     const auto now = std::chrono::system_clock::now().time_since_epoch();
-    const std::string renewed = textOf(*lease, {"spec", "renewTime"});
+    const std::string renewed = textAt(*lease, {"spec", "renewTime"});
     doctor::LeaseFacts found;
-    found.holder = textOf(*lease, {"spec", "holderIdentity"});
-    found.seconds = numberOf(*lease, {"spec", "leaseDurationSeconds"});
-    found.renewed_ms = instantOf(renewed);
+    found.holder = textAt(*lease, {"spec", "holderIdentity"});
+    found.seconds = integerAt(*lease, {"spec", "leaseDurationSeconds"});
+    found.renewed_ms = rfc3339Ms(renewed, Rfc3339Form::kUtc);
     found.looked_ms = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
     found.moved = look > 0 && renewed != first;
     if (look == 0) first = renewed;

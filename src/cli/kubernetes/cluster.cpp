@@ -1,18 +1,18 @@
 #include "kubernetes/cluster.h"
 
-#include <ctime>
 #include <utility>
 
 #include <boost/json/serialize.hpp>
 
+#include "base/rfc3339.h"
 #include "config/device_config_file.h"
 #include "config/placement_options.h"
 #include "engine/engine.h"
 #include "engine/policy.h"
+#include "json/path.h"
 #include "kube/budget.h"
 #include "kube/queue.h"
 #include "kube/resource_quota.h"
-#include "kubernetes/json_path.h"
 #include "scheduler/resource_catalog.h"
 
 namespace divvy::cli {
@@ -20,17 +20,10 @@ namespace {
 
 namespace json = boost::json;
 
-// "2026-01-01T00:00:00Z"; 0: another text.
-std::int64_t msOf(const std::string& time) {
-  std::tm utc{};
-  const char* end = ::strptime(time.c_str(), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return end == nullptr || *end != '\0' ? 0 : std::int64_t{::timegm(&utc)} * 1000;
-}
-
 std::string unscheduledOf(const json::value& object) {
-  for (const json::value& one : listOf(object, {"status", "conditions"}))
-    if (textOf(one, {"type"}) == "PodScheduled" && textOf(one, {"status"}) == "False")
-      return textOf(one, {"message"});
+  for (const json::value& one : listAt(object, {"status", "conditions"}))
+    if (textAt(one, {"type"}) == "PodScheduled" && textAt(one, {"status"}) == "False")
+      return textAt(one, {"message"});
   return "";
 }
 
@@ -168,13 +161,14 @@ void Cluster::addPod(const json::value& object) {
   if (!set) note(set.error());
   if (!set && !pod->ended()) unread_pods_.push_back(set.error().message());
   const Result<void> lodged =
-      forecast_.setPod(*pod, textOf(object, {"metadata", "creationTimestamp"}));
+      forecast_.setPod(*pod, textAt(object, {"metadata", "creationTimestamp"}));
   if (!lodged) note(lodged.error());
   const auto request = books_.requestFor(*pod);
   const bool holds = books_.engine().find(engine::RequestId(pod->meta.uid)) != nullptr;
   if (!holds && (pod->ended() || (request && !*request))) return;
   const std::string uid = pod->meta.uid;
-  pods_[uid] = {std::move(*pod), msOf(textOf(object, {"metadata", "creationTimestamp"})),
+  const std::string created = textAt(object, {"metadata", "creationTimestamp"});
+  pods_[uid] = {std::move(*pod), rfc3339Ms(created, Rfc3339Form::kUtcSeconds),
                 unscheduledOf(object)};
 }
 
@@ -226,10 +220,10 @@ void Cluster::evict(const std::string& uid) {
 
 Result<DryPod> dryRun(Api& api, json::object pod, const std::string& space) {
   kube::Call call{kube::Verb::kPost, "/api/v1/namespaces/" + space + "/pods?dryRun=All"};
-  json::object meta = objectOf(json::value(pod), {"metadata"});
+  json::object meta = objectAt(pod, {"metadata"});
   meta["namespace"] = space;
   // A pod of that name may exist already.
-  const std::string name = textOf(json::value(pod), {"metadata", "name"});
+  const std::string name = textAt(pod, {"metadata", "name"});
   meta.erase("name");
   meta["generateName"] = name + '-';
   pod["metadata"] = std::move(meta);

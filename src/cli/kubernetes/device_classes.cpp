@@ -4,7 +4,7 @@
 #include <set>
 
 #include "base/quantity.h"
-#include "kubernetes/json_path.h"
+#include "json/path.h"
 
 namespace divvy::cli {
 namespace {
@@ -41,8 +41,8 @@ Result<std::vector<doctor::MappedClass>> mappedClasses(Api& api) {
   std::vector<doctor::MappedClass> found;
   const Result<void> listed =
       api.list("/apis/resource.k8s.io/v1/deviceclasses", "", [&](const json::value& one) {
-        const std::string resource = textOf(one, {"spec", "extendedResourceName"});
-        if (!resource.empty()) found.push_back({textOf(one, {"metadata", "name"}), resource});
+        const std::string resource = textAt(one, {"spec", "extendedResourceName"});
+        if (!resource.empty()) found.push_back({textAt(one, {"metadata", "name"}), resource});
       });
   if (!listed && listed.error().code() != ErrorCode::kNotFound) return listed.error();
   return found;

@@ -1,6 +1,5 @@
 #include "kubernetes/kube_api.h"
 
-#include <exception>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -9,6 +8,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include "asio/rethrow.h"
 #include "kube/client.h"
 
 namespace divvy::cli {
@@ -16,10 +16,6 @@ namespace {
 
 namespace asio = boost::asio;
 namespace json = boost::json;
-
-void rethrow(std::exception_ptr fault) {
-  if (fault) std::rethrow_exception(fault);
-}
 
 }  // namespace
 

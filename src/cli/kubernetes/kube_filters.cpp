@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/quantity.h"
-#include "kubernetes/json_path.h"
+#include "json/path.h"
 
 namespace divvy::cli {
 namespace {
@@ -31,23 +31,23 @@ bool holds(const json::array& list, const std::string& text) {
 }
 
 bool tolerates(const json::value& toleration, const json::value& taint) {
-  const std::string effect = textOf(toleration, {"effect"});
-  if (!effect.empty() && effect != textOf(taint, {"effect"})) return false;
-  const std::string key = textOf(toleration, {"key"});
-  const bool exists = textOf(toleration, {"operator"}) == "Exists";
+  const std::string effect = textAt(toleration, {"effect"});
+  if (!effect.empty() && effect != textAt(taint, {"effect"})) return false;
+  const std::string key = textAt(toleration, {"key"});
+  const bool exists = textAt(toleration, {"operator"}) == "Exists";
   if (key.empty()) return exists;
-  if (key != textOf(taint, {"key"})) return false;
-  return exists || textOf(toleration, {"value"}) == textOf(taint, {"value"});
+  if (key != textAt(taint, {"key"})) return false;
+  return exists || textAt(toleration, {"value"}) == textAt(taint, {"value"});
 }
 
 // The taint that refuses the pod; empty: none.
 std::string taintOf(const json::value& spec, const json::value& pod) {
-  const json::array& tolerations = listOf(pod, {"spec", "tolerations"});
-  for (const json::value& taint : listOf(spec, {"taints"})) {
-    if (textOf(taint, {"effect"}) == "PreferNoSchedule") continue;
+  const json::array& tolerations = listAt(pod, {"spec", "tolerations"});
+  for (const json::value& taint : listAt(spec, {"taints"})) {
+    if (textAt(taint, {"effect"}) == "PreferNoSchedule") continue;
     const bool let = std::any_of(tolerations.begin(), tolerations.end(),
                                  [&](const json::value& one) { return tolerates(one, taint); });
-    if (!let) return textOf(taint, {"key"});
+    if (!let) return textAt(taint, {"key"});
   }
   return "";
 }
@@ -65,9 +65,9 @@ bool compares(const std::string& label, const json::array& values, bool greater)
 }
 
 bool matches(const json::value& expression, const json::object& labels) {
-  const std::string key = textOf(expression, {"key"});
-  const std::string how = textOf(expression, {"operator"});
-  const json::array& values = listOf(expression, {"values"});
+  const std::string key = textAt(expression, {"key"});
+  const std::string how = textAt(expression, {"operator"});
+  const json::array& values = listAt(expression, {"values"});
   const json::value* label = labels.if_contains(key);
   const std::string text = textOrNothing(label);
   if (how == "In") return label != nullptr && holds(values, text);
@@ -78,8 +78,8 @@ bool matches(const json::value& expression, const json::object& labels) {
 }
 
 bool selects(const json::value& term, const json::object& labels, const std::string& name) {
-  const json::array& expressions = listOf(term, {"matchExpressions"});
-  const json::array& fields = listOf(term, {"matchFields"});
+  const json::array& expressions = listAt(term, {"matchExpressions"});
+  const json::array& fields = listAt(term, {"matchFields"});
   if (expressions.empty() && fields.empty()) return false;
   const json::object named{{"metadata.name", name}};
   return std::all_of(expressions.begin(), expressions.end(),
@@ -89,14 +89,14 @@ bool selects(const json::value& term, const json::object& labels, const std::str
 }
 
 bool wanted(const json::value& pod, const json::object& labels, const std::string& name) {
-  for (const auto& [key, value] : objectOf(pod, {"spec", "nodeSelector"})) {
+  for (const auto& [key, value] : objectAt(pod, {"spec", "nodeSelector"})) {
     const json::value* label = labels.if_contains(key);
     if (label == nullptr || *label != value) return false;
   }
   const char* required = "requiredDuringSchedulingIgnoredDuringExecution";
-  const json::value* affinity = memberOf(pod, {"spec", "affinity", "nodeAffinity", required});
+  const json::value* affinity = presentAt(pod, {"spec", "affinity", "nodeAffinity", required});
   if (affinity == nullptr) return true;
-  const json::array& terms = listOf(*affinity, {"nodeSelectorTerms"});
+  const json::array& terms = listAt(*affinity, {"nodeSelectorTerms"});
   return std::any_of(terms.begin(), terms.end(),
                      [&](const json::value& term) { return selects(term, labels, name); });
 }
@@ -106,8 +106,8 @@ bool wanted(const json::value& pod, const json::object& labels, const std::strin
 std::map<std::string, std::int64_t> KubeFilters::askedBy(const json::value& pod) const {
   const auto of = [&](const json::value& container) {
     Amounts amounts;
-    const json::object& requests = objectOf(container, {"resources", "requests"});
-    for (const auto& [name, amount] : objectOf(container, {"resources", "limits"}))
+    const json::object& requests = objectAt(container, {"resources", "requests"});
+    for (const auto& [name, amount] : objectAt(container, {"resources", "limits"}))
       if (requests.if_contains(name) == nullptr) amounts[std::string(name)] = milliOf(amount);
     for (const auto& [name, amount] : requests) amounts[std::string(name)] = milliOf(amount);
     return amounts;
@@ -121,16 +121,16 @@ std::map<std::string, std::int64_t> KubeFilters::askedBy(const json::value& pod)
   Amounts all;
   Amounts beside;  // sidecars continue
   Amounts most;
-  for (const json::value& one : listOf(pod, {"spec", "initContainers"})) {
+  for (const json::value& one : listAt(pod, {"spec", "initContainers"})) {
     Amounts here = of(one);
     add(&here, beside);
     atLeast(&most, here);
-    if (textOf(one, {"restartPolicy"}) == "Always") beside = std::move(here);
+    if (textAt(one, {"restartPolicy"}) == "Always") beside = std::move(here);
   }
-  for (const json::value& one : listOf(pod, {"spec", "containers"})) add(&all, of(one));
+  for (const json::value& one : listAt(pod, {"spec", "containers"})) add(&all, of(one));
   add(&all, beside);
   atLeast(&all, most);
-  for (const auto& [name, amount] : objectOf(pod, {"spec", "overhead"}))
+  for (const auto& [name, amount] : objectAt(pod, {"spec", "overhead"}))
     all[std::string(name)] += milliOf(amount);
   std::erase_if(all, [&](const auto& one) { return one.second == 0 || ours_(one.first); });
   all["pods"] = 1000;
@@ -144,15 +144,15 @@ void KubeFilters::take(const Taken& taken, int sign) {
 }
 
 void KubeFilters::setNode(const json::value& node) {
-  Node& known = nodes_[textOf(node, {"metadata", "name"})];
-  known.spec = objectOf(node, {"spec"});
-  known.labels = objectOf(node, {"metadata", "labels"});
-  for (const auto& [name, amount] : objectOf(node, {"status", "allocatable"}))
+  Node& known = nodes_[textAt(node, {"metadata", "name"})];
+  known.spec = objectAt(node, {"spec"});
+  known.labels = objectAt(node, {"metadata", "labels"});
+  for (const auto& [name, amount] : objectAt(node, {"status", "allocatable"}))
     known.left[std::string(name)] += milliOf(amount);
 }
 
 void KubeFilters::setPod(const json::value& pod, const std::string& node) {
-  const std::string uid = textOf(pod, {"metadata", "uid"});
+  const std::string uid = textAt(pod, {"metadata", "uid"});
   endPod(uid);
   Taken& taken = taken_[uid];
   taken = {node, askedBy(pod)};
@@ -175,11 +175,11 @@ std::vector<std::string> KubeFilters::nodes() const {
 std::string KubeFilters::whyNot(const json::value& pod, const std::string& node, Full full) const {
   const auto known = nodes_.find(node);
   if (known == nodes_.end()) return "no such node";
-  const json::value* closed = memberOf(known->second.spec, {"unschedulable"});
+  const json::value* closed = memberAt(known->second.spec, {"unschedulable"});
   const std::string taint = taintOf(known->second.spec, pod);
   // Cordoning also adds a taint; a pod that tolerates it is accepted.
   const bool open = closed == nullptr || !closed->is_bool() || !closed->get_bool();
-  if (!open && taint.empty() && listOf(known->second.spec, {"taints"}).empty()) return "cordoned";
+  if (!open && taint.empty() && listAt(known->second.spec, {"taints"}).empty()) return "cordoned";
   if (!taint.empty())
     return taint == "node.kubernetes.io/unschedulable" ? "cordoned" : "has the taint " + taint;
   if (!wanted(pod, known->second.labels, node)) return "is not one that the pod selects";

@@ -8,7 +8,7 @@
 #include <boost/json/array.hpp>
 
 #include "files/simulate_files.h"
-#include "kubernetes/json_path.h"
+#include "json/path.h"
 #include "yaml/documents.h"
 
 namespace divvy::cli {
@@ -54,7 +54,7 @@ class TemplateSearch {
 
  private:
   static bool isPod(const json::value* value) {
-    return value != nullptr && !listOf(*value, {"spec", "containers"}).empty();
+    return value != nullptr && !listAt(*value, {"spec", "containers"}).empty();
   }
 
   void visit(const json::value& value, Template around, int depth) {
@@ -69,7 +69,7 @@ class TemplateSearch {
       around.idle = object->contains("replicas") ? "replicas is 0" : "parallelism is 0";
     if (isSuspended(*object)) around.idle = "it is suspended";
     for (const char* name : {"name", "groupName"})
-      if (const std::string own = textOf(value, {name}); !own.empty()) around.name = own;
+      if (const std::string own = textAt(value, {name}); !own.empty()) around.name = own;
     for (const auto& [key, member] : *object) {
       if (isPod(&member)) {
         Template one = around;
@@ -79,7 +79,7 @@ class TemplateSearch {
         Template inner = around;
         // A PyTorchJob has a map of roles.
         const bool role =
-            key != "spec" && member.is_object() && isPod(memberOf(member, {"template"}));
+            key != "spec" && member.is_object() && isPod(memberAt(member, {"template"}));
         if (role) inner.name = key;
         visit(member, std::move(inner), depth + 1);
       }
@@ -92,18 +92,18 @@ class TemplateSearch {
 class Collector {
  public:
   void add(const json::value& object) {
-    const json::array& items = listOf(object, {"items"});
+    const json::array& items = listAt(object, {"items"});
     for (const json::value& item : items) add(item);
     if (!items.empty()) return;
-    if (textOf(object, {"kind"}) == "Pod")
-      return keep(object, object, textOf(object, {"metadata", "name"}));
-    const std::string kind = textOf(object, {"kind"});
+    if (textAt(object, {"kind"}) == "Pod")
+      return keep(object, object, textAt(object, {"metadata", "name"}));
+    const std::string kind = textAt(object, {"kind"});
     if (kind == "Job" || kind == "PodGroup") found.groups.push_back(object);
-    const json::value* spec = memberOf(object, {"spec"});
+    const json::value* spec = presentAt(object, {"spec"});
     const std::vector<Template> templates =
         spec == nullptr ? std::vector<Template>() : TemplateSearch().of(*spec);
     if (templates.empty()) ++found.others;
-    const std::string owner = textOf(object, {"metadata", "name"});
+    const std::string owner = textAt(object, {"metadata", "name"});
     for (const Template& one : templates) {
       const std::string name =
           templates.size() > 1 && !one.name.empty() ? owner + '-' + one.name : owner;
@@ -121,20 +121,20 @@ class Collector {
   // The pod is in the namespace of `owner`.
   void keep(const json::value& owner, const json::value& from, const std::string& name) {
     json::object pod{{"apiVersion", "v1"}, {"kind", "Pod"}};
-    json::object meta = objectOf(from, {"metadata"});
+    json::object meta = objectAt(from, {"metadata"});
     meta["name"] = name.empty() ? "pod-" + std::to_string(found.pods.size()) : name;
     meta.erase("generateName");
-    const std::string space = textOf(owner, {"metadata", "namespace"});
+    const std::string space = textAt(owner, {"metadata", "namespace"});
     if (!space.empty()) meta["namespace"] = space;
     // As the Job controller does.
-    if (textOf(owner, {"kind"}) == "Job") {
-      json::object labels = objectOf(from, {"metadata", "labels"});
-      labels["batch.kubernetes.io/job-name"] = textOf(owner, {"metadata", "name"});
+    if (textAt(owner, {"kind"}) == "Job") {
+      json::object labels = objectAt(from, {"metadata", "labels"});
+      labels["batch.kubernetes.io/job-name"] = textAt(owner, {"metadata", "name"});
       meta["labels"] = std::move(labels);
     }
     const std::string called(meta["name"].get_string());
     pod["metadata"] = std::move(meta);
-    pod["spec"] = objectOf(from, {"spec"});
+    pod["spec"] = objectAt(from, {"spec"});
     found.pods.push_back({called, space, std::move(pod), ""});
   }
 };
@@ -142,9 +142,9 @@ class Collector {
 }  // namespace
 
 std::string groupPathOf(const json::value& group, const std::string& space) {
-  const bool job = textOf(group, {"kind"}) == "Job";
-  return "/apis/" + textOf(group, {"apiVersion"}) + "/namespaces/" + space +
-         (job ? "/jobs/" : "/podgroups/") + textOf(group, {"metadata", "name"});
+  const bool job = textAt(group, {"kind"}) == "Job";
+  return "/apis/" + textAt(group, {"apiVersion"}) + "/namespaces/" + space +
+         (job ? "/jobs/" : "/podgroups/") + textAt(group, {"metadata", "name"});
 }
 
 Result<Manifests> podsOf(const std::string& text, const std::string& name) {

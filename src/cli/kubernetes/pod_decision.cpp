@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "engine/engine.h"
-#include "kubernetes/json_path.h"
+#include "json/path.h"
 #include "kubernetes/manifests.h"
 #include "scheduler/pod_group.h"
 #include "view/output.h"
@@ -99,7 +99,7 @@ void addGroups(Cluster& cluster, const std::vector<boost::json::value>& groups,
                const std::string& space) {
   std::map<std::string, boost::json::value> by_path;
   for (const boost::json::value& group : groups) {
-    const std::string written = textOf(group, {"metadata", "namespace"});
+    const std::string written = textAt(group, {"metadata", "namespace"});
     const std::string where = !space.empty()     ? space
                               : !written.empty() ? written
                                                  : cluster.api().space();

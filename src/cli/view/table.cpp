@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/duration.h"
+
 namespace divvy::cli {
 namespace {
 
@@ -95,11 +97,7 @@ std::string sizeWord(std::uint64_t bytes) {
 }
 
 std::string ageWord(std::int64_t seconds) {
-  if (seconds < 0) seconds = 0;
-  if (seconds < 120) return std::to_string(seconds) + "s";
-  if (seconds < 7200) return std::to_string(seconds / 60) + "m";
-  if (seconds < 172800) return std::to_string(seconds / 3600) + "h";
-  return std::to_string(seconds / 86400) + "d";
+  return formatDuration(std::max<std::int64_t>(seconds, 0), kShortUnits);
 }
 
 namespace {

@@ -7,6 +7,7 @@
 
 #include "agent/node.h"
 #include "facts/readers.h"
+#include "json/path.h"
 #include "ledger/identification.h"
 #include "ledger/swap.h"
 #include "ledger/work.h"
@@ -119,8 +120,7 @@ void judgeRecord(const RootFs& tree, const std::string& dir, const std::string& 
   if (fault || object == nullptr)
     return out->push_back(
         {path, text->empty() ? "is empty" : "is no JSON object", false, Kind::kBroken});
-  const json::value* said = object->if_contains("id");
-  if (said == nullptr || !said->is_string() || std::string(said->get_string()) != id)
+  if (textAt(*object, {"id"}) != id)
     out->push_back({path, "is not of tenant " + id, false, Kind::kBroken});
 }
 

@@ -12,6 +12,7 @@
 #include <boost/json.hpp>
 
 #include "base/fd.h"
+#include "base/rfc3339.h"
 #include "report/format.h"
 
 namespace divvy::doctor {
@@ -65,7 +66,7 @@ std::string manifestOf(const Bundle& bundle) {
     left_out.push_back(json::object{{"what", one.what}, {"why", one.why}});
   return json::serialize(json::object{{"form", 1},
                                       {"divvy", bundle.version},
-                                      {"written", instantText(bundle.written_ms)},
+                                      {"written", formatRfc3339(bundle.written_ms / 1000)},
                                       {"names_redacted", bundle.redacted},
                                       {"files", std::move(files)},
                                       {"left_out", std::move(left_out)}}) +

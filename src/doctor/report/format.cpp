@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <cstdio>
-#include <ctime>
 #include <sstream>
 
 namespace divvy::doctor {
@@ -75,15 +74,6 @@ std::string versionIn(const std::string& text) {
   while (words >> word)
     if (isVersion(word)) return word;
   return "";
-}
-
-std::string instantText(std::int64_t ms) {
-  const std::time_t when = static_cast<std::time_t>(ms / 1000);
-  std::tm utc{};
-  gmtime_r(&when, &utc);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text.data();
 }
 
 }  // namespace divvy::doctor

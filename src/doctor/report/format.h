@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,7 +18,5 @@ std::string modeText(unsigned mode);
 int compareVersions(const std::string& a, const std::string& b);
 // Returns the first word that is numbers separated by dots; empty: none.
 std::string versionIn(const std::string& text);
-// Returns milliseconds since 1970 as "2026-01-01T00:00:00Z".
-std::string instantText(std::int64_t ms);
 
 }  // namespace divvy::doctor

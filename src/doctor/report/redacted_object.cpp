@@ -1,35 +1,24 @@
 #include "doctor/redacted_object.h"
 
-#include <initializer_list>
 #include <string>
+
+#include "json/path.h"
 
 namespace divvy::doctor {
 namespace {
 
 namespace json = boost::json;
 
-using Path = std::initializer_list<const char*>;
-
-const json::value* at(const json::value& object, Path path) {
-  const json::value* found = &object;
-  for (const char* name : path) {
-    const json::object* in = found->if_object();
-    found = in == nullptr ? nullptr : in->if_contains(name);
-    if (found == nullptr) return nullptr;
-  }
-  return found;
-}
-
 // Copies the value under its own name if it is a string, number or boolean.
-void take(const json::value& object, Path path, json::object* out) {
-  const json::value* found = at(object, path);
+void take(const json::value& object, JsonPath path, json::object* out) {
+  const json::value* found = memberAt(object, path);
   if (found == nullptr || found->is_structured() || found->is_null()) return;
   (*out)[*(path.end() - 1)] = *found;
 }
 
 json::object aboutDevices(const json::value& object, const char* member, std::size_t* others) {
   json::object kept;
-  const json::value* all = at(object, {"metadata", member});
+  const json::value* all = memberAt(object, {"metadata", member});
   if (all == nullptr || !all->is_object()) return kept;
   for (const auto& [key, value] : all->get_object()) {
     const std::string_view name(key.data(), key.size());
@@ -51,13 +40,13 @@ json::object amountsOf(const json::value* all) {
   return kept;
 }
 
-json::array each(const json::value& object, Path path, Path members) {
+json::array each(const json::value& object, JsonPath path, JsonPath members) {
   json::array kept;
-  const json::value* all = at(object, path);
+  const json::value* all = memberAt(object, path);
   if (all == nullptr || !all->is_array()) return kept;
   for (const json::value& one : all->get_array()) {
     json::object row;
-    for (const char* member : members) take(one, {member}, &row);
+    for (const std::string_view member : members) take(one, {member}, &row);
     kept.push_back(std::move(row));
   }
   return kept;
@@ -81,14 +70,14 @@ void addKeys(const json::value& object, json::object* out) {
 
 json::array containersOf(const json::value& pod, const char* member) {
   json::array kept;
-  const json::value* all = at(pod, {"spec", member});
+  const json::value* all = memberAt(pod, {"spec", member});
   if (all == nullptr || !all->is_array()) return kept;
   for (const json::value& one : all->get_array()) {
     json::object row;
     take(one, {"name"}, &row);
     take(one, {"restartPolicy"}, &row);
-    row["limits"] = amountsOf(at(one, {"resources", "limits"}));
-    row["requests"] = amountsOf(at(one, {"resources", "requests"}));
+    row["limits"] = amountsOf(memberAt(one, {"resources", "limits"}));
+    row["requests"] = amountsOf(memberAt(one, {"resources", "requests"}));
     kept.push_back(std::move(row));
   }
   return kept;
@@ -108,8 +97,8 @@ json::object nodeExcerpt(const json::value& node) {
   addKeys(node, &out);
   take(node, {"spec", "unschedulable"}, &out);
   out["taints"] = each(node, {"spec", "taints"}, {"key", "value", "effect"});
-  out["capacity"] = amountsOf(at(node, {"status", "capacity"}));
-  out["allocatable"] = amountsOf(at(node, {"status", "allocatable"}));
+  out["capacity"] = amountsOf(memberAt(node, {"status", "capacity"}));
+  out["allocatable"] = amountsOf(memberAt(node, {"status", "allocatable"}));
   out["conditions"] =
       each(node, {"status", "conditions"}, {"type", "status", "reason", "lastTransitionTime"});
   for (const char* member :
@@ -145,10 +134,10 @@ json::object leaseExcerpt(const json::value& lease) {
 
 json::object configMapExcerpt(const json::value& map) {
   json::object out = named(map);
-  const json::value* label = at(map, {"metadata", "labels", "app.kubernetes.io/name"});
+  const json::value* label = memberAt(map, {"metadata", "labels", "app.kubernetes.io/name"});
   if (label == nullptr || !label->is_string() || label->get_string() != "divvy") return out;
   json::object data;
-  if (const json::value* all = at(map, {"data"}); all != nullptr && all->is_object())
+  if (const json::value* all = memberAt(map, {"data"}); all != nullptr && all->is_object())
     for (const auto& [key, value] : all->get_object())
       if (value.is_string()) data[key] = value;
   out["data"] = std::move(data);
@@ -156,11 +145,11 @@ json::object configMapExcerpt(const json::value& map) {
 }
 
 bool isTold(const json::value& event) {
-  const json::value* by = at(event, {"reportingComponent"});
+  const json::value* by = memberAt(event, {"reportingComponent"});
   if (by == nullptr || !by->is_string() || by->get_string().empty())
-    by = at(event, {"source", "component"});
+    by = memberAt(event, {"source", "component"});
   if (by != nullptr && by->is_string() && by->get_string() == "divvy-scheduler") return true;
-  const json::value* reason = at(event, {"reason"});
+  const json::value* reason = memberAt(event, {"reason"});
   return reason != nullptr && reason->is_string() &&
          reason->get_string() == "UnexpectedAdmissionError";
 }

@@ -6,6 +6,7 @@
 
 #include <boost/json.hpp>
 
+#include "base/rfc3339.h"
 #include "doctor/checks.h"
 #include "report/format.h"
 
@@ -156,7 +157,7 @@ std::string jsonOf(const Report& report) {
   for (const Finding& one : report.findings) findings.push_back(jsonOf(one));
   json::object root{{"form", 1},
                     {"divvy", report.version},
-                    {"written", instantText(report.written_ms)},
+                    {"written", formatRfc3339(report.written_ms / 1000)},
                     {"node", nullptr},
                     {"cluster", nullptr},
                     {"worst", nameOf(worstOf(report.findings))},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/http_status.h"
 #include "objects/members.h"
 
 namespace divvy::kube {
@@ -11,16 +12,16 @@ constexpr std::size_t kMaxShown = 300;
 
 ErrorCode codeOf(unsigned status) {
   switch (status) {
-    case 400:
-    case 405:
-    case 406:
-    case 415:
-    case 422:
+    case http_status::kBadRequest:
+    case http_status::kMethodNotAllowed:
+    case http_status::kNotAcceptable:
+    case http_status::kUnsupportedMediaType:
+    case http_status::kUnprocessableContent:
       return ErrorCode::kUsage;
-    case 404:
+    case http_status::kNotFound:
       return ErrorCode::kNotFound;
-    case 408:
-    case 429:
+    case http_status::kRequestTimeout:
+    case http_status::kTooManyRequests:
       return ErrorCode::kUnavailable;
     default:
       return status >= 500 ? ErrorCode::kUnavailable : ErrorCode::kIo;

@@ -5,10 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/http_status.h"
+#include "base/token_bucket.h"
 #include "client/connection.h"
 #include "client/exec_credential.h"
 #include "client/query.h"
-#include "client/token_bucket.h"
 #include "objects/members.h"
 
 namespace divvy::kube {
@@ -25,7 +26,6 @@ constexpr unsigned kWatchSeconds = 300;
 constexpr seconds kQuiet{150};
 // API servers close connections that were idle for 90 s.
 constexpr seconds kMaxSilent{30};
-constexpr unsigned kUnauthorized = 401;
 // Credentials are renewed this long before they expire. Younger ones are not renewed.
 constexpr seconds kRenewBefore{10};
 constexpr seconds kFresh{5};
@@ -35,8 +35,13 @@ asio::awaitable<void> pause(steady_clock::duration time) {
   co_await timer.async_wait(kNoThrow);
 }
 
+Rate rateOf(const ClientOptions& options) {
+  return {options.per_second, options.burst};
+}
+
 bool later(const Reply& reply) {
-  return reply.status == 429 || (reply.status == 503 && reply.retry_after);
+  return reply.status == http_status::kTooManyRequests ||
+         (reply.status == http_status::kServiceUnavailable && reply.retry_after);
 }
 
 }  // namespace
@@ -48,7 +53,7 @@ struct Client::Impl {
         access(std::move(who)),
         terms(given),
         tls(std::move(context)),
-        rate(given.per_second, given.burst) {}
+        rate(rateOf(given)) {}
 
   bool credentialGood() const {
     if (!credential) return false;
@@ -208,9 +213,9 @@ asio::awaitable<Result<Reply>> Client::send(Call call) {
   if (!isPath(call.path))
     co_return Error{ErrorCode::kUsage, "a path with a blank, or a byte that is no letter"};
   for (unsigned tries = 1;; ++tries) {
-    co_await pause(impl_->rate.take(steady_clock::now()));
+    co_await pause(impl_->rate.reserve(steady_clock::now()));
     Result<Reply> reply = co_await impl_->once(call);
-    if (reply && reply->status == kUnauthorized && impl_->distrust()) continue;
+    if (reply && reply->status == http_status::kUnauthorized && impl_->distrust()) continue;
     if (!reply || call.once || !later(*reply) || tries >= impl_->terms.tries) co_return reply;
     const seconds asked = reply->retry_after.value_or(seconds(1));
     co_await pause(std::min(asked, kMaxPatience));
@@ -255,7 +260,7 @@ struct Heard {
       Members status(event.object, "");
       status.number("code", &code);
       status.text("message", &message);
-      if (code == 410) {
+      if (code == http_status::kGone) {
         end = WatchEnd::kTooOld;
       } else {
         fault = "the server ended it: " + std::to_string(code) + ' ' + message;
@@ -277,7 +282,7 @@ asio::awaitable<Result<WatchEnd>> Client::watch(const std::string& path, const s
                                                 std::string* version,
                                                 std::function<bool(const WatchEvent&)> each,
                                                 WatchHold* hold) {
-  co_await pause(impl_->rate.take(steady_clock::now()));
+  co_await pause(impl_->rate.reserve(steady_clock::now()));
   Result<void> known = co_await impl_->authenticate();
   if (!known) co_return std::move(known).error().context("watching " + path);
   Result<std::unique_ptr<Connection>> link = co_await impl_->open();
@@ -296,8 +301,8 @@ asio::awaitable<Result<WatchEnd>> Client::watch(const std::string& path, const s
       co_await (*link)->follow(impl_->access, call, impl_->token(), kQuiet, std::move(taker));
   if (hold != nullptr) hold->cut = nullptr;
   if (!reply) co_return std::move(reply).error().context("watching " + path);
-  if (reply->status == kUnauthorized) impl_->distrust();  // the informer tries again
-  if (reply->status == 410) co_return WatchEnd::kTooOld;
+  if (reply->status == http_status::kUnauthorized) impl_->distrust();  // the informer tries again
+  if (reply->status == http_status::kGone) co_return WatchEnd::kTooOld;
   if (!reply->good()) co_return errorOf(*reply).context("watching " + path);
   if (!heard.fault.empty())
     co_return Error{ErrorCode::kUnavailable, "watching " + path + ": " + heard.fault};

@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -17,6 +16,7 @@
 
 #include <boost/asio/posix/stream_descriptor.hpp>
 
+#include "base/rfc3339.h"
 #include "objects/members.h"
 
 namespace divvy::kube {
@@ -123,77 +123,6 @@ Result<void> checkPlugin(const ExecPlugin& plugin) {
                                             "\" is not supported; accepted: " + accepted};
 }
 
-namespace {
-
-// Reads a time from its beginning. After an error all further reads fail.
-class TimeReader {
- public:
-  explicit TimeReader(std::string_view text) : rest_(text) {}
-
-  int number(std::size_t digits, int most) {
-    int value = 0;
-    for (std::size_t i = 0; i < digits; ++i) {
-      const char digit = i < rest_.size() ? rest_[i] : ' ';
-      good_ = good_ && digit >= '0' && digit <= '9';
-      if (good_) value = value * 10 + (digit - '0');
-    }
-    good_ = good_ && value <= most;
-    if (good_) rest_.remove_prefix(digits);
-    return value;
-  }
-  void expect(char letter) { good_ = take(letter) && good_; }
-  bool take(char letter) {
-    const bool there = rest_.starts_with(letter);
-    if (there) rest_.remove_prefix(1);
-    return there;
-  }
-  void skipFraction() {
-    if (!take('.')) return;
-    const std::size_t digits = std::min(rest_.find_first_not_of("0123456789"), rest_.size());
-    good_ = good_ && digits > 0;
-    rest_.remove_prefix(digits);
-  }
-  // Returns the difference that converts the local time to UTC.
-  std::chrono::minutes toUtc() {
-    if (take('Z')) return {};
-    const bool west = take('-');
-    if (!west) expect('+');
-    const int hours = number(2, 23);
-    expect(':');
-    const std::chrono::minutes offset(hours * 60 + number(2, 59));
-    return west ? offset : -offset;
-  }
-  bool whole() const { return good_ && rest_.empty(); }
-
- private:
-  std::string_view rest_;
-  bool good_ = true;
-};
-
-}  // namespace
-
-std::optional<std::chrono::sys_seconds> timeIn(const std::string& text) {
-  TimeReader reader(text);
-  const int year = reader.number(4, 9999);
-  reader.expect('-');
-  const int month = reader.number(2, 12);
-  reader.expect('-');
-  const int day = reader.number(2, 31);
-  reader.expect('T');
-  const std::chrono::hours hours(reader.number(2, 23));
-  reader.expect(':');
-  const std::chrono::minutes minutes(reader.number(2, 59));
-  reader.expect(':');
-  const std::chrono::seconds seconds(reader.number(2, 60));  // a leap second
-  reader.skipFraction();
-  const std::chrono::minutes to_utc = reader.toUtc();
-  const std::chrono::year_month_day date{std::chrono::year(year),
-                                         std::chrono::month(static_cast<unsigned>(month)),
-                                         std::chrono::day(static_cast<unsigned>(day))};
-  if (!reader.whole() || !date.ok()) return std::nullopt;
-  return std::chrono::sys_days(date) + hours + minutes + seconds + to_utc;
-}
-
 Result<Credential> credentialIn(const std::string& text, const std::string& api_version) {
   error_code fault;
   const json::value said = json::parse(text, fault);
@@ -218,9 +147,10 @@ Result<Credential> credentialIn(const std::string& text, const std::string& api_
   if (credential.token.empty() && credential.certificate.empty())
     return Error{ErrorCode::kCorrupt, "there is neither a token nor a certificate"};
   if (!expires.empty()) {
-    credential.until = timeIn(expires);
-    if (!credential.until)
+    const auto until = parseRfc3339(expires, Rfc3339Form::kAnyOffset);
+    if (!until)
       return Error{ErrorCode::kCorrupt, "expirationTimestamp \"" + expires + "\" is no time"};
+    credential.until = std::chrono::floor<std::chrono::seconds>(*until);
   }
   return credential;
 }

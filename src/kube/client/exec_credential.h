@@ -22,9 +22,6 @@ Result<void> checkPlugin(const ExecPlugin& plugin);
 // Reads a credential. kCorrupt: what differs from the protocol. The message does not contain
 // secrets.
 Result<Credential> credentialIn(const std::string& text, const std::string& api_version);
-// Reads RFC 3339: "2026-01-02T03:04:05Z", with a fraction or an offset. Returns nothing for other
-// texts.
-std::optional<std::chrono::sys_seconds> timeIn(const std::string& text);
 
 // Runs the plugin without a shell or terminal. It inherits the environment and stderr, but no other
 // open file. kUnavailable: it cannot be started, fails, prints what is no credential, or exceeds

@@ -7,8 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/base64.h"
 #include "client/access_parts.h"
-#include "kube/base64.h"
 #include "yaml/reader.h"
 
 namespace divvy::kube {

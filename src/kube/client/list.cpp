@@ -9,6 +9,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 
+#include "base/http_status.h"
 #include "client/query.h"
 #include "objects/members.h"
 #include "objects/pod_list_protobuf.h"
@@ -142,7 +143,8 @@ asio::awaitable<Result<std::string>> listed(Client& client, const Listing& listi
       reply = co_await client.send(pages.call(next));
     }
     if (!reply) co_return std::move(reply).error().context(what);
-    const bool old = reply->status == 410 && !next.empty() && ++restarts <= kMaxRestarts;
+    const bool old =
+        reply->status == http_status::kGone && !next.empty() && ++restarts <= kMaxRestarts;
     if (old || (listing.anew && listing.anew())) {
       next.clear();
       listing.begin();

@@ -2,16 +2,13 @@
 
 #include <utility>
 
+#include "base/http_status.h"
 #include "objects/members.h"
 
 namespace divvy::kube {
 namespace {
 
 namespace asio = boost::asio;
-
-constexpr unsigned kNoSuch = 404;
-constexpr unsigned kConflict = 409;
-constexpr unsigned kTooMany = 429;
 
 // A server that is overloaded also answers 429.
 bool byBudget(const json::value& said) {
@@ -34,13 +31,14 @@ Result<Eviction> evictionOf(const Reply& reply) {
   boost::system::error_code broken;
   const json::value said = json::parse(reply.body, broken);
   const bool readable = !broken && said.is_object();
-  if (reply.status == kNoSuch) return Eviction{EvictionOutcome::kGone, fault.message()};
+  if (reply.status == http_status::kNotFound)
+    return Eviction{EvictionOutcome::kGone, fault.message()};
   // The UID is the only precondition that this request has.
-  if (reply.status == kConflict) {
+  if (reply.status == http_status::kConflict) {
     const bool other = fault.message().find("UID in precondition") != std::string::npos;
     return Eviction{other ? EvictionOutcome::kGone : EvictionOutcome::kRefused, fault.message()};
   }
-  if (reply.status == kTooMany && readable && byBudget(said))
+  if (reply.status == http_status::kTooManyRequests && readable && byBudget(said))
     return Eviction{EvictionOutcome::kForbidden, fault.message()};
   if (fault.code() == ErrorCode::kUnavailable) return fault;
   return Eviction{EvictionOutcome::kRefused, fault.message()};

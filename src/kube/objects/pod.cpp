@@ -1,10 +1,9 @@
 #include "kube/pod.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <ctime>
 #include <utility>
 
+#include "base/rfc3339.h"
 #include "objects/pod_fields.h"
 #include "objects/read_meta.h"
 
@@ -26,18 +25,6 @@ PodContainer containerOf(Members& from) {
   return container;
 }
 
-// Reads RFC 3339 in UTC, as API servers write instants. 0: not an instant.
-std::int64_t secondsOf(const std::string& text) {
-  std::tm parts{};
-  const int read =
-      std::sscanf(text.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d", &parts.tm_year, &parts.tm_mon,
-                  &parts.tm_mday, &parts.tm_hour, &parts.tm_min, &parts.tm_sec);
-  if (read != 6) return 0;
-  parts.tm_year -= 1900;
-  parts.tm_mon -= 1;
-  return std::max<std::int64_t>(timegm(&parts), 0);
-}
-
 void readStatus(Members& status, Pod* pod) {
   std::string phase;
   status.text("phase", &phase);
@@ -50,7 +37,7 @@ void readStatus(Members& status, Pod* pod) {
     one.text("status", &said.status);
     one.text("message", &said.message);
     one.text("lastTransitionTime", &since);
-    take(std::move(said), secondsOf(since), pod);
+    take(std::move(said), rfc3339Seconds(since, Rfc3339Form::kAnyOffset), pod);
   });
 }
 
@@ -70,14 +57,6 @@ void take(PodCondition condition, std::int64_t since, Pod* pod) {
   // Kubernetes' own types have no domain.
   if (condition.type.find('/') != std::string::npos)
     pod->conditions.push_back(std::move(condition));
-}
-
-std::string instantText(std::int64_t seconds) {
-  const auto when = static_cast<std::time_t>(seconds);
-  std::tm parts{};
-  char text[64];
-  if (gmtime_r(&when, &parts) == nullptr) return {};
-  return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts));
 }
 
 Result<Pod> podOf(const json::value& object) {

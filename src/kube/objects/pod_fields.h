@@ -16,7 +16,5 @@ PodPhase phaseOf(std::string_view text);
 // Takes over a condition: the instant of PodScheduled, and conditions with a domain in their type.
 // `since` is in seconds since 1970.
 void take(PodCondition condition, std::int64_t since, Pod* pod);
-// Returns the RFC 3339 text in UTC of seconds since 1970, as API servers write it.
-std::string instantText(std::int64_t seconds);
 
 }  // namespace divvy::kube

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "base/rfc3339.h"
 #include "objects/pod_fields.h"
 #include "objects/protobuf_reader.h"
 
@@ -103,7 +104,7 @@ bool readMeta(const Field& from, Pod* pod) {
              case 8: {
                std::int64_t seconds = 0;
                if (!readSeconds(one, &seconds)) return false;
-               if (!one.bytes.empty()) pod->created = instantText(seconds);
+               if (!one.bytes.empty()) pod->created = formatRfc3339(seconds);
                return true;
              }
              case 9:

@@ -5,6 +5,8 @@
 #include <system_error>
 #include <utility>
 
+#include "kube/labels.h"
+
 namespace divvy::scheduler {
 namespace {
 
@@ -16,8 +18,8 @@ Error refused(const char* key, const std::string& value, const std::string& acce
 }  // namespace
 
 const std::string* annotationOf(const kube::Labels& labels, const char* key) {
-  const auto found = labels.find(key);
-  return found == labels.end() || found->second.empty() ? nullptr : &found->second;
+  const std::string* found = kube::valueOf(labels, key);
+  return found == nullptr || found->empty() ? nullptr : found;
 }
 
 Result<std::int64_t> secondsOf(const std::string& text) {

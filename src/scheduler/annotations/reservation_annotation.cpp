@@ -2,6 +2,8 @@
 
 #include <boost/json.hpp>
 
+#include "json/path.h"
+
 namespace divvy::scheduler {
 namespace {
 
@@ -11,11 +13,11 @@ Error bad(const std::string& what) {
   return {ErrorCode::kCorrupt, std::string(kPlanKey) + ": " + what};
 }
 
-const std::string* textAt(const json::object& object, const char* name, std::string* into) {
-  const json::value* found = object.if_contains(name);
-  if (found == nullptr || !found->is_string()) return nullptr;
+bool readText(const json::object& object, const char* name, std::string* into) {
+  const json::value* found = memberAt(object, {name});
+  if (found == nullptr || !found->is_string()) return false;
   *into = found->get_string();
-  return into;
+  return true;
 }
 
 }  // namespace
@@ -35,10 +37,10 @@ Result<ReservationAnnotation> decodePlan(const std::string& text) {
   if (fault || !said.is_object()) return bad("not a JSON object");
   const json::object& object = said.get_object();
   ReservationAnnotation note;
-  if (textAt(object, "epoch", &note.epoch) == nullptr) return bad("no text \"epoch\"");
-  if (textAt(object, "queue", &note.queue) == nullptr) return bad("no text \"queue\"");
-  if (textAt(object, "node", &note.place.node) == nullptr) return bad("no text \"node\"");
-  const json::value* given = object.if_contains("given");
+  if (!readText(object, "epoch", &note.epoch)) return bad("no text \"epoch\"");
+  if (!readText(object, "queue", &note.queue)) return bad("no text \"queue\"");
+  if (!readText(object, "node", &note.place.node)) return bad("no text \"node\"");
+  const json::value* given = memberAt(object, {"given"});
   if (given == nullptr || !given->is_object()) return bad("no object \"given\"");
   for (const auto& [key, value] : given->get_object()) {
     if (!value.is_string()) return bad("\"given\" is not a map of texts");

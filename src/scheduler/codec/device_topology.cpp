@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kube/device_scores.h"
+#include "kube/labels.h"
 #include "kube/nics.h"
 
 namespace divvy::scheduler {
@@ -38,9 +39,9 @@ bool isKnown(const vendors::LinkRule& rule, const Registered& devices) {
 std::vector<engine::ByCount> byCount(const kube::Node& node, const std::string& key,
                                      std::vector<std::string>* unread) {
   std::vector<engine::ByCount> list;
-  const auto said = node.meta.annotations.find(key);
-  if (key.empty() || said == node.meta.annotations.end()) return list;
-  const Result<kube::CountScores> read = kube::decodeCountScores(said->second);
+  const std::string* said = kube::valueOf(node.meta.annotations, key);
+  if (said == nullptr) return list;
+  const Result<kube::CountScores> read = kube::decodeCountScores(*said);
   if (!read) {
     unread->push_back("annotation " + key + ": " + read.error().message());
     return list;
@@ -55,9 +56,8 @@ Result<Links> linksOf(const kube::Node& node, const vendors::Kind& kind,
                       const Registered& devices) {
   kube::DeviceScores scores;
   const std::string& key = kind.wire.node.scores;
-  const auto said = node.meta.annotations.find(key);
-  if (!key.empty() && said != node.meta.annotations.end()) {
-    Result<kube::DeviceScores> read = kube::decodeScores(said->second);
+  if (const std::string* said = kube::valueOf(node.meta.annotations, key)) {
+    Result<kube::DeviceScores> read = kube::decodeScores(*said);
     if (!read) return std::move(read).error().context("annotation " + key);
     scores = std::move(*read);
   }

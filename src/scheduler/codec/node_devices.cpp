@@ -7,6 +7,7 @@
 #include "codec/pod_request.h"
 #include "codec/vendor_plugin.h"
 #include "kube/device_list.h"
+#include "kube/labels.h"
 #include "kube/registration.h"
 #include "requests/partitioning.h"
 
@@ -28,11 +29,6 @@ constexpr std::string_view kDeleted = "Deleted";
 // Placement of processors and memory is kube-scheduler's: it has filtered by them before it asks.
 constexpr engine::Cpu kEnoughCpu{std::int64_t{1} << 40};
 constexpr Bytes kEnoughMemory = gib(1u << 20);
-
-const std::string* find(const kube::Labels& labels, const std::string& key) {
-  const auto found = labels.find(key);
-  return key.empty() || found == labels.end() ? nullptr : &found->second;
-}
 
 std::string idOf(const vendors::Kind& kind, const std::string& node, std::uint32_t index) {
   return vendors::fill(kind.wire.node.id, [&](std::string_view name) {
@@ -92,7 +88,7 @@ Result<Registered> countedOf(const kube::Node& node, const vendors::Kind& kind) 
 Result<Registered> registeredOf(const kube::Node& node, const vendors::Kind& kind) {
   const vendors::NodeDialect& wire = kind.wire.node;
   if (wire.form == vendors::NodeForm::kCapacity) return countedOf(node, kind);
-  const std::string* text = find(node.meta.annotations, wire.annotation);
+  const std::string* text = kube::valueOf(node.meta.annotations, wire.annotation);
   if (text == nullptr) return Registered();
   Result<Registered> devices = [&] {
     switch (wire.form) {
@@ -220,7 +216,7 @@ engine::Device deviceOf(const RegisteredDevice& from, const vendors::Kind& kind,
   device.parting = partingOf(from, kind);
   if (kind.count.pairs) device.block = from.index / 2;
   if (!kind.count.runs.empty()) {
-    const std::string* type = find(node.meta.labels, kInstanceType);
+    const std::string* type = kube::valueOf(node.meta.labels, kInstanceType);
     const bool any = type != nullptr && type->compare(0, kAnyRun.size(), kAnyRun) == 0;
     device.row = engine::InRow{from.index, any ? std::vector<std::uint32_t>() : kind.count.runs};
   }
@@ -254,7 +250,7 @@ bool counts(const std::string& resource, const vendors::Kind& kind,
 // 0, agents that leave by their handshake. By one name it may say so of an agent that is there, and
 // has given all by others. A node that never had an agent of the kind in its capacity says nothing.
 bool agentServes(const kube::Node& node, const vendors::Kind& kind) {
-  const std::string* said = find(node.meta.annotations, kind.wire.node.handshake);
+  const std::string* said = kube::valueOf(node.meta.annotations, kind.wire.node.handshake);
   if (said != nullptr && said->compare(0, kDeleted.size(), kDeleted) == 0) return false;
   if (kind.wire.node.form == vendors::NodeForm::kCapacity) return true;
   const std::vector<std::string> names =
@@ -274,7 +270,7 @@ bool agentServes(const kube::Node& node, const vendors::Kind& kind) {
 // ---- at most what its inventory has -------------------------------------------------------------
 
 Result<void> readInventory(const kube::Node& node, NodeDescription* described) {
-  const std::string* text = find(node.meta.annotations, kube::kInventoryKey);
+  const std::string* text = kube::valueOf(node.meta.annotations, kube::kInventoryKey);
   if (text == nullptr) return {};
   Result<kube::Inventory> inventory = kube::decodeInventory(*text);
   if (!inventory)
@@ -298,7 +294,7 @@ void limit(const vendors::Kind& kind, const RecordedElsewhere& elsewhere, Regist
 
 std::string upgradeOf(const kube::Node& node, const vendors::Kind& kind) {
   const vendors::DriverUpgrade& upgrade = kind.wire.node.upgrade;
-  const std::string* state = find(node.meta.labels, upgrade.label);
+  const std::string* state = kube::valueOf(node.meta.labels, upgrade.label);
   if (state == nullptr || state->empty() ||
       std::find(upgrade.over.begin(), upgrade.over.end(), *state) != upgrade.over.end())
     return {};
@@ -327,7 +323,7 @@ Result<NodeDescription> describe(const kube::Node& node, const vendors::Catalog&
     std::optional<engine::NodeScore> merit =
         meritOf(node, *kind, *devices, described.node.devices.size(), &described.unread);
     if (merit) described.node.merits.push_back(std::move(*merit));
-    const std::string* closed = find(node.meta.annotations, kind->wire.node.cordon);
+    const std::string* closed = kube::valueOf(node.meta.annotations, kind->wire.node.cordon);
     const std::set<std::string> cordoned =
         kube::decodeDevices(closed == nullptr ? std::string() : *closed);
     const bool served = agentServes(node, *kind);

@@ -8,16 +8,12 @@
 #include "codec/pod_request.h"
 #include "kube/assignment.h"
 #include "kube/instances.h"
+#include "kube/labels.h"
 #include "requests/colocation.h"
 #include "requests/partitioning.h"
 
 namespace divvy::scheduler {
 namespace {
-
-const std::string* find(const kube::Labels& labels, const std::string& key) {
-  const auto found = labels.find(key);
-  return key.empty() || found == labels.end() ? nullptr : &found->second;
-}
 
 Error unreadable(const Error& error, const kube::Pod& pod, const std::string& key) {
   return Error(error).context("pod " + pod.meta.space + '/' + pod.meta.name + ", annotation " +
@@ -98,7 +94,7 @@ const engine::DevicePart* partNamed(const engine::Partitioning* parting,
 }
 
 bool softOf(const kube::Pod& pod, const vendors::Kind& kind) {
-  const std::string* mode = find(pod.meta.annotations, kind.soft_split);
+  const std::string* mode = kube::valueOf(pod.meta.annotations, kind.soft_split);
   return mode != nullptr && *mode == kind.soft_split_value;
 }
 
@@ -124,12 +120,12 @@ struct Held {
 Result<void> read(const kube::Pod& pod, const vendors::Kind& kind, const DeviceMetadataMap* devices,
                   Held* held) {
   const vendors::PodDialect& wire = kind.wire.pod;
-  const std::string* text = find(pod.meta.annotations, wire.allocated);
+  const std::string* text = kube::valueOf(pod.meta.annotations, wire.allocated);
   if (text == nullptr) return {};
   const Result<kube::Assignment> assigned = kube::decodeAssignment(*text);
   if (!assigned) return unreadable(assigned.error(), pod, wire.allocated);
   Instances instances;
-  if (const std::string* said = find(pod.meta.annotations, wire.instances)) {
+  if (const std::string* said = kube::valueOf(pod.meta.annotations, wire.instances)) {
     Result<Instances> read = kube::decodeInstances(*said);
     if (!read) return unreadable(read.error(), pod, wire.instances);
     instances = std::move(*read);
@@ -193,7 +189,7 @@ Result<std::optional<engine::Allocation>> heldBy(const kube::Pod& pod,
   engine::Allocation allocation;
   allocation.id = engine::RequestId(pod.meta.uid);
   allocation.placement.node = engine::NodeName(pod.node);
-  if (const std::string* pool = find(pod.meta.annotations, kAssignedPool))
+  if (const std::string* pool = kube::valueOf(pod.meta.annotations, kAssignedPool))
     allocation.placement.pool = engine::PoolName(*pool);
   // Whose words are not understood holds what it holds, all day.
   if (const auto use = expectedUse(pod.meta.annotations)) allocation.placement.daily = *use;

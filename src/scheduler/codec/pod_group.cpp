@@ -4,6 +4,9 @@
 #include <charconv>
 #include <initializer_list>
 
+#include "json/path.h"
+#include "kube/labels.h"
+
 namespace divvy::scheduler {
 namespace {
 
@@ -17,8 +20,8 @@ constexpr const char* kOldJobLabel = "job-name";
 constexpr const char* kParallelism = "parallelism";
 
 std::string at(const kube::Labels& from, const char* key) {
-  const auto found = from.find(key);
-  return found == from.end() ? std::string() : found->second;
+  const std::string* found = kube::valueOf(from, key);
+  return found == nullptr ? std::string() : *found;
 }
 
 // A label, or else an annotation.
@@ -109,10 +112,7 @@ Result<std::optional<PodGroupRef>> gangOf(const kube::Pod& pod) {
 }
 
 Result<std::uint32_t> minMemberOf(const boost::json::value& object, const MinMemberRef& in) {
-  const boost::json::value* spec =
-      object.is_object() ? object.get_object().if_contains("spec") : nullptr;
-  const boost::json::value* least =
-      spec != nullptr && spec->is_object() ? spec->get_object().if_contains(in.member) : nullptr;
+  const boost::json::value* least = memberAt(object, {"spec", in.member});
   boost::system::error_code fault;
   const auto count = least == nullptr ? 0 : least->to_number<std::int64_t>(fault);
   if (!fault && count >= 1 && count <= kMaxOfGang) return static_cast<std::uint32_t>(count);

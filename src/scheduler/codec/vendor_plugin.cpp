@@ -8,15 +8,11 @@
 #include "engine/model.h"
 #include "engine/selection.h"
 #include "kube/device_list.h"
+#include "kube/labels.h"
 #include "requests/shape.h"
 
 namespace divvy::scheduler {
 namespace {
-
-const std::string* labelOf(const kube::Node& node, const std::string& key) {
-  const auto found = node.meta.labels.find(key);
-  return key.empty() || found == node.meta.labels.end() ? nullptr : &found->second;
-}
 
 bool says(const std::string* text, std::string_view other) {
   return text != nullptr && *text == other;
@@ -64,8 +60,9 @@ Result<std::vector<kube::RegisteredDevice>> ownPluginDevices(const kube::Node& n
   const auto& notes = node.meta.annotations;
   if (!plugin.there || notes.contains(wire.annotation) || notes.contains(wire.handshake))
     return devices;
-  const std::string* sharing = labelOf(node, plugin.sharing);
-  if ((sharing != nullptr && *sharing != "none") || says(labelOf(node, plugin.ours), "on"))
+  const std::string* sharing = kube::valueOf(node.meta.labels, plugin.sharing);
+  if ((sharing != nullptr && *sharing != "none") ||
+      says(kube::valueOf(node.meta.labels, plugin.ours), "on"))
     return devices;
   const auto found = node.allocatable.find(kind.count.resource);
   if (found == node.allocatable.end()) return devices;
@@ -73,14 +70,14 @@ Result<std::vector<kube::RegisteredDevice>> ownPluginDevices(const kube::Node& n
   if (!amount || !amount->whole() || amount->negative())
     return Error{ErrorCode::kCorrupt, "resource " + kind.count.resource + ": \"" + found->second +
                                           "\" is not a whole number of 0 or more"};
-  const std::string* model = labelOf(node, plugin.model);
+  const std::string* model = kube::valueOf(node.meta.labels, plugin.model);
   const std::uint32_t count = countOf(node.allocatable, kind.count.resource);
   for (std::uint32_t at = 0; at < count; ++at) {
     kube::RegisteredDevice one;
     one.id = node.meta.name + "-own-" + std::to_string(at);
     one.index = at;
     one.count = 1;
-    one.mebibytes = mebibytesOf(labelOf(node, plugin.memory));
+    one.mebibytes = mebibytesOf(kube::valueOf(node.meta.labels, plugin.memory));
     one.cores = kind.cores.per_card;
     one.type = (model == nullptr ? kind.name : *model) + ' ' + kVendorPlugin;
     one.healthy = true;

@@ -11,6 +11,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json.hpp>
 
+#include "asio/rethrow.h"
 #include "base/quantity.h"
 #include "log/log.h"
 #include "runtime/clock.h"

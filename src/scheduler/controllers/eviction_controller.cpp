@@ -10,18 +10,17 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json.hpp>
 
+#include "asio/rethrow.h"
+#include "base/duration.h"
+#include "base/rfc3339.h"
 #include "events/pod_events.h"
 #include "kube/eviction.h"
 #include "log/log.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
-#include "runtime/timestamp.h"
 
-// GCC 12 with -O2 takes the frame of a coroutine for one that another operator new made; both are
-// Asio's.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-// And with what is awaited in the condition of an `if` whose branch returns it loses the frame:
-// such answers have names here.
+// GCC 12 with -O2 loses the frame of a coroutine in which the condition of an `if` awaits and whose
+// branch returns: such answers have names here.
 
 namespace divvy::scheduler {
 namespace {
@@ -37,12 +36,6 @@ EvictionController::Options withClock(EvictionController::Options options) {
   return options;
 }
 
-std::string spanOf(std::int64_t span) {
-  if (span >= 2 * 3600) return std::to_string(span / 3600) + " h";
-  if (span >= 2 * 60) return std::to_string(span / 60) + " min";
-  return std::to_string(span) + " s";
-}
-
 std::string conditionPatch(const std::string& uid, const char* type, bool so, const char* reason,
                            const std::string& message, std::int64_t now) {
   return json::serialize(json::object{
@@ -52,7 +45,7 @@ std::string conditionPatch(const std::string& uid, const char* type, bool so, co
                                                  {"status", so ? "True" : "False"},
                                                  {"reason", reason},
                                                  {"message", message},
-                                                 {"lastTransitionTime", timestamp(now)}}}}}}});
+                                                 {"lastTransitionTime", formatRfc3339(now)}}}}}}});
 }
 
 }  // namespace
@@ -67,7 +60,7 @@ const EvictionCause kIdleGround{
     "it works again, or may be idle for longer now",
     [](const kube::Notice& notice, const std::string&, std::int64_t now, bool past) {
       return (past ? "its devices were not used for " : "its devices are not used for ") +
-             spanOf(now - notice.since);
+             formatDuration(now - notice.since, kSpacedUnitsToHours);
     },
     "unless it works"};
 
@@ -257,7 +250,8 @@ asio::awaitable<void> EvictionController::give(WorkPtr work) {
 
 std::string EvictionController::warning(const Work& work) const {
   if (work.notice.deadline == 0) return why(work);
-  return why(work) + ": it is evicted at " + timestamp(work.notice.deadline) + ' ' + ground_.unless;
+  return why(work) + ": it is evicted at " + formatRfc3339(work.notice.deadline) + ' ' +
+         ground_.unless;
 }
 
 // Again until it is done: after a kill somebody may be told twice, and nobody is not told.
@@ -298,7 +292,7 @@ asio::awaitable<void> EvictionController::due(WorkPtr work) {
     if (!written) co_return rest(work->key, kAgain);
     co_await tell(work, true, ground_.reason,
                   "its platform has asked for more time: it is evicted at " +
-                      timestamp(later.deadline) + ' ' + ground_.unless);
+                      formatRfc3339(later.deadline) + ' ' + ground_.unless);
     co_return;
   }
   const bool still = co_await stillSo(work);

@@ -10,6 +10,7 @@
 #include <boost/json.hpp>
 
 #include "annotations/assignment.h"
+#include "asio/rethrow.h"
 #include "log/log.h"
 #include "runtime/log.h"
 

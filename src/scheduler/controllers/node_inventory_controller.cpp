@@ -10,10 +10,11 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json.hpp>
 
+#include "asio/rethrow.h"
+#include "base/rfc3339.h"
 #include "events/pod_events.h"
 #include "log/log.h"
 #include "runtime/log.h"
-#include "runtime/timestamp.h"
 
 namespace divvy::scheduler {
 namespace {
@@ -38,10 +39,10 @@ std::optional<kube::Inventory> toRecord(const NodeInventory& node, std::int64_t 
   if (node.registered.models.empty()) return std::nullopt;
   if (!node.inventory) {
     kube::Inventory first = node.registered;
-    first.learning_until = timestamp(now_s + learning_s);
+    first.learning_until = formatRfc3339(now_s + learning_s);
     return first;
   }
-  if (node.surplus.empty() || node.inventory->learning_until <= timestamp(now_s))
+  if (node.surplus.empty() || node.inventory->learning_until <= formatRfc3339(now_s))
     return std::nullopt;
   kube::Inventory more = kube::joined(*node.inventory, node.registered);
   if (more == *node.inventory) return std::nullopt;

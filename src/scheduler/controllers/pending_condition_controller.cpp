@@ -10,10 +10,10 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json.hpp>
 
+#include "base/rfc3339.h"
 #include "log/log.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
-#include "runtime/timestamp.h"
 #include "scheduler/explain.h"
 
 namespace divvy::scheduler {
@@ -34,12 +34,13 @@ constexpr std::size_t kMaxTold = 8;
 
 std::string noticePatch(bool fits, const std::string& message, std::int64_t seconds) {
   return json::serialize(json::object{
-      {"status", json::object{{"conditions", json::array{json::object{
-                                                 {"type", kDevicesFit},
-                                                 {"status", fits ? "True" : "False"},
-                                                 {"reason", fits ? "Placed" : "NoRoom"},
-                                                 {"message", message},
-                                                 {"lastTransitionTime", timestamp(seconds)}}}}}}});
+      {"status",
+       json::object{{"conditions",
+                     json::array{json::object{{"type", kDevicesFit},
+                                              {"status", fits ? "True" : "False"},
+                                              {"reason", fits ? "Placed" : "NoRoom"},
+                                              {"message", message},
+                                              {"lastTransitionTime", formatRfc3339(seconds)}}}}}}});
 }
 
 PendingConditionController::PendingConditionController(asio::any_io_executor executor,

@@ -5,11 +5,7 @@
 
 #include <boost/json.hpp>
 
-#include "runtime/timestamp.h"
-
-// GCC 12 with -O2 takes the frame of a coroutine for one that another operator new made; both are
-// Asio's.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+#include "base/rfc3339.h"
 
 namespace divvy::scheduler {
 namespace {
@@ -38,8 +34,8 @@ std::string platformBody(CallbackKind news, const std::string& uid, const std::s
                          const kube::EvictionRequest& pod, const kube::Notice& state) {
   json::object body{{"kind", wordOf(news)}, {"namespace", pod.space},
                     {"pod", pod.name},      {"uid", uid},
-                    {"node", node},         {"idleSince", timestamp(state.since)}};
-  if (news != CallbackKind::kCalledOff) body["deadline"] = timestamp(state.deadline);
+                    {"node", node},         {"idleSince", formatRfc3339(state.since)}};
+  if (news != CallbackKind::kCalledOff) body["deadline"] = formatRfc3339(state.deadline);
   return json::serialize(body);
 }
 

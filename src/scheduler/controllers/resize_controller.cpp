@@ -10,14 +10,11 @@
 #include <boost/json.hpp>
 
 #include "annotations/pending_resize.h"
+#include "asio/rethrow.h"
 #include "controllers/resize_plan.h"
 #include "log/log.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
-
-// GCC 12 with -O2 takes the frame of a coroutine for one that another operator new made; both are
-// Asio's.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
 namespace divvy::scheduler {
 namespace {

@@ -8,9 +8,10 @@
 #include <boost/json.hpp>
 
 #include "annotations/assignment.h"
+#include "asio/rethrow.h"
+#include "base/http_status.h"
+#include "base/rfc3339.h"
 #include "codec/pod_request.h"
-#include "runtime/log.h"
-#include "runtime/timestamp.h"
 #include "scheduler/manifests.h"
 
 namespace divvy::scheduler {
@@ -63,7 +64,7 @@ std::string eventOf(const kube::Pod& pod, const char* reason, std::string messag
                               {"namespace", pod.meta.space},
                               {"name", pod.meta.name},
                               {"uid", pod.meta.uid}};
-  const std::string time = timestamp(seconds);
+  const std::string time = formatRfc3339(seconds);
   return json::serialize(json::object{
       {"apiVersion", "v1"},
       {"kind", "Event"},
@@ -150,14 +151,13 @@ asio::awaitable<void> UnassignedPodReporter::tell() {
                     ? strayEvent(pod, scheduler_, seconds)
                     : unreadableEvent(pod, note.unreadable, scheduler_, seconds);
     const Result<kube::Reply> reply = co_await client_.send(std::move(call));
-    constexpr unsigned kThereAlready = 409;
     std::string line =
         "pod " + pod.meta.space + '/' + pod.meta.name + " has devices on " + pod.node +
         (note.unreadable.empty() ? " without an assignment (" + std::to_string(count_) + " so far)"
                                  : " and an assignment that cannot be read");
     if (!reply) {
       line += "; no Event: " + reply.error().message();
-    } else if (!reply->good() && reply->status != kThereAlready) {
+    } else if (!reply->good() && reply->status != http_status::kConflict) {
       line += "; no Event: " + kube::errorOf(*reply).message();
     }
     say_(line);

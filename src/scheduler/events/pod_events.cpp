@@ -2,7 +2,7 @@
 
 #include <boost/json.hpp>
 
-#include "runtime/timestamp.h"
+#include "base/rfc3339.h"
 
 namespace divvy::scheduler {
 namespace {
@@ -23,7 +23,7 @@ std::string hexOf(std::uint64_t value) {
 
 kube::Call eventCall(const PodEvent& note, const std::string& scheduler, std::int64_t nanoseconds) {
   constexpr std::int64_t kNano = 1'000'000'000;
-  const std::string time = timestamp(nanoseconds / kNano);
+  const std::string time = formatRfc3339(nanoseconds / kNano);
   std::string message = note.message;
   if (message.size() > kMaxMessage) message = message.substr(0, kMaxMessage - 3) + "...";
   kube::Call call{kube::Verb::kPost, "/api/v1/namespaces/" + note.space + "/events"};

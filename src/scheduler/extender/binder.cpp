@@ -8,6 +8,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json.hpp>
 
+#include "base/http_status.h"
 #include "runtime/clock.h"
 #include "scheduler/fencing_policy.h"
 
@@ -49,23 +50,23 @@ kube::Call bindingOf(const BindingArgs& ask, const BindPlan& assigned, const std
 
 asio::awaitable<Answer> Binder::answer(http::Query query) {
   const Result<BindingArgs> ask = parseBind(query.body);
-  if (!ask) co_return Answer{400, ask.error().message() + '\n', "text/plain"};
+  if (!ask) co_return Answer{http_status::kBadRequest, ask.error().message() + '\n', "text/plain"};
   if (const std::string why = options_.why_not(); !why.empty())
-    co_return Answer{200, bindAnswer(why)};
+    co_return Answer{http_status::kOk, bindAnswer(why)};
   if (options_.chosen_elsewhere) {
     const auto span = std::chrono::duration_cast<std::chrono::milliseconds>(options_.reservation);
     const engine::Instant expires{now().ms + span.count()};
     const Result<void> reserved = cache_.reserve(ask->uid, ask->node, expires);
-    if (!reserved) co_return Answer{200, bindAnswer(reserved.error().message())};
+    if (!reserved) co_return Answer{http_status::kOk, bindAnswer(reserved.error().message())};
   }
   const Result<BindPlan> assigned = cache_.assume(ask->uid, ask->node, wallNanoseconds());
   if (!assigned) {
     ++counts_.not_reserved;
-    co_return Answer{200, bindAnswer(assigned.error().message())};
+    co_return Answer{http_status::kOk, bindAnswer(assigned.error().message())};
   }
   co_await offered(ask->uid);
   const std::string fault = co_await lockAndBind(*ask, *assigned);
-  co_return Answer{200, bindAnswer(fault)};
+  co_return Answer{http_status::kOk, bindAnswer(fault)};
 }
 
 // A kubelet turns pods away for good whose devices it does not offer. The agent gives them back as

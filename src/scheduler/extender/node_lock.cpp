@@ -1,18 +1,13 @@
 #include "extender/node_lock.h"
 
-#include <cstdio>
-#include <ctime>
 #include <set>
 #include <utility>
 
 #include <boost/json.hpp>
 
+#include "base/http_status.h"
+#include "base/rfc3339.h"
 #include "runtime/clock.h"
-#include "runtime/timestamp.h"
-
-// GCC 12 with -O2 takes the frame of takeOnce for one that another operator new made; both are
-// Asio's.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
 namespace divvy::scheduler {
 namespace {
@@ -25,33 +20,7 @@ constexpr std::chrono::seconds kSharedLife = std::chrono::minutes(5);
 constexpr std::chrono::seconds kOwnLife = std::chrono::minutes(2);
 // The node may change between the look and the write, as often as that.
 constexpr unsigned kRounds = 3;
-constexpr unsigned kConflict = 409;
 constexpr std::int64_t kNanoseconds = 1'000'000'000;
-
-// RFC 3339; 0: it is not.
-std::int64_t secondsOf(const std::string& text) {
-  std::tm parts{};
-  int at = 0;
-  if (std::sscanf(text.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d%n", &parts.tm_year, &parts.tm_mon,
-                  &parts.tm_mday, &parts.tm_hour, &parts.tm_min, &parts.tm_sec, &at) != 6)
-    return 0;
-  parts.tm_year -= 1900;
-  parts.tm_mon -= 1;
-  std::size_t zone = static_cast<std::size_t>(at);
-  if (zone < text.size() && text[zone] == '.')
-    zone = text.find_first_not_of("0123456789", zone + 1);
-  if (zone >= text.size()) return 0;
-  std::int64_t east = 0;
-  if (text[zone] != 'Z') {
-    int hours = 0;
-    int minutes = 0;
-    char sign = 0;
-    if (std::sscanf(text.c_str() + zone, "%c%2d:%2d", &sign, &hours, &minutes) != 3) return 0;
-    if (sign != '+' && sign != '-') return 0;
-    east = (sign == '-' ? -60 : 60) * (std::int64_t{hours} * 60 + minutes);
-  }
-  return static_cast<std::int64_t>(timegm(&parts)) - east;
-}
 
 std::string pathOf(const std::string& node) {
   return "/api/v1/nodes/" + node;
@@ -76,14 +45,14 @@ kube::Call patchOf(const std::string& node, const kube::Meta& seen, json::object
 }  // namespace
 
 std::string lockText(const std::string& key, std::int64_t seconds, const LockHolder& holder) {
-  const std::string text = timestamp(seconds);
+  const std::string text = formatRfc3339(seconds);
   return key == kShared ? text + ',' + holder.space + ',' + holder.pod : text;
 }
 
 LockValue parseLock(const std::string& text) {
   LockValue said;
   const std::size_t first = text.find(',');
-  said.seconds = secondsOf(text.substr(0, first));
+  said.seconds = rfc3339Seconds(text.substr(0, first), Rfc3339Form::kAnyOffset);
   const std::size_t second = first == std::string::npos ? first : text.find(',', first + 1);
   if (second == std::string::npos) return said;
   said.holder = {text.substr(first + 1, second - first - 1), text.substr(second + 1)};
@@ -139,7 +108,7 @@ asio::awaitable<Result<void>> NodeLocks::takeOnce(const std::string& node,
   patch.still = still;
   const Result<kube::Reply> reply = co_await client_.send(std::move(patch));
   if (!reply) co_return reply.error();
-  *again = reply->status == kConflict;
+  *again = reply->status == http_status::kConflict;
   if (reply->good()) co_return Result<void>();
   const Error fault = kube::errorOf(*reply);
   co_return Error{ErrorCode::kUnavailable, "locking node " + node + ": " + fault.message()};
@@ -175,7 +144,7 @@ asio::awaitable<void> NodeLocks::give(std::string node, std::vector<std::string>
     if (none.empty()) co_return;
     kube::Call patch = patchOf(node, *seen, std::move(none));
     const Result<kube::Reply> reply = co_await client_.send(std::move(patch));
-    if (!reply || reply->status != kConflict) co_return;
+    if (!reply || reply->status != http_status::kConflict) co_return;
   }
 }
 

@@ -6,6 +6,7 @@
 #include <boost/json.hpp>
 
 #include "extender/json_scanner.h"
+#include "json/path.h"
 
 namespace divvy::scheduler {
 namespace {
@@ -18,11 +19,6 @@ Result<json::value> parse(const std::string& body) {
   if (fault) return Error{ErrorCode::kCorrupt, "the body is not JSON: " + fault.message()};
   if (!said.is_object()) return Error{ErrorCode::kCorrupt, "the body is not an object"};
   return said;
-}
-
-const json::value* find(const json::value& object, const char* name) {
-  const json::value* found = object.get_object().if_contains(name);
-  return found == nullptr || found->is_null() ? nullptr : found;
 }
 
 Error about(const char* what, const Error& fault) {
@@ -229,7 +225,7 @@ Result<BindingArgs> parseBind(const std::string& body) {
   if (!said) return said.error();
   BindingArgs ask;
   const auto text = [&](const char* name, std::string* out) {
-    const json::value* found = find(*said, name);
+    const json::value* found = presentAt(*said, {name});
     if (found != nullptr && found->is_string()) *out = found->get_string();
     return !out->empty();
   };

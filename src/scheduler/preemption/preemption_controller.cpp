@@ -10,16 +10,13 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json.hpp>
 
+#include "asio/rethrow.h"
 #include "events/pod_events.h"
 #include "events/requeue_patch.h"
 #include "kube/eviction.h"
 #include "log/log.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
-
-// GCC 12 with -O2 takes the frame of call, which holds a pod, for one that another operator new
-// made; both are Asio's.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
 namespace divvy::scheduler {
 namespace {

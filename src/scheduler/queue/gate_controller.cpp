@@ -10,6 +10,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json.hpp>
 
+#include "asio/rethrow.h"
 #include "events/requeue_patch.h"
 #include "log/log.h"
 #include "queue/requeuer.h"

@@ -9,6 +9,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "asio/rethrow.h"
 #include "events/requeue_patch.h"
 #include "log/log.h"
 #include "runtime/clock.h"

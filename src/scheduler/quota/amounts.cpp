@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "kube/assignment.h"
+#include "kube/labels.h"
 #include "requests/colocation.h"
 #include "vendors/ask.h"
 
@@ -59,9 +60,9 @@ std::map<std::string, const vendors::Kind*> kindsSaid(const kube::Pod& pod,
                                                       const vendors::Catalog& catalog) {
   std::map<std::string, const vendors::Kind*> kinds;
   for (const vendors::Kind* kind : catalog.kinds()) {
-    const auto said = pod.meta.annotations.find(kind->wire.pod.allocated);
-    if (kind->wire.pod.allocated.empty() || said == pod.meta.annotations.end()) continue;
-    const Result<kube::Assignment> assigned = kube::decodeAssignment(said->second);
+    const std::string* said = kube::valueOf(pod.meta.annotations, kind->wire.pod.allocated);
+    if (said == nullptr) continue;
+    const Result<kube::Assignment> assigned = kube::decodeAssignment(*said);
     if (!assigned) continue;
     for (const auto& container : *assigned)
       for (const kube::AssignedDevice& one : container) kinds.emplace(one.uuid, kind);

@@ -7,6 +7,7 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include "base/http_status.h"
 #include "http/server.h"
 #include "runtime/readiness.h"
 
@@ -16,7 +17,9 @@ namespace divvy::scheduler {
 inline http::Route health(std::string path, std::function<Readiness()> is) {
   return {"GET", std::move(path), 0, [is](http::Query) -> boost::asio::awaitable<http::Answer> {
             const Readiness found = is();
-            co_return http::Answer{found.ready ? 200u : 503u, found.text + '\n', "text/plain"};
+            co_return http::Answer{
+                found.ready ? http_status::kOk : http_status::kServiceUnavailable,
+                found.text + '\n', "text/plain"};
           }};
 }
 // Returns the route GET /healthz. Any answer shows that the event loop runs.

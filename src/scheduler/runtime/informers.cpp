@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
 #include <utility>
 
 #include <boost/asio/co_spawn.hpp>
 
-#include "runtime/log.h"
+#include "asio/rethrow.h"
 
 namespace divvy::scheduler {
 

@@ -1,12 +1,13 @@
 #include "runtime/lease_watcher.h"
 
 #include <ctime>
-#include <exception>
 #include <utility>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
+
+#include "asio/rethrow.h"
 
 namespace divvy::scheduler {
 namespace {
@@ -51,9 +52,7 @@ void LeaseWatcher::start(std::function<void()> began, std::function<void(const s
   said_ = std::move(said);
   stopped_ = stopped;
   if (options_.name.empty()) return;
-  asio::co_spawn(loop_, run(), [](std::exception_ptr fault) {
-    if (fault) std::rethrow_exception(fault);
-  });
+  asio::co_spawn(loop_, run(), rethrow);
 }
 
 LeaderStatus LeaseWatcher::verdict() const {

@@ -1,8 +1,6 @@
-// Lines of the log that several parts of the service write, and how it ends after an exception.
-// Private.
+// Lines of the log that several parts of the service write. Private.
 #pragma once
 
-#include <exception>
 #include <functional>
 #include <map>
 #include <string>
@@ -48,11 +46,5 @@ class ChangedWarnings {
  private:
   std::map<std::string, std::vector<std::string>> before_;
 };
-
-// Throws a coroutine's exception out of the event loop: the service has to restart if one part of
-// it has failed.
-inline void rethrow(std::exception_ptr fault) {
-  if (fault) std::rethrow_exception(fault);
-}
 
 }  // namespace divvy::scheduler

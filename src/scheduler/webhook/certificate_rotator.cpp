@@ -10,7 +10,10 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json.hpp>
 
-#include "kube/base64.h"
+#include "asio/rethrow.h"
+#include "base/base64.h"
+#include "base/http_status.h"
+#include "json/path.h"
 #include "kube/informer.h"
 #include "kube/object.h"
 #include "runtime/log.h"
@@ -28,9 +31,6 @@ constexpr milliseconds kLongestPause{30'000};
 constexpr milliseconds kShortestLook{100};
 constexpr milliseconds kLongestLook{10'000};
 constexpr std::size_t kMaxAuthorities = 8;
-constexpr unsigned kConflict = 409;
-constexpr unsigned kForbidden = 403;
-constexpr unsigned kNotFound = 404;
 constexpr const char* kRegistrations =
     "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
 
@@ -38,19 +38,8 @@ Clock now() {
   return std::chrono::floor<milliseconds>(std::chrono::system_clock::now());
 }
 
-// Of a member's members; empty where there is none.
-std::string textAt(const json::value& object, std::initializer_list<const char*> path) {
-  const json::value* at = &object;
-  for (const char* name : path) {
-    const json::object* inside = at->if_object();
-    at = inside == nullptr ? nullptr : inside->if_contains(name);
-    if (at == nullptr) return "";
-  }
-  return at->is_string() ? std::string(at->get_string()) : "";
-}
-
-std::string bytesAt(const json::value& object, std::initializer_list<const char*> path) {
-  return kube::fromBase64(textAt(object, path)).value_or("");
+std::string bytesAt(const json::value& object, JsonPath path) {
+  return fromBase64(textAt(object, path)).value_or("");
 }
 
 std::string joined(const std::vector<std::string>& list) {
@@ -61,7 +50,8 @@ std::string joined(const std::vector<std::string>& list) {
 
 // What an API server says of a Secret may repeat what it was given: only where it cannot.
 Error refusal(const kube::Reply& reply) {
-  if (reply.status == kForbidden || reply.status == kNotFound) return kube::errorOf(reply);
+  if (reply.status == http_status::kForbidden || reply.status == http_status::kNotFound)
+    return kube::errorOf(reply);
   return {ErrorCode::kIo, "the API server answers " + std::to_string(reply.status)};
 }
 
@@ -155,9 +145,9 @@ struct CertificateRotator::Impl {
   }
 
   asio::awaitable<bool> write(const StoredCertificate& kept, std::string done) {
-    json::object data{{"tls.crt", kube::toBase64(kept.pair.certificate)},
-                      {"tls.key", kube::toBase64(kept.pair.key)},
-                      {"ca.crt", kube::toBase64(joined(kept.authorities))}};
+    json::object data{{"tls.crt", toBase64(kept.pair.certificate)},
+                      {"tls.key", toBase64(kept.pair.key)},
+                      {"ca.crt", toBase64(joined(kept.authorities))}};
     kube::Call call;
     json::object body;
     if (exists) {
@@ -178,7 +168,7 @@ struct CertificateRotator::Impl {
     call.body = json::serialize(body);
     const Result<kube::Reply> reply = co_await client.send(std::move(call));
     if (!reply) co_return fail(secretName() + ": " + reply.error().message());
-    if (reply->status == kConflict) co_return co_await winners(secrets());
+    if (reply->status == http_status::kConflict) co_return co_await winners(secrets());
     if (!reply->good()) co_return fail(secretName() + ": " + refusal(*reply).message());
     setSecret(json::parse(reply->body));
     log::info(done, {{"secret", secretPath()}});
@@ -211,7 +201,7 @@ struct CertificateRotator::Impl {
       patch.push_back(
           json::object{{"op", "add"},
                        {"path", "/webhooks/" + std::to_string(at) + "/clientConfig/caBundle"},
-                       {"value", kube::toBase64(joined(list))}});
+                       {"value", toBase64(joined(list))}});
     }
     kube::Call call{kube::Verb::kPatch, std::string(kRegistrations) + '/' + options.registration};
     call.type = kube::kJsonPatch;
@@ -219,7 +209,7 @@ struct CertificateRotator::Impl {
     const Result<kube::Reply> reply = co_await client.send(std::move(call));
     const std::string what = "MutatingWebhookConfiguration " + options.registration;
     if (!reply) co_return fail(what + ": " + reply.error().message());
-    if (reply->status == kConflict) co_return co_await winners(kRegistrations);
+    if (reply->status == http_status::kConflict) co_return co_await winners(kRegistrations);
     if (!reply->good()) co_return fail(what + ": " + kube::errorOf(*reply).message());
     setRegistration(json::parse(reply->body));
     log::info(only ? "the webhook configuration trusts the newest authority only"

@@ -6,6 +6,7 @@
 #include <boost/json.hpp>
 
 #include "base/quantity.h"
+#include "json/path.h"
 #include "vendors/ask.h"
 
 namespace divvy::scheduler {
@@ -30,12 +31,6 @@ std::string escaped(const std::string& key) {
 
 json::object addition(const std::string& path, json::value value) {
   return {{"op", "add"}, {"path", path}, {"value", std::move(value)}};
-}
-
-const json::value* at(const json::value* object, std::string_view name) {
-  if (object == nullptr || !object->is_object()) return nullptr;
-  const json::value* found = object->get_object().if_contains(name);
-  return found == nullptr || found->is_null() ? nullptr : found;
 }
 
 bool names(const kube::Quantities& amounts, const std::string& resource) {
@@ -68,10 +63,10 @@ class ContainerPatch {
   void overwrite(const std::string& name, const std::string& value) { last_.emplace(name, value); }
 
   void write(json::array* patch) const {
-    const json::value* resources = at(object_, "resources");
+    const json::value* resources = presentAt(object_, {"resources"});
     if (!amounts_.empty() && resources == nullptr)
       patch->push_back(addition(path_ + "/resources", json::object()));
-    if (!amounts_.empty() && at(resources, "limits") == nullptr)
+    if (!amounts_.empty() && presentAt(resources, {"limits"}) == nullptr)
       patch->push_back(addition(path_ + "/resources/limits", json::object()));
     for (const auto& [name, value] : amounts_) {
       set("limits", container_.limits, name, value, patch);
@@ -79,7 +74,7 @@ class ContainerPatch {
       if (names(container_.requests, name))
         set("requests", container_.requests, name, value, patch);
     }
-    bool list = at(object_, "env") != nullptr;
+    bool list = presentAt(object_, {"env"}) != nullptr;
     for (const auto& [name, value] : env_) {
       if (has(name)) continue;
       if (!list) patch->push_back(addition(path_ + "/env", json::array()));
@@ -89,7 +84,7 @@ class ContainerPatch {
     for (const auto& [name, value] : last_) {
       // Of several of one name the last counts.
       const json::value* said = lastOf(name);
-      const json::value* now = said == nullptr ? nullptr : at(said, "value");
+      const json::value* now = presentAt(said, {"value"});
       if (now != nullptr && now->is_string() && now->get_string() == value) continue;
       if (!list) patch->push_back(addition(path_ + "/env", json::array()));
       list = true;
@@ -114,11 +109,11 @@ class ContainerPatch {
   }
   bool has(const std::string& name) const { return lastOf(name) != nullptr; }
   const json::value* lastOf(const std::string& name) const {
-    const json::value* env = at(object_, "env");
+    const json::value* env = presentAt(object_, {"env"});
     const json::value* last = nullptr;
     if (env == nullptr || !env->is_array()) return last;
     for (const json::value& one : env->get_array()) {
-      const json::value* said = at(&one, "name");
+      const json::value* said = presentAt(one, {"name"});
       if (said != nullptr && said->is_string() && said->get_string() == name) last = &one;
     }
     return last;
@@ -238,10 +233,10 @@ Result<json::array> mutatePod(const kube::Pod& pod, const json::value& object,
   json::array patch;
   Notes notes = more;
   std::string runtime_class;
-  const json::value* spec = at(&object, "spec");
+  const json::value* spec = presentAt(object, {"spec"});
   for (const auto& [list, name] :
        {std::pair{&pod.init, "initContainers"}, std::pair{&pod.containers, "containers"}}) {
-    const json::value* raw = at(spec, name);
+    const json::value* raw = presentAt(spec, {name});
     for (std::size_t i = 0; i < list->size(); ++i) {
       const json::value* one = raw == nullptr ? nullptr : &raw->as_array()[i];
       ContainerPatch dressing((*list)[i], one,
@@ -252,11 +247,11 @@ Result<json::array> mutatePod(const kube::Pod& pod, const json::value& object,
       dressing.write(&patch);
     }
   }
-  if (!runtime_class.empty() && at(spec, "runtimeClassName") == nullptr)
+  if (!runtime_class.empty() && presentAt(spec, {"runtimeClassName"}) == nullptr)
     patch.push_back(addition("/spec/runtimeClassName", runtime_class.c_str()));
-  const json::value* meta = at(&object, "metadata");
+  const json::value* meta = presentAt(object, {"metadata"});
   if (!notes.empty() && meta == nullptr) patch.push_back(addition("/metadata", json::object()));
-  if (!notes.empty() && at(meta, "annotations") == nullptr)
+  if (!notes.empty() && presentAt(meta, {"annotations"}) == nullptr)
     patch.push_back(addition("/metadata/annotations", json::object()));
   for (const auto& [key, value] : notes)
     patch.push_back(addition("/metadata/annotations/" + escaped(key), value.c_str()));

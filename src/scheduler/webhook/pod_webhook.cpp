@@ -10,8 +10,9 @@
 #include "annotations/disruption_annotations.h"
 #include "annotations/placement_annotations.h"
 #include "annotations/priority_annotations.h"
+#include "base/base64.h"
 #include "codec/pod_request.h"
-#include "kube/base64.h"
+#include "json/path.h"
 #include "kube/pod.h"
 #include "scheduler/pod_group.h"
 #include "webhook/pod_mutator.h"
@@ -52,10 +53,7 @@ bool adds(const json::array& patch, const std::string& path) {
 void ensure(const json::value& object, const char* part, const char* member, json::value empty,
             json::array* patch) {
   const std::string path = std::string("/") + part + '/' + member;
-  const json::value* whole = object.as_object().if_contains(part);
-  const json::value* there =
-      whole == nullptr || !whole->is_object() ? nullptr : whole->get_object().if_contains(member);
-  if (!adds(*patch, path) && (there == nullptr || there->is_null()))
+  if (!adds(*patch, path) && presentAt(object, {part, member}) == nullptr)
     patch->push_back(addition(path, std::move(empty)));
 }
 
@@ -183,11 +181,6 @@ std::vector<const json::value*> ephemeralOf(const json::value* pod) {
   return found;
 }
 
-std::string nameOf(const json::value& container) {
-  const json::value* name = container.get_object().if_contains("name");
-  return name != nullptr && name->is_string() ? std::string(name->get_string()) : "";
-}
-
 // kubectl debug adds a container to a pod that runs. Nothing of such a pod is patched. Containers
 // that it had before cannot be removed, and are no reason to refuse another.
 Admission admitEphemeral(const kube::Pod& pod, const json::value& object, const json::value* before,
@@ -198,9 +191,9 @@ Admission admitEphemeral(const kube::Pod& pod, const json::value& object, const 
   const Result<std::optional<engine::Request>> request = requestOf(pod, with.catalog, {});
   if (request && !*request) return verdict;
   std::vector<std::string> present;
-  for (const json::value* one : ephemeralOf(before)) present.push_back(nameOf(*one));
+  for (const json::value* one : ephemeralOf(before)) present.push_back(textAt(*one, {"name"}));
   for (const json::value* one : ephemeralOf(&object)) {
-    const std::string name = nameOf(*one);
+    const std::string name = textAt(*one, {"name"});
     boost::system::error_code fault;
     const json::value* privileged = one->find_pointer("/securityContext/privileged", fault);
     if (privileged == nullptr || !privileged->is_bool() || !privileged->get_bool() ||
@@ -217,8 +210,7 @@ Admission admitEphemeral(const kube::Pod& pod, const json::value& object, const 
 }
 
 bool isOfEphemeral(const json::object& request) {
-  const json::value* part = request.if_contains("subResource");
-  return part != nullptr && part->is_string() && part->get_string() == "ephemeralcontainers";
+  return textAt(request, {"subResource"}) == "ephemeralcontainers";
 }
 
 Admission admit(const json::object& request, const WebhookRules& with) {
@@ -227,9 +219,7 @@ Admission admit(const json::object& request, const WebhookRules& with) {
   Result<kube::Pod> pod = kube::podOf(*object);
   if (!pod) return {pod.error(), {}};
   // A pod of a template does not name its namespace; the request does.
-  const json::value* space = request.if_contains("namespace");
-  if (pod->meta.space.empty() && space != nullptr && space->is_string())
-    pod->meta.space = space->get_string();
+  if (pod->meta.space.empty()) pod->meta.space = textAt(request, {"namespace"});
   return isOfEphemeral(request)
              ? admitEphemeral(*pod, *object, request.if_contains("oldObject"), with)
              : admitPod(*pod, *object, with);
@@ -243,7 +233,7 @@ json::object answerOf(const json::object& request, const Admission& verdict) {
     answer["status"] = json::object{{"code", 403}, {"message", verdict.refused->message()}};
   if (!verdict.refused && !verdict.patch.empty()) {
     answer["patchType"] = "JSONPatch";
-    answer["patch"] = kube::toBase64(json::serialize(verdict.patch));
+    answer["patch"] = toBase64(json::serialize(verdict.patch));
   }
   return answer;
 }

@@ -3,7 +3,7 @@
 
 #include <boost/json/parse.hpp>
 
-#include "kubernetes/json_path.h"
+#include "json/path.h"
 #include "kubernetes/kube_filters.h"
 #include "kubernetes/manifests.h"
 
@@ -43,7 +43,7 @@ items:
   const json::value& limits = one.at("spec").at("containers").at(0).at("resources").at("limits");
   EXPECT_EQ(limits.at("nvidia.com/gpu"), json::value(1));
   EXPECT_EQ(limits.at("cpu"), json::value("2"));
-  EXPECT_EQ(textOf(json::value(read->pods[1].object), {"metadata", "labels", "a"}), "true");
+  EXPECT_EQ(textAt(json::value(read->pods[1].object), {"metadata", "labels", "a"}), "true");
 }
 
 // A gang's size stands in the Job, or in the PodGroup, that comes with it.
@@ -63,8 +63,8 @@ spec: {minMember: 4}
   ASSERT_TRUE(read) << read.error().message();
   ASSERT_EQ(read->pods.size(), 2u);
   const json::value pod(read->pods[1].object);
-  EXPECT_EQ(textOf(pod, {"metadata", "labels", "batch.kubernetes.io/job-name"}), "ring");
-  EXPECT_EQ(textOf(pod, {"metadata", "labels", "a"}), "b");
+  EXPECT_EQ(textAt(pod, {"metadata", "labels", "batch.kubernetes.io/job-name"}), "ring");
+  EXPECT_EQ(textAt(pod, {"metadata", "labels", "a"}), "b");
   ASSERT_EQ(read->groups.size(), 2u);
   EXPECT_EQ(groupPathOf(read->groups[0], "lab"), "/apis/batch/v1/namespaces/lab/jobs/ring");
   EXPECT_EQ(groupPathOf(read->groups[1], "lab"),
@@ -87,8 +87,8 @@ spec:
   ASSERT_TRUE(read) << read.error().message();
   ASSERT_EQ(read->pods.size(), 1u);
   const json::value pod(read->pods[0].object);
-  ASSERT_EQ(listOf(pod, {"spec", "containers"}).size(), 1u);
-  EXPECT_EQ(textOf(pod, {"spec", "priorityClassName"}), "low");
+  ASSERT_EQ(listAt(pod, {"spec", "containers"}).size(), 1u);
+  EXPECT_EQ(textAt(pod, {"spec", "priorityClassName"}), "low");
 }
 
 // Regression: these were "no pod, and nothing that makes pods".

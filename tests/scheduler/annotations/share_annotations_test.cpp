@@ -7,9 +7,9 @@
 
 #include <boost/json.hpp>
 
+#include "base/base64.h"
 #include "codec/pod_request.h"
 #include "codec/vendor_plugin.h"
-#include "kube/base64.h"
 #include "share_options/share_options.h"
 #include "webhook/pod_webhook.h"
 #include "world.h"
@@ -152,7 +152,7 @@ json::value admitted(json::value object, const PriorityRules& priorities = {}) {
     const json::object response = json::parse(said->body).at("response").as_object();
     EXPECT_EQ(response.contains("patch"), !again);
     if (again) break;
-    const auto patch = kube::fromBase64(std::string(response.at("patch").as_string()));
+    const auto patch = fromBase64(std::string(response.at("patch").as_string()));
     apply(json::parse(*patch).as_array(), &object);
   }
   return object;

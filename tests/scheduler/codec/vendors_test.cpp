@@ -7,7 +7,7 @@
 
 #include <boost/json.hpp>
 
-#include "kube/base64.h"
+#include "base/base64.h"
 #include "scheduler/cache.h"
 #include "webhook/pod_webhook.h"
 #include "world.h"
@@ -65,7 +65,7 @@ class VendorTest : public ::testing::TestWithParam<Row> {
       why_ = response.at("status").at("message").as_string();
       return std::nullopt;
     }
-    const auto patch = kube::fromBase64(std::string(response.at("patch").as_string()));
+    const auto patch = fromBase64(std::string(response.at("patch").as_string()));
     apply(json::parse(*patch).as_array(), &object);
     EXPECT_EQ(textOf(object.at("spec").at("schedulerName")), "divvy-scheduler");
     return object;

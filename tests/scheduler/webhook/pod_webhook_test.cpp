@@ -7,8 +7,8 @@
 
 #include <boost/json.hpp>
 
+#include "base/base64.h"
 #include "codec/share_variety.h"
-#include "kube/base64.h"
 #include "scheduler/fencing_policy.h"
 #include "scheduler/manifests.h"
 #include "scheduler/queue_crd.h"
@@ -51,7 +51,7 @@ std::string limits(const std::string& inside) {
 
 std::string patchOf(const json::object& answer) {
   const json::value* patch = answer.if_contains("patch");
-  return patch == nullptr ? "" : *kube::fromBase64(patch->as_string());
+  return patch == nullptr ? "" : *fromBase64(patch->as_string());
 }
 
 TEST(TooManyDifferentShares, ConcurrentContainers_CountedToBound) {
@@ -98,7 +98,7 @@ TEST(PodWebhook, QueuesPool_WrittenUnlessPodNamesOne) {
 TEST(PodWebhook, PodWithDevices_GetsScheduler) {
   const json::object answer = answerTo(limits(R"("nvidia.com/gpu":1)"));
   EXPECT_TRUE(answer.at("allowed").as_bool());
-  const auto patch = kube::fromBase64(answer.at("patch").as_string());
+  const auto patch = fromBase64(answer.at("patch").as_string());
   ASSERT_TRUE(patch.has_value());
   // All of a card is nobody else's, and says so.
   EXPECT_EQ(json::parse(*patch),

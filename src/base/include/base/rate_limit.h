@@ -7,12 +7,9 @@
 #include <map>
 #include <string>
 
-namespace divvy {
+#include "base/token_bucket.h"
 
-struct Rate {
-  double a_second = 1;
-  double burst = 1;
-};
+namespace divvy {
 
 // Not thread-safe. Holds kMax senders; the one that was seen least lately is forgotten first, and
 // begins with a full bucket.
@@ -24,18 +21,17 @@ class RateLimit {
 
   // Takes one token of that sender. False: it has none now.
   bool take(const std::string& sender, std::chrono::steady_clock::time_point now);
-  std::size_t size() const { return buckets_.size(); }
+  std::size_t size() const { return senders_.size(); }
 
  private:
   using Instant = std::chrono::steady_clock::time_point;
-  struct Bucket {
-    double tokens = 0;
-    Instant at;
+  struct Sender {
+    TokenBucket bucket;
     std::multimap<Instant, std::string>::iterator age;
   };
 
   const Rate rate_;
-  std::map<std::string, Bucket> buckets_;
+  std::map<std::string, Sender> senders_;
   std::multimap<Instant, std::string> by_age_;
 };
 
