@@ -78,6 +78,30 @@ function(divvy_library name)
   )
 endfunction()
 
+# divvy_embed(OUT ROOT folder PATTERNS glob... HEADER h TYPE namespace::Type FUNCTION f): builds the texts of files into
+# the program. OUT is set to a generated source, which defines `const std::vector<Type>& f()`. HEADER declares f and Type:
+# a struct of a file's path in ROOT and its text. PATTERNS are below ROOT. The list is ascending by path.
+function(divvy_embed out)
+  cmake_parse_arguments(ARG "" "ROOT;HEADER;TYPE;FUNCTION" "PATTERNS" ${ARGN})
+  set(globs ${ARG_PATTERNS})
+  list(TRANSFORM globs PREPEND ${ARG_ROOT}/)
+  file(GLOB files CONFIGURE_DEPENDS ${globs})
+  set(made ${CMAKE_CURRENT_BINARY_DIR}/${ARG_FUNCTION}.cpp)
+  set(script ${CMAKE_SOURCE_DIR}/cmake/embed.cmake)
+  add_custom_command(
+    OUTPUT
+      ${made}
+    COMMAND
+      ${CMAKE_COMMAND} -DOUT=${made} -DROOT=${ARG_ROOT} "-DPATTERNS=${ARG_PATTERNS}"
+      -DHEADER=${ARG_HEADER} -DTYPE=${ARG_TYPE} -DFUNCTION=${ARG_FUNCTION} -P ${script}
+    DEPENDS
+      ${files}
+      ${script}
+    VERBATIM
+  )
+  set(${out} ${made} PARENT_SCOPE)
+endfunction()
+
 # divvy_test(NAME SOURCES... [DEPS ...] [KIND unit|property|process] [SANITIZE both|asan] [TIMEOUT s] [OPTIMIZED]):
 # one GoogleTest program, one ctest entry. The environment names the build's products so that no test
 # guesses a path.

@@ -66,8 +66,10 @@ STARTS = ["agent/pods/pod_allocation.cpp", "agent/deviceplugin/container_starter
           "kube/objects/assignment_text.cpp", "agent/container/driver_cdi_spec.cpp",
           "agent/node_object/scheduler_dialect.cpp", "agent/deviceplugin/container_injector.cpp",
           "agent/tenant/tenant_manager.cpp", "helper/client.cpp"]
-ADMITS = ["scheduler/webhook/pod_webhook.cpp", "scheduler/manifests/admission_policies.cpp",
-          "scheduler/codec/pod_group.cpp", "scheduler/quota/resource_quota.cpp", "scheduler/codec/share_variety.cpp"]
+POLICIES = sorted(str(path.relative_to(ROOT / "src"))
+                  for path in (ROOT / "src/scheduler/manifests/templates/policies").glob("*.yaml"))
+ADMITS = ["scheduler/webhook/pod_webhook.cpp", *POLICIES, "scheduler/codec/pod_group.cpp",
+          "scheduler/quota/resource_quota.cpp", "scheduler/codec/share_variety.cpp"]
 # Not of containers: a wrong option's, and what the whole agent cannot do.
 ELSEWHERE = ["accepted: hami, volcano", "not YAML: ", "creating ", "which is not Divvy's, and cannot be", "the body is no",
              "the body is not JSON", "; the name of a group is", "is accepted of pods of a Job", "resource quota : ",
@@ -79,6 +81,14 @@ def joined(text):
     return re.sub(r'"\s*(?:\+\s*)?"', "", text)
 
 
+def source(name):
+    """Text of a source with its literals joined; of a template without comments, with continued lines joined."""
+    text = (ROOT / "src" / name).read_text()
+    if name.endswith(".yaml"):
+        return re.sub(r"\\\n *", "", re.sub(r"^ *#!.*\n", "", text, flags=re.MULTILINE))
+    return joined(text)
+
+
 def literals(text):
     return "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', joined(text))).replace('\\"', '"')
 
@@ -86,13 +96,12 @@ def literals(text):
 def refusals(files):
     """What each of their errors says, without what is put in."""
     for name in files:
-        text = (ROOT / "src" / name).read_text()
-        if name != "scheduler/manifests/admission_policies.cpp":  # its own errors are of options
-            for body in re.findall(r"Error\{\s*ErrorCode::\w+,(.*?)\};", text, re.DOTALL):
-                yield name, literals(body)
-        else:  # messages are texts of CEL's, within one of C++
-            for message in re.findall(r'"(\'\w(?:[^"\\]|\\.)*)"', joined(text)):
+        if name.endswith(".yaml"):
+            for message in re.findall(r"^ +messageExpression: >-\n +(.*)$", source(name), re.MULTILINE):
                 yield name, message
+        else:
+            for body in re.findall(r"Error\{\s*ErrorCode::\w+,(.*?)\};", (ROOT / "src" / name).read_text(), re.DOTALL):
+                yield name, literals(body)
 
 
 class Reasons(unittest.TestCase):
@@ -124,7 +133,7 @@ class Reasons(unittest.TestCase):
             # What is said in words that were kept is among those of the file as a whole.
             for file, said in found:
                 self.assertTrue(not said or any(one in said for one in [*phrases, *ELSEWHERE]), f"{file}: {said}")
-            everything = "".join(joined((ROOT / "src" / name).read_text()) for name in files)
+            everything = "".join(source(name) for name in files)
             for text, name in phrases.items():
                 self.assertIn(text, everything, f"{name}: nothing says so any more")
 

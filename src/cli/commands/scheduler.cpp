@@ -39,45 +39,46 @@ Result<std::vector<vendors::Descriptor>> devicesFor(const std::string& file) {
   return std::move(config->families);
 }
 
+scheduler::PolicyOptions policyOptions(const SchedulerOptions& options) {
+  scheduler::PolicyOptions policy;
+  policy.name = options.name;
+  policy.writers = options.writers;
+  policy.binders = options.binders;
+  policy.schedulers = options.others;
+  policy.priorities = options.priorities;
+  return policy;
+}
+
+// Returns the text of --print.
+Result<std::string> printed(const SchedulerOptions& options, const vendors::Catalog& catalog) {
+  switch (options.print) {
+    case SchedulerOptions::Print::kNothing:
+      break;
+    case SchedulerOptions::Print::kConfig:
+      return scheduler::schedulerConfig(catalog, options.name, options.all_feasible);
+    case SchedulerOptions::Print::kWebhook:
+      return scheduler::webhookConfig(catalog, options.name);
+    case SchedulerOptions::Print::kFencing:
+      return scheduler::fencingPolicy(catalog, options.name);
+    case SchedulerOptions::Print::kQueues:
+      return scheduler::queuesManifest(options.name);
+    case SchedulerOptions::Print::kOptions:
+      return share_options::table();
+    case SchedulerOptions::Print::kPolicies:
+      return scheduler::policies(catalog, policyOptions(options));
+  }
+  return std::string();
+}
+
 int print(const SchedulerOptions& options) {
   const Result<std::vector<vendors::Descriptor>> all = devicesFor(options.device_config);
   if (!all) return fail(all.error());
   const Result<vendors::Catalog> catalog =
       scheduler::readCatalog(*all, options.vendors, options.model_resources);
   if (!catalog) return fail(catalog.error());
-  std::string text;
-  switch (options.print) {
-    case SchedulerOptions::Print::kNothing:
-      break;
-    case SchedulerOptions::Print::kConfig:
-      text = scheduler::schedulerConfig(*catalog, options.name, options.all_feasible);
-      break;
-    case SchedulerOptions::Print::kWebhook:
-      text = scheduler::webhookConfig(*catalog, options.name);
-      break;
-    case SchedulerOptions::Print::kFencing:
-      text = scheduler::fencingPolicy(*catalog, options.name);
-      break;
-    case SchedulerOptions::Print::kQueues:
-      text = scheduler::queuesManifest(options.name);
-      break;
-    case SchedulerOptions::Print::kOptions:
-      text = share_options::table();
-      break;
-    case SchedulerOptions::Print::kPolicies: {
-      scheduler::PolicyOptions terms;
-      terms.name = options.name;
-      terms.writers = options.writers;
-      terms.binders = options.binders;
-      terms.schedulers = options.others;
-      terms.priorities = options.priorities;
-      Result<std::string> made = scheduler::policies(*catalog, terms);
-      if (!made) return fail(made.error());
-      text = std::move(*made);
-      break;
-    }
-  }
-  std::fputs(text.c_str(), stdout);
+  const Result<std::string> text = printed(options, *catalog);
+  if (!text) return fail(text.error());
+  std::fputs(text->c_str(), stdout);
   return 0;
 }
 

@@ -1,17 +1,10 @@
-// What becomes of pods at the door, and that what is deployed is what the program says.
+// What becomes of pods at the door.
 #include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
 
 #include <boost/json.hpp>
 
 #include "base/base64.h"
 #include "codec/share_variety.h"
-#include "scheduler/fencing_policy.h"
-#include "scheduler/manifests.h"
-#include "scheduler/queue_crd.h"
 #include "webhook/pod_webhook.h"
 
 namespace divvy::scheduler {
@@ -195,36 +188,6 @@ TEST(PodWebhook, Pool_OnlyForItsUsers) {
 TEST(PodWebhook, MalformedReview_IsError) {
   for (const char* body : {"", "{", "[]", "{}", R"({"request":1})"})
     EXPECT_FALSE(review(body, {catalog(), rules(), "s"}).has_value()) << body;
-}
-
-std::string fileOf(const std::string& name) {
-  std::ifstream file(std::string(std::getenv("DIVVY_SOURCE_DIR")) + "/deploy/kubernetes/" + name);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-TEST(SchedulerManifests, DeployedFiles_MatchCatalog) {
-  EXPECT_EQ(fileOf("scheduler-config.yaml"), schedulerConfig(catalog(), "divvy-scheduler"))
-      << "make it anew: divvy scheduler --print config";
-  EXPECT_EQ(fileOf("webhook.yaml"), webhookConfig(catalog(), "divvy-scheduler"))
-      << "make it anew: divvy scheduler --print webhook";
-  EXPECT_EQ(fileOf("fencing.yaml"), fencingPolicy(catalog(), "divvy-scheduler"))
-      << "make it anew: divvy scheduler --print fencing";
-  EXPECT_EQ(fileOf("queues.yaml"), queuesManifest("divvy-scheduler"))
-      << "make it anew: divvy scheduler --print queues";
-}
-
-TEST(FencingPolicy, FencedError_IsExplained) {
-  EXPECT_EQ(explainFenced("pods \"p\" is forbidden: no quota"),
-            "pods \"p\" is forbidden: no quota");
-  EXPECT_NE(explainFenced("denied: no params found for policy binding with `Deny` action")
-                .find("start API servers anew"),
-            std::string::npos);
-  const std::string policy = fencingPolicy(catalog(), "divvy-scheduler");
-  const std::string said = "it was decided in a term of the scheduler's Lease that is over";
-  ASSERT_NE(policy.find("message: " + said + "\n"), std::string::npos);
-  EXPECT_NE(explainFenced("denied request: " + said).find("where it stays so"), std::string::npos);
 }
 
 }  // namespace

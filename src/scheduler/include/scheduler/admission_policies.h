@@ -22,7 +22,7 @@ struct PolicyOptions {
 };
 
 // Returns YAML: ValidatingAdmissionPolicies with their bindings. kUsage: which name is not
-// accepted.
+// accepted. kInternal: a fault of a template.
 Result<std::string> policies(const vendors::Catalog& catalog, const PolicyOptions& options);
 
 }  // namespace divvy::scheduler

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "base/result.h"
 #include "vendors/catalog.h"
 
 namespace divvy::scheduler {
@@ -15,7 +16,8 @@ inline constexpr const char* kTermAnnotation = "divvy.dev/lease";
 inline constexpr const char* kSpace = "divvy-system";
 
 // Returns YAML: the admission policy and its binding. `name`: of the scheduler and of its Lease.
-std::string fencingPolicy(const vendors::Catalog& catalog, const std::string& name);
+// kInternal: a fault of the template.
+Result<std::string> fencingPolicy(const vendors::Catalog& catalog, const std::string& name);
 
 // Returns `refusal`, the API server's answer to a binding, with the remedy added where the policy
 // may never accept a binding. API servers 1.34 that had the policy before it was deleted and

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "vendors/catalog.h"
 
 namespace divvy::scheduler {
@@ -14,10 +15,10 @@ std::vector<std::string> resourceNames(const vendors::Catalog& catalog);
 std::vector<std::string> resourcePrefixes(const vendors::Catalog& catalog);
 
 // Returns YAML: the KubeSchedulerConfiguration of the kube-scheduler beside Divvy. `name`: of the
-// scheduler; `all_feasible`: as in SchedulerOptions.
-std::string schedulerConfig(const vendors::Catalog& catalog, const std::string& name,
-                            bool all_feasible = false);
-// Returns YAML: the MutatingWebhookConfiguration. `name`: of the scheduler.
-std::string webhookConfig(const vendors::Catalog& catalog, const std::string& name);
+// scheduler; `all_feasible`: as in SchedulerOptions. kInternal: a fault of the template.
+Result<std::string> schedulerConfig(const vendors::Catalog& catalog, const std::string& name,
+                                    bool all_feasible = false);
+// Returns YAML: the MutatingWebhookConfiguration. `name`: of the scheduler. kInternal: as above.
+Result<std::string> webhookConfig(const vendors::Catalog& catalog, const std::string& name);
 
 }  // namespace divvy::scheduler

@@ -3,9 +3,11 @@
 
 #include <string>
 
+#include "base/result.h"
+
 namespace divvy::scheduler {
 
-// Returns YAML. `name`: of the scheduler's service account.
-std::string queuesManifest(const std::string& name);
+// Returns YAML. `name`: of the scheduler's service account. kInternal: a fault of the template.
+Result<std::string> queuesManifest(const std::string& name);
 
 }  // namespace divvy::scheduler
