@@ -23,6 +23,7 @@
 #include "enforcement/checkpoint_controller.h"
 #include "enforcement/limit_bypass_monitor.h"
 #include "enforcement/timeslice_probe.h"
+#include "events/event_detector.h"
 #include "helper/remote.h"
 #include "os/asio.h"
 #include "os/heartbeat_file.h"
@@ -32,7 +33,6 @@
 #include "server/api_server.h"
 #include "telemetry/metrics_endpoint.h"
 #include "telemetry/startup_health.h"
-#include "tenant/event_detector.h"
 #include "tenant/tenant_manager.h"
 #include "tenant_registration/container_registration.h"
 #include "tenant_registration/process_registrar.h"
@@ -156,28 +156,28 @@ class Agent {
                                        .inventory = inventory_,
                                        .bypass = bypass_,
                                        .access = std::move(access)});
-    if (options_.cluster) bypass_.lookForPods(), tenants_.alwaysAudit();
+    if (options_.cluster) bypass_.lookForPods(), tenants_.audit().alwaysAudit();
     const std::string& name = options_.cluster ? options_.cluster->name : options_.node.name;
     if (options_.metrics)
       exporter_.emplace(
           tenants_, bypass_, name, [this] { return server_.snapshot(); },
           [this] { return desk_ ? desk_->unready() : std::string(); });
     if (exporter_) server_.tellLateness([this] { return exporter_->lateMs(); });
-    tenants_.onEvent([this](EventView event) { events_.add(std::move(event)); });
+    tenants_.notifier().onEvent([this](EventView event) { events_.add(std::move(event)); });
   }
 
   // Must be called before run(). After an error unknown tenants may be alive, so cleanUp() must not
   // run.
   Result<void> recover() {
     // The driver reports faults only from its first query on.
-    tenants_.pollHealth();
+    tenants_.healthMonitor().pollHealth();
     Result<void> adopted = tenants_.recoverAll();
     // Running processes are registered first, so that nothing that they use is given to another
     // tenant.
-    for (unsigned i = 0; adopted && i < kFirstSweeps && !tenants_.sweep(); ++i) {
+    for (unsigned i = 0; adopted && i < kFirstSweeps && !tenants_.liveness().sweep(); ++i) {
     }
-    if (adopted) tenants_.restoreFaults();
-    if (adopted) tenants_.updateResidency();
+    if (adopted) tenants_.healthMonitor().restoreFaults();
+    if (adopted) tenants_.overcommit().updateResidency();
     if (adopted) idle_.beginAnew();
     return adopted;
   }
@@ -235,16 +235,17 @@ class Agent {
   }
 
   void tick() {
-    tenants_.sweep();
+    tenants_.liveness().sweep();
     registrar_.look();
     door_.look();
     markWatch(paths_.watchMark());
-    tenants_.updateResidency();
-    tenants_.skipStopped();
+    tenants_.overcommit().updateResidency();
+    tenants_.liveness().skipStopped();
     // The driver worker takes one question at a time, so health and use are queried in turn.
-    if (++ticks_ % kHealthEvery == 0 && tenants_.pollHealth() && desk_) desk_->healthChanged();
+    if (++ticks_ % kHealthEvery == 0 && tenants_.healthMonitor().pollHealth() && desk_)
+      desk_->healthChanged();
     bypass_.look();
-    tenants_.auditUsage();
+    tenants_.audit().auditUsage();
     const Snapshot looked = lookAtMemory(tenants_, inventory_);
     for (EventView& event : event_watch_.look(looked, nowMs())) events_.add(std::move(event));
     // The process that uses the port may end.

@@ -14,8 +14,8 @@
 #include "ledger/registration.h"
 #include "ledger/swap_pages.h"
 #include "ledger/tenant_ledger.h"
-#include "tenant/activity_reader.h"
-#include "tenant/residency_reader.h"
+#include "reports/activity_reader.h"
+#include "reports/residency_reader.h"
 #include "tenant/tenant_processes.h"
 
 namespace divvy::agent {

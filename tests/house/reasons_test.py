@@ -40,7 +40,7 @@ LISTS = [
     ("DeviceWhy", "engine/include/engine/refusal.h", "engine/refusal/compact_refusal.cpp", "", ()),
     ("NodeWhy", "engine/include/engine/refusal.h", "engine/refusal/compact_refusal.cpp", "node-", ()),
     ("ResidencyTargetReason", "arbiter/include/arbiter/residency.h", "agent/server/state_view.cpp", "stay-", ("Fits",)),
-    ("SwapRefusal", "ledger/include/ledger/swap.h", "agent/tenant/residency_reader.cpp", "swap-", ("None",)),
+    ("SwapRefusal", "ledger/include/ledger/swap.h", "agent/reports/residency_reader.cpp", "swap-", ("None",)),
 ]
 
 

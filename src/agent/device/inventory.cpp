@@ -32,6 +32,12 @@ Result<Inventory> Inventory::open(const Node& node, const NodePaths& paths,
   return inventory;
 }
 
+const Device* Inventory::deviceOf(const std::string& uuid) const {
+  for (const Device& device : devices_)
+    if (device.info.uuid == uuid) return &device;
+  return nullptr;
+}
+
 void Inventory::exclude(const DeviceExclusions& told) {
   std::vector<DeviceName> names;
   for (const Device& device : devices_) names.push_back({device.info.index, device.info.uuid});

@@ -49,6 +49,8 @@ class Inventory {
   void measureContexts(const NodePaths& paths, const InstallLayout& install);
 
   const std::vector<Device>& devices() const { return devices_; }
+  // Null: the device is not in the inventory.
+  const Device* deviceOf(const std::string& uuid) const;
   // The link score of each pair of cards, as in the node's annotation.
   const kube::DeviceScores& scores() const { return scores_; }
   // RDMA NICs, as in the node's annotation.

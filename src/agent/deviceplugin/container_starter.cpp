@@ -170,8 +170,8 @@ std::string ContainerStarter::shortfall(const Decision& decision, const std::str
   std::vector<HeldCapacity> holdings;
   for (const auto& [other, tenant] : inputs_.tenants.all())
     for (const ShareRecord& share : tenant->record.shares)
-      if (tenant->record.lodger.uid != uid || !tenant->said_ended)
-        holdings.push_back({other, share.uuid, share.reserve, tenant->said_ended});
+      if (tenant->record.lodger.uid != uid || !tenant->liveness.saidEnded())
+        holdings.push_back({other, share.uuid, share.reserve, tenant->liveness.saidEnded()});
   return capacityShortfall(decision, inputs_.inventory.devices(), inputs_.tenants.memory().devices,
                            holdings);
 }
@@ -182,7 +182,7 @@ Result<bool> ContainerStarter::createTenant(const json::value& object, const kub
   const std::vector<Device>& devices = inputs_.inventory.devices();
   if (const Result<void> stay = ourMountsStay(object, held.container); !stay) return stay.error();
   const Result<PodAllocation> share =
-      podShare(pod, held, inputs_.cluster.name, devices, tenants.cards());
+      podShare(pod, held, inputs_.cluster.name, devices, tenants.capacity().cards());
   if (!share) return share.error();
   const std::string id = tenantIdFor(held.ids, held.resource);
   // Before earlier tenants of the pod end: what they have counts as the pod's.

@@ -124,7 +124,7 @@ void DevicePluginController::healthChanged() {
 void DevicePluginController::tick() {
   evictions_.update();
   TenantManager& tenants = setup_.inputs.tenants;
-  if (tenants.setUnmanagedUse(setup_.inputs.bypass.occupants())) healthChanged();
+  if (tenants.healthMonitor().setUnmanagedUse(setup_.inputs.bypass.occupants())) healthChanged();
   std::set<std::string> living;
   for (const auto& [id, tenant] : tenants.all()) living.insert(id);
   injector_.look(living);

@@ -42,8 +42,9 @@ void EvictionReporter::updateIdle() {
   std::vector<IdleContainer> containers;
   for (const auto& [id, tenant] : tenants_.all()) {
     if (tenant->record.lodger.uid.empty()) continue;
-    containers.push_back({tenant->record.lodger, tenants_.activityKnown(*tenant),
-                          tenant->use.idleMs(nowMs()), tenants_.stopMs(tenant->record)});
+    containers.push_back({tenant->record.lodger, tenants_.compute().activityKnown(*tenant),
+                          tenant->activity.use().idleMs(nowMs()),
+                          tenants_.memory().stopMs(tenant->record)});
   }
   kube::Complaints idle = idlePods(containers, {std::time(nullptr), nowMs()},
                                    earlier(idle_, kube::kIdleKey), idle_deadlines_);

@@ -53,7 +53,7 @@ void ForeignAllocationMonitor::listed(const KubeletAllocations::List& held) {
   if (!held) return;
   const bool first = !std::exchange(known_, true);
   Holders holders = holdersOf(*held, inputs_.inventory.devices(), inputs_.resources, ours());
-  if (inputs_.tenants.holdDevices(std::move(holders)) || first) inputs_.changed();
+  if (inputs_.tenants.healthMonitor().holdDevices(std::move(holders)) || first) inputs_.changed();
 }
 
 }  // namespace divvy::agent

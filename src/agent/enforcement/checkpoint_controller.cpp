@@ -28,7 +28,8 @@ CheckpointTime clockNow() {
 
 std::vector<int> pidsOf(const Tenant& tenant) {
   std::vector<int> pids;
-  for (const auto& [process, watch] : tenant.processes.watched()) pids.push_back(process.pid);
+  for (const auto& [process, watch] : tenant.liveness.processes().watched())
+    pids.push_back(process.pid);
   return pids;
 }
 
@@ -85,7 +86,7 @@ void CheckpointController::follow() {
   const std::map<std::string, TenantPtr> tenants = tenants_.all();
   for (const auto& [id, tenant] : tenants) {
     const bool away = tenant->record.checkpoint != CheckpointPhase::kHere;
-    if (tenant->pages && (tenant->swap || away)) follow(tenant, now);
+    if (tenant->pages && (tenant->memory.swap() || away)) follow(tenant, now);
   }
 }
 
@@ -116,7 +117,7 @@ Ineligibility CheckpointController::barFor(const Tenant& tenant, CheckpointTime 
   facts.foreign = std::any_of(pids.begin(), pids.end(), isForeign);
   facts.pins = swapOf(tenant).pin_reasons;
   facts.host_available = host_available_;
-  facts.sites = tenants_.sites(tenant);
+  facts.sites = tenants_.overcommit().footprints(tenant);
   return barOf(facts);
 }
 
@@ -132,16 +133,16 @@ bool CheckpointController::ruled(const Tenant& tenant) const {
 
 CheckpointRequest CheckpointController::wishFor(const TenantPtr& tenant, CheckpointTime now) {
   Known& known = known_[tenant->record.id];
-  const std::optional<arbiter::TenantStats> figures = tenants_.compute(*tenant);
+  const std::optional<arbiter::TenantStats> figures = tenants_.compute().figures(*tenant);
   // Without overcommit no other tenant is promised its memory, so the device's own figures decide.
   if (!ruled(*tenant) || !figures || !figures->ungated.empty()) return {false, true};
   const arbiter::MemoryStats& memory = figures->memory;
   if (!memory.unswapped.empty()) return {false, true};
   CheckpointRequest wish;
   // After a restart the arbiter has not decided yet; a checkpoint needs its request.
-  if (!memory.swapped || memory.round != tenant->checkpoint.round) return wish;
+  if (!memory.swapped || memory.round != tenant->memory.checkpoint().round) return wish;
   wish.may_return = memory.reserved;
-  if (!memory.park || tenant->checkpoint.bar != Ineligibility::kNone) {
+  if (!memory.park || tenant->memory.checkpoint().bar != Ineligibility::kNone) {
     known.asked.reset();
     return wish;
   }
@@ -154,16 +155,16 @@ void CheckpointController::note(const TenantPtr& tenant, CheckpointTime now) {
   const CheckpointStateMachine& course = board_.course(tenant->record.id);
   const CheckpointPhase phase = course.phase();
   const CheckpointPhase before = tenant->record.checkpoint;
-  CheckpointStatus status = tenant->checkpoint;
+  CheckpointStatus status = tenant->memory.checkpoint();
   const bool leaving = phase == CheckpointPhase::kLeaving && !status.parked;
   if (!leaving) status.bar = barFor(*tenant, now);
   if (phase == CheckpointPhase::kAway && !status.parked) status.parked = true;
   if (phase == CheckpointPhase::kHere) status.parked = false;
-  if (status.parked != tenant->checkpoint.parked) ++status.round;
+  if (status.parked != tenant->memory.checkpoint().parked) ++status.round;
   status.may_return = phase != CheckpointPhase::kAway || now >= course.postponedUntil();
   killDoomed(*tenant, status);
   // A phase that was not stored does not count: it is tried again, and the memory stays reserved.
-  const Result<void> noted = tenants_.noteCheckpoint(*tenant, phase, status);
+  const Result<void> noted = tenants_.overcommit().noteCheckpoint(*tenant, phase, status);
   if (!noted) return warn("tenant " + tenant->record.id + ": " + noted.error().message());
   if (phase == before) return;
   std::string text = "tenant " + tenant->record.id + " checkpoint: " + phaseName(phase);
@@ -176,7 +177,7 @@ void CheckpointController::killDoomed(Tenant& tenant, CheckpointStatus& status) 
   Known& known = known_[tenant.record.id];
   for (const CheckpointStateMachine::LostProcess& doomed :
        board_.course(tenant.record.id).doomed()) {
-    const WatchedProcess* process = tenant.processes.find(doomed.pid);
+    const WatchedProcess* process = tenant.liveness.processes().find(doomed.pid);
     if (process == nullptr || !known.killed.insert(doomed.pid).second) continue;
     status.lost = "process " + std::to_string(doomed.pid) + " was lost: " + doomed.why;
     warn("tenant " + tenant.record.id + ": " + status.lost + "; it is killed");
@@ -220,7 +221,7 @@ asio::awaitable<void> CheckpointController::make(std::string id, CheckpointStep 
 // Uses the device's figures, not the accounts: a restore that runs out of memory cannot be
 // repeated.
 bool CheckpointController::hasRoom(const Tenant& tenant) const {
-  const std::vector<DeviceFootprint> sites = tenants_.sites(tenant);
+  const std::vector<DeviceFootprint> sites = tenants_.overcommit().footprints(tenant);
   const std::vector<int> pids = pidsOf(tenant);
   for (std::size_t i = 0; i < sites.size(); ++i) {
     DeviceFootprint site = sites[i];

@@ -3,8 +3,8 @@
 #include <csignal>
 #include <ctime>
 
+#include "events/event_detector.h"
 #include "os/log.h"
-#include "tenant/event_detector.h"
 
 extern char** environ;
 
@@ -39,7 +39,7 @@ std::vector<std::string> environmentFor(const Tenant& tenant, const ShutdownNoti
 }  // namespace
 
 ShutdownOptions IdleReaper::termsOf(const TenantRecord& record) const {
-  return {tenants_.stopMs(record), policy_.notice_ms, policy_.grace_ms};
+  return {tenants_.memory().stopMs(record), policy_.notice_ms, policy_.grace_ms};
 }
 
 void IdleReaper::beginAnew() {
@@ -54,14 +54,15 @@ void IdleReaper::look() {
     if (!reportsActivity(*tenant) || !tenant->record.lodger.uid.empty()) continue;
     const ShutdownOptions terms = termsOf(tenant->record);
     const HookState hook = pollHook(*tenant);
-    take(nextStep(tenant->stop, terms, tenant->use, hook, nowMs()), tenant, terms);
+    take(nextStep(tenant->shutdown.pending(), terms, tenant->activity.use(), hook, nowMs()), tenant,
+         terms);
   }
 }
 
 HookState IdleReaper::pollHook(const Tenant& tenant) {
   const auto found = hooks_.find(tenant.record.id);
   if (found == hooks_.end())
-    return tenant.stop.phase == ShutdownPhase::kNoticed && !policy_.hook.empty()
+    return tenant.shutdown.pending().phase == ShutdownPhase::kNoticed && !policy_.hook.empty()
                ? HookState::kSucceeded
                : HookState::kNone;
   const HookState state = found->second.poll();
@@ -74,28 +75,28 @@ HookState IdleReaper::pollHook(const Tenant& tenant) {
 }
 
 void IdleReaper::take(ShutdownAction step, const TenantPtr& tenant, const ShutdownOptions& terms) {
-  const PendingShutdown before = tenant->stop;
-  tenant->stop = after(step, before, terms, nowMs());
+  const PendingShutdown before = tenant->shutdown.pending();
+  tenant->shutdown.pending_ = after(step, before, terms, nowMs());
   switch (step) {
     case ShutdownAction::kNothing:
       return;
     case ShutdownAction::kNotice:
       return giveNotice(*tenant, terms);
     case ShutdownAction::kCallOff:
-      return callOff(*tenant, tenant->use.at() > before.since_ms ? "it works again"
-                                                                 : "it may be idle for ever now");
+      return callOff(*tenant, tenant->activity.use().at() > before.since_ms
+                                  ? "it works again"
+                                  : "it may be idle for ever now");
     case ShutdownAction::kGiveUp:
       return callOff(*tenant, "the hook failed; tried again after " + spanWord(terms.after_ms));
     case ShutdownAction::kEnd:
       tell(*tenant, "stopped",
-           "idle for " + spanWord(tenant->use.idleMs(nowMs())) + ": SIGTERM, SIGKILL in " +
-               spanWord(terms.grace_ms));
-      return tenants_.signal(tenant, SIGTERM);
+           "idle for " + spanWord(tenant->activity.use().idleMs(nowMs())) +
+               ": SIGTERM, SIGKILL in " + spanWord(terms.grace_ms));
+      return tenants_.liveness().signal(tenant, SIGTERM);
     case ShutdownAction::kKill:
-      if (leftMs(before, terms, nowMs()) == 0 && !tenant->killed)
+      if (tenant->shutdown.noteKilled() && leftMs(before, terms, nowMs()) == 0)
         tell(*tenant, "killed", "still there " + spanWord(terms.grace_ms) + " after SIGTERM");
-      tenant->killed = true;
-      return tenants_.signal(tenant, SIGKILL);
+      return tenants_.liveness().signal(tenant, SIGKILL);
   }
 }
 
@@ -103,7 +104,7 @@ void IdleReaper::giveNotice(const Tenant& tenant, const ShutdownOptions& terms) 
   ShutdownNotice notice;
   notice.tenant = tenant.record.id;
   notice.name = tenant.record.name;
-  notice.idle_ms = tenant.use.idleMs(nowMs());
+  notice.idle_ms = tenant.activity.use().idleMs(nowMs());
   notice.deadline = std::time(nullptr) + static_cast<std::int64_t>(terms.notice_ms / 1000);
   notice.notice_ms = terms.notice_ms;
   notice.grace_ms = terms.grace_ms;
@@ -142,10 +143,7 @@ void IdleReaper::tell(const Tenant& tenant, const char* kind, std::string reason
   EventView event;
   event.tenant = tenant.record.id;
   event.name = tenant.record.name;
-  if (tenant.record.shares.size() == 1) {
-    const Device* device = tenants_.deviceOf(tenant.record.shares.front().uuid);
-    if (device != nullptr) event.device = static_cast<int>(device->info.index);
-  }
+  event.device = tenants_.notifier().deviceOf(tenant.record);
   event.kind = kind;
   event.reason = std::move(reason);
   events_.add(std::move(event));

@@ -6,8 +6,8 @@
 
 #include "agent/idle_policy.h"
 #include "enforcement/shutdown_hook.h"
+#include "events/event_log.h"
 #include "idle/shutdown_notice.h"
-#include "tenant/event_log.h"
 #include "tenant/tenant_manager.h"
 
 namespace divvy::agent {

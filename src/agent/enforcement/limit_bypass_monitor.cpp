@@ -8,9 +8,9 @@
 #include "agent/process.h"
 #include "base/plain_file.h"
 #include "base/processes.h"
+#include "events/event_detector.h"
 #include "os/log.h"
 #include "os/pod_cgroup.h"
-#include "tenant/event_detector.h"
 
 namespace divvy::agent {
 namespace {
@@ -68,7 +68,8 @@ void LimitBypassMonitor::judge(const DriverProcesses& said) {
   pages_seen_.begin();
   std::map<int, std::string> registered;
   for (const auto& [id, tenant] : tenants_.all())
-    for (const auto& [process, watch] : tenant->processes.watched()) registered[process.pid] = id;
+    for (const auto& [process, watch] : tenant->liveness.processes().watched())
+      registered[process.pid] = id;
   std::map<unsigned, UnmanagedUse> strangers;
   std::map<std::pair<unsigned, int>, unsigned> stays;
   std::vector<DeviceProcess> processes;
@@ -124,7 +125,7 @@ std::string LimitBypassMonitor::ownerOf(int pid) {
 
 std::string LimitBypassMonitor::findOwner(int pid) const {
   if (isOurs(pid)) return kSelf;
-  if (const TenantPtr tenant = tenants_.ownerOf(pid)) return tenant->record.id;
+  if (const TenantPtr tenant = tenants_.table().ownerOf(pid)) return tenant->record.id;
   const std::string uid = pods_ ? podOf(pid) : std::string();
   return uid.empty() ? "" : podOwner(uid);
 }
@@ -144,7 +145,7 @@ Allowances LimitBypassMonitor::allowances() const {
   for (const auto& [id, tenant] : tenants_.all()) {
     std::map<unsigned, Bytes>& its = all[id];
     for (const ShareRecord& share : tenant->record.shares) {
-      const Device* device = tenants_.deviceOf(share.uuid);
+      const Device* device = inventory_.deviceOf(share.uuid);
       if (device == nullptr) continue;
       its[device->info.index] = mostStood(tenant->record, share);
     }
@@ -157,7 +158,7 @@ void LimitBypassMonitor::cutFiles() {
     std::optional<GrownFile> file = grownIn(tenant->dir);
     if (!file) continue;
     std::string what = describe(*file);
-    if (!std::exchange(tenant->grew, true))
+    if (!std::exchange(tenant->bypass.files_grew_, true))
       warn("tenant " + id + ": " + what + "; what is more is cut from now on");
     grown_[id] = std::move(what);
     cutter_.cut(std::move(*file));
@@ -175,7 +176,7 @@ void LimitBypassMonitor::followShrinks(const SeenBytes& seen) {
     bool over = false;
     for (const ShareRecord& share : tenant->record.shares) {
       const auto stood = tenant->record.stood.find(share.uuid);
-      const Device* device = tenants_.deviceOf(share.uuid);
+      const Device* device = inventory_.deviceOf(share.uuid);
       if (stood == tenant->record.stood.end() || device == nullptr) continue;
       Bytes now;
       if (const auto all = seen.find(id); all != seen.end())
@@ -186,7 +187,7 @@ void LimitBypassMonitor::followShrinks(const SeenBytes& seen) {
       tenant->record.stood.erase(stood);
       over = true;
     }
-    if (over) tenants_.writeRecord(*tenant);
+    if (over) writeRecord(*tenant);
   }
 }
 
@@ -202,8 +203,8 @@ void LimitBypassMonitor::begin(const std::string& owner) {
   tell(owner, "bypass", what);
   const TenantPtr tenant = tenantOf(owner);
   if (tenant == nullptr) return;
-  tenant->bypass = what;
-  tenants_.throttle(*tenant, policy_.on != OnBypass::kReport);
+  tenant->bypass.how_ = what;
+  tenants_.compute().throttle(*tenant, policy_.on != OnBypass::kReport);
 }
 
 void LimitBypassMonitor::finish(const std::string& owner) {
@@ -213,8 +214,8 @@ void LimitBypassMonitor::finish(const std::string& owner) {
   if (tenant == nullptr && !isPod(owner)) return;
   tell(owner, "bypass-over", "nothing of the kind is seen any more");
   if (tenant == nullptr) return;
-  tenant->bypass.clear();
-  tenants_.throttle(*tenant, false);
+  tenant->bypass.how_.clear();
+  tenants_.compute().throttle(*tenant, false);
 }
 
 void LimitBypassMonitor::endThose() {
@@ -225,9 +226,10 @@ void LimitBypassMonitor::endThose() {
     // Pods are evicted, not signalled: their controller would only restart the containers.
     if (tenant->record.ofPod()) continue;
     Ending& ending = endings_[id];
-    if (tenant->bypass.empty()) ending.clean.note(true, 0, nowMs());
+    if (tenant->bypass.how().empty()) ending.clean.note(true, 0, nowMs());
     // The process that used a kept share has ended; the next one is judged separately.
-    if (tenant->bypass.empty() && ending.stop.phase == ShutdownPhase::kEnding) ending.stop = {};
+    if (tenant->bypass.how().empty() && ending.stop.phase == ShutdownPhase::kEnding)
+      ending.stop = {};
     const ShutdownOptions terms{1, policy_.notice_ms, policy_.grace_ms};
     const ShutdownAction step =
         nextStep(ending.stop, terms, ending.clean, HookState::kNone, nowMs());
@@ -243,18 +245,19 @@ void LimitBypassMonitor::take(ShutdownAction step, const TenantPtr& tenant) {
     case ShutdownAction::kGiveUp:
       return;
     case ShutdownAction::kNotice:
-      return tell(
-          id, "notice",
-          tenant->bypass + ": SIGTERM in " + spanWord(policy_.notice_ms) + " unless that ends");
+      return tell(id, "notice",
+                  tenant->bypass.how() + ": SIGTERM in " + spanWord(policy_.notice_ms) +
+                      " unless that ends");
     case ShutdownAction::kCallOff:
       return tell(id, "called-off", "it does not go around what limits it any more");
     case ShutdownAction::kEnd:
-      tell(id, "stopped", tenant->bypass + ": SIGTERM, SIGKILL in " + spanWord(policy_.grace_ms));
-      return tenants_.signal(tenant, SIGTERM);
+      tell(id, "stopped",
+           tenant->bypass.how() + ": SIGTERM, SIGKILL in " + spanWord(policy_.grace_ms));
+      return tenants_.liveness().signal(tenant, SIGTERM);
     case ShutdownAction::kKill:
-      if (!std::exchange(tenant->killed, true))
+      if (tenant->shutdown.noteKilled())
         tell(id, "killed", "still there " + spanWord(policy_.grace_ms) + " after SIGTERM");
-      return tenants_.signal(tenant, SIGKILL);
+      return tenants_.liveness().signal(tenant, SIGKILL);
   }
 }
 

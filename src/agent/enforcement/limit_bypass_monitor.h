@@ -11,9 +11,9 @@
 #include "device/inventory.h"
 #include "enforcement/limit_bypass.h"
 #include "enforcement/page_visibility.h"
+#include "events/event_log.h"
 #include "idle/idle_shutdown.h"
-#include "tenant/event_log.h"
-#include "tenant/grown_files.h"
+#include "reports/grown_files.h"
 #include "tenant/tenant_manager.h"
 
 namespace divvy::agent {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "container/injection.h"
-#include "tenant/tenant_manager.h"
+#include "tenant/tenant.h"
 
 namespace divvy::agent {
 

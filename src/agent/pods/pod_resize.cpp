@@ -72,7 +72,7 @@ Result<void> PodResizer::become(const kube::Pod& pod, const std::string& contain
   const std::vector<std::string> units(tenant->record.shares.size());
   const kubelet::PodDevices held{pod.meta.space, pod.meta.name, container, "", units};
   const Result<PodAllocation> said =
-      podShare(pod, held, node_, inventory_.devices(), tenants_.cards());
+      podShare(pod, held, node_, inventory_.devices(), tenants_.capacity().cards());
   if (!said) return said.error();
   const Result<std::vector<ShareRecord>> wanted =
       sharesOf(*said, inventory_, tenant->record.shares);
@@ -81,14 +81,15 @@ Result<void> PodResizer::become(const kube::Pod& pod, const std::string& contain
   const std::vector<ShareRecord> before = tenant->record.shares;
   const Priority priority_before = tenant->record.priority;
   if (*wanted == before && priority == priority_before) return {};
-  if (anyway) return tenants_.reshape(tenant, *wanted, priority, false, by);
+  if (anyway) return tenants_.resizer().reshape(tenant, {*wanted, priority, false}, by);
   if (const Result<void> free = checkUses(*tenant, *wanted); !free) return free;
-  if (const Result<void> shaped = tenants_.reshape(tenant, *wanted, priority, true, by); !shaped)
-    return shaped;
+  const Result<void> shaped = tenants_.resizer().reshape(tenant, {*wanted, priority, true}, by);
+  if (!shaped) return shaped;
   // Memory that was allocated between the check and the new limit counts, too.
   Result<void> free = checkUses(*tenant, *wanted);
   if (free) return {};
-  const Result<void> back = tenants_.reshape(tenant, before, priority_before, false, by);
+  const Result<void> back =
+      tenants_.resizer().reshape(tenant, {before, priority_before, false}, by);
   if (!back) warn("tenant " + tenant->record.id + ": " + back.error().message());
   return free;
 }
@@ -138,7 +139,7 @@ void PodResizer::heard(const kube::Pod& pod) {
     result.message = done.error().message();
     const TenantPtr tenant = tenantOf(tenants_, pod.meta.uid, state->change.container);
     const TenantRecord none;
-    tenants_.tell(unchangedEvent(
+    tenants_.notifier().tell(unchangedEvent(
         tenant == nullptr ? none : tenant->record,
         "pod " + pod.meta.space + "/" + pod.meta.name + " is not changed: " + result.message,
         changeWord(state->token)));

@@ -179,7 +179,7 @@ asio::awaitable<Reply> ApiServer::run(SessionPtr session, RunRequest request) {
     co_return failed({ErrorCode::kUnsupported,
                       "this agent has a helper for its rights: it serves containers of its kubelet "
                       "only"});
-  const TenantPtr lost = tenants_.unstartedOf({session->peer, request.start_time});
+  const TenantPtr lost = tenants_.table().unstartedOf({session->peer, request.start_time});
   if (lost != nullptr) {
     const Result<GrantedReply> again = granted(*lost, request);
     if (again) co_return *again;
@@ -231,7 +231,7 @@ asio::awaitable<Reply> ApiServer::run(SessionPtr session, RunRequest request) {
 }
 
 ApiServer::PlacementDecision ApiServer::decide(const RunRequest& request) const {
-  PlacementDecision decided{tenants_.placementInput(nullptr, request.priority), {}};
+  PlacementDecision decided{tenants_.capacity().placementInput(nullptr, request.priority), {}};
   decided.decision =
       place(request.ask, decided.input.cards, tenants_.memory().host_reserve, placing_);
   return decided;
@@ -278,7 +278,7 @@ Reply ApiServer::grant(const RunRequest& request, const PlacementDecision& decid
   if (request.contained && enforcement->backend != Backend::kInterposer)
     return failed({ErrorCode::kUsage, "--enforce " + std::string(enforceName(request.enforce)) +
                                           " is not for containers; accepted: interposer"});
-  std::vector<std::string> notes = coresNotes(decision.shares, tenants_.cards());
+  std::vector<std::string> notes = coresNotes(decision.shares, tenants_.capacity().cards());
   if (!enforcement->reason.empty()) notes.push_back(enforcement->reason);
   const bool swapped =
       std::any_of(decision.shares.begin(), decision.shares.end(),
@@ -318,7 +318,7 @@ Reply ApiServer::released(const ReleaseRequest& request) {
     return failed({ErrorCode::kUsage, request.tenant +
                                           " is not kept: it ends with its command; accepted: what "
                                           "divvy share create made"});
-  if (tenants_.inUse(tenant))
+  if (tenants_.liveness().inUse(tenant))
     return failed({ErrorCode::kUnavailable,
                    request.tenant + " is in use: end the containers that have it first"});
   tenant->record.kept = false;
@@ -329,13 +329,13 @@ Reply ApiServer::released(const ReleaseRequest& request) {
 }
 
 Reply ApiServer::refuse(const RunRequest& request, const Decision& decision, int peer) const {
-  tenants_.tell(
+  tenants_.notifier().tell(
       turnedAwayEvent(request.name, decision.summary, processWord(peer, request.ask.user)));
   const ErrorCode code = decision.impossible ? ErrorCode::kUsage : ErrorCode::kNoRoom;
   FailedReply reply{code, decision.summary, explain(decision)};
   const std::vector<std::string> others =
-      fixes(request.ask, tenants_.cards(nullptr, request.priority), tenants_.memory().host_reserve,
-            placing_);
+      fixes(request.ask, tenants_.capacity().cards(nullptr, request.priority),
+            tenants_.memory().host_reserve, placing_);
   std::string either;
   for (const std::string& fix : others) either += (either.empty() ? "would fit: " : ", or ") + fix;
   if (!either.empty()) reply.reasons.push_back(either);
@@ -349,7 +349,7 @@ Reply ApiServer::explained(ExplainRequest request) const {
   const Result<Enforcement> enforcement = choose(run);
   if (!enforcement) return failed(enforcement.error());
   run.ask.unswappable = !arbiterGates(enforcement->backend);
-  const std::vector<Card> cards = tenants_.cards(nullptr, run.priority);
+  const std::vector<Card> cards = tenants_.capacity().cards(nullptr, run.priority);
   const Bytes host_reserve = tenants_.memory().host_reserve;
   const Decision decision = place(run.ask, cards, host_reserve, placing_);
   ExplainReply reply{decision.fits(),
@@ -368,7 +368,7 @@ Reply ApiServer::explained(ExplainRequest request) const {
   }
   if (decision.fits()) return reply;
   reply.fixes = fixes(run.ask, cards, host_reserve, placing_);
-  const std::vector<AllocationOwner> holders = tenants_.holders(run.priority);
+  const std::vector<AllocationOwner> holders = tenants_.capacity().holders(run.priority);
   for (const std::string& id :
        victims(run.ask, run.priority, cards, holders, host_reserve, placing_)) {
     const TenantRecord& record = tenants_.find(id)->record;
@@ -403,9 +403,9 @@ Reply ApiServer::set(const SetRequest& request, const std::string& by) {
   if (tenant == nullptr)
     return failed({ErrorCode::kNotFound,
                    "no tenant \"" + request.tenant + "\" is running: it has ended, or never was"});
-  Result<std::vector<std::string>> changed = tenants_.change(tenant, request, by);
+  Result<std::vector<std::string>> changed = tenants_.resizer().change(tenant, request, by);
   if (!changed) {
-    tenants_.tell(unchangedEvent(tenant->record, changed.error().message(), by));
+    tenants_.notifier().tell(unchangedEvent(tenant->record, changed.error().message(), by));
     return failed(changed.error());
   }
   DoneReply reply;
@@ -423,7 +423,7 @@ asio::awaitable<Reply> ApiServer::waitFor(SessionPtr session, WaitRequest reques
     const TenantPtr tenant =
         all ? (living.empty() ? nullptr : living.begin()->second) : tenants_.find(request.tenant);
     if (tenant == nullptr) co_return DoneReply{};
-    if (!co_await waitConnected(session, tenant->ended)) co_return DoneReply{};
+    if (!co_await waitConnected(session, tenant->liveness.removed())) co_return DoneReply{};
     if (!all) co_return DoneReply{};
   }
 }
@@ -448,7 +448,7 @@ asio::awaitable<Reply> ApiServer::stopAgent(StopRequest request) {
                       "tenants are running: " + ids +
                           "; wait for them (divvy wait --all) or end them with --force"});
   }
-  tenants_.signalAll(SIGTERM);
+  tenants_.liveness().signalAll(SIGTERM);
   const std::map<std::string, TenantPtr> living = tenants_.all();
   for (const auto& [id, tenant] : living)
     if (tenant->record.kept) tenants_.end(tenant);
@@ -458,8 +458,8 @@ asio::awaitable<Reply> ApiServer::stopAgent(StopRequest request) {
     steady_timer patience(loop_);
     patience.expires_at(
         std::max(deadline, steady_timer::clock_type::now() + std::chrono::milliseconds(100)));
-    co_await (tenant->ended.async_wait(kNoThrow) || patience.async_wait(kNoThrow));
-    if (steady_timer::clock_type::now() >= deadline) tenants_.signalAll(SIGKILL);
+    co_await (tenant->liveness.removed().async_wait(kNoThrow) || patience.async_wait(kNoThrow));
+    if (steady_timer::clock_type::now() >= deadline) tenants_.liveness().signalAll(SIGKILL);
   }
   asio::post(loop_, stop_);
   co_return DoneReply{};

@@ -9,10 +9,10 @@
 #include "device/inventory.h"
 #include "enforcement/idle_reaper.h"
 #include "enforcement/timeslice_probe.h"
+#include "events/event_log.h"
 #include "os/asio.h"
 #include "placement/wait_queue.h"
 #include "server/placement_history.h"
-#include "tenant/event_log.h"
 #include "tenant/tenant_manager.h"
 #include "tenant_registration/container_registration.h"
 

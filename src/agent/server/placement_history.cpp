@@ -79,7 +79,7 @@ void PlacementHistory::decided(const PlacementInput& input, Bytes host_reserve,
 snapshot::Snapshot PlacementHistory::snapshot(const TenantManager& tenants,
                                               const WaitQueue& queue) {
   const Bytes host_reserve = tenants.memory().host_reserve;
-  const PlacementInput input = tenants.placementInput();
+  const PlacementInput input = tenants.capacity().placementInput();
   note(input, host_reserve);
   snapshot::Snapshot result;
   result.written_by = "divvy " DIVVY_VERSION;

@@ -49,7 +49,7 @@ ShareView viewOf(const ShareRecord& share, const Tenant& tenant,
     view.device = device.info.index;
     unsigned percent = 0;
     const Times& times = all.at(device.info.index);
-    for (const auto& [process, watch] : tenant.processes.watched()) {
+    for (const auto& [process, watch] : tenant.liveness.processes().watched()) {
       const auto time = times.find(process.pid);
       if (time != times.end()) percent += time->second;
     }
@@ -112,7 +112,7 @@ void showMemory(const arbiter::MemoryStats& figures, TenantView& view) {
 }
 
 void showCheckpoint(const Tenant& tenant, TenantView& view) {
-  const CheckpointStatus& status = tenant.checkpoint;
+  const CheckpointStatus& status = tenant.memory.checkpoint();
   view.checkpoint = phaseName(tenant.record.checkpoint);
   view.checkpoint_note = status.lost.empty() ? barWords(status.bar) : status.lost;
   if (tenant.record.checkpoint != CheckpointPhase::kAway) return;
@@ -132,8 +132,8 @@ void showSwap(const Tenant& tenant, bool host_map, TenantView& view) {
     share.swapped = std::min(sums.devices[i].out().count, share.used);
     share.resident = share.used - share.swapped;
     share.pinned = sums.devices[i].pinned.count;
-    share.out_bps = tenant.swap->rates()[i].out;
-    share.in_bps = tenant.swap->rates()[i].in;
+    share.out_bps = tenant.memory.swap()->rates()[i].out;
+    share.in_bps = tenant.memory.swap()->rates()[i].in;
   }
   showCheckpoint(tenant, view);
   if (sums.devices.empty()) return;
@@ -144,25 +144,26 @@ void showSwap(const Tenant& tenant, bool host_map, TenantView& view) {
   view.pressure_waits = sums.pressure_waits;
   view.refused_short = sums.pressure_refusals;
   const std::uint64_t now = nowMs();
-  if (!sums.at_work) view.idle_s = tenant.use.idleMs(now) / kSecondMs;
+  if (!sums.at_work) view.idle_s = tenant.activity.use().idleMs(now) / kSecondMs;
 }
 
 // Idle time and the actions that follow from it.
 void showIdle(const Tenant& tenant, const TenantManager& tenants, const IdleReaper& idle,
               TenantView& view) {
   if (!reportsActivity(tenant)) {
-    view.idle_known = tenant.seen.has_value();
-    if (tenant.seen) view.idle_s = tenant.seen->idleMs(nowMs()) / kSecondMs;
+    view.idle_known = tenant.activity.seen().has_value();
+    if (tenant.activity.seen()) view.idle_s = tenant.activity.seen()->idleMs(nowMs()) / kSecondMs;
     return;
   }
   view.idle_known = true;
   const ShutdownOptions terms = idle.termsOf(tenant.record);
-  if (tenant.swap) view.idle_reclaim_s = tenants.reclaimMs(tenant.record) / kSecondMs;
-  if (!tenant.swap) view.idle_s = tenant.use.idleMs(nowMs()) / kSecondMs;
+  if (tenant.memory.swap())
+    view.idle_reclaim_s = tenants.memory().reclaimMs(tenant.record) / kSecondMs;
+  if (!tenant.memory.swap()) view.idle_s = tenant.activity.use().idleMs(nowMs()) / kSecondMs;
   view.idle_stop_s = terms.after_ms / kSecondMs;
-  if (tenant.stop.phase == ShutdownPhase::kNone) return;
-  view.stop = tenant.stop.phase == ShutdownPhase::kNoticed ? "noticed" : "ending";
-  view.stop_left_s = leftMs(tenant.stop, terms, nowMs()) / kSecondMs;
+  if (tenant.shutdown.pending().phase == ShutdownPhase::kNone) return;
+  view.stop = tenant.shutdown.pending().phase == ShutdownPhase::kNoticed ? "noticed" : "ending";
+  view.stop_left_s = leftMs(tenant.shutdown.pending(), terms, nowMs()) / kSecondMs;
 }
 
 const char* modeName(arbiter::Mode mode) {
@@ -205,18 +206,18 @@ TenantView viewOf(const Tenant& tenant, const TenantManager& tenants, const Inve
   view.id = tenant.record.id;
   view.name = tenant.record.name;
   // A detached container is not orphaned.
-  const bool held = tenant.holder || tenant.record.inContainer();
-  const bool reserved = tenant.record.kept && tenant.processes.empty();
+  const bool held = tenant.liveness.held() || tenant.record.inContainer();
+  const bool reserved = tenant.record.kept && tenant.liveness.processes().empty();
   view.state = !tenant.pages ? "broken" : reserved ? "reserved" : held ? "running" : "orphaned";
   view.note = tenant.broken;
-  view.bypass = tenant.bypass;
+  view.bypass = tenant.bypass.how();
   view.priority = priorityName(tenant.record.priority);
   view.cores_policy = coresPolicyName(tenant.record.cores_policy);
   view.backend = backendName(tenant.record.backend);
   if (tenant.record.expected_use) view.expected_use = engine::text(*tenant.record.expected_use);
   view.pid = tenant.record.command_pid != 0 ? tenant.record.command_pid : tenant.record.holder.pid;
   if (tenant.record.kept) view.pid = 0;
-  view.processes = static_cast<unsigned>(tenant.processes.watched().size());
+  view.processes = static_cast<unsigned>(tenant.liveness.processes().watched().size());
   view.created = tenant.record.created;
   view.command = tenant.record.command;
   std::map<std::string, TenantUse> uses;
@@ -232,7 +233,7 @@ TenantView viewOf(const Tenant& tenant, const TenantManager& tenants, const Inve
   showSwap(tenant, tenants.memory().host_map, view);
   view.on_pressure = onPressureName(tenant.record.on_pressure);
   view.pressure_wait_ms = tenant.record.pressure_wait_ms;
-  const std::optional<arbiter::TenantStats> figures = tenants.compute(tenant);
+  const std::optional<arbiter::TenantStats> figures = tenants.compute().figures(tenant);
   view.mode = arbiterGates(tenant.record.backend) ? "ungated" : view.cores_policy;
   if (figures) showCompute(*figures, view);
   if (figures) showMemory(figures->memory, view);
@@ -279,7 +280,7 @@ DeviceView viewOf(const Device& device, const Inventory& inventory, const Tenant
   view.promised = (card.reserved - card.outside).count;
   view.guaranteed = card.guaranteed.count;
   const std::optional<arbiter::ResidencyBudgetStats> residency =
-      tenants.residency(device.info.index);
+      tenants.overcommit().residency(device.info.index);
   if (residency) showResidency(*residency, view);
   const Result<driver::DeviceUse> use = inventory.driver().use(device.info.index);
   if (use) {
@@ -306,7 +307,7 @@ Snapshot takeSnapshot(const Node& node, const PlacementOptions& placing,
   snapshot.node = node.name;
   snapshot.driver = inventory.driverVersion();
   snapshot.agent_pid = getpid();
-  const std::vector<Card> cards = tenants.cards();
+  const std::vector<Card> cards = tenants.capacity().cards();
   const std::vector<std::string> pools = poolsOf(cards, placing);
   snapshot.host_reserve = tenants.memory().host_reserve.count;
   for (const Card& card : cards) snapshot.host_promised += card.beyond().count;
@@ -333,7 +334,8 @@ Snapshot lookAtMemory(const TenantManager& tenants, const Inventory& inventory) 
   for (const Device& device : inventory.devices()) {
     DeviceView& view = snapshot.devices.emplace_back();
     view.index = device.info.index;
-    const std::optional<arbiter::ResidencyBudgetStats> figures = tenants.residency(view.index);
+    const std::optional<arbiter::ResidencyBudgetStats> figures =
+        tenants.overcommit().residency(view.index);
     if (figures) showResidency(*figures, view);
   }
   for (const auto& [id, tenant] : tenants.all()) {
@@ -349,13 +351,13 @@ Snapshot lookAtMemory(const TenantManager& tenants, const Inventory& inventory) 
     for (const ShareRecord& share : tenant->record.shares) {
       ShareView& shown = view.shares.emplace_back();
       const auto use = uses.find(share.uuid);
-      const Device* device = tenants.deviceOf(share.uuid);
+      const Device* device = inventory.deviceOf(share.uuid);
       if (device != nullptr) shown.device = device->info.index;
       shown.limit = share.limit.count;
       if (use != uses.end()) shown.used = use->second.inside.count;
     }
     showSwap(*tenant, tenants.memory().host_map, view);
-    const std::optional<arbiter::TenantStats> figures = tenants.compute(*tenant);
+    const std::optional<arbiter::TenantStats> figures = tenants.compute().figures(*tenant);
     if (figures) showCompute(*figures, view);
     if (figures) showMemory(figures->memory, view);
   }

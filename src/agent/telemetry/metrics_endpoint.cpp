@@ -27,7 +27,7 @@ Exporter::Exporter(TenantManager& tenants, const LimitBypassMonitor& bypass, std
       node_(std::move(node)),
       look_(std::move(look)),
       unready_(std::move(unready)) {
-  tenants_.alwaysAudit();
+  tenants_.audit().alwaysAudit();
 }
 
 Result<void> Exporter::listen(asio::io_context& loop, const MetricsOptions& where) {
@@ -64,7 +64,7 @@ std::int64_t Exporter::lateMs() const {
 
 void Exporter::tick(const Snapshot& looked, std::uint64_t now_ms) {
   UsageAccounting::SeenPart parts;
-  for (const auto& [tenant, devices] : tenants_.seen())
+  for (const auto& [tenant, devices] : tenants_.audit().seen())
     for (const auto& [device, seen] : devices) parts[tenant][device] = partOf(seen);
   accounts_.add(looked.tenants, parts, now_ms);
 }
@@ -91,7 +91,7 @@ std::string Exporter::text() const {
       if (const auto said = tenant->labels.find(key); said != tenant->labels.end())
         all.labels[id].emplace_back(metricsLabelOf(key), said->second);
   }
-  const DriverUsageByTenant& seen = tenants_.seen();
+  const DriverUsageByTenant& seen = tenants_.audit().seen();
   if (const auto nobody = seen.find(""); nobody != seen.end())
     for (const auto& [device, of] : nobody->second) all.foreign[device] = partOf(of);
   for (const auto& [device, strangers] : bypass_.strangers())

@@ -6,7 +6,7 @@
 
 #include "agent/share_request.h"
 #include "base/bytes.h"
-#include "tenant/event_detector.h"
+#include "events/event_detector.h"
 
 namespace divvy::agent {
 namespace {

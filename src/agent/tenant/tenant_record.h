@@ -2,6 +2,7 @@
 // it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -26,6 +27,11 @@ struct ShareRecord {
   Bytes guarantee;     // part of `limit`, always available; equal to it: never swapped
   friend bool operator==(const ShareRecord&, const ShareRecord&) = default;
 };
+
+// Whether the share's guarantee is below its limit.
+inline bool swaps(const ShareRecord& share) {
+  return share.guarantee < share.limit;
+}
 
 // A container of a pod. Empty: none.
 struct PodContainer {
@@ -74,6 +80,13 @@ struct TenantRecord {
   // Whether its processes have namespaces of their own.
   bool inContainer() const { return contained || ofPod(); }
 };
+
+// Whether any memory of the tenant may be swapped.
+inline bool swaps(const TenantRecord& record) {
+  return arbiterGates(record.backend) &&
+         std::any_of(record.shares.begin(), record.shares.end(),
+                     [](const ShareRecord& share) { return swaps(share); });
+}
 
 // Call before `shares` replaces `record.shares`. Both have the same devices in the same order.
 void noteShrunk(TenantRecord& record, const std::vector<ShareRecord>& shares);

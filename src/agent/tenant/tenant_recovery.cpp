@@ -89,8 +89,8 @@ Result<void> TenantManager::recoverAll() {
     }
   }
   // A device on which one of them takes turns concerns those that were taken over before it.
-  for (const auto& [id, tenant] : tenants_)
-    if (tenant->pages) updateEntitlement(*tenant);
+  for (const auto& [id, tenant] : table_.all())
+    if (tenant->pages) overcommit_.updateEntitlement(*tenant);
   return {};
 }
 
@@ -121,36 +121,35 @@ void TenantManager::recover(const std::string& id) {
   // Of a broken one, too: it is kept while a process lives in it.
   if (tenant->record.contained || tenant->record.ofPod())
     tenant->control = placeOf(tenant->dir + "/control");
-  tenants_[id] = tenant;
+  table_.add(tenant);
   if (note_lost) keepUnrecorded(tenant);
   if (tenant->pages) {
     const Result<ledger::ReportSnapshot> report = tenant->pages->readReport();
-    if (report) noteReport(*tenant, *report, 1);
-    tenant->checkpoint.parked = tenant->record.checkpoint == CheckpointPhase::kAway;
-    inheritSwapConfig(*tenant);
-    Result<void> swap = writeSwapConfig(*tenant);
+    if (report) UsageAuditMonitor::noteReport(*tenant, *report, 1);
+    overcommit_.inheritConfig(*tenant);
+    Result<void> swap = overcommit_.writeConfig(*tenant);
     if (!swap) warn("tenant " + id + ": " + swap.error().message());
     // Idle since it was made, or since it is known when it works, unless it says something else;
     // and not before somebody watched: without an agent gates are open.
     const bool watched = watchedLately(paths_.watchMark());
-    if (!watched || stopMs(tenant->record) == 0) tenant->record.counted = 0;
-    std::int64_t from = tenant->swap ? tenant->record.created : tenant->record.counted;
+    if (!watched || capacity_.policy().stopMs(tenant->record) == 0) tenant->record.counted = 0;
+    std::int64_t from = tenant->memory.swap() ? tenant->record.created : tenant->record.counted;
     if (!watched) from = 0;
     const std::int64_t age = std::max<std::int64_t>(std::time(nullptr) - from, 0);
     const auto age_ms = static_cast<std::uint64_t>(age) * 1000;
-    openActivity(*tenant);
-    tenant->use = LastActivity(from == 0 ? nowMs() : nowMs() - std::min(nowMs(), age_ms));
+    compute_.openActivity(*tenant);
+    tenant->activity.begin(from == 0 ? nowMs() : nowMs() - std::min(nowMs(), age_ms));
     if (const Result<void> saved = saveRecord(tenant->dir, tenant->record); !saved)
       warn("tenant " + id + ": " + saved.error().message());
     registerWithArbiter(*tenant);
     info("tenant " + id + " taken over");
   }
-  watchHolder(tenant);
+  liveness_.watchHolder(tenant);
 }
 
 // Whose share it is, and whether it was to be kept without processes, stood in its note.
 void TenantManager::keepUnrecorded(const TenantPtr& tenant) {
-  if (!tenant->record.contained && watchSurvivors(tenant)) return;  // it ends with these
+  if (!tenant->record.contained && liveness_.watchSurvivors(tenant)) return;  // it ends with these
   tenant->record.kept = true;
   warn("tenant " + tenant->record.id +
        ": nobody lives in it, or its container may come back: its " +

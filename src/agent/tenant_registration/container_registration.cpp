@@ -30,7 +30,8 @@ Result<void> ContainerRegistration::open() {
 }
 
 Result<ContainerEdits> ContainerRegistration::editsOf(const Tenant& tenant) const {
-  ContainerEdits edits = editsFor({tenant.dir, tenant.swap.has_value()}, node_, paths_, install_);
+  ContainerEdits edits =
+      editsFor({tenant.dir, tenant.memory.swap().has_value()}, node_, paths_, install_);
   if (node_.simulated()) return edits;
   std::vector<std::string> pci;
   for (const Device& device : inventory_.devices())

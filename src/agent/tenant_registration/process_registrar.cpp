@@ -16,11 +16,11 @@ RegisterStatus Registrar::answerTo(const Registration& registration) {
   // container.
   const bool containers = hears_ == AcceptFrom::kAll;
   const bool contained = tenant->record.inContainer();
-  if (containers != contained || (contained && !TenantManager::isIn(*tenant, pid)))
+  if (containers != contained || (contained && !isIn(*tenant, pid)))
     return RegisterStatus::kUnknownTenant;
   if (packet.slot >= ledger::kMaxSlots) {
     // A container's request must not cause the work of a sweep.
-    if (!containers) tenants_.makeSlots(*tenant);
+    if (!containers) LivenessMonitor::makeSlots(*tenant);
     return RegisterStatus::kBusy;
   }
   // A registration that is not answered now is found by the next sweep.
@@ -29,8 +29,8 @@ RegisterStatus Registrar::answerTo(const Registration& registration) {
   const Result<bool> owns = tenant->pages->claimedBy(packet.slot, packet.generation, packet.pid);
   if (!owns || !*owns) return RegisterStatus::kBadSlot;
   // The process is taken from the kernel, not from the packet.
-  const bool watched =
-      tenants_.watchProcess(tenant, {packet.slot, packet.generation}, {pid, startTimeOf(pid)});
+  const bool watched = tenants_.liveness().watchProcess(tenant, {packet.slot, packet.generation},
+                                                        {pid, startTimeOf(pid)});
   return watched ? RegisterStatus::kOk : RegisterStatus::kBusy;
 }
 

@@ -69,14 +69,14 @@ class LimitBypassMonitorTest : public testing::Test {
   TenantPtr comes(const std::string& uid) {
     RunRequest request;
     request.ask.memory.bytes = kLimit;
-    const Decision decision = place(request.ask, tenants_->cards());
+    const Decision decision = place(request.ask, tenants_->capacity().cards());
     Result<TenantPtr> made =
         tenants_->createFor({uid, "team", "trainer", "main"}, kId, request, decision);
     EXPECT_TRUE(made) << made.error().message();
     return made ? *made : nullptr;
   }
   void registers(const TenantPtr& tenant, int pid) {
-    tenants_->watchProcess(tenant, {0, 1}, {pid, startTimeOf(pid)});
+    tenants_->liveness().watchProcess(tenant, {0, 1}, {pid, startTimeOf(pid)});
   }
   // Looks that the driver has answered, until that many pods are known to be past their limit.
   bool found(std::size_t count) {
@@ -121,7 +121,7 @@ TEST_F(LimitBypassMonitorTest, NextTenant_InheritsNoVerdict) {
   watch_->look();
   ASSERT_TRUE(watch_->cases());
   EXPECT_THAT(*watch_->cases(), IsEmpty());
-  EXPECT_EQ(heir->bypass, "");
+  EXPECT_EQ(heir->bypass.how(), "");
   // The control: of what it does itself it is accused.
   test::Child second({"/bin/sleep", "1000"}, {});
   registers(heir, second.pid());
@@ -194,7 +194,7 @@ TEST_F(LimitBypassMonitorTest, ShareShrunk_OldLimitUntilUseFalls) {
   SetRequest request;
   request.has_memory = true;
   request.memory.bytes = mib(600);
-  const auto set = tenants_->change(tenant, request, "test");
+  const auto set = tenants_->resizer().change(tenant, request, "test");
   ASSERT_TRUE(set) << set.error().message();
   const auto looks = [&](unsigned times) {
     const unsigned enough = driver_->asked + times;
@@ -207,7 +207,7 @@ TEST_F(LimitBypassMonitorTest, ShareShrunk_OldLimitUntilUseFalls) {
   };
   ASSERT_TRUE(found(0));
   ASSERT_TRUE(looks(3 * Shrinking::kLooks));
-  EXPECT_EQ(tenant->bypass, "");
+  EXPECT_EQ(tenant->bypass.how(), "");
   const Result<TenantRecord> noted = loadRecord(tenant->dir);
   ASSERT_TRUE(noted);
   EXPECT_EQ(mostStood(*noted, noted->shares[0]), kLimit) << "the next agent knows";

@@ -10,7 +10,7 @@
 
 #include "../cost_bound.h"
 #include "enforcement/page_visibility.h"
-#include "tenant/tenant_manager.h"
+#include "tenant/tenant.h"
 
 namespace divvy::agent {
 namespace {

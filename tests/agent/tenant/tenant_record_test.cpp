@@ -152,5 +152,17 @@ TEST_F(TenantRecordTest, SaveFails_OldRecordKept) {
   EXPECT_EQ(text(), before);
 }
 
+TEST(TenantRecord, SwapsBackendWithoutArbiter_IsFalse) {
+  TenantRecord record;
+  record.shares.resize(1);
+  record.shares[0].limit = gib(2);
+  record.shares[0].guarantee = gib(2);
+  EXPECT_FALSE(swaps(record));
+  record.shares[0].guarantee = gib(1);
+  EXPECT_TRUE(swaps(record));
+  record.backend = Backend::kMps;
+  EXPECT_FALSE(swaps(record));
+}
+
 }  // namespace
 }  // namespace divvy::agent

@@ -1,4 +1,4 @@
-#include "tenant/activity_reader.h"
+#include "reports/activity_reader.h"
 
 #include <algorithm>
 

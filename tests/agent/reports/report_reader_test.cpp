@@ -1,5 +1,5 @@
 // How often the report of a tenant is read that makes reading it dear.
-#include "tenant/report_reader.h"
+#include "reports/report_reader.h"
 
 #include <gtest/gtest.h>
 

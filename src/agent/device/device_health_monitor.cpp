@@ -1,11 +1,11 @@
-// Cards' health: what the driver says of faults, what an earlier agent heard of them, and what
-// happened while there was none.
+#include "device/device_health_monitor.h"
+
 #include <ctime>
 #include <set>
 #include <utility>
 
+#include "os/clock.h"
 #include "os/log.h"
-#include "tenant/tenant_manager.h"
 
 namespace divvy::agent {
 namespace {
@@ -24,7 +24,14 @@ std::string xidWord(std::uint64_t xid) {
 
 }  // namespace
 
-bool TenantManager::pollHealth() {
+DeviceHealthMonitor::DeviceHealthMonitor(const Inventory& inventory, NodePaths paths,
+                                         std::uint64_t quiet_ms, Listeners listeners)
+    : inventory_(inventory),
+      paths_(std::move(paths)),
+      listeners_(std::move(listeners)),
+      health_(quiet_ms) {}
+
+bool DeviceHealthMonitor::pollHealth() {
   std::vector<unsigned> indexes;
   for (const Device& device : inventory_.devices()) indexes.push_back(device.info.index);
   const std::optional<DriverHealth> said = inventory_.driver().takeHealth(indexes);
@@ -37,15 +44,15 @@ bool TenantManager::pollHealth() {
   return changed;
 }
 
-// Each once, however many events told of it.
-void TenantManager::reportFaults(const DriverHealth& said) const {
+// Several events of one poll may report the same fault.
+void DeviceHealthMonitor::reportFaults(const DriverHealth& said) const {
   std::set<std::pair<unsigned, std::uint64_t>> told;
   for (const driver::DeviceFault& fault : said.faults)
     if (!isProgramsOwn(fault.xid) && told.insert({fault.index, fault.xid}).second)
-      tell(faultOn(fault.index, xidWord(fault.xid)));
+      listeners_.event(faultOn(fault.index, xidWord(fault.xid)));
 }
 
-bool TenantManager::noteErrors(const DriverHealth& said) {
+bool DeviceHealthMonitor::noteErrors(const DriverHealth& said) {
   const EccErrorTracker::Seen seen = errors_.look(said);
   for (const auto& [index, growth] : seen.old)
     info("device " + std::to_string(index) + " has " + growth.words() +
@@ -59,13 +66,14 @@ bool TenantManager::noteErrors(const DriverHealth& said) {
       known.until_s = std::time(nullptr);
       when = " while no agent was there, " + spanWords(known.from_s, known.until_s);
     }
-    tell(faultOn(fault.index, fault.growth.words() + when + ": as " + xidWord(known.xid)));
+    listeners_.event(
+        faultOn(fault.index, fault.growth.words() + when + ": as " + xidWord(known.xid)));
     changed = health_.found(fault.index, known) || changed;
   }
   return changed;
 }
 
-void TenantManager::restoreFaults() {
+void DeviceHealthMonitor::restoreFaults() {
   last_look_s_ = lastLook(paths_.faults(), paths_.watchMark());
   kept_ = loadKnown(paths_.faults());
   if (!kept_.damage.empty())
@@ -84,7 +92,7 @@ void TenantManager::restoreFaults() {
   if (!pollHealth() && !health_.pending().empty()) reportHealth();
 }
 
-void TenantManager::keepFaults() {
+void DeviceHealthMonitor::keepFaults() {
   PersistedDeviceState now;
   now.driver = inventory_.driverVersion();
   // A card that is not there now may come back.
@@ -102,26 +110,25 @@ void TenantManager::keepFaults() {
   kept_ = std::move(now);
 }
 
-bool TenantManager::holdDevices(std::map<unsigned, std::string> holders) {
+bool DeviceHealthMonitor::holdDevices(std::map<unsigned, std::string> holders) {
   const bool changed = health_.held(std::move(holders));
   if (changed) reportHealth();
   return changed;
 }
 
-bool TenantManager::setUnmanagedUse(std::map<unsigned, std::string> strangers) {
-  const bool changed = health_.used(std::move(strangers));
+bool DeviceHealthMonitor::setUnmanagedUse(std::map<unsigned, std::string> unmanaged) {
+  const bool changed = health_.used(std::move(unmanaged));
   if (changed) reportHealth();
   return changed;
 }
 
-void TenantManager::reportHealth() {
+void DeviceHealthMonitor::reportHealth() {
   for (const Device& device : inventory_.devices()) {
     const unsigned index = device.info.index;
     if (!health_.good(index))
       warn("device " + std::to_string(index) + " is given to nobody new: " + health_.why(index));
   }
-  updateBudgets(false);
-  changed_();
+  listeners_.changed();
 }
 
 }  // namespace divvy::agent

@@ -1,9 +1,23 @@
-// Whether the use of the cards that a tenant reports is credible. Pure.
+// Whether a tenant's reports are credible: its use of devices against the driver's figures, and the
+// consistency of its report page. Pure.
 #pragma once
 
 #include <array>
+#include <optional>
+#include <vector>
 
 namespace divvy::agent {
+
+// Percent of one device's time.
+struct UsageSample {
+  int charged = 0;  // since the last sample
+  int seen = 0;     // measured by the driver
+  friend bool operator==(const UsageSample&, const UsageSample&) = default;
+};
+
+// The sample in which the driver sees most in excess of the charge; the first of equal ones.
+// Nothing: there is no sample.
+std::optional<UsageSample> largestExcess(const std::vector<UsageSample>& samples);
 
 // Takes a sample about once a second. The driver's samples are coarse and late: only a large
 // difference that lasts makes a tenant distrusted, and only while it lasts.
@@ -17,6 +31,10 @@ class UsageAudit {
   bool compare(int charged, int seen);
   bool distrusted() const { return distrusted_; }
 
+  // Takes a report of the tenant. Returns true once: after `enough` consecutive reports with an
+  // inconsistency.
+  bool noteReport(bool inconsistent, unsigned enough);
+
  private:
   static constexpr int kTooMuch = 20;
   static constexpr unsigned kSamples = 3;       // in a row, to become distrusted
@@ -29,6 +47,8 @@ class UsageAudit {
   unsigned bad_ = 0;
   unsigned good_ = 0;
   bool distrusted_ = false;
+  unsigned inconsistent_ = 0;  // consecutive reports
+  bool inconsistency_noted_ = false;
 };
 
 }  // namespace divvy::agent

@@ -12,7 +12,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "ledger/residency_pages.h"
-#include "tenant/activity_reader.h"
+#include "reports/activity_reader.h"
 
 namespace divvy::agent {
 

@@ -1,4 +1,4 @@
-#include "tenant/usage_audit.h"
+#include "reports/usage_audit.h"
 
 #include <gtest/gtest.h>
 
@@ -60,6 +60,24 @@ TEST(UsageAudit, MoreThanDriverSees_IsTrusted) {
   UsageAudit audit;
   for (int i = 0; i < 10; ++i) audit.compare(90, 0);
   EXPECT_FALSE(audit.distrusted());
+}
+
+TEST(UsageAudit, NoteReportEnoughInARow_SaysSoOnce) {
+  UsageAudit audit;
+  EXPECT_FALSE(audit.noteReport(true, 3));
+  EXPECT_FALSE(audit.noteReport(true, 3));
+  EXPECT_FALSE(audit.noteReport(false, 3)) << "one that is consistent starts again";
+  EXPECT_FALSE(audit.noteReport(true, 3));
+  EXPECT_FALSE(audit.noteReport(true, 3));
+  EXPECT_TRUE(audit.noteReport(true, 3));
+  EXPECT_FALSE(audit.noteReport(true, 3));
+  EXPECT_FALSE(audit.noteReport(true, 1));
+}
+
+TEST(LargestExcess, SeveralDevices_FirstWithLargestDifference) {
+  EXPECT_EQ(largestExcess({}), std::nullopt);
+  EXPECT_EQ(largestExcess({{50, 20}}), (UsageSample{50, 20}));
+  EXPECT_EQ(largestExcess({{0, 30}, {10, 60}, {20, 70}}), (UsageSample{10, 60}));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // What the agent reads of tenants' memory, from pages that they write.
-#include "tenant/residency_reader.h"
+#include "reports/residency_reader.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "tenant/grown_files.h"
+#include "reports/grown_files.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

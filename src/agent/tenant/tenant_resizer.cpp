@@ -1,20 +1,21 @@
-// `divvy set`: new limits for a living share.
+#include "tenant/tenant_resizer.h"
+
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "os/log.h"
 #include "tenant/resize_check.h"
 #include "tenant/tenant_events.h"
-#include "tenant/tenant_manager.h"
 
 namespace divvy::agent {
+namespace {
 
-// In the making.
+// The planned share on one device.
 struct NewShare {
   unsigned device = 0;  // in the tenant's own order
   ShareRecord share;
 };
-
-namespace {
 
 constexpr const char* kAllGuaranteed = "all of its memory is guaranteed: nothing of it is swapped";
 
@@ -36,7 +37,7 @@ Result<Bytes> newGuarantee(const SetRequest& request, const ShareRecord& old, By
                                       formatBytes(limit)};
 }
 
-// Why a share there cannot grow, whatever room there is; null: it can.
+// Why a share there cannot grow, however much is free; null: it can.
 const char* shut(const Card& card) {
   if (card.excluded) return "is excluded on this node, its share cannot grow";
   return card.healthy ? nullptr : "is out of service, its share cannot grow";
@@ -120,7 +121,7 @@ Result<void> checkCompute(const SetRequest& request, const TenantRecord& record)
   return {};
 }
 
-// As seen with the share on each card counted anew.
+// `cards`: all of them, with the tenant's present shares.
 std::vector<std::string> notesOn(const SetRequest& request, const std::vector<NewShare>& plans,
                                  const Tenant& tenant, std::vector<Card> cards) {
   std::vector<PlacedShare> shares;
@@ -144,24 +145,33 @@ std::vector<std::string> notesOn(const SetRequest& request, const std::vector<Ne
   return notes;
 }
 
-}  // namespace
+Result<void> checkPages(const Tenant& tenant) {
+  if (tenant.pages) return {};
+  return Error{ErrorCode::kCorrupt, "this tenant's ledger is broken: " + tenant.broken};
+}
 
-// Whether there is room for what is planned.
-Result<void> TenantManager::checkMemory(const Tenant& tenant, const SetRequest& request,
-                                        const std::vector<NewShare>& plans,
-                                        const std::vector<Card>& all) const {
+// Capacity for a check.
+struct CardsNow {
+  const PlacementCapacity& capacity;
+  const std::vector<Card>& all;  // with the tenant's present shares
+};
+
+// Whether there is room for the plan.
+Result<void> checkMemory(const Tenant& tenant, const SetRequest& request,
+                         const std::vector<NewShare>& plans, const CardsNow& cards) {
   if (!request.has_memory && !request.guaranteed) return {};
   std::vector<Card> others;
   for (const NewShare& plan : plans) {
     const ShareRecord& old = tenant.record.shares[plan.device];
     const auto onCard = [&](const Card& card) { return card.uuid == old.uuid; };
-    const Card& card = *std::find_if(all.begin(), all.end(), onCard);
+    const Card& card = *std::find_if(cards.all.begin(), cards.all.end(), onCard);
     Result<void> room = checkContext(card, old, plan.share, tenant.record.context_inside);
     if (!room) return room;
     if (card.overcommitted()) {
-      if (others.empty()) others = cards(&tenant, tenant.record.priority);
-      room = checkPromise(others, *std::find_if(others.begin(), others.end(), onCard), old,
-                          plan.share, tenant.record.context_inside, memory_.host_reserve);
+      if (others.empty()) others = cards.capacity.cards(&tenant, tenant.record.priority);
+      room =
+          checkPromise(others, *std::find_if(others.begin(), others.end(), onCard), old, plan.share,
+                       tenant.record.context_inside, cards.capacity.policy().host_reserve);
     } else if (request.has_memory) {
       room = checkOnce(card, old, plan.share);
     }
@@ -170,85 +180,59 @@ Result<void> TenantManager::checkMemory(const Tenant& tenant, const SetRequest& 
   return {};
 }
 
-Result<std::vector<std::string>> TenantManager::change(const TenantPtr& tenant,
-                                                       const SetRequest& request,
-                                                       const std::string& by) {
-  if (!tenant->pages)
-    return Error{ErrorCode::kCorrupt, "this tenant's ledger is broken: " + tenant->broken};
-  if (!request.name.empty()) {
-    const TenantPtr other = find(request.name);
-    if (other != nullptr && other != tenant) {
-      return Error{ErrorCode::kUsage,
-                   "name \"" + request.name + "\" belongs to tenant " + other->record.id};
-    }
-  }
-  Result<void> compute = checkCompute(request, tenant->record);
-  if (compute && (request.cores != 0 || request.cores_policy || request.priority))
-    compute = canChangeCompute(tenant->record.backend);
-  if (!compute) return compute.error();
-  const std::vector<Card> all = cards();
+// The new share of each of the tenant's devices.
+Result<std::vector<NewShare>> planShares(const SetRequest& request, const Tenant& tenant,
+                                         const std::vector<Card>& all) {
   std::vector<NewShare> plans;
-  for (unsigned device = 0; device < tenant->record.shares.size(); ++device) {
+  for (unsigned device = 0; device < tenant.record.shares.size(); ++device) {
     const auto card = std::find_if(all.begin(), all.end(), [&](const Card& c) {
-      return c.uuid == tenant->record.shares[device].uuid;
+      return c.uuid == tenant.record.shares[device].uuid;
     });
     if (card == all.end())
-      return Error{ErrorCode::kUnavailable, tenant->record.shares[device].uuid + " is gone"};
-    Result<NewShare> plan = planShare(request, *tenant, device, *card);
+      return Error{ErrorCode::kUnavailable, tenant.record.shares[device].uuid + " is gone"};
+    Result<NewShare> plan = planShare(request, tenant, device, *card);
     if (!plan) return plan.error();
     plans.push_back(*plan);
   }
-  Result<void> room = checkMemory(*tenant, request, plans, all);
-  if (!room) return room.error();
-  std::vector<std::string> notes = notesOn(request, plans, *tenant, all);
-  const CoresPolicy policy = request.cores_policy.value_or(tenant->record.cores_policy);
-  const TenantRecord before = tenant->record;
+  return plans;
+}
+
+// Writes the plan into the tenant's pages and record. On an error the devices before are changed.
+Result<void> writePlans(const SetRequest& request, const std::vector<NewShare>& plans,
+                        Tenant& tenant) {
+  const CoresPolicy policy = request.cores_policy.value_or(tenant.record.cores_policy);
   std::vector<ShareRecord> shares;
   for (const NewShare& plan : plans) shares.push_back(plan.share);
-  noteShrunk(tenant->record, shares);
+  noteShrunk(tenant.record, shares);
   for (const NewShare& plan : plans) {
     if (request.has_memory || request.guaranteed) {
       Result<void> set =
-          tenant->pages->setMemory(plan.device, plan.share.guarantee, plan.share.limit);
-      if (!set) return set.error();
+          tenant.pages->setMemory(plan.device, plan.share.guarantee, plan.share.limit);
+      if (!set) return set;
     }
     if (request.cores != 0 || request.cores_policy) {
       const unsigned ceiling = coresCeiling(policy, plan.share.cores);
-      Result<void> set = tenant->pages->setCores(plan.device, plan.share.cores, ceiling);
-      if (!set) return set.error();
+      Result<void> set = tenant.pages->setCores(plan.device, plan.share.cores, ceiling);
+      if (!set) return set;
     }
-    tenant->record.shares[plan.device] = plan.share;
+    tenant.record.shares[plan.device] = plan.share;
   }
-  tenant->record.cores_policy = policy;
-  tenant->record.priority = request.priority.value_or(tenant->record.priority);
-  if (!request.name.empty()) tenant->record.name = request.name;
-  tenant->record.on_pressure = request.on_pressure.value_or(tenant->record.on_pressure);
-  tenant->record.pressure_wait_ms =
-      request.pressure_wait_ms.value_or(tenant->record.pressure_wait_ms);
-  if (request.idle.reclaim_ms) tenant->record.idle.reclaim_ms = request.idle.reclaim_ms;
-  if (request.idle.stop_ms) tenant->record.idle.stop_ms = request.idle.stop_ms;
-  Result<void> swap = writeSwapConfig(*tenant);
-  if (!swap) notes.push_back("its memory is not swapped: " + swap.error().message());
-  if (request.guaranteed && !swaps(tenant->record)) notes.push_back(kAllGuaranteed);
-  openActivity(*tenant);
-  arbiters_.change(tenant->record.id, policyOf(*tenant));
-  updateEntitlement(*tenant);
-  updateBudgets(false);
-  writeRecord(*tenant);
-  if (std::optional<EventView> event = changedEvent(before, tenant->record, by))
-    emitFor(tenant->record, std::move(*event));
-  changed_();
-  return notes;
+  return {};
 }
 
-// The control page holds the limits; this note only spares a successor a guess.
-void TenantManager::writeRecord(const Tenant& tenant) {
-  const Result<void> saved = saveRecord(tenant.dir, tenant.record);
-  if (!saved) warn("tenant " + tenant.record.id + ": " + saved.error().message());
+// Copies what the request names, beside the shares.
+void applyOptions(const SetRequest& request, TenantRecord& record) {
+  record.cores_policy = request.cores_policy.value_or(record.cores_policy);
+  record.priority = request.priority.value_or(record.priority);
+  if (!request.name.empty()) record.name = request.name;
+  record.on_pressure = request.on_pressure.value_or(record.on_pressure);
+  record.pressure_wait_ms = request.pressure_wait_ms.value_or(record.pressure_wait_ms);
+  if (request.idle.reclaim_ms) record.idle.reclaim_ms = request.idle.reclaim_ms;
+  if (request.idle.stop_ms) record.idle.stop_ms = request.idle.stop_ms;
 }
 
-// All of them, or none.
-Result<void> TenantManager::writeShares(Tenant& tenant, const std::vector<ShareRecord>& shares) {
+// Writes all of the shares into the tenant's pages and record, or none.
+Result<void> writeShares(Tenant& tenant, const std::vector<ShareRecord>& shares) {
   const auto write = [&](unsigned device, const ShareRecord& share) -> Result<void> {
     const Result<void> memory = tenant.pages->setMemory(device, share.guarantee, share.limit);
     if (!memory) return memory;
@@ -268,31 +252,73 @@ Result<void> TenantManager::writeShares(Tenant& tenant, const std::vector<ShareR
   return {};
 }
 
-Result<void> TenantManager::reshape(const TenantPtr& tenant, const std::vector<ShareRecord>& shares,
-                                    Priority priority, bool checked, const std::string& by) {
-  if (!tenant->pages)
-    return Error{ErrorCode::kCorrupt, "this tenant's ledger is broken: " + tenant->broken};
+}  // namespace
+
+void TenantResizer::publish(Tenant& tenant, const TenantRecord& before, const std::string& by,
+                            const std::function<void(const Error&)>& unswapped) {
+  if (const Result<void> swap = context_.overcommit.writeConfig(tenant); !swap)
+    unswapped(swap.error());
+  context_.compute.openActivity(tenant);
+  context_.compute.update(tenant);
+  context_.overcommit.updateEntitlement(tenant);
+  context_.overcommit.updateBudgets(false);
+  // The control page holds the limits; the record only spares the next agent a guess.
+  writeRecord(tenant);
+  if (std::optional<EventView> event = changedEvent(before, tenant.record, by))
+    context_.notifier.emitFor(tenant.record, std::move(*event));
+  context_.notifier.changed();
+}
+
+Result<std::vector<std::string>> TenantResizer::change(const TenantPtr& tenant,
+                                                       const SetRequest& request,
+                                                       const std::string& by) {
+  if (const Result<void> pages = checkPages(*tenant); !pages) return pages.error();
+  if (!request.name.empty()) {
+    const TenantPtr other = context_.table.find(request.name);
+    if (other != nullptr && other != tenant) {
+      return Error{ErrorCode::kUsage,
+                   "name \"" + request.name + "\" belongs to tenant " + other->record.id};
+    }
+  }
+  Result<void> compute = checkCompute(request, tenant->record);
+  if (compute && (request.cores != 0 || request.cores_policy || request.priority))
+    compute = canChangeCompute(tenant->record.backend);
+  if (!compute) return compute.error();
+  const std::vector<Card> all = context_.capacity.cards();
+  const Result<std::vector<NewShare>> plans = planShares(request, *tenant, all);
+  if (!plans) return plans.error();
+  const Result<void> room = checkMemory(*tenant, request, *plans, {context_.capacity, all});
+  if (!room) return room.error();
+  std::vector<std::string> notes = notesOn(request, *plans, *tenant, all);
+  const TenantRecord before = tenant->record;
+  if (const Result<void> set = writePlans(request, *plans, *tenant); !set) return set.error();
+  applyOptions(request, tenant->record);
+  publish(*tenant, before, by, [&](const Error& error) {
+    notes.push_back("its memory is not swapped: " + error.message());
+  });
+  if (request.guaranteed && !swaps(tenant->record)) notes.push_back(kAllGuaranteed);
+  return notes;
+}
+
+Result<void> TenantResizer::reshape(const TenantPtr& tenant, const Reshape& wanted,
+                                    const std::string& by) {
+  if (const Result<void> pages = checkPages(*tenant); !pages) return pages;
   std::vector<NewShare> plans;
-  for (unsigned device = 0; device < shares.size(); ++device)
-    plans.push_back({device, shares[device]});
+  for (unsigned device = 0; device < wanted.shares.size(); ++device)
+    plans.push_back({device, wanted.shares[device]});
   SetRequest request;
   request.has_memory = true;
-  if (checked)
-    if (const Result<void> room = checkMemory(*tenant, request, plans, cards()); !room) return room;
+  if (wanted.checked) {
+    const std::vector<Card> all = context_.capacity.cards();
+    const Result<void> room = checkMemory(*tenant, request, plans, {context_.capacity, all});
+    if (!room) return room;
+  }
   const TenantRecord before = tenant->record;
-  if (const Result<void> written = writeShares(*tenant, shares); !written) return written;
-  tenant->record.priority = priority;
-  const Result<void> swap = writeSwapConfig(*tenant);
-  if (!swap)
-    warn("tenant " + tenant->record.id + ": its memory is not swapped: " + swap.error().message());
-  openActivity(*tenant);
-  arbiters_.change(tenant->record.id, policyOf(*tenant));
-  updateEntitlement(*tenant);
-  updateBudgets(false);
-  writeRecord(*tenant);
-  if (std::optional<EventView> event = changedEvent(before, tenant->record, by))
-    emitFor(tenant->record, std::move(*event));
-  changed_();
+  if (const Result<void> written = writeShares(*tenant, wanted.shares); !written) return written;
+  tenant->record.priority = wanted.priority;
+  publish(*tenant, before, by, [&](const Error& error) {
+    warn("tenant " + tenant->record.id + ": its memory is not swapped: " + error.message());
+  });
   return {};
 }
 

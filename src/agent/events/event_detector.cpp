@@ -1,4 +1,4 @@
-#include "tenant/event_detector.h"
+#include "events/event_detector.h"
 
 #include <algorithm>
 #include <utility>

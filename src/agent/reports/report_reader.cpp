@@ -1,4 +1,4 @@
-#include "tenant/report_reader.h"
+#include "reports/report_reader.h"
 
 #include <time.h>
 

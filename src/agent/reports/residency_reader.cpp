@@ -1,4 +1,4 @@
-#include "tenant/residency_reader.h"
+#include "reports/residency_reader.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "tenant/event_log.h"
+#include "events/event_log.h"
 
 #include <chrono>
 

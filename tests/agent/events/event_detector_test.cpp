@@ -1,10 +1,10 @@
 // What happened between two looks.
-#include "tenant/event_detector.h"
+#include "events/event_detector.h"
 
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "tenant/event_log.h"
+#include "events/event_log.h"
 
 namespace divvy::agent {
 namespace {

@@ -1,5 +1,5 @@
 // What tenants' processes write beyond what the agent made.
-#include "tenant/grown_files.h"
+#include "reports/grown_files.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
