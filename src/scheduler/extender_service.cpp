@@ -98,7 +98,7 @@ engine::Instant ExtenderService::expiry() const {
 Answer ExtenderService::prioritize(const Query& query) const {
   const Result<ExtenderArgs> args = parseFilter(query.body);
   if (!args) return badRequest(args.error());
-  const Result<std::vector<unsigned>> scores = parts_.cache.scores(args->pod, args->names);
+  const Result<std::vector<unsigned>> scores = parts_.cache.pods().scores(args->pod, args->names);
   if (!scores) return badRequest(scores.error());
   return {http_status::kOk, prioritizeAnswer(*args, *scores)};
 }
@@ -113,7 +113,7 @@ Answer ExtenderService::preempt(const Query& query) {
 }
 
 Answer ExtenderService::simulate(const ExtenderArgs& args) const {
-  const Result<FilterResult> result = parts_.cache.simulateFit(args.pod, args.nodes);
+  const Result<FilterResult> result = parts_.cache.pods().simulateFit(args.pod, args.nodes);
   return result ? Answer{http_status::kOk, filterAnswer(args, *result)}
                 : refused(args, result.error());
 }

@@ -57,17 +57,18 @@ asio::awaitable<http::Answer> Exporter::answer() const {
   seen.api_calls = impl_->options.api_calls();
   seen.late = impl_->lateness.all();
   seen.latest = impl_->lateness.largest(static_cast<std::uint64_t>(now().ms));
-  seen.waiting = impl_->cache.waiting();
-  seen.tries = impl_->cache.engine().tries();
-  seen.closed_nodes = impl_->cache.closedNodes();
-  seen.surplus_nodes = impl_->cache.surplusNodes();
+  seen.waiting = impl_->cache.pods().waiting();
+  seen.tries = impl_->cache.pods().engine().tries();
+  seen.closed_nodes = impl_->cache.nodes().closedNodes();
+  seen.surplus_nodes = impl_->cache.nodes().surplusNodes();
   std::size_t looked_at = 0;
-  for (const std::string& node : impl_->cache.nodes()) {
-    for (DeviceUsage& one : impl_->cache.devicesOf(node)) seen.devices.push_back(std::move(one));
+  for (const std::string& node : impl_->cache.nodes().names()) {
+    for (DeviceUsage& one : impl_->cache.nodes().devicesOf(node))
+      seen.devices.push_back(std::move(one));
     if (++looked_at % kNodesAtOnce == 0) co_await asio::post(own, asio::use_awaitable);
   }
-  seen.quotas = impl_->cache.quotas();
-  if (impl_->options.hami) seen.shares = impl_->cache.shares();
+  seen.quotas = impl_->cache.pods().quotas();
+  if (impl_->options.hami) seen.shares = impl_->cache.pods().shares();
   const Counters counts = impl_->counts;
   co_await asio::post(impl_->writer, asio::use_awaitable);
   std::string text = exposition(counts, seen, impl_->options.hami);

@@ -218,12 +218,12 @@ class Service {
   }
 
   void onNode(const kube::Node& node) {
-    const Result<void> set = cache_.setNode(node);
+    const Result<void> set = cache_.nodes().setNode(node);
     if (!set) {
       ++counts_.unreadable_nodes;
       logUnreadable("node", set.error());
     }
-    unread_.told("node " + node.meta.name, cache_.unreadOf(node.meta.name));
+    unread_.told("node " + node.meta.name, cache_.nodes().unreadOf(node.meta.name));
     for (ClusterObserver* observer : observers()) observer->onNodeUpdate(node);
     requeuer_.lookAgain();
   }
@@ -239,7 +239,7 @@ class Service {
     };
     nodes.gone = [this](const std::string& uid, const std::string& name) {
       handshakes_.remove(uid);
-      cache_.removeNode(uid, name);
+      cache_.nodes().removeNode(uid, name);
       for (ClusterObserver* observer : observers()) observer->onNodeDelete(name);
     };
     nodes.synced = [this] { requeuer_.lookAgain(); };
@@ -346,9 +346,10 @@ class Service {
 
   Answer admit(const Query& query) {
     const auto beyond = [this](const kube::Pod& pod) {
-      auto why = cache_.neverWithinQuota(pod);
+      auto why = cache_.pods().neverWithinQuota(pod);
       return why ? why
-                 : tooManyDifferentShares(cache_.readRequest(pod), options_.most_different_shares);
+                 : tooManyDifferentShares(cache_.pods().readRequest(pod),
+                                          options_.most_different_shares);
     };
     const Result<Review> answer =
         review(query.body, {.catalog = catalog_,

@@ -43,13 +43,13 @@ void checkAnswer(const std::string& answer) {
 }
 
 void ask(const ExtenderArgs& ask, SchedulerCache& cache) {
-  const Result<FilterResult> supposed = cache.simulateFit(ask.pod, ask.nodes);
+  const Result<FilterResult> supposed = cache.pods().simulateFit(ask.pod, ask.nodes);
   const Result<FilterResult> all = cache.fitting(ask.pod, ask.names);
   const Result<FilterResult> one = cache.filterAndReserve(ask.pod, ask.names, {1});
   for (const Result<FilterResult>* choice : {&supposed, &all, &one})
     if (*choice) checkAnswer(filterAnswer(ask, **choice));
   checkAnswer(filterNever(ask, "never"));
-  const Result<std::vector<unsigned>> scores = cache.scores(ask.pod, ask.names);
+  const Result<std::vector<unsigned>> scores = cache.pods().scores(ask.pod, ask.names);
   if (!scores) return;
   boost::system::error_code fault;
   const json::value said = json::parse(prioritizeAnswer(ask, *scores), fault);
@@ -63,7 +63,7 @@ void askAll(const kube::Pod& pod, ClusterOfNodes& cluster) {
   costsAtMost(kBound, "fitting", [&] { fitting = cache.fitting(pod, cluster.names()); });
   costsAtMost(kBound, "choose",
               [&] { chosen = cache.filterAndReserve(pod, cluster.names(), {1}); });
-  costsAtMost(kBound, "scores", [&] { (void)cache.scores(pod, cluster.names()); });
+  costsAtMost(kBound, "scores", [&] { (void)cache.pods().scores(pod, cluster.names()); });
   need(fitting.has_value() == chosen.has_value());
   if (!chosen || !chosen->ours) return;
   need(chosen->node.has_value() == !fitting->fitting.empty());

@@ -33,7 +33,7 @@ void asPod(const json::value& object, const vendors::Catalog& catalog, Scheduler
   const Result<kube::Pod> pod = kube::podOf(object);
   if (!read(pod)) return;
   (void)read(cache->setPod(*pod));
-  (void)read(cache->requestFor(*pod));
+  (void)read(cache->pods().requestFor(*pod));
   const auto gang = gangOf(*pod);
   if (read(gang) && *gang) need(!(*gang)->name.empty());
   (void)read(podResources(*pod));

@@ -37,17 +37,17 @@ void checkPlan(const PreemptionPlan& plan, const PreemptorPod& preemptor, const 
 
 void plan(const kube::Pod& pod, ClusterOfNodes& cluster) {
   SchedulerCache& cache = cluster.cache();
-  Result<std::optional<engine::Request>> request = cache.readRequest(pod);
+  Result<std::optional<engine::Request>> request = cache.pods().readRequest(pod);
   const Result<PodResources> room = podResources(pod);
   if (!request || !*request || !room) return;
   const PreemptorPod preemptor{pod.meta.uid, pod.priority, *room, std::move(**request)};
-  const PreemptionOptions terms{cache.config(), cache.pools(), 0, kNow};
+  const PreemptionOptions terms{cache.pods().config(), cache.nodes().pools(), 0, kNow};
   // As Preemptor::choose() does: the tries of all nodes together are bounded.
   IneligibleCounts ineligible;
   for (const std::string_view name : cluster.names()) {
     if (ineligible.tries >= engine::kTriesOfDecision) break;
     const std::string node(name);
-    const std::optional<NodeSnapshot> snapshotOf = cache.snapshotOf(node);
+    const std::optional<NodeSnapshot> snapshotOf = cache.nodes().snapshotOf(node);
     need(snapshotOf.has_value());
     const IneligibleCounts before = ineligible;
     costsAtMost(kBound, "preempt", [&] {

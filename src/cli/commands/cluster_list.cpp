@@ -19,8 +19,8 @@ using scheduler::DeviceUsage;
 
 std::vector<DeviceUsage> devicesOf(const Cluster& cluster) {
   std::vector<DeviceUsage> all;
-  for (const std::string& node : cluster.books().nodes())
-    for (DeviceUsage& one : cluster.books().devicesOf(node)) all.push_back(std::move(one));
+  for (const std::string& node : cluster.books().nodes().names())
+    for (DeviceUsage& one : cluster.books().nodes().devicesOf(node)) all.push_back(std::move(one));
   return all;
 }
 
@@ -92,7 +92,7 @@ std::vector<ClusterShare> sharesOf(const Cluster& cluster,
   for (const auto& [uid, one] : cluster.pods())
     pods[{one.pod.meta.space, one.pod.meta.name}] = &one;
   std::vector<ClusterShare> all;
-  for (const scheduler::AllocatedShare& held : cluster.books().shares()) {
+  for (const scheduler::AllocatedShare& held : cluster.books().pods().shares()) {
     const auto pod = pods.find({held.space, held.pod});
     if (pod == pods.end() || isOver(held, pod->second->pod)) continue;
     all.push_back(shareOf(held, *pod->second, places));
@@ -114,7 +114,7 @@ int listCluster(const ListOptions& options) {
   for (const std::string& trouble : (*cluster)->troubles()) say("not in it: " + trouble);
   const std::string& node = options.node;
   const std::string space = options.own_space ? (*cluster)->api().space() : options.cluster->space;
-  if (!node.empty() && (*cluster)->books().nodeNamed(node) == nullptr)
+  if (!node.empty() && (*cluster)->books().nodes().nodeNamed(node) == nullptr)
     return fail({ErrorCode::kNotFound,
                  "\"" + node + "\" has no devices; `divvy gpus --cluster` lists those that do"});
   std::vector<DeviceUsage> devices = devicesOf(**cluster);

@@ -23,13 +23,13 @@ std::string nameOf(const ClusterPod& one) {
 
 // The request that a pod would make today; requests that can never be valid are left out.
 std::optional<engine::Request> requestOf(const Cluster& cluster, const ClusterPod& one) {
-  const Result<std::optional<engine::Request>> request = cluster.books().requestFor(one.pod);
+  const Result<std::optional<engine::Request>> request = cluster.books().pods().requestFor(one.pod);
   if (!request || !*request) return std::nullopt;
-  return cluster.books().engine().decide(**request) ? *request : std::nullopt;
+  return cluster.books().pods().engine().decide(**request) ? *request : std::nullopt;
 }
 
 void addHeld(const Cluster& cluster, snapshot::Snapshot* snapshot) {
-  for (engine::Allocation& held : cluster.books().engine().allocations()) {
+  for (engine::Allocation& held : cluster.books().pods().engine().allocations()) {
     const auto known = cluster.pods().find(held.id.text);
     if (known == cluster.pods().end()) continue;
     const ClusterPod& one = known->second;
@@ -72,8 +72,8 @@ Result<std::string> clusterSnapshot(const ClusterChoice& choice) {
   snapshot.written_at = wallTime();
   snapshot.config = (*cluster)->config();
   snapshot.pools = (*cluster)->pools();
-  for (const engine::NodeName& name : (*cluster)->books().engine().nodes())
-    if (const engine::Node* node = (*cluster)->books().nodeNamed(name.text))
+  for (const engine::NodeName& name : (*cluster)->books().pods().engine().nodes())
+    if (const engine::Node* node = (*cluster)->books().nodes().nodeNamed(name.text))
       snapshot.nodes.push_back(*node);
   addHeld(**cluster, &snapshot);
   addPending(**cluster, &snapshot);

@@ -89,7 +89,7 @@ std::vector<Leaving> leavingOf(const Cluster& cluster, const std::string& node,
                                const Cordons& cordons) {
   std::set<std::string> devices, pods;
   for (const auto& [key, items] : cordons) devices.insert(items.begin(), items.end());
-  for (const scheduler::AllocatedShare& one : cluster.books().shares())
+  for (const scheduler::AllocatedShare& one : cluster.books().pods().shares())
     if (one.node == node && devices.contains(one.uuid)) pods.insert(one.space + '/' + one.pod);
   std::vector<Leaving> leaving;
   for (const auto& [uid, one] : cluster.pods())
@@ -237,7 +237,7 @@ int cordon(const CordonOptions& options) {
   const Result<std::unique_ptr<Cluster>> cluster = Cluster::read(options.cluster);
   if (!cluster) return fail(cluster.error());
   for (const std::string& trouble : (*cluster)->troubles()) say("not known: " + trouble);
-  const Result<Cordons> cordons = cordonsOf((*cluster)->books().devicesOf(options.node),
+  const Result<Cordons> cordons = cordonsOf((*cluster)->books().nodes().devicesOf(options.node),
                                             options.node, options.device, (*cluster)->catalog());
   if (!cordons) return fail(cordons.error());
   if (options.what == CordonOptions::What::kDrain) {

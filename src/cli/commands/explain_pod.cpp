@@ -92,7 +92,7 @@ Result<Explained> explainOne(Cluster& cluster, const DryPod& pod, const std::vec
     for (const auto* list : {&pod.pod.init, &pod.pod.containers})
       for (const kube::PodContainer& one : *list) decision.containers.push_back(one.name);
     const engine::Allocation* held =
-        cluster.books().engine().find(engine::RequestId(pod.pod.meta.uid));
+        cluster.books().pods().engine().find(engine::RequestId(pod.pod.meta.uid));
     decision.ours = held != nullptr;
     if (held != nullptr) decision.placement = held->placement;
     return explained;
@@ -110,7 +110,7 @@ Result<Explained> explainOne(Cluster& cluster, const DryPod& pod, const std::vec
 // ---- text --------------------------------------------------------------------------------------
 
 std::string modelOf(const Cluster& cluster, const std::string& node, const std::string& uuid) {
-  const engine::Node* known = cluster.books().nodeNamed(node);
+  const engine::Node* known = cluster.books().nodes().nodeNamed(node);
   if (known == nullptr) return "";
   for (const engine::Device& device : known->devices)
     if (device.uuid.text == uuid) return device.model.text;

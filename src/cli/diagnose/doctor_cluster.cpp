@@ -69,7 +69,7 @@ void addNode(const json::value& object, scheduler::SchedulerCache& books, Cluste
   one.labelled = saysCards(node->meta.labels);
   const Result<void> set = books.setNode(*node);
   if (!set) one.unreadable = set.error().message();
-  for (const scheduler::DeviceUsage& device : books.devicesOf(one.name)) {
+  for (const scheduler::DeviceUsage& device : books.nodes().devicesOf(one.name)) {
     ++one.registered;
     one.by_plugin = one.by_plugin || device.by_plugin;
   }
@@ -105,7 +105,7 @@ std::string cardsNamedBy(const json::value& container) {
 
 void addPastShares(const json::value& object, const kube::Pod& pod,
                    const scheduler::SchedulerCache& books, ClusterFacts* facts) {
-  if (pod.controller == "DaemonSet" || books.devicesOf(pod.node).empty()) return;
+  if (pod.controller == "DaemonSet" || books.nodes().devicesOf(pod.node).empty()) return;
   for (const char* list : {"initContainers", "containers"})
     for (const json::value& one : listAt(object, {"spec", list}))
       if (const std::string cards = cardsNamedBy(one); !cards.empty())
@@ -119,7 +119,7 @@ void addPod(const json::value& object, scheduler::SchedulerCache& books, Cluster
   const Result<void> set = books.setPod(*pod);
   if (!set) look->facts.pods_unreadable.push_back(set.error().message());
   addPastShares(object, *pod, books, &look->facts);
-  const auto request = books.requestFor(*pod);
+  const auto request = books.pods().requestFor(*pod);
   const bool asks = !request || request->has_value();
   if (asks || hasOurKeys(pod->meta.annotations)) look->pods.push_back(object);
   if (asks && pod->node.empty())
@@ -138,7 +138,7 @@ void readNodesAndPods(Api& api, const vendors::Catalog& catalog, ClusterLook* lo
       "/api/v1/nodes", "", [&](const json::value& object) { addNode(object, books, look); }));
   // After all nodes are read, because any of them may have a UUID.
   for (doctor::NodeDevices& one : look->facts.nodes) {
-    const scheduler::NodeInventory* inventory = books.inventoryOf(one.name);
+    const scheduler::NodeInventory* inventory = books.nodes().inventoryOf(one.name);
     if (inventory != nullptr) one.surplus = inventory->surplus;
   }
   look->facts.pods_listed = listedOf(api.list(

@@ -163,8 +163,8 @@ void Cluster::addPod(const json::value& object) {
   const Result<void> lodged =
       forecast_.setPod(*pod, textAt(object, {"metadata", "creationTimestamp"}));
   if (!lodged) note(lodged.error());
-  const auto request = books_.requestFor(*pod);
-  const bool holds = books_.engine().find(engine::RequestId(pod->meta.uid)) != nullptr;
+  const auto request = books_.pods().requestFor(*pod);
+  const bool holds = books_.pods().engine().find(engine::RequestId(pod->meta.uid)) != nullptr;
   if (!holds && (pod->ended() || (request && !*request))) return;
   const std::string uid = pod->meta.uid;
   const std::string created = textAt(object, {"metadata", "creationTimestamp"});

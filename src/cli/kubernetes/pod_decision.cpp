@@ -60,7 +60,7 @@ Result<PodDecision> decideFor(Cluster& cluster, const DryPod& pod, const std::ve
   decision.containers = containersOf(pod.pod);
   const std::vector<std::string> asked = cluster.nodesFor(pod.object, &decision.filtered);
   const std::vector<std::string_view> names(asked.begin(), asked.end());
-  const Result<std::optional<engine::Request>> request = cluster.books().requestFor(pod.pod);
+  const Result<std::optional<engine::Request>> request = cluster.books().pods().requestFor(pod.pod);
   if (!request) return request.error();
   decision.ours = request->has_value();
   arrive(cluster, pod.pod, all);
@@ -77,7 +77,7 @@ Result<PodDecision> decideFor(Cluster& cluster, const DryPod& pod, const std::ve
   if (!choice->ours || !*request) return decision;
   if (choice->node) {
     const engine::Allocation* held =
-        cluster.books().engine().find(engine::RequestId(pod.pod.meta.uid));
+        cluster.books().pods().engine().find(engine::RequestId(pod.pod.meta.uid));
     if (held == nullptr) return Error{ErrorCode::kInternal, "what was chosen is not booked"};
     decision.placement = held->placement;
     cluster.place(pod.object, pod.pod, *choice->node);

@@ -1,5 +1,7 @@
 #include "cache/core_masks.h"
 
+#include <utility>
+
 namespace divvy::scheduler {
 namespace {
 
@@ -12,11 +14,12 @@ std::uint32_t maskOf(const engine::Share& share) {
 }  // namespace
 
 void CoreMasks::take(const std::string& pod, const engine::Placement& placement) {
-  give(pod);
+  bool first = true;
   for (const auto& container : placement.containers) {
     for (const engine::Share& share : container) {
       // Of parts they are slices, and the engine's business.
       if (share.size == 0 || !share.part.empty()) continue;
+      if (std::exchange(first, false)) give(pod);
       std::uint32_t& mask = taken_[share.uuid.text][pod];
       if (mask == 0) devices_[pod].push_back(share.uuid.text);
       mask |= maskOf(share);

@@ -15,7 +15,8 @@ namespace divvy::scheduler {
 
 class CoreMasks {
  public:
-  // Records the cores in the shares of `placement` for a pod (UID). Replaces its earlier cores.
+  // Records the cores in the shares of `placement` for a pod (UID). Replaces its earlier cores,
+  // unless the shares name none: the engine's allocation lacks cores that assignCores() chose.
   void take(const std::string& pod, const engine::Placement& placement);
   // Frees the pod's cores.
   void give(const std::string& pod);

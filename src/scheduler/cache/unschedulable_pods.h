@@ -28,7 +28,7 @@ class UnschedulablePods {
   // Records that capacity may have become free.
   void open() { open_ = true; }
 
-  // As SchedulerCache::mayRequeue.
+  // As PodQueries::mayRequeue.
   bool mayRequeue(engine::Instant now) const;
   // As SchedulerCache::popSchedulable. `fits`: decides for one request. `over`: true ends this
   // call; the next call continues with the remaining pods.

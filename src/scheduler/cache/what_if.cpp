@@ -1,4 +1,3 @@
-// Asking about nodes that somebody describes, as autoscalers do: on an engine of its own.
 #include "cache/what_if.h"
 
 #include <string_view>
@@ -9,27 +8,34 @@
 
 namespace divvy::scheduler {
 
-Result<FilterResult> simulateFit(const WhatIfOptions& supposed, const kube::Pod& pod,
-                                 std::span<const kube::Node> nodes,
-                                 const vendors::Catalog& catalog) {
+Result<FilterResult> WhatIf::simulateFit(const kube::Pod& pod,
+                                         std::span<const kube::Node> nodes) const {
   FilterResult choice;
-  Result<std::optional<engine::Request>> request = requestOf(pod, catalog, supposed.config.devices);
+  const auto beyond =
+      state_.quotas.refusal(pod.meta.space, pod.meta.uid, leastAsked(pod, state_.catalog));
+  if (beyond) {
+    choice.ours = true;
+    for (const kube::Node& node : nodes) choice.never.emplace(node.meta.name, refusalText(*beyond));
+    return choice;
+  }
+  Result<std::optional<engine::Request>> request =
+      requestOf(pod, state_.catalog, state_.config.devices);
   if (!request) return Error{ErrorCode::kUsage, request.error().message()};
   if (!*request) return choice;
   choice.ours = true;
-  engine::Engine there(supposed.config);
-  const auto pools = there.setPools(supposed.pools);
+  engine::Engine there(state_.config);
+  const auto pools = there.setPools(state_.engine.pools());
   if (!pools) return pools.error();
   for (const kube::Node& node : nodes) {
-    const Result<NodeDescription> described = describe(node, catalog);
+    const Result<NodeDescription> described = describe(node, state_.catalog);
     const Result<void> set =
         described ? there.setNode(described->node) : Result<void>(described.error());
     if (!set) {
       choice.why.emplace(node.meta.name, set.error().message());
       continue;
     }
-    for (const engine::Allocation& held : supposed.heldOn(engine::NodeName(node.meta.name))) {
-      if (held.id.text == pod.meta.uid) continue;  // it would come from there
+    for (const engine::Allocation& held : state_.pods.heldOn(node.meta.name)) {
+      if (held.id.text == pod.meta.uid) continue;  // the pod itself, which would move
       const Result<void> adopted = there.adopt(held);
       if (!adopted) return adopted.error();
     }

@@ -1,25 +1,39 @@
-// What-if: which nodes would fit, as a caller describes them. Pure. Private.
+// What-if: evaluations that change nothing. Private.
 #pragma once
 
-#include <functional>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
-#include "engine/engine.h"
+#include "base/result.h"
+#include "cache/cache_state.h"
+#include "engine/gang.h"
+#include "engine/preemption.h"
+#include "kube/node.h"
+#include "kube/pod.h"
 #include "scheduler/cache.h"
 
 namespace divvy::scheduler {
 
-// What the what-if takes from the cache.
-struct WhatIfOptions {
-  engine::Config config;
-  std::vector<engine::Pool> pools;
-  std::function<std::vector<engine::Allocation>(const engine::NodeName&)> heldOn;
-};
+// Functions with names of SchedulerCache or PodQueries keep their contracts.
+class WhatIf {
+ public:
+  // `state` outlives it.
+  explicit WhatIf(CacheState& state) : state_(state) {}
 
-// As SchedulerCache::simulateFit, without quotas.
-Result<FilterResult> simulateFit(const WhatIfOptions& supposed, const kube::Pod& pod,
-                                 std::span<const kube::Node> nodes,
-                                 const vendors::Catalog& catalog);
+  // On an engine of its own.
+  Result<FilterResult> simulateFit(const kube::Pod& pod, std::span<const kube::Node> nodes) const;
+  // On the engine of the cache: tried for real, and taken back at once.
+  Result<std::optional<EvictionPlan>> planEvictions(std::span<const kube::Pod> pods,
+                                                    const std::vector<std::string>& gone,
+                                                    const engine::EvictionCosts& stakes);
+
+ private:
+  bool beyondQuota(const engine::Gang& gang, const std::vector<engine::Allocation>& given,
+                   const std::vector<std::string>& ending) const;
+
+  CacheState& state_;
+};
 
 }  // namespace divvy::scheduler

@@ -60,7 +60,7 @@ NodeInventoryController::NodeInventoryController(asio::any_io_executor executor,
 void NodeInventoryController::onNodeUpdate(const kube::Node& updated) {
   if (options_.learning_s <= 0) return;
   const kube::Meta& node = updated.meta;
-  const NodeInventory* inventory = cache_.inventoryOf(node.name);
+  const NodeInventory* inventory = cache_.nodes().inventoryOf(node.name);
   if (inventory == nullptr || !options_.why_not().empty()) return;
   const std::optional<kube::Inventory> record =
       toRecord(*inventory, std::time(nullptr), options_.learning_s);

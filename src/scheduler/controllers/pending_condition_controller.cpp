@@ -94,14 +94,14 @@ asio::awaitable<Result<void>> PendingConditionController::write(std::string spac
 }
 
 asio::awaitable<void> PendingConditionController::tellWaiting(engine::Instant now) {
-  const std::vector<UnschedulablePod> refused = cache_.refused();
+  const std::vector<UnschedulablePod> refused = cache_.pods().refused();
   keepWaiting(refused, now);
   std::size_t told = 0;
   for (const UnschedulablePod& one : refused) {
     const auto waiting = waiting_.find(one.uid);
     if (told >= kMaxTold || waiting == waiting_.end()) break;
     if (waiting->second.next > now) continue;
-    const engine::Request* request = cache_.unschedulableRequest(one.uid);
+    const engine::Request* request = cache_.pods().unschedulableRequest(one.uid);
     if (request == nullptr) continue;
     waiting->second.next = {now.ms + kPauseMs};
     ++told;

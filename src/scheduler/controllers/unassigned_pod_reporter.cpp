@@ -118,7 +118,7 @@ UnassignedPodReporter::UnassignedPodReporter(asio::any_io_executor executor, kub
       known_(kMaxKnown) {}
 
 void UnassignedPodReporter::onPodUpdate(const kube::Pod& pod) {
-  if (cache_.countedForPlugin(pod.meta.uid)) return;
+  if (cache_.pods().countedForPlugin(pod.meta.uid)) return;
   if (!isStray(pod, catalog_) || known_.has(pod.meta.uid)) return;
   known_.add(pod.meta.uid);
   ++count_;

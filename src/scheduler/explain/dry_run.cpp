@@ -185,18 +185,18 @@ Result<Victims> SchedulingDryRun::whoEnds(const kube::Pod& pod,
   Victims ends;
   const RunningPods& running_pods = impl_->running_pods;
   if (!pod.preempts || !running_pods.anyBelow(pod.priority)) return ends;
-  Result<std::optional<engine::Request>> request = impl_->cache.readRequest(pod);
+  Result<std::optional<engine::Request>> request = impl_->cache.pods().readRequest(pod);
   if (!request) return request.error();
   if (!*request) return ends;
   const Result<PodResources> room = podResources(pod);
   if (!room) return room.error();
   const PreemptorPod preemptor{pod.meta.uid, pod.priority, *room, std::move(**request)};
-  const PreemptionOptions options{impl_->cache.config(), impl_->cache.pools(),
+  const PreemptionOptions options{impl_->cache.pods().config(), impl_->cache.nodes().pools(),
                                   impl_->options.min_runtime, impl_->options.now};
   IneligibleCounts ineligible;
   std::optional<PreemptionPlan> best;
   for (const std::string& node : nodes) {
-    const std::optional<NodeSnapshot> snapshotOf = impl_->cache.snapshotOf(node);
+    const std::optional<NodeSnapshot> snapshotOf = impl_->cache.nodes().snapshotOf(node);
     if (!snapshotOf) continue;
     Result<std::optional<PreemptionPlan>> plan =
         selectVictims(*snapshotOf, preemptor, running_pods, impl_->budgets, options, &ineligible);

@@ -37,7 +37,7 @@ bool liftsOurs(const SchedulerCache& cache, const Remedy& remedy) {
   return std::any_of(remedy.begin(), remedy.end(), [&](const Change& change) {
     return change.kind == engine::ChangeKind::kNotModels &&
            std::any_of(change.names.begin(), change.names.end(),
-                       [&](const std::string& name) { return cache.excludesItself(name); });
+                       [&](const std::string& name) { return cache.nodes().excludesItself(name); });
   });
 }
 
@@ -46,14 +46,14 @@ bool liftsOurs(const SchedulerCache& cache, const Remedy& remedy) {
 Result<std::vector<NodeVerdict>> explainNodes(const SchedulerCache& cache,
                                               const engine::Request& request,
                                               std::span<const std::string> nodes) {
-  const engine::Engine& engine = cache.engine();
+  const engine::Engine& engine = cache.pods().engine();
   Result<engine::Decision> all = engine.explain(request);
   if (!all) return all.error();
   std::unordered_map<std::string, engine::NodeRefusal> refusals;
   for (engine::NodeRefusal& one : all->refusals) refusals.emplace(one.node.text, std::move(one));
   std::vector<NodeVerdict> verdicts;
   for (const std::string& name : nodes) {
-    NodeVerdict verdict{name, false, cache.faultOf(name), {}, {}};
+    NodeVerdict verdict{name, false, cache.nodes().faultOf(name), {}, {}};
     const auto refused = refusals.find(name);
     if (refused != refusals.end()) {
       if (verdict.why.empty()) verdict.why = engine::text(refused->second);
@@ -62,7 +62,7 @@ Result<std::vector<NodeVerdict>> explainNodes(const SchedulerCache& cache,
       if (!remedies) return remedies.error();
       std::erase_if(*remedies, [&](const Remedy& one) { return liftsOurs(cache, one); });
       verdict.remedies = std::move(*remedies);
-    } else if (cache.nodeNamed(name) != nullptr) {
+    } else if (cache.nodes().nodeNamed(name) != nullptr) {
       verdict.fits = true;
       verdict.why.clear();
     }
@@ -91,7 +91,7 @@ std::vector<Suggestion> nearestFixes(const std::vector<NodeVerdict>& nodes) {
 
 Result<std::string> summary(const SchedulerCache& cache, const engine::Request& request,
                             const std::vector<std::string>& containers, std::size_t most) {
-  const Result<std::vector<engine::CompactRefusal>> briefs = cache.engine().briefs(request);
+  const Result<std::vector<engine::CompactRefusal>> briefs = cache.pods().engine().briefs(request);
   if (!briefs) return briefs.error();
   RefusalTextCache texts(containers, request.shape);
   std::map<std::string, std::size_t> counts;
@@ -100,7 +100,7 @@ Result<std::string> summary(const SchedulerCache& cache, const engine::Request& 
   for (const auto& [text, count] : counts) order.emplace_back(count, text);
   std::stable_sort(order.begin(), order.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
-  const std::size_t all = cache.engine().nodes().size();
+  const std::size_t all = cache.pods().engine().nodes().size();
   std::string said = std::to_string(all - briefs->size()) + " of " + std::to_string(all) +
                      (all == 1 ? " node has room" : " nodes have room");
   std::size_t rest = 0;

@@ -75,7 +75,7 @@ asio::awaitable<Answer> Binder::answer(http::Query query) {
 asio::awaitable<void> Binder::offered(std::string uid) {
   const auto until = std::chrono::steady_clock::now() + kOffered;
   asio::steady_timer pause(co_await asio::this_coro::executor);
-  while (!cache_.withdrawnFrom(uid).empty() && std::chrono::steady_clock::now() < until) {
+  while (!cache_.pods().withdrawnFrom(uid).empty() && std::chrono::steady_clock::now() < until) {
     pause.expires_after(kLook);
     co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
   }

@@ -34,7 +34,7 @@ GatedPreemption::GatedPreemption(SchedulerCache& cache, QueueTree& queues,
       planner_({cache, queues, running_pods, budgets, attempts_, counts}) {}
 
 PreemptionOptions GatedPreemption::planOptions() const {
-  return {cache_.config(), {}, options_.min_runtime, options_.calendar()};
+  return {cache_.pods().config(), {}, options_.min_runtime, options_.calendar()};
 }
 
 GatedPreemptionCounts& GatedPreemption::countsOf(const EvictionAttempt& attempt) {

@@ -59,7 +59,7 @@ std::vector<std::size_t> NodeResourcesFit::exceeding(const std::vector<Guest>& g
     const auto [at, fresh] = nodes.try_emplace(guest.node);
     Left& left = at->second;
     if (fresh) {
-      left = all(cache_.allocatable(guest.node));
+      left = all(cache_.nodes().allocatable(guest.node));
       for (const RunningPod* one : running_pods_.on(guest.node))
         if (!gone.contains(one->uid) && !uids.contains(one->uid)) left.take(one->resources);
     }

@@ -118,11 +118,12 @@ bool PreemptionController::waitsStill(const std::string& uid) const {
 
 PreemptionOptions PreemptionController::options() const {
   constexpr std::int64_t kNano = 1'000'000'000;
-  return {cache_.config(), cache_.pools(), options_.min_runtime, wallNanoseconds() / kNano};
+  return {cache_.pods().config(), cache_.nodes().pools(), options_.min_runtime,
+          wallNanoseconds() / kNano};
 }
 
 Result<std::optional<PreemptorPod>> PreemptionController::claimantOf(const kube::Pod& pod) const {
-  Result<std::optional<engine::Request>> request = cache_.readRequest(pod);
+  Result<std::optional<engine::Request>> request = cache_.pods().readRequest(pod);
   if (!request) return request.error();
   if (!*request) return std::optional<PreemptorPod>();
   const Result<PodResources> resources = podResources(pod);
@@ -170,7 +171,7 @@ asio::awaitable<void> PreemptionController::advance() {
       continue;
     }
     if (attempt.next_call > now()) continue;
-    const std::optional<NodeSnapshot> snapshotOf = cache_.snapshotOf(attempt.plan.node);
+    const std::optional<NodeSnapshot> snapshotOf = cache_.nodes().snapshotOf(attempt.plan.node);
     if (!snapshotOf) {
       attempt.failed = true;
       continue;
@@ -212,7 +213,7 @@ asio::awaitable<void> PreemptionController::tell(kube::Call call) {
 std::optional<PreemptionPlan> PreemptionController::planAt(const std::string& node,
                                                            const PreemptorPod& preemptor,
                                                            IneligibleCounts* ineligible) const {
-  const std::optional<NodeSnapshot> snapshotOf = cache_.snapshotOf(node);
+  const std::optional<NodeSnapshot> snapshotOf = cache_.nodes().snapshotOf(node);
   if (!snapshotOf) return std::nullopt;
   Result<std::optional<PreemptionPlan>> plan =
       selectVictims(*snapshotOf, preemptor, running_pods_, budgets_, options(), ineligible);

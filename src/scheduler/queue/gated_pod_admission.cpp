@@ -20,7 +20,7 @@ struct GatedPodQueue::Arrival {
 // Devices of an expired reservation may be taken. Its pod moves behind those that wait equally.
 void GatedPodQueue::expireReservations() {
   for (auto& [uid, queued] : pods_.all()) {
-    if (!queued.free() || !parts_.queues.charged(uid) || parts_.cache.nodeOf(uid)) continue;
+    if (!queued.free() || !parts_.queues.charged(uid) || parts_.cache.pods().nodeOf(uid)) continue;
     charges_.discharge(uid);
     ++queued.late;
   }
@@ -52,7 +52,7 @@ std::optional<std::string> GatedPodQueue::requestPreemption(const Workload& work
   PodSet pod_set{workload.key(), {}, workload.queue};
   for (const std::string& uid : uids) {
     const QueuedPod& queued = pods_.at(uid);
-    if (parts_.cache.nodeOf(uid) || !queued.fault.empty() || queued.pod.meta.deleting)
+    if (parts_.cache.pods().nodeOf(uid) || !queued.fault.empty() || queued.pod.meta.deleting)
       return std::nullopt;
     pod_set.pods.push_back(queued.pod);
   }
@@ -73,7 +73,7 @@ Result<void> GatedPodQueue::tryWorkload(const Workload& workload, engine::Instan
   if (workload.gang.empty()) {
     const std::string& uid = workload.pods.front();
     // A reservation stays if its gate could not be removed.
-    const bool needs = pods_.at(uid).devices && !parts_.cache.nodeOf(uid);
+    const bool needs = pods_.at(uid).devices && !parts_.cache.pods().nodeOf(uid);
     const Result<void> planned = needs ? planner_.plan(workload.pods, expires) : Result<void>();
     if (planned) openGate(uid, out);
     return planned;
@@ -82,7 +82,7 @@ Result<void> GatedPodQueue::tryWorkload(const Workload& workload, engine::Instan
   const Result<void> planned = planner_.planGang(gang, expires);
   if (!planned) return planned;
   for (const std::string& uid : gang.members)
-    if (parts_.cache.nodeOf(uid) && pods_.at(uid).free()) openGate(uid, out);
+    if (parts_.cache.pods().nodeOf(uid) && pods_.at(uid).free()) openGate(uid, out);
   return {};
 }
 
@@ -100,7 +100,7 @@ GatedPodQueue::Workload GatedPodQueue::workloadOf(const QueuedPods::Uids& pods,
 void GatedPodQueue::addSinglePods(std::vector<Arrival>* arrivals) {
   for (auto& [uid, queued] : pods_.all()) {
     // Without its gate: its reservation expired, and its queue had no quota left.
-    const bool again = !queued.gated() && queued.held_back && !parts_.cache.nodeOf(uid);
+    const bool again = !queued.gated() && queued.held_back && !parts_.cache.pods().nodeOf(uid);
     const bool waits = queued.free() && (queued.gate == GateState::kGated || again);
     const bool alone = queued.gang.empty() || pods_.gangOf(queued)->started;
     if (!waits || !alone) continue;
@@ -123,7 +123,7 @@ void GatedPodQueue::addGangs(std::vector<Arrival>* arrivals) {
       const QueuedPod& queued = pods_.at(uid);
       if (!queued.free()) continue;
       free.push_back(uid);
-      waits = waits || queued.gate == GateState::kGated || !parts_.cache.nodeOf(uid);
+      waits = waits || queued.gate == GateState::kGated || !parts_.cache.pods().nodeOf(uid);
     }
     if (!waits) continue;
     const QueuedPod& first = pods_.at(free.front());

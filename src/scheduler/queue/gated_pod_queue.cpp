@@ -89,7 +89,8 @@ void GatedPodQueue::recount() {
 void GatedPodQueue::restoreReservations(engine::Instant expires) {
   recount();
   for (auto& [uid, queued] : pods_.all()) {
-    if (!queued.free() || queued.gated() || !queued.plan || parts_.cache.nodeOf(uid)) continue;
+    if (!queued.free() || queued.gated() || !queued.plan || parts_.cache.pods().nodeOf(uid))
+      continue;
     const Result<void> again =
         parts_.cache.restoreReservation(queued.pod, queued.plan->place, expires);
     if (again) charges_.charge(uid, queued.plan->queue);
@@ -112,7 +113,7 @@ Result<FilterResult> GatedPodQueue::filterAndReserve(const kube::Pod& pod,
     if (const std::string why = pods_.holdsBack(*gang, parts_.cache); !why.empty())
       return holdBack(why);
   queued->why.clear();
-  const std::optional<std::string> place = parts_.cache.nodeOf(uid);
+  const std::optional<std::string> place = parts_.cache.pods().nodeOf(uid);
   if (place && std::find(nodes.begin(), nodes.end(), *place) != nodes.end()) {
     FilterResult choice;
     choice.ours = true;
@@ -126,7 +127,7 @@ Result<FilterResult> GatedPodQueue::filterAndReserve(const kube::Pod& pod,
   if (!choice || !choice->node) return choice;
   const Result<std::string> queue = charges_.queueOf(*queued);
   if (!queue || !queue->empty()) {
-    const auto no = queue ? parts_.queues.checkQuota(*queue, parts_.cache.useOf(uid))
+    const auto no = queue ? parts_.queues.checkQuota(*queue, parts_.cache.pods().useOf(uid))
                           : std::optional<QueueTree::QuotaRefusal>({queue.error().message(), ""});
     if (no) {
       parts_.cache.unreserve(uid);
@@ -143,7 +144,7 @@ std::vector<PodRef> GatedPodQueue::released() {
     if (!queued.held_back || !queued.free()) continue;
     const Gang* gang = pods_.gangOf(queued);
     const bool may = gang == nullptr || pods_.holdsBack(*gang, parts_.cache).empty();
-    if (!may || !parts_.cache.nodeOf(uid)) continue;
+    if (!may || !parts_.cache.pods().nodeOf(uid)) continue;
     queued.held_back = false;
     all.push_back({queued.pod.meta.space, queued.pod.meta.name});
   }

@@ -17,7 +17,7 @@ void QueueCharges::charge(const std::string& uid, const std::string& queue) {
   QueueTree::ReclaimOrder standing;
   if (const QueuedPod* queued = pods_.find(uid))
     standing = {queued->pod.priority, queued->pod.placed_at, queued->gang};
-  queues_.charge(uid, {queue, cache_.useOf(uid), std::move(standing)});
+  queues_.charge(uid, {queue, cache_.pods().useOf(uid), std::move(standing)});
 }
 
 void QueueCharges::chargeUngated(const kube::Pod& pod) {
@@ -30,7 +30,7 @@ void QueueCharges::chargeUngated(const kube::Pod& pod) {
 void QueueCharges::chargeUngated(const std::string& uid) {
   const UngatedPod& other = ungated_.at(uid);
   const auto queue = queues_.queueFor(other.space, other.named);
-  queues_.charge(uid, {queue ? *queue : "", cache_.useOf(uid), other.standing});
+  queues_.charge(uid, {queue ? *queue : "", cache_.pods().useOf(uid), other.standing});
 }
 
 void QueueCharges::release(const QueuedPods::Uids& uids) {
@@ -49,7 +49,7 @@ std::string QueueCharges::overQuota(const std::string& uid) {
   const auto held = queues_.held().find(uid);
   if (held == queues_.held().end() || held->second.queue.empty()) return {};
   const QueueTree::QueueCharge was = held->second;
-  const std::vector<ModelUsage> wanted = cache_.useOf(uid);
+  const std::vector<ModelUsage> wanted = cache_.pods().useOf(uid);
   const bool less = std::all_of(wanted.begin(), wanted.end(), [&](const ModelUsage& one) {
     return std::any_of(was.use.begin(), was.use.end(), [&](const ModelUsage& other) {
       return other.model == one.model && one.milli <= other.milli &&
@@ -65,7 +65,7 @@ std::string QueueCharges::overQuota(const std::string& uid) {
 }
 
 void QueueCharges::recount() {
-  queues_.setCapacity(cache_.capacity());
+  queues_.setCapacity(cache_.nodes().capacity());
   for (const auto& [uid, pod] : ungated_) chargeUngated(uid);
   for (const auto& [uid, queued] : pods_.all()) {
     if (!queued.bound() || queued.pod.ended()) continue;

@@ -112,7 +112,7 @@ std::string QueuedPods::holdsBack(const Gang& gang, const SchedulerCache& cache)
   std::size_t have = 0, gated = 0;
   for (const std::string& uid : gang.members) {
     const QueuedPod& queued = at(uid);
-    if (!queued.free() || !cache.nodeOf(uid)) continue;
+    if (!queued.free() || !cache.pods().nodeOf(uid)) continue;
     ++have;
     if (queued.gated()) ++gated;
   }

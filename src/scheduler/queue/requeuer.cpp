@@ -36,7 +36,7 @@ Requeuer::Requeuer(asio::any_io_executor executor, kube::Client& client, Schedul
       why_not_(std::move(why_not)) {}
 
 void Requeuer::lookAgain() {
-  if (looking_ || !cache_.mayRequeue(now()) || !why_not_().empty()) return;
+  if (looking_ || !cache_.pods().mayRequeue(now()) || !why_not_().empty()) return;
   looking_ = true;
   asio::co_spawn(executor_, requeue(), rethrow);
 }
@@ -46,7 +46,7 @@ asio::awaitable<void> Requeuer::requeue() {
   co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
   looking_ = false;
   if (!why_not_().empty()) co_return;
-  const std::vector<PodRef> fitting = cache_.popSchedulable(kMaxKicked, now());
+  const std::vector<PodRef> fitting = cache_.pods().popSchedulable(kMaxKicked, now());
   for (const PodRef& one : fitting) {
     kube::Call call = requeuePatch(one);
     const Result<boost::json::value> requeued = co_await client_.ask(std::move(call));

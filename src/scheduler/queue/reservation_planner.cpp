@@ -35,7 +35,8 @@ std::vector<std::size_t> ReservationPlanner::exceeding(
   std::vector<NodeResourcesFit::Guest> guests;
   for (const auto& [uid, queued] : parts_.pods.all())
     if (queued.free() && !own.contains(uid))
-      if (const auto place = parts_.cache.nodeOf(uid)) guests.push_back({&queued.pod, *place});
+      if (const auto place = parts_.cache.pods().nodeOf(uid))
+        guests.push_back({&queued.pod, *place});
   const std::size_t others = guests.size();
   for (std::size_t i = 0; i < pods.size(); ++i) guests.push_back({&pods[i], places[i].node});
   std::vector<std::size_t> all;
@@ -119,7 +120,7 @@ Result<void> ReservationPlanner::plan(const QueuedPods::Uids& uids, engine::Inst
     }
     std::vector<ModelUsage> sum;
     for (const std::string& uid : uids)
-      for (const ModelUsage& use : parts_.cache.useOf(uid)) sum.push_back(use);
+      for (const ModelUsage& use : parts_.cache.pods().useOf(uid)) sum.push_back(use);
     const std::optional<QueueTree::QuotaRefusal> no =
         queue->empty() ? std::nullopt : parts_.queues.checkQuota(*queue, sum);
     if (!no) {
@@ -140,7 +141,7 @@ ReservationPlanner::Members ReservationPlanner::freeMembers(const Gang& gang) co
   for (const std::string& uid : gang.members) {
     const QueuedPod& queued = parts_.pods.at(uid);
     if (!queued.free() || isGatedByOthers(queued.pod)) continue;
-    (parts_.cache.nodeOf(uid) ? members.with : members.without).push_back(uid);
+    (parts_.cache.pods().nodeOf(uid) ? members.with : members.without).push_back(uid);
   }
   parts_.pods.sort(&members.without);
   return members;

@@ -78,7 +78,7 @@ TEST_F(SchedulerCacheTest, ShuffledDevices_KeepAgentsIndices) {
   std::swap(list->front(), list->back());
   text = kube::encode(*list);
   ASSERT_TRUE(cache.setNode(turned));
-  const std::vector<DeviceUsage> devices = cache.devicesOf("a");
+  const std::vector<DeviceUsage> devices = cache.nodes().devicesOf("a");
   ASSERT_EQ(devices.size(), 3u);
   EXPECT_EQ(devices.front().uuid, "GPU-a-2");
   for (const DeviceUsage& one : devices) EXPECT_EQ(one.uuid, "GPU-a-" + std::to_string(one.index));
@@ -94,7 +94,7 @@ TEST_F(SchedulerCacheTest, UnnumberedDevices_NumberedByPlace) {
   text = kube::encode(*list);
   const Result<void> set = cache.setNode(plain);
   ASSERT_TRUE(set) << set.error().message();
-  const std::vector<DeviceUsage> devices = cache.devicesOf("a");
+  const std::vector<DeviceUsage> devices = cache.nodes().devicesOf("a");
   ASSERT_EQ(devices.size(), 2u);
   EXPECT_EQ(devices[0].index, 0u);
   EXPECT_EQ(devices[1].index, 1u);
@@ -104,9 +104,9 @@ TEST_F(SchedulerCacheTest, Reservation_BlocksOthersUntilExpiry) {
   ASSERT_TRUE(cache.setNode(node("a")));
   EXPECT_EQ(filterAndReserve(pod("p"), {"a"}), "a");
   EXPECT_EQ(filterAndReserve(pod("q"), {"a"}), std::nullopt);
-  EXPECT_FALSE(cache.mayRequeue({0}) && !cache.popSchedulable(9, {0}).empty());
+  EXPECT_FALSE(cache.pods().mayRequeue({0}) && !cache.popSchedulable(9, {0}).empty());
   EXPECT_EQ(cache.expire(kLater), 1u);
-  ASSERT_TRUE(cache.mayRequeue(kLater));
+  ASSERT_TRUE(cache.pods().mayRequeue(kLater));
   const std::vector<PodRef> waiting = cache.popSchedulable(9, kLater);
   ASSERT_EQ(waiting.size(), 1u);
   EXPECT_EQ(waiting[0].name, "q");
@@ -194,7 +194,7 @@ TEST_F(SchedulerCacheTest, UnreadableAssignment_ClosedUntilPodGone) {
   ASSERT_TRUE(cache.setNode(node("b")));
   kube::Labels garbage{{"hami.io/vgpu-devices-allocated", "garbage"}, {"hami.io/vgpu-node", "a"}};
   EXPECT_FALSE(cache.setPod(bound(pod("p"), "a", garbage)));
-  EXPECT_EQ(cache.closedNodes(), 1u);
+  EXPECT_EQ(cache.nodes().closedNodes(), 1u);
   const std::vector<std::string_view> names{"a"};
   const Result<FilterResult> choice = cache.filterAndReserve(pod("small", "1000"), names, kLater);
   ASSERT_TRUE(choice.has_value());
@@ -210,7 +210,7 @@ TEST_F(SchedulerCacheTest, UnreadableAssignment_ClosedUntilPodGone) {
   ASSERT_TRUE(cache.setNode(again));
   EXPECT_EQ(filterAndReserve(pod("q", "1000"), {"a"}), std::nullopt);
   cache.removePod("p");
-  EXPECT_EQ(cache.closedNodes(), 0u);
+  EXPECT_EQ(cache.nodes().closedNodes(), 0u);
   EXPECT_EQ(filterAndReserve(pod("q", "1000"), {"a"}), "a");
 }
 
@@ -304,11 +304,12 @@ TEST_F(SchedulerCacheTest, DeviceSaidFull_WithdrawnFromReportsIt) {
   ASSERT_TRUE(cache.setNode(full));
   EXPECT_EQ(filterAndReserve(pod("p"), {"a"}), "a");
   EXPECT_EQ(filterAndReserve(pod("q"), {"a"}), "a");
-  const std::string mine = cache.withdrawnFrom("p"), others = cache.withdrawnFrom("q");
+  const std::string mine = cache.pods().withdrawnFrom("p"),
+                    others = cache.pods().withdrawnFrom("q");
   EXPECT_EQ(mine + others, "GPU-a-0") << "one of them has that device, the other one the other";
-  EXPECT_EQ(cache.withdrawnFrom("r"), "") << "nothing is reserved for it";
+  EXPECT_EQ(cache.pods().withdrawnFrom("r"), "") << "nothing is reserved for it";
   ASSERT_TRUE(cache.setNode(node("a", 2)));
-  EXPECT_EQ(cache.withdrawnFrom("p") + cache.withdrawnFrom("q"), "");
+  EXPECT_EQ(cache.pods().withdrawnFrom("p") + cache.pods().withdrawnFrom("q"), "");
 }
 
 // Regression: kube-scheduler asked for a pod that was gone, and its reservation stayed.
@@ -355,6 +356,24 @@ TEST_F(SchedulerCacheTest, NeuronCores_EachGivenOnce) {
   const std::vector<std::string_view> names{"t"};
   ASSERT_TRUE(again.filterAndReserve(core("r"), names, kLater)->node);
   EXPECT_EQ(again.assume("r", "t", 1)->annotations.at("AWS_NEURON_IDS"), "0");
+}
+
+// The pod was bound by this scheduler, and the watch has not reported it yet.
+TEST_F(SchedulerCacheTest, NodeRemovedAndBackBoundPod_KeepsItsCore) {
+  kube::Node trainium;
+  trainium.meta.name = trainium.meta.uid = "t";
+  trainium.capacity = {{"aws.amazon.com/neuron", "1"}, {"aws.amazon.com/neuroncore", "2"}};
+  trainium.allocatable = trainium.capacity;
+  const auto core = [](const std::string& uid) {
+    kube::Pod made = pod(uid);
+    made.containers[0].limits = {{"aws.amazon.com/neuroncore", "1"}};
+    return made;
+  };
+  ASSERT_TRUE(cache.setNode(trainium));
+  EXPECT_EQ(bind(core("p"), "t").at("AWS_NEURON_IDS"), "0");
+  cache.removeNode("t", "t");
+  ASSERT_TRUE(cache.setNode(trainium));
+  EXPECT_EQ(bind(core("q"), "t").at("AWS_NEURON_IDS"), "1");
 }
 
 // A card of a pool never has tenants from elsewhere, also when all is read anew.
@@ -439,7 +458,7 @@ TEST_F(SchedulerCacheTest, Scores_BestNodeHasHighest) {
   for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(cache.setNode(node(name, 2)));
   bind(pod("p", "80000"), "b");
   const std::vector<std::string_view> names{"a", "b", "c", "nowhere"};
-  const Result<std::vector<unsigned>> scores = cache.scores(pod("q"), names);
+  const Result<std::vector<unsigned>> scores = cache.pods().scores(pod("q"), names);
   ASSERT_TRUE(scores.has_value());
   ASSERT_EQ(scores->size(), 4u);
   EXPECT_EQ((*scores)[3], 0u);

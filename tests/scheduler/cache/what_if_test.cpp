@@ -85,7 +85,7 @@ class Twins {
       nodes.push_back(same ? known->second : some(name, &rng));
     }
     const kube::Pod pod = someone("supposed-" + std::to_string(at), &rng);
-    const Result<FilterResult> choice = asked_.simulateFit(pod, nodes);
+    const Result<FilterResult> choice = asked_.pods().simulateFit(pod, nodes);
     ASSERT_TRUE(choice.has_value()) << choice.error().message();
     for (const kube::Node& node : nodes) {
       const std::string& name = node.meta.name;
@@ -189,9 +189,9 @@ TEST(SimulateFit, OwnReservation_IsNotInTheWay) {
   const std::vector<std::string_view> names{"a"};
   ASSERT_TRUE(cache.filterAndReserve(pod, names, kLater)->node);
   const std::vector<kube::Node> nodes{node};
-  EXPECT_TRUE(cache.simulateFit(pod, nodes)->why.empty());
+  EXPECT_TRUE(cache.pods().simulateFit(pod, nodes)->why.empty());
   pod.meta.uid = "q";
-  EXPECT_FALSE(cache.simulateFit(pod, nodes)->why.empty());
+  EXPECT_FALSE(cache.pods().simulateFit(pod, nodes)->why.empty());
 }
 
 }  // namespace

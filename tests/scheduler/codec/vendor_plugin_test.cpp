@@ -62,7 +62,7 @@ TEST_F(VendorPluginTest, FullDevices_GivenAndCounted) {
   EXPECT_EQ(assigned->annotations.at("hami.io/vgpu-node"), "own");
   cache.finishBinding("a", BindOutcome::kBound);
   const kube::Pod a = bound(podOf("a", kOne), assigned->annotations);
-  EXPECT_TRUE(cache.countedForPlugin("a"));
+  EXPECT_TRUE(cache.pods().countedForPlugin("a"));
   EXPECT_FALSE(isStray(a, allVendors()));
   EXPECT_EQ(filterAndReserve(podOf("b", kOne)), "own");
   EXPECT_NE(filterAndReserve(podOf("c", kOne)), "own");
@@ -76,7 +76,7 @@ TEST_F(VendorPluginTest, PodBoundByOthers_IsCounted) {
   both.node = "own";
   ASSERT_TRUE(cache.setPod(both));
   ASSERT_TRUE(cache.setNode(served("own", "3")));
-  EXPECT_TRUE(cache.countedForPlugin("a"));
+  EXPECT_TRUE(cache.pods().countedForPlugin("a"));
   EXPECT_NE(filterAndReserve(podOf("b", {{"nvidia.com/gpu", "2"}})), "own");
   EXPECT_EQ(filterAndReserve(podOf("b", kOne)), "own");
   EXPECT_NE(filterAndReserve(podOf("c", kOne)), "own");
@@ -87,7 +87,7 @@ TEST_F(VendorPluginTest, PodBoundByOthers_IsCounted) {
   EXPECT_EQ(filterAndReserve(podOf("c", kOne)), "own");
   // The node goes and comes back.
   cache.removeNode("own", "own");
-  EXPECT_FALSE(cache.countedForPlugin("a"));
+  EXPECT_FALSE(cache.pods().countedForPlugin("a"));
   ASSERT_TRUE(cache.setNode(served("own", "2")));
   EXPECT_NE(filterAndReserve(podOf("d", kOne)), "own");
   both.phase = kube::PodPhase::kSucceeded;

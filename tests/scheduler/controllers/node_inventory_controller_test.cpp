@@ -63,11 +63,11 @@ class InventoryTest : public ::testing::Test {
  protected:
   std::set<std::string> devicesOn(const std::string& node) {
     std::set<std::string> uuids;
-    for (const DeviceUsage& one : cache.devicesOf(node)) uuids.insert(one.uuid);
+    for (const DeviceUsage& one : cache.nodes().devicesOf(node)) uuids.insert(one.uuid);
     return uuids;
   }
   std::string surplusOf(const std::string& node) {
-    const NodeInventory* inventory = cache.inventoryOf(node);
+    const NodeInventory* inventory = cache.nodes().inventoryOf(node);
     std::string all;
     if (inventory != nullptr)
       for (const std::string& line : inventory->surplus) all += line + '\n';
@@ -95,7 +95,7 @@ TEST_F(InventoryTest, MoreDevicesThanRecorded_GetNoPods) {
             "registers 62 devices NVIDIA H100 80GB HBM3 beyond the 2 of its "
             "inventory (" +
                 uuidOf(1, 2) + ", " + uuidOf(1, 3) + ", " + uuidOf(1, 4) + ", ...)\n");
-  EXPECT_EQ(cache.surplusNodes(), 1u);
+  EXPECT_EQ(cache.nodes().surplusNodes(), 1u);
 }
 
 TEST_F(InventoryTest, UnrecordedModel_GetsNoPods) {
@@ -198,7 +198,7 @@ TEST_F(InventoryTest, DeviceNoLongerRecorded_PodStaysBooked) {
   ASSERT_TRUE(cache.setNode(nodeOf("a", cardsOf(1, 2), recorded(cardsOf(1, 1)))));
   EXPECT_TRUE(fits({{"nvidia.com/gpu", "1"}}, {}, "a"));
   EXPECT_FALSE(fits({{"nvidia.com/gpu", "2"}}, {}, "a"));
-  EXPECT_EQ(cache.nodeOf("held"), "a");
+  EXPECT_EQ(cache.pods().nodeOf("held"), "a");
 }
 
 TEST_F(InventoryTest, DamagedInventory_ClosesNode) {
@@ -215,7 +215,7 @@ TEST_F(InventoryTest, EachVendor_FirstRegistrationIsRecorded) {
     SCOPED_TRACE(vendor);
     kube::Node node = nodeWith(vendor);
     ASSERT_TRUE(cache.setNode(node));
-    const NodeInventory* first = cache.inventoryOf(node.meta.name);
+    const NodeInventory* first = cache.nodes().inventoryOf(node.meta.name);
     ASSERT_NE(first, nullptr);
     ASSERT_FALSE(first->registered.models.empty());
     const std::size_t devices = devicesOn(node.meta.name).size();
@@ -232,25 +232,25 @@ TEST_F(InventoryTest, EachVendor_FirstRegistrationIsRecorded) {
 
 TEST_F(InventoryTest, FirstRegistration_RecordedAndLearns) {
   ASSERT_TRUE(cache.setNode(nodeOf("a", cardsOf(1, 1))));
-  const auto first = toRecord(*cache.inventoryOf("a"), 1'000, 60);
+  const auto first = toRecord(*cache.nodes().inventoryOf("a"), 1'000, 60);
   ASSERT_TRUE(first);
   EXPECT_EQ(first->learning_until, "1970-01-01T00:17:40Z");
   EXPECT_EQ(first->models, recorded(cardsOf(1, 1)).models);
   ASSERT_TRUE(cache.setNode(nodeOf("a", cardsOf(1, 1), first)));
-  EXPECT_FALSE(toRecord(*cache.inventoryOf("a"), 1'000, 60)) << "nothing is new";
+  EXPECT_FALSE(toRecord(*cache.nodes().inventoryOf("a"), 1'000, 60)) << "nothing is new";
   ASSERT_TRUE(cache.setNode(nodeOf("a", cardsOf(1, 3), first)));
-  const auto grown = toRecord(*cache.inventoryOf("a"), 1'059, 60);
+  const auto grown = toRecord(*cache.nodes().inventoryOf("a"), 1'059, 60);
   ASSERT_TRUE(grown);
   EXPECT_EQ(grown->models, recorded(cardsOf(1, 3)).models);
   EXPECT_EQ(grown->learning_until, first->learning_until) << "it is not put off";
-  EXPECT_FALSE(toRecord(*cache.inventoryOf("a"), 1'060, 60)) << "it learns no more";
+  EXPECT_FALSE(toRecord(*cache.nodes().inventoryOf("a"), 1'060, 60)) << "it learns no more";
 }
 
 TEST_F(InventoryTest, NoDevices_NoInventory) {
   kube::Node node;
   node.meta.name = node.meta.uid = "a";
   ASSERT_TRUE(cache.setNode(node));
-  EXPECT_FALSE(toRecord(*cache.inventoryOf("a"), 1'000, 60));
+  EXPECT_FALSE(toRecord(*cache.nodes().inventoryOf("a"), 1'000, 60));
 }
 
 TEST_F(InventoryTest, WrittenByAdministrator_IsKept) {
@@ -258,7 +258,7 @@ TEST_F(InventoryTest, WrittenByAdministrator_IsKept) {
   written.models[0].uuids.clear();
   ASSERT_TRUE(cache.setNode(nodeOf("a", cardsOf(1, 4), written)));
   EXPECT_EQ(devicesOn("a").size(), 1u);
-  EXPECT_FALSE(toRecord(*cache.inventoryOf("a"), 1'000, 60));
+  EXPECT_FALSE(toRecord(*cache.nodes().inventoryOf("a"), 1'000, 60));
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ class ResizePlanTest : public ::testing::Test {
   }
 
   std::uint64_t taken() const {
-    for (const DeviceUsage& one : cache_->devicesOf(node_.meta.name))
+    for (const DeviceUsage& one : cache_->nodes().devicesOf(node_.meta.name))
       if (one.uuid == kDevice) return one.promised.count >> 20;
     return 0;
   }

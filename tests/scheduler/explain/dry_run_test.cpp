@@ -134,7 +134,7 @@ TEST_F(DryRunTest, Gang_AllOrNoneArrive) {
                                      memberOf("h", 3, "h-2")};
   EXPECT_EQ(comes(three), "");
   EXPECT_NE(why.find("all start together or none"), std::string::npos) << why;
-  EXPECT_TRUE(cache.engine().allocations().empty());
+  EXPECT_TRUE(cache.pods().engine().allocations().empty());
   EXPECT_EQ(comes({two[0]}), "");
   EXPECT_EQ(why, "1 of 2 members of the gang are there");
   EXPECT_EQ(comes(two, 0), "n") << why;
@@ -148,9 +148,9 @@ TEST_F(DryRunTest, GangMembersPresent_ArriveAndLeaveTogether) {
   told(first);
   told(second);
   EXPECT_EQ(comes({first}), "n") << why;
-  EXPECT_EQ(cache.engine().allocations().size(), 2u);
+  EXPECT_EQ(cache.pods().engine().allocations().size(), 2u);
   forecast.leave("g-0");
-  EXPECT_TRUE(cache.engine().allocations().empty());
+  EXPECT_TRUE(cache.pods().engine().allocations().empty());
   EXPECT_EQ(comes({second}), "n") << why;
 }
 

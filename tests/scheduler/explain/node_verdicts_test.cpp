@@ -33,7 +33,7 @@ TEST(NodeVerdicts, Refusal_SaysReasonAndNearestFix) {
   SchedulerCache cache(allVendors(), {});
   ASSERT_TRUE(cache.setNode(cards("a", 10'000)));
   ASSERT_TRUE(cache.setNode(cards("b", 20'000)));
-  const auto request = *cache.requestFor(asking("30000"));
+  const auto request = *cache.pods().requestFor(asking("30000"));
   ASSERT_TRUE(request);
   const std::vector<std::string> names{"a", "b", "elsewhere"};
   const auto verdicts = explainNodes(cache, *request, names);
@@ -48,11 +48,12 @@ TEST(NodeVerdicts, Refusal_SaysReasonAndNearestFix) {
   EXPECT_EQ(fixes.front().nodes, 1u);
   engine::Request less = *request;
   less.shape = engine::changed(less.shape, fixes.front().remedy);
-  EXPECT_EQ(cache.engine().decide(less)->placement->node.text, "b");
+  EXPECT_EQ(cache.pods().engine().decide(less)->placement->node.text, "b");
   EXPECT_EQ(*summary(cache, *request, {}),
             "0 of 2 nodes have room: 2 devices with too little memory (1 device of kind NVIDIA "
             "wanted)");
-  EXPECT_TRUE(explainNodes(cache, *cache.requestFor(asking("20000")).value(), names)->at(1).fits);
+  EXPECT_TRUE(
+      explainNodes(cache, *cache.pods().requestFor(asking("20000")).value(), names)->at(1).fits);
 }
 
 // That a container with two devices gets no instances of partitioned cards is no wish of the pod's.
@@ -69,7 +70,7 @@ TEST(NodeVerdicts, ImplicitExclusion_NoFixSuggestsLifting) {
     const kube::Pod pod = *kube::podOf(
         podObject({{{"nvidia.com/gpu", count}, {"nvidia.com/gpumem", "1000"}}}, annotations));
     const auto verdicts =
-        explainNodes(cache, **cache.requestFor(pod), std::vector<std::string>{"a"});
+        explainNodes(cache, **cache.pods().requestFor(pod), std::vector<std::string>{"a"});
     EXPECT_EQ(verdicts->at(0).refusal->devices.at(0).why, engine::DeviceWhy::kModelExcluded);
     unsigned lifting = 0;
     for (const engine::Remedy& remedy : verdicts->at(0).remedies)
@@ -88,11 +89,11 @@ TEST(NodeVerdicts, UnschedulablePod_RequestIsKnown) {
   ASSERT_TRUE(cache.setNode(cards("a", 10'000)));
   const std::vector<std::string_view> names{"a"};
   ASSERT_TRUE(cache.filterAndReserve(asking("30000"), names, {1000}));
-  ASSERT_EQ(cache.refused().size(), 1u);
-  EXPECT_EQ(cache.refused().front().uid, "u");
-  ASSERT_NE(cache.unschedulableRequest("u"), nullptr);
+  ASSERT_EQ(cache.pods().refused().size(), 1u);
+  EXPECT_EQ(cache.pods().refused().front().uid, "u");
+  ASSERT_NE(cache.pods().unschedulableRequest("u"), nullptr);
   cache.removePod("u");
-  EXPECT_EQ(cache.unschedulableRequest("u"), nullptr);
+  EXPECT_EQ(cache.pods().unschedulableRequest("u"), nullptr);
 }
 
 TEST(PendingConditionController, NoticePatch_WritesOneCondition) {

@@ -90,7 +90,7 @@ struct Chance {
   std::int64_t has(const Life& life, const std::string& queue) const {
     std::int64_t sum = 0;
     for (const auto& [uid, pod] : life.store.pods)
-      if (life.cache.nodeOf(uid) && !pod.meta.deleting &&
+      if (life.cache.pods().nodeOf(uid) && !pod.meta.deleting &&
           pod.meta.annotations.at(kQueueKey) == queue)
         sum += std::stol(pod.containers[0].limits.at("nvidia.com/gpucores"));
     return sum;

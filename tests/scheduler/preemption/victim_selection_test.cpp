@@ -84,12 +84,15 @@ class VictimSelectionTest : public ::testing::Test {
   }
 
   PreemptorPod preemptor(const kube::Pod& one) {
-    return {one.meta.uid, one.priority, *podResources(one), **cache.readRequest(one)};
+    return {one.meta.uid, one.priority, *podResources(one), **cache.pods().readRequest(one)};
   }
-  PreemptionOptions terms() { return {cache.config(), cache.pools(), min_runtime, kNow}; }
+  PreemptionOptions terms() {
+    return {cache.pods().config(), cache.nodes().pools(), min_runtime, kNow};
+  }
   std::optional<PreemptionPlan> plan(const kube::Pod& one, const std::string& where = "a") {
-    Result<std::optional<PreemptionPlan>> found = selectVictims(
-        *cache.snapshotOf(where), preemptor(one), running_pods, budgets, terms(), &ineligible);
+    Result<std::optional<PreemptionPlan>> found =
+        selectVictims(*cache.nodes().snapshotOf(where), preemptor(one), running_pods, budgets,
+                      terms(), &ineligible);
     EXPECT_TRUE(found) << found.error().message();
     return found ? *found : std::nullopt;
   }
@@ -243,13 +246,13 @@ TEST_F(VictimSelectionTest, EndingPod_CountsAsGone) {
   add(pod("y", 1, "40000"), "a");
   going("x");
   EXPECT_EQ(victims(pod("p", 5, "40000")), Uids{});
-  const Result<bool> early =
-      fitsNow(*cache.snapshotOf("a"), preemptor(pod("p", 5, "40000")), running_pods, terms());
+  const Result<bool> early = fitsNow(*cache.nodes().snapshotOf("a"),
+                                     preemptor(pod("p", 5, "40000")), running_pods, terms());
   EXPECT_FALSE(*early);
   EXPECT_EQ(victims(pod("p", 5, "80000")), Uids{"y"});
   gone("x");
-  const Result<bool> then =
-      fitsNow(*cache.snapshotOf("a"), preemptor(pod("p", 5, "40000")), running_pods, terms());
+  const Result<bool> then = fitsNow(*cache.nodes().snapshotOf("a"), preemptor(pod("p", 5, "40000")),
+                                    running_pods, terms());
   EXPECT_TRUE(*then);
   // It fits: nobody has to end for it, and there is nobody to wait for.
   EXPECT_FALSE(plan(pod("p", 5, "40000")));

@@ -3,6 +3,7 @@
 
 #include <boost/json.hpp>
 
+#include "engine/engine.h"
 #include "scheduler/cache.h"
 #include "telemetry/metrics.h"
 #include "webhook/pod_webhook.h"
@@ -34,7 +35,7 @@ kube::ResourceQuota quota(const kube::Quantities& hard, const std::string& uid =
 
 class QuotaTest : public ::testing::Test {
  protected:
-  void SetUp() override { ASSERT_TRUE(cache.setNode(nodeWith("nvidia"))); }
+  void SetUp() override { ASSERT_TRUE(cache.nodes().setNode(nodeWith("nvidia"))); }
   // Empty: it was given a node.
   std::string refusal(const kube::Pod& one, const std::vector<std::string_view>& names = {"n"}) {
     const Result<FilterResult> choice = cache.filterAndReserve(one, names, kLater);
@@ -44,7 +45,7 @@ class QuotaTest : public ::testing::Test {
     return why.empty() ? "?" : why.begin()->second.text();
   }
   std::int64_t used(const std::string& resource) {
-    for (const QuotaUsage& one : cache.quotas())
+    for (const QuotaUsage& one : cache.pods().quotas())
       if (one.resource == resource) return one.used;
     return -1;
   }
@@ -62,8 +63,8 @@ TEST_F(QuotaTest, OverQuota_WaitsUntilRoom) {
   EXPECT_EQ(used("nvidia.com/gpumem"), 20000);
   EXPECT_EQ(refusal(pod("elsewhere", part("9000"), "lab")), "");
   cache.removePod("b");
-  ASSERT_TRUE(cache.mayRequeue({0}));
-  const std::vector<PodRef> waiting = cache.popSchedulable(9, {0});
+  ASSERT_TRUE(cache.pods().mayRequeue({0}));
+  const std::vector<PodRef> waiting = cache.pods().popSchedulable(9, {0});
   ASSERT_EQ(waiting.size(), 1u);
   EXPECT_EQ(waiting[0].name, "c");
 }
@@ -74,6 +75,28 @@ TEST_F(QuotaTest, FilterAgain_CountedOnce) {
   EXPECT_EQ(refusal(pod("a", part("1000"))), "");
   EXPECT_EQ(used("nvidia.com/gpumem"), 1000);
   cache.expire(kLater);
+  EXPECT_EQ(used("nvidia.com/gpumem"), 0);
+}
+
+// With --all-feasible a pod is bound where it was nominated, without a reservation.
+TEST_F(QuotaTest, NominatedPodBoundOnItsNode_CountsFromItsBindOn) {
+  ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "20k"}})));
+  const kube::Pod one = pod("a", part("12000"));
+  const Result<std::optional<engine::Request>> request = cache.pods().requestFor(one);
+  ASSERT_TRUE(request && *request);
+  const Result<engine::Decision> decided = cache.pods().engine().decide(**request);
+  ASSERT_TRUE(decided && decided->placement);
+  ASSERT_TRUE(cache.nominate(one, *decided->placement, kLater));
+  EXPECT_EQ(used("nvidia.com/gpumem"), 0) << "victims hold it";
+  const std::vector<std::string_view> names{"n"};
+  EXPECT_TRUE(cache.fitting(one, names));
+  ASSERT_TRUE(cache.reserve("a", "n", kLater));
+  ASSERT_TRUE(cache.assume("a", "n", 1));
+  EXPECT_EQ(used("nvidia.com/gpumem"), 12000);
+  cache.finishBinding("a", BindOutcome::kBound);
+  EXPECT_EQ(used("nvidia.com/gpumem"), 12000);
+  EXPECT_NE(refusal(pod("b", part("8001"))), "");
+  cache.removePod("a");
   EXPECT_EQ(used("nvidia.com/gpumem"), 0);
 }
 
@@ -150,7 +173,7 @@ TEST_F(QuotaTest, SeveralQuotas_SmallestHolds) {
   ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "5000"}}, "large")));
   EXPECT_NE(refusal(pod("a", part("1001"))).find("small"), std::string::npos);
   cache.removeQuota("small");
-  ASSERT_EQ(cache.popSchedulable(9, {0}).size(), 1u);
+  ASSERT_EQ(cache.pods().popSchedulable(9, {0}).size(), 1u);
   EXPECT_EQ(refusal(pod("a", part("5000"))), "");
   EXPECT_NE(refusal(pod("b", part("1"))).find("large"), std::string::npos);
 }
@@ -163,7 +186,7 @@ TEST_F(QuotaTest, UncountedResource_IsNamed) {
             std::string::npos);
   EXPECT_EQ(used("nvidia.com/gpumem"), 0);  // the rest is
   EXPECT_FALSE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "1.5"}})));
-  EXPECT_TRUE(cache.quotas().empty());
+  EXPECT_TRUE(cache.pods().quotas().empty());
   EXPECT_TRUE(cache.setQuota(quota({{"requests.nvidia.com/gpu", "4"}, {"pods", "9"}})));
 }
 
@@ -175,7 +198,7 @@ TEST_F(QuotaTest, LargerDeviceOverQuota_SmallerIsTaken) {
       {"hami.io/node-nvidia-register",
        R"([{"id":"small","count":10,"devmem":16384,"devcore":100,"type":"NVIDIA T4",)"
        R"("health":true}])"}};
-  ASSERT_TRUE(cache.setNode(small));
+  ASSERT_TRUE(cache.nodes().setNode(small));
   ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "10000"}})));
   const kube::Pod half =
       pod("a", {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem-percentage", "50"}});
@@ -193,9 +216,9 @@ TEST_F(QuotaTest, EachVendor_MemoryIsCounted) {
   for (const vendors::Kind* kind : allVendors().kinds()) {
     if (kind->memory.resource.empty() || !kind->wire.placed()) continue;
     ASSERT_TRUE(cache.setQuota(quota({{"limits." + kind->memory.resource, "7"}})));
-    ASSERT_EQ(cache.quotas().size(), 1u) << kind->name;
-    EXPECT_EQ(cache.quotas()[0].resource, kind->memory.resource);
-    EXPECT_EQ(cache.quotas()[0].limit, 7);
+    ASSERT_EQ(cache.pods().quotas().size(), 1u) << kind->name;
+    EXPECT_EQ(cache.pods().quotas()[0].resource, kind->memory.resource);
+    EXPECT_EQ(cache.pods().quotas()[0].limit, 7);
   }
 }
 
@@ -216,25 +239,25 @@ TEST_F(QuotaTest, Fitting_RespectsQuota) {
 TEST_F(QuotaTest, SimulateFit_OverQuotaIsNever) {
   ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "1000"}})));
   const std::vector<kube::Node> nodes{nodeWith("nvidia")};
-  const Result<FilterResult> choice = cache.simulateFit(pod("a", part("1001")), nodes);
+  const Result<FilterResult> choice = cache.pods().simulateFit(pod("a", part("1001")), nodes);
   ASSERT_TRUE(choice);
   EXPECT_EQ(choice->never.size(), 1u);
-  EXPECT_TRUE(cache.simulateFit(pod("a", part("1000")), nodes)->never.empty());
+  EXPECT_TRUE(cache.pods().simulateFit(pod("a", part("1000")), nodes)->never.empty());
 }
 
 // At the door only what would not fit if nobody else were there.
 TEST_F(QuotaTest, Webhook_RefusesNeverFitting) {
   ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "5000"}})));
   EXPECT_EQ(refusal(pod("a", part("5000"))), "");
-  EXPECT_FALSE(cache.neverWithinQuota(pod("b", part("5000"))));
-  EXPECT_TRUE(cache.neverWithinQuota(pod("b", part("5001"))));
+  EXPECT_FALSE(cache.pods().neverWithinQuota(pod("b", part("5000"))));
+  EXPECT_TRUE(cache.pods().neverWithinQuota(pod("b", part("5001"))));
   // Init containers that end count one by one, the others together.
   kube::Pod several = pod("c", part("2500"));
   several.containers.push_back(several.containers[0]);
   several.init.push_back(pod("d", part("5000")).containers[0]);
-  EXPECT_FALSE(cache.neverWithinQuota(several));
+  EXPECT_FALSE(cache.pods().neverWithinQuota(several));
   several.init[0].sidecar = true;
-  EXPECT_TRUE(cache.neverWithinQuota(several));
+  EXPECT_TRUE(cache.pods().neverWithinQuota(several));
   const boost::json::value object = podObject({part("5001")}, {});
   const std::string body = boost::json::serialize(boost::json::object{
       {"request",
@@ -242,7 +265,7 @@ TEST_F(QuotaTest, Webhook_RefusesNeverFitting) {
   const engine::Engine rules{engine::Config{}};
   const Result<Review> answer =
       review(body, {allVendors(), rules, "divvy-scheduler",
-                    [&](const kube::Pod& one) { return cache.neverWithinQuota(one); }});
+                    [&](const kube::Pod& one) { return cache.pods().neverWithinQuota(one); }});
   ASSERT_TRUE(answer);
   EXPECT_FALSE(answer->allowed);
   EXPECT_NE(answer->body.find("exceeding resource quota q"), std::string::npos) << answer->body;
@@ -252,7 +275,7 @@ TEST_F(QuotaTest, Metrics_ExposedUnderBothNames) {
   ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "5000"}})));
   EXPECT_EQ(refusal(pod("a", part("3000"))), "");
   ClusterSample seen;
-  seen.quotas = cache.quotas();
+  seen.quotas = cache.pods().quotas();
   const std::string text = exposition({}, seen, true);
   for (const char* line :
        {"divvy_quota_limit{namespace=\"default\",resource=\"nvidia.com/gpumem\",quota=\"q\"} 5000",

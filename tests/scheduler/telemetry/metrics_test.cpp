@@ -42,12 +42,12 @@ ClusterSample seen() {
   EXPECT_TRUE(cache.filterAndReserve(pod, names, {1000})->node);
   ClusterSample all;
   all.ready = true;
-  all.devices = cache.devicesOf("a");
-  all.shares = cache.shares();
-  EXPECT_TRUE(cache.devicesOf("b").empty());
+  all.devices = cache.nodes().devicesOf("a");
+  all.shares = cache.pods().shares();
+  EXPECT_TRUE(cache.nodes().devicesOf("b").empty());
   // What is given back is told of no more.
   cache.expire({1000});
-  EXPECT_TRUE(cache.shares().empty());
+  EXPECT_TRUE(cache.pods().shares().empty());
   return all;
 }
 

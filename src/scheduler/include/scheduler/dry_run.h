@@ -79,7 +79,7 @@ class SchedulingDryRun {
   void place(const kube::Pod& pod, const std::string& node);
 
   // Returns the cheapest victims on one of `nodes`: the nodes that would fit if other pods held
-  // nothing there. Errors: as SchedulerCache::readRequest and the engine.
+  // nothing there. Errors: as PodQueries::readRequest and the engine.
   Result<Victims> whoEnds(const kube::Pod& pod, std::span<const std::string> nodes) const;
 
  private:

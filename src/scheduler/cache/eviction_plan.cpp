@@ -1,21 +1,22 @@
-// Who would have to end for pods that wait at the gate: tried for real, and taken back at once.
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <utility>
 
-#include "cache/cache_impl.h"
+#include "cache/what_if.h"
+#include "codec/pod_request.h"
 
 namespace divvy::scheduler {
 namespace {
 
-// Of the engine's books; all of it is there again afterwards.
+// Takes allocations out of the engine while it lives.
 class Suspended {
  public:
   explicit Suspended(engine::Engine& engine) : engine_(engine) {}
   ~Suspended() {
     for (const engine::Allocation& one : taken_) {
-      // It was there a moment ago.
       const Result<void> again = engine_.adopt(one);
-      (void)again;
+      (void)again;  // it was there before
     }
   }
   Suspended(const Suspended&) = delete;
@@ -36,20 +37,22 @@ class Suspended {
 
 }  // namespace
 
-Result<std::optional<EvictionPlan>> SchedulerCache::planEvictions(
-    std::span<const kube::Pod> pods, const std::vector<std::string>& gone,
-    const engine::EvictionCosts& stakes) {
-  engine::Engine& engine = impl_->engine;
+Result<std::optional<EvictionPlan>> WhatIf::planEvictions(std::span<const kube::Pod> pods,
+                                                          const std::vector<std::string>& gone,
+                                                          const engine::EvictionCosts& stakes) {
+  engine::Engine& engine = state_.engine;
   Suspended suspended(engine);
   engine::Gang gang;
   for (const kube::Pod& pod : pods) {
     const std::string& uid = pod.meta.uid;
-    Result<std::optional<engine::Request>> request = readRequest(pod);
+    Result<std::optional<engine::Request>> request =
+        requestOf(pod, state_.catalog, state_.config.devices);
     if (request && !*request) request = Error{ErrorCode::kUsage, "it asks for no devices"};
     if (!request)
       return Error{ErrorCode::kUsage, "pod " + pod.meta.name + ": " + request.error().message()};
-    if (impl_->claimOnly(uid)) suspended.take(uid);
-    if (engine.find((*request)->id) != nullptr || impl_->homeless.contains(uid))
+    const PodState state = state_.pods.stateOf(uid);
+    if (state == PodState::kNominated) suspended.take(uid);
+    if (state != PodState::kPending && state != PodState::kNominated)
       return Error{ErrorCode::kUnavailable, "pod " + pod.meta.name + " has a place"};
     gang.members.push_back(std::move(**request));
   }
@@ -68,13 +71,13 @@ Result<std::optional<EvictionPlan>> SchedulerCache::planEvictions(
   }
   std::vector<std::string> ending = gone;
   ending.insert(ending.end(), found.victims.begin(), found.victims.end());
-  if (impl_->beyondQuota(gang, placed->members, ending)) {
+  if (beyondQuota(gang, placed->members, ending)) {
     for (const engine::Allocation& one : placed->members) engine.release(one.id);
     return std::optional<EvictionPlan>();
   }
   std::map<std::string, ModelUsage> by_model;
   for (const engine::Allocation& one : placed->members) {
-    for (const ModelUsage& use : impl_->useOf(one.placement)) {
+    for (const ModelUsage& use : state_.nodes.usageOf(one.placement)) {
       ModelUsage& sum = by_model.try_emplace(use.model, ModelUsage{use.model}).first->second;
       sum.milli += use.milli;
       sum.mebibytes += use.mebibytes;
@@ -86,18 +89,19 @@ Result<std::optional<EvictionPlan>> SchedulerCache::planEvictions(
   return std::optional(std::move(found));
 }
 
-// Whether namespaces may not hold all of these once others have ended: then nobody ends for them.
-bool SchedulerCache::Impl::beyondQuota(const engine::Gang& gang,
-                                       const std::vector<engine::Allocation>& given,
-                                       const std::vector<std::string>& ending) const {
-  const bool limited = std::any_of(gang.members.begin(), gang.members.end(),
-                                   [&](const auto& one) { return quotas.limits(one.user.text); });
+// True if quotas refuse the gang even after the pods in `ending` (UIDs) are gone. Then no eviction
+// helps.
+bool WhatIf::beyondQuota(const engine::Gang& gang, const std::vector<engine::Allocation>& given,
+                         const std::vector<std::string>& ending) const {
+  const bool limited = std::any_of(gang.members.begin(), gang.members.end(), [&](const auto& one) {
+    return state_.quotas.limits(one.user.text);
+  });
   if (!limited) return false;
-  ResourceQuotaTracker supposed = quotas;
+  ResourceQuotaTracker supposed = state_.quotas;
   for (const std::string& uid : ending) supposed.give(uid);
   for (std::size_t i = 0; i < given.size(); ++i) {
     const engine::Request& member = gang.members[i];
-    Amounts amounts = amountsOf(given[i].placement, nullptr);
+    Amounts amounts = state_.amountsOf(given[i].placement, nullptr);
     if (supposed.refusal(member.user.text, member.id.text, amounts)) return true;
     supposed.take(member.id.text, member.user.text, std::move(amounts));
   }
