@@ -9,6 +9,7 @@
 #include "loader/driver_table.h"
 #include "operands/call_operands.h"
 #include "runtime.h"
+#include "threads/drain.h"
 #include "threads/thread_state.h"
 
 namespace divvy::interposer {
@@ -37,18 +38,17 @@ __attribute__((always_inline)) inline bool LaunchGate::enterQuickly(const CallWo
   divvy_thread.depth = 1;  // keeps out a signal handler's launch
   if (meter.plain(work, counted) && !divvy_thread.shared_line && !runtime().captures.open() &&
       meter.unsettledOn(counted.slot->device) + counted.estimate <= inflightBound()) {
-    // As goInside(). A thread that reads the noted word also sees the claimed line.
+    // A thread that reads the noted word also sees the claimed line.
     const auto& quick = kMarked ? marked_word_ : quick_word_;
     const std::uint32_t word = quick.load(std::memory_order_acquire);
-    line->admitted.store(word, std::memory_order_relaxed);
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (__builtin_expect(this->word() == word && board_.shows(ledger::kWorkInFlight), 1)) {
+    if (markInsideUnfenced(line->admitted, word, [this, word] {
+          return this->word() == word && board_.shows(ledger::kWorkInFlight);
+        })) {
       line->metered.store(line->metered.load(std::memory_order_relaxed) + 1,
                           std::memory_order_relaxed);
       meter.count(counted);
       return true;
     }
-    line->admitted.store(0, std::memory_order_release);
   }
   divvy_thread.depth = 0;
   return false;
@@ -58,7 +58,7 @@ __attribute__((always_inline)) inline void LaunchGate::leaveQuickly(ThreadLine* 
                                                                     const Counted& counted,
                                                                     CUresult result) {
   if (__builtin_expect(result != CUDA_SUCCESS, 0)) runtime().meter.takeBack(counted);
-  line->admitted.store(0, std::memory_order_release);
+  clearOwnMark(line->admitted);
   divvy_thread.depth = 0;
 }
 

@@ -4,6 +4,7 @@
 #include "launch/gate_pair.h"
 #include "runtime.h"
 #include "support/syscalls.h"
+#include "threads/drain.h"
 
 namespace {
 const std::uint32_t kOpenWord = 0;
@@ -33,22 +34,6 @@ constexpr std::uint64_t kMaxLate = 200 * kMicrosecond;
 constexpr std::uint64_t kMaxSpin = 200 * kMicrosecond;
 constexpr std::uint64_t kDefaultEscapeMs = 100;
 
-// The kernel's number; older headers lack it.
-constexpr int kBarrierRegister = 1 << 4;
-
-bool barrier(int command) {
-  return ::syscall(SYS_membarrier, command, 0) == 0;
-}
-
-// Marks that the thread has left the driver, or did not enter it.
-inline void comeOutside(ThreadLine* line) {
-  if (divvy_thread.shared_line) {
-    line->admitted.fetch_sub(1, std::memory_order_release);
-  } else {
-    line->admitted.store(0, std::memory_order_release);
-  }
-}
-
 std::uint64_t smaller(std::uint64_t a, std::uint64_t b) {
   return a < b ? a : b;
 }
@@ -66,7 +51,7 @@ void LaunchGate::attach() {
   Tenant& tenant = runtime().tenant;
   if (!tenant.ready() || tenant.account().pages().work() == nullptr) return;
   const ErrnoKeeper keeper;
-  fences_ = !barrier(kBarrierRegister);
+  fences_ = !registerDrainFence();
   grant_ = &tenant.control().header.grant;
   Mode detached = Mode::kDetached;
   if (mode_.compare_exchange_strong(detached, Mode::kGated, std::memory_order_acq_rel)) {
@@ -174,24 +159,11 @@ bool LaunchGate::present() {
 
 // ---- one launch --------------------------------------------------------------------------------
 
-// Publishes that the thread enters the driver, and reads the word again. The prover of a drain
-// reads the new word first, then makes every thread of the process fence (membarrier), and reads
-// the lines last. So either it sees this thread inside, or this thread sees that word.
 __attribute__((always_inline)) inline bool LaunchGate::goInside(ThreadLine* line,
                                                                 std::uint32_t word) const {
-  if (divvy_thread.shared_line) {
-    line->admitted.fetch_add(1, std::memory_order_seq_cst);
-  } else {
-    line->admitted.store(word, std::memory_order_relaxed);
-    if (fences_) {
-      std::atomic_thread_fence(std::memory_order_seq_cst);
-    } else {
-      std::atomic_signal_fence(std::memory_order_seq_cst);
-    }
-  }
-  if (__builtin_expect(this->word() == word, 1)) return true;
-  comeOutside(line);
-  return false;
+  return markInside(
+      line->admitted, word, [this] { return fences_; },
+      [this, word] { return this->word() == word; });
 }
 
 std::uint64_t LaunchGate::inflightEnd() const {
@@ -302,7 +274,7 @@ __attribute__((flatten)) void enterGate(const CallWork& work, GatePass& passage)
 __attribute__((flatten)) void leaveGate(GatePass& passage, CUresult result) {
   if (passage.line != nullptr) {
     runtime().meter.end(passage.ticket, result);
-    comeOutside(passage.line);
+    clearMark(passage.line->admitted);
   }
   if (__builtin_expect(divvy_thread.touching != 0, 0)) leaveMemory();
   divvy_thread.depth = 0;

@@ -2,6 +2,7 @@
 #include "launch/launch_gate.h"
 #include "runtime.h"
 #include "support/syscalls.h"
+#include "threads/drain.h"
 
 namespace divvy::interposer {
 namespace {
@@ -28,8 +29,6 @@ constexpr std::uint64_t kTicksPerClock = 16;
 // which costs nothing at each turn of other processes. Both sleeps are bounded.
 constexpr std::uint64_t kOpenWatch = 1000 * kMillisecond;
 constexpr std::uint64_t kClosedWatch = 100 * kMillisecond;
-
-constexpr int kBarrierPrivate = 1 << 3;
 
 std::uint64_t within(std::uint64_t value, std::uint64_t low, std::uint64_t high) {
   return value < low ? low : value > high ? high : value;
@@ -98,11 +97,7 @@ bool LaunchGate::proveDrained(std::uint32_t word, std::uint64_t now) {
   ledger::raiseTo(line.seen_seq, seq);
   if (loadRelaxed(line.drained_seq) >= seq) return true;
   if (!endsInTime(now)) return false;
-  if (fences_) {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-  } else {
-    ::syscall(SYS_membarrier, kBarrierPrivate, 0);
-  }
+  fenceAllThreads(fences_);
   // The meter is read again for work that passed in the meantime.
   if (insideUnderOther(word) || !endsInTime(now)) return false;
   storeRelease(line.drained_seq, seq);
@@ -122,11 +117,7 @@ bool LaunchGate::rest(std::uint64_t now, bool drained) {
   // set activated_; later ones raise the state again.
   board_.turn(now);
   __atomic_fetch_and(&board_.line().state, ~ledger::kWorkInFlight, __ATOMIC_SEQ_CST);
-  if (fences_) {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-  } else {
-    ::syscall(SYS_membarrier, kBarrierPrivate, 0);
-  }
+  fenceAllThreads(fences_);
   if (insideUnderOther(0) || inflightEnd() != 0 || countedMetered() != launches_seen_ ||
       activated_.load(std::memory_order_relaxed) != activated_seen_) {
     board_.raise(ledger::kWorkInFlight);

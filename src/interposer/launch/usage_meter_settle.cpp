@@ -12,6 +12,7 @@
 #include "launch/usage_meter.h"
 #include "runtime.h"
 #include "support/syscalls.h"
+#include "threads/drain.h"
 #include "threads/thread_state.h"
 
 namespace divvy::interposer {

@@ -15,14 +15,6 @@ constexpr std::uint64_t kLongestSleep = 100 * kMillisecond;
 constexpr std::uint64_t kDefaultDrainMs = 2000;
 constexpr long kInsideNap = 200'000;
 
-// The kernel's numbers; older headers lack them.
-constexpr int kBarrierPrivate = 1 << 3;
-constexpr int kBarrierRegister = 1 << 4;
-
-bool barrier(int command) {
-  return ::syscall(SYS_membarrier, command, 0) == 0;
-}
-
 const std::uint32_t* futexOf(const std::atomic<std::uint32_t>& word) {
   static_assert(sizeof word == sizeof(std::uint32_t));
   return reinterpret_cast<const std::uint32_t*>(&word);
@@ -56,7 +48,7 @@ class Waiting {
 void ResidencyGate::activate() {
   if (active()) return;
   const ErrnoKeeper keeper;
-  fences_.store(!barrier(kBarrierRegister), std::memory_order_relaxed);
+  fences_.store(!registerDrainFence(), std::memory_order_relaxed);
   active_.store(true, std::memory_order_seq_cst);
   runtime().gate.meterAlways();
 }
@@ -190,11 +182,7 @@ bool ResidencyGate::awaitOutside(std::uint64_t until) const {
 SwapRefusal ResidencyGate::drain() {
   // A thread that begins a capture counts it first and reads the gate then.
   if (runtime().captures.open()) return SwapRefusal::kCapturing;
-  if (fences_.load(std::memory_order_relaxed)) {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-  } else if (!barrier(kBarrierPrivate)) {
-    return SwapRefusal::kNotDrained;
-  }
+  if (!fenceAllThreads(fences_.load(std::memory_order_relaxed))) return SwapRefusal::kNotDrained;
   const std::uint64_t until = drain_since_.load(std::memory_order_relaxed) + drainBound();
   if (!awaitOutside(until)) return SwapRefusal::kNotDrained;
   const CUresult ended = runtime().context_use.synchronizeAll();

@@ -8,6 +8,7 @@
 #include "abi/cuda_types.h"
 #include "cuda/call_work.h"
 #include "ledger/swap.h"
+#include "threads/drain.h"
 #include "threads/thread_state.h"
 
 namespace divvy::interposer {
@@ -33,13 +34,7 @@ class ResidencyGate {
     const std::uint32_t seen = word_.load(std::memory_order_acquire);
     return (seen & kStates) == 0 && mark(line, seen);
   }
-  static void leave(ThreadLine* line) {
-    if (__builtin_expect(divvy_thread.shared_line, 0)) {
-      line->touching.fetch_sub(1, std::memory_order_release);
-    } else {
-      line->touching.store(0, std::memory_order_release);
-    }
-  }
+  static void leave(ThreadLine* line) { clearMark(line->touching); }
 
   // Announces new memory that is not on the device. To be called after a pager can find that memory
   // and before the application receives its address.
@@ -77,23 +72,15 @@ class ResidencyGate {
     return ((word & ~kStates) + kStep) | states;
   }
 
-  // Marks the thread as on its way into the driver, then checks again that it may enter. The drain
-  // first changes the word, then makes every thread of the process fence, and reads the lines last.
-  // So either the drain sees this thread inside, or this thread sees the changed word.
+  // Marks the thread as inside by the drain protocol (threads/drain.h); the drain changes the word.
   __attribute__((always_inline)) bool mark(ThreadLine* line, std::uint32_t seen) {
-    if (__builtin_expect(divvy_thread.shared_line, 0)) {
-      line->touching.fetch_add(1, std::memory_order_seq_cst);
-    } else {
-      line->touching.store(1, std::memory_order_relaxed);
-      if (fences_.load(std::memory_order_relaxed)) {
-        std::atomic_thread_fence(std::memory_order_seq_cst);
-      } else {
-        std::atomic_signal_fence(std::memory_order_seq_cst);
-      }
-    }
-    if (__builtin_expect(word_.load(std::memory_order_acquire) == seen, 1)) return true;
-    leave(line);
-    return false;
+    const auto fences = [&]() __attribute__((always_inline)) {
+      return fences_.load(std::memory_order_relaxed);
+    };
+    const auto same = [&]() __attribute__((always_inline)) {
+      return word_.load(std::memory_order_acquire) == seen;
+    };
+    return markInside(line->touching, 1, fences, same);
   }
   CUresult enterSlowly(ThreadLine* line, const CallWork* work);
   bool replace(std::uint32_t seen, std::uint32_t states);

@@ -7,14 +7,15 @@
 
 extern "C" {
 constinit thread_local divvy::interposer::ThreadState divvy_thread{};
+constinit divvy::interposer::ThreadLine divvy_thread_lines[divvy::interposer::kThreadLines] = {};
 }
 
 namespace divvy::interposer {
 namespace {
 
+constexpr unsigned kLines = kThreadLines;
+constexpr auto& lines = divvy_thread_lines;
 // The last line is shared by all further threads; a few of its counts may be lost.
-constexpr unsigned kLines = 512;
-constinit ThreadLine lines[kLines] = {};
 // Lines from here on were never taken, except the shared one.
 constinit std::atomic<unsigned> lines_used{0};
 
@@ -44,32 +45,24 @@ bool exitKeyReady() {
   return true;
 }
 
-bool isShared(const ThreadLine& line) {
-  return &line == &lines[kLines - 1];
-}
-
 void noteUsed(unsigned index) {
   unsigned seen = lines_used.load(std::memory_order_relaxed);
   while (seen <= index && !lines_used.compare_exchange_weak(seen, index + 1)) {
   }
 }
 
-// Calls visit(line) for every line that was ever taken.
-template <typename Visit>
-void forEachLine(Visit visit) {
-  const unsigned used = lines_used.load(std::memory_order_acquire);
-  for (unsigned i = 0; i < used; ++i) visit(lines[i]);
-  visit(lines[kLines - 1]);
-}
-
 std::uint64_t sumOf(std::atomic<std::uint64_t> ThreadLine::*counter) {
   std::uint64_t sum = 0;
-  forEachLine(
+  forEachThreadLine(
       [&](const ThreadLine& line) { sum += (line.*counter).load(std::memory_order_relaxed); });
   return sum;
 }
 
 }  // namespace
+
+unsigned usedThreadLines() {
+  return lines_used.load(std::memory_order_acquire);
+}
 
 ThreadLine* takeThreadLine() {
   const ErrnoKeeper keeper;
@@ -100,23 +93,6 @@ std::uint64_t countedExempt() {
 
 std::uint64_t countedMetered() {
   return sumOf(&ThreadLine::metered);
-}
-
-bool insideUnderOther(std::uint32_t word) {
-  bool found = false;
-  forEachLine([&](const ThreadLine& line) {
-    const std::uint32_t admitted = line.admitted.load(std::memory_order_acquire);
-    if (admitted != 0 && (isShared(line) || admitted != word)) found = true;
-  });
-  return found;
-}
-
-bool anyTouching() {
-  bool found = false;
-  forEachLine([&](const ThreadLine& line) {
-    found = found || line.touching.load(std::memory_order_acquire) != 0;
-  });
-  return found;
 }
 
 void forgetThreadLines() {

@@ -39,6 +39,28 @@ extern __attribute__((visibility("hidden"),
                       tls_model("initial-exec"))) constinit thread_local ThreadState divvy_thread;
 }
 
+// The last line is shared by all threads beyond the others; a few of its counts may be lost.
+inline constexpr unsigned kThreadLines = 512;
+
+extern "C" {
+extern __attribute__((visibility("hidden"))) constinit ThreadLine divvy_thread_lines[kThreadLines];
+}
+
+inline bool isShared(const ThreadLine& line) {
+  return &line == &divvy_thread_lines[kThreadLines - 1];
+}
+
+// Returns how many of the first lines were ever taken, the shared one aside. Any thread.
+unsigned usedThreadLines();
+
+// Calls visit(line) for every line that was ever taken. Any thread.
+template <typename Visit>
+void forEachThreadLine(Visit visit) {
+  const unsigned used = usedThreadLines();
+  for (unsigned i = 0; i < used; ++i) visit(divvy_thread_lines[i]);
+  visit(divvy_thread_lines[kThreadLines - 1]);
+}
+
 // Gives the calling thread a line of its own and returns it. If all are taken, it is the last line,
 // which threads share. The line becomes free when the thread ends.
 ThreadLine* takeThreadLine();
@@ -47,13 +69,6 @@ ThreadLine* takeThreadLine();
 std::uint64_t countedFree();
 std::uint64_t countedExempt();
 std::uint64_t countedMetered();
-
-// Returns whether a call that was admitted under another word than `word` is still inside the
-// driver. A call in the shared line counts under any word.
-bool insideUnderOther(std::uint32_t word);
-
-// Returns whether a call that may touch swappable memory is still inside the driver.
-bool anyTouching();
 
 // For the child of a fork, which has one thread and has launched nothing.
 void forgetThreadLines();
