@@ -37,13 +37,12 @@ __attribute__((always_inline)) inline bool LaunchGate::enterQuickly(const CallWo
   UsageMeter& meter = runtime().meter;
   divvy_thread.depth = 1;  // keeps out a signal handler's launch
   if (meter.plain(work, counted) && !divvy_thread.shared_line && !runtime().captures.open() &&
-      meter.unsettledOn(counted.slot->device) + counted.estimate <= inflightBound()) {
-    // A thread that reads the noted word also sees the claimed line.
-    const auto& quick = kMarked ? marked_word_ : quick_word_;
-    const std::uint32_t word = quick.load(std::memory_order_acquire);
-    if (markInsideUnfenced(line->admitted, word, [this, word] {
-          return this->word() == word && board_.shows(ledger::kWorkInFlight);
-        })) {
+      meter.unsettledOn(counted.slot->device) + counted.estimate <= grant_.inflightBound()) {
+    const std::uint32_t word = grant_.noted().quick<kMarked>();
+    const auto same = [&]() __attribute__((always_inline)) {
+      return grant_.word() == word && board_.shows(ledger::kWorkInFlight);
+    };
+    if (markInsideUnfenced(line->admitted, word, same)) {
       line->metered.store(line->metered.load(std::memory_order_relaxed) + 1,
                           std::memory_order_relaxed);
       meter.count(counted);

@@ -5,19 +5,14 @@
 
 #include "cuda/call_work.h"
 #include "interposer/cuda_hooks.h"
+#include "launch/active_grant.h"
+#include "launch/drain_monitor.h"
+#include "launch/inflight_limit.h"
 #include "launch/usage_meter.h"
 #include "launch/work_report.h"
 #include "loader/driver_table.h"
-#include "support/lease.h"
 #include "threads/background_thread.h"
 #include "threads/thread_state.h"
-
-// The word that determines whether work may be launched: the tenant's grant. It is a word that is
-// always 0, which is open, without a tenant, before the first context, and while the agent is
-// silent. After meterAlways() it is a word that is never open.
-extern "C" {
-extern __attribute__((visibility("hidden"))) std::atomic<const std::uint32_t*> divvy_gate;
-}
 
 namespace divvy::interposer {
 
@@ -74,96 +69,32 @@ class LaunchGate {
   void forgetAfterFork();
 
   // Returns whether a grant may come into force in this process.
-  bool attached() const {
-    const Mode mode = mode_.load(std::memory_order_relaxed);
-    return mode == Mode::kGated || mode == Mode::kUngated;
-  }
+  bool attached() const { return grant_.attached(); }
   // Returns whether launches were admitted under a grant, and may be again.
-  bool metering() const { return word_noted_.load(std::memory_order_relaxed) != 0; }
-  bool ungated() const { return mode_.load(std::memory_order_relaxed) == Mode::kUngated; }
+  bool metering() const { return grant_.noted().any(); }
+  bool ungated() const { return grant_.ungated(); }
   std::uint64_t captured() const { return captured_.load(std::memory_order_relaxed); }
   const WorkReport& board() const { return board_; }
   const BackgroundThread& background() const { return background_; }
 
  private:
-  enum class Mode : std::uint32_t { kDetached, kGated, kUngated, kLost, kExiting };
   class Wait;
-  static constexpr std::uint32_t kNoWord = ~std::uint32_t{0};
 
-  __attribute__((always_inline)) std::uint32_t word() const {
-    return ledger::loadAcquire(*word_at_.load(std::memory_order_relaxed));
-  }
-  void pointAt(const std::uint32_t* word);
-  std::uint64_t inflightBound() const {
-    return std::uint64_t{ledger::loadRelaxed(grant_->inflight_us)} * 1'000;
-  }
-  // Returns the estimated end of the work in flight, which may be past; 0 if that work has ended.
-  std::uint64_t inflightEnd() const;
-  bool goInside(ThreadLine* line, std::uint32_t word) const;
-  struct Need {  // of one launch
-    std::uint64_t estimate;
-    unsigned device;
-  };
-  bool fits(const Need& need) const;
-  bool fitsSoon(const Need& need, std::uint64_t now) const;
-  // Returns how long before the end of the work in flight the next launch may follow.
-  std::uint64_t lead() const;
-  void noteLate(std::uint64_t by);
-  bool admitSlowly(ThreadLine* line, const Need& need);
+  bool admitSlowly(ThreadLine* line, const LaunchNeed& need);
   bool admit(const CallWork& work, MeteredCall& ticket);
+  bool fits(const LaunchNeed& need) const;
   bool force(ThreadLine* line);
   bool mayWait() const;
-  bool present();
-  bool standsOpen();
-  void lose();
   void activate();
   bool passesCaptured(const CallWork& work);
-  bool noteGrant(std::uint32_t word);
-  void forgetGrant();
-  bool noteClosed(std::uint64_t now);
-  void ungate();
-  void regate();
-  void noteProgress(const Settled& settled, std::uint64_t now);
 
-  std::uint64_t sequenceOf(std::uint32_t word) const;
-  void publish(std::uint64_t now);
-  bool endsInTime(std::uint64_t now) const;
-  bool proveDrained(std::uint32_t word, std::uint64_t now);
-  bool rest(std::uint64_t now, bool drained);
-  bool saturated() const;
-  // Returns whether other tenants yield to this tenant.
-  bool servesFirst() const;
-  std::uint64_t nextLook(std::uint32_t word, bool draining, std::uint64_t now) const;
-
-  const ledger::Grant* grant_ = nullptr;
-  // Equals divvy_gate until meterAlways().
-  std::atomic<const std::uint32_t*> word_at_{nullptr};
-  std::atomic<Mode> mode_{Mode::kDetached};
-  bool fences_ = false;  // no membarrier here: launching threads fence themselves
   WorkReport board_;
-  Lease lease_;
   BackgroundThread background_;
-  std::atomic<std::uint32_t> budget_waits_{0};  // threads that wait for less work in flight
-  // How late this machine wakes a thread that sleeps until an instant, in ns: the ninth decile.
-  std::atomic<std::uint64_t> late_{0};
-  std::atomic<std::uint64_t> progress_{0};  // when in-flight work was last seen to shrink
-  std::atomic<std::uint32_t> word_noted_{0};
-  // word_noted_ while launches under it may take the quick path; kNoWord otherwise.
-  std::atomic<std::uint32_t> quick_word_{kNoWord};
-  std::atomic<std::uint32_t> marked_word_{kNoWord};  // the same for launches with a marked line
-  std::atomic<std::uint64_t> free_noted_{0};  // launches that found the gate open, at that word
-  std::atomic<std::uint64_t> activated_{0};   // latest launch that was admitted after a pause
-  std::atomic<std::uint64_t> captured_{0};    // launches into captures, which are no work yet
-
-  // State of tick(), which runs in one thread at a time.
-  std::atomic<bool> ticking_{false};
-  std::uint64_t free_watched_ = 0;  // launches through the open gate with an end to be observed
-  std::uint64_t launches_seen_ = 0;
-  std::uint64_t quiet_since_ = 0;
-  std::uint64_t busy_until_ = 0;  // at the latest tick; 0: nothing was in flight
-  std::uint64_t activated_seen_ = 0;
-  std::uint32_t word_seen_ = 0;
-  std::uint64_t ticks_ = 0;
+  ActiveGrant grant_{board_, background_};
+  InflightLimit inflight_{grant_};
+  DrainMonitor monitor_{DrainMonitor::Parts{
+      .grant = grant_, .report = board_, .inflight = inflight_, .background = background_}};
+  std::atomic<std::uint64_t> captured_{0};  // launches into captures, which are no work yet
 };
 
 // Surround the driver's call of one launch that found the gate not open. enterGate() returns when
