@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "launch/active_grant.h"
-#include "launch/usage_meter.h"
+#include "meter/usage_meter.h"
 
 namespace divvy::interposer {
 

@@ -8,9 +8,9 @@
 #include "launch/active_grant.h"
 #include "launch/drain_monitor.h"
 #include "launch/inflight_limit.h"
-#include "launch/usage_meter.h"
 #include "launch/work_report.h"
 #include "loader/driver_table.h"
+#include "meter/usage_meter.h"
 #include "threads/background_thread.h"
 #include "threads/thread_state.h"
 

@@ -1,4 +1,4 @@
-#include "launch/duration_estimates.h"
+#include "meter/duration_estimates.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "launch/event_pool.h"
+#include "meter/event_pool.h"
 
 #include "cuda/current_context.h"
 

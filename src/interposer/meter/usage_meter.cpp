@@ -1,5 +1,5 @@
 // The launching side of the meter: work in flight, and the marks after it.
-#include "launch/usage_meter.h"
+#include "meter/usage_meter.h"
 
 #include "cuda/capture_scope.h"
 #include "cuda/current_context.h"

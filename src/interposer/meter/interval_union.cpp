@@ -1,4 +1,4 @@
-#include "launch/interval_union.h"
+#include "meter/interval_union.h"
 
 namespace divvy::interposer {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "cuda/call_work.h"
-#include "launch/event_pool.h"
+#include "meter/event_pool.h"
 #include "support/address_map.h"
 #include "support/slab.h"
 

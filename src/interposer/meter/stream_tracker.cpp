@@ -1,4 +1,4 @@
-#include "launch/stream_tracker.h"
+#include "meter/stream_tracker.h"
 
 #include "cuda/current_context.h"
 #include "cuda/thread_streams.h"

@@ -6,10 +6,10 @@
 
 #include "cuda/call_work.h"
 #include "cuda/thread_streams.h"
-#include "launch/duration_estimates.h"
-#include "launch/interval_union.h"
-#include "launch/stream_tracker.h"
 #include "ledger/layout.h"
+#include "meter/duration_estimates.h"
+#include "meter/interval_union.h"
+#include "meter/stream_tracker.h"
 
 namespace divvy::interposer {
 

@@ -9,7 +9,7 @@
 // tried.
 #include "cuda/capture_scope.h"
 #include "cuda/current_context.h"
-#include "launch/usage_meter.h"
+#include "meter/usage_meter.h"
 #include "runtime.h"
 #include "support/syscalls.h"
 #include "threads/drain.h"
