@@ -41,7 +41,7 @@ void fillGate(Control* full) {
   const Runtime& state = runtime();
   full->metered = countedMetered();
   full->captured = state.gate.captured();
-  full->outstanding = state.meter.unsettled();
+  full->outstanding = state.meter.usage().unsettled();
   full->ungated = state.gate.ungated() ? 1 : 0;
   full->open_captures = state.captures.open() ? 1 : 0;
   full->helper = state.gate.background().missing() ? 2 : state.gate.background().running() ? 1 : 0;

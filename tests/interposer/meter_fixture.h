@@ -70,7 +70,7 @@ class MeterTest : public TenantTest {
     simgpu::CardEngine engine;
     std::uint64_t log, busy, held_up, stalled = 0;
     explicit Start(simgpu::CardEngine which = simgpu::CardEngine::kCompute)
-        : engine(which), log(logged(which)), busy(meter().busy(0)), held_up(heldUp()) {}
+        : engine(which), log(logged(which)), busy(meter().usage().busy(0)), held_up(heldUp()) {}
     // By how much the meter may be wrong because the program was held up.
     double slack() const { return static_cast<double>(std::max(heldUp() - held_up, stalled)); }
   };
@@ -106,10 +106,10 @@ class MeterTest : public TenantTest {
     MeteredCall ticket;
     const std::uint64_t estimate = meter().estimate(work, ticket);
     const std::uint64_t limit = sys::now() + kPatience;
-    while (meter().unsettled() + estimate > bound) {
+    while (meter().usage().unsettled() + estimate > bound) {
       const std::uint64_t now = sys::now();
       meter().settle(now);
-      if (meter().inflightUntil() < now + bound / 4) break;
+      if (meter().usage().inflightUntil() < now + bound / 4) break;
       ASSERT_LT(now, limit) << "in flight for ever";
     }
   }
@@ -146,7 +146,7 @@ class MeterTest : public TenantTest {
   static void drain() {
     meter().mark();
     const std::uint64_t limit = sys::now() + kPatience;
-    while (!meter().idle()) {
+    while (!meter().usage().idle()) {
       meter().settle(sys::now());
       ASSERT_LT(sys::now(), limit) << "in flight for ever";
     }
@@ -165,15 +165,15 @@ class MeterTest : public TenantTest {
   // one of ours is `scale`; but for `percent` of it, and the time that the program was held up.
   static void expectExact(const Start& since, double percent, double scale = 1) {
     const double lost = since.slack() * scale;
-    const double seen = static_cast<double>(meter().busy(0) - since.busy) * scale;
+    const double seen = static_cast<double>(meter().usage().busy(0) - since.busy) * scale;
     const auto truth = static_cast<double>(logged(since.engine) - since.log);
     ASSERT_GT(truth, 0);
     std::printf(
         "  busy %.3f ms, the card's log %.3f ms: %+.2f %%, held up %.3f ms, unmetered %llu, "
         "settles %llu\n",
         seen / 1e6, truth / 1e6, 100 * (seen - truth) / truth, lost / 1e6,
-        static_cast<unsigned long long>(meter().unmetered()),
-        static_cast<unsigned long long>(meter().settles()));
+        static_cast<unsigned long long>(meter().usage().unmetered()),
+        static_cast<unsigned long long>(meter().usage().settles()));
     EXPECT_NEAR(seen, truth, truth * percent / 100 + lost);
   }
 };

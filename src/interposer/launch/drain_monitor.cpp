@@ -123,7 +123,7 @@ bool DrainMonitor::noteClosed(std::uint64_t now) {
   ++divvy_thread.depth;
   const bool watched = runtime().meter.watchOlder();
   --divvy_thread.depth;
-  if (!runtime().meter.idle()) {
+  if (!runtime().meter.usage().idle()) {
     idle_.noteActivation(now);
     if (!report_.shows(ledger::kWorkInFlight)) report_.turn(now);
     report_.raise(ledger::kWorkInFlight);

@@ -37,7 +37,8 @@ __attribute__((always_inline)) inline bool LaunchGate::enterQuickly(const CallWo
   UsageMeter& meter = runtime().meter;
   divvy_thread.depth = 1;  // keeps out a signal handler's launch
   if (meter.plain(work, counted) && !divvy_thread.shared_line && !runtime().captures.open() &&
-      meter.unsettledOn(counted.slot->device) + counted.estimate <= grant_.inflightBound()) {
+      meter.usage().unsettledOn(counted.slot->device) + counted.estimate <=
+          grant_.inflightBound()) {
     const std::uint32_t word = grant_.noted().quick<kMarked>();
     const auto same = [&]() __attribute__((always_inline)) {
       return grant_.word() == word && board_.shows(ledger::kWorkInFlight);

@@ -10,7 +10,7 @@ using ledger::loadRelaxed;
 using ledger::storeRelaxed;
 
 void IdleMonitor::publish(std::uint64_t now) {
-  const UsageMeter& meter = runtime().meter;
+  const ProcessUsage& usage = runtime().meter.usage();
   ledger::WorkLine& line = report_.line();
   const std::uint64_t launches = countedMetered();
   if (launches != launches_seen_) {
@@ -32,12 +32,12 @@ void IdleMonitor::publish(std::uint64_t now) {
   }
   busy_until_ = until;
   for (unsigned dev = 0; dev < ledger::kMaxDevices; ++dev) {
-    const std::uint64_t busy = meter.busy(dev);
+    const std::uint64_t busy = usage.busy(dev);
     if (busy != loadRelaxed(line.busy[dev])) storeRelaxed(line.busy[dev], busy);
   }
-  storeRelaxed(line.longest, meter.longest());
-  storeRelaxed(line.settles, meter.settles());
-  storeRelaxed(line.unmetered, meter.unmetered());
+  storeRelaxed(line.longest, usage.longest());
+  storeRelaxed(line.settles, usage.settles());
+  storeRelaxed(line.unmetered, usage.unmetered());
   storeRelaxed(line.inflight_until, until);
 }
 

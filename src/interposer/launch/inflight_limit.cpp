@@ -26,13 +26,13 @@ std::uint64_t larger(std::uint64_t a, std::uint64_t b) {
 }  // namespace
 
 std::uint64_t InflightLimit::end() {
-  const UsageMeter& meter = runtime().meter;
-  return meter.idle() ? 0 : larger(meter.inflightUntil(), 1);
+  const ProcessUsage& usage = runtime().meter.usage();
+  return usage.idle() ? 0 : larger(usage.inflightUntil(), 1);
 }
 
 bool InflightLimit::fitsSoon(const LaunchNeed& need, std::uint64_t now) const {
-  const UsageMeter& meter = runtime().meter;
-  return meter.unsettledOn(need.device) == 0 || meter.untilOn(need.device) <= now + lead();
+  const ProcessUsage& usage = runtime().meter.usage();
+  return usage.unsettledOn(need.device) == 0 || usage.untilOn(need.device) <= now + lead();
 }
 
 // A part of what may be in flight; where that is less than what a thread that sleeps wakes up too

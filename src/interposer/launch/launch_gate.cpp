@@ -81,7 +81,7 @@ void LaunchGate::forgetAfterFork() {
 
 inline bool LaunchGate::fits(const LaunchNeed& need) const {
   const std::uint64_t bound = grant_.inflightBound();
-  return bound == 0 || runtime().meter.unsettledOn(need.device) + need.estimate <= bound;
+  return bound == 0 || runtime().meter.usage().unsettledOn(need.device) + need.estimate <= bound;
 }
 
 // A part of the bound on work in flight, but at least the usual wake-up delay of a sleeping thread.
@@ -264,7 +264,7 @@ bool LaunchGate::Wait::budget(std::uint32_t word, const LaunchNeed& need) {
   if (settled.ended) return true;
   if (stuck(now)) return false;
   const std::uint64_t lead = gate_.inflight_.lead();
-  const std::uint64_t until = runtime().meter.untilOn(need.device);
+  const std::uint64_t until = runtime().meter.usage().untilOn(need.device);
   const std::uint64_t wanted = until > now + lead ? until - lead : now + kShortestSleep;
   const std::uint64_t target = smaller(larger(wanted, now + kShortestSleep), now + kMillisecond);
   doze(word, target);
@@ -276,7 +276,7 @@ bool LaunchGate::Wait::budget(std::uint32_t word, const LaunchNeed& need) {
 // Lets one launch pass whatever the word is.
 bool LaunchGate::force(ThreadLine* line) {
   ledger::bumpShared(board_.line().escapes, 1);
-  noteFault(Fault::kGateEscaped, 0, runtime().meter.unsettled());
+  noteFault(Fault::kGateEscaped, 0, runtime().meter.usage().unsettled());
   while (grant_.word() != 0) {
     if (grant_.goInside(line, grant_.word())) return true;
   }

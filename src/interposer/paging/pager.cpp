@@ -218,7 +218,7 @@ bool Pagers::resting(const Pager& pager, std::uint64_t now) {
   if (pager.refused == SwapRefusal::kCapturing) return runtime().captures.open();
   if (pager.refused != SwapRefusal::kNotDrained) return true;
   // The obstacle may have ended long ago. That is a guess; the next drain proves it.
-  return now < pager.quiet_from || anyTouching() || !runtime().meter.idle();
+  return now < pager.quiet_from || anyTouching() || !runtime().meter.usage().idle();
 }
 
 // When to check again whether the pause is over.

@@ -59,9 +59,10 @@ TEST_F(UsageMeterTest, FourStreamsOfShortKernels_BusyAtMostWallTime) {
   const double slack = since.slack();
   const std::uint64_t truth = logged() - since.log;
   std::printf("  busy %.3f ms, the card's log %.3f ms\n",
-              static_cast<double>(meter().busy(0)) / 1e6, static_cast<double>(truth) / 1e6);
-  EXPECT_GE(static_cast<double>(meter().busy(0)), 0.95 * static_cast<double>(truth) - slack);
-  EXPECT_LE(meter().busy(0), sys::now() - began);
+              static_cast<double>(meter().usage().busy(0)) / 1e6, static_cast<double>(truth) / 1e6);
+  EXPECT_GE(static_cast<double>(meter().usage().busy(0)),
+            0.95 * static_cast<double>(truth) - slack);
+  EXPECT_LE(meter().usage().busy(0), sys::now() - began);
 }
 
 // Half of the time nothing runs, because the program does something else between two launches.

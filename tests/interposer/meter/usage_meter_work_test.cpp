@@ -41,7 +41,7 @@ TEST_F(UsageMeterWorkTest, LongGraphs_BusyWithinFivePercent) {
   }
   drain();
   expectExact(since, 5);
-  EXPECT_NEAR(static_cast<double>(meter().longest()), 200e6, 10e6 + since.slack());
+  EXPECT_NEAR(static_cast<double>(meter().usage().longest()), 200e6, 10e6 + since.slack());
 }
 
 TEST_F(UsageMeterWorkTest, AsyncCopies_BusyMatchesCopyEngine) {
@@ -74,7 +74,7 @@ TEST_F(UsageMeterWorkTest, SynchronousCopies_BusyAtMostWallTime) {
   ASSERT_EQ(cu<Cu::cuMemAlloc_v2>(&source, kBytes), CUDA_SUCCESS);
   ASSERT_EQ(cu<Cu::cuMemHostAlloc>(&target, kBytes, 0u), CUDA_SUCCESS);
   const CUfunction kernel = builtin("spin");
-  const std::uint64_t log = logged() + logged(CardEngine::kCopyOut), busy = meter().busy(0);
+  const std::uint64_t log = logged() + logged(CardEngine::kCopyOut), busy = meter().usage().busy(0);
   const std::uint64_t began = sys::now();
   for (int i = 0; i < 50; ++i) {
     spin(kernel, nullptr, kMilli);
@@ -83,7 +83,7 @@ TEST_F(UsageMeterWorkTest, SynchronousCopies_BusyAtMostWallTime) {
   drain();
   const std::uint64_t wall = sys::now() - began;
   const std::uint64_t truth = logged() + logged(CardEngine::kCopyOut) - log;
-  const std::uint64_t seen = meter().busy(0) - busy;
+  const std::uint64_t seen = meter().usage().busy(0) - busy;
   std::printf("  busy %.3f ms, the card's log %.3f ms, wall %.3f ms\n",
               static_cast<double>(seen) / 1e6, static_cast<double>(truth) / 1e6,
               static_cast<double>(wall) / 1e6);
@@ -131,12 +131,12 @@ TEST_F(UsageMeterWorkTest, ContextEndsWithWorkInFlight_MeterIdle) {
     const CUfunction kernel = builtin("spin");
     const CUstream stream = makeStream();
     for (int j = 0; j < 10; ++j) spin(kernel, j % 2 == 0 ? stream : nullptr, kMilli, 100 * kMilli);
-    EXPECT_FALSE(meter().idle());
+    EXPECT_FALSE(meter().usage().idle());
     meter().forgetContext(context);
     ASSERT_EQ(cu<Cu::cuCtxDestroy_v2>(context), CUDA_SUCCESS);
     noteContextChange();
     meter().settle(sys::now());
-    EXPECT_TRUE(meter().idle());
+    EXPECT_TRUE(meter().usage().idle());
   }
   // And others go on.
   const CUfunction kernel = builtin("spin");
@@ -144,7 +144,7 @@ TEST_F(UsageMeterWorkTest, ContextEndsWithWorkInFlight_MeterIdle) {
   const Start since;
   for (int j = 0; j < 20; ++j) spin(kernel, stream, kMilli);
   drain();
-  EXPECT_NEAR(static_cast<double>(meter().busy(0) - since.busy), 20e6, 4e6 + since.slack());
+  EXPECT_NEAR(static_cast<double>(meter().usage().busy(0) - since.busy), 20e6, 4e6 + since.slack());
 }
 
 TEST_F(UsageMeterWorkTest, StreamDestroyedInFlight_WithinTenPercent) {
@@ -183,7 +183,8 @@ TEST_F(UsageMeterWorkTest, OpenCapture_NoEventsInGraph) {
   });
   worker.join();
   meter().mark();
-  EXPECT_GT(meter().unmetered(), 0u) << "the legacy stream is charged by estimate meanwhile";
+  EXPECT_GT(meter().usage().unmetered(), 0u)
+      << "the legacy stream is charged by estimate meanwhile";
   CUgraph graph = nullptr;
   ASSERT_EQ(cu<Cu::cuStreamEndCapture>(captured, &graph), CUDA_SUCCESS);
   runtime().captures.ended(captured);
@@ -226,7 +227,7 @@ TEST_F(UsageMeterWorkTest, PerThreadStreams_BusyIsUnion) {
   for (auto& thread : threads) thread.join();
   drain();
   const std::uint64_t wall = sys::now() - began;
-  const std::uint64_t seen = meter().busy(0) - since.busy, truth = logged() - since.log;
+  const std::uint64_t seen = meter().usage().busy(0) - since.busy, truth = logged() - since.log;
   std::printf("  busy %.3f ms, the card's log %.3f ms, held up %.3f ms\n",
               static_cast<double>(seen) / 1e6, static_cast<double>(truth) / 1e6,
               static_cast<double>(held_up) / 1e6);
@@ -254,8 +255,8 @@ TEST_F(UsageMeterWorkTest, TwoDevices_BusyCountedPerDevice) {
     spin(one ? second : first, nullptr, kMilli);
   }
   drain();
-  EXPECT_NEAR(static_cast<double>(meter().busy(0)), 75e6, 12e6 + since.slack());
-  EXPECT_NEAR(static_cast<double>(meter().busy(1)), 25e6, 8e6 + since.slack());
+  EXPECT_NEAR(static_cast<double>(meter().usage().busy(0)), 75e6, 12e6 + since.slack());
+  EXPECT_NEAR(static_cast<double>(meter().usage().busy(1)), 25e6, 8e6 + since.slack());
 }
 
 // It was charged by a first guess for ever, to the first card.
@@ -274,15 +275,15 @@ TEST_F(UsageMeterWorkTest, StreamNotOpened_OpenedByNextLaunch) {
   {
     const OpeningElsewhere opening(meter());
     for (int i = 0; i < 3; ++i) spin(kernel, stream, kMilli, 100 * kMilli);
-    EXPECT_NE(meter().unsettledOn(1), 0u);
-    EXPECT_EQ(meter().unsettledOn(0), 0u);
+    EXPECT_NE(meter().usage().unsettledOn(1), 0u);
+    EXPECT_EQ(meter().usage().unsettledOn(0), 0u);
   }
   const Start since;
   for (int i = 0; i < 40; ++i) spin(kernel, stream, kMilli);
   drain();
-  EXPECT_EQ(meter().unmetered(), 3u);
-  EXPECT_NEAR(static_cast<double>(meter().busy(1)), 40e6, 8e6 + since.slack());
-  EXPECT_EQ(meter().busy(0), 0u);
+  EXPECT_EQ(meter().usage().unmetered(), 3u);
+  EXPECT_NEAR(static_cast<double>(meter().usage().busy(1)), 40e6, 8e6 + since.slack());
+  EXPECT_EQ(meter().usage().busy(0), 0u);
 }
 
 TEST_F(UsageMeterWorkTest, FaultedContext_MeterDrains) {
@@ -297,7 +298,7 @@ TEST_F(UsageMeterWorkTest, FaultedContext_MeterDrains) {
     metered<Cu::cuLaunchKernel>(trap, 1u, 1u, 1u, 32u, 1u, 1u, 0u, stream, none, none);
   }
   drain();
-  EXPECT_TRUE(meter().idle());
+  EXPECT_TRUE(meter().usage().idle());
 }
 
 TEST_F(UsageMeterWorkTest, RefusedLaunches_NotInFlight) {
@@ -312,7 +313,7 @@ TEST_F(UsageMeterWorkTest, RefusedLaunches_NotInFlight) {
         CUDA_SUCCESS);
   }
   drain();
-  EXPECT_LT(meter().busy(0), kMilli);
+  EXPECT_LT(meter().usage().busy(0), kMilli);
 }
 
 TEST_F(UsageMeterWorkTest, WorkBeforeGateClosed_InFlightUntilItEnds) {
@@ -354,11 +355,11 @@ TEST_F(UsageMeterWorkTest, FirstLaunchWaitsForOther_NotOverdue) {
   ASSERT_EQ(cu<Cu::cuStreamWaitEvent>(stream, behind, 0u), CUDA_SUCCESS);
   spin(kernel, stream, kMilli);
   meter().settle(sys::now());
-  const bool idle = meter().idle();
+  const bool idle = meter().usage().idle();
   if (sys::now() - began < nanoseconds) {
     EXPECT_FALSE(idle);
   }
-  EXPECT_LT(meter().inflightUntil(), sys::now() + kPatience);
+  EXPECT_LT(meter().usage().inflightUntil(), sys::now() + kPatience);
   drain();
 }
 
@@ -384,14 +385,14 @@ TEST_F(UsageMeterWorkTest, WorkBeforeGateClosed_KnownBeforeAnyLaunch) {
               CUDA_SUCCESS);
     meter().resume();
     EXPECT_TRUE(meter().watchOlder());
-    const bool idle = meter().idle();
+    const bool idle = meter().usage().idle();
     // Five times as long by our clock.
     if (sys::now() - began < 5 * nanoseconds) {
       EXPECT_FALSE(idle);
     }
     spin(kernel, stream, kMilli);
     drain();
-    EXPECT_EQ(meter().unsettled(), 0u);
+    EXPECT_EQ(meter().usage().unsettled(), 0u);
   }
 }
 
