@@ -41,7 +41,8 @@ __attribute__((always_inline)) inline bool LaunchGate::enterQuickly(const CallWo
           grant_.inflightBound()) {
     const std::uint32_t word = grant_.noted().quick<kMarked>();
     const auto same = [&]() __attribute__((always_inline)) {
-      return grant_.word() == word && board_.shows(ledger::kWorkInFlight);
+      return __builtin_expect(grant_.word() == word, 1) &&
+             __builtin_expect(board_.shows(ledger::kWorkInFlight), 1);
     };
     if (markInsideUnfenced(line->admitted, word, same)) {
       line->metered.store(line->metered.load(std::memory_order_relaxed) + 1,
