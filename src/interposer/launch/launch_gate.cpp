@@ -102,9 +102,9 @@ __attribute__((noinline)) bool LaunchGate::passesCaptured(const CallWork& work) 
 }
 
 // Handles the first launch under another word. Returns false if no arbiter gates this process now.
-  // The meter does not know work that passed an open gate.
-  // A thread that reads this word also sees the claimed line.
-  // Launches that may touch swappable memory must be marked, which the fast path does not do.
+// The meter does not know work that passed an open gate.
+// A thread that reads this word also sees the claimed line.
+// Launches that may touch swappable memory must be marked, which the fast path does not do.
 // Without read-modify-write operations, clock reads and system calls.
 void LaunchGate::enter(const CallWork& work, GatePass& passage) {
   ThreadLine* line = divvy_thread.line;
