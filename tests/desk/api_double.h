@@ -1,9 +1,7 @@
-// An API server's side of one node: its Node and its pods, to read, watch and patch. A peer with a
-// contract, not Kubernetes: what it does is what its documentation says of lists, watches and merge
-// patches; whatever else is asked is answered with 404, and counted.
+// An API server's side of one node, for an agent that is another process: the fake API server
+// (tests/kube/fake_api.h) of nodes and pods on a thread of its own.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,7 +11,8 @@
 
 namespace divvy::test {
 
-// For any thread. Served on loopback from construction on; who watches is cut off at the end.
+// For any thread. It serves on loopback from its construction on, and closes its watches at the
+// end.
 class ApiDouble {
  public:
   explicit ApiDouble(const std::string& node);
@@ -22,21 +21,22 @@ class ApiDouble {
   ApiDouble& operator=(const ApiDouble&) = delete;
 
   std::string url() const;
-  // New, or in place of the one with that UID; who watches is told.
+  // Adds a pod, or replaces the one of that namespace and name. Watches are told.
   void setPod(const boost::json::object& pod);
   void removePod(const std::string& uid);
   void removePods();
-  // What is said of the node now.
+  // The node's annotations now.
   std::map<std::string, std::string> notes() const;
   std::map<std::string, std::string> capacity() const;
-  // What changed the node, so far, in order. An agent that hears late of its own write may repeat
-  // it.
+  // Bodies of the patches that changed the node, in order. An agent that hears late of its own
+  // write may repeat it.
   std::vector<std::string> writes() const;
-  std::vector<std::string> unknown() const;  // what was asked that is not known here
+  // Requests that no agent makes: other than reads, and patches of nodes.
+  std::vector<std::string> unknown() const;
 
  private:
-  class Inside;
-  std::shared_ptr<Inside> inside_;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace divvy::test
