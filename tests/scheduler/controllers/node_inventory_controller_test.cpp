@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "controller_fixture.h"
 #include "controllers/node_inventory_controller.h"
 #include "kube/registration.h"
 #include "scheduler/cache.h"
@@ -259,6 +260,83 @@ TEST_F(InventoryTest, WrittenByAdministrator_IsKept) {
   ASSERT_TRUE(cache.setNode(nodeOf("a", cardsOf(1, 4), written)));
   EXPECT_EQ(devicesOn("a").size(), 1u);
   EXPECT_FALSE(toRecord(*cache.nodes().inventoryOf("a"), 1'000, 60));
+}
+
+// ---- what is written, at a fake API server ------------------------------------------------------
+
+class InventoryWriteTest : public ControllerTest {
+ protected:
+  // Sets the node, in the cache too, and tells the controller.
+  void tell(const Cards& cards, const std::optional<kube::Inventory>& inventory = {}) {
+    node_ = nodeOf("a", cards, inventory);
+    boost::json::object object = nodeJson(node_.meta.annotations);
+    object["metadata"].as_object()["uid"] = "a";
+    api.set(nodePath("a"), std::move(object));
+    ASSERT_TRUE(cache.setNode(node_));
+    controller.onNodeUpdate(node_);
+  }
+  std::string written() const { return api.annotation(nodePath("a"), kube::kInventoryKey); }
+  std::size_t writes() const { return api.count("PATCH", nodePath("a")); }
+
+  kube::Node node_;
+  NodeInventoryController controller{
+      loop.get_executor(), *client, cache, {"divvy-scheduler", 3'600, whyNot()}};
+};
+
+TEST_F(InventoryWriteTest, FirstRegistration_IsRecordedOnce) {
+  tell(cardsOf(1, 2));
+  ASSERT_TRUE(until([&] { return !written().empty(); }));
+  controller.onNodeUpdate(node_);
+  pass(std::chrono::seconds(10));
+  EXPECT_EQ(writes(), 1u);
+}
+
+TEST_F(InventoryWriteTest, WriteFails_IsRepeatedAfterAPause) {
+  api.inject({.method = "PATCH", .kind = test::FaultKind::kStatus, .times = 2});
+  tell(cardsOf(1, 2));
+  ASSERT_TRUE(until([&] { return writes() == 1; }));
+  pass(std::chrono::seconds(4));
+  EXPECT_EQ(writes(), 1u);
+  EXPECT_TRUE(until([&] { return !written().empty(); }));
+}
+
+TEST_F(InventoryWriteTest, AnswerLostAfterWrite_NothingChangesAgain) {
+  api.inject({.method = "PATCH", .kind = test::FaultKind::kAnswerLost});
+  tell(cardsOf(1, 2));
+  ASSERT_TRUE(until([&] { return writes() == 2; }));
+  pass(std::chrono::seconds(10));
+  EXPECT_EQ(writes(), 2u);
+  EXPECT_FALSE(api.calls("PATCH", nodePath("a"))[1].changed);
+}
+
+TEST_F(InventoryWriteTest, NameReused_OtherNodeGetsNoInventory) {
+  tell(cardsOf(1, 2));
+  boost::json::object other = nodeJson({});
+  other["metadata"].as_object()["uid"] = "another";
+  api.set(nodePath("a"), other);
+  pass(std::chrono::seconds(20));
+  EXPECT_EQ(written(), "");
+  EXPECT_EQ(writes(), 1u) << "it is not repeated";
+}
+
+TEST_F(InventoryWriteTest, Surplus_IsReportedOnceByEvent) {
+  tell(cardsOf(1, 64), recorded(cardsOf(1, 2)));
+  const std::string events = "/api/v1/namespaces/default/events";
+  ASSERT_TRUE(until([&] { return api.count("POST", events) == 1; }));
+  controller.onNodeUpdate(node_);
+  pass(std::chrono::seconds(10));
+  EXPECT_EQ(api.count("POST", events), 1u);
+  EXPECT_EQ(writes(), 0u);
+  EXPECT_EQ(api.calls("POST", events)[0].json().at("reason").as_string(), "InventoryExceeded");
+}
+
+TEST_F(InventoryWriteTest, UnreadableRegistration_NothingIsWritten) {
+  node_ = nodeOf("a", cardsOf(1, 2));
+  node_.meta.annotations[kRegistration] = "[{]";
+  EXPECT_FALSE(cache.setNode(node_));
+  controller.onNodeUpdate(node_);
+  pass(std::chrono::seconds(10));
+  EXPECT_TRUE(api.calls().empty());
 }
 
 }  // namespace
