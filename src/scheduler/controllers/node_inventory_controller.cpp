@@ -130,6 +130,9 @@ asio::awaitable<void> NodeInventoryController::writeAll() {
     pause.expires_after(kPause);
     co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
   }
+  // What this replica has not written it decides again once it leads again.
+  for (const auto& [node, what] : wanted_) tried_.erase(node);
+  wanted_.clear();
   writing_ = false;
 }
 

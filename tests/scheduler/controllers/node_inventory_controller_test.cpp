@@ -309,6 +309,29 @@ TEST_F(InventoryWriteTest, AnswerLostAfterWrite_NothingChangesAgain) {
   EXPECT_FALSE(api.calls("PATCH", nodePath("a"))[1].changed);
 }
 
+// A leader that comes back lists all nodes again.
+TEST_F(InventoryWriteTest, LeadershipLost_WritesAfterReturn) {
+  tell(cardsOf(1, 2));
+  why_not = "another leads";
+  pass(std::chrono::seconds(10));
+  EXPECT_EQ(writes(), 0u);
+  why_not.clear();
+  controller.onNodeUpdate(node_);
+  EXPECT_TRUE(until([&] { return !written().empty(); }));
+}
+
+TEST_F(InventoryWriteTest, LeadershipLostWhileFailing_WritesAfterReturn) {
+  api.inject({.method = "PATCH", .kind = test::FaultKind::kStatus});
+  tell(cardsOf(1, 2));
+  ASSERT_TRUE(until([&] { return writes() == 1; }));
+  why_not = "another leads";
+  pass(std::chrono::seconds(10));
+  EXPECT_EQ(writes(), 1u);
+  why_not.clear();
+  controller.onNodeUpdate(node_);
+  EXPECT_TRUE(until([&] { return !written().empty(); }));
+}
+
 TEST_F(InventoryWriteTest, NameReused_OtherNodeGetsNoInventory) {
   tell(cardsOf(1, 2));
   boost::json::object other = nodeJson({});
