@@ -235,6 +235,7 @@ asio::awaitable<void> GateController::openOne(GateRemoval opening) {
 
 asio::awaitable<void> GateController::requeue(PodRef pod) {
   kube::Call call = requeuePatch(pod);
+  call.still = [this] { return options_.why_not().empty(); };
   const Result<json::value> kicked = co_await client_.ask(std::move(call));
   if (!kicked && kicked.error().code() != ErrorCode::kNotFound)
     log::warn("cannot requeue a pod",

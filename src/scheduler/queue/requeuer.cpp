@@ -48,7 +48,9 @@ asio::awaitable<void> Requeuer::requeue() {
   if (!why_not_().empty()) co_return;
   const std::vector<PodRef> fitting = cache_.pods().popSchedulable(kMaxKicked, now());
   for (const PodRef& one : fitting) {
+    if (!why_not_().empty()) co_return;
     kube::Call call = requeuePatch(one);
+    call.still = [this] { return why_not_().empty(); };
     const Result<boost::json::value> requeued = co_await client_.ask(std::move(call));
     if (requeued) ++counts_.kicked;
     if (!requeued && requeued.error().code() != ErrorCode::kNotFound)

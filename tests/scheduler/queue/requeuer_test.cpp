@@ -84,5 +84,13 @@ TEST_F(RequeuerTest, LeadershipLostBeforeLook_NothingIsWritten) {
   EXPECT_TRUE(until([&] { return requeued() == 3; }));
 }
 
+TEST_F(RequeuerTest, LeadershipLostBetweenWrites_NoMoreAreWritten) {
+  api.inject({.method = "PATCH", .before = [this] { why_not = "another leads"; }});
+  addNode(3);
+  pass(std::chrono::seconds(5));
+  EXPECT_EQ(writes(), 1u);
+  EXPECT_EQ(requeued(), 1u);
+}
+
 }  // namespace
 }  // namespace divvy::scheduler
