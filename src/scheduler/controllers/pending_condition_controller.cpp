@@ -32,8 +32,10 @@ constexpr std::size_t kMaxTold = 8;
 
 }  // namespace
 
-std::string noticePatch(bool fits, const std::string& message, std::int64_t seconds) {
+std::string noticePatch(const std::string& uid, bool fits, const std::string& message,
+                        std::int64_t seconds) {
   return json::serialize(json::object{
+      {"metadata", json::object{{"uid", uid}}},
       {"status",
        json::object{{"conditions",
                      json::array{json::object{{"type", kDevicesFit},
@@ -82,11 +84,12 @@ void PendingConditionController::keepWaiting(const std::vector<UnschedulablePod>
   std::erase_if(waiting_, [&](const auto& one) { return !here.contains(one.first); });
 }
 
-asio::awaitable<Result<void>> PendingConditionController::write(std::string space, std::string name,
-                                                                bool fits, std::string message) {
-  kube::Call call{kube::Verb::kPatch, "/api/v1/namespaces/" + space + "/pods/" + name + "/status"};
+asio::awaitable<Result<void>> PendingConditionController::write(UnschedulablePod pod, bool fits,
+                                                                std::string message) {
+  kube::Call call{kube::Verb::kPatch,
+                  "/api/v1/namespaces/" + pod.space + "/pods/" + pod.name + "/status"};
   call.type = kube::kStrategicPatch;
-  call.body = noticePatch(fits, message, wallNanoseconds() / 1'000'000'000);
+  call.body = noticePatch(pod.uid, fits, message, wallNanoseconds() / 1'000'000'000);
   call.still = [this] { return why_not_().empty(); };
   const Result<json::value> written = co_await client_.ask(std::move(call));
   if (written || written.error().code() == ErrorCode::kNotFound) co_return Result<void>();
@@ -108,7 +111,7 @@ asio::awaitable<void> PendingConditionController::tellWaiting(engine::Instant no
     const Result<std::string> text = summary(cache_, *request, {});
     if (!text || told_[one.uid] == *text) continue;
     std::string said = *text;
-    const Result<void> written = co_await write(one.space, one.name, false, said);
+    const Result<void> written = co_await write(one, false, said);
     if (written) told_[one.uid] = *text;
     if (!written)
       log::warn("cannot write the condition of a pending pod",
@@ -120,10 +123,14 @@ asio::awaitable<void> PendingConditionController::tellSettled() {
   for (std::size_t told = 0; told < kMaxTold && !settled_.empty(); ++told) {
     const UnschedulablePod one = settled_.begin()->second;
     settled_.erase(settled_.begin());
-    const Result<void> written = co_await write(one.space, one.name, true, "");
-    if (!written)
-      log::warn("cannot clear the condition of a placed pod",
-                {{"pod", one.space + '/' + one.name}, {"error", written.error().message()}});
+    const Result<void> written = co_await write(one, true, "");
+    if (written) continue;
+    log::warn("cannot clear the condition of a placed pod",
+              {{"pod", one.space + '/' + one.name}, {"error", written.error().message()}});
+    if (written.error().code() != ErrorCode::kUnavailable) continue;
+    // The watch may tell nothing more of a pod that runs.
+    settled_.try_emplace(one.uid, one);
+    co_return;
   }
 }
 

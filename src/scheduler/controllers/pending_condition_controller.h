@@ -41,8 +41,7 @@ class PendingConditionController : public ClusterObserver {
   void keepWaiting(const std::vector<UnschedulablePod>& refused, engine::Instant now);
   boost::asio::awaitable<void> tellWaiting(engine::Instant now);
   boost::asio::awaitable<void> tellSettled();
-  boost::asio::awaitable<Result<void>> write(std::string space, std::string name, bool fits,
-                                             std::string message);
+  boost::asio::awaitable<Result<void>> write(UnschedulablePod pod, bool fits, std::string message);
 
   boost::asio::any_io_executor executor_;
   kube::Client& client_;
@@ -55,7 +54,8 @@ class PendingConditionController : public ClusterObserver {
       settled_;  // by UID: pods with a node and a condition that says they wait
 };
 
-// Returns the patch of a pod's status. `seconds`: since 1970. Pure.
-std::string noticePatch(bool fits, const std::string& message, std::int64_t seconds);
+// Returns the patch of the status of the pod with this UID. `seconds`: since 1970. Pure.
+std::string noticePatch(const std::string& uid, bool fits, const std::string& message,
+                        std::int64_t seconds);
 
 }  // namespace divvy::scheduler

@@ -72,6 +72,15 @@ TEST_F(PendingTest, WriteFails_IsRepeatedAfterAMinute) {
   EXPECT_TRUE(until([&] { return condition() == "False"; }));
 }
 
+// Of a pod that runs nothing more may be told: it is not left with a condition of the past.
+TEST_F(PendingTest, WriteOfPlacedPodFails_IsRepeated) {
+  ASSERT_TRUE(until([&] { return condition() == "False"; }));
+  api.inject({.method = "PATCH", .kind = test::FaultKind::kStatus, .times = 2});
+  place();
+  EXPECT_TRUE(until([&] { return condition() == "True"; }));
+  EXPECT_EQ(writes(), 4u);
+}
+
 TEST_F(PendingTest, AnswerLostAfterWrite_ConditionStaysAsItIs) {
   ASSERT_TRUE(until([&] { return condition() == "False"; }));
   api.inject({.method = "PATCH", .kind = test::FaultKind::kAnswerLost});
@@ -104,6 +113,15 @@ TEST_F(PendingTest, PodGone_IsNotRepeated) {
   ASSERT_TRUE(until([&] { return writes() == 1; }));
   pass(std::chrono::seconds(100));
   EXPECT_EQ(writes(), 1u);
+}
+
+TEST_F(PendingTest, NameReused_OtherPodGetsNoCondition) {
+  json::object other = podJson(kWhole);
+  other["metadata"].as_object()["uid"] = "another";
+  api.set(podPath("p"), other);
+  ASSERT_TRUE(until([&] { return writes() == 1; }));
+  pass(std::chrono::seconds(10));
+  EXPECT_EQ(condition(), "");
 }
 
 }  // namespace

@@ -97,10 +97,11 @@ TEST(NodeVerdicts, UnschedulablePod_RequestIsKnown) {
 }
 
 TEST(PendingConditionController, NoticePatch_WritesOneCondition) {
-  EXPECT_EQ(boost::json::parse(noticePatch(false, "no \"room\"", 1'700'000'000)),
-            boost::json::parse(R"({"status":{"conditions":[{"type":"divvy.dev/DevicesFit",)"
-                               R"("status":"False","reason":"NoRoom","message":"no \"room\"",)"
-                               R"("lastTransitionTime":"2023-11-14T22:13:20Z"}]}})"));
+  EXPECT_EQ(boost::json::parse(noticePatch("u", false, "no \"room\"", 1'700'000'000)),
+            boost::json::parse(
+                R"({"metadata":{"uid":"u"},"status":{"conditions":[{"type":"divvy.dev/DevicesFit",)"
+                R"("status":"False","reason":"NoRoom","message":"no \"room\"",)"
+                R"("lastTransitionTime":"2023-11-14T22:13:20Z"}]}})"));
 }
 
 }  // namespace
