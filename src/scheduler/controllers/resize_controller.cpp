@@ -27,6 +27,7 @@ constexpr std::chrono::seconds kAgain{1};
 constexpr std::int64_t kMaxSeconds = 60;
 constexpr std::int64_t kNano = 1'000'000'000;
 constexpr std::size_t kShownOfUid = 8;
+constexpr unsigned kConflict = 409;
 
 bool hasWork(const kube::Pod& pod) {
   return !pod.node.empty() && !pod.ended() && (pendingChange(pod) || askedChange(pod));
@@ -185,12 +186,17 @@ asio::awaitable<ResizeController::Written> ResizeController::write(
                                              {"resourceVersion", pod.meta.version},
                                              {"annotations", std::move(written)}}}});
   call.still = [this] { return options_.why_not().empty(); };
-  const Result<json::value> done = co_await client_.ask(std::move(call));
-  if (!done) {
+  const std::string path = call.path;
+  const Result<kube::Reply> reply = co_await client_.send(std::move(call));
+  if (!reply || !reply->good()) {
+    const Error fault = (reply ? kube::errorOf(*reply) : Error(reply.error())).context(path);
     log::warn("cannot write the state of a resize", {{"pod", pod.meta.space + '/' + pod.meta.name},
                                                      {"annotation", kube::kChangeStateKey},
-                                                     {"error", done.error().message()}});
-    co_return done.error().code() == ErrorCode::kUnavailable ? Written::kUnknown : Written::kNo;
+                                                     {"error", fault.message()}});
+    // A conflict may be a write of ours before, of which the reply was lost.
+    const bool conflict = reply && reply->status == kConflict;
+    const bool unknown = conflict || fault.code() == ErrorCode::kUnavailable;
+    co_return unknown ? Written::kUnknown : Written::kNo;
   }
   // What comes of it is told by the watch.
   const auto known = pods_.find(pod.meta.uid);

@@ -136,6 +136,20 @@ TEST_F(ResizeTest, WriteFails_IsRepeatedAndStaysBooked) {
   EXPECT_EQ(counts.changes.admitted, 1u);
 }
 
+// The admission is written, and the watch tells of it late: its second write meets a conflict.
+TEST_F(ResizeTest, AnswerLostAfterWrite_StaysBookedUntilTold) {
+  api.inject({.method = "PATCH", .kind = test::FaultKind::kAnswerLost});
+  request("r1", 60'000);
+  ASSERT_TRUE(until([&] { return writes() == 2; }));
+  const std::string token = state()->token;
+  pass(seconds(5));
+  EXPECT_FALSE(fits("60000"));
+  tell();
+  pass(seconds(5));
+  EXPECT_EQ(state()->token, token) << "it is admitted once";
+  EXPECT_FALSE(fits("60000"));
+}
+
 TEST_F(ResizeTest, PodChangedBeforeWrite_IsDecidedAgain) {
   api.inject({.method = "PATCH", .before = [this] { api.annotate(podPath("p"), "other", "x"); }});
   request("r1", 60'000);
