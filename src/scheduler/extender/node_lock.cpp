@@ -26,6 +26,12 @@ std::string pathOf(const std::string& node) {
   return "/api/v1/nodes/" + node;
 }
 
+// No lock is older than its life, and none is of the future: clocks differ by less.
+bool expired(const std::string& key, const LockValue& lock, std::int64_t now) {
+  const std::int64_t life = lockLife(key).count();
+  return now - lock.seconds >= life || lock.seconds - now >= life;
+}
+
 // None: it says why not.
 Result<kube::Meta> metaFrom(const Result<json::value>& object) {
   if (!object) return object.error();
@@ -94,7 +100,7 @@ asio::awaitable<Result<void>> NodeLocks::takeOnce(const std::string& node,
     const auto old = seen->annotations.find(key);
     const LockValue said = old == seen->annotations.end() ? LockValue{} : parseLock(old->second);
     const bool own = said.holder == holder;
-    const bool held = !own && now - said.seconds < lockLife(key).count();
+    const bool held = !own && !expired(key, said, now);
     const bool left = held && co_await gone(said.holder);
     if (held && !left) {
       const std::string whose =
@@ -137,8 +143,7 @@ asio::awaitable<void> NodeLocks::give(std::string node, std::vector<std::string>
       if (old == seen->annotations.end()) continue;
       const LockValue said = parseLock(old->second);
       // Of one without a name: it was free when this pod took it.
-      const bool own = said.holder.pod.empty() ? now - said.seconds < lockLife(key).count()
-                                               : said.holder == holder;
+      const bool own = said.holder.pod.empty() ? !expired(key, said, now) : said.holder == holder;
       if (own) none[key] = nullptr;
     }
     if (none.empty()) co_return;

@@ -34,7 +34,8 @@ struct LockValue {
 };
 LockValue parseLock(const std::string& text);
 
-// Returns the time after which a lock expires: its pod may never have reached the agent.
+// Returns the time after which a lock expires: its pod may never have reached the agent. A lock
+// that is as far in the future has expired, too.
 std::chrono::seconds lockLife(const std::string& key);
 
 // Returns the annotations by which a node is locked for the agents of `kinds`, ascending. `hami`:

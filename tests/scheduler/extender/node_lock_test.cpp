@@ -105,10 +105,21 @@ TEST_F(NodeLocksTest, LeadershipLostBeforeWrite_NothingIsSent) {
 }
 
 TEST_F(NodeLocksTest, UnreadableLock_IsWrittenOver) {
-  for (const char* text : {"garbage", ",,", ""}) {
+  for (const char* text : {"garbage", ",,", "2026-13-45T99:99:99Z", ""}) {
     api.annotate(nodePath("n"), kShared, text);
     EXPECT_TRUE(take()) << text;
     EXPECT_EQ(parseLock(lock()).holder, kOwn) << text;
+  }
+}
+
+// A clock that is wrong, or a node that locks itself for good.
+TEST_F(NodeLocksTest, LockOfTheFuture_IsWrittenOver) {
+  for (const char* key : {kShared, kNameless}) {
+    const std::int64_t later = nowSeconds() + 2 * lockLife(key).count();
+    api.set(podPath("q"), podJson({}));
+    api.annotate(nodePath("n"), key, lockText(key, later, {"lab", "q"}));
+    EXPECT_TRUE(take({key})) << key;
+    EXPECT_LT(parseLock(lock(key)).seconds, later) << key;
   }
 }
 
