@@ -31,6 +31,7 @@ constexpr milliseconds kLongestPause{30'000};
 constexpr milliseconds kShortestLook{100};
 constexpr milliseconds kLongestLook{10'000};
 constexpr std::size_t kMaxAuthorities = 8;
+constexpr const char* kNoObject = ": the answer is no JSON object";
 constexpr const char* kRegistrations =
     "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
 
@@ -40,6 +41,14 @@ Clock now() {
 
 std::string bytesAt(const json::value& object, JsonPath path) {
   return fromBase64(textAt(object, path)).value_or("");
+}
+
+// A reply of success. None: it is no JSON object, as of a proxy before the API server.
+std::optional<json::value> objectIn(const std::string& text) {
+  boost::system::error_code fault;
+  json::value value = json::parse(text, fault);
+  if (fault || !value.is_object()) return std::nullopt;
+  return value;
 }
 
 std::string joined(const std::vector<std::string>& list) {
@@ -81,7 +90,8 @@ struct CertificateRotator::Impl {
   void setRegistration(const json::value& object) {
     registration = textAt(object, {"metadata", "resourceVersion"});
     bundles.emplace();
-    if (const json::value* list = object.as_object().if_contains("webhooks");
+    const json::object* inside = object.if_object();
+    if (const json::value* list = inside == nullptr ? nullptr : inside->if_contains("webhooks");
         list != nullptr && list->is_array())
       for (const json::value& one : list->get_array())
         bundles->push_back(bytesAt(one, {"clientConfig", "caBundle"}));
@@ -170,7 +180,9 @@ struct CertificateRotator::Impl {
     if (!reply) co_return fail(secretName() + ": " + reply.error().message());
     if (reply->status == http_status::kConflict) co_return co_await winners(secrets());
     if (!reply->good()) co_return fail(secretName() + ": " + refusal(*reply).message());
-    setSecret(json::parse(reply->body));
+    const std::optional<json::value> secret_now = objectIn(reply->body);
+    if (!secret_now) co_return fail(secretName() + kNoObject);
+    setSecret(*secret_now);
     log::info(done, {{"secret", secretPath()}});
     co_return true;
   }
@@ -211,7 +223,9 @@ struct CertificateRotator::Impl {
     if (!reply) co_return fail(what + ": " + reply.error().message());
     if (reply->status == http_status::kConflict) co_return co_await winners(kRegistrations);
     if (!reply->good()) co_return fail(what + ": " + kube::errorOf(*reply).message());
-    setRegistration(json::parse(reply->body));
+    const std::optional<json::value> registration_now = objectIn(reply->body);
+    if (!registration_now) co_return fail(what + kNoObject);
+    setRegistration(*registration_now);
     log::info(only ? "the webhook configuration trusts the newest authority only"
                    : "the webhook configuration trusts the authorities in use",
               {{"webhook_configuration", options.registration}});

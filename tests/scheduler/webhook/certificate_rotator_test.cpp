@@ -160,5 +160,23 @@ TEST_F(RotatorTest, UnreadableSecret_IsReplaced) {
   EXPECT_EQ(trusted(), inSecret("ca.crt"));
 }
 
+// Of a proxy before the API server, as an example.
+TEST_F(RotatorTest, AnswerIsNoJson_IsRepeated) {
+  for (const char* body : {"<html>", "[]", R"("text")"}) {
+    api.inject({.method = "POST",
+                .path = kSecrets,
+                .kind = test::FaultKind::kStatus,
+                .status = 200,
+                .body = body});
+    api.inject({.method = "PATCH",
+                .path = kRegistration,
+                .kind = test::FaultKind::kStatus,
+                .status = 200,
+                .body = body});
+  }
+  ASSERT_TRUE(serves(begin()));
+  EXPECT_EQ(trusted(), inSecret("ca.crt"));
+}
+
 }  // namespace
 }  // namespace divvy::scheduler
