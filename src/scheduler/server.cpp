@@ -218,7 +218,7 @@ class Service {
   }
 
   void onNode(const kube::Node& node) {
-    const Result<void> set = cache_.nodes().setNode(node);
+    const Result<void> set = cache_.setNode(node);
     if (!set) {
       ++counts_.unreadable_nodes;
       logUnreadable("node", set.error());
@@ -239,7 +239,7 @@ class Service {
     };
     nodes.gone = [this](const std::string& uid, const std::string& name) {
       handshakes_.remove(uid);
-      cache_.nodes().removeNode(uid, name);
+      cache_.removeNode(uid, name);
       for (ClusterObserver* observer : observers()) observer->onNodeDelete(name);
     };
     nodes.synced = [this] { requeuer_.lookAgain(); };

@@ -86,7 +86,7 @@ Life::Life(Store& from, std::int64_t least_runtime)
       node_resources(cache, running_pods),
       gated_pods({allVendors(), cache, queues, &gated_preemption, &node_resources}) {
   for (const kube::Queue& queue : store.queues) queues.set(queue);
-  for (const kube::Node& node : store.nodes) EXPECT_TRUE(cache.nodes().setNode(node));
+  for (const kube::Node& node : store.nodes) EXPECT_TRUE(cache.setNode(node));
   for (const auto& [uid, pod] : store.pods) hear(uid);
   gated_pods.restoreReservations(kMuchLater);
 }

@@ -46,7 +46,7 @@ asio::awaitable<void> Requeuer::requeue() {
   co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
   looking_ = false;
   if (!why_not_().empty()) co_return;
-  const std::vector<PodRef> fitting = cache_.pods().popSchedulable(kMaxKicked, now());
+  const std::vector<PodRef> fitting = cache_.popSchedulable(kMaxKicked, now());
   for (const PodRef& one : fitting) {
     if (!why_not_().empty()) co_return;
     kube::Call call = requeuePatch(one);

@@ -320,7 +320,7 @@ TEST_F(InventoryWriteTest, LeadershipLost_WritesAfterReturn) {
   EXPECT_TRUE(until([&] { return !written().empty(); }));
 }
 
-TEST_F(InventoryWriteTest, LeadershipLostWhileFailing_WritesAfterReturn) {
+TEST_F(InventoryWriteTest, LeadershipLostMeanwhile_WritesAfterReturn) {
   api.inject({.method = "PATCH", .kind = test::FaultKind::kStatus});
   tell(cardsOf(1, 2));
   ASSERT_TRUE(until([&] { return writes() == 1; }));

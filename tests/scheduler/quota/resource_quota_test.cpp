@@ -35,7 +35,7 @@ kube::ResourceQuota quota(const kube::Quantities& hard, const std::string& uid =
 
 class QuotaTest : public ::testing::Test {
  protected:
-  void SetUp() override { ASSERT_TRUE(cache.nodes().setNode(nodeWith("nvidia"))); }
+  void SetUp() override { ASSERT_TRUE(cache.setNode(nodeWith("nvidia"))); }
   // Empty: it was given a node.
   std::string refusal(const kube::Pod& one, const std::vector<std::string_view>& names = {"n"}) {
     const Result<FilterResult> choice = cache.filterAndReserve(one, names, kLater);
@@ -64,7 +64,7 @@ TEST_F(QuotaTest, OverQuota_WaitsUntilRoom) {
   EXPECT_EQ(refusal(pod("elsewhere", part("9000"), "lab")), "");
   cache.removePod("b");
   ASSERT_TRUE(cache.pods().mayRequeue({0}));
-  const std::vector<PodRef> waiting = cache.pods().popSchedulable(9, {0});
+  const std::vector<PodRef> waiting = cache.popSchedulable(9, {0});
   ASSERT_EQ(waiting.size(), 1u);
   EXPECT_EQ(waiting[0].name, "c");
 }
@@ -173,7 +173,7 @@ TEST_F(QuotaTest, SeveralQuotas_SmallestHolds) {
   ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "5000"}}, "large")));
   EXPECT_NE(refusal(pod("a", part("1001"))).find("small"), std::string::npos);
   cache.removeQuota("small");
-  ASSERT_EQ(cache.pods().popSchedulable(9, {0}).size(), 1u);
+  ASSERT_EQ(cache.popSchedulable(9, {0}).size(), 1u);
   EXPECT_EQ(refusal(pod("a", part("5000"))), "");
   EXPECT_NE(refusal(pod("b", part("1"))).find("large"), std::string::npos);
 }
@@ -198,7 +198,7 @@ TEST_F(QuotaTest, LargerDeviceOverQuota_SmallerIsTaken) {
       {"hami.io/node-nvidia-register",
        R"([{"id":"small","count":10,"devmem":16384,"devcore":100,"type":"NVIDIA T4",)"
        R"("health":true}])"}};
-  ASSERT_TRUE(cache.nodes().setNode(small));
+  ASSERT_TRUE(cache.setNode(small));
   ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "10000"}})));
   const kube::Pod half =
       pod("a", {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem-percentage", "50"}});
