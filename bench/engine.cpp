@@ -159,7 +159,7 @@ Request hostileRequest(const std::string& id) {
   request.id = RequestId(id);
   for (unsigned i = 0; i < kHostileShares; ++i) {
     request.shape.containers.emplace_back();
-    DeviceAsk& ask = request.shape.containers.back().devices;
+    DeviceRequest& ask = request.shape.containers.back().devices;
     ask.count = 1;
     ask.compute = {1};
     ask.memory = mib(26'000 + (i * 37) % 1'000);
@@ -184,17 +184,17 @@ void timeHostile(const std::string& group, double bar, const std::function<bool(
 
 // Two tenants on each device, of low priority: a search for victims may take any of them.
 EvictionCosts fillWithVictims(Engine* engine) {
-  EvictionCosts stakes;
+  EvictionCosts costs;
   for (unsigned n = 0; n < kHostileNodes; ++n) {
     for (unsigned i = 0; i < 16; ++i) {
       Request one = hostileRequest("v" + std::to_string(n) + '-' + std::to_string(i));
       one.shape.containers.resize(1);
       one.shape.containers[0].devices.memory = mib(30'000 + (n * 16 + i) % 97);
       if (!engine->place(one, kNever)) throw std::runtime_error("a victim did not fit");
-      stakes.of[one.id] = {static_cast<std::int64_t>(i % 7), 1 + i, "", ""};
+      costs.of[one.id] = {static_cast<std::int64_t>(i % 7), 1 + i, "", ""};
     }
   }
-  return stakes;
+  return costs;
 }
 
 void measureHostile(Report& report) {
@@ -214,18 +214,18 @@ void measureHostile(Report& report) {
   timeHostile(
       "hostile-gang/1000x8", kMaxHostileGang, [&] { return !engine.placeGang(gang, kNever); },
       report);
-  const EvictionCosts stakes = fillWithVictims(&engine);
+  const EvictionCosts costs = fillWithVictims(&engine);
   timeHostile(
       "hostile-victims/1000x8", kMaxHostileGang,
       [&] {
-        const auto found = engine.preempt(request, 100, stakes);
+        const auto found = engine.preempt(request, 100, costs);
         return found && !*found;
       },
       report);
   timeHostile(
       "hostile-gang-victims/1000x8", kMaxHostileGang,
       [&] {
-        const auto found = engine.preemptGang(gang, 100, stakes);
+        const auto found = engine.preemptGang(gang, 100, costs);
         return found && !*found;
       },
       report);

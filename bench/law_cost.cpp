@@ -26,7 +26,7 @@ double processorNanos() {
 // step.
 double nanosPerStep(unsigned tenants) {
   SchedulingPolicy law(Constants{});
-  std::vector<Key> keys;
+  std::vector<TenantKey> keys;
   std::vector<arbiter::Report> reports(tenants);
   Nanos now = kSecond;
   for (unsigned i = 0; i < tenants; ++i) {

@@ -39,7 +39,7 @@ class Figures {
 };
 
 DefragmentationPlan planned(const Engine& engine, DefragmentationGoal goal, std::size_t most) {
-  DefragmentationTerms terms;
+  DefragmentationOptions terms;
   terms.goal = goal;
   terms.most_moves = most;
   for (const Allocation& each : engine.allocations()) terms.of[each.id];
@@ -76,12 +76,12 @@ void measureGangs(const MovesPlan& plan, Figures& figures) {
   }
   load.fillTo(kFull);
   Rng rng(3);
-  EvictionCosts stakes;
+  EvictionCosts costs;
   for (const Allocation& each : load.engine().allocations())
-    stakes.of[each.id] = {static_cast<std::int64_t>(rng.below(4)),
-                          static_cast<std::int64_t>(rng.below(1000)),
-                          {},
-                          {}};
+    costs.of[each.id] = {static_cast<std::int64_t>(rng.below(4)),
+                         static_cast<std::int64_t>(rng.below(1000)),
+                         {},
+                         {}};
   for (const auto& [members, required] :
        std::vector<std::pair<std::size_t, bool>>{{8, false}, {8, true}, {32, false}, {64, false}}) {
     Gang gang;
@@ -93,7 +93,7 @@ void measureGangs(const MovesPlan& plan, Figures& figures) {
     gang.levels = {"rack", "switch"};
     if (required) gang.required = 1;
     const double before = processorSeconds();
-    const auto found = load.engine().preemptGang(gang, 3, stakes);
+    const auto found = load.engine().preemptGang(gang, 3, costs);
     const double seconds = processorSeconds() - before;
     const std::string group =
         "gang/" + std::to_string(members) + (required ? " on one switch" : "");

@@ -82,7 +82,7 @@ class Predictor {
 
  private:
   arbiter::BandwidthEstimator meter_;
-  arbiter::Link link_;
+  arbiter::SwapCost link_;
   bool known_ = false;
 };
 

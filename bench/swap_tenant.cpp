@@ -23,11 +23,11 @@ constexpr auto kPatience = std::chrono::seconds(60);
 constexpr unsigned kProcesses = 8;
 
 // Open, by an agent that is never late.
-constexpr ledger::GrantTerms kOpen{.mode = ledger::GrantMode::kShare,
-                                   .inflight_us = 2000,
-                                   .beat_ms = 1000,
-                                   .lease_ms = 3'600'000,
-                                   .escape_ms = 60'000};
+constexpr ledger::GrantOptions kOpen{.mode = ledger::GrantMode::kShare,
+                                     .inflight_us = 2000,
+                                     .beat_ms = 1000,
+                                     .lease_ms = 3'600'000,
+                                     .escape_ms = 60'000};
 
 template <typename Value>
 Value required(Result<Value> result) {

@@ -10,11 +10,11 @@ namespace {
 
 using Members = std::vector<std::shared_ptr<TenantChannel>>;
 
-struct Seat {
+struct TenantDevices {
   std::string id;
   std::vector<unsigned> devices;
 };
-using Seats = std::vector<Seat>;
+using TenantDevicesList = std::vector<TenantDevices>;
 
 bool meet(const std::vector<unsigned>& a, const std::vector<unsigned>& b) {
   return std::any_of(a.begin(), a.end(), [&](unsigned device) {
@@ -24,14 +24,16 @@ bool meet(const std::vector<unsigned>& a, const std::vector<unsigned>& b) {
 
 // Divides tenants into parts. Tenants that share devices, directly or through others, are in one
 // part.
-std::vector<Seats> parts(const Seats& seats) {
-  std::vector<Seats> parts;
-  for (const Seat& seat : seats) {
-    Seats joined{seat};
-    const auto touching = std::stable_partition(parts.begin(), parts.end(), [&](const Seats& part) {
-      return std::none_of(part.begin(), part.end(),
-                          [&](const Seat& other) { return meet(other.devices, seat.devices); });
-    });
+std::vector<TenantDevicesList> parts(const TenantDevicesList& tenants) {
+  std::vector<TenantDevicesList> parts;
+  for (const TenantDevices& tenant : tenants) {
+    TenantDevicesList joined{tenant};
+    const auto touching =
+        std::stable_partition(parts.begin(), parts.end(), [&](const TenantDevicesList& part) {
+          return std::none_of(part.begin(), part.end(), [&](const TenantDevices& other) {
+            return meet(other.devices, tenant.devices);
+          });
+        });
     for (auto part = touching; part != parts.end(); ++part)
       joined.insert(joined.end(), part->begin(), part->end());
     parts.erase(touching, parts.end());
@@ -58,7 +60,7 @@ void ArbiterManager::add(const std::string& id, const std::filesystem::path& dir
   tenant.arbiter = groupOf(devices);
   if (tenant.arbiter != nullptr) return tenant.arbiter->add(std::move(member));
   groups_.push_back(
-      std::make_unique<GroupArbiter>(settings_, Members{std::move(member)}, stay_devices_));
+      std::make_unique<GroupArbiter>(settings_, Members{std::move(member)}, budgets_));
   tenant.arbiter = groups_.back().get();
 }
 
@@ -80,22 +82,22 @@ GroupArbiter* ArbiterManager::groupOf(const std::vector<unsigned>& devices) {
 
 Members ArbiterManager::dissolve(GroupArbiter* arbiter) {
   Members members = arbiter->stop();
-  const std::map<std::string, TenantStats> figures = arbiter->figures();
+  const std::map<std::string, TenantStats> stats = arbiter->stats();
   for (auto& [id, tenant] : tenants_) {
     if (tenant.arbiter != arbiter) continue;
     tenant.arbiter = nullptr;
-    const auto shown = figures.find(id);
-    if (shown != figures.end()) tenant.ungated = shown->second.ungated;
+    const auto shown = stats.find(id);
+    if (shown != stats.end()) tenant.ungated = shown->second.ungated;
   }
   past_cpu_ += arbiter->cpu();
-  past_wakes_ += arbiter->wakes();
+  past_wakeups_ += arbiter->wakeups();
   std::erase_if(groups_, [&](const auto& group) { return group.get() == arbiter; });
   return members;
 }
 
 GroupArbiter* ArbiterManager::found(Members members) {
   Members seated = members;
-  groups_.push_back(std::make_unique<GroupArbiter>(settings_, std::move(members), stay_devices_));
+  groups_.push_back(std::make_unique<GroupArbiter>(settings_, std::move(members), budgets_));
   for (const std::shared_ptr<TenantChannel>& member : seated) {
     Tenant& tenant = tenants_[member->id()];
     tenant.arbiter = groups_.back().get();
@@ -104,33 +106,34 @@ GroupArbiter* ArbiterManager::found(Members members) {
   return groups_.back().get();
 }
 
-void ArbiterManager::settle(GroupArbiter* arbiter) {
-  Seats seats;
+void ArbiterManager::reconcile(GroupArbiter* arbiter) {
+  TenantDevicesList tenants;
   for (const auto& [id, tenant] : tenants_) {
-    if (tenant.arbiter == arbiter) seats.push_back({id, tenant.devices});
+    if (tenant.arbiter == arbiter) tenants.push_back({id, tenant.devices});
   }
-  const std::vector<Seats> apart = parts(seats);
+  const std::vector<TenantDevicesList> apart = parts(tenants);
   if (apart.size() == 1) return;
   const Members members = dissolve(arbiter);
-  for (const Seats& part : apart) {
+  for (const TenantDevicesList& part : apart) {
     Members group;
     for (const std::shared_ptr<TenantChannel>& member : members) {
-      const bool here = std::any_of(part.begin(), part.end(),
-                                    [&](const Seat& seat) { return seat.id == member->id(); });
+      const bool here = std::any_of(part.begin(), part.end(), [&](const TenantDevices& tenant) {
+        return tenant.id == member->id();
+      });
       if (here) group.push_back(member);
     }
     if (!group.empty()) found(std::move(group));
   }
 }
 
-void ArbiterManager::ask(const std::string& id, std::function<void(TenantChannel&)> change) {
+void ArbiterManager::post(const std::string& id, std::function<void(TenantChannel&)> change) {
   const auto tenant = tenants_.find(id);
   if (tenant == tenants_.end() || tenant->second.arbiter == nullptr) return;
   tenant->second.arbiter->with(id, std::move(change));
 }
 
 void ArbiterManager::change(const std::string& id, const Entitlement& terms) {
-  ask(id, [terms](TenantChannel& member) {
+  post(id, [terms](TenantChannel& member) {
     const Entitlement before = std::exchange(member.terms, terms);
     member.terms.devices = before.devices;
     // A gate that was closed stays closed, because work is counted from then on.
@@ -145,28 +148,28 @@ void ArbiterManager::remove(const std::string& id) {
   tenants_.erase(tenant);
   if (arbiter == nullptr) return;
   arbiter->remove(id);
-  settle(arbiter);
+  reconcile(arbiter);
 }
 
-void ArbiterManager::arrived(const std::string& id, unsigned slot, std::uint64_t generation) {
-  ask(id, [slot, generation](TenantChannel& member) { member.arrive(slot, generation); });
+void ArbiterManager::addProcess(const std::string& id, unsigned slot, std::uint64_t generation) {
+  post(id, [slot, generation](TenantChannel& member) { member.addProcess(slot, generation); });
 }
 
-void ArbiterManager::left(const std::string& id, unsigned slot, std::uint64_t generation) {
-  ask(id, [slot, generation](TenantChannel& member) { member.leave(slot, generation); });
+void ArbiterManager::removeProcess(const std::string& id, unsigned slot, std::uint64_t generation) {
+  post(id, [slot, generation](TenantChannel& member) { member.removeProcess(slot, generation); });
 }
 
-void ArbiterManager::halted(const std::string& id, unsigned slot, std::uint64_t generation) {
-  ask(id, [slot, generation](TenantChannel& member) { member.halt(slot, generation); });
+void ArbiterManager::haltProcess(const std::string& id, unsigned slot, std::uint64_t generation) {
+  post(id, [slot, generation](TenantChannel& member) { member.haltProcess(slot, generation); });
 }
 
 void ArbiterManager::distrust(const std::string& id, bool distrusted) {
-  ask(id, [distrusted](TenantChannel& member) { member.distrusted = distrusted; });
+  post(id, [distrusted](TenantChannel& member) { member.distrusted = distrusted; });
 }
 
 void ArbiterManager::setDevice(unsigned device, const ResidencyBudget& terms) {
-  stay_devices_[device] = terms;
-  if (terms.budget == 0) stay_devices_.erase(device);
+  budgets_[device] = terms;
+  if (terms.budget == 0) budgets_.erase(device);
   for (const auto& group : groups_) group->setDevice(device, terms);
 }
 
@@ -183,10 +186,10 @@ void ArbiterManager::setMemory(const std::string& id, const ResidencyEntitlement
       why = opened.error().message();
     }
   }
-  ask(id, [terms, pages, why](TenantChannel& member) {
+  post(id, [terms, pages, why](TenantChannel& member) {
     member.stay = terms;
     member.unswapped = member.residency == nullptr ? why : "";
-    if (pages != nullptr && member.residency == nullptr) member.lodge(std::move(*pages));
+    if (pages != nullptr && member.residency == nullptr) member.enableSwap(std::move(*pages));
   });
 }
 
@@ -197,16 +200,16 @@ std::optional<ResidencyBudgetStats> ArbiterManager::device(unsigned device) cons
   return std::nullopt;
 }
 
-std::optional<TenantStats> ArbiterManager::figures(const std::string& id) const {
+std::optional<TenantStats> ArbiterManager::stats(const std::string& id) const {
   const auto tenant = tenants_.find(id);
   if (tenant == tenants_.end()) return std::nullopt;
-  TenantStats figures;
-  figures.ungated = tenant->second.ungated;
+  TenantStats stats;
+  stats.ungated = tenant->second.ungated;
   if (tenant->second.arbiter != nullptr) {
-    if (auto found = tenant->second.arbiter->figures(id)) figures = std::move(*found);
+    if (auto found = tenant->second.arbiter->stats(id)) stats = std::move(*found);
   }
-  figures.got_permille.resize(tenant->second.devices.size(), -1);
-  return figures;
+  stats.got_permille.resize(tenant->second.devices.size(), -1);
+  return stats;
 }
 
 Nanos ArbiterManager::cpu() const {
@@ -215,9 +218,9 @@ Nanos ArbiterManager::cpu() const {
   return sum;
 }
 
-std::uint64_t ArbiterManager::wakes() const {
-  std::uint64_t sum = past_wakes_;
-  for (const auto& group : groups_) sum += group->wakes();
+std::uint64_t ArbiterManager::wakeups() const {
+  std::uint64_t sum = past_wakeups_;
+  for (const auto& group : groups_) sum += group->wakeups();
   return sum;
 }
 

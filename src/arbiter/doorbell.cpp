@@ -38,7 +38,7 @@ bool Doorbell::wait(Nanos until) {
   const bool has_bells = bells_.size() > 1;
   if (has_bells && (!many_ || count < bells_.size())) until = std::min(until, clockNow() + kPoll);
   if (!many_ || !has_bells) return waitOne(until);
-  bells_[0].val = heard_;
+  bells_[0].val = observed_;
   const timespec deadline = asTimespec(until);
   const long got = syscall(SYS_futex_waitv, bells_.data(), static_cast<unsigned>(count), 0,
                            until == kNever ? nullptr : &deadline, CLOCK_MONOTONIC);
@@ -50,7 +50,7 @@ bool Doorbell::wait(Nanos until) {
 bool Doorbell::waitOne(Nanos until) {
   const timespec deadline = asTimespec(until);
   // The bitset form takes an instant, not a duration.
-  syscall(SYS_futex, &own_, FUTEX_WAIT_BITSET_PRIVATE, heard_,
+  syscall(SYS_futex, &own_, FUTEX_WAIT_BITSET_PRIVATE, observed_,
           until == kNever ? nullptr : &deadline, nullptr, FUTEX_BITSET_MATCH_ANY);
   return true;
 }

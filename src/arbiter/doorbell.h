@@ -20,7 +20,7 @@ class Doorbell {
   // Ends the current wait, or else the next one, at once.
   void ring();
   // Every ring() after this call ends a wait that begins after this call.
-  void listen() { heard_ = own_.load(std::memory_order_acquire); }
+  void listen() { observed_ = own_.load(std::memory_order_acquire); }
 
   // The doorbells to wait on: addresses of words that grow, each with the value last seen.
   void clear();
@@ -40,7 +40,7 @@ class Doorbell {
 
   bool many_;
   std::atomic<std::uint32_t> own_{0};
-  std::uint32_t heard_ = 0;
+  std::uint32_t observed_ = 0;
   std::vector<futex_waitv> bells_;  // the first is our own word
 };
 

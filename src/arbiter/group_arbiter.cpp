@@ -37,29 +37,29 @@ class SignalsElsewhere {
 
 GroupArbiter::GroupArbiter(const Settings& settings,
                            std::vector<std::shared_ptr<TenantChannel>> members,
-                           const StayDevices& devices)
+                           const ResidencyBudgets& devices)
     : settings_(settings),
       policy_(settings.constants),
       residency_(settings.residency, devices),
       doorbell_(settings.wait_on_many) {
   const Nanos now = clockNow();
-  for (std::shared_ptr<TenantChannel>& member : members) enter(std::move(member), now);
+  for (std::shared_ptr<TenantChannel>& member : members) admit(std::move(member), now);
   const SignalsElsewhere guard;
   thread_ = std::thread([this] { run(); });
 }
 
 void GroupArbiter::add(std::shared_ptr<TenantChannel> member) {
-  post([this, member = std::move(member)] { enter(member, clockNow()); });
+  post([this, member = std::move(member)] { admit(member, clockNow()); });
 }
 
 void GroupArbiter::remove(const std::string& id) {
   post([this, id] {
     dropped_.erase(id);
-    residency_.forget(id, clockNow());
+    residency_.drop(id, clockNow());
     const auto found = std::find_if(members_.begin(), members_.end(),
                                     [&](const auto& member) { return member->id() == id; });
     if (found == members_.end()) return;
-    leave(**found, clockNow());
+    dismiss(**found, clockNow());
     members_.erase(found);
   });
 }
@@ -73,7 +73,7 @@ void GroupArbiter::with(const std::string& id, std::function<void(TenantChannel&
       policy_.change(member->key, member->terms, now);
       policy_.setProcesses(member->key, member->processes(), now);
       residency_.change(*member, now);
-      if (member->residency != nullptr) look(member.get(), now);
+      if (member->residency != nullptr) observe(member.get(), now);
     }
   });
 }
@@ -90,18 +90,18 @@ std::vector<std::shared_ptr<TenantChannel>> GroupArbiter::stop() {
   runCommands();
   const Nanos now = clockNow();
   for (const std::shared_ptr<TenantChannel>& member : members_) {
-    member->carry(policy_.figures(member->key, now));
+    member->carry(policy_.stats(member->key, now));
     member->handoff = policy_.handoff(member->key, now);
   }
   return std::move(members_);
 }
 
-std::map<std::string, TenantStats> GroupArbiter::figures() const {
+std::map<std::string, TenantStats> GroupArbiter::stats() const {
   const std::lock_guard lock(shown_);
   return published_;
 }
 
-std::optional<TenantStats> GroupArbiter::figures(const std::string& id) const {
+std::optional<TenantStats> GroupArbiter::stats(const std::string& id) const {
   const std::lock_guard lock(shown_);
   const auto found = published_.find(id);
   if (found == published_.end()) return std::nullopt;
@@ -133,7 +133,7 @@ void GroupArbiter::runCommands() {
   stale_ = stale_ || !commands.empty();
 }
 
-void GroupArbiter::enter(std::shared_ptr<TenantChannel> member, Nanos now) {
+void GroupArbiter::admit(std::shared_ptr<TenantChannel> member, Nanos now) {
   std::uint32_t mask = 0;
   const std::vector<unsigned> before = std::exchange(member->places, {});
   for (const unsigned device : member->devices()) {
@@ -152,24 +152,24 @@ void GroupArbiter::enter(std::shared_ptr<TenantChannel> member, Nanos now) {
   member->terms.devices = mask;
   member->key = policy_.add(member->terms, now);
   policy_.setProcesses(member->key, member->processes(), now);
-  residency_.enter(*member, now);
+  residency_.add(*member, now);
   member->join();
   if (const auto handoff = std::exchange(member->handoff, nullptr)) {
     DeviceNumbers device_of{};
     for (std::size_t i = 0; i < before.size(); ++i) device_of[before[i]] = member->places[i];
     policy_.resume(member->key, *handoff, device_of, now);
-    member->told = true;  // by the policy of its previous group
+    member->issued = true;  // by the policy of its previous group
   }
   members_.push_back(std::move(member));
 }
 
-void GroupArbiter::leave(TenantChannel& member, Nanos now) {
-  member.carry(policy_.figures(member.key, now));
+void GroupArbiter::dismiss(TenantChannel& member, Nanos now) {
+  member.carry(policy_.stats(member.key, now));
   policy_.remove(member.key, now);
-  residency_.leave(member, now);
+  residency_.remove(member, now);
 }
 
-TenantChannel* GroupArbiter::find(Key key) {
+TenantChannel* GroupArbiter::find(TenantKey key) {
   for (const std::shared_ptr<TenantChannel>& member : members_) {
     if (member->key == key) return member.get();
   }
@@ -198,42 +198,42 @@ void GroupArbiter::run() {
 
 // After an expired lease tenants ran ungated. The use since then does not show which tenant is
 // ahead, and the last holder of a turn would pay for all of it.
-void GroupArbiter::beginAnew(Nanos now) {
+void GroupArbiter::restart(Nanos now) {
   for (const std::shared_ptr<TenantChannel>& member : members_) {
-    member->look(now);
-    leave(*member, now);
-    member->acquit(now);
+    member->observe(now);
+    dismiss(*member, now);
+    member->excuseMissing(now);
   }
   for (std::shared_ptr<TenantChannel>& member : std::exchange(members_, {})) {
-    enter(std::move(member), now);
+    admit(std::move(member), now);
   }
 }
 
 void GroupArbiter::step(Nanos now) {
-  wakes_.fetch_add(1, std::memory_order_relaxed);
+  wakeups_.fetch_add(1, std::memory_order_relaxed);
   const Nanos away = now - std::exchange(stepped_at_, now);
   if (next_beat_ != 0 && away > settings_.lease_ms * kMillisecond &&
       std::any_of(members_.begin(), members_.end(), [](const auto& m) { return m->gated(); })) {
-    beginAnew(now);
+    restart(now);
   }
-  heard_.clear();
+  observed_.clear();
   for (const std::shared_ptr<TenantChannel>& member : members_) {
-    if (member->rests(now)) continue;
+    if (member->isQuiescent(now)) continue;
     // Read before the lines: a change after them rings again.
     const std::uint32_t bell = member->pages().bellValue();
     const bool rang = bell != member->bell;
     member->bell = bell;
     if (rang && member->patience.listens(now)) member->patience.answered(now);
     if (member->processes() != 0 ? rang || member->mayDiffer(now) : member->residency != nullptr) {
-      heard_.push_back({member.get(), member->look(now)});
+      observed_.push_back({member.get(), member->observe(now)});
     }
   }
   report(now);
   dropBroken(now);
   arrange(now);
-  obey(policy_.decide(now), now);
-  releaseUntold(now);
-  beat(now);
+  issue(policy_.decide(now), now);
+  releaseWithoutOrder(now);
+  publishHeartbeat(now);
   if (now >= next_window_ - kWindow / 20) {
     next_window_ = now + kWindow;
     cpu_.store(clockNow(CLOCK_THREAD_CPUTIME_ID), std::memory_order_relaxed);
@@ -246,33 +246,33 @@ void GroupArbiter::step(Nanos now) {
 // A tenant that began or ended work without a ring is reported with the instant of that change, in
 // order. The use since then is divided among the tenants that worked at that time.
 void GroupArbiter::report(Nanos now) {
-  past_.clear();
-  for (const Heard& heard : heard_) {
-    const TenantChannel& member = *heard.member;
-    if (member.passed()) past_.push_back({member.grantedAt(), &heard, true});
+  earlier_samples_.clear();
+  for (const ObservedReport& observed : observed_) {
+    const TenantChannel& member = *observed.member;
+    if (member.passed()) earlier_samples_.push_back({member.grantedAt(), &observed, true});
     if (member.turnedAt() < now)
-      past_.push_back({member.turnedAt(), &heard, heard.report.in_flight});
+      earlier_samples_.push_back({member.turnedAt(), &observed, observed.report.in_flight});
   }
   const auto order = [](const PreviousSample& past) { return std::pair(past.at, !past.at_work); };
-  std::sort(past_.begin(), past_.end(), [&order](const PreviousSample& a, const PreviousSample& b) {
-    return order(a) < order(b);
-  });
-  for (const PreviousSample& past : past_) {
-    Report then = past.heard->report;
+  std::sort(
+      earlier_samples_.begin(), earlier_samples_.end(),
+      [&order](const PreviousSample& a, const PreviousSample& b) { return order(a) < order(b); });
+  for (const PreviousSample& past : earlier_samples_) {
+    Report then = past.observed->report;
     then.in_flight = past.at_work;
     // The use that is known now includes later use.
     if (past.at_work) then.busy.fill(0);
-    policy_.report(past.heard->member->key, then, past.at);
+    policy_.report(past.observed->member->key, then, past.at);
   }
-  for (const Heard& heard : heard_) {
-    policy_.report(heard.member->key, heard.report, now);
-    residency_.look(heard.member, now);
+  for (const ObservedReport& observed : observed_) {
+    policy_.report(observed.member->key, observed.report, now);
+    residency_.observe(observed.member, now);
   }
 }
 
-void GroupArbiter::look(TenantChannel* member, Nanos now) {
-  policy_.report(member->key, member->look(now), now);
-  residency_.look(member, now);
+void GroupArbiter::observe(TenantChannel* member, Nanos now) {
+  policy_.report(member->key, member->observe(now), now);
+  residency_.observe(member, now);
 }
 
 // A tenant stops when its memory leaves, and may run again when it is back.
@@ -280,27 +280,27 @@ void GroupArbiter::arrange(Nanos now) {
   if (!residency_.arrange(members_, now)) return;
   stale_ = true;
   for (const std::shared_ptr<TenantChannel>& member : members_)
-    if (member->processes() != 0) policy_.report(member->key, member->look(now), now);
+    if (member->processes() != 0) policy_.report(member->key, member->observe(now), now);
 }
 
-void GroupArbiter::obey(const std::vector<Order>& orders, Nanos now) {
+void GroupArbiter::issue(const std::vector<Order>& orders, Nanos now) {
   for (const Order& order : orders) {
     TenantChannel* member = find(order.tenant);
     if (member == nullptr) continue;
-    stale_ = stale_ || member->changesFace(order);
-    policy_.issued(order, member->tell(order, now));
+    stale_ = stale_ || member->changesStats(order);
+    policy_.issued(order, member->apply(order, now));
     if (order.gate == Gate::kHold) member->patience.asked(now);
     // A tenant with nothing in flight has drained already, and does not ring.
     if (order.gate == Gate::kHold && !member->inFlight())
-      policy_.report(member->key, member->look(now), now);
+      policy_.report(member->key, member->observe(now), now);
   }
 }
 
 // An earlier agent or group may have left a tenant gated although the policy sees no reason.
-void GroupArbiter::releaseUntold(Nanos now) {
+void GroupArbiter::releaseWithoutOrder(Nanos now) {
   for (const std::shared_ptr<TenantChannel>& member : members_) {
-    if (member->told) continue;
-    member->told = true;
+    if (member->issued) continue;
+    member->issued = true;
     if (member->pages().state() != ledger::GateState::kOpen) member->release(now);
   }
 }
@@ -314,16 +314,16 @@ void GroupArbiter::dropBroken(Nanos now) {
       std::stable_partition(members_.begin(), members_.end(), std::not_fn(is_broken));
   for (auto member = broken; member != members_.end(); ++member) {
     dropped_[(*member)->id()] = "its work file was truncated";
-    (*member)->carry(policy_.figures((*member)->key, now));
+    (*member)->carry(policy_.stats((*member)->key, now));
     policy_.remove((*member)->key, now);
-    residency_.keep(**member, now);
+    residency_.retain(**member, now);
     (*member)->release(now);
     stale_ = true;
   }
   members_.erase(broken, members_.end());
 }
 
-void GroupArbiter::beat(Nanos now) {
+void GroupArbiter::publishHeartbeat(Nanos now) {
   // No wake-up just for the heartbeat if the thread is awake shortly before it is due.
   if (now < next_beat_ - settings_.beat_ms * kMillisecond / 5) return;
   next_beat_ = now + settings_.beat_ms * kMillisecond;
@@ -333,24 +333,24 @@ void GroupArbiter::beat(Nanos now) {
 }
 
 void GroupArbiter::publish(Nanos now, bool new_window) {
-  std::map<std::string, TenantStats> figures;
+  std::map<std::string, TenantStats> stats;
   for (const std::shared_ptr<TenantChannel>& member : members_) {
-    const GroupStats policy = policy_.figures(member->key, now);
+    const GroupStats policy = policy_.stats(member->key, now);
     if (new_window) member->sample(policy, now);
     if (new_window) residency_.weigh(member.get(), policy.weight, now);
-    TenantStats& shown = figures[member->id()] = member->figures(policy);
-    shown.memory = residency_.figures(*member, now);
+    TenantStats& shown = stats[member->id()] = member->stats(policy);
+    shown.memory = residency_.stats(*member, now);
   }
-  for (const auto& [id, why] : dropped_) figures[id].ungated = why;
+  for (const auto& [id, why] : dropped_) stats[id].ungated = why;
   stale_ = false;
   const std::lock_guard lock(shown_);
-  published_ = std::move(figures);
+  published_ = std::move(stats);
   published_devices_ = residency_.devices();
 }
 
 Nanos GroupArbiter::nextStep(Nanos now) const {
   if (members_.empty()) return kNever;
-  Nanos next = std::min({policy_.wakeAt(), residency_.wakeAt(), next_window_});
+  Nanos next = std::min({policy_.nextWakeup(), residency_.nextWakeup(), next_window_});
   const bool any_gated =
       std::any_of(members_.begin(), members_.end(), [](const auto& m) { return m->gated(); });
   if (any_gated) next = std::min(next, next_beat_);

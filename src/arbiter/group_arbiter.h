@@ -25,7 +25,7 @@ namespace divvy::arbiter {
 class GroupArbiter {
  public:
   GroupArbiter(const Settings& settings, std::vector<std::shared_ptr<TenantChannel>> members,
-               const StayDevices& devices = {});
+               const ResidencyBudgets& devices = {});
   ~GroupArbiter() { stop(); }
   GroupArbiter(const GroupArbiter&) = delete;
   GroupArbiter& operator=(const GroupArbiter&) = delete;
@@ -40,36 +40,36 @@ class GroupArbiter {
   // Stops the thread. Grants stay as they are. Returns the channels, with the state to hand over.
   std::vector<std::shared_ptr<TenantChannel>> stop();
 
-  std::map<std::string, TenantStats> figures() const;
-  std::optional<TenantStats> figures(const std::string& id) const;
+  std::map<std::string, TenantStats> stats() const;
+  std::optional<TenantStats> stats(const std::string& id) const;
   std::optional<ResidencyBudgetStats> device(unsigned device) const;
   // Processor time of the thread. At most a second old.
   Nanos cpu() const { return cpu_.load(std::memory_order_relaxed); }
   // Number of wake-ups of the thread.
-  std::uint64_t wakes() const { return wakes_.load(std::memory_order_relaxed); }
+  std::uint64_t wakeups() const { return wakeups_.load(std::memory_order_relaxed); }
 
  private:
   using Command = std::function<void()>;
 
   // Called on the arbiter's thread, or while it does not run.
-  void enter(std::shared_ptr<TenantChannel> member, Nanos now);
-  void leave(TenantChannel& member, Nanos now);
+  void admit(std::shared_ptr<TenantChannel> member, Nanos now);
+  void dismiss(TenantChannel& member, Nanos now);
 
   void run();
   void runCommands();
   void step(Nanos now);
-  void look(TenantChannel* member, Nanos now);
+  void observe(TenantChannel* member, Nanos now);
   void report(Nanos now);
   void arrange(Nanos now);
-  void beginAnew(Nanos now);
-  void obey(const std::vector<Order>& orders, Nanos now);
-  void releaseUntold(Nanos now);
+  void restart(Nanos now);
+  void issue(const std::vector<Order>& orders, Nanos now);
+  void releaseWithoutOrder(Nanos now);
   void dropBroken(Nanos now);
-  void beat(Nanos now);
+  void publishHeartbeat(Nanos now);
   void publish(Nanos now, bool new_window);
   Nanos nextStep(Nanos now) const;
   void post(Command command);
-  TenantChannel* find(Key key);
+  TenantChannel* find(TenantKey key);
 
   const Settings settings_;
   SchedulingPolicy policy_;
@@ -77,18 +77,18 @@ class GroupArbiter {
   std::vector<std::shared_ptr<TenantChannel>> members_;
   std::map<std::string, std::string> dropped_;  // id -> reason why it is ungated
   // A report that a step has read and not yet passed to the policy.
-  struct Heard {
+  struct ObservedReport {
     TenantChannel* member;
     Report report;
   };
   // An earlier change within such a report, at its instant.
   struct PreviousSample {
     Nanos at;
-    const Heard* heard;
+    const ObservedReport* observed;
     bool at_work;
   };
-  std::vector<Heard> heard_;
-  std::vector<PreviousSample> past_;
+  std::vector<ObservedReport> observed_;
+  std::vector<PreviousSample> earlier_samples_;
   std::vector<unsigned> devices_;  // the node's numbers, by place in the group
   Nanos next_beat_ = 0;
   Nanos stepped_at_ = 0;
@@ -100,7 +100,7 @@ class GroupArbiter {
   std::vector<Command> commands_;
   std::atomic<bool> stopping_{false};
   std::atomic<Nanos> cpu_{0};
-  std::atomic<std::uint64_t> wakes_{0};
+  std::atomic<std::uint64_t> wakeups_{0};
 
   mutable std::mutex shown_;
   std::map<std::string, TenantStats> published_;

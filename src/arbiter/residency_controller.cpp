@@ -4,7 +4,8 @@
 
 namespace divvy::arbiter {
 
-ResidencyController::ResidencyController(const ResidencyConstants& constants, StayDevices devices)
+ResidencyController::ResidencyController(const ResidencyConstants& constants,
+                                         ResidencyBudgets devices)
     : policy_(constants), devices_(std::move(devices)) {}
 
 void ResidencyController::setDevice(unsigned device, const ResidencyBudget& terms) {
@@ -20,15 +21,15 @@ void ResidencyController::setDevice(unsigned device, const ResidencyBudget& term
     place(i, device);
     if (before.budget == 0) continue;
     // Measured values are kept.
-    const std::uint64_t chunk = places_[i].terms.link.chunk;
-    places_[i].terms.link = before.link;
-    places_[i].terms.link.chunk = chunk;
+    const std::uint64_t chunk = places_[i].terms.swap_cost.chunk;
+    places_[i].terms.swap_cost = before.swap_cost;
+    places_[i].terms.swap_cost.chunk = chunk;
     policy_.setDevice(i, places_[i].terms);
   }
 }
 
 void ResidencyController::place(unsigned index, unsigned device) {
-  Place& place = places_[index];
+  GroupDevice& place = places_[index];
   if (place.known) return;
   const auto terms = devices_.find(device);
   place.known = true;
@@ -52,7 +53,7 @@ ResidencyEntitlement ResidencyController::termsOf(const TenantChannel& member) c
   return terms;
 }
 
-void ResidencyController::enter(const TenantChannel& member, Nanos now) {
+void ResidencyController::add(const TenantChannel& member, Nanos now) {
   for (std::size_t i = 0; i < member.places.size(); ++i)
     place(member.places[i], member.devices()[i]);
   policy_.add(member.key, termsOf(member), now);
@@ -65,23 +66,23 @@ void ResidencyController::change(const TenantChannel& member, Nanos now) {
   policy_.change(member.key, termsOf(member), now);
 }
 
-void ResidencyController::leave(const TenantChannel& member, Nanos now) {
+void ResidencyController::remove(const TenantChannel& member, Nanos now) {
   policy_.remove(member.key, now);
   names_.erase(member.key);
 }
 
-void ResidencyController::keep(const TenantChannel& member, Nanos now) {
+void ResidencyController::retain(const TenantChannel& member, Nanos now) {
   ResidencyEntitlement terms = termsOf(member);
   terms.swappable = false;
   policy_.change(member.key, terms, now);
-  kept_[member.id()] = member.key;
+  retained_[member.id()] = member.key;
 }
 
-void ResidencyController::forget(const std::string& id, Nanos now) {
-  const auto kept = kept_.find(id);
-  if (kept == kept_.end()) return;
+void ResidencyController::drop(const std::string& id, Nanos now) {
+  const auto kept = retained_.find(id);
+  if (kept == retained_.end()) return;
   policy_.remove(kept->second, now);
-  kept_.erase(kept);
+  retained_.erase(kept);
 }
 
 void ResidencyController::weigh(TenantChannel* member, unsigned percent, Nanos now) {
@@ -90,9 +91,9 @@ void ResidencyController::weigh(TenantChannel* member, unsigned percent, Nanos n
   change(*member, now);
 }
 
-void ResidencyController::look(TenantChannel* member, Nanos now) {
+void ResidencyController::observe(TenantChannel* member, Nanos now) {
   if (member->residency == nullptr) return;
-  const ResidencyReport own = member->residency->look(now);
+  const ResidencyReport own = member->residency->observe(now);
   if (member->residency->broken()) {
     member->residency.reset();
     member->unswapped = "its swap file was truncated";
@@ -104,10 +105,10 @@ void ResidencyController::look(TenantChannel* member, Nanos now) {
   stay.at.fill(ResidentBytes{});
   stay.distrusted = member->distrusted;
   for (std::size_t i = 0; i < member->places.size(); ++i) {
-    Place& place = places_[member->places[i]];
+    GroupDevice& place = places_[member->places[i]];
     stay.at[member->places[i]] = own.at[i];
-    place.meter.note(member->residency->takeWork(static_cast<unsigned>(i)));
-    place.meter.measure(&place.terms.link);
+    place.meter.note(member->residency->takeSwapWork(static_cast<unsigned>(i)));
+    place.meter.measure(&place.terms.swap_cost);
     policy_.setDevice(member->places[i], place.terms);
   }
   policy_.report(member->key, stay, now);
@@ -137,40 +138,40 @@ bool ResidencyController::arrange(const Members& members, Nanos now) {
       own.most[i] = order.most[member.places[i]];
       own.want[i] = order.want[member.places[i]];
     }
-    member.residency->tell(own);
+    member.residency->apply(own);
   }
   // A tenant does not ring when it takes what it may; the rest is free for others.
-  for (TenantChannel* member : lowered) look(member, now);
+  for (TenantChannel* member : lowered) observe(member, now);
   return changed;
 }
 
-MemoryStats ResidencyController::figures(const TenantChannel& member, Nanos now) const {
-  MemoryStats figures;
-  figures.unswapped = member.unswapped;
-  figures.swapped = budgeted() && member.residency != nullptr;
-  if (!figures.swapped) return figures;
-  const ResidencyStats policy = policy_.figures(member.key);
-  figures.resident = policy.resident && policy.eligible;
-  figures.waiting = policy.waiting;
-  figures.round = member.stay.round;
-  figures.park = policy.park;
-  figures.reserved = policy.reserved;
-  figures.reason = policy.reason;
+MemoryStats ResidencyController::stats(const TenantChannel& member, Nanos now) const {
+  MemoryStats stats;
+  stats.unswapped = member.unswapped;
+  stats.swapped = budgeted() && member.residency != nullptr;
+  if (!stats.swapped) return stats;
+  const ResidencyStats policy = policy_.stats(member.key);
+  stats.resident = policy.resident && policy.eligible;
+  stats.waiting = policy.waiting;
+  stats.round = member.stay.round;
+  stats.park = policy.park;
+  stats.reserved = policy.reserved;
+  stats.reason = policy.reason;
   const auto taker = names_.find(policy.taker);
-  if (taker != names_.end()) figures.lent_to = taker->second;
-  figures.turn_left = policy.turn_ends == 0 ? 0 : std::max(policy.turn_ends - now, Nanos{0});
-  figures.swaps = policy.swaps;
-  figures.longest_wait = policy.longest_wait;
-  for (const unsigned place : member.places) figures.allowed.push_back(policy.allowed[place]);
-  return figures;
+  if (taker != names_.end()) stats.lent_to = taker->second;
+  stats.turn_left = policy.turn_ends == 0 ? 0 : std::max(policy.turn_ends - now, Nanos{0});
+  stats.swaps = policy.swaps;
+  stats.longest_wait = policy.longest_wait;
+  for (const unsigned place : member.places) stats.allowed.push_back(policy.allowed[place]);
+  return stats;
 }
 
 std::map<unsigned, ResidencyBudgetStats> ResidencyController::devices() const {
-  std::map<unsigned, ResidencyBudgetStats> figures;
+  std::map<unsigned, ResidencyBudgetStats> stats;
   for (unsigned i = 0; i < kMaxGroupDevices; ++i)
     if (places_[i].known && places_[i].terms.budget != 0)
-      figures[places_[i].device] = policy_.device(i);
-  return figures;
+      stats[places_[i].device] = policy_.device(i);
+  return stats;
 }
 
 }  // namespace divvy::arbiter

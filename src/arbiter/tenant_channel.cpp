@@ -58,21 +58,21 @@ TenantChannel::TenantChannel(std::string id, ledger::GrantPages pages, const Ent
   shown_.got_permille.assign(devices_.size(), -1);
 }
 
-void TenantChannel::arrive(unsigned slot, std::uint64_t generation) {
+void TenantChannel::addProcess(unsigned slot, std::uint64_t generation) {
   processes_.try_emplace({slot, generation});
-  if (residency != nullptr) residency->arrive(slot, generation);
+  if (residency != nullptr) residency->addProcess(slot, generation);
 }
 
-void TenantChannel::leave(unsigned slot, std::uint64_t generation) {
+void TenantChannel::removeProcess(unsigned slot, std::uint64_t generation) {
   processes_.erase({slot, generation});
-  if (residency != nullptr) residency->leave(slot, generation);
+  if (residency != nullptr) residency->removeProcess(slot, generation);
 }
 
-void TenantChannel::halt(unsigned slot, std::uint64_t generation) {
+void TenantChannel::haltProcess(unsigned slot, std::uint64_t generation) {
   const auto found = processes_.find({slot, generation});
   if (found == processes_.end() || !found->second.known || found->second.halted) return;
   found->second.halted = true;
-  found->second.halted_at = looked_at_;
+  found->second.halted_at = observed_at_;
 }
 
 Nanos TenantChannel::untilOf(const ledger::WorkSample& sample, Nanos now) {
@@ -80,16 +80,16 @@ Nanos TenantChannel::untilOf(const ledger::WorkSample& sample, Nanos now) {
   return static_cast<Nanos>(std::min(sample.inflight_until, farthest));
 }
 
-void TenantChannel::lodge(ledger::ResidencyPages pages) {
+void TenantChannel::enableSwap(ledger::ResidencyPages pages) {
   residency =
       std::make_unique<TenantResidency>(std::move(pages), static_cast<unsigned>(devices_.size()));
-  for (const auto& [name, process] : processes_) residency->arrive(name.first, name.second);
+  for (const auto& [name, process] : processes_) residency->addProcess(name.first, name.second);
   terms.never_open = true;
 }
 
 void TenantChannel::absorb(Process& process, const ledger::WorkSample& sample, Nanos now) {
   if (!process.known || stirred(process.last, sample)) {
-    process.told_run = toldRun(now);
+    process.granted_run = grantedRun(now);
     process.halted = false;
   }
   if (!process.known) {
@@ -119,38 +119,38 @@ void TenantChannel::absorb(Process& process, const ledger::WorkSample& sample, N
 }
 
 void TenantChannel::join() {
-  told = false;
-  looked_at_ = 0;
+  issued = false;
+  observed_at_ = 0;
   past_busy_ = sums_.busy;
 }
 
-void TenantChannel::acquit(Nanos now) {
+void TenantChannel::excuseMissing(Nanos now) {
   credible_ = true;
   worked_ = held_ = proved_ = false;
   silent_grants_ = 0;
   settles_seen_ = sums_.settles;
   launches_seen_ = sums_.launches;
   granted_at_ = settled_at_ = ended_at_ = now;
-  for (auto& [slot, process] : processes_) process.told_run = toldRun(now);
+  for (auto& [slot, process] : processes_) process.granted_run = grantedRun(now);
 }
 
 // Uses the instants that the processes report; they may report none.
-void TenantChannel::noteTurn(const Report& report, const Turns& turns, Nanos now) {
-  const Nanos before = std::min(std::max(looked_at_, granted_at_), now);
+void TenantChannel::noteTurn(const Report& report, const WorkTimes& turns, Nanos now) {
+  const Nanos before = std::min(std::max(observed_at_, granted_at_), now);
   const bool began = report.in_flight && !in_flight_;
   const bool ended = in_flight_ && !report.in_flight;
-  tells_when_ = turns.told;
-  passed_ = turns.told && turns.moved && resident && gate_ == Gate::kRun && waiting_ &&
+  reports_times_ = turns.reported;
+  passed_ = turns.reported && turns.moved && resident && gate_ == Gate::kRun && waiting_ &&
             !in_flight_ && !report.in_flight;
   turned_at_ = now;
-  if (!turns.told) return;
+  if (!turns.reported) return;
   if (began) turned_at_ = std::clamp(turns.began, before, now);
   if (ended || passed_) turned_at_ = std::clamp(turns.ended, before, now);
 }
 
-Report TenantChannel::look(Nanos now) {
+Report TenantChannel::observe(Nanos now) {
   Report report;
-  Turns turns;
+  WorkTimes turns;
   const std::uint64_t launches = sums_.launches;
   const std::uint64_t seq = pages_.seq();
   report.drained = seq;
@@ -175,12 +175,12 @@ Report TenantChannel::look(Nanos now) {
     report.busy[places[device]] = sums_.busy[device] - past_busy_[device];
   turns.moved = sums_.launches != launches;
   noteTurn(report, turns, now);
-  looked_at_ = now;
+  observed_at_ = now;
   const bool was_quiet = quiet();
   in_flight_ = report.in_flight;
   waiting_ = report.waiting;
   if (!was_quiet) quiet_since_ = now;
-  judge(report, now);
+  assess(report, now);
   report.credible = credible_ && !distrusted;
   // A tenant without its memory cannot use a turn, but work that it launched before must still end.
   if (!resident) {
@@ -190,7 +190,7 @@ Report TenantChannel::look(Nanos now) {
   return report;
 }
 
-void TenantChannel::judge(const Report& report, Nanos now) {
+void TenantChannel::assess(const Report& report, Nanos now) {
   if (sums_.settles != settles_seen_) {
     settles_seen_ = sums_.settles;
     launches_seen_ = sums_.launches;
@@ -207,12 +207,12 @@ void TenantChannel::judge(const Report& report, Nanos now) {
     const bool silent = now - std::max(settled_at_, granted_at_) > provingTime();
     if (launched && silent) credible_ = false;
   } else if (now - ended_at_ > provingTime()) {
-    judgeGrant();
+    assessGrant();
   }
 }
 
 // Work of a long kernel is settled some time after the grant has ended.
-void TenantChannel::judgeGrant() {
+void TenantChannel::assessGrant() {
   const bool silent = held_ && !proved_ && granted_for_ >= provingGrant();
   held_ = false;
   if (!silent) return;
@@ -220,8 +220,8 @@ void TenantChannel::judgeGrant() {
   if (worked_ || silent_grants_ >= kSilentGrants) credible_ = false;
 }
 
-std::uint64_t TenantChannel::tell(const Order& order, Nanos now) {
-  ledger::GrantTerms grant;
+std::uint64_t TenantChannel::apply(const Order& order, Nanos now) {
+  ledger::GrantOptions grant;
   grant.mode = static_cast<GrantMode>(order.mode);
   grant.inflight_us = inMicros(order.inflight);
   grant.quantum_us = inMicros(order.quantum);
@@ -235,15 +235,15 @@ std::uint64_t TenantChannel::tell(const Order& order, Nanos now) {
   grant.weight = order.weight;
   // If its memory is swapped, the arbiter waits until its work has ended.
   grant.reads_turned = residency == nullptr;
-  told = true;
+  issued = true;
   if (order.gate == Gate::kRun && gate_ != Gate::kRun) {
-    judgeGrant();
+    assessGrant();
     granted_at_ = now;
     proved_ = worked_ = held_ = false;
   }
   if (order.gate != Gate::kRun && gate_ == Gate::kRun) {
     granted_for_ = now - granted_at_;
-    told_run_ += granted_for_;
+    granted_run_ += granted_for_;
     ended_at_ = now;
   }
   if (order.gate != gate_) quiet_since_ = now;
@@ -277,22 +277,22 @@ void TenantChannel::sample(const GroupStats& policy, Nanos now) {
   window_ = next;
 }
 
-TenantStats TenantChannel::figures(const GroupStats& policy) const {
-  TenantStats figures = shown_;
+TenantStats TenantChannel::stats(const GroupStats& policy) const {
+  TenantStats stats = shown_;
   // A tenant without processes takes no part in the policy.
   const bool active = !processes_.empty();
-  figures.mode = active ? policy.mode : Mode::kSolo;
-  figures.gate = policy.gate;
-  figures.weight = active ? policy.weight : 0;
-  figures.unpreemptible = policy.unpreemptible;
-  figures.distrusted = distrusted || !credible_;
-  figures.throttled = before_.throttled + policy.throttled;
-  figures.grants = before_.grants + policy.grants;
-  figures.waits = sums_.waits;
-  figures.escapes = sums_.escapes;
-  figures.longest = sums_.longest;
-  figures.cpu = sums_.cpu;
-  return figures;
+  stats.mode = active ? policy.mode : Mode::kSolo;
+  stats.gate = policy.gate;
+  stats.weight = active ? policy.weight : 0;
+  stats.unpreemptible = policy.unpreemptible;
+  stats.distrusted = distrusted || !credible_;
+  stats.throttled = before_.throttled + policy.throttled;
+  stats.grants = before_.grants + policy.grants;
+  stats.waits = sums_.waits;
+  stats.escapes = sums_.escapes;
+  stats.longest = sums_.longest;
+  stats.cpu = sums_.cpu;
+  return stats;
 }
 
 void TenantChannel::carry(const GroupStats& policy) {

@@ -22,16 +22,16 @@ namespace divvy::arbiter {
 class TenantChannel {
   // Read for each tenant in each step, so they are side by side.
   Gate gate_ = Gate::kOpen;
-  bool in_flight_ = false;  // at the last look()
-  bool waiting_ = false;    // at the last look()
+  bool in_flight_ = false;  // at the last observe()
+  bool waiting_ = false;    // at the last observe()
   bool passed_ = false;
-  bool tells_when_ = false;
-  Nanos looked_at_ = 0;
+  bool reports_times_ = false;
+  Nanos observed_at_ = 0;
   Nanos quiet_since_ = 0;
   Nanos granted_at_ = 0;
 
  public:
-  bool told = false;                           // an order was written since it joined this group
+  bool issued = false;                         // an order was written since it joined this group
   std::uint32_t bell = 0;                      // doorbell value, as last seen
   WakeupLimiter patience;                      // limits answers to its doorbell
   std::unique_ptr<TenantResidency> residency;  // its memory; null: cannot be swapped
@@ -44,73 +44,74 @@ class TenantChannel {
   const std::vector<unsigned>& devices() const { return devices_; }
   ledger::GrantPages& pages() { return pages_; }
 
-  void arrive(unsigned slot, std::uint64_t generation);
-  void leave(unsigned slot, std::uint64_t generation);
+  void addProcess(unsigned slot, std::uint64_t generation);
+  void removeProcess(unsigned slot, std::uint64_t generation);
   // The process cannot run (SIGSTOP, a debugger). Until it acts again it launches nothing, and its
   // launched work ends at the time that it reported.
-  void halt(unsigned slot, std::uint64_t generation);
+  void haltProcess(unsigned slot, std::uint64_t generation);
   unsigned processes() const { return static_cast<unsigned>(processes_.size()); }
 
   // Swaps the tenant's memory from now on, through these pages.
-  void lodge(ledger::ResidencyPages pages);
+  void enableSwap(ledger::ResidencyPages pages);
   // Starts its account in a new policy: earlier use does not count there.
   void join();
   // Accepts missing settlements, because no arbiter ran for a while.
-  void acquit(Nanos now);
+  void excuseMissing(Nanos now);
   // Returns whether its lines are worth reading although its doorbell was not rung.
   bool mayDiffer(Nanos now) const {
-    return gate_ != Gate::kHold || in_flight_ || now - looked_at_ > kLookAgain;
+    return gate_ != Gate::kHold || in_flight_ || now - observed_at_ > kObserveInterval;
   }
   // Returns whether its doorbell, which is memory of another process, need not be read either. The
   // tenant has been quiet for a while, and was read recently.
-  bool rests(Nanos now) const {
-    return quiet() && looked_at_ - quiet_since_ > kLookAgain && now - looked_at_ <= kLookLater;
+  bool isQuiescent(Nanos now) const {
+    return quiet() && observed_at_ - quiet_since_ > kObserveInterval &&
+           now - observed_at_ <= kMaxObserveInterval;
   }
-  // As of the last look().
+  // As of the last observe().
   bool inFlight() const { return in_flight_; }
   // Held with nothing in flight, and waiting for its turn: no ring of it can change which tenant
   // runs. A tenant with swapped memory is never quiet, because it also rings for memory.
   bool quiet() const {
     return gate_ == Gate::kHold && !in_flight_ && waiting_ && residency == nullptr;
   }
-  // When inFlight() changed, if it did between the last two calls of look(). Its processes report
-  // the instant; without reports it is the time of the later call.
+  // When inFlight() changed, if it did between the last two calls of observe(). Its processes
+  // report the instant; without reports it is the time of the later call.
   Nanos turnedAt() const { return turned_at_; }
-  // It was given its turn, and its work began and ended between two calls of look().
+  // It was given its turn, and its work began and ended between two calls of observe().
   bool passed() const { return passed_; }
   // All its processes report when work began and ended.
-  bool tellsWhen() const { return tells_when_; }
+  bool reportsTimes() const { return reports_times_; }
   Nanos grantedAt() const { return granted_at_; }
   // When to check whether its work has begun, if its processes do not report that; kNever
   // otherwise.
   Nanos startSeenAt() const {
-    if (tells_when_ || gate_ != Gate::kRun || in_flight_ || !waiting_) return kNever;
+    if (reports_times_ || gate_ != Gate::kRun || in_flight_ || !waiting_) return kNever;
     return granted_at_ + 2 * settings_.constants.overlap + settings_.constants.idle;
   }
   // Reads the lines of all processes. Reported device time counts up to the time for which the
   // process has been known, and never decreases.
-  Report look(Nanos now);
+  Report observe(Nanos now);
 
   // Carries out an order. Returns the sequence that the tenant got.
-  std::uint64_t tell(const Order& order, Nanos now);
+  std::uint64_t apply(const Order& order, Nanos now);
   bool gated() const { return gate_ != Gate::kOpen; }
   // Returns whether the order changes displayed values.
-  bool changesFace(const Order& order) const {
+  bool changesStats(const Order& order) const {
     return order.mode != mode_ || order.weight != weight_ ||
            (order.gate == Gate::kOpen) != (gate_ == Gate::kOpen);
   }
   // Opens the gate: no arbiter gates this tenant from now on.
-  void release(Nanos now) { tell(Order{}, now); }
+  void release(Nanos now) { apply(Order{}, now); }
 
   // Begins a new window of statistics. `policy`: the policy's current statistics of the tenant.
   void sample(const GroupStats& policy, Nanos now);
   // Rates of the last window; all other values as of now.
-  TenantStats figures(const GroupStats& policy) const;
+  TenantStats stats(const GroupStats& policy) const;
   // Adds up the statistics of a policy that is about to be left.
   void carry(const GroupStats& policy);
 
   Entitlement terms;
-  Key key = 0;
+  TenantKey key = 0;
   bool distrusted = false;       // reports are never credible
   std::vector<unsigned> places;  // of its devices within the group
   // Its entitlement to memory, by its own devices.
@@ -123,14 +124,14 @@ class TenantChannel {
 
  private:
   // A held tenant with nothing in flight only settles earlier work.
-  static constexpr Nanos kLookAgain = 20 * kMillisecond;
-  static constexpr Nanos kLookLater = 500 * kMillisecond;
+  static constexpr Nanos kObserveInterval = 20 * kMillisecond;
+  static constexpr Nanos kMaxObserveInterval = 500 * kMillisecond;
 
   struct Process {
     bool known = false;  // a line was read
     Nanos since = 0;     // when first read
     ledger::WorkSample last;
-    Nanos told_run = 0;  // toldRun() when it last acted
+    Nanos granted_run = 0;  // grantedRun() when it last acted
     bool halted = false;
     Nanos halted_at = 0;
     std::array<Nanos, ledger::kMaxDevices> credited{};
@@ -154,38 +155,39 @@ class TenantChannel {
   };
 
   // When work began and ended, as its processes report.
-  struct Turns {
-    bool told = true;
+  struct WorkTimes {
+    bool reported = true;
     bool moved = false;  // something was launched
     Nanos began = kNever;
     Nanos ended = 0;
     void add(const ledger::WorkSample& sample, bool in_flight) {
-      told = told && sample.turned != 0;
+      reported = reported && sample.turned != 0;
       const auto at = static_cast<Nanos>(std::min<std::uint64_t>(sample.turned, INT64_MAX));
       if (in_flight) began = std::min(began, at);
       if (!in_flight) ended = std::max(ended, at);
     }
   };
-  void noteTurn(const Report& report, const Turns& turns, Nanos now);
+  void noteTurn(const Report& report, const WorkTimes& turns, Nanos now);
   void absorb(Process& process, const ledger::WorkSample& sample, Nanos now);
   // Shorter grants prove nothing: the tenant may not have woken up in them.
   Nanos provingGrant() const { return settings_.constants.quantum / 5; }
   // A tenant that launches must settle something at least this often. It must settle the work of a
   // grant at most this long after the grant's end.
   Nanos provingTime() const { return 2 * settings_.constants.drain_bound; }
-  void judge(const Report& report, Nanos now);
-  void judgeGrant();
+  void assess(const Report& report, Nanos now);
+  void assessGrant();
   // Total time of the grants that it got.
-  Nanos toldRun(Nanos now) const {
-    return told_run_ + (gate_ == Gate::kRun ? now - granted_at_ : 0);
+  Nanos grantedRun(Nanos now) const {
+    return granted_run_ + (gate_ == Gate::kRun ? now - granted_at_ : 0);
   }
-  // Returns whether the process still waits for its turn. A process that had takeUp() of granted
-  // time without acting is stopped or kept from the processor; it counts again once it acts.
+  // Returns whether the process still waits for its turn. A process that had reactionTime() of
+  // granted time without acting is stopped or kept from the processor; it counts again once it
+  // acts.
   bool waits(const Process& process, Nanos now) const {
     // A process stopped at the gate may be back, and acts only after it has had a turn.
     const bool at_work = (process.last.state & ledger::kWorkInFlight) != 0;
     return (process.last.state & ledger::kWorkWaiting) != 0 && !(process.halted && at_work) &&
-           toldRun(now) - process.told_run < takeUp();
+           grantedRun(now) - process.granted_run < reactionTime();
   }
   // A distrusted process may have more in flight than it reports.
   bool worksOn(const Process& process, Nanos now) const {
@@ -197,7 +199,7 @@ class TenantChannel {
   }
   // Reported end of its work, with a limit on how far ahead it may be.
   static Nanos untilOf(const ledger::WorkSample& sample, Nanos now);
-  Nanos takeUp() const { return std::max(settings_.constants.quantum, 10 * kMillisecond); }
+  Nanos reactionTime() const { return std::max(settings_.constants.quantum, 10 * kMillisecond); }
 
   ledger::GrantPages pages_;
   std::map<std::pair<unsigned, std::uint64_t>, Process> processes_;
@@ -218,7 +220,7 @@ class TenantChannel {
   bool proved_ = false;
   Nanos granted_for_ = 0;
   Nanos ended_at_ = 0;
-  Nanos told_run_ = 0;          // in all grants that have ended
+  Nanos granted_run_ = 0;       // in all grants that have ended
   unsigned silent_grants_ = 0;  // in a row
   std::uint64_t settles_seen_ = 0;
   std::uint64_t launches_seen_ = 0;  // when it last settled

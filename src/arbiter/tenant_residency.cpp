@@ -55,13 +55,13 @@ bool refuses(std::uint32_t refusal) {
 TenantResidency::TenantResidency(ledger::ResidencyPages pages, unsigned devices)
     : pages_(std::move(pages)), devices_(std::min(devices, ledger::kMaxDevices)) {}
 
-void TenantResidency::arrive(unsigned slot, std::uint64_t generation) {
+void TenantResidency::addProcess(unsigned slot, std::uint64_t generation) {
   const auto [found, fresh] = processes_.try_emplace({slot, generation});
   // The order of an earlier agent or group.
-  if (fresh) found->second.told = pages_.standing(slot, generation, &found->second.order);
+  if (fresh) found->second.ordered = pages_.readOrder(slot, generation, &found->second.order);
 }
 
-void TenantResidency::leave(unsigned slot, std::uint64_t generation) {
+void TenantResidency::removeProcess(unsigned slot, std::uint64_t generation) {
   processes_.erase({slot, generation});
 }
 
@@ -74,41 +74,41 @@ void TenantResidency::noteWork(unsigned slot, std::uint64_t generation, bool wan
 }
 
 void TenantResidency::absorb(Process* process, const ledger::SwapSample& sample) {
-  ledger::SwapSample said = sample;
-  for (ledger::SwapDevice& device : said.device) {
+  ledger::SwapSample reported = sample;
+  for (ledger::SwapDevice& device : reported.device) {
     for (std::uint64_t* each : {&device.swappable, &device.mapped, &device.pinned, &device.want})
       *each = bounded(*each);
   }
   // Work from before it was known is not used: it may be of any age.
   if (process->claimed) {
-    const ledger::SwapSample& before = process->said;
+    const ledger::SwapSample& before = process->reported;
     for (unsigned d = 0; d < devices_; ++d) {
       SwapWork work;
-      work.out_bytes = grown(before.device[d].out_bytes, said.device[d].out_bytes);
-      work.out_ns = grown(before.device[d].out_ns, said.device[d].out_ns);
-      work.in_bytes = grown(before.device[d].in_bytes, said.device[d].in_bytes);
-      work.in_ns = grown(before.device[d].in_ns, said.device[d].in_ns);
-      work.drains = grown(before.drains, said.drains);
-      work.drain_ns = grown(before.drain_ns, said.drain_ns);
+      work.out_bytes = grown(before.device[d].out_bytes, reported.device[d].out_bytes);
+      work.out_ns = grown(before.device[d].out_ns, reported.device[d].out_ns);
+      work.in_bytes = grown(before.device[d].in_bytes, reported.device[d].in_bytes);
+      work.in_ns = grown(before.device[d].in_ns, reported.device[d].in_ns);
+      work.drains = grown(before.drains, reported.drains);
+      work.drain_ns = grown(before.drain_ns, reported.drain_ns);
       work_[d].add(work);
     }
   }
   process->claimed = true;
-  process->said = said;
+  process->reported = reported;
 }
 
 std::uint64_t TenantResidency::held(const Process& process, unsigned device) {
   std::uint64_t held = process.promised[device];
-  if (process.told) held = std::max(held, process.order.allowed[device]);
+  if (process.ordered) held = std::max(held, process.order.allowed[device]);
   if (!process.claimed) return held;
-  const ledger::SwapDevice& said = process.said.device[device];
-  return std::max(held, said.mapped + said.pinned);
+  const ledger::SwapDevice& reported = process.reported.device[device];
+  return std::max(held, reported.mapped + reported.pinned);
 }
 
 bool TenantResidency::ready(const Process& process, unsigned devices) {
-  if (!process.claimed || (process.said.state & ledger::kSwapReady) != 0) return true;
-  if ((process.said.state & ledger::kSwapClosed) != 0) return false;
-  const auto& device = process.said.device;
+  if (!process.claimed || (process.reported.state & ledger::kSwapReady) != 0) return true;
+  if ((process.reported.state & ledger::kSwapClosed) != 0) return false;
+  const auto& device = process.reported.device;
   return std::all_of(device.begin(), device.begin() + devices,
                      [](const ledger::SwapDevice& each) { return each.swappable == 0; });
 }
@@ -118,15 +118,15 @@ bool TenantResidency::mapsHost() const {
   bool any = false;
   for (const auto& [name, process] : processes_) {
     if (!process.claimed) continue;
-    const bool maps = (process.said.state & ledger::kSwapMapsHost) != 0;
+    const bool maps = (process.reported.state & ledger::kSwapMapsHost) != 0;
     any = any || maps;
     for (unsigned d = 0; d < devices_ && !maps; ++d)
-      if (process.said.device[d].swappable != 0) return false;
+      if (process.reported.device[d].swappable != 0) return false;
   }
   return any;
 }
 
-ResidencyReport TenantResidency::look(Nanos now) {
+ResidencyReport TenantResidency::observe(Nanos now) {
   // A process that takes memory reads its order again after it has published that. So it either
   // sees the orders written before this fence, or its memory is seen here.
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -135,10 +135,10 @@ ResidencyReport TenantResidency::look(Nanos now) {
     if (pages_.read(name.first, name.second, &sample)) absorb(&process, sample);
     process.promised.fill(0);
   }
-  settle();
+  writeOrders();
   ResidencyReport stay;
   for (const auto& [name, process] : processes_) {
-    const std::uint32_t state = process.claimed ? process.said.state : 0;
+    const std::uint32_t state = process.claimed ? process.reported.state : 0;
     stay.wants = stay.wants || process.wants || (state & ledger::kSwapWanted) != 0;
   }
   stay.ready = true;
@@ -148,18 +148,18 @@ ResidencyReport TenantResidency::look(Nanos now) {
       ResidentBytes& at = stay.at[d];
       at.held += held(process, d);
       if (!process.claimed) continue;
-      const ledger::SwapDevice& said = process.said.device[d];
-      at.swappable += said.swappable;
-      at.mapped += said.mapped;
-      at.pinned += said.pinned;
-      at.want += said.want;
+      const ledger::SwapDevice& reported = process.reported.device[d];
+      at.swappable += reported.swappable;
+      at.mapped += reported.mapped;
+      at.pinned += reported.pinned;
+      at.want += reported.want;
     }
     if (!process.claimed) continue;
-    const bool counts = process.wants || (process.said.state & ledger::kSwapWanted) != 0;
+    const bool counts = process.wants || (process.reported.state & ledger::kSwapWanted) != 0;
     if (counts || !stay.wants) stay.ready = stay.ready && ready(process, devices_);
-    stay.capturing = stay.capturing || (process.said.state & ledger::kSwapCapturing) != 0;
-    const bool acted = process.said.seen_seq >= process.seq;
-    stay.refused = stay.refused || (acted && refuses(process.said.refusal));
+    stay.capturing = stay.capturing || (process.reported.state & ledger::kSwapCapturing) != 0;
+    const bool acted = process.reported.seen_seq >= process.seq;
+    stay.refused = stay.refused || (acted && refuses(process.reported.refusal));
   }
   if (wanted_ != stay.wants || idle_since_ == 0) idle_since_ = now;
   wanted_ = stay.wants;
@@ -169,13 +169,13 @@ ResidencyReport TenantResidency::look(Nanos now) {
   return stay;
 }
 
-void TenantResidency::tell(const ResidencyTarget& order) {
+void TenantResidency::apply(const ResidencyTarget& order) {
   order_ = order;
-  told_ = true;
-  settle();
+  ordered_ = true;
+  writeOrders();
 }
 
-SwapWork TenantResidency::takeWork(unsigned device) {
+SwapWork TenantResidency::takeSwapWork(unsigned device) {
   return std::exchange(work_[device], SwapWork{});
 }
 
@@ -185,10 +185,10 @@ std::vector<std::uint64_t> TenantResidency::shares(unsigned device) const {
   for (const auto& [name, process] : processes_) {
     SplitPart part;
     if (process.claimed) {
-      const ledger::SwapDevice& said = process.said.device[device];
-      const std::uint64_t want = std::min(granted, said.want);
+      const ledger::SwapDevice& reported = process.reported.device[device];
+      const std::uint64_t want = std::min(granted, reported.want);
       granted -= want;
-      part = {said.pinned + want, said.mapped, said.swappable};
+      part = {reported.pinned + want, reported.mapped, reported.swappable};
     }
     parts.push_back(part);
   }
@@ -199,8 +199,8 @@ std::vector<std::uint64_t> TenantResidency::hostShares() const {
   std::vector<SplitPart> parts;
   for (const auto& [name, process] : processes_) {
     SplitPart part;
-    part.mapped = bounded(process.said.host_bytes);
-    for (unsigned d = 0; d < devices_; ++d) part.swappable += process.said.device[d].swappable;
+    part.mapped = bounded(process.reported.host_bytes);
+    for (unsigned d = 0; d < devices_; ++d) part.swappable += process.reported.device[d].swappable;
     parts.push_back(part);
   }
   return splitAllowed(order_.host_allowed, parts);
@@ -212,21 +212,22 @@ TenantResidency::ByDevice TenantResidency::heldBy(const Process& process, unsign
   return bytes;
 }
 
-TenantResidency::ByDevice TenantResidency::saidBy(const Process& process, unsigned devices) {
+TenantResidency::ByDevice TenantResidency::reportedBy(const Process& process, unsigned devices) {
   ByDevice bytes{};
   for (unsigned d = 0; d < devices && process.claimed; ++d) {
-    const ledger::SwapDevice& said = process.said.device[d];
-    bytes[d] = said.pinned + said.want + said.swappable;
+    const ledger::SwapDevice& reported = process.reported.device[d];
+    bytes[d] = reported.pinned + reported.want + reported.swappable;
   }
   return bytes;
 }
 
 ledger::ResidencyOrder TenantResidency::orderFor(const Process& process,
-                                                 const ByDevice& said) const {
+                                                 const ByDevice& reported) const {
   ledger::ResidencyOrder order;
   order.allowed = process.order.allowed;
-  const ByDevice own = saidBy(process, devices_);
-  for (unsigned d = 0; d < devices_; ++d) order.most[d] = less(order_.most[d], said[d] - own[d]);
+  const ByDevice own = reportedBy(process, devices_);
+  for (unsigned d = 0; d < devices_; ++d)
+    order.most[d] = less(order_.most[d], reported[d] - own[d]);
   order.flags = order_.yields ? ledger::kYield : 0;
   if (order_.host_map) order.flags |= ledger::kMayHostMap;
   if (order_.contended) order.flags |= ledger::kMayLeave;
@@ -238,26 +239,26 @@ ledger::ResidencyOrder TenantResidency::orderFor(const Process& process,
 // A process that may have less gets its order before one that may have more. None may have memory
 // that another has not given back. Sums are updated incrementally, because a tenant may fill all
 // its slots and the arbiter's heartbeat waits for this.
-void TenantResidency::settle() {
-  if (!told_ || processes_.empty()) return;
+void TenantResidency::writeOrders() {
+  if (!ordered_ || processes_.empty()) return;
   std::array<std::vector<std::uint64_t>, ledger::kMaxDevices> wanted;
   for (unsigned d = 0; d < devices_; ++d) wanted[d] = shares(d);
   const std::vector<std::uint64_t> host = hostShares();
-  ByDevice said{}, all{};  // `all`: memory that processes hold
+  ByDevice reported{}, all{};  // `all`: memory that processes hold
   for (const auto& [name, process] : processes_) {
-    const ByDevice own = saidBy(process, devices_), holds = heldBy(process, devices_);
-    for (unsigned d = 0; d < devices_; ++d) said[d] += own[d], all[d] += holds[d];
+    const ByDevice own = reportedBy(process, devices_), holds = heldBy(process, devices_);
+    for (unsigned d = 0; d < devices_; ++d) reported[d] += own[d], all[d] += holds[d];
   }
   for (const bool raising : {false, true}) {
     std::size_t index = 0;
     for (auto& [name, process] : processes_) {
-      ledger::ResidencyOrder order = orderFor(process, said);
+      ledger::ResidencyOrder order = orderFor(process, reported);
       order.host_allowed = host[index];
       const ByDevice before = heldBy(process, devices_);
       for (unsigned d = 0; d < devices_; ++d) {
         const std::uint64_t share = wanted[d][index];
         if (!raising) {
-          order.allowed[d] = std::min(process.told ? order.allowed[d] : 0, share);
+          order.allowed[d] = std::min(process.ordered ? order.allowed[d] : 0, share);
           continue;
         }
         const std::uint64_t room = less(order_.allowed[d], all[d]) + before[d];
@@ -265,7 +266,7 @@ void TenantResidency::settle() {
       }
       ++index;
       const bool lowers = order.allowed != process.order.allowed;
-      if (!raising && (!process.told || !lowers)) continue;
+      if (!raising && (!process.ordered || !lowers)) continue;
       write(name, &process, order);
       const ByDevice now = heldBy(process, devices_);
       for (unsigned d = 0; d < devices_; ++d) all[d] += now[d] - before[d];
@@ -275,13 +276,13 @@ void TenantResidency::settle() {
 
 void TenantResidency::write(const Name& name, Process* process,
                             const ledger::ResidencyOrder& order) {
-  if (process->told && order == process->order) return;
+  if (process->ordered && order == process->order) return;
   for (unsigned d = 0; d < devices_; ++d) {
-    const std::uint64_t before = process->told ? process->order.allowed[d] : 0;
+    const std::uint64_t before = process->ordered ? process->order.allowed[d] : 0;
     process->promised[d] = std::max(process->promised[d], before);
   }
   process->order = order;
-  process->told = true;
+  process->ordered = true;
   process->seq = pages_.order(name.first, name.second, order);
 }
 

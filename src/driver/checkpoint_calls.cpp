@@ -46,7 +46,7 @@ class Caller {
  public:
   explicit Caller(const std::string& cuda) : cuda_(cuda) {}
 
-  std::string obey(const std::string& line) {
+  std::string execute(const std::string& line) {
     std::istringstream words(line);
     std::string verb;
     int pid = 0;
@@ -145,10 +145,10 @@ int serveCheckpoints(const std::string& cuda, int in, int out) {
   for (const int number : {SIGTERM, SIGINT, SIGPIPE}) signal(number, SIG_IGN);
   Caller caller(cuda);
   while (const std::optional<std::string> line = readLine(in)) {
-    const std::string answer = caller.obey(*line);
+    const std::string answer = caller.execute(*line);
     if (writeLine(out, answer)) continue;
     const bool locked = line->starts_with("lock ") && answer == "done";
-    if (locked) caller.obey("un" + line->substr(0, line->rfind(' ')));
+    if (locked) caller.execute("un" + line->substr(0, line->rfind(' ')));
     return 1;
   }
   return 0;

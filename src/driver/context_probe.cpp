@@ -13,15 +13,15 @@ namespace {
 
 using abi::Cu;
 
-struct Sample {
+struct MemoryReading {
   Bytes device;
   std::optional<Bytes> process;
 };
 
-Result<Sample> sample(const Nvml& nvml, unsigned index) {
+Result<MemoryReading> readMemory(const Nvml& nvml, unsigned index) {
   Result<DeviceUse> use = nvml.use(index);
   if (!use) return use.error();
-  Sample result{use->used, std::nullopt};
+  MemoryReading result{use->used, std::nullopt};
   for (const ProcessUse& process : nvml.processes(index)) {
     if (process.pid == getpid() && process.bytes.count != 0) result.process = process.bytes;
   }
@@ -53,13 +53,13 @@ Result<Bytes> probeContext(const std::string& cuda_path, const std::string& nvml
   if (const CUresult status = init(0); status != CUDA_SUCCESS) return refused("cuInit", status);
   Result<CUdevice> device = findDevice(*cuda, uuid);
   if (!device) return device.error();
-  Result<Sample> before = sample(*nvml, index);
+  Result<MemoryReading> before = readMemory(*nvml, index);
   if (!before) return before.error();
   CUcontext context = nullptr;
   if (const CUresult status = retain(&context, *device); status != CUDA_SUCCESS) {
     return refused("cuDevicePrimaryCtxRetain", status);
   }
-  Result<Sample> after = sample(*nvml, index);
+  Result<MemoryReading> after = readMemory(*nvml, index);
   if (release != nullptr) release(*device);
   if (!after) return after.error();
   return after->process ? *after->process : after->device - before->device;

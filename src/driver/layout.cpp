@@ -14,15 +14,15 @@ constexpr unsigned kMaxNvlinks = 18;
 constexpr nvmlAffinityScope_t kOfNodes = 0;  // of memory, not of sockets
 
 // One device, as far as the driver answers.
-struct Seen {
+struct DeviceLinks {
   nvmlDevice_t handle = nullptr;
   nvmlPciInfo_t pci{};
-  std::optional<PciPlace> place;
+  std::optional<PciPosition> place;
   // Ends of its links: other devices, and switches. A switch connects all devices that have links
   // to one.
   std::vector<unsigned> links;
   unsigned switch_links = 0;
-  bool tells = false;  // it reports its links, even if it has none
+  bool reports_links = false;  // it reports its links, even if it has none
 };
 
 struct Nvlinks {
@@ -30,24 +30,24 @@ struct Nvlinks {
   bool uneven = false;
 };
 
-bool samePlace(const nvmlPciInfo_t& a, const nvmlPciInfo_t& b) {
+bool sameAddress(const nvmlPciInfo_t& a, const nvmlPciInfo_t& b) {
   return a.domain == b.domain && a.bus == b.bus && a.device == b.device;
 }
 
-PciWay wayOf(nvmlGpuTopologyLevel_t level) {
+PciPath pathOf(nvmlGpuTopologyLevel_t level) {
   switch (level) {
     case NVML_TOPOLOGY_INTERNAL:
-      return PciWay::kSame;
+      return PciPath::kSame;
     case NVML_TOPOLOGY_SINGLE:
-      return PciWay::kSwitch;
+      return PciPath::kSwitch;
     case NVML_TOPOLOGY_MULTIPLE:
-      return PciWay::kSwitches;
+      return PciPath::kSwitches;
     case NVML_TOPOLOGY_HOSTBRIDGE:
-      return PciWay::kHostBridge;
+      return PciPath::kHostBridge;
     case NVML_TOPOLOGY_NODE:
-      return PciWay::kNode;
+      return PciPath::kNode;
     default:
-      return PciWay::kSystem;
+      return PciPath::kSystem;
   }
 }
 
@@ -56,20 +56,20 @@ class Reader {
   Reader(const Nvml::Api& api, const std::vector<DeviceInfo>& cards, const PciTree& tree)
       : api_(api) {
     for (const DeviceInfo& card : cards) {
-      Seen& seen = seen_.emplace_back();
+      DeviceLinks& device = devices_.emplace_back();
       const Result<nvmlDevice_t> handle = api_.device(card.index);
-      if (handle) seen.handle = *handle;
-      if (handle && api_.pci != nullptr) api_.pci(*handle, &seen.pci);
-      seen.place = tree.find(card.pci);
+      if (handle) device.handle = *handle;
+      if (handle && api_.pci != nullptr) api_.pci(*handle, &device.pci);
+      device.place = tree.find(card.pci);
     }
-    for (Seen& seen : seen_) readLinks(seen);
+    for (DeviceLinks& device : devices_) readLinks(device);
   }
 
-  std::size_t count() const { return seen_.size(); }
-  const Seen& at(std::size_t i) const { return seen_[i]; }
+  std::size_t count() const { return devices_.size(); }
+  const DeviceLinks& at(std::size_t i) const { return devices_[i]; }
 
   // The kernel's value precedes the driver's: it is about the bus and needs no driver.
-  std::optional<unsigned> numaOf(const Seen& card) const {
+  std::optional<unsigned> numaOf(const DeviceLinks& card) const {
     if (card.place && card.place->numa) return card.place->numa;
     std::array<unsigned long, 16> nodes{};
     if (api_.memory_affinity == nullptr || card.handle == nullptr ||
@@ -88,26 +88,26 @@ class Reader {
 
   Nvlinks nvlinksBetween(std::size_t a, std::size_t b) const {
     // Each end reports its own links; an end without an answer does not contradict.
-    const unsigned there = seen_[a].links[b], back = seen_[b].links[a];
-    const bool uneven = seen_[a].tells && seen_[b].tells && there != back;
+    const unsigned there = devices_[a].links[b], back = devices_[b].links[a];
+    const bool uneven = devices_[a].reports_links && devices_[b].reports_links && there != back;
     const unsigned straight = uneven ? 0 : std::max(there, back);
-    const unsigned switched = std::min(seen_[a].switch_links, seen_[b].switch_links);
+    const unsigned switched = std::min(devices_[a].switch_links, devices_[b].switch_links);
     // Switches may be partitioned, so that not all devices reach each other.
-    const bool reached = switched > 0 && can(seen_[a], seen_[b], NVML_P2P_CAPS_INDEX_NVLINK);
+    const bool reached = switched > 0 && can(devices_[a], devices_[b], NVML_P2P_CAPS_INDEX_NVLINK);
     return {straight + (reached ? switched : 0), uneven};
   }
 
-  PciWay wayBetweenCards(const Seen& a, const Seen& b) const {
+  PciPath pathBetweenDevices(const DeviceLinks& a, const DeviceLinks& b) const {
     nvmlGpuTopologyLevel_t level = NVML_TOPOLOGY_SYSTEM;
-    const bool told = api_.common_ancestor != nullptr && a.handle != nullptr &&
-                      b.handle != nullptr &&
-                      api_.common_ancestor(a.handle, b.handle, &level) == NVML_SUCCESS;
-    if (told) return wayOf(level);
-    return a.place && b.place ? wayBetween(*a.place, *b.place) : PciWay::kSystem;
+    const bool reported = api_.common_ancestor != nullptr && a.handle != nullptr &&
+                          b.handle != nullptr &&
+                          api_.common_ancestor(a.handle, b.handle, &level) == NVML_SUCCESS;
+    if (reported) return pathOf(level);
+    return a.place && b.place ? pathBetween(*a.place, *b.place) : PciPath::kSystem;
   }
 
   // An unknown status counts as permitted.
-  bool can(const Seen& a, const Seen& b, nvmlGpuP2PCapsIndex_t what) const {
+  bool can(const DeviceLinks& a, const DeviceLinks& b, nvmlGpuP2PCapsIndex_t what) const {
     nvmlGpuP2PStatus_t status = NVML_P2P_STATUS_OK;
     if (api_.p2p_status == nullptr || a.handle == nullptr || b.handle == nullptr) return true;
     return api_.p2p_status(a.handle, b.handle, what, &status) != NVML_SUCCESS ||
@@ -115,24 +115,25 @@ class Reader {
   }
 
  private:
-  void readLinks(Seen& card) const {
-    card.links.assign(seen_.size(), 0);
+  void readLinks(DeviceLinks& card) const {
+    card.links.assign(devices_.size(), 0);
     if (api_.link_state == nullptr || card.handle == nullptr) return;
     for (unsigned link = 0; link < kMaxNvlinks; ++link) {
       nvmlEnableState_t state = NVML_FEATURE_DISABLED;
       const nvmlReturn_t answer = api_.link_state(card.handle, link, &state);
-      card.tells = card.tells || answer == NVML_SUCCESS || answer == NVML_ERROR_NOT_SUPPORTED;
+      card.reports_links =
+          card.reports_links || answer == NVML_SUCCESS || answer == NVML_ERROR_NOT_SUPPORTED;
       if (answer == NVML_ERROR_NOT_SUPPORTED) return;  // it has no NVLinks
       if (answer == NVML_SUCCESS && state == NVML_FEATURE_ENABLED) followLink(card, link);
     }
   }
 
-  void followLink(Seen& card, unsigned link) const {
+  void followLink(DeviceLinks& card, unsigned link) const {
     nvmlPciInfo_t remote{};
-    const bool told =
+    const bool reported =
         api_.link_remote != nullptr && api_.link_remote(card.handle, link, &remote) == NVML_SUCCESS;
-    for (std::size_t i = 0; told && i < seen_.size(); ++i) {
-      if (&seen_[i] == &card || !samePlace(seen_[i].pci, remote)) continue;
+    for (std::size_t i = 0; reported && i < devices_.size(); ++i) {
+      if (&devices_[i] == &card || !sameAddress(devices_[i].pci, remote)) continue;
       ++card.links[i];
       return;
     }
@@ -142,7 +143,7 @@ class Reader {
   }
 
   const Nvml::Api& api_;
-  std::vector<Seen> seen_;
+  std::vector<DeviceLinks> devices_;
 };
 
 }  // namespace
@@ -156,17 +157,17 @@ Layout layoutOf(const Nvml& nvml, const std::vector<DeviceInfo>& cards, const st
     for (std::size_t a = 0; a < b; ++a) {
       const Nvlinks nvlinks = reader.nvlinksBetween(a, b);
       layout.pairs.push_back({static_cast<unsigned>(a), static_cast<unsigned>(b), nvlinks.count,
-                              reader.wayBetweenCards(reader.at(a), reader.at(b)),
+                              reader.pathBetweenDevices(reader.at(a), reader.at(b)),
                               reader.can(reader.at(a), reader.at(b), NVML_P2P_CAPS_INDEX_READ),
                               nvlinks.uneven});
     }
   }
   for (const PciTree::Nic& nic : tree.nics()) {
-    NicPlace& place = layout.nics.emplace_back();
+    NicPaths& place = layout.nics.emplace_back();
     place.name = nic.name;
     for (std::size_t i = 0; i < reader.count(); ++i) {
-      const std::optional<PciPlace>& card = reader.at(i).place;
-      place.to.push_back(card ? wayBetween(*card, nic.place) : PciWay::kSystem);
+      const std::optional<PciPosition>& card = reader.at(i).place;
+      place.to.push_back(card ? pathBetween(*card, nic.place) : PciPath::kSystem);
     }
   }
   return layout;

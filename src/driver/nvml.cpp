@@ -17,13 +17,13 @@ constexpr unsigned kMaxProcesses = 1u << 16;
 using detail::code;
 
 // Empty if the driver does not report it.
-template <typename Ask>
-std::vector<nvmlProcessInfo_t> listOf(Ask ask, nvmlDevice_t device) {
+template <typename Query>
+std::vector<nvmlProcessInfo_t> listOf(Query query, nvmlDevice_t device) {
   std::vector<nvmlProcessInfo_t> list(64);
-  nvmlReturn_t status = ask == nullptr ? NVML_ERROR_NOT_SUPPORTED : NVML_ERROR_INSUFFICIENT_SIZE;
+  nvmlReturn_t status = query == nullptr ? NVML_ERROR_NOT_SUPPORTED : NVML_ERROR_INSUFFICIENT_SIZE;
   while (status == NVML_ERROR_INSUFFICIENT_SIZE && list.size() <= kMaxProcesses) {
     auto size = static_cast<unsigned>(list.size());
-    status = ask(device, &size, list.data());
+    status = query(device, &size, list.data());
     list.resize(status == NVML_ERROR_INSUFFICIENT_SIZE
                     ? std::max<std::size_t>(size, list.size()) * 2
                     : size);
@@ -104,7 +104,7 @@ const std::string& Nvml::path() const {
   return api_->library.path();
 }
 
-void Nvml::askForProcesses(std::shared_ptr<ProcessSource> source) {
+void Nvml::setProcessSource(std::shared_ptr<ProcessSource> source) {
   api_->process_source = std::move(source);
 }
 
@@ -167,14 +167,14 @@ std::vector<ProcessUse> Nvml::processes(unsigned index) const {
   if (!device) return all;
   if (api_->process_source) return api_->process_source->processes(uuidOf(*api_, *device));
   for (const bool graphics : {false, true}) {
-    const auto ask = graphics ? api_->graphics_processes : api_->processes;
-    for (const nvmlProcessInfo_t& info : listOf(ask, *device)) {
+    const auto query = graphics ? api_->graphics_processes : api_->processes;
+    for (const nvmlProcessInfo_t& info : listOf(query, *device)) {
       const int pid = static_cast<int>(info.pid);
       // If a process computes and draws, both lists have all of its memory.
       const bool known = std::any_of(all.begin(), all.end(),
                                      [pid](const ProcessUse& other) { return other.pid == pid; });
-      const bool told = info.usedGpuMemory != NVML_VALUE_NOT_AVAILABLE;
-      if (!known) all.push_back({pid, Bytes{told ? info.usedGpuMemory : 0}, graphics});
+      const bool reported = info.usedGpuMemory != NVML_VALUE_NOT_AVAILABLE;
+      if (!known) all.push_back({pid, Bytes{reported ? info.usedGpuMemory : 0}, graphics});
     }
   }
   return all;

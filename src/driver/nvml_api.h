@@ -63,7 +63,7 @@ struct Nvml::Api {
   detail::Function<abi::Nv::nvmlDeviceGetRemappedRows> remapped_rows{};
   detail::Function<abi::Nv::nvmlDeviceGetRetiredPagesPendingStatus> retired_pages{};
   // Questions that devices have answered as not supported.
-  std::set<std::pair<nvmlDevice_t, int>> untold;
+  std::set<std::pair<nvmlDevice_t, int>> unsupported;
   std::shared_ptr<ProcessSource> process_source;  // null: the driver itself
   nvmlEventSet_t events = nullptr;  // of all devices; null until the first query of faults
   std::map<nvmlDevice_t, unsigned> followed;  // index by handle, because a lost device has no UUID

@@ -35,10 +35,10 @@ std::vector<unsigned> meantBy(const Nvml::Api& api, unsigned card, unsigned inst
 
 bool follow(Nvml::Api& api) {
   if (api.events != nullptr) return true;
-  const bool told = api.create_events != nullptr && api.register_events != nullptr &&
-                    api.supported_events != nullptr && api.wait_events != nullptr;
+  const bool supported = api.create_events != nullptr && api.register_events != nullptr &&
+                         api.supported_events != nullptr && api.wait_events != nullptr;
   nvmlEventSet_t made = nullptr;
-  if (!told || api.create_events(&made) != NVML_SUCCESS) return false;
+  if (!supported || api.create_events(&made) != NVML_SUCCESS) return false;
   api.events = made;
   unsigned count = 0;
   if (api.count(&count) != NVML_SUCCESS) return true;

@@ -59,11 +59,11 @@ std::optional<unsigned> PciTree::numaAt(const std::string& device) const {
 }
 
 // A device on the bus, or a function of one. Functions implemented in software are under no bus.
-std::optional<PciPlace> PciTree::at(const std::string& link) const {
+std::optional<PciPosition> PciTree::at(const std::string& link) const {
   std::error_code fault;
   const fs::path device = fs::canonical(link, fault);
   if (fault) return std::nullopt;
-  PciPlace place;
+  PciPosition place;
   fs::path known;
   fs::path whole;
   for (const fs::path& part : device) {
@@ -81,7 +81,7 @@ std::optional<PciPlace> PciTree::at(const std::string& link) const {
   return place;
 }
 
-std::optional<PciPlace> PciTree::find(const std::string& address) const {
+std::optional<PciPosition> PciTree::find(const std::string& address) const {
   const std::string name = asKernel(address);
   if (root_.empty() || name.empty()) return std::nullopt;
   return at(root_ + "/bus/pci/devices/" + name);
@@ -92,7 +92,7 @@ std::vector<PciTree::Nic> PciTree::nics() const {
   if (root_.empty()) return all;
   std::error_code fault;
   for (const auto& entry : fs::directory_iterator(root_ + "/class/infiniband", fault)) {
-    std::optional<PciPlace> place = at(entry.path().string() + "/device");
+    std::optional<PciPosition> place = at(entry.path().string() + "/device");
     if (place) all.push_back({entry.path().filename().string(), std::move(*place)});
   }
   std::sort(all.begin(), all.end(), [](const Nic& a, const Nic& b) { return a.name < b.name; });
@@ -101,17 +101,17 @@ std::vector<PciTree::Nic> PciTree::nics() const {
 
 // Devices behind one switch are below its ports, so their last common bridge is the switch's
 // upstream bridge. Devices of one board are functions of one device, or on one bus.
-PciWay wayBetween(const PciPlace& a, const PciPlace& b) {
+PciPath pathBetween(const PciPosition& a, const PciPosition& b) {
   const std::size_t most = std::min(a.path.size(), b.path.size());
   std::size_t common = 0;
   while (common < most && a.path[common] == b.path[common]) ++common;
   if (common == 0) {
-    return a.numa && a.numa == b.numa ? PciWay::kNode : PciWay::kSystem;
+    return a.numa && a.numa == b.numa ? PciPath::kNode : PciPath::kSystem;
   }
   const std::size_t left = std::max(a.path.size(), b.path.size()) - common;
-  if (common == 1) return PciWay::kHostBridge;
-  if (left <= 1) return PciWay::kSame;
-  return left <= 2 ? PciWay::kSwitch : PciWay::kSwitches;
+  if (common == 1) return PciPath::kHostBridge;
+  if (left <= 1) return PciPath::kSame;
+  return left <= 2 ? PciPath::kSwitch : PciPath::kSwitches;
 }
 
 }  // namespace divvy::driver

@@ -28,7 +28,7 @@ constexpr unsigned kTolerance = 10;  // percentage points
 constexpr std::size_t kKernels = 400;
 constexpr std::size_t kEnough = 250;  // kernels after which both are compared
 constexpr unsigned kRounds = 5;       // a busy machine may compare too late
-constexpr unsigned kLooks = 100;
+constexpr unsigned kMaxReadings = 100;
 constexpr double kKernelMs = 0.4;
 constexpr std::uint64_t kCalibrationSteps = 200'000;
 
@@ -56,8 +56,8 @@ again:
 )";
 
 // The driver calls of this probe.
-struct Driver {
-  explicit Driver(const Library& cuda)
+struct ProbeCalls {
+  explicit ProbeCalls(const Library& cuda)
       : init(cuda.find<Function<Cu::cuInit>>("cuInit")),
         create(cuda.find<Function<Cu::cuCtxCreate_v2>>("cuCtxCreate_v2")),
         destroy(cuda.find<Function<Cu::cuCtxDestroy_v2>>("cuCtxDestroy_v2")),
@@ -93,7 +93,7 @@ struct Driver {
 // One of the two contexts. After an error all further calls do nothing.
 class PreemptionCandidate {
  public:
-  PreemptionCandidate(const Driver& driver, CUdevice device) : driver_(driver) {
+  PreemptionCandidate(const ProbeCalls& driver, CUdevice device) : driver_(driver) {
     check("cuCtxCreate", driver_.create(&context_, 0, device));
     CUmodule module = nullptr;
     if (good() && driver_.load(&module, kBuiltin) != CUDA_SUCCESS)
@@ -157,7 +157,7 @@ class PreemptionCandidate {
     if (status != CUDA_SUCCESS && good()) fault_ = refused(call, status).message();
   }
 
-  const Driver& driver_;
+  const ProbeCalls& driver_;
   CUcontext context_ = nullptr;
   CUfunction work_ = nullptr;
   std::vector<CUevent> events_;
@@ -165,16 +165,17 @@ class PreemptionCandidate {
   std::string fault_;
 };
 
-struct Look {
+struct CompletedKernels {
   std::size_t strong = 0;
   std::size_t weak = 0;
 };
 
 // Counts of both at one instant. Nothing: the machine was too busy to read both at once.
-std::optional<Look> look(PreemptionCandidate& strong, PreemptionCandidate& weak) {
-  for (unsigned i = 0; i < kLooks; ++i) {
+std::optional<CompletedKernels> countCompleted(PreemptionCandidate& strong,
+                                               PreemptionCandidate& weak) {
+  for (unsigned i = 0; i < kMaxReadings; ++i) {
     const std::size_t before = weak.done();
-    const Look both{strong.done(), weak.done()};
+    const CompletedKernels both{strong.done(), weak.done()};
     if (both.weak - before <= 1) return both;
   }
   return std::nullopt;
@@ -187,9 +188,9 @@ std::optional<unsigned> contend(PreemptionCandidate& strong, PreemptionCandidate
   for (unsigned round = 0; round < kRounds; ++round) {
     strong.queue(steps);
     weak.queue(steps);
-    const std::optional<Look> first = look(strong, weak);
+    const std::optional<CompletedKernels> first = countCompleted(strong, weak);
     strong.wait(kEnough);
-    const std::optional<Look> last = look(strong, weak);
+    const std::optional<CompletedKernels> last = countCompleted(strong, weak);
     strong.wait(kKernels);
     weak.wait(kKernels);
     if (!strong.good() || !weak.good()) return std::nullopt;
@@ -210,7 +211,7 @@ std::string faultText(unsigned fault) {
 }
 
 // Groups created together with a context: [begin, end).
-struct Span {
+struct GroupRange {
   unsigned begin = 0;
   unsigned end = 0;
 };
@@ -238,16 +239,16 @@ Result<TimesliceProbe> probeTimeslice(const std::string& cuda_path, const std::s
     return Error{ErrorCode::kUnsupported, "libdivvy-timeslice.so was not loaded"};
   Result<Library> cuda = Library::open(cuda_path);
   if (!cuda) return cuda.error();
-  const Driver driver(*cuda);
+  const ProbeCalls driver(*cuda);
   if (!driver.complete())
     return Error{ErrorCode::kUnsupported, cuda->path() + " lacks calls that this needs"};
   if (const CUresult status = driver.init(0); status != CUDA_SUCCESS)
     return refused("cuInit", status);
   const Result<CUdevice> device = findDevice(*cuda, uuid);
   if (!device) return device.error();
-  Span span_a{groups(), 0};
+  GroupRange span_a{groups(), 0};
   PreemptionCandidate a(driver, *device);
-  Span span_b{span_a.end = groups(), 0};
+  GroupRange span_b{span_a.end = groups(), 0};
   PreemptionCandidate b(driver, *device);
   span_b.end = groups();
   const std::uint64_t steps = a.calibrate();
@@ -259,8 +260,8 @@ Result<TimesliceProbe> probeTimeslice(const std::string& cuda_path, const std::s
   // Each context gets the long slice once, because one result may be what the device does anyway.
   std::array<unsigned, 2> got{};
   for (unsigned turn = 0; turn < 2; ++turn) {
-    const Span& longer = turn == 0 ? span_a : span_b;
-    const Span& shorter = turn == 0 ? span_b : span_a;
+    const GroupRange& longer = turn == 0 ? span_a : span_b;
+    const GroupRange& shorter = turn == 0 ? span_b : span_a;
     if (set(longer.begin, longer.end, kLongSlice) == 0 ||
         set(shorter.begin, shorter.end, kShortSlice) == 0)
       return Error{ErrorCode::kUnsupported, faultText(fault())};

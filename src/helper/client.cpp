@@ -40,24 +40,23 @@ Result<void> Client::connect() {
   return {};
 }
 
-Result<Answer> Client::ask(Op op, int number, std::string_view text, int fd) {
+Result<Reply> Client::call(Op op, int number, std::string_view text, int fd) {
   const std::lock_guard<std::mutex> hold(mutex_);
   const bool fresh = !connection_.valid();
   if (fresh)
     if (Result<void> there = connect(); !there) return there.error();
-  Result<void> sent = sendAsk(connection_.get(), op, number, text, fd);
+  Result<void> sent = sendRequest(connection_.get(), op, number, text, fd);
   // Another helper may have replaced it since the last request.
   if (!sent && !fresh) {
     if (Result<void> there = connect(); !there) return there.error();
-    sent = sendAsk(connection_.get(), op, number, text, fd);
+    sent = sendRequest(connection_.get(), op, number, text, fd);
   }
   bool came = false;
-  Result<Answer> answer =
-      sent ? receiveAnswer(connection_.get(), &came) : Result<Answer>(sent.error());
-  if (came) return answer;
+  Result<Reply> reply = sent ? receiveReply(connection_.get(), &came) : Result<Reply>(sent.error());
+  if (came) return reply;
   // A late answer would be taken for that of the next request.
   connection_.reset();
-  return away(answer.error().message());
+  return away(reply.error().message());
 }
 
 }  // namespace divvy::helper

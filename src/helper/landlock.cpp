@@ -104,22 +104,22 @@ Result<void> addRule(const Fd& ruleset, const FileRule& rule, std::uint64_t know
 
 }  // namespace
 
-std::vector<FileRule> fileRules(const ServerOptions& terms) {
+std::vector<FileRule> fileRules(const ServerOptions& options) {
   std::vector<FileRule> rules;
   for (const char* path : kSystem) rules.push_back({path, kRead});
   if (const char* list = std::getenv("LD_LIBRARY_PATH")) addList(list, kRead, &rules);
-  for (const std::string& path : terms.libraries) rules.push_back({path, kRead});
+  for (const std::string& path : options.libraries) rules.push_back({path, kRead});
   addPattern("/dev/nvidia*", kRead | kWriteFile | kDeviceCall, &rules);
   rules.push_back({"/dev/null", kReadFile | kWriteFile});
   rules.push_back({"/dev/urandom", kReadFile});
   // Their contents are the agent's; modes are changed through descriptors open for reading.
-  for (const std::string& folder : terms.lent)
+  for (const std::string& folder : options.lent)
     rules.push_back({folder, kRead | kMakeFolder | kRemoveFolder});
-  rules.push_back({parentOf(terms.socket), kMakeSocket | kRemoveFile});
-  rules.push_back({terms.sockets->pathOf(""), kRead | kMakeSocket | kRemoveFile});
+  rules.push_back({parentOf(options.socket), kMakeSocket | kRemoveFile});
+  rules.push_back({options.sockets->pathOf(""), kRead | kMakeSocket | kRemoveFile});
   const std::uint64_t written = kRead | kWriteFile | kMakeFile | kRemoveFile;
-  if (!terms.cdi_dir.empty()) rules.push_back({terms.cdi_dir, written});
-  if (!terms.cards.empty()) rules.push_back({terms.cards, written | kMakeFolder | kTruncate});
+  if (!options.cdi_dir.empty()) rules.push_back({options.cdi_dir, written});
+  if (!options.cards.empty()) rules.push_back({options.cards, written | kMakeFolder | kTruncate});
   return rules;
 }
 

@@ -33,7 +33,7 @@ struct FileRule {
 };
 
 // Returns the rules for all requests. Paths need not exist.
-std::vector<FileRule> fileRules(const ServerOptions& terms);
+std::vector<FileRule> fileRules(const ServerOptions& options);
 
 // Returns the kernel's Landlock version; 0: absent or switched off.
 int landlockVersion();

@@ -12,9 +12,9 @@
 namespace divvy::helper {
 namespace {
 
-Result<Fd> fdOf(Result<Answer> answer) {
-  if (!answer) return answer.error();
-  if (answer->fd.valid()) return std::move(answer->fd);
+Result<Fd> fdOf(Result<Reply> reply) {
+  if (!reply) return reply.error();
+  if (reply->fd.valid()) return std::move(reply->fd);
   return Error{ErrorCode::kInternal, "the agent's helper gave no descriptor"};
 }
 
@@ -30,10 +30,10 @@ RemoteProcesses::RemoteProcesses(std::shared_ptr<Client> link, Fd proc, int self
     : link_(std::move(link)), proc_(std::move(proc)), self_(self) {}
 
 Result<std::unique_ptr<RemoteProcesses>> RemoteProcesses::make(std::shared_ptr<Client> link) {
-  Result<Answer> answer = link->ask(Op::kHello);
-  if (!answer) return answer.error();
-  const int self = static_cast<int>(answer->values[0]);
-  Result<Fd> proc = fdOf(std::move(answer));
+  Result<Reply> reply = link->call(Op::kHello);
+  if (!reply) return reply.error();
+  const int self = static_cast<int>(reply->values[0]);
+  Result<Fd> proc = fdOf(std::move(reply));
   if (!proc) return proc.error();
   if (self <= 0)
     return Error{ErrorCode::kUnsupported,
@@ -48,9 +48,9 @@ std::string RemoteProcesses::folder() const {
 }
 
 Fd RemoteProcesses::open(int pid) const {
-  Result<Answer> answer = link_->ask(Op::kProcess, pid);
-  const bool none = !answer && answer.error().code() == ErrorCode::kNotFound;
-  if (answer && answer->fd.valid()) return std::move(answer->fd);
+  Result<Reply> reply = link_->call(Op::kProcess, pid);
+  const bool none = !reply && reply.error().code() == ErrorCode::kNotFound;
+  if (reply && reply->fd.valid()) return std::move(reply->fd);
   errno = none ? ESRCH : EAGAIN;
   return Fd();
 }
@@ -69,8 +69,8 @@ Result<Peer> RemoteProcesses::peer(int connection) const {
   if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &found, &size) != 0)
     return Error{ErrorCode::kUnavailable,
                  std::string("asking who is at a socket's end: ") + std::strerror(errno)};
-  const Result<Answer> answer = ownLink().ask(Op::kPeer, 0, "", connection);
-  return Peer{answer ? static_cast<int>(answer->values[0]) : 0, found.uid};
+  const Result<Reply> reply = ownLink().call(Op::kPeer, 0, "", connection);
+  return Peer{reply ? static_cast<int>(reply->values[0]) : 0, found.uid};
 }
 
 // ---- the kubelet's folders ----------------------------------------------------------------------
@@ -78,42 +78,42 @@ Result<Peer> RemoteProcesses::peer(int connection) const {
 RemoteKubeletDirs::RemoteKubeletDirs(std::shared_ptr<Client> link, std::string kubelet_dir)
     : link_(std::move(link)), names_(std::move(kubelet_dir)) {}
 
-kubelet::FileId RemoteKubeletDirs::look(const std::string& name) {
-  const Result<Answer> answer = link_->ask(Op::kLook, 0, name);
+kubelet::FileId RemoteKubeletDirs::fileIdOf(const std::string& name) {
+  const Result<Reply> reply = link_->call(Op::kFileId, 0, name);
   const std::lock_guard<std::mutex> hold(mutex_);
   kubelet::FileId& file = seen_[name];
-  if (answer)
-    file = {static_cast<std::uint64_t>(answer->values[0]),
-            static_cast<std::uint64_t>(answer->values[1]), answer->values[2], answer->values[3]};
+  if (reply)
+    file = {static_cast<std::uint64_t>(reply->values[0]),
+            static_cast<std::uint64_t>(reply->values[1]), reply->values[2], reply->values[3]};
   return file;
 }
 
 bool RemoteKubeletDirs::isListenedTo(const std::string& name) {
-  const Result<Answer> answer = link_->ask(Op::kIsListened, 0, name);
+  const Result<Reply> reply = link_->call(Op::kIsListened, 0, name);
   const std::lock_guard<std::mutex> hold(mutex_);
-  bool& heard = heard_[name];
-  if (answer) heard = answer->values[0] != 0;
-  return heard;
+  bool& listened = listened_[name];
+  if (reply) listened = reply->values[0] != 0;
+  return listened;
 }
 
 Result<Fd> RemoteKubeletDirs::listen(const std::string& name) {
-  return fdOf(link_->ask(Op::kListen, 0, name));
+  return fdOf(link_->call(Op::kListen, 0, name));
 }
 
 void RemoteKubeletDirs::remove(const std::string& name) {
-  static_cast<void>(link_->ask(Op::kRemove, 0, name));
+  static_cast<void>(link_->call(Op::kRemove, 0, name));
 }
 
 Result<Fd> RemoteKubeletDirs::dial(kubelet::Api api) {
-  return fdOf(link_->ask(Op::kDial, numberOf(api)));
+  return fdOf(link_->call(Op::kDial, numberOf(api)));
 }
 
 Result<Fd> RemoteKubeletDirs::watch() {
-  return fdOf(link_->ask(Op::kWatch));
+  return fdOf(link_->call(Op::kWatch));
 }
 
 Result<Fd> RemoteKubeletDirs::checkpoint() {
-  return fdOf(link_->ask(Op::kCheckpoint));
+  return fdOf(link_->call(Op::kCheckpoint));
 }
 
 // ---- processes that use devices
@@ -121,27 +121,28 @@ Result<Fd> RemoteKubeletDirs::checkpoint() {
 
 std::vector<driver::ProcessUse> RemoteUsage::processes(const std::string& uuid) {
   std::vector<driver::ProcessUse>& last = uses_[uuid];
-  const Result<Answer> answer = link_->ask(Op::kUses, 0, uuid);
-  if (!answer) return last;
+  const Result<Reply> reply = link_->call(Op::kUses, 0, uuid);
+  if (!reply) return last;
   last.clear();
-  for (const Row& row : answer->rows) last.push_back({row.pid, Bytes{row.large}, row.small != 0});
+  for (const ReplyRow& row : reply->rows)
+    last.push_back({row.pid, Bytes{row.large}, row.small != 0});
   return last;
 }
 
 std::vector<driver::ProcessTime> RemoteUsage::times(const std::string& uuid) {
   std::vector<driver::ProcessTime>& last = times_[uuid];
-  const Result<Answer> answer = link_->ask(Op::kTimes, 0, uuid);
-  if (!answer) return last;
+  const Result<Reply> reply = link_->call(Op::kTimes, 0, uuid);
+  if (!reply) return last;
   last.clear();
-  for (const Row& row : answer->rows) last.push_back({row.pid, row.small, row.large});
+  for (const ReplyRow& row : reply->rows) last.push_back({row.pid, row.small, row.large});
   return last;
 }
 
 // ---- folders ------------------------------------------------------------------------------------
 
 Result<void> shareDirsAgain(Client& link) {
-  const Result<Answer> answer = link.ask(Op::kLend);
-  if (!answer) return answer.error();
+  const Result<Reply> reply = link.call(Op::kLend);
+  if (!reply) return reply.error();
   return {};
 }
 
@@ -152,14 +153,14 @@ Result<void> writeSpec(Client& link, const std::string& name, const std::string&
   const bool written = file.valid() && ::write(file.get(), text.data(), text.size()) ==
                                            static_cast<ssize_t>(text.size());
   if (!written) return Error{ErrorCode::kIo, "writing " + name + ": " + std::strerror(errno)};
-  const Result<Answer> answer = link.ask(Op::kWriteSpec, 0, name, file.get());
-  if (!answer) return answer.error();
+  const Result<Reply> reply = link.call(Op::kWriteSpec, 0, name, file.get());
+  if (!reply) return reply.error();
   return {};
 }
 
 Result<void> removeSpec(Client& link, const std::string& name) {
-  const Result<Answer> answer = link.ask(Op::kRemoveSpec, 0, name);
-  if (!answer) return answer.error();
+  const Result<Reply> reply = link.call(Op::kRemoveSpec, 0, name);
+  if (!reply) return reply.error();
   return {};
 }
 

@@ -35,22 +35,22 @@ Error noName(const std::string& name, const char* accepted) {
           "\"" + name + "\" is no file of the agent's; accepted: " + std::string(accepted)};
 }
 
-Result<Answer> withFd(Result<Fd> fd) {
+Result<Reply> withFd(Result<Fd> fd) {
   if (!fd) return fd.error();
-  Answer answer;
-  answer.fd = std::move(*fd);
-  return answer;
+  Reply reply;
+  reply.fd = std::move(*fd);
+  return reply;
 }
 
-Result<Answer> peerAt(const Fd& connection) {
+Result<Reply> peerAt(const Fd& connection) {
   const Result<Peer> peer = processes().peer(connection.get());
   if (!peer) return peer.error();
-  Answer answer;
-  answer.values = {peer->pid, peer->uid};
-  return answer;
+  Reply reply;
+  reply.values = {peer->pid, peer->uid};
+  return reply;
 }
 
-Result<Answer> processOf(int pid) {
+Result<Reply> processOf(int pid) {
   Fd fd = processes().open(pid);
   if (fd.valid()) return withFd(std::move(fd));
   if (errno == ESRCH) return Error{ErrorCode::kNotFound, "no process " + std::to_string(pid)};
@@ -67,52 +67,52 @@ bool isSpecName(std::string_view name) {
   return isPlainName(name, "divvy.dev-pod-", ".json");
 }
 
-Result<Answer> RequestHandler::answer(const Question& question, int asker) {
-  switch (question.ask.op) {
+Result<Reply> RequestHandler::reply(const ReceivedRequest& request, int caller_pid) {
+  switch (request.packet.op) {
     case Op::kHello:
-      return hello(asker);
+      return hello(caller_pid);
     case Op::kLend:
       return lendAll();
     case Op::kPeer:
-      return peerAt(question.fd);
+      return peerAt(request.fd);
     case Op::kProcess:
-      return processOf(question.ask.number);
+      return processOf(request.packet.number);
     case Op::kUses:
     case Op::kTimes:
-      return ofDevice(question.ask);
+      return ofDevice(request.packet);
     case Op::kWriteSpec:
-      return writeSpec(textOf(question.ask), question.fd);
+      return writeSpec(textOf(request.packet), request.fd);
     case Op::kRemoveSpec:
-      return removeSpec(textOf(question.ask));
+      return removeSpec(textOf(request.packet));
     default:
-      return ofSockets(question.ask);
+      return ofSockets(request.packet);
   }
 }
 
-Result<Answer> RequestHandler::lendAll() const {
-  for (const std::string& folder : terms_.lent)
+Result<Reply> RequestHandler::lendAll() const {
+  for (const std::string& folder : options_.lent)
     if (Result<void> good = shareDir(folder); !good) return good.error();
-  return Answer{};
+  return Reply{};
 }
 
-Result<Answer> RequestHandler::hello(int asker) const {
-  if (Result<Answer> lent = lendAll(); !lent) return lent;
+Result<Reply> RequestHandler::hello(int caller_pid) const {
+  if (Result<Reply> lent = lendAll(); !lent) return lent;
   Fd proc(open(processes().folder().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!proc.valid()) return ioError("opening " + processes().folder());
-  Answer answer;
-  answer.values[0] = asker;
-  answer.fd = std::move(proc);
-  return answer;
+  Reply reply;
+  reply.values[0] = caller_pid;
+  reply.fd = std::move(proc);
+  return reply;
 }
 
-Result<Answer> RequestHandler::ofSockets(const Ask& ask) {
-  const std::string name = textOf(ask);
-  kubelet::KubeletDirs& sockets = *terms_.sockets;
-  Answer answer;
-  switch (ask.op) {
+Result<Reply> RequestHandler::ofSockets(const RequestPacket& packet) {
+  const std::string name = textOf(packet);
+  kubelet::KubeletDirs& sockets = *options_.sockets;
+  Reply reply;
+  switch (packet.op) {
     case Op::kDial:
-      return withFd(sockets.dial(ask.number == 0 ? kubelet::Api::kRegistration
-                                                 : kubelet::Api::kPodResources));
+      return withFd(sockets.dial(packet.number == 0 ? kubelet::Api::kRegistration
+                                                    : kubelet::Api::kPodResources));
     case Op::kWatch:
       return withFd(sockets.watch());
     case Op::kCheckpoint:
@@ -120,10 +120,10 @@ Result<Answer> RequestHandler::ofSockets(const Ask& ask) {
     case Op::kListen:
     case Op::kRemove:
       if (!isSocketName(name)) return noName(name, "divvy-NAME.sock");
-      if (ask.op == Op::kListen) return withFd(sockets.listen(name));
+      if (packet.op == Op::kListen) return withFd(sockets.listen(name));
       sockets.remove(name);
-      return answer;
-    case Op::kLook:
+      return reply;
+    case Op::kFileId:
     case Op::kIsListened:
       break;
     default:
@@ -131,20 +131,20 @@ Result<Answer> RequestHandler::ofSockets(const Ask& ask) {
   }
   if (name.find('/') != std::string::npos || name == "." || name == "..")
     return noName(name, "a name in the kubelet's folder");
-  if (ask.op == Op::kIsListened) {
-    answer.values[0] = sockets.isListenedTo(name) ? 1 : 0;
-    return answer;
+  if (packet.op == Op::kIsListened) {
+    reply.values[0] = sockets.isListenedTo(name) ? 1 : 0;
+    return reply;
   }
-  const kubelet::FileId file = sockets.look(name);
-  answer.values = {static_cast<std::int64_t>(file.device), static_cast<std::int64_t>(file.inode),
-                   file.changed_s, file.changed_ns};
-  return answer;
+  const kubelet::FileId file = sockets.fileIdOf(name);
+  reply.values = {static_cast<std::int64_t>(file.device), static_cast<std::int64_t>(file.inode),
+                  file.changed_s, file.changed_ns};
+  return reply;
 }
 
 // Requires the mutex. Instances of cards may be created later.
 Result<unsigned> RequestHandler::indexOf(const std::string& uuid) {
   if (!driver_) {
-    Result<driver::Nvml> driver = terms_.open_driver();
+    Result<driver::Nvml> driver = options_.open_driver();
     if (!driver) return driver.error();
     driver_.emplace(std::move(*driver));
   }
@@ -157,39 +157,39 @@ Result<unsigned> RequestHandler::indexOf(const std::string& uuid) {
   return Error{ErrorCode::kNotFound, "no device " + uuid};
 }
 
-Result<Answer> RequestHandler::ofDevice(const Ask& ask) {
+Result<Reply> RequestHandler::ofDevice(const RequestPacket& packet) {
   // One thread at a time waits for the driver; an earlier request may never be answered.
   const std::unique_lock<std::mutex> hold(driver_mutex_, std::try_to_lock);
   if (!hold.owns_lock())
     return Error{ErrorCode::kUnavailable, "the driver has not answered an earlier question"};
-  const Result<unsigned> index = indexOf(textOf(ask));
+  const Result<unsigned> index = indexOf(textOf(packet));
   if (!index) return index.error();
-  Answer answer;
-  if (ask.op == Op::kTimes) {
+  Reply reply;
+  if (packet.op == Op::kTimes) {
     for (const driver::ProcessTime& one : driver_->processTimes(*index))
-      answer.rows.push_back({one.pid, one.percent, one.time_us});
+      reply.rows.push_back({one.pid, one.percent, one.time_us});
   } else {
     for (const driver::ProcessUse& one : driver_->processes(*index))
-      answer.rows.push_back({one.pid, one.graphics ? 1u : 0u, one.bytes.count});
+      reply.rows.push_back({one.pid, one.graphics ? 1u : 0u, one.bytes.count});
   }
-  return answer;
+  return reply;
 }
 
-Result<Answer> RequestHandler::writeSpec(const std::string& name, const Fd& from) const {
+Result<Reply> RequestHandler::writeSpec(const std::string& name, const Fd& from) const {
   if (!isSpecName(name)) return noName(name, "divvy.dev-pod-NAME.json");
-  if (terms_.cdi_dir.empty())
+  if (options_.cdi_dir.empty())
     return Error{ErrorCode::kUnsupported, "the helper was told of no folder for devices"};
   if (lseek(from.get(), 0, SEEK_SET) != 0) return ioError("reading what is to be written");
   const Result<std::string> text = readPlainFile(from, name, kMaxSpec);
   if (!text) return text.error();
-  if (Result<void> put = replaceFile(terms_.cdi_dir, name, *text, 0644); !put) return put.error();
-  return Answer{};
+  if (Result<void> put = replaceFile(options_.cdi_dir, name, *text, 0644); !put) return put.error();
+  return Reply{};
 }
 
-Result<Answer> RequestHandler::removeSpec(const std::string& name) const {
+Result<Reply> RequestHandler::removeSpec(const std::string& name) const {
   if (!isSpecName(name)) return noName(name, "divvy.dev-pod-NAME.json");
-  const std::string file = terms_.cdi_dir + "/" + name;
-  if (terms_.cdi_dir.empty() || unlink(file.c_str()) == 0 || errno == ENOENT) return Answer{};
+  const std::string file = options_.cdi_dir + "/" + name;
+  if (options_.cdi_dir.empty() || unlink(file.c_str()) == 0 || errno == ENOENT) return Reply{};
   return ioError("removing " + file);
 }
 

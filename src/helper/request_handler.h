@@ -20,21 +20,21 @@ bool isSpecName(std::string_view name);
 // kUnavailable meanwhile.
 class RequestHandler {
  public:
-  explicit RequestHandler(const ServerOptions& terms) : terms_(terms) {}
+  explicit RequestHandler(const ServerOptions& options) : options_(options) {}
 
-  // `asker` is the PID of the connection's peer.
-  Result<Answer> answer(const Question& question, int asker);
+  // `caller_pid` is the PID of the connection's peer.
+  Result<Reply> reply(const ReceivedRequest& request, int caller_pid);
 
  private:
-  Result<Answer> hello(int asker) const;
-  Result<Answer> lendAll() const;
-  Result<Answer> ofSockets(const Ask& ask);
-  Result<Answer> ofDevice(const Ask& ask);
+  Result<Reply> hello(int caller_pid) const;
+  Result<Reply> lendAll() const;
+  Result<Reply> ofSockets(const RequestPacket& packet);
+  Result<Reply> ofDevice(const RequestPacket& packet);
   Result<unsigned> indexOf(const std::string& uuid);
-  Result<Answer> writeSpec(const std::string& name, const Fd& from) const;
-  Result<Answer> removeSpec(const std::string& name) const;
+  Result<Reply> writeSpec(const std::string& name, const Fd& from) const;
+  Result<Reply> removeSpec(const std::string& name) const;
 
-  const ServerOptions& terms_;
+  const ServerOptions& options_;
   std::mutex driver_mutex_;  // guards the two members below
   std::optional<driver::Nvml> driver_;
   std::map<std::string, unsigned> indexes_;  // by UUID

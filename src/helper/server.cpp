@@ -56,66 +56,67 @@ Result<Fd> listenOn(const std::string& path) {
 
 // Connections that are being answered. Shared with their threads, because an answer may outlast
 // serve().
-struct Callers {
-  explicit Callers(const ServerOptions& told) : terms(told), desk(terms) {}
+struct ServerState {
+  explicit ServerState(const ServerOptions& given) : options(given), handler(options) {}
 
-  const ServerOptions terms;
-  RequestHandler desk;
+  const ServerOptions options;
+  RequestHandler handler;
   std::mutex mutex;  // protects `connections`
   std::set<int> connections;
   std::condition_variable left;
 };
 
-void answerAll(const std::shared_ptr<Callers>& callers, Fd connection, int asker) {
+void handleAll(const std::shared_ptr<ServerState>& server, Fd connection, int caller_pid) {
   for (;;) {
-    Result<Question> question = receiveAsk(connection.get());
-    if (!question) {
-      if (question.error().code() != ErrorCode::kCorrupt) break;
-      callers->terms.say("process " + std::to_string(asker) + ": " + question.error().message());
-      static_cast<void>(sendAnswer(connection.get(), question.error()));
+    Result<ReceivedRequest> request = receiveRequest(connection.get());
+    if (!request) {
+      if (request.error().code() != ErrorCode::kCorrupt) break;
+      server->options.say("process " + std::to_string(caller_pid) + ": " +
+                          request.error().message());
+      static_cast<void>(sendReply(connection.get(), request.error()));
       break;
     }
-    const Result<Answer> answer = callers->desk.answer(*question, asker);
+    const Result<Reply> reply = server->handler.reply(*request, caller_pid);
     // The agent keeps a tenant's connection open until the answer. The last process that closes it
     // may have to wait for unread data of the tenant.
-    question->fd.reset();
-    if (!sendAnswer(connection.get(), answer)) break;
+    request->fd.reset();
+    if (!sendReply(connection.get(), reply)) break;
   }
-  const std::lock_guard<std::mutex> hold(callers->mutex);
-  callers->connections.erase(connection.get());
+  const std::lock_guard<std::mutex> hold(server->mutex);
+  server->connections.erase(connection.get());
   connection.reset();
-  callers->left.notify_all();
+  server->left.notify_all();
 }
 
-void welcome(const std::shared_ptr<Callers>& callers, Fd connection) {
+void serveConnection(const std::shared_ptr<ServerState>& server, Fd connection) {
   const Result<Peer> peer = processes().peer(connection.get());
-  const ServerOptions& terms = callers->terms;
-  if (!peer || (peer->uid != terms.agent_uid && peer->uid != geteuid())) {
+  const ServerOptions& options = server->options;
+  if (!peer || (peer->uid != options.agent_uid && peer->uid != geteuid())) {
     if (peer)
-      terms.say("process " + std::to_string(peer->pid) + " of user " + std::to_string(peer->uid) +
-                " is not answered; accepted: user " + std::to_string(terms.agent_uid));
+      options.say("process " + std::to_string(peer->pid) + " of user " + std::to_string(peer->uid) +
+                  " is not answered; accepted: user " + std::to_string(options.agent_uid));
     return;
   }
-  const std::lock_guard<std::mutex> hold(callers->mutex);
-  if (callers->connections.size() >= kMaxCallers) return;
-  callers->connections.insert(connection.get());
-  std::thread([callers, pid = peer->pid, connection = std::move(connection)]() mutable {
-    answerAll(callers, std::move(connection), pid);
+  const std::lock_guard<std::mutex> hold(server->mutex);
+  if (server->connections.size() >= kMaxCallers) return;
+  server->connections.insert(connection.get());
+  std::thread([server, pid = peer->pid, connection = std::move(connection)]() mutable {
+    handleAll(server, std::move(connection), pid);
   }).detach();
 }
 
-void sendHome(const std::shared_ptr<Callers>& callers) {
-  std::unique_lock<std::mutex> hold(callers->mutex);
-  for (const int connection : callers->connections) shutdown(connection, SHUT_RDWR);
-  callers->left.wait_for(hold, kFarewell, [&] { return callers->connections.empty(); });
+void closeConnections(const std::shared_ptr<ServerState>& server) {
+  std::unique_lock<std::mutex> hold(server->mutex);
+  for (const int connection : server->connections) shutdown(connection, SHUT_RDWR);
+  server->left.wait_for(hold, kFarewell, [&] { return server->connections.empty(); });
 }
 
 // Returns true if file access is limited as well.
-Result<bool> limitSelf(const ServerOptions& terms) {
+Result<bool> limitSelf(const ServerOptions& options) {
   if (Result<void> dropped = dropCapabilities(); !dropped) return dropped.error();
   const int version = landlockVersion();
   if (version > 0)
-    if (Result<void> limited = limitFiles(fileRules(terms), version); !limited)
+    if (Result<void> limited = limitFiles(fileRules(options), version); !limited)
       return limited.error();
   if (Result<void> narrowed = narrow(); !narrowed) return narrowed.error();
   return version > 0;
@@ -123,38 +124,39 @@ Result<bool> limitSelf(const ServerOptions& terms) {
 
 }  // namespace
 
-Result<void> serve(const ServerOptions& terms) {
+Result<void> serve(const ServerOptions& options) {
   sigset_t ends;
   sigemptyset(&ends);
   sigaddset(&ends, SIGTERM);
   sigaddset(&ends, SIGINT);
   // Before any thread starts, so that all threads inherit it.
   pthread_sigmask(SIG_BLOCK, &ends, nullptr);
-  const Fd told(signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!told.valid()) return ioError("waiting for signals");
-  const Result<bool> landlock = limitSelf(terms);
+  const Fd signals(signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals.valid()) return ioError("waiting for signals");
+  const Result<bool> landlock = limitSelf(options);
   if (!landlock) return landlock.error();
-  const Result<Fd> listening = listenOn(terms.socket);
+  const Result<Fd> listening = listenOn(options.socket);
   if (!listening) return listening.error();
-  const auto callers = std::make_shared<Callers>(terms);
-  terms.say("helper ready at " + terms.socket);
-  if (!*landlock) terms.say(kNoLandlock);
-  for (const std::string& folder : {terms.sockets->pathOf(""), terms.cdi_dir})
+  const auto server = std::make_shared<ServerState>(options);
+  options.say("helper ready at " + options.socket);
+  if (!*landlock) options.say(kNoLandlock);
+  for (const std::string& folder : {options.sockets->pathOf(""), options.cdi_dir})
     if (*landlock && !folder.empty() && access(folder.c_str(), F_OK) != 0)
-      terms.say(folder + " is not there; once it is, the helper has to be started again");
-  std::array<pollfd, 2> ready{pollfd{told.get(), POLLIN, 0}, pollfd{listening->get(), POLLIN, 0}};
+      options.say(folder + " is not there; once it is, the helper has to be started again");
+  std::array<pollfd, 2> ready{pollfd{signals.get(), POLLIN, 0},
+                              pollfd{listening->get(), POLLIN, 0}};
   while (ready[0].revents == 0) {
     if (poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR) break;
     if (ready[1].revents == 0) continue;
     Fd caller(accept4(listening->get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (caller.valid()) {
-      welcome(callers, std::move(caller));
+      serveConnection(server, std::move(caller));
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
       poll(ready.data(), 1, kRestMs);
     }
   }
-  unlink(terms.socket.c_str());
-  sendHome(callers);
+  unlink(options.socket.c_str());
+  closeConnections(server);
   return {};
 }
 

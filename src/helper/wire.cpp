@@ -60,7 +60,7 @@ void put(std::string_view text, std::array<char, N>* to) {
 }
 
 template <std::size_t N>
-std::string taken(const std::array<char, N>& from) {
+std::string textIn(const std::array<char, N>& from) {
   return std::string(from.data(), strnlen(from.data(), N));
 }
 
@@ -71,66 +71,66 @@ ErrorCode codeOf(std::int32_t number) {
 
 }  // namespace
 
-Result<void> sendAsk(int connection, Op op, int number, std::string_view text, int fd) {
-  Ask ask;
-  if (text.size() >= ask.text.size())
+Result<void> sendRequest(int connection, Op op, int number, std::string_view text, int fd) {
+  RequestPacket packet;
+  if (text.size() >= packet.text.size())
     return Error{ErrorCode::kUsage, "\"" + std::string(text) + "\" is too long"};
-  ask.op = op;
-  ask.number = number;
-  put(text, &ask.text);
-  iovec part{&ask, sizeof ask};
+  packet.op = op;
+  packet.number = number;
+  put(text, &packet.text);
+  iovec part{&packet, sizeof packet};
   return sendPacket(connection, &part, 1, fd);
 }
 
-Result<Question> receiveAsk(int connection) {
-  Question question;
-  iovec part{&question.ask, sizeof question.ask};
-  const Result<std::size_t> got = receivePacket(connection, &part, 1, &question.fd);
+Result<ReceivedRequest> receiveRequest(int connection) {
+  ReceivedRequest request;
+  iovec part{&request.packet, sizeof request.packet};
+  const Result<std::size_t> got = receivePacket(connection, &part, 1, &request.fd);
   if (!got) return got.error();
   if (*got == 0) return Error{ErrorCode::kNotFound, "has left"};
-  if (*got != sizeof question.ask || question.ask.magic != kMagic ||
-      question.ask.version != kVersion)
+  if (*got != sizeof request.packet || request.packet.magic != kMagic ||
+      request.packet.version != kVersion)
     return Error{ErrorCode::kCorrupt,
                  "no question of version " + std::to_string(kVersion) + " of Divvy's helper"};
-  return question;
+  return request;
 }
 
-std::string textOf(const Ask& ask) {
-  return taken(ask.text);
+std::string textOf(const RequestPacket& packet) {
+  return textIn(packet.text);
 }
 
-Result<void> sendAnswer(int connection, const Result<Answer>& answer) {
-  AnswerHead head;
+Result<void> sendReply(int connection, const Result<Reply>& reply) {
+  ReplyHead head;
   std::array<iovec, 2> parts{iovec{&head, sizeof head}, iovec{nullptr, 0}};
-  if (!answer) {
-    head.code = static_cast<std::int32_t>(answer.error().code());
-    put(answer.error().message(), &head.text);
+  if (!reply) {
+    head.code = static_cast<std::int32_t>(reply.error().code());
+    put(reply.error().message(), &head.text);
     return sendPacket(connection, parts.data(), 1, -1);
   }
-  head.values = answer->values;
-  head.rows = static_cast<std::uint32_t>(std::min(answer->rows.size(), kMaxRows));
-  parts[1] = {const_cast<Row*>(answer->rows.data()), head.rows * sizeof(Row)};
-  return sendPacket(connection, parts.data(), parts.size(), answer->fd.get());
+  head.values = reply->values;
+  head.rows = static_cast<std::uint32_t>(std::min(reply->rows.size(), kMaxRows));
+  parts[1] = {const_cast<ReplyRow*>(reply->rows.data()), head.rows * sizeof(ReplyRow)};
+  return sendPacket(connection, parts.data(), parts.size(), reply->fd.get());
 }
 
-Result<Answer> receiveAnswer(int connection, bool* came) {
+Result<Reply> receiveReply(int connection, bool* came) {
   *came = false;
-  AnswerHead head;
-  Answer answer;
-  answer.rows.resize(kMaxRows);
+  ReplyHead head;
+  Reply reply;
+  reply.rows.resize(kMaxRows);
   std::array<iovec, 2> parts{iovec{&head, sizeof head},
-                             iovec{answer.rows.data(), kMaxRows * sizeof(Row)}};
-  const Result<std::size_t> got = receivePacket(connection, parts.data(), parts.size(), &answer.fd);
+                             iovec{reply.rows.data(), kMaxRows * sizeof(ReplyRow)}};
+  const Result<std::size_t> got = receivePacket(connection, parts.data(), parts.size(), &reply.fd);
   if (!got) return got.error();
   if (*got < sizeof head || head.magic != kMagic || head.rows > kMaxRows ||
-      *got != sizeof head + head.rows * sizeof(Row))
+      *got != sizeof head + head.rows * sizeof(ReplyRow))
     return Error{ErrorCode::kUnavailable,
                  *got == 0 ? "it has left" : "no answer of Divvy's helper"};
   *came = true;
-  if (head.code != AnswerHead::kGood) return Error{codeOf(head.code), taken(head.text)};
-  answer.values = head.values;
-  answer.rows.resize(head.rows);
-  return answer;
+  if (head.code != ReplyHead::kGood) return Error{codeOf(head.code), textIn(head.text)};
+  reply.values = head.values;
+  reply.rows.resize(head.rows);
+  return reply;
 }
 
 }  // namespace divvy::helper

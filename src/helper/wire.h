@@ -24,8 +24,8 @@ enum class Op : std::uint32_t {
   kPeer,
   // Number: a pid; descriptor: its pidfd.
   kProcess,
-  // As kubelet::KubeletDirs::look(); text: a name; values: a FileId.
-  kLook,
+  // As kubelet::KubeletDirs::fileIdOf(); text: a name; values: a FileId.
+  kFileId,
   // As kubelet::KubeletDirs::isListenedTo(); text: a name; values[0]: 0 or 1.
   kIsListened,
   // Text: a name of ours; descriptor: the socket.
@@ -50,8 +50,8 @@ enum class Op : std::uint32_t {
   kLend,
 };
 
-// Ask and AnswerHead are sent as they are in memory.
-struct Ask {
+// Ask and ReplyHead are sent as they are in memory.
+struct RequestPacket {
   std::uint32_t magic = kMagic;
   std::uint32_t version = kVersion;
   Op op = Op::kHello;
@@ -59,14 +59,14 @@ struct Ask {
   std::array<char, 112> text{};  // with its terminating 0
 };
 
-struct Row {
+struct ReplyRow {
   std::int32_t pid = 0;
   std::uint32_t small = 0;
   std::uint64_t large = 0;
 };
 inline constexpr std::size_t kMaxRows = 4096;
 
-struct AnswerHead {
+struct ReplyHead {
   std::uint32_t magic = kMagic;
   std::int32_t code = kGood;  // or an ErrorCode, with the message in `text`
   std::uint32_t rows = 0;     // number of rows that follow
@@ -77,26 +77,26 @@ struct AnswerHead {
   static constexpr std::int32_t kGood = -1;
 };
 
-struct Answer {
+struct Reply {
   std::array<std::int64_t, 4> values{};
-  std::vector<Row> rows;
+  std::vector<ReplyRow> rows;
   Fd fd;
 };
 
 // ---- packets on a connected SOCK_SEQPACKET socket; calls wait up to the socket's time limits ----
 
-struct Question {
-  Ask ask;
+struct ReceivedRequest {
+  RequestPacket packet;
   Fd fd;
 };
-Result<void> sendAsk(int connection, Op op, int number, std::string_view text, int fd);
+Result<void> sendRequest(int connection, Op op, int number, std::string_view text, int fd);
 // kNotFound: the peer has closed the connection. kCorrupt: not a request of this version.
-Result<Question> receiveAsk(int connection);
-std::string textOf(const Ask& ask);
+Result<ReceivedRequest> receiveRequest(int connection);
+std::string textOf(const RequestPacket& packet);
 
-Result<void> sendAnswer(int connection, const Result<Answer>& answer);
+Result<void> sendReply(int connection, const Result<Reply>& reply);
 // Returns the reply; an error of the peer becomes the result. `came` is set to whether a reply
 // arrived; if not, the error has the cause.
-Result<Answer> receiveAnswer(int connection, bool* came);
+Result<Reply> receiveReply(int connection, bool* came);
 
 }  // namespace divvy::helper

@@ -24,9 +24,9 @@ Error corrupt(const std::string& what) {
 }
 
 bool read(const json::value& from, const char* name, std::string* to) {
-  const json::value* said = memberAt(from, {name});
-  if (said == nullptr || !said->is_string()) return false;
-  *to = std::string(said->get_string());
+  const json::value* member = memberAt(from, {name});
+  if (member == nullptr || !member->is_string()) return false;
+  *to = std::string(member->get_string());
   return !to->empty();
 }
 
@@ -42,24 +42,24 @@ bool addIds(const json::value& list, std::vector<std::string>* ids) {
 
 // By NUMA node, or (before 1.20) all in one list.
 bool readIds(const json::value& entry, std::vector<std::string>* ids) {
-  const json::value* said = memberAt(entry, {"DeviceIDs"});
-  if (said == nullptr) return false;
-  if (!said->is_object()) return addIds(*said, ids);
-  for (const auto& [numa, list] : said->get_object())
+  const json::value* member = memberAt(entry, {"DeviceIDs"});
+  if (member == nullptr) return false;
+  if (!member->is_object()) return addIds(*member, ids);
+  for (const auto& [numa, list] : member->get_object())
     if (!addIds(list, ids)) return false;
   return true;
 }
 
 // A file that can be decoded may still be damaged.
-std::string doubtOf(const json::value& whole, const json::value& data) {
+std::string doubtOf(const json::value& document, const json::value& data) {
   const std::optional<std::uint32_t> sum = checksumOf(data);
   if (!sum) return "";
-  const json::value* said = memberAt(whole, {"Checksum"});
+  const json::value* member = memberAt(document, {"Checksum"});
   boost::system::error_code fault;
-  const auto told = said == nullptr ? 0 : said->to_number<std::uint64_t>(fault);
-  if (said == nullptr || fault) return "has no Checksum";
-  if (told == *sum) return "";
-  return "says checksum " + std::to_string(told) + " of data whose checksum is " +
+  const auto stated = member == nullptr ? 0 : member->to_number<std::uint64_t>(fault);
+  if (member == nullptr || fault) return "has no Checksum";
+  if (stated == *sum) return "";
+  return "says checksum " + std::to_string(stated) + " of data whose checksum is " +
          std::to_string(*sum);
 }
 
@@ -67,12 +67,12 @@ std::string doubtOf(const json::value& whole, const json::value& data) {
 
 Result<std::vector<CheckpointEntry>> checkpointOf(std::string_view text, std::string* doubt) {
   boost::system::error_code fault;
-  const json::value whole = json::parse(json::string_view(text.data(), text.size()), fault);
+  const json::value document = json::parse(json::string_view(text.data(), text.size()), fault);
   if (fault) return corrupt("not JSON: " + fault.message());
-  const json::value* data = memberAt(whole, {"Data"});
+  const json::value* data = memberAt(document, {"Data"});
   const json::value* entries = memberAt(data, {"PodDeviceEntries"});
   if (entries == nullptr) return corrupt("has no Data.PodDeviceEntries");
-  if (doubt != nullptr) *doubt = doubtOf(whole, *data);
+  if (doubt != nullptr) *doubt = doubtOf(document, *data);
   std::vector<CheckpointEntry> noted;
   if (entries->is_null()) return noted;
   if (!entries->is_array()) return corrupt("Data.PodDeviceEntries is no list");

@@ -32,8 +32,8 @@ constexpr std::chrono::seconds kFarewell{2};
 }  // namespace
 
 struct DevicePlugin::Impl {
-  PluginOptions terms;
-  PluginHandlers questions;
+  PluginOptions options;
+  PluginHandlers handlers;
   SocketWatcher folder;
   std::mutex mutex;  // protects the next two members
   std::vector<Device> devices;
@@ -41,20 +41,20 @@ struct DevicePlugin::Impl {
   std::atomic<bool> stopped = false;
   std::atomic<bool> settled = false;
   std::thread thread;
-  std::string last_said;
+  std::string last_logged;
 
-  Impl(PluginOptions told, std::vector<Device> first, PluginHandlers asked)
-      : terms(std::move(told)),
-        questions(std::move(asked)),
-        folder(terms.sockets),
+  Impl(PluginOptions with, std::vector<Device> first, PluginHandlers call)
+      : options(std::move(with)),
+        handlers(std::move(call)),
+        folder(options.sockets),
         devices(std::move(first)) {}
 
-  FileId ownSocket() const { return terms.sockets->look(terms.socket); }
+  FileId ownSocket() const { return options.sockets->fileIdOf(options.socket); }
 
   // The same error is logged once, however often it occurs.
   void complain(const std::string& line) {
-    if (line != last_said) terms.say(line);
-    last_said = line;
+    if (line != last_logged) options.say(line);
+    last_logged = line;
   }
 
   // Returns false if our socket, which was `own`, was removed. A kubelet clears the folder before
@@ -63,11 +63,11 @@ struct DevicePlugin::Impl {
   Result<bool> enroll(const FileId& own) {
     v1beta1::RegisterRequest request;
     request.set_version(kVersion);
-    request.set_endpoint(terms.socket);
-    request.set_resource_name(terms.resource);
-    *request.mutable_options() = pluginOptions(questions);
-    const std::string kubelet = terms.sockets->pathOf(Api::kRegistration);
-    Result<Fd> connection = terms.sockets->dial(Api::kRegistration);
+    request.set_endpoint(options.socket);
+    request.set_resource_name(options.resource);
+    *request.mutable_options() = pluginOptions(handlers);
+    const std::string kubelet = options.sockets->pathOf(Api::kRegistration);
+    Result<Fd> connection = options.sockets->dial(Api::kRegistration);
     if (!connection) return Error(connection.error()).context("the kubelet at " + kubelet);
     if (!(ownSocket() == own)) return false;
     grpc::ClientContext context;
@@ -81,8 +81,8 @@ struct DevicePlugin::Impl {
 
   // The other plugin that serves the resource now; empty: none.
   std::string rival() const {
-    for (const std::string& name : terms.rivals)
-      if (terms.sockets->isListenedTo(name)) return name;
+    for (const std::string& name : options.rivals)
+      if (options.sockets->isListenedTo(name)) return name;
     return {};
   }
 
@@ -94,16 +94,16 @@ struct DevicePlugin::Impl {
     Clock::time_point watched;  // last time of a watch, or of the registration
     while (!stopped && ownSocket() == own) {
       int look = kLookMs;
-      const FileId now = terms.sockets->look(std::string(kKubeletSocket));
+      const FileId now = options.sockets->fileIdOf(std::string(kKubeletSocket));
       if (serving->isWatched()) watched = Clock::now();
       if (Clock::now() - watched > kUnwatched) kubelet = {};
       const std::string other = rival();
       const bool was = settled.exchange(!other.empty() || (kubelet.exists() && now == kubelet));
       if (!other.empty()) {
         kubelet = {};  // the other plugin may have registered later
-        if (!was && questions.known) questions.known();
-        complain("another plugin serves the same devices (" + terms.sockets->pathOf(other) +
-                 "): not registering " + terms.resource +
+        if (!was && handlers.known) handlers.known();
+        complain("another plugin serves the same devices (" + options.sockets->pathOf(other) +
+                 "): not registering " + options.resource +
                  " until it has ended; remove it, or serve other resources than its own");
       } else if (now.exists() && !(now == kubelet)) {
         const Result<bool> enrolled = enroll(own);
@@ -112,10 +112,10 @@ struct DevicePlugin::Impl {
           kubelet = now;
           watched = Clock::now();
           settled = true;
-          last_said.clear();
-          terms.say("the kubelet knows " + terms.resource);
+          last_logged.clear();
+          options.say("the kubelet knows " + options.resource);
         } else {
-          complain("registering " + terms.resource + ": " + enrolled.error().message());
+          complain("registering " + options.resource + ": " + enrolled.error().message());
           again = now == refused ? std::min(again * 2, kLookMs) : kFirstLookMs;
           refused = now;
           look = again;
@@ -132,8 +132,8 @@ struct DevicePlugin::Impl {
           const std::lock_guard<std::mutex> hold(mutex);
           return devices;
         }(),
-        questions);
-    Result<Fd> listening = terms.sockets->listen(terms.socket);
+        handlers);
+    Result<Fd> listening = options.sockets->listen(options.socket);
     const FileId socket = listening ? ownSocket() : FileId();
     if (!socket.exists()) {
       complain(listening ? "our socket is gone" : listening.error().message());
@@ -148,7 +148,7 @@ struct DevicePlugin::Impl {
     settled = false;
     setService(nullptr);
     doorman.stop();
-    if (ownSocket() == socket) terms.sockets->remove(terms.socket);
+    if (ownSocket() == socket) options.sockets->remove(options.socket);
     own.endStreams();
     server->Shutdown(steadyDeadline(kFarewell));
   }
@@ -167,15 +167,15 @@ DevicePlugin::~DevicePlugin() {
   stop();
 }
 
-Result<std::unique_ptr<DevicePlugin>> DevicePlugin::begin(PluginOptions terms,
+Result<std::unique_ptr<DevicePlugin>> DevicePlugin::begin(PluginOptions options,
                                                           std::vector<Device> devices,
-                                                          PluginHandlers questions) {
+                                                          PluginHandlers handlers) {
   constexpr std::size_t kMaxPath = sizeof(sockaddr_un::sun_path) - 1;
-  const std::string path = terms.sockets->pathOf(terms.socket);
-  if (terms.socket.empty() || terms.socket.find('/') != std::string::npos)
-    return Error{ErrorCode::kUsage, "\"" + terms.socket + "\" is no name of a file"};
+  const std::string path = options.sockets->pathOf(options.socket);
+  if (options.socket.empty() || options.socket.find('/') != std::string::npos)
+    return Error{ErrorCode::kUsage, "\"" + options.socket + "\" is no name of a file"};
   if (path.size() > kMaxPath) return Error{ErrorCode::kUsage, path + " is too long for a socket"};
-  auto inside = std::make_unique<Impl>(std::move(terms), std::move(devices), std::move(questions));
+  auto inside = std::make_unique<Impl>(std::move(options), std::move(devices), std::move(handlers));
   inside->thread = std::thread([inside = inside.get()] {
     while (!inside->stopped) inside->serveOnce();
   });
@@ -194,7 +194,7 @@ void DevicePlugin::setDevices(std::vector<Device> devices) {
 
 void DevicePlugin::stop() {
   impl_->stopped = true;
-  impl_->folder.wake();
+  impl_->folder.notify();
   if (impl_->thread.joinable()) impl_->thread.join();
 }
 

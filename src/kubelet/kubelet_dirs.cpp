@@ -61,7 +61,7 @@ std::string LocalKubeletDirs::pathOf(Api api) const {
   return api == Api::kRegistration ? pathOf(kKubeletSocket) : dir_ + "/pod-resources/kubelet.sock";
 }
 
-FileId LocalKubeletDirs::look(const std::string& name) {
+FileId LocalKubeletDirs::fileIdOf(const std::string& name) {
   struct stat info {};
   if (lstat(pathOf(name).c_str(), &info) != 0) return {};
   return {info.st_dev, info.st_ino, info.st_ctim.tv_sec, info.st_ctim.tv_nsec};

@@ -60,7 +60,7 @@ Result<std::vector<PodDevices>> listNow(KubeletDirs& sockets) {
   return rowsOf(*response);
 }
 
-PodResources::Counted countNow(KubeletDirs& sockets) {
+PodResources::ResourceNames countNow(KubeletDirs& sockets) {
   const auto response = askNow(sockets, &Stub::GetAllocatableResources);
   if (!response) return response.error();
   std::set<std::string> counted;
@@ -72,34 +72,34 @@ PodResources::Counted countNow(KubeletDirs& sockets) {
 }  // namespace
 
 struct PodResources::Impl {
-  using Question = std::function<void(KubeletDirs&)>;
+  using PendingCall = std::function<void(KubeletDirs&)>;
 
   explicit Impl(std::shared_ptr<KubeletDirs> those) : sockets(std::move(those)) {}
 
   void work() {
     for (;;) {
       std::unique_lock<std::mutex> hold(mutex);
-      asked.wait(hold, [this] { return ending || !questions.empty(); });
-      if (questions.empty()) return;
-      const Question question = std::move(questions.front());
-      questions.pop_front();
+      call_ready.wait(hold, [this] { return ending || !handlers.empty(); });
+      if (handlers.empty()) return;
+      const PendingCall call = std::move(handlers.front());
+      handlers.pop_front();
       hold.unlock();
-      question(*sockets);
+      call(*sockets);
     }
   }
 
-  void ask(Question question) {
+  void post(PendingCall call) {
     {
       const std::lock_guard<std::mutex> hold(mutex);
-      questions.push_back(std::move(question));
+      handlers.push_back(std::move(call));
     }
-    asked.notify_one();
+    call_ready.notify_one();
   }
 
   const std::shared_ptr<KubeletDirs> sockets;
   std::mutex mutex;  // protects all members below except the thread
-  std::condition_variable asked;
-  std::deque<Question> questions;
+  std::condition_variable call_ready;
+  std::deque<PendingCall> handlers;
   bool ending = false;
   std::thread thread;
 };
@@ -114,16 +114,16 @@ PodResources::~PodResources() {
     const std::lock_guard<std::mutex> hold(impl_->mutex);
     impl_->ending = true;
   }
-  impl_->asked.notify_one();
+  impl_->call_ready.notify_one();
   impl_->thread.join();
 }
 
-void PodResources::list(Answer answer) {
-  impl_->ask([answer = std::move(answer)](KubeletDirs& sockets) { answer(listNow(sockets)); });
+void PodResources::list(ReplyCallback answer) {
+  impl_->post([answer = std::move(answer)](KubeletDirs& sockets) { answer(listNow(sockets)); });
 }
 
-void PodResources::count(std::function<void(Counted)> answer) {
-  impl_->ask([answer = std::move(answer)](KubeletDirs& sockets) { answer(countNow(sockets)); });
+void PodResources::count(std::function<void(ResourceNames)> answer) {
+  impl_->post([answer = std::move(answer)](KubeletDirs& sockets) { answer(countNow(sockets)); });
 }
 
 const PodDevices* holderOf(const std::vector<PodDevices>& held, const std::string& resource,

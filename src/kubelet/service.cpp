@@ -35,14 +35,14 @@ void write(const Injection& injection, v1beta1::ContainerAllocateResponse& respo
   for (const std::string& name : injection.cdi_devices) response.add_cdi_devices()->set_name(name);
 }
 
-void write(const std::vector<std::string>& units,
+void write(const std::vector<std::string>& ids,
            v1beta1::ContainerPreferredAllocationResponse& response) {
-  for (const std::string& unit : units) response.add_deviceids(unit);
+  for (const std::string& id : ids) response.add_deviceids(id);
 }
 
 // Collects the answers of one call; the last one ends the call.
 template <typename Reply, typename One>
-struct Gathering {
+struct ResponseCollector {
   std::mutex mutex;
   int left = 0;
   bool refuses = true;  // an error fails the call; otherwise that container has no answer
@@ -51,13 +51,13 @@ struct Gathering {
   grpc::ServerUnaryReactor* reactor = nullptr;
 
   // All containers are added before the first answer arrives.
-  Gathering(int count, Reply* into, grpc::ServerUnaryReactor* whose)
+  ResponseCollector(int count, Reply* into, grpc::ServerUnaryReactor* whose)
       : left(count), reply(into), reactor(whose) {
     for (int at = 0; at < count; ++at) reply->add_container_responses();
     if (count == 0) reactor->Finish(grpc::Status::OK);
   }
 
-  void take(int at, const Result<One>& answer) {
+  void add(int at, const Result<One>& answer) {
     const std::lock_guard<std::mutex> hold(mutex);
     if (answer) {
       write(*answer, *reply->mutable_container_responses(at));
@@ -70,10 +70,10 @@ struct Gathering {
 
 }  // namespace
 
-v1beta1::DevicePluginOptions pluginOptions(const PluginHandlers& questions) {
+v1beta1::DevicePluginOptions pluginOptions(const PluginHandlers& handlers) {
   v1beta1::DevicePluginOptions options;
   options.set_pre_start_required(true);
-  options.set_get_preferred_allocation_available(questions.prefer != nullptr);
+  options.set_get_preferred_allocation_available(handlers.prefer != nullptr);
   return options;
 }
 
@@ -100,7 +100,7 @@ class Service::Stream final : public grpc::ServerWriteReactor<v1beta1::ListAndWa
     const std::lock_guard<std::mutex> hold(service_.mutex_);
     writing_ = false;
     cancelled_ |= !good;
-    if (good && service_.questions_.known) service_.questions_.known();
+    if (good && service_.handlers_.known) service_.handlers_.known();
     proceed();
   }
 
@@ -148,7 +148,7 @@ void Service::endStreams() {
 grpc::ServerUnaryReactor* Service::GetDevicePluginOptions(grpc::CallbackServerContext* context,
                                                           const v1beta1::Empty*,
                                                           v1beta1::DevicePluginOptions* reply) {
-  *reply = pluginOptions(questions_);
+  *reply = pluginOptions(handlers_);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(grpc::Status::OK);
   return reactor;
@@ -167,21 +167,24 @@ grpc::ServerUnaryReactor* Service::GetPreferredAllocation(
     grpc::CallbackServerContext* context, const v1beta1::PreferredAllocationRequest* request,
     v1beta1::PreferredAllocationResponse* reply) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  using Units = std::vector<std::string>;
-  const auto gathering = std::make_shared<Gathering<v1beta1::PreferredAllocationResponse, Units>>(
-      request->container_requests_size(), reply, reactor);
+  using DeviceIds = std::vector<std::string>;
+  const auto collector =
+      std::make_shared<ResponseCollector<v1beta1::PreferredAllocationResponse, DeviceIds>>(
+          request->container_requests_size(), reply, reactor);
   // An error would make the kubelet fail the pod; without an answer the kubelet chooses itself.
-  gathering->refuses = false;
+  collector->refuses = false;
   // The last answer ends the call and destroys the request.
-  std::vector<PreferredAllocationQuery> asked;
+  std::vector<PreferredAllocationQuery> queries;
   for (const auto& one : request->container_requests())
-    asked.push_back({{one.available_deviceids().begin(), one.available_deviceids().end()},
-                     {one.must_include_deviceids().begin(), one.must_include_deviceids().end()},
-                     static_cast<std::size_t>(std::max(one.allocation_size(), 0))});
-  for (int at = 0; std::cmp_less(at, asked.size()); ++at) {
-    const auto take = [gathering, at](const Result<Units>& answer) { gathering->take(at, answer); };
-    if (!questions_.prefer) take(Error{ErrorCode::kUnsupported, "no unit is better than another"});
-    if (questions_.prefer) questions_.prefer(std::move(asked[static_cast<std::size_t>(at)]), take);
+    queries.push_back({{one.available_deviceids().begin(), one.available_deviceids().end()},
+                       {one.must_include_deviceids().begin(), one.must_include_deviceids().end()},
+                       static_cast<std::size_t>(std::max(one.allocation_size(), 0))});
+  for (int at = 0; std::cmp_less(at, queries.size()); ++at) {
+    const auto add = [collector, at](const Result<DeviceIds>& answer) {
+      collector->add(at, answer);
+    };
+    if (!handlers_.prefer) add(Error{ErrorCode::kUnsupported, "no unit is better than another"});
+    if (handlers_.prefer) handlers_.prefer(std::move(queries[static_cast<std::size_t>(at)]), add);
   }
   return reactor;
 }
@@ -190,16 +193,16 @@ grpc::ServerUnaryReactor* Service::Allocate(grpc::CallbackServerContext* context
                                             const v1beta1::AllocateRequest* request,
                                             v1beta1::AllocateResponse* reply) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const auto gathering = std::make_shared<Gathering<v1beta1::AllocateResponse, Injection>>(
+  const auto collector = std::make_shared<ResponseCollector<v1beta1::AllocateResponse, Injection>>(
       request->container_requests_size(), reply, reactor);
   // The last answer ends the call and destroys the request.
-  std::vector<std::vector<std::string>> asked;
+  std::vector<std::vector<std::string>> queries;
   for (const auto& one : request->container_requests())
-    asked.emplace_back(one.devices_ids().begin(), one.devices_ids().end());
-  for (int at = 0; std::cmp_less(at, asked.size()); ++at)
-    questions_.allocate(
-        std::move(asked[static_cast<std::size_t>(at)]),
-        [gathering, at](const Result<Injection>& answer) { gathering->take(at, answer); });
+    queries.emplace_back(one.devices_ids().begin(), one.devices_ids().end());
+  for (int at = 0; std::cmp_less(at, queries.size()); ++at)
+    handlers_.allocate(
+        std::move(queries[static_cast<std::size_t>(at)]),
+        [collector, at](const Result<Injection>& answer) { collector->add(at, answer); });
   return reactor;
 }
 
@@ -207,10 +210,10 @@ grpc::ServerUnaryReactor* Service::PreStartContainer(
     grpc::CallbackServerContext* context, const v1beta1::PreStartContainerRequest* request,
     v1beta1::PreStartContainerResponse*) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  questions_.start({request->devices_ids().begin(), request->devices_ids().end()},
-                   [reactor](const Result<void>& answer) {
-                     reactor->Finish(answer ? grpc::Status::OK : statusOf(answer.error()));
-                   });
+  handlers_.start({request->devices_ids().begin(), request->devices_ids().end()},
+                  [reactor](const Result<void>& answer) {
+                    reactor->Finish(answer ? grpc::Status::OK : statusOf(answer.error()));
+                  });
   return reactor;
 }
 

@@ -11,13 +11,13 @@
 namespace divvy::kubelet {
 
 // Returns the options for Register and GetDevicePluginOptions.
-v1beta1::DevicePluginOptions pluginOptions(const PluginHandlers& questions);
+v1beta1::DevicePluginOptions pluginOptions(const PluginHandlers& handlers);
 
 // Service of one gRPC server. Used from any thread.
 class Service final : public v1beta1::DevicePlugin::CallbackService {
  public:
-  Service(std::vector<Device> devices, const PluginHandlers& questions)
-      : questions_(questions), devices_(std::move(devices)) {}
+  Service(std::vector<Device> devices, const PluginHandlers& handlers)
+      : handlers_(handlers), devices_(std::move(devices)) {}
 
   void setDevices(std::vector<Device> devices);
   // Returns whether a kubelet watches the devices.
@@ -43,7 +43,7 @@ class Service final : public v1beta1::DevicePlugin::CallbackService {
  private:
   class Stream;
 
-  const PluginHandlers& questions_;
+  const PluginHandlers& handlers_;
   std::mutex mutex_;  // guards the members below, and the streams' state
   std::vector<Device> devices_;
   std::uint64_t version_ = 1;  // of the devices

@@ -15,7 +15,7 @@ SocketWatcher::SocketWatcher(std::shared_ptr<KubeletDirs> sockets)
 
 void SocketWatcher::wait(int ms) {
   // The change times of the folder may differ; only its identity matters.
-  const FileId folder = sockets_->look("");
+  const FileId folder = sockets_->fileIdOf("");
   if (!events_.valid() || folder.inode != watched_.inode || folder.device != watched_.device) {
     Result<Fd> events = sockets_->watch();
     events_ = events ? std::move(*events) : Fd();
@@ -32,7 +32,7 @@ void SocketWatcher::wait(int ms) {
   }
 }
 
-void SocketWatcher::wake() {
+void SocketWatcher::notify() {
   const std::uint64_t once = 1;
   // If the counter is at its maximum, the reader is woken anyway.
   [[maybe_unused]] const ssize_t written = write(bell_.get(), &once, sizeof once);

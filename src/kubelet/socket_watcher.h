@@ -8,16 +8,16 @@
 
 namespace divvy::kubelet {
 
-// Waits for files that are added to the folder or removed. wait() is for one thread, wake() for
+// Waits for files that are added to the folder or removed. wait() is for one thread, notify() for
 // any.
 class SocketWatcher {
  public:
   explicit SocketWatcher(std::shared_ptr<KubeletDirs> sockets);
 
-  // Waits until the folder changes, wake() is called, or `ms` milliseconds have passed. It may
+  // Waits until the folder changes, notify() is called, or `ms` milliseconds have passed. It may
   // return early. A folder that does not exist yet is looked up again at each call.
   void wait(int ms);
-  void wake();
+  void notify();
 
  private:
   std::shared_ptr<KubeletDirs> sockets_;

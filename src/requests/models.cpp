@@ -7,18 +7,18 @@ namespace divvy::requests {
 namespace {
 
 // By the kind's name: how its devices are counted. Null: by no model's resource.
-using Counted = std::map<std::string, const vendors::ModelResource*>;
+using ModelCounts = std::map<std::string, const vendors::ModelResource*>;
 
-Result<void> count(std::span<const ContainerAsks> containers, Counted* counted) {
-  for (const ContainerAsks& one : containers) {
-    for (const vendors::Ask& ask : one.devices) {
-      const auto [at, added] = counted->emplace(ask.kind->name, ask.of_model);
-      if (added || at->second == ask.of_model) continue;
+Result<void> count(std::span<const ContainerRequests> containers, ModelCounts* counted) {
+  for (const ContainerRequests& one : containers) {
+    for (const vendors::KindRequest& request : one.devices) {
+      const auto [at, added] = counted->emplace(request.kind->name, request.of_model);
+      if (added || at->second == request.of_model) continue;
       const auto name = [&](const vendors::ModelResource* by) {
-        return by == nullptr ? ask.kind->count.resource : by->resource;
+        return by == nullptr ? request.kind->count.resource : by->resource;
       };
       return Error(ErrorCode::kUsage, "containers ask for " + name(at->second) + " and for " +
-                                          name(ask.of_model) +
+                                          name(request.of_model) +
                                           "; accepted: devices of one model for all containers");
     }
   }
@@ -27,9 +27,9 @@ Result<void> count(std::span<const ContainerAsks> containers, Counted* counted) 
 
 }  // namespace
 
-Result<void> selectModels(std::span<const ContainerAsks> init,
-                          std::span<const ContainerAsks> containers, engine::Shape* shape) {
-  Counted counted;
+Result<void> selectModels(std::span<const ContainerRequests> init,
+                          std::span<const ContainerRequests> containers, engine::Shape* shape) {
+  ModelCounts counted;
   for (const auto& list : {init, containers})
     if (const Result<void> good = count(list, &counted); !good) return good;
   for (const auto& [name, by] : counted) {

@@ -39,8 +39,8 @@ engine::Partitioning instancesOf(const vendors::Geometry& geometry) {
 
 }  // namespace
 
-std::shared_ptr<const engine::Partitioning> partingOf(const vendors::Kind& kind,
-                                                      std::string_view model) {
+std::shared_ptr<const engine::Partitioning> partitioningOf(const vendors::Kind& kind,
+                                                           std::string_view model) {
   if (!kind.templates.empty()) return std::make_shared<engine::Partitioning>(templatesOf(kind));
   for (const vendors::Geometry& geometry : kind.geometries) {
     if (std::any_of(geometry.models.begin(), geometry.models.end(),

@@ -14,34 +14,35 @@ bool hasMemory(const vendors::Kind& kind) {
   return !kind.memory.resource.empty() || !kind.memory.percent.empty();
 }
 
-engine::DeviceMemory memoryOf(const vendors::Ask& ask) {
-  if (const auto* bytes = std::get_if<Bytes>(&ask.memory)) return *bytes;
-  if (const auto* percent = std::get_if<vendors::PercentMemory>(&ask.memory)) {
+engine::DeviceMemory memoryOf(const vendors::KindRequest& request) {
+  if (const auto* bytes = std::get_if<Bytes>(&request.memory)) return *bytes;
+  if (const auto* percent = std::get_if<vendors::PercentMemory>(&request.memory)) {
     return engine::Percent{percent->value};
   }
-  if (std::holds_alternative<vendors::SliceMemory>(ask.memory)) return Bytes{};
-  const bool shared = ask.compute_milli < static_cast<std::uint32_t>(engine::kWholeDevice.milli);
-  if (shared && !hasMemory(*ask.kind)) return Bytes{};
+  if (std::holds_alternative<vendors::SliceMemory>(request.memory)) return Bytes{};
+  const bool shared =
+      request.compute_milli < static_cast<std::uint32_t>(engine::kWholeDevice.milli);
+  if (shared && !hasMemory(*request.kind)) return Bytes{};
   return engine::Percent{100};
 }
 
-engine::DeviceAsk deviceAskOf(const vendors::Ask& ask) {
-  engine::DeviceAsk result;
-  result.count = ask.count;
-  result.kind = engine::DeviceKind(ask.kind->name);
-  if (ask.part != nullptr) {
-    result.part = engine::PartName(ask.part->name);
-  } else if (!ask.instance.empty()) {
-    result.part = engine::PartName(ask.instance);
-  } else if (ask.slice != 0) {
-    result.part = sliceName(ask.slice);
+engine::DeviceRequest deviceRequestOf(const vendors::KindRequest& request) {
+  engine::DeviceRequest result;
+  result.count = request.count;
+  result.kind = engine::DeviceKind(request.kind->name);
+  if (request.part != nullptr) {
+    result.part = engine::PartName(request.part->name);
+  } else if (!request.instance.empty()) {
+    result.part = engine::PartName(request.instance);
+  } else if (request.slice != 0) {
+    result.part = sliceName(request.slice);
   } else {
-    result.memory = memoryOf(ask);
-    result.compute = {static_cast<std::int32_t>(ask.compute_milli)};
-    if (!ask.kind->slice.empty() || ask.partitioned) result.part = engine::PartName();
+    result.memory = memoryOf(request);
+    result.compute = {static_cast<std::int32_t>(request.compute_milli)};
+    if (!request.kind->slice.empty() || request.partitioned) result.part = engine::PartName();
   }
   // The memory of no part is all of it: that with all the compute is meant.
-  const bool all = std::holds_alternative<vendors::WholeMemory>(ask.memory);
+  const bool all = std::holds_alternative<vendors::WholeMemory>(request.memory);
   if (result.part && result.part->empty() && all) {
     result.memory = Bytes{};
     result.compute = engine::kWholeDevice;
@@ -49,15 +50,15 @@ engine::DeviceAsk deviceAskOf(const vendors::Ask& ask) {
   return result;
 }
 
-engine::Container containerOf(const ContainerAsks& asks, Kinds* kinds) {
-  engine::Container result{asks.cpu, asks.memory, {}};
-  result.sidecar = asks.sidecar;
-  for (const vendors::Ask& ask : asks.devices) {
-    kinds->emplace(ask.kind->name, ask.kind);
+engine::Container containerOf(const ContainerRequests& requests, Kinds* kinds) {
+  engine::Container result{requests.cpu, requests.memory, {}};
+  result.sidecar = requests.sidecar;
+  for (const vendors::KindRequest& request : requests.devices) {
+    kinds->emplace(request.kind->name, request.kind);
     if (result.devices.count == 0) {
-      result.devices = deviceAskOf(ask);
+      result.devices = deviceRequestOf(request);
     } else {
-      result.others.push_back(deviceAskOf(ask));
+      result.others.push_back(deviceRequestOf(request));
     }
   }
   return result;
@@ -81,13 +82,14 @@ engine::Selector selectorOf(const vendors::Selection& selection) {
 
 }  // namespace
 
-engine::Shape shapeOf(std::span<const ContainerAsks> init,
-                      std::span<const ContainerAsks> containers,
+engine::Shape shapeOf(std::span<const ContainerRequests> init,
+                      std::span<const ContainerRequests> containers,
                       const vendors::Annotations& annotations) {
   engine::Shape shape;
   Kinds kinds;
-  for (const ContainerAsks& one : init) shape.init.push_back(containerOf(one, &kinds));
-  for (const ContainerAsks& one : containers) shape.containers.push_back(containerOf(one, &kinds));
+  for (const ContainerRequests& one : init) shape.init.push_back(containerOf(one, &kinds));
+  for (const ContainerRequests& one : containers)
+    shape.containers.push_back(containerOf(one, &kinds));
   for (const auto& [name, kind] : kinds) {
     const vendors::Selection selection = vendors::readSelection(*kind, annotations);
     if (selection == vendors::Selection{}) continue;
@@ -105,7 +107,7 @@ std::set<engine::DeviceKind> kindsOf(const engine::Shape& shape) {
   for (const auto* list : {&shape.init, &shape.containers}) {
     for (const engine::Container& one : *list) {
       if (one.devices.count > 0) kinds.insert(one.devices.kind);
-      for (const engine::DeviceAsk& other : one.others) kinds.insert(other.kind);
+      for (const engine::DeviceRequest& other : one.others) kinds.insert(other.kind);
     }
   }
   return kinds;

@@ -11,12 +11,12 @@ namespace {
 constexpr std::uint64_t kMaxHeld = 1ull << 60;
 constexpr std::size_t kMaxHolders = 1u << 20;
 
-struct Sums {
+struct HeldSums {
   Bytes bytes;
   Bytes cpu;  // thousandths; adds without wrapping
   std::size_t holders = 0;
 
-  bool good() const {
+  bool isValid() const {
     return bytes.count <= kMaxHeld && cpu.count <= kMaxHeld && holders <= kMaxHolders;
   }
   void add(const engine::Placement& placement) {
@@ -35,15 +35,15 @@ class Checker {
 
   Fault run() {
     for (engine::Engine* engine : {&asking_, &engine_}) pools(*engine);
-    if (good()) now();
-    if (good()) history();
+    if (isValid()) now();
+    if (isValid()) history();
     return std::move(fault_);
   }
 
  private:
-  bool good() const { return fault_.what.empty(); }
+  bool isValid() const { return fault_.what.empty(); }
   void fail(Path path, const std::string& what) {
-    if (good()) fault_ = {what, std::move(path)};
+    if (isValid()) fault_ = {what, std::move(path)};
   }
   void hold(const Result<void>& result, const Path& path) {
     if (!result) fail(path, result.error().message());
@@ -58,7 +58,7 @@ class Checker {
   }
   void nodes(engine::Engine& engine, const std::vector<engine::Node>& all, const Path& list) {
     std::set<engine::NodeName> names;
-    for (std::size_t i = 0; i < all.size() && good(); ++i) {
+    for (std::size_t i = 0; i < all.size() && isValid(); ++i) {
       const Path path = at(list, i);
       if (!names.insert(all[i].name).second)
         return fail(path, "a second node is called \"" + all[i].name.text + "\"");
@@ -68,7 +68,7 @@ class Checker {
 
   void placement(const engine::Placement& placement, const Path& path) {
     sums_.add(placement);
-    if (!sums_.good()) return fail(path, "more is held in all than there can be");
+    if (!sums_.isValid()) return fail(path, "more is held in all than there can be");
     for (const std::uint16_t permille : placement.daily.value_or(engine::UsageByHour{}).permille) {
       if (permille > engine::kAllOfIt)
         return fail(path, "a day with " + std::to_string(permille) + "; accepted: 0 to 1000");
@@ -93,7 +93,7 @@ class Checker {
   void allocation(engine::Engine& engine, const engine::Allocation& allocation, const Path& path) {
     if (allocation.id.empty()) return fail(path, "an allocation without an id");
     placement(allocation.placement, path);
-    if (good()) hold(engine.adopt(allocation), path);
+    if (isValid()) hold(engine.adopt(allocation), path);
   }
 
   // Decided on no node: only what can never be right is refused.
@@ -109,18 +109,18 @@ class Checker {
     const auto once = [&](const engine::RequestId& id, const Path& path) {
       if (!ids.insert(id).second) fail(path, "a second request is called \"" + id.text + "\"");
     };
-    for (std::size_t i = 0; i < snapshot_.allocations.size() && good(); ++i) {
-      const Held& held = snapshot_.allocations[i];
+    for (std::size_t i = 0; i < snapshot_.allocations.size() && isValid(); ++i) {
+      const HeldAllocation& held = snapshot_.allocations[i];
       const Path path = at({{"allocations"}}, i);
       once(held.allocation.id, path);
-      if (good()) allocation(engine_, held.allocation, path);
-      if (held.shape && good()) request({held.allocation.id, *held.shape, held.user}, path);
+      if (isValid()) allocation(engine_, held.allocation, path);
+      if (held.shape && isValid()) request({held.allocation.id, *held.shape, held.user}, path);
     }
-    for (std::size_t i = 0; i < snapshot_.pending.size() && good(); ++i) {
+    for (std::size_t i = 0; i < snapshot_.pending.size() && isValid(); ++i) {
       const engine::Request& waits = snapshot_.pending[i].request;
       const Path path = at({{"pending"}}, i);
       once(waits.id, path);
-      if (good()) request(waits, path);
+      if (isValid()) request(waits, path);
     }
   }
 
@@ -129,34 +129,34 @@ class Checker {
     engine::Engine engine(snapshot_.config);
     pools(engine);
     nodes(engine, history.nodes, {{"history"}, {"nodes"}});
-    for (std::size_t i = 0; i < history.allocations.size() && good(); ++i)
+    for (std::size_t i = 0; i < history.allocations.size() && isValid(); ++i)
       allocation(engine, history.allocations[i], at({{"history"}, {"allocations"}}, i));
     engine::Instant last{INT64_MIN};
-    for (std::size_t i = 0; i < history.entries.size() && good(); ++i) {
-      const Entry& entry = history.entries[i];
+    for (std::size_t i = 0; i < history.entries.size() && isValid(); ++i) {
+      const HistoryEntry& entry = history.entries[i];
       const Path path = at({{"history"}, {"entries"}}, i);
       if (entry.at < last) return fail(path, "is before the entry before it");
       last = entry.at;
       std::visit([&](const auto& what) { follow(engine, what, path); }, entry.what);
     }
   }
-  void follow(engine::Engine&, const Asked& asked, const Path& path) {
+  void follow(engine::Engine&, const RequestEvent& asked, const Path& path) {
     request(asked.request, path);
-    if (asked.placement && good()) placement(*asked.placement, path);
-    if (asked.outcome == Outcome::kPlaced && !asked.placement)
+    if (asked.placement && isValid()) placement(*asked.placement, path);
+    if (asked.outcome == RequestOutcome::kPlaced && !asked.placement)
       fail(path, "was placed, and no placement says where");
   }
-  void follow(engine::Engine& engine, const NodeIs& is, const Path& path) {
+  void follow(engine::Engine& engine, const NodeUpdated& is, const Path& path) {
     node(engine, is.node, path);
   }
-  void follow(engine::Engine& engine, const NodeGone& gone, const Path&) {
+  void follow(engine::Engine& engine, const NodeRemoved& gone, const Path&) {
     engine.removeNode(gone.node);
   }
-  void follow(engine::Engine& engine, const Holds& holds, const Path& path) {
+  void follow(engine::Engine& engine, const AllocationUpdated& holds, const Path& path) {
     engine.release(holds.allocation.id);
     allocation(engine, holds.allocation, path);
   }
-  void follow(engine::Engine& engine, const Released& released, const Path& path) {
+  void follow(engine::Engine& engine, const AllocationReleased& released, const Path& path) {
     if (!engine.release(released.id))
       fail(path, "nobody is called \"" + released.id.text + "\" there");
   }
@@ -169,7 +169,7 @@ class Checker {
   const Snapshot& snapshot_;
   engine::Engine asking_;  // has no nodes
   engine::Engine engine_;
-  Sums sums_;
+  HeldSums sums_;
   Fault fault_;
 };
 

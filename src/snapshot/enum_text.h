@@ -50,7 +50,7 @@ struct EnumText<engine::Compat> {
   static constexpr std::array<std::string_view, 2> kAll{"none", "hami"};
 };
 template <>
-struct EnumText<Outcome> {
+struct EnumText<RequestOutcome> {
   static constexpr std::array<std::string_view, 3> kAll{"placed", "queued", "refused"};
 };
 template <>

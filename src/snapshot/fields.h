@@ -217,7 +217,7 @@ struct Fields {
     io.member("merits", merits);
   }
 
-  template <typename Io, Of<engine::DeviceAsk> V>
+  template <typename Io, Of<engine::DeviceRequest> V>
   static void of(Io& io, V& v) {
     auto& [count, memory, compute, kind, guarantee, part] = v;
     io.must("count", count);
@@ -334,7 +334,7 @@ struct Fields {
     io.member("expires_ms", expires);
   }
 
-  template <typename Io, Of<Held> V>
+  template <typename Io, Of<HeldAllocation> V>
   static void of(Io& io, V& v) {
     auto& [allocation, name, priority, since, shape, user] = v;
     of(io, allocation);
@@ -345,7 +345,7 @@ struct Fields {
     io.member("user", user);
   }
 
-  template <typename Io, Of<Pending> V>
+  template <typename Io, Of<PendingRequest> V>
   static void of(Io& io, V& v) {
     auto& [request, name, priority, since, reason] = v;
     auto& [id, shape, user] = request;
@@ -358,7 +358,7 @@ struct Fields {
     io.member("reason", reason);
   }
 
-  template <typename Io, Of<Asked> V>
+  template <typename Io, Of<RequestEvent> V>
   static void of(Io& io, V& v) {
     auto& [request, priority, outcome, placement, reason] = v;
     auto& [id, shape, user] = request;
@@ -372,7 +372,7 @@ struct Fields {
   }
 
   // What happened is said by which member is there.
-  template <typename Io, Of<Entry> V>
+  template <typename Io, Of<HistoryEntry> V>
   static void of(Io& io, V& v) {
     auto& [at, what] = v;
     io.must("at_ms", at);
@@ -404,11 +404,11 @@ struct Fields {
   }
 
   // What a list or an alternative holds in one member only.
-  template <typename Io, Of<NodeIs> V>
+  template <typename Io, Of<NodeUpdated> V>
   static void of(Io& io, V& v) {
     of(io, v.node);
   }
-  template <typename Io, Of<Holds> V>
+  template <typename Io, Of<AllocationUpdated> V>
   static void of(Io& io, V& v) {
     of(io, v.allocation);
   }

@@ -8,9 +8,9 @@ namespace divvy::snapshot {
 namespace {
 
 // Goes over it token by token; what it goes over is known to be right.
-class Walk {
+class JsonWalker {
  public:
-  explicit Walk(std::string_view json) : json_(json) { blank(); }
+  explicit JsonWalker(std::string_view json) : json_(json) { blank(); }
 
   std::size_t at() const { return at_; }
   bool end() const { return at_ >= json_.size(); }
@@ -71,7 +71,7 @@ std::string plainOf(std::string_view raw) {
 }
 
 // Into what the step leads to; false: that is not there.
-bool enter(Walk& walk, const Step& step) {
+bool enter(JsonWalker& walk, const PathStep& step) {
   if (walk.here() != (step.item ? '[' : '{')) return false;
   walk.next();
   for (std::size_t i = 0; !walk.end() && walk.here() != ']' && walk.here() != '}'; ++i) {
@@ -91,7 +91,7 @@ bool enter(Walk& walk, const Step& step) {
 
 std::string text(const Path& path) {
   std::string all;
-  for (const Step& step : path) {
+  for (const PathStep& step : path) {
     if (step.item) {
       all += "[" + std::to_string(step.index) + "]";
     } else {
@@ -101,7 +101,7 @@ std::string text(const Path& path) {
   return all;
 }
 
-std::string placeOf(std::string_view json, std::size_t offset) {
+std::string positionOf(std::string_view json, std::size_t offset) {
   const std::string_view before = json.substr(0, std::min(offset, json.size()));
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
   const std::size_t start = before.rfind('\n');
@@ -110,9 +110,9 @@ std::string placeOf(std::string_view json, std::size_t offset) {
 }
 
 std::size_t offsetOf(std::string_view json, const Path& path) {
-  Walk walk(json);
+  JsonWalker walk(json);
   std::size_t found = walk.at();
-  for (const Step& step : path) {
+  for (const PathStep& step : path) {
     if (!enter(walk, step)) break;
     found = walk.at();
   }
@@ -120,7 +120,7 @@ std::size_t offsetOf(std::string_view json, const Path& path) {
 }
 
 std::optional<std::size_t> secondMember(std::string_view json) {
-  Walk walk(json);
+  JsonWalker walk(json);
   std::vector<std::set<std::string>> seen;
   while (!walk.end()) {
     const char c = walk.here();

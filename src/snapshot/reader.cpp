@@ -69,17 +69,17 @@ void Reader::failWord(const std::string_view* words, std::size_t count) const {
 }
 
 void Reader::either(const char* asked, const char* node, const char* gone, const char* holds,
-                    const char* released, decltype(Entry::what)& out) {
+                    const char* released, decltype(HistoryEntry::what)& out) {
   const std::string names =
       std::string(asked) + ", " + node + ", " + gone + ", " + holds + ", " + released;
   int there = 0;
   for (const char* name : {asked, node, gone, holds, released}) there += has(name) ? 1 : 0;
   if (there != 1) return fail("says not what happened; accepted: one of " + names);
-  if (has(asked)) must(asked, out.emplace<Asked>());
-  if (has(node)) must(node, out.emplace<NodeIs>());
-  if (has(gone)) must(gone, out.emplace<NodeGone>().node);
-  if (has(holds)) must(holds, out.emplace<Holds>());
-  if (has(released)) must(released, out.emplace<Released>().id);
+  if (has(asked)) must(asked, out.emplace<RequestEvent>());
+  if (has(node)) must(node, out.emplace<NodeUpdated>());
+  if (has(gone)) must(gone, out.emplace<NodeRemoved>().node);
+  if (has(holds)) must(holds, out.emplace<AllocationUpdated>());
+  if (has(released)) must(released, out.emplace<AllocationReleased>().id);
 }
 
 }  // namespace divvy::snapshot

@@ -56,13 +56,13 @@ class Reader {
     if (has(name + "_bytes") || has(name + "_percent")) amount(name, out.emplace());
   }
   void either(const char* asked, const char* node, const char* gone, const char* holds,
-              const char* released, decltype(Entry::what)& out);
+              const char* released, decltype(HistoryEntry::what)& out);
 
   // What was not asked for is wrong. After all members of an object.
   void done() const;
 
  private:
-  Reader(const boost::json::value& value, const Reader& parent, Step step)
+  Reader(const boost::json::value& value, const Reader& parent, PathStep step)
       : value_(&value), parent_(&parent), step_(std::move(step)), fault_(parent.fault_) {}
 
   bool has(const std::string& name) const;
@@ -75,7 +75,7 @@ class Reader {
 
   const boost::json::value* value_;
   const Reader* parent_ = nullptr;
-  Step step_;
+  PathStep step_;
   Fault* fault_;
   std::vector<std::string> known_;
 };

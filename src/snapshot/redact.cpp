@@ -7,9 +7,9 @@ namespace divvy::snapshot {
 namespace {
 
 // The same number for the same text.
-class Numbers {
+class NumberedNames {
  public:
-  explicit Numbers(const char* kind) : kind_(kind) {}
+  explicit NumberedNames(const char* kind) : kind_(kind) {}
   void replace(std::string& text) {
     if (text.empty()) return;
     const auto number = known_.try_emplace(text, known_.size() + 1).first->second;
@@ -28,19 +28,19 @@ class Redaction {
   void run() {
     for (engine::Pool& pool : all_.pools) redact(pool);
     for (engine::Node& node : all_.nodes) redact(node);
-    for (Held& held : all_.allocations) {
+    for (HeldAllocation& held : all_.allocations) {
       redact(held.allocation);
       names_.replace(held.name);
       if (held.shape) redact(*held.shape, held.user);
     }
-    for (Pending& one : all_.pending) {
+    for (PendingRequest& one : all_.pending) {
       redact(one.request);
       names_.replace(one.name);
       one.reason.clear();
     }
     for (engine::Node& node : all_.history.nodes) redact(node);
     for (engine::Allocation& one : all_.history.allocations) redact(one);
-    for (Entry& entry : all_.history.entries)
+    for (HistoryEntry& entry : all_.history.entries)
       std::visit([&](auto& what) { redact(what); }, entry.what);
     all_.redacted = true;
   }
@@ -57,8 +57,8 @@ class Redaction {
       static_cast<void>(engine.setNode(plain));
     };
     for (const engine::Node& node : all_.history.nodes) add(node);
-    for (const Entry& entry : all_.history.entries)
-      if (const auto* is = std::get_if<NodeIs>(&entry.what)) add(is->node);
+    for (const HistoryEntry& entry : all_.history.entries)
+      if (const auto* is = std::get_if<NodeUpdated>(&entry.what)) add(is->node);
     for (const engine::Node& node : all_.nodes) add(node);
     for (const engine::NodeName& name : engine.nodes()) order_.emplace(name, order_.size());
   }
@@ -91,24 +91,24 @@ class Redaction {
     for (auto* list : {&pool.users, &pool.default_of})
       for (engine::UserName& user : *list) users_.replace(user.text);
   }
-  void redact(Asked& asked) {
+  void redact(RequestEvent& asked) {
     redact(asked.request);
     if (asked.placement) redact(*asked.placement);
     asked.reason.clear();
   }
-  void redact(NodeIs& is) { redact(is.node); }
-  void redact(NodeGone& gone) { nodes_.replace(gone.node.text); }
-  void redact(Holds& holds) { redact(holds.allocation); }
-  void redact(Released& released) { ids_.replace(released.id.text); }
+  void redact(NodeUpdated& is) { redact(is.node); }
+  void redact(NodeRemoved& gone) { nodes_.replace(gone.node.text); }
+  void redact(AllocationUpdated& holds) { redact(holds.allocation); }
+  void redact(AllocationReleased& released) { ids_.replace(released.id.text); }
 
   Snapshot& all_;
   std::map<engine::NodeName, std::uint64_t> order_;
-  Numbers ids_{"request-"};
-  Numbers names_{"tenant-"};
-  Numbers nodes_{"node-"};
-  Numbers labels_{"value-"};
-  Numbers pools_{"pool-"};
-  Numbers users_{"user-"};
+  NumberedNames ids_{"request-"};
+  NumberedNames names_{"tenant-"};
+  NumberedNames nodes_{"node-"};
+  NumberedNames labels_{"value-"};
+  NumberedNames pools_{"pool-"};
+  NumberedNames users_{"user-"};
 };
 
 }  // namespace

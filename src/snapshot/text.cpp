@@ -15,7 +15,7 @@ namespace bj = boost::json;
 
 Error wrong(std::string_view text, const std::string& name, std::size_t offset,
             const std::string& what) {
-  return {ErrorCode::kUsage, name + ":" + placeOf(text, offset) + ": " + clean(what)};
+  return {ErrorCode::kUsage, name + ":" + positionOf(text, offset) + ": " + clean(what)};
 }
 
 Error wrong(std::string_view json, const std::string& name, const Fault& fault) {

@@ -51,12 +51,12 @@ class Writer {
     }
   }
   void either(const char* asked, const char* node, const char* gone, const char* holds,
-              const char* released, const decltype(Entry::what)& what) {
-    if (const auto* one = std::get_if<Asked>(&what)) must(asked, *one);
-    if (const auto* one = std::get_if<NodeIs>(&what)) must(node, *one);
-    if (const auto* one = std::get_if<NodeGone>(&what)) must(gone, one->node);
-    if (const auto* one = std::get_if<Holds>(&what)) must(holds, *one);
-    if (const auto* one = std::get_if<Released>(&what)) must(released, one->id);
+              const char* released, const decltype(HistoryEntry::what)& what) {
+    if (const auto* one = std::get_if<RequestEvent>(&what)) must(asked, *one);
+    if (const auto* one = std::get_if<NodeUpdated>(&what)) must(node, *one);
+    if (const auto* one = std::get_if<NodeRemoved>(&what)) must(gone, one->node);
+    if (const auto* one = std::get_if<AllocationUpdated>(&what)) must(holds, *one);
+    if (const auto* one = std::get_if<AllocationReleased>(&what)) must(released, one->id);
   }
 
   // Without the members that a T has by default.

@@ -23,10 +23,10 @@ std::string list(const std::vector<std::uint64_t>& numbers) {
 }
 
 // Reads one container's request for one kind.
-class Reading {
+class RequestReader {
  public:
-  Reading(const Kind& kind, const Quantities& limits, const Quantities& requests,
-          const Annotations& annotations)
+  RequestReader(const Kind& kind, const Quantities& limits, const Quantities& requests,
+                const Annotations& annotations)
       : kind_(kind), limits_(limits), requests_(requests) {
     const auto found = annotations.find(kind.soft_split);
     soft_ = !kind.soft_split.empty() && found != annotations.end() &&
@@ -37,9 +37,9 @@ class Reading {
   }
 
   // Returns none if the container requests no device of this kind.
-  Result<std::optional<Ask>> read();
+  Result<std::optional<KindRequest>> read();
   // Reads requests by the names of instances; other resources do not affect them.
-  Result<std::vector<Ask>> readInstances() const;
+  Result<std::vector<KindRequest>> readInstances() const;
 
  private:
   // The amount under one name, or under any name of a resource; `name` is set to that name. Null:
@@ -53,15 +53,15 @@ class Reading {
   Result<std::optional<std::int64_t>> number(const std::string& resource, std::int64_t most) const;
   Error wrong(const std::string& resource, const std::string& what) const;
 
-  Result<void> readCount(Ask* ask);
-  Result<void> countByCores(Ask* ask, std::int64_t cores);
-  Result<void> readMemory(Ask* ask);
+  Result<void> readCount(KindRequest* request);
+  Result<void> countByCores(KindRequest* request, std::int64_t cores);
+  Result<void> readMemory(KindRequest* request);
   Result<Bytes> bytesOf(const Quantity& asked) const;
-  Result<void> readCores(Ask* ask);
-  Result<void> fitPart(Ask* ask) const;
-  Result<void> joinMany(Ask* ask) const;
-  Result<std::optional<Ask>> wholeOnes() const;
-  void nameModel(Ask* ask) const;
+  Result<void> readCores(KindRequest* request);
+  Result<void> fitPart(KindRequest* request) const;
+  Result<void> joinMany(KindRequest* request) const;
+  Result<std::optional<KindRequest>> wholeOnes() const;
+  void nameModel(KindRequest* request) const;
 
   const Kind& kind_;
   const Quantities& limits_;
@@ -72,7 +72,7 @@ class Reading {
   bool cores_asked_ = false;
 };
 
-const std::string* Reading::under(const std::string& name) const {
+const std::string* RequestReader::under(const std::string& name) const {
   if (name.empty()) return nullptr;
   for (const Quantities* from : {&limits_, &requests_}) {
     const auto found = from->find(name);
@@ -81,35 +81,36 @@ const std::string* Reading::under(const std::string& name) const {
   return nullptr;
 }
 
-const std::string* Reading::find(const std::string& resource, const std::string** name) const {
-  const auto look = [&](const std::string& one) {
+const std::string* RequestReader::find(const std::string& resource,
+                                       const std::string** name) const {
+  const auto findText = [&](const std::string& one) {
     *name = &one;
     return under(one);
   };
-  if (const std::string* text = look(resource)) return text;
-  for (const OtherName& other : kind_.also)
+  if (const std::string* text = findText(resource)) return text;
+  for (const ResourceAlias& other : kind_.also)
     if (!resource.empty() && meant(kind_, other) == resource)
-      if (const std::string* text = look(other.resource)) return text;
+      if (const std::string* text = findText(other.resource)) return text;
   if (!resource.empty() && resource == kind_.count.resource)
     for (const ModelResource& one : kind_.of_models)
-      if (const std::string* text = look(one.resource)) return text;
+      if (const std::string* text = findText(one.resource)) return text;
   *name = &resource;
   return nullptr;
 }
 
-const std::string* Reading::textOf(const std::string& resource) const {
+const std::string* RequestReader::textOf(const std::string& resource) const {
   const std::string* name = nullptr;
   return find(resource, &name);
 }
 
-Error Reading::wrong(const std::string& resource, const std::string& what) const {
+Error RequestReader::wrong(const std::string& resource, const std::string& what) const {
   const std::string* name = nullptr;
   const std::string* text = find(resource, &name);
   return {ErrorCode::kUsage, *name + (text == nullptr ? "" : ": " + *text) + ": " + what};
 }
 
 // Two names of one resource could have different amounts.
-Result<void> Reading::once() const {
+Result<void> RequestReader::once() const {
   const auto check = [&](const std::string& name, const std::string& means) -> Result<void> {
     if (under(name) == nullptr) return {};
     const std::string* counts = nullptr;
@@ -118,14 +119,14 @@ Result<void> Reading::once() const {
     return Error(ErrorCode::kUsage,
                  *counts + " and " + name + " say the same; accepted: one of them");
   };
-  for (const OtherName& other : kind_.also)
+  for (const ResourceAlias& other : kind_.also)
     if (const auto good = check(other.resource, meant(kind_, other)); !good) return good;
   for (const ModelResource& one : kind_.of_models)
     if (const auto good = check(one.resource, kind_.count.resource); !good) return good;
   return {};
 }
 
-Result<std::optional<Quantity>> Reading::quantity(const std::string& resource) const {
+Result<std::optional<Quantity>> RequestReader::quantity(const std::string& resource) const {
   const std::string* name = nullptr;
   const std::string* text = find(resource, &name);
   if (text == nullptr) return std::optional<Quantity>();
@@ -136,8 +137,8 @@ Result<std::optional<Quantity>> Reading::quantity(const std::string& resource) c
   return std::optional<Quantity>(*parsed);
 }
 
-Result<std::optional<std::int64_t>> Reading::number(const std::string& resource,
-                                                    std::int64_t most) const {
+Result<std::optional<std::int64_t>> RequestReader::number(const std::string& resource,
+                                                          std::int64_t most) const {
   const auto asked = quantity(resource);
   if (!asked) return asked.error();
   if (!*asked) return std::optional<std::int64_t>();
@@ -150,58 +151,58 @@ Result<std::optional<std::int64_t>> Reading::number(const std::string& resource,
 // ---- number ------------------------------------------------------------------------------------
 
 // The sum of cores is that of one device, or of several complete ones.
-Result<void> Reading::countByCores(Ask* ask, std::int64_t cores) {
+Result<void> RequestReader::countByCores(KindRequest* request, std::int64_t cores) {
   const auto each = static_cast<std::int64_t>(kind_.cores.per_card);
   if (cores < each) {
-    ask->count = 1;
-    ask->compute_milli = static_cast<std::uint32_t>(cores * kWholeCompute / each);
+    request->count = 1;
+    request->compute_milli = static_cast<std::uint32_t>(cores * kWholeCompute / each);
     return {};
   }
   if (cores % each != 0)
     return wrong(kind_.cores.resource,
                  "accepted: less than " + std::to_string(each) + ", or a multiple of it");
-  ask->count = static_cast<std::uint32_t>(cores / each);
-  ask->compute_milli = kWholeCompute;
+  request->count = static_cast<std::uint32_t>(cores / each);
+  request->compute_milli = kWholeCompute;
   return {};
 }
 
-Result<void> Reading::readCount(Ask* ask) {
+Result<void> RequestReader::readCount(KindRequest* request) {
   const CountRule& rule = kind_.count;
   const auto asked = number(rule.resource, kMaxDevices);
   if (!asked) return asked.error();
   if (*asked) {
-    ask->count = static_cast<std::uint32_t>(**asked);
-    if (kind_.cores.counts) ask->compute_milli = kWholeCompute;
+    request->count = static_cast<std::uint32_t>(**asked);
+    if (kind_.cores.counts) request->compute_milli = kWholeCompute;
   } else if (kind_.cores.counts) {
     const auto cores = number(kind_.cores.resource, kMaxDevices * kind_.cores.per_card);
     if (!cores) return cores.error();
-    return *cores ? countByCores(ask, **cores) : Result<void>();
+    return *cores ? countByCores(request, **cores) : Result<void>();
   } else if (!kind_.slice.empty()) {
     const auto slice = number(kind_.slice, kMaxUnits);
     if (!slice) return slice.error();
-    ask->slice = static_cast<std::uint64_t>(slice->value_or(0));
-    ask->count = *slice || memory_asked_ || cores_asked_ ? 1 : 0;
+    request->slice = static_cast<std::uint64_t>(slice->value_or(0));
+    request->count = *slice || memory_asked_ || cores_asked_ ? 1 : 0;
   } else if (memory_asked_ || cores_asked_) {
-    ask->count = rule.absent;
+    request->count = rule.absent;
     // An explicit 0 requests no device.
-    if (textOf(rule.resource) != nullptr) ask->count = 0;
-    if (ask->count == 0 && textOf(rule.resource) == nullptr)
+    if (textOf(rule.resource) != nullptr) request->count = 0;
+    if (request->count == 0 && textOf(rule.resource) == nullptr)
       return Error(ErrorCode::kUsage, rule.resource +
                                           ": not asked for, but parts of such a device "
                                           "are; accepted: how many devices");
   }
-  if (!rule.pairs || ask->count % 2 == 0) return {};
-  if (ask->count != 1)
+  if (!rule.pairs || request->count % 2 == 0) return {};
+  if (request->count != 1)
     return wrong(rule.resource,
                  "devices come in pairs; accepted: 1, which becomes 2, or even "
                  "numbers");
-  ask->count = 2;
+  request->count = 2;
   return {};
 }
 
 // ---- memory ------------------------------------------------------------------------------------
 
-Result<Bytes> Reading::bytesOf(const Quantity& asked) const {
+Result<Bytes> RequestReader::bytesOf(const Quantity& asked) const {
   const MemoryRule& rule = kind_.memory;
   const auto units = static_cast<std::uint64_t>(asked.whole().value_or(0));
   const bool mebibytes = rule.mebibytes_above != 0 && units > rule.mebibytes_above;
@@ -217,7 +218,7 @@ Result<Bytes> Reading::bytesOf(const Quantity& asked) const {
   return bytes;
 }
 
-Result<void> Reading::readMemory(Ask* ask) {
+Result<void> RequestReader::readMemory(KindRequest* request) {
   const MemoryRule& rule = kind_.memory;
   const auto asked = quantity(rule.resource);
   if (!asked) return asked.error();
@@ -227,28 +228,28 @@ Result<void> Reading::readMemory(Ask* ask) {
     const auto percent = quantity(rule.percent);
     if (percent && *percent)
       return wrong(rule.percent, "memory is asked for as an amount, too; accepted: one of them");
-    ask->memory = *bytes;
+    request->memory = *bytes;
     memory_asked_ = true;
     if (rule.steps.empty()) return {};
     const auto step = std::lower_bound(rule.steps.begin(), rule.steps.end(), *bytes);
     if (step == rule.steps.end())
       return wrong(rule.resource, "accepted: at most " + formatBytes(rule.steps.back()));
-    ask->memory = *step;
+    request->memory = *step;
     return {};
   }
   const auto percent = number(rule.percent, 100);
   if (!percent) return percent.error();
-  if (!*percent && rule.absent > 0) ask->memory = Bytes{rule.absent * rule.unit.count};
+  if (!*percent && rule.absent > 0) request->memory = Bytes{rule.absent * rule.unit.count};
   if (!*percent) return {};
   memory_asked_ = true;
-  ask->memory = **percent == 100 ? Memory(WholeMemory{})
-                                 : Memory(PercentMemory{static_cast<std::uint32_t>(**percent)});
+  request->memory = **percent == 100 ? Memory(WholeMemory{})
+                                     : Memory(PercentMemory{static_cast<std::uint32_t>(**percent)});
   return {};
 }
 
 // ---- compute -----------------------------------------------------------------------------------
 
-Result<void> Reading::readCores(Ask* ask) {
+Result<void> RequestReader::readCores(KindRequest* request) {
   const CoreRule& rule = kind_.cores;
   if (rule.counts) return {};
   const std::int64_t most = rule.clamp ? INT32_MAX : rule.per_card;
@@ -258,30 +259,30 @@ Result<void> Reading::readCores(Ask* ask) {
   std::uint64_t cores = asked->value_or(rule.absent);
   if (kind_.wholeOnly()) cores = rule.per_card;
   cores = std::min<std::uint64_t>(cores, rule.per_card);
-  ask->compute_milli = static_cast<std::uint32_t>(cores * kWholeCompute / rule.per_card);
-  if (cores != 0 && ask->compute_milli == 0) ask->compute_milli = 1;
+  request->compute_milli = static_cast<std::uint32_t>(cores * kWholeCompute / rule.per_card);
+  if (cores != 0 && request->compute_milli == 0) request->compute_milli = 1;
   if (rule.follow_memory) {
-    const Bytes* bytes = std::get_if<Bytes>(&ask->memory);
+    const Bytes* bytes = std::get_if<Bytes>(&request->memory);
     const Bytes card = kind_.card.memory;
     if (bytes != nullptr && *bytes > card)
       return wrong(kind_.memory.resource, "accepted: at most " + formatBytes(card));
-    ask->compute_milli = kWholeCompute;
+    request->compute_milli = kWholeCompute;
     if (bytes != nullptr)
-      ask->compute_milli = static_cast<std::uint32_t>(static_cast<unsigned __int128>(bytes->count) *
-                                                      kWholeCompute / card.count);
+      request->compute_milli = static_cast<std::uint32_t>(
+          static_cast<unsigned __int128>(bytes->count) * kWholeCompute / card.count);
   }
-  const bool whole = std::holds_alternative<WholeMemory>(ask->memory);
+  const bool whole = std::holds_alternative<WholeMemory>(request->memory);
   if (kind_.whole_is_exclusive && whole && textOf(rule.resource) == nullptr)
-    ask->compute_milli = kWholeCompute;
+    request->compute_milli = kWholeCompute;
   return {};
 }
 
 // ---- partitions and several devices ------------------------------------------------------------
 
 // The smallest partition with that much memory; above the largest one, the whole device.
-Result<void> Reading::fitPart(Ask* ask) const {
+Result<void> RequestReader::fitPart(KindRequest* request) const {
   if (kind_.templates.empty()) return {};
-  const Bytes* bytes = std::get_if<Bytes>(&ask->memory);
+  const Bytes* bytes = std::get_if<Bytes>(&request->memory);
   if (bytes != nullptr && *bytes > kind_.card.memory)
     return wrong(kind_.memory.resource, "accepted: at most " + formatBytes(kind_.card.memory));
   if (soft_) return {};
@@ -293,79 +294,81 @@ Result<void> Reading::fitPart(Ask* ask) const {
     const auto part = std::find_if(kind_.templates.begin(), kind_.templates.end(),
                                    [&](const Template& each) { return each.memory >= *bytes; });
     if (part != kind_.templates.end()) {
-      ask->part = &*part;
-      ask->memory = part->memory;
-      ask->compute_milli = part->cores * kWholeCompute / kind_.card.cores;
+      request->part = &*part;
+      request->memory = part->memory;
+      request->compute_milli = part->cores * kWholeCompute / kind_.card.cores;
       return {};
     }
   }
-  ask->memory = WholeMemory{};
-  ask->compute_milli = kWholeCompute;
+  request->memory = WholeMemory{};
+  request->compute_milli = kWholeCompute;
   return {};
 }
 
-Result<void> Reading::joinMany(Ask* ask) const {
-  if (ask->count <= 1 || kind_.many != Many::kNoParts || ask->part == nullptr) return {};
+Result<void> RequestReader::joinMany(KindRequest* request) const {
+  if (request->count <= 1 || kind_.many != MultiDeviceRule::kNoParts || request->part == nullptr)
+    return {};
   // A single device that became a pair is two whole devices, because the other half would be
   // useless.
   const auto asked = number(kind_.count.resource, kMaxDevices);
   if (kind_.count.pairs && asked && asked->value_or(0) == 1) {
-    ask->part = nullptr;
-    ask->memory = WholeMemory{};
-    ask->compute_milli = kWholeCompute;
+    request->part = nullptr;
+    request->memory = WholeMemory{};
+    request->compute_milli = kWholeCompute;
     return {};
   }
   return wrong(kind_.memory.resource, "is a part of a device, of which " +
-                                          std::to_string(ask->count) +
+                                          std::to_string(request->count) +
                                           " are asked for; accepted: one device, or whole ones");
 }
 
 // Several devices of such a kind are whole devices, and other resources are ignored. Webhooks may
 // have written the sums over all of them.
-Result<std::optional<Ask>> Reading::wholeOnes() const {
-  if (kind_.many != Many::kWhole) return std::optional<Ask>();
+Result<std::optional<KindRequest>> RequestReader::wholeOnes() const {
+  if (kind_.many != MultiDeviceRule::kWhole) return std::optional<KindRequest>();
   const auto count = number(kind_.count.resource, kMaxDevices);
   if (!count) return count.error();
-  if (count->value_or(0) <= 1) return std::optional<Ask>();
-  Ask ask;
-  ask.kind = &kind_;
-  ask.count = static_cast<std::uint32_t>(**count);
-  ask.compute_milli = kWholeCompute;
-  nameModel(&ask);
-  return std::optional<Ask>(ask);
+  if (count->value_or(0) <= 1) return std::optional<KindRequest>();
+  KindRequest request;
+  request.kind = &kind_;
+  request.count = static_cast<std::uint32_t>(**count);
+  request.compute_milli = kWholeCompute;
+  nameModel(&request);
+  return std::optional<KindRequest>(request);
 }
 
 // Sets the model of the resource's name.
-void Reading::nameModel(Ask* ask) const {
+void RequestReader::nameModel(KindRequest* request) const {
   for (const ModelResource& one : kind_.of_models)
-    if (under(one.resource) != nullptr) ask->of_model = &one;
+    if (under(one.resource) != nullptr) request->of_model = &one;
   const std::string* name = nullptr;
-  if (find(kind_.count.resource, &name) != nullptr) ask->counted_by = *name;
+  if (find(kind_.count.resource, &name) != nullptr) request->counted_by = *name;
 }
 
-Result<std::optional<Ask>> Reading::read() {
+Result<std::optional<KindRequest>> RequestReader::read() {
   if (const auto good = once(); !good) return good.error();
   const auto whole = wholeOnes();
   if (!whole || *whole) return whole;
-  Ask ask;
-  ask.kind = &kind_;
-  for (const auto step : {&Reading::readMemory, &Reading::readCores, &Reading::readCount})
-    if (const auto read = (this->*step)(&ask); !read) return read.error();
-  if (ask.count == 0) return std::optional<Ask>();
-  if (ask.slice != 0) {
-    ask.memory = SliceMemory{};
-    ask.compute_milli = 0;
+  KindRequest request;
+  request.kind = &kind_;
+  for (const auto step :
+       {&RequestReader::readMemory, &RequestReader::readCores, &RequestReader::readCount})
+    if (const auto read = (this->*step)(&request); !read) return read.error();
+  if (request.count == 0) return std::optional<KindRequest>();
+  if (request.slice != 0) {
+    request.memory = SliceMemory{};
+    request.compute_milli = 0;
   }
-  ask.partitioned = partitioned_;
-  nameModel(&ask);
-  for (const auto step : {&Reading::fitPart, &Reading::joinMany})
-    if (const auto fit = (this->*step)(&ask); !fit) return fit.error();
-  return std::optional<Ask>(ask);
+  request.partitioned = partitioned_;
+  nameModel(&request);
+  for (const auto step : {&RequestReader::fitPart, &RequestReader::joinMany})
+    if (const auto fit = (this->*step)(&request); !fit) return fit.error();
+  return std::optional<KindRequest>(request);
 }
 
-Result<std::vector<Ask>> Reading::readInstances() const {
-  std::vector<Ask> asks;
-  if (kind_.instances_prefix.empty()) return asks;
+Result<std::vector<KindRequest>> RequestReader::readInstances() const {
+  std::vector<KindRequest> result;
+  if (kind_.instances_prefix.empty()) return result;
   std::set<std::string> names;
   for (const Quantities* from : {&limits_, &requests_})
     for (const auto& [name, quantity] : *from)
@@ -375,15 +378,15 @@ Result<std::vector<Ask>> Reading::readInstances() const {
     const auto count = number(name, kMaxDevices);
     if (!count) return count.error();
     if (!*count) continue;
-    Ask ask;
-    ask.kind = &kind_;
-    ask.count = static_cast<std::uint32_t>(**count);
-    ask.counted_by = name;
-    ask.instance = name.substr(kind_.instances_prefix.size());
-    if (ask.instance.empty()) return wrong(name, "accepted: with the name of an instance");
-    asks.push_back(std::move(ask));
+    KindRequest request;
+    request.kind = &kind_;
+    request.count = static_cast<std::uint32_t>(**count);
+    request.counted_by = name;
+    request.instance = name.substr(kind_.instances_prefix.size());
+    if (request.instance.empty()) return wrong(name, "accepted: with the name of an instance");
+    result.push_back(std::move(request));
   }
-  return asks;
+  return result;
 }
 
 std::vector<std::string> itemsOf(const Annotations& annotations, const std::string& key) {
@@ -410,19 +413,20 @@ std::vector<std::string> itemsOf(const Annotations& annotations, const std::stri
 
 }  // namespace
 
-Result<std::vector<Ask>> readAsks(const Catalog& catalog, const Quantities& limits,
-                                  const Quantities& requests, const Annotations& annotations) {
-  std::vector<Ask> asks;
+Result<std::vector<KindRequest>> readRequests(const Catalog& catalog, const Quantities& limits,
+                                              const Quantities& requests,
+                                              const Annotations& annotations) {
+  std::vector<KindRequest> result;
   for (const Kind* kind : catalog.kinds()) {
-    Reading reading(*kind, limits, requests, annotations);
-    auto ask = reading.read();
-    if (!ask) return ask.error();
-    if (*ask) asks.push_back(**ask);
+    RequestReader reading(*kind, limits, requests, annotations);
+    auto request = reading.read();
+    if (!request) return request.error();
+    if (*request) result.push_back(**request);
     const auto instances = reading.readInstances();
     if (!instances) return instances.error();
-    asks.insert(asks.end(), instances->begin(), instances->end());
+    result.insert(result.end(), instances->begin(), instances->end());
   }
-  return asks;
+  return result;
 }
 
 Selection readSelection(const Kind& kind, const Annotations& annotations) {

@@ -5,15 +5,15 @@
 
 namespace divvy::vendors {
 
-const std::string& meant(const Kind& kind, const OtherName& other) {
+const std::string& meant(const Kind& kind, const ResourceAlias& other) {
   switch (other.means) {
-    case OtherName::Means::kMemory:
+    case ResourceAlias::Means::kMemory:
       return kind.memory.resource;
-    case OtherName::Means::kPercent:
+    case ResourceAlias::Means::kPercent:
       return kind.memory.percent;
-    case OtherName::Means::kCores:
+    case ResourceAlias::Means::kCores:
       return kind.cores.resource;
-    case OtherName::Means::kCount:
+    case ResourceAlias::Means::kCount:
       break;
   }
   return kind.count.resource;
@@ -24,14 +24,14 @@ std::vector<std::string> resourcesOf(const Kind& kind) {
   for (const std::string* name : {&kind.count.resource, &kind.slice, &kind.memory.resource,
                                   &kind.memory.percent, &kind.cores.resource, &kind.priority})
     if (!name->empty()) names.push_back(*name);
-  for (const OtherName& other : kind.also) names.push_back(other.resource);
+  for (const ResourceAlias& other : kind.also) names.push_back(other.resource);
   for (const ModelResource& one : kind.of_models) names.push_back(one.resource);
   return names;
 }
 
 std::vector<std::string> namesOf(const Kind& kind, const std::string& resource) {
   std::vector<std::string> names{resource};
-  for (const OtherName& other : kind.also)
+  for (const ResourceAlias& other : kind.also)
     if (meant(kind, other) == resource) names.push_back(other.resource);
   if (!resource.empty() && resource == kind.count.resource)
     for (const ModelResource& one : kind.of_models) names.push_back(one.resource);

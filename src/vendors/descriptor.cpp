@@ -176,14 +176,14 @@ void readInstances(YamlReader& read, const YAML::Node& kind, Kind* out) {
             [&](const YAML::Node& item) { readGeometry(read, item, layouts, out); });
 }
 
-void readMany(YamlReader& read, const YAML::Node& kind, Many* out) {
+void readMany(YamlReader& read, const YAML::Node& kind, MultiDeviceRule* out) {
   std::string text;
   read.text(kind, "many", &text);
   if (text.empty()) return;
   if (text != "whole cards" && text != "no parts")
     read.fail(kind["many"],
               "\"" + text + "\"; accepted: whole cards, no parts, or nothing for shares of each");
-  *out = text == "no parts" ? Many::kNoParts : Many::kWhole;
+  *out = text == "no parts" ? MultiDeviceRule::kNoParts : MultiDeviceRule::kWhole;
 }
 
 void readLinks(YamlReader& read, const YAML::Node& kind, LinkRule* out) {
@@ -213,8 +213,8 @@ void readLinks(YamlReader& read, const YAML::Node& kind, LinkRule* out) {
 // Sorts: combinations of the words of all rules; one bit each.
 constexpr std::size_t kMaxSorts = 15;
 
-ColocationWord readCompanyWord(YamlReader& read, const YAML::Node& item) {
-  ColocationWord word;
+ColocationValue readCompanyWord(YamlReader& read, const YAML::Node& item) {
+  ColocationValue word;
   if (!read.map(item, {"is", "beside", "no_cores", "one_device"})) return word;
   read.require(item, "is");
   read.text(item, "is", &word.is);
@@ -238,11 +238,11 @@ void readCompany(YamlReader& read, const YAML::Node& kind, std::vector<Colocatio
               [&](const YAML::Node& word) { rule.words.push_back(readCompanyWord(read, word)); });
     const auto known = [&](const std::string& said) {
       return std::any_of(rule.words.begin(), rule.words.end(),
-                         [&](const ColocationWord& one) { return one.is == said; });
+                         [&](const ColocationValue& one) { return one.is == said; });
     };
     if (rule.absent.empty()) rule.words.push_back({"", {""}});
     if (!known(rule.absent)) read.fail(item, "\"" + rule.absent + "\" is none of its words");
-    for (const ColocationWord& word : rule.words)
+    for (const ColocationValue& word : rule.words)
       for (const std::string& other : word.beside)
         if (!known(other)) read.fail(item, "\"" + other + "\" is none of its words");
     sorts *= rule.words.size();
@@ -259,13 +259,13 @@ void readKeys(YamlReader& read, const YAML::Node& select, const char* key, KeyPa
 }
 
 void readOtherName(YamlReader& read, const YAML::Node& item, Kind* out) {
-  OtherName other;
+  ResourceAlias other;
   if (!read.map(item, {"resource", "means"})) return;
   for (const char* key : {"resource", "means"}) read.require(item, key);
   read.text(item, "resource", &other.resource);
   std::size_t means = 0;
   read.word(item, "means", {"count", "memory", "percent", "cores"}, &means);
-  other.means = static_cast<OtherName::Means>(means);
+  other.means = static_cast<ResourceAlias::Means>(means);
   out->also.push_back(std::move(other));
 }
 

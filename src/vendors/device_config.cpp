@@ -16,7 +16,7 @@ constexpr std::uint32_t kMaxDevices = 1024;
 constexpr std::uint64_t kMaxMebibytes = std::uint64_t{1} << 30;
 
 // The setting of a kind that a key holds.
-enum class Says : std::uint8_t {
+enum class Setting : std::uint8_t {
   kCount,
   kSlice,
   kMemory,
@@ -32,91 +32,91 @@ enum class Says : std::uint8_t {
   kOverwriteEnv,
   kCorePolicy,
   kPairs,
-  kTold,      // read elsewhere
-  kOfAgents,  // not used here
-  kNotDone,
+  kReadElsewhere,  // read elsewhere
+  kOfAgents,       // not used here
+  kUnsupported,
 };
 
-struct Key {
+struct ConfigKey {
   std::string_view section, name;
   std::string_view kind;  // empty: the listed kind
-  Says says;
+  Setting setting;
 };
 
-constexpr Key kKeys[] = {
-    {"nvidia", "resourceCountName", "NVIDIA", Says::kCount},
-    {"nvidia", "resourceMemoryName", "NVIDIA", Says::kMemory},
-    {"nvidia", "resourceMemoryPercentageName", "NVIDIA", Says::kPercent},
-    {"nvidia", "resourceCoreName", "NVIDIA", Says::kCores},
-    {"nvidia", "resourcePriorityName", "NVIDIA", Says::kPriority},
-    {"nvidia", "overwriteEnv", "NVIDIA", Says::kOverwriteEnv},
-    {"nvidia", "defaultMemory", "NVIDIA", Says::kDefaultMemory},
-    {"nvidia", "defaultCores", "NVIDIA", Says::kDefaultCores},
-    {"nvidia", "defaultGPUNum", "NVIDIA", Says::kDefaultCount},
-    {"nvidia", "memoryFactor", "NVIDIA", Says::kMemoryFactor},
-    {"nvidia", "gpuCorePolicy", "NVIDIA", Says::kCorePolicy},
-    {"nvidia", "runtimeClassName", "NVIDIA", Says::kRuntimeClass},
-    {"nvidia", "deviceSplitCount", "NVIDIA", Says::kOfAgents},
-    {"nvidia", "deviceMemoryScaling", "NVIDIA", Says::kOfAgents},
-    {"nvidia", "deviceCoreScaling", "NVIDIA", Says::kOfAgents},
-    {"nvidia", "preConfiguredDeviceMemory", "NVIDIA", Says::kOfAgents},
-    {"nvidia", "libCudaLogLevel", "NVIDIA", Says::kOfAgents},
-    {"nvidia", "enableNumaTopology", "NVIDIA", Says::kOfAgents},
-    {"nvidia", "disableCoreLimit", "NVIDIA", Says::kOfAgents},
+constexpr ConfigKey kKeys[] = {
+    {"nvidia", "resourceCountName", "NVIDIA", Setting::kCount},
+    {"nvidia", "resourceMemoryName", "NVIDIA", Setting::kMemory},
+    {"nvidia", "resourceMemoryPercentageName", "NVIDIA", Setting::kPercent},
+    {"nvidia", "resourceCoreName", "NVIDIA", Setting::kCores},
+    {"nvidia", "resourcePriorityName", "NVIDIA", Setting::kPriority},
+    {"nvidia", "overwriteEnv", "NVIDIA", Setting::kOverwriteEnv},
+    {"nvidia", "defaultMemory", "NVIDIA", Setting::kDefaultMemory},
+    {"nvidia", "defaultCores", "NVIDIA", Setting::kDefaultCores},
+    {"nvidia", "defaultGPUNum", "NVIDIA", Setting::kDefaultCount},
+    {"nvidia", "memoryFactor", "NVIDIA", Setting::kMemoryFactor},
+    {"nvidia", "gpuCorePolicy", "NVIDIA", Setting::kCorePolicy},
+    {"nvidia", "runtimeClassName", "NVIDIA", Setting::kRuntimeClass},
+    {"nvidia", "deviceSplitCount", "NVIDIA", Setting::kOfAgents},
+    {"nvidia", "deviceMemoryScaling", "NVIDIA", Setting::kOfAgents},
+    {"nvidia", "deviceCoreScaling", "NVIDIA", Setting::kOfAgents},
+    {"nvidia", "preConfiguredDeviceMemory", "NVIDIA", Setting::kOfAgents},
+    {"nvidia", "libCudaLogLevel", "NVIDIA", Setting::kOfAgents},
+    {"nvidia", "enableNumaTopology", "NVIDIA", Setting::kOfAgents},
+    {"nvidia", "disableCoreLimit", "NVIDIA", Setting::kOfAgents},
     // The node registers the instances that a card can have.
-    {"nvidia", "migProfileAllowlist", "NVIDIA", Says::kOfAgents},
-    {"nvidia", "knownMigGeometries", "NVIDIA", Says::kOfAgents},
-    {"cambricon", "resourceCountName", "MLU", Says::kCount},
-    {"cambricon", "resourceMemoryName", "MLU", Says::kMemory},
-    {"cambricon", "resourceCoreName", "MLU", Says::kCores},
-    {"hygon", "resourceCountName", "DCU", Says::kCount},
-    {"hygon", "resourceMemoryName", "DCU", Says::kMemory},
-    {"hygon", "resourceCoreName", "DCU", Says::kCores},
-    {"hygon", "memoryFactor", "DCU", Says::kMemoryFactor},
-    {"metax", "resourceCountName", "Metax-GPU", Says::kCount},
-    {"metax", "resourceVCountName", "Metax-SGPU", Says::kCount},
-    {"metax", "resourceVMemoryName", "Metax-SGPU", Says::kMemory},
-    {"metax", "resourceVCoreName", "Metax-SGPU", Says::kCores},
-    {"metax", "sgpuTopologyAware", "Metax-SGPU", Says::kNotDone},
-    {"mthreads", "resourceCountName", "MTT", Says::kCount},
-    {"mthreads", "resourceMemoryName", "MTT", Says::kMemory},
-    {"mthreads", "resourceCoreName", "MTT", Says::kCores},
-    {"mthreads", "memoryPerCard", "MTT", Says::kMemoryPerCard},
-    {"enflame", "resourceNameGCU", "Enflame-GCU", Says::kCount},
-    {"enflame", "resourceNameDRSGCU", "Enflame", Says::kSlice},
-    {"enflame", "resourceNameGCUMemory", "Enflame", Says::kMemory},
-    {"enflame", "resourceNameGCUCore", "Enflame", Says::kCores},
-    {"enflame", "resourceNameVGCU", "Enflame-VGCU", Says::kCount},
-    {"enflame", "resourceNameVGCUPercentage", "Enflame-VGCU", Says::kPercent},
-    {"kunlun", "resourceCountName", "kunlun", Says::kCount},
-    {"kunlun", "resourceVCountName", "XPU", Says::kCount},
-    {"kunlun", "resourceVMemoryName", "XPU", Says::kMemory},
-    {"awsneuron", "resourceCountName", "AWSNeuron", Says::kCount},
-    {"awsneuron", "resourceCoreName", "AWSNeuron", Says::kCores},
-    {"amd", "resourceCountName", "AMDGPU", Says::kCount},
-    {"amd", "resourceMemoryName", "AMDGPU", Says::kMemory},
-    {"amd", "resourceCoreName", "AMDGPU", Says::kCores},
-    {"vastai", "resourceCountName", "Vastai", Says::kCount},
-    {"biren", "resourceCountName", "Biren", Says::kCount},
-    {"iluvatars", "chipName", "", Says::kTold},
-    {"iluvatars", "commonWord", "", Says::kTold},
-    {"iluvatars", "resourceCountName", "", Says::kCount},
-    {"iluvatars", "resourceMemoryName", "", Says::kMemory},
-    {"iluvatars", "resourceCoreName", "", Says::kCores},
-    {"vnpus", "chipName", "", Says::kTold},
-    {"vnpus", "commonWord", "", Says::kTold},
-    {"vnpus", "resourceName", "", Says::kCount},
-    {"vnpus", "resourceMemoryName", "", Says::kMemory},
-    {"vnpus", "resourceCoreName", "", Says::kCores},
-    {"vnpus", "memoryAllocatable", "", Says::kTold},
-    {"vnpus", "memoryCapacity", "", Says::kTold},
-    {"vnpus", "memoryFactor", "", Says::kMemoryFactor},
-    {"vnpus", "aiCore", "", Says::kTold},
-    {"vnpus", "aiCPU", "", Says::kTold},
-    {"vnpus", "runtimeClassName", "", Says::kRuntimeClass},
-    {"vnpus", "overwriteEnv", "", Says::kOverwriteEnv},
-    {"vnpus", "superPod", "", Says::kPairs},
-    {"vnpus", "templates", "", Says::kTold},
+    {"nvidia", "migProfileAllowlist", "NVIDIA", Setting::kOfAgents},
+    {"nvidia", "knownMigGeometries", "NVIDIA", Setting::kOfAgents},
+    {"cambricon", "resourceCountName", "MLU", Setting::kCount},
+    {"cambricon", "resourceMemoryName", "MLU", Setting::kMemory},
+    {"cambricon", "resourceCoreName", "MLU", Setting::kCores},
+    {"hygon", "resourceCountName", "DCU", Setting::kCount},
+    {"hygon", "resourceMemoryName", "DCU", Setting::kMemory},
+    {"hygon", "resourceCoreName", "DCU", Setting::kCores},
+    {"hygon", "memoryFactor", "DCU", Setting::kMemoryFactor},
+    {"metax", "resourceCountName", "Metax-GPU", Setting::kCount},
+    {"metax", "resourceVCountName", "Metax-SGPU", Setting::kCount},
+    {"metax", "resourceVMemoryName", "Metax-SGPU", Setting::kMemory},
+    {"metax", "resourceVCoreName", "Metax-SGPU", Setting::kCores},
+    {"metax", "sgpuTopologyAware", "Metax-SGPU", Setting::kUnsupported},
+    {"mthreads", "resourceCountName", "MTT", Setting::kCount},
+    {"mthreads", "resourceMemoryName", "MTT", Setting::kMemory},
+    {"mthreads", "resourceCoreName", "MTT", Setting::kCores},
+    {"mthreads", "memoryPerCard", "MTT", Setting::kMemoryPerCard},
+    {"enflame", "resourceNameGCU", "Enflame-GCU", Setting::kCount},
+    {"enflame", "resourceNameDRSGCU", "Enflame", Setting::kSlice},
+    {"enflame", "resourceNameGCUMemory", "Enflame", Setting::kMemory},
+    {"enflame", "resourceNameGCUCore", "Enflame", Setting::kCores},
+    {"enflame", "resourceNameVGCU", "Enflame-VGCU", Setting::kCount},
+    {"enflame", "resourceNameVGCUPercentage", "Enflame-VGCU", Setting::kPercent},
+    {"kunlun", "resourceCountName", "kunlun", Setting::kCount},
+    {"kunlun", "resourceVCountName", "XPU", Setting::kCount},
+    {"kunlun", "resourceVMemoryName", "XPU", Setting::kMemory},
+    {"awsneuron", "resourceCountName", "AWSNeuron", Setting::kCount},
+    {"awsneuron", "resourceCoreName", "AWSNeuron", Setting::kCores},
+    {"amd", "resourceCountName", "AMDGPU", Setting::kCount},
+    {"amd", "resourceMemoryName", "AMDGPU", Setting::kMemory},
+    {"amd", "resourceCoreName", "AMDGPU", Setting::kCores},
+    {"vastai", "resourceCountName", "Vastai", Setting::kCount},
+    {"biren", "resourceCountName", "Biren", Setting::kCount},
+    {"iluvatars", "chipName", "", Setting::kReadElsewhere},
+    {"iluvatars", "commonWord", "", Setting::kReadElsewhere},
+    {"iluvatars", "resourceCountName", "", Setting::kCount},
+    {"iluvatars", "resourceMemoryName", "", Setting::kMemory},
+    {"iluvatars", "resourceCoreName", "", Setting::kCores},
+    {"vnpus", "chipName", "", Setting::kReadElsewhere},
+    {"vnpus", "commonWord", "", Setting::kReadElsewhere},
+    {"vnpus", "resourceName", "", Setting::kCount},
+    {"vnpus", "resourceMemoryName", "", Setting::kMemory},
+    {"vnpus", "resourceCoreName", "", Setting::kCores},
+    {"vnpus", "memoryAllocatable", "", Setting::kReadElsewhere},
+    {"vnpus", "memoryCapacity", "", Setting::kReadElsewhere},
+    {"vnpus", "memoryFactor", "", Setting::kMemoryFactor},
+    {"vnpus", "aiCore", "", Setting::kReadElsewhere},
+    {"vnpus", "aiCPU", "", Setting::kReadElsewhere},
+    {"vnpus", "runtimeClassName", "", Setting::kRuntimeClass},
+    {"vnpus", "overwriteEnv", "", Setting::kOverwriteEnv},
+    {"vnpus", "superPod", "", Setting::kPairs},
+    {"vnpus", "templates", "", Setting::kReadElsewhere},
 };
 
 // Family by section, with the name of our descriptors.
@@ -153,7 +153,7 @@ Kind madeFrom(Kind kind, const std::string& name) {
         &kind.uuids.not_use, &kind.wire.node.annotation, &kind.wire.node.handshake,
         &kind.wire.pod.type, &kind.wire.pod.to_allocate, &kind.wire.pod.allocated})
     replaceAll(old, name, text);
-  for (Written& one : kind.wire.pod.further) replaceAll(old, name, &one.key);
+  for (AssignmentAnnotation& one : kind.wire.pod.further) replaceAll(old, name, &one.key);
   return kind;
 }
 
@@ -184,7 +184,7 @@ class ConfigReading {
   Kind* chip(const Descriptor& family, const YAML::Node& item, std::vector<Kind>* chips);
   void readKeys(std::string_view section, const YAML::Node& map, std::vector<Kind>* kinds,
                 Kind* listed);
-  void set(const Key& key, const YAML::Node& map, Kind* kind);
+  void set(const ConfigKey& key, const YAML::Node& map, Kind* kind);
   void setMemoryPerCard(const YAML::Node& node, Kind* kind);
   void setDefaultMemory(const YAML::Node& node, Bytes unit, Kind* kind);
   void readCard(const YAML::Node& item, Kind* kind);
@@ -251,7 +251,7 @@ void ConfigReading::setDefaultMemory(const YAML::Node& node, Bytes unit, Kind* k
   kind->memory.absent = bytes->count / unit.count;
 }
 
-void ConfigReading::set(const Key& key, const YAML::Node& map, Kind* kind) {
+void ConfigReading::set(const ConfigKey& key, const YAML::Node& map, Kind* kind) {
   const std::string name(key.name);
   const char* at = name.c_str();
   const auto rename = [&](std::string* to) {
@@ -261,61 +261,63 @@ void ConfigReading::set(const Key& key, const YAML::Node& map, Kind* kind) {
     read_.text(map, at, &fresh);
     if (!fresh.empty()) *to = std::move(fresh);
   };
-  switch (key.says) {
-    case Says::kCount:
+  switch (key.setting) {
+    case Setting::kCount:
       return rename(&kind->count.resource);
-    case Says::kSlice:
+    case Setting::kSlice:
       return rename(&kind->slice);
-    case Says::kMemory:
+    case Setting::kMemory:
       return rename(&kind->memory.resource);
-    case Says::kPercent:
+    case Setting::kPercent:
       return rename(&kind->memory.percent);
-    case Says::kCores:
+    case Setting::kCores:
       return rename(&kind->cores.resource);
-    case Says::kPriority:
+    case Setting::kPriority:
       return rename(&kind->priority);
-    case Says::kMemoryFactor: {
+    case Setting::kMemoryFactor: {
       std::uint32_t factor = 0;
       read_.number(map, at, 0u, 4096u, &factor);
       if (factor > 1) kind->memory.unit = mib(factor);
       return;
     }
-    case Says::kDefaultMemory: {
+    case Setting::kDefaultMemory: {
       // The unit applies to the whole file, wherever it is in the map.
       std::uint32_t factor = 0;
       read_.number(map, "memoryFactor", 0u, 4096u, &factor);
       return setDefaultMemory(map[at], factor > 1 ? mib(factor) : kind->memory.unit, kind);
     }
-    case Says::kDefaultCores:
+    case Setting::kDefaultCores:
       return read_.number(map, at, 0u, kind->cores.per_card, &kind->cores.absent);
-    case Says::kDefaultCount:
+    case Setting::kDefaultCount:
       return read_.number(map, at, 0u, kMaxDevices, &kind->count.absent);
-    case Says::kMemoryPerCard:
+    case Setting::kMemoryPerCard:
       return setMemoryPerCard(map[at], kind);
-    case Says::kRuntimeClass:
-      return rename(&kind->wire.door.runtime_class);
-    case Says::kOverwriteEnv: {
+    case Setting::kRuntimeClass:
+      return rename(&kind->wire.mutation.runtime_class);
+    case Setting::kOverwriteEnv: {
       bool overwrite = false;
       read_.flag(map, at, &overwrite);
       const bool nvidia = kind->vendor == "nvidia";
       if (overwrite)
-        kind->wire.door.env.push_back({nvidia ? "NVIDIA_VISIBLE_DEVICES" : "ASCEND_VISIBLE_DEVICES",
-                                       nvidia ? "none" : "", Env::Of::kOthers});
+        kind->wire.mutation.env.push_back(
+            {nvidia ? "NVIDIA_VISIBLE_DEVICES" : "ASCEND_VISIBLE_DEVICES", nvidia ? "none" : "",
+             EnvVariable::Of::kOthers});
       return;
     }
-    case Says::kCorePolicy: {
+    case Setting::kCorePolicy: {
       std::size_t policy = 0;
       read_.word(map, at, {"default", "force", "disable"}, &policy);
       if (policy > 0)
-        kind->wire.door.env.push_back(
-            {"GPU_CORE_UTILIZATION_POLICY", policy == 1 ? "force" : "disable", Env::Of::kEvery});
+        kind->wire.mutation.env.push_back({"GPU_CORE_UTILIZATION_POLICY",
+                                           policy == 1 ? "force" : "disable",
+                                           EnvVariable::Of::kEvery});
       return;
     }
-    case Says::kPairs:
+    case Setting::kPairs:
       return read_.flag(map, at, &kind->count.pairs);
-    case Says::kTold:
-    case Says::kOfAgents:
-    case Says::kNotDone:
+    case Setting::kReadElsewhere:
+    case Setting::kOfAgents:
+    case Setting::kUnsupported:
       return;
   }
 }
@@ -324,15 +326,17 @@ void ConfigReading::readKeys(std::string_view section, const YAML::Node& map,
                              std::vector<Kind>* kinds, Kind* listed) {
   for (const auto& entry : map) {
     const std::string name = isText(entry.first) ? entry.first.Scalar() : "";
-    const auto key = std::find_if(std::begin(kKeys), std::end(kKeys), [&](const Key& one) {
+    const auto key = std::find_if(std::begin(kKeys), std::end(kKeys), [&](const ConfigKey& one) {
       return one.section == section && one.name == name;
     });
     if (key == std::end(kKeys)) {
       config_.unknown.push_back(placeOf(section, entry.first));
       continue;
     }
-    if (key->says == Says::kOfAgents) config_.of_agents.push_back(placeOf(section, entry.first));
-    if (key->says == Says::kNotDone) config_.not_done.push_back(placeOf(section, entry.first));
+    if (key->setting == Setting::kOfAgents)
+      config_.of_agents.push_back(placeOf(section, entry.first));
+    if (key->setting == Setting::kUnsupported)
+      config_.not_done.push_back(placeOf(section, entry.first));
     Kind* kind = listed;
     for (Kind& one : *kinds)
       if (one.name == key->kind) kind = &one;

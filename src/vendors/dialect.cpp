@@ -97,12 +97,12 @@ void readNode(YamlReader& read, const YAML::Node& wire, NodeDialect* out) {
 void readWritten(YamlReader& read, const YAML::Node& item, PodDialect* out) {
   if (!read.map(item, {"key", "value", "first", "each", "form"})) return;
   read.require(item, "key");
-  Written one;
+  AssignmentAnnotation one;
   read.text(item, "key", &one.key);
   std::size_t said = 0;
-  const auto take = [&](const char* key, Written::Of of, Names known) {
+  const auto readEntry = [&](const char* key, AssignmentAnnotation::Scope of, Names known) {
     std::string text;
-    if (of == Written::Of::kForm) {
+    if (of == AssignmentAnnotation::Scope::kForm) {
       read.text(item, key, &text);
       if (!text.empty() && std::find(kForms.begin(), kForms.end(), text) == kForms.end())
         read.fail(item[key], '"' + text + "\"; accepted: " + list(kForms));
@@ -114,10 +114,10 @@ void readWritten(YamlReader& read, const YAML::Node& item, PodDialect* out) {
     one.text = std::move(text);
     ++said;
   };
-  take("value", Written::Of::kPod, kOfPods);
-  take("first", Written::Of::kFirst, kOfDevices);
-  take("each", Written::Of::kEach, kOfDevices);
-  take("form", Written::Of::kForm, {});
+  readEntry("value", AssignmentAnnotation::Scope::kPod, kOfPods);
+  readEntry("first", AssignmentAnnotation::Scope::kFirst, kOfDevices);
+  readEntry("each", AssignmentAnnotation::Scope::kEach, kOfDevices);
+  readEntry("form", AssignmentAnnotation::Scope::kForm, {});
   if (said != 1) read.fail(item, "accepted: one of value, first, each, form");
   out->further.push_back(std::move(one));
 }
@@ -145,10 +145,10 @@ void readDoor(YamlReader& read, const YAML::Node& wire, Mutation* out) {
   read.list(*door, "env", [&](const YAML::Node& item) {
     if (!read.map(item, {"name", "value", "of"})) return;
     for (const char* key : {"name", "value"}) read.require(item, key);
-    Env one;
+    EnvVariable one;
     std::size_t of = 0;
     read.word(item, "of", {"asking", "others", "every"}, &of);
-    one.of = static_cast<Env::Of>(of);
+    one.of = static_cast<EnvVariable::Of>(of);
     read.text(item, "name", &one.name);
     readTemplate(read, item, "value", kOfEnv, &one.value);
     out->env.push_back(std::move(one));
@@ -156,7 +156,7 @@ void readDoor(YamlReader& read, const YAML::Node& wire, Mutation* out) {
   read.list(*door, "annotations", [&](const YAML::Node& item) {
     if (!read.map(item, {"key", "value", "several"})) return;
     for (const char* key : {"key", "value"}) read.require(item, key);
-    Note one;
+    PodAnnotation one;
     read.text(item, "key", &one.key);
     readTemplate(read, item, "value", kOfNotes, &one.value);
     read.flag(item, "several", &one.several);
@@ -187,7 +187,7 @@ void readWire(YamlReader& read, const YAML::Node& kind, Dialect* out) {
   for (const char* key : {"node", "pod"}) read.require(*wire, key);
   readNode(read, *wire, &out->node);
   readPod(read, *wire, &out->pod);
-  readDoor(read, *wire, &out->door);
+  readDoor(read, *wire, &out->mutation);
   read.text(*wire, "lock", &out->lock);
 }
 

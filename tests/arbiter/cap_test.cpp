@@ -30,7 +30,7 @@ TEST(ComputeCap, LoneTenant_MeanStaysAtCap) {
       const double mean = 100 * record.total();
       const double most = record.most(0, kSecond);
       std::printf("cap %u %%, kernels of %-14s mean %6.2f %%, most in 1 s %6.2f %%, %lu grants/s\n",
-                  cap, name, mean, most, world.figures(tenant).grants / 22);
+                  cap, name, mean, most, world.stats(tenant).grants / 22);
       EXPECT_NEAR(mean, cap, 2) << name;
       EXPECT_LE(most, cap + 5) << name;
     }
@@ -45,7 +45,7 @@ TEST(ComputeCap, TenantBelowCap_IsNotThrottled) {
   world.runUntil(kSecond);
   record.runFor(5 * kSecond);
   EXPECT_GE(record.total(), 0.47);
-  EXPECT_LE(world.figures(tenant).throttled, 50 * kMillisecond);
+  EXPECT_LE(world.stats(tenant).throttled, 50 * kMillisecond);
 }
 
 TEST(ComputeCap, BesideOther_CapHeldRestUsed) {
@@ -85,8 +85,9 @@ TEST(ComputeCap, OthersIdle_BurstsToCeiling) {
 TEST(ComputeCap, LatencyClass_IsCappedToo) {
   World world(Settings{});
   const unsigned front =
-      world.add({.cls = Class::kLatency, .ceiling = 50}, endless(fixed(kMillisecond)));
-  const unsigned low = world.add({.cls = Class::kBestEffort}, endless(fixed(100 * kMicrosecond)));
+      world.add({.cls = PriorityClass::kLatency, .ceiling = 50}, endless(fixed(kMillisecond)));
+  const unsigned low =
+      world.add({.cls = PriorityClass::kBestEffort}, endless(fixed(100 * kMicrosecond)));
   world.runUntil(kSecond);
   Record record(&world, {front, low});
   record.runFor(10 * kSecond);

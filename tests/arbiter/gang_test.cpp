@@ -76,11 +76,11 @@ TEST(MultiDeviceTenants, SpinningOnEachOther_HandedOverAndEnd) {
   const unsigned b = world.add({.devices = both}, {rank(1, 0), rank(1, 1)});
   world.runUntil(900 * kMillisecond);
   EXPECT_FALSE(world.ended(a) || world.ended(b)) << "nothing here waits for the other";
-  const bool first = world.figures(a).gate == Gate::kHold && world.figures(a).grants > 0;
+  const bool first = world.stats(a).gate == Gate::kHold && world.stats(a).grants > 0;
   world.runUntil(1200 * kMillisecond);
   EXPECT_TRUE(world.ended(a));
   EXPECT_TRUE(world.ended(b));
-  EXPECT_EQ(world.figures(first ? a : b).undrained, 1u);
+  EXPECT_EQ(world.stats(first ? a : b).undrained, 1u);
   EXPECT_EQ(world.fault(), "");
 }
 
@@ -93,12 +93,12 @@ TEST(SchedulingPolicy, UnpreemptibleDrains_FlagIsCleared) {
   bool was_one = false;
   while (world.now() < 3500 * kMillisecond) {
     world.runUntil(world.now() + 10 * kMillisecond);
-    was_one = was_one || world.figures(odd).unpreemptible;
+    was_one = was_one || world.stats(odd).unpreemptible;
   }
   EXPECT_TRUE(was_one);
-  EXPECT_GE(world.figures(odd).undrained, 1u);
+  EXPECT_GE(world.stats(odd).undrained, 1u);
   world.runUntil(10 * kSecond);
-  EXPECT_FALSE(world.figures(odd).unpreemptible);
+  EXPECT_FALSE(world.stats(odd).unpreemptible);
   Record record(&world, {odd, other});
   record.runFor(5 * kSecond);
   EXPECT_NEAR(record.share(0), 0.5, 0.05) << "what it owed is paid";
@@ -113,9 +113,9 @@ TEST(SchedulingPolicy, UnpreemptibleRests_FlagIsCleared) {
   });
   world.add({}, endless(fixed(kMillisecond)));
   world.runUntil(1500 * kMillisecond);
-  EXPECT_TRUE(world.figures(odd).unpreemptible);
+  EXPECT_TRUE(world.stats(odd).unpreemptible);
   world.runUntil(5 * kSecond);
-  EXPECT_FALSE(world.figures(odd).unpreemptible);
+  EXPECT_FALSE(world.stats(odd).unpreemptible);
   EXPECT_EQ(world.fault(), "");
 }
 

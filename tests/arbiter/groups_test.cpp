@@ -19,7 +19,7 @@ class GroupsTest : public ::testing::Test {
                     const std::vector<unsigned>& devices) {
     arbiters.add(tenant.id(), tenant.dir(), {}, devices);
     tenant.claim();
-    arbiters.arrived(tenant.id(), 0, 0);
+    arbiters.addProcess(tenant.id(), 0, 0);
   }
 
   Scratch scratch_;
@@ -47,7 +47,7 @@ TEST_F(GroupsTest, SeparateDevices_BothGatesOpen) {
   add(a_, {0});
   add(b_, {1});
   const FakeApp apps({&a_, &b_});
-  ASSERT_TRUE(eventually([&] { return arbiters_.figures("a") && arbiters_.figures("b"); }));
+  ASSERT_TRUE(eventually([&] { return arbiters_.stats("a") && arbiters_.stats("b"); }));
   EXPECT_EQ(a_.gate(), GateState::kOpen);
   EXPECT_EQ(b_.gate(), GateState::kOpen);
 }
@@ -113,7 +113,7 @@ TEST_F(GroupsTest, Merge_CountsAreKept) {
   add(b_, {1});
   add(wide_, {0, 1});
   EXPECT_TRUE(eventually([&] {
-    const auto figures = arbiters_.figures("a");
+    const auto figures = arbiters_.stats("a");
     return figures && figures->grants >= 5;
   }));
 }

@@ -10,7 +10,7 @@ namespace divvy::arbiter::world {
 namespace {
 
 ResidencyEntitlement mapping(std::uint64_t ceiling, std::uint64_t guarantee = 0,
-                             Class cls = Class::kNormal) {
+                             PriorityClass cls = PriorityClass::kNormal) {
   ResidencyEntitlement result = terms(ceiling, guarantee, cls);
   result.host_map = true;
   return result;
@@ -38,8 +38,8 @@ TEST(HostMap, LargerThanDevice_RunsWithRestAtHost) {
   EXPECT_GT(large.ran, 28 * kSecond);
   EXPECT_GE(large.has(0), 478 * kMib);
   EXPECT_EQ(large.hosted(0), 700 * kMib - large.mapped(0));
-  EXPECT_TRUE(world.policy().figures(large.key).host_map);
-  EXPECT_EQ(world.policy().figures(large.key).reason, ResidencyTargetReason::kShort);
+  EXPECT_TRUE(world.policy().stats(large.key).host_map);
+  EXPECT_EQ(world.policy().stats(large.key).reason, ResidencyTargetReason::kShort);
   EXPECT_EQ(world.fault(), "");
 }
 
@@ -57,7 +57,7 @@ TEST(HostMap, HostMapUnavailable_TenantWaits) {
     world.runUntil(10 * kSecond);
     EXPECT_EQ(large.ran, 0);
     EXPECT_EQ(mapped, 0u);
-    EXPECT_EQ(world.policy().figures(large.key).reason, ResidencyTargetReason::kShort);
+    EXPECT_EQ(world.policy().stats(large.key).reason, ResidencyTargetReason::kShort);
     EXPECT_EQ(world.fault(), "");
   }
 }
@@ -87,7 +87,7 @@ TEST(HostMap, FittingAndLarger_TakeTurns) {
   EXPECT_GT(large.ran, 60 * kSecond);
   EXPECT_GT(small.ran, 60 * kSecond);
   EXPECT_GT(large.hosted(0), 100 * kMib);
-  EXPECT_GE(world.policy().figures(small.key).swaps, 5u);
+  EXPECT_GE(world.policy().stats(small.key).swaps, 5u);
   EXPECT_EQ(world.fault(), "");
 }
 
@@ -106,7 +106,7 @@ TEST(HostMap, RoomFreed_HostMemoryComesBack) {
   EXPECT_EQ(large.hosted(0), 0u);
   EXPECT_EQ(large.mapped(0), 400 * kMib);
   EXPECT_GT(large.ran, 17 * kSecond);
-  EXPECT_FALSE(world.policy().figures(large.key).host_map);
+  EXPECT_FALSE(world.policy().stats(large.key).host_map);
   EXPECT_EQ(world.fault(), "");
 }
 
@@ -145,8 +145,8 @@ TEST_P(RandomHostMap, RandomEvents_BookWithinBudget) {
   Nanos hosted_for = 0;
   while (world.events() < 20'000 && world.fault().empty()) {
     if (live.size() < 3) {
-      live.push_back(&world.add(
-          mapping((100 + pick(900)) * kMib, pick(2) * 20 * kMib, static_cast<Class>(pick(3)))));
+      live.push_back(&world.add(mapping((100 + pick(900)) * kMib, pick(2) * 20 * kMib,
+                                        static_cast<PriorityClass>(pick(3)))));
       live.back()->maps_host = pick(4) != 0;
       world.allocate(live.back(), (50 + pick(600)) * kMib);
     }

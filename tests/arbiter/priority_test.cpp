@@ -29,15 +29,16 @@ Nanos percentile(std::vector<Nanos> all, double which) {
 }
 
 Outcome serve(Variant variant, const Service& service, const Lengths& units,
-              const std::vector<Class>& others = {Class::kBestEffort}) {
+              const std::vector<PriorityClass>& others = {PriorityClass::kBestEffort}) {
   Settings settings;
   settings.arbitrated = variant == Variant::kLaw;
   World world(settings);
   auto latencies = std::make_shared<std::vector<Nanos>>();
-  const unsigned front = world.add({.cls = Class::kLatency}, serving(service, latencies));
+  const unsigned front = world.add({.cls = PriorityClass::kLatency}, serving(service, latencies));
   std::vector<unsigned> behind;
   if (variant != Variant::kAlone)
-    for (const Class cls : others) behind.push_back(world.add({.cls = cls}, endless(units)));
+    for (const PriorityClass cls : others)
+      behind.push_back(world.add({.cls = cls}, endless(units)));
   while (!world.ended(front) && world.fault().empty()) world.runUntil(world.now() + kSecond);
 
   Outcome outcome;
@@ -157,9 +158,11 @@ TEST(Priority, GapsWithinRequests_NotEntered) {
 TEST(Priority, BusyLatencyClass_LowerKeepMinimum) {
   Settings settings;
   World world(settings);
-  const unsigned front = world.add({.cls = Class::kLatency}, endless(fixed(kMillisecond)));
-  const unsigned normal = world.add({.cls = Class::kNormal}, endless(fixed(300 * kMicrosecond)));
-  const unsigned low = world.add({.cls = Class::kBestEffort}, endless(fixed(100 * kMicrosecond)));
+  const unsigned front = world.add({.cls = PriorityClass::kLatency}, endless(fixed(kMillisecond)));
+  const unsigned normal =
+      world.add({.cls = PriorityClass::kNormal}, endless(fixed(300 * kMicrosecond)));
+  const unsigned low =
+      world.add({.cls = PriorityClass::kBestEffort}, endless(fixed(100 * kMicrosecond)));
   Record record(&world, {front, normal, low});
   record.runFor(40 * kSecond);
   ASSERT_EQ(world.fault(), "");
@@ -175,9 +178,9 @@ TEST(Priority, NormalBeforeBestEffort_RunsAtFullDuty) {
   Settings settings;
   World world(settings);
   const unsigned front =
-      world.add({.cls = Class::kNormal},
+      world.add({.cls = PriorityClass::kNormal},
                 dutyCycled(fixed(kMillisecond), 200 * kMillisecond, 200 * kMillisecond));
-  const unsigned low = world.add({.cls = Class::kBestEffort}, endless(fixed(kMillisecond)));
+  const unsigned low = world.add({.cls = PriorityClass::kBestEffort}, endless(fixed(kMillisecond)));
   Record record(&world, {front, low});
   record.runFor(10 * kSecond);
   ASSERT_EQ(world.fault(), "");

@@ -51,10 +51,10 @@ class ResidencyControllerTest : public ::testing::Test {
     arbiters_->setMemory(tenant.id(), terms);
     tenant.claim();
     swapper.claim();
-    arbiters_->arrived(tenant.id(), 0, 0);
+    arbiters_->addProcess(tenant.id(), 0, 0);
   }
   MemoryStats memory(FakeTenant& tenant) {
-    const std::optional<TenantStats> figures = arbiters_->figures(tenant.id());
+    const std::optional<TenantStats> figures = arbiters_->stats(tenant.id());
     return figures ? figures->memory : MemoryStats{};
   }
 
@@ -81,7 +81,7 @@ TEST_F(ResidencyControllerTest, TwoThatDoNotFit_TakeTurns) {
   EXPECT_GT(movers.peak(), 400 * kMib);
   EXPECT_TRUE(eventually([&] {
     const std::optional<ResidencyBudgetStats> device = arbiters_->device(0);
-    return device && device->book <= kBudget && device->swap_predicted > 0;
+    return device && device->booked <= kBudget && device->swap_predicted > 0;
   }));
   EXPECT_TRUE(eventually([&] { return memory(first_).swaps >= 2; }));
 }
@@ -94,13 +94,13 @@ TEST_F(ResidencyControllerTest, SwappedTenantAlone_GateIsNeverOpen) {
   first_.setState(ledger::kWorkWaiting);
   ASSERT_TRUE(eventually([&] { return first_.gate() == GateState::kRun; }));
   EXPECT_TRUE(eventually([&] {
-    const std::optional<TenantStats> figures = arbiters_->figures("a");
+    const std::optional<TenantStats> figures = arbiters_->stats("a");
     return figures && figures->mode == Mode::kSolo && figures->gate == Gate::kRun;
   }));
   first_.setState(0);
   arbiters_->change("a", {});
   first_.setState(ledger::kWorkInFlight);
-  EXPECT_TRUE(eventually([&] { return arbiters_->figures("a")->grants >= 1; }));
+  EXPECT_TRUE(eventually([&] { return arbiters_->stats("a")->grants >= 1; }));
   EXPECT_NE(first_.gate(), GateState::kOpen);
 }
 
@@ -170,7 +170,7 @@ TEST_F(ResidencyControllerTest, TenantEnds_MakesRoom) {
   ASSERT_TRUE(eventually([&] { return memory(second_).waiting; }));
   movers.reset();
   a_.at().mapped = 0;
-  arbiters_->left("a", 0, 0);
+  arbiters_->removeProcess("a", 0, 0);
   movers.emplace(std::vector<FakeSwapper*>{&b_}, kBudget);
   EXPECT_TRUE(eventually([&] { return b_.has() == 400 * kMib; }));
 }
@@ -184,7 +184,7 @@ TEST_F(ResidencyControllerTest, TruncatedSwapFile_HarmsOnlyItsTenant) {
   arbiters_->setMemory("a", terms);
   first_.claim();
   a_.claim();
-  arbiters_->arrived("a", 0, 0);
+  arbiters_->addProcess("a", 0, 0);
   add(b_);
   ASSERT_TRUE(eventually([&] { return memory(first_).swapped; }));
   a_.truncateSwap();

@@ -19,7 +19,7 @@ class TenantResidencyTest : public ::testing::Test {
   TenantResidencyTest() {
     open();
     swapper_.claim();
-    lodging_->arrive(0, 0);
+    lodging_->addProcess(0, 0);
   }
   void open() {
     Result<ledger::ResidencyPages> pages = ledger::ResidencyPages::open(tenant_.dir());
@@ -32,9 +32,9 @@ class TenantResidencyTest : public ::testing::Test {
     order.allowed[0] = allowed;
     order.most[0] = 1000;
     order.host_allowed = host;
-    lodging_->tell(order);
+    lodging_->apply(order);
   }
-  ResidentBytes look() { return lodging_->look(kSecond).at[0]; }
+  ResidentBytes look() { return lodging_->observe(kSecond).at[0]; }
 
   Scratch scratch_;
   FakeTenant tenant_{scratch_, "a"};
@@ -50,11 +50,11 @@ TEST_F(TenantResidencyTest, Look_ReportsBytes) {
 
 TEST_F(TenantResidencyTest, SeveralProcesses_AreSummed) {
   swapper_.claim(1, 4);
-  lodging_->arrive(1, 4);
+  lodging_->addProcess(1, 4);
   swapper_.at(0) = {100, 60, 20, 0, 0, 0, 0, 0};
   swapper_.at(1) = {10, 6, 2, 1, 0, 0, 0, 0};
   EXPECT_EQ(look(), (ResidentBytes{110, 66, 22, 1, 88}));
-  lodging_->leave(1, 4);
+  lodging_->removeProcess(1, 4);
   EXPECT_EQ(look(), (ResidentBytes{100, 60, 20, 0, 80}));
 }
 
@@ -73,7 +73,7 @@ TEST_F(TenantResidencyTest, LoweredOrder_CountsAfterNextRead) {
   tell(100);
   look();
   swapper_.claim(1, 0);
-  lodging_->arrive(1, 0);
+  lodging_->addProcess(1, 0);
   swapper_.at(1).want = 40;
   look();
   EXPECT_EQ(swapper_.allowed(0), 30u);
@@ -85,13 +85,13 @@ TEST_F(TenantResidencyTest, LoweredOrder_CountsAfterNextRead) {
 TEST_F(TenantResidencyTest, EarlierArbitersOrder_StillCounts) {
   tell(100);
   open();
-  lodging_->arrive(0, 0);
+  lodging_->addProcess(0, 0);
   EXPECT_EQ(look().held, 100u);
 }
 
 TEST_F(TenantResidencyTest, ProcessWithoutLine_IsTold) {
   swapper_.line(2).owner = 0;
-  lodging_->arrive(2, 9);
+  lodging_->addProcess(2, 9);
   tell(100);
   EXPECT_TRUE(swapper_.ordered(2, 9));
   EXPECT_EQ(swapper_.allowed(0) + swapper_.allowed(2), 100u);
@@ -103,7 +103,7 @@ TEST_F(TenantResidencyTest, WantAboveTarget_OnlyTargetIsTaken) {
   swapper_.at(0) = {100, 100, 0, 0, 0, 0, 0, 0};
   look();
   swapper_.claim(1, 0);
-  lodging_->arrive(1, 0);
+  lodging_->addProcess(1, 0);
   swapper_.at(1).want = 40;
   look();
   EXPECT_EQ(swapper_.allowed(0), 70u) << "30 of it may be";
@@ -117,7 +117,7 @@ TEST_F(TenantResidencyTest, NotGivenBack_OtherWaitsForIt) {
   swapper_.at(0) = {100, 100, 0, 0, 0, 0, 0, 0};
   look();
   swapper_.claim(1, 0);
-  lodging_->arrive(1, 0);
+  lodging_->addProcess(1, 0);
   swapper_.at(1).want = 40;
   look();
   EXPECT_EQ(swapper_.allowed(0), 60u);
@@ -140,56 +140,56 @@ TEST_F(TenantResidencyTest, SameOrder_NotToldAgain) {
 
 TEST_F(TenantResidencyTest, Ready_OnlyWantingProcessesCount) {
   swapper_.claim(1, 0);
-  lodging_->arrive(1, 0);
+  lodging_->addProcess(1, 0);
   swapper_.at(0).swappable = 10;
   swapper_.at(1).swappable = 10;
-  EXPECT_FALSE(lodging_->look(kSecond).ready);
+  EXPECT_FALSE(lodging_->observe(kSecond).ready);
   swapper_.setState(ledger::kSwapReady, 0);
-  EXPECT_FALSE(lodging_->look(kSecond).ready);
+  EXPECT_FALSE(lodging_->observe(kSecond).ready);
   lodging_->noteWork(0, 0, true, 0);
-  const ResidencyReport stay = lodging_->look(kSecond);
+  const ResidencyReport stay = lodging_->observe(kSecond);
   EXPECT_TRUE(stay.ready);
   EXPECT_TRUE(stay.wants);
   swapper_.setState(ledger::kSwapWanted, 1);
-  EXPECT_FALSE(lodging_->look(kSecond).ready);
+  EXPECT_FALSE(lodging_->observe(kSecond).ready);
 }
 
 TEST_F(TenantResidencyTest, IdleSince_IsWhenWorkStopped) {
   lodging_->noteWork(0, 0, true, 0);
-  EXPECT_TRUE(lodging_->look(kSecond).wants);
+  EXPECT_TRUE(lodging_->observe(kSecond).wants);
   lodging_->noteWork(0, 0, false, 0);
-  EXPECT_EQ(lodging_->look(2 * kSecond).idle_since, 2 * kSecond);
-  EXPECT_EQ(lodging_->look(3 * kSecond).idle_since, 2 * kSecond);
+  EXPECT_EQ(lodging_->observe(2 * kSecond).idle_since, 2 * kSecond);
+  EXPECT_EQ(lodging_->observe(3 * kSecond).idle_since, 2 * kSecond);
 }
 
 // An agent that took it over goes by what it says, until it has seen for itself.
 TEST_F(TenantResidencyTest, IdleSince_SurvivesAgent) {
   lodging_->noteWork(0, 0, false, 3 * kSecond);
-  EXPECT_EQ(lodging_->look(90 * kSecond).idle_since, 3 * kSecond);
+  EXPECT_EQ(lodging_->observe(90 * kSecond).idle_since, 3 * kSecond);
   lodging_->noteWork(0, 0, false, INT64_MAX);
-  EXPECT_EQ(lodging_->look(91 * kSecond).idle_since, 90 * kSecond) << "not in the future";
+  EXPECT_EQ(lodging_->observe(91 * kSecond).idle_since, 90 * kSecond) << "not in the future";
   lodging_->noteWork(0, 0, true, 3 * kSecond);
-  EXPECT_EQ(lodging_->look(92 * kSecond).idle_since, 0);
+  EXPECT_EQ(lodging_->observe(92 * kSecond).idle_since, 0);
   lodging_->noteWork(0, 0, false, 3 * kSecond);
-  EXPECT_EQ(lodging_->look(93 * kSecond).idle_since, 93 * kSecond);
+  EXPECT_EQ(lodging_->observe(93 * kSecond).idle_since, 93 * kSecond);
 }
 
 TEST_F(TenantResidencyTest, Refusal_CountsForLastOrderOnly) {
   tell(100);
   swapper_.line().refusal = static_cast<std::uint32_t>(ledger::SwapRefusal::kNotDrained);
-  EXPECT_FALSE(lodging_->look(kSecond).refused) << "of an earlier one";
+  EXPECT_FALSE(lodging_->observe(kSecond).refused) << "of an earlier one";
   swapper_.line().seen_seq = swapper_.order().seq;
-  EXPECT_TRUE(lodging_->look(kSecond).refused);
+  EXPECT_TRUE(lodging_->observe(kSecond).refused);
   swapper_.line().refusal = static_cast<std::uint32_t>(ledger::SwapRefusal::kNoDeviceMemory);
-  EXPECT_FALSE(lodging_->look(kSecond).refused) << "that is no reason to keep what it has";
+  EXPECT_FALSE(lodging_->observe(kSecond).refused) << "that is no reason to keep what it has";
   swapper_.line().refusal = UINT32_MAX;
-  EXPECT_FALSE(lodging_->look(kSecond).refused);
+  EXPECT_FALSE(lodging_->observe(kSecond).refused);
 }
 
 TEST_F(TenantResidencyTest, HugeByteCounts_DoNotOverflow) {
   for (unsigned slot = 0; slot < 60; ++slot) {
     swapper_.claim(slot, 0);
-    lodging_->arrive(slot, 0);
+    lodging_->addProcess(slot, 0);
     swapper_.at(slot) = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, 0, 0, 0, 0};
   }
   const ResidentBytes holding = look();
@@ -209,7 +209,7 @@ TEST_F(TenantResidencyTest, AllSlots_CostMilliseconds) {
   };
   for (unsigned slot = 0; slot < ledger::kMaxSlots; ++slot) {
     swapper_.claim(slot, 0);
-    lodging_->arrive(slot, 0);
+    lodging_->addProcess(slot, 0);
     swapper_.at(slot) = {100, 60, 20, slot % 7, 0, 0, 0, 0};
   }
   const auto before = cpu();
@@ -221,33 +221,33 @@ TEST_F(TenantResidencyTest, AllSlots_CostMilliseconds) {
 TEST_F(TenantResidencyTest, SwapWork_OnlySinceArrival) {
   swapper_.at().out_bytes = 1000;
   look();
-  EXPECT_EQ(lodging_->takeWork(0).out_bytes, 0u);
+  EXPECT_EQ(lodging_->takeSwapWork(0).out_bytes, 0u);
   swapper_.at().out_bytes = 1500;
   swapper_.at().out_ns = 50;
   look();
-  const SwapWork work = lodging_->takeWork(0);
+  const SwapWork work = lodging_->takeSwapWork(0);
   EXPECT_EQ(work.out_bytes, 500u);
   EXPECT_EQ(work.out_ns, 50u);
-  EXPECT_EQ(lodging_->takeWork(0).out_bytes, 0u);
+  EXPECT_EQ(lodging_->takeSwapWork(0).out_bytes, 0u);
 }
 
 TEST_F(TenantResidencyTest, MapsHost_OnlyIfAllSwappableDo) {
-  EXPECT_FALSE(lodging_->look(kSecond).maps_host);
+  EXPECT_FALSE(lodging_->observe(kSecond).maps_host);
   swapper_.at(0).swappable = 100;
   swapper_.line(0).state |= ledger::kSwapMapsHost;
-  EXPECT_TRUE(lodging_->look(kSecond).maps_host);
+  EXPECT_TRUE(lodging_->observe(kSecond).maps_host);
   swapper_.claim(1, 0);
-  lodging_->arrive(1, 0);
-  EXPECT_TRUE(lodging_->look(kSecond).maps_host) << "it has no memory that would stand still";
+  lodging_->addProcess(1, 0);
+  EXPECT_TRUE(lodging_->observe(kSecond).maps_host) << "it has no memory that would stand still";
   swapper_.at(1).swappable = 10;
-  EXPECT_FALSE(lodging_->look(kSecond).maps_host);
+  EXPECT_FALSE(lodging_->observe(kSecond).maps_host);
 }
 
 TEST_F(TenantResidencyTest, MayMapHost_ProcessIsTold) {
   ResidencyTarget order;
   order.allowed[0] = 100;
   order.host_map = true;
-  lodging_->tell(order);
+  lodging_->apply(order);
   EXPECT_EQ(swapper_.order().flags, ledger::kMayHostMap);
   tell(100);
   EXPECT_EQ(swapper_.order().flags, 0u);

@@ -24,7 +24,7 @@ class GroupArbiterTest : public ::testing::Test {
   void add(FakeTenant& tenant, const Entitlement& terms = {}) {
     arbiters_->add(tenant.id(), tenant.dir(), terms, {0});
     tenant.claim();
-    arbiters_->arrived(tenant.id(), 0, 0);
+    arbiters_->addProcess(tenant.id(), 0, 0);
   }
   bool gatedBoth() {
     return eventually(
@@ -50,7 +50,7 @@ TEST_F(GroupArbiterTest, OneTenant_GateStaysOpen) {
   start();
   add(a_);
   a_.setState(ledger::kWorkInFlight);
-  ASSERT_TRUE(eventually([&] { return arbiters_->figures("a").has_value(); }));
+  ASSERT_TRUE(eventually([&] { return arbiters_->stats("a").has_value(); }));
   EXPECT_EQ(a_.gate(), GateState::kOpen);
 }
 
@@ -121,7 +121,7 @@ TEST_F(GroupArbiterTest, ArbiterWasAway_HolderIsNotCharged) {
     tenant.claim();
     auto made = std::make_shared<TenantChannel>(tenant.id(), std::move(*pages), terms,
                                                 std::vector<unsigned>{0}, settings);
-    made->arrive(0, 0);
+    made->addProcess(0, 0);
     return made;
   };
   GroupArbiter arbiter(settings, {member(a_, 10), member(b_, 90)});
@@ -181,7 +181,7 @@ TEST_F(GroupArbiterTest, LastTenantLeft_GateOpens) {
   startTwo();
   arbiters_->remove("b");
   EXPECT_TRUE(eventually([&] { return a_.gate() == GateState::kOpen; }));
-  EXPECT_FALSE(arbiters_->figures("b"));
+  EXPECT_FALSE(arbiters_->stats("b"));
 }
 
 TEST_F(GroupArbiterTest, HolderDies_OtherRuns) {
@@ -191,27 +191,27 @@ TEST_F(GroupArbiterTest, HolderDies_OtherRuns) {
       eventually([&] { return a_.gate() == GateState::kRun || b_.gate() == GateState::kRun; }));
   FakeTenant& first = a_.gate() == GateState::kRun ? a_ : b_;
   FakeTenant& second = &first == &a_ ? b_ : a_;
-  arbiters_->left(first.id(), 0, 0);
+  arbiters_->removeProcess(first.id(), 0, 0);
   EXPECT_TRUE(eventually([&] { return second.gate() != GateState::kHold; }));
 }
 
 TEST_F(GroupArbiterTest, TruncatedWorkFile_HarmsOnlyItsTenant) {
   startTwo();
   a_.truncateWork();
-  EXPECT_TRUE(eventually([&] { return !arbiters_->figures("a")->ungated.empty(); }));
+  EXPECT_TRUE(eventually([&] { return !arbiters_->stats("a")->ungated.empty(); }));
   EXPECT_EQ(a_.gate(), GateState::kOpen);
   EXPECT_TRUE(eventually([&] { return b_.gate() != GateState::kHold; }));
-  EXPECT_TRUE(arbiters_->figures("b")->ungated.empty());
+  EXPECT_TRUE(arbiters_->stats("b")->ungated.empty());
 }
 
 TEST_F(GroupArbiterTest, NoWorkFile_RunsUngated) {
   std::filesystem::remove(a_.dir() / "work");
   start();
   add(a_);
-  EXPECT_NE(arbiters_->figures("a")->ungated, "");
+  EXPECT_NE(arbiters_->stats("a")->ungated, "");
   EXPECT_EQ(arbiters_->groups(), 0u);
   arbiters_->remove("a");
-  EXPECT_FALSE(arbiters_->figures("a"));
+  EXPECT_FALSE(arbiters_->stats("a"));
 }
 
 TEST_F(GroupArbiterTest, LyingTenant_ChargedForGrants) {
@@ -224,7 +224,7 @@ TEST_F(GroupArbiterTest, LyingTenant_ChargedForGrants) {
     a_.setState(a_.gate() == GateState::kRun ? ledger::kWorkInFlight : ledger::kWorkWaiting);
     a_.launched();
     a_.drained();
-    const std::optional<TenantStats> figures = arbiters_->figures("a");
+    const std::optional<TenantStats> figures = arbiters_->stats("a");
     return figures && figures->distrusted && figures->got_permille.at(0) > 100;
   }));
 }
@@ -262,7 +262,7 @@ TEST_F(GroupArbiterTest, LateEnd_NotChargedToNextTurn) {
     }
   };
   const auto got = [&](const char* id) {
-    const auto figures = arbiters_->figures(id);
+    const auto figures = arbiters_->stats(id);
     return figures && !figures->got_permille.empty() ? figures->got_permille[0] : 0;
   };
   EXPECT_TRUE(eventually([&] {

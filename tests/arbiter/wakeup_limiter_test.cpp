@@ -64,7 +64,7 @@ class WakeupLimiterTest : public ::testing::Test {
   void add(FakeTenant& tenant) {
     arbiters_.add(tenant.id(), tenant.dir(), {}, {0});
     tenant.claim();
-    arbiters_.arrived(tenant.id(), 0, 0);
+    arbiters_.addProcess(tenant.id(), 0, 0);
   }
 
   Scratch scratch_;
@@ -80,10 +80,10 @@ TEST_F(WakeupLimiterTest, ManyRings_WakeupsAreBounded) {
   ringer_.setState(ledger::kWorkWaiting);
   ASSERT_TRUE(eventually([&] { return ringer_.gate() == GateState::kRun; }));
   const Nanos began = clockNow();
-  const std::uint64_t before = arbiters_.wakes();
+  const std::uint64_t before = arbiters_.wakeups();
   constexpr unsigned kRings = 20'000;
   for (unsigned i = 0; i < kRings; ++i) ringer_.ring();
-  const std::uint64_t wakes = arbiters_.wakes() - before;
+  const std::uint64_t wakes = arbiters_.wakeups() - before;
   const Nanos passed = clockNow() - began;
   // Beats, windows of figures, ends of turns.
   const Nanos others = 10 + 20 * passed / settings_.constants.quantum;
@@ -107,13 +107,13 @@ TEST_F(WakeupLimiterTest, RingsWhileHeld_DoNotWake) {
   constexpr unsigned kRings = 40;
   // A round in which its turn came shows nothing.
   const bool shown = eventually([&] {
-    const std::uint64_t seen = arbiters_.wakes();
-    if (!waits() || !eventually([&] { return arbiters_.wakes() != seen; })) return false;
+    const std::uint64_t seen = arbiters_.wakeups();
+    if (!waits() || !eventually([&] { return arbiters_.wakeups() != seen; })) return false;
     const std::uint64_t seq = ringer_.seq();
-    const std::uint64_t before = arbiters_.wakes();
+    const std::uint64_t before = arbiters_.wakeups();
     const Nanos began = clockNow();
     for (unsigned i = 0; i < kRings; ++i, testing::pause()) ringer_.ring();
-    wakes = arbiters_.wakes() - before;
+    wakes = arbiters_.wakeups() - before;
     // Nor one that took so long that there was much else to wake for.
     return ringer_.seq() == seq && ringer_.gate() == GateState::kHold &&
            clockNow() - began < kSecond / 2;

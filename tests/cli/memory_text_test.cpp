@@ -194,18 +194,18 @@ std::string stamp(std::int64_t ms) {
 }
 
 TEST(MemoryText, Events_SortedByTime) {
-  Happenings happenings{{"gpu", {1, 20, "x1", "web", 0, "yielded", "1 GiB"}},
-                        {"sim", {1, 10, "x2", "", -1, "waited", "a while"}},
-                        {"gpu", {2, 30, "", "", 3, "thrash-risk", "too often"}},
-                        {"gpu", {3, 40, "", "huge", -1, "turned-away", "no room", "alice"}}};
-  sortByTime(happenings);
-  EXPECT_EQ(eventsTable(happenings, stamp, true, 0),
+  NodeEvents node_events{{"gpu", {1, 20, "x1", "web", 0, "yielded", "1 GiB"}},
+                         {"sim", {1, 10, "x2", "", -1, "waited", "a while"}},
+                         {"gpu", {2, 30, "", "", 3, "thrash-risk", "too often"}},
+                         {"gpu", {3, 40, "", "huge", -1, "turned-away", "no room", "alice"}}};
+  sortByTime(node_events);
+  EXPECT_EQ(eventsTable(node_events, stamp, true, 0),
             "TIME  TENANT    DEVICE  KIND         REASON\n"
             "t10   x2             -  waited       a while\n"
             "t20   web            0  yielded      1 GiB\n"
             "t30   device 3       3  thrash-risk  too often\n"
             "t40   huge           -  turned-away  no room (by alice)\n");
-  EXPECT_EQ(eventLine(happenings[1].second, stamp), "t20  web  yielded: 1 GiB");
+  EXPECT_EQ(eventLine(node_events[1].second, stamp), "t20  web  yielded: 1 GiB");
 }
 
 TEST(MemoryText, AllocationWaits_SaidInNotes) {

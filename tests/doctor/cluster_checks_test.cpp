@@ -61,13 +61,13 @@ ClusterFacts healthy() {
 
 TEST(ClusterChecks, HealthyCluster_EveryFindingOk) {
   for (const Finding& one : diagnose(healthy()))
-    EXPECT_EQ(one.state, State::kOk) << one.id << ' ' << one.subject << ": " << one.seen;
+    EXPECT_EQ(one.state, FindingState::kOk) << one.id << ' ' << one.subject << ": " << one.seen;
 }
 
 struct Spoiled {
   const char* name;
   const char* id;
-  State state;
+  FindingState state;
   std::function<void(ClusterFacts&)> spoil;
 };
 
@@ -78,10 +78,10 @@ void tryAll(const std::vector<Spoiled>& all) {
     const Findings findings = diagnose(facts);
     EXPECT_EQ(stateOf(findings, one.id), one.state) << one.name << "\n" << saidOf(findings, one.id);
     for (const Finding& found : findings) {
-      if (found.state == State::kFault) {
+      if (found.state == FindingState::kFault) {
         EXPECT_EQ(found.id, one.id) << one.name;
       }
-      if (found.state == State::kFault) {
+      if (found.state == FindingState::kFault) {
         EXPECT_FALSE(found.fix.empty()) << one.name;
       }
     }
@@ -94,54 +94,56 @@ TEST(ClusterChecks, InstallationFaults_FoundByTheirCheck) {
     return [=](F& f) { f.webhook->authorities = certificate(kNow + from, kNow + until); };
   };
   tryAll({
-      {"too old", "api-server", State::kFault,
+      {"too old", "api-server", FindingState::kFault,
        [](F& f) { f.version = versionOf("1", "29+", "v1.29.9-eks"); }},
-      {"of a far future", "api-server", State::kOk,
+      {"of a far future", "api-server", FindingState::kOk,
        [](F& f) { f.version = versionOf("1", "40", "v1.40.0"); }},
-      {"no webhook", "webhook-registered", State::kFault, [](F& f) { f.webhook.reset(); }},
-      {"fails open", "webhook-registered", State::kWarning,
+      {"no webhook", "webhook-registered", FindingState::kFault, [](F& f) { f.webhook.reset(); }},
+      {"fails open", "webhook-registered", FindingState::kWarning,
        [](F& f) { f.webhook->policy = "Ignore"; }},
-      {"nobody answers", "webhook-answers", State::kFault, [](F& f) { f.endpoints = 0; }},
-      {"no authority", "webhook-certificate", State::kFault,
+      {"nobody answers", "webhook-answers", FindingState::kFault, [](F& f) { f.endpoints = 0; }},
+      {"no authority", "webhook-certificate", FindingState::kFault,
        [](F& f) { f.webhook->authorities.clear(); }},
-      {"no certificate at all", "webhook-certificate", State::kFault,
+      {"no certificate at all", "webhook-certificate", FindingState::kFault,
        [](F& f) { f.webhook->authorities = "bm9uZQ=="; }},
-      {"ended", "webhook-certificate", State::kFault, certified(-91 * kDay, -kDay)},
-      {"ends soon", "webhook-certificate", State::kWarning, certified(-80 * kDay, 10 * kDay)},
-      {"has not begun", "webhook-certificate", State::kFault, certified(kDay, 90 * kDay)},
+      {"ended", "webhook-certificate", FindingState::kFault, certified(-91 * kDay, -kDay)},
+      {"ends soon", "webhook-certificate", FindingState::kWarning,
+       certified(-80 * kDay, 10 * kDay)},
+      {"has not begun", "webhook-certificate", FindingState::kFault, certified(kDay, 90 * kDay)},
       // While one authority follows the other both are trusted, and the old one may have ended.
-      {"the old one ended", "webhook-certificate", State::kOk,
+      {"the old one ended", "webhook-certificate", FindingState::kOk,
        [](F& f) {
          f.webhook->authorities = certificate(kNow - 90 * kDay, kNow - 1) + f.webhook->authorities;
        }},
-      {"a policy is gone", "admission-policies", State::kWarning,
+      {"a policy is gone", "admission-policies", FindingState::kWarning,
        [](F& f) { f.policies.erase(f.policies.begin()); }},
-      {"a policy only warns", "admission-policies", State::kWarning,
+      {"a policy only warns", "admission-policies", FindingState::kWarning,
        [](F& f) { f.policies[3].denies = false; }},
-      {"a policy is not bound", "admission-policies", State::kWarning,
+      {"a policy is not bound", "admission-policies", FindingState::kWarning,
        [](F& f) { f.policies[2].bound = false; }},
-      {"no queues", "queue-kind", State::kWarning, [](F& f) { f.queues = false; }},
-      {"nobody holds the lease", "scheduler-lease", State::kFault,
+      {"no queues", "queue-kind", FindingState::kWarning, [](F& f) { f.queues = false; }},
+      {"nobody holds the lease", "scheduler-lease", FindingState::kFault,
        [](F& f) { f.lease->holder.clear(); }},
-      {"the lease is stale", "scheduler-lease", State::kFault,
+      {"the lease is stale", "scheduler-lease", FindingState::kFault,
        [](F& f) {
          f.lease->moved = false;
          f.lease->renewed_ms -= 60'000;
        }},
-      {"not yet renewed again, but fresh", "scheduler-lease", State::kOk,
+      {"not yet renewed again, but fresh", "scheduler-lease", FindingState::kOk,
        [](F& f) { f.lease->moved = false; }},
-      {"fresh by a clock that is off", "clock-skew", State::kWarning,
+      {"fresh by a clock that is off", "clock-skew", FindingState::kWarning,
        [](F& f) { f.lease->renewed_ms -= 3'600'000; }},
-      {"ahead", "clock-skew", State::kWarning, [](F& f) { f.lease->renewed_ms += 3'600'000; }},
-      {"no scheduler is ready", "scheduler-replicas", State::kFault,
+      {"ahead", "clock-skew", FindingState::kWarning,
+       [](F& f) { f.lease->renewed_ms += 3'600'000; }},
+      {"no scheduler is ready", "scheduler-replicas", FindingState::kFault,
        [](F& f) { f.scheduler->ready = 0; }},
-      {"one scheduler is", "scheduler-replicas", State::kWarning,
+      {"one scheduler is", "scheduler-replicas", FindingState::kWarning,
        [](F& f) { f.scheduler->ready = 1; }},
-      {"an agent is not ready", "agent-replicas", State::kWarning,
+      {"an agent is not ready", "agent-replicas", FindingState::kWarning,
        [](F& f) { f.agent->ready = 2; }},
-      {"a restricted namespace", "pod-security", State::kFault,
+      {"a restricted namespace", "pod-security", FindingState::kFault,
        [](F& f) { f.security = "restricted"; }},
-      {"a class that is not there", "runtime-class", State::kFault,
+      {"a class that is not there", "runtime-class", FindingState::kFault,
        [](F& f) { f.classes.clear(); }},
   });
 }
@@ -149,58 +151,61 @@ TEST(ClusterChecks, InstallationFaults_FoundByTheirCheck) {
 TEST(ClusterChecks, NodeAndForeignFaults_FoundByTheirCheck) {
   using F = ClusterFacts;
   tryAll({
-      {"not registered", "node-registrations", State::kWarning,
+      {"not registered", "node-registrations", FindingState::kWarning,
        [](F& f) { f.nodes[0].registered = 0; }},
-      {"not readable", "node-registrations", State::kFault,
+      {"not readable", "node-registrations", FindingState::kFault,
        [](F& f) { f.nodes[0].unreadable = "annotation hami.io/node-nvidia-register: not JSON"; }},
-      {"beyond its inventory", "node-inventories", State::kWarning,
+      {"beyond its inventory", "node-inventories", FindingState::kWarning,
        [](F& f) {
          f.nodes[0].surplus = {"registers 62 devices H100 beyond the 2 of its inventory"};
        }},
-      {"served by NVIDIA's plugin", "node-registrations", State::kOk,
+      {"served by NVIDIA's plugin", "node-registrations", FindingState::kOk,
        [](F& f) {
          f.nodes[0].registered = 0;
          f.nodes[0].by_plugin = true;
        }},
-      {"NVIDIA's DaemonSet", "node-plugins", State::kWarning,
+      {"NVIDIA's DaemonSet", "node-plugins", FindingState::kWarning,
        [](F& f) {
-         f.rivals = {{Rival::Kind::kPlugin, "DaemonSet gpu-operator/nvidia-device-plugin", false}};
+         f.foreign_installations = {{ForeignInstallation::Kind::kPlugin,
+                                     "DaemonSet gpu-operator/nvidia-device-plugin", false}};
        }},
-      {"a class stands for a count, and the node lacks memory", "device-classes", State::kWarning,
+      {"a class stands for a count, and the node lacks memory", "device-classes",
+       FindingState::kWarning,
        [](F& f) {
          f.mapped = {{"gpu.nvidia.com", "nvidia.com/gpu"}};
          f.nodes[0].unannounced = {"nvidia.com/gpumem"};
        }},
-      {"a class stands for a count, and all is announced", "device-classes", State::kOk,
+      {"a class stands for a count, and all is announced", "device-classes", FindingState::kOk,
        [](F& f) {
          f.mapped = {{"gpu.nvidia.com", "nvidia.com/gpu"}};
        }},
-      {"a class stands for another's", "device-classes", State::kOk,
+      {"a class stands for another's", "device-classes", FindingState::kOk,
        [](F& f) {
          f.mapped = {{"nic.example.com", "example.com/nic"}};
          f.nodes[0].unannounced = {"nvidia.com/gpumem"};
        }},
-      {"being upgraded", "node-upgrades", State::kWarning,
+      {"being upgraded", "node-upgrades", FindingState::kWarning,
        [](F& f) { f.nodes[0].upgrading = "drain-required"; }},
-      {"another's scheduler", "waiting-pods", State::kWarning,
+      {"another's scheduler", "waiting-pods", FindingState::kWarning,
        [](F& f) {
          f.waiting.push_back({"team-b", "lost", "default-scheduler", false});
        }},
-      {"held by a gate", "waiting-pods", State::kOk,
+      {"held by a gate", "waiting-pods", FindingState::kOk,
        [](F& f) {
          f.waiting.push_back({"team-b", "gated", "", true});
        }},
-      {"cards by the environment", "pods-past-shares", State::kWarning,
+      {"cards by the environment", "pods-past-shares", FindingState::kWarning,
        [](F& f) {
          f.past_shares = {{"team-b", "notebook", "c", "all"}};
        }},
-      {"an assignment that is none", "pod-assignments", State::kFault,
+      {"an assignment that is none", "pod-assignments", FindingState::kFault,
        [](F& f) { f.pods_unreadable = {"pod a/b: annotation: not understood"}; }},
-      {"HAMi is there", "hami-installed", State::kWarning,
+      {"HAMi is there", "hami-installed", FindingState::kWarning,
        [](F& f) {
-         f.rivals = {{Rival::Kind::kHami, "webhook hami-webhook", true}};
+         f.foreign_installations = {
+             {ForeignInstallation::Kind::kHami, "webhook hami-webhook", true}};
        }},
-      {"agents without a class see no cards", "runtime-class", State::kWarning,
+      {"agents without a class see no cards", "runtime-class", FindingState::kWarning,
        [](F& f) {
          f.agent->runtime_class.clear();
          f.nodes[0].registered = 0;
@@ -213,11 +218,11 @@ TEST(ClusterChecks, ServerUnreachable_OneFaultRestSkipped) {
   facts.server = "10.0.0.1:6443";
   facts.fault = Error(ErrorCode::kUnavailable, "connection refused");
   const Findings findings = diagnose(facts);
-  EXPECT_EQ(countOf(findings, State::kFault), 1u);
+  EXPECT_EQ(countOf(findings, FindingState::kFault), 1u);
   EXPECT_EQ(findings.front().id, "api-server");
-  EXPECT_EQ(countOf(findings, State::kOk), 0u);
+  EXPECT_EQ(countOf(findings, FindingState::kOk), 0u);
   for (const Check& one : checks())
-    if (one.scope == Scope::kCluster) {
+    if (one.scope == FindingScope::kCluster) {
       EXPECT_FALSE(saidOf(findings, one.id).empty()) << one.id;
     }
 }
@@ -226,14 +231,14 @@ TEST(ClusterChecks, ServerUnreachable_OneFaultRestSkipped) {
 TEST(ClusterChecks, ListsForbidden_SkippedWithReason) {
   ClusterFacts facts = healthy();
   const Error no(ErrorCode::kIo, "403 Forbidden: leases is forbidden");
-  for (Listed* one : {&facts.webhooks_listed, &facts.policies_listed, &facts.queues_listed,
-                      &facts.lease_read, &facts.workloads_listed, &facts.spaces_listed,
-                      &facts.nodes_listed, &facts.pods_listed, &facts.rivals_listed})
+  for (ListError* one : {&facts.webhooks_listed, &facts.policies_listed, &facts.queues_listed,
+                         &facts.lease_read, &facts.workloads_listed, &facts.spaces_listed,
+                         &facts.nodes_listed, &facts.pods_listed, &facts.rivals_listed})
     *one = no;
   const Findings findings = diagnose(facts);
   for (const Finding& one : findings) {
     if (one.id == "api-server") continue;
-    EXPECT_EQ(one.state, State::kSkipped) << one.id << ": " << one.seen;
+    EXPECT_EQ(one.state, FindingState::kSkipped) << one.id << ": " << one.seen;
     EXPECT_NE(one.seen.find("403"), std::string::npos) << one.id;
   }
 }
@@ -243,7 +248,8 @@ TEST(ClusterChecks, ClusterWithoutDivvy_OkOrSkipped) {
   facts.server = "10.0.0.1:6443";
   facts.version = versionOf("1", "33", "v1.33.0");
   for (const Finding& one : diagnose(facts))
-    EXPECT_TRUE(one.state == State::kOk || one.state == State::kSkipped) << one.id << one.seen;
+    EXPECT_TRUE(one.state == FindingState::kOk || one.state == FindingState::kSkipped)
+        << one.id << one.seen;
 }
 
 TEST(Certificates, Bundles_OnlyCompleteOnesRead) {

@@ -220,15 +220,15 @@ NodeFacts MadeTree::read() const {
   NodeFacts facts = readNode(*tree, terms());
   // A tree has no clock, and lies on whatever this machine has.
   facts.machine.clock_synchronised = true;
-  const Space roomy{gib(8).count, gib(4).count, 1000000, 900000, false, false};
+  const FileSystemSpace roomy{gib(8).count, gib(4).count, 1000000, 900000, false, false};
   for (RuntimeDir& dir : facts.runtimes) dir.space = roomy;
   facts.install.staged_space = roomy;
   if (facts.machine.shm_space) facts.machine.shm_space = roomy;
   return facts;
 }
 
-State stateOf(const Findings& findings, const std::string& id) {
-  State worst = State::kOk;
+FindingState stateOf(const Findings& findings, const std::string& id) {
+  FindingState worst = FindingState::kOk;
   for (const Finding& one : findings)
     if (one.id == id) worst = std::min(worst, one.state);
   return worst;

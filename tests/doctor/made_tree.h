@@ -49,7 +49,7 @@ class MadeTree {
 };
 
 // The worst state of a check; kOk of one that is not among them.
-State stateOf(const Findings& findings, const std::string& id);
+FindingState stateOf(const Findings& findings, const std::string& id);
 // All that a check says, a line each.
 std::string saidOf(const Findings& findings, const std::string& id);
 // A 64-bit ELF library with that SONAME and nothing else.

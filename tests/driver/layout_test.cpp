@@ -58,10 +58,10 @@ TEST_F(LayoutTest, DriverOnly_NumaAndLinksRead) {
   ASSERT_EQ(all.numa.size(), 8u);
   for (unsigned i = 0; i < 8; ++i) EXPECT_EQ(all.numa[i], i / 4) << i;
   EXPECT_EQ(all.pairs.size(), 28u);
-  EXPECT_EQ(between(all, 0, 1), (CardPair{0, 1, 1, PciWay::kSwitch, true}));
-  EXPECT_EQ(between(all, 0, 3), (CardPair{0, 3, 2, PciWay::kNode, true}));
-  EXPECT_EQ(between(all, 0, 4), (CardPair{0, 4, 2, PciWay::kSystem, true}));
-  EXPECT_EQ(between(all, 0, 5), (CardPair{0, 5, 0, PciWay::kSystem, true}));
+  EXPECT_EQ(between(all, 0, 1), (CardPair{0, 1, 1, PciPath::kSwitch, true}));
+  EXPECT_EQ(between(all, 0, 3), (CardPair{0, 3, 2, PciPath::kNode, true}));
+  EXPECT_EQ(between(all, 0, 4), (CardPair{0, 4, 2, PciPath::kSystem, true}));
+  EXPECT_EQ(between(all, 0, 5), (CardPair{0, 5, 0, PciPath::kSystem, true}));
   // Each card has six links, all to others.
   std::map<unsigned, unsigned> links;
   for (const CardPair& pair : all.pairs) {
@@ -95,13 +95,13 @@ TEST_F(LayoutTest, SysfsTree_NumaAndNicsRead) {
   ASSERT_EQ(all.nics.size(), 3u);
   EXPECT_EQ(all.nics[0].name, "mlx5_0");
   ASSERT_EQ(all.nics[0].to.size(), 8u);
-  EXPECT_EQ(all.nics[0].to[0], PciWay::kSwitch);
-  EXPECT_EQ(all.nics[0].to[1], PciWay::kNode);
-  EXPECT_EQ(all.nics[0].to[2], PciWay::kSystem);
-  EXPECT_EQ(all.nics[0].to[4], PciWay::kSystem);
-  EXPECT_EQ(all.nics[1].to[0], PciWay::kNode);
-  EXPECT_EQ(all.nics[1].to[1], PciWay::kHostBridge);
-  EXPECT_EQ(all.nics[2].to[0], PciWay::kSwitches);
+  EXPECT_EQ(all.nics[0].to[0], PciPath::kSwitch);
+  EXPECT_EQ(all.nics[0].to[1], PciPath::kNode);
+  EXPECT_EQ(all.nics[0].to[2], PciPath::kSystem);
+  EXPECT_EQ(all.nics[0].to[4], PciPath::kSystem);
+  EXPECT_EQ(all.nics[1].to[0], PciPath::kNode);
+  EXPECT_EQ(all.nics[1].to[1], PciPath::kHostBridge);
+  EXPECT_EQ(all.nics[2].to[0], PciPath::kSwitches);
 }
 
 TEST_F(LayoutTest, SingleNumaNode_AllDevicesOnIt) {

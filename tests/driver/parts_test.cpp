@@ -68,7 +68,7 @@ class Elsewhere : public ProcessSource {
 
 TEST_F(MigInstancesTest, ProcessSource_AskedByInstanceUuid) {
   const auto elsewhere = std::make_shared<Elsewhere>();
-  nvml_->askForProcesses(elsewhere);
+  nvml_->setProcessSource(elsewhere);
   std::vector<std::string> uuids;
   for (const DeviceInfo& device : devices_) {
     // What is asked for every placement costs no question there.

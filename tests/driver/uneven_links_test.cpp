@@ -33,9 +33,9 @@ TEST(Layout, UnevenLinks_NotCountedAndFlagged) {
   const Layout all = layoutOf(*nvml, *cards, "");
   EXPECT_EQ(all.numa, (std::vector<std::optional<unsigned>>{1u, 1u, 0u, 0u}));
   const std::vector<CardPair> expected{
-      {0, 1, 4, PciWay::kSwitch, true, false}, {0, 2, 0, PciWay::kSystem, true, true},
-      {1, 2, 0, PciWay::kSystem, true, false}, {0, 3, 0, PciWay::kSystem, true, false},
-      {1, 3, 0, PciWay::kSystem, true, true},  {2, 3, 2, PciWay::kSwitch, true, false}};
+      {0, 1, 4, PciPath::kSwitch, true, false}, {0, 2, 0, PciPath::kSystem, true, true},
+      {1, 2, 0, PciPath::kSystem, true, false}, {0, 3, 0, PciPath::kSystem, true, false},
+      {1, 3, 0, PciPath::kSystem, true, true},  {2, 3, 2, PciPath::kSwitch, true, false}};
   EXPECT_EQ(all.pairs, expected);
   fs::remove_all(dir);
 }

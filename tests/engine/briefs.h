@@ -51,7 +51,7 @@ inline void expectKept(const Engine& engine, const Request& request,
   nodes.resize(nodes.size() - nodes.size() / 3);
   std::vector<std::string_view> names{"nobody's"};
   for (const NodeName& node : nodes) names.push_back(node.text);
-  const Result<CompactRefusals> kept = engine.briefs(request, names);
+  const Result<CompactRefusals> kept = engine.compactRefusals(request, names);
   ASSERT_TRUE(kept) << kept.error().message();
   ASSERT_EQ(kept->of.size(), names.size());
   ASSERT_EQ(kept->of[0], CompactRefusals::kUnknown);
@@ -66,7 +66,7 @@ inline void expectKept(const Engine& engine, const Request& request,
 }
 
 inline void expectBriefs(const Engine& engine, const Request& request, const Decision& decision) {
-  const Result<std::vector<CompactRefusal>> briefs = engine.briefs(request);
+  const Result<std::vector<CompactRefusal>> briefs = engine.compactRefusals(request);
   ASSERT_TRUE(briefs) << briefs.error().message();
   ASSERT_EQ(briefs->size(), decision.refusals.size());
   for (std::size_t i = 0; i < briefs->size(); ++i)

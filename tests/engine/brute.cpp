@@ -42,7 +42,7 @@ bool badCompany(const Card& card, const Shape& shape) {
   return false;
 }
 
-std::optional<DeviceRefusal> refuse(const Card& card, const DeviceAsk& ask, const Shape& shape,
+std::optional<DeviceRefusal> refuse(const Card& card, const DeviceRequest& ask, const Shape& shape,
                                     std::int64_t host_left) {
   const Selector* chosen = &shape.selector;
   for (const KindSelector& one : shape.by_kind) {
@@ -91,20 +91,20 @@ std::int64_t tenantsFor(const Card& card, const Shape& shape) {
   return card.is.mode == Mode::kExclusive ? 1 : card.is.slots;
 }
 
-std::vector<DeviceAsk> asksOf(const Container& one) {
-  std::vector<DeviceAsk> asks{one.devices};
+std::vector<DeviceRequest> asksOf(const Container& one) {
+  std::vector<DeviceRequest> asks{one.devices};
   asks.insert(asks.end(), one.others.begin(), one.others.end());
   return asks;
 }
 
 // One ask, and the container that has it; init containers are the first.
 struct Wanted {
-  DeviceAsk ask;
+  DeviceRequest ask;
   std::size_t container = 0;
 };
 
 // Whether all of a set will do for it; then it has them.
-bool give(std::vector<Card>* cards, const DeviceAsk& ask, unsigned set, const Shape& shape,
+bool give(std::vector<Card>* cards, const DeviceRequest& ask, unsigned set, const Shape& shape,
           const Node& node) {
   for (std::size_t i = 0; i < cards->size(); ++i) {
     if ((set >> i & 1) == 0) continue;
@@ -122,7 +122,7 @@ bool placeable(const std::vector<Card>& cards, const std::vector<Wanted>& all, c
                const Node& node, std::vector<unsigned>* got,
                const std::function<bool(const std::vector<unsigned>&)>& then) {
   if (got->size() == all.size()) return then(*got);
-  const DeviceAsk& ask = all[got->size()].ask;
+  const DeviceRequest& ask = all[got->size()].ask;
   const DevicePolicy policy = shape.devices.value_or(DevicePolicy{});
   for (unsigned set = 0; set < 1u << cards.size(); ++set) {
     if (static_cast<std::uint32_t>(__builtin_popcount(set)) != ask.count) continue;
@@ -143,10 +143,10 @@ bool placeable(const std::vector<Card>& cards, const Shape& shape, const Node& n
   std::vector<Wanted> end;
   std::map<std::size_t, std::vector<Wanted>> init;
   for (std::size_t c = 0; c < shape.init.size(); ++c)
-    for (const DeviceAsk& ask : asksOf(shape.init[c]))
+    for (const DeviceRequest& ask : asksOf(shape.init[c]))
       (shape.init[c].sidecar ? end : init[c]).push_back({ask, c});
   for (std::size_t c = 0; c < shape.containers.size(); ++c)
-    for (const DeviceAsk& ask : asksOf(shape.containers[c]))
+    for (const DeviceRequest& ask : asksOf(shape.containers[c]))
       end.push_back({ask, shape.init.size() + c});
   const auto initGood = [&](const std::vector<unsigned>& sets) {
     return std::all_of(init.begin(), init.end(), [&](const auto& one) {
@@ -200,8 +200,8 @@ std::uint32_t mostTogether(const Node& node, const DevicePolicy& policy, unsigne
 }
 
 // One part of the policy after the other: the first with which it cannot be.
-std::optional<NodeRefusal> apartRefused(const Node& node, const DeviceAsk& ask, const Shape& shape,
-                                        unsigned good) {
+std::optional<NodeRefusal> apartRefused(const Node& node, const DeviceRequest& ask,
+                                        const Shape& shape, unsigned good) {
   const DevicePolicy policy = shape.devices.value_or(DevicePolicy{});
   DevicePolicy parts;
   const auto refused = [&](NodeWhy why) -> std::optional<NodeRefusal> {
@@ -217,7 +217,7 @@ std::optional<NodeRefusal> apartRefused(const Node& node, const DeviceAsk& ask, 
   return refused(NodeWhy::kNic);
 }
 
-std::optional<NodeRefusal> aloneRefused(const Machine& machine, const DeviceAsk& ask,
+std::optional<NodeRefusal> aloneRefused(const Machine& machine, const DeviceRequest& ask,
                                         std::size_t number, const Shape& shape) {
   NodeRefusal refusal;
   std::uint32_t good = 0;
@@ -251,7 +251,7 @@ std::string kindOf(const Placement& placement) {
 
 }  // namespace
 
-bool willDo(const Card& card, const DeviceAsk& ask, const Selector& selector) {
+bool willDo(const Card& card, const DeviceRequest& ask, const Selector& selector) {
   Shape shape;
   shape.selector = selector;
   return !refuse(card, ask, shape, 0);
@@ -288,7 +288,7 @@ std::optional<NodeRefusal> World::refusal(const Machine& machine, const Shape& s
   std::uint32_t widest = 0;
   for (const auto* list : {&shape.init, &shape.containers}) {
     for (const Container& one : *list) {
-      for (const DeviceAsk& ask : asksOf(one)) widest = std::max(widest, ask.count);
+      for (const DeviceRequest& ask : asksOf(one)) widest = std::max(widest, ask.count);
     }
   }
   const std::int64_t cpu = sumOrMost(shape, cpuOf);
@@ -306,7 +306,7 @@ std::optional<NodeRefusal> World::refusal(const Machine& machine, const Shape& s
   std::size_t number = 0;
   for (const auto* list : {&shape.init, &shape.containers}) {
     for (const Container& one : *list) {
-      for (const DeviceAsk& ask : asksOf(one)) {
+      for (const DeviceRequest& ask : asksOf(one)) {
         if (auto refusal = aloneRefused(machine, ask, number, shape)) return refusal;
       }
       ++number;
@@ -367,14 +367,14 @@ std::string World::faultOf(const Placement& placement, const Shape& shape) const
     std::map<DeviceUuid, Charge> then_sum = sum;
     std::vector<Card>& cards = ends ? then : together;
     std::map<DeviceUuid, Charge>& charges = ends ? then_sum : sum;
-    std::vector<DeviceAsk> asks = asksOf(all[c]);
+    std::vector<DeviceRequest> asks = asksOf(all[c]);
     std::vector<unsigned> sets(asks.size());
     for (const Share& share : placement.containers[c]) {
       const auto card = std::find_if(cards.begin(), cards.end(),
                                      [&](const Card& one) { return one.is.uuid == share.uuid; });
       if (card == cards.end()) return "unknown device";
       // Kinds of one container's asks differ: there is one that it can be for.
-      const auto ask = std::find_if(asks.begin(), asks.end(), [&](const DeviceAsk& one) {
+      const auto ask = std::find_if(asks.begin(), asks.end(), [&](const DeviceRequest& one) {
         return one.count > 0 && (one.kind.empty() || one.kind == card->is.kind);
       });
       if (ask == asks.end()) return "device " + share.uuid.text + " that was not asked for";
@@ -394,7 +394,7 @@ std::string World::faultOf(const Placement& placement, const Shape& shape) const
     }
     for (const unsigned set : sets)
       if (apart(at->second.is, shape, set)) return "not together";
-    for (const DeviceAsk& ask : asks) {
+    for (const DeviceRequest& ask : asks) {
       if (ask.count > 0) return "too few devices";
     }
     raise(charges, &most);

@@ -33,9 +33,9 @@ struct Card {
 };
 
 // What a share would be on that card.
-Charge chargeFor(const DeviceAsk& ask, bool context_outside, const Card& card);
+Charge chargeFor(const DeviceRequest& ask, bool context_outside, const Card& card);
 // Why its memory does not fit there, if the host has so much left.
-std::optional<DeviceRefusal> refuseMemory(const Card& card, const DeviceAsk& ask,
+std::optional<DeviceRefusal> refuseMemory(const Card& card, const DeviceRequest& ask,
                                           bool context_outside, std::int64_t host_left);
 std::int64_t hostLeft(const Node& node, const std::vector<Card>& cards);
 
@@ -83,7 +83,7 @@ struct Together {
 Together together(const Node& node, const DevicePolicy& policy, unsigned set);
 
 // Alone on a card of its own.
-bool willDo(const Card& card, const DeviceAsk& ask, const Selector& selector);
+bool willDo(const Card& card, const DeviceRequest& ask, const Selector& selector);
 
 // The score of the best way to put one container's request there; as published, in floating point.
 // Only for requests of one container on machines of one model.

@@ -69,7 +69,7 @@ std::int64_t hostLeft(const Node& node, const std::vector<Card>& cards) {
   return left;
 }
 
-Charge chargeFor(const DeviceAsk& ask, bool context_outside, const Card& card) {
+Charge chargeFor(const DeviceRequest& ask, bool context_outside, const Card& card) {
   const std::int64_t limit = amountOf(ask.memory, card);
   const std::int64_t outside = context_outside ? number(card.is.terms.context) : 0;
   std::int64_t stays = limit;
@@ -82,12 +82,12 @@ Charge chargeFor(const DeviceAsk& ask, bool context_outside, const Card& card) {
           swappable};
 }
 
-std::optional<DeviceRefusal> refuseMemory(const Card& card, const DeviceAsk& ask,
+std::optional<DeviceRefusal> refuseMemory(const Card& card, const DeviceRequest& ask,
                                           bool context_outside, std::int64_t host_left) {
   const auto no = [&](DeviceWhy why, std::int64_t needed, std::int64_t available) {
     return DeviceRefusal{card.is.uuid, why, bytes(needed).count, bytes(available).count};
   };
-  const MemoryTerms& terms = card.is.terms;
+  const OvercommitPolicy& terms = card.is.terms;
   const Charge own = chargeFor(ask, context_outside, card);
   const std::int64_t outside = number(own.outside);
   const std::int64_t limit = number(own.memory) - outside;

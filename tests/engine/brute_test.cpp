@@ -134,7 +134,7 @@ void expectBest(Policy policy, std::uint64_t seed, const Score& score) {
     for (int i = 0; i < 5; ++i) pair.add(wild.node("n" + std::to_string(i)));
     for (unsigned i = 0; i < kRequests; ++i) {
       const Request request = wild.request("r" + std::to_string(i));
-      const DeviceAsk& ask = request.shape.containers.front().devices;
+      const DeviceRequest& ask = request.shape.containers.front().devices;
       const Result<Decision> decision = pair.engine.decide(request);
       ASSERT_TRUE(decision);
       // Parts of several devices were never asked for where the definition comes from.

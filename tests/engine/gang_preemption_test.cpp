@@ -20,7 +20,7 @@ struct Floor {
   std::map<std::string, std::string> switch_of;  // by node
   std::map<std::string, std::vector<int>> left;  // by node: of each device
   std::map<RequestId, EvictionCost> there;
-  EvictionCosts stakes;
+  EvictionCosts costs;
 
   void add(const std::string& name, const std::string& at, unsigned devices) {
     Node node = some::node(name, devices);
@@ -40,7 +40,7 @@ struct Floor {
     const Result<Allocation> given = engine.place(request, kSoon);
     if (!given) return;
     take(given->placement, 1);
-    stakes.of[request.id] = stake;
+    costs.of[request.id] = stake;
   }
 };
 
@@ -83,28 +83,28 @@ bool canPut(Floor& floor, const std::vector<Member>& members, bool one_switch) {
   return false;
 }
 
-PreemptionCost costOf(const EvictionCosts& stakes, const std::vector<RequestId>& ended) {
+PreemptionCost costOf(const EvictionCosts& costs, const std::vector<RequestId>& ended) {
   PreemptionCost cost{0, INT64_MIN, 0, static_cast<std::int64_t>(ended.size())};
   std::map<std::string, std::int64_t> ends;
   for (const RequestId& id : ended) {
-    const EvictionCost& stake = stakes.of.at(id);
+    const EvictionCost& stake = costs.of.at(id);
     cost.highest = std::max(cost.highest, stake.priority);
     cost.work_lost += stake.work_lost;
     if (!stake.budget.empty()) ++ends[stake.budget];
   }
   for (const auto& [budget, count] : ends) {
-    const auto allowed = stakes.budgets.find(budget);
-    const std::int64_t least = allowed == stakes.budgets.end() ? 0 : allowed->second;
+    const auto allowed = costs.budgets.find(budget);
+    const std::int64_t least = allowed == costs.budgets.end() ? 0 : allowed->second;
     cost.violations += std::max<std::int64_t>(count - least, 0);
   }
   return cost;
 }
 
-bool wholeGroups(const EvictionCosts& stakes, const std::vector<RequestId>& ended) {
+bool wholeGroups(const EvictionCosts& costs, const std::vector<RequestId>& ended) {
   for (const RequestId& id : ended) {
-    const std::string& group = stakes.of.at(id).group;
+    const std::string& group = costs.of.at(id).group;
     if (group.empty()) continue;
-    for (const auto& [other, stake] : stakes.of)
+    for (const auto& [other, stake] : costs.of)
       if (stake.group == group && std::find(ended.begin(), ended.end(), other) == ended.end())
         return false;
   }
@@ -114,15 +114,15 @@ bool wholeGroups(const EvictionCosts& stakes, const std::vector<RequestId>& ende
 std::optional<PreemptionCost> cheapest(Floor& floor, const std::vector<Member>& members,
                                        bool one_switch, std::int64_t priority) {
   std::vector<RequestId> lower;
-  for (const auto& [id, stake] : floor.stakes.of)
+  for (const auto& [id, stake] : floor.costs.of)
     if (stake.priority < priority) lower.push_back(id);
   std::optional<PreemptionCost> best;
   for (std::uint32_t set = 1; set < 1u << lower.size(); ++set) {
     std::vector<RequestId> ended;
     for (std::size_t i = 0; i < lower.size(); ++i)
       if ((set >> i & 1) != 0) ended.push_back(lower[i]);
-    const PreemptionCost cost = costOf(floor.stakes, ended);
-    if ((best && !(cost < *best)) || !wholeGroups(floor.stakes, ended)) continue;
+    const PreemptionCost cost = costOf(floor.costs, ended);
+    if ((best && !(cost < *best)) || !wholeGroups(floor.costs, ended)) continue;
     for (const RequestId& id : ended) floor.take(floor.engine.find(id)->placement, -1);
     if (canPut(floor, members, one_switch)) best = cost;
     for (const RequestId& id : ended) floor.take(floor.engine.find(id)->placement, 1);
@@ -162,7 +162,7 @@ std::vector<Member> anyMembers(Rng& rng, std::size_t count, bool alike) {
 
 void fill(Rng& rng, Floor* floor, std::size_t most, unsigned groups) {
   const std::vector<int> computes{200, 400, 500, 700, 1000};
-  for (unsigned i = 0; i < 4 * most && floor->stakes.of.size() < most; ++i)
+  for (unsigned i = 0; i < 4 * most && floor->costs.of.size() < most; ++i)
     floor->place(some::request("p" + std::to_string(i), rng.below(5) == 0 ? 2 : 1,
                                computes[rng.below(computes.size())]),
                  anyStake(rng, groups));
@@ -172,11 +172,11 @@ void fill(Rng& rng, Floor* floor, std::size_t most, unsigned groups) {
 void holds(Floor& floor, const Gang& gang, std::int64_t priority, const GangPreemption& told) {
   ASSERT_FALSE(told.victims.empty());
   ASSERT_TRUE(std::is_sorted(told.victims.begin(), told.victims.end()));
-  ASSERT_EQ(told.cost, costOf(floor.stakes, told.victims));
-  ASSERT_TRUE(wholeGroups(floor.stakes, told.victims));
+  ASSERT_EQ(told.cost, costOf(floor.costs, told.victims));
+  ASSERT_TRUE(wholeGroups(floor.costs, told.victims));
   std::map<std::string, std::vector<Allocation>> units;
   for (const RequestId& id : told.victims) {
-    const EvictionCost& stake = floor.stakes.of.at(id);
+    const EvictionCost& stake = floor.costs.of.at(id);
     ASSERT_LT(stake.priority, priority);
     units[stake.group.empty() ? "alone " + id.text : stake.group].push_back(*floor.engine.find(id));
   }
@@ -201,7 +201,7 @@ TEST(GangPreemption, SmallClusters_CheapestOfEverySet) {
     for (unsigned n = 0; n < 3; ++n)
       floor.add("n" + std::to_string(n), "s" + std::to_string(n / 2),
                 1 + static_cast<unsigned>(rng.below(2)));
-    floor.stakes.budgets["b0"] = 1;
+    floor.costs.budgets["b0"] = 1;
     fill(rng, &floor, 7, 2);
     const bool alike = rng.below(2) == 0;
     const bool one_switch = rng.below(2) == 0;
@@ -209,7 +209,7 @@ TEST(GangPreemption, SmallClusters_CheapestOfEverySet) {
     const Gang gang = gangOf(members, one_switch);
     const auto before = floor.engine.allocations();
     const Usage usage = floor.engine.usage();
-    const auto answer = floor.engine.preemptGang(gang, 3, floor.stakes);
+    const auto answer = floor.engine.preemptGang(gang, 3, floor.costs);
     ASSERT_EQ(floor.engine.allocations(), before);
     ASSERT_EQ(floor.engine.usage().idle, usage.idle);
     if (!answer) {
@@ -246,10 +246,10 @@ TEST(GangPreemption, LargeClusters_NoVictimInVain) {
     Floor floor;
     for (unsigned n = 0; n < 16; ++n)
       floor.add("n" + std::to_string(n), "s" + std::to_string(n / 4), 4);
-    floor.stakes.budgets["b0"] = 3;
+    floor.costs.budgets["b0"] = 3;
     fill(rng, &floor, 120, 6);
     const Gang gang = gangOf(anyMembers(rng, 2 + rng.below(9), round % 2 == 0), round % 3 == 0);
-    const auto answer = floor.engine.preemptGang(gang, 3, floor.stakes);
+    const auto answer = floor.engine.preemptGang(gang, 3, floor.costs);
     if (!answer || !*answer) continue;
     ++found;
     ASSERT_NO_FATAL_FAILURE(holds(floor, gang, 3, **answer)) << round;
@@ -262,18 +262,18 @@ TEST(GangPreemption, InvalidOrFittingGang_Refused) {
   floor.add("n", "s", 1);
   floor.place(some::request("a", 1, 600), {5, 1, "", ""});
   const Gang gang = gangOf({{1, 500}}, false);
-  EXPECT_FALSE(*floor.engine.preemptGang(gang, 5, floor.stakes)) << "of equal priority";
+  EXPECT_FALSE(*floor.engine.preemptGang(gang, 5, floor.costs)) << "of equal priority";
   EXPECT_FALSE(*floor.engine.preemptGang(gang, 6, EvictionCosts{}))
       << "who is not named is not asked";
-  EXPECT_EQ((*floor.engine.preemptGang(gang, 6, floor.stakes))->victims,
+  EXPECT_EQ((*floor.engine.preemptGang(gang, 6, floor.costs))->victims,
             std::vector<RequestId>{RequestId("a")});
-  EXPECT_FALSE(*floor.engine.preemptGang(gangOf({{1, 500}, {1, 600}}, false), 6, floor.stakes));
-  const auto fits = floor.engine.preemptGang(gangOf({{1, 400}}, false), 6, floor.stakes);
+  EXPECT_FALSE(*floor.engine.preemptGang(gangOf({{1, 500}, {1, 600}}, false), 6, floor.costs));
+  const auto fits = floor.engine.preemptGang(gangOf({{1, 400}}, false), 6, floor.costs);
   ASSERT_FALSE(fits);
   EXPECT_NE(fits.error().message().find("fits as it is"), std::string::npos);
-  EXPECT_FALSE(floor.engine.preemptGang(Gang{}, 6, floor.stakes));
-  floor.stakes.of[RequestId("a")].work_lost = -1;
-  EXPECT_FALSE(floor.engine.preemptGang(gang, 6, floor.stakes));
+  EXPECT_FALSE(floor.engine.preemptGang(Gang{}, 6, floor.costs));
+  floor.costs.of[RequestId("a")].work_lost = -1;
+  EXPECT_FALSE(floor.engine.preemptGang(gang, 6, floor.costs));
 }
 
 }  // namespace

@@ -33,8 +33,8 @@ Placement used(const Node& node, std::size_t device, std::uint32_t slots, int co
   return placement;
 }
 
-Key keyOf(const HotState& state, const FragmentTable& fragments, const ShapeClass& shape,
-          Slot slot) {
+RankingKey keyOf(const HotState& state, const FragmentTable& fragments, const ShapeClass& shape,
+                 Slot slot) {
   SearchBudget budget;
   SearchPass pass(budget);
   return Scorer(state, fragments).key(shape, slot, pass).key;

@@ -16,7 +16,7 @@ struct Pair {
   Engine engine{Config{}};
   brute::World world;
   std::map<RequestId, Placement> placed;
-  EvictionCosts stakes;
+  EvictionCosts costs;
 
   void add(const Node& node) {
     ASSERT_TRUE(engine.setNode(node));
@@ -27,7 +27,7 @@ struct Pair {
     if (!given) return;
     world.book(given->placement, 1);
     placed[request.id] = given->placement;
-    stakes.of[request.id] = stake;
+    costs.of[request.id] = stake;
   }
   // Whether it would fit there without these.
   bool fitsWithout(const std::string& node, const std::vector<RequestId>& ended,
@@ -41,23 +41,23 @@ struct Pair {
     PreemptionCost cost{0, INT64_MIN, 0, static_cast<std::int64_t>(ended.size())};
     std::map<std::string, std::int64_t> ends;
     for (const RequestId& id : ended) {
-      const EvictionCost& stake = stakes.of.at(id);
+      const EvictionCost& stake = costs.of.at(id);
       cost.highest = std::max(cost.highest, stake.priority);
       cost.work_lost += stake.work_lost;
       if (!stake.budget.empty()) ++ends[stake.budget];
     }
     for (const auto& [budget, count] : ends) {
-      const auto allowed = stakes.budgets.find(budget);
-      const std::int64_t left = allowed == stakes.budgets.end() ? 0 : allowed->second;
+      const auto allowed = costs.budgets.find(budget);
+      const std::int64_t left = allowed == costs.budgets.end() ? 0 : allowed->second;
       cost.violations += std::max<std::int64_t>(count - left, 0);
     }
     return cost;
   }
   bool wholeGroups(const std::vector<RequestId>& ended) const {
     for (const RequestId& id : ended) {
-      const std::string& group = stakes.of.at(id).group;
+      const std::string& group = costs.of.at(id).group;
       if (group.empty()) continue;
-      for (const auto& [other, stake] : stakes.of)
+      for (const auto& [other, stake] : costs.of)
         if (stake.group == group && std::find(ended.begin(), ended.end(), other) == ended.end())
           return false;
     }
@@ -66,7 +66,7 @@ struct Pair {
   // The cheapest of all sets of lower priority, on any node.
   std::optional<PreemptionCost> cheapest(const Shape& shape, std::int64_t priority) {
     std::vector<RequestId> lower;
-    for (const auto& [id, stake] : stakes.of)
+    for (const auto& [id, stake] : costs.of)
       if (stake.priority < priority) lower.push_back(id);
     std::optional<PreemptionCost> best;
     for (std::uint32_t set = 1; set < 1u << lower.size(); ++set) {
@@ -101,7 +101,7 @@ TEST(Preemption, SmallClusters_CheapestAndNoVictimInVain) {
     some::Wild wild{rng};
     Pair pair;
     for (int i = 0; i < 2; ++i) pair.add(wild.node("n" + std::to_string(i)));
-    pair.stakes.budgets["b0"] = 1;
+    pair.costs.budgets["b0"] = 1;
     for (unsigned i = 0; i < 40 && pair.placed.size() < 8; ++i)
       pair.place(wild.request("p" + std::to_string(i)), anyStake(rng));
     const Request request = wild.request("r");
@@ -110,7 +110,7 @@ TEST(Preemption, SmallClusters_CheapestAndNoVictimInVain) {
     const Request other = wild.request("other");
     const auto placement = pair.engine.decide(other)->placement;
     if (pair.engine.decide(request)->fits()) continue;
-    const auto answer = pair.engine.preempt(request, 3, pair.stakes);
+    const auto answer = pair.engine.preempt(request, 3, pair.costs);
     ASSERT_TRUE(answer) << answer.error().message();
     ASSERT_EQ(pair.engine.allocations(), before);
     ASSERT_EQ(pair.engine.usage().idle, usage.idle);
@@ -132,10 +132,10 @@ TEST(Preemption, SmallClusters_CheapestAndNoVictimInVain) {
     ASSERT_TRUE(pair.wholeGroups(told.victims));
     ASSERT_TRUE(pair.fitsWithout(told.node.text, told.victims, request.shape)) << round;
     for (const RequestId& spared : told.victims) {
-      const std::string& group = pair.stakes.of.at(spared).group;
+      const std::string& group = pair.costs.of.at(spared).group;
       std::vector<RequestId> fewer;
       for (const RequestId& id : told.victims)
-        if (id != spared && (group.empty() || pair.stakes.of.at(id).group != group))
+        if (id != spared && (group.empty() || pair.costs.of.at(id).group != group))
           fewer.push_back(id);
       ASSERT_FALSE(pair.fitsWithout(told.node.text, fewer, request.shape)) << round;
     }
@@ -161,7 +161,7 @@ TEST(Preemption, FortyTenants_NoVictimInVain) {
   }
   ASSERT_EQ(pair.placed.size(), 40u);
   const Request request = some::request("r", 2, 400, gib(1));
-  const auto answer = pair.engine.preempt(request, 1, pair.stakes);
+  const auto answer = pair.engine.preempt(request, 1, pair.costs);
   ASSERT_TRUE(answer && *answer);
   EXPECT_EQ((*answer)->victims.size(), 8u);
   for (const RequestId& spared : (*answer)->victims) {
@@ -177,17 +177,17 @@ TEST(Preemption, LowerPriorityNamedInCosts_OnlyThoseEvicted) {
   pair.add(some::node("n", 1));
   pair.place(some::request("a", 1, 600), {5, 1, "", ""});
   const Request request = some::request("r", 1, 600);
-  EXPECT_FALSE(*pair.engine.preempt(request, 5, pair.stakes));
-  EXPECT_EQ((*pair.engine.preempt(request, 6, pair.stakes))->victims,
+  EXPECT_FALSE(*pair.engine.preempt(request, 5, pair.costs));
+  EXPECT_EQ((*pair.engine.preempt(request, 6, pair.costs))->victims,
             std::vector<RequestId>{RequestId("a")});
   EXPECT_FALSE(*pair.engine.preempt(request, 6, EvictionCosts{}))
       << "who is not named is not asked";
-  const auto fits = pair.engine.preempt(some::request("s", 1, 400), 6, pair.stakes);
+  const auto fits = pair.engine.preempt(some::request("s", 1, 400), 6, pair.costs);
   ASSERT_FALSE(fits);
   EXPECT_NE(fits.error().message().find("fits as it is"), std::string::npos);
-  EXPECT_FALSE(*pair.engine.preempt(some::request("t", 2, 400), 6, pair.stakes));
-  pair.stakes.of[RequestId("a")].work_lost = -1;
-  EXPECT_FALSE(pair.engine.preempt(request, 6, pair.stakes));
+  EXPECT_FALSE(*pair.engine.preempt(some::request("t", 2, 400), 6, pair.costs));
+  pair.costs.of[RequestId("a")].work_lost = -1;
+  EXPECT_FALSE(pair.engine.preempt(request, 6, pair.costs));
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ void addKinds(Rng& rng, Container* one) {
   const std::uint64_t first = rng.below(kKindNames.size());
   one->devices.kind = DeviceKind(kKindNames[first]);
   if (rng.below(3) != 0) return;
-  DeviceAsk other = one->devices;
+  DeviceRequest other = one->devices;
   other.kind = DeviceKind(kKindNames[(first + 1) % kKindNames.size()]);
   other.count = static_cast<std::uint32_t>(rng.below(3));
   other.compute = {static_cast<std::int32_t>(rng.below(3) * 500)};
@@ -44,7 +44,7 @@ Bytes fifths(Rng& rng, Bytes of) {
 }
 
 void wildTerms(Rng& rng, Device* device) {
-  MemoryTerms& terms = device->terms;
+  OvercommitPolicy& terms = device->terms;
   if (rng.below(2) == 0)
     terms.overcommit_permille = static_cast<std::uint32_t>(1000 + 100 * rng.below(16));
   if (rng.below(3) == 0) terms.budget = fifths(rng, device->memory);
@@ -54,7 +54,7 @@ void wildTerms(Rng& rng, Device* device) {
   if (rng.below(4) == 0) device->compute_rule = ComputeRule::kWeight;
 }
 
-void wildGuarantee(Rng& rng, DeviceAsk* ask) {
+void wildGuarantee(Rng& rng, DeviceRequest* ask) {
   if (rng.below(2) == 0) {
     ask->guarantee = Percent{static_cast<std::uint32_t>(1 + rng.below(60))};
   } else {

@@ -177,15 +177,15 @@ TEST_F(HelperRemoteTest, DriverCallPending_PeerStillAnswered) {
 
 TEST_F(HelperRemoteTest, KubeletDirs_ReachedThroughHelper) {
   RemoteKubeletDirs sockets(link_, root_);
-  EXPECT_FALSE(sockets.look("divvy-a.sock").exists());
+  EXPECT_FALSE(sockets.fileIdOf("divvy-a.sock").exists());
   const Result<Fd> events = sockets.watch();
   ASSERT_TRUE(events) << events.error().message();
   const Result<Fd> listening = sockets.listen("divvy-a.sock");
   ASSERT_TRUE(listening) << listening.error().message();
   pollfd changed{events->get(), POLLIN, 0};
   EXPECT_EQ(poll(&changed, 1, 20'000), 1);
-  EXPECT_TRUE(sockets.look("divvy-a.sock") ==
-              kubelet::LocalKubeletDirs(root_).look("divvy-a.sock"));
+  EXPECT_TRUE(sockets.fileIdOf("divvy-a.sock") ==
+              kubelet::LocalKubeletDirs(root_).fileIdOf("divvy-a.sock"));
   EXPECT_TRUE(sockets.isListenedTo("divvy-a.sock"));
   const Result<Fd> nobody = sockets.dial(Api::kRegistration);
   ASSERT_FALSE(nobody);
@@ -193,7 +193,7 @@ TEST_F(HelperRemoteTest, KubeletDirs_ReachedThroughHelper) {
   std::ofstream(root_ + "/device-plugins/kubelet_internal_checkpoint") << "x";
   EXPECT_TRUE(sockets.checkpoint());
   sockets.remove("divvy-a.sock");
-  EXPECT_FALSE(sockets.look("divvy-a.sock").exists());
+  EXPECT_FALSE(sockets.fileIdOf("divvy-a.sock").exists());
 }
 
 // A rollout of helpers: a plugin's server must not begin anew because nobody can look.
@@ -201,11 +201,11 @@ TEST_F(HelperRemoteTest, HelperKilled_LastStateKeptUntilRestart) {
   RemoteKubeletDirs sockets(link_, root_);
   const Result<Fd> listening = sockets.listen("divvy-a.sock");
   ASSERT_TRUE(listening);
-  const kubelet::FileId file = sockets.look("divvy-a.sock");
+  const kubelet::FileId file = sockets.fileIdOf("divvy-a.sock");
   const auto far = RemoteProcesses::make(link_);
   ASSERT_TRUE(far);
   end(SIGKILL);
-  EXPECT_TRUE(sockets.look("divvy-a.sock") == file);
+  EXPECT_TRUE(sockets.fileIdOf("divvy-a.sock") == file);
   EXPECT_FALSE(sockets.isListenedTo("theirs.sock"));
   const Result<Fd> note = sockets.checkpoint();
   ASSERT_FALSE(note);
@@ -217,7 +217,7 @@ TEST_F(HelperRemoteTest, HelperKilled_LastStateKeptUntilRestart) {
   EXPECT_TRUE(proc.good());
   begin();
   EXPECT_TRUE((*far)->open(getpid()).valid());
-  EXPECT_TRUE(sockets.look("divvy-a.sock") == file);
+  EXPECT_TRUE(sockets.fileIdOf("divvy-a.sock") == file);
 }
 
 TEST_F(HelperRemoteTest, CdiSpec_WrittenAndRemovedThroughHelper) {

@@ -30,13 +30,13 @@ class RequestHandlerTest : public testing::Test {
   }
   void TearDown() override { fs::remove_all(root_); }
 
-  Result<Answer> ask(Op op, const std::string& text = "", int number = 0, Fd fd = Fd()) {
-    Question question;
-    question.ask.op = op;
-    question.ask.number = number;
-    std::memcpy(question.ask.text.data(), text.data(), text.size());
+  Result<Reply> ask(Op op, const std::string& text = "", int number = 0, Fd fd = Fd()) {
+    ReceivedRequest question;
+    question.packet.op = op;
+    question.packet.number = number;
+    std::memcpy(question.packet.text.data(), text.data(), text.size());
     question.fd = std::move(fd);
-    return RequestHandler(terms_).answer(question, 1234);
+    return RequestHandler(terms_).reply(question, 1234);
   }
 
   static Fd fileWith(const std::string& text) {
@@ -64,13 +64,13 @@ TEST_F(RequestHandlerTest, ForeignFiles_RefusedAndKept) {
   std::ofstream(root_ + "/device-plugins/kubelet.sock") << "x";
   std::ofstream(root_ + "/cdi/nvidia.json") << "x";
   for (const Op op : {Op::kListen, Op::kRemove}) {
-    const Result<Answer> answer = ask(op, "kubelet.sock");
+    const Result<Reply> answer = ask(op, "kubelet.sock");
     ASSERT_FALSE(answer);
     EXPECT_EQ(answer.error().code(), ErrorCode::kUsage);
   }
   EXPECT_FALSE(ask(Op::kRemoveSpec, "nvidia.json"));
   EXPECT_FALSE(ask(Op::kWriteSpec, "nvidia.json", 0, fileWith("{}")));
-  EXPECT_FALSE(ask(Op::kLook, "../cdi/nvidia.json"));
+  EXPECT_FALSE(ask(Op::kFileId, "../cdi/nvidia.json"));
   EXPECT_FALSE(ask(Op::kIsListened, ".."));
   EXPECT_TRUE(fs::exists(root_ + "/device-plugins/kubelet.sock"));
   EXPECT_TRUE(fs::exists(root_ + "/cdi/nvidia.json"));
@@ -100,19 +100,19 @@ TEST_F(RequestHandlerTest, SpecNotPlainFileOrTooLarge_Refused) {
 
 TEST_F(RequestHandlerTest, NoCdiDirectory_Unsupported) {
   terms_.cdi_dir.clear();
-  const Result<Answer> answer = ask(Op::kWriteSpec, "divvy.dev-pod-a.json", 0, fileWith("{}"));
+  const Result<Reply> answer = ask(Op::kWriteSpec, "divvy.dev-pod-a.json", 0, fileWith("{}"));
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code(), ErrorCode::kUnsupported);
 }
 
 TEST_F(RequestHandlerTest, ProcessCheckpointOrDriverMissing_Error) {
-  const Result<Answer> process = ask(Op::kProcess, "", 1 << 30);
+  const Result<Reply> process = ask(Op::kProcess, "", 1 << 30);
   ASSERT_FALSE(process);
   EXPECT_NE(process.error().code(), ErrorCode::kUnavailable);
-  const Result<Answer> note = ask(Op::kCheckpoint);
+  const Result<Reply> note = ask(Op::kCheckpoint);
   ASSERT_FALSE(note);
   EXPECT_EQ(note.error().code(), ErrorCode::kNotFound);
-  const Result<Answer> uses = ask(Op::kUses, "GPU-1");
+  const Result<Reply> uses = ask(Op::kUses, "GPU-1");
   ASSERT_FALSE(uses);
   EXPECT_EQ(uses.error().message(), "no driver here");
   EXPECT_FALSE(ask(static_cast<Op>(99)));

@@ -30,25 +30,25 @@ bool sameFile(const Fd& one, int other) {
 
 TEST(HelperProtocol, Request_ReceivedAsSentWithDescriptor) {
   const Pair pair;
-  ASSERT_TRUE(sendAsk(pair.near.get(), Op::kListen, 7, "divvy-x.sock", pair.near.get()));
-  const Result<Question> question = receiveAsk(pair.far.get());
+  ASSERT_TRUE(sendRequest(pair.near.get(), Op::kListen, 7, "divvy-x.sock", pair.near.get()));
+  const Result<ReceivedRequest> question = receiveRequest(pair.far.get());
   ASSERT_TRUE(question) << question.error().message();
-  EXPECT_EQ(question->ask.op, Op::kListen);
-  EXPECT_EQ(question->ask.number, 7);
-  EXPECT_EQ(textOf(question->ask), "divvy-x.sock");
+  EXPECT_EQ(question->packet.op, Op::kListen);
+  EXPECT_EQ(question->packet.number, 7);
+  EXPECT_EQ(textOf(question->packet), "divvy-x.sock");
   EXPECT_TRUE(sameFile(question->fd, pair.near.get()));
 }
 
 TEST(HelperProtocol, Answer_ReceivedAsSentWithRows) {
   const Pair pair;
-  Answer answer;
+  Reply answer;
   answer.values = {1, -2, 3, 4};
   for (int at = 0; at < 4096; ++at)
     answer.rows.push_back({at, 50u, static_cast<std::uint64_t>(at) << 30});
   answer.fd = Fd(dup(pair.near.get()));
-  ASSERT_TRUE(sendAnswer(pair.far.get(), std::move(answer)));
+  ASSERT_TRUE(sendReply(pair.far.get(), std::move(answer)));
   bool came = false;
-  const Result<Answer> got = receiveAnswer(pair.near.get(), &came);
+  const Result<Reply> got = receiveReply(pair.near.get(), &came);
   ASSERT_TRUE(got) << got.error().message();
   EXPECT_TRUE(came);
   EXPECT_EQ(got->values, (std::array<std::int64_t, 4>{1, -2, 3, 4}));
@@ -60,9 +60,9 @@ TEST(HelperProtocol, Answer_ReceivedAsSentWithRows) {
 
 TEST(HelperProtocol, Refusal_KeepsCodeAndMessage) {
   const Pair pair;
-  ASSERT_TRUE(sendAnswer(pair.far.get(), Error{ErrorCode::kNotFound, "no process 7"}));
+  ASSERT_TRUE(sendReply(pair.far.get(), Error{ErrorCode::kNotFound, "no process 7"}));
   bool came = false;
-  const Result<Answer> got = receiveAnswer(pair.near.get(), &came);
+  const Result<Reply> got = receiveReply(pair.near.get(), &came);
   ASSERT_FALSE(got);
   EXPECT_TRUE(came);
   EXPECT_EQ(got.error().code(), ErrorCode::kNotFound);
@@ -71,46 +71,47 @@ TEST(HelperProtocol, Refusal_KeepsCodeAndMessage) {
 
 // Whoever it is: another version, half a packet, or too much of one.
 TEST(HelperProtocol, OtherVersionOrTruncated_Refused) {
-  Ask other;
+  RequestPacket other;
   other.version = kVersion + 1;
-  Ask foreign;
+  RequestPacket foreign;
   foreign.magic = 1;
-  for (const Ask& ask : {other, foreign}) {
+  for (const RequestPacket& packet : {other, foreign}) {
     const Pair pair;
-    ASSERT_EQ(send(pair.near.get(), &ask, sizeof ask, 0), static_cast<ssize_t>(sizeof ask));
-    const Result<Question> question = receiveAsk(pair.far.get());
+    ASSERT_EQ(send(pair.near.get(), &packet, sizeof packet, 0),
+              static_cast<ssize_t>(sizeof packet));
+    const Result<ReceivedRequest> question = receiveRequest(pair.far.get());
     ASSERT_FALSE(question);
     EXPECT_EQ(question.error().code(), ErrorCode::kCorrupt);
   }
-  const Ask good;
+  const RequestPacket good;
   for (const std::size_t size : {std::size_t{1}, sizeof good - 1}) {
     const Pair pair;
     ASSERT_EQ(send(pair.near.get(), &good, size, 0), static_cast<ssize_t>(size));
-    EXPECT_FALSE(receiveAsk(pair.far.get()));
+    EXPECT_FALSE(receiveRequest(pair.far.get()));
   }
 }
 
 TEST(HelperProtocol, PeerClosed_NotFound) {
   Pair pair;
   pair.near.reset();
-  const Result<Question> question = receiveAsk(pair.far.get());
+  const Result<ReceivedRequest> question = receiveRequest(pair.far.get());
   ASSERT_FALSE(question);
   EXPECT_EQ(question.error().code(), ErrorCode::kNotFound);
 }
 
 TEST(HelperProtocol, PromisedRowsMissing_AnswerRefused) {
   const Pair pair;
-  AnswerHead head;
+  ReplyHead head;
   head.rows = 3;
   ASSERT_EQ(send(pair.far.get(), &head, sizeof head, 0), static_cast<ssize_t>(sizeof head));
   bool came = true;
-  ASSERT_FALSE(receiveAnswer(pair.near.get(), &came));
+  ASSERT_FALSE(receiveReply(pair.near.get(), &came));
   EXPECT_FALSE(came);
 }
 
 TEST(HelperProtocol, TextTooLong_UsageErrorNotCut) {
   const Pair pair;
-  const Result<void> sent = sendAsk(pair.near.get(), Op::kLook, 0, std::string(112, 'x'), -1);
+  const Result<void> sent = sendRequest(pair.near.get(), Op::kFileId, 0, std::string(112, 'x'), -1);
   ASSERT_FALSE(sent);
   EXPECT_EQ(sent.error().code(), ErrorCode::kUsage);
 }

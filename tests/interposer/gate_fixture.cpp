@@ -32,15 +32,15 @@ const ledger::Account& tenantAccount(const std::string& dir) {
 
 }  // namespace
 
-ledger::GrantTerms& GateTest::terms() {
-  static ledger::GrantTerms terms{.mode = ledger::GrantMode::kShare,
-                                  .inflight_us = 2000,
-                                  .idle_us = 200,
-                                  .overlap_us = 150,
-                                  .beat_ms = 500,
-                                  .lease_ms = 60'000,
-                                  .escape_ms = 60'000,
-                                  .spin_us = 20};
+ledger::GrantOptions& GateTest::terms() {
+  static ledger::GrantOptions terms{.mode = ledger::GrantMode::kShare,
+                                    .inflight_us = 2000,
+                                    .idle_us = 200,
+                                    .overlap_us = 150,
+                                    .beat_ms = 500,
+                                    .lease_ms = 60'000,
+                                    .escape_ms = 60'000,
+                                    .spin_us = 20};
   return terms;
 }
 

@@ -62,7 +62,7 @@ class Endless {
 class GateTest : public TenantTest {
  protected:
   // What the next grant says; a lease that outlives every test unless the test changes it.
-  static ledger::GrantTerms& terms();
+  static ledger::GrantOptions& terms();
   static ledger::GrantPages& arbiter();
   // A new grant with terms(); its sequence.
   static std::uint64_t grant(ledger::GateState state);

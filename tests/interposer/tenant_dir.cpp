@@ -89,7 +89,7 @@ void TenantDir::makeTenant(const Tenancy& tenancy) const {
   if (tenancy.card_permille == 0) return;
   auto pages = ledger::GrantPages::open(tenant());
   ASSERT_TRUE(pages) << pages.error().message();
-  ledger::GrantTerms terms;
+  ledger::GrantOptions terms;
   terms.card_permille = tenancy.card_permille;
   pages->amend(terms);
 }

@@ -28,8 +28,8 @@ class DevicePluginTest : public ::testing::Test {
   }
 
   void beginPlugin() {
-    PluginHandlers questions;
-    questions.allocate = [](std::vector<std::string> ids, const Answer<Injection>& answer) {
+    PluginHandlers handlers;
+    handlers.allocate = [](std::vector<std::string> ids, const ReplyCallback<Injection>& answer) {
       if (ids.front() == "bad") return answer(Error{ErrorCode::kUnsupported, "no such unit"});
       Injection given;
       given.environment["IDS"] = std::to_string(ids.size());
@@ -37,18 +37,19 @@ class DevicePluginTest : public ::testing::Test {
       given.cdi_devices = {"divvy.dev/pod=" + ids.front()};
       answer(given);
     };
-    questions.start = [this](const std::vector<std::string>& ids, const Answer<void>& answer) {
+    handlers.start = [this](const std::vector<std::string>& ids,
+                            const ReplyCallback<void>& answer) {
       answer(ids.front() == "late" ? Result<void>(Error{ErrorCode::kUnavailable, "ask again"})
                                    : Result<void>());
     };
     if (prefers_)
-      questions.prefer = [this](const PreferredAllocationQuery& ask,
-                                const Answer<std::vector<std::string>>& answer) {
+      handlers.prefer = [this](const PreferredAllocationQuery& ask,
+                               const ReplyCallback<std::vector<std::string>>& answer) {
         asked_ = ask;
         if (ask.count == 9) return answer(Error{ErrorCode::kUnavailable, "do as you like"});
         answer(std::vector<std::string>{"a::1", "a::0"});
       };
-    questions.known = [this] { known_ = true; };
+    handlers.known = [this] { known_ = true; };
     Result<std::unique_ptr<DevicePlugin>> plugin =
         DevicePlugin::begin({std::make_shared<LocalKubeletDirs>(kubelet_.root()),
                              "ours.sock",
@@ -59,7 +60,7 @@ class DevicePluginTest : public ::testing::Test {
                                more_.notify_all();
                              },
                              {"theirs.sock"}},
-                            {{"a::0", true, 1}, {"a::1", false, -1}}, std::move(questions));
+                            {{"a::0", true, 1}, {"a::1", false, -1}}, std::move(handlers));
     ASSERT_TRUE(plugin) << plugin.error().message();
     plugin_ = std::move(*plugin);
   }

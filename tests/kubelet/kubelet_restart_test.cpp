@@ -36,7 +36,7 @@ class Interrupted final : public KubeletDirs {
 
   std::string pathOf(std::string_view name) const override { return own_.pathOf(name); }
   std::string pathOf(Api api) const override { return own_.pathOf(api); }
-  FileId look(const std::string& name) override { return asked().look(name); }
+  FileId fileIdOf(const std::string& name) override { return asked().fileIdOf(name); }
   bool isListenedTo(const std::string& name) override { return asked().isListenedTo(name); }
   Result<Fd> listen(const std::string& name) override { return asked().listen(name); }
   void remove(const std::string& name) override { asked().remove(name); }
@@ -84,10 +84,10 @@ class KubeletRestartTest : public ::testing::Test {
   // Has it look around.
   void poke() { std::ofstream(kubelet_.folder() + "/poke"); }
 
-  void restartBefore(std::set<unsigned> questions) {
-    const std::size_t restarts = questions.size();
+  void restartBefore(std::set<unsigned> handlers) {
+    const std::size_t restarts = handlers.size();
     begun_ = 0;
-    sockets_->interrupt(std::move(questions));
+    sockets_->interrupt(std::move(handlers));
     poke();
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (!sockets_->isOver() && std::chrono::steady_clock::now() < end) std::this_thread::yield();

@@ -55,11 +55,12 @@ Result<std::vector<PodDevices>> listed(const std::string& kubelet_dir) {
   return future.get();
 }
 
-PodResources::Counted countedBy(const std::string& kubelet_dir) {
-  std::promise<PodResources::Counted> promise;
-  std::future<PodResources::Counted> future = promise.get_future();
+PodResources::ResourceNames countedBy(const std::string& kubelet_dir) {
+  std::promise<PodResources::ResourceNames> promise;
+  std::future<PodResources::ResourceNames> future = promise.get_future();
   PodResources resources(std::make_shared<LocalKubeletDirs>(kubelet_dir));
-  resources.count([&](PodResources::Counted counted) { promise.set_value(std::move(counted)); });
+  resources.count(
+      [&](PodResources::ResourceNames counted) { promise.set_value(std::move(counted)); });
   return future.get();
 }
 
@@ -83,7 +84,7 @@ TEST(PodResources, ListedDevices_HolderFoundBySet) {
   EXPECT_EQ(holder->container, "main");
   EXPECT_EQ(holderOf(*held, "example.com/gpu", {"a::3"}), nullptr);
   EXPECT_EQ(holderOf(*held, "example.com/nic", {"a::3"})->resource, "example.com/nic");
-  const PodResources::Counted counted = countedBy(folder);
+  const PodResources::ResourceNames counted = countedBy(folder);
   ASSERT_TRUE(counted) << counted.error().message();
   EXPECT_EQ(*counted, std::set<std::string>{"example.com/gpu"});
   server->Shutdown();

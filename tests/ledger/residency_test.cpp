@@ -124,9 +124,9 @@ TEST_F(ResidencyTest, Order_ArrivesForItsGeneration) {
   EXPECT_EQ(line.host_allowed, 7u);
   EXPECT_EQ(tenant.residency().header.bell, 1u);
   ResidencyOrder standing;
-  EXPECT_TRUE(pages.standing(5, 3, &standing));
+  EXPECT_TRUE(pages.readOrder(5, 3, &standing));
   EXPECT_EQ(standing, order);
-  EXPECT_FALSE(pages.standing(5, 4, &standing)) << "an order to a process that is gone";
+  EXPECT_FALSE(pages.readOrder(5, 4, &standing)) << "an order to a process that is gone";
   pages.order(5, 3, order);
   EXPECT_EQ(line.seq, 1u) << "the same again is no news";
   pages.order(5, 4, order);
@@ -144,7 +144,7 @@ TEST_F(ResidencyTest, NextAgent_OrdersStand) {
   ASSERT_TRUE(next) << next.error().message();
   ASSERT_TRUE(next->setSwap(swapping()));
   ResidencyOrder standing;
-  EXPECT_TRUE(mustOpen().standing(0, 0, &standing));
+  EXPECT_TRUE(mustOpen().readOrder(0, 0, &standing));
   EXPECT_EQ(standing, order);
 }
 

@@ -35,16 +35,16 @@ engine::Node nodeOf(const std::string& kind, const std::string& model, unsigned 
     device.memory = memory;
     device.kind = DeviceKind(kind);
     device.mode = mode;
-    device.parting = partingOf(*catalog().kind(kind), model);
+    device.parting = partitioningOf(*catalog().kind(kind), model);
     node.devices.push_back(device);
   }
   return node;
 }
 
 engine::Shape shapeFor(const Quantities& limits, const Annotations& annotations = {}) {
-  const auto asks = vendors::readAsks(catalog(), limits, {}, annotations);
+  const auto asks = vendors::readRequests(catalog(), limits, {}, annotations);
   EXPECT_TRUE(asks) << asks.error().message();
-  const std::vector<ContainerAsks> containers{{{1000}, gib(1), *asks}};
+  const std::vector<ContainerRequests> containers{{{1000}, gib(1), *asks}};
   engine::Shape shape = shapeOf({}, containers, annotations);
   const auto selected = selectModels({}, containers, &shape);
   EXPECT_TRUE(selected) << selected.error().message();
@@ -171,20 +171,20 @@ TEST_F(RequestPlacementTest, ModelResource_SelectsModel) {
 }
 
 TEST(SelectModels, TwoModels_AreRefused) {
-  const auto asksFor = [](const Quantities& limits) {
-    return ContainerAsks{{}, {}, *vendors::readAsks(catalog(), limits, {})};
+  const auto requestsFor = [](const Quantities& limits) {
+    return ContainerRequests{{}, {}, *vendors::readRequests(catalog(), limits, {})};
   };
-  const auto error = [&](const std::vector<ContainerAsks>& containers,
+  const auto error = [&](const std::vector<ContainerRequests>& containers,
                          const Annotations& annotations) {
     engine::Shape shape = shapeOf({}, containers, annotations);
     const auto selected = selectModels({}, containers, &shape);
     return selected ? std::string() : selected.error().message();
   };
-  const ContainerAsks a100 = asksFor({{"divvy.dev/gpu-a100", "1"}});
+  const ContainerRequests a100 = requestsFor({{"divvy.dev/gpu-a100", "1"}});
   EXPECT_EQ(error({a100, a100}, {}), "");
-  EXPECT_THAT(error({a100, asksFor({{"divvy.dev/gpu-l20", "1"}})}, {}),
+  EXPECT_THAT(error({a100, requestsFor({{"divvy.dev/gpu-l20", "1"}})}, {}),
               HasSubstr("for divvy.dev/gpu-a100 and for divvy.dev/gpu-l20; accepted"));
-  EXPECT_THAT(error({asksFor({{"nvidia.com/gpu", "1"}}), a100}, {}),
+  EXPECT_THAT(error({requestsFor({{"nvidia.com/gpu", "1"}}), a100}, {}),
               HasSubstr("for nvidia.com/gpu and for divvy.dev/gpu-a100; accepted"));
   EXPECT_THAT(error({a100}, {{"nvidia.com/use-gputype", "A100"}}),
               HasSubstr("so does an annotation; accepted"));
@@ -194,7 +194,7 @@ TEST(SelectModels, TwoModels_AreRefused) {
 TEST(PartingOf, TemplateCores_ThousandthsAgree) {
   for (const vendors::Kind* kind : catalog().kinds()) {
     if (kind->templates.empty()) continue;
-    const auto parting = partingOf(*kind, "");
+    const auto parting = partitioningOf(*kind, "");
     ASSERT_EQ(parting->parts.size(), kind->templates.size());
     const std::function<void(std::size_t, std::uint32_t, std::int32_t)> add =
         [&](std::size_t at, std::uint32_t cores, std::int32_t milli) {
@@ -211,7 +211,7 @@ TEST(PartingOf, TemplateCores_ThousandthsAgree) {
 // Every table is one that the engine takes, and models are found by their words.
 TEST(PartingOf, EachGeometry_AcceptedByEngine) {
   const auto partsOf = [](const char* model) {
-    const auto parting = partingOf(*catalog().kind("NVIDIA"), model);
+    const auto parting = partitioningOf(*catalog().kind("NVIDIA"), model);
     return parting == nullptr ? "none" : parting->parts.back().name.text;
   };
   EXPECT_EQ(partsOf("NVIDIA A100-SXM4-40GB"), "7g.40gb");
@@ -229,8 +229,8 @@ TEST(PartingOf, EachGeometry_AcceptedByEngine) {
         Engine engine{engine::Config{}};
         const auto set = engine.setNode(nodeOf(kind->name, model, 1, gib(200)));
         ASSERT_TRUE(set) << set.error().message();
-        EXPECT_EQ(partingOf(*kind, model)->parts.size(), geometry.instances.size());
-        EXPECT_EQ(partingOf(*kind, model)->parts[0].name.text, geometry.instances[0].name);
+        EXPECT_EQ(partitioningOf(*kind, model)->parts.size(), geometry.instances.size());
+        EXPECT_EQ(partitioningOf(*kind, model)->parts[0].name.text, geometry.instances[0].name);
       }
     }
   }

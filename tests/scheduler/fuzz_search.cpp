@@ -74,11 +74,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const Device& device : node.devices) memory[device.uuid] = device.memory.count;
     need(bool(engine.setNode(node)), "a node is refused");
   }
-  EvictionCosts stakes;
+  EvictionCosts costs;
   for (unsigned i = 0, tenants = in.byte() % 40; i < tenants && !in.empty(); ++i) {
     const Request tenant = requestOf("t" + std::to_string(i), 2, &in);
     bounded(engine, kMax, [&] {
-      if (engine.place(tenant, Instant{1})) stakes.of[tenant.id] = {in.byte() % 5, 1, "", ""};
+      if (engine.place(tenant, Instant{1})) costs.of[tenant.id] = {in.byte() % 5, 1, "", ""};
     });
   }
   const Request pod = requestOf("pod", 32, &in);
@@ -88,9 +88,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fits = decision && decision->fits();
     need(!decision || fits || decision->refusals.size() == nodes, "a node has no verdict");
   });
-  bounded(engine, kMax, [&] { (void)engine.briefs(pod); });
+  bounded(engine, kMax, [&] { (void)engine.compactRefusals(pod); });
   bounded(engine, kMax, [&] { (void)engine.remedies(pod, NodeName("n0")); });
-  if (!fits) bounded(engine, 2 * kMax, [&] { (void)engine.preempt(pod, 10, stakes); });
+  if (!fits) bounded(engine, 2 * kMax, [&] { (void)engine.preempt(pod, 10, costs); });
   bounded(engine, kMax, [&] { (void)engine.place(pod, Instant{1}); });
   std::map<DeviceUuid, std::uint64_t> taken;
   for (const Allocation& one : engine.allocations())

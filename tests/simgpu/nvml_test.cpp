@@ -157,7 +157,7 @@ TEST_F(Nvml, MemoryAndProcesses_AsCardBooks) {
             NVML_SUCCESS);
   EXPECT_EQ(old.used, after.used + after.reserved);
   EXPECT_EQ(old.total, old.used + old.free);
-  card.leave();
+  card.releaseRecord();
 }
 
 // What this process has touched of the card's file, where it has mapped it and touched most.
@@ -191,7 +191,7 @@ TEST_F(Nvml, Queries_TouchFewPages) {
             NVML_SUCCESS);
   EXPECT_GT(touchedKib(), 0u);
   EXPECT_LT(touchedKib(), sizeof(CardFile) / 1024 / 2);
-  card.leave();
+  card.releaseRecord();
 }
 
 TEST_F(Nvml, StructureVersion_IsChecked) {
@@ -247,7 +247,7 @@ TEST_F(Nvml, HalfBusy_UtilizationIs50Percent) {
       call<Nv::nvmlDeviceGetUtilizationRates>("nvmlDeviceGetUtilizationRates", handle, &rates),
       NVML_SUCCESS);
   EXPECT_NEAR(rates.gpu, 50, 2);
-  card.leave();
+  card.releaseRecord();
 }
 
 TEST_F(Nvml, InjectedXid_ReachesEventSet) {

@@ -57,7 +57,7 @@ TEST(Parity, DefaultWorkload_AllocationAsPublished) {
   runs.seeds = {42, 43};
   const auto outcomes = runAll(runs, 2, [](std::size_t, std::size_t) {});
   ASSERT_TRUE(outcomes);
-  for (const Outcome& one : *outcomes) {
+  for (const WorkloadResult& one : *outcomes) {
     // Two seeds of ours and ten of theirs: three standard deviations of the difference.
     const bool wide = one.policy == Policy::kPacking || one.policy == Policy::kClustering;
     EXPECT_NEAR(one.mean, published.at(one.policy), wide ? 1.5 : 0.8) << nameOf(one.policy);

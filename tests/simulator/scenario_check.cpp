@@ -39,7 +39,7 @@ std::string faultOfScenario(std::string_view text, bool* read) {
   // Whatever is read can be run.
   if (!small(*scenario)) return "";
   for (const std::uint32_t overcommit : {0u, scenario->sharing.overcommit.back()}) {
-    const Result<DayFigures> day = runDay(*scenario, overcommit, 1);
+    const Result<DayStats> day = runDay(*scenario, overcommit, 1);
     if (!day) return day.error().message();
     if (!(day->utilisation <= 100.001)) return "busier than there are cards";
   }

@@ -17,19 +17,19 @@ engine::Engine follow(const History& history, std::size_t* asks, bool check) {
   engine::Engine engine{engine::Config{}};
   for (const engine::Node& node : history.nodes) EXPECT_TRUE(engine.setNode(node));
   for (const engine::Allocation& one : history.allocations) EXPECT_TRUE(engine.adopt(one));
-  for (const Entry& entry : history.entries) {
-    if (const auto* is = std::get_if<NodeIs>(&entry.what)) {
+  for (const HistoryEntry& entry : history.entries) {
+    if (const auto* is = std::get_if<NodeUpdated>(&entry.what)) {
       EXPECT_TRUE(engine.setNode(is->node));
     }
-    if (const auto* gone = std::get_if<NodeGone>(&entry.what)) engine.removeNode(gone->node);
-    if (const auto* holds = std::get_if<Holds>(&entry.what)) {
+    if (const auto* gone = std::get_if<NodeRemoved>(&entry.what)) engine.removeNode(gone->node);
+    if (const auto* holds = std::get_if<AllocationUpdated>(&entry.what)) {
       engine.release(holds->allocation.id);
       EXPECT_TRUE(engine.adopt(holds->allocation));
     }
-    if (const auto* released = std::get_if<Released>(&entry.what)) {
+    if (const auto* released = std::get_if<AllocationReleased>(&entry.what)) {
       EXPECT_TRUE(engine.release(released->id));
     }
-    const auto* asked = std::get_if<Asked>(&entry.what);
+    const auto* asked = std::get_if<RequestEvent>(&entry.what);
     if (asked == nullptr) continue;
     ++*asks;
     const auto again = engine.decide(asked->request);
@@ -61,8 +61,9 @@ class Cluster {
     const auto decided = engine_.decide(request);
     if (!decided) return;
     ++recorded_;
-    recorder.asked(now_, {request, 0, decided->fits() ? Outcome::kPlaced : Outcome::kRefused,
-                          decided->placement, ""});
+    recorder.recordRequest(
+        now_, {request, 0, decided->fits() ? RequestOutcome::kPlaced : RequestOutcome::kRefused,
+               decided->placement, ""});
     if (decided->fits()) {
       EXPECT_TRUE(engine_.place(request, {9}));
     }
@@ -135,8 +136,8 @@ TEST(Redact, RandomSnapshot_HidesNamesKeepsDecisions) {
     Snapshot before = some::snapshot(rng, 20);
     before.config = {};
     for (engine::Node& node : before.nodes) node.labels.push_back({"zone", "secret"});
-    for (Held& held : before.allocations) held.name = "secret";
-    for (Pending& one : before.pending) one.reason = one.name = "secret";
+    for (HeldAllocation& held : before.allocations) held.name = "secret";
+    for (PendingRequest& one : before.pending) one.reason = one.name = "secret";
     Snapshot after = before;
     redact(after);
     const std::string text = write(after);
@@ -152,8 +153,8 @@ TEST(Redact, RandomSnapshot_HidesNamesKeepsDecisions) {
     ASSERT_TRUE(two.setPools(read->pools));
     for (const engine::Node& node : before.nodes) ASSERT_TRUE(one.setNode(node));
     for (const engine::Node& node : read->nodes) ASSERT_TRUE(two.setNode(node));
-    for (const Held& held : before.allocations) ASSERT_TRUE(one.adopt(held.allocation));
-    for (const Held& held : read->allocations) ASSERT_TRUE(two.adopt(held.allocation));
+    for (const HeldAllocation& held : before.allocations) ASSERT_TRUE(one.adopt(held.allocation));
+    for (const HeldAllocation& held : read->allocations) ASSERT_TRUE(two.adopt(held.allocation));
     for (std::size_t i = 0; i < before.pending.size(); ++i) {
       if (before.pending[i].request.shape.policy == engine::Policy::kRandom) continue;
       const auto here = one.decide(before.pending[i].request);

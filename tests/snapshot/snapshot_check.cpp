@@ -29,7 +29,7 @@ std::string faultOf(std::string_view text, bool* read) {
   if (const auto set = engine.setPools(snapshot->pools); !set) return set.error().message();
   for (const engine::Node& node : snapshot->nodes)
     if (const Result<void> set = engine.setNode(node); !set) return set.error().message();
-  for (const Held& held : snapshot->allocations)
+  for (const HeldAllocation& held : snapshot->allocations)
     if (const Result<void> set = engine.adopt(held.allocation); !set) return set.error().message();
   if (snapshot->nodes.size() > 64) return "";
   for (std::size_t i = 0; i < std::min<std::size_t>(snapshot->pending.size(), 8); ++i) {

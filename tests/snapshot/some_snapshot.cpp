@@ -72,7 +72,7 @@ engine::Request request(Rng& rng, const std::string& id) {
   }
   if (rng.below(6) == 0) shape.selector.uuid_match = engine::UuidMatch::kPrefix;
   if (rng.below(6) == 0 && !shape.devices) {
-    engine::DeviceAsk& ask = shape.containers[0].devices;
+    engine::DeviceRequest& ask = shape.containers[0].devices;
     ask.guarantee.reset();
     if (rng.below(2) == 0) {
       ask.part = engine::PartName();
@@ -116,7 +116,7 @@ class Life {
   void end() {
     for (const auto& [name, node] : known_) out_.nodes.push_back(node);
     for (const engine::Allocation& one : engine_.allocations()) {
-      Held& held = out_.allocations.emplace_back();
+      HeldAllocation& held = out_.allocations.emplace_back();
       held.allocation = one;
       held.name = rng_.below(2) == 0 ? "name \"of\" \\ it \xc3\xa4" : "";
       held.priority = static_cast<std::int64_t>(rng_.below(3)) - 1;
@@ -127,45 +127,45 @@ class Life {
   }
 
  private:
-  void enter(decltype(Entry::what) what) { out_.history.entries.push_back({now_, what}); }
+  void enter(decltype(HistoryEntry::what) what) { out_.history.entries.push_back({now_, what}); }
 
   void ask() {
     const engine::Request asked = request(rng_, "r" + std::to_string(++asks_));
     const auto decided = engine_.decide(asked);
     if (!decided) return;
-    Asked entry{asked, static_cast<std::int64_t>(rng_.below(3)) - 1, Outcome::kRefused,
-                decided->placement, ""};
+    RequestEvent entry{asked, static_cast<std::int64_t>(rng_.below(3)) - 1,
+                       RequestOutcome::kRefused, decided->placement, ""};
     const bool wait = rng_.below(3) == 0;
-    if (wait) entry.outcome = Outcome::kQueued;
-    if (!wait && decided->fits()) entry.outcome = Outcome::kPlaced;
-    if (entry.outcome != Outcome::kPlaced) entry.reason = "so it is";
+    if (wait) entry.outcome = RequestOutcome::kQueued;
+    if (!wait && decided->fits()) entry.outcome = RequestOutcome::kPlaced;
+    if (entry.outcome != RequestOutcome::kPlaced) entry.reason = "so it is";
     enter(entry);
     if (wait) out_.pending.push_back({asked, "", entry.priority, now_, "so it is"});
-    if (entry.outcome != Outcome::kPlaced) return;
+    if (entry.outcome != RequestOutcome::kPlaced) return;
     const auto held = engine_.place(asked, {now_.ms + 9});
     if (!held) return;
     shapes_[asked.id] = asked.shape;
-    enter(Holds{*held});
+    enter(AllocationUpdated{*held});
   }
   void release() {
     const std::vector<engine::Allocation> all = engine_.allocations();
     if (all.empty()) return;
     const engine::RequestId id = all[rng_.below(all.size())].id;
     engine_.release(id);
-    enter(Released{id});
+    enter(AllocationReleased{id});
   }
   void change() {
     const std::string name = "n" + std::to_string(rng_.below(5));
     known_[name] = node(rng_, name);
     static_cast<void>(engine_.setNode(known_[name]));
-    enter(NodeIs{known_[name]});
+    enter(NodeUpdated{known_[name]});
   }
   void lose() {
     const engine::NodeName name = known_.begin()->second.name;
     if (known_.size() < 2) return;
     known_.erase(known_.begin());
     engine_.removeNode(name);
-    enter(NodeGone{name});
+    enter(NodeRemoved{name});
   }
 
   Rng& rng_;

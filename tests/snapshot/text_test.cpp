@@ -37,7 +37,7 @@ engine::Engine engineOf(const Snapshot& snapshot) {
     const Result<void> set = engine.setNode(node);
     EXPECT_TRUE(set) << set.error().message();
   }
-  for (const Held& held : snapshot.allocations) {
+  for (const HeldAllocation& held : snapshot.allocations) {
     const Result<void> set = engine.adopt(held.allocation);
     EXPECT_TRUE(set) << set.error().message();
   }
@@ -74,8 +74,8 @@ TEST(SnapshotText, RandomSnapshot_RoundTrips) {
     expectSameEngine(before, *after);
     ASSERT_EQ(before.history.entries.size(), after->history.entries.size());
     for (std::size_t i = 0; i < before.history.entries.size(); ++i) {
-      const auto* one = std::get_if<Asked>(&before.history.entries[i].what);
-      const auto* two = std::get_if<Asked>(&after->history.entries[i].what);
+      const auto* one = std::get_if<RequestEvent>(&before.history.entries[i].what);
+      const auto* two = std::get_if<RequestEvent>(&after->history.entries[i].what);
       ASSERT_EQ(one == nullptr, two == nullptr);
       if (one == nullptr) continue;
       EXPECT_EQ(one->request.shape, two->request.shape);
@@ -109,16 +109,16 @@ TEST(SnapshotText, VersionOne_IsRead) {
   EXPECT_EQ(plain.slots, 10u);
   EXPECT_EQ(plain.health, engine::Health::kHealthy);
   EXPECT_EQ(plain.mode, engine::Mode::kShared);
-  EXPECT_EQ(plain.terms, engine::MemoryTerms({}, {}, 1000, {}, false));
+  EXPECT_EQ(plain.terms, engine::OvercommitPolicy({}, {}, 1000, {}, false));
   EXPECT_EQ(plain.compute_rule, engine::ComputeRule::kBound);
   const engine::Device& full = read->nodes[0].devices[1];
-  EXPECT_EQ(full.terms, engine::MemoryTerms({1024}, gib(40), 1300, mib(512), true));
+  EXPECT_EQ(full.terms, engine::OvercommitPolicy({1024}, gib(40), 1300, mib(512), true));
   EXPECT_EQ(full.mode, engine::Mode::kMps);
   EXPECT_EQ(full.row->runs, (std::vector<std::uint32_t>{1, 2, 4}));
   EXPECT_EQ(*read->nodes[0].order, UINT64_MAX);
   EXPECT_EQ(read->nodes[1].devices[0].parting->parts[0].starts.size(), 7u);
   ASSERT_EQ(read->allocations.size(), 2u);
-  const Held& web = read->allocations[0];
+  const HeldAllocation& web = read->allocations[0];
   EXPECT_EQ(web.name, "web");
   EXPECT_EQ(web.allocation.expires->ms, 1795000060000);
   EXPECT_EQ(web.allocation.placement.charges[0].largest, gib(3));
@@ -130,9 +130,9 @@ TEST(SnapshotText, VersionOne_IsRead) {
   EXPECT_EQ(read->pending[0].request.shape.containers[0].devices.part, engine::PartName());
   EXPECT_EQ(read->history.dropped, 12u);
   ASSERT_EQ(read->history.entries.size(), 6u);
-  EXPECT_EQ(std::get<Released>(read->history.entries[1].what).id.text, "old");
-  EXPECT_EQ(std::get<NodeGone>(read->history.entries[2].what).node.text, "c");
-  EXPECT_EQ(std::get<Asked>(read->history.entries[5].what).reason, "2 devices asked");
+  EXPECT_EQ(std::get<AllocationReleased>(read->history.entries[1].what).id.text, "old");
+  EXPECT_EQ(std::get<NodeRemoved>(read->history.entries[2].what).node.text, "c");
+  EXPECT_EQ(std::get<RequestEvent>(read->history.entries[5].what).reason, "2 devices asked");
   std::string expected = example();
   for (std::size_t at; (at = expected.find("\"loose\"")) != std::string::npos;)
     expected.replace(at, 7, "\"words\"");

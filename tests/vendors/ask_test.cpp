@@ -17,7 +17,7 @@ const Catalog& catalog() {
 }
 
 // "NVIDIA x1 3000Mi 30%", as tests write what is expected.
-std::string said(const Ask& ask) {
+std::string said(const KindRequest& ask) {
   std::string text = ask.kind->name + " x" + std::to_string(ask.count) + " ";
   if (const Bytes* bytes = std::get_if<Bytes>(&ask.memory)) {
     const bool whole = bytes->count % mib(1).count == 0;
@@ -50,7 +50,7 @@ class AskTest : public testing::TestWithParam<Row> {};
 
 TEST_P(AskTest, EachRow_ReadAsExpected) {
   const Row& row = GetParam();
-  const auto asks = readAsks(catalog(), row.limits, {}, row.annotations);
+  const auto asks = readRequests(catalog(), row.limits, {}, row.annotations);
   if (row.wanted[0] == '!') {
     ASSERT_FALSE(asks);
     EXPECT_EQ(asks.error().code(), ErrorCode::kUsage);
@@ -61,7 +61,7 @@ TEST_P(AskTest, EachRow_ReadAsExpected) {
   }
   ASSERT_TRUE(asks) << asks.error().message();
   std::string all;
-  for (const Ask& ask : *asks) all += (all.empty() ? "" : ", ") + said(ask);
+  for (const KindRequest& ask : *asks) all += (all.empty() ? "" : ", ") + said(ask);
   EXPECT_EQ(all, row.wanted);
 }
 
@@ -304,15 +304,15 @@ INSTANTIATE_TEST_SUITE_P(
             "AMDGPU x1 all 1000, NVIDIA x1 1Mi 0"}),
     [](const auto& each) { return each.param.name; });
 
-TEST(Ask, LimitAndRequest_LimitCounts) {
-  const auto asks = readAsks(catalog(), {{kGpu, "2"}}, {{kGpu, "1"}, {kGpuMem, "512"}});
+TEST(KindRequest, LimitAndRequest_LimitCounts) {
+  const auto asks = readRequests(catalog(), {{kGpu, "2"}}, {{kGpu, "1"}, {kGpuMem, "512"}});
   ASSERT_TRUE(asks) << asks.error().message();
   ASSERT_EQ(asks->size(), 1u);
   EXPECT_EQ(said((*asks)[0]), "NVIDIA x2 512Mi 0");
 }
 
 // More memory than the card has was more than all of its compute, and wrapped around.
-TEST(Ask, ComputeFollowsMemory_BoundedByCard) {
+TEST(KindRequest, ComputeFollowsMemory_BoundedByCard) {
   const auto read = parseDescriptor(
       "vendor: v\nkinds:\n  - name: K\n    count: {resource: v/k}\n"
       "    memory: {resource: v/m}\n    cores: {follow: memory}\n    card: {memory: 96Gi}\n",
@@ -321,7 +321,7 @@ TEST(Ask, ComputeFollowsMemory_BoundedByCard) {
   const auto one = Catalog::of({*read});
   ASSERT_TRUE(one);
   const auto ask = [&](const char* memory) {
-    return readAsks(*one, {{"v/k", "1"}, {"v/m", memory}}, {});
+    return readRequests(*one, {{"v/k", "1"}, {"v/m", memory}}, {});
   };
   EXPECT_EQ(said((*ask("24Gi"))[0]), "K x1 24576Mi 250");
   EXPECT_EQ(said((*ask("96Gi"))[0]), "K x1 98304Mi 1000");
@@ -332,7 +332,7 @@ TEST(Ask, ComputeFollowsMemory_BoundedByCard) {
   }
 }
 
-TEST(Ask, Selections_AreCommaLists) {
+TEST(KindRequest, Selections_AreCommaLists) {
   const Annotations annotations = {{"nvidia.com/use-gputype", " A100 ,,V100,"},
                                    {"nvidia.com/nouse-gpuuuid", "GPU-1"},
                                    {"nvidia.com/use-gpuuuid", "  "},

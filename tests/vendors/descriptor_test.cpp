@@ -104,7 +104,7 @@ TEST(ModelResources, ValidList_AddedToKind) {
   ASSERT_TRUE(catalog);
   EXPECT_EQ(catalog->owner("sf.com/vgpu-number-l20")->name, "NVIDIA");
   EXPECT_EQ(catalog->owner("a.b/inf2"), nullptr);  // of a vendor that is not placed here
-  const auto asks = readAsks(*catalog, {{"divvy.dev/gpu-a100", "1"}}, {});
+  const auto asks = readRequests(*catalog, {{"divvy.dev/gpu-a100", "1"}}, {});
   ASSERT_TRUE(asks);
   EXPECT_EQ(asks->at(0).of_model->models, (std::vector<std::string>{"A100", "A800"}));
 }

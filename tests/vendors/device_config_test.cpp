@@ -40,7 +40,8 @@ TEST(DeviceConfig, ResourceNames_AreRenamed) {
   EXPECT_EQ(catalog.owner("nvidia.com/gpu"), nullptr);
   EXPECT_EQ(catalog.owner("example.com/pct"), kind);
   EXPECT_EQ(kind->priority, "example.com/prio");
-  const auto asks = readAsks(catalog, {{"example.com/vgpu", "2"}, {"example.com/mem", "3000"}}, {});
+  const auto asks =
+      readRequests(catalog, {{"example.com/vgpu", "2"}, {"example.com/mem", "3000"}}, {});
   ASSERT_TRUE(asks);
   ASSERT_EQ(asks->size(), 1u);
   EXPECT_EQ((*asks)[0].count, 2u);
@@ -57,7 +58,7 @@ TEST(DeviceConfig, MissingFamily_IsNotPlaced) {
 TEST(DeviceConfig, EmptyValues_ChangeNothing) {
   const Catalog catalog = catalogOf("nvidia: {runtimeClassName: \"\", resourceCountName: \"\"}\n");
   EXPECT_NE(catalog.owner("nvidia.com/gpu"), nullptr);
-  EXPECT_TRUE(catalog.kind("NVIDIA")->wire.door.runtime_class.empty());
+  EXPECT_TRUE(catalog.kind("NVIDIA")->wire.mutation.runtime_class.empty());
 }
 
 TEST(DeviceConfig, CountName_NodeResourceFollows) {
@@ -72,11 +73,11 @@ TEST(DeviceConfig, CountName_NodeResourceFollows) {
 TEST(DeviceConfig, Defaults_ApplyWhereUnstated) {
   const Catalog catalog =
       catalogOf("nvidia: {defaultMemory: 2000, defaultCores: 30, defaultGPUNum: 2}\n");
-  const auto asks = readAsks(catalog, {{"nvidia.com/gpu", "1"}}, {});
+  const auto asks = readRequests(catalog, {{"nvidia.com/gpu", "1"}}, {});
   ASSERT_TRUE(asks);
   EXPECT_EQ((*asks)[0].memory, Memory(mib(2000)));
   EXPECT_EQ((*asks)[0].compute_milli, 300u);  // a share: nobody asked for all of it
-  const auto all = readAsks(catalog, {{"nvidia.com/gpumem-percentage", "100"}}, {});
+  const auto all = readRequests(catalog, {{"nvidia.com/gpumem-percentage", "100"}}, {});
   ASSERT_TRUE(all);
   EXPECT_EQ((*all)[0].count, 2u);
   EXPECT_EQ((*all)[0].memory, Memory(WholeMemory{}));
@@ -104,21 +105,21 @@ TEST(DeviceConfig, MemoryFactor_IsUnit) {
 
 TEST(DeviceConfig, NoDefaultCount_CountIsRequired) {
   const Catalog catalog = catalogOf("nvidia: {defaultGPUNum: 0}\n");
-  EXPECT_FALSE(readAsks(catalog, {{"nvidia.com/gpumem", "1000"}}, {}));
+  EXPECT_FALSE(readRequests(catalog, {{"nvidia.com/gpumem", "1000"}}, {}));
 }
 
 TEST(DeviceConfig, EnvAndRuntimeClass_InMutation) {
   const Catalog catalog = catalogOf(
       "nvidia: {overwriteEnv: \"true\", gpuCorePolicy: force, runtimeClassName: nvidia}\n");
-  const Mutation& door = catalog.kind("NVIDIA")->wire.door;
+  const Mutation& door = catalog.kind("NVIDIA")->wire.mutation;
   EXPECT_EQ(door.runtime_class, "nvidia");
   ASSERT_EQ(door.env.size(), 3u);
   EXPECT_EQ(door.env[1].name, "NVIDIA_VISIBLE_DEVICES");
-  EXPECT_EQ(door.env[1].of, Env::Of::kOthers);
+  EXPECT_EQ(door.env[1].of, EnvVariable::Of::kOthers);
   EXPECT_EQ(door.env[2].value, "force");
   EXPECT_EQ(catalogOf("nvidia: {overwriteEnv: false, gpuCorePolicy: default}\n")
                 .kind("NVIDIA")
-                ->wire.door.env.size(),
+                ->wire.mutation.env.size(),
             1u);
 }
 

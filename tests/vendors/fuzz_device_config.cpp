@@ -27,9 +27,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       for (const std::string& name : {kind->memory.resource, kind->cores.resource, kind->slice})
         limits[name] = amount;
       limits.erase("");
-      const auto asks = readAsks(*catalog, limits, {}, {});
+      const auto asks = readRequests(*catalog, limits, {}, {});
       if (!asks) continue;
-      for (const Ask& ask : *asks)
+      for (const KindRequest& ask : *asks)
         if (ask.count == 0 || ask.count > 2048 || ask.compute_milli > 1000) std::abort();
     }
   }

@@ -29,9 +29,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         limits[name] = amount;
       annotations[kind->soft_split] = kind->soft_split_value;
     }
-    const auto asks = readAsks(*catalog, limits, {}, annotations);
+    const auto asks = readRequests(*catalog, limits, {}, annotations);
     if (!asks) continue;
-    for (const Ask& ask : *asks)
+    for (const KindRequest& ask : *asks)
       if (ask.count == 0 || ask.count > 2048 || ask.compute_milli > 1000) std::abort();
   }
   return 0;

@@ -11,17 +11,17 @@ constexpr std::uint32_t kOfNvlink = 100;
 constexpr std::uint32_t kOneSocket = 20;
 constexpr std::uint32_t kApart = 10;
 
-std::uint32_t scoreOf(driver::PciWay way) {
-  switch (way) {
-    case driver::PciWay::kSame:
+std::uint32_t scoreOf(driver::PciPath path) {
+  switch (path) {
+    case driver::PciPath::kSame:
       return 60;
-    case driver::PciWay::kSwitch:
+    case driver::PciPath::kSwitch:
       return 50;
-    case driver::PciWay::kSwitches:
+    case driver::PciPath::kSwitches:
       return 40;
-    case driver::PciWay::kHostBridge:
+    case driver::PciPath::kHostBridge:
       return 30;
-    case driver::PciWay::kNode:
+    case driver::PciPath::kNode:
       return kOneSocket;
     default:
       return kApart;
@@ -29,8 +29,8 @@ std::uint32_t scoreOf(driver::PciWay way) {
 }
 
 // Only paths that do not pass through the host count.
-std::uint32_t betterOf(driver::PciWay way) {
-  return way < driver::PciWay::kHostBridge ? scoreOf(way) : 0;
+std::uint32_t betterOf(driver::PciPath path) {
+  return path < driver::PciPath::kHostBridge ? scoreOf(path) : 0;
 }
 
 std::string nameOf(const driver::DeviceInfo& card) {
@@ -46,12 +46,12 @@ std::vector<DeviceLocality> placesOf(const std::vector<driver::DeviceInfo>& card
     places[i].numa = layout.numa[i];
   for (const driver::CardPair& pair : layout.pairs) {
     const std::uint32_t score =
-        kOfNvlink * pair.nvlinks + (pair.peers || pair.nvlinks > 0 ? betterOf(pair.way) : 0);
+        kOfNvlink * pair.nvlinks + (pair.peers || pair.nvlinks > 0 ? betterOf(pair.path) : 0);
     if (score == 0 || pair.a >= cards.size() || pair.b >= cards.size()) continue;
     places[pair.a].ways.push_back({cards[pair.b].uuid, score, pair.nvlinks > 0});
     places[pair.b].ways.push_back({cards[pair.a].uuid, score, pair.nvlinks > 0});
   }
-  for (const driver::NicPlace& nic : layout.nics)
+  for (const driver::NicPaths& nic : layout.nics)
     for (std::size_t i = 0; i < cards.size() && i < nic.to.size(); ++i)
       places[i].nics.push_back({nic.name, static_cast<std::uint32_t>(nic.to[i])});
   return places;
@@ -63,7 +63,7 @@ kube::DeviceScores scoresOf(const std::vector<driver::DeviceInfo>& cards,
   for (const driver::CardPair& pair : layout.pairs) {
     if (pair.a >= cards.size() || pair.b >= cards.size()) continue;
     scores[std::minmax(cards[pair.a].uuid, cards[pair.b].uuid)] =
-        kOfNvlink * pair.nvlinks + scoreOf(pair.way);
+        kOfNvlink * pair.nvlinks + scoreOf(pair.path);
   }
   return scores;
 }
@@ -71,7 +71,7 @@ kube::DeviceScores scoresOf(const std::vector<driver::DeviceInfo>& cards,
 std::vector<kube::Nic> nicsOf(const std::vector<driver::DeviceInfo>& cards,
                               const driver::Layout& layout) {
   std::vector<kube::Nic> nics;
-  for (const driver::NicPlace& place : layout.nics) {
+  for (const driver::NicPaths& place : layout.nics) {
     kube::Nic& nic = nics.emplace_back();
     nic.name = place.name;
     for (std::size_t i = 0; i < cards.size() && i < place.to.size(); ++i)

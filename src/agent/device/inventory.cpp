@@ -11,7 +11,7 @@ Result<Inventory> Inventory::open(const Node& node, const NodePaths& paths,
                                   std::shared_ptr<driver::ProcessSource> source) {
   Result<driver::Nvml> nvml = openDriver(node, paths, install);
   if (!nvml) return nvml.error();
-  if (source) nvml->askForProcesses(std::move(source));
+  if (source) nvml->setProcessSource(std::move(source));
   Inventory inventory;
   inventory.cuda_path_ = cudaOf(node, install);
   inventory.driver_version_ = nvml->driverVersion();

@@ -47,7 +47,7 @@ std::vector<std::string> ContainerStarter::Owner::containersOf(const std::string
   return names;
 }
 
-void ContainerStarter::start(DeviceIds units, kubelet::Answer<void> answer) {
+void ContainerStarter::start(DeviceIds units, kubelet::ReplyCallback<void> answer) {
   inputs_.shutdown.requestStarted();
   const auto done = [this, answer = std::move(answer)](Result<void> result) {
     if (!result) warn("a container is not started: " + result.error().message());
@@ -60,7 +60,7 @@ void ContainerStarter::start(DeviceIds units, kubelet::Answer<void> answer) {
 }
 
 asio::awaitable<void> ContainerStarter::answerStart(List held, DeviceIds units,
-                                                    kubelet::Answer<void> answer) {
+                                                    kubelet::ReplyCallback<void> answer) {
   answer(co_await startContainer(std::move(held), std::move(units)));
 }
 

@@ -58,7 +58,7 @@ class ContainerStarter {
   // most, and the time that kubelet and API server need; errors are logged. kUsage: no IDs.
   // kUnavailable: the owner of the IDs is not known, or their devices have no room yet. Other
   // errors: those of podShare(), understand(), ourMountsStay() and ContainerInjector::prepare().
-  void start(DeviceIds units, kubelet::Answer<void> answer);
+  void start(DeviceIds units, kubelet::ReplyCallback<void> answer);
   // Records which of the pod's containers the kubelet will request device IDs for. Call when the
   // pod was added or changed, before podChanged().
   void expect(const kube::Pod& pod);
@@ -89,7 +89,8 @@ class ContainerStarter {
     LastStartedContainer last;
   };
 
-  asio::awaitable<void> answerStart(List held, DeviceIds units, kubelet::Answer<void> answer);
+  asio::awaitable<void> answerStart(List held, DeviceIds units,
+                                    kubelet::ReplyCallback<void> answer);
   asio::awaitable<Result<void>> startContainer(List held, DeviceIds units);
   asio::awaitable<Result<Owner>> ownerOf(List held, DeviceIds units);
   // Resolves the container by the pod's status, and creates its tenant. Returns false if the

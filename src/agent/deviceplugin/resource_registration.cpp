@@ -61,8 +61,9 @@ Result<void> ResourceRegistration::serve() {
 kubelet::PluginHandlers ResourceRegistration::handlersFor(const std::string& resource) {
   asio::io_context& loop = inputs_.loop;
   kubelet::PluginHandlers handlers;
-  handlers.allocate = [this, &loop, resource](std::vector<std::string> ids,
-                                              const kubelet::Answer<kubelet::Injection>& answer) {
+  handlers.allocate = [this, &loop, resource](
+                          std::vector<std::string> ids,
+                          const kubelet::ReplyCallback<kubelet::Injection>& answer) {
     const std::string tenant = tenantIdFor(std::move(ids), resource);
     bool by_cdi = false;
     kubelet::Injection given = inputs_.injector.injection(tenant, &by_cdi);
@@ -70,14 +71,15 @@ kubelet::PluginHandlers ResourceRegistration::handlersFor(const std::string& res
     answer(std::move(given));
   };
   handlers.start = [this, &loop, resource](std::vector<std::string> ids,
-                                           kubelet::Answer<void> answer) {
+                                           kubelet::ReplyCallback<void> answer) {
     asio::post(loop, [this, units = DeviceIds{resource, std::move(ids)},
                       answer = std::move(answer)]() mutable {
       inputs_.starter.start(std::move(units), std::move(answer));
     });
   };
-  handlers.prefer = [this, resource](kubelet::PreferredAllocationQuery ask,
-                                     const kubelet::Answer<std::vector<std::string>>& answer) {
+  handlers.prefer = [this, resource](
+                        kubelet::PreferredAllocationQuery ask,
+                        const kubelet::ReplyCallback<std::vector<std::string>>& answer) {
     prefer(resource, std::move(ask), answer);
   };
   handlers.known = [this, &loop, resource] {
@@ -141,7 +143,7 @@ bool ResourceRegistration::offersNothing(const std::string& resource) const {
 
 void ResourceRegistration::prefer(const std::string& resource,
                                   kubelet::PreferredAllocationQuery ask,
-                                  const kubelet::Answer<std::vector<std::string>>& answer) {
+                                  const kubelet::ReplyCallback<std::vector<std::string>>& answer) {
   if (auto units = inputs_.preferred.assigned(resource, ask)) return answer(std::move(*units));
   asio::post(inputs_.loop, [this, resource, ask = std::move(ask), answer]() mutable {
     inputs_.shutdown.requestStarted();
@@ -152,7 +154,7 @@ void ResourceRegistration::prefer(const std::string& resource,
 // The kubelet hears of a pod when the agent does, or a little before.
 asio::awaitable<void> ResourceRegistration::preferLater(
     std::string resource, kubelet::PreferredAllocationQuery ask,
-    kubelet::Answer<std::vector<std::string>> answer) {
+    kubelet::ReplyCallback<std::vector<std::string>> answer) {
   PreferredAllocation& preferred = inputs_.preferred;
   const auto until = Clock::now() + kPreferWait;
   asio::steady_timer pause(inputs_.loop);

@@ -76,9 +76,9 @@ class ResourceRegistration {
   // Answers which device IDs the kubelet should allocate: at once, or when the pod that they are
   // for is known. On a thread of gRPC's.
   void prefer(const std::string& resource, kubelet::PreferredAllocationQuery ask,
-              const kubelet::Answer<std::vector<std::string>>& answer);
+              const kubelet::ReplyCallback<std::vector<std::string>>& answer);
   asio::awaitable<void> preferLater(std::string resource, kubelet::PreferredAllocationQuery ask,
-                                    kubelet::Answer<std::vector<std::string>> answer);
+                                    kubelet::ReplyCallback<std::vector<std::string>> answer);
 
   const Inputs inputs_;
   // Resources that were sent and are not counted yet, with the time at which waiting ends.

@@ -140,7 +140,7 @@ engine::Node nodeOf(const std::string& name, const std::vector<Card>& cards, Byt
 
 engine::Shape shapeOf(const ShareRequest& ask) {
   engine::Shape shape;
-  engine::DeviceAsk& devices = shape.containers.emplace_back().devices;
+  engine::DeviceRequest& devices = shape.containers.emplace_back().devices;
   devices.count = ask.gpus;
   devices.memory = memoryOf(ask.memory);
   devices.compute = {static_cast<std::int32_t>(ask.coresEach()) * kMilliPerPercent};

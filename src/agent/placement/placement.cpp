@@ -286,13 +286,13 @@ std::vector<std::string> victims(const ShareRequest& ask, Priority asker,
                                  const PlacementOptions& placing) {
   const Result<engine::Engine> engine = engineOf(cards, host_reserve, placing, holders);
   if (!engine || ask.gpus == 0) return {};
-  engine::EvictionCosts stakes;
+  engine::EvictionCosts costs;
   for (const AllocationOwner& holder : holders) {
     const auto lost = static_cast<std::int64_t>(holder.age_s * holder.held.size());
-    stakes.of[engine::RequestId(holder.id)] = {
+    costs.of[engine::RequestId(holder.id)] = {
         static_cast<std::int64_t>(holder.priority), lost, {}, {}};
   }
-  const auto found = engine->preempt(requestOf(ask), static_cast<std::int64_t>(asker), stakes);
+  const auto found = engine->preempt(requestOf(ask), static_cast<std::int64_t>(asker), costs);
   std::vector<std::string> ids;
   if (!found || !*found) return ids;
   for (const engine::RequestId& id : (*found)->victims) ids.push_back(id.text);

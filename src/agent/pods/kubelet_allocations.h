@@ -18,7 +18,7 @@ namespace divvy::agent {
 class KubeletAllocations {
  public:
   using List = Result<std::vector<kubelet::PodDevices>>;
-  using Counted = kubelet::PodResources::Counted;
+  using Counted = kubelet::PodResources::ResourceNames;
 
   // `loop` and `shutdown` outlive it.
   KubeletAllocations(asio::io_context& loop, std::shared_ptr<kubelet::KubeletDirs> dirs,

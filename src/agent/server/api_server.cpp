@@ -199,11 +199,11 @@ asio::awaitable<Reply> ApiServer::run(SessionPtr session, RunRequest request) {
   if (decision.fits() && (!request.wait || queue_.empty()))
     co_return grant(request, decided, session->peer);
   if (!request.wait || decision.impossible) {
-    record(request, decided, snapshot::Outcome::kRefused, record_.newId());
+    record(request, decided, snapshot::RequestOutcome::kRefused, record_.newId());
     co_return refuse(request, decision, session->peer);
   }
   const std::string id = record_.newId();
-  record(request, decided, snapshot::Outcome::kQueued, id);
+  record(request, decided, snapshot::RequestOutcome::kQueued, id);
   const std::uint64_t ticket = queue_.join({0, request.priority, session->peer, request.name,
                                             request.ask, decision.summary, id, wallMs()});
   QueuedReply queued{queue_.position(ticket), explain(decision)};
@@ -238,7 +238,7 @@ ApiServer::PlacementDecision ApiServer::decide(const RunRequest& request) const 
 }
 
 void ApiServer::record(const RunRequest& request, const PlacementDecision& decided,
-                       snapshot::Outcome outcome, const std::string& id) {
+                       snapshot::RequestOutcome outcome, const std::string& id) {
   record_.decided(decided.input, tenants_.memory().host_reserve, request, decided.decision, outcome,
                   id);
 }
@@ -296,7 +296,7 @@ Reply ApiServer::grant(const RunRequest& request, const PlacementDecision& decid
     tenants_.end(*tenant);
     return failed(good.error());
   }
-  record(request, decided, snapshot::Outcome::kPlaced, (*tenant)->record.id);
+  record(request, decided, snapshot::RequestOutcome::kPlaced, (*tenant)->record.id);
   reply->notes = std::move(notes);
   return std::move(*reply);
 }

@@ -75,7 +75,7 @@ class ApiServer {
   PlacementDecision decide(const RunRequest& request) const;
   // Adds to the history. `id`: the tenant's ID, or the request's while it waits.
   void record(const RunRequest& request, const PlacementDecision& decided,
-              snapshot::Outcome outcome, const std::string& id);
+              snapshot::RequestOutcome outcome, const std::string& id);
   Result<Enforcement> choose(const RunRequest& request) const;
   // An error: a container cannot be given what it needs.
   Result<GrantedReply> granted(const Tenant& tenant, const RunRequest& request);

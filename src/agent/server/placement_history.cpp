@@ -62,8 +62,8 @@ void PlacementHistory::note(const PlacementInput& input, Bytes host_reserve) {
 
 void PlacementHistory::decided(const PlacementInput& input, Bytes host_reserve,
                                const RunRequest& request, const Decision& decision,
-                               snapshot::Outcome outcome, const std::string& id) {
-  snapshot::Asked asked;
+                               snapshot::RequestOutcome outcome, const std::string& id) {
+  snapshot::RequestEvent asked;
   asked.request = {engine::RequestId(id), agent::shapeOf(request.ask),
                    engine::UserName(request.ask.user)};
   if (!right(asked.request)) return;
@@ -73,7 +73,7 @@ void PlacementHistory::decided(const PlacementInput& input, Bytes host_reserve,
   asked.placement = decision.placement;
   if (asked.placement) asked.placement->node = engine::NodeName(node_);
   asked.reason = decision.summary;
-  recorder_.asked({wallMs()}, std::move(asked));
+  recorder_.recordRequest({wallMs()}, std::move(asked));
 }
 
 snapshot::Snapshot PlacementHistory::snapshot(const TenantManager& tenants,
@@ -97,9 +97,10 @@ snapshot::Snapshot PlacementHistory::snapshot(const TenantManager& tenants,
                                   shapeOf(record),
                                   engine::UserName(record.user)});
   }
-  std::stable_sort(
-      result.allocations.begin(), result.allocations.end(),
-      [](const snapshot::Held& a, const snapshot::Held& b) { return a.since < b.since; });
+  std::stable_sort(result.allocations.begin(), result.allocations.end(),
+                   [](const snapshot::HeldAllocation& a, const snapshot::HeldAllocation& b) {
+                     return a.since < b.since;
+                   });
   for (const Waiting& waiting : queue.entries()) {
     const engine::Request request{engine::RequestId(waiting.id), agent::shapeOf(waiting.ask),
                                   engine::UserName(waiting.ask.user)};

@@ -24,7 +24,7 @@ class PlacementHistory {
   std::string newId() { return "ask-" + std::to_string(++last_); }
 
   void decided(const PlacementInput& input, Bytes host_reserve, const RunRequest& request,
-               const Decision& decision, snapshot::Outcome outcome, const std::string& id);
+               const Decision& decision, snapshot::RequestOutcome outcome, const std::string& id);
 
   // The present state and the history. Without command lines and environment; it has names of
   // tenants.

@@ -243,7 +243,7 @@ TenantView viewOf(const Tenant& tenant, const TenantManager& tenants, const Inve
 
 void showResidency(const arbiter::ResidencyBudgetStats& figures, DeviceView& view) {
   view.budget = figures.budget;
-  view.booked = figures.book;
+  view.booked = figures.booked;
   view.ratio_permille = static_cast<unsigned>(std::clamp(figures.ratio, 0.0, 1e6) * 1000);
   view.quantum_ms = inMs(figures.quantum);
   view.swap_predicted_ms = inMs(figures.swap_predicted);

@@ -95,8 +95,8 @@ bool LivenessMonitor::watchProcess(const TenantPtr& tenant, const SlotKey& key, 
     });
     return watched;
   });
-  if (before) context_.arbiters.left(tenant->record.id, before->slot, before->generation);
-  context_.arbiters.arrived(tenant->record.id, key.slot, key.generation);
+  if (before) context_.arbiters.removeProcess(tenant->record.id, before->slot, before->generation);
+  context_.arbiters.addProcess(tenant->record.id, key.slot, key.generation);
   return true;
 }
 
@@ -112,7 +112,7 @@ void LivenessMonitor::findAndWatch(const TenantPtr& tenant, const SlotKey& key,
 
 void LivenessMonitor::reap(const TenantPtr& tenant, const SlotKey& key, unsigned tries) {
   if (!tenant->pages) return;
-  context_.arbiters.left(tenant->record.id, key.slot, key.generation);
+  context_.arbiters.removeProcess(tenant->record.id, key.slot, key.generation);
   Result<ledger::ReapResult> result = tenant->pages->reap(key.slot, key.generation);
   if (!result && result.error().code() == ErrorCode::kUnavailable) {
     // A tenant that changes its total all the time is tried again by the next sweep.
@@ -232,7 +232,7 @@ void LivenessMonitor::skipStopped() {
     for (const auto& [process, watch] : tenant->liveness.processes_.watched())
       if (isStopped(process.pid)) stopped.insert(process);
     for (const auto& [key, process] : tenant->liveness.processes_.slots())
-      if (stopped.contains(process)) context_.arbiters.halted(id, key.slot, key.generation);
+      if (stopped.contains(process)) context_.arbiters.haltProcess(id, key.slot, key.generation);
   }
 }
 

@@ -17,9 +17,9 @@ constexpr unsigned kThrottledCeiling = 1;  // percent of a device's time
 
 arbiter::Entitlement entitlementOf(const TenantRecord& record) {
   arbiter::Entitlement terms;
-  terms.cls = record.priority == Priority::kHigh  ? arbiter::Class::kLatency
-              : record.priority == Priority::kLow ? arbiter::Class::kBestEffort
-                                                  : arbiter::Class::kNormal;
+  terms.cls = record.priority == Priority::kHigh  ? arbiter::PriorityClass::kLatency
+              : record.priority == Priority::kLow ? arbiter::PriorityClass::kBestEffort
+                                                  : arbiter::PriorityClass::kNormal;
   if (!record.shares.empty()) terms.guarantee = std::min(record.shares[0].cores, 100u);
   terms.ceiling = coresCeiling(record.cores_policy, terms.guarantee);
   return terms;
@@ -30,7 +30,7 @@ arbiter::Entitlement TenantCompute::policyOf(const Tenant& tenant) const {
   // An open gate counts nothing: whether the tenant is idle would be unknown.
   terms.never_open = policy_.stopMs(tenant.record) != 0;
   if (!tenant.throttled) return terms;
-  terms.cls = arbiter::Class::kBestEffort;
+  terms.cls = arbiter::PriorityClass::kBestEffort;
   terms.guarantee = 0;
   terms.ceiling = kThrottledCeiling;
   return terms;
@@ -49,7 +49,7 @@ void TenantCompute::add(const Tenant& tenant) {
 
 void TenantCompute::noteBackend(const Tenant& tenant) {
   Result<ledger::GrantPages> pages = ledger::GrantPages::open(tenant.dir);
-  ledger::GrantTerms terms;
+  ledger::GrantOptions terms;
   terms.backend = static_cast<ledger::Backend>(tenant.record.backend);
   if (pages) pages->amend(terms);
 }

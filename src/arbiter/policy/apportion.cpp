@@ -7,7 +7,7 @@
 namespace divvy::arbiter {
 namespace {
 
-std::uint64_t take(std::uint64_t* rest, std::uint64_t wanted) {
+std::uint64_t allot(std::uint64_t* rest, std::uint64_t wanted) {
   const std::uint64_t part = std::min(*rest, wanted);
   *rest -= part;
   return part;
@@ -20,7 +20,7 @@ std::vector<std::uint64_t> splitAllowed(std::uint64_t allowed,
   std::uint64_t rest = allowed;
   std::vector<std::uint64_t> result(parts.size());
   if (parts.empty()) return result;
-  for (std::size_t i = 0; i < parts.size(); ++i) result[i] = take(&rest, parts[i].pinned);
+  for (std::size_t i = 0; i < parts.size(); ++i) result[i] = allot(&rest, parts[i].pinned);
 
   std::uint64_t excess = 0;
   std::vector<std::uint64_t> kept;
@@ -33,13 +33,13 @@ std::vector<std::uint64_t> splitAllowed(std::uint64_t allowed,
   std::iota(largest.begin(), largest.end(), std::size_t{0});
   std::stable_sort(largest.begin(), largest.end(),
                    [&](std::size_t a, std::size_t b) { return kept[a] > kept[b]; });
-  for (const std::size_t i : largest) kept[i] -= take(&excess, kept[i]);
-  for (std::size_t i = 0; i < parts.size(); ++i) result[i] += take(&rest, kept[i]);
+  for (const std::size_t i : largest) kept[i] -= allot(&excess, kept[i]);
+  for (std::size_t i = 0; i < parts.size(); ++i) result[i] += allot(&rest, kept[i]);
 
   for (std::size_t i = 0; i < parts.size(); ++i)
-    result[i] += take(&rest, parts[i].swappable - std::min(parts[i].swappable, kept[i]));
+    result[i] += allot(&rest, parts[i].swappable - std::min(parts[i].swappable, kept[i]));
   for (std::size_t i = 0; i < parts.size(); ++i)
-    result[i] += take(&rest, rest / (parts.size() - i));
+    result[i] += allot(&rest, rest / (parts.size() - i));
   return result;
 }
 

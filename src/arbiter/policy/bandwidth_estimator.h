@@ -32,22 +32,22 @@ class BandwidthEstimator {
  public:
   void note(const SwapWork& work) { pending_.add(work); }
 
-  // Updates `link` from the noted work. A rate changes only after kEnough bytes in its direction.
-  void measure(Link* link) {
+  // Updates `cost` from the noted work. A rate changes only after kEnough bytes in its direction.
+  void measure(SwapCost* cost) {
     if (pending_.out_bytes >= kEnough) {
-      learn(rateOf(pending_.out_bytes, pending_.out_ns), &link->out_bps, &out_known_);
+      learn(rateOf(pending_.out_bytes, pending_.out_ns), &cost->out_bps, &out_known_);
       pending_.out_bytes = pending_.out_ns = 0;
     }
     if (pending_.in_bytes >= kEnough) {
-      learn(rateOf(pending_.in_bytes, pending_.in_ns), &link->in_bps, &in_known_);
+      learn(rateOf(pending_.in_bytes, pending_.in_ns), &cost->in_bps, &in_known_);
       pending_.in_bytes = pending_.in_ns = 0;
     }
     if (pending_.drains == 0) return;
     const double each =
         static_cast<double>(pending_.drain_ns) / static_cast<double>(pending_.drains);
-    double drain = static_cast<double>(link->drain);
+    double drain = static_cast<double>(cost->drain);
     learn(std::min(each, static_cast<double>(kSecond)), &drain, &drain_known_);
-    link->drain = static_cast<Nanos>(drain);
+    cost->drain = static_cast<Nanos>(drain);
     pending_.drains = pending_.drain_ns = 0;
   }
 

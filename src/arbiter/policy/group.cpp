@@ -9,7 +9,7 @@
 namespace divvy::arbiter {
 namespace {
 
-unsigned indexOf(Class cls) {
+unsigned indexOf(PriorityClass cls) {
   return static_cast<unsigned>(cls);
 }
 
@@ -37,10 +37,10 @@ Nanos depthOf(const Entitlement& terms, const Constants& constants) {
 
 Group::Group(const Constants& constants) : constants_(constants) {
   for (Device& device : devices_)
-    device.starvation_reserve.fill(almsBucket(constants_, almsUnit()));
+    device.starvation_reserve.fill(almsBucket(constants_, reserveUnit()));
 }
 
-Tenant* Group::find(Key key) const {
+Tenant* Group::find(TenantKey key) const {
   for (const auto& tenant : tenants_)
     if (tenant->key == key) return tenant.get();
   return nullptr;
@@ -66,31 +66,31 @@ void Group::change(Tenant* tenant, const Entitlement& terms) {
     tenant->v = 0;
   }
   relate();
-  if (moved) wake(tenant);
+  if (moved) limitLag(tenant);
 }
 
 void Group::setProcesses(Tenant* tenant, unsigned processes) {
   const bool was_active = tenant->active();
   tenant->processes = processes;
   if (tenant->active() == was_active) return;
-  tenant->said.waiting = tenant->said.in_flight = false;
-  tenant->said.inflight_until = 0;
+  tenant->reported.waiting = tenant->reported.in_flight = false;
+  tenant->reported.inflight_until = 0;
   tenant->meter.idle();
   tenant->unproven = tenant->prepaid = 0;
   tenant->turn = RunState::kIdle;
   tenant->unpreemptible = false;
-  tenant->owed = 0;
+  tenant->lag = 0;
   tenant->idle_since = now_ - constants_.gap_max;
   relate();
-  wake(tenant);
+  limitLag(tenant);
 }
 
-void Group::remove(Key key) {
+void Group::remove(TenantKey key) {
   std::erase_if(tenants_, [key](const auto& tenant) { return tenant->key == key; });
   relate();
 }
 
-Virtual Group::baseOf(Class cls) const {
+Virtual Group::baseOf(PriorityClass cls) const {
   Virtual base = INT64_MAX;
   for (const auto& tenant : tenants_) {
     if (!tenant->active() || tenant->terms.cls != cls) continue;
@@ -119,10 +119,10 @@ TenantHandoff Group::handoff(const Tenant& tenant) const {
 void Group::resume(Tenant* tenant, const TenantHandoff& handoff, const DeviceNumbers& device_of) {
   static_cast<TenantState&>(*tenant) = handoff.state;
   // Its reports start again at 0.
-  tenant->said.busy.fill(0);
+  tenant->reported.busy.fill(0);
   tenant->stretch.fill(0);
   const unsigned cls = indexOf(tenant->terms.cls);
-  for (const TenantHandoff::Place& place : handoff.places) {
+  for (const TenantHandoff::DeviceHandoff& place : handoff.places) {
     const unsigned number = device_of[place.device];
     Device& device = devices_[number];
     device.floor[cls] = std::max(device.floor[cls], place.floor);
@@ -153,10 +153,10 @@ void Group::count() {
     devices_[i].kept_out.fill(false);
   }
   for (const auto& tenant : tenants_) {
-    tenant->stray = tenant->turn == RunState::kIdle && tenant->said.credible &&
-                    now_ - tenant->left_at > constants_.quantum / 2;
+    tenant->still_working = tenant->turn == RunState::kIdle && tenant->reported.credible &&
+                            now_ - tenant->left_at > constants_.quantum / 2;
     const bool present = tenant->present();
-    const bool kept_out = tenant->wants() && !tenant->above.empty();
+    const bool kept_out = tenant->isRunnable() && !tenant->above.empty();
     if (!present && !kept_out) continue;
     for (unsigned i = 0; i < used_devices_; ++i) {
       if (!(tenant->terms.devices >> i & 1)) continue;
@@ -180,14 +180,16 @@ void Group::advance(Nanos now) {
       if (tenant.terms.devices >> i & 1) crowd = std::max(crowd, devices_[i].present);
     if (tenant.present()) tenant.meter.pass(time / crowd);
     // Cap that it cannot use because of other tenants' turns is kept for it, up to a few turns.
-    const bool waits = tenant.wants() && !tenant.throttled && tenant.turn != RunState::kRunning;
+    const bool waits =
+        tenant.isRunnable() && !tenant.throttled && tenant.turn != RunState::kRunning;
     const double kept =
         waits ? 5 * rateOf(tenant.terms) * static_cast<double>(constants_.quantum) : 0;
     tenant.cap.fill(elapsed, tenant.meter.unsettled() + kept);
-    if (tenant.wants() && tenant.told.gate == Gate::kHold) tenant.figures.throttled += elapsed;
+    if (tenant.isRunnable() && tenant.last_order.gate == Gate::kHold)
+      tenant.stats.throttled += elapsed;
     const bool granted = tenant.turn == RunState::kRunning || tenant.blocks();
-    if (!granted || tenant.solo || !tenant.wants()) continue;
-    if (tenant.said.credible) {
+    if (!granted || tenant.solo || !tenant.isRunnable()) continue;
+    if (tenant.reported.credible) {
       tenant.unproven += time / crowd;
     } else {
       chargeTime(&tenant, time / crowd);
@@ -198,59 +200,61 @@ void Group::advance(Nanos now) {
       if (devices_[i].kept_out[cls]) devices_[i].starvation_reserve[cls].fill(elapsed);
 }
 
-bool Group::settle(Tenant* tenant, const Report& report) {
-  Report& said = tenant->said;
-  const bool differs = said.waiting != report.waiting || said.in_flight != report.in_flight ||
-                       said.drained != report.drained || said.credible != report.credible ||
-                       said.inflight_until != report.inflight_until;
-  if (!report.credible && said.credible) chargeTime(tenant, tenant->unproven);
-  const bool moved = settleTimes(tenant, report);
+bool Group::account(Tenant* tenant, const Report& report) {
+  Report& reported = tenant->reported;
+  const bool differs = reported.waiting != report.waiting ||
+                       reported.in_flight != report.in_flight ||
+                       reported.drained != report.drained || reported.credible != report.credible ||
+                       reported.inflight_until != report.inflight_until;
+  if (!report.credible && reported.credible) chargeTime(tenant, tenant->unproven);
+  const bool moved = accountTimes(tenant, report);
   if (moved || !report.credible) tenant->unproven = 0;
   raiseFloors();
 
-  const bool wanted = tenant->wants();
-  const bool was_in_flight = said.in_flight;
-  const auto busy = said.busy;
-  said = report;
-  for (unsigned i = 0; i < kMaxGroupDevices; ++i) said.busy[i] = std::max(busy[i], report.busy[i]);
-  if (differs) tenant->said_at = now_;
-  if (said.in_flight && !was_in_flight) tenant->meter.begin();
-  if (!said.in_flight && was_in_flight) {
+  const bool wanted = tenant->isRunnable();
+  const bool was_in_flight = reported.in_flight;
+  const auto busy = reported.busy;
+  reported = report;
+  for (unsigned i = 0; i < kMaxGroupDevices; ++i)
+    reported.busy[i] = std::max(busy[i], report.busy[i]);
+  if (differs) tenant->reported_at = now_;
+  if (reported.in_flight && !was_in_flight) tenant->meter.begin();
+  if (!reported.in_flight && was_in_flight) {
     tenant->meter.idle();
     tenant->stretch.fill(0);
     tenant->busiest = 0;
   }
-  if (!wanted && tenant->wants()) {
+  if (!wanted && tenant->isRunnable()) {
     const Nanos pause = now_ - tenant->idle_since;
     if (tenant->has_below) tenant->gap.ended(tenant->idle_since, now_);
     const Nanos longest = constants_.quantum / 5;
     const Nanos usual = std::min(tenant->usual_pause, longest);
     tenant->usual_pause = usual + (std::min(pause, longest) - usual) / 4;
-    wake(tenant);
-  } else if (wanted && !tenant->wants()) {
+    limitLag(tenant);
+  } else if (wanted && !tenant->isRunnable()) {
     // It reports that it is idle only after having been idle for a while.
     tenant->idle_since = now_ - constants_.idle;
-    tenant->owed = owedTo(*tenant);
+    tenant->lag = lagOf(*tenant);
   }
   return differs || moved;
 }
 
-bool Group::settleTimes(Tenant* tenant, const Report& report) {
+bool Group::accountTimes(Tenant* tenant, const Report& report) {
   std::array<double, kMaxGroupDevices> used{};
   bool moved = false;
   // Devices settle at different instants, so the busiest one of this period of work counts.
   double busiest = tenant->busiest;
   for (unsigned i = 0; i < used_devices_; ++i) {
-    if (report.busy[i] <= tenant->said.busy[i]) continue;
+    if (report.busy[i] <= tenant->reported.busy[i]) continue;
     moved = true;
-    used[i] = static_cast<double>(report.busy[i] - tenant->said.busy[i]);
+    used[i] = static_cast<double>(report.busy[i] - tenant->reported.busy[i]);
     tenant->stretch[i] += used[i];
     busiest = std::max(busiest, tenant->stretch[i]);
   }
   if (!moved) return false;
   const double shown = busiest - tenant->busiest;
   tenant->busiest = busiest;
-  const double believed = tenant->meter.settle(shown);
+  const double believed = tenant->meter.accept(shown);
   if (!report.credible) return true;
   const double part = shown > 0 ? believed / shown : 1;
   for (double& each : used) each = std::max(each * part - tenant->prepaid, 0.0);
@@ -262,8 +266,8 @@ bool Group::settleTimes(Tenant* tenant, const Report& report) {
 // `most`: the largest part of a charge for several devices at once.
 void Group::charge(Tenant* tenant, const std::array<double, kMaxGroupDevices>& used, double most) {
   for (unsigned i = 0; i < used_devices_; ++i) {
-    tenant->figures.got[i] += static_cast<Nanos>(used[i]);
-    devices_[i].starvation_reserve[indexOf(tenant->terms.cls)].take(used[i]);
+    tenant->stats.got[i] += static_cast<Nanos>(used[i]);
+    devices_[i].starvation_reserve[indexOf(tenant->terms.cls)].spend(used[i]);
   }
   tenant->charge(most);
 }
@@ -273,7 +277,7 @@ void Group::chargeTime(Tenant* tenant, double time) {
   for (unsigned i = 0; i < used_devices_; ++i)
     if (tenant->terms.devices >> i & 1) used[i] = time;
   tenant->prepaid += time;
-  tenant->meter.settle(time);
+  tenant->meter.accept(time);
   charge(tenant, used, time);
 }
 
@@ -281,7 +285,7 @@ void Group::raiseFloors() {
   std::array<std::array<Virtual, kClasses>, kMaxGroupDevices> lowest;
   for (unsigned i = 0; i < used_devices_; ++i) lowest[i].fill(INT64_MAX);
   for (const auto& tenant : tenants_) {
-    if (!tenant->active() || !tenant->wants() || tenant->throttled) continue;
+    if (!tenant->active() || !tenant->isRunnable() || tenant->throttled) continue;
     for (unsigned i = 0; i < used_devices_; ++i) {
       if (!(tenant->terms.devices >> i & 1)) continue;
       Virtual& known = lowest[i][indexOf(tenant->terms.cls)];
@@ -294,7 +298,7 @@ void Group::raiseFloors() {
         devices_[i].floor[cls] = std::max(devices_[i].floor[cls], lowest[i][cls]);
 }
 
-void Group::wake(Tenant* tenant) {
+void Group::limitLag(Tenant* tenant) {
   Virtual floor = INT64_MAX;
   for (unsigned i = 0; i < used_devices_; ++i)
     if (tenant->terms.devices >> i & 1)
@@ -303,15 +307,15 @@ void Group::wake(Tenant* tenant) {
   const Virtual credit = virtualOf(static_cast<double>(constants_.quantum), tenant->weight);
   // A tenant that only synchronises now and then keeps its claim.
   const bool brief = now_ - tenant->idle_since < constants_.quantum;
-  const Virtual behind = brief ? 4 * credit : std::max(credit, tenant->owed);
+  const Virtual behind = brief ? 4 * credit : std::max(credit, tenant->lag);
   tenant->v = std::max(tenant->v, floor - behind);
 }
 
-Virtual Group::owedTo(const Tenant& tenant) const {
+Virtual Group::lagOf(const Tenant& tenant) const {
   Virtual others = INT64_MAX;
   for (const Tenant* rival : tenant.rivals) {
     // Includes rivals that pause as briefly as this tenant may.
-    if (rival->throttled || (!rival->wants() && now_ - rival->idle_since > constants_.quantum))
+    if (rival->throttled || (!rival->isRunnable() && now_ - rival->idle_since > constants_.quantum))
       continue;
     others = std::min(others, rival->projected());
   }
@@ -325,7 +329,7 @@ void Group::forgive(const Tenant& wide) {
     const Tenant* first = nullptr;
     for (const Tenant* rival : wide.rivals) {
       if (rival->wide() || !(rival->terms.devices >> i & 1)) continue;
-      if (!rival->wants() || rival->throttled) continue;
+      if (!rival->isRunnable() || rival->throttled) continue;
       if (first == nullptr || rival->v < first->v) first = rival;
     }
     if (first == nullptr) continue;
@@ -351,7 +355,7 @@ bool Group::starvation_reserve(const Tenant& tenant, DeadlineSet* agenda) {
       const double left = bucket.level() - tenant.meter.unsettled();
       device.giving[cls] = left > 0 && !agenda->reached(agenda->now() + tenant.timeToUse(left));
     } else {
-      const Nanos wait = bucket.timeTo(static_cast<double>(almsUnit()));
+      const Nanos wait = bucket.timeTo(static_cast<double>(reserveUnit()));
       device.giving[cls] = agenda->reached(agenda->now() + wait);
     }
     all = all && device.giving[cls];

@@ -20,12 +20,12 @@ class Group {
 
   const Constants& constants() const { return constants_; }
   const std::vector<std::unique_ptr<Tenant>>& tenants() const { return tenants_; }
-  Tenant* find(Key key) const;
+  Tenant* find(TenantKey key) const;
 
   Tenant& add(const Entitlement& terms);
   void change(Tenant* tenant, const Entitlement& terms);
   void setProcesses(Tenant* tenant, unsigned processes);
-  void remove(Key key);
+  void remove(TenantKey key);
 
   // handoff() returns the tenant's state, and resume() continues from a state of another group, in
   // which the tenant's devices had other numbers.
@@ -36,13 +36,14 @@ class Group {
   // `now`.
   void advance(Nanos now);
   // Accounts a report. Returns true if something changed that the policy depends on.
-  bool settle(Tenant* tenant, const Report& report);
+  bool account(Tenant* tenant, const Report& report);
 
-  // raiseFloors() keeps the floors of virtual time rising with the tenants that want to run. wake()
-  // limits how far a returning tenant may be behind the floor. The limit is the time that it was
-  // owed when it paused, or a quantum if that is more; after a short pause, four quanta.
+  // raiseFloors() keeps the floors of virtual time rising with the tenants that want to run.
+  // limitLag() limits how far a returning tenant may be behind the floor. The limit is the time
+  // that it was owed when it paused, or a quantum if that is more; after a short pause, four
+  // quanta.
   void raiseFloors();
-  void wake(Tenant* tenant);
+  void limitLag(Tenant* tenant);
   // `tenant` (of several devices) runs. Its narrow rivals' lead from the time when other devices
   // kept it from running is reduced to four quanta.
   void forgive(const Tenant& tenant);
@@ -62,19 +63,19 @@ class Group {
   };
 
   // Zero point of the class's virtual times in a handoff: its lowest floor.
-  Virtual baseOf(Class cls) const;
+  Virtual baseOf(PriorityClass cls) const;
   // How far the tenant is behind its rivals as it pauses.
-  Virtual owedTo(const Tenant& tenant) const;
+  Virtual lagOf(const Tenant& tenant) const;
   void relate();
   void count();
-  bool settleTimes(Tenant* tenant, const Report& report);
+  bool accountTimes(Tenant* tenant, const Report& report);
   void charge(Tenant* tenant, const std::array<double, kMaxGroupDevices>& used, double most);
   void chargeTime(Tenant* tenant, double time);
-  Nanos almsUnit() const { return constants_.quantum / 5; }
+  Nanos reserveUnit() const { return constants_.quantum / 5; }
 
   Constants constants_;
   Nanos now_ = 0;
-  Key next_key_ = 1;
+  TenantKey next_key_ = 1;
   unsigned used_devices_ = 0;  // one above the highest number
   std::vector<std::unique_ptr<Tenant>> tenants_;
   std::array<Device, kMaxGroupDevices> devices_;

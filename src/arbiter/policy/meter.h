@@ -17,7 +17,7 @@ class Meter {
 
   // `shown` was settled. Returns the accepted part of it: where contexts interleave, timing events
   // show more time than was executed.
-  double settle(double shown) {
+  double accept(double shown) {
     const double believed = std::min(shown, std::max(present_ + slack_ - settled_, 0.0));
     settled_ += shown;
     // Events of several processes overlap: settled time beyond the time that there was is dropped.

@@ -19,7 +19,7 @@ std::uint64_t parkableFor(const std::vector<std::unique_ptr<Resident>>& resident
 
 void beginParking(Resident* resident) {
   resident->park = true;
-  for (Resident::Place& place : resident->places) {
+  for (Resident::DeviceResidency& place : resident->places) {
     place.lowerTo(0);
     place.floor = 0;
   }
@@ -30,27 +30,28 @@ void changeParked(Resident* resident, Nanos now) {
   resident->excess_seen = 0;
   // Memory that was reserved for its return stays with it.
   if (!resident->terms.parked) return;
-  for (Resident::Place& place : resident->places) place.lowerTo(0);
+  for (Resident::DeviceResidency& place : resident->places) place.lowerTo(0);
   resident->granted_at = resident->ready_at = 0;
   resident->taken = true;
   resident->wanted_since = now;
 }
 
-void sayParked(const Resident& resident, ResidencyReport* stay) {
+void reportParked(const Resident& resident, ResidencyReport* stay) {
   *stay = ResidencyReport();
   stay->wants = true;
   for (unsigned d = 0; d < kMaxGroupDevices; ++d)
     if (resident.uses(d)) stay->at[d].swappable = resident.terms.parked_need[d];
 }
 
-void settleParked(Resident* resident) {
+void updateParked(Resident* resident) {
   if (!resident->terms.parked) return;
   if (!resident->terms.may_return) resident->reserved = false;
   bool fits = resident->terms.may_return;
-  for (const Resident::Place& place : resident->places) fits = fits && place.target >= place.need();
+  for (const Resident::DeviceResidency& place : resident->places)
+    fits = fits && place.target >= place.need();
   if (fits) return;
   resident->reserved = false;
-  for (Resident::Place& place : resident->places) {
+  for (Resident::DeviceResidency& place : resident->places) {
     place.target = place.floor = 0;
     place.lowerTo(0);
   }
@@ -58,8 +59,8 @@ void settleParked(Resident* resident) {
 
 void noteReserved(Resident* resident) {
   if (!resident->terms.parked || !resident->terms.may_return) return;
-  bool complete = resident->home();
-  for (const Resident::Place& place : resident->places)
+  bool complete = resident->isResident();
+  for (const Resident::DeviceResidency& place : resident->places)
     complete = complete && place.target == place.need() && place.allowed >= place.need();
   if (complete) resident->reserved = true;
 }

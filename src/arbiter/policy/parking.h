@@ -23,9 +23,9 @@ void beginParking(Resident* resident);
 // Handles a change of ResidencyEntitlement::parked.
 void changeParked(Resident* resident, Nanos now);
 // Fills `stay` for a parked tenant; no process writes its lines.
-void sayParked(const Resident& resident, ResidencyReport* stay);
+void reportParked(const Resident& resident, ResidencyReport* stay);
 // Sets a parked tenant's target: all that it needs, or nothing while it may not return.
-void settleParked(Resident* resident);
+void updateParked(Resident* resident);
 // Sets `reserved` once all memory for the tenant's return is allowed.
 void noteReserved(Resident* resident);
 

@@ -12,7 +12,7 @@ namespace {
 Mode modeOf(const Tenant& tenant) {
   if (tenant.solo || (tenant.terms.never_open && tenant.unshared())) return Mode::kSolo;
   if (!tenant.above.empty()) return Mode::kBestEffort;
-  if (tenant.terms.cls == Class::kLatency && tenant.has_below) return Mode::kLatency;
+  if (tenant.terms.cls == PriorityClass::kLatency && tenant.has_below) return Mode::kLatency;
   if (tenant.rivals.empty() && !tenant.has_below) return Mode::kCap;
   return Mode::kShare;
 }
@@ -41,18 +41,18 @@ bool worthTelling(const Tenant& tenant, const Order& old, const Order& fresh) {
   if (old.gate != fresh.gate) return true;
   if (fresh.gate == Gate::kOpen) return false;
   // Another hold would have to be drained under its own sequence.
-  if (tenant.turn == RunState::kLeaving) return false;
+  if (tenant.turn == RunState::kDraining) return false;
   if (old.mode != fresh.mode || old.weight != fresh.weight) return true;
   return fresh.gate == Gate::kRun && old.inflight != fresh.inflight;
 }
 
 }  // namespace
 
-struct SchedulingPolicy::State {
-  explicit State(const Constants& constants) : group(constants), rotation(&group) {}
+struct SchedulingPolicy::Impl {
+  explicit Impl(const Constants& constants) : group(constants), rotation(&group) {}
 
   // Null: no such tenant.
-  Tenant* at(Key key, Nanos now) {
+  Tenant* at(TenantKey key, Nanos now) {
     group.advance(now);
     last = std::max(last, now);
     return group.find(key);
@@ -74,12 +74,12 @@ struct SchedulingPolicy::State {
   }
 
   // Orders to stop precede orders to run.
-  std::vector<Order> tell() {
+  std::vector<Order> ordersToGive() {
     std::vector<Order> orders;
     for (const auto& tenant : group.tenants()) {
       if (!tenant->active()) continue;
       Order order = orderFor(*tenant);
-      if (!worthTelling(*tenant, tenant->told, order)) continue;
+      if (!worthTelling(*tenant, tenant->last_order, order)) continue;
       orders.push_back(order);
     }
     const auto rank = [](const Order& order) {
@@ -90,7 +90,7 @@ struct SchedulingPolicy::State {
                        [&](const Order& a, const Order& b) { return rank(a) < rank(b); });
     for (Order& order : orders) {
       order.ticket = ++tickets;
-      group.find(order.tenant)->told = order;
+      group.find(order.tenant)->last_order = order;
     }
     return orders;
   }
@@ -104,94 +104,94 @@ struct SchedulingPolicy::State {
 };
 
 SchedulingPolicy::SchedulingPolicy(const Constants& constants)
-    : state_(std::make_unique<State>(constants)) {}
+    : impl_(std::make_unique<Impl>(constants)) {}
 SchedulingPolicy::~SchedulingPolicy() = default;
 SchedulingPolicy::SchedulingPolicy(SchedulingPolicy&&) noexcept = default;
 SchedulingPolicy& SchedulingPolicy::operator=(SchedulingPolicy&&) noexcept = default;
 
-Key SchedulingPolicy::add(const Entitlement& terms, Nanos now) {
-  state_->at(0, now);
-  return state_->group.add(terms).key;
+TenantKey SchedulingPolicy::add(const Entitlement& terms, Nanos now) {
+  impl_->at(0, now);
+  return impl_->group.add(terms).key;
 }
 
-void SchedulingPolicy::change(Key key, const Entitlement& terms, Nanos now) {
-  Tenant* tenant = state_->at(key, now);
+void SchedulingPolicy::change(TenantKey key, const Entitlement& terms, Nanos now) {
+  Tenant* tenant = impl_->at(key, now);
   if (tenant == nullptr || tenant->terms == terms) return;
-  state_->group.change(tenant, terms);
-  state_->dirty = true;
+  impl_->group.change(tenant, terms);
+  impl_->dirty = true;
 }
 
-void SchedulingPolicy::setProcesses(Key key, unsigned processes, Nanos now) {
-  Tenant* tenant = state_->at(key, now);
+void SchedulingPolicy::setProcesses(TenantKey key, unsigned processes, Nanos now) {
+  Tenant* tenant = impl_->at(key, now);
   if (tenant == nullptr || tenant->processes == processes) return;
-  state_->group.setProcesses(tenant, processes);
-  state_->dirty = true;
+  impl_->group.setProcesses(tenant, processes);
+  impl_->dirty = true;
 }
 
-void SchedulingPolicy::remove(Key key, Nanos now) {
-  if (state_->at(key, now) == nullptr) return;
-  state_->group.remove(key);
-  state_->dirty = true;
+void SchedulingPolicy::remove(TenantKey key, Nanos now) {
+  if (impl_->at(key, now) == nullptr) return;
+  impl_->group.remove(key);
+  impl_->dirty = true;
 }
 
-std::shared_ptr<const TenantHandoff> SchedulingPolicy::handoff(Key key, Nanos now) const {
-  const Tenant* tenant = state_->at(key, now);
+std::shared_ptr<const TenantHandoff> SchedulingPolicy::handoff(TenantKey key, Nanos now) const {
+  const Tenant* tenant = impl_->at(key, now);
   if (tenant == nullptr) return nullptr;
-  return std::make_shared<const TenantHandoff>(state_->group.handoff(*tenant));
+  return std::make_shared<const TenantHandoff>(impl_->group.handoff(*tenant));
 }
 
-void SchedulingPolicy::resume(Key key, const TenantHandoff& handoff, const DeviceNumbers& device_of,
-                              Nanos now) {
-  Tenant* tenant = state_->at(key, now);
+void SchedulingPolicy::resume(TenantKey key, const TenantHandoff& handoff,
+                              const DeviceNumbers& device_of, Nanos now) {
+  Tenant* tenant = impl_->at(key, now);
   if (tenant == nullptr) return;
-  state_->group.resume(tenant, handoff, device_of);
-  state_->dirty = true;
+  impl_->group.resume(tenant, handoff, device_of);
+  impl_->dirty = true;
 }
 
-void SchedulingPolicy::report(Key key, const Report& report, Nanos now) {
-  Tenant* tenant = state_->at(key, now);
-  if (tenant != nullptr && state_->group.settle(tenant, report)) state_->dirty = true;
+void SchedulingPolicy::report(TenantKey key, const Report& report, Nanos now) {
+  Tenant* tenant = impl_->at(key, now);
+  if (tenant != nullptr && impl_->group.account(tenant, report)) impl_->dirty = true;
 }
 
 std::vector<Order> SchedulingPolicy::decide(Nanos now) {
-  State& state = *state_;
-  state.group.advance(now);
-  state.last = std::max(state.last, now);
+  Impl& impl = *impl_;
+  impl.group.advance(now);
+  impl.last = std::max(impl.last, now);
   DeadlineSet agenda;
-  agenda.begin(state.last);
-  state.rotation.turn(&agenda);
-  state.wake = agenda.next();
-  state.dirty = false;
-  return state.tell();
+  agenda.begin(impl.last);
+  impl.rotation.turn(&agenda);
+  impl.wake = agenda.next();
+  impl.dirty = false;
+  return impl.ordersToGive();
 }
 
 void SchedulingPolicy::issued(const Order& order, std::uint64_t seq) {
-  Tenant* tenant = state_->group.find(order.tenant);
-  if (tenant == nullptr || tenant->told.ticket != order.ticket) return;
+  Tenant* tenant = impl_->group.find(order.tenant);
+  if (tenant == nullptr || tenant->last_order.ticket != order.ticket) return;
   if (order.gate == Gate::kHold) {
     tenant->hold_seq = seq;
     // It may have drained already.
-    if (tenant->turn == RunState::kLeaving)
-      state_->dirty = state_->dirty || tenant->said.drained >= seq;
+    if (tenant->turn == RunState::kDraining)
+      impl_->dirty = impl_->dirty || tenant->reported.drained >= seq;
   }
 }
 
-Nanos SchedulingPolicy::wakeAt() const {
-  return state_->dirty ? state_->last : state_->wake;
+Nanos SchedulingPolicy::nextWakeup() const {
+  return impl_->dirty ? impl_->last : impl_->wake;
 }
 
-GroupStats SchedulingPolicy::figures(Key key, Nanos now) const {
-  state_->group.advance(now);
-  state_->last = std::max(state_->last, now);
-  const Tenant* tenant = state_->group.find(key);
+GroupStats SchedulingPolicy::stats(TenantKey key, Nanos now) const {
+  impl_->group.advance(now);
+  impl_->last = std::max(impl_->last, now);
+  const Tenant* tenant = impl_->group.find(key);
   if (tenant == nullptr) return {};
-  GroupStats figures = tenant->figures;
-  figures.mode = modeOf(*tenant);
-  figures.gate = gateOf(*tenant);
-  figures.weight = tenant->percent;
-  figures.unpreemptible = tenant->unpreemptible;
-  figures.gap = tenant->gap.threshold();
-  return figures;
+  GroupStats stats = tenant->stats;
+  stats.mode = modeOf(*tenant);
+  stats.gate = gateOf(*tenant);
+  stats.weight = tenant->percent;
+  stats.unpreemptible = tenant->unpreemptible;
+  stats.gap = tenant->gap.threshold();
+  return stats;
 }
 
 }  // namespace divvy::arbiter

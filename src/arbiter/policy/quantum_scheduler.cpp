@@ -15,7 +15,7 @@ void QuantumScheduler::turn(DeadlineSet* agenda) {
   agenda_ = agenda;
   for (const auto& tenant : group_.tenants()) {
     if (!tenant->active()) continue;
-    settleSolo(tenant.get());
+    updateSolo(tenant.get());
     if (!tenant->solo) throttle(tenant.get());
   }
   group_.raiseFloors();
@@ -23,7 +23,7 @@ void QuantumScheduler::turn(DeadlineSet* agenda) {
   // only, so the rounds terminate.
   const std::size_t rounds = 3 * group_.tenants().size() + 3;
   for (std::size_t round = 0; round < rounds; ++round) {
-    bool changed = finishLeaving();
+    bool changed = finishDraining();
     changed |= stopForbidden();
     changed |= serve();
     if (!changed) break;
@@ -31,7 +31,7 @@ void QuantumScheduler::turn(DeadlineSet* agenda) {
   noteAlone();
 }
 
-void QuantumScheduler::settleSolo(Tenant* tenant) {
+void QuantumScheduler::updateSolo(Tenant* tenant) {
   const bool solo = tenant->unshared() && !tenant->terms.never_open;
   if (solo == tenant->solo) return;
   tenant->solo = solo;
@@ -51,14 +51,14 @@ void QuantumScheduler::throttle(Tenant* tenant) {
     const Nanos wait = tenant->cap.timeTo(tenant->cap.depth() / 2 + tenant->meter.unsettled());
     if (!agenda_->reached(now + wait)) return;
     tenant->throttled = false;
-    group_.wake(tenant);
+    group_.limitLag(tenant);
     return;
   }
   const double left = tenant->cap.level() - tenant->meter.unsettled();
   if (left <= 0) {
     tenant->throttled = true;
     throttle(tenant);
-  } else if (tenant->turn == RunState::kRunning && tenant->wants()) {
+  } else if (tenant->turn == RunState::kRunning && tenant->isRunnable()) {
     agenda_->reached(now + tenant->timeToUse(left));
   }
 }
@@ -66,7 +66,7 @@ void QuantumScheduler::throttle(Tenant* tenant) {
 // A class above blocks it while a tenant of that class runs or will run, and for some time after.
 bool QuantumScheduler::blocked(const Tenant& tenant) const {
   for (const Tenant* above : tenant.above) {
-    if (above->wants()) {
+    if (above->isRunnable()) {
       // A tenant with several devices may wait long for the other devices.
       if (above->allowed && (above->turn == RunState::kRunning || !above->wide())) return true;
     } else if (!agenda_->reached(above->idle_since + above->gap.threshold())) {
@@ -81,13 +81,13 @@ bool QuantumScheduler::contended(const Tenant& tenant) const {
   const Nanos brief = group_.constants().quantum;
   return std::any_of(tenant.rivals.begin(), tenant.rivals.end(), [&](const Tenant* rival) {
     if (rival->throttled) return false;
-    return rival->wants() || !agenda_->reached(rival->idle_since + brief);
+    return rival->isRunnable() || !agenda_->reached(rival->idle_since + brief);
   });
 }
 
 // An idle holder keeps its turn for a moment if it usually returns soon and did not have more than
 // the other tenant.
-bool QuantumScheduler::awaited(const Tenant& holder, const Tenant& other) const {
+bool QuantumScheduler::isExpectedBack(const Tenant& holder, const Tenant& other) const {
   const Nanos quantum = group_.constants().quantum;
   if (holder.usual_pause > quantum / 10) return false;
   if (holder.v > other.projected() || agenda_->reached(holder.quantum_end)) return false;
@@ -97,15 +97,15 @@ bool QuantumScheduler::awaited(const Tenant& holder, const Tenant& other) const 
 // Work of the tenant that does not end may depend on work that waits at the gate. While that runs,
 // the tenant pays as others do and would never be behind them. So it gets an extra turn in each
 // drain bound.
-bool QuantumScheduler::stranded(const Tenant& tenant) const {
-  return tenant.unpreemptible && tenant.said.waiting && tenant.turn != RunState::kRunning &&
+bool QuantumScheduler::isStarved(const Tenant& tenant) const {
+  return tenant.unpreemptible && tenant.reported.waiting && tenant.turn != RunState::kRunning &&
          agenda_->reached(tenant.stopped_at + group_.constants().drain_bound);
 }
 
 // Returns true if the tenant has wanted to run since its last turn; a longer turn of another tenant
 // makes little difference to it.
 bool QuantumScheduler::steady(const Tenant& tenant) const {
-  return tenant.wants() && !tenant.throttled &&
+  return tenant.isRunnable() && !tenant.throttled &&
          tenant.idle_since + group_.constants().idle <= tenant.granted_at;
 }
 
@@ -131,13 +131,12 @@ Nanos QuantumScheduler::endFor(const Tenant& holder, const Tenant& other) const 
 
 // Returns true if the holder hands over to a tenant of its class that it preceded.
 bool QuantumScheduler::yields(const Tenant& holder, const Tenant& to) const {
-  if (!holder.wants()) return !awaited(holder, to);
+  if (!holder.isRunnable()) return !isExpectedBack(holder, to);
   // It has its turn because the other tenant paused, which is owed more than a pause can earn.
-  const double owed = 1.25 * static_cast<double>(group_.constants().quantum);
-  if (!holder.rescued && holder.granted_v - to.projected() > virtualOf(owed, to.weight))
-    return true;
+  const double lag = 1.25 * static_cast<double>(group_.constants().quantum);
+  if (!holder.boosted && holder.granted_v - to.projected() > virtualOf(lag, to.weight)) return true;
   if (!agenda_->reached(endFor(holder, to))) return false;
-  if (stranded(to)) return true;
+  if (isStarved(to)) return true;
   const Virtual ahead = to.projected() - holder.projected();
   if (ahead < 0) return true;
   // Checked again when it has used as much. Without work in flight it uses nothing until it
@@ -147,20 +146,21 @@ bool QuantumScheduler::yields(const Tenant& holder, const Tenant& to) const {
   return false;
 }
 
-bool QuantumScheduler::finishLeaving() {
+bool QuantumScheduler::finishDraining() {
   bool changed = false;
   const Nanos bound = group_.constants().drain_bound;
   for (const auto& tenant : group_.tenants()) {
-    if (tenant->unpreemptible && !tenant->wants() && agenda_->reached(tenant->idle_since + bound)) {
+    if (tenant->unpreemptible && !tenant->isRunnable() &&
+        agenda_->reached(tenant->idle_since + bound)) {
       tenant->unpreemptible = false;
     }
-    if (tenant->turn != RunState::kLeaving) continue;
+    if (tenant->turn != RunState::kDraining) continue;
     if (tenant->drained(agenda_)) {
       tenant->turn = RunState::kIdle;
       tenant->left_at = agenda_->now();
       noteDrain(tenant.get());
       // Work that ends so soon that it counts as drained.
-      tenant->meter.grant(static_cast<double>(tenant->told.overlap));
+      tenant->meter.grant(static_cast<double>(tenant->last_order.overlap));
       if (agenda_->now() - tenant->stopped_at < bound) tenant->unpreemptible = false;
       changed = true;
     } else if (!tenant->unpreemptible && agenda_->reached(tenant->stopped_at + bound)) {
@@ -175,11 +175,11 @@ bool QuantumScheduler::finishLeaving() {
 void QuantumScheduler::noteDrain(Tenant* left) {
   const Nanos now = agenda_->now();
   // Work that counts as drained may end a moment later.
-  const Nanos end = std::clamp(left->said.inflight_until, now, now + left->told.overlap);
+  const Nanos end = std::clamp(left->reported.inflight_until, now, now + left->last_order.overlap);
   const Nanos took = end - left->stopped_at;
   bool awaited = false;
   for (Tenant* above : left->above) {
-    if (!above->wants()) continue;
+    if (!above->isRunnable()) continue;
     above->gap.delayed(took);
     awaited = true;
   }
@@ -188,14 +188,15 @@ void QuantumScheduler::noteDrain(Tenant* left) {
 
 bool QuantumScheduler::stopForbidden() {
   bool changed = false;
-  for (Class cls : {Class::kLatency, Class::kNormal, Class::kBestEffort}) {
+  for (PriorityClass cls :
+       {PriorityClass::kLatency, PriorityClass::kNormal, PriorityClass::kBestEffort}) {
     for (const auto& tenant : group_.tenants()) {
       if (!tenant->active() || tenant->solo || tenant->terms.cls != cls) continue;
       const bool running = tenant->turn == RunState::kRunning;
-      const bool asks = tenant->wants() || tenant->first();
-      tenant->allowed =
-          (asks || running) && !tenant->throttled &&
-          (!blocked(*tenant) || (tenant->wants() && group_.starvation_reserve(*tenant, agenda_)));
+      const bool asks = tenant->isRunnable() || tenant->first();
+      tenant->allowed = (asks || running) && !tenant->throttled &&
+                        (!blocked(*tenant) ||
+                         (tenant->isRunnable() && group_.starvation_reserve(*tenant, agenda_)));
       if (!running || tenant->allowed) continue;
       stop(tenant.get());
       changed = true;
@@ -210,16 +211,16 @@ bool QuantumScheduler::serve() {
   taken_.fill(0);
   for (const auto& tenant : group_.tenants()) {
     if (!tenant->active() || tenant->solo || tenant->turn == RunState::kRunning) continue;
-    if (!tenant->allowed || !(tenant->wants() || tenant->first())) continue;
+    if (!tenant->allowed || !(tenant->isRunnable() || tenant->first())) continue;
     // A tenant that is being stopped comes after the tenants that it is stopped for.
-    line_.push_back({{tenant->terms.cls, tenant->blocks(), !stranded(*tenant), tenant->projected(),
+    line_.push_back({{tenant->terms.cls, tenant->blocks(), !isStarved(*tenant), tenant->projected(),
                       tenant->key},
                      tenant.get()});
   }
   std::sort(line_.begin(), line_.end(),
-            [](const Place& a, const Place& b) { return a.rank < b.rank; });
+            [](const QueuedTenant& a, const QueuedTenant& b) { return a.rank < b.rank; });
   bool changed = false;
-  for (const Place& place : line_) changed |= claim(place.tenant);
+  for (const QueuedTenant& place : line_) changed |= claim(place.tenant);
   return changed;
 }
 
@@ -270,26 +271,26 @@ Nanos QuantumScheduler::promisedUntil(const Tenant& tenant) const {
 }
 
 void QuantumScheduler::run(Tenant* tenant, Nanos until) {
-  tenant->rescued = stranded(*tenant);
+  tenant->boosted = isStarved(*tenant);
   tenant->turn = RunState::kRunning;
   tenant->granted_at = agenda_->now();
   tenant->quantum_end = until;
   tenant->granted_v = tenant->projected();
   tenant->alone = !contended(*tenant);
-  ++tenant->figures.grants;
+  ++tenant->stats.grants;
   for (Tenant* rival : tenant->rivals) {
-    if (rival->turn != RunState::kLeaving || rival->left_behind) continue;
+    if (rival->turn != RunState::kDraining || rival->left_behind) continue;
     rival->left_behind = true;
-    ++rival->figures.undrained;
+    ++rival->stats.undrained;
   }
   if (tenant->wide()) group_.forgive(*tenant);
 }
 
 void QuantumScheduler::stop(Tenant* tenant) {
-  tenant->turn = RunState::kLeaving;
+  tenant->turn = RunState::kDraining;
   tenant->stopped_at = agenda_->now();
   tenant->left_behind = false;
-  if (tenant->told.gate != Gate::kHold) tenant->hold_seq = 0;
+  if (tenant->last_order.gate != Gate::kHold) tenant->hold_seq = 0;
 }
 
 void QuantumScheduler::noteAlone() {

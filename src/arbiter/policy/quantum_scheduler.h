@@ -20,18 +20,18 @@ class QuantumScheduler {
   void turn(DeadlineSet* agenda);
 
  private:
-  void settleSolo(Tenant* tenant);
+  void updateSolo(Tenant* tenant);
   void throttle(Tenant* tenant);
   bool blocked(const Tenant& tenant) const;
   bool contended(const Tenant& tenant) const;
-  bool awaited(const Tenant& holder, const Tenant& other) const;
-  bool stranded(const Tenant& tenant) const;
+  bool isExpectedBack(const Tenant& holder, const Tenant& other) const;
+  bool isStarved(const Tenant& tenant) const;
   bool yields(const Tenant& holder, const Tenant& to) const;
   bool steady(const Tenant& tenant) const;
   Nanos lengthFor(const Tenant& tenant) const;
   Nanos endFor(const Tenant& holder, const Tenant& other) const;
   // The functions that return bool below return true if something changed.
-  bool finishLeaving();
+  bool finishDraining();
   void noteDrain(Tenant* left);
   bool stopForbidden();
   bool serve();
@@ -51,11 +51,11 @@ class QuantumScheduler {
   };
   std::vector<SlotPromise> promises_;
   std::array<std::uint32_t, kClasses> taken_{};  // devices that have their next tenant
-  struct Place {
-    std::tuple<Class, bool, bool, Virtual, Key> rank;
+  struct QueuedTenant {
+    std::tuple<PriorityClass, bool, bool, Virtual, TenantKey> rank;
     Tenant* tenant;
   };
-  std::vector<Place> line_;
+  std::vector<QueuedTenant> line_;
 };
 
 }  // namespace divvy::arbiter

@@ -27,54 +27,55 @@ std::uint64_t less(std::uint64_t from, std::uint64_t what) {
 
 std::uint64_t floorOf(const Resident& resident, unsigned device) {
   if (!resident.terms.swappable) return ceilingOf(resident, device);
-  const Resident::Place& place = resident.places[device];
-  if (resident.terms.parked) return resident.reserved ? place.said.swappable : 0;
+  const Resident::DeviceResidency& place = resident.places[device];
+  if (resident.terms.parked) return resident.reserved ? place.reported.swappable : 0;
   if (resident.park && resident.terms.parkable) return 0;
-  const std::uint64_t fixed = place.said.pinned + place.want;
+  const std::uint64_t fixed = place.reported.pinned + place.want;
   const std::uint64_t kept =
-      std::min(place.said.swappable, less(resident.terms.guarantee[device], fixed));
+      std::min(place.reported.swappable, less(resident.terms.guarantee[device], fixed));
   return std::max(fixed + kept, resident.terms.base[device]);
 }
 
 }  // namespace
 
-Resident* ResidencyAccounts::find(Key key) const {
+Resident* ResidencyAccounts::find(TenantKey key) const {
   for (const auto& resident : residents_)
     if (resident->key == key) return resident.get();
   return nullptr;
 }
 
-Resident& ResidencyAccounts::add(Key key, const ResidencyEntitlement& terms, Nanos now) {
+Resident& ResidencyAccounts::add(TenantKey key, const ResidencyEntitlement& terms, Nanos now) {
   residents_.push_back(std::make_unique<Resident>(key, terms, now));
   return *residents_.back();
 }
 
-void ResidencyAccounts::remove(Key key) {
+void ResidencyAccounts::remove(TenantKey key) {
   std::erase_if(residents_, [&](const auto& resident) { return resident->key == key; });
 }
 
 // The tenant's ledger enforces its ceiling, so reports above it are clamped.
 void ResidencyAccounts::bound(Resident* resident, ResidencyReport* stay) const {
-  if (resident->terms.parked) return sayParked(*resident, stay);
+  if (resident->terms.parked) return reportParked(*resident, stay);
   for (unsigned d = 0; d < kMaxGroupDevices; ++d) {
-    ResidentBytes& said = stay->at[d];
-    if (!resident->uses(d)) said = ResidentBytes{};
+    ResidentBytes& reported = stay->at[d];
+    if (!resident->uses(d)) reported = ResidentBytes{};
     const std::uint64_t ceiling = ceilingOf(*resident, d);
-    said.pinned = std::min(said.pinned, ceiling);
-    said.want = std::min(said.want, ceiling - said.pinned);
-    said.swappable = std::min(said.swappable, ceiling - said.pinned - said.want);
-    said.mapped = std::min(said.mapped, ceiling);
-    said.held = std::min(std::max(said.held, said.mapped + said.pinned), ceiling);
-    if (stay->distrusted) said.held = std::max(said.held, said.pinned + said.want + said.swappable);
-    if (!resident->terms.swappable) said.held = resident->uses(d) ? ceiling : 0;
+    reported.pinned = std::min(reported.pinned, ceiling);
+    reported.want = std::min(reported.want, ceiling - reported.pinned);
+    reported.swappable = std::min(reported.swappable, ceiling - reported.pinned - reported.want);
+    reported.mapped = std::min(reported.mapped, ceiling);
+    reported.held = std::min(std::max(reported.held, reported.mapped + reported.pinned), ceiling);
+    if (stay->distrusted)
+      reported.held = std::max(reported.held, reported.pinned + reported.want + reported.swappable);
+    if (!resident->terms.swappable) reported.held = resident->uses(d) ? ceiling : 0;
   }
 }
 
 // Memory of the first report was allowed by another policy, or without one.
 void ResidencyAccounts::adopt(Resident* resident, Nanos now) {
   resident->known = true;
-  for (Resident::Place& place : resident->places) {
-    place.allowed = std::max(place.allowed, place.said.held);
+  for (Resident::DeviceResidency& place : resident->places) {
+    place.allowed = std::max(place.allowed, place.reported.held);
     place.goal = std::max(place.goal, place.allowed);
   }
   resident->granted_at = resident->ready_at = now;
@@ -84,37 +85,37 @@ bool ResidencyAccounts::note(Resident* resident, const ResidencyReport& stay, Na
   ResidencyReport bounded = stay;
   bound(resident, &bounded);
   bool freed = false;
-  for (Resident::Place& place : resident->places) {
-    const std::uint64_t before = place.book();
-    place.told = 0;
-    freed = freed || place.book() < before;
+  for (Resident::DeviceResidency& place : resident->places) {
+    const std::uint64_t before = place.booked();
+    place.ordered = 0;
+    freed = freed || place.booked() < before;
   }
   if (resident->known && bounded == resident->stay) return freed;
-  const bool wanted = resident->wants();
+  const bool wanted = resident->isRunnable();
   const Nanos idle = now - resident->stay.idle_since;
   resident->stay = bounded;
   for (unsigned d = 0; d < kMaxGroupDevices; ++d) {
-    Resident::Place& place = resident->places[d];
-    place.said = bounded.at[d];
-    place.want = std::min(place.want, place.said.want);
+    Resident::DeviceResidency& place = resident->places[d];
+    place.reported = bounded.at[d];
+    place.want = std::min(place.want, place.reported.want);
   }
-  if (!resident->ever_told) adopt(resident, now);
-  if (resident->wants()) resident->unused = false;
-  if (wanted || !resident->wants()) return true;
+  if (!resident->ever_ordered) adopt(resident, now);
+  if (resident->isRunnable()) resident->unused = false;
+  if (wanted || !resident->isRunnable()) return true;
   resident->wanted_since = now;
   // A tenant is owed nothing for the time in which it did not want to run.
   double least = -1;
   bool awaited = false;
   for (const auto& other : residents_) {
     if (other.get() == resident || (other->terms.devices & resident->terms.devices) == 0) continue;
-    awaited = awaited || other->inLine();
-    const bool rival = other->wants() && other->terms.cls == resident->terms.cls;
+    awaited = awaited || other->isWaiting();
+    const bool rival = other->isRunnable() && other->terms.cls == resident->terms.cls;
     if (rival && (least < 0 || other->served < least)) least = other->served;
   }
   resident->served = std::max(resident->served, least);
   // It begins another turn, unless a tenant waits for the end of this one; then a pause must not
   // extend it.
-  if (resident->home() && !awaited && idle >= constants_.idle_min)
+  if (resident->isResident() && !awaited && idle >= constants_.idle_min)
     resident->granted_at = resident->ready_at = now;
   return true;
 }
@@ -123,7 +124,7 @@ void ResidencyAccounts::advance(Nanos now) {
   const auto passed = static_cast<double>(std::max(now - now_, Nanos{0}));
   now_ = std::max(now, now_);
   for (const auto& resident : residents_) {
-    if (resident->wants() && resident->home())
+    if (resident->isRunnable() && resident->isResident())
       resident->served += passed / std::max(resident->terms.weight, 1u);
   }
 }
@@ -134,21 +135,22 @@ void ResidencyAccounts::advance(Nanos now) {
 std::uint64_t ResidencyAccounts::admit(unsigned device) {
   std::uint64_t floors = 0;
   for (const auto& resident : residents_) {
-    Resident::Place& place = resident->places[device];
+    Resident::DeviceResidency& place = resident->places[device];
     if (!resident->uses(device)) continue;
     const std::uint64_t own =
         std::max(resident->terms.guarantee[device], resident->terms.base[device]);
-    place.want = resident->terms.swappable ? std::min(place.said.want, less(own, place.said.pinned))
-                                           : place.said.want;
+    place.want = resident->terms.swappable
+                     ? std::min(place.reported.want, less(own, place.reported.pinned))
+                     : place.reported.want;
     place.floor = floorOf(*resident, device);
     floors += place.floor;
   }
   for (const auto& resident : residents_) {
-    Resident::Place& place = resident->places[device];
-    if (!resident->uses(device) || place.want == place.said.want) continue;
+    Resident::DeviceResidency& place = resident->places[device];
+    if (!resident->uses(device) || place.want == place.reported.want) continue;
     const auto fit = [&](std::vector<bool>* fits) {
       for (const auto& each : residents_) {
-        const Resident::Place& other = each->places[device];
+        const Resident::DeviceResidency& other = each->places[device];
         fits->push_back(!each->uses(device) || !each->terms.swappable ||
                         other.need() <= less(budgetOf(devices_[device]), floors - other.floor));
       }
@@ -157,7 +159,7 @@ std::uint64_t ResidencyAccounts::admit(unsigned device) {
     const std::uint64_t floor = place.floor;
     std::vector<bool> before, after;
     fit(&before);
-    place.want = place.said.want;
+    place.want = place.reported.want;
     place.floor = floorOf(*resident, device);
     floors += place.floor - floor;
     fit(&after);
@@ -174,10 +176,10 @@ std::uint64_t ResidencyAccounts::admit(unsigned device) {
 void ResidencyAccounts::refresh() {
   for (unsigned d = 0; d < kMaxGroupDevices; ++d) {
     for (const auto& resident : residents_)
-      if (!resident->uses(d)) resident->places[d] = Resident::Place{};
+      if (!resident->uses(d)) resident->places[d] = Resident::DeviceResidency{};
     const std::uint64_t floors = admit(d);
     for (const auto& resident : residents_) {
-      Resident::Place& place = resident->places[d];
+      Resident::DeviceResidency& place = resident->places[d];
       if (!resident->uses(d)) continue;
       const std::uint64_t fixed = floors - place.floor;
       const std::uint64_t kept = less(fixed, parkableFor(residents_, *resident, d));
@@ -186,22 +188,22 @@ void ResidencyAccounts::refresh() {
       if (place.goal > place.target + 2 * slack(d)) place.lowerTo(place.target + slack(d));
     }
   }
-  for (const auto& resident : residents_) settleParked(resident.get());
+  for (const auto& resident : residents_) updateParked(resident.get());
 }
 
 void ResidencyAccounts::restore(Resident* resident, Nanos now) {
-  for (Resident::Place& place : resident->places) {
-    place.allowed = std::max(place.allowed, place.said.held);
+  for (Resident::DeviceResidency& place : resident->places) {
+    place.allowed = std::max(place.allowed, place.reported.held);
     place.goal = std::max(place.goal, place.allowed);
   }
   resident->retry = std::clamp(2 * resident->retry, constants_.retry_min, constants_.retry_max);
   resident->retry_at = now + resident->retry;
   resident->excess_seen = 0;
   resident->park = false;
-  if (resident->home()) resident->taken = resident->yielded = resident->idled = false;
+  if (resident->isResident()) resident->taken = resident->yielded = resident->idled = false;
 }
 
-void ResidencyAccounts::excuse(DeadlineSet* agenda) {
+void ResidencyAccounts::postponeRefused(DeadlineSet* agenda) {
   bool restored = false;
   for (const auto& resident : residents_) {
     // A tenant that is being parked gives all at once, or refuses.
@@ -234,26 +236,26 @@ void ResidencyAccounts::shed(DeadlineSet* agenda) {
       return left < 0 ? static_cast<std::uint64_t>(-left) : 0;
     };
     if (over() == 0) continue;
-    takeSlack(d, over());
+    reclaimSlack(d, over());
     for (Resident* resident : order) {
-      Resident::Place& place = resident->places[d];
+      Resident::DeviceResidency& place = resident->places[d];
       place.goal -= std::min(place.goal - place.allowed, over());
     }
   }
   std::sort(order.begin(), order.end(), [](const Resident* a, const Resident* b) {
-    return std::tuple(b->terms.cls, a->wants(), b->served, b->key) <
-           std::tuple(a->terms.cls, b->wants(), a->served, a->key);
+    return std::tuple(b->terms.cls, a->isRunnable(), b->served, b->key) <
+           std::tuple(a->terms.cls, b->isRunnable(), a->served, a->key);
   });
   for (unsigned d = 0; d < kMaxGroupDevices; ++d) {
     for (Resident* resident : order) {
       const std::int64_t left = unplanned(d);
       if (left >= 0) break;
       if (!resident->terms.swappable || !agenda->reached(resident->retry_at)) continue;
-      Resident::Place& place = resident->places[d];
+      Resident::DeviceResidency& place = resident->places[d];
       const std::uint64_t part = std::min(place.spare(), static_cast<std::uint64_t>(-left));
       if (part == 0) continue;
       place.lowerTo(place.goal - part);
-      resident->lose(agenda->now());
+      resident->evict(agenda->now());
     }
   }
 }
@@ -261,12 +263,13 @@ void ResidencyAccounts::shed(DeadlineSet* agenda) {
 void ResidencyAccounts::reclaim(DeadlineSet* agenda) {
   for (const auto& resident : residents_) {
     const Nanos limit = resident->terms.unused_after;
-    if (!resident->known || !resident->terms.swappable || resident->wants() || limit == 0) continue;
+    if (!resident->known || !resident->terms.swappable || resident->isRunnable() || limit == 0)
+      continue;
     if (!agenda->reached(resident->stay.idle_since + limit)) continue;
     resident->unused = true;
     const bool asks = !resident->stay.capturing && agenda->reached(resident->retry_at);
     for (unsigned d = 0; asks && d < kMaxGroupDevices; ++d) {
-      Resident::Place& place = resident->places[d];
+      Resident::DeviceResidency& place = resident->places[d];
       if (!resident->uses(d)) continue;
       place.lowerTo(std::max(place.target, place.floor));
       const std::uint64_t host = less(hostLeftFor(*resident, d), place.out());
@@ -274,7 +277,7 @@ void ResidencyAccounts::reclaim(DeadlineSet* agenda) {
       if (part == 0) continue;
       place.lowerTo(place.goal - part);
       resident->taker = 0;
-      resident->lose(agenda->now());
+      resident->evict(agenda->now());
     }
   }
 }
@@ -284,14 +287,14 @@ void ResidencyAccounts::raise() {
   for (const auto& resident : residents_) order.push_back(resident.get());
   std::stable_sort(order.begin(), order.end(),
                    [](const Resident* a, const Resident* b) { return a->grant < b->grant; });
-  const auto raiseTo = [&](Resident::Place& place, unsigned d, std::uint64_t bytes) {
+  const auto raiseTo = [&](Resident::DeviceResidency& place, unsigned d, std::uint64_t bytes) {
     if (bytes <= place.allowed) return;
     const std::uint64_t room = less(budgetOf(devices_[d]), booked(d));
-    place.allowed = std::max(place.allowed, std::min(bytes, place.book() + room));
+    place.allowed = std::max(place.allowed, std::min(bytes, place.booked() + room));
   };
   for (unsigned d = 0; d < kMaxGroupDevices; ++d) {
     for (Resident* resident : order) {
-      Resident::Place& place = resident->places[d];
+      Resident::DeviceResidency& place = resident->places[d];
       raiseTo(place, d, std::min(place.goal, place.target));
     }
     for (Resident* resident : order) raiseTo(resident->places[d], d, resident->places[d].goal);
@@ -307,11 +310,11 @@ void ResidencyAccounts::lendSlack() {
   for (unsigned d = 0; d < kMaxGroupDevices; ++d) {
     if (devices_[d].terms.budget == 0) continue;
     const bool waited = std::any_of(residents_.begin(), residents_.end(), [&](const auto& each) {
-      return each->uses(d) && each->inLine();
+      return each->uses(d) && each->isWaiting();
     });
     if (waited) continue;
     for (const auto& resident : residents_) {
-      Resident::Place& place = resident->places[d];
+      Resident::DeviceResidency& place = resident->places[d];
       if (!resident->terms.swappable || place.need() == 0 || place.lack() != 0) continue;
       const std::uint64_t most = std::min(ceilingOf(*resident, d), place.most);
       if (place.goal >= std::min(most, place.target + slack(d) / 2)) continue;
@@ -323,9 +326,9 @@ void ResidencyAccounts::lendSlack() {
   }
 }
 
-void ResidencyAccounts::takeSlack(unsigned device, std::uint64_t bytes) {
+void ResidencyAccounts::reclaimSlack(unsigned device, std::uint64_t bytes) {
   for (const auto& resident : residents_) {
-    Resident::Place& place = resident->places[device];
+    Resident::DeviceResidency& place = resident->places[device];
     if (!resident->terms.swappable || place.goal <= place.target) continue;
     const std::uint64_t part = std::min(bytes, place.goal - place.target);
     place.lowerTo(place.goal - part);
@@ -335,7 +338,7 @@ void ResidencyAccounts::takeSlack(unsigned device, std::uint64_t bytes) {
 
 std::uint64_t ResidencyAccounts::booked(unsigned device) const {
   std::uint64_t sum = 0;
-  for (const auto& resident : residents_) sum += resident->places[device].book();
+  for (const auto& resident : residents_) sum += resident->places[device].booked();
   return sum;
 }
 
@@ -345,10 +348,10 @@ std::uint64_t ResidencyAccounts::planned(unsigned device) const {
   return sum;
 }
 
-std::uint64_t ResidencyAccounts::slackGiven(unsigned device) const {
+std::uint64_t ResidencyAccounts::slackLent(unsigned device) const {
   std::uint64_t sum = 0;
   for (const auto& resident : residents_) {
-    const Resident::Place& place = resident->places[device];
+    const Resident::DeviceResidency& place = resident->places[device];
     if (resident->terms.swappable) sum += less(place.goal, place.target);
   }
   return sum;
@@ -372,7 +375,7 @@ std::uint64_t ResidencyAccounts::mostOf(const Resident& resident, unsigned devic
   if (!resident.mapsHost() || !resident.uses(device)) return most;
   std::uint64_t out = 0;
   for (const auto& each : residents_) {
-    const Resident::Place& place = each->places[device];
+    const Resident::DeviceResidency& place = each->places[device];
     if (each.get() != &resident) out += less(place.need(), place.floor);
   }
   const std::uint64_t host = less(devices_[device].terms.host_reserve, out);

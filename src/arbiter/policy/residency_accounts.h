@@ -27,9 +27,9 @@ class ResidencyAccounts {
 
   const ResidencyConstants& constants() const { return constants_; }
   const Residents& residents() const { return residents_; }
-  Resident* find(Key key) const;
-  Resident& add(Key key, const ResidencyEntitlement& terms, Nanos now);
-  void remove(Key key);
+  Resident* find(TenantKey key) const;
+  Resident& add(TenantKey key, const ResidencyEntitlement& terms, Nanos now);
+  void remove(TenantKey key);
   Device& device(unsigned device) { return devices_[device]; }
 
   // Accepts a report. Returns true if anything changed.
@@ -41,7 +41,7 @@ class ResidencyAccounts {
   void refresh();
   // Returns planned memory to tenants that refuse to give it, or give nothing for `patience`; asks
   // them again later.
-  void excuse(DeadlineSet* agenda);
+  void postponeRefused(DeadlineSet* agenda);
   // Lowers plans until they are within the budget.
   void shed(DeadlineSet* agenda);
   // Takes the memory of tenants that were idle for `unused_after`, as far as the host reserve goes.
@@ -50,8 +50,8 @@ class ResidencyAccounts {
   void raise();
   // Plans some memory beyond the need, for future allocations, while no tenant waits.
   void lendSlack();
-  void takeSlack(unsigned device, std::uint64_t bytes);
-  std::uint64_t slackGiven(unsigned device) const;
+  void reclaimSlack(unsigned device, std::uint64_t bytes);
+  std::uint64_t slackLent(unsigned device) const;
 
   std::uint64_t booked(unsigned device) const;
   std::uint64_t planned(unsigned device) const;

@@ -9,7 +9,7 @@ namespace divvy::arbiter {
 
 class ResidencyScheduler {
  public:
-  explicit ResidencyScheduler(ResidencyAccounts* book) : book_(*book) {}
+  explicit ResidencyScheduler(ResidencyAccounts* accounts) : accounts_(*accounts) {}
 
   // Notes which tenants have become ready, then plans for all that wait.
   void turn(DeadlineSet* agenda);
@@ -17,7 +17,7 @@ class ResidencyScheduler {
   Nanos turnEnd(const Resident& resident) const;
 
  private:
-  struct Take {
+  struct Reclaim {
     Resident* from;
     unsigned device;
     std::uint64_t bytes;
@@ -31,12 +31,12 @@ class ResidencyScheduler {
     double loss = 0;
     std::uint64_t in = 0;   // bytes to copy to the devices
     std::uint64_t out = 0;  // bytes that other tenants must give
-    std::vector<Take> takes;
+    std::vector<Reclaim> reclaims;
   };
   // Which tenants give first. kNotNow: the tenant does not give.
   enum class Rank { kIdle, kBelow, kTurnOver, kBehind, kGuaranteed, kNotNow };
 
-  void arrive();
+  void noteReady();
   // Returns true if a tenant turned out to be stuck in its turn: the order of the line has changed.
   bool serveLine();
   bool serve(Resident* resident, bool past);
@@ -56,7 +56,7 @@ class ResidencyScheduler {
   double partOf(const Resident& holder) const;
   void noteThrash();
 
-  ResidencyAccounts& book_;
+  ResidencyAccounts& accounts_;
   DeadlineSet* agenda_ = nullptr;
   std::uint64_t grants_ = 0;
   std::vector<Resident*> line_;

@@ -11,18 +11,18 @@ namespace divvy::arbiter {
 
 struct Resident {
   // On one device; bytes.
-  struct Place {
-    ResidentBytes said;
+  struct DeviceResidency {
+    ResidentBytes reported;
     std::uint64_t want = 0;     // the part of said.want that it may take
     std::uint64_t allowed = 0;  // ordered
-    std::uint64_t told = 0;     // largest order since its last report
+    std::uint64_t ordered = 0;  // largest order since its last report
     std::uint64_t goal = 0;     // planned; at least `allowed`
     std::uint64_t floor = 0;    // never planned below this, and never taken
     std::uint64_t most = 0;     // memory that the other tenants' floors leave
     std::uint64_t target = 0;   // memory that it would be given now
 
-    std::uint64_t need() const { return said.pinned + want + said.swappable; }
-    std::uint64_t book() const { return std::max({allowed, said.held, told}); }
+    std::uint64_t need() const { return reported.pinned + want + reported.swappable; }
+    std::uint64_t booked() const { return std::max({allowed, reported.held, ordered}); }
     // Memory that may be taken.
     std::uint64_t spare() const { return goal > floor ? goal - floor : 0; }
     std::uint64_t lack() const { return target > goal ? target - goal : 0; }
@@ -39,67 +39,67 @@ struct Resident {
     }
   };
 
-  Resident(Key name, const ResidencyEntitlement& asked, Nanos now)
+  Resident(TenantKey name, const ResidencyEntitlement& asked, Nanos now)
       : key(name), terms(asked), wanted_since(now) {
     stay.idle_since = now;
   }
 
   bool uses(unsigned device) const { return (terms.devices >> device & 1) != 0; }
-  bool wants() const { return stay.wants; }
+  bool isRunnable() const { return stay.wants; }
   // It has, or is being given, all that it needs.
-  bool home() const {
+  bool isResident() const {
     return std::all_of(places.begin(), places.end(),
-                       [](const Place& place) { return place.lack() == 0; });
+                       [](const DeviceResidency& place) { return place.lack() == 0; });
   }
   bool belowFloor() const {
     return std::any_of(places.begin(), places.end(),
-                       [](const Place& place) { return place.goal < place.floor; });
+                       [](const DeviceResidency& place) { return place.goal < place.floor; });
   }
   // It needs more than it could be given at any time at present.
   bool isShort() const {
     return std::any_of(places.begin(), places.end(),
-                       [](const Place& place) { return place.target < place.need(); });
+                       [](const DeviceResidency& place) { return place.target < place.need(); });
   }
   // It can use host memory in place of device memory that it cannot have.
   bool mapsHost() const {
     return terms.host_map && terms.swappable && !terms.parked && stay.maps_host;
   }
   // It has all that it can be given, and that is not enough.
-  bool runsWithHost() const { return mapsHost() && isShort() && home() && complete(); }
+  bool runsWithHost() const { return mapsHost() && isShort() && isResident() && complete(); }
   // It waits for more than is planned for it.
-  bool inLine() const { return (wants() && !home()) || belowFloor(); }
+  bool isWaiting() const { return (isRunnable() && !isResident()) || belowFloor(); }
   bool complete() const {
     return std::all_of(places.begin(), places.end(),
-                       [](const Place& place) { return place.allowed >= place.target; });
+                       [](const DeviceResidency& place) { return place.allowed >= place.target; });
   }
   bool eligible() const { return !terms.swappable || (stay.ready && !taken); }
   // Bytes that it has, or may take under an earlier order, beyond what is allowed.
   std::uint64_t excess() const {
     std::uint64_t sum = 0;
-    for (const Place& place : places)
-      sum += place.said.held - std::min(place.said.held, place.allowed);
+    for (const DeviceResidency& place : places)
+      sum += place.reported.held - std::min(place.reported.held, place.allowed);
     return sum;
   }
   // Memory that it has, not only memory that it may take, exceeds what is allowed.
   bool overfull() const {
-    return std::any_of(places.begin(), places.end(), [](const Place& place) {
-      return place.said.mapped + place.said.pinned > place.allowed;
+    return std::any_of(places.begin(), places.end(), [](const DeviceResidency& place) {
+      return place.reported.mapped + place.reported.pinned > place.allowed;
     });
   }
   // Some of its memory is to leave: its turn ends.
-  void lose(Nanos now) {
-    if (home()) return;
+  void evict(Nanos now) {
+    if (isResident()) return;
     taken = true;
     granted_at = ready_at = 0;
     predicted = 0;
     excess_seen = 0;
-    if (wants()) wanted_since = now;
+    if (isRunnable()) wanted_since = now;
   }
 
-  const Key key;
+  const TenantKey key;
   ResidencyEntitlement terms;
   ResidencyReport stay;
-  std::array<Place, kMaxGroupDevices> places{};
+  std::array<DeviceResidency, kMaxGroupDevices> places{};
   bool known = false;  // has reported
 
   // Its turn. 0: none. It begins with the grant; its length counts from when the tenant is ready.
@@ -111,7 +111,7 @@ struct Resident {
   bool taken = false;       // some memory that it needs was taken since its last grant
   bool yielded = false;     // a higher class took its memory
   bool unused = false;      // gave its memory back after unused_after of idleness
-  Key taker = 0;            // tenant that last took its memory; 0: none
+  TenantKey taker = 0;      // tenant that last took its memory; 0: none
   bool idled = false;       // memory was taken while it was idle
   bool park = false;        // it is to be parked
   bool reserved = false;    // it is parked, and has the memory that its return needs
@@ -128,8 +128,8 @@ struct Resident {
   std::deque<Nanos> swaps;
   std::uint64_t swap_count = 0;
   Nanos longest_wait = 0;
-  ResidencyTarget told;
-  bool ever_told = false;
+  ResidencyTarget ordered;
+  bool ever_ordered = false;
 };
 
 }  // namespace divvy::arbiter

@@ -14,14 +14,14 @@ double timeOf(std::uint64_t bytes, double bps) {
 
 }  // namespace
 
-Nanos swapTime(const Link& link, std::uint64_t out, std::uint64_t in) {
+Nanos swapTime(const SwapCost& cost, std::uint64_t out, std::uint64_t in) {
   const std::uint64_t most = std::max(out, in);
   if (most == 0) return 0;
-  const double copies = std::max(timeOf(out, link.out_bps), timeOf(in, link.in_bps));
-  const std::uint64_t chunk = std::max<std::uint64_t>(link.chunk, 1);
+  const double copies = std::max(timeOf(out, cost.out_bps), timeOf(in, cost.in_bps));
+  const std::uint64_t chunk = std::max<std::uint64_t>(cost.chunk, 1);
   const double chunks = static_cast<double>((most - 1) / chunk + 1);
-  const double all = copies + chunks * static_cast<double>(link.per_chunk);
-  return static_cast<Nanos>(std::min(all, kMax)) + link.drain;
+  const double all = copies + chunks * static_cast<double>(cost.per_chunk);
+  return static_cast<Nanos>(std::min(all, kMax)) + cost.drain;
 }
 
 double lossTarget(double ratio, bool latency) {

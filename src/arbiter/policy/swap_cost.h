@@ -6,7 +6,7 @@
 namespace divvy::arbiter {
 
 // Time to copy `out` bytes to the host and `in` bytes to the device, both ways at once.
-Nanos swapTime(const Link& link, std::uint64_t out, std::uint64_t in);
+Nanos swapTime(const SwapCost& cost, std::uint64_t out, std::uint64_t in);
 
 // The part of a device's time that swaps may cost, if contenders need `ratio` of its budget.
 // `latency`: a contender is of the latency class.

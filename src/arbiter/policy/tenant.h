@@ -14,21 +14,21 @@
 namespace divvy::arbiter {
 
 enum class RunState : std::uint8_t {
-  kIdle,     // held, and no work of it is on the devices
-  kRunning,  // may launch
-  kLeaving,  // held; launched work has not ended
+  kIdle,      // held, and no work of it is on the devices
+  kRunning,   // may launch
+  kDraining,  // held; launched work has not ended
 };
 
 // Reports, orders and account of a tenant: what a handoff to another policy carries.
 struct TenantState {
   // Reported by the tenant.
-  Report said;
-  Nanos said_at = 0;
+  Report reported;
+  Nanos reported_at = 0;
   Nanos idle_since = 0;         // while it does not want to run
   Nanos usual_pause = kSecond;  // its usual pause; starts so long that early pauses are not awaited
 
   // Ordered.
-  Order told;
+  Order last_order;
   std::uint64_t hold_seq = 0;  // of the hold that it leaves under; 0: not sent yet
 
   RunState turn = RunState::kIdle;
@@ -37,17 +37,17 @@ struct TenantState {
   bool throttled = false;  // at its cap
   bool allowed = true;     // neither its cap nor a higher class forbids it to run
   bool unpreemptible = false;
-  bool rescued = false;      // has this turn because its work does not end without it
-  bool left_behind = false;  // a tenant was let run while it left
-  bool stray = false;        // still at work although it has left
-  Nanos granted_at = 0;      // when its present or last turn began
+  bool boosted = false;        // has this turn because its work does not end without it
+  bool left_behind = false;    // a tenant was let run while it left
+  bool still_working = false;  // still at work although it has left
+  Nanos granted_at = 0;        // when its present or last turn began
   Nanos quantum_end = 0;
   Nanos stopped_at = 0;
   Nanos left_at = 0;
   double usual_drain = 0;  // how long it took lately to leave for a higher class
 
   Virtual v = 0;
-  Virtual owed = 0;       // how far it was behind when it last paused
+  Virtual lag = 0;        // how far it was behind when it last paused
   Virtual granted_v = 0;  // `v` when its turn began
   TokenBucket cap;
   IdleGap gap;
@@ -61,10 +61,10 @@ struct TenantState {
 };
 
 struct Tenant : TenantState {
-  Tenant(Key name, const Entitlement& asked, const Constants& constants);
+  Tenant(TenantKey name, const Entitlement& asked, const Constants& constants);
 
   bool active() const { return processes > 0; }
-  bool wants() const { return said.waiting || said.in_flight; }
+  bool isRunnable() const { return reported.waiting || reported.in_flight; }
   bool wide() const { return (terms.devices & (terms.devices - 1)) != 0; }
   bool overlaps(const Tenant& other) const { return (terms.devices & other.terms.devices) != 0; }
   // Alone in its class, without a higher class: never asked to wait for other tenants.
@@ -72,11 +72,12 @@ struct Tenant : TenantState {
   // No tenant shares a device with it, and it has no cap.
   bool unshared() const { return first() && !has_below && terms.ceiling >= 100; }
   // It leaves, and other tenants wait for that.
-  bool blocks() const { return turn == RunState::kLeaving && !unpreemptible; }
+  bool blocks() const { return turn == RunState::kDraining && !unpreemptible; }
   // It has work on the devices: in its turn, or long after its turn.
   bool present() const {
-    return turn == RunState::kRunning ? wants()
-                                      : said.in_flight && (turn == RunState::kLeaving || stray);
+    return turn == RunState::kRunning
+               ? isRunnable()
+               : reported.in_flight && (turn == RunState::kDraining || still_working);
   }
 
   // Virtual time, including the estimate of used but not settled time.
@@ -88,10 +89,10 @@ struct Tenant : TenantState {
   // Work launched before its hold has ended.
   bool drained(DeadlineSet* agenda) const;
 
-  // Charges device time to virtual time and cap. The caller updates `figures.got`.
+  // Charges device time to virtual time and cap. The caller updates `stats.got`.
   void charge(double used);
 
-  const Key key;
+  const TenantKey key;
   Entitlement terms;
   unsigned processes = 0;
 
@@ -103,7 +104,7 @@ struct Tenant : TenantState {
   std::vector<Tenant*> above;
   bool has_below = false;
 
-  GroupStats figures;
+  GroupStats stats;
 };
 
 }  // namespace divvy::arbiter

@@ -10,7 +10,7 @@ namespace divvy::arbiter {
 
 struct TenantHandoff {
   // State on one of the tenant's devices, by the number that the device had.
-  struct Place {
+  struct DeviceHandoff {
     unsigned device;
     Virtual floor;
     TokenBucket starvation_reserve;
@@ -18,7 +18,7 @@ struct TenantHandoff {
   };
 
   TenantState state;
-  std::vector<Place> places;
+  std::vector<DeviceHandoff> places;
 };
 
 }  // namespace divvy::arbiter

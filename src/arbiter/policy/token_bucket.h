@@ -26,7 +26,7 @@ class TokenBucket {
     const double full = std::max(depth_ + pending, level_);
     level_ = std::min(level_ + rate_ * static_cast<double>(elapsed), full);
   }
-  void take(double used) {
+  void spend(double used) {
     level_ -= used;
     if (debt_ > 0) level_ = std::max(level_, -debt_);
   }

@@ -8,7 +8,7 @@ namespace {
 
 constexpr Weight kOnePercent = kWholeWeight / 100;
 
-struct Claims {
+struct GuaranteeSum {
   Weight guaranteed = 0;
   Weight unclaimed = 0;  // tenants without a guarantee
 };
@@ -19,14 +19,14 @@ void forEachDevice(std::uint32_t devices, Fn&& fn) {
     if (devices >> device & 1) fn(device);
 }
 
-void setWeight(Tenant* tenant, const std::array<Claims, kMaxGroupDevices>& claims) {
+void setWeight(Tenant* tenant, const std::array<GuaranteeSum, kMaxGroupDevices>& sums) {
   if (tenant->terms.guarantee > 0) {
     tenant->weight = Weight{tenant->terms.guarantee} * kOnePercent;
     return;
   }
   Weight smallest = kWholeWeight;
   forEachDevice(tenant->terms.devices, [&](unsigned device) {
-    const Claims& there = claims[device];
+    const GuaranteeSum& there = sums[device];
     const Weight rest = std::max(kWholeWeight - there.guaranteed, Weight{0});
     smallest = std::min(smallest, std::max(rest / there.unclaimed, kOnePercent));
   });
@@ -47,16 +47,16 @@ void setPercent(Tenant* tenant) {
 }  // namespace
 
 void weigh(const std::vector<std::unique_ptr<Tenant>>& tenants) {
-  std::array<Claims, kMaxGroupDevices> claims{};
+  std::array<GuaranteeSum, kMaxGroupDevices> sums{};
   for (const auto& tenant : tenants) {
     if (!tenant->active()) continue;
     forEachDevice(tenant->terms.devices, [&](unsigned device) {
-      claims[device].guaranteed += Weight{tenant->terms.guarantee} * kOnePercent;
-      if (tenant->terms.guarantee == 0) ++claims[device].unclaimed;
+      sums[device].guaranteed += Weight{tenant->terms.guarantee} * kOnePercent;
+      if (tenant->terms.guarantee == 0) ++sums[device].unclaimed;
     });
   }
   for (const auto& tenant : tenants)
-    if (tenant->active()) setWeight(tenant.get(), claims);
+    if (tenant->active()) setWeight(tenant.get(), sums);
   for (const auto& tenant : tenants)
     if (tenant->active()) setPercent(tenant.get());
 }

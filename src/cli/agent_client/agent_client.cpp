@@ -23,7 +23,7 @@ constexpr int kAttempts = 5;
 // Pause for an agent that another process started and that will listen soon.
 constexpr int kPauseMs = 200;
 
-Error gone(const std::string& why) {
+Error connectionLost(const std::string& why) {
   return {ErrorCode::kUnavailable, "the agent " + why};
 }
 
@@ -61,7 +61,7 @@ Result<void> AgentLink::send(const agent::Request& request) {
   for (std::size_t at = 0; at < line.size();) {
     const ssize_t put = ::send(socket_.get(), line.data() + at, line.size() - at, MSG_NOSIGNAL);
     if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) return gone("has gone");
+    if (put <= 0) return connectionLost("has gone");
     at += static_cast<std::size_t>(put);
   }
   return {};
@@ -82,11 +82,11 @@ Result<agent::Reply> AgentLink::receive(int timeout_ms) {
     pollfd waiting{socket_.get(), POLLIN, 0};
     const int ready = poll(&waiting, 1, remaining(deadline, timeout_ms));
     if (ready < 0 && errno == EINTR) continue;
-    if (ready == 0) return gone("does not answer");
+    if (ready == 0) return connectionLost("does not answer");
     std::array<char, 65536> chunk;
     const ssize_t got = recv(socket_.get(), chunk.data(), chunk.size(), 0);
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return gone("has gone");
+    if (got <= 0) return connectionLost("has gone");
     buffer_.append(chunk.data(), static_cast<std::size_t>(got));
   }
 }

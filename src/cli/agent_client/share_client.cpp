@@ -39,14 +39,14 @@ namespace {
 // If agents die one after another, a further one does not help.
 constexpr unsigned kRevivals = 5;
 
-Result<agent::GrantedReply> ask(AgentLink& link, const agent::RunRequest& request) {
+Result<agent::GrantedReply> callAgent(AgentLink& link, const agent::RunRequest& request) {
   Result<void> sent = link.send(request);
   if (!sent) return sent.error();
   for (;;) {
     Result<agent::Reply> reply = link.receive(request.wait ? -1 : AgentLink::kPatienceMs);
     if (!reply) return reply.error();
     if (auto* granted = std::get_if<agent::GrantedReply>(&*reply)) {
-      for (const std::string& note : granted->notes) say(note);
+      for (const std::string& note : granted->notes) printNote(note);
       return std::move(*granted);
     }
     if (auto* failed = std::get_if<agent::FailedReply>(&*reply)) return asError(*failed);
@@ -61,12 +61,12 @@ Result<agent::GrantedReply> ask(AgentLink& link, const agent::RunRequest& reques
 
 }  // namespace
 
-Result<Grant> askForShare(const agent::RunRequest& request, const agent::Node& node) {
+Result<GrantedShare> requestShare(const agent::RunRequest& request, const agent::Node& node) {
   for (unsigned attempt = 0;; ++attempt) {
     Result<AgentLink> link = findOrStartAgent(node);
     if (!link) return link.error();
-    Result<agent::GrantedReply> granted = ask(*link, request);
-    if (granted) return Grant{std::move(*link), std::move(*granted)};
+    Result<agent::GrantedReply> granted = callAgent(*link, request);
+    if (granted) return GrantedShare{std::move(*link), std::move(*granted)};
     if (granted.error().code() != ErrorCode::kUnavailable || attempt == kRevivals)
       return granted.error();
   }

@@ -9,7 +9,7 @@ namespace divvy::cli {
 // Returns this process' request by these options.
 agent::RunRequest requestOf(const RunOptions& options);
 
-struct Grant {
+struct GrantedShare {
   AgentLink link;
   agent::GrantedReply share;
 };
@@ -17,6 +17,6 @@ struct Grant {
 // Requests the share; starts the agent if none runs. If asked to, it waits in the agent's queue and
 // reports that on stderr, with other notes. An agent that ends before it replies is replaced; two
 // requests yield one share.
-Result<Grant> askForShare(const agent::RunRequest& request, const agent::Node& node);
+Result<GrantedShare> requestShare(const agent::RunRequest& request, const agent::Node& node);
 
 }  // namespace divvy::cli

@@ -19,8 +19,8 @@ using scheduler::DeviceUsage;
 
 std::vector<DeviceUsage> devicesOf(const Cluster& cluster) {
   std::vector<DeviceUsage> all;
-  for (const std::string& node : cluster.books().nodes().names())
-    for (DeviceUsage& one : cluster.books().nodes().devicesOf(node)) all.push_back(std::move(one));
+  for (const std::string& node : cluster.cache().nodes().names())
+    for (DeviceUsage& one : cluster.cache().nodes().devicesOf(node)) all.push_back(std::move(one));
   return all;
 }
 
@@ -50,7 +50,7 @@ ClusterShare waitingOf(const ClusterPod& one) {
 }
 
 // Index and model of each device, by node and UUID.
-using Places = std::map<std::pair<std::string, std::string>, const DeviceUsage*>;
+using UsageByDevice = std::map<std::pair<std::string, std::string>, const DeviceUsage*>;
 
 const char* stateOf(const kube::Pod& pod) {
   if (pod.meta.deleting) return "ending";
@@ -65,7 +65,7 @@ bool isOver(const scheduler::AllocatedShare& held, const kube::Pod& pod) {
 }
 
 ClusterShare shareOf(const scheduler::AllocatedShare& held, const ClusterPod& one,
-                     const Places& places) {
+                     const UsageByDevice& places) {
   ClusterShare share;
   share.space = held.space;
   share.pod = held.pod;
@@ -86,13 +86,13 @@ ClusterShare shareOf(const scheduler::AllocatedShare& held, const ClusterPod& on
 
 std::vector<ClusterShare> sharesOf(const Cluster& cluster,
                                    const std::vector<DeviceUsage>& devices) {
-  Places places;
+  UsageByDevice places;
   for (const DeviceUsage& one : devices) places[{one.node, one.uuid}] = &one;
   std::map<std::pair<std::string, std::string>, const ClusterPod*> pods;
   for (const auto& [uid, one] : cluster.pods())
     pods[{one.pod.meta.space, one.pod.meta.name}] = &one;
   std::vector<ClusterShare> all;
-  for (const scheduler::AllocatedShare& held : cluster.books().pods().shares()) {
+  for (const scheduler::AllocatedShare& held : cluster.cache().pods().shares()) {
     const auto pod = pods.find({held.space, held.pod});
     if (pod == pods.end() || isOver(held, pod->second->pod)) continue;
     all.push_back(shareOf(held, *pod->second, places));
@@ -111,17 +111,17 @@ std::vector<ClusterShare> sharesOf(const Cluster& cluster,
 int listCluster(const ListOptions& options) {
   const Result<std::unique_ptr<Cluster>> cluster = Cluster::read(*options.cluster);
   if (!cluster) return fail(cluster.error());
-  for (const std::string& trouble : (*cluster)->troubles()) say("not in it: " + trouble);
+  for (const std::string& trouble : (*cluster)->troubles()) printNote("not in it: " + trouble);
   const std::string& node = options.node;
-  const std::string space = options.own_space ? (*cluster)->api().space() : options.cluster->space;
-  if (!node.empty() && (*cluster)->books().nodes().nodeNamed(node) == nullptr)
+  const std::string ns = options.own_space ? (*cluster)->api().space() : options.cluster->space;
+  if (!node.empty() && (*cluster)->cache().nodes().nodeNamed(node) == nullptr)
     return fail({ErrorCode::kNotFound,
                  "\"" + node + "\" has no devices; `divvy gpus --cluster` lists those that do"});
   std::vector<DeviceUsage> devices = devicesOf(**cluster);
   std::vector<ClusterShare> shares = sharesOf(**cluster, devices);
   std::erase_if(devices, [&](const DeviceUsage& one) { return !node.empty() && one.node != node; });
   std::erase_if(shares, [&](const ClusterShare& one) {
-    return (!node.empty() && one.node != node) || (!space.empty() && one.space != space);
+    return (!node.empty() && one.node != node) || (!ns.empty() && one.space != ns);
   });
   const bool tenants = options.what == ListOptions::What::kTenants;
   const bool headers = options.output.headers;
@@ -137,7 +137,7 @@ int listCluster(const ListOptions& options) {
   std::fputs(text.c_str(), stdout);
   // Like kubectl: the objects may be in another namespace.
   if (options.own_space && tenants && shares.empty())
-    say("no pod with devices in namespace " + space + "; -A: of all namespaces");
+    printNote("no pod with devices in namespace " + ns + "; -A: of all namespaces");
   return 0;
 }
 

@@ -23,24 +23,24 @@ std::string nameOf(const ClusterPod& one) {
 
 // The request that a pod would make today; requests that can never be valid are left out.
 std::optional<engine::Request> requestOf(const Cluster& cluster, const ClusterPod& one) {
-  const Result<std::optional<engine::Request>> request = cluster.books().pods().requestFor(one.pod);
+  const Result<std::optional<engine::Request>> request = cluster.cache().pods().requestFor(one.pod);
   if (!request || !*request) return std::nullopt;
-  return cluster.books().pods().engine().decide(**request) ? *request : std::nullopt;
+  return cluster.cache().pods().engine().decide(**request) ? *request : std::nullopt;
 }
 
 void addHeld(const Cluster& cluster, snapshot::Snapshot* snapshot) {
-  for (engine::Allocation& held : cluster.books().pods().engine().allocations()) {
+  for (engine::Allocation& held : cluster.cache().pods().engine().allocations()) {
     const auto known = cluster.pods().find(held.id.text);
     if (known == cluster.pods().end()) continue;
     const ClusterPod& one = known->second;
-    snapshot::Held told;
-    told.allocation = std::move(held);
-    told.name = nameOf(one);
-    told.priority = one.pod.priority;
-    told.since = {one.since_ms};
-    told.user = engine::UserName(one.pod.meta.space);
-    if (const auto request = requestOf(cluster, one)) told.shape = request->shape;
-    snapshot->allocations.push_back(std::move(told));
+    snapshot::HeldAllocation allocated;
+    allocated.allocation = std::move(held);
+    allocated.name = nameOf(one);
+    allocated.priority = one.pod.priority;
+    allocated.since = {one.since_ms};
+    allocated.user = engine::UserName(one.pod.meta.space);
+    if (const auto request = requestOf(cluster, one)) allocated.shape = request->shape;
+    snapshot->allocations.push_back(std::move(allocated));
   }
   std::stable_sort(snapshot->allocations.begin(), snapshot->allocations.end(),
                    [](const auto& a, const auto& b) { return a.since < b.since; });
@@ -66,14 +66,14 @@ void addPending(const Cluster& cluster, snapshot::Snapshot* snapshot) {
 Result<std::string> clusterSnapshot(const ClusterChoice& choice) {
   const Result<std::unique_ptr<Cluster>> cluster = Cluster::read(choice);
   if (!cluster) return cluster.error();
-  for (const std::string& trouble : (*cluster)->troubles()) say("not in it: " + trouble);
+  for (const std::string& trouble : (*cluster)->troubles()) printNote("not in it: " + trouble);
   snapshot::Snapshot snapshot;
   snapshot.written_by = "divvy " DIVVY_VERSION;
   snapshot.written_at = wallTime();
   snapshot.config = (*cluster)->config();
   snapshot.pools = (*cluster)->pools();
-  for (const engine::NodeName& name : (*cluster)->books().pods().engine().nodes())
-    if (const engine::Node* node = (*cluster)->books().nodes().nodeNamed(name.text))
+  for (const engine::NodeName& name : (*cluster)->cache().pods().engine().nodes())
+    if (const engine::Node* node = (*cluster)->cache().nodes().nodeNamed(name.text))
       snapshot.nodes.push_back(*node);
   addHeld(**cluster, &snapshot);
   addPending(**cluster, &snapshot);

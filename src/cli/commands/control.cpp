@@ -19,8 +19,8 @@ Error noSuchTenant(const std::string& tenant) {
 }
 
 // Sends the request to each running agent until one knows the tenant.
-Result<agent::Reply> askAll(const agent::Request& request, const std::string& tenant,
-                            const SimChoice& sim, int timeout_ms) {
+Result<agent::Reply> callAll(const agent::Request& request, const std::string& tenant,
+                             const SimChoice& sim, int timeout_ms) {
   Result<std::vector<NodeLink>> links = linkRunning(sim);
   if (!links) return links.error();
   for (NodeLink& node : *links) {
@@ -58,9 +58,9 @@ int set(const SetOptions& options) {
   request.pressure_wait_ms = options.pressure_wait_ms;
   request.idle = options.idle;
   const Result<agent::Reply> reply =
-      askAll(request, options.tenant, options.sim, AgentLink::kPatienceMs);
+      callAll(request, options.tenant, options.sim, AgentLink::kPatienceMs);
   if (!reply) return fail(reply.error());
-  if (const auto* done = std::get_if<agent::DoneReply>(&*reply)) say(done->note);
+  if (const auto* done = std::get_if<agent::DoneReply>(&*reply)) printNote(done->note);
   return 0;
 }
 

@@ -21,7 +21,7 @@ namespace {
 namespace json = boost::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kLookAgainMs = 500;
+constexpr int kPollMs = 500;
 // A pod that was reserved a device before the scheduler saw the cordon is bound by then.
 constexpr auto kSettled = std::chrono::seconds(3);
 constexpr int kMaxTries = 10;  // of a change, if the node is changed meanwhile
@@ -31,18 +31,19 @@ std::string pathOf(const std::string& node) {
   return "/api/v1/nodes/" + node;
 }
 
-enum class Change { kClose, kOpen, kOpenAll };  // kOpenAll: also devices that no longer exist
+enum class CordonChange { kClose, kOpen, kOpenAll };  // kOpenAll: also devices that no longer exist
 
 // Tries once. Returns false if the node was changed meanwhile.
-Result<bool> change(Api& api, const std::string& node, const Cordons& cordons, Change what) {
-  const Result<json::value> now = api.ask({kube::Verb::kGet, pathOf(node)});
+Result<bool> change(KubeApi& api, const std::string& node, const Cordons& cordons,
+                    CordonChange what) {
+  const Result<json::value> now = api.call({kube::Verb::kGet, pathOf(node)});
   if (!now) return now.error();
   json::object annotations;
   for (const auto& [key, items] : cordons) {
     const std::string was = textAt(*now, {"metadata", "annotations", key.c_str()});
     std::string list;
-    if (what == Change::kClose) list = listWith(was, items);
-    if (what == Change::kOpen) list = listWithout(was, items);
+    if (what == CordonChange::kClose) list = listWith(was, items);
+    if (what == CordonChange::kOpen) list = listWithout(was, items);
     if (list == was) continue;
     if (list.empty()) {
       annotations[key] = nullptr;
@@ -56,13 +57,14 @@ Result<bool> change(Api& api, const std::string& node, const Cordons& cordons, C
   call.body = json::serialize(json::object{
       {"metadata", json::object{{"resourceVersion", textAt(*now, {"metadata", "resourceVersion"})},
                                 {"annotations", std::move(annotations)}}}});
-  const Result<json::value> written = api.ask(std::move(call));
+  const Result<json::value> written = api.call(std::move(call));
   if (written) return true;
   if (written.error().message().find(kConflict) != std::string::npos) return false;
   return written.error();
 }
 
-Result<void> write(Api& api, const std::string& node, const Cordons& cordons, Change what) {
+Result<void> write(KubeApi& api, const std::string& node, const Cordons& cordons,
+                   CordonChange what) {
   for (int tries = 0; tries < kMaxTries; ++tries) {
     const Result<bool> done = change(api, node, cordons, what);
     if (!done) return done.error();
@@ -75,33 +77,33 @@ std::string countOf(std::size_t count, const char* noun) {
   return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "s");
 }
 
-struct Leaving {
+struct DrainedPod {
   kube::Pod pod;
-  bool asked = false;  // its eviction was accepted
-  std::string said;    // last reason why it was not evicted yet
+  bool accepted = false;    // its eviction was accepted
+  std::string last_reason;  // last reason why it was not evicted yet
 };
 
 std::string nameOf(const kube::Pod& pod) {
   return pod.meta.space + '/' + pod.meta.name;
 }
 
-std::vector<Leaving> leavingOf(const Cluster& cluster, const std::string& node,
-                               const Cordons& cordons) {
+std::vector<DrainedPod> podsToDrain(const Cluster& cluster, const std::string& node,
+                                    const Cordons& cordons) {
   std::set<std::string> devices, pods;
   for (const auto& [key, items] : cordons) devices.insert(items.begin(), items.end());
-  for (const scheduler::AllocatedShare& one : cluster.books().pods().shares())
+  for (const scheduler::AllocatedShare& one : cluster.cache().pods().shares())
     if (one.node == node && devices.contains(one.uuid)) pods.insert(one.space + '/' + one.pod);
-  std::vector<Leaving> leaving;
+  std::vector<DrainedPod> draining;
   for (const auto& [uid, one] : cluster.pods())
     if (!one.pod.node.empty() && pods.contains(nameOf(one.pod)))
-      leaving.push_back({one.pod, false, ""});
-  return leaving;
+      draining.push_back({one.pod, false, ""});
+  return draining;
 }
 
 // Refuses pods that may only be evicted with --force, and pods that cannot be evicted.
-Result<void> checkAll(const std::vector<Leaving>& leaving, bool force) {
+Result<void> checkAll(const std::vector<DrainedPod>& draining, bool force) {
   std::string text;
-  for (const Leaving& one : leaving)
+  for (const DrainedPod& one : draining)
     if (const std::string why = whyNotToEvict(one.pod);
         !why.empty() && (!force || isStatic(one.pod)))
       text += (text.empty() ? "" : "; ") + nameOf(one.pod) + ": " + why;
@@ -113,72 +115,72 @@ Result<void> checkAll(const std::vector<Leaving>& leaving, bool force) {
 
 class Drain {
  public:
-  Drain(Api& api, std::vector<Leaving> leaving, Clock::time_point end)
-      : api_(api), leaving_(std::move(leaving)), end_(end) {}
+  Drain(KubeApi& api, std::vector<DrainedPod> draining, Clock::time_point end)
+      : api_(api), draining_(std::move(draining)), end_(end) {}
 
   Result<void> run() {
     for (;;) {
-      for (Leaving& one : leaving_) look(&one);
+      for (DrainedPod& one : draining_) advance(&one);
       if (refusal_) return *refusal_;
-      std::erase_if(leaving_, [](const Leaving& one) { return one.pod.meta.uid.empty(); });
-      if (leaving_.empty()) return {};
+      std::erase_if(draining_, [](const DrainedPod& one) { return one.pod.meta.uid.empty(); });
+      if (draining_.empty()) return {};
       if (Clock::now() >= end_) return late();
-      poll(nullptr, 0, kLookAgainMs);
+      poll(nullptr, 0, kPollMs);
     }
   }
 
  private:
   // A pod that was deleted no longer has this UID.
-  void look(Leaving* one) {
-    if (one->asked) {
-      if (!isThere(one->pod)) leave(one);
+  void advance(DrainedPod* one) {
+    if (one->accepted) {
+      if (!isThere(one->pod)) finish(one);
       return;
     }
     const Result<kube::Eviction> ended =
         api_.evict({one->pod.meta.space, one->pod.meta.name, one->pod.meta.uid, {}});
-    if (!ended) return told(one, ended.error().message());
-    if (ended->end == kube::EvictionOutcome::kGone) return leave(one);
+    if (!ended) return report(one, ended.error().message());
+    if (ended->end == kube::EvictionOutcome::kGone) return finish(one);
     // The pod was changed meanwhile.
     const bool later = ended->end == kube::EvictionOutcome::kForbidden ||
                        ended->why.find(kConflict) != std::string::npos;
-    if (later) return told(one, ended->why);
+    if (later) return report(one, ended->why);
     if (ended->end == kube::EvictionOutcome::kRefused) {
       refusal_ = Error{ErrorCode::kIo, nameOf(one->pod) + " cannot be evicted: " + ended->why};
       return;
     }
-    one->asked = true;
-    told(one, "evicted");
+    one->accepted = true;
+    report(one, "evicted");
   }
 
   // Without an answer nothing is known.
   bool isThere(const kube::Pod& pod) {
-    const Result<json::value> now = api_.ask(
+    const Result<json::value> now = api_.call(
         {kube::Verb::kGet, "/api/v1/namespaces/" + pod.meta.space + "/pods/" + pod.meta.name});
     if (!now) return now.error().code() != ErrorCode::kNotFound;
     return textAt(*now, {"metadata", "uid"}) == pod.meta.uid;
   }
 
-  void leave(Leaving* one) {
-    say(nameOf(one->pod) + " is gone");
+  void finish(DrainedPod* one) {
+    printNote(nameOf(one->pod) + " is gone");
     one->pod.meta.uid.clear();
   }
 
-  static void told(Leaving* one, const std::string& what) {
-    if (one->said == what) return;
-    one->said = what;
-    say(nameOf(one->pod) + ": " + what);
+  static void report(DrainedPod* one, const std::string& what) {
+    if (one->last_reason == what) return;
+    one->last_reason = what;
+    printNote(nameOf(one->pod) + ": " + what);
   }
 
   Error late() const {
     std::string text;
-    for (const Leaving& one : leaving_)
-      text += (text.empty() ? "" : "; ") + nameOf(one.pod) + ": " + one.said;
+    for (const DrainedPod& one : draining_)
+      text += (text.empty() ? "" : "; ") + nameOf(one.pod) + ": " + one.last_reason;
     return {ErrorCode::kUnavailable,
             "not all have left within --timeout; the devices stay cordoned: " + text};
   }
 
-  Api& api_;
-  std::vector<Leaving> leaving_;
+  KubeApi& api_;
+  std::vector<DrainedPod> draining_;
   Clock::time_point end_;
   std::optional<Error> refusal_;  // final
 };
@@ -192,15 +194,15 @@ Result<void> checkRead(const Cluster& cluster, bool force) {
 }
 
 // Next round: pods that came while the last ones left.
-Result<std::vector<Leaving>> lookAgain(const CordonOptions& options, const Cordons& cordons) {
+Result<std::vector<DrainedPod>> listAgain(const CordonOptions& options, const Cordons& cordons) {
   const Result<std::unique_ptr<Cluster>> cluster = Cluster::read(options.cluster);
   if (!cluster) return cluster.error();
   if (const Result<void> read = checkRead(**cluster, options.force); !read) return read.error();
-  return leavingOf(**cluster, options.node, cordons);
+  return podsToDrain(**cluster, options.node, cordons);
 }
 
-void dryRun(const std::vector<Leaving>& leaving) {
-  for (const Leaving& one : leaving) {
+void dryRun(const std::vector<DrainedPod>& draining) {
+  for (const DrainedPod& one : draining) {
     const std::string why = whyNotToEvict(one.pod);
     const std::string note = isStatic(one.pod) ? " (not: " : " (with --force only: ";
     std::printf("%s%s\n", nameOf(one.pod).c_str(), why.empty() ? "" : (note + why + ')').c_str());
@@ -208,25 +210,25 @@ void dryRun(const std::vector<Leaving>& leaving) {
 }
 
 Result<void> drain(Cluster& cluster, const CordonOptions& options, const Cordons& cordons) {
-  std::vector<Leaving> leaving = leavingOf(cluster, options.node, cordons);
-  if (options.dry_run) return dryRun(leaving), Result<void>();
+  std::vector<DrainedPod> draining = podsToDrain(cluster, options.node, cordons);
+  if (options.dry_run) return dryRun(draining), Result<void>();
   if (const Result<void> read = checkRead(cluster, options.force); !read) return read;
-  if (const Result<void> may = checkAll(leaving, options.force); !may) return may;
-  const Result<void> closed = write(cluster.api(), options.node, cordons, Change::kClose);
+  if (const Result<void> may = checkAll(draining, options.force); !may) return may;
+  const Result<void> closed = write(cluster.api(), options.node, cordons, CordonChange::kClose);
   if (!closed) return closed;
   const auto end = Clock::now() + std::chrono::milliseconds(options.timeout_ms);
   const auto settled = Clock::now() + kSettled;
   std::size_t count = 0;
   do {
-    count += leaving.size();
-    const Result<void> left = Drain(cluster.api(), std::move(leaving), end).run();
+    count += draining.size();
+    const Result<void> left = Drain(cluster.api(), std::move(draining), end).run();
     if (!left) return left;
-    while (Clock::now() < settled) poll(nullptr, 0, kLookAgainMs);
-    Result<std::vector<Leaving>> others = lookAgain(options, cordons);
+    while (Clock::now() < settled) poll(nullptr, 0, kPollMs);
+    Result<std::vector<DrainedPod>> others = listAgain(options, cordons);
     if (!others) return others.error();
-    leaving = std::move(*others);
-    if (const Result<void> may = checkAll(leaving, options.force); !may) return may;
-  } while (!leaving.empty());
+    draining = std::move(*others);
+    if (const Result<void> may = checkAll(draining, options.force); !may) return may;
+  } while (!draining.empty());
   std::printf("%s left %s\n", countOf(count, "pod").c_str(), options.node.c_str());
   return {};
 }
@@ -236,8 +238,8 @@ Result<void> drain(Cluster& cluster, const CordonOptions& options, const Cordons
 int cordon(const CordonOptions& options) {
   const Result<std::unique_ptr<Cluster>> cluster = Cluster::read(options.cluster);
   if (!cluster) return fail(cluster.error());
-  for (const std::string& trouble : (*cluster)->troubles()) say("not known: " + trouble);
-  const Result<Cordons> cordons = cordonsOf((*cluster)->books().nodes().devicesOf(options.node),
+  for (const std::string& trouble : (*cluster)->troubles()) printNote("not known: " + trouble);
+  const Result<Cordons> cordons = cordonsOf((*cluster)->cache().nodes().devicesOf(options.node),
                                             options.node, options.device, (*cluster)->catalog());
   if (!cordons) return fail(cordons.error());
   if (options.what == CordonOptions::What::kDrain) {
@@ -245,9 +247,9 @@ int cordon(const CordonOptions& options) {
     return drained ? 0 : fail(drained.error());
   }
   const bool close = options.what == CordonOptions::What::kCordon;
-  const Change open = options.device.empty() ? Change::kOpenAll : Change::kOpen;
+  const CordonChange open = options.device.empty() ? CordonChange::kOpenAll : CordonChange::kOpen;
   const Result<void> written =
-      write((*cluster)->api(), options.node, *cordons, close ? Change::kClose : open);
+      write((*cluster)->api(), options.node, *cordons, close ? CordonChange::kClose : open);
   if (!written) return fail(written.error());
   for (const auto& [key, items] : *cordons)
     for (const std::string& uuid : items)

@@ -24,20 +24,20 @@ namespace divvy::cli {
 namespace {
 
 using doctor::Findings;
-using doctor::Scope;
+using doctor::FindingScope;
 
 // Limit for a machine's file systems: a mount of an unreachable server never answers.
 constexpr std::chrono::seconds kNodeBound{20};
 // The directory that the chart and the service of the Debian package use.
 constexpr const char* kNodeRuntime = "/run/divvy";
 
-bool wants(const DoctorOptions& options, const char* id) {
+bool isSelected(const DoctorOptions& options, const char* id) {
   return options.only.empty() ||
          std::find(options.only.begin(), options.only.end(), id) != options.only.end();
 }
 
-bool asksFor(const DoctorOptions& options, Scope scope) {
-  if (scope == Scope::kNode ? options.cluster : options.node) return false;
+bool includesScope(const DoctorOptions& options, FindingScope scope) {
+  if (scope == FindingScope::kNode ? options.cluster : options.node) return false;
   if (options.only.empty()) return true;
   for (const std::string& id : options.only)
     if (doctor::checkNamed(id)->scope == scope) return true;
@@ -84,7 +84,7 @@ Result<Findings> examineNode(const DoctorOptions& options, Examined* examined) {
     done->set_value(doctor::readNode(*shared, terms));
   }).detach();
   if (read.wait_for(kNodeBound) != std::future_status::ready)
-    return doctor::skipAll(Scope::kNode,
+    return doctor::skipAll(FindingScope::kNode,
                            "a file system of this machine did not answer within " +
                                std::to_string(kNodeBound.count()) + " s",
                            options.only);
@@ -106,23 +106,25 @@ Result<Findings> examineCluster(const DoctorOptions& options, Examined* examined
   if (!catalog) return catalog.error();
   // If the user did not ask for a cluster, a missing one is not an error.
   const auto skipped = [&](const Error& why) {
-    return doctor::skipAll(Scope::kCluster, "no cluster is to be asked: " + why.message(),
+    return doctor::skipAll(FindingScope::kCluster, "no cluster is to be asked: " + why.message(),
                            options.only);
   };
-  const Reach& reach = options.choice.reach;
-  const bool asked = options.cluster || reach.said();
-  Result<kube::Access> access = accessFor(reach);
+  const ConnectionOptions& connection = options.choice.connection;
+  const bool asked = options.cluster || connection.isSet();
+  Result<kube::Access> access = accessFor(connection);
   if (!access && asked) return access.error();
   if (!access) return skipped(access.error());
   std::string& server = examined->report.server;
   server = access->host + ":" + access->port;
-  Result<std::unique_ptr<Api>> api = Api::open(std::move(*access), reach.with(clientTerms()));
+  Result<std::unique_ptr<KubeApi>> api =
+      KubeApi::open(std::move(*access), connection.with(clientTerms()));
   if (!api && asked) return api.error();
   if (!api) return skipped(api.error());
   examined->api = std::move(*api);
-  examined->look = lookAt(*examined->api, server, *catalog,
-                          wants(options, "scheduler-lease") || wants(options, "clock-skew"));
-  const doctor::ClusterFacts& facts = examined->look->facts;
+  examined->observation =
+      observeCluster(*examined->api, server, *catalog,
+                     isSelected(options, "scheduler-lease") || isSelected(options, "clock-skew"));
+  const doctor::ClusterFacts& facts = examined->observation->facts;
   if (facts.fault && !asked) return skipped(*facts.fault);
   return doctor::diagnose(facts, options.only);
 }
@@ -138,8 +140,8 @@ Result<void> writeFor(const DoctorOptions& options, Examined& examined) {
   if (!bytes) return bytes.error();
   const Result<void> written = doctor::writeBundle(options.bundle, *bytes, options.force);
   if (!written) return written;
-  say(options.bundle + ": " + std::to_string(bundle.files.size() + 1) +
-      " files; manifest.json in it says what was left out");
+  printNote(options.bundle + ": " + std::to_string(bundle.files.size() + 1) +
+            " files; manifest.json in it says what was left out");
   return {};
 }
 
@@ -158,13 +160,13 @@ int examine(const DoctorOptions& options) {
   doctor::Report& report = examined.report;
   report.version = DIVVY_VERSION;
   report.written_ms = nowMs();
-  if (asksFor(options, Scope::kNode)) {
+  if (includesScope(options, FindingScope::kNode)) {
     Result<Findings> found = examineNode(options, &examined);
     if (!found) return fail(found.error());
     report.root = options.root;
     report.findings = std::move(*found);
   }
-  if (asksFor(options, Scope::kCluster)) {
+  if (includesScope(options, FindingScope::kCluster)) {
     Result<Findings> found = examineCluster(options, &examined);
     if (!found) return fail(found.error());
     report.findings.insert(report.findings.end(), found->begin(), found->end());
@@ -176,7 +178,7 @@ int examine(const DoctorOptions& options) {
     const Result<void> written = writeFor(options, examined);
     if (!written) return fail(written.error());
   }
-  return doctor::countOf(report.findings, doctor::State::kFault) == 0 ? 0 : 3;
+  return doctor::countOf(report.findings, doctor::FindingState::kFault) == 0 ? 0 : 3;
 }
 
 }  // namespace divvy::cli

@@ -14,7 +14,7 @@
 namespace divvy::cli {
 namespace {
 
-constexpr int kLookAgainMs = 1000;
+constexpr int kPollMs = 1000;
 
 std::string localTime(std::int64_t ms) {
   const std::time_t when = ms / 1000;
@@ -26,36 +26,37 @@ std::string localTime(std::int64_t ms) {
 }
 
 // The position in the events of one node's agent.
-struct Place {
+struct EventCursor {
   int agent_pid = 0;
   std::uint64_t last = 0;
 };
-using Places = std::map<std::string, Place>;
+using EventCursors = std::map<std::string, EventCursor>;
 
-Result<void> collect(NodeLink& node, const std::string& tenant, Places* places, Happenings* out) {
-  Place& place = (*places)[node.node.name];
-  const Result<agent::Reply> reply = node.link.call(agent::EventsRequest{tenant, place.last});
+Result<void> collect(NodeLink& node, const std::string& tenant, EventCursors* cursors,
+                     NodeEvents* out) {
+  EventCursor& cursor = (*cursors)[node.node.name];
+  const Result<agent::Reply> reply = node.link.call(agent::EventsRequest{tenant, cursor.last});
   if (!reply) return reply.error();
   const auto* events = std::get_if<agent::EventsReply>(&*reply);
   if (events == nullptr) return Error{ErrorCode::kCorrupt, "the agent did not answer with events"};
-  if (place.agent_pid != events->agent_pid && place.last != 0) {
+  if (cursor.agent_pid != events->agent_pid && cursor.last != 0) {
     // Another agent took over, and counts from 1.
-    place = {events->agent_pid, 0};
-    return collect(node, tenant, places, out);
+    cursor = {events->agent_pid, 0};
+    return collect(node, tenant, cursors, out);
   }
-  place = {events->agent_pid, events->last};
+  cursor = {events->agent_pid, events->last};
   for (const agent::EventView& event : events->events) out->emplace_back(node.node.name, event);
   return {};
 }
 
-void print(const Happenings& happenings, const EventsOptions& options) {
+void print(const NodeEvents& node_events, const EventsOptions& options) {
   if (options.output.json) {
-    std::fputs(agent::eventsJson(happenings, options.follow).c_str(), stdout);
+    std::fputs(agent::eventsJson(node_events, options.follow).c_str(), stdout);
   } else if (options.follow) {
-    for (const auto& [node, event] : happenings)
+    for (const auto& [node, event] : node_events)
       std::printf("%s\n", eventLine(event, localTime).c_str());
-  } else if (!happenings.empty()) {
-    std::fputs(eventsTable(happenings, localTime, options.output.headers, 0).c_str(), stdout);
+  } else if (!node_events.empty()) {
+    std::fputs(eventsTable(node_events, localTime, options.output.headers, 0).c_str(), stdout);
   }
   std::fflush(stdout);
 }
@@ -67,24 +68,24 @@ int events(const EventsOptions& options) {
     const Result<agent::Node> node = nodeForRun(options.sim);
     if (!node) return fail(node.error());
   }
-  Places places;
+  EventCursors cursors;
   for (;;) {
     Result<std::vector<NodeLink>> links = linkRunning(options.sim);
     if (!links) return fail(links.error());
-    Happenings happenings;
+    NodeEvents node_events;
     for (NodeLink& node : *links) {
-      const Result<void> got = collect(node, options.tenant, &places, &happenings);
+      const Result<void> got = collect(node, options.tenant, &cursors, &node_events);
       // While following, agents may end and start.
       if (!got && !options.follow) return fail(got.error());
     }
-    sortByTime(happenings);
-    print(happenings, options);
+    sortByTime(node_events);
+    print(node_events, options);
     // A misspelt name has the same result as a tenant without events.
-    if (!options.follow && !options.tenant.empty() && happenings.empty())
+    if (!options.follow && !options.tenant.empty() && node_events.empty())
       std::fprintf(stderr, "divvy: no events of \"%s\"; divvy events has those of all\n",
                    options.tenant.c_str());
     if (!options.follow || std::ferror(stdout) != 0) return 0;
-    poll(nullptr, 0, kLookAgainMs);
+    poll(nullptr, 0, kPollMs);
   }
 }
 

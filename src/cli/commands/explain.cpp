@@ -10,7 +10,7 @@
 namespace divvy::cli {
 namespace {
 
-Result<agent::ExplainReply> ask(const ExplainOptions& options) {
+Result<agent::ExplainReply> callAgent(const ExplainOptions& options) {
   const Result<agent::Node> node = nodeForRun(options.run.sim);
   if (!node) return node.error();
   Result<AgentLink> link = findOrStartAgent(*node);
@@ -77,7 +77,7 @@ void print(const agent::ExplainReply& reply, const ExplainOptions& options) {
 }  // namespace
 
 int explain(const ExplainOptions& options) {
-  const Result<agent::ExplainReply> reply = ask(options);
+  const Result<agent::ExplainReply> reply = callAgent(options);
   if (!reply) return fail(reply.error());
   print(*reply, options);
   return reply->fits ? 0 : 1;

@@ -25,13 +25,13 @@ namespace json = boost::json;
 constexpr std::size_t kMaxNodes = 8;
 constexpr const char* kOwnScheduler = "divvy-scheduler";
 
-struct Explained {
+struct PodExplanation {
   PodDecision decision;
   std::string bound;               // the node where it is already
   std::vector<std::string> gates;  // gates that hold it
   std::string scheduler;           // another scheduler than Divvy's; empty: Divvy's, or irrelevant
   std::string idle;                // why no such pod exists now; empty: one does
-  std::string told;                // the text of its condition
+  std::string condition_text;      // the text of its condition
   std::string hazard;  // why kube-scheduler may refuse nodes nevertheless; empty: it does not
   // For devices that were refused for their model: annotations and resources that choose models.
   std::map<std::string, std::string> models;
@@ -45,7 +45,7 @@ std::string conditionOf(const json::value& pod, const char* type) {
   return "";
 }
 
-std::string toldOf(const json::value& pod) {
+std::string conditionTextOf(const json::value& pod) {
   const std::string ours = conditionOf(pod, scheduler::kDevicesFit);
   return ours.empty() ? conditionOf(pod, "PodScheduled") : ours;
 }
@@ -80,11 +80,11 @@ std::map<std::string, std::string> modelsAsked(const Cluster& cluster, const kub
   return asked;
 }
 
-Result<Explained> explainOne(Cluster& cluster, const DryPod& pod, const std::vector<DryPod>& all,
-                             DeviceClassHazards& hazards) {
-  Explained explained;
+Result<PodExplanation> explainOne(Cluster& cluster, const DryPod& pod,
+                                  const std::vector<DryPod>& all, DeviceClassHazards& hazards) {
+  PodExplanation explained;
   explained.gates = pod.pod.gates;
-  explained.told = toldOf(pod.object);
+  explained.condition_text = conditionTextOf(pod.object);
   if (!pod.pod.node.empty()) {
     explained.bound = pod.pod.node;
     PodDecision& decision = explained.decision;
@@ -92,7 +92,7 @@ Result<Explained> explainOne(Cluster& cluster, const DryPod& pod, const std::vec
     for (const auto* list : {&pod.pod.init, &pod.pod.containers})
       for (const kube::PodContainer& one : *list) decision.containers.push_back(one.name);
     const engine::Allocation* held =
-        cluster.books().pods().engine().find(engine::RequestId(pod.pod.meta.uid));
+        cluster.cache().pods().engine().find(engine::RequestId(pod.pod.meta.uid));
     decision.ours = held != nullptr;
     if (held != nullptr) decision.placement = held->placement;
     return explained;
@@ -110,7 +110,7 @@ Result<Explained> explainOne(Cluster& cluster, const DryPod& pod, const std::vec
 // ---- text --------------------------------------------------------------------------------------
 
 std::string modelOf(const Cluster& cluster, const std::string& node, const std::string& uuid) {
-  const engine::Node* known = cluster.books().nodes().nodeNamed(node);
+  const engine::Node* known = cluster.cache().nodes().nodeNamed(node);
   if (known == nullptr) return "";
   for (const engine::Device& device : known->devices)
     if (device.uuid.text == uuid) return device.model.text;
@@ -172,7 +172,7 @@ void printScheduler(const std::string& scheduler) {
                     "not place this pod");
 }
 
-void print(const Cluster& cluster, const Explained& explained, const Output& output) {
+void print(const Cluster& cluster, const PodExplanation& explained, const Output& output) {
   const PodDecision& decision = explained.decision;
   const char* name = decision.name.c_str();
   if (!explained.bound.empty()) {
@@ -197,7 +197,8 @@ void print(const Cluster& cluster, const Explained& explained, const Output& out
   for (const std::string& gate : explained.gates)
     if (gate != scheduler::kQueueGate)
       std::printf("held back by the scheduling gate %s\n", gate.c_str());
-  if (!explained.told.empty()) std::printf("told last: %s\n", explained.told.c_str());
+  if (!explained.condition_text.empty())
+    std::printf("told last: %s\n", explained.condition_text.c_str());
   if (decision.containers.size() > 1 && !decision.nodes.empty()) {
     std::printf("containers:");
     for (std::size_t at = 0; at < decision.containers.size(); ++at)
@@ -247,7 +248,7 @@ json::array sharesJson(const PodDecision& decision) {
   return all;
 }
 
-json::object jsonOf(const Explained& explained) {
+json::object jsonOf(const PodExplanation& explained) {
   const PodDecision& decision = explained.decision;
   json::object pod{{"pod", decision.name},
                    {"asks_for_devices", decision.ours},
@@ -259,7 +260,7 @@ json::object jsonOf(const Explained& explained) {
     pod["node"] = decision.placement->node.text;
   }
   pod["devices"] = sharesJson(decision);
-  pod["told"] = explained.told;
+  pod["told"] = explained.condition_text;
   if (!explained.models.empty()) {
     json::object models;
     for (const auto& [key, value] : explained.models) models[key] = value;
@@ -299,15 +300,16 @@ json::object jsonOf(const Explained& explained) {
 
 // ---- which pods -------------------------------------------------------------------------------
 
-std::string spaceOf(const ExplainPodOptions& options, Api& api, const std::string& written) {
+std::string namespaceOf(const ExplainPodOptions& options, KubeApi& api,
+                        const std::string& written) {
   if (!options.cluster.space.empty()) return options.cluster.space;
   return written.empty() ? api.space() : written;
 }
 
-Result<DryPod> readPod(Api& api, const ExplainPodOptions& options) {
-  const std::string space = spaceOf(options, api, options.space);
-  kube::Call call{kube::Verb::kGet, "/api/v1/namespaces/" + space + "/pods/" + options.name};
-  Result<json::value> object = api.ask(std::move(call));
+Result<DryPod> readPod(KubeApi& api, const ExplainPodOptions& options) {
+  const std::string ns = namespaceOf(options, api, options.space);
+  kube::Call call{kube::Verb::kGet, "/api/v1/namespaces/" + ns + "/pods/" + options.name};
+  Result<json::value> object = api.call(std::move(call));
   if (!object) return object.error();
   Result<kube::Pod> pod = kube::podOf(*object);
   if (!pod) return pod.error();
@@ -317,7 +319,7 @@ Result<DryPod> readPod(Api& api, const ExplainPodOptions& options) {
 // `idle`: for each pod the reason why it does not exist now.
 Result<std::vector<DryPod>> podsToExplain(Cluster& cluster, const ExplainPodOptions& options,
                                           Manifests manifests, std::vector<std::string>* idle) {
-  Api& api = cluster.api();
+  KubeApi& api = cluster.api();
   std::vector<DryPod> pods;
   if (options.files.empty()) {
     Result<DryPod> pod = readPod(api, options);
@@ -327,8 +329,8 @@ Result<std::vector<DryPod>> podsToExplain(Cluster& cluster, const ExplainPodOpti
     return pods;
   }
   addGroups(cluster, manifests.groups, options.cluster.space);
-  for (WantedPod& one : manifests.pods) {
-    Result<DryPod> pod = dryRun(api, std::move(one.object), spaceOf(options, api, one.space));
+  for (ManifestPod& one : manifests.pods) {
+    Result<DryPod> pod = dryRun(api, std::move(one.object), namespaceOf(options, api, one.space));
     if (!pod) return Error(pod.error()).context(one.name);
     pods.push_back(std::move(*pod));
     idle->push_back(std::move(one.idle));
@@ -339,12 +341,13 @@ Result<std::vector<DryPod>> podsToExplain(Cluster& cluster, const ExplainPodOpti
 // If the user may not list nodes, the scheduler's condition is shown.
 int withoutCluster(const ExplainPodOptions& options, const Error& why) {
   if (!options.files.empty()) return fail(why);
-  Result<std::unique_ptr<Api>> api = Api::open(options.cluster.reach);
+  Result<std::unique_ptr<KubeApi>> api = KubeApi::open(options.cluster.connection);
   if (!api) return fail(why);
   const Result<DryPod> pod = readPod(**api, options);
   if (!pod) return fail(pod.error());
-  const std::string told = toldOf(pod->object);
-  if (!told.empty() && !options.output.json) std::printf("told last: %s\n", told.c_str());
+  const std::string condition_text = conditionTextOf(pod->object);
+  if (!condition_text.empty() && !options.output.json)
+    std::printf("told last: %s\n", condition_text.c_str());
   return fail(why);
 }
 
@@ -361,12 +364,12 @@ int explainPod(const ExplainPodOptions& options) {
   const Result<std::vector<DryPod>> pods =
       podsToExplain(**cluster, options, std::move(*manifests), &idle);
   if (!pods) return fail(pods.error());
-  tellTroubles(**cluster);
+  printTroubles(**cluster);
   bool fits = true;
   DeviceClassHazards hazards((*cluster)->api());
   json::array all;
   for (const DryPod& pod : *pods) {
-    Result<Explained> explained = explainOne(**cluster, pod, *pods, hazards);
+    Result<PodExplanation> explained = explainOne(**cluster, pod, *pods, hazards);
     if (!explained) return fail(Error(explained.error()).context(pod.pod.meta.name));
     explained->idle = idle[static_cast<std::size_t>(&pod - pods->data())];
     const PodDecision& decision = explained->decision;

@@ -15,7 +15,7 @@ namespace {
 
 namespace json = boost::json;
 
-struct Planned {
+struct PodPlan {
   PodDecision decision;
   std::vector<std::string> ended;  // names of victims
   std::string ended_text;
@@ -24,7 +24,7 @@ struct Planned {
 };
 
 // A pod of a manifest, as the API server would create it.
-struct Asked {
+struct CreatedPod {
   std::string name, space;
   std::size_t at = 0;   // index among the created pods
   std::string refused;  // the API server would refuse it
@@ -33,7 +33,7 @@ struct Asked {
 
 // The victims stay evicted for the following pods.
 Result<void> preempt(Cluster& cluster, const DryPod& pod, const std::vector<DryPod>& all,
-                     Planned* planned) {
+                     PodPlan* planned) {
   const scheduler::Victims ends = planned->decision.ends;
   if (planned->decision.placement || ends.node.empty()) return {};
   planned->ended_text =
@@ -49,36 +49,37 @@ Result<void> preempt(Cluster& cluster, const DryPod& pod, const std::vector<DryP
 }
 
 // All pods are created before the first is placed, because a gang needs all of them.
-Result<std::vector<Asked>> makeAll(Cluster& cluster, std::vector<WantedPod> wanted,
-                                   const std::string& space, std::vector<DryPod>* made) {
-  std::vector<Asked> all;
-  for (WantedPod& one : wanted) {
-    Asked asked;
-    asked.name = one.name;
-    asked.space = !space.empty() ? space : !one.space.empty() ? one.space : cluster.api().space();
-    asked.idle = std::move(one.idle);
-    if (!asked.idle.empty()) {
-      all.push_back(std::move(asked));
+Result<std::vector<CreatedPod>> makeAll(Cluster& cluster, std::vector<ManifestPod> wanted,
+                                        const std::string& space, std::vector<DryPod>* made) {
+  std::vector<CreatedPod> all;
+  for (ManifestPod& one : wanted) {
+    CreatedPod created;
+    created.name = one.name;
+    created.space = !space.empty() ? space : !one.space.empty() ? one.space : cluster.api().space();
+    created.idle = std::move(one.idle);
+    if (!created.idle.empty()) {
+      all.push_back(std::move(created));
       continue;
     }
-    Result<DryPod> pod = dryRun(cluster.api(), std::move(one.object), asked.space);
+    Result<DryPod> pod = dryRun(cluster.api(), std::move(one.object), created.space);
     if (!pod && pod.error().code() == ErrorCode::kUnavailable)
-      return Error(pod.error()).context(asked.name);
-    asked.at = made->size();
+      return Error(pod.error()).context(created.name);
+    created.at = made->size();
     if (pod) made->push_back(std::move(*pod));
-    if (!pod) asked.refused = pod.error().message();
-    all.push_back(std::move(asked));
+    if (!pod) created.refused = pod.error().message();
+    all.push_back(std::move(created));
   }
   return all;
 }
 
-Result<Planned> planOne(Cluster& cluster, const Asked& asked, const std::vector<DryPod>& made) {
-  Planned planned;
-  planned.decision.name = asked.space + '/' + asked.name;
-  planned.refused = asked.refused;
-  planned.idle = asked.idle;
+Result<PodPlan> planOne(Cluster& cluster, const CreatedPod& created,
+                        const std::vector<DryPod>& made) {
+  PodPlan planned;
+  planned.decision.name = created.space + '/' + created.name;
+  planned.refused = created.refused;
+  planned.idle = created.idle;
   if (!planned.refused.empty() || !planned.idle.empty()) return planned;
-  const DryPod& pod = made[asked.at];
+  const DryPod& pod = made[created.at];
   Result<PodDecision> decision = decideFor(cluster, pod, made, false);
   if (!decision && decision.error().code() == ErrorCode::kUsage) {
     planned.refused = decision.error().message();
@@ -91,12 +92,12 @@ Result<Planned> planOne(Cluster& cluster, const Asked& asked, const std::vector<
   return planned;
 }
 
-bool works(const Planned& planned) {
+bool works(const PodPlan& planned) {
   return !planned.idle.empty() || (planned.refused.empty() && planned.decision.gated.empty() &&
                                    (!planned.decision.ours || planned.decision.placement));
 }
 
-std::string noteOf(const Planned& planned) {
+std::string noteOf(const PodPlan& planned) {
   if (!planned.idle.empty()) return "none is asked for now: " + planned.idle;
   if (!planned.refused.empty()) return planned.refused;
   if (!planned.decision.gated.empty()) return "waits at its gate: " + planned.decision.gated;
@@ -113,7 +114,7 @@ std::string noteOf(const Planned& planned) {
   return note;
 }
 
-json::value jsonOf(const Planned& planned) {
+json::value jsonOf(const PodPlan& planned) {
   const PodDecision& decision = planned.decision;
   json::object pod{{"pod", decision.name}, {"fits", works(planned)}};
   if (decision.placement) {
@@ -139,25 +140,25 @@ int planPods(const PlanPodsOptions& options) {
   Result<std::unique_ptr<Cluster>> cluster = Cluster::read(options.cluster);
   if (!cluster) return fail(cluster.error());
   (*cluster)->readMore();
-  tellTroubles(**cluster);
+  printTroubles(**cluster);
   addGroups(**cluster, manifests->groups, options.cluster.space);
   std::vector<DryPod> made;
-  const Result<std::vector<Asked>> asked =
+  const Result<std::vector<CreatedPod>> created =
       makeAll(**cluster, std::move(manifests->pods), options.cluster.space, &made);
-  if (!asked) return fail(asked.error());
+  if (!created) return fail(created.error());
   bool all = true;
-  json::array told;
+  json::array plans;
   Table table({"POD", "NODE", "DEVICES"});
-  for (const Asked& one : *asked) {
-    const Result<Planned> planned = planOne(**cluster, one, made);
+  for (const CreatedPod& one : *created) {
+    const Result<PodPlan> planned = planOne(**cluster, one, made);
     if (!planned) return fail(Error(planned.error()).context(one.name));
     all = all && works(*planned);
-    told.push_back(jsonOf(*planned));
+    plans.push_back(jsonOf(*planned));
     const auto& placement = planned->decision.placement;
     table.add({planned->decision.name, placement ? placement->node.text : "-", noteOf(*planned)});
   }
   if (options.output.json) {
-    std::printf("%s\n", json::serialize(told).c_str());
+    std::printf("%s\n", json::serialize(plans).c_str());
   } else {
     std::fputs(table.text(options.output.headers, 0).c_str(), stdout);
   }

@@ -36,11 +36,11 @@ asio::awaitable<void> readAll(kube::Client& client, std::vector<kube::Queue>* qu
 }
 
 Result<std::vector<kube::Queue>> read(const QueuesOptions& options) {
-  Result<kube::Access> access = accessFor(options.reach);
+  Result<kube::Access> access = accessFor(options.connection);
   if (!access) return access.error();
   asio::io_context loop(1);
   Result<std::unique_ptr<kube::Client>> client =
-      kube::Client::make(loop.get_executor(), std::move(*access), options.reach.with({}));
+      kube::Client::make(loop.get_executor(), std::move(*access), options.connection.with({}));
   if (!client) return client.error();
   std::vector<kube::Queue> queues;
   std::optional<Error> fault;

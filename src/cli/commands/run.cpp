@@ -92,16 +92,16 @@ Result<void> checkRuntime(Runtime runtime) {
 }
 
 // The runtime's program; its command line needs the share.
-Result<Launch> containerLaunch(const RunOptions& options) {
+Result<CommandLaunch> containerLaunch(const RunOptions& options) {
   if (Result<void> here = checkRuntime(options.container->runtime); !here) return here.error();
-  for (const std::string& remark : options.container->remarks) say(remark);
-  Launch launch;
+  for (const std::string& remark : options.container->remarks) printNote(remark);
+  CommandLaunch launch;
   for (char** entry = environ; *entry != nullptr; ++entry) launch.environment.emplace_back(*entry);
   return launch;
 }
 
 // Prepares everything except the tenant's directory, so that an error here needs no share.
-Result<Launch> launchOf(const RunOptions& options, const agent::Node& node) {
+Result<CommandLaunch> launchOf(const RunOptions& options, const agent::Node& node) {
   if (options.container) return containerLaunch(options);
   if (const Result<void> limit = checkLimit(); !limit) return limit.error();
   Result<agent::InstallLayout> install = agent::findInstall();
@@ -110,7 +110,7 @@ Result<Launch> launchOf(const RunOptions& options, const agent::Node& node) {
   if (!preload) return preload.error();
   Result<std::string> root = agent::runtimeRoot();
   if (!root) return root.error();
-  Launch launch{options.command, {}};
+  CommandLaunch launch{options.command, {}};
   for (char** entry = environ; *entry != nullptr; ++entry) launch.environment.emplace_back(*entry);
   setFirst(launch.environment, "LD_PRELOAD", *preload, true);
   if (!node.simulated()) return launch;
@@ -123,15 +123,15 @@ Result<Launch> launchOf(const RunOptions& options, const agent::Node& node) {
 // The agent ended while the command runs. Another one is started, so that shares of processes that
 // die are freed. It outlives the process tree, so it must not become part of it.
 AgentLink reviveAgent(const agent::Node& node) {
-  const Tree::Pause pause;
+  const ProcessTree::ReaperPause pause;
   Result<AgentLink> link = findOrStartAgent(node);
   return link ? std::move(*link) : AgentLink();
 }
 
-void sayGoodBye(AgentLink& link, const agent::Node& node, const std::string& tenant) {
+void releaseShare(AgentLink& link, const agent::Node& node, const std::string& tenant) {
   const agent::EndRequest request{tenant};
   if (link.open() && link.call(request, kFarewellMs)) return;
-  const Tree::Pause pause;
+  const ProcessTree::ReaperPause pause;
   Result<AgentLink> other = findOrStartAgent(node);
   if (other) static_cast<void>(other->call(request, kFarewellMs));
 }
@@ -146,9 +146,9 @@ int launchStatus(const Error& error) {
 int run(const RunOptions& options) {
   Result<agent::Node> node = nodeForRun(options.sim);
   if (!node) return fail(node.error());
-  Result<Launch> launch = launchOf(options, *node);
+  Result<CommandLaunch> launch = launchOf(options, *node);
   if (!launch) return fail(launch.error());
-  Result<Grant> grant = askForShare(requestOf(options), *node);
+  Result<GrantedShare> grant = requestShare(requestOf(options), *node);
   if (!grant) return fail(grant.error());
   AgentLink& link = grant->link;
   const std::string& tenant = grant->share.tenant;
@@ -158,10 +158,10 @@ int run(const RunOptions& options) {
     setFirst(launch->environment, "DIVVY_TENANT_DIR", grant->share.dir, false);
     addGranted(launch->environment, grant->share.environment);
   }
-  Tree tree(options.container ? Tree::Orphans::kLeft : Tree::Orphans::kOurs);
+  ProcessTree tree(options.container ? ProcessTree::Orphans::kLeft : ProcessTree::Orphans::kOurs);
   Result<pid_t> started = tree.start(*launch);
   if (!started) {
-    sayGoodBye(link, *node, tenant);
+    releaseShare(link, *node, tenant);
     fail(started.error());
     return launchStatus(started.error());
   }
@@ -173,7 +173,7 @@ int run(const RunOptions& options) {
     link = reviveAgent(*node);
     return link.fd();
   });
-  sayGoodBye(link, *node, tenant);
+  releaseShare(link, *node, tenant);
   tree.endLikeCommand();
 }
 

@@ -25,13 +25,13 @@ Result<std::vector<vendors::Descriptor>> devicesFor(const std::string& file) {
   Result<vendors::DeviceConfig> config = readDeviceConfigFile(file);
   if (!config) return config.error();
   if (file.empty()) return std::move(config->families);
-  const auto tell = [](const std::vector<std::string>& keys, const char* what) {
+  const auto reportIgnored = [](const std::vector<std::string>& keys, const char* what) {
     for (const std::string& key : keys)
       std::fprintf(stderr, "divvy scheduler: --device-config: %s %s\n", key.c_str(), what);
     return keys.size();
   };
-  const std::size_t unknown = tell(config->unknown, "is not known");
-  const std::size_t undone = tell(config->not_done, "is not heeded");
+  const std::size_t unknown = reportIgnored(config->unknown, "is not known");
+  const std::size_t undone = reportIgnored(config->not_done, "is not heeded");
   std::fprintf(stderr,
                "divvy scheduler: --device-config: %zu keys are not known, %zu are not heeded, %zu "
                "are the node agents'\n",

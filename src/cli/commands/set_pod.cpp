@@ -24,7 +24,7 @@ namespace {
 namespace json = boost::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kLookAgainMs = 200;
+constexpr int kPollMs = 200;
 constexpr const char* kAllocated = "hami.io/vgpu-devices-allocated";
 
 std::string freshId() {
@@ -64,32 +64,32 @@ Result<std::string> containerOf(const kube::Pod& pod, const SetPodOptions& optio
                nameOf(options) + ": which container; accepted: -c with one of " + accepted};
 }
 
-Result<kube::Pod> readPod(Api& api, const SetPodOptions& options) {
-  const Result<json::value> object = api.ask({kube::Verb::kGet, pathOf(options)});
+Result<kube::Pod> readPod(KubeApi& api, const SetPodOptions& options) {
+  const Result<json::value> object = api.call({kube::Verb::kGet, pathOf(options)});
   if (!object) return Error(object.error()).context(nameOf(options));
   return kube::podOf(*object);
 }
 
-Result<void> ask(Api& api, const SetPodOptions& options, const kube::Pod& pod,
-                 const kube::ResizeRequest& change) {
+Result<void> requestResize(KubeApi& api, const SetPodOptions& options, const kube::Pod& pod,
+                           const kube::ResizeRequest& change) {
   kube::Call call{kube::Verb::kPatch, pathOf(options)};
   call.type = kube::kMergePatch;
   call.body = json::serialize(json::object{
       {"metadata",
        json::object{{"uid", pod.meta.uid},
                     {"annotations", json::object{{kube::kChangeKey, kube::encode(change)}}}}}});
-  const Result<json::value> written = api.ask(std::move(call));
+  const Result<json::value> written = api.call(std::move(call));
   return written ? Result<void>() : Error(written.error()).context(nameOf(options));
 }
 
 // The result; no state: it did not settle in time.
-struct Outcome {
+struct ResizeOutcome {
   kube::Pod pod;
   std::optional<kube::ResizeState> state;
 };
 
-Result<Outcome> await(Api& api, const SetPodOptions& options, const kube::Pod& was,
-                      const std::string& id) {
+Result<ResizeOutcome> await(KubeApi& api, const SetPodOptions& options, const kube::Pod& was,
+                            const std::string& id) {
   const auto end = Clock::now() + std::chrono::milliseconds(options.timeout_ms);
   for (;;) {
     Result<kube::Pod> pod = readPod(api, options);
@@ -97,7 +97,7 @@ Result<Outcome> await(Api& api, const SetPodOptions& options, const kube::Pod& w
     if (pod->meta.uid != was.meta.uid)
       return Error{ErrorCode::kNotFound, nameOf(options) + " is gone; another one has its name"};
     if (pod->ended()) return Error{ErrorCode::kUnavailable, nameOf(options) + " has ended"};
-    Outcome outcome{std::move(*pod), std::nullopt};
+    ResizeOutcome outcome{std::move(*pod), std::nullopt};
     const auto said = outcome.pod.meta.annotations.find(kube::kChangeStateKey);
     if (said != outcome.pod.meta.annotations.end()) {
       Result<kube::ResizeState> state = kube::decodeChangeState(said->second);
@@ -105,11 +105,11 @@ Result<Outcome> await(Api& api, const SetPodOptions& options, const kube::Pod& w
     }
     const bool settled = outcome.state && outcome.state->phase != kube::ResizePhase::kAdmitted;
     if (settled || Clock::now() >= end) return outcome;
-    poll(nullptr, 0, kLookAgainMs);
+    poll(nullptr, 0, kPollMs);
   }
 }
 
-const char* phaseOf(const Outcome& outcome) {
+const char* phaseOf(const ResizeOutcome& outcome) {
   if (!outcome.state) return "asked";
   if (outcome.state->phase == kube::ResizePhase::kDone) return "done";
   return outcome.state->phase == kube::ResizePhase::kRefused ? "refused" : "admitted";
@@ -129,7 +129,8 @@ std::vector<kube::AssignedDevice> devicesOf(const kube::Pod& pod, const std::str
   return {};
 }
 
-void printJson(const SetPodOptions& options, const std::string& container, const Outcome& outcome) {
+void printJson(const SetPodOptions& options, const std::string& container,
+               const ResizeOutcome& outcome) {
   json::array devices;
   for (const kube::AssignedDevice& one : devicesOf(outcome.pod, container))
     devices.push_back(
@@ -144,14 +145,15 @@ void printJson(const SetPodOptions& options, const std::string& container, const
   std::printf("%s\n", json::serialize(said).c_str());
 }
 
-void printText(const SetPodOptions& options, const std::string& container, const Outcome& outcome) {
+void printText(const SetPodOptions& options, const std::string& container,
+               const ResizeOutcome& outcome) {
   for (const kube::AssignedDevice& one : devicesOf(outcome.pod, container))
     std::printf("%s, container %s: %s, %" PRIu32 "%% of %s\n", nameOf(options).c_str(),
                 container.c_str(), formatBytes(mib(one.mebibytes)).c_str(), one.cores,
                 one.uuid.c_str());
 }
 
-Result<void> verdictOf(const SetPodOptions& options, const Outcome& outcome) {
+Result<void> verdictOf(const SetPodOptions& options, const ResizeOutcome& outcome) {
   if (outcome.state && outcome.state->phase == kube::ResizePhase::kDone) return {};
   if (outcome.state && outcome.state->phase == kube::ResizePhase::kRefused)
     return Error{ErrorCode::kNoRoom, nameOf(options) + " is not changed: " + outcome.state->reason +
@@ -167,7 +169,7 @@ Result<void> verdictOf(const SetPodOptions& options, const Outcome& outcome) {
 
 int setPod(const SetPodOptions& given) {
   SetPodOptions options = given;
-  const Result<std::unique_ptr<Api>> api = Api::open(options.cluster.reach);
+  const Result<std::unique_ptr<KubeApi>> api = KubeApi::open(options.cluster.connection);
   if (!api) return fail(api.error());
   if (options.space.empty()) options.space = (*api)->space();
   const Result<kube::Pod> pod = readPod(**api, options);
@@ -180,10 +182,10 @@ int setPod(const SetPodOptions& given) {
   if (options.memory.count > 0) change.mebibytes = options.memory.count >> 20;
   if (options.cores > 0) change.cores = options.cores;
   change.priority = options.priority;
-  const Result<void> asked = ask(**api, options, *pod, change);
+  const Result<void> asked = requestResize(**api, options, *pod, change);
   if (!asked) return fail(asked.error());
   if (!options.wait) return 0;
-  const Result<Outcome> outcome = await(**api, options, *pod, change.id);
+  const Result<ResizeOutcome> outcome = await(**api, options, *pod, change.id);
   if (!outcome) return fail(outcome.error());
   if (options.output.json) printJson(options, *container, *outcome);
   const Result<void> verdict = verdictOf(options, *outcome);

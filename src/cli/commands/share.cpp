@@ -16,7 +16,7 @@ int create(const ShareOptions& options) {
   request.contained = request.kept = true;
   request.cdi_dir = options.cdi_dir;
   request.command = {device};
-  const Result<Grant> grant = askForShare(request, *node);
+  const Result<GrantedShare> grant = requestShare(request, *node);
   if (!grant) return fail(grant.error());
   std::printf("%s\n", device.c_str());
   return 0;

@@ -13,8 +13,8 @@
 namespace divvy::cli {
 namespace {
 
-using simulator::Outcome;
 using simulator::Runs;
+using simulator::WorkloadResult;
 
 // "openb_pod_list_default.csv" is the workload "default".
 std::string workloadOf(const std::string& path) {
@@ -51,13 +51,13 @@ Result<Runs> load(const OpenbOptions& options) {
   return runs;
 }
 
-void print(const std::vector<Outcome>& outcomes) {
+void print(const std::vector<WorkloadResult>& outcomes) {
   Table table(
       {"WORKLOAD", "POLICY", "ALLOC@100>", "SD>", "FRAG@50>", "FRAG@100>", "PODS>", "FAILED>"});
-  for (const Outcome& one : outcomes) {
+  for (const WorkloadResult& one : outcomes) {
     table.add({one.workload, std::string(nameOf(one.policy)), fixed(one.mean, 2) + "%",
-               fixed(one.sd, 2), fixed(one.course.fragment_ratio[50], 2) + "%",
-               fixed(one.course.fragment_ratio[100], 2) + "%", fixed(one.pods, 0),
+               fixed(one.sd, 2), fixed(one.curve.fragment_ratio[50], 2) + "%",
+               fixed(one.curve.fragment_ratio[100], 2) + "%", fixed(one.pods, 0),
                fixed(one.failed_gpus, 0)});
   }
   std::fputs(table.text(true, outputWidth()).c_str(), stdout);
@@ -70,7 +70,7 @@ int simulateOpenb(const OpenbOptions& options) {
   if (!runs) return fail(runs.error());
   const Result<void> writable = checkWritable({options.json, options.svg});
   if (!writable) return fail(writable.error());
-  Result<std::vector<Outcome>> outcomes = std::vector<Outcome>{};
+  Result<std::vector<WorkloadResult>> outcomes = std::vector<WorkloadResult>{};
   {
     ProgressBar bar;
     outcomes = simulator::runAll(*runs, jobsOf(options.jobs), bar.progress());

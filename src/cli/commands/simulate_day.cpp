@@ -12,8 +12,8 @@
 namespace divvy::cli {
 namespace {
 
-using simulator::DayFigures;
 using simulator::DayResult;
+using simulator::DayStats;
 using simulator::Scenario;
 
 Result<Scenario> load(const DayOptions& options) {
@@ -28,7 +28,7 @@ void print(const DayResult& result, bool headers) {
   Table table({"OVERCOMMIT", "DAYS", "GPU-HOURS>", "SAVED>", "PEAK>", "BUSY>", "COST>", "WAIT>",
                "SLOWED>", "HIGH>", "FETCH>", "EVICTED>", "UNDONE>", "SAFE>"});
   for (std::size_t i = 0; i < result.rows.size(); ++i) {
-    const DayFigures& row = result.rows[i];
+    const DayStats& row = result.rows[i];
     table.add({row.overcommit == 0 ? "card each" : simulator::overcommitWord(row.overcommit),
                row.overcommit == 0 ? "" : simulator::dailyWord(row.daily), fixed(row.gpu_hours, 0),
                fixed(savedPercent(result, i), 1) + "%", fixed(row.gpus_peak, 0),

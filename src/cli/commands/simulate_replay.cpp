@@ -14,9 +14,9 @@
 namespace divvy::cli {
 namespace {
 
-using simulator::Redecided;
+using simulator::CapacityStats;
 using simulator::Replay;
-using simulator::RoomFigures;
+using simulator::ReplayedDecisions;
 
 std::string timeOf(std::int64_t ms) {
   const std::time_t when = ms / 1000;
@@ -35,7 +35,7 @@ std::string who(const std::string& id, const std::string& name) {
   return name.empty() ? id : name + " (" + id + ")";
 }
 
-void print(const Redecided& part) {
+void print(const ReplayedDecisions& part) {
   for (const simulator::Difference& one : part.differences) {
     std::printf("  %s, %s: was %s, is %s\n    %s\n", who(one.id, one.name).c_str(),
                 timeOf(one.at_ms).c_str(), one.was.c_str(), one.is.c_str(), one.why.c_str());
@@ -44,7 +44,7 @@ void print(const Redecided& part) {
     std::printf("  and %zu more\n", part.differ - part.differences.size());
 }
 
-void print(const simulator::StillWaits& one) {
+void print(const simulator::ReplayedPending& one) {
   const std::string name = who(one.id, one.name);
   if (one.fits) {
     std::printf("  %s: %s, on %s\n", name.c_str(),
@@ -57,7 +57,7 @@ void print(const simulator::StillWaits& one) {
   if (one.fits_anew) std::printf("    fits beside those that are placed anew\n");
 }
 
-void print(const RoomFigures& before, const RoomFigures& after, bool headers) {
+void print(const CapacityStats& before, const CapacityStats& after, bool headers) {
   Table table({"", "USED>", "IDLE>", "FRAGMENTED>", "DEVICES-IN-USE>"});
   const auto devices = [](double milli) { return fixed(milli / 1000, 2); };
   for (const auto& [name, figures] : {std::pair("before", before), std::pair("anew", after)}) {
@@ -94,7 +94,7 @@ void print(const snapshot::Snapshot& snapshot, const Replay& replay, bool header
   std::printf("\n");
   print(replay.anew);
   if (!replay.pending.empty()) std::printf("waiting:\n");
-  for (const simulator::StillWaits& one : replay.pending) print(one);
+  for (const simulator::ReplayedPending& one : replay.pending) print(one);
   print(replay.before, replay.after, headers);
 }
 

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr int kDoesNotFit = 3;
 constexpr std::uint64_t kUsualContext = 8192;
 
-bool looksLikeFile(const std::string& model) {
+bool isFilePath(const std::string& model) {
   std::error_code ignored;
   return model.ends_with(".json") || fs::exists(model, ignored);
 }
@@ -39,7 +39,7 @@ Result<std::string> contentsOf(const std::string& path, std::size_t most) {
   return text;
 }
 
-struct Model {
+struct SizedModel {
   sizing::ConfigReading reading;
   std::optional<Bytes> checkpoint;
 };
@@ -63,7 +63,7 @@ Result<Bytes> checkpointBeside(const fs::path& config) {
 }
 
 // If the two differ by more than a twentieth, one of them is misread.
-void compareSizes(Model& model) {
+void compareSizes(SizedModel& model) {
   const Result<sizing::Parameters> parameters = countParameters(model.reading.model);
   if (!parameters || !model.checkpoint) return;
   const Bytes computed = weightBytes(*parameters, model.reading.model.stored, 1);
@@ -75,7 +75,7 @@ void compareSizes(Model& model) {
 }
 
 // A directory's config.json, named after the directory; or a file, named after its directory.
-Result<Model> readModelFile(const std::string& given) {
+Result<SizedModel> readModelFile(const std::string& given) {
   std::error_code ignored;
   const fs::path path =
       fs::is_directory(given, ignored) ? fs::path(given) / "config.json" : fs::path(given);
@@ -83,7 +83,7 @@ Result<Model> readModelFile(const std::string& given) {
   if (!text) return text.error();
   Result<sizing::ConfigReading> reading = sizing::readConfig(*text);
   if (!reading) return Error(reading.error()).context(path.string());
-  Model model{std::move(*reading), {}};
+  SizedModel model{std::move(*reading), {}};
   const fs::path whole = fs::absolute(path, ignored).lexically_normal();
   const bool usual = whole.filename() == "config.json";
   const fs::path name = usual ? whole.parent_path().filename() : whole.stem();
@@ -97,10 +97,10 @@ Result<Model> readModelFile(const std::string& given) {
   return model;
 }
 
-Result<Model> modelOf(const std::string& given) {
+Result<SizedModel> modelOf(const std::string& given) {
   Result<sizing::ModelShape> known = sizing::findModel(given);
-  if (known) return Model{{std::move(*known), {}}, {}};
-  if (looksLikeFile(given)) return readModelFile(given);
+  if (known) return SizedModel{{std::move(*known), {}}, {}};
+  if (isFilePath(given)) return readModelFile(given);
   return known.error();
 }
 
@@ -158,7 +158,7 @@ void advise(const SizeOptions& options, SizeReport& report) {
 }
 
 Result<SizeReport> reportOf(const SizeOptions& options) {
-  Result<Model> model = modelOf(options.model);
+  Result<SizedModel> model = modelOf(options.model);
   if (!model) return model.error();
   SizeReport report;
   sizing::Serving& s = report.serving;

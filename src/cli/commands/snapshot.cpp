@@ -11,7 +11,7 @@ namespace divvy::cli {
 namespace {
 
 // The machine's own agent comes first.
-Result<std::string> ask(const SnapshotOptions& options) {
+Result<std::string> callAgent(const SnapshotOptions& options) {
   if (options.sim) {
     const Result<agent::Node> node = nodeForRun(options.sim);
     if (!node) return node.error();
@@ -38,7 +38,7 @@ int snapshot(const SnapshotOptions& options) {
   const Result<void> writable = checkWritable({file});
   if (!writable) return fail(writable.error());
   const Result<std::string> text =
-      options.cluster ? clusterSnapshot(*options.cluster) : ask(options);
+      options.cluster ? clusterSnapshot(*options.cluster) : callAgent(options);
   if (!text) return fail(text.error());
   // A snapshot that cannot be read again is not written.
   Result<snapshot::Snapshot> read =

@@ -31,7 +31,7 @@ std::string clockNow() {
 }
 
 // Agents may end and start while the view runs.
-Result<std::vector<agent::Snapshot>> look(std::vector<NodeLink>& links, const SimChoice& sim) {
+Result<std::vector<agent::Snapshot>> sampleAll(std::vector<NodeLink>& links, const SimChoice& sim) {
   std::vector<agent::Snapshot> snapshots = snapshotsOf(links);
   if (snapshots.empty()) {
     Result<std::vector<NodeLink>> running = linkRunning(sim);
@@ -46,13 +46,13 @@ Result<int> plain(std::vector<NodeLink>& links, const TopOptions& options) {
   const unsigned frames = options.frames == 0 ? 1 : options.frames;
   for (unsigned frame = 0; frame < frames; ++frame) {
     if (frame != 0) poll(nullptr, 0, static_cast<int>(options.interval_ms));
-    const Result<std::vector<agent::Snapshot>> nodes = look(links, options.sim);
+    const Result<std::vector<agent::Snapshot>> nodes = sampleAll(links, options.sim);
     if (!nodes) return nodes.error();
     if (options.output.json) {
       std::fputs(agent::snapshotsJson(*nodes).c_str(), stdout);
     } else {
       const std::size_t columns = onTerminal() ? screenSize().columns : kUncut;
-      const TopLook style{{columns, 0}, false, false, clockNow()};
+      const TopSample style{{columns, 0}, false, false, clockNow()};
       for (const std::string& line : drawTop(*nodes, style)) std::printf("%s\n", line.c_str());
     }
     std::fflush(stdout);
@@ -65,7 +65,7 @@ Result<int> live(std::vector<NodeLink>& links, const TopOptions& options) {
   const bool utf8 = speaksUtf8();
   LiveScreen screen;
   for (unsigned frame = 0; options.frames == 0 || frame < options.frames; ++frame) {
-    const Result<std::vector<agent::Snapshot>> nodes = look(links, options.sim);
+    const Result<std::vector<agent::Snapshot>> nodes = sampleAll(links, options.sim);
     if (!nodes) return nodes.error();
     const Clock::time_point next = Clock::now() + std::chrono::milliseconds(options.interval_ms);
     screen.draw(drawTop(*nodes, {screenSize(), color, utf8, clockNow() + "   q quits"}));

@@ -10,7 +10,7 @@
 namespace divvy::cli {
 namespace {
 
-enum class Fate {
+enum class MigrationAction {
   kSame,    // the value, or everything below, under our name
   kUnless,  // the same, unless it is the default of HAMi's chart, which is HAMi's own
   kMoot,    // it is not needed; the reason
@@ -18,9 +18,9 @@ enum class Fate {
 };
 
 // Source: facts on the incumbent's control plane, 4.4. "x." means everything below x.
-struct Rule {
+struct MigrationRule {
   std::string_view theirs;
-  Fate fate;
+  MigrationAction action;
   std::string_view ours;  // a path, or several separated by blanks; or words
   std::string_view usual = "";
 };
@@ -40,89 +40,103 @@ constexpr std::string_view kOvercommit = "agent.overcommit";
 // Names in one of HAMi's two lists; maps with a name in ours.
 constexpr std::string_view kPullSecrets = "imagePullSecrets";
 
-constexpr Rule kRules[] = {
-    {"devicePlugin.deviceSplitCount", Fate::kSame, "agent.perDevice"},
-    {"devicePlugin.deviceMemoryScaling", Fate::kUnless, kOvercommit, "1"},
-    {"devicePlugin.runtimeClassName", Fate::kUnless, "agent.runtimeClassName"},
-    {"devicePlugin.tolerations", Fate::kSame, "agent.tolerations"},
-    {"devicePlugin.podAnnotations.", Fate::kSame, "agent.podAnnotations"},
-    {"devicePlugin.nvidiaNodeSelector.gpu", Fate::kMoot, "nodes are joined without a label"},
-    {"devicePlugin.nvidiaNodeSelector.", Fate::kSame, "agent.nodeSelector"},
-    {"devicePlugin.updateStrategy.", Fate::kSame, "agent.updateStrategy"},
-    {"devicePlugin.nodeConfiguration.config", Fate::kSame, "agent.nodeSettings"},
-    {"devicePlugin.nodeConfiguration.externalConfigName", Fate::kByHand,
+constexpr MigrationRule kRules[] = {
+    {"devicePlugin.deviceSplitCount", MigrationAction::kSame, "agent.perDevice"},
+    {"devicePlugin.deviceMemoryScaling", MigrationAction::kUnless, kOvercommit, "1"},
+    {"devicePlugin.runtimeClassName", MigrationAction::kUnless, "agent.runtimeClassName"},
+    {"devicePlugin.tolerations", MigrationAction::kSame, "agent.tolerations"},
+    {"devicePlugin.podAnnotations.", MigrationAction::kSame, "agent.podAnnotations"},
+    {"devicePlugin.nvidiaNodeSelector.gpu", MigrationAction::kMoot,
+     "nodes are joined without a label"},
+    {"devicePlugin.nvidiaNodeSelector.", MigrationAction::kSame, "agent.nodeSelector"},
+    {"devicePlugin.updateStrategy.", MigrationAction::kSame, "agent.updateStrategy"},
+    {"devicePlugin.nodeConfiguration.config", MigrationAction::kSame, "agent.nodeSettings"},
+    {"devicePlugin.nodeConfiguration.externalConfigName", MigrationAction::kByHand,
      "agent.nodeSettings: that ConfigMap's config.json is read as it is"},
-    {"devicePlugin.deviceCoreScaling", Fate::kMoot, "compute is a part of what there is"},
-    {"devicePlugin.disablecorelimit", Fate::kMoot, kDead},
-    {"devicePlugin.migStrategy", Fate::kByHand,
+    {"devicePlugin.deviceCoreScaling", MigrationAction::kMoot,
+     "compute is a part of what there is"},
+    {"devicePlugin.disablecorelimit", MigrationAction::kMoot, kDead},
+    {"devicePlugin.migStrategy", MigrationAction::kByHand,
      "instances are offered as they were made, docs/mig.md"},
-    {"devicePlugin.enableNumaTopology", Fate::kByHand, "use.divvy.dev/device-policy: numa-strict"},
-    {"devicePlugin.createRuntimeClass", Fate::kByHand, "make the RuntimeClass yourself"},
-    {"devicePlugin.passDeviceSpecsEnabled", Fate::kMoot, "devices are the runtime's to pass"},
-    {"devicePlugin.deviceListStrategy", Fate::kMoot, "plain mounts do on every runtime"},
-    {"devicePlugin.nvidiaDriverRoot", Fate::kMoot, "the driver is found as the loader finds it"},
-    {"devicePlugin.gpuOperatorToolkitReady.", Fate::kMoot, "agents wait for the driver"},
-    {"devicePlugin.service.", Fate::kMoot, kNoNodePorts},
-    {"devicePlugin.pluginPath", Fate::kByHand, "agent.kubeletDir: the folder above it",
+    {"devicePlugin.enableNumaTopology", MigrationAction::kByHand,
+     "use.divvy.dev/device-policy: numa-strict"},
+    {"devicePlugin.createRuntimeClass", MigrationAction::kByHand, "make the RuntimeClass yourself"},
+    {"devicePlugin.passDeviceSpecsEnabled", MigrationAction::kMoot,
+     "devices are the runtime's to pass"},
+    {"devicePlugin.deviceListStrategy", MigrationAction::kMoot, "plain mounts do on every runtime"},
+    {"devicePlugin.nvidiaDriverRoot", MigrationAction::kMoot,
+     "the driver is found as the loader finds it"},
+    {"devicePlugin.gpuOperatorToolkitReady.", MigrationAction::kMoot, "agents wait for the driver"},
+    {"devicePlugin.service.", MigrationAction::kMoot, kNoNodePorts},
+    {"devicePlugin.pluginPath", MigrationAction::kByHand, "agent.kubeletDir: the folder above it",
      "/var/lib/kubelet/device-plugins"},
-    {"devicePlugin.libPath", Fate::kMoot, "agent.installDir is Divvy's own"},
-    {"devicePlugin.monitor.", Fate::kMoot, "the agent is the monitor"},
-    {"resourceName", Fate::kUnless, "agent.resource", "nvidia.com/gpu"},
-    {"resourceMem", Fate::kByHand, kRenamed, "nvidia.com/gpumem"},
-    {"resourceMemPercentage", Fate::kByHand, kRenamed, "nvidia.com/gpumem-percentage"},
-    {"resourceCores", Fate::kByHand, kRenamed, "nvidia.com/gpucores"},
-    {"resourcePriority", Fate::kByHand, kRenamed, "nvidia.com/priority"},
-    {"schedulerName", Fate::kByHand,
+    {"devicePlugin.libPath", MigrationAction::kMoot, "agent.installDir is Divvy's own"},
+    {"devicePlugin.monitor.", MigrationAction::kMoot, "the agent is the monitor"},
+    {"resourceName", MigrationAction::kUnless, "agent.resource", "nvidia.com/gpu"},
+    {"resourceMem", MigrationAction::kByHand, kRenamed, "nvidia.com/gpumem"},
+    {"resourceMemPercentage", MigrationAction::kByHand, kRenamed, "nvidia.com/gpumem-percentage"},
+    {"resourceCores", MigrationAction::kByHand, kRenamed, "nvidia.com/gpucores"},
+    {"resourcePriority", MigrationAction::kByHand, kRenamed, "nvidia.com/priority"},
+    {"schedulerName", MigrationAction::kByHand,
      "pods that name it have to name divvy-scheduler; others are given to it", "hami-scheduler"},
-    {"scheduler.replicas", Fate::kUnless, "scheduler.replicas", "1"},
-    {"scheduler.leaderElect", Fate::kMoot, "replicas always agree on one"},
-    {"scheduler.defaultSchedulerPolicy.nodeSchedulerPolicy", Fate::kSame, "scheduler.nodePolicy"},
-    {"scheduler.defaultSchedulerPolicy.gpuSchedulerPolicy", Fate::kSame, "scheduler.devicePolicy"},
-    {"scheduler.forceOverwriteDefaultScheduler", Fate::kMoot,
+    {"scheduler.replicas", MigrationAction::kUnless, "scheduler.replicas", "1"},
+    {"scheduler.leaderElect", MigrationAction::kMoot, "replicas always agree on one"},
+    {"scheduler.defaultSchedulerPolicy.nodeSchedulerPolicy", MigrationAction::kSame,
+     "scheduler.nodePolicy"},
+    {"scheduler.defaultSchedulerPolicy.gpuSchedulerPolicy", MigrationAction::kSame,
+     "scheduler.devicePolicy"},
+    {"scheduler.forceOverwriteDefaultScheduler", MigrationAction::kMoot,
      "only pods with devices are given "
      "to Divvy"},
-    {"scheduler.nodeLockExpire", Fate::kMoot, "nodes are locked for vendors' agents only"},
-    {"scheduler.nodeLabelSelector.", Fate::kByHand, "pools say which nodes are whose"},
-    {"scheduler.overwriteEnv", Fate::kByHand, kByDeviceConfig, "false"},
-    {"scheduler.kubeScheduler.image.registry", Fate::kSame, "kubeScheduler.image.registry"},
-    {"scheduler.kubeScheduler.image.repository", Fate::kSame, "kubeScheduler.image.repository"},
-    {"scheduler.kubeScheduler.image.tag", Fate::kUnless, "kubeScheduler.image.tag"},
-    {"scheduler.kubeScheduler.imageTag", Fate::kMoot,
+    {"scheduler.nodeLockExpire", MigrationAction::kMoot,
+     "nodes are locked for vendors' agents only"},
+    {"scheduler.nodeLabelSelector.", MigrationAction::kByHand, "pools say which nodes are whose"},
+    {"scheduler.overwriteEnv", MigrationAction::kByHand, kByDeviceConfig, "false"},
+    {"scheduler.kubeScheduler.image.registry", MigrationAction::kSame,
+     "kubeScheduler.image.registry"},
+    {"scheduler.kubeScheduler.image.repository", MigrationAction::kSame,
+     "kubeScheduler.image.repository"},
+    {"scheduler.kubeScheduler.image.tag", MigrationAction::kUnless, "kubeScheduler.image.tag"},
+    {"scheduler.kubeScheduler.imageTag", MigrationAction::kMoot,
      "the cluster's own version is taken; another: kubeScheduler.image.tag"},
-    {"scheduler.kubeScheduler.resources.", Fate::kSame, "kubeScheduler.resources"},
-    {"scheduler.nodeSelector.", Fate::kSame, "scheduler.nodeSelector"},
-    {"scheduler.tolerations", Fate::kSame, "scheduler.tolerations"},
-    {"scheduler.podAnnotations.", Fate::kSame, "scheduler.podAnnotations"},
-    {"scheduler.admissionWebhook.failurePolicy", Fate::kMoot,
+    {"scheduler.kubeScheduler.resources.", MigrationAction::kSame, "kubeScheduler.resources"},
+    {"scheduler.nodeSelector.", MigrationAction::kSame, "scheduler.nodeSelector"},
+    {"scheduler.tolerations", MigrationAction::kSame, "scheduler.tolerations"},
+    {"scheduler.podAnnotations.", MigrationAction::kSame, "scheduler.podAnnotations"},
+    {"scheduler.admissionWebhook.failurePolicy", MigrationAction::kMoot,
      "it fails closed, for pods with devices only"},
-    {"scheduler.admissionWebhook.customURL.", Fate::kByHand, "webhook.url", "false"},
-    {"scheduler.admissionWebhook.enabled", Fate::kMoot, "pods with devices need it"},
-    {"scheduler.admissionWebhook.whitelistNamespaces", Fate::kByHand,
+    {"scheduler.admissionWebhook.customURL.", MigrationAction::kByHand, "webhook.url", "false"},
+    {"scheduler.admissionWebhook.enabled", MigrationAction::kMoot, "pods with devices need it"},
+    {"scheduler.admissionWebhook.whitelistNamespaces", MigrationAction::kByHand,
      "label those namespaces hami.io/webhook: ignore"},
-    {"scheduler.admissionWebhook.", Fate::kByHand, "whom the webhook is for: generated.webhook"},
-    {"scheduler.certManager.enabled", Fate::kByHand, "webhook.secretName and annotations", "false"},
-    {"scheduler.certManager.", Fate::kMoot, kOwnCertificate},
-    {"scheduler.patch.", Fate::kMoot, kOwnCertificate},
-    {"scheduler.service.", Fate::kMoot, kNoNodePorts},
-    {"imagePullSecrets", Fate::kSame, kPullSecrets},
-    {"global.imagePullSecrets", Fate::kSame, kPullSecrets},
-    {"global.imageRegistry", Fate::kByHand, "image.registry: where Divvy's image was pushed"},
-    {"global.gpuHookPath", Fate::kMoot, "agent.installDir is Divvy's own"},
-    {"global.managedNodeSelector", Fate::kByHand, "agent.nodeSelector"},
-    {"global.managedNodeSelectorEnable", Fate::kByHand, "agent.nodeSelector", "false"},
-    {"legacyMetrics", Fate::kUnless, "scheduler.compatMetrics agent.metrics.compat", "false"},
-    {"prometheus.enabled", Fate::kSame, "monitoring.enabled"},
-    {"device-config.content", Fate::kSame, "scheduler.deviceConfig"},
-    {"devices.", Fate::kMoot,
+    {"scheduler.admissionWebhook.", MigrationAction::kByHand,
+     "whom the webhook is for: generated.webhook"},
+    {"scheduler.certManager.enabled", MigrationAction::kByHand,
+     "webhook.secretName and annotations", "false"},
+    {"scheduler.certManager.", MigrationAction::kMoot, kOwnCertificate},
+    {"scheduler.patch.", MigrationAction::kMoot, kOwnCertificate},
+    {"scheduler.service.", MigrationAction::kMoot, kNoNodePorts},
+    {"imagePullSecrets", MigrationAction::kSame, kPullSecrets},
+    {"global.imagePullSecrets", MigrationAction::kSame, kPullSecrets},
+    {"global.imageRegistry", MigrationAction::kByHand,
+     "image.registry: where Divvy's image was pushed"},
+    {"global.gpuHookPath", MigrationAction::kMoot, "agent.installDir is Divvy's own"},
+    {"global.managedNodeSelector", MigrationAction::kByHand, "agent.nodeSelector"},
+    {"global.managedNodeSelectorEnable", MigrationAction::kByHand, "agent.nodeSelector", "false"},
+    {"legacyMetrics", MigrationAction::kUnless, "scheduler.compatMetrics agent.metrics.compat",
+     "false"},
+    {"prometheus.enabled", MigrationAction::kSame, "monitoring.enabled"},
+    {"device-config.content", MigrationAction::kSame, "scheduler.deviceConfig"},
+    {"devices.", MigrationAction::kMoot,
      "all families are known; which are renamed is told by "
      "scheduler.deviceConfig"},
-    {"mockDevicePlugin.", Fate::kMoot, "agent.node: sim-h100 simulates cards"},
+    {"mockDevicePlugin.", MigrationAction::kMoot, "agent.node: sim-h100 simulates cards"},
 };
 
 // The longest rule that covers this path.
-const Rule* ruleOf(const std::string& path) {
-  const Rule* best = nullptr;
-  for (const Rule& rule : kRules) {
+const MigrationRule* ruleOf(const std::string& path) {
+  const MigrationRule* best = nullptr;
+  for (const MigrationRule& rule : kRules) {
     const bool below = rule.theirs.back() == '.';
     const bool hit = below ? path.starts_with(rule.theirs) : path == rule.theirs;
     if (hit && (best == nullptr || best->theirs.size() < rule.theirs.size())) best = &rule;
@@ -132,13 +146,14 @@ const Rule* ruleOf(const std::string& path) {
 
 class Migration {
  public:
-  void take(const YAML::Node& node, const std::string& path, int deep) {
-    const Rule* rule = path.empty() ? nullptr : ruleOf(path);
+  void convert(const YAML::Node& node, const std::string& path, int deep) {
+    const MigrationRule* rule = path.empty() ? nullptr : ruleOf(path);
     // Below some of our names all keys are the users' own: the value is taken over as a whole.
-    const bool whole = rule != nullptr && (rule->theirs.back() != '.' || rule->fate == Fate::kSame);
+    const bool whole =
+        rule != nullptr && (rule->theirs.back() != '.' || rule->action == MigrationAction::kSame);
     if (!whole && node.IsMap() && node.size() > 0 && deep < kMaxDeep) {
       for (const auto& entry : node)
-        take(entry.second, (path.empty() ? "" : path + ".") + entry.first.Scalar(), deep + 1);
+        convert(entry.second, (path.empty() ? "" : path + ".") + entry.first.Scalar(), deep + 1);
       return;
     }
     if (rule != nullptr) return apply(*rule, node, path);
@@ -166,12 +181,12 @@ class Migration {
 
  private:
   static constexpr int kMaxDeep = 32;
-  using Said = std::vector<std::pair<std::string, std::string>>;
+  using PathReasons = std::vector<std::pair<std::string, std::string>>;
 
-  static std::string list(const std::string& title, const Said& said) {
-    if (said.empty()) return "";
-    std::string text = "# " + title + ": " + std::to_string(said.size()) + "\n";
-    for (const auto& [path, why] : said) text += "#   " + path + ": " + why + "\n";
+  static std::string list(const std::string& title, const PathReasons& reasons) {
+    if (reasons.empty()) return "";
+    std::string text = "# " + title + ": " + std::to_string(reasons.size()) + "\n";
+    for (const auto& [path, why] : reasons) text += "#   " + path + ": " + why + "\n";
     return text;
   }
 
@@ -197,12 +212,12 @@ class Migration {
     }
   }
 
-  void apply(const Rule& rule, const YAML::Node& node, const std::string& path) {
+  void apply(const MigrationRule& rule, const YAML::Node& node, const std::string& path) {
     const bool usual = node.IsNull() || (node.IsScalar() && node.Scalar() == rule.usual);
     const std::string words(rule.ours);
-    if (rule.fate == Fate::kMoot) return moot_.emplace_back(path, words), void();
-    if (usual && rule.fate != Fate::kSame) return;
-    if (rule.fate == Fate::kByHand) return by_hand_.emplace_back(path, words), void();
+    if (rule.action == MigrationAction::kMoot) return moot_.emplace_back(path, words), void();
+    if (usual && rule.action != MigrationAction::kSame) return;
+    if (rule.action == MigrationAction::kByHand) return by_hand_.emplace_back(path, words), void();
     if (node.IsNull()) return;
     if (rule.ours == kPullSecrets) return pullSecrets(node);
     compat_ = compat_ || path == "legacyMetrics";
@@ -243,7 +258,7 @@ class Migration {
   }
 
   YAML::Node values_{YAML::NodeType::Map};
-  Said moot_, by_hand_;
+  PathReasons moot_, by_hand_;
   bool compat_ = false;  // metrics keep HAMi's names
   std::vector<std::string> unknown_;
 };
@@ -256,7 +271,7 @@ Result<std::string> valuesFromHami(const std::string& text, const std::string& n
     if (!root.IsMap() && !root.IsNull())
       return Error{ErrorCode::kUsage, name + ": expected a map, as values of a chart are"};
     Migration migration;
-    if (root.IsMap()) migration.take(root, "", 0);
+    if (root.IsMap()) migration.convert(root, "", 0);
     return migration.text();
   } catch (const YAML::Exception& fault) {
     return Error{ErrorCode::kUsage,

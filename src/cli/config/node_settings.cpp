@@ -85,8 +85,8 @@ class SettingsReader {
   }
 
   void readExclude(const YAML::Node& node, const char* uuids, const char* indices,
-                   CardSettings* says) {
-    agent::DeviceExclusions& exclude = says->exclude.emplace();
+                   CardSettings* settings) {
+    agent::DeviceExclusions& exclude = settings->exclude.emplace();
     if (!keys(node, {uuids, indices})) return;
     items(node, uuids, [&](const YAML::Node& item) {
       if (!item.IsScalar() || item.Scalar().size() < kMinUuid)
@@ -98,13 +98,13 @@ class SettingsReader {
     });
   }
 
-  void readPerDevice(const YAML::Node& node, const char* key, CardSettings* says) {
-    says->per_device.emplace();
-    reader_.number(node, key, 1, kMaxPerDevice, &*says->per_device);
+  void readPerDevice(const YAML::Node& node, const char* key, CardSettings* settings) {
+    settings->per_device.emplace();
+    reader_.number(node, key, 1, kMaxPerDevice, &*settings->per_device);
   }
 
-  void readNuma(const YAML::Node& node, const char* key, CardSettings* says) {
-    if (node[key]) reader_.flag(node, key, &says->announce_numa.emplace());
+  void readNuma(const YAML::Node& node, const char* key, CardSettings* settings) {
+    if (node[key]) reader_.flag(node, key, &settings->announce_numa.emplace());
   }
 
   // Reads the key as an option does; errors contain the text.
@@ -130,25 +130,25 @@ class SettingsReader {
         return reader_.fail(item, "accepted: a node's name, or a pattern with * ? [..]");
       entry.nodes.push_back(item.Scalar());
     });
-    CardSettings& says = entry.says;
-    if (node["exclude"]) readExclude(node["exclude"], "uuids", "indices", &says);
-    if (node["per_device"]) readPerDevice(node, "per_device", &says);
-    if (node["cores"]) reader_.number(node, "cores", 1, kWhole, &says.cores.emplace());
-    readNuma(node, "announce_numa", &says);
+    CardSettings& settings = entry.settings;
+    if (node["exclude"]) readExclude(node["exclude"], "uuids", "indices", &settings);
+    if (node["per_device"]) readPerDevice(node, "per_device", &settings);
+    if (node["cores"]) reader_.number(node, "cores", 1, kWhole, &settings.cores.emplace());
+    readNuma(node, "announce_numa", &settings);
     if (node["overcommit"])
-      readTerms<unsigned>(node, "overcommit", agent::readOvercommit, &says.overcommit);
+      readTerms<unsigned>(node, "overcommit", agent::readOvercommit, &settings.overcommit);
     if (node["device_budget"])
-      readTerms<Bytes>(node, "device_budget", agent::readBudget, &says.device_budget);
+      readTerms<Bytes>(node, "device_budget", agent::readBudget, &settings.device_budget);
     if (!node["host_reserve"]) return;
     std::string reserve;
     reader_.text(node, "host_reserve", &reserve);
     const Result<Bytes> bytes = agent::parseHostReserve(reserve);
-    if (bytes) says.host_reserve = *bytes;
+    if (bytes) settings.host_reserve = *bytes;
     if (!bytes) reader_.fail(node["host_reserve"], bytes.error().message());
   }
 
   // HAMi treats empty, null and 0 as unset.
-  static bool said(const YAML::Node& node, const char* key) {
+  static bool hasKey(const YAML::Node& node, const char* key) {
     const YAML::Node value = node[key];
     if (!value || value.IsNull()) return false;
     const bool nothing =
@@ -166,23 +166,24 @@ class SettingsReader {
       return;
     reader_.require(node, "name");
     reader_.text(node, "name", &entry.nodes.emplace_back());
-    CardSettings& says = entry.says;
-    if (said(node, "filterdevices")) readExclude(node["filterdevices"], "uuid", "index", &says);
-    if (said(node, "devicesplitcount")) readPerDevice(node, "devicesplitcount", &says);
-    if (said(node, "devicememoryscaling"))
-      readTerms<unsigned>(node, "devicememoryscaling", agent::readOvercommit, &says.overcommit);
-    if (said(node, "devicecorescaling")) readCoreScaling(node, &says);
-    if (said(node, "enablenumatopology")) readNuma(node, "enablenumatopology", &says);
+    CardSettings& settings = entry.settings;
+    if (hasKey(node, "filterdevices"))
+      readExclude(node["filterdevices"], "uuid", "index", &settings);
+    if (hasKey(node, "devicesplitcount")) readPerDevice(node, "devicesplitcount", &settings);
+    if (hasKey(node, "devicememoryscaling"))
+      readTerms<unsigned>(node, "devicememoryscaling", agent::readOvercommit, &settings.overcommit);
+    if (hasKey(node, "devicecorescaling")) readCoreScaling(node, &settings);
+    if (hasKey(node, "enablenumatopology")) readNuma(node, "enablenumatopology", &settings);
     nameUndone(node);
   }
 
-  void readCoreScaling(const YAML::Node& node, CardSettings* says) {
+  void readCoreScaling(const YAML::Node& node, CardSettings* settings) {
     const YAML::Node at = node["devicecorescaling"];
     const double scaling = reader_.decimalOf(at, 0, kMaxCoreScaling);
     if (scaling > 1)
       unheeded(at,
                "\"devicecorescaling\" above 1 is not heeded: compute is a part of what there is");
-    says->cores = static_cast<unsigned>(std::clamp(std::lround(scaling * kWhole), 1l, 100l));
+    settings->cores = static_cast<unsigned>(std::clamp(std::lround(scaling * kWhole), 1l, 100l));
   }
 
   // Records keys of HAMi's that are known but have no counterpart, if they ask for anything.
@@ -199,7 +200,7 @@ class SettingsReader {
         {"migstrategy", {"none", "single"}, "instances are counted as devices are"},
         {"enablegetpreferredallocation", {"true"}, "the kubelet can always ask"}};
     for (const Key& key : kUndone) {
-      if (!said(node, key.name)) continue;
+      if (!hasKey(node, key.name)) continue;
       const YAML::Node value = node[key.name];
       const std::string text = value.IsScalar() ? value.Scalar() : "";
       if (std::find(key.usual.begin(), key.usual.end(), text) == key.usual.end())
@@ -219,7 +220,7 @@ bool isOf(const NodeSettings::Entry& entry, const std::string& node) {
 }
 
 template <typename T>
-void take(const std::optional<T>& later, std::optional<T>* now) {
+void overlay(const std::optional<T>& later, std::optional<T>* now) {
   if (later) *now = later;
 }
 
@@ -233,13 +234,13 @@ CardSettings settingsFor(const NodeSettings& all, const std::string& node) {
   CardSettings now;
   for (const NodeSettings::Entry& entry : all.entries) {
     if (!isOf(entry, node)) continue;
-    take(entry.says.exclude, &now.exclude);
-    take(entry.says.per_device, &now.per_device);
-    take(entry.says.cores, &now.cores);
-    take(entry.says.announce_numa, &now.announce_numa);
-    take(entry.says.overcommit, &now.overcommit);
-    take(entry.says.device_budget, &now.device_budget);
-    take(entry.says.host_reserve, &now.host_reserve);
+    overlay(entry.settings.exclude, &now.exclude);
+    overlay(entry.settings.per_device, &now.per_device);
+    overlay(entry.settings.cores, &now.cores);
+    overlay(entry.settings.announce_numa, &now.announce_numa);
+    overlay(entry.settings.overcommit, &now.overcommit);
+    overlay(entry.settings.device_budget, &now.device_budget);
+    overlay(entry.settings.host_reserve, &now.host_reserve);
   }
   return now;
 }
@@ -251,14 +252,15 @@ Result<void> applyNodeSettings(const std::string& file, const std::string& node,
   if (!text) return Error(text.error()).context("--node-settings");
   Result<NodeSettings> all = readNodeSettings(*text, file);
   if (!all) return Error(all.error()).context("--node-settings");
-  const CardSettings says = settingsFor(*all, node);
-  if (says.exclude) options->excluded = *says.exclude;
-  if (says.overcommit) options->memory.overcommit = *says.overcommit;
-  if (says.device_budget) options->memory.budget = *says.device_budget;
-  if (says.host_reserve) options->memory.host_reserve = says.host_reserve;
-  if (options->cluster && says.per_device) options->cluster->per_device = *says.per_device;
-  if (options->cluster && says.cores) options->cluster->cores = *says.cores;
-  if (options->cluster && says.announce_numa) options->cluster->announce_numa = *says.announce_numa;
+  const CardSettings settings = settingsFor(*all, node);
+  if (settings.exclude) options->excluded = *settings.exclude;
+  if (settings.overcommit) options->memory.overcommit = *settings.overcommit;
+  if (settings.device_budget) options->memory.budget = *settings.device_budget;
+  if (settings.host_reserve) options->memory.host_reserve = settings.host_reserve;
+  if (options->cluster && settings.per_device) options->cluster->per_device = *settings.per_device;
+  if (options->cluster && settings.cores) options->cluster->cores = *settings.cores;
+  if (options->cluster && settings.announce_numa)
+    options->cluster->announce_numa = *settings.announce_numa;
   options->notices = std::move(all->unheeded);
   if (!options->notices.empty())
     options->notices.push_back("--node-settings: " + std::to_string(options->notices.size()) +

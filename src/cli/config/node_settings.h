@@ -29,7 +29,7 @@ struct NodeSettings {
   struct Entry {
     std::vector<std::string> nodes;  // shell patterns: * ? [..]; none needs to match
     bool literal = false;            // `nodes` are names
-    CardSettings says;
+    CardSettings settings;
   };
   std::vector<Entry> entries;
   // Unknown or unused keys: "FILE:3:5: ..". One each.

@@ -89,10 +89,10 @@ Result<void> readNames(const ClusterNodeText& text, AgentOptions* options,
 // (docs/node-agent.md).
 void addAnnounced(const AgentOptions& options, const vendors::Kind& kind,
                   agent::ClusterNode* cluster) {
-  using Means = vendors::OtherName::Means;
+  using Means = vendors::ResourceAlias::Means;
   const auto add = [&kind](const std::string& first, Means means, std::vector<std::string>* names) {
     if (!first.empty()) names->push_back(first);
-    for (const vendors::OtherName& other : kind.also)
+    for (const vendors::ResourceAlias& other : kind.also)
       if (other.means == means) names->push_back(other.resource);
   };
   if (options.memory_names) {
@@ -109,8 +109,8 @@ Result<void> addNames(const AgentOptions& options, agent::ClusterNode* cluster) 
   if (kind == nullptr) return Error{ErrorCode::kInternal, "there is no kind NVIDIA"};
   if (cluster->resources.empty()) {
     cluster->resources = {kind->count.resource};
-    for (const vendors::OtherName& other : kind->also)
-      if (other.means == vendors::OtherName::Means::kCount)
+    for (const vendors::ResourceAlias& other : kind->also)
+      if (other.means == vendors::ResourceAlias::Means::kCount)
         cluster->resources.push_back(other.resource);
   }
   addAnnounced(options, *kind, cluster);

@@ -52,7 +52,7 @@ std::string versionIn(const agent::PlacementReply& reply) {
 }
 
 // The value of an option: "--name=WORD", or "--name" and "WORD". Words end with a zero byte.
-std::optional<std::string> givenTo(const std::string& option, const std::string& words) {
+std::optional<std::string> valueOf(const std::string& option, const std::string& words) {
   std::optional<std::string> given;
   bool next = false;
   for (std::size_t at = 0; at < words.size();) {
@@ -76,7 +76,7 @@ void noteSettings(int connection, AgentTalk* talk) {
   const Result<std::string> words = process->text("/cmdline");
   if (!words || words->empty()) return;
   talk->words_known = true;
-  const std::optional<std::string> file = givenTo("--node-settings", *words);
+  const std::optional<std::string> file = valueOf("--node-settings", *words);
   if (!file || file->empty()) return;
   doctor::NamedText& named = talk->settings.emplace();
   std::error_code fault;

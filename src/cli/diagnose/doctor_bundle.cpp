@@ -19,14 +19,14 @@ namespace {
 
 namespace json = boost::json;
 using doctor::Bundle;
-using doctor::Names;
+using doctor::NameRedactor;
 
 constexpr std::size_t kMaxEvents = 200;
 constexpr std::size_t kMaxPods = 5000;
 constexpr std::size_t kMaxMaps = 100;
 
 // "team-a/web/main" consists of three names.
-void knowParts(Names* names, const char* kind, const std::string& text) {
+void knowParts(NameRedactor* names, const char* kind, const std::string& text) {
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find('/', at), text.size());
     names->know(kind, text.substr(at, end - at));
@@ -34,8 +34,8 @@ void knowParts(Names* names, const char* kind, const std::string& text) {
   }
 }
 
-Names namesIn(const Examined& examined) {
-  Names names;
+NameRedactor namesIn(const Examined& examined) {
+  NameRedactor names;
   utsname kernel{};
   if (uname(&kernel) == 0) names.know("machine", kernel.nodename);
   const char* user = std::getenv("USER");
@@ -49,20 +49,22 @@ Names namesIn(const Examined& examined) {
     // Includes tenants that have ended.
     for (const agent::EventView& one : talk.events) knowParts(&names, "tenant", one.name);
   }
-  if (!examined.look) return names;
-  for (const doctor::NodeDevices& node : examined.look->facts.nodes) names.know("node", node.name);
-  const auto known = [&](const std::string& space, const std::string& name) {
-    names.know("namespace", space);
+  if (!examined.observation) return names;
+  for (const doctor::NodeDevices& node : examined.observation->facts.nodes)
+    names.know("node", node.name);
+  const auto known = [&](const std::string& ns, const std::string& name) {
+    names.know("namespace", ns);
     names.know("pod", name);
   };
-  for (const json::value& pod : examined.look->pods)
+  for (const json::value& pod : examined.observation->pods)
     known(textAt(pod, {"metadata", "namespace"}), textAt(pod, {"metadata", "name"}));
-  for (const doctor::WaitingPod& pod : examined.look->facts.waiting) known(pod.space, pod.name);
+  for (const doctor::WaitingPod& pod : examined.observation->facts.waiting)
+    known(pod.space, pod.name);
   return names;
 }
 
 // The pod, node or other object of an Event; it may no longer exist.
-void knowEvent(Names* names, const json::value& event) {
+void knowEvent(NameRedactor* names, const json::value& event) {
   const std::string kind = textAt(event, {"involvedObject", "kind"});
   names->know("namespace", textAt(event, {"involvedObject", "namespace"}));
   names->know("namespace", textAt(event, {"metadata", "namespace"}));
@@ -85,18 +87,20 @@ std::int64_t timeOf(const json::value& event) {
 
 // Data of the cluster that only a bundle needs. It is read before anything is written, because
 // names that occur in any of it are removed from all of it.
-struct Asked {
-  doctor::Listed maps_read, events_read;  // the error, if they could not be read
+struct BundleObjects {
+  doctor::ListError maps_read, events_read;  // the error, if they could not be read
   json::array maps, events;
 };
 
-Asked askCluster(Examined& examined, Names* names) {
-  Asked asked;
-  if (!examined.look || examined.look->facts.fault || examined.api == nullptr) return asked;
-  const std::string maps = "/api/v1/namespaces/" + examined.look->facts.space + "/configmaps";
+BundleObjects readBundleObjects(Examined& examined, NameRedactor* names) {
+  BundleObjects objects;
+  if (!examined.observation || examined.observation->facts.fault || examined.api == nullptr)
+    return objects;
+  const std::string maps =
+      "/api/v1/namespaces/" + examined.observation->facts.space + "/configmaps";
   const Result<void> maps_read = examined.api->list(maps, "", [&](const json::value& map) {
     if (textAt(map, {"metadata", "labels", "app.kubernetes.io/name"}) != "divvy") return;
-    if (asked.maps.size() < kMaxMaps) asked.maps.push_back(doctor::configMapExcerpt(map));
+    if (objects.maps.size() < kMaxMaps) objects.maps.push_back(doctor::configMapExcerpt(map));
   });
   // An API server lists by namespace and name, not by time.
   std::multimap<std::int64_t, json::object> last;
@@ -107,16 +111,16 @@ Asked askCluster(Examined& examined, Names* names) {
         last.emplace(timeOf(event), doctor::eventExcerpt(event));
         if (last.size() > kMaxEvents) last.erase(last.begin());
       });
-  if (!maps_read) asked.maps_read = maps_read.error();
-  if (!events_read) asked.events_read = events_read.error();
-  for (auto& [time, event] : last) asked.events.push_back(std::move(event));
-  return asked;
+  if (!maps_read) objects.maps_read = maps_read.error();
+  if (!events_read) objects.events_read = events_read.error();
+  for (auto& [time, event] : last) objects.events.push_back(std::move(event));
+  return objects;
 }
 
 // Collects documents; each is redacted before it is stored.
-class Collector {
+class BundleCollector {
  public:
-  Collector(Bundle* bundle, const Names* names) : bundle_(bundle), names_(names) {}
+  BundleCollector(Bundle* bundle, const NameRedactor* names) : bundle_(bundle), names_(names) {}
 
   void add(const std::string& name, const std::string& what, const json::value& document) {
     bundle_->files.push_back(
@@ -126,23 +130,23 @@ class Collector {
   void addText(const std::string& name, const std::string& what, const std::string& text) {
     boost::system::error_code fault;
     const json::value document = json::parse(text, fault);
-    if (fault) return leave(name, "it is no JSON: " + fault.message());
+    if (fault) return omit(name, "it is no JSON: " + fault.message());
     add(name, what, document);
   }
   // Adds the document if the list could be read, else the reason.
-  void addRead(const std::string& name, const std::string& what, const doctor::Listed& listed,
+  void addRead(const std::string& name, const std::string& what, const doctor::ListError& listed,
                const json::value& document) {
-    if (listed) return leave(name, listed->message());
+    if (listed) return omit(name, listed->message());
     add(name, what, document);
   }
-  void leave(const std::string& what, const std::string& why) {
+  void omit(const std::string& what, const std::string& why) {
     const std::string clean = doctor::withoutSecrets(why);
-    bundle_->left_out.push_back({what, names_ == nullptr ? clean : names_->replaced(clean)});
+    bundle_->omitted.push_back({what, names_ == nullptr ? clean : names_->replaced(clean)});
   }
 
  private:
   Bundle* bundle_;
-  const Names* names_;
+  const NameRedactor* names_;
 };
 
 json::object versionsOf(const Examined& examined) {
@@ -153,8 +157,8 @@ json::object versionsOf(const Examined& examined) {
     versions["architecture"] = kernel.machine;
     versions["machine"] = kernel.nodename;
   }
-  if (examined.look && examined.look->facts.version)
-    versions["kubernetes"] = examined.look->facts.version->text;
+  if (examined.observation && examined.observation->facts.version)
+    versions["kubernetes"] = examined.observation->facts.version->text;
   json::array agents;
   for (const AgentTalk& talk : examined.talks)
     agents.push_back(json::object{
@@ -163,8 +167,8 @@ json::object versionsOf(const Examined& examined) {
   return versions;
 }
 
-void addAgents(Examined& examined, Collector* to) {
-  if (examined.talks.empty()) return to->leave("agents", "none answered, or none was asked");
+void addAgents(Examined& examined, BundleCollector* to) {
+  if (examined.talks.empty()) return to->omit("agents", "none answered, or none was asked");
   std::vector<agent::Snapshot> snapshots;
   std::vector<std::pair<std::string, agent::EventView>> events;
   for (AgentTalk& talk : examined.talks) {
@@ -186,35 +190,35 @@ json::array excerptsOf(const std::vector<json::value>& objects,
   return all;
 }
 
-void addCluster(Examined& examined, const Asked& asked, Collector* to) {
-  if (!examined.look || examined.look->facts.fault || examined.api == nullptr)
-    return to->leave("cluster", "none answered, or none was asked");
-  ClusterLook& look = *examined.look;
+void addCluster(Examined& examined, const BundleObjects& objects, BundleCollector* to) {
+  if (!examined.observation || examined.observation->facts.fault || examined.api == nullptr)
+    return to->omit("cluster", "none answered, or none was asked");
+  ClusterObservation& observation = *examined.observation;
   to->addRead("cluster/nodes.json", "nodes with devices: amounts, and annotations about them",
-              look.facts.nodes_listed, excerptsOf(look.nodes, doctor::nodeExcerpt));
-  if (look.pods.size() > kMaxPods) {
-    to->leave("cluster/pods.json", "of " + std::to_string(look.pods.size()) + " pods only " +
-                                       std::to_string(kMaxPods) + " are in it");
-    look.pods.resize(kMaxPods);
+              observation.facts.nodes_listed, excerptsOf(observation.nodes, doctor::nodeExcerpt));
+  if (observation.pods.size() > kMaxPods) {
+    to->omit("cluster/pods.json", "of " + std::to_string(observation.pods.size()) + " pods only " +
+                                      std::to_string(kMaxPods) + " are in it");
+    observation.pods.resize(kMaxPods);
   }
   to->addRead("cluster/pods.json", "pods with devices: what they ask for, and annotations about it",
-              look.facts.pods_listed, excerptsOf(look.pods, doctor::podExcerpt));
+              observation.facts.pods_listed, excerptsOf(observation.pods, doctor::podExcerpt));
   json::array leases;
-  if (look.facts.lease) leases.push_back(doctor::leaseExcerpt(look.lease));
-  to->addRead("cluster/leases.json", "who leads", look.facts.lease_read, leases);
-  to->addRead("cluster/configmaps.json", "Divvy's own", asked.maps_read, asked.maps);
+  if (observation.facts.lease) leases.push_back(doctor::leaseExcerpt(observation.lease));
+  to->addRead("cluster/leases.json", "who leads", observation.facts.lease_read, leases);
+  to->addRead("cluster/configmaps.json", "Divvy's own", objects.maps_read, objects.maps);
   to->addRead("cluster/events.json",
               "the last that the scheduler told, and pods that kubelets refused, by time",
-              asked.events_read, asked.events);
+              objects.events_read, objects.events);
 }
 
-void addNever(Collector* to) {
-  to->leave("Secrets, certificates, keys, tokens, kubeconfigs", "never read for it");
-  to->leave("environment, commands and arguments, of pods and of tenants", "they hold secrets");
-  to->leave("images and volumes of pods", "not needed");
-  to->leave("labels and annotations of others than Divvy, HAMi and NVIDIA", "not ours; counted");
-  to->leave("pods without devices", "not needed");
-  to->leave("agent.log and logs of pods", "they hold whatever was told; send them apart if asked");
+void addNever(BundleCollector* to) {
+  to->omit("Secrets, certificates, keys, tokens, kubeconfigs", "never read for it");
+  to->omit("environment, commands and arguments, of pods and of tenants", "they hold secrets");
+  to->omit("images and volumes of pods", "not needed");
+  to->omit("labels and annotations of others than Divvy, HAMi and NVIDIA", "not ours; counted");
+  to->omit("pods without devices", "not needed");
+  to->omit("agent.log and logs of pods", "they hold whatever was told; send them apart if asked");
 }
 
 }  // namespace
@@ -224,13 +228,13 @@ doctor::Bundle bundleOf(Examined& examined, bool redact_names) {
   bundle.version = examined.report.version;
   bundle.written_ms = examined.report.written_ms;
   bundle.redacted = redact_names;
-  Names names = namesIn(examined);
-  const Asked asked = askCluster(examined, &names);
-  Collector collector(&bundle, redact_names ? &names : nullptr);
+  NameRedactor names = namesIn(examined);
+  const BundleObjects objects = readBundleObjects(examined, &names);
+  BundleCollector collector(&bundle, redact_names ? &names : nullptr);
   collector.addText("doctor.json", "divvy doctor -o json", doctor::jsonOf(examined.report));
   collector.add("versions.json", "of what runs here", versionsOf(examined));
   addAgents(examined, &collector);
-  addCluster(examined, asked, &collector);
+  addCluster(examined, objects, &collector);
   addNever(&collector);
   return bundle;
 }

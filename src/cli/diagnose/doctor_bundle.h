@@ -21,8 +21,8 @@ struct Examined {
   doctor::Report report;
   std::vector<AgentTalk> talks;
   std::string driver;  // content of /proc/driver/nvidia/version; empty: none
-  std::optional<ClusterLook> look;
-  std::unique_ptr<Api> api;  // of the cluster; null: not asked
+  std::optional<ClusterObservation> observation;
+  std::unique_ptr<KubeApi> api;  // of the cluster; null: not asked
 };
 
 // Reads the cluster's last events and Divvy's ConfigMaps; unreadable ones are listed as left out.

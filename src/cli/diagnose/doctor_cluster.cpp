@@ -35,7 +35,7 @@ std::int64_t amountIn(const kube::Quantities& all, const char* resource) {
 }
 
 // Labels of GPU feature discovery and node feature discovery.
-bool saysCards(const kube::Labels& labels) {
+bool hasDeviceLabels(const kube::Labels& labels) {
   for (const char* key :
        {"nvidia.com/gpu.present", "feature.node.kubernetes.io/pci-10de.present"}) {
     const auto found = labels.find(key);
@@ -55,21 +55,22 @@ bool hasOurKeys(const kube::Labels& annotations) {
   return false;
 }
 
-void addNode(const json::value& object, scheduler::SchedulerCache& books, ClusterLook* look) {
+void addNode(const json::value& object, scheduler::SchedulerCache& cache,
+             ClusterObservation* observation) {
   const Result<kube::Node> node = kube::nodeOf(object);
   doctor::NodeDevices one;
   if (!node) {
     one.name = textAt(object, {"metadata", "name"});
     one.unreadable = node.error().message();
-    look->facts.nodes.push_back(std::move(one));
+    observation->facts.nodes.push_back(std::move(one));
     return;
   }
   one.name = node->meta.name;
   one.allocatable = amountIn(node->allocatable, kResource);
-  one.labelled = saysCards(node->meta.labels);
-  const Result<void> set = books.setNode(*node);
+  one.labelled = hasDeviceLabels(node->meta.labels);
+  const Result<void> set = cache.setNode(*node);
   if (!set) one.unreadable = set.error().message();
-  for (const scheduler::DeviceUsage& device : books.nodes().devicesOf(one.name)) {
+  for (const scheduler::DeviceUsage& device : cache.nodes().devicesOf(one.name)) {
     ++one.registered;
     one.by_plugin = one.by_plugin || device.by_plugin;
   }
@@ -80,12 +81,12 @@ void addNode(const json::value& object, scheduler::SchedulerCache& books, Cluste
     one.upgrading = upgrade->second;
   if (one.registered > 0 || one.labelled || one.allocatable > 0 ||
       hasOurKeys(node->meta.annotations))
-    look->nodes.push_back(object);
-  look->facts.nodes.push_back(std::move(one));
+    observation->nodes.push_back(object);
+  observation->facts.nodes.push_back(std::move(one));
 }
 
 // UUIDs, indices and "all"; other values of an environment are not reported.
-bool saysDevices(const std::string& value) {
+bool namesDevices(const std::string& value) {
   return value.size() < 100 && std::all_of(value.begin(), value.end(), [](unsigned char c) {
            return std::isalnum(c) != 0 || c == '-' || c == ',' || c == ':';
          });
@@ -98,51 +99,54 @@ std::string cardsNamedBy(const json::value& container) {
     if (presentAt(one, {"valueFrom"}) != nullptr) return "(from elsewhere)";
     const std::string value = textAt(one, {"value"});
     if (value == "none" || value == "void") return "";
-    return saysDevices(value) ? value : "(something else)";
+    return namesDevices(value) ? value : "(something else)";
   }
   return "";
 }
 
-void addPastShares(const json::value& object, const kube::Pod& pod,
-                   const scheduler::SchedulerCache& books, ClusterFacts* facts) {
-  if (pod.controller == "DaemonSet" || books.nodes().devicesOf(pod.node).empty()) return;
+void addBypassingContainer(const json::value& object, const kube::Pod& pod,
+                           const scheduler::SchedulerCache& cache, ClusterFacts* facts) {
+  if (pod.controller == "DaemonSet" || cache.nodes().devicesOf(pod.node).empty()) return;
   for (const char* list : {"initContainers", "containers"})
     for (const json::value& one : listAt(object, {"spec", list}))
       if (const std::string cards = cardsNamedBy(one); !cards.empty())
         facts->past_shares.push_back({pod.meta.space, pod.meta.name, textAt(one, {"name"}), cards});
 }
 
-void addPod(const json::value& object, scheduler::SchedulerCache& books, ClusterLook* look) {
+void addPod(const json::value& object, scheduler::SchedulerCache& cache,
+            ClusterObservation* observation) {
   const Result<kube::Pod> pod = kube::podOf(object);
-  if (!pod) return look->facts.pods_unreadable.push_back(pod.error().message());
+  if (!pod) return observation->facts.pods_unreadable.push_back(pod.error().message());
   if (pod->ended()) return;
-  const Result<void> set = books.setPod(*pod);
-  if (!set) look->facts.pods_unreadable.push_back(set.error().message());
-  addPastShares(object, *pod, books, &look->facts);
-  const auto request = books.pods().requestFor(*pod);
+  const Result<void> set = cache.setPod(*pod);
+  if (!set) observation->facts.pods_unreadable.push_back(set.error().message());
+  addBypassingContainer(object, *pod, cache, &observation->facts);
+  const auto request = cache.pods().requestFor(*pod);
   const bool asks = !request || request->has_value();
-  if (asks || hasOurKeys(pod->meta.annotations)) look->pods.push_back(object);
+  if (asks || hasOurKeys(pod->meta.annotations)) observation->pods.push_back(object);
   if (asks && pod->node.empty())
-    look->facts.waiting.push_back(
+    observation->facts.waiting.push_back(
         {pod->meta.space, pod->meta.name, pod->scheduler, !pod->gates.empty()});
 }
 
-doctor::Listed listedOf(const Result<void>& listed) {
+doctor::ListError listedOf(const Result<void>& listed) {
   if (listed) return std::nullopt;
   return listed.error();
 }
 
-void readNodesAndPods(Api& api, const vendors::Catalog& catalog, ClusterLook* look) {
-  scheduler::SchedulerCache books(catalog, {});
-  look->facts.nodes_listed = listedOf(api.list(
-      "/api/v1/nodes", "", [&](const json::value& object) { addNode(object, books, look); }));
+void readNodesAndPods(KubeApi& api, const vendors::Catalog& catalog,
+                      ClusterObservation* observation) {
+  scheduler::SchedulerCache cache(catalog, {});
+  observation->facts.nodes_listed =
+      listedOf(api.list("/api/v1/nodes", "",
+                        [&](const json::value& object) { addNode(object, cache, observation); }));
   // After all nodes are read, because any of them may have a UUID.
-  for (doctor::NodeDevices& one : look->facts.nodes) {
-    const scheduler::NodeInventory* inventory = books.nodes().inventoryOf(one.name);
+  for (doctor::NodeDevices& one : observation->facts.nodes) {
+    const scheduler::NodeInventory* inventory = cache.nodes().inventoryOf(one.name);
     if (inventory != nullptr) one.surplus = inventory->surplus;
   }
-  look->facts.pods_listed = listedOf(api.list(
-      "/api/v1/pods", "", [&](const json::value& object) { addPod(object, books, look); }));
+  observation->facts.pods_listed = listedOf(api.list(
+      "/api/v1/pods", "", [&](const json::value& object) { addPod(object, cache, observation); }));
 }
 
 }  // namespace
@@ -153,16 +157,16 @@ Result<vendors::Catalog> catalogFor(const ClusterChoice& choice) {
   return scheduler::readCatalog(families->families, choice.vendors, choice.model_resources);
 }
 
-ClusterLook lookAt(Api& api, const std::string& server, const vendors::Catalog& catalog,
-                   bool watch) {
-  ClusterLook look;
-  ClusterFacts& facts = look.facts;
+ClusterObservation observeCluster(KubeApi& api, const std::string& server,
+                                  const vendors::Catalog& catalog, bool watch) {
+  ClusterObservation observation;
+  ClusterFacts& facts = observation.facts;
   facts.server = server;
   facts.now_ms = nowMs();
-  const Result<json::value> version = api.ask({kube::Verb::kGet, "/version"});
+  const Result<json::value> version = api.call({kube::Verb::kGet, "/version"});
   if (!version) {
     facts.fault = version.error();
-    return look;
+    return observation;
   }
   facts.version = doctor::versionOf(textAt(*version, {"major"}), textAt(*version, {"minor"}),
                                     textAt(*version, {"gitVersion"}));
@@ -170,10 +174,10 @@ ClusterLook lookAt(Api& api, const std::string& server, const vendors::Catalog& 
   Result<std::vector<doctor::MappedClass>> mapped = mappedClasses(api);
   if (mapped) facts.mapped = std::move(*mapped);
   if (!mapped) facts.mapped_listed = mapped.error();
-  readNodesAndPods(api, catalog, &look);
-  readLease(api, watch, &facts, &look.lease);
+  readNodesAndPods(api, catalog, &observation);
+  readLease(api, watch, &facts, &observation.lease);
   facts.installed = facts.installed || facts.lease.has_value();
-  return look;
+  return observation;
 }
 
 }  // namespace divvy::cli

@@ -14,7 +14,7 @@
 namespace divvy::cli {
 
 // Facts, and objects for a bundle.
-struct ClusterLook {
+struct ClusterObservation {
   doctor::ClusterFacts facts;
   std::vector<boost::json::value> nodes;  // with devices, or annotations about them
   std::vector<boost::json::value> pods;   // that hold or request devices
@@ -28,11 +28,11 @@ Result<vendors::Catalog> catalogFor(const ClusterChoice& choice);
 // Reads the facts. Never fails: errors are among them. Makes one call at a time, each within the
 // time limit of `api`. `watch`: observes the Lease until it is renewed, 3 s at most; else reads it
 // once.
-ClusterLook lookAt(Api& api, const std::string& server, const vendors::Catalog& catalog,
-                   bool watch);
+ClusterObservation observeCluster(KubeApi& api, const std::string& server,
+                                  const vendors::Catalog& catalog, bool watch);
 
 // Parts of it: webhooks, policies, workloads, classes, the Lease; see doctor_workloads.cpp.
-void readInstalled(Api& api, doctor::ClusterFacts* facts);
-void readLease(Api& api, bool watch, doctor::ClusterFacts* facts, boost::json::value* object);
+void readInstalled(KubeApi& api, doctor::ClusterFacts* facts);
+void readLease(KubeApi& api, bool watch, doctor::ClusterFacts* facts, boost::json::value* object);
 
 }  // namespace divvy::cli

@@ -16,17 +16,17 @@ namespace {
 
 namespace json = boost::json;
 using doctor::ClusterFacts;
-using doctor::Rival;
+using doctor::ForeignInstallation;
 
 constexpr const char* kWebhook = "pods.divvy.dev";
 constexpr const char* kAgents = "divvy-agent";
 constexpr const char* kAdmission = "/apis/admissionregistration.k8s.io/v1/";
-constexpr int kLookAgainMs = 250;
+constexpr int kPollMs = 250;
 constexpr int kMaxLooks = 12;
 
 // If the kind is unknown, there are no objects of it.
-doctor::Listed listEach(Api& api, const std::string& path, const std::string& query,
-                        const std::function<void(const json::value&)>& each) {
+doctor::ListError listEach(KubeApi& api, const std::string& path, const std::string& query,
+                           const std::function<void(const json::value&)>& each) {
   const Result<void> listed = api.list(path, query, each);
   if (listed || listed.error().code() == ErrorCode::kNotFound) return std::nullopt;
   return listed.error();
@@ -57,10 +57,11 @@ void addWebhook(const json::value& object, ClusterFacts* facts) {
     return;
   }
   if (hami)
-    facts->rivals.push_back({Rival::Kind::kHami, "MutatingWebhookConfiguration " + name, true});
+    facts->foreign_installations.push_back(
+        {ForeignInstallation::Kind::kHami, "MutatingWebhookConfiguration " + name, true});
 }
 
-void readPolicies(Api& api, ClusterFacts* facts) {
+void readPolicies(KubeApi& api, ClusterFacts* facts) {
   facts->policies_listed = listEach(
       api, std::string(kAdmission) + "validatingadmissionpolicies", "", [&](const json::value& o) {
         facts->policies.push_back({textAt(o, {"metadata", "name"}), false, false});
@@ -110,23 +111,25 @@ void addWorkload(const json::value& object, const std::string& kind, ClusterFact
   } else if (!daemons && one.name == facts->own_scheduler) {
     facts->scheduler = std::move(one);
   } else if (runs(object, isHami)) {
-    facts->rivals.push_back({Rival::Kind::kHami, kind + " " + one.space + "/" + one.name, false});
+    facts->foreign_installations.push_back(
+        {ForeignInstallation::Kind::kHami, kind + " " + one.space + "/" + one.name, false});
   } else if (daemons && one.wanted > 0 && runs(object, isPlugin)) {
-    facts->rivals.push_back({Rival::Kind::kPlugin, kind + " " + one.space + "/" + one.name, false});
+    facts->foreign_installations.push_back(
+        {ForeignInstallation::Kind::kPlugin, kind + " " + one.space + "/" + one.name, false});
   }
 }
 
-void readWorkloads(Api& api, ClusterFacts* facts) {
+void readWorkloads(KubeApi& api, ClusterFacts* facts) {
   for (const auto& [path, kind] :
        {std::pair("deployments", "Deployment"), std::pair("daemonsets", "DaemonSet")}) {
-    const doctor::Listed listed =
+    const doctor::ListError listed =
         listEach(api, std::string("/apis/apps/v1/") + path, "",
                  [&, kind = kind](const json::value& o) { addWorkload(o, kind, facts); });
     if (listed) facts->workloads_listed = listed;
   }
 }
 
-void readEndpoints(Api& api, ClusterFacts* facts) {
+void readEndpoints(KubeApi& api, ClusterFacts* facts) {
   if (!facts->webhook || facts->webhook->by_url) return;
   facts->endpoints_listed = listEach(
       api, "/apis/discovery.k8s.io/v1/namespaces/" + facts->webhook->space + "/endpointslices",
@@ -141,24 +144,23 @@ void readEndpoints(Api& api, ClusterFacts* facts) {
       });
 }
 
-void readSpace(Api& api, ClusterFacts* facts) {
-  const Result<json::value> space =
-      api.ask({kube::Verb::kGet, "/api/v1/namespaces/" + facts->space});
-  if (space) {
-    facts->security = textAt(*space, {"metadata", "labels", "pod-security.kubernetes.io/enforce"});
+void readSpace(KubeApi& api, ClusterFacts* facts) {
+  const Result<json::value> ns = api.call({kube::Verb::kGet, "/api/v1/namespaces/" + facts->space});
+  if (ns) {
+    facts->security = textAt(*ns, {"metadata", "labels", "pod-security.kubernetes.io/enforce"});
   } else {
-    facts->spaces_listed = space.error();
+    facts->spaces_listed = ns.error();
   }
 }
 
 }  // namespace
 
-void readInstalled(Api& api, ClusterFacts* facts) {
+void readInstalled(KubeApi& api, ClusterFacts* facts) {
   facts->webhooks_listed = listEach(api, std::string(kAdmission) + "mutatingwebhookconfigurations",
                                     "", [&](const json::value& o) { addWebhook(o, facts); });
   readPolicies(api, facts);
   // Every user may read the list of kinds.
-  const Result<json::value> group = api.ask({kube::Verb::kGet, "/apis/divvy.dev"});
+  const Result<json::value> group = api.call({kube::Verb::kGet, "/apis/divvy.dev"});
   facts->queues = group.has_value();
   if (!group && group.error().code() != ErrorCode::kNotFound) facts->queues_listed = group.error();
   readWorkloads(api, facts);
@@ -183,12 +185,12 @@ void readInstalled(Api& api, ClusterFacts* facts) {
       });
 }
 
-void readLease(Api& api, bool watch, ClusterFacts* facts, json::value* object) {
+void readLease(KubeApi& api, bool watch, ClusterFacts* facts, json::value* object) {
   const std::string path = kube::leasePath(facts->space, facts->own_scheduler);
   std::string first;
-  for (int look = 0; look < (watch ? kMaxLooks : 1); ++look) {
-    if (look > 0) poll(nullptr, 0, kLookAgainMs);
-    Result<json::value> lease = api.ask({kube::Verb::kGet, path});
+  for (int observation = 0; observation < (watch ? kMaxLooks : 1); ++observation) {
+    if (observation > 0) poll(nullptr, 0, kPollMs);
+    Result<json::value> lease = api.call({kube::Verb::kGet, path});
     if (!lease) {
       if (lease.error().code() != ErrorCode::kNotFound) facts->lease_read = lease.error();
       return;
@@ -200,8 +202,8 @@ void readLease(Api& api, bool watch, ClusterFacts* facts, json::value* object) {
     found.seconds = integerAt(*lease, {"spec", "leaseDurationSeconds"});
     found.renewed_ms = rfc3339Ms(renewed, Rfc3339Form::kUtc);
     found.looked_ms = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
-    found.moved = look > 0 && renewed != first;
-    if (look == 0) first = renewed;
+    found.moved = observation > 0 && renewed != first;
+    if (observation == 0) first = renewed;
     const bool done = found.moved || found.holder.empty() || renewed.empty();
     facts->lease = std::move(found);
     *object = std::move(*lease);

@@ -45,14 +45,14 @@ Result<engine::Config> configOf(const ClusterChoice& choice) {
 
 }  // namespace
 
-Cluster::Cluster(std::unique_ptr<Api> api, vendors::Catalog catalog, engine::Config config,
+Cluster::Cluster(std::unique_ptr<KubeApi> api, vendors::Catalog catalog, engine::Config config,
                  std::vector<engine::Pool> pools, scheduler::SchedulingDryRun::Options terms)
     : api_(std::move(api)),
       catalog_(std::move(catalog)),
       config_(config),
       pools_(std::move(pools)),
-      books_(catalog_, config_),
-      forecast_(catalog_, books_, terms),
+      cache_(catalog_, config_),
+      forecast_(catalog_, cache_, terms),
       filters_([this](const std::string& name) { return catalog_.owner(name) != nullptr; }) {}
 
 Result<std::unique_ptr<Cluster>> Cluster::read(const ClusterChoice& choice) {
@@ -69,13 +69,13 @@ Result<std::unique_ptr<Cluster>> Cluster::read(const ClusterChoice& choice) {
     if (!read) return read.error();
     pools = std::move(*read);
   }
-  Result<std::unique_ptr<Api>> api = Api::open(choice.reach);
+  Result<std::unique_ptr<KubeApi>> api = KubeApi::open(choice.connection);
   if (!api) return api.error();
   const scheduler::SchedulingDryRun::Options terms{
       static_cast<std::int64_t>((choice.min_runtime_ms + 999) / 1000), std::time(nullptr)};
   std::unique_ptr<Cluster> cluster(
       new Cluster(std::move(*api), std::move(*catalog), *config, std::move(pools), terms));
-  const Result<void> set = cluster->books_.setPools(cluster->pools_);
+  const Result<void> set = cluster->cache_.setPools(cluster->pools_);
   if (!set) return set.error();
   const Result<void> listed = cluster->listAll();
   if (!listed) return listed.error();
@@ -90,7 +90,7 @@ Result<void> Cluster::listAll() {
   if (!listed) return listed;
   listed = api_->list("/api/v1/resourcequotas", "", [this](const json::value& object) {
     const Result<kube::ResourceQuota> quota = kube::resourceQuotaOf(object);
-    const Result<void> set = quota ? books_.setQuota(*quota) : Result<void>(quota.error());
+    const Result<void> set = quota ? cache_.setQuota(*quota) : Result<void>(quota.error());
     if (!set) note(set.error());
   });
   // Without them the rest is still reported.
@@ -138,7 +138,7 @@ void Cluster::readQueues() {
 Result<std::uint32_t> Cluster::leastIn(const scheduler::MinMemberRef& in) {
   const auto written = groups_.find(in.path);
   if (written != groups_.end()) return scheduler::minMemberOf(written->second, in);
-  const Result<json::value> object = api_->ask(kube::Call{kube::Verb::kGet, in.path});
+  const Result<json::value> object = api_->call(kube::Call{kube::Verb::kGet, in.path});
   if (!object) return object.error();
   return scheduler::minMemberOf(*object, in);
 }
@@ -146,7 +146,7 @@ Result<std::uint32_t> Cluster::leastIn(const scheduler::MinMemberRef& in) {
 void Cluster::addNode(const json::value& object) {
   filters_.setNode(object);
   Result<kube::Node> node = kube::nodeOf(object);
-  const Result<void> set = node ? books_.setNode(*node) : Result<void>(node.error());
+  const Result<void> set = node ? cache_.setNode(*node) : Result<void>(node.error());
   if (!set) note(set.error());
 }
 
@@ -157,14 +157,14 @@ void Cluster::addPod(const json::value& object) {
     return note(pod.error());
   }
   if (!pod->node.empty() && !pod->ended()) filters_.setPod(object, pod->node);
-  const Result<void> set = books_.setPod(*pod);
+  const Result<void> set = cache_.setPod(*pod);
   if (!set) note(set.error());
   if (!set && !pod->ended()) unread_pods_.push_back(set.error().message());
   const Result<void> lodged =
       forecast_.setPod(*pod, textAt(object, {"metadata", "creationTimestamp"}));
   if (!lodged) note(lodged.error());
-  const auto request = books_.pods().requestFor(*pod);
-  const bool holds = books_.pods().engine().find(engine::RequestId(pod->meta.uid)) != nullptr;
+  const auto request = cache_.pods().requestFor(*pod);
+  const bool holds = cache_.pods().engine().find(engine::RequestId(pod->meta.uid)) != nullptr;
   if (!holds && (pod->ended() || (request && !*request))) return;
   const std::string uid = pod->meta.uid;
   const std::string created = textAt(object, {"metadata", "creationTimestamp"});
@@ -189,7 +189,7 @@ std::vector<std::string> Cluster::nodesFor(const json::value& pod,
 std::vector<std::string> Cluster::nodesToClear(const json::value& pod) const {
   std::vector<std::string> all = filters_.nodes();
   std::erase_if(all, [&](const std::string& node) {
-    return !filters_.whyNot(pod, node, KubeFilters::Full::kClearable).empty();
+    return !filters_.whyNot(pod, node, KubeFilters::FullNodes::kClearable).empty();
   });
   return all;
 }
@@ -202,14 +202,14 @@ void Cluster::place(const json::value& object, const kube::Pod& pod, const std::
 
 void Cluster::unplace(const std::string& uid) {
   filters_.endPod(uid);
-  books_.unreserve(uid);
+  cache_.unreserve(uid);
   forecast_.removePod(uid);
 }
 
 void Cluster::end(const std::string& uid) {
   filters_.endPod(uid);
   forecast_.removePod(uid);
-  books_.removePod(uid);
+  cache_.removePod(uid);
   pods_.erase(uid);
 }
 
@@ -218,17 +218,17 @@ void Cluster::evict(const std::string& uid) {
   end(uid);
 }
 
-Result<DryPod> dryRun(Api& api, json::object pod, const std::string& space) {
-  kube::Call call{kube::Verb::kPost, "/api/v1/namespaces/" + space + "/pods?dryRun=All"};
+Result<DryPod> dryRun(KubeApi& api, json::object pod, const std::string& ns) {
+  kube::Call call{kube::Verb::kPost, "/api/v1/namespaces/" + ns + "/pods?dryRun=All"};
   json::object meta = objectAt(pod, {"metadata"});
-  meta["namespace"] = space;
+  meta["namespace"] = ns;
   // A pod of that name may exist already.
   const std::string name = textAt(pod, {"metadata", "name"});
   meta.erase("name");
   meta["generateName"] = name + '-';
   pod["metadata"] = std::move(meta);
   call.body = json::serialize(pod);
-  Result<json::value> made = api.ask(std::move(call));
+  Result<json::value> made = api.call(std::move(call));
   if (!made) return Error{made.error().code(), "it would not be made: " + made.error().message()};
   Result<kube::Pod> read = kube::podOf(*made);
   if (!read) return read.error();

@@ -38,9 +38,9 @@ class Cluster {
   // objects are left out and added to troubles().
   void readMore();
 
-  Api& api() { return *api_; }
-  scheduler::SchedulerCache& books() { return books_; }
-  const scheduler::SchedulerCache& books() const { return books_; }
+  KubeApi& api() { return *api_; }
+  scheduler::SchedulerCache& cache() { return cache_; }
+  const scheduler::SchedulerCache& cache() const { return cache_; }
   scheduler::SchedulingDryRun& forecast() { return forecast_; }
   const std::map<std::string, ClusterPod>& pods() const { return pods_; }  // by UID
   const vendors::Catalog& catalog() const { return catalog_; }
@@ -69,7 +69,7 @@ class Cluster {
   void evict(const std::string& uid);
 
  private:
-  Cluster(std::unique_ptr<Api> api, vendors::Catalog catalog, engine::Config config,
+  Cluster(std::unique_ptr<KubeApi> api, vendors::Catalog catalog, engine::Config config,
           std::vector<engine::Pool> pools, scheduler::SchedulingDryRun::Options terms);
   Result<void> listAll();
   void addNode(const boost::json::value& object);
@@ -77,11 +77,11 @@ class Cluster {
   void readQueues();
   void note(const Error& fault) { troubles_.push_back(fault.message()); }
 
-  std::unique_ptr<Api> api_;
+  std::unique_ptr<KubeApi> api_;
   vendors::Catalog catalog_;
   engine::Config config_;
   std::vector<engine::Pool> pools_;
-  scheduler::SchedulerCache books_;
+  scheduler::SchedulerCache cache_;
   scheduler::SchedulingDryRun forecast_;
   KubeFilters filters_;
   std::map<std::string, ClusterPod> pods_;
@@ -96,6 +96,6 @@ struct DryPod {
   boost::json::value object;
   kube::Pod pod;
 };
-Result<DryPod> dryRun(Api& api, boost::json::object pod, const std::string& space);
+Result<DryPod> dryRun(KubeApi& api, boost::json::object pod, const std::string& ns);
 
 }  // namespace divvy::cli

@@ -37,7 +37,7 @@ std::string listOf(const std::set<std::string>& names, const char* more) {
 
 }  // namespace
 
-Result<std::vector<doctor::MappedClass>> mappedClasses(Api& api) {
+Result<std::vector<doctor::MappedClass>> mappedClasses(KubeApi& api) {
   std::vector<doctor::MappedClass> found;
   const Result<void> listed =
       api.list("/apis/resource.k8s.io/v1/deviceclasses", "", [&](const json::value& one) {

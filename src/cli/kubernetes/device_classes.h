@@ -15,7 +15,7 @@
 namespace divvy::cli {
 
 // Returns the cluster's classes; empty if the kind is not served. Error: they may not be listed.
-Result<std::vector<doctor::MappedClass>> mappedClasses(Api& api);
+Result<std::vector<doctor::MappedClass>> mappedClasses(KubeApi& api);
 
 // Returns a warning for the pod's owner; empty: no node is refused. Pure.
 std::string hazardText(const std::vector<doctor::MappedClass>& classes, const kube::Pod& pod,
@@ -25,12 +25,12 @@ std::string hazardText(const std::vector<doctor::MappedClass>& classes, const ku
 // matters.
 class DeviceClassHazards {
  public:
-  explicit DeviceClassHazards(Api& api) : api_(api) {}
+  explicit DeviceClassHazards(KubeApi& api) : api_(api) {}
   // Returns nothing also if the caller may not list classes or nodes.
   std::string of(const kube::Pod& pod);
 
  private:
-  Api& api_;
+  KubeApi& api_;
   std::optional<std::vector<doctor::MappedClass>> classes_;
   std::optional<std::vector<kube::Node>> nodes_;
 };

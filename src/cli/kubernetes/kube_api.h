@@ -19,23 +19,23 @@ namespace divvy::cli {
 // Access for commands without further options of kubectl's.
 Result<kube::Access> accessFor(const std::string& kubeconfig, const std::string& context);
 
-class Api {
+class KubeApi {
  public:
-  static Result<std::unique_ptr<Api>> open(kube::Access access, kube::ClientOptions terms = {});
-  static Result<std::unique_ptr<Api>> open(const Reach& reach);
-  ~Api();
+  static Result<std::unique_ptr<KubeApi>> open(kube::Access access, kube::ClientOptions terms = {});
+  static Result<std::unique_ptr<KubeApi>> open(const ConnectionOptions& connection);
+  ~KubeApi();
 
   // As kube::Client.
-  Result<boost::json::value> ask(kube::Call call);
+  Result<boost::json::value> call(kube::Call call);
   Result<void> list(const std::string& path, const std::string& query,
                     const std::function<void(const boost::json::value& item)>& each);
   Result<kube::Eviction> evict(kube::EvictionOptions ask);
   const std::string& space() const;  // of the kubeconfig's context
 
  private:
-  struct Inside;
-  explicit Api(std::unique_ptr<Inside> inside);
-  std::unique_ptr<Inside> inside_;
+  struct Impl;
+  explicit KubeApi(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace divvy::cli

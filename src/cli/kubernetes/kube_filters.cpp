@@ -88,7 +88,7 @@ bool selects(const json::value& term, const json::object& labels, const std::str
                      [&](const json::value& one) { return matches(one, named); });
 }
 
-bool wanted(const json::value& pod, const json::object& labels, const std::string& name) {
+bool isSelected(const json::value& pod, const json::object& labels, const std::string& name) {
   for (const auto& [key, value] : objectAt(pod, {"spec", "nodeSelector"})) {
     const json::value* label = labels.if_contains(key);
     if (label == nullptr || *label != value) return false;
@@ -103,7 +103,7 @@ bool wanted(const json::value& pod, const json::object& labels, const std::strin
 
 }  // namespace
 
-std::map<std::string, std::int64_t> KubeFilters::askedBy(const json::value& pod) const {
+std::map<std::string, std::int64_t> KubeFilters::requestsOf(const json::value& pod) const {
   const auto of = [&](const json::value& container) {
     Amounts amounts;
     const json::object& requests = objectAt(container, {"resources", "requests"});
@@ -137,7 +137,7 @@ std::map<std::string, std::int64_t> KubeFilters::askedBy(const json::value& pod)
   return all;
 }
 
-void KubeFilters::take(const Taken& taken, int sign) {
+void KubeFilters::charge(const PodUsage& taken, int sign) {
   const auto node = nodes_.find(taken.node);
   if (node == nodes_.end()) return;
   for (const auto& [name, amount] : taken.amounts) node->second.left[name] -= sign * amount;
@@ -154,15 +154,15 @@ void KubeFilters::setNode(const json::value& node) {
 void KubeFilters::setPod(const json::value& pod, const std::string& node) {
   const std::string uid = textAt(pod, {"metadata", "uid"});
   endPod(uid);
-  Taken& taken = taken_[uid];
-  taken = {node, askedBy(pod)};
-  take(taken, 1);
+  PodUsage& taken = taken_[uid];
+  taken = {node, requestsOf(pod)};
+  charge(taken, 1);
 }
 
 void KubeFilters::endPod(const std::string& uid) {
   const auto known = taken_.find(uid);
   if (known == taken_.end()) return;
-  take(known->second, -1);
+  charge(known->second, -1);
   taken_.erase(known);
 }
 
@@ -172,7 +172,8 @@ std::vector<std::string> KubeFilters::nodes() const {
   return names;
 }
 
-std::string KubeFilters::whyNot(const json::value& pod, const std::string& node, Full full) const {
+std::string KubeFilters::whyNot(const json::value& pod, const std::string& node,
+                                FullNodes full) const {
   const auto known = nodes_.find(node);
   if (known == nodes_.end()) return "no such node";
   const json::value* closed = memberAt(known->second.spec, {"unschedulable"});
@@ -182,10 +183,10 @@ std::string KubeFilters::whyNot(const json::value& pod, const std::string& node,
   if (!open && taint.empty() && listAt(known->second.spec, {"taints"}).empty()) return "cordoned";
   if (!taint.empty())
     return taint == "node.kubernetes.io/unschedulable" ? "cordoned" : "has the taint " + taint;
-  if (!wanted(pod, known->second.labels, node)) return "is not one that the pod selects";
-  for (const auto& [name, amount] : askedBy(pod)) {
+  if (!isSelected(pod, known->second.labels, node)) return "is not one that the pod selects";
+  for (const auto& [name, amount] : requestsOf(pod)) {
     const bool clearable = name == "cpu" || name == "memory" || name == "pods";
-    if (clearable && full == Full::kClearable) continue;
+    if (clearable && full == FullNodes::kClearable) continue;
     const auto left = known->second.left.find(name);
     const std::int64_t has = left == known->second.left.end() ? 0 : left->second;
     if (amount > has) return "too little " + name;

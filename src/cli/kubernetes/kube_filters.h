@@ -28,10 +28,10 @@ class KubeFilters {
   std::vector<std::string> nodes() const;
   // Whether running pods count. kClearable: not for CPU, memory and the number of pods, which these
   // pods would free.
-  enum class Full : std::uint8_t { kCounts, kClearable };
+  enum class FullNodes : std::uint8_t { kCounts, kClearable };
   // Returns why the pod cannot be on the node; empty: no filter here refuses it.
   std::string whyNot(const boost::json::value& pod, const std::string& node,
-                     Full full = Full::kCounts) const;
+                     FullNodes full = FullNodes::kCounts) const;
 
  private:
   // Thousandths, by resource.
@@ -41,17 +41,17 @@ class KubeFilters {
     boost::json::object labels;
     Amounts left;
   };
-  struct Taken {
+  struct PodUsage {
     std::string node;
     Amounts amounts;
   };
 
-  Amounts askedBy(const boost::json::value& pod) const;
-  void take(const Taken& taken, int sign);
+  Amounts requestsOf(const boost::json::value& pod) const;
+  void charge(const PodUsage& taken, int sign);
 
   std::function<bool(const std::string&)> ours_;
   std::map<std::string, Node> nodes_;
-  std::map<std::string, Taken> taken_;  // by UID
+  std::map<std::string, PodUsage> taken_;  // by UID
 };
 
 }  // namespace divvy::cli

@@ -89,14 +89,14 @@ class TemplateSearch {
   std::vector<Template> found_;
 };
 
-class Collector {
+class PodCollector {
  public:
   void add(const json::value& object) {
     const json::array& items = listAt(object, {"items"});
     for (const json::value& item : items) add(item);
     if (!items.empty()) return;
     if (textAt(object, {"kind"}) == "Pod")
-      return keep(object, object, textAt(object, {"metadata", "name"}));
+      return add(object, object, textAt(object, {"metadata", "name"}));
     const std::string kind = textAt(object, {"kind"});
     if (kind == "Job" || kind == "PodGroup") found.groups.push_back(object);
     const json::value* spec = presentAt(object, {"spec"});
@@ -109,7 +109,7 @@ class Collector {
           templates.size() > 1 && !one.name.empty() ? owner + '-' + one.name : owner;
       const std::int64_t count = one.idle.empty() ? one.count : 1;
       for (std::int64_t at = 0; at < count && found.pods.size() < kMaxPods; ++at) {
-        keep(object, *one.pod, count == 1 ? name : name + '-' + std::to_string(at));
+        add(object, *one.pod, count == 1 ? name : name + '-' + std::to_string(at));
         if (!one.idle.empty()) found.pods.back().idle = kind + ' ' + owner + ": " + one.idle;
       }
     }
@@ -119,13 +119,13 @@ class Collector {
 
  private:
   // The pod is in the namespace of `owner`.
-  void keep(const json::value& owner, const json::value& from, const std::string& name) {
+  void add(const json::value& owner, const json::value& from, const std::string& name) {
     json::object pod{{"apiVersion", "v1"}, {"kind", "Pod"}};
     json::object meta = objectAt(from, {"metadata"});
     meta["name"] = name.empty() ? "pod-" + std::to_string(found.pods.size()) : name;
     meta.erase("generateName");
-    const std::string space = textAt(owner, {"metadata", "namespace"});
-    if (!space.empty()) meta["namespace"] = space;
+    const std::string ns = textAt(owner, {"metadata", "namespace"});
+    if (!ns.empty()) meta["namespace"] = ns;
     // As the Job controller does.
     if (textAt(owner, {"kind"}) == "Job") {
       json::object labels = objectAt(from, {"metadata", "labels"});
@@ -135,22 +135,22 @@ class Collector {
     const std::string called(meta["name"].get_string());
     pod["metadata"] = std::move(meta);
     pod["spec"] = objectAt(from, {"spec"});
-    found.pods.push_back({called, space, std::move(pod), ""});
+    found.pods.push_back({called, ns, std::move(pod), ""});
   }
 };
 
 }  // namespace
 
-std::string groupPathOf(const json::value& group, const std::string& space) {
+std::string groupPathOf(const json::value& group, const std::string& ns) {
   const bool job = textAt(group, {"kind"}) == "Job";
-  return "/apis/" + textAt(group, {"apiVersion"}) + "/namespaces/" + space +
+  return "/apis/" + textAt(group, {"apiVersion"}) + "/namespaces/" + ns +
          (job ? "/jobs/" : "/podgroups/") + textAt(group, {"metadata", "name"});
 }
 
 Result<Manifests> podsOf(const std::string& text, const std::string& name) {
   Result<std::vector<YamlDocument>> documents = readYamlDocuments(text, name);
   if (!documents) return documents.error();
-  Collector collector;
+  PodCollector collector;
   for (const YamlDocument& document : *documents) {
     if (document.value.is_object()) {
       collector.add(document.value);
@@ -172,7 +172,7 @@ Result<Manifests> readManifests(const std::vector<std::string>& files) {
     if (!text) return text.error();
     Result<Manifests> read = podsOf(*text, file == "-" ? "stdin" : file);
     if (!read) return read.error();
-    for (WantedPod& pod : read->pods) all.pods.push_back(std::move(pod));
+    for (ManifestPod& pod : read->pods) all.pods.push_back(std::move(pod));
     all.others += read->others;
     for (json::value& group : read->groups) all.groups.push_back(std::move(group));
   }

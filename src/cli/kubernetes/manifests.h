@@ -12,7 +12,7 @@
 
 namespace divvy::cli {
 
-struct WantedPod {
+struct ManifestPod {
   std::string name;            // "trainer"; of several "trainer-0"
   std::string space;           // as written; empty: none
   boost::json::object object;  // a Pod
@@ -24,7 +24,7 @@ struct WantedPod {
 // pods now (0, `suspend`) yields one pod with `idle`. Other kinds are counted in `others`. kUsage:
 // "NAME:LINE: PROBLEM".
 struct Manifests {
-  std::vector<WantedPod> pods;
+  std::vector<ManifestPod> pods;
   std::size_t others = 0;
   std::vector<boost::json::value> groups;  // Jobs and PodGroups: how many pods start together
 };

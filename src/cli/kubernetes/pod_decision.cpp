@@ -36,10 +36,10 @@ void arrive(Cluster& cluster, const kube::Pod& pod, const std::vector<DryPod>& a
                             [&](const scheduler::MinMemberRef& in) { return cluster.leastIn(in); });
 }
 
-Result<void> askNodes(const Cluster& cluster, const engine::Request& request,
-                      const std::vector<std::string>& asked, PodDecision* decision) {
+Result<void> evaluateNodes(const Cluster& cluster, const engine::Request& request,
+                           const std::vector<std::string>& asked, PodDecision* decision) {
   Result<std::vector<scheduler::NodeVerdict>> said =
-      scheduler::explainNodes(cluster.books(), request, asked);
+      scheduler::explainNodes(cluster.cache(), request, asked);
   if (!said) return said.error();
   decision->nodes = std::move(*said);
   decision->fixes = scheduler::nearestFixes(decision->nodes);
@@ -60,7 +60,7 @@ Result<PodDecision> decideFor(Cluster& cluster, const DryPod& pod, const std::ve
   decision.containers = containersOf(pod.pod);
   const std::vector<std::string> asked = cluster.nodesFor(pod.object, &decision.filtered);
   const std::vector<std::string_view> names(asked.begin(), asked.end());
-  const Result<std::optional<engine::Request>> request = cluster.books().pods().requestFor(pod.pod);
+  const Result<std::optional<engine::Request>> request = cluster.cache().pods().requestFor(pod.pod);
   if (!request) return request.error();
   decision.ours = request->has_value();
   arrive(cluster, pod.pod, all);
@@ -68,7 +68,7 @@ Result<PodDecision> decideFor(Cluster& cluster, const DryPod& pod, const std::ve
   if (!decision.gated.empty()) {
     cluster.forecast().leave(pod.pod.meta.uid);
     const Result<void> said =
-        *request && nodes ? askNodes(cluster, **request, asked, &decision) : Result<void>();
+        *request && nodes ? evaluateNodes(cluster, **request, asked, &decision) : Result<void>();
     if (!said) return said.error();
     return decision;
   }
@@ -77,7 +77,7 @@ Result<PodDecision> decideFor(Cluster& cluster, const DryPod& pod, const std::ve
   if (!choice->ours || !*request) return decision;
   if (choice->node) {
     const engine::Allocation* held =
-        cluster.books().pods().engine().find(engine::RequestId(pod.pod.meta.uid));
+        cluster.cache().pods().engine().find(engine::RequestId(pod.pod.meta.uid));
     if (held == nullptr) return Error{ErrorCode::kInternal, "what was chosen is not booked"};
     decision.placement = held->placement;
     cluster.place(pod.object, pod.pod, *choice->node);
@@ -86,7 +86,8 @@ Result<PodDecision> decideFor(Cluster& cluster, const DryPod& pod, const std::ve
   for (const scheduler::Reasons* reasons : {&choice->why, &choice->never})
     for (const auto& [node, why] : *reasons) ++decision.reasons[why.text()];
   for (const auto& [node, why] : decision.filtered) ++decision.reasons[why];
-  const Result<void> said = nodes ? askNodes(cluster, **request, asked, &decision) : Result<void>();
+  const Result<void> said =
+      nodes ? evaluateNodes(cluster, **request, asked, &decision) : Result<void>();
   if (!said) return said.error();
   Result<scheduler::Victims> ends =
       cluster.forecast().whoEnds(pod.pod, cluster.nodesToClear(pod.object));
@@ -96,13 +97,11 @@ Result<PodDecision> decideFor(Cluster& cluster, const DryPod& pod, const std::ve
 }
 
 void addGroups(Cluster& cluster, const std::vector<boost::json::value>& groups,
-               const std::string& space) {
+               const std::string& ns) {
   std::map<std::string, boost::json::value> by_path;
   for (const boost::json::value& group : groups) {
     const std::string written = textAt(group, {"metadata", "namespace"});
-    const std::string where = !space.empty()     ? space
-                              : !written.empty() ? written
-                                                 : cluster.api().space();
+    const std::string where = !ns.empty() ? ns : !written.empty() ? written : cluster.api().space();
     by_path[groupPathOf(group, where)] = group;
   }
   cluster.addGroups(std::move(by_path));
@@ -161,11 +160,11 @@ std::string protectedText(const scheduler::Victims& ends) {
   return text;
 }
 
-void tellTroubles(const Cluster& cluster) {
+void printTroubles(const Cluster& cluster) {
   const std::vector<std::string>& all = cluster.troubles();
   for (std::size_t i = 0; i < all.size(); ++i)
-    say("not counted (" + std::to_string(i + 1) + " of " + std::to_string(all.size()) +
-        "): " + all[i]);
+    printNote("not counted (" + std::to_string(i + 1) + " of " + std::to_string(all.size()) +
+              "): " + all[i]);
 }
 
 }  // namespace divvy::cli

@@ -35,9 +35,9 @@ struct PodDecision {
 // `nodes`: asks about each node, too. kUsage: the request can never fit.
 Result<PodDecision> decideFor(Cluster& cluster, const DryPod& pod, const std::vector<DryPod>& all,
                               bool nodes);
-// Adds groups of manifests, under `space`, or else their own namespace, or else the context's.
+// Adds groups of manifests, under `ns`, or else their own namespace, or else the context's.
 void addGroups(Cluster& cluster, const std::vector<boost::json::value>& groups,
-               const std::string& space);
+               const std::string& ns);
 
 // Returns "container c: GPU-a (3 GiB, 30%)"; a line for each container with devices.
 std::vector<std::string> sharesText(const PodDecision& decision);
@@ -48,6 +48,6 @@ std::string victimsText(const std::vector<scheduler::Victim>& victims);
 // Returns "2 are under a disruption budget that lets none go", or nothing.
 std::string protectedText(const scheduler::Victims& ends);
 // Prints the cluster's troubles on stderr, each with its number.
-void tellTroubles(const Cluster& cluster);
+void printTroubles(const Cluster& cluster);
 
 }  // namespace divvy::cli

@@ -176,7 +176,7 @@ std::optional<Error> refusal(Runtime runtime, const Option& option) {
   return std::nullopt;
 }
 
-void note(const Option& option, ContainerWords* words) {
+void note(const Option& option, ContainerArguments* words) {
   const std::string& name = option.name;
   if (name == "detach" || name == "d") words->detached = !option.negated;
   if (name == "name") words->name = option.value;
@@ -208,8 +208,9 @@ bool isFlag(std::string_view option) {
   return option.size() == 2 && option[0] == '-' && isFlagName(option.substr(1));
 }
 
-Result<ContainerWords> parseContainerWords(Runtime runtime, const std::vector<std::string>& words) {
-  ContainerWords parsed;
+Result<ContainerArguments> parseContainerWords(Runtime runtime,
+                                               const std::vector<std::string>& words) {
+  ContainerArguments parsed;
   parsed.runtime = runtime;
   bool restarts = false;
   std::size_t at = 0;
@@ -237,7 +238,7 @@ Result<ContainerWords> parseContainerWords(Runtime runtime, const std::vector<st
   return parsed;
 }
 
-std::vector<std::string> containerCommand(const ContainerWords& words,
+std::vector<std::string> containerCommand(const ContainerArguments& words,
                                           const ContainerEdits& edits) {
   std::vector<std::string> command{runtimeName(words.runtime), "run"};
   command.insert(command.end(), words.options.begin(), words.options.end());

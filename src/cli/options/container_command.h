@@ -17,7 +17,7 @@ enum class Runtime : std::uint8_t { kPodman, kDocker };
 const char* runtimeName(Runtime runtime);
 
 // Parsed arguments of the runtime: [OPTIONS] IMAGE [COMMAND...].
-struct ContainerWords {
+struct ContainerArguments {
   Runtime runtime = Runtime::kPodman;
   std::vector<std::string> options;
   std::vector<std::string> rest;     // from the image on, not parsed
@@ -29,11 +29,12 @@ struct ContainerWords {
 
 // kUsage: no image, or an option that is Divvy's or is misplaced. Also an option that would give
 // the container a device outside its share, or hide the files that enforce the share.
-Result<ContainerWords> parseContainerWords(Runtime runtime, const std::vector<std::string>& words);
+Result<ContainerArguments> parseContainerWords(Runtime runtime,
+                                               const std::vector<std::string>& words);
 
 // Returns the runtime's command line for a container with these edits. They come last among the
 // options, so that they take precedence.
-std::vector<std::string> containerCommand(const ContainerWords& words,
+std::vector<std::string> containerCommand(const ContainerArguments& words,
                                           const agent::ContainerEdits& edits);
 
 // Returns whether the option takes no value: "--rm", "-it". `option` is as given, without "=...".

@@ -17,16 +17,17 @@ std::string variable(const char* name) {
 
 }  // namespace
 
-kube::ClientOptions Reach::with(kube::ClientOptions terms) const {
+kube::ClientOptions ConnectionOptions::with(kube::ClientOptions terms) const {
   if (bound_ms && *bound_ms == 0) terms.bound = kWithoutEnd;
   if (bound_ms && *bound_ms != 0) terms.bound = std::chrono::milliseconds(*bound_ms);
   return terms;
 }
 
 // In the order of kubectl and client-go.
-Result<kube::Access> accessFor(const Reach& reach) {
-  const kube::AccessWords& words = reach.words;
-  if (!reach.kubeconfig.empty()) return kube::kubeconfigFileAccess(reach.kubeconfig, words);
+Result<kube::Access> accessFor(const ConnectionOptions& connection) {
+  const kube::AccessWords& words = connection.words;
+  if (!connection.kubeconfig.empty())
+    return kube::kubeconfigFileAccess(connection.kubeconfig, words);
   const std::string named = variable("KUBECONFIG");
   if (!named.empty()) return kube::kubeconfigListAccess(named, words);
   if (!words.nameParts()) {

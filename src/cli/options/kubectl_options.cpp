@@ -8,24 +8,26 @@ namespace divvy::cli {
 namespace {
 
 constexpr std::array kReach{
-    ReachOption{"--kubeconfig", &ReachText::kubeconfig, "FILE",
-                "how to reach it [KUBECONFIG, as a pod does, ~/.kube/config]"},
-    ReachOption{"--context", &ReachText::context, "NAME", "of the kubeconfig [its current one]"},
-    ReachOption{"--user", &ReachText::user, "NAME", "of the kubeconfig [the context's]"},
-    ReachOption{"-s,--server", &ReachText::server, "URL", "its API server [the kubeconfig's]"},
-    ReachOption{"--tls-server-name", &ReachText::server_name, "NAME",
-                "what its certificate has to be for [its host]"},
-    ReachOption{"--certificate-authority", &ReachText::authority, "FILE",
-                "whose certificates are believed, PEM [the kubeconfig's]"},
-    ReachOption{"--token", &ReachText::token, "TOKEN",
-                "who we are to it, whatever the kubeconfig has for that"},
-    ReachOption{"--client-certificate", &ReachText::certificate, "FILE",
-                "likewise, PEM, with --client-key"},
-    ReachOption{"--client-key", &ReachText::key, "FILE", "its key, PEM"},
-    ReachOption{"--as", &ReachText::as, "USER", "do it as this user, where RBAC lets us"},
-    ReachOption{"--as-uid", &ReachText::as_uid, "UID", "with --as"},
-    ReachOption{"--request-timeout", &ReachText::timeout, "TIME",
-                "wait so long for each answer; 0: without end [30s]"}};
+    ConnectionOption{"--kubeconfig", &ConnectionText::kubeconfig, "FILE",
+                     "how to reach it [KUBECONFIG, as a pod does, ~/.kube/config]"},
+    ConnectionOption{"--context", &ConnectionText::context, "NAME",
+                     "of the kubeconfig [its current one]"},
+    ConnectionOption{"--user", &ConnectionText::user, "NAME", "of the kubeconfig [the context's]"},
+    ConnectionOption{"-s,--server", &ConnectionText::server, "URL",
+                     "its API server [the kubeconfig's]"},
+    ConnectionOption{"--tls-server-name", &ConnectionText::server_name, "NAME",
+                     "what its certificate has to be for [its host]"},
+    ConnectionOption{"--certificate-authority", &ConnectionText::authority, "FILE",
+                     "whose certificates are believed, PEM [the kubeconfig's]"},
+    ConnectionOption{"--token", &ConnectionText::token, "TOKEN",
+                     "who we are to it, whatever the kubeconfig has for that"},
+    ConnectionOption{"--client-certificate", &ConnectionText::certificate, "FILE",
+                     "likewise, PEM, with --client-key"},
+    ConnectionOption{"--client-key", &ConnectionText::key, "FILE", "its key, PEM"},
+    ConnectionOption{"--as", &ConnectionText::as, "USER", "do it as this user, where RBAC lets us"},
+    ConnectionOption{"--as-uid", &ConnectionText::as_uid, "UID", "with --as"},
+    ConnectionOption{"--request-timeout", &ConnectionText::timeout, "TIME",
+                     "wait so long for each answer; 0: without end [30s]"}};
 
 constexpr std::array<std::string_view, 4> kMoreWithValue{"-n", "--namespace", "--cluster",
                                                          "--as-group"};
@@ -54,7 +56,7 @@ Kind kindOf(std::string_view name) {
   };
   if (has(kWithout)) return Kind::kFlag;
   if (has(kMoreWithValue)) return Kind::kValue;
-  for (const ReachOption& one : kReach) {
+  for (const ConnectionOption& one : kReach) {
     const std::string_view names = one.names;
     const std::size_t comma = names.find(',');
     if (name == names.substr(0, comma)) return Kind::kValue;
@@ -77,7 +79,7 @@ std::size_t widthOf(const std::string& word) {
 
 }  // namespace
 
-std::span<const ReachOption> reachOptions() {
+std::span<const ConnectionOption> reachOptions() {
   return kReach;
 }
 

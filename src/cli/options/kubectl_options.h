@@ -9,14 +9,14 @@
 
 namespace divvy::cli {
 
-struct ReachOption {
+struct ConnectionOption {
   const char* names;  // "-s,--server"
-  std::string ReachText::*text;
+  std::string ConnectionText::*text;
   const char* type;
   const char* help;
 };
 // Options with one value.
-std::span<const ReachOption> reachOptions();
+std::span<const ConnectionOption> reachOptions();
 
 // Rearranges words for kubectl's plugin: these options may stand before the command, and short ones
 // may have '=' before the value.

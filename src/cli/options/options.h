@@ -53,7 +53,7 @@ struct RunOptions {
   agent::IdleRequest idle;
   std::vector<std::string> command;
   // The container that runs the command; `command` is as the user gave it.
-  std::optional<ContainerWords> container;
+  std::optional<ContainerArguments> container;
 };
 
 // A share that is kept under a name, for containers that come and go.
@@ -73,7 +73,7 @@ struct ExplainOptions {
 
 // A cluster, and the placement options of its scheduler.
 struct ClusterChoice {
-  Reach reach;
+  ConnectionOptions connection;
   std::string space;                       // namespace; empty: the context's
   std::vector<std::string> vendors;        // empty: all
   std::string node_policy, device_policy;  // empty: the engine's
@@ -281,7 +281,7 @@ struct SchedulerOptions {
 
 // Queues of a cluster.
 struct QueuesOptions {
-  Reach reach;
+  ConnectionOptions connection;
   Output output;
 };
 
@@ -344,7 +344,7 @@ struct DefragOptions {
 
 struct ReplayOptions {
   std::string snapshot;
-  simulator::ReplayTerms terms;
+  simulator::ReplayOptions terms;
   bool expect_same = false;
   Output output;
 };

@@ -41,17 +41,17 @@ struct SchedulerText {
 };
 
 // Access to a cluster, named as kubectl's options.
-struct ReachText {
+struct ConnectionText {
   std::string kubeconfig, context, cluster, user, server, server_name, authority, token,
       certificate, key, as, as_uid, timeout;
   std::vector<std::string> as_groups;
   bool insecure = false;
-  friend bool operator==(const ReachText&, const ReachText&) = default;
+  friend bool operator==(const ConnectionText&, const ConnectionText&) = default;
 };
 
 // For all commands about a cluster.
 struct ClusterText {
-  ReachText reach;
+  ConnectionText connection;
   std::string space, node_policy, device_policy, pools, compat, device_config, model_resources,
       min_runtime;
   std::string node;       // the node that a list is limited to
@@ -85,7 +85,7 @@ struct DoctorText {
   bool node = false, list = false, verbose = false, redact_names = false;
 };
 
-struct Raw {
+struct RawOptions {
   std::string memory, cores, policy, gpus, name, priority, enforce, wait, overhead, output,
       interval, frames, tenant, timeout;
   std::string node, idle_exit, ready_fd, cuda, nvml, uuid, shell, sim;
@@ -113,43 +113,43 @@ struct Raw {
 };
 
 // Returns whether the command is about a cluster instead of an agent; with kubectl's plugin always.
-bool meansCluster(const Raw& raw);
+bool meansCluster(const RawOptions& raw);
 // Returns whether an option is given that only agents support.
-bool asksAgent(const Raw& raw);
-bool saysCluster(const ReachText& text);
-Result<Reach> reachOf(const ReachText& text);
-Result<ClusterChoice> clusterOf(const Raw& raw);
-Result<Output> outputOf(const Raw& raw, bool wide = false);
+bool hasAgentOptions(const RawOptions& raw);
+bool hasConnectionOptions(const ConnectionText& text);
+Result<ConnectionOptions> connectionOf(const ConnectionText& text);
+Result<ClusterChoice> clusterOf(const RawOptions& raw);
+Result<Output> outputOf(const RawOptions& raw, bool wide = false);
 // For `divvy explain` of pods.
-Result<Options> makeExplainPod(const Raw& raw);
+Result<Options> makeExplainPod(const RawOptions& raw);
 
 // One for each subcommand. kUsage: one line that names the accepted values.
-Result<Options> makeRun(const Raw& raw);
-Result<Options> makeShare(ShareOptions::What what, const Raw& raw);
-Result<Options> makeExplain(const Raw& raw);
-Result<Options> makePlanPods(const Raw& raw);
-Result<Options> makeCordon(CordonOptions::What what, const Raw& raw);
-Result<Options> makeList(ListOptions::What what, const Raw& raw);
-Result<Options> makeTop(const Raw& raw);
-Result<Options> makeSet(const Raw& raw);
+Result<Options> makeRun(const RawOptions& raw);
+Result<Options> makeShare(ShareOptions::What what, const RawOptions& raw);
+Result<Options> makeExplain(const RawOptions& raw);
+Result<Options> makePlanPods(const RawOptions& raw);
+Result<Options> makeCordon(CordonOptions::What what, const RawOptions& raw);
+Result<Options> makeList(ListOptions::What what, const RawOptions& raw);
+Result<Options> makeTop(const RawOptions& raw);
+Result<Options> makeSet(const RawOptions& raw);
 // Returns whether the text is "pod/...".
 bool namesPod(const std::string& tenant);
-Result<Options> makeSetPod(const Raw& raw);
-Result<Options> makeEvents(const Raw& raw);
-Result<Options> makeSnapshot(const Raw& raw);
-Result<Options> makeWait(const Raw& raw);
-Result<Options> makeStop(const Raw& raw);
-Result<Options> makeAgentHelper(const Raw& raw);
-Result<Options> makeDoctor(const Raw& raw);
-Result<Options> makeAgent(const Raw& raw);
-Result<Options> makeScheduler(const Raw& raw);
-Result<Options> makeQueues(const Raw& raw);
-Result<Options> makeSize(const Raw& raw);
-Result<Options> makeOpenb(const Raw& raw);
-Result<Options> makePlan(const Raw& raw);
-Result<Options> makeDefrag(const Raw& raw);
-Result<Options> makeReplay(const Raw& raw);
-Result<Options> makeDay(const Raw& raw);
-Result<Options> makeOutput(bool version, const Raw& raw);
+Result<Options> makeSetPod(const RawOptions& raw);
+Result<Options> makeEvents(const RawOptions& raw);
+Result<Options> makeSnapshot(const RawOptions& raw);
+Result<Options> makeWait(const RawOptions& raw);
+Result<Options> makeStop(const RawOptions& raw);
+Result<Options> makeAgentHelper(const RawOptions& raw);
+Result<Options> makeDoctor(const RawOptions& raw);
+Result<Options> makeAgent(const RawOptions& raw);
+Result<Options> makeScheduler(const RawOptions& raw);
+Result<Options> makeQueues(const RawOptions& raw);
+Result<Options> makeSize(const RawOptions& raw);
+Result<Options> makeOpenb(const RawOptions& raw);
+Result<Options> makePlan(const RawOptions& raw);
+Result<Options> makeDefrag(const RawOptions& raw);
+Result<Options> makeReplay(const RawOptions& raw);
+Result<Options> makeDay(const RawOptions& raw);
+Result<Options> makeOutput(bool version, const RawOptions& raw);
 
 }  // namespace divvy::cli

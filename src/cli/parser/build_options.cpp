@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kShortestIntervalMs = 100;
 
-SimChoice simOf(const Raw& raw) {
+SimChoice simOf(const RawOptions& raw) {
   return raw.sim_given ? SimChoice(raw.sim) : SimChoice();
 }
 
@@ -72,7 +72,7 @@ Result<bool> parseOverhead(const std::string& text) {
                "--context-overhead \"" + text + "\" is not known; accepted: inside, outside"};
 }
 
-Result<void> readIdle(const Raw& raw, agent::IdleRequest& target) {
+Result<void> readIdle(const RawOptions& raw, agent::IdleRequest& target) {
   const auto named = [](const char* option) {
     return [option](const std::string& text) -> Result<std::uint64_t> {
       Result<std::uint64_t> ms = parseIdleTime(text);
@@ -85,7 +85,7 @@ Result<void> readIdle(const Raw& raw, agent::IdleRequest& target) {
 
 }  // namespace
 
-Result<Output> outputOf(const Raw& raw, bool wide) {
+Result<Output> outputOf(const RawOptions& raw, bool wide) {
   const bool known =
       raw.output == "json" || raw.output == "table" || (wide && raw.output == "wide");
   if (!raw.output.empty() && !known) {
@@ -99,7 +99,7 @@ Result<Output> outputOf(const Raw& raw, bool wide) {
 namespace {
 
 // Reads the options of placement.
-Result<void> readPlacing(const Raw& raw, RunOptions& run) {
+Result<void> readPlacing(const RawOptions& raw, RunOptions& run) {
   run.sim = simOf(raw);
   for (const std::string& model : raw.models) {
     const Result<void> named = share_options::check(*share_options::ofOption("model"), model);
@@ -134,7 +134,7 @@ Result<void> readPlacing(const Raw& raw, RunOptions& run) {
 namespace {
 
 // Reads all options of a share.
-Result<void> readShare(const Raw& raw, RunOptions& run) {
+Result<void> readShare(const RawOptions& raw, RunOptions& run) {
   run.wait = raw.wait_given;
   Result<void> good = firstError({readPlacing(raw, run), read(raw.name, agent::parseName, run.name),
                                   read(raw.wait, timeOf("--wait"), run.wait_ms),
@@ -147,15 +147,15 @@ Result<void> readShare(const Raw& raw, RunOptions& run) {
   return good;
 }
 
-Result<void> forContainers(const Raw& raw, const RunOptions& run) {
+Result<void> forContainers(const RawOptions& raw, const RunOptions& run) {
   if (run.enforce == agent::Enforce::kAuto || run.enforce == agent::Enforce::kInterposer) return {};
   return Error{ErrorCode::kUsage,
                "--enforce " + raw.enforce + " is not for containers; accepted: interposer"};
 }
 
-Result<void> readContainer(const Raw& raw, RunOptions& run) {
+Result<void> readContainer(const RawOptions& raw, RunOptions& run) {
   const Runtime runtime = raw.runtime == "docker" ? Runtime::kDocker : Runtime::kPodman;
-  Result<ContainerWords> words = parseContainerWords(runtime, raw.command);
+  Result<ContainerArguments> words = parseContainerWords(runtime, raw.command);
   if (!words) return words.error();
   if (Result<void> good = forContainers(raw, run); !good) return good;
   // The tenant gets the container's name, if that is valid for a tenant.
@@ -169,7 +169,7 @@ Result<void> readContainer(const Raw& raw, RunOptions& run) {
 
 }  // namespace
 
-Result<Options> makeRun(const Raw& raw) {
+Result<Options> makeRun(const RawOptions& raw) {
   RunOptions run;
   run.command = raw.command;
   if (run.command.empty() && raw.runtime.empty()) {
@@ -181,7 +181,7 @@ Result<Options> makeRun(const Raw& raw) {
   return Options{run};
 }
 
-Result<Options> makeShare(ShareOptions::What what, const Raw& raw) {
+Result<Options> makeShare(ShareOptions::What what, const RawOptions& raw) {
   ShareOptions share;
   share.what = what;
   share.sim = simOf(raw);
@@ -197,10 +197,10 @@ Result<Options> makeShare(ShareOptions::What what, const Raw& raw) {
 }
 
 // `reason`, `reason CODE`, `reason WORDS`: quoted or as several words.
-Result<Options> makeExplainReason(const Raw& raw) {
+Result<Options> makeExplainReason(const RawOptions& raw) {
   const Result<Output> output = outputOf(raw);
   if (!output) return output.error();
-  if (asksAgent(raw) || !raw.cluster.files.empty() || !raw.cluster.space.empty())
+  if (hasAgentOptions(raw) || !raw.cluster.files.empty() || !raw.cluster.space.empty())
     return Error{ErrorCode::kUsage,
                  "explain reason says what words mean, and asks for nothing; accepted: CODE or "
                  "words, -o and --no-headers"};
@@ -212,7 +212,7 @@ Result<Options> makeExplainReason(const Raw& raw) {
   return Options{std::move(options)};
 }
 
-Result<Options> makeExplain(const Raw& raw) {
+Result<Options> makeExplain(const RawOptions& raw) {
   if (!raw.cluster.words.empty() && raw.cluster.words.front() == "reason")
     return makeExplainReason(raw);
   if (meansCluster(raw)) return makeExplainPod(raw);
@@ -225,7 +225,7 @@ Result<Options> makeExplain(const Raw& raw) {
   return Options{explain};
 }
 
-Result<Options> makeList(ListOptions::What what, const Raw& raw) {
+Result<Options> makeList(ListOptions::What what, const RawOptions& raw) {
   Result<Output> output = outputOf(raw, what == ListOptions::What::kTenants);
   if (!output) return output.error();
   ListOptions list{what, simOf(raw), *output, {}, raw.cluster.node, false};
@@ -251,7 +251,7 @@ Result<Options> makeList(ListOptions::What what, const Raw& raw) {
   return Options{list};
 }
 
-Result<Options> makeTop(const Raw& raw) {
+Result<Options> makeTop(const RawOptions& raw) {
   Result<Output> output = outputOf(raw);
   if (!output) return output.error();
   TopOptions top;
@@ -267,11 +267,12 @@ Result<Options> makeTop(const Raw& raw) {
   return Options{top};
 }
 
-Result<Options> makeSet(const Raw& raw) {
+Result<Options> makeSet(const RawOptions& raw) {
   if (namesPod(raw.tenant) || raw.plugin) return makeSetPod(raw);
   const ClusterText& cluster = raw.cluster;
-  if (!cluster.container.empty() || !cluster.space.empty() || saysCluster(cluster.reach) ||
-      !raw.timeout.empty() || raw.no_wait || !raw.output.empty())
+  if (!cluster.container.empty() || !cluster.space.empty() ||
+      hasConnectionOptions(cluster.connection) || !raw.timeout.empty() || raw.no_wait ||
+      !raw.output.empty())
     return Error{
         ErrorCode::kUsage,
         "set: -c, -n, -o, --timeout, --no-wait, and --kubeconfig and the like, are of a "
@@ -302,21 +303,21 @@ Result<Options> makeSet(const Raw& raw) {
   return Options{set};
 }
 
-Result<Options> makeEvents(const Raw& raw) {
+Result<Options> makeEvents(const RawOptions& raw) {
   Result<Output> output = outputOf(raw);
   if (!output) return output.error();
   return Options{EventsOptions{raw.tenant, raw.follow, simOf(raw), *output}};
 }
 
-Result<Options> makeQueues(const Raw& raw) {
+Result<Options> makeQueues(const RawOptions& raw) {
   const Result<Output> output = outputOf(raw, true);
   if (!output) return output.error();
-  Result<Reach> reach = reachOf(raw.cluster.reach);
-  if (!reach) return reach.error();
-  return Options{QueuesOptions{std::move(*reach), *output}};
+  Result<ConnectionOptions> connection = connectionOf(raw.cluster.connection);
+  if (!connection) return connection.error();
+  return Options{QueuesOptions{std::move(*connection), *output}};
 }
 
-Result<Options> makeSnapshot(const Raw& raw) {
+Result<Options> makeSnapshot(const RawOptions& raw) {
   SnapshotOptions snapshot{raw.output, raw.redact, simOf(raw), {}};
   if (!meansCluster(raw)) return Options{snapshot};
   if (snapshot.sim)
@@ -327,7 +328,7 @@ Result<Options> makeSnapshot(const Raw& raw) {
   return Options{snapshot};
 }
 
-Result<Options> makeWait(const Raw& raw) {
+Result<Options> makeWait(const RawOptions& raw) {
   WaitOptions wait;
   wait.sim = simOf(raw);
   wait.tenant = raw.tenant;
@@ -402,18 +403,18 @@ Result<void> readClusterNode(const ClusterNodeText& text, AgentOptions& options)
 
 // On a cluster node something scrapes metrics; the agent of a single machine opens no port by
 // default.
-Result<void> readMetrics(const ClusterNodeText& told, AgentOptions& options) {
-  const std::string& text = told.metrics_listen;
+Result<void> readMetrics(const ClusterNodeText& node_text, AgentOptions& options) {
+  const std::string& text = node_text.metrics_listen;
   if (text == "none" || (text.empty() && !options.cluster)) {
-    if (!told.compat_metrics && told.metrics_labels.empty()) return {};
+    if (!node_text.compat_metrics && node_text.metrics_labels.empty()) return {};
     return Error{ErrorCode::kUsage,
-                 std::string(told.compat_metrics ? "--compat-metrics" : "--metrics-labels") +
+                 std::string(node_text.compat_metrics ? "--compat-metrics" : "--metrics-labels") +
                      ": nobody is told of metrics; accepted: with --metrics-listen"};
   }
   agent::MetricsOptions where;
-  where.hami = told.compat_metrics;
-  if (!told.metrics_labels.empty()) {
-    Result<std::vector<std::string>> keys = agent::parsePodLabels(told.metrics_labels);
+  where.hami = node_text.compat_metrics;
+  if (!node_text.metrics_labels.empty()) {
+    Result<std::vector<std::string>> keys = agent::parsePodLabels(node_text.metrics_labels);
     if (!keys) return Error(keys.error()).context("--metrics-labels");
     where.pod_labels = std::move(*keys);
   }
@@ -425,7 +426,7 @@ Result<void> readMetrics(const ClusterNodeText& told, AgentOptions& options) {
 
 }  // namespace
 
-Result<Options> makeAgent(const Raw& raw) {
+Result<Options> makeAgent(const RawOptions& raw) {
   AgentOptions options;
   options.to_log_file = raw.log_file;
   const auto fd = [](const std::string& text) { return parseCount(text, "--ready-fd", 0, 1023); };
@@ -464,13 +465,13 @@ Result<Options> makeAgent(const Raw& raw) {
   return Options{options};
 }
 
-Result<Options> makeOutput(bool version, const Raw& raw) {
+Result<Options> makeOutput(bool version, const RawOptions& raw) {
   Result<Output> output = outputOf(raw);
   if (!output) return output.error();
   return version ? Options{VersionOptions{*output}} : Options{SimOptions{*output}};
 }
 
-Result<Options> makeStop(const Raw& raw) {
+Result<Options> makeStop(const RawOptions& raw) {
   return Options{StopOptions{raw.force, simOf(raw)}};
 }
 

@@ -251,12 +251,12 @@ complete -c divvy -n '__fish_seen_subcommand_from run' -F
 }
 
 // The option that the preceding word gives a value to, or is.
-struct Asked {
+struct OptionValue {
   const CLI::Option* option = nullptr;  // null: it takes none
   std::string name;
 };
 
-Asked valueAsked(const CLI::App& command, const std::string& before) {
+OptionValue optionBefore(const CLI::App& command, const std::string& before) {
   for (const CLI::Option* option : command.get_options())
     if (option->get_expected_min() > 0 && before.starts_with('-') && option->check_name(before))
       return {option, before};
@@ -283,7 +283,7 @@ Result<Options> completionFor(const CLI::App& app, const std::vector<std::string
   if (words.size() < 2)
     for (const Command& one : commands) offer(one.name, one.text);
   if (command == commands.end()) return Options{PrintOptions{text + ":4\n"}};
-  const Asked asked = valueAsked(*app.get_subcommand(name), words[words.size() - 2]);
+  const OptionValue asked = optionBefore(*app.get_subcommand(name), words[words.size() - 2]);
   if (asked.option != nullptr) {
     std::istringstream values(wordsOf(*asked.option, name, asked.name));
     for (std::string value; values >> value;) offer(value, "");

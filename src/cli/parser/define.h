@@ -17,11 +17,11 @@
 
 namespace divvy::cli {
 
-using Maker = std::function<Result<Options>(const Raw&)>;
+using Maker = std::function<Result<Options>(const RawOptions&)>;
 
 struct Grammar {
   CLI::App app;
-  Raw raw;
+  RawOptions raw;
   std::map<const CLI::App*, Maker> makers;
 
   // `plugin`: of `kubectl divvy`.

@@ -8,7 +8,7 @@
 namespace divvy::cli {
 namespace {
 
-Result<Options> makeMigrateValues(const Raw& raw) {
+Result<Options> makeMigrateValues(const RawOptions& raw) {
   const std::string file = raw.cluster.files.front();
   const Result<std::string> text =
       readFile(file == "-" ? "/dev/stdin" : file, "values of HAMi's chart");
@@ -69,7 +69,8 @@ void Grammar::addFiles(CLI::App* command) {
 void Grammar::addCordon() {
   using What = CordonOptions::What;
   const auto one = [this](const char* name, const char* text, What what) {
-    CLI::App* command = add(name, text, [what](const Raw& r) { return makeCordon(what, r); });
+    CLI::App* command =
+        add(name, text, [what](const RawOptions& r) { return makeCordon(what, r); });
     command->add_option("WHERE", raw.cluster.node, "NODE, NODE/INDEX or NODE/UUID")
         ->type_name("")
         ->required();

@@ -17,8 +17,8 @@ void Grammar::addSwitch(CLI::App* command, const std::string& text) {
 }
 
 void Grammar::addConnection(CLI::App* command, Spaces spaces) {
-  ReachText& text = raw.cluster.reach;
-  for (const ReachOption& one : reachOptions())
+  ConnectionText& text = raw.cluster.connection;
+  for (const ConnectionOption& one : reachOptions())
     command->add_option(one.names, text.*one.text, one.help)
         ->type_name(one.type)
         ->take_last()

@@ -9,7 +9,7 @@ void Grammar::addShare() {
   share->require_subcommand(1);
   CLI::App* create = add(
       "create", "Take a share, and write down its device for podman and docker",
-      [](const Raw& r) { return makeShare(ShareOptions::What::kCreate, r); }, share);
+      [](const RawOptions& r) { return makeShare(ShareOptions::What::kCreate, r); }, share);
   create->add_option("NAME", raw.name, "of the share: divvy.dev/share=NAME")->required();
   addMemory(create);
   addPressure(create, true);
@@ -21,7 +21,7 @@ void Grammar::addShare() {
       ->type_name("DIR");
   CLI::App* remove = add(
       "rm", "Give a share back that no container uses",
-      [](const Raw& r) { return makeShare(ShareOptions::What::kRemove, r); }, share);
+      [](const RawOptions& r) { return makeShare(ShareOptions::What::kRemove, r); }, share);
   remove->add_option("NAME", raw.name, "of the share")->required();
   addSim(remove, "only this simulated node");
 }

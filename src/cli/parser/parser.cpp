@@ -106,9 +106,10 @@ void Grammar::addExplain() {
 
 void Grammar::addViews() {
   CLI::App* ls = add("ls", "List tenants: who holds which share",
-                     [](const Raw& r) { return makeList(ListOptions::What::kTenants, r); });
-  CLI::App* gpus = add("gpus", "List devices: physical, allocated and used memory",
-                       [](const Raw& r) { return makeList(ListOptions::What::kDevices, r); });
+                     [](const RawOptions& r) { return makeList(ListOptions::What::kTenants, r); });
+  CLI::App* gpus =
+      add("gpus", "List devices: physical, allocated and used memory",
+          [](const RawOptions& r) { return makeList(ListOptions::What::kDevices, r); });
   CLI::App* top = add("top", "Watch devices and tenants live", makeTop);
   CLI::App* events = add("events", "What happened to tenants, and why", makeEvents);
   events->add_option("TENANT", raw.tenant, "id or name [all]");
@@ -211,13 +212,13 @@ void Grammar::addSize() {
 
 void Grammar::addService() {
   CLI::App* sim = add("sim", "Explain the simulated cards, list profiles and fault injections",
-                      [](const Raw& r) { return makeOutput(false, r); });
+                      [](const RawOptions& r) { return makeOutput(false, r); });
   CLI::App* version = add("version", "Print the version, and the commit that it is built from",
-                          [](const Raw& r) { return makeOutput(true, r); });
+                          [](const RawOptions& r) { return makeOutput(true, r); });
   for (CLI::App* command : {sim, version}) addOutput(command);
   addAgent();
   addAgentHelper();
-  CLI::App* completion = add("completion", "Print a completion script", [](const Raw& r) {
+  CLI::App* completion = add("completion", "Print a completion script", [](const RawOptions& r) {
     return completionScript(Grammar(false).app, r.shell);
   });
   completion->add_option("SHELL", raw.shell, "whose script")
@@ -226,7 +227,7 @@ void Grammar::addService() {
   for (const auto& [name, kind] : {std::pair("probe-context", Probe::kContext),
                                    std::pair("probe-timeslice", Probe::kTimeslice),
                                    std::pair("probe-checkpoint", Probe::kCheckpoint)}) {
-    CLI::App* probe = add(name, "", [kind = kind](const Raw& r) {
+    CLI::App* probe = add(name, "", [kind = kind](const RawOptions& r) {
       return Result<Options>(Options{ProbeOptions{kind, r.cuda, r.nvml, r.uuid}});
     });
     probe->group("");
@@ -253,15 +254,15 @@ std::string helpOf(const CLI::App& command, const std::string& program) {
   return text;
 }
 
-struct Split {
+struct SplitCommand {
   std::string runtime;  // empty: none
   std::vector<std::string> command;
 };
 
 // What follows "--" belongs to the command, whatever it looks like; and what follows --podman or
 // --docker to these. `runtimes`: look for them.
-Split splitCommand(std::vector<std::string>& words, bool runtimes) {
-  Split split;
+SplitCommand splitCommand(std::vector<std::string>& words, bool runtimes) {
+  SplitCommand split;
   const auto ends = [&](const std::string& word) {
     return word == "--" || (runtimes && (word == "--podman" || word == "--docker"));
   };
@@ -280,7 +281,7 @@ namespace {
 Result<Options> parseWords(const std::vector<std::string>& all, bool plugin, bool runtimes) {
   Grammar grammar(plugin);
   std::vector<std::string> words = plugin ? asKubectl(all) : all;
-  Split split = splitCommand(words, runtimes);
+  SplitCommand split = splitCommand(words, runtimes);
   grammar.raw.command = std::move(split.command);
   grammar.raw.runtime = split.runtime;
   const bool dashed = !grammar.raw.command.empty() || !split.runtime.empty();

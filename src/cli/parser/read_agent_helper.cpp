@@ -36,7 +36,7 @@ void Grammar::addAgentHelper() {
       ->type_name("DIR");
 }
 
-Result<Options> makeAgentHelper(const Raw& raw) {
+Result<Options> makeAgentHelper(const RawOptions& raw) {
   const AgentHelperText& text = raw.agent_helper;
   agent::HelperOptions options;
   if (!text.agent_user.empty()) {

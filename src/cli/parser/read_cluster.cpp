@@ -39,25 +39,25 @@ Result<void> readWords(const std::vector<std::string>& words, ExplainPodOptions*
 
 }  // namespace
 
-bool asksAgent(const Raw& raw) {
+bool hasAgentOptions(const RawOptions& raw) {
   for (const std::string* text : {&raw.memory, &raw.cores, &raw.policy, &raw.gpus, &raw.priority,
                                   &raw.enforce, &raw.overhead, &raw.guaranteed, &raw.pool})
     if (!text->empty()) return true;
   return raw.sim_given || !raw.models.empty() || !raw.uuids.empty();
 }
 
-bool meansCluster(const Raw& raw) {
+bool meansCluster(const RawOptions& raw) {
   const ClusterText& text = raw.cluster;
-  return raw.plugin || text.cluster || saysCluster(text.reach) || !text.words.empty() ||
-         !text.files.empty();
+  return raw.plugin || text.cluster || hasConnectionOptions(text.connection) ||
+         !text.words.empty() || !text.files.empty();
 }
 
-Result<ClusterChoice> clusterOf(const Raw& raw) {
+Result<ClusterChoice> clusterOf(const RawOptions& raw) {
   const ClusterText& text = raw.cluster;
   ClusterChoice choice;
-  Result<Reach> reach = reachOf(text.reach);
-  if (!reach) return reach.error();
-  choice.reach = std::move(*reach);
+  Result<ConnectionOptions> connection = connectionOf(text.connection);
+  if (!connection) return connection.error();
+  choice.connection = std::move(*connection);
   choice.space = text.space;
   choice.vendors = text.vendors;
   choice.node_policy = text.node_policy;
@@ -76,8 +76,8 @@ Result<ClusterChoice> clusterOf(const Raw& raw) {
   return choice;
 }
 
-Result<Options> makeExplainPod(const Raw& raw) {
-  if (asksAgent(raw))
+Result<Options> makeExplainPod(const RawOptions& raw) {
+  if (hasAgentOptions(raw))
     return usage(
         "--memory and the like are of a run on this machine; a pod says itself what it "
         "asks for: accepted is either");
@@ -103,7 +103,7 @@ Result<Options> makeExplainPod(const Raw& raw) {
   return Options{std::move(options)};
 }
 
-Result<Options> makeCordon(CordonOptions::What what, const Raw& raw) {
+Result<Options> makeCordon(CordonOptions::What what, const RawOptions& raw) {
   CordonOptions options;
   options.what = what;
   // NODE, NODE/INDEX, NODE/UUID: a node's name has no slash.
@@ -125,7 +125,7 @@ Result<Options> makeCordon(CordonOptions::What what, const Raw& raw) {
   return Options{std::move(options)};
 }
 
-Result<Options> makePlanPods(const Raw& raw) {
+Result<Options> makePlanPods(const RawOptions& raw) {
   PlanPodsOptions options;
   options.files = raw.cluster.files;
   if (options.files.empty())

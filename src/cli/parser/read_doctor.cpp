@@ -36,7 +36,7 @@ Result<void> readSettingsFile(const std::string& text, const std::string& root, 
 
 }  // namespace
 
-Result<Options> makeDoctor(const Raw& raw) {
+Result<Options> makeDoctor(const RawOptions& raw) {
   const DoctorText& text = raw.doctor;
   DoctorOptions options;
   options.node = text.node;

@@ -20,14 +20,14 @@ Result<std::optional<std::uint64_t>> readBound(const std::string& text) {
 
 }  // namespace
 
-bool saysCluster(const ReachText& text) {
-  return text != ReachText{};
+bool hasConnectionOptions(const ConnectionText& text) {
+  return text != ConnectionText{};
 }
 
-Result<Reach> reachOf(const ReachText& text) {
-  Reach reach;
-  reach.kubeconfig = text.kubeconfig;
-  kube::AccessWords& words = reach.words;
+Result<ConnectionOptions> connectionOf(const ConnectionText& text) {
+  ConnectionOptions connection;
+  connection.kubeconfig = text.kubeconfig;
+  kube::AccessWords& words = connection.words;
   words.context = text.context;
   words.cluster = text.cluster;
   words.user = text.user;
@@ -41,8 +41,8 @@ Result<Reach> reachOf(const ReachText& text) {
   words.as = {text.as, text.as_uid, text.as_groups};
   const Result<std::optional<std::uint64_t>> bound = readBound(text.timeout);
   if (!bound) return bound.error();
-  reach.bound_ms = *bound;
-  return reach;
+  connection.bound_ms = *bound;
+  return connection;
 }
 
 }  // namespace divvy::cli

@@ -77,8 +77,8 @@ std::vector<std::string> split(const std::string& text) {
 }
 
 // The Service's names, as API servers and other clients use them.
-std::vector<std::string> serviceNames(const std::string& name, const std::string& space) {
-  const std::string with = name + '.' + space;
+std::vector<std::string> serviceNames(const std::string& name, const std::string& ns) {
+  const std::string with = name + '.' + ns;
   return {name, with, with + ".svc", with + ".svc.cluster.local"};
 }
 
@@ -151,7 +151,7 @@ Result<void> readPlatform(const SchedulerText& text, SchedulerOptions* options) 
 
 }  // namespace
 
-Result<Options> makeScheduler(const Raw& raw) {
+Result<Options> makeScheduler(const RawOptions& raw) {
   const SchedulerText& text = raw.scheduler;
   SchedulerOptions options;
   options.kubeconfig = text.kubeconfig;

@@ -15,23 +15,23 @@ Error usage(const std::string& what) {
 }
 
 // "pod/NAME", "pod/NAMESPACE/NAME".
-Result<void> readTarget(const Raw& raw, SetPodOptions* options) {
-  const std::string& space = raw.cluster.space;
+Result<void> readTarget(const RawOptions& raw, SetPodOptions* options) {
+  const std::string& ns = raw.cluster.space;
   const std::string named =
       namesPod(raw.tenant) ? raw.tenant.substr(raw.tenant.find('/') + 1) : std::string();
   const std::size_t slash = named.find('/');
   const bool full = slash != std::string::npos;
   options->name = full ? named.substr(slash + 1) : named;
-  options->space = full ? named.substr(0, slash) : space;
-  const bool both = full && !space.empty() && space != options->space;
+  options->space = full ? named.substr(0, slash) : ns;
+  const bool both = full && !ns.empty() && ns != options->space;
   const bool bad = options->name.empty() || options->name.find('/') != std::string::npos ||
                    (full && options->space.empty());
   if (!bad && !both) return {};
-  return usage('"' + raw.tenant + '"' + (both ? " and -n " + space : "") +
+  return usage('"' + raw.tenant + '"' + (both ? " and -n " + ns : "") +
                "; accepted: pod/NAME with -n NAMESPACE, or pod/NAMESPACE/NAME");
 }
 
-Result<void> checkNothingElse(const Raw& raw) {
+Result<void> checkNothingElse(const RawOptions& raw) {
   const std::pair<const std::string*, const char*> others[] = {
       {&raw.guaranteed, "--guaranteed"},       {&raw.on_pressure, "--on-pressure"},
       {&raw.pressure_wait, "--pressure-wait"}, {&raw.name, "--name"},
@@ -47,7 +47,7 @@ Result<void> checkNothingElse(const Raw& raw) {
   return {};
 }
 
-Result<void> readAmounts(const Raw& raw, SetPodOptions* options) {
+Result<void> readAmounts(const RawOptions& raw, SetPodOptions* options) {
   if (!raw.memory.empty()) {
     const Result<Bytes> memory = parseDeviceMemory(raw.memory);
     const bool plain = raw.memory.find_first_not_of("0123456789") == std::string::npos;
@@ -75,14 +75,14 @@ bool namesPod(const std::string& tenant) {
   return tenant.starts_with("pod/") || tenant.starts_with("pods/") || tenant.starts_with("po/");
 }
 
-Result<Options> makeSetPod(const Raw& raw) {
+Result<Options> makeSetPod(const RawOptions& raw) {
   SetPodOptions options;
   for (const Result<void>& good : {readTarget(raw, &options), checkNothingElse(raw)})
     if (!good) return good.error();
   if (const Result<void> good = readAmounts(raw, &options); !good) return good.error();
-  Result<Reach> reach = reachOf(raw.cluster.reach);
-  if (!reach) return reach.error();
-  options.cluster.reach = std::move(*reach);
+  Result<ConnectionOptions> connection = connectionOf(raw.cluster.connection);
+  if (!connection) return connection.error();
+  options.cluster.connection = std::move(*connection);
   options.container = raw.cluster.container;
   options.wait = !raw.no_wait;
   options.timeout_ms = kTimeoutMs;

@@ -84,7 +84,7 @@ Result<std::vector<std::uint32_t>> parseOvercommits(const std::vector<std::strin
   return all;
 }
 
-Result<void> readOutput(const Raw& raw, Output& output) {
+Result<void> readOutput(const RawOptions& raw, Output& output) {
   if (!raw.output.empty() && raw.output != "table" && raw.output != "json") {
     return Error{ErrorCode::kUsage,
                  "--output \"" + raw.output + "\" is not known; accepted: table, json"};
@@ -103,7 +103,7 @@ Result<void> read(const std::string& text, Result<T> value, T& target) {
 
 // Options that plans and days share.
 template <typename T>
-Result<void> readRuns(const Raw& raw, T& options) {
+Result<void> readRuns(const RawOptions& raw, T& options) {
   const SimulateText& text = raw.simulate;
   if (!text.overcommit.empty()) {
     Result<std::vector<std::uint32_t>> overcommit = parseOvercommits(text.overcommit);
@@ -123,7 +123,7 @@ Result<void> readRuns(const Raw& raw, T& options) {
 
 }  // namespace
 
-Result<Options> makeDay(const Raw& raw) {
+Result<Options> makeDay(const RawOptions& raw) {
   const SimulateText& text = raw.simulate;
   DayOptions options;
   options.scenario = text.scenario;
@@ -134,7 +134,7 @@ Result<Options> makeDay(const Raw& raw) {
   return Options{options};
 }
 
-Result<Options> makeReplay(const Raw& raw) {
+Result<Options> makeReplay(const RawOptions& raw) {
   const SimulateText& text = raw.simulate;
   ReplayOptions options;
   options.snapshot = text.snapshot;
@@ -154,7 +154,7 @@ Result<Options> makeReplay(const Raw& raw) {
   return Options{options};
 }
 
-Result<Options> makePlan(const Raw& raw) {
+Result<Options> makePlan(const RawOptions& raw) {
   const SimulateText& text = raw.simulate;
   PlanOptions options;
   options.nodes = text.nodes;
@@ -177,7 +177,7 @@ Result<Options> makePlan(const Raw& raw) {
   return Options{options};
 }
 
-Result<Options> makeDefrag(const Raw& raw) {
+Result<Options> makeDefrag(const RawOptions& raw) {
   const SimulateText& text = raw.simulate;
   DefragOptions options;
   options.snapshot = text.snapshot;
@@ -198,7 +198,7 @@ Result<Options> makeDefrag(const Raw& raw) {
   return Options{options};
 }
 
-Result<Options> makeOpenb(const Raw& raw) {
+Result<Options> makeOpenb(const RawOptions& raw) {
   const SimulateText& text = raw.simulate;
   OpenbOptions options;
   options.nodes = text.nodes;

@@ -99,7 +99,7 @@ Result<void> readCards(const SizeText& text, SizeOptions& size) {
   return {};
 }
 
-Result<void> readOutput(const Raw& raw, SizeOptions& size) {
+Result<void> readOutput(const RawOptions& raw, SizeOptions& size) {
   const std::string& how = raw.output;
   if (!how.empty() && how != "table" && how != "json" && how != "yaml") {
     return Error{ErrorCode::kUsage,
@@ -116,7 +116,7 @@ Result<void> readOutput(const Raw& raw, SizeOptions& size) {
 
 }  // namespace
 
-Result<Options> makeSize(const Raw& raw) {
+Result<Options> makeSize(const RawOptions& raw) {
   const SizeText& text = raw.size;
   SizeOptions size;
   size.list = text.list;

@@ -61,27 +61,27 @@ bool isJobControlStop(int status) {
 
 }  // namespace
 
-Tree::Tree(Orphans orphans) {
+ProcessTree::ProcessTree(Orphans orphans) {
   const sigset_t set = handledSet();
   sigprocmask(SIG_BLOCK, &set, &startMask());
   signals_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   if (orphans == Orphans::kOurs) prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-Tree::~Tree() {
+ProcessTree::~ProcessTree() {
   if (signals_ >= 0) close(signals_);
   sigprocmask(SIG_SETMASK, &startMask(), nullptr);
 }
 
-Tree::Pause::Pause() {
+ProcessTree::ReaperPause::ReaperPause() {
   prctl(PR_GET_CHILD_SUBREAPER, &before_);
   prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
-Tree::Pause::~Pause() {
+ProcessTree::ReaperPause::~ReaperPause() {
   prctl(PR_SET_CHILD_SUBREAPER, before_);
 }
 
-Result<pid_t> Tree::start(const Launch& launch) {
+Result<pid_t> ProcessTree::start(const CommandLaunch& launch) {
   const std::vector<char*> argv = pointers(launch.command);
   const std::vector<char*> environment = pointers(launch.environment);
   std::array<int, 2> ends{};
@@ -116,7 +116,7 @@ Result<pid_t> Tree::start(const Launch& launch) {
   return pid;
 }
 
-bool Tree::reap() {
+bool ProcessTree::reap() {
   for (;;) {
     int status = 0;
     const pid_t pid = waitpid(-1, &status, WNOHANG | WUNTRACED);
@@ -134,7 +134,7 @@ bool Tree::reap() {
   }
 }
 
-void Tree::pass(int signal) const {
+void ProcessTree::pass(int signal) const {
   if (command_lives_) {
     kill(command_, signal);
     return;
@@ -142,7 +142,7 @@ void Tree::pass(int signal) const {
   for (const pid_t pid : children()) kill(pid, signal);
 }
 
-void Tree::handleSignals() {
+void ProcessTree::handleSignals() {
   signalfd_siginfo info{};
   while (read(signals_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     const int signal = static_cast<int>(info.ssi_signo);
@@ -153,7 +153,7 @@ void Tree::handleSignals() {
   }
 }
 
-void Tree::waitForAll(int also_fd, const std::function<int()>& ready) {
+void ProcessTree::waitForAll(int also_fd, const std::function<int()>& ready) {
   while (reap()) {
     std::array<pollfd, 2> waiting{{{signals_, POLLIN, 0}, {also_fd, POLLIN, 0}}};
     if (poll(waiting.data(), waiting.size(), -1) < 0) continue;
@@ -162,7 +162,7 @@ void Tree::waitForAll(int also_fd, const std::function<int()>& ready) {
   }
 }
 
-void Tree::endLikeCommand() {
+void ProcessTree::endLikeCommand() {
   if (WIFSIGNALED(status_)) {
     // The command may have left a core file; a second one, of this process, is useless.
     const rlimit no_core{0, 0};

@@ -12,26 +12,26 @@
 
 namespace divvy::cli {
 
-struct Launch {
+struct CommandLaunch {
   std::vector<std::string> command;      // found on PATH like a shell does
   std::vector<std::string> environment;  // NAME=value, all of it
 };
 
 // One tree per process: this process becomes a child subreaper and takes over signal handling.
-class Tree {
+class ProcessTree {
  public:
   // kOurs: processes that a command leaves behind are waited for, too. kLeft: they are not. The
   // agent knows how long a container lives, and a runtime leaves helpers that are not part of it.
   enum class Orphans : std::uint8_t { kOurs, kLeft };
   // From here on signals that can be passed on are held until the command runs.
-  explicit Tree(Orphans orphans = Orphans::kOurs);
-  ~Tree();
-  Tree(const Tree&) = delete;
-  Tree& operator=(const Tree&) = delete;
+  explicit ProcessTree(Orphans orphans = Orphans::kOurs);
+  ~ProcessTree();
+  ProcessTree(const ProcessTree&) = delete;
+  ProcessTree& operator=(const ProcessTree&) = delete;
 
   // Starts the command as a child in our process group, with the signal mask and dispositions that
   // this process was started with. kNotFound, kIo: it cannot be executed.
-  Result<pid_t> start(const Launch& launch);
+  Result<pid_t> start(const CommandLaunch& launch);
 
   // Waits until the last descendant has ended. Passes signals from other processes to the command,
   // or to its orphans after its end. Signals of the terminal reach it anyway. Stops with the
@@ -43,10 +43,10 @@ class Tree {
   [[noreturn]] void endLikeCommand();
 
   // While it exists, orphans go to init: for starting processes outside the tree.
-  class Pause {
+  class ReaperPause {
    public:
-    Pause();
-    ~Pause();
+    ReaperPause();
+    ~ReaperPause();
 
    private:
     int before_ = 0;

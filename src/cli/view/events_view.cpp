@@ -18,16 +18,16 @@ std::string why(const agent::EventView& event) {
 
 }  // namespace
 
-void sortByTime(Happenings& happenings) {
-  std::stable_sort(happenings.begin(), happenings.end(), [](const auto& a, const auto& b) {
+void sortByTime(NodeEvents& node_events) {
+  std::stable_sort(node_events.begin(), node_events.end(), [](const auto& a, const auto& b) {
     return a.second.time_ms < b.second.time_ms;
   });
 }
 
-std::string eventsTable(const Happenings& happenings, std::string (*stamp)(std::int64_t),
+std::string eventsTable(const NodeEvents& node_events, std::string (*stamp)(std::int64_t),
                         bool headers, std::size_t width) {
   Table table({"TIME", "TENANT", "DEVICE>", "KIND", "REASON"});
-  for (const auto& [node, event] : happenings)
+  for (const auto& [node, event] : node_events)
     table.add({stamp(event.time_ms), whose(event),
                event.device < 0 ? "" : std::to_string(event.device), event.kind, why(event)});
   return table.text(headers, width);

@@ -21,7 +21,7 @@ inline constexpr const char* kDim = "\x1b[2m";
 class Painter {
  public:
   // `look` outlives the painter.
-  explicit Painter(const TopLook& look) : look_(look) {}
+  explicit Painter(const TopSample& look) : look_(look) {}
 
   std::size_t columns() const { return look_.size.columns; }
   // `style`: an escape sequence or null.
@@ -37,7 +37,7 @@ class Painter {
   std::vector<std::string> lines;
 
  private:
-  const TopLook& look_;
+  const TopSample& look_;
 };
 
 }  // namespace divvy::cli

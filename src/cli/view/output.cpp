@@ -10,7 +10,7 @@ int fail(const Error& error) {
   return error.code() == ErrorCode::kUsage ? 2 : 1;
 }
 
-void say(const std::string& note) {
+void printNote(const std::string& note) {
   for (std::size_t at = 0; at < note.size();) {
     const std::size_t end = std::min(note.find('\n', at), note.size());
     if (end > at) std::fprintf(stderr, "divvy: %s\n", note.substr(at, end - at).c_str());

@@ -11,6 +11,6 @@ namespace divvy::cli {
 int fail(const Error& error);
 
 // Prints each line of an agent's note as "divvy: LINE".
-void say(const std::string& note);
+void printNote(const std::string& note);
 
 }  // namespace divvy::cli

@@ -75,7 +75,7 @@ std::string cardLines(const SizeReport& r) {
   return text;
 }
 
-std::string askLines(const SizeReport& r) {
+std::string requestLines(const SizeReport& r) {
   const sizing::Serving& s = r.serving;
   std::string text =
       "Ask for: " + mibWord(s.answer.request) + " of memory" +
@@ -136,7 +136,8 @@ std::string sizeText(const SizeReport& r, bool headers, std::size_t width) {
     table.add({term.name, gib(term.bytes), word(term.how), term.why});
   table.add({"total", gib(s.answer.request), "",
              s.question.gpus > 1 ? "on each card" : "rounded up to 64 MiB"});
-  std::string text = headline(s) + table.text(headers, width) + "\n" + askLines(r) + cardLines(r);
+  std::string text =
+      headline(s) + table.text(headers, width) + "\n" + requestLines(r) + cardLines(r);
   for (const std::string& what : r.assumptions) text += "Note: " + what + ".\n";
   if (!r.fits) return text;  // the share would be refused
   return text + "\n" + sizing::shellLine(runCommand(s, r.engine)) + "\n";

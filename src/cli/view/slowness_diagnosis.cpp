@@ -23,7 +23,7 @@ int rankOf(const std::string& priority) {
   return priority == "high" ? 2 : priority == "low" ? 0 : 1;
 }
 
-bool wantsToRun(const agent::TenantView& tenant) {
+bool isRunnable(const agent::TenantView& tenant) {
   const auto busy = [](const agent::ShareView& share) { return share.got_permille >= kBusy; };
   return tenant.throttled_permille >= kBusy ||
          std::any_of(tenant.shares.begin(), tenant.shares.end(), busy);
@@ -42,7 +42,7 @@ std::vector<const agent::TenantView*> rivalsOf(const agent::TenantView& tenant,
                                                const agent::Snapshot& node) {
   std::vector<const agent::TenantView*> rivals;
   for (const agent::TenantView& other : node.tenants) {
-    if (other.id != tenant.id && wantsToRun(other) && onSameCard(tenant, other))
+    if (other.id != tenant.id && isRunnable(other) && onSameCard(tenant, other))
       rivals.push_back(&other);
   }
   return rivals;

@@ -77,7 +77,7 @@ LiveScreen::LiveScreen() {
 }
 
 LiveScreen::~LiveScreen() {
-  leave();
+  restoreTerminal();
   if (signals_ >= 0) close(signals_);
   const sigset_t set = watchedSignals();
   sigprocmask(SIG_UNBLOCK, &set, nullptr);
@@ -95,7 +95,7 @@ void LiveScreen::enter() {
   entered_ = true;
 }
 
-void LiveScreen::leave() {
+void LiveScreen::restoreTerminal() {
   if (!entered_) return;
   put(kLeave);
   tcsetattr(STDIN_FILENO, TCSANOW, &before_);
@@ -119,7 +119,7 @@ LiveScreen::Event LiveScreen::onSignal() {
   if (signal == SIGWINCH) return Event::kResize;
   if (signal == SIGCONT) return Event::kTick;
   if (signal == SIGTSTP) {
-    leave();
+    restoreTerminal();
     kill(getpid(), SIGSTOP);
     enter();
     return Event::kResize;

@@ -44,7 +44,7 @@ class LiveScreen {
 
  private:
   void enter();
-  void leave();
+  void restoreTerminal();
   Event onSignal();
   Event onKey();
 

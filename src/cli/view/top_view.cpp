@@ -79,7 +79,7 @@ void paintMemory(Painter& painter, const agent::Snapshot& node) {
   }
 }
 
-void paintNode(Painter& painter, const agent::Snapshot& node, const TopLook& look) {
+void paintNode(Painter& painter, const agent::Snapshot& node, const TopSample& look) {
   painter.line(
       "divvy top   " + node.node + "   driver " + (node.driver.empty() ? "-" : node.driver) +
           "   " + std::to_string(node.tenants.size()) +
@@ -98,7 +98,7 @@ void paintNode(Painter& painter, const agent::Snapshot& node, const TopLook& loo
 
 }  // namespace
 
-std::vector<std::string> drawTop(const std::vector<agent::Snapshot>& nodes, const TopLook& look) {
+std::vector<std::string> drawTop(const std::vector<agent::Snapshot>& nodes, const TopSample& look) {
   Painter painter(look);
   for (const agent::Snapshot& node : nodes) {
     if (!painter.lines.empty()) painter.line("");

@@ -9,13 +9,13 @@
 
 namespace divvy::cli {
 
-struct TopLook {
+struct TopSample {
   ScreenSize size;  // bounds of the picture; 0 rows: any height
   bool color = false;
   bool utf8 = false;
   std::string clock;  // in the first line
 };
 
-std::vector<std::string> drawTop(const std::vector<agent::Snapshot>& nodes, const TopLook& look);
+std::vector<std::string> drawTop(const std::vector<agent::Snapshot>& nodes, const TopSample& look);
 
 }  // namespace divvy::cli

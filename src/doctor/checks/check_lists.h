@@ -10,14 +10,14 @@
 namespace divvy::doctor {
 
 template <typename Facts>
-struct Entry {
+struct CheckEntry {
   const char* id;
-  const char* asks;
-  void (*look)(const Facts& facts, FindingBuilder& sink);
+  const char* question;
+  void (*run)(const Facts& facts, FindingBuilder& sink);
 };
 
-using NodeEntries = std::vector<Entry<NodeFacts>>;
-using ClusterEntries = std::vector<Entry<ClusterFacts>>;
+using NodeEntries = std::vector<CheckEntry<NodeFacts>>;
+using ClusterEntries = std::vector<CheckEntry<ClusterFacts>>;
 
 NodeEntries driverChecks();
 NodeEntries agentChecks();

@@ -33,17 +33,17 @@ const ClusterEntries& clusterEntries() {
   return all;
 }
 
-bool wanted(const std::string& id, const std::vector<std::string>& only) {
+bool isSelected(const std::string& id, const std::vector<std::string>& only) {
   return only.empty() || std::find(only.begin(), only.end(), id) != only.end();
 }
 
 // A cluster may have a thousand findings of one kind; users can list all of them.
 void shorten(Findings* findings) {
-  std::map<State, std::size_t> said;
+  std::map<FindingState, std::size_t> counts;
   Findings kept;
   for (Finding& one : *findings)
-    if (++said[one.state] <= kMaxOfOne) kept.push_back(std::move(one));
-  for (const auto& [state, count] : said) {
+    if (++counts[one.state] <= kMaxOfOne) kept.push_back(std::move(one));
+  for (const auto& [state, count] : counts) {
     if (count <= kMaxOfOne) continue;
     Finding more = *std::find_if(kept.begin(), kept.end(), [state = state](const Finding& one) {
       return one.state == state;
@@ -56,16 +56,16 @@ void shorten(Findings* findings) {
 }
 
 template <typename Facts>
-Findings diagnoseWith(const std::vector<Entry<Facts>>& entries, Scope scope, const Facts& facts,
-                      const std::vector<std::string>& only) {
+Findings diagnoseWith(const std::vector<CheckEntry<Facts>>& entries, FindingScope scope,
+                      const Facts& facts, const std::vector<std::string>& only) {
   Findings all;
-  for (const Entry<Facts>& entry : entries) {
-    if (!wanted(entry.id, only)) continue;
+  for (const CheckEntry<Facts>& entry : entries) {
+    if (!isSelected(entry.id, only)) continue;
     Findings found;
     FindingBuilder sink(entry.id, scope, &found);
-    entry.look(facts, sink);
+    entry.run(facts, sink);
     // A check without a finding would be mistaken for health.
-    if (!sink.said()) sink.skip("nothing was found that it could be told by");
+    if (!sink.hasFindings()) sink.skip("nothing was found that it could be told by");
     shorten(&found);
     for (Finding& one : found) all.push_back(std::move(one));
   }
@@ -77,8 +77,10 @@ Findings diagnoseWith(const std::vector<Entry<Facts>>& entries, Scope scope, con
 const std::vector<Check>& checks() {
   static const std::vector<Check> all = [] {
     std::vector<Check> made;
-    for (const auto& one : nodeEntries()) made.push_back({one.id, Scope::kNode, one.asks});
-    for (const auto& one : clusterEntries()) made.push_back({one.id, Scope::kCluster, one.asks});
+    for (const auto& one : nodeEntries())
+      made.push_back({one.id, FindingScope::kNode, one.question});
+    for (const auto& one : clusterEntries())
+      made.push_back({one.id, FindingScope::kCluster, one.question});
     return made;
   }();
   return all;
@@ -91,28 +93,28 @@ const Check* checkNamed(std::string_view id) {
 }
 
 Findings diagnose(const NodeFacts& facts, const std::vector<std::string>& only) {
-  return diagnoseWith(nodeEntries(), Scope::kNode, facts, only);
+  return diagnoseWith(nodeEntries(), FindingScope::kNode, facts, only);
 }
 
 Findings diagnose(const ClusterFacts& facts, const std::vector<std::string>& only) {
   if (facts.fault) {
-    Findings all = skipAll(Scope::kCluster, "the API server was not reached", only);
+    Findings all = skipAll(FindingScope::kCluster, "the API server was not reached", only);
     std::erase_if(all, [](const Finding& one) { return one.id == clusterEntries().front().id; });
-    if (!wanted(clusterEntries().front().id, only)) return all;
+    if (!isSelected(clusterEntries().front().id, only)) return all;
     Findings first;
-    FindingBuilder sink(clusterEntries().front().id, Scope::kCluster, &first);
-    clusterEntries().front().look(facts, sink);
+    FindingBuilder sink(clusterEntries().front().id, FindingScope::kCluster, &first);
+    clusterEntries().front().run(facts, sink);
     all.insert(all.begin(), first.begin(), first.end());
     return all;
   }
-  return diagnoseWith(clusterEntries(), Scope::kCluster, facts, only);
+  return diagnoseWith(clusterEntries(), FindingScope::kCluster, facts, only);
 }
 
-Findings skipAll(Scope scope, const std::string& why, const std::vector<std::string>& only) {
+Findings skipAll(FindingScope scope, const std::string& why, const std::vector<std::string>& only) {
   Findings all;
   for (const Check& one : checks())
-    if (one.scope == scope && wanted(one.id, only))
-      all.push_back({one.id, scope, State::kSkipped, "", why, "", ""});
+    if (one.scope == scope && isSelected(one.id, only))
+      all.push_back({one.id, scope, FindingState::kSkipped, "", why, "", ""});
   return all;
 }
 

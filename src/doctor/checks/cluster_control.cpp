@@ -27,7 +27,7 @@ bool below(const Version& a, const Version& b) {
 }
 
 // Returns true if the check is skipped: its objects cannot be read, or Divvy is not installed.
-bool leftOut(const ClusterFacts& facts, const Listed& listed, FindingBuilder& sink) {
+bool leftOut(const ClusterFacts& facts, const ListError& listed, FindingBuilder& sink) {
   if (listed) {
     sink.skip(listed->message());
     return true;
@@ -36,7 +36,7 @@ bool leftOut(const ClusterFacts& facts, const Listed& listed, FindingBuilder& si
   return !facts.installed;
 }
 
-void lookServer(const ClusterFacts& facts, FindingBuilder& sink) {
+void checkServer(const ClusterFacts& facts, FindingBuilder& sink) {
   if (facts.fault)
     return sink.fault({facts.fault->message(), "nothing of the cluster can be looked at from here",
                        "kubectl version  (asks the same server with the same kubeconfig)"},
@@ -56,7 +56,7 @@ void lookServer(const ClusterFacts& facts, FindingBuilder& sink) {
       facts.server);
 }
 
-void lookWebhook(const ClusterFacts& facts, FindingBuilder& sink) {
+void checkWebhook(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.webhooks_listed, sink)) return;
   if (!facts.webhook)
     return sink.fault(
@@ -69,10 +69,10 @@ void lookWebhook(const ClusterFacts& facts, FindingBuilder& sink) {
                "while nobody answers, pods with devices are made unseen",
                "divvy scheduler --print webhook | kubectl apply -f -"},
               facts.webhook->name);
-  if (!sink.said()) sink.ok("fails closed", facts.webhook->name);
+  if (!sink.hasFindings()) sink.ok("fails closed", facts.webhook->name);
 }
 
-void lookAnswers(const ClusterFacts& facts, FindingBuilder& sink) {
+void checkAnswers(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.webhooks_listed, sink)) return;
   if (!facts.webhook) return sink.skip("there is no webhook");
   if (facts.webhook->by_url) return sink.skip("it is called by a URL, not a Service");
@@ -85,7 +85,7 @@ void lookAnswers(const ClusterFacts& facts, FindingBuilder& sink) {
              service);
 }
 
-void lookCertificate(const ClusterFacts& facts, FindingBuilder& sink) {
+void checkCertificate(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.webhooks_listed, sink)) return;
   if (!facts.webhook) return sink.skip("there is no webhook");
   const std::string& name = facts.webhook->name;
@@ -132,7 +132,7 @@ void lookCertificate(const ClusterFacts& facts, FindingBuilder& sink) {
   sink.ok("good for " + days, name);
 }
 
-void lookPolicies(const ClusterFacts& facts, FindingBuilder& sink) {
+void checkPolicies(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.policies_listed, sink)) return;
   constexpr const char* kTells = "divvy-visible-devices";  // warns, unless the cluster denies
   constexpr std::array<const char*, 11> kOurs{"divvy-pod-annotations",
@@ -166,14 +166,14 @@ void lookPolicies(const ClusterFacts& facts, FindingBuilder& sink) {
              "docs/kubernetes.md)"});
 }
 
-void lookQueues(const ClusterFacts& facts, FindingBuilder& sink) {
+void checkQueues(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.queues_listed, sink)) return;
   if (facts.queues) return sink.ok("queues.divvy.dev is served");
   sink.warn({"the kind Queue is not there", "pods that name a queue wait for ever",
              "divvy scheduler --print queues | kubectl apply -f -"});
 }
 
-void lookLease(const ClusterFacts& facts, FindingBuilder& sink) {
+void checkLease(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.lease_read, sink)) return;
   const std::string name = facts.space + "/" + facts.own_scheduler;
   const std::string look =
@@ -194,7 +194,7 @@ void lookLease(const ClusterFacts& facts, FindingBuilder& sink) {
              name);
 }
 
-void lookSkew(const ClusterFacts& facts, FindingBuilder& sink) {
+void checkSkew(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.lease_read, sink)) return;
   if (!facts.lease || facts.lease->renewed_ms == 0)
     return sink.skip("no Lease tells another clock");
@@ -206,7 +206,7 @@ void lookSkew(const ClusterFacts& facts, FindingBuilder& sink) {
              "chronyc tracking, here and on the scheduler's node"});
 }
 
-void lookScheduler(const ClusterFacts& facts, FindingBuilder& sink) {
+void checkScheduler(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.workloads_listed, sink)) return;
   if (!facts.scheduler)
     return sink.warn({"no Deployment divvy-scheduler",
@@ -225,7 +225,7 @@ void lookScheduler(const ClusterFacts& facts, FindingBuilder& sink) {
   sink.ok(seen, name);
 }
 
-void lookAgents(const ClusterFacts& facts, FindingBuilder& sink) {
+void checkAgents(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.workloads_listed, sink)) return;
   if (!facts.agent)
     return sink.skip("no DaemonSet divvy-agent: agents run some other way, or HAMi's serve nodes");
@@ -240,7 +240,7 @@ void lookAgents(const ClusterFacts& facts, FindingBuilder& sink) {
       name);
 }
 
-void lookSecurity(const ClusterFacts& facts, FindingBuilder& sink) {
+void checkSecurity(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.spaces_listed, sink)) return;
   const std::string& level = facts.security;
   if (level.empty())
@@ -256,7 +256,7 @@ void lookSecurity(const ClusterFacts& facts, FindingBuilder& sink) {
              facts.space);
 }
 
-void lookClass(const ClusterFacts& facts, FindingBuilder& sink) {
+void checkClass(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.workloads_listed, sink)) return;
   if (!facts.agent) return sink.skip("no DaemonSet divvy-agent");
   if (facts.classes_listed) return sink.skip(facts.classes_listed->message());
@@ -297,19 +297,19 @@ std::optional<Version> versionOf(const std::string& major, const std::string& mi
 }
 
 ClusterEntries controlChecks() {
-  return {{"api-server", "is the API server there, of a version that will do", lookServer},
+  return {{"api-server", "is the API server there, of a version that will do", checkServer},
           {"webhook-registered", "are pods with devices shown to Divvy, and refused without it",
-           lookWebhook},
-          {"webhook-answers", "is there somebody to answer the webhook", lookAnswers},
-          {"webhook-certificate", "is the webhook believed, and for how long", lookCertificate},
-          {"admission-policies", "do API servers hold up who writes what", lookPolicies},
-          {"queue-kind", "is the kind Queue there", lookQueues},
-          {"scheduler-lease", "does somebody lead", lookLease},
-          {"clock-skew", "does this machine's clock agree with the leader's", lookSkew},
-          {"scheduler-replicas", "are all schedulers ready", lookScheduler},
-          {"agent-replicas", "are all agents ready", lookAgents},
-          {"pod-security", "may agents' pods be made in their namespace", lookSecurity},
-          {"runtime-class", "is the agents' RuntimeClass there", lookClass}};
+           checkWebhook},
+          {"webhook-answers", "is there somebody to answer the webhook", checkAnswers},
+          {"webhook-certificate", "is the webhook believed, and for how long", checkCertificate},
+          {"admission-policies", "do API servers hold up who writes what", checkPolicies},
+          {"queue-kind", "is the kind Queue there", checkQueues},
+          {"scheduler-lease", "does somebody lead", checkLease},
+          {"clock-skew", "does this machine's clock agree with the leader's", checkSkew},
+          {"scheduler-replicas", "are all schedulers ready", checkScheduler},
+          {"agent-replicas", "are all agents ready", checkAgents},
+          {"pod-security", "may agents' pods be made in their namespace", checkSecurity},
+          {"runtime-class", "is the agents' RuntimeClass there", checkClass}};
 }
 
 }  // namespace divvy::doctor

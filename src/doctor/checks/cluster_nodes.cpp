@@ -9,7 +9,7 @@
 namespace divvy::doctor {
 namespace {
 
-void lookRegistered(const ClusterFacts& facts, FindingBuilder& sink) {
+void checkRegistered(const ClusterFacts& facts, FindingBuilder& sink) {
   if (facts.nodes_listed) return sink.skip(facts.nodes_listed->message());
   std::size_t devices = 0, nodes = 0;
   for (const NodeDevices& one : facts.nodes) {
@@ -33,12 +33,12 @@ void lookRegistered(const ClusterFacts& facts, FindingBuilder& sink) {
                 one.name);
     }
   }
-  if (sink.said()) return;
+  if (sink.hasFindings()) return;
   if (facts.nodes.empty()) return sink.skip("the cluster has no nodes");
   sink.ok(counted(devices, "device") + " of " + counted(nodes, "node"));
 }
 
-void lookInventories(const ClusterFacts& facts, FindingBuilder& sink) {
+void checkInventories(const ClusterFacts& facts, FindingBuilder& sink) {
   if (facts.nodes_listed) return sink.skip(facts.nodes_listed->message());
   for (const NodeDevices& one : facts.nodes)
     for (const std::string& line : one.surplus)
@@ -46,16 +46,16 @@ void lookInventories(const ClusterFacts& facts, FindingBuilder& sink) {
                  "if the node has it: kubectl annotate node " + one.name +
                      " divvy.dev/inventory-; if not, see what its agent is"},
                 one.name);
-  if (!sink.said()) sink.ok("none does");
+  if (!sink.hasFindings()) sink.ok("none does");
 }
 
-void lookPlugin(const ClusterFacts& facts, FindingBuilder& sink) {
+void checkPlugin(const ClusterFacts& facts, FindingBuilder& sink) {
   if (facts.nodes_listed) return sink.skip(facts.nodes_listed->message());
   std::vector<std::string> whole;
   for (const NodeDevices& one : facts.nodes)
     if (one.by_plugin) whole.push_back(one.name);
-  for (const Rival& one : facts.rivals)
-    if (one.kind == Rival::Kind::kPlugin)
+  for (const ForeignInstallation& one : facts.foreign_installations)
+    if (one.kind == ForeignInstallation::Kind::kPlugin)
       sink.warn({one.what + " serves nvidia.com/gpu",
                  "on nodes where Divvy's agent serves the same resource the kubelet heeds whoever "
                  "registered last",
@@ -64,7 +64,7 @@ void lookPlugin(const ClusterFacts& facts, FindingBuilder& sink) {
   if (!whole.empty())
     sink.ok(counted(whole.size(), "node") + " (" + joined(whole) +
             "): whole cards go there, shares do not");
-  if (sink.said()) return;
+  if (sink.hasFindings()) return;
   if (facts.rivals_listed) return sink.skip(facts.rivals_listed->message());
   sink.ok("there is none");
 }
@@ -72,7 +72,7 @@ void lookPlugin(const ClusterFacts& facts, FindingBuilder& sink) {
 // Divvy's resources that count devices.
 constexpr const char* kCounts[] = {"nvidia.com/gpu", "divvy.dev/gpu"};
 
-void lookMapped(const ClusterFacts& facts, FindingBuilder& sink) {
+void checkMapped(const ClusterFacts& facts, FindingBuilder& sink) {
   if (facts.mapped_listed) return sink.skip(facts.mapped_listed->message());
   if (facts.nodes_listed) return sink.skip(facts.nodes_listed->message());
   const auto counts = [](const MappedClass& one) {
@@ -89,12 +89,12 @@ void lookMapped(const ClusterFacts& facts, FindingBuilder& sink) {
                  "agent-announce-rbac.yaml); for another's agent, or to patch them by hand: "
                  "docs/node-agent.md"},
                 one.name);
-  if (!sink.said())
+  if (!sink.hasFindings())
     sink.ok("DeviceClass " + mapped->name + " stands for " + mapped->resource +
             ", and all nodes with shares announce memory and compute");
 }
 
-void lookUpgrade(const ClusterFacts& facts, FindingBuilder& sink) {
+void checkUpgrade(const ClusterFacts& facts, FindingBuilder& sink) {
   if (facts.nodes_listed) return sink.skip(facts.nodes_listed->message());
   for (const NodeDevices& one : facts.nodes)
     if (!one.upgrading.empty())
@@ -103,10 +103,10 @@ void lookUpgrade(const ClusterFacts& facts, FindingBuilder& sink) {
                      ? "wait for it"
                      : "kubectl -n gpu-operator get pods -o wide"},
                 one.name);
-  if (!sink.said()) sink.ok("none is being upgraded");
+  if (!sink.hasFindings()) sink.ok("none is being upgraded");
 }
 
-void lookWaiting(const ClusterFacts& facts, FindingBuilder& sink) {
+void checkWaiting(const ClusterFacts& facts, FindingBuilder& sink) {
   if (facts.pods_listed) return sink.skip(facts.pods_listed->message());
   std::size_t ours = 0;
   for (const WaitingPod& one : facts.waiting) {
@@ -120,14 +120,14 @@ void lookWaiting(const ClusterFacts& facts, FindingBuilder& sink) {
                "make it anew: the webhook names the scheduler when a pod is made"},
               one.space + "/" + one.name);
   }
-  if (sink.said()) return;
+  if (sink.hasFindings()) return;
   sink.ok(ours == 0 ? "none waits"
                     : counted(ours, "pod") + " wait for Divvy: divvy explain pod says for what");
 }
 
-void lookPastShares(const ClusterFacts& facts, FindingBuilder& sink) {
+void checkPastShares(const ClusterFacts& facts, FindingBuilder& sink) {
   if (facts.pods_listed) return sink.skip(facts.pods_listed->message());
-  for (const PastShares& one : facts.past_shares)
+  for (const BypassingContainer& one : facts.past_shares)
     sink.warn(
         {"container " + one.container + " has NVIDIA_VISIBLE_DEVICES=" + one.cards,
          "where NVIDIA's runtime is the default it has whole cards, whatever shares of them "
@@ -136,22 +136,22 @@ void lookPastShares(const ClusterFacts& facts, FindingBuilder& sink) {
          "validatingadmissionpolicybinding divvy-visible-devices --type merge -p "
          "'{\"spec\":{\"validationActions\":[\"Deny\"]}}'"},
         one.space + "/" + one.pod);
-  if (!sink.said()) sink.ok("none names cards in its environment");
+  if (!sink.hasFindings()) sink.ok("none names cards in its environment");
 }
 
-void lookReadable(const ClusterFacts& facts, FindingBuilder& sink) {
+void checkReadable(const ClusterFacts& facts, FindingBuilder& sink) {
   if (facts.pods_listed) return sink.skip(facts.pods_listed->message());
   for (const std::string& one : facts.pods_unreadable)
     sink.fault({one, "what it holds is not counted: its cards may be promised twice",
                 "see who wrote it; end the pod, or take the annotation away"});
-  if (!sink.said()) sink.ok("all can be read");
+  if (!sink.hasFindings()) sink.ok("all can be read");
 }
 
-void lookHami(const ClusterFacts& facts, FindingBuilder& sink) {
+void checkHami(const ClusterFacts& facts, FindingBuilder& sink) {
   std::vector<std::string> found;
   bool webhook = false;
-  for (const Rival& one : facts.rivals) {
-    if (one.kind != Rival::Kind::kHami) continue;
+  for (const ForeignInstallation& one : facts.foreign_installations) {
+    if (one.kind != ForeignInstallation::Kind::kHami) continue;
     found.push_back(one.what);
     webhook = webhook || one.webhook;
   }
@@ -170,19 +170,19 @@ void lookHami(const ClusterFacts& facts, FindingBuilder& sink) {
 
 ClusterEntries nodesChecks() {
   return {{"node-registrations", "have all nodes with cards told of them, so that it can be read",
-           lookRegistered},
+           checkRegistered},
           {"node-inventories", "does a node register more devices than its inventory has",
-           lookInventories},
-          {"node-plugins", "does NVIDIA's own device plugin serve nodes", lookPlugin},
+           checkInventories},
+          {"node-plugins", "does NVIDIA's own device plugin serve nodes", checkPlugin},
           {"device-classes",
-           "does a DeviceClass keep pods that ask for memory or compute off nodes", lookMapped},
-          {"node-upgrades", "is a node kept out by its driver's upgrade", lookUpgrade},
+           "does a DeviceClass keep pods that ask for memory or compute off nodes", checkMapped},
+          {"node-upgrades", "is a node kept out by its driver's upgrade", checkUpgrade},
           {"waiting-pods", "are pods with devices left to schedulers that do not ask Divvy",
-           lookWaiting},
+           checkWaiting},
           {"pods-past-shares", "do pods have cards by their environment, past all shares",
-           lookPastShares},
-          {"pod-assignments", "can be read what pods were given", lookReadable},
-          {"hami-installed", "is HAMi still installed beside Divvy", lookHami}};
+           checkPastShares},
+          {"pod-assignments", "can be read what pods were given", checkReadable},
+          {"hami-installed", "is HAMi still installed beside Divvy", checkHami}};
 }
 
 }  // namespace divvy::doctor

@@ -4,32 +4,32 @@
 
 namespace divvy::doctor {
 
-const char* nameOf(Scope scope) {
-  return scope == Scope::kNode ? "node" : "cluster";
+const char* nameOf(FindingScope scope) {
+  return scope == FindingScope::kNode ? "node" : "cluster";
 }
 
-const char* nameOf(State state) {
+const char* nameOf(FindingState state) {
   switch (state) {
-    case State::kFault:
+    case FindingState::kFault:
       return "fault";
-    case State::kWarning:
+    case FindingState::kWarning:
       return "warning";
-    case State::kSkipped:
+    case FindingState::kSkipped:
       return "skipped";
-    case State::kOk:
+    case FindingState::kOk:
       break;
   }
   return "ok";
 }
 
-std::size_t countOf(const Findings& findings, State state) {
+std::size_t countOf(const Findings& findings, FindingState state) {
   return static_cast<std::size_t>(
       std::count_if(findings.begin(), findings.end(),
                     [state](const Finding& one) { return one.state == state; }));
 }
 
-State worstOf(const Findings& findings) {
-  State worst = State::kOk;
+FindingState worstOf(const Findings& findings) {
+  FindingState worst = FindingState::kOk;
   for (const Finding& one : findings) worst = std::min(worst, one.state);
   return worst;
 }

@@ -28,7 +28,7 @@ bool anyAgent(const NodeFacts& facts) {
   return any;
 }
 
-void lookAnswers(const NodeFacts& facts, FindingBuilder& sink) {
+void checkAnswers(const NodeFacts& facts, FindingBuilder& sink) {
   eachAgent(facts, [&](const AgentFacts& agent) {
     if (agent.answer)
       return sink.ok(
@@ -53,34 +53,35 @@ void lookAnswers(const NodeFacts& facts, FindingBuilder& sink) {
                     agent.dir + "/agent.lock: tenants live on"},
                agent.dir);
   });
-  if (sink.said()) return;
+  if (sink.hasFindings()) return;
   if (!facts.kubelet.there) return sink.ok(noneText(facts) + ": one is started when it is needed");
   sink.warn({noneText(facts) + ", and a kubelet is here", "this node's cards are not registered",
              "helm install divvy (docs/install.md)"});
 }
 
-void lookVersion(const NodeFacts& facts, FindingBuilder& sink) {
+void checkVersion(const NodeFacts& facts, FindingBuilder& sink) {
   eachAgent(facts, [&](const AgentFacts& agent) {
     if (!agent.answer) return;
-    const std::string& told = agent.answer->version;
-    if (told == facts.version) return sink.ok("both are " + told, agent.dir);
-    sink.warn({told.empty() ? "it does not say its version"
-                            : "it is " + told + ", this program is " + facts.version,
-               "what the one knows and the other does not is left out of their talk",
-               "divvy stop  (the next command starts this version's), or upgrade the chart"},
-              agent.dir);
+    const std::string& agent_version = agent.answer->version;
+    if (agent_version == facts.version) return sink.ok("both are " + agent_version, agent.dir);
+    sink.warn(
+        {agent_version.empty() ? "it does not say its version"
+                               : "it is " + agent_version + ", this program is " + facts.version,
+         "what the one knows and the other does not is left out of their talk",
+         "divvy stop  (the next command starts this version's), or upgrade the chart"},
+        agent.dir);
   });
-  if (!sink.said()) sink.skip("no agent answered");
+  if (!sink.hasFindings()) sink.skip("no agent answered");
 }
 
-using Kind = Oddity::Kind;
+using Kind = PathAnomaly::Kind;
 
 template <typename Say>
-void eachOddity(const NodeFacts& facts, Say say) {
+void eachOddity(const NodeFacts& facts, Say report) {
   for (const RuntimeDir& dir : facts.runtimes) {
-    for (const Oddity& one : dir.oddities) say(one);
+    for (const PathAnomaly& one : dir.anomalies) report(one);
     for (const AgentFacts& agent : dir.agents)
-      for (const Oddity& one : agent.oddities) say(one);
+      for (const PathAnomaly& one : agent.anomalies) report(one);
   }
 }
 
@@ -90,9 +91,9 @@ std::size_t foldersThere(const NodeFacts& facts) {
   return count;
 }
 
-void lookFolders(const NodeFacts& facts, FindingBuilder& sink) {
+void checkFolders(const NodeFacts& facts, FindingBuilder& sink) {
   if (foldersThere(facts) == 0) return sink.skip(noneText(facts));
-  eachOddity(facts, [&](const Oddity& one) {
+  eachOddity(facts, [&](const PathAnomaly& one) {
     if (one.kind != Kind::kAccess) return;
     if (one.harmless) return sink.skip(one.what, one.path);
     sink.fault({one.what,
@@ -101,12 +102,12 @@ void lookFolders(const NodeFacts& facts, FindingBuilder& sink) {
                 "chmod 700 " + one.path + ", or remove it when no agent runs"},
                one.path);
   });
-  if (!sink.said()) sink.ok("closed to others, as agents make them");
+  if (!sink.hasFindings()) sink.ok("closed to others, as agents make them");
 }
 
-void lookState(const NodeFacts& facts, FindingBuilder& sink) {
+void checkState(const NodeFacts& facts, FindingBuilder& sink) {
   if (foldersThere(facts) == 0) return sink.skip(noneText(facts));
-  eachOddity(facts, [&](const Oddity& one) {
+  eachOddity(facts, [&](const PathAnomaly& one) {
     switch (one.kind) {
       case Kind::kAccess:
         if (one.harmless) sink.skip(one.what, one.path);
@@ -131,17 +132,17 @@ void lookState(const NodeFacts& facts, FindingBuilder& sink) {
             one.path);
     }
   });
-  if (!sink.said()) sink.ok("all of it can be read");
+  if (!sink.hasFindings()) sink.ok("all of it can be read");
 }
 
-void lookSpace(const NodeFacts& facts, FindingBuilder& sink) {
+void checkSpace(const NodeFacts& facts, FindingBuilder& sink) {
   for (const RuntimeDir& dir : facts.runtimes) {
     if (!dir.place) continue;
     if (!dir.space) {
       sink.skip(dir.space.error().message(), dir.path);
       continue;
     }
-    const Space& space = *dir.space;
+    const FileSystemSpace& space = *dir.space;
     const bool files = space.files == 0 || space.files_free >= kMinFiles;
     if (space.read_only) {
       sink.fault({"is on a file system that is mounted read-only", "nobody gets a share",
@@ -162,10 +163,10 @@ void lookSpace(const NodeFacts& facts, FindingBuilder& sink) {
       }
     }
   }
-  if (!sink.said()) sink.skip(noneText(facts));
+  if (!sink.hasFindings()) sink.skip(noneText(facts));
 }
 
-void lookCards(const NodeFacts& facts, FindingBuilder& sink) {
+void checkCards(const NodeFacts& facts, FindingBuilder& sink) {
   eachAgent(facts, [&](const AgentFacts& agent) {
     if (!agent.answer) return;
     for (const std::string& one : agent.answer->card_faults)
@@ -175,11 +176,11 @@ void lookCards(const NodeFacts& facts, FindingBuilder& sink) {
     if (agent.answer->card_faults.empty())
       sink.ok(agent.answer->cards == 0 ? "it has none" : "all are in service", agent.dir);
   });
-  if (!sink.said()) sink.skip(anyAgent(facts) ? "no agent answered" : noneText(facts));
+  if (!sink.hasFindings()) sink.skip(anyAgent(facts) ? "no agent answered" : noneText(facts));
 }
 
 // Kubelet, probes and tenants wait for the agent's event loop.
-void lookLoop(const NodeFacts& facts, FindingBuilder& sink) {
+void checkLoop(const NodeFacts& facts, FindingBuilder& sink) {
   constexpr std::int64_t kMaxMs = 50;
   eachAgent(facts, [&](const AgentFacts& agent) {
     if (!agent.answer || agent.answer->loop_late_ms < 0) return;
@@ -191,12 +192,12 @@ void lookLoop(const NodeFacts& facts, FindingBuilder& sink) {
                "docs/runbooks.md#divvyagentlooplate"},
               agent.dir);
   });
-  if (!sink.said())
+  if (!sink.hasFindings())
     sink.skip(anyAgent(facts) ? "no agent measures it: those with --metrics-listen do"
                               : noneText(facts));
 }
 
-void lookTenants(const NodeFacts& facts, FindingBuilder& sink) {
+void checkTenants(const NodeFacts& facts, FindingBuilder& sink) {
   eachAgent(facts, [&](const AgentFacts& agent) {
     if (!agent.answer) return;
     const AgentAnswer& answer = *agent.answer;
@@ -220,20 +221,20 @@ void lookTenants(const NodeFacts& facts, FindingBuilder& sink) {
       sink.ok(answer.tenants == 0 ? "there are none" : "their figures agree with the driver's",
               agent.dir);
   });
-  if (!sink.said()) sink.skip(anyAgent(facts) ? "no agent answered" : noneText(facts));
+  if (!sink.hasFindings()) sink.skip(anyAgent(facts) ? "no agent answered" : noneText(facts));
 }
 
 }  // namespace
 
 NodeEntries agentChecks() {
-  return {{"agent-answers", "do the agents of this machine answer", lookAnswers},
-          {"agent-version", "are they of this program's version", lookVersion},
-          {"agent-folders", "may nobody else write into their folders", lookFolders},
-          {"agent-state", "can all that they keep there be read", lookState},
-          {"agent-space", "is there room for more tenants' pages", lookSpace},
-          {"agent-cards", "are all of their cards in service", lookCards},
-          {"agent-loop", "does their event loop run what is due in time", lookLoop},
-          {"agent-tenants", "do limits hold for all of their tenants", lookTenants}};
+  return {{"agent-answers", "do the agents of this machine answer", checkAnswers},
+          {"agent-version", "are they of this program's version", checkVersion},
+          {"agent-folders", "may nobody else write into their folders", checkFolders},
+          {"agent-state", "can all that they keep there be read", checkState},
+          {"agent-space", "is there room for more tenants' pages", checkSpace},
+          {"agent-cards", "are all of their cards in service", checkCards},
+          {"agent-loop", "does their event loop run what is due in time", checkLoop},
+          {"agent-tenants", "do limits hold for all of their tenants", checkTenants}};
 }
 
 }  // namespace divvy::doctor

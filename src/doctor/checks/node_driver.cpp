@@ -9,7 +9,8 @@ namespace divvy::doctor {
 namespace {
 
 bool noDriver(const DriverFacts& driver) {
-  return driver.cards.empty() && absent(driver.version) && driver.libraries.empty() && !driver.wsl;
+  return driver.cards.empty() && isAbsent(driver.version) && driver.libraries.empty() &&
+         !driver.wsl;
 }
 
 constexpr const char* kNothing = "no NVIDIA card and no driver of NVIDIA's: only simulated cards";
@@ -20,7 +21,7 @@ std::string addresses(const std::vector<PciCard>& cards) {
   return joined(words);
 }
 
-void lookLoaded(const NodeFacts& facts, FindingBuilder& sink) {
+void checkLoaded(const NodeFacts& facts, FindingBuilder& sink) {
   const DriverFacts& driver = facts.driver;
   if (noDriver(driver)) return sink.skip(kNothing);
   if (driver.wsl) return sink.ok("/dev/dxg: the driver is the Windows host's");
@@ -31,7 +32,7 @@ void lookLoaded(const NodeFacts& facts, FindingBuilder& sink) {
                         "its version cannot be compared with that of the libraries", ""});
     return sink.ok("version " + version + ", " + counted(driver.cards.size(), "card"));
   }
-  if (!absent(driver.version)) return sink.skip(driver.version.error().message());
+  if (!isAbsent(driver.version)) return sink.skip(driver.version.error().message());
   std::vector<PciCard> without = driver.cards;
   // Cards that are passed to virtual machines cannot be shared here.
   std::erase_if(without, [](const PciCard& one) { return one.driver == "vfio-pci"; });
@@ -47,7 +48,7 @@ void lookLoaded(const NodeFacts& facts, FindingBuilder& sink) {
               "install NVIDIA's driver, then: modprobe nvidia"});
 }
 
-void lookLibraries(const NodeFacts& facts, FindingBuilder& sink) {
+void checkLibraries(const NodeFacts& facts, FindingBuilder& sink) {
   const DriverFacts& driver = facts.driver;
   if (noDriver(driver)) return sink.skip(kNothing);
   std::vector<std::string> found;
@@ -67,7 +68,7 @@ void lookLibraries(const NodeFacts& facts, FindingBuilder& sink) {
               "install the driver's libraries (Debian: libcuda1, libnvidia-ml1), then: ldconfig"});
 }
 
-void lookVersions(const NodeFacts& facts, FindingBuilder& sink) {
+void checkVersions(const NodeFacts& facts, FindingBuilder& sink) {
   const DriverFacts& driver = facts.driver;
   if (noDriver(driver)) return sink.skip(kNothing);
   const std::string loaded = driver.version ? versionIn(*driver.version) : "";
@@ -93,7 +94,7 @@ void lookVersions(const NodeFacts& facts, FindingBuilder& sink) {
   sink.ok("module and libraries are " + loaded);
 }
 
-void lookDevices(const NodeFacts& facts, FindingBuilder& sink) {
+void checkDevices(const NodeFacts& facts, FindingBuilder& sink) {
   const DriverFacts& driver = facts.driver;
   if (noDriver(driver)) return sink.skip(kNothing);
   if (driver.wsl) return sink.ok("/dev/dxg");
@@ -118,10 +119,10 @@ void lookDevices(const NodeFacts& facts, FindingBuilder& sink) {
 
 NodeEntries driverChecks() {
   return {
-      {"driver-loaded", "is the driver loaded where there is a card", lookLoaded},
-      {"driver-libraries", "are libcuda and libnvidia-ml where the loader looks", lookLibraries},
-      {"driver-versions", "are the driver's module and libraries of one version", lookVersions},
-      {"driver-devices", "are the driver's device files there", lookDevices}};
+      {"driver-loaded", "is the driver loaded where there is a card", checkLoaded},
+      {"driver-libraries", "are libcuda and libnvidia-ml where the loader looks", checkLibraries},
+      {"driver-versions", "are the driver's module and libraries of one version", checkVersions},
+      {"driver-devices", "are the driver's device files there", checkDevices}};
 }
 
 }  // namespace divvy::doctor

@@ -28,7 +28,7 @@ std::string faultOf(const LibraryFile& file, std::uint16_t machine) {
   return "";
 }
 
-void lookOwn(const NodeFacts& facts, FindingBuilder& sink) {
+void checkOwn(const NodeFacts& facts, FindingBuilder& sink) {
   const LibraryFolder& own = facts.install.own;
   if (own.files.empty()) return sink.skip("where this program is installed is not known");
   for (const LibraryFile& file : own.files) {
@@ -38,10 +38,10 @@ void lookOwn(const NodeFacts& facts, FindingBuilder& sink) {
                   "install Divvy again: the libraries belong beside bin/divvy, in lib/"},
                  file.path);
   }
-  if (!sink.said()) sink.ok("whole, for this processor", own.path);
+  if (!sink.hasFindings()) sink.ok("whole, for this processor", own.path);
 }
 
-void lookStagedOne(const NodeFacts& facts, const LibraryFolder& folder, FindingBuilder& sink) {
+void checkStagedOne(const NodeFacts& facts, const LibraryFolder& folder, FindingBuilder& sink) {
   for (const LibraryFile& file : folder.files) {
     const std::string fault = faultOf(file, facts.install.machine);
     if (!fault.empty())
@@ -55,12 +55,12 @@ void lookStagedOne(const NodeFacts& facts, const LibraryFolder& folder, FindingB
               folder.path);
 }
 
-void lookStaged(const NodeFacts& facts, FindingBuilder& sink) {
+void checkStaged(const NodeFacts& facts, FindingBuilder& sink) {
   const InstallFacts& install = facts.install;
   if (!install.staged_there)
     return sink.skip(install.staged_dir + ": no agent of a node has put anything there");
   if (install.staged_space) {
-    const Space& space = *install.staged_space;
+    const FileSystemSpace& space = *install.staged_space;
     if (space.noexec)
       sink.fault({"is on a file system that is mounted noexec",
                   "containers cannot load the libraries, and run without limits or not at all",
@@ -73,7 +73,7 @@ void lookStaged(const NodeFacts& facts, FindingBuilder& sink) {
   }
   bool same = false;
   for (const LibraryFolder& folder : install.staged) {
-    lookStagedOne(facts, folder, sink);
+    checkStagedOne(facts, folder, sink);
     same = same || (!folder.files.empty() &&
                     std::all_of(folder.files.begin(), folder.files.end(),
                                 [](const LibraryFile& file) { return file.same; }));
@@ -92,9 +92,9 @@ bool isOurs(const std::string& line) {
   return line.find("libdivvy-") != std::string::npos;
 }
 
-void lookPreload(const NodeFacts& facts, FindingBuilder& sink) {
+void checkPreload(const NodeFacts& facts, FindingBuilder& sink) {
   const InstallFacts& install = facts.install;
-  if (absent(install.preload)) return sink.ok("there is none");
+  if (isAbsent(install.preload)) return sink.ok("there is none");
   if (!install.preload) return sink.skip(install.preload.error().message());
   const std::string& text = *install.preload;
   if (!install.preload_absent.empty())
@@ -109,7 +109,7 @@ void lookPreload(const NodeFacts& facts, FindingBuilder& sink) {
     sink.warn({"names libvgpu.so",
                "HAMi's library is loaded into every program of the machine, beside Divvy's",
                "take it out when HAMi is gone"});
-  if (sink.said()) return;
+  if (sink.hasFindings()) return;
   const bool empty = text.find_first_not_of(" \t\r\n") == std::string::npos;
   sink.ok(empty ? "it is empty" : "names libraries that are there, none of a card's");
 }
@@ -119,10 +119,10 @@ void lookPreload(const NodeFacts& facts, FindingBuilder& sink) {
 NodeEntries installChecks() {
   return {
       {"interposer-libraries", "are the libraries that hold limits whole, beside this program",
-       lookOwn},
-      {"staged-libraries", "are those that containers get whole, and of this build", lookStaged},
+       checkOwn},
+      {"staged-libraries", "are those that containers get whole, and of this build", checkStaged},
       {"host-preload", "is nothing of ours, or broken, in the machine's own ld.so.preload",
-       lookPreload}};
+       checkPreload}};
 }
 
 }  // namespace divvy::doctor

@@ -22,45 +22,45 @@ std::string noneText(const NodeFacts& facts) {
   return "no kubelet is here (" + facts.kubelet.dir + ")";
 }
 
-void lookSockets(const NodeFacts& facts, FindingBuilder& sink) {
+void checkSockets(const NodeFacts& facts, FindingBuilder& sink) {
   const KubeletFacts& kubelet = facts.kubelet;
   if (!kubelet.there) return sink.skip(noneText(facts));
   if (kubelet.plugins_fault) return sink.skip(kubelet.plugins_fault->message());
-  const auto look = [&](const std::optional<Place>& place, const std::string& path,
-                        const char* means) {
-    if (place && place->kind == Place::Kind::kSocket) return sink.ok("it is there", path);
+  const auto check = [&](const std::optional<PathInfo>& place, const std::string& path,
+                         const char* means) {
+    if (place && place->kind == PathInfo::Kind::kSocket) return sink.ok("it is there", path);
     sink.fault({place ? "is no socket" : "is not there", means,
                 "systemctl status kubelet (rke2-agent, k3s); agent.podResourcesDir if it has "
                 "another --root-dir"},
                path);
   };
-  look(kubelet.plugin_socket, kubelet.dir + "/device-plugins/kubelet.sock",
-       "no device plugin can register: the node has no devices");
-  look(kubelet.resources_socket, kubelet.dir + "/pod-resources/kubelet.sock",
-       "the agent is not told whose devices are which: no container with devices starts");
+  check(kubelet.plugin_socket, kubelet.dir + "/device-plugins/kubelet.sock",
+        "no device plugin can register: the node has no devices");
+  check(kubelet.resources_socket, kubelet.dir + "/pod-resources/kubelet.sock",
+        "the agent is not told whose devices are which: no container with devices starts");
 }
 
-void lookPlugins(const NodeFacts& facts, FindingBuilder& sink) {
+void checkPlugins(const NodeFacts& facts, FindingBuilder& sink) {
   const KubeletFacts& kubelet = facts.kubelet;
   if (!kubelet.there) return sink.skip(noneText(facts));
   if (kubelet.plugins_fault) return sink.skip(kubelet.plugins_fault->message());
-  std::vector<std::string> ours, rivals, others;
+  std::vector<std::string> ours, foreign_installations, others;
   for (const std::string& one : kubelet.sockets)
-    (isOurs(one) ? ours : isRival(one) ? rivals : others).push_back(one);
-  if (!rivals.empty())
-    return sink.warn(
-        {"in device-plugins: " + joined(rivals) + (ours.empty() ? "" : ", beside " + joined(ours)),
-         "another plugin serves cards here; for the same resource the kubelet heeds "
-         "whoever registered last",
-         "remove the other plugin, or give Divvy another resource: "
-         "agent.resource=divvy.dev/gpu"});
+    (isOurs(one) ? ours : isRival(one) ? foreign_installations : others).push_back(one);
+  if (!foreign_installations.empty())
+    return sink.warn({"in device-plugins: " + joined(foreign_installations) +
+                          (ours.empty() ? "" : ", beside " + joined(ours)),
+                      "another plugin serves cards here; for the same resource the kubelet heeds "
+                      "whoever registered last",
+                      "remove the other plugin, or give Divvy another resource: "
+                      "agent.resource=divvy.dev/gpu"});
   if (ours.empty())
     return sink.ok("none for cards, and Divvy's is not there either" +
                    (others.empty() ? "" : "; others: " + joined(others)));
   sink.ok(joined(ours) + (others.empty() ? "" : "; others: " + joined(others)));
 }
 
-void lookCheckpoint(const NodeFacts& facts, FindingBuilder& sink) {
+void checkCheckpoint(const NodeFacts& facts, FindingBuilder& sink) {
   const KubeletFacts& kubelet = facts.kubelet;
   if (!kubelet.there) return sink.skip(noneText(facts));
   if (kubelet.checkpoint && !kubelet.checkpoint_doubt.empty())
@@ -84,9 +84,9 @@ void lookCheckpoint(const NodeFacts& facts, FindingBuilder& sink) {
 }  // namespace
 
 NodeEntries kubeletChecks() {
-  return {{"kubelet-sockets", "can plugins reach the kubelet", lookSockets},
-          {"other-plugins", "does no other device plugin serve cards here", lookPlugins},
-          {"kubelet-checkpoint", "can the kubelet's note of devices be read", lookCheckpoint}};
+  return {{"kubelet-sockets", "can plugins reach the kubelet", checkSockets},
+          {"other-plugins", "does no other device plugin serve cards here", checkPlugins},
+          {"kubelet-checkpoint", "can the kubelet's note of devices be read", checkCheckpoint}};
 }
 
 }  // namespace divvy::doctor

@@ -11,7 +11,7 @@ constexpr std::uint64_t kMinShared = 16u << 20;
 // Leases last 8 s, so an error of a second is harmless.
 constexpr std::uint64_t kMaxClockErrorUs = 1'000'000;
 
-void lookCgroups(const NodeFacts& facts, FindingBuilder& sink) {
+void checkCgroups(const NodeFacts& facts, FindingBuilder& sink) {
   const MachineFacts& machine = facts.machine;
   if (!machine.cgroups_read) return sink.skip("/sys/fs/cgroup is not there");
   if (machine.cgroup_v2) return sink.ok("version 2");
@@ -20,7 +20,7 @@ void lookCgroups(const NodeFacts& facts, FindingBuilder& sink) {
              "systemd.unified_cgroup_hierarchy=1 on the kernel's command line"});
 }
 
-void lookClock(const NodeFacts& facts, FindingBuilder& sink) {
+void checkClock(const NodeFacts& facts, FindingBuilder& sink) {
   const MachineFacts& machine = facts.machine;
   if (!machine.clock_synchronised) return sink.skip("the kernel was not asked, or did not say");
   const std::string off = std::to_string(machine.clock_error_us / 1000) + " ms";
@@ -36,14 +36,14 @@ void lookClock(const NodeFacts& facts, FindingBuilder& sink) {
   sink.ok("synchronised, off by " + off + " at most");
 }
 
-void lookShared(const NodeFacts& facts, FindingBuilder& sink) {
+void checkShared(const NodeFacts& facts, FindingBuilder& sink) {
   const MachineFacts& machine = facts.machine;
   if (!machine.shm)
     return sink.warn({"/dev/shm is not there",
                       "programs that share memory between processes (NCCL, data loaders, simulated "
                       "cards) fail",
                       "mount -t tmpfs tmpfs /dev/shm"});
-  if (machine.shm->kind != Place::Kind::kFolder)
+  if (machine.shm->kind != PathInfo::Kind::kFolder)
     return sink.fault({"/dev/shm is no folder", "programs that share memory fail",
                        "mount -t tmpfs tmpfs /dev/shm"});
   if ((machine.shm->mode & 01777u) != 01777u)
@@ -51,22 +51,22 @@ void lookShared(const NodeFacts& facts, FindingBuilder& sink) {
                "programs of other users cannot share memory, or can remove others'",
                "chmod 1777 /dev/shm"});
   if (!machine.shm_space) {
-    if (!sink.said()) sink.skip(machine.shm_space.error().message());
+    if (!sink.hasFindings()) sink.skip(machine.shm_space.error().message());
     return;
   }
   if (machine.shm_space->free < kMinShared)
     sink.warn({formatBytes({machine.shm_space->free}) + " free of " +
                    formatBytes({machine.shm_space->size}),
                "programs that share memory fail, often by SIGBUS", "ls -lS /dev/shm"});
-  if (!sink.said()) sink.ok(formatBytes({machine.shm_space->free}) + " free");
+  if (!sink.hasFindings()) sink.ok(formatBytes({machine.shm_space->free}) + " free");
 }
 
 }  // namespace
 
 NodeEntries machineChecks() {
-  return {{"cgroup-version", "which version of control groups is mounted", lookCgroups},
-          {"clock", "is the clock kept synchronised", lookClock},
-          {"shared-memory", "is there room in /dev/shm", lookShared}};
+  return {{"cgroup-version", "which version of control groups is mounted", checkCgroups},
+          {"clock", "is the clock kept synchronised", checkClock},
+          {"shared-memory", "is there room in /dev/shm", checkShared}};
 }
 
 }  // namespace divvy::doctor

@@ -20,7 +20,7 @@ std::string noneText(const RuntimeFacts& runtime) {
              : "no configuration of containerd's; there is " + joined(runtime.sockets);
 }
 
-void lookRuntime(const NodeFacts& facts, FindingBuilder& sink) {
+void checkRuntime(const NodeFacts& facts, FindingBuilder& sink) {
   const RuntimeFacts& runtime = facts.runtime;
   if (runtime.configs.empty() && runtime.sockets.empty()) return sink.skip(noneText(runtime));
   for (const RuntimeConfig& one : runtime.configs) {
@@ -35,7 +35,7 @@ void lookRuntime(const NodeFacts& facts, FindingBuilder& sink) {
                  one.path);
     }
   }
-  if (!sink.said()) sink.ok("with its defaults: " + joined(runtime.sockets));
+  if (!sink.hasFindings()) sink.ok("with its defaults: " + joined(runtime.sockets));
 }
 
 // containerd before 1.7 has no CDI and ignores requests for it silently.
@@ -43,7 +43,7 @@ bool cdiOf(const RuntimeConfig& config) {
   return config.cdi.value_or(config.version >= 3);
 }
 
-void lookCdi(const NodeFacts& facts, FindingBuilder& sink) {
+void checkCdi(const NodeFacts& facts, FindingBuilder& sink) {
   const RuntimeFacts& runtime = facts.runtime;
   if (runtime.configs.empty()) return sink.skip(noneText(runtime));
   for (const RuntimeConfig& one : runtime.configs) {
@@ -59,10 +59,10 @@ void lookCdi(const NodeFacts& facts, FindingBuilder& sink) {
                 one.path);
     }
   }
-  if (!sink.said()) sink.skip("no configuration could be read");
+  if (!sink.hasFindings()) sink.skip("no configuration could be read");
 }
 
-void lookNvidia(const NodeFacts& facts, FindingBuilder& sink) {
+void checkNvidia(const NodeFacts& facts, FindingBuilder& sink) {
   const RuntimeFacts& runtime = facts.runtime;
   if (runtime.configs.empty()) return sink.skip(noneText(runtime));
   const bool cards = facts.driver.version.has_value() || !facts.driver.cards.empty();
@@ -91,10 +91,10 @@ void lookNvidia(const NodeFacts& facts, FindingBuilder& sink) {
                 one.path);
     }
   }
-  if (!sink.said()) sink.skip("no configuration could be read");
+  if (!sink.hasFindings()) sink.skip("no configuration could be read");
 }
 
-void lookVisible(const NodeFacts& facts, FindingBuilder& sink) {
+void checkVisible(const NodeFacts& facts, FindingBuilder& sink) {
   const RuntimeFacts& runtime = facts.runtime;
   if (runtime.toolkit_path.empty())
     return sink.skip("no configuration of NVIDIA's toolkit is here");
@@ -135,7 +135,7 @@ void lookVisible(const NodeFacts& facts, FindingBuilder& sink) {
             runtime.toolkit_path);
 }
 
-void lookToolkit(const NodeFacts& facts, FindingBuilder& sink) {
+void checkToolkit(const NodeFacts& facts, FindingBuilder& sink) {
   const std::string& version = facts.runtime.toolkit_version;
   if (version.empty()) return sink.skip("no Debian package nvidia-container-toolkit says it");
   if (compareVersions(version, kSafeToolkit) >= 0) return sink.ok(version);
@@ -146,7 +146,7 @@ void lookToolkit(const NodeFacts& facts, FindingBuilder& sink) {
        "apt-get install nvidia-container-toolkit"});
 }
 
-void lookOperator(const NodeFacts& facts, FindingBuilder& sink) {
+void checkOperator(const NodeFacts& facts, FindingBuilder& sink) {
   const OperatorFacts& gpu = facts.gpu_operator;
   if (!gpu.driver_root && !gpu.validations && !gpu.toolkit_dir) return sink.ok("no traces of it");
   const auto ready = [&](const char* name) {
@@ -160,7 +160,7 @@ void lookOperator(const NodeFacts& facts, FindingBuilder& sink) {
     sink.warn({"/run/nvidia/validations/plugin-ready: the operator's device plugin was here",
                "if it still runs it takes nvidia.com/gpu from Divvy when the node begins anew",
                "ClusterPolicy: devicePlugin.enabled=false, or agent.resource=divvy.dev/gpu"});
-  if (sink.said()) return;
+  if (sink.hasFindings()) return;
   std::vector<std::string> traces;
   if (gpu.driver_root) traces.push_back("/run/nvidia/driver");
   if (gpu.toolkit_dir) traces.push_back("/usr/local/nvidia/toolkit");
@@ -171,13 +171,13 @@ void lookOperator(const NodeFacts& facts, FindingBuilder& sink) {
 }  // namespace
 
 NodeEntries runtimeChecks() {
-  return {{"container-runtime", "can the container runtime's configuration be read", lookRuntime},
-          {"runtime-cdi", "does the runtime know CDI where something is written for it", lookCdi},
+  return {{"container-runtime", "can the container runtime's configuration be read", checkRuntime},
+          {"runtime-cdi", "does the runtime know CDI where something is written for it", checkCdi},
           {"nvidia-runtime", "does the runtime know NVIDIA's, so that containers get the driver",
-           lookNvidia},
-          {"visible-devices", "can pods that ask for nothing have all cards", lookVisible},
-          {"toolkit-version", "is NVIDIA's container toolkit one that is safe", lookToolkit},
-          {"gpu-operator", "does NVIDIA's GPU Operator leave the cards to Divvy", lookOperator}};
+           checkNvidia},
+          {"visible-devices", "can pods that ask for nothing have all cards", checkVisible},
+          {"toolkit-version", "is NVIDIA's container toolkit one that is safe", checkToolkit},
+          {"gpu-operator", "does NVIDIA's GPU Operator leave the cards to Divvy", checkOperator}};
 }
 
 }  // namespace divvy::doctor

@@ -6,7 +6,7 @@
 namespace divvy::doctor {
 namespace {
 
-void lookAt(const SettingsFile& file, FindingBuilder& sink) {
+void checkAt(const SettingsFile& file, FindingBuilder& sink) {
   if (file.unheeded && file.unheeded->empty()) return sink.ok("all of it is heeded", file.path);
   if (file.unheeded)
     return sink.warn({joined(*file.unheeded), "these change nothing, and the rest holds",
@@ -23,14 +23,14 @@ void lookAt(const SettingsFile& file, FindingBuilder& sink) {
              file.path);
 }
 
-void lookSettings(const NodeFacts& facts, FindingBuilder& sink) {
-  for (const SettingsFile& file : facts.settings.files) lookAt(file, sink);
+void checkSettings(const NodeFacts& facts, FindingBuilder& sink) {
+  for (const SettingsFile& file : facts.settings.files) checkAt(file, sink);
   if (facts.settings.unlisted) sink.skip(facts.settings.unlisted->message());
-  if (sink.said()) return;
+  if (sink.hasFindings()) return;
   for (const RuntimeDir& dir : facts.runtimes)
     for (const AgentFacts& agent : dir.agents)
       if (agent.answer && agent.answer->words_known) sink.ok("it was given none", agent.dir);
-  if (!sink.said())
+  if (!sink.hasFindings())
     sink.skip(
         "there is none in the usual places, and no agent runs that could be asked: "
         "--node-settings FILE says where");
@@ -39,7 +39,7 @@ void lookSettings(const NodeFacts& facts, FindingBuilder& sink) {
 }  // namespace
 
 NodeEntries settingsChecks() {
-  return {{"node-settings", "do agents understand what is said of single nodes", lookSettings}};
+  return {{"node-settings", "do agents understand what is said of single nodes", checkSettings}};
 }
 
 }  // namespace divvy::doctor

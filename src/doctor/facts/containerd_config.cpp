@@ -94,11 +94,11 @@ Result<RuntimeConfig> readContainerd(const RootFs& tree, const std::string& path
   config.version = 1;
   std::vector<std::string> imports;
   Result<void> read = addFile(tree, path, &config, &imports);
-  if (absent(read)) return read.error();
+  if (isAbsent(read)) return read.error();
   for (const std::string& file : imports) {
     if (!read) break;
     read = addFile(tree, file, &config, nullptr);
-    if (absent(read)) read = {};
+    if (isAbsent(read)) read = {};
   }
   if (!read) config.fault = read.error();
   return config;

@@ -17,7 +17,7 @@ namespace divvy::doctor {
 namespace {
 
 namespace json = boost::json;
-using Kind = Oddity::Kind;
+using Kind = PathAnomaly::Kind;
 
 // Files that an agent creates in addition to its tenants; `.new`: before a rename.
 bool isKnown(const std::string& name) {
@@ -36,20 +36,20 @@ bool isKnownOfTenant(const std::string& name) {
 }
 
 // A file that cannot be read is reported, because nothing is known of it.
-Oddity unreadable(const std::string& path, const Error& why) {
+PathAnomaly unreadable(const std::string& path, const Error& why) {
   return {path, why.message(), true, Kind::kAccess};
 }
 
 // For a directory that only its owner may use. Agents refuse others (agent/node.h).
-void judgeFolder(const RootFs& tree, const std::string& path, std::vector<Oddity>* out) {
-  const Result<Place> place = tree.place(path, false);
+void judgeFolder(const RootFs& tree, const std::string& path, std::vector<PathAnomaly>* out) {
+  const Result<PathInfo> place = tree.infoOf(path, false);
   if (!place) {
-    if (!absent(place)) out->push_back(unreadable(path, place.error()));
+    if (!isAbsent(place)) out->push_back(unreadable(path, place.error()));
     return;
   }
-  if (place->kind == Place::Kind::kLink)
+  if (place->kind == PathInfo::Kind::kLink)
     return out->push_back({path, "is a link", false, Kind::kAccess});
-  if (place->kind != Place::Kind::kFolder)
+  if (place->kind != PathInfo::Kind::kFolder)
     return out->push_back({path, "is no folder", false, Kind::kAccess});
   // Owned by root, with a group that an agent with a helper belongs to.
   const bool roots = place->gid == 0 && (place->mode & 002u) == 0;
@@ -65,11 +65,11 @@ void judgeFolder(const RootFs& tree, const std::string& path, std::vector<Oddity
 // every tenant has this page.
 template <typename Page>
 void judgePage(const RootFs& tree, const std::string& path, std::uint64_t magic, bool always,
-               std::vector<Oddity>* out) {
+               std::vector<PathAnomaly>* out) {
   ledger::Identification id{};
   const Result<FileStart> start = tree.start(path, sizeof id);
   if (!start) {
-    const bool none = absent(start);
+    const bool none = isAbsent(start);
     if (none && !always) return;
     if (start.error().code() == ErrorCode::kIo)
       return out->push_back(unreadable(path, start.error()));
@@ -89,7 +89,7 @@ void judgePage(const RootFs& tree, const std::string& path, std::uint64_t magic,
                     other ? Kind::kOtherVersion : Kind::kBroken});
 }
 
-void judgePages(const RootFs& tree, const std::string& dir, std::vector<Oddity>* out) {
+void judgePages(const RootFs& tree, const std::string& dir, std::vector<PathAnomaly>* out) {
   judgePage<ledger::ControlPage>(tree, dir + "/control", ledger::kControlMagic, true, out);
   judgePage<ledger::ReportPage>(tree, dir + "/report", ledger::kReportMagic, true, out);
   judgePage<ledger::WorkPage>(tree, dir + "/work", ledger::kWorkMagic, true, out);
@@ -99,11 +99,11 @@ void judgePages(const RootFs& tree, const std::string& dir, std::vector<Oddity>*
 }
 
 void judgeRecord(const RootFs& tree, const std::string& dir, const std::string& id,
-                 std::vector<Oddity>* out) {
+                 std::vector<PathAnomaly>* out) {
   const std::string path = dir + "/tenant.json";
   const Result<std::string> text = tree.text(path);
   if (!text) {
-    if (absent(text)) {
+    if (isAbsent(text)) {
       // Pages are written first; an agent that was killed in between leaves them, and its successor
       // removes them.
       out->push_back({dir, "has no tenant.json", false, Kind::kHalfWritten});
@@ -125,7 +125,7 @@ void judgeRecord(const RootFs& tree, const std::string& dir, const std::string& 
 }
 
 void readTenant(const RootFs& tree, const std::string& dir, const std::string& id,
-                std::vector<Oddity>* out) {
+                std::vector<PathAnomaly>* out) {
   const auto names = tree.list(dir);
   if (!names) {
     if (names.error().code() == ErrorCode::kIo) out->push_back(unreadable(dir, names.error()));
@@ -145,82 +145,82 @@ void readTenant(const RootFs& tree, const std::string& dir, const std::string& i
 void readTenants(const RootFs& tree, AgentFacts* facts) {
   const std::string dir = facts->dir + "/tenants";
   const auto names = tree.list(dir);
-  if (!names && !absent(names)) facts->oddities.push_back(unreadable(dir, names.error()));
+  if (!names && !isAbsent(names)) facts->anomalies.push_back(unreadable(dir, names.error()));
   if (!names) return;
   for (const std::string& name : *names) {
     const std::string path = dir + "/" + name;
     if (name.starts_with(".new-")) {
-      facts->oddities.push_back({path, "is half made", false, Kind::kHalfWritten});
+      facts->anomalies.push_back({path, "is half made", false, Kind::kHalfWritten});
       continue;
     }
-    const Result<Place> place = tree.place(path, false);
+    const Result<PathInfo> place = tree.infoOf(path, false);
     if (!place) continue;
-    if (place->kind != Place::Kind::kFolder) {
-      facts->oddities.push_back({path, "is no tenant's folder", false, Kind::kForeign});
+    if (place->kind != PathInfo::Kind::kFolder) {
+      facts->anomalies.push_back({path, "is no tenant's folder", false, Kind::kForeign});
       continue;
     }
     ++facts->tenants;
-    readTenant(tree, path, name, &facts->oddities);
+    readTenant(tree, path, name, &facts->anomalies);
   }
 }
 
-AgentFacts readAgent(const RootFs& tree, const NodeOptions& terms, const std::string& dir) {
+AgentFacts readAgent(const RootFs& tree, const NodeOptions& options, const std::string& dir) {
   AgentFacts facts;
   facts.dir = dir;
-  judgeFolder(tree, dir, &facts.oddities);
-  judgeFolder(tree, dir + "/tenants", &facts.oddities);
+  judgeFolder(tree, dir, &facts.anomalies);
+  judgeFolder(tree, dir + "/tenants", &facts.anomalies);
   const auto names = tree.list(dir);
   if (!names) {
-    facts.oddities.push_back(unreadable(dir, names.error()));
+    facts.anomalies.push_back(unreadable(dir, names.error()));
     facts.answer = Error(names.error().code(), names.error().message());
     return facts;
   }
   for (const std::string& name : *names) {
     if (isKnown(name)) continue;
     const bool half = name.ends_with(".new");
-    facts.oddities.push_back({dir + "/" + name,
-                              half ? "is half written" : "is nothing that an agent makes", false,
-                              half ? Kind::kHalfWritten : Kind::kForeign});
+    facts.anomalies.push_back({dir + "/" + name,
+                               half ? "is half written" : "is nothing that an agent makes", false,
+                               half ? Kind::kHalfWritten : Kind::kForeign});
   }
   readTenants(tree, &facts);
-  const Result<Place> socket = tree.place(dir + "/agent.sock", false);
-  facts.socket = socket && socket->kind == Place::Kind::kSocket;
+  const Result<PathInfo> socket = tree.infoOf(dir + "/agent.sock", false);
+  facts.socket = socket && socket->kind == PathInfo::Kind::kSocket;
   const Result<Fd> folder = tree.folder(dir);
-  if (facts.socket && folder && terms.ask)
-    facts.answer = terms.ask("/proc/self/fd/" + std::to_string(folder->get()));
+  if (facts.socket && folder && options.ask)
+    facts.answer = options.ask("/proc/self/fd/" + std::to_string(folder->get()));
   if (!facts.socket) facts.answer = Error(ErrorCode::kNotFound, "there is no socket");
   return facts;
 }
 
 }  // namespace
 
-RuntimeDir readRuntimeDir(const RootFs& tree, const NodeOptions& terms, const std::string& path) {
+RuntimeDir readRuntimeDir(const RootFs& tree, const NodeOptions& options, const std::string& path) {
   RuntimeDir dir;
   dir.path = path;
-  const Result<Place> place = tree.place(path, false);
+  const Result<PathInfo> place = tree.infoOf(path, false);
   if (!place) {
-    if (!absent(place)) dir.oddities.push_back(unreadable(path, place.error()));
+    if (!isAbsent(place)) dir.anomalies.push_back(unreadable(path, place.error()));
     return dir;
   }
   dir.place = *place;
   dir.space = tree.space(path);
-  judgeFolder(tree, path, &dir.oddities);
+  judgeFolder(tree, path, &dir.anomalies);
   const auto names = tree.list(path);
   if (!names) {
-    dir.oddities.push_back(unreadable(path, names.error()));
+    dir.anomalies.push_back(unreadable(path, names.error()));
     return dir;
   }
   for (const std::string& name : *names) {
     const std::string inside = path + "/" + name;
     if (!agent::parseNode(name)) {
-      dir.oddities.push_back({inside, "is nothing that an agent makes", false, Kind::kForeign});
+      dir.anomalies.push_back({inside, "is nothing that an agent makes", false, Kind::kForeign});
       continue;
     }
-    const Result<Place> one = tree.place(inside, false);
-    if (one && one->kind == Place::Kind::kFolder) {
-      dir.agents.push_back(readAgent(tree, terms, inside));
+    const Result<PathInfo> one = tree.infoOf(inside, false);
+    if (one && one->kind == PathInfo::Kind::kFolder) {
+      dir.agents.push_back(readAgent(tree, options, inside));
     } else {
-      judgeFolder(tree, inside, &dir.oddities);
+      judgeFolder(tree, inside, &dir.anomalies);
     }
   }
   return dir;

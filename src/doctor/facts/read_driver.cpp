@@ -71,8 +71,8 @@ std::vector<DriverLibrary> librariesIn(const RootFs& tree) {
   for (const std::string& dir : loaderDirs(tree)) {
     for (const char* name : {"libcuda.so.1", "libnvidia-ml.so.1"}) {
       const std::string path = dir + "/" + name;
-      const Result<Place> place = tree.place(path);
-      if (!place || place->kind != Place::Kind::kFile) continue;
+      const Result<PathInfo> place = tree.infoOf(path);
+      if (!place || place->kind != PathInfo::Kind::kFile) continue;
       const Result<std::string> file = tree.resolved(path);
       // A file that is found by two paths (/lib is /usr/lib) counts once.
       if (!file || !files.insert(*file).second) continue;
@@ -93,7 +93,7 @@ DriverFacts readDriver(const RootFs& tree) {
       if (name.starts_with("nvidia") && name.find("caps") == std::string::npos)
         facts.nodes.push_back(name);
   facts.libraries = librariesIn(tree);
-  facts.wsl = tree.place("/dev/dxg").has_value();
+  facts.wsl = tree.infoOf("/dev/dxg").has_value();
   return facts;
 }
 

@@ -51,33 +51,33 @@ void readPreload(const RootFs& tree, InstallFacts* facts) {
   for (std::string line; std::getline(lines, line);) {
     std::istringstream names(line.substr(0, line.find('#')));
     for (std::string name; names >> name;)
-      if (name.starts_with('/') && name.find('$') == std::string::npos && !tree.place(name))
+      if (name.starts_with('/') && name.find('$') == std::string::npos && !tree.infoOf(name))
         facts->preload_absent.push_back(name);
   }
 }
 
 }  // namespace
 
-InstallFacts readInstall(const RootFs& tree, const NodeOptions& terms) {
+InstallFacts readInstall(const RootFs& tree, const NodeOptions& options) {
   InstallFacts facts;
   facts.machine = kMachine;
   std::vector<std::string> own_bytes;
   const Result<RootFs> here = RootFs::open("/");
-  if (here && !terms.lib_dir.empty()) {
-    facts.own.path = terms.lib_dir;
+  if (here && !options.lib_dir.empty()) {
+    facts.own.path = options.lib_dir;
     for (const char* name : kLibraries)
       facts.own.files.push_back(
-          libraryAt(*here, terms.lib_dir + "/" + name, &own_bytes.emplace_back()));
+          libraryAt(*here, options.lib_dir + "/" + name, &own_bytes.emplace_back()));
   }
-  facts.staged_dir = terms.staged_dir;
-  const auto names = tree.list(terms.staged_dir);
+  facts.staged_dir = options.staged_dir;
+  const auto names = tree.list(options.staged_dir);
   facts.staged_there = names.has_value() && !names->empty();
-  facts.staged_space = tree.space(terms.staged_dir);
+  facts.staged_space = tree.space(options.staged_dir);
   if (names) {
     for (const std::string& name : *names) {
       if (facts.staged.size() >= kMaxFolders) break;
       LibraryFolder folder;
-      folder.path = terms.staged_dir + "/" + name;
+      folder.path = options.staged_dir + "/" + name;
       folder.half_written = name == ".new";
       for (std::size_t at = 0; !folder.half_written && at < std::size(kLibraries); ++at) {
         std::string bytes;

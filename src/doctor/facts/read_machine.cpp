@@ -9,8 +9,8 @@ namespace {
 // Only bounds the read; the kubelet module accepts 16 MiB (src/kubelet/checkpoint.cpp).
 constexpr std::size_t kMaxCheckpoint = 64u << 20;
 
-std::optional<Place> placeAt(const RootFs& tree, const std::string& path) {
-  const Result<Place> place = tree.place(path, false);
+std::optional<PathInfo> infoAt(const RootFs& tree, const std::string& path) {
+  const Result<PathInfo> place = tree.infoOf(path, false);
   if (!place) return std::nullopt;
   return *place;
 }
@@ -21,15 +21,15 @@ KubeletFacts readKubelet(const RootFs& tree, const std::string& dir) {
   KubeletFacts facts;
   facts.dir = dir;
   const std::string plugins = dir + "/device-plugins";
-  const Result<Place> place = tree.place(plugins);
-  facts.there = !absent(place) || !absent(tree.place(dir + "/pod-resources"));
+  const Result<PathInfo> place = tree.infoOf(plugins);
+  facts.there = !isAbsent(place) || !isAbsent(tree.infoOf(dir + "/pod-resources"));
   if (!facts.there) return facts;
   const auto names = tree.list(plugins);
-  if (!names && !absent(names)) facts.plugins_fault = names.error();
-  const Result<Place> resources = tree.place(dir + "/pod-resources/kubelet.sock", false);
-  if (!resources && !absent(resources)) facts.plugins_fault = resources.error();
-  facts.plugin_socket = placeAt(tree, plugins + "/kubelet.sock");
-  facts.resources_socket = placeAt(tree, dir + "/pod-resources/kubelet.sock");
+  if (!names && !isAbsent(names)) facts.plugins_fault = names.error();
+  const Result<PathInfo> resources = tree.infoOf(dir + "/pod-resources/kubelet.sock", false);
+  if (!resources && !isAbsent(resources)) facts.plugins_fault = resources.error();
+  facts.plugin_socket = infoAt(tree, plugins + "/kubelet.sock");
+  facts.resources_socket = infoAt(tree, dir + "/pod-resources/kubelet.sock");
   if (names)
     for (const std::string& name : *names)
       if (name.ends_with(".sock") && name != "kubelet.sock") facts.sockets.push_back(name);
@@ -51,10 +51,10 @@ KubeletFacts readKubelet(const RootFs& tree, const std::string& dir) {
 
 MachineFacts readMachine(const RootFs& tree, bool clock) {
   MachineFacts facts;
-  facts.cgroups_read = tree.place("/sys/fs/cgroup").has_value();
-  facts.cgroup_v2 = tree.place("/sys/fs/cgroup/cgroup.controllers").has_value();
-  facts.cgroup_hybrid = tree.place("/sys/fs/cgroup/unified").has_value();
-  facts.shm = placeAt(tree, "/dev/shm");
+  facts.cgroups_read = tree.infoOf("/sys/fs/cgroup").has_value();
+  facts.cgroup_v2 = tree.infoOf("/sys/fs/cgroup/cgroup.controllers").has_value();
+  facts.cgroup_hybrid = tree.infoOf("/sys/fs/cgroup/unified").has_value();
+  facts.shm = infoAt(tree, "/dev/shm");
   facts.shm_space = tree.space("/dev/shm");
   if (!clock) return facts;
   timex now{};

@@ -8,24 +8,24 @@
 
 namespace divvy::doctor {
 
-NodeFacts readNode(const RootFs& tree, const NodeOptions& terms) {
+NodeFacts readNode(const RootFs& tree, const NodeOptions& options) {
   NodeFacts facts;
   facts.root = tree.root();
   facts.as_root = geteuid() == 0;
-  facts.version = terms.version;
+  facts.version = options.version;
   facts.driver = readDriver(tree);
-  facts.install = readInstall(tree, terms);
+  facts.install = readInstall(tree, options);
   std::vector<std::string> seen;
-  for (const std::string& dir : terms.runtime_dirs) {
+  for (const std::string& dir : options.runtime_dirs) {
     if (std::find(seen.begin(), seen.end(), dir) != seen.end()) continue;
     seen.push_back(dir);
-    facts.runtimes.push_back(readRuntimeDir(tree, terms, dir));
+    facts.runtimes.push_back(readRuntimeDir(tree, options, dir));
   }
-  facts.settings = readSettings(tree, terms, facts.runtimes);
+  facts.settings = readSettings(tree, options, facts.runtimes);
   facts.runtime = readRuntime(tree);
   facts.gpu_operator = readOperator(tree);
-  facts.kubelet = readKubelet(tree, terms.kubelet_dir);
-  facts.machine = readMachine(tree, terms.clock);
+  facts.kubelet = readKubelet(tree, options.kubelet_dir);
+  facts.machine = readMachine(tree, options.clock);
   return facts;
 }
 

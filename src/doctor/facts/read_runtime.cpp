@@ -6,15 +6,16 @@
 namespace divvy::doctor {
 namespace {
 
-struct Where {
+struct ConfigPath {
   const char* path;
   const char* flavour;
 };
 
 // RKE2 and k3s generate theirs at each start, from templates beside them.
-constexpr Where kConfigs[] = {{"/etc/containerd/config.toml", "containerd"},
-                              {"/var/lib/rancher/rke2/agent/etc/containerd/config.toml", "RKE2"},
-                              {"/var/lib/rancher/k3s/agent/etc/containerd/config.toml", "k3s"}};
+constexpr ConfigPath kConfigs[] = {
+    {"/etc/containerd/config.toml", "containerd"},
+    {"/var/lib/rancher/rke2/agent/etc/containerd/config.toml", "RKE2"},
+    {"/var/lib/rancher/k3s/agent/etc/containerd/config.toml", "k3s"}};
 
 constexpr const char* kSockets[] = {"/run/containerd/containerd.sock",
                                     "/run/k3s/containerd/containerd.sock", "/run/crio/crio.sock",
@@ -38,8 +39,8 @@ std::vector<std::string> specsIn(const RootFs& tree) {
       // Agents watch which specs are opened.
       const bool ours = name.starts_with("divvy.dev-pod-");
       const Result<std::string> text = ours ? Result<std::string>(name) : tree.text(path);
-      const std::string& told = text ? *text : name;
-      const bool nvidias = told.find(text ? "nvidia.com/" : "nvidia") != std::string::npos;
+      const std::string& text_or_name = text ? *text : name;
+      const bool nvidias = text_or_name.find(text ? "nvidia.com/" : "nvidia") != std::string::npos;
       if (ours || nvidias) found.push_back(path);
     }
   }
@@ -72,7 +73,7 @@ std::string debianVersion(const std::string& status, const std::string& package)
 void readToolkit(const RootFs& tree, RuntimeFacts* facts) {
   for (const char* path : kToolkits) {
     const Result<std::string> text = tree.text(path);
-    if (absent(text)) continue;
+    if (isAbsent(text)) continue;
     facts->toolkit_path = path;
     if (!text) {
       facts->toolkit = text.error();
@@ -96,13 +97,13 @@ void readToolkit(const RootFs& tree, RuntimeFacts* facts) {
 
 RuntimeFacts readRuntime(const RootFs& tree) {
   RuntimeFacts facts;
-  for (const Where& one : kConfigs) {
+  for (const ConfigPath& one : kConfigs) {
     Result<RuntimeConfig> config = readContainerd(tree, one.path, one.flavour);
     if (config) facts.configs.push_back(std::move(*config));
   }
   for (const char* path : kSockets) {
-    const Result<Place> place = tree.place(path);
-    if (place && place->kind == Place::Kind::kSocket) facts.sockets.emplace_back(path);
+    const Result<PathInfo> place = tree.infoOf(path);
+    if (place && place->kind == PathInfo::Kind::kSocket) facts.sockets.emplace_back(path);
   }
   facts.cdi_specs = specsIn(tree);
   readToolkit(tree, &facts);
@@ -120,7 +121,7 @@ OperatorFacts readOperator(const RootFs& tree) {
   if (ready)
     for (const std::string& name : *ready)
       if (name.ends_with("-ready")) facts.ready.push_back(name);
-  facts.toolkit_dir = tree.place("/usr/local/nvidia/toolkit").has_value();
+  facts.toolkit_dir = tree.infoOf("/usr/local/nvidia/toolkit").has_value();
   return facts;
 }
 

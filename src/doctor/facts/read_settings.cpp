@@ -19,7 +19,7 @@ constexpr const char* kMounted = "/volumes/kubernetes.io~configmap/config/node-s
 
 class SettingsFinder {
  public:
-  SettingsFinder(const RootFs& tree, const NodeOptions& terms) : tree_(tree), terms_(terms) {}
+  SettingsFinder(const RootFs& tree, const NodeOptions& options) : tree_(tree), terms_(options) {}
 
   void add(const std::string& path, const std::string& told_by, const Text& text) {
     // An agent of this machine and the usual place may name the same file.
@@ -40,18 +40,18 @@ class SettingsFinder {
 
   void addFound(const std::string& path) {
     const Text text = tree_.text(path);
-    if (!absent(text)) add(path, "", text);
+    if (!isAbsent(text)) add(path, "", text);
   }
 
   void addMounted() {
     const std::string pods = terms_.kubelet_dir + "/pods";
     const auto names = tree_.list(pods);
-    if (!names && !absent(names)) facts_.unlisted = names.error();
+    if (!names && !isAbsent(names)) facts_.unlisted = names.error();
     if (!names) return;
     for (const std::string& uid : *names) addFound(pods + "/" + uid + kMounted);
   }
 
-  SettingsFacts take() { return std::move(facts_); }
+  SettingsFacts result() { return std::move(facts_); }
 
  private:
   const RootFs& tree_;
@@ -79,10 +79,10 @@ std::string givenIn(const std::string& defaults) {
 
 }  // namespace
 
-SettingsFacts readSettings(const RootFs& tree, const NodeOptions& terms,
+SettingsFacts readSettings(const RootFs& tree, const NodeOptions& options,
                            const std::vector<RuntimeDir>& runtimes) {
-  SettingsFinder finder(tree, terms);
-  finder.addNamed(terms.settings_file, kOption);
+  SettingsFinder finder(tree, options);
+  finder.addNamed(options.settings_file, kOption);
   for (const RuntimeDir& dir : runtimes)
     for (const AgentFacts& agent : dir.agents)
       if (agent.answer && agent.answer->settings)
@@ -91,7 +91,7 @@ SettingsFacts readSettings(const RootFs& tree, const NodeOptions& terms,
   if (const Text defaults = tree.text(kDefaults)) finder.addNamed(givenIn(*defaults), kDefaults);
   finder.addFound(kUsual);
   finder.addMounted();
-  return finder.take();
+  return finder.result();
 }
 
 }  // namespace divvy::doctor

@@ -6,10 +6,10 @@
 namespace divvy::doctor {
 
 DriverFacts readDriver(const RootFs& tree);
-InstallFacts readInstall(const RootFs& tree, const NodeOptions& terms);
-RuntimeDir readRuntimeDir(const RootFs& tree, const NodeOptions& terms, const std::string& path);
+InstallFacts readInstall(const RootFs& tree, const NodeOptions& options);
+RuntimeDir readRuntimeDir(const RootFs& tree, const NodeOptions& options, const std::string& path);
 // `runtimes` are of agents that replied and name their files.
-SettingsFacts readSettings(const RootFs& tree, const NodeOptions& terms,
+SettingsFacts readSettings(const RootFs& tree, const NodeOptions& options,
                            const std::vector<RuntimeDir>& runtimes);
 RuntimeFacts readRuntime(const RootFs& tree);
 OperatorFacts readOperator(const RootFs& tree);

@@ -28,9 +28,9 @@ std::string nameOf(const Fd& fd) {
   return "/proc/self/fd/" + std::to_string(fd.get());
 }
 
-Place placeOf(const struct stat& info) {
-  Place place;
-  using Kind = Place::Kind;
+PathInfo pathInfoOf(const struct stat& info) {
+  PathInfo place;
+  using Kind = PathInfo::Kind;
   place.kind = S_ISREG(info.st_mode)                            ? Kind::kFile
                : S_ISDIR(info.st_mode)                          ? Kind::kFolder
                : S_ISLNK(info.st_mode)                          ? Kind::kLink
@@ -132,12 +132,12 @@ Result<std::vector<std::string>> RootFs::list(const std::string& path) const {
   return names;
 }
 
-Result<Place> RootFs::place(const std::string& path, bool follow) const {
+Result<PathInfo> RootFs::infoOf(const std::string& path, bool follow) const {
   const Result<Fd> named = at(path, O_PATH | (follow ? 0u : O_NOFOLLOW));
   if (!named) return named.error();
   struct stat info {};
   if (fstat(named->get(), &info) != 0) return failed(path, errno);
-  return placeOf(info);
+  return pathInfoOf(info);
 }
 
 Result<std::string> RootFs::resolved(const std::string& path) const {
@@ -153,12 +153,12 @@ Result<std::string> RootFs::resolved(const std::string& path) const {
   return found;
 }
 
-Result<Space> RootFs::space(const std::string& path) const {
+Result<FileSystemSpace> RootFs::space(const std::string& path) const {
   const Result<Fd> named = at(path, O_PATH);
   if (!named) return named.error();
   struct statvfs info {};
   if (fstatvfs(named->get(), &info) != 0) return failed(path, errno);
-  Space space;
+  FileSystemSpace space;
   space.size = std::uint64_t{info.f_blocks} * info.f_frsize;
   space.free = std::uint64_t{info.f_bavail} * info.f_frsize;
   space.files = info.f_files;

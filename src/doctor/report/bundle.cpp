@@ -58,18 +58,18 @@ Result<void> place(const std::string& fresh, const std::string& path, bool force
 }  // namespace
 
 std::string manifestOf(const Bundle& bundle) {
-  json::array files, left_out;
+  json::array files, omitted;
   for (const BundleFile& one : bundle.files)
     files.push_back(
         json::object{{"name", one.name}, {"bytes", one.text.size()}, {"what", one.what}});
-  for (const LeftOut& one : bundle.left_out)
-    left_out.push_back(json::object{{"what", one.what}, {"why", one.why}});
+  for (const OmittedFile& one : bundle.omitted)
+    omitted.push_back(json::object{{"what", one.what}, {"why", one.why}});
   return json::serialize(json::object{{"form", 1},
                                       {"divvy", bundle.version},
                                       {"written", formatRfc3339(bundle.written_ms / 1000)},
                                       {"names_redacted", bundle.redacted},
                                       {"files", std::move(files)},
-                                      {"left_out", std::move(left_out)}}) +
+                                      {"left_out", std::move(omitted)}}) +
          "\n";
 }
 

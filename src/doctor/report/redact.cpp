@@ -23,7 +23,7 @@ std::size_t wordEnd(std::string_view text, std::size_t at) {
 
 }  // namespace
 
-void Names::know(const std::string& kind, const std::string& name) {
+void NameRedactor::know(const std::string& kind, const std::string& name) {
   for (const char* all : {"default", "kube-system", "kube-public", "kube-node-lease",
                           "divvy-system", "divvy-scheduler", "divvy-agent", "gpu-operator"})
     if (name == all) return;
@@ -33,7 +33,7 @@ void Names::know(const std::string& kind, const std::string& name) {
     begun_.insert(Hash()(std::string_view(name).substr(0, end)));
 }
 
-std::string Names::replaced(std::string_view text, std::size_t* lookups) const {
+std::string NameRedactor::replaced(std::string_view text, std::size_t* lookups) const {
   std::string out;
   std::size_t work = 0;
   for (std::size_t at = 0; at < text.size();) {
@@ -59,7 +59,8 @@ std::string Names::replaced(std::string_view text, std::size_t* lookups) const {
 
 namespace {
 
-json::value redactedUnder(std::string_view key, const json::value& value, const Names* names) {
+json::value redactedUnder(std::string_view key, const json::value& value,
+                          const NameRedactor* names) {
   if (const json::string* text = value.if_string()) {
     const std::string clean = withoutSecret(key, {text->data(), text->size()});
     return json::value(names == nullptr ? clean : names->replaced(clean));
@@ -79,7 +80,7 @@ json::value redactedUnder(std::string_view key, const json::value& value, const 
 
 }  // namespace
 
-json::value redacted(const json::value& value, const Names* names) {
+json::value redacted(const json::value& value, const NameRedactor* names) {
   return redactedUnder("", value, names);
 }
 

@@ -10,7 +10,7 @@ namespace {
 namespace json = boost::json;
 
 // Copies the value under its own name if it is a string, number or boolean.
-void take(const json::value& object, JsonPath path, json::object* out) {
+void copyMember(const json::value& object, JsonPath path, json::object* out) {
   const json::value* found = memberAt(object, path);
   if (found == nullptr || found->is_structured() || found->is_null()) return;
   (*out)[*(path.end() - 1)] = *found;
@@ -46,7 +46,7 @@ json::array each(const json::value& object, JsonPath path, JsonPath members) {
   if (all == nullptr || !all->is_array()) return kept;
   for (const json::value& one : all->get_array()) {
     json::object row;
-    for (const std::string_view member : members) take(one, {member}, &row);
+    for (const std::string_view member : members) copyMember(one, {member}, &row);
     kept.push_back(std::move(row));
   }
   return kept;
@@ -54,10 +54,10 @@ json::array each(const json::value& object, JsonPath path, JsonPath members) {
 
 json::object named(const json::value& object) {
   json::object out;
-  take(object, {"metadata", "namespace"}, &out);
-  take(object, {"metadata", "name"}, &out);
-  take(object, {"metadata", "creationTimestamp"}, &out);
-  take(object, {"metadata", "deletionTimestamp"}, &out);
+  copyMember(object, {"metadata", "namespace"}, &out);
+  copyMember(object, {"metadata", "name"}, &out);
+  copyMember(object, {"metadata", "creationTimestamp"}, &out);
+  copyMember(object, {"metadata", "deletionTimestamp"}, &out);
   return out;
 }
 
@@ -74,8 +74,8 @@ json::array containersOf(const json::value& pod, const char* member) {
   if (all == nullptr || !all->is_array()) return kept;
   for (const json::value& one : all->get_array()) {
     json::object row;
-    take(one, {"name"}, &row);
-    take(one, {"restartPolicy"}, &row);
+    copyMember(one, {"name"}, &row);
+    copyMember(one, {"restartPolicy"}, &row);
     row["limits"] = amountsOf(memberAt(one, {"resources", "limits"}));
     row["requests"] = amountsOf(memberAt(one, {"resources", "requests"}));
     kept.push_back(std::move(row));
@@ -95,7 +95,7 @@ bool isAboutDevices(std::string_view key) {
 json::object nodeExcerpt(const json::value& node) {
   json::object out = named(node);
   addKeys(node, &out);
-  take(node, {"spec", "unschedulable"}, &out);
+  copyMember(node, {"spec", "unschedulable"}, &out);
   out["taints"] = each(node, {"spec", "taints"}, {"key", "value", "effect"});
   out["capacity"] = amountsOf(memberAt(node, {"status", "capacity"}));
   out["allocatable"] = amountsOf(memberAt(node, {"status", "allocatable"}));
@@ -103,7 +103,7 @@ json::object nodeExcerpt(const json::value& node) {
       each(node, {"status", "conditions"}, {"type", "status", "reason", "lastTransitionTime"});
   for (const char* member :
        {"kernelVersion", "osImage", "containerRuntimeVersion", "kubeletVersion", "architecture"})
-    take(node, {"status", "nodeInfo", member}, &out);
+    copyMember(node, {"status", "nodeInfo", member}, &out);
   return out;
 }
 
@@ -112,9 +112,9 @@ json::object podExcerpt(const json::value& pod) {
   addKeys(pod, &out);
   for (const char* member : {"nodeName", "schedulerName", "priorityClassName", "priority",
                              "runtimeClassName", "preemptionPolicy"})
-    take(pod, {"spec", member}, &out);
+    copyMember(pod, {"spec", member}, &out);
   for (const char* member : {"phase", "reason", "nominatedNodeName", "startTime"})
-    take(pod, {"status", member}, &out);
+    copyMember(pod, {"status", member}, &out);
   out["gates"] = each(pod, {"spec", "schedulingGates"}, {"name"});
   out["init_containers"] = containersOf(pod, "initContainers");
   out["containers"] = containersOf(pod, "containers");
@@ -128,7 +128,7 @@ json::object leaseExcerpt(const json::value& lease) {
   json::object out = named(lease);
   for (const char* member :
        {"holderIdentity", "leaseDurationSeconds", "leaseTransitions", "acquireTime", "renewTime"})
-    take(lease, {"spec", member}, &out);
+    copyMember(lease, {"spec", member}, &out);
   return out;
 }
 
@@ -158,10 +158,10 @@ json::object eventExcerpt(const json::value& event) {
   json::object out;
   for (const char* member : {"type", "reason", "message", "count", "eventTime", "firstTimestamp",
                              "lastTimestamp", "reportingComponent"})
-    take(event, {member}, &out);
+    copyMember(event, {member}, &out);
   json::object about;
   for (const char* member : {"kind", "namespace", "name"})
-    take(event, {"involvedObject", member}, &about);
+    copyMember(event, {"involvedObject", member}, &about);
   out["about"] = std::move(about);
   return out;
 }

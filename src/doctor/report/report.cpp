@@ -15,17 +15,18 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::array<State, 4> kOrder{State::kFault, State::kWarning, State::kSkipped, State::kOk};
+constexpr std::array<FindingState, 4> kOrder{FindingState::kFault, FindingState::kWarning,
+                                             FindingState::kSkipped, FindingState::kOk};
 
-std::string headingOf(State state, std::size_t count) {
+std::string headingOf(FindingState state, std::size_t count) {
   switch (state) {
-    case State::kFault:
+    case FindingState::kFault:
       return counted(count, "fault");
-    case State::kWarning:
+    case FindingState::kWarning:
       return counted(count, "warning");
-    case State::kSkipped:
+    case FindingState::kSkipped:
       return std::to_string(count) + " skipped";
-    case State::kOk:
+    case FindingState::kOk:
       break;
   }
   return std::to_string(count) + " ok";
@@ -47,7 +48,7 @@ std::string linesOf(const Finding& one) {
                      shown(one.seen) + "\n";
   if (!one.means.empty()) text += "    " + shown(one.means) + "\n";
   if (!one.fix.empty()) text += "    do:  " + shown(one.fix) + "\n";
-  if (one.state == State::kFault || one.state == State::kWarning)
+  if (one.state == FindingState::kFault || one.state == FindingState::kWarning)
     text += "    see: " + pageOf(one.id) + "\n";
   return text;
 }
@@ -69,7 +70,8 @@ std::string filled(const std::vector<std::string>& ids, const std::string& inden
 std::string briefly(const Findings& findings) {
   std::vector<std::string> ids;
   for (const Finding& one : findings)
-    if (one.state == State::kOk && (ids.empty() || ids.back() != one.id)) ids.push_back(one.id);
+    if (one.state == FindingState::kOk && (ids.empty() || ids.back() != one.id))
+      ids.push_back(one.id);
   return filled(ids, "  ");
 }
 
@@ -77,7 +79,7 @@ std::string briefly(const Findings& findings) {
 std::string skippedText(const Findings& findings) {
   std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
   for (const Finding& one : findings) {
-    if (one.state != State::kSkipped) continue;
+    if (one.state != FindingState::kSkipped) continue;
     const std::string name = one.id + (one.subject.empty() ? "" : " " + shown(one.subject));
     const auto known = std::find_if(reasons.begin(), reasons.end(),
                                     [&](const auto& reason) { return reason.first == one.seen; });
@@ -132,15 +134,15 @@ std::string pageOf(const std::string& id) {
 
 std::string textOf(const Report& report, bool brief) {
   std::string text;
-  for (const State state : kOrder) {
+  for (const FindingState state : kOrder) {
     const std::size_t count = countOf(report.findings, state);
     if (count == 0) continue;
     text += (text.empty() ? "" : "\n") + headingOf(state, count) + "\n";
-    if (state == State::kOk && brief) {
+    if (state == FindingState::kOk && brief) {
       text += briefly(report.findings);
       continue;
     }
-    if (state == State::kSkipped) {
+    if (state == FindingState::kSkipped) {
       text += skippedText(report.findings);
       continue;
     }
@@ -152,7 +154,7 @@ std::string textOf(const Report& report, bool brief) {
 
 std::string jsonOf(const Report& report) {
   json::object counts;
-  for (const State state : kOrder) counts[nameOf(state)] = countOf(report.findings, state);
+  for (const FindingState state : kOrder) counts[nameOf(state)] = countOf(report.findings, state);
   json::array findings;
   for (const Finding& one : report.findings) findings.push_back(jsonOf(one));
   json::object root{{"form", 1},
@@ -174,7 +176,7 @@ std::string listOf(bool as_json) {
     for (const Check& one : checks())
       all.push_back(json::object{{"id", one.id},
                                  {"scope", nameOf(one.scope)},
-                                 {"asks", one.asks},
+                                 {"asks", one.question},
                                  {"doc", pageOf(one.id)}});
     return json::serialize(all) + "\n";
   }
@@ -183,7 +185,7 @@ std::string listOf(bool as_json) {
   std::string text;
   for (const Check& one : checks())
     text += one.id + std::string(width + 2 - one.id.size(), ' ') +
-            (one.scope == Scope::kNode ? "node     " : "cluster  ") + one.asks + "\n";
+            (one.scope == FindingScope::kNode ? "node     " : "cluster  ") + one.question + "\n";
   return text;
 }
 

@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 17> kWords{
 
 // From a position on: the number of characters to keep, then of those to remove. None to remove: no
 // secret.
-struct Found {
+struct SecretSpan {
   std::size_t stays = 0;
   std::size_t goes = 0;
 };
@@ -44,14 +44,14 @@ std::size_t endOf(std::string_view text, std::size_t at, std::string_view any) {
 }
 
 // The text from `start` to `end`, unless it was redacted already.
-Found found(std::string_view text, std::size_t at, std::size_t start, std::size_t end) {
+SecretSpan found(std::string_view text, std::size_t at, std::size_t start, std::size_t end) {
   if (text.substr(start).starts_with(kGone)) return {};
   return {start - at, end - start};
 }
 
 // A JSON header in base64 ("eyJ") and two dots: a token of a service account. `dull`: no token
 // begins before this position, so that no text is read repeatedly.
-Found webTokenAt(std::string_view text, std::size_t at, std::size_t* dull) {
+SecretSpan webTokenAt(std::string_view text, std::size_t at, std::size_t* dull) {
   if (at < *dull || text.substr(at, 3) != "eyJ") return {};
   std::size_t end = at;
   while (end < text.size() && isTokenChar(text[end])) ++end;
@@ -64,7 +64,7 @@ Found webTokenAt(std::string_view text, std::size_t at, std::size_t* dull) {
 }
 
 // From "-----BEGIN" to the end of its block, or to the end of a truncated text.
-Found pemAt(std::string_view text, std::size_t at) {
+SecretSpan pemAt(std::string_view text, std::size_t at) {
   if (text.substr(at, 11) != "-----BEGIN ") return {};
   const std::size_t end = text.find("-----END ", at);
   const std::size_t close = end == text.npos ? end : text.find("-----", end + 9);
@@ -72,7 +72,7 @@ Found pemAt(std::string_view text, std::size_t at) {
 }
 
 // "://user:password@".
-Found userAt(std::string_view text, std::size_t at) {
+SecretSpan userAt(std::string_view text, std::size_t at) {
   if (text.substr(at, 3) != "://") return {};
   const std::size_t start = at + 3;
   const std::string_view host =
@@ -111,42 +111,43 @@ std::size_t quotedEnd(std::string_view text, std::size_t at, std::string_view op
 
 // The value after a word and ':' or '='. Word and value may be quoted and have blanks around them,
 // as in YAML and JSON.
-struct Said {
+struct SecretValue {
   std::size_t start = 0;  // 0: no value
   bool quoted_word = false;
   std::string_view open;  // the quote before it
 };
 
-Said saidAfter(std::string_view text, std::size_t at) {
-  Said said;
+SecretValue valueAfter(std::string_view text, std::size_t at) {
+  SecretValue value;
   const std::size_t quote = quoteSize(text, at);
-  said.quoted_word = quote > 0;
+  value.quoted_word = quote > 0;
   at = endOf(text, at + quote, kBlanks);
-  if (at == text.size() || (text[at] != ':' && text[at] != '=')) return said;
+  if (at == text.size() || (text[at] != ':' && text[at] != '=')) return value;
   ++at;
   if (at < text.size() && (text[at] == '=' || text[at] == '>')) ++at;
   at = endOf(text, at, kBlanks);
-  said.open = text.substr(at, quoteSize(text, at));
-  said.start = at + said.open.size();
-  return said;
+  value.open = text.substr(at, quoteSize(text, at));
+  value.start = at + value.open.size();
+  return value;
 }
 
-Found afterWord(std::string_view text, std::size_t at) {
+SecretSpan afterWord(std::string_view text, std::size_t at) {
   for (const std::string_view word : kWords) {
     if (!isFolded(text, at, word)) continue;
-    const Said said = saidAfter(text, at + word.size());
-    if (said.start == 0) continue;
-    if (!said.open.empty())
-      return found(text, at, said.start, quotedEnd(text, said.start, said.open));
+    const SecretValue value = valueAfter(text, at + word.size());
+    if (value.start == 0) continue;
+    if (!value.open.empty())
+      return found(text, at, value.start, quotedEnd(text, value.start, value.open));
     // In JSON an unquoted value ends where its member does.
-    const std::size_t end = endBefore(text, said.start, said.quoted_word ? " \t\r\n,}]" : kSpaces);
-    return found(text, at, said.start, end);
+    const std::size_t end =
+        endBefore(text, value.start, value.quoted_word ? " \t\r\n,}]" : kSpaces);
+    return found(text, at, value.start, end);
   }
   return {};
 }
 
 // The token after "Bearer" or a similar scheme.
-Found afterScheme(std::string_view text, std::size_t at, std::size_t scheme) {
+SecretSpan afterScheme(std::string_view text, std::size_t at, std::size_t scheme) {
   std::size_t start = endOf(text, scheme, kBlanks);
   if (start == scheme) return {};
   start += quoteSize(text, start);
@@ -154,23 +155,23 @@ Found afterScheme(std::string_view text, std::size_t at, std::size_t scheme) {
 }
 
 // An HTTP header: the value of an unknown scheme may be anything, up to the end of the line.
-Found afterHeader(std::string_view text, std::size_t at) {
+SecretSpan afterHeader(std::string_view text, std::size_t at) {
   constexpr std::string_view kHeader = "authorization";
   if (!isFolded(text, at, kHeader)) return {};
-  const Said said = saidAfter(text, at + kHeader.size());
-  if (said.start == 0) return {};
-  if (!said.open.empty())
-    return found(text, at, said.start, quotedEnd(text, said.start, said.open));
+  const SecretValue value = valueAfter(text, at + kHeader.size());
+  if (value.start == 0) return {};
+  if (!value.open.empty())
+    return found(text, at, value.start, quotedEnd(text, value.start, value.open));
   for (const std::string_view scheme : {"bearer", "basic"}) {
-    const std::size_t end = said.start + scheme.size();
-    if (isFolded(text, said.start, scheme) && endOf(text, end, kBlanks) > end)
+    const std::size_t end = value.start + scheme.size();
+    if (isFolded(text, value.start, scheme) && endOf(text, end, kBlanks) > end)
       return afterScheme(text, at, end);
   }
-  return found(text, at, said.start, endBefore(text, said.start, "\r\n"));
+  return found(text, at, value.start, endBefore(text, value.start, "\r\n"));
 }
 
-Found secretAt(std::string_view text, std::size_t at, std::size_t* dull) {
-  Found one = pemAt(text, at);
+SecretSpan secretAt(std::string_view text, std::size_t at, std::size_t* dull) {
+  SecretSpan one = pemAt(text, at);
   if (one.goes == 0) one = webTokenAt(text, at, dull);
   if (one.goes == 0) one = userAt(text, at);
   if (one.goes == 0) one = afterWord(text, at);
@@ -185,7 +186,7 @@ std::string withoutSecrets(std::string_view text) {
   std::string out;
   std::size_t dull = 0;
   for (std::size_t at = 0; at < text.size();) {
-    const Found one = secretAt(text, at, &dull);
+    const SecretSpan one = secretAt(text, at, &dull);
     if (one.goes == 0) {
       out += text[at++];
       continue;

@@ -50,8 +50,9 @@ class Engine::Core {
   Result<Decision> decideWithin(const Request& request, Window& window);
   Result<Decision> decideAmong(const Request& request, std::span<const NodeName> nodes);
   Result<Decision> explain(const Request& request);
-  Result<std::vector<CompactRefusal>> briefs(const Request& request);
-  Result<CompactRefusals> briefs(const Request& request, std::span<const std::string_view> nodes);
+  Result<std::vector<CompactRefusal>> compactRefusals(const Request& request);
+  Result<CompactRefusals> compactRefusals(const Request& request,
+                                          std::span<const std::string_view> nodes);
   Result<std::vector<DeviceRefusal>> refusedDevices(const Request& request, const NodeName& node,
                                                     std::size_t container) const;
   Result<std::vector<Remedy>> remedies(const Request& request, const NodeName& node);
@@ -60,10 +61,10 @@ class Engine::Core {
 
   Result<Allocation> place(const Request& request, Instant expires, Window* window);
   Result<std::optional<Preemption>> preempt(const Request& request, std::int64_t priority,
-                                            const EvictionCosts& stakes);
+                                            const EvictionCosts& costs);
   Result<std::optional<GangPreemption>> preemptGang(const Gang& gang, std::int64_t priority,
-                                                    const EvictionCosts& stakes);
-  Result<DefragmentationPlan> defragment(const DefragmentationTerms& terms) const;
+                                                    const EvictionCosts& costs);
+  Result<DefragmentationPlan> defragment(const DefragmentationOptions& terms) const;
   Result<GangPlacement> placeGang(const Gang& gang, Instant expires);
   Result<Allocation> reserve(const Request& request, const Placement& placement, Instant expires);
   Result<void> confirm(const RequestId& id);
@@ -102,19 +103,19 @@ class Engine::Core {
   std::uint64_t tries() const { return budget_.total(); }
 
  private:
-  struct Reserved {
+  struct BookedRequest {
     Allocation allocation;
     Slot slot = 0;
     Shape shape;  // the request; empty for an adopted allocation
     bool asked = false;
   };
-  using Books = std::unordered_map<RequestId, Reserved, NameHash, NameEqual>;
+  using AllocationTable = std::unordered_map<RequestId, BookedRequest, NameHash, NameEqual>;
 
   class GangPlacer;
   class VictimSearch;
   class GangVictimSearch;
-  std::vector<RequestId> bookedIds() const;
-  Result<void> checkMoves(const DefragmentationTerms& terms) const;
+  std::vector<RequestId> allocatedIds() const;
+  Result<void> checkMoves(const DefragmentationOptions& terms) const;
   Result<void> checkGang(const Gang& gang);
   std::vector<FormerPoolTenant> formerPoolTenants() const;
   void describe(Slot slot, const Node& node);
@@ -127,11 +128,11 @@ class Engine::Core {
   Slot randomSlot(const Request& request, const Scores& scores) const;
 
   Result<void> checkAlone(Slot slot, const Placement& placement) const;
-  const Allocation& book(Reserved booked);
-  void unbook(Books::iterator at);
+  const Allocation& addAllocation(BookedRequest booked);
+  void removeAllocation(AllocationTable::iterator at);
   Result<void> checkRoom(Slot slot, const Placement& placement) const;
   Result<void> checkRules(Slot slot, const Request& request, const Placement& placement);
-  const Reserved* held(const Request& request) const;
+  const BookedRequest* held(const Request& request) const;
   void changed(Slot slot);
   void count(Slot slot, int sign);
   void tidy(Slot changed);
@@ -139,7 +140,7 @@ class Engine::Core {
 
   Config config_;
   Pools pools_;
-  std::map<NodeName, Node> said_;  // nodes as described, for those that their pools change
+  std::map<NodeName, Node> described_;  // nodes as described, for those that their pools change
   HotState state_;
   FragmentTable fragments_;
   Scorer scorer_{state_, fragments_};
@@ -151,7 +152,7 @@ class Engine::Core {
   unsigned trials_ = 0;
   std::unordered_map<NodeName, Slot, NameHash, NameEqual> slots_;
   std::vector<std::set<RequestId>> on_;  // by slot
-  Books books_;
+  AllocationTable allocations_;
   std::set<std::pair<Instant, RequestId>> expiring_;
   std::size_t models_learned_ = 0;
   std::int64_t capacity_ = 0, used_ = 0, idle_ = 0;

@@ -22,23 +22,23 @@ bool hasMemory(const HotState& state, std::uint32_t device, const Charge& charge
                Bytes& host_left) {
   if (state.device.terms[device] == 0)
     return static_cast<std::int64_t>(charge.memory.count) <= state.device.memory_free[device];
-  const MemoryAccounts& books = state.device.books[device];
+  const MemoryAccounts& accounts = state.device.accounts[device];
   const Part part = partOf(charge);
-  if (refuseNow(books, part, host_left)) return false;
-  host_left = host_left - addedBeyond(books, part);
+  if (refuseNow(accounts, part, host_left)) return false;
+  host_left = host_left - addedBeyond(accounts, part);
   return true;
 }
 
-Ask askFor(const Share& share, std::size_t container, bool context_outside) {
-  Ask ask;
-  ask.count = 1;
-  ask.compute = share.compute.milli;
-  ask.bytes = static_cast<std::int64_t>(share.memory.count);
-  ask.container = container;
-  ask.guarantee = share.guarantee;
-  ask.context_outside = context_outside;
-  ask.part = !share.part.empty();
-  return ask;
+DeviceDemand demandOf(const Share& share, std::size_t container, bool context_outside) {
+  DeviceDemand demand;
+  demand.count = 1;
+  demand.compute = share.compute.milli;
+  demand.bytes = static_cast<std::int64_t>(share.memory.count);
+  demand.container = container;
+  demand.guarantee = share.guarantee;
+  demand.context_outside = context_outside;
+  demand.part = !share.part.empty();
+  return demand;
 }
 
 // Returns true if the charged partitions do not overlap with those of other tenants.
@@ -57,9 +57,9 @@ bool partsHold(const HotState& state, Slot slot, std::size_t index, const Charge
 bool partWillDo(const HotState& state, const ShapeClass& shape, Slot slot, std::size_t index,
                 const Share& share) {
   const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(index);
-  const Partitioning* parting = partingOf(state.cold[slot].node.devices[index]);
+  const Partitioning* parting = partitioningOf(state.cold[slot].node.devices[index]);
   return parting != nullptr && partVerdictOn(state, shape, slot, index) == kOpen &&
-         partVerdictOn(roomOf(state, hot), Ask{}) == kOpen &&
+         partVerdictOn(roomOf(state, hot), DeviceDemand{}) == kOpen &&
          isWay(*parting, share.part, share.start, share.size);
 }
 
@@ -75,15 +75,16 @@ bool takesMore(const Placement& now, const Placement& than) {
 
 }  // namespace
 
-const Engine::Core::Reserved* Engine::Core::held(const Request& request) const {
-  const auto known = books_.find(request.id);
-  return known == books_.end() ? nullptr : &known->second;
+const Engine::Core::BookedRequest* Engine::Core::held(const Request& request) const {
+  const auto known = allocations_.find(request.id);
+  return known == allocations_.end() ? nullptr : &known->second;
 }
 
-const Allocation& Engine::Core::book(Reserved booked) {
+const Allocation& Engine::Core::addAllocation(BookedRequest booked) {
   const Slot slot = booked.slot;
   const RequestId id = booked.allocation.id;
-  const Allocation& allocation = books_.emplace(id, std::move(booked)).first->second.allocation;
+  const Allocation& allocation =
+      allocations_.emplace(id, std::move(booked)).first->second.allocation;
   if (allocation.expires) expiring_.emplace(*allocation.expires, allocation.id);
   on_[slot].insert(allocation.id);
   count(slot, -1);
@@ -93,21 +94,21 @@ const Allocation& Engine::Core::book(Reserved booked) {
   return allocation;
 }
 
-void Engine::Core::unbook(Books::iterator at) {
-  const Reserved& booked = at->second;
+void Engine::Core::removeAllocation(AllocationTable::iterator at) {
+  const BookedRequest& booked = at->second;
   const Slot slot = booked.slot;
   if (booked.allocation.expires) expiring_.erase({*booked.allocation.expires, at->first});
   on_[slot].erase(at->first);
   count(slot, -1);
   state_.charge(slot, booked.allocation.placement, -1);
-  books_.erase(at);
+  allocations_.erase(at);
   changed(slot);
   tidy(slot);
 }
 
 Result<Allocation> Engine::Core::place(const Request& request, Instant expires, Window* window) {
   if (request.id.empty()) return Error{ErrorCode::kUsage, "a request without an id"};
-  if (const Reserved* booked = held(request)) {
+  if (const BookedRequest* booked = held(request)) {
     if (!booked->asked || booked->shape == request.shape) return booked->allocation;
     return Error{ErrorCode::kUsage,
                  "request " + request.id.text + " already has something else; release that first"};
@@ -118,7 +119,8 @@ Result<Allocation> Engine::Core::place(const Request& request, Instant expires, 
   if (!decision) return decision.error();
   if (!decision->fits()) return noRoom(request.id, "fits on no node now");
   const Slot slot = slots_.at(decision->placement->node);
-  return book({{request.id, std::move(*decision->placement), expires}, slot, request.shape, true});
+  return addAllocation(
+      {{request.id, std::move(*decision->placement), expires}, slot, request.shape, true});
 }
 
 // Checked for every placement, also for one that the caller decided.
@@ -168,20 +170,20 @@ Result<void> Engine::Core::checkRules(Slot slot, const Request& request,
       const auto at = std::find_if(devices.begin(), devices.end(),
                                    [&](const Device& one) { return one.uuid == share.uuid; });
       const auto i = static_cast<std::size_t>(at - devices.begin());
-      Ask ask = askFor(share, c, request.shape.context_outside);
-      ask.mutex = known.devices().mutex;
-      if (at != devices.end()) ask.not_beside = notBeside(known.companyOf(at->kind));
+      DeviceDemand demand = demandOf(share, c, request.shape.context_outside);
+      demand.mutex = known.devices().mutex;
+      if (at != devices.end()) demand.not_beside = notBeside(known.companyOf(at->kind));
       const bool good =
-          at != devices.end() && known.asks(c, at->kind, ask.part) &&
-          (ask.part ? partWillDo(state_, known, slot, i, share)
-                    : verdictOn(state_, known, slot, i) == kOpen &&
-                          verdictOn(roomOf(state_, first + static_cast<std::uint32_t>(i)), ask,
-                                    host_left) == kOpen);
+          at != devices.end() && known.requests(c, at->kind, demand.part) &&
+          (demand.part ? partWillDo(state_, known, slot, i, share)
+                       : verdictOn(state_, known, slot, i) == kOpen &&
+                             verdictOn(roomOf(state_, first + static_cast<std::uint32_t>(i)),
+                                       demand, host_left) == kOpen);
       if (!good) {
         return Error{ErrorCode::kNoRoom, "node " + placement.node.text + ": device " +
                                              share.uuid.text + " will not do any more"};
       }
-      if (ask.part) continue;
+      if (demand.part) continue;
       together[known.mixes(c) ? DeviceKind() : at->kind] |= only(static_cast<unsigned>(i));
     }
     for (const auto& [kind, group] : together) {
@@ -198,7 +200,7 @@ Result<Allocation> Engine::Core::reserve(const Request& request, const Placement
   // The caller may not have kept this.
   Placement placement = decided;
   placement.daily = request.shape.daily;
-  if (const Reserved* booked = held(request)) {
+  if (const BookedRequest* booked = held(request)) {
     if (booked->allocation.placement == placement) return booked->allocation;
     return Error{ErrorCode::kUsage,
                  "request " + request.id.text + " already has something else; release that first"};
@@ -217,12 +219,12 @@ Result<Allocation> Engine::Core::reserve(const Request& request, const Placement
     const Result<void> rules = checkRules(slot, request, placement);
     if (!rules) return rules.error();
   }
-  return book({{request.id, placement, expires}, slot, request.shape, true});
+  return addAllocation({{request.id, placement, expires}, slot, request.shape, true});
 }
 
 Result<void> Engine::Core::confirm(const RequestId& id) {
-  const auto known = books_.find(id);
-  if (known == books_.end()) {
+  const auto known = allocations_.find(id);
+  if (known == allocations_.end()) {
     return Error{ErrorCode::kNotFound, "request " + id.text + " has nothing, or not any more"};
   }
   Allocation& allocation = known->second.allocation;
@@ -232,24 +234,24 @@ Result<void> Engine::Core::confirm(const RequestId& id) {
 }
 
 bool Engine::Core::release(const RequestId& id) {
-  const auto known = books_.find(id);
-  if (known == books_.end()) return false;
-  unbook(known);
+  const auto known = allocations_.find(id);
+  if (known == allocations_.end()) return false;
+  removeAllocation(known);
   return true;
 }
 
 std::vector<Allocation> Engine::Core::expire(Instant now) {
   std::vector<Allocation> gone;
   while (!expiring_.empty() && expiring_.begin()->first <= now) {
-    const auto at = books_.find(expiring_.begin()->second);
+    const auto at = allocations_.find(expiring_.begin()->second);
     gone.push_back(at->second.allocation);
-    unbook(at);
+    removeAllocation(at);
   }
   return gone;
 }
 
 Result<void> Engine::Core::adopt(const Allocation& allocation) {
-  if (const auto known = books_.find(allocation.id); known != books_.end()) {
+  if (const auto known = allocations_.find(allocation.id); known != allocations_.end()) {
     if (known->second.allocation == allocation) return {};
     return Error{ErrorCode::kUsage, "request " + allocation.id.text + " has something else"};
   }
@@ -258,33 +260,33 @@ Result<void> Engine::Core::adopt(const Allocation& allocation) {
     return Error{ErrorCode::kNotFound,
                  "no node is called \"" + allocation.placement.node.text + "\""};
   }
-  book({allocation, node->second, {}, false});
+  addAllocation({allocation, node->second, {}, false});
   return {};
 }
 
 Result<void> Engine::Core::resize(const RequestId& id, const Placement& placement) {
-  const auto known = books_.find(id);
-  if (known == books_.end()) {
+  const auto known = allocations_.find(id);
+  if (known == allocations_.end()) {
     return Error{ErrorCode::kNotFound, "request " + id.text + " has nothing, or not any more"};
   }
-  const Reserved was = known->second;
+  const BookedRequest was = known->second;
   const Slot slot = was.slot;
   if (was.allocation.placement.node != placement.node)
     return Error{ErrorCode::kUsage, "request " + id.text + " is on node " +
                                         was.allocation.placement.node.text +
                                         "; accepted: that one"};
-  unbook(known);
+  removeAllocation(known);
   Result<void> room;
   const bool more = takesMore(placement, was.allocation.placement);
   if (more) room = checkRoom(slot, placement);
   if (more && room) room = checkAlone(slot, placement);
   if (!room) {
-    book(was);
+    addAllocation(was);
     return room;
   }
   Allocation now = was.allocation;
   now.placement = placement;
-  book({std::move(now), slot, {}, false});
+  addAllocation({std::move(now), slot, {}, false});
   return {};
 }
 
@@ -306,14 +308,14 @@ Result<void> Engine::Core::checkAlone(Slot slot, const Placement& placement) con
 }
 
 const Allocation* Engine::Core::find(const RequestId& id) const {
-  const auto known = books_.find(id);
-  return known == books_.end() ? nullptr : &known->second.allocation;
+  const auto known = allocations_.find(id);
+  return known == allocations_.end() ? nullptr : &known->second.allocation;
 }
 
 std::vector<Allocation> Engine::Core::allocations() const {
   std::vector<Allocation> all;
-  all.reserve(books_.size());
-  for (const auto& [id, booked] : books_) all.push_back(booked.allocation);
+  all.reserve(allocations_.size());
+  for (const auto& [id, booked] : allocations_) all.push_back(booked.allocation);
   std::sort(all.begin(), all.end(),
             [](const Allocation& a, const Allocation& b) { return a.id < b.id; });
   return all;

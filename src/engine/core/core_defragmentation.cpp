@@ -3,7 +3,7 @@
 
 namespace divvy::engine {
 
-Result<void> Engine::Core::checkMoves(const DefragmentationTerms& terms) const {
+Result<void> Engine::Core::checkMoves(const DefragmentationOptions& terms) const {
   for (const auto& [id, move] : terms.of) {
     if (move.work_lost < 0)
       return Error{ErrorCode::kUsage, "request " + id.text + ": loses " +
@@ -20,19 +20,19 @@ Result<void> Engine::Core::checkMoves(const DefragmentationTerms& terms) const {
   return {};
 }
 
-Result<DefragmentationPlan> Engine::Core::defragment(const DefragmentationTerms& terms) const {
+Result<DefragmentationPlan> Engine::Core::defragment(const DefragmentationOptions& terms) const {
   if (const Result<void> checked = checkMoves(terms); !checked) return checked.error();
   Layout layout{config_, fragments_.target(), pools_.all(), {}, allocations()};
   for (const Slot slot : order_.slots()) {
     const Node& node = state_.cold[slot].node;
-    const auto said = said_.find(node.name);
-    layout.nodes.push_back(said == said_.end() ? node : said->second);
+    const auto said = described_.find(node.name);
+    layout.nodes.push_back(said == described_.end() ? node : said->second);
   }
-  Movers movers{{}, &terms};
+  MovableRequests movers{{}, &terms};
   std::vector<RequestId> unknown;
   for (const auto& [id, move] : terms.of) {
-    const auto booked = books_.find(id);
-    if (booked == books_.end()) continue;
+    const auto booked = allocations_.find(id);
+    if (booked == allocations_.end()) continue;
     if (move.shape) {
       movers.requests[id] = {id, *move.shape, move.user};
     } else if (booked->second.asked) {

@@ -26,12 +26,14 @@ class Engine::Core::GangVictimSearch {
  private:
   using Slots = GangPlacer::Slots;
 
-  Units unitsOn(const Slots& slots);
-  void lift(const Units& units, std::size_t from, std::size_t to, int sign);
-  void end(const Unit* unit) { lift({unit}, 0, 1, -1); }
-  void bringBack(const Unit* unit) { lift({unit}, 0, 1, 1); }
-  void endAll(const Units& units, std::size_t from, std::size_t to) { lift(units, from, to, -1); }
-  void bringAllBack(const Units& units, std::size_t from, std::size_t to) {
+  EvictionUnits unitsOn(const Slots& slots);
+  void lift(const EvictionUnits& units, std::size_t from, std::size_t to, int sign);
+  void end(const EvictionUnit* unit) { lift({unit}, 0, 1, -1); }
+  void bringBack(const EvictionUnit* unit) { lift({unit}, 0, 1, 1); }
+  void endAll(const EvictionUnits& units, std::size_t from, std::size_t to) {
+    lift(units, from, to, -1);
+  }
+  void bringAllBack(const EvictionUnits& units, std::size_t from, std::size_t to) {
     lift(units, from, to, 1);
   }
   // Each member that is booked for trial costs at least as much as a try.
@@ -39,36 +41,36 @@ class Engine::Core::GangVictimSearch {
   bool over() const { return core_.budget_.spent(); }
   bool fits();                      // by placeGang
   bool fitsOn(const Slots& slots);  // there, at once or by placeGang
-  void consider(const Units& units);
-  void explore(const Units& units, std::size_t left, Units* chosen);
-  std::optional<Units> oneByOne(const Slots& slots);
-  void spare(const Slots& slots, const Units& units, std::size_t from, std::size_t to,
-             Units* chosen);
-  void settle(Units units);
-  void look(const Slots& slots);
+  void consider(const EvictionUnits& units);
+  void explore(const EvictionUnits& units, std::size_t left, EvictionUnits* chosen);
+  std::optional<EvictionUnits> oneByOne(const Slots& slots);
+  void spare(const Slots& slots, const EvictionUnits& units, std::size_t from, std::size_t to,
+             EvictionUnits* chosen);
+  void recordCheaper(EvictionUnits units);
+  void evaluate(const Slots& slots);
 
   Core& core_;
   const Gang& gang_;
   const Victims& victims_;
   // of units on nodes seen so far
-  std::unordered_map<const Unit*, std::vector<const Reserved*>> booked_;
-  Units best_;
+  std::unordered_map<const EvictionUnit*, std::vector<const BookedRequest*>> placed_;
+  EvictionUnits best_;
   std::optional<PreemptionCost> cost_;
   std::uint32_t tried_ = 0;
 };
 
 // The most expensive first.
-Units Engine::Core::GangVictimSearch::unitsOn(const Slots& slots) {
-  Units units;
-  std::set<const Unit*> seen;
+EvictionUnits Engine::Core::GangVictimSearch::unitsOn(const Slots& slots) {
+  EvictionUnits units;
+  std::set<const EvictionUnit*> seen;
   for (const Slot slot : slots) {
     for (const RequestId& id : core_.on_[slot]) {
-      const Unit* unit = victims_.of(id);
+      const EvictionUnit* unit = victims_.of(id);
       if (unit == nullptr || !seen.insert(unit).second) continue;
       units.push_back(unit);
-      std::vector<const Reserved*>& members = booked_[unit];
+      std::vector<const BookedRequest*>& members = placed_[unit];
       for (const RequestId& one : members.empty() ? unit->all : std::vector<RequestId>())
-        members.push_back(&core_.books_.at(one));
+        members.push_back(&core_.allocations_.at(one));
     }
   }
   victims_.dearestFirst(&units);
@@ -77,15 +79,16 @@ Units Engine::Core::GangVictimSearch::unitsOn(const Slots& slots) {
 
 // Frees the capacity of the units (-1) or charges it again (1). They stay booked: that costs a
 // tenth of removing them. The arrays of each node are computed once.
-void Engine::Core::GangVictimSearch::lift(const Units& units, std::size_t from, std::size_t to,
-                                          int sign) {
-  std::vector<const Reserved*> all;
+void Engine::Core::GangVictimSearch::lift(const EvictionUnits& units, std::size_t from,
+                                          std::size_t to, int sign) {
+  std::vector<const BookedRequest*> all;
   for (; from < to; ++from) {
-    const std::vector<const Reserved*>& members = booked_.at(units[from]);
+    const std::vector<const BookedRequest*>& members = placed_.at(units[from]);
     all.insert(all.end(), members.begin(), members.end());
   }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Reserved* a, const Reserved* b) { return a->slot < b->slot; });
+  std::stable_sort(all.begin(), all.end(), [](const BookedRequest* a, const BookedRequest* b) {
+    return a->slot < b->slot;
+  });
   for (auto at = all.begin(); at != all.end();) {
     const Slot slot = (*at)->slot;
     core_.count(slot, -1);
@@ -97,23 +100,23 @@ void Engine::Core::GangVictimSearch::lift(const Units& units, std::size_t from, 
 
 bool Engine::Core::GangVictimSearch::fits() {
   spend();
-  GangPlacer muster(core_, gang_, Instant{0});
+  GangPlacer placer(core_, gang_, Instant{0});
   std::vector<std::string> where;
-  const bool all = muster.place(&where);
-  muster.takeBack();
+  const bool all = placer.place(&where);
+  placer.undo();
   return all;
 }
 
 bool Engine::Core::GangVictimSearch::fitsOn(const Slots& slots) {
   spend();
-  GangPlacer muster(core_, gang_, Instant{0});
-  const bool all = muster.book(slots);
-  muster.takeBack();
+  GangPlacer placer(core_, gang_, Instant{0});
+  const bool all = placer.placeOn(slots);
+  placer.undo();
   return all;
 }
 
 // Must be called while the units are not evicted.
-void Engine::Core::GangVictimSearch::consider(const Units& units) {
+void Engine::Core::GangVictimSearch::consider(const EvictionUnits& units) {
   const PreemptionCost cost = victims_.costOf(units);
   if (cost_ && !(cost < *cost_)) return;
   best_ = units;
@@ -121,9 +124,10 @@ void Engine::Core::GangVictimSearch::consider(const Units& units) {
 }
 
 // As VictimSearch::explore.
-void Engine::Core::GangVictimSearch::explore(const Units& units, std::size_t left, Units* chosen) {
+void Engine::Core::GangVictimSearch::explore(const EvictionUnits& units, std::size_t left,
+                                             EvictionUnits* chosen) {
   for (; left > 0 && tried_ < kMaxTried && !over(); --left) {
-    const Unit& unit = *units[left - 1];
+    const EvictionUnit& unit = *units[left - 1];
     chosen->push_back(&unit);
     if (!cost_ || victims_.costOf(*chosen) < *cost_) {
       ++tried_;
@@ -141,26 +145,26 @@ void Engine::Core::GangVictimSearch::explore(const Units& units, std::size_t lef
 
 // Places each member where it fits, or on the node with the cheapest victims. The chosen units stay
 // evicted.
-std::optional<Units> Engine::Core::GangVictimSearch::oneByOne(const Slots& slots) {
-  GangPlacer muster(core_, gang_, Instant{0});
-  Units chosen;
+std::optional<EvictionUnits> Engine::Core::GangVictimSearch::oneByOne(const Slots& slots) {
+  GangPlacer placer(core_, gang_, Instant{0});
+  EvictionUnits chosen;
   bool all = true;
-  for (const std::size_t member : muster.order()) {
-    all = muster.bookOne(member, slots);
+  for (const std::size_t member : placer.order()) {
+    all = placer.placeMember(member, slots);
     if (all) continue;
     Result<ShapeClass> shape = core_.classOf(gang_.members[member]);
     if (!shape) break;
     const auto found =
         VictimSearch(core_, *std::move(shape), victims_, chosen, kMaxSets).best(slots);
     if (!found) break;
-    for (const Unit* unit : found->units) {
+    for (const EvictionUnit* unit : found->units) {
       end(unit);
       chosen.push_back(unit);
     }
-    all = muster.bookOne(member, {found->slot});
+    all = placer.placeMember(member, {found->slot});
     if (!all) break;
   }
-  muster.takeBack();
+  placer.undo();
   if (all) return chosen;
   bringAllBack(chosen, 0, chosen.size());
   return std::nullopt;
@@ -168,8 +172,9 @@ std::optional<Units> Engine::Core::GangVictimSearch::oneByOne(const Slots& slots
 
 // Restores evicted units in [from, to) that are not needed, and adds the others to `chosen`. The
 // most expensive ones are spared first.
-void Engine::Core::GangVictimSearch::spare(const Slots& slots, const Units& units, std::size_t from,
-                                           std::size_t to, Units* chosen) {
+void Engine::Core::GangVictimSearch::spare(const Slots& slots, const EvictionUnits& units,
+                                           std::size_t from, std::size_t to,
+                                           EvictionUnits* chosen) {
   bringAllBack(units, from, to);
   if (from == to || fitsOn(slots)) return;
   endAll(units, from, to);
@@ -180,7 +185,7 @@ void Engine::Core::GangVictimSearch::spare(const Slots& slots, const Units& unit
 }
 
 // Takes evicted units, restores them, and considers those that are needed.
-void Engine::Core::GangVictimSearch::settle(Units units) {
+void Engine::Core::GangVictimSearch::recordCheaper(EvictionUnits units) {
   bool enough = fits();
   for (bool again = enough; again && !over();) {
     again = false;
@@ -200,39 +205,39 @@ void Engine::Core::GangVictimSearch::settle(Units units) {
   if (enough && !over()) consider(units);
 }
 
-void Engine::Core::GangVictimSearch::look(const Slots& slots) {
-  const Units units = unitsOn(slots);
+void Engine::Core::GangVictimSearch::evaluate(const Slots& slots) {
+  const EvictionUnits units = unitsOn(slots);
   if (units.empty() || over()) return;
   endAll(units, 0, units.size());
   if (!fits()) return bringAllBack(units, 0, units.size());
-  Units chosen;
+  EvictionUnits chosen;
   spare(slots, units, 0, units.size(), &chosen);
-  settle(std::move(chosen));
-  if (std::optional<Units> others = oneByOne(slots)) settle(std::move(*others));
+  recordCheaper(std::move(chosen));
+  if (std::optional<EvictionUnits> others = oneByOne(slots)) recordCheaper(std::move(*others));
   chosen.clear();
   if (units.size() <= kEverySet) explore(units, units.size(), &chosen);
 }
 
 std::optional<GangPreemption> Engine::Core::GangVictimSearch::best() {
   const Trial trial(core_);
-  for (const Slots& slots : GangPlacer(core_, gang_, Instant{0}).whole()) look(slots);
+  for (const Slots& slots : GangPlacer(core_, gang_, Instant{0}).whole()) evaluate(slots);
   if (!cost_) return std::nullopt;
   return GangPreemption{victims_.idsOf(best_), *cost_};
 }
 
 Result<std::optional<GangPreemption>> Engine::Core::preemptGang(const Gang& gang,
                                                                 std::int64_t priority,
-                                                                const EvictionCosts& stakes) {
+                                                                const EvictionCosts& costs) {
   if (const Result<void> checked = checkGang(gang); !checked) return checked.error();
-  if (const Result<void> checked = checkStakes(stakes); !checked) return checked.error();
-  GangPlacer muster(*this, gang, Instant{0});
+  if (const Result<void> checked = checkEvictionCosts(costs); !checked) return checked.error();
+  GangPlacer placer(*this, gang, Instant{0});
   std::vector<std::string> where;
-  const bool fits = muster.place(&where);
-  muster.takeBack();
+  const bool fits = placer.place(&where);
+  placer.undo();
   if (fits)
     return Error{ErrorCode::kUsage, "the gang of " + std::to_string(gang.members.size()) +
                                         " fits as it is; nobody has to end"};
-  const Victims victims(stakes, priority, bookedIds());
+  const Victims victims(costs, priority, allocatedIds());
   return GangVictimSearch(*this, gang, victims).best();
 }
 

@@ -29,7 +29,7 @@ std::int64_t weightOf(const Request& request) {
   std::int64_t sum = 0;
   for (const Container& one : request.shape.containers) {
     sum += std::int64_t{one.devices.count} * one.devices.compute.milli;
-    for (const DeviceAsk& other : one.others)
+    for (const DeviceRequest& other : one.others)
       sum += std::int64_t{other.count} * other.compute.milli;
   }
   return sum;
@@ -46,11 +46,11 @@ Engine::Core::GangPlacer::GangPlacer(Core& core, const Gang& gang, Instant expir
   });
 }
 
-bool Engine::Core::GangPlacer::book(const Slots& slots, std::size_t level) {
+bool Engine::Core::GangPlacer::placeOn(const Slots& slots, std::size_t level) {
   std::vector<std::size_t> left = order_;
   fill(slots, level, &left);
   most_ = std::max(most_, order_.size() - left.size());
-  if (!left.empty()) takeBack(0);
+  if (!left.empty()) undo(0);
   return left.empty();
 }
 
@@ -81,7 +81,7 @@ std::int64_t Engine::Core::GangPlacer::freeIn(const Slots& slots) const {
   return sum;
 }
 
-bool Engine::Core::GangPlacer::bookOne(std::size_t member, const Slots& slots) {
+bool Engine::Core::GangPlacer::placeMember(std::size_t member, const Slots& slots) {
   const Request& request = gang_.members[member];
   const Result<Scores*> scores = core_.upToDate(request);
   if (!scores) return false;
@@ -91,15 +91,16 @@ bool Engine::Core::GangPlacer::bookOne(std::size_t member, const Slots& slots) {
   Decision decision = core_.decided(request, **scores, fitting);
   if (!decision.fits()) return false;
   const Slot slot = core_.slots_.at(decision.placement->node);
-  core_.book({{request.id, std::move(*decision.placement), expires_}, slot, request.shape, true});
-  booked_.push_back(member);
+  core_.addAllocation(
+      {{request.id, std::move(*decision.placement), expires_}, slot, request.shape, true});
+  placed_.push_back(member);
   return true;
 }
 
 void Engine::Core::GangPlacer::fillNodes(const Slots& slots, std::vector<std::size_t>* left) {
   std::vector<std::size_t> rest;
   for (const std::size_t member : *left)
-    if (!bookOne(member, slots)) rest.push_back(member);
+    if (!placeMember(member, slots)) rest.push_back(member);
   *left = std::move(rest);
 }
 
@@ -113,10 +114,10 @@ void Engine::Core::GangPlacer::fill(const Slots& slots, std::size_t level,
     auto best = open.end();
     std::tuple<std::size_t, std::int64_t> best_key;
     for (auto at = open.begin(); at != open.end(); ++at) {
-      const std::size_t before = booked_.size();
+      const std::size_t before = placed_.size();
       std::vector<std::size_t> would = *left;
       fill(at->second, level + 1, &would);
-      takeBack(before);
+      undo(before);
       const std::tuple key{left->size() - would.size(), -freeIn(at->second)};
       if (std::get<0>(key) != 0 && (best == open.end() || key > best_key)) {
         best = at;
@@ -133,10 +134,10 @@ void Engine::Core::GangPlacer::fill(const Slots& slots, std::size_t level,
 // that fit.
 bool Engine::Core::GangPlacer::regardless(const Tightest& required,
                                           std::vector<std::string>* where) {
-  if (!gang_.required) return book(core_.order_.slots());
+  if (!gang_.required) return placeOn(core_.order_.slots());
   for (const auto& [free, domain] : required) {
     const bool roomiest = domain == required.back().second;
-    if ((weight_ > free && !roomiest) || !book(domain->second)) continue;
+    if ((weight_ > free && !roomiest) || !placeOn(domain->second)) continue;
     *where = domain->first;
     return true;
   }
@@ -178,7 +179,7 @@ Result<void> Engine::Core::checkGang(const Gang& gang) {
     if (member.id.empty()) return usage("a member without an id");
     if (!seen.insert(member.id).second)
       return usage("member " + member.id.text + " is there twice");
-    if (books_.count(member.id) != 0)
+    if (allocations_.count(member.id) != 0)
       return usage("member " + member.id.text + " has a place already");
     if (const Result<void> checked = checkShape(member.shape); !checked)
       return Error(checked.error()).context("member " + member.id.text);
@@ -191,17 +192,17 @@ Result<void> Engine::Core::checkGang(const Gang& gang) {
 
 Result<GangPlacement> Engine::Core::placeGang(const Gang& gang, Instant expires) {
   if (const Result<void> checked = checkGang(gang); !checked) return checked.error();
-  GangPlacer muster(*this, gang, expires);
+  GangPlacer placer(*this, gang, expires);
   GangPlacement result;
-  if (muster.place(&result.where)) {
+  if (placer.place(&result.where)) {
     for (const Request& member : gang.members)
-      result.members.push_back(books_.at(member.id).allocation);
+      result.members.push_back(allocations_.at(member.id).allocation);
     return result;
   }
   const std::string where =
       gang.required ? " of one " + gang.levels[*gang.required] : std::string();
   return Error{ErrorCode::kNoRoom,
-               std::to_string(muster.most()) + " of " + std::to_string(gang.members.size()) +
+               std::to_string(placer.most()) + " of " + std::to_string(gang.members.size()) +
                    " members fit at most on nodes" + where + "; all start together or none"};
 }
 

@@ -73,14 +73,14 @@ std::vector<Allocation> Engine::Core::removeNode(const NodeName& name) {
   if (known == slots_.end()) return gone;
   const Slot slot = known->second;
   while (!on_[slot].empty()) {
-    const auto at = books_.find(*on_[slot].begin());
+    const auto at = allocations_.find(*on_[slot].begin());
     gone.push_back(at->second.allocation);
-    unbook(at);
+    removeAllocation(at);
   }
   count(slot, -1);
   order_.remove(slot);
   state_.remove(slot);
-  said_.erase(name);
+  described_.erase(name);
   slots_.erase(known);
   changed(slot);
   return gone;

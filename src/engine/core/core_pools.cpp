@@ -13,13 +13,14 @@ void Engine::Core::describe(Slot slot, const Node& node) {
     return a.mode == b.mode && a.terms == b.terms;
   };
   if (std::equal(node.devices.begin(), node.devices.end(), applied.devices.begin(), same)) {
-    said_.erase(node.name);
+    described_.erase(node.name);
   } else {
-    said_.insert_or_assign(node.name, node);
+    described_.insert_or_assign(node.name, node);
   }
   state_.describe(slot, applied, pools_);
   learnModels();
-  for (const RequestId& id : on_[slot]) state_.charge(slot, books_.at(id).allocation.placement, 1);
+  for (const RequestId& id : on_[slot])
+    state_.charge(slot, allocations_.at(id).allocation.placement, 1);
   changed(slot);
 }
 
@@ -29,8 +30,8 @@ Result<std::vector<FormerPoolTenant>> Engine::Core::setPools(std::vector<Pool> p
   pools_ = Pools(std::move(pools));
   cache_.clear();
   for (const Slot slot : order_.slots()) {
-    const auto other = said_.find(state_.cold[slot].node.name);
-    const Node said = other == said_.end() ? state_.cold[slot].node : other->second;
+    const auto other = described_.find(state_.cold[slot].node.name);
+    const Node said = other == described_.end() ? state_.cold[slot].node : other->second;
     describe(slot, said);
   }
   return formerPoolTenants();
@@ -38,7 +39,7 @@ Result<std::vector<FormerPoolTenant>> Engine::Core::setPools(std::vector<Pool> p
 
 std::vector<FormerPoolTenant> Engine::Core::formerPoolTenants() const {
   std::vector<FormerPoolTenant> found;
-  for (const auto& [id, booked] : books_) {
+  for (const auto& [id, booked] : allocations_) {
     const Placement& placement = booked.allocation.placement;
     const std::vector<Device>& devices = state_.cold[booked.slot].node.devices;
     for (const Charge& charge : placement.charges) {

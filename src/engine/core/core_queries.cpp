@@ -70,8 +70,8 @@ Decision Engine::Core::decided(const Request& request, Scores& scores,
   const auto better = [&](Slot a, Slot b) {
     const std::uint32_t x = order_.placeOf(a);
     const std::uint32_t y = order_.placeOf(b);
-    const Key p = scores.tree().at(x);
-    const Key q = scores.tree().at(y);
+    const RankingKey p = scores.tree().at(x);
+    const RankingKey q = scores.tree().at(y);
     return p != q ? p > q : x < y;
   };
   return at(request, scores, *std::min_element(fitting.begin(), fitting.end(), better));
@@ -151,16 +151,16 @@ Result<Decision> Engine::Core::explain(const Request& request) {
   return decision;
 }
 
-Result<std::vector<CompactRefusal>> Engine::Core::briefs(const Request& request) {
+Result<std::vector<CompactRefusal>> Engine::Core::compactRefusals(const Request& request) {
   const Result<Scores*> scores = upToDate(request);
   if (!scores) return scores.error();
   const ShapeClass& shape = (*scores)->shape();
-  const std::vector<const Ask*> asks = asksInOrder(shape);
+  const std::vector<const DeviceDemand*> demands = demandsInOrder(shape);
   std::vector<CompactRefusal> all;
   for (const Slot slot : order_.slots()) {
     if ((*scores)->tree().at(order_.placeOf(slot)) > 0) continue;
     std::optional<CompactRefusal> brief =
-        briefOf(state_, shape, asks, slot, (*scores)->endOf(slot));
+        compactRefusalOf(state_, shape, demands, slot, (*scores)->endOf(slot));
     if (!brief) continue;
     all.push_back(std::move(*brief));
     all.back().node = state_.cold[slot].node.name;
@@ -168,13 +168,13 @@ Result<std::vector<CompactRefusal>> Engine::Core::briefs(const Request& request)
   return all;
 }
 
-Result<CompactRefusals> Engine::Core::briefs(const Request& request,
-                                             std::span<const std::string_view> nodes) {
+Result<CompactRefusals> Engine::Core::compactRefusals(const Request& request,
+                                                      std::span<const std::string_view> nodes) {
   const Result<Scores*> scores = upToDate(request);
   if (!scores) return scores.error();
   const ShapeClass& shape = (*scores)->shape();
-  const std::vector<const Ask*> asks = asksInOrder(shape);
-  CompactRefusalCache& kept = (*scores)->briefs();
+  const std::vector<const DeviceDemand*> demands = demandsInOrder(shape);
+  CompactRefusalCache& kept = (*scores)->compactRefusals();
   CompactRefusals found;
   found.of.reserve(nodes.size());
   for (const std::string_view name : nodes) {
@@ -186,7 +186,7 @@ Result<CompactRefusals> Engine::Core::briefs(const Request& request,
     const Slot slot = known->second;
     found.of.push_back(kept.of(slot, [&]() -> std::optional<CompactRefusal> {
       if ((*scores)->tree().at(order_.placeOf(slot)) > 0) return std::nullopt;
-      return briefOf(state_, shape, asks, slot, (*scores)->endOf(slot));
+      return compactRefusalOf(state_, shape, demands, slot, (*scores)->endOf(slot));
     }));
   }
   found.different = kept.different();

@@ -69,11 +69,11 @@ class Search {
   // The largest amount that fits, with `others` changed too. None: no smaller amount fits.
   std::optional<Change> most(std::size_t index, ChangeKind kind, const DeviceKind& of,
                              const Remedy& others) const;
-  std::vector<std::uint64_t> leastsOf(ChangeKind kind, const DeviceAsk& of) const;
+  std::vector<std::uint64_t> leastsOf(ChangeKind kind, const DeviceRequest& of) const;
   std::optional<Change> fewest(ChangeKind kind, const DeviceKind& of,
                                const std::vector<std::string>& from) const;
   std::optional<Change> without(ChangeKind kind) const;
-  void together(std::size_t index, const DeviceAsk& ask, std::vector<Remedy>* found) const;
+  void together(std::size_t index, const DeviceRequest& request, std::vector<Remedy>* found) const;
   // For the devices of one kind; empty: for all without a selector of their own.
   void names(const DeviceKind& of, const Selector& selector, std::vector<Remedy>* found) const;
 
@@ -85,22 +85,22 @@ class Search {
 
 // The minimum amounts that a device accepts: the memory of a context, and the guaranteed memory. In
 // units of `kind`, largest first.
-std::vector<std::uint64_t> Search::leastsOf(ChangeKind kind, const DeviceAsk& of) const {
+std::vector<std::uint64_t> Search::leastsOf(ChangeKind kind, const DeviceRequest& of) const {
   std::set<std::uint64_t, std::greater<>> leasts{leastOf(kind)};
   // Fewer devices may not form a whole block or a run.
   for (std::uint32_t count = 1; kind == ChangeKind::kDevices && count < of.count; ++count)
     if (hasArrangement(state_.cold[slot_].node)) leasts.insert(count);
   const bool percent = kind == ChangeKind::kDevicePercent;
   if (!percent && kind != ChangeKind::kDeviceMemory) return {leasts.begin(), leasts.end()};
-  Ask ask;
-  ask.guarantee = of.guarantee;
+  DeviceDemand demand;
+  demand.guarantee = of.guarantee;
   for (const Device& device : state_.cold[slot_].node.devices) {
-    const MemoryAccounts books{device.memory, device.terms, {}, {}, {}, {}};
+    const MemoryAccounts accounts{device.memory, device.terms, {}, {}, {}, {}};
     const Bytes context = asked_.context_outside ? Bytes{} : device.terms.context;
-    const Bytes least = std::max(context, guaranteeOf(ask, books).value_or(Bytes{}));
+    const Bytes least = std::max(context, guaranteeOf(demand, accounts).value_or(Bytes{}));
     if (!percent) leasts.insert(std::max<std::uint64_t>(least.count, 1));
-    if (!percent || books.whole().count == 0) continue;
-    const auto whole = static_cast<std::int64_t>(books.whole().count);
+    if (!percent || accounts.whole().count == 0) continue;
+    const auto whole = static_cast<std::int64_t>(accounts.whole().count);
     std::uint32_t part = 1;
     while (part < 100 && percentOf(whole, part) < static_cast<std::int64_t>(least.count)) ++part;
     leasts.insert(part);
@@ -114,7 +114,8 @@ std::optional<Change> Search::most(std::size_t index, ChangeKind kind, const Dev
   const Container& from = container(index);
   const std::optional<std::uint64_t> asked = amountOf(from, kind, of);
   const std::uint64_t least = leastOf(kind);
-  if (!asked || *asked <= least || (aboutDevices(kind) && askFor(from, of).count == 0)) return {};
+  if (!asked || *asked <= least || (aboutDevices(kind) && requestFor(from, of).count == 0))
+    return {};
   Change change{kind, index, *asked, least, {}, aboutDevices(kind) ? of : DeviceKind()};
   const auto good = [&](std::uint64_t value) {
     Remedy remedy = others;
@@ -123,7 +124,7 @@ std::optional<Change> Search::most(std::size_t index, ChangeKind kind, const Dev
     return fits(remedy);
   };
   std::uint64_t high = *asked;  // too much
-  for (std::uint64_t low : leastsOf(kind, askFor(from, of))) {
+  for (std::uint64_t low : leastsOf(kind, requestFor(from, of))) {
     if (low >= high) continue;
     if (!good(low)) {
       high = low;
@@ -166,23 +167,24 @@ std::optional<Change> Search::without(ChangeKind kind) const {
 
 // If no single change helps: the most memory with hardly any compute, then the most compute with
 // that.
-void Search::together(std::size_t index, const DeviceAsk& ask, std::vector<Remedy>* found) const {
-  const auto compute = static_cast<std::uint64_t>(ask.compute.milli);
-  if (ask.count == 0) return;
+void Search::together(std::size_t index, const DeviceRequest& request,
+                      std::vector<Remedy>* found) const {
+  const auto compute = static_cast<std::uint64_t>(request.compute.milli);
+  if (request.count == 0) return;
   for (const ChangeKind kind : {ChangeKind::kDeviceMemory, ChangeKind::kDevicePercent}) {
     const Change hardly{ChangeKind::kCompute,          index, compute,
-                        leastOf(ChangeKind::kCompute), {},    ask.kind};
+                        leastOf(ChangeKind::kCompute), {},    request.kind};
     if (compute <= hardly.to) continue;
-    const std::optional<Change> memory = most(index, kind, ask.kind, {hardly});
+    const std::optional<Change> memory = most(index, kind, request.kind, {hardly});
     if (!memory) continue;
-    const std::optional<Change> rest = most(index, ChangeKind::kCompute, ask.kind, {*memory});
+    const std::optional<Change> rest = most(index, ChangeKind::kCompute, request.kind, {*memory});
     if (rest) found->push_back({*memory, *rest});
   }
 }
 
 void Search::names(const DeviceKind& of, const Selector& selector,
                    std::vector<Remedy>* found) const {
-  const auto keep = [&](std::optional<Change> change) {
+  const auto addFound = [&](std::optional<Change> change) {
     if (change) found->push_back({std::move(*change)});
   };
   std::vector<Device> devices;
@@ -195,25 +197,25 @@ void Search::names(const DeviceKind& of, const Selector& selector,
   const auto text = [](const auto& name) -> const std::string& { return name.text; };
   const auto model = [](const Device& device) -> const std::string& { return device.model.text; };
   const auto uuid = [](const Device& device) -> const std::string& { return device.uuid.text; };
-  if (!selector.models.empty()) keep(fewest(ChangeKind::kModels, of, namesOf(devices, model)));
-  if (!selector.uuids.empty()) keep(fewest(ChangeKind::kUuids, of, namesOf(devices, uuid)));
-  keep(fewest(ChangeKind::kNotModels, of, namesOf(selector.not_models, text)));
-  keep(fewest(ChangeKind::kNotUuids, of, namesOf(selector.not_uuids, text)));
+  if (!selector.models.empty()) addFound(fewest(ChangeKind::kModels, of, namesOf(devices, model)));
+  if (!selector.uuids.empty()) addFound(fewest(ChangeKind::kUuids, of, namesOf(devices, uuid)));
+  addFound(fewest(ChangeKind::kNotModels, of, namesOf(selector.not_models, text)));
+  addFound(fewest(ChangeKind::kNotUuids, of, namesOf(selector.not_uuids, text)));
 }
 
 std::vector<Remedy> Search::all() const {
   std::vector<Remedy> found;
-  const auto asksOf = [](const Container& one) {
-    std::vector<DeviceAsk> asks{one.devices};
-    asks.insert(asks.end(), one.others.begin(), one.others.end());
-    return asks;
+  const auto requestsOf = [](const Container& one) {
+    std::vector<DeviceRequest> requests{one.devices};
+    requests.insert(requests.end(), one.others.begin(), one.others.end());
+    return requests;
   };
   for (std::size_t index = 0; index < containers(); ++index) {
-    const std::vector<DeviceAsk> asks = asksOf(container(index));
-    for (std::size_t k = 0; k < asks.size(); ++k) {
+    const std::vector<DeviceRequest> requests = requestsOf(container(index));
+    for (std::size_t k = 0; k < requests.size(); ++k) {
       for (const ChangeKind kind : kAmounts) {
         if (k > 0 && !aboutDevices(kind)) continue;
-        const std::optional<Change> change = most(index, kind, asks[k].kind, {});
+        const std::optional<Change> change = most(index, kind, requests[k].kind, {});
         if (change) found.push_back({*change});
       }
     }
@@ -224,7 +226,8 @@ std::vector<Remedy> Search::all() const {
     if (const std::optional<Change> change = without(kind)) found.push_back({*change});
   if (!found.empty()) return found;
   for (std::size_t index = 0; index < containers(); ++index) {
-    for (const DeviceAsk& ask : asksOf(container(index))) together(index, ask, &found);
+    for (const DeviceRequest& request : requestsOf(container(index)))
+      together(index, request, &found);
   }
   return found;
 }

@@ -25,40 +25,40 @@ std::vector<RequestId> idsIn(const Layout& layout) {
 }
 
 // The order in which devices or nodes are emptied.
-enum class Order { kFewestMoves, kMinUsed };
+enum class DrainOrder { kFewestMoves, kMinUsed };
 
 // One attempt at a plan.
 class Planner {
  public:
-  Planner(const Layout& layout, const Movers& movers, Policy policy)
+  Planner(const Layout& layout, const MovableRequests& movers, Policy policy)
       : movers_(movers),
         terms_(*movers.terms),
         policy_(policy),
-        board_(layout),
-        interruptions_(terms_, idsIn(layout)) {}
+        sandbox_(layout),
+        disruptions_(terms_, idsIn(layout)) {}
 
-  void empty(Order order);  // devices or nodes
-  void mend();              // fragmentation
+  void empty(DrainOrder order);  // devices or nodes
+  void mend();                   // fragmentation
   void makeRoom(const Layout& layout);
 
   const std::vector<Move>& moves() const { return moves_; }
 
  private:
   // A device, or a node.
-  struct Site {
+  struct DrainTarget {
     DeviceAt at;
     bool whole = false;
     std::tuple<std::int64_t, std::int64_t, std::int64_t> rank;
   };
 
-  const std::set<RequestId>& on(const Site& site) const {
-    return site.whole ? board_.on(site.at.node) : board_.on(site.at);
+  const std::set<RequestId>& on(const DrainTarget& site) const {
+    return site.whole ? sandbox_.on(site.at.node) : sandbox_.on(site.at);
   }
-  void close(const Site& site, bool closed) {
-    site.whole ? board_.close(site.at.node, closed) : board_.close(site.at, closed);
+  void close(const DrainTarget& site, bool closed) {
+    site.whole ? sandbox_.close(site.at.node, closed) : sandbox_.close(site.at, closed);
   }
-  std::vector<Site> sites() const;
-  void rank(Site* site, Order order) const;
+  std::vector<DrainTarget> sites() const;
+  void rank(DrainTarget* site, DrainOrder order) const;
   bool mayMove(const RequestId& id) const {
     return movers_.requests.count(id) != 0 && moved_.count(id) == 0;
   }
@@ -69,16 +69,16 @@ class Planner {
   }
   bool relocate(const std::vector<RequestId>& ids);
   void undo(std::vector<Allocation>* before);
-  std::optional<Move> lookAt(const RequestId& id, double* wins);
+  std::optional<Move> evaluateMove(const RequestId& id, double* wins);
   std::optional<std::vector<Move>> inOrder(LayoutSandbox* real, std::vector<Move> moves) const;
   bool makeRoomOnce(LayoutSandbox* real, std::size_t number);
   bool makeRoomOn(LayoutSandbox* real, const Preemption& found, const RequestId& id);
 
-  const Movers& movers_;
-  const DefragmentationTerms& terms_;
+  const MovableRequests& movers_;
+  const DefragmentationOptions& terms_;
   const Policy policy_;
-  LayoutSandbox board_;
-  Disruptions interruptions_;
+  LayoutSandbox sandbox_;
+  Disruptions disruptions_;
   std::set<RequestId> moved_;
   std::vector<Move> moves_;
 };
@@ -97,34 +97,34 @@ std::int64_t memoryOf(const Placement& placement) {
 }
 
 // Devices or nodes with tenants. Idle ones are closed by then.
-std::vector<Planner::Site> Planner::sites() const {
-  std::vector<Site> all;
+std::vector<Planner::DrainTarget> Planner::sites() const {
+  std::vector<DrainTarget> all;
   if (terms_.goal == Goal::kNodes) {
-    for (const auto& [name, who] : board_.nodes())
+    for (const auto& [name, who] : sandbox_.nodes())
       if (!who.empty()) all.push_back({{name, {}}, true, {}});
   } else {
-    for (const auto& [at, who] : board_.devices())
+    for (const auto& [at, who] : sandbox_.devices())
       if (!who.empty()) all.push_back({at, false, {}});
   }
   return all;
 }
 
-void Planner::rank(Site* site, Order order) const {
+void Planner::rank(DrainTarget* site, DrainOrder order) const {
   std::int64_t work = 0, used = 0;
   for (const RequestId& id : on(*site)) {
     const auto move = terms_.of.find(id);
     if (move != terms_.of.end()) work += move->second.work_lost;
-    used += computeOf(board_.of(id)) * 100 + memoryOf(board_.of(id));
+    used += computeOf(sandbox_.of(id)) * 100 + memoryOf(sandbox_.of(id));
   }
   const auto moves = static_cast<std::int64_t>(on(*site).size());
-  site->rank =
-      order == Order::kFewestMoves ? std::tuple(moves, used, work) : std::tuple(used, moves, work);
+  site->rank = order == DrainOrder::kFewestMoves ? std::tuple(moves, used, work)
+                                                 : std::tuple(used, moves, work);
 }
 
 void Planner::undo(std::vector<Allocation>* before) {
   for (; !before->empty(); before->pop_back()) {
-    board_.take(before->back().id);
-    board_.put(before->back());
+    sandbox_.remove(before->back().id);
+    sandbox_.put(before->back());
     moves_.pop_back();
   }
 }
@@ -133,24 +133,24 @@ void Planner::undo(std::vector<Allocation>* before) {
 bool Planner::relocate(const std::vector<RequestId>& ids) {
   std::vector<RequestId> sorted = ids;
   std::stable_sort(sorted.begin(), sorted.end(), [&](const RequestId& a, const RequestId& b) {
-    const Placement& x = board_.of(a);
-    const Placement& y = board_.of(b);
+    const Placement& x = sandbox_.of(a);
+    const Placement& y = sandbox_.of(b);
     return std::pair(computeOf(x), memoryOf(x)) > std::pair(computeOf(y), memoryOf(y));
   });
   std::vector<Allocation> before;
   for (const RequestId& id : sorted) {
-    const Allocation was = board_.take(id);
-    const std::optional<Placement> to = board_.decide(requestOf(id));
+    const Allocation was = sandbox_.remove(id);
+    const std::optional<Placement> to = sandbox_.decide(requestOf(id));
     if (!to) {
-      board_.put(was);
+      sandbox_.put(was);
       undo(&before);
       return false;
     }
-    board_.put({id, *to, was.expires});
+    sandbox_.put({id, *to, was.expires});
     moves_.push_back({id, was.placement, *to});
     before.push_back(was);
   }
-  if (interruptions_.interrupt(ids)) {
+  if (disruptions_.interrupt(ids)) {
     moved_.insert(ids.begin(), ids.end());
     return true;
   }
@@ -158,20 +158,20 @@ bool Planner::relocate(const std::vector<RequestId>& ids) {
   return false;
 }
 
-void Planner::empty(Order order) {
+void Planner::empty(DrainOrder order) {
   const bool nodes = terms_.goal == Goal::kNodes;
   if (nodes) {
-    for (const auto& [name, who] : board_.nodes())
-      if (who.empty()) board_.close(name, true);
+    for (const auto& [name, who] : sandbox_.nodes())
+      if (who.empty()) sandbox_.close(name, true);
   } else {
-    for (const auto& [at, who] : board_.devices())
-      if (who.empty()) board_.close(at, true);
+    for (const auto& [at, who] : sandbox_.devices())
+      if (who.empty()) sandbox_.close(at, true);
   }
-  std::vector<Site> sites = this->sites();
-  for (Site& site : sites) rank(&site, order);
+  std::vector<DrainTarget> sites = this->sites();
+  for (DrainTarget& site : sites) rank(&site, order);
   std::stable_sort(sites.begin(), sites.end(),
-                   [](const Site& a, const Site& b) { return a.rank < b.rank; });
-  for (const Site& site : sites) {
+                   [](const DrainTarget& a, const DrainTarget& b) { return a.rank < b.rank; });
+  for (const DrainTarget& site : sites) {
     const std::vector<RequestId> who(on(site).begin(), on(site).end());
     const bool may =
         std::all_of(who.begin(), who.end(), [&](const RequestId& id) { return mayMove(id); });
@@ -182,18 +182,18 @@ void Planner::empty(Order order) {
 }
 
 // The best move of this request, and by how much it reduces fragmentation.
-std::optional<Move> Planner::lookAt(const RequestId& id, double* wins) {
-  const double fragmented = board_.engine().usage().fragmented;
-  const Allocation was = board_.take(id);
-  const std::optional<Placement> to = board_.decide(requestOf(id));
+std::optional<Move> Planner::evaluateMove(const RequestId& id, double* wins) {
+  const double fragmented = sandbox_.engine().usage().fragmented;
+  const Allocation was = sandbox_.remove(id);
+  const std::optional<Placement> to = sandbox_.decide(requestOf(id));
   std::optional<Move> move;
   if (to && *to != was.placement) {
-    board_.put({id, *to, was.expires});
-    *wins = fragmented - board_.engine().usage().fragmented;
-    board_.take(id);
+    sandbox_.put({id, *to, was.expires});
+    *wins = fragmented - sandbox_.engine().usage().fragmented;
+    sandbox_.remove(id);
     if (*wins > 0) move = Move{id, was.placement, *to};
   }
-  board_.put(was);
+  sandbox_.put(was);
   return move;
 }
 
@@ -203,19 +203,19 @@ void Planner::mend() {
   std::size_t looks = 0;
   for (const auto& [id, request] : movers_.requests) {
     double wins = 0;
-    if (looks++ < kMaxLooks && lookAt(id, &wins)) next.emplace(wins, id);
+    if (looks++ < kMaxLooks && evaluateMove(id, &wins)) next.emplace(wins, id);
   }
   while (!next.empty() && moves_.size() < terms_.most_moves && looks++ < kMaxLooks) {
     const RequestId id = next.top().second;
     next.pop();
     double wins = 0;
-    const std::optional<Move> move = lookAt(id, &wins);
+    const std::optional<Move> move = evaluateMove(id, &wins);
     if (!move) continue;
     if (!next.empty() && wins < next.top().first) {
       next.emplace(wins, id);
-    } else if (interruptions_.interrupt({id})) {
-      board_.take(id);
-      board_.put({id, move->to, std::nullopt});
+    } else if (disruptions_.interrupt({id})) {
+      sandbox_.remove(id);
+      sandbox_.put({id, move->to, std::nullopt});
       moves_.push_back(*move);
     }
   }
@@ -240,7 +240,7 @@ std::optional<std::vector<Move>> Planner::inOrder(LayoutSandbox* real,
   }
   if (moves.empty()) return done;
   for (; !done.empty(); done.pop_back()) {
-    const Allocation was = real->take(done.back().id);
+    const Allocation was = real->remove(done.back().id);
     real->put({was.id, done.back().from, was.expires});
   }
   return std::nullopt;
@@ -250,51 +250,51 @@ std::optional<std::vector<Move>> Planner::inOrder(LayoutSandbox* real,
 bool Planner::makeRoomOn(LayoutSandbox* real, const Preemption& found, const RequestId& id) {
   const std::size_t before = moves_.size();
   std::vector<Allocation> gone;
-  for (const RequestId& victim : found.victims) gone.push_back(board_.take(victim));
-  const auto placement = board_.decide({id, terms_.room});
-  if (placement) board_.put({id, *placement, std::nullopt});
+  for (const RequestId& victim : found.victims) gone.push_back(sandbox_.remove(victim));
+  const auto placement = sandbox_.decide({id, terms_.room});
+  if (placement) sandbox_.put({id, *placement, std::nullopt});
   std::vector<RequestId> placed;
   bool all = placement && moves_.size() + gone.size() <= terms_.most_moves;
   for (const Allocation& was : gone) {
-    const std::optional<Placement> to = all ? board_.decide(requestOf(was.id)) : std::nullopt;
+    const std::optional<Placement> to = all ? sandbox_.decide(requestOf(was.id)) : std::nullopt;
     all = to.has_value();
     if (!all) break;
-    board_.put({was.id, *to, was.expires});
+    sandbox_.put({was.id, *to, was.expires});
     placed.push_back(was.id);
     moves_.push_back({was.id, was.placement, *to});
   }
   const auto first = moves_.begin() + static_cast<long>(before);
   std::optional<std::vector<Move>> ordered;
-  Disruptions next = interruptions_;
+  Disruptions next = disruptions_;
   if (all && next.interrupt(found.victims)) ordered = inOrder(real, {first, moves_.end()});
   moves_.resize(before);
   if (ordered) {
     moves_.insert(moves_.end(), ordered->begin(), ordered->end());
     moved_.insert(found.victims.begin(), found.victims.end());
-    interruptions_ = next;
+    disruptions_ = next;
     return true;
   }
-  for (const RequestId& victim : placed) board_.take(victim);
-  if (placement) board_.take(id);
-  for (const Allocation& was : gone) board_.put(was);
+  for (const RequestId& victim : placed) sandbox_.remove(victim);
+  if (placement) sandbox_.remove(id);
+  for (const Allocation& was : gone) sandbox_.put(was);
   return false;
 }
 
 bool Planner::makeRoomOnce(LayoutSandbox* real, std::size_t number) {
   const RequestId id(std::string("\x01room ") + std::to_string(number));
-  if (const auto fits = board_.decide({id, terms_.room})) {
-    board_.put({id, *fits, std::nullopt});
+  if (const auto fits = sandbox_.decide({id, terms_.room})) {
+    sandbox_.put({id, *fits, std::nullopt});
     return true;
   }
-  EvictionCosts stakes;
+  EvictionCosts costs;
   for (const auto& [mover, request] : movers_.requests)
-    if (moved_.count(mover) == 0) stakes.of[mover] = {0, terms_.of.at(mover).work_lost, {}, {}};
+    if (moved_.count(mover) == 0) costs.of[mover] = {0, terms_.of.at(mover).work_lost, {}, {}};
   for (std::size_t tries = 0; tries < kMaxNodes; ++tries) {
-    const auto found = board_.engine().preempt({id, terms_.room}, 1, stakes);
+    const auto found = sandbox_.engine().preempt({id, terms_.room}, 1, costs);
     if (!found || !*found) return false;
     if (makeRoomOn(real, **found, id)) return true;
-    const std::set<RequestId> there = board_.on((*found)->node);
-    for (const RequestId& mover : there) stakes.of.erase(mover);
+    const std::set<RequestId> there = sandbox_.on((*found)->node);
+    for (const RequestId& mover : there) costs.of.erase(mover);
   }
   return false;
 }
@@ -306,36 +306,38 @@ void Planner::makeRoom(const Layout& layout) {
 }
 
 // The quantity to maximise.
-double wonOn(LayoutSandbox* board, const DefragmentationTerms& terms) {
+double wonOn(LayoutSandbox* sandbox, const DefragmentationOptions& terms) {
   switch (terms.goal) {
     case Goal::kDevices:
-      return static_cast<double>(board->idleDevices());
+      return static_cast<double>(sandbox->idleDevices());
     case Goal::kNodes:
-      return static_cast<double>(board->idleNodes());
+      return static_cast<double>(sandbox->idleNodes());
     case Goal::kFragmentation:
-      return -board->engine().usage().fragmented;
+      return -sandbox->engine().usage().fragmented;
     case Goal::kRoom:
       break;
   }
-  return static_cast<double>(board->fits(terms.room, terms.times));
+  return static_cast<double>(sandbox->fits(terms.room, terms.times));
 }
 
 // Moves that could be made in this order, from the first on.
-std::size_t makeAll(LayoutSandbox* board, const Movers& movers, const std::vector<Move>& moves) {
+std::size_t makeAll(LayoutSandbox* sandbox, const MovableRequests& movers,
+                    const std::vector<Move>& moves) {
   for (std::size_t i = 0; i < moves.size(); ++i)
-    if (!board->move(movers.requests.at(moves[i].id), moves[i].to)) return i;
+    if (!sandbox->move(movers.requests.at(moves[i].id), moves[i].to)) return i;
   return moves.size();
 }
 
 // Drops moves that gain nothing. Each move is taken back for a check; if that has no room, a later
 // move needs it.
-std::vector<Move> neededOf(const Layout& layout, const Movers& movers, std::vector<Move> moves) {
-  LayoutSandbox board(layout);
-  moves.resize(makeAll(&board, movers, moves));
-  double won = wonOn(&board, *movers.terms);
+std::vector<Move> neededOf(const Layout& layout, const MovableRequests& movers,
+                           std::vector<Move> moves) {
+  LayoutSandbox sandbox(layout);
+  moves.resize(makeAll(&sandbox, movers, moves));
+  double won = wonOn(&sandbox, *movers.terms);
   for (std::size_t i = moves.size(); i-- > 0;) {
-    if (!board.move(movers.requests.at(moves[i].id), moves[i].from)) continue;
-    const double without = wonOn(&board, *movers.terms);
+    if (!sandbox.move(movers.requests.at(moves[i].id), moves[i].from)) continue;
+    const double without = wonOn(&sandbox, *movers.terms);
     if (without >= won) {
       std::vector<Move> fewer = moves;
       fewer.erase(fewer.begin() + static_cast<long>(i));
@@ -347,8 +349,8 @@ std::vector<Move> neededOf(const Layout& layout, const Movers& movers, std::vect
         continue;
       }
     }
-    const Allocation was = board.take(moves[i].id);
-    board.put({was.id, moves[i].to, was.expires});
+    const Allocation was = sandbox.remove(moves[i].id);
+    sandbox.put({was.id, moves[i].to, was.expires});
   }
   return moves;
 }
@@ -364,8 +366,9 @@ void compare(const std::map<Name, std::set<RequestId>>& before,
   }
 }
 
-DefragmentationPlan told(const Layout& layout, const Movers& movers, std::vector<Move> moves) {
-  const DefragmentationTerms& terms = *movers.terms;
+DefragmentationPlan describePlan(const Layout& layout, const MovableRequests& movers,
+                                 std::vector<Move> moves) {
+  const DefragmentationOptions& terms = *movers.terms;
   DefragmentationPlan plan;
   LayoutSandbox before(layout);
   LayoutSandbox after(layout);
@@ -386,7 +389,7 @@ DefragmentationPlan told(const Layout& layout, const Movers& movers, std::vector
   return plan;
 }
 
-std::vector<std::vector<Move>> tries(const Layout& layout, const Movers& movers) {
+std::vector<std::vector<Move>> tries(const Layout& layout, const MovableRequests& movers) {
   std::vector<std::vector<Move>> all;
   const Goal goal = movers.terms->goal;
   if (goal == Goal::kFragmentation) {
@@ -401,7 +404,7 @@ std::vector<std::vector<Move>> tries(const Layout& layout, const Movers& movers)
       all.push_back(planner.moves());
       continue;
     }
-    for (const Order order : {Order::kFewestMoves, Order::kMinUsed}) {
+    for (const DrainOrder order : {DrainOrder::kFewestMoves, DrainOrder::kMinUsed}) {
       Planner planner(layout, movers, policy);
       planner.empty(order);
       all.push_back(planner.moves());
@@ -413,23 +416,23 @@ std::vector<std::vector<Move>> tries(const Layout& layout, const Movers& movers)
 }  // namespace
 
 // The largest gain first, then the least lost work, then the fewest moves.
-DefragmentationPlan planMoves(const Layout& layout, const Movers& movers) {
+DefragmentationPlan planMoves(const Layout& layout, const MovableRequests& movers) {
   std::vector<Move> best;
   std::tuple<double, std::int64_t, std::int64_t> best_key;
   bool first = true;
   for (std::vector<Move>& moves : tries(layout, movers)) {
-    LayoutSandbox board(layout);
-    moves.resize(makeAll(&board, movers, moves));
+    LayoutSandbox sandbox(layout);
+    moves.resize(makeAll(&sandbox, movers, moves));
     Disruptions interruptions(*movers.terms, idsIn(layout));
     for (const Move& move : moves) interruptions.interrupt({move.id});
-    const std::tuple key{wonOn(&board, *movers.terms), -interruptions.workLost(),
+    const std::tuple key{wonOn(&sandbox, *movers.terms), -interruptions.workLost(),
                          -static_cast<std::int64_t>(moves.size())};
     if (!first && !(key > best_key)) continue;
     best = std::move(moves);
     best_key = key;
     first = false;
   }
-  return told(layout, movers, neededOf(layout, movers, std::move(best)));
+  return describePlan(layout, movers, neededOf(layout, movers, std::move(best)));
 }
 
 }  // namespace divvy::engine

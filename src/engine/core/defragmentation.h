@@ -6,12 +6,12 @@
 namespace divvy::engine {
 
 // Requests that may move. All others stay. `terms` is not owned.
-struct Movers {
+struct MovableRequests {
   std::map<RequestId, Request> requests;  // all others stay
-  const DefragmentationTerms* terms = nullptr;
+  const DefragmentationOptions* terms = nullptr;
 };
 
 // Returns at most `most_moves` moves, in an order in which each of them has room.
-DefragmentationPlan planMoves(const Layout& layout, const Movers& movers);
+DefragmentationPlan planMoves(const Layout& layout, const MovableRequests& movers);
 
 }  // namespace divvy::engine

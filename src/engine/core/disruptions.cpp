@@ -4,7 +4,7 @@
 
 namespace divvy::engine {
 
-Disruptions::Disruptions(const DefragmentationTerms& terms, const std::vector<RequestId>& there)
+Disruptions::Disruptions(const DefragmentationOptions& terms, const std::vector<RequestId>& there)
     : terms_(&terms), left_(terms.budgets) {
   for (const RequestId& id : there) {
     const auto move = terms.of.find(id);

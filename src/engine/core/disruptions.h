@@ -14,7 +14,7 @@ namespace divvy::engine {
 class Disruptions {
  public:
   // `there`: requests with an allocation. Keeps a pointer to `terms`, which must outlive it.
-  Disruptions(const DefragmentationTerms& terms, const std::vector<RequestId>& there);
+  Disruptions(const DefragmentationOptions& terms, const std::vector<RequestId>& there);
 
   // Interrupts `all` and their groups. Returns false and interrupts none if a disruption budget
   // does not allow all of them.
@@ -26,7 +26,7 @@ class Disruptions {
   // Returns the request and its group.
   std::vector<RequestId> with(const RequestId& id) const;
 
-  const DefragmentationTerms* terms_;
+  const DefragmentationOptions* terms_;
   std::map<std::string, std::vector<RequestId>> groups_;
   std::set<RequestId> interrupted_;
   std::map<std::string, std::int64_t> left_;

@@ -40,12 +40,12 @@ Result<Decision> Engine::decideAmong(const Request& request,
 Result<Decision> Engine::explain(const Request& request) const {
   return core_->granted(kTriesOfDecision)->explain(request);
 }
-Result<std::vector<CompactRefusal>> Engine::briefs(const Request& request) const {
-  return core_->granted(kTriesOfDecision)->briefs(request);
+Result<std::vector<CompactRefusal>> Engine::compactRefusals(const Request& request) const {
+  return core_->granted(kTriesOfDecision)->compactRefusals(request);
 }
-Result<CompactRefusals> Engine::briefs(const Request& request,
-                                       std::span<const std::string_view> nodes) const {
-  return core_->granted(kTriesOfDecision)->briefs(request, nodes);
+Result<CompactRefusals> Engine::compactRefusals(const Request& request,
+                                                std::span<const std::string_view> nodes) const {
+  return core_->granted(kTriesOfDecision)->compactRefusals(request, nodes);
 }
 Result<std::vector<DeviceRefusal>> Engine::refusedDevices(const Request& request,
                                                           const NodeName& node,
@@ -68,14 +68,14 @@ Result<Allocation> Engine::placeWithin(const Request& request, Instant expires, 
   return core_->granted(kTriesOfDecision)->place(request, expires, &window);
 }
 Result<std::optional<Preemption>> Engine::preempt(const Request& request, std::int64_t priority,
-                                                  const EvictionCosts& stakes) const {
-  return core_->granted(kTriesOfGang)->preempt(request, priority, stakes);
+                                                  const EvictionCosts& costs) const {
+  return core_->granted(kTriesOfGang)->preempt(request, priority, costs);
 }
 Result<std::optional<GangPreemption>> Engine::preemptGang(const Gang& gang, std::int64_t priority,
-                                                          const EvictionCosts& stakes) const {
-  return core_->granted(kTriesOfGang)->preemptGang(gang, priority, stakes);
+                                                          const EvictionCosts& costs) const {
+  return core_->granted(kTriesOfGang)->preemptGang(gang, priority, costs);
 }
-Result<DefragmentationPlan> Engine::defragment(const DefragmentationTerms& terms) const {
+Result<DefragmentationPlan> Engine::defragment(const DefragmentationOptions& terms) const {
   return core_->defragment(terms);
 }
 Result<GangPlacement> Engine::placeGang(const Gang& gang, Instant expires) {

@@ -58,7 +58,7 @@ void LayoutSandbox::close(const NodeName& name, bool closed) {
   static_cast<void>(engine_.setNode(node));
 }
 
-Allocation LayoutSandbox::take(const RequestId& id) {
+Allocation LayoutSandbox::remove(const RequestId& id) {
   const auto at = at_.find(id);
   Allocation allocation = std::move(at->second);
   at_.erase(at);
@@ -80,7 +80,7 @@ std::optional<Placement> LayoutSandbox::decide(const Request& request) const {
 }
 
 bool LayoutSandbox::move(const Request& request, const Placement& to) {
-  const Allocation before = take(request.id);
+  const Allocation before = remove(request.id);
   if (!engine_.reserve(request, to, kNever)) {
     put(before);
     return false;

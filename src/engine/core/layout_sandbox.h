@@ -38,7 +38,7 @@ class LayoutSandbox {
   void close(const NodeName& node, bool closed);
 
   // Removes an allocation and returns it.
-  Allocation take(const RequestId& id);
+  Allocation remove(const RequestId& id);
   // Adds an allocation without checking it.
   void put(const Allocation& allocation);
   // Returns the placement by the policy. None: it fits nowhere.

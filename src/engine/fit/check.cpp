@@ -71,45 +71,45 @@ Result<void> checkCompanies(const Shape& shape) {
   return {};
 }
 
-Result<void> checkAsk(const std::string& who, const DeviceAsk& ask) {
-  if (ask.count > kMaxDevicesPerNode) {
-    return usage(who + ": " + std::to_string(ask.count) + " devices; accepted: at most " +
+Result<void> checkDeviceRequest(const std::string& who, const DeviceRequest& request) {
+  if (request.count > kMaxDevicesPerNode) {
+    return usage(who + ": " + std::to_string(request.count) + " devices; accepted: at most " +
                  std::to_string(kMaxDevicesPerNode));
   }
-  if (ask.compute.milli < 0 || ask.compute > kWholeDevice) {
-    return usage(who + ": " + std::to_string(ask.compute.milli) +
+  if (request.compute.milli < 0 || request.compute > kWholeDevice) {
+    return usage(who + ": " + std::to_string(request.compute.milli) +
                  " thousandths of a device; accepted: 0 (what others leave) to 1000 (alone)");
   }
-  if (ask.part && !ask.part->empty() &&
-      (ask.memory != DeviceMemory(Bytes{}) || ask.compute != Compute{})) {
-    return usage(who + ": the part " + ask.part->text +
+  if (request.part && !request.part->empty() &&
+      (request.memory != DeviceMemory(Bytes{}) || request.compute != Compute{})) {
+    return usage(who + ": the part " + request.part->text +
                  ", and memory or compute; accepted: a part by its name, or by what it has");
   }
-  if (ask.part && ask.guarantee) {
+  if (request.part && request.guarantee) {
     return usage(who + ": a part, and a guarantee; accepted: a part, all of which is guaranteed");
   }
-  const Result<void> memory = checkDeviceMemory(who, ask.memory);
-  if (!memory || !ask.guarantee) return memory;
-  return checkDeviceMemory(who + ", guarantee", *ask.guarantee);
+  const Result<void> memory = checkDeviceMemory(who, request.memory);
+  if (!memory || !request.guarantee) return memory;
+  return checkDeviceMemory(who + ", guarantee", *request.guarantee);
 }
 
 // Asks of several kinds: each must name its kind, so that no device matches two of them.
-Result<void> checkAsks(const std::string& who, const Container& container) {
+Result<void> checkDeviceRequests(const std::string& who, const Container& container) {
   std::set<DeviceKind> kinds;
   const bool several = !container.others.empty();
-  const auto check = [&](const DeviceAsk& ask) -> Result<void> {
-    if (several && ask.kind.empty()) {
+  const auto check = [&](const DeviceRequest& request) -> Result<void> {
+    if (several && request.kind.empty()) {
       return usage(who + ": devices of several kinds, one of them without its name");
     }
-    if (!kinds.insert(ask.kind).second) {
-      return usage(who + ": devices of kind " + ask.kind.text + " twice; accepted: once");
+    if (!kinds.insert(request.kind).second) {
+      return usage(who + ": devices of kind " + request.kind.text + " twice; accepted: once");
     }
-    return checkAsk(who, ask);
+    return checkDeviceRequest(who, request);
   };
   const Result<void> first = check(container.devices);
   if (!first) return first;
-  for (const DeviceAsk& ask : container.others) {
-    const Result<void> other = check(ask);
+  for (const DeviceRequest& request : container.others) {
+    const Result<void> other = check(request);
     if (!other) return other;
   }
   return {};
@@ -134,8 +134,8 @@ Result<void> checkContainers(const std::vector<Container>& containers, const cha
     const std::string who = std::string(which) + " " + std::to_string(i);
     const Result<void> amounts = checkAmounts(who, containers[i].cpu, containers[i].memory);
     if (!amounts) return amounts;
-    const Result<void> asks = checkAsks(who, containers[i]);
-    if (!asks) return asks;
+    const Result<void> requests = checkDeviceRequests(who, containers[i]);
+    if (!requests) return requests;
   }
   return {};
 }
@@ -151,7 +151,7 @@ Result<void> checkSidecars(const std::vector<Container>& containers) {
 
 }  // namespace
 
-Result<void> checkTerms(const std::string& who, const MemoryTerms& terms) {
+Result<void> checkTerms(const std::string& who, const OvercommitPolicy& terms) {
   if (terms.overcommit_permille < kNoOvercommit || terms.overcommit_permille > kMaxOvercommit) {
     return usage(who + ": overcommit of " + std::to_string(terms.overcommit_permille) +
                  " thousandths; accepted: " + std::to_string(kNoOvercommit) + " to " +
@@ -196,8 +196,9 @@ namespace {
 
 bool hasParts(const std::vector<Container>& containers) {
   return std::any_of(containers.begin(), containers.end(), [](const Container& one) {
-    return one.devices.part || std::any_of(one.others.begin(), one.others.end(),
-                                           [](const DeviceAsk& ask) { return ask.part; });
+    return one.devices.part ||
+           std::any_of(one.others.begin(), one.others.end(),
+                       [](const DeviceRequest& request) { return request.part; });
   });
 }
 
@@ -343,7 +344,7 @@ Result<void> checkNode(const Node& node) {
     const Result<void> terms = checkTerms(what, device.terms);
     if (!terms) return terms;
     if (device.parting == nullptr) continue;
-    if (device.terms != MemoryTerms{}) {
+    if (device.terms != OvercommitPolicy{}) {
       return usage(what + ": terms of its memory, and parts; accepted: one of them");
     }
     const Result<void> parting = checkParting(*device.parting, what);
@@ -367,8 +368,9 @@ Result<void> checkTarget(const Target& target) {
     const std::string who = "target class " + std::to_string(i);
     const Result<void> amounts = checkAmounts(who, target[i].cpu, Bytes{});
     if (!amounts) return amounts;
-    const Result<void> ask = checkAsk(who, {target[i].count, Bytes{}, target[i].compute});
-    if (!ask) return ask;
+    const Result<void> request =
+        checkDeviceRequest(who, {target[i].count, Bytes{}, target[i].compute});
+    if (!request) return request;
     weight += target[i].weight;
   }
   if (weight > kMaxTargetWeight) {

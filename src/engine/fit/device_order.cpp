@@ -29,8 +29,8 @@ std::int64_t numaFirst(const DevicePolicy& policy, const Device& device) {
 // HAMi's order: among equals the higher NUMA node first, then the last device.
 void arrangeAsHami(const DevicePolicy& policy, const Node& node, const DeviceRoom* rooms,
                    DeviceList* list) {
-  using Place = std::tuple<std::int64_t, std::int64_t, std::int64_t, int>;
-  std::array<Place, kMaxDevicesPerNode> places;
+  using HamiRank = std::tuple<std::int64_t, std::int64_t, std::int64_t, int>;
+  std::array<HamiRank, kMaxDevicesPerNode> places;
   for (std::uint8_t k = 0; k < list->count; ++k) {
     const std::uint8_t i = list->at[k];
     const Device& device = node.devices[i];
@@ -46,15 +46,16 @@ void arrangeAsHami(const DevicePolicy& policy, const Node& node, const DeviceRoo
 
 }  // namespace
 
-std::pair<std::int64_t, std::int64_t> tightness(const DeviceRoom& room, const Ask& ask) {
-  if (room.weight) return {ask.compute > room.compute || room.compute == 0 ? 1 : 0, 0};
+std::pair<std::int64_t, std::int64_t> tightness(const DeviceRoom& room,
+                                                const DeviceDemand& demand) {
+  if (room.weight) return {demand.compute > room.compute || room.compute == 0 ? 1 : 0, 0};
   return {room.compute, room.memory};
 }
 
-void arrangeTightest(const Ask& ask, const DeviceRoom* rooms, DeviceList* list) {
+void arrangeTightest(const DeviceDemand& demand, const DeviceRoom* rooms, DeviceList* list) {
   std::stable_sort(list->at.begin(), list->at.begin() + list->count,
                    [&](std::uint8_t a, std::uint8_t b) {
-                     return tightness(rooms[a], ask) < tightness(rooms[b], ask);
+                     return tightness(rooms[a], demand) < tightness(rooms[b], demand);
                    });
 }
 

@@ -13,8 +13,8 @@ void arrange(const ShapeClass& shape, const Node& node, const DeviceRoom* rooms,
 
 // Key of tightness; the lowest goes first. Where compute is a weight, devices with compute left
 // precede the others.
-std::pair<std::int64_t, std::int64_t> tightness(const DeviceRoom& room, const Ask& ask);
+std::pair<std::int64_t, std::int64_t> tightness(const DeviceRoom& room, const DeviceDemand& demand);
 // Sorts by tightness. The sort is stable.
-void arrangeTightest(const Ask& ask, const DeviceRoom* rooms, DeviceList* list);
+void arrangeTightest(const DeviceDemand& demand, const DeviceRoom* rooms, DeviceList* list);
 
 }  // namespace divvy::engine

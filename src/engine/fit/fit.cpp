@@ -18,8 +18,8 @@ constexpr auto why(DeviceWhy reason) {
 
 constexpr std::uint32_t kAllMemory = 100;
 
-bool ofKind(const DeviceRoom& room, const Ask& ask) {
-  return ask.kind == kAnyKind || ask.kind == room.kind;
+bool ofKind(const DeviceRoom& room, const DeviceDemand& demand) {
+  return demand.kind == kAnyKind || demand.kind == room.kind;
 }
 
 constexpr std::size_t kDeviceWhys = why(DeviceWhy::kHeld) + 1;
@@ -48,28 +48,29 @@ void insert(const HotDevices& device, std::uint32_t first, std::uint8_t index, C
   into.at[at] = index;
 }
 
-std::optional<MemoryRefusal> refuseMemory(const DeviceRoom& room, const Ask& ask, Bytes host_left) {
+std::optional<MemoryRefusal> refuseMemory(const DeviceRoom& room, const DeviceDemand& demand,
+                                          Bytes host_left) {
   const auto bytes = [](std::int64_t of) { return Bytes{static_cast<std::uint64_t>(of)}; };
   MemoryAccounts plain;
-  if (room.books == nullptr) {
+  if (room.accounts == nullptr) {
     plain.physical = bytes(room.memory_total);
     plain.reserved = bytes(room.memory_total - room.memory);
   }
-  const MemoryAccounts& books = room.books == nullptr ? plain : *room.books;
-  const Part part = partOf(ask, books);
-  if (auto refusal = refuseEver(books, part, guaranteeOf(ask, books))) return refusal;
-  return refuseNow(books, part, host_left);
+  const MemoryAccounts& accounts = room.accounts == nullptr ? plain : *room.accounts;
+  const Part part = partOf(demand, accounts);
+  if (auto refusal = refuseEver(accounts, part, guaranteeOf(demand, accounts))) return refusal;
+  return refuseNow(accounts, part, host_left);
 }
 
-std::uint8_t verdictOnMemory(const DeviceRoom& room, const Ask& ask, Bytes host_left) {
-  const bool quick = room.books == nullptr && !ask.guarantee;
-  if (quick && bytesOf(ask, room.memory_total) <= room.memory) return kOpen;
-  const auto refusal = refuseMemory(room, ask, host_left);
+std::uint8_t verdictOnMemory(const DeviceRoom& room, const DeviceDemand& demand, Bytes host_left) {
+  const bool quick = room.accounts == nullptr && !demand.guarantee;
+  if (quick && bytesOf(demand, room.memory_total) <= room.memory) return kOpen;
+  const auto refusal = refuseMemory(room, demand, host_left);
   return refusal ? why(refusal->why) : kOpen;
 }
 
 DeviceRefusal describe(const HotState& state, Slot slot, std::size_t index, std::uint8_t verdict,
-                       const Ask& ask, Bytes host_left) {
+                       const DeviceDemand& demand, Bytes host_left) {
   const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(index);
   DeviceRefusal refusal{state.cold[slot].node.devices[index].uuid, static_cast<DeviceWhy>(verdict),
                         0, 0};
@@ -79,11 +80,11 @@ DeviceRefusal describe(const HotState& state, Slot slot, std::size_t index, std:
     refusal.needed = 1;
     refusal.available = static_cast<std::uint64_t>(state.device.slots_free[hot]);
   } else if (aboutMemory(refusal.why)) {
-    const std::optional<MemoryRefusal> memory = refuseMemory(roomOf(state, hot), ask, host_left);
+    const std::optional<MemoryRefusal> memory = refuseMemory(roomOf(state, hot), demand, host_left);
     refusal.needed = memory->needed.count;
     refusal.available = memory->available.count;
   } else if (refusal.why == DeviceWhy::kCompute) {
-    refusal.needed = static_cast<std::uint64_t>(ask.compute);
+    refusal.needed = static_cast<std::uint64_t>(demand.compute);
     refusal.available = static_cast<std::uint64_t>(state.device.compute_free[hot]);
   }
   return refusal;
@@ -91,18 +92,18 @@ DeviceRefusal describe(const HotState& state, Slot slot, std::size_t index, std:
 
 // Enough devices fit, but they do not form a group.
 std::optional<NodeRefusal> refuseGroup(const HotState& state, const ShapeClass& shape, Slot slot,
-                                       const Ask& ask, const DeviceList& all) {
+                                       const DeviceDemand& demand, const DeviceList& all) {
   if (!groupedOn(state, shape, slot)) return std::nullopt;
   const Groups groups = groupsFor(state, shape, slot);
-  if (groups.best(all, ask.count).group) return std::nullopt;
-  NodeRefusal refusal = groups.refusal(all, ask.count);
-  refusal.kind = shape.wanted(ask).kind;
-  refusal.container = ask.container;
+  if (groups.best(all, demand.count).group) return std::nullopt;
+  NodeRefusal refusal = groups.refusal(all, demand.count);
+  refusal.kind = shape.requestOf(demand).kind;
+  refusal.container = demand.container;
   return refusal;
 }
 
 std::optional<DeviceRefusal> refusePart(const HotState& state, const ShapeClass& shape, Slot slot,
-                                        std::size_t index, const Ask& ask) {
+                                        std::size_t index, const DeviceDemand& demand) {
   const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(index);
   const DeviceRoom room = roomOf(state, hot);
   const Device& device = state.cold[slot].node.devices[index];
@@ -110,58 +111,59 @@ std::optional<DeviceRefusal> refusePart(const HotState& state, const ShapeClass&
     refusal.uuid = device.uuid;
     return refusal;
   };
-  std::uint8_t verdict = ofKind(room, ask) ? kOpen : why(DeviceWhy::kKind);
+  std::uint8_t verdict = ofKind(room, demand) ? kOpen : why(DeviceWhy::kKind);
   if (verdict == kOpen) verdict = partVerdictOn(state, shape, slot, index);
-  const Partitioning* parting = partingOf(device);
-  const PartRequest wish = wishOf(shape, ask, room.memory_total);
+  const Partitioning* parting = partitioningOf(device);
+  const PartRequest wish = partRequestOf(shape, demand, room.memory_total);
   const PartRoom left = partRoomOf(state, slot, index);
   const bool way = parting != nullptr && !waysFor(*parting, left, wish).empty();
   const DeviceRefusal none = parting == nullptr ? DeviceRefusal{{}, DeviceWhy::kNoPart, 0, 0}
                                                 : whyNoWay(*parting, left, wish);
   if (verdict == kOpen && !way && none.why == DeviceWhy::kNoPart) return no(none);
-  if (verdict == kOpen) verdict = partVerdictOn(room, ask);
-  if (verdict != kOpen) return describe(state, slot, index, verdict, ask, Bytes{});
+  if (verdict == kOpen) verdict = partVerdictOn(room, demand);
+  if (verdict != kOpen) return describe(state, slot, index, verdict, demand, Bytes{});
   if (way) return std::nullopt;
   return no(none);
 }
 
 // For one ask that is not for partitions, with no other ask placed.
 std::uint8_t verdictOne(const HotState& state, const ShapeClass& shape, Slot slot,
-                        std::size_t index, const Ask& ask, Bytes host_left) {
+                        std::size_t index, const DeviceDemand& demand, Bytes host_left) {
   const DeviceRoom room = roomOf(state, state.node.first[slot] + static_cast<std::uint32_t>(index));
-  std::uint8_t verdict = ofKind(room, ask) ? kOpen : why(DeviceWhy::kKind);
+  std::uint8_t verdict = ofKind(room, demand) ? kOpen : why(DeviceWhy::kKind);
   if (verdict == kOpen) verdict = verdictOn(state, shape, slot, index);
-  if (verdict == kOpen) verdict = verdictOn(room, ask, host_left);
+  if (verdict == kOpen) verdict = verdictOn(room, demand, host_left);
   return verdict;
 }
 
 // For one ask, with no other ask placed.
 std::optional<DeviceRefusal> refuseOne(const HotState& state, const ShapeClass& shape, Slot slot,
-                                       std::size_t index, const Ask& ask, Bytes host_left) {
-  if (ask.part) return refusePart(state, shape, slot, index, ask);
-  const std::uint8_t verdict = verdictOne(state, shape, slot, index, ask, host_left);
+                                       std::size_t index, const DeviceDemand& demand,
+                                       Bytes host_left) {
+  if (demand.part) return refusePart(state, shape, slot, index, demand);
+  const std::uint8_t verdict = verdictOne(state, shape, slot, index, demand, host_left);
   if (verdict == kOpen) return std::nullopt;
-  return describe(state, slot, index, verdict, ask, host_left);
+  return describe(state, slot, index, verdict, demand, host_left);
 }
 
 // Refuses if too few devices fit this ask alone.
 std::optional<NodeRefusal> refuseAsk(const HotState& state, const ShapeClass& shape, Slot slot,
-                                     const Ask& ask) {
+                                     const DeviceDemand& demand) {
   NodeRefusal refusal;
   DeviceList good;
   const Bytes host_left = state.hostLeft(slot);
   for (std::size_t i = 0; i < state.node.devices[slot]; ++i) {
-    std::optional<DeviceRefusal> no = refuseOne(state, shape, slot, i, ask, host_left);
+    std::optional<DeviceRefusal> no = refuseOne(state, shape, slot, i, demand, host_left);
     if (!no) good.at[good.count++] = static_cast<std::uint8_t>(i);
     if (no) refusal.devices.push_back(std::move(*no));
   }
-  if (good.count >= ask.count && ask.part) return std::nullopt;
-  if (good.count >= ask.count) return refuseGroup(state, shape, slot, ask, good);
+  if (good.count >= demand.count && demand.part) return std::nullopt;
+  if (good.count >= demand.count) return refuseGroup(state, shape, slot, demand, good);
   refusal.why = NodeWhy::kDevices;
-  refusal.needed = ask.count;
+  refusal.needed = demand.count;
   refusal.available = good.count;
-  refusal.container = ask.container;
-  refusal.kind = shape.wanted(ask).kind;
+  refusal.container = demand.container;
+  refusal.kind = shape.requestOf(demand).kind;
   return refusal;
 }
 
@@ -177,9 +179,9 @@ NodeRefusal describe(const HotState& state, const ShapeClass& shape, Slot slot, 
   } else if (reason == NodeWhy::kTooFew) {
     refusal.needed = shape.widest();
     refusal.available = state.node.devices[slot];
-    for (const std::vector<Ask>* asks : {&shape.containers(), &shape.init()}) {
-      for (const Ask& ask : *asks) {
-        if (ask.count == shape.widest()) refusal.container = ask.container;
+    for (const std::vector<DeviceDemand>* demands : {&shape.containers(), &shape.init()}) {
+      for (const DeviceDemand& demand : *demands) {
+        if (demand.count == shape.widest()) refusal.container = demand.container;
       }
     }
   }
@@ -210,28 +212,32 @@ DeviceWhy mostOf(const std::array<std::uint16_t, kDeviceWhys>& counts) {
 
 // As refuseAsk, without details of each device.
 std::optional<CompactRefusal> briefAsk(const HotState& state, const ShapeClass& shape, Slot slot,
-                                       const Ask& ask) {
+                                       const DeviceDemand& demand) {
   std::array<std::uint16_t, kDeviceWhys> counts{};
   DeviceList good;
   const Bytes host_left = state.hostLeft(slot);
   for (std::size_t i = 0; i < state.node.devices[slot]; ++i) {
     std::uint8_t verdict = kOpen;
-    if (!ask.part) {
-      verdict = verdictOne(state, shape, slot, i, ask, host_left);
-    } else if (const auto no = refusePart(state, shape, slot, i, ask)) {
+    if (!demand.part) {
+      verdict = verdictOne(state, shape, slot, i, demand, host_left);
+    } else if (const auto no = refusePart(state, shape, slot, i, demand)) {
       verdict = why(no->why);
     }
     if (verdict == kOpen) good.at[good.count++] = static_cast<std::uint8_t>(i);
     if (verdict != kOpen) ++counts[verdict];
   }
-  if (good.count >= ask.count && ask.part) return std::nullopt;
-  if (good.count >= ask.count) {
-    const std::optional<NodeRefusal> no = refuseGroup(state, shape, slot, ask, good);
+  if (good.count >= demand.count && demand.part) return std::nullopt;
+  if (good.count >= demand.count) {
+    const std::optional<NodeRefusal> no = refuseGroup(state, shape, slot, demand, good);
     if (!no) return std::nullopt;
-    return CompactRefusal{{}, no->why, no->container, ask.count, no->kind};
+    return CompactRefusal{{}, no->why, no->container, demand.count, no->kind};
   }
-  return CompactRefusal{{},        NodeWhy::kDevices,      ask.container,
-                        ask.count, shape.wanted(ask).kind, mostOf(counts)};
+  return CompactRefusal{{},
+                        NodeWhy::kDevices,
+                        demand.container,
+                        demand.count,
+                        shape.requestOf(demand).kind,
+                        mostOf(counts)};
 }
 
 // The checks before any search.
@@ -239,15 +245,15 @@ std::optional<NodeRefusal> refusalAlone(const HotState& state, const ShapeClass&
   if (const std::optional<NodeWhy> reason = refuseNode(state, shape, slot)) {
     return describe(state, shape, slot, *reason);
   }
-  for (const Ask* ask : asksInOrder(shape)) {
-    if (auto refusal = refuseAsk(state, shape, slot, *ask)) return refusal;
+  for (const DeviceDemand* demand : demandsInOrder(shape)) {
+    if (auto refusal = refuseAsk(state, shape, slot, *demand)) return refusal;
   }
   return std::nullopt;
 }
 
-NodeWhy whyOf(PlanEnd end) {
-  if (end == PlanEnd::kPutOff) return NodeWhy::kNotSearched;
-  return end == PlanEnd::kGaveUp ? NodeWhy::kUnresolved : NodeWhy::kTogether;
+NodeWhy whyOf(PlanOutcome end) {
+  if (end == PlanOutcome::kPutOff) return NodeWhy::kNotSearched;
+  return end == PlanOutcome::kGaveUp ? NodeWhy::kUnresolved : NodeWhy::kTogether;
 }
 
 }  // namespace
@@ -257,7 +263,7 @@ DeviceRoom roomOf(const HotState& state, std::uint32_t device) {
   return {hot.compute_free[device], hot.slots_free[device],
           hot.memory_free[device],  hot.memory_total[device],
           hot.tenants[device] == 0, hot.kind[device],
-          hot.weight[device] != 0,  hot.terms[device] == 0 ? nullptr : &hot.books[device],
+          hot.weight[device] != 0,  hot.terms[device] == 0 ? nullptr : &hot.accounts[device],
           hot.use[device],          hot.sorts[device]};
 }
 
@@ -270,7 +276,7 @@ std::uint8_t verdictOn(const HotState& state, const ShapeClass& shape, Slot slot
   return chosenBy(state, shape, slot, index, model);
 }
 
-const Partitioning* partingOf(const Device& device) {
+const Partitioning* partitioningOf(const Device& device) {
   if (device.parting == nullptr) return nullptr;
   const bool placed = device.parting->slices > 0;
   return placed == (device.mode == Mode::kMig) ? device.parting.get() : nullptr;
@@ -291,8 +297,9 @@ PartRoom partRoomOf(const HotState& state, Slot slot, std::size_t index) {
   return room;
 }
 
-PartRequest wishOf(const ShapeClass& shape, const Ask& ask, std::int64_t memory_total) {
-  return {*shape.wanted(ask).part, bytesOf(ask, memory_total), ask.compute};
+PartRequest partRequestOf(const ShapeClass& shape, const DeviceDemand& demand,
+                          std::int64_t memory_total) {
+  return {*shape.requestOf(demand).part, bytesOf(demand, memory_total), demand.compute};
 }
 
 std::uint8_t partVerdictOn(const HotState& state, const ShapeClass& shape, Slot slot,
@@ -305,25 +312,25 @@ std::uint8_t partVerdictOn(const HotState& state, const ShapeClass& shape, Slot 
   return chosenBy(state, shape, slot, index, model);
 }
 
-std::uint8_t partVerdictOn(const DeviceRoom& room, const Ask& ask) {
-  if (!ofKind(room, ask)) return why(DeviceWhy::kKind);
+std::uint8_t partVerdictOn(const DeviceRoom& room, const DeviceDemand& demand) {
+  if (!ofKind(room, demand)) return why(DeviceWhy::kKind);
   if (room.slots < 1) return why(DeviceWhy::kSlots);
   return (room.use & kByTime) != 0 ? why(DeviceWhy::kSplit) : kOpen;
 }
 
-std::uint8_t verdictOn(const DeviceRoom& room, const Ask& ask, Bytes host_left) {
-  if (!ofKind(room, ask)) return why(DeviceWhy::kKind);
-  const bool whole = ask.compute == kWholeDevice.milli && ask.percent == kAllMemory;
+std::uint8_t verdictOn(const DeviceRoom& room, const DeviceDemand& demand, Bytes host_left) {
+  if (!ofKind(room, demand)) return why(DeviceWhy::kKind);
+  const bool whole = demand.compute == kWholeDevice.milli && demand.percent == kAllMemory;
   if ((room.use & kWholeOnly) != 0 && !whole) return why(DeviceWhy::kWholeOnly);
   if (room.slots < 1) return why(DeviceWhy::kSlots);
   if ((room.use & kInParts) != 0) return why(DeviceWhy::kSplit);
-  if ((room.sorts & ask.not_beside) != 0) return why(DeviceWhy::kCompany);
-  const std::uint8_t memory = verdictOnMemory(room, ask, host_left);
+  if ((room.sorts & demand.not_beside) != 0) return why(DeviceWhy::kCompany);
+  const std::uint8_t memory = verdictOnMemory(room, demand, host_left);
   if (memory != kOpen) return memory;
-  if (!room.weight && ask.compute > room.compute) return why(DeviceWhy::kCompute);
-  const bool alone = ask.mutex || (!room.weight && ask.compute == kWholeDevice.milli);
+  if (!room.weight && demand.compute > room.compute) return why(DeviceWhy::kCompute);
+  const bool alone = demand.mutex || (!room.weight && demand.compute == kWholeDevice.milli);
   if (alone && !room.idle) return why(DeviceWhy::kInUse);
-  if (!room.weight && ask.compute == 0 && room.compute == 0) return why(DeviceWhy::kHeld);
+  if (!room.weight && demand.compute == 0 && room.compute == 0) return why(DeviceWhy::kHeld);
   return kOpen;
 }
 
@@ -341,7 +348,7 @@ std::optional<NodeWhy> refuseNode(const HotState& state, const ShapeClass& shape
   return std::nullopt;
 }
 
-Candidates candidatesFor(const HotState& state, const ShapeClass& shape, const Ask& ask,
+Candidates candidatesFor(const HotState& state, const ShapeClass& shape, const DeviceDemand& demand,
                          Slot slot) {
   Candidates result;
   const std::uint32_t first = state.node.first[slot];
@@ -349,9 +356,9 @@ Candidates candidatesFor(const HotState& state, const ShapeClass& shape, const A
   for (std::size_t i = 0; i < state.node.devices[slot]; ++i) {
     const std::uint32_t hot = first + static_cast<std::uint32_t>(i);
     // the most frequent reason, and cheap to check
-    if (ask.compute > state.device.compute_free[hot]) continue;
+    if (demand.compute > state.device.compute_free[hot]) continue;
     if (verdictOn(state, shape, slot, i) != kOpen) continue;
-    if (verdictOn(roomOf(state, hot), ask, host_left) != kOpen) continue;
+    if (verdictOn(roomOf(state, hot), demand, host_left) != kOpen) continue;
     insert(state.device, first, static_cast<std::uint8_t>(i), result);
   }
   if (shape.devices().order == DeviceOrder::kTightest) return result;
@@ -369,10 +376,10 @@ std::vector<DeviceRefusal> refusedFor(const HotState& state, const ShapeClass& s
   for (std::size_t i = 0; i < state.node.devices[slot]; ++i) {
     std::optional<DeviceRefusal> best;
     bool open = false;
-    for (const std::vector<Ask>* asks : {&shape.init(), &shape.containers()}) {
-      for (const Ask& ask : *asks) {
-        if (ask.container != container) continue;
-        auto no = refuseOne(state, shape, slot, i, ask, host_left);
+    for (const std::vector<DeviceDemand>* demands : {&shape.init(), &shape.containers()}) {
+      for (const DeviceDemand& demand : *demands) {
+        if (demand.container != container) continue;
+        auto no = refuseOne(state, shape, slot, i, demand, host_left);
         open = open || !no;
         if (no && (!best || best->why == DeviceWhy::kKind)) best = std::move(no);
       }
@@ -383,32 +390,34 @@ std::vector<DeviceRefusal> refusedFor(const HotState& state, const ShapeClass& s
 }
 
 // In the order of the containers.
-std::vector<const Ask*> asksInOrder(const ShapeClass& shape) {
-  std::vector<const Ask*> order;
-  for (const std::vector<Ask>* asks : {&shape.init(), &shape.containers()})
-    for (const Ask& ask : *asks) order.push_back(&ask);
-  std::stable_sort(order.begin(), order.end(),
-                   [](const Ask* a, const Ask* b) { return a->container < b->container; });
+std::vector<const DeviceDemand*> demandsInOrder(const ShapeClass& shape) {
+  std::vector<const DeviceDemand*> order;
+  for (const std::vector<DeviceDemand>* demands : {&shape.init(), &shape.containers()})
+    for (const DeviceDemand& demand : *demands) order.push_back(&demand);
+  std::stable_sort(order.begin(), order.end(), [](const DeviceDemand* a, const DeviceDemand* b) {
+    return a->container < b->container;
+  });
   return order;
 }
 
-std::optional<CompactRefusal> briefOf(const HotState& state, const ShapeClass& shape,
-                                      const std::vector<const Ask*>& asks, Slot slot, PlanEnd end) {
+std::optional<CompactRefusal> compactRefusalOf(const HotState& state, const ShapeClass& shape,
+                                               const std::vector<const DeviceDemand*>& demands,
+                                               Slot slot, PlanOutcome end) {
   if (const std::optional<NodeWhy> reason = refuseNode(state, shape, slot)) {
     const NodeRefusal refusal = describe(state, shape, slot, *reason);
     const bool few = *reason == NodeWhy::kTooFew;
     return CompactRefusal{{}, *reason, refusal.container, few ? refusal.needed : 0};
   }
-  for (const Ask* ask : asks)
-    if (auto brief = briefAsk(state, shape, slot, *ask)) return brief;
-  if (end == PlanEnd::kPlaced) return std::nullopt;
+  for (const DeviceDemand* demand : demands)
+    if (auto brief = briefAsk(state, shape, slot, *demand)) return brief;
+  if (end == PlanOutcome::kPlaced) return std::nullopt;
   return CompactRefusal{{}, whyOf(end)};
 }
 
 std::optional<NodeRefusal> refusalOf(const HotState& state, const ShapeClass& shape, Slot slot,
-                                     PlanEnd end) {
+                                     PlanOutcome end) {
   std::optional<NodeRefusal> refusal = refusalAlone(state, shape, slot);
-  if (!refusal && end != PlanEnd::kPlaced) {
+  if (!refusal && end != PlanOutcome::kPlaced) {
     refusal.emplace();
     refusal->why = whyOf(end);
   }
@@ -418,7 +427,7 @@ std::optional<NodeRefusal> refusalOf(const HotState& state, const ShapeClass& sh
 
 std::optional<NodeRefusal> refusalOf(const HotState& state, const ShapeClass& shape, Slot slot,
                                      SearchPass& pass) {
-  std::optional<NodeRefusal> refusal = refusalOf(state, shape, slot, PlanEnd::kPlaced);
+  std::optional<NodeRefusal> refusal = refusalOf(state, shape, slot, PlanOutcome::kPlaced);
   if (refusal || oneByOne(state, shape, slot)) return refusal;
   return refusalOf(state, shape, slot, planOn(state, shape, slot, pass).end);
 }

@@ -14,10 +14,10 @@
 
 namespace divvy::engine {
 
-enum class PlanEnd : std::uint8_t;
+enum class PlanOutcome : std::uint8_t;
 struct SearchPass;
 
-using Picked = DeviceList;  // devices chosen for one ask
+using ChosenDevices = DeviceList;  // devices chosen for one ask
 
 // Devices that fit, in the order of the shape's policy. Tightest first: least compute left, then
 // least memory, then the lowest index.
@@ -31,10 +31,10 @@ struct DeviceRoom {
   std::int64_t memory_total = 0;
   bool idle = false;  // without tenants
   KindId kind = kAnyKind;
-  bool weight = false;                    // compute is a weight: it refuses no request
-  const MemoryAccounts* books = nullptr;  // accounts of memory with terms; not owned
-  std::uint8_t use = 0;                   // a HotDevices::use
-  std::uint16_t sorts = 0;                // a HotDevices::sorts
+  bool weight = false;                       // compute is a weight: it refuses no request
+  const MemoryAccounts* accounts = nullptr;  // accounts of memory with terms; not owned
+  std::uint8_t use = 0;                      // a HotDevices::use
+  std::uint16_t sorts = 0;                   // a HotDevices::sorts
 };
 
 // Returns kOpen or a DeviceWhy, from the state of the device alone.
@@ -42,18 +42,19 @@ std::uint8_t verdictOn(const HotState& state, const ShapeClass& shape, Slot slot
                        std::size_t index);
 // Returns kOpen or a DeviceWhy, from the free capacity. `host_left`: free host memory of the node,
 // for memory that is promised beyond the device's.
-std::uint8_t verdictOn(const DeviceRoom& room, const Ask& ask, Bytes host_left);
+std::uint8_t verdictOn(const DeviceRoom& room, const DeviceDemand& demand, Bytes host_left);
 DeviceRoom roomOf(const HotState& state, std::uint32_t device);
 
 // For asks for partitions. Returns null if the device cannot be split now.
-const Partitioning* partingOf(const Device& device);
+const Partitioning* partitioningOf(const Device& device);
 PartRoom partRoomOf(const HotState& state, Slot slot, std::size_t index);
-PartRequest wishOf(const ShapeClass& shape, const Ask& ask, std::int64_t memory_total);
+PartRequest partRequestOf(const ShapeClass& shape, const DeviceDemand& demand,
+                          std::int64_t memory_total);
 // Like verdictOn(state, ...), for asks for partitions.
 std::uint8_t partVerdictOn(const HotState& state, const ShapeClass& shape, Slot slot,
                            std::size_t index);
 // Returns kOpen or a DeviceWhy from the free capacity, before partitions are checked.
-std::uint8_t partVerdictOn(const DeviceRoom& room, const Ask& ask);
+std::uint8_t partVerdictOn(const DeviceRoom& room, const DeviceDemand& demand);
 
 // Returns true if the devices of each ask can be chosen one by one, by their tightness.
 bool oneByOne(const HotState& state, const ShapeClass& shape, Slot slot);
@@ -62,7 +63,8 @@ bool oneByOne(const HotState& state, const ShapeClass& shape, Slot slot);
 std::optional<NodeWhy> refuseNode(const HotState& state, const ShapeClass& shape, Slot slot);
 
 // Returns the devices that fit a request with only this ask, sorted.
-Candidates candidatesFor(const HotState& state, const ShapeClass& shape, const Ask& ask, Slot slot);
+Candidates candidatesFor(const HotState& state, const ShapeClass& shape, const DeviceDemand& demand,
+                         Slot slot);
 
 // Returns the devices that fit none of the container's asks, even with no other container there.
 std::vector<DeviceRefusal> refusedFor(const HotState& state, const ShapeClass& shape, Slot slot,
@@ -74,11 +76,12 @@ std::optional<NodeRefusal> refusalOf(const HotState& state, const ShapeClass& sh
 // Returns the refusal after a search that ended with `end` (kPlaced: no search was needed, or it
 // found a plan).
 std::optional<NodeRefusal> refusalOf(const HotState& state, const ShapeClass& shape, Slot slot,
-                                     PlanEnd end);
-// The asks of the shape in the order in which briefOf reports them.
-std::vector<const Ask*> asksInOrder(const ShapeClass& shape);
-// Like refusalOf(..., end), as a compact refusal. `asks`: asksInOrder of the shape.
-std::optional<CompactRefusal> briefOf(const HotState& state, const ShapeClass& shape,
-                                      const std::vector<const Ask*>& asks, Slot slot, PlanEnd end);
+                                     PlanOutcome end);
+// The asks of the shape in the order in which compactRefusalOf reports them.
+std::vector<const DeviceDemand*> demandsInOrder(const ShapeClass& shape);
+// Like refusalOf(..., end), as a compact refusal. `demands`: demandsInOrder of the shape.
+std::optional<CompactRefusal> compactRefusalOf(const HotState& state, const ShapeClass& shape,
+                                               const std::vector<const DeviceDemand*>& demands,
+                                               Slot slot, PlanOutcome end);
 
 }  // namespace divvy::engine

@@ -34,14 +34,14 @@ void FragmentTable::setTarget(const Target& target) {
 
 // For requests for one device: sums of weights up to each level, for each amount of processors that
 // makes a difference.
-void FragmentTable::addPrefixes(const std::vector<Expected>& single, Compiled& compiled) {
-  for (const Expected& one : single) compiled.cpus.push_back(one.cpu);
+void FragmentTable::addPrefixes(const std::vector<ExpectedRequest>& single, ModelLevels& compiled) {
+  for (const ExpectedRequest& one : single) compiled.cpus.push_back(one.cpu);
   std::sort(compiled.cpus.begin(), compiled.cpus.end());
   compiled.cpus.erase(std::unique(compiled.cpus.begin(), compiled.cpus.end()), compiled.cpus.end());
   compiled.prefix.assign((compiled.cpus.size() + 1) * compiled.levels, 0);
   for (std::size_t bucket = 1; bucket <= compiled.cpus.size(); ++bucket) {
     std::int64_t* row = compiled.prefix.data() + bucket * compiled.levels;
-    for (const Expected& one : single) {
+    for (const ExpectedRequest& one : single) {
       if (one.cpu <= compiled.cpus[bucket - 1]) row[one.level] += one.weight;
     }
     for (std::size_t level = 1; level < compiled.levels; ++level) row[level] += row[level - 1];
@@ -50,7 +50,7 @@ void FragmentTable::addPrefixes(const std::vector<Expected>& single, Compiled& c
 
 void FragmentTable::addModel(const ModelName& model) {
   models_.push_back(model);
-  Compiled& compiled = compiled_.emplace_back();
+  ModelLevels& compiled = compiled_.emplace_back();
   std::vector<std::int32_t> thresholds;
   for (std::size_t i = 0; i < target_.size(); ++i) {
     const TargetClass& one = target_[i];
@@ -65,7 +65,7 @@ void FragmentTable::addModel(const ModelName& model) {
     compiled.level[static_cast<std::size_t>(milli)] = static_cast<std::uint16_t>(
         std::upper_bound(thresholds.begin(), thresholds.end(), milli) - thresholds.begin());
   }
-  std::vector<Expected> single;
+  std::vector<ExpectedRequest> single;
   for (std::size_t i = 0; i < target_.size(); ++i) {
     if (allowed_[i].back() == 0) continue;
     const TargetClass& one = target_[i];
@@ -74,13 +74,14 @@ void FragmentTable::addModel(const ModelName& model) {
         .push_back({one.cpu.milli, one.weight, one.compute.milli, one.count, level});
   }
   addPrefixes(single, compiled);
-  std::stable_sort(compiled.several.begin(), compiled.several.end(),
-                   [](const Expected& a, const Expected& b) { return a.compute < b.compute; });
+  std::stable_sort(
+      compiled.several.begin(), compiled.several.end(),
+      [](const ExpectedRequest& a, const ExpectedRequest& b) { return a.compute < b.compute; });
 }
 
 // Requests for one device can use every device with enough compute. So each device counts for the
 // weight of all requests that it has enough for.
-std::int64_t FragmentTable::usable(const FreeView& view, const Compiled& compiled) const {
+std::int64_t FragmentTable::usable(const FreeView& view, const ModelLevels& compiled) const {
   const auto bucket = static_cast<std::size_t>(
       std::upper_bound(compiled.cpus.begin(), compiled.cpus.end(), view.cpu) -
       compiled.cpus.begin());
@@ -92,7 +93,7 @@ std::int64_t FragmentTable::usable(const FreeView& view, const Compiled& compile
     result += free * row[compiled.level[static_cast<std::size_t>(free)]];
     largest = std::max(largest, free);
   }
-  for (const Expected& one : compiled.several) {
+  for (const ExpectedRequest& one : compiled.several) {
     if (one.compute > largest) break;  // later ones find no device either
     if (view.cpu < one.cpu) continue;
     std::int64_t sum = 0;

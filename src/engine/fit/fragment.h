@@ -39,7 +39,7 @@ class FragmentTable {
   std::uint32_t score(std::int64_t before, std::int64_t after) const;
 
  private:
-  struct Expected {
+  struct ExpectedRequest {
     std::int64_t cpu;
     std::int64_t weight;
     std::int32_t compute;
@@ -47,21 +47,21 @@ class FragmentTable {
     std::uint16_t level;
   };
   // For devices of one model. Compute below the first threshold is level 0, and so on.
-  struct Compiled {
+  struct ModelLevels {
     std::array<std::uint16_t, 1001> level{};
     std::size_t levels = 1;
-    std::vector<std::int64_t> cpus;    // of requests for one device, each amount once
-    std::vector<std::int64_t> prefix;  // weights, by amount of processors, then level
-    std::vector<Expected> several;     // requests for more devices, by compute
+    std::vector<std::int64_t> cpus;        // of requests for one device, each amount once
+    std::vector<std::int64_t> prefix;      // weights, by amount of processors, then level
+    std::vector<ExpectedRequest> several;  // requests for more devices, by compute
   };
-  static void addPrefixes(const std::vector<Expected>& single, Compiled& compiled);
-  std::int64_t usable(const FreeView& view, const Compiled& compiled) const;
+  static void addPrefixes(const std::vector<ExpectedRequest>& single, ModelLevels& compiled);
+  std::int64_t usable(const FreeView& view, const ModelLevels& compiled) const;
   std::int64_t usableMixed(const FreeView& view, const ModelId* models) const;
   bool allows(const TargetClass& target, const ModelName& model) const;
 
   Target target_;
   std::vector<ModelName> models_;
-  std::vector<Compiled> compiled_;
+  std::vector<ModelLevels> compiled_;
   std::vector<std::vector<std::uint8_t>> allowed_;  // by class, then model
   std::int64_t weight_ = 1;
   bool names_models_ = false;

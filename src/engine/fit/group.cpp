@@ -46,7 +46,7 @@ class Groups::Search {
     return from_.count <= kFew || groupsOf(from_.count, count_, kMaxGroups) <= kMaxGroups;
   }
 
-  Found found() const { return {best_, !best_ && gave_up_, looked_}; }
+  GroupChoice found() const { return {best_, !best_ && gave_up_, looked_}; }
 
  private:
   using Score = std::array<std::int64_t, kMaxRules>;
@@ -183,7 +183,7 @@ DeviceSet Groups::mates(unsigned device, std::size_t rules) const {
   return mates;
 }
 
-Groups::Found Groups::best(const DeviceList& from, unsigned count) const {
+Groups::GroupChoice Groups::best(const DeviceList& from, unsigned count) const {
   if (count == 0 || count > from.count) return {};
   Search search(*this, rules_.size(), from, count);
   if (search.few()) {
@@ -212,7 +212,7 @@ bool Groups::possible(const DeviceList& from, unsigned count, std::size_t rules,
   if (count > from.count) return false;
   Search search(*this, rules, from, count);
   search.first();
-  const Found found = search.found();
+  const GroupChoice found = search.found();
   *gave_up = *gave_up || found.gave_up;
   return found.group.has_value();
 }

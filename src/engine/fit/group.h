@@ -51,12 +51,12 @@ class Groups {
   // is grown from one device by the highest score, then improved by exchanges of one device, within
   // kMaxGroupTries. `group` is none if there is no group, or if the search stopped without one
   // (`gave_up`).
-  struct Found {
+  struct GroupChoice {
     std::optional<DeviceSet> group;
     bool gave_up = false;
     std::uint32_t tries = 0;  // devices that were added to a group
   };
-  Found best(const DeviceList& from, unsigned count) const;
+  GroupChoice best(const DeviceList& from, unsigned count) const;
   // Returns true if every rule allows the group.
   bool good(DeviceSet group) const;
   // Returns the devices that may be in a group with that device.

@@ -68,7 +68,7 @@ std::int64_t bubblesOf(const std::vector<Wing>& wings, DeviceSet used) {
   return any ? sum : 1;
 }
 
-NodeScores meritsOf(const HotState& state, Slot slot, const Gain& gain) {
+NodeScores nodeScoresOf(const HotState& state, Slot slot, const CandidateDevices& gain) {
   const ColdNode& cold = state.cold[slot];
   const std::vector<Device>& devices = cold.node.devices;
   const std::uint32_t first = state.node.first[slot];
@@ -96,8 +96,8 @@ NodeScores meritsOf(const HotState& state, Slot slot, const Gain& gain) {
 
 std::int64_t hamiPoints(const NodeScores& merits, Policy policy) {
   std::int64_t points = 0;
-  const auto& told = policy == Policy::kSpread ? merits.score : merits.loss;
-  if (told) points += kMaxPoints - *told;
+  const auto& stated = policy == Policy::kSpread ? merits.score : merits.loss;
+  if (stated) points += kMaxPoints - *stated;
   if (merits.bubbles)
     points += *merits.bubbles < -1 || *merits.bubbles > 2
                   ? kPointsOfBubble

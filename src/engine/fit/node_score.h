@@ -12,7 +12,7 @@
 namespace divvy::engine {
 
 // The devices of a node that a request would get.
-struct Gain {
+struct CandidateDevices {
   DeviceSet whole = 0;  // devices that it gets whole
   bool links = false;   // the request prefers or requires links
 };
@@ -31,7 +31,7 @@ struct NodeScores {
   std::optional<Pairs> pairs;
   std::int64_t together = 0;  // millionths of HAMi's points
 };
-NodeScores meritsOf(const HotState& state, Slot slot, const Gain& gain);
+NodeScores nodeScoresOf(const HotState& state, Slot slot, const CandidateDevices& gain);
 
 // Sum over wings: 0 for a wing that is used up, 2 for one with one device in use, else 1. Returns 1
 // if no wing is in use.

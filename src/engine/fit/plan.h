@@ -12,7 +12,7 @@
 namespace divvy::engine {
 
 // The most that one request takes of one device at any time.
-struct Taken {
+struct PeakUse {
   std::int64_t memory = 0;
   std::int32_t compute = 0;
   std::uint32_t slots = 0;
@@ -23,34 +23,34 @@ struct Taken {
   std::uint32_t slices = 0;  // bit set
   bool by_time = false;      // some of it is not a partition
 };
-// Returns what `ask` takes of a device of that node.
-Taken takenBy(const Ask& ask, const HotState& state, std::uint32_t device);
+// Returns what `demand` takes of a device of that node.
+PeakUse peakUseOf(const DeviceDemand& demand, const HotState& state, std::uint32_t device);
 
 struct Plan {
-  std::vector<Picked> init, containers;  // as ShapeClass::init() and containers()
+  std::vector<ChosenDevices> init, containers;  // as ShapeClass::init() and containers()
   // as `init` and `containers`, for asks for partitions; empty: there are none
   std::vector<PartPick> init_parts, parts;
-  std::array<Taken, kMaxDevicesPerNode> taken{};
+  std::array<PeakUse, kMaxDevicesPerNode> peak_use{};
   unsigned met = 0;  // preferences that the devices of every container meet; see GroupRule::met
 };
 
-enum class PlanEnd : std::uint8_t {
+enum class PlanOutcome : std::uint8_t {
   kPlaced,
   kNoWay,
   kGaveUp,  // after kTriesOfNode
   kPutOff,  // not searched: the budget of the decision was spent
 };
 
-struct Planned {
+struct PlanResult {
   std::optional<Plan> plan;  // of kPlaced only
-  PlanEnd end = PlanEnd::kNoWay;
+  PlanOutcome end = PlanOutcome::kNoWay;
 };
 
 // The searches of one pass over the nodes for one shape. Nodes with equal images are searched once.
 struct SearchPass {
   explicit SearchPass(SearchBudget& of) : budget(of) {}
   SearchBudget& budget;
-  std::unordered_map<std::string, Planned> found;  // by TrialNode::image
+  std::unordered_map<std::string, PlanResult> found;  // by TrialNode::image
 };
 
 // Places init containers one at a time, each with the sidecars before it, and the other containers
@@ -58,6 +58,6 @@ struct SearchPass {
 // first finds it. Devices are tried in the order of the shape's policy; init containers try the
 // devices of the others first. kPutOff: the caller must repeat the query with another budget. Every
 // other answer depends on the node and the shape only.
-Planned planOn(const HotState& state, const ShapeClass& shape, Slot slot, SearchPass& pass);
+PlanResult planOn(const HotState& state, const ShapeClass& shape, Slot slot, SearchPass& pass);
 
 }  // namespace divvy::engine

@@ -12,12 +12,12 @@
 namespace divvy::engine {
 
 // The least that asks need of all devices of a node together: from each ask to the last.
-class Needs {
+class RemainingDemand {
  public:
   // `fits`: whether a device, by index, fits an ask before any ask is placed. `rooms`: free
   // capacity of the devices at that time.
-  Needs(std::span<const Ask> asks, std::span<const DeviceRoom> rooms,
-        const std::function<bool(const Ask&, std::size_t)>& fits);
+  RemainingDemand(std::span<const DeviceDemand> demands, std::span<const DeviceRoom> rooms,
+                  const std::function<bool(const DeviceDemand&, std::size_t)>& fits);
 
   // False: too few devices fit one of the asks, even without the other asks.
   bool possible() const { return possible_; }
@@ -26,10 +26,10 @@ class Needs {
                   std::span<const std::uint8_t> verdicts) const;
 
  private:
-  struct Need {
+  struct DemandSum {
     std::int64_t memory = 0, compute = 0, slots = 0;
   };
-  std::vector<Need> from_;  // by ask, and a last entry of zeros
+  std::vector<DemandSum> from_;  // by ask, and a last entry of zeros
   bool possible_ = true;
 };
 

@@ -8,10 +8,10 @@
 
 namespace divvy::engine {
 
-bool TrialNode::Parts::operator==(const Parts& other) const {
+bool TrialNode::PartitionState::operator==(const PartitionState& other) const {
   return parting == other.parting && verdict == other.verdict && room.memory == other.room.memory &&
          room.compute == other.room.compute && room.cpus == other.room.cpus &&
-         room.taken == other.room.taken;
+         room.peak_use == other.room.peak_use;
 }
 
 TrialNode::TrialNode(const HotState& state, const ShapeClass& shape, Slot slot)
@@ -22,34 +22,34 @@ TrialNode::TrialNode(const HotState& state, const ShapeClass& shape, Slot slot)
     DeviceRoom& room = now.rooms[i];
     room = roomOf(state, first + static_cast<std::uint32_t>(i));
     verdicts_[i] = verdictOn(state, shape, slot, i);
-    if (room.books == nullptr) continue;
-    if (now.books.empty()) now.books.resize(devices_);
-    now.books[i] = *room.books;
-    room.books = &now.books[i];
+    if (room.accounts == nullptr) continue;
+    if (now.accounts.empty()) now.accounts.resize(devices_);
+    now.accounts[i] = *room.accounts;
+    room.accounts = &now.accounts[i];
   }
   if (!shape.parts()) return;
   now.parts.resize(devices_);
   for (std::size_t i = 0; i < devices_; ++i) {
-    now.parts[i] = {partingOf(state.cold[slot].node.devices[i]), partRoomOf(state, slot, i),
+    now.parts[i] = {partitioningOf(state.cold[slot].node.devices[i]), partRoomOf(state, slot, i),
                     partVerdictOn(state, shape, slot, i)};
   }
 }
 
-void TrialNode::back(const State& then) {
+void TrialNode::back(const FreeCapacity& then) {
   now.rooms = then.rooms;
-  std::copy(then.books.begin(), then.books.end(), now.books.begin());
+  std::copy(then.accounts.begin(), then.accounts.end(), now.accounts.begin());
   now.parts = then.parts;
   now.host_left = then.host_left;
-  now.taken = then.taken;
+  now.peak_use = then.peak_use;
 }
 
-Candidates TrialNode::sorted(const Ask& ask) const {
+Candidates TrialNode::sorted(const DeviceDemand& demand) const {
   Candidates order;
   order.count = static_cast<std::uint8_t>(devices_);
   for (std::uint8_t i = 0; i < order.count; ++i) order.at[i] = i;
   if (shape_.devices().order == DeviceOrder::kTightest) {
-    arrangeTightest(ask, now.rooms.data(), &order);
-    if (shape_.byDay()) sortByPeakLoad(state_, shape_, slot_, ask, now.rooms.data(), &order);
+    arrangeTightest(demand, now.rooms.data(), &order);
+    if (shape_.byDay()) sortByPeakLoad(state_, shape_, slot_, demand, now.rooms.data(), &order);
   } else {
     arrange(shape_, state_.cold[slot_].node, now.rooms.data(), &order);
   }
@@ -62,37 +62,37 @@ bool TrialNode::alike(std::size_t a, std::size_t b) const {
   return x.compute == y.compute && x.memory == y.memory && x.memory_total == y.memory_total &&
          x.slots == y.slots && x.idle == y.idle && x.kind == y.kind && x.weight == y.weight &&
          x.use == y.use && verdicts_[a] == verdicts_[b] &&
-         (x.books == nullptr) == (y.books == nullptr) &&
-         (x.books == nullptr || *x.books == *y.books) &&
+         (x.accounts == nullptr) == (y.accounts == nullptr) &&
+         (x.accounts == nullptr || *x.accounts == *y.accounts) &&
          (now.parts.empty() || now.parts[a] == now.parts[b]);
 }
 
-void TrialNode::take(const Ask& ask, std::size_t device) {
+void TrialNode::charge(const DeviceDemand& demand, std::size_t device) {
   DeviceRoom& room = now.rooms[device];
-  Taken& taken = now.taken[device];
+  PeakUse& peak_use = now.peak_use[device];
   const std::uint32_t hot = state_.node.first[slot_] + static_cast<std::uint32_t>(device);
-  const Taken by = takenBy(ask, state_, hot);
-  if (room.books != nullptr) {
-    MemoryAccounts& books = now.books[device];
-    const Part part = partOf(ask, books);
-    now.host_left = now.host_left - addedBeyond(books, part);
-    books = with(books, part);
+  const PeakUse by = peakUseOf(demand, state_, hot);
+  if (room.accounts != nullptr) {
+    MemoryAccounts& accounts = now.accounts[device];
+    const Part part = partOf(demand, accounts);
+    now.host_left = now.host_left - addedBeyond(accounts, part);
+    accounts = with(accounts, part);
   }
-  room.compute -= ask.compute;
+  room.compute -= demand.compute;
   room.memory -= by.memory;
   room.slots -= static_cast<std::int32_t>(by.slots);
   room.idle = false;
   room.use |= kByTime;
-  taken.compute += by.compute;
-  taken.memory += by.memory;
-  taken.outside += by.outside;
-  taken.stays += by.stays;
-  taken.largest = std::max(taken.largest, by.largest);
-  taken.slots += by.slots;
-  taken.by_time = true;
+  peak_use.compute += by.compute;
+  peak_use.memory += by.memory;
+  peak_use.outside += by.outside;
+  peak_use.stays += by.stays;
+  peak_use.largest = std::max(peak_use.largest, by.largest);
+  peak_use.slots += by.slots;
+  peak_use.by_time = true;
 }
 
-void TrialNode::takePart(std::size_t device, const DevicePart& part, std::uint32_t start) {
+void TrialNode::chargePartition(std::size_t device, const DevicePart& part, std::uint32_t start) {
   const auto memory = static_cast<std::int64_t>(part.memory.count);
   const std::uint32_t slices = slicesOf(part, start);
   DeviceRoom& room = now.rooms[device];
@@ -105,37 +105,37 @@ void TrialNode::takePart(std::size_t device, const DevicePart& part, std::uint32
   left.memory = room.memory;
   left.compute = std::max(left.compute - part.compute.milli, 0);
   left.cpus -= std::min(left.cpus, part.cpus);
-  left.taken |= slices;
-  Taken& taken = now.taken[device];
-  taken.compute += part.compute.milli;
-  taken.memory += memory;
-  taken.stays += memory;
-  taken.cpus += part.cpus;
-  taken.slices |= slices;
-  ++taken.slots;
-  ++taken.parts;
+  left.peak_use |= slices;
+  PeakUse& peak_use = now.peak_use[device];
+  peak_use.compute += part.compute.milli;
+  peak_use.memory += memory;
+  peak_use.stays += memory;
+  peak_use.cpus += part.cpus;
+  peak_use.slices |= slices;
+  ++peak_use.slots;
+  ++peak_use.parts;
 }
 
-Bytes TrialNode::added(const Ask& ask, std::size_t device) const {
-  if (now.rooms[device].books == nullptr) return {};
-  return addedBeyond(now.books[device], partOf(ask, now.books[device]));
+Bytes TrialNode::added(const DeviceDemand& demand, std::size_t device) const {
+  if (now.rooms[device].accounts == nullptr) return {};
+  return addedBeyond(now.accounts[device], partOf(demand, now.accounts[device]));
 }
 
-Bytes TrialNode::added(const Ask& ask, const Picked& picked) const {
+Bytes TrialNode::added(const DeviceDemand& demand, const ChosenDevices& selected) const {
   Bytes sum;
-  for (std::uint8_t k = 0; k < picked.count; ++k) sum = sum + added(ask, picked.at[k]);
+  for (std::uint8_t k = 0; k < selected.count; ++k) sum = sum + added(demand, selected.at[k]);
   return sum;
 }
 
-Picked TrialNode::firstOf(const Candidates& order, const Ask& ask) const {
-  Picked picked;
-  for (std::uint8_t k = 0; k < order.count && picked.count < ask.count; ++k)
-    if (fits(ask, order.at[k])) picked.at[picked.count++] = order.at[k];
-  return picked;
+ChosenDevices TrialNode::firstOf(const Candidates& order, const DeviceDemand& demand) const {
+  ChosenDevices selected;
+  for (std::uint8_t k = 0; k < order.count && selected.count < demand.count; ++k)
+    if (fits(demand, order.at[k])) selected.at[selected.count++] = order.at[k];
+  return selected;
 }
 
 std::string TrialNode::image() const {
-  if (!now.books.empty() || !now.parts.empty() || shape_.byDay()) return {};
+  if (!now.accounts.empty() || !now.parts.empty() || shape_.byDay()) return {};
   return imageOf(state_.cold[slot_].node, rooms(), verdicts());
 }
 

@@ -13,19 +13,19 @@ namespace divvy::engine {
 class TrialNode {
  public:
   // State that only asks for partitions read.
-  struct Parts {
+  struct PartitionState {
     const Partitioning* parting = nullptr;
     PartRoom room;
     std::uint8_t verdict = kOpen;
-    bool operator==(const Parts& other) const;
+    bool operator==(const PartitionState& other) const;
   };
   // State that placements change.
-  struct State {
+  struct FreeCapacity {
     std::array<DeviceRoom, kMaxDevicesPerNode> rooms{};
-    std::vector<MemoryAccounts> books;  // by device, if memory has terms
-    std::vector<Parts> parts;           // empty: no ask is for partitions
+    std::vector<MemoryAccounts> accounts;  // by device, if memory has terms
+    std::vector<PartitionState> parts;     // empty: no ask is for partitions
     Bytes host_left;
-    std::array<Taken, kMaxDevicesPerNode> taken{};
+    std::array<PeakUse, kMaxDevicesPerNode> peak_use{};
   };
 
   TrialNode(const HotState& state, const ShapeClass& shape, Slot slot);
@@ -38,28 +38,29 @@ class TrialNode {
   std::span<const DeviceRoom> rooms() const { return {now.rooms.data(), devices_}; }
 
   // Restores a saved copy of `now`. The accounts keep their addresses, because rooms point to them.
-  void back(const State& then);
+  void back(const FreeCapacity& then);
   // Returns all devices, in the order of the shape's policy as they are now.
-  Candidates sorted(const Ask& ask) const;
-  bool fits(const Ask& ask, std::size_t device) const {
-    return verdicts_[device] == kOpen && verdictOn(now.rooms[device], ask, now.host_left) == kOpen;
+  Candidates sorted(const DeviceDemand& demand) const;
+  bool fits(const DeviceDemand& demand, std::size_t device) const {
+    return verdicts_[device] == kOpen &&
+           verdictOn(now.rooms[device], demand, now.host_left) == kOpen;
   }
   // Returns true if the devices are interchangeable for every ask, also for init containers.
   // Sidecars before them are placed first and in order. Must not be used where devices are taken as
   // groups.
   bool alike(std::size_t a, std::size_t b) const;
-  void take(const Ask& ask, std::size_t device);
-  void takePart(std::size_t device, const DevicePart& part, std::uint32_t start);
+  void charge(const DeviceDemand& demand, std::size_t device);
+  void chargePartition(std::size_t device, const DevicePart& part, std::uint32_t start);
   // Returns the host memory for what is promised beyond the device's memory.
-  Bytes added(const Ask& ask, std::size_t device) const;
-  Bytes added(const Ask& ask, const Picked& picked) const;
+  Bytes added(const DeviceDemand& demand, std::size_t device) const;
+  Bytes added(const DeviceDemand& demand, const ChosenDevices& selected) const;
   // Returns the first devices of `order` that fit, at most as many as the ask needs.
-  Picked firstOf(const Candidates& order, const Ask& ask) const;
+  ChosenDevices firstOf(const Candidates& order, const DeviceDemand& demand) const;
   // Returns an image of all state that a search without groups reads. Empty: an image does not
   // cover what the search reads.
   std::string image() const;
 
-  State now;
+  FreeCapacity now;
 
  private:
   const HotState& state_;

@@ -27,19 +27,19 @@ std::uint32_t peakOn(const ColdNode& cold, std::size_t i, const ShapeClass& shap
                 {cold.used[i].compute + compute, cold.used[i].memory + memory});
 }
 
-void sortByPeakLoad(const HotState& state, const ShapeClass& shape, Slot slot, const Ask& ask,
-                    const DeviceRoom* rooms, DeviceList* list) {
-  struct Place {
+void sortByPeakLoad(const HotState& state, const ShapeClass& shape, Slot slot,
+                    const DeviceDemand& demand, const DeviceRoom* rooms, DeviceList* list) {
+  struct DeviceRank {
     bool avoided;
     std::pair<std::int64_t, std::int64_t> tightness;
     std::uint32_t level;
   };
-  std::array<Place, kMaxDevicesPerNode> places;
+  std::array<DeviceRank, kMaxDevicesPerNode> places;
   for (std::uint8_t k = 0; k < list->count; ++k) {
     const std::uint8_t i = list->at[k];
-    const std::int64_t memory = takenBy(ask, state, state.node.first[slot] + i).memory;
-    const std::uint32_t peak = peakOn(state.cold[slot], i, shape, ask.compute, memory);
-    places[i] = {!isCalm(shape, peak), tightness(rooms[i], ask),
+    const std::int64_t memory = peakUseOf(demand, state, state.node.first[slot] + i).memory;
+    const std::uint32_t peak = peakOn(state.cold[slot], i, shape, demand.compute, memory);
+    places[i] = {!isCalm(shape, peak), tightness(rooms[i], demand),
                  shape.daily().ties ? peakLevelOf(peak) : 0};
   }
   const auto rank = [&](std::uint8_t i) {

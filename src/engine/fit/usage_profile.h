@@ -24,7 +24,7 @@ std::uint32_t peakOn(const ColdNode& cold, std::size_t i, const ShapeClass& shap
 
 // Sorts equally tight devices by their peak with the ask, lowest
 // first. Devices with a peak above the limit to avoid are last.
-void sortByPeakLoad(const HotState& state, const ShapeClass& shape, Slot slot, const Ask& ask,
-                    const DeviceRoom* rooms, DeviceList* list);
+void sortByPeakLoad(const HotState& state, const ShapeClass& shape, Slot slot,
+                    const DeviceDemand& demand, const DeviceRoom* rooms, DeviceList* list);
 
 }  // namespace divvy::engine

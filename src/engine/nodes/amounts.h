@@ -10,8 +10,8 @@ namespace divvy::engine {
 
 Container& containerAt(Shape* shape, std::size_t index);  // init containers first
 // Returns the ask for devices of that kind, or the first ask if there is none.
-const DeviceAsk& askFor(const Container& container, const DeviceKind& of);
-DeviceAsk& askFor(Container* container, const DeviceKind& of);
+const DeviceRequest& requestFor(const Container& container, const DeviceKind& of);
+DeviceRequest& requestFor(Container* container, const DeviceKind& of);
 // Returns none if the container has no such amount.
 std::optional<std::uint64_t> amountOf(const Container& container, ChangeKind kind,
                                       const DeviceKind& of);

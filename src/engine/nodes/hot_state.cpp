@@ -29,7 +29,7 @@ std::uint8_t sumsOf(const Node& node) {
   return sums;
 }
 
-void book(const Charge& charge, int sign, UsedDevice& used) {
+void chargeDevice(const Charge& charge, int sign, UsedDevice& used) {
   const auto bytes = [&](Bytes of) { return sign * static_cast<std::int64_t>(of.count); };
   used.compute += sign * charge.compute.milli;
   used.memory += bytes(charge.memory);
@@ -97,7 +97,7 @@ void HotState::describe(Slot slot, const Node& described, const Pools& pools) {
     room_[slot] = static_cast<std::uint16_t>(count);
     grow(device.closed.size() + count, device.compute_free, device.slots_free, device.memory_free,
          device.memory_total, device.tenants, device.model, device.kind, device.use, device.closed,
-         device.weight, device.sorts, device.terms, device.books);
+         device.weight, device.sorts, device.terms, device.accounts);
   }
   node.devices[slot] = static_cast<std::uint16_t>(count);
   const std::uint32_t first = node.first[slot];
@@ -108,7 +108,7 @@ void HotState::describe(Slot slot, const Node& described, const Pools& pools) {
     device.closed[first + i] = closedBy(described.devices[i], 0);
     device.memory_total[first + i] = static_cast<std::int64_t>(described.devices[i].memory.count);
     device.weight[first + i] = described.devices[i].compute_rule == ComputeRule::kWeight ? 1 : 0;
-    device.terms[first + i] = described.devices[i].terms == MemoryTerms{} ? 0 : 1;
+    device.terms[first + i] = described.devices[i].terms == OvercommitPolicy{} ? 0 : 1;
   }
   node.sums[slot] = sumsOf(described);
   ModelId model = count == 0 ? kMixed : device.model[first];
@@ -136,7 +136,7 @@ void HotState::charge(Slot slot, const Placement& placement, int sign) {
   for (const Charge& charge : placement.charges) {
     for (std::size_t i = 0; i < at.node.devices.size(); ++i) {
       if (at.node.devices[i].uuid != charge.uuid) continue;
-      book(charge, sign, at.used[i]);
+      chargeDevice(charge, sign, at.used[i]);
       if (placement.daily) {
         at.loads[i].add(charge.compute.milli, static_cast<std::int64_t>(charge.memory.count),
                         *placement.daily, sign);
@@ -169,14 +169,14 @@ void HotState::refreshDevice(const ColdNode& at, std::size_t index, std::uint32_
   if (device.terms[hot] != 0) {
     const auto bytes = [](std::int64_t of) { return Bytes{static_cast<std::uint64_t>(of)}; };
     const Bytes largest{used.largest.empty() ? 0 : *used.largest.rbegin()};
-    const MemoryAccounts books{described.memory,
-                               described.terms,
-                               bytes(used.memory),
-                               bytes(used.outside),
-                               bytes(used.memory - used.outside - used.swappable),
-                               largest};
-    device.books[hot] = books;
-    device.memory_free[hot] = static_cast<std::int64_t>(books.free().count);
+    const MemoryAccounts accounts{described.memory,
+                                  described.terms,
+                                  bytes(used.memory),
+                                  bytes(used.outside),
+                                  bytes(used.memory - used.outside - used.swappable),
+                                  largest};
+    device.accounts[hot] = accounts;
+    device.memory_free[hot] = static_cast<std::int64_t>(accounts.free().count);
   }
   device.slots_free[hot] = static_cast<std::int32_t>(left(slots, used.slots));
   device.tenants[hot] = used.slots;
@@ -192,7 +192,7 @@ Bytes HotState::hostLeft(Slot slot) const {
   Bytes beyond;
   for (std::size_t i = 0; i < node.devices[slot]; ++i) {
     const std::uint32_t hot = node.first[slot] + static_cast<std::uint32_t>(i);
-    if (device.terms[hot] != 0) beyond = beyond + device.books[hot].beyond();
+    if (device.terms[hot] != 0) beyond = beyond + device.accounts[hot].beyond();
   }
   return cold[slot].node.host_reserve - beyond;
 }

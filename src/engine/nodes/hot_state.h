@@ -76,9 +76,9 @@ struct HotDevices {
   std::vector<std::uint8_t> closed;  // a DeviceWhy, or kOpen
   std::vector<std::uint8_t> weight;  // compute is a weight
   std::vector<std::uint16_t> sorts;  // sorts of the tenants; a bit each, none for sort 0
-  // Whether memory has terms. If not, `books` is invalid.
+  // Whether memory has terms. If not, `accounts` is invalid.
   std::vector<std::uint8_t> terms;
-  std::vector<MemoryAccounts> books;
+  std::vector<MemoryAccounts> accounts;
 };
 
 // Description and use of nodes: the source of the arrays above.

@@ -102,7 +102,7 @@ std::vector<PartPick> waysFor(const Partitioning& parting, const PartRoom& room,
 
 DeviceRefusal whyNoWay(const Partitioning& parting, const PartRoom& room, const PartRequest& wish) {
   DeviceRefusal refusal;
-  const auto say = [&](DeviceWhy why, std::uint64_t needed, std::int64_t available) {
+  const auto refuse = [&](DeviceWhy why, std::uint64_t needed, std::int64_t available) {
     refusal.why = why;
     refusal.needed = needed;
     refusal.available = static_cast<std::uint64_t>(available);
@@ -110,15 +110,16 @@ DeviceRefusal whyNoWay(const Partitioning& parting, const PartRoom& room, const 
   };
   const auto part = std::find_if(parting.parts.begin(), parting.parts.end(),
                                  [&](const DevicePart& one) { return enough(one, wish); });
-  if (part == parting.parts.end()) return say(DeviceWhy::kNoPart, 0, 0);
-  if (parting.slices > 0) return say(DeviceWhy::kNoPlacement, 0, 0);
+  if (part == parting.parts.end()) return refuse(DeviceWhy::kNoPart, 0, 0);
+  if (parting.slices > 0) return refuse(DeviceWhy::kNoPlacement, 0, 0);
   if (static_cast<std::int64_t>(part->memory.count) > room.memory) {
-    return say(DeviceWhy::kMemory, part->memory.count, room.memory);
+    return refuse(DeviceWhy::kMemory, part->memory.count, room.memory);
   }
   if (part->compute.milli > room.compute) {
-    return say(DeviceWhy::kCompute, static_cast<std::uint64_t>(part->compute.milli), room.compute);
+    return refuse(DeviceWhy::kCompute, static_cast<std::uint64_t>(part->compute.milli),
+                  room.compute);
   }
-  return say(DeviceWhy::kCpus, part->cpus, room.cpus);
+  return refuse(DeviceWhy::kCpus, part->cpus, room.cpus);
 }
 
 bool isWay(const Partitioning& parting, const PartName& name, std::uint32_t start,

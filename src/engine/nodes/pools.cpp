@@ -70,7 +70,7 @@ Result<void> checkPool(const std::string& who, const Pool& pool) {
   shape.devices = pool.devices;
   shape.weights = pool.weights;
   if (Result<void> right = checkShape(shape); !right) return Error(right.error()).context(who);
-  MemoryTerms terms;
+  OvercommitPolicy terms;
   terms.overcommit_permille = pool.overcommit_permille.value_or(kNoOvercommit);
   return checkTerms(who, terms);
 }

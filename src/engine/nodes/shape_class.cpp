@@ -8,9 +8,9 @@
 namespace divvy::engine {
 namespace {
 
-using Companies = std::vector<ColocationRule>;
+using ColocationRules = std::vector<ColocationRule>;
 
-const ColocationRule* companyIn(const Companies& all, const DeviceKind& kind) {
+const ColocationRule* companyIn(const ColocationRules& all, const DeviceKind& kind) {
   const auto found = std::find_if(all.begin(), all.end(), [&](const ColocationRule& one) {
     return one.kind.empty() || one.kind == kind;
   });
@@ -18,43 +18,45 @@ const ColocationRule* companyIn(const Companies& all, const DeviceKind& kind) {
 }
 
 // `like` holds what all asks of the shape have in common.
-void add(const DeviceAsk& wanted, std::size_t container, std::size_t other, const Ask& like,
-         const Companies& company, std::vector<Ask>* asks) {
+void add(const DeviceRequest& wanted, std::size_t container, std::size_t other,
+         const DeviceDemand& like, const ColocationRules& company,
+         std::vector<DeviceDemand>* demands) {
   if (wanted.count == 0) return;
-  Ask ask = like;
-  ask.count = wanted.count;
-  ask.compute = wanted.compute.milli;
-  ask.container = container;
-  ask.other = other;
+  DeviceDemand demand = like;
+  demand.count = wanted.count;
+  demand.compute = wanted.compute.milli;
+  demand.container = container;
+  demand.other = other;
   if (const auto* bytes = std::get_if<Bytes>(&wanted.memory)) {
-    ask.bytes = static_cast<std::int64_t>(bytes->count);
+    demand.bytes = static_cast<std::int64_t>(bytes->count);
   } else {
-    ask.percent = std::get<Percent>(wanted.memory).value;
+    demand.percent = std::get<Percent>(wanted.memory).value;
   }
-  if (!wanted.kind.empty()) ask.kind = kNoKind;
-  ask.not_beside = notBeside(companyIn(company, wanted.kind));
-  ask.guarantee = wanted.guarantee;
-  ask.part = wanted.part.has_value();
-  ask.mutex = like.mutex && !ask.part;
+  if (!wanted.kind.empty()) demand.kind = kNoKind;
+  demand.not_beside = notBeside(companyIn(company, wanted.kind));
+  demand.guarantee = wanted.guarantee;
+  demand.part = wanted.part.has_value();
+  demand.mutex = like.mutex && !demand.part;
   // Several partitions may be on one device, so each is placed on its own.
-  const std::uint32_t times = ask.part ? std::exchange(ask.count, 1u) : 1;
+  const std::uint32_t times = demand.part ? std::exchange(demand.count, 1u) : 1;
   for (std::uint32_t i = 0; i < times; ++i) {
-    ask.again = i > 0;
-    asks->push_back(ask);
+    demand.again = i > 0;
+    demands->push_back(demand);
   }
 }
 
-std::vector<Ask> asksOf(const std::vector<Container>& containers, bool sidecars, std::size_t first,
-                        const Ask& like, const Companies& company) {
-  std::vector<Ask> asks;
+std::vector<DeviceDemand> asksOf(const std::vector<Container>& containers, bool sidecars,
+                                 std::size_t first, const DeviceDemand& like,
+                                 const ColocationRules& company) {
+  std::vector<DeviceDemand> demands;
   for (std::size_t i = 0; i < containers.size(); ++i) {
     if (containers[i].sidecar != sidecars) continue;
-    add(containers[i].devices, first + i, kMainAsk, like, company, &asks);
+    add(containers[i].devices, first + i, kMainDemand, like, company, &demands);
     for (std::size_t k = 0; k < containers[i].others.size(); ++k) {
-      add(containers[i].others[k], first + i, k, like, company, &asks);
+      add(containers[i].others[k], first + i, k, like, company, &demands);
     }
   }
-  return asks;
+  return demands;
 }
 
 std::uint8_t kindOf(std::uint32_t devices, std::int64_t compute) {
@@ -76,7 +78,7 @@ constexpr auto why(DeviceWhy reason) {
 
 }  // namespace
 
-bool looksAtDays(const Config& config) {
+bool considersUsageByHour(const Config& config) {
   return config.compat == Compat::kNone && (config.daily.ties || config.daily.avoid_above > 0);
 }
 
@@ -87,26 +89,27 @@ ShapeClass::ShapeClass(Shape shape, const Config& config)
       weights_(weightsOf(policy_, shape_.weights.value_or(config.weights))),
       hami_(config.compat == Compat::kHami),
       daily_(config.daily),
-      by_day_(shape_.daily && policy_ != Policy::kRandom && looksAtDays(config)),
+      by_day_(shape_.daily && policy_ != Policy::kRandom && considersUsageByHour(config)),
       grouped_(devices_.numa != Preference::kNone || devices_.links != Preference::kNone ||
                !devices_.nic.empty()) {
   if (hami_ && devices_.order == DeviceOrder::kTightest) devices_.order = DeviceOrder::kSpread;
-  Ask like;
+  DeviceDemand like;
   like.context_outside = shape_.context_outside;
   like.unswappable = shape_.unswappable;
   like.mutex = devices_.mutex;
   for (const bool sidecars : {true, false}) {
-    const std::vector<Ask> asks = asksOf(shape_.init, sidecars, 0, like, shape_.company);
-    (sidecars ? containers_ : init_) = asks;
+    const std::vector<DeviceDemand> demands =
+        asksOf(shape_.init, sidecars, 0, like, shape_.company);
+    (sidecars ? containers_ : init_) = demands;
   }
-  const std::vector<Ask> others =
+  const std::vector<DeviceDemand> others =
       asksOf(shape_.containers, false, shape_.init.size(), like, shape_.company);
   containers_.insert(containers_.end(), others.begin(), others.end());
-  for (std::vector<Ask>* asks : {&init_, &containers_})
-    for (Ask& ask : *asks) ask.keeps_off = ask.mutex && !hami_;
+  for (std::vector<DeviceDemand>* demands : {&init_, &containers_})
+    for (DeviceDemand& demand : *demands) demand.keeps_off = demand.mutex && !hami_;
   addUp();
-  for (const std::vector<Ask>* asks : {&init_, &containers_}) {
-    for (const Ask& ask : *asks) parts_ |= ask.part;
+  for (const std::vector<DeviceDemand>* demands : {&init_, &containers_}) {
+    for (const DeviceDemand& demand : *demands) parts_ |= demand.part;
   }
   const auto names = [](const Selector& one) {
     return !one.uuids.empty() || !one.not_uuids.empty();
@@ -136,23 +139,23 @@ void ShapeClass::addUp() {
   cpu_ = std::max(cpu_, cpu);
   memory_ = std::max(memory_, memory);
   std::uint32_t together = 0;
-  for (const Ask& ask : containers_) {
-    compute_ += std::int64_t{ask.count} * ask.compute;
-    together += ask.count;
-    widest_ = std::max(widest_, ask.count);
+  for (const DeviceDemand& demand : containers_) {
+    compute_ += std::int64_t{demand.count} * demand.compute;
+    together += demand.count;
+    widest_ = std::max(widest_, demand.count);
   }
-  for (const Ask& ask : init_) {
-    std::uint32_t count = ask.count;
-    std::int64_t compute = std::int64_t{ask.count} * ask.compute;
-    for (const Ask& other : containers_) {
-      if (!before(other, ask.container)) continue;
+  for (const DeviceDemand& demand : init_) {
+    std::uint32_t count = demand.count;
+    std::int64_t compute = std::int64_t{demand.count} * demand.compute;
+    for (const DeviceDemand& other : containers_) {
+      if (!before(other, demand.container)) continue;
       staged_ = true;
       count += other.count;
       compute += std::int64_t{other.count} * other.compute;
     }
     compute_ = std::max(compute_, compute);
     together = std::max(together, count);
-    widest_ = std::max(widest_, ask.count);
+    widest_ = std::max(widest_, demand.count);
   }
   kind_ = engine::kindOf(together, compute_);
 }
@@ -164,53 +167,56 @@ const Selector& ShapeClass::selectorOf(const DeviceKind& kind) const {
   return shape_.selector;
 }
 
-const Container& ShapeClass::containerOf(const Ask& ask) const {
+const Container& ShapeClass::containerOf(const DeviceDemand& demand) const {
   const std::size_t init = shape_.init.size();
-  return ask.container < init ? shape_.init[ask.container]
-                              : shape_.containers[ask.container - init];
+  return demand.container < init ? shape_.init[demand.container]
+                                 : shape_.containers[demand.container - init];
 }
 
 const ColocationRule* ShapeClass::companyOf(const DeviceKind& kind) const {
   return companyIn(shape_.company, kind);
 }
 
-const DeviceAsk& ShapeClass::wanted(const Ask& ask) const {
-  const Container& container = containerOf(ask);
-  return ask.other == kMainAsk ? container.devices : container.others[ask.other];
+const DeviceRequest& ShapeClass::requestOf(const DeviceDemand& demand) const {
+  const Container& container = containerOf(demand);
+  return demand.other == kMainDemand ? container.devices : container.others[demand.other];
 }
 
 template <typename Is>
 bool ShapeClass::anyOf(std::size_t container, const Is& is) const {
-  const auto any = [&](const std::vector<Ask>& asks) {
-    return std::any_of(asks.begin(), asks.end(),
-                       [&](const Ask& ask) { return ask.container == container && is(ask); });
+  const auto any = [&](const std::vector<DeviceDemand>& demands) {
+    return std::any_of(demands.begin(), demands.end(), [&](const DeviceDemand& demand) {
+      return demand.container == container && is(demand);
+    });
   };
   return any(init_) || any(containers_);
 }
 
 bool ShapeClass::mixes(std::size_t container) const {
-  return anyOf(container, [&](const Ask& ask) { return wanted(ask).kind.empty(); });
+  return anyOf(container,
+               [&](const DeviceDemand& demand) { return requestOf(demand).kind.empty(); });
 }
 
-bool ShapeClass::asks(std::size_t container, const DeviceKind& kind, bool parts) const {
-  return anyOf(container, [&](const Ask& ask) {
-    return ask.part == parts && (wanted(ask).kind.empty() || wanted(ask).kind == kind);
+bool ShapeClass::requests(std::size_t container, const DeviceKind& kind, bool parts) const {
+  return anyOf(container, [&](const DeviceDemand& demand) {
+    return demand.part == parts &&
+           (requestOf(demand).kind.empty() || requestOf(demand).kind == kind);
   });
 }
 
-std::optional<Bytes> guaranteeOf(const Ask& ask, const MemoryAccounts& books) {
-  if (!ask.guarantee) return std::nullopt;
-  if (const auto* bytes = std::get_if<Bytes>(&*ask.guarantee)) return *bytes;
-  const auto whole = static_cast<std::int64_t>(books.whole().count);
+std::optional<Bytes> guaranteeOf(const DeviceDemand& demand, const MemoryAccounts& accounts) {
+  if (!demand.guarantee) return std::nullopt;
+  if (const auto* bytes = std::get_if<Bytes>(&*demand.guarantee)) return *bytes;
+  const auto whole = static_cast<std::int64_t>(accounts.whole().count);
   return Bytes{
-      static_cast<std::uint64_t>(percentOf(whole, std::get<Percent>(*ask.guarantee).value))};
+      static_cast<std::uint64_t>(percentOf(whole, std::get<Percent>(*demand.guarantee).value))};
 }
 
-Part partOf(const Ask& ask, const MemoryAccounts& books) {
-  const auto whole = static_cast<std::int64_t>(books.whole().count);
-  const Bytes limit{static_cast<std::uint64_t>(bytesOf(ask, whole))};
-  if (ask.unswappable) return partOn(books, limit, limit, ask.context_outside);
-  return partOn(books, limit, guaranteeOf(ask, books), ask.context_outside);
+Part partOf(const DeviceDemand& demand, const MemoryAccounts& accounts) {
+  const auto whole = static_cast<std::int64_t>(accounts.whole().count);
+  const Bytes limit{static_cast<std::uint64_t>(bytesOf(demand, whole))};
+  if (demand.unswappable) return partOn(accounts, limit, limit, demand.context_outside);
+  return partOn(accounts, limit, guaranteeOf(demand, accounts), demand.context_outside);
 }
 
 std::uint8_t ShapeClass::judge(const Model& model) const {
@@ -229,9 +235,10 @@ void ShapeClass::learn(const std::vector<Model>& models) {
   while (verdicts_.size() < models.size()) {
     const Model& model = models[verdicts_.size()];
     verdicts_.push_back(judge(model));
-    for (std::vector<Ask>* asks : {&init_, &containers_}) {
-      for (Ask& ask : *asks) {
-        if (ask.kind == kNoKind && wanted(ask).kind == model.kind) ask.kind = model.kind_id;
+    for (std::vector<DeviceDemand>* demands : {&init_, &containers_}) {
+      for (DeviceDemand& demand : *demands) {
+        if (demand.kind == kNoKind && requestOf(demand).kind == model.kind)
+          demand.kind = model.kind_id;
       }
     }
   }

@@ -14,16 +14,16 @@
 namespace divvy::engine {
 
 inline constexpr KindId kNoKind = 0xffff;
-inline constexpr std::size_t kMainAsk = SIZE_MAX;
+inline constexpr std::size_t kMainDemand = SIZE_MAX;
 
-struct Ask {
+struct DeviceDemand {
   std::uint32_t count = 0;
   std::int32_t compute = 0;
   std::int64_t bytes = 0;
-  std::uint32_t percent = 0;     // of the device's memory; then `bytes` is 0
-  std::size_t container = 0;     // index, init containers first
-  KindId kind = kAnyKind;        // kNoKind: no device has had that kind so far
-  std::size_t other = kMainAsk;  // index in the container's `others`
+  std::uint32_t percent = 0;        // of the device's memory; then `bytes` is 0
+  std::size_t container = 0;        // index, init containers first
+  KindId kind = kAnyKind;           // kNoKind: no device has had that kind so far
+  std::size_t other = kMainDemand;  // index in the container's `others`
   std::optional<DeviceMemory> guarantee = {};
   bool context_outside = false;
   bool unswappable = false;
@@ -57,13 +57,15 @@ class ShapeClass {
   std::int64_t memory() const { return memory_; }
   // Asks of containers that request devices: init() those of init containers that end, containers()
   // of sidecars and then of the others.
-  const std::vector<Ask>& init() const { return init_; }
-  const std::vector<Ask>& containers() const { return containers_; }
+  const std::vector<DeviceDemand>& init() const { return init_; }
+  const std::vector<DeviceDemand>& containers() const { return containers_; }
   // Returns true if some of containers() run while one of init() does.
   bool staged() const { return staged_; }
   // For asks of containers(): returns true if it is of a sidecar that starts before that init
   // container.
-  static bool before(const Ask& ask, std::size_t init) { return ask.container < init; }
+  static bool before(const DeviceDemand& demand, std::size_t init) {
+    return demand.container < init;
+  }
   // Returns true if at most one container asks for devices, no init container that ends does, and
   // none asks for partitions.
   bool simple() const { return init_.empty() && containers_.size() <= 1 && !parts_; }
@@ -83,18 +85,18 @@ class ShapeClass {
   bool namesDevices() const { return names_devices_; }
   std::uint8_t verdict(const Device& device) const;
   // Returns the request that the ask comes from.
-  const DeviceAsk& wanted(const Ask& ask) const;
+  const DeviceRequest& requestOf(const DeviceDemand& demand) const;
   // Returns true if the devices of one ask of that container may be of different kinds.
   bool mixes(std::size_t container) const;
   // Returns the colocation rule for that kind. Null: no rule.
   const ColocationRule* companyOf(const DeviceKind& kind) const;
   // Returns true if that container (init containers first) asks for devices of that kind, or for
   // partitions of them.
-  bool asks(std::size_t container, const DeviceKind& kind, bool parts) const;
+  bool requests(std::size_t container, const DeviceKind& kind, bool parts) const;
 
  private:
   void addUp();
-  const Container& containerOf(const Ask& ask) const;
+  const Container& containerOf(const DeviceDemand& demand) const;
   template <typename Is>
   bool anyOf(std::size_t container, const Is& is) const;
   std::uint8_t judge(const Model& model) const;
@@ -109,7 +111,7 @@ class ShapeClass {
   bool by_day_;
   bool grouped_;
   std::int64_t cpu_ = 0, memory_ = 0, compute_ = 0;
-  std::vector<Ask> init_, containers_;
+  std::vector<DeviceDemand> init_, containers_;
   std::uint32_t widest_ = 0;
   std::uint8_t kind_ = 0;
   bool names_devices_ = false;
@@ -119,12 +121,12 @@ class ShapeClass {
 };
 
 // Returns true if use by hour affects decisions.
-bool looksAtDays(const Config& config);
+bool considersUsageByHour(const Config& config);
 
 // kUsage: the message names what is accepted.
 Result<void> checkShape(const Shape& shape);
 Result<void> checkNode(const Node& node);
-Result<void> checkTerms(const std::string& who, const MemoryTerms& terms);
+Result<void> checkTerms(const std::string& who, const OvercommitPolicy& terms);
 Result<void> checkTarget(const Target& target);
 
 // Sorts of tenants that the rule excludes, a bit each. Null: none.
@@ -135,12 +137,12 @@ inline std::uint16_t notBeside(const ColocationRule* company) {
 inline std::int64_t percentOf(std::int64_t total, std::uint32_t percent) {
   return total / 100 * percent + total % 100 * percent / 100;
 }
-// Returns the bytes that `ask` takes of a device with so much memory.
-inline std::int64_t bytesOf(const Ask& ask, std::int64_t total) {
-  return ask.percent == 0 ? ask.bytes : percentOf(total, ask.percent);
+// Returns the bytes that `demand` takes of a device with so much memory.
+inline std::int64_t bytesOf(const DeviceDemand& demand, std::int64_t total) {
+  return demand.percent == 0 ? demand.bytes : percentOf(total, demand.percent);
 }
-// The memory that `ask` takes of a device with memory terms, and its guarantee.
-Part partOf(const Ask& ask, const MemoryAccounts& books);
-std::optional<Bytes> guaranteeOf(const Ask& ask, const MemoryAccounts& books);
+// The memory that `demand` takes of a device with memory terms, and its guarantee.
+Part partOf(const DeviceDemand& demand, const MemoryAccounts& accounts);
+std::optional<Bytes> guaranteeOf(const DeviceDemand& demand, const MemoryAccounts& accounts);
 
 }  // namespace divvy::engine

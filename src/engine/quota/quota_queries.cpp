@@ -51,7 +51,7 @@ std::optional<QuotaRefusal> Quota::refusedFor(const Chain& chain, const Amounts&
   return std::nullopt;
 }
 
-Result<Admission> Quota::ask(const QueueName& queue, const Amounts& amounts) const {
+Result<Admission> Quota::evaluate(const QueueName& queue, const Amounts& amounts) const {
   const Chain chain = chainOf(queue);
   if (chain.empty())
     return Error{ErrorCode::kNotFound, "no queue is called \"" + queue.text + "\""};
@@ -80,7 +80,7 @@ Result<Admission> Quota::ask(const QueueName& queue, const Amounts& amounts) con
 
 // Whether the queue would exceed its guarantee, and by how much for its weight. Takes the resource
 // with the largest excess, as a part of the total.
-std::pair<bool, double> Quota::standing(const Node& node, const Amounts& more) const {
+std::pair<bool, double> Quota::excessOf(const Node& node, const Amounts& more) const {
   if (within(node.used, more, node.queue.guarantee)) return {false, 0};
   double most = 0;
   for (const auto& [resource, used] : node.used) {
@@ -114,7 +114,7 @@ Result<std::optional<std::size_t>> Quota::next(const std::vector<Job>& waiting) 
     for (const QueueName& child : nodes_.at(name).children) {
       const std::optional<std::size_t> theirs = choose(child);
       if (!theirs) continue;
-      const auto stands = standing(nodes_.at(child), waiting[*theirs].amounts);
+      const auto stands = excessOf(nodes_.at(child), waiting[*theirs].amounts);
       if (chosen && !(stands < lowest)) continue;
       chosen = theirs;
       lowest = stands;

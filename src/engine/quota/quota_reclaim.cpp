@@ -13,7 +13,7 @@ class Quota::Reclaim {
  public:
   // Without terms the rules of `ask` apply.
   Reclaim(const Quota& quota, const Chain& chain, const Amounts& amounts,
-          const ReclaimTerms* terms);
+          const ReclaimOptions* terms);
 
   // Returns the jobs to end, all of them needed. Empty: the amounts cannot be freed.
   std::vector<JobName> choose();
@@ -34,25 +34,25 @@ class Quota::Reclaim {
   void gather();
   std::optional<std::size_t> joinOf(const Job& job) const;
   bool mayGive(const Job& job, std::size_t place, const Node& mine) const;
-  void take(const Candidate& each);
+  void choose(const Candidate& each);
   bool borrowed(const Candidate& each);
   bool helps(const Candidate& each) const;
   bool satisfied() const;
-  void give(const Candidate& each, int sign);
+  void apply(const Candidate& each, int sign);
   template <typename Visit>
   void eachBelow(const Candidate& each, Visit visit) const;
 
   const Quota& quota_;
   const Chain& chain_;
   const Amounts& asked_;
-  const ReclaimTerms* terms_;
+  const ReclaimOptions* terms_;
   std::vector<Amounts> lacks_;  // what must come free at each queue of the chain
   std::vector<Candidate> candidates_;
   std::map<QueueName, Amounts> left_;  // what other queues would have left
 };
 
 Quota::Reclaim::Reclaim(const Quota& quota, const Chain& chain, const Amounts& amounts,
-                        const ReclaimTerms* terms)
+                        const ReclaimOptions* terms)
     : quota_(quota), chain_(chain), asked_(amounts), terms_(terms), lacks_(chain.size()) {
   for (std::size_t i = 0; i < chain.size(); ++i) {
     const bool root = chain[i]->queue.name.empty();
@@ -163,7 +163,7 @@ bool Quota::Reclaim::satisfied() const {
   return true;
 }
 
-void Quota::Reclaim::give(const Candidate& each, int sign) {
+void Quota::Reclaim::apply(const Candidate& each, int sign) {
   for (std::size_t i = each.joins; i < lacks_.size(); ++i)
     for (auto& [resource, lack] : lacks_[i]) lack -= sign * of(each.amounts, resource);
 }
@@ -173,18 +173,18 @@ std::vector<JobName> Quota::Reclaim::choose() {
   for (const Candidate& each : candidates_) {
     if (satisfied()) break;
     if (!helps(each) || !borrowed(each)) continue;
-    take(each);
-    give(each, 1);
+    choose(each);
+    apply(each, 1);
     taken.push_back(each);
   }
   if (!satisfied()) return {};
   // A job that was taken before a larger one may not be needed.
   for (std::size_t i = taken.size(); i-- > 0;) {
-    give(taken[i], -1);
+    apply(taken[i], -1);
     if (satisfied()) {
       taken.erase(taken.begin() + static_cast<long>(i));
     } else {
-      give(taken[i], 1);
+      apply(taken[i], 1);
     }
   }
   std::vector<JobName> names;
@@ -193,7 +193,7 @@ std::vector<JobName> Quota::Reclaim::choose() {
   return names;
 }
 
-void Quota::Reclaim::take(const Candidate& each) {
+void Quota::Reclaim::choose(const Candidate& each) {
   eachBelow(each,
             [&](const QueueName& name, const Node&) { addTo(&left_.at(name), each.amounts, -1); });
 }
@@ -202,7 +202,7 @@ std::vector<std::vector<JobName>> Quota::Reclaim::all() {
   std::vector<std::vector<JobName>> named;
   for (Candidate& each : candidates_) {
     if (!borrowed(each)) continue;
-    if (terms_->together) take(each);
+    if (terms_->together) choose(each);
     named.push_back(std::move(each.names));
   }
   return named;
@@ -212,8 +212,8 @@ std::vector<JobName> Quota::victimsFor(const Chain& chain, const Amounts& amount
   return Reclaim(*this, chain, amounts, nullptr).choose();
 }
 
-std::vector<std::vector<JobName>> Quota::givers(const QueueName& queue, const Amounts& amounts,
-                                                const ReclaimTerms& terms) const {
+std::vector<std::vector<JobName>> Quota::reclaimable(const QueueName& queue, const Amounts& amounts,
+                                                     const ReclaimOptions& terms) const {
   const Chain chain = chainOf(queue);
   if (chain.empty()) return {};
   return Reclaim(*this, chain, amounts, &terms).all();

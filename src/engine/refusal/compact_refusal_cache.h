@@ -15,7 +15,7 @@ namespace divvy::engine {
 class CompactRefusalCache {
  public:
   // Drops the entry of a slot.
-  void forget(Slot slot) {
+  void drop(Slot slot) {
     if (slot < known_.size()) known_[slot] = 0;
   }
 

@@ -124,15 +124,15 @@ Container& containerAt(Shape* shape, std::size_t index) {
                                     : shape->containers[index - shape->init.size()];
 }
 
-const DeviceAsk& askFor(const Container& container, const DeviceKind& of) {
-  for (const DeviceAsk& other : container.others) {
+const DeviceRequest& requestFor(const Container& container, const DeviceKind& of) {
+  for (const DeviceRequest& other : container.others) {
     if (other.kind == of) return other;
   }
   return container.devices;
 }
 
-DeviceAsk& askFor(Container* container, const DeviceKind& of) {
-  for (DeviceAsk& other : container->others) {
+DeviceRequest& requestFor(Container* container, const DeviceKind& of) {
+  for (DeviceRequest& other : container->others) {
     if (other.kind == of) return other;
   }
   return container->devices;
@@ -147,7 +147,7 @@ Selector& selectorFor(Shape* shape, const DeviceKind& of) {
 
 std::optional<std::uint64_t> amountOf(const Container& container, ChangeKind kind,
                                       const DeviceKind& of) {
-  const DeviceAsk& devices = askFor(container, of);
+  const DeviceRequest& devices = requestFor(container, of);
   switch (kind) {
     case ChangeKind::kDeviceMemory:
       if (const auto* bytes = std::get_if<Bytes>(&devices.memory)) return bytes->count;
@@ -177,7 +177,7 @@ std::optional<std::uint64_t> amountOf(const Container& container, ChangeKind kin
 }
 
 void setAmount(Container* container, const Change& change) {
-  DeviceAsk& devices = askFor(container, change.of);
+  DeviceRequest& devices = requestFor(container, change.of);
   const std::uint64_t value = change.to;
   switch (change.kind) {
     case ChangeKind::kDeviceMemory:

@@ -19,7 +19,7 @@ struct UsageView {
 };
 
 // A weighted mean in units of kWholeUse.
-class Sum {
+class RunningSum {
  public:
   void add(std::int32_t weight, std::int64_t share) {
     share = std::clamp<std::int64_t>(share, 0, kWholeUse);
@@ -30,7 +30,7 @@ class Sum {
   void add(std::int32_t weight, const UsageView& of) {
     if (of.all > 0) add(weight, shareOf(of.used, of.all));
   }
-  Key value() const { return weights_ == 0 ? 0 : static_cast<Key>(sum_ / weights_); }
+  RankingKey value() const { return weights_ == 0 ? 0 : static_cast<RankingKey>(sum_ / weights_); }
 
  private:
   std::int64_t sum_ = 0;
@@ -66,7 +66,7 @@ bool Scorer::byHami(const ShapeClass& shape) {
 // HAMi's sum over the use of all devices, without regard to kinds and to the request: up to 10 each
 // for slots, compute and memory. A resource with no capacity adds nothing. Then HAMi's points for
 // kinds whose devices score together.
-Key Scorer::hamiKey(const ShapeClass& shape, Slot slot, const Get& get) const {
+RankingKey Scorer::hamiKey(const ShapeClass& shape, Slot slot, const CandidateUse& use) const {
   const ColdNode& cold = state_.cold[slot];
   UsageView slots, compute, memory;
   for (std::size_t i = 0; i < cold.used.size(); ++i) {
@@ -82,31 +82,31 @@ Key Scorer::hamiKey(const ShapeClass& shape, Slot slot, const Get& get) const {
     for (const UsageView& of : {slots, compute, memory}) score += 10 * shareOf(of.used, of.all);
   }
   if ((state_.node.sums[slot] & kMerits) != 0) {
-    const Gain gain{wholeOf(slot, get), shape.devices().links != Preference::kNone};
-    const NodeScores merits = meritsOf(state_, slot, gain);
+    const CandidateDevices gain{wholeOf(slot, use), shape.devices().links != Preference::kNone};
+    const NodeScores merits = nodeScoresOf(state_, slot, gain);
     score += (hamiPoints(merits, shape.policy()) +
               hamiLinkPoints(merits, shape.policy()) / kLinkPointsBy) *
              kWholeUse;
     score += merits.together;
   }
   if (shape.policy() == Policy::kSpread) score = -score;
-  return static_cast<Key>((std::clamp(score, kHamiLow, kHamiHigh) - kHamiLow) / kHamiStep);
+  return static_cast<RankingKey>((std::clamp(score, kHamiLow, kHamiHigh) - kHamiLow) / kHamiStep);
 }
 
-std::int64_t Scorer::hamiScoreOf(const ShapeClass& shape, Key key) {
+std::int64_t Scorer::hamiScoreOf(const ShapeClass& shape, RankingKey key) {
   const std::int64_t score = (std::int64_t{key} - 1) * kHamiStep + kHamiLow;
   return shape.policy() == Policy::kSpread ? -score : score;
 }
 
 // HAMi's own score, not below 0; otherwise percent.
-std::uint32_t Scorer::usedScore(const ShapeClass& shape, Key key) {
+std::uint32_t Scorer::usedScore(const ShapeClass& shape, RankingKey key) {
   if (!byHami(shape)) return (key - 1) / (kWholeUse / 100);
   return static_cast<std::uint32_t>(std::max<std::int64_t>(hamiScoreOf(shape, key), 0) / kWholeUse);
 }
 
 // Use with the request. Closed devices do not count.
-Key Scorer::usedKey(const ShapeClass& shape, Slot slot, const Get& get) const {
-  if (byHami(shape)) return hamiKey(shape, slot, get);
+RankingKey Scorer::usedKey(const ShapeClass& shape, Slot slot, const CandidateUse& use) const {
+  if (byHami(shape)) return hamiKey(shape, slot, use);
   const ColdNode& cold = state_.cold[slot];
   const HotNodes& node = state_.node;
   const std::uint32_t first = node.first[slot];
@@ -121,24 +121,24 @@ Key Scorer::usedKey(const ShapeClass& shape, Slot slot, const Get& get) const {
   }
   std::array<std::int32_t, kMaxDevicesPerNode> after;
   std::copy_n(state_.device.compute_free.data() + first, node.devices[slot], after.begin());
-  for (std::size_t k = 0; k < get.count; ++k) {
-    compute.used += get.compute[k];
-    memory.used += get.memory[k];
-    after[get.devices[k]] = std::max(after[get.devices[k]] - get.compute[k], 0);
+  for (std::size_t k = 0; k < use.count; ++k) {
+    compute.used += use.compute[k];
+    memory.used += use.memory[k];
+    after[use.devices[k]] = std::max(after[use.devices[k]] - use.compute[k], 0);
   }
   const std::int64_t cpu = cold.node.cpu.milli;
   const auto bytes = static_cast<std::int64_t>(cold.node.memory.count);
-  Sum sum;
+  RunningSum sum;
   sum.add(weights.cpu, UsageView{cpu, cpu - node.cpu_free[slot] + shape.cpu()});
   sum.add(weights.memory, UsageView{bytes, bytes - node.memory_free[slot] + shape.memory()});
   sum.add(weights.compute, compute);
   sum.add(weights.device_memory, memory);
   if (weights.fragment != 0) {
-    const Key key = fragmentKey(shape, slot, after.data());
+    const RankingKey key = fragmentKey(shape, slot, after.data());
     sum.add(weights.fragment, std::int64_t{key - 1} * (kWholeUse / 100));
   }
   if (weights.links != 0)
-    sum.add(weights.links, linkedShare(cold.topology, get.devices.data(), get.count));
+    sum.add(weights.links, linkedShare(cold.topology, use.devices.data(), use.count));
   return sum.value();
 }
 

@@ -4,7 +4,7 @@
 
 namespace divvy::engine {
 
-NodeOrder::Place NodeOrder::placeFor(const Node& node) {
+NodeOrder::NodePosition NodeOrder::placeFor(const Node& node) {
   return {node.order.value_or(stableHash(node.name.text)), node.name};
 }
 

@@ -32,11 +32,11 @@ class NodeOrder {
   std::uint32_t placeOf(Slot slot) const { return sorted()->places[slot]; }
 
  private:
-  using Place = std::pair<std::uint64_t, NodeName>;
-  static Place placeFor(const Node& node);
+  using NodePosition = std::pair<std::uint64_t, NodeName>;
+  static NodePosition placeFor(const Node& node);
 
-  std::map<Place, Slot> order_;
-  std::vector<Place> keys_;                       // by slot
+  std::map<NodePosition, Slot> order_;
+  std::vector<NodePosition> keys_;                // by slot
   mutable std::shared_ptr<const Sorted> sorted_;  // none: must be built again
 };
 

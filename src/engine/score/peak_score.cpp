@@ -10,39 +10,40 @@ namespace {
 
 // Bits of a key from the top: no peak above `avoid_above`; the policy's key; how low the peak is.
 constexpr unsigned kCalmBit = kMetShift - 1;
-constexpr Key kCalm = Key{1} << kCalmBit;
-static_assert(kWholeUse + 1 < Key{1} << (kCalmBit - kPeakBits));
+constexpr RankingKey kCalm = RankingKey{1} << kCalmBit;
+static_assert(kWholeUse + 1 < RankingKey{1} << (kCalmBit - kPeakBits));
 
 }  // namespace
 
-Scorer::Get Scorer::getOne(const ShapeClass& shape, Slot slot, std::uint8_t device) const {
-  const Ask& ask = shape.containers().front();
-  Get get;
-  get.count = 1;
-  get.devices[0] = device;
-  get.compute[0] = ask.compute;
-  get.memory[0] = takenBy(ask, state_, state_.node.first[slot] + device).memory;
-  return get;
+Scorer::CandidateUse Scorer::getOne(const ShapeClass& shape, Slot slot, std::uint8_t device) const {
+  const DeviceDemand& demand = shape.containers().front();
+  CandidateUse use;
+  use.count = 1;
+  use.devices[0] = device;
+  use.compute[0] = demand.compute;
+  use.memory[0] = peakUseOf(demand, state_, state_.node.first[slot] + device).memory;
+  return use;
 }
 
 // The highest peak of its devices.
-std::uint32_t Scorer::peakWith(const ShapeClass& shape, Slot slot, const Get& get) const {
+std::uint32_t Scorer::peakWith(const ShapeClass& shape, Slot slot, const CandidateUse& use) const {
   const ColdNode& cold = state_.cold[slot];
   std::uint32_t highest = 0;
-  for (std::size_t k = 0; k < get.count; ++k) {
-    highest = std::max(highest, peakOn(cold, get.devices[k], shape, get.compute[k], get.memory[k]));
+  for (std::size_t k = 0; k < use.count; ++k) {
+    highest = std::max(highest, peakOn(cold, use.devices[k], shape, use.compute[k], use.memory[k]));
   }
   return highest;
 }
 
-Key Scorer::withPeak(const ShapeClass& shape, Slot slot, Key key, const Get& get) const {
+RankingKey Scorer::withPeak(const ShapeClass& shape, Slot slot, RankingKey key,
+                            const CandidateUse& use) const {
   if (!shape.byDay()) return key;
-  const std::uint32_t peak = peakWith(shape, slot, get);
+  const std::uint32_t peak = peakWith(shape, slot, use);
   const std::uint32_t level = shape.daily().ties ? kPeakLevels - 1 - peakLevelOf(peak) : 0;
   return (isCalm(shape, peak) ? kCalm : 0) | key << kPeakBits | level;
 }
 
-Key Scorer::withoutPeak(const ShapeClass& shape, Key key) {
+RankingKey Scorer::withoutPeak(const ShapeClass& shape, RankingKey key) {
   return shape.byDay() ? (key & (kCalm - 1)) >> kPeakBits : key;
 }
 

@@ -17,7 +17,7 @@ constexpr std::int64_t kComputeInCpu = kSpecCpu / kSpecCompute;
 // Policy::kDivvy's key: the score, then how full the node is.
 constexpr unsigned kTieBits = 3;
 constexpr std::int64_t kTieParts = 1 << kTieBits;
-static_assert(Key{101} << kTieBits < Key{1} << kMetShift);
+static_assert(RankingKey{101} << kTieBits < RankingKey{1} << kMetShift);
 
 constexpr std::array<std::string_view, kPolicies.size()> kNames{
     "random", "dotprod", "clustering", "packing", "bestfit",
@@ -48,9 +48,9 @@ Result<Policy> parsePolicy(std::string_view name) {
   return Error{ErrorCode::kUsage, "policy \"" + std::string(name) + "\"; accepted: " + accepted};
 }
 
-std::uint32_t Scorer::scoreOf(const ShapeClass& shape, Key key) {
+std::uint32_t Scorer::scoreOf(const ShapeClass& shape, RankingKey key) {
   const bool merits = !byHami(shape) && !shape.byDay();
-  key = withoutPeak(shape, key & ((Key{1} << (merits ? kMeritShift : kMetShift)) - 1));
+  key = withoutPeak(shape, key & ((RankingKey{1} << (merits ? kMeritShift : kMetShift)) - 1));
   if (shape.policy() >= Policy::kBinpack) return usedScore(shape, key);
   return (shape.policy() == Policy::kDivvy ? key >> kTieBits : key) - 1;
 }
@@ -109,13 +109,14 @@ std::uint32_t Scorer::packing(Slot slot, const std::uint8_t* devices, std::size_
   return static_cast<std::uint32_t>(std::max<std::int64_t>(100 - free_percent / 10, 50));
 }
 
-Key Scorer::fragmentKey(const ShapeClass& shape, Slot slot, const std::int32_t* after) const {
+RankingKey Scorer::fragmentKey(const ShapeClass& shape, Slot slot,
+                               const std::int32_t* after) const {
   const std::size_t count = state_.node.devices[slot];
   const std::int64_t cpu = state_.node.cpu_free[slot] - shape.cpu();
   const std::int64_t fragment =
       fragments_.weighted({cpu, after, count}, state_.node.model[slot],
                           state_.device.model.data() + state_.node.first[slot]);
-  const Key score = 1 + fragments_.score(state_.node.fragment[slot], fragment);
+  const RankingKey score = 1 + fragments_.score(state_.node.fragment[slot], fragment);
   if (shape.policy() != Policy::kDivvy) return score;
   return score << kTieBits | fullness(shape, slot);
 }
@@ -123,7 +124,7 @@ Key Scorer::fragmentKey(const ShapeClass& shape, Slot slot, const std::int32_t* 
 // In eighths of a node, processors and devices alike. That is coarse, so among nodes about as full
 // the first one wins, which keeps other nodes empty. If some requests name models, those that name
 // none only prefer nodes in use. The fullest nodes often have the devices that the others need.
-Key Scorer::fullness(const ShapeClass& shape, Slot slot) const {
+RankingKey Scorer::fullness(const ShapeClass& shape, Slot slot) const {
   const std::int64_t cpu = state_.node.cpu[slot];
   const std::int64_t compute = kWholeDevice.milli * std::int64_t{state_.node.devices[slot]};
   const std::int64_t cpu_used = cpu - state_.node.cpu_free[slot];
@@ -135,10 +136,10 @@ Key Scorer::fullness(const ShapeClass& shape, Slot slot) const {
   };
   const std::int64_t parts =
       (permille(cpu_used, cpu) + permille(used, compute)) / 2 * kTieParts / 1001;
-  return static_cast<Key>(std::clamp<std::int64_t>(parts, 0, kTieParts - 1));
+  return static_cast<RankingKey>(std::clamp<std::int64_t>(parts, 0, kTieParts - 1));
 }
 
-Key Scorer::keyAfter(const ShapeClass& shape, Slot slot, const Get& get) const {
+RankingKey Scorer::keyAfter(const ShapeClass& shape, Slot slot, const CandidateUse& use) const {
   switch (shape.policy()) {
     case Policy::kRandom:
       return 1;
@@ -147,13 +148,13 @@ Key Scorer::keyAfter(const ShapeClass& shape, Slot slot, const Get& get) const {
     case Policy::kClustering:
       return 1 + clustering(shape, slot);
     case Policy::kPacking:
-      return 1 + packing(slot, get.devices.data(), get.count);
+      return 1 + packing(slot, use.devices.data(), use.count);
     case Policy::kBestFit:
       return 1 + bestFit(shape, slot);
     case Policy::kBinpack:
     case Policy::kSpread:
     case Policy::kWeighted:
-      return 1 + usedKey(shape, slot, get);
+      return 1 + usedKey(shape, slot, use);
     case Policy::kFgd:
     case Policy::kDivvy:
       break;
@@ -162,19 +163,20 @@ Key Scorer::keyAfter(const ShapeClass& shape, Slot slot, const Get& get) const {
   const std::int32_t* free = state_.device.compute_free.data() + state_.node.first[slot];
   std::copy_n(free, state_.node.devices[slot], after.begin());
   // A weight can be overbooked.
-  for (std::size_t k = 0; k < get.count; ++k)
-    after[get.devices[k]] = std::max(after[get.devices[k]] - get.compute[k], 0);
+  for (std::size_t k = 0; k < use.count; ++k)
+    after[use.devices[k]] = std::max(after[use.devices[k]] - use.compute[k], 0);
   return fragmentKey(shape, slot, after.data());
 }
 
 // One device of each different sort; among equals the first (kFgd) or the tightest.
-Choice Scorer::fgdPart(const ShapeClass& shape, Slot slot, const Candidates& candidates) const {
+DeviceChoice Scorer::fgdPart(const ShapeClass& shape, Slot slot,
+                             const Candidates& candidates) const {
   const std::int32_t compute = shape.containers().front().compute;
   const std::int32_t* free = state_.device.compute_free.data() + state_.node.first[slot];
   std::array<std::int32_t, kMaxDevicesPerNode> after;
   std::copy_n(free, state_.node.devices[slot], after.begin());
-  Choice best;
-  best.picked.count = 1;
+  DeviceChoice best;
+  best.selected.count = 1;
   std::int32_t last = -1;
   for (std::size_t k = 0; k < candidates.count; ++k) {
     const std::uint8_t i = candidates.at[k];
@@ -182,141 +184,144 @@ Choice Scorer::fgdPart(const ShapeClass& shape, Slot slot, const Candidates& can
     if (free[i] == last && !mixed && !shape.byDay()) continue;
     last = free[i];
     after[i] -= compute;
-    Key key = fragmentKey(shape, slot, after.data());
+    RankingKey key = fragmentKey(shape, slot, after.data());
     after[i] += compute;
     if (shape.byDay()) key = withPeak(shape, slot, key, getOne(shape, slot, i));
-    const bool earlier = shape.policy() == Policy::kFgd && key == best.key && i < best.picked.at[0];
+    const bool earlier =
+        shape.policy() == Policy::kFgd && key == best.key && i < best.selected.at[0];
     if (key > best.key || earlier) {
       best.key = key;
-      best.picked.at[0] = i;
+      best.selected.at[0] = i;
     }
   }
   return best;
 }
 
-Choice Scorer::simple(const ShapeClass& shape, Slot slot, SearchPass& pass) const {
-  Choice choice;
+DeviceChoice Scorer::simple(const ShapeClass& shape, Slot slot, SearchPass& pass) const {
+  DeviceChoice choice;
   if (refuseNode(state_, shape, slot)) return choice;
   if (shape.containers().empty()) {
-    choice.key = keyAfter(shape, slot, Get());
+    choice.key = keyAfter(shape, slot, CandidateUse());
     return choice;
   }
-  const Ask& ask = shape.containers().front();
+  const DeviceDemand& demand = shape.containers().front();
   // Most nodes of a full cluster are decided here.
-  const bool whole = ask.compute == kWholeDevice.milli;
-  if (whole ? ask.count > state_.node.idle[slot] : ask.compute > state_.node.largest[slot]) {
+  const bool whole = demand.compute == kWholeDevice.milli;
+  if (whole ? demand.count > state_.node.idle[slot] : demand.compute > state_.node.largest[slot]) {
     return choice;
   }
-  const Candidates candidates = candidatesFor(state_, shape, ask, slot);
-  if (candidates.count < ask.count) return choice;
+  const Candidates candidates = candidatesFor(state_, shape, demand, slot);
+  if (candidates.count < demand.count) return choice;
   if (groupedOn(state_, shape, slot)) return grouped(shape, slot, candidates, pass);
-  const bool part = ask.count == 1 && ask.compute > 0 && ask.compute < kWholeDevice.milli;
+  const bool part = demand.count == 1 && demand.compute > 0 && demand.compute < kWholeDevice.milli;
   if (part && shape.plain() &&
       (shape.policy() == Policy::kFgd || shape.policy() == Policy::kDivvy)) {
     return fgdPart(shape, slot, candidates);
   }
-  choice.picked.count = static_cast<std::uint8_t>(ask.count);
-  choice.picked.at = candidates.at;
-  if (shape.byDay() && ask.count == 1) choice.picked.at[0] = calmest(shape, slot, candidates);
-  choice.key = keyOf(shape, slot, choice.picked, 0);
+  choice.selected.count = static_cast<std::uint8_t>(demand.count);
+  choice.selected.at = candidates.at;
+  if (shape.byDay() && demand.count == 1) choice.selected.at[0] = calmest(shape, slot, candidates);
+  choice.key = keyOf(shape, slot, choice.selected, 0);
   return choice;
 }
 
 // For a request in which one container asks for devices.
-Key Scorer::keyOf(const ShapeClass& shape, Slot slot, const Picked& picked, unsigned met) const {
-  const Ask& ask = shape.containers().front();
-  Get get;
-  get.count = picked.count;
-  get.devices = picked.at;
-  std::fill_n(get.compute.begin(), picked.count, ask.compute);
+RankingKey Scorer::keyOf(const ShapeClass& shape, Slot slot, const ChosenDevices& selected,
+                         unsigned met) const {
+  const DeviceDemand& demand = shape.containers().front();
+  CandidateUse use;
+  use.count = selected.count;
+  use.devices = selected.at;
+  std::fill_n(use.compute.begin(), selected.count, demand.compute);
   const bool memory = shape.policy() >= Policy::kBinpack || shape.byDay();
-  for (std::size_t k = 0; memory && k < picked.count; ++k)
-    get.memory[k] = takenBy(ask, state_, state_.node.first[slot] + picked.at[k]).memory;
-  const Key key = withMerit(shape, slot, keyAfter(shape, slot, get), get);
-  return withPeak(shape, slot, key, get) | met << kMetShift;
+  for (std::size_t k = 0; memory && k < selected.count; ++k)
+    use.memory[k] = peakUseOf(demand, state_, state_.node.first[slot] + selected.at[k]).memory;
+  const RankingKey key = withMerit(shape, slot, keyAfter(shape, slot, use), use);
+  return withPeak(shape, slot, key, use) | met << kMetShift;
 }
 
 // With use by hour the key has no bits left for it; kRandom ignores it.
-Key Scorer::withMerit(const ShapeClass& shape, Slot slot, Key key, const Get& get) const {
+RankingKey Scorer::withMerit(const ShapeClass& shape, Slot slot, RankingKey key,
+                             const CandidateUse& use) const {
   if ((state_.node.sums[slot] & kMerits) == 0 || byHami(shape) || shape.byDay() ||
       shape.policy() == Policy::kRandom)
     return key;
-  const Gain gain{wholeOf(slot, get), shape.devices().links != Preference::kNone};
-  return key | meritLevel(meritsOf(state_, slot, gain), shape.policy()) << kMeritShift;
+  const CandidateDevices gain{wholeOf(slot, use), shape.devices().links != Preference::kNone};
+  return key | meritLevel(nodeScoresOf(state_, slot, gain), shape.policy()) << kMeritShift;
 }
 
-DeviceSet Scorer::wholeOf(Slot slot, const Get& get) const {
+DeviceSet Scorer::wholeOf(Slot slot, const CandidateUse& use) const {
   DeviceSet devices = 0;
   const std::vector<Device>& all = state_.cold[slot].node.devices;
-  for (std::size_t k = 0; k < get.count; ++k)
-    if (get.compute[k] == all[get.devices[k]].compute.milli) devices |= only(get.devices[k]);
+  for (std::size_t k = 0; k < use.count; ++k)
+    if (use.compute[k] == all[use.devices[k]].compute.milli) devices |= only(use.devices[k]);
   return devices;
 }
 
-Choice Scorer::grouped(const ShapeClass& shape, Slot slot, const Candidates& candidates,
-                       SearchPass& pass) const {
-  Choice choice;
+DeviceChoice Scorer::grouped(const ShapeClass& shape, Slot slot, const Candidates& candidates,
+                             SearchPass& pass) const {
+  DeviceChoice choice;
   choice.put_off = pass.budget.spent();
   if (choice.put_off) return choice;
   const Groups groups = groupsFor(state_, shape, slot);
-  const Groups::Found best = groups.best(candidates, shape.containers().front().count);
+  const Groups::GroupChoice best = groups.best(candidates, shape.containers().front().count);
   pass.budget.spend(best.tries / kGroupTriesOfOne);
   if (!best.group) return choice;
   for (std::uint8_t k = 0; k < candidates.count; ++k) {
     if ((*best.group & only(candidates.at[k])) == 0) continue;
-    choice.picked.at[choice.picked.count++] = candidates.at[k];
+    choice.selected.at[choice.selected.count++] = candidates.at[k];
   }
   // HAMi's scores do not consider preferences.
   const unsigned met = shape.hami() ? 0 : groups.met(*best.group);
-  choice.key = keyOf(shape, slot, choice.picked, met);
+  choice.key = keyOf(shape, slot, choice.selected, met);
   return choice;
 }
 
-Key Scorer::keyOf(const ShapeClass& shape, Slot slot, const Plan& plan) const {
-  Get get;
+RankingKey Scorer::keyOf(const ShapeClass& shape, Slot slot, const Plan& plan) const {
+  CandidateUse use;
   for (std::size_t i = 0; i < state_.node.devices[slot]; ++i) {
-    const Taken& taken = plan.taken[i];
-    if (taken.slots == 0) continue;
+    const PeakUse& peak_use = plan.peak_use[i];
+    if (peak_use.slots == 0) continue;
     // A closed device has nothing that others could use.
     const bool open = state_.device.closed[state_.node.first[slot] + i] == kOpen;
-    get.devices[get.count] = static_cast<std::uint8_t>(i);
-    get.memory[get.count] = open ? taken.memory : 0;
-    get.compute[get.count++] = open ? taken.compute : 0;
+    use.devices[use.count] = static_cast<std::uint8_t>(i);
+    use.memory[use.count] = open ? peak_use.memory : 0;
+    use.compute[use.count++] = open ? peak_use.compute : 0;
   }
-  const Key key = withMerit(shape, slot, keyAfter(shape, slot, get), get);
-  return withPeak(shape, slot, key, get) | plan.met << kMetShift;
+  const RankingKey key = withMerit(shape, slot, keyAfter(shape, slot, use), use);
+  return withPeak(shape, slot, key, use) | plan.met << kMetShift;
 }
 
-Scorer::Keyed Scorer::key(const ShapeClass& shape, Slot slot, SearchPass& pass) const {
+Scorer::KeyResult Scorer::key(const ShapeClass& shape, Slot slot, SearchPass& pass) const {
   if (oneByOne(state_, shape, slot)) {
-    const Choice choice = simple(shape, slot, pass);
-    return {choice.key, choice.put_off ? PlanEnd::kPutOff : PlanEnd::kPlaced};
+    const DeviceChoice choice = simple(shape, slot, pass);
+    return {choice.key, choice.put_off ? PlanOutcome::kPutOff : PlanOutcome::kPlaced};
   }
   if (refuseNode(state_, shape, slot)) return {};
-  const Planned planned = planOn(state_, shape, slot, pass);
+  const PlanResult planned = planOn(state_, shape, slot, pass);
   return {planned.plan ? keyOf(shape, slot, *planned.plan) : 0, planned.end};
 }
 
 Placement Scorer::placement(const ShapeClass& shape, Slot slot, std::uint64_t draw) const {
   Plan plan;
-  Key key = 0;
+  RankingKey key = 0;
   // The search has succeeded before, and one node is always searched again.
   SearchBudget budget;
   SearchPass pass(budget);
   if (oneByOne(state_, shape, slot)) {
-    Choice choice = simple(shape, slot, pass);
+    DeviceChoice choice = simple(shape, slot, pass);
     key = choice.key;
     if (!shape.containers().empty()) {
-      const Ask& ask = shape.containers().front();
-      if (shape.policy() == Policy::kRandom && ask.count == 1 && shape.plain() &&
+      const DeviceDemand& demand = shape.containers().front();
+      if (shape.policy() == Policy::kRandom && demand.count == 1 && shape.plain() &&
           !groupedOn(state_, shape, slot)) {
-        const Candidates all = candidatesFor(state_, shape, ask, slot);
-        choice.picked.at[0] = all.at[draw % all.count];
+        const Candidates all = candidatesFor(state_, shape, demand, slot);
+        choice.selected.at[0] = all.at[draw % all.count];
       }
-      plan.containers.push_back(choice.picked);
-      for (std::size_t k = 0; k < choice.picked.count; ++k) {
-        const std::uint8_t i = choice.picked.at[k];
-        plan.taken[i] = takenBy(ask, state_, state_.node.first[slot] + i);
+      plan.containers.push_back(choice.selected);
+      for (std::size_t k = 0; k < choice.selected.count; ++k) {
+        const std::uint8_t i = choice.selected.at[k];
+        plan.peak_use[i] = peakUseOf(demand, state_, state_.node.first[slot] + i);
       }
     }
   } else {
@@ -335,35 +340,34 @@ Placement Scorer::placement(const ShapeClass& shape, Slot slot, std::uint64_t dr
                    shape.pool()};
   result.containers.resize(shape.shape().init.size() + shape.shape().containers.size());
   const auto bytes = [](std::int64_t of) { return Bytes{static_cast<std::uint64_t>(of)}; };
-  const auto give = [&](const std::vector<Ask>& asks, const std::vector<Picked>& picked,
-                        const std::vector<PartPick>& ways) {
-    for (std::size_t a = 0; a < asks.size(); ++a) {
-      if (asks[a].part) {
-        result.containers[asks[a].container].push_back(
-            shareOf(node.devices[picked[a].at[0]], ways[a]));
+  const auto addShares = [&](const auto& demands, const auto& selected, const auto& ways) {
+    for (std::size_t a = 0; a < demands.size(); ++a) {
+      if (demands[a].part) {
+        result.containers[demands[a].container].push_back(
+            shareOf(node.devices[selected[a].at[0]], ways[a]));
         continue;
       }
-      std::vector<std::uint8_t> sorted(picked[a].at.begin(),
-                                       picked[a].at.begin() + picked[a].count);
+      std::vector<std::uint8_t> sorted(selected[a].at.begin(),
+                                       selected[a].at.begin() + selected[a].count);
       std::sort(sorted.begin(), sorted.end());
       for (const std::uint8_t i : sorted) {
-        const Taken by = takenBy(asks[a], state_, state_.node.first[slot] + i);
-        result.containers[asks[a].container].push_back(
-            {node.devices[i].uuid, bytes(by.memory - by.outside), Compute{asks[a].compute},
+        const PeakUse by = peakUseOf(demands[a], state_, state_.node.first[slot] + i);
+        result.containers[demands[a].container].push_back(
+            {node.devices[i].uuid, bytes(by.memory - by.outside), Compute{demands[a].compute},
              bytes(by.stays - by.outside)});
       }
     }
   };
-  give(shape.init(), plan.init, plan.init_parts);
-  give(shape.containers(), plan.containers, plan.parts);
+  addShares(shape.init(), plan.init, plan.init_parts);
+  addShares(shape.containers(), plan.containers, plan.parts);
   for (std::size_t i = 0; i < node.devices.size(); ++i) {
-    const Taken& taken = plan.taken[i];
-    if (taken.slots == 0) continue;
+    const PeakUse& use = plan.peak_use[i];
+    if (use.slots == 0) continue;
     const ColocationRule* company = shape.companyOf(node.devices[i].kind);
-    result.charges.push_back({node.devices[i].uuid, bytes(taken.memory), Compute{taken.compute},
-                              taken.slots, bytes(taken.outside), bytes(taken.memory - taken.stays),
-                              bytes(taken.largest), taken.parts, taken.cpus, taken.slices,
-                              taken.parts > 0 && taken.by_time,
+    result.charges.push_back({node.devices[i].uuid, bytes(use.memory), Compute{use.compute},
+                              use.slots, bytes(use.outside), bytes(use.memory - use.stays),
+                              bytes(use.largest), use.parts, use.cpus, use.slices,
+                              use.parts > 0 && use.by_time,
                               company == nullptr ? std::uint8_t{0} : company->sort});
   }
   return result;

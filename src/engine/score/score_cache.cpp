@@ -12,7 +12,7 @@ constexpr std::size_t kMaxClasses = 512;
 
 // A node that stays keeps its key. A new node is evaluated as a changed one.
 void Scores::reorder(const std::shared_ptr<const NodeOrder::Sorted>& order) {
-  std::vector<Key> keys(order->slots.size());
+  std::vector<RankingKey> keys(order->slots.size());
   for (std::size_t place = 0; order_ && place < keys.size(); ++place) {
     const Slot slot = order->slots[place];
     const bool known = slot < order_->places.size() && order_->places[slot] != NodeOrder::kNowhere;
@@ -22,13 +22,14 @@ void Scores::reorder(const std::shared_ptr<const NodeOrder::Sorted>& order) {
   order_ = order;
 }
 
-void Scores::look(const Scorer& scorer, Slot slot, SearchPass& pass) {
+void Scores::evaluate(const Scorer& scorer, Slot slot, SearchPass& pass) {
   const std::uint32_t place = order_->places[slot];
   if (place == NodeOrder::kNowhere) return;
-  briefs_.forget(slot);
-  if (slot >= ends_.size()) ends_.resize(slot + 1, PlanEnd::kNoWay);
-  const Scorer::Keyed keyed = scorer.key(shape_, slot, pass);
-  if (keyed.end == PlanEnd::kPutOff && ends_[slot] != PlanEnd::kPutOff) put_off_.push_back(slot);
+  compact_refusals_.drop(slot);
+  if (slot >= ends_.size()) ends_.resize(slot + 1, PlanOutcome::kNoWay);
+  const Scorer::KeyResult keyed = scorer.key(shape_, slot, pass);
+  if (keyed.end == PlanOutcome::kPutOff && ends_[slot] != PlanOutcome::kPutOff)
+    put_off_.push_back(slot);
   ends_[slot] = keyed.end;
   tree_.set(place, keyed.key);
 }
@@ -48,21 +49,21 @@ std::size_t Scores::update(const Scorer& scorer, const NodeOrder& order, const C
   for (; !again.empty() && looked < most && !budget.spent(); ++looked) {
     const Slot slot = again.back();
     again.pop_back();
-    ends_[slot] = PlanEnd::kNoWay;
-    look(scorer, slot, pass);
+    ends_[slot] = PlanOutcome::kNoWay;
+    evaluate(scorer, slot, pass);
   }
   put_off_.insert(put_off_.end(), again.begin(), again.end());
-  const auto lookAt = [&](Slot slot) {
+  const auto evaluateSlot = [&](Slot slot) {
     ++looked;
-    look(scorer, slot, pass);
+    evaluate(scorer, slot, pass);
   };
   if (filled_ && log.kept(seen_)) {
-    seen_ = log.since(seen_, most, lookAt);
+    seen_ = log.since(seen_, most, evaluateSlot);
     return looked;
   }
   if (most < order.size()) return looked;
   for (const Slot slot : sorted->slots) {
-    if (!filled_ || log.changed(slot, seen_)) lookAt(slot);
+    if (!filled_ || log.changed(slot, seen_)) evaluateSlot(slot);
   }
   filled_ = true;
   seen_ = log.now();
@@ -87,7 +88,7 @@ Result<Scores*> ScoreCache::find(const Shape& shape, const Config& config, const
   if (shape.daily) {
     // Shapes with nearly equal use by hour share one class.
     std::optional<UsageByHour> like;
-    if (looksAtDays(pools.configFor(shape, config))) like = typical(*shape.daily);
+    if (considersUsageByHour(pools.configFor(shape, config))) like = typical(*shape.daily);
     if (like != shape.daily) {
       const Result<void> right = checkShape(shape);
       if (!right) return right.error();

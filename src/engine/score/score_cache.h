@@ -21,23 +21,25 @@ class Scores {
 
   ShapeClass& shape() { return shape_; }
   const TournamentTree& tree() const { return tree_; }
-  CompactRefusalCache& briefs() { return briefs_; }
+  CompactRefusalCache& compactRefusals() { return compact_refusals_; }
   // Evaluates changed nodes and nodes that were put off, at most `most`, until the budget is spent.
   // Returns how many it evaluated. The keys can be out of date afterwards.
   std::size_t update(const Scorer& scorer, const NodeOrder& order, const ChangeLog& log,
                      const std::vector<Model>& models, std::size_t most, SearchBudget& budget);
   // Returns the result of the search on a node. kPutOff: it was not evaluated yet.
-  PlanEnd endOf(Slot slot) const { return slot < ends_.size() ? ends_[slot] : PlanEnd::kPutOff; }
+  PlanOutcome endOf(Slot slot) const {
+    return slot < ends_.size() ? ends_[slot] : PlanOutcome::kPutOff;
+  }
 
  private:
-  void look(const Scorer& scorer, Slot slot, SearchPass& pass);
+  void evaluate(const Scorer& scorer, Slot slot, SearchPass& pass);
   void reorder(const std::shared_ptr<const NodeOrder::Sorted>& order);
 
   ShapeClass shape_;
   TournamentTree tree_;
-  CompactRefusalCache briefs_;                      // no entry for slots that were evaluated since
+  CompactRefusalCache compact_refusals_;            // no entry for slots that were evaluated since
   std::shared_ptr<const NodeOrder::Sorted> order_;  // of the tree's places
-  std::vector<PlanEnd> ends_;                       // by slot
+  std::vector<PlanOutcome> ends_;                   // by slot
   std::vector<Slot> put_off_;                       // without duplicates
   ChangeLog::Count seen_ = 0;
   bool filled_ = false;

@@ -59,9 +59,9 @@ UsageByHour typical(const UsageByHour& daily) {
                            });
 }
 
-std::uint32_t safeOvercommit(std::span<const SeenUse> seen, Bytes memory, Bytes host) {
+std::uint32_t safeOvercommit(std::span<const ObservedUse> seen, Bytes memory, Bytes host) {
   std::vector<std::uint64_t> parts;  // used, in millionths of the promised amount, rounded up
-  for (const SeenUse& one : seen) {
+  for (const ObservedUse& one : seen) {
     if (one.promised.count == 0) continue;
     const auto used = static_cast<unsigned __int128>(one.used.count) * 1'000'000;
     parts.push_back(

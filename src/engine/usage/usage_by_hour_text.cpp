@@ -41,21 +41,21 @@ std::optional<std::uint16_t> permilleOf(std::string_view word) {
   return static_cast<std::uint16_t>(*whole * kPerPercent + tenths);
 }
 
-struct Hours {
+struct HourRange {
   std::size_t first = 0;
   std::size_t count = 0;
 };
 
 // "9-18", "22-6", "9"; a day ends at 24.
-std::optional<Hours> hoursOf(std::string_view word) {
+std::optional<HourRange> hoursOf(std::string_view word) {
   const std::size_t dash = word.find('-');
   const std::optional<unsigned> from = wholeNumber(trimmed(word.substr(0, dash)));
   if (!from || *from >= kHours) return std::nullopt;
-  if (dash == std::string_view::npos) return Hours{*from, 1};
+  if (dash == std::string_view::npos) return HourRange{*from, 1};
   const std::optional<unsigned> to = wholeNumber(trimmed(word.substr(dash + 1)));
   if (!to || *to > kHours || *to == *from) return std::nullopt;
-  return Hours{*from,
-               (*to + kHours - *from) % kHours == 0 ? kHours : (*to + kHours - *from) % kHours};
+  return HourRange{*from,
+                   (*to + kHours - *from) % kHours == 0 ? kHours : (*to + kHours - *from) % kHours};
 }
 
 Error wrong(std::string_view word, const std::string& why) {
@@ -82,7 +82,7 @@ Result<UsageByHour> parseDaily(std::string_view text) {
       if (others) return wrong(word, " comes twice");
       others = part;
     } else {
-      const std::optional<Hours> hours = hoursOf(when);
+      const std::optional<HourRange> hours = hoursOf(when);
       if (!hours) return wrong(word, " names no hours");
       for (std::size_t i = 0; i < hours->count; ++i) {
         std::uint16_t& hour = daily.permille[(hours->first + i) % kHours];

@@ -99,7 +99,7 @@ Admission Account::reserve(unsigned dev, std::uint64_t bytes) {
   if (slot != Admission::kGranted || bytes == 0) return slot;
   Admission result = reserveOnALane(dev, bytes, claim);
   if (loadRelaxed(private_->any_deferred) != 0) [[unlikely]] {
-    settleDeferred(claim);
+    finishDeferred(claim);
   }
   if (result == Admission::kOverLimit) [[unlikely]] {
     result = reserveInNeed(dev, bytes, claim);
@@ -116,17 +116,18 @@ Admission Account::reserveOnALane(unsigned dev, std::uint64_t bytes, std::uint64
   const auto lane = static_cast<unsigned>(held);
   const LaneSite site = siteOf(pages_, claim, lane);
   const Limits limits = limitsOf(dev);
-  Step step = Step::kRefused;
+  LaneStep step = LaneStep::kRefused;
   if (loadRelaxed(site.laneRef().spare[dev].low) >= bytes) {
     step = spendOnLane(site, dev, bytes, limits);
   }
-  if (step == Step::kRefused) step = admitOnLane(site, dev, bytes, limits);
-  letGo(*private_, lane);
-  if (step == Step::kDone) [[likely]] {
+  if (step == LaneStep::kRefused) step = admitOnLane(site, dev, bytes, limits);
+  releaseLane(*private_, lane);
+  if (step == LaneStep::kDone) [[likely]] {
     return Admission::kGranted;
   }
-  if (step == Step::kRefused) return Admission::kOverLimit;
-  fault(step == Step::kRetired ? FaultCode::kLaneRetired : FaultCode::kContended, 0, dev, bytes);
+  if (step == LaneStep::kRefused) return Admission::kOverLimit;
+  fault(step == LaneStep::kRetired ? FaultCode::kLaneRetired : FaultCode::kContended, 0, dev,
+        bytes);
   return Admission::kBroken;
 }
 
@@ -144,7 +145,7 @@ Admission Account::reserveInNeed(unsigned dev, std::uint64_t bytes, std::uint64_
     if (lane < 0) break;
     const LaneSite site = siteOf(pages_, claim, static_cast<unsigned>(lane));
     const Reclaimed reclaimed = reclaimSpare(site, pages_, dev);
-    letGo(*private_, static_cast<unsigned>(lane));
+    releaseLane(*private_, static_cast<unsigned>(lane));
     if (reclaimed == Reclaimed::kNone && loadAcquire(tag) == before) break;
     if (!patience.wait()) break;
   }
@@ -168,7 +169,7 @@ void Account::release(unsigned dev, std::uint64_t bytes) {
     releaseAcrossLanes(dev, bytes, claim);
   }
   if (loadRelaxed(private_->any_deferred) != 0) [[unlikely]] {
-    settleDeferred(claim);
+    finishDeferred(claim);
   }
 }
 
@@ -179,20 +180,20 @@ bool Account::releaseOnALane(unsigned dev, std::uint64_t bytes, std::uint64_t cl
   if (held < 0) return false;
   const auto lane = static_cast<unsigned>(held);
   const LaneSite site = siteOf(pages_, claim, lane);
-  Step step = Step::kRefused;
+  LaneStep step = LaneStep::kRefused;
   std::uint64_t missing = 0;
   if (loadRelaxed(site.laneRef().used[dev]) >= bytes) {
     const Limits limits = limitsOf(dev);
     if (worthKeeping(site, dev, bytes, limits)) {
       markSpare(site);
-      step = keepOnLane(site, dev, bytes);
+      step = stockOnLane(site, dev, bytes);
     } else {
       step = refundOnLane(site, dev, bytes, kLastTenantSeq, &missing);
     }
   }
-  letGo(*private_, lane);
+  releaseLane(*private_, lane);
   if (missing != 0) fault(FaultCode::kTotalUnderflow, 0, dev, missing);
-  return step == Step::kDone;
+  return step == LaneStep::kDone;
 }
 
 // While all lanes are held, their sum is exactly what this process has. A surplus was never
@@ -210,14 +211,14 @@ void Account::releaseAcrossLanes(unsigned dev, std::uint64_t bytes, std::uint64_
     const std::uint64_t held = loadRelaxed(site.laneRef().used[dev]);
     const std::uint64_t part = held < left ? held : left;
     if (part == 0) continue;
-    const Step step = refundOnLane(site, dev, part, kLastReleaseSeq, &missing);
-    if (step == Step::kDone) {
+    const LaneStep step = refundOnLane(site, dev, part, kLastReleaseSeq, &missing);
+    if (step == LaneStep::kDone) {
       left -= part;
     } else {
       stuck = true;
     }
   }
-  for (unsigned lane = 0; lane < kLanes; ++lane) letGo(*private_, lane);
+  for (unsigned lane = 0; lane < kLanes; ++lane) releaseLane(*private_, lane);
   if (missing != 0) fault(FaultCode::kTotalUnderflow, 0, dev, missing);
   if (left == 0) return;
   // Bytes that could not be removed stay counted until the process ends, which is the safe
@@ -230,7 +231,7 @@ void Account::defer(unsigned dev, std::uint64_t bytes) {
   storeRelease(private_->any_deferred, std::uint64_t{1});
 }
 
-void Account::settleDeferred(std::uint64_t claim) {
+void Account::finishDeferred(std::uint64_t claim) {
   if (__atomic_exchange_n(&private_->any_deferred, 0, __ATOMIC_ACQ_REL) == 0) return;
   for (unsigned dev = 0; dev < pages_.deviceCount(); ++dev) {
     const std::uint64_t bytes = __atomic_exchange_n(&private_->deferred[dev], 0, __ATOMIC_ACQ_REL);

@@ -40,45 +40,45 @@ void finish(Lane& lane, std::uint64_t seq, unsigned dev, std::uint64_t used_afte
   storeRelease(lane.done, seq);
 }
 
-void forget(Lane& lane, std::uint64_t seq) {
+void abandon(Lane& lane, std::uint64_t seq) {
   storeRelease(lane.done, seq);
 }
 
 // The change that an operation makes to the word it read.
-struct Change {
+struct WordChange {
   bool allowed;
   std::uint64_t word_after;
   std::uint64_t used_after;
 };
-constexpr Change kNotAllowed{false, 0, 0};
+constexpr WordChange kNotAllowed{false, 0, 0};
 
 // Runs one operation. `decide(bytes in the word, bytes in use)` runs at each try, after the word
 // was read.
 template <typename Decide>
-inline Step operate(const LaneSite& site, unsigned dev, std::uint32_t word, std::uint64_t last_seq,
-                    Decide decide) {
+inline LaneStep operate(const LaneSite& site, unsigned dev, std::uint32_t word,
+                        std::uint64_t last_seq, Decide decide) {
   Lane& lane = site.laneRef();
   const Intent intent{loadRelaxed(lane.seq) + 1, dev, word};
-  if (intent.seq > last_seq) return Step::kRetired;
+  if (intent.seq > last_seq) return LaneStep::kRetired;
   const std::uint64_t tag = packTag({site.slot, site.lane, intent.seq});
   const std::uint64_t used = loadRelaxed(lane.used[dev]);
   Pair& target = wordAt(*site.report, dev, word);
   Pair seen = loadHalves(target);
   for (unsigned tries = 0; tries < kMaxTries; ++tries) {
-    const Change change = decide(seen.low, used);
+    const WordChange change = decide(seen.low, used);
     if (!change.allowed) {
-      if (tries != 0) forget(lane, intent.seq);
-      return Step::kRefused;
+      if (tries != 0) abandon(lane, intent.seq);
+      return LaneStep::kRefused;
     }
     begin(lane, intent, change.used_after);
     recordCommitted(site, seen.high);
     if (casPair(target, seen, {change.word_after, tag})) {
       finish(lane, intent.seq, dev, change.used_after);
-      return Step::kDone;
+      return LaneStep::kDone;
     }
   }
-  forget(lane, intent.seq);
-  return Step::kContended;
+  abandon(lane, intent.seq);
+  return LaneStep::kContended;
 }
 
 void fenceWord(const LaneSite& agent, Pair& word, std::uint64_t seq) {
@@ -100,64 +100,69 @@ std::uint64_t Limits::admissible() const {
   return (own_limit != 0 && own_limit < shared ? own_limit : shared) + outside;
 }
 
-Step admitOnLane(const LaneSite& site, unsigned dev, std::uint64_t bytes, const Limits& limits) {
+LaneStep admitOnLane(const LaneSite& site, unsigned dev, std::uint64_t bytes,
+                     const Limits& limits) {
   // The limit is read after the word. The agent lowers the limit first and changes the tags then.
   // So a compare-and-swap that succeeds afterwards has read the lower limit (README: fences).
-  const Step step = operate(site, dev, kTotalWord, kLastTenantSeq,
-                            [&](std::uint64_t total, std::uint64_t used) -> Change {
-                              const std::uint64_t limit = limits.admissible();
-                              if (bytes > limit || total > limit - bytes) return kNotAllowed;
-                              return {true, total + bytes, saturatingAdd(used, bytes)};
-                            });
-  if (step == Step::kDone) bumpOwned(site.laneRef().grants, 1);
+  const LaneStep step = operate(site, dev, kTotalWord, kLastTenantSeq,
+                                [&](std::uint64_t total, std::uint64_t used) -> WordChange {
+                                  const std::uint64_t limit = limits.admissible();
+                                  if (bytes > limit || total > limit - bytes) return kNotAllowed;
+                                  return {true, total + bytes, saturatingAdd(used, bytes)};
+                                });
+  if (step == LaneStep::kDone) bumpOwned(site.laneRef().grants, 1);
   return step;
 }
 
-Step spendOnLane(const LaneSite& site, unsigned dev, std::uint64_t bytes, const Limits& limits) {
+LaneStep spendOnLane(const LaneSite& site, unsigned dev, std::uint64_t bytes,
+                     const Limits& limits) {
   const Pair& total = site.report->devices[dev].total;
-  const Step step = operate(site, dev, spareWord(site.slot, site.lane), kLastTenantSeq,
-                            [&](std::uint64_t spare, std::uint64_t used) -> Change {
-                              if (spare < bytes) return kNotAllowed;
-                              // The bytes in use stay below the total, and the total never grows
-                              // above the limit. So a lowered limit needs no other check.
-                              if (loadAcquire(total.low) > limits.admissible()) return kNotAllowed;
-                              return {true, spare - bytes, saturatingAdd(used, bytes)};
-                            });
-  if (step == Step::kDone) bumpOwned(site.laneRef().grants, 1);
+  const LaneStep step = operate(site, dev, spareWord(site.slot, site.lane), kLastTenantSeq,
+                                [&](std::uint64_t spare, std::uint64_t used) -> WordChange {
+                                  if (spare < bytes) return kNotAllowed;
+                                  // The bytes in use stay below the total, and the total never
+                                  // grows above the limit. So a lowered limit needs no other check.
+                                  if (loadAcquire(total.low) > limits.admissible())
+                                    return kNotAllowed;
+                                  return {true, spare - bytes, saturatingAdd(used, bytes)};
+                                });
+  if (step == LaneStep::kDone) bumpOwned(site.laneRef().grants, 1);
   return step;
 }
 
-Step keepOnLane(const LaneSite& site, unsigned dev, std::uint64_t bytes) {
-  const Step step = operate(site, dev, spareWord(site.slot, site.lane), kLastTenantSeq,
-                            [&](std::uint64_t spare, std::uint64_t used) -> Change {
-                              if (used < bytes) return kNotAllowed;
-                              return {true, saturatingAdd(spare, bytes), used - bytes};
-                            });
-  if (step == Step::kDone) bumpOwned(site.laneRef().releases, 1);
+LaneStep stockOnLane(const LaneSite& site, unsigned dev, std::uint64_t bytes) {
+  const LaneStep step = operate(site, dev, spareWord(site.slot, site.lane), kLastTenantSeq,
+                                [&](std::uint64_t spare, std::uint64_t used) -> WordChange {
+                                  if (used < bytes) return kNotAllowed;
+                                  return {true, saturatingAdd(spare, bytes), used - bytes};
+                                });
+  if (step == LaneStep::kDone) bumpOwned(site.laneRef().releases, 1);
   return step;
 }
 
-Step refundOnLane(const LaneSite& site, unsigned dev, std::uint64_t bytes, std::uint64_t last_seq,
-                  std::uint64_t* missing) {
+LaneStep refundOnLane(const LaneSite& site, unsigned dev, std::uint64_t bytes,
+                      std::uint64_t last_seq, std::uint64_t* missing) {
   std::uint64_t lacking = 0;
-  const Step step = operate(site, dev, kTotalWord, last_seq,
-                            [&](std::uint64_t total, std::uint64_t used) -> Change {
-                              const std::uint64_t part = bytes < used ? bytes : used;
-                              lacking = part > total ? part - total : 0;
-                              return {true, total - (part - lacking), used - part};
-                            });
-  if (step == Step::kDone) {
+  const LaneStep step = operate(site, dev, kTotalWord, last_seq,
+                                [&](std::uint64_t total, std::uint64_t used) -> WordChange {
+                                  const std::uint64_t part = bytes < used ? bytes : used;
+                                  lacking = part > total ? part - total : 0;
+                                  return {true, total - (part - lacking), used - part};
+                                });
+  if (step == LaneStep::kDone) {
     bumpOwned(site.laneRef().releases, 1);
     *missing += lacking;
   }
   return step;
 }
 
-Step takeOnLane(const LaneSite& site, unsigned dev, std::uint32_t word, std::uint64_t last_seq) {
-  return operate(site, dev, word, last_seq, [&](std::uint64_t spare, std::uint64_t used) -> Change {
-    if (spare == 0) return kNotAllowed;
-    return {true, 0, saturatingAdd(used, spare)};
-  });
+LaneStep drainOnLane(const LaneSite& site, unsigned dev, std::uint32_t word,
+                     std::uint64_t last_seq) {
+  return operate(site, dev, word, last_seq,
+                 [&](std::uint64_t spare, std::uint64_t used) -> WordChange {
+                   if (spare == 0) return kNotAllowed;
+                   return {true, 0, saturatingAdd(used, spare)};
+                 });
 }
 
 void fenceDevice(ReportPage& report, const ControlHeader& control, unsigned dev,
@@ -182,7 +187,7 @@ bool resolveLane(const LaneSite& site, unsigned device_count) {
   const std::uint32_t word = loadRelaxed(lane.word);
   const unsigned ready = loadAcquire(site.control->slots_ready);
   if (seq != done + 1 || seq > kMaxSeq || dev >= device_count || word > ready * kLanes) {
-    forget(lane, seq);
+    abandon(lane, seq);
     return false;
   }
   // The tag is read first: if it was overwritten, its overwriter raised `committed` before that.
@@ -192,7 +197,7 @@ bool resolveLane(const LaneSite& site, unsigned device_count) {
   if (committed) {
     finish(lane, seq, dev, loadRelaxed(lane.used_after));
   } else {
-    forget(lane, seq);
+    abandon(lane, seq);
   }
   return true;
 }

@@ -29,7 +29,7 @@ inline Pair& wordAt(ReportPage& report, unsigned dev, std::uint32_t word) {
   return report.slots[(word - 1) / kLanes].lanes[(word - 1) % kLanes].spare[dev];
 }
 
-enum class Step : std::uint8_t {
+enum class LaneStep : std::uint8_t {
   kDone,
   kRefused,    // over the limit, or the word has too little; nothing changed
   kContended,  // kMaxTries failed compare-and-swaps in a row; nothing changed
@@ -55,23 +55,24 @@ struct Limits {
 };
 
 // admit: total += bytes, used += bytes. kRefused if the total would exceed the limit.
-Step admitOnLane(const LaneSite& site, unsigned dev, std::uint64_t bytes, const Limits& limits);
+LaneStep admitOnLane(const LaneSite& site, unsigned dev, std::uint64_t bytes, const Limits& limits);
 
 // spend: own spare -= bytes, used += bytes. kRefused if the lane has fewer spare bytes, or if the
 // total is above the limit (which was lowered).
-Step spendOnLane(const LaneSite& site, unsigned dev, std::uint64_t bytes, const Limits& limits);
+LaneStep spendOnLane(const LaneSite& site, unsigned dev, std::uint64_t bytes, const Limits& limits);
 
 // keep: own spare += bytes, used -= bytes. kRefused if the lane has fewer bytes in use.
-Step keepOnLane(const LaneSite& site, unsigned dev, std::uint64_t bytes);
+LaneStep stockOnLane(const LaneSite& site, unsigned dev, std::uint64_t bytes);
 
 // refund: total -= bytes, used -= bytes, at most what the lane has in use. Adds the bytes that the
 // total lacked to `missing` (the total was tampered with). kRetired beyond sequence `last_seq`.
-Step refundOnLane(const LaneSite& site, unsigned dev, std::uint64_t bytes, std::uint64_t last_seq,
-                  std::uint64_t* missing);
+LaneStep refundOnLane(const LaneSite& site, unsigned dev, std::uint64_t bytes,
+                      std::uint64_t last_seq, std::uint64_t* missing);
 
 // take: all bytes of a spare word become bytes in use of the lane. kRefused if there are none.
 // kRetired beyond sequence `last_seq`.
-Step takeOnLane(const LaneSite& site, unsigned dev, std::uint32_t word, std::uint64_t last_seq);
+LaneStep drainOnLane(const LaneSite& site, unsigned dev, std::uint32_t word,
+                     std::uint64_t last_seq);
 
 // Changes the tags of the total and of all spare words that have bytes, and nothing else. So each
 // compare-and-swap that was prepared before fails, and its operation reads the limits again. One

@@ -23,7 +23,7 @@ void forEachMarked(const TenantPages& pages, Visit visit) {
 bool moveToTotal(const LaneSite& site, unsigned dev, std::uint32_t word) {
   const std::uint64_t before = loadRelaxed(site.laneRef().used[dev]);
   // Leaves one number for the refund of what was taken.
-  if (takeOnLane(site, dev, word, kLastReleaseSeq - 1) != Step::kDone) return false;
+  if (drainOnLane(site, dev, word, kLastReleaseSeq - 1) != LaneStep::kDone) return false;
   const std::uint64_t taken = loadRelaxed(site.laneRef().used[dev]) - before;
   std::uint64_t missing = 0;
   refundOnLane(site, dev, taken, kLastReleaseSeq, &missing);

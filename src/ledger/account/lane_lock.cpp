@@ -43,7 +43,7 @@ bool holdAllLanes(ProcessState& state) {
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     while (!tryHold(state, lane, self)) {
       if (loadRelaxed(state.lanes[lane].thread) != self && patience.wait()) continue;
-      while (lane > 0) letGo(state, --lane);
+      while (lane > 0) releaseLane(state, --lane);
       return false;
     }
   }

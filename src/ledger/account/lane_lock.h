@@ -11,7 +11,7 @@ inline bool tryHold(ProcessState& state, unsigned lane, std::uint64_t self) {
   return compareExchange(state.lanes[lane].thread, nobody, self);
 }
 
-inline void letGo(ProcessState& state, unsigned lane) {
+inline void releaseLane(ProcessState& state, unsigned lane) {
   storeRelease(state.lanes[lane].thread, std::uint64_t{0});
 }
 

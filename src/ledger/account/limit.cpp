@@ -3,12 +3,12 @@
 namespace divvy::ledger {
 namespace {
 
-struct Suffix {
+struct SizeSuffix {
   char text[4];
   std::uint64_t factor;
 };
 
-constexpr Suffix kSuffixes[] = {
+constexpr SizeSuffix kSuffixes[] = {
     {"", 1},
     {"Ki", 1ull << 10},
     {"Mi", 1ull << 20},
@@ -42,7 +42,7 @@ bool parseByteLimit(const char* text, std::uint64_t* bytes) {
     if (__builtin_mul_overflow(value, 10u, &value)) return false;
     if (__builtin_add_overflow(value, static_cast<unsigned>(*text - '0'), &value)) return false;
   }
-  for (const Suffix& suffix : kSuffixes) {
+  for (const SizeSuffix& suffix : kSuffixes) {
     if (!equal(text, suffix.text)) continue;
     if (__builtin_mul_overflow(value, suffix.factor, &value)) return false;
     if (value == 0 || value > INT64_MAX) return false;

@@ -30,7 +30,7 @@ bool exhausted(const Slot& slot) {
 }
 
 // Refunds all bytes that a lane has in use or spare. Returns false if a word kept changing.
-bool drainLane(const LaneSite& site, unsigned device_count, Reaped& reaped) {
+bool drainLane(const LaneSite& site, unsigned device_count, ReapedSlot& reaped) {
   Lane& lane = site.laneRef();
   for (unsigned dev = 0; dev < kMaxDevices; ++dev) {
     if (dev >= device_count) {  // no such device: a nonzero value is forged
@@ -38,12 +38,12 @@ bool drainLane(const LaneSite& site, unsigned device_count, Reaped& reaped) {
       storeRelease(lane.spare[dev].low, std::uint64_t{0});
       continue;
     }
-    const Step taken = takeOnLane(site, dev, spareWord(site.slot, site.lane), kMaxSeq);
-    if (taken == Step::kContended) return false;
+    const LaneStep taken = drainOnLane(site, dev, spareWord(site.slot, site.lane), kMaxSeq);
+    if (taken == LaneStep::kContended) return false;
     const std::uint64_t used = loadAcquire(lane.used[dev]);
     if (used == 0) continue;
     std::uint64_t missing = 0;
-    if (refundOnLane(site, dev, used, kMaxSeq, &missing) != Step::kDone) return false;
+    if (refundOnLane(site, dev, used, kMaxSeq, &missing) != LaneStep::kDone) return false;
     reaped.refunded[dev] = saturatingAdd(reaped.refunded[dev], used - missing);
   }
   return true;
@@ -51,9 +51,9 @@ bool drainLane(const LaneSite& site, unsigned device_count, Reaped& reaped) {
 
 }  // namespace
 
-Reaped reapSlot(ReportPage& report, const ControlHeader& control, unsigned index,
-                std::uint64_t generation, unsigned device_count, bool resume) noexcept {
-  Reaped reaped;
+ReapedSlot reapSlot(ReportPage& report, const ControlHeader& control, unsigned index,
+                    std::uint64_t generation, unsigned device_count, bool resume) noexcept {
+  ReapedSlot reaped;
   Slot& slot = report.slots[index];
   if (!takeOver(slot, generation, resume)) return reaped;
   if (exhausted(slot)) {

@@ -13,7 +13,7 @@ enum class ReapStep : std::uint8_t {
   kContended,  // gave up for now; nothing is lost, call again
 };
 
-struct Reaped {
+struct ReapedSlot {
   ReapStep outcome = ReapStep::kNotOurs;
   std::uint64_t refunded[kMaxDevices] = {};
 };
@@ -25,7 +25,7 @@ struct Reaped {
 //
 // Touches only `report` and `control.slots_ready`. Does not allocate, throws nothing, owns nothing,
 // so a jump may leave it. Bounded by lanes x devices x 2 operations of at most kMaxTries tries.
-Reaped reapSlot(ReportPage& report, const ControlHeader& control, unsigned slot,
-                std::uint64_t generation, unsigned device_count, bool resume) noexcept;
+ReapedSlot reapSlot(ReportPage& report, const ControlHeader& control, unsigned slot,
+                    std::uint64_t generation, unsigned device_count, bool resume) noexcept;
 
 }  // namespace divvy::ledger

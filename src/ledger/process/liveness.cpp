@@ -25,13 +25,13 @@ Answer fromErrno(int code) {
   return code == ENOENT || code == ESRCH || code == ENOTDIR ? Answer::kNo : Answer::kCannotTell;
 }
 
-struct Text {
+struct ProcFile {
   Answer readable = Answer::kCannotTell;
   std::string bytes;
 };
 
-Text readProc(std::uint32_t pid, const char* name) {
-  Text text;
+ProcFile readProc(std::uint32_t pid, const char* name) {
+  ProcFile text;
   const std::string path = procPath(static_cast<int>(pid), name);
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
@@ -47,7 +47,7 @@ Text readProc(std::uint32_t pid, const char* name) {
 }
 
 // A leader that ended before its threads is a zombie in /proc, but not through its pidfd.
-Answer lives(std::uint32_t pid) {
+Answer isAlive(std::uint32_t pid) {
   const Fd fd = processes().open(static_cast<int>(pid));
   if (!fd.valid()) return fromErrno(errno);
   pollfd poller{fd.get(), POLLIN, 0};
@@ -67,18 +67,18 @@ std::uint32_t innermostPid(const std::string& status) {
   return pid;
 }
 
-bool mayBe(std::uint64_t start, const Owner& owner) {
+bool mayMatch(std::uint64_t start, const Owner& owner) {
   return owner.start == 0 || start == 0 || start == owner.start;
 }
 
 Answer matches(std::uint32_t pid, const Owner& owner) {
-  const Text stat = readProc(pid, "stat");
+  const ProcFile stat = readProc(pid, "stat");
   if (stat.readable != Answer::kYes) return stat.readable;
   const std::uint64_t start = parseStartTime(stat.bytes.data(), stat.bytes.size());
-  if (!mayBe(start, owner)) return Answer::kNo;
-  const Text status = readProc(pid, "status");
+  if (!mayMatch(start, owner)) return Answer::kNo;
+  const ProcFile status = readProc(pid, "status");
   if (status.readable != Answer::kYes) return status.readable;
-  return innermostPid(status.bytes) == owner.pid ? lives(pid) : Answer::kNo;
+  return innermostPid(status.bytes) == owner.pid ? isAlive(pid) : Answer::kNo;
 }
 
 Error cannotTell() {
@@ -88,7 +88,7 @@ Error cannotTell() {
 }  // namespace
 
 Result<Owner> readOwner(std::uint32_t pid) {
-  const Text stat = readProc(pid, "stat");
+  const ProcFile stat = readProc(pid, "stat");
   if (stat.readable == Answer::kNo) {
     return Error(ErrorCode::kNotFound, "no process " + std::to_string(pid));
   }
@@ -104,13 +104,13 @@ Result<std::uint32_t> findProcess(const Owner& owner, const Eligible& eligible) 
 Result<std::uint32_t> ProcessLookup::find(const Owner& owner) {
   if (owner.pid == 0) return std::uint32_t{0};
   const std::uint64_t word = packOwner(owner);
-  if (const auto told = told_.find(word); told != told_.end()) return told->second;
-  Result<std::uint32_t> found = look(owner);
-  if (found) told_.emplace(word, *found);
+  if (const auto answer = answers_.find(word); answer != answers_.end()) return answer->second;
+  Result<std::uint32_t> found = search(owner);
+  if (found) answers_.emplace(word, *found);
   return found;
 }
 
-Result<std::uint32_t> ProcessLookup::look(const Owner& owner) {
+Result<std::uint32_t> ProcessLookup::search(const Owner& owner) {
   const auto matching = [&](std::uint32_t pid) {
     return eligible_ && !eligible_(pid) ? Answer::kNo : matches(pid, owner);
   };
@@ -120,7 +120,7 @@ Result<std::uint32_t> ProcessLookup::look(const Owner& owner) {
   if (const Result<void> read = readAll(); !read) return read.error();
   const auto [first, last] = by_inner_.equal_range(owner.pid);
   for (auto at = first; at != last; ++at) {
-    if (!mayBe(at->second.start, owner)) continue;
+    if (!mayMatch(at->second.start, owner)) continue;
     const Answer answer = matching(at->second.pid);
     if (answer == Answer::kYes) return at->second.pid;
     certain = certain && answer == Answer::kNo;
@@ -142,8 +142,8 @@ Result<void> ProcessLookup::readAll() {
     std::uint32_t pid = 0;
     const auto parsed = std::from_chars(name.data(), name.data() + name.size(), pid);
     if (parsed.ec != std::errc() || parsed.ptr != name.data() + name.size()) continue;
-    const Text stat = readProc(pid, "stat");
-    const Text status = stat.readable == Answer::kYes ? readProc(pid, "status") : stat;
+    const ProcFile stat = readProc(pid, "stat");
+    const ProcFile status = stat.readable == Answer::kYes ? readProc(pid, "status") : stat;
     if (status.readable == Answer::kCannotTell) unread_.push_back(pid);
     if (status.readable == Answer::kYes)
       by_inner_.insert({innermostPid(status.bytes),

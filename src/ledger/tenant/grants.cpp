@@ -23,7 +23,7 @@ struct GrantPages::Maps {
 
 namespace {
 
-void storeTerms(Grant& grant, const GrantTerms& terms) {
+void storeTerms(Grant& grant, const GrantOptions& terms) {
   storeRelaxed(grant.mode, static_cast<std::uint32_t>(terms.mode));
   storeRelaxed(grant.inflight_us, terms.inflight_us);
   storeRelaxed(grant.quantum_us, terms.quantum_us);
@@ -95,7 +95,7 @@ Result<GrantPages> GrantPages::open(const std::filesystem::path& tenant_dir) {
   return pages;
 }
 
-std::uint64_t GrantPages::write(GateState state, const GrantTerms& terms) {
+std::uint64_t GrantPages::write(GateState state, const GrantOptions& terms) {
   Grant& grant = maps_->grant();
   const std::uint64_t seq = loadRelaxed(grant.seq) + 1;
   storeTerms(grant, terms);
@@ -107,7 +107,7 @@ std::uint64_t GrantPages::write(GateState state, const GrantTerms& terms) {
   return seq;
 }
 
-void GrantPages::amend(const GrantTerms& terms) {
+void GrantPages::amend(const GrantOptions& terms) {
   storeTerms(maps_->grant(), terms);
 }
 

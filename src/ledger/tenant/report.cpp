@@ -16,7 +16,7 @@ namespace {
 // other slots are most of it, and there may be hundreds of tenants.
 class ReportCopy {
  public:
-  static Result<ReportCopy> take(const Mapping& from, unsigned slots) {
+  static Result<ReportCopy> copy(const Mapping& from, unsigned slots) {
     ReportCopy copy;
     const Result<std::size_t> got = from.copyStart(copy.head_.get(), kHeadBytes);
     if (!got) return got.error();
@@ -235,14 +235,14 @@ std::string suspicionNames(std::uint32_t bits) {
 }
 
 Result<ReportSnapshot> TenantLedger::readReport() const {
-  const Result<ReportCopy> copy = ReportCopy::take(*report_, spec_.slots);
+  const Result<ReportCopy> copy = ReportCopy::copy(*report_, spec_.slots);
   if (!copy) return copy.error();
   Reader reader(*copy, spec_);
   ReportSnapshot snapshot = reader.read();
   // A copy of a page in use does not prove a wrong sum. It does if no operation was under way and
   // the totals' tags, which never repeat, are unchanged. Lanes that move spare bytes at the wrong
   // instant can still mislead it. So one mismatch is a hint, and a lasting one is proof.
-  const Result<ReportCopy> after = ReportCopy::take(*report_, 0);
+  const Result<ReportCopy> after = ReportCopy::copy(*report_, 0);
   if (!after) return after.error();
   if (reader.sumsDiffer() && sameTags(*copy, *after, snapshot.devices.size())) {
     snapshot.suspicions |= static_cast<std::uint32_t>(Inconsistency::kSumMismatch);

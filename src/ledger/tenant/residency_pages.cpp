@@ -98,7 +98,7 @@ std::uint64_t ResidencyPages::order(unsigned slot, std::uint64_t generation,
   if (slot >= kMaxSlots) return 0;
   ResidencyPage& page = maps_->orders();
   ResidencyOrder before;
-  if (standing(slot, generation, &before) && before == order)
+  if (readOrder(slot, generation, &before) && before == order)
     return loadRelaxed(page.lines[slot].seq);
   writeOrder(order, generation, page.lines[slot]);
   storeRelease(page.header.bell, loadRelaxed(page.header.bell) + 1);
@@ -106,7 +106,7 @@ std::uint64_t ResidencyPages::order(unsigned slot, std::uint64_t generation,
   return loadRelaxed(page.lines[slot].seq);
 }
 
-bool ResidencyPages::standing(unsigned slot, std::uint64_t generation, ResidencyOrder* out) const {
+bool ResidencyPages::readOrder(unsigned slot, std::uint64_t generation, ResidencyOrder* out) const {
   if (slot >= kMaxSlots) return false;
   const ResidencyLine& line = maps_->orders().lines[slot];
   if (loadAcquire(line.owner) != generation + 1) return false;

@@ -66,7 +66,7 @@ Result<ReapResult> TenantLedger::reap(unsigned slot, std::uint64_t generation) {
   if (slot >= spec_.slots) return result;
   ReportPage& page = *report_->as<ReportPage>();
   const auto devices = static_cast<unsigned>(spec_.devices.size());
-  Reaped reaped;
+  ReapedSlot reaped;
   // Two guards, because one range cannot cover both mappings.
   bool report_intact = false;
   const bool control_intact = guarded(&control(), sizeof(ControlPage), [&] {
@@ -93,18 +93,18 @@ Result<ReapResult> TenantLedger::reap(unsigned slot, std::uint64_t generation) {
 }
 
 Result<void> TenantLedger::backSlots(unsigned ready) {
-  struct Part {
+  struct FileRange {
     const Mapping* file;
     std::size_t offset;
     std::size_t size;
   };
-  const Part parts[] = {
+  const FileRange parts[] = {
       {report_.get(), offsetof(ReportPage, slots) + ready * sizeof(Slot),
        kSlotChunk * sizeof(Slot)},
       {work_.get(), workBytes(ready), kSlotChunk * sizeof(WorkLine)},
       {residency_.get(), residencyBytes(ready), kSlotChunk * sizeof(ResidencyLine)},
       {swap_.get(), swapBytes(ready), kSlotChunk * sizeof(SwapLine)}};
-  for (const Part& part : parts) {
+  for (const FileRange& part : parts) {
     if (part.file == nullptr) continue;
     const int code = posix_fallocate(part.file->fd(), static_cast<off_t>(part.offset),
                                      static_cast<off_t>(part.size));

@@ -29,7 +29,7 @@ std::string get(const char (&field)[N]) {
   return {field, strnlen(field, N)};
 }
 
-bool goodId(const std::string& id) {
+bool isValidId(const std::string& id) {
   constexpr std::string_view kAccepted =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
   return !id.empty() && id.find_first_not_of(kAccepted) == std::string::npos && id[0] != '.';
@@ -82,7 +82,7 @@ void writeDevice(const DeviceSpec& spec, DeviceControl& device) {
 }  // namespace
 
 Result<void> checkSpec(const TenantSpec& spec) {
-  if (!goodId(spec.id) || !fits(spec.id, sizeof ControlHeader::tenant_id)) {
+  if (!isValidId(spec.id) || !fits(spec.id, sizeof ControlHeader::tenant_id)) {
     return wrong("tenant id '" + spec.id + "': 1 to 31 of A-Z a-z 0-9 . _ - are accepted");
   }
   if (!fits(spec.name, sizeof ControlHeader::name))

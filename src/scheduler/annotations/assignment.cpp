@@ -144,19 +144,20 @@ std::string formOf(const std::string& form, const Gift& gift,
   return "";
 }
 
-std::string textOf(const vendors::Written& written, const Gift& gift, const Writing& writing) {
+std::string textOf(const vendors::AssignmentAnnotation& written, const Gift& gift,
+                   const Writing& writing) {
   const auto filled = [&](const Given* given) {
     return vendors::fill(written.text,
                          [&](std::string_view name) { return wordOf(name, writing, given); });
   };
   switch (written.of) {
-    case vendors::Written::Of::kPod:
+    case vendors::AssignmentAnnotation::Scope::kPod:
       return filled(nullptr);
-    case vendors::Written::Of::kFirst:
+    case vendors::AssignmentAnnotation::Scope::kFirst:
       return filled(firstOf(gift));
-    case vendors::Written::Of::kEach:
+    case vendors::AssignmentAnnotation::Scope::kEach:
       return each(gift, [&](const Given& one) { return filled(&one); });
-    case vendors::Written::Of::kForm:
+    case vendors::AssignmentAnnotation::Scope::kForm:
       return formOf(written.text, gift, writing.containers);
   }
   return "";
@@ -188,7 +189,8 @@ void write(const vendors::Kind& kind, const Gift& gift, const Writing& writing, 
   put(wire.to_allocate, text);
   put(wire.allocated, text);
   put(wire.instances, instancesOf(gift));
-  for (const vendors::Written& one : wire.further) put(one.key, textOf(one, gift, writing));
+  for (const vendors::AssignmentAnnotation& one : wire.further)
+    put(one.key, textOf(one, gift, writing));
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ engine::Share shareOf(const kube::AssignedDevice& assigned, const vendors::Kind&
   if (device != nullptr) {
     parting = device->parting;
   } else if (!kind.templates.empty()) {
-    parting = requests::partingOf(kind, "");
+    parting = requests::partitioningOf(kind, "");
   }
   const engine::DevicePart* part = soft ? nullptr : partOf(assigned, kind, parting.get());
   if (part != nullptr) {

@@ -98,11 +98,11 @@ std::vector<Name> listOf(const std::string* value) {
 }
 
 // Of the devices that a container has as shares: parts of a device are what they are.
-std::vector<engine::DeviceAsk*> sharesOf(engine::Container* container) {
-  std::vector<engine::DeviceAsk*> shares;
+std::vector<engine::DeviceRequest*> sharesOf(engine::Container* container) {
+  std::vector<engine::DeviceRequest*> shares;
   if (container->devices.count > 0) shares.push_back(&container->devices);
-  for (engine::DeviceAsk& one : container->others) shares.push_back(&one);
-  std::erase_if(shares, [](const engine::DeviceAsk* one) { return one->part.has_value(); });
+  for (engine::DeviceRequest& one : container->others) shares.push_back(&one);
+  std::erase_if(shares, [](const engine::DeviceRequest* one) { return one->part.has_value(); });
   return shares;
 }
 
@@ -160,8 +160,10 @@ Result<void> ShareAnnotations::applyTo(const kube::PodContainer& from,
   if (wait != nullptr && (pressure == nullptr || *pressure != "wait"))
     return wrong(wishKey("pressure-wait"),
                  "bounds on-pressure=wait; accepted: both of them, for container " + from.name);
-  const std::vector<engine::DeviceAsk*> shares = sharesOf(to);
-  const auto idle = [](const engine::DeviceAsk* one) { return one->compute == engine::Compute{}; };
+  const std::vector<engine::DeviceRequest*> shares = sharesOf(to);
+  const auto idle = [](const engine::DeviceRequest* one) {
+    return one->compute == engine::Compute{};
+  };
   if (exactly("cores-policy", from.name) != nullptr &&
       std::all_of(shares.begin(), shares.end(), idle))
     return wrong(wishKey("cores-policy", from.name),
@@ -172,7 +174,7 @@ Result<void> ShareAnnotations::applyTo(const kube::PodContainer& from,
   if (guaranteed == nullptr && !unswappable) return {};
   if (exactly("guaranteed", from.name) != nullptr && shares.empty())
     return wrong(wishKey("guaranteed", from.name), "the container has no share of a device");
-  for (engine::DeviceAsk* share : shares) {
+  for (engine::DeviceRequest* share : shares) {
     const engine::DeviceMemory memory = unswappable ? share->memory : memoryOf(*guaranteed);
     if (isMore(memory, share->memory))
       return wrong(wishKey("guaranteed"), *guaranteed + " is more than container " + from.name +

@@ -112,8 +112,8 @@ void SchedulerCache::denominate(const std::string& uid) {
 
 Result<std::optional<EvictionPlan>> SchedulerCache::planEvictions(
     std::span<const kube::Pod> pods, const std::vector<std::string>& gone,
-    const engine::EvictionCosts& stakes) {
-  return parts_->what_if.planEvictions(pods, gone, stakes);
+    const engine::EvictionCosts& costs) {
+  return parts_->what_if.planEvictions(pods, gone, costs);
 }
 
 std::vector<PodRef> SchedulerCache::popSchedulable(std::size_t most, engine::Instant now) {

@@ -39,7 +39,7 @@ class Suspended {
 
 Result<std::optional<EvictionPlan>> WhatIf::planEvictions(std::span<const kube::Pod> pods,
                                                           const std::vector<std::string>& gone,
-                                                          const engine::EvictionCosts& stakes) {
+                                                          const engine::EvictionCosts& costs) {
   engine::Engine& engine = state_.engine;
   Suspended suspended(engine);
   engine::Gang gang;
@@ -61,7 +61,7 @@ Result<std::optional<EvictionPlan>> WhatIf::planEvictions(std::span<const kube::
   Result<engine::GangPlacement> placed = engine.placeGang(gang, engine::Instant{0});
   if (!placed && placed.error().code() != ErrorCode::kNoRoom) return placed.error();
   if (!placed) {
-    const auto ends = engine.preemptGang(gang, std::numeric_limits<std::int64_t>::max(), stakes);
+    const auto ends = engine.preemptGang(gang, std::numeric_limits<std::int64_t>::max(), costs);
     if (!ends) return ends.error();
     if (!*ends || (*ends)->cost.violations > 0) return std::optional<EvictionPlan>();
     for (const engine::RequestId& id : (*ends)->victims) found.victims.push_back(id.text);

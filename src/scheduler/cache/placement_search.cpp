@@ -84,7 +84,7 @@ Result<QuotaDecision> PlacementSearch::withinQuota(const engine::Request& reques
 
 Result<void> PlacementSearch::explain(const engine::Request& request, Names names,
                                       FilterResult* choice) const {
-  const Result<engine::CompactRefusals> briefs = state_.engine.briefs(request, names);
+  const Result<engine::CompactRefusals> briefs = state_.engine.compactRefusals(request, names);
   if (!briefs) return briefs.error();
   const PodEntry* pod = state_.pods.find(request.id.text);
   const bool listed = pod != nullptr && pod->details.containers != nullptr;

@@ -40,7 +40,7 @@ Result<FilterResult> WhatIf::simulateFit(const kube::Pod& pod,
       if (!adopted) return adopted.error();
     }
   }
-  const Result<std::vector<engine::CompactRefusal>> briefs = there.briefs(**request);
+  const Result<std::vector<engine::CompactRefusal>> briefs = there.compactRefusals(**request);
   if (!briefs) return briefs.error();
   std::vector<std::string> containers;
   for (const auto* list : {&pod.init, &pod.containers})

@@ -27,7 +27,7 @@ class WhatIf {
   // On the engine of the cache: tried for real, and taken back at once.
   Result<std::optional<EvictionPlan>> planEvictions(std::span<const kube::Pod> pods,
                                                     const std::vector<std::string>& gone,
-                                                    const engine::EvictionCosts& stakes);
+                                                    const engine::EvictionCosts& costs);
 
  private:
   bool beyondQuota(const engine::Gang& gang, const std::vector<engine::Allocation>& given,

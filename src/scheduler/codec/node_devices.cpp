@@ -194,7 +194,7 @@ std::shared_ptr<const engine::Partitioning> partingOf(const RegisteredDevice& de
                                                       const vendors::Kind& kind) {
   if (auto instance = wholeInstance(device, kind)) return instance;
   if (kind.wire.node.form == vendors::NodeForm::kDrs) return slicesOf(device);
-  auto known = requests::partingOf(kind, device.type);
+  auto known = requests::partitioningOf(kind, device.type);
   if (kind.geometries.empty() || device.profiles.empty()) return known;
   return instancesOf(device, known.get());
 }

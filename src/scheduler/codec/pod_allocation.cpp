@@ -82,7 +82,7 @@ const DeviceMetadata* knownIn(const DeviceMetadataMap* devices, const std::strin
 std::shared_ptr<const engine::Partitioning> partingFor(const vendors::Kind& kind,
                                                        const DeviceMetadata* device) {
   if (device != nullptr) return device->parting;
-  return kind.templates.empty() ? nullptr : requests::partingOf(kind, "");
+  return kind.templates.empty() ? nullptr : requests::partitioningOf(kind, "");
 }
 
 const engine::DevicePart* partNamed(const engine::Partitioning* parting,

@@ -26,11 +26,12 @@ bool asksForDevices(const kube::Pod& pod, const vendors::Catalog& catalog) {
 namespace {
 
 // A container with several devices gets none that can only be used alone.
-void keepFromLoners(const std::vector<requests::ContainerAsks>& init,
-                    const std::vector<requests::ContainerAsks>& containers, engine::Shape* shape) {
+void keepFromLoners(const std::vector<requests::ContainerRequests>& init,
+                    const std::vector<requests::ContainerRequests>& containers,
+                    engine::Shape* shape) {
   for (const auto* list : {&init, &containers}) {
-    for (const requests::ContainerAsks& one : *list) {
-      for (const vendors::Ask& ask : one.devices) {
+    for (const requests::ContainerRequests& one : *list) {
+      for (const vendors::KindRequest& ask : one.devices) {
         if (ask.count < 2 || ask.kind->count.alone.empty()) continue;
         auto& models = requests::selectorOf(engine::DeviceKind(ask.kind->name), shape).not_models;
         for (const std::string& word : ask.kind->count.alone) {
@@ -51,10 +52,10 @@ Result<std::optional<engine::Request>> requestOf(const kube::Pod& pod,
   bool any = false;
   std::optional<Error> fault;
   const auto read = [&](const std::vector<kube::PodContainer>& containers) {
-    std::vector<requests::ContainerAsks> result;
+    std::vector<requests::ContainerRequests> result;
     for (const kube::PodContainer& one : containers) {
-      Result<std::vector<vendors::Ask>> asked =
-          vendors::readAsks(catalog, one.limits, one.requests, pod.meta.annotations);
+      Result<std::vector<vendors::KindRequest>> asked =
+          vendors::readRequests(catalog, one.limits, one.requests, pod.meta.annotations);
       if (!asked) {
         if (!fault) fault = std::move(asked).error().context("container " + one.name);
         return result;
@@ -64,8 +65,8 @@ Result<std::optional<engine::Request>> requestOf(const kube::Pod& pod,
     }
     return result;
   };
-  const std::vector<requests::ContainerAsks> init = read(pod.init);
-  const std::vector<requests::ContainerAsks> containers = read(pod.containers);
+  const std::vector<requests::ContainerRequests> init = read(pod.init);
+  const std::vector<requests::ContainerRequests> containers = read(pod.containers);
   if (fault) return *fault;
   if (!any) return std::optional<engine::Request>();
   engine::Request request{engine::RequestId(pod.meta.uid),
@@ -78,15 +79,15 @@ Result<std::optional<engine::Request>> requestOf(const kube::Pod& pod,
   const Result<void> models = requests::selectModels(init, containers, &request.shape);
   if (!models) return models.error();
   const Result<void> company =
-      requests::keepCompany(init, containers, pod.meta.annotations, &request.shape);
+      requests::applyColocation(init, containers, pod.meta.annotations, &request.shape);
   if (!company) return company.error();
   for (const auto* list : {&init, &containers})
-    for (const requests::ContainerAsks& one : *list)
-      for (const vendors::Ask& ask : one.devices) keepFromOtherNames(ask, &request.shape);
+    for (const requests::ContainerRequests& one : *list)
+      for (const vendors::KindRequest& ask : one.devices) keepFromOtherNames(ask, &request.shape);
   keepFromLoners(init, containers, &request.shape);
   Result<engine::DevicePolicy> linked = base;
-  for (const requests::ContainerAsks& container : containers) {
-    for (const vendors::Ask& ask : container.devices) {
+  for (const requests::ContainerRequests& container : containers) {
+    for (const vendors::KindRequest& ask : container.devices) {
       if (ask.count < 2) continue;
       linked = withLinks(pod.meta.annotations, *linked, ask.kind->links);
       if (!linked) return linked.error();

@@ -5,10 +5,10 @@
 namespace divvy::scheduler {
 
 std::optional<std::string> tooManyDifferentShares(const engine::Shape& shape, std::size_t most) {
-  std::set<engine::DeviceAsk> different;
+  std::set<engine::DeviceRequest> different;
   const auto add = [&](const engine::Container& container) {
     if (container.devices.count > 0) different.insert(container.devices);
-    for (const engine::DeviceAsk& other : container.others)
+    for (const engine::DeviceRequest& other : container.others)
       if (other.count > 0) different.insert(other);
   };
   for (const engine::Container& one : shape.init)

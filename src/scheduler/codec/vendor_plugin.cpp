@@ -86,7 +86,7 @@ Result<std::vector<kube::RegisteredDevice>> ownPluginDevices(const kube::Node& n
   return devices;
 }
 
-void keepFromOtherNames(const vendors::Ask& ask, engine::Shape* shape) {
+void keepFromOtherNames(const vendors::KindRequest& ask, engine::Shape* shape) {
   if (!ask.kind->wire.node.own_plugin.there) return;
   auto& models = requests::selectorOf(engine::DeviceKind(ask.kind->name), shape).not_models;
   const auto add = [&](const std::string& word) {
@@ -110,8 +110,8 @@ bool isNotServedBy(const std::string& model) {
 std::string missingNames(const kube::Node& node, const vendors::Kind& kind,
                          const std::string& model, const std::string& profile) {
   std::vector<std::string> names{kind.count.resource};
-  for (const vendors::OtherName& other : kind.also)
-    if (other.means == vendors::OtherName::Means::kCount) names.push_back(other.resource);
+  for (const vendors::ResourceAlias& other : kind.also)
+    if (other.means == vendors::ResourceAlias::Means::kCount) names.push_back(other.resource);
   for (const vendors::ModelResource& one : kind.of_models)
     if (counts(one, model)) names.push_back(one.resource);
   if (!profile.empty()) names.push_back(kind.instances_prefix + profile);

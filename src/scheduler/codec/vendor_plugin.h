@@ -39,7 +39,7 @@ Result<std::vector<kube::RegisteredDevice>> ownPluginDevices(const kube::Node& n
                                                              const vendors::Kind& kind);
 
 // Excludes from `shape` devices that the kubelet does not offer by the resource of the request.
-void keepFromOtherNames(const vendors::Ask& ask, engine::Shape* shape);
+void keepFromOtherNames(const vendors::KindRequest& ask, engine::Shape* shape);
 
 // Returns the maximum number of devices that the pod requests at any time of the vendor plugin of a
 // kind, init containers included.

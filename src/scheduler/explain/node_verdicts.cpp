@@ -91,7 +91,8 @@ std::vector<Suggestion> nearestFixes(const std::vector<NodeVerdict>& nodes) {
 
 Result<std::string> summary(const SchedulerCache& cache, const engine::Request& request,
                             const std::vector<std::string>& containers, std::size_t most) {
-  const Result<std::vector<engine::CompactRefusal>> briefs = cache.pods().engine().briefs(request);
+  const Result<std::vector<engine::CompactRefusal>> briefs =
+      cache.pods().engine().compactRefusals(request);
   if (!briefs) return briefs.error();
   RefusalTextCache texts(containers, request.shape);
   std::map<std::string, std::size_t> counts;

@@ -52,7 +52,7 @@ AnnotationKeys guardedOfPods(const vendors::Catalog& catalog) {
     const vendors::PodDialect& wire = kind->wire.pod;
     for (const std::string& key : {wire.to_allocate, wire.allocated, wire.instances})
       if (!key.empty()) names.insert(key);
-    for (const vendors::Written& one : wire.further) names.insert(one.key);
+    for (const vendors::AssignmentAnnotation& one : wire.further) names.insert(one.key);
   }
   return keysOf(names,
                 {kOurs, {"hami.io/", "-devices-to-allocate"}, {"hami.io/", "-devices-allocated"}});

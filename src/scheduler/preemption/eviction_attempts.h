@@ -27,7 +27,7 @@ struct PodSet {
 
 // Which pods have to terminate for a PodSet, and where its pods go then.
 struct GatedEvictionPlan {
-  engine::ReclaimTerms options;      // possible victims, without ReclaimTerms::spared
+  engine::ReclaimOptions options;    // possible victims, without ReclaimTerms::spared
   std::vector<std::string> victims;  // UIDs
   std::vector<engine::Placement> places;
   std::vector<ModelUsage> use;

@@ -17,9 +17,9 @@ constexpr std::size_t kMaxSpared = 32;
 }  // namespace
 
 // Reclaim comes first. Priorities count where nothing is owed, or where that is not enough.
-std::vector<engine::ReclaimTerms> GatedEvictionPlanner::waysFor(const PodSet& pod_set,
-                                                                bool reclaims) {
-  std::vector<engine::ReclaimTerms> ways;
+std::vector<engine::ReclaimOptions> GatedEvictionPlanner::waysFor(const PodSet& pod_set,
+                                                                  bool reclaims) {
+  std::vector<engine::ReclaimOptions> ways;
   if (reclaims) ways.emplace_back();
   std::int64_t lowest = pod_set.pods.front().priority;
   bool all = true;
@@ -77,7 +77,7 @@ std::optional<GatedEvictionPlan> GatedEvictionPlanner::plan(const PodSet& pod_se
   overlayOthers(pod_set, &overlay);
   Search search{pod_set, options, {}, {gone.begin(), gone.end()}, overlay};
   const std::set<engine::JobName> spared = this->spared(pod_set.key, options);
-  for (const engine::ReclaimTerms& way : waysFor(pod_set, reclaims)) {
+  for (const engine::ReclaimOptions& way : waysFor(pod_set, reclaims)) {
     search.terms = way;
     search.terms.spared = spared;
     for (const bool together : {true, false}) {
@@ -100,7 +100,7 @@ bool GatedEvictionPlanner::stillAllowed(const EvictionAttempt& attempt,
   });
   QuotaOverlay overlay(parts_.queues);
   overlayOthers(attempt.pod_set, &overlay);
-  engine::ReclaimTerms terms = attempt.plan.options;
+  engine::ReclaimOptions terms = attempt.plan.options;
   if (!terms.below && !parts_.queues.reclaims(attempt.pod_set.queue)) return false;
   // isFair() looks at the chosen victims only.
   terms.spared = protectedOf(left.victims, options);
@@ -201,7 +201,7 @@ bool GatedEvictionPlanner::withinQuota(const PodSet& pod_set,
   return pod_set.queue.empty() || !parts_.queues.checkQuota(pod_set.queue, use);
 }
 
-bool GatedEvictionPlanner::isFair(const PodSet& pod_set, engine::ReclaimTerms terms,
+bool GatedEvictionPlanner::isFair(const PodSet& pod_set, engine::ReclaimOptions terms,
                                   const GatedEvictionPlan& plan) const {
   const std::set<std::string> chosen(plan.victims.begin(), plan.victims.end());
   terms.only.emplace();
@@ -220,7 +220,7 @@ bool GatedEvictionPlanner::addForQueue(const Search& search, GatedEvictionPlan* 
   if (withinQuota(pod_set, plan->use))
     return !plan->victims.empty() ||
            !parts_.attempts.terminatingBut(pod_set.key, parts_.running_pods).empty();
-  engine::ReclaimTerms all = search.terms;
+  engine::ReclaimOptions all = search.terms;
   all.together = true;
   QueueTree::Groups asked = parts_.queues.reclaimable(pod_set.queue, plan->use, all);
   if (asked.size() > kMaxCandidates) asked.resize(kMaxCandidates);

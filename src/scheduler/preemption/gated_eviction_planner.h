@@ -43,19 +43,19 @@ class GatedEvictionPlanner {
   struct Search {
     const PodSet& pod_set;
     const PreemptionOptions& options;
-    engine::ReclaimTerms terms;
+    engine::ReclaimOptions terms;
     std::vector<std::string> terminating;  // UIDs
     QuotaOverlay& overlay;
   };
 
-  static std::vector<engine::ReclaimTerms> waysFor(const PodSet& pod_set, bool reclaims);
+  static std::vector<engine::ReclaimOptions> waysFor(const PodSet& pod_set, bool reclaims);
   std::optional<GatedEvictionPlan> tryPlan(const Search& search);
   bool accept(const Search& search, GatedEvictionPlan* plan);
   void spareVictims(const Search& search, GatedEvictionPlan* plan);
   bool addForQueue(const Search& search, GatedEvictionPlan* plan);
   bool withinQuota(const PodSet& pod_set, const std::vector<ModelUsage>& use) const;
   bool nodeResourcesFit(const Search& search, const GatedEvictionPlan& plan) const;
-  bool isFair(const PodSet& pod_set, engine::ReclaimTerms terms,
+  bool isFair(const PodSet& pod_set, engine::ReclaimOptions terms,
               const GatedEvictionPlan& plan) const;
   engine::EvictionCosts costsOf(const QueueTree::Groups& groups,
                                 const PreemptionOptions& options) const;

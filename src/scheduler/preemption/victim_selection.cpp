@@ -131,7 +131,7 @@ class Chooser {
     for (const std::string& group : groups) addGroup(group, site, running_pods);
   }
 
-  const engine::EvictionCosts& stakes() const { return stakes_; }
+  const engine::EvictionCosts& costs() const { return costs_; }
 
  private:
   void addGroup(const std::string& group, Site* site, const RunningPods& running_pods) {
@@ -152,23 +152,23 @@ class Chooser {
   }
 
   void addEvictionCost(const RunningPod& one) {
-    scheduler::addEvictionCost(one, budgets_, options_, &stakes_);
+    scheduler::addEvictionCost(one, budgets_, options_, &costs_);
   }
 
   const PreemptorPod& claimant_;
   const DisruptionBudgets& budgets_;
   const PreemptionOptions& options_;
   IneligibleCounts* withheld_;
-  engine::EvictionCosts stakes_;
+  engine::EvictionCosts costs_;
 };
 
 // Everything fits but one pod more: the one (or group of) whose end costs least.
-std::optional<engine::Preemption> oneLess(const Site& site, const engine::EvictionCosts& stakes) {
+std::optional<engine::Preemption> oneLess(const Site& site, const engine::EvictionCosts& costs) {
   std::optional<engine::Preemption> best;
   for (const RunningPod* one : site.there()) {
-    const auto addEvictionCost = stakes.of.find(engine::RequestId(one->uid));
+    const auto addEvictionCost = costs.of.find(engine::RequestId(one->uid));
     // Of groups others would end, too: they are left for those who are short of more.
-    if (addEvictionCost == stakes.of.end() || !addEvictionCost->second.group.empty()) continue;
+    if (addEvictionCost == costs.of.end() || !addEvictionCost->second.group.empty()) continue;
     const engine::PreemptionCost cost{0, addEvictionCost->second.priority,
                                       addEvictionCost->second.work_lost, 1};
     if (!best || cost < best->cost)
@@ -199,14 +199,14 @@ bool mayEvict(const RunningPod& running, const DisruptionBudgets& budgets,
 }
 
 void addEvictionCost(const RunningPod& running, const DisruptionBudgets& budgets,
-                     const PreemptionOptions& options, engine::EvictionCosts* stakes) {
+                     const PreemptionOptions& options, engine::EvictionCosts* costs) {
   engine::EvictionCost addEvictionCost{running.priority, ran(running, options), running.group, ""};
   const std::vector<const kube::DisruptionBudget*> under = budgets.of(running);
   if (!under.empty()) {
     addEvictionCost.budget = under.front()->meta.uid;
-    stakes->budgets[addEvictionCost.budget] = under.front()->allowed;
+    costs->budgets[addEvictionCost.budget] = under.front()->allowed;
   }
-  stakes->of[engine::RequestId(running.uid)] = std::move(addEvictionCost);
+  costs->of[engine::RequestId(running.uid)] = std::move(addEvictionCost);
 }
 
 Result<std::optional<PreemptionPlan>> selectVictims(const NodeSnapshot& snapshotOf,
@@ -233,8 +233,8 @@ Result<std::optional<PreemptionPlan>> selectVictims(const NodeSnapshot& snapshot
     return std::optional(std::move(plan));
   }
   Result<std::optional<engine::Preemption>> found =
-      already->fits() ? oneLess(site, chooser.stakes())
-                      : site.engine.preempt(request, preemptor.priority, chooser.stakes());
+      already->fits() ? oneLess(site, chooser.costs())
+                      : site.engine.preempt(request, preemptor.priority, chooser.costs());
   ineligible->tries += site.engine.tries();
   if (!found) return found.error();
   if (!*found || (*found)->cost.violations > 0) return none;

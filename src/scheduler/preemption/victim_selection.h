@@ -42,9 +42,9 @@ struct IneligibleCounts {
 // the cause in `ineligible`.
 bool mayEvict(const RunningPod& running, const DisruptionBudgets& budgets,
               const PreemptionOptions& options, IneligibleCounts* ineligible);
-// Adds the cost of the pod's eviction, and its disruption budget, to `stakes`.
+// Adds the cost of the pod's eviction, and its disruption budget, to `costs`.
 void addEvictionCost(const RunningPod& running, const DisruptionBudgets& budgets,
-                     const PreemptionOptions& options, engine::EvictionCosts* stakes);
+                     const PreemptionOptions& options, engine::EvictionCosts* costs);
 
 // An unschedulable pod that may preempt other pods. `request`: the devices that it requests.
 struct PreemptorPod {

@@ -31,9 +31,9 @@ Amounts askedBy(const kube::PodContainer& container, const kube::Pod& pod,
                 const vendors::Catalog& catalog) {
   Amounts amounts;
   const auto asks =
-      vendors::readAsks(catalog, container.limits, container.requests, pod.meta.annotations);
+      vendors::readRequests(catalog, container.limits, container.requests, pod.meta.annotations);
   if (!asks) return amounts;
-  for (const vendors::Ask& ask : *asks) {
+  for (const vendors::KindRequest& ask : *asks) {
     Amount& amount = amounts[ask.kind];
     if (const Bytes* each = std::get_if<Bytes>(&ask.memory))
       amount.memory.count += each->count * ask.count;
@@ -43,7 +43,7 @@ Amounts askedBy(const kube::PodContainer& container, const kube::Pod& pod,
   return amounts;
 }
 
-bool depends(const engine::DeviceAsk& ask) {
+bool depends(const engine::DeviceRequest& ask) {
   return ask.count > 0 &&
          (ask.part.has_value() || std::holds_alternative<engine::Percent>(ask.memory));
 }

@@ -240,7 +240,7 @@ std::optional<QueueTree::QuotaRefusal> QueueTree::checkQuota(const std::string& 
   rebuild();
   if (const std::string wrong = fault(queue); !wrong.empty())
     return QuotaRefusal{"queue " + queue + " is not in force: " + wrong, ""};
-  const Result<engine::Admission> asked = quota_.ask(forced(queue), amountsOf(use));
+  const Result<engine::Admission> asked = quota_.evaluate(forced(queue), amountsOf(use));
   if (!asked) return QuotaRefusal{asked.error().message(), ""};
   if (asked->refusal) {
     QuotaRefusal no{textOf(*asked->refusal), ""};
@@ -257,14 +257,14 @@ std::optional<QueueTree::QuotaRefusal> QueueTree::checkQuota(const std::string& 
 
 QueueTree::Groups QueueTree::reclaimable(const std::string& queue,
                                          const std::optional<std::vector<ModelUsage>>& use,
-                                         const engine::ReclaimTerms& options) {
+                                         const engine::ReclaimOptions& options) {
   rebuild();
   engine::Amounts asked;
   if (use) asked = amountsOf(*use);
   for (const Measure& measure : measured_)
     if (!use) asked[resourceOf(measure)] = 1;
   Groups all;
-  for (const auto& group : quota_.givers(forced(queue), asked, options)) {
+  for (const auto& group : quota_.reclaimable(forced(queue), asked, options)) {
     std::vector<std::string>& uids = all.emplace_back();
     for (const engine::JobName& name : group) uids.push_back(name.text);
   }

@@ -72,7 +72,7 @@ class QueueTree {
   // group. As engine::Quota::givers.
   using Groups = std::vector<std::vector<std::string>>;
   Groups reclaimable(const std::string& queue, const std::optional<std::vector<ModelUsage>>& use,
-                     const engine::ReclaimTerms& options);
+                     const engine::ReclaimOptions& options);
   // Returns true if the queue may reclaim its guarantee from queues that borrowed it.
   bool reclaims(const std::string& queue) const;
 

@@ -61,7 +61,7 @@ ResourceQuotaTracker::ResourceQuotaTracker(const vendors::Catalog& catalog) {
     for (const std::string* other :
          {&kind->count.resource, &kind->slice, &kind->memory.percent, &kind->priority})
       if (!other->empty()) resources_.try_emplace(*other);
-    for (const vendors::OtherName& other : kind->also)
+    for (const vendors::ResourceAlias& other : kind->also)
       resources_.try_emplace(other.resource, resources_[vendors::meant(*kind, other)]);
   }
 }

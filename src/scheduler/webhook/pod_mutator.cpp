@@ -52,7 +52,7 @@ class ContainerPatch {
   void amount(const vendors::Kind& kind, const std::string& resource, std::uint64_t value) {
     if (resource.empty()) return;
     std::string name = resource;
-    for (const vendors::OtherName& other : kind.also)
+    for (const vendors::ResourceAlias& other : kind.also)
       if (vendors::meant(kind, other) == resource && speaksOtherwise(kind)) name = other.resource;
     for (const std::string& one : vendors::namesOf(kind, resource))
       if (said(one)) name = one;
@@ -130,7 +130,7 @@ std::uint64_t unitsOf(Bytes memory, const vendors::Kind& kind) {
   return memory.count / kind.memory.unit.count;
 }
 
-void dressParts(const vendors::Ask& ask, ContainerPatch* dressing) {
+void dressParts(const vendors::KindRequest& ask, ContainerPatch* dressing) {
   const vendors::Kind& kind = *ask.kind;
   const bool counted = dressing->named(kind, kind.count.resource);
   if (!counted && kind.count.absent > 0) dressing->amount(kind, kind.count.resource, ask.count);
@@ -144,10 +144,10 @@ void dressParts(const vendors::Ask& ask, ContainerPatch* dressing) {
   if (whole) dressing->amount(kind, kind.memory.resource, unitsOf(kind.card.usable, kind));
 }
 
-void dressSums(const vendors::Ask& ask, ContainerPatch* dressing) {
+void dressSums(const vendors::KindRequest& ask, ContainerPatch* dressing) {
   const vendors::Kind& kind = *ask.kind;
-  const bool both = kind.wire.door.sums == vendors::Mutation::Sums::kBoth;
-  if (kind.wire.door.sums == vendors::Mutation::Sums::kNone) return;
+  const bool both = kind.wire.mutation.sums == vendors::Mutation::Sums::kBoth;
+  if (kind.wire.mutation.sums == vendors::Mutation::Sums::kNone) return;
   if (ask.count < 2 && !(both && !dressing->named(kind, kind.memory.resource))) return;
   dressing->amount(kind, kind.cores.resource, std::uint64_t{ask.count} * kind.cores.per_card);
   if (both)
@@ -173,16 +173,16 @@ Result<void> dressEnv(const vendors::Kind& kind, const kube::PodContainer& conta
                       bool family, ContainerPatch* dressing) {
   const auto priority = priorityOf(container, kind);
   if (!priority) return priority.error();
-  for (const vendors::Env& one : kind.wire.door.env) {
+  for (const vendors::EnvVariable& one : kind.wire.mutation.env) {
     const std::string value = vendors::fill(one.value, [&](std::string_view name) {
       return name == "container" ? container.name : priority->value_or("");
     });
-    if (one.of == vendors::Env::Of::kOthers) {
+    if (one.of == vendors::EnvVariable::Of::kOthers) {
       if (!family) dressing->overwrite(one.name, value);
       continue;
     }
     const bool of_priority = one.value.find("{priority}") != std::string::npos;
-    const bool every = one.of == vendors::Env::Of::kEvery;
+    const bool every = one.of == vendors::EnvVariable::Of::kEvery;
     if (!every && (of_priority ? !*priority : !asks)) continue;
     dressing->variable(one.name, value);
   }
@@ -191,8 +191,8 @@ Result<void> dressEnv(const vendors::Kind& kind, const kube::PodContainer& conta
 
 using Notes = std::map<std::string, std::string>;
 
-void note(const vendors::Ask& ask, const kube::Pod& pod, Notes* notes) {
-  for (const vendors::Note& one : ask.kind->wire.door.notes) {
+void note(const vendors::KindRequest& ask, const kube::Pod& pod, Notes* notes) {
+  for (const vendors::PodAnnotation& one : ask.kind->wire.mutation.notes) {
     if (pod.meta.annotations.contains(one.key) || (one.several && ask.count < 2)) continue;
     notes->insert_or_assign(one.key, vendors::fill(one.value, [&](std::string_view) {
                               return std::to_string(ask.count);
@@ -204,20 +204,20 @@ Result<void> dress(const kube::Pod& pod, const vendors::Catalog& catalog,
                    const kube::PodContainer& container, ContainerPatch* dressing, Notes* notes,
                    std::string* runtime_class) {
   const auto asks =
-      vendors::readAsks(catalog, container.limits, container.requests, pod.meta.annotations);
+      vendors::readRequests(catalog, container.limits, container.requests, pod.meta.annotations);
   if (!asks) return Error(asks.error()).context("container " + container.name);
   for (const vendors::Kind* kind : catalog.kinds()) {
-    const auto ask = std::find_if(asks->begin(), asks->end(), [&](const vendors::Ask& one) {
+    const auto ask = std::find_if(asks->begin(), asks->end(), [&](const vendors::KindRequest& one) {
       return one.kind == kind && one.instance.empty();
     });
-    const bool family = std::any_of(asks->begin(), asks->end(), [&](const vendors::Ask& one) {
-      return one.kind->vendor == kind->vendor;
-    });
+    const bool family = std::any_of(
+        asks->begin(), asks->end(),
+        [&](const vendors::KindRequest& one) { return one.kind->vendor == kind->vendor; });
     const Result<void> env = dressEnv(*kind, container, ask != asks->end(), family, dressing);
     if (!env) return env;
     const bool any = std::any_of(asks->begin(), asks->end(),
-                                 [&](const vendors::Ask& one) { return one.kind == kind; });
-    if (any && runtime_class->empty()) *runtime_class = kind->wire.door.runtime_class;
+                                 [&](const vendors::KindRequest& one) { return one.kind == kind; });
+    if (any && runtime_class->empty()) *runtime_class = kind->wire.mutation.runtime_class;
     if (ask == asks->end()) continue;
     dressParts(*ask, dressing);
     dressSums(*ask, dressing);

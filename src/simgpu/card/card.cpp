@@ -156,7 +156,7 @@ void Card::recomputeLocked() {
   file_->used = used;
 }
 
-bool Card::claimLocked(int index, const Joiner& joiner) {
+bool Card::claimLocked(int index, const ProcessIdentity& identity) {
   struct flock lock {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
@@ -165,11 +165,11 @@ bool Card::claimLocked(int index, const Joiner& joiner) {
   if (fcntl(live_fd_, F_SETLK, &lock) != 0) return false;
   ProcessRecord& record = file_->processes[index];
   std::memset(static_cast<void*>(&record), 0, sizeof record);
-  record.pid = joiner.pid;
-  record.start_time = joiner.start_time;
+  record.pid = identity.pid;
+  record.start_time = identity.start_time;
   record.generation = file_->next_generation++;
   record.claimed_ns = realtimeNs();
-  std::memcpy(record.name, joiner.name, sizeof record.name);
+  std::memcpy(record.name, identity.name, sizeof record.name);
   file_->records = std::max(file_->records, index + 1);
   record.claimed = 1;
   self_ = &record;
@@ -179,8 +179,8 @@ bool Card::claimLocked(int index, const Joiner& joiner) {
 bool Card::join() {
   if (self_ != nullptr) return true;
   // Outside the lock, because hundreds of processes may start at once.
-  Joiner joiner{static_cast<std::uint32_t>(getpid()), processStartTime(getpid()), {}};
-  readOwnName(joiner.name);
+  ProcessIdentity identity{static_cast<std::uint32_t>(getpid()), processStartTime(getpid()), {}};
+  readOwnName(identity.name);
   CardLock lock(*this);
   bool alone = true;
   for (int i = 0; i < file_->records; ++i) {
@@ -188,7 +188,8 @@ bool Card::join() {
     if (record.claimed == 0) continue;
     // A record with this process's identity that it did not claim: left by its program before exec.
     // A locked one belongs to the first process of another container that started in the same tick.
-    if (record.pid == joiner.pid && record.start_time == joiner.start_time && !lockedByOther(i)) {
+    if (record.pid == identity.pid && record.start_time == identity.start_time &&
+        !lockedByOther(i)) {
       clearLocked(i);
     } else if (alone) {
       // Dead records after the first live one are swept later, before their figures are used.
@@ -198,19 +199,19 @@ bool Card::join() {
   }
   // Without users a lost card is back on the bus, as after a power cycle.
   if (alone) file_->lost.store(0);
-  if (takeRecordLocked(joiner)) return true;
+  if (claimFreeRecordLocked(identity)) return true;
   sweepLocked();
-  return takeRecordLocked(joiner);
+  return claimFreeRecordLocked(identity);
 }
 
-bool Card::takeRecordLocked(const Joiner& joiner) {
+bool Card::claimFreeRecordLocked(const ProcessIdentity& identity) {
   for (int i = 0; i < kMaxProcesses; ++i) {
-    if (file_->processes[i].claimed == 0 && claimLocked(i, joiner)) return true;
+    if (file_->processes[i].claimed == 0 && claimLocked(i, identity)) return true;
   }
   return false;
 }
 
-void Card::leave() {
+void Card::releaseRecord() {
   if (self_ == nullptr) return;
   CardLock lock(*this);
   const int index = selfIndex();

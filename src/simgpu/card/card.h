@@ -15,7 +15,7 @@ namespace divvy::simgpu {
 // False: it cannot be made, or is neither ours nor for all users.
 bool prepareCardDirectory(const std::string& dir);
 // Where the directory is for all users, a file in it is, too.
-void letOthersIn(int file, const std::string& dir);
+void matchDirectoryAccess(int file, const std::string& dir);
 
 // Opens a file of such a directory, made where it is missing. Where others may write into the
 // directory, others may use the file, whatever the umask: containers of several users share a card.
@@ -41,7 +41,7 @@ class Card {
   // Claims this process's record; idempotent. False: all records are taken by live processes.
   bool join();
   // Gives the record back with everything charged to it.
-  void leave();
+  void releaseRecord();
   // This process's record, nullptr before join().
   ProcessRecord* self() const { return self_; }
   int selfIndex() const;
@@ -95,13 +95,13 @@ class Card {
   friend class CardLock;
   bool attach(const std::string& dir, int index);
   // The values of a process's record that are known from the start.
-  struct Joiner {
+  struct ProcessIdentity {
     std::uint32_t pid;
     std::uint64_t start_time;
     char name[64];
   };
-  bool takeRecordLocked(const Joiner& joiner);
-  bool claimLocked(int index, const Joiner& joiner);
+  bool claimFreeRecordLocked(const ProcessIdentity& identity);
+  bool claimLocked(int index, const ProcessIdentity& identity);
   void sweepLocked();
   void clearLocked(int index);
   void recomputeLocked();

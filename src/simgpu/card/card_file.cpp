@@ -54,7 +54,7 @@ bool createFile(const std::string& path, const Profile& profile, int index) {
   std::string temporary = path + ".XXXXXX";
   const int fd = mkostemp(temporary.data(), O_CLOEXEC);
   if (fd < 0) return false;
-  letOthersIn(fd, path.substr(0, path.rfind('/')));
+  matchDirectoryAccess(fd, path.substr(0, path.rfind('/')));
   bool made = posix_fallocate(fd, 0, sizeof(CardFile)) == 0;
   if (made) {
     CardFile* file = mapShared(fd);
@@ -113,11 +113,11 @@ bool prepareCardDirectory(const std::string& dir) {
 
 int openCardFile(const std::string& dir, const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd >= 0) letOthersIn(fd, dir);
+  if (fd >= 0) matchDirectoryAccess(fd, dir);
   return fd;
 }
 
-void letOthersIn(int file, const std::string& dir) {
+void matchDirectoryAccess(int file, const std::string& dir) {
   struct stat info {};
   if (stat(dir.c_str(), &info) != 0 || !isForAll(info.st_mode)) return;
   // A file of another user has that mode already.
@@ -126,7 +126,7 @@ void letOthersIn(int file, const std::string& dir) {
 
 Card::~Card() {
   if (file_ == nullptr) return;
-  leave();
+  releaseRecord();
   munmap(file_, sizeof(CardFile));
 }
 

@@ -24,7 +24,7 @@ constexpr std::array<std::array<int, kMesh>, kMesh> kCube{{{0, 1, 1, 2, 2, 0, 0,
                                                            {0, 0, 0, 1, 2, 1, 2, 0}}};
 
 // Removes a whole number up to `most` from the front of the text.
-std::optional<unsigned> takeNumber(std::string_view* text, unsigned most) {
+std::optional<unsigned> parseNumber(std::string_view* text, unsigned most) {
   unsigned number = 0;
   const auto [end, fault] = std::from_chars(text->data(), text->data() + text->size(), number);
   if (fault != std::errc() || number > most) return std::nullopt;
@@ -32,7 +32,7 @@ std::optional<unsigned> takeNumber(std::string_view* text, unsigned most) {
   return number;
 }
 
-bool takeChar(std::string_view* text, char c) {
+bool parseChar(std::string_view* text, char c) {
   if (text->empty() || text->front() != c) return false;
   text->remove_prefix(1);
   return true;
@@ -51,33 +51,33 @@ bool everyPart(std::string_view text, Each each) {
 
 }  // namespace
 
-bool Wiring::readLink(std::string_view text, Told* links) const {
+bool CardTopology::readLink(std::string_view text, LinkCounts* links) const {
   const auto last = static_cast<unsigned>(cards_.size()) - 1;
-  const auto a = takeNumber(&text, last);
-  const bool both = a && takeChar(&text, '-');
-  if (!a || (!both && !takeChar(&text, '>'))) return false;
-  const auto b = takeNumber(&text, last);
-  if (!b || *b == *a || !takeChar(&text, '=')) return false;
-  const auto count = takeNumber(&text, kMaxLinks);
+  const auto a = parseNumber(&text, last);
+  const bool both = a && parseChar(&text, '-');
+  if (!a || (!both && !parseChar(&text, '>'))) return false;
+  const auto b = parseNumber(&text, last);
+  if (!b || *b == *a || !parseChar(&text, '=')) return false;
+  const auto count = parseNumber(&text, kMaxLinks);
   if (!count || !text.empty()) return false;
   (*links)[*a][*b] += static_cast<int>(*count);
   if (both) (*links)[*b][*a] += static_cast<int>(*count);
   return true;
 }
 
-bool Wiring::readLinks(std::string_view text) {
-  Told links{};
+bool CardTopology::readLinks(std::string_view text) {
+  LinkCounts links{};
   if (!everyPart(text, [&](std::string_view part) { return readLink(part, &links); })) return false;
   for (const auto& row : links)
     if (std::accumulate(row.begin(), row.end(), 0) > kMaxLinks) return false;
-  told_ = links;
+  link_counts_ = links;
   return true;
 }
 
-bool Wiring::readNodes(std::string_view text) {
+bool CardTopology::readNodes(std::string_view text) {
   std::vector<unsigned> nodes;
   const bool good = everyPart(text, [&](std::string_view part) {
-    const auto node = takeNumber(&part, kMaxNodes - 1);
+    const auto node = parseNumber(&part, kMaxNodes - 1);
     if (node) nodes.push_back(*node);
     return node && part.empty();
   });
@@ -86,26 +86,27 @@ bool Wiring::readNodes(std::string_view text) {
   return true;
 }
 
-unsigned Wiring::numaNodeOf(int card) const {
+unsigned CardTopology::numaNodeOf(int card) const {
   const auto at = static_cast<std::size_t>(card);
   return nodes_.empty() ? static_cast<unsigned>(card) / kCardsPerNode : nodes_[at];
 }
 
-int Wiring::linkCount(int card) const {
+int CardTopology::linkCount(int card) const {
   const auto at = static_cast<std::size_t>(card);
-  if (!told_) return cards_[at]->nvlinks;
-  return std::accumulate((*told_)[at].begin(), (*told_)[at].end(), 0);
+  if (!link_counts_) return cards_[at]->nvlinks;
+  return std::accumulate((*link_counts_)[at].begin(), (*link_counts_)[at].end(), 0);
 }
 
-bool Wiring::switched(int card) const {
-  if (told_) return false;
+bool CardTopology::switched(int card) const {
+  if (link_counts_) return false;
   const Profile& profile = *cards_[static_cast<std::size_t>(card)];
   return profile.nvlinks > 0 && profile.nvlink_version >= kFirstSwitched;
 }
 
 // Cards with switches have no links from card to card; absent cards and others have none.
-int Wiring::straight(int a, int b) const {
-  if (told_) return (*told_)[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)];
+int CardTopology::straight(int a, int b) const {
+  if (link_counts_)
+    return (*link_counts_)[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)];
   const auto meshed = [&](int card) {
     return static_cast<std::size_t>(card) < cards_.size() && !switched(card) &&
            cards_[static_cast<std::size_t>(card)]->nvlinks > 0;
@@ -114,7 +115,7 @@ int Wiring::straight(int a, int b) const {
   return kCube[static_cast<std::size_t>(a % kMesh)][static_cast<std::size_t>(b % kMesh)];
 }
 
-LinkEnd Wiring::endOf(int card, int link) const {
+LinkEnd CardTopology::endOf(int card, int link) const {
   const auto count = static_cast<int>(cards_.size());
   if (switched(card)) {
     for (int other = 0; other < count; ++other)
@@ -128,11 +129,11 @@ LinkEnd Wiring::endOf(int card, int link) const {
   return {};
 }
 
-bool Wiring::linked(int a, int b) const {
+bool CardTopology::linked(int a, int b) const {
   return (switched(a) && switched(b)) || straight(a, b) > 0;
 }
 
-bool Wiring::onOneSwitch(int a, int b) const {
+bool CardTopology::onOneSwitch(int a, int b) const {
   const auto paired = [&](int card) {
     const Profile& profile = *cards_[static_cast<std::size_t>(card)];
     return profile.nvlinks > 0 && profile.pcie_generation <= kLastPaired;

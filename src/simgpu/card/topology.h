@@ -22,10 +22,10 @@ struct LinkEnd {
   int card = 0;  // of kCard
 };
 
-class Wiring {
+class CardTopology {
  public:
   // The cards in their order.
-  explicit Wiring(std::vector<const Profile*> cards) : cards_(std::move(cards)) {}
+  explicit CardTopology(std::vector<const Profile*> cards) : cards_(std::move(cards)) {}
 
   // "0-1=4,2-3=2": NVLinks between two cards, in place of those that such cards have. "0>1=2":
   // links that the first reports and the second does not. 18 of a card at most. False: not valid.
@@ -44,15 +44,15 @@ class Wiring {
   bool onOneSwitch(int a, int b) const;
 
  private:
-  using Told = std::array<std::array<int, kMaxCards>, kMaxCards>;
+  using LinkCounts = std::array<std::array<int, kMaxCards>, kMaxCards>;
 
-  bool readLink(std::string_view text, Told* links) const;
+  bool readLink(std::string_view text, LinkCounts* links) const;
   bool switched(int card) const;
   int straight(int a, int b) const;
 
   std::vector<const Profile*> cards_;
-  std::optional<Told> told_;     // from the first card to the second
-  std::vector<unsigned> nodes_;  // empty: four to each
+  std::optional<LinkCounts> link_counts_;  // from the first card to the second
+  std::vector<unsigned> nodes_;            // empty: four to each
 };
 
 }  // namespace divvy::simgpu

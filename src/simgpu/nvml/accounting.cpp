@@ -16,10 +16,10 @@ std::uint64_t realtimeNow() {
 }
 
 // The accounts with dead processes already in the ring. nullptr while no program has used the card.
-Card* sweptBooks(NvmlCard& card) {
-  Card* books = card.books();
-  if (books != nullptr) books->used();
-  return books;
+Card* sweptCard(NvmlCard& card) {
+  Card* shared = card.sharedCard();
+  if (shared != nullptr) shared->used();
+  return shared;
 }
 
 // Finds a running process, or the latest one with this PID that ended while accounting was on.
@@ -42,13 +42,13 @@ bool findAccount(const CardFile& file, unsigned pid, AccountingEntry* out, bool*
 
 nvmlReturn_t accountingStats(NvmlCard& card, unsigned pid, nvmlAccountingStats_t* stats) {
   if (stats == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
-  Card* books = sweptBooks(card);
-  if (books == nullptr) return NVML_ERROR_NOT_FOUND;
-  CardLock lock(*books);
+  Card* shared = sweptCard(card);
+  if (shared == nullptr) return NVML_ERROR_NOT_FOUND;
+  CardLock lock(*shared);
   AccountingEntry entry{};
   bool runs = false;
-  if (books->file().accounting == 0) return NVML_ERROR_NOT_SUPPORTED;
-  if (!findAccount(books->file(), pid, &entry, &runs)) return NVML_ERROR_NOT_FOUND;
+  if (shared->file().accounting == 0) return NVML_ERROR_NOT_SUPPORTED;
+  if (!findAccount(shared->file(), pid, &entry, &runs)) return NVML_ERROR_NOT_FOUND;
   const std::uint64_t elapsed_us =
       std::max<std::uint64_t>(1, (entry.end_ns - entry.begin_ns) / 1000);
   *stats = {};
@@ -65,12 +65,12 @@ nvmlReturn_t accountingStats(NvmlCard& card, unsigned pid, nvmlAccountingStats_t
 nvmlReturn_t accountingPids(NvmlCard& card, unsigned* count, unsigned* pids) {
   if (count == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
   std::vector<unsigned> all;
-  if (Card* books = sweptBooks(card); books != nullptr) {
-    CardLock lock(*books);
-    for (const ProcessRecord& record : books->file().processes) {
+  if (Card* shared = sweptCard(card); shared != nullptr) {
+    CardLock lock(*shared);
+    for (const ProcessRecord& record : shared->file().processes) {
       if (record.claimed != 0 && record.contexts_made != 0) all.push_back(record.pid);
     }
-    for (const AccountingEntry& entry : books->file().accounts) {
+    for (const AccountingEntry& entry : shared->file().accounts) {
       if (entry.pid != 0) all.push_back(entry.pid);
     }
   }
@@ -86,17 +86,17 @@ nvmlReturn_t accountingPids(NvmlCard& card, unsigned* count, unsigned* pids) {
 
 SIMGPU_IMPL(nvmlDeviceGetAccountingMode)(nvmlDevice_t device, nvmlEnableState_t* mode) {
   return answer(device, mode, [](NvmlCard& card) {
-    const Card* books = card.books();
-    return books != nullptr && books->file().accounting != 0 ? NVML_FEATURE_ENABLED
-                                                             : NVML_FEATURE_DISABLED;
+    const Card* shared = card.sharedCard();
+    return shared != nullptr && shared->file().accounting != 0 ? NVML_FEATURE_ENABLED
+                                                               : NVML_FEATURE_DISABLED;
   });
 }
 SIMGPU_IMPL(nvmlDeviceSetAccountingMode)(nvmlDevice_t device, nvmlEnableState_t mode) {
   return withCard(device, [&](NvmlCard& card) {
-    Card* books = card.makeBooks();
-    if (books == nullptr) return NVML_ERROR_NO_PERMISSION;
-    CardLock lock(*books);
-    books->file().accounting = mode == NVML_FEATURE_ENABLED ? 1 : 0;
+    Card* shared = card.makeSharedCard();
+    if (shared == nullptr) return NVML_ERROR_NO_PERMISSION;
+    CardLock lock(*shared);
+    shared->file().accounting = mode == NVML_FEATURE_ENABLED ? 1 : 0;
     return NVML_SUCCESS;
   });
 }
@@ -113,10 +113,10 @@ SIMGPU_IMPL(nvmlDeviceGetAccountingStats)
 }
 SIMGPU_IMPL(nvmlDeviceClearAccountingPids)(nvmlDevice_t device) {
   return withCard(device, [](NvmlCard& card) {
-    Card* books = card.books();
-    if (books == nullptr) return NVML_SUCCESS;
-    CardLock lock(*books);
-    for (AccountingEntry& entry : books->file().accounts) entry = {};
+    Card* shared = card.sharedCard();
+    if (shared == nullptr) return NVML_SUCCESS;
+    CardLock lock(*shared);
+    for (AccountingEntry& entry : shared->file().accounts) entry = {};
     return NVML_SUCCESS;
   });
 }

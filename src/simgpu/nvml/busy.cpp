@@ -30,15 +30,15 @@ BusySample sampleBusy(NvmlCard& card) {
   const Nanos now = clockNow();
   const std::uint64_t current = now / kBusyBucketNs;
   sample.time_us = (realtimeNow() - realDuration(now % kBusyBucketNs)) / 1000;
-  Card* books = card.books();
-  if (books == nullptr) return sample;
+  Card* shared = card.sharedCard();
+  if (shared == nullptr) return sample;
 
   std::uint64_t compute = 0;
   std::uint64_t copy = 0;
-  const CardLock lock(*books);
+  const CardLock lock(*shared);
   // Pages of unused records are not mapped into this process.
-  for (int i = 0; i < books->file().records; ++i) {
-    const ProcessRecord& record = books->file().processes[i];
+  for (int i = 0; i < shared->file().records; ++i) {
+    const ProcessRecord& record = shared->file().processes[i];
     if (record.claimed == 0) continue;
     std::uint64_t own_compute = 0;
     std::uint64_t own_copy = 0;
@@ -49,7 +49,7 @@ BusySample sampleBusy(NvmlCard& card) {
     }
     compute += own_compute;
     copy += own_copy;
-    const int pid = own_compute + own_copy == 0 ? 0 : books->pidOf(i);
+    const int pid = own_compute + own_copy == 0 ? 0 : shared->pidOf(i);
     if (pid != 0) sample.processes.push_back({pid, percentOf(own_compute), percentOf(own_copy)});
   }
   sample.compute_percent = percentOf(compute);

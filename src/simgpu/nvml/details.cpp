@@ -108,7 +108,7 @@ SIMGPU_IMPL(nvmlDeviceGetClock)
 
 SIMGPU_IMPL(nvmlDeviceGetNumaNodeId)(nvmlDevice_t device, unsigned int* node) {
   return answer(device, node, [](NvmlCard& card) {
-    return NvmlMachine::get().wiring().numaNodeOf(card.index());
+    return NvmlMachine::get().topology().numaNodeOf(card.index());
   });
 }
 SIMGPU_IMPL(nvmlDeviceGetCpuAffinity)
@@ -124,7 +124,7 @@ SIMGPU_IMPL(nvmlDeviceGetMemoryAffinity)
   return withCard(device, [&](NvmlCard& card) {
     if (set == nullptr || words == 0) return NVML_ERROR_INVALID_ARGUMENT;
     std::memset(set, 0, words * sizeof *set);
-    set[0] = 1UL << NvmlMachine::get().wiring().numaNodeOf(card.index());
+    set[0] = 1UL << NvmlMachine::get().topology().numaNodeOf(card.index());
     return NVML_SUCCESS;
   });
 }
@@ -140,10 +140,10 @@ SIMGPU_IMPL(nvmlDeviceGetMemoryErrorCounter)
 SIMGPU_IMPL(nvmlDeviceClearEccErrorCounts)(nvmlDevice_t device, nvmlEccCounterType_t counter) {
   return withCard(device, [&](NvmlCard& card) {
     if (!card.profile().ecc) return NVML_ERROR_NOT_SUPPORTED;
-    Card* books = card.books();
-    if (books == nullptr) return NVML_SUCCESS;
-    CardLock lock(*books);
-    CardFile& file = books->file();
+    Card* shared = card.sharedCard();
+    if (shared == nullptr) return NVML_SUCCESS;
+    CardLock lock(*shared);
+    CardFile& file = shared->file();
     for (int i = 0; i < 2; ++i) {
       (counter == NVML_VOLATILE_ECC ? file.ecc_volatile : file.ecc_aggregate)[i] = 0;
     }

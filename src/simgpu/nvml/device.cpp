@@ -130,21 +130,21 @@ SIMGPU_IMPL(nvmlDeviceGetHandleByPciBusId)(const char* bus_id, nvmlDevice_t* dev
 
 SIMGPU_IMPL(nvmlDeviceGetName)(nvmlDevice_t device, char* name, unsigned int length) {
   return withCard(device, [&](NvmlCard& card) {
-    return giveText(std::string(card.profile().model), name, length);
+    return copyText(std::string(card.profile().model), name, length);
   });
 }
 SIMGPU_IMPL(nvmlDeviceGetUUID)(nvmlDevice_t device, char* uuid, unsigned int length) {
   return withCard(
-      device, [&](NvmlCard& card) { return giveText(card.identity().uuidText(), uuid, length); });
+      device, [&](NvmlCard& card) { return copyText(card.identity().uuidText(), uuid, length); });
 }
 SIMGPU_IMPL(nvmlDeviceGetSerial)(nvmlDevice_t device, char* serial, unsigned int length) {
   return withCard(device, [&](NvmlCard& card) {
     if (isConsumer(card.profile())) return NVML_ERROR_NOT_SUPPORTED;
-    return giveText(card.identity().serialText(), serial, length);
+    return copyText(card.identity().serialText(), serial, length);
   });
 }
 SIMGPU_IMPL(nvmlDeviceGetVbiosVersion)(nvmlDevice_t device, char* version, unsigned int length) {
-  return withCard(device, [&](NvmlCard&) { return giveText("00.00.00.00.01", version, length); });
+  return withCard(device, [&](NvmlCard&) { return copyText("00.00.00.00.01", version, length); });
 }
 
 SIMGPU_IMPL(nvmlDeviceGetIndex)(nvmlDevice_t device, unsigned int* index) {

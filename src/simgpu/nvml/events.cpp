@@ -17,7 +17,7 @@ constexpr int kPollMs = 10;  // interval at which a waiter reads the cards' even
 constexpr unsigned long long kSupported =
     nvmlEventTypeSingleBitEccError | nvmlEventTypeDoubleBitEccError | nvmlEventTypeXidCriticalError;
 
-struct Watch {
+struct EventWatch {
   NvmlCard* card;  // or an instance; its card reports the events
   unsigned long long types;
   std::uint64_t seen;  // events with a sequence up to this were delivered or are from before
@@ -25,7 +25,7 @@ struct Watch {
 
 struct EventSet {
   std::mutex mutex;
-  std::vector<Watch> watches;
+  std::vector<EventWatch> watches;
 };
 
 class EventSets {
@@ -57,21 +57,22 @@ class EventSets {
 };
 
 std::uint64_t newest(NvmlCard& card) {
-  Card* books = card.books();
-  if (books == nullptr) return 0;
-  const CardLock lock(*books);
+  Card* shared = card.sharedCard();
+  if (shared == nullptr) return 0;
+  const CardLock lock(*shared);
   std::uint64_t sequence = 0;
-  for (const CardEvent& event : books->file().events) sequence = std::max(sequence, event.sequence);
+  for (const CardEvent& event : shared->file().events)
+    sequence = std::max(sequence, event.sequence);
   return sequence;
 }
 
 // The oldest event that a watch has not seen; false when there is none.
-bool nextEvent(Watch& watch, nvmlEventData_t* out) {
-  Card* books = watch.card->books();
-  if (books == nullptr) return false;
-  const CardLock lock(*books);
+bool nextEvent(EventWatch& watch, nvmlEventData_t* out) {
+  Card* shared = watch.card->sharedCard();
+  if (shared == nullptr) return false;
+  const CardLock lock(*shared);
   const CardEvent* next = nullptr;
-  for (const CardEvent& event : books->file().events) {
+  for (const CardEvent& event : shared->file().events) {
     if (event.sequence <= watch.seen || (event.type & watch.types) == 0) continue;
     if (next == nullptr || event.sequence < next->sequence) next = &event;
   }
@@ -139,7 +140,7 @@ SIMGPU_IMPL(nvmlEventSetWait_v2)
     for (;;) {
       {
         const std::lock_guard lock(set->mutex);
-        for (Watch& watch : set->watches) {
+        for (EventWatch& watch : set->watches) {
           if (nextEvent(watch, data)) return NVML_SUCCESS;
         }
       }

@@ -124,9 +124,9 @@ SIMGPU_IMPL(nvmlDeviceGetTotalEccErrors)
     }
     if (!card.profile().ecc) return NVML_ERROR_NOT_SUPPORTED;
     *count = 0;
-    if (Card* books = card.books(); books != nullptr) {
-      const CardLock lock(*books);
-      const CardFile& file = books->file();
+    if (Card* shared = card.sharedCard(); shared != nullptr) {
+      const CardLock lock(*shared);
+      const CardFile& file = shared->file();
       *count = counter == NVML_VOLATILE_ECC ? file.ecc_volatile[type] : file.ecc_aggregate[type];
     }
     return NVML_SUCCESS;
@@ -140,9 +140,9 @@ SIMGPU_IMPL(nvmlDeviceGetRetiredPagesPendingStatus)
     // Ampere and later remap rows instead.
     if (!card.profile().ecc || card.profile().cc_major >= 8) return NVML_ERROR_NOT_SUPPORTED;
     *pending = NVML_FEATURE_DISABLED;
-    if (Card* books = card.books(); books != nullptr) {
-      const CardLock lock(*books);
-      if (books->file().rows_pending != 0) *pending = NVML_FEATURE_ENABLED;
+    if (Card* shared = card.sharedCard(); shared != nullptr) {
+      const CardLock lock(*shared);
+      if (shared->file().rows_pending != 0) *pending = NVML_FEATURE_ENABLED;
     }
     return NVML_SUCCESS;
   });
@@ -158,10 +158,10 @@ SIMGPU_IMPL(nvmlDeviceGetRemappedRows)
     }
     if (!card.profile().ecc || card.profile().cc_major < 8) return NVML_ERROR_NOT_SUPPORTED;
     *correctable = *uncorrectable = *pending = *failed = 0;
-    if (Card* books = card.books(); books != nullptr) {
-      const CardLock lock(*books);
-      *pending = books->file().rows_pending;
-      *failed = books->file().rows_failed;
+    if (Card* shared = card.sharedCard(); shared != nullptr) {
+      const CardLock lock(*shared);
+      *pending = shared->file().rows_pending;
+      *failed = shared->file().rows_failed;
     }
     return NVML_SUCCESS;
   });

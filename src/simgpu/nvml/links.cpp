@@ -11,15 +11,15 @@ namespace {
 constexpr unsigned kSwitchBus = 0xc4;
 
 bool linked(const NvmlCard& a, const NvmlCard& b) {
-  return NvmlMachine::get().wiring().linked(a.board(), b.board());
+  return NvmlMachine::get().topology().linked(a.parentIndex(), b.parentIndex());
 }
 
 LinkEnd endOf(const NvmlCard& card, unsigned link) {
-  return NvmlMachine::get().wiring().endOf(card.board(), static_cast<int>(link));
+  return NvmlMachine::get().topology().endOf(card.parentIndex(), static_cast<int>(link));
 }
 
 int linkCount(const NvmlCard& card) {
-  return NvmlMachine::get().wiring().linkCount(card.board());
+  return NvmlMachine::get().topology().linkCount(card.parentIndex());
 }
 
 // NVML's error for links that a card does not have.
@@ -42,13 +42,14 @@ SIMGPU_IMPL(nvmlDeviceGetTopologyCommonAncestor)
 (nvmlDevice_t first, nvmlDevice_t second, nvmlGpuTopologyLevel_t* level) {
   return withTwo(first, second, [&](NvmlCard& a, NvmlCard& b) {
     if (level == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
-    const Wiring& wiring = NvmlMachine::get().wiring();
-    const bool one_switch = wiring.onOneSwitch(a.board(), b.board());
-    const bool same_socket = wiring.numaNodeOf(a.board()) == wiring.numaNodeOf(b.board());
-    *level = a.board() == b.board() ? NVML_TOPOLOGY_INTERNAL
-             : one_switch           ? NVML_TOPOLOGY_SINGLE
-             : same_socket          ? NVML_TOPOLOGY_NODE
-                                    : NVML_TOPOLOGY_SYSTEM;
+    const CardTopology& topology = NvmlMachine::get().topology();
+    const bool one_switch = topology.onOneSwitch(a.parentIndex(), b.parentIndex());
+    const bool same_socket =
+        topology.numaNodeOf(a.parentIndex()) == topology.numaNodeOf(b.parentIndex());
+    *level = a.parentIndex() == b.parentIndex() ? NVML_TOPOLOGY_INTERNAL
+             : one_switch                       ? NVML_TOPOLOGY_SINGLE
+             : same_socket                      ? NVML_TOPOLOGY_NODE
+                                                : NVML_TOPOLOGY_SYSTEM;
     return NVML_SUCCESS;
   });
 }

@@ -27,7 +27,7 @@ bool listed(std::string_view list, std::string_view name) {
 
 }  // namespace
 
-Card* NvmlCard::books() {
+Card* NvmlCard::sharedCard() {
   if (partitioned()) return nullptr;
   if (!open_.load(std::memory_order_acquire)) {
     const std::lock_guard lock(mutex_);
@@ -39,8 +39,8 @@ Card* NvmlCard::books() {
   return &card_;
 }
 
-Card* NvmlCard::makeBooks() {
-  if (Card* existing = books(); existing != nullptr || partitioned()) return existing;
+Card* NvmlCard::makeSharedCard() {
+  if (Card* existing = sharedCard(); existing != nullptr || partitioned()) return existing;
   const std::lock_guard lock(mutex_);
   if (!prepareCardDirectory(dir_) || !card_.open(dir_, profile_, unit_)) return nullptr;
   open_.store(true, std::memory_order_release);
@@ -48,7 +48,7 @@ Card* NvmlCard::makeBooks() {
 }
 
 bool NvmlCard::lostItself() {
-  Card* card = books();
+  Card* card = sharedCard();
   return card != nullptr && card->lost();
 }
 
@@ -82,11 +82,11 @@ nvmlReturn_t NvmlMachine::load() {
                                               unitIdentity(*machine, unit + at), dir, at, unit + at,
                                               &card));
   }
-  wiring_ = Wiring(machine->boards);
+  topology_ = CardTopology(machine->boards);
   const std::string_view links = variable("SIMGPU_NVLINKS", "");
   const std::string_view nodes = variable("SIMGPU_NUMA", "");
-  if ((!links.empty() && !wiring_.readLinks(links)) ||
-      (!nodes.empty() && !wiring_.readNodes(nodes)))
+  if ((!links.empty() && !topology_.readLinks(links)) ||
+      (!nodes.empty() && !topology_.readNodes(nodes)))
     return NVML_ERROR_DRIVER_NOT_LOADED;
   lost_here_ = listed(variable("SIMGPU_FAULTS", ""), "lost");
   driver_version_ = std::atoi(variable("SIMGPU_DRIVER_VERSION", "13050"));
@@ -119,7 +119,7 @@ NvmlCard* NvmlMachine::find(nvmlDevice_t device) const {
   return nullptr;
 }
 
-nvmlReturn_t giveText(const std::string& text, char* out, unsigned length) {
+nvmlReturn_t copyText(const std::string& text, char* out, unsigned length) {
   if (out == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
   if (length < text.size() + 1) return NVML_ERROR_INSUFFICIENT_SIZE;
   std::memcpy(out, text.c_str(), text.size() + 1);

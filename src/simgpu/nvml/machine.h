@@ -37,7 +37,7 @@ class NvmlCard {
   nvmlDevice_t handle() { return reinterpret_cast<nvmlDevice_t>(this); }
 
   // Its place among the machine's cards; of an instance its card's.
-  int board() const { return whole_ != nullptr ? whole_->index_ : index_; }
+  int parentIndex() const { return whole_ != nullptr ? whole_->index_ : index_; }
 
   // The card of an instance; else nullptr.
   NvmlCard* whole() const { return whole_; }
@@ -49,10 +49,10 @@ class NvmlCard {
 
   // The card's accounts. nullptr while no program has used the card, or if it is partitioned. Any
   // thread.
-  Card* books();
+  Card* sharedCard();
   // The card's accounts, created if no program has used the card yet. nullptr if that is not
   // possible.
-  Card* makeBooks();
+  Card* makeSharedCard();
   // Fallen off the bus: all instances of a card have.
   bool lost();
 
@@ -81,7 +81,7 @@ class NvmlMachine {
 
   bool ready() const { return references_.load(std::memory_order_acquire) > 0; }
   const std::vector<std::unique_ptr<NvmlCard>>& cards() const { return cards_; }
-  const Wiring& wiring() const { return wiring_; }
+  const CardTopology& topology() const { return topology_; }
   // nullptr when the handle is none of ours.
   NvmlCard* find(nvmlDevice_t device) const;
   // SIMGPU_FAULTS has "lost" for this process.
@@ -97,7 +97,7 @@ class NvmlMachine {
   bool lost_here_ = false;
   int driver_version_ = 0;
   std::vector<std::unique_ptr<NvmlCard>> cards_;
-  Wiring wiring_{{}};
+  CardTopology topology_{{}};
 };
 
 // How every call begins: NVML_ERROR_UNINITIALIZED before init.
@@ -134,6 +134,6 @@ nvmlReturn_t answer(nvmlDevice_t device, T* out, Body&& body) noexcept {
 }
 
 // Copies text with its zero. INSUFFICIENT_SIZE when it does not fit, INVALID_ARGUMENT for nullptr.
-nvmlReturn_t giveText(const std::string& text, char* out, unsigned length);
+nvmlReturn_t copyText(const std::string& text, char* out, unsigned length);
 
 }  // namespace divvy::simgpu

@@ -13,37 +13,37 @@ std::uint64_t usedBytes(NvmlCard& card) {
   std::uint64_t of_parts = 0;
   for (const auto& part : card.parts()) of_parts += usedBytes(*part);
   if (card.partitioned()) return of_parts;
-  Card* books = card.books();
-  return books == nullptr ? 0 : books->used();
+  Card* shared = card.sharedCard();
+  return shared == nullptr ? 0 : shared->used();
 }
 
 // Processes with a context, in the order of their records. A process that only queries is not
 // listed, nor is one of another container.
-struct Computing {
+struct ComputeProcess {
   ProcessView process;
   unsigned instance = kNoInstance;
 };
 
-std::vector<Computing> computeProcesses(NvmlCard& card) {
-  std::vector<Computing> all;
+std::vector<ComputeProcess> computeProcesses(NvmlCard& card) {
+  std::vector<ComputeProcess> all;
   for (const auto& part : card.parts())
-    for (const Computing& one : computeProcesses(*part)) all.push_back(one);
-  Card* books = card.books();
-  if (books == nullptr) return all;
-  for (const ProcessView& process : books->view().processes) {
+    for (const ComputeProcess& one : computeProcesses(*part)) all.push_back(one);
+  Card* shared = card.sharedCard();
+  if (shared == nullptr) return all;
+  for (const ProcessView& process : shared->view().processes) {
     if (process.contexts == 0 || process.pid == 0) continue;
     all.push_back({process, card.whole() == nullptr ? kNoInstance : card.instanceId()});
   }
   return all;
 }
 
-void fill(nvmlProcessInfo_v1_t* out, const Computing& one) {
+void fill(nvmlProcessInfo_v1_t* out, const ComputeProcess& one) {
   *out = {};
   out->pid = static_cast<unsigned>(one.process.pid);
   out->usedGpuMemory = one.process.bytes;
 }
 
-void fill(nvmlProcessInfo_v2_t* out, const Computing& one) {
+void fill(nvmlProcessInfo_v2_t* out, const ComputeProcess& one) {
   *out = {};
   out->pid = static_cast<unsigned>(one.process.pid);
   out->usedGpuMemory = one.process.bytes;
@@ -54,11 +54,11 @@ void fill(nvmlProcessInfo_v2_t* out, const Computing& one) {
 // NVML's size negotiation: the count is always returned. INSUFFICIENT_SIZE if the array is too
 // small; a count of 0 without an array only queries the number.
 template <typename Info>
-nvmlReturn_t giveProcesses(nvmlDevice_t device, unsigned* count, Info* infos, bool compute) {
+nvmlReturn_t copyProcesses(nvmlDevice_t device, unsigned* count, Info* infos, bool compute) {
   return withCard(device, [&](NvmlCard& card) {
     if (count == nullptr || (*count > 0 && infos == nullptr)) return NVML_ERROR_INVALID_ARGUMENT;
-    const std::vector<Computing> processes =
-        compute ? computeProcesses(card) : std::vector<Computing>();
+    const std::vector<ComputeProcess> processes =
+        compute ? computeProcesses(card) : std::vector<ComputeProcess>();
     const unsigned room = *count;
     *count = static_cast<unsigned>(processes.size());
     if (processes.size() > room) return NVML_ERROR_INSUFFICIENT_SIZE;
@@ -106,39 +106,39 @@ SIMGPU_IMPL(nvmlDeviceGetBAR1MemoryInfo)(nvmlDevice_t device, nvmlBAR1Memory_t* 
 
 SIMGPU_IMPL(nvmlDeviceGetComputeRunningProcesses)
 (nvmlDevice_t device, unsigned int* count, nvmlProcessInfo_v1_t* infos) {
-  return giveProcesses(device, count, infos, true);
+  return copyProcesses(device, count, infos, true);
 }
 SIMGPU_IMPL(nvmlDeviceGetComputeRunningProcesses_v2)
 (nvmlDevice_t device, unsigned int* count, nvmlProcessInfo_v2_t* infos) {
-  return giveProcesses(device, count, infos, true);
+  return copyProcesses(device, count, infos, true);
 }
 SIMGPU_IMPL(nvmlDeviceGetComputeRunningProcesses_v3)
 (nvmlDevice_t device, unsigned int* count, nvmlProcessInfo_t* infos) {
-  return giveProcesses(device, count, infos, true);
+  return copyProcesses(device, count, infos, true);
 }
 SIMGPU_IMPL(nvmlDeviceGetGraphicsRunningProcesses)
 (nvmlDevice_t device, unsigned int* count, nvmlProcessInfo_v1_t* infos) {
-  return giveProcesses(device, count, infos, false);
+  return copyProcesses(device, count, infos, false);
 }
 SIMGPU_IMPL(nvmlDeviceGetGraphicsRunningProcesses_v2)
 (nvmlDevice_t device, unsigned int* count, nvmlProcessInfo_v2_t* infos) {
-  return giveProcesses(device, count, infos, false);
+  return copyProcesses(device, count, infos, false);
 }
 SIMGPU_IMPL(nvmlDeviceGetGraphicsRunningProcesses_v3)
 (nvmlDevice_t device, unsigned int* count, nvmlProcessInfo_t* infos) {
-  return giveProcesses(device, count, infos, false);
+  return copyProcesses(device, count, infos, false);
 }
 SIMGPU_IMPL(nvmlDeviceGetMPSComputeRunningProcesses)
 (nvmlDevice_t device, unsigned int* count, nvmlProcessInfo_v1_t* infos) {
-  return giveProcesses(device, count, infos, false);
+  return copyProcesses(device, count, infos, false);
 }
 SIMGPU_IMPL(nvmlDeviceGetMPSComputeRunningProcesses_v2)
 (nvmlDevice_t device, unsigned int* count, nvmlProcessInfo_v2_t* infos) {
-  return giveProcesses(device, count, infos, false);
+  return copyProcesses(device, count, infos, false);
 }
 SIMGPU_IMPL(nvmlDeviceGetMPSComputeRunningProcesses_v3)
 (nvmlDevice_t device, unsigned int* count, nvmlProcessInfo_t* infos) {
-  return giveProcesses(device, count, infos, false);
+  return copyProcesses(device, count, infos, false);
 }
 
 SIMGPU_IMPL(nvmlDeviceGetRunningProcessDetailList)
@@ -147,13 +147,14 @@ SIMGPU_IMPL(nvmlDeviceGetRunningProcessDetailList)
     if (list == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
     if (list->version != nvmlProcessDetailList_v1) return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     if (list->mode > NVML_PROCESS_MODE_MPS) return NVML_ERROR_INVALID_ARGUMENT;
-    const std::vector<Computing> processes =
-        list->mode == NVML_PROCESS_MODE_COMPUTE ? computeProcesses(card) : std::vector<Computing>();
+    const std::vector<ComputeProcess> processes = list->mode == NVML_PROCESS_MODE_COMPUTE
+                                                      ? computeProcesses(card)
+                                                      : std::vector<ComputeProcess>();
     const unsigned room = list->procArray == nullptr ? 0 : list->numProcArrayEntries;
     list->numProcArrayEntries = static_cast<unsigned>(processes.size());
     if (processes.size() > room) return NVML_ERROR_INSUFFICIENT_SIZE;
     for (std::size_t i = 0; i < processes.size(); ++i) {
-      const Computing& one = processes[i];
+      const ComputeProcess& one = processes[i];
       list->procArray[i] = {.pid = static_cast<unsigned>(one.process.pid),
                             .usedGpuMemory = one.process.bytes,
                             .gpuInstanceId = one.instance,

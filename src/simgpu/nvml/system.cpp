@@ -74,14 +74,14 @@ SIMGPU_IMPL(nvmlErrorString)(nvmlReturn_t result) {
 
 SIMGPU_IMPL(nvmlSystemGetDriverVersion)(char* version, unsigned int length) {
   return withNvml([&](NvmlMachine& machine) {
-    return giveText(branchOf(machine.driverVersion()), version, length);
+    return copyText(branchOf(machine.driverVersion()), version, length);
   });
 }
 
 SIMGPU_IMPL(nvmlSystemGetNVMLVersion)(char* version, unsigned int length) {
   return withNvml([&](NvmlMachine& machine) {
     const std::string major = std::to_string(machine.driverVersion() / 1000);
-    return giveText(major + "." + branchOf(machine.driverVersion()), version, length);
+    return copyText(major + "." + branchOf(machine.driverVersion()), version, length);
   });
 }
 
@@ -108,7 +108,7 @@ SIMGPU_IMPL(nvmlSystemGetProcessName)(unsigned int pid, char* name, unsigned int
     if (name == nullptr || length == 0) return NVML_ERROR_INVALID_ARGUMENT;
     // The real one truncates.
     if (text.size() >= length) text.resize(length - 1);
-    return giveText(text, name, length);
+    return copyText(text, name, length);
   });
 }
 

@@ -8,7 +8,7 @@ namespace divvy::simgpu {
 namespace {
 
 // Unknown for partitioned cards and their instances.
-bool tells(const NvmlCard& card) {
+bool isWholeCard(const NvmlCard& card) {
   return !card.partitioned() && card.whole() == nullptr;
 }
 
@@ -18,7 +18,7 @@ SIMGPU_IMPL(nvmlDeviceGetUtilizationRates)
 (nvmlDevice_t device, nvmlUtilization_t* utilization) {
   return withCard(device, [&](NvmlCard& card) {
     if (utilization == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
-    if (!tells(card)) return NVML_ERROR_NOT_SUPPORTED;
+    if (!isWholeCard(card)) return NVML_ERROR_NOT_SUPPORTED;
     const BusySample sample = sampleBusy(card);
     utilization->gpu = sample.compute_percent;
     utilization->memory = sample.copy_percent;
@@ -32,7 +32,7 @@ SIMGPU_IMPL(nvmlDeviceGetProcessUtilization)
  unsigned long long last_seen) {
   return withCard(device, [&](NvmlCard& card) {
     if (count == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
-    if (!tells(card)) return NVML_ERROR_NOT_SUPPORTED;
+    if (!isWholeCard(card)) return NVML_ERROR_NOT_SUPPORTED;
     const BusySample sample = sampleBusy(card);
     const unsigned room = out == nullptr ? 0 : *count;
     *count = static_cast<unsigned>(sample.processes.size());
@@ -61,7 +61,7 @@ SIMGPU_IMPL(nvmlDeviceGetProcessesUtilizationInfo)
     if (info->version != nvmlProcessesUtilizationInfo_v1) {
       return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     }
-    if (!tells(card)) return NVML_ERROR_NOT_SUPPORTED;
+    if (!isWholeCard(card)) return NVML_ERROR_NOT_SUPPORTED;
     const BusySample sample = sampleBusy(card);
     const unsigned room = info->procUtilArray == nullptr ? 0 : info->processSamplesCount;
     info->processSamplesCount = static_cast<unsigned>(sample.processes.size());

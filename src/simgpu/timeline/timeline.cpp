@@ -78,7 +78,7 @@ void Timeline::dropLane(std::uint32_t lane) {
     if (engine.lane == lane) engine.lane = kNoLane;
     if (engine.resident == lane) engine.resident = kNoLane;
   }
-  settle();
+  reschedule();
 }
 
 void Timeline::cancelPending(std::uint32_t lane, Nanos now) {
@@ -94,7 +94,7 @@ void Timeline::cancelPending(std::uint32_t lane, Nanos now) {
     }
     slot = newer;
   }
-  settle();
+  reschedule();
 }
 
 bool Timeline::hasRoom(std::uint32_t lane, IntervalKind kind) const {
@@ -103,7 +103,7 @@ bool Timeline::hasRoom(std::uint32_t lane, IntervalKind kind) const {
          (kind != IntervalKind::kKernel || l.pending_launches < kMaxPendingLaunches);
 }
 
-std::uint16_t Timeline::takeSlot(std::uint32_t lane) {
+std::uint16_t Timeline::allocateSlot(std::uint32_t lane) {
   Lane& l = s_.lanes[lane];
   std::uint16_t slot = l.free_head;
   if (slot == kNil) {
@@ -119,7 +119,7 @@ OpRef Timeline::submit(std::uint32_t lane, const OpSpec& spec, Nanos now) {
   advance(now);
   if (!hasRoom(lane, spec.kind)) return 0;
   Lane& l = s_.lanes[lane];
-  const std::uint16_t slot = takeSlot(lane);
+  const std::uint16_t slot = allocateSlot(lane);
   Op& o = op(lane, slot);
   o.seq = l.next_seq++;
   o.deps = {};
@@ -147,7 +147,7 @@ OpRef Timeline::submit(std::uint32_t lane, const OpSpec& spec, Nanos now) {
   linkEdges(lane, slot);
   if (o.unresolved == 0) makeReady(lane, slot);
   const OpRef ref = refOf(lane, slot);
-  settle();
+  reschedule();
   return ref;
 }
 
@@ -213,10 +213,10 @@ void Timeline::complete(std::uint32_t lane, std::uint16_t slot, Nanos end) {
   linkLast(l, s_.ops[lane], ListId::kDone, slot);
   if (o.kind == IntervalKind::kKernel) --l.pending_launches;
   if (o.engine != Engine::kNone) refreshBusy(lane, static_cast<int>(o.engine));
-  wakeDependents(o);
+  readyDependents(o);
 }
 
-void Timeline::wakeDependents(Op& ended_op) {
+void Timeline::readyDependents(Op& ended_op) {
   for (std::uint32_t packed = ended_op.first_edge; packed != kNoEdge;) {
     const Edge edge = unpackEdge(packed);
     Op& o = op(edge.lane, edge.slot);
@@ -239,7 +239,7 @@ bool Timeline::finish(OpRef ref, Nanos at, Nanos now) {
   const auto slot = static_cast<std::uint16_t>(slotOf(ref));
   stopRun(laneOf(ref), slot, true);
   complete(laneOf(ref), slot, std::clamp(at, o.start_ns, s_.frontier));
-  settle();
+  reschedule();
   return true;
 }
 

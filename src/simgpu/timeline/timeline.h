@@ -89,7 +89,7 @@ class Timeline {
   // The owner has seen that it began: no more attention until finish().
   void noticed(OpRef ref) { op(ref).attention = false; }
   // Another process waits for its end without this timeline, so the owner must check at that time.
-  void wanted(OpRef ref) {
+  void requestAttention(OpRef ref) {
     if (ref != 0 && isCurrent(ref)) op(ref).attention = true;
   }
   // Gives the slot of a done operation back.
@@ -115,7 +115,7 @@ class Timeline {
     }
   }
   // Whether all operations of the lane have ended and no work is left for them.
-  bool settled(std::uint32_t lane) const;
+  bool isDrained(std::uint32_t lane) const;
   // The number of the next submission.
   std::uint64_t nextSeq(std::uint32_t lane) const { return s_.lanes[lane].next_seq; }
 
@@ -134,12 +134,12 @@ class Timeline {
   bool isCurrent(OpRef ref) const;
 
   void resetLane(std::uint32_t lane);
-  std::uint16_t takeSlot(std::uint32_t lane);
+  std::uint16_t allocateSlot(std::uint32_t lane);
   void linkEdges(std::uint32_t lane, std::uint16_t slot);
   void unlinkEdges(std::uint32_t lane, std::uint16_t slot);
   void makeReady(std::uint32_t lane, std::uint16_t slot);
   void complete(std::uint32_t lane, std::uint16_t slot, Nanos end);
-  void wakeDependents(Op& ended);
+  void readyDependents(Op& ended);
   void freeSlot(std::uint32_t lane, std::uint16_t slot);
   void estimate(std::uint32_t lane) const;
   Nanos available(std::uint32_t lane, int e) const;
@@ -148,9 +148,9 @@ class Timeline {
   bool holdsEngine(std::uint32_t lane, int e) const;
   void startOpen();
 
-  void settle();
+  void reschedule();
   void completeMarkers();
-  void settleEngine(int e);
+  void rescheduleEngine(int e);
   void switchTo(int e, std::uint32_t lane);
   bool othersBusy(const EngineState& g) const;
   std::uint32_t nextBusy(const EngineState& g) const;

@@ -67,7 +67,7 @@ OpRef Timeline::newestPending(std::uint32_t lane, std::uint64_t seq) const {
   return 0;
 }
 
-bool Timeline::settled(std::uint32_t lane) const {
+bool Timeline::isDrained(std::uint32_t lane) const {
   for (std::uint16_t slot = s_.lanes[lane].newest; slot != kNil; slot = op(lane, slot).older) {
     const Op& o = op(lane, slot);
     if (o.state != OpState::kDone || o.attention) return false;

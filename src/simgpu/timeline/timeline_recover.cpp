@@ -52,7 +52,7 @@ void Timeline::recover() {
       engine.resident = kNoLane;
     }
   }
-  settle();
+  reschedule();
 }
 
 // Free list and submission order from the states alone; a lane that was being dropped is emptied.

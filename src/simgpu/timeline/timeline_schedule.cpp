@@ -63,9 +63,9 @@ void Timeline::completeMarkers() {
   }
 }
 
-void Timeline::settle() {
+void Timeline::reschedule() {
   completeMarkers();
-  for (int e = 0; e < kEngineCount; ++e) settleEngine(e);
+  for (int e = 0; e < kEngineCount; ++e) rescheduleEngine(e);
 }
 
 void Timeline::switchTo(int e, std::uint32_t lane) {
@@ -78,7 +78,7 @@ void Timeline::switchTo(int e, std::uint32_t lane) {
   g.slice_end = g.switch_until + s_.lanes[lane].timeslice;
 }
 
-void Timeline::settleEngine(int e) {
+void Timeline::rescheduleEngine(int e) {
   EngineState& g = s_.engines[e];
   const Nanos now = s_.frontier;
   const bool holds = g.lane != kNoLane && testBit(g.busy, g.lane);
@@ -182,7 +182,7 @@ void Timeline::advance(Nanos now) {
     for (int e = 0; e < kEngineCount; ++e) until = std::min(until, nextTransition(e));
     progress(until);
     completeFinished();
-    settle();
+    reschedule();
   }
   for (int e = 0; e < kEngineCount; ++e) logRun(e, false);
   s_.log.horizon = s_.frontier;

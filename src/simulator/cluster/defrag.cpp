@@ -33,9 +33,9 @@ Target targetOf(const snapshot::Snapshot& snapshot) {
     if (one && seen.size() < kMaxTargetClasses)
       ++seen[{one->cpu, one->compute, one->count, one->models}];
   };
-  for (const snapshot::Held& held : snapshot.allocations)
+  for (const snapshot::HeldAllocation& held : snapshot.allocations)
     if (held.shape) note(*held.shape);
-  for (const snapshot::Pending& pending : snapshot.pending) note(pending.request.shape);
+  for (const snapshot::PendingRequest& pending : snapshot.pending) note(pending.request.shape);
   Target target;
   for (const auto& [one, weight] : seen)
     target.push_back(
@@ -93,20 +93,20 @@ Result<DefragPlan> planDefrag(const snapshot::Snapshot& snapshot, Defragmentatio
   if (const auto pools = engine.setPools(snapshot.pools); !pools) return pools.error();
   DefragPlan result;
   result.goal = goal;
-  DefragmentationTerms terms;
-  terms.goal = goal;
-  terms.most_moves = most_moves;
-  for (const snapshot::Held& held : snapshot.allocations) {
+  DefragmentationOptions options;
+  options.goal = goal;
+  options.most_moves = most_moves;
+  for (const snapshot::HeldAllocation& held : snapshot.allocations) {
     const RequestId& id = held.allocation.id;
     if (const Result<void> known = engine.adopt(held.allocation); !known) return known.error();
     if (!held.name.empty()) result.names[id] = held.name;
     if (held.allocation.expires) continue;
     const std::int64_t age = (snapshot.written_at.ms - held.since.ms) / 1000;
-    terms.of[id].shape = held.shape;
-    terms.of[id].user = held.user;
-    terms.of[id].work_lost = std::max<std::int64_t>(age, 0);
+    options.of[id].shape = held.shape;
+    options.of[id].user = held.user;
+    options.of[id].work_lost = std::max<std::int64_t>(age, 0);
   }
-  Result<DefragmentationPlan> plan = engine.defragment(terms);
+  Result<DefragmentationPlan> plan = engine.defragment(options);
   if (!plan) return plan.error();
   result.plan = *std::move(plan);
   return result;

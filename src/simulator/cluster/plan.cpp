@@ -31,9 +31,9 @@ Bytes partOf(std::uint32_t milli) {
 constexpr Bytes kCard = mib(1024);
 constexpr Bytes kMargin = mib(4);  // of it, left to the driver where more is promised than there is
 
-engine::Shape askOf(const OpenbPod& pod, std::uint32_t overcommit) {
+engine::Shape shareShapeOf(const OpenbPod& pod, std::uint32_t overcommit) {
   engine::Shape shape = shapeOf(pod);
-  engine::DeviceAsk& ask = shape.containers.front().devices;
+  engine::DeviceRequest& ask = shape.containers.front().devices;
   if (pod.gpus == 0) return shape;
   ask.memory = partOf(static_cast<std::uint32_t>(pod.gpu_milli));
   if (!shares(pod)) return shape;
@@ -60,8 +60,8 @@ Result<void> addNodes(engine::Engine& engine, const Plan& plan, std::uint32_t ov
       }
       for (engine::Device& device : node.devices) {
         device.memory = kCard;
-        device.terms.budget = overcommit > kWhole ? partOf(kWhole) + kMargin : partOf(kWhole);
-        device.terms.overcommit_permille = std::max(overcommit, engine::kNoOvercommit);
+        device.options.budget = overcommit > kWhole ? partOf(kWhole) + kMargin : partOf(kWhole);
+        device.options.overcommit_permille = std::max(overcommit, engine::kNoOvercommit);
       }
       Result<void> set = engine.setNode(node);
       if (!set) return set;
@@ -116,7 +116,7 @@ Result<PlanRow> once(const Plan& plan, std::uint32_t overcommit, std::uint64_t s
   double unplaced = 0;
   for (const std::uint32_t at : orderOf(plan, seed)) {
     const OpenbPod& pod = plan.pods[at];
-    const engine::Request request{engine::RequestId(pod.name), askOf(pod, overcommit)};
+    const engine::Request request{engine::RequestId(pod.name), shareShapeOf(pod, overcommit)};
     const Result<engine::Allocation> placed = engine.place(request, kNever);
     if (placed) {
       count.add(placed->placement, shares(pod));

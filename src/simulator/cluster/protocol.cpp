@@ -34,7 +34,7 @@ class Recorder {
   void add(std::int64_t arrived, const engine::Usage& usage) {
     const double x = std::round(static_cast<double>(arrived) / capacity_ * 100);
     if (x < 0 || x >= static_cast<double>(kArrivals)) return;
-    Sums& at = sums_[static_cast<std::size_t>(x)];
+    ArrivalSums& at = sums_[static_cast<std::size_t>(x)];
     const auto idle = capacity_ - static_cast<double>(usage.used);
     ++at.rows;
     at.allocated += 100 * static_cast<double>(usage.used) / capacity_;
@@ -42,24 +42,24 @@ class Recorder {
     at.amount += 100 * usage.fragmented / capacity_;
   }
 
-  Course course() const {
-    Course course;
+  AllocationCurve curve() const {
+    AllocationCurve curve;
     for (std::size_t x = 0; x < kArrivals; ++x) {
-      const Sums& at = nearest(x);
+      const ArrivalSums& at = nearest(x);
       const double rows = std::max(at.rows, 1.0);
-      course.allocated[x] = at.allocated / rows;
-      course.fragment_ratio[x] = at.ratio / rows;
-      course.fragment_amount[x] = at.amount / rows;
+      curve.allocated[x] = at.allocated / rows;
+      curve.fragment_ratio[x] = at.ratio / rows;
+      curve.fragment_amount[x] = at.amount / rows;
     }
-    return course;
+    return curve;
   }
 
  private:
-  struct Sums {
+  struct ArrivalSums {
     double rows = 0, allocated = 0, ratio = 0, amount = 0;
   };
   // A percentage that no arrival ended at is told by a neighbour; by none: zero.
-  const Sums& nearest(std::size_t x) const {
+  const ArrivalSums& nearest(std::size_t x) const {
     if (sums_[x].rows > 0) return sums_[x];
     if (x > 0 && sums_[x - 1].rows > 0) return sums_[x - 1];
     if (x + 1 < kArrivals && sums_[x + 1].rows > 0) return sums_[x + 1];
@@ -67,7 +67,7 @@ class Recorder {
   }
 
   double capacity_;
-  std::array<Sums, kArrivals> sums_{};
+  std::array<ArrivalSums, kArrivals> sums_{};
 };
 
 Result<void> setUp(engine::Engine& engine, const std::vector<OpenbNode>& nodes,
@@ -180,7 +180,7 @@ Result<RunResult> runProtocol(const std::vector<OpenbNode>& nodes,
     }
     recorder.add(arrived, engine.usage());
   }
-  result.course = recorder.course();
+  result.curve = recorder.curve();
   return result;
 }
 

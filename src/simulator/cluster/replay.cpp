@@ -17,10 +17,10 @@ constexpr engine::Instant kNever{INT64_MAX};
 
 class Replayer {
  public:
-  Replayer(const snapshot::Snapshot& snapshot, const ReplayTerms& terms) : snapshot_(snapshot) {
+  Replayer(const snapshot::Snapshot& snapshot, const ReplayOptions& options) : snapshot_(snapshot) {
     out_.config = snapshot.config;
-    if (terms.policy) out_.config.policy = *terms.policy;
-    if (terms.devices) out_.config.devices = *terms.devices;
+    if (options.policy) out_.config.policy = *options.policy;
+    if (options.devices) out_.config.devices = *options.devices;
     out_.dropped = snapshot.history.dropped;
   }
 
@@ -35,8 +35,9 @@ class Replayer {
   }
 
  private:
-  void enter(Redecided& to, const Engine& engine, const Request& request, Difference what,
-             const OptionalPlacement& was, const OptionalPlacement& is, const std::string& told) {
+  void record(ReplayedDecisions& to, const Engine& engine, const Request& request, Difference what,
+              const OptionalPlacement& was, const OptionalPlacement& is,
+              const std::string& reason) {
     if (samePlace(was, is)) {
       ++to.same;
       return;
@@ -46,7 +47,7 @@ class Replayer {
     what.id = request.id.text;
     what.was = placeWords(was);
     what.is = placeWords(is);
-    what.why = whyElsewhere(engine, out_.config, request, was, is, told);
+    what.why = whyElsewhere(engine, out_.config, request, was, is, reason);
     to.differences.push_back(std::move(what));
   }
 
@@ -56,8 +57,8 @@ class Replayer {
     return {};
   }
   // Measured in an engine of its own: a target changes what is decided.
-  RoomFigures figures(const Engine& decided, const engine::Target& target,
-                      const Expected& expected) const {
+  CapacityStats figures(const Engine& decided, const engine::Target& target,
+                        const Expected& expected) const {
     Engine engine(out_.config);
     Result<void> good = begin(engine);
     if (good) good = engine.setTarget(target);
@@ -81,32 +82,34 @@ class Replayer {
     if (good) good = fill(engine, snapshot_.history.nodes);
     for (const engine::Allocation& one : snapshot_.history.allocations)
       if (good) good = engine.adopt(one);
-    for (const snapshot::Entry& entry : snapshot_.history.entries) {
+    for (const snapshot::HistoryEntry& entry : snapshot_.history.entries) {
       if (!good) return good;
       good =
           std::visit([&](const auto& what) { return follow(engine, entry.at, what); }, entry.what);
     }
     return good;
   }
-  Result<void> follow(Engine& engine, engine::Instant at, const snapshot::Asked& asked) {
+  Result<void> follow(Engine& engine, engine::Instant at, const snapshot::RequestEvent& asked) {
     const Result<engine::Decision> again = engine.decide(asked.request);
     if (!again) return again.error();
-    enter(out_.decisions, engine, asked.request, {"", "", at.ms, "", "", ""}, asked.placement,
-          again->placement, asked.reason);
+    record(out_.decisions, engine, asked.request, {"", "", at.ms, "", "", ""}, asked.placement,
+           again->placement, asked.reason);
     return {};
   }
-  static Result<void> follow(Engine& engine, engine::Instant, const snapshot::NodeIs& is) {
+  static Result<void> follow(Engine& engine, engine::Instant, const snapshot::NodeUpdated& is) {
     return engine.setNode(is.node);
   }
-  static Result<void> follow(Engine& engine, engine::Instant, const snapshot::NodeGone& gone) {
+  static Result<void> follow(Engine& engine, engine::Instant, const snapshot::NodeRemoved& gone) {
     engine.removeNode(gone.node);
     return {};
   }
-  static Result<void> follow(Engine& engine, engine::Instant, const snapshot::Holds& holds) {
+  static Result<void> follow(Engine& engine, engine::Instant,
+                             const snapshot::AllocationUpdated& holds) {
     engine.release(holds.allocation.id);
     return engine.adopt(holds.allocation);
   }
-  static Result<void> follow(Engine& engine, engine::Instant, const snapshot::Released& released) {
+  static Result<void> follow(Engine& engine, engine::Instant,
+                             const snapshot::AllocationReleased& released) {
     engine.release(released.id);
     return {};
   }
@@ -116,14 +119,15 @@ class Replayer {
     Engine engine(out_.config);
     Result<void> good = begin(engine);
     if (good) good = fill(engine, snapshot_.nodes);
-    for (const snapshot::Held& held : snapshot_.allocations)
+    for (const snapshot::HeldAllocation& held : snapshot_.allocations)
       if (good) good = engine.adopt(held.allocation);
     if (!good) return good;
     out_.before = figures(engine, target, expected);
-    for (const snapshot::Pending& one : snapshot_.pending) {
+    for (const snapshot::PendingRequest& one : snapshot_.pending) {
       const Result<engine::Decision> decided = engine.decide(one.request);
       if (!decided) return decided.error();
-      StillWaits waits{one.request.id.text, one.name, false, decided->fits(), "", "", {}, false};
+      ReplayedPending waits{
+          one.request.id.text, one.name, false, decided->fits(), "", "", {}, false};
       waits.differs = waits.fits && out_.pending.empty();
       if (waits.fits) waits.where = placeWords(decided->placement);
       if (!waits.fits && out_.pending.size() < kMaxExplained) {
@@ -140,19 +144,19 @@ class Replayer {
     Engine engine(out_.config);
     Result<void> good = begin(engine);
     if (good) good = fill(engine, snapshot_.nodes);
-    for (const snapshot::Held& held : snapshot_.allocations) {
+    for (const snapshot::HeldAllocation& held : snapshot_.allocations) {
       if (held.shape || !good) continue;
       good = engine.adopt(held.allocation);
       ++out_.anew.kept;
     }
     if (!good) return good;
-    for (const snapshot::Held& held : snapshot_.allocations) {
+    for (const snapshot::HeldAllocation& held : snapshot_.allocations) {
       if (!held.shape) continue;
       const Request request{held.allocation.id, *held.shape, held.user};
       const Result<engine::Decision> decided = engine.decide(request);
       if (!decided) return decided.error();
-      enter(out_.anew, engine, request, {"", held.name, held.since.ms, "", "", ""},
-            held.allocation.placement, decided->placement, "");
+      record(out_.anew, engine, request, {"", held.name, held.since.ms, "", "", ""},
+             held.allocation.placement, decided->placement, "");
       if (decided->fits()) static_cast<void>(engine.place(request, kNever));
     }
     for (std::size_t i = 0; i < snapshot_.pending.size(); ++i) {
@@ -170,12 +174,13 @@ class Replayer {
 }  // namespace
 
 bool Replay::asWritten() const {
-  return decisions.differ == 0 && std::none_of(pending.begin(), pending.end(),
-                                               [](const StillWaits& one) { return one.differs; });
+  return decisions.differ == 0 &&
+         std::none_of(pending.begin(), pending.end(),
+                      [](const ReplayedPending& one) { return one.differs; });
 }
 
-Result<Replay> replay(const snapshot::Snapshot& snapshot, const ReplayTerms& terms) {
-  return Replayer(snapshot, terms).run();
+Result<Replay> replay(const snapshot::Snapshot& snapshot, const ReplayOptions& options) {
+  return Replayer(snapshot, options).run();
 }
 
 }  // namespace divvy::simulator

@@ -8,7 +8,7 @@ namespace {
 
 namespace bj = boost::json;
 
-bj::object of(const Redecided& part) {
+bj::object of(const ReplayedDecisions& part) {
   bj::array differences;
   for (const Difference& one : part.differences) {
     differences.push_back(bj::object{{"id", one.id},
@@ -24,7 +24,7 @@ bj::object of(const Redecided& part) {
           {"differences", std::move(differences)}};
 }
 
-bj::object of(const RoomFigures& figures) {
+bj::object of(const CapacityStats& figures) {
   return {{"compute_milli", figures.compute_milli},  {"used_milli", figures.used_milli},
           {"idle_milli", figures.idle_milli},        {"fragmented_milli", figures.fragmented_milli},
           {"memory_bytes", figures.memory_bytes},    {"used_bytes", figures.used_bytes},
@@ -32,9 +32,9 @@ bj::object of(const RoomFigures& figures) {
           {"devices_in_use", figures.devices_in_use}};
 }
 
-bj::array of(const std::vector<StillWaits>& pending) {
+bj::array of(const std::vector<ReplayedPending>& pending) {
   bj::array all;
-  for (const StillWaits& one : pending) {
+  for (const ReplayedPending& one : pending) {
     bj::array changes;
     for (const std::string& change : one.changes) changes.emplace_back(change);
     all.push_back(bj::object{{"id", one.id},

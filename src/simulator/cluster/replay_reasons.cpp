@@ -144,8 +144,8 @@ bool samePlace(const std::optional<engine::Placement>& a,
 std::string whyElsewhere(const engine::Engine& engine, const engine::Config& config,
                          const engine::Request& request,
                          const std::optional<engine::Placement>& was,
-                         const std::optional<engine::Placement>& now, const std::string& told) {
-  if (!was) return "it fits; it was told: " + (told.empty() ? "nothing" : told);
+                         const std::optional<engine::Placement>& now, const std::string& reason) {
+  if (!was) return "it fits; it was told: " + (reason.empty() ? "nothing" : reason);
   const std::string node = refusedOn(engine, request, was->node);
   if (!node.empty()) return node;
   if (!now) return "it fits nowhere";

@@ -15,11 +15,11 @@ std::string placeWords(const std::optional<engine::Placement>& placement);
 bool samePlace(const std::optional<engine::Placement>& a,
                const std::optional<engine::Placement>& b);
 
-// `engine` is as it was when `now` was decided; `told`: why it was not placed then.
+// `engine` is as it was when `now` was decided; `reason`: why it was not placed then.
 std::string whyElsewhere(const engine::Engine& engine, const engine::Config& config,
                          const engine::Request& request,
                          const std::optional<engine::Placement>& was,
-                         const std::optional<engine::Placement>& now, const std::string& told);
+                         const std::optional<engine::Placement>& now, const std::string& reason);
 
 // Why it fits nowhere, of the first nodes.
 std::string whyNowhere(const engine::Engine& engine, const engine::Request& request);

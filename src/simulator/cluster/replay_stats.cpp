@@ -27,13 +27,13 @@ std::map<engine::DeviceUuid, Bytes> freeOn(const engine::Node& node, const Uses&
   for (const engine::Device& device : node.devices) {
     const auto used = uses.find({node.name, device.uuid});
     free[device.uuid] =
-        device.memory - device.terms.foreign - (used == uses.end() ? Bytes{} : used->second);
+        device.memory - device.options.foreign - (used == uses.end() ? Bytes{} : used->second);
   }
   return free;
 }
 
-std::vector<std::pair<ExpectedAsk, std::uint32_t>> mostFrequent(const Expected& expected) {
-  std::vector<std::pair<ExpectedAsk, std::uint32_t>> all(expected.begin(), expected.end());
+std::vector<std::pair<ExpectedRequest, std::uint32_t>> mostFrequent(const Expected& expected) {
+  std::vector<std::pair<ExpectedRequest, std::uint32_t>> all(expected.begin(), expected.end());
   std::stable_sort(all.begin(), all.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   if (all.size() > kMaxShapes) all.resize(kMaxShapes);
@@ -41,7 +41,7 @@ std::vector<std::pair<ExpectedAsk, std::uint32_t>> mostFrequent(const Expected& 
 }
 
 // Of the free memory of the node, what that shape's first container cannot have.
-double refusedOn(const engine::Engine& engine, const engine::Node& node, const ExpectedAsk& ask,
+double refusedOn(const engine::Engine& engine, const engine::Node& node, const ExpectedRequest& ask,
                  std::map<engine::DeviceUuid, Bytes>& free) {
   double bytes = 0;
   const auto refused = engine.refusedDevices({engine::RequestId("expected"), ask.shape, ask.user},
@@ -56,9 +56,9 @@ double refusedOn(const engine::Engine& engine, const engine::Node& node, const E
 
 Expected expectedOf(const snapshot::Snapshot& snapshot) {
   Expected expected;
-  for (const snapshot::Held& held : snapshot.allocations)
+  for (const snapshot::HeldAllocation& held : snapshot.allocations)
     if (held.shape) ++expected[{*held.shape, held.user}];
-  for (const snapshot::Pending& one : snapshot.pending)
+  for (const snapshot::PendingRequest& one : snapshot.pending)
     ++expected[{one.request.shape, one.request.user}];
   return expected;
 }
@@ -81,9 +81,9 @@ engine::Target targetOf(const Expected& expected) {
   return target;
 }
 
-RoomFigures figuresOf(const engine::Engine& engine, const std::vector<engine::Node>& nodes,
-                      const Expected& expected) {
-  RoomFigures figures;
+CapacityStats figuresOf(const engine::Engine& engine, const std::vector<engine::Node>& nodes,
+                        const Expected& expected) {
+  CapacityStats figures;
   const engine::Usage usage = engine.usage();
   figures.compute_milli = usage.capacity;
   figures.used_milli = usage.used;

@@ -9,18 +9,18 @@
 namespace divvy::simulator {
 
 // Requests that are expected, with how many of each there are.
-struct ExpectedAsk {
+struct ExpectedRequest {
   engine::Shape shape;
   engine::UserName user;
-  friend auto operator<=>(const ExpectedAsk&, const ExpectedAsk&) = default;
+  friend auto operator<=>(const ExpectedRequest&, const ExpectedRequest&) = default;
 };
-using Expected = std::map<ExpectedAsk, std::uint32_t>;
+using Expected = std::map<ExpectedRequest, std::uint32_t>;
 
 // What those that are there, and those that wait, ask for.
 Expected expectedOf(const snapshot::Snapshot& snapshot);
 // As fragmentation of compute is measured against.
 engine::Target targetOf(const Expected& expected);
-RoomFigures figuresOf(const engine::Engine& engine, const std::vector<engine::Node>& nodes,
-                      const Expected& expected);
+CapacityStats figuresOf(const engine::Engine& engine, const std::vector<engine::Node>& nodes,
+                        const Expected& expected);
 
 }  // namespace divvy::simulator

@@ -20,20 +20,20 @@ constexpr std::int64_t kBetweenSamples = 15 * 60'000;
 constexpr std::int64_t kEvictMs = 2'000;
 constexpr std::size_t kMaxSeen = 1u << 20;
 
-enum class Kind : std::uint8_t { kSample, kCard, kBurst, kIdle, kLeave, kCome };
+enum class EventKind : std::uint8_t { kSample, kCard, kBurst, kIdle, kDeparture, kArrival };
 
 // Of those at one time cards go first: what is done makes room.
-struct Event {
+struct DayEvent {
   std::int64_t at_ms = 0;
-  Kind kind = Kind::kCome;
+  EventKind kind = EventKind::kArrival;
   std::size_t who = 0;  // a pod or a card
   std::uint64_t stamp = 0;
-  friend bool operator>(const Event& a, const Event& b) {
+  friend bool operator>(const DayEvent& a, const DayEvent& b) {
     return std::tie(a.at_ms, a.kind, a.who, a.stamp) > std::tie(b.at_ms, b.kind, b.who, b.stamp);
   }
 };
 
-struct CardState {
+struct SimulatedCard {
   DayCard card;
   std::uint64_t stamp = 0;  // of the change that was announced last
   std::int64_t used_since_ms = 0;
@@ -49,10 +49,10 @@ class Day {
         clusters_(std::move(clusters)),
         tenants_(pods_.size()),
         waiting_(scenario.workloads.size()) {
-    figures_.overcommit = overcommit;
-    figures_.daily = daily;
-    figures_.pods = static_cast<double>(pods_.size());
-    figures_.cluster_gpu_hours.resize(scenario.clusters.size());
+    stats_.overcommit = overcommit;
+    stats_.daily = daily;
+    stats_.pods = static_cast<double>(pods_.size());
+    stats_.cluster_gpu_hours.resize(scenario.clusters.size());
     for (std::size_t i = 0; i < clusters_.cards(); ++i) {
       const Cluster& cluster = scenario.clusters[clusters_.clusterOf(i)];
       cards_.push_back({DayCard(cluster.gpu_memory, cluster.link), 0, 0});
@@ -63,70 +63,70 @@ class Day {
     }
   }
 
-  Result<DayFigures> run() {
-    if (!pods_.empty()) push(pods_[0].comes_ms, Kind::kCome, 0);
+  Result<DayStats> run() {
+    if (!pods_.empty()) push(pods_[0].comes_ms, EventKind::kArrival, 0);
     const auto end = static_cast<std::int64_t>(scenario_.hours * kMsPerHour);
     const auto samples = static_cast<std::size_t>(end / kBetweenSamples);
     seen_every_ = 1 + cards_.size() * samples / kMaxSeen;
     for (std::int64_t at = kBetweenSamples; at < end; at += kBetweenSamples)
-      push(at, Kind::kSample, 0);
+      push(at, EventKind::kSample, 0);
     while (!events_.empty() && !error_) {
-      const Event event = events_.top();
+      const DayEvent event = events_.top();
       events_.pop();
       now_ = event.at_ms;
       handle(event);
     }
     if (error_) return *error_;
     finish();
-    return figures_;
+    return stats_;
   }
 
  private:
-  void push(std::int64_t at, Kind kind, std::size_t who, std::uint64_t stamp = 0) {
+  void push(std::int64_t at, EventKind kind, std::size_t who, std::uint64_t stamp = 0) {
     events_.push({at, kind, who, stamp});
   }
 
-  void handle(const Event& event) {
+  void handle(const DayEvent& event) {
     switch (event.kind) {
-      case Kind::kCome:
-        return come(event.who);
-      case Kind::kBurst:
+      case EventKind::kArrival:
+        return arrive(event.who);
+      case EventKind::kBurst:
         return burst(event.who);
-      case Kind::kLeave:
+      case EventKind::kDeparture:
         return maybeLeave(event.who);
-      case Kind::kSample:
+      case EventKind::kSample:
         return sample();
-      case Kind::kIdle:
+      case EventKind::kIdle:
         if (tenants_[event.who].stamp == event.stamp) stop(event.who);
         return;
-      case Kind::kCard:
+      case EventKind::kCard:
         if (cards_[event.who].stamp == event.stamp) changed(event.who);
         return;
     }
   }
 
-  void come(std::size_t pod) {
-    if (pod + 1 < pods_.size()) push(pods_[pod + 1].comes_ms, Kind::kCome, pod + 1);
-    if (!pods_[pod].bursts.empty()) push(pods_[pod].bursts[0].at_ms, Kind::kBurst, pod);
-    push(pods_[pod].leaves_ms, Kind::kLeave, pod);
-    want(pod);
+  void arrive(std::size_t pod) {
+    if (pod + 1 < pods_.size()) push(pods_[pod + 1].comes_ms, EventKind::kArrival, pod + 1);
+    if (!pods_[pod].bursts.empty()) push(pods_[pod].bursts[0].at_ms, EventKind::kBurst, pod);
+    push(pods_[pod].leaves_ms, EventKind::kDeparture, pod);
+    enqueue(pod);
   }
 
   void burst(std::size_t pod) {
     Tenant& tenant = tenants_[pod];
     ++tenant.come;
     if (tenant.come < pods_[pod].bursts.size())
-      push(pods_[pod].bursts[tenant.come].at_ms, Kind::kBurst, pod);
+      push(pods_[pod].bursts[tenant.come].at_ms, EventKind::kBurst, pod);
     if (tenant.stopped) {
       tenant.stopped = false;
-      want(pod);
+      enqueue(pod);
     } else if (tenant.card) {
       changed(*tenant.card);
     }
   }
 
   // Joins those who wait for a place, and asks for all of them who may be next.
-  void want(std::size_t pod) {
+  void enqueue(std::size_t pod) {
     tenants_[pod].waiting = true;
     tenants_[pod].wants_since_ms = now_;
     waiting_[pods_[pod].workload].push_back(pod);
@@ -159,23 +159,23 @@ class Day {
         error_ = card.error();
       } else if (*card) {
         waiting_[best].pop_front();
-        settleIn(pod, **card, delay);
+        assign(pod, **card, delay);
       } else {
         blocked[best] = true;
       }
     }
   }
 
-  void settleIn(std::size_t pod, std::size_t at, std::int64_t delay) {
+  void assign(std::size_t pod, std::size_t at, std::int64_t delay) {
     Tenant& tenant = tenants_[pod];
     const double waited = static_cast<double>(now_ + delay - tenant.wants_since_ms) / 1000;
     waits_.add(waited);
     if (tenant.workload->urgency == Urgency::kHigh) urgent_waits_.add(waited);
-    settle(at);
-    CardState& state = cards_[at];
+    advance(at);
+    SimulatedCard& state = cards_[at];
     if (!state.card.used()) {
       state.used_since_ms = now_;
-      figures_.gpus_peak = std::max(figures_.gpus_peak, static_cast<double>(++used_));
+      stats_.gpus_peak = std::max(stats_.gpus_peak, static_cast<double>(++used_));
     }
     tenant.waiting = false;
     tenant.card = at;
@@ -186,11 +186,11 @@ class Day {
     changed(at);
   }
 
-  void settle(std::size_t card) { work_ms_ += cards_[card].card.settle(now_); }
+  void advance(std::size_t card) { work_ms_ += cards_[card].card.advance(now_); }
 
   // Bursts that are done end, others begin, and the card's next change is announced.
   void changed(std::size_t at) {
-    settle(at);
+    advance(at);
     std::vector<std::size_t> done;
     for (Tenant* tenant : cards_[at].card.tenants()) {
       const auto pod = static_cast<std::size_t>(tenant - tenants_.data());
@@ -216,15 +216,15 @@ class Day {
   }
 
   void announce(std::size_t at) {
-    CardState& state = cards_[at];
+    SimulatedCard& state = cards_[at];
     ++state.stamp;
-    if (const auto next = state.card.update(now_)) push(*next, Kind::kCard, at, state.stamp);
+    if (const auto next = state.card.update(now_)) push(*next, EventKind::kCard, at, state.stamp);
   }
 
   void announceIdle(std::size_t pod) {
     Tenant& tenant = tenants_[pod];
     if (!shared_ || tenant.workload->idle_stop_ms == 0 || tenant.working || !tenant.card) return;
-    push(now_ + tenant.workload->idle_stop_ms, Kind::kIdle, pod, ++tenant.stamp);
+    push(now_ + tenant.workload->idle_stop_ms, EventKind::kIdle, pod, ++tenant.stamp);
   }
 
   void note(const Tenant& tenant) {
@@ -242,8 +242,8 @@ class Day {
   }
 
   void stop(std::size_t pod) {
-    figures_.stops += 1;
-    takeOff(pod);
+    stats_.stops += 1;
+    removeFromCard(pod);
     tenants_[pod].stopped = true;
     placeWaiting();
   }
@@ -253,7 +253,7 @@ class Day {
     const bool worked = tenant.begun == pods_[pod].bursts.size() && !tenant.working;
     if (now_ < pods_[pod].leaves_ms || !worked) return;
     if (tenant.card) {
-      takeOff(pod);
+      removeFromCard(pod);
       placeWaiting();
     } else if (tenant.waiting) {
       std::deque<std::size_t>& line = waiting_[pods_[pod].workload];
@@ -262,11 +262,11 @@ class Day {
     }
   }
 
-  void takeOff(std::size_t pod) {
+  void removeFromCard(std::size_t pod) {
     Tenant& tenant = tenants_[pod];
     const std::size_t at = *tenant.card;
-    settle(at);
-    CardState& state = cards_[at];
+    advance(at);
+    SimulatedCard& state = cards_[at];
     state.card.remove(tenant);
     clusters_.release(pod, at);
     tenant.card.reset();
@@ -281,24 +281,24 @@ class Day {
     --used_;
     const Cluster& cluster = scenario_.clusters[clusters_.clusterOf(at)];
     const double hours = static_cast<double>(now_ - cards_[at].used_since_ms) / kMsPerHour;
-    figures_.gpu_hours += hours;
-    figures_.cost += hours * cluster.price;
-    figures_.cluster_gpu_hours[clusters_.clusterOf(at)] += hours;
+    stats_.gpu_hours += hours;
+    stats_.cost += hours * cluster.price;
+    stats_.cluster_gpu_hours[clusters_.clusterOf(at)] += hours;
   }
 
   bool evictFor(std::size_t pod) {
-    engine::EvictionCosts stakes;
+    engine::EvictionCosts costs;
     for (std::size_t at = 0; at < tenants_.size(); ++at) {
       Tenant& tenant = tenants_[at];
       if (!tenant.card || tenant.workload->kind == PodKind::kService) continue;
       if (tenant.workload->urgency <= tenants_[pod].workload->urgency) continue;
-      settle(*tenant.card);
-      engine::EvictionCost& stake = stakes.of[engine::RequestId(std::to_string(at))];
-      stake.priority = -static_cast<std::int64_t>(tenant.workload->urgency);
-      stake.work_lost = static_cast<std::int64_t>(lostBy(tenant));
+      advance(*tenant.card);
+      engine::EvictionCost& cost = costs.of[engine::RequestId(std::to_string(at))];
+      cost.priority = -static_cast<std::int64_t>(tenant.workload->urgency);
+      cost.work_lost = static_cast<std::int64_t>(lostBy(tenant));
     }
-    if (stakes.of.empty()) return false;
-    const auto victims = clusters_.victims(pod, *tenants_[pod].workload, stakes);
+    if (costs.of.empty()) return false;
+    const auto victims = clusters_.victims(pod, *tenants_[pod].workload, costs);
     if (!victims) {
       error_ = victims.error();
       return false;
@@ -319,9 +319,9 @@ class Day {
   void evict(std::size_t pod) {
     Tenant& tenant = tenants_[pod];
     const double lost = lostBy(tenant);
-    figures_.evictions += 1;
-    figures_.lost_hours += lost / kMsPerHour;
-    takeOff(pod);
+    stats_.evictions += 1;
+    stats_.lost_hours += lost / kMsPerHour;
+    removeFromCard(pod);
     tenant.left += lost;
     // It waits only if it has something to do.
     if (tenant.working || tenant.workload->kind == PodKind::kBatch) {
@@ -338,20 +338,20 @@ class Day {
     for (std::size_t i = 0; i < cards_.size(); ++i) {
       const DayCard& card = cards_[i].card;
       busy += card.busy();
-      if (card.used() && i % seen_every_ == 0) seen_.push_back(seenOn(card));
+      if (card.used() && i % seen_every_ == 0) observed_.push_back(observedOn(card));
     }
-    figures_.course.push_back(
+    stats_.curve.push_back(
         {static_cast<double>(now_) / kMsPerHour, static_cast<double>(used_), busy});
   }
 
   // Who works needs all of his memory.
-  static engine::SeenUse seenOn(const DayCard& card) {
-    engine::SeenUse seen;
+  static engine::ObservedUse observedOn(const DayCard& card) {
+    engine::ObservedUse observed;
     for (const Tenant* tenant : card.tenants()) {
-      seen.promised = seen.promised + tenant->workload->memory;
-      if (tenant->working) seen.used = seen.used + tenant->workload->memory;
+      observed.promised = observed.promised + tenant->workload->memory;
+      if (tenant->working) observed.used = observed.used + tenant->workload->memory;
     }
-    return seen;
+    return observed;
   }
 
   void finish() {
@@ -362,21 +362,20 @@ class Day {
         undone += tenant.pod->bursts[i].duty * static_cast<double>(tenant.pod->bursts[i].length_ms);
       if (tenant.card) unuse(*tenant.card);
     }
-    for (const CardState& state : cards_) figures_.fetched_tb += state.card.fetchedBytes() / 1e12;
-    figures_.undone_hours = undone / kMsPerHour;
-    figures_.work_hours = work_ms_ / kMsPerHour - figures_.lost_hours;
-    if (figures_.gpu_hours > 0)
-      figures_.utilisation = 100 * figures_.work_hours / figures_.gpu_hours;
-    figures_.safe_overcommit = engine::safeOvercommit(seen_, gib(1), gib(1u << 17));
-    figures_.wait_p50 = waits_.at(0.5, 0);
-    figures_.wait_p99 = waits_.at(0.99, 0);
-    figures_.urgent_wait_p99 = urgent_waits_.at(0.99, 0);
-    figures_.slowdown_p50 = slowdowns_.at(0.5, 1);
-    figures_.slowdown_p99 = slowdowns_.at(0.99, 1);
-    figures_.urgent_slowdown_p99 = urgent_slowdowns_.at(0.99, 1);
-    figures_.fetch_p99 = fetches_.at(0.99, 0);
-    figures_.urgent_fetch_p99 = urgent_fetches_.at(0.99, 0);
-    if (bursts_ > 0) figures_.fetches_percent = 100 * fetched_bursts_ / bursts_;
+    for (const SimulatedCard& state : cards_) stats_.fetched_tb += state.card.fetchedBytes() / 1e12;
+    stats_.undone_hours = undone / kMsPerHour;
+    stats_.work_hours = work_ms_ / kMsPerHour - stats_.lost_hours;
+    if (stats_.gpu_hours > 0) stats_.utilisation = 100 * stats_.work_hours / stats_.gpu_hours;
+    stats_.safe_overcommit = engine::safeOvercommit(observed_, gib(1), gib(1u << 17));
+    stats_.wait_p50 = waits_.at(0.5, 0);
+    stats_.wait_p99 = waits_.at(0.99, 0);
+    stats_.urgent_wait_p99 = urgent_waits_.at(0.99, 0);
+    stats_.slowdown_p50 = slowdowns_.at(0.5, 1);
+    stats_.slowdown_p99 = slowdowns_.at(0.99, 1);
+    stats_.urgent_slowdown_p99 = urgent_slowdowns_.at(0.99, 1);
+    stats_.fetch_p99 = fetches_.at(0.99, 0);
+    stats_.urgent_fetch_p99 = urgent_fetches_.at(0.99, 0);
+    if (bursts_ > 0) stats_.fetches_percent = 100 * fetched_bursts_ / bursts_;
   }
 
   const Scenario& scenario_;
@@ -384,23 +383,23 @@ class Day {
   std::vector<Pod> pods_;
   DayClusters clusters_;
   std::vector<Tenant> tenants_;  // by pod
-  std::vector<CardState> cards_;
+  std::vector<SimulatedCard> cards_;
   std::vector<std::deque<std::size_t>> waiting_;  // by workload
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::priority_queue<DayEvent, std::vector<DayEvent>, std::greater<>> events_;
   std::int64_t now_ = 0;
   std::size_t used_ = 0;
-  std::vector<engine::SeenUse> seen_;
+  std::vector<engine::ObservedUse> observed_;
   std::size_t seen_every_ = 1;  // of the cards: there is a bound
   double work_ms_ = 0, bursts_ = 0, fetched_bursts_ = 0;
-  Marks waits_, urgent_waits_, slowdowns_, urgent_slowdowns_, fetches_, urgent_fetches_;
-  DayFigures figures_;
+  WeightedSamples waits_, urgent_waits_, slowdowns_, urgent_slowdowns_, fetches_, urgent_fetches_;
+  DayStats stats_;
   std::optional<Error> error_;
 };
 
 }  // namespace
 
-Result<DayFigures> runDay(const Scenario& scenario, std::uint32_t overcommit, std::uint64_t seed,
-                          const engine::UsageByHourPolicy& daily) {
+Result<DayStats> runDay(const Scenario& scenario, std::uint32_t overcommit, std::uint64_t seed,
+                        const engine::UsageByHourPolicy& daily) {
   Result<DayClusters> clusters = DayClusters::of(scenario, overcommit, seed, daily);
   if (!clusters) return clusters.error();
   return Day(scenario, overcommit, seed, std::move(*clusters), daily).run();

@@ -42,7 +42,7 @@ void DayCard::remove(const Tenant& tenant) {
   tenants_.erase(std::find(tenants_.begin(), tenants_.end(), &tenant));
 }
 
-double DayCard::settle(std::int64_t now) {
+double DayCard::advance(std::int64_t now) {
   const auto passed = static_cast<double>(now - settled_ms_);
   settled_ms_ = now;
   double done = 0;
@@ -56,27 +56,28 @@ double DayCard::settle(std::int64_t now) {
   return done;
 }
 
-std::vector<Claim> DayCard::claimsOf(const std::vector<Tenant*>& workers, std::int64_t now) const {
-  std::vector<Claim> claims;
+std::vector<TenantDemand> DayCard::demandsOf(const std::vector<Tenant*>& workers,
+                                             std::int64_t now) const {
+  std::vector<TenantDemand> demands;
   for (const Tenant* tenant : workers) {
     const DayWorkload& workload = *tenant->workload;
     const bool held = tenant->fetched_ms || tenant->ready_ms > now;
     const double want = tenant->behind(now) > kLate ? 1 : tenant->burst().duty;
-    claims.push_back({workload.urgency, workload.memory, static_cast<double>(workload.cores),
-                      held ? 0 : want, 0, 0});
+    demands.push_back({workload.urgency, workload.memory, static_cast<double>(workload.cores),
+                       held ? 0 : want, 0, 0});
   }
   // What is guaranteed to those without work is not to be had.
   Bytes kept;
   for (const Tenant* tenant : tenants_) {
     if (!tenant->working) kept = kept + tenant->workload->guarantee;
   }
-  share(claims, memory_ - kept);
-  return claims;
+  share(demands, memory_ - kept);
+  return demands;
 }
 
 // Who has no work goes first, the longest without; then who is less urgent and waits anyway.
 void DayCard::makeRoom(const Tenant* whose, const std::vector<Tenant*>& workers,
-                       const std::vector<Claim>& claims) {
+                       const std::vector<TenantDemand>& demands) {
   std::vector<Tenant*> leaving;
   for (Tenant* tenant : tenants_) {
     if (!tenant->working && tenant != whose) leaving.push_back(tenant);
@@ -85,7 +86,7 @@ void DayCard::makeRoom(const Tenant* whose, const std::vector<Tenant*>& workers,
     return a->idle_since_ms < b->idle_since_ms;
   });
   for (std::size_t i = 0; i < workers.size(); ++i) {
-    if (claims[i].there == 0 && workers[i] != whose) leaving.push_back(workers[i]);
+    if (demands[i].there == 0 && workers[i] != whose) leaving.push_back(workers[i]);
   }
   for (Tenant* tenant : leaving) {
     const Bytes excess = sumOf(tenants_) - memory_;
@@ -95,12 +96,12 @@ void DayCard::makeRoom(const Tenant* whose, const std::vector<Tenant*>& workers,
   }
 }
 
-bool DayCard::fetch(Tenant& tenant, const Claim& claim, double ratio, std::int64_t now) {
+bool DayCard::fetch(Tenant& tenant, const TenantDemand& demand, double ratio, std::int64_t now) {
   const Bytes missing = tenant.workload->memory - tenant.resident;
-  if (missing.count == 0 || claim.there == 0 || tenant.fetched_ms) return false;
+  if (missing.count == 0 || demand.there == 0 || tenant.fetched_ms) return false;
   const double swap_s = static_cast<double>(missing.count) / (link_ * 1e9);
   // Half a turn of somebody else's on average, as often as it is somebody else's.
-  const double turn_s = claim.there < 1 ? turnSeconds(swap_s, ratio) / 2 * (1 - claim.there) : 0;
+  const double turn_s = demand.there < 1 ? turnSeconds(swap_s, ratio) / 2 * (1 - demand.there) : 0;
   tenant.resident = tenant.workload->memory;
   tenant.fetched_ms = now + static_cast<std::int64_t>(std::ceil((swap_s + turn_s) * 1000));
   tenant.fetch_s += swap_s + turn_s;
@@ -135,23 +136,23 @@ std::optional<std::int64_t> DayCard::update(std::int64_t now) {
     workers.push_back(tenant);
     needed = needed + tenant->workload->memory;
   }
-  std::vector<Claim> claims = claimsOf(workers, now);
+  std::vector<TenantDemand> demands = demandsOf(workers, now);
   const double ratio =
       static_cast<double>(needed.count) / std::max(static_cast<double>(memory_.count), 1.0);
   bool moved = false;
   for (std::size_t i = 0; i < workers.size(); ++i) {
-    if (!fetch(*workers[i], claims[i], ratio, now)) continue;
-    makeRoom(workers[i], workers, claims);
+    if (!fetch(*workers[i], demands[i], ratio, now)) continue;
+    makeRoom(workers[i], workers, demands);
     moved = true;
   }
   // Those who took turns are all there in name; once all who work fit, who does not work left.
-  if (needed <= memory_) makeRoom(nullptr, workers, claims);
-  if (moved) claims = claimsOf(workers, now);
+  if (needed <= memory_) makeRoom(nullptr, workers, demands);
+  if (moved) demands = demandsOf(workers, now);
   std::optional<std::int64_t> next;
   const auto soonest = [&](std::int64_t at) { next = std::min(next.value_or(at), at); };
   for (std::size_t i = 0; i < workers.size(); ++i) {
     Tenant& tenant = *workers[i];
-    tenant.rate = claims[i].rate;
+    tenant.rate = demands[i].rate;
     if (tenant.fetched_ms) soonest(*tenant.fetched_ms);
     if (tenant.ready_ms > now) soonest(tenant.ready_ms);
     if (tenant.rate > 0) soonest(nextOf(tenant, now));

@@ -46,17 +46,17 @@ class DayCard {
   void add(Tenant& tenant);
   void remove(const Tenant& tenant);
   // Work up to now is done, at the rates so far; so much of it, in milliseconds of a whole card.
-  double settle(std::int64_t now);
+  double advance(std::int64_t now);
   // After a change: memory moves, rates are new. When the next of them is done, or there.
   std::optional<std::int64_t> update(std::int64_t now);
   double fetchedBytes() const { return fetched_; }
 
  private:
-  std::vector<Claim> claimsOf(const std::vector<Tenant*>& workers, std::int64_t now) const;
+  std::vector<TenantDemand> demandsOf(const std::vector<Tenant*>& workers, std::int64_t now) const;
   std::int64_t nextOf(const Tenant& tenant, std::int64_t now) const;
-  bool fetch(Tenant& tenant, const Claim& claim, double ratio, std::int64_t now);
+  bool fetch(Tenant& tenant, const TenantDemand& demand, double ratio, std::int64_t now);
   void makeRoom(const Tenant* whose, const std::vector<Tenant*>& workers,
-                const std::vector<Claim>& claims);
+                const std::vector<TenantDemand>& demands);
 
   Bytes memory_;
   double link_;

@@ -100,7 +100,7 @@ Result<void> DayClusters::addNodes(const Scenario& scenario, std::size_t cluster
 
 engine::Request DayClusters::requestOf(std::size_t pod, const DayWorkload& workload) const {
   engine::Request request{idOf(pod), {}};
-  engine::DeviceAsk& ask = request.shape.containers.emplace_back().devices;
+  engine::DeviceRequest& ask = request.shape.containers.emplace_back().devices;
   ask.count = 1;
   ask.memory = workload.memory;
   if (overcommit_ > engine::kNoOvercommit) ask.guarantee = workload.guarantee;
@@ -129,11 +129,11 @@ void DayClusters::release(std::size_t pod, std::size_t card) {
 }
 
 Result<std::vector<std::size_t>> DayClusters::victims(std::size_t pod, const DayWorkload& workload,
-                                                      const engine::EvictionCosts& stakes) const {
+                                                      const engine::EvictionCosts& costs) const {
   const engine::Request request = requestOf(pod, workload);
   for (const std::size_t cluster : by_price_) {
     if (workload.memory > memory_[cluster]) continue;
-    const auto found = engines_[cluster].preempt(request, rankOf(workload.urgency), stakes);
+    const auto found = engines_[cluster].preempt(request, rankOf(workload.urgency), costs);
     if (!found) return found.error();
     if (!*found) continue;
     std::vector<std::size_t> pods;

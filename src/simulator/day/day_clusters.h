@@ -26,7 +26,7 @@ class DayClusters {
   // Who has to end so that it fits: the fewest lost of those that are less urgent. Empty: nobody's
   // end helps.
   Result<std::vector<std::size_t>> victims(std::size_t pod, const DayWorkload& workload,
-                                           const engine::EvictionCosts& stakes) const;
+                                           const engine::EvictionCosts& costs) const;
 
  private:
   engine::Request requestOf(std::size_t pod, const DayWorkload& workload) const;

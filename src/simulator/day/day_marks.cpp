@@ -4,17 +4,17 @@
 
 namespace divvy::simulator {
 
-double Marks::at(double part, double otherwise) const {
-  if (marks_.empty()) return otherwise;
-  std::sort(marks_.begin(), marks_.end());
+double WeightedSamples::at(double part, double otherwise) const {
+  if (samples_.empty()) return otherwise;
+  std::sort(samples_.begin(), samples_.end());
   double all = 0;
-  for (const auto& mark : marks_) all += mark.second;
+  for (const auto& mark : samples_) all += mark.second;
   double sum = 0;
-  for (const auto& mark : marks_) {
+  for (const auto& mark : samples_) {
     sum += mark.second;
     if (sum >= part * all) return mark.first;
   }
-  return marks_.back().first;
+  return samples_.back().first;
 }
 
 }  // namespace divvy::simulator

@@ -7,45 +7,45 @@
 namespace divvy::simulator {
 namespace {
 
-struct Member {
+struct ViewField {
   const char* key;
-  double DayFigures::*field;
+  double DayStats::*field;
 };
-constexpr Member kMembers[] = {{"pods", &DayFigures::pods},
-                               {"work_gpu_hours", &DayFigures::work_hours},
-                               {"undone_gpu_hours", &DayFigures::undone_hours},
-                               {"lost_gpu_hours", &DayFigures::lost_hours},
-                               {"gpu_hours", &DayFigures::gpu_hours},
-                               {"gpus_peak", &DayFigures::gpus_peak},
-                               {"utilisation_pct", &DayFigures::utilisation},
-                               {"cost", &DayFigures::cost},
-                               {"wait_p50_s", &DayFigures::wait_p50},
-                               {"wait_p99_s", &DayFigures::wait_p99},
-                               {"high_wait_p99_s", &DayFigures::urgent_wait_p99},
-                               {"slowdown_p50", &DayFigures::slowdown_p50},
-                               {"slowdown_p99", &DayFigures::slowdown_p99},
-                               {"high_slowdown_p99", &DayFigures::urgent_slowdown_p99},
-                               {"fetch_p99_s", &DayFigures::fetch_p99},
-                               {"high_fetch_p99_s", &DayFigures::urgent_fetch_p99},
-                               {"fetches_pct", &DayFigures::fetches_percent},
-                               {"fetched_tb", &DayFigures::fetched_tb},
-                               {"evictions", &DayFigures::evictions},
-                               {"stops", &DayFigures::stops},
-                               {"safe_overcommit_milli", &DayFigures::safe_overcommit}};
+constexpr ViewField kMembers[] = {{"pods", &DayStats::pods},
+                                  {"work_gpu_hours", &DayStats::work_hours},
+                                  {"undone_gpu_hours", &DayStats::undone_hours},
+                                  {"lost_gpu_hours", &DayStats::lost_hours},
+                                  {"gpu_hours", &DayStats::gpu_hours},
+                                  {"gpus_peak", &DayStats::gpus_peak},
+                                  {"utilisation_pct", &DayStats::utilisation},
+                                  {"cost", &DayStats::cost},
+                                  {"wait_p50_s", &DayStats::wait_p50},
+                                  {"wait_p99_s", &DayStats::wait_p99},
+                                  {"high_wait_p99_s", &DayStats::urgent_wait_p99},
+                                  {"slowdown_p50", &DayStats::slowdown_p50},
+                                  {"slowdown_p99", &DayStats::slowdown_p99},
+                                  {"high_slowdown_p99", &DayStats::urgent_slowdown_p99},
+                                  {"fetch_p99_s", &DayStats::fetch_p99},
+                                  {"high_fetch_p99_s", &DayStats::urgent_fetch_p99},
+                                  {"fetches_pct", &DayStats::fetches_percent},
+                                  {"fetched_tb", &DayStats::fetched_tb},
+                                  {"evictions", &DayStats::evictions},
+                                  {"stops", &DayStats::stops},
+                                  {"safe_overcommit_milli", &DayStats::safe_overcommit}};
 
-std::string nameOfRow(const DayFigures& row) {
+std::string nameOfRow(const DayStats& row) {
   if (row.overcommit == 0) return "a card each";
   const std::string daily = dailyWord(row.daily);
   return "shared, " + overcommitWord(row.overcommit) + (daily == "off" ? "" : ", days: " + daily);
 }
 
 std::string rowOf(const Scenario& scenario, const DayResult& result, std::size_t at) {
-  const DayFigures& row = result.rows[at];
+  const DayStats& row = result.rows[at];
   std::string text =
       "    {\"overcommit\": " + (row.overcommit == 0 ? "null" : overcommitWord(row.overcommit)) +
       ", \"daily\": " + quoted(dailyWord(row.daily)) +
       ", \"saved_pct\": " + number(savedPercent(result, at));
-  for (const Member& member : kMembers) {
+  for (const ViewField& member : kMembers) {
     text += std::string(",\n     ") + quoted(member.key) + ": " + number(row.*member.field);
   }
   std::string clusters;
@@ -55,7 +55,7 @@ std::string rowOf(const Scenario& scenario, const DayResult& result, std::size_t
   }
   text += ",\n     \"cluster_gpu_hours\": {" + clusters + "}";
   std::string hours, used, busy;
-  for (const DaySample& sample : row.course) {
+  for (const DaySample& sample : row.curve) {
     const std::string comma = hours.empty() ? "" : ", ";
     hours += comma + number(sample.hour, 2);
     used += comma + number(sample.used, 2);
@@ -66,7 +66,7 @@ std::string rowOf(const Scenario& scenario, const DayResult& result, std::size_t
 }
 
 void addTo(const DayResult& result, std::size_t at, bool by_day, Line* lines) {
-  const DayFigures& row = result.rows[at];
+  const DayStats& row = result.rows[at];
   const double promised = row.overcommit / 1000.0;
   lines[0].points.emplace_back(promised, savedPercent(result, at));
   lines[1].points.emplace_back(promised, by_day ? row.fetches_percent : row.utilisation);
@@ -119,17 +119,17 @@ std::string json(const Scenario& scenario, const DayResult& result) {
 
 std::string svg(const Scenario& scenario, const DayResult& result) {
   Panel used{"GPUs with tenants, by hour", "hour", "GPUs", {}, 0};
-  for (const DayFigures& row : result.rows) {
+  for (const DayStats& row : result.rows) {
     // Not all of many: each way to look at days with the most that is promised.
     const bool most = row.overcommit == scenario.sharing.overcommit.back();
     if (scenario.sharing.daily.size() > 1 && row.overcommit != 0 && !most) continue;
     Line& line = used.lines.emplace_back();
     line.name = nameOfRow(row);
-    for (const DaySample& sample : row.course) line.points.emplace_back(sample.hour, sample.used);
+    for (const DaySample& sample : row.curve) line.points.emplace_back(sample.hour, sample.used);
   }
   Line& busy = used.lines.emplace_back();
   busy.name = "GPUs of work, a card each";
-  for (const DaySample& sample : result.rows.front().course)
+  for (const DaySample& sample : result.rows.front().curve)
     busy.points.emplace_back(sample.hour, sample.busy);
   return svg(scenario.name, {curveOf(scenario, result), used});
 }

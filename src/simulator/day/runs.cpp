@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kBarArrival = 100;
 using Results = std::vector<std::optional<RunResult>>;
 
-void add(Course& sum, const Course& one, double part) {
+void add(AllocationCurve& sum, const AllocationCurve& one, double part) {
   for (std::size_t x = 0; x < kArrivals; ++x) {
     sum.allocated[x] += part * one.allocated[x];
     sum.fragment_ratio[x] += part * one.fragment_ratio[x];
@@ -20,18 +20,18 @@ void add(Course& sum, const Course& one, double part) {
   }
 }
 
-Outcome outcomeOf(const Runs& runs, const Results& results, std::size_t first) {
-  Outcome outcome;
+WorkloadResult outcomeOf(const Runs& runs, const Results& results, std::size_t first) {
+  WorkloadResult outcome;
   const std::size_t seeds = runs.seeds.size();
   const double part = 1.0 / static_cast<double>(seeds);
   for (std::size_t i = first; i < first + seeds; ++i) {
     const RunResult& one = *results[i];
-    outcome.alloc_at_100.push_back(one.course.allocated[kBarArrival]);
+    outcome.alloc_at_100.push_back(one.curve.allocated[kBarArrival]);
     outcome.mean += part * outcome.alloc_at_100.back();
     outcome.pods += part * static_cast<double>(one.pods);
     outcome.failed_pods += part * static_cast<double>(one.failed_pods);
     outcome.failed_gpus += part * one.failed_gpus;
-    add(outcome.course, one.course, part);
+    add(outcome.curve, one.curve, part);
   }
   double squares = 0;
   for (const double value : outcome.alloc_at_100) {
@@ -43,7 +43,8 @@ Outcome outcomeOf(const Runs& runs, const Results& results, std::size_t first) {
 
 }  // namespace
 
-Result<std::vector<Outcome>> runAll(const Runs& runs, unsigned threads, const Progress& progress) {
+Result<std::vector<WorkloadResult>> runAll(const Runs& runs, unsigned threads,
+                                           const Progress& progress) {
   Results results(runs.count());
   const std::size_t per_workload = runs.policies.size() * runs.seeds.size();
   const auto run = [&](std::size_t at) -> Result<void> {
@@ -60,7 +61,7 @@ Result<std::vector<Outcome>> runAll(const Runs& runs, unsigned threads, const Pr
   };
   const Result<void> all = sideBySide(runs.count(), threads, run, progress);
   if (!all) return all.error();
-  std::vector<Outcome> outcomes;
+  std::vector<WorkloadResult> outcomes;
   std::size_t first = 0;
   for (const Workload& workload : runs.workloads) {
     for (const engine::Policy policy : runs.policies) {

@@ -10,9 +10,9 @@ constexpr std::size_t kFirstShown = 60;
 
 }  // namespace
 
-std::string svg(const Runs& runs, const std::vector<Outcome>& outcomes) {
+std::string svg(const Runs& runs, const std::vector<WorkloadResult>& outcomes) {
   std::vector<Panel> panels;
-  for (const Outcome& outcome : outcomes) {
+  for (const WorkloadResult& outcome : outcomes) {
     if (panels.empty() || panels.back().title != outcome.workload) {
       panels.push_back(
           {outcome.workload, "GPUs asked for, % of all", "GPUs given, % of all", {}, {}});
@@ -20,7 +20,7 @@ std::string svg(const Runs& runs, const std::vector<Outcome>& outcomes) {
     Line& line = panels.back().lines.emplace_back();
     line.name = nameOf(outcome.policy);
     for (std::size_t x = kFirstShown; x < kArrivals; ++x) {
-      line.points.emplace_back(static_cast<double>(x), outcome.course.allocated[x]);
+      line.points.emplace_back(static_cast<double>(x), outcome.curve.allocated[x]);
     }
   }
   return svg("openb: mean of " + std::to_string(runs.seeds.size()) + " orders of arrival", panels);

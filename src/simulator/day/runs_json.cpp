@@ -14,7 +14,7 @@ std::string listOf(const List& values) {
 }
 
 // Without the braces; each line indented by `indent`.
-std::string membersOf(const Runs& runs, const Outcome& outcome, const std::string& indent) {
+std::string membersOf(const Runs& runs, const WorkloadResult& outcome, const std::string& indent) {
   const std::string next = ",\n" + indent;
   std::string seeds;
   for (std::size_t i = 0; i < runs.seeds.size(); ++i) {
@@ -28,14 +28,14 @@ std::string membersOf(const Runs& runs, const Outcome& outcome, const std::strin
          "\"pods\": " + number(outcome.pods) + next +
          "\"failed_pods\": " + number(outcome.failed_pods) + next +
          "\"failed_gpus\": " + number(outcome.failed_gpus) + next + "\"by_arrival\": {\n" + indent +
-         "  \"alloc_pct\": " + listOf(outcome.course.allocated) + ",\n" + indent +
-         "  \"frag_pct_of_idle\": " + listOf(outcome.course.fragment_ratio) + ",\n" + indent +
-         "  \"frag_pct_of_gpus\": " + listOf(outcome.course.fragment_amount) + "\n" + indent + "}";
+         "  \"alloc_pct\": " + listOf(outcome.curve.allocated) + ",\n" + indent +
+         "  \"frag_pct_of_idle\": " + listOf(outcome.curve.fragment_ratio) + ",\n" + indent +
+         "  \"frag_pct_of_gpus\": " + listOf(outcome.curve.fragment_amount) + "\n" + indent + "}";
 }
 
 }  // namespace
 
-std::string json(const Runs& runs, const std::vector<Outcome>& outcomes) {
+std::string json(const Runs& runs, const std::vector<WorkloadResult>& outcomes) {
   std::uint64_t gpus = 0;
   for (const OpenbNode& node : runs.nodes) gpus += node.gpus;
   std::string text =

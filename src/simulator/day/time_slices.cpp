@@ -13,9 +13,9 @@ constexpr double kShortestTurn = 2, kLongestTurn = 60;
 constexpr double kNothing = 1e-12;
 
 // How many of them fit at once, the smallest first.
-std::size_t fitting(const std::vector<Claim*>& group, Bytes memory) {
+std::size_t fitting(const std::vector<TenantDemand*>& group, Bytes memory) {
   std::vector<Bytes> sizes;
-  for (const Claim* claim : group) sizes.push_back(claim->memory);
+  for (const TenantDemand* demand : group) sizes.push_back(demand->memory);
   std::sort(sizes.begin(), sizes.end());
   std::size_t count = 0;
   for (Bytes sum; count < sizes.size(); ++count) {
@@ -26,28 +26,28 @@ std::size_t fitting(const std::vector<Claim*>& group, Bytes memory) {
 }
 
 // Who wants less than the fair part leaves the rest to the others.
-double fill(const std::vector<Claim*>& group, double left) {
-  std::vector<Claim*> open;
-  for (Claim* claim : group) {
-    claim->rate = 0;
-    if (claim->want * claim->there > kNothing) open.push_back(claim);
+double fill(const std::vector<TenantDemand*>& group, double left) {
+  std::vector<TenantDemand*> open;
+  for (TenantDemand* demand : group) {
+    demand->rate = 0;
+    if (demand->want * demand->there > kNothing) open.push_back(demand);
   }
   while (!open.empty() && left > kNothing) {
     double weights = 0;
-    for (const Claim* claim : open) weights += claim->weight;
+    for (const TenantDemand* demand : open) weights += demand->weight;
     const double before = left;
-    std::vector<Claim*> still;
-    for (Claim* claim : open) {
-      const double wanted = claim->want * claim->there;
-      if (wanted * weights <= before * claim->weight) {
-        claim->rate = wanted;
+    std::vector<TenantDemand*> still;
+    for (TenantDemand* demand : open) {
+      const double wanted = demand->want * demand->there;
+      if (wanted * weights <= before * demand->weight) {
+        demand->rate = wanted;
         left -= wanted;
       } else {
-        still.push_back(claim);
+        still.push_back(demand);
       }
     }
     if (still.size() == open.size()) {
-      for (Claim* claim : open) claim->rate = left * claim->weight / weights;
+      for (TenantDemand* demand : open) demand->rate = left * demand->weight / weights;
       return 0;
     }
     open = std::move(still);
@@ -68,15 +68,15 @@ double turnSeconds(double swap_s, double ratio) {
   return std::clamp(swap_s * (1 / lossOfTurns(ratio) - 1), kShortestTurn, kLongestTurn);
 }
 
-void share(std::span<Claim> claims, Bytes memory) {
-  double left = claims.size() > 1 ? 1 - kShared : 1;
+void share(std::span<TenantDemand> demands, Bytes memory) {
+  double left = demands.size() > 1 ? 1 - kShared : 1;
   for (const Urgency urgency : {Urgency::kHigh, Urgency::kNormal, Urgency::kLow}) {
-    std::vector<Claim*> group;
+    std::vector<TenantDemand*> group;
     Bytes need;
-    for (Claim& claim : claims) {
-      if (claim.urgency != urgency) continue;
-      group.push_back(&claim);
-      need = need + claim.memory;
+    for (TenantDemand& demand : demands) {
+      if (demand.urgency != urgency) continue;
+      group.push_back(&demand);
+      need = need + demand.memory;
     }
     if (group.empty()) continue;
     double there = 1;
@@ -87,7 +87,7 @@ void share(std::span<Claim> claims, Bytes memory) {
       there = static_cast<double>(fitting(group, memory)) / static_cast<double>(group.size()) *
               (1 - lossOfTurns(ratio));
     }
-    for (Claim* claim : group) claim->there = there;
+    for (TenantDemand* demand : group) demand->there = there;
     memory = memory - need;
     left = fill(group, left);
   }

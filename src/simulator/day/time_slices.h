@@ -10,7 +10,7 @@
 namespace divvy::simulator {
 
 // A tenant that has work.
-struct Claim {
+struct TenantDemand {
   Urgency urgency = Urgency::kNormal;
   Bytes memory;       // has to be on the card while it works
   double weight = 1;  // of time, against others of its urgency
@@ -27,7 +27,7 @@ double lossOfTurns(double ratio);
 // The more urgent have all that they need first. Of equals that need more memory than is left all
 // take turns: each has the card so often as many of them fit at once; who is less urgent than
 // those waits. Time is what is wanted, or the fair part by weight, of what the more urgent leave.
-void share(std::span<Claim> claims, Bytes memory);
+void share(std::span<TenantDemand> demands, Bytes memory);
 
 // How long a turn is where a switch takes `swap_s`: as the arbiter's law has it.
 double turnSeconds(double swap_s, double ratio);

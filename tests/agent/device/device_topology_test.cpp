@@ -6,7 +6,7 @@
 namespace divvy::agent {
 namespace {
 
-using driver::PciWay;
+using driver::PciPath;
 
 std::vector<driver::DeviceInfo> cards(unsigned count) {
   std::vector<driver::DeviceInfo> all(count);
@@ -17,10 +17,11 @@ std::vector<driver::DeviceInfo> cards(unsigned count) {
 TEST(DeviceTopology, PeerLinks_OnlyBetterThanHostListed) {
   driver::Layout layout;
   layout.numa = {0u, 0u, 1u, std::nullopt};
-  layout.pairs = {{0, 1, 0, PciWay::kSwitch, true},     {0, 2, 2, PciWay::kSystem, true},
-                  {0, 3, 0, PciWay::kHostBridge, true}, {1, 2, 0, PciWay::kSwitch, false},
-                  {1, 3, 1, PciWay::kSwitches, false},  {2, 3, 0, PciWay::kSwitches, true}};
-  layout.nics = {{"mlx5_0", {PciWay::kSwitch, PciWay::kNode, PciWay::kSystem, PciWay::kSystem}}};
+  layout.pairs = {{0, 1, 0, PciPath::kSwitch, true},     {0, 2, 2, PciPath::kSystem, true},
+                  {0, 3, 0, PciPath::kHostBridge, true}, {1, 2, 0, PciPath::kSwitch, false},
+                  {1, 3, 1, PciPath::kSwitches, false},  {2, 3, 0, PciPath::kSwitches, true}};
+  layout.nics = {
+      {"mlx5_0", {PciPath::kSwitch, PciPath::kNode, PciPath::kSystem, PciPath::kSystem}}};
   const std::vector<DeviceLocality> places = placesOf(cards(4), layout);
   ASSERT_EQ(places.size(), 4u);
   EXPECT_EQ(places[2].numa, 1u);
@@ -35,10 +36,10 @@ TEST(DeviceTopology, PeerLinks_OnlyBetterThanHostListed) {
 
 TEST(DeviceTopology, Scores_AllPairsInAnnotationUnits) {
   driver::Layout layout;
-  layout.pairs = {{0, 1, 0, PciWay::kSame, true},       {0, 2, 2, PciWay::kSwitch, true},
-                  {1, 2, 0, PciWay::kSwitches, false},  {0, 3, 18, PciWay::kSystem, true},
-                  {1, 3, 0, PciWay::kHostBridge, true}, {2, 3, 0, PciWay::kNode, true},
-                  {0, 4, 0, PciWay::kSystem, true}};
+  layout.pairs = {{0, 1, 0, PciPath::kSame, true},       {0, 2, 2, PciPath::kSwitch, true},
+                  {1, 2, 0, PciPath::kSwitches, false},  {0, 3, 18, PciPath::kSystem, true},
+                  {1, 3, 0, PciPath::kHostBridge, true}, {2, 3, 0, PciPath::kNode, true},
+                  {0, 4, 0, PciPath::kSystem, true}};
   const kube::DeviceScores scores = scoresOf(cards(4), layout);
   EXPECT_EQ(scores, (kube::DeviceScores{{{"GPU-0", "GPU-1"}, 60},
                                         {{"GPU-0", "GPU-2"}, 250},
@@ -50,7 +51,7 @@ TEST(DeviceTopology, Scores_AllPairsInAnnotationUnits) {
 
 TEST(DeviceTopology, DisagreeingLinks_AreNamed) {
   driver::Layout layout;
-  layout.pairs = {{0, 1, 0, PciWay::kNode, true, true}, {0, 2, 3, PciWay::kNode, true, false}};
+  layout.pairs = {{0, 1, 0, PciPath::kNode, true, true}, {0, 2, 3, PciPath::kNode, true, false}};
   std::vector<driver::DeviceInfo> three = cards(3);
   three[1].index = 5;
   const std::vector<std::string> said = unevenLinks(three, layout);

@@ -17,43 +17,43 @@ SwapWork out(std::uint64_t bytes, std::uint64_t nanos) {
 
 TEST(BandwidthEstimator, FirstSwap_TakenThenAveraged) {
   BandwidthEstimator meter;
-  Link link;
+  SwapCost cost;
   meter.note(out(kSwap, kSwap));
-  meter.measure(&link);
-  EXPECT_NEAR(link.out_bps, 1e9, 1e6);
-  EXPECT_DOUBLE_EQ(link.in_bps, Link{}.in_bps);
+  meter.measure(&cost);
+  EXPECT_NEAR(cost.out_bps, 1e9, 1e6);
+  EXPECT_DOUBLE_EQ(cost.in_bps, SwapCost{}.in_bps);
   meter.note(out(kSwap, kSwap / 2));
-  meter.measure(&link);
-  EXPECT_NEAR(link.out_bps, 1.3e9, 1e6);
+  meter.measure(&cost);
+  EXPECT_NEAR(cost.out_bps, 1.3e9, 1e6);
 }
 
 TEST(BandwidthEstimator, SmallSwaps_GatheredFirst) {
   BandwidthEstimator meter;
-  Link link;
+  SwapCost cost;
   meter.note(out(kSwap / 2, kSwap / 2));
-  meter.measure(&link);
-  EXPECT_DOUBLE_EQ(link.out_bps, Link{}.out_bps);
+  meter.measure(&cost);
+  EXPECT_DOUBLE_EQ(cost.out_bps, SwapCost{}.out_bps);
   meter.note(out(kSwap / 2, kSwap / 2));
-  meter.measure(&link);
-  EXPECT_NEAR(link.out_bps, 1e9, 1e6);
+  meter.measure(&cost);
+  EXPECT_NEAR(cost.out_bps, 1e9, 1e6);
 }
 
 TEST(BandwidthEstimator, ForgedCounters_StayWithinBounds) {
   BandwidthEstimator meter;
-  Link link;
+  SwapCost cost;
   meter.note(out(UINT64_MAX / 2, 0));
-  meter.measure(&link);
-  EXPECT_DOUBLE_EQ(link.out_bps, 1000e9);
+  meter.measure(&cost);
+  EXPECT_DOUBLE_EQ(cost.out_bps, 1000e9);
   SwapWork drains;
   drains.drains = 1;
   drains.drain_ns = UINT64_MAX;
   meter.note(drains);
-  meter.measure(&link);
-  EXPECT_EQ(link.drain, kSecond);
+  meter.measure(&cost);
+  EXPECT_EQ(cost.drain, kSecond);
   BandwidthEstimator slow;
   slow.note(out(kSwap, UINT64_MAX));
-  slow.measure(&link);
-  EXPECT_DOUBLE_EQ(link.out_bps, 0.1e9);
+  slow.measure(&cost);
+  EXPECT_DOUBLE_EQ(cost.out_bps, 0.1e9);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace {
 Meter gappy() {
   Meter meter;
   meter.pass(1e7);
-  meter.settle(5e6);
+  meter.accept(5e6);
   meter.idle();
   return meter;
 }
@@ -28,7 +28,7 @@ TEST(Meter, TimeToUse_PredictsUnsettled) {
 TEST(Meter, SettledAhead_WaitsUntilUsedUp) {
   Meter meter = gappy();
   meter.pass(1e6);
-  meter.settle(1e6);
+  meter.accept(1e6);
   ASSERT_EQ(meter.unsettled(), 0);
   const double wait = meter.timeToUse(7e5);
   meter.pass(wait - 10);

@@ -9,7 +9,8 @@
 namespace divvy::arbiter::world {
 namespace {
 
-ResidencyEntitlement parkable(std::uint64_t ceiling, Class cls = Class::kBestEffort) {
+ResidencyEntitlement parkable(std::uint64_t ceiling,
+                              PriorityClass cls = PriorityClass::kBestEffort) {
   ResidencyEntitlement result = terms(ceiling, 0, cls);
   result.parkable = true;
   return result;
@@ -24,7 +25,7 @@ Swapper& addHolder(MemoryWorld* world, const ResidencyEntitlement& terms) {
   return holder;
 }
 
-Swapper& addNeedy(MemoryWorld* world, Class cls, Nanos work) {
+Swapper& addNeedy(MemoryWorld* world, PriorityClass cls, Nanos work) {
   Swapper& needy = world->add(terms(400 * kMib, 0, cls));
   world->pin(&needy, 8 * kMib);
   world->allocate(&needy, 300 * kMib);
@@ -36,7 +37,7 @@ TEST(Parking, HigherClassNeedsRoom_ParkedAndReturns) {
   MemoryWorld world(smallCard());
   Swapper& low = addHolder(&world, parkable(400 * kMib));
   ASSERT_EQ(low.has(0), 300 * kMib);
-  Swapper& high = addNeedy(&world, Class::kLatency, 5 * kSecond);
+  Swapper& high = addNeedy(&world, PriorityClass::kLatency, 5 * kSecond);
   world.runUntil(5 * kSecond);
   EXPECT_TRUE(low.parked());
   EXPECT_TRUE(high.ready());
@@ -58,7 +59,7 @@ TEST(Parking, SwappingSuffices_NoParking) {
   world.allocate(&low, 200 * kMib);
   world.run(&low, kNever);
   world.runUntil(kSecond);
-  Swapper& high = addNeedy(&world, Class::kLatency, kNever);
+  Swapper& high = addNeedy(&world, PriorityClass::kLatency, kNever);
   world.runUntil(20 * kSecond);
   EXPECT_GT(high.ran, 10 * kSecond);
   EXPECT_EQ(low.parks, 0u);
@@ -68,25 +69,27 @@ TEST(Parking, SwappingSuffices_NoParking) {
 TEST(Parking, NotParkableOrHigherClass_Stays) {
   for (const bool able : {false, true}) {
     MemoryWorld world(smallCard());
-    ResidencyEntitlement asked = parkable(400 * kMib, able ? Class::kLatency : Class::kBestEffort);
+    ResidencyEntitlement asked =
+        parkable(400 * kMib, able ? PriorityClass::kLatency : PriorityClass::kBestEffort);
     asked.parkable = able;
     Swapper& holder = addHolder(&world, asked);
-    Swapper& needy = addNeedy(&world, able ? Class::kBestEffort : Class::kLatency, kNever);
+    Swapper& needy =
+        addNeedy(&world, able ? PriorityClass::kBestEffort : PriorityClass::kLatency, kNever);
     world.runUntil(60 * kSecond);
     EXPECT_EQ(holder.parks, 0u);
     EXPECT_EQ(needy.ran, 0);
     EXPECT_GT(holder.ran, 50 * kSecond);
-    EXPECT_EQ(world.policy().figures(needy.key).reason, ResidencyTargetReason::kShort);
+    EXPECT_EQ(world.policy().stats(needy.key).reason, ResidencyTargetReason::kShort);
     EXPECT_EQ(world.fault(), "");
   }
 }
 
 TEST(Parking, IdleTenant_ParkedForItsClass) {
   MemoryWorld world(smallCard());
-  Swapper& idle = addHolder(&world, parkable(400 * kMib, Class::kNormal));
+  Swapper& idle = addHolder(&world, parkable(400 * kMib, PriorityClass::kNormal));
   world.run(&idle, 0);
   world.runUntil(world.now() + kSecond);
-  Swapper& needy = addNeedy(&world, Class::kNormal, 3 * kSecond);
+  Swapper& needy = addNeedy(&world, PriorityClass::kNormal, 3 * kSecond);
   world.runUntil(world.now() + 4 * kSecond);
   EXPECT_EQ(idle.parks, 1u);
   EXPECT_GT(needy.ran, kSecond);
@@ -97,8 +100,8 @@ TEST(Parking, IdleTenant_ParkedForItsClass) {
 
 TEST(Parking, TwoOfAClass_TakeTurnsParked) {
   MemoryWorld world(smallCard());
-  Swapper& one = addHolder(&world, parkable(400 * kMib, Class::kNormal));
-  Swapper& two = addNeedy(&world, Class::kNormal, kNever);
+  Swapper& one = addHolder(&world, parkable(400 * kMib, PriorityClass::kNormal));
+  Swapper& two = addNeedy(&world, PriorityClass::kNormal, kNever);
   world.runUntil(200 * kSecond);
   EXPECT_GE(one.parks, 3u);
   EXPECT_GT(one.ran, 60 * kSecond);
@@ -108,8 +111,8 @@ TEST(Parking, TwoOfAClass_TakeTurnsParked) {
 
 TEST(Parking, Guarantee_ReclaimedByParking) {
   MemoryWorld world(smallCard());
-  Swapper& holder = addHolder(&world, parkable(400 * kMib, Class::kNormal));
-  Swapper& needy = world.add(terms(300 * kMib, 250 * kMib, Class::kNormal));
+  Swapper& holder = addHolder(&world, parkable(400 * kMib, PriorityClass::kNormal));
+  Swapper& needy = world.add(terms(300 * kMib, 250 * kMib, PriorityClass::kNormal));
   world.pin(&needy, 240 * kMib);
   world.run(&needy, kNever);
   world.runUntil(20 * kSecond);
@@ -124,7 +127,7 @@ TEST(Parking, ParkingFails_TenantKeepsRunning) {
   bool works = false;
   world.parks = [&] { return works; };
   Swapper& low = addHolder(&world, parkable(400 * kMib));
-  Swapper& high = addNeedy(&world, Class::kLatency, kNever);
+  Swapper& high = addNeedy(&world, PriorityClass::kLatency, kNever);
   world.runUntil(20 * kSecond);
   EXPECT_EQ(low.parks, 0u);
   EXPECT_EQ(low.has(0), 300 * kMib);
@@ -141,7 +144,7 @@ TEST(Parking, HostReserveTooSmall_NoParking) {
   settings.device.host_reserve = 200 * kMib;
   MemoryWorld world(settings);
   Swapper& low = addHolder(&world, parkable(400 * kMib));
-  Swapper& high = addNeedy(&world, Class::kLatency, kNever);
+  Swapper& high = addNeedy(&world, PriorityClass::kLatency, kNever);
   world.runUntil(20 * kSecond);
   EXPECT_EQ(low.parks, 0u);
   EXPECT_EQ(high.ran, 0);
@@ -161,7 +164,8 @@ TEST_P(ParkingRandomTest, RandomEvents_BookHoldsAllReturn) {
   std::vector<Swapper*> live;
   while (world.events() < 20'000 && world.fault().empty()) {
     if (live.size() < 3 || (live.size() < 6 && pick(40) == 0)) {
-      ResidencyEntitlement asked = parkable((60 + pick(300)) * kMib, static_cast<Class>(pick(3)));
+      ResidencyEntitlement asked =
+          parkable((60 + pick(300)) * kMib, static_cast<PriorityClass>(pick(3)));
       asked.parkable = pick(4) != 0;
       if (settings.devices == 2) {
         asked.devices = 3;

@@ -13,18 +13,18 @@ class Script {
  public:
   Script() : policy(Constants{}) {}
 
-  Key tenant(const Entitlement& terms = {}) {
-    const Key key = policy.add(terms, now);
+  TenantKey tenant(const Entitlement& terms = {}) {
+    const TenantKey key = policy.add(terms, now);
     policy.setProcesses(key, 1, now);
     return key;
   }
-  Report& said(Key key) { return reports_[key]; }
-  void wants(Key key, bool waiting, bool in_flight) {
+  Report& said(TenantKey key) { return reports_[key]; }
+  void wants(TenantKey key, bool waiting, bool in_flight) {
     said(key).waiting = waiting;
     said(key).in_flight = in_flight;
     policy.report(key, said(key), now);
   }
-  void uses(Key key, Nanos time, unsigned device = 0) {
+  void uses(TenantKey key, Nanos time, unsigned device = 0) {
     said(key).busy[device] += time;
     policy.report(key, said(key), now);
   }
@@ -38,19 +38,19 @@ class Script {
     }
     return orders;
   }
-  void drains(Key key) {
+  void drains(TenantKey key) {
     said(key).drained = seqs[key];
     policy.report(key, said(key), now);
   }
-  Gate gate(Key key) { return told.contains(key) ? told[key].gate : Gate::kOpen; }
+  Gate gate(TenantKey key) { return told.contains(key) ? told[key].gate : Gate::kOpen; }
 
   Nanos now = kSecond;
   SchedulingPolicy policy;
-  std::map<Key, Order> told;
-  std::map<Key, std::uint64_t> seqs;
+  std::map<TenantKey, Order> told;
+  std::map<TenantKey, std::uint64_t> seqs;
 
  private:
-  std::map<Key, Report> reports_;
+  std::map<TenantKey, Report> reports_;
   std::uint64_t seq_ = 0;
 };
 
@@ -59,13 +59,13 @@ TEST(SchedulingPolicy, NeverOpen_AloneGetsRunTurns) {
   Script script;
   Entitlement terms;
   terms.never_open = true;
-  const Key a = script.tenant(terms);
+  const TenantKey a = script.tenant(terms);
   script.decide();
   EXPECT_EQ(script.gate(a), Gate::kRun);
   EXPECT_EQ(script.told[a].mode, Mode::kSolo);
   EXPECT_EQ(script.told[a].quantum, 0);
   EXPECT_EQ(script.told[a].inflight, Constants{}.inflight_alone);
-  const Key b = script.tenant();
+  const TenantKey b = script.tenant();
   script.wants(a, true, true);
   script.wants(b, true, false);
   script.decide();
@@ -81,7 +81,7 @@ TEST(SchedulingPolicy, NeverOpen_AloneGetsRunTurns) {
   }
   EXPECT_EQ(script.gate(a), Gate::kRun);
   // From an open gate on, too.
-  const Key c = script.tenant({.devices = 2});
+  const TenantKey c = script.tenant({.devices = 2});
   script.decide();
   EXPECT_EQ(script.gate(c), Gate::kOpen);
   terms.devices = 2;
@@ -92,25 +92,25 @@ TEST(SchedulingPolicy, NeverOpen_AloneGetsRunTurns) {
 
 TEST(SchedulingPolicy, LoneTenant_GateStaysOpen) {
   Script script;
-  const Key a = script.tenant();
+  const TenantKey a = script.tenant();
   EXPECT_TRUE(script.decide().empty());
   EXPECT_EQ(script.gate(a), Gate::kOpen);
-  EXPECT_EQ(script.policy.wakeAt(), kNever);
-  EXPECT_EQ(script.policy.figures(a, script.now).mode, Mode::kSolo);
+  EXPECT_EQ(script.policy.nextWakeup(), kNever);
+  EXPECT_EQ(script.policy.stats(a, script.now).mode, Mode::kSolo);
 }
 
 TEST(SchedulingPolicy, SecondTenant_BothGatedUntilItGoes) {
   Script script;
-  const Key a = script.tenant();
+  const TenantKey a = script.tenant();
   script.decide();
-  const Key b = script.tenant();
+  const TenantKey b = script.tenant();
   script.decide();
   EXPECT_EQ(script.gate(a), Gate::kRun) << "it ran until now";
   EXPECT_EQ(script.gate(b), Gate::kHold);
   EXPECT_EQ(script.told[a].mode, Mode::kShare);
   EXPECT_EQ(script.told[a].weight, 50u);
   script.policy.setProcesses(b, 0, script.now);
-  EXPECT_LE(script.policy.wakeAt(), script.now);
+  EXPECT_LE(script.policy.nextWakeup(), script.now);
   script.decide();
   EXPECT_EQ(script.gate(a), Gate::kOpen);
   script.policy.remove(b, script.now);
@@ -119,7 +119,7 @@ TEST(SchedulingPolicy, SecondTenant_BothGatedUntilItGoes) {
 
 TEST(SchedulingPolicy, TenantWithoutProcess_IsNotShared) {
   Script script;
-  const Key a = script.tenant();
+  const TenantKey a = script.tenant();
   script.policy.add(Entitlement{}, script.now);
   EXPECT_TRUE(script.decide().empty());
   EXPECT_EQ(script.gate(a), Gate::kOpen);
@@ -127,8 +127,8 @@ TEST(SchedulingPolicy, TenantWithoutProcess_IsNotShared) {
 
 TEST(SchedulingPolicy, QuantumEnds_HandsOverOnceDrained) {
   Script script;
-  const Key a = script.tenant();
-  const Key b = script.tenant();
+  const TenantKey a = script.tenant();
+  const TenantKey b = script.tenant();
   script.wants(a, true, false);
   script.decide();
   EXPECT_EQ(script.gate(a), Gate::kRun);
@@ -136,8 +136,8 @@ TEST(SchedulingPolicy, QuantumEnds_HandsOverOnceDrained) {
   script.wants(b, true, false);
   script.decide();
   EXPECT_EQ(script.gate(b), Gate::kHold);
-  ASSERT_EQ(script.policy.wakeAt(), kSecond + 10 * kMillisecond);
-  script.now = script.policy.wakeAt();
+  ASSERT_EQ(script.policy.nextWakeup(), kSecond + 10 * kMillisecond);
+  script.now = script.policy.nextWakeup();
   script.uses(a, 9 * kMillisecond);
   script.decide();
   EXPECT_EQ(script.gate(a), Gate::kHold);
@@ -151,8 +151,8 @@ TEST(SchedulingPolicy, QuantumEnds_HandsOverOnceDrained) {
 
 TEST(SchedulingPolicy, IdleHolder_LosesGrantOnlyIfWanted) {
   Script script;
-  const Key a = script.tenant();
-  const Key b = script.tenant();
+  const TenantKey a = script.tenant();
+  const TenantKey b = script.tenant();
   script.wants(a, true, false);
   script.decide();
   script.wants(a, false, false);
@@ -169,14 +169,14 @@ TEST(SchedulingPolicy, IdleHolder_LosesGrantOnlyIfWanted) {
 // On an H100 a service's request of ten launches waited for its own, where each was thought long.
 TEST(SchedulingPolicy, OnlyLatencyTenant_MoreInFlight) {
   Script script;
-  const Key low = script.tenant({.cls = Class::kBestEffort});
-  const Key first = script.tenant({.cls = Class::kLatency});
+  const TenantKey low = script.tenant({.cls = PriorityClass::kBestEffort});
+  const TenantKey first = script.tenant({.cls = PriorityClass::kLatency});
   script.wants(low, true, false);
   script.wants(first, true, false);
   script.decide();
   EXPECT_EQ(script.told[first].mode, Mode::kLatency);
   EXPECT_EQ(script.told[first].inflight, Constants{}.inflight_alone);
-  const Key second = script.tenant({.cls = Class::kLatency});
+  const TenantKey second = script.tenant({.cls = PriorityClass::kLatency});
   script.wants(first, false, true);
   script.wants(second, true, false);
   script.decide();
@@ -185,8 +185,8 @@ TEST(SchedulingPolicy, OnlyLatencyTenant_MoreInFlight) {
 
 TEST(SchedulingPolicy, UndisturbedHolder_MoreInFlight) {
   Script script;
-  const Key a = script.tenant();
-  const Key b = script.tenant();
+  const TenantKey a = script.tenant();
+  const TenantKey b = script.tenant();
   script.wants(a, true, false);
   script.decide();
   EXPECT_EQ(script.told[a].inflight, Constants{}.inflight_alone);
@@ -197,18 +197,18 @@ TEST(SchedulingPolicy, UndisturbedHolder_MoreInFlight) {
   script.wants(b, false, false);
   script.decide();
   EXPECT_EQ(script.told[a].inflight, Constants{}.inflight) << "not before the quantum ends";
-  for (int i = 0; i < 3 && script.policy.wakeAt() != kNever; ++i) {
-    script.now = script.policy.wakeAt();
+  for (int i = 0; i < 3 && script.policy.nextWakeup() != kNever; ++i) {
+    script.now = script.policy.nextWakeup();
     script.decide();
   }
   EXPECT_EQ(script.told[a].inflight, Constants{}.inflight_alone);
   EXPECT_EQ(script.told[a].quantum, 0);
-  EXPECT_EQ(script.policy.wakeAt(), kNever);
+  EXPECT_EQ(script.policy.nextWakeup(), kNever);
 }
 
 TEST(SchedulingPolicy, AtCap_HeldUntilWorthGoingOn) {
   Script script;
-  const Key a = script.tenant({.ceiling = 20});
+  const TenantKey a = script.tenant({.ceiling = 20});
   script.decide();
   EXPECT_EQ(script.gate(a), Gate::kRun);
   EXPECT_EQ(script.told[a].mode, Mode::kCap);
@@ -220,9 +220,9 @@ TEST(SchedulingPolicy, AtCap_HeldUntilWorthGoingOn) {
   script.drains(a);
   script.wants(a, true, false);
   script.decide();
-  const Nanos held = script.policy.wakeAt() - script.now;
+  const Nanos held = script.policy.nextWakeup() - script.now;
   EXPECT_EQ(held, 15 * kMillisecond) << "2 ms of debt and 1 ms for the next grant, at a fifth";
-  script.now = script.policy.wakeAt();
+  script.now = script.policy.nextWakeup();
   script.decide();
   EXPECT_EQ(script.gate(a), Gate::kRun);
 }

@@ -40,9 +40,7 @@ TEST(Residency, DistrustedTenant_IsNotSwapped) {
 
 TEST(Residency, MayHaveToLeave_MarkedContended) {
   MemoryWorld world(smallCard());
-  const auto contended = [&](const Swapper& of) {
-    return world.policy().figures(of.key).contended;
-  };
+  const auto contended = [&](const Swapper& of) { return world.policy().stats(of.key).contended; };
   Swapper& safe = world.add(terms(100 * kMib, 100 * kMib));
   world.allocate(&safe, 90 * kMib);
   Swapper& one = world.add(terms(470 * kMib));
@@ -110,10 +108,10 @@ TEST(Residency, PinnedContexts_OthersKeepRunning) {
 // What was lent beyond guarantees is called back from whoever has it, busy or not.
 TEST(Residency, Guarantee_IsReclaimedAtOnce) {
   MemoryWorld world(smallCard());
-  Swapper& busy = world.add(terms(470 * kMib, 0, Class::kLatency));
+  Swapper& busy = world.add(terms(470 * kMib, 0, PriorityClass::kLatency));
   world.allocate(&busy, 450 * kMib);
   world.run(&busy, kNever);
-  Swapper& safe = world.add(terms(200 * kMib, 200 * kMib, Class::kBestEffort));
+  Swapper& safe = world.add(terms(200 * kMib, 200 * kMib, PriorityClass::kBestEffort));
   world.runUntil(10 * kSecond);
   world.allocate(&safe, 150 * kMib);
   world.run(&safe, kNever);
@@ -124,16 +122,16 @@ TEST(Residency, Guarantee_IsReclaimedAtOnce) {
 
 TEST(Residency, HigherClass_TakesAtOnceLowerReturns) {
   MemoryWorld world(smallCard());
-  Swapper& low = world.add(terms(470 * kMib, 0, Class::kBestEffort));
+  Swapper& low = world.add(terms(470 * kMib, 0, PriorityClass::kBestEffort));
   world.allocate(&low, 450 * kMib);
   world.run(&low, kNever);
-  Swapper& high = world.add(terms(470 * kMib, 0, Class::kLatency));
+  Swapper& high = world.add(terms(470 * kMib, 0, PriorityClass::kLatency));
   world.allocate(&high, 300 * kMib);
   world.runUntil(5 * kSecond);
   EXPECT_TRUE(low.ready());
   world.run(&high, 3 * kSecond);
   world.runUntil(5 * kSecond + 100 * kMillisecond);
-  EXPECT_TRUE(world.policy().figures(low.key).reason == ResidencyTargetReason::kHigherClass);
+  EXPECT_TRUE(world.policy().stats(low.key).reason == ResidencyTargetReason::kHigherClass);
   world.runUntil(6 * kSecond);
   EXPECT_TRUE(high.ready());
   EXPECT_FALSE(low.ready());
@@ -167,20 +165,20 @@ TEST(Residency, LongIdle_GivesMemoryBack) {
   Swapper& two = add(150 * kMib, 0);
   world.runUntil(50 * kSecond);
   EXPECT_EQ(one.copied_out + two.copied_out, 0u);
-  EXPECT_EQ(world.policy().figures(one.key).reason, ResidencyTargetReason::kFits);
+  EXPECT_EQ(world.policy().stats(one.key).reason, ResidencyTargetReason::kFits);
   world.runUntil(70 * kSecond);
   EXPECT_EQ(one.has(0), 50 * kMib) << "its guarantee stays";
   EXPECT_EQ(two.has(0), 50 * kMib) << "and what the host has no room for";
   for (const Swapper* each : {&one, &two})
-    EXPECT_EQ(world.policy().figures(each->key).reason, ResidencyTargetReason::kUnused);
-  EXPECT_EQ(world.policy().figures(one.key).taker, 0u);
+    EXPECT_EQ(world.policy().stats(each->key).reason, ResidencyTargetReason::kUnused);
+  EXPECT_EQ(world.policy().stats(one.key).taker, 0u);
   // Work brings it back at once, and with it the room that the other one lacked.
   const Nanos ran = one.ran;
   world.run(&one, kSecond);
   world.runUntil(72 * kSecond);
   EXPECT_GE(one.ran - ran, kSecond);
-  EXPECT_TRUE(world.policy().figures(one.key).resident);
-  EXPECT_EQ(world.policy().figures(one.key).reason, ResidencyTargetReason::kFits);
+  EXPECT_TRUE(world.policy().stats(one.key).resident);
+  EXPECT_EQ(world.policy().stats(one.key).reason, ResidencyTargetReason::kFits);
   EXPECT_LE(two.has(0), 8 * kMib);
   world.run(&two, kSecond);
   world.runUntil(80 * kSecond);
@@ -218,29 +216,29 @@ TEST(Residency, LongIdleCapturing_KeepsUntilItEnds) {
 // For people: who has what it lacks. That is whoever has it now, not who took it first.
 TEST(Residency, YieldedTenant_TakerIsNamed) {
   MemoryWorld world(smallCard());
-  const auto add = [&](Class cls, std::uint64_t bytes) -> Swapper& {
+  const auto add = [&](PriorityClass cls, std::uint64_t bytes) -> Swapper& {
     Swapper& swapper = world.add(terms(470 * kMib, 0, cls));
     world.allocate(&swapper, bytes);
     world.run(&swapper, kNever);
     world.runUntil(world.now() + 5 * kSecond);
     return swapper;
   };
-  Swapper& low = add(Class::kBestEffort, 300 * kMib);
-  EXPECT_EQ(world.policy().figures(low.key).taker, 0u);
-  Swapper& normal = add(Class::kNormal, 300 * kMib);
-  EXPECT_EQ(world.policy().figures(low.key).taker, normal.key);
-  EXPECT_EQ(world.policy().figures(low.key).reason, ResidencyTargetReason::kHigherClass);
-  Swapper& high = add(Class::kLatency, 400 * kMib);
-  EXPECT_EQ(world.policy().figures(low.key).taker, high.key);
-  EXPECT_EQ(world.policy().figures(normal.key).taker, high.key);
+  Swapper& low = add(PriorityClass::kBestEffort, 300 * kMib);
+  EXPECT_EQ(world.policy().stats(low.key).taker, 0u);
+  Swapper& normal = add(PriorityClass::kNormal, 300 * kMib);
+  EXPECT_EQ(world.policy().stats(low.key).taker, normal.key);
+  EXPECT_EQ(world.policy().stats(low.key).reason, ResidencyTargetReason::kHigherClass);
+  Swapper& high = add(PriorityClass::kLatency, 400 * kMib);
+  EXPECT_EQ(world.policy().stats(low.key).taker, high.key);
+  EXPECT_EQ(world.policy().stats(normal.key).taker, high.key);
   world.remove(&high);
   world.runUntil(world.now() + 5 * kSecond);
-  EXPECT_EQ(world.policy().figures(normal.key).taker, 0u);
-  EXPECT_EQ(world.policy().figures(low.key).taker, normal.key);
+  EXPECT_EQ(world.policy().stats(normal.key).taker, 0u);
+  EXPECT_EQ(world.policy().stats(low.key).taker, normal.key);
   // Also one that comes late, and never had anything.
-  Swapper& late = add(Class::kBestEffort, 300 * kMib);
-  EXPECT_EQ(world.policy().figures(late.key).taker, normal.key);
-  EXPECT_EQ(world.policy().figures(late.key).reason, ResidencyTargetReason::kHigherClass);
+  Swapper& late = add(PriorityClass::kBestEffort, 300 * kMib);
+  EXPECT_EQ(world.policy().stats(late.key).taker, normal.key);
+  EXPECT_EQ(world.policy().stats(late.key).reason, ResidencyTargetReason::kHigherClass);
   world.remove(&normal);
   world.runUntil(world.now() + 30 * kSecond);
   EXPECT_GT(low.ran, kSecond);
@@ -250,11 +248,11 @@ TEST(Residency, YieldedTenant_TakerIsNamed) {
 
 TEST(Residency, LowerClass_TakesNothingFromBusyHigher) {
   MemoryWorld world(smallCard());
-  Swapper& high = world.add(terms(470 * kMib, 0, Class::kNormal));
+  Swapper& high = world.add(terms(470 * kMib, 0, PriorityClass::kNormal));
   world.allocate(&high, 450 * kMib);
   world.run(&high, kNever);
   world.runUntil(5 * kSecond);
-  Swapper& low = world.add(terms(470 * kMib, 0, Class::kBestEffort));
+  Swapper& low = world.add(terms(470 * kMib, 0, PriorityClass::kBestEffort));
   world.allocate(&low, 300 * kMib);
   world.run(&low, kNever);
   world.runUntil(200 * kSecond);
@@ -329,7 +327,7 @@ TEST(Residency, RefusesAfterOrder_KeepsMemory) {
 TEST(Residency, InheritedAllocations_Stand) {
   Residency policy(ResidencyConstants{});
   policy.setDevice(0, smallCard().device);
-  for (Key key = 1; key <= 2; ++key) {
+  for (TenantKey key = 1; key <= 2; ++key) {
     policy.add(key, terms(400 * kMib), kSecond);
     ResidencyReport stay;
     stay.at[0] = {300 * kMib, key == 1 ? 300 * kMib : 100 * kMib, 0, 0,
@@ -342,12 +340,12 @@ TEST(Residency, InheritedAllocations_Stand) {
   ASSERT_EQ(orders.size(), 2u);
   for (const ResidencyTarget& order : orders)
     EXPECT_GE(order.allowed[0], order.tenant == 1 ? 300 * kMib : 100 * kMib);
-  EXPECT_LE(policy.device(0).book, 480 * kMib);
+  EXPECT_LE(policy.device(0).booked, 480 * kMib);
 }
 
 TEST(Residency, FrequentSwaps_ThrashRiskIsSet) {
   MemorySettings settings = smallCard();
-  settings.device.link.out_bps = settings.device.link.in_bps = 0.3e9;
+  settings.device.swap_cost.out_bps = settings.device.swap_cost.in_bps = 0.3e9;
   MemoryWorld world(settings);
   Swapper& a = world.add(terms(480 * kMib));
   Swapper& b = world.add(terms(480 * kMib));

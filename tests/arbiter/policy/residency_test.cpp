@@ -40,7 +40,7 @@ TEST_P(LossTest, TwoBatchTenants_LossWithinTarget) {
   EXPECT_LE(loss, GetParam().loss + 0.01);
   EXPECT_NEAR(share, 0.5, 0.05);
   for (const auto& swapper : world.swappers())
-    EXPECT_GE(world.policy().figures(swapper->key).swaps, 10u);
+    EXPECT_GE(world.policy().stats(swapper->key).swaps, 10u);
   EXPECT_LE(world.policy().device(0).prediction_error, 0.2);
 }
 
@@ -71,7 +71,7 @@ TEST_P(ResidencyRandomTest, RandomEvents_BookWithinBudget) {
   // Guarantees and what is pinned never ask for more than there is: admission sees to that.
   while (world.events() < 20'000 && world.fault().empty()) {
     if (live.size() < 3 || (live.size() < 8 && pick(40) == 0)) {
-      const auto cls = static_cast<Class>(pick(3));
+      const auto cls = static_cast<PriorityClass>(pick(3));
       ResidencyEntitlement asked = terms((60 + pick(300)) * kMib, pick(2) * 20 * kMib, cls);
       asked.unused_after = pick(3) == 0 ? static_cast<Nanos>(1 + pick(3)) * kSecond : 0;
       if (settings.devices == 2) {
@@ -172,7 +172,7 @@ TEST(Residency, Weights_SetTurnLength) {
 // A pause that is too short to take its memory in does not give it another turn.
 TEST(Residency, PausingTenant_LeavesAtTurnsEnd) {
   MemorySettings settings = smallCard();
-  settings.device.link.out_bps = settings.device.link.in_bps = 0.1e9;
+  settings.device.swap_cost.out_bps = settings.device.swap_cost.in_bps = 0.1e9;
   MemoryWorld world(settings);
   Swapper& pausing = world.add(terms(470 * kMib));
   Swapper& steady = world.add(terms(470 * kMib));
@@ -272,10 +272,10 @@ TEST(Residency, TwoDevices_AllOrNone) {
   for (Swapper* each : {&both, &first, &second}) world.run(each, kNever);
   for (Nanos at = 0; at < 300 * kSecond; at += 10 * kMillisecond) {
     world.runUntil(at);
-    const DeviceBytes allowed = world.policy().figures(both.key).allowed;
+    const DeviceBytes allowed = world.policy().stats(both.key).allowed;
     const bool left = allowed[0] >= 300 * kMib;
     const bool right_too = allowed[1] >= 300 * kMib;
-    const ResidencyStats figures = world.policy().figures(both.key);
+    const ResidencyStats figures = world.policy().stats(both.key);
     if (!figures.resident) {
       ASSERT_FALSE(left && right_too) << at;
     }

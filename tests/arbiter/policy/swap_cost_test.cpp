@@ -31,11 +31,11 @@ constexpr Planned kPlanned[] = {
     {"20 GiB of a larger one, 2.0", 20, 40, 0.50, {4.5, 9.5, 24.5}},
 };
 
-Link linkOf(double gigabytes_per_second) {
-  Link link;
-  link.out_bps = link.in_bps = gigabytes_per_second * 1e9;
-  link.per_chunk = link.drain = 0;
-  return link;
+SwapCost costOf(double gigabytes_per_second) {
+  SwapCost cost;
+  cost.out_bps = cost.in_bps = gigabytes_per_second * 1e9;
+  cost.per_chunk = cost.drain = 0;
+  return cost;
 }
 
 double seconds(Nanos time) {
@@ -47,7 +47,7 @@ TEST(SwapCost, PlannedCards_TurnsMatch) {
   for (const Planned& each : kPlanned) {
     SCOPED_TRACE(each.card);
     const auto bytes = static_cast<std::uint64_t>(each.gigabytes * 1e9);
-    const Nanos swap = swapTime(linkOf(each.bandwidth), bytes, bytes);
+    const Nanos swap = swapTime(costOf(each.bandwidth), bytes, bytes);
     EXPECT_NEAR(seconds(swap), each.swap, 0.05 * each.swap);
     for (unsigned i = 0; i < 3; ++i) {
       EXPECT_NEAR(seconds(turnFor(swap, kLoss[i])), each.quantum[i], 0.05 * each.quantum[i]);
@@ -59,15 +59,15 @@ TEST(SwapCost, PlannedCards_TurnsMatch) {
 }
 
 TEST(SwapCost, SlowerDirection_DecidesTime) {
-  Link link = linkOf(10);
-  link.in_bps = 5e9;
-  EXPECT_EQ(swapTime(link, 10'000'000'000, 0), kSecond);
-  EXPECT_EQ(swapTime(link, 10'000'000'000, 10'000'000'000), 2 * kSecond);
-  EXPECT_EQ(swapTime(link, 0, 0), 0);
-  link.per_chunk = kMillisecond;
-  link.drain = 5 * kMillisecond;
-  link.chunk = 1'000'000'000;
-  EXPECT_EQ(swapTime(link, 10'000'000'000, 0), kSecond + 15 * kMillisecond);
+  SwapCost cost = costOf(10);
+  cost.in_bps = 5e9;
+  EXPECT_EQ(swapTime(cost, 10'000'000'000, 0), kSecond);
+  EXPECT_EQ(swapTime(cost, 10'000'000'000, 10'000'000'000), 2 * kSecond);
+  EXPECT_EQ(swapTime(cost, 0, 0), 0);
+  cost.per_chunk = kMillisecond;
+  cost.drain = 5 * kMillisecond;
+  cost.chunk = 1'000'000'000;
+  EXPECT_EQ(swapTime(cost, 10'000'000'000, 0), kSecond + 15 * kMillisecond);
 }
 
 TEST(SwapCost, Ratio_DecidesLossTarget) {
@@ -90,8 +90,8 @@ TEST(SwapCost, Weights_StretchTurnsWithinBounds) {
 }
 
 TEST(SwapCost, HugeByteCounts_DoNotOverflow) {
-  EXPECT_GT(swapTime(linkOf(1), UINT64_MAX, UINT64_MAX), kSecond);
-  EXPECT_GT(turnFor(swapTime(linkOf(1e-9), UINT64_MAX, UINT64_MAX), 0.01), kSecond);
+  EXPECT_GT(swapTime(costOf(1), UINT64_MAX, UINT64_MAX), kSecond);
+  EXPECT_GT(turnFor(swapTime(costOf(1e-9), UINT64_MAX, UINT64_MAX), 0.01), kSecond);
 }
 
 }  // namespace

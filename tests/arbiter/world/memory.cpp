@@ -162,7 +162,7 @@ void MemoryWorld::registerWithArbiter() {
     for (const auto& swapper : swappers_)
       if (swapper->key == order.tenant) send(swapper.get(), order);
   }
-  const Nanos wake = policy_.wakeAt();
+  const Nanos wake = policy_.nextWakeup();
   for (const ResidencyTarget& order : orders) {
     for (const auto& swapper : swappers_) {
       if (!order.lowers || swapper->key != order.tenant) continue;
@@ -288,12 +288,12 @@ bool MemoryWorld::leave(Swapper* swapper, unsigned d) {
     ring(swapper);
     return false;
   }
-  const Link& link = settings_.device.link;
+  const SwapCost& cost = settings_.device.swap_cost;
   Nanos drain = 0;
-  if (!std::exchange(swapper->closed_, true)) drain = link.drain;
-  const std::uint64_t chunk = std::min({link.chunk, place.mapped});
-  const auto time = static_cast<Nanos>(static_cast<double>(chunk) / link.out_bps * 1e9);
-  out_until_[d] = std::max(out_until_[d], now() + drain) + time + link.per_chunk;
+  if (!std::exchange(swapper->closed_, true)) drain = cost.drain;
+  const std::uint64_t chunk = std::min({cost.chunk, place.mapped});
+  const auto time = static_cast<Nanos>(static_cast<double>(chunk) / cost.out_bps * 1e9);
+  out_until_[d] = std::max(out_until_[d], now() + drain) + time + cost.per_chunk;
   swapper->moving_ = true;
   ring(swapper);
   timeline_.at(out_until_[d], [this, swapper, d, chunk] {
@@ -312,7 +312,7 @@ bool MemoryWorld::leave(Swapper* swapper, unsigned d) {
 bool MemoryWorld::come(Swapper* swapper, unsigned d) {
   Swapper::Place& place = swapper->at_[d];
   const std::uint64_t missing = place.swappable - place.mapped - place.hosted;
-  const std::uint64_t chunk = std::min(settings_.device.link.chunk, missing);
+  const std::uint64_t chunk = std::min(settings_.device.swap_cost.chunk, missing);
   if (chunk == 0 || place.mapped + place.pinned + chunk > place.allowed) return false;
   place.mapped += chunk;
   const std::uint64_t born = std::min(chunk, place.born);
@@ -325,7 +325,7 @@ bool MemoryWorld::come(Swapper* swapper, unsigned d) {
 bool MemoryWorld::host(Swapper* swapper, unsigned d) {
   Swapper::Place& place = swapper->at_[d];
   const std::uint64_t missing = place.swappable - place.mapped - place.hosted;
-  const std::uint64_t chunk = std::min(settings_.device.link.chunk, missing);
+  const std::uint64_t chunk = std::min(settings_.device.swap_cost.chunk, missing);
   if (chunk == 0 || !swapper->order_.host_map || !swapper->maps_host) return false;
   if (place.hosted + chunk > swapper->order_.host_allowed) return false;
   place.hosted += chunk;
@@ -337,7 +337,7 @@ bool MemoryWorld::host(Swapper* swapper, unsigned d) {
 
 bool MemoryWorld::promote(Swapper* swapper, unsigned d) {
   Swapper::Place& place = swapper->at_[d];
-  const std::uint64_t chunk = std::min(settings_.device.link.chunk, place.hosted);
+  const std::uint64_t chunk = std::min(settings_.device.swap_cost.chunk, place.hosted);
   if (chunk == 0 || place.mapped + place.pinned + chunk > place.allowed) return false;
   if (swapper->capturing) return false;
   place.hosted -= chunk;
@@ -347,9 +347,9 @@ bool MemoryWorld::promote(Swapper* swapper, unsigned d) {
 }
 
 void MemoryWorld::moveIn(Swapper* swapper, unsigned d, std::uint64_t copied) {
-  const Link& link = settings_.device.link;
-  const auto time = static_cast<Nanos>(static_cast<double>(copied) / link.in_bps * 1e9);
-  in_until_[d] = std::max(in_until_[d], now()) + time + link.per_chunk;
+  const SwapCost& cost = settings_.device.swap_cost;
+  const auto time = static_cast<Nanos>(static_cast<double>(copied) / cost.in_bps * 1e9);
+  in_until_[d] = std::max(in_until_[d], now()) + time + cost.per_chunk;
   swapper->moving_ = swapper->closed_ = true;
   swapper->copied_in += copied;
   timeline_.at(in_until_[d], [this, swapper] {
@@ -390,8 +390,8 @@ void MemoryWorld::check() {
     const std::string at = " at " + std::to_string(now()) + " ns";
     if (has > limit) fault_ = "the card holds " + std::to_string(has) + at;
     if (could > limit) fault_ = "the card could come to hold " + std::to_string(could) + at;
-    if (policy_.device(d).book > limit)
-      fault_ = "the book says " + std::to_string(policy_.device(d).book) + at;
+    if (policy_.device(d).booked > limit)
+      fault_ = "the book says " + std::to_string(policy_.device(d).booked) + at;
   }
 }
 

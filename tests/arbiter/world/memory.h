@@ -34,7 +34,7 @@ class Swapper {
   bool ready() const;
   bool parked() const { return terms.parked; }
 
-  Key key = 0;
+  TenantKey key = 0;
   ResidencyEntitlement terms;
   bool busy = false;       // it has something to run
   bool capturing = false;  // refuses to close
@@ -144,7 +144,7 @@ class MemoryWorld {
   bool rung_ = false;
   Nanos wake_ = kNever;
   std::size_t events_ = 0;
-  Key next_key_ = 1;
+  TenantKey next_key_ = 1;
   std::string fault_;
 };
 

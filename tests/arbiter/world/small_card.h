@@ -16,12 +16,12 @@ inline MemorySettings smallCard() {
   MemorySettings settings;
   settings.device.budget = 480 * kMib;
   settings.device.host_reserve = 4 * kGib;
-  settings.device.link = {0.8e9, 0.8e9, 0, kMillisecond, 2 * kMib};
+  settings.device.swap_cost = {0.8e9, 0.8e9, 0, kMillisecond, 2 * kMib};
   return settings;
 }
 
 inline ResidencyEntitlement terms(std::uint64_t ceiling, std::uint64_t guarantee = 0,
-                                  Class cls = Class::kNormal) {
+                                  PriorityClass cls = PriorityClass::kNormal) {
   ResidencyEntitlement result;
   result.cls = cls;
   result.ceiling[0] = ceiling;

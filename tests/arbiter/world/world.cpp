@@ -87,10 +87,10 @@ void World::runUntil(Nanos instant) {
 }
 
 void World::ring() {
-  wakeAt(now() + pick(settings_.bell));
+  nextWakeup(now() + pick(settings_.bell));
 }
 
-void World::wakeAt(Nanos instant) {
+void World::nextWakeup(Nanos instant) {
   if (!settings_.arbitrated || instant >= next_wake_) return;
   next_wake_ = instant;
   timeline_.at(instant, [this, instant] {
@@ -130,7 +130,7 @@ void World::registerWithArbiter() {
     if (live != member->live) policy_.setProcesses(member->key, member->live = live, now());
     policy_.report(member->key, reportOf(member.get()), now());
   }
-  for (unsigned round = 0; policy_.wakeAt() <= now() || round == 0; ++round) {
+  for (unsigned round = 0; policy_.nextWakeup() <= now() || round == 0; ++round) {
     if (round == 10) {
       fault_ = "the law does not come to rest";
       return;
@@ -138,8 +138,8 @@ void World::registerWithArbiter() {
     for (const Order& order : policy_.decide(now())) tell(order);
   }
   if (settings_.ask_out_of_turn)
-    askOutOfTurn(std::min(policy_.wakeAt(), now() + 50 * kMillisecond));
-  if (policy_.wakeAt() != kNever) wakeAt(policy_.wakeAt());
+    askOutOfTurn(std::min(policy_.nextWakeup(), now() + 50 * kMillisecond));
+  if (policy_.nextWakeup() != kNever) nextWakeup(policy_.nextWakeup());
 }
 
 // No report in between and its instant not come: whatever it had to say would have come late.
@@ -148,8 +148,8 @@ void World::askOutOfTurn(Nanos until) {
   const Nanos instant =
       now() + static_cast<Nanos>(random_() % static_cast<std::uint64_t>(until - now() - 1));
   timeline_.at(instant, [this, instant] {
-    if (policy_.wakeAt() <= instant || next_wake_ <= instant) return;
-    const auto wake = policy_.wakeAt();
+    if (policy_.nextWakeup() <= instant || next_wake_ <= instant) return;
+    const auto wake = policy_.nextWakeup();
     for (const Order& order : policy_.decide(instant))
       fault_ += "nobody was to be woken for: tenant " + std::to_string(order.tenant) + " gate " +
                 std::to_string(static_cast<int>(order.gate)) + " in flight " +
@@ -207,8 +207,8 @@ bool World::atTheGate(unsigned tenant) const {
                      [](const auto& process) { return process->atTheGate(); });
 }
 
-GroupStats World::figures(unsigned tenant) {
-  return policy_.figures(members_[tenant]->key, now());
+GroupStats World::stats(unsigned tenant) {
+  return policy_.stats(members_[tenant]->key, now());
 }
 
 }  // namespace divvy::arbiter::world

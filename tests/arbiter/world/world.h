@@ -47,14 +47,14 @@ class World {
   bool ended(unsigned tenant) const;
   bool idle(unsigned tenant) const;       // neither at the gate nor on a card
   bool atTheGate(unsigned tenant) const;  // some process waits
-  GroupStats figures(unsigned tenant);
+  GroupStats stats(unsigned tenant);
   std::size_t orders() const { return orders_; }
   // What must never happen; empty if nothing did.
   const std::string& fault() const { return fault_; }
 
  private:
   struct TenantChannel {
-    Key key = 0;
+    TenantKey key = 0;
     Entitlement terms;
     std::array<Nanos, kMaxGroupDevices> past{};  // used before the present law, by card
     bool removed = false;
@@ -72,7 +72,7 @@ class World {
   unsigned numberOf(unsigned card) const { return (card + laws_) % settings_.cards; }
   Entitlement termsOf(const TenantChannel& member) const;
   void ring();
-  void wakeAt(Nanos instant);
+  void nextWakeup(Nanos instant);
   void registerWithArbiter();
   void askOutOfTurn(Nanos until);
   Report reportOf(TenantChannel* member);

@@ -20,11 +20,11 @@ Examined examinedOf(const FakeCluster& cluster) {
   Examined examined;
   examined.talks.emplace_back();
   examined.talks.back().snapshot.node = "gpu";
-  examined.look.emplace();
-  examined.look->facts.space = "divvy-system";
+  examined.observation.emplace();
+  examined.observation->facts.space = "divvy-system";
   Result<kube::Access> access = accessFor(cluster.kubeconfig(), "");
   if (!access) return examined;
-  Result<std::unique_ptr<Api>> api = Api::open(std::move(*access));
+  Result<std::unique_ptr<KubeApi>> api = KubeApi::open(std::move(*access));
   if (api) examined.api = std::move(*api);
   return examined;
 }
@@ -59,9 +59,9 @@ TEST(DoctorBundle, EndedPodsAndTenants_NamesRedacted) {
     event.kind = "yielded";
     event.reason = "made room for ghost";
     examined.talks.back().events.push_back(event);
-    examined.report.findings.push_back({"waiting-pods", doctor::Scope::kCluster,
-                                        doctor::State::kWarning, "team-dead/corpse", "ghost waits",
-                                        "", ""});
+    examined.report.findings.push_back({"waiting-pods", doctor::FindingScope::kCluster,
+                                        doctor::FindingState::kWarning, "team-dead/corpse",
+                                        "ghost waits", "", ""});
     const doctor::Bundle bundle = bundleOf(examined, redact);
     std::string all = doctor::manifestOf(bundle);
     for (const doctor::BundleFile& file : bundle.files) all += file.text;

@@ -34,7 +34,7 @@ items:
   ASSERT_TRUE(read) << read.error().message();
   EXPECT_EQ(read->others, 1u);
   std::vector<std::string> names;
-  for (const WantedPod& one : read->pods) names.push_back(one.name);
+  for (const ManifestPod& one : read->pods) names.push_back(one.name);
   EXPECT_EQ(names, (std::vector<std::string>{"one", "many-0", "many-1", "nightly-0", "nightly-1",
                                              "nightly-2"}));
   EXPECT_EQ(read->pods[0].space, "team");
@@ -133,7 +133,7 @@ spec:
                                         "f");
   ASSERT_TRUE(read) << read.error().message();
   std::string all;
-  for (const WantedPod& pod : read->pods)
+  for (const ManifestPod& pod : read->pods)
     all += pod.name + (pod.idle.empty() ? "" : " (" + pod.idle + ")") + '\n';
   EXPECT_EQ(all,
             "web (Deployment web: replicas is 0)\n"
@@ -182,10 +182,11 @@ TEST_F(Filters, RequestedAmounts_ComparedWithWhatIsLeft) {
   EXPECT_EQ(whyNot("{}"), "too little pods");
   // Who ended would leave these, and nothing else.
   const json::value pod = json::parse(R"({"spec":)" + half + "}");
-  EXPECT_EQ(filters.whyNot(pod, "a", KubeFilters::Full::kClearable), "");
+  EXPECT_EQ(filters.whyNot(pod, "a", KubeFilters::FullNodes::kClearable), "");
   const json::value other =
       json::parse(R"({"spec":{"containers":[{"resources":{"requests":{"example.com/x":"1"}}}]}})");
-  EXPECT_EQ(filters.whyNot(other, "a", KubeFilters::Full::kClearable), "too little example.com/x");
+  EXPECT_EQ(filters.whyNot(other, "a", KubeFilters::FullNodes::kClearable),
+            "too little example.com/x");
   filters.endPod("y");
   EXPECT_EQ(whyNot(half), "");
   // Init containers one after the other, beside the sidecars before them.

@@ -31,7 +31,7 @@ std::string page(bool first) {
 }
 
 // Pages are parsed into memory that ends with them: divvy explain read what was not there any more.
-TEST(Api, ListOfTwoPages_ItemsOutlivePages) {
+TEST(KubeApi, ListOfTwoPages_ItemsOutlivePages) {
   asio::io_context loop(1);
   const http::Route pods{"GET", "/api/v1/pods", 0,
                          [](http::Query query) -> asio::awaitable<http::Answer> {
@@ -46,7 +46,7 @@ TEST(Api, ListOfTwoPages_ItemsOutlivePages) {
   access.host = "127.0.0.1";
   access.port = std::to_string((*server)->port());
   access.tls = false;
-  const Result<std::unique_ptr<Api>> api = Api::open(access);
+  const Result<std::unique_ptr<KubeApi>> api = KubeApi::open(access);
   ASSERT_TRUE(api) << api.error().message();
   std::size_t count = 0;
   const Result<void> listed = (*api)->list("/api/v1/pods", "", [&](const json::value& item) {
@@ -61,13 +61,13 @@ TEST(Api, ListOfTwoPages_ItemsOutlivePages) {
 }
 
 // Regression: "listing /api/v1/pods: listing /api/v1/pods: ...".
-TEST(Api, ListFails_PathNamedOnce) {
+TEST(KubeApi, ListFails_PathNamedOnce) {
   const test::FakeCluster cluster(
       {{"/api/v1/pods", {403, R"({"kind":"Status","message":"pods is forbidden"})"}},
        {"/api/v1/nodes", {200, "no list"}}});
-  Reach reach;
-  reach.kubeconfig = cluster.kubeconfig();
-  const Result<std::unique_ptr<Api>> api = Api::open(reach);
+  ConnectionOptions connection;
+  connection.kubeconfig = cluster.kubeconfig();
+  const Result<std::unique_ptr<KubeApi>> api = KubeApi::open(connection);
   ASSERT_TRUE(api) << api.error().message();
   for (const auto& [path, why] :
        {std::pair("/api/v1/pods", "pods is forbidden"),

@@ -14,14 +14,14 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Words = std::vector<std::string>;
 
-ContainerWords parsed(const Words& words, Runtime runtime = Runtime::kPodman) {
-  Result<ContainerWords> result = parseContainerWords(runtime, words);
+ContainerArguments parsed(const Words& words, Runtime runtime = Runtime::kPodman) {
+  Result<ContainerArguments> result = parseContainerWords(runtime, words);
   EXPECT_TRUE(result) << result.error().message();
-  return result ? *result : ContainerWords();
+  return result ? *result : ContainerArguments();
 }
 
 std::string refusalOf(const Words& words, Runtime runtime = Runtime::kPodman) {
-  const Result<ContainerWords> result = parseContainerWords(runtime, words);
+  const Result<ContainerArguments> result = parseContainerWords(runtime, words);
   EXPECT_FALSE(result);
   if (result) return "";
   EXPECT_EQ(result.error().code(), ErrorCode::kUsage);
@@ -56,7 +56,7 @@ TEST(ContainerCommand, Options_FirstOtherWordIsImage) {
         Case{{"-d", "-u", "1000", "--", "image"}, "image"}, Case{{"-m=1g", "image"}, "image"},
         Case{{"-im", "1g", "image"}, "image"}, Case{{"-h", "host", "image"}, "image"},
         Case{{"--what-comes-next-year", "value", "image"}, "image"}}) {
-    const ContainerWords result = parsed(words);
+    const ContainerArguments result = parsed(words);
     ASSERT_FALSE(result.rest.empty());
     EXPECT_EQ(result.rest[0], image) << ::testing::PrintToString(words);
   }

@@ -36,7 +36,8 @@ TEST(KubectlOptions, ShortOptionWithEqualsSign_Accepted) {
 
 TEST(KubectlOptions, OptionsOnlyOfKubectl_Known) {
   EXPECT_TRUE(onlyKubectls("--cache-dir"));
-  for (const ReachOption& one : reachOptions()) EXPECT_FALSE(onlyKubectls(one.names)) << one.names;
+  for (const ConnectionOption& one : reachOptions())
+    EXPECT_FALSE(onlyKubectls(one.names)) << one.names;
   EXPECT_FALSE(onlyKubectls("--no-such"));
 }
 

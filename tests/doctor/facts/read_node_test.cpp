@@ -24,7 +24,7 @@ TEST(ReadNode, HealthyNode_EveryFindingOk) {
   MadeTree made;
   made.healthyNode();
   for (const Finding& one : made.findings())
-    EXPECT_EQ(one.state, State::kOk) << one.id << ' ' << one.subject << ": " << one.seen;
+    EXPECT_EQ(one.state, FindingState::kOk) << one.id << ' ' << one.subject << ": " << one.seen;
 }
 
 TEST(ReadNode, EmptyMachine_SkippedWithoutFaults) {
@@ -36,16 +36,16 @@ TEST(ReadNode, EmptyMachine_SkippedWithoutFaults) {
               libraryBytes(soname, thisMachine()));
   const Findings findings = made.findings();
   for (const Finding& one : findings)
-    EXPECT_NE(one.state, State::kFault) << one.id << ": " << one.seen;
-  EXPECT_EQ(stateOf(findings, "driver-loaded"), State::kSkipped);
-  EXPECT_EQ(stateOf(findings, "kubelet-sockets"), State::kSkipped);
-  EXPECT_EQ(stateOf(findings, "agent-state"), State::kSkipped);
+    EXPECT_NE(one.state, FindingState::kFault) << one.id << ": " << one.seen;
+  EXPECT_EQ(stateOf(findings, "driver-loaded"), FindingState::kSkipped);
+  EXPECT_EQ(stateOf(findings, "kubelet-sockets"), FindingState::kSkipped);
+  EXPECT_EQ(stateOf(findings, "agent-state"), FindingState::kSkipped);
 }
 
 struct Spoiled {
   const char* name;
   const char* id;
-  State state;
+  FindingState state;
   std::function<void(MadeTree&)> spoil;
 };
 
@@ -55,74 +55,75 @@ const std::string kConfig = "/etc/containerd/config.toml";
 std::vector<Spoiled> spoiledDrivers() {
   const std::string lib = "/usr/lib/x86_64-linux-gnu";
   return {
-      {"no module", "driver-loaded", State::kFault, [](MadeTree& t) { t.remove("/proc/driver"); }},
-      {"bound to nouveau", "driver-loaded", State::kFault,
+      {"no module", "driver-loaded", FindingState::kFault,
+       [](MadeTree& t) { t.remove("/proc/driver"); }},
+      {"bound to nouveau", "driver-loaded", FindingState::kFault,
        [](MadeTree& t) {
          t.remove("/proc/driver");
          t.remove("/sys/bus/pci/devices/0000:3b:00.0/driver");
          t.link("/sys/bus/pci/devices/0000:3b:00.0/driver", "../../drivers/nouveau");
        }},
-      {"no NVML", "driver-libraries", State::kFault,
+      {"no NVML", "driver-libraries", FindingState::kFault,
        [lib](MadeTree& t) { t.remove(lib + "/libnvidia-ml.so.1"); }},
-      {"a dangling libcuda", "driver-libraries", State::kFault,
+      {"a dangling libcuda", "driver-libraries", FindingState::kFault,
        [lib](MadeTree& t) { t.remove(lib + "/libcuda.so.550.54.15"); }},
-      {"upgraded and not restarted", "driver-versions", State::kFault,
+      {"upgraded and not restarted", "driver-versions", FindingState::kFault,
        [lib](MadeTree& t) {
          t.remove(lib + "/libcuda.so.1");
          t.file(lib + "/libcuda.so.560.35.03", "newer");
          t.link(lib + "/libcuda.so.1", "libcuda.so.560.35.03");
        }},
-      {"no control device", "driver-devices", State::kFault,
+      {"no control device", "driver-devices", FindingState::kFault,
        [](MadeTree& t) { t.remove("/dev/nvidiactl"); }},
-      {"no uvm", "driver-devices", State::kWarning,
+      {"no uvm", "driver-devices", FindingState::kWarning,
        [](MadeTree& t) { t.remove("/dev/nvidia-uvm"); }},
   };
 }
 
 std::vector<Spoiled> spoiledAgents() {
   return {
-      {"open to all", "agent-folders", State::kFault,
+      {"open to all", "agent-folders", FindingState::kFault,
        [](MadeTree& t) { t.mode("/run/divvy/gpu", 0777); }},
-      {"a link in place of the folder", "agent-folders", State::kFault,
+      {"a link in place of the folder", "agent-folders", FindingState::kFault,
        [](MadeTree& t) {
          t.remove("/run/divvy/gpu");
          t.folder("/elsewhere", 0700);
          t.link("/run/divvy/gpu", "/elsewhere");
        }},
-      {"an empty note", "agent-state", State::kFault,
+      {"an empty note", "agent-state", FindingState::kFault,
        [](MadeTree& t) { t.file(kTenant + "/tenant.json", ""); }},
-      {"a note cut short", "agent-state", State::kFault,
+      {"a note cut short", "agent-state", FindingState::kFault,
        [](MadeTree& t) { t.file(kTenant + "/tenant.json", R"({"version":1,"id":"ab)"); }},
-      {"another tenant's note", "agent-state", State::kFault,
+      {"another tenant's note", "agent-state", FindingState::kFault,
        [](MadeTree& t) { t.file(kTenant + "/tenant.json", R"({"version":1,"id":"zzz999"})"); }},
-      {"a page cut short", "agent-state", State::kFault,
+      {"a page cut short", "agent-state", FindingState::kFault,
        [](MadeTree& t) { t.file(kTenant + "/control", "DIV"); }},
-      {"a page of zeros", "agent-state", State::kFault,
+      {"a page of zeros", "agent-state", FindingState::kFault,
        [](MadeTree& t) { t.file(kTenant + "/report", std::string(4096, '\0')); }},
-      {"a page is gone", "agent-state", State::kFault,
+      {"a page is gone", "agent-state", FindingState::kFault,
        [](MadeTree& t) { t.remove(kTenant + "/work"); }},
-      {"a pipe in place of a page", "agent-state", State::kFault,
+      {"a pipe in place of a page", "agent-state", FindingState::kFault,
        [](MadeTree& t) {
          t.remove(kTenant + "/control");
          t.pipe(kTenant + "/control");
        }},
-      {"half written", "agent-state", State::kWarning,
+      {"half written", "agent-state", FindingState::kWarning,
        [](MadeTree& t) { t.file(kTenant + "/tenant.json.new", "{"); }},
-      {"half made", "agent-state", State::kWarning,
+      {"half made", "agent-state", FindingState::kWarning,
        [](MadeTree& t) { t.folder("/run/divvy/gpu/tenants/.new-Ab12cd"); }},
-      {"somebody's file", "agent-state", State::kWarning,
+      {"somebody's file", "agent-state", FindingState::kWarning,
        [](MadeTree& t) { t.file("/run/divvy/gpu/core.1234", ""); }},
-      {"another version", "agent-version", State::kWarning,
+      {"another version", "agent-version", FindingState::kWarning,
        [](MadeTree& t) { t.answer.version = "0.0.9"; }},
-      {"a card with a fault", "agent-cards", State::kFault,
+      {"a card with a fault", "agent-cards", FindingState::kFault,
        [](MadeTree& t) { t.answer.card_faults = {"GPU-1: Xid 79"}; }},
-      {"a report that cannot be", "agent-tenants", State::kWarning,
+      {"a report that cannot be", "agent-tenants", FindingState::kWarning,
        [](MadeTree& t) { t.answer.tenants_garbled = {"tenant abc234: report: sum mismatch"}; }},
-      {"a doubted tenant", "agent-tenants", State::kWarning,
+      {"a doubted tenant", "agent-tenants", FindingState::kWarning,
        [](MadeTree& t) { t.answer.tenants_doubted = {"abc234"}; }},
-      {"no agent, tenants left", "agent-answers", State::kWarning,
+      {"no agent, tenants left", "agent-answers", FindingState::kWarning,
        [](MadeTree& t) { t.remove("/run/divvy/gpu/agent.sock"); }},
-      {"no agent on a node", "agent-answers", State::kWarning,
+      {"no agent on a node", "agent-answers", FindingState::kWarning,
        [](MadeTree& t) { t.remove("/run/divvy"); }},
   };
 }
@@ -131,25 +132,25 @@ std::vector<Spoiled> spoiledInstalls() {
   const std::string own = "/opt/divvy/lib/libdivvy-cuda.so";
   const std::string staged = "/var/lib/divvy/0123456789abcdef/lib/libdivvy-nvml.so";
   return {
-      {"a library is gone", "interposer-libraries", State::kFault,
+      {"a library is gone", "interposer-libraries", FindingState::kFault,
        [own](MadeTree& t) { t.remove(own); }},
-      {"no ELF", "interposer-libraries", State::kFault,
+      {"no ELF", "interposer-libraries", FindingState::kFault,
        [own](MadeTree& t) { t.file(own, "#!/bin/sh\n"); }},
-      {"for another processor", "interposer-libraries", State::kFault,
+      {"for another processor", "interposer-libraries", FindingState::kFault,
        [own](MadeTree& t) { t.file(own, libraryBytes("libcuda.so.1", 8)); }},
-      {"of another name", "interposer-libraries", State::kFault,
+      {"of another name", "interposer-libraries", FindingState::kFault,
        [own](MadeTree& t) { t.file(own, libraryBytes("libvgpu.so", thisMachine())); }},
-      {"cut short for containers", "staged-libraries", State::kFault,
+      {"cut short for containers", "staged-libraries", FindingState::kFault,
        [staged](MadeTree& t) { t.file(staged, t.text(staged).substr(0, 100)); }},
-      {"another build's for containers", "staged-libraries", State::kWarning,
+      {"another build's for containers", "staged-libraries", FindingState::kWarning,
        [staged](MadeTree& t) { t.file(staged, t.text(staged) + "more"); }},
-      {"copying was cut off", "staged-libraries", State::kWarning,
+      {"copying was cut off", "staged-libraries", FindingState::kWarning,
        [](MadeTree& t) { t.folder("/var/lib/divvy/.new/lib"); }},
-      {"ours in the host's preload", "host-preload", State::kFault,
+      {"ours in the host's preload", "host-preload", FindingState::kFault,
        [](MadeTree& t) { t.file("/etc/ld.so.preload", "/opt/divvy/lib/libdivvy-cuda.so\n"); }},
-      {"what is gone in the host's preload", "host-preload", State::kFault,
+      {"what is gone in the host's preload", "host-preload", FindingState::kFault,
        [](MadeTree& t) { t.file("/etc/ld.so.preload", "/usr/lib/gone.so\n"); }},
-      {"HAMi's in the host's preload", "host-preload", State::kWarning,
+      {"HAMi's in the host's preload", "host-preload", FindingState::kWarning,
        [](MadeTree& t) {
          t.file("/usr/local/vgpu/libvgpu.so", "");
          t.file("/etc/ld.so.preload", "/usr/local/vgpu/libvgpu.so");
@@ -159,41 +160,41 @@ std::vector<Spoiled> spoiledInstalls() {
 
 std::vector<Spoiled> spoiledRuntimes() {
   return {
-      {"no TOML", "container-runtime", State::kFault,
+      {"no TOML", "container-runtime", FindingState::kFault,
        [](MadeTree& t) { t.file(kConfig, "version = 2\n[plugins\n"); }},
-      {"CDI off beside specs", "runtime-cdi", State::kWarning,
+      {"CDI off beside specs", "runtime-cdi", FindingState::kWarning,
        [](MadeTree& t) {
          t.file(kConfig, "version = 2\n");
          t.file("/run/cdi/nvidia.yaml", "kind: nvidia.com/gpu\n");
        }},
-      {"no runtime of NVIDIA's", "nvidia-runtime", State::kWarning,
+      {"no runtime of NVIDIA's", "nvidia-runtime", FindingState::kWarning,
        [](MadeTree& t) { t.file(kConfig, "version = 2\n"); }},
-      {"NVIDIA's runtime for all", "visible-devices", State::kWarning,
+      {"NVIDIA's runtime for all", "visible-devices", FindingState::kWarning,
        [](MadeTree& t) {
          t.file("/etc/containerd/conf.d/99-nvidia.toml",
                 "[plugins.\"io.containerd.grpc.v1.cri\".containerd]\n"
                 "default_runtime_name = \"nvidia\"\n");
          t.file(kConfig, "imports = [\"/etc/containerd/conf.d/*.toml\"]\n" + t.text(kConfig));
        }},
-      {"the variable is off", "visible-devices", State::kWarning,
+      {"the variable is off", "visible-devices", FindingState::kWarning,
        [](MadeTree& t) {
          t.file("/etc/nvidia-container-runtime/config.toml",
                 "accept-nvidia-visible-devices-envvar-when-unprivileged = false\n");
        }},
-      {"the toolkit's is no TOML", "visible-devices", State::kFault,
+      {"the toolkit's is no TOML", "visible-devices", FindingState::kFault,
        [](MadeTree& t) { t.file("/etc/nvidia-container-runtime/config.toml", "= true"); }},
-      {"an old toolkit", "toolkit-version", State::kWarning,
+      {"an old toolkit", "toolkit-version", FindingState::kWarning,
        [](MadeTree& t) {
          t.file("/var/lib/dpkg/status",
                 "Package: nvidia-container-toolkit\nStatus: install ok installed\n"
                 "Version: 1.17.7-1\n");
        }},
-      {"the operator's plugin", "gpu-operator", State::kWarning,
+      {"the operator's plugin", "gpu-operator", FindingState::kWarning,
        [](MadeTree& t) {
          t.file("/run/nvidia/validations/driver-ready", "");
          t.file("/run/nvidia/validations/plugin-ready", "");
        }},
-      {"the operator did not finish", "gpu-operator", State::kWarning,
+      {"the operator did not finish", "gpu-operator", FindingState::kWarning,
        [](MadeTree& t) { t.folder("/run/nvidia/validations"); }},
   };
 }
@@ -201,29 +202,29 @@ std::vector<Spoiled> spoiledRuntimes() {
 std::vector<Spoiled> spoiledKubelets() {
   const std::string plugins = "/var/lib/kubelet/device-plugins";
   return {
-      {"the kubelet is down", "kubelet-sockets", State::kFault,
+      {"the kubelet is down", "kubelet-sockets", FindingState::kFault,
        [plugins](MadeTree& t) { t.remove(plugins + "/kubelet.sock"); }},
-      {"a file in place of a socket", "kubelet-sockets", State::kFault,
+      {"a file in place of a socket", "kubelet-sockets", FindingState::kFault,
        [](MadeTree& t) {
          t.remove("/var/lib/kubelet/pod-resources/kubelet.sock");
          t.file("/var/lib/kubelet/pod-resources/kubelet.sock", "");
        }},
-      {"NVIDIA's plugin", "other-plugins", State::kWarning,
+      {"NVIDIA's plugin", "other-plugins", FindingState::kWarning,
        [plugins](MadeTree& t) { t.socket(plugins + "/nvidia-gpu.sock"); }},
-      {"a checkpoint cut short", "kubelet-checkpoint", State::kFault,
+      {"a checkpoint cut short", "kubelet-checkpoint", FindingState::kFault,
        [plugins](MadeTree& t) {
          t.file(plugins + "/kubelet_internal_checkpoint", R"({"Data":{"PodDev)");
        }},
-      {"a checkpoint that its checksum is not of", "kubelet-checkpoint", State::kWarning,
+      {"a checkpoint that its checksum is not of", "kubelet-checkpoint", FindingState::kWarning,
        [plugins](MadeTree& t) {
          t.file(plugins + "/kubelet_internal_checkpoint",
                 R"({"Data":{"PodDeviceEntries":null,"RegisteredDevices":{}},"Checksum":1})");
        }},
-      {"cgroups of version 1", "cgroup-version", State::kWarning,
+      {"cgroups of version 1", "cgroup-version", FindingState::kWarning,
        [](MadeTree& t) { t.remove("/sys/fs/cgroup/cgroup.controllers"); }},
-      {"no shared memory", "shared-memory", State::kWarning,
+      {"no shared memory", "shared-memory", FindingState::kWarning,
        [](MadeTree& t) { t.remove("/dev/shm"); }},
-      {"closed shared memory", "shared-memory", State::kWarning,
+      {"closed shared memory", "shared-memory", FindingState::kWarning,
        [](MadeTree& t) { t.mode("/dev/shm", 0755); }},
   };
 }
@@ -233,34 +234,35 @@ const std::string kPodsSettings = "/volumes/kubernetes.io~configmap/config/node-
 
 std::vector<Spoiled> spoiledSettings() {
   return {
-      {"half written", "node-settings", State::kFault,
+      {"half written", "node-settings", FindingState::kFault,
        [](MadeTree& t) { t.file(kSettings, "sett"); }},
-      {"of nothing", "node-settings", State::kFault, [](MadeTree& t) { t.file(kSettings, ""); }},
-      {"a pipe in its place", "node-settings", State::kFault,
+      {"of nothing", "node-settings", FindingState::kFault,
+       [](MadeTree& t) { t.file(kSettings, ""); }},
+      {"a pipe in its place", "node-settings", FindingState::kFault,
        [](MadeTree& t) {
          t.remove(kSettings);
          t.pipe(kSettings);
        }},
-      {"a key that is not known", "node-settings", State::kWarning,
+      {"a key that is not known", "node-settings", FindingState::kWarning,
        [](MadeTree& t) { t.file(kSettings, "settings:\n- nodes: ['*']\n  per_devise: 4\n"); }},
-      {"half written, and named by the service", "node-settings", State::kFault,
+      {"half written, and named by the service", "node-settings", FindingState::kFault,
        [](MadeTree& t) {
          t.file("/etc/divvy/half.yaml", "sett");
          t.file("/etc/default/divvy-agent",
                 "NODE_NAME=gpu-7\nDIVVY_AGENT_ARGS=\"--per-device 4 "
                 "--node-settings=/etc/divvy/half.yaml\"\n");
        }},
-      {"gone, and named by the service", "node-settings", State::kFault,
+      {"gone, and named by the service", "node-settings", FindingState::kFault,
        [](MadeTree& t) {
          t.file("/etc/default/divvy-agent",
                 "# --node-settings /etc/divvy/old.yaml\n"
                 "DIVVY_AGENT_ARGS='--node-settings /etc/divvy/gone.yaml --per-device 4'\n");
        }},
-      {"half written, and an agent's own", "node-settings", State::kFault,
+      {"half written, and an agent's own", "node-settings", FindingState::kFault,
        [](MadeTree& t) {
          t.answer.settings = NamedText{kSettings, std::string("sett")};
        }},
-      {"half written, and mounted into its pod", "node-settings", State::kFault,
+      {"half written, and mounted into its pod", "node-settings", FindingState::kFault,
        [](MadeTree& t) {
          const std::string pod = "/var/lib/kubelet/pods/6f1c";
          t.file(pod + "/volumes/kubernetes.io~configmap/config/..data/node-settings.yaml", "sett");
@@ -278,11 +280,11 @@ void tryAll(const std::vector<Spoiled>& all) {
     const Findings findings = made.findings();
     EXPECT_EQ(stateOf(findings, one.id), one.state) << one.name << "\n" << saidOf(findings, one.id);
     for (const Finding& found : findings) {
-      const bool bad = found.state == State::kFault || found.state == State::kWarning;
+      const bool bad = found.state == FindingState::kFault || found.state == FindingState::kWarning;
       if (bad) {
         EXPECT_FALSE(found.means.empty() || found.fix.empty()) << found.id;
       }
-      if (found.state == State::kFault) {
+      if (found.state == FindingState::kFault) {
         EXPECT_EQ(found.id, one.id) << one.name;
       }
     }
@@ -329,12 +331,12 @@ TEST(ReadNode, TruncatedPage_FaultWithSizes) {
 TEST(ReadNode, PageOfOtherLayoutOrVersion_FaultOrWarning) {
   struct {
     std::size_t at;
-    State state;
+    FindingState state;
     const char* says;
-  } cases[] = {{0, State::kFault, "is not a ledger file"},
-               {8, State::kWarning, "is of a newer version"},
-               {16, State::kFault, "is of another layout"},
-               {24, State::kFault, "is of another layout"}};
+  } cases[] = {{0, FindingState::kFault, "is not a ledger file"},
+               {8, FindingState::kWarning, "is of a newer version"},
+               {16, FindingState::kFault, "is of another layout"},
+               {24, FindingState::kFault, "is of another layout"}};
   for (const auto& one : cases) {
     MadeTree made;
     made.healthyNode();
@@ -349,7 +351,7 @@ TEST(ReadNode, PageOfOtherLayoutOrVersion_FaultOrWarning) {
   made.healthyNode();
   made.remove(kTenant + "/residency");
   made.remove(kTenant + "/swap");
-  EXPECT_EQ(stateOf(made.findings(), "agent-state"), State::kOk);
+  EXPECT_EQ(stateOf(made.findings(), "agent-state"), FindingState::kOk);
 }
 
 // Root reads everything: only the others can be shut out.
@@ -362,7 +364,7 @@ TEST(ReadNode, UnreadableFile_SkippedWithReason) {
   facts.install.preload = Error(ErrorCode::kIo, "Permission denied");
   const Findings findings = diagnose(facts);
   for (const char* id : {"kubelet-checkpoint", "agent-answers", "host-preload"}) {
-    EXPECT_EQ(stateOf(findings, id), State::kSkipped) << id;
+    EXPECT_EQ(stateOf(findings, id), FindingState::kSkipped) << id;
     EXPECT_NE(saidOf(findings, id).find("Permission denied"), std::string::npos) << id;
   }
 }
@@ -386,8 +388,8 @@ TEST(ReadNode, RancherAndNewContainerdConfigs_Read) {
     EXPECT_EQ(config.runtimes, std::vector<std::string>{"nvidia"});
   }
   const Findings findings = diagnose(facts);
-  EXPECT_EQ(stateOf(findings, "runtime-cdi"), State::kOk) << saidOf(findings, "runtime-cdi");
-  EXPECT_EQ(stateOf(findings, "nvidia-runtime"), State::kOk);
+  EXPECT_EQ(stateOf(findings, "runtime-cdi"), FindingState::kOk) << saidOf(findings, "runtime-cdi");
+  EXPECT_EQ(stateOf(findings, "nvidia-runtime"), FindingState::kOk);
 }
 
 // The bytes are anybody's: what they say is bounded by how many there are.
@@ -446,7 +448,7 @@ TEST(ReadNode, RandomDamage_EveryCheckReportsAndJsonIsValid) {
     }
     const Findings findings = made.findings();
     for (const Check& check : checks())
-      if (check.scope == Scope::kNode) {
+      if (check.scope == FindingScope::kNode) {
         EXPECT_FALSE(saidOf(findings, check.id).empty()) << check.id;
       }
     boost::system::error_code fault;

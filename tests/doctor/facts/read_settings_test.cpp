@@ -39,7 +39,7 @@ TEST(ReadSettings, SamePathTwice_OneFindingPerDistinctText) {
             "ok " + kSettings + ": all of it is heeded\n");
   // A container's own.
   made.answer.settings->text = std::string("sett");
-  EXPECT_EQ(stateOf(made.findings(), "node-settings"), State::kFault);
+  EXPECT_EQ(stateOf(made.findings(), "node-settings"), FindingState::kFault);
   EXPECT_NE(saidOf(made.findings(), "node-settings").find("ok " + kSettings), std::string::npos);
 }
 
@@ -48,7 +48,7 @@ TEST(ReadSettings, NoSettings_OkOnlyWhereAgentSaysSo) {
   MadeTree made;
   made.healthyNode();
   made.remove(kSettings);
-  EXPECT_EQ(stateOf(made.findings(), "node-settings"), State::kSkipped);
+  EXPECT_EQ(stateOf(made.findings(), "node-settings"), FindingState::kSkipped);
   made.answer.words_known = true;
   EXPECT_EQ(saidOf(made.findings(), "node-settings"), "ok /run/divvy/gpu: it was given none\n");
   NodeFacts facts = made.read();

@@ -44,7 +44,7 @@ Bundle someBundle() {
     for (char& c : text) c = static_cast<char>('a' + rng.below(26));
     bundle.files.push_back({"part/" + std::to_string(size) + ".json", text, "a part"});
   }
-  bundle.left_out = {{"Secrets", "never read"}};
+  bundle.omitted = {{"Secrets", "never read"}};
   return bundle;
 }
 

@@ -99,7 +99,7 @@ TEST(Redact, RandomSecrets_NoneLeft) {
 }
 
 TEST(Redact, KnownNames_SameNumberEverywhere) {
-  Names names;
+  NameRedactor names;
   names.know("namespace", "team-a");
   names.know("pod", "web");
   names.know("pod", "web-1");
@@ -116,7 +116,7 @@ TEST(Redact, KnownNames_SameNumberEverywhere) {
 TEST(Redact, RandomNames_NoneLeft) {
   Rng rng(20261124);
   for (int round = 0; round < 300; ++round) {
-    Names names;
+    NameRedactor names;
     std::vector<std::string> all;
     for (std::size_t i = 0; i < 1 + rng.below(6); ++i) {
       std::string name = "x";
@@ -134,7 +134,7 @@ TEST(Redact, RandomNames_NoneLeft) {
 }
 
 TEST(Redact, DottedNames_LongestMatchReplaced) {
-  Names names;
+  NameRedactor names;
   for (const char* name : {"web", "web.example.com", "a..b", "1.2.3.4", "https://1.2.3.4"})
     names.know("n", name);
   EXPECT_EQ(names.replaced("web.example.com web.example web.example.comx web.example.com-1"),
@@ -152,7 +152,7 @@ TEST(Redact, FiftyThousandNames_WorkDoesNotGrow) {
   std::size_t work[2] = {0, 0};
   const int counts[] = {50, 50000};
   for (const int at : {0, 1}) {
-    Names names;
+    NameRedactor names;
     for (int i = 0; i < counts[at]; ++i) {
       names.know("pod", "web." + std::to_string(i));
       names.know("pod", "train-" + std::to_string(i));
@@ -232,7 +232,7 @@ TEST(RedactedObject, NoObject_EmptyResult) {
 TEST(Redact, Document_ShapeKept) {
   const json::value before =
       json::parse(R"({"web": ["web", 1, null, true, {"deep": "Bearer abc"}], "n": 1.5})");
-  Names names;
+  NameRedactor names;
   names.know("pod", "web");
   const std::string after =
       "{\"web\":[\"pod-1\",1,null,true,{\"deep\":\"Bearer (left out)\"}],\"n\":1.5E0}";

@@ -20,12 +20,14 @@ namespace json = boost::json;
 Report someReport() {
   Report report{"0.1.0", 1'800'000'000'000, "/", "", {}};
   report.findings = {
-      {"clock", Scope::kNode, State::kOk, "", "synchronised", "", ""},
-      {"agent-state", Scope::kNode, State::kFault, "/run/divvy/\x1b[31m\xff", "is \"empty\"\n",
-       "it is lost", "rm it"},
-      {"runtime-cdi", Scope::kNode, State::kWarning, "", "off", "ignored", "switch it on"},
-      {"host-preload", Scope::kNode, State::kSkipped, "", "Permission denied", "", ""},
-      {"shared-memory", Scope::kNode, State::kOk, "", "8 GiB free", "", ""}};
+      {"clock", FindingScope::kNode, FindingState::kOk, "", "synchronised", "", ""},
+      {"agent-state", FindingScope::kNode, FindingState::kFault, "/run/divvy/\x1b[31m\xff",
+       "is \"empty\"\n", "it is lost", "rm it"},
+      {"runtime-cdi", FindingScope::kNode, FindingState::kWarning, "", "off", "ignored",
+       "switch it on"},
+      {"host-preload", FindingScope::kNode, FindingState::kSkipped, "", "Permission denied", "",
+       ""},
+      {"shared-memory", FindingScope::kNode, FindingState::kOk, "", "8 GiB free", "", ""}};
   return report;
 }
 

@@ -70,7 +70,7 @@ std::vector<Name> without(const std::set<Name>& all, const std::set<Name>& other
   return rest;
 }
 
-std::size_t fitsOn(Engine& engine, const DefragmentationTerms& terms) {
+std::size_t fitsOn(Engine& engine, const DefragmentationOptions& terms) {
   std::size_t fits = 0;
   std::vector<RequestId> placed;
   for (; fits < terms.times; ++fits) {
@@ -82,7 +82,7 @@ std::size_t fitsOn(Engine& engine, const DefragmentationTerms& terms) {
   return fits;
 }
 
-double wonOn(Engine& engine, const DefragmentationTerms& terms) {
+double wonOn(Engine& engine, const DefragmentationOptions& terms) {
   const Seen seen = seenOn(engine);
   if (terms.goal == Goal::kDevices) return -static_cast<double>(seen.devices.size());
   if (terms.goal == Goal::kNodes) return -static_cast<double>(seen.nodes.size());
@@ -104,12 +104,12 @@ bool carriedOut(Engine& engine, const Cluster& cluster, const std::vector<Move>&
   return true;
 }
 
-DefragmentationTerms anyTerms(Rng& rng, const Cluster& cluster, Goal goal) {
-  DefragmentationTerms terms;
+DefragmentationOptions anyTerms(Rng& rng, const Cluster& cluster, Goal goal) {
+  DefragmentationOptions terms;
   terms.goal = goal;
   for (const auto& [id, shape] : cluster.shapes) {
     if (rng.below(8) == 0) continue;
-    MoveTerms& move = terms.of[id];
+    MoveCost& move = terms.of[id];
     if (rng.below(10) != 0) move.shape = shape;
     move.work_lost = static_cast<std::int64_t>(rng.below(10));
     if (rng.below(6) == 0) move.group = "g" + std::to_string(rng.below(2));
@@ -124,7 +124,7 @@ DefragmentationTerms anyTerms(Rng& rng, const Cluster& cluster, Goal goal) {
 
 // Who is interrupted by these moves.
 std::set<RequestId> interruptedBy(const DefragmentationPlan& plan, const Cluster& cluster,
-                                  const DefragmentationTerms& terms) {
+                                  const DefragmentationOptions& terms) {
   std::set<RequestId> all;
   for (const Move& move : plan.moves) {
     const std::string& group = terms.of.at(move.id).group;
@@ -136,7 +136,7 @@ std::set<RequestId> interruptedBy(const DefragmentationPlan& plan, const Cluster
 }
 
 void keepsTheTerms(const DefragmentationPlan& plan, const Cluster& cluster,
-                   const DefragmentationTerms& terms) {
+                   const DefragmentationOptions& terms) {
   ASSERT_LE(plan.moves.size(), terms.most_moves);
   std::set<RequestId> moved;
   for (const Move& move : plan.moves) {
@@ -161,7 +161,7 @@ void keepsTheTerms(const DefragmentationPlan& plan, const Cluster& cluster,
 }
 
 void comesTrue(const DefragmentationPlan& plan, const Cluster& cluster,
-               const DefragmentationTerms& terms) {
+               const DefragmentationOptions& terms) {
   Engine engine = cluster.made();
   const Seen before = seenOn(engine);
   const double was = wonOn(engine, terms);
@@ -199,7 +199,7 @@ TEST(Defragmentation, RandomClusters_EveryMoveFitsAndIsNeeded) {
       cluster.nodes.push_back(wild.node("n" + std::to_string(n)));
     cluster.fill(rng, 40, 6, wild);
     const std::size_t goal = round % 4;
-    const DefragmentationTerms terms = anyTerms(rng, cluster, kGoals[goal]);
+    const DefragmentationOptions terms = anyTerms(rng, cluster, kGoals[goal]);
     const Engine engine = cluster.made();
     const Usage usage = engine.usage();
     const auto plan = engine.defragment(terms);
@@ -283,7 +283,7 @@ TEST(Defragmentation, SmallClusters_NearlyBestOfAllSequences) {
       tiny.at.push_back(device);
     }
     cluster.there = engine.allocations();
-    DefragmentationTerms terms;
+    DefragmentationOptions terms;
     for (const auto& [id, shape] : cluster.shapes) terms.of[id].shape = shape;
     terms.most_moves = 1 + rng.below(4);
     const auto plan = engine.defragment(terms);
@@ -305,7 +305,7 @@ TEST(Defragmentation, InvalidTerms_Refused) {
   Engine engine{Config{}};
   ASSERT_TRUE(engine.setNode(some::node("n", 2)));
   ASSERT_TRUE(engine.place(some::request("a", 1, 500), kSoon));
-  DefragmentationTerms terms;
+  DefragmentationOptions terms;
   terms.of[RequestId("a")].work_lost = -1;
   EXPECT_FALSE(engine.defragment(terms));
   terms.of[RequestId("a")].work_lost = 0;

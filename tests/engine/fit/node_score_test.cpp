@@ -114,11 +114,11 @@ TEST(NodeScore, LinkZones_U16ScoredByGainedAndTornPairs) {
   node.merits = {{kKind, {}, {}, {}, true}};
   HotState state;
   const Slot slot = state.put(node);
-  const NodeScores merits = meritsOf(state, slot, {0b11, true});
+  const NodeScores merits = nodeScoresOf(state, slot, {0b11, true});
   EXPECT_EQ(hamiLinkPoints(merits, Policy::kBinpack), 600'000);
   EXPECT_EQ(hamiLinkPoints(merits, Policy::kSpread), -600'000);
-  EXPECT_FALSE(meritsOf(state, slot, {0b11, false}).pairs) << "nobody asked for links";
-  EXPECT_FALSE(meritsOf(state, slot, {0, true}).pairs) << "shares of devices tear nothing";
+  EXPECT_FALSE(nodeScoresOf(state, slot, {0b11, false}).pairs) << "nobody asked for links";
+  EXPECT_FALSE(nodeScoresOf(state, slot, {0, true}).pairs) << "shares of devices tear nothing";
 }
 
 TEST(NodeScore, DevicesOfOneNetwork_TenPoints) {
@@ -128,9 +128,9 @@ TEST(NodeScore, DevicesOfOneNetwork_TenPoints) {
   node.merits = {{kKind, {}, {}, {}, false, 10}};
   HotState state;
   const Slot slot = state.put(node);
-  EXPECT_EQ(meritsOf(state, slot, {0b0011, true}).together, 10'000'000);
-  EXPECT_EQ(meritsOf(state, slot, {0b0101, true}).together, 5'000'000);
-  EXPECT_EQ(meritsOf(state, slot, {0b1011, true}).together, 6'666'666);
+  EXPECT_EQ(nodeScoresOf(state, slot, {0b0011, true}).together, 10'000'000);
+  EXPECT_EQ(nodeScoresOf(state, slot, {0b0101, true}).together, 5'000'000);
+  EXPECT_EQ(nodeScoresOf(state, slot, {0b1011, true}).together, 6'666'666);
 }
 
 // The engine's own policies: before what is fuller.

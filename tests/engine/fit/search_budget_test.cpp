@@ -14,8 +14,8 @@ constexpr std::uint32_t kContainers = 24;
 // A search that began is not cut off.
 constexpr std::uint64_t kMax = kTriesOfDecision + kTriesOfNode + kContainers;
 
-DeviceAsk share(std::uint64_t mebibytes) {
-  DeviceAsk ask;
+DeviceRequest share(std::uint64_t mebibytes) {
+  DeviceRequest ask;
   ask.count = 1;
   ask.compute = {1};
   ask.memory = mib(mebibytes);
@@ -89,7 +89,7 @@ TEST(SearchBudget, PutOffNodes_BriefsSaySoAndAreNotKept) {
   std::set<NodeWhy> last;
   for (unsigned asked = 0; asked < 60; ++asked) {
     const std::uint64_t before = engine.tries();
-    const Result<CompactRefusals> briefs = engine.briefs(hostile, all);
+    const Result<CompactRefusals> briefs = engine.compactRefusals(hostile, all);
     ASSERT_TRUE(briefs);
     EXPECT_LE(engine.tries() - before, kMax);
     last.clear();
@@ -151,14 +151,14 @@ TEST(SearchBudget, RequestAfterHostileOne_PlacedAtOnce) {
 TEST(SearchBudget, VictimsOfHostileRequest_WithinBudget) {
   Engine engine{Config{}};
   ASSERT_TRUE(engine.setNode(eight("n", 0)));
-  EvictionCosts stakes;
+  EvictionCosts costs;
   for (unsigned i = 0; i < 40; ++i) {
     const std::string id = "t" + std::to_string(i);
     ASSERT_TRUE(engine.place(shares(id, {10'000 + i * 97}), Instant{1}));
-    stakes.of[RequestId(id)] = {static_cast<std::int64_t>(i % 7), 1, "", ""};
+    costs.of[RequestId(id)] = {static_cast<std::int64_t>(i % 7), 1, "", ""};
   }
   const std::uint64_t before = engine.tries();
-  const auto found = engine.preempt(nearlyFits("hostile"), 100, stakes);
+  const auto found = engine.preempt(nearlyFits("hostile"), 100, costs);
   ASSERT_TRUE(found);
   EXPECT_LE(engine.tries() - before, kTriesOfGang + kTriesOfNode + kContainers);
 }

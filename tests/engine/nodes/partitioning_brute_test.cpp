@@ -27,7 +27,7 @@ struct Card {
   int tenants = 0, parts = 0, shares = 0;
 
   bool split() const { return is.parting && (is.parting->slices > 0) == (is.mode == Mode::kMig); }
-  bool takes(const DeviceAsk& ask) const {
+  bool takes(const DeviceRequest& ask) const {
     if (is.mode == Mode::kMig || parts > 0) return false;
     const auto bytes = static_cast<std::int64_t>(std::get<Bytes>(ask.memory).count);
     if (tenants >= static_cast<int>(is.slots)) return false;
@@ -47,7 +47,7 @@ struct Card {
                static_cast<std::int64_t>(is.memory.count) &&
            compute + part.compute.milli <= 1000 && cpus + part.cpus <= is.parting->cpus;
   }
-  void add(const DeviceAsk& ask) {
+  void add(const DeviceRequest& ask) {
     memory += static_cast<std::int64_t>(std::get<Bytes>(ask.memory).count);
     compute += ask.compute.milli;
     ++shares;
@@ -64,7 +64,7 @@ struct Card {
 };
 using Cards = std::vector<Card>;
 
-bool enough(const DevicePart& part, const DeviceAsk& ask) {
+bool enough(const DevicePart& part, const DeviceRequest& ask) {
   if (!ask.part->empty()) return part.name == *ask.part;
   return part.memory >= std::get<Bytes>(ask.memory) && part.compute >= ask.compute;
 }
@@ -76,7 +76,7 @@ struct Way {
   std::uint32_t start = 0;
 };
 
-std::vector<Way> waysFor(const Cards& cards, const DeviceAsk& ask) {
+std::vector<Way> waysFor(const Cards& cards, const DeviceRequest& ask) {
   std::vector<Way> ways;
   for (std::size_t i = 0; i < cards.size(); ++i) {
     if (!ask.part) {
@@ -94,16 +94,16 @@ std::vector<Way> waysFor(const Cards& cards, const DeviceAsk& ask) {
   return ways;
 }
 
-void take(Cards* cards, const DeviceAsk& ask, const Way& way) {
+void take(Cards* cards, const DeviceRequest& ask, const Way& way) {
   if (way.part != nullptr) (*cards)[way.card].add(*way.part, way.start);
   if (way.part == nullptr) (*cards)[way.card].add(ask);
 }
 
 // Each of `all` is one device or one part; every way for each, until `then` likes what all got.
-bool placeable(const Cards& cards, const std::vector<DeviceAsk>& all, std::vector<Way>* got,
+bool placeable(const Cards& cards, const std::vector<DeviceRequest>& all, std::vector<Way>* got,
                const std::function<bool(const std::vector<Way>&)>& then) {
   if (got->size() == all.size()) return then(*got);
-  const DeviceAsk& ask = all[got->size()];
+  const DeviceRequest& ask = all[got->size()];
   for (const Way& way : waysFor(cards, ask)) {
     Cards after = cards;
     take(&after, ask, way);
@@ -115,13 +115,13 @@ bool placeable(const Cards& cards, const std::vector<DeviceAsk>& all, std::vecto
   return false;
 }
 
-std::vector<DeviceAsk> singles(const Container& one) {
-  std::vector<DeviceAsk> all(one.devices.count, one.devices);
+std::vector<DeviceRequest> singles(const Container& one) {
+  std::vector<DeviceRequest> all(one.devices.count, one.devices);
   return all;
 }
 
 bool placeable(const Cards& cards, const Shape& shape) {
-  std::vector<DeviceAsk> end;
+  std::vector<DeviceRequest> end;
   // By init container that ends: how many of `end` are before it.
   std::vector<std::pair<const Container*, std::size_t>> init;
   for (const Container& one : shape.init) {
@@ -129,7 +129,7 @@ bool placeable(const Cards& cards, const Shape& shape) {
     for (std::size_t k = 0; one.sidecar && k < one.devices.count; ++k) end.push_back(one.devices);
   }
   for (const Container& one : shape.containers)
-    for (const DeviceAsk& ask : singles(one)) end.push_back(ask);
+    for (const DeviceRequest& ask : singles(one)) end.push_back(ask);
   std::vector<Way> got;
   return placeable(cards, end, &got, [&](const std::vector<Way>& ways) {
     return std::all_of(init.begin(), init.end(), [&](const auto& one) {
@@ -229,7 +229,7 @@ void expectRight(const Cards& before, const Shape& shape, const Placement& place
     // Those before it that are still there are the sidecars.
     Cards then = together;
     Cards& cards = c < shape.init.size() && !all[c].sidecar ? then : together;
-    const DeviceAsk& ask = all[c].devices;
+    const DeviceRequest& ask = all[c].devices;
     ASSERT_EQ(placement.containers[c].size(), ask.count);
     for (const Share& share : placement.containers[c]) {
       const auto card = std::find_if(cards.begin(), cards.end(),

@@ -49,7 +49,7 @@ struct Best {
 Best bestOf(const brute::World& world, const Request& request) {
   Best best;
   const DevicePolicy& policy = *request.shape.devices;
-  const DeviceAsk& ask = request.shape.containers[0].devices;
+  const DeviceRequest& ask = request.shape.containers[0].devices;
   for (const auto& [name, machine] : world.machines()) {
     if (world.refusal(machine, request.shape)) continue;
     std::optional<Worth> here;
@@ -214,7 +214,7 @@ TEST(Topology, GroupsOfManyDevices_NoSingleExchangeBetter) {
     const Groups groups(std::move(rules));
     DeviceList from;
     for (std::uint8_t i = 0; i < 24; ++i) from.at[from.count++] = i;
-    const Groups::Found found = groups.best(from, 6);
+    const Groups::GroupChoice found = groups.best(from, 6);
     ASSERT_TRUE(found.group);
     ASSERT_EQ(sizeOf(*found.group), 6u);
     for (unsigned out = 0; out < 24; ++out) {

@@ -42,7 +42,7 @@ Quota company() {
 }
 
 std::vector<std::string> reclaimed(const Quota& quota, const char* of, std::int64_t count) {
-  const auto asked = quota.ask(QueueName(of), gpus(count));
+  const auto asked = quota.evaluate(QueueName(of), gpus(count));
   EXPECT_TRUE(asked && !asked->refusal) << (asked ? text(*asked->refusal) : "");
   std::vector<std::string> names;
   if (asked)
@@ -53,13 +53,13 @@ std::vector<std::string> reclaimed(const Quota& quota, const char* of, std::int6
 TEST(Quota, UnusedGuarantee_LentToOthers) {
   Quota quota = company();
   ASSERT_TRUE(quota.add(job("a", "vision", 4)));
-  const auto more = quota.ask(QueueName("vision"), gpus(8));
+  const auto more = quota.evaluate(QueueName("vision"), gpus(8));
   ASSERT_TRUE(more);
   EXPECT_FALSE(more->refusal);
   EXPECT_TRUE(more->borrowed);
   EXPECT_TRUE(more->reclaim.empty());
-  EXPECT_FALSE(quota.ask(QueueName("product"), gpus(8))->borrowed);
-  EXPECT_EQ(quota.ask(QueueName("vision"), gpus(13))->refusal,
+  EXPECT_FALSE(quota.evaluate(QueueName("product"), gpus(8))->borrowed);
+  EXPECT_EQ(quota.evaluate(QueueName("vision"), gpus(13))->refusal,
             (QuotaRefusal{QuotaWhy::kFull, {}, kGpu, 13, 12}));
 }
 
@@ -72,10 +72,10 @@ TEST(Quota, BorrowedAmounts_ReclaimedByGuarantee) {
   EXPECT_EQ(reclaimed(quota, "speech", 4), std::vector<std::string>{"from-product"})
       << "the lowest priority of all that was borrowed";
   // Nobody takes what a guarantee covers, and nobody borrows from who borrows.
-  EXPECT_TRUE(quota.ask(QueueName("product"), gpus(9))->refusal);
+  EXPECT_TRUE(quota.evaluate(QueueName("product"), gpus(9))->refusal);
   ASSERT_TRUE(quota.remove(JobName("from-product")));
   ASSERT_TRUE(quota.add(job("mine", "product", 8)));
-  EXPECT_TRUE(quota.ask(QueueName("product"), gpus(1))->refusal);
+  EXPECT_TRUE(quota.evaluate(QueueName("product"), gpus(1))->refusal);
   EXPECT_EQ(reclaimed(quota, "speech", 2), std::vector<std::string>{"own"})
       << "what it has beyond its guarantee is any of what it has";
 }
@@ -85,9 +85,9 @@ TEST(Quota, QueueMayNotBorrow_RefusedBeyondGuarantee) {
   Queue vision = queue("vision", "research", 4);
   vision.borrows = false;
   ASSERT_TRUE(quota.setQueue(vision));
-  EXPECT_EQ(quota.ask(QueueName("vision"), gpus(5))->refusal,
+  EXPECT_EQ(quota.evaluate(QueueName("vision"), gpus(5))->refusal,
             (QuotaRefusal{QuotaWhy::kBorrowing, QueueName("vision"), kGpu, 5, 4}));
-  EXPECT_FALSE(quota.ask(QueueName("speech"), gpus(5))->refusal);
+  EXPECT_FALSE(quota.evaluate(QueueName("speech"), gpus(5))->refusal);
 }
 
 TEST(Quota, LimitOfParent_HoldsForAllBelow) {
@@ -96,9 +96,9 @@ TEST(Quota, LimitOfParent_HoldsForAllBelow) {
   research.limit = gpus(10);
   ASSERT_TRUE(quota.setQueue(research));
   ASSERT_TRUE(quota.add(job("a", "vision", 6)));
-  EXPECT_EQ(quota.ask(QueueName("speech"), gpus(5))->refusal,
+  EXPECT_EQ(quota.evaluate(QueueName("speech"), gpus(5))->refusal,
             (QuotaRefusal{QuotaWhy::kLimit, QueueName("research"), kGpu, 5, 4}));
-  EXPECT_FALSE(quota.ask(QueueName("product"), gpus(10))->refusal);
+  EXPECT_FALSE(quota.evaluate(QueueName("product"), gpus(10))->refusal);
   // Its sibling borrowed up to the limit of both, and gives back.
   ASSERT_TRUE(quota.add(job("b", "vision", 4)));
   EXPECT_EQ(reclaimed(quota, "speech", 4).size(), 1u);
@@ -129,7 +129,7 @@ TEST(Quota, InvalidQueuesOrJobs_RefusedWithAccepted) {
   ASSERT_TRUE(quota.add(job("j", "vision", 1)));
   EXPECT_FALSE(quota.add(job("j", "vision", 1)));
   EXPECT_FALSE(quota.removeQueue(QueueName("vision")));
-  EXPECT_FALSE(quota.ask(QueueName("nowhere"), gpus(1)));
+  EXPECT_FALSE(quota.evaluate(QueueName("nowhere"), gpus(1)));
   EXPECT_EQ(quota.overpromised(), Amounts{});
   ASSERT_TRUE(quota.setCapacity(gpus(10)));
   EXPECT_EQ(quota.overpromised(), gpus(6));
@@ -261,7 +261,7 @@ TEST(Quota, RandomQueues_GuaranteesAlwaysMet) {
                                   static_cast<long>(world.rng.below(world.quota.jobs().size())));
         world.quota.remove(JobName(at->first));
       }
-      const auto asked = world.quota.ask(one.queue, one.amounts);
+      const auto asked = world.quota.evaluate(one.queue, one.amounts);
       ASSERT_TRUE(asked);
       const bool mine = world.withinGuarantees(one);
       guaranteed += mine ? 1 : 0;
@@ -321,10 +321,10 @@ TEST(Quota, RandomQueues_ReclaimLeavesGuarantees) {
     for (int i = 0; i < 20; ++i) {
       Job one = world.any(1'000 + i);
       one.amounts = {{kGpu, 1 + static_cast<std::int64_t>(world.rng.below(2))}, {kMem, 1}};
-      ReclaimTerms terms;
+      ReclaimOptions terms;
       for (const auto& [name, job] : world.quota.jobs())
         if (world.rng.below(8) == 0) terms.spared.insert(name);
-      const auto givers = world.quota.givers(one.queue, one.amounts, terms);
+      const auto givers = world.quota.reclaimable(one.queue, one.amounts, terms);
       ASSERT_TRUE(givers.empty() || world.withinSomeGuarantee(one)) << seed << "/" << i;
       const auto ours = world.wayUp(one.queue);
       Quota left = world.quota;
@@ -361,15 +361,15 @@ TEST(Quota, ReclaimBelowPriority_OwnLowerJobsIncluded) {
   ASSERT_TRUE(quota.add(job("low", "vision", 4, 1)));
   ASSERT_TRUE(quota.add(job("high", "vision", 4, 9)));
   ASSERT_TRUE(quota.add(job("within", "product", 8, 0)));
-  ReclaimTerms terms;
-  EXPECT_TRUE(quota.givers(QueueName("vision"), gpus(1), terms).empty());
+  ReclaimOptions terms;
+  EXPECT_TRUE(quota.reclaimable(QueueName("vision"), gpus(1), terms).empty());
   terms.below = 5;
   using Groups = std::vector<std::vector<JobName>>;
-  EXPECT_EQ(quota.givers(QueueName("vision"), gpus(1), terms), (Groups{{JobName("low")}}));
+  EXPECT_EQ(quota.reclaimable(QueueName("vision"), gpus(1), terms), (Groups{{JobName("low")}}));
   ASSERT_TRUE(quota.add(job("beyond", "product", 2, 0)));
-  EXPECT_EQ(quota.givers(QueueName("vision"), gpus(1), terms),
+  EXPECT_EQ(quota.reclaimable(QueueName("vision"), gpus(1), terms),
             (Groups{{JobName("beyond")}, {JobName("low")}}));
-  EXPECT_TRUE(quota.givers(QueueName("nowhere"), gpus(1), terms).empty());
+  EXPECT_TRUE(quota.reclaimable(QueueName("nowhere"), gpus(1), terms).empty());
 }
 
 TEST(Quota, CapacityBeyondGuarantees_SharedByWeight) {
@@ -389,7 +389,7 @@ TEST(Quota, CapacityBeyondGuarantees_SharedByWeight) {
     const auto turn = quota.next(waiting);
     ASSERT_TRUE(turn && *turn);
     const Job& next = waiting[**turn];
-    if (quota.ask(next.queue, next.amounts)->refusal) break;
+    if (quota.evaluate(next.queue, next.amounts)->refusal) break;
     ASSERT_TRUE(quota.add(next));
   }
   const auto used = [&](const char* name) {

@@ -33,7 +33,7 @@ bool amount(const Change& change) {
 }
 
 // Amounts of memory below `ask`'s that a device could want at least, and those between.
-std::vector<DeviceMemory> lessThan(const DeviceAsk& ask, const brute::Machine& machine) {
+std::vector<DeviceMemory> lessThan(const DeviceRequest& ask, const brute::Machine& machine) {
   std::vector<DeviceMemory> less;
   if (const auto* percent = std::get_if<Percent>(&ask.memory)) {
     for (std::uint32_t value = 1; value < percent->value; ++value) less.push_back(Percent{value});
@@ -47,7 +47,7 @@ std::vector<DeviceMemory> lessThan(const DeviceAsk& ask, const brute::Machine& m
   for (Bytes at; at < asked; at = at + mib(256)) add(at);
   for (const brute::Card& card : machine.cards) {
     if (!ask.guarantee) continue;
-    const DeviceAsk guaranteed{1, *ask.guarantee};
+    const DeviceRequest guaranteed{1, *ask.guarantee};
     const Charge charge = brute::chargeFor(guaranteed, false, card);
     add(charge.memory);
   }
@@ -56,7 +56,7 @@ std::vector<DeviceMemory> lessThan(const DeviceAsk& ask, const brute::Machine& m
 
 // Nor is any amount of memory that is less of a change; what fits is not all in one piece.
 void expectNoneBetween(const Pair& pair, const Shape& asked, const Remedy& remedy, std::size_t i) {
-  DeviceAsk ask{1, Bytes{remedy[i].from}};
+  DeviceRequest ask{1, Bytes{remedy[i].from}};
   Remedy smaller = remedy;
   for (const DeviceMemory& amount : lessThan(ask, pair.machine())) {
     smaller[i].to = std::get<Bytes>(amount).count;
@@ -93,7 +93,7 @@ std::size_t asksOf(const Shape& shape, std::size_t c) {
 template <typename With>
 bool anyAskHelps(const With& with, std::size_t asks, const brute::Machine& machine) {
   for (std::size_t k = 0; k < asks; ++k) {
-    const auto of = [&](Container* at) -> DeviceAsk& {
+    const auto of = [&](Container* at) -> DeviceRequest& {
       return k == 0 ? at->devices : at->others[k - 1];
     };
     if (with([&](Container* at) {

@@ -49,10 +49,10 @@ TEST(UsageByHour, TypicalDays_FewAndIdempotent) {
 }
 
 // The largest k with which all holds, by trying each.
-std::uint32_t safeByTrying(const std::vector<SeenUse>& seen, Bytes memory, Bytes host) {
+std::uint32_t safeByTrying(const std::vector<ObservedUse>& seen, Bytes memory, Bytes host) {
   for (std::uint32_t k = 4000; k > 1000; --k) {
     std::size_t fit = 0, all = 0;
-    for (const SeenUse& one : seen) {
+    for (const ObservedUse& one : seen) {
       if (one.promised.count == 0) continue;
       ++all;
       const double part =
@@ -69,19 +69,19 @@ std::uint32_t safeByTrying(const std::vector<SeenUse>& seen, Bytes memory, Bytes
 TEST(UsageByHour, SafeOvercommit_AgreesWithTryingEach) {
   Rng rng(2);
   EXPECT_EQ(safeOvercommit({}, gib(80), gib(800)), 1000u);
-  const std::vector<SeenUse> half(100, SeenUse{gib(40), gib(80)});
+  const std::vector<ObservedUse> half(100, ObservedUse{gib(40), gib(80)});
   EXPECT_EQ(safeOvercommit(half, gib(80), gib(800)), 2000u);
   EXPECT_EQ(safeOvercommit(half, gib(80), gib(20)), 1250u);  // the host's memory is short
   EXPECT_EQ(safeOvercommit(half, gib(80), Bytes{}), 1000u);
-  std::vector<SeenUse> rarely = half;
+  std::vector<ObservedUse> rarely = half;
   for (int i = 0; i < 5; ++i) rarely[static_cast<std::size_t>(i)].used = gib(80);
   EXPECT_EQ(safeOvercommit(rarely, gib(80), gib(800)), 2000u);
   rarely[5].used = gib(80);
   EXPECT_EQ(safeOvercommit(rarely, gib(80), gib(800)), 1000u);
   std::set<std::uint32_t> found;
   for (int i = 0; i < 300; ++i) {
-    std::vector<SeenUse> seen(rng.below(40));
-    for (SeenUse& one : seen) {
+    std::vector<ObservedUse> seen(rng.below(40));
+    for (ObservedUse& one : seen) {
       one.promised = {64 * rng.below(4)};
       one.used = {rng.below(80)};
     }
@@ -130,7 +130,7 @@ class Days {
 
   // In thousandths, rounded up, by going through the hours.
   std::int64_t peak(const brute::Card& card, const Request& request) const {
-    const DeviceAsk& ask = request.shape.containers[0].devices;
+    const DeviceRequest& ask = request.shape.containers[0].devices;
     const Charge charge = brute::chargeFor(ask, false, card);
     std::vector<Tenant> all{{card.is.uuid.text, charge.compute.milli,
                              static_cast<std::int64_t>(charge.memory.count), request.shape.daily}};
@@ -233,7 +233,7 @@ unsigned expectBest(Config config, bool by_score, const Score& score, std::uint6
     }
     for (unsigned i = 0; i < 25; ++i) {
       Request request = wild.request("r" + std::to_string(i));
-      DeviceAsk& ask = request.shape.containers[0].devices;
+      DeviceRequest& ask = request.shape.containers[0].devices;
       ask.count = std::min(ask.count, 1u);
       ask.compute = {static_cast<std::int32_t>(100 * (1 + rng.below(3)))};
       request.shape.containers[0].cpu = {100};

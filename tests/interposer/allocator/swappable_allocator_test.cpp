@@ -406,7 +406,7 @@ TEST_F(SwappableTest, AllocationAboveDeviceCover_P6WaitsForOrder) {
   EXPECT_EQ(sample.device[0].want, 64 * kMiB);
   EXPECT_EQ(sample.pressure_waits, 1u);
   ledger::ResidencyOrder order;
-  EXPECT_TRUE(pages->standing(ownSlot(*pages), 0, &order));
+  EXPECT_TRUE(pages->readOrder(ownSlot(*pages), 0, &order));
   order.most[0] = 160 * kMiB;
   pages->order(ownSlot(*pages), 0, order);
   waiting.join();

@@ -99,11 +99,11 @@ TEST(Protocol, ArrivedAndGiven_AreCounted) {
     EXPECT_EQ(run->pods, 4u);
     EXPECT_EQ(run->failed_pods, 2u);
     EXPECT_EQ(run->failed_gpus, 2);
-    EXPECT_EQ(run->course.allocated[50], 50);
-    EXPECT_EQ(run->course.allocated[51], 50);
-    EXPECT_EQ(run->course.allocated[99], 100);
-    EXPECT_EQ(run->course.allocated[100], 100);
-    EXPECT_EQ(run->course.fragment_amount[50], 0);
+    EXPECT_EQ(run->curve.allocated[50], 50);
+    EXPECT_EQ(run->curve.allocated[51], 50);
+    EXPECT_EQ(run->curve.allocated[99], 100);
+    EXPECT_EQ(run->curve.allocated[100], 100);
+    EXPECT_EQ(run->curve.fragment_amount[50], 0);
   }
 }
 
@@ -117,10 +117,10 @@ TEST(Protocol, UnusableGpus_AreFragments) {
   protocol.tune = 0.5;
   const Result<RunResult> run = runProtocol(nodes, pods, protocol);
   ASSERT_TRUE(run);
-  EXPECT_EQ(run->course.allocated[50], 50);
-  EXPECT_EQ(run->course.fragment_amount[25], 50);
-  EXPECT_NEAR(run->course.fragment_ratio[25], 66.67, 0.01);
-  EXPECT_EQ(run->course.fragment_ratio[50], 100);
+  EXPECT_EQ(run->curve.allocated[50], 50);
+  EXPECT_EQ(run->curve.fragment_amount[25], 50);
+  EXPECT_NEAR(run->curve.fragment_ratio[25], 66.67, 0.01);
+  EXPECT_EQ(run->curve.fragment_ratio[50], 100);
 }
 
 TEST(Protocol, NoGpus_IsRefused) {
@@ -166,7 +166,7 @@ TEST(Runs, MadeUpTrace_MeansUnchanged) {
   const auto outcomes = runAll(runs, 2, [](std::size_t, std::size_t) {});
   ASSERT_TRUE(outcomes);
   std::string actual;
-  for (const Outcome& one : *outcomes) {
+  for (const WorkloadResult& one : *outcomes) {
     char line[64];
     std::snprintf(line, sizeof line, "%s %.3f\n", std::string(nameOf(one.policy)).c_str(),
                   one.mean);
@@ -189,7 +189,7 @@ TEST(Runs, SampleOfNodes_NearFullResult) {
   runs.sample_percent = 1;
   const auto some = runAll(runs, 1, [](std::size_t, std::size_t) {});
   ASSERT_TRUE(all && some);
-  EXPECT_NE(all->front().course.fragment_amount, some->front().course.fragment_amount);
+  EXPECT_NE(all->front().curve.fragment_amount, some->front().curve.fragment_amount);
   EXPECT_NEAR(some->front().mean, all->front().mean, 2);
 }
 

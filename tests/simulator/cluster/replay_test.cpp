@@ -24,7 +24,7 @@ TEST(Replay, SameEngine_DecidesTheSame) {
     EXPECT_EQ(again->anew.same + again->anew.differ + again->anew.kept,
               snapshot.allocations.size());
     EXPECT_EQ(again->pending.size(), snapshot.pending.size());
-    for (const StillWaits& one : again->pending) EXPECT_EQ(one.fits, one.why.empty());
+    for (const ReplayedPending& one : again->pending) EXPECT_EQ(one.fits, one.why.empty());
     EXPECT_LE(again->before.fragmented_bytes, static_cast<double>(again->before.idle_bytes) + 0.5);
     EXPECT_LE(again->before.used_milli, again->before.compute_milli);
   }
@@ -37,12 +37,12 @@ TEST(Replay, OtherPolicy_DifferencesExplained) {
   for (std::uint64_t seed = 0; seed < 120; ++seed) {
     Rng rng(seed);
     const snapshot::Snapshot snapshot = snapshot::some::snapshot(rng, 24);
-    ReplayTerms terms;
+    ReplayOptions terms;
     terms.policy = engine::kPolicies[seed % engine::kPolicies.size()];
     terms.devices = engine::some::devicePolicy(rng);
     const Result<Replay> again = replay(snapshot, terms);
     ASSERT_TRUE(again) << again.error().message();
-    for (const Redecided* part : {&again->decisions, &again->anew}) {
+    for (const ReplayedDecisions* part : {&again->decisions, &again->anew}) {
       EXPECT_EQ(part->differences.size(), std::min(part->differ, kMaxExplained));
       for (const Difference& one : part->differences) {
         EXPECT_NE(one.was, one.is);
@@ -64,17 +64,19 @@ TEST(Replay, ForgedHistory_ReasonsOfTheInstant) {
   const engine::Request first = request("first", 1, 600, gib(60));
   const auto placed = engine.place(first, {9});
   ASSERT_TRUE(placed);
-  const auto enter = [&](decltype(snapshot::Entry::what) what) {
+  const auto enter = [&](decltype(snapshot::HistoryEntry::what) what) {
     snapshot.history.entries.push_back({{5}, std::move(what)});
   };
-  enter(snapshot::Asked{first, 0, snapshot::Outcome::kPlaced, placed->placement, ""});
-  enter(snapshot::Holds{*placed});
+  enter(snapshot::RequestEvent{first, 0, snapshot::RequestOutcome::kPlaced, placed->placement, ""});
+  enter(snapshot::AllocationUpdated{*placed});
   // Said to have been placed beside it: it never fitted there.
   const engine::Request second = request("second", 1, 600, gib(60));
-  enter(snapshot::Asked{second, 0, snapshot::Outcome::kPlaced, placed->placement, ""});
+  enter(
+      snapshot::RequestEvent{second, 0, snapshot::RequestOutcome::kPlaced, placed->placement, ""});
   // Said to have been refused: it fits.
   const engine::Request third = request("third", 1, 100, gib(1));
-  enter(snapshot::Asked{third, 0, snapshot::Outcome::kRefused, std::nullopt, "no room at all"});
+  enter(snapshot::RequestEvent{third, 0, snapshot::RequestOutcome::kRefused, std::nullopt,
+                               "no room at all"});
   snapshot.nodes = {small};
   snapshot.allocations.push_back({*placed, "web", 0, {4}, first.shape, {}});
   snapshot.pending.push_back({second, "", 0, {5}, ""});

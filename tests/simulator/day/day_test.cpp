@@ -14,13 +14,13 @@
 namespace divvy::simulator {
 namespace {
 
-std::vector<Claim> shared(std::vector<Claim> claims, Bytes memory) {
-  share(claims, memory);
-  return claims;
+std::vector<TenantDemand> shared(std::vector<TenantDemand> demands, Bytes memory) {
+  share(demands, memory);
+  return demands;
 }
 
-Claim claim(double want, Bytes memory = gib(1), Urgency urgency = Urgency::kNormal) {
-  Claim one;
+TenantDemand claim(double want, Bytes memory = gib(1), Urgency urgency = Urgency::kNormal) {
+  TenantDemand one;
   one.want = want;
   one.memory = memory;
   one.urgency = urgency;
@@ -49,7 +49,7 @@ TEST(Share, Claims_GetWantOrFairPart) {
   const auto full = shared({claim(0.1), claim(1), claim(1)}, gib(8));
   EXPECT_DOUBLE_EQ(full[0].rate, 0.1) << "who wants less than the fair part has it";
   EXPECT_NEAR(full[1].rate, (0.988 - 0.1) / 2, 1e-9);
-  auto weighted = std::vector<Claim>{claim(1), claim(1)};
+  auto weighted = std::vector<TenantDemand>{claim(1), claim(1)};
   weighted[0].weight = 3;
   share(weighted, gib(8));
   EXPECT_NEAR(weighted[0].rate, 3 * weighted[1].rate, 1e-9);
@@ -72,25 +72,25 @@ TEST(Share, HigherUrgency_TimeAndMemoryFirst) {
 TEST(Share, RandomClaims_NeverMoreThanThereIs) {
   Rng rng(7);
   for (int round = 0; round < 5000; ++round) {
-    std::vector<Claim> claims;
+    std::vector<TenantDemand> demands;
     for (std::uint64_t i = 0; i < 1 + rng.below(6); ++i) {
-      claims.push_back(claim(uniform(rng), gib(rng.below(20)), Urgency(rng.below(3))));
-      claims.back().weight = 1 + static_cast<double>(rng.below(100));
+      demands.push_back(claim(uniform(rng), gib(rng.below(20)), Urgency(rng.below(3))));
+      demands.back().weight = 1 + static_cast<double>(rng.below(100));
     }
     const Bytes memory = gib(rng.below(40));
-    share(claims, memory);
+    share(demands, memory);
     double sum = 0;
-    for (const Claim& one : claims) {
+    for (const TenantDemand& one : demands) {
       EXPECT_GE(one.rate, 0);
       EXPECT_LE(one.rate, one.want + 1e-12);
       sum += one.rate;
     }
     EXPECT_LE(sum, 1 + 1e-9);
-    std::vector<Claim> urgent;
-    for (const Claim& one : claims) {
+    std::vector<TenantDemand> urgent;
+    for (const TenantDemand& one : demands) {
       if (one.urgency == Urgency::kHigh) urgent.push_back(one);
     }
-    const std::vector<Claim> before = urgent;
+    const std::vector<TenantDemand> before = urgent;
     share(urgent, memory);
     // Alone on the card it loses nothing; beside others the part that sharing costs.
     for (std::size_t i = 0; i < urgent.size(); ++i)
@@ -127,16 +127,16 @@ DayWorkload batch(const std::string& name, double per_hour, Bytes memory, double
   return workload;
 }
 
-DayFigures run(const Scenario& scenario, std::uint32_t overcommit, std::uint64_t seed = 1) {
-  const Result<DayFigures> day = runDay(scenario, overcommit, seed);
+DayStats run(const Scenario& scenario, std::uint32_t overcommit, std::uint64_t seed = 1) {
+  const Result<DayStats> day = runDay(scenario, overcommit, seed);
   EXPECT_TRUE(day) << day.error().message();
-  return day ? *day : DayFigures{};
+  return day ? *day : DayStats{};
 }
 
 // The published aggregates: mean 7.0, p50 0, p90 24.7, p99 78.6; hours from 0.2 to 19.8.
 TEST(PodsOf, Service_HasItsAggregates) {
   const Scenario scenario = dayOf({service("s", 400, gib(20))}, 1);
-  Marks minutes;
+  WeightedSamples minutes;
   std::vector<double> hours(24);
   for (const Pod& pod : podsOf(scenario, 3)) {
     std::vector<double> rates(24 * 60);
@@ -174,7 +174,7 @@ TEST(PodsOf, OneWorkload_IndependentOfOthers) {
 }
 
 TEST(Day, OneCardPerPod_NoWaiting) {
-  const DayFigures day = run(dayOf({service("s", 20, gib(20))}, 20), 0);
+  const DayStats day = run(dayOf({service("s", 20, gib(20))}, 20), 0);
   EXPECT_NEAR(day.gpu_hours, 20 * 24, 2) << "a little longer: who works at midnight ends first";
   EXPECT_NEAR(day.utilisation, 7, 1.5);
   EXPECT_EQ(day.gpus_peak, 20);
@@ -189,10 +189,10 @@ TEST(Day, AnySharing_SameWorkIsDone) {
       dayOf({service("s", 12, gib(20)), batch("b", 2, gib(30)), batch("low", 1, gib(60), 60)}, 24);
   scenario.workloads[0].urgency = Urgency::kHigh;
   scenario.workloads[2].urgency = Urgency::kLow;
-  const DayFigures alone = run(scenario, 0);
+  const DayStats alone = run(scenario, 0);
   ASSERT_EQ(alone.undone_hours, 0);
   for (const std::uint32_t overcommit : {1000u, 1300u, 2000u, 4000u}) {
-    const DayFigures day = run(scenario, overcommit);
+    const DayStats day = run(scenario, overcommit);
     EXPECT_NEAR(day.work_hours, alone.work_hours, 1e-6 * alone.work_hours) << overcommit;
     EXPECT_EQ(day.undone_hours, 0);
     EXPECT_LT(day.gpu_hours, alone.gpu_hours) << overcommit;
@@ -229,22 +229,22 @@ TEST(Day, AlternatingTenants_FetchMemoryOnce) {
   EXPECT_EQ(b.resident, Bytes{}) << "there was no room left";
   a.come = a.begun = 1, a.working = true, a.left = 5000;
   EXPECT_EQ(card.update(0), 10'000);
-  EXPECT_NEAR(card.settle(10'000), 5000, 1e-9);
+  EXPECT_NEAR(card.advance(10'000), 5000, 1e-9);
   EXPECT_EQ(a.left, 0);
   a.working = false;
   b.come = b.begun = 1, b.working = true, b.left = 5000;
-  card.settle(100'000);
+  card.advance(100'000);
   const double swap_ms = 80 * 1.073741824 / 20 * 1000;
   EXPECT_EQ(card.update(100'000), 100'000 + std::ceil(swap_ms));
   EXPECT_EQ(a.resident, Bytes{}) << "it made room";
   EXPECT_EQ(b.rate, 0);
   const auto there = static_cast<std::int64_t>(100'000 + std::ceil(swap_ms));
-  EXPECT_EQ(card.settle(there), 0);
+  EXPECT_EQ(card.advance(there), 0);
   // Its requests came all the while: it works as fast as it can until it has caught up.
   const std::int64_t caught_up = there + (there - 100'000);
   EXPECT_EQ(card.update(there), caught_up);
   EXPECT_DOUBLE_EQ(b.rate, 1);
-  card.settle(caught_up);
+  card.advance(caught_up);
   EXPECT_NEAR(b.behind(caught_up), 0, 1);
   EXPECT_NEAR(static_cast<double>(*card.update(caught_up)), 110'000, 2);
   EXPECT_DOUBLE_EQ(b.rate, 0.5);
@@ -257,8 +257,8 @@ TEST(Day, AlwaysBusyTenants_TurnsSaveNothing) {
   DayWorkload jobs = batch("jobs", 4, gib(51), 95);
   jobs.cores = 40;
   const Scenario scenario = dayOf({jobs}, 40, 48);
-  const DayFigures alone = run(scenario, 0);
-  const DayFigures shared = run(scenario, 1300);
+  const DayStats alone = run(scenario, 0);
+  const DayStats shared = run(scenario, 1300);
   EXPECT_LT(shared.gpus_peak, alone.gpus_peak);
   EXPECT_NEAR(shared.gpu_hours / alone.gpu_hours, 1.03, 0.01);
   EXPECT_GT(shared.slowdown_p99, 1.8);
@@ -288,10 +288,10 @@ TEST(Day, IdleSandbox_GivesCardBack) {
   box.kind = PodKind::kSandbox;
   box.duty = {1, 0.5, 3, 60, 0, 300'000, 14};
   Scenario scenario = dayOf({box}, 4);
-  const DayFigures kept = run(scenario, 1000);
+  const DayStats kept = run(scenario, 1000);
   EXPECT_EQ(kept.stops, 0);
   scenario.workloads[0].idle_stop_ms = 30 * 60'000;
-  const DayFigures stopped = run(scenario, 1000);
+  const DayStats stopped = run(scenario, 1000);
   EXPECT_GT(stopped.stops, 4);
   EXPECT_LT(stopped.gpu_hours, 0.8 * kept.gpu_hours);
   EXPECT_NEAR(stopped.work_hours, kept.work_hours, 1e-6);
@@ -306,11 +306,11 @@ TEST(Day, Preemption_UrgentEndsLow) {
   low.urgency = Urgency::kLow;
   low.checkpoint_ms = 600'000;
   Scenario scenario = dayOf({urgent, low}, 1);
-  const DayFigures waits = run(scenario, 1000);
+  const DayStats waits = run(scenario, 1000);
   EXPECT_EQ(waits.evictions, 0);
   EXPECT_GT(waits.urgent_wait_p99, 600);
   scenario.sharing.preempt = true;
-  const DayFigures day = run(scenario, 1000);
+  const DayStats day = run(scenario, 1000);
   EXPECT_GT(day.evictions, 2);
   EXPECT_GT(day.lost_hours, 0);
   EXPECT_LT(day.lost_hours, day.evictions / 6 + 1e-9) << "a checkpoint every 10 minutes";
@@ -328,9 +328,9 @@ TEST(Day, UsageByHour_DayMeetsNight) {
   }
   const Scenario scenario = dayOf(workloads, 4);
   const auto all = [&](const engine::UsageByHourPolicy& daily) {
-    DayFigures sum;
+    DayStats sum;
     for (const std::uint64_t seed : {1, 2, 3, 4, 5}) {
-      const Result<DayFigures> day = runDay(scenario, 2000, seed, daily);
+      const Result<DayStats> day = runDay(scenario, 2000, seed, daily);
       EXPECT_TRUE(day) << day.error().message();
       EXPECT_EQ(day->gpus_peak, 2);
       sum.fetches_percent += day->fetches_percent;
@@ -338,10 +338,10 @@ TEST(Day, UsageByHour_DayMeetsNight) {
     }
     return sum;
   };
-  const DayFigures off = all({});
+  const DayStats off = all({});
   // Ties alone: the second still goes where the first is, as the policy wants fewest cards.
   EXPECT_EQ(all({true, 0}).fetches_percent, off.fetches_percent);
-  const DayFigures on = all({true, 1000});
+  const DayStats on = all({true, 1000});
   EXPECT_LT(on.fetches_percent, 0.6 * off.fetches_percent);
   EXPECT_NEAR(on.work_hours, off.work_hours, 1e-6);
 }
@@ -367,14 +367,14 @@ TEST(Day, SeveralClusters_CheapestIsTaken) {
   Scenario scenario = dayOf({service("s", 3, gib(40))}, 1);
   scenario.clusters.push_back({"cheap", 1, 1, gib(80), gib(1024), 20, 1});
   scenario.clusters.push_back({"small", 1, 8, gib(24), gib(1024), 20, 0.1});
-  const DayFigures day = run(scenario, 1000);
+  const DayStats day = run(scenario, 1000);
   EXPECT_NEAR(day.cluster_gpu_hours[1], 24, 1);
   EXPECT_NEAR(day.cluster_gpu_hours[0], 24, 1);
   EXPECT_EQ(day.cluster_gpu_hours[2], 0) << "its cards are too small";
 }
 
 TEST(Day, NoRoom_PodWaits) {
-  const DayFigures day = run(dayOf({service("s", 3, gib(60))}, 1), 1000);
+  const DayStats day = run(dayOf({service("s", 3, gib(60))}, 1), 1000);
   EXPECT_GT(day.wait_p99, 24 * 3600) << "the third comes once two are over";
   EXPECT_EQ(day.undone_hours, 0);
   EXPECT_GT(day.gpu_hours, 24);
@@ -383,13 +383,13 @@ TEST(Day, NoRoom_PodWaits) {
 TEST(Day, ChurningPods_CountStaysConstant) {
   DayWorkload churning = service("s", 30, gib(10));
   churning.lifetime_ms = 20 * 60'000;
-  const DayFigures day = run(dayOf({churning}, 40, 4), 0);
+  const DayStats day = run(dayOf({churning}, 40, 4), 0);
   EXPECT_NEAR(day.pods, 30 + 30 * 12, 60);
-  for (const DaySample& sample : day.course) EXPECT_NEAR(sample.used, 30, 6);
+  for (const DaySample& sample : day.curve) EXPECT_NEAR(sample.used, 30, 6);
 }
 
-TEST(Marks, Quantiles_AreByWeight) {
-  Marks marks;
+TEST(WeightedSamples, Quantiles_AreByWeight) {
+  WeightedSamples marks;
   EXPECT_EQ(marks.at(0.5, 7), 7);
   marks.add(3, 1);
   marks.add(1, 98);

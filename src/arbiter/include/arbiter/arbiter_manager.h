@@ -40,21 +40,21 @@ class ArbiterManager {
   void change(const std::string& id, const Entitlement& terms);
   void remove(const std::string& id);
 
-  // arrived(): a process of the tenant uses the devices under this slot. left(): it no longer does.
-  // Repeated calls have no effect.
-  void arrived(const std::string& id, unsigned slot, std::uint64_t generation);
-  void left(const std::string& id, unsigned slot, std::uint64_t generation);
+  // addProcess(): a process of the tenant uses the devices under this slot. removeProcess(): it no
+  // longer does. Repeated calls have no effect.
+  void addProcess(const std::string& id, unsigned slot, std::uint64_t generation);
+  void removeProcess(const std::string& id, unsigned slot, std::uint64_t generation);
 
   // The process was seen unable to run (stopped, or held by a debugger). No tenant waits for it
   // until it acts again.
-  void halted(const std::string& id, unsigned slot, std::uint64_t generation);
+  void haltProcess(const std::string& id, unsigned slot, std::uint64_t generation);
 
   // `distrusted`: the tenant reports less use than the driver measures, and is charged for its
   // grants from now on. False: its reports are accepted again.
   void distrust(const std::string& id, bool distrusted);
 
   // Sets how much memory of a device, by the node's number, tenants may have at any instant.
-  // Without a budget (never set, or 0) no tenant gets orders for memory on that device. `link`
+  // Without a budget (never set, or 0) no tenant gets orders for memory on that device. `swap_cost`
   // holds the initial values of the measured bandwidth and costs. The budget must leave out
   // everything that uses the device and is not added here.
   //
@@ -68,7 +68,7 @@ class ArbiterManager {
   void setMemory(const std::string& id, const ResidencyEntitlement& terms);
 
   // Returns nothing for a tenant that was not added. At most a second old.
-  std::optional<TenantStats> figures(const std::string& id) const;
+  std::optional<TenantStats> stats(const std::string& id) const;
 
   // Returns nothing for a device without a budget or without tenants. At most a second old.
   std::optional<ResidencyBudgetStats> device(unsigned device) const;
@@ -77,7 +77,7 @@ class ArbiterManager {
   // Processor time used by all threads, including stopped ones. At most a second old.
   Nanos cpu() const;
   // Number of wake-ups of all threads.
-  std::uint64_t wakes() const;
+  std::uint64_t wakeups() const;
 
  private:
   struct Tenant {
@@ -91,17 +91,17 @@ class ArbiterManager {
   // group has any.
   GroupArbiter* groupOf(const std::vector<unsigned>& devices);
   // Splits a group if its tenants no longer share devices; stops a group without tenants.
-  void settle(GroupArbiter* arbiter);
+  void reconcile(GroupArbiter* arbiter);
   std::vector<std::shared_ptr<TenantChannel>> dissolve(GroupArbiter* arbiter);
   GroupArbiter* found(std::vector<std::shared_ptr<TenantChannel>> members);
-  void ask(const std::string& id, std::function<void(TenantChannel&)> change);
+  void post(const std::string& id, std::function<void(TenantChannel&)> change);
 
   const Settings settings_;
   std::map<std::string, Tenant> tenants_;
   std::vector<std::unique_ptr<GroupArbiter>> groups_;
-  std::map<unsigned, ResidencyBudget> stay_devices_;
+  std::map<unsigned, ResidencyBudget> budgets_;
   Nanos past_cpu_ = 0;
-  std::uint64_t past_wakes_ = 0;
+  std::uint64_t past_wakeups_ = 0;
 };
 
 }  // namespace divvy::arbiter

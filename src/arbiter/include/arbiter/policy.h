@@ -22,11 +22,11 @@ inline constexpr unsigned kMaxGroupDevices = 16;
 
 // Ordered from highest to lowest. Lower classes run in the gaps of higher ones, and get at least
 // Constants::min_share.
-enum class Class : std::uint8_t { kLatency, kNormal, kBestEffort };
+enum class PriorityClass : std::uint8_t { kLatency, kNormal, kBestEffort };
 
 // What a tenant is entitled to on each device, in percent of the device's time.
 struct Entitlement {
-  Class cls = Class::kNormal;
+  PriorityClass cls = PriorityClass::kNormal;
   unsigned guarantee = 0;     // the weight; 0: an equal part of the unclaimed rest, at least 1
   unsigned ceiling = 100;     // 1..100: limit on the part of wall time (100: no cap)
   std::uint32_t devices = 1;  // bit i: device i of the group
@@ -67,11 +67,11 @@ struct Report {
 enum class Gate : std::uint8_t { kOpen, kRun, kHold };
 enum class Mode : std::uint8_t { kSolo, kShare, kCap, kLatency, kBestEffort };
 
-using Key = std::uint32_t;  // names a tenant within one SchedulingPolicy; never reused
+using TenantKey = std::uint32_t;  // names a tenant within one SchedulingPolicy; never reused
 
 // An order to one tenant. Orders are carried out in the sequence that decide() returns.
 struct Order {
-  Key tenant = 0;
+  TenantKey tenant = 0;
   Gate gate = Gate::kOpen;
   Mode mode = Mode::kSolo;
   Nanos inflight = 0;
@@ -109,20 +109,21 @@ class SchedulingPolicy {
 
   // `setProcesses`: a tenant without processes takes no part. Changes of unknown tenants are
   // ignored.
-  Key add(const Entitlement& terms, Nanos now);
-  void change(Key tenant, const Entitlement& terms, Nanos now);
-  void setProcesses(Key tenant, unsigned processes, Nanos now);
-  void remove(Key tenant, Nanos now);
+  TenantKey add(const Entitlement& terms, Nanos now);
+  void change(TenantKey tenant, const Entitlement& terms, Nanos now);
+  void setProcesses(TenantKey tenant, unsigned processes, Nanos now);
+  void remove(TenantKey tenant, Nanos now);
 
   // Returns the tenant's state for another policy; null for an unknown tenant. Must be called for
   // all tenants that move before any is removed.
-  std::shared_ptr<const TenantHandoff> handoff(Key tenant, Nanos now) const;
+  std::shared_ptr<const TenantHandoff> handoff(TenantKey tenant, Nanos now) const;
   // Continues with a state from another policy. `tenant` has just been added, with its processes.
   // Its reports start again at 0 of used time. `device_of[i]` is the number here of device i there.
-  void resume(Key tenant, const TenantHandoff& handoff, const DeviceNumbers& device_of, Nanos now);
+  void resume(TenantKey tenant, const TenantHandoff& handoff, const DeviceNumbers& device_of,
+              Nanos now);
 
   // May be called at any rate; only differences matter.
-  void report(Key tenant, const Report& report, Nanos now);
+  void report(TenantKey tenant, const Report& report, Nanos now);
 
   // Returns the orders to give now; empty if nothing changed. The caller gives each order to the
   // tenant, then calls issued() with the sequence that the tenant got. Report::drained is compared
@@ -131,13 +132,13 @@ class SchedulingPolicy {
   void issued(const Order& order, std::uint64_t seq);
 
   // When decide() may return orders without another report; kNever: not before a report.
-  Nanos wakeAt() const;
+  Nanos nextWakeup() const;
 
-  GroupStats figures(Key tenant, Nanos now) const;
+  GroupStats stats(TenantKey tenant, Nanos now) const;
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace divvy::arbiter

@@ -42,7 +42,7 @@ struct ResidencyReport {
 
 // What a tenant is entitled to.
 struct ResidencyEntitlement {
-  Class cls = Class::kNormal;
+  PriorityClass cls = PriorityClass::kNormal;
   unsigned weight = 100;  // length of its turns relative to other tenants'; 1..100
   DeviceBytes guarantee{};
   DeviceBytes ceiling{};
@@ -64,19 +64,19 @@ struct ResidencyEntitlement {
 };
 
 // Cost of a swap on a device.
-struct Link {
+struct SwapCost {
   double out_bps = 10e9;                          // bytes per second, to the host
   double in_bps = 10e9;                           // bytes per second, from the host
   Nanos per_chunk = 250 * kMicrosecond;           // cost of a chunk, in addition to its copy
   Nanos drain = kMillisecond;                     // time to drain work before a swap
   std::uint64_t chunk = std::uint64_t{32} << 20;  // bytes
-  friend bool operator==(const Link&, const Link&) = default;
+  friend bool operator==(const SwapCost&, const SwapCost&) = default;
 };
 
 struct ResidencyBudget {
   std::uint64_t budget = 0;        // bytes that tenants may have on the device at any instant
   std::uint64_t host_reserve = 0;  // bytes of host memory for swapped-out memory
-  Link link;
+  SwapCost swap_cost;
   friend bool operator==(const ResidencyBudget&, const ResidencyBudget&) = default;
 };
 
@@ -107,7 +107,7 @@ enum class ResidencyTargetReason : std::uint8_t {
 
 // An order to one tenant. Orders that lower `allowed` come first.
 struct ResidencyTarget {
-  Key tenant = 0;
+  TenantKey tenant = 0;
   DeviceBytes allowed{};           // bytes on the device now, pinned included
   DeviceBytes most{};              // the most that it can be given at present
   DeviceBytes want{};              // the part of ResidentBytes::want that may be taken
@@ -125,7 +125,7 @@ struct ResidencyTarget {
 
 struct ResidencyStats {
   DeviceBytes allowed{};
-  DeviceBytes book{};  // counted memory: the larger of what it may have and what it has
+  DeviceBytes booked{};  // counted memory: the larger of what it may have and what it has
   DeviceBytes floor{};
   bool resident = false;  // has, or is being given, all that it needs
   bool eligible = true;
@@ -135,7 +135,7 @@ struct ResidencyStats {
   bool park = false;
   bool reserved = false;
   ResidencyTargetReason reason = ResidencyTargetReason::kFits;
-  Key taker = 0;            // the tenant with the memory that it lacks; 0: none known
+  TenantKey taker = 0;      // the tenant with the memory that it lacks; 0: none known
   Nanos turn_ends = 0;      // 0: no turn, or no tenant waits
   std::uint64_t swaps = 0;  // swaps in
   Nanos longest_wait = 0;   // from wanting memory to being resident
@@ -143,7 +143,7 @@ struct ResidencyStats {
 
 struct ResidencyBudgetStats {
   std::uint64_t budget = 0;
-  std::uint64_t book = 0;
+  std::uint64_t booked = 0;
   double ratio = 0;   // need of the contenders / budget
   Nanos quantum = 0;  // as last computed
   // Time of a swap, predicted and as last measured.
@@ -163,9 +163,9 @@ class Residency {
   // Devices without a budget have room for everything.
   void setDevice(unsigned device, const ResidencyBudget& terms);
 
-  void add(Key tenant, const ResidencyEntitlement& terms, Nanos now);
-  void change(Key tenant, const ResidencyEntitlement& terms, Nanos now);
-  void remove(Key tenant, Nanos now);
+  void add(TenantKey tenant, const ResidencyEntitlement& terms, Nanos now);
+  void change(TenantKey tenant, const ResidencyEntitlement& terms, Nanos now);
+  void remove(TenantKey tenant, Nanos now);
 
   // Only differences matter; may be called at any rate. Memory in the first report, before any
   // order, was allowed by an earlier policy.
@@ -174,20 +174,20 @@ class Residency {
   // a tenant counts as if it had taken all that it was ordered since its last one. So this must be
   // called for each tenant with ResidencyTarget::lowers, or the memory is never given to other
   // tenants.
-  void report(Key tenant, const ResidencyReport& stay, Nanos now);
+  void report(TenantKey tenant, const ResidencyReport& stay, Nanos now);
 
   // Returns the orders to give now; empty if nothing changed.
   std::vector<ResidencyTarget> decide(Nanos now);
 
   // When decide() may return orders without another report; kNever: not before a report.
-  Nanos wakeAt() const;
+  Nanos nextWakeup() const;
 
-  ResidencyStats figures(Key tenant) const;
+  ResidencyStats stats(TenantKey tenant) const;
   ResidencyBudgetStats device(unsigned device) const;
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace divvy::arbiter

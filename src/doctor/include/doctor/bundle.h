@@ -14,7 +14,7 @@ struct BundleFile {
   std::string text;
   std::string what;  // for the manifest
 };
-struct LeftOut {
+struct OmittedFile {
   std::string what;
   std::string why;
 };
@@ -24,7 +24,7 @@ struct Bundle {
   std::int64_t written_ms = 0;
   bool redacted = false;  // names are replaced by numbers
   std::vector<BundleFile> files;
-  std::vector<LeftOut> left_out;
+  std::vector<OmittedFile> omitted;
 };
 
 // Returns "manifest.json", the archive's first file: each file with its size, and the omitted

@@ -13,8 +13,8 @@ namespace divvy::doctor {
 
 struct Check {
   std::string id;  // kebab-case; section of docs/doctor.md
-  Scope scope = Scope::kNode;
-  std::string asks;  // its question, one line
+  FindingScope scope = FindingScope::kNode;
+  std::string question;  // its question, one line
 };
 
 const std::vector<Check>& checks();
@@ -29,6 +29,7 @@ Findings diagnose(const ClusterFacts& facts, const std::vector<std::string>& onl
 
 // Returns a skipped finding with the reason for each check of a scope that could not be read at
 // all.
-Findings skipAll(Scope scope, const std::string& why, const std::vector<std::string>& only = {});
+Findings skipAll(FindingScope scope, const std::string& why,
+                 const std::vector<std::string>& only = {});
 
 }  // namespace divvy::doctor

@@ -11,7 +11,7 @@
 namespace divvy::doctor {
 
 // Error of listing one kind of objects. With an error the objects found are incomplete.
-using Listed = std::optional<Error>;
+using ListError = std::optional<Error>;
 
 struct Version {
   std::uint32_t major = 0, minor = 0;
@@ -75,13 +75,13 @@ struct WaitingPod {
 };
 
 // A container on a node with shares that names devices for NVIDIA's runtime in its environment.
-struct PastShares {
+struct BypassingContainer {
   std::string space, pod, container;
   std::string cards;  // "all"
 };
 
 // Another installation that does what Divvy does.
-struct Rival {
+struct ForeignInstallation {
   enum class Kind { kHami, kPlugin } kind = Kind::kHami;
   std::string what;  // "DaemonSet kube-system/hami-device-plugin"
   bool webhook = false;
@@ -94,34 +94,34 @@ struct ClusterFacts {
   std::string space = "divvy-system";  // namespace of the installation
   bool installed = false;              // any object of Divvy was found
 
-  Listed webhooks_listed;
+  ListError webhooks_listed;
   std::optional<WebhookFacts> webhook;  // Divvy's
-  Listed endpoints_listed;
+  ListError endpoints_listed;
   std::size_t endpoints = 0;  // ready addresses of the webhook's Service
-  Listed policies_listed;
+  ListError policies_listed;
   std::vector<GuardPolicy> policies;  // all of the cluster
-  Listed queues_listed;
+  ListError queues_listed;
   bool queues = false;  // the kind Queue is served
-  Listed lease_read;
+  ListError lease_read;
   std::optional<LeaseFacts> lease;
-  Listed workloads_listed;
+  ListError workloads_listed;
   std::optional<WorkloadFacts> scheduler, agent;
-  Listed spaces_listed;
+  ListError spaces_listed;
   // pod-security.kubernetes.io/enforce of our namespace; empty: not stated.
   std::string security;
-  Listed classes_listed;
+  ListError classes_listed;
   std::vector<std::string> classes;  // RuntimeClasses
-  Listed mapped_listed;
+  ListError mapped_listed;
   std::vector<MappedClass> mapped;  // all of the cluster
-  Listed nodes_listed;
+  ListError nodes_listed;
   std::vector<NodeDevices> nodes;
-  Listed pods_listed;
+  ListError pods_listed;
   std::vector<WaitingPod> waiting;
-  std::vector<PastShares> past_shares;  // without DaemonSets: monitors do this
+  std::vector<BypassingContainer> past_shares;  // without DaemonSets: monitors do this
   std::vector<std::string> pods_unreadable;
   std::string own_scheduler = "divvy-scheduler";
-  Listed rivals_listed;
-  std::vector<Rival> rivals;
+  ListError rivals_listed;
+  std::vector<ForeignInstallation> foreign_installations;
   std::int64_t now_ms = 0;  // milliseconds since 1970
 };
 

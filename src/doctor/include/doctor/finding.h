@@ -7,17 +7,17 @@
 
 namespace divvy::doctor {
 
-enum class Scope { kNode, kCluster };
+enum class FindingScope { kNode, kCluster };
 // From the most to the least important.
-enum class State { kFault, kWarning, kSkipped, kOk };
+enum class FindingState { kFault, kWarning, kSkipped, kOk };
 
-const char* nameOf(Scope scope);  // "node", "cluster"
-const char* nameOf(State state);  // "fault", "warning", "skipped", "ok"
+const char* nameOf(FindingScope scope);  // "node", "cluster"
+const char* nameOf(FindingState state);  // "fault", "warning", "skipped", "ok"
 
 struct Finding {
   std::string id;  // of the check
-  Scope scope = Scope::kNode;
-  State state = State::kOk;
+  FindingScope scope = FindingScope::kNode;
+  FindingState state = FindingState::kOk;
   std::string subject;  // a path, a node, a pod; empty: the check has one subject only
   std::string seen;     // the evidence; of a skipped check the reason
   std::string means;    // empty for kOk
@@ -28,7 +28,7 @@ struct Finding {
 using Findings = std::vector<Finding>;
 
 // Count the findings in a state, and return the worst state: kOk if there are none.
-std::size_t countOf(const Findings& findings, State state);
-State worstOf(const Findings& findings);
+std::size_t countOf(const Findings& findings, FindingState state);
+FindingState worstOf(const Findings& findings);
 
 }  // namespace divvy::doctor

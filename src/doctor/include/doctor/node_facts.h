@@ -19,12 +19,12 @@ inline Error unread() {
 }
 // Returns whether the thing is known to be absent. Other errors mean that nothing is known.
 template <typename T>
-bool absent(const Result<T>& read) {
+bool isAbsent(const Result<T>& read) {
   return !read && read.error().code() == ErrorCode::kNotFound;
 }
 
 // Kind and attributes of a path.
-struct Place {
+struct PathInfo {
   enum class Kind { kFile, kFolder, kLink, kSocket, kDevice, kOther } kind = Kind::kOther;
   std::uint32_t mode = 0;  // permission bits
   std::uint32_t uid = 0;
@@ -33,7 +33,7 @@ struct Place {
 };
 
 // The file system of a path.
-struct Space {
+struct FileSystemSpace {
   std::uint64_t size = 0, free = 0;         // bytes; free: for users other than root
   std::uint64_t files = 0, files_free = 0;  // 0: no such limit
   bool read_only = false, noexec = false;
@@ -82,13 +82,13 @@ struct InstallFacts {
   std::string staged_dir;  // /var/lib/divvy
   bool staged_there = false;
   std::vector<LibraryFolder> staged;
-  Result<Space> staged_space = unread();
+  Result<FileSystemSpace> staged_space = unread();
   Text preload = unread();                  // /etc/ld.so.preload
   std::vector<std::string> preload_absent;  // names in it without a file
 };
 
 // A path below an agent's folder that is not as it should be.
-struct Oddity {
+struct PathAnomaly {
   std::string path;
   std::string what;  // "is writable by others (mode 0777)"
   bool harmless = false;
@@ -123,17 +123,17 @@ struct AgentFacts {
   // kNotFound: no process listens. kUnavailable: a process listens and does not reply. kIo: no
   // permission.
   Result<AgentAnswer> answer = unread();
-  std::vector<Oddity> oddities;
+  std::vector<PathAnomaly> anomalies;
   std::size_t tenants = 0;  // folders
 };
 
 // A runtime directory: of this user, or of the node's agent.
 struct RuntimeDir {
   std::string path;
-  std::optional<Place> place;
+  std::optional<PathInfo> place;
   std::vector<AgentFacts> agents;
-  std::vector<Oddity> oddities;
-  Result<Space> space = unread();
+  std::vector<PathAnomaly> anomalies;
+  Result<FileSystemSpace> space = unread();
 };
 
 // A containerd configuration with its drop-ins.
@@ -188,7 +188,7 @@ struct SettingsFacts {
 struct KubeletFacts {
   bool there = false;  // its folder exists
   std::string dir;     // /var/lib/kubelet
-  std::optional<Place> plugin_socket, resources_socket;
+  std::optional<PathInfo> plugin_socket, resources_socket;
   std::optional<Error> plugins_fault;
   std::vector<std::string> sockets;  // names in device-plugins, without kubelet.sock
   Text checkpoint = unread();        // "" if understood; else the error
@@ -201,8 +201,8 @@ struct MachineFacts {
   // According to the kernel; none: not asked, or refused.
   std::optional<bool> clock_synchronised;
   std::uint64_t clock_error_us = 0;  // largest error, according to the clock's daemon
-  std::optional<Place> shm;
-  Result<Space> shm_space = unread();
+  std::optional<PathInfo> shm;
+  Result<FileSystemSpace> shm_space = unread();
 };
 
 struct NodeFacts {

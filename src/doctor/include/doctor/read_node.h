@@ -30,6 +30,6 @@ struct NodeOptions {
 
 // Reads all facts. Never fails: errors are among the facts. It takes as long as the file systems
 // do.
-NodeFacts readNode(const RootFs& tree, const NodeOptions& terms);
+NodeFacts readNode(const RootFs& tree, const NodeOptions& options);
 
 }  // namespace divvy::doctor

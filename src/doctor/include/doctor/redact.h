@@ -23,7 +23,7 @@ std::string withoutSecret(std::string_view key, std::string_view text);
 
 // Replaces names by numbers, also within sentences. A name gets the same number in all texts. Names
 // that every cluster has (kube-system ...) stay.
-class Names {
+class NameRedactor {
  public:
   // Adds a name of a kind: "pod", "node" ... A name keeps the number of its first kind.
   void know(const std::string& kind, const std::string& name);
@@ -47,6 +47,6 @@ class Names {
 
 // Returns a document with withoutSecret() applied to all texts, and names replaced if `names` is
 // not null. Keys of objects stay.
-boost::json::value redacted(const boost::json::value& value, const Names* names);
+boost::json::value redacted(const boost::json::value& value, const NameRedactor* names);
 
 }  // namespace divvy::doctor

@@ -35,10 +35,10 @@ class RootFs {
   // Returns the names in a folder, sorted.
   Result<std::vector<std::string>> list(const std::string& path) const;
   // Returns the attributes of a path; of a link itself if `follow` is false.
-  Result<Place> place(const std::string& path, bool follow = true) const;
+  Result<PathInfo> infoOf(const std::string& path, bool follow = true) const;
   // Returns the path with all links resolved.
   Result<std::string> resolved(const std::string& path) const;
-  Result<Space> space(const std::string& path) const;
+  Result<FileSystemSpace> space(const std::string& path) const;
   // Opens a folder with O_PATH.
   Result<Fd> folder(const std::string& path) const;
 

@@ -11,7 +11,7 @@
 namespace divvy::driver {
 
 // The path between two devices of the PCI bus; later values are longer paths.
-enum class PciWay : std::uint8_t {
+enum class PciPath : std::uint8_t {
   kSame,        // one board
   kSwitch,      // one switch
   kSwitches,    // several of them
@@ -25,22 +25,22 @@ struct CardPair {
   unsigned a = 0;
   unsigned b = 0;        // more than a
   unsigned nvlinks = 0;  // between them, also through a switch
-  PciWay way = PciWay::kSystem;
+  PciPath path = PciPath::kSystem;
   bool peers = true;    // one can use the other's memory without the host
   bool uneven = false;  // the two disagree on the number of NVLinks between them: none is counted
   friend bool operator==(const CardPair&, const CardPair&) = default;
 };
 
-struct NicPlace {
-  std::string name;        // of the RDMA device: "mlx5_0"
-  std::vector<PciWay> to;  // to each device
-  friend bool operator==(const NicPlace&, const NicPlace&) = default;
+struct NicPaths {
+  std::string name;         // of the RDMA device: "mlx5_0"
+  std::vector<PciPath> to;  // to each device
+  friend bool operator==(const NicPaths&, const NicPaths&) = default;
 };
 
 struct Layout {
   std::vector<std::optional<unsigned>> numa;  // of each device; none: unknown
   std::vector<CardPair> pairs;                // all
-  std::vector<NicPlace> nics;                 // by name
+  std::vector<NicPaths> nics;                 // by name
 };
 
 // Uses the driver's answers, else the kernel's files under `sysfs` ("/sys"; empty: none). NICs are

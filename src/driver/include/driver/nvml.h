@@ -77,7 +77,7 @@ class Nvml {
 
   const std::string& path() const;
   // Uses `source` for processes from now on (driver/process_source.h).
-  void askForProcesses(std::shared_ptr<ProcessSource> source);
+  void setProcessSource(std::shared_ptr<ProcessSource> source);
   // Returns "" if the driver does not report it.
   std::string driverVersion() const;
   Result<std::vector<DeviceInfo>> devices() const;

@@ -23,7 +23,7 @@ struct Usage {
 };
 
 // The cost of moving a request.
-struct MoveTerms {
+struct MoveCost {
   // The request's shape, which holds at its new place too. None: the shape with which it asked this
   // engine. It is unknown for adopted allocations, which then stay.
   std::optional<Shape> shape;
@@ -40,9 +40,9 @@ enum class DefragmentationGoal : std::uint8_t {
   kRoom,           // a request fits a number of times
 };
 
-struct DefragmentationTerms {
+struct DefragmentationOptions {
   DefragmentationGoal goal = DefragmentationGoal::kDevices;
-  std::map<RequestId, MoveTerms> of;            // requests that may move; all others stay
+  std::map<RequestId, MoveCost> of;             // requests that may move; all others stay
   std::map<std::string, std::int64_t> budgets;  // interruptions left of each budget; missing: 0
   std::size_t most_moves = 64;
   Shape room = {};        // of kRoom; without a user

@@ -69,11 +69,11 @@ class Engine {
   // Includes all refusals. Takes as long as looking at every device.
   Result<Decision> explain(const Request& request) const;
   // Short refusals of all nodes that do not fit, in the nodes' order.
-  Result<std::vector<CompactRefusal>> briefs(const Request& request) const;
+  Result<std::vector<CompactRefusal>> compactRefusals(const Request& request) const;
   // Short refusals of these nodes. Results are kept with the shape until a node changes; then a
   // repeated query costs only the search for the names.
-  Result<CompactRefusals> briefs(const Request& request,
-                                 std::span<const std::string_view> nodes) const;
+  Result<CompactRefusals> compactRefusals(const Request& request,
+                                          std::span<const std::string_view> nodes) const;
   // Devices of a node that a container (numbered from the init containers on) cannot use even if
   // the container were alone there. Each with the reason, whether the request fits or not.
   Result<std::vector<DeviceRefusal>> refusedDevices(const Request& request, const NodeName& node,
@@ -87,7 +87,7 @@ class Engine {
   // needed. (Where there are very many sets, it is the cheapest of those that were tried.) None: no
   // such set. kUsage: it fits without eviction.
   Result<std::optional<Preemption>> preempt(const Request& request, std::int64_t priority,
-                                            const EvictionCosts& stakes) const;
+                                            const EvictionCosts& costs) const;
   // Returns the cheapest set of victims of lower priority whose eviction lets placeGang place the
   // whole gang. Each victim (or group of victims) is needed.
   //
@@ -99,11 +99,11 @@ class Engine {
   //
   // None: no such set was found. kUsage: it fits without eviction.
   Result<std::optional<GangPreemption>> preemptGang(const Gang& gang, std::int64_t priority,
-                                                    const EvictionCosts& stakes) const;
+                                                    const EvictionCosts& costs) const;
   // Plans moves. Devices or nodes are emptied one by one, in two orders, with three ways to choose
   // where their tenants go; returns the best of the six plans. There may be a better plan, because
   // no tenant is moved to free space for other moves. kUsage: impossible terms.
-  Result<DefragmentationPlan> defragment(const DefragmentationTerms& terms) const;
+  Result<DefragmentationPlan> defragment(const DefragmentationOptions& terms) const;
   // Returns whether the request would fit a node without allocations and with all devices in
   // service. True also if a node was not searched for lack of tries.
   Result<bool> possible(const Request& request) const;

@@ -20,7 +20,7 @@ namespace divvy::engine {
 // One device's memory, and what is promised of it.
 struct MemoryAccounts {
   Bytes physical;
-  MemoryTerms terms;
+  OvercommitPolicy terms;
   Bytes reserved;    // held by tenants, contexts outside their shares included
   Bytes outside;     // part of `reserved`: contexts outside the shares
   Bytes guaranteed;  // part of `reserved`: never swapped
@@ -53,7 +53,7 @@ struct Part {
 
 // Returns what a share with this guarantee takes. None: no guarantee was requested. A context
 // inside the share is never swapped.
-Part partOn(const MemoryAccounts& books, Bytes limit, std::optional<Bytes> guarantee,
+Part partOn(const MemoryAccounts& accounts, Bytes limit, std::optional<Bytes> guarantee,
             bool context_outside);
 
 struct MemoryRefusal {
@@ -62,14 +62,14 @@ struct MemoryRefusal {
   Bytes available;
 };
 // Refusals regardless of other tenants; `guarantee` as requested.
-std::optional<MemoryRefusal> refuseEver(const MemoryAccounts& books, const Part& part,
+std::optional<MemoryRefusal> refuseEver(const MemoryAccounts& accounts, const Part& part,
                                         std::optional<Bytes> guarantee);
 // Refusals beside the present tenants. `host_left`: what is left of the node's host reserve.
-std::optional<MemoryRefusal> refuseNow(const MemoryAccounts& books, const Part& part,
+std::optional<MemoryRefusal> refuseNow(const MemoryAccounts& accounts, const Part& part,
                                        Bytes host_left);
 
 // with(): the accounts with one more tenant. addedBeyond(): the growth of beyond() by it.
-MemoryAccounts with(const MemoryAccounts& books, const Part& part);
-Bytes addedBeyond(const MemoryAccounts& books, const Part& part);
+MemoryAccounts with(const MemoryAccounts& accounts, const Part& part);
+Bytes addedBeyond(const MemoryAccounts& accounts, const Part& part);
 
 }  // namespace divvy::engine

@@ -41,14 +41,14 @@ enum class Mode : std::uint8_t {
 inline constexpr std::uint32_t kNoOvercommit = 1000;
 
 // How much of a device's memory may be promised.
-struct MemoryTerms {
+struct OvercommitPolicy {
   Bytes foreign;  // used by processes that are no tenants
   Bytes budget;   // for all tenants at once; 0: all that foreign use leaves
   // Bytes that may be promised for each 1000 bytes that tenants may have: 1000 to 4000.
   std::uint32_t overcommit_permille = kNoOvercommit;
   Bytes context;          // cost of one tenant's context; 0: not known
   bool host_map = false;  // memory of a tenant that is not on the device can be used from the host
-  friend bool operator==(const MemoryTerms&, const MemoryTerms&) = default;
+  friend bool operator==(const OvercommitPolicy&, const OvercommitPolicy&) = default;
 };
 
 // The meaning of requested compute on a device.
@@ -75,7 +75,7 @@ struct Device {
   Mode mode = Mode::kShared;
   std::optional<unsigned> numa;
   DeviceKind kind;  // empty: none; only for requests of any kind
-  MemoryTerms terms = {};
+  OvercommitPolicy terms = {};
   ComputeRule compute_rule = ComputeRule::kBound;
   // Null: it cannot be split. With slices, it can be split while it is in MIG mode; without slices,
   // while it is not. A device with memory terms cannot be split.

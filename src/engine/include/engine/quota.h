@@ -68,7 +68,7 @@ struct Admission {
 };
 
 // Which jobs may be asked to give back, where jobs are really ended.
-struct ReclaimTerms {
+struct ReclaimOptions {
   std::set<JobName> spared;                    // never asked
   std::optional<std::set<JobName>> only = {};  // only these may be asked; none: all
   // Borrowed amounts of other queues, if the request is within a guarantee.
@@ -95,14 +95,14 @@ class Quota {
   Result<void> removeQueue(const QueueName& name);
 
   // Returns whether `queue` may have `amounts`. Changes nothing.
-  Result<Admission> ask(const QueueName& queue, const Amounts& amounts) const;
+  Result<Admission> evaluate(const QueueName& queue, const Amounts& amounts) const;
   // Returns jobs that may be asked to end so that jobs of `queue` may have `amounts`, in the order
   // in which to ask them. The order: lowest priority first, then the youngest; jobs of a group
-  // together. Unlike ask(), it leaves out jobs without which their queue would have less than its
-  // guarantee of the requested resources, and does not return how many are enough. An unknown
+  // together. Unlike evaluate(), it leaves out jobs without which their queue would have less than
+  // its guarantee of the requested resources, and does not return how many are enough. An unknown
   // queue: none.
-  std::vector<std::vector<JobName>> givers(const QueueName& queue, const Amounts& amounts,
-                                           const ReclaimTerms& terms) const;
+  std::vector<std::vector<JobName>> reclaimable(const QueueName& queue, const Amounts& amounts,
+                                                const ReclaimOptions& terms) const;
   // Returns the waiting job to serve next. From the root down, a queue that stays within its
   // guarantee goes first, then the queue with the least beyond it by weight; among equals the first
   // by name. A queue's own jobs go before those of queues below it: highest priority first, then
@@ -131,7 +131,7 @@ class Quota {
   Chain chainOf(const QueueName& queue) const;
   std::optional<QuotaRefusal> refusedFor(const Chain& chain, const Amounts& amounts) const;
   std::vector<JobName> victimsFor(const Chain& chain, const Amounts& amounts) const;
-  std::pair<bool, double> standing(const Node& node, const Amounts& more) const;
+  std::pair<bool, double> excessOf(const Node& node, const Amounts& more) const;
   Result<void> check(const Queue& queue) const;
   void charge(const Job& job, int sign);
 

@@ -22,7 +22,7 @@ struct Percent {
 using DeviceMemory = std::variant<Bytes, Percent>;
 
 // From each of `count` different devices of one node.
-struct DeviceAsk {
+struct DeviceRequest {
   std::uint32_t count = 0;
   DeviceMemory memory = Bytes{};
   // None: what other tenants leave. The whole device: no other tenant on it.
@@ -34,15 +34,15 @@ struct DeviceAsk {
   // Asks for partitions, then from any devices: `count` of this partition. Empty name: the smallest
   // with the memory and compute. None: devices, or shares of them by time.
   std::optional<PartName> part = {};
-  friend auto operator<=>(const DeviceAsk&, const DeviceAsk&) = default;
+  friend auto operator<=>(const DeviceRequest&, const DeviceRequest&) = default;
 };
 
 struct Container {
   Cpu cpu;
   Bytes memory;
-  DeviceAsk devices;
+  DeviceRequest devices;
   // Devices of further kinds. Then all asks of a container name a kind, each a different one.
-  std::vector<DeviceAsk> others = {};
+  std::vector<DeviceRequest> others = {};
   bool sidecar = false;  // of `Shape::init`: goes on beside all later containers
   friend auto operator<=>(const Container&, const Container&) = default;
 };

@@ -39,13 +39,13 @@ struct UsageByHourPolicy {
 inline constexpr std::uint32_t kMaxPeak = 4000;
 
 // What the tenants of one device used and were promised at one instant.
-struct SeenUse {
+struct ObservedUse {
   Bytes used;
   Bytes promised;
 };
 // Returns how much may be promised, in thousandths of `memory`, 1000 to 4000. With it the memory
 // that is used at once fits in 95 of 100 cases as observed, and promises beyond `memory` fit into
 // `host`. 1000 if nothing was seen or promised.
-std::uint32_t safeOvercommit(std::span<const SeenUse> seen, Bytes memory, Bytes host);
+std::uint32_t safeOvercommit(std::span<const ObservedUse> seen, Bytes memory, Bytes host);
 
 }  // namespace divvy::engine

@@ -13,7 +13,7 @@
 namespace divvy::helper {
 
 enum class Op : std::uint32_t;
-struct Answer;
+struct Reply;
 
 // Sends one request at a time, from any thread. Connects again after a broken connection.
 class Client {
@@ -26,7 +26,7 @@ class Client {
   const std::string& socket() const { return socket_; }
   // Sends a request and returns its reply. `fd` is sent along; -1: none. Blocks. kUnavailable: the
   // helper does not run or does not reply. Other errors are the helper's.
-  Result<Answer> ask(Op op, int number = 0, std::string_view text = "", int fd = -1);
+  Result<Reply> call(Op op, int number = 0, std::string_view text = "", int fd = -1);
 
  private:
   Result<void> connect();

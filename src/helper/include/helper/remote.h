@@ -51,7 +51,7 @@ class RemoteKubeletDirs final : public kubelet::KubeletDirs {
 
   std::string pathOf(std::string_view name) const override { return names_.pathOf(name); }
   std::string pathOf(kubelet::Api api) const override { return names_.pathOf(api); }
-  kubelet::FileId look(const std::string& name) override;
+  kubelet::FileId fileIdOf(const std::string& name) override;
   bool isListenedTo(const std::string& name) override;
   Result<Fd> listen(const std::string& name) override;
   void remove(const std::string& name) override;
@@ -64,7 +64,7 @@ class RemoteKubeletDirs final : public kubelet::KubeletDirs {
   const kubelet::LocalKubeletDirs names_;  // paths only
   std::mutex mutex_;                       // guards the two members below
   std::map<std::string, kubelet::FileId> seen_;
-  std::map<std::string, bool> heard_;
+  std::map<std::string, bool> listened_;
 };
 
 // Processes that use a device. While the helper is away, the last known ones are returned.

@@ -30,9 +30,10 @@ struct ServerOptions {
 
 // Serves until SIGTERM or SIGINT, each connection on a thread of its own. From its start the
 // process makes only listed system calls (seccomp_filter.h). If the kernel has Landlock, it opens
-// only files that `terms` name and the system's libraries (landlock.h); without Landlock it reports
-// that. All folders in `terms` exist before the call. Returns when no request is served any more,
-// or after a second: a thread that waits for an unresponsive driver lasts until the process ends.
-Result<void> serve(const ServerOptions& terms);
+// only files that `options` name and the system's libraries (landlock.h); without Landlock it
+// reports that. All folders in `options` exist before the call. Returns when no request is served
+// any more, or after a second: a thread that waits for an unresponsive driver lasts until the
+// process ends.
+Result<void> serve(const ServerOptions& options);
 
 }  // namespace divvy::helper

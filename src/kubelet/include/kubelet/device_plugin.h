@@ -49,19 +49,19 @@ struct PreferredAllocationQuery {
 };
 
 template <typename T>
-using Answer = std::function<void(Result<T>)>;
+using ReplyCallback = std::function<void(Result<T>)>;
 
 // Called on gRPC's threads, several at once; they must not block. Each Answer is called exactly
 // once, from any thread; the kubelet waits for it. What the handlers use outlives stop().
 struct PluginHandlers {
   // A container is given these device IDs; its pod is not stated. An error: the pod never runs.
-  std::function<void(std::vector<std::string> ids, Answer<Injection>)> allocate;
+  std::function<void(std::vector<std::string> ids, ReplyCallback<Injection>)> allocate;
   // The container with these device IDs is about to be created, for the first time or again. An
   // error: it is not created, and the kubelet tries again later.
-  std::function<void(std::vector<std::string> ids, Answer<void>)> start;
+  std::function<void(std::vector<std::string> ids, ReplyCallback<void>)> start;
   // Chooses device IDs. The kubelet need not follow the choice, and waits for it without a time
   // limit. An error: the kubelet chooses itself. Null: the kubelet does not ask.
-  std::function<void(PreferredAllocationQuery, Answer<std::vector<std::string>>)> prefer;
+  std::function<void(PreferredAllocationQuery, ReplyCallback<std::vector<std::string>>)> prefer;
   // Notification, without an answer: a kubelet received our devices, or another plugin serves them.
   // It may be repeated. Null: not called.
   std::function<void()> known = {};
@@ -86,9 +86,9 @@ class DevicePlugin {
  public:
   // Starts the plugin. It waits for a kubelet that does not run yet. kUsage: `socket` is no valid
   // name of a socket.
-  static Result<std::unique_ptr<DevicePlugin>> begin(PluginOptions terms,
+  static Result<std::unique_ptr<DevicePlugin>> begin(PluginOptions options,
                                                      std::vector<Device> devices,
-                                                     PluginHandlers questions);
+                                                     PluginHandlers handlers);
   ~DevicePlugin();  // as stop()
 
   // Returns whether the kubelet knows this plugin, or another plugin serves the resource.

@@ -36,7 +36,7 @@ class KubeletDirs {
   virtual std::string pathOf(Api api) const = 0;
 
   // Returns the identity of a file. Empty name: the folder itself.
-  virtual FileId look(const std::string& name) = 0;
+  virtual FileId fileIdOf(const std::string& name) = 0;
   // Returns whether a process listens on the socket; a file left by a process that ended does not
   // count.
   virtual bool isListenedTo(const std::string& name) = 0;
@@ -61,7 +61,7 @@ class LocalKubeletDirs final : public KubeletDirs {
 
   std::string pathOf(std::string_view name) const override;
   std::string pathOf(Api api) const override;
-  FileId look(const std::string& name) override;
+  FileId fileIdOf(const std::string& name) override;
   bool isListenedTo(const std::string& name) override;
   Result<Fd> listen(const std::string& name) override;
   void remove(const std::string& name) override;

@@ -26,10 +26,10 @@ struct PodDevices {
 class PodResources {
  public:
   // One row per container and resource. kUnavailable: the kubelet does not answer.
-  using Answer = std::function<void(Result<std::vector<PodDevices>>)>;
+  using ReplyCallback = std::function<void(Result<std::vector<PodDevices>>)>;
   // Resources with device IDs that the kubelet can allocate now. kUnavailable: the kubelet does not
   // answer.
-  using Counted = Result<std::set<std::string>>;
+  using ResourceNames = Result<std::set<std::string>>;
 
   explicit PodResources(std::shared_ptr<KubeletDirs> sockets);
   ~PodResources();  // waits for all pending calls, 5 s at most for each
@@ -38,10 +38,10 @@ class PodResources {
 
   // Lists all containers with devices. Does not block; calls `answer` once, on that thread. May be
   // called from any thread.
-  void list(Answer answer);
+  void list(ReplyCallback answer);
   // Lists the allocatable resources, as list() does. The kubelet counts a plugin's devices a moment
   // after it received them.
-  void count(std::function<void(Counted)> answer);
+  void count(std::function<void(ResourceNames)> answer);
 
  private:
   struct Impl;

@@ -109,7 +109,7 @@ class Account {
   bool releaseOnALane(unsigned dev, std::uint64_t bytes, std::uint64_t claim);
   void releaseAcrossLanes(unsigned dev, std::uint64_t bytes, std::uint64_t claim);
   void defer(unsigned dev, std::uint64_t bytes);
-  void settleDeferred(std::uint64_t claim);
+  void finishDeferred(std::uint64_t claim);
 
   TenantPages pages_;
   ProcessState* private_ = nullptr;  // one page private to this process, zeroed in forked children

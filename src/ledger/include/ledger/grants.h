@@ -34,7 +34,7 @@ struct WorkSample {
 };
 
 // The values of a grant besides its word; see ledger::Grant.
-struct GrantTerms {
+struct GrantOptions {
   GrantMode mode = GrantMode::kSolo;
   std::uint32_t inflight_us = 0;
   std::uint32_t quantum_us = 0;
@@ -69,9 +69,9 @@ class GrantPages {
   // Writes the state and terms under a new sequence, and wakes all waiting threads. Returns the
   // sequence, which keeps growing across restarts of the agent. An unchanged state gets a new
   // sequence too.
-  std::uint64_t write(GateState state, const GrantTerms& terms);
+  std::uint64_t write(GateState state, const GrantOptions& terms);
   // Writes new terms under the same word.
-  void amend(const GrantTerms& terms);
+  void amend(const GrantOptions& terms);
   void beat();
   GateState state() const;
   std::uint64_t seq() const;

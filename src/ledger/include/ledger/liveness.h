@@ -30,18 +30,18 @@ class ProcessLookup {
   Result<std::uint32_t> find(const Owner& owner);
 
  private:
-  struct Seen {
+  struct ProcStart {
     std::uint32_t pid = 0;  // in our namespace
     std::uint64_t start = 0;
   };
-  Result<std::uint32_t> look(const Owner& owner);
+  Result<std::uint32_t> search(const Owner& owner);
   Result<void> readAll();
 
   Eligible eligible_;
   bool read_ = false;
-  std::multimap<std::uint32_t, Seen> by_inner_;  // by pid in their innermost namespace
-  std::vector<std::uint32_t> unread_;            // processes about which nothing could be read
-  std::map<std::uint64_t, std::uint32_t> told_;  // answers, by the owner's word
+  std::multimap<std::uint32_t, ProcStart> by_inner_;  // by pid in their innermost namespace
+  std::vector<std::uint32_t> unread_;                 // processes about which nothing could be read
+  std::map<std::uint64_t, std::uint32_t> answers_;    // answers, by the owner's word
 };
 
 // Returns false only if the owner is certainly dead.

@@ -58,7 +58,7 @@ class ResidencyPages {
   // order's sequence; 0: no such slot.
   std::uint64_t order(unsigned slot, std::uint64_t generation, const ResidencyOrder& order);
   // Copies the order in force for this process. Returns false if there is none.
-  bool standing(unsigned slot, std::uint64_t generation, ResidencyOrder* out) const;
+  bool readOrder(unsigned slot, std::uint64_t generation, ResidencyOrder* out) const;
 
   // Copies the report of a slot. Returns false if the process of this slot generation has not
   // claimed its line. Also if the tenant truncated its file; broken() is then true from now on.

@@ -34,7 +34,7 @@ struct State {
     v1 = turn(v1, 17) ^ v2;
     v2 = turn(v2, 32);
   }
-  constexpr void take(std::uint64_t word) {
+  constexpr void absorb(std::uint64_t word) {
     v3 ^= word;
     round();
     round();
@@ -48,8 +48,8 @@ struct State {
 constexpr std::uint64_t sipHash(const SipKey& key, const std::uint64_t* words, std::size_t count) {
   siphash::State state{key.words[0] ^ 0x736f6d6570736575, key.words[1] ^ 0x646f72616e646f6d,
                        key.words[0] ^ 0x6c7967656e657261, key.words[1] ^ 0x7465646279746573};
-  for (std::size_t at = 0; at < count; ++at) state.take(words[at]);
-  state.take(std::uint64_t{count * sizeof *words & 0xff} << 56);
+  for (std::size_t at = 0; at < count; ++at) state.absorb(words[at]);
+  state.absorb(std::uint64_t{count * sizeof *words & 0xff} << 56);
   state.v2 ^= 0xff;
   for (int left = 4; left > 0; --left) state.round();
   return state.v0 ^ state.v1 ^ state.v2 ^ state.v3;

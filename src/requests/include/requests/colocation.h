@@ -18,8 +18,8 @@ bool chargesNoCores(const vendors::Kind& kind, const vendors::Annotations& annot
 
 // Sets the colocation rules of `shape`, which was made from the same containers. kUsage: which
 // annotation, what is wrong, what is accepted.
-Result<void> keepCompany(std::span<const ContainerAsks> init,
-                         std::span<const ContainerAsks> containers,
-                         const vendors::Annotations& annotations, engine::Shape* shape);
+Result<void> applyColocation(std::span<const ContainerRequests> init,
+                             std::span<const ContainerRequests> containers,
+                             const vendors::Annotations& annotations, engine::Shape* shape);
 
 }  // namespace divvy::requests

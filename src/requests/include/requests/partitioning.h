@@ -12,8 +12,8 @@ namespace divvy::requests {
 
 // Returns null for devices that are not partitioned. A geometry's model matches by whole words of
 // the name.
-std::shared_ptr<const engine::Partitioning> partingOf(const vendors::Kind& kind,
-                                                      std::string_view model);
+std::shared_ptr<const engine::Partitioning> partitioningOf(const vendors::Kind& kind,
+                                                           std::string_view model);
 
 // Returns the name of a slice of that size, on devices whose node knows their slices.
 engine::PartName sliceName(std::uint64_t size);

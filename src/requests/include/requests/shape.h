@@ -11,17 +11,17 @@
 
 namespace divvy::requests {
 
-struct ContainerAsks {
+struct ContainerRequests {
   engine::Cpu cpu;
   Bytes memory;
-  std::vector<vendors::Ask> devices;  // as vendors::readAsks() returns them
-  bool sidecar = false;               // an init container that keeps running
+  std::vector<vendors::KindRequest> devices;  // as vendors::readRequests() returns them
+  bool sidecar = false;                       // an init container that keeps running
 };
 
 // Returns the shape of a pod. The annotations select devices of each kind. The engine decides
 // whether the shape can ever fit.
-engine::Shape shapeOf(std::span<const ContainerAsks> init,
-                      std::span<const ContainerAsks> containers,
+engine::Shape shapeOf(std::span<const ContainerRequests> init,
+                      std::span<const ContainerRequests> containers,
                       const vendors::Annotations& annotations);
 
 // Returns the kinds of devices that a shape asks for.

@@ -142,7 +142,7 @@ class SchedulerCache {
   // no allowed evictions help. kUsage: as of plan(); kUnavailable: one of `pods` has been placed.
   Result<std::optional<EvictionPlan>> planEvictions(std::span<const kube::Pod> pods,
                                                     const std::vector<std::string>& gone,
-                                                    const engine::EvictionCosts& stakes);
+                                                    const engine::EvictionCosts& costs);
 
   // Returns at most `most` unschedulable pods that would fit now, each on its own: by priority,
   // then the longest wait first. A pod that stays unschedulable is returned again after a growing

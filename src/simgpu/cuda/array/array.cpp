@@ -15,14 +15,14 @@ constexpr std::size_t kMaxWidth = 131072;
 constexpr std::size_t kMaxHeight = 65536;
 constexpr std::size_t kMaxDepth = 16384;
 
-struct Handles {
+struct ArrayHandles {
   std::mutex mutex;
   std::map<const void*, std::unique_ptr<ArrayObject>> arrays;
   std::map<const void*, std::unique_ptr<MipmapObject>> mipmaps;
 };
 
-Handles& handles() {
-  static Handles* const all = new Handles;
+ArrayHandles& handles() {
+  static ArrayHandles* const all = new ArrayHandles;
   return *all;
 }
 
@@ -240,7 +240,7 @@ MipmapObject* findMipmap(CUmipmappedArray handle) {
 namespace {
 
 template <typename Table>
-Table takeOwn(Table& table, const Context& context) {
+Table extractOwn(Table& table, const Context& context) {
   Table own;
   for (auto at = table.begin(); at != table.end();) {
     const auto entry = at++;
@@ -251,10 +251,10 @@ Table takeOwn(Table& table, const Context& context) {
 
 }  // namespace
 
-void forgetArraysOf(const Context& context) {
+void dropArraysOf(const Context& context) {
   std::unique_lock lock(handles().mutex);
-  const auto arrays = takeOwn(handles().arrays, context);
-  const auto mipmaps = takeOwn(handles().mipmaps, context);
+  const auto arrays = extractOwn(handles().arrays, context);
+  const auto mipmaps = extractOwn(handles().mipmaps, context);
   // Freed without the lock: tiles return their pools under MemoryTable::mutex, and a thread that
   // maps tiles looks up an array while it holds that mutex.
   lock.unlock();

@@ -60,6 +60,6 @@ CUresult destroyMipmap(CUmipmappedArray mipmap);
 ArrayObject* findArray(CUarray array);
 MipmapObject* findMipmap(CUmipmappedArray mipmap);
 // Handles of a context that ends; its memory is freed with everything else it owns.
-void forgetArraysOf(const Context& context);
+void dropArraysOf(const Context& context);
 
 }  // namespace divvy::simgpu

@@ -9,13 +9,13 @@ namespace divvy::simgpu {
 namespace {
 
 // One checked entry.
-struct Change {
+struct MapChange {
   std::shared_ptr<TileMap> map;
   std::vector<TileMap::Tile> tiles;
   std::shared_ptr<Physical> pool;  // nullptr: unmap
 };
 
-CUresult findTiles(const CUarrayMapInfo& info, Change* out) {
+CUresult findTiles(const CUarrayMapInfo& info, MapChange* out) {
   if (info.resourceType == CU_RESOURCE_TYPE_ARRAY) {
     const ArrayObject* array = findArray(info.resource.array);
     if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
@@ -33,7 +33,7 @@ CUresult findTiles(const CUarrayMapInfo& info, Change* out) {
 }
 
 // Under MemoryTable::mutex.
-CUresult findPool(const CUarrayMapInfo& info, const Device& device, Change* out) {
+CUresult findPool(const CUarrayMapInfo& info, const Device& device, MapChange* out) {
   if (info.memOperationType == CU_MEM_OPERATION_TYPE_UNMAP) {
     return info.memHandle.memHandle == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   }
@@ -51,7 +51,7 @@ CUresult findPool(const CUarrayMapInfo& info, const Device& device, Change* out)
                                                            : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult check(const CUarrayMapInfo& info, const Device& device, Change* out) {
+CUresult check(const CUarrayMapInfo& info, const Device& device, MapChange* out) {
   const bool reserved = info.flags != 0 || info.reserved[0] != 0 || info.reserved[1] != 0;
   if (reserved || info.deviceBitMask != 1U << device.ordinal) return CUDA_ERROR_INVALID_VALUE;
   const CUresult found = findTiles(info, out);
@@ -70,7 +70,7 @@ CUresult mapArrays(Context& current, const CUarrayMapInfo* list, unsigned count,
   // Must not be captured: the attempt fails as any other unsupported operation.
   if (result == CUDA_SUCCESS && capturing) return exec::enqueueAction(current, stream, [] {});
   if (result != CUDA_SUCCESS) return result;
-  std::vector<Change> changes(count);
+  std::vector<MapChange> changes(count);
   std::vector<std::shared_ptr<Physical>> retired;
   {
     const std::unique_lock guard(MemoryTable::get().mutex);
@@ -78,12 +78,12 @@ CUresult mapArrays(Context& current, const CUarrayMapInfo* list, unsigned count,
       result = check(list[i], context->device(), &changes[i]);
       if (result != CUDA_SUCCESS) return result;
     }
-    for (const Change& change : changes) {
+    for (const MapChange& change : changes) {
       if (change.pool != nullptr) change.pool->mappings += change.tiles.size();
       change.map->back(change.tiles, change.pool, &retired);
     }
   }
-  return exec::enqueueAction(current, stream, [retired] { giveBack(retired); });
+  return exec::enqueueAction(current, stream, [retired] { releasePhysical(retired); });
 }
 
 }  // namespace

@@ -19,21 +19,21 @@ bool isSolid(const CUDA_ARRAY3D_DESCRIPTOR& shape) {
   return shape.Depth > 1 && !isLayered(shape);
 }
 
-struct Extent {
+struct TileExtent {
   unsigned width, height, depth;
 };
 
-Extent tileOf(const CUDA_ARRAY3D_DESCRIPTOR& shape) {
-  static constexpr Extent kFlat[] = {
+TileExtent tileOf(const CUDA_ARRAY3D_DESCRIPTOR& shape) {
+  static constexpr TileExtent kFlat[] = {
       {256, 256, 1}, {256, 128, 1}, {128, 128, 1}, {128, 64, 1}, {64, 64, 1}};
-  static constexpr Extent kSolid[] = {
+  static constexpr TileExtent kSolid[] = {
       {64, 32, 32}, {32, 32, 32}, {32, 32, 16}, {32, 16, 16}, {16, 16, 16}};
   std::size_t log = 0;
   for (std::size_t bytes = elementBytesOf(shape); bytes > 1; bytes /= 2) ++log;
   return isSolid(shape) ? kSolid[log] : kFlat[log];
 }
 
-bool holdsATile(const CUDA_ARRAY3D_DESCRIPTOR& level, const Extent& tile) {
+bool holdsATile(const CUDA_ARRAY3D_DESCRIPTOR& level, const TileExtent& tile) {
   return level.Width >= tile.width && level.Height >= tile.height &&
          (tile.depth == 1 || level.Depth >= tile.depth);
 }
@@ -52,7 +52,7 @@ unsigned TiledShape::layers() const {
 
 CUDA_ARRAY_SPARSE_PROPERTIES sparsePropertiesOf(const TiledShape& shape) {
   CUDA_ARRAY_SPARSE_PROPERTIES properties{};
-  const Extent tile = tileOf(shape.shape);
+  const TileExtent tile = tileOf(shape.shape);
   properties.tileExtent = {tile.width, tile.height, tile.depth};
   const auto tail =
       std::find_if(shape.levels.begin(), shape.levels.end(),
@@ -75,7 +75,7 @@ TileMap::TileMap(TiledShape shape)
 TileMap::~TileMap() {
   std::vector<std::shared_ptr<Physical>> all;
   for (auto& [tile, pool] : tiles_) all.push_back(std::move(pool));
-  giveBack(all);
+  releasePhysical(all);
 }
 
 CUresult TileMap::select(const CUarrayMapInfo& info, std::vector<Tile>* out) const {
@@ -182,7 +182,7 @@ bool TileMap::covers(unsigned level, const std::array<std::size_t, 3>& at,
   return true;
 }
 
-void giveBack(const std::vector<std::shared_ptr<Physical>>& retired) {
+void releasePhysical(const std::vector<std::shared_ptr<Physical>>& retired) {
   if (retired.empty()) return;
   const std::unique_lock guard(MemoryTable::get().mutex);
   for (const auto& pool : retired) PhysicalTable::get().unmapped(pool);

@@ -74,6 +74,6 @@ class TileMap {
 };
 
 // Ends what the tiles counted as mapped. MemoryTable::mutex must be free.
-void giveBack(const std::vector<std::shared_ptr<Physical>>& retired);
+void releasePhysical(const std::vector<std::shared_ptr<Physical>>& retired);
 
 }  // namespace divvy::simgpu

@@ -16,15 +16,15 @@ struct TextureObject {
   bool has_view;
 };
 
-struct Objects {
+struct TextureObjects {
   std::mutex mutex;
   std::map<CUtexObject, TextureObject> textures;
   std::map<CUsurfObject, CUDA_RESOURCE_DESC> surfaces;
   unsigned long long next = 1;
 };
 
-Objects& objects() {
-  static Objects* const all = new Objects;
+TextureObjects& objects() {
+  static TextureObjects* const all = new TextureObjects;
   return *all;
 }
 
@@ -46,7 +46,7 @@ bool exists(const CUDA_RESOURCE_DESC& resource) {
 
 // Runs `body` on a live object of a map, under the mutex.
 template <typename Map, typename Body>
-CUresult onObject(Cu id, Map Objects::*map, unsigned long long handle, Body&& body) {
+CUresult onObject(Cu id, Map TextureObjects::*map, unsigned long long handle, Body&& body) {
   return withContext(id, [&](Context&) -> CUresult {
     const std::lock_guard guard(objects().mutex);
     const auto found = (objects().*map).find(handle);
@@ -55,7 +55,7 @@ CUresult onObject(Cu id, Map Objects::*map, unsigned long long handle, Body&& bo
 }
 
 template <typename Value>
-CUresult give(const Value& value, Value* out) {
+CUresult copyOut(const Value& value, Value* out) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *out = value;
   return CUDA_SUCCESS;
@@ -78,24 +78,24 @@ SIMGPU_IMPL(cuTexObjectCreate)
   });
 }
 SIMGPU_IMPL(cuTexObjectDestroy)(CUtexObject handle) {
-  return onObject(Cu::cuTexObjectDestroy, &Objects::textures, handle, [](auto found) {
+  return onObject(Cu::cuTexObjectDestroy, &TextureObjects::textures, handle, [](auto found) {
     objects().textures.erase(found);
     return CUDA_SUCCESS;
   });
 }
 SIMGPU_IMPL(cuTexObjectGetResourceDesc)(CUDA_RESOURCE_DESC* out, CUtexObject handle) {
-  return onObject(Cu::cuTexObjectGetResourceDesc, &Objects::textures, handle,
-                  [&](auto found) { return give(found->second.resource, out); });
+  return onObject(Cu::cuTexObjectGetResourceDesc, &TextureObjects::textures, handle,
+                  [&](auto found) { return copyOut(found->second.resource, out); });
 }
 SIMGPU_IMPL(cuTexObjectGetTextureDesc)(CUDA_TEXTURE_DESC* out, CUtexObject handle) {
-  return onObject(Cu::cuTexObjectGetTextureDesc, &Objects::textures, handle,
-                  [&](auto found) { return give(found->second.texture, out); });
+  return onObject(Cu::cuTexObjectGetTextureDesc, &TextureObjects::textures, handle,
+                  [&](auto found) { return copyOut(found->second.texture, out); });
 }
 SIMGPU_IMPL(cuTexObjectGetResourceViewDesc)(CUDA_RESOURCE_VIEW_DESC* out, CUtexObject handle) {
-  return onObject(Cu::cuTexObjectGetResourceViewDesc, &Objects::textures, handle,
+  return onObject(Cu::cuTexObjectGetResourceViewDesc, &TextureObjects::textures, handle,
                   [&](auto found) -> CUresult {
                     if (!found->second.has_view) return CUDA_ERROR_INVALID_VALUE;
-                    return give(found->second.view, out);
+                    return copyOut(found->second.view, out);
                   });
 }
 SIMGPU_IMPL(cuSurfObjectCreate)(CUsurfObject* out, const CUDA_RESOURCE_DESC* resource) {
@@ -111,14 +111,14 @@ SIMGPU_IMPL(cuSurfObjectCreate)(CUsurfObject* out, const CUDA_RESOURCE_DESC* res
   });
 }
 SIMGPU_IMPL(cuSurfObjectDestroy)(CUsurfObject handle) {
-  return onObject(Cu::cuSurfObjectDestroy, &Objects::surfaces, handle, [](auto found) {
+  return onObject(Cu::cuSurfObjectDestroy, &TextureObjects::surfaces, handle, [](auto found) {
     objects().surfaces.erase(found);
     return CUDA_SUCCESS;
   });
 }
 SIMGPU_IMPL(cuSurfObjectGetResourceDesc)(CUDA_RESOURCE_DESC* out, CUsurfObject handle) {
-  return onObject(Cu::cuSurfObjectGetResourceDesc, &Objects::surfaces, handle,
-                  [&](auto found) { return give(found->second, out); });
+  return onObject(Cu::cuSurfObjectGetResourceDesc, &TextureObjects::surfaces, handle,
+                  [&](auto found) { return copyOut(found->second, out); });
 }
 
 }  // namespace divvy::simgpu

@@ -19,45 +19,45 @@ constexpr int kFirstDriver = 12080;
 constexpr std::uint64_t kPause = 200'000;  // real time between checks of draining work
 
 // A card of this host, whether or not this process may use it.
-struct Place {
+struct HostCard {
   const Profile* profile = nullptr;
   Card card;
   EngineFile engine;
 };
 
 // The cards in use, by index. Opened when first needed, and never closed.
-std::vector<Place*> places() {
+std::vector<HostCard*> hostCards() {
   static std::mutex mutex;
-  static auto* const known = new std::map<int, std::unique_ptr<Place>>;
+  static auto* const known = new std::map<int, std::unique_ptr<HostCard>>;
   const std::lock_guard guard(mutex);
   const Runtime& runtime = Runtime::get();
-  std::vector<Place*> found;
+  std::vector<HostCard*> found;
   for (int i = 0; i < static_cast<int>(runtime.machine().cards.size()); ++i) {
-    std::unique_ptr<Place>& place = (*known)[i];
-    if (place == nullptr) {
-      auto fresh = std::make_unique<Place>();
+    std::unique_ptr<HostCard>& host_card = (*known)[i];
+    if (host_card == nullptr) {
+      auto fresh = std::make_unique<HostCard>();
       fresh->profile = runtime.machine().cards[static_cast<std::size_t>(i)];
       if (!fresh->card.openExisting(runtime.directory(), i) ||
           !fresh->engine.open(fresh->card, runtime.directory(), i, engineConfig(*fresh->profile))) {
         continue;
       }
-      place = std::move(fresh);
+      host_card = std::move(fresh);
     }
-    found.push_back(place.get());
+    found.push_back(host_card.get());
   }
   return found;
 }
 
 // A process on its cards. The first card has the state of its checkpoint. Records are reused after
 // their processes' deaths, so every function here checks for that.
-class Target {
+class CheckpointTarget {
  public:
-  static std::optional<Target> find(int pid) {
-    Target target;
-    for (Place* place : places()) {
-      const CardLock lock(place->card);
-      ProcessRecord* record = place->card.findPidLocked(static_cast<std::uint32_t>(pid));
-      if (record != nullptr) target.at_.push_back({place, record, record->generation});
+  static std::optional<CheckpointTarget> find(int pid) {
+    CheckpointTarget target;
+    for (HostCard* host_card : hostCards()) {
+      const CardLock lock(host_card->card);
+      ProcessRecord* record = host_card->card.findPidLocked(static_cast<std::uint32_t>(pid));
+      if (record != nullptr) target.at_.push_back({host_card, record, record->generation});
     }
     if (target.at_.empty()) return std::nullopt;
     return target;
@@ -65,48 +65,49 @@ class Target {
 
   // nullopt: the process has ended.
   std::optional<std::uint32_t> state() {
-    const CardLock lock(at_.front().place->card);
-    if (!lives(at_.front())) return std::nullopt;
-    return home().state.load();
+    const CardLock lock(at_.front().host_card->card);
+    if (!isAlive(at_.front())) return std::nullopt;
+    return primary().state.load();
   }
   // CUDA_ERROR_ILLEGAL_STATE unless it is in `from`.
   CUresult move(std::uint32_t from, std::uint32_t to) {
-    const CardLock lock(at_.front().place->card);
-    if (!lives(at_.front())) return CUDA_ERROR_INVALID_VALUE;
-    if (!home().state.compare_exchange_strong(from, to)) return CUDA_ERROR_ILLEGAL_STATE;
-    if (to == CU_PROCESS_STATE_RUNNING) wakeCalls(home());
+    const CardLock lock(at_.front().host_card->card);
+    if (!isAlive(at_.front())) return CUDA_ERROR_INVALID_VALUE;
+    if (!primary().state.compare_exchange_strong(from, to)) return CUDA_ERROR_ILLEGAL_STATE;
+    if (to == CU_PROCESS_STATE_RUNNING) resumeCalls(primary());
     return CUDA_SUCCESS;
   }
   // Makes every later restore fail.
   void poison() {
-    const CardLock lock(at_.front().place->card);
-    if (lives(at_.front())) home().poisoned = 1;
+    const CardLock lock(at_.front().host_card->card);
+    if (isAlive(at_.front())) primary().poisoned = 1;
   }
   bool poisoned() {
-    const CardLock lock(at_.front().place->card);
-    return home().poisoned != 0;
+    const CardLock lock(at_.front().host_card->card);
+    return primary().poisoned != 0;
   }
 
   // No call is inside the driver, and nothing is pending or waits for its effect.
   bool drained() {
-    if (home().calls.load() != 0) return false;
-    for (At& at : at_) {
-      EngineLock lock(at.place->engine);
+    if (primary().calls.load() != 0) return false;
+    for (ProcessOnCard& at : at_) {
+      EngineLock lock(at.host_card->engine);
       const TimelineState& timeline = lock.line().state();
       for (std::uint32_t lane = 0; lane < kMaxLanes; ++lane) {
         const Lane& l = timeline.lanes[lane];
-        const bool ours = l.live != 0 && l.generation == at.generation &&
-                          &at.place->card.file().processes[l.record % kMaxProcesses] == at.record;
-        if (ours && !lock.line().settled(lane)) return false;
+        const bool ours =
+            l.live != 0 && l.generation == at.generation &&
+            &at.host_card->card.file().processes[l.record % kMaxProcesses] == at.record;
+        if (ours && !lock.line().isDrained(lane)) return false;
       }
     }
     return true;
   }
   // Memory that a checkpoint cannot save.
   bool holdsForeign() {
-    for (At& at : at_) {
-      const CardLock lock(at.place->card);
-      const bool shares = at.place->card.sharesLocked(*at.record);
+    for (ProcessOnCard& at : at_) {
+      const CardLock lock(at.host_card->card);
+      const bool shares = at.host_card->card.sharesLocked(*at.record);
       if (shares || at.record->checkpoint.managed != 0) return true;
     }
     return false;
@@ -114,49 +115,49 @@ class Target {
   // The time to copy all its memory over the links of its cards, one after another.
   Nanos copyTime() {
     Nanos time = 0;
-    for (At& at : at_) {
-      const CardLock lock(at.place->card);
+    for (ProcessOnCard& at : at_) {
+      const CardLock lock(at.host_card->card);
       std::uint64_t bytes = 0;
       for (int kind = 0; kind < kChargeKinds; ++kind) {
         bytes += at.record->bytes[kind] + at.record->checkpoint.saved[kind];
       }
-      time += CostModel(*at.place->profile).hostCopy(bytes);
+      time += CostModel(*at.host_card->profile).hostCopy(bytes);
     }
     return time;
   }
   void save() {
-    for (At& at : at_) {
-      const CardLock lock(at.place->card);
-      if (lives(at)) at.place->card.saveLocked(*at.record);
+    for (ProcessOnCard& at : at_) {
+      const CardLock lock(at.host_card->card);
+      if (isAlive(at)) at.host_card->card.saveLocked(*at.record);
     }
   }
   // All or nothing.
   bool restore() {
     // in the order of the cards, so that no deadlock is possible
     std::vector<std::unique_ptr<CardLock>> locks;
-    for (At& at : at_) locks.push_back(std::make_unique<CardLock>(at.place->card));
-    for (At& at : at_) {
-      if (!lives(at) || !at.place->card.fitsLocked(*at.record)) return false;
+    for (ProcessOnCard& at : at_) locks.push_back(std::make_unique<CardLock>(at.host_card->card));
+    for (ProcessOnCard& at : at_) {
+      if (!isAlive(at) || !at.host_card->card.fitsLocked(*at.record)) return false;
     }
-    for (At& at : at_) at.place->card.restoreLocked(*at.record);
+    for (ProcessOnCard& at : at_) at.host_card->card.restoreLocked(*at.record);
     return true;
   }
 
  private:
-  struct At {
-    Place* place;
+  struct ProcessOnCard {
+    HostCard* host_card;
     ProcessRecord* record;
     std::uint64_t generation;
   };
 
-  static bool lives(const At& at) {
-    const Card& card = at.place->card;
+  static bool isAlive(const ProcessOnCard& at) {
+    const Card& card = at.host_card->card;
     return at.record->claimed != 0 && at.record->generation == at.generation &&
            card.alive(static_cast<int>(at.record - card.file().processes));
   }
-  CheckpointRecord& home() { return at_.front().record->checkpoint; }
+  CheckpointRecord& primary() { return at_.front().record->checkpoint; }
 
-  std::vector<At> at_;
+  std::vector<ProcessOnCard> at_;
 };
 
 // Runs the body with the process, if the driver supports checkpoints.
@@ -166,19 +167,19 @@ CUresult withTarget(int pid, Body&& body) {
   if (runtime.driverVersion() < kFirstDriver || runtime.machine().answersAtOnce()) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }
-  std::optional<Target> target = pid > 0 ? Target::find(pid) : std::nullopt;
+  std::optional<CheckpointTarget> target = pid > 0 ? CheckpointTarget::find(pid) : std::nullopt;
   return target ? body(*target) : CUDA_ERROR_INVALID_VALUE;
 }
 
 // The time of a copy of everything, and the delay of SIMGPU_FAULTS.
-void spendCopy(Target& target) {
+void spendCopy(CheckpointTarget& target) {
   waitUntil(clockNow() + target.copyTime() + cardDuration(Faults::get().checkpointDelay()));
 }
 
 }  // namespace
 
 CUresult stateOf(int pid, CUprocessState* out) {
-  return withTarget(pid, [&](Target& target) {
+  return withTarget(pid, [&](CheckpointTarget& target) {
     const std::optional<std::uint32_t> state = target.state();
     if (!state) return CUDA_ERROR_INVALID_VALUE;
     *out = *state == kStateLocking ? CU_PROCESS_STATE_RUNNING : static_cast<CUprocessState>(*state);
@@ -187,7 +188,7 @@ CUresult stateOf(int pid, CUprocessState* out) {
 }
 
 CUresult lockProcess(int pid, unsigned timeout_ms) {
-  return withTarget(pid, [&](Target& target) {
+  return withTarget(pid, [&](CheckpointTarget& target) {
     const Nanos limit = clockNow() + cardDuration(std::uint64_t{timeout_ms} * 1'000'000);
     const CUresult begun = target.move(CU_PROCESS_STATE_RUNNING, kStateLocking);
     if (begun != CUDA_SUCCESS) return begun;
@@ -204,7 +205,7 @@ CUresult lockProcess(int pid, unsigned timeout_ms) {
 }
 
 CUresult checkpointProcess(int pid) {
-  return withTarget(pid, [&](Target& target) {
+  return withTarget(pid, [&](CheckpointTarget& target) {
     const CUresult begun = target.move(CU_PROCESS_STATE_LOCKED, CU_PROCESS_STATE_CHECKPOINTING);
     if (begun != CUDA_SUCCESS) return begun;
     if (target.holdsForeign()) {
@@ -222,7 +223,7 @@ CUresult checkpointProcess(int pid) {
 }
 
 CUresult restoreProcess(int pid) {
-  return withTarget(pid, [&](Target& target) {
+  return withTarget(pid, [&](CheckpointTarget& target) {
     const CUresult begun = target.move(CU_PROCESS_STATE_CHECKPOINTED, CU_PROCESS_STATE_RESTORING);
     if (begun != CUDA_SUCCESS) return begun;
     const bool hopeless = target.poisoned();
@@ -238,7 +239,7 @@ CUresult restoreProcess(int pid) {
 }
 
 CUresult unlockProcess(int pid) {
-  return withTarget(pid, [](Target& target) {
+  return withTarget(pid, [](CheckpointTarget& target) {
     return target.move(CU_PROCESS_STATE_LOCKED, CU_PROCESS_STATE_RUNNING);
   });
 }

@@ -43,7 +43,7 @@ CallMark::~CallMark() {
   record_->calls.fetch_sub(1, std::memory_order_release);
 }
 
-void wakeCalls(CheckpointRecord& record) {
+void resumeCalls(CheckpointRecord& record) {
   futex(record.state, FUTEX_WAKE, INT_MAX);
 }
 

@@ -23,6 +23,6 @@ class CallMark {
 };
 
 // Lets the calls of a process go on after its state was changed.
-void wakeCalls(CheckpointRecord& record);
+void resumeCalls(CheckpointRecord& record);
 
 }  // namespace divvy::simgpu

@@ -46,11 +46,11 @@ void freeDeepStack(void*) {
 
 // False: no key is left, and a thread's deep stack leaks when the thread ends.
 bool deepStackKey(pthread_key_t* out) {
-  struct Key {
+  struct StackKey {
     pthread_key_t key{};
     bool made = pthread_key_create(&key, freeDeepStack) == 0;
   };
-  static const Key key;
+  static const StackKey key;
   *out = key.key;
   return key.made;
 }

@@ -7,11 +7,11 @@
 namespace divvy::simgpu {
 namespace {
 
-struct Constant {
+struct ConstantAttribute {
   CUdevice_attribute attribute;
   int value;
 };
-constexpr Constant kConstants[] = {
+constexpr ConstantAttribute kConstants[] = {
     {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
     {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024},
     {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024},
@@ -134,11 +134,11 @@ constexpr Constant kConstants[] = {
     {CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_COUNT, 1},
 };
 
-struct Computed {
+struct ComputedAttribute {
   CUdevice_attribute attribute;
   int (*value)(const Device& device, const Profile& profile);
 };
-constexpr Computed kComputed[] = {
+constexpr ComputedAttribute kComputed[] = {
     {CU_DEVICE_ATTRIBUTE_CLOCK_RATE,
      [](const Device&, const Profile& p) { return p.sm_mhz * 1000; }},
     {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
@@ -218,12 +218,12 @@ CUresult deviceAttribute(const Device& device, CUdevice_attribute attribute, int
     *value = Faults::get().mapsNoHostMemory() ? 0 : 1;
     return CUDA_SUCCESS;
   }
-  for (const Constant& row : kConstants) {
+  for (const ConstantAttribute& row : kConstants) {
     if (row.attribute != attribute) continue;
     *value = row.value;
     return CUDA_SUCCESS;
   }
-  for (const Computed& row : kComputed) {
+  for (const ComputedAttribute& row : kComputed) {
     if (row.attribute != attribute) continue;
     *value = row.value(device, *device.profile);
     return CUDA_SUCCESS;

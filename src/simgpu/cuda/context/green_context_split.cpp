@@ -38,7 +38,7 @@ CUresult check(const GroupParams& wanted, const CUdevSmResource& input) {
 }
 
 // Takes the group's SMs from `left`. Returns 0 if there are none in this shape.
-unsigned take(const GroupParams& wanted, unsigned together, unsigned* left) {
+unsigned allotSms(const GroupParams& wanted, unsigned together, unsigned* left) {
   const unsigned possible = backfills(wanted) ? *left / 2 * 2 : *left / together * together;
   if (*left < together || wanted.smCount > possible) return 0;
   const unsigned got = wanted.smCount == 0 ? possible : wanted.smCount;
@@ -58,7 +58,7 @@ CUresult split(CUdevResource* result, unsigned count, const CUdevResource& input
     const unsigned together = params[i].coscheduledSmCount != 0 ? params[i].coscheduledSmCount
                                                                 : input.sm.smCoscheduledAlignment;
     CUdevSmResource& group = groups[i].sm;
-    group.smCount = take(params[i], together, &left);
+    group.smCount = allotSms(params[i], together, &left);
     group.smCoscheduledAlignment = together;
     group.flags = params[i].flags;
     // A query for the number may end with none.

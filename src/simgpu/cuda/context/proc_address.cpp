@@ -10,15 +10,15 @@ namespace {
 constexpr cuuint64_t kKnownFlags =
     CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
 
-struct Found {
+struct ProcLookup {
   void* address = nullptr;
   CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
 };
 
 // The newest version of a name that is not newer than `version` or the driver. Twins for the
 // per-thread stream are considered only if requested, and preferred then.
-Found find(const char* base, int version, bool per_thread) {
-  Found found;
+ProcLookup find(const char* base, int version, bool per_thread) {
+  ProcLookup found;
   const abi::Family* family = abi::findCuFamily(base);
   if (family == nullptr || Faults::get().isMissing(base)) return found;
   const int driver = configuredDriverVersion();
@@ -52,7 +52,7 @@ CUresult checkArguments(const char* symbol, void** out, cuuint64_t flags) {
 SIMGPU_IMPL(cuGetProcAddress)(const char* symbol, void** out, int version, cuuint64_t flags) {
   return withNothing(Cu::cuGetProcAddress, [&]() -> CUresult {
     if (const CUresult fine = checkArguments(symbol, out, flags); fine != CUDA_SUCCESS) return fine;
-    const Found found =
+    const ProcLookup found =
         find(symbol, version, flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
     *out = found.address;
     return found.address == nullptr ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
@@ -63,7 +63,7 @@ SIMGPU_IMPL(cuGetProcAddress_v2)
  CUdriverProcAddressQueryResult* status) {
   return withNothing(Cu::cuGetProcAddress_v2, [&]() -> CUresult {
     if (const CUresult fine = checkArguments(symbol, out, flags); fine != CUDA_SUCCESS) return fine;
-    const Found found =
+    const ProcLookup found =
         find(symbol, version, flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
     *out = found.address;
     if (status != nullptr) *status = found.status;

@@ -6,7 +6,7 @@ namespace divvy::simgpu {
 namespace {
 
 // One side of a structured copy, from any of the structures.
-struct Side {
+struct CopySide {
   CUmemorytype type;
   const void* host;
   CUdeviceptr device;
@@ -16,12 +16,12 @@ struct Side {
   std::size_t pitch, height;
 };
 
-struct Box {
+struct CopyBox {
   std::size_t width, height, depth;
 };
 
 // Pitch and height may be 0, meaning "as large as the box".
-CUresult linearEnd(const Side& side, const Box& box, CopyEnd* out) {
+CUresult linearEnd(const CopySide& side, const CopyBox& box, CopyEnd* out) {
   const std::size_t pitch = side.pitch == 0 ? side.x + box.width : side.pitch;
   const std::size_t rows = side.height == 0 ? side.y + box.height : side.height;
   const bool many_rows = box.height > 1 || box.depth > 1 || side.y != 0;
@@ -51,13 +51,13 @@ CUresult linearEnd(const Side& side, const Box& box, CopyEnd* out) {
   return CUDA_SUCCESS;
 }
 
-CUresult endOf(const Side& side, const Box& box, CopyEnd* out) {
+CUresult endOf(const CopySide& side, const CopyBox& box, CopyEnd* out) {
   if (side.type != CU_MEMORYTYPE_ARRAY) return linearEnd(side, box, out);
   const ArrayBox within{side.x, side.y, side.z, box.width, box.height, box.depth};
   return arrayEnd(side.array, side.lod, within, out);
 }
 
-CUresult plan(const Side& to, const Side& from, const Box& box, CopyPlan* out) {
+CUresult plan(const CopySide& to, const CopySide& from, const CopyBox& box, CopyPlan* out) {
   out->width = box.width;
   out->height = box.height;
   out->depth = box.depth;
@@ -68,18 +68,18 @@ CUresult plan(const Side& to, const Side& from, const Box& box, CopyPlan* out) {
 
 // A unified side keeps its address in the device member.
 template <typename Copy>
-Side sourceOf(const Copy& c) {
+CopySide sourceOf(const Copy& c) {
   return {c.srcMemoryType, c.srcHost, c.srcDevice, c.srcArray, nullptr, c.srcXInBytes,
           c.srcY,          0,         0,           c.srcPitch, 0};
 }
 template <typename Copy>
-Side targetOf(const Copy& c) {
+CopySide targetOf(const Copy& c) {
   return {c.dstMemoryType, c.dstHost, c.dstDevice, c.dstArray, nullptr, c.dstXInBytes,
           c.dstY,          0,         0,           c.dstPitch, 0};
 }
 
 template <typename Copy>
-void addDepth(const Copy& c, Side* to, Side* from) {
+void addDepth(const Copy& c, CopySide* to, CopySide* from) {
   from->z = c.srcZ;
   from->lod = c.srcLOD;
   from->height = c.srcHeight;
@@ -117,15 +117,15 @@ CUresult planCopy2D(const CUDA_MEMCPY2D& copy, CopyPlan* out) {
 }
 
 CUresult planCopy3D(const CUDA_MEMCPY3D& copy, CopyPlan* out) {
-  Side to = targetOf(copy);
-  Side from = sourceOf(copy);
+  CopySide to = targetOf(copy);
+  CopySide from = sourceOf(copy);
   addDepth(copy, &to, &from);
   return plan(to, from, {copy.WidthInBytes, copy.Height, copy.Depth}, out);
 }
 
 CUresult planCopy3DPeer(const CUDA_MEMCPY3D_PEER& copy, CopyPlan* out) {
-  Side to = targetOf(copy);
-  Side from = sourceOf(copy);
+  CopySide to = targetOf(copy);
+  CopySide from = sourceOf(copy);
   addDepth(copy, &to, &from);
   to.context = copy.dstContext;
   from.context = copy.srcContext;

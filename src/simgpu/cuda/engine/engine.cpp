@@ -73,33 +73,33 @@ bool roomFor(ExecContext& exec, IntervalKind kind) {
 OpRef place(ExecContext& exec, Work work, Placement& where) {
   Executor& executor = Executor::get();
   for (;;) {
-    const std::uint32_t seen = executor.progress().seen();
-    Nanos look = 0;
+    const std::uint32_t seen = executor.progress().value();
+    Nanos observe = 0;
     {
       EngineLock lock(exec.device.engine);
       const Nanos earliest = lock.now() + work.spec.cost;
       if (const OpRef ref = tryPlace(lock, exec, work, where); ref != 0) {
         const bool crowded = lock.line().room(exec.lane) < kOpsPerLane / 2;
-        look = work.spec.attention ? earliest : lock.now() + kLongestWait;
-        executor.expect(crowded ? lock.now() : look);
+        observe = work.spec.attention ? earliest : lock.now() + kLongestWait;
+        executor.expect(crowded ? lock.now() : observe);
         return ref;
       }
-      look = nextLook(lock.line().earliestEnd(exec.lane), lock.now());
+      observe = nextLook(lock.line().earliestEnd(exec.lane), lock.now());
     }
     executor.drain(true);
-    if (!roomFor(exec, work.spec.kind)) executor.progress().wait(seen, look);
+    if (!roomFor(exec, work.spec.kind)) executor.progress().wait(seen, observe);
   }
 }
 
 bool hasEnded(ExecContext& exec, OpRef ref) {
-  const auto look = [&] {
+  const auto observe = [&] {
     EngineLock lock(exec.device.engine);
     return lock.line().view(ref);
   };
-  const OpView view = look();
+  const OpView view = observe();
   if (view.released || view.state != OpState::kDone) return view.released;
   Executor::get().drain(false);
-  return look().released;
+  return observe().released;
 }
 
 CUresult waitFor(ExecContext& exec, OpRef ref) {
@@ -110,20 +110,20 @@ CUresult waitFor(ExecContext& exec, OpRef ref) {
       fault(exec, state);
       return state;
     }
-    const std::uint32_t seen = executor.progress().seen();
+    const std::uint32_t seen = executor.progress().value();
     bool ended = false;
-    Nanos look = 0;
+    Nanos observe = 0;
     {
       EngineLock lock(exec.device.engine);
       const OpView view = lock.line().view(ref);
       if (view.released) return exec.context.sticky();
       ended = view.state == OpState::kDone;
-      if (!ended) look = nextLook(lock.line().endBound(ref), lock.now());
+      if (!ended) observe = nextLook(lock.line().endBound(ref), lock.now());
     }
     if (ended) {
       executor.drain(true);
     } else {
-      executor.progress().wait(seen, look);
+      executor.progress().wait(seen, observe);
     }
   }
 }

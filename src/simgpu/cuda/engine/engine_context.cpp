@@ -36,11 +36,11 @@ namespace {
 
 void dropObjects(ExecContext& exec) {
   for (Stream* stream : std::set<Stream*>(exec.created)) {
-    forgetStream(*stream);
+    dropStream(*stream);
     StreamHandles::get().remove(stream);
     delete stream;
   }
-  for (const auto& [thread, stream] : exec.per_thread) forgetStream(*stream);
+  for (const auto& [thread, stream] : exec.per_thread) dropStream(*stream);
   for (Event* event : std::set<Event*>(exec.events)) {
     EventHandles::get().remove(event);
     delete event;

@@ -74,12 +74,12 @@ void Executor::remove(ExecContext& exec) {
   {
     const std::lock_guard guard(effects_);
     std::erase(exec.device.contexts, &exec);
-    std::erase_if(polls_, [&](const Begun& begun) { return begun.exec == &exec; });
+    std::erase_if(polls_, [&](const PendingPoll& pending) { return pending.exec == &exec; });
     exec.device.engine.dropLane(exec.lane);
   }
   progressed();
   std::unique_lock lock(calls_mutex_);
-  std::erase_if(calls_, [&](const Call& call) { return call.exec == &exec; });
+  std::erase_if(calls_, [&](const HostCall& call) { return call.exec == &exec; });
   calls_ready_.wait(lock, [&] { return calling_ != &exec; });
 }
 
@@ -148,9 +148,10 @@ std::vector<ExecContext*> Executor::disturbedContexts(Device& device, const Memo
 
 // The earliest completion among this process's contexts that has something to run. Completions
 // without anything to run are handled here.
-bool Executor::takeDone(ExecDevice& device, EngineLock& lock, std::uint64_t before, Done* out) {
+bool Executor::popFinished(ExecDevice& device, EngineLock& lock, std::uint64_t before,
+                           FinishedOp* out) {
   for (;;) {
-    Done first{};
+    FinishedOp first{};
     std::uint64_t order = before;
     for (ExecContext* exec : device.contexts) {
       const OpRef ref = lock.line().firstDone(exec->lane);
@@ -166,7 +167,7 @@ bool Executor::takeDone(ExecDevice& device, EngineLock& lock, std::uint64_t befo
   }
 }
 
-void Executor::finishDone(EngineLock& lock, const Done& done) {
+void Executor::finishDone(EngineLock& lock, const FinishedOp& done) {
   ExecContext::Payload& payload = done.exec->payloads[slotOf(done.ref)];
   if (payload.task.completion != nullptr) {
     payload.task.completion->end_ns = lock.line().view(done.ref).end_ns;
@@ -174,28 +175,28 @@ void Executor::finishDone(EngineLock& lock, const Done& done) {
   }
   SharedEvent* event = lock.findEvent(payload.task.records);
   if (event != nullptr && event->ref == done.ref) event->end_ns = lock.line().view(done.ref).end_ns;
-  buried_.push_back(std::move(payload.task));
+  retired_.push_back(std::move(payload.task));
   payload = {};
   lock.line().release(done.ref);
 }
 
 // Must be called without any card's lock.
-void Executor::bury() {
+void Executor::destroyRetired() {
   std::vector<Task> dead;
-  dead.swap(buried_);
+  dead.swap(retired_);
 }
 
 void Executor::drainDevice(ExecDevice& device) {
   std::optional<EngineLock> lock(std::in_place, device.engine);
   // Later ends wait for the next round, so draining is bounded.
   const std::uint64_t before = lock->line().state().next_done_order;
-  Done done{};
-  while (takeDone(device, *lock, before, &done)) {
+  FinishedOp done{};
+  while (popFinished(device, *lock, before, &done)) {
     // The slot belongs to this thread until it is released, so its task may be used without the
     // lock.
     ExecContext::Payload& payload = done.exec->payloads[slotOf(done.ref)];
     lock.reset();
-    bury();
+    destroyRetired();
     CUresult state = done.exec->context.sticky();
     if (payload.task.effect != nullptr && state == CUDA_SUCCESS) {
       state = payload.task.effect();
@@ -208,12 +209,12 @@ void Executor::drainDevice(ExecDevice& device) {
     finishDone(*lock, done);
   }
   lock.reset();
-  bury();
+  destroyRetired();
 }
 
 // Collects the owner-ended operations that have begun since the last time. Returns the next instant
 // at which this thread may be needed.
-Nanos Executor::gatherBegun(std::vector<Call>* calls) {
+Nanos Executor::collectBegun(std::vector<HostCall>* calls) {
   const std::lock_guard guard(effects_);
   Nanos next = kNever;
   for (const auto& device : devices_) {
@@ -246,27 +247,27 @@ Nanos Executor::gatherBegun(std::vector<Call>* calls) {
 }
 
 // Returns true if the poll is over.
-bool Executor::pollOne(Begun& begun) {
-  if (begun.exec->context.sticky() != CUDA_SUCCESS) return true;
-  const Polled answer = begun.poll();
+bool Executor::pollOne(PendingPoll& pending) {
+  if (pending.exec->context.sticky() != CUDA_SUCCESS) return true;
+  const Polled answer = pending.poll();
   if (answer == Polled::kNotYet) return false;
   if (answer == Polled::kFault) {
-    fault(*begun.exec, CUDA_ERROR_ILLEGAL_ADDRESS);
+    fault(*pending.exec, CUDA_ERROR_ILLEGAL_ADDRESS);
     return true;
   }
-  const Nanos end = begun.poll_end != nullptr ? begun.poll_end() : 0;
-  EngineLock lock(begun.exec->device.engine);
-  return lock.line().finish(begun.ref, end != 0 ? end : lock.now(), lock.now());
+  const Nanos end = pending.poll_end != nullptr ? pending.poll_end() : 0;
+  EngineLock lock(pending.exec->device.engine);
+  return lock.line().finish(pending.ref, end != 0 ? end : lock.now(), lock.now());
 }
 
 Nanos Executor::serve() {
-  std::vector<Call> calls;
-  Nanos next = gatherBegun(&calls);
+  std::vector<HostCall> calls;
+  Nanos next = collectBegun(&calls);
   drain(true);  // dependencies of the operations that have begun
-  for (Call& one : calls) queueCall(std::move(one));
+  for (HostCall& one : calls) queueCall(std::move(one));
   const std::lock_guard guard(effects_);
   const std::size_t before = polls_.size();
-  std::erase_if(polls_, [this](Begun& begun) { return pollOne(begun); });
+  std::erase_if(polls_, [this](PendingPoll& pending) { return pollOne(pending); });
   if (polls_.size() != before) {
     progressed();
     poll_pause_ = kShortestPoll;
@@ -278,7 +279,7 @@ Nanos Executor::serve() {
 
 void Executor::work() {
   for (;;) {
-    const std::uint32_t seen = wake_.seen();
+    const std::uint32_t seen = wake_.value();
     sleeping_until_.store(kNever, std::memory_order_seq_cst);
     drain(true);
     const Nanos next = serve();
@@ -287,7 +288,7 @@ void Executor::work() {
   }
 }
 
-void Executor::queueCall(Call call) {
+void Executor::queueCall(HostCall call) {
   {
     const std::lock_guard guard(calls_mutex_);
     calls_.push_back(std::move(call));
@@ -309,7 +310,7 @@ void Executor::call() {
   std::unique_lock lock(calls_mutex_);
   for (;;) {
     calls_ready_.wait(lock, [this] { return !calls_.empty(); });
-    const Call call = std::move(calls_.front());
+    const HostCall call = std::move(calls_.front());
     calls_.pop_front();
     calling_ = call.exec;
     lock.unlock();

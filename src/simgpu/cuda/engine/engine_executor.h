@@ -46,17 +46,17 @@ class Executor {
   WaitWord& progress() { return progress_; }
 
  private:
-  struct Begun {
+  struct PendingPoll {
     ExecContext* exec;
     OpRef ref;
     std::function<Polled()> poll;
     std::function<Nanos()> poll_end;
   };
-  struct Done {
+  struct FinishedOp {
     ExecContext* exec;
     OpRef ref;
   };
-  struct Call {
+  struct HostCall {
     ExecContext* exec;  // nullptr: of no context
     OpRef ref;          // 0: only to be called, the operation ended without it
     std::function<void(CUresult)> host;
@@ -68,23 +68,23 @@ class Executor {
   [[noreturn]] void call();
   void drainDevices();
   void drainDevice(ExecDevice& device);
-  bool takeDone(ExecDevice& device, EngineLock& lock, std::uint64_t before, Done* out);
-  void finishDone(EngineLock& lock, const Done& done);
-  void bury();
-  Nanos gatherBegun(std::vector<Call>* calls);
+  bool popFinished(ExecDevice& device, EngineLock& lock, std::uint64_t before, FinishedOp* out);
+  void finishDone(EngineLock& lock, const FinishedOp& done);
+  void destroyRetired();
+  Nanos collectBegun(std::vector<HostCall>* calls);
   Nanos serve();
-  bool pollOne(Begun& begun);
-  void queueCall(Call call);
+  bool pollOne(PendingPoll& pending);
+  void queueCall(HostCall call);
 
   std::mutex effects_;  // held while effects run; taken before any card's lock
   std::vector<std::unique_ptr<ExecDevice>> devices_;
-  std::vector<Task> buried_;  // to be destroyed without the card's lock, which that may need
-  std::vector<Begun> polls_;  // guarded by effects_, as is devices_
+  std::vector<Task> retired_;       // to be destroyed without the card's lock, which that may need
+  std::vector<PendingPoll> polls_;  // guarded by effects_, as is devices_
   Nanos poll_pause_ = 0;
 
   std::mutex calls_mutex_;
   std::condition_variable calls_ready_;
-  std::deque<Call> calls_;
+  std::deque<HostCall> calls_;
   ExecContext* calling_ = nullptr;  // the context of the host function that runs now
 
   std::once_flag started_;

@@ -50,7 +50,7 @@ void WaitWord::bump() {
 
 void waitUntil(Nanos until) {
   WaitWord nobody;  // never bumped: only the time ends the wait
-  while (clockNow() < until) nobody.wait(nobody.seen(), until);
+  while (clockNow() < until) nobody.wait(nobody.value(), until);
 }
 
 }  // namespace divvy::simgpu

@@ -12,7 +12,7 @@ namespace divvy::simgpu {
 // process. Waiters need no lock, and wakers cost nothing without waiters.
 class WaitWord {
  public:
-  std::uint32_t seen() const { return value_.load(std::memory_order_acquire); }
+  std::uint32_t value() const { return value_.load(std::memory_order_acquire); }
   // Returns when bump() was called since `seen` was read, at `until` (the card's clock), or
   // spuriously.
   void wait(std::uint32_t seen, Nanos until);

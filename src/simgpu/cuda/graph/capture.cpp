@@ -212,7 +212,7 @@ CUresult endCapture(Stream& stream, CUgraph* out) {
   return CUDA_SUCCESS;
 }
 
-void forgetStream(Stream& stream) {
+void dropStream(Stream& stream) {
   const std::lock_guard guard(captureMutex());
   if (stream.capture == nullptr) return;
   const std::shared_ptr<Capture> capture = stream.capture;

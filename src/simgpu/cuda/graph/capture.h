@@ -61,7 +61,7 @@ CUresult beginCapture(Stream& stream, CUstreamCaptureMode mode, std::shared_ptr<
                       std::vector<GraphNode*> after);
 CUresult endCapture(Stream& stream, CUgraph* out);
 // The stream ceases to exist.
-void forgetStream(Stream& stream);
+void dropStream(Stream& stream);
 
 CUresult captureRecord(Stream& stream, Capture& capture, Event& event);
 // The stream waits for an event, either of which may be captured. *done: nothing is left to do.

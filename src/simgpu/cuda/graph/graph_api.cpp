@@ -27,7 +27,7 @@ CUresult withNode(Cu id, CUgraphNode handle, Body&& body) {
 
 // The driver's convention for lists: without a buffer the count; else the entries that fit, the
 // rest NULL.
-CUresult giveNodes(const std::vector<GraphNode*>& nodes, CUgraphNode* out, std::size_t* count) {
+CUresult copyNodes(const std::vector<GraphNode*>& nodes, CUgraphNode* out, std::size_t* count) {
   if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (out != nullptr) {
     for (std::size_t i = 0; i < *count; ++i) {
@@ -40,7 +40,7 @@ CUresult giveNodes(const std::vector<GraphNode*>& nodes, CUgraphNode* out, std::
   return CUDA_SUCCESS;
 }
 
-CUresult giveEdgeData(const std::vector<CUgraphEdgeData>& edges, CUgraphEdgeData* out,
+CUresult copyEdgeData(const std::vector<CUgraphEdgeData>& edges, CUgraphEdgeData* out,
                       std::size_t room) {
   for (std::size_t i = 0; out != nullptr && i < room && i < edges.size(); ++i) out[i] = edges[i];
   return CUDA_SUCCESS;
@@ -52,7 +52,7 @@ CUresult nodes(Cu id, CUgraph handle, CUgraphNode* out, std::size_t* count, bool
     for (const auto& node : graph.nodes()) {
       if (!roots_only || node->deps.empty()) found.push_back(node.get());
     }
-    return giveNodes(found, out, count);
+    return copyNodes(found, out, count);
   });
 }
 
@@ -71,11 +71,11 @@ CUresult edges(Cu id, CUgraph handle, CUgraphNode* from, CUgraphNode* to, CUgrap
     }
     if (count == nullptr || (from == nullptr) != (to == nullptr)) return CUDA_ERROR_INVALID_VALUE;
     const std::size_t room = *count;
-    const CUresult given = giveNodes(sources, from, count);
+    const CUresult given = copyNodes(sources, from, count);
     if (given != CUDA_SUCCESS) return given;
     *count = room;
-    giveNodes(targets, to, count);
-    return giveEdgeData(all, data, room);
+    copyNodes(targets, to, count);
+    return copyEdgeData(all, data, room);
   });
 }
 
@@ -83,8 +83,8 @@ CUresult dependencies(Cu id, CUgraphNode handle, CUgraphNode* out, CUgraphEdgeDa
                       std::size_t* count) {
   return withNode(id, handle, [&](GraphNode& node) -> CUresult {
     const std::size_t room = count == nullptr ? 0 : *count;
-    const CUresult given = giveNodes(node.deps, out, count);
-    return given != CUDA_SUCCESS ? given : giveEdgeData(node.edges, data, room);
+    const CUresult given = copyNodes(node.deps, out, count);
+    return given != CUDA_SUCCESS ? given : copyEdgeData(node.edges, data, room);
   });
 }
 
@@ -97,8 +97,8 @@ CUresult dependents(Cu id, CUgraphNode handle, CUgraphNode* out, CUgraphEdgeData
       const auto at = std::find(dependent->deps.begin(), dependent->deps.end(), &node);
       all.push_back(dependent->edges[static_cast<std::size_t>(at - dependent->deps.begin())]);
     }
-    const CUresult given = giveNodes(node.dependents, out, count);
-    return given != CUDA_SUCCESS ? given : giveEdgeData(all, data, room);
+    const CUresult given = copyNodes(node.dependents, out, count);
+    return given != CUDA_SUCCESS ? given : copyEdgeData(all, data, room);
   });
 }
 

@@ -13,12 +13,12 @@ namespace {
 std::atomic<unsigned> next_exec_id{1};
 
 // Instantiated graphs with memory nodes: their addresses can serve one run at a time.
-struct Busy {
+struct BusyGraphs {
   std::mutex mutex;
   std::set<const Graph*> graphs;
 };
-Busy& busy() {
-  static Busy* const all = new Busy;
+BusyGraphs& busy() {
+  static BusyGraphs* const all = new BusyGraphs;
   return *all;
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 // Backing that a destroyed graph left for the next one; only amounts matter. The table's `mutex`
 // guards it.
-struct Figures {
+struct BackingStats {
   std::uint64_t cached = 0;
   std::uint64_t reserved = 0;
   std::uint64_t reserved_high = 0;
@@ -20,15 +20,15 @@ struct Figures {
   std::uint64_t used_high = 0;
 };
 
-Figures& figures(const Device& device) {
-  static auto* const all = new std::array<Figures, kMaxCards>;
+BackingStats& backingStats(const Device& device) {
+  static auto* const all = new std::array<BackingStats, kMaxCards>;
   return (*all)[device.ordinal];
 }
 
 // Under the table's mutex.
 CUresult back(Region& region) {
   if (region.charged != 0) return CUDA_SUCCESS;
-  Figures& f = figures(*region.device);
+  BackingStats& f = backingStats(*region.device);
   const std::uint64_t from_cache = std::min<std::uint64_t>(f.cached, region.bytes);
   const std::uint64_t fresh = region.bytes - from_cache;
   if (fresh != 0 && !region.device->card.charge(Charge::kGraph, fresh)) {
@@ -50,7 +50,7 @@ auto onGraphRegion(CUdeviceptr address, Body&& body) {
 
 CUresult getAttribute(const Device& device, CUgraphMem_attribute attribute, cuuint64_t* value) {
   const std::unique_lock guard(MemoryTable::get().mutex);
-  const Figures& f = figures(device);
+  const BackingStats& f = backingStats(device);
   switch (attribute) {
     case CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT:
       *value = f.used;
@@ -72,7 +72,7 @@ CUresult getAttribute(const Device& device, CUgraphMem_attribute attribute, cuui
 CUresult resetAttribute(const Device& device, CUgraphMem_attribute attribute, cuuint64_t value) {
   if (value != 0) return CUDA_ERROR_INVALID_VALUE;
   const std::unique_lock guard(MemoryTable::get().mutex);
-  Figures& f = figures(device);
+  BackingStats& f = backingStats(device);
   if (attribute == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH) {
     f.used_high = f.used;
   } else if (attribute == CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH) {
@@ -90,7 +90,7 @@ CUresult graphReserve(Device& device, std::size_t bytes, CUdeviceptr* address) {
   if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   if (rounded == 0) return CUDA_ERROR_OUT_OF_MEMORY;
   const std::unique_lock guard(MemoryTable::get().mutex);
-  *address = takeAddresses(rounded, false);
+  *address = reserveAddresses(rounded, false);
   if (*address == 0) return CUDA_ERROR_OUT_OF_MEMORY;
   Region region;
   region.begin = *address;
@@ -121,7 +121,7 @@ void graphOpen(CUdeviceptr address) {
     region->closed = false;
     region->free_token = 0;
     region->poison.repoison(region->poison_base, region->bytes, Window::get().alias(region->begin));
-    Figures& f = figures(*region->device);
+    BackingStats& f = backingStats(*region->device);
     f.used += region->bytes;
     f.used_high = std::max(f.used_high, f.used);
   });
@@ -132,7 +132,7 @@ void graphClose(CUdeviceptr address) {
     if (region == nullptr || region->closed) return;
     region->closed = true;
     region->free_token = 0;
-    figures(*region->device).used -= region->bytes;
+    backingStats(*region->device).used -= region->bytes;
     Window::get().discard(Window::get().offsetOf(region->begin), region->bytes);
     MemoryTable::get().moveEpoch();
   });
@@ -142,21 +142,21 @@ void graphRelease(CUdeviceptr address) {
   graphClose(address);
   onGraphRegion(address, [](Region* region) {
     if (region == nullptr) return;
-    figures(*region->device).cached += region->charged;
+    backingStats(*region->device).cached += region->charged;
     const CUdeviceptr begin = region->begin;
     const std::size_t bytes = region->bytes;
     MemoryTable::get().remove(begin);
-    giveAddresses(begin, bytes);
+    releaseAddresses(begin, bytes);
   });
 }
 
 void trimGraphMemory(Device& device) {
-  std::uint64_t freed = std::exchange(figures(device).cached, 0);
+  std::uint64_t freed = std::exchange(backingStats(device).cached, 0);
   for (auto& [begin, region] : MemoryTable::get().all()) {
     if (region.kind != RegionKind::kGraph || region.device != &device || !region.closed) continue;
     freed += std::exchange(region.charged, 0);
   }
-  figures(device).reserved -= freed;
+  backingStats(device).reserved -= freed;
   if (freed != 0) device.card.refund(Charge::kGraph, freed);
 }
 

@@ -75,12 +75,12 @@ CUgraphExecUpdateResult checkGraph(Graph& to, const Graph& from, const GraphNode
   return result;
 }
 
-void takeOver(Graph& to, const Graph& from) {
+void copyOperations(Graph& to, const Graph& from) {
   for (std::size_t i = 0; i < to.nodes().size(); ++i) {
     GraphNode& ours = *to.nodes()[i];
     const GraphNode& theirs = *from.nodes()[i];
     if (auto* child = std::get_if<ChildOp>(&ours.operation)) {
-      takeOver(*child->graph, *std::get<ChildOp>(theirs.operation).graph);
+      copyOperations(*child->graph, *std::get<ChildOp>(theirs.operation).graph);
     } else {
       ours.operation = theirs.operation;
     }
@@ -91,7 +91,7 @@ void takeOver(Graph& to, const Graph& from) {
 
 CUgraphExecUpdateResult updateGraph(Graph& to, const Graph& from, const GraphNode** bad) {
   const CUgraphExecUpdateResult result = checkGraph(to, from, bad);
-  if (result == CU_GRAPH_EXEC_UPDATE_SUCCESS) takeOver(to, from);
+  if (result == CU_GRAPH_EXEC_UPDATE_SUCCESS) copyOperations(to, from);
   return result;
 }
 

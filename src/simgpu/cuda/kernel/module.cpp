@@ -136,7 +136,7 @@ CUresult Library::in(ExecContext& exec, Module** out) {
   return result;
 }
 
-void Library::forget(ExecContext& exec) {
+void Library::unloadFrom(ExecContext& exec) {
   const std::lock_guard guard(mutex_);
   loaded_.erase(&exec);
 }
@@ -167,7 +167,7 @@ void unloadModulesOf(ExecContext& exec) {
     modules.swap(exec.modules);
   }
   for (Module* module : modules) {
-    if (module->library != nullptr) module->library->forget(exec);
+    if (module->library != nullptr) module->library->unloadFrom(exec);
     delete module;
   }
 }

@@ -92,7 +92,7 @@ class Library {
 
   // The library's module in a context.
   CUresult in(ExecContext& exec, Module** out);
-  void forget(ExecContext& exec);
+  void unloadFrom(ExecContext& exec);
   Kernel* find(std::string_view name);
 
   CUlibrary handle() { return reinterpret_cast<CUlibrary>(this); }

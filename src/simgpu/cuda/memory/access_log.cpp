@@ -13,7 +13,7 @@ bool anyOverlaps(const Spans& spans, const MemorySpan& range) {
 
 }  // namespace
 
-bool TouchLog::take(const MemorySpan& range) {
+bool TouchLog::consume(const MemorySpan& range) {
   if (anyOverlaps(touched_, range)) return true;
   taken_.push_back(range);
   return false;
@@ -28,7 +28,7 @@ bool TouchLog::touch(const MemorySpan& range) {
 }
 
 bool MemoryUse::disturbedBy(const MemorySpan& range, bool unknown) const {
-  if (log != nullptr) return log->take(range);
+  if (log != nullptr) return log->consume(range);
   return known ? anyOverlaps(spans, range) : unknown;
 }
 

@@ -27,7 +27,7 @@ using MemorySpans = std::array<MemorySpan, 3>;
 class TouchLog {
  public:
   // The range is about to be unmapped. True: the kernel has accessed part of it.
-  bool take(const MemorySpan& range);
+  bool consume(const MemorySpan& range);
   // The kernel accesses a contiguous range. True: it was unmapped while the kernel was pending.
   bool touch(const MemorySpan& range);
 

@@ -11,7 +11,7 @@ void AddressSpace::reset(std::uint64_t begin, std::uint64_t end) {
   if (end > begin) addHole(begin, end - begin);
 }
 
-std::optional<std::uint64_t> AddressSpace::take(std::uint64_t bytes, std::uint64_t alignment) {
+std::optional<std::uint64_t> AddressSpace::allocate(std::uint64_t bytes, std::uint64_t alignment) {
   for (auto fit = holes_by_size_.lower_bound({bytes, 0}); fit != holes_by_size_.end(); ++fit) {
     const auto [length, begin] = *fit;
     const std::uint64_t at = (begin + alignment - 1) & ~(alignment - 1);
@@ -22,7 +22,7 @@ std::optional<std::uint64_t> AddressSpace::take(std::uint64_t bytes, std::uint64
   return std::nullopt;
 }
 
-bool AddressSpace::takeAt(std::uint64_t at, std::uint64_t bytes) {
+bool AddressSpace::allocateAt(std::uint64_t at, std::uint64_t bytes) {
   auto hole = holes_.upper_bound(at);
   if (hole == holes_.begin()) return false;
   --hole;
@@ -31,7 +31,7 @@ bool AddressSpace::takeAt(std::uint64_t at, std::uint64_t bytes) {
   return true;
 }
 
-void AddressSpace::give(std::uint64_t at, std::uint64_t bytes) {
+void AddressSpace::release(std::uint64_t at, std::uint64_t bytes) {
   auto after = holes_.lower_bound(at);
   if (after != holes_.end() && at + bytes == after->first) {
     bytes += after->second;

@@ -15,11 +15,11 @@ class AddressSpace {
   void reset(std::uint64_t begin, std::uint64_t end);
 
   // `alignment` is a power of two. nullopt: no hole is large enough.
-  std::optional<std::uint64_t> take(std::uint64_t bytes, std::uint64_t alignment);
+  std::optional<std::uint64_t> allocate(std::uint64_t bytes, std::uint64_t alignment);
   // Takes exactly [at, at + bytes). False: not all of it is free.
-  bool takeAt(std::uint64_t at, std::uint64_t bytes);
+  bool allocateAt(std::uint64_t at, std::uint64_t bytes);
   // Gives back a taken range, whole or in parts.
-  void give(std::uint64_t at, std::uint64_t bytes);
+  void release(std::uint64_t at, std::uint64_t bytes);
 
   bool wholeFree() const;
   std::uint64_t freeBytes() const { return free_bytes_; }

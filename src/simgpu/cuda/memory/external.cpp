@@ -14,13 +14,13 @@ namespace {
 constexpr unsigned kDedicated = 1;  // CUDA_EXTERNAL_MEMORY_DEDICATED
 
 // By handle, which is not an address. Under MemoryTable::mutex.
-struct Imported {
+struct ImportedMemory {
   std::map<std::uintptr_t, std::shared_ptr<Physical>> by_handle;
   std::uintptr_t next = 1;
 };
 
-Imported& imported() {
-  static auto* const all = new Imported;
+ImportedMemory& imported() {
+  static auto* const all = new ImportedMemory;
   return *all;
 }
 

@@ -121,7 +121,7 @@ CUresult importRegion(Context& context, std::shared_ptr<ForeignWindow> foreign, 
   if (!device->card.holdBlock(entry.block)) return CUDA_ERROR_INVALID_VALUE;
   const CUdeviceptr address = mapImport(foreign.get(), entry.offset, entry.bytes);
   if (address == 0) {
-    leaveBlock(*device, entry.block);
+    releaseBlock(*device, entry.block);
     return CUDA_ERROR_MAP_FAILED;
   }
   Region region;
@@ -146,14 +146,14 @@ CUresult importRegion(Context& context, std::shared_ptr<ForeignWindow> foreign, 
 
 CUdeviceptr mapImport(const ForeignWindow* foreign, std::uint64_t offset, std::uint64_t bytes) {
   Window& window = Window::get();
-  const auto hole = window.reserved.take(roundTo(lead(offset) + bytes, kLargePage), kLargePage);
+  const auto hole = window.reserved.allocate(roundTo(lead(offset) + bytes, kLargePage), kLargePage);
   if (!hole) return 0;
   const CUdeviceptr base = window.base() + *hole;
   const WindowHeader& header = foreign != nullptr ? foreign->header() : window.header();
   if (!window.mapBytes(base, roundTo(lead(offset) + bytes, kPoisonChunk),
                        foreign != nullptr ? foreign->fd : window.fd(),
                        header.data_offset + offset - lead(offset))) {
-    window.reserved.give(*hole, roundTo(lead(offset) + bytes, kLargePage));
+    window.reserved.release(*hole, roundTo(lead(offset) + bytes, kLargePage));
     return 0;
   }
   return base + lead(offset);
@@ -164,7 +164,7 @@ void unmapImport(CUdeviceptr address, std::uint64_t bytes) {
   const CUdeviceptr base = address / kLargePage * kLargePage;
   const std::uint64_t taken = roundTo(address - base + bytes, kLargePage);
   window.unmapBytes(base, taken);
-  window.reserved.give(base - window.base(), taken);
+  window.reserved.release(base - window.base(), taken);
 }
 
 CUresult exportAllocation(CUdeviceptr address, CUipcMemHandle* out) {
@@ -233,7 +233,7 @@ void closeImport(CUdeviceptr address) {
   unmapImport(address, region->bytes);
   MemoryTable::get().remove(address);
   if (physical != nullptr) PhysicalTable::get().unmapped(physical);
-  if (block != 0) leaveBlock(*device, block);
+  if (block != 0) releaseBlock(*device, block);
 }
 
 SIMGPU_IMPL(cuIpcGetMemHandle)(CUipcMemHandle* out, CUdeviceptr address) {

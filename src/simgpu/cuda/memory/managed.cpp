@@ -15,7 +15,7 @@ std::uint64_t pageBytes(const Region& region, std::size_t page) {
   return std::min<std::uint64_t>(kLargePage, region.bytes - page * kLargePage);
 }
 
-void leaveCard(Region& region, std::size_t page) {
+void moveToHost(Region& region, std::size_t page) {
   const int from = region.managed->at[page];
   if (from != kOnHost) findDevice(from)->card.refund(Charge::kManaged, pageBytes(region, page));
   region.managed->at[page] = kOnHost;
@@ -27,7 +27,7 @@ bool evictOne(const Region& keep, const Device& device) {
     if (region.managed == nullptr || &region == &keep) continue;
     for (std::size_t page = 0; page < region.managed->at.size(); ++page) {
       if (region.managed->at[page] != device.ordinal) continue;
-      leaveCard(region, page);
+      moveToHost(region, page);
       return true;
     }
   }
@@ -63,7 +63,7 @@ CUresult allocateManaged(Context& context, std::size_t bytes, unsigned flags, CU
   region->managed->at.assign(rounded / kLargePage, static_cast<std::int8_t>(kOnHost));
   if (!Window::get().openToHost(address, rounded)) {
     table.remove(address);
-    giveAddresses(address, rounded);
+    releaseAddresses(address, rounded);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   context.device().card.countManaged(1);
@@ -85,14 +85,14 @@ void moveManaged(Region& region, CUdeviceptr address, std::size_t bytes, Device*
   const std::size_t last = pageOf(region, address + bytes - 1);
   for (std::size_t page = pageOf(region, address); page <= last; ++page) {
     if (to != nullptr && region.managed->at[page] == to->ordinal) continue;
-    leaveCard(region, page);
+    moveToHost(region, page);
     if (to != nullptr) enterCard(region, page, *to);
   }
 }
 
-void forgetManaged(Region& region) {
+void dropManaged(Region& region) {
   region.device->card.countManaged(-1);
-  for (std::size_t page = 0; page < region.managed->at.size(); ++page) leaveCard(region, page);
+  for (std::size_t page = 0; page < region.managed->at.size(); ++page) moveToHost(region, page);
   Window::get().closeToHost(region.begin, region.bytes);
   // Host writes left contents that the poison bits do not record; marked as touched for discard().
   Window::get().bits().markTouched(Window::get().offsetOf(region.begin), region.bytes);

@@ -30,6 +30,6 @@ bool managedResident(const Region& region, CUdeviceptr address, std::size_t byte
                      const Device& device);
 
 // Refunds what is on cards and takes the host's access away. Under the table's mutex, exclusive.
-void forgetManaged(Region& region);
+void dropManaged(Region& region);
 
 }  // namespace divvy::simgpu

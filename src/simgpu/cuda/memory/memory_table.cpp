@@ -38,15 +38,15 @@ void MemoryTable::remove(CUdeviceptr begin) {
   moveEpoch();
 }
 
-CUdeviceptr takeAddresses(std::uint64_t bytes, bool narrow) {
+CUdeviceptr reserveAddresses(std::uint64_t bytes, bool narrow) {
   Window& window = Window::get();
   CUdeviceptr address = 0;
   if (narrow) {
-    address = window.takeNarrow(bytes);
+    address = window.reserveNarrow(bytes);
   } else {
     const auto offset = bytes < kSmallLimit
-                            ? window.small.take(bytes, kAllocationUnit)
-                            : window.large.take(roundTo(bytes, kLargePage), kLargePage);
+                            ? window.small.allocate(bytes, kAllocationUnit)
+                            : window.large.allocate(roundTo(bytes, kLargePage), kLargePage);
     if (offset) address = window.base() + *offset;
   }
   if (address != 0) {
@@ -55,16 +55,16 @@ CUdeviceptr takeAddresses(std::uint64_t bytes, bool narrow) {
   return address;
 }
 
-void giveAddresses(CUdeviceptr address, std::uint64_t bytes) {
+void releaseAddresses(CUdeviceptr address, std::uint64_t bytes) {
   Window& window = Window::get();
   const std::uint64_t offset = window.offsetOf(address);
   if (window.isNarrow(address)) {
-    window.giveNarrow(address, bytes);
+    window.releaseNarrow(address, bytes);
   } else if (bytes < kSmallLimit) {
-    window.small.give(offset, bytes);
+    window.small.release(offset, bytes);
   } else {
     window.discard(offset, roundTo(bytes, kLargePage));
-    window.large.give(offset, roundTo(bytes, kLargePage));
+    window.large.release(offset, roundTo(bytes, kLargePage));
   }
 }
 
@@ -75,7 +75,7 @@ CUresult allocateRegion(const AllocationRequest& request, CUdeviceptr* out) {
   if (charged && !card.charge(request.charge, request.bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
   MemoryTable& table = MemoryTable::get();
   const std::unique_lock guard(table.mutex);
-  const CUdeviceptr address = takeAddresses(request.bytes, request.narrow);
+  const CUdeviceptr address = reserveAddresses(request.bytes, request.narrow);
   if (address == 0) {
     if (charged) card.refund(request.charge, request.bytes);
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -106,9 +106,9 @@ void freeRegion(CUdeviceptr address) {
   const std::size_t charged = region->charged;
   const std::uint64_t block = region->block;
   const Charge charge = region->charge;
-  if (region->managed != nullptr) forgetManaged(*region);
+  if (region->managed != nullptr) dropManaged(*region);
   table.remove(address);
-  giveAddresses(address, bytes);
+  releaseAddresses(address, bytes);
   guard.unlock();
   if (block != 0) {
     device.card.dropBlock(block);
@@ -118,7 +118,7 @@ void freeRegion(CUdeviceptr address) {
 }
 
 void freeOwnedBy(Context& context) {
-  forgetArraysOf(context);
+  dropArraysOf(context);
   MemoryTable& table = MemoryTable::get();
   std::vector<CUdeviceptr> device_memory;
   std::vector<CUdeviceptr> host_memory;

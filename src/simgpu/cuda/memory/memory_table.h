@@ -79,8 +79,8 @@ class MemoryTable {
 
 // Addresses of the small or large part (or of 32 bits) with poison laid, but no charge.
 // 0: no addresses left.
-CUdeviceptr takeAddresses(std::uint64_t bytes, bool narrow);
-void giveAddresses(CUdeviceptr address, std::uint64_t bytes);
+CUdeviceptr reserveAddresses(std::uint64_t bytes, bool narrow);
+void releaseAddresses(CUdeviceptr address, std::uint64_t bytes);
 
 // Charges the card (kManaged: later, page by page), takes addresses, lays poison, adds the region.
 struct AllocationRequest {

@@ -90,12 +90,12 @@ bool Window::reserve(std::uint64_t bytes) {
 bool Window::reserveNarrow() {
   if (narrow_bytes_ != 0) return true;
 #ifdef MAP_32BIT
-  const auto offset = large.take(kNarrowBytes, kLargePage);
+  const auto offset = large.allocate(kNarrowBytes, kLargePage);
   if (!offset) return false;
   void* at = mmap(nullptr, kNarrowBytes, PROT_NONE,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_32BIT, -1, 0);
   if (at == MAP_FAILED) {
-    large.give(*offset, kNarrowBytes);
+    large.release(*offset, kNarrowBytes);
     return false;
   }
   narrow_offset_ = *offset;
@@ -108,14 +108,14 @@ bool Window::reserveNarrow() {
 #endif
 }
 
-CUdeviceptr Window::takeNarrow(std::uint64_t bytes) {
+CUdeviceptr Window::reserveNarrow(std::uint64_t bytes) {
   if (!reserveNarrow()) return 0;
-  return narrow_.take(bytes, kAllocationUnit).value_or(0);
+  return narrow_.allocate(bytes, kAllocationUnit).value_or(0);
 }
 
-void Window::giveNarrow(CUdeviceptr address, std::uint64_t bytes) {
+void Window::releaseNarrow(CUdeviceptr address, std::uint64_t bytes) {
   discard(offsetOf(address), bytes);
-  narrow_.give(address, bytes);
+  narrow_.release(address, bytes);
 }
 
 bool Window::mapBytes(CUdeviceptr address, std::uint64_t bytes, int fd, std::uint64_t file_offset) {

@@ -66,8 +66,8 @@ class Window {
   // Addresses of 32 bits for the calls from before CUDA 3.2. They have their own window; its bytes
   // are a piece of the large part.
   bool isNarrow(CUdeviceptr address) const { return address - narrow_base_ < narrow_bytes_; }
-  CUdeviceptr takeNarrow(std::uint64_t bytes);  // 0: no such addresses left
-  void giveNarrow(CUdeviceptr address, std::uint64_t bytes);
+  CUdeviceptr reserveNarrow(std::uint64_t bytes);  // 0: no such addresses left
+  void releaseNarrow(CUdeviceptr address, std::uint64_t bytes);
   std::uint64_t fileOffset(std::uint64_t window_offset) const {
     return header_->data_offset + window_offset;
   }

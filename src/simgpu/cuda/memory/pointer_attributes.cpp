@@ -13,7 +13,7 @@ namespace divvy::simgpu {
 namespace {
 
 // One result: the value and the size of the attribute's type.
-struct Answer {
+struct AttributeValue {
   std::uint64_t value = 0;
   std::size_t bytes = 0;
 };
@@ -184,7 +184,8 @@ bool isRange(CUpointer_attribute attribute) {
 
 // CUDA_ERROR_INVALID_VALUE: the attribute is unknown, or the address has no such property. The
 // value is then the one that cuPointerGetAttributes returns instead of an error.
-CUresult ask(Context& context, CUdeviceptr address, CUpointer_attribute attribute, Answer* answer) {
+CUresult query(Context& context, CUdeviceptr address, CUpointer_attribute attribute,
+               AttributeValue* answer) {
   answer->value = 0;
   answer->bytes = sizeOf(attribute);
   if (answer->bytes == 0) return CUDA_ERROR_INVALID_VALUE;
@@ -201,7 +202,7 @@ CUresult ask(Context& context, CUdeviceptr address, CUpointer_attribute attribut
   return CUDA_ERROR_INVALID_VALUE;
 }
 
-void store(const Answer& answer, void* data) {
+void store(const AttributeValue& answer, void* data) {
   std::memcpy(data, &answer.value, answer.bytes);
 }
 
@@ -211,8 +212,8 @@ SIMGPU_IMPL(cuPointerGetAttribute)
 (void* data, CUpointer_attribute attribute, CUdeviceptr address) {
   return withContext(Cu::cuPointerGetAttribute, [&](Context& context) -> CUresult {
     if (data == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    Answer answer;
-    const CUresult result = ask(context, address, attribute, &answer);
+    AttributeValue answer;
+    const CUresult result = query(context, address, attribute, &answer);
     if (result == CUDA_SUCCESS) store(answer, data);
     return result;
   });
@@ -226,8 +227,8 @@ SIMGPU_IMPL(cuPointerGetAttributes)
       if (data[i] == nullptr || sizeOf(attributes[i]) == 0) return CUDA_ERROR_INVALID_VALUE;
     }
     for (unsigned i = 0; i < count; ++i) {
-      Answer answer;
-      ask(context, address, attributes[i], &answer);
+      AttributeValue answer;
+      query(context, address, attributes[i], &answer);
       store(answer, data[i]);
     }
     return CUDA_SUCCESS;

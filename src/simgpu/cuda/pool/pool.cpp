@@ -49,7 +49,7 @@ CUresult MemPool::grow(std::size_t bytes) {
     trimAllPools(*device_);
     if (!chargeSegment(wanted)) return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  const CUdeviceptr begin = takeAddresses(wanted, false);
+  const CUdeviceptr begin = reserveAddresses(wanted, false);
   if (begin == 0) {
     if (device_ != nullptr) device_->card.refund(Charge::kPool, wanted);
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -71,8 +71,8 @@ std::uint64_t MemPool::growthFor(std::size_t requested) {
   const std::size_t bytes = roundTo(requested, kAllocationUnit);
   const std::uint64_t wanted = roundTo(requested, kPoolUnit);
   for (auto& [begin, segment] : segments_) {
-    if (const auto at = segment.free.take(bytes, kAllocationUnit)) {
-      segment.free.give(*at, bytes);
+    if (const auto at = segment.free.allocate(bytes, kAllocationUnit)) {
+      segment.free.release(*at, bytes);
       return 0;
     }
   }
@@ -109,7 +109,7 @@ void MemPool::addRegion(CUdeviceptr address, std::size_t requested, std::size_t 
 }
 
 // A block that this stream has freed, but not reached yet, is free for it by stream order.
-CUresult MemPool::takePending(std::size_t bytes, std::uint64_t stream, CUdeviceptr* out) {
+CUresult MemPool::reusePending(std::size_t bytes, std::uint64_t stream, CUdeviceptr* out) {
   for (auto free = pending.begin(); free != pending.end(); ++free) {
     if (free->stream != stream || free->bytes != bytes) continue;
     Region* region = MemoryTable::get().findExact(free->address);
@@ -124,14 +124,14 @@ CUresult MemPool::takePending(std::size_t bytes, std::uint64_t stream, CUdevicep
 CUresult MemPool::allocate(std::size_t requested, std::uint64_t stream, CUdeviceptr* out) {
   const std::size_t bytes = roundTo(requested, kAllocationUnit);
   if (bytes == 0) return CUDA_ERROR_OUT_OF_MEMORY;
-  if (takePending(bytes, stream, out) == CUDA_SUCCESS) {
+  if (reusePending(bytes, stream, out) == CUDA_SUCCESS) {
     MemoryTable::get().findExact(*out)->requested = requested;
     return CUDA_SUCCESS;
   }
   for (int attempt = 0; attempt < 2; ++attempt) {
     for (auto& [begin, segment] : segments_) {
       if (segment.free.freeBytes() < bytes) continue;
-      const auto at = segment.free.take(bytes, kAllocationUnit);
+      const auto at = segment.free.allocate(bytes, kAllocationUnit);
       if (!at) continue;
       Window::get().bits().repoison(Window::get().offsetOf(*at), bytes, Window::get().alias(*at));
       addRegion(*at, requested, bytes);
@@ -150,13 +150,13 @@ void MemPool::release(Region& region, std::uint64_t stream) {
   MemoryTable::get().remove(address);
   // Large parts are returned to the host, so that laying poison over them again costs nothing.
   if (bytes >= kSmallLimit) Window::get().discard(Window::get().offsetOf(address), bytes);
-  segment->free.give(address, bytes);
+  segment->free.release(address, bytes);
   if (stream != 0) segment->unseen = stream;
   used_ -= bytes;
   --blocks;
 }
 
-void MemPool::see(std::uint64_t stream) {
+void MemPool::noteStream(std::uint64_t stream) {
   for (auto& [begin, segment] : segments_)
     if (stream == 0 || segment.unseen == stream) segment.unseen = 0;
 }
@@ -176,7 +176,7 @@ void MemPool::trim(std::uint64_t keep, TrimScope scope) {
     } else {
       device_->card.refund(Charge::kPool, segment.bytes);
     }
-    giveAddresses(begin, segment.bytes);
+    releaseAddresses(begin, segment.bytes);
     reserved_ -= segment.bytes;
     at = segments_.erase(at);
   }
@@ -319,7 +319,7 @@ void trimPoolsAfterSynchronize(Device& device, std::uint64_t stream) {
   const std::unique_lock guard(MemoryTable::get().mutex);
   for (MemPool* pool : livePools()) {
     if (pool->device() != &device) continue;
-    pool->see(stream);
+    pool->noteStream(stream);
     pool->trim(pool->release_threshold, TrimScope::kSeen);
   }
 }

@@ -61,7 +61,7 @@ class MemPool {
   // Returns whole unused segments until no more than `keep` bytes are reserved.
   void trim(std::uint64_t keep, TrimScope scope);
   // A thread waited for that stream; 0: for all of the context.
-  void see(std::uint64_t stream);
+  void noteStream(std::uint64_t stream);
   CUresult setAccess(const CUmemAccessDesc& access);
 
   CUresult getAttribute(CUmemPool_attribute attribute, void* value) const;
@@ -81,7 +81,7 @@ class MemPool {
   PoolSegment* segmentOf(CUdeviceptr address);
 
  private:
-  CUresult takePending(std::size_t bytes, std::uint64_t stream, CUdeviceptr* out);
+  CUresult reusePending(std::size_t bytes, std::uint64_t stream, CUdeviceptr* out);
   CUresult grow(std::size_t bytes);
   bool chargeSegment(std::uint64_t bytes);
   void addSegment(CUdeviceptr begin, std::uint64_t bytes);

@@ -111,16 +111,16 @@ CUresult importPointer(CUdeviceptr* out, MemPool& pool, const CUmemPoolPtrExport
   const std::uint64_t first = data.offset / kPoisonChunk * kPoisonChunk;
   const std::uint64_t bytes = roundTo(data.offset + data.bytes - first, kPoisonChunk);
   Window& window = Window::get();
-  const auto at = window.reserved.take(bytes, kLargePage);
+  const auto at = window.reserved.allocate(bytes, kLargePage);
   if (!at) return CUDA_ERROR_OUT_OF_MEMORY;
   const CUdeviceptr begin = window.base() + *at;
   if (!pool.device()->card.holdBlock(data.block)) {
-    window.reserved.give(*at, bytes);
+    window.reserved.release(*at, bytes);
     return CUDA_ERROR_INVALID_VALUE;  // the exporter has freed it
   }
   if (!window.mapBytes(begin, bytes, source->fd, source->header().data_offset + first)) {
-    leaveBlock(*pool.device(), data.block);
-    window.reserved.give(*at, bytes);
+    releaseBlock(*pool.device(), data.block);
+    window.reserved.release(*at, bytes);
     return CUDA_ERROR_MAP_FAILED;
   }
   Region region;
@@ -152,8 +152,8 @@ void releasePoolImport(Region& region) {
   const std::uint64_t block = region.block;
   MemoryTable::get().remove(address);
   window.unmapBytes(address - lead, bytes);
-  window.reserved.give(window.offsetOf(address - lead), bytes);
-  leaveBlock(*pool->device(), block);
+  window.reserved.release(window.offsetOf(address - lead), bytes);
+  releaseBlock(*pool->device(), block);
   --pool->blocks;
 }
 

@@ -25,15 +25,15 @@ bool sharedIsOver(EngineLock& lock, OpRef ref, bool* ripe) {
 }
 
 bool sharedEnded(Event& event) {
-  const auto look = [&](bool* ripe) {
+  const auto observe = [&](bool* ripe) {
     EngineLock lock(event.exec.device.engine);
     return sharedIsOver(lock, lastRecord(lock, event), ripe);
   };
   bool ripe = false;
-  if (look(&ripe)) return true;
+  if (observe(&ripe)) return true;
   if (!ripe) return false;
   Executor::get().drain(false);
-  return look(&ripe);
+  return observe(&ripe);
 }
 
 CUresult waitForShared(Event& event) {
@@ -46,19 +46,19 @@ CUresult waitForShared(Event& event) {
   }
   for (;;) {
     if (const CUresult state = event.exec.context.sticky(); state != CUDA_SUCCESS) return state;
-    const std::uint32_t seen = executor.progress().seen();
+    const std::uint32_t seen = executor.progress().value();
     bool ripe = false;
-    Nanos look = 0;
+    Nanos observe = 0;
     {
       EngineLock lock(engine);
       if (sharedIsOver(lock, ref, &ripe)) return event.exec.context.sticky();
-      look = std::clamp(lock.line().endBound(ref), lock.now() + kShortestAsk,
-                        lock.now() + kLongestAsk);
+      observe = std::clamp(lock.line().endBound(ref), lock.now() + kShortestAsk,
+                           lock.now() + kLongestAsk);
     }
     if (ripe) {
       executor.drain(true);
     } else {
-      executor.progress().wait(seen, look);
+      executor.progress().wait(seen, observe);
     }
   }
 }
@@ -156,7 +156,7 @@ Work waitWork(ExecContext& exec, Event& event) {
   // Timelines of different cards are independent, so our own thread passes the end on.
   {
     EngineLock lock(event.exec.device.engine);
-    lock.line().wanted(ref);
+    lock.line().requestAttention(ref);
   }
   work.task.poll = [last] { return last->done ? Polled::kOver : Polled::kNotYet; };
   work.task.poll_end = [last] { return last->end_ns.load(); };

@@ -43,7 +43,7 @@ CUresult destroy(Cu id, CUstream handle) {
     if (stream == nullptr || !StreamHandles::get().remove(stream)) {
       return CUDA_ERROR_INVALID_HANDLE;
     }
-    forgetStream(*stream);
+    dropStream(*stream);
     ExecContext& exec = stream->exec;
     {
       const std::lock_guard guard(exec.mutex);

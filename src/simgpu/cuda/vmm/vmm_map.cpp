@@ -37,16 +37,16 @@ std::uint64_t takeReserved(std::uint64_t bytes, std::uint64_t alignment, CUdevic
   const std::uint64_t at = hint - window.base();
   const bool usable =
       hint != 0 && at < window.bytes() && hint % alignment == 0 && bytes <= window.bytes() - at;
-  if (usable && window.reserved.takeAt(at, bytes)) return hint;
+  if (usable && window.reserved.allocateAt(at, bytes)) return hint;
   // Offsets have the alignment of addresses up to a large page; a larger alignment needs slack.
   const std::uint64_t slack = alignment > kLargePage ? alignment : 0;
-  const auto hole = window.reserved.take(bytes + slack, std::min(alignment, kLargePage));
+  const auto hole = window.reserved.allocate(bytes + slack, std::min(alignment, kLargePage));
   if (!hole) return 0;
   const CUdeviceptr begin = window.base() + *hole;
   const CUdeviceptr fit = (begin + alignment - 1) & ~(alignment - 1);
-  if (fit > begin) window.reserved.give(*hole, fit - begin);
+  if (fit > begin) window.reserved.release(*hole, fit - begin);
   if (slack > fit - begin) {
-    window.reserved.give(fit - window.base() + bytes, slack - (fit - begin));
+    window.reserved.release(fit - window.base() + bytes, slack - (fit - begin));
   }
   return fit;
 }
@@ -79,7 +79,7 @@ CUresult freeAddresses(CUdeviceptr address, std::uint64_t bytes) {
   const auto found = reservations.find(address);
   if (found == reservations.end() || found->second.bytes != bytes) return CUDA_ERROR_INVALID_VALUE;
   if (anythingMapped(address, found->second.taken)) return CUDA_ERROR_INVALID_VALUE;
-  Window::get().reserved.give(address - Window::get().base(), found->second.taken);
+  Window::get().reserved.release(address - Window::get().base(), found->second.taken);
   reservations.erase(found);
   return CUDA_SUCCESS;
 }

@@ -86,7 +86,7 @@ PhysicalTable& PhysicalTable::get() {
 std::shared_ptr<Physical> PhysicalTable::make(Device* device, std::uint64_t bytes,
                                               const CUmemAllocationProp& prop) {
   Window& window = Window::get();
-  const auto offset = window.physical.take(bytes, std::min(vmmGranule(device), kLargePage));
+  const auto offset = window.physical.allocate(bytes, std::min(vmmGranule(device), kLargePage));
   if (!offset) return nullptr;
   if (device != nullptr) {
     window.bits().repoison(*offset, bytes, window.alias(window.base() + *offset));
@@ -149,7 +149,7 @@ void freePhysicalBytes(const Physical& physical) {
   } else {
     window.discardPhysical(physical.offset, physical.bytes);
   }
-  window.physical.give(physical.offset, physical.bytes);
+  window.physical.release(physical.offset, physical.bytes);
 }
 
 const Reservation* PhysicalTable::reservationOf(CUdeviceptr address, std::uint64_t bytes) const {

@@ -16,13 +16,13 @@ namespace divvy::simgpu {
 namespace {
 
 // Memory without references in this process, but perhaps with references outside.
-struct Retired {
+struct RetiredMemory {
   Physical physical;
   bool charged;  // this process still holds the block: a shareable handle may still be imported
 };
 
-std::vector<Retired>& retired() {
-  static auto* const list = new std::vector<Retired>;
+std::vector<RetiredMemory>& retired() {
+  static auto* const list = new std::vector<RetiredMemory>;
   return *list;
 }
 
@@ -105,7 +105,7 @@ bool holdBlock(Device& device, ExportEntry& entry, std::uint64_t* block) {
 }
 
 // Returns true if nothing is left to wait for.
-bool settle(Retired& item) {
+bool reclaim(RetiredMemory& item) {
   const std::uint32_t index = item.physical.export_index;
   const bool importable = heldByOthers(index);
   if (item.charged && !importable) {
@@ -127,9 +127,9 @@ CUresult importOwn(std::uint32_t index, std::shared_ptr<Physical>* out) {
     *out = physical;
     return CUDA_SUCCESS;
   }
-  const auto found = std::find_if(retired().begin(), retired().end(), [&](const Retired& item) {
-    return item.physical.export_index == index;
-  });
+  const auto found =
+      std::find_if(retired().begin(), retired().end(),
+                   [&](const RetiredMemory& item) { return item.physical.export_index == index; });
   if (found == retired().end()) return CUDA_ERROR_INVALID_VALUE;
   Physical& physical = found->physical;
   if (!found->charged && physical.block != 0 &&
@@ -189,7 +189,7 @@ bool shareBlock(Physical& physical) {
   return physical.block != 0;
 }
 
-void leaveBlock(Device& device, std::uint64_t block) {
+void releaseBlock(Device& device, std::uint64_t block) {
   for (const auto& [begin, region] : MemoryTable::get().all()) {
     if (region.block == block && region.device == &device) return;
   }
@@ -264,12 +264,12 @@ void dropImported(Physical& physical) {
 }
 
 void retireExported(const Physical& physical) {
-  Retired item{physical, true};
-  if (!settle(item)) retired().push_back(std::move(item));
+  RetiredMemory item{physical, true};
+  if (!reclaim(item)) retired().push_back(std::move(item));
 }
 
 void collectRetired() {
-  std::erase_if(retired(), [](Retired& item) { return settle(item); });
+  std::erase_if(retired(), [](RetiredMemory& item) { return reclaim(item); });
 }
 
 }  // namespace divvy::simgpu

@@ -42,7 +42,7 @@ std::uint32_t addExport(const ExportEntry& entry);
 bool shareBlock(Physical& physical);
 // Ends one region's part in a shared block: the process holds it until the end of its last region
 // of the block. The region itself must have ended already. Under MemoryTable::mutex.
-void leaveBlock(Device& device, std::uint64_t block);
+void releaseBlock(Device& device, std::uint64_t block);
 // A new descriptor, close-on-exec; -1: none left.
 CUresult exportPhysical(const std::shared_ptr<Physical>& physical, int* fd);
 // The memory behind a descriptor, with one more handle reference. `fd` stays the caller's.

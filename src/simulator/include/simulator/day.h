@@ -18,7 +18,7 @@ struct DaySample {
 };
 
 // A card counts from when it gets a tenant until it has none: those are used, powered and paid.
-struct DayFigures {
+struct DayStats {
   std::uint32_t overcommit = 0;  // thousandths; 0: a card for each pod
   engine::UsageByHourPolicy daily;
   double pods = 0;
@@ -43,17 +43,17 @@ struct DayFigures {
   // Thousandths that could have been promised, by what was at work at once on cards with tenants,
   // looked at every quarter of an hour: engine::safeOvercommit, without a bound by hosts.
   double safe_overcommit = 0;
-  std::vector<DaySample> course;
+  std::vector<DaySample> curve;
 };
 
 // overcommit 0: a card for each pod. kUsage: what the engine does not take.
-Result<DayFigures> runDay(const Scenario& scenario, std::uint32_t overcommit, std::uint64_t seed,
-                          const engine::UsageByHourPolicy& daily = {});
+Result<DayStats> runDay(const Scenario& scenario, std::uint32_t overcommit, std::uint64_t seed,
+                        const engine::UsageByHourPolicy& daily = {});
 
 struct DayResult {
   std::vector<std::uint64_t> seeds;
-  std::vector<DayFigures> rows;  // means; first a card each, then as Sharing::overcommit
-                                 // for each of Sharing::daily
+  std::vector<DayStats> rows;  // means; first a card each, then as Sharing::overcommit
+                               // for each of Sharing::daily
 };
 
 // The same for any number of `threads`.

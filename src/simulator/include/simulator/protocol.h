@@ -24,14 +24,14 @@ struct Protocol {
 inline constexpr std::size_t kArrivals = 131;  // 0 to 130 percent of the capacity
 
 // At each percentage of arrived demand; all in percent.
-struct Course {
+struct AllocationCurve {
   std::array<double, kArrivals> allocated{};        // of all GPUs
   std::array<double, kArrivals> fragment_ratio{};   // of idle GPUs
   std::array<double, kArrivals> fragment_amount{};  // of all GPUs
 };
 
 struct RunResult {
-  Course course;
+  AllocationCurve curve;
   std::uint64_t pods = 0;
   std::uint64_t failed_pods = 0;
   double failed_gpus = 0;

@@ -12,7 +12,7 @@
 namespace divvy::simulator {
 
 // In place of the snapshot's own. Requests that name theirs keep it.
-struct ReplayTerms {
+struct ReplayOptions {
   std::optional<engine::Policy> policy;
   std::optional<engine::DevicePolicy> devices;
 };
@@ -26,7 +26,7 @@ struct Difference {
   std::string why;
 };
 
-struct Redecided {
+struct ReplayedDecisions {
   std::size_t same = 0;
   std::size_t differ = 0;
   std::size_t kept = 0;  // what they asked for is not known: they stay where they are
@@ -35,7 +35,7 @@ struct Redecided {
 };
 inline constexpr std::size_t kMaxExplained = 200;
 
-struct StillWaits {
+struct ReplayedPending {
   std::string id;
   std::string name;
   // Nobody is before it and it fits: it would not wait.
@@ -48,7 +48,7 @@ struct StillWaits {
 };
 
 // Of all devices.
-struct RoomFigures {
+struct CapacityStats {
   std::int64_t compute_milli = 0;  // there is
   std::int64_t used_milli = 0;
   std::int64_t idle_milli = 0;     // may still be given
@@ -63,13 +63,13 @@ struct RoomFigures {
 struct Replay {
   engine::Config config;  // decided by
   // Each ask of the history by itself, by what was so at that instant.
-  Redecided decisions;
+  ReplayedDecisions decisions;
   std::uint64_t dropped = 0;
   // Those that are there, on empty nodes, in the order in which they came.
-  Redecided anew;
-  std::vector<StillWaits> pending;
-  RoomFigures before;
-  RoomFigures after;  // they are placed anew
+  ReplayedDecisions anew;
+  std::vector<ReplayedPending> pending;
+  CapacityStats before;
+  CapacityStats after;  // they are placed anew
 
   // Every decision, and who waits, is as the snapshot says. (Where others came and went, who is
   // placed anew goes elsewhere by right: that is not asked for.)
@@ -77,7 +77,7 @@ struct Replay {
 };
 
 // Of a snapshot as snapshot::parse gives it. kUsage: what is no such.
-Result<Replay> replay(const snapshot::Snapshot& snapshot, const ReplayTerms& terms);
+Result<Replay> replay(const snapshot::Snapshot& snapshot, const ReplayOptions& options);
 
 std::string json(const snapshot::Snapshot& snapshot, const Replay& replay);
 

@@ -27,22 +27,23 @@ struct Runs {
 };
 
 // Of one policy with one workload, over the seeds.
-struct Outcome {
+struct WorkloadResult {
   std::string workload;
   engine::Policy policy = engine::Policy::kFgd;
   std::vector<double> alloc_at_100;                   // by seed
   double mean = 0;                                    // of it
   double sd = 0;                                      // of a sample; 0 of one seed
-  Course course;                                      // mean over the seeds
+  AllocationCurve curve;                              // mean over the seeds
   double pods = 0, failed_pods = 0, failed_gpus = 0;  // likewise
 };
 
 // By workload, then policy. The same for any number of `threads`. The first error ends it.
-Result<std::vector<Outcome>> runAll(const Runs& runs, unsigned threads, const Progress& progress);
+Result<std::vector<WorkloadResult>> runAll(const Runs& runs, unsigned threads,
+                                           const Progress& progress);
 
 // One object; of a single outcome with its figures at the top, of several under "results".
-std::string json(const Runs& runs, const std::vector<Outcome>& outcomes);
+std::string json(const Runs& runs, const std::vector<WorkloadResult>& outcomes);
 // A panel per workload, a line per policy: what is given of what has arrived.
-std::string svg(const Runs& runs, const std::vector<Outcome>& outcomes);
+std::string svg(const Runs& runs, const std::vector<WorkloadResult>& outcomes);
 
 }  // namespace divvy::simulator

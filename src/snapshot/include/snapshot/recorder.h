@@ -23,15 +23,15 @@ class Recorder {
             const std::vector<engine::Allocation>& allocations);
   // Decided by what was noted last. The oldest asks, with what came before them, go for it where
   // there are too many.
-  void asked(engine::Instant at, Asked asked);
+  void recordRequest(engine::Instant at, RequestEvent asked);
 
   const History& history() const { return history_; }
 
  private:
-  void enter(engine::Instant at, decltype(Entry::what) what);
+  void enter(engine::Instant at, decltype(HistoryEntry::what) what);
   void trim();
   // Into what the history begins with.
-  void begin(const Entry& entry);
+  void begin(const HistoryEntry& entry);
 
   std::size_t most_asks_;
   History history_;

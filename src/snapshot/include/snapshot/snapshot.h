@@ -23,7 +23,7 @@ inline constexpr std::int64_t kVersion = 1;
 // Instants are milliseconds since 1970. Of priorities more is higher; agents have -1, 0 and 1.
 
 // Who has something, and what for.
-struct Held {
+struct HeldAllocation {
   engine::Allocation allocation;
   std::string name;  // what people call it; empty: nothing
   std::int64_t priority = 0;
@@ -33,7 +33,7 @@ struct Held {
 };
 
 // Who waits, the next first.
-struct Pending {
+struct PendingRequest {
   engine::Request request;
   std::string name;
   std::int64_t priority = 0;
@@ -41,44 +41,44 @@ struct Pending {
   std::string reason;  // as it was told
 };
 
-enum class Outcome : std::uint8_t { kPlaced, kQueued, kRefused };
+enum class RequestOutcome : std::uint8_t { kPlaced, kQueued, kRefused };
 
 // Somebody asked.
-struct Asked {
+struct RequestEvent {
   engine::Request request;
   std::int64_t priority = 0;
-  Outcome outcome = Outcome::kRefused;
+  RequestOutcome outcome = RequestOutcome::kRefused;
   // What was decided; of who is queued although it fits: others were before it. None: it fitted
   // nowhere.
   std::optional<engine::Placement> placement;
   std::string reason;  // as it was told, where it was not placed
 };
 // From then on the node is so; a new one, or a known one changed.
-struct NodeIs {
+struct NodeUpdated {
   engine::Node node;
 };
-struct NodeGone {
+struct NodeRemoved {
   engine::NodeName node;
 };
-// From then on it has this: placed by an `Asked` before, changed, or found.
-struct Holds {
+// From then on it has this: placed by an `RequestEvent` before, changed, or found.
+struct AllocationUpdated {
   engine::Allocation allocation;
 };
-struct Released {
+struct AllocationReleased {
   engine::RequestId id;
 };
 
-struct Entry {
+struct HistoryEntry {
   engine::Instant at;
-  std::variant<Asked, NodeIs, NodeGone, Holds, Released> what;
+  std::variant<RequestEvent, NodeUpdated, NodeRemoved, AllocationUpdated, AllocationReleased> what;
 };
 
-// What led here: began with these nodes and allocations, in order. An `Asked` is decided before
-// what it led to is entered.
+// What led here: began with these nodes and allocations, in order. An `RequestEvent` is decided
+// before what it led to is entered.
 struct History {
   std::vector<engine::Node> nodes;
   std::vector<engine::Allocation> allocations;
-  std::vector<Entry> entries;
+  std::vector<HistoryEntry> entries;
   std::uint64_t dropped = 0;  // asks before these that were not kept
 };
 
@@ -89,8 +89,8 @@ struct Snapshot {
   engine::Config config;
   std::vector<engine::Pool> pools;  // the same in all of the history
   std::vector<engine::Node> nodes;
-  std::vector<Held> allocations;
-  std::vector<Pending> pending;
+  std::vector<HeldAllocation> allocations;
+  std::vector<PendingRequest> pending;
   History history;
 };
 

@@ -27,7 +27,7 @@ struct SliceMemory {
 using Memory = std::variant<WholeMemory, PercentMemory, Bytes, SliceMemory>;
 
 // A request for `count` devices of one kind; the amounts are of each device.
-struct Ask {
+struct KindRequest {
   const Kind* kind = nullptr;  // in the catalog
   std::uint32_t count = 0;
   Memory memory;
@@ -39,7 +39,7 @@ struct Ask {
   std::string counted_by;  // resource; empty: parts of devices are requested, without a count
   // The model of the counting resource; null: any model.
   const ModelResource* of_model = nullptr;
-  friend bool operator==(const Ask&, const Ask&) = default;
+  friend bool operator==(const KindRequest&, const KindRequest&) = default;
 };
 
 // Amounts by resource name, as in `resources.limits` or `.requests`.
@@ -51,8 +51,9 @@ using Annotations = std::map<std::string, std::string>;
 // refused. Unknown names are ignored. kUsage: which resource, what is wrong, what is accepted.
 // Sources: facts on the incumbent's control plane, 1.1 and 1.2. It refuses values that the
 // incumbent ignores, and accepts "16Gi" where that accepts MiB only.
-Result<std::vector<Ask>> readAsks(const Catalog& catalog, const Quantities& limits,
-                                  const Quantities& requests, const Annotations& annotations = {});
+Result<std::vector<KindRequest>> readRequests(const Catalog& catalog, const Quantities& limits,
+                                              const Quantities& requests,
+                                              const Annotations& annotations = {});
 
 // Accepted and excluded devices: parts of model names, whole UUIDs.
 struct Selection {

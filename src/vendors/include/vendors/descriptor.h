@@ -90,14 +90,14 @@ struct Geometry {
 };
 
 // The result of a request for several devices.
-enum class Many : std::uint8_t {
+enum class MultiDeviceRule : std::uint8_t {
   kShares,   // of each device the requested share
   kWhole,    // whole devices, whatever else is requested
   kNoParts,  // whole devices; requests for parts are refused
 };
 
 // Another name of one of a kind's resources.
-struct OtherName {
+struct ResourceAlias {
   std::string resource;
   enum class Means : std::uint8_t { kCount, kMemory, kPercent, kCores } means = Means::kCount;
 };
@@ -117,7 +117,7 @@ struct KeyPair {
 };
 
 // Values of a pod's annotation that decide which pods it may share a device with.
-struct ColocationWord {
+struct ColocationValue {
   std::string is;                   // empty: pods without the annotation
   std::vector<std::string> beside;  // values of `is` of pods that may be on the device
   bool no_cores = false;            // it is charged no cores, whatever it requests
@@ -127,7 +127,7 @@ struct ColocationRule {
   std::string annotation;
   // Value of pods without the annotation; empty: a class of their own, only beside each other.
   std::string absent;
-  std::vector<ColocationWord> words;
+  std::vector<ColocationValue> words;
 };
 
 // Devices that are requested by the same resources.
@@ -140,7 +140,7 @@ struct Kind {
   CoreRule cores;
   std::string priority;             // resource; 0 is high
   bool whole_is_exclusive = false;  // all memory and no cores requested means all compute, too
-  Many many = Many::kShares;
+  MultiDeviceRule many = MultiDeviceRule::kShares;
   Card card;
   std::vector<Template> templates;  // ascending by memory; empty: parts of any size
   // Annotation, and its value, with which templates do not count.
@@ -156,7 +156,7 @@ struct Kind {
   std::vector<ColocationRule> company;  // all must hold; empty: any pods together
   KeyPair models;
   KeyPair uuids;
-  std::vector<OtherName> also;
+  std::vector<ResourceAlias> also;
   std::vector<ModelResource> of_models;
   Dialect wire;
 
@@ -168,7 +168,7 @@ struct Kind {
 };
 
 // Returns the resource that `other` is another name of; empty if the kind no longer has it.
-const std::string& meant(const Kind& kind, const OtherName& other);
+const std::string& meant(const Kind& kind, const ResourceAlias& other);
 
 struct Descriptor {
   std::string vendor;

@@ -66,8 +66,8 @@ enum class CoreForm : std::uint8_t {
 };
 
 // An annotation beside the assignment.
-struct Written {
-  enum class Of : std::uint8_t {
+struct AssignmentAnnotation {
+  enum class Scope : std::uint8_t {
     // Template: {node}, {seconds}, {nanoseconds}.
     kPod,
     kFirst,  // of the first device: {index}, {minor}, {uuid}, {cores}, {units}, {mebibytes},
@@ -78,7 +78,7 @@ struct Written {
     kForm,
   };
   std::string key;
-  Of of = Of::kPod;
+  Scope of = Scope::kPod;
   std::string text;  // template, or name of the form
 };
 
@@ -89,11 +89,11 @@ struct PodDialect {
   std::string allocated;    // annotation; empty: such devices are not placed
   std::string instances;    // annotation: MIG instances and their placement; empty: none
   CoreForm cores = CoreForm::kPercent;
-  std::vector<Written> further;
+  std::vector<AssignmentAnnotation> further;
 };
 
 // An environment variable that the webhook adds to a pod that requests such devices.
-struct Env {
+struct EnvVariable {
   std::string name;
   std::string value;  // template: {container}, {priority}
   enum class Of : std::uint8_t {
@@ -104,15 +104,15 @@ struct Env {
     kEvery,
   } of = Of::kAsking;
 };
-struct Note {
+struct PodAnnotation {
   std::string key;
   std::string value;     // template: {count}
   bool several = false;  // only if more than one device is requested
 };
 struct Mutation {
-  std::vector<Env> env;
-  std::string runtime_class;  // of pods that name none; empty: none
-  std::vector<Note> notes;    // annotations, added if absent
+  std::vector<EnvVariable> env;
+  std::string runtime_class;         // of pods that name none; empty: none
+  std::vector<PodAnnotation> notes;  // annotations, added if absent
   // Sums written for whole devices: 0 none, 1 cores, 2 cores and memory.
   enum class Sums : std::uint8_t { kNone, kCores, kBoth } sums = Sums::kNone;
 };
@@ -120,7 +120,7 @@ struct Mutation {
 struct Dialect {
   NodeDialect node;
   PodDialect pod;
-  Mutation door;
+  Mutation mutation;
   // Annotation of the node, a lock: one pod holds it from its binding until the agent has handed
   // out its devices. Empty: the agent needs none.
   std::string lock;
