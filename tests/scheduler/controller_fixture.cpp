@@ -17,7 +17,7 @@ using std::chrono::steady_clock;
 // The loop waits for no other thread or process. The kernel delivers what was sent on loopback at
 // once, or a little later on a busy machine: the clocks do not move before that.
 constexpr int kIdleMs = 1;
-constexpr unsigned kIdleEvery = 8;       // steps, also where nothing is known to be on its way
+constexpr unsigned kIdleEvery = 4;       // steps, also where nothing is known to be on its way
 constexpr unsigned kForRequest = 1'000;  // waits of kIdleMs at most, for a request
 constexpr unsigned kForReply = 5;        // the same for a reply
 std::size_t requests_lost = 0;           // sent, and not received within that time
