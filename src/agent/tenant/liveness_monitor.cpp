@@ -226,7 +226,7 @@ void LivenessMonitor::end(const TenantPtr& tenant) {
 // Other tenants wait only for work that outlasts its time slice.
 void LivenessMonitor::skipStopped() {
   for (const auto& [id, tenant] : context_.table.all()) {
-    const std::optional<arbiter::TenantStats> figures = context_.arbiters.figures(id);
+    const std::optional<arbiter::TenantStats> figures = context_.arbiters.stats(id);
     if (!figures || !figures->unpreemptible) continue;
     std::set<ProcessId> stopped;
     for (const auto& [process, watch] : tenant->liveness.processes_.watched())

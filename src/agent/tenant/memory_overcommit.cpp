@@ -19,7 +19,7 @@ constexpr std::size_t kForeignSamples = 3;
 }  // namespace
 
 bool MemoryOvercommit::booked(const Tenant& tenant) const {
-  const std::optional<arbiter::TenantStats> figures = arbiters_.figures(tenant.record.id);
+  const std::optional<arbiter::TenantStats> figures = arbiters_.stats(tenant.record.id);
   return figures && figures->ungated.empty();
 }
 
@@ -216,7 +216,7 @@ void MemoryOvercommit::updateBudgets(bool new_sample) {
     // The needs of other devices are reserved for them; the promises here were admitted.
     const Bytes others = beyond - card.beyond();
     terms.host_reserve = std::max(capacity_.policy().host_reserve - others, card.beyond()).count;
-    terms.link.chunk = capacity_.policy().chunk.count;
+    terms.swap_cost.chunk = capacity_.policy().chunk.count;
     const auto told = told_.find(card.index);
     if (told != told_.end() && told->second == terms) continue;
     told_[card.index] = terms;

@@ -41,7 +41,7 @@ class TenantCompute {
   bool activityKnown(const Tenant& tenant) const;
   // Nothing for a tenant that is broken, or whose compute another backend enforces.
   std::optional<arbiter::TenantStats> figures(const Tenant& tenant) const {
-    return arbiters_.figures(tenant.record.id);
+    return arbiters_.stats(tenant.record.id);
   }
 
  private:

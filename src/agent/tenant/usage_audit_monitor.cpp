@@ -149,7 +149,7 @@ void UsageAuditMonitor::compareUses() {
     if (strange) tenant->activity.note(true, 0, nowMs());
   }
   for (const auto& [id, tenant] : table_.all()) {
-    const std::optional<arbiter::TenantStats> figures = arbiters_.figures(id);
+    const std::optional<arbiter::TenantStats> figures = arbiters_.stats(id);
     if (!figures || !figures->ungated.empty()) continue;
     const auto of_tenant = seen_.find(id);
     if (compareUse(

@@ -11,7 +11,7 @@ namespace divvy::engine {
 bool TrialNode::PartitionState::operator==(const PartitionState& other) const {
   return parting == other.parting && verdict == other.verdict && room.memory == other.room.memory &&
          room.compute == other.room.compute && room.cpus == other.room.cpus &&
-         room.peak_use == other.room.peak_use;
+         room.taken == other.room.taken;
 }
 
 TrialNode::TrialNode(const HotState& state, const ShapeClass& shape, Slot slot)
@@ -105,7 +105,7 @@ void TrialNode::chargePartition(std::size_t device, const DevicePart& part, std:
   left.memory = room.memory;
   left.compute = std::max(left.compute - part.compute.milli, 0);
   left.cpus -= std::min(left.cpus, part.cpus);
-  left.peak_use |= slices;
+  left.taken |= slices;
   PeakUse& peak_use = now.peak_use[device];
   peak_use.compute += part.compute.milli;
   peak_use.memory += memory;

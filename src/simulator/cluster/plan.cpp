@@ -60,8 +60,8 @@ Result<void> addNodes(engine::Engine& engine, const Plan& plan, std::uint32_t ov
       }
       for (engine::Device& device : node.devices) {
         device.memory = kCard;
-        device.options.budget = overcommit > kWhole ? partOf(kWhole) + kMargin : partOf(kWhole);
-        device.options.overcommit_permille = std::max(overcommit, engine::kNoOvercommit);
+        device.terms.budget = overcommit > kWhole ? partOf(kWhole) + kMargin : partOf(kWhole);
+        device.terms.overcommit_permille = std::max(overcommit, engine::kNoOvercommit);
       }
       Result<void> set = engine.setNode(node);
       if (!set) return set;

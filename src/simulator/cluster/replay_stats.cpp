@@ -27,7 +27,7 @@ std::map<engine::DeviceUuid, Bytes> freeOn(const engine::Node& node, const Uses&
   for (const engine::Device& device : node.devices) {
     const auto used = uses.find({node.name, device.uuid});
     free[device.uuid] =
-        device.memory - device.options.foreign - (used == uses.end() ? Bytes{} : used->second);
+        device.memory - device.terms.foreign - (used == uses.end() ? Bytes{} : used->second);
   }
   return free;
 }
