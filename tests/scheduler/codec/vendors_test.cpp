@@ -103,7 +103,7 @@ TEST_P(VendorTest, EachRow_AnnotationsAsAgentsExpect) {
     return;
   }
   ASSERT_TRUE(object) << why_;
-  checkDoor(*object, row.mutation);
+  checkDoor(*object, row.door);
   Result<kube::Pod> pod = kube::podOf(*object);
   ASSERT_TRUE(pod.has_value());
   SchedulerCache cache(allVendors(), {});

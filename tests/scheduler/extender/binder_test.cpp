@@ -73,7 +73,7 @@ TEST_F(BinderTest, AnswerLostAfterWrite_PodCountsAsBound) {
   EXPECT_NE(bind(), "");
   EXPECT_EQ(nodeOfPod(), "a");
   EXPECT_EQ(counts.bind_uncertain, 1u);
-  EXPECT_EQ(cache.nodeOf("uid-of-p"), "a");
+  EXPECT_EQ(cache.pods().nodeOf("uid-of-p"), "a");
   EXPECT_FALSE(reserve("q")) << "the watch decides";
   ASSERT_TRUE(cache.setPod(podAt(podPath("p"))));
   EXPECT_FALSE(reserve("q"));

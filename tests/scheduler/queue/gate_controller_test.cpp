@@ -72,7 +72,7 @@ TEST_F(GateTest, DevicesFree_GateIsRemovedWithReservation) {
   add("p");
   ASSERT_TRUE(until([&] { return !gated("p"); }));
   EXPECT_NE(api.annotation(podPath("p"), kPlanKey), "");
-  EXPECT_EQ(cache.nodeOf("uid-of-p"), "a");
+  EXPECT_EQ(cache.pods().nodeOf("uid-of-p"), "a");
   tell("p");
   pass(seconds(10));
   EXPECT_EQ(writes("p"), 1u);
@@ -96,7 +96,7 @@ TEST_F(GateTest, WriteFails_IsRepeated) {
       {.method = "PATCH", .path = podPath("p"), .kind = test::FaultKind::kStatus, .times = 2});
   add("p");
   ASSERT_TRUE(until([&] { return !gated("p"); }));
-  EXPECT_EQ(cache.nodeOf("uid-of-p"), "a");
+  EXPECT_EQ(cache.pods().nodeOf("uid-of-p"), "a");
 }
 
 TEST_F(GateTest, AnswerLostAfterWrite_ReservationStays) {
@@ -106,7 +106,7 @@ TEST_F(GateTest, AnswerLostAfterWrite_ReservationStays) {
   ASSERT_TRUE(until([&] { return !gated("p"); }));
   tell("p");
   pass(seconds(10));
-  EXPECT_EQ(cache.nodeOf("uid-of-p"), "a");
+  EXPECT_EQ(cache.pods().nodeOf("uid-of-p"), "a");
   EXPECT_LE(writes("p"), 2u);
   add("p2");
   add("p3");
@@ -120,7 +120,7 @@ TEST_F(GateTest, LeadershipLostBeforeWrite_NothingIsSent) {
   begin(*slow);
   ASSERT_TRUE(until([&] { return gate->known(); }));
   add("p");
-  ASSERT_TRUE(until([&] { return cache.nodeOf("uid-of-p").has_value(); }));
+  ASSERT_TRUE(until([&] { return cache.pods().nodeOf("uid-of-p").has_value(); }));
   why_not = "another leads";
   pass(seconds(200));
   EXPECT_EQ(writes("p"), 0u);

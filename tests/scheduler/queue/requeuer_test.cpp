@@ -20,7 +20,7 @@ class RequeuerTest : public ControllerTest {
       const auto choice = cache.filterAndReserve(pod, {}, {now().ms + 1'000'000});
       ASSERT_TRUE(choice && !choice->node);
     }
-    ASSERT_EQ(cache.waiting(), 3u);
+    ASSERT_EQ(cache.pods().waiting(), 3u);
   }
   // A node with so many free devices.
   void addNode(unsigned devices) {

@@ -1,8 +1,8 @@
 // The webhook's certificate, shared by a Secret at a fake API server.
 #include "webhook/certificate_rotator.h"
 
+#include "base/base64.h"
 #include "controller_fixture.h"
-#include "kube/base64.h"
 #include "runtime/log.h"
 #include "webhook/certificate_lifecycle.h"
 
@@ -54,22 +54,20 @@ class RotatorTest : public ControllerTest {
     if (secret == nullptr) return "";
     const json::value* data = secret->if_contains("data");
     const json::value* text = data == nullptr ? nullptr : data->as_object().if_contains(key);
-    return text == nullptr ? ""
-                           : kube::fromBase64(std::string(text->as_string())).value_or("garbage");
+    return text == nullptr ? "" : fromBase64(std::string(text->as_string())).value_or("garbage");
   }
   std::string trusted() const {
     const json::object& config =
         api.find(kRegistration)->at("webhooks").at(0).at("clientConfig").as_object();
     const json::value* text = config.if_contains("caBundle");
-    return text == nullptr ? ""
-                           : kube::fromBase64(std::string(text->as_string())).value_or("garbage");
+    return text == nullptr ? "" : fromBase64(std::string(text->as_string())).value_or("garbage");
   }
   static json::object secretOf(const StoredCertificate& stored) {
     std::string authorities;
     for (const std::string& one : stored.authorities) authorities += one;
-    return {{"data", json::object{{"tls.crt", kube::toBase64(stored.pair.certificate)},
-                                  {"tls.key", kube::toBase64(stored.pair.key)},
-                                  {"ca.crt", kube::toBase64(authorities)}}}};
+    return {{"data", json::object{{"tls.crt", toBase64(stored.pair.certificate)},
+                                  {"tls.key", toBase64(stored.pair.key)},
+                                  {"ca.crt", toBase64(authorities)}}}};
   }
   static StoredCertificate issued() {
     return *issue({"localhost"}, wallClock(), std::chrono::hours(24));
