@@ -74,7 +74,7 @@ TEST_F(HelperProgram, Start_SeparateProgramAnswers) {
   ASSERT_TRUE(far) << far.error().message();
   EXPECT_EQ((*far)->self(), getpid());
   // The driver that is installed with it was found, and asked.
-  const Result<helper::Answer> uses = link->ask(helper::Op::kUses, 0, "GPU-of-nobody");
+  const Result<helper::Reply> uses = link->call(helper::Op::kUses, 0, "GPU-of-nobody");
   ASSERT_FALSE(uses);
   EXPECT_EQ(uses.error().message(), "no device GPU-of-nobody");
   helper.signal(SIGTERM);

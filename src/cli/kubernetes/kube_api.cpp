@@ -52,7 +52,7 @@ Result<std::unique_ptr<KubeApi>> KubeApi::open(const ConnectionOptions& connecti
 Result<json::value> KubeApi::call(kube::Call call) {
   std::optional<Result<json::value>> answer;
   const auto work = [&]() -> asio::awaitable<void> {
-    answer = co_await impl_->client->call(std::move(call));
+    answer = co_await impl_->client->ask(std::move(call));
   };
   impl_->loop.restart();
   asio::co_spawn(impl_->loop, work, rethrow);

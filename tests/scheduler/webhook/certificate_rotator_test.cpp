@@ -1,6 +1,7 @@
 // The webhook's certificate, shared by a Secret at a fake API server.
 #include "webhook/certificate_rotator.h"
 
+#include "asio/rethrow.h"
 #include "base/base64.h"
 #include "controller_fixture.h"
 #include "runtime/log.h"
