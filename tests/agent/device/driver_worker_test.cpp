@@ -133,7 +133,7 @@ TEST_F(DriverWorkerTest, DriverStuck_AgentKeepsServing) {
   stick();
   const Outcome gpus = sandbox.divvy({"gpus"});
   EXPECT_EQ(gpus.code(), 0) << gpus.err;
-  EXPECT_NE(gpus.out.find("DriverWorkerTest card"), std::string::npos) << gpus.out;
+  EXPECT_NE(gpus.out.find("Stuck card"), std::string::npos) << gpus.out;
   const Outcome run = sandbox.divvy({"run", "--memory", "1Gi", "--", "true"});
   EXPECT_EQ(run.code(), 1);
   EXPECT_NE(run.err.find("out of service"), std::string::npos) << run.err;
