@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "base/base64.h"
 #include "kube/assignment.h"
 #include "kube/device_list.h"
 #include "kube/nics.h"
@@ -128,6 +129,10 @@ TEST(Nics, MalformedText_Refused) {
         R"([{"name":"a","distances":{"GPU-1":"x"}}])"})
     EXPECT_FALSE(decodeNics(wrong).has_value()) << wrong;
   EXPECT_EQ(encode(std::vector<Nic>{}), "");
+}
+
+RC_GTEST_PROP(Base64, AnyBytes_DecodedAsEncoded, (const std::string& bytes)) {
+  RC_ASSERT(fromBase64(toBase64(bytes)) == bytes);
 }
 
 }  // namespace

@@ -35,8 +35,8 @@ bool InflightLimit::fitsSoon(const LaunchNeed& need, std::uint64_t now) const {
   return usage.unsettledOn(need.device) == 0 || usage.untilOn(need.device) <= now + lead();
 }
 
-// A part of what may be in flight; where that is less than what a thread that sleeps wakes up too
-// late by, as much: else the device would have nothing to do each time until the thread is there.
+// A part of the bound on work in flight, but at least the usual wake-up delay of a sleeping thread.
+// Otherwise the device would be idle each time until the thread runs.
 std::uint64_t InflightLimit::lead() const {
   const std::uint64_t late = late_.load(std::memory_order_relaxed);
   return larger(smaller(grant_.inflightBound() / 4, kMaxSlack), late);
@@ -46,7 +46,7 @@ bool InflightLimit::saturated() const {
   return waits_.load(std::memory_order_relaxed) != 0 && !servesFirst(*grant_.terms());
 }
 
-// Follows the ninth tenth: it rises eight times as fast as it falls.
+// Follows about the 90th percentile: it rises eight times as fast as it falls.
 void InflightLimit::noteLate(std::uint64_t by) {
   by = smaller(by, kMaxLate);
   const std::uint64_t usual = late_.load(std::memory_order_relaxed);

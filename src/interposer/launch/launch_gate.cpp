@@ -84,10 +84,6 @@ inline bool LaunchGate::fits(const LaunchNeed& need) const {
   return bound == 0 || runtime().meter.usage().unsettledOn(need.device) + need.estimate <= bound;
 }
 
-// A part of the bound on work in flight, but at least the usual wake-up delay of a sleeping thread.
-// Otherwise the device would be idle each time until the thread runs.
-// Follows about the 90th percentile: it rises eight times as fast as it falls.
-// One long kernel may follow another without a gap.
 // Host functions run in the driver's own thread, which must continue for any work to end; fork
 // handlers may hold locks that other threads need.
 bool LaunchGate::mayWait() const {
@@ -101,10 +97,6 @@ __attribute__((noinline)) bool LaunchGate::passesCaptured(const CallWork& work) 
   return true;
 }
 
-// Handles the first launch under another word. Returns false if no arbiter gates this process now.
-// The meter does not know work that passed an open gate.
-// A thread that reads this word also sees the claimed line.
-// Launches that may touch swappable memory must be marked, which the fast path does not do.
 // Without read-modify-write operations, clock reads and system calls.
 void LaunchGate::enter(const CallWork& work, GatePass& passage) {
   ThreadLine* line = divvy_thread.line;

@@ -24,10 +24,6 @@ constexpr std::uint32_t kSampling = 256;  // launches for one that is measured b
 
 }  // namespace
 
-// one of so many launches is measured by itself, on average
-// No other thread can name a thread's default stream; only the whole context can be marked there.
-// With `marking` held: the newest mark has not completed.
-// Takes up to `amount` out of an account, and returns how much that was.
 // Never a constant, because the application's own period could be a multiple of it.
 std::uint32_t samplingGap(ThreadStreams& thread) {
   std::uint32_t random = thread.random == 0 ? 0x9E3779B9u : thread.random;
@@ -52,8 +48,6 @@ bool UsageMeter::watchOlder() {
   return all;
 }
 
-// Records one event after everything that the context got while it was unmetered. Requires
-// `settling`.
 // Called before a launch that is the slot's first since the last flush, or is to be measured by
 // itself. Provides the mark before it. Returns true if the stream was idle.
 __attribute__((noinline)) bool UsageMeter::prepare(StreamSlot& slot, bool sample) {

@@ -82,13 +82,9 @@ class UsageMeter {
   // context is still to be done.
   bool watchOlder();
 
-  // Returns the largest estimated time in flight of any device. Reads no clock. It may lack up to
-  // 50 us of work or 64 launches of each thread and stream.
-  // Returns the estimated end of the work in flight; in the past if there is none.
-  // deviceOf() returns the device of such work of the calling thread. unsettledOn() and untilOn()
-  // return the same two values for that device alone. An idle device is not to wait for another
-  // device.
+  // The process's work in flight, and its used time.
   const ProcessUsage& usage() const { return usage_; }
+  // Returns the device of such work of the calling thread.
   unsigned deviceOf(const CallWork& work);
 
   // Settles the work that should have ended by `now`. Cheap and bounded; may call the driver.

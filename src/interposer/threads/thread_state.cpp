@@ -15,7 +15,6 @@ namespace {
 
 constexpr unsigned kLines = kThreadLines;
 constexpr auto& lines = divvy_thread_lines;
-// The last line is shared by all further threads; a few of its counts may be lost.
 // Lines from here on were never taken, except the shared one.
 constinit std::atomic<unsigned> lines_used{0};
 

@@ -1,5 +1,6 @@
 #include "controllers/pending_condition_controller.h"
 
+#include <algorithm>
 #include <chrono>
 #include <set>
 #include <utility>
@@ -120,9 +121,14 @@ asio::awaitable<void> PendingConditionController::tellWaiting(engine::Instant no
 }
 
 asio::awaitable<void> PendingConditionController::tellSettled() {
-  for (std::size_t told = 0; told < kMaxTold && !settled_.empty(); ++told) {
-    const UnschedulablePod one = settled_.begin()->second;
-    settled_.erase(settled_.begin());
+  // In turns: a pod whose write always fails does not keep the others waiting.
+  const std::size_t most = std::min(kMaxTold, settled_.size());
+  for (std::size_t told = 0; told < most && !settled_.empty(); ++told) {
+    auto next = settled_.upper_bound(last_settled_);
+    if (next == settled_.end()) next = settled_.begin();
+    const UnschedulablePod one = next->second;
+    last_settled_ = one.uid;
+    settled_.erase(next);
     const Result<void> written = co_await write(one, true, "");
     if (written) continue;
     log::warn("cannot clear the condition of a placed pod",
@@ -130,7 +136,6 @@ asio::awaitable<void> PendingConditionController::tellSettled() {
     if (written.error().code() != ErrorCode::kUnavailable) continue;
     // The watch may tell nothing more of a pod that runs.
     settled_.try_emplace(one.uid, one);
-    co_return;
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "annotations/pending_resize.h"
 #include "asio/rethrow.h"
+#include "base/http_status.h"
 #include "controllers/resize_plan.h"
 #include "log/log.h"
 #include "runtime/clock.h"
@@ -27,7 +28,6 @@ constexpr std::chrono::seconds kAgain{1};
 constexpr std::int64_t kMaxSeconds = 60;
 constexpr std::int64_t kNano = 1'000'000'000;
 constexpr std::size_t kShownOfUid = 8;
-constexpr unsigned kConflict = 409;
 
 bool hasWork(const kube::Pod& pod) {
   return !pod.node.empty() && !pod.ended() && (pendingChange(pod) || askedChange(pod));
@@ -194,7 +194,7 @@ asio::awaitable<ResizeController::Written> ResizeController::write(
                                                      {"annotation", kube::kChangeStateKey},
                                                      {"error", fault.message()}});
     // A conflict may be a write of ours before, of which the reply was lost.
-    const bool conflict = reply && reply->status == kConflict;
+    const bool conflict = reply && reply->status == http_status::kConflict;
     const bool unknown = conflict || fault.code() == ErrorCode::kUnavailable;
     co_return unknown ? Written::kUnknown : Written::kNo;
   }

@@ -307,6 +307,7 @@ asio::awaitable<void> CertificateRotator::run(const bool* stopped) {
   };
   asio::co_spawn(executor, kube::runReflector(self->client, follower, self->secret_rein, stopped),
                  rethrow);
+  follower.trouble = logWatchTrouble("mutatingwebhookconfigurations");
   follower.path = kRegistrations;
   follower.query = "fieldSelector=metadata.name%3D" + self->options.registration;
   follower.set = [self](const json::value& object) { self->setRegistration(object); };

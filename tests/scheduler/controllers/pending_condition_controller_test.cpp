@@ -30,16 +30,16 @@ class PendingTest : public ControllerTest {
     ASSERT_TRUE(choice && !choice->node);
   }
   // The pod gets a node: the cache and the controller are told.
-  void place() {
-    json::object pod = *api.find(podPath("p"));
+  void place(const std::string& name = "p") {
+    json::object pod = *api.find(podPath(name));
     pod["spec"].as_object()["nodeName"] = "a";
-    api.set(podPath("p"), std::move(pod));
-    cache.removePod("uid-of-p");
-    controller.onPodUpdate(podAt(podPath("p")));
+    api.set(podPath(name), std::move(pod));
+    cache.removePod("uid-of-" + name);
+    controller.onPodUpdate(podAt(podPath(name)));
   }
   // Status of the condition; empty: there is none.
-  std::string condition() const {
-    for (const kube::PodCondition& one : podAt(podPath("p")).conditions)
+  std::string condition(const std::string& name = "p") const {
+    for (const kube::PodCondition& one : podAt(podPath(name)).conditions)
       if (one.type == kDevicesFit) return one.status;
     return "";
   }
@@ -79,6 +79,24 @@ TEST_F(PendingTest, WriteOfPlacedPodFails_IsRepeated) {
   place();
   EXPECT_TRUE(until([&] { return condition() == "True"; }));
   EXPECT_EQ(writes(), 4u);
+}
+
+TEST_F(PendingTest, WritesOfOnePodAlwaysFail_OthersAreWritten) {
+  json::object other = podJson(kWhole);
+  other["metadata"].as_object()["name"] = "q";
+  other["metadata"].as_object()["uid"] = "uid-of-q";
+  api.set(podPath("q"), std::move(other));
+  const std::vector<std::string_view> names{"a"};
+  ASSERT_TRUE(cache.filterAndReserve(podAt(podPath("q")), names, {now().ms + 1'000'000}));
+  ASSERT_TRUE(until([&] { return condition() == "False" && condition("q") == "False"; }));
+  api.inject({.method = "PATCH",
+              .path = podPath("p") + "/status",
+              .kind = test::FaultKind::kStatus,
+              .times = 1'000'000});
+  place("p");
+  place("q");
+  EXPECT_TRUE(until([&] { return condition("q") == "True"; }));
+  EXPECT_EQ(condition("p"), "False");
 }
 
 TEST_F(PendingTest, AnswerLostAfterWrite_ConditionStaysAsItIs) {
