@@ -1,4 +1,4 @@
-// A kernel of the demo's and of tests/clients' programs, as a CUDA compiler would deliver it.
+// A kernel of the demo's and of tests/cuda_linkage' programs, as a CUDA compiler would deliver it.
 #pragma once
 
 // axpy_f32(y, x, count, a): y[i] += a x[i].

@@ -146,22 +146,22 @@ class Agent {
                 idle_, door_, [this] { loop_.stop(); }),
         registrar_(loop_, tenants_) {
     if (options_.cluster)
-      desk_.emplace(DevicePluginInputs{.loop = loop_,
-                                       .cluster = *options_.cluster,
-                                       .node = options_.node,
-                                       .paths = paths_,
-                                       .install = install,
-                                       .tenants = tenants_,
-                                       .container_registration = door_,
-                                       .inventory = inventory_,
-                                       .bypass = bypass_,
-                                       .access = std::move(access)});
+      device_plugin_.emplace(DevicePluginInputs{.loop = loop_,
+                                                .cluster = *options_.cluster,
+                                                .node = options_.node,
+                                                .paths = paths_,
+                                                .install = install,
+                                                .tenants = tenants_,
+                                                .container_registration = door_,
+                                                .inventory = inventory_,
+                                                .bypass = bypass_,
+                                                .access = std::move(access)});
     if (options_.cluster) bypass_.lookForPods(), tenants_.audit().alwaysAudit();
     const std::string& name = options_.cluster ? options_.cluster->name : options_.node.name;
     if (options_.metrics)
       exporter_.emplace(
           tenants_, bypass_, name, [this] { return server_.snapshot(); },
-          [this] { return desk_ ? desk_->unready() : std::string(); });
+          [this] { return device_plugin_ ? device_plugin_->unready() : std::string(); });
     if (exporter_) server_.tellLateness([this] { return exporter_->lateMs(); });
     tenants_.notifier().onEvent([this](EventView event) { events_.add(std::move(event)); });
   }
@@ -187,7 +187,7 @@ class Agent {
     if (listening && anyContained()) listening = door_.open();
     if (listening) listening = server_.listen(paths_.socket());
     if (listening && exporter_) listening = expose();
-    if (listening && desk_) listening = desk_->begin();
+    if (listening && device_plugin_) listening = device_plugin_->begin();
     if (!listening) return listening;
     signals_.async_wait([this](const error_code& fault, int signal) {
       if (fault) return;
@@ -200,7 +200,7 @@ class Agent {
     tell(options_.ready_fd, "ok\n");
     info("agent of " + options_.node.name + " ready, driver " + inventory_.driverVersion());
     loop_.run();
-    if (desk_) desk_->end();
+    if (device_plugin_) device_plugin_->end();
     return {};
   }
 
@@ -242,8 +242,8 @@ class Agent {
     tenants_.overcommit().updateResidency();
     tenants_.liveness().skipStopped();
     // The driver worker takes one question at a time, so health and use are queried in turn.
-    if (++ticks_ % kHealthEvery == 0 && tenants_.healthMonitor().pollHealth() && desk_)
-      desk_->healthChanged();
+    if (++ticks_ % kHealthEvery == 0 && tenants_.healthMonitor().pollHealth() && device_plugin_)
+      device_plugin_->healthChanged();
     bypass_.look();
     tenants_.audit().auditUsage();
     const Snapshot looked = lookAtMemory(tenants_, inventory_);
@@ -253,7 +253,7 @@ class Agent {
       static_cast<void>(exporter_->listen(loop_, *options_.metrics));
     if (exporter_) exporter_->tick(looked, nowMs());
     idle_.look();
-    if (desk_) desk_->tick();
+    if (device_plugin_) device_plugin_->tick();
     if (!tenants_.all().empty() || !server_.idle()) last_busy_ = Clock::now();
     if (options_.idle_ms != 0 &&
         Clock::now() - last_busy_ >= std::chrono::milliseconds(options_.idle_ms))
@@ -304,7 +304,7 @@ class Agent {
   ApiServer server_;
   Registrar registrar_;
   std::optional<Exporter> exporter_;
-  std::optional<DevicePluginController> desk_;
+  std::optional<DevicePluginController> device_plugin_;
 };
 
 struct Privileges {

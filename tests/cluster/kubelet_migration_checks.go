@@ -195,9 +195,9 @@ func migratedFromNvidia(w *world) (err error) {
 	return w.agentBegins(record.Build)
 }
 
-// nvidiaVersion is what tests/peers/nvidia names.
+// nvidiaVersion is what tests/third_party/nvidia names.
 func nvidiaVersion() string {
-	text, err := os.ReadFile("tests/peers/nvidia/go.mod")
+	text, err := os.ReadFile("tests/third_party/nvidia/go.mod")
 	if err != nil {
 		return err.Error()
 	}

@@ -26,7 +26,7 @@ CARD = BUILD / "demo" / "card"
 RACE = BUILD / "demo" / "race"
 SUCCESS, OUT_OF_MEMORY = 0, 2
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
-# The simulated card of the tests; empty: this machine's own (tests/card).
+# The simulated card of the tests; empty: this machine's own (tests/gpu).
 PROFILE = os.environ.get("DIVVY_E2E_PROFILE", "h100")
 BOUND = 30.0  # seconds that a condition may take on a machine that is busy with other tests
 

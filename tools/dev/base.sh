@@ -8,9 +8,9 @@ BUILD_PACKAGES=(g++ cmake ninja-build ccache mold python3 git
 # What tests and benches are compiled with.
 TEST_PACKAGES=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev)
 # What tests run, beside the product.
-PEER_PACKAGES=(binutils python3-pip zsh fish openssl gpg)
+THIRD_PARTY_PACKAGES=(binutils python3-pip zsh fish openssl gpg)
 # These packages start services on a machine with systemd: there the tests that need them are skipped.
-[[ -d /run/systemd/system ]] || PEER_PACKAGES+=(prometheus podman conmon runc uidmap)
+[[ -d /run/systemd/system ]] || THIRD_PARTY_PACKAGES+=(prometheus podman conmon runc uidmap)
 # Only for assembling and running the aarch64 stubs on another machine.
 ARM_PACKAGES=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)
 # Only for a node with a kubelet.

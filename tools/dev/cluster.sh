@@ -80,10 +80,10 @@ build_cluster() {
 
 # Programs of other projects, of their own modules, to check against. Where one cannot be had its check is
 # skipped and says so.
-build_peers() {
-  if go_programs nvidia-device-plugin build/peers tests/peers/nvidia 1 "" \
+build_nvidia_plugin() {
+  if go_programs nvidia-device-plugin build/third_party tests/third_party/nvidia 1 "" \
     github.com/NVIDIA/k8s-device-plugin/cmd/nvidia-device-plugin; then
-    printf '%s\n' "$PWD/build/peers/nvidia-device-plugin"
+    printf '%s\n' "$PWD/build/third_party/nvidia-device-plugin"
   else
     say "NVIDIA's device plugin cannot be built here: the check of a migration is skipped"
   fi
@@ -91,13 +91,13 @@ build_peers() {
 
 # Volcano's scheduler, and the kinds of objects that it works with beside it. Prints its path, or nothing.
 build_volcano() {
-  mkdir -p build/peers/volcano-crds
+  mkdir -p build/third_party/volcano-crds
   local dir
-  if go_programs volcano build/peers tests/peers/volcano 0 "" volcano.sh/volcano/cmd/scheduler &&
-    dir=$(cd tests/peers/volcano && "$(find_go)" list -m -f '{{.Dir}}' volcano.sh/volcano) &&
-    install -m 644 "$dir"/config/crd/volcano/bases/*.yaml build/peers/volcano-crds/; then
-    mv build/peers/scheduler build/peers/volcano-scheduler
-    printf '%s\n' "$PWD/build/peers/volcano-scheduler"
+  if go_programs volcano build/third_party tests/third_party/volcano 0 "" volcano.sh/volcano/cmd/scheduler &&
+    dir=$(cd tests/third_party/volcano && "$(find_go)" list -m -f '{{.Dir}}' volcano.sh/volcano) &&
+    install -m 644 "$dir"/config/crd/volcano/bases/*.yaml build/third_party/volcano-crds/; then
+    mv build/third_party/scheduler build/third_party/volcano-scheduler
+    printf '%s\n' "$PWD/build/third_party/volcano-scheduler"
   else
     say "Volcano's scheduler cannot be built here: the check of its dialect is skipped"
   fi
@@ -105,10 +105,10 @@ build_volcano() {
 
 # The kinds that Prometheus' operator has and the chart makes something of. Where they are, or nothing.
 operator_kinds() {
-  local dir module=github.com/prometheus-operator/prometheus-operator out=build/peers/operator-kinds kind
+  local dir module=github.com/prometheus-operator/prometheus-operator out=build/third_party/operator-kinds kind
   rm -rf $out && mkdir -p $out
-  if (cd tests/peers/prometheus-operator && "$(find_go)" mod download $module) >&2 &&
-    dir=$(cd tests/peers/prometheus-operator && "$(find_go)" list -m -f '{{.Dir}}' $module); then
+  if (cd tests/third_party/prometheus-operator && "$(find_go)" mod download $module) >&2 &&
+    dir=$(cd tests/third_party/prometheus-operator && "$(find_go)" list -m -f '{{.Dir}}' $module); then
     for kind in servicemonitors podmonitors prometheusrules; do
       install -m 644 "$dir/example/prometheus-operator-crd/monitoring.coreos.com_$kind.yaml" $out/ || return 1
     done
@@ -120,7 +120,7 @@ operator_kinds() {
 
 # Nodes of today have containerd 2; Debian's is of 1.6.
 build_containerd() {
-  go_programs containerd build/peers tests/peers/containerd 0 "" github.com/containerd/containerd/v2/cmd/containerd \
+  go_programs containerd build/third_party tests/third_party/containerd 0 "" github.com/containerd/containerd/v2/cmd/containerd \
     github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2
 }
 
@@ -169,12 +169,12 @@ node_vm() { # [--json FILE] [--only TEXT,...] [--containerd 2]
   build_cluster
   [[ $runtime == 1 ]] || build_containerd
   local nvidia volcano options=(--only "$only")
-  nvidia=$(build_peers) && [[ -z $nvidia ]] || options+=(--nvidia build/peers/nvidia-device-plugin)
-  volcano=$(build_volcano) && [[ -z $volcano ]] || options+=(--volcano build/peers/volcano-scheduler)
+  nvidia=$(build_nvidia_plugin) && [[ -z $nvidia ]] || options+=(--nvidia build/third_party/nvidia-device-plugin)
+  volcano=$(build_volcano) && [[ -z $volcano ]] || options+=(--volcano build/third_party/volcano-scheduler)
   say "making the machine's disk"
-  tests/vm/make-root build/vm
+  tests/systemd_vm/make-root build/vm
   say "booting the machine"
-  DIVVY_VM_EMULATES=$emulate DIVVY_VM_CONTAINERD=$runtime tests/vm/boot build/vm "$json" "${options[@]}"
+  DIVVY_VM_EMULATES=$emulate DIVVY_VM_CONTAINERD=$runtime tests/systemd_vm/boot build/vm "$json" "${options[@]}"
 }
 
 # up, check, down, status, with what `cluster` itself takes; sizes and --install are made into that.
@@ -211,7 +211,7 @@ cluster() {
     rest+=(--kubelet "$PWD/build/release")
     if [[ $runtime == 2 ]]; then
       build_containerd
-      rest+=(--containerd "$PWD/build/peers")
+      rest+=(--containerd "$PWD/build/third_party")
     fi
   fi
   case "$command" in
@@ -222,7 +222,7 @@ cluster() {
         # A cluster of that one node: pods of other checks never end.
         "$program" up "${rest[@]}"
         before=$(build_before)
-        nvidia=$(build_peers)
+        nvidia=$(build_nvidia_plugin)
         volcano=$(build_volcano)
         rest=(--only kubelet ${before:+--before "$before"} ${nvidia:+--nvidia "$nvidia"}
           ${volcano:+--volcano "$volcano"} "${rest[@]}")

@@ -17,7 +17,7 @@ beside() { # COMMAND ARGS
 repeat_tests() { # TIMES
   local time status=0
   build release
-  peers
+  third_party
   for ((time = 1; time <= $1; time++)); do
     say "run $time of $1"
     beside run_tests release || status=$?

@@ -1,7 +1,7 @@
 # Tests, sanitizers, fuzzers, checks on a card. Sourced by ./dev.
 
 # Peers that tests compare with. Without them those checks are skipped, and say so.
-peers() {
+third_party() {
   mkdir -p build
   [[ $(uname -m) == aarch64 ]] || (need "${ARM_PACKAGES[@]}") ||
     say "no aarch64 tools: that test will be skipped"
@@ -22,8 +22,8 @@ run_tests() { # PRESET [CTEST ARGS]
   tools/run-tests "build/$preset" "$JOBS" "$@"
 }
 
-# Tests that compare with what `peers` fetches, and tests that run what PEER_PACKAGES has.
-PEER_TESTS='^(abi_|ptx_recompiled|e2e_pypi|interposer_(cuda|nvml|timeslice)_elf)'
+# Tests that compare with what `third_party` fetches, and tests that run what THIRD_PARTY_PACKAGES has.
+THIRD_PARTY_TESTS='^(abi_|ptx_recompiled|e2e_pypi|interposer_(cuda|nvml|timeslice)_elf)'
 PACKAGE_TESTS='^(abi_|ptx_recompiled|cli_|e2e_podman|e2e_kept_share|prometheus_|interposer_|images_)'
 
 # Only what the chosen tests need is built and fetched: `./dev test -R scheduler` compiles no interposer.
@@ -34,10 +34,10 @@ chosen_tests() { # PRESET [CTEST ARGS]
   configure "$preset" tests
   files=$(python3 -B tools/test_files.py "build/$preset" "$@") || exit $?
   names=$(ctest --test-dir "build/$preset" -N "$@" | sed -n 's/^ *Test *#[0-9]*: //p')
-  ! grep -qE "$PACKAGE_TESTS" <<<"$names" || need "${PEER_PACKAGES[@]}"
+  ! grep -qE "$PACKAGE_TESTS" <<<"$names" || need "${THIRD_PARTY_PACKAGES[@]}"
   # shellcheck disable=SC2086  # names of files of the build directory, one word each
   [[ -z $files ]] || build_tests "$preset" $files
-  ! grep -qE "$PEER_TESTS" <<<"$names" || peers
+  ! grep -qE "$THIRD_PARTY_TESTS" <<<"$names" || third_party
   run_tests "$preset" "$@"
 }
 
@@ -68,18 +68,18 @@ test_command() {
   elif (($#)); then
     chosen_tests "$preset" "$@"
   else
-    need "${PEER_PACKAGES[@]}"
-    build "$preset" && peers && run_tests "$preset"
+    need "${THIRD_PARTY_PACKAGES[@]}"
+    build "$preset" && third_party && run_tests "$preset"
   fi
 }
 
 long_test() { # [turns [PODS [SEED]]] [permutations [GROUPS [SEED]]] [SWAPS [SEED]]
   if [[ ${1:-} == permutations ]]; then
     local groups=${2:-10000} seed=${3:-$RANDOM}
-    build_tests release desk_permutations_test divvy divvy_cuda_so divvy_nvml_so divvy_simgpu_cuda divvy_simgpu_nvml
+    build_tests release deviceplugin_permutations_test divvy divvy_cuda_so divvy_nvml_so divvy_simgpu_cuda divvy_simgpu_nvml
     say "$groups groups of pods, seed $seed, at low priority"
     DIVVY_PERMUTATIONS=$groups DIVVY_PERMUTATIONS_KILLED=$((groups / 1000)) DIVVY_PERMUTATIONS_SEED=$seed \
-      DIVVY_BUILD_DIR=$PWD/build/release nice -n 10 build/release/tests/desk_permutations_test
+      DIVVY_BUILD_DIR=$PWD/build/release nice -n 10 build/release/tests/deviceplugin_permutations_test
     return
   fi
   if [[ ${1:-} == turns ]]; then
@@ -114,7 +114,7 @@ pack_for_card() {
   ldd $pack/bin/* $pack/bench/* | awk '/libyaml-cpp|libbenchmark|libssl|libcrypto|libseccomp/ { print $3 }' |
     sort -u | xargs -I{} cp -L {} $pack/libraries/
   say "packed: $pack ($(du -sh $pack | cut -f1)); there, from this repository:"
-  echo "python3 tests/card/run.py --build $pack [PART...]"
+  echo "python3 tests/gpu/run.py --build $pack [PART...]"
 }
 
 gpu() { # [--pack] [PART...]
@@ -126,7 +126,7 @@ gpu() { # [--pack] [PART...]
   ldconfig -p | grep -q 'libcuda\.so\.1' || [[ -n ${DIVVY_CUDA_LIBRARY:-} ]] ||
     die "no NVIDIA driver found: this command needs a machine with a card (./dev demo does not)"
   build_tests release divvy_card
-  python3 -B tests/card/run.py --build build/release --out build/card "$@"
+  python3 -B tests/gpu/run.py --build build/release --out build/card "$@"
   say "build/card/*.json: commit them under bench/results/ with date, card, driver"
 }
 

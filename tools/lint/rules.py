@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The house rules as a test: dependency direction, budgets, what the interposer must never do.
+"""The repository rules as a test: dependency direction, budgets, what the interposer must never do.
 
 usage: rules.py [--root DIR] [RULE ...]     (no RULE: all of them)
 
@@ -161,7 +161,7 @@ MAX_FOLDER_FILES = 30
 MAX_COLUMNS = 100
 CODE = (".cpp", ".h", ".c", ".cu")
 
-# The tenant's process is a guest house (DESIGN 3): none of these may be called there.
+# The tenant's process is a guest space (DESIGN 3): none of these may be called there.
 GUEST_FORBIDDEN = re.compile(
     r"(?<![.>])\b(exit|_exit|abort|signal|sigaction|umask|setenv|putenv|unsetenv|printf|fprintf|puts|perror|"
     r"malloc|calloc|realloc|free|system|popen|atexit|sleep|usleep)\s*\(|\bthrow\b|\btry\s*\{|"

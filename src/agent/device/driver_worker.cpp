@@ -48,52 +48,52 @@ struct DriverWorker::WorkerState {
   bool closed = false;
 };
 
-void DriverWorker::serve(const std::shared_ptr<WorkerState>& desk) {
-  std::unique_lock lock(desk->mutex);
+void DriverWorker::serve(const std::shared_ptr<WorkerState>& state) {
+  std::unique_lock lock(state->mutex);
   for (;;) {
     // Callers wait on the same condition variable. Before 2.41 glibc can lose a wakeup of several
     // waiters (its bug 25847). Without this bound the thread once slept while a query was queued,
     // and every device counted as out of service.
-    while (!desk->closed && !desk->question) desk->changed.wait_for(lock, kWoken);
-    if (!desk->question) return;
+    while (!state->closed && !state->question) state->changed.wait_for(lock, kWoken);
+    if (!state->question) return;
     lock.unlock();
-    desk->question(desk->nvml);
+    state->question(state->nvml);
     lock.lock();
-    desk->question = desk->closed ? nullptr : std::exchange(desk->next, nullptr);
-    desk->asked_at = std::chrono::steady_clock::now();
-    desk->changed.notify_all();
+    state->question = state->closed ? nullptr : std::exchange(state->next, nullptr);
+    state->asked_at = std::chrono::steady_clock::now();
+    state->changed.notify_all();
   }
 }
 
 DriverWorker::DriverWorker(driver::Nvml nvml, std::chrono::milliseconds patience)
     : patience_(patience),
       path_(nvml.path()),
-      desk_(std::make_shared<WorkerState>(std::move(nvml))) {
+      state_(std::make_shared<WorkerState>(std::move(nvml))) {
   // Signals go to the thread that runs the loop.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread(serve, desk_).detach();
+  std::thread(serve, state_).detach();
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 DriverWorker::~DriverWorker() {
-  const std::lock_guard lock(desk_->mutex);
-  desk_->closed = true;
-  desk_->changed.notify_all();
+  const std::lock_guard lock(state_->mutex);
+  state_->closed = true;
+  state_->changed.notify_all();
 }
 
 // Requires the mutex.
 void DriverWorker::put(Question question) {
-  desk_->question = std::move(question);
-  desk_->asked_at = std::chrono::steady_clock::now();
-  desk_->changed.notify_all();
+  state_->question = std::move(question);
+  state_->asked_at = std::chrono::steady_clock::now();
+  state_->changed.notify_all();
 }
 
 void DriverWorker::refreshUse(const std::vector<unsigned>& indexes) {
   // Not owning: the state outlives its own queries.
-  Question ask = [desk = desk_.get(), indexes](const driver::Nvml& nvml) {
+  Question ask = [state = state_.get(), indexes](const driver::Nvml& nvml) {
     DriverTimes times;
     std::map<unsigned, int> utilisation;
     DriverProcesses processes;
@@ -103,42 +103,42 @@ void DriverWorker::refreshUse(const std::vector<unsigned>& indexes) {
       utilisation[index] = use ? use->utilisation : -1;
       processes[index] = nvml.processes(index);
     }
-    const std::lock_guard answered(desk->mutex);
-    desk->times = std::move(times);
-    desk->utilisation = std::move(utilisation);
-    desk->processes = std::move(processes);
+    const std::lock_guard answered(state->mutex);
+    state->times = std::move(times);
+    state->utilisation = std::move(utilisation);
+    state->processes = std::move(processes);
   };
-  const std::lock_guard lock(desk_->mutex);
-  if (desk_->question) {
-    desk_->next = std::move(ask);
+  const std::lock_guard lock(state_->mutex);
+  if (state_->question) {
+    state_->next = std::move(ask);
   } else {
     put(std::move(ask));
   }
 }
 
 DriverTimes DriverWorker::latestTimes() const {
-  const std::lock_guard lock(desk_->mutex);
-  return desk_->times;
+  const std::lock_guard lock(state_->mutex);
+  return state_->times;
 }
 
 std::map<unsigned, int> DriverWorker::latestUtilisation() const {
-  const std::lock_guard lock(desk_->mutex);
-  return desk_->utilisation;
+  const std::lock_guard lock(state_->mutex);
+  return state_->utilisation;
 }
 
 std::optional<DriverProcesses> DriverWorker::takeProcesses() {
-  const std::lock_guard lock(desk_->mutex);
-  return std::exchange(desk_->processes, std::nullopt);
+  const std::lock_guard lock(state_->mutex);
+  return std::exchange(state_->processes, std::nullopt);
 }
 
 void DriverWorker::refreshHealth(const std::vector<unsigned>& indexes) {
-  const std::lock_guard lock(desk_->mutex);
-  if (desk_->question) return;
-  put([desk = desk_.get(), indexes](const driver::Nvml& nvml) {
+  const std::lock_guard lock(state_->mutex);
+  if (state_->question) return;
+  put([state = state_.get(), indexes](const driver::Nvml& nvml) {
     DriverHealth now;
     hear(nvml, indexes, &now);
-    const std::lock_guard answered(desk->mutex);
-    DriverHealth& health = desk->health ? *desk->health : desk->health.emplace();
+    const std::lock_guard answered(state->mutex);
+    DriverHealth& health = state->health ? *state->health : state->health.emplace();
     health.faults.insert(health.faults.end(), now.faults.begin(), now.faults.end());
     health.answers = std::move(now.answers);
     health.errors = std::move(now.errors);
@@ -146,17 +146,17 @@ void DriverWorker::refreshHealth(const std::vector<unsigned>& indexes) {
 }
 
 void DriverWorker::settle() {
-  std::unique_lock lock(desk_->mutex);
-  desk_->changed.wait_until(lock, desk_->asked_at + patience_, [&] { return !desk_->question; });
+  std::unique_lock lock(state_->mutex);
+  state_->changed.wait_until(lock, state_->asked_at + patience_, [&] { return !state_->question; });
 }
 
 std::optional<DriverHealth> DriverWorker::takeHealth(const std::vector<unsigned>& indexes) {
   {
-    const std::lock_guard lock(desk_->mutex);
+    const std::lock_guard lock(state_->mutex);
     const bool late =
-        desk_->question && std::chrono::steady_clock::now() > desk_->asked_at + patience_;
-    if (!late && desk_->health && std::exchange(silent_, false)) info("the driver answers again");
-    if (!late) return std::exchange(desk_->health, std::nullopt);
+        state_->question && std::chrono::steady_clock::now() > state_->asked_at + patience_;
+    if (!late && state_->health && std::exchange(silent_, false)) info("the driver answers again");
+    if (!late) return std::exchange(state_->health, std::nullopt);
   }
   fellSilent();
   DriverHealth none;
@@ -172,15 +172,15 @@ void DriverWorker::fellSilent() {
 }
 
 bool DriverWorker::ask(Question question) {
-  std::unique_lock lock(desk_->mutex);
+  std::unique_lock lock(state_->mutex);
   // A query without a waiting caller may be under way.
-  if (!desk_->changed.wait_until(lock, desk_->asked_at + patience_,
-                                 [&] { return !desk_->question; })) {
+  if (!state_->changed.wait_until(lock, state_->asked_at + patience_,
+                                  [&] { return !state_->question; })) {
     fellSilent();
     return false;
   }
   put(std::move(question));
-  if (desk_->changed.wait_for(lock, patience_, [&] { return !desk_->question; })) {
+  if (state_->changed.wait_for(lock, patience_, [&] { return !state_->question; })) {
     if (std::exchange(silent_, false)) info("the driver answers again");
     return true;
   }

@@ -70,14 +70,14 @@ class DriverWorker {
   struct WorkerState;
 
   void put(Question question);
-  static void serve(const std::shared_ptr<WorkerState>& desk);
+  static void serve(const std::shared_ptr<WorkerState>& state);
   // Returns false if there is no answer in time. The query may still run later.
   bool ask(Question question);
   void fellSilent();
 
   const std::chrono::milliseconds patience_;
   std::string path_;
-  std::shared_ptr<WorkerState> desk_;
+  std::shared_ptr<WorkerState> state_;
   bool silent_ = false;  // a caller waited without a reply
 };
 

@@ -49,52 +49,52 @@ class DriverWorkerTest : public testing::Test {
 };
 
 TEST_F(DriverWorkerTest, DriverAnswers_UseIsReturned) {
-  const auto desk = open();
-  const Result<driver::DeviceUse> use = desk->use(0);
+  const auto worker = open();
+  const Result<driver::DeviceUse> use = worker->use(0);
   ASSERT_TRUE(use) << use.error().message();
   EXPECT_EQ(use->used, gib(1));
-  EXPECT_TRUE(desk->processTimes(0).empty());
+  EXPECT_TRUE(worker->processTimes(0).empty());
 }
 
 TEST_F(DriverWorkerTest, DriverStuck_FailsFastThenRecovers) {
-  const auto desk = open();
+  const auto worker = open();
   stick();
-  const Result<driver::DeviceUse> first = desk->use(0);
+  const Result<driver::DeviceUse> first = worker->use(0);
   ASSERT_FALSE(first);
   EXPECT_EQ(first.error().code(), ErrorCode::kUnavailable);
   EXPECT_NE(first.error().message().find("does not answer"), std::string::npos);
   // None of these waits: a thousand waits would be a minute.
-  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(desk->use(0));
-  EXPECT_TRUE(desk->processTimes(0).empty());
+  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(worker->use(0));
+  EXPECT_TRUE(worker->processTimes(0).empty());
   free();
-  EXPECT_TRUE(eventually([&] { return desk->use(0).has_value(); }, 10s));
+  EXPECT_TRUE(eventually([&] { return worker->use(0).has_value(); }, 10s));
 }
 
 // The agent's loop asks this once a second.
 TEST_F(DriverWorkerTest, DriverStuck_RefreshDoesNotWait) {
-  const auto desk = open();
+  const auto worker = open();
   stick();
-  for (int i = 0; i < 1000; ++i) desk->refreshUse({0});
-  EXPECT_TRUE(desk->latestTimes().empty());
-  EXPECT_FALSE(desk->use(0));
+  for (int i = 0; i < 1000; ++i) worker->refreshUse({0});
+  EXPECT_TRUE(worker->latestTimes().empty());
+  EXPECT_FALSE(worker->use(0));
   free();
   EXPECT_TRUE(eventually(
       [&] {
-        desk->refreshUse({0});
-        return desk->latestTimes().contains(0);
+        worker->refreshUse({0});
+        return worker->latestTimes().contains(0);
       },
       10s));
 }
 
 // Regression: while health was what the driver did not answer, cards stayed as good as they were.
 TEST_F(DriverWorkerTest, DriverSilent_HealthSaysNoAnswer) {
-  const auto desk = open();
+  const auto worker = open();
   const std::vector<unsigned> cards{0};
   const auto answers = [&](bool so) {
     return eventually(
         [&] {
-          desk->refreshHealth(cards);
-          const std::optional<agent::DriverHealth> said = desk->takeHealth(cards);
+          worker->refreshHealth(cards);
+          const std::optional<agent::DriverHealth> said = worker->takeHealth(cards);
           return said && said->answers.at(0) == so;
         },
         10s);
@@ -108,18 +108,18 @@ TEST_F(DriverWorkerTest, DriverSilent_HealthSaysNoAnswer) {
 
 // A question that nobody waits for is no reason to turn others away.
 TEST_F(DriverWorkerTest, RefreshUnderWay_UseStillAnswers) {
-  const auto desk = open();
+  const auto worker = open();
   for (int i = 0; i < 100; ++i) {
-    desk->refreshUse({0});
-    EXPECT_TRUE(desk->use(0));
+    worker->refreshUse({0});
+    EXPECT_TRUE(worker->use(0));
   }
 }
 
 TEST_F(DriverWorkerTest, DriverStuck_CloseDoesNotWait) {
-  auto desk = open();
+  auto worker = open();
   stick();
-  EXPECT_FALSE(desk->use(0));
-  desk.reset();
+  EXPECT_FALSE(worker->use(0));
+  worker.reset();
 }
 
 TEST_F(DriverWorkerTest, DriverStuck_AgentKeepsServing) {

@@ -269,7 +269,7 @@ struct Life {
   explicit Life(Cluster& with) : cluster(with) {
     client = std::move(*kube::Client::make(loop.get_executor(), cluster.api(),
                                            {1e6, 1e6, std::chrono::seconds(10), 1}));
-    desk = std::make_unique<EvictionController>(
+    controller = std::make_unique<EvictionController>(
         kIdleGround, loop.get_executor(), *client,
         std::move(*PlatformCallback::make(loop.get_executor(), cluster.platform())), counts,
         EvictionController::Options{"divvy-scheduler", kTerms, [] { return std::string(); },
@@ -278,14 +278,14 @@ struct Life {
     hear();
   }
   void hear() {
-    desk->onNodeUpdate(cluster.node());
+    controller->onNodeUpdate(cluster.node());
     if (cluster.state.empty()) return;
     kube::Pod pod;
     pod.meta.space = "s", pod.meta.name = "p", pod.meta.uid = "u", pod.node = "n";
     pod.meta.annotations[kube::kIdleNoticeKey] = cluster.state;
     pod.meta.deleting = cluster.ending;
-    if (cluster.there) desk->onPodUpdate(pod);
-    if (!cluster.there) desk->onPodDelete("u");
+    if (cluster.there) controller->onPodUpdate(pod);
+    if (!cluster.there) controller->onPodDelete("u");
   }
   void run(unsigned polls) {
     for (unsigned i = 0; i < polls; ++i) {
@@ -299,7 +299,7 @@ struct Life {
   NoticeCounts counts;
   bool stopped = false;
   std::unique_ptr<kube::Client> client;
-  std::unique_ptr<EvictionController> desk;
+  std::unique_ptr<EvictionController> controller;
 };
 
 // Until that is so, within what anybody would wait.
@@ -451,7 +451,7 @@ TEST(EvictionController, NodeNamesForeignPod_IsIgnored) {
   kube::Node other = cluster.node();
   other.meta.name = "other";
   other.meta.annotations[kube::kIdleKey] = kube::encode(kube::Complaints{{"u", {"s", "p", 1'000}}});
-  life.desk->onNodeUpdate(other);
+  life.controller->onNodeUpdate(other);
   life.run(2'000);
   EXPECT_EQ(cluster.state, "");
   EXPECT_TRUE(cluster.kinds.empty());
