@@ -106,7 +106,7 @@ endfunction()
 # one GoogleTest program, one ctest entry. The environment names the build's products so that no test
 # guesses a path.
 #
-# KIND is the entry's label (docs/testing.md): unit (default) is one process and no clock, property draws examples,
+# KIND is the entry's label (docs/development/testing.md): unit (default) is one process and no clock, property draws examples,
 # process starts the product or programs of the test.
 #
 # A test's own sources are compiled without optimisation, in half the time. OPTIMIZED is for tests that compute

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a run of tests took, by label, beside what each label promises (docs/testing.md).
+"""What a run of tests took, by label, beside what each label promises (docs/development/testing.md).
 
 usage: test_times.py BUILD_DIR JUNIT_FILE JOBS
 

@@ -1,4 +1,4 @@
-"""Makes a table of C++ of the reasons on docs/troubleshooting.md: embed_reasons.py PAGE OUT"""
+"""Makes a table of C++ of the reasons on docs/operations/troubleshooting.md: embed_reasons.py PAGE OUT"""
 import json
 import re
 import sys

@@ -93,7 +93,7 @@ constexpr std::array kAgent{
                  .variable = "DIVVY_BYPASS_NOTICE"},
     DaemonOption{.option = "pools",
                  .type = "FILE",
-                 .help = "pools of cards, a YAML file read at the start (docs/pools.md)",
+                 .help = "pools of cards, a YAML file read at the start (docs/guides/pools.md)",
                  .otherwise = "DIVVY_POOLS",
                  .variable = "DIVVY_POOLS"},
     DaemonOption{.option = "device-policy",
@@ -191,13 +191,13 @@ constexpr std::array kAgent{
         .option = "announce-numa",
         .help = "tell the kubelet of each unit's NUMA node: for one that aligns processors",
         .form = Form::kFlag},
-    DaemonOption{
-        .option = "node-settings",
-        .type = "FILE",
-        .help = "what holds for single nodes: cards left out, and more (docs/node-settings.md); or "
-                "HAMi's config.json; read at the start, goes before options",
-        .otherwise = "none",
-        .chart = "agent.nodeSettings"},
+    DaemonOption{.option = "node-settings",
+                 .type = "FILE",
+                 .help = "what holds for single nodes: cards left out, and more "
+                         "(docs/reference/node-settings.md); or "
+                         "HAMi's config.json; read at the start, goes before options",
+                 .otherwise = "none",
+                 .chart = "agent.nodeSettings"},
     DaemonOption{.option = "metrics-listen",
                  .type = "HOST:PORT",
                  .help = "for Prometheus: /metrics; none: not",

@@ -9,7 +9,7 @@ namespace {
 
 using Wide = unsigned __int128;
 
-// Rules fitted to measurements; docs/sizing.md has them with their sources.
+// Rules fitted to measurements; docs/guides/sizing.md has them with their sources.
 constexpr std::uint64_t kSamplerBytes = 38;  // per sequence and word of the vocabulary
 constexpr Bytes kActivationBase = mib(128);
 constexpr Bytes kMinActivation = mib(410);

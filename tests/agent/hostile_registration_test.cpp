@@ -31,8 +31,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// The bar of docs/security-model.md. A machine that is busy with other tests adds to what is
-// measured: the best of kTries is judged, and an agent that waits for its tenant is late in each.
+// The bar of docs/concepts/security-model.md. A machine that is busy with other tests adds to what
+// is measured: the best of kTries is judged, and an agent that waits for its tenant is late in
+// each.
 constexpr milliseconds kBar{50};
 constexpr int kTries = 4;
 constexpr milliseconds kAttack{1500};

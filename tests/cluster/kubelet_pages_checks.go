@@ -22,7 +22,7 @@ func init() {
 			pagesAreOnesOwn})
 }
 
-// What is mounted of a share, and whether its container may write there (docs/node-agent.md).
+// What is mounted of a share, and whether its container may write there (docs/operations/node-agent.md).
 var pages = map[string]bool{"control": false, "residency": false, "report": true, "work": true, "swap": true}
 
 // A mounted is one mount of a process, as the kernel has it.

@@ -18,7 +18,7 @@ var pluginRules = []rbac.PolicyRule{
 	{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get", "patch", "update"}},
 	{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "patch", "update"}}}
 
-// As docs/migration.md has it.
+// As docs/guides/migration.md has it.
 const hamiScheduler = "hami-scheduler"
 
 // A pluginAccount is who a device plugin is to the API server.
@@ -98,7 +98,7 @@ func (w *world) allPass(who string, attempts []attempt) error {
 	return nil
 }
 
-// besidePolicies runs a check with all policies in force, made as docs/migration.md says while another plugin acts:
+// besidePolicies runs a check with all policies in force, made as docs/guides/migration.md says while another plugin acts:
 // with that plugin's account, and its scheduler. Who is as much in his roles, and is not named, is the stranger; he is
 // refused what the plugin may do, and so is the plugin before it is named and afterwards.
 func (w *world) besidePolicies(run func(plugin, stranger pluginAccount) error) (err error) {

@@ -140,11 +140,11 @@ TEST(DaemonOptions, HelmValues_AreInValuesAndSchema) {
 }
 
 TEST(DaemonOptions, Page_HasBothTables) {
-  const std::string page = sourceFile("docs/daemon-options.md");
+  const std::string page = sourceFile("docs/reference/daemon-options.md");
   for (const Daemon& daemon : daemons()) {
     const std::string table = daemon_options::table(daemon.list, daemon.extra_args);
     EXPECT_NE(page.find(table), std::string::npos)
-        << "docs/daemon-options.md does not have this table:\n"
+        << "docs/reference/daemon-options.md does not have this table:\n"
         << table;
   }
 }

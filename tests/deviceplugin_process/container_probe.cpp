@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr std::chrono::seconds kTrying{60};
 constexpr int kOutOfMemory = 2;
 
-// Source: docs/node-agent.md, of a node with simulated cards. True: what can be written.
+// Source: docs/operations/node-agent.md, of a node with simulated cards. True: what can be written.
 const std::map<std::string, bool> kMounts{{"/run/divvy/tenant/control", false},
                                           {"/run/divvy/tenant/residency", false},
                                           {"/run/divvy/tenant/report", true},

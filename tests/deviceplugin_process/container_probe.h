@@ -16,7 +16,7 @@
 namespace divvy::test {
 
 // What is wrong with the answer's mounts and variables; empty: they are those of
-// docs/node-agent.md, and all is there.
+// docs/operations/node-agent.md, and all is there.
 std::string unfit(const Allocated& given);
 
 // What is wrong with what it saw (ContainerProbe::look); empty: that is what the scheduler gave.

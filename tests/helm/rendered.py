@@ -43,7 +43,7 @@ def of_deploy(*path):
 
 
 def page(name):
-    return (pathlib.Path(CHART).parents[2] / "docs" / name).read_text("utf-8")
+    return next((pathlib.Path(CHART).parents[2] / "docs").rglob(name)).read_text("utf-8")
 
 
 def without_ours(one):

@@ -196,7 +196,7 @@ class Release(Signed):
             self.assertTrue(P256.holds(public, read["signatures"][0]["sig"], covered), path)
 
     def test_cosign_agrees(self):
-        """Where it is installed; docs/security-model.md names the versions that were tried."""
+        """Where it is installed; docs/concepts/security-model.md names the versions that were tried."""
         if not shutil.which("cosign"):
             self.skipTest("no cosign")
         self.signed()

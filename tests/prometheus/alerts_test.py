@@ -15,7 +15,7 @@ METRIC = re.compile(r"\bdivvy_\w+")
 
 def known():
     """Every family that one of our programs tells of."""
-    names = set(re.findall(r"^\| `(\w+)`", (ROOT / "docs" / "monitoring.md").read_text("utf-8"), re.M))
+    names = set(re.findall(r"^\| `(\w+)`", (ROOT / "docs" / "operations" / "monitoring.md").read_text("utf-8"), re.M))
     for source in (ROOT / "src" / "scheduler").rglob("*.cpp"):
         names |= set(re.findall(r'"(divvy_\w+)"', source.read_text("utf-8")))
     return names | {f"{name}_{part}" for name in names if name.endswith("_seconds")
@@ -26,10 +26,10 @@ class Alerts(unittest.TestCase):
     def test_each_has_a_section_in_the_runbooks(self):
         text = ALERTS.read_text("utf-8")
         names = re.findall(r"- alert: (\w+)", text)
-        sections = re.findall(r"^## (\w+)", (ROOT / "docs" / "runbooks.md").read_text("utf-8"), re.M)
+        sections = re.findall(r"^## (\w+)", (ROOT / "docs" / "operations" / "runbooks.md").read_text("utf-8"), re.M)
         self.assertGreater(len(names), 10)
         self.assertEqual(sorted(names), sorted(sections))
-        links = re.findall(r"runbook: docs/runbooks.md#(\w+)", text)
+        links = re.findall(r"runbook: docs/operations/runbooks.md#(\w+)", text)
         self.assertEqual([name.lower() for name in names], links)
 
     def test_only_families_that_there_are(self):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every test that docs/oversubscription.md names as the proof of a hazard's rule is there."""
+"""Every test that docs/concepts/oversubscription.md names as the proof of a hazard's rule is there."""
 import pathlib
 import re
 import unittest
@@ -7,7 +7,7 @@ import unittest
 from page_table import rows
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "oversubscription.md"
+PAGE = ROOT / "docs" / "concepts" / "oversubscription.md"
 TEST = re.compile(r"^TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)", re.MULTILINE)
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every test of a build has exactly one label, and one that docs/testing.md describes.
+"""Every test of a build has exactly one label, and one that docs/development/testing.md describes.
 
 usage: labels_test.py BUILD_DIR
 """
@@ -17,7 +17,7 @@ BUILD = sys.argv.pop() if len(sys.argv) > 1 else "build/release"
 class Labels(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        page = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
+        page = (ROOT / "docs" / "development" / "testing.md").read_text(encoding="utf-8")
         cls.described = set(re.findall(r"^\| `(\w+)` \|", page, re.M))
         done = subprocess.run(["ctest", "--test-dir", BUILD, "--show-only=json-v1"], capture_output=True, text=True,
                               check=True)
@@ -41,7 +41,7 @@ class Labels(unittest.TestCase):
                 self.assertIn("REQUIRED_FILES", have)
 
     def test_promises_are_those_of_the_page(self):
-        page = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
+        page = (ROOT / "docs" / "development" / "testing.md").read_text(encoding="utf-8")
         table = (ROOT / "tools" / "test_times.py").read_text(encoding="utf-8")
         promised = re.search(r"PROMISED = \{(.*?)\}", table, re.S).group(1)
         for label, seconds in re.findall(r'"(\w+)": (\d+)', promised):

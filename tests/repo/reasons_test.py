@@ -112,7 +112,7 @@ class Reasons(unittest.TestCase):
             for member in members((ROOT / "src" / header).read_text(), enum):
                 if member not in none:
                     self.said[prefix + code(member)] = told.get(member)
-        page = (ROOT / "docs/troubleshooting.md").read_text()
+        page = (ROOT / "docs/operations/troubleshooting.md").read_text()
         self.rows = {anchor: (name, text.strip(), means.strip(), do.strip())
                      for anchor, name, text, means, do in ROW.findall(page)}
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Each row of the checklist in docs/security-model.md has an id and a state, and names proofs that are there."""
+"""Each row of the checklist in docs/concepts/security-model.md has an id and a state, and names proofs that are there."""
 import json
 import pathlib
 import re
@@ -11,7 +11,7 @@ from page_table import rows
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = sys.argv.pop(1)
-PAGE = ROOT / "docs" / "security-model.md"
+PAGE = ROOT / "docs" / "concepts" / "security-model.md"
 STATES = {"holds", "partly", "no"}
 IDS = [f"{area}{number}" for area, last in (("A", 7), ("B", 7), ("C", 4), ("D", 5)) for number in range(1, last + 1)]
 

@@ -1,4 +1,5 @@
-// What logs of real servers say, against what is computed here. docs/sizing.md has the sources.
+// What logs of real servers say, against what is computed here. docs/guides/sizing.md has the
+// sources.
 #include <gtest/gtest.h>
 
 #include "sizing/answer.h"

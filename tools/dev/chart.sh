@@ -60,7 +60,7 @@ chart_in_cluster() { # [--json FILE] [--only TEXT]
     [[ -z $before ]] || earlier=$(build_before)
     images ${earlier:+"$earlier"}
     build_tests release "${NODE_TARGETS[@]}"
-    # Each on an API server of its own: one that had the fencing policy before has an old Lease (docs/install.md#again).
+    # Each on an API server of its own: one that had the fencing policy before has an old Lease (docs/guides/install.md#again).
     for one in "${on_nodes[@]}"; do
       chart_on_a_node "$one" ${earlier:+build/images/divvy-before.tar} || status=$?
       parts+=("build/chart/$one.json")

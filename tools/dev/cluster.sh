@@ -5,7 +5,7 @@ GO_WANTED=go1.24.11
 # The earlier commit that upgrades start from.
 BEFORE=${DIVVY_BEFORE:-HEAD~1}
 # The checks of a node that depend on an agent without rights or on CDI.
-# Checks of a node that take long and have not failed for long: ./dev nightly has them (docs/ci.md).
+# Checks of a node that take long and have not failed for long: ./dev nightly has them (docs/development/ci.md).
 AT_NIGHT=(kubelet-one-card-has-many-names kubelet-a-card-with-memory-errors-is-given-again-once-it-is-quiet
   kubelet-an-idle-pod-is-swapped-out-before-it-is-told kubelet-names-come-and-go-under-pods kubelet-numa-is-aligned
   kubelet-the-dashboards-of-its-node-have-data kubelet-beside-nvidias-plugin)

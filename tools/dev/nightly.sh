@@ -1,4 +1,4 @@
-# What takes long and rarely fails, and is left out of CI (docs/ci.md). Sourced by ./dev.
+# What takes long and rarely fails, and is left out of CI (docs/development/ci.md). Sourced by ./dev.
 
 NIGHTLY=(apart checks clients containerd2 permutations swaps fuzz repeat vm bench)
 

@@ -1,4 +1,4 @@
-// The share annotations of a pod that agents read (docs/pods.md). Pure. Private.
+// The share annotations of a pod that agents read (docs/guides/pods.md). Pure. Private.
 #pragma once
 
 #include <string>

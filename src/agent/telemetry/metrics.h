@@ -42,7 +42,7 @@ struct MetricsInput {
 // monitor.
 std::string exposition(const MetricsInput& all, bool hami = false);
 
-// Every family as a row of a Markdown table, for docs/monitoring.md.
+// Every family as a row of a Markdown table, for docs/operations/monitoring.md.
 std::string familiesTable();
 
 }  // namespace divvy::agent

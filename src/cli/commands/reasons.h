@@ -1,4 +1,4 @@
-// The codes of refusals: rows of docs/troubleshooting.md, built into the program.
+// The codes of refusals: rows of docs/operations/troubleshooting.md, built into the program.
 #pragma once
 
 #include <optional>

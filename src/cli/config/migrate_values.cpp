@@ -57,7 +57,7 @@ constexpr MigrationRule kRules[] = {
      "compute is a part of what there is"},
     {"devicePlugin.disablecorelimit", MigrationAction::kMoot, kDead},
     {"devicePlugin.migStrategy", MigrationAction::kByHand,
-     "instances are offered as they were made, docs/mig.md"},
+     "instances are offered as they were made, docs/guides/mig.md"},
     {"devicePlugin.enableNumaTopology", MigrationAction::kByHand,
      "use.divvy.dev/device-policy: numa-strict"},
     {"devicePlugin.createRuntimeClass", MigrationAction::kByHand, "make the RuntimeClass yourself"},

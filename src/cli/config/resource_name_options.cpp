@@ -86,7 +86,7 @@ Result<void> readNames(const ClusterNodeText& text, AgentOptions* options,
 
 // Every name by which a pod may request memory or compute besides the count. From Kubernetes 1.36
 // on, kube-scheduler can refuse a node that has one of a pod's names and lacks another
-// (docs/node-agent.md).
+// (docs/operations/node-agent.md).
 void addAnnounced(const AgentOptions& options, const vendors::Kind& kind,
                   agent::ClusterNode* cluster) {
   using Means = vendors::ResourceAlias::Means;

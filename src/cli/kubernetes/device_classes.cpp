@@ -65,7 +65,7 @@ std::string hazardText(const std::vector<doctor::MappedClass>& classes, const ku
   return "DeviceClass " + mapped->name + " stands for " + mapped->resource +
          ": Kubernetes 1.36 and later refuse nodes that do not announce " +
          listOf(lacking, "others") + " (" + listOf(where, "others") +
-         "); let their agents announce it, or see docs/node-agent.md";
+         "); let their agents announce it, or see docs/operations/node-agent.md";
 }
 
 std::string DeviceClassHazards::of(const kube::Pod& pod) {

@@ -33,7 +33,8 @@ void Grammar::addDoctor() {
       ->type_name("FILE");
   doctor
       ->add_option("--bundle", text.bundle,
-                   "write an archive for whoever is asked for help; docs/doctor.md: what is in it")
+                   "write an archive for whoever is asked for help; docs/operations/doctor.md: "
+                   "what is in it")
       ->type_name("FILE.tar.gz");
   doctor->add_flag("--redact-names", text.redact_names,
                    "numbers in the bundle in place of names of pods, namespaces, nodes, tenants");

@@ -50,9 +50,9 @@ DIVVY_DEVICE_BUDGET, DIVVY_HOST_RESERVE, DIVVY_CHECKPOINT, DIVVY_SWAP_CHUNK and
 DIVVY_SWAP_QUANTUM. Who is idle for --idle-reclaim gives its memory back until its next work,
 for --idle-stop is ended (divvy agent --help).
 
---podman and --docker run a container in the share: what stands behind them is said to podman run or
-docker run, with what gives it its share and no other card. docs/containers.md says what is refused
-there and what holds; with --detach the share lives as long as the container.
+--podman and --docker run a container in the share: the words after them go to podman run or docker
+run, with the options that give the container its share and no other card. With --detach the share
+lives as long as the container. docs/guides/containers.md says which options are refused and why.
 
 --pool asks for a card of that pool (divvy agent --pools), --device-policy says which cards go
 first, or which will not do: words of tightest, binpack, spread, mutex, numa, numa-strict,
@@ -70,7 +70,7 @@ than can ever fit here, 126/127 the command cannot be executed / was not found.)
 
 A share of its own, until it is given back: containers come and go, are started again, and find it
 where it was; several at once share its limit. It is changed like any other (divvy set web --memory
-10Gi). docs/containers.md says which runtimes read such devices, and what holds.)"},
+10Gi). docs/guides/containers.md says which runtimes read such devices, and what holds.)"},
     {"share create",
      R"(Examples:
   divvy share create web --memory 8Gi --cores 30
@@ -167,10 +167,10 @@ With --follow -o json, one object a line.)"},
   divvy snapshot --cluster -o cluster.json
 
 Devices, tenants with what they have, the queue, and the last 1000 asks with their answers and what
-was so when they were given (a new agent begins anew). Command lines and environment are not in it;
-names of tenants are, unless --redact puts numbers in their place. A file is written whole or
-left as it was. docs/snapshot.md describes it. With several agents: that of the machine's own cards,
-or --sim's.
+was so when they were given (a new agent starts from nothing). Command lines and environment are
+not in it. Names of tenants are, unless --redact replaces them by numbers. A file is written whole
+or left as it was. With several agents it is that of the machine's own cards, or --sim's.
+docs/reference/snapshot.md describes the format.
 
 --cluster (or --context, --as ...; kubectl divvy snapshot): of a cluster, as its API server
 tells it: nodes with devices, pods that hold them, and who waits; no history, and nothing of what
@@ -188,8 +188,8 @@ the scheduler has promised and not yet written.)"},
 Looks at this machine (driver, agents and what they keep, container runtime, kubelet, clock) and at
 the cluster (webhook, certificate, policies, leases, nodes, pods that nobody serves), and changes
 nothing. Each check is ok, a warning, a fault, or skipped, with the reason: what you may not read is
-not judged. docs/doctor.md explains each id. With neither --node nor --cluster a cluster is looked
-at where one is configured and answers. Exit status: 0 no fault, 3 a fault, 1 it could not be run, 2
+not judged. docs/operations/doctor.md explains each id. With neither --node nor --cluster a cluster
+is checked if one is configured and answers. Exit status: 0 no fault, 3 a fault, 1 not run, 2
 wrong usage.
 
 --bundle writes the report, versions, what agents say, and of the cluster nodes, pods with devices,
@@ -346,7 +346,7 @@ usage.)"},
 The helper opens the kubelet's sockets and its note, says who is at the other end of a
 connection, and asks the driver which processes use a card; the agent does everything else,
 without rights on the node. The helper needs the node's pid namespace (hostPID) and no network:
-it closes that to itself (docs/security-model.md).)"},
+it closes that to itself (docs/concepts/security-model.md).)"},
     {"agent",
      R"(Examples:
   divvy agent                            the machine's own cards, until Ctrl-C

@@ -11,7 +11,7 @@ namespace {
 
 // From this version ValidatingAdmissionPolicies are GA, and tokens name their node.
 constexpr Version kMin{1, 30, "v1.30"};
-// The tested version (docs/install.md).
+// The tested version (docs/guides/install.md).
 constexpr Version kTried{1, 34, "v1.34"};
 constexpr std::int64_t kDay = 24 * 3600;
 // Certificates are renewed when a third of their 90 days is left. One with less than this is not
@@ -20,7 +20,7 @@ constexpr std::int64_t kSoon = 14 * kDay;
 // Clocks of maintained machines differ by less.
 constexpr std::int64_t kMaxSkewMs = 5000;
 
-constexpr const char* kInstall = "helm install divvy ... -n divvy-system (docs/install.md)";
+constexpr const char* kInstall = "helm install divvy ... -n divvy-system (docs/guides/install.md)";
 
 bool below(const Version& a, const Version& b) {
   return a.major != b.major ? a.major < b.major : a.minor < b.minor;
@@ -163,7 +163,7 @@ void checkPolicies(const ClusterFacts& facts, FindingBuilder& sink) {
              "API servers do not hold up who writes what a pod was given, or in which term it was "
              "decided",
              "divvy scheduler --print policies | kubectl apply -f -  (and --print fencing; "
-             "docs/kubernetes.md)"});
+             "docs/guides/kubernetes.md)"});
 }
 
 void checkQueues(const ClusterFacts& facts, FindingBuilder& sink) {

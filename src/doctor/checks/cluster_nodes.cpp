@@ -87,7 +87,7 @@ void checkMapped(const ClusterFacts& facts, FindingBuilder& sink) {
                  "Kubernetes 1.36 and later refuse it for every pod that asks for these",
                  "have its agent announce them (--announce-memory, --announce-cores, and "
                  "agent-announce-rbac.yaml); for another's agent, or to patch them by hand: "
-                 "docs/node-agent.md"},
+                 "docs/operations/node-agent.md"},
                 one.name);
   if (!sink.hasFindings())
     sink.ok("DeviceClass " + mapped->name + " stands for " + mapped->resource +
@@ -161,7 +161,7 @@ void checkHami(const ClusterFacts& facts, FindingBuilder& sink) {
          webhook ? "its webhook names its own scheduler for pods with devices: which of the two "
                    "gets them is chance"
                  : "its parts and Divvy's write the same annotations",
-         "docs/hami-compatibility.md says how to go over; then: helm uninstall hami"});
+         "docs/reference/hami-compatibility.md says how to go over; then: helm uninstall hami"});
   if (facts.rivals_listed) return sink.skip(facts.rivals_listed->message());
   sink.ok("no traces of it");
 }

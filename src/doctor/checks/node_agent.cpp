@@ -56,7 +56,7 @@ void checkAnswers(const NodeFacts& facts, FindingBuilder& sink) {
   if (sink.hasFindings()) return;
   if (!facts.kubelet.there) return sink.ok(noneText(facts) + ": one is started when it is needed");
   sink.warn({noneText(facts) + ", and a kubelet is here", "this node's cards are not registered",
-             "helm install divvy (docs/install.md)"});
+             "helm install divvy (docs/guides/install.md)"});
 }
 
 void checkVersion(const NodeFacts& facts, FindingBuilder& sink) {
@@ -171,7 +171,7 @@ void checkCards(const NodeFacts& facts, FindingBuilder& sink) {
     if (!agent.answer) return;
     for (const std::string& one : agent.answer->card_faults)
       sink.fault({one, "nothing new is placed there; who has it keeps it",
-                  "docs/runbooks.md#divvycardoutofservice"},
+                  "docs/operations/runbooks.md#divvycardoutofservice"},
                  agent.dir);
     if (agent.answer->card_faults.empty())
       sink.ok(agent.answer->cards == 0 ? "it has none" : "all are in service", agent.dir);
@@ -189,7 +189,7 @@ void checkLoop(const NodeFacts& facts, FindingBuilder& sink) {
       return sink.ok("at most " + late + " late in the last minute", agent.dir);
     sink.warn({"its event loop was " + late + " late in the last minute; the bar is 50 ms",
                "containers with devices, probes and divvy ls wait for it",
-               "docs/runbooks.md#divvyagentlooplate"},
+               "docs/operations/runbooks.md#divvyagentlooplate"},
               agent.dir);
   });
   if (!sink.hasFindings())
@@ -214,7 +214,7 @@ void checkTenants(const NodeFacts& facts, FindingBuilder& sink) {
     for (const std::string& one : answer.tenants_doubted)
       sink.warn(
           {one, "a program of it goes around the limits: linked statically, of musl, or on purpose",
-           "docs/runbooks.md#divvytenantbypass"},
+           "docs/operations/runbooks.md#divvytenantbypass"},
           agent.dir);
     if (answer.tenants_broken.empty() && answer.tenants_garbled.empty() &&
         answer.tenants_doubted.empty())

@@ -10,7 +10,7 @@ void checkAt(const SettingsFile& file, FindingBuilder& sink) {
   if (file.unheeded && file.unheeded->empty()) return sink.ok("all of it is heeded", file.path);
   if (file.unheeded)
     return sink.warn({joined(*file.unheeded), "these change nothing, and the rest holds",
-                      "correct them, or take them out: docs/node-settings.md"},
+                      "correct them, or take them out: docs/reference/node-settings.md"},
                      file.path);
   const Error& why = file.unheeded.error();
   if (why.code() == ErrorCode::kIo) return sink.skip(why.message(), file.path);
@@ -18,7 +18,8 @@ void checkAt(const SettingsFile& file, FindingBuilder& sink) {
   sink.fault({absent ? "is not there, and " + file.told_by + " names it" : why.message(),
               "no agent that is told of it starts; one that runs goes on with what it read at its "
               "start",
-              "correct it (docs/node-settings.md), then begin the agent anew; of the chart: helm "
+              "correct it (docs/reference/node-settings.md), then begin the agent anew; of the "
+              "chart: helm "
               "upgrade --set-file agent.nodeSettings=FILE"},
              file.path);
 }

@@ -129,7 +129,7 @@ json::object jsonOf(const Finding& one) {
 }  // namespace
 
 std::string pageOf(const std::string& id) {
-  return "docs/doctor.md#" + id;
+  return "docs/operations/doctor.md#" + id;
 }
 
 std::string textOf(const Report& report, bool brief) {

@@ -32,7 +32,7 @@ std::string explainFenced(const std::string& refusal) {
   return refusal + (gone ? "; " : "; where it stays so, ") +
          "the API server had this policy before, and goes on with the Lease as it was then: "
          "start API servers anew, or switch fencing off (scheduler.fencing=false; "
-         "docs/install.md, Again)";
+         "docs/guides/install.md, Again)";
 }
 
 Result<std::string> fencingPolicy(const vendors::Catalog& catalog, const std::string& name) {

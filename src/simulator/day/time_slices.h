@@ -20,8 +20,9 @@ struct TenantDemand {
   double rate = 0;   // of the card's time; at most `want`
 };
 
-// What turns cost, measured (docs/oversubscription.md): part of the time that is lost where those
-// who take turns need `ratio` times the memory that there is. Beyond 2 it is drawn out from there.
+// What turns cost, measured (docs/concepts/oversubscription.md): part of the time that is lost
+// where those who take turns need `ratio` times the memory that there is. Beyond 2 it is drawn out
+// from there.
 double lossOfTurns(double ratio);
 
 // The more urgent have all that they need first. Of equals that need more memory than is left all

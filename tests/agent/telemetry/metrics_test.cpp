@@ -301,7 +301,8 @@ TEST(AgentMetrics, HeldByOtherPlugin_HealthyButOccupied) {
 }
 
 TEST(AgentMetrics, MonitoringPage_ListsEveryFamily) {
-  std::ifstream file(std::string(std::getenv("DIVVY_SOURCE_DIR")) + "/docs/monitoring.md");
+  std::ifstream file(std::string(std::getenv("DIVVY_SOURCE_DIR")) +
+                     "/docs/operations/monitoring.md");
   const std::string page{std::istreambuf_iterator<char>(file), {}};
   EXPECT_NE(page.find(familiesTable()), std::string::npos) << familiesTable();
 }

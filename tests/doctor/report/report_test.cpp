@@ -37,12 +37,12 @@ TEST(Report, Text_WorstFirstAndOkBrief) {
             "  agent-state /run/divvy/?[31m\xff: is \"empty\"?\n"
             "    it is lost\n"
             "    do:  rm it\n"
-            "    see: docs/doctor.md#agent-state\n"
+            "    see: docs/operations/doctor.md#agent-state\n"
             "\n1 warning\n"
             "  runtime-cdi: off\n"
             "    ignored\n"
             "    do:  switch it on\n"
-            "    see: docs/doctor.md#runtime-cdi\n"
+            "    see: docs/operations/doctor.md#runtime-cdi\n"
             "\n1 skipped\n"
             "  host-preload: Permission denied\n"
             "\n2 ok\n"
@@ -64,13 +64,13 @@ TEST(Report, Json_ValidForAnyBytes) {
   EXPECT_EQ(found.at("subject").as_string(), "/run/divvy/\x1b[31m?");
   EXPECT_EQ(found.at("seen").as_string(), "is \"empty\"\n");
   EXPECT_EQ(found.at("fix").as_string(), "rm it");
-  EXPECT_EQ(found.at("doc").as_string(), "docs/doctor.md#agent-state");
+  EXPECT_EQ(found.at("doc").as_string(), "docs/operations/doctor.md#agent-state");
   EXPECT_EQ(found.size(), 8u);
 }
 
 std::string page() {
   const char* source = std::getenv("DIVVY_SOURCE_DIR");
-  std::ifstream file(std::string(source == nullptr ? "." : source) + "/docs/doctor.md");
+  std::ifstream file(std::string(source == nullptr ? "." : source) + "/docs/operations/doctor.md");
   return {std::istreambuf_iterator<char>(file), {}};
 }
 

@@ -225,7 +225,7 @@ TEST(ShareOptions, Resources_OwnedByVendors) {
 }
 
 TEST(ShareOptions, PodsPage_ListsOptions) {
-  std::ifstream file(std::string(std::getenv("DIVVY_SOURCE_DIR")) + "/docs/pods.md");
+  std::ifstream file(std::string(std::getenv("DIVVY_SOURCE_DIR")) + "/docs/guides/pods.md");
   std::ostringstream text;
   text << file.rdbuf();
   EXPECT_NE(text.str().find(share_options::table()), std::string::npos)

@@ -81,7 +81,7 @@ app.kubernetes.io/component: {{ .part }}
 {{/* Fails where no agent would begin with this text: it is no YAML, or says nothing of nodes. What else of it is not
      accepted agents and `divvy doctor` tell. text, at. HAMi's ConfigMap has it as text once more. */}}
 {{- define "divvy.check-node-settings" -}}
-{{- $accepted := "; accepted: a map with settings (docs/node-settings.md), or HAMi's nodeconfig" -}}
+{{- $accepted := "; accepted: a map with settings (docs/reference/node-settings.md), or HAMi's nodeconfig" -}}
 {{- /* Only the parser knows a line: of what is YAML and no map it says what Go has it in. */ -}}
 {{- $wrong := get (fromYaml .text) "Error" | toString -}}
 {{- if contains "cannot unmarshal" $wrong }}{{ fail (printf "%s: is no map%s" .at $accepted) }}{{ end -}}

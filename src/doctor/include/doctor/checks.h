@@ -12,7 +12,7 @@
 namespace divvy::doctor {
 
 struct Check {
-  std::string id;  // kebab-case; section of docs/doctor.md
+  std::string id;  // kebab-case; section of docs/operations/doctor.md
   FindingScope scope = FindingScope::kNode;
   std::string question;  // its question, one line
 };

@@ -170,7 +170,7 @@ struct OperatorFacts {
   bool toolkit_dir = false;        // /usr/local/nvidia/toolkit
 };
 
-// A file with settings of single nodes, as an agent gets it (docs/node-settings.md).
+// A file with settings of single nodes, as an agent gets it (docs/reference/node-settings.md).
 struct SettingsFile {
   std::string path;
   // The option or file that names it; empty: it is at the usual place.

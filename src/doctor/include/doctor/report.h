@@ -19,7 +19,7 @@ struct Report {
 
 // Returns the report by state, the worst first. `brief`: one line for all that are ok.
 std::string textOf(const Report& report, bool brief);
-// Returns the report as JSON; keys and ids are stable (docs/doctor.md).
+// Returns the report as JSON; keys and ids are stable (docs/operations/doctor.md).
 std::string jsonOf(const Report& report);
 // Returns the output of "divvy doctor --list", with or without JSON.
 std::string listOf(bool json);

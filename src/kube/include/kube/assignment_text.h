@@ -11,7 +11,7 @@
 namespace divvy::kube {
 
 // Annotation with a JSON object of strings, values by key. Only the scheduler may write it
-// (docs/security-model.md).
+// (docs/concepts/security-model.md).
 inline constexpr const char* kDecidedKey = "divvy.dev/decided";
 
 std::string encodeDecided(const Labels& words);

@@ -52,7 +52,7 @@ struct Queue {
   bool reclaims = true;  // within its guarantee it reclaims borrowed devices
   std::int64_t weight = 1;
   // Pool of pods that name none, and of child queues that name none; empty: the namespace's default
-  // (docs/pools.md).
+  // (docs/guides/pools.md).
   std::string pool;
   QueueStatus status;
 

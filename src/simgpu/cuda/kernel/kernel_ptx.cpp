@@ -103,7 +103,7 @@ class PtxKernel final : public KernelCode {
   }
 
   // The first check, as if every thread went through the text once. The card is not held for that
-  // long: it takes the time of interpretation (docs/decisions/0002).
+  // long: it takes the time of interpretation (docs/development/decisions/0002).
   Nanos cost(const KernelCall& call, const CostModel& costs) const override {
     const double instructions = module_->kernels()[index_].instructions;
     return costs.kernel(instructions * static_cast<double>(call.shape.threads()), 0);

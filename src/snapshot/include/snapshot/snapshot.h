@@ -16,8 +16,8 @@
 
 namespace divvy::snapshot {
 
-// Of the schema that docs/snapshot.md describes. A change that an older reader would take wrongly
-// gets another number.
+// Of the schema that docs/reference/snapshot.md describes. A change that an older reader would take
+// wrongly gets another number.
 inline constexpr std::int64_t kVersion = 1;
 
 // Instants are milliseconds since 1970. Of priorities more is higher; agents have -1, 0 and 1.

@@ -1,4 +1,4 @@
-// Snapshots as JSON (docs/snapshot.md). Pure: text in, values out.
+// Snapshots as JSON (docs/reference/snapshot.md). Pure: text in, values out.
 #pragma once
 
 #include <string>
