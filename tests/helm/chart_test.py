@@ -73,7 +73,7 @@ class Images(unittest.TestCase):
 
     # Regression: of two images one was told of.
     def test_who_has_no_way_out_is_told_of_all(self):
-        told = page("install.md").split("## Without a way out")[1].split("\n## ")[0]
+        told = page("install.md").split("## Install without internet access")[1].split("\n## ")[0]
         for image in self.images():
             self.assertIn(image.split(":")[0], told)
         self.assertIn("kube-scheduler:vX.Y.Z", told)

@@ -51,7 +51,7 @@ class Tells(unittest.TestCase):
     # Regression: the page said half of what the chart asks for.
     def test_the_page_says_how_much_memory_the_test_asks_for(self):
         limits = one_of(render(), "Pod", "divvy-test-share")["spec"]["containers"][0]["resources"]["limits"]
-        self.assertIn(f"a pod asks for {limits['nvidia.com/gpumem'] // 1024} GiB of a card", page("install.md"))
+        self.assertIn(f"a pod requests {limits['nvidia.com/gpumem'] // 1024} GiB of a GPU", page("install.md"))
 
 
 class Service(unittest.TestCase):
