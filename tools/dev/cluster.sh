@@ -1,7 +1,7 @@
 # A real control plane of Kubernetes on this machine, its checks, and programs of other projects. Sourced by ./dev.
 
 # The oldest accepted Go. Debian 12 has an older one, which can fetch this one as a module.
-GO_WANTED=go1.24.11
+GO_WANTED=go1.25.7
 # The earlier commit that upgrades start from.
 BEFORE=${DIVVY_BEFORE:-HEAD~1}
 # The checks of a node that depend on an agent without rights or on CDI.
@@ -17,7 +17,7 @@ TODAY+=,kubelet-a-cheater,kubelet-restricted,kubelet-names-come,kubelet-who-ends
 find_go() {
   local version
   version=$(go env GOVERSION 2>/dev/null || true)
-  if [[ $version =~ ^go1\.([0-9]+) ]] && ((BASH_REMATCH[1] >= 24)); then
+  if [[ $version =~ ^go1\.([0-9]+) ]] && ((BASH_REMATCH[1] >= 25)); then
     echo go
     return
   fi
@@ -27,7 +27,7 @@ find_go() {
     dir=$(GO111MODULE=on GOFLAGS=-mod=mod go mod download -json \
       "golang.org/toolchain@v0.0.1-$GO_WANTED.linux-$(dpkg --print-architecture)" |
       sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
-    [[ -n $dir ]] || die "no Go of 1.24 or newer, and it cannot be fetched"
+    [[ -n $dir ]] || die "no Go of 1.25 or newer, and it cannot be fetched"
     local fresh=$DIVVY_CACHE/$GO_WANTED.$$
     mkdir -p "$fresh" && cp -r --no-preserve=mode "$dir/." "$fresh/"
     # Modules have no modes of files.
@@ -66,6 +66,12 @@ go_programs() { # NAME OUT_DIR MODULE_DIR CGO LDFLAGS PACKAGE...
     # A program that runs keeps its own file.
     cmp -s "$file" "$out/${file##*/}" || cp --remove-destination "$file" "$out/"
   done
+}
+
+# The checker of prose, into build/third_party/vale. Its grammars of other languages need a C compiler.
+build_vale() {
+  need g++ >&2
+  go_programs vale build/third_party tests/third_party/vale 1 "" github.com/errata-ai/vale/v3/cmd/vale
 }
 
 # The control plane as one program. Its version is what go.mod says.

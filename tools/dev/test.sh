@@ -13,6 +13,7 @@ third_party() {
   tools/fetch-nvcc build/nvcc || say "no nvcc: the kernels' kept PTX is compared, none is made anew"
   [[ -e build/pypi-clients/cuda-core/.have-1 ]] || say "fetching programs from PyPI that use a GPU"
   tools/fetch-clients build/pypi-clients || say "no programs from PyPI: that test will be skipped"
+  build_vale
 }
 
 run_tests() { # PRESET [CTEST ARGS]
@@ -23,7 +24,7 @@ run_tests() { # PRESET [CTEST ARGS]
 }
 
 # Tests that compare with what `third_party` fetches, and tests that run what THIRD_PARTY_PACKAGES has.
-THIRD_PARTY_TESTS='^(abi_|ptx_recompiled|e2e_pypi|interposer_(cuda|nvml|timeslice)_elf)'
+THIRD_PARTY_TESTS='^(abi_|ptx_recompiled|e2e_pypi|repo_prose_rules|interposer_(cuda|nvml|timeslice)_elf)'
 PACKAGE_TESTS='^(abi_|ptx_recompiled|cli_|e2e_podman|e2e_kept_share|prometheus_|interposer_|images_)'
 
 # Only what the chosen tests need is built and fetched: `./dev test -R scheduler` compiles no interposer.
