@@ -72,6 +72,7 @@ class Prose(unittest.TestCase):
         words = {"pages docs": 10000}
         now = {"pages docs": {rule: 0.0 for rule in prose.BARS} | {"Actors": 0.8}}
         self.assertEqual(list(prose.excess(now, {"pages docs": {"Actors": 0.8}}, words)), [])
+        self.assertEqual(len(list(prose.excess(now, {"pages docs": {"Actors": 0.76}}, words))), 0)
         self.assertEqual(len(list(prose.excess(now, {"pages docs": {"Actors": 0.7}}, words))), 1)
         self.assertEqual(len(list(prose.excess(now, {}, words))), 1)
         # The list falls and never rises.
