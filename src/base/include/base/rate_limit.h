@@ -10,7 +10,7 @@
 
 namespace divvy {
 
-// Remembers kMax senders. Beyond that it forgets the sender whose last call is oldest; a forgotten
+// Remembers kMax senders. Beyond that it forgets the sender with the oldest last call; a forgotten
 // sender starts with a full bucket. The instants of successive calls must not decrease. Not
 // thread-safe.
 class RateLimit {

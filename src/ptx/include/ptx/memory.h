@@ -7,7 +7,7 @@
 
 namespace divvy::ptx {
 
-// Consecutive device addresses whose bytes are consecutive in host memory.
+// Consecutive device addresses with consecutive bytes in host memory.
 struct Range {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;

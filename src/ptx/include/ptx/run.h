@@ -2,7 +2,7 @@
 //
 // Blocks run one after the other, and the threads of a block in turn. A thread runs until it ends,
 // waits for its warp or block, or has used its turn. A block that does not end lets the next ones
-// begin, so a grid whose blocks wait for each other makes progress too.
+// begin, so a grid with blocks that wait for each other makes progress too.
 #pragma once
 
 #include <array>
