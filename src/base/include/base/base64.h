@@ -7,11 +7,13 @@
 
 namespace divvy {
 
-// White space in text that is decoded: blanks, tabs and line ends.
+// Treatment of white space (blanks, tabs, line ends) in text that is decoded.
 enum class Base64Space { kSkipped, kRefused };
 
+// Returns the bytes as base64 with padding and without white space.
 std::string toBase64(std::string_view bytes);
-// Returns nothing if `text` is not base64 with padding. Bits behind the last byte may be set.
+// Returns the bytes of `text`. Returns nothing if it is not base64 with padding. Bits behind the
+// last byte may be set.
 std::optional<std::string> fromBase64(std::string_view text,
                                       Base64Space space = Base64Space::kSkipped);
 

@@ -1,4 +1,4 @@
-// An amount of memory. Never a bare integer outside wire formats.
+// Amounts of memory. Code uses Bytes, and bare integers only in wire formats.
 #pragma once
 
 #include <compare>
@@ -10,7 +10,7 @@
 
 namespace divvy {
 
-// Unsigned count of bytes; arithmetic saturates (S12: counters never wrap).
+// A count of bytes. Sums saturate at UINT64_MAX and differences at 0 (S12: counters never wrap).
 struct Bytes {
   std::uint64_t count = 0;
 
@@ -24,6 +24,7 @@ struct Bytes {
   }
 };
 
+// Return n KiB, MiB or GiB. The product must fit 64 bits.
 constexpr Bytes kib(std::uint64_t n) {
   return {n << 10};
 }
@@ -34,12 +35,14 @@ constexpr Bytes gib(std::uint64_t n) {
   return {n << 30};
 }
 
-// Reads "4Gi", "512Mi", "1.5GiB", "800M", "1073741824". Binary suffixes Ki Mi Gi Ti (an optional
-// trailing B is allowed), decimal k K M G T, none = bytes. Zero, negative, fractional bytes,
-// unknown units and anything over 2^63-1 are kUsage errors that name what is accepted.
+// Parses an amount: "4Gi", "512Mi", "1.5GiB", "800M", "1073741824". Suffixes: binary Ki Mi Gi Ti,
+// also with B behind; decimal k K M G T; B or none for bytes. The result is 1 to 2^63-1.
+// kUsage: zero, a negative number, a fraction of a byte, more than nine decimals, an unknown unit,
+// or too large a number; the message names the accepted forms.
 Result<Bytes> parseBytes(std::string_view text);
 
-// "4 GiB", "1.5 GiB", "512 B": at most one decimal, the largest binary unit that is >= 1.
+// Returns the amount in the largest binary unit up to PiB of which there is at least one, with at
+// most one decimal: "4 GiB", "1.5 GiB", "512 B".
 std::string formatBytes(Bytes bytes);
 
 }  // namespace divvy

@@ -1,4 +1,4 @@
-// Amounts of device memory: the one rule by which a number is MiB or bytes.
+// Amounts of device memory: the one rule by which a plain number means MiB or bytes. Pure.
 #pragma once
 
 #include <string_view>
@@ -9,21 +9,22 @@
 
 namespace divvy {
 
-// More than one device has, for a while.
+// Upper limit on the memory of one device, beyond that of known devices.
 inline constexpr Bytes kMaxDeviceMemory = gib(1024);
 
-// Returns the bytes that `amount` asks for, of a resource that counts in `unit` (HAMi: MiB), where
-// nothing has more than `max`:
+// Returns the bytes that `amount` requests of a resource that counts in `unit` (HAMi: MiB). `max`
+// is the memory of the largest device:
 // - With a binary suffix (16Gi): bytes.
 // - A number of units that is at most `max`: units. 16k too: API servers write 16000 so.
 // - Above, multiples of a million are bytes: 800M, 2G. API servers write 800000000 as 800M.
-// - Any other number above is refused with both readings: 1073741824. So are multiples of a million
-//   below 100M, which API servers make of a number like 9000000: no share is so small.
-// kUsage: that, a fraction, a negative number; without the name of the resource.
+// - Any other number above is refused: 1073741824. So are multiples of a million below 100M, which
+//   API servers make of a number like 9000000: no share is so small.
+// kUsage: a refused number, with both readings in the message; a fraction; a negative number. The
+// caller puts the name of the resource in front of the message.
 Result<Bytes> deviceMemory(const Quantity& amount, Bytes unit, Bytes max = kMaxDeviceMemory);
 
-// Likewise from what users write at a command line or in an annotation: a plain number by the rule
-// above in MiB, anything else as parseBytes() has it.
+// Parses an amount from a command line or an annotation. A plain number follows the rule above in
+// MiB, any other text follows parseBytes(). kUsage as there.
 Result<Bytes> parseDeviceMemory(std::string_view text);
 
 }  // namespace divvy

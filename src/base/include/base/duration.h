@@ -1,4 +1,4 @@
-// Lengths of time as people write them.
+// Durations as text. Pure.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,11 @@
 
 namespace divvy {
 
-// Milliseconds: "500ms", "30s", "5m", "1h", or seconds. kUsage names what is accepted.
+// Parses a duration of 1 ms to 365 days: "500ms", "30s", "5m", "1h", or a plain number of seconds.
+// Returns milliseconds. kUsage: any other text; the message names the accepted forms.
 Result<std::uint64_t> parseDurationMs(std::string_view text);
 
-// Texts of the units, each behind its number. `day`: empty if hours are the largest unit.
+// Texts of the units, each written behind its number. `day`: empty if hours are the largest unit.
 struct DurationUnits {
   std::string_view second, minute, hour, day;
 };
@@ -20,7 +21,8 @@ inline constexpr DurationUnits kShortUnits{"s", "m", "h", "d"};
 inline constexpr DurationUnits kShortUnitsToHours{"s", "m", "h", ""};
 inline constexpr DurationUnits kSpacedUnitsToHours{" s", " min", " h", ""};
 
-// Returns whole units of the largest one of which there are two or more: "119s", "2m", "3h", "2d".
+// Returns a duration in whole units, rounded down, of the largest unit of which there are two or
+// more: "119s", "2m", "3h", "2d".
 std::string formatDuration(std::int64_t seconds, const DurationUnits& units);
 
 }  // namespace divvy

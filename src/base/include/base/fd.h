@@ -7,7 +7,7 @@
 
 namespace divvy {
 
-// Owns one descriptor (or none: -1) and closes it. Movable.
+// Owns one file descriptor, or none (-1), and closes it at its end. Movable, not copyable.
 class Fd {
  public:
   Fd() = default;
@@ -23,8 +23,11 @@ class Fd {
   ~Fd() { reset(); }
 
   bool valid() const { return fd_ >= 0; }
+  // Returns the descriptor, which this object still owns; -1: none.
   int get() const { return fd_; }
+  // Returns the descriptor and gives its ownership to the caller.
   int release() { return std::exchange(fd_, -1); }
+  // Closes the descriptor, if there is one.
   void reset() {
     if (fd_ >= 0) close(fd_);
     fd_ = -1;

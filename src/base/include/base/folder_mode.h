@@ -1,4 +1,4 @@
-// Who may use what is made in a folder.
+// Permissions of files in directories that a group may write.
 #pragma once
 
 #include <sys/types.h>
@@ -7,12 +7,14 @@
 
 namespace divvy {
 
-// What a folder's group may write belongs to its group as a whole: there what the owner may do with
-// a file of `mode`, the group may, too. Elsewhere, and where it cannot be told: `mode`.
+// Returns the permissions for a file in `folder` (a descriptor or a path). If the folder's group
+// may write there, the group gets the owner's permissions of `mode` too. Otherwise, and if the
+// folder cannot be examined, returns `mode`.
 mode_t modeIn(int folder, mode_t mode);
 mode_t modeIn(const std::string& folder, mode_t mode);
 
-// That a file has at least these rights; what has them already may be anybody's. False, with errno.
+// Adds the permissions `mode` to a file. A file that has them already is not changed, so it may
+// belong to another user. Returns false, with errno set, on failure.
 bool allow(const std::string& path, mode_t mode);
 
 }  // namespace divvy

@@ -1,5 +1,4 @@
-// Status codes of HTTP, for the server's answers and for those of API servers. Source: RFC 9110,
-// RFC 6585.
+// Status codes of HTTP, for replies of our server and of API servers. Source: RFC 9110, RFC 6585.
 #pragma once
 
 namespace divvy::http_status {

@@ -1,18 +1,19 @@
-// Names of device models: the one rule by which a user's words choose a model.
+// Names of device models: the one rule by which a user's pattern selects a model. Pure.
 #pragma once
 
 #include <string_view>
 
 namespace divvy {
 
-// What isModelPattern() accepts, for messages.
+// The patterns that isModelPattern() accepts, for messages.
 inline constexpr std::string_view kModelPatterns =
     "whole words of a model's name: H20, RTX 4090, A100-SXM4-80GB";
 
-// Whether `pattern` has a letter or a digit of any script. Without one it would name every model.
+// Returns whether `pattern` has a letter or a digit of any script. Without one it would name every
+// model.
 bool isModelPattern(std::string_view pattern);
 
-// Whether `pattern` is one or several consecutive whole words of `model`: "H20" is in
+// Returns whether `pattern` is one or several consecutive whole words of `model`: "H20" is in
 // "NVIDIA H20", not in "NVIDIA H200". Both are UTF-8.
 // - Words are runs of letters and digits. Spaces and punctuation between words do not count:
 //   "rtx4090" and "RTX-4090" are in "GeForce RTX 4090".
@@ -20,7 +21,7 @@ bool isModelPattern(std::string_view pattern);
 //   in "Ascend910B4". So is a number with its letter before a further digit: "910B" in "910B4".
 // - ASCII letters of either case are the same, full-width forms are their ASCII ones. Letters of
 //   other scripts are compared as they are, and are words of their own beside ASCII ones.
-// False for a pattern that isModelPattern() refuses.
+// Returns false for a pattern that isModelPattern() refuses.
 bool namesModel(std::string_view pattern, std::string_view model);
 
 }  // namespace divvy

@@ -1,4 +1,4 @@
-// Text that names one kind of thing: a node's name is not a device's.
+// Text that names one kind of object, so that a node name is not a device name.
 #pragma once
 
 #include <compare>
@@ -7,7 +7,8 @@
 
 namespace divvy {
 
-// `Kind` is any type, complete or not, that no other name uses.
+// `Kind` is a type, complete or not, that no other name uses. A value; comparable with its own kind
+// only.
 template <typename Kind>
 struct Name {
   std::string text;

@@ -1,4 +1,4 @@
-// Files that somebody else may have put there: anything may be in their place.
+// Bounded reads of files in directories that other users can write.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,12 @@
 
 namespace divvy {
 
-// All of a plain file of at most `most` bytes. Never waits: what has its name and is a pipe, a
-// socket, a device, a folder or a link is not opened. kNotFound: nothing is there; kCorrupt: it is
-// no plain file, or larger; kIo. Errors name the path.
+// Returns the contents of a regular file of at most `most` bytes. Opens no pipe, socket, device,
+// directory or symbolic link, so it never waits for a writer.
+// kNotFound: there is no such file; kCorrupt: it is not a regular file, or larger; kIo: opening or
+// reading fails. Messages name the path.
 Result<std::string> readPlainFile(const std::string& path, std::size_t most);
-// Likewise, of what somebody opened, without waiting, at that path.
+// Does the same for a file that the caller opened with O_NONBLOCK. `path` is for messages only.
 Result<std::string> readPlainFile(const Fd& file, const std::string& path, std::size_t most);
 
 }  // namespace divvy

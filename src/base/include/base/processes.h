@@ -1,5 +1,6 @@
-// The processes of this node, by the numbers that its kernel calls them by. A program sees those of
-// its own pid namespace; one that sits below the node's has somebody there look for it.
+// The processes of this node, by their pids in the node's pid namespace. A program sees the
+// processes of its own pid namespace. In a nested one, a process of the node's namespace has to
+// look them up.
 #pragma once
 
 #include <memory>
@@ -11,38 +12,42 @@
 
 namespace divvy {
 
-// Who is at the other end of a socket, by the kernel's word. Source: unix(7), SO_PEERCRED.
+// The process at the other end of a socket, as the kernel reports it. Source: unix(7), SO_PEERCRED.
 struct Peer {
-  int pid = 0;  // 0: it cannot be told now
+  int pid = 0;  // 0: not known now
   unsigned uid = 0;
   friend bool operator==(const Peer&, const Peer&) = default;
 };
 
-// Any thread.
+// Access to the node's processes. All members may be called from any thread.
 class Processes {
  public:
   virtual ~Processes() = default;
 
-  // What stands for /proc: a path that other threads of this process may open, too.
+  // Returns the path of the node's /proc. All threads of this process can open it.
   virtual std::string folder() const = 0;
-  // A pidfd. Invalid, with errno: ESRCH where there is none, else it cannot be told.
+  // Opens a pidfd, which the caller owns. Returns an invalid one, with errno set, on failure;
+  // ESRCH: there is no such process.
   virtual Fd open(int pid) const = 0;
-  // kUnavailable: it is no such socket.
+  // Returns the peer of a connected Unix socket. kUnavailable: the kernel does not report one.
   virtual Result<Peer> peer(int connection) const = 0;
-  // This process' own number.
+  // Returns this process's own pid.
   virtual int self() const = 0;
-  // Whether they are seen directly: read and signalled with this user's rights.
+  // Returns whether this process sees the node's processes directly, so that it can read and signal
+  // them with its own user's permissions.
   virtual bool direct() const = 0;
 };
 
-// Those of this program's own namespace, unless it was told of others.
+// Returns the processes of this program's own pid namespace, unless useProcesses() has replaced
+// them. Any thread.
 const Processes& processes();
-// Once, before anybody asks. They live as long as the program does.
+// Replaces the result of processes(). To be called at most once, before the first call of
+// processes(). The program keeps the object until it ends.
 void useProcesses(std::unique_ptr<Processes> others);
 
-// /proc/PID/NAME of the node; the folder itself with an empty name.
+// Returns the path /proc/PID/NAME of the node; the directory /proc/PID if `name` is empty.
 std::string procPath(int pid, std::string_view name);
-// False only where there certainly is no such process.
+// Returns false only if there certainly is no such process.
 bool mayLive(int pid);
 
 }  // namespace divvy

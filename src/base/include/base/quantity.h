@@ -1,4 +1,4 @@
-// Numbers as Kubernetes writes them: "4", "250m", "3k", "16Gi", "1e3".
+// Numbers as Kubernetes writes them: "4", "250m", "3k", "16Gi", "1e3". Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,24 @@
 
 namespace divvy {
 
-// An exact number. Source: k8s.io/apimachinery/pkg/api/resource, the grammar at Quantity. What is
-// written is kept in mind as far as it says what was meant: "16Gi" are bytes, while "16k" is only
-// how an API server writes 16000.
+// An exact number, at most 2^63-1, in steps of 1e-9. It also keeps whether the suffix was binary:
+// "16Gi" states bytes, while "16k" is only an API server's form of 16000.
+// Source: k8s.io/apimachinery/pkg/api/resource, the grammar at Quantity.
 class Quantity {
  public:
-  // Suffixes n u m k M G T P E, Ki Mi Gi Ti Pi Ei, e3 or E3; a sign, a fraction. kUsage: anything
-  // else, more than 2^63-1, or a part finer than a thousand-millionth.
+  // Parses a number with an optional sign, fraction and suffix: n u m k M G T P E, Ki Mi Gi Ti Pi
+  // Ei, or an exponent (e3, E3). kUsage: any other text, a number above 2^63-1, or a part below
+  // 1e-9; the message names the accepted forms.
   static Result<Quantity> parse(std::string_view text);
 
+  // Returns whether the suffix was binary.
   bool binary() const { return binary_; }
   bool negative() const { return nano_ < 0; }
-  // None: it has a fraction.
+  // Returns the number; nothing if it has a fraction.
   std::optional<std::int64_t> whole() const;
-  // Rounded towards positive infinity; a quantity never exceeds 2^63-1.
+  // Returns the number, rounded towards positive infinity.
   std::int64_t ceil() const;
-  // Thousandths, rounded up; INT64_MAX where there are more.
+  // Returns thousandths, rounded towards positive infinity and limited to the range of int64_t.
   std::int64_t milli() const;
 
   friend bool operator==(const Quantity&, const Quantity&) = default;

@@ -1,5 +1,4 @@
-// How often each of many senders may do something: a bucket of tokens for each. Pure: the clock is
-// an argument.
+// A rate limit for each of many senders, with a token bucket each. Pure: the clock is an argument.
 #pragma once
 
 #include <chrono>
@@ -11,16 +10,18 @@
 
 namespace divvy {
 
-// Not thread-safe. Holds kMax senders; the one that was seen least lately is forgotten first, and
-// begins with a full bucket.
+// Remembers kMax senders. Beyond that it forgets the sender with the oldest last call; a forgotten
+// sender starts with a full bucket. The instants of successive calls must not decrease. Not
+// thread-safe.
 class RateLimit {
  public:
   static constexpr std::size_t kMax = 4096;
 
   explicit RateLimit(Rate rate) : rate_(rate) {}
 
-  // Takes one token of that sender. False: it has none now.
+  // Takes a token of that sender. Returns false if it has none now.
   bool take(const std::string& sender, std::chrono::steady_clock::time_point now);
+  // Returns the number of remembered senders.
   std::size_t size() const { return senders_.size(); }
 
  private:

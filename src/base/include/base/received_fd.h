@@ -1,4 +1,4 @@
-// Descriptors that came with a message.
+// File descriptors received with a message (SCM_RIGHTS). Source: unix(7).
 #pragma once
 
 #include <sys/socket.h>
@@ -7,7 +7,8 @@
 
 namespace divvy {
 
-// The first one that came with what recvmsg() filled in; all others are closed. Invalid: none came.
+// Returns the first descriptor of a message that recvmsg() filled in, and closes all others. The
+// caller owns it. Returns an invalid one if none came. To be called once for each message.
 Fd takeDescriptor(msghdr& message);
 
 }  // namespace divvy

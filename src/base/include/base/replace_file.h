@@ -1,4 +1,4 @@
-// Files that others read while they are written anew.
+// Atomic replacement of files that other processes read meanwhile.
 #pragma once
 
 #include <sys/types.h>
@@ -9,9 +9,10 @@
 
 namespace divvy {
 
-// Puts a file with that text, on disk when it returns, at `folder`/`name`: whole, or not at all.
-// What is there is replaced; until then it is in the folder under a hidden name without an ending.
-// kIo names the file.
+// Writes `text` to the file `folder`/`name` with permissions `mode`, and replaces an existing file.
+// Readers see the old or the new contents, never a part. The contents are synchronised to disk
+// before the return. Until then they are in a file with a hidden name in `folder`.
+// kIo: the file could not be written; its old contents stay. The message names it. Blocks for I/O.
 Result<void> replaceFile(const std::string& folder, const std::string& name,
                          const std::string& text, mode_t mode);
 

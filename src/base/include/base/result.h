@@ -1,4 +1,4 @@
-// Errors are values with context: what failed, where, and what would have been accepted.
+// Errors as values. A message names the failure, its place, and the accepted input.
 #pragma once
 
 #include <optional>
@@ -8,19 +8,21 @@
 
 namespace divvy {
 
-// How a failure is to be treated by whoever reports it. kUsage becomes exit code 2, all others 1.
+// Classifies a failure for its reporter. A command exits with status 2 for kUsage, 1 for all
+// others.
 enum class ErrorCode {
-  kUsage,        // the caller's input is wrong; the message says what is accepted
+  kUsage,        // the caller's input is wrong; the message names the accepted input
   kNotFound,     // a named thing does not exist
   kNoRoom,       // the request is valid but does not fit now
   kUnavailable,  // a peer (agent, driver) cannot be reached
   kIo,           // the operating system refused; the message holds strerror
   kCorrupt,      // bytes read from outside do not have the promised form
   kUnsupported,  // understood, but not on this machine or driver
-  kInternal,     // a bug of ours
+  kInternal,     // a bug of Divvy
 };
 
-// Value type; cheap to move. `message` is one line without a trailing full stop.
+// A failure: a code, and a message of one line without a full stop at its end. A value; cheap to
+// move.
 class [[nodiscard]] Error {
  public:
   Error(ErrorCode code, std::string message) : code_(code), message_(std::move(message)) {}
@@ -28,7 +30,8 @@ class [[nodiscard]] Error {
   ErrorCode code() const { return code_; }
   const std::string& message() const { return message_; }
 
-  // Puts "what we were doing" in front: "reading control page: bad magic".
+  // Returns the error with `doing` and a colon in front of its message: "reading control page: bad
+  // magic".
   Error context(const std::string& doing) && {
     message_.insert(0, doing + ": ");
     return std::move(*this);
@@ -39,8 +42,8 @@ class [[nodiscard]] Error {
   std::string message_;
 };
 
-// Either a T or an Error. Member names follow std::expected so that a later alias is mechanical.
-// value() on an error (and error() on a value) is a bug and throws std::bad_variant_access.
+// Holds either a T or an Error. Member names follow std::expected. value() on an error, and error()
+// on a value, are bugs and throw std::bad_variant_access.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -65,6 +68,8 @@ class [[nodiscard]] Result {
   std::variant<T, Error> state_;
 };
 
+// Holds an Error or nothing. error() without an error is a bug and throws
+// std::bad_optional_access.
 template <>
 class [[nodiscard]] Result<void> {
  public:

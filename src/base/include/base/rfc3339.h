@@ -9,6 +9,7 @@
 
 namespace divvy {
 
+// An instant in milliseconds since 1970, UTC.
 using Rfc3339Instant = std::chrono::sys_time<std::chrono::milliseconds>;
 
 // Forms that parseRfc3339() accepts. Each includes the one before it.

@@ -1,5 +1,5 @@
-// Random numbers that are the same on every machine for the same seed. Whoever needs chance is
-// handed one of these; nobody keeps one to himself.
+// Random numbers that are equal on every machine for equal seeds. A caller passes its Rng to each
+// function that draws; no module keeps one of its own.
 #pragma once
 
 #include <cstdint>
@@ -9,34 +9,39 @@
 
 namespace divvy {
 
-// Spreads bits: neighbouring inputs give unrelated outputs (splitmix64's finisher).
+// Spreads bits, so that neighbouring inputs give unrelated outputs. Source: splitmix64's finaliser.
 constexpr std::uint64_t mixed(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
   return x ^ (x >> 31);
 }
 
-// Of a text, the same everywhere and always: it may be kept.
+// Returns a hash of the text that is equal on every machine and in every release, so it may be
+// stored.
 constexpr std::uint64_t stableHash(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
   return mixed(hash);
 }
 
+// A random number generator (splitmix64). Not thread-safe; not for secrets.
 class Rng {
  public:
   constexpr explicit Rng(std::uint64_t seed) : state_(seed) {}
 
+  // Returns the next number, uniform in all 64 bits.
   constexpr std::uint64_t next() { return mixed(state_ += 0x9e3779b97f4a7c15u); }
 
-  // Uniform in [0, bound); bound > 0.
+  // Returns a number that is uniform in [0, bound). Requires bound > 0.
   constexpr std::uint64_t below(std::uint64_t bound) {
-    const std::uint64_t skewed = (0 - bound) % bound;  // so many of the lowest would come too often
+    const std::uint64_t skewed =
+        (0 - bound) % bound;  // this many of the lowest numbers would be too frequent
     std::uint64_t drawn = next();
     while (drawn < skewed) drawn = next();
     return drawn % bound;
   }
 
+  // Brings the items into a random order; each order is equally likely.
   template <typename T>
   constexpr void shuffle(std::vector<T>& items) {
     for (std::size_t left = items.size(); left > 1; --left) {

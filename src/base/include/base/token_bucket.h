@@ -6,13 +6,14 @@
 
 namespace divvy {
 
-// Both are above 0.
+// Tokens a second, and the largest number of tokens at once. Both are above 0.
 struct Rate {
   double a_second = 1;
   double burst = 1;
 };
 
-// Begins full. Instants never decrease. Not thread-safe.
+// A token bucket that starts full. The instants of successive calls must not decrease. Not
+// thread-safe.
 class TokenBucket {
  public:
   using Instant = std::chrono::steady_clock::time_point;
@@ -20,14 +21,14 @@ class TokenBucket {
 
   explicit TokenBucket(Rate rate) : rate_(rate), left_(rate.burst) {}
 
-  // Takes a token. False: there is none now.
+  // Takes a token. Returns false if there is none now.
   bool take(Instant now) {
     fill(now);
     if (left_ < 1) return false;
     left_ -= 1;
     return true;
   }
-  // Takes a token, of the future if there is none. Returns how long to wait before it may be used.
+  // Takes a token, in advance if there is none now. Returns the time until it may be used.
   Duration reserve(Instant now) {
     fill(now);
     left_ -= 1;

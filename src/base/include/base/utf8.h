@@ -1,4 +1,4 @@
-// Texts that JSON can have.
+// Validation of UTF-8, which JSON requires.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,8 @@
 
 namespace divvy {
 
-// Valid UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF. Source: RFC 3629.
+// Returns whether `text` is valid UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF.
+// Source: RFC 3629.
 inline bool isUtf8(std::string_view text) {
   using Traits = boost::locale::utf::utf_traits<char>;
   const char* at = text.data();

@@ -1,4 +1,4 @@
-// What a kernel's global addresses mean, as whoever runs it knows.
+// The memory behind a kernel's global addresses, which the caller of a run provides.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace divvy::ptx {
 
-// Consecutive device addresses whose bytes are consecutive in host memory.
+// Consecutive device addresses with consecutive bytes in host memory.
 struct Range {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
@@ -15,21 +15,25 @@ struct Range {
   bool writable = false;
 };
 
-// Called by the thread that steps a Run, and only by it. Ranges are cached until epoch() changes.
+// Translates device addresses. Called only by the thread that steps a Run. The Run caches ranges
+// until epoch() changes.
 class Memory {
  public:
   virtual ~Memory() = default;
-  // A range that contains `address`, as large as is convenient; false where nothing is mapped.
-  // The bytes stay valid while a Run that has seen them is stepped.
+  // Sets `out` to a range that contains `address`; a larger range saves calls. Returns false if
+  // nothing is mapped there. The bytes must stay valid while a Run that received them is stepped.
   virtual bool lookup(std::uint64_t address, Range* out) = 0;
-  // Moves when an answer of lookup() becomes wrong. Asked at the start of every step.
+  // Returns a number that changes when an earlier result of lookup() becomes invalid. Called at the
+  // start of every step.
   virtual std::uint64_t epoch() { return 0; }
 };
 
-// A list of ranges, for programs that have no simulated card. Addresses below 2^47 only.
+// A list of ranges, for programs without a simulated card. Addresses must be below 2^47. Not
+// thread-safe.
 class RangeList final : public Memory {
  public:
-  // `host` has `bytes` bytes and outlives the list. Ranges do not overlap.
+  // Maps `bytes` bytes of `host` at `address`. The caller owns them; they must outlive the list.
+  // Ranges must not overlap.
   void add(std::uint64_t address, void* host, std::size_t bytes, bool writable = true) {
     ranges_.push_back({address, address + bytes, static_cast<std::byte*>(host), writable});
   }

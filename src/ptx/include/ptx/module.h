@@ -1,6 +1,5 @@
-// PTX text, parsed and decoded: what can be run and what it needs.
-//
-// The language is that of NVIDIA's "PTX ISA" document, version 9.x, 64-bit addresses only.
+// PTX text, parsed and decoded: its kernels and their needs. The language is that of NVIDIA's "PTX
+// ISA" document, version 9.x, with 64-bit addresses only.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +13,12 @@ namespace divvy::ptx {
 
 struct Program;  // the decoded form, private to this folder
 
-// Highest .version this library takes, as 10 * major + minor: all of the 9 series.
+// The highest accepted .version, as 10 * major + minor: the whole 9 series.
 inline constexpr int kNewestVersion = 99;
 
 enum class ParseStatus {
   kOk,
-  kInvalid,       // not PTX, or something in it that is not known or not allowed
+  kInvalid,       // not PTX, or PTX with an unknown or forbidden part
   kNewerVersion,  // .version beyond kNewestVersion
 };
 
@@ -28,31 +27,32 @@ struct ParseError {
   int line = 0;      // from 1
   std::string what;  // "unknown instruction 'wmma.load.a.sync...'"
 
-  // "line 42: ..." for logs.
+  // Returns "line 42: ...", for logs.
   std::string text() const { return "line " + std::to_string(line) + ": " + what; }
 };
 
-// Bytes within the buffer of all parameters of a kernel.
+// The place of a parameter in the buffer of all parameters of a kernel. In bytes.
 struct Param {
   std::uint32_t offset = 0;
   std::uint32_t size = 0;
 };
 
+// A kernel and the resources that its launch needs. Sizes are in bytes.
 struct Kernel {
   std::string name;
   std::vector<Param> params;
   std::uint32_t param_bytes = 0;
-  int static_shared_bytes = 0;          // its own and those of what it calls
-  int local_bytes = 0;                  // its own depot
-  int registers = 0;                    // an estimate: PTX has virtual ones
+  int static_shared_bytes = 0;          // with those of the functions that it calls
+  int local_bytes = 0;                  // its own local memory
+  int registers = 0;                    // an estimate, since PTX has virtual registers
   int max_threads = 1024;               // .maxntid or .reqntid
   int required_threads[3] = {0, 0, 0};  // .reqntid; 0: none
-  std::uint32_t instructions = 0;       // in its text, for estimates
+  std::uint32_t instructions = 0;       // in its text; for estimates of cost
 };
 
-// The address of another global (of its index in globals()) plus `addend`, without its lowest
-// `shift` bits, to be stored as `bytes` bytes at `offset`. Addresses of functions are already in
-// the initial bytes.
+// A value that depends on the address of another global: (address + `addend`) without its lowest
+// `shift` bits, to be stored as `bytes` bytes at `offset`. `global`: index in globals(). The
+// initial bytes already contain addresses of functions.
 struct Relocation {
   std::size_t offset = 0;
   std::size_t global = 0;
@@ -61,20 +61,21 @@ struct Relocation {
   std::uint32_t shift = 0;
 };
 
-// A .global or .const variable. Whoever runs kernels places it in memory.
+// A .global or .const variable. The caller of a run places it in memory.
 struct Global {
   std::string name;
   std::size_t bytes = 0;
   std::size_t alignment = 1;
   bool constant = false;
-  std::vector<std::byte> initial;  // shorter than bytes: the rest is zero
+  std::vector<std::byte> initial;  // may be shorter than `bytes`; the rest is zero
   std::vector<Relocation> relocations;
 };
 
-// Immutable; any thread.
+// A parsed module. Immutable; any thread.
 class Module {
  public:
-  // nullptr and `error` filled when the text cannot be run as a whole.
+  // Parses `text`. Returns nullptr and sets `error` if any part of it cannot be run. The result
+  // does not refer to `text`.
   static std::shared_ptr<const Module> parse(std::string_view text, ParseError* error);
   ~Module();
   Module(const Module&) = delete;
@@ -84,9 +85,10 @@ class Module {
   const std::vector<Global>& globals() const;
   int version() const;  // 94 for .version 9.4
   int target() const;   // 90 for .target sm_90a
-  // Index into kernels(); -1: none of that name.
+  // Returns an index into kernels(); -1: there is no kernel of that name.
   int findKernel(std::string_view name) const;
 
+  // Returns the decoded form, for this library only.
   const Program& program() const { return *program_; }
 
  private:

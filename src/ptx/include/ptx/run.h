@@ -1,8 +1,8 @@
-// Running a kernel of a Module on the CPU.
+// Runs a kernel of a Module on the CPU.
 //
-// Blocks run one after another, the threads of a block in turns: a thread goes on until it ends or
-// meets something that its warp or block does together. A grid whose blocks wait for each other
-// makes progress too, because a block that does not end lets the next ones begin.
+// Blocks run one after the other, and the threads of a block in turn. A thread runs until it ends,
+// waits for its warp or block, or has used its turn. A block that does not end lets the next ones
+// begin, so a grid with blocks that wait for each other makes progress too.
 #pragma once
 
 #include <array>
@@ -19,51 +19,57 @@
 
 namespace divvy::ptx {
 
+// A launch: kernel, dimensions, parameters and memory.
 struct Launch {
   std::shared_ptr<const Module> module;
   std::size_t kernel = 0;  // index into module->kernels()
   std::array<unsigned, 3> grid{1, 1, 1};
   std::array<unsigned, 3> block{1, 1, 1};  // at most 1024 threads
-  std::uint32_t dynamic_shared = 0;
-  std::vector<std::byte> params;       // param_bytes of them, laid out by Kernel::params
-  std::vector<std::uint64_t> globals;  // where module->globals() lie
-  Memory* memory = nullptr;            // outlives the run
-  // Gets what printf prints; nullptr: the standard output of the process.
+  std::uint32_t dynamic_shared = 0;        // bytes
+  std::vector<std::byte> params;           // Kernel::param_bytes, laid out by Kernel::params
+  std::vector<std::uint64_t> globals;      // addresses of module->globals()
+  Memory* memory = nullptr;                // not owned; outlives the run
+  // Receives the output of the kernel's printf, in the thread that steps the run. nullptr: the
+  // process's standard output.
   std::function<void(std::string_view)> print;
 };
 
 enum class FaultKind {
   kNone,
-  kIllegalAddress,  // nothing there, or not writable
-  kMisaligned,      // address no multiple of the access' size
+  kIllegalAddress,  // not mapped, or not writable
+  kMisaligned,      // the address is not a multiple of the size of the access
   kTrap,            // trap, brkpt
-  kAssert,          // __assertfail; its message was printed
-  kDeadlock,        // every thread waits for another
+  kAssert,          // __assertfail; its message has been printed
+  kDeadlock,        // no thread can continue
   kStackOverflow,   // call depth or local memory
-  kIllegalCall,     // an indirect call to what is no function, or of another shape
+  kIllegalCall,     // an indirect call to no function, or to one of another signature
 };
 
 struct Fault {
   FaultKind kind = FaultKind::kNone;
-  std::uint64_t address = 0;  // of memory faults, as the program used it
+  std::uint64_t address = 0;  // of memory faults: as the program used it
   int line = 0;               // of the PTX text
-  std::string text() const;   // for logs: "line 42: illegal address 0x10"
+  // Returns "line 42: illegal address 0x10", for logs.
+  std::string text() const;
 };
 
 enum class Progress { kRunning, kDone, kFault };
 
-// One launch under way. One thread at a time.
+// A launch in progress. One thread at a time may use it.
 class Run {
  public:
+  // Prepares the launch; executes nothing. Missing parameter bytes count as zero.
   explicit Run(Launch launch);
   ~Run();
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  // Executes about `instructions` thread-instructions more.
+  // Executes about `instructions` further instructions, counted over all threads. After kDone or
+  // kFault further calls return the same. Calls Launch::memory and Launch::print.
   Progress step(std::uint64_t instructions);
+  // Returns the fault that ended the launch; kNone: none so far.
   const Fault& fault() const;
-  // Thread-instructions so far.
+  // Returns the instructions executed so far, counted over all threads.
   std::uint64_t executed() const;
 
  private:
@@ -71,8 +77,8 @@ class Run {
   std::unique_ptr<Impl> impl_;
 };
 
-// Runs a launch to its end, or until `stop` says so (asked every few million instructions; the
-// fault is then kNone).
+// Runs a launch until it ends or `stop` returns true. `stop` is called every few million
+// instructions. Returns the fault; kNone also after a stop.
 Fault runToEnd(Launch launch, const std::function<bool()>& stop = nullptr);
 
 }  // namespace divvy::ptx

@@ -1,4 +1,5 @@
-// Pictures of lines as SVG text: no colour alone tells lines apart, and a dark page has its own.
+// Line charts as SVG text. Lines differ in more than colour, and a dark page has its own colours.
+// Pure.
 #pragma once
 
 #include <optional>
@@ -8,22 +9,24 @@
 
 namespace divvy::simulator {
 
+// One line of a chart.
 struct Line {
   std::string name;
-  std::vector<std::pair<double, double>> points;  // by ascending x
+  std::vector<std::pair<double, double>> points;  // ascending by x
 };
 
+// One chart.
 struct Panel {
   std::string title;
-  std::string across;  // what the axes are of, with the unit
-  std::string up;
+  std::string across;  // label of the horizontal axis, with the unit
+  std::string up;      // label of the vertical axis, with the unit
   std::vector<Line> lines;
-  // Where the axis up begins; none: just below the lowest point.
+  // Start of the vertical axis; none: just below the lowest point.
   std::optional<double> low;
 };
 
-// One panel below the other. Equal input gives equal text; points that are no finite number are
-// left out. What is not printable ASCII in names is shown as '?'.
+// Returns the panels, one below the other, as an SVG document. Equal input gives equal text. Omits
+// points without a finite value. Shows characters of names that are not printable ASCII as '?'.
 std::string svg(const std::string& title, const std::vector<Panel>& panels);
 
 }  // namespace divvy::simulator

@@ -1,5 +1,5 @@
-// How many GPUs a workload takes: a card for each pod against shares, with memory promised so many
-// times.
+// How many GPUs a workload needs: a card for each pod, against shares with memory promised k times.
+// Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,39 +13,43 @@
 
 namespace divvy::simulator {
 
+// A workload and the variants to compute.
 struct Plan {
   std::vector<OpenbNode> nodes;
   std::vector<OpenbPod> pods;
-  // Thousandths: how much of a card is promised. What a pod asks of a card is taken for memory;
-  // time is shared, and whoever asks for all of a card has it alone.
+  // Ratios k in thousandths. A pod's part of a card counts as memory; time is shared. A pod that
+  // requests a whole card has it alone.
   std::vector<std::uint32_t> overcommit;
   engine::Policy policy = engine::Policy::kPacking;
-  std::vector<std::uint64_t> seeds;  // of the order in which pods come
-  bool cards_only = false;           // nodes never run out of processors and memory
+  std::vector<std::uint64_t> seeds;  // of the pods' order
+  bool cards_only = false;           // nodes have endless processors and memory
 };
 
-// Means over the seeds.
+// Results for one k. Means over the seeds.
 struct PlanRow {
   std::uint32_t overcommit = 0;  // thousandths; 0: a card for each pod
-  double gpus = 0;               // with anything on them
-  double sharing_gpus = 0;       // of these, with pods that ask for a part
-  double node_gpus = 0;          // of nodes with anything on any of theirs
-  double unplaced = 0;           // pods that no node takes
-  double saved = 0;              // percent of `gpus` of the first row
-  double sharing_saved = 0;      // percent of its `sharing_gpus`
+  double gpus = 0;               // with at least one pod
+  double sharing_gpus = 0;       // of these, with pods that request a part of a card
+  double node_gpus = 0;          // of nodes with a pod on any of their GPUs
+  double unplaced = 0;           // pods that fit nowhere
+  double saved = 0;              // in percent of `gpus` of the first row
+  double sharing_saved = 0;      // in percent of `sharing_gpus` of the first row
 };
 
+// Results for all k.
 struct PlanResult {
-  // The nodes were there so many times: as often as it takes for a card for each pod.
+  // Number of copies of each node: as many as a card for each pod needs.
   std::uint32_t copies = 1;
-  std::vector<PlanRow> rows;  // first a card for each pod, then as Plan::overcommit
+  std::vector<PlanRow> rows;  // first a card for each pod, then each Plan::overcommit
 };
 
-// The same for any number of `threads`. kUsage: a node or pod that the engine does not take.
+// Computes the plan on `threads` threads. The result does not depend on their number. kUsage: a
+// node or pod that the engine does not accept.
 Result<PlanResult> runPlan(const Plan& plan, unsigned threads, const Progress& progress);
 
-// "1.3" of 1300.
+// Returns "1.3" for 1300.
 std::string overcommitWord(std::uint32_t thousandths);
+// Return the results as a JSON document and as SVG charts.
 std::string json(const Plan& plan, const PlanResult& result);
 std::string svg(const Plan& plan, const PlanResult& result);
 

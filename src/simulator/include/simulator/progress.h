@@ -1,4 +1,4 @@
-// How far long work is.
+// Progress of long work.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,8 @@
 
 namespace divvy::simulator {
 
-// Called now and then from the caller's thread with how many runs are done.
+// Called repeatedly, in the thread that started the work, with the number of completed runs and of
+// all runs.
 using Progress = std::function<void(std::size_t done, std::size_t all)>;
 
 }  // namespace divvy::simulator

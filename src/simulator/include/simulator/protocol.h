@@ -1,5 +1,5 @@
-// One run of the protocol that FGD was published with: every pod once, in a random order, until
-// more has arrived than there is; no retries, no departures.
+// One run of the protocol with which FGD was published (Weng et al., USENIX ATC 2023). Each pod
+// arrives once, in a random order, until demand exceeds capacity. No retries, no departures. Pure.
 #pragma once
 
 #include <array>
@@ -13,23 +13,26 @@
 
 namespace divvy::simulator {
 
+// Options of a run.
 struct Protocol {
   engine::Policy policy = engine::Policy::kFgd;
   std::uint64_t seed = 42;
-  double tune = 1.3;  // demand for GPUs, in capacities
+  double tune = 1.3;  // demand for GPUs, as a multiple of the capacity
   unsigned sample_percent =
-      100;  // of the nodes: looking ends when so many fit, as kube-scheduler's
+      100;  // part of the nodes: a search ends when this many fit, as kube-scheduler's
 };
 
-inline constexpr std::size_t kArrivals = 131;  // 0 to 130 percent of the capacity
+inline constexpr std::size_t kArrivals =
+    131;  // points of a curve: 0 to 130 percent of the capacity
 
-// At each percentage of arrived demand; all in percent.
+// Values at each percentage of arrived demand. All in percent.
 struct AllocationCurve {
   std::array<double, kArrivals> allocated{};        // of all GPUs
   std::array<double, kArrivals> fragment_ratio{};   // of idle GPUs
   std::array<double, kArrivals> fragment_amount{};  // of all GPUs
 };
 
+// The result of a run.
 struct RunResult {
   AllocationCurve curve;
   std::uint64_t pods = 0;
@@ -37,15 +40,16 @@ struct RunResult {
   double failed_gpus = 0;
 };
 
-// The kinds of pods that make up 95 % of them, the most frequent first.
+// Returns the kinds of pods that make up 95 % of all pods, the most frequent first.
 engine::Target typicalPods(const std::vector<OpenbPod>& pods);
 
-// The pods that arrive, in order: shuffled, then drawn again or left out until demand is `tune`
-// times `capacity_milli`. Exposed for tests.
+// Returns the indices of the arriving pods, in order: shuffled, then repeated at random or omitted
+// until demand is `tune` times `capacity_milli` (thousandths of a GPU). Public for tests.
 std::vector<std::uint32_t> arrivals(const std::vector<OpenbPod>& pods, double tune,
                                     std::int64_t capacity_milli, std::uint64_t seed);
 
-// kUsage: a node or pod that the engine does not take, or no GPU at all.
+// Runs the protocol once. Equal arguments give equal results. kUsage: a node or pod that the engine
+// does not accept, or no GPU at all.
 Result<RunResult> runProtocol(const std::vector<OpenbNode>& nodes,
                               const std::vector<OpenbPod>& pods, const Protocol& protocol);
 

@@ -1,4 +1,4 @@
-// What a day in clusters is made of: cards, workloads, and how they are shared. One file each.
+// A synthetic day in clusters: cards, workloads, and sharing. Each scenario is one file.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +13,29 @@
 
 namespace divvy::simulator {
 
+// Equal nodes with equal cards.
 struct Cluster {
   std::string name;
   std::uint32_t nodes = 1;
   std::uint32_t gpus = 8;  // of each node
   Bytes gpu_memory;
-  Bytes host_memory = gib(1u << 17);  // of each node, for what is swapped out
+  Bytes host_memory = gib(1u << 17);  // of each node, for swapped-out memory
   double link = 25;                   // GB/s between a card and its host's memory, each way
-  double price = 1;  // of a GPU for an hour; the cheapest cluster with room is taken
+  double price = 1;  // of a GPU for an hour; the cheapest cluster with space goes first
 };
 
 enum class PodKind : std::uint8_t {
-  kService,  // from the start on, or as long as `lifetime`; works now and then
-  kSandbox,  // likewise; and without work for `idle_stop` it is stopped until it is wanted again
-  kBatch,    // comes `per_hour`, works for `length`, ends
+  kService,  // runs from the start, or for `lifetime`; works in bursts
+  kSandbox,  // the same; stopped after `idle_stop` without work, until its next work
+  kBatch,    // arrives `per_hour`, works for `length`, ends
 };
 
+// Priority.
 enum class Urgency : std::uint8_t { kHigh, kNormal, kLow };
 
-// How busy a card of its own would be, percent. Means of hours go from `trough` to `peak` and back
-// within a day. Who works, works for `burst` on average, at a rate whose median is `busy`;
-// `spread` is the deviation of the rate's logarithm.
+// Work of a pod, in percent of a card of its own. Hourly means go from `trough` to `peak` and back
+// within a day. A burst takes `burst_ms` on average, at a rate with median `busy`; `spread` is the
+// standard deviation of the rate's logarithm.
 struct Duty {
   double mean = 50, trough = 50, peak = 50;
   double busy = 50;
@@ -42,47 +44,54 @@ struct Duty {
   double peak_hour = 14;
 };
 
+// Pods of one kind.
 struct DayWorkload {
   std::string name;
   PodKind kind = PodKind::kService;
-  std::uint32_t count = 1;  // of services and sandboxes, at any time
+  std::uint32_t count = 1;  // services and sandboxes at any time
   Urgency urgency = Urgency::kNormal;
   Bytes memory;
-  Bytes guarantee;           // of it, never swapped out
-  std::uint32_t cores = 10;  // percent of a card that is asked for; 100: a card for itself
+  Bytes guarantee;           // part of `memory` that is never swapped out
+  std::uint32_t cores = 10;  // requested percent of a card; 100: a card of its own
   Duty duty;
-  std::int64_t lifetime_ms = 0;   // mean; another follows at once. 0: all the time
+  std::int64_t lifetime_ms = 0;   // mean; a new pod follows at once; 0: endless
   std::int64_t idle_stop_ms = 0;  // 0: never
-  std::int64_t start_ms = 0;      // from being placed until it can work
+  std::int64_t start_ms = 0;      // from the placement until the first work
   double per_hour = 0;
-  std::int64_t length_ms = 0;      // median, on a card of its own
-  double length_spread = 0;        // deviation of its logarithm
-  std::int64_t checkpoint_ms = 0;  // work since the last one is lost with an eviction; 0: none is
+  std::int64_t length_ms = 0;  // median, on a card of its own
+  double length_spread = 0;    // standard deviation of its logarithm
+  // Interval of checkpoints. An eviction loses the work since the last one; 0: all work.
+  std::int64_t checkpoint_ms = 0;
 };
 
+// Sharing of cards, and the variants to run.
 struct Sharing {
-  std::vector<std::uint32_t> overcommit{1000};  // thousandths, one run each
-  std::uint32_t slots = 10;                     // tenants of a card at most
-  // What counts is how few cards are in use, not what may still come.
+  std::vector<std::uint32_t> overcommit{1000};  // ratios in thousandths; a run for each
+  std::uint32_t slots = 10;                     // most tenants of a card
+  // Packing by default: the result counts cards in use, not space for later requests.
   engine::Policy policy = engine::Policy::kPacking;
-  // How pods' days count, a run each for each overcommit; the expected hours are told as they are.
+  // Use of the pods' expected hours in placement; a run for each, with each overcommit. The
+  // expectations are exact.
   std::vector<engine::UsageByHourPolicy> daily{engine::UsageByHourPolicy{}};
-  bool preempt = false;  // also without sharing: who is more urgent ends who is less
+  bool preempt = false;  // higher priority preempts lower; also without sharing
 };
 
+// A whole scenario.
 struct Scenario {
   std::string name;
-  std::string claim;                 // what somebody says who has done it
-  std::vector<std::string> sources;  // of the figures
+  std::string claim;                 // the claim of a production user
+  std::vector<std::string> sources;  // sources of the figures
   double hours = 24;
   std::vector<Cluster> clusters;
   std::vector<DayWorkload> workloads;
   Sharing sharing;
 };
 
+// Largest DayWorkload::count.
 inline constexpr std::uint32_t kMaxPodsAtOnce = 200'000;
 
-// YAML. kUsage says "FILE:LINE:COLUMN: what; accepted: what"; nothing is half read.
+// Parses a whole scenario from YAML. `file`: its name, for messages. kUsage: an unknown key or a
+// value that is not accepted, with "FILE:LINE:COLUMN: cause; accepted: values".
 Result<Scenario> parseScenario(std::string_view text, const std::string& file);
 
 }  // namespace divvy::simulator

@@ -1,4 +1,4 @@
-// Cards that people ask for by name.
+// Cards that are known by name.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,21 @@
 
 namespace divvy::sizing {
 
+// A kind of card. Source: nvidia-smi and the profiles of the simulated cards (cards.cpp).
 struct Card {
-  std::string name;   // as people type it
-  std::string match;  // a part of its model's name that no smaller card of the list has
+  std::string name;   // as users type it
+  std::string match;  // a part of its model name that no smaller card of the list contains
   Bytes memory;       // as nvidia-smi shows it
-  Bytes usable;       // of it, what the driver gives to programs
-  Bytes context;      // what a CUDA context costs
+  Bytes usable;       // the part that the driver leaves to programs
+  Bytes context;      // memory of a CUDA context
 };
 
-// By usable memory, the smallest first.
+// Returns all listed cards, by usable memory, the smallest first. Any thread; valid until the
+// program ends.
 std::span<const Card> cards();
 
-// "4090", "RTX4090", "a100-80"; or a size ("24Gi"), for a card or slice that is not listed. kUsage
-// names what is near, or all.
+// Returns a listed card ("4090", "RTX4090", "a100-80"), or for a size ("24Gi") an unlisted card or
+// slice of that size. kUsage: neither; the message names similar cards and all accepted ones.
 Result<Card> findCard(std::string_view text);
 
 }  // namespace divvy::sizing

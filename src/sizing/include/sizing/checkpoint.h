@@ -1,4 +1,4 @@
-// How many bytes of tensors a checkpoint holds, from what lies beside its config.json.
+// The bytes of a checkpoint's tensors, from the files beside its config.json. Pure.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,15 @@
 
 namespace divvy::sizing {
 
+// Largest accepted index.
 inline constexpr std::size_t kMaxIndexBytes = 64 << 20;
 
-// Of model.safetensors.index.json: metadata.total_size. kCorrupt as readConfig.
+// Returns metadata.total_size of model.safetensors.index.json, 1 byte to 1 PiB. kCorrupt: as
+// readConfig().
 Result<Bytes> readIndex(std::string_view text);
 
-// Of one safetensors file: its size without its header, whose length its first 8 bytes say.
-// kCorrupt where that cannot be.
+// Returns the size of one safetensors file without its header. `first_bytes`: at least the first 8
+// bytes of the file, which hold the header's length. kCorrupt: that length is impossible.
 Result<Bytes> tensorsOf(std::string_view first_bytes, std::uint64_t file_bytes);
 
 }  // namespace divvy::sizing

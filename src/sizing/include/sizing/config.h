@@ -1,4 +1,4 @@
-// A Hugging Face config.json, read: the edge where text becomes a ModelShape.
+// Reads a Hugging Face config.json into a ModelShape. Pure.
 #pragma once
 
 #include <string>
@@ -9,16 +9,20 @@
 
 namespace divvy::sizing {
 
+// Largest accepted file.
 inline constexpr std::size_t kMaxConfigBytes = 8 << 20;
 
+// A model, and the assumptions about it.
 struct ConfigReading {
   ModelShape model;
-  // What the text does not say, or says in a way that is not known, and what was taken for it.
+  // Facts that the text does not state, or states in an unknown form, with the assumed values. For
+  // users.
   std::vector<std::string> assumptions;
 };
 
-// kCorrupt: "line 3, column 7: ..." where it is no JSON, "text_config.hidden_size: ..." where a
-// field is missing or wrong; says what is accepted. Whoever reads a file puts its name in front.
+// Parses the file's text. kCorrupt: "line 3, column 7: ..." if it is not JSON,
+// "text_config.hidden_size: ..." if a field is missing or wrong; the message names the accepted
+// values. The caller puts the file's name in front.
 Result<ConfigReading> readConfig(std::string_view text);
 
 }  // namespace divvy::sizing

@@ -1,4 +1,4 @@
-// How numbers are stored: of weights, and of the KV cache.
+// Storage formats of weights and of the KV cache. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,40 +10,47 @@
 
 namespace divvy::sizing {
 
-// Which of a model's matrices a format is for; the others have 16 bits.
+// The matrices of a model to which a format applies; the others have 16 bits.
 enum class Reach {
-  kAll,     // everything: plain types, GGUF
+  kAll,     // all: plain types, GGUF
   kLinear,  // all but embeddings and head
-  kExperts  // only matrices of experts, where there are any
+  kExperts  // only matrices of experts, if there are any
 };
 
+// A format of weights.
 struct WeightFormat {
   std::string name = "bf16";
   std::uint32_t bits_1024 = 16 << 10;  // bits per weight, scales included, in 1/1024
   Reach reach = Reach::kAll;
-  std::string quantization;  // as vLLM and SGLang call it; empty: nothing to be said
-  bool online = false;       // the engine makes it of a 16-bit checkpoint while it loads
+  std::string quantization;  // option value of vLLM and SGLang; empty: no option needed
+  bool online = false;       // the engine converts a 16-bit checkpoint while it loads
 
   double bits() const { return bits_1024 / 1024.0; }
 };
 
+// Returns all known formats. Any thread; valid until the program ends.
 std::span<const WeightFormat> weightFormats();
-// By name ("fp8", "q4_k_m"), in any case. kUsage lists the names.
+// Returns a format by name ("fp8", "q4_k_m"), in upper or lower case. kUsage: not known; the
+// message lists the names.
 Result<WeightFormat> findWeightFormat(std::string_view name);
-// Groups of `group` weights of `bits` bits that share a scale of 16 bits and a zero of `bits`.
+// Returns a format with groups of `group` weights of `bits` bits, which share a scale of 16 bits
+// and a zero point of `bits` bits.
 WeightFormat groupedFormat(const std::string& name, std::uint32_t bits, std::uint32_t group);
 
+// A format of the KV cache.
 struct KvFormat {
-  std::string_view name = "auto";    // as vLLM calls it
-  std::uint32_t bits_16 = 16 << 4;   // per number, in 1/16 bit
-  std::uint32_t scale_bytes = 0;     // per token, layer and head, of keys and of values
-  std::uint32_t latent_bytes = 0;    // per token and layer where that is fixed; 0: bits alone
-  bool for_latent = true;            // is known for MLA
-  bool for_plain = true;             // is known for other attention
-  std::string_view sglang = "auto";  // as SGLang calls it; empty: it does not know it
+  std::string_view name = "auto";    // vLLM's name
+  std::uint32_t bits_16 = 16 << 4;   // per value, in 1/16 bit
+  std::uint32_t scale_bytes = 0;     // per token, layer and head; for keys and for values
+  std::uint32_t latent_bytes = 0;    // per token and layer if fixed; 0: `bits_16` alone
+  bool for_latent = true;            // usable with MLA
+  bool for_plain = true;             // usable with other attention
+  std::string_view sglang = "auto";  // SGLang's name; empty: not supported
 };
 
+// Returns all known formats. Any thread; valid until the program ends.
 std::span<const KvFormat> kvFormats();
+// Returns a format by vLLM's name. kUsage: not known; the message lists the names.
 Result<KvFormat> findKvFormat(std::string_view name);
 
 }  // namespace divvy::sizing

@@ -1,4 +1,4 @@
-// Names that people type, and what they may have meant.
+// Names that users type, and similar known names. Pure.
 #pragma once
 
 #include <string>
@@ -7,13 +7,14 @@
 
 namespace divvy::sizing {
 
-// Lower case, '_' and ' ' as '-'.
+// Returns the text in lower case (ASCII), with '-' in place of '_' and ' '.
 std::string plainName(std::string_view text);
 
-// At most three of `names` that look like `text`, the nearest first; none where nothing does.
+// Returns at most three of `names` that are similar to `text`, the nearest first. Only the first 64
+// characters of `text` count.
 std::vector<std::string> nearNames(std::string_view text, const std::vector<std::string>& names);
 
-// "a, b, c".
+// Returns "a, b, c".
 std::string listed(const std::vector<std::string>& words);
 
 }  // namespace divvy::sizing

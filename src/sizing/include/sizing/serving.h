@@ -1,4 +1,4 @@
-// What makes an answer true: the engine's command line, the share, the manifest. Pure text.
+// The commands and the manifest that serve a model as computed. Pure.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,14 @@
 
 namespace divvy::sizing {
 
+// Serving engines.
 enum class Engine { kVllm, kSglang };
 
-// kUsage lists what is accepted.
+// Returns an engine by name, in upper or lower case. kUsage: not known; the message lists the
+// names.
 Result<Engine> findEngine(std::string_view name);
 
+// A model, the question about it, and the answer. `answer` must be that of `model` and `question`.
 struct Serving {
   Engine engine = Engine::kVllm;
   ModelShape model;
@@ -25,17 +28,17 @@ struct Serving {
   std::optional<unsigned> cores;  // percent of each card
 };
 
-// The engine's words, its program first, one argument each. kUsage where it does not know the
-// format that was asked for.
+// Returns the engine's command line, one argument an element, the program first. kUsage: the engine
+// does not support the cache format of the question.
 Result<std::vector<std::string>> engineCommand(const Serving& serving);
 
-// "divvy run --memory 36352Mi ... --" and the engine's.
+// Returns "divvy run --memory 36352Mi ... --" followed by the engine's command line.
 std::vector<std::string> runCommand(const Serving& serving, const std::vector<std::string>& engine);
 
-// A Deployment with HAMi's resource names, for kubectl apply.
+// Returns a Deployment with HAMi's resource names as YAML, for kubectl apply.
 std::string manifest(const Serving& serving, const std::vector<std::string>& engine);
 
-// As a shell takes it.
+// Returns the arguments as one line for a POSIX shell, quoted where needed.
 std::string shellLine(const std::vector<std::string>& words);
 
 }  // namespace divvy::sizing

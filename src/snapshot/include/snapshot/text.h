@@ -9,16 +9,17 @@
 
 namespace divvy::snapshot {
 
-// All of it or nothing. kUsage says "NAME:LINE:COLUMN: PATH: what is wrong; what is accepted":
-// of no JSON, of another schema or a newer version (both are told), of members that are unknown,
-// there twice, missing, of a wrong type or size; and of what no engine takes: two nodes or requests
-// of one name, an allocation on a node that is not there, nodes and requests that can never be.
-// What was read can be given to an engine as it is.
+// Parses a whole snapshot. An engine accepts the result without further checks. `name` is that of
+// the file, for messages. kUsage, with "NAME:LINE:COLUMN: PATH: cause; accepted input":
+// - text that is not JSON; another schema; another version, with both in the message;
+// - members that are unknown, repeated, missing, or of a wrong type or size;
+// - contents that no engine accepts: two nodes or requests of one name, an allocation on a missing
+//   node, impossible nodes and requests.
 Result<Snapshot> parse(std::string_view text, const std::string& name);
 
-// Members that are as they are by default are left out. Control characters, and bytes that are no
-// UTF-8, become '?'. parse(write(s)) is s, and write(parse(t)) is t where t was written by this
-// version.
+// Returns the snapshot as JSON. Omits members with default values. Control characters, and bytes
+// that are not UTF-8, become '?'. parse(write(s)) equals s. write(parse(t)) equals t if this
+// version wrote t.
 std::string write(const Snapshot& snapshot);
 
 }  // namespace divvy::snapshot
