@@ -38,69 +38,77 @@ struct Card {
 };
 
 constexpr Family<Card> kCards[] = {
-    {"divvy_card_memory_bytes", "gauge", "Device memory that the card has",
+    {"divvy_card_memory_bytes", "gauge", "Memory of the device",
      [](const Card& card) -> Value { return number(card.view.physical); }},
-    {"divvy_card_memory_used_bytes", "gauge", "Of it, what is in use by whomever, says the driver",
+    {"divvy_card_memory_used_bytes", "gauge",
+     "Device memory in use by all processes, according to the driver",
      [](const Card& card) -> Value {
        // The driver did not answer.
        if (card.view.used == 0 && card.view.utilisation < 0) return std::nullopt;
        return number(card.view.used);
      }},
-    {"divvy_card_memory_promised_bytes", "gauge", "Limits of the tenants there, added up",
+    {"divvy_card_memory_promised_bytes", "gauge",
+     "Sum of the memory limits of the device's tenants",
      [](const Card& card) -> Value { return number(card.view.promised); }},
-    {"divvy_card_memory_guaranteed_bytes", "gauge", "Of these, what is never swapped",
+    {"divvy_card_memory_guaranteed_bytes", "gauge",
+     "Sum of the guarantees of the device's tenants, which are never swapped out",
      [](const Card& card) -> Value { return number(card.view.guaranteed); }},
-    {"divvy_card_memory_budget_bytes", "gauge", "What tenants may have there at once",
+    {"divvy_card_memory_budget_bytes", "gauge", "Device memory that tenants may use at once",
      [](const Card& card) -> Value { return number(card.view.budget); }},
-    {"divvy_card_overcommit_ratio", "gauge", "How often its memory may be promised; 1: once",
+    {"divvy_card_overcommit_ratio", "gauge",
+     "Memory that may be promised, divided by the memory of the device; 1: no overcommitment",
      [](const Card& card) -> Value { return card.view.overcommit_permille / kPermille; }},
     {"divvy_card_pressure_ratio", "gauge",
-     "Of the budget, what the tenants at work need; only where memory is promised more than once",
+     "Memory that the active tenants need, divided by the budget; only where memory is "
+     "overcommitted",
      [](const Card& card) -> Value {
        if (card.view.overcommit_permille == kWholePermille) return std::nullopt;
        return card.view.ratio_permille / kPermille;
      }},
-    {"divvy_card_thrash_risk", "gauge", "1: its tenants swap too often for what they do",
+    {"divvy_card_thrash_risk", "gauge",
+     "1: the device's tenants swap too often for the work that they do",
      [](const Card& card) -> Value { return card.view.thrash_risk ? 1 : 0; }},
-    {"divvy_card_context_bytes", "gauge", "Memory that one context costs",
+    {"divvy_card_context_bytes", "gauge", "Memory that one CUDA context needs",
      [](const Card& card) -> Value { return number(card.view.context); }},
-    {"divvy_card_compute_asked_ratio", "gauge", "Compute that tenants asked for; may be beyond 1",
+    {"divvy_card_compute_asked_ratio", "gauge",
+     "Sum of the compute that tenants requested; can exceed 1",
      [](const Card& card) -> Value { return card.view.cores / kPercent; }},
-    {"divvy_card_utilisation_ratio", "gauge", "Of its time, what was used, by the driver",
+    {"divvy_card_utilisation_ratio", "gauge",
+     "Part of its time in which the device was in use, according to the driver",
      [](const Card& card) -> Value {
        if (card.view.utilisation < 0) return std::nullopt;
        return card.view.utilisation / kPercent;
      }},
     {"divvy_card_foreign_utilisation_ratio", "gauge",
-     "Of its time, what processes had that are no tenant's, by the driver",
+     "Part of the device's time that unmanaged processes used, according to the driver",
      [](const Card& card) -> Value { return card.foreign; }},
-    {"divvy_card_foreign_processes", "gauge", "Processes with a context there that are no tenant's",
+    {"divvy_card_foreign_processes", "gauge", "Unmanaged processes with a context on the device",
      [](const Card& card) -> Value {
        if (card.strangers == nullptr) return std::nullopt;
        return card.strangers->processes;
      }},
-    {"divvy_card_foreign_memory_bytes", "gauge", "What these have of its memory, by the driver",
+    {"divvy_card_foreign_memory_bytes", "gauge",
+     "Device memory of unmanaged processes, according to the driver",
      [](const Card& card) -> Value {
        if (card.strangers == nullptr) return std::nullopt;
        return number(card.strangers->bytes.count);
      }},
     {"divvy_card_graphics_memory_bytes", "gauge",
-     "Of its memory, what processes have that only draw: no limit of a tenant counts it",
+     "Device memory of graphics-only processes; it counts against no tenant's limit",
      [](const Card& card) -> Value {
        if (card.strangers == nullptr) return std::nullopt;
        return number(card.strangers->graphics.count);
      }},
-    {"divvy_card_healthy", "gauge", "1: the driver says nothing against it",
+    {"divvy_card_healthy", "gauge", "1: the driver reports no fault",
      [](const Card& card) -> Value { return card.faulty ? 0 : 1; }},
     {"divvy_card_occupied", "gauge",
-     "1: it is in order, and nobody new gets anything of it: somebody has it whom Divvy gave "
-     "nothing",
+     "1: healthy, but closed to new tenants, because a workload that Divvy did not place uses it",
      [](const Card& card) -> Value { return !card.faulty && !card.view.fault.empty() ? 1 : 0; }},
-    {"divvy_card_excluded", "gauge", "1: nobody new gets anything of it, by the node's settings",
+    {"divvy_card_excluded", "gauge", "1: closed to new tenants by the node's settings",
      [](const Card& card) -> Value { return card.view.excluded ? 1 : 0; }},
-    {"divvy_card_tenants", "gauge", "Tenants",
+    {"divvy_card_tenants", "gauge", "Tenants of the device",
      [](const Card& card) -> Value { return card.view.tenants; }},
-    {"divvy_card_checkpointed_tenants", "gauge", "Of these, who is off it with all that it has",
+    {"divvy_card_checkpointed_tenants", "gauge", "Tenants that are checkpointed off the device",
      [](const Card& card) -> Value { return card.view.checkpointed; }},
 };
 
@@ -110,51 +118,56 @@ struct Whole {
 };
 
 constexpr Family<Whole> kTenants[] = {
-    {"divvy_tenant_created_seconds", "gauge", "When it was made, since 1970",
+    {"divvy_tenant_created_seconds", "gauge", "Time of its creation, in seconds since 1970",
      [](const Whole& whole) -> Value { return static_cast<double>(whole.view.created); }},
-    {"divvy_tenant_processes", "gauge", "Its processes that use the device",
+    {"divvy_tenant_processes", "gauge", "Processes of the tenant that use the device",
      [](const Whole& whole) -> Value { return whole.view.processes; }},
-    {"divvy_tenant_allocations_refused_total", "counter", "Allocations beyond its limit",
+    {"divvy_tenant_allocations_refused_total", "counter",
+     "Allocations refused because they exceed its limit",
      [](const Whole& whole) -> Value { return number(whole.view.refused); }},
     {"divvy_tenant_allocations_short_total", "counter",
-     "Allocations within its limit that were refused: the device was short of memory",
+     "Allocations within its limit that were refused because the device was short of memory",
      [](const Whole& whole) -> Value { return number(whole.tally.allocations_short); }},
-    {"divvy_tenant_allocation_waits_total", "counter", "Allocations that waited for the device",
+    {"divvy_tenant_allocation_waits_total", "counter", "Allocations that waited for device memory",
      [](const Whole& whole) -> Value { return number(whole.tally.allocation_waits); }},
-    {"divvy_tenant_weight_ratio", "gauge", "What it gets while all others want to run, too",
+    {"divvy_tenant_weight_ratio", "gauge",
+     "Part of the device's time that it gets while all tenants want to run",
      [](const Whole& whole) -> Value { return whole.view.weight / kPercent; }},
     {"divvy_tenant_paused_seconds_total", "counter",
-     "It wanted to run and its memory was with the host: others had their turn, or it was coming "
-     "back; since this agent began",
+     "Time in which it wanted to run while its memory was swapped out or being swapped in, since "
+     "this agent started",
      [](const Whole& whole) -> Value { return whole.tally.paused; }},
-    {"divvy_tenant_throttled_seconds_total", "counter", "It wanted to run and was not let",
+    {"divvy_tenant_throttled_seconds_total", "counter",
+     "Time in which it wanted to run and was held back",
      [](const Whole& whole) -> Value { return number(whole.view.throttled_ms) * kMillisecond; }},
     {"divvy_tenant_launch_waits_total", "counter", "Launches that had to wait",
      [](const Whole& whole) -> Value { return number(whole.view.waits); }},
     {"divvy_tenant_launch_escapes_total", "counter",
-     "Waits given up, for work in flight may depend on who waited",
+     "Waits of launches that were given up, because work in flight may depend on the waiting "
+     "thread",
      [](const Whole& whole) -> Value { return number(whole.view.escapes); }},
-    {"divvy_tenant_longest_work_seconds", "gauge", "Its longest single kernel or graph",
+    {"divvy_tenant_longest_work_seconds", "gauge", "Duration of its longest single kernel or graph",
      [](const Whole& whole) -> Value { return number(whole.view.longest_us) * kMicrosecond; }},
-    {"divvy_tenant_unpreemptible", "gauge", "1: its work did not end in time when it had to",
+    {"divvy_tenant_unpreemptible", "gauge",
+     "1: its work did not end in time when its time slice ended",
      [](const Whole& whole) -> Value { return whole.view.unpreemptible ? 1 : 0; }},
-    {"divvy_tenant_distrusted", "gauge", "1: it says less of its use than the driver sees",
+    {"divvy_tenant_distrusted", "gauge", "1: it reports less use than the driver measures",
      [](const Whole& whole) -> Value { return whole.view.distrusted ? 1 : 0; }},
     {"divvy_tenant_bypass", "gauge",
-     "1: it uses devices past what limits it: another device, a process without Divvy's library, "
-     "or "
-     "more memory than it may have, by the driver",
+     "1: it bypasses its limits, according to the driver: another device, a process without "
+     "Divvy's library, or more memory than its limit",
      [](const Whole& whole) -> Value { return whole.view.bypass.empty() ? 0 : 1; }},
-    {"divvy_tenant_swaps_total", "counter", "How often it came back to the device",
+    {"divvy_tenant_swaps_total", "counter", "Returns to the device after it was swapped out",
      [](const Whole& whole) -> Value { return number(whole.view.swaps); }},
     {"divvy_tenant_idle_seconds", "gauge",
-     "Since it last used its devices: by its launches where they are counted, else by the driver's "
-     "figures, since this agent began",
+     "Time since it last used its devices, by its launches where they are counted, else by the "
+     "driver's utilisation; at most since this agent started",
      [](const Whole& whole) -> Value {
        if (!whole.view.idle_known) return std::nullopt;
        return number(whole.view.idle_s);
      }},
-    {"divvy_tenant_own_cpu_ratio", "gauge", "Of a processor's time, what Divvy used inside it",
+    {"divvy_tenant_own_cpu_ratio", "gauge",
+     "Part of one processor's time that Divvy used inside its processes",
      [](const Whole& whole) -> Value { return whole.view.cpu_permille / kPermille; }},
 };
 
@@ -166,36 +179,39 @@ struct Share {
 constexpr Family<Share> kShares[] = {
     {"divvy_tenant_memory_limit_bytes", "gauge", "Device memory that it may use",
      [](const Share& share) -> Value { return number(share.view.limit); }},
-    {"divvy_tenant_memory_used_bytes", "gauge", "Of it, what is in use, swapped or not",
+    {"divvy_tenant_memory_used_bytes", "gauge", "Device memory in use, resident or swapped out",
      [](const Share& share) -> Value { return number(share.view.used); }},
-    {"divvy_tenant_memory_guaranteed_bytes", "gauge", "Of the limit, what is never swapped",
+    {"divvy_tenant_memory_guaranteed_bytes", "gauge", "Part of the limit that is never swapped out",
      [](const Share& share) -> Value { return number(share.view.guarantee); }},
-    {"divvy_tenant_memory_resident_bytes", "gauge", "Of what is used, what is on the device",
+    {"divvy_tenant_memory_resident_bytes", "gauge",
+     "Part of the memory in use that is on the device",
      [](const Share& share) -> Value { return number(share.view.resident); }},
-    {"divvy_tenant_memory_swapped_bytes", "gauge", "Of what is used, what is with the host",
+    {"divvy_tenant_memory_swapped_bytes", "gauge", "Part of the memory in use that is on the host",
      [](const Share& share) -> Value { return number(share.view.swapped); }},
     {"divvy_tenant_memory_pinned_bytes", "gauge",
-     "Of what is on the device, what cannot be swapped",
+     "Part of the resident memory that cannot be swapped out",
      [](const Share& share) -> Value { return number(share.view.pinned); }},
-    {"divvy_tenant_compute_asked_ratio", "gauge", "Compute that it asked for; 0: what others leave",
+    {"divvy_tenant_compute_asked_ratio", "gauge",
+     "Compute that it requested; 0: it gets the compute that others leave",
      [](const Share& share) -> Value { return share.view.cores / kPercent; }},
     {"divvy_tenant_compute_got_ratio", "gauge",
-     "Of the device's time over the last second, what it was charged for; none while it has it to "
-     "itself",
+     "Part of the device's time over the last second that it was charged for; no sample while it "
+     "is alone on the device",
      [](const Share& share) -> Value {
        if (share.view.got_permille < 0) return std::nullopt;
        return share.view.got_permille / kPermille;
      }},
-    {"divvy_tenant_utilisation_ratio", "gauge", "Of the device's time, what it used, by the driver",
+    {"divvy_tenant_utilisation_ratio", "gauge",
+     "Part of the device's time that it used, according to the driver",
      [](const Share& share) -> Value {
        if (share.view.utilisation < 0) return std::nullopt;
        return share.view.utilisation / kPercent;
      }},
     {"divvy_tenant_device_seconds_total", "counter",
-     "The device's time that it was charged for, or that the driver saw, since this agent began",
+     "Device time that it was charged for, or that the driver measured, since this agent started",
      [](const Share& share) -> Value { return share.bill.device_seconds; }},
     {"divvy_tenant_memory_byte_seconds_total", "counter",
-     "Bytes in use times seconds, since this agent began",
+     "Bytes in use multiplied by seconds, since this agent started",
      [](const Share& share) -> Value { return share.bill.byte_seconds; }},
 };
 
@@ -214,22 +230,23 @@ struct Stated {
   const char *name, *type, *help;
 };
 constexpr Stated kStated[] = {
-    {kNodeInfo, "gauge", "1; labels: the kind of node, the driver's version"},
-    {kQueued, "gauge", "Requests that wait for room"},
-    {kHostReserve, "gauge", "The host's memory that is for what is swapped out"},
-    {kHostPromised, "gauge", "Of it, what may be needed"},
-    {kLate, "histogram", "How late the agent's event loop ran what was due"},
-    {kLatest, "gauge", "The largest of these in the last minute"},
-    {kCardInfo, "gauge", "1; labels: index, model, PCI address, pool and NUMA node of a card"},
+    {kNodeInfo, "gauge", "Always 1; labels: kind of node, driver version"},
+    {kQueued, "gauge", "Requests of divvy run that wait for capacity"},
+    {kHostReserve, "gauge", "Host memory for swapped-out device memory"},
+    {kHostPromised, "gauge", "Part of that host memory that tenants may need"},
+    {kLate, "histogram", "Delay of due work on the agent's event loop"},
+    {kLatest, "gauge", "Largest such delay in the last minute"},
+    {kCardInfo, "gauge",
+     "Always 1; labels: index, model, PCI address, pool and NUMA node of the device"},
     {kFaults, "counter",
-     "Errors that the driver told of since this agent began, by their number (xid), those of "
-     "programs included"},
+     "Xid errors that the driver reported since this agent started, by number (label xid); "
+     "includes errors that programs cause"},
     {kTenantInfo, "gauge",
-     "1; labels: name, priority, mode, backend, state, where its memory is; of a pod's: namespace, "
-     "pod, container and pod_uid"},
+     "Always 1; labels: name, priority, mode, backend, state, where its memory is; for a pod also "
+     "namespace, pod, container and pod_uid"},
     {kTenantLabels, "gauge",
-     "1; labels: those of its pod that --metrics-labels names, as label_NAME; of pods that have "
-     "some"},
+     "Always 1; labels: the pod labels that --metrics-labels names, as label_NAME; only for pods "
+     "that have one of them"},
 };
 
 void begin(Exposition* out, const char* name) {
@@ -379,7 +396,7 @@ std::string exposition(const MetricsInput& all, bool hami) {
 }
 
 std::string familiesTable() {
-  std::string text = "| Name | Type | What it says |\n|---|---|---|\n";
+  std::string text = "| Name | Type | Meaning |\n|---|---|---|\n";
   for (const Stated& one : kStated) row(&text, one.name, one.type, one.help);
   for (const auto& one : kCards) row(&text, one.name, one.type, one.help);
   for (const auto& one : kTenants) row(&text, one.name, one.type, one.help);

@@ -10,7 +10,7 @@ namespace divvy::cli {
 
 struct Reason {
   std::string_view code;
-  std::string_view of;     // the refused object: "Of a device"
+  std::string_view of;     // section of the page: "Refused devices"
   std::string_view words;  // as in a pod's condition
   std::string_view means;
   std::string_view remedy;

@@ -151,10 +151,10 @@ TEST(ExplainReason, Code_ShowsItsRow) {
   Sandbox sandbox;
   const Outcome row = sandbox.divvy({"explain", "reason", "too-large"});
   ASSERT_EQ(row.code(), 0) << row.err;
-  EXPECT_NE(row.out.find("too-large (Of a device): devices with too little memory"),
+  EXPECT_NE(row.out.find("too-large (Refused devices): devices with too little memory"),
             std::string::npos)
       << row.out;
-  EXPECT_NE(row.out.find("  do:    ask for less"), std::string::npos) << row.out;
+  EXPECT_NE(row.out.find("  do:    request less"), std::string::npos) << row.out;
 }
 
 TEST(ExplainReason, PartOfMessage_FindsItsCode) {
