@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Command lines of divvy that pages show are such as it takes: each command and option is in its help."""
+"""Commands that pages show work: each command and option is in divvy's help, marked blocks are run on a
+simulated GPU and print what the page says, and the page of commands lists all of them."""
 import functools
 import os
 import pathlib
@@ -9,10 +10,20 @@ import subprocess
 import sys
 import unittest
 
+from page_blocks import Block, blocks_of, faults_of, missing, run_page
+
 ROOT = pathlib.Path(os.environ["DIVVY_SOURCE_DIR"])
-DIVVY = pathlib.Path(os.environ["DIVVY_BUILD_DIR"]) / "bin" / "divvy"
+BUILD = pathlib.Path(os.environ["DIVVY_BUILD_DIR"]).resolve()
+DIVVY = BUILD / "bin" / "divvy"
 PLUGIN = DIVVY.with_name("kubectl-divvy")
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
+# Pages of which every block of commands is run, or says why it is not.
+MARKED = [ROOT / "README.md", *(ROOT / "docs" / name for name in (
+    "README.md", "getting-started/simulated.md", "getting-started/gpu.md", "getting-started/containers.md",
+    "getting-started/kubernetes.md", "concepts/shares.md", "concepts/priorities.md",
+    "concepts/queues-and-gangs.md", "concepts/comparison.md", "reference/commands.md",
+    "reference/glossary.md"))]
+COMMANDS = ROOT / "docs" / "reference" / "commands.md"
 
 # From here on another program's words, or a shell's.
 OTHERS = {"--", "--podman", "--docker", "|", "||", "&&", "&", ";", ">", ">>", "2>", "2>&1", "<"}
@@ -22,7 +33,7 @@ OPTION = re.compile(r"^(--?[a-zA-Z][a-z-]*)(?:[=\[,.…].*)?$")
 
 @functools.lru_cache(maxsize=None)
 def help_of(path, program=DIVVY):
-    """What `divvy PATH --help` says; None: there is no such command."""
+    """The output of `divvy PATH --help`; None: there is no such command."""
     done = subprocess.run([program, *path, "--help"], capture_output=True, text=True, check=False,
                           env={"PATH": os.environ["PATH"]})
     return done.stdout if done.returncode == 0 else None
@@ -120,6 +131,42 @@ class Pages(unittest.TestCase):
         self.assertIn("kubectl divvy plan has no -A", fault_of("kubectl divvy -A plan -f x"))
         self.assertIn("kubectl divvy run has no --as", fault_of("kubectl divvy run --as jane"))
         self.assertIn("has no --policyy", fault_of("divvy simulate openb --policyy fgd"))
+
+
+class MarkedPages(unittest.TestCase):
+    def test_every_block_of_commands_is_run_or_says_why_not(self):
+        faults = [f"{page.relative_to(ROOT)}:{line}: {why}" for page in MARKED
+                  for line, why in faults_of(blocks_of(page.read_text()))]
+        self.assertEqual(faults, [], "\n" + "\n".join(faults))
+
+    def test_marked_blocks_do_what_the_page_says(self):
+        total = 0
+        for page in MARKED:
+            with self.subTest(page=str(page.relative_to(ROOT))):
+                count, fault = run_page(page.read_text(), BUILD)
+                self.assertIsNone(fault, f"{page.relative_to(ROOT)}, {fault}")
+                total += count
+        self.assertGreater(total, 10, "pages have blocks that are run")
+
+    def test_faults_of_marks_and_outputs_are_found(self):
+        page = "<!-- check: run -->\n```sh\necho 1 GPU\n```\n<!-- check: output -->\n```text\n2 GPU\n```\n"
+        self.assertEqual([(block.mark, block.text) for block in blocks_of(page)],
+                         [("run", "echo 1 GPU\n"), ("output", "2 GPU\n")])
+        self.assertEqual(list(faults_of(blocks_of(page))), [])
+        self.assertEqual(run_page(page, BUILD), (1, None))
+        self.assertIn("no such line", run_page(page.replace("2 GPU", "2 CPU"), BUILD)[1])
+        self.assertIn("status 3", run_page(page.replace("echo 1 GPU", "(exit 3)"), BUILD)[1])
+        self.assertEqual(len(list(faults_of(blocks_of(page.replace("check: run", "check: ran"))))), 2)
+        self.assertEqual(len(list(faults_of([Block(1, "sh", "", "skip", "")]))), 1)
+        self.assertIsNone(missing("k3f9x2 web 4GiB ...", "NAME\nabcdef web 6GiB 1 s"))
+        self.assertEqual(missing("web 4GiB", "web 4GiB more"), "web 4GiB")
+
+    def test_the_page_of_commands_has_each_command_once(self):
+        rows = re.findall(r"^\| `divvy ([a-z -]+)` \|", COMMANDS.read_text(), re.MULTILINE)
+        known = []
+        for command in commands_of(()):
+            known += [f"{command} {inner}" for inner in commands_of((command,))] or [command]
+        self.assertEqual(sorted(rows), sorted(known))
 
 
 if __name__ == "__main__":

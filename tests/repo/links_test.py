@@ -70,6 +70,15 @@ class Links(unittest.TestCase):
         self.assertGreater(len(pages(ROOT)), 40)
         self.assertEqual(list(broken(ROOT)), [])
 
+    def test_the_index_leads_to_every_page(self):
+        docs = ROOT / "docs"
+        linked = {(docs / path).resolve() for path in
+                  re.findall(r"\]\(([^)#]+)", (docs / "README.md").read_text(encoding="utf-8"))}
+        missing = [str(page.relative_to(docs)) for page in pages(ROOT) if page.is_relative_to(docs)
+                   and page.name != "README.md" and "decisions" not in page.parts
+                   and page.resolve() not in linked]
+        self.assertEqual(missing, [], "docs/README.md has no link to these pages")
+
     def test_what_is_wrong_is_found(self):
         import tempfile
 

@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
-"""Draws what benches found: plot.py compute SHARES.json PRIORITY.json OUT.svg
-                          plot.py oversubscribe OVERSUBSCRIBE.json OUT.svg
+"""Draws results of benches, and figures of concepts:
+  plot.py compute SHARES.json PRIORITY.json OUT.svg
+  plot.py oversubscribe OVERSUBSCRIBE.json OUT.svg
+  plot.py shares|priorities|queues OUT.svg
 """
 import json
 import sys
 
 import compute
+import concepts
 import oversubscribe
 
-PICTURES = {"compute": (compute.draw, 2), "oversubscribe": (oversubscribe.draw, 1)}
+PICTURES = {"compute": (compute.draw, 2), "oversubscribe": (oversubscribe.draw, 1),
+            "shares": (concepts.shares, 0), "priorities": (concepts.priorities, 0),
+            "queues": (concepts.queues, 0)}
 
 
 def main(words):
