@@ -407,7 +407,7 @@ Result<void> serve(const SchedulerOptions& options) {
   Result<std::unique_ptr<kube::Client>> client =
       kube::Client::make(loop.get_executor(), options.access, kTerms);
   if (!client) return client.error();
-  LeaseWatcher::Options lease{options.lease_space, options.lease_name, options.identity};
+  LeaseWatcher::Options lease{options.lease_namespace, options.lease_name, options.identity};
   Result<std::unique_ptr<LeaseWatcher>> election =
       LeaseWatcher::make(loop, options.access, std::move(lease));
   if (!election) return election.error();

@@ -28,19 +28,19 @@ void ForeignAllocationMonitor::look() {
 ForeignAllocations ForeignAllocationMonitor::ours() const {
   const PodTracker& pods = inputs_.pods;
   const TenantManager& tenants = inputs_.tenants;
-  return {[&pods](const std::string& space, const std::string& name) {
-            const TrackedPod* pod = pods.findByName(space, name);
+  return {[&pods](const std::string& namespace_name, const std::string& name) {
+            const TrackedPod* pod = pods.findByName(namespace_name, name);
             return pod == nullptr || pod->assigned;
           },
           [&tenants](const kubelet::PodDevices& one) {
             return tenants.find(tenantIdFor(one.ids, one.resource)) != nullptr;
           },
-          [&pods, &tenants](const std::string& space, const std::string& name) {
-            const TrackedPod* pod = pods.findByName(space, name);
+          [&pods, &tenants](const std::string& namespace_name, const std::string& name) {
+            const TrackedPod* pod = pods.findByName(namespace_name, name);
             return pod == nullptr ? std::set<std::string>() : devicesOfPod(tenants, pod->uid);
           },
-          [&pods](const std::string& space, const std::string& name) {
-            const TrackedPod* pod = pods.findByName(space, name);
+          [&pods](const std::string& namespace_name, const std::string& name) {
+            const TrackedPod* pod = pods.findByName(namespace_name, name);
             return pod == nullptr ? std::set<std::string>() : pod->devices;
           }};
 }

@@ -46,7 +46,7 @@ void PodTracker::heard(const json::value& object) {
   (void)understand(dialect, inputs_.devices, &*pod);
   pods_.insert_or_assign(
       uid, TrackedPod{.uid = uid,
-                      .space = pod->meta.space,
+                      .namespace_name = pod->meta.namespace_name,
                       .name = pod->meta.name,
                       .assigned = pod->meta.annotations.contains(assignmentKey(dialect)),
                       .devices = assignedCards(*pod)});
@@ -63,9 +63,10 @@ const TrackedPod* PodTracker::find(const std::string& uid) const {
   return found == pods_.end() ? nullptr : &found->second;
 }
 
-const TrackedPod* PodTracker::findByName(const std::string& space, const std::string& name) const {
+const TrackedPod* PodTracker::findByName(const std::string& namespace_name,
+                                         const std::string& name) const {
   const auto found = std::find_if(pods_.begin(), pods_.end(), [&](const auto& one) {
-    return one.second.space == space && one.second.name == name;
+    return one.second.namespace_name == namespace_name && one.second.name == name;
   });
   return found == pods_.end() ? nullptr : &found->second;
 }
@@ -88,7 +89,7 @@ asio::awaitable<void> PodTracker::verifyTenant(std::string id) {
     const PodContainer lodger = tenant->record.lodger;
     tenant.reset();
     if (pods_.contains(lodger.uid)) co_return;
-    const NodeApiClient::Reply object = co_await inputs_.api.pod(lodger.space, lodger.pod);
+    const NodeApiClient::Reply object = co_await inputs_.api.pod(lodger.namespace_name, lodger.pod);
     bool over = !object && object.error().code() == ErrorCode::kNotFound;
     const bool answered = object || over;
     if (object) {

@@ -70,7 +70,7 @@ Result<void> PodResizer::become(const kube::Pod& pod, const std::string& contain
     return Error{ErrorCode::kUnavailable, "container " + container + " has no share here now"};
   // The number of device IDs that the kubelet gave it.
   const std::vector<std::string> units(tenant->record.shares.size());
-  const kubelet::PodDevices held{pod.meta.space, pod.meta.name, container, "", units};
+  const kubelet::PodDevices held{pod.meta.namespace_name, pod.meta.name, container, "", units};
   const Result<PodAllocation> said =
       podShare(pod, held, node_, inventory_.devices(), tenants_.capacity().cards());
   if (!said) return said.error();
@@ -116,7 +116,7 @@ void PodResizer::setRight(const kube::Pod& pod) {
   for (const std::string& name : names) {
     const Result<void> right = become(pod, name, true, "its pod's assignment");
     if (!right)
-      warn("container " + name + " of pod " + pod.meta.space + "/" + pod.meta.name +
+      warn("container " + name + " of pod " + pod.meta.namespace_name + "/" + pod.meta.name +
            " does not have what its assignment says: " + right.error().message());
   }
 }
@@ -139,10 +139,10 @@ void PodResizer::heard(const kube::Pod& pod) {
     result.message = done.error().message();
     const TenantPtr tenant = tenantOf(tenants_, pod.meta.uid, state->change.container);
     const TenantRecord none;
-    tenants_.notifier().tell(unchangedEvent(
-        tenant == nullptr ? none : tenant->record,
-        "pod " + pod.meta.space + "/" + pod.meta.name + " is not changed: " + result.message,
-        changeWord(state->token)));
+    tenants_.notifier().tell(unchangedEvent(tenant == nullptr ? none : tenant->record,
+                                            "pod " + pod.meta.namespace_name + "/" + pod.meta.name +
+                                                " is not changed: " + result.message,
+                                            changeWord(state->token)));
   }
   tokens_[pod.meta.uid] = state->token;
   results_[state->token] = std::move(result);

@@ -119,7 +119,7 @@ struct ContainerList {
 // A nomination, until its `expires`. It outlives the reservation of its pod.
 struct Nomination {
   engine::Allocation held;
-  std::string space;  // namespace of the pod
+  std::string namespace_name;
 };
 
 struct UnknownNodePod {

@@ -21,7 +21,7 @@ namespace divvy::scheduler {
 
 // What a pod counts for the quota of its namespace.
 struct QuotaCharge {
-  std::string space;
+  std::string namespace_name;
   Amounts amounts;
 };
 

@@ -75,7 +75,7 @@ class EvictionController : public ClusterObserver {
   // request is ignored.
   using Key = std::pair<std::string, std::string>;  // UID, node
   struct TrackedPod {
-    std::string space, name;
+    std::string namespace_name, name;
     std::optional<kube::EvictionRequest> said;  // current request of the node; none: withdrawn
     std::int64_t not_before = 0;                // time of the next step, seconds since 1970
     bool denied = false;                        // the pod is on another node

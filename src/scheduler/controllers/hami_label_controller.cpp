@@ -36,7 +36,7 @@ void UnlabelledPods::set(const kube::Pod& pod, const HamiAgentNodes& agents) {
   remove(pod.meta.uid);
   const bool holds = !pod.node.empty() && !pod.ended() && named(pod.meta.annotations, pod.node);
   if (where_ == WhereAgents::kNever || !holds || named(pod.meta.labels, pod.node)) return;
-  Pod one{pod.meta.uid, pod.meta.space, pod.meta.name, pod.node};
+  Pod one{pod.meta.uid, pod.meta.namespace_name, pod.meta.name, pod.node};
   if (where_ == WhereAgents::kAlways || agents.on(pod.node)) {
     wanted_.insert_or_assign(pod.meta.uid, std::move(one));
   } else {
@@ -109,7 +109,8 @@ asio::awaitable<void> HamiLabelController::write() {
     const std::vector<UnlabelledPods::Pod> some = pods_.wanted(kMaxAtOnce);
     if (some.empty()) break;
     for (const UnlabelledPods::Pod& one : some) {
-      kube::Call call{kube::Verb::kPatch, "/api/v1/namespaces/" + one.space + "/pods/" + one.name};
+      kube::Call call{kube::Verb::kPatch,
+                      "/api/v1/namespaces/" + one.namespace_name + "/pods/" + one.name};
       call.type = kube::kMergePatch;
       call.body = json::serialize(json::object{
           {"metadata",

@@ -30,7 +30,7 @@ class UnlabelledPods {
   void agentCame(const std::string& node);
 
   struct Pod {
-    std::string uid, space, name, node;
+    std::string uid, namespace_name, name, node;
   };
   // Returns up to `most` pods that need the label now.
   std::vector<Pod> wanted(std::size_t most) const;

@@ -65,7 +65,7 @@ void PendingConditionController::onPodUpdate(const kube::Pod& pod) {
     } else if (pod.node.empty()) {
       told_[pod.meta.uid] = one.message;
     } else if (!pod.ended()) {
-      settled_[pod.meta.uid] = {pod.meta.uid, pod.meta.space, pod.meta.name};
+      settled_[pod.meta.uid] = {pod.meta.uid, pod.meta.namespace_name, pod.meta.name};
     }
   }
 }
@@ -88,7 +88,7 @@ void PendingConditionController::keepWaiting(const std::vector<UnschedulablePod>
 asio::awaitable<Result<void>> PendingConditionController::write(UnschedulablePod pod, bool fits,
                                                                 std::string message) {
   kube::Call call{kube::Verb::kPatch,
-                  "/api/v1/namespaces/" + pod.space + "/pods/" + pod.name + "/status"};
+                  "/api/v1/namespaces/" + pod.namespace_name + "/pods/" + pod.name + "/status"};
   call.type = kube::kStrategicPatch;
   call.body = noticePatch(pod.uid, fits, message, wallNanoseconds() / 1'000'000'000);
   call.still = [this] { return why_not_().empty(); };
@@ -115,8 +115,9 @@ asio::awaitable<void> PendingConditionController::tellWaiting(engine::Instant no
     const Result<void> written = co_await write(one, false, said);
     if (written) told_[one.uid] = *text;
     if (!written)
-      log::warn("cannot write the condition of a pending pod",
-                {{"pod", one.space + '/' + one.name}, {"error", written.error().message()}});
+      log::warn(
+          "cannot write the condition of a pending pod",
+          {{"pod", one.namespace_name + '/' + one.name}, {"error", written.error().message()}});
   }
 }
 
@@ -132,7 +133,7 @@ asio::awaitable<void> PendingConditionController::tellSettled() {
     const Result<void> written = co_await write(one, true, "");
     if (written) continue;
     log::warn("cannot clear the condition of a placed pod",
-              {{"pod", one.space + '/' + one.name}, {"error", written.error().message()}});
+              {{"pod", one.namespace_name + '/' + one.name}, {"error", written.error().message()}});
     if (written.error().code() != ErrorCode::kUnavailable) continue;
     // The watch may tell nothing more of a pod that runs.
     settled_.try_emplace(one.uid, one);

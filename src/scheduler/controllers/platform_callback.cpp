@@ -32,7 +32,7 @@ const char* wordOf(CallbackKind news) {
 
 std::string platformBody(CallbackKind news, const std::string& uid, const std::string& node,
                          const kube::EvictionRequest& pod, const kube::Notice& state) {
-  json::object body{{"kind", wordOf(news)}, {"namespace", pod.space},
+  json::object body{{"kind", wordOf(news)}, {"namespace", pod.namespace_name},
                     {"pod", pod.name},      {"uid", uid},
                     {"node", node},         {"idleSince", formatRfc3339(state.since)}};
   if (news != CallbackKind::kCalledOff) body["deadline"] = formatRfc3339(state.deadline);

@@ -54,8 +54,8 @@ asio::awaitable<void> Requeuer::requeue() {
     const Result<boost::json::value> requeued = co_await client_.ask(std::move(call));
     if (requeued) ++counts_.kicked;
     if (!requeued && requeued.error().code() != ErrorCode::kNotFound)
-      log::warn("cannot requeue a pod",
-                {{"pod", one.space + '/' + one.name}, {"error", requeued.error().message()}});
+      log::warn("cannot requeue a pod", {{"pod", one.namespace_name + '/' + one.name},
+                                         {"error", requeued.error().message()}});
   }
 }
 

@@ -71,7 +71,7 @@ asio::awaitable<void> LeaseWatcher::run() {
 asio::awaitable<void> LeaseWatcher::read() {
   const engine::Instant began = now();
   // Without a resourceVersion: what is so now, and not what some cache says.
-  kube::Call call{kube::Verb::kGet, kube::leasePath(options_.space, options_.name)};
+  kube::Call call{kube::Verb::kGet, kube::leasePath(options_.namespace_name, options_.name)};
   const Result<json::value> found = co_await client_->ask(std::move(call));
   std::optional<kube::Lease> lease;
   std::optional<Error> fault;

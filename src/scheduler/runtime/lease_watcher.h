@@ -21,8 +21,9 @@ namespace divvy::scheduler {
 class LeaseWatcher {
  public:
   struct Options {
-    std::string space, name;  // of the Lease; no name: there is none, and this replica always leads
-    std::string identity;     // as of Leadership
+    // Of the Lease. No name: there is none, and this replica always leads.
+    std::string namespace_name, name;
+    std::string identity;  // as of Leadership
   };
 
   // Makes a separate client, so that no other call delays the reads. `loop` outlives the result.

@@ -70,8 +70,10 @@ struct CertificateRotator::Impl {
   Impl(kube::Client& talk, http::Server& at, OwnCertificate how)
       : client(talk), server(at), options(std::move(how)) {}
 
-  std::string secrets() const { return "/api/v1/namespaces/" + options.space + "/secrets"; }
-  std::string secretPath() const { return options.space + '/' + options.name; }
+  std::string secrets() const {
+    return "/api/v1/namespaces/" + options.namespace_name + "/secrets";
+  }
+  std::string secretPath() const { return options.namespace_name + '/' + options.name; }
   std::string secretName() const { return "Secret " + secretPath(); }
 
   void setSecret(const json::value& object) {
@@ -172,7 +174,8 @@ struct CertificateRotator::Impl {
       body["apiVersion"] = "v1";
       body["kind"] = "Secret";
       body["type"] = "kubernetes.io/tls";
-      body["metadata"] = json::object{{"name", options.name}, {"namespace", options.space}};
+      body["metadata"] =
+          json::object{{"name", options.name}, {"namespace", options.namespace_name}};
     }
     body["data"] = std::move(data);
     call.body = json::serialize(body);
