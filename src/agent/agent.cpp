@@ -49,7 +49,7 @@ constexpr std::chrono::seconds kDriverAgain{10};
 constexpr std::chrono::seconds kHelperAgain{1};
 
 // Sends one answer to the process that started this agent.
-void tell(int fd, const std::string& line) {
+void reportStart(int fd, const std::string& line) {
   if (fd < 0) return;
   [[maybe_unused]] const ssize_t written = write(fd, line.data(), line.size());
   close(fd);
@@ -156,13 +156,13 @@ class Agent {
                                                 .inventory = inventory_,
                                                 .bypass = bypass_,
                                                 .access = std::move(access)});
-    if (options_.cluster) bypass_.lookForPods(), tenants_.audit().alwaysAudit();
+    if (options_.cluster) bypass_.includePods(), tenants_.audit().alwaysAudit();
     const std::string& name = options_.cluster ? options_.cluster->name : options_.node.name;
     if (options_.metrics)
       exporter_.emplace(
           tenants_, bypass_, name, [this] { return server_.snapshot(); },
           [this] { return device_plugin_ ? device_plugin_->unready() : std::string(); });
-    if (exporter_) server_.tellLateness([this] { return exporter_->lateMs(); });
+    if (exporter_) server_.setLatenessSource([this] { return exporter_->lateMs(); });
     tenants_.notifier().onEvent([this](EventView event) { events_.add(std::move(event)); });
   }
 
@@ -178,7 +178,7 @@ class Agent {
     }
     if (adopted) tenants_.healthMonitor().restoreFaults();
     if (adopted) tenants_.overcommit().updateResidency();
-    if (adopted) idle_.beginAnew();
+    if (adopted) idle_.withdrawNotices();
     return adopted;
   }
 
@@ -197,7 +197,7 @@ class Agent {
     last_busy_ = Clock::now();
     tick();
     checkpoints_.begin();
-    tell(options_.ready_fd, "ok\n");
+    reportStart(options_.ready_fd, "ok\n");
     info("agent of " + options_.node.name + " ready, driver " + inventory_.driverVersion());
     loop_.run();
     if (device_plugin_) device_plugin_->end();
@@ -236,23 +236,23 @@ class Agent {
 
   void tick() {
     tenants_.liveness().sweep();
-    registrar_.look();
-    door_.look();
+    registrar_.poll();
+    door_.poll();
     markWatch(paths_.watchMark());
     tenants_.overcommit().updateResidency();
     tenants_.liveness().skipStopped();
     // The driver worker takes one question at a time, so health and use are queried in turn.
     if (++ticks_ % kHealthEvery == 0 && tenants_.healthMonitor().pollHealth() && device_plugin_)
       device_plugin_->healthChanged();
-    bypass_.look();
+    bypass_.poll();
     tenants_.audit().auditUsage();
-    const Snapshot looked = lookAtMemory(tenants_, inventory_);
-    for (EventView& event : event_watch_.look(looked, nowMs())) events_.add(std::move(event));
+    const Snapshot looked = takeMemorySnapshot(tenants_, inventory_);
+    for (EventView& event : event_watch_.detect(looked, nowMs())) events_.add(std::move(event));
     // The process that uses the port may end.
     if (exporter_ && !exporter_->listening())
       static_cast<void>(exporter_->listen(loop_, *options_.metrics));
     if (exporter_) exporter_->tick(looked, nowMs());
-    idle_.look();
+    idle_.poll();
     if (device_plugin_) device_plugin_->tick();
     if (!tenants_.all().empty() || !server_.idle()) last_busy_ = Clock::now();
     if (options_.idle_ms != 0 &&
@@ -379,7 +379,7 @@ Result<void> start(const ServeOptions& options) {
       warn("an agent of node " + options.node.name +
            " serves here already, with its own options; this one ends (divvy stop ends that one)");
     }
-    tell(options.ready_fd, "ok\n");
+    reportStart(options.ready_fd, "ok\n");
     return {};
   }
   if (!lock.valid())
@@ -432,8 +432,8 @@ Result<void> serve(const ServeOptions& options) {
   raiseDescriptorLimit();
   Result<void> result = start(options);
   if (!result) {
-    tell(options.ready_fd,
-         std::string(errorName(result.error().code())) + " " + result.error().message() + "\n");
+    reportStart(options.ready_fd, std::string(errorName(result.error().code())) + " " +
+                                      result.error().message() + "\n");
   }
   return result;
 }

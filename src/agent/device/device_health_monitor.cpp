@@ -35,7 +35,7 @@ bool DeviceHealthMonitor::pollHealth() {
   std::vector<unsigned> indexes;
   for (const Device& device : inventory_.devices()) indexes.push_back(device.info.index);
   const std::optional<DriverHealth> said = inventory_.driver().takeHealth(indexes);
-  bool changed = said && health_.heard(*said, nowMs());
+  bool changed = said && health_.observe(*said, nowMs());
   if (said) reportFaults(*said);
   if (said) changed = noteErrors(*said) || changed;
   if (changed) reportHealth();
@@ -53,7 +53,7 @@ void DeviceHealthMonitor::reportFaults(const DriverHealth& said) const {
 }
 
 bool DeviceHealthMonitor::noteErrors(const DriverHealth& said) {
-  const EccErrorTracker::Seen seen = errors_.look(said);
+  const EccErrorTracker::Seen seen = errors_.observe(said);
   for (const auto& [index, growth] : seen.old)
     info("device " + std::to_string(index) + " has " + growth.words() +
          ", by the driver: no agent looked before, they are taken as old");

@@ -83,7 +83,7 @@ CapacityPublisher::Change CapacityPublisher::updateFull() {
                   inputs_.cluster.per_device);
   const std::set<std::string> published =
       kube::decodeDevices(inputs_.node.published(kube::kFullKey));
-  if (!full_.look(full, published, nowMs())) return Change::kNone;
+  if (!full_.update(full, published, nowMs())) return Change::kNone;
   if (full_.withdrawn() == before) return Change::kFull;
   updateWithheld();
   return Change::kWithheld;

@@ -56,7 +56,7 @@ kubelet::Injection ContainerInjector::injection(const std::string& tenant, bool*
   return given;
 }
 
-void ContainerInjector::heardNode(const std::string& runtime, const std::string& kubelet) {
+void ContainerInjector::onNodeUpdate(const std::string& runtime, const std::string& kubelet) {
   if (runtime.empty() || runtime == runtime_) return;
   // Another one has to show it again.
   proven_ = ignores_ = false;
@@ -130,7 +130,7 @@ void ContainerInjector::runs(const std::string& tenant) {
   if (known != unproven_.end()) known->second = true;
 }
 
-void ContainerInjector::look(const std::set<std::string>& living) {
+void ContainerInjector::poll(const std::set<std::string>& living) {
   if (folder_.isOpen()) folder_.keepOnly(living);
   if (!node_.simulated() && ++looks_ >= kWeighAgain) weigh();
   for (auto at = unproven_.begin(); at != unproven_.end();) {

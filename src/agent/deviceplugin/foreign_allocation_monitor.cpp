@@ -12,10 +12,10 @@ constexpr unsigned kTicksPerLook = 5;
 }  // namespace
 
 void ForeignAllocationMonitor::tick() {
-  if (ticks_++ % kTicksPerLook == 0) look();
+  if (ticks_++ % kTicksPerLook == 0) poll();
 }
 
-void ForeignAllocationMonitor::look() {
+void ForeignAllocationMonitor::poll() {
   if (!inputs_.pods.synced() || listing_ || inputs_.shutdown.begun()) return;
   listing_ = true;
   inputs_.kubelet.list([this](const KubeletAllocations::List& held) {

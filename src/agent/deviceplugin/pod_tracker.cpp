@@ -21,7 +21,7 @@ void PodTracker::follow() {
   kube::EventHandlers pods;
   pods.path = "/api/v1/pods";
   pods.query = "fieldSelector=spec.nodeName%3D" + inputs_.cluster.name;
-  pods.set = [this](const json::value& object) { heard(object); };
+  pods.set = [this](const json::value& object) { onPodUpdate(object); };
   pods.gone = [this](const std::string& uid, const std::string&) { end(uid); };
   pods.synced = [this] { listed(); };
   pods.trouble = [](const Error& error) { warn(error.message()); };
@@ -36,7 +36,7 @@ void PodTracker::listed() {
   }
 }
 
-void PodTracker::heard(const json::value& object) {
+void PodTracker::onPodUpdate(const json::value& object) {
   Result<kube::Pod> pod = kube::podOf(object);
   if (!pod) return warn(pod.error().message());
   const std::string& uid = pod->meta.uid;

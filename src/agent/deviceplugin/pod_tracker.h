@@ -64,7 +64,7 @@ class PodTracker {
   void verify(const std::string& tenant);
 
  private:
-  void heard(const boost::json::value& object);
+  void onPodUpdate(const boost::json::value& object);
   void end(const std::string& uid);
   void listed();
   asio::awaitable<void> verifyTenant(std::string id);

@@ -113,7 +113,7 @@ void ResourceRegistration::sent(const std::string& resource) {
 
 void ResourceRegistration::awaitCount(std::chrono::milliseconds wait) {
   inputs_.kubelet.count([this, wait](const KubeletAllocations::Counted& now) {
-    heardCount(now);
+    onDevicesCounted(now);
     if (sent_.empty() || inputs_.shutdown.begun()) return;
     count_pause_.expires_after(wait);
     count_pause_.async_wait([this, wait](const error_code& fault) {
@@ -122,7 +122,7 @@ void ResourceRegistration::awaitCount(std::chrono::milliseconds wait) {
   });
 }
 
-void ResourceRegistration::heardCount(const KubeletAllocations::Counted& now) {
+void ResourceRegistration::onDevicesCounted(const KubeletAllocations::Counted& now) {
   const std::size_t before = counted_.size();
   for (const auto& [resource, until] : sent_)
     if ((now && now->contains(resource)) || offersNothing(resource) || Clock::now() > until)

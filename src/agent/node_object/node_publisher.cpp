@@ -76,7 +76,7 @@ void NodePublisher::follow() {
   kube::EventHandlers nodes;
   nodes.path = "/api/v1/nodes";
   nodes.query = "fieldSelector=metadata.name%3D" + inputs_.cluster.name;
-  nodes.set = [this](const json::value& object) { heard(object); };
+  nodes.set = [this](const json::value& object) { onNodeUpdate(object); };
   nodes.gone = [](const std::string&, const std::string& name) {
     warn("node " + name + " is gone");
   };
@@ -85,7 +85,7 @@ void NodePublisher::follow() {
   inputs_.api.follow(std::move(nodes), informer_);
 }
 
-void NodePublisher::heard(const json::value& object) {
+void NodePublisher::onNodeUpdate(const json::value& object) {
   const Result<kube::Node> node = kube::nodeOf(object);
   if (!node) return warn(node.error().message());
   inputs_.versions(infoOf(object, "containerRuntimeVersion"), infoOf(object, "kubeletVersion"));
@@ -101,7 +101,7 @@ void NodePublisher::heard(const json::value& object) {
     const auto written = node->meta.annotations.find(key);
     published_[key] = written == node->meta.annotations.end() ? std::string() : written->second;
   }
-  status_.heard(*node);
+  status_.onNodeUpdate(*node);
   publish();
 }
 

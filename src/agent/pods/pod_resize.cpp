@@ -121,7 +121,7 @@ void PodResizer::setRight(const kube::Pod& pod) {
   }
 }
 
-void PodResizer::heard(const kube::Pod& pod) {
+void PodResizer::onPodUpdate(const kube::Pod& pod) {
   const auto said = pod.meta.annotations.find(kube::kChangeStateKey);
   if (said == pod.meta.annotations.end()) return forget(pod.meta.uid);
   const Result<kube::ResizeState> state = kube::decodeChangeState(said->second);
@@ -139,7 +139,7 @@ void PodResizer::heard(const kube::Pod& pod) {
     result.message = done.error().message();
     const TenantPtr tenant = tenantOf(tenants_, pod.meta.uid, state->change.container);
     const TenantRecord none;
-    tenants_.notifier().tell(unchangedEvent(tenant == nullptr ? none : tenant->record,
+    tenants_.notifier().emit(unchangedEvent(tenant == nullptr ? none : tenant->record,
                                             "pod " + pod.meta.namespace_name + "/" + pod.meta.name +
                                                 " is not changed: " + result.message,
                                             changeWord(state->token)));

@@ -329,7 +329,7 @@ Reply ApiServer::released(const ReleaseRequest& request) {
 }
 
 Reply ApiServer::refuse(const RunRequest& request, const Decision& decision, int peer) const {
-  tenants_.notifier().tell(
+  tenants_.notifier().emit(
       turnedAwayEvent(request.name, decision.summary, processWord(peer, request.ask.user)));
   const ErrorCode code = decision.impossible ? ErrorCode::kUsage : ErrorCode::kNoRoom;
   FailedReply reply{code, decision.summary, explain(decision)};
@@ -405,7 +405,7 @@ Reply ApiServer::set(const SetRequest& request, const std::string& by) {
                    "no tenant \"" + request.tenant + "\" is running: it has ended, or never was"});
   Result<std::vector<std::string>> changed = tenants_.resizer().change(tenant, request, by);
   if (!changed) {
-    tenants_.notifier().tell(unchangedEvent(tenant->record, changed.error().message(), by));
+    tenants_.notifier().emit(unchangedEvent(tenant->record, changed.error().message(), by));
     return failed(changed.error());
   }
   DoneReply reply;

@@ -155,7 +155,7 @@ struct TenantUse {
 std::map<std::string, TenantUse> useOf(const Tenant& tenant);
 // The report of a tenant that has `pages`; null: it cannot be read.
 inline ReportPtr reportOf(const Tenant& tenant) {
-  return tenant.report.look(*tenant.pages);
+  return tenant.report.read(*tenant.pages);
 }
 // The use in `report`, which was just read from the tenant's pages.
 std::map<std::string, TenantUse> useOf(const Tenant& tenant, const ledger::ReportSnapshot& report);

@@ -132,7 +132,7 @@ TenantManager::TenantManager(asio::io_context& loop, NodePaths paths, const Inve
       inventory_(inventory),
       notifier_(inventory, std::move(changed)),
       health_(inventory, paths_, quietOn(compute),
-              {.event = [this](EventView event) { notifier_.tell(std::move(event)); },
+              {.event = [this](EventView event) { notifier_.emit(std::move(event)); },
                .changed =
                    [this] {
                      overcommit_.updateBudgets(false);

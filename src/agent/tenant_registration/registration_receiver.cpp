@@ -159,7 +159,7 @@ class RegistrationReceiver::Worker : public std::enable_shared_from_this<Worker>
   }
   void join() {
     pollfd waiting{done_.get(), POLLIN, 0};
-    while (poll(&waiting, 1, static_cast<int>(kStuck.count())) < 0 && errno == EINTR) {
+    while (::poll(&waiting, 1, static_cast<int>(kStuck.count())) < 0 && errno == EINTR) {
     }
     part();
   }
@@ -449,7 +449,7 @@ void RegistrationReceiver::drain() {
   }
 }
 
-void RegistrationReceiver::look() {
+void RegistrationReceiver::poll() {
   std::shared_ptr<Worker> worker;
   {
     const std::lock_guard<std::mutex> hold(shared_->mutex);

@@ -110,7 +110,7 @@ void EvictionController::onNodeUpdate(const kube::Node& node) {
     return onNodeDelete(node.meta.name);
   }
   said_.insert_or_assign(node.meta.name, std::move(*pods));
-  look();
+  startWork();
 }
 
 void EvictionController::onNodeDelete(const std::string& node) {
@@ -132,7 +132,7 @@ void EvictionController::onPodUpdate(const kube::Pod& pod) {
   if (cases_.contains(key)) return;
   // Its node may be told of a moment later.
   cases_[key] = {pod.meta.namespace_name, pod.meta.name, {}, now() + kAgain, false, ""};
-  look();
+  startWork();
 }
 
 void EvictionController::onPodDelete(const std::string& uid) {
@@ -142,7 +142,7 @@ void EvictionController::onPodDelete(const std::string& uid) {
   cases_.erase(first, last);
 }
 
-void EvictionController::look() {
+void EvictionController::startWork() {
   if (working_) return;
   working_ = true;
   asio::co_spawn(executor_, work(), rethrow);
@@ -234,7 +234,7 @@ asio::awaitable<void> EvictionController::settle(Key key) {
       work->notice = noticedAt(*said, now(), options_.notice);
       co_return co_await give(work);
     case NoticeAction::kTell:
-      co_return co_await tellAll(work);
+      co_return co_await notify(work);
     case NoticeAction::kCallOff:
       co_return co_await callOff(work);
     case NoticeAction::kDue:
@@ -246,7 +246,7 @@ asio::awaitable<void> EvictionController::give(WorkPtr work) {
   const bool written = co_await write(work, true);
   if (!written) co_return rest(work->key, kAgain);
   ++counts_.noticed;
-  co_await tellAll(work);
+  co_await notify(work);
 }
 
 std::string EvictionController::warning(const Work& work) const {
@@ -256,12 +256,12 @@ std::string EvictionController::warning(const Work& work) const {
 }
 
 // Again until it is done: after a kill somebody may be told twice, and nobody is not told.
-asio::awaitable<void> EvictionController::tellAll(WorkPtr work) {
+asio::awaitable<void> EvictionController::notify(WorkPtr work) {
   // Telling makes another version of it: whatever else is written, the annotation is ours alone.
   work->pod.meta.version.clear();
   const std::optional<std::int64_t> more = co_await ask(CallbackKind::kNotice, work);
   if (more) work->notice = extendedBy(work->notice, *more, now(), options_.notice);
-  const bool told = co_await tell(work, true, ground_.reason, warning(*work));
+  const bool told = co_await publish(work, true, ground_.reason, warning(*work));
   if (!told || !more) co_return rest(work->key, kAgain);
   work->notice.told = true;
   const bool written = co_await write(work, true);
@@ -271,7 +271,7 @@ asio::awaitable<void> EvictionController::tellAll(WorkPtr work) {
 // Told before it is written down that there is nothing to tell.
 asio::awaitable<void> EvictionController::callOff(WorkPtr work) {
   work->pod.meta.version.clear();  // as above
-  const bool told = co_await tell(work, false, ground_.over_reason, ground_.over);
+  const bool told = co_await publish(work, false, ground_.over_reason, ground_.over);
   if (!told) co_return rest(work->key, kAgain);
   const std::optional<std::int64_t> heard = co_await ask(CallbackKind::kCalledOff, work);
   if (!heard) co_return rest(work->key, kAgain);
@@ -291,9 +291,9 @@ asio::awaitable<void> EvictionController::due(WorkPtr work) {
     work->notice = later;
     const bool written = co_await write(work, true);
     if (!written) co_return rest(work->key, kAgain);
-    co_await tell(work, true, ground_.reason,
-                  "its platform has asked for more time: it is evicted at " +
-                      formatRfc3339(later.deadline) + ' ' + ground_.unless);
+    co_await publish(work, true, ground_.reason,
+                     "its platform has asked for more time: it is evicted at " +
+                         formatRfc3339(later.deadline) + ' ' + ground_.unless);
     co_return;
   }
   const bool still = co_await stillSo(work);
@@ -343,7 +343,7 @@ asio::awaitable<std::optional<std::int64_t>> EvictionController::ask(CallbackKin
   const kube::EvictionRequest pod{work->pod.meta.namespace_name, work->pod.meta.name,
                                   work->notice.since};
   std::string body = platformBody(news, work->key.first, work->key.second, pod, work->notice);
-  const Result<std::int64_t> more = co_await platform_->tell(std::move(body));
+  const Result<std::int64_t> more = co_await platform_->post(std::move(body));
   if (more) co_return *more;
   platform_again_ = now() + kAgain;
   ++counts_.unheard;
@@ -367,8 +367,8 @@ asio::awaitable<bool> EvictionController::write(const WorkPtr& work, bool there)
   co_return done.has_value();
 }
 
-asio::awaitable<bool> EvictionController::tell(const WorkPtr& work, bool so, const char* reason,
-                                               std::string message) {
+asio::awaitable<bool> EvictionController::publish(const WorkPtr& work, bool so, const char* reason,
+                                                  std::string message) {
   const kube::Meta& pod = work->pod.meta;
   kube::Call call{kube::Verb::kPatch,
                   "/api/v1/namespaces/" + pod.namespace_name + "/pods/" + pod.name + "/status"};

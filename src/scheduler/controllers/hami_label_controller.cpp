@@ -88,7 +88,7 @@ void HamiLabelController::onPodUpdate(const kube::Pod& pod) {
   const bool agent_came = agents_.set(pod);
   pods_.set(pod, agents_);
   if (agent_came) pods_.agentCame(pod.node);
-  look();
+  reconcile();
 }
 
 void HamiLabelController::onPodDelete(const std::string& uid) {
@@ -96,7 +96,7 @@ void HamiLabelController::onPodDelete(const std::string& uid) {
   pods_.remove(uid);
 }
 
-void HamiLabelController::look() {
+void HamiLabelController::reconcile() {
   if (writing_ || !why_not_().empty() || pods_.wanted(1).empty()) return;
   writing_ = true;
   asio::co_spawn(executor_, write(), rethrow);

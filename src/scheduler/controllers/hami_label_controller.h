@@ -55,7 +55,7 @@ class HamiLabelController : public ClusterObserver {
   void onPodUpdate(const kube::Pod& pod) override;
   void onPodDelete(const std::string& uid) override;
   // Starts writing labels if some are needed and `why_not` allows it. Does not block.
-  void look();
+  void reconcile();
 
  private:
   boost::asio::awaitable<void> write();

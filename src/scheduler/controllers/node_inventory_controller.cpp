@@ -67,7 +67,7 @@ void NodeInventoryController::onNodeUpdate(const kube::Node& updated) {
   if (record) return write(node.name, {node.uid, kube::encode(*record), stateOf(node, *inventory)});
   wanted_.erase(node.name);
   tried_.erase(node.name);
-  tell(node, inventory->surplus);
+  reportSurplus(node, inventory->surplus);
 }
 
 void NodeInventoryController::onNodeDelete(const std::string& node) {
@@ -76,8 +76,8 @@ void NodeInventoryController::onNodeDelete(const std::string& node) {
   told_.erase(node);
 }
 
-void NodeInventoryController::tell(const kube::Meta& node,
-                                   const std::vector<std::string>& surplus) {
+void NodeInventoryController::reportSurplus(const kube::Meta& node,
+                                            const std::vector<std::string>& surplus) {
   LastNotice& told = told_[node.name];
   const bool changed = told.uid != node.uid || told.surplus != surplus;
   told = {node.uid, surplus};

@@ -97,7 +97,7 @@ asio::awaitable<Result<void>> PendingConditionController::write(UnschedulablePod
   co_return written.error();
 }
 
-asio::awaitable<void> PendingConditionController::tellWaiting(engine::Instant now) {
+asio::awaitable<void> PendingConditionController::publishWaiting(engine::Instant now) {
   const std::vector<UnschedulablePod> refused = cache_.pods().refused();
   keepWaiting(refused, now);
   std::size_t told = 0;
@@ -121,7 +121,7 @@ asio::awaitable<void> PendingConditionController::tellWaiting(engine::Instant no
   }
 }
 
-asio::awaitable<void> PendingConditionController::tellSettled() {
+asio::awaitable<void> PendingConditionController::publishSettled() {
   // In turns: a pod whose write always fails does not keep the others waiting.
   const std::size_t most = std::min(kMaxTold, settled_.size());
   for (std::size_t told = 0; told < most && !settled_.empty(); ++told) {
@@ -145,8 +145,8 @@ asio::awaitable<void> PendingConditionController::run() {
     asio::steady_timer pause(executor_, kEvery);
     co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
     if (!why_not_().empty()) continue;
-    co_await tellWaiting(now());
-    co_await tellSettled();
+    co_await publishWaiting(now());
+    co_await publishSettled();
   }
 }
 

@@ -65,7 +65,7 @@ Result<std::unique_ptr<PlatformCallback>> PlatformCallback::make(asio::any_io_ex
       new PlatformCallback(std::move(*client), std::move(path)));
 }
 
-asio::awaitable<Result<std::int64_t>> PlatformCallback::tell(std::string body) {
+asio::awaitable<Result<std::int64_t>> PlatformCallback::post(std::string body) {
   kube::Call call{kube::Verb::kPost, path_};
   call.body = std::move(body);
   call.once = true;

@@ -55,7 +55,7 @@ void ResizeController::onPodUpdate(const kube::Pod& pod) {
     return;
   }
   pods_.insert_or_assign(pod.meta.uid, pod);
-  look();
+  startWork();
 }
 
 void ResizeController::onNodeUpdate(const kube::Node& node) {
@@ -70,10 +70,10 @@ void ResizeController::onNodeUpdate(const kube::Node& node) {
                                                              {"annotation", kube::kChangesKey},
                                                              {"error", results.error().message()}});
   results_.insert_or_assign(node.meta.name, std::move(*results));
-  if (!pods_.empty()) look();
+  if (!pods_.empty()) startWork();
 }
 
-void ResizeController::look() {
+void ResizeController::startWork() {
   if (working_) {
     pause_.cancel();
     return;

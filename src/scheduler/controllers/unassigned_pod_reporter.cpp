@@ -113,7 +113,7 @@ UnassignedPodReporter::UnassignedPodReporter(asio::any_io_executor executor, kub
       catalog_(catalog),
       cache_(cache),
       scheduler_(std::move(scheduler)),
-      say_(std::move(log)),
+      log_(std::move(log)),
       stopped_(stopped),
       known_(kMaxKnown) {}
 
@@ -136,10 +136,10 @@ void UnassignedPodReporter::add(Note note) {
   if (waiting_.size() < kMaxWaiting) waiting_.push_back(std::move(note));
   if (telling_) return;
   telling_ = true;
-  asio::co_spawn(executor_, tell(), rethrow);
+  asio::co_spawn(executor_, publishEvents(), rethrow);
 }
 
-asio::awaitable<void> UnassignedPodReporter::tell() {
+asio::awaitable<void> UnassignedPodReporter::publishEvents() {
   while (!waiting_.empty() && !*stopped_) {
     const Note note = std::move(waiting_.front());
     const kube::Pod& pod = note.pod;
@@ -160,7 +160,7 @@ asio::awaitable<void> UnassignedPodReporter::tell() {
     } else if (!reply->good() && reply->status != http_status::kConflict) {
       line += "; no Event: " + kube::errorOf(*reply).message();
     }
-    say_(line);
+    log_(line);
   }
   telling_ = false;
 }

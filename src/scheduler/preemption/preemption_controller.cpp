@@ -145,7 +145,7 @@ asio::awaitable<void> PreemptionController::run() {
     co_await advance();
     for (const kube::Meta& one : backoff_.stale(now())) {
       const PodRef asked{one.namespace_name, one.name};
-      co_await tell(requeuePatch(asked));
+      co_await send(requeuePatch(asked));
     }
     if (std::optional<PreemptionCandidate> contender = backoff_.next(now()))
       co_await attempt(std::move(*contender));
@@ -198,12 +198,12 @@ asio::awaitable<void> PreemptionController::advance() {
 asio::awaitable<void> PreemptionController::call(Attempt attempt) {
   const kube::Meta& meta = attempt.pod.meta;
   if (attempt.pod.nominated != attempt.plan.node)
-    co_await tell(nominateCall(meta.namespace_name, meta.name, meta.uid, attempt.plan.node));
+    co_await send(nominateCall(meta.namespace_name, meta.name, meta.uid, attempt.plan.node));
   const PodRef waiting{meta.namespace_name, meta.name};
-  co_await tell(requeuePatch(waiting));
+  co_await send(requeuePatch(waiting));
 }
 
-asio::awaitable<void> PreemptionController::tell(kube::Call call) {
+asio::awaitable<void> PreemptionController::send(kube::Call call) {
   call.still = [this] { return options_.why_not().empty(); };
   const Result<json::value> told = co_await client_.ask(std::move(call));
   if (!told && told.error().code() != ErrorCode::kNotFound)
@@ -307,7 +307,7 @@ asio::awaitable<void> PreemptionController::carryOut(std::string uid) {
                                      " for it (priority " + std::to_string(begun.pod.priority) +
                                      ") on " + begun.plan.node + ": " + who;
   log::info("preemption", {{"pod", nameOf(meta.namespace_name, meta.name)}, {"decision", what}});
-  co_await tell(nominateCall(meta.namespace_name, meta.name, meta.uid, begun.plan.node));
+  co_await send(nominateCall(meta.namespace_name, meta.name, meta.uid, begun.plan.node));
   for (const std::string& victim : victims) {
     // By a copy: it may be gone while we wait for answers.
     const RunningPod* there = running_pods_.find(victim);
@@ -331,7 +331,7 @@ asio::awaitable<void> PreemptionController::carryOut(std::string uid) {
     co_return;
   }
   PodEvent note{meta.namespace_name, meta.name, meta.uid, "Preempting", what};
-  co_await tell(eventCall(note, options_.scheduler, wallNanoseconds()));
+  co_await send(eventCall(note, options_.scheduler, wallNanoseconds()));
 }
 
 asio::awaitable<bool> PreemptionController::evict(RunningPod victim, std::function<bool()> still,
@@ -365,7 +365,7 @@ asio::awaitable<bool> PreemptionController::evict(RunningPod victim, std::functi
   ++counts_.evicted;
   running_pods_.markTerminating(victim.uid);
   PodEvent note{victim.namespace_name, victim.name, victim.uid, reason, std::move(why)};
-  co_await tell(eventCall(note, options_.scheduler, wallNanoseconds()));
+  co_await send(eventCall(note, options_.scheduler, wallNanoseconds()));
   co_return true;
 }
 

@@ -75,7 +75,7 @@ void GateController::followQueues() {
     queues_.set(std::move(*queue));
     if (same) return;
     gated_pods_.recount();
-    lookAgain();
+    reconcileSoon();
   };
   queues.gone = [this](const std::string& uid, const std::string& name) {
     // One of that name may have come since.
@@ -86,12 +86,12 @@ void GateController::followQueues() {
     queues_.remove(name);
     told_.erase(name);
     gated_pods_.recount();
-    lookAgain();
+    reconcileSoon();
   };
   queues.synced = [this] {
     queues_known_ = true;
     gated_pods_.recount();
-    lookAgain();
+    reconcileSoon();
   };
   queues.trouble = [this](const Error& error) {
     // No such kind here, or none that we may see: nobody uses queues.
@@ -115,7 +115,7 @@ void GateController::followNamespaces() {
     if (!meta) return log::warn("cannot read a namespace", {{"error", meta.error().message()}});
     if (queues_.setNamespaceQueue(meta->name, queueOfNamespace(*meta)) && namespaces_known_)
       gated_pods_.recount();
-    lookAgain();
+    reconcileSoon();
   };
   namespaces.gone = [this](const std::string&, const std::string& name) {
     queues_.removeNamespace(name);
@@ -123,7 +123,7 @@ void GateController::followNamespaces() {
   namespaces.synced = [this] {
     namespaces_known_ = true;
     gated_pods_.recount();
-    lookAgain();
+    reconcileSoon();
   };
   namespaces.trouble = logWatchTrouble("namespaces");
   asio::co_spawn(executor_,
@@ -133,12 +133,12 @@ void GateController::followNamespaces() {
 
 void GateController::onPodUpdate(const kube::Pod& pod) {
   gated_pods_.setPod(pod, pod.created);
-  if (gated_pods_.changed()) lookAgain();
+  if (gated_pods_.changed()) reconcileSoon();
 }
 
 void GateController::onPodDelete(const std::string& uid) {
   gated_pods_.removePod(uid);
-  lookAgain();
+  reconcileSoon();
 }
 
 // ---- what is asked ------------------------------------------------------------------------------
@@ -180,13 +180,13 @@ bool GateController::ready() {
   return true;
 }
 
-void GateController::lookAgain() {
+void GateController::reconcileSoon() {
   if (looking_) return;
   looking_ = true;
-  asio::co_spawn(executor_, look(), rethrow);
+  asio::co_spawn(executor_, reconcile(), rethrow);
 }
 
-asio::awaitable<void> GateController::look() {
+asio::awaitable<void> GateController::reconcile() {
   asio::steady_timer pause(executor_, kGather);
   co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
   looking_ = false;
@@ -196,7 +196,7 @@ asio::awaitable<void> GateController::look() {
     asio::co_spawn(executor_, openOne(std::move(one)), rethrow);
   for (PodRef& one : gated_pods_.released())
     asio::co_spawn(executor_, requeue(std::move(one)), rethrow);
-  if (gated_pods_.changed()) lookAgain();
+  if (gated_pods_.changed()) reconcileSoon();
 }
 
 asio::awaitable<void> GateController::tick() {
@@ -207,10 +207,10 @@ asio::awaitable<void> GateController::tick() {
     for (MinMemberRef& in : gated_pods_.unknownMinMembers())
       if (reading_.insert(in.path).second)
         asio::co_spawn(executor_, readLeast(std::move(in)), rethrow);
-    lookAgain();
+    reconcileSoon();
     if (telling_ || queues_.empty()) continue;
     telling_ = true;
-    asio::co_spawn(executor_, tellStatus(), rethrow);
+    asio::co_spawn(executor_, publishStatus(), rethrow);
   }
 }
 
@@ -236,7 +236,7 @@ asio::awaitable<void> GateController::openOne(GateRemoval opening) {
         {{"pod", opening.namespace_name + '/' + opening.name}, {"error", done.error().message()}});
   }
   gated_pods_.markChanged();
-  lookAgain();
+  reconcileSoon();
 }
 
 asio::awaitable<void> GateController::requeue(PodRef pod) {
@@ -258,7 +258,7 @@ asio::awaitable<void> GateController::readLeast(MinMemberRef in) {
     co_return;
   }
   gated_pods_.setMinMember(in, minMemberOf(*said, in));
-  lookAgain();
+  reconcileSoon();
 }
 
 kube::QueueStatus GateController::statusNow(const std::string& queue,
@@ -281,7 +281,7 @@ kube::QueueStatus GateController::statusNow(const std::string& queue,
   return status;
 }
 
-asio::awaitable<void> GateController::tellStatus() {
+asio::awaitable<void> GateController::publishStatus() {
   const std::vector<GatedPodStatus> waiting = gated_pods_.waiting();
   std::map<std::string, kube::QueueStatus> fresh;
   for (const auto& [name, queue] : queues_.all()) fresh[name] = statusNow(name, waiting);

@@ -65,15 +65,15 @@ class GateController : public ClusterObserver {
  private:
   void followQueues();
   void followNamespaces();
-  void lookAgain();
+  void reconcileSoon();
   bool ready();
   engine::Instant expiry() const;
-  boost::asio::awaitable<void> look();
+  boost::asio::awaitable<void> reconcile();
   boost::asio::awaitable<void> tick();
   boost::asio::awaitable<void> openOne(GateRemoval opening);
   boost::asio::awaitable<void> requeue(PodRef pod);
   boost::asio::awaitable<void> readLeast(MinMemberRef in);
-  boost::asio::awaitable<void> tellStatus();
+  boost::asio::awaitable<void> publishStatus();
   kube::QueueStatus statusNow(const std::string& queue, const std::vector<GatedPodStatus>& waiting);
 
   boost::asio::any_io_executor executor_;

@@ -35,7 +35,7 @@ Requeuer::Requeuer(asio::any_io_executor executor, kube::Client& client, Schedul
       counts_(counts),
       why_not_(std::move(why_not)) {}
 
-void Requeuer::lookAgain() {
+void Requeuer::requeueSoon() {
   if (looking_ || !cache_.pods().mayRequeue(now()) || !why_not_().empty()) return;
   looking_ = true;
   asio::co_spawn(executor_, requeue(), rethrow);

@@ -81,13 +81,13 @@ struct CertificateRotator::Impl {
     version = textAt(object, {"metadata", "resourceVersion"});
     secret = {{bytesAt(object, {"data", "tls.crt"}), bytesAt(object, {"data", "tls.key"})},
               bytesAt(object, {"data", "ca.crt"})};
-    look();
+    wake();
   }
   void noSecret() {
     exists = false;
     version.clear();
     secret = {};
-    look();
+    wake();
   }
   void setRegistration(const json::value& object) {
     registration = textAt(object, {"metadata", "resourceVersion"});
@@ -97,13 +97,13 @@ struct CertificateRotator::Impl {
         list != nullptr && list->is_array())
       for (const json::value& one : list->get_array())
         bundles->push_back(bytesAt(one, {"clientConfig", "caBundle"}));
-    look();
+    wake();
   }
   void noRegistration() {
     bundles.reset();
-    look();
+    wake();
   }
-  void look() {
+  void wake() {
     if (timer != nullptr) timer->cancel();
   }
 
@@ -306,7 +306,7 @@ asio::awaitable<void> CertificateRotator::run(const bool* stopped) {
   follower.gone = [self](const std::string&, const std::string&) { self->noSecret(); };
   follower.synced = [self] {
     self->view.secret_known = true;
-    self->look();
+    self->wake();
   };
   asio::co_spawn(executor, kube::runReflector(self->client, follower, self->secret_rein, stopped),
                  rethrow);
@@ -317,7 +317,7 @@ asio::awaitable<void> CertificateRotator::run(const bool* stopped) {
   follower.gone = [self](const std::string&, const std::string&) { self->noRegistration(); };
   follower.synced = [self] {
     self->view.registration_known = true;
-    self->look();
+    self->wake();
   };
   asio::co_spawn(executor,
                  kube::runReflector(self->client, follower, self->registration_rein, stopped),
