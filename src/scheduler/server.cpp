@@ -29,7 +29,7 @@
 #include "controllers/unassigned_pod_reporter.h"
 #include "engine/engine.h"
 #include "extender/binder.h"
-#include "extender_service.h"
+#include "extender/extender_service.h"
 #include "http/server.h"
 #include "kube/client.h"
 #include "kube/informer.h"

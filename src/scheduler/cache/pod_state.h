@@ -1,4 +1,4 @@
-// State of one pod in the scheduler cache, and the transitions between states. Pure. Private.
+// States of a pod in the scheduler cache, their transitions, and the entry of a pod. Pure. Private.
 #pragma once
 
 #include <array>

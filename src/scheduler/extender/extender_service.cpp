@@ -1,4 +1,4 @@
-#include "extender_service.h"
+#include "extender/extender_service.h"
 
 #include <chrono>
 #include <string_view>
