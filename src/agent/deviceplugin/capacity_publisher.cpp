@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "container/injection.h"
+#include "container/tenant_edits.h"
 #include "deviceplugin/unit_withholding.h"
 #include "kube/device_list.h"
 

@@ -5,7 +5,7 @@
 #include "container/cdi_spec.h"
 #include "container/cdi_support.h"
 #include "container/driver_cdi_spec.h"
-#include "container/injection.h"
+#include "container/tenant_edits.h"
 #include "os/log.h"
 
 namespace divvy::agent {

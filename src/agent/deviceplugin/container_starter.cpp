@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "container/injection.h"
+#include "container/tenant_edits.h"
 #include "deviceplugin/capacity_check.h"
 #include "deviceplugin/mount_conflicts.h"
 #include "node_object/scheduler_dialect.h"

@@ -1,6 +1,6 @@
 #include "deviceplugin/foreign_allocation_monitor.h"
 
-#include "container/injection.h"
+#include "container/tenant_edits.h"
 #include "os/log.h"
 #include "pods/pod_tenants.h"
 

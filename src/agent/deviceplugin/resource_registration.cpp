@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "asio/rethrow.h"
-#include "container/injection.h"
+#include "container/tenant_edits.h"
 #include "os/log.h"
 
 namespace divvy::agent {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "container/injection.h"
+#include "container/tenant_edits.h"
 #include "os/log.h"
 #include "os/pod_cgroup.h"
 

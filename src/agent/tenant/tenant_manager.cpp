@@ -13,7 +13,7 @@
 
 #include "base/folder_mode.h"
 #include "container/cdi_spec.h"
-#include "container/injection.h"
+#include "container/tenant_edits.h"
 #include "os/log.h"
 #include "os/managed_files.h"
 #include "tenant/tenant_events.h"

@@ -7,7 +7,7 @@
 #include <ctime>
 #include <filesystem>
 
-#include "container/injection.h"
+#include "container/tenant_edits.h"
 #include "os/heartbeat_file.h"
 #include "os/log.h"
 #include "os/managed_files.h"
