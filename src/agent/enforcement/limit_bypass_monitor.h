@@ -12,9 +12,9 @@
 #include "enforcement/limit_bypass.h"
 #include "enforcement/page_visibility.h"
 #include "events/event_log.h"
-#include "idle/idle_shutdown.h"
 #include "reports/grown_files.h"
 #include "tenant/tenant_manager.h"
+#include "tenant_shutdown/shutdown_state_machine.h"
 
 namespace divvy::agent {
 

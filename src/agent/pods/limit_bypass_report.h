@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "idle/idle_report.h"
 #include "kube/eviction_request.h"
-#include "pods/idle_report.h"
 
 namespace divvy::agent {
 

@@ -7,9 +7,9 @@
 
 #include "agent/protocol.h"
 #include "device/inventory.h"
-#include "enforcement/idle_reaper.h"
 #include "enforcement/timeslice_probe.h"
 #include "events/event_log.h"
+#include "idle/idle_reaper.h"
 #include "os/asio.h"
 #include "placement/wait_queue.h"
 #include "server/placement_history.h"

@@ -11,7 +11,6 @@
 
 #include "checkpoint/checkpoint_eligibility.h"
 #include "checkpoint/checkpoint_state_machine.h"
-#include "idle/idle_shutdown.h"
 #include "ledger/tenant_ledger.h"
 #include "os/asio.h"
 #include "os/clock.h"
@@ -21,6 +20,7 @@
 #include "reports/usage_audit.h"
 #include "tenant/tenant_processes.h"
 #include "tenant/tenant_record.h"
+#include "tenant_shutdown/shutdown_state_machine.h"
 
 namespace divvy::agent {
 

@@ -1,4 +1,4 @@
-#include "enforcement/idle_reaper.h"
+#include "idle/idle_reaper.h"
 
 #include <csignal>
 #include <ctime>

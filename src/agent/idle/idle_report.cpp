@@ -1,4 +1,4 @@
-#include "pods/idle_report.h"
+#include "idle/idle_report.h"
 
 #include <algorithm>
 #include <cstdlib>

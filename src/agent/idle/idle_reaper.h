@@ -5,10 +5,10 @@
 #include <string>
 
 #include "agent/idle_policy.h"
-#include "enforcement/shutdown_hook.h"
 #include "events/event_log.h"
-#include "idle/shutdown_notice.h"
 #include "tenant/tenant_manager.h"
+#include "tenant_shutdown/shutdown_hook.h"
+#include "tenant_shutdown/shutdown_notice.h"
 
 namespace divvy::agent {
 
