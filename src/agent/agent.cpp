@@ -22,9 +22,9 @@
 #include "enforcement/limit_bypass_monitor.h"
 #include "enforcement/timeslice_probe.h"
 #include "events/event_detector.h"
+#include "log/log.h"
 #include "os/asio.h"
 #include "os/heartbeat_file.h"
-#include "os/log.h"
 #include "os/managed_files.h"
 #include "server/api_server.h"
 #include "startup.h"
@@ -75,7 +75,7 @@ void removeNode(const NodePaths& paths, bool returns) {
   }
   for (const std::string& left : removeManaged(paths.dir(), own))
     if (left != "helper.sock" && !(kept && left == "faults"))
-      warn(paths.dir() + " stays: " + left + " is not Divvy's, or holds what is not");
+      log::warn(paths.dir() + " stays: " + left + " is not Divvy's, or holds what is not");
 }
 
 class Agent {
@@ -152,7 +152,7 @@ class Agent {
     tick();
     checkpoints_.begin();
     reportStart(options_.ready_fd, "ok\n");
-    info("agent of " + options_.node.name + " ready, driver " + inventory_.driverVersion());
+    log::info("agent of " + options_.node.name + " ready, driver " + inventory_.driverVersion());
     loop_.run();
     if (device_plugin_) device_plugin_->end();
     return {};
@@ -161,11 +161,11 @@ class Agent {
   // Removes everything that this agent and its predecessors created, unless there are tenants.
   void cleanUp() {
     if (!tenants_.all().empty()) {
-      info("agent leaves; tenants that live on are taken over by the next one");
+      log::info("agent leaves; tenants that live on are taken over by the next one");
       return;
     }
     if (!holdsPath(lock_, paths_.lock())) {
-      info("another agent has this directory now; nothing is removed");
+      log::info("another agent has this directory now; nothing is removed");
       return;
     }
     unlink(paths_.socket().c_str());
@@ -184,7 +184,7 @@ class Agent {
   Result<void> expose() {
     Result<void> listening = exporter_->listen(loop_, *options_.metrics);
     if (listening || !options_.cluster) return listening;
-    warn("nobody is told of metrics until that is free: " + listening.error().message());
+    log::warn("nobody is told of metrics until that is free: " + listening.error().message());
     return {};
   }
 
@@ -230,7 +230,7 @@ class Agent {
       return;
     }
     gate_ = std::move(gate);
-    info("idle, leaving");
+    log::info("idle, leaving");
     loop_.stop();
   }
 

@@ -12,8 +12,8 @@
 #include "base/processes.h"
 #include "container/library_staging.h"
 #include "helper/remote.h"
+#include "log/log.h"
 #include "os/host_memory.h"
-#include "os/log.h"
 
 namespace divvy::agent {
 namespace {
@@ -47,9 +47,9 @@ Result<MemoryPolicy> policyFor(const Oversubscription& told, const Inventory& in
                                           std::to_string(names[i].index) + " has " +
                                           formatBytes(physical) + "; accepted: at most that"};
     if (terms.overcommit_permille == kNoOvercommit) continue;
-    info("device " + std::to_string(names[i].index) + " is promised " +
-         std::to_string(terms.overcommit_permille) + " permille of its memory, " +
-         formatBytes(policy.host_reserve) + " of the host's are for what is swapped out");
+    log::info("device " + std::to_string(names[i].index) + " is promised " +
+              std::to_string(terms.overcommit_permille) + " permille of its memory, " +
+              formatBytes(policy.host_reserve) + " of the host's are for what is swapped out");
   }
   return policy;
 }
@@ -119,9 +119,10 @@ Result<std::optional<Fd>> lockNode(const ServeOptions& options, const NodePaths&
     return Error{ErrorCode::kIo, "opening " + paths.lock() + ": " + std::strerror(errno)};
   // A user that starts this agent by hand would assume that its options apply.
   if (options.ready_fd < 0) {
-    openLog("");
-    warn("an agent of node " + options.node.name +
-         " serves here already, with its own options; this one ends (divvy stop ends that one)");
+    log::open("");
+    log::warn(
+        "an agent of node " + options.node.name +
+        " serves here already, with its own options; this one ends (divvy stop ends that one)");
   }
   reportStart(options.ready_fd, "ok\n");
   return std::optional<Fd>();
@@ -129,10 +130,10 @@ Result<std::optional<Fd>> lockNode(const ServeOptions& options, const NodePaths&
 
 Result<void> takeOverNode(const ServeOptions& options, const NodePaths& paths,
                           const Privileges& way) {
-  openLog(options.to_log_file ? paths.log() : "");
+  log::open(options.to_log_file ? paths.log() : "");
   if (way.access.link)
     if (Result<void> lent = helper::shareDirsAgain(*way.access.link); !lent) return lent;
-  for (const std::string& notice : options.notices) warn(notice);
+  for (const std::string& notice : options.notices) log::warn(notice);
   return {};
 }
 

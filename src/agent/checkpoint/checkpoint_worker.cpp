@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/fd.h"
-#include "os/log.h"
+#include "log/log.h"
 
 extern char** environ;
 

@@ -7,8 +7,8 @@
 #include "container/tenant_edits.h"
 #include "deviceplugin/capacity_check.h"
 #include "deviceplugin/mount_conflicts.h"
+#include "log/log.h"
 #include "node_object/scheduler_dialect.h"
-#include "os/log.h"
 #include "pods/container_status.h"
 #include "pods/pod_allocation.h"
 #include "pods/pod_tenants.h"
@@ -50,7 +50,7 @@ std::vector<std::string> ContainerStarter::Owner::containersOf(const std::string
 void ContainerStarter::start(DeviceIds units, kubelet::ReplyCallback<void> answer) {
   inputs_.shutdown.requestStarted();
   const auto done = [this, answer = std::move(answer)](Result<void> result) {
-    if (!result) warn("a container is not started: " + result.error().message());
+    if (!result) log::warn("a container is not started: " + result.error().message());
     answer(std::move(result));
     inputs_.shutdown.requestEnded();
   };

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "log/log.h"
 #include "node_object/scheduler_dialect.h"
-#include "os/log.h"
 #include "pods/pod_allocation.h"
 #include "pods/pod_tenants.h"
 
@@ -24,7 +24,7 @@ void PodTracker::follow() {
   pods.set = [this](const json::value& object) { onPodUpdate(object); };
   pods.gone = [this](const std::string& uid, const std::string&) { end(uid); };
   pods.synced = [this] { listed(); };
-  pods.trouble = [](const Error& error) { warn(error.message()); };
+  pods.trouble = [](const Error& error) { log::warn(error.message()); };
   inputs_.api.follow(std::move(pods), informer_);
 }
 
@@ -38,7 +38,7 @@ void PodTracker::listed() {
 
 void PodTracker::onPodUpdate(const json::value& object) {
   Result<kube::Pod> pod = kube::podOf(object);
-  if (!pod) return warn(pod.error().message());
+  if (!pod) return log::warn(pod.error().message());
   const std::string& uid = pod->meta.uid;
   if (pod->ended()) return end(uid);
   const Dialect dialect = inputs_.cluster.dialect;

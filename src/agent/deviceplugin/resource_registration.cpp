@@ -5,7 +5,7 @@
 
 #include "asio/rethrow.h"
 #include "container/tenant_edits.h"
-#include "os/log.h"
+#include "log/log.h"
 
 namespace divvy::agent {
 namespace {
@@ -94,7 +94,7 @@ Result<void> ResourceRegistration::serveResource(const ExtendedResource& resourc
   asio::io_context& loop = inputs_.loop;
   kubelet::PluginOptions options{
       inputs_.kubelet.dirs(), socket, resource.resource,
-      [&loop](const std::string& line) { asio::post(loop, [line] { info(line); }); },
+      [&loop](const std::string& line) { asio::post(loop, [line] { log::info(line); }); },
       resource.rivals};
   Result<std::unique_ptr<kubelet::DevicePlugin>> plugin = kubelet::DevicePlugin::begin(
       std::move(options), unitsOf(resource), handlersFor(resource.resource));

@@ -9,7 +9,7 @@
 #include "base/plain_file.h"
 #include "base/processes.h"
 #include "events/event_detector.h"
-#include "os/log.h"
+#include "log/log.h"
 #include "os/pod_cgroup.h"
 
 namespace divvy::agent {
@@ -160,7 +160,7 @@ void LimitBypassMonitor::cutFiles() {
     if (!file) continue;
     std::string what = describe(*file);
     if (!std::exchange(tenant->bypass.files_grew_, true))
-      warn("tenant " + id + ": " + what + "; what is more is cut from now on");
+      log::warn("tenant " + id + ": " + what + "; what is more is cut from now on");
     grown_[id] = std::move(what);
     cutter_.cut(std::move(*file));
   }

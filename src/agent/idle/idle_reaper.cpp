@@ -4,7 +4,7 @@
 #include <ctime>
 
 #include "events/event_detector.h"
-#include "os/log.h"
+#include "log/log.h"
 
 extern char** environ;
 
@@ -68,7 +68,7 @@ HookState IdleReaper::pollHook(const Tenant& tenant) {
   const HookState state = found->second.poll();
   if (state == HookState::kRunning) return state;
   const std::string& said = found->second.output();
-  if (!said.empty()) info("hook for tenant " + tenant.record.id + " said: " + said);
+  if (!said.empty()) log::info("hook for tenant " + tenant.record.id + " said: " + said);
   emit(tenant, "hook", policy_.hook + " ended: " + found->second.ending());
   hooks_.erase(found);
   return state;
@@ -112,7 +112,7 @@ void IdleReaper::giveNotice(const Tenant& tenant, const ShutdownOptions& terms) 
        "idle for " + spanWord(notice.idle_ms) + ": SIGTERM in " + spanWord(terms.notice_ms) +
            " unless " + labelOf(tenant) + " works");
   const Result<void> written = writeNotice(tenant.dir, notice);
-  if (!written) warn("tenant " + notice.tenant + ": " + written.error().message());
+  if (!written) log::warn("tenant " + notice.tenant + ": " + written.error().message());
   if (!policy_.hook.empty()) startHook(tenant, notice);
 }
 

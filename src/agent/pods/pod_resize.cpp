@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kube/assignment_text.h"
-#include "os/log.h"
+#include "log/log.h"
 #include "pods/pod_allocation.h"
 #include "share_options/share_options.h"
 #include "tenant/resize_check.h"
@@ -90,7 +90,7 @@ Result<void> PodResizer::become(const kube::Pod& pod, const std::string& contain
   if (free) return {};
   const Result<void> back =
       tenants_.resizer().reshape(tenant, {before, priority_before, false}, by);
-  if (!back) warn("tenant " + tenant->record.id + ": " + back.error().message());
+  if (!back) log::warn("tenant " + tenant->record.id + ": " + back.error().message());
   return free;
 }
 
@@ -116,8 +116,8 @@ void PodResizer::setRight(const kube::Pod& pod) {
   for (const std::string& name : names) {
     const Result<void> right = become(pod, name, true, "its pod's assignment");
     if (!right)
-      warn("container " + name + " of pod " + pod.meta.namespace_name + "/" + pod.meta.name +
-           " does not have what its assignment says: " + right.error().message());
+      log::warn("container " + name + " of pod " + pod.meta.namespace_name + "/" + pod.meta.name +
+                " does not have what its assignment says: " + right.error().message());
   }
 }
 

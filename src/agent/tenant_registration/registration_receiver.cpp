@@ -28,7 +28,7 @@
 
 #include "base/fd.h"
 #include "base/rate_limit.h"
-#include "os/log.h"
+#include "log/log.h"
 #include "tenant_registration/register_packet.h"
 
 namespace divvy::agent {
@@ -470,7 +470,7 @@ void RegistrationReceiver::poll() {
   const std::lock_guard<std::mutex> hold(shared_->mutex);
   shared_->replies.erase(worker.get());
   shared_->stuck.push_back(std::move(worker));
-  warn(
+  log::warn(
       "registrations: a thread made no progress for 5 s, another one takes its place; what a "
       "process sent along cannot be closed");
 }
