@@ -154,8 +154,7 @@ SUBFOLDERS = {
 # Headers that lie directly in a module's folder, for .cpp files of its subfolders.
 ROOT_HEADERS = {"interposer": {"runtime.h"}, "simgpu": {"rm_stub.h"}}
 # Headers that include such a header all the same. The list only shrinks.
-ROOT_HEADER_USERS = {"src/interposer/accounting/charge.h", "src/interposer/cuda/capture_scope.h",
-                     "src/interposer/launch/gated_call.h", "src/interposer/operands/call_operands.h"}
+ROOT_HEADER_USERS = {"src/interposer/accounting/charge.h", "src/interposer/launch/gated_call.h"}
 MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 70
 MAX_FOLDER_FILES = 30
