@@ -9,14 +9,12 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <vector>
 
 #include "agent/file_lock.h"
 #include "base/processes.h"
-#include "container/library_staging.h"
 #include "device/fault_store.h"
 #include "device/inventory.h"
 #include "deviceplugin/device_plugin.h"
@@ -24,15 +22,13 @@
 #include "enforcement/limit_bypass_monitor.h"
 #include "enforcement/timeslice_probe.h"
 #include "events/event_detector.h"
-#include "helper/remote.h"
+#include "log/log.h"
 #include "os/asio.h"
 #include "os/heartbeat_file.h"
-#include "os/host_memory.h"
-#include "os/log.h"
 #include "os/managed_files.h"
 #include "server/api_server.h"
+#include "startup.h"
 #include "telemetry/metrics_endpoint.h"
-#include "telemetry/startup_health.h"
 #include "tenant/tenant_manager.h"
 #include "tenant_registration/container_registration.h"
 #include "tenant_registration/process_registrar.h"
@@ -44,16 +40,6 @@ using Clock = asio::steady_timer::clock_type;
 
 // How often the agent searches for lost registrations and evaluates idleness.
 constexpr std::chrono::seconds kSweep{1};
-// How often a node without a driver is checked: a GPU operator may install one later.
-constexpr std::chrono::seconds kDriverAgain{10};
-constexpr std::chrono::seconds kHelperAgain{1};
-
-// Sends one answer to the process that started this agent.
-void tell(int fd, const std::string& line) {
-  if (fd < 0) return;
-  [[maybe_unused]] const ssize_t written = write(fd, line.data(), line.size());
-  close(fd);
-}
 
 void raiseDescriptorLimit() {
   rlimit limit{};
@@ -74,38 +60,6 @@ arbiter::Settings computeOn(const Node& node, std::optional<std::uint64_t> quant
   return sensible ? arbiter::atSpeed(settings, speed) : settings;
 }
 
-// Half of the memory that the host can provide now.
-Bytes defaultReserve() {
-  return {hostAvailable().count / 2};
-}
-
-Result<MemoryPolicy> policyFor(const Oversubscription& told, const Inventory& inventory) {
-  std::vector<DeviceName> names;
-  for (const Device& device : inventory.devices())
-    names.push_back({device.info.index, device.info.uuid});
-  Result<std::vector<DeviceTerms>> devices = termsFor(told, names);
-  if (!devices) return devices.error();
-  MemoryPolicy policy{std::move(*devices),
-                      told.host_reserve.value_or(defaultReserve()),
-                      told.chunk.value_or(kSwapChunk),
-                      told.host_map.value_or(true) && mapsHostMemory(inventory.driverVersion()),
-                      {},
-                      {}};
-  for (std::size_t i = 0; i < policy.devices.size(); ++i) {
-    const DeviceTerms& terms = policy.devices[i];
-    const Bytes physical = inventory.devices()[i].info.physical;
-    if (terms.budget > physical)
-      return Error{ErrorCode::kUsage, "--device-budget " + formatBytes(terms.budget) + ": device " +
-                                          std::to_string(names[i].index) + " has " +
-                                          formatBytes(physical) + "; accepted: at most that"};
-    if (terms.overcommit_permille == kNoOvercommit) continue;
-    info("device " + std::to_string(names[i].index) + " is promised " +
-         std::to_string(terms.overcommit_permille) + " permille of its memory, " +
-         formatBytes(policy.host_reserve) + " of the host's are for what is swapped out");
-  }
-  return policy;
-}
-
 // Removes the lock file as well. A process that waits for the lock checks that the file still has
 // that name. `returns`: another agent will start soon.
 void removeNode(const NodePaths& paths, bool returns) {
@@ -121,27 +75,27 @@ void removeNode(const NodePaths& paths, bool returns) {
   }
   for (const std::string& left : removeManaged(paths.dir(), own))
     if (left != "helper.sock" && !(kept && left == "faults"))
-      warn(paths.dir() + " stays: " + left + " is not Divvy's, or holds what is not");
+      log::warn(paths.dir() + " stays: " + left + " is not Divvy's, or holds what is not");
 }
 
 class Agent {
  public:
-  Agent(const ServeOptions& options, NodePaths paths, const InstallLayout& install,
-        Inventory inventory, MemoryPolicy memory, Fd lock, PrivilegedAccess access)
-      : options_(options),
-        paths_(std::move(paths)),
-        inventory_(std::move(inventory)),
+  // `lock`: on the node's directory.
+  Agent(const Startup& startup, NodeDevices devices, Fd lock, PrivilegedAccess access)
+      : options_(startup.options),
+        paths_(startup.paths),
+        inventory_(std::move(devices.inventory)),
         lock_(std::move(lock)),
         signals_(loop_, SIGTERM, SIGINT),
         tick_(loop_),
         tenants_(loop_, paths_, inventory_, computeOn(options_.node, options_.memory.quantum_ms),
-                 std::move(memory), [this] { server_.wakeQueue(); }),
-        checkpoints_(loop_, tenants_, inventory_, install.executable,
+                 std::move(devices.memory), [this] { server_.wakeQueue(); }),
+        checkpoints_(loop_, tenants_, inventory_, startup.install.executable,
                      options_.memory.checkpoint.value_or(false)),
-        trial_(loop_, options_.node, paths_, install, inventory_),
+        trial_(loop_, options_.node, paths_, startup.install, inventory_),
         idle_(tenants_, events_, options_.idle),
         bypass_(tenants_, inventory_, events_, options_.bypass),
-        door_(loop_, options_.node, paths_, install, tenants_, inventory_),
+        door_(loop_, options_.node, paths_, startup.install, tenants_, inventory_),
         server_(loop_, options_.node, options_.placing, tenants_, inventory_, trial_, events_,
                 idle_, door_, [this] { loop_.stop(); }),
         registrar_(loop_, tenants_) {
@@ -150,19 +104,19 @@ class Agent {
                                                 .cluster = *options_.cluster,
                                                 .node = options_.node,
                                                 .paths = paths_,
-                                                .install = install,
+                                                .install = startup.install,
                                                 .tenants = tenants_,
                                                 .container_registration = door_,
                                                 .inventory = inventory_,
                                                 .bypass = bypass_,
                                                 .access = std::move(access)});
-    if (options_.cluster) bypass_.lookForPods(), tenants_.audit().alwaysAudit();
+    if (options_.cluster) bypass_.includePods(), tenants_.audit().alwaysAudit();
     const std::string& name = options_.cluster ? options_.cluster->name : options_.node.name;
     if (options_.metrics)
       exporter_.emplace(
           tenants_, bypass_, name, [this] { return server_.snapshot(); },
           [this] { return device_plugin_ ? device_plugin_->unready() : std::string(); });
-    if (exporter_) server_.tellLateness([this] { return exporter_->lateMs(); });
+    if (exporter_) server_.setLatenessSource([this] { return exporter_->lateMs(); });
     tenants_.notifier().onEvent([this](EventView event) { events_.add(std::move(event)); });
   }
 
@@ -178,7 +132,7 @@ class Agent {
     }
     if (adopted) tenants_.healthMonitor().restoreFaults();
     if (adopted) tenants_.overcommit().updateResidency();
-    if (adopted) idle_.beginAnew();
+    if (adopted) idle_.withdrawNotices();
     return adopted;
   }
 
@@ -197,8 +151,8 @@ class Agent {
     last_busy_ = Clock::now();
     tick();
     checkpoints_.begin();
-    tell(options_.ready_fd, "ok\n");
-    info("agent of " + options_.node.name + " ready, driver " + inventory_.driverVersion());
+    reportStart(options_.ready_fd, "ok\n");
+    log::info("agent of " + options_.node.name + " ready, driver " + inventory_.driverVersion());
     loop_.run();
     if (device_plugin_) device_plugin_->end();
     return {};
@@ -207,11 +161,11 @@ class Agent {
   // Removes everything that this agent and its predecessors created, unless there are tenants.
   void cleanUp() {
     if (!tenants_.all().empty()) {
-      info("agent leaves; tenants that live on are taken over by the next one");
+      log::info("agent leaves; tenants that live on are taken over by the next one");
       return;
     }
     if (!holdsPath(lock_, paths_.lock())) {
-      info("another agent has this directory now; nothing is removed");
+      log::info("another agent has this directory now; nothing is removed");
       return;
     }
     unlink(paths_.socket().c_str());
@@ -230,29 +184,29 @@ class Agent {
   Result<void> expose() {
     Result<void> listening = exporter_->listen(loop_, *options_.metrics);
     if (listening || !options_.cluster) return listening;
-    warn("nobody is told of metrics until that is free: " + listening.error().message());
+    log::warn("nobody is told of metrics until that is free: " + listening.error().message());
     return {};
   }
 
   void tick() {
     tenants_.liveness().sweep();
-    registrar_.look();
-    door_.look();
+    registrar_.poll();
+    door_.poll();
     markWatch(paths_.watchMark());
     tenants_.overcommit().updateResidency();
     tenants_.liveness().skipStopped();
     // The driver worker takes one question at a time, so health and use are queried in turn.
     if (++ticks_ % kHealthEvery == 0 && tenants_.healthMonitor().pollHealth() && device_plugin_)
       device_plugin_->healthChanged();
-    bypass_.look();
+    bypass_.poll();
     tenants_.audit().auditUsage();
-    const Snapshot looked = lookAtMemory(tenants_, inventory_);
-    for (EventView& event : event_watch_.look(looked, nowMs())) events_.add(std::move(event));
+    const Snapshot looked = takeMemorySnapshot(tenants_, inventory_);
+    for (EventView& event : event_watch_.detect(looked, nowMs())) events_.add(std::move(event));
     // The process that uses the port may end.
     if (exporter_ && !exporter_->listening())
       static_cast<void>(exporter_->listen(loop_, *options_.metrics));
     if (exporter_) exporter_->tick(looked, nowMs());
-    idle_.look();
+    idle_.poll();
     if (device_plugin_) device_plugin_->tick();
     if (!tenants_.all().empty() || !server_.idle()) last_busy_ = Clock::now();
     if (options_.idle_ms != 0 &&
@@ -276,7 +230,7 @@ class Agent {
       return;
     }
     gate_ = std::move(gate);
-    info("idle, leaving");
+    log::info("idle, leaving");
     loop_.stop();
   }
 
@@ -307,119 +261,47 @@ class Agent {
   std::optional<DevicePluginController> device_plugin_;
 };
 
-struct Privileges {
-  PrivilegedAccess access;
-  std::shared_ptr<driver::ProcessSource> source;  // null: the driver
-};
-
-// In a cluster agents run on all nodes, and wait where there is no driver or device yet. Nothing:
-// the agent got a request to stop meanwhile.
-std::optional<Result<Inventory>> openInventory(const ServeOptions& options, const NodePaths& paths,
-                                               const InstallLayout& install,
-                                               const std::shared_ptr<driver::ProcessSource>& source,
-                                               StartupHealth* standby) {
-  for (;;) {
-    Result<Inventory> inventory = Inventory::open(options.node, paths, install, source);
-    if (inventory || !options.cluster || options.node.simulated()) return inventory;
-    if (standby->endsWithin(kDriverAgain, "cards: " + inventory.error().message()))
-      return std::nullopt;
-  }
+// Call after a start that failed. Removes what it made, unless there are tenants.
+void removeUnused(const NodePaths& paths, const CreatedDirs& made) {
+  if (std::filesystem::exists(paths.tenants())) return;
+  removeNode(paths, true);
+  if (made.made_root) rmdir(paths.root().c_str());
 }
 
-// Gets access for operations that this process has no rights for. Nothing: the agent got a request
-// to stop before the helper answered.
-std::optional<Privileges> findWay(const ServeOptions& options, const NodePaths& paths,
-                                  StartupHealth* standby) {
-  Privileges way;
-  if (!options.cluster) return way;
-  const std::string& kubelet_dir = options.cluster->kubelet_dir;
-  if (!options.cluster->by_helper) {
-    way.access.sockets = std::make_shared<kubelet::LocalKubeletDirs>(kubelet_dir);
-    return way;
-  }
-  // Three connections, and one for each thread that asks for a connection's peer. So no query waits
-  // for the answer to another one, above all not for the driver's.
-  const auto link = [&] {
-    return std::make_shared<helper::Client>(paths.helper(), helper::kPatience);
-  };
-  way.access.link = link();
-  way.access.sockets = std::make_shared<helper::RemoteKubeletDirs>(link(), kubelet_dir);
-  way.source = std::make_shared<helper::RemoteUsage>(link());
-  for (;;) {
-    Result<std::unique_ptr<helper::RemoteProcesses>> far =
-        helper::RemoteProcesses::make(way.access.link);
-    if (far) {
-      useProcesses(std::move(*far));
-      return way;
-    }
-    if (standby->endsWithin(kHelperAgain, "its helper: " + far.error().message()))
-      return std::nullopt;
-  }
+Result<void> runAgent(const Startup& startup, NodeDevices devices, Fd lock,
+                      const PrivilegedAccess& access) {
+  Agent agent(startup, std::move(devices), std::move(lock), access);
+  Result<void> result = agent.recover();
+  if (!result) return result;
+  result = agent.run();
+  agent.cleanUp();
+  return result;
 }
 
 Result<void> start(const ServeOptions& options) {
-  Result<std::string> root = runtimeRoot();
+  const Result<std::string> root = runtimeRoot();
   if (!root) return root.error();
-  Result<InstallLayout> install = findInstall();
+  const Result<InstallLayout> install = findInstall();
   if (!install) return install.error();
-  NodePaths paths(*root, options.node);
+  Startup startup{options, NodePaths(*root, options.node), *install, {}};
+  startup.health.emplace(options.metrics);
   // With a helper, the helper creates these directories and gives them to this process's group.
-  std::optional<StartupHealth> standby(options.metrics);
-  const std::optional<Privileges> way = findWay(options, paths, &*standby);
+  const std::optional<Privileges> way = acquirePrivileges(&startup);
   if (!way) return {};
-  Result<CreatedDirs> made = makeNodeDir(paths);
+  const Result<CreatedDirs> made = makeNodeDir(startup.paths);
   if (!made) return made.error();
-  // A cluster node always has one agent. A new one waits until its predecessor, perhaps killed, has
-  // ended.
-  Fd lock = lockPath(paths.lock(), false, options.cluster.has_value());
-  if (!lock.valid() && errno == EWOULDBLOCK) {
-    // A user that starts this agent by hand would assume that its options apply.
-    if (options.ready_fd < 0) {
-      openLog("");
-      warn("an agent of node " + options.node.name +
-           " serves here already, with its own options; this one ends (divvy stop ends that one)");
-    }
-    tell(options.ready_fd, "ok\n");
-    return {};
+  Result<std::optional<Fd>> lock = lockNode(options, startup.paths);
+  if (!lock) return lock.error();
+  if (!*lock) return {};
+  if (Result<void> taken = takeOverNode(options, startup.paths, *way); !taken) return taken;
+  if (Result<void> staged = stageForContainers(&startup); !staged) return staged;
+  std::optional<Result<NodeDevices>> devices = openDevices(&startup, *way);
+  if (!devices) return {};
+  if (!*devices) {
+    removeUnused(startup.paths, *made);
+    return devices->error();
   }
-  if (!lock.valid())
-    return Error{ErrorCode::kIo, "opening " + paths.lock() + ": " + std::strerror(errno)};
-  openLog(options.to_log_file ? paths.log() : "");
-  // Until it ended, a predecessor could create files that only it may use.
-  if (way->access.link)
-    if (Result<void> lent = helper::shareDirsAgain(*way->access.link); !lent) return lent;
-  for (const std::string& notice : options.notices) warn(notice);
-  if (options.cluster && !options.cluster->install_dir.empty()) {
-    install = stageInstall(*install, options.cluster->install_dir, options.node.simulated());
-    if (!install) return install.error();
-  }
-  std::optional<Result<Inventory>> opened =
-      openInventory(options, paths, *install, way->source, &*standby);
-  standby.reset();
-  if (!opened) return {};
-  Result<Inventory> inventory = std::move(*opened);
-  if (inventory) inventory->exclude(options.excluded);
-  Result<void> result;
-  Result<MemoryPolicy> memory =
-      inventory ? policyFor(options.memory, *inventory) : Result<MemoryPolicy>(inventory.error());
-  if (memory) {
-    inventory->measureContexts(paths, *install);
-    memory->reclaim = options.idle.reclaim;
-    memory->stop = options.idle.stop;
-    Agent agent(options, paths, *install, std::move(*inventory), std::move(*memory),
-                std::move(lock), way->access);
-    result = agent.recover();
-    if (!result) return result;
-    result = agent.run();
-    agent.cleanUp();
-    return result;
-  }
-  result = memory.error();
-  if (!std::filesystem::exists(paths.tenants())) {
-    removeNode(paths, true);
-    if (made->made_root) rmdir(paths.root().c_str());
-  }
-  return result;
+  return runAgent(startup, std::move(**devices), std::move(**lock), way->access);
 }
 
 }  // namespace
@@ -432,8 +314,8 @@ Result<void> serve(const ServeOptions& options) {
   raiseDescriptorLimit();
   Result<void> result = start(options);
   if (!result) {
-    tell(options.ready_fd,
-         std::string(errorName(result.error().code())) + " " + result.error().message() + "\n");
+    reportStart(options.ready_fd, std::string(errorName(result.error().code())) + " " +
+                                      result.error().message() + "\n");
   }
   return result;
 }

@@ -187,8 +187,8 @@ void ArbiterManager::setMemory(const std::string& id, const ResidencyEntitlement
     }
   }
   post(id, [terms, pages, why](TenantChannel& member) {
-    member.stay = terms;
-    member.unswapped = member.residency == nullptr ? why : "";
+    member.memory.entitlement = terms;
+    member.memory.unswapped = member.residency == nullptr ? why : "";
     if (pages != nullptr && member.residency == nullptr) member.enableSwap(std::move(*pages));
   });
 }

@@ -39,16 +39,16 @@ void ResidencyController::place(unsigned index, unsigned device) {
 }
 
 ResidencyEntitlement ResidencyController::termsOf(const TenantChannel& member) const {
-  ResidencyEntitlement terms = member.stay;
+  ResidencyEntitlement terms = member.memory.entitlement;
   terms.cls = member.terms.cls;
   terms.devices = member.terms.devices;
   terms.swappable = member.residency != nullptr;
   terms.guarantee = terms.ceiling = terms.base = terms.parked_need = DeviceBytes{};
   for (std::size_t i = 0; i < member.places.size(); ++i) {
-    terms.guarantee[member.places[i]] = member.stay.guarantee[i];
-    terms.ceiling[member.places[i]] = member.stay.ceiling[i];
-    terms.base[member.places[i]] = member.stay.base[i];
-    terms.parked_need[member.places[i]] = member.stay.parked_need[i];
+    terms.guarantee[member.places[i]] = member.memory.entitlement.guarantee[i];
+    terms.ceiling[member.places[i]] = member.memory.entitlement.ceiling[i];
+    terms.base[member.places[i]] = member.memory.entitlement.base[i];
+    terms.parked_need[member.places[i]] = member.memory.entitlement.parked_need[i];
   }
   return terms;
 }
@@ -86,8 +86,9 @@ void ResidencyController::drop(const std::string& id, Nanos now) {
 }
 
 void ResidencyController::weigh(TenantChannel* member, unsigned percent, Nanos now) {
-  if (member->residency == nullptr || percent == 0 || percent == member->stay.weight) return;
-  member->stay.weight = percent;
+  if (member->residency == nullptr || percent == 0 || percent == member->memory.entitlement.weight)
+    return;
+  member->memory.entitlement.weight = percent;
   change(*member, now);
 }
 
@@ -96,8 +97,8 @@ void ResidencyController::observe(TenantChannel* member, Nanos now) {
   const ResidencyReport own = member->residency->observe(now);
   if (member->residency->broken()) {
     member->residency.reset();
-    member->unswapped = "its swap file was truncated";
-    member->resident = true;
+    member->memory.unswapped = "its swap file was truncated";
+    member->memory.resident = true;
     change(*member, now);
     return;
   }
@@ -124,11 +125,11 @@ bool ResidencyController::arrange(const Members& members, Nanos now) {
     });
     if (found == members.end()) continue;
     TenantChannel& member = **found;
-    changed = changed || member.resident != order.eligible || member.park != order.park ||
-              member.reserved != order.reserved;
-    member.resident = order.eligible;
-    member.park = order.park;
-    member.reserved = order.reserved;
+    changed = changed || member.memory.resident != order.eligible ||
+              member.memory.park != order.park || member.memory.reserved != order.reserved;
+    member.memory.resident = order.eligible;
+    member.memory.park = order.park;
+    member.memory.reserved = order.reserved;
     if (member.residency == nullptr) continue;
     ResidencyTarget own = order;
     own.allowed = own.most = own.want = DeviceBytes{};
@@ -147,13 +148,13 @@ bool ResidencyController::arrange(const Members& members, Nanos now) {
 
 MemoryStats ResidencyController::stats(const TenantChannel& member, Nanos now) const {
   MemoryStats stats;
-  stats.unswapped = member.unswapped;
+  stats.unswapped = member.memory.unswapped;
   stats.swapped = budgeted() && member.residency != nullptr;
   if (!stats.swapped) return stats;
   const ResidencyStats policy = policy_.stats(member.key);
   stats.resident = policy.resident && policy.eligible;
   stats.waiting = policy.waiting;
-  stats.round = member.stay.round;
+  stats.round = member.memory.entitlement.round;
   stats.park = policy.park;
   stats.reserved = policy.reserved;
   stats.reason = policy.reason;

@@ -1,6 +1,7 @@
 #include "tenant_channel.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace divvy::arbiter {
 namespace {
@@ -21,8 +22,6 @@ static_assert(static_cast<int>(Gate::kOpen) == static_cast<int>(GateState::kOpen
 constexpr Nanos kFarthest = 60 * kSecond;
 // A process may be read a moment after its first work began.
 constexpr Nanos kSlack = 10 * kMillisecond;
-// A waiting process may be descheduled; this many grants in a row are no coincidence.
-constexpr unsigned kSilentGrants = 3;
 std::uint32_t inMicros(Nanos duration) {
   return static_cast<std::uint32_t>(std::clamp<Nanos>(duration / kMicrosecond, 0, UINT32_MAX));
 }
@@ -39,11 +38,6 @@ bool stirred(const ledger::WorkSample& before, const ledger::WorkSample& now) {
          now.launches != before.launches || now.waits != before.waits;
 }
 
-unsigned permille(Nanos part, Nanos whole) {
-  if (whole <= 0 || part <= 0) return 0;
-  return static_cast<unsigned>(std::min<Nanos>(part * 1000 / whole, 16'000));
-}
-
 }  // namespace
 
 TenantChannel::TenantChannel(std::string id, ledger::GrantPages pages, const Entitlement& wanted,
@@ -53,9 +47,10 @@ TenantChannel::TenantChannel(std::string id, ledger::GrantPages pages, const Ent
       pages_(std::move(pages)),
       settings_(settings),
       id_(std::move(id)),
-      devices_(std::move(devices)) {
+      devices_(std::move(devices)),
+      credibility_(settings.constants),
+      stats_(std::min<std::size_t>(devices_.size(), pages_.devices())) {
   devices_.resize(std::min<std::size_t>(devices_.size(), pages_.devices()));
-  shown_.got_permille.assign(devices_.size(), -1);
 }
 
 void TenantChannel::addProcess(unsigned slot, std::uint64_t generation) {
@@ -72,7 +67,7 @@ void TenantChannel::haltProcess(unsigned slot, std::uint64_t generation) {
   const auto found = processes_.find({slot, generation});
   if (found == processes_.end() || !found->second.known || found->second.halted) return;
   found->second.halted = true;
-  found->second.halted_at = observed_at_;
+  found->second.halted_at = hot_.observed_at;
 }
 
 Nanos TenantChannel::untilOf(const ledger::WorkSample& sample, Nanos now) {
@@ -120,32 +115,28 @@ void TenantChannel::absorb(Process& process, const ledger::WorkSample& sample, N
 
 void TenantChannel::join() {
   issued = false;
-  observed_at_ = 0;
+  hot_.observed_at = 0;
   past_busy_ = sums_.busy;
 }
 
 void TenantChannel::excuseMissing(Nanos now) {
-  credible_ = true;
-  worked_ = held_ = proved_ = false;
-  silent_grants_ = 0;
-  settles_seen_ = sums_.settles;
-  launches_seen_ = sums_.launches;
-  granted_at_ = settled_at_ = ended_at_ = now;
+  credibility_.excuse({sums_.settles, sums_.launches}, now);
+  hot_.granted_at = now;
   for (auto& [slot, process] : processes_) process.granted_run = grantedRun(now);
 }
 
 // Uses the instants that the processes report; they may report none.
 void TenantChannel::noteTurn(const Report& report, const WorkTimes& turns, Nanos now) {
-  const Nanos before = std::min(std::max(observed_at_, granted_at_), now);
-  const bool began = report.in_flight && !in_flight_;
-  const bool ended = in_flight_ && !report.in_flight;
-  reports_times_ = turns.reported;
-  passed_ = turns.reported && turns.moved && resident && gate_ == Gate::kRun && waiting_ &&
-            !in_flight_ && !report.in_flight;
+  const Nanos before = std::min(std::max(hot_.observed_at, hot_.granted_at), now);
+  const bool began = report.in_flight && !hot_.in_flight;
+  const bool ended = hot_.in_flight && !report.in_flight;
+  hot_.reports_times = turns.reported;
+  hot_.passed = turns.reported && turns.moved && memory.resident && hot_.gate == Gate::kRun &&
+                hot_.waiting && !hot_.in_flight && !report.in_flight;
   turned_at_ = now;
   if (!turns.reported) return;
   if (began) turned_at_ = std::clamp(turns.began, before, now);
-  if (ended || passed_) turned_at_ = std::clamp(turns.ended, before, now);
+  if (ended || hot_.passed) turned_at_ = std::clamp(turns.ended, before, now);
 }
 
 Report TenantChannel::observe(Nanos now) {
@@ -175,49 +166,20 @@ Report TenantChannel::observe(Nanos now) {
     report.busy[places[device]] = sums_.busy[device] - past_busy_[device];
   turns.moved = sums_.launches != launches;
   noteTurn(report, turns, now);
-  observed_at_ = now;
+  hot_.observed_at = now;
   const bool was_quiet = quiet();
-  in_flight_ = report.in_flight;
-  waiting_ = report.waiting;
-  if (!was_quiet) quiet_since_ = now;
-  assess(report, now);
-  report.credible = credible_ && !distrusted;
+  hot_.in_flight = report.in_flight;
+  hot_.waiting = report.waiting;
+  if (!was_quiet) hot_.quiet_since = now;
+  credibility_.assess(report, {sums_.settles, sums_.launches},
+                      hot_.gate == Gate::kRun ? std::optional(hot_.granted_at) : std::nullopt, now);
+  report.credible = credibility_.credible() && !distrusted;
   // A tenant without its memory cannot use a turn, but work that it launched before must still end.
-  if (!resident) {
+  if (!memory.resident) {
     report.waiting = false;
     report.in_flight = report.in_flight && report.drained < seq;
   }
   return report;
-}
-
-void TenantChannel::assess(const Report& report, Nanos now) {
-  if (sums_.settles != settles_seen_) {
-    settles_seen_ = sums_.settles;
-    launches_seen_ = sums_.launches;
-    settled_at_ = now;
-    proved_ = true;
-    credible_ = true;
-    silent_grants_ = 0;
-    return;
-  }
-  const bool launched = sums_.launches != launches_seen_;
-  if (gate_ == Gate::kRun) {
-    worked_ = worked_ || report.in_flight || launched;
-    held_ = held_ || worked_ || report.waiting;
-    const bool silent = now - std::max(settled_at_, granted_at_) > provingTime();
-    if (launched && silent) credible_ = false;
-  } else if (now - ended_at_ > provingTime()) {
-    assessGrant();
-  }
-}
-
-// Work of a long kernel is settled some time after the grant has ended.
-void TenantChannel::assessGrant() {
-  const bool silent = held_ && !proved_ && granted_for_ >= provingGrant();
-  held_ = false;
-  if (!silent) return;
-  ++silent_grants_;
-  if (worked_ || silent_grants_ >= kSilentGrants) credible_ = false;
 }
 
 std::uint64_t TenantChannel::apply(const Order& order, Nanos now) {
@@ -236,58 +198,35 @@ std::uint64_t TenantChannel::apply(const Order& order, Nanos now) {
   // If its memory is swapped, the arbiter waits until its work has ended.
   grant.reads_turned = residency == nullptr;
   issued = true;
-  if (order.gate == Gate::kRun && gate_ != Gate::kRun) {
-    assessGrant();
-    granted_at_ = now;
-    proved_ = worked_ = held_ = false;
+  if (order.gate == Gate::kRun && hot_.gate != Gate::kRun) {
+    credibility_.beginGrant();
+    hot_.granted_at = now;
   }
-  if (order.gate != Gate::kRun && gate_ == Gate::kRun) {
-    granted_for_ = now - granted_at_;
-    granted_run_ += granted_for_;
-    ended_at_ = now;
+  if (order.gate != Gate::kRun && hot_.gate == Gate::kRun) {
+    const Nanos granted_for = now - hot_.granted_at;
+    granted_run_ += granted_for;
+    credibility_.endGrant(granted_for, now);
   }
-  if (order.gate != gate_) quiet_since_ = now;
-  gate_ = order.gate;
+  if (order.gate != hot_.gate) hot_.quiet_since = now;
+  hot_.gate = order.gate;
   mode_ = order.mode;
   weight_ = order.weight;
   return pages_.write(static_cast<GateState>(order.gate), grant);
 }
 
 void TenantChannel::sample(const GroupStats& policy, Nanos now) {
-  Window next;
-  next.at = now;
-  for (std::size_t device = 0; device < places.size(); ++device)
-    next.got[device] = before_.got[device] + policy.got[places[device]];
-  next.throttled = before_.throttled + policy.throttled;
-  next.grants = before_.grants + policy.grants;
-  next.cpu = sums_.cpu;
-  const Nanos passed = window_.at == 0 ? 0 : now - window_.at;
-  // Use behind an open gate is not counted.
-  const bool counted = passed > 0 && policy.gate != Gate::kOpen;
-  for (std::size_t device = 0; device < places.size(); ++device) {
-    shown_.got_permille[device] =
-        counted ? static_cast<int>(permille(next.got[device] - window_.got[device], passed)) : -1;
-  }
-  shown_.throttled_permille = std::min(1000u, permille(next.throttled - window_.throttled, passed));
-  shown_.cpu_permille = permille(next.cpu - window_.cpu, passed);
-  const std::uint64_t grants = grown(window_.grants, next.grants);
-  shown_.grants_per_s =
-      passed == 0 ? 0
-                  : static_cast<unsigned>(grants * kSecond / static_cast<std::uint64_t>(passed));
-  window_ = next;
+  stats_.sample(policy, places, sums_.cpu, now);
 }
 
 TenantStats TenantChannel::stats(const GroupStats& policy) const {
-  TenantStats stats = shown_;
+  TenantStats stats = stats_.stats(policy);
   // A tenant without processes takes no part in the policy.
   const bool active = !processes_.empty();
   stats.mode = active ? policy.mode : Mode::kSolo;
   stats.gate = policy.gate;
   stats.weight = active ? policy.weight : 0;
   stats.unpreemptible = policy.unpreemptible;
-  stats.distrusted = distrusted || !credible_;
-  stats.throttled = before_.throttled + policy.throttled;
-  stats.grants = before_.grants + policy.grants;
+  stats.distrusted = distrusted || !credibility_.credible();
   stats.waits = sums_.waits;
   stats.escapes = sums_.escapes;
   stats.longest = sums_.longest;
@@ -296,11 +235,7 @@ TenantStats TenantChannel::stats(const GroupStats& policy) const {
 }
 
 void TenantChannel::carry(const GroupStats& policy) {
-  for (std::size_t device = 0; device < places.size(); ++device)
-    before_.got[device] += policy.got[places[device]];
-  before_.throttled += policy.throttled;
-  before_.grants += policy.grants;
-  before_.undrained += policy.undrained;
+  stats_.carry(policy, places);
 }
 
 }  // namespace divvy::arbiter

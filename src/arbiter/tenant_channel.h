@@ -12,7 +12,9 @@
 #include "arbiter/policy.h"
 #include "arbiter/settings.h"
 #include "arbiter/stats.h"
+#include "credibility_monitor.h"
 #include "ledger/grants.h"
+#include "stats_window.h"
 #include "tenant_residency.h"
 #include "wakeup_limiter.h"
 
@@ -20,15 +22,19 @@ namespace divvy::arbiter {
 
 // Used by the group's thread, or by the agent's main thread while the group has none.
 class TenantChannel {
-  // Read for each tenant in each step, so they are side by side.
-  Gate gate_ = Gate::kOpen;
-  bool in_flight_ = false;  // at the last observe()
-  bool waiting_ = false;    // at the last observe()
-  bool passed_ = false;
-  bool reports_times_ = false;
-  Nanos observed_at_ = 0;
-  Nanos quiet_since_ = 0;
-  Nanos granted_at_ = 0;
+  // What the arbiter reads of each tenant in each step, also of those that it need not observe:
+  // side by side and first in the object, it is in one cache line.
+  struct HotState {
+    Gate gate = Gate::kOpen;
+    bool in_flight = false;  // at the last observe()
+    bool waiting = false;    // at the last observe()
+    bool passed = false;
+    bool reports_times = false;
+    Nanos observed_at = 0;
+    Nanos quiet_since = 0;
+    Nanos granted_at = 0;
+  };
+  HotState hot_;
 
  public:
   bool issued = false;                         // an order was written since it joined this group
@@ -59,34 +65,35 @@ class TenantChannel {
   void excuseMissing(Nanos now);
   // Returns whether its lines are worth reading although its doorbell was not rung.
   bool mayDiffer(Nanos now) const {
-    return gate_ != Gate::kHold || in_flight_ || now - observed_at_ > kObserveInterval;
+    return hot_.gate != Gate::kHold || hot_.in_flight || now - hot_.observed_at > kObserveInterval;
   }
   // Returns whether its doorbell, which is memory of another process, need not be read either. The
   // tenant has been quiet for a while, and was read recently.
   bool isQuiescent(Nanos now) const {
-    return quiet() && observed_at_ - quiet_since_ > kObserveInterval &&
-           now - observed_at_ <= kMaxObserveInterval;
+    return quiet() && hot_.observed_at - hot_.quiet_since > kObserveInterval &&
+           now - hot_.observed_at <= kMaxObserveInterval;
   }
   // As of the last observe().
-  bool inFlight() const { return in_flight_; }
+  bool inFlight() const { return hot_.in_flight; }
   // Held with nothing in flight, and waiting for its turn: no ring of it can change which tenant
   // runs. A tenant with swapped memory is never quiet, because it also rings for memory.
   bool quiet() const {
-    return gate_ == Gate::kHold && !in_flight_ && waiting_ && residency == nullptr;
+    return hot_.gate == Gate::kHold && !hot_.in_flight && hot_.waiting && residency == nullptr;
   }
   // When inFlight() changed, if it did between the last two calls of observe(). Its processes
   // report the instant; without reports it is the time of the later call.
   Nanos turnedAt() const { return turned_at_; }
   // It was given its turn, and its work began and ended between two calls of observe().
-  bool passed() const { return passed_; }
+  bool passed() const { return hot_.passed; }
   // All its processes report when work began and ended.
-  bool reportsTimes() const { return reports_times_; }
-  Nanos grantedAt() const { return granted_at_; }
+  bool reportsTimes() const { return hot_.reports_times; }
+  Nanos grantedAt() const { return hot_.granted_at; }
   // When to check whether its work has begun, if its processes do not report that; kNever
   // otherwise.
   Nanos startSeenAt() const {
-    if (reports_times_ || gate_ != Gate::kRun || in_flight_ || !waiting_) return kNever;
-    return granted_at_ + 2 * settings_.constants.overlap + settings_.constants.idle;
+    if (hot_.reports_times || hot_.gate != Gate::kRun || hot_.in_flight || !hot_.waiting)
+      return kNever;
+    return hot_.granted_at + 2 * settings_.constants.overlap + settings_.constants.idle;
   }
   // Reads the lines of all processes. Reported device time counts up to the time for which the
   // process has been known, and never decreases.
@@ -94,11 +101,11 @@ class TenantChannel {
 
   // Carries out an order. Returns the sequence that the tenant got.
   std::uint64_t apply(const Order& order, Nanos now);
-  bool gated() const { return gate_ != Gate::kOpen; }
+  bool gated() const { return hot_.gate != Gate::kOpen; }
   // Returns whether the order changes displayed values.
   bool changesStats(const Order& order) const {
     return order.mode != mode_ || order.weight != weight_ ||
-           (order.gate == Gate::kOpen) != (gate_ == Gate::kOpen);
+           (order.gate == Gate::kOpen) != (hot_.gate == Gate::kOpen);
   }
   // Opens the gate: no arbiter gates this tenant from now on.
   void release(Nanos now) { apply(Order{}, now); }
@@ -114,12 +121,14 @@ class TenantChannel {
   TenantKey key = 0;
   bool distrusted = false;       // reports are never credible
   std::vector<unsigned> places;  // of its devices within the group
-  // Its entitlement to memory, by its own devices.
-  ResidencyEntitlement stay;
-  std::string unswapped;  // why its memory is not swapped although it should be
-  bool resident = true;   // false: takes no part in turns of compute
-  bool park = false;      // as last ordered
-  bool reserved = false;
+  struct MemoryState {
+    ResidencyEntitlement entitlement;  // by its own devices
+    std::string unswapped;             // why its memory is not swapped although it should be
+    bool resident = true;              // false: takes no part in turns of compute
+    bool park = false;                 // as last ordered
+    bool reserved = false;             // as last ordered
+  };
+  MemoryState memory;
   std::shared_ptr<const TenantHandoff> handoff;  // state from its previous group; null: none
 
  private:
@@ -146,14 +155,6 @@ class TenantChannel {
     Nanos cpu = 0;
     Nanos longest = 0;
   };
-  struct Window {
-    Nanos at = 0;
-    std::array<Nanos, kMaxGroupDevices> got{};
-    Nanos throttled = 0;
-    std::uint64_t grants = 0;
-    Nanos cpu = 0;
-  };
-
   // When work began and ended, as its processes report.
   struct WorkTimes {
     bool reported = true;
@@ -169,16 +170,9 @@ class TenantChannel {
   };
   void noteTurn(const Report& report, const WorkTimes& turns, Nanos now);
   void absorb(Process& process, const ledger::WorkSample& sample, Nanos now);
-  // Shorter grants prove nothing: the tenant may not have woken up in them.
-  Nanos provingGrant() const { return settings_.constants.quantum / 5; }
-  // A tenant that launches must settle something at least this often. It must settle the work of a
-  // grant at most this long after the grant's end.
-  Nanos provingTime() const { return 2 * settings_.constants.drain_bound; }
-  void assess(const Report& report, Nanos now);
-  void assessGrant();
   // Total time of the grants that it got.
   Nanos grantedRun(Nanos now) const {
-    return granted_run_ + (gate_ == Gate::kRun ? now - granted_at_ : 0);
+    return granted_run_ + (hot_.gate == Gate::kRun ? now - hot_.granted_at : 0);
   }
   // Returns whether the process still waits for its turn. A process that had reactionTime() of
   // granted time without acting is stopped or kept from the processor; it counts again once it
@@ -210,25 +204,11 @@ class TenantChannel {
   Sums sums_;
   std::array<Nanos, ledger::kMaxDevices> past_busy_{};  // before it joined
 
-  // Whether its reports are accepted: not if it held a grant and settled nothing of it.
   Mode mode_ = Mode::kSolo;
   unsigned weight_ = 0;
-  bool credible_ = true;
-  // Present or last grant: it was used; it was used or wanted; something was settled in it.
-  bool worked_ = false;
-  bool held_ = false;
-  bool proved_ = false;
-  Nanos granted_for_ = 0;
-  Nanos ended_at_ = 0;
-  Nanos granted_run_ = 0;       // in all grants that have ended
-  unsigned silent_grants_ = 0;  // in a row
-  std::uint64_t settles_seen_ = 0;
-  std::uint64_t launches_seen_ = 0;  // when it last settled
-  Nanos settled_at_ = 0;
-
-  GroupStats before_;  // sums of earlier policies
-  Window window_;
-  TenantStats shown_;
+  CredibilityMonitor credibility_;
+  Nanos granted_run_ = 0;  // in all grants that have ended
+  StatsWindow stats_;
 };
 
 }  // namespace divvy::arbiter

@@ -29,7 +29,7 @@
 #include "controllers/unassigned_pod_reporter.h"
 #include "engine/engine.h"
 #include "extender/binder.h"
-#include "extender_service.h"
+#include "extender/extender_service.h"
 #include "http/server.h"
 #include "kube/client.h"
 #include "kube/informer.h"
@@ -86,7 +86,7 @@ class Service {
             loop.get_executor(), *client_, cache_, [this] { return whyNot(); }, &stopped_),
         binder_(*client_, cache_, *lease_, counts_,
                 {options.all_feasible, options.reservation, [this] { return whyNot(); },
-                 [this] { requeuer_.lookAgain(); },
+                 [this] { requeuer_.requeueSoon(); },
                  [this](const BindPlan& assigned) { return locksFor(assigned); }}),
         preemption_(loop.get_executor(), *client_, cache_, counts_.preemption,
                     {options.name, options.min_runtime.count(), [this] { return whyNot(); },
@@ -223,9 +223,9 @@ class Service {
       ++counts_.unreadable_nodes;
       logUnreadable("node", set.error());
     }
-    unread_.told("node " + node.meta.name, cache_.nodes().unreadOf(node.meta.name));
+    unread_.update("node " + node.meta.name, cache_.nodes().unreadOf(node.meta.name));
     for (ClusterObserver* observer : observers()) observer->onNodeUpdate(node);
-    requeuer_.lookAgain();
+    requeuer_.requeueSoon();
   }
 
   const kube::Informer& followNodes() {
@@ -233,7 +233,7 @@ class Service {
     nodes.path = "/api/v1/nodes";
     nodes.set = [this](const json::value& object) {
       Result<kube::Node> node = kube::nodeOf(object);
-      if (node) return onNode(handshakes_.heard(std::move(*node)));
+      if (node) return onNode(handshakes_.observe(std::move(*node)));
       ++counts_.unreadable_nodes;
       logUnreadable("node", node.error());
     };
@@ -242,7 +242,7 @@ class Service {
       cache_.removeNode(uid, name);
       for (ClusterObserver* observer : observers()) observer->onNodeDelete(name);
     };
-    nodes.synced = [this] { requeuer_.lookAgain(); };
+    nodes.synced = [this] { requeuer_.requeueSoon(); };
     nodes.trouble = logWatchTrouble("nodes");
     return informers_.follow("nodes", std::move(nodes));
   }
@@ -259,7 +259,7 @@ class Service {
       unassigned_.unreadable(pod, set.error().message());
     }
     for (ClusterObserver* observer : observers()) observer->onPodUpdate(pod);
-    requeuer_.lookAgain();
+    requeuer_.requeueSoon();
   }
 
   void followPods(const kube::Informer& nodes) {
@@ -269,17 +269,17 @@ class Service {
       const Result<kube::Pod> pod = kube::podOf(object);
       if (pod) return onPod(*pod);
       unreadablePod(pod.error());
-      requeuer_.lookAgain();
+      requeuer_.requeueSoon();
     };
     pods.pod = [this](const kube::Pod& pod) { onPod(pod); };
     pods.gone = [this](const std::string& uid, const std::string&) {
       cache_.removePod(uid);
       for (ClusterObserver* observer : observers()) observer->onPodDelete(uid);
-      requeuer_.lookAgain();
+      requeuer_.requeueSoon();
     };
     pods.synced = [this] {
-      requeuer_.lookAgain();
-      labels_.look();
+      requeuer_.requeueSoon();
+      labels_.reconcile();
     };
     pods.trouble = logWatchTrouble("pods");
     // A pod whose node is not known yet is looked at twice.
@@ -303,13 +303,13 @@ class Service {
         ++counts_.unreadable_quotas;
         logUnreadable("resourcequota", set.error());
       }
-      requeuer_.lookAgain();
+      requeuer_.requeueSoon();
     };
     quotas.gone = [this](const std::string& uid, const std::string&) {
       cache_.removeQuota(uid);
-      requeuer_.lookAgain();
+      requeuer_.requeueSoon();
     };
-    quotas.synced = [this] { requeuer_.lookAgain(); };
+    quotas.synced = [this] { requeuer_.requeueSoon(); };
     quotas.trouble = logWatchTrouble("resourcequotas");
     informers_.follow("resource quotas", std::move(quotas));
   }
@@ -320,7 +320,7 @@ class Service {
       asio::steady_timer pause(loop_, kExpireEvery);
       co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
       counts_.expired += cache_.expire(now());
-      requeuer_.lookAgain();
+      requeuer_.requeueSoon();
     }
   }
 
@@ -407,7 +407,7 @@ Result<void> serve(const SchedulerOptions& options) {
   Result<std::unique_ptr<kube::Client>> client =
       kube::Client::make(loop.get_executor(), options.access, kTerms);
   if (!client) return client.error();
-  LeaseWatcher::Options lease{options.lease_space, options.lease_name, options.identity};
+  LeaseWatcher::Options lease{options.lease_namespace, options.lease_name, options.identity};
   Result<std::unique_ptr<LeaseWatcher>> election =
       LeaseWatcher::make(loop, options.access, std::move(lease));
   if (!election) return election.error();

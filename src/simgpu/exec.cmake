@@ -1,7 +1,6 @@
 # Time and work: engines, streams, events, copies, kernels, graphs.
 list(
   APPEND simgpu_libcuda_sources
-  cuda/context/channel_group.cpp
   cuda/copy/copy.cpp
   cuda/copy/copy_api.cpp
   cuda/copy/copy_array.cpp
@@ -9,8 +8,9 @@ list(
   cuda/copy/copy_call.cpp
   cuda/copy/copy_plan.cpp
   cuda/copy/copy_set_api.cpp
+  cuda/engine/access_log.cpp
+  cuda/engine/channel_group.cpp
   cuda/engine/engine.cpp
-  cuda/engine/engine_context.cpp
   cuda/engine/engine_cost.cpp
   cuda/engine/engine_executor.cpp
   cuda/engine/engine_wait.cpp
@@ -34,10 +34,10 @@ list(
   cuda/kernel/module.cpp
   cuda/kernel/module_api.cpp
   cuda/kernel/module_link_api.cpp
-  cuda/memory/access_log.cpp
   cuda/stream/event.cpp
   cuda/stream/event_api.cpp
   cuda/stream/event_ipc.cpp
+  cuda/stream/exec_context.cpp
   cuda/stream/stream.cpp
   cuda/stream/stream_api.cpp
   cuda/stream/stream_memop.cpp

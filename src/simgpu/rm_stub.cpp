@@ -1,6 +1,6 @@
 // libsimgpu-rm.so: simulates the part of NVIDIA's kernel module that sets time slices. Preloaded
 // after any library that wraps ioctl. If it is loaded, the simulated driver announces its channel
-// groups through it (channel_group.h).
+// groups through it (cuda/engine/channel_group.h).
 //
 // SIMGPU_RM: "refuse": only the administrator may set time slices; "ignore": they are accepted
 // without effect; otherwise they are applied.

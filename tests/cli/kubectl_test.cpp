@@ -24,9 +24,9 @@ std::string list(const std::string& items) {
 }
 
 // One that waits for a device.
-std::string pod(const std::string& space, const std::string& name) {
-  return R"({"metadata":{"name":")" + name + R"(","namespace":")" + space + R"(","uid":")" + space +
-         name +
+std::string pod(const std::string& namespace_name, const std::string& name) {
+  return R"({"metadata":{"name":")" + name + R"(","namespace":")" + namespace_name +
+         R"(","uid":")" + namespace_name + name +
          R"("},"spec":{"schedulerName":"divvy-scheduler","containers":[{"name":"main",)"
          R"("resources":{"limits":{"nvidia.com/gpu":"1"}}}]},"status":{"phase":"Pending"}})";
 }

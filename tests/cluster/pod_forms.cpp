@@ -29,7 +29,7 @@ struct Forms {
   std::string fault;
 
   void compare(const kube::Pod& pod) {
-    const std::string name = pod.meta.space + '/' + pod.meta.name;
+    const std::string name = pod.meta.namespace_name + '/' + pod.meta.name;
     const auto other = texts.find(name);
     // It is another by now.
     if (other == texts.end() || other->second.meta.version != pod.meta.version) return;
@@ -42,7 +42,7 @@ asio::awaitable<void> readBoth(kube::Client& client, Forms* forms) {
   const auto keep = [forms](const json::value& item) {
     Result<kube::Pod> pod = kube::podOf(item);
     if (!pod) forms->fault = pod.error().message();
-    if (pod) forms->texts[pod->meta.space + '/' + pod->meta.name] = *pod;
+    if (pod) forms->texts[pod->meta.namespace_name + '/' + pod->meta.name] = *pod;
   };
   const Result<std::string> first = co_await client.list(
       path, "", [] {}, keep);

@@ -61,7 +61,7 @@ json::object AssignedPod::object() const {
       {"apiVersion", "v1"},
       {"metadata",
        {{"name", ask.name},
-        {"namespace", ask.space},
+        {"namespace", ask.namespace_name},
         {"uid", ask.uid},
         {"annotations",
          {{"hami.io/vgpu-node", kNode}, {"hami.io/vgpu-devices-allocated", assignmentOf(*this)}}}}},

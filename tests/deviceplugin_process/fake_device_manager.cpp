@@ -69,7 +69,7 @@ class FakeDeviceManager::PodResources final : public v1::PodResourcesLister::Ser
       if (living.over) continue;
       v1::PodResources* pod = response->add_pod_resources();
       pod->set_name(living.ask.name);
-      pod->set_namespace_(living.ask.space);
+      pod->set_namespace_(living.ask.namespace_name);
       for (const ContainerAsk& one : living.ask.containers) {
         if (one.init) continue;
         v1::ContainerResources* container = pod->add_containers();

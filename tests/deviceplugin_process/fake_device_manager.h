@@ -24,7 +24,7 @@ struct ContainerAsk {
 };
 
 struct PodAsk {
-  std::string space, name, uid;
+  std::string namespace_name, name, uid;
   std::vector<ContainerAsk> containers;  // init containers first
 };
 

@@ -115,7 +115,7 @@ void Permutations::run(bool in_order) {
   for (std::uint64_t at = 0; at < count; ++at) {
     AssignedPod pod;
     pod.ask = equal ? same : shape(&rng_, stage_.inits);
-    pod.ask.space = "team-" + std::to_string(rng_.below(3));
+    pod.ask.namespace_name = "team-" + std::to_string(rng_.below(3));
     pod.ask.name = "pod-" + std::to_string(++made_);
     pod.ask.uid = "uid-" + std::to_string(rng_.next());
     pod.phases.assign(pod.ask.containers.size(), Phase::kWaiting);

@@ -232,7 +232,7 @@ TEST(ClusterChecks, ListsForbidden_SkippedWithReason) {
   ClusterFacts facts = healthy();
   const Error no(ErrorCode::kIo, "403 Forbidden: leases is forbidden");
   for (ListError* one : {&facts.webhooks_listed, &facts.policies_listed, &facts.queues_listed,
-                         &facts.lease_read, &facts.workloads_listed, &facts.spaces_listed,
+                         &facts.lease_read, &facts.workloads_listed, &facts.namespaces_listed,
                          &facts.nodes_listed, &facts.pods_listed, &facts.rivals_listed})
     *one = no;
   const Findings findings = diagnose(facts);

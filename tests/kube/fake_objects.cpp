@@ -117,7 +117,7 @@ std::optional<FakeObjects::Place> FakeObjects::placeOf(const std::string& path) 
   for (std::size_t at = 0; at < base; ++at) place.collection += '/' + parts[at];
   std::size_t at = base;
   if (parts[at] == "namespaces" && parts.size() >= base + 3) {
-    place.space = parts[at + 1];
+    place.namespace_name = parts[at + 1];
     at += 2;
   }
   place.collection += '/' + parts[at++];
@@ -131,7 +131,7 @@ std::optional<FakeObjects::Place> FakeObjects::placeOf(const std::string& path) 
 
 void FakeObjects::put(const Place& place, json::object object) {
   std::map<Key, json::object>& all = objects_[place.collection];
-  const Key key{place.space, place.name};
+  const Key key{place.namespace_name, place.name};
   const auto there = all.find(key);
   metadata(object)["resourceVersion"] = std::to_string(++version_);
   events_.push_back(
@@ -154,10 +154,10 @@ void FakeObjects::drop(const std::string& collection, const Key& key) {
 
 void FakeObjects::set(const std::string& path, json::object object) {
   const Place place = placeOf(path).value();
-  const Key key{place.space, place.name};
+  const Key key{place.namespace_name, place.name};
   json::object& meta = metadata(object);
   meta["name"] = place.name;
-  if (!place.space.empty()) meta["namespace"] = place.space;
+  if (!place.namespace_name.empty()) meta["namespace"] = place.namespace_name;
   if (!meta.contains("uid")) meta["uid"] = "uid-of-" + place.name;
   if (const json::object* there = find(path)) {
     meta["resourceVersion"] = metaOf(*there, "resourceVersion");
@@ -169,13 +169,13 @@ void FakeObjects::set(const std::string& path, json::object object) {
 
 void FakeObjects::remove(const std::string& path) {
   const Place place = placeOf(path).value();
-  drop(place.collection, {place.space, place.name});
+  drop(place.collection, {place.namespace_name, place.name});
 }
 
 const json::object* FakeObjects::stored(const Place& place) const {
   const auto all = objects_.find(place.collection);
   if (all == objects_.end()) return nullptr;
-  const auto found = all->second.find({place.space, place.name});
+  const auto found = all->second.find({place.namespace_name, place.name});
   return found == all->second.end() ? nullptr : &found->second;
 }
 
@@ -223,7 +223,8 @@ FakeReply FakeObjects::list(const Place& place, const FakeCall& call) const {
   json::array items;
   if (const auto all = objects_.find(place.collection); all != objects_.end())
     for (const auto& [key, object] : all->second)
-      if ((place.space.empty() || key.first == place.space) && selected(object, selector))
+      if ((place.namespace_name.empty() || key.first == place.namespace_name) &&
+          selected(object, selector))
         items.push_back(object);
   return {200, json::serialize(
                    json::object{{"kind", "List"},
@@ -238,20 +239,20 @@ FakeReply FakeObjects::create(const Place& place, FakeCall& call) {
   if (name.empty()) return failure(kMalformed, "BadRequest", "no metadata.name");
   Place at = place;
   at.name = name;
-  if (objects_[at.collection].contains({at.space, name}))
+  if (objects_[at.collection].contains({at.namespace_name, name}))
     return failure(kConflict, "AlreadyExists", '"' + name + "\" already exists");
   json::object object = body.get_object();
   json::object& meta = metadata(object);
-  if (!at.space.empty()) meta["namespace"] = at.space;
+  if (!at.namespace_name.empty()) meta["namespace"] = at.namespace_name;
   meta["uid"] = "uid-of-" + name + '-' + std::to_string(version_ + 1);
   put(at, std::move(object));
   call.changed = true;
-  return {kCreated, json::serialize(objects_[at.collection].at({at.space, name}))};
+  return {kCreated, json::serialize(objects_[at.collection].at({at.namespace_name, name}))};
 }
 
 // A patch, or a whole object. What changes nothing makes no new version.
 FakeReply FakeObjects::update(const Place& place, FakeCall& call) {
-  const json::object& stored = objects_[place.collection].at({place.space, place.name});
+  const json::object& stored = objects_[place.collection].at({place.namespace_name, place.name});
   json::value changed = stored;
   if (call.method == "PUT") {
     changed = call.json();
@@ -276,11 +277,11 @@ FakeReply FakeObjects::update(const Place& place, FakeCall& call) {
     put(place, object);
     call.changed = true;
   }
-  return {200, json::serialize(objects_[place.collection].at({place.space, place.name}))};
+  return {200, json::serialize(objects_[place.collection].at({place.namespace_name, place.name}))};
 }
 
 FakeReply FakeObjects::bind(const Place& place, FakeCall& call) {
-  json::object pod = objects_[place.collection].at({place.space, place.name});
+  json::object pod = objects_[place.collection].at({place.namespace_name, place.name});
   const json::value body = call.json();
   const std::string conflict = conflictOf(pod, textAt(body, {"metadata", "uid"}), "");
   if (!conflict.empty()) return failure(kConflict, "Conflict", conflict);
@@ -303,7 +304,7 @@ FakeReply FakeObjects::bind(const Place& place, FakeCall& call) {
 
 // The pod terminates: it stays, with a time of deletion, until the test removes it.
 FakeReply FakeObjects::evict(const Place& place, FakeCall& call) {
-  json::object pod = objects_[place.collection].at({place.space, place.name});
+  json::object pod = objects_[place.collection].at({place.namespace_name, place.name});
   const std::string uid = textAt(call.json(), {"deleteOptions", "preconditions", "uid"});
   const std::string conflict = conflictOf(pod, uid, "");
   if (!conflict.empty()) return failure(kConflict, "Conflict", conflict);
@@ -316,12 +317,12 @@ FakeReply FakeObjects::evict(const Place& place, FakeCall& call) {
 }
 
 FakeReply FakeObjects::deleteOne(const Place& place, FakeCall& call) {
-  const json::object& stored = objects_[place.collection].at({place.space, place.name});
+  const json::object& stored = objects_[place.collection].at({place.namespace_name, place.name});
   const json::value body = call.json();
   const std::string conflict = conflictOf(stored, textAt(body, {"preconditions", "uid"}),
                                           textAt(body, {"preconditions", "resourceVersion"}));
   if (!conflict.empty()) return failure(kConflict, "Conflict", conflict);
-  drop(place.collection, {place.space, place.name});
+  drop(place.collection, {place.namespace_name, place.name});
   call.changed = true;
   return {200, R"({"kind":"Status","apiVersion":"v1","status":"Success"})"};
 }
@@ -351,7 +352,8 @@ std::optional<std::string> FakeObjects::eventsFor(const FakeCall& watch,
   std::string lines;
   for (const Event& event : events_) {
     if (event.version <= *version || event.collection != place.collection) continue;
-    if (!place.space.empty() && metaOf(event.object, "namespace") != place.space) continue;
+    if (!place.namespace_name.empty() && metaOf(event.object, "namespace") != place.namespace_name)
+      continue;
     if (!selected(event.object, selector)) continue;
     lines += json::serialize(json::object{{"type", event.type}, {"object", event.object}}) + '\n';
   }

@@ -71,7 +71,7 @@ class FakeObjects {
  private:
   // "/api/v1/namespaces/lab/pods/p/status" is {"/api/v1/pods", "lab", "p", "status"}.
   struct Place {
-    std::string collection, space, name, part;
+    std::string collection, namespace_name, name, part;
   };
   using Key = std::pair<std::string, std::string>;  // namespace, name
   struct Event {

@@ -151,8 +151,8 @@ class Pods {
 };
 
 void checkTexts(const Pod& pod) {
-  for (const std::string* text :
-       {&pod.meta.name, &pod.meta.space, &pod.meta.uid, &pod.node, &pod.scheduler, &pod.nominated})
+  for (const std::string* text : {&pod.meta.name, &pod.meta.namespace_name, &pod.meta.uid,
+                                  &pod.node, &pod.scheduler, &pod.nominated})
     need(Field::isText(*text), "UTF-8");
   for (const auto& [key, value] : pod.meta.annotations)
     need(Field::isText(key) && Field::isText(value), "UTF-8 of annotations");

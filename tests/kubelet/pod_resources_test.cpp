@@ -79,7 +79,7 @@ TEST(PodResources, ListedDevices_HolderFoundBySet) {
   ASSERT_EQ(held->size(), 2u);
   const PodDevices* holder = holderOf(*held, "example.com/gpu", {"b::1", "a::3"});
   ASSERT_NE(holder, nullptr);
-  EXPECT_EQ(holder->space, "team-a");
+  EXPECT_EQ(holder->namespace_name, "team-a");
   EXPECT_EQ(holder->pod, "trainer");
   EXPECT_EQ(holder->container, "main");
   EXPECT_EQ(holderOf(*held, "example.com/gpu", {"a::3"}), nullptr);

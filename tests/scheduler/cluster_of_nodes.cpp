@@ -36,7 +36,7 @@ kube::Node nodeOf(const std::string& name, unsigned number) {
 kube::Pod tenantOf(const std::string& node, unsigned number, unsigned which) {
   kube::Pod pod;
   pod.meta.name = pod.meta.uid = node + "-p" + std::to_string(which);
-  pod.meta.space = "s";
+  pod.meta.namespace_name = "s";
   pod.priority = which % 2;
   pod.phase = kube::PodPhase::kRunning;
   pod.placed_at = 1;

@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (ask.error().message().empty()) std::abort();
     return 0;
   }
-  if (ask->name.empty() || ask->space.empty() || ask->uid.empty() || ask->node.empty())
+  if (ask->name.empty() || ask->namespace_name.empty() || ask->uid.empty() || ask->node.empty())
     std::abort();
   return 0;
 }

@@ -31,7 +31,7 @@ kube::Node cardsOn(const std::string& name, unsigned devices, const std::string&
 kube::Pod gatedPod(const std::string& name, const Texts& annotations) {
   kube::Pod made;
   made.meta.name = made.meta.uid = name;
-  made.meta.space = "lab";
+  made.meta.namespace_name = "lab";
   made.meta.annotations = annotations;
   made.scheduler = "divvy-scheduler";
   made.gates = {kQueueGate};

@@ -62,13 +62,14 @@ SUBFOLDERS = {
         "events": {"os"},
         "helper_process": {"device", "os"},
         "container": {"api", "device", "os"},
-        "idle": {"api", "os"},
-        "tenant": {"api", "checkpoint", "container", "device", "events", "idle", "os", "reports"},
+        "tenant_shutdown": {"api", "os"},
+        "tenant": {"api", "checkpoint", "container", "device", "events", "os", "reports", "tenant_shutdown"},
+        "idle": {"events", "os", "tenant", "tenant_shutdown"},
         "tenant_registration": {"container", "device", "os", "tenant"},
-        "enforcement": {"checkpoint", "container", "device", "events", "idle", "os", "reports", "tenant"},
+        "enforcement": {"checkpoint", "container", "device", "events", "os", "reports", "tenant", "tenant_shutdown"},
         "pods": {"device", "idle", "os", "tenant"},
         "node_object": {"device", "os", "pods", "tenant"},
-        "deviceplugin": {"container", "device", "enforcement", "node_object", "os", "pods", "tenant_registration", "tenant"},
+        "deviceplugin": {"container", "device", "enforcement", "idle", "node_object", "os", "pods", "tenant_registration", "tenant"},
         "server": {"container", "device", "enforcement", "events", "idle", "os", "placement", "tenant_registration", "tenant"},
         "telemetry": {"enforcement", "os", "tenant"},
     },
@@ -135,10 +136,10 @@ SUBFOLDERS = {
         "quota": {"annotations"},
         "manifests": {"annotations"},
         "cache": {"annotations", "codec", "quota", "runtime"},
-        "extender": {"runtime", "telemetry"},
         "preemption": {"annotations", "events", "quota", "runtime", "telemetry"},
         "webhook": {"annotations", "codec", "runtime"},
         "queue": {"annotations", "codec", "events", "preemption", "quota", "runtime", "telemetry"},
+        "extender": {"preemption", "queue", "runtime", "telemetry"},
         "explain": {"annotations", "cache", "preemption", "queue", "quota"},
         "controllers": {"annotations", "codec", "events", "runtime", "telemetry"},
     },
@@ -153,8 +154,7 @@ SUBFOLDERS = {
 # Headers that lie directly in a module's folder, for .cpp files of its subfolders.
 ROOT_HEADERS = {"interposer": {"runtime.h"}, "simgpu": {"rm_stub.h"}}
 # Headers that include such a header all the same. The list only shrinks.
-ROOT_HEADER_USERS = {"src/interposer/accounting/charge.h", "src/interposer/cuda/capture_scope.h",
-                     "src/interposer/launch/gated_call.h", "src/interposer/operands/call_operands.h"}
+ROOT_HEADER_USERS = {"src/interposer/accounting/charge.h", "src/interposer/launch/gated_call.h"}
 MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 70
 MAX_FOLDER_FILES = 30

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/fd.h"
-#include "os/log.h"
+#include "log/log.h"
 
 extern char** environ;
 
@@ -82,9 +82,9 @@ std::string checkpointLine(const CheckpointStep& step) {
 }
 
 CheckpointReply readCheckpointReply(std::string_view line) {
-  const std::size_t space = std::min(line.find(' '), line.size());
-  const std::string_view rest = line.substr(std::min(space + 1, line.size()));
-  const auto answer = named(kAnswers, line.substr(0, space));
+  const std::size_t namespace_name = std::min(line.find(' '), line.size());
+  const std::string_view rest = line.substr(std::min(namespace_name + 1, line.size()));
+  const auto answer = named(kAnswers, line.substr(0, namespace_name));
   const auto state = named(kStates, rest);
   const bool done = answer == CheckpointAnswer::kDone;
   const bool fits = rest.empty() || answer == CheckpointAnswer::kRefused || (done && state);

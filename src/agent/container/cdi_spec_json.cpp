@@ -2,7 +2,7 @@
 
 #include "api/protocol_json.h"
 #include "container/cdi_spec.h"
-#include "container/injection.h"
+#include "container/tenant_edits.h"
 #include "json/path.h"
 
 namespace divvy::agent {

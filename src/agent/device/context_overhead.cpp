@@ -16,7 +16,7 @@
 
 #include "base/fd.h"
 #include "base/plain_file.h"
-#include "os/log.h"
+#include "log/log.h"
 
 extern char** environ;
 
@@ -111,7 +111,7 @@ ContextCosts probeAll(const ProbeCall& call, const std::vector<std::string>& uui
     if (answered) costs[child.uuid] = {bytes};
     kill(child.pid, SIGKILL);  // our own child, not yet reaped: the PID cannot be anyone else's
     waitpid(child.pid, nullptr, 0);
-    if (!answered) warn("measuring a context on " + child.uuid + " failed: " + child.text);
+    if (!answered) log::warn("measuring a context on " + child.uuid + " failed: " + child.text);
   }
   return costs;
 }

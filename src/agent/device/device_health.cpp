@@ -33,7 +33,7 @@ bool isProgramsOwn(std::uint64_t xid) {
   return std::find(kOfPrograms.begin(), kOfPrograms.end(), xid) != kOfPrograms.end();
 }
 
-bool DeviceHealth::heard(const DriverHealth& said, std::uint64_t now_ms) {
+bool DeviceHealth::observe(const DriverHealth& said, std::uint64_t now_ms) {
   std::map<unsigned, std::string> before;
   for (const auto& [index, answers] : said.answers) before[index] = why(index);
   for (const driver::DeviceFault& fault : said.faults) {

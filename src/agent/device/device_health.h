@@ -19,7 +19,7 @@ class DeviceHealth {
   explicit DeviceHealth(std::uint64_t quiet_ms) : quiet_ms_(quiet_ms) {}
   // Takes the driver's answer. `now_ms`: of a monotonic clock. Returns true if a card became good
   // or bad.
-  bool heard(const DriverHealth& said, std::uint64_t now_ms);
+  bool observe(const DriverHealth& said, std::uint64_t now_ms);
   // Sets the holders of cards from another plugin: a held card is not available. Returns true if
   // the set of held cards changed.
   bool held(std::map<unsigned, std::string> holders);
@@ -28,7 +28,7 @@ class DeviceHealth {
   // Records an error that the driver counted without an event, as the fault it would have been. The
   // quiet time starts at its discovery. Returns true if the card was good before and is bad now.
   bool found(unsigned index, const KnownFault& fault);
-  // Restores a fault that an earlier agent recorded; `now_ms` as in heard().
+  // Restores a fault that an earlier agent recorded; `now_ms` as in observe().
   void recall(unsigned index, const KnownFault& fault, std::uint64_t now_ms);
   // By index: the faults that the next agent has to restore.
   std::map<unsigned, KnownFault> pending() const;

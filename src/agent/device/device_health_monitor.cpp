@@ -4,8 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "log/log.h"
 #include "os/clock.h"
-#include "os/log.h"
 
 namespace divvy::agent {
 namespace {
@@ -35,7 +35,7 @@ bool DeviceHealthMonitor::pollHealth() {
   std::vector<unsigned> indexes;
   for (const Device& device : inventory_.devices()) indexes.push_back(device.info.index);
   const std::optional<DriverHealth> said = inventory_.driver().takeHealth(indexes);
-  bool changed = said && health_.heard(*said, nowMs());
+  bool changed = said && health_.observe(*said, nowMs());
   if (said) reportFaults(*said);
   if (said) changed = noteErrors(*said) || changed;
   if (changed) reportHealth();
@@ -53,10 +53,10 @@ void DeviceHealthMonitor::reportFaults(const DriverHealth& said) const {
 }
 
 bool DeviceHealthMonitor::noteErrors(const DriverHealth& said) {
-  const EccErrorTracker::Seen seen = errors_.look(said);
+  const EccErrorTracker::Seen seen = errors_.observe(said);
   for (const auto& [index, growth] : seen.old)
-    info("device " + std::to_string(index) + " has " + growth.words() +
-         ", by the driver: no agent looked before, they are taken as old");
+    log::info("device " + std::to_string(index) + " has " + growth.words() +
+              ", by the driver: no agent looked before, they are taken as old");
   bool changed = false;
   for (const MissedFault& fault : seen.faults) {
     KnownFault known{fault.growth.xid(), nowMs()};
@@ -77,8 +77,8 @@ void DeviceHealthMonitor::restoreFaults() {
   last_look_s_ = lastLook(paths_.faults(), paths_.watchMark());
   kept_ = loadKnown(paths_.faults());
   if (!kept_.damage.empty())
-    warn(paths_.faults() + " is damaged: " + kept_.damage +
-         "; of cards that are not in it, what happened while no agent was there is not known");
+    log::warn(paths_.faults() + " is damaged: " + kept_.damage +
+              "; of cards that are not in it, what happened while no agent was there is not known");
   const bool other = !kept_.driver.empty() && kept_.driver != inventory_.driverVersion();
   if (!kept_.this_boot || other)
     for (auto& [uuid, errors] : kept_.errors) errors = reloaded(errors);
@@ -126,7 +126,8 @@ void DeviceHealthMonitor::reportHealth() {
   for (const Device& device : inventory_.devices()) {
     const unsigned index = device.info.index;
     if (!health_.good(index))
-      warn("device " + std::to_string(index) + " is given to nobody new: " + health_.why(index));
+      log::warn("device " + std::to_string(index) +
+                " is given to nobody new: " + health_.why(index));
   }
   listeners_.changed();
 }

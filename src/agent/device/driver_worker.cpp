@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "os/log.h"
+#include "log/log.h"
 
 namespace divvy::agent {
 namespace {
@@ -155,7 +155,8 @@ std::optional<DriverHealth> DriverWorker::takeHealth(const std::vector<unsigned>
     const std::lock_guard lock(state_->mutex);
     const bool late =
         state_->question && std::chrono::steady_clock::now() > state_->asked_at + patience_;
-    if (!late && state_->health && std::exchange(silent_, false)) info("the driver answers again");
+    if (!late && state_->health && std::exchange(silent_, false))
+      log::info("the driver answers again");
     if (!late) return std::exchange(state_->health, std::nullopt);
   }
   fellSilent();
@@ -167,8 +168,8 @@ std::optional<DriverHealth> DriverWorker::takeHealth(const std::vector<unsigned>
 // Logged once, for any query that does not return.
 void DriverWorker::fellSilent() {
   if (std::exchange(silent_, true)) return;
-  warn("the driver has not answered for " + std::to_string(patience_.count()) +
-       " ms; its figures are missing and nothing new is placed until it does");
+  log::warn("the driver has not answered for " + std::to_string(patience_.count()) +
+            " ms; its figures are missing and nothing new is placed until it does");
 }
 
 bool DriverWorker::ask(Question question) {
@@ -181,7 +182,7 @@ bool DriverWorker::ask(Question question) {
   }
   put(std::move(question));
   if (state_->changed.wait_for(lock, patience_, [&] { return !state_->question; })) {
-    if (std::exchange(silent_, false)) info("the driver answers again");
+    if (std::exchange(silent_, false)) log::info("the driver answers again");
     return true;
   }
   fellSilent();

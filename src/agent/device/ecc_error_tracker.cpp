@@ -68,17 +68,18 @@ driver::MemoryErrors reloaded(const driver::MemoryErrors& known) {
   return now;
 }
 
-EccErrorTracker::Seen EccErrorTracker::look(const DriverHealth& said) {
+EccErrorTracker::Seen EccErrorTracker::observe(const DriverHealth& said) {
   std::set<unsigned> heard;
   for (const driver::DeviceFault& fault : said.faults)
     if (isOfMemory(fault.xid)) heard.insert(fault.index);
   Seen seen;
-  for (const auto& [index, now] : said.errors) look(index, now, heard.contains(index), &seen);
+  for (const auto& [index, now] : said.errors)
+    observeCard(index, now, heard.contains(index), &seen);
   return seen;
 }
 
-void EccErrorTracker::look(unsigned index, const driver::MemoryErrors& now, bool heard,
-                           Seen* seen) {
+void EccErrorTracker::observeCard(unsigned index, const driver::MemoryErrors& now, bool heard,
+                                  Seen* seen) {
   Card& card = cards_[index];
   const bool told = std::exchange(card.told, heard) || heard;
   if (now == driver::MemoryErrors()) return;

@@ -52,11 +52,11 @@ class EccErrorTracker {
     std::map<unsigned, EccErrorDelta> old;
   };
 
-  // Restores what an earlier agent knew. Call before look().
+  // Restores what an earlier agent knew. Call before observe().
   void recall(unsigned index, const driver::MemoryErrors& known) { cards_[index].known = known; }
   // Takes the driver's answer. An event may come a look before or after its count: only an error
   // without an event for two looks is a missed fault. In the first look, no event was possible.
-  Seen look(const DriverHealth& said);
+  Seen observe(const DriverHealth& said);
   // By index: the counts that the next agent has to restore.
   std::map<unsigned, driver::MemoryErrors> known() const;
 
@@ -67,7 +67,7 @@ class EccErrorTracker {
     bool suspected = false;  // an error is new, without an event so far
     bool told = false;       // the last look had an event, but no count
   };
-  void look(unsigned index, const driver::MemoryErrors& now, bool heard, Seen* seen);
+  void observeCard(unsigned index, const driver::MemoryErrors& now, bool heard, Seen* seen);
 
   std::map<unsigned, Card> cards_;
 };

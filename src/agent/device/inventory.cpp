@@ -3,7 +3,7 @@
 #include "device/context_overhead.h"
 #include "device/device_topology.h"
 #include "device/open_driver.h"
-#include "os/log.h"
+#include "log/log.h"
 
 namespace divvy::agent {
 Result<Inventory> Inventory::open(const Node& node, const NodePaths& paths,
@@ -22,7 +22,7 @@ Result<Inventory> Inventory::open(const Node& node, const NodePaths& paths,
                  "the NVIDIA driver knows no usable device; of a card in MIG mode that "
                  "is an instance (nvidia-smi mig -lci)"};
   const driver::Layout layout = driver::layoutOf(*nvml, *devices, sysfsRoot(node.simulated()));
-  for (const std::string& uneven : unevenLinks(*devices, layout)) warn(uneven);
+  for (const std::string& uneven : unevenLinks(*devices, layout)) log::warn(uneven);
   std::vector<DeviceLocality> places = placesOf(*devices, layout);
   inventory.scores_ = scoresOf(*devices, layout);
   inventory.nics_ = nicsOf(*devices, layout);
@@ -45,10 +45,10 @@ void Inventory::exclude(const DeviceExclusions& told) {
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     devices_[i].excluded = excluded[i];
     if (excluded[i])
-      info("device " + std::to_string(names[i].index) + " " + names[i].uuid + " is excluded");
+      log::info("device " + std::to_string(names[i].index) + " " + names[i].uuid + " is excluded");
   }
   for (const std::string& name : namesOfNone(told, names))
-    info("excluded is " + name + ", too, which is no device of this node");
+    log::info("excluded is " + name + ", too, which is no device of this node");
 }
 
 void Inventory::measureContexts(const NodePaths& paths, const InstallLayout& install) {
@@ -66,9 +66,10 @@ void Inventory::measureContexts(const NodePaths& paths, const InstallLayout& ins
   for (Device& device : devices_) {
     const auto cost = costs.find(device.info.uuid);
     if (cost != costs.end()) device.context = cost->second;
-    info("device " + std::to_string(device.info.index) + " " + device.info.uuid + " " +
-         device.info.model + ", " + formatBytes(device.info.physical) + ", one context costs " +
-         formatBytes(device.context) + (cost == costs.end() ? " (assumed)" : ""));
+    log::info("device " + std::to_string(device.info.index) + " " + device.info.uuid + " " +
+              device.info.model + ", " + formatBytes(device.info.physical) +
+              ", one context costs " + formatBytes(device.context) +
+              (cost == costs.end() ? " (assumed)" : ""));
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "container/injection.h"
+#include "container/tenant_edits.h"
 #include "deviceplugin/unit_withholding.h"
 #include "kube/device_list.h"
 
@@ -83,7 +83,7 @@ CapacityPublisher::Change CapacityPublisher::updateFull() {
                   inputs_.cluster.per_device);
   const std::set<std::string> published =
       kube::decodeDevices(inputs_.node.published(kube::kFullKey));
-  if (!full_.look(full, published, nowMs())) return Change::kNone;
+  if (!full_.update(full, published, nowMs())) return Change::kNone;
   if (full_.withdrawn() == before) return Change::kFull;
   updateWithheld();
   return Change::kWithheld;

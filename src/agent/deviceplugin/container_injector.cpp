@@ -5,8 +5,8 @@
 #include "container/cdi_spec.h"
 #include "container/cdi_support.h"
 #include "container/driver_cdi_spec.h"
-#include "container/injection.h"
-#include "os/log.h"
+#include "container/tenant_edits.h"
+#include "log/log.h"
 
 namespace divvy::agent {
 namespace {
@@ -43,7 +43,7 @@ Result<void> ContainerInjector::open() {
   const Result<void> opened = folder_.open();
   if (!opened && wanted_ == InjectionMode::kCdi) return Error(opened.error()).context("--cdi-dir");
   if (!opened && wanted_ == InjectionMode::kAuto)
-    info("containers are given theirs by mounts: " + opened.error().message());
+    log::info("containers are given theirs by mounts: " + opened.error().message());
   if (wanted_ == InjectionMode::kCdi) decide(true, "--injection cdi");
   return {};
 }
@@ -56,7 +56,7 @@ kubelet::Injection ContainerInjector::injection(const std::string& tenant, bool*
   return given;
 }
 
-void ContainerInjector::heardNode(const std::string& runtime, const std::string& kubelet) {
+void ContainerInjector::onNodeUpdate(const std::string& runtime, const std::string& kubelet) {
   if (runtime.empty() || runtime == runtime_) return;
   // Another one has to show it again.
   proven_ = ignores_ = false;
@@ -85,7 +85,7 @@ std::string ContainerInjector::whyNoDriverSpec() const {
 
 void ContainerInjector::decide(bool by_cdi, const std::string& why) {
   by_cdi_ = by_cdi;
-  info(std::string("containers are given theirs by ") + (by_cdi ? "CDI: " : "mounts: ") + why);
+  log::info(std::string("containers are given theirs by ") + (by_cdi ? "CDI: " : "mounts: ") + why);
 }
 
 Result<std::string> ContainerInjector::specOf(const Tenant& tenant) const {
@@ -121,7 +121,7 @@ Result<void> ContainerInjector::prepare(Tenant& tenant) {
   if (!written) weigh();
   if (written || named) return written;
   // Nobody was given its name, as far as we know.
-  warn("tenant " + tenant.record.id + " has no CDI spec: " + written.error().message());
+  log::warn("tenant " + tenant.record.id + " has no CDI spec: " + written.error().message());
   return {};
 }
 
@@ -130,14 +130,14 @@ void ContainerInjector::runs(const std::string& tenant) {
   if (known != unproven_.end()) known->second = true;
 }
 
-void ContainerInjector::look(const std::set<std::string>& living) {
+void ContainerInjector::poll(const std::set<std::string>& living) {
   if (folder_.isOpen()) folder_.keepOnly(living);
   if (!node_.simulated() && ++looks_ >= kWeighAgain) weigh();
   for (auto at = unproven_.begin(); at != unproven_.end();) {
     const auto& [tenant, runs] = *at;
     // It is read before the container is made, and that is before it runs.
     const bool read = !proven_ && folder_.wasRead(tenant);
-    if (read && runs) info("the runtime reads CDI specs: that of " + tenant + " was");
+    if (read && runs) log::info("the runtime reads CDI specs: that of " + tenant + " was");
     proven_ = proven_ || (read && runs);
     if (!proven_ && runs) ignored(tenant);
     at = runs ? unproven_.erase(at) : std::next(at);
@@ -149,7 +149,7 @@ void ContainerInjector::ignored(const std::string& tenant) {
                            folder_.fileOf(tenant) + ": the runtime (" +
                            (runtime_.empty() ? "not known" : runtime_) +
                            ") ignores CDI, and gave it nothing of its share";
-  warn(what);
+  log::warn(what);
   if (wanted_ == InjectionMode::kAuto) {
     ignores_ = true;
     why_ = what;

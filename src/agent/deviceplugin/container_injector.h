@@ -35,7 +35,7 @@ class ContainerInjector {
   kubelet::Injection injection(const std::string& tenant, bool* by_cdi) const;
 
   // The node's status.nodeInfo.
-  void heardNode(const std::string& runtime, const std::string& kubelet);
+  void onNodeUpdate(const std::string& runtime, const std::string& kubelet);
   // The kubelet was given the tenant's CDI name.
   void gaveName(const std::string& tenant) { unproven_[tenant] = false; }
   // Prepares the start of a container of that tenant. On an error the container must not start.
@@ -43,7 +43,7 @@ class ContainerInjector {
   // The pod's status says that the container runs or has run.
   void runs(const std::string& tenant);
   // Checks whether specs were read. Call once a second. `living`: IDs of tenants.
-  void look(const std::set<std::string>& living);
+  void poll(const std::set<std::string>& living);
 
  private:
   Result<std::string> specOf(const Tenant& tenant) const;

@@ -4,11 +4,11 @@
 #include <chrono>
 #include <utility>
 
-#include "container/injection.h"
+#include "container/tenant_edits.h"
 #include "deviceplugin/capacity_check.h"
 #include "deviceplugin/mount_conflicts.h"
+#include "log/log.h"
 #include "node_object/scheduler_dialect.h"
-#include "os/log.h"
 #include "pods/container_status.h"
 #include "pods/pod_allocation.h"
 #include "pods/pod_tenants.h"
@@ -50,7 +50,7 @@ std::vector<std::string> ContainerStarter::Owner::containersOf(const std::string
 void ContainerStarter::start(DeviceIds units, kubelet::ReplyCallback<void> answer) {
   inputs_.shutdown.requestStarted();
   const auto done = [this, answer = std::move(answer)](Result<void> result) {
-    if (!result) warn("a container is not started: " + result.error().message());
+    if (!result) log::warn("a container is not started: " + result.error().message());
     answer(std::move(result));
     inputs_.shutdown.requestEnded();
   };
@@ -69,7 +69,7 @@ asio::awaitable<Result<ContainerStarter::Owner>> ContainerStarter::ownerOf(List 
   if (!held) co_return held.error();
   Owner owner;
   if (const auto* holder = kubelet::holderOf(*held, units.resource, units.ids))
-    owner = {holder->space, holder->pod, holder->container, {}, {}};
+    owner = {holder->namespace_name, holder->pod, holder->container, {}, {}};
   const auto entries = inputs_.kubelet.checkpoint();
   if (!entries && owner.pod.empty())
     co_return Error(entries.error()).context("the kubelet does not say whose devices these are");
@@ -83,7 +83,7 @@ asio::awaitable<Result<ContainerStarter::Owner>> ContainerStarter::ownerOf(List 
     for (const kubelet::CheckpointEntry& one : owner.entries) {
       const TrackedPod* pod = inputs_.pods.find(one.uid);
       if (pod == nullptr) continue;
-      owner.space = pod->space;
+      owner.namespace_name = pod->namespace_name;
       owner.pod = pod->name;
     }
     if (!owner.pod.empty()) break;
@@ -119,7 +119,7 @@ asio::awaitable<Result<void>> ContainerStarter::startContainer(List held, Device
   asio::steady_timer pause(inputs_.loop);
   std::chrono::milliseconds wait = kFirstPause;
   for (bool settled = false;; settled = std::chrono::steady_clock::now() >= until) {
-    const NodeApiClient::Reply object = co_await inputs_.api.pod(owner->space, owner->pod);
+    const NodeApiClient::Reply object = co_await inputs_.api.pod(owner->namespace_name, owner->pod);
     if (!object) co_return object.error();
     const Result<bool> started = tryStart(*object, *owner, units, settled);
     if (!started) co_return started.error();
@@ -128,7 +128,7 @@ asio::awaitable<Result<void>> ContainerStarter::startContainer(List held, Device
       co_return Error{ErrorCode::kUnavailable, "this agent ends; the next one is asked again"};
     if (settled)
       co_return Error{ErrorCode::kUnavailable,
-                      "which of the containers of pod " + owner->space + "/" + owner->pod +
+                      "which of the containers of pod " + owner->namespace_name + "/" + owner->pod +
                           " is about to be made cannot be seen from its status"};
     pause.expires_after(wait);
     co_await pause.async_wait(kNoThrow);
@@ -146,7 +146,8 @@ Result<bool> ContainerStarter::tryStart(const json::value& object, const Owner& 
   // An entry of the checkpoint names the pod by UID, so no pod is taken for another one.
   if (!owner.unread && !owner.isPod(uid))
     return Error{ErrorCode::kUnavailable, "the kubelet gave these devices to another pod " +
-                                              owner.space + "/" + owner.pod + " than " + uid};
+                                              owner.namespace_name + "/" + owner.pod + " than " +
+                                              uid};
   if (owner.unread && hasInit(*pod, units.resource))
     return Error(*owner.unread).context("an init container asks for devices");
   const std::string tenant = tenantIdFor(units.ids, units.resource);
@@ -154,9 +155,9 @@ Result<bool> ContainerStarter::tryStart(const json::value& object, const Owner& 
   const auto container =
       resolveContainer(*pod, states, owner.containersOf(uid), lastStarted(tenant, uid), settled);
   if (!container) return false;
-  const Result<bool> created =
-      createTenant(object, *pod, {owner.space, owner.pod, *container, units.resource, units.ids},
-                   settled || inputs_.shutdown.begun());
+  const Result<bool> created = createTenant(
+      object, *pod, {owner.namespace_name, owner.pod, *container, units.resource, units.ids},
+      settled || inputs_.shutdown.begun());
   if (!created) return created.error();
   if (!*created) return false;
   inputs_.preferred.taken(uid, units.ids);
@@ -193,9 +194,9 @@ Result<bool> ContainerStarter::createTenant(const json::value& object, const kub
     if (there->pages && there->record.lodger == share->container) return prepare(*there);
     const PodContainer& lodger = there->record.lodger;
     if (lodger.uid != pod.meta.uid && inputs_.pods.find(lodger.uid) != nullptr)
-      return Error{ErrorCode::kUnavailable, "the kubelet gave devices of pod " + lodger.space +
-                                                "/" + lodger.pod + ", which is not over, to pod " +
-                                                held.space + "/" + held.pod};
+      return Error{ErrorCode::kUnavailable,
+                   "the kubelet gave devices of pod " + lodger.namespace_name + "/" + lodger.pod +
+                       ", which is not over, to pod " + held.namespace_name + "/" + held.pod};
     // The kubelet allocated the IDs again, so their last container is over.
     tenants.end(there);
   }

@@ -72,7 +72,7 @@ class ContainerStarter {
   // The pod and container that hold the device IDs. Pod resources name running containers; the
   // checkpoint names init containers, too.
   struct Owner {
-    std::string space, pod;
+    std::string namespace_name, pod;
     std::string container;  // from pod resources; empty: none holds exactly these IDs
     std::vector<kubelet::CheckpointEntry> entries;  // with these IDs, of any pod
     std::optional<Error> unread;                    // why the checkpoint could not be read

@@ -56,7 +56,7 @@ NodePublisher::Inputs DevicePluginController::publisherInputs() {
       .shutdown = connections_.shutdown,
       .state = [this] { return publishedState(); },
       .versions = [this](const std::string& runtime,
-                         const std::string& kubelet) { injector_.heardNode(runtime, kubelet); }};
+                         const std::string& kubelet) { injector_.onNodeUpdate(runtime, kubelet); }};
 }
 
 PodTracker::Inputs DevicePluginController::trackerInputs() {
@@ -69,7 +69,7 @@ PodTracker::Inputs DevicePluginController::trackerInputs() {
           .changed = [this](const kube::Pod& pod,
                             const boost::json::value& object) { podChanged(pod, object); },
           .ended = [this](const std::string& uid) { podEnded(uid); },
-          .synced = [this] { foreign_.look(); }};
+          .synced = [this] { foreign_.poll(); }};
 }
 
 ContainerStarter::Inputs DevicePluginController::starterInputs() {
@@ -127,7 +127,7 @@ void DevicePluginController::tick() {
   if (tenants.healthMonitor().setUnmanagedUse(setup_.inputs.bypass.occupants())) healthChanged();
   std::set<std::string> living;
   for (const auto& [id, tenant] : tenants.all()) living.insert(id);
-  injector_.look(living);
+  injector_.poll(living);
   updateFull();
   foreign_.tick();
 }
@@ -163,7 +163,7 @@ PublishedState DevicePluginController::publishedState() const {
 
 void DevicePluginController::podChanged(const kube::Pod& pod, const boost::json::value& object) {
   starter_.expect(pod);
-  resizer_.heard(pod);
+  resizer_.onPodUpdate(pod);
   evictions_.podChanged(pod);
   starter_.podChanged(pod, object);
   publisher_.setAssignedPods(pods_.assigned());

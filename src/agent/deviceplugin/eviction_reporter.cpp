@@ -59,7 +59,7 @@ void EvictionReporter::updateBypass() {
   std::vector<PodBypass> found;
   for (const LimitBypassMonitor::Case& one : *cases)
     if (const TrackedPod* pod = pods_.find(one.pod.uid); pod != nullptr)
-      found.push_back({one.pod.uid, pod->space, pod->name, one.what, one.since});
+      found.push_back({one.pod.uid, pod->namespace_name, pod->name, one.what, one.since});
   const bool evicts = monitor_.policy().on == OnBypass::kEvict;
   kube::Complaints bypass =
       bypassPods(found, evicts, nowMs(), earlier(bypass_, kube::kBypassKey), bypass_deadlines_);

@@ -7,10 +7,10 @@
 
 #include "deviceplugin/pod_tracker.h"
 #include "enforcement/limit_bypass_monitor.h"
+#include "idle/idle_report.h"
 #include "kube/eviction_request.h"
 #include "kube/pod.h"
 #include "node_object/node_publisher.h"
-#include "pods/idle_report.h"
 #include "tenant/tenant_manager.h"
 
 namespace divvy::agent {

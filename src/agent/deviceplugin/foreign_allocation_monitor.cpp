@@ -1,7 +1,7 @@
 #include "deviceplugin/foreign_allocation_monitor.h"
 
-#include "container/injection.h"
-#include "os/log.h"
+#include "container/tenant_edits.h"
+#include "log/log.h"
 #include "pods/pod_tenants.h"
 
 namespace divvy::agent {
@@ -12,10 +12,10 @@ constexpr unsigned kTicksPerLook = 5;
 }  // namespace
 
 void ForeignAllocationMonitor::tick() {
-  if (ticks_++ % kTicksPerLook == 0) look();
+  if (ticks_++ % kTicksPerLook == 0) poll();
 }
 
-void ForeignAllocationMonitor::look() {
+void ForeignAllocationMonitor::poll() {
   if (!inputs_.pods.synced() || listing_ || inputs_.shutdown.begun()) return;
   listing_ = true;
   inputs_.kubelet.list([this](const KubeletAllocations::List& held) {
@@ -28,19 +28,19 @@ void ForeignAllocationMonitor::look() {
 ForeignAllocations ForeignAllocationMonitor::ours() const {
   const PodTracker& pods = inputs_.pods;
   const TenantManager& tenants = inputs_.tenants;
-  return {[&pods](const std::string& space, const std::string& name) {
-            const TrackedPod* pod = pods.findByName(space, name);
+  return {[&pods](const std::string& namespace_name, const std::string& name) {
+            const TrackedPod* pod = pods.findByName(namespace_name, name);
             return pod == nullptr || pod->assigned;
           },
           [&tenants](const kubelet::PodDevices& one) {
             return tenants.find(tenantIdFor(one.ids, one.resource)) != nullptr;
           },
-          [&pods, &tenants](const std::string& space, const std::string& name) {
-            const TrackedPod* pod = pods.findByName(space, name);
+          [&pods, &tenants](const std::string& namespace_name, const std::string& name) {
+            const TrackedPod* pod = pods.findByName(namespace_name, name);
             return pod == nullptr ? std::set<std::string>() : devicesOfPod(tenants, pod->uid);
           },
-          [&pods](const std::string& space, const std::string& name) {
-            const TrackedPod* pod = pods.findByName(space, name);
+          [&pods](const std::string& namespace_name, const std::string& name) {
+            const TrackedPod* pod = pods.findByName(namespace_name, name);
             return pod == nullptr ? std::set<std::string>() : pod->devices;
           }};
 }
@@ -48,8 +48,8 @@ ForeignAllocations ForeignAllocationMonitor::ours() const {
 void ForeignAllocationMonitor::listed(const KubeletAllocations::List& held) {
   const std::string fault = held ? "" : held.error().message();
   if (fault != std::exchange(fault_, fault) && !fault.empty())
-    warn("what the kubelet gave to whom cannot be seen, and this node's devices are not " +
-         std::string(known_ ? "looked at anew" : "registered") + ": " + fault);
+    log::warn("what the kubelet gave to whom cannot be seen, and this node's devices are not " +
+              std::string(known_ ? "looked at anew" : "registered") + ": " + fault);
   if (!held) return;
   const bool first = !std::exchange(known_, true);
   Holders holders = holdersOf(*held, inputs_.inventory.devices(), inputs_.resources, ours());

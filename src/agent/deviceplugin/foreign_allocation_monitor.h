@@ -35,7 +35,7 @@ class ForeignAllocationMonitor {
   void tick();
   // Asks the kubelet for its allocations, unless it is being asked, or pods are not known yet. A
   // failure is logged once.
-  void look();
+  void poll();
   // Whether the kubelet has answered once. Until then, devices may be held by pods of others.
   bool known() const { return known_; }
 

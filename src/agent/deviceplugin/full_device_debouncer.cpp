@@ -20,8 +20,8 @@ std::set<std::string> lasting(const std::set<std::string>& now, std::uint64_t no
 
 }  // namespace
 
-bool FullDeviceDebouncer::look(const std::set<std::string>& full, const std::set<std::string>& said,
-                               std::uint64_t now_ms) {
+bool FullDeviceDebouncer::update(const std::set<std::string>& full,
+                                 const std::set<std::string>& said, std::uint64_t now_ms) {
   std::set<std::string> closed = lasting(full, now_ms, kStaysMs, &full_since_);
   std::set<std::string> known;
   for (const std::string& uuid : closed)

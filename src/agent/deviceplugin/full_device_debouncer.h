@@ -23,8 +23,8 @@ class FullDeviceDebouncer {
 
   // `full`: UUIDs of full devices; `said`: UUIDs that the node publishes as full; `now_ms`: of a
   // monotonic clock. Returns true if closed() or withdrawn() changed.
-  bool look(const std::set<std::string>& full, const std::set<std::string>& said,
-            std::uint64_t now_ms);
+  bool update(const std::set<std::string>& full, const std::set<std::string>& said,
+              std::uint64_t now_ms);
 
   // Devices that the node shall publish as full.
   const std::set<std::string>& closed() const { return closed_; }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "log/log.h"
 #include "node_object/scheduler_dialect.h"
-#include "os/log.h"
 #include "pods/pod_allocation.h"
 #include "pods/pod_tenants.h"
 
@@ -21,10 +21,10 @@ void PodTracker::follow() {
   kube::EventHandlers pods;
   pods.path = "/api/v1/pods";
   pods.query = "fieldSelector=spec.nodeName%3D" + inputs_.cluster.name;
-  pods.set = [this](const json::value& object) { heard(object); };
+  pods.set = [this](const json::value& object) { onPodUpdate(object); };
   pods.gone = [this](const std::string& uid, const std::string&) { end(uid); };
   pods.synced = [this] { listed(); };
-  pods.trouble = [](const Error& error) { warn(error.message()); };
+  pods.trouble = [](const Error& error) { log::warn(error.message()); };
   inputs_.api.follow(std::move(pods), informer_);
 }
 
@@ -36,9 +36,9 @@ void PodTracker::listed() {
   }
 }
 
-void PodTracker::heard(const json::value& object) {
+void PodTracker::onPodUpdate(const json::value& object) {
   Result<kube::Pod> pod = kube::podOf(object);
-  if (!pod) return warn(pod.error().message());
+  if (!pod) return log::warn(pod.error().message());
   const std::string& uid = pod->meta.uid;
   if (pod->ended()) return end(uid);
   const Dialect dialect = inputs_.cluster.dialect;
@@ -46,7 +46,7 @@ void PodTracker::heard(const json::value& object) {
   (void)understand(dialect, inputs_.devices, &*pod);
   pods_.insert_or_assign(
       uid, TrackedPod{.uid = uid,
-                      .space = pod->meta.space,
+                      .namespace_name = pod->meta.namespace_name,
                       .name = pod->meta.name,
                       .assigned = pod->meta.annotations.contains(assignmentKey(dialect)),
                       .devices = assignedCards(*pod)});
@@ -63,9 +63,10 @@ const TrackedPod* PodTracker::find(const std::string& uid) const {
   return found == pods_.end() ? nullptr : &found->second;
 }
 
-const TrackedPod* PodTracker::findByName(const std::string& space, const std::string& name) const {
+const TrackedPod* PodTracker::findByName(const std::string& namespace_name,
+                                         const std::string& name) const {
   const auto found = std::find_if(pods_.begin(), pods_.end(), [&](const auto& one) {
-    return one.second.space == space && one.second.name == name;
+    return one.second.namespace_name == namespace_name && one.second.name == name;
   });
   return found == pods_.end() ? nullptr : &found->second;
 }
@@ -88,7 +89,7 @@ asio::awaitable<void> PodTracker::verifyTenant(std::string id) {
     const PodContainer lodger = tenant->record.lodger;
     tenant.reset();
     if (pods_.contains(lodger.uid)) co_return;
-    const NodeApiClient::Reply object = co_await inputs_.api.pod(lodger.space, lodger.pod);
+    const NodeApiClient::Reply object = co_await inputs_.api.pod(lodger.namespace_name, lodger.pod);
     bool over = !object && object.error().code() == ErrorCode::kNotFound;
     const bool answered = object || over;
     if (object) {

@@ -23,7 +23,7 @@ namespace divvy::agent {
 
 struct TrackedPod {
   std::string uid;
-  std::string space, name;
+  std::string namespace_name, name;
   bool assigned = false;               // has an assignment in the node's dialect
   std::set<std::string> devices = {};  // UUIDs in the assignment
 };
@@ -55,7 +55,7 @@ class PodTracker {
   bool synced() const { return synced_; }
   // Null: no such pod. The pointer is valid until the loop handles another event.
   const TrackedPod* find(const std::string& uid) const;
-  const TrackedPod* findByName(const std::string& space, const std::string& name) const;
+  const TrackedPod* findByName(const std::string& namespace_name, const std::string& name) const;
   // UIDs of pods with an assignment.
   std::set<std::string> assigned() const;
   // Starts to ask the API server, until it answers, whether the tenant's pod still is the one that
@@ -64,7 +64,7 @@ class PodTracker {
   void verify(const std::string& tenant);
 
  private:
-  void heard(const boost::json::value& object);
+  void onPodUpdate(const boost::json::value& object);
   void end(const std::string& uid);
   void listed();
   asio::awaitable<void> verifyTenant(std::string id);

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "asio/rethrow.h"
-#include "container/injection.h"
-#include "os/log.h"
+#include "container/tenant_edits.h"
+#include "log/log.h"
 
 namespace divvy::agent {
 namespace {
@@ -94,7 +94,7 @@ Result<void> ResourceRegistration::serveResource(const ExtendedResource& resourc
   asio::io_context& loop = inputs_.loop;
   kubelet::PluginOptions options{
       inputs_.kubelet.dirs(), socket, resource.resource,
-      [&loop](const std::string& line) { asio::post(loop, [line] { info(line); }); },
+      [&loop](const std::string& line) { asio::post(loop, [line] { log::info(line); }); },
       resource.rivals};
   Result<std::unique_ptr<kubelet::DevicePlugin>> plugin = kubelet::DevicePlugin::begin(
       std::move(options), unitsOf(resource), handlersFor(resource.resource));
@@ -113,7 +113,7 @@ void ResourceRegistration::sent(const std::string& resource) {
 
 void ResourceRegistration::awaitCount(std::chrono::milliseconds wait) {
   inputs_.kubelet.count([this, wait](const KubeletAllocations::Counted& now) {
-    heardCount(now);
+    onDevicesCounted(now);
     if (sent_.empty() || inputs_.shutdown.begun()) return;
     count_pause_.expires_after(wait);
     count_pause_.async_wait([this, wait](const error_code& fault) {
@@ -122,7 +122,7 @@ void ResourceRegistration::awaitCount(std::chrono::milliseconds wait) {
   });
 }
 
-void ResourceRegistration::heardCount(const KubeletAllocations::Counted& now) {
+void ResourceRegistration::onDevicesCounted(const KubeletAllocations::Counted& now) {
   const std::size_t before = counted_.size();
   for (const auto& [resource, until] : sent_)
     if ((now && now->contains(resource)) || offersNothing(resource) || Clock::now() > until)

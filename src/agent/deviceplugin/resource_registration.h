@@ -71,7 +71,7 @@ class ResourceRegistration {
   // Polls until the kubelet counts the device IDs of all resources in sent_. It does so some
   // milliseconds after it received them, and rejects for good a pod that comes earlier.
   void awaitCount(std::chrono::milliseconds wait);
-  void heardCount(const KubeletAllocations::Counted& now);
+  void onDevicesCounted(const KubeletAllocations::Counted& now);
   bool offersNothing(const std::string& resource) const;
   // Answers which device IDs the kubelet should allocate: at once, or when the pod that they are
   // for is known. On a thread of gRPC's.

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/processes.h"
+#include "log/log.h"
 #include "os/host_memory.h"
-#include "os/log.h"
 
 namespace divvy::agent {
 namespace {
@@ -165,12 +165,12 @@ void CheckpointController::note(const TenantPtr& tenant, CheckpointTime now) {
   killDoomed(*tenant, status);
   // A phase that was not stored does not count: it is tried again, and the memory stays reserved.
   const Result<void> noted = tenants_.overcommit().noteCheckpoint(*tenant, phase, status);
-  if (!noted) return warn("tenant " + tenant->record.id + ": " + noted.error().message());
+  if (!noted) return log::warn("tenant " + tenant->record.id + ": " + noted.error().message());
   if (phase == before) return;
   std::string text = "tenant " + tenant->record.id + " checkpoint: " + phaseName(phase);
   if (phase == CheckpointPhase::kReturning && course.bar() != Ineligibility::kNone)
     text += ", " + barWords(course.bar());
-  info(text);
+  log::info(text);
 }
 
 void CheckpointController::killDoomed(Tenant& tenant, CheckpointStatus& status) {
@@ -180,7 +180,7 @@ void CheckpointController::killDoomed(Tenant& tenant, CheckpointStatus& status) 
     const WatchedProcess* process = tenant.liveness.processes().find(doomed.pid);
     if (process == nullptr || !known.killed.insert(doomed.pid).second) continue;
     status.lost = "process " + std::to_string(doomed.pid) + " was lost: " + doomed.why;
-    warn("tenant " + tenant.record.id + ": " + status.lost + "; it is killed");
+    log::warn("tenant " + tenant.record.id + ": " + status.lost + "; it is killed");
     syscall(SYS_pidfd_send_signal, process->exit->native_handle(), SIGKILL, nullptr, 0);
   }
 }
@@ -210,9 +210,9 @@ asio::awaitable<void> CheckpointController::make(std::string id, CheckpointStep 
   if (!restores || (found != tenants_.all().end() && hasRoom(*found->second)))
     reply = co_await helper->ask(step);
   if (!reply.why.empty())
-    warn("tenant " + id + ": \"" + checkpointLine(step) + "\" was refused: " + reply.why);
+    log::warn("tenant " + id + ": \"" + checkpointLine(step) + "\" was refused: " + reply.why);
   if (reply.answer == CheckpointAnswer::kSilent)
-    warn("tenant " + id + ": the driver does not answer \"" + checkpointLine(step) + "\"");
+    log::warn("tenant " + id + ": the driver does not answer \"" + checkpointLine(step) + "\"");
   board_.answered(id, reply.answer, reply.state, clockNow());
   follow();
   serve();

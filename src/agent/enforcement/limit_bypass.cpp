@@ -43,7 +43,7 @@ SeenBytes seenBytes(const std::vector<DeviceProcess>& processes) {
   return seen;
 }
 
-Bytes Shrinking::look(Bytes stood, Bytes seen) {
+Bytes Shrinking::observe(Bytes stood, Bytes seen) {
   highest_ = std::max(highest_, seen);
   if (++looks_ < kLooks) return stood;
   const Bytes now = std::min(stood, highest_);
@@ -125,8 +125,8 @@ void BypassDebouncer::forget(const std::string& owner) {
   going_.erase(owner);
 }
 
-BypassDebouncer::BypassChange BypassDebouncer::look(const std::map<std::string, Bypass>& seen,
-                                                    std::int64_t wall) {
+BypassDebouncer::BypassChange BypassDebouncer::observe(const std::map<std::string, Bypass>& seen,
+                                                       std::int64_t wall) {
   BypassChange news;
   ++looks_;
   for (const auto& [owner, bypass] : seen) {

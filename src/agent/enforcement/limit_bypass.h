@@ -62,7 +62,7 @@ class Shrinking {
  public:
   static constexpr unsigned kLooks = 5;  // a process can be missing in single looks
   // Returns the new value from the value before the look and the reported bytes.
-  Bytes look(Bytes stood, Bytes seen);
+  Bytes observe(Bytes stood, Bytes seen);
 
  private:
   Bytes highest_;
@@ -94,7 +94,7 @@ class BypassDebouncer {
     std::vector<std::string> begun, over;  // owners
   };
   // Takes the result of a look, about once a second. `wall`: seconds since 1970.
-  BypassChange look(const std::map<std::string, Bypass>& seen, std::int64_t wall);
+  BypassChange observe(const std::map<std::string, Bypass>& seen, std::int64_t wall);
   // Drops the owner's history, because its ID belongs to another tenant now.
   void forget(const std::string& owner);
   // By owner.

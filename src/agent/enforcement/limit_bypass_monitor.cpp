@@ -9,7 +9,7 @@
 #include "base/plain_file.h"
 #include "base/processes.h"
 #include "events/event_detector.h"
-#include "os/log.h"
+#include "log/log.h"
 #include "os/pod_cgroup.h"
 
 namespace divvy::agent {
@@ -39,7 +39,7 @@ bool isPod(const std::string& owner) {
 
 }  // namespace
 
-void LimitBypassMonitor::look() {
+void LimitBypassMonitor::poll() {
   // Done even if the driver does not answer: cases() must only have present tenants.
   forgetThoseBefore();
   cutFiles();
@@ -49,12 +49,13 @@ void LimitBypassMonitor::look() {
 }
 
 void LimitBypassMonitor::forgetThoseBefore() {
-  std::erase_if(whose_, [&](const auto& one) { return !tenants_.all().contains(one.first); });
+  std::erase_if(pod_of_tenant_,
+                [&](const auto& one) { return !tenants_.all().contains(one.first); });
   for (const auto& [id, tenant] : tenants_.all()) {
     const TenantRecord& record = tenant->record;
     const std::string life =
         record.lodger.uid + '/' + record.lodger.container + '/' + std::to_string(record.created);
-    const auto [known, first] = whose_.try_emplace(id, life);
+    const auto [known, first] = pod_of_tenant_.try_emplace(id, life);
     if (first && !judge_.going().contains(id)) continue;
     if (!first && known->second == life) continue;
     judge_.forget(id);
@@ -108,7 +109,7 @@ void LimitBypassMonitor::judge(const DriverProcesses& said) {
   for (const auto& [id, what] : grown_)
     seen.try_emplace(id, Bypass{BypassKind::kFiles, 0, 0, {}, {}, what});
   grown_.clear();
-  const BypassDebouncer::BypassChange news = judge_.look(seen, std::time(nullptr));
+  const BypassDebouncer::BypassChange news = judge_.observe(seen, std::time(nullptr));
   for (const std::string& owner : news.begun) begin(owner);
   for (const std::string& owner : news.over) finish(owner);
 }
@@ -159,7 +160,7 @@ void LimitBypassMonitor::cutFiles() {
     if (!file) continue;
     std::string what = describe(*file);
     if (!std::exchange(tenant->bypass.files_grew_, true))
-      warn("tenant " + id + ": " + what + "; what is more is cut from now on");
+      log::warn("tenant " + id + ": " + what + "; what is more is cut from now on");
     grown_[id] = std::move(what);
     cutter_.cut(std::move(*file));
   }
@@ -182,7 +183,7 @@ void LimitBypassMonitor::followShrinks(const SeenBytes& seen) {
       if (const auto all = seen.find(id); all != seen.end())
         if (const auto one = all->second.find(device->info.index); one != all->second.end())
           now = one->second;
-      stood->second = shrinking_[{id, share.uuid}].look(stood->second, now);
+      stood->second = shrinking_[{id, share.uuid}].observe(stood->second, now);
       if (stood->second > share.reserve) continue;
       tenant->record.stood.erase(stood);
       over = true;
@@ -200,7 +201,7 @@ void LimitBypassMonitor::begin(const std::string& owner) {
   const Bypass bypass = judge_.going().at(owner).first;
   const std::string what = describe(bypass, commandOf(bypass.pid));
   said_[owner] = what;
-  tell(owner, "bypass", what);
+  emit(owner, "bypass", what);
   const TenantPtr tenant = tenantOf(owner);
   if (tenant == nullptr) return;
   tenant->bypass.how_ = what;
@@ -212,7 +213,7 @@ void LimitBypassMonitor::finish(const std::string& owner) {
   const TenantPtr tenant = tenantOf(owner);
   // The end of a tenant needs no report.
   if (tenant == nullptr && !isPod(owner)) return;
-  tell(owner, "bypass-over", "nothing of the kind is seen any more");
+  emit(owner, "bypass-over", "nothing of the kind is seen any more");
   if (tenant == nullptr) return;
   tenant->bypass.how_.clear();
   tenants_.compute().throttle(*tenant, false);
@@ -245,18 +246,18 @@ void LimitBypassMonitor::take(ShutdownAction step, const TenantPtr& tenant) {
     case ShutdownAction::kGiveUp:
       return;
     case ShutdownAction::kNotice:
-      return tell(id, "notice",
+      return emit(id, "notice",
                   tenant->bypass.how() + ": SIGTERM in " + spanWord(policy_.notice_ms) +
                       " unless that ends");
     case ShutdownAction::kCallOff:
-      return tell(id, "called-off", "it does not go around what limits it any more");
+      return emit(id, "called-off", "it does not go around what limits it any more");
     case ShutdownAction::kEnd:
-      tell(id, "stopped",
+      emit(id, "stopped",
            tenant->bypass.how() + ": SIGTERM, SIGKILL in " + spanWord(policy_.grace_ms));
       return tenants_.liveness().signal(tenant, SIGTERM);
     case ShutdownAction::kKill:
       if (tenant->shutdown.noteKilled())
-        tell(id, "killed", "still there " + spanWord(policy_.grace_ms) + " after SIGTERM");
+        emit(id, "killed", "still there " + spanWord(policy_.grace_ms) + " after SIGTERM");
       return tenants_.liveness().signal(tenant, SIGKILL);
   }
 }
@@ -285,7 +286,7 @@ std::map<unsigned, std::string> LimitBypassMonitor::occupants() const {
   return all;
 }
 
-void LimitBypassMonitor::tell(const std::string& owner, const char* kind, std::string reason) {
+void LimitBypassMonitor::emit(const std::string& owner, const char* kind, std::string reason) {
   EventView event;
   const TenantPtr tenant = tenantOf(owner);
   event.tenant = owner;

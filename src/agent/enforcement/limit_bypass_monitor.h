@@ -12,9 +12,9 @@
 #include "enforcement/limit_bypass.h"
 #include "enforcement/page_visibility.h"
 #include "events/event_log.h"
-#include "idle/idle_shutdown.h"
 #include "reports/grown_files.h"
 #include "tenant/tenant_manager.h"
+#include "tenant_shutdown/shutdown_state_machine.h"
 
 namespace divvy::agent {
 
@@ -40,9 +40,9 @@ class LimitBypassMonitor {
         pages_seen_(std::move(pages)) {}
 
   // Also searches for pods without an allocation.
-  void lookForPods() { pods_ = true; }
+  void includePods() { pods_ = true; }
   // Call once a second. Does not block.
-  void look();
+  void poll();
 
   struct Case {
     PodContainer pod;  // only the UID, of a pod without a tenant
@@ -79,7 +79,7 @@ class LimitBypassMonitor {
   // Ends tenants that are in no pod.
   void endThose();
   void take(ShutdownAction step, const TenantPtr& tenant);
-  void tell(const std::string& owner, const char* kind, std::string reason);
+  void emit(const std::string& owner, const char* kind, std::string reason);
 
   TenantManager& tenants_;
   const Inventory& inventory_;
@@ -88,9 +88,9 @@ class LimitBypassMonitor {
   bool pods_ = false;
   PageVisibilityMonitor pages_seen_;
   BypassDebouncer judge_;
-  std::map<int, Known> owners_;               // by PID
-  std::map<std::string, std::string> said_;   // by owner: description of the bypass
-  std::map<std::string, std::string> whose_;  // by tenant's ID: the pod and container behind it
+  std::map<int, Known> owners_;                       // by PID
+  std::map<std::string, std::string> said_;           // by owner: description of the bypass
+  std::map<std::string, std::string> pod_of_tenant_;  // pod and container, by tenant's ID
   struct Ending {
     PendingShutdown stop;
     LastActivity clean;  // last time without a bypass

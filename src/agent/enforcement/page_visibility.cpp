@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "container/injection.h"
+#include "container/tenant_edits.h"
 #include "tenant/tenant.h"
 
 namespace divvy::agent {

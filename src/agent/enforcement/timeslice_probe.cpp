@@ -15,7 +15,7 @@
 
 #include "base/fd.h"
 #include "base/plain_file.h"
-#include "os/log.h"
+#include "log/log.h"
 
 extern char** environ;
 
@@ -119,7 +119,7 @@ void TimesliceProbe::judge(const std::string& answer) {
   if (!failed)
     missing_ += answer.starts_with(kUnknown) ? answer.substr(kUnknown.size()) : "no answer came";
   if (held) missing_.clear();
-  info(held ? "time slices hold: " + answer.substr(kHeld.size()) : missing_);
+  log::info(held ? "time slices hold: " + answer.substr(kHeld.size()) : missing_);
 }
 
 // The child's first line; empty: none arrived in time.

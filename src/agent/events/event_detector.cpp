@@ -77,9 +77,9 @@ std::string spanWord(std::uint64_t ms) {
   return formatDuration(static_cast<std::int64_t>(ms / 1000), kShortUnitsToHours);
 }
 
-void EventDetector::lookAtMemory(const TenantView& tenant, const Snapshot& node,
-                                 std::uint64_t now_ms, PreviousSample* past,
-                                 std::vector<EventView>* events) {
+void EventDetector::detectMemoryEvents(const TenantView& tenant, const Snapshot& node,
+                                       std::uint64_t now_ms, PreviousSample* past,
+                                       std::vector<EventView>* events) {
   const std::uint64_t swapped = swappedOf(tenant);
   const bool away = swapped != 0 && tenant.memory_reason != "fits" && tenant.memory != "kept";
   const bool another = past->out && (past->out_reason != tenant.memory_reason ||
@@ -99,7 +99,7 @@ void EventDetector::lookAtMemory(const TenantView& tenant, const Snapshot& node,
   past->out = false;
 }
 
-void EventDetector::lookAtRefusals(const TenantView& tenant, PreviousSample* past,
+void EventDetector::detectRefusals(const TenantView& tenant, PreviousSample* past,
                                    std::vector<EventView>* events) {
   if (tenant.refused > past->refused)
     events->push_back(of(tenant, "refused",
@@ -119,13 +119,13 @@ void EventDetector::lookAtRefusals(const TenantView& tenant, PreviousSample* pas
                          "could not give memory back when asked: " + tenant.refusal));
 }
 
-std::vector<EventView> EventDetector::look(const Snapshot& node, std::uint64_t now_ms) {
+std::vector<EventView> EventDetector::detect(const Snapshot& node, std::uint64_t now_ms) {
   std::vector<EventView> events;
   std::map<std::string, PreviousSample> fresh;
   for (const TenantView& tenant : node.tenants) {
     PreviousSample& past = fresh[tenant.id] = tenants_[tenant.id];
-    if (past.seen || looked_) lookAtRefusals(tenant, &past, &events);
-    lookAtMemory(tenant, node, now_ms, &past, &events);
+    if (past.seen || looked_) detectRefusals(tenant, &past, &events);
+    detectMemoryEvents(tenant, node, now_ms, &past, &events);
     past.refused = tenant.refused;
     past.refused_short = tenant.refused_short;
     past.waits = tenant.pressure_waits;

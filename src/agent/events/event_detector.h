@@ -15,7 +15,7 @@ class EventDetector {
  public:
   // Returns the events since the last call. Only the memory fields of `node` are used. Tenants of
   // the first call have no past: an earlier agent reported what their counters hold.
-  std::vector<EventView> look(const Snapshot& node, std::uint64_t now_ms);
+  std::vector<EventView> detect(const Snapshot& node, std::uint64_t now_ms);
 
  private:
   struct PreviousSample {
@@ -31,9 +31,10 @@ class EventDetector {
     bool seen = false;
   };
 
-  static void lookAtMemory(const TenantView& tenant, const Snapshot& node, std::uint64_t now_ms,
-                           PreviousSample* past, std::vector<EventView>* events);
-  static void lookAtRefusals(const TenantView& tenant, PreviousSample* past,
+  static void detectMemoryEvents(const TenantView& tenant, const Snapshot& node,
+                                 std::uint64_t now_ms, PreviousSample* past,
+                                 std::vector<EventView>* events);
+  static void detectRefusals(const TenantView& tenant, PreviousSample* past,
                              std::vector<EventView>* events);
 
   std::map<std::string, PreviousSample> tenants_;

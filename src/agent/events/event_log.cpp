@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "os/log.h"
+#include "log/log.h"
 
 namespace divvy::agent {
 
@@ -15,8 +15,8 @@ void EventLog::add(EventView event) {
   const std::string whose = !event.tenant.empty() ? "tenant " + event.tenant
                             : event.device >= 0   ? "device " + std::to_string(event.device)
                                                   : event.name;
-  info(whose + (whose.empty() ? "" : " ") + event.kind + ": " + event.reason +
-       (event.by.empty() ? "" : " (by " + event.by + ")"));
+  log::info(whose + (whose.empty() ? "" : " ") + event.kind + ": " + event.reason +
+            (event.by.empty() ? "" : " (by " + event.by + ")"));
   events_.push_back(std::move(event));
   if (events_.size() > kMax) events_.pop_front();
 }

@@ -15,14 +15,14 @@
 #include "helper/shared_dirs.h"
 #include "helper_process/helper_args.h"
 #include "kubelet/kubelet_dirs.h"
-#include "os/log.h"
+#include "log/log.h"
 
 namespace divvy::agent {
 
 Result<void> serveHelper(const HelperOptions& options) {
   // Files for the agent are accessible to the group.
   umask(007);
-  openLog("");
+  log::open("");
   const Result<std::string> root = runtimeRoot();
   if (!root) return root.error();
   const Result<InstallLayout> install = findInstall();
@@ -45,7 +45,7 @@ Result<void> serveHelper(const HelperOptions& options) {
       [](const std::string& line) {
         static std::mutex saying;
         const std::lock_guard<std::mutex> hold(saying);
-        info(line);
+        log::info(line);
       },
       {install->sim_dir},
       options.node.simulated() ? paths.dir() : ""};

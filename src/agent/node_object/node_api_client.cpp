@@ -29,10 +29,10 @@ void NodeApiClient::follow(kube::EventHandlers handlers, kube::Informer& informe
                  rethrow);
 }
 
-asio::awaitable<NodeApiClient::Reply> NodeApiClient::pod(const std::string& space,
+asio::awaitable<NodeApiClient::Reply> NodeApiClient::pod(const std::string& namespace_name,
                                                          const std::string& name) {
   kube::Call call;
-  call.path = "/api/v1/namespaces/" + space + "/pods/" + name;
+  call.path = "/api/v1/namespaces/" + namespace_name + "/pods/" + name;
   return client_->ask(std::move(call));
 }
 

@@ -31,7 +31,7 @@ class NodeApiClient {
   // the loop's last run.
   void follow(kube::EventHandlers handlers, kube::Informer& informer);
   // Returns the pod. Errors: those of kube::Client::ask().
-  asio::awaitable<Reply> pod(const std::string& space, const std::string& name);
+  asio::awaitable<Reply> pod(const std::string& namespace_name, const std::string& name);
   // Sends a merge patch {`member`: `value`} of this node's Node object. `subresource`: "" or
   // "/status". Errors: those of kube::Client::ask().
   asio::awaitable<Reply> patchNode(const char* subresource, const char* member,

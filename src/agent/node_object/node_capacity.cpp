@@ -5,7 +5,7 @@
 
 namespace divvy::agent {
 
-void NodeCapacity::heard(const kube::Node& node) {
+void NodeCapacity::onNodeUpdate(const kube::Node& node) {
   withdrawn_.clear();
   if (const auto said = node.meta.annotations.find(kube::kAnnouncedKey);
       said != node.meta.annotations.end())

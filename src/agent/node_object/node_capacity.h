@@ -24,7 +24,7 @@ class NodeCapacity {
   // Takes what the Node object has: the capacity, and the resources that an agent announced and
   // that are to be removed. The annotation may have another author, so resources of the device
   // plugin and names without '/' are never removed.
-  void heard(const kube::Node& node);
+  void onNodeUpdate(const kube::Node& node);
   // The status was written with these amounts, and without the resources that were to be removed.
   void written(Amounts amounts);
 

@@ -8,8 +8,8 @@
 #include "kube/device_list.h"
 #include "kube/nics.h"
 #include "kube/node.h"
+#include "log/log.h"
 #include "node_object/scheduler_dialect.h"
-#include "os/log.h"
 #include "pods/pod_allocation.h"
 
 namespace divvy::agent {
@@ -76,32 +76,33 @@ void NodePublisher::follow() {
   kube::EventHandlers nodes;
   nodes.path = "/api/v1/nodes";
   nodes.query = "fieldSelector=metadata.name%3D" + inputs_.cluster.name;
-  nodes.set = [this](const json::value& object) { heard(object); };
+  nodes.set = [this](const json::value& object) { onNodeUpdate(object); };
   nodes.gone = [](const std::string&, const std::string& name) {
-    warn("node " + name + " is gone");
+    log::warn("node " + name + " is gone");
   };
   nodes.synced = [] {};
-  nodes.trouble = [](const Error& error) { warn(error.message()); };
+  nodes.trouble = [](const Error& error) { log::warn(error.message()); };
   inputs_.api.follow(std::move(nodes), informer_);
 }
 
-void NodePublisher::heard(const json::value& object) {
+void NodePublisher::onNodeUpdate(const json::value& object) {
   const Result<kube::Node> node = kube::nodeOf(object);
-  if (!node) return warn(node.error().message());
+  if (!node) return log::warn(node.error().message());
   inputs_.versions(infoOf(object, "containerRuntimeVersion"), infoOf(object, "kubeletVersion"));
   const Dialect dialect = inputs_.cluster.dialect;
   left_.merge(leftBehind(dialect, node->meta.annotations));
   if (!node_lock_logged_ && takesTurns(dialect, node->meta.annotations)) {
     node_lock_logged_ = true;
-    warn("Volcano has pods of node " + inputs_.cluster.name +
-         " wait in turn, and binds one that does not wait without saying what it was given: switch "
-         "deviceshare.NodeLockEnable off");
+    log::warn(
+        "Volcano has pods of node " + inputs_.cluster.name +
+        " wait in turn, and binds one that does not wait without saying what it was given: switch "
+        "deviceshare.NodeLockEnable off");
   }
   for (const auto& [key, value] : wanted()) {
     const auto written = node->meta.annotations.find(key);
     published_[key] = written == node->meta.annotations.end() ? std::string() : written->second;
   }
-  status_.heard(*node);
+  status_.onNodeUpdate(*node);
   publish();
 }
 
@@ -148,13 +149,13 @@ asio::awaitable<bool> NodePublisher::annotate(Annotations wanted) {
   const NodeApiClient::Reply done =
       co_await inputs_.api.patchNode("", "metadata", std::move(patch));
   if (!done) {
-    warn("writing into node " + inputs_.cluster.name + ": " + done.error().message());
+    log::warn("writing into node " + inputs_.cluster.name + ": " + done.error().message());
     co_return false;
   }
   published_ = std::move(wanted);
   if (registers)
-    info("node " + inputs_.cluster.name + " is registered with " +
-         std::to_string(inputs_.inventory.devices().size()) + " devices");
+    log::info("node " + inputs_.cluster.name + " is registered with " +
+              std::to_string(inputs_.inventory.devices().size()) + " devices");
   co_return true;
 }
 
@@ -172,7 +173,7 @@ void NodePublisher::publishUnavailable() {
     if (loop.stopped()) loop.restart();
     loop.run_one_for(std::chrono::milliseconds(50));
   }
-  if (!*done) warn("node " + inputs_.cluster.name + " was not told that its agent ends");
+  if (!*done) log::warn("node " + inputs_.cluster.name + " was not told that its agent ends");
 }
 
 // The next agent registers the devices again as soon as it knows their holders.
@@ -184,7 +185,7 @@ asio::awaitable<void> NodePublisher::annotateUnavailable(std::shared_ptr<bool> d
   json::object patch{{"annotations", annotationPatch(published_, last)}};
   const NodeApiClient::Reply told =
       co_await inputs_.api.patchNode("", "metadata", std::move(patch));
-  if (!told) warn("writing into node " + inputs_.cluster.name + ": " + told.error().message());
+  if (!told) log::warn("writing into node " + inputs_.cluster.name + ": " + told.error().message());
   *done = true;
 }
 

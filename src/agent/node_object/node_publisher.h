@@ -65,7 +65,7 @@ class NodePublisher {
   void publishUnavailable();
 
  private:
-  void heard(const boost::json::value& object);
+  void onNodeUpdate(const boost::json::value& object);
   Annotations wanted() const;
   asio::awaitable<void> annotateUntilUpToDate();
   asio::awaitable<bool> annotate(Annotations wanted);

@@ -7,7 +7,7 @@
 #include <boost/json.hpp>
 
 #include "kube/device_list.h"
-#include "os/log.h"
+#include "log/log.h"
 
 namespace divvy::agent {
 namespace {
@@ -44,8 +44,9 @@ asio::awaitable<void> NodeStatusWriter::writeUntilUpToDate() {
       continue;
     }
     // Pauses grow: the agent may lack the right to write it.
-    warn("writing into the status of node " + inputs_.cluster.name + ": " + done.error().message() +
-         (withdrawn.empty() ? "" : "; it still has " + kube::encodeDevices(withdrawn)));
+    log::warn("writing into the status of node " + inputs_.cluster.name + ": " +
+              done.error().message() +
+              (withdrawn.empty() ? "" : "; it still has " + kube::encodeDevices(withdrawn)));
     asio::steady_timer pause(inputs_.loop, again);
     co_await pause.async_wait(kNoThrow);
     again = std::min(again * 2, kLongestPause);

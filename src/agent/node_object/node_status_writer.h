@@ -32,7 +32,7 @@ class NodeStatusWriter {
 
   // As NodeCapacity.
   void want(NodeCapacity::Amounts wanted) { capacity_.want(std::move(wanted)); }
-  void heard(const kube::Node& node) { capacity_.heard(node); }
+  void onNodeUpdate(const kube::Node& node) { capacity_.onNodeUpdate(node); }
   std::set<std::string> announced() const { return capacity_.announced(); }
   // Starts to write the status, unless it is as wanted or is being written. A failed write is
   // logged and repeated after 5 s, later after up to 300 s.

@@ -84,7 +84,7 @@ Result<void> understand(Dialect dialect, const std::vector<kube::RegisteredDevic
   if (given == notes.end()) {
     if (notes.contains(kAllocated)) return {};
     return Error{ErrorCode::kUnavailable,
-                 "pod " + pod->meta.space + "/" + pod->meta.name + " has no " +
+                 "pod " + pod->meta.namespace_name + "/" + pod->meta.name + " has no " +
                      kube::kVolcanoAssigned +
                      ": was it placed by Volcano, with deviceshare.VGPUEnable and without "
                      "NodeLockEnable?"};
@@ -93,7 +93,8 @@ Result<void> understand(Dialect dialect, const std::vector<kube::RegisteredDevic
   if (!assignment)
     return std::move(assignment)
         .error()
-        .context("pod " + pod->meta.space + "/" + pod->meta.name + ": " + kube::kVolcanoAssigned);
+        .context("pod " + pod->meta.namespace_name + "/" + pod->meta.name + ": " +
+                 kube::kVolcanoAssigned);
   notes[kAllocated] = kube::encode(*assignment);
   return {};
 }

@@ -22,10 +22,10 @@ Holders holdersOf(const std::vector<kubelet::PodDevices>& held, const std::vecto
                   const std::set<std::string>& resources, const ForeignAllocations& ours) {
   Holders holders;
   for (const kubelet::PodDevices& one : held) {
-    const bool given =
-        ours.given(one.space, one.pod) && (resources.contains(one.resource) || ours.lodged(one));
-    const std::set<std::string> shares = ours.cards(one.space, one.pod);
-    const std::set<std::string> assigned = ours.assigned(one.space, one.pod);
+    const bool given = ours.given(one.namespace_name, one.pod) &&
+                       (resources.contains(one.resource) || ours.lodged(one));
+    const std::set<std::string> shares = ours.cards(one.namespace_name, one.pod);
+    const std::set<std::string> assigned = ours.assigned(one.namespace_name, one.pod);
     for (const std::string& id : one.ids) {
       for (const Device& card : cards) {
         const Unit unit = unitOf(id, card.info.uuid);
@@ -34,7 +34,8 @@ Holders holdersOf(const std::vector<kubelet::PodDevices>& held, const std::vecto
         for (const Device& other : cards) {
           const bool has = unit != Unit::kWhole && !said.empty() ? said.contains(other.info.uuid)
                                                                  : &other == &card;
-          if (has) holders.try_emplace(other.info.index, "pod " + one.space + "/" + one.pod);
+          if (has)
+            holders.try_emplace(other.info.index, "pod " + one.namespace_name + "/" + one.pod);
         }
       }
     }

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "os/log.h"
+#include "log/log.h"
 
 namespace divvy::agent {
 namespace {
@@ -43,12 +43,13 @@ Result<std::vector<kubelet::CheckpointEntry>> KubeletAllocations::checkpoint() {
   const std::string fault = !read ? read.error().message() : doubt.empty() ? "" : kDoubted;
   if (fault == checkpoint_fault_) return read;
   if (!read) {
-    warn(fault + ": whose devices are which is known of containers that go on only");
+    log::warn(fault + ": whose devices are which is known of containers that go on only");
   } else if (!doubt.empty()) {
-    warn(doubt + ": it may be damaged, and is believed where pod resources do not say otherwise");
+    log::warn(doubt +
+              ": it may be damaged, and is believed where pod resources do not say otherwise");
   } else {
-    info("the kubelet's checkpoint can be " +
-         std::string(checkpoint_fault_ == kDoubted ? "believed" : "read") + " again");
+    log::info("the kubelet's checkpoint can be " +
+              std::string(checkpoint_fault_ == kDoubted ? "believed" : "read") + " again");
   }
   checkpoint_fault_ = fault;
   return read;

@@ -9,7 +9,7 @@ kube::Complaints bypassPods(const std::vector<PodBypass>& found, bool evicts, st
   kube::Complaints pods;
   for (const PodBypass& one : found) {
     if (pods.size() == kube::kMaxComplaints && !pods.contains(one.uid)) continue;
-    kube::EvictionRequest said{one.space, one.pod, std::max<std::int64_t>(one.since, 1), 0,
+    kube::EvictionRequest said{one.namespace_name, one.pod, std::max<std::int64_t>(one.since, 1), 0,
                                one.what};
     const auto [at, fresh] = pods.try_emplace(one.uid, said);
     if (!fresh && one.since < at->second.since) at->second = said;
@@ -21,7 +21,7 @@ kube::Complaints bypassPods(const std::vector<PodBypass>& found, bool evicts, st
       said.since = known->second.since;
       said.what = known->second.what;
     }
-    said.evicts = evicts && said.space != kSystemNamespace;
+    said.evicts = evicts && said.namespace_name != kSystemNamespace;
     const auto deadline = deadlines.find(uid);
     const bool past =
         said.evicts && deadline != deadlines.end() && now_ms >= deadline->second.due_ms;

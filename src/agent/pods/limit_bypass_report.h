@@ -5,14 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "idle/idle_report.h"
 #include "kube/eviction_request.h"
-#include "pods/idle_report.h"
 
 namespace divvy::agent {
 
 // A bypass by a container of a pod, or by a pod without an allocation.
 struct PodBypass {
-  std::string uid, space, pod;
+  std::string uid, namespace_name, pod;
   std::string what;
   std::int64_t since = 0;  // seconds since 1970
 };

@@ -15,7 +15,7 @@ constexpr const char* kBrand = "NVIDIA";
 constexpr unsigned kWhole = 100;
 
 std::string wordsFor(const kubelet::PodDevices& held) {
-  return "container " + held.container + " of pod " + held.space + "/" + held.pod;
+  return "container " + held.container + " of pod " + held.namespace_name + "/" + held.pod;
 }
 
 // Index of the container in assignments: init containers come first. -1: no such container.
@@ -35,7 +35,7 @@ Result<std::vector<kube::AssignedDevice>> assignedTo(const kube::Pod& pod,
   const auto written = pod.meta.annotations.find(kAllocated);
   if (written == pod.meta.annotations.end())
     return Error{ErrorCode::kUnavailable,
-                 "pod " + held.space + "/" + held.pod + " has no " + kAllocated +
+                 "pod " + held.namespace_name + "/" + held.pod + " has no " + kAllocated +
                      ": was it placed by a scheduler that knows nothing of shares?"};
   Result<std::vector<kube::AssignedDevice>> given =
       assignedIn(pod, held.container, written->second);
@@ -82,15 +82,15 @@ Result<PodAllocation> podShare(const kube::Pod& pod, const kubelet::PodDevices& 
                                const std::string& node, const std::vector<Device>& devices,
                                const std::vector<Card>& cards) {
   if (pod.node != node || pod.ended())
-    return Error{ErrorCode::kUnavailable, "pod " + held.space + "/" + held.pod + " is " +
+    return Error{ErrorCode::kUnavailable, "pod " + held.namespace_name + "/" + held.pod + " is " +
                                               (pod.ended() ? "over" : "on node " + pod.node)};
   Result<std::vector<kube::AssignedDevice>> assigned = assignedTo(pod, held);
   if (!assigned) return assigned.error();
   PodAllocation share;
-  share.container = {pod.meta.uid, held.space, held.pod, held.container};
+  share.container = {pod.meta.uid, held.namespace_name, held.pod, held.container};
   share.request.ask.gpus = static_cast<unsigned>(assigned->size());
-  share.request.ask.user = held.space;
-  share.request.command = {held.space + "/" + held.pod, held.container};
+  share.request.ask.user = held.namespace_name;
+  share.request.command = {held.namespace_name + "/" + held.pod, held.container};
   const Result<void> heard = applyAnnotations(pod, held.container, &share.request);
   if (!heard) return heard.error();
   for (const kube::AssignedDevice& one : *assigned) {
@@ -136,7 +136,8 @@ Result<std::vector<kube::AssignedDevice>> assignedIn(const kube::Pod& pod,
   const int at = placeOf(pod, container);
   if (at < 0)
     return Error{ErrorCode::kUnavailable, "there is no container " + container + " of pod " +
-                                              pod.meta.space + "/" + pod.meta.name + " any more"};
+                                              pod.meta.namespace_name + "/" + pod.meta.name +
+                                              " any more"};
   Result<kube::Assignment> assignment = kube::decodeAssignment(text);
   if (!assignment) return assignment.error();
   const auto place = static_cast<std::size_t>(at);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kube/assignment_text.h"
-#include "os/log.h"
+#include "log/log.h"
 #include "pods/pod_allocation.h"
 #include "share_options/share_options.h"
 #include "tenant/resize_check.h"
@@ -70,7 +70,7 @@ Result<void> PodResizer::become(const kube::Pod& pod, const std::string& contain
     return Error{ErrorCode::kUnavailable, "container " + container + " has no share here now"};
   // The number of device IDs that the kubelet gave it.
   const std::vector<std::string> units(tenant->record.shares.size());
-  const kubelet::PodDevices held{pod.meta.space, pod.meta.name, container, "", units};
+  const kubelet::PodDevices held{pod.meta.namespace_name, pod.meta.name, container, "", units};
   const Result<PodAllocation> said =
       podShare(pod, held, node_, inventory_.devices(), tenants_.capacity().cards());
   if (!said) return said.error();
@@ -90,7 +90,7 @@ Result<void> PodResizer::become(const kube::Pod& pod, const std::string& contain
   if (free) return {};
   const Result<void> back =
       tenants_.resizer().reshape(tenant, {before, priority_before, false}, by);
-  if (!back) warn("tenant " + tenant->record.id + ": " + back.error().message());
+  if (!back) log::warn("tenant " + tenant->record.id + ": " + back.error().message());
   return free;
 }
 
@@ -116,12 +116,12 @@ void PodResizer::setRight(const kube::Pod& pod) {
   for (const std::string& name : names) {
     const Result<void> right = become(pod, name, true, "its pod's assignment");
     if (!right)
-      warn("container " + name + " of pod " + pod.meta.space + "/" + pod.meta.name +
-           " does not have what its assignment says: " + right.error().message());
+      log::warn("container " + name + " of pod " + pod.meta.namespace_name + "/" + pod.meta.name +
+                " does not have what its assignment says: " + right.error().message());
   }
 }
 
-void PodResizer::heard(const kube::Pod& pod) {
+void PodResizer::onPodUpdate(const kube::Pod& pod) {
   const auto said = pod.meta.annotations.find(kube::kChangeStateKey);
   if (said == pod.meta.annotations.end()) return forget(pod.meta.uid);
   const Result<kube::ResizeState> state = kube::decodeChangeState(said->second);
@@ -139,10 +139,10 @@ void PodResizer::heard(const kube::Pod& pod) {
     result.message = done.error().message();
     const TenantPtr tenant = tenantOf(tenants_, pod.meta.uid, state->change.container);
     const TenantRecord none;
-    tenants_.notifier().tell(unchangedEvent(
-        tenant == nullptr ? none : tenant->record,
-        "pod " + pod.meta.space + "/" + pod.meta.name + " is not changed: " + result.message,
-        changeWord(state->token)));
+    tenants_.notifier().emit(unchangedEvent(tenant == nullptr ? none : tenant->record,
+                                            "pod " + pod.meta.namespace_name + "/" + pod.meta.name +
+                                                " is not changed: " + result.message,
+                                            changeWord(state->token)));
   }
   tokens_[pod.meta.uid] = state->token;
   results_[state->token] = std::move(result);

@@ -19,7 +19,7 @@ class PodResizer {
       : tenants_(tenants), inventory_(inventory), node_(std::move(node)) {}
 
   // Call for each pod of the node. results() may change.
-  void heard(const kube::Pod& pod);
+  void onPodUpdate(const kube::Pod& pod);
   void forget(const std::string& uid);
   // Results of resizes that are admitted and not settled, by token.
   const kube::ChangeResults& results() const { return results_; }

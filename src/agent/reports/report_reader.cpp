@@ -15,7 +15,7 @@ std::chrono::nanoseconds threadTime() {
 
 }  // namespace
 
-ReportPtr ReportReader::look(const ledger::TenantLedger& pages) {
+ReportPtr ReportReader::read(const ledger::TenantLedger& pages) {
   if (last_ != nullptr && Clock::now() < until_) return last_;
   const std::chrono::nanoseconds begun = threadTime();
   Result<ledger::ReportSnapshot> report = pages.readReport();

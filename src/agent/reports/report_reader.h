@@ -22,7 +22,7 @@ class ReportReader {
 
   // Returns the report, as readReport(); null: it cannot be read. Its age is at most kRests times
   // the cost of the last read.
-  ReportPtr look(const ledger::TenantLedger& pages);
+  ReportPtr read(const ledger::TenantLedger& pages);
 
  private:
   ReportPtr last_;

@@ -12,7 +12,7 @@
 #include "base/processes.h"
 #include "container/cdi_spec.h"
 #include "enforcement/backends.h"
-#include "os/log.h"
+#include "log/log.h"
 #include "tenant/tenant_events.h"
 
 namespace divvy::agent {
@@ -287,7 +287,7 @@ Reply ApiServer::grant(const RunRequest& request, const PlacementDecision& decid
     notes.emplace_back("all of its memory is guaranteed: nothing of it is swapped");
   Result<TenantPtr> tenant = tenants_.create(request, decision, enforcement->backend, holder);
   if (!tenant) {
-    warn("a share could not be made: " + tenant.error().message());
+    log::warn("a share could not be made: " + tenant.error().message());
     return failed(tenant.error());
   }
   Result<GrantedReply> reply = granted(**tenant, request);
@@ -323,13 +323,13 @@ Reply ApiServer::released(const ReleaseRequest& request) {
                    request.tenant + " is in use: end the containers that have it first"});
   tenant->record.kept = false;
   if (Result<void> saved = saveRecord(tenant->dir, tenant->record); !saved)
-    warn("tenant " + tenant->record.id + ": " + saved.error().message());
+    log::warn("tenant " + tenant->record.id + ": " + saved.error().message());
   tenants_.end(tenant);
   return DoneReply{};
 }
 
 Reply ApiServer::refuse(const RunRequest& request, const Decision& decision, int peer) const {
-  tenants_.notifier().tell(
+  tenants_.notifier().emit(
       turnedAwayEvent(request.name, decision.summary, processWord(peer, request.ask.user)));
   const ErrorCode code = decision.impossible ? ErrorCode::kUsage : ErrorCode::kNoRoom;
   FailedReply reply{code, decision.summary, explain(decision)};
@@ -386,7 +386,7 @@ Reply ApiServer::started(const StartedRequest& request, int peer) {
   }
   tenant->record.command_pid = request.pid;
   Result<void> saved = saveRecord(tenant->dir, tenant->record);
-  if (!saved) warn("tenant " + tenant->record.id + ": " + saved.error().message());
+  if (!saved) log::warn("tenant " + tenant->record.id + ": " + saved.error().message());
   return DoneReply{};
 }
 
@@ -405,7 +405,7 @@ Reply ApiServer::set(const SetRequest& request, const std::string& by) {
                    "no tenant \"" + request.tenant + "\" is running: it has ended, or never was"});
   Result<std::vector<std::string>> changed = tenants_.resizer().change(tenant, request, by);
   if (!changed) {
-    tenants_.notifier().tell(unchangedEvent(tenant->record, changed.error().message(), by));
+    tenants_.notifier().emit(unchangedEvent(tenant->record, changed.error().message(), by));
     return failed(changed.error());
   }
   DoneReply reply;

@@ -7,9 +7,9 @@
 
 #include "agent/protocol.h"
 #include "device/inventory.h"
-#include "enforcement/idle_reaper.h"
 #include "enforcement/timeslice_probe.h"
 #include "events/event_log.h"
+#include "idle/idle_reaper.h"
 #include "os/asio.h"
 #include "placement/wait_queue.h"
 #include "server/placement_history.h"
@@ -33,7 +33,7 @@ class ApiServer {
   Result<void> listen(const std::string& path);
 
   // Sets the source of Snapshot::loop_late_ms in lists.
-  void tellLateness(std::function<std::int64_t()> late) { loop_late_ = std::move(late); }
+  void setLatenessSource(std::function<std::int64_t()> late) { loop_late_ = std::move(late); }
 
   // The present state.
   Snapshot snapshot() const;
@@ -112,6 +112,6 @@ Snapshot takeSnapshot(const Node& node, const PlacementOptions& placing,
                       const TenantManager& tenants, const Inventory& inventory,
                       const WaitQueue& queue, const IdleReaper& idle);
 // The part of the state that events are derived from: cheap enough for every second.
-Snapshot lookAtMemory(const TenantManager& tenants, const Inventory& inventory);
+Snapshot takeMemorySnapshot(const TenantManager& tenants, const Inventory& inventory);
 
 }  // namespace divvy::agent

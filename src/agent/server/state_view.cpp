@@ -329,7 +329,7 @@ Snapshot takeSnapshot(const Node& node, const PlacementOptions& placing,
   return snapshot;
 }
 
-Snapshot lookAtMemory(const TenantManager& tenants, const Inventory& inventory) {
+Snapshot takeMemorySnapshot(const TenantManager& tenants, const Inventory& inventory) {
   Snapshot snapshot;
   for (const Device& device : inventory.devices()) {
     DeviceView& view = snapshot.devices.emplace_back();

@@ -83,7 +83,7 @@ void container(Exposition* out, const OfContainers& family, bool old, const Tena
     const ShareView& share = tenant.shares[at];
     const Value value = family.value(tenant, share);
     if (!value) continue;
-    out->sample({{old ? "podnamespace" : "namespace", pod.space},
+    out->sample({{old ? "podnamespace" : "namespace", pod.namespace_name},
                  {old ? "podname" : "pod", pod.pod},
                  {old ? "ctrname" : "container", pod.container},
                  {old ? "vdeviceid" : "vdevice_index", std::to_string(at)},

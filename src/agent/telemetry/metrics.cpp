@@ -316,7 +316,7 @@ void tenants(Exposition* out, const MetricsInput& all) {
     const PodContainer pod = podOf(all, one);
     out->sample({{"tenant", one.id},
                  {"name", one.name},
-                 {"namespace", pod.space},
+                 {"namespace", pod.namespace_name},
                  {"pod", pod.pod},
                  {"container", pod.container},
                  {"pod_uid", pod.uid},
@@ -343,7 +343,7 @@ void tenants(Exposition* out, const MetricsInput& all) {
       const Whole whole{one, tally == all.tallies.end() ? TenantCounters{} : tally->second};
       if (const Value value = family.value(whole)) {
         out->sample({{"tenant", one.id},
-                     {"namespace", pod.space},
+                     {"namespace", pod.namespace_name},
                      {"pod", pod.pod},
                      {"container", pod.container}},
                     *value);
@@ -368,7 +368,7 @@ void shares(Exposition* out, const MetricsInput& all) {
         if (const Value value = family.value({share, billOf(all, one, share)})) {
           out->sample({{"tenant", one.id},
                        {"device", share.uuid},
-                       {"namespace", pod.space},
+                       {"namespace", pod.namespace_name},
                        {"pod", pod.pod},
                        {"container", pod.container}},
                       *value);

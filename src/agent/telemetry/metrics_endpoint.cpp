@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/http_status.h"
+#include "log/log.h"
 #include "metrics/exposition.h"
-#include "os/log.h"
 #include "telemetry/metrics.h"
 #include "telemetry/startup_health.h"
 
@@ -53,7 +53,7 @@ Result<void> Exporter::listen(asio::io_context& loop, const MetricsOptions& wher
   if (!server) return Error{server.error().code(), "--metrics-listen: " + server.error().message()};
   server_ = std::move(*server);
   loop_watch_.emplace(loop.get_executor(), [this](double late) { lateness_.add(late, nowMs()); });
-  info("metrics at http://" + where.host + ':' + std::to_string(server_->port()) + "/metrics");
+  log::info("metrics at http://" + where.host + ':' + std::to_string(server_->port()) + "/metrics");
   return {};
 }
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/http_status.h"
-#include "os/log.h"
+#include "log/log.h"
 
 namespace divvy::agent {
 
@@ -26,7 +26,7 @@ void StartupHealth::listen() {
 }
 
 bool StartupHealth::endsWithin(std::chrono::seconds time, const std::string& what) {
-  if (what != what_) warn("waits for " + what);
+  if (what != what_) log::warn("waits for " + what);
   what_ = what;
   if (where_ && !server_) listen();
   bool told = false;

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/processes.h"
-#include "os/log.h"
+#include "log/log.h"
 #include "tenant/usage_audit_monitor.h"
 
 namespace divvy::agent {
@@ -69,9 +69,10 @@ bool LivenessMonitor::mayWatch(Tenant& tenant) const {
     all += one->liveness.processes_.watched().size() + one->liveness.survivors_.size();
   if (!tenant.liveness.processes_.full() && all < most_watched_) return true;
   if (!std::exchange(tenant.liveness.told_full_, true))
-    warn("tenant " + tenant.record.id + ": no more than " +
-         std::to_string(tenant.liveness.processes_.watched().size()) +
-         " of its processes are watched; the memory of others is taken back late when they end");
+    log::warn(
+        "tenant " + tenant.record.id + ": no more than " +
+        std::to_string(tenant.liveness.processes_.watched().size()) +
+        " of its processes are watched; the memory of others is taken back late when they end");
   return false;
 }
 
@@ -104,7 +105,7 @@ bool LivenessMonitor::watchProcess(const TenantPtr& tenant, const SlotKey& key, 
 void LivenessMonitor::findAndWatch(const TenantPtr& tenant, const SlotKey& key,
                                    const ledger::Owner& owner, ledger::ProcessLookup& look) {
   const Result<std::uint32_t> found = look.find(owner);
-  if (!found) return warn("tenant " + tenant->record.id + ": " + found.error().message());
+  if (!found) return log::warn("tenant " + tenant->record.id + ": " + found.error().message());
   if (*found == 0) return reap(tenant, key);
   const int pid = static_cast<int>(*found);
   watchProcess(tenant, key, {pid, startTimeOf(pid)});
@@ -120,7 +121,7 @@ void LivenessMonitor::reap(const TenantPtr& tenant, const SlotKey& key, unsigned
       asio::post(context_.loop, [this, tenant, key, tries] { reap(tenant, key, tries + 1); });
     return;
   }
-  if (!result) warn("tenant " + tenant->record.id + ": " + result.error().message());
+  if (!result) log::warn("tenant " + tenant->record.id + ": " + result.error().message());
   context_.notifier.changed();
 }
 
@@ -175,7 +176,7 @@ bool LivenessMonitor::findLost(const TenantPtr& tenant, const ledger::ReportSnap
 
 void LivenessMonitor::makeSlots(Tenant& tenant) {
   const Result<unsigned> slots = tenant.pages->ensureFreeSlots(kFreeSlots);
-  if (!slots) warn("tenant " + tenant.record.id + ": " + slots.error().message());
+  if (!slots) log::warn("tenant " + tenant.record.id + ": " + slots.error().message());
 }
 
 bool LivenessMonitor::sweep() {

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "os/log.h"
+#include "log/log.h"
 
 namespace divvy::agent {
 namespace {

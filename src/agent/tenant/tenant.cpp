@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "container/injection.h"
-#include "os/log.h"
+#include "container/tenant_edits.h"
+#include "log/log.h"
 #include "os/pod_cgroup.h"
 
 namespace divvy::agent {
@@ -86,7 +86,7 @@ bool isIn(const Tenant& tenant, int pid) {
 
 void writeRecord(const Tenant& tenant) {
   const Result<void> saved = saveRecord(tenant.dir, tenant.record);
-  if (!saved) warn("tenant " + tenant.record.id + ": " + saved.error().message());
+  if (!saved) log::warn("tenant " + tenant.record.id + ": " + saved.error().message());
 }
 
 }  // namespace divvy::agent

@@ -11,7 +11,6 @@
 
 #include "checkpoint/checkpoint_eligibility.h"
 #include "checkpoint/checkpoint_state_machine.h"
-#include "idle/idle_shutdown.h"
 #include "ledger/tenant_ledger.h"
 #include "os/asio.h"
 #include "os/clock.h"
@@ -21,6 +20,7 @@
 #include "reports/usage_audit.h"
 #include "tenant/tenant_processes.h"
 #include "tenant/tenant_record.h"
+#include "tenant_shutdown/shutdown_state_machine.h"
 
 namespace divvy::agent {
 
@@ -155,7 +155,7 @@ struct TenantUse {
 std::map<std::string, TenantUse> useOf(const Tenant& tenant);
 // The report of a tenant that has `pages`; null: it cannot be read.
 inline ReportPtr reportOf(const Tenant& tenant) {
-  return tenant.report.look(*tenant.pages);
+  return tenant.report.read(*tenant.pages);
 }
 // The use in `report`, which was just read from the tenant's pages.
 std::map<std::string, TenantUse> useOf(const Tenant& tenant, const ledger::ReportSnapshot& report);

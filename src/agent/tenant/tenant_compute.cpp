@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ledger/grants.h"
-#include "os/log.h"
+#include "log/log.h"
 
 namespace divvy::agent {
 namespace {
@@ -57,7 +57,7 @@ void TenantCompute::noteBackend(const Tenant& tenant) {
 void TenantCompute::warnIfUngated(const Tenant& tenant) const {
   const std::optional<arbiter::TenantStats> stats = figures(tenant);
   if (stats && !stats->ungated.empty())
-    warn("tenant " + tenant.record.id + " shares its compute with nobody: " + stats->ungated);
+    log::warn("tenant " + tenant.record.id + " shares its compute with nobody: " + stats->ungated);
 }
 
 void TenantCompute::update(const Tenant& tenant) {
@@ -77,7 +77,8 @@ void TenantCompute::openActivity(Tenant& tenant) const {
   }
   if (tenant.memory.swap() || tenant.activity.isOpen()) return;
   const Result<void> opened = tenant.activity.open(tenant.dir);
-  if (!opened) warn("tenant " + tenant.record.id + " is never idle: " + opened.error().message());
+  if (!opened)
+    log::warn("tenant " + tenant.record.id + " is never idle: " + opened.error().message());
 }
 
 bool TenantCompute::activityKnown(const Tenant& tenant) const {

@@ -50,7 +50,8 @@ EventView givenEvent(const TenantRecord& record, std::string by) {
   words.push_back("priority " + std::string(priorityName(record.priority)));
   const PodContainer& lodger = record.lodger;
   if (record.ofPod())
-    words.push_back("container " + lodger.container + " of pod " + lodger.space + '/' + lodger.pod);
+    words.push_back("container " + lodger.container + " of pod " + lodger.namespace_name + '/' +
+                    lodger.pod);
   return of(record, "given", joined(words), std::move(by));
 }
 

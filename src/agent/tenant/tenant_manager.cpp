@@ -13,8 +13,8 @@
 
 #include "base/folder_mode.h"
 #include "container/cdi_spec.h"
-#include "container/injection.h"
-#include "os/log.h"
+#include "container/tenant_edits.h"
+#include "log/log.h"
 #include "os/managed_files.h"
 #include "tenant/tenant_events.h"
 
@@ -108,12 +108,12 @@ Result<void> clearLeftovers(const std::string& dir) {
   if (access(dir.c_str(), F_OK) != 0) return {};
   const std::vector<std::string> left = removeManaged(dir, tenantFiles());
   if (left.empty()) {
-    info(dir + " was left by an earlier agent, and is gone now");
+    log::info(dir + " was left by an earlier agent, and is gone now");
     return {};
   }
   const std::string aside = dir + ".left";
   if (rename(dir.c_str(), aside.c_str()) == 0) {
-    warn(dir + " held " + left.front() + ", which is not Divvy's: it is " + aside + " now");
+    log::warn(dir + " held " + left.front() + ", which is not Divvy's: it is " + aside + " now");
     return {};
   }
   return Error{ErrorCode::kIo, dir + " holds " + left.front() +
@@ -132,7 +132,7 @@ TenantManager::TenantManager(asio::io_context& loop, NodePaths paths, const Inve
       inventory_(inventory),
       notifier_(inventory, std::move(changed)),
       health_(inventory, paths_, quietOn(compute),
-              {.event = [this](EventView event) { notifier_.tell(std::move(event)); },
+              {.event = [this](EventView event) { notifier_.emit(std::move(event)); },
                .changed =
                    [this] {
                      overcommit_.updateBudgets(false);
@@ -231,7 +231,7 @@ void TenantManager::remove(const TenantPtr& tenant) {
   if (!tenant->record.cdi_file.empty())
     removeCdi(tenant->record.cdi_file, tenant->dir + "/control");
   for (const std::string& left : removeManaged(tenant->dir, tenantFiles()))
-    warn(tenant->dir + " stays: " + left + " is not Divvy's, or holds what is not");
+    log::warn(tenant->dir + " stays: " + left + " is not Divvy's, or holds what is not");
   notifier_.emitFor(tenant->record, endedEvent(tenant->record, wallMs()));
   tenant->liveness.removed().cancel();
   notifier_.changed();

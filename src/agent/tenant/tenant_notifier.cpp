@@ -2,13 +2,13 @@
 
 namespace divvy::agent {
 
-void TenantNotifier::tell(EventView event) const {
+void TenantNotifier::emit(EventView event) const {
   if (sink_) sink_(std::move(event));
 }
 
 void TenantNotifier::emitFor(const TenantRecord& record, EventView event) const {
   if (const int device = deviceOf(record); device >= 0) event.device = device;
-  tell(std::move(event));
+  emit(std::move(event));
 }
 
 int TenantNotifier::deviceOf(const TenantRecord& record) const {

@@ -22,7 +22,7 @@ class TenantNotifier {
   using EventSink = std::function<void(EventView)>;
   void onEvent(EventSink sink) { sink_ = std::move(sink); }
   // Emits an event that belongs to no tenant, as of a request that was refused.
-  void tell(EventView event) const;
+  void emit(EventView event) const;
   // Emits the tenant's event. Sets its device if the tenant has exactly one.
   void emitFor(const TenantRecord& record, EventView event) const;
   // Index of the tenant's device if it has exactly one; -1: it has not, or the device is gone.

@@ -60,7 +60,7 @@ json::bj::object toJson(const TenantRecord& record) {
   if (record.counted != 0) object["counted"] = record.counted;
   if (!record.lodger.uid.empty()) {
     object["pod_uid"] = json::clean(record.lodger.uid);
-    object["pod_space"] = json::clean(record.lodger.space);
+    object["pod_space"] = json::clean(record.lodger.namespace_name);
     object["pod"] = json::clean(record.lodger.pod);
     object["container"] = json::clean(record.lodger.container);
   }
@@ -153,7 +153,7 @@ Result<TenantRecord> loadRecord(const std::string& dir) {
   reader.word("checkpoint", parsePhase, record.checkpoint);
   reader.text("pool", record.pool);
   reader.text("pod_uid", record.lodger.uid);
-  reader.text("pod_space", record.lodger.space);
+  reader.text("pod_space", record.lodger.namespace_name);
   reader.text("pod", record.lodger.pod);
   reader.text("container", record.lodger.container);
   reader.flag("contained", record.contained);

@@ -36,7 +36,7 @@ inline bool swaps(const ShareRecord& share) {
 // A container of a pod. Empty: none.
 struct PodContainer {
   std::string uid;  // the pod's
-  std::string space;
+  std::string namespace_name;
   std::string pod;
   std::string container;
   friend bool operator==(const PodContainer&, const PodContainer&) = default;

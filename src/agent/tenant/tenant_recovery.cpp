@@ -7,9 +7,9 @@
 #include <ctime>
 #include <filesystem>
 
-#include "container/injection.h"
+#include "container/tenant_edits.h"
+#include "log/log.h"
 #include "os/heartbeat_file.h"
-#include "os/log.h"
 #include "os/managed_files.h"
 #include "tenant/tenant_manager.h"
 
@@ -85,7 +85,7 @@ Result<void> TenantManager::recoverAll() {
     } else if (isShare(path)) {
       recover(id);
     } else {
-      warn(path + " is no share of Divvy's, and left alone; take it away if it is nobody's");
+      log::warn(path + " is no share of Divvy's, and left alone; take it away if it is nobody's");
     }
   }
   // A device on which one of them takes turns concerns those that were taken over before it.
@@ -101,7 +101,7 @@ void TenantManager::recover(const std::string& id) {
   if (record) {
     tenant->record = std::move(*record);
   } else if (record.error().code() != ErrorCode::kNotFound) {
-    warn("tenant " + id + ": its note is lost: " + record.error().message());
+    log::warn("tenant " + id + ": its note is lost: " + record.error().message());
     // For whoever wants to know what was in it; a new one is written.
     const std::string note = tenant->dir + "/tenant.json";
     static_cast<void>(std::rename(note.c_str(), (note + ".lost").c_str()));
@@ -115,8 +115,9 @@ void TenantManager::recover(const std::string& id) {
     static_cast<void>(tenant->pages->nextAgentEpoch());
   } else {
     tenant->broken = pages.error().message();
-    warn("tenant " + id +
-         " cannot be taken over, its share is kept while a process lives in it: " + tenant->broken);
+    log::warn(
+        "tenant " + id +
+        " cannot be taken over, its share is kept while a process lives in it: " + tenant->broken);
   }
   // Of a broken one, too: it is kept while a process lives in it.
   if (tenant->record.contained || tenant->record.ofPod())
@@ -128,7 +129,7 @@ void TenantManager::recover(const std::string& id) {
     if (report) UsageAuditMonitor::noteReport(*tenant, *report, 1);
     overcommit_.inheritConfig(*tenant);
     Result<void> swap = overcommit_.writeConfig(*tenant);
-    if (!swap) warn("tenant " + id + ": " + swap.error().message());
+    if (!swap) log::warn("tenant " + id + ": " + swap.error().message());
     // Idle since it was made, or since it is known when it works, unless it says something else;
     // and not before somebody watched: without an agent gates are open.
     const bool watched = watchedLately(paths_.watchMark());
@@ -140,9 +141,9 @@ void TenantManager::recover(const std::string& id) {
     compute_.openActivity(*tenant);
     tenant->activity.begin(from == 0 ? nowMs() : nowMs() - std::min(nowMs(), age_ms));
     if (const Result<void> saved = saveRecord(tenant->dir, tenant->record); !saved)
-      warn("tenant " + id + ": " + saved.error().message());
+      log::warn("tenant " + id + ": " + saved.error().message());
     registerWithArbiter(*tenant);
-    info("tenant " + id + " taken over");
+    log::info("tenant " + id + " taken over");
   }
   liveness_.watchHolder(tenant);
 }
@@ -151,10 +152,10 @@ void TenantManager::recover(const std::string& id) {
 void TenantManager::keepUnrecorded(const TenantPtr& tenant) {
   if (!tenant->record.contained && liveness_.watchSurvivors(tenant)) return;  // it ends with these
   tenant->record.kept = true;
-  warn("tenant " + tenant->record.id +
-       ": nobody lives in it, or its container may come back: its " +
-       "share is kept until `divvy share rm " +
-       (tenant->record.name.empty() ? tenant->record.id : tenant->record.name) + "`");
+  log::warn("tenant " + tenant->record.id +
+            ": nobody lives in it, or its container may come back: its " +
+            "share is kept until `divvy share rm " +
+            (tenant->record.name.empty() ? tenant->record.id : tenant->record.name) + "`");
 }
 
 }  // namespace divvy::agent

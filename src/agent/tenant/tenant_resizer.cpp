@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "os/log.h"
+#include "log/log.h"
 #include "tenant/resize_check.h"
 #include "tenant/tenant_events.h"
 
@@ -244,7 +244,7 @@ Result<void> writeShares(Tenant& tenant, const std::vector<ShareRecord>& shares)
     if (written) continue;
     for (unsigned back = 0; back <= device; ++back)
       if (const Result<void> again = write(back, tenant.record.shares[back]); !again)
-        warn("tenant " + tenant.record.id + ": " + again.error().message());
+        log::warn("tenant " + tenant.record.id + ": " + again.error().message());
     return written;
   }
   noteShrunk(tenant.record, shares);
@@ -317,7 +317,7 @@ Result<void> TenantResizer::reshape(const TenantPtr& tenant, const Reshape& want
   if (const Result<void> written = writeShares(*tenant, wanted.shares); !written) return written;
   tenant->record.priority = wanted.priority;
   publish(*tenant, before, by, [&](const Error& error) {
-    warn("tenant " + tenant->record.id + ": its memory is not swapped: " + error.message());
+    log::warn("tenant " + tenant->record.id + ": its memory is not swapped: " + error.message());
   });
   return {};
 }

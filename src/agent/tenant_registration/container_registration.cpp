@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "base/folder_mode.h"
-#include "container/injection.h"
+#include "container/tenant_edits.h"
 
 namespace divvy::agent {
 namespace {

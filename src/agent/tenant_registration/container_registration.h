@@ -26,7 +26,7 @@ class ContainerRegistration {
   // Accepts registrations of processes in containers from then on. Does nothing if already open.
   Result<void> open();
   // Call once a second.
-  void look() { registrar_.look(); }
+  void poll() { registrar_.poll(); }
   // The edits for the tenant's container, with its cards and their driver.
   Result<ContainerEdits> editsOf(const Tenant& tenant) const;
 

@@ -23,7 +23,7 @@ class Registrar {
     return receiver_.listen(path, hears);
   }
   // Call once a second.
-  void look() { receiver_.look(); }
+  void poll() { receiver_.poll(); }
   RegistrationReceiver::Counts counts() const { return receiver_.counts(); }
 
  private:

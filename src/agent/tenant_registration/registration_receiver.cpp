@@ -28,7 +28,7 @@
 
 #include "base/fd.h"
 #include "base/rate_limit.h"
-#include "os/log.h"
+#include "log/log.h"
 #include "tenant_registration/register_packet.h"
 
 namespace divvy::agent {
@@ -159,7 +159,7 @@ class RegistrationReceiver::Worker : public std::enable_shared_from_this<Worker>
   }
   void join() {
     pollfd waiting{done_.get(), POLLIN, 0};
-    while (poll(&waiting, 1, static_cast<int>(kStuck.count())) < 0 && errno == EINTR) {
+    while (::poll(&waiting, 1, static_cast<int>(kStuck.count())) < 0 && errno == EINTR) {
     }
     part();
   }
@@ -449,7 +449,7 @@ void RegistrationReceiver::drain() {
   }
 }
 
-void RegistrationReceiver::look() {
+void RegistrationReceiver::poll() {
   std::shared_ptr<Worker> worker;
   {
     const std::lock_guard<std::mutex> hold(shared_->mutex);
@@ -470,7 +470,7 @@ void RegistrationReceiver::look() {
   const std::lock_guard<std::mutex> hold(shared_->mutex);
   shared_->replies.erase(worker.get());
   shared_->stuck.push_back(std::move(worker));
-  warn(
+  log::warn(
       "registrations: a thread made no progress for 5 s, another one takes its place; what a "
       "process sent along cannot be closed");
 }

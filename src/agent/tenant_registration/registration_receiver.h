@@ -49,7 +49,7 @@ class RegistrationReceiver {
   // no thread can be started.
   Result<void> listen(const std::string& path, AcceptFrom hears);
   // Replaces a stuck thread. Call once a second.
-  void look();
+  void poll();
   Counts counts() const;
 
  private:

@@ -42,7 +42,7 @@ std::string whyItWaits(const ClusterPod& one) {
 
 ClusterShare waitingOf(const ClusterPod& one) {
   ClusterShare share;
-  share.space = one.pod.meta.space;
+  share.namespace_name = one.pod.meta.namespace_name;
   share.pod = one.pod.meta.name;
   share.state = "waits";
   share.reason = whyItWaits(one);
@@ -67,7 +67,7 @@ bool isOver(const scheduler::AllocatedShare& held, const kube::Pod& pod) {
 ClusterShare shareOf(const scheduler::AllocatedShare& held, const ClusterPod& one,
                      const UsageByDevice& places) {
   ClusterShare share;
-  share.space = held.space;
+  share.namespace_name = held.namespace_name;
   share.pod = held.pod;
   share.container = containerOf(one.pod, held.container);
   share.node = held.node;
@@ -90,18 +90,18 @@ std::vector<ClusterShare> sharesOf(const Cluster& cluster,
   for (const DeviceUsage& one : devices) places[{one.node, one.uuid}] = &one;
   std::map<std::pair<std::string, std::string>, const ClusterPod*> pods;
   for (const auto& [uid, one] : cluster.pods())
-    pods[{one.pod.meta.space, one.pod.meta.name}] = &one;
+    pods[{one.pod.meta.namespace_name, one.pod.meta.name}] = &one;
   std::vector<ClusterShare> all;
   for (const scheduler::AllocatedShare& held : cluster.cache().pods().shares()) {
-    const auto pod = pods.find({held.space, held.pod});
+    const auto pod = pods.find({held.namespace_name, held.pod});
     if (pod == pods.end() || isOver(held, pod->second->pod)) continue;
     all.push_back(shareOf(held, *pod->second, places));
   }
   for (const auto& [uid, one] : cluster.pods())
     if (one.pod.node.empty() && !one.pod.ended()) all.push_back(waitingOf(one));
   std::stable_sort(all.begin(), all.end(), [](const ClusterShare& a, const ClusterShare& b) {
-    return std::tie(a.space, a.pod, a.container, a.index) <
-           std::tie(b.space, b.pod, b.container, b.index);
+    return std::tie(a.namespace_name, a.pod, a.container, a.index) <
+           std::tie(b.namespace_name, b.pod, b.container, b.index);
   });
   return all;
 }
@@ -113,7 +113,8 @@ int listCluster(const ListOptions& options) {
   if (!cluster) return fail(cluster.error());
   for (const std::string& trouble : (*cluster)->troubles()) printNote("not in it: " + trouble);
   const std::string& node = options.node;
-  const std::string ns = options.own_space ? (*cluster)->api().space() : options.cluster->space;
+  const std::string ns =
+      options.own_namespace ? (*cluster)->api().namespaceName() : options.cluster->namespace_name;
   if (!node.empty() && (*cluster)->cache().nodes().nodeNamed(node) == nullptr)
     return fail({ErrorCode::kNotFound,
                  "\"" + node + "\" has no devices; `divvy gpus --cluster` lists those that do"});
@@ -121,7 +122,7 @@ int listCluster(const ListOptions& options) {
   std::vector<ClusterShare> shares = sharesOf(**cluster, devices);
   std::erase_if(devices, [&](const DeviceUsage& one) { return !node.empty() && one.node != node; });
   std::erase_if(shares, [&](const ClusterShare& one) {
-    return (!node.empty() && one.node != node) || (!ns.empty() && one.space != ns);
+    return (!node.empty() && one.node != node) || (!ns.empty() && one.namespace_name != ns);
   });
   const bool tenants = options.what == ListOptions::What::kTenants;
   const bool headers = options.output.headers;
@@ -136,7 +137,7 @@ int listCluster(const ListOptions& options) {
   }
   std::fputs(text.c_str(), stdout);
   // Like kubectl: the objects may be in another namespace.
-  if (options.own_space && tenants && shares.empty())
+  if (options.own_namespace && tenants && shares.empty())
     printNote("no pod with devices in namespace " + ns + "; -A: of all namespaces");
   return 0;
 }

@@ -18,7 +18,7 @@ engine::Instant wallTime() {
 }
 
 std::string nameOf(const ClusterPod& one) {
-  return one.pod.meta.space + '/' + one.pod.meta.name;
+  return one.pod.meta.namespace_name + '/' + one.pod.meta.name;
 }
 
 // The request that a pod would make today; requests that can never be valid are left out.
@@ -38,7 +38,7 @@ void addHeld(const Cluster& cluster, snapshot::Snapshot* snapshot) {
     allocated.name = nameOf(one);
     allocated.priority = one.pod.priority;
     allocated.since = {one.since_ms};
-    allocated.user = engine::UserName(one.pod.meta.space);
+    allocated.user = engine::UserName(one.pod.meta.namespace_name);
     if (const auto request = requestOf(cluster, one)) allocated.shape = request->shape;
     snapshot->allocations.push_back(std::move(allocated));
   }

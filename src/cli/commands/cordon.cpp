@@ -84,7 +84,7 @@ struct DrainedPod {
 };
 
 std::string nameOf(const kube::Pod& pod) {
-  return pod.meta.space + '/' + pod.meta.name;
+  return pod.meta.namespace_name + '/' + pod.meta.name;
 }
 
 std::vector<DrainedPod> podsToDrain(const Cluster& cluster, const std::string& node,
@@ -92,7 +92,8 @@ std::vector<DrainedPod> podsToDrain(const Cluster& cluster, const std::string& n
   std::set<std::string> devices, pods;
   for (const auto& [key, items] : cordons) devices.insert(items.begin(), items.end());
   for (const scheduler::AllocatedShare& one : cluster.cache().pods().shares())
-    if (one.node == node && devices.contains(one.uuid)) pods.insert(one.space + '/' + one.pod);
+    if (one.node == node && devices.contains(one.uuid))
+      pods.insert(one.namespace_name + '/' + one.pod);
   std::vector<DrainedPod> draining;
   for (const auto& [uid, one] : cluster.pods())
     if (!one.pod.node.empty() && pods.contains(nameOf(one.pod)))
@@ -137,7 +138,7 @@ class Drain {
       return;
     }
     const Result<kube::Eviction> ended =
-        api_.evict({one->pod.meta.space, one->pod.meta.name, one->pod.meta.uid, {}});
+        api_.evict({one->pod.meta.namespace_name, one->pod.meta.name, one->pod.meta.uid, {}});
     if (!ended) return report(one, ended.error().message());
     if (ended->end == kube::EvictionOutcome::kGone) return finish(one);
     // The pod was changed meanwhile.
@@ -154,8 +155,9 @@ class Drain {
 
   // Without an answer nothing is known.
   bool isThere(const kube::Pod& pod) {
-    const Result<json::value> now = api_.call(
-        {kube::Verb::kGet, "/api/v1/namespaces/" + pod.meta.space + "/pods/" + pod.meta.name});
+    const Result<json::value> now =
+        api_.call({kube::Verb::kGet,
+                   "/api/v1/namespaces/" + pod.meta.namespace_name + "/pods/" + pod.meta.name});
     if (!now) return now.error().code() != ErrorCode::kNotFound;
     return textAt(*now, {"metadata", "uid"}) == pod.meta.uid;
   }

@@ -88,7 +88,7 @@ Result<PodExplanation> explainOne(Cluster& cluster, const DryPod& pod,
   if (!pod.pod.node.empty()) {
     explained.bound = pod.pod.node;
     PodDecision& decision = explained.decision;
-    decision.name = pod.pod.meta.space + '/' + pod.pod.meta.name;
+    decision.name = pod.pod.meta.namespace_name + '/' + pod.pod.meta.name;
     for (const auto* list : {&pod.pod.init, &pod.pod.containers})
       for (const kube::PodContainer& one : *list) decision.containers.push_back(one.name);
     const engine::Allocation* held =
@@ -292,7 +292,7 @@ json::object jsonOf(const PodExplanation& explained) {
   pod["fixes"] = std::move(fixes);
   json::array victims;
   for (const scheduler::Victim& one : decision.ends.who)
-    victims.push_back((one.space + '/' + one.name).c_str());
+    victims.push_back((one.namespace_name + '/' + one.name).c_str());
   pod["would_fit_without"] = std::move(victims);
   if (!decision.gated.empty()) pod["gated"] = decision.gated;
   return pod;
@@ -302,12 +302,12 @@ json::object jsonOf(const PodExplanation& explained) {
 
 std::string namespaceOf(const ExplainPodOptions& options, KubeApi& api,
                         const std::string& written) {
-  if (!options.cluster.space.empty()) return options.cluster.space;
-  return written.empty() ? api.space() : written;
+  if (!options.cluster.namespace_name.empty()) return options.cluster.namespace_name;
+  return written.empty() ? api.namespaceName() : written;
 }
 
 Result<DryPod> readPod(KubeApi& api, const ExplainPodOptions& options) {
-  const std::string ns = namespaceOf(options, api, options.space);
+  const std::string ns = namespaceOf(options, api, options.namespace_name);
   kube::Call call{kube::Verb::kGet, "/api/v1/namespaces/" + ns + "/pods/" + options.name};
   Result<json::value> object = api.call(std::move(call));
   if (!object) return object.error();
@@ -328,9 +328,10 @@ Result<std::vector<DryPod>> podsToExplain(Cluster& cluster, const ExplainPodOpti
     idle->resize(1);
     return pods;
   }
-  addGroups(cluster, manifests.groups, options.cluster.space);
+  addGroups(cluster, manifests.groups, options.cluster.namespace_name);
   for (ManifestPod& one : manifests.pods) {
-    Result<DryPod> pod = dryRun(api, std::move(one.object), namespaceOf(options, api, one.space));
+    Result<DryPod> pod =
+        dryRun(api, std::move(one.object), namespaceOf(options, api, one.namespace_name));
     if (!pod) return Error(pod.error()).context(one.name);
     pods.push_back(std::move(*pod));
     idle->push_back(std::move(one.idle));

@@ -25,7 +25,7 @@ struct PodPlan {
 
 // A pod of a manifest, as the API server would create it.
 struct CreatedPod {
-  std::string name, space;
+  std::string name, namespace_name;
   std::size_t at = 0;   // index among the created pods
   std::string refused;  // the API server would refuse it
   std::string idle;     // why it does not exist now: it takes nothing
@@ -39,7 +39,7 @@ Result<void> preempt(Cluster& cluster, const DryPod& pod, const std::vector<DryP
   planned->ended_text =
       ends.who.empty() ? "those that are ending on " + ends.node : victimsText(ends.who);
   for (const scheduler::Victim& one : ends.who)
-    planned->ended.push_back(one.space + '/' + one.name);
+    planned->ended.push_back(one.namespace_name + '/' + one.name);
   for (const scheduler::Victim& one : ends.going) cluster.end(one.uid);
   for (const scheduler::Victim& one : ends.who) cluster.evict(one.uid);
   Result<PodDecision> again = decideFor(cluster, pod, all, false);
@@ -50,18 +50,21 @@ Result<void> preempt(Cluster& cluster, const DryPod& pod, const std::vector<DryP
 
 // All pods are created before the first is placed, because a gang needs all of them.
 Result<std::vector<CreatedPod>> makeAll(Cluster& cluster, std::vector<ManifestPod> wanted,
-                                        const std::string& space, std::vector<DryPod>* made) {
+                                        const std::string& namespace_name,
+                                        std::vector<DryPod>* made) {
   std::vector<CreatedPod> all;
   for (ManifestPod& one : wanted) {
     CreatedPod created;
     created.name = one.name;
-    created.space = !space.empty() ? space : !one.space.empty() ? one.space : cluster.api().space();
+    created.namespace_name = !namespace_name.empty()       ? namespace_name
+                             : !one.namespace_name.empty() ? one.namespace_name
+                                                           : cluster.api().namespaceName();
     created.idle = std::move(one.idle);
     if (!created.idle.empty()) {
       all.push_back(std::move(created));
       continue;
     }
-    Result<DryPod> pod = dryRun(cluster.api(), std::move(one.object), created.space);
+    Result<DryPod> pod = dryRun(cluster.api(), std::move(one.object), created.namespace_name);
     if (!pod && pod.error().code() == ErrorCode::kUnavailable)
       return Error(pod.error()).context(created.name);
     created.at = made->size();
@@ -75,7 +78,7 @@ Result<std::vector<CreatedPod>> makeAll(Cluster& cluster, std::vector<ManifestPo
 Result<PodPlan> planOne(Cluster& cluster, const CreatedPod& created,
                         const std::vector<DryPod>& made) {
   PodPlan planned;
-  planned.decision.name = created.space + '/' + created.name;
+  planned.decision.name = created.namespace_name + '/' + created.name;
   planned.refused = created.refused;
   planned.idle = created.idle;
   if (!planned.refused.empty() || !planned.idle.empty()) return planned;
@@ -141,10 +144,10 @@ int planPods(const PlanPodsOptions& options) {
   if (!cluster) return fail(cluster.error());
   (*cluster)->readMore();
   printTroubles(**cluster);
-  addGroups(**cluster, manifests->groups, options.cluster.space);
+  addGroups(**cluster, manifests->groups, options.cluster.namespace_name);
   std::vector<DryPod> made;
   const Result<std::vector<CreatedPod>> created =
-      makeAll(**cluster, std::move(manifests->pods), options.cluster.space, &made);
+      makeAll(**cluster, std::move(manifests->pods), options.cluster.namespace_name, &made);
   if (!created) return fail(created.error());
   bool all = true;
   json::array plans;

@@ -135,7 +135,7 @@ int serveScheduler(const SchedulerOptions& options) {
   terms.handshakes = options.handshakes != scheduler::WhereAgents::kNever;
   terms.ports_file = options.ports_file;
   terms.all_feasible = options.all_feasible;
-  terms.lease_space = options.lease_space;
+  terms.lease_namespace = options.lease_namespace;
   terms.lease_name = options.lease_name;
   terms.identity = options.identity.empty() ? hostName() : options.identity;
   terms.min_runtime = std::chrono::seconds((options.min_runtime_ms + 999) / 1000);

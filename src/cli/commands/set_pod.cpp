@@ -35,11 +35,11 @@ std::string freshId() {
 }
 
 std::string pathOf(const SetPodOptions& options) {
-  return "/api/v1/namespaces/" + options.space + "/pods/" + options.name;
+  return "/api/v1/namespaces/" + options.namespace_name + "/pods/" + options.name;
 }
 
 std::string nameOf(const SetPodOptions& options) {
-  return "pod " + options.space + '/' + options.name;
+  return "pod " + options.namespace_name + '/' + options.name;
 }
 
 // The container: without an option the only one that has devices.
@@ -135,7 +135,7 @@ void printJson(const SetPodOptions& options, const std::string& container,
   for (const kube::AssignedDevice& one : devicesOf(outcome.pod, container))
     devices.push_back(
         json::object{{"uuid", one.uuid}, {"memoryMiB", one.mebibytes}, {"cores", one.cores}});
-  json::object said{{"namespace", options.space},
+  json::object said{{"namespace", options.namespace_name},
                     {"pod", options.name},
                     {"container", container},
                     {"phase", phaseOf(outcome)},
@@ -171,7 +171,7 @@ int setPod(const SetPodOptions& given) {
   SetPodOptions options = given;
   const Result<std::unique_ptr<KubeApi>> api = KubeApi::open(options.cluster.connection);
   if (!api) return fail(api.error());
-  if (options.space.empty()) options.space = (*api)->space();
+  if (options.namespace_name.empty()) options.namespace_name = (*api)->namespaceName();
   const Result<kube::Pod> pod = readPod(**api, options);
   if (!pod) return fail(pod.error());
   const Result<std::string> container = containerOf(*pod, options);

@@ -59,7 +59,7 @@ NameRedactor namesIn(const Examined& examined) {
   for (const json::value& pod : examined.observation->pods)
     known(textAt(pod, {"metadata", "namespace"}), textAt(pod, {"metadata", "name"}));
   for (const doctor::WaitingPod& pod : examined.observation->facts.waiting)
-    known(pod.space, pod.name);
+    known(pod.namespace_name, pod.name);
   return names;
 }
 
@@ -97,7 +97,7 @@ BundleObjects readBundleObjects(Examined& examined, NameRedactor* names) {
   if (!examined.observation || examined.observation->facts.fault || examined.api == nullptr)
     return objects;
   const std::string maps =
-      "/api/v1/namespaces/" + examined.observation->facts.space + "/configmaps";
+      "/api/v1/namespaces/" + examined.observation->facts.namespace_name + "/configmaps";
   const Result<void> maps_read = examined.api->list(maps, "", [&](const json::value& map) {
     if (textAt(map, {"metadata", "labels", "app.kubernetes.io/name"}) != "divvy") return;
     if (objects.maps.size() < kMaxMaps) objects.maps.push_back(doctor::configMapExcerpt(map));

@@ -110,7 +110,8 @@ void addBypassingContainer(const json::value& object, const kube::Pod& pod,
   for (const char* list : {"initContainers", "containers"})
     for (const json::value& one : listAt(object, {"spec", list}))
       if (const std::string cards = cardsNamedBy(one); !cards.empty())
-        facts->past_shares.push_back({pod.meta.space, pod.meta.name, textAt(one, {"name"}), cards});
+        facts->past_shares.push_back(
+            {pod.meta.namespace_name, pod.meta.name, textAt(one, {"name"}), cards});
 }
 
 void addPod(const json::value& object, scheduler::SchedulerCache& cache,
@@ -126,7 +127,7 @@ void addPod(const json::value& object, scheduler::SchedulerCache& cache,
   if (asks || hasOurKeys(pod->meta.annotations)) observation->pods.push_back(object);
   if (asks && pod->node.empty())
     observation->facts.waiting.push_back(
-        {pod->meta.space, pod->meta.name, pod->scheduler, !pod->gates.empty()});
+        {pod->meta.namespace_name, pod->meta.name, pod->scheduler, !pod->gates.empty()});
 }
 
 doctor::ListError listedOf(const Result<void>& listed) {

@@ -47,7 +47,7 @@ void addWebhook(const json::value& object, ClusterFacts* facts) {
     found.name = name;
     found.policy = textAt(one, {"failurePolicy"});
     found.by_url = presentAt(one, {"clientConfig", "url"}) != nullptr;
-    found.space = textAt(one, {"clientConfig", "service", "namespace"});
+    found.namespace_name = textAt(one, {"clientConfig", "service", "namespace"});
     found.service = textAt(one, {"clientConfig", "service", "name"});
     const std::string bundle = textAt(one, {"clientConfig", "caBundle"});
     const auto pem = fromBase64(bundle);
@@ -95,7 +95,7 @@ bool isPlugin(const std::string& text) {
 
 void addWorkload(const json::value& object, const std::string& kind, ClusterFacts* facts) {
   doctor::WorkloadFacts one;
-  one.space = textAt(object, {"metadata", "namespace"});
+  one.namespace_name = textAt(object, {"metadata", "namespace"});
   one.name = textAt(object, {"metadata", "name"});
   const bool daemons = kind == "DaemonSet";
   if (daemons) {
@@ -111,11 +111,13 @@ void addWorkload(const json::value& object, const std::string& kind, ClusterFact
   } else if (!daemons && one.name == facts->own_scheduler) {
     facts->scheduler = std::move(one);
   } else if (runs(object, isHami)) {
-    facts->foreign_installations.push_back(
-        {ForeignInstallation::Kind::kHami, kind + " " + one.space + "/" + one.name, false});
+    facts->foreign_installations.push_back({ForeignInstallation::Kind::kHami,
+                                            kind + " " + one.namespace_name + "/" + one.name,
+                                            false});
   } else if (daemons && one.wanted > 0 && runs(object, isPlugin)) {
-    facts->foreign_installations.push_back(
-        {ForeignInstallation::Kind::kPlugin, kind + " " + one.space + "/" + one.name, false});
+    facts->foreign_installations.push_back({ForeignInstallation::Kind::kPlugin,
+                                            kind + " " + one.namespace_name + "/" + one.name,
+                                            false});
   }
 }
 
@@ -132,7 +134,8 @@ void readWorkloads(KubeApi& api, ClusterFacts* facts) {
 void readEndpoints(KubeApi& api, ClusterFacts* facts) {
   if (!facts->webhook || facts->webhook->by_url) return;
   facts->endpoints_listed = listEach(
-      api, "/apis/discovery.k8s.io/v1/namespaces/" + facts->webhook->space + "/endpointslices",
+      api,
+      "/apis/discovery.k8s.io/v1/namespaces/" + facts->webhook->namespace_name + "/endpointslices",
       "labelSelector=kubernetes.io%2Fservice-name%3D" + facts->webhook->service,
       [&](const json::value& slice) {
         for (const json::value& one : listAt(slice, {"endpoints"})) {
@@ -144,12 +147,13 @@ void readEndpoints(KubeApi& api, ClusterFacts* facts) {
       });
 }
 
-void readSpace(KubeApi& api, ClusterFacts* facts) {
-  const Result<json::value> ns = api.call({kube::Verb::kGet, "/api/v1/namespaces/" + facts->space});
+void readNamespace(KubeApi& api, ClusterFacts* facts) {
+  const Result<json::value> ns =
+      api.call({kube::Verb::kGet, "/api/v1/namespaces/" + facts->namespace_name});
   if (ns) {
     facts->security = textAt(*ns, {"metadata", "labels", "pod-security.kubernetes.io/enforce"});
   } else {
-    facts->spaces_listed = ns.error();
+    facts->namespaces_listed = ns.error();
   }
 }
 
@@ -170,15 +174,15 @@ void readInstalled(KubeApi& api, ClusterFacts* facts) {
   facts->installed = facts->webhook || facts->scheduler || facts->agent || facts->queues;
   for (const doctor::GuardPolicy& one : facts->policies)
     facts->installed = facts->installed || one.name.starts_with("divvy-");
-  if (facts->webhook && !facts->webhook->space.empty()) {
-    facts->space = facts->webhook->space;
+  if (facts->webhook && !facts->webhook->namespace_name.empty()) {
+    facts->namespace_name = facts->webhook->namespace_name;
   } else if (facts->scheduler) {
-    facts->space = facts->scheduler->space;
+    facts->namespace_name = facts->scheduler->namespace_name;
   } else if (facts->agent) {
-    facts->space = facts->agent->space;
+    facts->namespace_name = facts->agent->namespace_name;
   }
   readEndpoints(api, facts);
-  if (facts->installed) readSpace(api, facts);
+  if (facts->installed) readNamespace(api, facts);
   facts->classes_listed =
       listEach(api, "/apis/node.k8s.io/v1/runtimeclasses", "", [&](const json::value& o) {
         facts->classes.push_back(textAt(o, {"metadata", "name"}));
@@ -186,7 +190,7 @@ void readInstalled(KubeApi& api, ClusterFacts* facts) {
 }
 
 void readLease(KubeApi& api, bool watch, ClusterFacts* facts, json::value* object) {
-  const std::string path = kube::leasePath(facts->space, facts->own_scheduler);
+  const std::string path = kube::leasePath(facts->namespace_name, facts->own_scheduler);
   std::string first;
   for (int observation = 0; observation < (watch ? kMaxLooks : 1); ++observation) {
     if (observation > 0) poll(nullptr, 0, kPollMs);

@@ -124,15 +124,15 @@ void Cluster::readQueues() {
     forecast_.withoutQueues();
   }
   if (!any) return;
-  const Result<void> spaces =
+  const Result<void> namespaces =
       api_->list("/api/v1/namespaces", "", [this](const json::value& object) {
         const Result<kube::Meta> meta = kube::metaOf(object);
-        if (meta) forecast_.setSpace(*meta);
+        if (meta) forecast_.setNamespace(*meta);
         if (!meta) note(meta.error());
       });
-  if (spaces) return;
-  note(Error(spaces.error()).context("which queues namespaces have"));
-  forecast_.withoutSpaces();
+  if (namespaces) return;
+  note(Error(namespaces.error()).context("which queues namespaces have"));
+  forecast_.withoutNamespaces();
 }
 
 Result<std::uint32_t> Cluster::leastIn(const scheduler::MinMemberRef& in) {

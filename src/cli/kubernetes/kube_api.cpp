@@ -95,8 +95,8 @@ Result<void> KubeApi::list(const std::string& path, const std::string& query,
   return {};
 }
 
-const std::string& KubeApi::space() const {
-  return impl_->client->access().space;
+const std::string& KubeApi::namespaceName() const {
+  return impl_->client->access().namespace_name;
 }
 
 }  // namespace divvy::cli

@@ -30,7 +30,7 @@ class KubeApi {
   Result<void> list(const std::string& path, const std::string& query,
                     const std::function<void(const boost::json::value& item)>& each);
   Result<kube::Eviction> evict(kube::EvictionOptions ask);
-  const std::string& space() const;  // of the kubeconfig's context
+  const std::string& namespaceName() const;  // of the kubeconfig's context
 
  private:
   struct Impl;

@@ -14,7 +14,7 @@ namespace divvy::cli {
 
 struct ManifestPod {
   std::string name;            // "trainer"; of several "trainer-0"
-  std::string space;           // as written; empty: none
+  std::string namespace_name;  // as written; empty: none
   boost::json::object object;  // a Pod
   std::string idle;            // why it is not requested now: "Deployment web: replicas is 0"
 };
@@ -30,7 +30,7 @@ struct Manifests {
 };
 
 // Returns the path of the group in that namespace.
-std::string groupPathOf(const boost::json::value& group, const std::string& space);
+std::string groupPathOf(const boost::json::value& group, const std::string& namespace_name);
 
 Result<Manifests> podsOf(const std::string& text, const std::string& name);
 

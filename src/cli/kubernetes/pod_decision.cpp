@@ -22,7 +22,7 @@ std::vector<std::string> containersOf(const kube::Pod& pod) {
 
 std::string gangOf(const kube::Pod& pod) {
   const auto words = scheduler::gangOf(pod);
-  return words && *words ? pod.meta.space + '/' + (*words)->name : "";
+  return words && *words ? pod.meta.namespace_name + '/' + (*words)->name : "";
 }
 
 // All pods of a gang arrive together.
@@ -56,7 +56,7 @@ std::string percentText(engine::Compute compute) {
 Result<PodDecision> decideFor(Cluster& cluster, const DryPod& pod, const std::vector<DryPod>& all,
                               bool nodes) {
   PodDecision decision;
-  decision.name = pod.pod.meta.space + '/' + pod.pod.meta.name;
+  decision.name = pod.pod.meta.namespace_name + '/' + pod.pod.meta.name;
   decision.containers = containersOf(pod.pod);
   const std::vector<std::string> asked = cluster.nodesFor(pod.object, &decision.filtered);
   const std::vector<std::string_view> names(asked.begin(), asked.end());
@@ -101,7 +101,9 @@ void addGroups(Cluster& cluster, const std::vector<boost::json::value>& groups,
   std::map<std::string, boost::json::value> by_path;
   for (const boost::json::value& group : groups) {
     const std::string written = textAt(group, {"metadata", "namespace"});
-    const std::string where = !ns.empty() ? ns : !written.empty() ? written : cluster.api().space();
+    const std::string where = !ns.empty()        ? ns
+                              : !written.empty() ? written
+                                                 : cluster.api().namespaceName();
     by_path[groupPathOf(group, where)] = group;
   }
   cluster.addGroups(std::move(by_path));
@@ -142,7 +144,8 @@ std::string victimsText(const std::vector<scheduler::Victim>& victims) {
   for (std::size_t i = 0; i < victims.size(); ++i) {
     const scheduler::Victim& one = victims[i];
     if (i > 0) text += i + 1 == victims.size() ? " and " : ", ";
-    text += one.space + '/' + one.name + " (priority " + std::to_string(one.priority) + ')';
+    text +=
+        one.namespace_name + '/' + one.name + " (priority " + std::to_string(one.priority) + ')';
   }
   return text;
 }

@@ -74,7 +74,7 @@ struct ExplainOptions {
 // A cluster, and the placement options of its scheduler.
 struct ClusterChoice {
   ConnectionOptions connection;
-  std::string space;                       // namespace; empty: the context's
+  std::string namespace_name;              // empty: the context's
   std::vector<std::string> vendors;        // empty: all
   std::string node_policy, device_policy;  // empty: the engine's
   std::string pools;                       // a file; empty: none
@@ -86,7 +86,7 @@ struct ClusterChoice {
 // A pod that exists, or pods that manifests would create.
 struct ExplainPodOptions {
   ClusterChoice cluster;
-  std::string space, name;
+  std::string namespace_name, name;
   std::vector<std::string> files;
   Output output;
 };
@@ -109,7 +109,7 @@ struct ListOptions {
   std::optional<ClusterChoice> cluster;  // instead of agents
   std::string node;                      // of the cluster; empty: all
   // Without a namespace given: the context's namespace, not all.
-  bool own_space = false;
+  bool own_namespace = false;
 };
 
 // Devices of a cluster that get no new tenants; kDrain also evicts their pods.
@@ -145,11 +145,11 @@ struct SetOptions {
 // A container of a cluster's pod.
 struct SetPodOptions {
   ClusterChoice cluster;
-  std::string space, name;  // empty: the kubeconfig's
-  std::string container;    // empty: the only one with devices
-  Bytes memory;             // of each of its devices; 0: unchanged
-  unsigned cores = 0;       // percent of each device; 0: unchanged
-  std::string priority;     // empty: unchanged
+  std::string namespace_name, name;  // empty: the kubeconfig's
+  std::string container;             // empty: the only one with devices
+  Bytes memory;                      // of each of its devices; 0: unchanged
+  unsigned cores = 0;                // percent of each device; 0: unchanged
+  std::string priority;              // empty: unchanged
   bool wait = true;
   std::uint64_t timeout_ms = 0;
   Output output;
@@ -249,10 +249,10 @@ struct SchedulerOptions {
   scheduler::WhereAgents hami_label = scheduler::WhereAgents::kAuto;
   scheduler::WhereAgents locks = scheduler::WhereAgents::kAuto;
   scheduler::WhereAgents handshakes = scheduler::WhereAgents::kAuto;
-  std::string lease_space, lease_name;     // no name: no Lease
-  std::string identity;                    // empty: the host's name
-  std::string node_policy, device_policy;  // empty: the engine's
-  std::string pools;                       // a file; empty: none
+  std::string lease_namespace, lease_name;  // no name: no Lease
+  std::string identity;                     // empty: the host's name
+  std::string node_policy, device_policy;   // empty: the engine's
+  std::string pools;                        // a file; empty: none
   bool hami_scores = false;
   std::string metrics_host = "0.0.0.0";
   std::uint16_t metrics_port = 9395;

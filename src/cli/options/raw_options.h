@@ -52,17 +52,17 @@ struct ConnectionText {
 // For all commands about a cluster.
 struct ClusterText {
   ConnectionText connection;
-  std::string space, node_policy, device_policy, pools, compat, device_config, model_resources,
-      min_runtime;
+  std::string namespace_name, node_policy, device_policy, pools, compat, device_config,
+      model_resources, min_runtime;
   std::string node;       // the node that a list is limited to
   std::string container;  // of a pod
   std::vector<std::string> vendors, words, files;
   bool cluster = false;  // for commands that are for agents, too
   bool dry_run = false;
-  bool all_spaces = false;
+  bool all_namespaces = false;
   // Namespace given to kubectl's plugin for a command that has none.
-  std::string idle_space;
-  bool idle_all_spaces = false;
+  std::string idle_namespace;
+  bool idle_all_namespaces = false;
 };
 
 // For an agent on a Kubernetes node.

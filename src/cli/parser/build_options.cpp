@@ -200,7 +200,7 @@ Result<Options> makeShare(ShareOptions::What what, const RawOptions& raw) {
 Result<Options> makeExplainReason(const RawOptions& raw) {
   const Result<Output> output = outputOf(raw);
   if (!output) return output.error();
-  if (hasAgentOptions(raw) || !raw.cluster.files.empty() || !raw.cluster.space.empty())
+  if (hasAgentOptions(raw) || !raw.cluster.files.empty() || !raw.cluster.namespace_name.empty())
     return Error{ErrorCode::kUsage,
                  "explain reason says what words mean, and asks for nothing; accepted: CODE or "
                  "words, -o and --no-headers"};
@@ -233,7 +233,8 @@ Result<Options> makeList(ListOptions::What what, const RawOptions& raw) {
     const ClusterText& text = raw.cluster;
     const bool more = !text.vendors.empty() || !text.device_config.empty() ||
                       !text.model_resources.empty() || !raw.pools.empty();
-    if (list.node.empty() && text.space.empty() && !text.all_spaces && !more) return Options{list};
+    if (list.node.empty() && text.namespace_name.empty() && !text.all_namespaces && !more)
+      return Options{list};
     return Error{ErrorCode::kUsage,
                  "--node, --namespace, --all-namespaces, --vendors, --device-config, "
                  "--model-resources and --pools "
@@ -245,9 +246,9 @@ Result<Options> makeList(ListOptions::What what, const RawOptions& raw) {
   if (!cluster) return cluster.error();
   list.cluster = std::move(*cluster);
   // As in kubectl, -A precedes -n.
-  if (raw.cluster.all_spaces) list.cluster->space.clear();
-  list.own_space = raw.plugin && what == ListOptions::What::kTenants &&
-                   list.cluster->space.empty() && !raw.cluster.all_spaces;
+  if (raw.cluster.all_namespaces) list.cluster->namespace_name.clear();
+  list.own_namespace = raw.plugin && what == ListOptions::What::kTenants &&
+                       list.cluster->namespace_name.empty() && !raw.cluster.all_namespaces;
   return Options{list};
 }
 
@@ -270,7 +271,7 @@ Result<Options> makeTop(const RawOptions& raw) {
 Result<Options> makeSet(const RawOptions& raw) {
   if (namesPod(raw.tenant) || raw.plugin) return makeSetPod(raw);
   const ClusterText& cluster = raw.cluster;
-  if (!cluster.container.empty() || !cluster.space.empty() ||
+  if (!cluster.container.empty() || !cluster.namespace_name.empty() ||
       hasConnectionOptions(cluster.connection) || !raw.timeout.empty() || raw.no_wait ||
       !raw.output.empty())
     return Error{

@@ -69,11 +69,11 @@ struct Grammar {
   void addViews();
   void addSnapshot();
   // Meaning of -n for a command: its namespace, or nothing, although kubectl accepts it.
-  enum class Spaces { kOwn, kIdle };
+  enum class Namespaces { kOwn, kIdle };
   void addSwitch(CLI::App* command, const std::string& text);
-  void addConnection(CLI::App* command, Spaces spaces = Spaces::kIdle);
-  void addReach(CLI::App* command, Spaces spaces = Spaces::kIdle);
-  void addCluster(CLI::App* command, Spaces spaces = Spaces::kIdle);
+  void addConnection(CLI::App* command, Namespaces namespaces = Namespaces::kIdle);
+  void addReach(CLI::App* command, Namespaces namespaces = Namespaces::kIdle);
+  void addCluster(CLI::App* command, Namespaces namespaces = Namespaces::kIdle);
   void addMinRuntime(CLI::App* command);
   void addFiles(CLI::App* command);
   void addPlan();

@@ -21,8 +21,8 @@ Result<Options> makeMigrateValues(const RawOptions& raw) {
 }  // namespace
 
 // How it is reached; and by which names devices are known there.
-void Grammar::addReach(CLI::App* command, Spaces spaces) {
-  addConnection(command, spaces);
+void Grammar::addReach(CLI::App* command, Namespaces namespaces) {
+  addConnection(command, namespaces);
   ClusterText& text = raw.cluster;
   command->add_option("--vendors", text.vendors, "as the cluster's scheduler was told [all]")
       ->delimiter(',')
@@ -38,8 +38,8 @@ void Grammar::addReach(CLI::App* command, Spaces spaces) {
 }
 
 // Of those that say where something would go, too.
-void Grammar::addCluster(CLI::App* command, Spaces spaces) {
-  addReach(command, spaces);
+void Grammar::addCluster(CLI::App* command, Namespaces namespaces) {
+  addReach(command, namespaces);
   ClusterText& text = raw.cluster;
   command->add_option("--node-policy", text.node_policy, "likewise [divvy]")->type_name("NAME");
   command->add_option("--pools", raw.pools, "likewise, pools of devices [none]")->type_name("FILE");
@@ -62,7 +62,7 @@ void Grammar::addFiles(CLI::App* command) {
       ->expected(1)
       ->take_all()
       ->allow_extra_args(false);
-  command->add_option("-n,--namespace", raw.cluster.space, "of the pods [the context's]")
+  command->add_option("-n,--namespace", raw.cluster.namespace_name, "of the pods [the context's]")
       ->type_name("NAME");
 }
 
@@ -99,7 +99,7 @@ void Grammar::addPlan() {
   CLI::App* plan =
       add("plan", "Where pods of manifests would go, one after the other", makePlanPods);
   addFiles(plan);
-  addCluster(plan, Spaces::kOwn);
+  addCluster(plan, Namespaces::kOwn);
   addMinRuntime(plan);
   plan->add_option("--device-policy", raw.device_policy, "as the cluster's scheduler was told")
       ->type_name("WORDS");

@@ -16,7 +16,7 @@ void Grammar::addSwitch(CLI::App* command, const std::string& text) {
   if (!raw.plugin) command->add_flag("--cluster", raw.cluster.cluster, text);
 }
 
-void Grammar::addConnection(CLI::App* command, Spaces spaces) {
+void Grammar::addConnection(CLI::App* command, Namespaces namespaces) {
   ConnectionText& text = raw.cluster.connection;
   for (const ConnectionOption& one : reachOptions())
     command->add_option(one.names, text.*one.text, one.help)
@@ -38,14 +38,15 @@ void Grammar::addConnection(CLI::App* command, Spaces spaces) {
       ->type_name("NAME")
       ->take_last()
       ->group(kGroup);
-  if (spaces == Spaces::kOwn) return;
+  if (namespaces == Namespaces::kOwn) return;
   command
-      ->add_option("-n,--namespace", raw.cluster.idle_space,
+      ->add_option("-n,--namespace", raw.cluster.idle_namespace,
                    "means nothing here: this is of no namespace")
       ->type_name("NAME")
       ->take_last()
       ->group(kGroup);
-  command->add_flag("-A,--all-namespaces", raw.cluster.idle_all_spaces, "likewise")->group(kGroup);
+  command->add_flag("-A,--all-namespaces", raw.cluster.idle_all_namespaces, "likewise")
+      ->group(kGroup);
 }
 
 }  // namespace divvy::cli

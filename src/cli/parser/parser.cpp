@@ -99,7 +99,7 @@ void Grammar::addExplain() {
   addCompute(explain, true);
   addPlace(explain);
   addFiles(explain);
-  addCluster(explain, Spaces::kOwn);
+  addCluster(explain, Namespaces::kOwn);
   addMinRuntime(explain);
   addOutput(explain, true);
 }
@@ -122,15 +122,15 @@ void Grammar::addViews() {
     addSwitch(command, "of a cluster instead of this machine");
     command->add_option("--node", raw.cluster.node, "of the cluster, this one only [all]")
         ->type_name("NAME");
-    addReach(command, command == ls ? Spaces::kOwn : Spaces::kIdle);
+    addReach(command, command == ls ? Namespaces::kOwn : Namespaces::kIdle);
     command->add_option("--pools", raw.pools, "likewise, pools of devices [none]")
         ->type_name("FILE");
   }
   ls->add_option(
-        "-n,--namespace", raw.cluster.space,
+        "-n,--namespace", raw.cluster.namespace_name,
         raw.plugin ? "this one only [the context's]" : "of the cluster, this one only [all]")
       ->type_name("NAME");
-  ls->add_flag("-A,--all-namespaces", raw.cluster.all_spaces, "of the cluster, all of them");
+  ls->add_flag("-A,--all-namespaces", raw.cluster.all_namespaces, "of the cluster, all of them");
   top->add_option("-n", raw.frames, "end after this many pictures")->type_name("COUNT");
   top->add_option("--interval", raw.interval, "time between pictures, 100ms or more [1s]")
       ->type_name("TIME");
@@ -163,9 +163,9 @@ void Grammar::addControl() {
   set->add_option("--name", raw.name, "new name")->type_name("NAME");
   set->add_option("-c,--container", raw.cluster.container, "of the pod [the one that has devices]")
       ->type_name("NAME");
-  set->add_option("-n,--namespace", raw.cluster.space, "of the pod [the kubeconfig's]")
+  set->add_option("-n,--namespace", raw.cluster.namespace_name, "of the pod [the kubeconfig's]")
       ->type_name("NAME");
-  addConnection(set, Spaces::kOwn);
+  addConnection(set, Namespaces::kOwn);
   set->add_option("--timeout", raw.timeout, "wait so long until a pod is changed [75s]")
       ->type_name("TIME");
   set->add_flag("--no-wait", raw.no_wait, "ask for a pod's change, and leave");

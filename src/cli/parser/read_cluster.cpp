@@ -15,7 +15,7 @@ Error usage(const std::string& what) {
 // "NAMESPACE/NAME", or a NAME.
 void readName(const std::string& text, ExplainPodOptions* options) {
   const std::size_t slash = text.find('/');
-  if (slash != std::string::npos) options->space = text.substr(0, slash);
+  if (slash != std::string::npos) options->namespace_name = text.substr(0, slash);
   options->name = slash == std::string::npos ? text : text.substr(slash + 1);
 }
 
@@ -58,7 +58,7 @@ Result<ClusterChoice> clusterOf(const RawOptions& raw) {
   Result<ConnectionOptions> connection = connectionOf(text.connection);
   if (!connection) return connection.error();
   choice.connection = std::move(*connection);
-  choice.space = text.space;
+  choice.namespace_name = text.namespace_name;
   choice.vendors = text.vendors;
   choice.node_policy = text.node_policy;
   choice.device_policy = raw.device_policy;
@@ -93,10 +93,10 @@ Result<Options> makeExplainPod(const RawOptions& raw) {
   Result<ClusterChoice> cluster = clusterOf(raw);
   if (!cluster) return cluster.error();
   options.cluster = std::move(*cluster);
-  if (!options.space.empty() && !options.cluster.space.empty() &&
-      options.space != options.cluster.space)
-    return usage("the pod is in namespace " + options.space + " and -n says " +
-                 options.cluster.space + "; accepted: one of them");
+  if (!options.namespace_name.empty() && !options.cluster.namespace_name.empty() &&
+      options.namespace_name != options.cluster.namespace_name)
+    return usage("the pod is in namespace " + options.namespace_name + " and -n says " +
+                 options.cluster.namespace_name + "; accepted: one of them");
   const Result<Output> output = outputOf(raw, true);
   if (!output) return output.error();
   options.output = *output;

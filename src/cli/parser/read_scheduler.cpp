@@ -15,9 +15,9 @@ constexpr std::uint64_t kMinLifeMs = 10'000;
 Result<void> readLease(const std::string& text, SchedulerOptions* options) {
   if (text == "none") return {};
   const std::size_t slash = text.find('/');
-  options->lease_space = slash == std::string::npos ? "" : text.substr(0, slash);
+  options->lease_namespace = slash == std::string::npos ? "" : text.substr(0, slash);
   options->lease_name = slash == std::string::npos ? "" : text.substr(slash + 1);
-  const bool two = !options->lease_space.empty() && !options->lease_name.empty() &&
+  const bool two = !options->lease_namespace.empty() && !options->lease_name.empty() &&
                    options->lease_name.find('/') == std::string::npos;
   if (two) return {};
   return Error{ErrorCode::kUsage,
@@ -104,10 +104,10 @@ Result<void> readOwnCertificate(const SchedulerText& text, SchedulerOptions* opt
     return Error{ErrorCode::kUsage,
                  "--cert-secret \"" + text.secret + "\" is not accepted; NAMESPACE/NAME is"};
   scheduler::OwnCertificate own;
-  own.space = text.secret.substr(0, slash);
+  own.namespace_name = text.secret.substr(0, slash);
   own.name = text.secret.substr(slash + 1);
   own.registration = text.registration.empty() ? options->name : text.registration;
-  own.names = serviceNames(options->name, own.space);
+  own.names = serviceNames(options->name, own.namespace_name);
   for (std::string& name : split(text.names)) own.names.push_back(std::move(name));
   if (!text.life.empty()) {
     const Result<std::uint64_t> life = parseDurationMs(text.life);
@@ -194,8 +194,9 @@ Result<Options> makeScheduler(const RawOptions& raw) {
   options.model_resources = text.model_resources;
   if (const auto read = readPriorities(text, &options.priorities); !read) return read.error();
   options.identity = text.identity;
-  const Result<void> lease = readLease(
-      text.lease.empty() ? scheduler::kSpace + ('/' + options.name) : text.lease, &options);
+  const Result<void> lease =
+      readLease(text.lease.empty() ? scheduler::kDivvyNamespace + ('/' + options.name) : text.lease,
+                &options);
   if (!lease) return lease.error();
   options.node_policy = text.node_policy;
   options.device_policy = text.device_policy;

@@ -16,16 +16,16 @@ Error usage(const std::string& what) {
 
 // "pod/NAME", "pod/NAMESPACE/NAME".
 Result<void> readTarget(const RawOptions& raw, SetPodOptions* options) {
-  const std::string& ns = raw.cluster.space;
+  const std::string& ns = raw.cluster.namespace_name;
   const std::string named =
       namesPod(raw.tenant) ? raw.tenant.substr(raw.tenant.find('/') + 1) : std::string();
   const std::size_t slash = named.find('/');
   const bool full = slash != std::string::npos;
   options->name = full ? named.substr(slash + 1) : named;
-  options->space = full ? named.substr(0, slash) : ns;
-  const bool both = full && !ns.empty() && ns != options->space;
+  options->namespace_name = full ? named.substr(0, slash) : ns;
+  const bool both = full && !ns.empty() && ns != options->namespace_name;
   const bool bad = options->name.empty() || options->name.find('/') != std::string::npos ||
-                   (full && options->space.empty());
+                   (full && options->namespace_name.empty());
   if (!bad && !both) return {};
   return usage('"' + raw.tenant + '"' + (both ? " and -n " + ns : "") +
                "; accepted: pod/NAME with -n NAMESPACE, or pod/NAMESPACE/NAME");

@@ -61,7 +61,7 @@ std::vector<std::string> cellsOf(const DeviceUsage& device, const std::string& i
 }
 
 json::object jsonOf(const ClusterShare& share) {
-  json::object one{{"namespace", share.space}, {"pod", share.pod}, {"state", share.state}};
+  json::object one{{"namespace", share.namespace_name}, {"pod", share.pod}, {"state", share.state}};
   if (!share.reason.empty()) one["reason"] = share.reason;
   if (share.container.empty()) return one;
   one["container"] = share.container;
@@ -138,9 +138,10 @@ std::string clusterSharesText(const std::vector<ClusterShare>& shares, bool head
                "STATE", "REASON"});
   for (const ClusterShare& one : shares) {
     const bool waits = one.container.empty();
-    table.add({one.space, one.pod, one.container, one.node, waits ? "" : std::to_string(one.index),
-               one.model, waits ? "" : sizeWord(one.memory.count),
-               waits ? "" : percentWord(one.compute), one.state, one.reason});
+    table.add({one.namespace_name, one.pod, one.container, one.node,
+               waits ? "" : std::to_string(one.index), one.model,
+               waits ? "" : sizeWord(one.memory.count), waits ? "" : percentWord(one.compute),
+               one.state, one.reason});
   }
   return table.text(headers, width);
 }

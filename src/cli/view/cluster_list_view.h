@@ -13,9 +13,9 @@ namespace divvy::cli {
 
 // A device that a pod's container has a share of, or a pod that waits for devices.
 struct ClusterShare {
-  std::string space, pod, container;  // "*": several containers; empty: the pod waits
-  std::string node, uuid, model;      // empty: it waits
-  std::size_t index = 0;              // of the device on its node
+  std::string namespace_name, pod, container;  // "*": several containers; empty: the pod waits
+  std::string node, uuid, model;               // empty: it waits
+  std::size_t index = 0;                       // of the device on its node
   Bytes memory;
   engine::Compute compute;
   // State of the pod: "running", "pending" (not all of it runs), "ending", "unknown", "waits".

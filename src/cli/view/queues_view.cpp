@@ -106,7 +106,7 @@ std::string queuesJson(const std::vector<kube::Queue>& queues) {
     json::object one = kube::statusOf(queue.status);
     one["name"] = queue.meta.name;
     one["parent"] = queue.parent;
-    one["namespaces"] = json::array(queue.spaces.begin(), queue.spaces.end());
+    one["namespaces"] = json::array(queue.namespaces.begin(), queue.namespaces.end());
     one["weight"] = queue.weight;
     if (!queue.pool.empty()) one["pool"] = queue.pool;
     one["borrowing"] = queue.borrows;

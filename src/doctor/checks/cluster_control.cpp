@@ -77,12 +77,13 @@ void checkAnswers(const ClusterFacts& facts, FindingBuilder& sink) {
   if (!facts.webhook) return sink.skip("there is no webhook");
   if (facts.webhook->by_url) return sink.skip("it is called by a URL, not a Service");
   if (facts.endpoints_listed) return sink.skip(facts.endpoints_listed->message());
-  const std::string service = facts.webhook->space + "/" + facts.webhook->service;
+  const std::string service = facts.webhook->namespace_name + "/" + facts.webhook->service;
   if (facts.endpoints > 0) return sink.ok(counted(facts.endpoints, "ready address"), service);
-  sink.fault({"the Service has no ready address",
-              "pods with devices cannot be made: the webhook fails closed",
-              "kubectl -n " + facts.webhook->space + " get pods -l app.kubernetes.io/name=divvy"},
-             service);
+  sink.fault(
+      {"the Service has no ready address",
+       "pods with devices cannot be made: the webhook fails closed",
+       "kubectl -n " + facts.webhook->namespace_name + " get pods -l app.kubernetes.io/name=divvy"},
+      service);
 }
 
 void checkCertificate(const ClusterFacts& facts, FindingBuilder& sink) {
@@ -175,9 +176,9 @@ void checkQueues(const ClusterFacts& facts, FindingBuilder& sink) {
 
 void checkLease(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.lease_read, sink)) return;
-  const std::string name = facts.space + "/" + facts.own_scheduler;
-  const std::string look =
-      "kubectl -n " + facts.space + " get pods; their /readyz (port 9396) says what is missing";
+  const std::string name = facts.namespace_name + "/" + facts.own_scheduler;
+  const std::string look = "kubectl -n " + facts.namespace_name +
+                           " get pods; their /readyz (port 9396) says what is missing";
   if (!facts.lease)
     return sink.warn({"there is none", "nobody leads, unless it runs with --lease none", look},
                      name);
@@ -214,10 +215,11 @@ void checkScheduler(const ClusterFacts& facts, FindingBuilder& sink) {
                       "nothing",
                       kInstall});
   const WorkloadFacts& found = *facts.scheduler;
-  const std::string name = found.space + "/" + found.name;
+  const std::string name = found.namespace_name + "/" + found.name;
   const std::string seen =
       std::to_string(found.ready) + " of " + std::to_string(found.wanted) + " replicas are ready";
-  const std::string look = "kubectl -n " + found.space + " describe deployment " + found.name;
+  const std::string look =
+      "kubectl -n " + found.namespace_name + " describe deployment " + found.name;
   if (found.ready == 0)
     return sink.fault({seen, "pods with devices are refused, or stay pending", look}, name);
   if (found.ready < found.wanted)
@@ -230,30 +232,30 @@ void checkAgents(const ClusterFacts& facts, FindingBuilder& sink) {
   if (!facts.agent)
     return sink.skip("no DaemonSet divvy-agent: agents run some other way, or HAMi's serve nodes");
   const WorkloadFacts& found = *facts.agent;
-  const std::string name = found.space + "/" + found.name;
+  const std::string name = found.namespace_name + "/" + found.name;
   const std::string seen =
       std::to_string(found.ready) + " of " + std::to_string(found.wanted) + " nodes have it ready";
   if (found.ready >= found.wanted) return sink.ok(seen, name);
-  sink.warn(
-      {seen, "on the others no container with devices starts",
-       "kubectl -n " + found.space + " get pods -l app.kubernetes.io/component=agent -o wide"},
-      name);
+  sink.warn({seen, "on the others no container with devices starts",
+             "kubectl -n " + found.namespace_name +
+                 " get pods -l app.kubernetes.io/component=agent -o wide"},
+            name);
 }
 
 void checkSecurity(const ClusterFacts& facts, FindingBuilder& sink) {
-  if (leftOut(facts, facts.spaces_listed, sink)) return;
+  if (leftOut(facts, facts.namespaces_listed, sink)) return;
   const std::string& level = facts.security;
   if (level.empty())
     return sink.ok("the namespace says none; what the cluster has by default is not told",
-                   facts.space);
-  if (level == "privileged") return sink.ok("privileged", facts.space);
+                   facts.namespace_name);
+  if (level == "privileged") return sink.ok("privileged", facts.namespace_name);
   if (!facts.agent && !facts.workloads_listed)
-    return sink.ok(level + ", and no agent is there", facts.space);
+    return sink.ok(level + ", and no agent is there", facts.namespace_name);
   sink.fault({"pod-security.kubernetes.io/enforce is " + level,
               "agents' pods are not made: they need folders of the host and hostPID",
-              "kubectl label namespace " + facts.space +
+              "kubectl label namespace " + facts.namespace_name +
                   " pod-security.kubernetes.io/enforce=privileged --overwrite"},
-             facts.space);
+             facts.namespace_name);
 }
 
 void checkClass(const ClusterFacts& facts, FindingBuilder& sink) {

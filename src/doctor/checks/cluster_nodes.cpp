@@ -20,7 +20,7 @@ void checkRegistered(const ClusterFacts& facts, FindingBuilder& sink) {
       sink.fault(
           {one.unreadable, "the node gets nothing new",
            "see which agent wrote it; Divvy's writes it again when it is started: kubectl -n " +
-               facts.space +
+               facts.namespace_name +
                " delete pod -l app.kubernetes.io/component=agent "
                "--field-selector spec.nodeName=" +
                one.name},
@@ -28,7 +28,7 @@ void checkRegistered(const ClusterFacts& facts, FindingBuilder& sink) {
     } else if (cards && one.registered == 0 && !one.by_plugin) {
       sink.warn({"has cards, and nothing is registered",
                  "no share goes there: its agent does not run, or has no driver",
-                 "divvy doctor --node, there; kubectl -n " + facts.space +
+                 "divvy doctor --node, there; kubectl -n " + facts.namespace_name +
                      " get pods -o wide --field-selector spec.nodeName=" + one.name},
                 one.name);
     }
@@ -118,7 +118,7 @@ void checkWaiting(const ClusterFacts& facts, FindingBuilder& sink) {
                    (one.scheduler.empty() ? "default-scheduler" : one.scheduler) + "\"",
                "Divvy is not asked: it waits for ever, or gets a card without limits",
                "make it anew: the webhook names the scheduler when a pod is made"},
-              one.space + "/" + one.name);
+              one.namespace_name + "/" + one.name);
   }
   if (sink.hasFindings()) return;
   sink.ok(ours == 0 ? "none waits"
@@ -135,7 +135,7 @@ void checkPastShares(const ClusterFacts& facts, FindingBuilder& sink) {
          "leave it out, and ask for devices in its limits; to refuse such pods: kubectl patch "
          "validatingadmissionpolicybinding divvy-visible-devices --type merge -p "
          "'{\"spec\":{\"validationActions\":[\"Deny\"]}}'"},
-        one.space + "/" + one.pod);
+        one.namespace_name + "/" + one.pod);
   if (!sink.hasFindings()) sink.ok("none names cards in its environment");
 }
 

@@ -1,6 +1,7 @@
 #include "accounting/charge.h"
 
 #include "cuda/capture_scope.h"
+#include "runtime.h"
 
 namespace divvy::interposer {
 namespace {

@@ -3,6 +3,7 @@
 #include "accounting/allocation.h"
 #include "cuda/capture_scope.h"
 #include "cuda/graph_nodes.h"
+#include "runtime.h"
 
 namespace divvy::interposer {
 namespace {

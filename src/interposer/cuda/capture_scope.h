@@ -2,10 +2,12 @@
 #pragma once
 
 #include "loader/driver_table.h"
-#include "runtime.h"
 #include "threads/thread_state.h"
 
 namespace divvy::interposer {
+
+// Returns whether a stream capture began at some time in this process, or a grant is active.
+bool needsRelaxedCapture();
 
 // Within its scope, calls that are unsafe during a capture neither fail nor invalidate a capture of
 // any thread (CUDA's relaxed mode). Costs two loads before the first capture. Under a grant it is
@@ -13,9 +15,7 @@ namespace divvy::interposer {
 // the check and the call.
 class RelaxedCapture {
  public:
-  RelaxedCapture()
-      : active_(runtime().captures_begun.load(std::memory_order_relaxed) ||
-                runtime().gate.metering()) {
+  RelaxedCapture() : active_(needsRelaxedCapture()) {
     if (active_) exchange();
   }
   ~RelaxedCapture() {

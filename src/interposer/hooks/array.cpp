@@ -2,6 +2,7 @@
 #include "accounting/allocation.h"
 #include "accounting/array_size.h"
 #include "cuda/capture_scope.h"
+#include "runtime.h"
 
 using namespace divvy::interposer;
 using divvy::abi::Cu;

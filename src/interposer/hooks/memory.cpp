@@ -3,6 +3,7 @@
 
 #include "accounting/allocation.h"
 #include "cuda/capture_scope.h"
+#include "runtime.h"
 
 using namespace divvy::interposer;
 using divvy::abi::Cu;

@@ -1,6 +1,7 @@
 // Stream-ordered memory: cuMemAllocAsync and the pools it comes from.
 #include "accounting/allocation.h"
 #include "cuda/capture_scope.h"
+#include "runtime.h"
 
 using namespace divvy::interposer;
 using divvy::abi::Cu;

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "launch/noted_word.h"
+#include "launch/active_grant_word.h"
 #include "launch/work_report.h"
 #include "ledger/layout.h"
 #include "support/lease.h"
@@ -67,7 +67,7 @@ class ActiveGrant {
   // Notes that launches follow under another word than before. Returns false if no arbiter limits
   // this process now.
   bool note(std::uint32_t word);
-  const NotedWord& noted() const { return noted_; }
+  const ActiveGrantWord& noted() const { return noted_; }
 
   // Sleeps until `until`, or until the grant's word is not `word`. wakeWaiting() ends such sleeps.
   void waitWhile(std::uint32_t word, std::uint64_t until) const;
@@ -110,7 +110,7 @@ class ActiveGrant {
   std::atomic<const std::uint32_t*> word_at_{nullptr};
   std::atomic<Mode> mode_{Mode::kDetached};
   bool fences_ = false;  // no membarrier here: launching threads fence themselves
-  NotedWord noted_;
+  ActiveGrantWord noted_;
   Lease lease_;
 };
 

@@ -1,8 +1,9 @@
 // The memory that a gated call names, read from its arguments and passed to AccessRecency.
 #pragma once
 
+#include <cstdint>
+
 #include "cuda/call_work.h"
-#include "runtime.h"
 
 namespace divvy::interposer {
 namespace named_detail {
@@ -61,29 +62,33 @@ struct Reader {
 
 }  // namespace named_detail
 
+// As the functions of AccessRecency, for this process's.
+void noteLaunchUse(CUfunction function, void* const* params, void* const* extra);
+void noteRangeUse(std::uint64_t address, std::uint64_t bytes);
+void noteUnknownUse();
+
 // Notes the memory that a call uses. For kernels: what their arguments name. For copies and fills:
 // their ranges, if device addresses are among the arguments themselves. To be called where memory
 // can be swapped, by a thread outside of the hooks.
 template <abi::Cu kId, typename... Arguments>
 __attribute__((noinline)) void noteUse(Arguments... arguments) {
-  AccessRecency& uses = runtime().last_use;
   named_detail::Reader reader;
   (reader.read(arguments), ...);
   if constexpr (work_detail::kindOf<kId>() == WorkKind::kKernel) {
     for (unsigned i = 0; i < reader.count; ++i) {
-      uses.noteLaunch(reader.launches[i].function, reader.launches[i].kernelParams, nullptr);
+      noteLaunchUse(reader.launches[i].function, reader.launches[i].kernelParams, nullptr);
     }
     if (reader.launches == nullptr && reader.listed != 0) {
-      uses.noteLaunch(reader.function, reader.lists[0], reader.lists[1]);
+      noteLaunchUse(reader.function, reader.lists[0], reader.lists[1]);
     } else if (reader.launches == nullptr) {
-      uses.noteUnknown();  // set earlier, by calls such as cuParamSetv
+      noteUnknownUse();  // set earlier, by calls such as cuParamSetv
     }
   } else {
     work_detail::Reader sizes;
     (sizes.read(arguments), ...);
     const std::uint64_t bytes = work_detail::bytesOf<kId>(sizes);
     for (unsigned i = 0; i < reader.ranged; ++i) {
-      uses.noteRange(reader.ranges[i], reader.bytes[i] != 0 ? reader.bytes[i] : bytes);
+      noteRangeUse(reader.ranges[i], reader.bytes[i] != 0 ? reader.bytes[i] : bytes);
     }
   }
 }

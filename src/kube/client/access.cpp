@@ -165,8 +165,8 @@ Result<Access> clusterAccess(const std::string& host, const std::string& port,
   Result<std::string> authority = contentOf(folder + "/ca.crt");
   if (!authority) return authority.error();
   access.authority = std::move(*authority);
-  const Result<std::string> space = contentOf(folder + "/namespace");
-  if (space && !space->empty()) access.space = *space;
+  const Result<std::string> namespace_name = contentOf(folder + "/namespace");
+  if (namespace_name && !namespace_name->empty()) access.namespace_name = *namespace_name;
   return access;
 }
 

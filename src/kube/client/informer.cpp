@@ -52,7 +52,7 @@ class Reflector {
       forgetOthers();
       version_ = std::move(*version);
       informer_.told_ = asked;
-      heard();
+      clearFault();
       if (!informer_.fresh()) co_return true;
       follower_.synced();
     }
@@ -60,7 +60,7 @@ class Reflector {
     const std::string from = version_;
     WatchHold hold;
     hold.opened = [&] {
-      heard();
+      clearFault();
       if (!informer_.fresh()) hold.cut();
     };
     informer_.wake_ = [&hold] {
@@ -68,7 +68,7 @@ class Reflector {
     };
     const Result<WatchEnd> end = co_await client_.watch(
         follower_.path, follower_.query, &version_,
-        [this](const WatchEvent& event) { return hear(event); }, &hold);
+        [this](const WatchEvent& event) { return onEvent(event); }, &hold);
     informer_.wake_ = nullptr;
     if (!informer_.fresh()) co_return true;
     if (end && *end == WatchEnd::kTooOld) version_.clear();
@@ -98,7 +98,7 @@ class Reflector {
       *asked = informer_.asked_;
     };
     made.each = [this](const json::value& item) { take(item); };
-    made.anew = [this, asked] { return *asked != informer_.asked_; };
+    made.relist_requested = [this, asked] { return *asked != informer_.asked_; };
     if (!follower_.pod) return made;
     made.pod = [this](const Pod& pod) {
       know(pod.meta);
@@ -108,12 +108,12 @@ class Reflector {
     return made;
   }
 
-  void heard() {
+  void clearFault() {
     informer_.failing_.reset();
     informer_.fault_.clear();
   }
 
-  bool hear(const WatchEvent& event) {
+  bool onEvent(const WatchEvent& event) {
     if (event.type == "ADDED" || event.type == "MODIFIED") {
       take(event.object);
     } else if (event.type == "DELETED") {

@@ -198,7 +198,8 @@ class Merged {
       const Result<Entry> found = named("contexts", "context", context);
       if (!found) return found.error();
       const auto said = [&](const char* key) { return found->file->textOf(found->said, key); };
-      if (const std::string space = said("namespace"); !space.empty()) access.space = space;
+      if (const std::string namespace_name = said("namespace"); !namespace_name.empty())
+        access.namespace_name = namespace_name;
       if (cluster.empty()) cluster = said("cluster");
       if (user.empty()) user = said("user");
     } else if (cluster.empty() && words.server.empty()) {

@@ -145,7 +145,7 @@ asio::awaitable<Result<std::string>> listed(Client& client, const Listing& listi
     if (!reply) co_return std::move(reply).error().context(what);
     const bool old =
         reply->status == http_status::kGone && !next.empty() && ++restarts <= kMaxRestarts;
-    if (old || (listing.anew && listing.anew())) {
+    if (old || (listing.relist_requested && listing.relist_requested())) {
       next.clear();
       listing.begin();
       continue;

@@ -20,7 +20,7 @@ struct Listing {
   // Called for a page in protobuf that cannot be read and is requested again as JSON.
   std::function<void(const Error&)> trouble = {};
   // Asked after each page; true restarts the list.
-  std::function<bool()> anew = {};
+  std::function<bool()> relist_requested = {};
 };
 
 // Returns the version to watch from. `listing` outlives the call. Errors: as Client::list().

@@ -51,8 +51,8 @@ void readRequirement(Members& from, Requirement* out) {
 
 }  // namespace
 
-bool DisruptionBudget::covers(const std::string& space, const Labels& of) const {
-  return selects && space == meta.space &&
+bool DisruptionBudget::covers(const std::string& namespace_name, const Labels& of) const {
+  return selects && namespace_name == meta.namespace_name &&
          std::all_of(labels.begin(), labels.end(),
                      [&](const Requirement& one) { return holds(one, of); });
 }

@@ -45,15 +45,16 @@ Result<Eviction> evictionOf(const Reply& reply) {
 }
 
 asio::awaitable<Result<Eviction>> evict(Client& client, EvictionOptions ask) {
-  Call call{Verb::kPost, "/api/v1/namespaces/" + ask.space + "/pods/" + ask.name + "/eviction"};
+  Call call{Verb::kPost,
+            "/api/v1/namespaces/" + ask.namespace_name + "/pods/" + ask.name + "/eviction"};
   call.body = json::serialize(json::object{
       {"apiVersion", "policy/v1"},
       {"kind", "Eviction"},
-      {"metadata", json::object{{"name", ask.name}, {"namespace", ask.space}}},
+      {"metadata", json::object{{"name", ask.name}, {"namespace", ask.namespace_name}}},
       {"deleteOptions", json::object{{"preconditions", json::object{{"uid", ask.uid}}}}}});
   call.still = std::move(ask.still);
   call.once = true;
-  const std::string what = "evicting " + ask.space + '/' + ask.name;
+  const std::string what = "evicting " + ask.namespace_name + '/' + ask.name;
   Result<Reply> reply = co_await client.send(std::move(call));
   if (!reply) co_return std::move(reply).error().context(what);
   Result<Eviction> read = evictionOf(*reply);

@@ -48,9 +48,9 @@ bool isWords(std::string_view text) {
 
 EvictionRequest readComplaint(Members& members) {
   EvictionRequest one;
-  members.text("namespace", &one.space);
+  members.text("namespace", &one.namespace_name);
   members.text("name", &one.name);
-  if (!isName(one.space)) members.fail("namespace", "the name of one");
+  if (!isName(one.namespace_name)) members.fail("namespace", "the name of one");
   if (!isName(one.name)) members.fail("name", "a pod's");
   readInstant(members, "since", &one.since);
   if (members.find("confirmed") != nullptr) readInstant(members, "confirmed", &one.confirmed);
@@ -65,7 +65,8 @@ EvictionRequest readComplaint(Members& members) {
 std::string encode(const Complaints& complaints) {
   json::object object;
   for (const auto& [uid, said] : complaints) {
-    json::object one{{"namespace", said.space}, {"name", said.name}, {"since", said.since}};
+    json::object one{
+        {"namespace", said.namespace_name}, {"name", said.name}, {"since", said.since}};
     if (said.confirmed != 0) one["confirmed"] = said.confirmed;
     if (!said.what.empty()) one["what"] = said.what;
     if (!said.evicts) one["evicts"] = false;

@@ -17,8 +17,8 @@ Result<Lease> leaseOf(const json::value& object) {
   return lease;
 }
 
-std::string leasePath(const std::string& space, const std::string& name) {
-  return "/apis/coordination.k8s.io/v1/namespaces/" + space + "/leases/" + name;
+std::string leasePath(const std::string& namespace_name, const std::string& name) {
+  return "/apis/coordination.k8s.io/v1/namespaces/" + namespace_name + "/leases/" + name;
 }
 
 }  // namespace divvy::kube

@@ -7,7 +7,7 @@ namespace divvy::kube {
 void readMeta(Members& object, Meta* out) {
   object.in("metadata", [&](Members& meta) {
     meta.text("name", &out->name);
-    meta.text("namespace", &out->space);
+    meta.text("namespace", &out->namespace_name);
     meta.text("uid", &out->uid);
     meta.text("resourceVersion", &out->version);
     meta.texts("labels", &out->labels);

@@ -96,7 +96,7 @@ bool readMeta(const Field& from, Pod* pod) {
              case 1:
                return one.text(&meta.name);
              case 3:
-               return one.text(&meta.space);
+               return one.text(&meta.namespace_name);
              case 5:
                return one.text(&meta.uid);
              case 6:

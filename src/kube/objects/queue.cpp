@@ -35,7 +35,7 @@ json::array amountsOf(const std::vector<QueueAmount>& amounts) {
 
 bool Queue::sameTerms(const Queue& other) const {
   return meta.uid == other.meta.uid && meta.name == other.meta.name && parent == other.parent &&
-         spaces == other.spaces && guarantee == other.guarantee && limit == other.limit &&
+         namespaces == other.namespaces && guarantee == other.guarantee && limit == other.limit &&
          borrows == other.borrows && reclaims == other.reclaims && weight == other.weight &&
          pool == other.pool;
 }
@@ -46,7 +46,7 @@ Result<Queue> queueOf(const json::value& object) {
   readMeta(members, &queue.meta);
   members.in("spec", [&](Members& spec) {
     spec.text("parent", &queue.parent);
-    spec.list("namespaces", &queue.spaces);
+    spec.list("namespaces", &queue.namespaces);
     readAmounts(spec, "guarantee", &queue.guarantee);
     readAmounts(spec, "limit", &queue.limit);
     spec.flag("borrowing", &queue.borrows);

@@ -150,12 +150,12 @@ std::vector<AllocatedShare> PodQueries::shares() const {
   std::vector<AllocatedShare> all;
   for (const auto& [uid, entry] : parts_.state.pods.all()) {
     if (!entry.details.pod || !isPlaced(entry.state)) continue;
-    const auto& [space, name] = *entry.details.pod;
+    const auto& [namespace_name, name] = *entry.details.pod;
     const engine::Placement& placement = parts_.state.pods.allocationOf(uid)->placement;
     for (std::size_t at = 0; at < placement.containers.size(); ++at) {
       for (const engine::Share& share : placement.containers[at])
-        all.push_back(
-            {space, name, placement.node.text, share.uuid.text, at, share.memory, share.compute});
+        all.push_back({namespace_name, name, placement.node.text, share.uuid.text, at, share.memory,
+                       share.compute});
     }
   }
   return all;
@@ -182,8 +182,8 @@ bool PodQueries::countedForPlugin(const std::string& uid) const {
 
 std::optional<std::string> PodQueries::neverWithinQuota(const kube::Pod& pod) const {
   const CacheState& state = parts_.state;
-  if (!state.quotas.limits(pod.meta.space)) return std::nullopt;
-  return state.quotas.never(pod.meta.space, leastAsked(pod, state.catalog));
+  if (!state.quotas.limits(pod.meta.namespace_name)) return std::nullopt;
+  return state.quotas.never(pod.meta.namespace_name, leastAsked(pod, state.catalog));
 }
 
 std::vector<QuotaUsage> PodQueries::quotas() const {

@@ -172,7 +172,7 @@ Result<void> ClusterUpdates::setAssigned(const kube::Pod& pod, const engine::All
                          sameShares(state_.pods.allocationOf(uid)->placement, held.placement);
   if (!by_shares && known != nullptr) state_.release(uid);
   PodDetails& details = state_.pods.details(uid);
-  details.pod = PodRef{pod.meta.space, pod.meta.name};
+  details.pod = PodRef{pod.meta.namespace_name, pod.meta.name};
   details.resizing = resizing;
   details.containers.reset();
   if (by_shares) {
@@ -213,7 +213,7 @@ Result<void> ClusterUpdates::admitChange(const kube::Pod& pod) {
   // A resize that only gives back is admitted, however little the quota has left.
   const bool more = takesMore(charge.amounts, state_.amountsOf(has->placement, &pod));
   const auto beyond =
-      more ? state_.quotas.refusal(charge.space, uid, charge.amounts) : std::nullopt;
+      more ? state_.quotas.refusal(charge.namespace_name, uid, charge.amounts) : std::nullopt;
   if (beyond) return Error{ErrorCode::kNoRoom, refusalText(*beyond)};
   return state_.pods.resize(uid, placement, std::move(charge));
 }
@@ -246,7 +246,7 @@ void ClusterUpdates::countForPlugin(const std::string& uid) {
     if (state == PodState::kAssumed) return;
     PodChange change{.to = PodState::kCounted};
     if (!isCharged(state))
-      change.charge = QuotaCharge{has->space, state_.amountsOf(old->placement, nullptr)};
+      change.charge = QuotaCharge{has->namespace_name, state_.amountsOf(old->placement, nullptr)};
     const Result<void> counted = state_.pods.transit(uid, std::move(change));
     (void)counted;  // the table has it for each placed state
     return;
@@ -269,13 +269,13 @@ void ClusterUpdates::countForPlugin(const std::string& uid) {
   const Result<void> counted = state_.pods.transit(
       uid, {.to = PodState::kCounted,
             .allocation = &held,
-            .charge = QuotaCharge{has->space, state_.amountsOf(*placement, nullptr)}});
-  if (counted) state_.pods.details(uid).pod = PodRef{has->space, has->name};
+            .charge = QuotaCharge{has->namespace_name, state_.amountsOf(*placement, nullptr)}});
+  if (counted) state_.pods.details(uid).pod = PodRef{has->namespace_name, has->name};
 }
 
 QuotaCharge ClusterUpdates::chargeOf(const kube::Pod& pod,
                                      const engine::Placement& placement) const {
-  return {pod.meta.space, state_.amountsOf(placement, &pod)};
+  return {pod.meta.namespace_name, state_.amountsOf(placement, &pod)};
 }
 
 }  // namespace divvy::scheduler

@@ -61,7 +61,7 @@ Result<std::optional<engine::Request>> PodFilter::begin(const kube::Pod& pod) {
   state_.release(uid);
   PodDetails& details = state_.pods.details(uid);
   details.containers = std::make_unique<ContainerList>(containersOf(pod));
-  details.pod = PodRef{pod.meta.space, pod.meta.name};
+  details.pod = PodRef{pod.meta.namespace_name, pod.meta.name};
   return request;
 }
 
@@ -127,7 +127,7 @@ Result<FilterResult> PodFilter::fitting(const kube::Pod& pod,
   if (!*request) return choice;
   choice.ours = true;
   const auto beyond =
-      state_.quotas.refusal(pod.meta.space, pod.meta.uid, leastAsked(pod, state_.catalog));
+      state_.quotas.refusal(pod.meta.namespace_name, pod.meta.uid, leastAsked(pod, state_.catalog));
   if (beyond) {
     for (const std::string_view name : nodes) choice.never.emplace(name, refusalText(*beyond));
     return refuse(pod, std::move(**request), std::move(choice));

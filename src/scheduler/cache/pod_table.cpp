@@ -41,7 +41,7 @@ Result<void> PodTable::transit(const std::string& uid, PodChange change) {
   if (!isCharged(change.to)) {
     quotas_.give(uid);
   } else if (change.charge) {
-    quotas_.take(uid, change.charge->space, std::move(change.charge->amounts));
+    quotas_.take(uid, change.charge->namespace_name, std::move(change.charge->amounts));
   }
   // Last: `change` may point into it.
   if (!isOnUnknownNode(change.to)) {
@@ -113,7 +113,7 @@ Result<void> PodTable::resize(const std::string& uid, const engine::Placement& p
     return resized;
   details(uid).resizing = true;
   masks_.take(uid, placement);
-  quotas_.take(uid, charge.space, std::move(charge.amounts));
+  quotas_.take(uid, charge.namespace_name, std::move(charge.amounts));
   return {};
 }
 

@@ -12,7 +12,7 @@
 #include "annotations/device_metadata.h"
 #include "base/result.h"
 #include "cache/core_masks.h"
-#include "cache/pod_entry.h"
+#include "cache/pod_state.h"
 #include "engine/engine.h"
 #include "quota/amounts.h"
 #include "quota/resource_quota.h"
@@ -21,7 +21,7 @@ namespace divvy::scheduler {
 
 // What a pod counts for the quota of its namespace.
 struct QuotaCharge {
-  std::string space;
+  std::string namespace_name;
   Amounts amounts;
 };
 
@@ -46,7 +46,7 @@ class PodTable {
   // which follow by transit() at once.
   PodTable(engine::Engine& engine, ResourceQuotaTracker& quotas);
 
-  // Changes the pod's state. kInternal: the table of transitions (pod_entry.h) does not have it,
+  // Changes the pod's state. kInternal: the table of transitions (pod_state.h) does not have it,
   // and a bug is in the caller; otherwise as Engine::reserve(), Engine::adopt(). After an error
   // nothing has changed. An allocation that the engine has dropped by itself (Engine::expire(),
   // Engine::removeNode()) need not be there any more.

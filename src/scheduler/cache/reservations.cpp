@@ -201,21 +201,21 @@ Result<void> Reservations::nominate(const kube::Pod& pod, const engine::Placemen
   const PodState state = state_.pods.stateOf(uid);
   if (state != PodState::kPending && state != PodState::kNominated)
     return unavailable("the pod has been placed");
-  if (state_.quotas.limits(pod.meta.space)) {
+  if (state_.quotas.limits(pod.meta.namespace_name)) {
     const auto beyond =
-        state_.quotas.refusal(pod.meta.space, uid, state_.amountsOf(placement, nullptr));
+        state_.quotas.refusal(pod.meta.namespace_name, uid, state_.amountsOf(placement, nullptr));
     if (beyond) return Error{ErrorCode::kNoRoom, refusalText(*beyond)};
   }
   state_.pods.clearNomination(uid);
   if (state == PodState::kNominated) state_.release(uid);
-  Nomination nomination{{engine::RequestId(uid), placement, until}, pod.meta.space};
+  Nomination nomination{{engine::RequestId(uid), placement, until}, pod.meta.namespace_name};
   // The cache counts devices only.
   nomination.held.placement.cpu = {};
   nomination.held.placement.memory = {};
   const Result<void> nominated =
       state_.pods.transit(uid, {.to = PodState::kNominated, .allocation = &nomination.held});
   if (!nominated) return nominated;
-  state_.pods.details(uid).pod = PodRef{pod.meta.space, pod.meta.name};
+  state_.pods.details(uid).pod = PodRef{pod.meta.namespace_name, pod.meta.name};
   state_.pods.setNomination(uid, std::move(nomination));
   return {};
 }
@@ -246,7 +246,7 @@ Result<BindPlan> Reservations::assume(const std::string& uid, const std::string&
   PodChange change{.to = PodState::kAssumed};
   // A nomination is not charged; the pod's devices are.
   if (entry.state == PodState::kNominated)
-    change.charge = QuotaCharge{entry.nomination->space, state_.amountsOf(given, nullptr)};
+    change.charge = QuotaCharge{entry.nomination->namespace_name, state_.amountsOf(given, nullptr)};
   const Result<void> assumed = state_.pods.transit(uid, std::move(change));
   if (!assumed) return assumed.error();
   BindPlan plan{node, annotationsOf(given, known->devices, list.containers, nanoseconds),

@@ -18,7 +18,7 @@ void UnschedulablePods::enter(const kube::Pod& pod, engine::Request request) {
   const auto [at, fresh] = refused_.try_emplace(pod.meta.uid);
   Entry& one = at->second;
   if (fresh) one.turn = ++turns_;
-  one.space = pod.meta.space;
+  one.namespace_name = pod.meta.namespace_name;
   one.name = pod.meta.name;
   one.priority = pod.priority;
   one.request = std::move(request);
@@ -52,7 +52,7 @@ std::vector<PodRef> UnschedulablePods::popSchedulable(
     ++looks;
     one->round = round_;
     if (!fits(one->request)) continue;
-    called.push_back({one->space, one->name});
+    called.push_back({one->namespace_name, one->name});
     one->next = {now.ms + (kFirstPauseMs << std::min(one->calls, kMaxDoublings))};
     ++one->calls;
   }
@@ -63,7 +63,7 @@ std::vector<PodRef> UnschedulablePods::popSchedulable(
 std::vector<UnschedulablePod> UnschedulablePods::all() const {
   std::vector<UnschedulablePod> all;
   all.reserve(refused_.size());
-  for (const auto& [uid, one] : refused_) all.push_back({uid, one.space, one.name});
+  for (const auto& [uid, one] : refused_) all.push_back({uid, one.namespace_name, one.name});
   return all;
 }
 

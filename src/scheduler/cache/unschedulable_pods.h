@@ -38,7 +38,7 @@ class UnschedulablePods {
 
  private:
   struct Entry {
-    std::string space, name;
+    std::string namespace_name, name;
     std::int64_t priority = 0;
     std::uint64_t turn = 0;
     engine::Request request;

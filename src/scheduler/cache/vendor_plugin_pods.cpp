@@ -9,7 +9,7 @@ namespace divvy::scheduler {
 bool VendorPluginPods::see(const kube::Pod& pod, const vendors::Catalog& catalog) {
   forget(pod.meta.uid);
   if (pod.ended() || pod.node.empty()) return false;
-  Has has{pod.meta.space, pod.meta.name, pod.node, {}};
+  Has has{pod.meta.namespace_name, pod.meta.name, pod.node, {}};
   for (const vendors::Kind* kind : catalog.kinds())
     if (const std::uint32_t count = ofOwnPlugin(pod, *kind); count > 0) has.counts[kind] = count;
   if (has.counts.empty()) return false;

@@ -19,7 +19,7 @@ namespace divvy::scheduler {
 class VendorPluginPods {
  public:
   struct Has {
-    std::string space, name, node;
+    std::string namespace_name, name, node;
     std::map<const vendors::Kind*, std::uint32_t> counts;
   };
   // Adds or updates a pod. Returns true if it is bound, has not ended and requests such devices;

@@ -12,7 +12,7 @@ Result<FilterResult> WhatIf::simulateFit(const kube::Pod& pod,
                                          std::span<const kube::Node> nodes) const {
   FilterResult choice;
   const auto beyond =
-      state_.quotas.refusal(pod.meta.space, pod.meta.uid, leastAsked(pod, state_.catalog));
+      state_.quotas.refusal(pod.meta.namespace_name, pod.meta.uid, leastAsked(pod, state_.catalog));
   if (beyond) {
     choice.ours = true;
     for (const kube::Node& node : nodes) choice.never.emplace(node.meta.name, refusalText(*beyond));

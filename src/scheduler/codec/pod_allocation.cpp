@@ -16,8 +16,8 @@ namespace divvy::scheduler {
 namespace {
 
 Error unreadable(const Error& error, const kube::Pod& pod, const std::string& key) {
-  return Error(error).context("pod " + pod.meta.space + '/' + pod.meta.name + ", annotation " +
-                              key);
+  return Error(error).context("pod " + pod.meta.namespace_name + '/' + pod.meta.name +
+                              ", annotation " + key);
 }
 
 // ---- charges ------------------------------------------------------------------------------------

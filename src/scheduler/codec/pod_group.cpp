@@ -51,7 +51,8 @@ Result<void> checkName(const char* key, const std::string& name) {
 }
 
 std::string groupPath(const char* api, const kube::Pod& pod, const std::string& name) {
-  return std::string("/apis/") + api + "/namespaces/" + pod.meta.space + "/podgroups/" + name;
+  return std::string("/apis/") + api + "/namespaces/" + pod.meta.namespace_name + "/podgroups/" +
+         name;
 }
 
 // What the pod itself says of their number goes before what its group says.
@@ -75,7 +76,8 @@ Result<std::optional<PodGroupRef>> jobOf(const kube::Pod& pod, const std::string
   PodGroupRef words{
       "job/" + job,
       {},
-      MinMemberRef{"/apis/batch/v1/namespaces/" + pod.meta.space + "/jobs/" + job, kParallelism}};
+      MinMemberRef{"/apis/batch/v1/namespaces/" + pod.meta.namespace_name + "/jobs/" + job,
+                   kParallelism}};
   return with(std::move(words), kGangLeastKey, count == kParallelism ? "" : count);
 }
 
@@ -120,9 +122,9 @@ Result<std::uint32_t> minMemberOf(const boost::json::value& object, const MinMem
                in.path + ": spec." + in.member + " is not 1 to " + std::to_string(kMaxOfGang)};
 }
 
-std::string queueSaidBy(const kube::Meta& space) {
-  for (const kube::Labels* words : {&space.labels, &space.annotations}) {
-    const auto said = words->find(kSpaceQueueKey);
+std::string queueOfNamespace(const kube::Meta& meta) {
+  for (const kube::Labels* words : {&meta.labels, &meta.annotations}) {
+    const auto said = words->find(kNamespaceQueueKey);
     if (said != words->end() && !said->second.empty()) return said->second;
   }
   return "";

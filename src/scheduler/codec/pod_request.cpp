@@ -71,7 +71,7 @@ Result<std::optional<engine::Request>> requestOf(const kube::Pod& pod,
   if (!any) return std::optional<engine::Request>();
   engine::Request request{engine::RequestId(pod.meta.uid),
                           requests::shapeOf(init, containers, pod.meta.annotations),
-                          engine::UserName(pod.meta.space)};
+                          engine::UserName(pod.meta.namespace_name)};
   const Result<ShareAnnotations> wishes = ShareAnnotations::of(pod);
   if (!wishes) return wishes.error();
   const Result<void> wished = wishes->apply(pod, &request.shape);

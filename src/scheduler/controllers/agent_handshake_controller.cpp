@@ -72,7 +72,7 @@ std::string requestPatch(const std::string& uid, const std::map<std::string, std
   return json::serialize(steps);
 }
 
-kube::Node Handshakes::heard(kube::Node node, engine::Instant now) {
+kube::Node Handshakes::observe(kube::Node node, engine::Instant now) {
   std::map<std::string, Said> fresh;
   const auto known = nodes_.find(node.meta.uid);
   for (const vendors::Kind* kind : catalog_.kinds()) {
@@ -97,10 +97,10 @@ kube::Node Handshakes::heard(kube::Node node, engine::Instant now) {
   }
   Known& kept = nodes_[node.meta.uid];
   kept = {std::move(node), std::move(fresh)};
-  return believed(kept);
+  return withoutSilentAgents(kept);
 }
 
-kube::Node Handshakes::believed(const Known& known) const {
+kube::Node Handshakes::withoutSilentAgents(const Known& known) const {
   kube::Node node = known.node;
   for (const auto& [key, said] : known.said)
     if (said.silent) node.meta.annotations[key] = kDeleted;
@@ -116,7 +116,7 @@ std::vector<kube::Node> Handshakes::fallenSilent(engine::Instant now) {
       other = other || is != said.silent;
       said.silent = is;
     }
-    if (other) changed.push_back(believed(known));
+    if (other) changed.push_back(withoutSilentAgents(known));
   }
   return changed;
 }
@@ -153,8 +153,8 @@ void AgentHandshakeController::start() {
   asio::co_spawn(executor_, run(), rethrow);
 }
 
-kube::Node AgentHandshakeController::heard(kube::Node node) {
-  return handshakes_.heard(std::move(node), now());
+kube::Node AgentHandshakeController::observe(kube::Node node) {
+  return handshakes_.observe(std::move(node), now());
 }
 
 asio::awaitable<void> AgentHandshakeController::run() {
@@ -164,7 +164,7 @@ asio::awaitable<void> AgentHandshakeController::run() {
     for (const kube::Node& node : handshakes_.fallenSilent(now())) {
       log::warn("agent does not answer its handshake; its devices are not given to pods",
                 {{"node", node.meta.name}});
-      options_.believe(node);
+      options_.on_silent(node);
     }
     if (!options_.writes || !options_.why_not().empty()) continue;
     std::vector<Handshakes::PendingHandshake> all = handshakes_.due();

@@ -40,9 +40,9 @@ class Handshakes {
   // Adds or updates a node. Returns it with the handshakes of silent agents as if these had left.
   // An agent is silent if a request is older than kPatienceMs and none of its devices is
   // allocatable.
-  kube::Node heard(kube::Node node, engine::Instant now);
+  kube::Node observe(kube::Node node, engine::Instant now);
   void remove(const std::string& uid) { nodes_.erase(uid); }
-  // Returns the nodes with an agent that has become silent since the last call, as heard() would.
+  // Returns the nodes with an agent that has become silent since the last call, as observe() would.
   std::vector<kube::Node> fallenSilent(engine::Instant now);
 
   // A node with agents that reported and are to be asked again.
@@ -65,7 +65,7 @@ class Handshakes {
     kube::Node node;
     std::map<std::string, Said> said;  // by key
   };
-  kube::Node believed(const Known& known) const;
+  kube::Node withoutSilentAgents(const Known& known) const;
 
   const vendors::Catalog& catalog_;
   std::map<std::string, Known> nodes_;  // nodes with handshakes, by UID
@@ -77,7 +77,7 @@ class AgentHandshakeController {
   struct Options {
     bool writes = true;                    // ask agents to report again
     std::function<std::string()> why_not;  // why this replica does not write now; empty: it does
-    std::function<void(const kube::Node&)> believe;  // called with each of fallenSilent()
+    std::function<void(const kube::Node&)> on_silent;  // called with each of fallenSilent()
     const bool* stopped = nullptr;
   };
   AgentHandshakeController(boost::asio::any_io_executor executor, kube::Client& client,
@@ -85,8 +85,8 @@ class AgentHandshakeController {
 
   // Starts the periodic work. Call once.
   void start();
-  // As Handshakes::heard.
-  kube::Node heard(kube::Node node);
+  // As Handshakes::observe.
+  kube::Node observe(kube::Node node);
   void remove(const std::string& uid) { handshakes_.remove(uid); }
 
  private:

@@ -110,7 +110,7 @@ void EvictionController::onNodeUpdate(const kube::Node& node) {
     return onNodeDelete(node.meta.name);
   }
   said_.insert_or_assign(node.meta.name, std::move(*pods));
-  look();
+  startWork();
 }
 
 void EvictionController::onNodeDelete(const std::string& node) {
@@ -131,8 +131,8 @@ void EvictionController::onPodUpdate(const kube::Pod& pod) {
   const Key key{pod.meta.uid, pod.node};
   if (cases_.contains(key)) return;
   // Its node may be told of a moment later.
-  cases_[key] = {pod.meta.space, pod.meta.name, {}, now() + kAgain, false, ""};
-  look();
+  cases_[key] = {pod.meta.namespace_name, pod.meta.name, {}, now() + kAgain, false, ""};
+  startWork();
 }
 
 void EvictionController::onPodDelete(const std::string& uid) {
@@ -142,7 +142,7 @@ void EvictionController::onPodDelete(const std::string& uid) {
   cases_.erase(first, last);
 }
 
-void EvictionController::look() {
+void EvictionController::startWork() {
   if (working_) return;
   working_ = true;
   asio::co_spawn(executor_, work(), rethrow);
@@ -160,8 +160,8 @@ void EvictionController::merge() {
   }
   for (const auto& [node, pods] : said_) {
     for (const auto& [uid, pod] : pods) {
-      const auto [at, fresh] =
-          cases_.try_emplace({uid, node}, TrackedPod{pod.space, pod.name, {}, 0, false, ""});
+      const auto [at, fresh] = cases_.try_emplace(
+          {uid, node}, TrackedPod{pod.namespace_name, pod.name, {}, 0, false, ""});
       TrackedPod& one = at->second;
       if (one.said == pod) continue;
       one.said = pod;
@@ -193,7 +193,8 @@ asio::awaitable<void> EvictionController::work() {
 
 asio::awaitable<std::optional<kube::Pod>> EvictionController::podOf(Key key) {
   const TrackedPod& one = cases_.at(key);
-  kube::Call call{kube::Verb::kGet, "/api/v1/namespaces/" + one.space + "/pods/" + one.name};
+  kube::Call call{kube::Verb::kGet,
+                  "/api/v1/namespaces/" + one.namespace_name + "/pods/" + one.name};
   const Result<json::value> object = co_await client_.ask(std::move(call));
   const bool gone = !object && object.error().code() == ErrorCode::kNotFound;
   Result<kube::Pod> pod = object ? kube::podOf(*object) : Result<kube::Pod>(object.error());
@@ -233,7 +234,7 @@ asio::awaitable<void> EvictionController::settle(Key key) {
       work->notice = noticedAt(*said, now(), options_.notice);
       co_return co_await give(work);
     case NoticeAction::kTell:
-      co_return co_await tellAll(work);
+      co_return co_await notify(work);
     case NoticeAction::kCallOff:
       co_return co_await callOff(work);
     case NoticeAction::kDue:
@@ -245,7 +246,7 @@ asio::awaitable<void> EvictionController::give(WorkPtr work) {
   const bool written = co_await write(work, true);
   if (!written) co_return rest(work->key, kAgain);
   ++counts_.noticed;
-  co_await tellAll(work);
+  co_await notify(work);
 }
 
 std::string EvictionController::warning(const Work& work) const {
@@ -255,12 +256,12 @@ std::string EvictionController::warning(const Work& work) const {
 }
 
 // Again until it is done: after a kill somebody may be told twice, and nobody is not told.
-asio::awaitable<void> EvictionController::tellAll(WorkPtr work) {
+asio::awaitable<void> EvictionController::notify(WorkPtr work) {
   // Telling makes another version of it: whatever else is written, the annotation is ours alone.
   work->pod.meta.version.clear();
   const std::optional<std::int64_t> more = co_await ask(CallbackKind::kNotice, work);
   if (more) work->notice = extendedBy(work->notice, *more, now(), options_.notice);
-  const bool told = co_await tell(work, true, ground_.reason, warning(*work));
+  const bool told = co_await publish(work, true, ground_.reason, warning(*work));
   if (!told || !more) co_return rest(work->key, kAgain);
   work->notice.told = true;
   const bool written = co_await write(work, true);
@@ -270,7 +271,7 @@ asio::awaitable<void> EvictionController::tellAll(WorkPtr work) {
 // Told before it is written down that there is nothing to tell.
 asio::awaitable<void> EvictionController::callOff(WorkPtr work) {
   work->pod.meta.version.clear();  // as above
-  const bool told = co_await tell(work, false, ground_.over_reason, ground_.over);
+  const bool told = co_await publish(work, false, ground_.over_reason, ground_.over);
   if (!told) co_return rest(work->key, kAgain);
   const std::optional<std::int64_t> heard = co_await ask(CallbackKind::kCalledOff, work);
   if (!heard) co_return rest(work->key, kAgain);
@@ -290,9 +291,9 @@ asio::awaitable<void> EvictionController::due(WorkPtr work) {
     work->notice = later;
     const bool written = co_await write(work, true);
     if (!written) co_return rest(work->key, kAgain);
-    co_await tell(work, true, ground_.reason,
-                  "its platform has asked for more time: it is evicted at " +
-                      formatRfc3339(later.deadline) + ' ' + ground_.unless);
+    co_await publish(work, true, ground_.reason,
+                     "its platform has asked for more time: it is evicted at " +
+                         formatRfc3339(later.deadline) + ' ' + ground_.unless);
     co_return;
   }
   const bool still = co_await stillSo(work);
@@ -316,7 +317,7 @@ asio::awaitable<bool> EvictionController::stillSo(const WorkPtr& work) {
 }
 
 asio::awaitable<void> EvictionController::evict(WorkPtr work) {
-  kube::EvictionOptions ask{work->pod.meta.space, work->pod.meta.name, work->pod.meta.uid,
+  kube::EvictionOptions ask{work->pod.meta.namespace_name, work->pod.meta.name, work->pod.meta.uid,
                             [this] { return options_.why_not().empty(); }};
   const Result<kube::Eviction> done = co_await kube::evict(client_, std::move(ask));
   if (!done) co_return trouble(work->key, done.error().message());
@@ -339,9 +340,10 @@ asio::awaitable<std::optional<std::int64_t>> EvictionController::ask(CallbackKin
   if (!platform_) co_return std::int64_t{0};
   // One that does not answer costs ten seconds: the others are not kept waiting for it.
   if (now() < platform_again_) co_return std::nullopt;
-  const kube::EvictionRequest pod{work->pod.meta.space, work->pod.meta.name, work->notice.since};
+  const kube::EvictionRequest pod{work->pod.meta.namespace_name, work->pod.meta.name,
+                                  work->notice.since};
   std::string body = platformBody(news, work->key.first, work->key.second, pod, work->notice);
-  const Result<std::int64_t> more = co_await platform_->tell(std::move(body));
+  const Result<std::int64_t> more = co_await platform_->post(std::move(body));
   if (more) co_return *more;
   platform_again_ = now() + kAgain;
   ++counts_.unheard;
@@ -351,7 +353,8 @@ asio::awaitable<std::optional<std::int64_t>> EvictionController::ask(CallbackKin
 
 asio::awaitable<bool> EvictionController::write(const WorkPtr& work, bool there) {
   const kube::Meta& pod = work->pod.meta;
-  kube::Call call{kube::Verb::kPatch, "/api/v1/namespaces/" + pod.space + "/pods/" + pod.name};
+  kube::Call call{kube::Verb::kPatch,
+                  "/api/v1/namespaces/" + pod.namespace_name + "/pods/" + pod.name};
   call.type = kube::kMergePatch;
   json::object meta{{"uid", pod.uid}};
   if (!pod.version.empty()) meta["resourceVersion"] = pod.version;
@@ -364,11 +367,11 @@ asio::awaitable<bool> EvictionController::write(const WorkPtr& work, bool there)
   co_return done.has_value();
 }
 
-asio::awaitable<bool> EvictionController::tell(const WorkPtr& work, bool so, const char* reason,
-                                               std::string message) {
+asio::awaitable<bool> EvictionController::publish(const WorkPtr& work, bool so, const char* reason,
+                                                  std::string message) {
   const kube::Meta& pod = work->pod.meta;
   kube::Call call{kube::Verb::kPatch,
-                  "/api/v1/namespaces/" + pod.space + "/pods/" + pod.name + "/status"};
+                  "/api/v1/namespaces/" + pod.namespace_name + "/pods/" + pod.name + "/status"};
   call.type = kube::kStrategicPatch;
   call.body = conditionPatch(pod.uid, ground_.condition, so, reason, message, now());
   call.still = [this] { return options_.why_not().empty(); };
@@ -381,12 +384,12 @@ asio::awaitable<bool> EvictionController::tell(const WorkPtr& work, bool so, con
 asio::awaitable<void> EvictionController::event(const WorkPtr& work, const char* reason,
                                                 std::string message) {
   const kube::Meta& pod = work->pod.meta;
-  const PodEvent note{pod.space, pod.name, pod.uid, reason, std::move(message)};
+  const PodEvent note{pod.namespace_name, pod.name, pod.uid, reason, std::move(message)};
   kube::Call call = eventCall(note, options_.name, wallNanoseconds());
   const Result<json::value> told = co_await client_.ask(std::move(call));
   if (!told)
     log::warn("cannot write an Event",
-              {{"pod", pod.space + '/' + pod.name}, {"error", told.error().message()}});
+              {{"pod", pod.namespace_name + '/' + pod.name}, {"error", told.error().message()}});
 }
 
 void EvictionController::rest(const Key& key, std::int64_t seconds) {
@@ -400,7 +403,7 @@ void EvictionController::trouble(const Key& key, const std::string& what) {
   const auto known = cases_.find(key);
   if (known == cases_.end() || std::exchange(known->second.told, what) == what) return;
   log::warn("cannot evict a pod; it is tried again",
-            {{"pod", known->second.space + '/' + known->second.name}, {"error", what}});
+            {{"pod", known->second.namespace_name + '/' + known->second.name}, {"error", what}});
 }
 
 }  // namespace divvy::scheduler

@@ -75,7 +75,7 @@ class EvictionController : public ClusterObserver {
   // request is ignored.
   using Key = std::pair<std::string, std::string>;  // UID, node
   struct TrackedPod {
-    std::string space, name;
+    std::string namespace_name, name;
     std::optional<kube::EvictionRequest> said;  // current request of the node; none: withdrawn
     std::int64_t not_before = 0;                // time of the next step, seconds since 1970
     bool denied = false;                        // the pod is on another node
@@ -91,11 +91,11 @@ class EvictionController : public ClusterObserver {
   using WorkPtr = std::shared_ptr<Work>;
 
   void merge();
-  void look();
+  void startWork();
   boost::asio::awaitable<void> work();
   boost::asio::awaitable<void> settle(Key key);
   boost::asio::awaitable<void> give(WorkPtr work);
-  boost::asio::awaitable<void> tellAll(WorkPtr work);
+  boost::asio::awaitable<void> notify(WorkPtr work);
   boost::asio::awaitable<void> callOff(WorkPtr work);
   boost::asio::awaitable<void> due(WorkPtr work);
   boost::asio::awaitable<void> evict(WorkPtr work);
@@ -109,8 +109,8 @@ class EvictionController : public ClusterObserver {
   // Writes the notice into the pod, or removes it if `there` is false. Returns true if written.
   boost::asio::awaitable<bool> write(const WorkPtr& work, bool there);
   // Writes the condition and an Event. Returns true if the condition is written.
-  boost::asio::awaitable<bool> tell(const WorkPtr& work, bool so, const char* reason,
-                                    std::string message);
+  boost::asio::awaitable<bool> publish(const WorkPtr& work, bool so, const char* reason,
+                                       std::string message);
   std::string why(const Work& work, bool past = false) const {
     return ground_.why(work.notice, work.what, now(), past);
   }

@@ -36,7 +36,7 @@ void UnlabelledPods::set(const kube::Pod& pod, const HamiAgentNodes& agents) {
   remove(pod.meta.uid);
   const bool holds = !pod.node.empty() && !pod.ended() && named(pod.meta.annotations, pod.node);
   if (where_ == WhereAgents::kNever || !holds || named(pod.meta.labels, pod.node)) return;
-  Pod one{pod.meta.uid, pod.meta.space, pod.meta.name, pod.node};
+  Pod one{pod.meta.uid, pod.meta.namespace_name, pod.meta.name, pod.node};
   if (where_ == WhereAgents::kAlways || agents.on(pod.node)) {
     wanted_.insert_or_assign(pod.meta.uid, std::move(one));
   } else {
@@ -88,7 +88,7 @@ void HamiLabelController::onPodUpdate(const kube::Pod& pod) {
   const bool agent_came = agents_.set(pod);
   pods_.set(pod, agents_);
   if (agent_came) pods_.agentCame(pod.node);
-  look();
+  reconcile();
 }
 
 void HamiLabelController::onPodDelete(const std::string& uid) {
@@ -96,7 +96,7 @@ void HamiLabelController::onPodDelete(const std::string& uid) {
   pods_.remove(uid);
 }
 
-void HamiLabelController::look() {
+void HamiLabelController::reconcile() {
   if (writing_ || !why_not_().empty() || pods_.wanted(1).empty()) return;
   writing_ = true;
   asio::co_spawn(executor_, write(), rethrow);
@@ -109,7 +109,8 @@ asio::awaitable<void> HamiLabelController::write() {
     const std::vector<UnlabelledPods::Pod> some = pods_.wanted(kMaxAtOnce);
     if (some.empty()) break;
     for (const UnlabelledPods::Pod& one : some) {
-      kube::Call call{kube::Verb::kPatch, "/api/v1/namespaces/" + one.space + "/pods/" + one.name};
+      kube::Call call{kube::Verb::kPatch,
+                      "/api/v1/namespaces/" + one.namespace_name + "/pods/" + one.name};
       call.type = kube::kMergePatch;
       call.body = json::serialize(json::object{
           {"metadata",

@@ -30,7 +30,7 @@ class UnlabelledPods {
   void agentCame(const std::string& node);
 
   struct Pod {
-    std::string uid, space, name, node;
+    std::string uid, namespace_name, name, node;
   };
   // Returns up to `most` pods that need the label now.
   std::vector<Pod> wanted(std::size_t most) const;
@@ -55,7 +55,7 @@ class HamiLabelController : public ClusterObserver {
   void onPodUpdate(const kube::Pod& pod) override;
   void onPodDelete(const std::string& uid) override;
   // Starts writing labels if some are needed and `why_not` allows it. Does not block.
-  void look();
+  void reconcile();
 
  private:
   boost::asio::awaitable<void> write();

@@ -25,7 +25,7 @@ namespace json = boost::json;
 // From the first node to the writes, and after one that failed.
 constexpr std::chrono::milliseconds kGather{20};
 constexpr std::chrono::seconds kPause{5};
-constexpr const char* kEventSpace = "default";  // of objects that are in no namespace
+constexpr const char* kEventNamespace = "default";  // of objects that are in no namespace
 
 std::string stateOf(const kube::Meta& node, const NodeInventory& inventory) {
   return node.uid + kube::encode(inventory.registered) +
@@ -67,7 +67,7 @@ void NodeInventoryController::onNodeUpdate(const kube::Node& updated) {
   if (record) return write(node.name, {node.uid, kube::encode(*record), stateOf(node, *inventory)});
   wanted_.erase(node.name);
   tried_.erase(node.name);
-  tell(node, inventory->surplus);
+  reportSurplus(node, inventory->surplus);
 }
 
 void NodeInventoryController::onNodeDelete(const std::string& node) {
@@ -76,8 +76,8 @@ void NodeInventoryController::onNodeDelete(const std::string& node) {
   told_.erase(node);
 }
 
-void NodeInventoryController::tell(const kube::Meta& node,
-                                   const std::vector<std::string>& surplus) {
+void NodeInventoryController::reportSurplus(const kube::Meta& node,
+                                            const std::vector<std::string>& surplus) {
   LastNotice& told = told_[node.name];
   const bool changed = told.uid != node.uid || told.surplus != surplus;
   told = {node.uid, surplus};
@@ -94,8 +94,8 @@ void NodeInventoryController::tell(const kube::Meta& node,
              kube::kInventoryKey + '-';
   asio::co_spawn(
       executor_,
-      [this, note = PodEvent{kEventSpace, node.name, node.uid, "InventoryExceeded", message, true,
-                             "Node"}]() -> asio::awaitable<void> {
+      [this, note = PodEvent{kEventNamespace, node.name, node.uid, "InventoryExceeded", message,
+                             true, "Node"}]() -> asio::awaitable<void> {
         const std::int64_t nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(
                                              std::chrono::system_clock::now().time_since_epoch())
                                              .count();

@@ -49,7 +49,7 @@ class NodeInventoryController : public ClusterObserver {
     std::vector<std::string> surplus;
   };
 
-  void tell(const kube::Meta& node, const std::vector<std::string>& surplus);
+  void reportSurplus(const kube::Meta& node, const std::vector<std::string>& surplus);
   void write(const std::string& node, Write what);
   boost::asio::awaitable<void> writeAll();
   boost::asio::awaitable<bool> put(const std::string& node, const Write& what);

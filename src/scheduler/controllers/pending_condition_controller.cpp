@@ -65,7 +65,7 @@ void PendingConditionController::onPodUpdate(const kube::Pod& pod) {
     } else if (pod.node.empty()) {
       told_[pod.meta.uid] = one.message;
     } else if (!pod.ended()) {
-      settled_[pod.meta.uid] = {pod.meta.uid, pod.meta.space, pod.meta.name};
+      settled_[pod.meta.uid] = {pod.meta.uid, pod.meta.namespace_name, pod.meta.name};
     }
   }
 }
@@ -88,7 +88,7 @@ void PendingConditionController::keepWaiting(const std::vector<UnschedulablePod>
 asio::awaitable<Result<void>> PendingConditionController::write(UnschedulablePod pod, bool fits,
                                                                 std::string message) {
   kube::Call call{kube::Verb::kPatch,
-                  "/api/v1/namespaces/" + pod.space + "/pods/" + pod.name + "/status"};
+                  "/api/v1/namespaces/" + pod.namespace_name + "/pods/" + pod.name + "/status"};
   call.type = kube::kStrategicPatch;
   call.body = noticePatch(pod.uid, fits, message, wallNanoseconds() / 1'000'000'000);
   call.still = [this] { return why_not_().empty(); };
@@ -97,7 +97,7 @@ asio::awaitable<Result<void>> PendingConditionController::write(UnschedulablePod
   co_return written.error();
 }
 
-asio::awaitable<void> PendingConditionController::tellWaiting(engine::Instant now) {
+asio::awaitable<void> PendingConditionController::publishWaiting(engine::Instant now) {
   const std::vector<UnschedulablePod> refused = cache_.pods().refused();
   keepWaiting(refused, now);
   std::size_t told = 0;
@@ -115,12 +115,13 @@ asio::awaitable<void> PendingConditionController::tellWaiting(engine::Instant no
     const Result<void> written = co_await write(one, false, said);
     if (written) told_[one.uid] = *text;
     if (!written)
-      log::warn("cannot write the condition of a pending pod",
-                {{"pod", one.space + '/' + one.name}, {"error", written.error().message()}});
+      log::warn(
+          "cannot write the condition of a pending pod",
+          {{"pod", one.namespace_name + '/' + one.name}, {"error", written.error().message()}});
   }
 }
 
-asio::awaitable<void> PendingConditionController::tellSettled() {
+asio::awaitable<void> PendingConditionController::publishSettled() {
   // In turns: a pod whose write always fails does not keep the others waiting.
   const std::size_t most = std::min(kMaxTold, settled_.size());
   for (std::size_t told = 0; told < most && !settled_.empty(); ++told) {
@@ -132,7 +133,7 @@ asio::awaitable<void> PendingConditionController::tellSettled() {
     const Result<void> written = co_await write(one, true, "");
     if (written) continue;
     log::warn("cannot clear the condition of a placed pod",
-              {{"pod", one.space + '/' + one.name}, {"error", written.error().message()}});
+              {{"pod", one.namespace_name + '/' + one.name}, {"error", written.error().message()}});
     if (written.error().code() != ErrorCode::kUnavailable) continue;
     // The watch may tell nothing more of a pod that runs.
     settled_.try_emplace(one.uid, one);
@@ -144,8 +145,8 @@ asio::awaitable<void> PendingConditionController::run() {
     asio::steady_timer pause(executor_, kEvery);
     co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
     if (!why_not_().empty()) continue;
-    co_await tellWaiting(now());
-    co_await tellSettled();
+    co_await publishWaiting(now());
+    co_await publishSettled();
   }
 }
 

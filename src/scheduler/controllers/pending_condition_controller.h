@@ -39,8 +39,8 @@ class PendingConditionController : public ClusterObserver {
   };
 
   void keepWaiting(const std::vector<UnschedulablePod>& refused, engine::Instant now);
-  boost::asio::awaitable<void> tellWaiting(engine::Instant now);
-  boost::asio::awaitable<void> tellSettled();
+  boost::asio::awaitable<void> publishWaiting(engine::Instant now);
+  boost::asio::awaitable<void> publishSettled();
   boost::asio::awaitable<Result<void>> write(UnschedulablePod pod, bool fits, std::string message);
 
   boost::asio::any_io_executor executor_;

@@ -32,7 +32,7 @@ const char* wordOf(CallbackKind news) {
 
 std::string platformBody(CallbackKind news, const std::string& uid, const std::string& node,
                          const kube::EvictionRequest& pod, const kube::Notice& state) {
-  json::object body{{"kind", wordOf(news)}, {"namespace", pod.space},
+  json::object body{{"kind", wordOf(news)}, {"namespace", pod.namespace_name},
                     {"pod", pod.name},      {"uid", uid},
                     {"node", node},         {"idleSince", formatRfc3339(state.since)}};
   if (news != CallbackKind::kCalledOff) body["deadline"] = formatRfc3339(state.deadline);
@@ -65,7 +65,7 @@ Result<std::unique_ptr<PlatformCallback>> PlatformCallback::make(asio::any_io_ex
       new PlatformCallback(std::move(*client), std::move(path)));
 }
 
-asio::awaitable<Result<std::int64_t>> PlatformCallback::tell(std::string body) {
+asio::awaitable<Result<std::int64_t>> PlatformCallback::post(std::string body) {
   kube::Call call{kube::Verb::kPost, path_};
   call.body = std::move(body);
   call.once = true;

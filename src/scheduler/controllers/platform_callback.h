@@ -38,7 +38,7 @@ class PlatformCallback {
                                                         kube::Access access);
   // POSTs `body` once, with a limit of ten seconds. Returns as platformAnswer(). Errors: no answer,
   // a status other than 2xx, or an answer that is not accepted.
-  boost::asio::awaitable<Result<std::int64_t>> tell(std::string body);
+  boost::asio::awaitable<Result<std::int64_t>> post(std::string body);
 
  private:
   PlatformCallback(std::unique_ptr<kube::Client> client, std::string path)

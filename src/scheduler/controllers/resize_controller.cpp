@@ -55,7 +55,7 @@ void ResizeController::onPodUpdate(const kube::Pod& pod) {
     return;
   }
   pods_.insert_or_assign(pod.meta.uid, pod);
-  look();
+  startWork();
 }
 
 void ResizeController::onNodeUpdate(const kube::Node& node) {
@@ -70,10 +70,10 @@ void ResizeController::onNodeUpdate(const kube::Node& node) {
                                                              {"annotation", kube::kChangesKey},
                                                              {"error", results.error().message()}});
   results_.insert_or_assign(node.meta.name, std::move(*results));
-  if (!pods_.empty()) look();
+  if (!pods_.empty()) startWork();
 }
 
-void ResizeController::look() {
+void ResizeController::startWork() {
   if (working_) {
     pause_.cancel();
     return;
@@ -177,7 +177,7 @@ asio::awaitable<bool> ResizeController::finish(kube::Pod pod) {
 asio::awaitable<ResizeController::Written> ResizeController::write(
     const kube::Pod& pod, const kube::Labels& annotations) {
   kube::Call call{kube::Verb::kPatch,
-                  "/api/v1/namespaces/" + pod.meta.space + "/pods/" + pod.meta.name};
+                  "/api/v1/namespaces/" + pod.meta.namespace_name + "/pods/" + pod.meta.name};
   call.type = kube::kMergePatch;
   json::object written;
   for (const auto& [key, value] : annotations) written[key] = value;
@@ -190,9 +190,10 @@ asio::awaitable<ResizeController::Written> ResizeController::write(
   const Result<kube::Reply> reply = co_await client_.send(std::move(call));
   if (!reply || !reply->good()) {
     const Error fault = (reply ? kube::errorOf(*reply) : Error(reply.error())).context(path);
-    log::warn("cannot write the state of a resize", {{"pod", pod.meta.space + '/' + pod.meta.name},
-                                                     {"annotation", kube::kChangeStateKey},
-                                                     {"error", fault.message()}});
+    log::warn("cannot write the state of a resize",
+              {{"pod", pod.meta.namespace_name + '/' + pod.meta.name},
+               {"annotation", kube::kChangeStateKey},
+               {"error", fault.message()}});
     // A conflict may be a write of ours before, of which the reply was lost.
     const bool conflict = reply && reply->status == http_status::kConflict;
     const bool unknown = conflict || fault.code() == ErrorCode::kUnavailable;

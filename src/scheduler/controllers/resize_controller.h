@@ -44,7 +44,7 @@ class ResizeController : public ClusterObserver {
   void onNodeDelete(const std::string& name) override { results_.erase(name); }
 
  private:
-  void look();
+  void startWork();
   boost::asio::awaitable<void> work();
   // Carries out the pod's next step. Returns true if another step follows soon.
   boost::asio::awaitable<bool> settle(const std::string& uid);

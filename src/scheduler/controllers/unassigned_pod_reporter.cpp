@@ -61,14 +61,14 @@ std::string eventOf(const kube::Pod& pod, const char* reason, std::string messag
                     const std::string& suffix, const std::string& scheduler, std::int64_t seconds) {
   const json::object involved{{"apiVersion", "v1"},
                               {"kind", "Pod"},
-                              {"namespace", pod.meta.space},
+                              {"namespace", pod.meta.namespace_name},
                               {"name", pod.meta.name},
                               {"uid", pod.meta.uid}};
   const std::string time = formatRfc3339(seconds);
   return json::serialize(json::object{
       {"apiVersion", "v1"},
       {"kind", "Event"},
-      {"metadata", json::object{{"namespace", pod.meta.space},
+      {"metadata", json::object{{"namespace", pod.meta.namespace_name},
                                 {"name", pod.meta.name.substr(0, kMaxName) + '.' +
                                              pod.meta.uid.substr(0, kShownOfUid) + suffix}}},
       {"involvedObject", involved},
@@ -113,7 +113,7 @@ UnassignedPodReporter::UnassignedPodReporter(asio::any_io_executor executor, kub
       catalog_(catalog),
       cache_(cache),
       scheduler_(std::move(scheduler)),
-      say_(std::move(log)),
+      log_(std::move(log)),
       stopped_(stopped),
       known_(kMaxKnown) {}
 
@@ -136,23 +136,23 @@ void UnassignedPodReporter::add(Note note) {
   if (waiting_.size() < kMaxWaiting) waiting_.push_back(std::move(note));
   if (telling_) return;
   telling_ = true;
-  asio::co_spawn(executor_, tell(), rethrow);
+  asio::co_spawn(executor_, publishEvents(), rethrow);
 }
 
-asio::awaitable<void> UnassignedPodReporter::tell() {
+asio::awaitable<void> UnassignedPodReporter::publishEvents() {
   while (!waiting_.empty() && !*stopped_) {
     const Note note = std::move(waiting_.front());
     const kube::Pod& pod = note.pod;
     waiting_.pop_front();
     const auto since = std::chrono::system_clock::now().time_since_epoch();
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(since).count();
-    kube::Call call{kube::Verb::kPost, "/api/v1/namespaces/" + pod.meta.space + "/events"};
+    kube::Call call{kube::Verb::kPost, "/api/v1/namespaces/" + pod.meta.namespace_name + "/events"};
     call.body = note.unreadable.empty()
                     ? strayEvent(pod, scheduler_, seconds)
                     : unreadableEvent(pod, note.unreadable, scheduler_, seconds);
     const Result<kube::Reply> reply = co_await client_.send(std::move(call));
     std::string line =
-        "pod " + pod.meta.space + '/' + pod.meta.name + " has devices on " + pod.node +
+        "pod " + pod.meta.namespace_name + '/' + pod.meta.name + " has devices on " + pod.node +
         (note.unreadable.empty() ? " without an assignment (" + std::to_string(count_) + " so far)"
                                  : " and an assignment that cannot be read");
     if (!reply) {
@@ -160,7 +160,7 @@ asio::awaitable<void> UnassignedPodReporter::tell() {
     } else if (!reply->good() && reply->status != http_status::kConflict) {
       line += "; no Event: " + kube::errorOf(*reply).message();
     }
-    say_(line);
+    log_(line);
   }
   telling_ = false;
 }

@@ -51,14 +51,14 @@ class UnassignedPodReporter : public ClusterObserver {
     std::string unreadable;  // what cannot be read; empty: there is no assignment
   };
   void add(Note note);
-  boost::asio::awaitable<void> tell();
+  boost::asio::awaitable<void> publishEvents();
 
   boost::asio::any_io_executor executor_;
   kube::Client& client_;
   const vendors::Catalog& catalog_;
   const SchedulerCache& cache_;
   std::string scheduler_;
-  std::function<void(const std::string&)> say_;
+  std::function<void(const std::string&)> log_;
   const bool* stopped_;
   RecentSet known_;
   std::deque<Note> waiting_;

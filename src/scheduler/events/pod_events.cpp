@@ -26,16 +26,16 @@ kube::Call eventCall(const PodEvent& note, const std::string& scheduler, std::in
   const std::string time = formatRfc3339(nanoseconds / kNano);
   std::string message = note.message;
   if (message.size() > kMaxMessage) message = message.substr(0, kMaxMessage - 3) + "...";
-  kube::Call call{kube::Verb::kPost, "/api/v1/namespaces/" + note.space + "/events"};
+  kube::Call call{kube::Verb::kPost, "/api/v1/namespaces/" + note.namespace_name + "/events"};
   call.body = json::serialize(json::object{
       {"apiVersion", "v1"},
       {"kind", "Event"},
-      {"metadata", json::object{{"namespace", note.space},
+      {"metadata", json::object{{"namespace", note.namespace_name},
                                 {"name", note.name.substr(0, kMaxName) + '.' +
                                              hexOf(static_cast<std::uint64_t>(nanoseconds))}}},
       {"involvedObject", json::object{{"apiVersion", "v1"},
                                       {"kind", note.kind},
-                                      {"namespace", note.space},
+                                      {"namespace", note.namespace_name},
                                       {"name", note.name},
                                       {"uid", note.uid}}},
       {"reason", note.reason},
@@ -48,9 +48,10 @@ kube::Call eventCall(const PodEvent& note, const std::string& scheduler, std::in
   return call;
 }
 
-kube::Call nominateCall(const std::string& space, const std::string& name, const std::string& uid,
-                        const std::string& node) {
-  kube::Call call{kube::Verb::kPatch, "/api/v1/namespaces/" + space + "/pods/" + name + "/status"};
+kube::Call nominateCall(const std::string& namespace_name, const std::string& name,
+                        const std::string& uid, const std::string& node) {
+  kube::Call call{kube::Verb::kPatch,
+                  "/api/v1/namespaces/" + namespace_name + "/pods/" + name + "/status"};
   call.type = kube::kMergePatch;
   call.body = json::serialize(json::object{{"metadata", json::object{{"uid", uid}}},
                                            {"status", json::object{{"nominatedNodeName", node}}}});

@@ -10,7 +10,7 @@ namespace divvy::scheduler {
 
 // An Event about one object of core/v1.
 struct PodEvent {
-  std::string space, name, uid;
+  std::string namespace_name, name, uid;
   const char* reason;  // "Preempted"
   std::string message;
   bool warning = false;
@@ -22,7 +22,7 @@ struct PodEvent {
 kube::Call eventCall(const PodEvent& note, const std::string& scheduler, std::int64_t nanoseconds);
 // Returns the call that nominates `node` for the pod with this UID. kube-scheduler examines that
 // node first, and withholds its CPU and memory from its other pods of lower priority.
-kube::Call nominateCall(const std::string& space, const std::string& name, const std::string& uid,
-                        const std::string& node);
+kube::Call nominateCall(const std::string& namespace_name, const std::string& name,
+                        const std::string& uid, const std::string& node);
 
 }  // namespace divvy::scheduler

@@ -16,7 +16,8 @@ constexpr const char* kRequeuedAt = "divvy.dev/room-since";
 }  // namespace
 
 kube::Call requeuePatch(const PodRef& pod) {
-  kube::Call call{kube::Verb::kPatch, "/api/v1/namespaces/" + pod.space + "/pods/" + pod.name};
+  kube::Call call{kube::Verb::kPatch,
+                  "/api/v1/namespaces/" + pod.namespace_name + "/pods/" + pod.name};
   call.type = kube::kMergePatch;
   call.body = json::serialize(json::object{
       {"metadata",

@@ -20,7 +20,7 @@ constexpr engine::Instant kNever{std::numeric_limits<std::int64_t>::max()};
 constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 
 Victim endingOf(const RunningPod& one) {
-  return {one.uid, one.space, one.name, one.priority};
+  return {one.uid, one.namespace_name, one.name, one.priority};
 }
 
 }  // namespace
@@ -44,7 +44,8 @@ struct SchedulingDryRun::Impl {
   void comes(const kube::Pod& pod, const std::string& created) {
     // Whoever let it be made has judged that.
     const std::string named = queueNamedBy(pod);
-    if (!with_spaces && !named.empty()) queues.setSpace(pod.meta.space, named);
+    if (!with_namespaces && !named.empty())
+      queues.setNamespaceQueue(pod.meta.namespace_name, named);
     gated_pods.setPod(asHeeded(pod), created);
   }
 
@@ -55,7 +56,7 @@ struct SchedulingDryRun::Impl {
   RunningPods running_pods;
   DisruptionBudgets budgets;
   bool with_queues = true;
-  bool with_spaces = true;
+  bool with_namespaces = true;
   // Of each gang, "NAMESPACE/NAME": those who wait, by UID; and whom we let come.
   std::map<std::string, std::map<std::string, Waiting>> waiting;
   std::map<std::string, std::set<std::string>> came;
@@ -66,7 +67,7 @@ namespace {
 // Empty: of none, or of one that can never be right.
 std::string gangKeyOf(const kube::Pod& pod) {
   const Result<std::optional<PodGroupRef>> words = gangOf(pod);
-  return words && *words ? pod.meta.space + '/' + (*words)->name : "";
+  return words && *words ? pod.meta.namespace_name + '/' + (*words)->name : "";
 }
 
 }  // namespace
@@ -81,8 +82,8 @@ void SchedulingDryRun::setQueue(kube::Queue queue) {
   impl_->gated_pods.reset();
 }
 
-void SchedulingDryRun::setSpace(const kube::Meta& space) {
-  impl_->queues.setSpace(space.name, queueSaidBy(space));
+void SchedulingDryRun::setNamespace(const kube::Meta& meta) {
+  impl_->queues.setNamespaceQueue(meta.name, queueOfNamespace(meta));
   impl_->gated_pods.reset();
 }
 
@@ -94,8 +95,8 @@ void SchedulingDryRun::withoutQueues() {
   impl_->with_queues = false;
 }
 
-void SchedulingDryRun::withoutSpaces() {
-  impl_->with_spaces = false;
+void SchedulingDryRun::withoutNamespaces() {
+  impl_->with_namespaces = false;
 }
 
 // ---- who is there -------------------------------------------------------------------------------

@@ -34,12 +34,12 @@ kube::Call bindingOf(const BindingArgs& ask, const BindPlan& assigned, const std
   for (const auto& [key, value] : assigned.annotations) annotations[key] = value;
   if (!fence.empty()) annotations[kTermAnnotation] = fence;
   kube::Call call{kube::Verb::kPost,
-                  "/api/v1/namespaces/" + ask.space + "/pods/" + ask.name + "/binding"};
+                  "/api/v1/namespaces/" + ask.namespace_name + "/pods/" + ask.name + "/binding"};
   call.body = json::serialize(json::object{
       {"apiVersion", "v1"},
       {"kind", "Binding"},
       {"metadata", json::object{{"name", ask.name},
-                                {"namespace", ask.space},
+                                {"namespace", ask.namespace_name},
                                 {"uid", ask.uid},
                                 {"annotations", std::move(annotations)}}},
       {"target", json::object{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", ask.node}}}});
@@ -84,7 +84,7 @@ asio::awaitable<void> Binder::offered(std::string uid) {
 asio::awaitable<std::string> Binder::lockAndBind(const BindingArgs& ask, const BindPlan& assigned) {
   const std::vector<std::string> keys =
       options_.locks ? options_.locks(assigned) : std::vector<std::string>();
-  const LockHolder holder{ask.space, ask.name};
+  const LockHolder holder{ask.namespace_name, ask.name};
   BindOutcome end = BindOutcome::kRefused;
   if (!keys.empty()) {
     const std::function<bool()> still = [this] { return options_.why_not().empty(); };

@@ -52,7 +52,7 @@ kube::Call patchOf(const std::string& node, const kube::Meta& seen, json::object
 
 std::string lockText(const std::string& key, std::int64_t seconds, const LockHolder& holder) {
   const std::string text = formatRfc3339(seconds);
-  return key == kShared ? text + ',' + holder.space + ',' + holder.pod : text;
+  return key == kShared ? text + ',' + holder.namespace_name + ',' + holder.pod : text;
 }
 
 LockValue parseLock(const std::string& text) {
@@ -79,7 +79,8 @@ std::vector<std::string> locksOf(const std::vector<const vendors::Kind*>& kinds,
 
 asio::awaitable<bool> NodeLocks::gone(LockHolder holder) {
   if (holder.pod.empty()) co_return false;
-  kube::Call call{kube::Verb::kGet, "/api/v1/namespaces/" + holder.space + "/pods/" + holder.pod};
+  kube::Call call{kube::Verb::kGet,
+                  "/api/v1/namespaces/" + holder.namespace_name + "/pods/" + holder.pod};
   const Result<json::value> found = co_await client_.ask(std::move(call));
   co_return !found && found.error().code() == ErrorCode::kNotFound;
 }
@@ -103,8 +104,9 @@ asio::awaitable<Result<void>> NodeLocks::takeOnce(const std::string& node,
     const bool held = !own && !expired(key, said, now);
     const bool left = held && co_await gone(said.holder);
     if (held && !left) {
-      const std::string whose =
-          said.holder.pod.empty() ? "another pod" : said.holder.space + '/' + said.holder.pod;
+      const std::string whose = said.holder.pod.empty()
+                                    ? "another pod"
+                                    : said.holder.namespace_name + '/' + said.holder.pod;
       co_return Error{ErrorCode::kUnavailable,
                       "node " + node + " is locked for " + whose + " (" + key + "): ask again"};
     }

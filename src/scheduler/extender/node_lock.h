@@ -20,7 +20,7 @@ namespace divvy::scheduler {
 // ---- text of locks; pure ----
 
 struct LockHolder {
-  std::string space, pod;
+  std::string namespace_name, pod;
   friend bool operator==(const LockHolder&, const LockHolder&) = default;
 };
 

@@ -230,7 +230,7 @@ Result<BindingArgs> parseBind(const std::string& body) {
     return !out->empty();
   };
   for (const auto& [name, out] :
-       {std::pair{"PodName", &ask.name}, std::pair{"PodNamespace", &ask.space},
+       {std::pair{"PodName", &ask.name}, std::pair{"PodNamespace", &ask.namespace_name},
         std::pair{"PodUID", &ask.uid}, std::pair{"Node", &ask.node}})
     if (!text(name, out)) return Error{ErrorCode::kCorrupt, std::string("there is no ") + name};
   return ask;

@@ -47,7 +47,7 @@ Result<ExtenderArgs> parsePreempt(std::string_view body);
 std::string preemptAnswer();
 
 struct BindingArgs {
-  std::string name, space, uid, node;
+  std::string name, namespace_name, uid, node;
 };
 
 // Parses the body of /bind. kCorrupt: what is wrong.

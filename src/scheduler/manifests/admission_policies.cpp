@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kHigh = "high";
 
 std::string account(const std::string& name) {
-  return std::string("system:serviceaccount:") + kSpace + ':' + name;
+  return std::string("system:serviceaccount:") + kDivvyNamespace + ':' + name;
 }
 
 std::vector<std::string> joined(std::vector<std::string> list,
@@ -82,7 +82,7 @@ Result<std::string> policies(const vendors::Catalog& catalog, const PolicyOption
     scheduler_names += (scheduler_names.empty() ? "" : ", ") + name;
 
   using Value = std::pair<const std::string, std::string>;
-  const Value space{"NAMESPACE", kSpace}, agent{"AGENT", options.agent};
+  const Value namespace_name{"NAMESPACE", kDivvyNamespace}, agent{"AGENT", options.agent};
   const Value writers{"WRITERS", celList(users)};
   const Value is_device{"R_IS_DEVICE", celIsDevice(catalog)};
   const Value pod_key{"K_IS_PROTECTED", guardedOfPods(catalog).cel()};
@@ -93,21 +93,21 @@ Result<std::string> policies(const vendors::Catalog& catalog, const PolicyOption
   // In the order of the output.
   const std::pair<const char*, std::map<std::string, std::string>> templates[] = {
       {"header", {}},
-      {"pod-annotations", {space, agent, writers, pod_key}},
+      {"pod-annotations", {namespace_name, agent, writers, pod_key}},
       {"bindings", {binders, pod_key}},
       {"node-annotations",
-       {space, agent, writers, node_key, {"INVENTORY_KEY", kube::kInventoryKey}}},
-      {"agents", {space, agent}},
+       {namespace_name, agent, writers, node_key, {"INVENTORY_KEY", kube::kInventoryKey}}},
+      {"agents", {namespace_name, agent}},
       {"devices",
-       {space,
+       {namespace_name,
         is_device,
         {"SCHEDULERS", celList(schedulers)},
         {"SCHEDULER_NAMES", scheduler_names}}},
-      {"ephemeral-containers", {space, is_device}},
+      {"ephemeral-containers", {namespace_name, is_device}},
       {"gates", {writers, {"QUEUE_GATE", kQueueGate}}},
-      {"visible-devices", {space}},
+      {"visible-devices", {namespace_name}},
       {"volcano-annotations", {{"VOLCANO_KEY", kube::kVolcanoAssigned}}},
-      {"priority", {space, writers, high}},
+      {"priority", {namespace_name, writers, high}},
   };
   std::string text;
   for (const auto& [name, values] : templates) {

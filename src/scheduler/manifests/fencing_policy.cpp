@@ -38,7 +38,7 @@ std::string explainFenced(const std::string& refusal) {
 Result<std::string> fencingPolicy(const vendors::Catalog& catalog, const std::string& name) {
   return renderManifest("fencing.yaml",
                         {.values = {{"NAME", name},
-                                    {"NAMESPACE", kSpace},
+                                    {"NAMESPACE", kDivvyNamespace},
                                     {"TERM_KEY", kTermAnnotation},
                                     {"CHANGE_STATE_KEY", kube::kChangeStateKey},
                                     {"FENCED_KEYS", celList(fencedKeys(catalog))}}});

@@ -6,7 +6,8 @@
 namespace divvy::scheduler {
 
 Result<std::string> queuesManifest(const std::string& name) {
-  return renderManifest("queues.yaml", {.values = {{"NAME", name}, {"NAMESPACE", kSpace}}});
+  return renderManifest("queues.yaml",
+                        {.values = {{"NAME", name}, {"NAMESPACE", kDivvyNamespace}}});
 }
 
 }  // namespace divvy::scheduler

@@ -51,15 +51,16 @@ Result<std::string> schedulerConfig(const vendors::Catalog& catalog, const std::
   for (std::string& one : instanceNames(catalog)) managed.push_back(std::move(one));
   std::vector<std::string> prioritize;
   if (all_feasible) prioritize.emplace_back("prioritize");
-  return renderManifest("scheduler-config.yaml", {.values = {{"NAME", name}, {"NAMESPACE", kSpace}},
-                                                  .lists = {{"PRIORITIZE_VERB", prioritize},
-                                                            {"MANAGED_RESOURCE", managed}}});
+  return renderManifest(
+      "scheduler-config.yaml",
+      {.values = {{"NAME", name}, {"NAMESPACE", kDivvyNamespace}},
+       .lists = {{"PRIORITIZE_VERB", prioritize}, {"MANAGED_RESOURCE", managed}}});
 }
 
 Result<std::string> webhookConfig(const vendors::Catalog& catalog, const std::string& name) {
-  return renderManifest(
-      "webhook.yaml",
-      {.values = {{"NAME", name}, {"NAMESPACE", kSpace}, {"R_IS_DEVICE", celIsDevice(catalog)}}});
+  return renderManifest("webhook.yaml", {.values = {{"NAME", name},
+                                                    {"NAMESPACE", kDivvyNamespace},
+                                                    {"R_IS_DEVICE", celIsDevice(catalog)}}});
 }
 
 }  // namespace divvy::scheduler

@@ -12,7 +12,7 @@ void DisruptionBudgets::set(kube::DisruptionBudget budget) {
 void DisruptionBudgets::spend(const RunningPod& running) {
   if (!running.started) return;
   for (auto& [uid, one] : all_)
-    if (one.covers(running.space, running.labels)) --one.allowed;
+    if (one.covers(running.namespace_name, running.labels)) --one.allowed;
 }
 
 std::vector<const kube::DisruptionBudget*> DisruptionBudgets::of(const RunningPod& running) const {
@@ -20,7 +20,7 @@ std::vector<const kube::DisruptionBudget*> DisruptionBudgets::of(const RunningPo
   // Who has not begun is evicted whatever the budgets say.
   if (!running.started) return found;
   for (const auto& [uid, one] : all_)
-    if (one.covers(running.space, running.labels)) found.push_back(&one);
+    if (one.covers(running.namespace_name, running.labels)) found.push_back(&one);
   return found;
 }
 

@@ -148,7 +148,7 @@ void GatedPreemption::advance() {
 std::string GatedPreemption::whyOf(const EvictionAttempt& attempt, const RunningPod& victim) const {
   const kube::Pod& first = attempt.pod_set.pods.front();
   const std::size_t count = attempt.pod_set.pods.size();
-  const std::string named = first.meta.space + '/' + first.meta.name;
+  const std::string named = first.meta.namespace_name + '/' + first.meta.name;
   std::string text = "ends on " + victim.node + " for ";
   text += count == 1 ? "pod " + named
                      : std::to_string(count) + " pods that start together, as " + named;

@@ -38,8 +38,8 @@ constexpr unsigned kMaxDoublings = 5;
 constexpr unsigned kStepsAtOnce = 8;
 constexpr std::size_t kNamed = 5;  // victims in an Event
 
-std::string nameOf(const std::string& space, const std::string& name) {
-  return space + '/' + name;
+std::string nameOf(const std::string& namespace_name, const std::string& name) {
+  return namespace_name + '/' + name;
 }
 
 }  // namespace
@@ -144,8 +144,8 @@ asio::awaitable<void> PreemptionController::run() {
     if (!watches_.known()) continue;
     co_await advance();
     for (const kube::Meta& one : backoff_.stale(now())) {
-      const PodRef asked{one.space, one.name};
-      co_await tell(requeuePatch(asked));
+      const PodRef asked{one.namespace_name, one.name};
+      co_await send(requeuePatch(asked));
     }
     if (std::optional<PreemptionCandidate> contender = backoff_.next(now()))
       co_await attempt(std::move(*contender));
@@ -164,7 +164,7 @@ asio::awaitable<void> PreemptionController::advance() {
     if (attempt.until <= now()) {
       ++counts_.expired;
       log::warn("preemptor was not bound in time; the devices of its victims are free for all pods",
-                {{"pod", nameOf(attempt.pod.meta.space, attempt.pod.meta.name)},
+                {{"pod", nameOf(attempt.pod.meta.namespace_name, attempt.pod.meta.name)},
                  {"node", attempt.plan.node}});
       attempts_.erase(at);
       cache_.denominate(uid);
@@ -198,12 +198,12 @@ asio::awaitable<void> PreemptionController::advance() {
 asio::awaitable<void> PreemptionController::call(Attempt attempt) {
   const kube::Meta& meta = attempt.pod.meta;
   if (attempt.pod.nominated != attempt.plan.node)
-    co_await tell(nominateCall(meta.space, meta.name, meta.uid, attempt.plan.node));
-  const PodRef waiting{meta.space, meta.name};
-  co_await tell(requeuePatch(waiting));
+    co_await send(nominateCall(meta.namespace_name, meta.name, meta.uid, attempt.plan.node));
+  const PodRef waiting{meta.namespace_name, meta.name};
+  co_await send(requeuePatch(waiting));
 }
 
-asio::awaitable<void> PreemptionController::tell(kube::Call call) {
+asio::awaitable<void> PreemptionController::send(kube::Call call) {
   call.still = [this] { return options_.why_not().empty(); };
   const Result<json::value> told = co_await client_.ask(std::move(call));
   if (!told && told.error().code() != ErrorCode::kNotFound)
@@ -267,7 +267,7 @@ asio::awaitable<void> PreemptionController::attempt(PreemptionCandidate contende
   if (ineligible.unsearched > 0) {
     ++counts_.cut;
     log::warn("victims were not searched on all nodes: containers have too many different shares",
-              {{"pod", nameOf(contender.pod.meta.space, contender.pod.meta.name)},
+              {{"pod", nameOf(contender.pod.meta.namespace_name, contender.pod.meta.name)},
                {"not_searched", std::to_string(ineligible.unsearched)},
                {"nodes", std::to_string(contender.nodes.size())}});
   }
@@ -298,7 +298,7 @@ asio::awaitable<void> PreemptionController::carryOut(std::string uid) {
   std::string who;
   for (std::size_t at = 0; at < victims.size() && at < kNamed; ++at)
     if (const RunningPod* one = running_pods_.find(victims[at]))
-      who += (at == 0 ? "" : ", ") + nameOf(one->space, one->name);
+      who += (at == 0 ? "" : ", ") + nameOf(one->namespace_name, one->name);
   if (victims.size() > kNamed) who += " and others";
   const std::string what = victims.empty()
                                ? "waits for pods that are ending on " + begun.plan.node
@@ -306,8 +306,8 @@ asio::awaitable<void> PreemptionController::carryOut(std::string uid) {
                                      (victims.size() == 1 ? " pod ends" : " pods end") +
                                      " for it (priority " + std::to_string(begun.pod.priority) +
                                      ") on " + begun.plan.node + ": " + who;
-  log::info("preemption", {{"pod", nameOf(meta.space, meta.name)}, {"decision", what}});
-  co_await tell(nominateCall(meta.space, meta.name, meta.uid, begun.plan.node));
+  log::info("preemption", {{"pod", nameOf(meta.namespace_name, meta.name)}, {"decision", what}});
+  co_await send(nominateCall(meta.namespace_name, meta.name, meta.uid, begun.plan.node));
   for (const std::string& victim : victims) {
     // By a copy: it may be gone while we wait for answers.
     const RunningPod* there = running_pods_.find(victim);
@@ -318,7 +318,7 @@ asio::awaitable<void> PreemptionController::carryOut(std::string uid) {
     std::function<bool()> still = [this, uid] {
       return options_.why_not().empty() && attempts_.contains(uid);
     };
-    std::string why = "ends on " + one.node + " for pod " + nameOf(meta.space, meta.name) +
+    std::string why = "ends on " + one.node + " for pod " + nameOf(meta.namespace_name, meta.name) +
                       " (uid " + uid + "): its priority is " + std::to_string(begun.pod.priority) +
                       ", this one's " + std::to_string(one.priority);
     const bool goes = co_await evict(one, std::move(still), "Preempted", std::move(why));
@@ -330,16 +330,16 @@ asio::awaitable<void> PreemptionController::carryOut(std::string uid) {
     backoff_.failed(uid, now());
     co_return;
   }
-  PodEvent note{meta.space, meta.name, meta.uid, "Preempting", what};
-  co_await tell(eventCall(note, options_.scheduler, wallNanoseconds()));
+  PodEvent note{meta.namespace_name, meta.name, meta.uid, "Preempting", what};
+  co_await send(eventCall(note, options_.scheduler, wallNanoseconds()));
 }
 
 asio::awaitable<bool> PreemptionController::evict(RunningPod victim, std::function<bool()> still,
                                                   const char* reason, std::string why) {
-  kube::EvictionOptions ask{victim.space, victim.name, victim.uid};
+  kube::EvictionOptions ask{victim.namespace_name, victim.name, victim.uid};
   ask.still = std::move(still);
   const Result<kube::Eviction> answer = co_await kube::evict(client_, std::move(ask));
-  const std::string named = nameOf(victim.space, victim.name);
+  const std::string named = nameOf(victim.namespace_name, victim.name);
   if (!answer) {
     ++counts_.unanswered;
     log::warn("the API server did not answer an eviction",
@@ -364,8 +364,8 @@ asio::awaitable<bool> PreemptionController::evict(RunningPod victim, std::functi
   }
   ++counts_.evicted;
   running_pods_.markTerminating(victim.uid);
-  PodEvent note{victim.space, victim.name, victim.uid, reason, std::move(why)};
-  co_await tell(eventCall(note, options_.scheduler, wallNanoseconds()));
+  PodEvent note{victim.namespace_name, victim.name, victim.uid, reason, std::move(why)};
+  co_await send(eventCall(note, options_.scheduler, wallNanoseconds()));
   co_return true;
 }
 
@@ -377,7 +377,7 @@ asio::awaitable<void> PreemptionController::clear() {
     const std::optional<GatedPreemption::Eviction> eviction = gated_preemption_->next();
     if (!eviction) co_return;
     log::info("evicting for a gated pod",
-              {{"pod", nameOf(eviction->victim.space, eviction->victim.name)},
+              {{"pod", nameOf(eviction->victim.namespace_name, eviction->victim.name)},
                {"reason", eviction->why}});
     std::function<bool()> still = [this, eviction] {
       return ready() && gated_preemption_->stands(*eviction);

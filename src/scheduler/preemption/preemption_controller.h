@@ -90,7 +90,7 @@ class PreemptionController : public ClusterObserver {
   // victim's Event. Returns true if the pod terminates or is gone.
   boost::asio::awaitable<bool> evict(RunningPod victim, std::function<bool()> still,
                                      const char* reason, std::string why);
-  boost::asio::awaitable<void> tell(kube::Call call);
+  boost::asio::awaitable<void> send(kube::Call call);
   std::optional<PreemptionPlan> planAt(const std::string& node, const PreemptorPod& preemptor,
                                        IneligibleCounts* ineligible) const;
   Result<std::optional<PreemptorPod>> claimantOf(const kube::Pod& pod) const;

@@ -79,7 +79,7 @@ Result<void> RunningPods::set(const kube::Pod& pod) {
   }
   RunningPod one;
   one.uid = pod.meta.uid;
-  one.space = pod.meta.space;
+  one.namespace_name = pod.meta.namespace_name;
   one.name = pod.meta.name;
   one.node = pod.node;
   one.labels = pod.meta.labels;
@@ -93,7 +93,7 @@ Result<void> RunningPods::set(const kube::Pod& pod) {
               pod.meta.annotations.contains(kMirror);
   Result<void> fault = checkProtection(pod.meta.annotations);
   const Result<std::optional<PodGroupRef>> gang = gangOf(pod);
-  if (gang && *gang) one.group = pod.meta.space + '/' + (*gang)->name;
+  if (gang && *gang) one.group = pod.meta.namespace_name + '/' + (*gang)->name;
   if (const std::string* text = annotationOf(pod.meta.annotations, kMinRuntime))
     if (const Result<std::int64_t> read = secondsOf(*text)) one.min_runtime = *read;
   const Result<PodResources> resources = podResources(pod);
@@ -109,7 +109,7 @@ Result<void> RunningPods::set(const kube::Pod& pod) {
   const std::string uid = one.uid;
   all_.insert_or_assign(uid, std::move(one));
   if (fault) return {};
-  return std::move(fault).error().context("pod " + pod.meta.space + '/' + pod.meta.name);
+  return std::move(fault).error().context("pod " + pod.meta.namespace_name + '/' + pod.meta.name);
 }
 
 void RunningPods::remove(const std::string& uid) {

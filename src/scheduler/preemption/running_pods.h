@@ -30,7 +30,7 @@ struct PodResources {
 Result<PodResources> podResources(const kube::Pod& pod);
 
 struct RunningPod {
-  std::string uid, space, name, node;
+  std::string uid, namespace_name, name, node;
   kube::Labels labels;
   PodResources resources;
   std::int64_t priority = 0;

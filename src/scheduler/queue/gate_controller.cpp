@@ -54,7 +54,7 @@ GateController::GateController(asio::any_io_executor executor, kube::Client& cli
 
 void GateController::start() {
   followQueues();
-  followSpaces();
+  followNamespaces();
   asio::co_spawn(executor_, tick(), rethrow);
 }
 
@@ -75,7 +75,7 @@ void GateController::followQueues() {
     queues_.set(std::move(*queue));
     if (same) return;
     gated_pods_.recount();
-    lookAgain();
+    reconcileSoon();
   };
   queues.gone = [this](const std::string& uid, const std::string& name) {
     // One of that name may have come since.
@@ -86,12 +86,12 @@ void GateController::followQueues() {
     queues_.remove(name);
     told_.erase(name);
     gated_pods_.recount();
-    lookAgain();
+    reconcileSoon();
   };
   queues.synced = [this] {
     queues_known_ = true;
     gated_pods_.recount();
-    lookAgain();
+    reconcileSoon();
   };
   queues.trouble = [this](const Error& error) {
     // No such kind here, or none that we may see: nobody uses queues.
@@ -102,38 +102,43 @@ void GateController::followQueues() {
     absent_said_ = true;
     queues_known_ = true;
   };
-  asio::co_spawn(executor_, kube::runReflector(client_, std::move(queues), queues_rein_, stopped_),
+  asio::co_spawn(executor_,
+                 kube::runReflector(client_, std::move(queues), queue_informer_, stopped_),
                  rethrow);
 }
 
-void GateController::followSpaces() {
-  kube::EventHandlers spaces;
-  spaces.path = "/api/v1/namespaces";
-  spaces.set = [this](const json::value& object) {
+void GateController::followNamespaces() {
+  kube::EventHandlers namespaces;
+  namespaces.path = "/api/v1/namespaces";
+  namespaces.set = [this](const json::value& object) {
     const Result<kube::Meta> meta = kube::metaOf(object);
     if (!meta) return log::warn("cannot read a namespace", {{"error", meta.error().message()}});
-    if (queues_.setSpace(meta->name, queueSaidBy(*meta)) && spaces_known_) gated_pods_.recount();
-    lookAgain();
+    if (queues_.setNamespaceQueue(meta->name, queueOfNamespace(*meta)) && namespaces_known_)
+      gated_pods_.recount();
+    reconcileSoon();
   };
-  spaces.gone = [this](const std::string&, const std::string& name) { queues_.removeSpace(name); };
-  spaces.synced = [this] {
-    spaces_known_ = true;
+  namespaces.gone = [this](const std::string&, const std::string& name) {
+    queues_.removeNamespace(name);
+  };
+  namespaces.synced = [this] {
+    namespaces_known_ = true;
     gated_pods_.recount();
-    lookAgain();
+    reconcileSoon();
   };
-  spaces.trouble = logWatchTrouble("namespaces");
-  asio::co_spawn(executor_, kube::runReflector(client_, std::move(spaces), spaces_rein_, stopped_),
+  namespaces.trouble = logWatchTrouble("namespaces");
+  asio::co_spawn(executor_,
+                 kube::runReflector(client_, std::move(namespaces), namespace_informer_, stopped_),
                  rethrow);
 }
 
 void GateController::onPodUpdate(const kube::Pod& pod) {
   gated_pods_.setPod(pod, pod.created);
-  if (gated_pods_.changed()) lookAgain();
+  if (gated_pods_.changed()) reconcileSoon();
 }
 
 void GateController::onPodDelete(const std::string& uid) {
   gated_pods_.removePod(uid);
-  lookAgain();
+  reconcileSoon();
 }
 
 // ---- what is asked ------------------------------------------------------------------------------
@@ -143,7 +148,7 @@ Result<QueueAssignment> GateController::admit(const kube::Pod& pod) const {
   if (!gang) return gang.error();
   // Until it is known who has which queue everybody waits: not for long.
   if (!known()) return QueueAssignment{true, "", ""};
-  const Result<std::string> queue = queues_.queueFor(pod.meta.space, queueNamedBy(pod));
+  const Result<std::string> queue = queues_.queueFor(pod.meta.namespace_name, queueNamedBy(pod));
   if (!queue && queue.error().code() == ErrorCode::kUsage) return queue.error();
   // A queue that is not there may come.
   if (!queue) return QueueAssignment{true, "", ""};
@@ -175,13 +180,13 @@ bool GateController::ready() {
   return true;
 }
 
-void GateController::lookAgain() {
+void GateController::reconcileSoon() {
   if (looking_) return;
   looking_ = true;
-  asio::co_spawn(executor_, look(), rethrow);
+  asio::co_spawn(executor_, reconcile(), rethrow);
 }
 
-asio::awaitable<void> GateController::look() {
+asio::awaitable<void> GateController::reconcile() {
   asio::steady_timer pause(executor_, kGather);
   co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
   looking_ = false;
@@ -191,7 +196,7 @@ asio::awaitable<void> GateController::look() {
     asio::co_spawn(executor_, openOne(std::move(one)), rethrow);
   for (PodRef& one : gated_pods_.released())
     asio::co_spawn(executor_, requeue(std::move(one)), rethrow);
-  if (gated_pods_.changed()) lookAgain();
+  if (gated_pods_.changed()) reconcileSoon();
 }
 
 asio::awaitable<void> GateController::tick() {
@@ -202,10 +207,10 @@ asio::awaitable<void> GateController::tick() {
     for (MinMemberRef& in : gated_pods_.unknownMinMembers())
       if (reading_.insert(in.path).second)
         asio::co_spawn(executor_, readLeast(std::move(in)), rethrow);
-    lookAgain();
+    reconcileSoon();
     if (telling_ || queues_.empty()) continue;
     telling_ = true;
-    asio::co_spawn(executor_, tellStatus(), rethrow);
+    asio::co_spawn(executor_, publishStatus(), rethrow);
   }
 }
 
@@ -215,7 +220,7 @@ asio::awaitable<void> GateController::openOne(GateRemoval opening) {
   if (!opening.plan.empty()) meta["annotations"] = json::object{{kPlanKey, opening.plan}};
   const json::object gone{{"$patch", "delete"}, {"name", kQueueGate}};
   kube::Call call{kube::Verb::kPatch,
-                  "/api/v1/namespaces/" + opening.space + "/pods/" + opening.name};
+                  "/api/v1/namespaces/" + opening.namespace_name + "/pods/" + opening.name};
   call.type = kube::kStrategicPatch;
   call.body =
       json::serialize(json::object{{"metadata", std::move(meta)},
@@ -226,11 +231,12 @@ asio::awaitable<void> GateController::openOne(GateRemoval opening) {
     gated_pods_.opened(opening.uid);
   } else {
     gated_pods_.notOpened(opening.uid, done.error().message());
-    log::warn("cannot remove the scheduling gate of a pod",
-              {{"pod", opening.space + '/' + opening.name}, {"error", done.error().message()}});
+    log::warn(
+        "cannot remove the scheduling gate of a pod",
+        {{"pod", opening.namespace_name + '/' + opening.name}, {"error", done.error().message()}});
   }
   gated_pods_.markChanged();
-  lookAgain();
+  reconcileSoon();
 }
 
 asio::awaitable<void> GateController::requeue(PodRef pod) {
@@ -239,7 +245,7 @@ asio::awaitable<void> GateController::requeue(PodRef pod) {
   const Result<json::value> kicked = co_await client_.ask(std::move(call));
   if (!kicked && kicked.error().code() != ErrorCode::kNotFound)
     log::warn("cannot requeue a pod",
-              {{"pod", pod.space + '/' + pod.name}, {"error", kicked.error().message()}});
+              {{"pod", pod.namespace_name + '/' + pod.name}, {"error", kicked.error().message()}});
 }
 
 asio::awaitable<void> GateController::readLeast(MinMemberRef in) {
@@ -252,7 +258,7 @@ asio::awaitable<void> GateController::readLeast(MinMemberRef in) {
     co_return;
   }
   gated_pods_.setMinMember(in, minMemberOf(*said, in));
-  lookAgain();
+  reconcileSoon();
 }
 
 kube::QueueStatus GateController::statusNow(const std::string& queue,
@@ -269,13 +275,13 @@ kube::QueueStatus GateController::statusNow(const std::string& queue,
     if (known != status.waiting.end()) {
       ++known->pods;
     } else if (status.waiting.size() < kMaxReasons) {
-      status.waiting.push_back({one.why, 1, one.space + '/' + one.name});
+      status.waiting.push_back({one.why, 1, one.namespace_name + '/' + one.name});
     }
   }
   return status;
 }
 
-asio::awaitable<void> GateController::tellStatus() {
+asio::awaitable<void> GateController::publishStatus() {
   const std::vector<GatedPodStatus> waiting = gated_pods_.waiting();
   std::map<std::string, kube::QueueStatus> fresh;
   for (const auto& [name, queue] : queues_.all()) fresh[name] = statusNow(name, waiting);

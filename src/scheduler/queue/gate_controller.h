@@ -60,20 +60,20 @@ class GateController : public ClusterObserver {
                                         std::span<const std::string_view> nodes,
                                         engine::Instant expires);
   // Returns true once namespaces are listed, and queues are listed or the cluster has none.
-  bool known() const { return queues_known_ && spaces_known_; }
+  bool known() const { return queues_known_ && namespaces_known_; }
 
  private:
   void followQueues();
-  void followSpaces();
-  void lookAgain();
+  void followNamespaces();
+  void reconcileSoon();
   bool ready();
   engine::Instant expiry() const;
-  boost::asio::awaitable<void> look();
+  boost::asio::awaitable<void> reconcile();
   boost::asio::awaitable<void> tick();
   boost::asio::awaitable<void> openOne(GateRemoval opening);
   boost::asio::awaitable<void> requeue(PodRef pod);
   boost::asio::awaitable<void> readLeast(MinMemberRef in);
-  boost::asio::awaitable<void> tellStatus();
+  boost::asio::awaitable<void> publishStatus();
   kube::QueueStatus statusNow(const std::string& queue, const std::vector<GatedPodStatus>& waiting);
 
   boost::asio::any_io_executor executor_;
@@ -85,9 +85,9 @@ class GateController : public ClusterObserver {
   GatedPreemption gated_preemption_;
   NodeResourcesFit node_resources_;
   GatedPodQueue gated_pods_;
-  kube::Informer queues_rein_, spaces_rein_;
+  kube::Informer queue_informer_, namespace_informer_;
   std::map<std::string, std::string> queue_names_;  // by UID
-  bool queues_known_ = false, spaces_known_ = false;
+  bool queues_known_ = false, namespaces_known_ = false;
   bool absent_said_ = false;
   bool looking_ = false, telling_ = false;
   bool nodes_changed_ = true;

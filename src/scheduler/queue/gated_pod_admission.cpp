@@ -64,7 +64,7 @@ void GatedPodQueue::openGate(const std::string& uid, std::vector<GateRemoval>* o
   if (queued.gate != GateState::kGated) return;
   queued.gate = GateState::kOpening;
   queued.why.clear();
-  out->push_back({queued.pod.meta.space, queued.pod.meta.name, uid,
+  out->push_back({queued.pod.meta.namespace_name, queued.pod.meta.name, uid,
                   queued.plan && queued.devices ? encode(*queued.plan) : ""});
 }
 
@@ -109,7 +109,7 @@ void GatedPodQueue::addSinglePods(std::vector<Arrival>* arrivals) {
       continue;
     }
     arrivals->push_back({queued.late, queued.created,
-                         queued.pod.meta.space + '/' + queued.pod.meta.name,
+                         queued.pod.meta.namespace_name + '/' + queued.pod.meta.name,
                          workloadOf({uid}, "")});
   }
 }
@@ -128,7 +128,8 @@ void GatedPodQueue::addGangs(std::vector<Arrival>* arrivals) {
     if (!waits) continue;
     const QueuedPod& first = pods_.at(free.front());
     arrivals->push_back({first.late, first.created,
-                         first.pod.meta.space + '/' + first.pod.meta.name, workloadOf(free, key)});
+                         first.pod.meta.namespace_name + '/' + first.pod.meta.name,
+                         workloadOf(free, key)});
   }
 }
 

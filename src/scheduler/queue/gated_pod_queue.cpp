@@ -146,7 +146,7 @@ std::vector<PodRef> GatedPodQueue::released() {
     const bool may = gang == nullptr || pods_.holdsBack(*gang, parts_.cache).empty();
     if (!may || !parts_.cache.pods().nodeOf(uid)) continue;
     queued.held_back = false;
-    all.push_back({queued.pod.meta.space, queued.pod.meta.name});
+    all.push_back({queued.pod.meta.namespace_name, queued.pod.meta.name});
   }
   return all;
 }
@@ -163,7 +163,8 @@ std::vector<GatedPodStatus> GatedPodQueue::waiting() const {
     if (why.empty() && !queue) why = queue.error().message();
     if (why.empty())
       why = queued.gate == GateState::kOpening ? "it is being started" : "it is to be looked at";
-    all.push_back({queued.pod.meta.space, queued.pod.meta.name, uid, queue ? *queue : "", why});
+    all.push_back(
+        {queued.pod.meta.namespace_name, queued.pod.meta.name, uid, queue ? *queue : "", why});
   }
   return all;
 }

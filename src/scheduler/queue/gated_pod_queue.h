@@ -32,13 +32,13 @@ namespace divvy::scheduler {
 
 // A gate to remove, and the annotation to write with it.
 struct GateRemoval {
-  std::string space, name, uid;
+  std::string namespace_name, name, uid;
   std::string plan;  // value of kPlanKey; empty: none
 };
 
 // A pod that waits, and why.
 struct GatedPodStatus {
-  std::string space, name, uid;
+  std::string namespace_name, name, uid;
   std::string queue;  // empty: none
   std::string why;
 };

@@ -10,7 +10,7 @@ namespace divvy::scheduler {
 
 Result<std::string> QueueCharges::queueOf(const QueuedPod& queued) const {
   if (queued.plan && !queued.gated()) return queued.plan->queue;
-  return queues_.queueFor(queued.pod.meta.space, queueNamedBy(queued.pod));
+  return queues_.queueFor(queued.pod.meta.namespace_name, queueNamedBy(queued.pod));
 }
 
 void QueueCharges::charge(const std::string& uid, const std::string& queue) {
@@ -23,13 +23,13 @@ void QueueCharges::charge(const std::string& uid, const std::string& queue) {
 void QueueCharges::chargeUngated(const kube::Pod& pod) {
   ungated_.insert_or_assign(
       pod.meta.uid,
-      UngatedPod{pod.meta.space, queueNamedBy(pod), {pod.priority, pod.placed_at, ""}});
+      UngatedPod{pod.meta.namespace_name, queueNamedBy(pod), {pod.priority, pod.placed_at, ""}});
   chargeUngated(pod.meta.uid);
 }
 
 void QueueCharges::chargeUngated(const std::string& uid) {
   const UngatedPod& other = ungated_.at(uid);
-  const auto queue = queues_.queueFor(other.space, other.named);
+  const auto queue = queues_.queueFor(other.namespace_name, other.named);
   queues_.charge(uid, {queue ? *queue : "", cache_.pods().useOf(uid), other.standing});
 }
 

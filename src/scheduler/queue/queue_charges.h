@@ -38,7 +38,7 @@ class QueueCharges {
 
  private:
   struct UngatedPod {
-    std::string space, named;  // namespace, and queue that the pod names
+    std::string namespace_name, named;  // the queue that the pod names
     QueueTree::ReclaimOrder standing;
   };
   void chargeUngated(const std::string& uid);

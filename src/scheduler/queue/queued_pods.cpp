@@ -26,7 +26,7 @@ std::string alikeOf(const kube::Pod& pod) {
   }
   for (const auto& [key, value] : pod.meta.annotations)
     if (!key.starts_with(kOurKeys)) text += key + '=' + value + ';';
-  return pod.meta.space + text;
+  return pod.meta.namespace_name + text;
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ QueuedPod& QueuedPods::set(const kube::Pod& pod, Description description) {
   if (description.plan) queued.plan = std::move(description.plan);
   if (!description.words) return queued;
   queued.words = std::move(description.words);
-  queued.gang = pod.meta.space + '/' + queued.words->name;
+  queued.gang = pod.meta.namespace_name + '/' + queued.words->name;
   Gang& gang = gangs_[queued.gang];
   gang.members.insert(pod.meta.uid);
   gang.started = gang.started || queued.bound();

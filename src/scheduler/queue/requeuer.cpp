@@ -35,7 +35,7 @@ Requeuer::Requeuer(asio::any_io_executor executor, kube::Client& client, Schedul
       counts_(counts),
       why_not_(std::move(why_not)) {}
 
-void Requeuer::lookAgain() {
+void Requeuer::requeueSoon() {
   if (looking_ || !cache_.pods().mayRequeue(now()) || !why_not_().empty()) return;
   looking_ = true;
   asio::co_spawn(executor_, requeue(), rethrow);
@@ -54,8 +54,8 @@ asio::awaitable<void> Requeuer::requeue() {
     const Result<boost::json::value> requeued = co_await client_.ask(std::move(call));
     if (requeued) ++counts_.kicked;
     if (!requeued && requeued.error().code() != ErrorCode::kNotFound)
-      log::warn("cannot requeue a pod",
-                {{"pod", one.space + '/' + one.name}, {"error", requeued.error().message()}});
+      log::warn("cannot requeue a pod", {{"pod", one.namespace_name + '/' + one.name},
+                                         {"error", requeued.error().message()}});
   }
 }
 

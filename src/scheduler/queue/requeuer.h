@@ -22,7 +22,7 @@ class Requeuer {
 
   // Call after capacity may have become free. Examines unschedulable pods soon, once for all calls
   // until then. Does not block.
-  void lookAgain();
+  void requeueSoon();
 
  private:
   boost::asio::awaitable<void> requeue();

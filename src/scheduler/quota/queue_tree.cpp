@@ -65,29 +65,30 @@ void QueueTree::remove(const std::string& name) {
   stale_ = queues_.erase(name) > 0 || stale_;
 }
 
-bool QueueTree::setSpace(const std::string& space, const std::string& queue) {
-  if (queue.empty()) return spaces_.erase(space) > 0;
-  std::string& known = spaces_[space];
+bool QueueTree::setNamespaceQueue(const std::string& namespace_name, const std::string& queue) {
+  if (queue.empty()) return namespace_queues_.erase(namespace_name) > 0;
+  std::string& known = namespace_queues_[namespace_name];
   return std::exchange(known, queue) != queue;
 }
 
-Result<std::string> QueueTree::queueFor(const std::string& space, const std::string& named) const {
-  const auto own = spaces_.find(space);
-  const std::string said = own == spaces_.end() ? std::string() : own->second;
+Result<std::string> QueueTree::queueFor(const std::string& namespace_name,
+                                        const std::string& named) const {
+  const auto own = namespace_queues_.find(namespace_name);
+  const std::string said = own == namespace_queues_.end() ? std::string() : own->second;
   std::string name = named.empty() ? said : named;
   if (name.empty()) {
     for (const auto& [known, queue] : queues_)
-      if (names(queue.spaces, space)) return known;
+      if (names(queue.namespaces, namespace_name)) return known;
     return std::string();
   }
   const auto found = queues_.find(name);
   if (found == queues_.end())
     return Error{ErrorCode::kNotFound, "there is no queue called \"" + name + "\""};
   // A queue that lists nobody is for those whom an administrator sent there, and for who names it.
-  const bool may =
-      name == said || found->second.spaces.empty() || names(found->second.spaces, space);
+  const bool may = name == said || found->second.namespaces.empty() ||
+                   names(found->second.namespaces, namespace_name);
   if (may) return name;
-  return Error{ErrorCode::kUsage, "queue " + name + " is not for namespace " + space};
+  return Error{ErrorCode::kUsage, "queue " + name + " is not for namespace " + namespace_name};
 }
 
 std::string QueueTree::poolOf(const std::string& queue) const {

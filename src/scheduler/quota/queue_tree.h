@@ -25,15 +25,17 @@ class QueueTree {
   void set(kube::Queue queue);
   void remove(const std::string& name);
   // Sets the default queue of a namespace; empty: none. Returns true if it changed.
-  bool setSpace(const std::string& space, const std::string& queue);
-  void removeSpace(const std::string& space) { spaces_.erase(space); }
+  bool setNamespaceQueue(const std::string& namespace_name, const std::string& queue);
+  void removeNamespace(const std::string& namespace_name) {
+    namespace_queues_.erase(namespace_name);
+  }
   bool empty() const { return queues_.empty(); }
   const std::map<std::string, kube::Queue>& all() const { return queues_; }
 
   // Returns the queue of a pod of the namespace. `named`: queue that the pod names; empty: none.
   // Empty: the pod is in no queue. kNotFound: there is no such queue; kUsage: the queue is not for
   // the namespace.
-  Result<std::string> queueFor(const std::string& space, const std::string& named) const;
+  Result<std::string> queueFor(const std::string& namespace_name, const std::string& named) const;
 
   // Returns the pool of the queue, or of the nearest queue above with a pool; empty: none has one.
   std::string poolOf(const std::string& queue) const;
@@ -110,7 +112,7 @@ class QueueTree {
   std::string textOf(const engine::QuotaRefusal& refusal) const;
 
   std::map<std::string, kube::Queue> queues_;
-  std::map<std::string, std::string> spaces_;  // default queue by namespace
+  std::map<std::string, std::string> namespace_queues_;  // default queue by namespace
   std::vector<ModelUsage> capacity_;
   std::unordered_map<std::string, QueueCharge> held_;  // by UID of the pod
   // Computed from the members above on demand, after a change.

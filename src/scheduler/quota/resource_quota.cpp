@@ -108,8 +108,8 @@ Result<void> ResourceQuotaTracker::set(const kube::ResourceQuota& quota) {
   }
   if (any || known) readAnew();
   if (fault.empty()) return {};
-  return Error{ErrorCode::kUsage,
-               "resource quota " + quota.meta.space + '/' + quota.meta.name + ": " + fault};
+  return Error{ErrorCode::kUsage, "resource quota " + quota.meta.namespace_name + '/' +
+                                      quota.meta.name + ": " + fault};
 }
 
 void ResourceQuotaTracker::remove(const std::string& uid) {
@@ -125,35 +125,36 @@ void ResourceQuotaTracker::readAnew() {
       if (found == resources_.end() || found->second.kind == nullptr) continue;
       const auto most = mostOf(amount, *found->second.kind, found->second.memory);
       if (!most) continue;
-      const auto [at, fresh] =
-          limits_[quota.meta.space].try_emplace(found->first, Limit{quota.meta.name, *most});
+      const auto [at, fresh] = limits_[quota.meta.namespace_name].try_emplace(
+          found->first, Limit{quota.meta.name, *most});
       if (!fresh && *most < at->second.most) at->second = {quota.meta.name, *most};
     }
   }
 }
 
-void ResourceQuotaTracker::take(const std::string& uid, const std::string& space, Amounts amounts) {
+void ResourceQuotaTracker::take(const std::string& uid, const std::string& namespace_name,
+                                Amounts amounts) {
   give(uid);
   if (amounts.empty()) return;
-  Amounts& sum = sums_[space];
+  Amounts& sum = sums_[namespace_name];
   for (const auto& [kind, amount] : amounts) {
     sum[kind].memory.count += amount.memory.count;
     sum[kind].milli += amount.milli;
   }
-  held_.insert_or_assign(uid, Held{space, std::move(amounts)});
+  held_.insert_or_assign(uid, Held{namespace_name, std::move(amounts)});
 }
 
 void ResourceQuotaTracker::give(const std::string& uid) {
   const auto found = held_.find(uid);
   if (found == held_.end()) return;
-  Amounts& sum = sums_[found->second.space];
+  Amounts& sum = sums_[found->second.namespace_name];
   for (const auto& [kind, amount] : found->second.amounts) {
     Amount& left = sum[kind];
     left.memory.count -= amount.memory.count;
     left.milli -= amount.milli;
     if (left.memory.count == 0 && left.milli == 0) sum.erase(kind);
   }
-  if (sum.empty()) sums_.erase(found->second.space);
+  if (sum.empty()) sums_.erase(found->second.namespace_name);
   held_.erase(found);
 }
 
@@ -161,10 +162,10 @@ std::int64_t ResourceQuotaTracker::of(const Resource& resource, const Amount& am
   return resource.memory ? static_cast<std::int64_t>(amount.memory.count) : amount.milli;
 }
 
-std::optional<std::string> ResourceQuotaTracker::check(const std::string& space,
+std::optional<std::string> ResourceQuotaTracker::check(const std::string& namespace_name,
                                                        const Amounts& held,
                                                        const Amounts& more) const {
-  const auto limits = limits_.find(space);
+  const auto limits = limits_.find(namespace_name);
   if (limits == limits_.end()) return std::nullopt;
   for (const auto& [name, limit] : limits->second) {
     const Resource& resource = resources_.at(name);
@@ -179,39 +180,39 @@ std::optional<std::string> ResourceQuotaTracker::check(const std::string& space,
     const auto text = [&](std::int64_t value) {
       return std::to_string(unitsOf(value, *resource.kind, resource.memory));
     };
-    std::string why = "exceeding resource quota " + limit.quota + " of namespace " + space + ": " +
-                      name + ": " + text(limit.most) + " at most, ";
+    std::string why = "exceeding resource quota " + limit.quota + " of namespace " +
+                      namespace_name + ": " + name + ": " + text(limit.most) + " at most, ";
     if (has > 0) why += text(has) + " held, ";
     return why + text(needs) + " needed";
   }
   return std::nullopt;
 }
 
-std::optional<std::string> ResourceQuotaTracker::refusal(const std::string& space,
+std::optional<std::string> ResourceQuotaTracker::refusal(const std::string& namespace_name,
                                                          const std::string& uid,
                                                          const Amounts& more) const {
-  if (!limits(space)) return std::nullopt;
-  const auto sum = sums_.find(space);
+  if (!limits(namespace_name)) return std::nullopt;
+  const auto sum = sums_.find(namespace_name);
   Amounts held = sum == sums_.end() ? Amounts{} : sum->second;
   const auto own = held_.find(uid);
-  if (own != held_.end() && own->second.space == space) {
+  if (own != held_.end() && own->second.namespace_name == namespace_name) {
     for (const auto& [kind, amount] : own->second.amounts) {
       held[kind].memory.count -= amount.memory.count;
       held[kind].milli -= amount.milli;
     }
   }
-  return check(space, held, more);
+  return check(namespace_name, held, more);
 }
 
-std::optional<std::string> ResourceQuotaTracker::never(const std::string& space,
+std::optional<std::string> ResourceQuotaTracker::never(const std::string& namespace_name,
                                                        const Amounts& more) const {
-  return check(space, {}, more);
+  return check(namespace_name, {}, more);
 }
 
 std::vector<QuotaUsage> ResourceQuotaTracker::uses() const {
   std::vector<QuotaUsage> all;
-  for (const auto& [space, limits] : limits_) {
-    const auto sum = sums_.find(space);
+  for (const auto& [namespace_name, limits] : limits_) {
+    const auto sum = sums_.find(namespace_name);
     for (const auto& [name, limit] : limits) {
       const Resource& resource = resources_.at(name);
       std::int64_t used = 0;
@@ -219,7 +220,8 @@ std::vector<QuotaUsage> ResourceQuotaTracker::uses() const {
         const auto found = sum->second.find(resource.kind);
         if (found != sum->second.end()) used = of(resource, found->second);
       }
-      all.push_back({space, limit.quota, name, unitsOf(limit.most, *resource.kind, resource.memory),
+      all.push_back({namespace_name, limit.quota, name,
+                     unitsOf(limit.most, *resource.kind, resource.memory),
                      unitsOf(used, *resource.kind, resource.memory)});
     }
   }

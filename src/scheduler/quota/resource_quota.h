@@ -31,18 +31,18 @@ class ResourceQuotaTracker {
   // several quotas the smallest limit applies. kUsage: which limit is not counted; the rest counts.
   Result<void> set(const kube::ResourceQuota& quota);
   void remove(const std::string& uid);
-  bool limits(const std::string& space) const { return limits_.contains(space); }
+  bool limits(const std::string& namespace_name) const { return limits_.contains(namespace_name); }
 
   // Sets what a pod (UID) holds or has reserved. Replaces its earlier amounts.
-  void take(const std::string& uid, const std::string& space, Amounts amounts);
+  void take(const std::string& uid, const std::string& namespace_name, Amounts amounts);
   // Removes a pod's amounts.
   void give(const std::string& uid);
 
   // Returns why the pod may not hold `more` now; none: it may. Its present amounts do not count.
-  std::optional<std::string> refusal(const std::string& space, const std::string& uid,
+  std::optional<std::string> refusal(const std::string& namespace_name, const std::string& uid,
                                      const Amounts& more) const;
   // Returns why no pod of the namespace may ever hold `more`; none: it may in an empty namespace.
-  std::optional<std::string> never(const std::string& space, const Amounts& more) const;
+  std::optional<std::string> never(const std::string& namespace_name, const Amounts& more) const;
 
   std::vector<QuotaUsage> uses() const;  // by namespace and resource
 
@@ -56,12 +56,12 @@ class ResourceQuotaTracker {
     bool memory = false;  // false: cores
   };
   struct Held {
-    std::string space;
+    std::string namespace_name;
     Amounts amounts;
   };
 
   std::int64_t of(const Resource& resource, const Amount& amount) const;
-  std::optional<std::string> check(const std::string& space, const Amounts& held,
+  std::optional<std::string> check(const std::string& namespace_name, const Amounts& held,
                                    const Amounts& more) const;
   void readAnew();
   std::string meantBy(const std::string& key) const;

@@ -71,7 +71,7 @@ asio::awaitable<void> LeaseWatcher::run() {
 asio::awaitable<void> LeaseWatcher::read() {
   const engine::Instant began = now();
   // Without a resourceVersion: what is so now, and not what some cache says.
-  kube::Call call{kube::Verb::kGet, kube::leasePath(options_.space, options_.name)};
+  kube::Call call{kube::Verb::kGet, kube::leasePath(options_.namespace_name, options_.name)};
   const Result<json::value> found = co_await client_->ask(std::move(call));
   std::optional<kube::Lease> lease;
   std::optional<Error> fault;
@@ -85,16 +85,16 @@ asio::awaitable<void> LeaseWatcher::read() {
   if (fault) {
     if (!failing_) failing_ = began;
     fault_ = fault->message();
-    tell("the lease cannot be read: " + fault_);
+    notify("the lease cannot be read: " + fault_);
     co_return;
   }
   failing_.reset();
   if (leadership_.saw(began, lease)) began_();
-  tell(verdict().why);
+  notify(verdict().why);
 }
 
 // What it says changes with every look while a Lease grows old: only the first of it is new.
-void LeaseWatcher::tell(const std::string& why) {
+void LeaseWatcher::notify(const std::string& why) {
   const std::string topic = why.substr(0, why.find(','));
   if (topic == told_) return;
   told_ = topic;

@@ -21,8 +21,9 @@ namespace divvy::scheduler {
 class LeaseWatcher {
  public:
   struct Options {
-    std::string space, name;  // of the Lease; no name: there is none, and this replica always leads
-    std::string identity;     // as of Leadership
+    // Of the Lease. No name: there is none, and this replica always leads.
+    std::string namespace_name, name;
+    std::string identity;  // as of Leadership
   };
 
   // Makes a separate client, so that no other call delays the reads. `loop` outlives the result.
@@ -35,7 +36,7 @@ class LeaseWatcher {
   void start(std::function<void()> began, std::function<void(const std::string&)> said,
              const bool* stopped);
   // Reads the Lease now instead of after the pause.
-  void look() { pause_.cancel(); }
+  void readNow() { pause_.cancel(); }
 
   LeaderStatus verdict() const;
   // Returns the start of the first of the failed reads since the last good one; none: the last read
@@ -51,7 +52,7 @@ class LeaseWatcher {
                std::unique_ptr<kube::Client> client);
   boost::asio::awaitable<void> run();
   boost::asio::awaitable<void> read();
-  void tell(const std::string& why);
+  void notify(const std::string& why);
 
   boost::asio::io_context& loop_;
   Options options_;

@@ -33,7 +33,7 @@ inline std::function<void(const Error&)> logWatchTrouble(const char* resource) {
 // Warnings about parts of objects that do not count. Logs them for each object when they change.
 class ChangedWarnings {
  public:
-  void told(const std::string& object, std::vector<std::string> what) {
+  void update(const std::string& object, std::vector<std::string> what) {
     std::vector<std::string>& before = before_[object];
     if (before != what)
       for (const std::string& one : what)

@@ -105,7 +105,7 @@ void hamiShares(Exposition* out, const std::vector<AllocatedShare>& all) {
       const char* old_name = memory ? "vGPUMemoryAllocated" : "vGPUCoreAllocated";
       out->family(old ? old_name : name, "gauge", "As HAMi's scheduler has it");
       for (const AllocatedShare& one : all) {
-        out->sample({{old ? "podnamespace" : "namespace", one.space},
+        out->sample({{old ? "podnamespace" : "namespace", one.namespace_name},
                      {old ? "nodename" : "node", one.node},
                      {old ? "podname" : "pod", one.pod},
                      {old ? "containeridx" : "container_index", std::to_string(one.container)},
@@ -123,7 +123,7 @@ void hamiQuotas(Exposition* out, const std::vector<QuotaUsage>& all) {
     out->family(old ? "QuotaUsed" : "hami_resource_quota_used", "gauge",
                 "As HAMi's scheduler has it");
     for (const QuotaUsage& one : all) {
-      out->sample({{old ? "quotanamespace" : "namespace", one.space},
+      out->sample({{old ? "quotanamespace" : "namespace", one.namespace_name},
                    {old ? "quotaName" : "quota_name", one.resource},
                    {"limit", std::to_string(one.limit)},
                    {"zone", kZone}},
@@ -132,7 +132,7 @@ void hamiQuotas(Exposition* out, const std::vector<QuotaUsage>& all) {
   }
   out->family("hami_resource_quota_limit", "gauge", "As HAMi's scheduler has it");
   for (const QuotaUsage& one : all)
-    out->sample({{"namespace", one.space}, {"quota_name", one.resource}, {"zone", kZone}},
+    out->sample({{"namespace", one.namespace_name}, {"quota_name", one.resource}, {"zone", kZone}},
                 static_cast<double>(one.limit));
 }
 

@@ -128,7 +128,7 @@ void shares(Exposition* out, const std::vector<AllocatedShare>& all) {
   const auto each = [&](const char* name, const char* help, const auto& of) {
     out->family(name, "gauge", help);
     for (const AllocatedShare& one : all) {
-      out->sample({{"namespace", one.space},
+      out->sample({{"namespace", one.namespace_name},
                    {"pod", one.pod},
                    {"container_index", std::to_string(one.container)},
                    {"node", one.node},
@@ -148,8 +148,9 @@ void quotas(Exposition* out, const std::vector<QuotaUsage>& all) {
                 used ? "Of it, what pods hold, reservations included"
                      : "What a namespace may hold, in the resource's own units");
     for (const QuotaUsage& one : all) {
-      out->sample({{"namespace", one.space}, {"resource", one.resource}, {"quota", one.quota}},
-                  static_cast<double>(used ? one.used : one.limit));
+      out->sample(
+          {{"namespace", one.namespace_name}, {"resource", one.resource}, {"quota", one.quota}},
+          static_cast<double>(used ? one.used : one.limit));
     }
   }
 }

@@ -70,8 +70,10 @@ struct CertificateRotator::Impl {
   Impl(kube::Client& talk, http::Server& at, OwnCertificate how)
       : client(talk), server(at), options(std::move(how)) {}
 
-  std::string secrets() const { return "/api/v1/namespaces/" + options.space + "/secrets"; }
-  std::string secretPath() const { return options.space + '/' + options.name; }
+  std::string secrets() const {
+    return "/api/v1/namespaces/" + options.namespace_name + "/secrets";
+  }
+  std::string secretPath() const { return options.namespace_name + '/' + options.name; }
   std::string secretName() const { return "Secret " + secretPath(); }
 
   void setSecret(const json::value& object) {
@@ -79,13 +81,13 @@ struct CertificateRotator::Impl {
     version = textAt(object, {"metadata", "resourceVersion"});
     secret = {{bytesAt(object, {"data", "tls.crt"}), bytesAt(object, {"data", "tls.key"})},
               bytesAt(object, {"data", "ca.crt"})};
-    look();
+    wake();
   }
   void noSecret() {
     exists = false;
     version.clear();
     secret = {};
-    look();
+    wake();
   }
   void setRegistration(const json::value& object) {
     registration = textAt(object, {"metadata", "resourceVersion"});
@@ -95,13 +97,13 @@ struct CertificateRotator::Impl {
         list != nullptr && list->is_array())
       for (const json::value& one : list->get_array())
         bundles->push_back(bytesAt(one, {"clientConfig", "caBundle"}));
-    look();
+    wake();
   }
   void noRegistration() {
     bundles.reset();
-    look();
+    wake();
   }
-  void look() {
+  void wake() {
     if (timer != nullptr) timer->cancel();
   }
 
@@ -172,7 +174,8 @@ struct CertificateRotator::Impl {
       body["apiVersion"] = "v1";
       body["kind"] = "Secret";
       body["type"] = "kubernetes.io/tls";
-      body["metadata"] = json::object{{"name", options.name}, {"namespace", options.space}};
+      body["metadata"] =
+          json::object{{"name", options.name}, {"namespace", options.namespace_name}};
     }
     body["data"] = std::move(data);
     call.body = json::serialize(body);
@@ -303,7 +306,7 @@ asio::awaitable<void> CertificateRotator::run(const bool* stopped) {
   follower.gone = [self](const std::string&, const std::string&) { self->noSecret(); };
   follower.synced = [self] {
     self->view.secret_known = true;
-    self->look();
+    self->wake();
   };
   asio::co_spawn(executor, kube::runReflector(self->client, follower, self->secret_rein, stopped),
                  rethrow);
@@ -314,7 +317,7 @@ asio::awaitable<void> CertificateRotator::run(const bool* stopped) {
   follower.gone = [self](const std::string&, const std::string&) { self->noRegistration(); };
   follower.synced = [self] {
     self->view.registration_known = true;
-    self->look();
+    self->wake();
   };
   asio::co_spawn(executor,
                  kube::runReflector(self->client, follower, self->registration_rein, stopped),

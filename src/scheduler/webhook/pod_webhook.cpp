@@ -219,7 +219,7 @@ Admission admit(const json::object& request, const WebhookRules& with) {
   Result<kube::Pod> pod = kube::podOf(*object);
   if (!pod) return {pod.error(), {}};
   // A pod of a template does not name its namespace; the request does.
-  if (pod->meta.space.empty()) pod->meta.space = textAt(request, {"namespace"});
+  if (pod->meta.namespace_name.empty()) pod->meta.namespace_name = textAt(request, {"namespace"});
   return isOfEphemeral(request)
              ? admitEphemeral(*pod, *object, request.if_contains("oldObject"), with)
              : admitPod(*pod, *object, with);

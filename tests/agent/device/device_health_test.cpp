@@ -12,36 +12,36 @@ DriverHealth said(std::vector<driver::DeviceFault> faults, bool answers = true) 
 TEST(DeviceHealth, NoAnswer_UnhealthyUntilAnswer) {
   DeviceHealth health;
   EXPECT_TRUE(health.good(1)) << "nothing was ever said of it";
-  EXPECT_FALSE(health.heard(said({}), 0));
-  EXPECT_TRUE(health.heard(said({}, false), 1));
+  EXPECT_FALSE(health.observe(said({}), 0));
+  EXPECT_TRUE(health.observe(said({}, false), 1));
   EXPECT_EQ(health.why(1), "it does not answer");
   EXPECT_TRUE(health.good(0));
-  EXPECT_FALSE(health.heard(said({}, false), 2));
-  EXPECT_TRUE(health.heard(said({}), 3));
+  EXPECT_FALSE(health.observe(said({}, false), 2));
+  EXPECT_TRUE(health.observe(said({}), 3));
   EXPECT_TRUE(health.good(1));
 }
 
 TEST(DeviceHealth, DeviceFault_UnhealthyUntilQuiet) {
   DeviceHealth health;
-  EXPECT_TRUE(health.heard(said({{1, 48}}), 1000));
+  EXPECT_TRUE(health.observe(said({{1, 48}}), 1000));
   EXPECT_EQ(health.why(1), "Xid 48");
-  EXPECT_FALSE(health.heard(said({}), 1000 + kQuietMs - 1));
-  EXPECT_FALSE(health.heard(said({{1, 63}}), 1000 + kQuietMs - 1)) << "it was bad, and still is";
-  EXPECT_FALSE(health.heard(said({}), 1000 + 2 * kQuietMs - 2));
-  EXPECT_TRUE(health.heard(said({}), 1000 + 2 * kQuietMs));
+  EXPECT_FALSE(health.observe(said({}), 1000 + kQuietMs - 1));
+  EXPECT_FALSE(health.observe(said({{1, 63}}), 1000 + kQuietMs - 1)) << "it was bad, and still is";
+  EXPECT_FALSE(health.observe(said({}), 1000 + 2 * kQuietMs - 2));
+  EXPECT_TRUE(health.observe(said({}), 1000 + 2 * kQuietMs));
   EXPECT_TRUE(health.good(1));
 }
 
 // Regression: an agent that began anew gave out at once what the one before it had found faulty.
 TEST(DeviceHealth, RecalledFault_HoldsUntilQuiet) {
   DeviceHealth before, health;
-  before.heard(said({{1, 48}}), 1000);
+  before.observe(said({{1, 48}}), 1000);
   EXPECT_EQ(before.pending(), (std::map<unsigned, KnownFault>{{1, {48, 1000}}}));
   health.recall(1, before.pending().at(1), 2000);
   EXPECT_TRUE(health.faulty(1));
   EXPECT_TRUE(health.faults(1).empty()) << "this agent has not heard of it";
-  EXPECT_FALSE(health.heard(said({}), 1000 + kQuietMs - 1));
-  EXPECT_TRUE(health.heard(said({}), 1000 + kQuietMs));
+  EXPECT_FALSE(health.observe(said({}), 1000 + kQuietMs - 1));
+  EXPECT_TRUE(health.observe(said({}), 1000 + kQuietMs));
   EXPECT_TRUE(health.pending().empty());
 }
 
@@ -51,15 +51,15 @@ TEST(DeviceHealth, ExpiredOrFutureRecall_GoodAfterQuietTime) {
   EXPECT_TRUE(health.good(0));
   health.recall(1, {79, 5000}, 1000);
   EXPECT_FALSE(health.good(1));
-  EXPECT_TRUE(health.heard(said({}), 1000 + kQuietMs));
+  EXPECT_TRUE(health.observe(said({}), 1000 + kQuietMs));
 }
 
 // A simulated card's time may run faster.
 TEST(DeviceHealth, CustomQuietTime_IsUsed) {
   DeviceHealth health(100);
-  EXPECT_TRUE(health.heard(said({{1, 48}}), 1000));
-  EXPECT_FALSE(health.heard(said({}), 1099));
-  EXPECT_TRUE(health.heard(said({}), 1100));
+  EXPECT_TRUE(health.observe(said({{1, 48}}), 1000));
+  EXPECT_FALSE(health.observe(said({}), 1099));
+  EXPECT_TRUE(health.observe(said({}), 1100));
   EXPECT_TRUE(health.good(1));
 }
 
@@ -74,7 +74,7 @@ TEST(DeviceHealth, OtherHolderOrUser_IsNotFault) {
     EXPECT_FALSE(health.good(index));
     EXPECT_FALSE(health.faulty(index));
   }
-  health.heard({{{2, 79}}, {{0, true}, {1, false}, {2, true}}}, 1000);
+  health.observe({{{2, 79}}, {{0, true}, {1, false}, {2, true}}}, 1000);
   EXPECT_FALSE(health.faulty(0));
   EXPECT_TRUE(health.faulty(1));
   EXPECT_TRUE(health.faulty(2));
@@ -82,11 +82,11 @@ TEST(DeviceHealth, OtherHolderOrUser_IsNotFault) {
 
 TEST(DeviceHealth, NotAnswering_QuietTimeDoesNotRun) {
   DeviceHealth health;
-  EXPECT_TRUE(health.heard(said({{1, 79}}, false), 0));
-  EXPECT_FALSE(health.heard(said({}, false), 3 * kQuietMs));
-  EXPECT_FALSE(health.heard(said({}), 3 * kQuietMs + 1));
+  EXPECT_TRUE(health.observe(said({{1, 79}}, false), 0));
+  EXPECT_FALSE(health.observe(said({}, false), 3 * kQuietMs));
+  EXPECT_FALSE(health.observe(said({}), 3 * kQuietMs + 1));
   EXPECT_EQ(health.why(1), "Xid 79");
-  EXPECT_TRUE(health.heard(said({}), 4 * kQuietMs));
+  EXPECT_TRUE(health.observe(said({}), 4 * kQuietMs));
 }
 
 TEST(DeviceHealth, FaultWhileAgentAbsent_ReasonSaysSo) {
@@ -100,10 +100,10 @@ TEST(DeviceHealth, FaultWhileAgentAbsent_ReasonSaysSo) {
   EXPECT_FALSE(health.found(1, fault)) << "it was bad already";
   next.recall(1, health.pending().at(1), 2000);
   EXPECT_EQ(next.why(1), health.why(1));
-  EXPECT_FALSE(health.heard(said({}), 1000 + kQuietMs - 1));
-  EXPECT_TRUE(health.heard(said({}), 1000 + kQuietMs)) << "as after any fault";
+  EXPECT_FALSE(health.observe(said({}), 1000 + kQuietMs - 1));
+  EXPECT_TRUE(health.observe(said({}), 1000 + kQuietMs)) << "as after any fault";
   // What is heard then is another one.
-  next.heard(said({{1, 94}}), 3000);
+  next.observe(said({{1, 94}}), 3000);
   EXPECT_EQ(next.why(1), "Xid 94");
   EXPECT_TRUE(health.found(0, {63, 3000, 0, 1795763712}));
   EXPECT_EQ(health.why(0), "Xid 63 while no agent was there, before 2026-11-27T07:15:12Z");
@@ -115,7 +115,7 @@ TEST(DeviceHealth, ApplicationXid_CountedButHealthy) {
   DeviceHealth health;
   for (const std::uint64_t xid : {13, 31, 43, 45, 68, 109}) {
     EXPECT_TRUE(isProgramsOwn(xid));
-    EXPECT_FALSE(health.heard(said({{0, xid}, {0, xid}}), xid));
+    EXPECT_FALSE(health.observe(said({{0, xid}, {0, xid}}), xid));
     EXPECT_EQ(health.faults(0).at(xid), 2u);
   }
   EXPECT_TRUE(health.good(0));

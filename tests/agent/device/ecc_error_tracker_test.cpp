@@ -62,21 +62,21 @@ TEST(EccErrorDelta, SeveralErrors_XidOfGravest) {
 TEST(EccErrorTracker, GrownWhileAgentAbsent_OneFaultAtFirstLook) {
   EccErrorTracker watch;
   watch.recall(0, counted(1));
-  EXPECT_EQ(told(watch.look(look(counted(3)))), "48 away: 2 uncorrected memory errors");
+  EXPECT_EQ(told(watch.observe(look(counted(3)))), "48 away: 2 uncorrected memory errors");
   EXPECT_EQ(watch.known().at(0), counted(3));
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(told(watch.look(look(counted(3)))), "");
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(told(watch.observe(look(counted(3)))), "");
   EccErrorTracker next;
   next.recall(0, watch.known().at(0));
-  EXPECT_EQ(told(next.look(look(counted(3)))), "");
+  EXPECT_EQ(told(next.observe(look(counted(3)))), "");
 }
 
 TEST(EccErrorTracker, FirstLookEver_CountIsOld) {
   EccErrorTracker watch;
-  EXPECT_EQ(told(watch.look(look(counted(3)))), "old: 3 uncorrected memory errors");
-  EXPECT_EQ(told(watch.look(look(counted(3)))), "");
+  EXPECT_EQ(told(watch.observe(look(counted(3)))), "old: 3 uncorrected memory errors");
+  EXPECT_EQ(told(watch.observe(look(counted(3)))), "");
   EXPECT_EQ(watch.known().at(0), counted(3));
   EccErrorTracker good;
-  EXPECT_EQ(told(good.look(look(counted(0)))), "");
+  EXPECT_EQ(told(good.observe(look(counted(0)))), "");
   EXPECT_EQ(good.known().at(0), counted(0)) << "what comes is held against that";
 }
 
@@ -86,11 +86,11 @@ TEST(EccErrorTracker, EventNearCount_NoMissedFault) {
   for (const int when : {-1, 0, 1}) {
     EccErrorTracker watch;
     watch.recall(0, counted(0));
-    watch.look(look(counted(0)));
+    watch.observe(look(counted(0)));
     for (int at = -2; at < 5; ++at) {
       const DriverHealth said =
           look(counted(at < 0 ? 0 : 2), at == when ? event : std::vector<driver::DeviceFault>());
-      EXPECT_EQ(told(watch.look(said)), "") << when << " at " << at;
+      EXPECT_EQ(told(watch.observe(said)), "") << when << " at " << at;
     }
     EXPECT_EQ(watch.known().at(0), counted(2)) << when;
   }
@@ -99,47 +99,47 @@ TEST(EccErrorTracker, EventNearCount_NoMissedFault) {
 TEST(EccErrorTracker, CountWithoutEvent_FaultAfterTwoLooks) {
   for (const std::uint64_t other : {0, 13, 79}) {
     EccErrorTracker watch;
-    watch.look(look(counted(0)));
+    watch.observe(look(counted(0)));
     const std::vector<driver::DeviceFault> event{{0, other}, {1, 48}};
-    EXPECT_EQ(told(watch.look(look(counted(2), event))), "") << "it may still come";
+    EXPECT_EQ(told(watch.observe(look(counted(2), event))), "") << "it may still come";
     EXPECT_EQ(watch.known().at(0), counted(0)) << "the next agent would find it";
-    EXPECT_EQ(told(watch.look(look(counted(2)))), "48: 2 uncorrected memory errors");
-    EXPECT_EQ(told(watch.look(look(counted(2)))), "");
+    EXPECT_EQ(told(watch.observe(look(counted(2)))), "48: 2 uncorrected memory errors");
+    EXPECT_EQ(told(watch.observe(look(counted(2)))), "");
   }
 }
 
 // An event covers one growth, not whatever comes later.
 TEST(EccErrorTracker, OldEvent_CoversNoLaterGrowth) {
   EccErrorTracker watch;
-  watch.look(look(counted(0)));
-  watch.look(look(counted(1), {{0, 48}}));
-  EXPECT_EQ(told(watch.look(look(counted(2)))), "");
-  EXPECT_EQ(told(watch.look(look(counted(2)))), "48: 1 uncorrected memory error");
-  watch.look(look(counted(2), {{0, 48}}));
-  watch.look(look(counted(2)));
-  EXPECT_EQ(told(watch.look(look(counted(3)))), "");
-  EXPECT_EQ(told(watch.look(look(counted(3)))), "48: 1 uncorrected memory error");
+  watch.observe(look(counted(0)));
+  watch.observe(look(counted(1), {{0, 48}}));
+  EXPECT_EQ(told(watch.observe(look(counted(2)))), "");
+  EXPECT_EQ(told(watch.observe(look(counted(2)))), "48: 1 uncorrected memory error");
+  watch.observe(look(counted(2), {{0, 48}}));
+  watch.observe(look(counted(2)));
+  EXPECT_EQ(told(watch.observe(look(counted(3)))), "");
+  EXPECT_EQ(told(watch.observe(look(counted(3)))), "48: 1 uncorrected memory error");
 }
 
 TEST(EccErrorTracker, DeviceNotReporting_KnownCountKept) {
   EccErrorTracker watch;
   watch.recall(0, counted(1));
-  EXPECT_EQ(told(watch.look(look({}))), "");
+  EXPECT_EQ(told(watch.observe(look({}))), "");
   EXPECT_EQ(watch.known().at(0), counted(1));
-  EXPECT_EQ(told(watch.look(look(counted(2)))), "48 away: 1 uncorrected memory error");
+  EXPECT_EQ(told(watch.observe(look(counted(2)))), "48 away: 1 uncorrected memory error");
   EccErrorTracker none;
-  EXPECT_EQ(told(none.look(look({}))), "");
+  EXPECT_EQ(told(none.observe(look({}))), "");
   EXPECT_TRUE(none.known().empty());
 }
 
 TEST(EccErrorTracker, LowerCount_BecomesKnown) {
   EccErrorTracker watch;
   watch.recall(0, counted(5));
-  EXPECT_EQ(told(watch.look(look(counted(0)))), "");
+  EXPECT_EQ(told(watch.observe(look(counted(0)))), "");
   EXPECT_EQ(watch.known().at(0), counted(0));
   EccErrorTracker next;
   next.recall(0, counted(5));
-  EXPECT_EQ(told(next.look(look(counted(2)))), "48 away: 2 uncorrected memory errors");
+  EXPECT_EQ(told(next.observe(look(counted(2)))), "48 away: 2 uncorrected memory errors");
 }
 
 }  // namespace

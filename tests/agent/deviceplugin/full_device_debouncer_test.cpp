@@ -17,38 +17,38 @@ constexpr std::uint64_t kKnown = FullDeviceDebouncer::kKnownMs;
 
 TEST(FullDeviceDebouncer, DeviceFull_ClosedBeforeWithdrawn) {
   FullDeviceDebouncer full;
-  EXPECT_FALSE(full.look({"a"}, {}, 1000));
-  EXPECT_FALSE(full.look({"a"}, {}, 1000 + kStays - 1));
-  EXPECT_TRUE(full.look({"a"}, {}, 1000 + kStays));
+  EXPECT_FALSE(full.update({"a"}, {}, 1000));
+  EXPECT_FALSE(full.update({"a"}, {}, 1000 + kStays - 1));
+  EXPECT_TRUE(full.update({"a"}, {}, 1000 + kStays));
   EXPECT_EQ(full.closed(), (Set{"a"}));
   EXPECT_EQ(full.withdrawn(), Set()) << "the node does not say it yet";
-  EXPECT_FALSE(full.look({"a"}, {}, 1000 + 2 * kStays)) << "nor has it been able to";
-  EXPECT_FALSE(full.look({"a"}, {"a"}, 100'000));
-  EXPECT_TRUE(full.look({"a"}, {"a"}, 100'000 + kKnown));
+  EXPECT_FALSE(full.update({"a"}, {}, 1000 + 2 * kStays)) << "nor has it been able to";
+  EXPECT_FALSE(full.update({"a"}, {"a"}, 100'000));
+  EXPECT_TRUE(full.update({"a"}, {"a"}, 100'000 + kKnown));
   EXPECT_EQ(full.withdrawn(), (Set{"a"}));
 }
 
 TEST(FullDeviceDebouncer, RoomFreed_OfferedAgainAtOnce) {
   FullDeviceDebouncer full;
   for (const std::uint64_t at : {std::uint64_t{0}, kStays, kStays + kKnown})
-    full.look({"a", "b"}, {"a", "b"}, at);
+    full.update({"a", "b"}, {"a", "b"}, at);
   ASSERT_EQ(full.withdrawn(), (Set{"a", "b"}));
-  EXPECT_TRUE(full.look({"b"}, {"a", "b"}, kStays + kKnown + 1));
+  EXPECT_TRUE(full.update({"b"}, {"a", "b"}, kStays + kKnown + 1));
   EXPECT_EQ(full.closed(), (Set{"b"}));
   EXPECT_EQ(full.withdrawn(), (Set{"b"}));
   // Full again a moment later is full anew.
-  EXPECT_FALSE(full.look({"a", "b"}, {"b"}, kStays + kKnown + 2));
+  EXPECT_FALSE(full.update({"a", "b"}, {"b"}, kStays + kKnown + 2));
   EXPECT_EQ(full.closed(), (Set{"b"}));
 }
 
 TEST(FullDeviceDebouncer, AnnotationRemoved_OfferedAgainThoughFull) {
   FullDeviceDebouncer full;
-  full.look({"a"}, {"a"}, 0);
-  full.look({"a"}, {"a"}, kStays);
-  full.look({"a"}, {"a"}, kStays + kKnown);
+  full.update({"a"}, {"a"}, 0);
+  full.update({"a"}, {"a"}, kStays);
+  full.update({"a"}, {"a"}, kStays + kKnown);
   ASSERT_EQ(full.withdrawn(), (Set{"a"}));
   // Somebody took the annotation away: nobody waits for its units any more.
-  EXPECT_TRUE(full.look({"a"}, {}, kStays + kKnown + 1));
+  EXPECT_TRUE(full.update({"a"}, {}, kStays + kKnown + 1));
   EXPECT_EQ(full.withdrawn(), Set());
   EXPECT_EQ(full.closed(), (Set{"a"}));
 }
@@ -71,7 +71,7 @@ RC_GTEST_PROP(FullDeviceDebouncer, RandomLooks_WithdrawnOnlyOnceKnown, ()) {
       if (said.contains(uuid)) said_for.try_emplace(uuid, now);
       if (!said.contains(uuid)) said_for.erase(uuid);
     }
-    full.look(is, said, now);
+    full.update(is, said, now);
     for (const std::string& uuid : full.closed())
       RC_ASSERT(full_for.contains(uuid) && now - full_for[uuid] >= kStays);
     for (const std::string& uuid : full.withdrawn()) {

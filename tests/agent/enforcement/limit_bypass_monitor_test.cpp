@@ -83,7 +83,7 @@ class LimitBypassMonitorTest : public testing::Test {
     return test::eventually([&] {
       inventory_->driver().refreshUse({inventory_->devices().front().info.index});
       loop_.poll();
-      watch_->look();
+      watch_->poll();
       const auto cases = watch_->cases();
       return cases && cases->size() == count;
     });
@@ -118,7 +118,7 @@ TEST_F(LimitBypassMonitorTest, NextTenant_InheritsNoVerdict) {
   const TenantPtr heir = comes("uid-2");
   ASSERT_NE(heir, nullptr);
   static_cast<void>(inventory_->driver().takeProcesses());
-  watch_->look();
+  watch_->poll();
   ASSERT_TRUE(watch_->cases());
   EXPECT_THAT(*watch_->cases(), IsEmpty());
   EXPECT_EQ(heir->bypass.how(), "");
@@ -176,7 +176,7 @@ TEST_F(LimitBypassMonitorTest, TenantFilesRegrown_IsFound) {
     std::filesystem::resize_file(report, 64u << 20, ignored);
     inventory_->driver().refreshUse({inventory_->devices().front().info.index});
     loop_.poll();
-    watch_->look();
+    watch_->poll();
     return watch_->cases() && watch_->cases()->size() == 1;
   }));
   EXPECT_THAT(watch_->cases()->front().what, testing::StartsWith("its file report has 64 MiB"));
@@ -201,7 +201,7 @@ TEST_F(LimitBypassMonitorTest, ShareShrunk_OldLimitUntilUseFalls) {
     return test::eventually([&] {
       inventory_->driver().refreshUse({inventory_->devices().front().info.index});
       loop_.poll();
-      watch_->look();
+      watch_->poll();
       return driver_->asked >= enough;
     });
   };

@@ -51,12 +51,12 @@ TEST(BypassesIn, SeveralKinds_GravestIsReported) {
 TEST(Shrinking, SeveralLooks_FallsToMaxAndNeverRises) {
   Shrinking shrinking;
   Bytes stood = gib(8);
-  const auto look = [&](Bytes seen) { return stood = shrinking.look(stood, seen); };
-  for (const Bytes seen : {gib(7), gib(6), Bytes{}, Bytes{}}) EXPECT_EQ(look(seen), gib(8));
-  EXPECT_EQ(look(gib(5)), gib(7)) << "it is not seen for a moment now and then";
-  for (unsigned i = 0; i + 1 < Shrinking::kLooks; ++i) EXPECT_EQ(look(gib(9)), gib(7));
-  EXPECT_EQ(look(gib(9)), gib(7)) << "more is what bypasses are";
-  for (unsigned i = 0; i < Shrinking::kLooks; ++i) look(gib(2));
+  const auto observe = [&](Bytes seen) { return stood = shrinking.observe(stood, seen); };
+  for (const Bytes seen : {gib(7), gib(6), Bytes{}, Bytes{}}) EXPECT_EQ(observe(seen), gib(8));
+  EXPECT_EQ(observe(gib(5)), gib(7)) << "it is not seen for a moment now and then";
+  for (unsigned i = 0; i + 1 < Shrinking::kLooks; ++i) EXPECT_EQ(observe(gib(9)), gib(7));
+  EXPECT_EQ(observe(gib(9)), gib(7)) << "more is what bypasses are";
+  for (unsigned i = 0; i < Shrinking::kLooks; ++i) observe(gib(2));
   EXPECT_EQ(stood, gib(2));
 }
 
@@ -123,22 +123,22 @@ TEST(BypassDebouncer, RepeatedLooks_BeginsAndEndsAfterSeveral) {
   std::int64_t wall = 100;
   // A program that registers late, however often.
   for (unsigned i = 0; i < 10; ++i) {
-    EXPECT_TRUE(judge.look(i % 3 == 2 ? none : bad, wall++).begun.empty());
+    EXPECT_TRUE(judge.observe(i % 3 == 2 ? none : bad, wall++).begun.empty());
   }
-  EXPECT_TRUE(judge.look(none, wall++).over.empty()) << "it had not begun";
+  EXPECT_TRUE(judge.observe(none, wall++).over.empty()) << "it had not begun";
   const std::int64_t first = wall;
   for (unsigned i = 1; i < BypassDebouncer::kLooks; ++i)
-    EXPECT_TRUE(judge.look(bad, wall++).begun.empty());
-  EXPECT_EQ(judge.look(bad, wall++).begun, std::vector<std::string>{"a"});
+    EXPECT_TRUE(judge.observe(bad, wall++).begun.empty());
+  EXPECT_EQ(judge.observe(bad, wall++).begun, std::vector<std::string>{"a"});
   EXPECT_EQ(judge.going().at("a").since, first);
-  EXPECT_TRUE(judge.look(bad, wall++).begun.empty()) << "told once";
+  EXPECT_TRUE(judge.observe(bad, wall++).begun.empty()) << "told once";
   // One look in which the driver does not show it is no end.
   for (unsigned i = 1; i < BypassDebouncer::kClearLooks; ++i)
-    EXPECT_TRUE(judge.look(none, wall++).over.empty());
-  EXPECT_TRUE(judge.look(bad, wall++).begun.empty()) << "it never ended";
+    EXPECT_TRUE(judge.observe(none, wall++).over.empty());
+  EXPECT_TRUE(judge.observe(bad, wall++).begun.empty()) << "it never ended";
   EXPECT_EQ(judge.going().at("a").since, first);
-  for (unsigned i = 1; i < BypassDebouncer::kClearLooks; ++i) judge.look(none, wall++);
-  EXPECT_EQ(judge.look(none, wall++).over, std::vector<std::string>{"a"});
+  for (unsigned i = 1; i < BypassDebouncer::kClearLooks; ++i) judge.observe(none, wall++);
+  EXPECT_EQ(judge.observe(none, wall++).over, std::vector<std::string>{"a"});
   EXPECT_TRUE(judge.going().empty());
   EXPECT_TRUE(judge.settled());
 }
@@ -148,15 +148,15 @@ TEST(BypassDebouncer, Forgotten_CountStartsAtZero) {
   BypassDebouncer judge;
   const std::map<std::string, Bypass> bad{{"a", {BypassKind::kUnregistered, 0, 11, {}, {}}}};
   std::int64_t wall = 100;
-  for (unsigned i = 0; i < BypassDebouncer::kLooks; ++i) judge.look(bad, wall++);
+  for (unsigned i = 0; i < BypassDebouncer::kLooks; ++i) judge.observe(bad, wall++);
   ASSERT_TRUE(judge.going().contains("a"));
   judge.forget("a");
   EXPECT_TRUE(judge.going().empty());
-  EXPECT_TRUE(judge.look({}, wall++).over.empty()) << "of him nothing was said";
+  EXPECT_TRUE(judge.observe({}, wall++).over.empty()) << "of him nothing was said";
   // And is found by his own deeds.
   for (unsigned i = 1; i < BypassDebouncer::kLooks; ++i)
-    EXPECT_TRUE(judge.look(bad, wall++).begun.empty());
-  EXPECT_EQ(judge.look(bad, wall++).begun, std::vector<std::string>{"a"});
+    EXPECT_TRUE(judge.observe(bad, wall++).begun.empty());
+  EXPECT_EQ(judge.observe(bad, wall++).begun, std::vector<std::string>{"a"});
 }
 
 TEST(BypassPods, SeveralContainers_EarliestIsReported) {

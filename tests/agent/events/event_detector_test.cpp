@@ -42,7 +42,7 @@ class EventDetectorTest : public ::testing::Test {
   }
   // The reason of the only one, "" if there is none.
   std::string only(const std::string& kind, std::uint64_t now_s) {
-    const std::vector<EventView> events = watch_.look(node_, now_s * 1000);
+    const std::vector<EventView> events = watch_.detect(node_, now_s * 1000);
     EXPECT_LE(events.size(), 1u);
     if (events.empty()) return "";
     EXPECT_EQ(events[0].kind, kind);
@@ -108,7 +108,7 @@ TEST_F(EventDetectorTest, FirstLook_EarlierCountsIgnored) {
   TenantView late = tenantOf("late");
   late.refused = 1;
   node_.tenants.push_back(late);
-  EXPECT_EQ(watch_.look(node_, 2000).size(), 1u);
+  EXPECT_EQ(watch_.detect(node_, 2000).size(), 1u);
 }
 
 TEST_F(EventDetectorTest, ThrashRisk_EventOfDevice) {
@@ -118,11 +118,11 @@ TEST_F(EventDetectorTest, ThrashRisk_EventOfDevice) {
   device.swap_predicted_ms = 2000;
   device.quantum_ms = 12'000;
   node_.devices.push_back(device);
-  const std::vector<EventView> events = watch_.look(node_, 1000);
+  const std::vector<EventView> events = watch_.detect(node_, 1000);
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0].device, 3);
   EXPECT_NE(events[0].reason.find("a swap takes 2s, a turn 12s"), std::string::npos);
-  EXPECT_TRUE(watch_.look(node_, 2000).empty());
+  EXPECT_TRUE(watch_.detect(node_, 2000).empty());
 }
 
 TEST(EventLog, Full_KeepsNewestAndSequence) {

@@ -25,7 +25,7 @@ class NodeCapacityTest : public testing::Test {
 };
 
 TEST_F(NodeCapacityTest, NothingWanted_UpToDate) {
-  capacity_.heard(node({{"cpu", "4"}}));
+  capacity_.onNodeUpdate(node({{"cpu", "4"}}));
   EXPECT_TRUE(capacity_.upToDate());
   EXPECT_EQ(capacity_.announced(), Set());
 }
@@ -34,19 +34,19 @@ TEST_F(NodeCapacityTest, WantedAmount_UpToDateOnlyIfTheNodeHasIt) {
   capacity_.want({{kMemory, 81920}});
   EXPECT_EQ(capacity_.announced(), Set{kMemory});
   for (const char* other : {"81919", "-81920", "81920.5", "much"}) {
-    capacity_.heard(node({{kMemory, other}}));
+    capacity_.onNodeUpdate(node({{kMemory, other}}));
     EXPECT_FALSE(capacity_.upToDate()) << other;
   }
-  capacity_.heard(node({}));
+  capacity_.onNodeUpdate(node({}));
   EXPECT_FALSE(capacity_.upToDate());
-  capacity_.heard(node({{kMemory, "81920"}}));
+  capacity_.onNodeUpdate(node({{kMemory, "81920"}}));
   EXPECT_TRUE(capacity_.upToDate());
-  capacity_.heard(node({{kMemory, "80Ki"}}));
+  capacity_.onNodeUpdate(node({{kMemory, "80Ki"}}));
   EXPECT_TRUE(capacity_.upToDate()) << "the same amount in another form";
 }
 
 TEST_F(NodeCapacityTest, AnnouncedAndNotWanted_IsRemovedOnce) {
-  capacity_.heard(node({{kMemory, "1"}}, kMemory));
+  capacity_.onNodeUpdate(node({{kMemory, "1"}}, kMemory));
   EXPECT_EQ(capacity_.withdrawn(), Set{kMemory});
   EXPECT_EQ(capacity_.announced(), Set{kMemory}) << "a later agent has to know of it";
   EXPECT_FALSE(capacity_.upToDate());
@@ -57,8 +57,8 @@ TEST_F(NodeCapacityTest, AnnouncedAndNotWanted_IsRemovedOnce) {
 
 TEST_F(NodeCapacityTest, AnnouncementOfOthers_RemovesNothing) {
   capacity_.want({{kMemory, 1}});
-  capacity_.heard(node({{"cpu", "4"}, {"nvidia.com/gpu", "8"}, {kMemory, "1"}},
-                       "cpu,nvidia.com/gpu,nvidia.com/gpumem,absent.com/gpu"));
+  capacity_.onNodeUpdate(node({{"cpu", "4"}, {"nvidia.com/gpu", "8"}, {kMemory, "1"}},
+                              "cpu,nvidia.com/gpu,nvidia.com/gpumem,absent.com/gpu"));
   EXPECT_EQ(capacity_.withdrawn(), Set());
   EXPECT_TRUE(capacity_.upToDate());
 }

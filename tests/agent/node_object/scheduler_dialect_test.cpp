@@ -90,7 +90,7 @@ TEST(Dialect, NodeLock_OnlyVolcanoTakesTurns) {
 
 TEST(Dialect, VolcanoPod_AssignmentIsTranslated) {
   kube::Pod pod;
-  pod.meta.space = "team";
+  pod.meta.namespace_name = "team";
   pod.meta.name = "p";
   pod.containers.resize(1);
   pod.containers[0].limits[kube::kVolcanoCount] = "1";

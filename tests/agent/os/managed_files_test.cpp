@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "os/log.h"
+#include "log/log.h"
 
 namespace divvy::agent {
 namespace {
@@ -61,10 +61,10 @@ TEST_F(ManagedFilesTest, LinkOrFolderOfManagedName_TargetKept) {
 // Regression: an agent that had said a megabyte left its first log behind, and doctor named it as
 // foreign.
 TEST_F(ManagedFilesTest, RotatedLog_IsManaged) {
-  openLog((dir_ / "agent.log").string());
+  log::open((dir_ / "agent.log").string());
   const std::string line(4096, 'x');
-  for (int at = 0; at < 3 * 256; ++at) info(line);
-  openLog("");
+  for (int at = 0; at < 3 * 256; ++at) log::info(line);
+  log::open("");
   EXPECT_TRUE(fs::exists(dir_ / "agent.1.log"));
   EXPECT_TRUE(removeManaged(dir_, nodeFiles()).empty());
   EXPECT_FALSE(fs::exists(dir_));

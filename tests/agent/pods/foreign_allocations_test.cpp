@@ -21,8 +21,8 @@ std::vector<Device> cards() {
 
 Holders holders(const std::vector<kubelet::PodDevices>& held) {
   const ForeignAllocations ours{
-      [](const std::string& space, const std::string& pod) {
-        return space == "s" && pod == "ours";
+      [](const std::string& namespace_name, const std::string& pod) {
+        return namespace_name == "s" && pod == "ours";
       },
       [](const kubelet::PodDevices& one) { return one.container == "lodged"; },
       [](const std::string&, const std::string& pod) {

@@ -15,7 +15,7 @@ class PodShareTest : public ::testing::Test {
  protected:
   PodShareTest() {
     pod_.meta.name = "trainer";
-    pod_.meta.space = "team-a";
+    pod_.meta.namespace_name = "team-a";
     pod_.meta.uid = "0f-1";
     pod_.meta.annotations[kAllocated] = ";GPU-b,NVIDIA,3000,30:;;";
     pod_.node = "worker-1";

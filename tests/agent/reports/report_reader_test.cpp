@@ -26,7 +26,7 @@ class ReportReaderTest : public testing::Test {
       pages_.report().slots[slot].state.low = ledger::packState(1, ledger::Phase::kLive);
   }
   std::size_t seen() {
-    const ReportPtr report = look_.look(*ledger_);
+    const ReportPtr report = look_.read(*ledger_);
     return report == nullptr ? 0 : report->slots.size();
   }
 
@@ -47,14 +47,14 @@ TEST_F(ReportReaderTest, FewProcesses_ReportIsFresh) {
 // it.
 TEST_F(ReportReaderTest, ExpensiveReport_CachedForAWhile) {
   fill(ledger::kMaxSlots);
-  const ReportPtr first = look_.look(*ledger_);
+  const ReportPtr first = look_.read(*ledger_);
   ASSERT_NE(first, nullptr);
   EXPECT_EQ(first->slots.size(), std::size_t{ledger::kMaxSlots});
   const auto begun = ReportReader::Clock::now();
   unsigned fresh = 0;
   ReportPtr last = first;
-  for (unsigned look = 0; look < 100'000; ++look) {
-    const ReportPtr now = look_.look(*ledger_);
+  for (unsigned read = 0; read < 100'000; ++read) {
+    const ReportPtr now = look_.read(*ledger_);
     fresh += now != last ? 1 : 0;
     last = now;
   }
@@ -62,7 +62,7 @@ TEST_F(ReportReaderTest, ExpensiveReport_CachedForAWhile) {
   EXPECT_LE(fresh, 2u + static_cast<unsigned>(took.count() * 1000 / ReportReader::kRests))
       << "each read costs 1 ms or more, and stands for 50 times as long";
   // And not for ever.
-  EXPECT_TRUE(test::eventually([&] { return look_.look(*ledger_) != first; }));
+  EXPECT_TRUE(test::eventually([&] { return look_.read(*ledger_) != first; }));
 }
 
 }  // namespace

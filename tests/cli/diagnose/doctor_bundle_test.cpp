@@ -21,7 +21,7 @@ Examined examinedOf(const FakeCluster& cluster) {
   examined.talks.emplace_back();
   examined.talks.back().snapshot.node = "gpu";
   examined.observation.emplace();
-  examined.observation->facts.space = "divvy-system";
+  examined.observation->facts.namespace_name = "divvy-system";
   Result<kube::Access> access = accessFor(cluster.kubeconfig(), "");
   if (!access) return examined;
   Result<std::unique_ptr<KubeApi>> api = KubeApi::open(std::move(*access));

@@ -37,7 +37,7 @@ items:
   for (const ManifestPod& one : read->pods) names.push_back(one.name);
   EXPECT_EQ(names, (std::vector<std::string>{"one", "many-0", "many-1", "nightly-0", "nightly-1",
                                              "nightly-2"}));
-  EXPECT_EQ(read->pods[0].space, "team");
+  EXPECT_EQ(read->pods[0].namespace_name, "team");
   const json::value one(read->pods[0].object);
   EXPECT_EQ(one.at("spec").at("hostPID"), json::value(false));
   const json::value& limits = one.at("spec").at("containers").at(0).at("resources").at("limits");
@@ -145,7 +145,7 @@ spec:
             "set-spare (JobSet set: replicas is 0)\n"
             "torch-Master\n"
             "torch-Worker-0\ntorch-Worker-1\n");
-  EXPECT_EQ(read->pods[0].space, "team");
+  EXPECT_EQ(read->pods[0].namespace_name, "team");
 }
 
 TEST(Manifests, MalformedText_RefusedWithPlace) {

@@ -33,7 +33,7 @@ std::vector<DeviceUsage> two() {
 
 ClusterShare share() {
   ClusterShare made;
-  made.space = "team";
+  made.namespace_name = "team";
   made.pod = "p";
   made.container = "c";
   made.node = "a";
@@ -47,7 +47,7 @@ ClusterShare share() {
 
 ClusterShare waiting() {
   ClusterShare made;
-  made.space = "team";
+  made.namespace_name = "team";
   made.pod = "w";
   made.state = "waits";
   made.reason = "no room";

@@ -17,8 +17,8 @@ namespace {
 // What of an access the cases below are about.
 std::string told(const Result<Access>& access) {
   if (!access) return "no: " + access.error().message();
-  std::string text =
-      access->host + ' ' + (access->token.empty() ? "-" : access->token) + ' ' + access->space;
+  std::string text = access->host + ' ' + (access->token.empty() ? "-" : access->token) + ' ' +
+                     access->namespace_name;
   if (!access->certificate.empty()) text += " certificate " + access->certificate;
   if (!access->authority.empty()) text += " authority " + access->authority;
   if (!access->as.user.empty()) text += " as " + access->as.user;

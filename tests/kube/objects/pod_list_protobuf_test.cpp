@@ -71,9 +71,9 @@ TEST(PodListPage, ProtobufAndJson_EveryMemberRead) {
   EXPECT_EQ(page->next, "a/b=");
   const auto& [meta, node, scheduler, init, containers, gates, priority, preempts, controller,
                requests, overhead, grace, placed_at, nominated, phase, created, conditions] = *text;
-  const auto& [name, space, uid, version, labels, annotations, deleting] = meta;
+  const auto& [name, namespace_name, uid, version, labels, annotations, deleting] = meta;
   const Pod none;
-  EXPECT_TRUE(name != "" && space != "" && uid != "" && version != "" && deleting);
+  EXPECT_TRUE(name != "" && namespace_name != "" && uid != "" && version != "" && deleting);
   EXPECT_TRUE(labels.size() == 2 && annotations.size() == 2);
   EXPECT_TRUE(node != "" && scheduler != "" && priority != 0 && !preempts && controller != "");
   EXPECT_TRUE(requests.size() == 1 && overhead.size() == 1 && gates.size() == 2);

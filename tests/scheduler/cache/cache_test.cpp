@@ -33,7 +33,7 @@ kube::Node node(const std::string& name, unsigned devices = 1, const std::string
 kube::Pod pod(const std::string& uid, const std::string& mebibytes = "50000") {
   kube::Pod made;
   made.meta.name = made.meta.uid = uid;
-  made.meta.space = "default";
+  made.meta.namespace_name = "default";
   kube::PodContainer container;
   container.name = "c";
   container.limits = {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", mebibytes}};
@@ -388,7 +388,7 @@ TEST_F(SchedulerCacheTest, Pools_DevicesStayInPool) {
   kube::Pod inside = pod("p");
   inside.meta.annotations["use.divvy.dev/pool"] = "training";
   kube::Pod labs = pod("l");
-  labs.meta.space = "lab";
+  labs.meta.namespace_name = "lab";
   const std::vector<std::string_view> both{"a", "b"};
   EXPECT_EQ(filterAndReserve(pod("q", "1000"), both), "b");
   EXPECT_EQ(filterAndReserve(labs, both), "a");

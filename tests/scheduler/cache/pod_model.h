@@ -23,7 +23,7 @@ namespace divvy::scheduler {
 
 inline constexpr std::int64_t kLifeMs = 1'000;  // of reservations and nominations
 inline constexpr std::size_t kPods = 8;
-inline constexpr const char* kSpace = "default";  // the namespace with a quota
+inline constexpr const char* kQuotaNamespace = "default";  // the namespace with a quota
 inline const std::vector<std::string> kNodes{"a", "b", "cores", "plugin"};
 
 // "cores": one device with two cores; "plugin": two devices of a vendor plugin; else two devices.
@@ -86,7 +86,7 @@ class PodModel {
   PodModel() {
     kube::ResourceQuota quota;
     quota.meta.uid = quota.meta.name = "q";
-    quota.meta.space = kSpace;
+    quota.meta.namespace_name = kQuotaNamespace;
     quota.hard = {{"limits.nvidia.com/gpumem", "150000"}};
     check(parts_.state.quotas.set(quota).has_value());
     for (std::size_t slot = 0; slot < kPods; ++slot) create(slot);
@@ -171,7 +171,7 @@ class PodModel {
     one.pod = *kube::podOf(podObject({limitsOf(slot)}, {}));
     one.pod.meta.uid = one.pod.meta.name =
         "pod-" + std::to_string(slot) + '-' + std::to_string(++created_);
-    one.pod.meta.space = slot % 2 == 0 ? kSpace : "lab";
+    one.pod.meta.namespace_name = slot % 2 == 0 ? kQuotaNamespace : "lab";
   }
 
   // Releases the pod, and restores its nomination if `again`.
@@ -463,7 +463,8 @@ class PodModel {
     std::uint64_t sum = 0;
     for (const ModelPod& one : pods_) {
       const PodEntry* entry = parts_.state.pods.find(one.pod.meta.uid);
-      if (one.pod.meta.space != kSpace || entry == nullptr || !isCharged(entry->state)) continue;
+      if (entry == nullptr || !isCharged(entry->state)) continue;
+      if (one.pod.meta.namespace_name != kQuotaNamespace) continue;
       if (entry->node == "cores") continue;
       const engine::Allocation& held = entry->unknown != nullptr
                                            ? entry->unknown->held

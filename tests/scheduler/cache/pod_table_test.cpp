@@ -73,7 +73,8 @@ TEST(PodTable, EngineLacksTheNode_NothingChanges) {
   engine::Allocation held{engine::RequestId("p"), {}, std::nullopt};
   held.placement.node = engine::NodeName("nowhere");
   const Result<void> bound = parts.state.pods.transit(
-      "p", {.to = PodState::kBound, .allocation = &held, .charge = QuotaCharge{kSpace, {}}});
+      "p",
+      {.to = PodState::kBound, .allocation = &held, .charge = QuotaCharge{kQuotaNamespace, {}}});
   EXPECT_EQ(bound.error().code(), ErrorCode::kNotFound);
   EXPECT_EQ(parts.state.pods.find("p"), nullptr);
   EXPECT_EQ(parts.state.pods.refused(), 0u);

@@ -42,7 +42,7 @@ kube::Node some(const std::string& name, Rng* rng) {
 kube::Pod someone(const std::string& uid, Rng* rng) {
   kube::Pod pod;
   pod.meta.name = pod.meta.uid = uid;
-  pod.meta.space = "default";
+  pod.meta.namespace_name = "default";
   if (rng->below(4) == 0) pod.meta.annotations["nvidia.com/use-gputype"] = "A10";
   kube::PodContainer container;
   container.name = "c";

@@ -24,7 +24,7 @@ class ColocationTest : public ::testing::Test {
                        const std::string& count = "1") {
     kube::Pod made;
     made.meta.name = made.meta.uid = uid;
-    made.meta.space = "default";
+    made.meta.namespace_name = "default";
     made.meta.annotations = says;
     if (count == "1") made.meta.annotations["metax-tech.com/use-gpuuuid"] = "GPU-m0";
     kube::PodContainer container;
@@ -105,7 +105,7 @@ TEST_F(ColocationTest, OnlineJoinsOffline_NotConversely) {
 TEST_F(ColocationTest, OnlinePod_UsesNoCoreQuota) {
   kube::ResourceQuota quota;
   quota.meta.uid = quota.meta.name = "q";
-  quota.meta.space = "default";
+  quota.meta.namespace_name = "default";
   quota.hard = {{"limits.metax-tech.com/vcore", "10"}};
   ASSERT_TRUE(cache_->setQuota(quota));
   EXPECT_NE(place(pod("off", {{kClass, "offline"}})), "");

@@ -132,7 +132,7 @@ TEST(DeviceTopology, LinkPolicy_PreferredUnlessPodSaysNo) {
 kube::Pod pod(const std::string& uid, const std::string& xpus, const kube::Labels& annotations) {
   kube::Pod made;
   made.meta.name = made.meta.uid = uid;
-  made.meta.space = "default";
+  made.meta.namespace_name = "default";
   made.meta.annotations = annotations;
   kube::PodContainer container;
   container.name = "c";

@@ -29,7 +29,7 @@ kube::Node node(const std::string& name) {
 kube::Pod pod(const std::string& uid, const std::string& use) {
   kube::Pod made;
   made.meta.name = made.meta.uid = uid;
-  made.meta.space = "default";
+  made.meta.namespace_name = "default";
   if (!use.empty()) made.meta.annotations["use.divvy.dev/expected-use"] = use;
   kube::PodContainer container;
   container.name = "c";

@@ -22,7 +22,7 @@ class AgentHandshakeTest : public ControllerTest {
     Texts annotations = nodeWith("hygon").meta.annotations;
     annotations[kHandshake] = text;
     api.set(nodePath(name), nodeJson(annotations));
-    controller.heard(nodeAt(nodePath(name)));
+    controller.observe(nodeAt(nodePath(name)));
   }
   std::string said(const std::string& name) const {
     return api.annotation(nodePath(name), kHandshake);
@@ -42,7 +42,7 @@ TEST_F(AgentHandshakeTest, AgentReported_IsAskedAgainOnce) {
   pass(std::chrono::seconds(14));
   EXPECT_EQ(writes(), 0u);
   ASSERT_TRUE(until([&] { return asked("a") && asked("b"); }));
-  for (const char* name : {"a", "b"}) controller.heard(nodeAt(nodePath(name)));
+  for (const char* name : {"a", "b"}) controller.observe(nodeAt(nodePath(name)));
   pass(std::chrono::seconds(40));
   EXPECT_EQ(writes(), 2u);
 }
@@ -54,7 +54,7 @@ TEST_F(AgentHandshakeTest, AgentReportsBeforeWrite_ItsReportStays) {
               }});
   ASSERT_TRUE(until([&] { return asked("b"); }));
   EXPECT_EQ(said("a"), later);
-  controller.heard(nodeAt(nodePath("a")));
+  controller.observe(nodeAt(nodePath("a")));
   EXPECT_TRUE(until([&] { return asked("a"); })) << "the next look asks";
 }
 

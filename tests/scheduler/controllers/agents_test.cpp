@@ -138,9 +138,9 @@ kube::Node shaking(const std::string& text, const char* allocatable = nullptr) {
 
 TEST(Handshakes, AgentReported_IsAskedAgain) {
   Handshakes handshakes(allVendors());
-  handshakes.heard(nodeWith("hygon"), {0});
+  handshakes.observe(nodeWith("hygon"), {0});
   EXPECT_TRUE(handshakes.due().empty());  // an agent that shakes no hands
-  handshakes.heard(shaking("Reported 2026-08-21 10:00:00"), {0});
+  handshakes.observe(shaking("Reported 2026-08-21 10:00:00"), {0});
   const std::vector<Handshakes::PendingHandshake> due = handshakes.due();
   ASSERT_EQ(due.size(), 1u);
   EXPECT_EQ(due[0].node, "n");
@@ -148,10 +148,10 @@ TEST(Handshakes, AgentReported_IsAskedAgain) {
   EXPECT_EQ(due[0].said,
             (std::map<std::string, std::string>{{kDcuHandshake, "Reported 2026-08-21 10:00:00"}}));
   EXPECT_TRUE(handshakes.stands(due[0]));
-  handshakes.heard(shaking(requestText(1'787'306'400)), {1});
+  handshakes.observe(shaking(requestText(1'787'306'400)), {1});
   EXPECT_TRUE(handshakes.due().empty());
   EXPECT_FALSE(handshakes.stands(due[0]));
-  handshakes.heard(shaking("Deleted_2026-08-21 10:00:00"), {2});
+  handshakes.observe(shaking("Deleted_2026-08-21 10:00:00"), {2});
   EXPECT_TRUE(handshakes.due().empty());
   EXPECT_FALSE(handshakes.stands(due[0]));
   handshakes.remove("uid-of-n");
@@ -173,24 +173,24 @@ TEST(Handshakes, NoAnswerForAMinute_AllocatableDecides) {
   for (const char* usable : {"8", "0", static_cast<const char*>(nullptr)}) {
     Handshakes handshakes(allVendors());
     const engine::Instant just{1000 + Handshakes::kPatienceMs - 1}, over{just.ms + 1};
-    EXPECT_TRUE(placed(handshakes.heard(shaking(asked, usable), {1000})));
+    EXPECT_TRUE(placed(handshakes.observe(shaking(asked, usable), {1000})));
     // Heard again, with something else changed: it is as old as before.
     kube::Node other = shaking(asked, usable);
     other.meta.labels["x"] = "y";
-    EXPECT_TRUE(placed(handshakes.heard(other, {30'000})));
+    EXPECT_TRUE(placed(handshakes.observe(other, {30'000})));
     EXPECT_TRUE(handshakes.fallenSilent(just).empty());
     const std::vector<kube::Node> silent = handshakes.fallenSilent(over);
     const bool alive = usable != nullptr && usable[0] == '8';
     ASSERT_EQ(silent.size(), alive ? 0u : 1u);
     EXPECT_TRUE(handshakes.fallenSilent(over).empty());  // once
-    EXPECT_EQ(placed(handshakes.heard(other, over)), alive);
+    EXPECT_EQ(placed(handshakes.observe(other, over)), alive);
     if (!alive) {
       EXPECT_FALSE(placed(silent[0]));
     }
     // It answers: it is back at once, and asked again.
-    EXPECT_TRUE(placed(handshakes.heard(shaking("Reported 2026-08-21 10:02:00"), over)));
+    EXPECT_TRUE(placed(handshakes.observe(shaking("Reported 2026-08-21 10:02:00"), over)));
     EXPECT_EQ(handshakes.due().size(), 1u);
-    EXPECT_TRUE(placed(handshakes.heard(shaking(requestText(1'787'306'520)), over)));
+    EXPECT_TRUE(placed(handshakes.observe(shaking(requestText(1'787'306'520)), over)));
   }
 }
 

@@ -47,8 +47,8 @@ TEST(NoticeAction, EvictionRequest_NoticedToldDueOrCalledOff) {
 }
 
 TEST(EvictionRequest, InvalidNames_AreRefused) {
-  const auto named = [](const std::string& space, const std::string& name, const std::string& uid) {
-    return kube::decodeComplaints(kube::encode(kube::Complaints{{uid, {space, name, 1}}}));
+  const auto named = [](const std::string& ns, const std::string& name, const std::string& uid) {
+    return kube::decodeComplaints(kube::encode(kube::Complaints{{uid, {ns, name, 1}}}));
   };
   EXPECT_TRUE(named("s", "p.q-1", "a-1"));
   for (const char* bad :
@@ -281,7 +281,7 @@ struct Life {
     controller->onNodeUpdate(cluster.node());
     if (cluster.state.empty()) return;
     kube::Pod pod;
-    pod.meta.space = "s", pod.meta.name = "p", pod.meta.uid = "u", pod.node = "n";
+    pod.meta.namespace_name = "s", pod.meta.name = "p", pod.meta.uid = "u", pod.node = "n";
     pod.meta.annotations[kube::kIdleNoticeKey] = cluster.state;
     pod.meta.deleting = cluster.ending;
     if (cluster.there) controller->onPodUpdate(pod);

@@ -23,7 +23,7 @@ class EvictionTest : public ControllerTest {
     pod["spec"].as_object()["nodeName"] = "n";
     pod["status"] = json::object{{"phase", "Running"}};
     api.set(podPath("p"), std::move(pod));
-    requested.space = "lab";
+    requested.namespace_name = "lab";
     requested.name = "p";
     requested.since = wallNanoseconds() / 1'000'000'000 - 1'000;
   }

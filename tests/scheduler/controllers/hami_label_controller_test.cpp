@@ -67,7 +67,7 @@ TEST_F(HamiLabelTest, LeadershipLostBeforeWrite_NothingIsSent) {
   pass(std::chrono::seconds(20));
   EXPECT_EQ(writes(), 0u);
   why_not.clear();
-  labels.look();
+  labels.reconcile();
   EXPECT_TRUE(until([&] { return labelled(); }));
 }
 

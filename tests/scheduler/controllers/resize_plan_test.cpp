@@ -40,7 +40,7 @@ class ResizePlanTest : public ::testing::Test {
         {"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", memory}, {"nvidia.com/gpucores", cores}};
     kube::Pod made = *kube::podOf(podObject({limits}, {{"nvidia.com/use-gpuuuid", kDevice}}));
     made.meta.uid = made.meta.name = uid;
-    made.meta.space = "default";
+    made.meta.namespace_name = "default";
     const std::vector<std::string_view> names{node_.meta.name};
     const Result<FilterResult> choice = cache_->filterAndReserve(made, names, kLater);
     EXPECT_TRUE(choice && choice->node);
@@ -139,7 +139,7 @@ TEST_F(ResizePlanTest, AllCores_OnlyWhenAlone) {
 TEST_F(ResizePlanTest, Quota_LimitsGrowthOnly) {
   kube::ResourceQuota quota;
   quota.meta.uid = quota.meta.name = "q";
-  quota.meta.space = "default";
+  quota.meta.namespace_name = "default";
   quota.hard = {{"limits.nvidia.com/gpumem", "6000"}};
   ASSERT_TRUE(cache_->setQuota(quota));
   bound("a", "4000", "20");

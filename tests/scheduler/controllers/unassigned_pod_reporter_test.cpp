@@ -17,7 +17,7 @@ vendors::Catalog catalog() {
 kube::Pod podWith(const std::string& resource) {
   kube::Pod pod;
   pod.meta.name = "p";
-  pod.meta.space = "s";
+  pod.meta.namespace_name = "s";
   pod.meta.uid = "0123456789";
   pod.node = "n";
   pod.containers.emplace_back().limits = {{resource, "1"}};

@@ -27,7 +27,7 @@ kube::Pod running(const std::string& name, std::int64_t priority, const std::str
 kube::DisruptionBudget budgetFor(const std::string& guard, std::int64_t allowed) {
   kube::DisruptionBudget budget;
   budget.meta.name = budget.meta.uid = guard;
-  budget.meta.space = "lab";
+  budget.meta.namespace_name = "lab";
   budget.selects = true;
   budget.labels = {{"guard", kube::SelectorWord::kIn, {guard}}};
   budget.allowed = allowed;

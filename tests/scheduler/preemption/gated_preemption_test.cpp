@@ -103,7 +103,7 @@ TEST(GatedPreemption, DisruptionBudget_IsKept) {
   ask(&store, 2);
   kube::DisruptionBudget budget;
   budget.meta.uid = budget.meta.name = "b";
-  budget.meta.space = "lab";
+  budget.meta.namespace_name = "lab";
   budget.selects = true;
   budget.labels = {{"guard", kube::SelectorWord::kIn, {"yes"}}};
   Life life(store);
@@ -301,13 +301,13 @@ TEST(GatedPreemption, NamespaceQuotaExceeded_NoVictims) {
     for (const char* name : {"g1", "g2"}) {
       kube::Pod member = memberOf("g", 2, name);
       member.meta.annotations[kQueueKey] = "ours";
-      member.meta.space = "ours";
+      member.meta.namespace_name = "ours";
       store.add(member);
     }
     Life life(store);
     kube::ResourceQuota quota;
     quota.meta.name = quota.meta.uid = "q";
-    quota.meta.space = "ours";
+    quota.meta.namespace_name = "ours";
     quota.hard = {{"limits.nvidia.com/gpucores", most}};
     ASSERT_TRUE(life.cache.setQuota(quota));
     life.run();

@@ -30,7 +30,7 @@ constexpr const char* kByBudget =
 kube::Pod pod(const std::string& name, std::int64_t priority, const std::string& mebibytes) {
   kube::Pod made;
   made.meta.name = made.meta.uid = name;
-  made.meta.space = "s";
+  made.meta.namespace_name = "s";
   made.priority = priority;
   made.phase = kube::PodPhase::kRunning;
   made.grace = 0;

@@ -41,7 +41,7 @@ kube::Pod pod(const std::string& uid, std::int64_t priority, const std::string& 
               const std::string& cpu = "100m", const std::string& memory = "1Gi") {
   kube::Pod made;
   made.meta.name = made.meta.uid = uid;
-  made.meta.space = "default";
+  made.meta.namespace_name = "default";
   made.priority = priority;
   made.phase = kube::PodPhase::kRunning;
   made.placed_at = kNow - 100;
@@ -193,7 +193,7 @@ kube::DisruptionBudget budget(const std::string& uid, const std::string& app,
                               std::int64_t allowed) {
   kube::DisruptionBudget made;
   made.meta.uid = uid;
-  made.meta.space = "default";
+  made.meta.namespace_name = "default";
   made.selects = true;
   made.labels = {{"app", kube::SelectorWord::kIn, {app}}};
   made.allowed = allowed;

@@ -26,7 +26,7 @@ class RequeuerTest : public ControllerTest {
   void addNode(unsigned devices) {
     api.set(nodePath("a"), deviceNodeJson("a", devices));
     ASSERT_TRUE(cache.setNode(nodeAt(nodePath("a"))));
-    requeuer.lookAgain();
+    requeuer.requeueSoon();
   }
   std::size_t requeued() const {
     std::size_t count = 0;
@@ -50,7 +50,7 @@ TEST_F(RequeuerTest, CapacityAdded_WaitingPodsAreRequeued) {
 
 TEST_F(RequeuerTest, ManyCalls_OneLookAtPods) {
   addNode(3);
-  for (int i = 0; i < 10; ++i) requeuer.lookAgain();
+  for (int i = 0; i < 10; ++i) requeuer.requeueSoon();
   pass(std::chrono::milliseconds(500));
   EXPECT_EQ(writes(), 3u);
 }
@@ -63,7 +63,7 @@ TEST_F(RequeuerTest, WriteFails_PodIsRequeuedLater) {
   EXPECT_EQ(requeued(), 0u);
   EXPECT_EQ(counts.kicked, 0u);
   EXPECT_TRUE(until([&] {
-    requeuer.lookAgain();
+    requeuer.requeueSoon();
     return requeued() == 3;
   }));
 }
@@ -80,7 +80,7 @@ TEST_F(RequeuerTest, LeadershipLostBeforeLook_NothingIsWritten) {
   pass(std::chrono::seconds(5));
   EXPECT_EQ(writes(), 0u);
   why_not.clear();
-  requeuer.lookAgain();
+  requeuer.requeueSoon();
   EXPECT_TRUE(until([&] { return requeued() == 3; }));
 }
 

@@ -14,10 +14,11 @@ namespace {
 
 constexpr engine::Instant kLater{120'000};
 
-kube::Pod pod(const std::string& uid, const Texts& limits, const std::string& space = "default") {
+kube::Pod pod(const std::string& uid, const Texts& limits,
+              const std::string& namespace_name = "default") {
   kube::Pod made = *kube::podOf(podObject({limits}, {}));
   made.meta.uid = made.meta.name = uid;
-  made.meta.space = space;
+  made.meta.namespace_name = namespace_name;
   return made;
 }
 
@@ -28,7 +29,7 @@ Texts part(const std::string& memory, const std::string& cores = "10") {
 kube::ResourceQuota quota(const kube::Quantities& hard, const std::string& uid = "q") {
   kube::ResourceQuota made;
   made.meta.uid = made.meta.name = uid;
-  made.meta.space = "default";
+  made.meta.namespace_name = "default";
   made.hard = hard;
   return made;
 }

@@ -9,19 +9,19 @@ namespace {
 namespace json = boost::json;
 using std::chrono::seconds;
 
-constexpr const char* kSpaceOfLease = "divvy-system";
+constexpr const char* kLeaseNamespace = "divvy-system";
 constexpr const char* kName = "divvy-scheduler";
 constexpr std::int64_t kDuration = 15;  // of the Lease, seconds; it is acted upon for 10 s
 
 class LeaseWatcherTest : public ControllerTest {
  protected:
   void begin(const std::string& name = kName) {
-    watcher = std::move(*LeaseWatcher::make(loop, access(), {kSpaceOfLease, name, "host-a"}));
+    watcher = std::move(*LeaseWatcher::make(loop, access(), {kLeaseNamespace, name, "host-a"}));
     watcher->start([this] { ++terms; }, [this](const std::string& why) { said = why; }, &stopped);
   }
   // Renews the Lease, as its holder.
   void renew(const std::string& holder, std::int64_t transitions = 1) {
-    api.set(kube::leasePath(kSpaceOfLease, kName),
+    api.set(kube::leasePath(kLeaseNamespace, kName),
             json::object{{"spec", json::object{{"holderIdentity", holder},
                                                {"leaseDurationSeconds", kDuration},
                                                {"leaseTransitions", transitions},
@@ -129,7 +129,7 @@ TEST_F(LeaseWatcherTest, LeaseIsGone_LeadsNoMore) {
   begin();
   keepRenewing("host-a_1", seconds(3));
   ASSERT_TRUE(leads());
-  api.remove(kube::leasePath(kSpaceOfLease, kName));
+  api.remove(kube::leasePath(kLeaseNamespace, kName));
   ASSERT_TRUE(until([&] { return !leads(); }, seconds(2)));
   EXPECT_EQ(watcher->verdict().why, "there is no lease yet");
 }
@@ -139,7 +139,7 @@ TEST_F(LeaseWatcherTest, UnreadableLease_LeadsNoMore) {
   begin();
   keepRenewing("host-a_1", seconds(3));
   ASSERT_TRUE(leads());
-  api.set(kube::leasePath(kSpaceOfLease, kName),
+  api.set(kube::leasePath(kLeaseNamespace, kName),
           json::object{{"spec", json::object{{"holderIdentity", 7}}}});
   pass(seconds(12));
   EXPECT_FALSE(leads());

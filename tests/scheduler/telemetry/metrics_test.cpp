@@ -32,7 +32,7 @@ ClusterSample seen() {
   EXPECT_TRUE(cache.setNode(node));
   kube::Pod pod;
   pod.meta.name = "p";
-  pod.meta.space = "lab";
+  pod.meta.namespace_name = "lab";
   pod.meta.uid = "u";
   kube::PodContainer container;
   container.limits = {

@@ -27,8 +27,8 @@ engine::Engine rules() {
 }
 
 json::object answerTo(const std::string& spec, const std::string& annotations = "{}",
-                      const std::string& space = "default", const GateRule& gate = {}) {
-  const std::string body = R"({"request":{"uid":"u-1","namespace":")" + space +
+                      const std::string& namespace_name = "default", const GateRule& gate = {}) {
+  const std::string body = R"({"request":{"uid":"u-1","namespace":")" + namespace_name +
                            R"(","object":{"metadata":{"name":"p","annotations":)" + annotations +
                            R"(},"spec":)" + spec + "}}}";
   const Result<Review> said = review(body, {catalog(), rules(), "divvy-scheduler", {}, gate});

@@ -27,7 +27,7 @@ struct WebhookFacts {
   std::string policy;       // failurePolicy
   std::string authorities;  // PEM; empty: none yet
   bool by_url = false;
-  std::string space, service;  // the called Service, if any
+  std::string namespace_name, service;  // the called Service, if any
 };
 
 struct GuardPolicy {
@@ -45,7 +45,7 @@ struct LeaseFacts {
 };
 
 struct WorkloadFacts {
-  std::string space, name;
+  std::string namespace_name, name;
   std::int64_t wanted = 0, ready = 0;
   std::string runtime_class;  // empty: none
 };
@@ -70,13 +70,13 @@ struct MappedClass {
 
 // A pod that requests devices and is not bound.
 struct WaitingPod {
-  std::string space, name, scheduler;
+  std::string namespace_name, name, scheduler;
   bool gated = false;
 };
 
 // A container on a node with shares that names devices for NVIDIA's runtime in its environment.
 struct BypassingContainer {
-  std::string space, pod, container;
+  std::string namespace_name, pod, container;
   std::string cards;  // "all"
 };
 
@@ -91,8 +91,8 @@ struct ClusterFacts {
   std::string server;          // host:port
   std::optional<Error> fault;  // the API server cannot be reached; nothing else was read
   std::optional<Version> version;
-  std::string space = "divvy-system";  // namespace of the installation
-  bool installed = false;              // any object of Divvy was found
+  std::string namespace_name = "divvy-system";  // namespace of the installation
+  bool installed = false;                       // any object of Divvy was found
 
   ListError webhooks_listed;
   std::optional<WebhookFacts> webhook;  // Divvy's
@@ -106,7 +106,7 @@ struct ClusterFacts {
   std::optional<LeaseFacts> lease;
   ListError workloads_listed;
   std::optional<WorkloadFacts> scheduler, agent;
-  ListError spaces_listed;
+  ListError namespaces_listed;
   // pod-security.kubernetes.io/enforce of our namespace; empty: not stated.
   std::string security;
   ListError classes_listed;

@@ -40,7 +40,7 @@ struct Access {
   std::string token_file;  // read again periodically, because tokens are renewed
   std::optional<ExecPlugin> exec;
   Impersonation as;
-  std::string space = "default";
+  std::string namespace_name = "default";
   friend bool operator==(const Access&, const Access&) = default;
 };
 

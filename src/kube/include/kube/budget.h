@@ -27,7 +27,7 @@ struct DisruptionBudget {
   std::int64_t allowed = 0;         // evictions allowed now
   friend bool operator==(const DisruptionBudget&, const DisruptionBudget&) = default;
 
-  bool covers(const std::string& space, const Labels& of) const;
+  bool covers(const std::string& namespace_name, const Labels& of) const;
 };
 
 // Reads a PodDisruptionBudget. kCorrupt: which member differs from the API, or which operator is

@@ -25,7 +25,7 @@ struct Eviction {
 };
 
 struct EvictionOptions {
-  std::string space, name, uid;  // only the pod of this UID is evicted
+  std::string namespace_name, name, uid;  // only the pod of this UID is evicted
   // As Call::still.
   std::function<bool()> still = {};
 };

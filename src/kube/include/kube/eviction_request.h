@@ -19,7 +19,7 @@ inline constexpr const char* kBypassKey = "divvy.dev/bypass";
 inline constexpr const char* kBypassNoticeKey = "divvy.dev/bypass-state";
 
 struct EvictionRequest {
-  std::string space, name;
+  std::string namespace_name, name;
   std::int64_t since = 0;
   // Deadline of the notice, repeated by the agent after that deadline while the reason persists; 0:
   // not yet. An eviction needs it, because the request of an agent that has ended stays on its

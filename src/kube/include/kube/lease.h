@@ -23,6 +23,6 @@ struct Lease {
 // differs from the API.
 Result<Lease> leaseOf(const boost::json::value& object);
 
-std::string leasePath(const std::string& space, const std::string& name);
+std::string leasePath(const std::string& namespace_name, const std::string& name);
 
 }  // namespace divvy::kube

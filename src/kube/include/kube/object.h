@@ -16,7 +16,7 @@ using Labels = std::map<std::string, std::string>;
 // is used.
 struct Meta {
   std::string name;
-  std::string space;  // namespace; empty: cluster-scoped
+  std::string namespace_name;  // empty: cluster-scoped
   std::string uid;
   std::string version;  // resourceVersion: opaque, never compared for order
   Labels labels;

@@ -45,7 +45,7 @@ struct Queue {
   Meta meta;
   std::string parent;  // empty: a child of the root
   // Namespaces that may use it; their pods use it unless they name another queue.
-  std::vector<std::string> spaces;
+  std::vector<std::string> namespaces;
   std::vector<QueueAmount> guarantee;
   std::vector<QueueAmount> limit;
   bool borrows = true;

@@ -15,7 +15,7 @@ namespace divvy::kubelet {
 
 // Devices of a container. The API states no UIDs: an earlier pod may have had the same name.
 struct PodDevices {
-  std::string space;  // namespace
+  std::string namespace_name;
   std::string pod;
   std::string container;
   std::string resource;

@@ -41,7 +41,7 @@ struct EvictionPlan {
 
 // An unschedulable pod that fits now.
 struct PodRef {
-  std::string space, name;
+  std::string namespace_name, name;
 };
 
 // What became of a bind.

@@ -50,7 +50,7 @@ struct NodeSnapshot {
 
 // A pod that was refused.
 struct UnschedulablePod {
-  std::string uid, space, name;
+  std::string uid, namespace_name, name;
 };
 
 // What a node registers, and what it may register (kube/inventory.h).

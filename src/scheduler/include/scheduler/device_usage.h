@@ -28,7 +28,7 @@ struct DeviceUsage {
 
 // What one container of a pod holds of one device.
 struct AllocatedShare {
-  std::string space, pod, node, uuid;
+  std::string namespace_name, pod, node, uuid;
   std::size_t container = 0;  // init containers first
   Bytes memory;
   engine::Compute compute;
@@ -36,7 +36,7 @@ struct AllocatedShare {
 
 // A limit of a ResourceQuota and its use, in the units of the resource.
 struct QuotaUsage {
-  std::string space, quota, resource;
+  std::string namespace_name, quota, resource;
   std::int64_t limit = 0;
   std::int64_t used = 0;  // reservations included
 };

@@ -22,7 +22,7 @@ namespace divvy::scheduler {
 
 // A pod that would be evicted, or is terminating.
 struct Victim {
-  std::string uid, space, name;
+  std::string uid, namespace_name, name;
   std::int64_t priority = 0;
 };
 
@@ -52,12 +52,12 @@ class SchedulingDryRun {
   ~SchedulingDryRun();
 
   void setQueue(kube::Queue queue);
-  void setSpace(const kube::Meta& space);
+  void setNamespace(const kube::Meta& meta);
   void setBudget(kube::DisruptionBudget budget);
   // For a caller that may not read queues: no queue limits a pod.
   void withoutQueues();
   // For a caller that may not read namespaces: a pod belongs to the queue that it names.
-  void withoutSpaces();
+  void withoutNamespaces();
   // Adds or replaces a pod. `created`: creation timestamp of its object. kUsage: which part cannot
   // be read. If that part is a protection annotation or a resource quantity, the pod is no victim.
   Result<void> setPod(const kube::Pod& pod, const std::string& created);

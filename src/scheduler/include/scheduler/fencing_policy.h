@@ -13,7 +13,7 @@ namespace divvy::scheduler {
 // Annotation of a binding, and then of the pod: the fence (runtime/leader_election.h).
 inline constexpr const char* kTermAnnotation = "divvy.dev/lease";
 // Namespace in which the chart installs the scheduler and its Lease.
-inline constexpr const char* kSpace = "divvy-system";
+inline constexpr const char* kDivvyNamespace = "divvy-system";
 
 // Returns YAML: the admission policy and its binding. `name`: of the scheduler and of its Lease.
 // kInternal: a fault of the template.

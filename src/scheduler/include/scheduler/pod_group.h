@@ -20,7 +20,7 @@ inline constexpr const char* kQueueKey = "use.divvy.dev/queue";
 inline constexpr const char* kGangKey = "use.divvy.dev/gang";
 inline constexpr const char* kGangLeastKey = "use.divvy.dev/gang-min";
 // Label or annotation of a namespace: its default queue.
-inline constexpr const char* kSpaceQueueKey = "divvy.dev/queue";
+inline constexpr const char* kNamespaceQueueKey = "divvy.dev/queue";
 
 inline constexpr std::uint32_t kMaxOfGang = 4096;
 
@@ -51,7 +51,7 @@ Result<std::uint32_t> minMemberOf(const boost::json::value& object, const MinMem
 // Returns the queue that the pod's label, or else its annotation, names; empty: none.
 std::string queueNamedBy(const kube::Pod& pod);
 // Returns the default queue that the namespace's label, or else its annotation, names; empty: none.
-std::string queueSaidBy(const kube::Meta& space);
+std::string queueOfNamespace(const kube::Meta& meta);
 
 bool isGated(const kube::Pod& pod);            // with kQueueGate
 bool isGatedByOthers(const kube::Pod& pod);    // with another gate, such as Kueue's

@@ -18,9 +18,9 @@ namespace divvy::scheduler {
 
 // A certificate of the webhook that Divvy issues and renews itself.
 struct OwnCertificate {
-  std::string space, name;         // of the Secret by which replicas share it
-  std::string registration;        // MutatingWebhookConfiguration; all its webhooks are Divvy's
-  std::vector<std::string> names;  // subject names: hosts and addresses
+  std::string namespace_name, name;  // of the Secret by which replicas share it
+  std::string registration;          // MutatingWebhookConfiguration; all its webhooks are Divvy's
+  std::vector<std::string> names;    // subject names: hosts and addresses
   std::chrono::seconds life{std::chrono::hours(24 * 90)};  // validity of each certificate
 };
 
@@ -57,7 +57,7 @@ struct SchedulerOptions {
   bool all_feasible = false;
   // Lease of the kube-scheduler beside Divvy. This replica leads while IDENTITY_anything holds it.
   // No name: there is no Lease, and this is the only replica.
-  std::string lease_space, lease_name;
+  std::string lease_namespace, lease_name;
   std::string identity;
   // Minimum run time before a pod may be preempted, for pods without the annotation.
   std::chrono::seconds min_runtime{0};

@@ -4,7 +4,7 @@
 #include <map>
 #include <mutex>
 
-#include "cuda/engine/exec.h"
+#include "cuda/context/exec.h"
 
 namespace divvy::simgpu {
 namespace {

@@ -2,7 +2,7 @@
 // stream order.
 #include "cuda/array/array.h"
 #include "cuda/context/api_prologue.h"
-#include "cuda/engine/exec.h"
+#include "cuda/context/exec.h"
 #include "cuda/vmm/vmm.h"
 
 namespace divvy::simgpu {

@@ -1,7 +1,7 @@
 #include "cuda/context/api_prologue.h"
 
 #include "abi/cuda_entries.h"
-#include "cuda/engine/exec.h"
+#include "cuda/context/exec.h"
 
 namespace divvy::simgpu {
 

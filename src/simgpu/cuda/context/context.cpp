@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "cuda/engine/exec.h"
+#include "cuda/context/exec.h"
 #include "cuda/memory/memory_table.h"
 
 namespace divvy::simgpu {

@@ -3,8 +3,8 @@
 
 #include "cuda/context/api_prologue.h"
 #include "cuda/context/context.h"
+#include "cuda/context/exec.h"
 #include "cuda/context/variant.h"
-#include "cuda/engine/exec.h"
 
 namespace divvy::simgpu {
 namespace {

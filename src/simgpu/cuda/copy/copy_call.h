@@ -6,8 +6,8 @@
 #include <functional>
 
 #include "cuda/context/api_prologue.h"
+#include "cuda/context/exec.h"
 #include "cuda/copy/copy.h"
-#include "cuda/engine/exec.h"
 
 namespace divvy::simgpu {
 

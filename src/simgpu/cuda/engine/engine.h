@@ -13,9 +13,9 @@
 
 #include "card/engine_file.h"
 #include "cuda/context/context.h"
+#include "cuda/engine/access_log.h"
 #include "cuda/engine/engine_cost.h"
 #include "cuda/engine/engine_wait.h"
-#include "cuda/memory/access_log.h"
 
 namespace divvy::simgpu {
 

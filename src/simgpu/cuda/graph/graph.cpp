@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "cuda/engine/exec.h"
+#include "cuda/context/exec.h"
 
 namespace divvy::simgpu {
 namespace {

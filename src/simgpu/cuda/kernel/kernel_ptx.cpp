@@ -1,6 +1,6 @@
 #include "cuda/kernel/kernel_ptx.h"
 
-#include "cuda/engine/exec.h"
+#include "cuda/context/exec.h"
 #include "cuda/memory/memory.h"
 #include "ptx/run.h"
 

@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "cuda/context/api_prologue.h"
-#include "cuda/engine/exec.h"
+#include "cuda/context/exec.h"
 
 namespace divvy::simgpu {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "cuda/context/api_prologue.h"
 #include "cuda/context/device_attributes.h"
-#include "cuda/engine/exec.h"
+#include "cuda/context/exec.h"
 #include "cuda/memory/host_memory.h"
 
 namespace divvy::simgpu {

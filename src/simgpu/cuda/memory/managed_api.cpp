@@ -3,7 +3,7 @@
 #include <mutex>
 
 #include "cuda/context/api_prologue.h"
-#include "cuda/engine/exec.h"
+#include "cuda/context/exec.h"
 #include "cuda/memory/managed.h"
 
 namespace divvy::simgpu {

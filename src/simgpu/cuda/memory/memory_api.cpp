@@ -3,8 +3,8 @@
 #include <mutex>
 
 #include "cuda/context/api_prologue.h"
+#include "cuda/context/exec.h"
 #include "cuda/context/variant.h"
-#include "cuda/engine/exec.h"
 #include "cuda/memory/external.h"
 #include "cuda/memory/host_memory.h"
 #include "cuda/memory/managed.h"

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "abi/cuda_types.h"
-#include "cuda/engine/exec.h"
+#include "cuda/context/exec.h"
 #include "cuda/memory/address_space.h"
 #include "cuda/memory/memory_table.h"
 

@@ -2,8 +2,8 @@
 #include <mutex>
 
 #include "cuda/context/api_prologue.h"
+#include "cuda/context/exec.h"
 #include "cuda/context/variant.h"
-#include "cuda/engine/exec.h"
 #include "cuda/pool/pool.h"
 #include "cuda/pool/pool_exec.h"
 #include "cuda/pool/pool_share.h"

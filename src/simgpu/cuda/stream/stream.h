@@ -8,9 +8,9 @@
 #include <memory>
 #include <vector>
 
+#include "cuda/context/exec.h"
 #include "cuda/engine/engine.h"
 #include "cuda/engine/engine_handles.h"
-#include "cuda/engine/exec.h"
 
 namespace divvy::simgpu {
 

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <set>
 
-#include "cuda/engine/exec.h"
+#include "cuda/context/exec.h"
 #include "cuda/vmm/vmm.h"
 #include "cuda/vmm/vmm_share.h"
 

@@ -1,4 +1,4 @@
-#include "container/injection.h"
+#include "container/tenant_edits.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "cuda/memory/access_log.h"
+#include "cuda/engine/access_log.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "container/injection.h"
+#include "container/tenant_edits.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

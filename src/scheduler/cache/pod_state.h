@@ -1,4 +1,4 @@
-// State of one pod in the scheduler cache, and the transitions between states. Pure. Private.
+// States of a pod in the scheduler cache, their transitions, and the entry of a pod. Pure. Private.
 #pragma once
 
 #include <array>
@@ -119,7 +119,7 @@ struct ContainerList {
 // A nomination, until its `expires`. It outlives the reservation of its pod.
 struct Nomination {
   engine::Allocation held;
-  std::string space;  // namespace of the pod
+  std::string namespace_name;
 };
 
 struct UnknownNodePod {

@@ -1,10 +1,10 @@
-#include "enforcement/idle_reaper.h"
+#include "idle/idle_reaper.h"
 
 #include <csignal>
 #include <ctime>
 
 #include "events/event_detector.h"
-#include "os/log.h"
+#include "log/log.h"
 
 extern char** environ;
 
@@ -42,11 +42,11 @@ ShutdownOptions IdleReaper::termsOf(const TenantRecord& record) const {
   return {tenants_.memory().stopMs(record), policy_.notice_ms, policy_.grace_ms};
 }
 
-void IdleReaper::beginAnew() {
+void IdleReaper::withdrawNotices() {
   for (const auto& [id, tenant] : tenants_.all()) removeNotice(tenant->dir);
 }
 
-void IdleReaper::look() {
+void IdleReaper::poll() {
   std::erase_if(hooks_, [&](const auto& hook) { return !tenants_.all().contains(hook.first); });
   const std::map<std::string, TenantPtr> living = tenants_.all();
   for (const auto& [id, tenant] : living) {
@@ -68,8 +68,8 @@ HookState IdleReaper::pollHook(const Tenant& tenant) {
   const HookState state = found->second.poll();
   if (state == HookState::kRunning) return state;
   const std::string& said = found->second.output();
-  if (!said.empty()) info("hook for tenant " + tenant.record.id + " said: " + said);
-  tell(tenant, "hook", policy_.hook + " ended: " + found->second.ending());
+  if (!said.empty()) log::info("hook for tenant " + tenant.record.id + " said: " + said);
+  emit(tenant, "hook", policy_.hook + " ended: " + found->second.ending());
   hooks_.erase(found);
   return state;
 }
@@ -89,13 +89,13 @@ void IdleReaper::take(ShutdownAction step, const TenantPtr& tenant, const Shutdo
     case ShutdownAction::kGiveUp:
       return callOff(*tenant, "the hook failed; tried again after " + spanWord(terms.after_ms));
     case ShutdownAction::kEnd:
-      tell(*tenant, "stopped",
+      emit(*tenant, "stopped",
            "idle for " + spanWord(tenant->activity.use().idleMs(nowMs())) +
                ": SIGTERM, SIGKILL in " + spanWord(terms.grace_ms));
       return tenants_.liveness().signal(tenant, SIGTERM);
     case ShutdownAction::kKill:
       if (tenant->shutdown.noteKilled() && leftMs(before, terms, nowMs()) == 0)
-        tell(*tenant, "killed", "still there " + spanWord(terms.grace_ms) + " after SIGTERM");
+        emit(*tenant, "killed", "still there " + spanWord(terms.grace_ms) + " after SIGTERM");
       return tenants_.liveness().signal(tenant, SIGKILL);
   }
 }
@@ -108,11 +108,11 @@ void IdleReaper::giveNotice(const Tenant& tenant, const ShutdownOptions& terms) 
   notice.deadline = std::time(nullptr) + static_cast<std::int64_t>(terms.notice_ms / 1000);
   notice.notice_ms = terms.notice_ms;
   notice.grace_ms = terms.grace_ms;
-  tell(tenant, "notice",
+  emit(tenant, "notice",
        "idle for " + spanWord(notice.idle_ms) + ": SIGTERM in " + spanWord(terms.notice_ms) +
            " unless " + labelOf(tenant) + " works");
   const Result<void> written = writeNotice(tenant.dir, notice);
-  if (!written) warn("tenant " + notice.tenant + ": " + written.error().message());
+  if (!written) log::warn("tenant " + notice.tenant + ": " + written.error().message());
   if (!policy_.hook.empty()) startHook(tenant, notice);
 }
 
@@ -123,7 +123,7 @@ void IdleReaper::startHook(const Tenant& tenant, const ShutdownNotice& notice) {
     return;
   }
   // Counts as failed: the hook saved nothing.
-  tell(tenant, "hook", hook.error().message());
+  emit(tenant, "hook", hook.error().message());
   const TenantPtr owner = tenants_.find(notice.tenant);
   if (owner != nullptr) take(ShutdownAction::kGiveUp, owner, termsOf(owner->record));
 }
@@ -133,13 +133,13 @@ void IdleReaper::callOff(const Tenant& tenant, const std::string& why) {
   const auto hook = hooks_.find(tenant.record.id);
   if (hook != hooks_.end()) {
     hook->second.kill();
-    tell(tenant, "hook", policy_.hook + " " + hook->second.ending());
+    emit(tenant, "hook", policy_.hook + " " + hook->second.ending());
     hooks_.erase(hook);
   }
-  tell(tenant, "called-off", why);
+  emit(tenant, "called-off", why);
 }
 
-void IdleReaper::tell(const Tenant& tenant, const char* kind, std::string reason) {
+void IdleReaper::emit(const Tenant& tenant, const char* kind, std::string reason) {
   EventView event;
   event.tenant = tenant.record.id;
   event.name = tenant.record.name;

@@ -1,4 +1,4 @@
-#include "extender_service.h"
+#include "extender/extender_service.h"
 
 #include <chrono>
 #include <string_view>
@@ -54,14 +54,14 @@ Answer ExtenderService::filter(const Query& query) {
   }
   if (args->whole_nodes && parts_.informers.known()) return simulate(*args);
   if (const std::string why = parts_.why_not(); !why.empty()) {
-    parts_.lease.look();  // our kube-scheduler may have become the leader just now
+    parts_.lease.readNow();  // our kube-scheduler may have become the leader just now
     ++parts_.counts.filter_errors;
     return {http_status::kOk, filterError(why)};
   }
   parts_.counts.expired += parts_.cache.expire(now());
   const bool gated = parts_.gate.knows(args->pod.meta.uid);
   const Result<FilterResult> result = choose(*args, gated);
-  parts_.requeuer.lookAgain();  // what was reserved for it before may be others' now
+  parts_.requeuer.requeueSoon();  // what was reserved for it before may be others' now
   count(result);
   if (result && !gated && !result->why.empty() && !result->node && result->fitting.empty()) {
     std::vector<std::string_view> nodes;  // where evictions help

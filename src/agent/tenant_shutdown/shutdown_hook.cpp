@@ -1,4 +1,4 @@
-#include "enforcement/shutdown_hook.h"
+#include "tenant_shutdown/shutdown_hook.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "cuda/context/channel_group.h"
+#include "cuda/engine/channel_group.h"
 
 #include <dlfcn.h>
 #include <sys/ioctl.h>

@@ -1,4 +1,4 @@
-#include "pods/idle_report.h"
+#include "idle/idle_report.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -49,7 +49,7 @@ kube::Complaints idlePods(const std::vector<IdleContainer>& containers, const In
       since = known->second.since;
     const auto deadline = deadlines.find(uid);
     const bool past = deadline != deadlines.end() && now.steady_ms >= deadline->second.due_ms;
-    idle[uid] = {rest.pod->space, rest.pod->pod, std::max<std::int64_t>(since, 1),
+    idle[uid] = {rest.pod->namespace_name, rest.pod->pod, std::max<std::int64_t>(since, 1),
                  past ? deadline->second.at : 0};
     if (idle.size() == kube::kMaxComplaints) break;
   }

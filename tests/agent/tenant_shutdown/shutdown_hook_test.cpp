@@ -1,5 +1,5 @@
 // Programs that the agent runs for somebody.
-#include "enforcement/shutdown_hook.h"
+#include "tenant_shutdown/shutdown_hook.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>

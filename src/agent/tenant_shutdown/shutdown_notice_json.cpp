@@ -7,7 +7,7 @@
 
 #include "api/protocol_json.h"
 #include "base/fd.h"
-#include "idle/shutdown_notice.h"
+#include "tenant_shutdown/shutdown_notice.h"
 
 namespace divvy::agent {
 

@@ -5,10 +5,10 @@
 #include <string>
 
 #include "agent/idle_policy.h"
-#include "enforcement/shutdown_hook.h"
 #include "events/event_log.h"
-#include "idle/shutdown_notice.h"
 #include "tenant/tenant_manager.h"
+#include "tenant_shutdown/shutdown_hook.h"
+#include "tenant_shutdown/shutdown_notice.h"
 
 namespace divvy::agent {
 
@@ -20,9 +20,9 @@ class IdleReaper {
       : tenants_(tenants), events_(events), policy_(std::move(policy)) {}
 
   // Removes the notices of an earlier agent. Call once, when recovered tenants are known.
-  void beginAnew();
+  void withdrawNotices();
   // Call once a second. Does not block.
-  void look();
+  void poll();
 
   ShutdownOptions termsOf(const TenantRecord& record) const;
 
@@ -32,7 +32,7 @@ class IdleReaper {
   void giveNotice(const Tenant& tenant, const ShutdownOptions& terms);
   void startHook(const Tenant& tenant, const ShutdownNotice& notice);
   void callOff(const Tenant& tenant, const std::string& why);
-  void tell(const Tenant& tenant, const char* kind, std::string reason);
+  void emit(const Tenant& tenant, const char* kind, std::string reason);
 
   TenantManager& tenants_;
   EventLog& events_;

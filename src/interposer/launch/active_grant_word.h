@@ -7,7 +7,7 @@
 namespace divvy::interposer {
 
 // One per process, in static storage. Any thread.
-class NotedWord {
+class ActiveGrantWord {
  public:
   // Returns the noted word; 0: none. A thread that reads it also sees the claimed line of the work
   // report.

@@ -6,7 +6,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
-#include "idle/idle_shutdown.h"
+#include "tenant_shutdown/shutdown_state_machine.h"
 
 namespace divvy::agent {
 

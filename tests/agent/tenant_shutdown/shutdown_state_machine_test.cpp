@@ -1,5 +1,5 @@
 // When an idle tenant is noticed, ended, and let live.
-#include "idle/idle_shutdown.h"
+#include "tenant_shutdown/shutdown_state_machine.h"
 
 #include <gtest/gtest.h>
 

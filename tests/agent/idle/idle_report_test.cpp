@@ -1,5 +1,5 @@
 // Which pods of a node use nothing of what they were given.
-#include "pods/idle_report.h"
+#include "idle/idle_report.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // The interface of the execution half for the memory half.
-#include "cuda/context/channel_group.h"
+#include "cuda/context/exec.h"
 #include "cuda/context/faults.h"
+#include "cuda/engine/channel_group.h"
 #include "cuda/engine/engine_executor.h"
-#include "cuda/engine/exec.h"
 #include "cuda/graph/capture.h"
 #include "cuda/kernel/module.h"
 #include "cuda/stream/event.h"

@@ -1,4 +1,4 @@
-#include "idle/idle_shutdown.h"
+#include "tenant_shutdown/shutdown_state_machine.h"
 
 #include <algorithm>
 
