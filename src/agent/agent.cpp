@@ -99,9 +99,9 @@ Result<MemoryPolicy> policyFor(const Oversubscription& told, const Inventory& in
                                           std::to_string(names[i].index) + " has " +
                                           formatBytes(physical) + "; accepted: at most that"};
     if (terms.overcommit_permille == kNoOvercommit) continue;
-    info("device " + std::to_string(names[i].index) + " is promised " +
+    info("device " + std::to_string(names[i].index) + " is overcommitted to " +
          std::to_string(terms.overcommit_permille) + " permille of its memory, " +
-         formatBytes(policy.host_reserve) + " of the host's are for what is swapped out");
+         formatBytes(policy.host_reserve) + " of host memory are reserved for swapping");
   }
   return policy;
 }
@@ -121,7 +121,7 @@ void removeNode(const NodePaths& paths, bool returns) {
   }
   for (const std::string& left : removeManaged(paths.dir(), own))
     if (left != "helper.sock" && !(kept && left == "faults"))
-      warn(paths.dir() + " stays: " + left + " is not Divvy's, or holds what is not");
+      warn(paths.dir() + " stays: " + left + " is not a file of Divvy, or contains such files");
 }
 
 class Agent {
@@ -207,11 +207,11 @@ class Agent {
   // Removes everything that this agent and its predecessors created, unless there are tenants.
   void cleanUp() {
     if (!tenants_.all().empty()) {
-      info("agent leaves; tenants that live on are taken over by the next one");
+      info("agent stops; the next agent takes over running tenants");
       return;
     }
     if (!holdsPath(lock_, paths_.lock())) {
-      info("another agent has this directory now; nothing is removed");
+      info("another agent uses this directory now; nothing is removed");
       return;
     }
     unlink(paths_.socket().c_str());
@@ -230,7 +230,7 @@ class Agent {
   Result<void> expose() {
     Result<void> listening = exporter_->listen(loop_, *options_.metrics);
     if (listening || !options_.cluster) return listening;
-    warn("nobody is told of metrics until that is free: " + listening.error().message());
+    warn("metrics endpoint is unavailable, retrying: " + listening.error().message());
     return {};
   }
 
@@ -276,7 +276,7 @@ class Agent {
       return;
     }
     gate_ = std::move(gate);
-    info("idle, leaving");
+    info("idle, exiting");
     loop_.stop();
   }
 
@@ -377,7 +377,7 @@ Result<void> start(const ServeOptions& options) {
     if (options.ready_fd < 0) {
       openLog("");
       warn("an agent of node " + options.node.name +
-           " serves here already, with its own options; this one ends (divvy stop ends that one)");
+           " already serves here, with its own options; stop it with divvy stop");
     }
     tell(options.ready_fd, "ok\n");
     return {};

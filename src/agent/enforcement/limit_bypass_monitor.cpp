@@ -159,7 +159,7 @@ void LimitBypassMonitor::cutFiles() {
     if (!file) continue;
     std::string what = describe(*file);
     if (!std::exchange(tenant->bypass.files_grew_, true))
-      warn("tenant " + id + ": " + what + "; what is more is cut from now on");
+      warn("tenant " + id + ": " + what + "; it is truncated from now on");
     grown_[id] = std::move(what);
     cutter_.cut(std::move(*file));
   }
@@ -212,7 +212,7 @@ void LimitBypassMonitor::finish(const std::string& owner) {
   const TenantPtr tenant = tenantOf(owner);
   // The end of a tenant needs no report.
   if (tenant == nullptr && !isPod(owner)) return;
-  tell(owner, "bypass-over", "nothing of the kind is seen any more");
+  tell(owner, "bypass-over", "limits are respected again");
   if (tenant == nullptr) return;
   tenant->bypass.how_.clear();
   tenants_.compute().throttle(*tenant, false);
@@ -247,16 +247,16 @@ void LimitBypassMonitor::take(ShutdownAction step, const TenantPtr& tenant) {
     case ShutdownAction::kNotice:
       return tell(id, "notice",
                   tenant->bypass.how() + ": SIGTERM in " + spanWord(policy_.notice_ms) +
-                      " unless that ends");
+                      " unless the bypass ends");
     case ShutdownAction::kCallOff:
-      return tell(id, "called-off", "it does not go around what limits it any more");
+      return tell(id, "called-off", "limits are respected again");
     case ShutdownAction::kEnd:
       tell(id, "stopped",
            tenant->bypass.how() + ": SIGTERM, SIGKILL in " + spanWord(policy_.grace_ms));
       return tenants_.liveness().signal(tenant, SIGTERM);
     case ShutdownAction::kKill:
       if (tenant->shutdown.noteKilled())
-        tell(id, "killed", "still there " + spanWord(policy_.grace_ms) + " after SIGTERM");
+        tell(id, "killed", "still running " + spanWord(policy_.grace_ms) + " after SIGTERM");
       return tenants_.liveness().signal(tenant, SIGKILL);
   }
 }

@@ -71,7 +71,7 @@ bool LivenessMonitor::mayWatch(Tenant& tenant) const {
   if (!std::exchange(tenant.liveness.told_full_, true))
     warn("tenant " + tenant.record.id + ": no more than " +
          std::to_string(tenant.liveness.processes_.watched().size()) +
-         " of its processes are watched; the memory of others is taken back late when they end");
+         " of its processes are watched; memory of others is freed late");
   return false;
 }
 

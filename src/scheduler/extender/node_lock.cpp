@@ -106,7 +106,7 @@ asio::awaitable<Result<void>> NodeLocks::takeOnce(const std::string& node,
       const std::string whose =
           said.holder.pod.empty() ? "another pod" : said.holder.space + '/' + said.holder.pod;
       co_return Error{ErrorCode::kUnavailable,
-                      "node " + node + " is locked for " + whose + " (" + key + "): ask again"};
+                      "node " + node + " is locked for " + whose + " (" + key + "): retry"};
     }
     fresh[key] = lockText(key, now, holder);
   }

@@ -318,7 +318,7 @@ asio::awaitable<void> PreemptionController::carryOut(std::string uid) {
     std::function<bool()> still = [this, uid] {
       return options_.why_not().empty() && attempts_.contains(uid);
     };
-    std::string why = "ends on " + one.node + " for pod " + nameOf(meta.space, meta.name) +
+    std::string why = "evicted from " + one.node + " for pod " + nameOf(meta.space, meta.name) +
                       " (uid " + uid + "): its priority is " + std::to_string(begun.pod.priority) +
                       ", this one's " + std::to_string(one.priority);
     const bool goes = co_await evict(one, std::move(still), "Preempted", std::move(why));
