@@ -75,7 +75,8 @@ void removeNode(const NodePaths& paths, bool returns) {
   }
   for (const std::string& left : removeManaged(paths.dir(), own))
     if (left != "helper.sock" && !(kept && left == "faults"))
-      log::warn(paths.dir() + " stays: " + left + " is not Divvy's, or holds what is not");
+      log::warn(paths.dir() + " stays: " + left +
+                " is not a file of Divvy, or contains such files");
 }
 
 class Agent {
@@ -161,11 +162,11 @@ class Agent {
   // Removes everything that this agent and its predecessors created, unless there are tenants.
   void cleanUp() {
     if (!tenants_.all().empty()) {
-      log::info("agent leaves; tenants that live on are taken over by the next one");
+      log::info("agent stops; the next agent takes over running tenants");
       return;
     }
     if (!holdsPath(lock_, paths_.lock())) {
-      log::info("another agent has this directory now; nothing is removed");
+      log::info("another agent uses this directory now; nothing is removed");
       return;
     }
     unlink(paths_.socket().c_str());
@@ -184,7 +185,7 @@ class Agent {
   Result<void> expose() {
     Result<void> listening = exporter_->listen(loop_, *options_.metrics);
     if (listening || !options_.cluster) return listening;
-    log::warn("nobody is told of metrics until that is free: " + listening.error().message());
+    log::warn("metrics endpoint is unavailable, retrying: " + listening.error().message());
     return {};
   }
 
@@ -230,7 +231,7 @@ class Agent {
       return;
     }
     gate_ = std::move(gate);
-    log::info("idle, leaving");
+    log::info("idle, exiting");
     loop_.stop();
   }
 

@@ -47,9 +47,9 @@ Result<MemoryPolicy> policyFor(const Oversubscription& told, const Inventory& in
                                           std::to_string(names[i].index) + " has " +
                                           formatBytes(physical) + "; accepted: at most that"};
     if (terms.overcommit_permille == kNoOvercommit) continue;
-    log::info("device " + std::to_string(names[i].index) + " is promised " +
+    log::info("device " + std::to_string(names[i].index) + " is overcommitted to " +
               std::to_string(terms.overcommit_permille) + " permille of its memory, " +
-              formatBytes(policy.host_reserve) + " of the host's are for what is swapped out");
+              formatBytes(policy.host_reserve) + " of host memory are reserved for swapping");
   }
   return policy;
 }

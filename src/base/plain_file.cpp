@@ -37,7 +37,7 @@ Result<std::string> readPlainFile(const std::string& path, std::size_t most) {
   // A pipe nobody writes to would be waited for, and a device may act on being opened.
   struct stat info {};
   if (lstat(path.c_str(), &info) != 0) return failed(path);
-  if (!S_ISREG(info.st_mode)) return Error{ErrorCode::kCorrupt, path + " is no plain file"};
+  if (!S_ISREG(info.st_mode)) return Error{ErrorCode::kCorrupt, path + " is not a regular file"};
   const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   return file.valid() ? readPlainFile(file, path, most) : failed(path);
 }
@@ -46,7 +46,7 @@ Result<std::string> readPlainFile(const Fd& file, const std::string& path, std::
   struct stat info {};
   if (fstat(file.get(), &info) != 0) return failed(path);
   if (S_ISREG(info.st_mode)) return readAll(file.get(), path, most);
-  return Error{ErrorCode::kCorrupt, path + " is no plain file"};
+  return Error{ErrorCode::kCorrupt, path + " is not a regular file"};
 }
 
 }  // namespace divvy

@@ -23,7 +23,7 @@ class OwnProcesses final : public Processes {
     if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &found, &size) == 0)
       return Peer{found.pid, found.uid};
     return Error{ErrorCode::kUnavailable,
-                 std::string("asking who is at a socket's end: ") + std::strerror(errno)};
+                 std::string("reading the peer of a socket: ") + std::strerror(errno)};
   }
 
   int self() const override { return getpid(); }

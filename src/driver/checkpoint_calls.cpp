@@ -53,7 +53,7 @@ class Caller {
     unsigned timeout_ms = 0;
     words >> verb >> pid;
     if (verb == "lock") words >> timeout_ms;
-    if (words.fail() || pid <= 0) return "refused \"" + line + "\" is no call";
+    if (words.fail() || pid <= 0) return "refused \"" + line + "\" is not a call";
     if (const std::string fault = open(); !fault.empty()) return "refused " + fault;
     if (verb == "state") return state(pid);
     if (verb == "lock") {
@@ -68,7 +68,7 @@ class Caller {
       return call<Cu::cuCheckpointProcessRestore>(verb, "cuCheckpointProcessRestore", pid, nullptr);
     if (verb == "unlock")
       return call<Cu::cuCheckpointProcessUnlock>(verb, "cuCheckpointProcessUnlock", pid, nullptr);
-    return "refused \"" + verb + "\" is no call";
+    return "refused \"" + verb + "\" is not a call";
   }
 
  private:

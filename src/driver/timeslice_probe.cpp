@@ -269,7 +269,7 @@ Result<TimesliceProbe> probeTimeslice(const std::string& cuda_path, const std::s
     if (!a.good() || !b.good())
       return Error{ErrorCode::kUnavailable, a.good() ? b.fault() : a.fault()};
     if (!percent)
-      return Error{ErrorCode::kUnavailable, "this machine was too busy to see who got how much"};
+      return Error{ErrorCode::kUnavailable, "this machine was too busy to measure the shares"};
     got[turn] = *percent;
   }
   return TimesliceProbe{kAsked, got[0], got[1]};

@@ -68,7 +68,7 @@ Result<Peer> RemoteProcesses::peer(int connection) const {
   socklen_t size = sizeof found;
   if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &found, &size) != 0)
     return Error{ErrorCode::kUnavailable,
-                 std::string("asking who is at a socket's end: ") + std::strerror(errno)};
+                 std::string("reading the peer of a socket: ") + std::strerror(errno)};
   const Result<Reply> reply = ownLink().call(Op::kPeer, 0, "", connection);
   return Peer{reply ? static_cast<int>(reply->values[0]) : 0, found.uid};
 }

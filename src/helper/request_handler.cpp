@@ -32,7 +32,7 @@ bool isPlainName(std::string_view name, std::string_view begin, std::string_view
 
 Error noName(const std::string& name, const char* accepted) {
   return {ErrorCode::kUsage,
-          "\"" + name + "\" is no file of the agent's; accepted: " + std::string(accepted)};
+          "\"" + name + "\" is not a file of the agent; accepted: " + std::string(accepted)};
 }
 
 Result<Reply> withFd(Result<Fd> fd) {
@@ -178,8 +178,8 @@ Result<Reply> RequestHandler::ofDevice(const RequestPacket& packet) {
 Result<Reply> RequestHandler::writeSpec(const std::string& name, const Fd& from) const {
   if (!isSpecName(name)) return noName(name, "divvy.dev-pod-NAME.json");
   if (options_.cdi_dir.empty())
-    return Error{ErrorCode::kUnsupported, "the helper was told of no folder for devices"};
-  if (lseek(from.get(), 0, SEEK_SET) != 0) return ioError("reading what is to be written");
+    return Error{ErrorCode::kUnsupported, "the helper has no directory for devices"};
+  if (lseek(from.get(), 0, SEEK_SET) != 0) return ioError("reading the data to write");
   const Result<std::string> text = readPlainFile(from, name, kMaxSpec);
   if (!text) return text.error();
   if (Result<void> put = replaceFile(options_.cdi_dir, name, *text, 0644); !put) return put.error();

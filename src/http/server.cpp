@@ -140,7 +140,7 @@ struct Server::Inside : std::enable_shared_from_this<Server::Inside> {
     const std::string where = listen.host + ':' + std::to_string(listen.port);
     error_code fault;
     const asio::ip::address address = asio::ip::make_address(listen.host, fault);
-    if (fault) return Error{ErrorCode::kUsage, where + " is no address to listen on"};
+    if (fault) return Error{ErrorCode::kUsage, where + " is not a listen address"};
     const tcp::endpoint endpoint(address, listen.port);
     acceptor.open(endpoint.protocol(), fault);
     // A child process that outlives this one must not keep the port in use.

@@ -59,7 +59,7 @@ std::string doubtOf(const json::value& document, const json::value& data) {
   const auto stated = member == nullptr ? 0 : member->to_number<std::uint64_t>(fault);
   if (member == nullptr || fault) return "has no Checksum";
   if (stated == *sum) return "";
-  return "says checksum " + std::to_string(stated) + " of data whose checksum is " +
+  return "has checksum " + std::to_string(stated) + " of data whose checksum is " +
          std::to_string(*sum);
 }
 
@@ -75,7 +75,7 @@ Result<std::vector<CheckpointEntry>> checkpointOf(std::string_view text, std::st
   if (doubt != nullptr) *doubt = doubtOf(document, *data);
   std::vector<CheckpointEntry> noted;
   if (entries->is_null()) return noted;
-  if (!entries->is_array()) return corrupt("Data.PodDeviceEntries is no list");
+  if (!entries->is_array()) return corrupt("Data.PodDeviceEntries is not a list");
   for (const json::value& entry : entries->get_array()) {
     CheckpointEntry one;
     if (!read(entry, "PodUID", &one.uid) || !read(entry, "ContainerName", &one.container) ||

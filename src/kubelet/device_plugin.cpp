@@ -173,7 +173,7 @@ Result<std::unique_ptr<DevicePlugin>> DevicePlugin::begin(PluginOptions options,
   constexpr std::size_t kMaxPath = sizeof(sockaddr_un::sun_path) - 1;
   const std::string path = options.sockets->pathOf(options.socket);
   if (options.socket.empty() || options.socket.find('/') != std::string::npos)
-    return Error{ErrorCode::kUsage, "\"" + options.socket + "\" is no name of a file"};
+    return Error{ErrorCode::kUsage, "\"" + options.socket + "\" is not a file name"};
   if (path.size() > kMaxPath) return Error{ErrorCode::kUsage, path + " is too long for a socket"};
   auto inside = std::make_unique<Impl>(std::move(options), std::move(devices), std::move(handlers));
   inside->thread = std::thread([inside = inside.get()] {

@@ -36,9 +36,9 @@ Result<void> selectModels(std::span<const ContainerRequests> init,
     if (by == nullptr) continue;
     engine::Selector* selector = &selectorOf(engine::DeviceKind(name), shape);
     if (!selector->models.empty() || !selector->not_models.empty())
-      return Error(ErrorCode::kUsage, by->resource +
-                                          " says which model, and so does an annotation; accepted: "
-                                          "one of them");
+      return Error(
+          ErrorCode::kUsage,
+          by->resource + " sets a model, and so does an annotation; accepted: one of them");
     selector->match = engine::ModelMatch::kWords;
     for (const std::string& model : by->models) selector->models.emplace_back(model);
     for (const std::string& model : by->not_models) selector->not_models.emplace_back(model);

@@ -105,7 +105,7 @@ class Service {
         resizes_(loop.get_executor(), *client_, catalog_, cache_, counts_.changes,
                  {[this] {
                     const std::string why = whyNot();
-                    return why.empty() && !gate_.known() ? "queues are not known yet" : why;
+                    return why.empty() && !gate_.known() ? "queues are not listed yet" : why;
                   },
                   [this] { return lease_->verdict().fence; },
                   [this](const std::string& uid) { return gate_.overQueueQuota(uid); },
@@ -186,8 +186,8 @@ class Service {
   // Why nothing is filtered or bound here now. Empty: it is.
   std::string whyNot() const {
     const LeaderStatus verdict = lease_->verdict();
-    if (!verdict.leads) return "this replica does not lead: " + verdict.why + ": ask again";
-    return informers_.known() ? "" : "the cluster is not known yet: ask again";
+    if (!verdict.leads) return "this replica does not lead: " + verdict.why + ": retry";
+    return informers_.known() ? "" : "the cluster is not listed yet: retry";
   }
 
   // What was bound until now may be another's doing, and what we promised another's by now.

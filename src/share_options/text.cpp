@@ -45,7 +45,7 @@ std::string helpOf(const ShareOption& term, bool defaults) {
 
 std::string table() {
   std::string text =
-      "| `divvy run` | In a pod | Of | Value | Read by | Says |\n|---|---|---|---|---|---|\n";
+      "| `divvy run` | In a pod | Scope | Value | Read by | Meaning |\n|---|---|---|---|---|---|\n";
   for (const ShareOption& one : all()) {
     const bool said = one.place != Place::kNone;
     const std::string option =

@@ -156,9 +156,9 @@ unsigned utilizationOf(Bytes request, const Question& q) {
 Term headroom(Bytes sum, Bytes request, const Question& q) {
   const std::string context = formatBytes(q.context_cost) + " of CUDA context";
   const std::string why = q.utilization == 0
-                              ? context + ", 3 % for what is not known"
+                              ? context + ", 3 % reserve"
                               : "the engine fills " + decimals(utilizationOf(request, q) / 1000.0) +
-                                    " of what it sees; " + context + " is in the rest";
+                                    " of the visible memory; " + context + " is in the rest";
   return {TermKind::kHeadroom, "headroom", request - sum, Confidence::kRule, why};
 }
 

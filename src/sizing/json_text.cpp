@@ -46,8 +46,8 @@ Result<bj::value> parseText(std::string_view text, std::size_t most) {
   if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"))
     return Error{ErrorCode::kCorrupt, "is UTF-16; accepted: UTF-8"};
   if (text.size() > most) {
-    return Error{ErrorCode::kCorrupt, "larger than " + formatBytes({most}) +
-                                          ": that is no file of a model's configuration"};
+    return Error{ErrorCode::kCorrupt,
+                 "larger than " + formatBytes({most}) + ": not a model's configuration file"};
   }
   const std::string json = withoutPython(text);
   boost::system::error_code fault;

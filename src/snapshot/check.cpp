@@ -144,7 +144,7 @@ class Checker {
     request(asked.request, path);
     if (asked.placement && isValid()) placement(*asked.placement, path);
     if (asked.outcome == RequestOutcome::kPlaced && !asked.placement)
-      fail(path, "was placed, and no placement says where");
+      fail(path, "was placed, and no placement names its node");
   }
   void follow(engine::Engine& engine, const NodeUpdated& is, const Path& path) {
     node(engine, is.node, path);
@@ -158,7 +158,7 @@ class Checker {
   }
   void follow(engine::Engine& engine, const AllocationReleased& released, const Path& path) {
     if (!engine.release(released.id))
-      fail(path, "nobody is called \"" + released.id.text + "\" there");
+      fail(path, "no request is called \"" + released.id.text + "\" there");
   }
 
   static Path at(Path list, std::size_t index) {

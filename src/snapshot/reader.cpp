@@ -74,7 +74,7 @@ void Reader::either(const char* asked, const char* node, const char* gone, const
       std::string(asked) + ", " + node + ", " + gone + ", " + holds + ", " + released;
   int there = 0;
   for (const char* name : {asked, node, gone, holds, released}) there += has(name) ? 1 : 0;
-  if (there != 1) return fail("says not what happened; accepted: one of " + names);
+  if (there != 1) return fail("names no event; accepted: one of " + names);
   if (has(asked)) must(asked, out.emplace<RequestEvent>());
   if (has(node)) must(node, out.emplace<NodeUpdated>());
   if (has(gone)) must(gone, out.emplace<NodeRemoved>().node);

@@ -117,7 +117,7 @@ Result<void> RequestReader::once() const {
     (void)find(means, &counts);
     if (*counts == name) return {};
     return Error(ErrorCode::kUsage,
-                 *counts + " and " + name + " say the same; accepted: one of them");
+                 *counts + " and " + name + " set the same value; accepted: one of them");
   };
   for (const ResourceAlias& other : kind_.also)
     if (const auto good = check(other.resource, meant(kind_, other)); !good) return good;

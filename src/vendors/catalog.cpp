@@ -47,7 +47,7 @@ Result<std::vector<Descriptor>> only(const std::vector<Descriptor>& all,
     const bool there = std::any_of(all.begin(), all.end(),
                                    [&](const Descriptor& one) { return one.vendor == name; });
     if (!there)
-      return Error(ErrorCode::kUsage, "vendor \"" + name + "\" is not known; known are " + known);
+      return Error(ErrorCode::kUsage, "vendor \"" + name + "\" is unknown; accepted: " + known);
   }
   std::vector<Descriptor> some;
   for (const Descriptor& one : all)

@@ -348,7 +348,7 @@ void ConfigReading::readFamily(std::string_view section, std::string_view vendor
                                const YAML::Node& node) {
   const Descriptor* old = family(vendor);
   if (old == nullptr) return;
-  if (!node.IsMap()) return read_.fail(node, std::string(section) + " is no map");
+  if (!node.IsMap()) return read_.fail(node, std::string(section) + " is not a map");
   Descriptor fresh = *old;
   readKeys(section, node, &fresh.kinds, nullptr);
   for (std::size_t i = 0; i < fresh.kinds.size(); ++i) follow(old->kinds[i], &fresh.kinds[i]);
@@ -358,7 +358,7 @@ void ConfigReading::readFamily(std::string_view section, std::string_view vendor
 Kind* ConfigReading::chip(const Descriptor& family, const YAML::Node& item,
                           std::vector<Kind>* chips) {
   if (!item.IsMap()) {
-    read_.fail(item, "is no map; accepted: a chip with commonWord");
+    read_.fail(item, "is not a map; accepted: a chip with commonWord");
     return nullptr;
   }
   std::string word;
@@ -394,7 +394,8 @@ void ConfigReading::readTemplates(const YAML::Node& item, Kind* kind) {
   kind->templates.clear();
   read_.list(item, "templates", [&](const YAML::Node& each) {
     Template part;
-    if (!each.IsMap()) return read_.fail(each, "is no map; accepted: name, memory, aiCore, aiCPU");
+    if (!each.IsMap())
+      return read_.fail(each, "is not a map; accepted: name, memory, aiCore, aiCPU");
     for (const auto& entry : each) {
       const std::string name = isText(entry.first) ? entry.first.Scalar() : "";
       if (name != "name" && name != "memory" && name != "aiCore" && name != "aiCPU")
@@ -422,7 +423,7 @@ void ConfigReading::readChips(std::string_view section, std::string_view vendor,
                               const YAML::Node& list) {
   const Descriptor* old = family(vendor);
   if (old == nullptr) return;
-  if (!list.IsSequence()) return read_.fail(list, std::string(section) + " is no list of chips");
+  if (!list.IsSequence()) return read_.fail(list, std::string(section) + " is not a list of chips");
   Descriptor fresh{old->vendor, {}};
   for (const YAML::Node& item : list) {
     Kind* kind = chip(*old, item, &fresh.kinds);
@@ -450,7 +451,7 @@ void ConfigReading::readAscend(const YAML::Node& node) {
 }
 
 void ConfigReading::readRoot(const YAML::Node& root) {
-  if (!root.IsMap()) return read_.fail(root, "is no map; accepted: families, as nvidia");
+  if (!root.IsMap()) return read_.fail(root, "is not a map; accepted: families, such as nvidia");
   for (const auto& entry : root) {
     const std::string name = isText(entry.first) ? entry.first.Scalar() : "";
     const auto known = std::find_if(kFamilies.begin(), kFamilies.end(),

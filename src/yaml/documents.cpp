@@ -106,7 +106,7 @@ class Expansion {
 
   void fill(const YAML::Node& map, int depth, json::object* object) {
     for (const auto& entry : map) {
-      if (!entry.first.IsScalar()) fail(entry.first, "a key is no text; accepted: a text");
+      if (!entry.first.IsScalar()) fail(entry.first, "a key is not text; accepted: text");
       charge(entry.first, depth);
       if (!isMerge(entry.first)) (*object)[entry.first.Scalar()] = valueOf(entry.second, depth + 1);
     }

@@ -76,7 +76,7 @@ bool YamlReader::map(const YAML::Node& node, std::initializer_list<std::string_v
   for (const std::string_view key : keys)
     accepted += (accepted.empty() ? "" : ", ") + std::string(key);
   if (!node.IsMap()) {
-    fail(node, "is no map; accepted: a map with " + accepted);
+    fail(node, "is not a map; accepted: a map with " + accepted);
     return false;
   }
   std::vector<std::string> seen;
@@ -85,7 +85,7 @@ bool YamlReader::map(const YAML::Node& node, std::initializer_list<std::string_v
     if (std::find(keys.begin(), keys.end(), key) == keys.end())
       fail(entry.first, "unknown key \"" + shown(key) + "\"; accepted: " + accepted);
     if (std::find(seen.begin(), seen.end(), key) != seen.end())
-      fail(entry.first, "\"" + shown(key) + "\" is there twice");
+      fail(entry.first, "\"" + shown(key) + "\" is given twice");
     seen.push_back(key);
   }
   return !error_;
@@ -188,7 +188,7 @@ void YamlReader::list(const YAML::Node& map, const char* key,
                       const std::function<void(const YAML::Node&)>& each) {
   if (error_ || !map[key]) return;
   if (!map[key].IsSequence() || map[key].size() == 0) {
-    fail(map[key], std::string(key) + " is no list; accepted: a list with something in it");
+    fail(map[key], std::string(key) + " is not a list; accepted: a list that is not empty");
     return;
   }
   for (const auto& item : map[key]) {

@@ -132,7 +132,7 @@ TEST(AgentHelper, StartedDirectly_UsageIsPrinted) {
     all.insert(all.end(), words.begin(), words.end());
     const Outcome outcome = Child(all, {}).wait();
     EXPECT_EQ(outcome.code(), 2);
-    EXPECT_EQ(outcome.err, "divvy: this is begun by: divvy agent-helper\n");
+    EXPECT_EQ(outcome.err, "divvy: this program is started by divvy agent-helper\n");
   }
 }
 

@@ -88,7 +88,7 @@ TEST(PoolPlacement, EarlierTenantOutsidePool_DeviceRefused) {
   const Decision decision = place(asking("shared"), cards, {}, placing);
   ASSERT_FALSE(decision.fits());
   EXPECT_EQ(decision.refusals.at(2).text(),
-            "still used by who got it before it came into pool shared");
+            "still used by tenants that got it before it moved into pool shared");
   cards[2].given_in = {"shared"};
   EXPECT_TRUE(place(asking("shared"), cards, {}, placing).fits());
 }

@@ -240,9 +240,9 @@ TEST(Overcommit, HostReserveTooSmall_IsRefused) {
   const Card half = heldBy(card(2000), gib(70), mib(500));
   const Refusal refusal = onlyRefusal(place(askFor(gib(40)), {half}, gib(20)));
   EXPECT_EQ(refusal.why, engine::DeviceWhy::kHostReserve);
-  EXPECT_EQ(refusal.text(),
-            "needs 30 GiB of the host's memory for what is swapped out, 20 GiB left of the "
-            "reserve (--host-reserve)");
+  EXPECT_EQ(
+      refusal.text(),
+      "needs 30 GiB of host memory for swapping, 20 GiB left of the reserve (--host-reserve)");
   EXPECT_FALSE(place(askFor(gib(40)), {half}, gib(20)).impossible) << "waiting may help";
   EXPECT_TRUE(place(askFor(gib(40)), {half}, gib(30)).fits());
   // Without any reserve nothing is promised that is not there.

@@ -111,7 +111,7 @@ TEST(AgentStart, SecondAgent_LeavesFirstServing) {
   // Regression: it said nothing, and its options were taken for those that count.
   const Outcome second = sandbox.divvy({"agent", "--node", "sim-h100", "--overcommit", "1.3"});
   EXPECT_EQ(second.code(), 0);
-  EXPECT_NE(second.err.find("an agent of node sim-h100 serves here already"), std::string::npos)
+  EXPECT_NE(second.err.find("an agent of node sim-h100 already serves here"), std::string::npos)
       << second.err;
   EXPECT_EQ(sandbox.agentPid(), first);
 }

@@ -41,7 +41,7 @@ TEST(CommandLine, UsageErrors_OneLineExitTwoAndNoFiles) {
   Sandbox sandbox;
   const std::vector<Case> cases{
       {{}, "required"},
-      {{"fly"}, "\"fly\" is no command; accepted: run explain ls"},
+      {{"fly"}, "\"fly\" is not a command; accepted: run explain ls"},
       {{"run"}, "no command"},
       {{"run", "--sim", "h100", "--"}, "no command"},
       {simRun({"--memory", "4Gb"}), "accepted: a positive number with Ki, Mi, Gi or Ti"},
@@ -64,7 +64,7 @@ TEST(CommandLine, UsageErrors_OneLineExitTwoAndNoFiles) {
       {simRun({"--cores", "201", "--gpus", "2"}), "for 2 GPUs; a whole number from 2 to 200"},
       {simRun({"--gpus", "8", "--cores", "7"}), "for 8 GPUs; a whole number from 8 to 800"},
       {simRun({"--cores", "30", "--cores-policy", "hard"}), "accepted: share, cap"},
-      {simRun({"--cores-policy", "cap"}), "--cores-policy says what --cores means"},
+      {simRun({"--cores-policy", "cap"}), "--cores-policy requires --cores"},
       {simRun({"--gpus", "0"}), "from 1 to 16"},
       {simRun({"--gpus", "-1"}), "from 1 to 16"},
       {simRun({"--priority", "urgent"}), "accepted: low, normal, high"},
@@ -146,7 +146,7 @@ TEST(CommandLine, RepeatableOptions_TakeOneValueEach) {
   Sandbox sandbox;
   const std::string file = sandbox.root() + "/pod.yaml";
   std::ofstream(file) << "kind: Pod\napiVersion: v1\nmetadata: {name: x}\n";
-  expectOneLine(sandbox.divvy({"explain", "-f", file, "pod", "b"}), 2, "explain: which pod");
+  expectOneLine(sandbox.divvy({"explain", "-f", file, "pod", "b"}), 2, "explain: no pod given");
   expectOneLine(sandbox.divvy({"ls", "--cluster", "--as-group", "a", "b"}), 2, "\"b\" is not");
   fs::remove(file);
   const Outcome run = sandbox.divvy(
@@ -181,12 +181,12 @@ TEST(CommandLine, BadDeviceResourceNames_UsageErrorWithAccepted) {
       {{"agent", "--node-name", "n", "--resource", "gpu"}, "DOMAIN/NAME is accepted"},
       {{"agent", "--node-name", "n", "--dialect", "volcano", "--resource", "none"},
        "DOMAIN/NAME is accepted"},
-      {{"agent", "--node-name", "n", "--resource", "a.com/gpu,gpu"}, "\"gpu\" is no extended"},
+      {{"agent", "--node-name", "n", "--resource", "a.com/gpu,gpu"}, "\"gpu\" is not an extended"},
       {{"agent", "--node-name", "n", "--model-names", "yes"}, "accepted: on, off"},
       {{"agent", "--node-name", "n", "--model-names", "off", "--model-resources", "m.yaml"},
-       "names of models are off"},
-      {{"agent", "--model-names", "on"}, "--node-name says which"},
-      {{"agent", "--model-resources", "m.yaml"}, "--node-name says which"},
+       "--model-resources requires model names"},
+      {{"agent", "--model-names", "on"}, "require --node-name"},
+      {{"agent", "--model-resources", "m.yaml"}, "require --node-name"},
   };
   for (const Case& one : cases) expectOneLine(sandbox.divvy(one.words), 2, one.says);
 }
@@ -194,11 +194,12 @@ TEST(CommandLine, BadDeviceResourceNames_UsageErrorWithAccepted) {
 TEST(CommandLine, BadAgentAndSwapOptions_UsageErrorWithAccepted) {
   Sandbox sandbox;
   const std::vector<Case> cases{
-      {{"agent", "--kubelet-dir", "/tmp"}, "--node-name says which"},
-      {{"agent", "--announce-numa"}, "--node-name says which"},
+      {{"agent", "--kubelet-dir", "/tmp"}, "require --node-name"},
+      {{"agent", "--announce-numa"}, "require --node-name"},
       {{"agent", "--node-name", "n", "--kubelet-dir", "tmp"}, "an absolute path is accepted"},
-      {{"agent", "--helper"}, "--node-name says which"},
-      {{"agent", "--node-name", "n", "--helper", "--checkpoint", "on"}, "is not for --helper"},
+      {{"agent", "--helper"}, "require --node-name"},
+      {{"agent", "--node-name", "n", "--helper", "--checkpoint", "on"},
+       "is not supported with --helper"},
       {{"agent-helper", "--kubelet-dir", "tmp"}, "an absolute path is accepted"},
       {{"agent-helper", "--cdi-dir", "tmp"}, "--cdi-dir"},
       {{"agent-helper", "--agent-user", "0"}, "--agent-user"},
@@ -223,17 +224,17 @@ TEST(CommandLine, BadAgentAndSwapOptions_UsageErrorWithAccepted) {
       {simRun({"--memory", "40%", "--guaranteed", "50%"}), "accepted: at most 40%"},
       {simRun({"--guaranteed", "some"}), "--guaranteed: "},
       {simRun({"--on-pressure", "hope"}), "accepted: oom, wait"},
-      {simRun({"--pressure-wait", "10s"}), "bounds --on-pressure wait; accepted: both"},
+      {simRun({"--pressure-wait", "10s"}), "requires --on-pressure wait; accepted: both"},
       {simRun({"--on-pressure", "wait", "--pressure-wait", "25h"}), "--pressure-wait: "},
       {{"set", "web", "--memory", "1Gi", "--guaranteed", "2Gi"}, "accepted: at most 1 GiB"},
       {{"set", "web", "--on-pressure", "x"}, "accepted: oom, wait"},
       {{"set", "web", "--idle-reclaim", "soon"}, "--idle-reclaim: time \"soon\""},
       {{"set", "web", "--idle-stop", "-1"}, "or off"},
       {{"agent", "--idle-reclaim", "urgent=1h"}, "accepted: low, normal, high"},
-      {{"agent", "--idle-reclaim", "low=1h,low=2h"}, "says twice what holds for low"},
-      {{"agent", "--idle-stop", "1h,low=2h"}, "says twice what holds for low"},
+      {{"agent", "--idle-reclaim", "low=1h,low=2h"}, "has two values for low"},
+      {{"agent", "--idle-stop", "1h,low=2h"}, "has two values for low"},
       {{"agent", "--idle-stop", "low="}, "--idle-stop: time \"\""},
-      {{"agent", "--idle-hook", "sh -c x"}, "accepted: the whole path of a program"},
+      {{"agent", "--idle-hook", "sh -c x"}, "accepted: absolute path of a program"},
       {{"agent", "--idle-notice", "off"}, "--idle-notice: time \"off\""},
       {{"agent", "--on-bypass", "kill"}, "accepted: report, throttle, evict"},
       {{"agent", "--bypass-notice", "off"}, "--bypass-notice: time \"off\""},
@@ -241,12 +242,12 @@ TEST(CommandLine, BadAgentAndSwapOptions_UsageErrorWithAccepted) {
       {{"agent", "--node-name", "n", "--cdi-dir", "cdi"}, "an absolute path, or none"},
       {{"agent", "--node-name", "n", "--injection", "cdi", "--cdi-dir", "none"},
        "needs a --cdi-dir"},
-      {{"agent", "--injection", "cdi"}, "--node-name says which"},
-      {{"agent", "--dialect", "volcano"}, "--node-name says which"},
+      {{"agent", "--injection", "cdi"}, "require --node-name"},
+      {{"agent", "--dialect", "volcano"}, "require --node-name"},
       {{"agent", "--node-name", "n", "--dialect", "kai"}, "accepted: hami, volcano"},
       {{"agent", "--node-name", "n", "--announce-memory", "gpumem"}, "DOMAIN/NAME, or none,"},
-      {{"agent", "--metrics-labels", "team"}, "nobody is told of metrics"},
-      {{"agent", "--node-name", "n", "--metrics-labels", "a b"}, "is no key of a label"},
+      {{"agent", "--metrics-labels", "team"}, "metrics are off"},
+      {{"agent", "--node-name", "n", "--metrics-labels", "a b"}, "is not a label key"},
       {{"events", "a", "b"}, "\"b\" is not accepted here; accepted: one TENANT, and options"},
   };
   for (const Case& one : cases) {
@@ -286,7 +287,7 @@ TEST(CommandLine, RequestNoCardCanServe_UsageErrorWithReason) {
       {simRun({"--memory", "200Gi"}), "needs 200 GiB, the card has 79.1 GiB"},
       {simRun({"--memory", "100Mi"}), "less than one context costs here"},
       {simRun({"--uuid", "GPU-deadbeef"}), "its UUID is GPU-"},
-      {simRun({"--model", "voodoo"}), "is another model; asked for: voodoo"},
+      {simRun({"--model", "voodoo"}), "is another model; requested: voodoo"},
       {simRun({"--model", "显卡"}), "is another model"},
       {simRun({"--model", "H10"}), "is another model"},
       {simRun({"--gpus", "2", "--memory", "1Gi"}), "this machine has 1 device"},
@@ -317,7 +318,8 @@ TEST(CommandLine, RuntimeDirectoryWritableByOthers_Refused) {
   fs::create_directory(open);
   chmod(open.c_str(), 0777);
   sandbox.set("DIVVY_RUNTIME_DIR", open);
-  expectOneLine(sandbox.divvy(simRun({"--memory", "1Gi"})), 1, "must be yours alone");
+  expectOneLine(sandbox.divvy(simRun({"--memory", "1Gi"})), 1,
+                "run chmod 700, or set DIVVY_RUNTIME_DIR");
   EXPECT_TRUE(fs::is_empty(open));
   fs::remove(open);
   fs::create_directory_symlink("/tmp", sandbox.root() + "/link");

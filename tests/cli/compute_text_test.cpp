@@ -143,7 +143,7 @@ TEST(WhySlow, LowerPriority_BusyHigherOnesCounted) {
   EXPECT_EQ(whySlow(web, nodeOf({batch, web})), Lines());
   web.throttled_permille = 180;
   EXPECT_EQ(whySlow(web, nodeOf({batch, web})),
-            Lines{"waits 18% of the time: others end what they run before it has its turn"});
+            Lines{"waits 18% of the time: other tenants finish running work before its turn"});
 }
 
 TEST(WhySlow, LongKernels_NamedForBothTenants) {
@@ -153,7 +153,7 @@ TEST(WhySlow, LongKernels_NamedForBothTenants) {
   EXPECT_EQ(whySlow(web, nodeOf({web, batch})).at(1),
             "waits for kernels of batch, which take up to 180ms each");
   EXPECT_EQ(whySlow(batch, nodeOf({web, batch})),
-            Lines{"its longest kernel is 180ms: its turns end late and come less often"});
+            Lines{"its longest kernel is 180ms: its time slices end late and are less frequent"});
   EXPECT_EQ(whySlow(batch, nodeOf({batch})), Lines()) << "nobody minds";
 }
 

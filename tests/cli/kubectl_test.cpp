@@ -210,16 +210,15 @@ TEST_F(Kubectl, ExplainScaledToZero_IdleAndSchedulerNamed) {
   EXPECT_EQ(idle.code(), 0) << idle.err;
   for (const char* line :
        {"team-a/web fits now, on gpu-7\n",
-        "its scheduler is volcano, and Divvy's is called divvy-scheduler: if they are not the same",
-        "none is asked for now: Deployment web: replicas is 0\n"})
+        "its scheduler is volcano, Divvy's is divvy-scheduler: unless both are the same",
+        "requests no pods now: Deployment web: replicas is 0\n"})
     EXPECT_NE(idle.out.find(line), std::string::npos) << line << '\n' << idle.out;
   const Outcome plan = kubectl({"plan", "-f", file, "-s", server.url()});
   EXPECT_EQ(plan.code(), 0) << plan.err;
-  EXPECT_NE(plan.out.find("none is asked for now: Deployment web: replicas is 0"),
-            std::string::npos)
+  EXPECT_NE(plan.out.find("requests no pods now: Deployment web: replicas is 0"), std::string::npos)
       << plan.out;
   writeDeployment(file, "1");
-  EXPECT_EQ(kubectl(words).out.find("none is asked for"), std::string::npos);
+  EXPECT_EQ(kubectl(words).out.find("requests no pods now"), std::string::npos);
 }
 
 // Regression: of the model that was asked for nothing was said.
@@ -229,7 +228,7 @@ TEST_F(Kubectl, ExplainOfModelRequest_ModelNamed) {
   writeDeployment(file, "1");
   const Outcome refused = kubectl({"explain", "-f", file, "-s", server.url()});
   EXPECT_EQ(refused.code(), 1) << refused.err;
-  EXPECT_NE(refused.out.find("it chooses models by use.divvy.dev/model: H200\n"), std::string::npos)
+  EXPECT_NE(refused.out.find("selects models by use.divvy.dev/model: H200\n"), std::string::npos)
       << refused.out;
   EXPECT_EQ(refused.out.find("its scheduler is"), std::string::npos) << refused.out;
 }
@@ -291,17 +290,19 @@ TEST_F(Kubectl, RejectedOptions_NamedWithAcceptedAndNotSent) {
   const std::vector<Refused> cases{
       {"kubectl-divvy",
        {"gpus", "--cache-dir", "x"},
-       "--cache-dir is kubectl's, and means nothing"},
-      {"kubectl-divvy", {"gpus", "-v", "9"}, "-v is kubectl's, and means nothing here; accepted: "},
+       "--cache-dir is an option of kubectl that this command"},
+      {"kubectl-divvy",
+       {"gpus", "-v", "9"},
+       "-v is an option of kubectl that this command does not support; accepted: "},
       {"kubectl-divvy", {"ls", "--watch"}, "--watch is not accepted here; accepted: "},
       {"kubectl-divvy", {"ls", "--watch"}, "-A,--all-namespaces"},
       {"kubectl-divvy", {"ls", "--watch"}, "see kubectl divvy ls --help"},
       {"kubectl-divvy", {"plan", "-A", "-f", "x"}, "-A is not accepted here; accepted: "},
       {"kubectl-divvy", {"gpus", "--cluster"}, "--cluster"},
-      {"kubectl-divvy", {"gpus", "--as-group", "g"}, "--as-group and --as-uid are of who is said"},
+      {"kubectl-divvy", {"gpus", "--as-group", "g"}, "--as-group and --as-uid require --as"},
       {"kubectl-divvy", {"gpus", "--request-timeout", "soon"}, "--request-timeout: time \"soon\""},
       {"kubectl-divvy", {"--context", "other"}, "required"},
-      {"kubectl-divvy", {"--context", "other", "fly"}, "\"fly\" is no command"},
+      {"kubectl-divvy", {"--context", "other", "fly"}, "\"fly\" is not a command"},
       {"divvy", {"cordon", "gpu-7", "--cluster", "first"}, "--cluster is not accepted here"},
       {"divvy", {"cordon", "gpu-7", "--cache-dir", "x"}, "--cache-dir is not accepted here"},
       {"divvy", {"ls", "-A"}, "accepted: with --cluster"},

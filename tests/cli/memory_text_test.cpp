@@ -101,7 +101,7 @@ TEST(MemoryText, MemoryNotes_StateAndReason) {
   EXPECT_EQ(whySlow(web, nodeOf({web})).size(), 1u);
   web.memory_reason = "fits";
   web.memory = "coming";
-  EXPECT_EQ(memoryNotes(web, nodeOf({web})), Lines{"comes back"});
+  EXPECT_EQ(memoryNotes(web, nodeOf({web})), Lines{"swapping in"});
   web.memory = "out";
   web.idle_s = 59;
   EXPECT_EQ(memoryNotes(web, nodeOf({web})), Lines{"swapped"});
@@ -126,28 +126,26 @@ TEST(MemoryText, WaitForMemory_DeviceAndTurnEndNamed) {
   web.throttled_permille = 900;
   agent::TenantView train = tenantOf("train", "resident");
   EXPECT_EQ(whySlow(web, nodeOf({web, train})),
-            Lines{"waits for memory: others' turn on device 0"});
+            Lines{"waits for memory: turn of other tenants on device 0"});
   train.turn_left_ms = 5000;
   agent::Snapshot node = nodeOf({web, train});
   node.devices[0].swap_predicted_ms = 1000;
   EXPECT_EQ(whySlow(web, node),
-            Lines{"waits for memory: others' turn on device 0, which ends in at most 6s"});
+            Lines{"waits for memory: turn of other tenants on device 0, which ends in at most 6s"});
   web.memory_reason = "higher-class";
-  EXPECT_EQ(whySlow(web, node),
-            Lines{"paused: its memory on device 0 is lent to a higher priority; it comes back by "
-                  "itself"});
+  EXPECT_EQ(whySlow(web, node), Lines{"paused: its memory on device 0 is lent to a higher "
+                                      "priority; it is swapped in again automatically"});
   EXPECT_EQ(memoryNotes(web, node), Lines{"paused: memory lent to a higher priority"});
   web.lent_to = train.id;
   node.tenants[1].priority = "high";
-  EXPECT_EQ(
-      whySlow(web, node),
-      Lines{"paused: its memory on device 0 is lent to train, whose priority is high; it comes "
-            "back by itself"});
+  EXPECT_EQ(whySlow(web, node), Lines{"paused: its memory on device 0 is lent to train, whose "
+                                      "priority is high; it is swapped in again automatically"});
   EXPECT_EQ(memoryNotes(web, node), Lines{"paused: memory lent to train"});
   web.memory_reason = "short";
-  EXPECT_EQ(whySlow(web, node),
-            Lines{"waits for memory: it needs more than others' guarantees leave on device 0"});
-  expectAll(topOf(node), {"waits for memory: others' turn on device 0, which ends in at most 6s"});
+  EXPECT_EQ(whySlow(web, node), Lines{"waits for memory: it needs more than the guarantees of "
+                                      "other tenants leave on device 0"});
+  expectAll(topOf(node),
+            {"waits for memory: turn of other tenants on device 0, which ends in at most 6s"});
 }
 
 TEST(MemoryText, NeverFullyResident_RemainderExplained) {
@@ -155,38 +153,37 @@ TEST(MemoryText, NeverFullyResident_RemainderExplained) {
   web.memory_reason = "short";
   web.shares[0].swapped = 3ULL << 30;
   const std::string waits =
-      "waits for memory: it needs more than others' guarantees leave on device 0";
+      "waits for memory: it needs more than the guarantees of other tenants leave on device 0";
   web.host_map = "cannot";
-  EXPECT_EQ(whySlow(web, nodeOf({web})),
-            Lines{waits + ", and its driver cannot map the host's memory"});
+  EXPECT_EQ(whySlow(web, nodeOf({web})), Lines{waits + ", and its driver cannot map host memory"});
   EXPECT_EQ(memoryNotes(web, nodeOf({web})), Lines{"short of memory"});
   web.host_map = "off";
   EXPECT_EQ(whySlow(web, nodeOf({web})),
-            Lines{waits + ", and the host's memory is not to be mapped (--host-map)"});
+            Lines{waits + ", and mapping host memory is off (--host-map)"});
   web.host_map = "in-use";
-  EXPECT_EQ(whySlow(web, nodeOf({web})),
-            Lines{"needs more than device 0 can give it: 3 GiB of it is used where it is, in the "
-                  "host's memory, slowly"});
-  EXPECT_EQ(memoryNotes(web, nodeOf({web})), Lines{"3 GiB used at the host"});
+  EXPECT_EQ(
+      whySlow(web, nodeOf({web})),
+      Lines{"needs more than device 0 can provide: 3 GiB of it is used in host memory, slowly"});
+  EXPECT_EQ(memoryNotes(web, nodeOf({web})), Lines{"3 GiB used in host memory"});
 }
 
 TEST(MemoryText, SwapOutRefused_ReasonNamed) {
   agent::TenantView web = tenantOf("web", "resident");
   web.refusal = "it captures a graph";
   EXPECT_EQ(whySlow(web, nodeOf({web})),
-            Lines{"could not give memory back when asked last: it captures a graph"});
+            Lines{"could not release memory at the last request: it captures a graph"});
 }
 
 TEST(MemoryText, LongIdle_IdleTimeAndShutdownShown) {
   agent::TenantView web = tenantOf("web", "out");
   web.memory_reason = "unused";
   web.idle_s = 9 * 3600;
-  EXPECT_EQ(memoryNotes(web, nodeOf({web})), (Lines{"gave its memory back", "idle 9h"}));
+  EXPECT_EQ(memoryNotes(web, nodeOf({web})), (Lines{"released its memory", "idle 9h"}));
   web.stop = "noticed";
   web.stop_left_s = 240;
-  EXPECT_EQ(memoryNotes(web, nodeOf({web})).front(), "ends in 4m unless it works");
+  EXPECT_EQ(memoryNotes(web, nodeOf({web})).front(), "ends in 4m unless it resumes work");
   web.stop = "ending";
-  EXPECT_EQ(memoryNotes(web, nodeOf({web})).front(), "is being ended");
+  EXPECT_EQ(memoryNotes(web, nodeOf({web})).front(), "terminating");
 }
 
 std::string stamp(std::int64_t ms) {
@@ -212,11 +209,10 @@ TEST(MemoryText, AllocationWaits_SaidInNotes) {
   agent::TenantView web = tenantOf("web", "resident");
   web.shares[0].swapped = 0;
   web.pressed = 1;
-  EXPECT_EQ(memoryNotes(web, nodeOf({web})), Lines{"an allocation waits: the card is short"});
+  EXPECT_EQ(memoryNotes(web, nodeOf({web})), Lines{"an allocation waits: the device is short"});
   EXPECT_EQ(
       whySlow(web, nodeOf({web})),
-      Lines{"an allocation waits for memory: device 0 has no room for it beside what is never "
-            "swapped"});
+      Lines{"an allocation waits for memory: device 0 has too little memory that can be swapped"});
 }
 
 TEST(MemoryText, DeviceNote_SwapTimeTurnAndThrashing) {

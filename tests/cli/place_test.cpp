@@ -176,9 +176,7 @@ TEST(MigInstances, Requests_AdmittedLikeDevices) {
       sandbox.divvy({"run", "--sim", "h100-mig", "--memory", "60Gi", "--", "/bin/true"}).code(), 0);
   const Outcome two = with({"--gpus", "2"});
   EXPECT_NE(two.code(), 0);
-  EXPECT_NE(two.err.find("is a part of a card (MIG), of which a process has one"),
-            std::string::npos)
-      << two.err;
+  EXPECT_NE(two.err.find("is a MIG instance; a process can use one"), std::string::npos) << two.err;
 }
 
 }  // namespace

@@ -158,7 +158,8 @@ TEST(Pools, TenantFromBeforePool_NewTenantRefused) {
   pools.write(twoPools(plain, me()));
   sandbox.set("DIVVY_POOLS", pools.path());
   const std::string err = refusal(sandbox, {"--pool", "whole", first_card[0], first_card[1]});
-  EXPECT_TRUE(says(err, "still used by who got it before it came into pool whole")) << err;
+  EXPECT_TRUE(says(err, "still used by tenants that got it before it moved into pool whole"))
+      << err;
   before.signal(SIGCONT);
   before.closeInput();
   before.wait();
@@ -185,7 +186,7 @@ TEST(Pools, WrongFile_RefusedWithPlace) {
          "model \" - \" has no letter or digit; accepted: ");
   expect("pools:\n- name: a\n  mode: alone\n", "pools.yaml:3:9: ");
   expect("pools:\n- name: a\n  device_policy: nearest\n", "device policy \"nearest\"; accepted: ");
-  expect("pools:\n- name: none\n", "is what no pool is called");
+  expect("pools:\n- name: none\n", "is reserved and cannot name a pool");
   expect("pools:\n- name: a\n- name: a\n", "pool a: twice");
   sandbox.set("DIVVY_POOLS", "pools.yaml");
   expect("pools: []\n", "accepted: a path that begins with /");

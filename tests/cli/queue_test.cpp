@@ -29,7 +29,7 @@ TEST(WaitQueue, ShareFreed_WaiterRuns) {
   Sandbox sandbox;
   Child first = holder(sandbox);
   Child second = sandbox.start(waiting("60Gi", {}, {"echo", "ran"}));
-  ASSERT_TRUE(second.complained("waiting for room, place 1"));
+  ASSERT_TRUE(second.complained("waiting for capacity, position 1"));
   EXPECT_FALSE(second.ended());
   first.closeInput();
   const Outcome outcome = second.wait();

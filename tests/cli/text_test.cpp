@@ -85,8 +85,7 @@ TEST(TopView, ManyTenants_NotHigherThanTerminal) {
 }
 
 TEST(TopView, NoAgent_SaidInFirstLine) {
-  EXPECT_EQ(drawTop({}, {{80, 24}, false, false, ""}).at(0),
-            "no agent is running: nothing is shared");
+  EXPECT_EQ(drawTop({}, {{80, 24}, false, false, ""}).at(0), "no agent is running: no shares");
 }
 
 TEST(TopView, EscapesInCommand_NotPrinted) {

@@ -30,7 +30,7 @@ func drained(w *world) error {
 	node, device := first.Spec.NodeName, shares[0][0].uuid
 	where := node + "/" + device
 	if no, err := w.tool(nil, "drain", where); !no || err == nil ||
-		!strings.Contains(err.Error(), w.space+"/first: nobody would make it anew") {
+		!strings.Contains(err.Error(), w.space+"/first: no controller would recreate it") {
 		return fmt.Errorf("a pod that nobody makes anew: %v", err)
 	}
 	if _, err := w.tool(nil, "cordon", where); err != nil {

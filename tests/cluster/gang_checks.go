@@ -113,7 +113,7 @@ func gangProcessors(w *world) error {
 			}
 			continue
 		}
-		if err := w.waitsFor(name, members, "find no processors or memory"); err != nil {
+		if err := w.waitsFor(name, members, "find too little CPU or memory"); err != nil {
 			return err
 		}
 		if err := w.comesTo("g", 0, members); err != nil {

@@ -121,7 +121,7 @@ func (w *world) cheatIsFound(build string) error {
 	}
 	clock := watchStalls()
 	defer clock.end()
-	if err := w.toldOfBypass("cheat", "of which it was given nothing"); err != nil {
+	if err := w.toldOfBypass("cheat", "which is not allocated to it"); err != nil {
 		return err
 	}
 	took := clock.passed()

@@ -115,7 +115,7 @@ func injectedAsTheRuntimeReads(w *world) (err error) {
 
 func (w *world) reading(build string, mark int) error {
 	w.note = "given by CDI"
-	if err := w.agentSays("containers are given theirs by CDI", mark); err != nil {
+	if err := w.agentSays("containers get their share by CDI", mark); err != nil {
 		return err
 	}
 	stays := probe("stays", one("3000", "10"))
@@ -132,7 +132,7 @@ func (w *world) reading(build string, mark int) error {
 	if named, err := w.byCdi("stays"); err != nil || !named {
 		return fmt.Errorf("it was not given by CDI, %w", err)
 	}
-	if err := w.agentSays("the runtime reads CDI specs", mark); err != nil {
+	if err := w.agentSays("the runtime read the CDI spec of", mark); err != nil {
 		return err
 	}
 	// The control: the same runtime, and mounts.
@@ -166,7 +166,7 @@ func (w *world) reading(build string, mark int) error {
 }
 
 func (w *world) notReading(build string, mark int) error {
-	if err := w.agentSays("containers are given theirs by mounts: containerd://1.6", mark); err != nil {
+	if err := w.agentSays("containers get their share by mounts: containerd://1.6", mark); err != nil {
 		return err
 	}
 	if err := w.isLimited("limited"); err != nil {
@@ -184,7 +184,7 @@ func (w *world) notReading(build string, mark int) error {
 		return err
 	}
 	begun := time.Now()
-	if err := w.agentSays("ignores CDI, and gave it nothing of its share", mark); err != nil {
+	if err := w.agentSays("ignores CDI, and passed nothing of its share", mark); err != nil {
 		return err
 	}
 	w.note = fmt.Sprintf("given by mounts; that CDI is ignored is noticed after %.1f s", time.Since(begun).Seconds())

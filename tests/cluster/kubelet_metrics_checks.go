@@ -35,7 +35,7 @@ func metricsComeLater(w *world) (err error) {
 	if err := w.agentBegins(record.Build); err != nil {
 		return err
 	}
-	if err := w.agentSays("nobody is told of metrics", mark); err != nil {
+	if err := w.agentSays("metrics endpoint is unavailable", mark); err != nil {
 		return err
 	}
 	said, err := w.afterNewAgent("meanwhile")

@@ -150,12 +150,12 @@ func realCardsByCdi(w *world) (err error) {
 	if err := w.agentBeginsOn("gpu", record.Build); err != nil {
 		return err
 	}
-	if err := w.agentSays("containers are given theirs by mounts", mark); err != nil {
+	if err := w.agentSays("containers get their share by mounts", mark); err != nil {
 		return err
 	}
 	if record.Runtime == "" {
 		w.note = "this runtime reads none: by mounts"
-		return w.agentSays("containers are given theirs by mounts: containerd://1.6", mark)
+		return w.agentSays("containers get their share by mounts: containerd://1.6", mark)
 	}
 	// The control: with a driver's spec that does not run, nothing of it is given.
 	version := w.runningVersion(mark)
@@ -169,7 +169,7 @@ func realCardsByCdi(w *world) (err error) {
 	if err := w.agentBeginsOn("gpu", record.Build); err != nil {
 		return err
 	}
-	if err := w.agentSays("containers are given theirs by CDI", mark); err != nil {
+	if err := w.agentSays("containers get their share by CDI", mark); err != nil {
 		return err
 	}
 	return w.eachHasItsOwn(uuids)

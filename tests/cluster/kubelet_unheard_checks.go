@@ -24,7 +24,7 @@ func errorsUnheard(w *world) error {
 // As the agent says it, and as `divvy gpus` has it.
 const (
 	unheard     = "card-fault: 2 uncorrected memory errors"
-	unheardWord = "Xid 48 while no agent was there, between "
+	unheardWord = "Xid 48 while no agent ran, between "
 )
 
 func (w *world) foundAfterwards(bad, good string) error {

@@ -385,7 +385,7 @@ func (w *world) volcanosTurns() error {
 		}
 	}
 	// Once, and not before there were any.
-	return w.agentSays("switch deviceshare.NodeLockEnable off", mark)
+	return w.agentSays("set deviceshare.NodeLockEnable to false", mark)
 }
 
 func (w *world) noLock() error {

@@ -77,7 +77,7 @@ func queueReclaims(w *world) error {
 		return err
 	}
 	took := time.Since(began)
-	if err := w.waitsFor(ours, 3, "takes back what others borrowed"); err != nil {
+	if err := w.waitsFor(ours, 3, "reclaims its guarantee"); err != nil {
 		return err
 	}
 	if err := a.told(names[0], "Reclaimed", ours); err != nil {

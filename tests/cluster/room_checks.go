@@ -57,7 +57,7 @@ func gangPreempts(w *world) error {
 		return err
 	}
 	took := time.Since(began)
-	if err := w.waitsFor(name, upper, "end for it: of lower priority"); err != nil {
+	if err := w.waitsFor(name, upper, "for it: of lower priority"); err != nil {
 		return err
 	}
 	if err := a.told(names[0], "Preempted", "its priority is 1000"); err != nil {

@@ -145,10 +145,10 @@ TEST_F(Checkpoint, DamagedAndRepaired_LoggedOnceEach) {
       ++count;
     return count;
   };
-  constexpr const char* kDamaged = "whose devices are which is known of containers that go on only";
-  constexpr const char* kWhole = "the kubelet's checkpoint can be read again";
-  constexpr const char* kDoubted = "it may be damaged, and is believed where pod resources do not";
-  constexpr const char* kBelieved = "the kubelet's checkpoint can be believed again";
+  constexpr const char* kDamaged = "devices are known for running containers only";
+  constexpr const char* kWhole = "the kubelet's checkpoint is read again";
+  constexpr const char* kDoubted = "it may be damaged, and is used unless pod resources";
+  constexpr const char* kBelieved = "the kubelet's checkpoint is valid again";
   std::vector<AssignedPod> pods;
   const auto another = [&] {
     pods.push_back(

@@ -51,7 +51,8 @@ TEST(NodePublisher, KubeletHidesPods_NotRegisteredWithReason) {
   process.kubelet.hidePods(true);
   process.beginAgent();
   ASSERT_TRUE(process.ready());
-  EXPECT_TRUE(process.says("cannot be seen, and this node's devices are not registered: "));
+  EXPECT_TRUE(
+      process.says("cannot read the kubelet's pod resources, devices are not registered: "));
   EXPECT_FALSE(process.api.notes().contains(kRegister));
   Rng rng(1);
   const AssignedPod pod = podOf("uid-1", {kMain}, process.cards().front());
@@ -223,7 +224,7 @@ TEST(DevicePluginController, ResizeBelowContext_IsRefused) {
   const kube::ResizeResult small = told("small");
   EXPECT_FALSE(small.done);
   EXPECT_EQ(small.reason, "Invalid");
-  EXPECT_THAT(small.message, HasSubstr("100 MiB is less than one context costs there"));
+  EXPECT_THAT(small.message, HasSubstr("100 MiB is less than one context needs there"));
   EXPECT_EQ(amiss(foundBy(process.kubelet.of("uid-1", "main")), pod.portions[0]), "");
   process.api.setPod(admittedFor(pod, 800, "enough"));
   EXPECT_TRUE(told("enough").done);
@@ -242,8 +243,9 @@ TEST(DevicePluginController, SameNameOtherPod_IsRefused) {
   process.api.removePod("uid-1");
   process.api.setPod(now.object());
   const grpc::Status refused = process.kubelet.prepare("uid-1", "main");
-  EXPECT_THAT(refused.error_message(),
-              HasSubstr("the kubelet gave these devices to another pod team/trainer than uid-2"));
+  EXPECT_THAT(
+      refused.error_message(),
+      HasSubstr("the kubelet allocated these devices to another pod team/trainer than uid-2"));
   EXPECT_TRUE(process.sandbox.tenantCount(0));
   process.kubelet.end("uid-1");
   ASSERT_TRUE(process.kubelet.admit(now.ask, true, &rng));
@@ -266,7 +268,7 @@ TEST(DevicePluginController, AgentEnds_WaitingContainerIsTold) {
       std::async(std::launch::async, [&] { return process.kubelet.prepare("uid-1", "main"); });
   EXPECT_EQ(waiting.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout);
   process.endAgent();
-  EXPECT_THAT(waiting.get().error_message(), HasSubstr("this agent ends"));
+  EXPECT_THAT(waiting.get().error_message(), HasSubstr("this agent stops"));
   EXPECT_EQ(amiss(foundBy(process.kubelet.of("uid-1", "init")), pod.portions[0]), "")
       << "the first one still has what is its own";
   process.beginAgent();

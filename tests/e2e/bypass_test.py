@@ -78,7 +78,7 @@ class Report(BypassTest):
         self.assertEqual(cheat.hands[0].ask("open"), [SUCCESS])
         self.assertEqual(self.found(cheat),
                          f"process {cheat.hands[0].pid} (hand) uses device 0 without Divvy's library")
-        self.assertIn("goes around its limits", self.product.divvy("ls", *self.product.sim)[1])
+        self.assertIn("bypasses its limits", self.product.divvy("ls", *self.product.sim)[1])
         self.assertIn("without Divvy's library",
                       self.product.divvy("events", "cheat", *self.product.sim)[1])
         self.assert_untouched("honest")
@@ -119,7 +119,7 @@ class OtherDevice(BypassTest):
     def test_a_card_that_it_was_not_given_is_the_gravest(self):
         cheat = self.cheat("cheat", hand=BUSY)
         self.assertEqual(cheat.hands[0].ask("open", 2), [SUCCESS])
-        self.assertIn(", of which it was given nothing", self.found(cheat))
+        self.assertIn(", which is not allocated to it", self.found(cheat))
 
 
 class Throttle(BypassTest):
@@ -146,7 +146,7 @@ class Evict(BypassTest):
         cheat = self.cheat("cheat")
         self.assertEqual(cheat.hands[0].ask("open"), [SUCCESS])
         self.found(cheat, stays=False)  # it is ended while we look
-        self.assertIn("SIGTERM in 2s unless that ends", self.happened("notice", "cheat"))
+        self.assertIn("SIGTERM in 2s unless the bypass ends", self.happened("notice", "cheat"))
         self.happened("stopped", "cheat")
         self.assertNotEqual(cheat.run.wait(BOUND), 0)
         self.assert_untouched("honest")

@@ -84,7 +84,7 @@ class CheckpointTest(SwapTest):
         self.assertIn("--checkpoint", self.row(low)["checkpoint_note"])
         status, _, err = self.product.run("65%", "true", arguments=("--priority", "high"))
         self.assertEqual(status, 1)
-        self.assertIn("beside what is never swapped of others", err)
+        self.assertIn("beside memory of other tenants that is never swapped", err)
         self.assertEqual(self.row(low)["checkpoint"], "here")
         self.intact(low)
 
@@ -119,7 +119,7 @@ class CheckpointTest(SwapTest):
     def test_a_lock_that_takes_too_long_leaves_it_as_it_was(self):
         self.agent(SIMGPU_FAULTS="fail-at=cuCheckpointProcessLock=600")  # CUDA_ERROR_NOT_READY
         low, high = self.low(), self.high()
-        wait_until(lambda: self.row(low)["checkpoint_note"] == "its work did not end in time",
+        wait_until(lambda: self.row(low)["checkpoint_note"] == "its work did not finish in time",
                    "the reason", AWAY)
         self.becomes(low, "here")
         self.intact(low)
@@ -137,7 +137,7 @@ class CheckpointTest(SwapTest):
         low, high = self.low(), self.high()
         self.assertEqual(high.hands[0].answer(), [SUCCESS])
         self.assertNotEqual(low.run.wait(AWAY), 0)
-        self.assertIn("its checkpoint failed; it is killed", self.log())
+        self.assertIn("its checkpoint failed; killing it", self.log())
         self.work(high)
         self.goes_on(high)
         self.end_correctly(high)
@@ -151,7 +151,7 @@ class CheckpointTest(SwapTest):
         self.goes_on(high)
         self.end_correctly(high)
         self.assertNotEqual(low.run.wait(AWAY), 0)
-        self.assertIn("the card had no memory to restore it, which is for good; it is killed",
+        self.assertIn("the device had too little memory to restore it, which is final; killing it",
                       self.log())
 
     def test_what_the_card_has_no_room_for_is_not_tried(self):

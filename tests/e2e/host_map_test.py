@@ -30,8 +30,8 @@ class HostMapTest(SwapTest):
         large = self.filled("large", LARGE, blocks=BLOCKS)
         row = self.runs_with_host(large)
         self.assertEqual(row["memory"], "resident", "it has all that it can be given")
-        self.assertIn("used at the host", self.product.divvy("ls", *self.product.sim)[1])
-        self.assertIn("of it is used where it is, in the host's memory, slowly",
+        self.assertIn("used in host memory", self.product.divvy("ls", *self.product.sim)[1])
+        self.assertIn("of it is used in host memory, slowly",
                       self.product.divvy("top", *self.product.sim)[1])
         self.end_correctly(large)
         self.assert_card_held()

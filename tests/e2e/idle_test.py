@@ -67,8 +67,8 @@ class IdleTest(SwapTest):
         self.assertGreaterEqual(self.row(mine)["shares"][0]["resident"], 5 * 510 * MIB // 100)
         self.assertEqual(self.row(normal)["shares"][0]["swapped"], 0)
         text = self.product.divvy("ls", *self.product.sim)[1]
-        self.assertEqual(text.count("gave its memory back"), 2, text)
-        self.assertIn("128 MiB swapped out; its next work brings it back",
+        self.assertEqual(text.count("released its memory"), 2, text)
+        self.assertIn("128 MiB swapped out; swapped in at its next work",
                       self.happened("reclaimed", "low"))
         # The next work brings it back, every word of it.
         self.work(low, mine)
@@ -139,10 +139,10 @@ class IdleTest(SwapTest):
         self.worked(box)
         wait_until(lambda: self.row(box)["stop"] == "noticed", "the notice")
         self.assertTrue(self.notice(box).exists())
-        self.assertIn("unless it works", self.product.divvy("ls", *self.product.sim)[1])
+        self.assertIn("unless it resumes work", self.product.divvy("ls", *self.product.sim)[1])
         self.assertIn("SIGTERM in 10m unless box works", self.happened("notice", "box"))
         self.work(box)
-        self.assertEqual(self.happened("called-off", "box"), "it works again")
+        self.assertEqual(self.happened("called-off", "box"), "it resumed work")
         wait_until(lambda: self.row(box)["stop"] == "" and not self.notice(box).exists(), "it is over")
         self.assertIn("killed", self.happened("hook", "box"))
         self.goes_on(box)
@@ -159,7 +159,7 @@ class IdleTest(SwapTest):
                                 if event["kind"] == "notice"]) >= 2, "another try")
         self.assertNotIn("stopped", [event["kind"] for event in self.events("box")])
         log = (self.product.runtime / "sim-swap" / "agent.log").read_text()
-        self.assertIn("said: no space left", log)
+        self.assertIn("printed: no space left", log)
         self.work(box)
         self.goes_on(box)
         self.end_correctly(box)
@@ -169,7 +169,7 @@ class IdleTest(SwapTest):
         box = self.filled("box", "30%", blocks=20)
         self.worked(box)
         self.may_be_idle_for(box, "1s")
-        self.assertIn("its time was over", self.happened("hook", "box"))
+        self.assertIn("killed at the deadline", self.happened("hook", "box"))
         self.assertIn("the hook failed", self.happened("called-off", "box"))
         self.assertEqual(self.product.divvy("set", "box", "--idle-stop", "off")[0], 0)
         self.work(box)
@@ -182,7 +182,7 @@ class IdleTest(SwapTest):
         box.hands[0].ask("deaf")
         self.worked(box)
         self.may_be_idle_for(box, "1s")
-        self.assertIn("still there 2s after SIGTERM", self.happened("killed", "box"))
+        self.assertIn("still running 2s after SIGTERM", self.happened("killed", "box"))
         self.assertNotEqual(box.run.wait(60), 0)
 
     def test_another_agent_begins_anew(self):
@@ -236,7 +236,7 @@ class IdleTest(SwapTest):
         pinner = self.swapper("pinner", "50%")
         self.assertEqual(pinner.hands[0].ask("pin", 230 * MIB), [SUCCESS])
         self.assertEqual(box.hands[0].ask("more", 160 * MIB)[0], 2)
-        self.assertIn("waited up to 1s: the card is short", self.happened("waited", "box"))
+        self.assertIn("waited up to 1s: the device is short", self.happened("waited", "box"))
         self.work(box)
         self.goes_on(box)
         self.end_correctly(box)

@@ -111,7 +111,7 @@ class Devices(PodmanTest):
         self.file.write_text("somebody's")
         status, _, err = self.create("1Gi")
         self.assertEqual(status, 2)
-        self.assertIn("not Divvy's", err)
+        self.assertIn("was not written by Divvy", err)
         self.assertEqual(self.file.read_text(), "somebody's")
         self.assertEqual(self.product.rows("ls"), [])
 

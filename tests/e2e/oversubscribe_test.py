@@ -135,7 +135,7 @@ class OversubscribeTest(SwapTest):
         self.assertEqual(self.product.tenant_row("one")["shares"][0]["guarantee"], 30 * 510 * MIB // 100)
         status, _, err = self.product.divvy("set", "two", "--memory", "80%")
         self.assertEqual(status, 1)
-        self.assertIn("can be had beside what is never swapped of others", err)
+        self.assertIn("available beside memory of other tenants that is never swapped", err)
         self.work(one, two)
         self.took_turns(one, two)
         self.assertGreaterEqual(self.product.tenant_row("one")["shares"][0]["resident"], 30 * 510 * MIB // 100)

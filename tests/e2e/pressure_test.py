@@ -51,9 +51,9 @@ class PressureTest(SwapTest):
         tenant.hands[0].tell("more", 160 * MIB)
         wait_until(lambda: self.product.tenant_row("short")["pressed"] == 1, "an allocation to wait")
         text = self.product.divvy("ls", *self.product.sim)[1]
-        self.assertIn("an allocation waits: the card is short", text)
+        self.assertIn("an allocation waits: the device is short", text)
         text = self.product.divvy("top", *self.product.sim)[1]
-        self.assertIn("an allocation waits for memory: device 0 has no room for it", text)
+        self.assertIn("an allocation waits for memory: device 0 has too little memory that can be swapped", text)
         self.assertEqual(pinner.end(), 0)
         self.assertEqual(tenant.hands[0].answer(), [SUCCESS])
         wait_until(lambda: self.product.tenant_row("short")["pressed"] == 0, "nobody to wait")

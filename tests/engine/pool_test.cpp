@@ -256,7 +256,7 @@ TEST(Pools, InvalidPools_Refused) {
   one.users = {UserName("ann")};
   one.default_of = {UserName("bob")};
   EXPECT_EQ(said({one}),
-            "pool a: the default of bob, who may not use it; accepted: one of its users");
+            "pool a: the default of bob, which may not use it; accepted: one of its users");
   EXPECT_TRUE(engine.pools().empty());
 }
 

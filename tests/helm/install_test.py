@@ -28,7 +28,7 @@ class Tells(unittest.TestCase):
 
     # Regression: shells ate the backslashes, and each node had <none>.
     def test_a_command_of_the_notes_is_what_a_shell_makes_of_it(self):
-        line = next(l for l in self.notes().splitlines() if l.startswith("Cards, by node:"))
+        line = next(l for l in self.notes().splitlines() if l.startswith("Shares, by node:"))
         self.assertEqual(shlex.split(line.split(":", 1)[1])[-1],
                          r"custom-columns=NODE:.metadata.name,SHARES:.status.allocatable.nvidia\.com/gpu")
 

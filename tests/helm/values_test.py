@@ -108,8 +108,8 @@ class Refuses(unittest.TestCase):
         no_config = "is a ConfigMap without config.json; accepted: a ConfigMap"
         for text, named in (('settings:\n- nodes: ["*"\n  cores: 80\n', "is no YAML: line 2: "),
                             ("settings:\n- nodes: [a]\n  cores: : 8\n", "is no YAML: line 3: "),
-                            ("- nodes: [a]\n", "is no map; accepted: a map with settings"),
-                            ("settings", "is no map; accepted: a map with settings"),
+                            ("- nodes: [a]\n", "is not a map; accepted: a map with settings"),
+                            ("settings", "is not a map; accepted: a map with settings"),
                             ("setings: []\n", "has no settings; accepted: "),
                             ("# nothing yet\n", "has no settings; accepted: "),
                             ("kind: ConfigMap\ndata: 3\n", no_config),

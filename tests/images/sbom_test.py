@@ -161,7 +161,7 @@ class Document(unittest.TestCase):
     def test_the_program_of_an_agents_helper_finds_what_it_loads(self):
         """It refuses what it was not begun with, by itself."""
         done = subprocess.run(["chroot", str(ROOT), "/opt/divvy/bin/divvy-agent-helper"], capture_output=True, text=True)
-        self.assertEqual((done.returncode, done.stderr), (2, "divvy: this is begun by: divvy agent-helper\n"))
+        self.assertEqual((done.returncode, done.stderr), (2, "divvy: this program is started by divvy agent-helper\n"))
 
     def test_the_image_is_that_folder(self):
         with tarfile.open(IMAGES / "divvy.tar") as image:

@@ -91,7 +91,7 @@ TEST(KubeletCheckpoint, FlippedBitOrWrongChecksum_DoubtReported) {
     const std::size_t at = whole.find(word);
     ASSERT_NE(at, std::string::npos);
     whole[at] ^= 2;
-    EXPECT_NE(doubtOf(whole).find("says checksum 1129797246 of"), std::string::npos) << word;
+    EXPECT_NE(doubtOf(whole).find("has checksum 1129797246 of"), std::string::npos) << word;
     whole[at] ^= 2;
   }
   const std::string data = whole.substr(0, whole.find(",\"Checksum\""));
@@ -140,7 +140,7 @@ TEST(KubeletCheckpoint, MissingOrDamagedFile_ErrorNamesPath) {
   std::ofstream(path)
       << R"({"Data":{"PodDeviceEntries":null,"RegisteredDevices":{}},"Checksum":1})";
   EXPECT_TRUE(readCheckpoint(sockets, &doubt));
-  EXPECT_NE(doubt.find(path + " says checksum 1 of"), std::string::npos) << doubt;
+  EXPECT_NE(doubt.find(path + " has checksum 1 of"), std::string::npos) << doubt;
   std::filesystem::remove_all(root);
 }
 

@@ -53,7 +53,7 @@ TEST(Layout, PinReasons_KeepNumbersAndWords) {
                                   "collectives",
                                   "32-bit addresses",
                                   "allocated before",
-                                  "the driver lacks what it takes",
+                                  "the driver lacks the required functions",
                                   "multicast",
                                   "sparse arrays",
                                   "devices without access",

@@ -71,8 +71,8 @@ POLICIES = sorted(str(path.relative_to(ROOT / "src"))
 ADMITS = ["scheduler/webhook/pod_webhook.cpp", *POLICIES, "scheduler/codec/pod_group.cpp",
           "scheduler/quota/resource_quota.cpp", "scheduler/codec/share_variety.cpp"]
 # Not of containers: a wrong option's, and what the whole agent cannot do.
-ELSEWHERE = ["accepted: hami, volcano", "not YAML: ", "creating ", "which is not Divvy's, and cannot be", "the body is no",
-             "the body is not JSON", "; the name of a group is", "is accepted of pods of a Job", "resource quota : ",
+ELSEWHERE = ["accepted: hami, volcano", "not YAML: ", "creating ", "which is not a file of Divvy, and cannot be", "the body is not an",
+             "the body is not JSON", "; the name of a group is", "is accepted for pods of a Job", "resource quota : ",
              "is not 1 to ", "is too long for a socket"]
 
 

@@ -156,10 +156,10 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"NoneOfAModel", {{"divvy.dev/gpu-l20", "0"}, {kGpuMem, "1024"}}, ""},
         Row{"TwoNamesOfTheCount",
             {{"divvy.dev/gpu", "1"}, {kGpu, "1"}},
-            "!nvidia.com/gpu and divvy.dev/gpu say the same"},
+            "!nvidia.com/gpu and divvy.dev/gpu set the same value"},
         Row{"TwoModels",
             {{"divvy.dev/gpu-a100", "1"}, {"divvy.dev/gpu-l20", "1"}},
-            "!divvy.dev/gpu-a100 and divvy.dev/gpu-l20 say the same"},
+            "!divvy.dev/gpu-a100 and divvy.dev/gpu-l20 set the same value"},
         Row{"OursIsNamed", {{"divvy.dev/gpu", "-1"}}, "!divvy.dev/gpu: -1: negative"}),
     [](const auto& each) { return each.param.name; });
 

@@ -79,7 +79,7 @@ TEST(Descriptor, NamedVendors_OnlyThoseKept) {
   EXPECT_EQ(only(builtIn(), {})->size(), builtIn().size());
   const auto none = only(builtIn(), {"intel"});
   ASSERT_FALSE(none);
-  EXPECT_THAT(none.error().message(), HasSubstr("vendor \"intel\" is not known; known are amd, "));
+  EXPECT_THAT(none.error().message(), HasSubstr("vendor \"intel\" is unknown; accepted: amd, "));
 }
 
 TEST(Descriptor, DuplicateKind_IsRefused) {
@@ -141,7 +141,7 @@ TEST(Descriptor, InvalidText_ErrorNamesPlace) {
   const std::vector<std::tuple<std::string, std::string, std::string>> cases = {
       {"", "", "accepted: a map"},
       {"vendor: v\n", ":1:1", "lacks kinds"},
-      {"vendor: v\nkinds: []\n", ":2:8", "accepted: a list with something in it"},
+      {"vendor: v\nkinds: []\n", ":2:8", "accepted: a list that is not empty"},
       {"vendor: v\nkinds: 3\n", ":2:8", "accepted: a list"},
       {"vendor: v\nkind: 3\n", ":2:1", "unknown key \"kind\"; accepted: vendor, kinds"},
       {head, ":3:5", "lacks count or slice"},

@@ -191,7 +191,7 @@ TEST(DeviceConfig, InvalidValue_RefusedWithReason) {
   EXPECT_THAT(refused("nvidia: {memoryFactor: 256, defaultMemory: 100Mi}\n"),
               HasSubstr("accepted: at least 256 MiB"));
   EXPECT_THAT(refused("nvidia: {defaultMemory: lots}\n"), HasSubstr("f:1:"));
-  EXPECT_THAT(refused("nvidia: [1]\n"), HasSubstr("nvidia is no map"));
+  EXPECT_THAT(refused("nvidia: [1]\n"), HasSubstr("nvidia is not a map"));
   EXPECT_THAT(refused("nvidia: {gpuCorePolicy: strict}\n"), HasSubstr("disable"));
   EXPECT_THAT(refused("vnpus:\n- {commonWord: Ascend999}\n"), HasSubstr("memoryAllocatable"));
   EXPECT_THAT(refused("vnpus:\n- {commonWord: Ascend910A, memoryCapacity: 1}\n"),

@@ -77,7 +77,7 @@ TEST(ReadYamlDocuments, InvalidText_ErrorNamesLine) {
            {"a: 1\n---\nb: 2\n---\nc: [1\n", "f:6: "},
            {"a: {<<: 3}\n", "f:1: \"<<\" merges maps; accepted: a map, or a list of maps"},
            {"a: {<<: [{b: 1}, 3]}\n", "f:1: \"<<\" merges maps"},
-           {"? [a]\n: b\n", "f:1: a key is no text"},
+           {"? [a]\n: b\n", "f:1: a key is not text"},
            {"a: 1\nb: c\xE9\n", "f:2: it is not UTF-8"},
            {"a\xC0\xAF: 1\n", "f:1: it is not UTF-8"},
            {"\xFF\xFE"

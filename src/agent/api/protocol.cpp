@@ -311,7 +311,7 @@ void read(Reader& reader, const bj::value& from, ContainerEdits& edits) {
   });
   inner.texts("devices", edits.devices);
   if (const bj::value* environment = inner.find("environment")) {
-    if (!environment->is_object()) inner.fail("environment is no object");
+    if (!environment->is_object()) inner.fail("environment is not an object");
     for (const auto& [name, value] :
          environment->is_object() ? environment->get_object() : bj::object())
       if (value.is_string()) edits.environment[std::string(name)] = value.get_string();

@@ -30,7 +30,7 @@ Result<MemoryRequest> parseMemoryAsk(std::string_view text) {
   if (fault != std::errc{} || end != digits.data() + digits.size() || percent < 1 ||
       percent > 100) {
     return Error{ErrorCode::kUsage, "memory \"" + std::string(text) +
-                                        "\": not a share of a card; accepted: 1% to 100%"};
+                                        "\" is not a part of a device; accepted: 1% to 100%"};
   }
   return MemoryRequest{{}, percent};
 }
@@ -82,7 +82,7 @@ Result<OnPressure> parseOnPressure(std::string_view text) {
 Result<void> checkPressureWait(std::uint64_t ms) {
   if (ms != 0 && ms <= kMaxPressureWaitMs) return {};
   return Error{ErrorCode::kUsage, "an allocation cannot wait " + std::to_string(ms) +
-                                      " ms for memory; accepted: more than nothing, at most 24h"};
+                                      " ms for memory; accepted: more than 0, at most 24h"};
 }
 
 Result<std::string> parsePoolName(std::string_view text) {

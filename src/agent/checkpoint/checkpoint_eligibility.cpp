@@ -45,7 +45,7 @@ std::string barWords(Ineligibility bar) {
     case Ineligibility::kNoProcess:
       return "no process of it uses the device";
     case Ineligibility::kForeignProcess:
-      return "a process of it is not ours to stop";
+      return "a process of it cannot be stopped by this agent";
     case Ineligibility::kManaged:
       return "it uses managed memory";
     case Ineligibility::kShared:
@@ -58,11 +58,11 @@ std::string barWords(Ineligibility bar) {
     case Ineligibility::kFabric:
       return "it uses multicast memory";
     case Ineligibility::kTooLarge:
-      return "it could not come back: what that takes is more than tenants may have";
+      return "it could not be restored: the memory this needs exceeds the budget of tenants";
     case Ineligibility::kHostMemory:
-      return "the host has no memory for it";
+      return "the host has too little memory for it";
     case Ineligibility::kBusy:
-      return "its work did not end in time";
+      return "its work did not finish in time";
     case Ineligibility::kRefused:
       return "the driver refused";
     case Ineligibility::kNone:

@@ -218,7 +218,7 @@ void CheckpointStateMachine::noteState(Process* process, DriverState state, Chec
   process->busy_since = process->busy_since.value_or(now);
   process->ask_at = now + kBusyPause;
   if (now - *process->busy_since >= kCopyLimit)
-    doom(process->pid, "its checkpoint was interrupted and does not end", now);
+    doom(process->pid, "its checkpoint was interrupted and does not complete", now);
 }
 
 void CheckpointStateMachine::failed(Process* process, CheckpointCall call, CheckpointAnswer answer,
@@ -231,12 +231,12 @@ void CheckpointStateMachine::failed(Process* process, CheckpointCall call, Check
   if (call == CheckpointCall::kRestore && lost) {
     doom(process->pid,
          answer == CheckpointAnswer::kNoMemory
-             ? "the card had no memory to restore it, which is for good"
+             ? "the device had too little memory to restore it, which is final"
              : "it could not be restored",
          now);
     return;
   }
-  if (hangs) return doom(process->pid, "the driver did not end its checkpoint", now);
+  if (hangs) return doom(process->pid, "the driver did not complete its checkpoint", now);
   if (call == CheckpointCall::kLock || call == CheckpointCall::kCheckpoint) {
     turnBack(answer == CheckpointAnswer::kNotReady ? Ineligibility::kBusy : Ineligibility::kRefused,
              now);
@@ -244,7 +244,7 @@ void CheckpointStateMachine::failed(Process* process, CheckpointCall call, Check
   }
   retry(process, now);
   const bool gives_up = call != CheckpointCall::kState && process->tries >= kMaxTries;
-  if (gives_up) doom(process->pid, "the driver does not let it go on", now);
+  if (gives_up) doom(process->pid, "the driver does not unlock it", now);
 }
 
 // No call was made, so nothing is lost.

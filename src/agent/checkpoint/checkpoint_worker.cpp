@@ -90,7 +90,7 @@ CheckpointReply readCheckpointReply(std::string_view line) {
   const bool fits = rest.empty() || answer == CheckpointAnswer::kRefused || (done && state);
   if (!answer || !fits)
     return {CheckpointAnswer::kRefused, DriverState::kUnknown,
-            "the helper said \"" + std::string(line) + "\""};
+            "the helper answered \"" + std::string(line) + "\""};
   CheckpointReply reply{*answer, state.value_or(DriverState::kUnknown), ""};
   if (answer == CheckpointAnswer::kRefused) reply.why = rest;
   return reply;

@@ -28,12 +28,13 @@ Result<void> checkFree(const std::string& file, const std::string& name) {
   if (access(file.c_str(), F_OK) != 0) return {};
   const std::string control = controlIn(contentOf(file));
   if (control.empty())
-    return Error{ErrorCode::kUsage,
-                 file + " is there and not Divvy's; accepted: another name, or folder"};
+    return Error{
+        ErrorCode::kUsage,
+        file + " exists and was not written by Divvy; accepted: another name or directory"};
   // A file of a share that no longer exists has no owner.
   if (access(control.c_str(), F_OK) == 0)
-    return Error{ErrorCode::kUsage,
-                 file + " is of a share \"" + name + "\" of another agent; accepted: another name"};
+    return Error{ErrorCode::kUsage, file + " belongs to share \"" + name +
+                                        "\" of another agent; accepted: another name"};
   return {};
 }
 

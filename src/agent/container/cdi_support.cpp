@@ -52,7 +52,7 @@ std::string whyNoCdi(std::string_view runtime, std::string_view kubelet) {
       colon == std::string_view::npos ? Version{0, 0} : versionOf(runtime.substr(colon + 3));
   if (kind == "containerd" && version >= Version{2, 0}) return "";
   if (kind == "containerd" && version >= Version{1, 7})
-    return named + " reads CDI specs only where it is told to";
+    return named + " reads CDI specs only if configured to";
   if (kind == "cri-o" && version >= Version{1, 28}) return "";
   if (kind == "containerd" || kind == "cri-o") return named + " ignores CDI devices";
   return named.empty() ? "the runtime is not known" : "of " + named + " it is not known";

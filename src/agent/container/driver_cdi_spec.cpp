@@ -86,7 +86,7 @@ Result<std::string> findDriverSpec(const std::vector<std::string>& folders) {
     }
   }
   return Error{ErrorCode::kNotFound, std::string("no CDI spec of ") + kDriverKind +
-                                         " is there; nvidia-ctk cdi generate writes one"};
+                                         " exists; run nvidia-ctk cdi generate to create one"};
 }
 
 std::string whyNotBy(const std::string& driver, const std::vector<DeviceId>& cards,
@@ -99,7 +99,7 @@ std::string whyNotBy(const std::string& driver, const std::vector<DeviceId>& car
   for (const bj::value& one : listAt(*spec, {"containerEdits", "mounts"}))
     if (textAt(one, {"hostPath"}).ends_with(".so." + version)) return {};
   return "the CDI spec of the driver names no library of version " + version +
-         ", which runs; nvidia-ctk cdi generate writes it anew";
+         ", which runs; run nvidia-ctk cdi generate to update it";
 }
 
 Result<std::string> withDriver(std::string_view own, const std::string& driver,

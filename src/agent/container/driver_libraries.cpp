@@ -82,7 +82,7 @@ Result<DriverLibraries> findDriverFiles(const std::string& nvml,
   const fs::path library = fs::canonical(root + nvml, fault);
   constexpr std::string_view kNvml = "libnvidia-ml.so.";
   const std::string name = library.filename().string();
-  if (fault || !name.starts_with(kNvml)) return missing(nvml + " does not say its version");
+  if (fault || !name.starts_with(kNvml)) return missing(nvml + " has no version");
   const std::string version = name.substr(kNvml.size());
   DriverLibraries found;
   for (const fs::directory_entry& entry : fs::directory_iterator(library.parent_path(), fault)) {
@@ -102,7 +102,7 @@ Result<DriverLibraries> findDriverFiles(const std::string& nvml,
     const Result<std::string> text = readPlainFile(root + folder, kMax);
     const int minor = text ? minorIn(*text) : -1;
     const std::string node = "/dev/nvidia" + std::to_string(minor);
-    if (minor < 0) return missing(folder + " does not say which node of /dev the card is");
+    if (minor < 0) return missing(folder + " has no device minor number");
     if (!fs::exists(root + node, fault)) return missing(node + " is not there");
     found.devices.push_back(node);
   }

@@ -145,8 +145,7 @@ Result<InstallLayout> stageInstall(const InstallLayout& from, const std::string&
     return staged;
   }
   return Error{ErrorCode::kIo, "--install-dir " + dir + ": " + std::to_string(kMaxBeside) +
-                                   " folders " + name +
-                                   "* are there and none holds what it should"};
+                                   " folders " + name + "* exist and none has the right content"};
 }
 
 }  // namespace divvy::agent

@@ -23,7 +23,7 @@ bool replaceBy(Whom now, Whom* at) {
 std::string wordsOf(const KnownFault& fault) {
   const std::string xid = "Xid " + std::to_string(fault.xid);
   if (fault.until_s == 0) return xid;
-  return xid + " while no agent was there, " + spanWords(fault.from_s, fault.until_s);
+  return xid + " while no agent ran, " + spanWords(fault.from_s, fault.until_s);
 }
 
 }  // namespace
@@ -91,13 +91,13 @@ bool DeviceHealth::faulty(unsigned index) const {
 
 std::string DeviceHealth::why(unsigned index) const {
   const auto known = cards_.find(index);
-  if (known != cards_.end() && !known->second.answers) return "it does not answer";
+  if (known != cards_.end() && !known->second.answers) return "the device does not answer";
   if (known != cards_.end() && known->second.fault.xid != 0) return wordsOf(known->second.fault);
   if (const auto holder = holders_.find(index); holder != holders_.end())
-    return holder->second + " has it from another plugin";
+    return holder->second + " holds it from another plugin";
   const auto stranger = strangers_.find(index);
   return stranger == strangers_.end() ? std::string()
-                                      : stranger->second + ", which is nobody's, uses it";
+                                      : stranger->second + ", an unmanaged process, uses it";
 }
 
 std::string DeviceHealth::heldBy(unsigned index) const {

@@ -56,15 +56,15 @@ bool DeviceHealthMonitor::noteErrors(const DriverHealth& said) {
   const EccErrorTracker::Seen seen = errors_.observe(said);
   for (const auto& [index, growth] : seen.old)
     log::info("device " + std::to_string(index) + " has " + growth.words() +
-              ", by the driver: no agent looked before, they are taken as old");
+              ", reported by the driver: first check by an agent, so they count as old");
   bool changed = false;
   for (const MissedFault& fault : seen.faults) {
     KnownFault known{fault.growth.xid(), nowMs()};
-    std::string when = " of which no event told";
+    std::string when = " without an event of the driver";
     if (fault.away) {
       known.from_s = last_look_s_;
       known.until_s = std::time(nullptr);
-      when = " while no agent was there, " + spanWords(known.from_s, known.until_s);
+      when = " while no agent ran, " + spanWords(known.from_s, known.until_s);
     }
     listeners_.event(
         faultOn(fault.index, fault.growth.words() + when + ": as " + xidWord(known.xid)));
@@ -78,7 +78,7 @@ void DeviceHealthMonitor::restoreFaults() {
   kept_ = loadKnown(paths_.faults());
   if (!kept_.damage.empty())
     log::warn(paths_.faults() + " is damaged: " + kept_.damage +
-              "; of cards that are not in it, what happened while no agent was there is not known");
+              "; faults of other devices while no agent ran are unknown");
   const bool other = !kept_.driver.empty() && kept_.driver != inventory_.driverVersion();
   if (!kept_.this_boot || other)
     for (auto& [uuid, errors] : kept_.errors) errors = reloaded(errors);
@@ -126,8 +126,7 @@ void DeviceHealthMonitor::reportHealth() {
   for (const Device& device : inventory_.devices()) {
     const unsigned index = device.info.index;
     if (!health_.good(index))
-      log::warn("device " + std::to_string(index) +
-                " is given to nobody new: " + health_.why(index));
+      log::warn("device " + std::to_string(index) + " is not allocatable: " + health_.why(index));
   }
   listeners_.changed();
 }

@@ -86,7 +86,7 @@ std::vector<std::string> unevenLinks(const std::vector<driver::DeviceInfo>& card
   for (const driver::CardPair& pair : layout.pairs) {
     if (pair.uneven && pair.a < cards.size() && pair.b < cards.size())
       said.push_back("devices " + nameOf(cards[pair.a]) + " and " + nameOf(cards[pair.b]) +
-                     " tell of different numbers of NVLinks between them: none is counted");
+                     " report different numbers of NVLinks between them: none is counted");
   }
   return said;
 }

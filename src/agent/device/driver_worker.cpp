@@ -169,7 +169,7 @@ std::optional<DriverHealth> DriverWorker::takeHealth(const std::vector<unsigned>
 void DriverWorker::fellSilent() {
   if (std::exchange(silent_, true)) return;
   log::warn("the driver has not answered for " + std::to_string(patience_.count()) +
-            " ms; its figures are missing and nothing new is placed until it does");
+            " ms; until it answers, its figures are missing and no tenant is placed");
 }
 
 bool DriverWorker::ask(Question question) {

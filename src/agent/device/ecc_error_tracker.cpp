@@ -38,8 +38,8 @@ std::string EccErrorDelta::words() const {
   const auto add = [&](const std::string& one) { all += (all.empty() ? "" : ", ") + one; };
   if (uncorrected != 0)
     add(std::to_string(uncorrected) + " uncorrected memory error" + (uncorrected == 1 ? "" : "s"));
-  if (failed) add("memory that could not be replaced");
-  if (pending) add("memory that is replaced when the card is reset");
+  if (failed) add("memory that could not be remapped");
+  if (pending) add("memory that is remapped at the next reset of the device");
   return all;
 }
 

@@ -19,8 +19,8 @@ Result<Inventory> Inventory::open(const Node& node, const NodePaths& paths,
   if (!devices) return devices.error();
   if (devices->empty())
     return Error{ErrorCode::kUnavailable,
-                 "the NVIDIA driver knows no usable device; of a card in MIG mode that "
-                 "is an instance (nvidia-smi mig -lci)"};
+                 "the NVIDIA driver reports no usable device; a GPU in MIG mode needs an instance "
+                 "(nvidia-smi mig -lci)"};
   const driver::Layout layout = driver::layoutOf(*nvml, *devices, sysfsRoot(node.simulated()));
   for (const std::string& uneven : unevenLinks(*devices, layout)) log::warn(uneven);
   std::vector<DeviceLocality> places = placesOf(*devices, layout);
@@ -48,7 +48,7 @@ void Inventory::exclude(const DeviceExclusions& told) {
       log::info("device " + std::to_string(names[i].index) + " " + names[i].uuid + " is excluded");
   }
   for (const std::string& name : namesOfNone(told, names))
-    log::info("excluded is " + name + ", too, which is no device of this node");
+    log::info("excluded device " + name + " is not a device of this node");
 }
 
 void Inventory::measureContexts(const NodePaths& paths, const InstallLayout& install) {

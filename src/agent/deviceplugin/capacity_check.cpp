@@ -30,10 +30,10 @@ std::string capacityShortfall(const Decision& decision, const std::vector<Device
     const Bytes offered = offeredBy(*at, terms.at(place).overcommit_permille);
     if (sum <= offered + rounded) continue;
     std::string why =
-        "there is no room for " + formatBytes(placed.reserve) + " on " + at->info.uuid + " yet";
+        "too little memory for " + formatBytes(placed.reserve) + " on " + at->info.uuid + " yet";
     if (most == nullptr) return why;
     why += ": tenant " + most->tenant + " has " + formatBytes(most->reserve);
-    return why + (most->over ? ", whose pod is over and whose processes are not" : "");
+    return why + (most->over ? ": its pod has ended and its processes still run" : "");
   }
   return {};
 }

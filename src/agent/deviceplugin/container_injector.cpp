@@ -43,7 +43,7 @@ Result<void> ContainerInjector::open() {
   const Result<void> opened = folder_.open();
   if (!opened && wanted_ == InjectionMode::kCdi) return Error(opened.error()).context("--cdi-dir");
   if (!opened && wanted_ == InjectionMode::kAuto)
-    log::info("containers are given theirs by mounts: " + opened.error().message());
+    log::info("containers get their share by mounts: " + opened.error().message());
   if (wanted_ == InjectionMode::kCdi) decide(true, "--injection cdi");
   return {};
 }
@@ -85,7 +85,7 @@ std::string ContainerInjector::whyNoDriverSpec() const {
 
 void ContainerInjector::decide(bool by_cdi, const std::string& why) {
   by_cdi_ = by_cdi;
-  log::info(std::string("containers are given theirs by ") + (by_cdi ? "CDI: " : "mounts: ") + why);
+  log::info(std::string("containers get their share by ") + (by_cdi ? "CDI: " : "mounts: ") + why);
 }
 
 Result<std::string> ContainerInjector::specOf(const Tenant& tenant) const {
@@ -137,7 +137,7 @@ void ContainerInjector::poll(const std::set<std::string>& living) {
     const auto& [tenant, runs] = *at;
     // It is read before the container is made, and that is before it runs.
     const bool read = !proven_ && folder_.wasRead(tenant);
-    if (read && runs) log::info("the runtime reads CDI specs: that of " + tenant + " was");
+    if (read && runs) log::info("the runtime read the CDI spec of " + tenant);
     proven_ = proven_ || (read && runs);
     if (!proven_ && runs) ignored(tenant);
     at = runs ? unproven_.erase(at) : std::next(at);
@@ -145,17 +145,17 @@ void ContainerInjector::poll(const std::set<std::string>& living) {
 }
 
 void ContainerInjector::ignored(const std::string& tenant) {
-  const std::string what = "the container of tenant " + tenant + " runs, and nobody has read " +
+  const std::string what = "the container of tenant " + tenant + " runs, and no runtime has read " +
                            folder_.fileOf(tenant) + ": the runtime (" +
-                           (runtime_.empty() ? "not known" : runtime_) +
-                           ") ignores CDI, and gave it nothing of its share";
+                           (runtime_.empty() ? "unknown" : runtime_) +
+                           ") ignores CDI, and passed nothing of its share";
   log::warn(what);
   if (wanted_ == InjectionMode::kAuto) {
     ignores_ = true;
     why_ = what;
     return decide(false, what);
   }
-  refusal_ = what + "; --injection auto or mounts is what works here";
+  refusal_ = what + "; set --injection auto or mounts";
 }
 
 }  // namespace divvy::agent

@@ -72,7 +72,8 @@ asio::awaitable<Result<ContainerStarter::Owner>> ContainerStarter::ownerOf(List 
     owner = {holder->namespace_name, holder->pod, holder->container, {}, {}};
   const auto entries = inputs_.kubelet.checkpoint();
   if (!entries && owner.pod.empty())
-    co_return Error(entries.error()).context("the kubelet does not say whose devices these are");
+    co_return Error(entries.error())
+        .context("the kubelet does not report the pod of these devices");
   if (!entries) owner.unread = entries.error();
   if (entries) owner.entries = kubelet::notedWith(*entries, units.resource, units.ids);
   // The checkpoint has the pod's UID only. The watch shows the pod a little later.
@@ -92,8 +93,9 @@ asio::awaitable<Result<ContainerStarter::Owner>> ContainerStarter::ownerOf(List 
     wait = std::min(wait * 2, kLongestPause);
   }
   if (!owner.pod.empty()) co_return owner;
-  co_return Error{ErrorCode::kUnavailable, "the kubelet does not say whose devices these are: " +
-                                               units.ids.front() + " and others"};
+  co_return Error{
+      ErrorCode::kUnavailable,
+      "the kubelet does not report the pod of these devices: " + units.ids.front() + " and others"};
 }
 
 std::optional<LastStartedContainer> ContainerStarter::lastStarted(const std::string& tenant,
@@ -108,11 +110,11 @@ std::optional<LastStartedContainer> ContainerStarter::lastStarted(const std::str
 asio::awaitable<Result<void>> ContainerStarter::startContainer(List held, DeviceIds units) {
   if (units.ids.empty())
     co_return Error{ErrorCode::kUsage,
-                    "no units of " + units.resource + " were named; accepted: one or more"};
+                    "no device IDs of " + units.resource + " were named; accepted: one or more"};
   if (!areOurs(units.ids))
-    co_return Error{ErrorCode::kUnavailable,
-                    units.ids.front() + " was given by another plugin, which served " +
-                        units.resource + " here before: its pod has to be made anew"};
+    co_return Error{ErrorCode::kUnavailable, units.ids.front() +
+                                                 " was allocated by another plugin, which served " +
+                                                 units.resource + " here before: recreate its pod"};
   const Result<Owner> owner = co_await ownerOf(std::move(held), units);
   if (!owner) co_return owner.error();
   const auto until = std::chrono::steady_clock::now() + kStatusDelay;
@@ -125,11 +127,12 @@ asio::awaitable<Result<void>> ContainerStarter::startContainer(List held, Device
     if (!started) co_return started.error();
     if (*started) co_return Result<void>();
     if (inputs_.shutdown.begun())
-      co_return Error{ErrorCode::kUnavailable, "this agent ends; the next one is asked again"};
-    if (settled)
       co_return Error{ErrorCode::kUnavailable,
-                      "which of the containers of pod " + owner->namespace_name + "/" + owner->pod +
-                          " is about to be made cannot be seen from its status"};
+                      "this agent stops; the kubelet retries with the next one"};
+    if (settled)
+      co_return Error{ErrorCode::kUnavailable, "cannot determine which container of pod " +
+                                                   owner->namespace_name + "/" + owner->pod +
+                                                   " is starting"};
     pause.expires_after(wait);
     co_await pause.async_wait(kNoThrow);
     wait = std::min(wait * 2, kLongestPause);
@@ -145,11 +148,11 @@ Result<bool> ContainerStarter::tryStart(const json::value& object, const Owner& 
   const std::string& uid = pod->meta.uid;
   // An entry of the checkpoint names the pod by UID, so no pod is taken for another one.
   if (!owner.unread && !owner.isPod(uid))
-    return Error{ErrorCode::kUnavailable, "the kubelet gave these devices to another pod " +
+    return Error{ErrorCode::kUnavailable, "the kubelet allocated these devices to another pod " +
                                               owner.namespace_name + "/" + owner.pod + " than " +
                                               uid};
   if (owner.unread && hasInit(*pod, units.resource))
-    return Error(*owner.unread).context("an init container asks for devices");
+    return Error(*owner.unread).context("an init container requests devices");
   const std::string tenant = tenantIdFor(units.ids, units.resource);
   const auto states = containerStates(object);
   const auto container =
@@ -167,7 +170,8 @@ Result<bool> ContainerStarter::tryStart(const json::value& object, const Owner& 
 
 std::string ContainerStarter::shortfall(const Decision& decision, const std::string& uid,
                                         const std::string& id) const {
-  if (inputs_.tenants.all().contains(id)) return "who had these devices before has not gone yet";
+  if (inputs_.tenants.all().contains(id))
+    return "the tenant that held these devices before has not ended yet";
   std::vector<HeldCapacity> holdings;
   for (const auto& [other, tenant] : inputs_.tenants.all())
     for (const ShareRecord& share : tenant->record.shares)
@@ -194,9 +198,10 @@ Result<bool> ContainerStarter::createTenant(const json::value& object, const kub
     if (there->pages && there->record.lodger == share->container) return prepare(*there);
     const PodContainer& lodger = there->record.lodger;
     if (lodger.uid != pod.meta.uid && inputs_.pods.find(lodger.uid) != nullptr)
-      return Error{ErrorCode::kUnavailable,
-                   "the kubelet gave devices of pod " + lodger.namespace_name + "/" + lodger.pod +
-                       ", which is not over, to pod " + held.namespace_name + "/" + held.pod};
+      return Error{ErrorCode::kUnavailable, "the kubelet allocated devices of pod " +
+                                                lodger.namespace_name + "/" + lodger.pod +
+                                                ", which still runs, to pod " +
+                                                held.namespace_name + "/" + held.pod};
     // The kubelet allocated the IDs again, so their last container is over.
     tenants.end(there);
   }

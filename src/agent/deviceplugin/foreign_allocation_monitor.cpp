@@ -48,8 +48,8 @@ ForeignAllocations ForeignAllocationMonitor::ours() const {
 void ForeignAllocationMonitor::listed(const KubeletAllocations::List& held) {
   const std::string fault = held ? "" : held.error().message();
   if (fault != std::exchange(fault_, fault) && !fault.empty())
-    log::warn("what the kubelet gave to whom cannot be seen, and this node's devices are not " +
-              std::string(known_ ? "looked at anew" : "registered") + ": " + fault);
+    log::warn("cannot read the kubelet's pod resources, devices are not " +
+              std::string(known_ ? "updated" : "registered") + ": " + fault);
   if (!held) return;
   const bool first = !std::exchange(known_, true);
   Holders holders = holdersOf(*held, inputs_.inventory.devices(), inputs_.resources, ours());

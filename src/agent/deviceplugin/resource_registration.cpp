@@ -40,7 +40,7 @@ void ResourceRegistration::offer() {
 }
 
 std::string ResourceRegistration::unready() const {
-  if (plugins_.size() < inputs_.resources.size()) return "it looks at what is there";
+  if (plugins_.size() < inputs_.resources.size()) return "reading existing allocations";
   for (std::size_t at = 0; at < plugins_.size(); ++at)
     if (!plugins_[at]->settled())
       return "the kubelet does not know " + inputs_.resources[at].resource;

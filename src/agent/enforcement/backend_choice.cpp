@@ -16,7 +16,7 @@ Result<void> checkMps(const EnforcementRequest& ask) {
   }
   if (ask.priority == Priority::kHigh) {
     return usage(ask.wanted,
-                 "cannot put a tenant before all others; accepted with it: --priority normal, low");
+                 "does not support high priority; accepted with it: --priority normal, low");
   }
   return {};
 }
@@ -26,10 +26,10 @@ Result<void> checkTimeslice(const EnforcementRequest& ask) {
     return usage(ask.wanted, "enforces --cores, which was not given; accepted: both of them");
   }
   if (ask.policy == CoresPolicy::kCap) {
-    return usage(ask.wanted, "gives weights and no bounds; accepted with it: --cores-policy share");
+    return usage(ask.wanted, "supports weights, not caps; accepted with it: --cores-policy share");
   }
   if (ask.priority != Priority::kNormal)
-    return usage(ask.wanted, "knows no priorities; accepted with it: --priority normal");
+    return usage(ask.wanted, "does not support priorities; accepted with it: --priority normal");
   return {};
 }
 

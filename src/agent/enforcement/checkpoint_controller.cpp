@@ -180,7 +180,7 @@ void CheckpointController::killDoomed(Tenant& tenant, CheckpointStatus& status) 
     const WatchedProcess* process = tenant.liveness.processes().find(doomed.pid);
     if (process == nullptr || !known.killed.insert(doomed.pid).second) continue;
     status.lost = "process " + std::to_string(doomed.pid) + " was lost: " + doomed.why;
-    log::warn("tenant " + tenant.record.id + ": " + status.lost + "; it is killed");
+    log::warn("tenant " + tenant.record.id + ": " + status.lost + "; killing it");
     syscall(SYS_pidfd_send_signal, process->exit->native_handle(), SIGKILL, nullptr, 0);
   }
 }
@@ -210,7 +210,7 @@ asio::awaitable<void> CheckpointController::make(std::string id, CheckpointStep 
   if (!restores || (found != tenants_.all().end() && hasRoom(*found->second)))
     reply = co_await helper->ask(step);
   if (!reply.why.empty())
-    log::warn("tenant " + id + ": \"" + checkpointLine(step) + "\" was refused: " + reply.why);
+    log::warn("tenant " + id + ": \"" + checkpointLine(step) + "\" failed: " + reply.why);
   if (reply.answer == CheckpointAnswer::kSilent)
     log::warn("tenant " + id + ": the driver does not answer \"" + checkpointLine(step) + "\"");
   board_.answered(id, reply.answer, reply.state, clockNow());

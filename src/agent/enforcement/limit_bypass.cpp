@@ -96,17 +96,16 @@ std::string describe(const Bypass& bypass, const std::string& command) {
     case BypassKind::kUnregistered:
       return who + " uses " + device + " without Divvy's library";
     case BypassKind::kPages:
-      return who + " uses " + device +
-             " and has other files mounted than those of its share at /run/divvy/tenant";
+      return who + " uses " + device + " and mounts files of another share at /run/divvy/tenant";
     case BypassKind::kMemory:
-      return "its processes have " + formatBytes(bypass.bytes) + " of " + device +
-             ", and may have " + formatBytes(bypass.most);
+      return "its processes have " + formatBytes(bypass.bytes) + " of " + device + ", limit " +
+             formatBytes(bypass.most);
     case BypassKind::kFiles:
       return bypass.file;
     case BypassKind::kOtherDevice:
       break;
   }
-  return who + " uses " + device + ", of which it was given nothing";
+  return who + " uses " + device + ", which is not allocated to it";
 }
 
 std::string ownerOn(unsigned device, const std::string& owner,

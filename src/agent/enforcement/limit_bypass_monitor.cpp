@@ -160,7 +160,7 @@ void LimitBypassMonitor::cutFiles() {
     if (!file) continue;
     std::string what = describe(*file);
     if (!std::exchange(tenant->bypass.files_grew_, true))
-      log::warn("tenant " + id + ": " + what + "; what is more is cut from now on");
+      log::warn("tenant " + id + ": " + what + "; it is truncated from now on");
     grown_[id] = std::move(what);
     cutter_.cut(std::move(*file));
   }
@@ -213,7 +213,7 @@ void LimitBypassMonitor::finish(const std::string& owner) {
   const TenantPtr tenant = tenantOf(owner);
   // The end of a tenant needs no report.
   if (tenant == nullptr && !isPod(owner)) return;
-  emit(owner, "bypass-over", "nothing of the kind is seen any more");
+  emit(owner, "bypass-over", "limits are respected again");
   if (tenant == nullptr) return;
   tenant->bypass.how_.clear();
   tenants_.compute().throttle(*tenant, false);
@@ -248,16 +248,16 @@ void LimitBypassMonitor::take(ShutdownAction step, const TenantPtr& tenant) {
     case ShutdownAction::kNotice:
       return emit(id, "notice",
                   tenant->bypass.how() + ": SIGTERM in " + spanWord(policy_.notice_ms) +
-                      " unless that ends");
+                      " unless the bypass ends");
     case ShutdownAction::kCallOff:
-      return emit(id, "called-off", "it does not go around what limits it any more");
+      return emit(id, "called-off", "limits are respected again");
     case ShutdownAction::kEnd:
       emit(id, "stopped",
            tenant->bypass.how() + ": SIGTERM, SIGKILL in " + spanWord(policy_.grace_ms));
       return tenants_.liveness().signal(tenant, SIGTERM);
     case ShutdownAction::kKill:
       if (tenant->shutdown.noteKilled())
-        emit(id, "killed", "still there " + spanWord(policy_.grace_ms) + " after SIGTERM");
+        emit(id, "killed", "still running " + spanWord(policy_.grace_ms) + " after SIGTERM");
       return tenants_.liveness().signal(tenant, SIGKILL);
   }
 }

@@ -51,7 +51,7 @@ MpsDaemon findMpsDaemon(const std::string& dir, uid_t user) {
                      (S_ISSOCK(info.st_mode) || S_ISFIFO(info.st_mode));
   if (there) daemon.pid = pidIn(headOf(daemon.dir + "/" + std::string(kDaemon) + ".pid"));
   if (daemon.pid != 0 && isDaemonOf(daemon.pid, user)) return daemon;
-  daemon.missing = "no MPS daemon of yours or root's runs at " + daemon.dir +
+  daemon.missing = "no MPS daemon of your user or root runs at " + daemon.dir +
                    " (nvidia-cuda-mps-control -d starts one)";
   daemon.pid = 0;
   return daemon;

@@ -54,16 +54,16 @@ EventView leaving(const TenantView& tenant, const Snapshot& node, std::uint64_t 
   if (tenant.memory_reason == "higher-class")
     return of(tenant, "yielded",
               size + " swapped out for " + (whom.empty() ? "a higher priority" : whom) +
-                  "; it comes back by itself");
+                  "; it is swapped in again automatically");
   if (tenant.memory_reason == "unused")
     return of(tenant, "reclaimed",
               "idle for " + spanWord(tenant.idle_s * 1000) + ": " + size +
-                  " swapped out; its next work brings it back");
+                  " swapped out; swapped in at its next work");
   if (tenant.memory_reason == "short")
     return of(tenant, "short",
-              size + " is with the host: it needs more than the card can give it" +
-                  (tenant.host_map == "cannot" ? ", and its driver cannot map the host's memory"
-                   : tenant.host_map == "off"  ? ", and the host's memory is not to be mapped"
+              size + " is in host memory: it needs more than the device can provide" +
+                  (tenant.host_map == "cannot" ? ", and its driver cannot map host memory"
+                   : tenant.host_map == "off"  ? ", and mapping host memory is off"
                                                : ""));
   const std::string others = whom.empty() ? "others" : whom;
   if (tenant.memory_reason == "idle")
@@ -106,17 +106,18 @@ void EventDetector::detectRefusals(const TenantView& tenant, PreviousSample* pas
                          times(tenant.refused - past->refused, "time") + ": beyond its limit of " +
                              formatBytes({limitOf(tenant)})));
   if (tenant.refused_short > past->refused_short)
-    events->push_back(of(tenant, "refused",
-                         times(tenant.refused_short - past->refused_short, "allocation") +
-                             " within its limit: the card is short of what is never swapped"));
+    events->push_back(
+        of(tenant, "refused",
+           times(tenant.refused_short - past->refused_short, "allocation") +
+               " within its limit: the device is short of memory that is never swapped"));
   if (tenant.pressure_waits > past->waits)
     events->push_back(of(tenant, "waited",
                          times(tenant.pressure_waits - past->waits, "allocation") +
                              " waited up to " + spanWord(tenant.pressure_wait_ms) +
-                             ": the card is short of what is never swapped"));
+                             ": the device is short of memory that is never swapped"));
   if (tenant.refusal != past->refusal && !tenant.refusal.empty())
     events->push_back(of(tenant, tenant.refusal.starts_with("the host") ? "host-short" : "kept",
-                         "could not give memory back when asked: " + tenant.refusal));
+                         "could not release memory on request: " + tenant.refusal));
 }
 
 std::vector<EventView> EventDetector::detect(const Snapshot& node, std::uint64_t now_ms) {
@@ -139,7 +140,7 @@ std::vector<EventView> EventDetector::detect(const Snapshot& node, std::uint64_t
       EventView event;
       event.device = static_cast<int>(device.index);
       event.kind = "thrash-risk";
-      event.reason = "its tenants swap too often for what they do between: a swap takes " +
+      event.reason = "its tenants swap too often for the work between swaps: a swap takes " +
                      spanWord(device.swap_predicted_ms) + ", a turn " + spanWord(device.quantum_ms);
       events.push_back(std::move(event));
     }

@@ -11,7 +11,7 @@ std::vector<std::string> wordsOf(const HelperOptions& options) {
 }
 
 Result<HelperOptions> optionsOf(const std::vector<std::string>& words) {
-  const Error bad{ErrorCode::kUsage, "this is begun by: divvy agent-helper"};
+  const Error bad{ErrorCode::kUsage, "this program is started by divvy agent-helper"};
   HelperOptions options;
   if (words.size() != wordsOf(options).size()) return bad;
   Result<Node> node = parseNode(words[0]);

@@ -68,7 +68,7 @@ HookState IdleReaper::pollHook(const Tenant& tenant) {
   const HookState state = found->second.poll();
   if (state == HookState::kRunning) return state;
   const std::string& said = found->second.output();
-  if (!said.empty()) log::info("hook for tenant " + tenant.record.id + " said: " + said);
+  if (!said.empty()) log::info("hook for tenant " + tenant.record.id + " printed: " + said);
   emit(tenant, "hook", policy_.hook + " ended: " + found->second.ending());
   hooks_.erase(found);
   return state;
@@ -84,8 +84,8 @@ void IdleReaper::take(ShutdownAction step, const TenantPtr& tenant, const Shutdo
       return giveNotice(*tenant, terms);
     case ShutdownAction::kCallOff:
       return callOff(*tenant, tenant->activity.use().at() > before.since_ms
-                                  ? "it works again"
-                                  : "it may be idle for ever now");
+                                  ? "it resumed work"
+                                  : "it has no idle limit now");
     case ShutdownAction::kGiveUp:
       return callOff(*tenant, "the hook failed; tried again after " + spanWord(terms.after_ms));
     case ShutdownAction::kEnd:
@@ -95,7 +95,7 @@ void IdleReaper::take(ShutdownAction step, const TenantPtr& tenant, const Shutdo
       return tenants_.liveness().signal(tenant, SIGTERM);
     case ShutdownAction::kKill:
       if (tenant->shutdown.noteKilled() && leftMs(before, terms, nowMs()) == 0)
-        emit(*tenant, "killed", "still there " + spanWord(terms.grace_ms) + " after SIGTERM");
+        emit(*tenant, "killed", "still running " + spanWord(terms.grace_ms) + " after SIGTERM");
       return tenants_.liveness().signal(tenant, SIGKILL);
   }
 }

@@ -78,7 +78,7 @@ void NodePublisher::follow() {
   nodes.query = "fieldSelector=metadata.name%3D" + inputs_.cluster.name;
   nodes.set = [this](const json::value& object) { onNodeUpdate(object); };
   nodes.gone = [](const std::string&, const std::string& name) {
-    log::warn("node " + name + " is gone");
+    log::warn("node " + name + " was deleted");
   };
   nodes.synced = [] {};
   nodes.trouble = [](const Error& error) { log::warn(error.message()); };
@@ -93,10 +93,8 @@ void NodePublisher::onNodeUpdate(const json::value& object) {
   left_.merge(leftBehind(dialect, node->meta.annotations));
   if (!node_lock_logged_ && takesTurns(dialect, node->meta.annotations)) {
     node_lock_logged_ = true;
-    log::warn(
-        "Volcano has pods of node " + inputs_.cluster.name +
-        " wait in turn, and binds one that does not wait without saying what it was given: switch "
-        "deviceshare.NodeLockEnable off");
+    log::warn("Volcano serialises pods of node " + inputs_.cluster.name +
+              " and binds pods without their devices: set deviceshare.NodeLockEnable to false");
   }
   for (const auto& [key, value] : wanted()) {
     const auto written = node->meta.annotations.find(key);
@@ -173,7 +171,9 @@ void NodePublisher::publishUnavailable() {
     if (loop.stopped()) loop.restart();
     loop.run_one_for(std::chrono::milliseconds(50));
   }
-  if (!*done) log::warn("node " + inputs_.cluster.name + " was not told that its agent ends");
+  if (!*done)
+    log::warn("node " + inputs_.cluster.name +
+              " was not marked unavailable before the agent stopped");
 }
 
 // The next agent registers the devices again as soon as it knows their holders.

@@ -46,7 +46,7 @@ asio::awaitable<void> NodeStatusWriter::writeUntilUpToDate() {
     // Pauses grow: the agent may lack the right to write it.
     log::warn("writing into the status of node " + inputs_.cluster.name + ": " +
               done.error().message() +
-              (withdrawn.empty() ? "" : "; it still has " + kube::encodeDevices(withdrawn)));
+              (withdrawn.empty() ? "" : "; it still announces " + kube::encodeDevices(withdrawn)));
     asio::steady_timer pause(inputs_.loop, again);
     co_await pause.async_wait(kNoThrow);
     again = std::min(again * 2, kLongestPause);

@@ -47,8 +47,7 @@ Result<bool> makePrivateDir(const std::string& path) {
   if (!ours && !lent) {
     return Error{ErrorCode::kIo,
                  "runtime directory " + path +
-                     " is writable by others; it must be yours alone (chmod 700), or name "
-                     "another with DIVVY_RUNTIME_DIR"};
+                     " is writable by others; run chmod 700, or set DIVVY_RUNTIME_DIR"};
   }
   return made;
 }

@@ -196,9 +196,9 @@ std::string Refusal::text() const {
   using engine::DeviceWhy;
   switch (why) {
     case DeviceWhy::kModelNotAsked:
-      return "is another model; asked for: " + asked;
+      return "is another model; requested: " + asked;
     case DeviceWhy::kModelExcluded:
-      return "is a part of a card (MIG), of which a process has one, and no device beside it";
+      return "is a MIG instance; a process can use one, and no other device";
     case DeviceWhy::kUuidNotAsked:
       return "its UUID is " + uuid;
     case DeviceWhy::kUnhealthy:
@@ -207,7 +207,7 @@ std::string Refusal::text() const {
       return "is excluded on this node";
     case DeviceWhy::kBelowContext:
       return formatBytes({needed}) + " is less than one context costs here (" +
-             formatBytes({available}) + "); ask for more, or use --context-overhead outside";
+             formatBytes({available}) + "); request more, or use --context-overhead outside";
     case DeviceWhy::kPromise:
       return "needs " + formatBytes({needed}) + ", at most " + formatBytes({available}) +
              " may be promised there (--overcommit)";
@@ -215,7 +215,7 @@ std::string Refusal::text() const {
       return "needs " + formatBytes({needed}) + ", " + formatBytes({available}) +
              " may still be promised (--overcommit)";
     case DeviceWhy::kHostReserve:
-      return "needs " + formatBytes({needed}) + " of the host's memory for what is swapped out, " +
+      return "needs " + formatBytes({needed}) + " of host memory for swapping, " +
              formatBytes({available}) + " left of the reserve (--host-reserve)";
     default:
       return engine::text(engine::DeviceRefusal{engine::DeviceUuid(uuid), why, needed, available,
@@ -341,7 +341,7 @@ std::vector<std::string> explain(const Decision& decision) {
   std::vector<Group> groups;
   for (const Refusal& refusal : decision.refusals) {
     const bool one_of_many = others > 1 && refusal.why == engine::DeviceWhy::kUuidNotAsked;
-    const std::string text = one_of_many ? "is another card than was asked for" : refusal.text();
+    const std::string text = one_of_many ? "is not the requested device" : refusal.text();
     auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& other) {
       return other.model == refusal.model && other.text == text;
     });

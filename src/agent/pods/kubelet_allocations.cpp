@@ -8,7 +8,7 @@ namespace divvy::agent {
 namespace {
 
 // In place of a doubt, which names sums: each of these texts differs.
-constexpr const char* kDoubted = "its checksum is another";
+constexpr const char* kDoubted = "its checksum does not match";
 
 }  // namespace
 
@@ -43,13 +43,12 @@ Result<std::vector<kubelet::CheckpointEntry>> KubeletAllocations::checkpoint() {
   const std::string fault = !read ? read.error().message() : doubt.empty() ? "" : kDoubted;
   if (fault == checkpoint_fault_) return read;
   if (!read) {
-    log::warn(fault + ": whose devices are which is known of containers that go on only");
+    log::warn(fault + ": devices are known for running containers only");
   } else if (!doubt.empty()) {
-    log::warn(doubt +
-              ": it may be damaged, and is believed where pod resources do not say otherwise");
+    log::warn(doubt + ": it may be damaged, and is used unless pod resources contradict it");
   } else {
-    log::info("the kubelet's checkpoint can be " +
-              std::string(checkpoint_fault_ == kDoubted ? "believed" : "read") + " again");
+    log::info("the kubelet's checkpoint is " +
+              std::string(checkpoint_fault_ == kDoubted ? "valid" : "readable") + " again");
   }
   checkpoint_fault_ = fault;
   return read;

@@ -135,7 +135,7 @@ Result<std::vector<kube::AssignedDevice>> assignedIn(const kube::Pod& pod,
                                                      const std::string& text) {
   const int at = placeOf(pod, container);
   if (at < 0)
-    return Error{ErrorCode::kUnavailable, "there is no container " + container + " of pod " +
+    return Error{ErrorCode::kUnavailable, "no container " + container + " of pod " +
                                               pod.meta.namespace_name + "/" + pod.meta.name +
                                               " any more"};
   Result<kube::Assignment> assignment = kube::decodeAssignment(text);

@@ -46,7 +46,7 @@ Result<void> takeEnforce(const std::string& text, RunRequest* request) {
   if (!read) return read.error();
   if (*read != Enforce::kAuto && *read != Enforce::kInterposer)
     return Error{ErrorCode::kUnsupported,
-                 "\"" + text + "\": containers' compute is kept by the interposer only"};
+                 "\"" + text + "\": only the interposer enforces the compute of containers"};
   request->enforce = *read;
   return {};
 }

@@ -54,7 +54,7 @@ Result<std::vector<ShareRecord>> sharesOf(const PodAllocation& said, const Inven
         });
     if (placed == said.decision.shares.end())
       return Error{ErrorCode::kCorrupt,
-                   "it has " + share.uuid + ", of which the assignment says nothing"};
+                   "it has " + share.uuid + ", which the assignment does not list"};
     wanted.push_back(
         {share.uuid, placed->limit, placed->reserve, placed->cores, placed->guarantee});
   }
@@ -117,7 +117,7 @@ void PodResizer::setRight(const kube::Pod& pod) {
     const Result<void> right = become(pod, name, true, "its pod's assignment");
     if (!right)
       log::warn("container " + name + " of pod " + pod.meta.namespace_name + "/" + pod.meta.name +
-                " does not have what its assignment says: " + right.error().message());
+                " differs from its assignment: " + right.error().message());
   }
 }
 
@@ -141,7 +141,7 @@ void PodResizer::onPodUpdate(const kube::Pod& pod) {
     const TenantRecord none;
     tenants_.notifier().emit(unchangedEvent(tenant == nullptr ? none : tenant->record,
                                             "pod " + pod.meta.namespace_name + "/" + pod.meta.name +
-                                                " is not changed: " + result.message,
+                                                " is not resized: " + result.message,
                                             changeWord(state->token)));
   }
   tokens_[pod.meta.uid] = state->token;

@@ -99,11 +99,11 @@ std::string refusalWords(ledger::SwapRefusal refusal) {
     case ledger::SwapRefusal::kCapturing:
       return "it captures a graph";
     case ledger::SwapRefusal::kNotDrained:
-      return "its work does not end";
+      return "its work does not finish";
     case ledger::SwapRefusal::kNoHostMemory:
-      return "the host has no memory for it";
+      return "the host has too little memory for it";
     case ledger::SwapRefusal::kNoDeviceMemory:
-      return "the card has no memory for it";
+      return "the device has too little memory for it";
     case ledger::SwapRefusal::kDriver:
       return "the driver refused";
     case ledger::SwapRefusal::kNone:

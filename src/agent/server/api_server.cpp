@@ -177,8 +177,7 @@ asio::awaitable<Reply> ApiServer::run(SessionPtr session, RunRequest request) {
   // Tenants that are not in a container are identified by the environment of their processes.
   if (!processes().direct())
     co_return failed({ErrorCode::kUnsupported,
-                      "this agent has a helper for its rights: it serves containers of its kubelet "
-                      "only"});
+                      "this agent runs with a helper: it serves containers of its kubelet only"});
   const TenantPtr lost = tenants_.table().unstartedOf({session->peer, request.start_time});
   if (lost != nullptr) {
     const Result<GrantedReply> again = granted(*lost, request);
@@ -267,11 +266,11 @@ Reply ApiServer::grant(const RunRequest& request, const PlacementDecision& decid
   if (namesake != nullptr) {
     return failed({ErrorCode::kUsage, "name \"" + request.name + "\" belongs to tenant " +
                                           namesake->record.id +
-                                          "; a name that no living tenant has is accepted"});
+                                          "; accepted: a name that no running tenant has"});
   }
   const ProcessId holder{peer, startTimeOf(peer)};
   if (holder.start_time == 0 || holder.start_time != request.start_time) {
-    return failed({ErrorCode::kUnavailable, "the asking process is gone"});
+    return failed({ErrorCode::kUnavailable, "the requesting process has ended"});
   }
   const Result<Enforcement> enforcement = choose(request);
   if (!enforcement) return failed(enforcement.error());
@@ -284,10 +283,10 @@ Reply ApiServer::grant(const RunRequest& request, const PlacementDecision& decid
       std::any_of(decision.shares.begin(), decision.shares.end(),
                   [](const PlacedShare& share) { return share.guarantee < share.limit; });
   if (request.ask.guaranteed && !swapped)
-    notes.emplace_back("all of its memory is guaranteed: nothing of it is swapped");
+    notes.emplace_back("all of its memory is guaranteed and never swapped");
   Result<TenantPtr> tenant = tenants_.create(request, decision, enforcement->backend, holder);
   if (!tenant) {
-    log::warn("a share could not be made: " + tenant.error().message());
+    log::warn("the share could not be created: " + tenant.error().message());
     return failed(tenant.error());
   }
   Result<GrantedReply> reply = granted(**tenant, request);
@@ -315,12 +314,12 @@ Reply ApiServer::released(const ReleaseRequest& request) {
   const TenantPtr tenant = tenants_.find(request.tenant);
   if (tenant == nullptr) return failed({ErrorCode::kNotFound, "no share " + request.tenant});
   if (!tenant->record.kept)
-    return failed({ErrorCode::kUsage, request.tenant +
-                                          " is not kept: it ends with its command; accepted: what "
-                                          "divvy share create made"});
+    return failed(
+        {ErrorCode::kUsage,
+         request.tenant + " ends with its command; accepted: shares of divvy share create"});
   if (tenants_.liveness().inUse(tenant))
-    return failed({ErrorCode::kUnavailable,
-                   request.tenant + " is in use: end the containers that have it first"});
+    return failed(
+        {ErrorCode::kUnavailable, request.tenant + " is in use: stop its containers first"});
   tenant->record.kept = false;
   if (Result<void> saved = saveRecord(tenant->dir, tenant->record); !saved)
     log::warn("tenant " + tenant->record.id + ": " + saved.error().message());
@@ -393,7 +392,7 @@ Reply ApiServer::started(const StartedRequest& request, int peer) {
 Reply ApiServer::ended(const EndRequest& request, int peer) {
   const TenantPtr tenant = tenants_.find(request.tenant);
   if (tenant == nullptr || tenant->record.holder.pid != peer)
-    return DoneReply{"it is gone already"};
+    return DoneReply{"it has already ended"};
   tenants_.end(tenant);
   return DoneReply{};
 }
@@ -401,8 +400,7 @@ Reply ApiServer::ended(const EndRequest& request, int peer) {
 Reply ApiServer::set(const SetRequest& request, const std::string& by) {
   const TenantPtr tenant = tenants_.find(request.tenant);
   if (tenant == nullptr)
-    return failed({ErrorCode::kNotFound,
-                   "no tenant \"" + request.tenant + "\" is running: it has ended, or never was"});
+    return failed({ErrorCode::kNotFound, "no tenant \"" + request.tenant + "\" is running"});
   Result<std::vector<std::string>> changed = tenants_.resizer().change(tenant, request, by);
   if (!changed) {
     tenants_.notifier().emit(unchangedEvent(tenant->record, changed.error().message(), by));
@@ -437,10 +435,10 @@ asio::awaitable<Reply> ApiServer::stopAgent(StopRequest request) {
   for (const auto& [id, tenant] : tenants_.all()) {
     // Tenants of pods stay as long as their pods, whatever happens to their processes.
     if (!tenant->record.lodger.uid.empty())
-      co_return failed({ErrorCode::kUnavailable,
-                        "containers of pods have shares here (" + id +
-                            " and maybe others): drain the node, or end the agent with SIGTERM; "
-                            "the next one takes them over"});
+      co_return failed(
+          {ErrorCode::kUnavailable, "containers of pods hold shares here (" + id +
+                                        " and maybe others): drain the node, or stop the agent "
+                                        "with SIGTERM; the next one takes them over"});
     ids += (ids.empty() ? "" : ", ") + id;
   }
   if (!ids.empty() && !request.force) {

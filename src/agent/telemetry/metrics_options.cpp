@@ -36,7 +36,7 @@ Result<std::vector<std::string>> parsePodLabels(std::string_view text) {
     from = comma + 1;
     if (!isKey(key))
       return Error{ErrorCode::kUsage,
-                   "\"" + key + "\" is no key of a label; accepted: team, example.com/project"};
+                   "\"" + key + "\" is not a label key; accepted: team, example.com/project"};
     const std::string name = metricsLabelOf(key);
     if (std::find(names.begin(), names.end(), name) != names.end())
       return Error{ErrorCode::kUsage, "\"" + key + "\" would be " + name + ", as another one is"};

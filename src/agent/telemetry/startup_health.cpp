@@ -18,7 +18,7 @@ void StartupHealth::listen() {
   for (const char* path : {kAlivePath, kReadyPath})
     routes.push_back(
         {"GET", path, 0, [this](http::Query) -> asio::awaitable<http::Answer> {
-           co_return http::Answer{http_status::kOk, "waits for " + what_ + '\n', "text/plain"};
+           co_return http::Answer{http_status::kOk, "waiting for " + what_ + '\n', "text/plain"};
          }});
   Result<std::unique_ptr<http::Server>> server =
       http::Server::start(loop_.get_executor(), listen, std::move(routes));
@@ -26,7 +26,7 @@ void StartupHealth::listen() {
 }
 
 bool StartupHealth::endsWithin(std::chrono::seconds time, const std::string& what) {
-  if (what != what_) log::warn("waits for " + what);
+  if (what != what_) log::warn("waiting for " + what);
   what_ = what;
   if (where_ && !server_) listen();
   bool told = false;

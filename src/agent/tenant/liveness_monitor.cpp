@@ -69,10 +69,9 @@ bool LivenessMonitor::mayWatch(Tenant& tenant) const {
     all += one->liveness.processes_.watched().size() + one->liveness.survivors_.size();
   if (!tenant.liveness.processes_.full() && all < most_watched_) return true;
   if (!std::exchange(tenant.liveness.told_full_, true))
-    log::warn(
-        "tenant " + tenant.record.id + ": no more than " +
-        std::to_string(tenant.liveness.processes_.watched().size()) +
-        " of its processes are watched; the memory of others is taken back late when they end");
+    log::warn("tenant " + tenant.record.id + ": no more than " +
+              std::to_string(tenant.liveness.processes_.watched().size()) +
+              " of its processes are watched; memory of others is freed late");
   return false;
 }
 

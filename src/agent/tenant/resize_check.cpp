@@ -19,7 +19,7 @@ Result<void> checkContext(const Card& card, const ShareRecord& old, const ShareR
   // Who has so little may keep it, and be changed in other ways.
   if (!inside || wanted.limit == old.limit || wanted.limit >= card.context) return {};
   return Error{ErrorCode::kUsage, nameOf(card) + formatBytes(wanted.limit) +
-                                      " is less than one context costs there (" +
+                                      " is less than one context needs there (" +
                                       formatBytes(card.context) +
                                       "), no program could start in it again; accepted: " +
                                       wholeMebibytes(card.context) + " and more"};
@@ -36,9 +36,8 @@ Result<void> checkUse(const ShareRecord& wanted, Bytes used, Bytes pinned) {
 
 std::string overuseNote(const Card& card, const ShareRecord& wanted, Bytes used) {
   if (used <= wanted.limit) return "";
-  return nameOf(card) + formatBytes(used) +
-         " of it are in use: nothing of that is taken away, and " +
-         "nothing new is given until it is less than " + formatBytes(wanted.limit);
+  return nameOf(card) + formatBytes(used) + " of it are in use and stay allocated; " +
+         "new allocations fail until it uses less than " + formatBytes(wanted.limit);
 }
 
 }  // namespace divvy::agent

@@ -57,7 +57,7 @@ void TenantCompute::noteBackend(const Tenant& tenant) {
 void TenantCompute::warnIfUngated(const Tenant& tenant) const {
   const std::optional<arbiter::TenantStats> stats = figures(tenant);
   if (stats && !stats->ungated.empty())
-    log::warn("tenant " + tenant.record.id + " shares its compute with nobody: " + stats->ungated);
+    log::warn("tenant " + tenant.record.id + " does not share its compute: " + stats->ungated);
 }
 
 void TenantCompute::update(const Tenant& tenant) {

@@ -108,18 +108,19 @@ Result<void> clearLeftovers(const std::string& dir) {
   if (access(dir.c_str(), F_OK) != 0) return {};
   const std::vector<std::string> left = removeManaged(dir, tenantFiles());
   if (left.empty()) {
-    log::info(dir + " was left by an earlier agent, and is gone now");
+    log::info(dir + " of an earlier agent was removed");
     return {};
   }
   const std::string aside = dir + ".left";
   if (rename(dir.c_str(), aside.c_str()) == 0) {
-    log::warn(dir + " held " + left.front() + ", which is not Divvy's: it is " + aside + " now");
+    log::warn(dir + " held " + left.front() + ", which is not a file of Divvy: moved to " + aside +
+              " now");
     return {};
   }
   return Error{ErrorCode::kIo, dir + " holds " + left.front() +
-                                   ", which is not Divvy's, and cannot be " + "moved to " + aside +
-                                   ": " + std::strerror(errno) +
-                                   "; take it away if it is nobody's"};
+                                   ", which is not a file of Divvy, and cannot be " + "moved to " +
+                                   aside + ": " + std::strerror(errno) +
+                                   "; remove it if it is not needed"};
 }
 
 }  // namespace
@@ -205,7 +206,7 @@ Result<TenantPtr> TenantManager::create(const RunRequest& request, const Decisio
 Result<TenantPtr> TenantManager::createFor(const PodContainer& lodger, const std::string& id,
                                            const RunRequest& request, const Decision& decision) {
   if (table_.contains(id))
-    return Error{ErrorCode::kUnavailable, "tenant " + id + " has not gone yet"};
+    return Error{ErrorCode::kUnavailable, "tenant " + id + " has not ended yet"};
   auto tenant = std::make_shared<Tenant>(loop_);
   TenantRecord& record = tenant->record;
   record = recordOf(request, decision);
@@ -231,7 +232,7 @@ void TenantManager::remove(const TenantPtr& tenant) {
   if (!tenant->record.cdi_file.empty())
     removeCdi(tenant->record.cdi_file, tenant->dir + "/control");
   for (const std::string& left : removeManaged(tenant->dir, tenantFiles()))
-    log::warn(tenant->dir + " stays: " + left + " is not Divvy's, or holds what is not");
+    log::warn(tenant->dir + " stays: " + left + " is not a file of Divvy, or contains such files");
   notifier_.emitFor(tenant->record, endedEvent(tenant->record, wallMs()));
   tenant->liveness.removed().cancel();
   notifier_.changed();

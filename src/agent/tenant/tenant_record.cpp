@@ -91,7 +91,7 @@ Result<void> writeAll(int fd, const std::string& text) {
 Result<CheckpointPhase> parsePhase(std::string_view word) {
   const std::optional<CheckpointPhase> phase = phaseNamed(word);
   if (phase) return *phase;
-  return Error{ErrorCode::kCorrupt, "\"" + std::string(word) + "\" is no phase of a checkpoint"};
+  return Error{ErrorCode::kCorrupt, "\"" + std::string(word) + "\" is not a phase of a checkpoint"};
 }
 
 }  // namespace

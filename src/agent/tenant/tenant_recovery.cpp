@@ -85,7 +85,7 @@ Result<void> TenantManager::recoverAll() {
     } else if (isShare(path)) {
       recover(id);
     } else {
-      log::warn(path + " is no share of Divvy's, and left alone; take it away if it is nobody's");
+      log::warn(path + " is not a share of Divvy and is left alone; remove it if it is not needed");
     }
   }
   // A device on which one of them takes turns concerns those that were taken over before it.
@@ -101,7 +101,7 @@ void TenantManager::recover(const std::string& id) {
   if (record) {
     tenant->record = std::move(*record);
   } else if (record.error().code() != ErrorCode::kNotFound) {
-    log::warn("tenant " + id + ": its note is lost: " + record.error().message());
+    log::warn("tenant " + id + ": its record is lost: " + record.error().message());
     // For whoever wants to know what was in it; a new one is written.
     const std::string note = tenant->dir + "/tenant.json";
     static_cast<void>(std::rename(note.c_str(), (note + ".lost").c_str()));
@@ -115,9 +115,8 @@ void TenantManager::recover(const std::string& id) {
     static_cast<void>(tenant->pages->nextAgentEpoch());
   } else {
     tenant->broken = pages.error().message();
-    log::warn(
-        "tenant " + id +
-        " cannot be taken over, its share is kept while a process lives in it: " + tenant->broken);
+    log::warn("tenant " + id +
+              " cannot be recovered, its share is kept while its processes run: " + tenant->broken);
   }
   // Of a broken one, too: it is kept while a process lives in it.
   if (tenant->record.contained || tenant->record.ofPod())
@@ -143,7 +142,7 @@ void TenantManager::recover(const std::string& id) {
     if (const Result<void> saved = saveRecord(tenant->dir, tenant->record); !saved)
       log::warn("tenant " + id + ": " + saved.error().message());
     registerWithArbiter(*tenant);
-    log::info("tenant " + id + " taken over");
+    log::info("tenant " + id + " recovered");
   }
   liveness_.watchHolder(tenant);
 }
@@ -153,7 +152,7 @@ void TenantManager::keepUnrecorded(const TenantPtr& tenant) {
   if (!tenant->record.contained && liveness_.watchSurvivors(tenant)) return;  // it ends with these
   tenant->record.kept = true;
   log::warn("tenant " + tenant->record.id +
-            ": nobody lives in it, or its container may come back: its " +
+            ": no process runs, or its container may restart: its " +
             "share is kept until `divvy share rm " +
             (tenant->record.name.empty() ? tenant->record.id : tenant->record.name) + "`");
 }

@@ -17,7 +17,7 @@ struct NewShare {
   ShareRecord share;
 };
 
-constexpr const char* kAllGuaranteed = "all of its memory is guaranteed: nothing of it is swapped";
+constexpr const char* kAllGuaranteed = "all of its memory is guaranteed and never swapped";
 
 Error noRoom(const Card& card, const std::string& what) {
   return {ErrorCode::kNoRoom,
@@ -53,7 +53,7 @@ Result<void> checkOnce(const Card& card, const ShareRecord& old, const ShareReco
   if (canGrow(card, old.reserve, wanted.reserve)) return {};
   if (const char* why = shut(card)) return noRoom(card, why);
   return noRoom(card, formatBytes(wanted.reserve) + " asked, " +
-                          formatBytes(old.reserve + card.free()) + " can be had");
+                          formatBytes(old.reserve + card.free()) + " are available");
 }
 
 // Where it is promised more than once; `others`: all cards without this tenant, and it is put
@@ -117,7 +117,7 @@ Result<void> checkCompute(const SetRequest& request, const TenantRecord& record)
     return usage("--cores " + asked + " is less than 1 for each of its GPUs");
   const bool has_cores = request.cores != 0 || (gpus != 0 && record.shares[0].cores != 0);
   if (request.cores_policy == CoresPolicy::kCap && !has_cores)
-    return Error{ErrorCode::kUsage, "--cores-policy cap caps at --cores, which this tenant lacks"};
+    return Error{ErrorCode::kUsage, "--cores-policy cap requires --cores, which this tenant lacks"};
   return {};
 }
 
@@ -189,7 +189,7 @@ Result<std::vector<NewShare>> planShares(const SetRequest& request, const Tenant
       return c.uuid == tenant.record.shares[device].uuid;
     });
     if (card == all.end())
-      return Error{ErrorCode::kUnavailable, tenant.record.shares[device].uuid + " is gone"};
+      return Error{ErrorCode::kUnavailable, tenant.record.shares[device].uuid + " has ended"};
     Result<NewShare> plan = planShare(request, tenant, device, *card);
     if (!plan) return plan.error();
     plans.push_back(*plan);

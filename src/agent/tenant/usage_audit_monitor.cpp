@@ -102,11 +102,11 @@ bool UsageAuditMonitor::compareUse(Tenant& tenant, const arbiter::TenantStats& f
   const std::optional<UsageSample> worst = largestExcess(samples);
   if (!worst || !tenant.audit.compare(worst->charged, worst->seen)) return false;
   if (tenant.audit.distrusted()) {
-    log::warn("tenant " + tenant.record.id +
-              " is charged for what it is granted from now on: " + std::to_string(worst->charged) +
-              "% of a card counted, the driver sees " + std::to_string(worst->seen) + "%");
+    log::warn("tenant " + tenant.record.id + " is charged for full grants from now on: reported " +
+              std::to_string(worst->charged) + "% of a device, the driver measures " +
+              std::to_string(worst->seen) + "%");
   } else {
-    log::info("tenant " + tenant.record.id + " is believed again");
+    log::info("tenant " + tenant.record.id + " is charged for reported use again");
   }
   return true;
 }
@@ -114,7 +114,7 @@ bool UsageAuditMonitor::compareUse(Tenant& tenant, const arbiter::TenantStats& f
 void UsageAuditMonitor::noteReport(Tenant& tenant, const ledger::ReportSnapshot& report,
                                    unsigned enough) {
   if (tenant.audit.noteReport(report.suspect(), enough))
-    log::warn("tenant " + tenant.record.id + ": its report is not to be trusted: " +
+    log::warn("tenant " + tenant.record.id + ": its report is implausible: " +
               ledger::suspicionNames(report.suspicions) + " (" + tenant.dir + "/report)");
 }
 

@@ -471,8 +471,8 @@ void RegistrationReceiver::poll() {
   shared_->replies.erase(worker.get());
   shared_->stuck.push_back(std::move(worker));
   log::warn(
-      "registrations: a thread made no progress for 5 s, another one takes its place; what a "
-      "process sent along cannot be closed");
+      "registrations: a thread made no progress for 5 s and is replaced; descriptors of the "
+      "process stay open");
 }
 
 RegistrationReceiver::Counts RegistrationReceiver::counts() const {

@@ -122,7 +122,7 @@ void Hook::kill() {
   waitpid(pid_, nullptr, WNOHANG);
   pid_ = 0;
   state_ = HookState::kFailed;
-  ending_ = "killed: its time was over";
+  ending_ = "killed at the deadline";
 }
 
 }  // namespace divvy::agent

@@ -31,8 +31,8 @@ Result<void> writeNotice(const std::string& tenant_dir, const ShutdownNotice& no
                           {"notice_s", notice.notice_ms / 1000},
                           {"grace_s", notice.grace_ms / 1000}};
   object["text"] =
-      "idle for long: SIGTERM at the deadline, SIGKILL after the grace; any work on its devices "
-      "before calls it off";
+      "idle for long: SIGTERM at the deadline, SIGKILL after the grace period; work on its devices "
+      "before cancels it";
   const std::string text = json::pretty(object);
   unlink(temporary.c_str());
   Fd file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0660));

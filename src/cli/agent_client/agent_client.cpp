@@ -61,7 +61,7 @@ Result<void> AgentLink::send(const agent::Request& request) {
   for (std::size_t at = 0; at < line.size();) {
     const ssize_t put = ::send(socket_.get(), line.data() + at, line.size() - at, MSG_NOSIGNAL);
     if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) return connectionLost("has gone");
+    if (put <= 0) return connectionLost("closed the connection");
     at += static_cast<std::size_t>(put);
   }
   return {};
@@ -86,7 +86,7 @@ Result<agent::Reply> AgentLink::receive(int timeout_ms) {
     std::array<char, 65536> chunk;
     const ssize_t got = recv(socket_.get(), chunk.data(), chunk.size(), 0);
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return connectionLost("has gone");
+    if (got <= 0) return connectionLost("closed the connection");
     buffer_.append(chunk.data(), static_cast<std::size_t>(got));
   }
 }

@@ -51,9 +51,9 @@ Result<agent::GrantedReply> callAgent(AgentLink& link, const agent::RunRequest& 
     }
     if (auto* failed = std::get_if<agent::FailedReply>(&*reply)) return asError(*failed);
     if (auto* queued = std::get_if<agent::QueuedReply>(&*reply)) {
-      const Error why =
-          asError({ErrorCode::kNoRoom,
-                   "waiting for room, place " + std::to_string(queued->position), queued->reasons});
+      const Error why = asError(
+          {ErrorCode::kNoRoom, "waiting for capacity, position " + std::to_string(queued->position),
+           queued->reasons});
       std::fprintf(stderr, "divvy: %s\n", why.message().c_str());
     }
   }

@@ -84,7 +84,7 @@ Result<void> awaitReady(int fd) {
     const int ready = poll(&waiting, 1, kStartLimitMs);
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0)
-      return Error{ErrorCode::kUnavailable, "the agent does not start; see agent.log"};
+      return Error{ErrorCode::kUnavailable, "the agent did not start in time; see agent.log"};
     std::array<char, 1024> chunk;
     const ssize_t got = read(fd, chunk.data(), chunk.size());
     if (got < 0 && errno == EINTR) continue;

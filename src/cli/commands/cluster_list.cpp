@@ -33,7 +33,7 @@ std::string containerOf(const kube::Pod& pod, std::size_t at) {
 
 // The reason why a pod waits, from the component that knows most about it.
 std::string whyItWaits(const ClusterPod& one) {
-  if (!one.pod.gates.empty()) return "held by the gate " + one.pod.gates.front();
+  if (!one.pod.gates.empty()) return "held by scheduling gate " + one.pod.gates.front();
   for (const kube::PodCondition& condition : one.pod.conditions)
     if (condition.type == scheduler::kDevicesFit && condition.status == "False")
       return condition.message;
@@ -111,13 +111,14 @@ std::vector<ClusterShare> sharesOf(const Cluster& cluster,
 int listCluster(const ListOptions& options) {
   const Result<std::unique_ptr<Cluster>> cluster = Cluster::read(*options.cluster);
   if (!cluster) return fail(cluster.error());
-  for (const std::string& trouble : (*cluster)->troubles()) printNote("not in it: " + trouble);
+  for (const std::string& trouble : (*cluster)->troubles()) printNote("not listed: " + trouble);
   const std::string& node = options.node;
   const std::string ns =
       options.own_namespace ? (*cluster)->api().namespaceName() : options.cluster->namespace_name;
   if (!node.empty() && (*cluster)->cache().nodes().nodeNamed(node) == nullptr)
-    return fail({ErrorCode::kNotFound,
-                 "\"" + node + "\" has no devices; `divvy gpus --cluster` lists those that do"});
+    return fail(
+        {ErrorCode::kNotFound,
+         "\"" + node + "\" has no devices; `divvy gpus --cluster` lists nodes with devices"});
   std::vector<DeviceUsage> devices = devicesOf(**cluster);
   std::vector<ClusterShare> shares = sharesOf(**cluster, devices);
   std::erase_if(devices, [&](const DeviceUsage& one) { return !node.empty() && one.node != node; });
@@ -138,7 +139,7 @@ int listCluster(const ListOptions& options) {
   std::fputs(text.c_str(), stdout);
   // Like kubectl: the objects may be in another namespace.
   if (options.own_namespace && tenants && shares.empty())
-    printNote("no pod with devices in namespace " + ns + "; -A: of all namespaces");
+    printNote("no pod with devices in namespace " + ns + "; use -A for all namespaces");
   return 0;
 }
 

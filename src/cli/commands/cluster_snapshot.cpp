@@ -66,7 +66,8 @@ void addPending(const Cluster& cluster, snapshot::Snapshot* snapshot) {
 Result<std::string> clusterSnapshot(const ClusterChoice& choice) {
   const Result<std::unique_ptr<Cluster>> cluster = Cluster::read(choice);
   if (!cluster) return cluster.error();
-  for (const std::string& trouble : (*cluster)->troubles()) printNote("not in it: " + trouble);
+  for (const std::string& trouble : (*cluster)->troubles())
+    printNote("not in the snapshot: " + trouble);
   snapshot::Snapshot snapshot;
   snapshot.written_by = "divvy " DIVVY_VERSION;
   snapshot.written_at = wallTime();

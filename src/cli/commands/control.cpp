@@ -13,9 +13,8 @@ namespace divvy::cli {
 namespace {
 
 Error noSuchTenant(const std::string& tenant) {
-  return {ErrorCode::kNotFound, "no tenant \"" + tenant +
-                                    "\" is running: it has ended, or never was; divvy ls lists "
-                                    "those that are"};
+  return {ErrorCode::kNotFound,
+          "no tenant \"" + tenant + "\" is running; divvy ls lists running tenants"};
 }
 
 // Sends the request to each running agent until one knows the tenant.
@@ -79,7 +78,7 @@ int wait(const WaitOptions& options) {
       if (reply && !options.tenant.empty()) return 0;
       if (reply || reply.error().code() == ErrorCode::kNotFound) continue;
       if (remaining(deadline) == 0) {
-        return fail({ErrorCode::kUnavailable, "still running after the time given"});
+        return fail({ErrorCode::kUnavailable, "still running at the end of --timeout"});
       }
       gone = known = true;
     }

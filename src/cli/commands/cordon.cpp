@@ -70,7 +70,8 @@ Result<void> write(KubeApi& api, const std::string& node, const Cordons& cordons
     if (!done) return done.error();
     if (*done) return {};
   }
-  return Error{ErrorCode::kUnavailable, "node " + node + " is changed by others all the time"};
+  return Error{ErrorCode::kUnavailable,
+               "node " + node + " could not be updated: other clients keep changing it; try again"};
 }
 
 std::string countOf(std::size_t count, const char* noun) {
@@ -110,7 +111,7 @@ Result<void> checkAll(const std::vector<DrainedPod>& draining, bool force) {
       text += (text.empty() ? "" : "; ") + nameOf(one.pod) + ": " + why;
   if (text.empty()) return {};
   return Error{ErrorCode::kUnsupported,
-               "not all may be evicted: " + text +
+               "some pods must not be evicted: " + text +
                    (force ? "" : "; accepted: --force, which evicts what can be evicted")};
 }
 
@@ -178,7 +179,7 @@ class Drain {
     for (const DrainedPod& one : draining_)
       text += (text.empty() ? "" : "; ") + nameOf(one.pod) + ": " + one.last_reason;
     return {ErrorCode::kUnavailable,
-            "not all have left within --timeout; the devices stay cordoned: " + text};
+            "pods remain at the end of --timeout; the devices stay cordoned: " + text};
   }
 
   KubeApi& api_;
@@ -191,8 +192,8 @@ class Drain {
 Result<void> checkRead(const Cluster& cluster, bool force) {
   if (force || cluster.unreadPods().empty()) return {};
   return Error{ErrorCode::kCorrupt,
-               "of some pods it cannot be read what they have: " + cluster.unreadPods().front() +
-                   "; accepted: --force, which takes that for nothing"};
+               "the devices of some pods cannot be read: " + cluster.unreadPods().front() +
+                   "; accepted: --force, which ignores these pods"};
 }
 
 // Next round: pods that came while the last ones left.
@@ -240,7 +241,7 @@ Result<void> drain(Cluster& cluster, const CordonOptions& options, const Cordons
 int cordon(const CordonOptions& options) {
   const Result<std::unique_ptr<Cluster>> cluster = Cluster::read(options.cluster);
   if (!cluster) return fail(cluster.error());
-  for (const std::string& trouble : (*cluster)->troubles()) printNote("not known: " + trouble);
+  for (const std::string& trouble : (*cluster)->troubles()) printNote("not counted: " + trouble);
   const Result<Cordons> cordons = cordonsOf((*cluster)->cache().nodes().devicesOf(options.node),
                                             options.node, options.device, (*cluster)->catalog());
   if (!cordons) return fail(cordons.error());

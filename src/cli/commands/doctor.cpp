@@ -106,7 +106,7 @@ Result<Findings> examineCluster(const DoctorOptions& options, Examined* examined
   if (!catalog) return catalog.error();
   // If the user did not ask for a cluster, a missing one is not an error.
   const auto skipped = [&](const Error& why) {
-    return doctor::skipAll(FindingScope::kCluster, "no cluster is to be asked: " + why.message(),
+    return doctor::skipAll(FindingScope::kCluster, "the cluster was not checked: " + why.message(),
                            options.only);
   };
   const ConnectionOptions& connection = options.choice.connection;
@@ -141,7 +141,7 @@ Result<void> writeFor(const DoctorOptions& options, Examined& examined) {
   const Result<void> written = doctor::writeBundle(options.bundle, *bytes, options.force);
   if (!written) return written;
   printNote(options.bundle + ": " + std::to_string(bundle.files.size() + 1) +
-            " files; manifest.json in it says what was left out");
+            " files; its manifest.json lists what was left out");
   return {};
 }
 

@@ -82,7 +82,7 @@ int events(const EventsOptions& options) {
     print(node_events, options);
     // A misspelt name has the same result as a tenant without events.
     if (!options.follow && !options.tenant.empty() && node_events.empty())
-      std::fprintf(stderr, "divvy: no events of \"%s\"; divvy events has those of all\n",
+      std::fprintf(stderr, "divvy: no events of \"%s\"; divvy events lists events of all tenants\n",
                    options.tenant.c_str());
     if (!options.follow || std::ferror(stdout) != 0) return 0;
     poll(nullptr, 0, kPollMs);

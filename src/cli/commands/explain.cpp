@@ -38,8 +38,8 @@ std::string verdictOf(const agent::ExplainReply& reply) {
 }
 
 std::string wordsOf(const agent::DeviceVerdictView& device) {
-  if (device.given) return "would be given";
-  return device.refusal.empty() ? "would do" : device.refusal;
+  if (device.given) return "would be allocated";
+  return device.refusal.empty() ? "fits" : device.refusal;
 }
 
 // "train (low, 8 GiB) and eval (low, 4 GiB)"
@@ -61,8 +61,7 @@ void print(const agent::ExplainReply& reply, const ExplainOptions& options) {
   }
   std::printf("%s\n", verdictOf(reply).c_str());
   if (reply.waiting != 0)
-    std::printf("%u in the queue: with --wait they go first, as their priority has it\n",
-                reply.waiting);
+    std::printf("%u in the queue: with --wait they go first, by priority\n", reply.waiting);
   Table table({"DEVICE>", "MODEL", "VERDICT"});
   for (const agent::DeviceVerdictView& device : reply.devices)
     table.add({std::to_string(device.device), device.model, wordsOf(device)});
@@ -70,8 +69,8 @@ void print(const agent::ExplainReply& reply, const ExplainOptions& options) {
   if (!reply.fixes.empty()) std::printf("\nwould fit now, each alone:\n");
   for (const std::string& fix : reply.fixes) std::printf("  %s\n", fix.c_str());
   if (!reply.victims.empty())
-    std::printf("\nwould fit now if %s ended; nothing ends %s for it\n", victimsOf(reply).c_str(),
-                reply.victims.size() == 1 ? "it" : "them");
+    std::printf("\nwould fit now if %s ended; divvy ends %s for no request\n",
+                victimsOf(reply).c_str(), reply.victims.size() == 1 ? "it" : "them");
 }
 
 }  // namespace

@@ -134,7 +134,7 @@ void printNodes(const Cluster& cluster, const PodDecision& decision, const Outpu
     if (!all && count == 0) continue;
     const std::string others =
         all || count == 1 ? "" : " (and " + std::to_string(count - 1) + " others)";
-    table.add({one.node + others, "", one.fits ? "would do" : one.why});
+    table.add({one.node + others, "", one.fits ? "fits" : one.why});
     printDevices(cluster, one, &table);
   }
   std::printf("\n%s", table.text(output.headers, 0).c_str());
@@ -153,23 +153,24 @@ void printFixes(const PodDecision& decision) {
 void printEndings(const scheduler::Victims& ends) {
   const std::string stay = protectedText(ends);
   if (!ends.node.empty() && ends.who.empty()) {
-    std::printf("\nfits on %s once those have ended that are ending there\n", ends.node.c_str());
+    std::printf("\nfits on %s once the pods that are terminating there have ended\n",
+                ends.node.c_str());
   } else if (!ends.node.empty()) {
     std::printf("\nwould fit now, on %s, if %s ended\n", ends.node.c_str(),
                 victimsText(ends.who).c_str());
   } else if (!stay.empty()) {
-    std::printf("\nof pods of lower priority %s\n", stay.c_str());
+    std::printf("\ncannot preempt: of the pods of lower priority %s\n", stay.c_str());
   }
 }
 
 // `divvy scheduler --name` may have given Divvy's scheduler another name.
 void printScheduler(const std::string& scheduler) {
   if (scheduler.empty()) return;
-  std::printf("its scheduler is %s, %s\n", scheduler.c_str(),
-              scheduler == "default-scheduler"
-                  ? "which does not ask Divvy"
-                  : "and Divvy's is called divvy-scheduler: if they are not the same, Divvy does "
-                    "not place this pod");
+  std::printf(
+      "its scheduler is %s, %s\n", scheduler.c_str(),
+      scheduler == "default-scheduler"
+          ? "which does not use Divvy"
+          : "Divvy's is divvy-scheduler: unless both are the same, Divvy does not place this pod");
 }
 
 void print(const Cluster& cluster, const PodExplanation& explained, const Output& output) {
@@ -179,26 +180,25 @@ void print(const Cluster& cluster, const PodExplanation& explained, const Output
     std::printf("%s is on %s%s\n", name, explained.bound.c_str(),
                 decision.ours ? "" : ", without devices");
   } else if (!decision.gated.empty()) {
-    std::printf("%s waits at its gate: %s\n", name, decision.gated.c_str());
+    std::printf("%s is gated: %s\n", name, decision.gated.c_str());
   } else if (!decision.ours) {
-    std::printf("%s asks for no devices that Divvy places\n", name);
+    std::printf("%s requests no devices that Divvy places\n", name);
   } else if (decision.placement) {
     std::printf("%s fits now, on %s\n", name, decision.placement->node.text.c_str());
   } else {
-    std::printf("%s fits nowhere now: %s\n", name, reasonsText(decision).c_str());
+    std::printf("%s fits on no node now: %s\n", name, reasonsText(decision).c_str());
   }
   for (const std::string& line : sharesText(decision)) std::printf("  %s\n", line.c_str());
   for (const auto& [key, value] : explained.models)
-    std::printf("it chooses models by %s: %s\n", key.c_str(), value.c_str());
+    std::printf("selects models by %s: %s\n", key.c_str(), value.c_str());
   printScheduler(explained.scheduler);
   if (!explained.hazard.empty()) std::printf("%s\n", explained.hazard.c_str());
-  if (!explained.idle.empty()) std::printf("none is asked for now: %s\n", explained.idle.c_str());
+  if (!explained.idle.empty()) std::printf("requests no pods now: %s\n", explained.idle.c_str());
   // Divvy's own gate was explained already.
   for (const std::string& gate : explained.gates)
-    if (gate != scheduler::kQueueGate)
-      std::printf("held back by the scheduling gate %s\n", gate.c_str());
+    if (gate != scheduler::kQueueGate) std::printf("held by scheduling gate %s\n", gate.c_str());
   if (!explained.condition_text.empty())
-    std::printf("told last: %s\n", explained.condition_text.c_str());
+    std::printf("last status: %s\n", explained.condition_text.c_str());
   if (decision.containers.size() > 1 && !decision.nodes.empty()) {
     std::printf("containers:");
     for (std::size_t at = 0; at < decision.containers.size(); ++at)
@@ -348,7 +348,7 @@ int withoutCluster(const ExplainPodOptions& options, const Error& why) {
   if (!pod) return fail(pod.error());
   const std::string condition_text = conditionTextOf(pod->object);
   if (!condition_text.empty() && !options.output.json)
-    std::printf("told last: %s\n", condition_text.c_str());
+    std::printf("last status: %s\n", condition_text.c_str());
   return fail(why);
 }
 

@@ -86,8 +86,7 @@ int explainReason(const ExplainReasonOptions& options) {
   const std::vector<Reason> found = options.code.empty() ? reasons() : reasonsFor(options.code);
   if (found.empty()) {
     std::fprintf(stderr,
-                 "divvy: no reason is called, or said as, \"%s\"; divvy explain reason lists "
-                 "all\n",
+                 "divvy: no reason has the code or text \"%s\"; divvy explain reason lists all\n",
                  options.code.c_str());
     return 1;
   }

@@ -37,7 +37,7 @@ Result<void> preempt(Cluster& cluster, const DryPod& pod, const std::vector<DryP
   const scheduler::Victims ends = planned->decision.ends;
   if (planned->decision.placement || ends.node.empty()) return {};
   planned->ended_text =
-      ends.who.empty() ? "those that are ending on " + ends.node : victimsText(ends.who);
+      ends.who.empty() ? "pods that are terminating on " + ends.node : victimsText(ends.who);
   for (const scheduler::Victim& one : ends.who)
     planned->ended.push_back(one.namespace_name + '/' + one.name);
   for (const scheduler::Victim& one : ends.going) cluster.end(one.uid);
@@ -101,14 +101,14 @@ bool works(const PodPlan& planned) {
 }
 
 std::string noteOf(const PodPlan& planned) {
-  if (!planned.idle.empty()) return "none is asked for now: " + planned.idle;
+  if (!planned.idle.empty()) return "requests no pods now: " + planned.idle;
   if (!planned.refused.empty()) return planned.refused;
-  if (!planned.decision.gated.empty()) return "waits at its gate: " + planned.decision.gated;
-  if (!planned.decision.ours) return "asks for no devices that Divvy places";
+  if (!planned.decision.gated.empty()) return "gated: " + planned.decision.gated;
+  if (!planned.decision.ours) return "requests no devices that Divvy places";
   if (!planned.decision.placement) {
     const std::string stay = protectedText(planned.decision.ends);
     return reasonsText(planned.decision) +
-           (stay.empty() ? "" : "; of pods of lower priority " + stay);
+           (stay.empty() ? "" : "; cannot preempt: of the pods of lower priority " + stay);
   }
   std::string note;
   for (const std::string& line : sharesText(planned.decision))

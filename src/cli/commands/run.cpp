@@ -54,7 +54,7 @@ Result<void> checkLimit() {
   std::uint64_t bytes = 0;
   if (limit == nullptr || limit[0] == 0 || ledger::parseByteLimit(limit, &bytes)) return {};
   return Error(ErrorCode::kUsage, "DIVVY_MEMORY_LIMIT: \"" + std::string(limit) +
-                                      "\" is no size; 4Gi, 512Mi or 1000000000 are accepted");
+                                      "\" is not a size; accepted: 4Gi, 512Mi or 1000000000");
 }
 
 // Searched in PATH, as execvp does.
@@ -73,21 +73,20 @@ bool isInstalled(const std::string& program) {
 Result<void> checkRuntime(Runtime runtime) {
   const std::string program = runtimeName(runtime);
   if (!isInstalled(program))
-    return Error{ErrorCode::kUnavailable, program + " is not installed: no such program in PATH"};
+    return Error{ErrorCode::kUnavailable, program + " is not installed: not found in PATH"};
   for (const char* variable : {"CONTAINER_HOST", "CONTAINER_CONNECTION"}) {
     const char* value = std::getenv(variable);
     if (runtime == Runtime::kPodman && value != nullptr && value[0] != 0)
-      return Error{ErrorCode::kUnavailable,
-                   std::string(variable) +
-                       " is set: a remote podman's containers are not on this "
-                       "machine, or not this agent's to see"};
+      return Error{ErrorCode::kUnavailable, std::string(variable) +
+                                                " is set: containers of a remote podman are not on "
+                                                "this machine, or not visible to this agent"};
   }
   const char* host = std::getenv("DOCKER_HOST");
   if (runtime == Runtime::kDocker && host != nullptr && host[0] != 0 &&
       std::strncmp(host, "unix://", 7) != 0)
-    return Error{ErrorCode::kUnavailable, "DOCKER_HOST is " + std::string(host) +
-                                              ": a remote daemon's containers are not on this "
-                                              "machine"};
+    return Error{ErrorCode::kUnavailable,
+                 "DOCKER_HOST is " + std::string(host) +
+                     ": containers of a remote daemon are not on this machine"};
   return {};
 }
 

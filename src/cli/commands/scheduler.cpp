@@ -30,11 +30,11 @@ Result<std::vector<vendors::Descriptor>> devicesFor(const std::string& file) {
       std::fprintf(stderr, "divvy scheduler: --device-config: %s %s\n", key.c_str(), what);
     return keys.size();
   };
-  const std::size_t unknown = reportIgnored(config->unknown, "is not known");
-  const std::size_t undone = reportIgnored(config->not_done, "is not heeded");
+  const std::size_t unknown = reportIgnored(config->unknown, "is unknown");
+  const std::size_t undone = reportIgnored(config->not_done, "is ignored");
   std::fprintf(stderr,
-               "divvy scheduler: --device-config: %zu keys are not known, %zu are not heeded, %zu "
-               "are the node agents'\n",
+               "divvy scheduler: --device-config: %zu keys are unknown, %zu are ignored, %zu are "
+               "read by node agents\n",
                unknown, undone, config->of_agents.size());
   return std::move(config->families);
 }

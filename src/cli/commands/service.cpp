@@ -52,7 +52,7 @@ void simJson() {
 
 void simText(const Output& output) {
   std::puts(
-      R"(Simulated cards stand in for real ones: a CUDA driver and an NVML of our own, several
+      R"(Simulated cards replace real ones: a CUDA driver and an NVML of our own, several
 processes sharing one card with exact memory, streams, events and time-slicing. No GPU is needed.
 
   divvy run --sim h100 --memory 4Gi -- ./program    a share of a simulated card

@@ -60,8 +60,9 @@ Result<std::string> containerOf(const kube::Pod& pod, const SetPodOptions& optio
   if (accepted.empty())
     return Error{ErrorCode::kNotFound, nameOf(options) + " has no share of a device"};
   if (accepted == only) return only;
-  return Error{ErrorCode::kUsage,
-               nameOf(options) + ": which container; accepted: -c with one of " + accepted};
+  return Error{
+      ErrorCode::kUsage,
+      nameOf(options) + ": several containers have devices; accepted: -c with one of " + accepted};
 }
 
 Result<kube::Pod> readPod(KubeApi& api, const SetPodOptions& options) {
@@ -95,7 +96,8 @@ Result<ResizeOutcome> await(KubeApi& api, const SetPodOptions& options, const ku
     Result<kube::Pod> pod = readPod(api, options);
     if (!pod) return pod.error();
     if (pod->meta.uid != was.meta.uid)
-      return Error{ErrorCode::kNotFound, nameOf(options) + " is gone; another one has its name"};
+      return Error{ErrorCode::kNotFound,
+                   nameOf(options) + " was deleted; another pod has its name"};
     if (pod->ended()) return Error{ErrorCode::kUnavailable, nameOf(options) + " has ended"};
     ResizeOutcome outcome{std::move(*pod), std::nullopt};
     const auto said = outcome.pod.meta.annotations.find(kube::kChangeStateKey);
@@ -156,13 +158,13 @@ void printText(const SetPodOptions& options, const std::string& container,
 Result<void> verdictOf(const SetPodOptions& options, const ResizeOutcome& outcome) {
   if (outcome.state && outcome.state->phase == kube::ResizePhase::kDone) return {};
   if (outcome.state && outcome.state->phase == kube::ResizePhase::kRefused)
-    return Error{ErrorCode::kNoRoom, nameOf(options) + " is not changed: " + outcome.state->reason +
-                                         ": " + outcome.state->message};
+    return Error{ErrorCode::kNoRoom, nameOf(options) + " was not resized: " +
+                                         outcome.state->reason + ": " + outcome.state->message};
   return Error{ErrorCode::kUnavailable,
                nameOf(options) +
-                   (outcome.state ? ": admitted, and its node has not answered"
-                                  : ": the scheduler has not answered") +
-                   " within --timeout; it may still be changed"};
+                   (outcome.state ? ": admitted, but its node did not answer"
+                                  : ": the scheduler did not answer") +
+                   " within --timeout; it may still be resized"};
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ int remove(const ShareOptions& options) {
     if (reply) return 0;
     if (reply.error().code() != ErrorCode::kNotFound) return fail(reply.error());
   }
-  return fail({ErrorCode::kNotFound,
-               "no share \"" + options.name + "\" is kept; divvy ls lists those that are"});
+  return fail(
+      {ErrorCode::kNotFound, "no share \"" + options.name + "\" exists; divvy ls lists shares"});
 }
 
 }  // namespace

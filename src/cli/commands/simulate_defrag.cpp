@@ -39,22 +39,21 @@ void print(const DefragPlan& result, bool headers) {
   if (plan.moves.empty()) {
     std::fputs("no move helps\n", stdout);
   } else {
-    std::printf("%s: %s and %s with nobody on them more than now, %s and %s fewer\n",
+    std::printf("%s: %s and %s become empty, %s and %s become used\n",
                 counted(plan.moves.size(), "move").c_str(),
                 counted(plan.freed.size(), "device").c_str(),
                 counted(plan.nodes_freed.size(), "node").c_str(),
                 counted(plan.taken.size(), "device").c_str(),
                 counted(plan.nodes_taken.size(), "node").c_str());
   }
-  std::printf("idle devices that what is usual here cannot use: %s before, %s after\n",
+  std::printf("idle devices that typical requests cannot use: %s before, %s after\n",
               fixed(plan.before.fragmented / 1000, 2).c_str(),
               fixed(plan.after.fragmented / 1000, 2).c_str());
   std::string unknown;
   for (const engine::RequestId& id : plan.unknown)
     unknown += (unknown.empty() ? "" : ", ") + id.text;
   if (!unknown.empty())
-    std::printf("staying where they are, since nobody knows what they asked for: %s\n",
-                unknown.c_str());
+    std::printf("not moved, because their requests are unknown: %s\n", unknown.c_str());
 }
 
 }  // namespace

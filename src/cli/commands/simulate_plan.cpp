@@ -43,7 +43,7 @@ void print(const PlanResult& result, bool headers) {
   }
   std::fputs(table.text(headers, outputWidth()).c_str(), stdout);
   if (headers && result.copies > 1) {
-    std::printf("The nodes were there %u times: once they are too few for a card for each pod.\n",
+    std::printf("Each node was counted %u times: they are too few for one device for each pod.\n",
                 result.copies);
   }
 }

@@ -47,20 +47,21 @@ void print(const ReplayedDecisions& part) {
 void print(const simulator::ReplayedPending& one) {
   const std::string name = who(one.id, one.name);
   if (one.fits) {
-    std::printf("  %s: %s, on %s\n", name.c_str(),
-                one.differs ? "differs: it fits and is first" : "fits, and others are before it",
-                one.where.c_str());
+    std::printf(
+        "  %s: %s, on %s\n", name.c_str(),
+        one.differs ? "differs: fits and is first in line" : "fits, but is not first in line",
+        one.where.c_str());
   } else {
-    std::printf("  %s: %s\n", name.c_str(), one.why.empty() ? "fits nowhere" : one.why.c_str());
+    std::printf("  %s: %s\n", name.c_str(), one.why.empty() ? "fits on no node" : one.why.c_str());
   }
   for (const std::string& change : one.changes) std::printf("    would fit: %s\n", change.c_str());
-  if (one.fits_anew) std::printf("    fits beside those that are placed anew\n");
+  if (one.fits_anew) std::printf("    fits beside the requests that are placed again\n");
 }
 
 void print(const CapacityStats& before, const CapacityStats& after, bool headers) {
   Table table({"", "USED>", "IDLE>", "FRAGMENTED>", "DEVICES-IN-USE>"});
   const auto devices = [](double milli) { return fixed(milli / 1000, 2); };
-  for (const auto& [name, figures] : {std::pair("before", before), std::pair("anew", after)}) {
+  for (const auto& [name, figures] : {std::pair("before", before), std::pair("again", after)}) {
     table.add({std::string("memory ") + name, sizeWord(figures.used_bytes),
                sizeWord(figures.idle_bytes),
                sizeWord(static_cast<std::uint64_t>(figures.fragmented_bytes)),
@@ -79,18 +80,18 @@ void print(const snapshot::Snapshot& snapshot, const Replay& replay, bool header
               snapshot.written_by.c_str(), counted(snapshot.nodes.size(), "node").c_str(),
               counted(devices, "device").c_str(), snapshot.allocations.size(),
               snapshot.pending.size());
-  std::printf("decided again by policy %s, devices %s\n\n",
+  std::printf("decided again with policy %s, devices %s\n\n",
               std::string(engine::nameOf(replay.config.policy)).c_str(),
               engine::text(replay.config.devices).c_str());
   std::printf("decisions: %zu same, %zu differ", replay.decisions.same, replay.decisions.differ);
   if (replay.dropped != 0)
-    std::printf(" (%llu before them were not kept)",
+    std::printf(" (%llu older ones were not kept)",
                 static_cast<unsigned long long>(replay.dropped));
   std::printf("\n");
   print(replay.decisions);
-  std::printf("placed anew: %zu same, %zu differ", replay.anew.same, replay.anew.differ);
+  std::printf("placed again: %zu same, %zu differ", replay.anew.same, replay.anew.differ);
   if (replay.anew.kept != 0)
-    std::printf(" (%zu stay: nobody knows what they asked for)", replay.anew.kept);
+    std::printf(" (%zu stay: their requests are unknown)", replay.anew.kept);
   std::printf("\n");
   print(replay.anew);
   if (!replay.pending.empty()) std::printf("waiting:\n");

@@ -29,7 +29,7 @@ bool isFilePath(const std::string& model) {
 Result<std::string> contentsOf(const std::string& path, std::size_t most) {
   std::error_code fault;
   if (!fs::is_regular_file(path, fault))
-    return Error{ErrorCode::kIo, path + ": " + (fault ? fault.message() : "not a plain file")};
+    return Error{ErrorCode::kIo, path + ": " + (fault ? fault.message() : "not a regular file")};
   std::ifstream file(path, std::ios::binary);
   std::string text(std::min<std::uint64_t>(most, fs::file_size(path, fault)) + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
@@ -116,15 +116,14 @@ void note(SizeReport& report) {
   const sizing::Question& q = report.serving.question;
   std::vector<std::string>& notes = report.assumptions;
   if (model.max_context != 0 && q.context > model.max_context) {
-    notes.push_back("the model itself takes " + std::to_string(model.max_context) +
-                    " tokens; engines refuse more unless they are told to stretch it");
+    notes.push_back("the model supports " + std::to_string(model.max_context) +
+                    " tokens; engines refuse more unless its context is extended");
   }
   if (q.weights && needsOther(model, *q.weights)) {
-    notes.push_back(q.weights->name +
-                    " needs a checkpoint that is stored so; name it to the engine");
+    notes.push_back(q.weights->name + " needs a checkpoint in that format; pass it to the engine");
   }
   if (model.repository.empty()) {
-    notes.push_back("where the engine finds the model is not known: replace MODEL");
+    notes.push_back("the location of the model is unknown: replace MODEL");
   }
 }
 

@@ -28,7 +28,7 @@ Result<std::string> callAgent(const SnapshotOptions& options) {
   if (!reply) return reply.error();
   if (auto* placement = std::get_if<agent::PlacementReply>(&*reply))
     return std::move(placement->text);
-  return Error{ErrorCode::kCorrupt, "the agent did not answer with what placement knows"};
+  return Error{ErrorCode::kCorrupt, "the agent did not answer with the state of placement"};
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ constexpr std::string_view kRenamed =
     "`divvy scheduler --print config|webhook|policies|fencing --device-config` as generated.*";
 constexpr std::string_view kByDeviceConfig =
     "scheduler.deviceConfig: HAMi's device-config.yaml is read as it is";
-constexpr std::string_view kOwnCertificate = "Divvy makes the webhook's certificate itself";
-constexpr std::string_view kNoNodePorts = "no port of nodes is opened";
+constexpr std::string_view kOwnCertificate = "Divvy creates the webhook's certificate";
+constexpr std::string_view kNoNodePorts = "Divvy opens no node port";
 constexpr std::string_view kDead = "HAMi does not read it either";
 
 // A number in HAMi's values, a text in ours: "1.5", or "150%".
@@ -46,51 +46,52 @@ constexpr MigrationRule kRules[] = {
     {"devicePlugin.runtimeClassName", MigrationAction::kUnless, "agent.runtimeClassName"},
     {"devicePlugin.tolerations", MigrationAction::kSame, "agent.tolerations"},
     {"devicePlugin.podAnnotations.", MigrationAction::kSame, "agent.podAnnotations"},
-    {"devicePlugin.nvidiaNodeSelector.gpu", MigrationAction::kMoot,
-     "nodes are joined without a label"},
+    {"devicePlugin.nvidiaNodeSelector.gpu", MigrationAction::kMoot, "nodes need no label"},
     {"devicePlugin.nvidiaNodeSelector.", MigrationAction::kSame, "agent.nodeSelector"},
     {"devicePlugin.updateStrategy.", MigrationAction::kSame, "agent.updateStrategy"},
     {"devicePlugin.nodeConfiguration.config", MigrationAction::kSame, "agent.nodeSettings"},
     {"devicePlugin.nodeConfiguration.externalConfigName", MigrationAction::kByHand,
      "agent.nodeSettings: that ConfigMap's config.json is read as it is"},
     {"devicePlugin.deviceCoreScaling", MigrationAction::kMoot,
-     "compute is a part of what there is"},
+     "compute is a part of the device's and cannot be overcommitted"},
     {"devicePlugin.disablecorelimit", MigrationAction::kMoot, kDead},
     {"devicePlugin.migStrategy", MigrationAction::kByHand,
-     "instances are offered as they were made, docs/guides/mig.md"},
+     "existing instances are used as they are, docs/guides/mig.md"},
     {"devicePlugin.enableNumaTopology", MigrationAction::kByHand,
      "use.divvy.dev/device-policy: numa-strict"},
-    {"devicePlugin.createRuntimeClass", MigrationAction::kByHand, "make the RuntimeClass yourself"},
+    {"devicePlugin.createRuntimeClass", MigrationAction::kByHand,
+     "create the RuntimeClass yourself"},
     {"devicePlugin.passDeviceSpecsEnabled", MigrationAction::kMoot,
-     "devices are the runtime's to pass"},
-    {"devicePlugin.deviceListStrategy", MigrationAction::kMoot, "plain mounts do on every runtime"},
+     "the container runtime passes devices"},
+    {"devicePlugin.deviceListStrategy", MigrationAction::kMoot,
+     "plain mounts work with every runtime"},
     {"devicePlugin.nvidiaDriverRoot", MigrationAction::kMoot,
-     "the driver is found as the loader finds it"},
+     "the driver is found through the loader's search path"},
     {"devicePlugin.gpuOperatorToolkitReady.", MigrationAction::kMoot, "agents wait for the driver"},
     {"devicePlugin.service.", MigrationAction::kMoot, kNoNodePorts},
-    {"devicePlugin.pluginPath", MigrationAction::kByHand, "agent.kubeletDir: the folder above it",
+    {"devicePlugin.pluginPath", MigrationAction::kByHand, "agent.kubeletDir: its parent directory",
      "/var/lib/kubelet/device-plugins"},
-    {"devicePlugin.libPath", MigrationAction::kMoot, "agent.installDir is Divvy's own"},
-    {"devicePlugin.monitor.", MigrationAction::kMoot, "the agent is the monitor"},
+    {"devicePlugin.libPath", MigrationAction::kMoot, "Divvy uses agent.installDir"},
+    {"devicePlugin.monitor.", MigrationAction::kMoot, "the agent includes the monitor"},
     {"resourceName", MigrationAction::kUnless, "agent.resource", "nvidia.com/gpu"},
     {"resourceMem", MigrationAction::kByHand, kRenamed, "nvidia.com/gpumem"},
     {"resourceMemPercentage", MigrationAction::kByHand, kRenamed, "nvidia.com/gpumem-percentage"},
     {"resourceCores", MigrationAction::kByHand, kRenamed, "nvidia.com/gpucores"},
     {"resourcePriority", MigrationAction::kByHand, kRenamed, "nvidia.com/priority"},
     {"schedulerName", MigrationAction::kByHand,
-     "pods that name it have to name divvy-scheduler; others are given to it", "hami-scheduler"},
+     "pods that set it have to set divvy-scheduler; the webhook sets it for others",
+     "hami-scheduler"},
     {"scheduler.replicas", MigrationAction::kUnless, "scheduler.replicas", "1"},
-    {"scheduler.leaderElect", MigrationAction::kMoot, "replicas always agree on one"},
+    {"scheduler.leaderElect", MigrationAction::kMoot, "replicas always elect a leader"},
     {"scheduler.defaultSchedulerPolicy.nodeSchedulerPolicy", MigrationAction::kSame,
      "scheduler.nodePolicy"},
     {"scheduler.defaultSchedulerPolicy.gpuSchedulerPolicy", MigrationAction::kSame,
      "scheduler.devicePolicy"},
     {"scheduler.forceOverwriteDefaultScheduler", MigrationAction::kMoot,
-     "only pods with devices are given "
-     "to Divvy"},
+     "only pods with devices are assigned to Divvy"},
     {"scheduler.nodeLockExpire", MigrationAction::kMoot,
-     "nodes are locked for vendors' agents only"},
-    {"scheduler.nodeLabelSelector.", MigrationAction::kByHand, "pools say which nodes are whose"},
+     "only nodes of other vendors' agents are locked"},
+    {"scheduler.nodeLabelSelector.", MigrationAction::kByHand, "pools select nodes for namespaces"},
     {"scheduler.overwriteEnv", MigrationAction::kByHand, kByDeviceConfig, "false"},
     {"scheduler.kubeScheduler.image.registry", MigrationAction::kSame,
      "kubeScheduler.image.registry"},
@@ -98,7 +99,7 @@ constexpr MigrationRule kRules[] = {
      "kubeScheduler.image.repository"},
     {"scheduler.kubeScheduler.image.tag", MigrationAction::kUnless, "kubeScheduler.image.tag"},
     {"scheduler.kubeScheduler.imageTag", MigrationAction::kMoot,
-     "the cluster's own version is taken; another: kubeScheduler.image.tag"},
+     "the cluster's version is used; to change it: kubeScheduler.image.tag"},
     {"scheduler.kubeScheduler.resources.", MigrationAction::kSame, "kubeScheduler.resources"},
     {"scheduler.nodeSelector.", MigrationAction::kSame, "scheduler.nodeSelector"},
     {"scheduler.tolerations", MigrationAction::kSame, "scheduler.tolerations"},
@@ -110,7 +111,7 @@ constexpr MigrationRule kRules[] = {
     {"scheduler.admissionWebhook.whitelistNamespaces", MigrationAction::kByHand,
      "label those namespaces hami.io/webhook: ignore"},
     {"scheduler.admissionWebhook.", MigrationAction::kByHand,
-     "whom the webhook is for: generated.webhook"},
+     "scope of the webhook: generated.webhook"},
     {"scheduler.certManager.enabled", MigrationAction::kByHand,
      "webhook.secretName and annotations", "false"},
     {"scheduler.certManager.", MigrationAction::kMoot, kOwnCertificate},
@@ -119,8 +120,8 @@ constexpr MigrationRule kRules[] = {
     {"imagePullSecrets", MigrationAction::kSame, kPullSecrets},
     {"global.imagePullSecrets", MigrationAction::kSame, kPullSecrets},
     {"global.imageRegistry", MigrationAction::kByHand,
-     "image.registry: where Divvy's image was pushed"},
-    {"global.gpuHookPath", MigrationAction::kMoot, "agent.installDir is Divvy's own"},
+     "image.registry: the registry with Divvy's image"},
+    {"global.gpuHookPath", MigrationAction::kMoot, "Divvy uses agent.installDir"},
     {"global.managedNodeSelector", MigrationAction::kByHand, "agent.nodeSelector"},
     {"global.managedNodeSelectorEnable", MigrationAction::kByHand, "agent.nodeSelector", "false"},
     {"legacyMetrics", MigrationAction::kUnless, "scheduler.compatMetrics agent.metrics.compat",
@@ -128,8 +129,7 @@ constexpr MigrationRule kRules[] = {
     {"prometheus.enabled", MigrationAction::kSame, "monitoring.enabled"},
     {"device-config.content", MigrationAction::kSame, "scheduler.deviceConfig"},
     {"devices.", MigrationAction::kMoot,
-     "all families are known; which are renamed is told by "
-     "scheduler.deviceConfig"},
+     "all vendors are supported; scheduler.deviceConfig renames resources"},
     {"mockDevicePlugin.", MigrationAction::kMoot, "agent.node: sim-h100 simulates cards"},
 };
 
@@ -163,15 +163,15 @@ class Migration {
   }
 
   std::string text() const {
-    std::string head = "# Made by `divvy migrate values` from HAMi's.\n";
+    std::string head = "# Converted from HAMi's values by `divvy migrate values`.\n";
     // HAMi always reports its new names, whatever legacyMetrics is.
     if (!compat_)
       head +=
-          "# For dashboards of HAMi's names (hami_*): scheduler.compatMetrics and "
+          "# For dashboards with HAMi's metric names (hami_*): scheduler.compatMetrics and "
           "agent.metrics.compat: true\n";
-    head += list("What somebody has to decide", by_hand_);
-    head += list("What needs no saying here", moot_);
-    head += "# Not known: " + std::to_string(unknown_.size()) + "\n";
+    head += list("Decide by hand", by_hand_);
+    head += list("Not needed", moot_);
+    head += "# Unknown keys: " + std::to_string(unknown_.size()) + "\n";
     for (const std::string& path : unknown_) head += "#   " + path + "\n";
     if (values_.size() == 0) return head + "{}\n";
     YAML::Emitter out;
@@ -269,7 +269,7 @@ Result<std::string> valuesFromHami(const std::string& text, const std::string& n
   try {
     const YAML::Node root = YAML::Load(text);
     if (!root.IsMap() && !root.IsNull())
-      return Error{ErrorCode::kUsage, name + ": expected a map, as values of a chart are"};
+      return Error{ErrorCode::kUsage, name + ": not a map; accepted: values of a Helm chart"};
     Migration migration;
     if (root.IsMap()) migration.convert(root, "", 0);
     return migration.text();

@@ -22,7 +22,7 @@ Result<agent::Node> simulatedNode(const std::string& profile, const char* hint) 
   for (const simgpu::ProfileEntry& entry : simgpu::profileCatalog())
     accepted += " " + std::string(entry.name);
   return Error{ErrorCode::kUsage, "simulated card \"" + profile + "\" is not known; accepted:" +
-                                      accepted + ", with xN behind it for N cards" + hint};
+                                      accepted + ", with suffix xN for N cards" + hint};
 }
 
 }  // namespace

@@ -61,16 +61,16 @@ class SettingsReader {
     for (const std::string_view key : known)
       accepted += (accepted.empty() ? "" : ", ") + std::string(key);
     if (!node.IsMap()) {
-      reader_.fail(node, "is no map; accepted: a map with " + accepted);
+      reader_.fail(node, "is not a map; accepted: a map with " + accepted);
       return false;
     }
     std::vector<std::string> seen;
     for (const auto& entry : node) {
       const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
       if (std::find(seen.begin(), seen.end(), key) != seen.end())
-        reader_.fail(entry.first, "\"" + key + "\" is there twice");
+        reader_.fail(entry.first, "\"" + key + "\" is given twice");
       if (std::find(known.begin(), known.end(), key) == known.end())
-        unheeded(entry.first, "\"" + key + "\" is not known; known are " + accepted);
+        unheeded(entry.first, "\"" + key + "\" is unknown; accepted: " + accepted);
       seen.push_back(key);
     }
     return !reader_.error();
@@ -90,7 +90,7 @@ class SettingsReader {
     if (!keys(node, {uuids, indices})) return;
     items(node, uuids, [&](const YAML::Node& item) {
       if (!item.IsScalar() || item.Scalar().size() < kMinUuid)
-        return reader_.fail(item, "accepted: a UUID, or its beginning beyond GPU-");
+        return reader_.fail(item, "accepted: a UUID, or a prefix longer than GPU-");
       exclude.uuids.push_back(item.Scalar());
     });
     items(node, indices, [&](const YAML::Node& item) {
@@ -181,8 +181,7 @@ class SettingsReader {
     const YAML::Node at = node["devicecorescaling"];
     const double scaling = reader_.decimalOf(at, 0, kMaxCoreScaling);
     if (scaling > 1)
-      unheeded(at,
-               "\"devicecorescaling\" above 1 is not heeded: compute is a part of what there is");
+      unheeded(at, "\"devicecorescaling\" above 1 is ignored: compute cannot be overcommitted");
     settings->cores = static_cast<unsigned>(std::clamp(std::lround(scaling * kWhole), 1l, 100l));
   }
 
@@ -194,17 +193,17 @@ class SettingsReader {
       const char* why;
     };
     const Key kUndone[] = {
-        {"operatingmode", {"hami-core"}, "cards are shared as hami-core has it"},
-        {"preconfigureddevicememory", {}, "memory is what the driver says"},
-        {"libcudaloglevel", {}, "the libraries in containers write no log"},
-        {"migstrategy", {"none", "single"}, "instances are counted as devices are"},
-        {"enablegetpreferredallocation", {"true"}, "the kubelet can always ask"}};
+        {"operatingmode", {"hami-core"}, "devices are always shared by limits, as by hami-core"},
+        {"preconfigureddevicememory", {}, "memory is read from the driver"},
+        {"libcudaloglevel", {}, "libraries in containers write no log"},
+        {"migstrategy", {"none", "single"}, "instances are counted as devices"},
+        {"enablegetpreferredallocation", {"true"}, "the kubelet can always call"}};
     for (const Key& key : kUndone) {
       if (!hasKey(node, key.name)) continue;
       const YAML::Node value = node[key.name];
       const std::string text = value.IsScalar() ? value.Scalar() : "";
       if (std::find(key.usual.begin(), key.usual.end(), text) == key.usual.end())
-        unheeded(value, "\"" + std::string(key.name) + "\" is not heeded: " + key.why);
+        unheeded(value, "\"" + std::string(key.name) + "\" is ignored: " + key.why);
     }
   }
 
@@ -264,7 +263,7 @@ Result<void> applyNodeSettings(const std::string& file, const std::string& node,
   options->notices = std::move(all->unheeded);
   if (!options->notices.empty())
     options->notices.push_back("--node-settings: " + std::to_string(options->notices.size()) +
-                               " keys are not known or not heeded");
+                               " keys are unknown or ignored");
   return {};
 }
 

@@ -17,7 +17,7 @@ namespace {
 template <typename Named>
 void names(YamlReader& reader, const YAML::Node& map, const char* key, std::vector<Named>* out) {
   reader.list(map, key, [&](const YAML::Node& item) {
-    if (!item.IsScalar() || item.Scalar().empty()) return reader.fail(item, "wants a name");
+    if (!item.IsScalar() || item.Scalar().empty()) return reader.fail(item, "requires a name");
     out->push_back(Named(item.Scalar()));
   });
 }
@@ -27,7 +27,7 @@ void readLabels(YamlReader& reader, const YAML::Node& map, std::vector<engine::L
   reader.list(map, "labels", [&](const YAML::Node& item) {
     const std::string text = item.IsScalar() ? item.Scalar() : std::string();
     const std::size_t equals = text.find('=');
-    if (equals == std::string::npos || equals == 0) return reader.fail(item, "wants KEY=VALUE");
+    if (equals == std::string::npos || equals == 0) return reader.fail(item, "requires KEY=VALUE");
     out->push_back({text.substr(0, equals), text.substr(equals + 1)});
   });
 }
@@ -55,7 +55,8 @@ engine::Pool readPool(YamlReader& reader, const YAML::Node& node) {
     return pool;
   reader.require(node, "name");
   reader.text(node, "name", &pool.name.text);
-  if (pool.name.text == "none") reader.fail(node["name"], "\"none\" is what no pool is called");
+  if (pool.name.text == "none")
+    reader.fail(node["name"], "\"none\" is reserved and cannot name a pool");
   // In the form of --model and --uuid.
   pool.members.match = engine::ModelMatch::kWords;
   pool.members.uuid_match = engine::UuidMatch::kPrefix;

@@ -22,7 +22,7 @@ Result<void> readName(const std::string& text, const char* option, bool may_lack
   if (!text.empty()) *name = may_lack && text == "none" ? std::string() : text;
   if ((may_lack && name->empty()) || isResourceName(*name)) return {};
   return Error{ErrorCode::kUsage, std::string(option) + " \"" + *name +
-                                      "\" is no extended resource; DOMAIN/NAME" +
+                                      "\" is not an extended resource; DOMAIN/NAME" +
                                       (may_lack ? ", or none," : "") + " is accepted"};
 }
 
@@ -76,8 +76,7 @@ Result<void> readNames(const ClusterNodeText& text, AgentOptions* options,
     return read;
   if (!text.model_resources.empty() && !options->model_names)
     return Error{ErrorCode::kUsage,
-                 "--model-resources: names of models are off; accepted: with "
-                 "--model-names on"};
+                 "--model-resources requires model names; accepted: with --model-names on"};
   const Result<void> memory =
       readList(text.announce_memory, "--announce-memory", &cluster->memory_resources);
   if (!memory) return memory;
@@ -106,7 +105,7 @@ Result<void> addNames(const AgentOptions& options, agent::ClusterNode* cluster) 
   Result<vendors::Catalog> catalog = scheduler::readCatalog({}, {}, options.model_resources);
   if (!catalog) return Error(catalog.error()).context("--model-resources");
   const vendors::Kind* kind = catalog->kind(kKind);
-  if (kind == nullptr) return Error{ErrorCode::kInternal, "there is no kind NVIDIA"};
+  if (kind == nullptr) return Error{ErrorCode::kInternal, "kind NVIDIA is missing"};
   if (cluster->resources.empty()) {
     cluster->resources = {kind->count.resource};
     for (const vendors::ResourceAlias& other : kind->also)

@@ -27,7 +27,7 @@ Result<AgentLink> connectWithin(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (!fd.valid() || path.size() >= sizeof address.sun_path)
-    return Error{ErrorCode::kIo, "no socket can be made for " + path};
+    return Error{ErrorCode::kIo, "cannot create a socket for " + path};
   path.copy(address.sun_path, sizeof address.sun_path - 1);
   // A server that does not accept connections blocks further callers once its backlog is full.
   const timeval bound{kPatienceMs / 1000, 0};
@@ -40,7 +40,7 @@ Result<AgentLink> connectWithin(const std::string& path) {
   return Error{nobody   ? ErrorCode::kNotFound
                : closed ? ErrorCode::kIo
                         : ErrorCode::kUnavailable,
-               nobody ? "nobody listens" : std::string("connecting: ") + std::strerror(code)};
+               nobody ? "no process listens" : std::string("connecting: ") + std::strerror(code)};
 }
 
 // The only reply with an agent's version.
@@ -85,7 +85,7 @@ void noteSettings(int connection, AgentTalk* talk) {
     named.path = (std::filesystem::read_symlink(folder + "/cwd", fault) / *file).string();
   const Result<doctor::RootFs> root = doctor::RootFs::open(folder + "/root");
   named.text = Error(ErrorCode::kIo, named.path + ": the files of process " +
-                                         std::to_string(peer->pid) + " may not be looked at");
+                                         std::to_string(peer->pid) + " cannot be read");
   if (root && !fault) named.text = root->text(named.path);
 }
 
@@ -102,8 +102,7 @@ Result<AgentTalk> talkTo(const std::string& dir) {
   Result<agent::Reply> reply = link->call(agent::ListRequest{}, kPatienceMs);
   if (!reply) return Error{ErrorCode::kUnavailable, reply.error().message()};
   auto* listed = std::get_if<agent::SnapshotReply>(&*reply);
-  if (listed == nullptr)
-    return Error{ErrorCode::kUnavailable, "it did not answer with what it has"};
+  if (listed == nullptr) return Error{ErrorCode::kUnavailable, "it did not answer with its state"};
   talk.snapshot = std::move(listed->snapshot);
   noteSettings(link->fd(), &talk);
   // An older agent does not know the request.
@@ -136,7 +135,7 @@ doctor::AgentAnswer answerOf(const AgentTalk& talk) {
     if (!tenant.bypass.empty())
       answer.tenants_doubted.push_back("tenant " + nameOf(tenant) + ": " + tenant.bypass);
     if (tenant.distrusted)
-      answer.tenants_doubted.push_back("the driver sees more use of tenant " + nameOf(tenant) +
+      answer.tenants_doubted.push_back("the driver measures more use of tenant " + nameOf(tenant) +
                                        " than it reports");
   }
   return answer;

@@ -130,7 +130,7 @@ class BundleCollector {
   void addText(const std::string& name, const std::string& what, const std::string& text) {
     boost::system::error_code fault;
     const json::value document = json::parse(text, fault);
-    if (fault) return omit(name, "it is no JSON: " + fault.message());
+    if (fault) return omit(name, "not JSON: " + fault.message());
     add(name, what, document);
   }
   // Adds the document if the list could be read, else the reason.
@@ -168,7 +168,7 @@ json::object versionsOf(const Examined& examined) {
 }
 
 void addAgents(Examined& examined, BundleCollector* to) {
-  if (examined.talks.empty()) return to->omit("agents", "none answered, or none was asked");
+  if (examined.talks.empty()) return to->omit("agents", "no agent answered, or none was queried");
   std::vector<agent::Snapshot> snapshots;
   std::vector<std::pair<std::string, agent::EventView>> events;
   for (AgentTalk& talk : examined.talks) {
@@ -192,7 +192,7 @@ json::array excerptsOf(const std::vector<json::value>& objects,
 
 void addCluster(Examined& examined, const BundleObjects& objects, BundleCollector* to) {
   if (!examined.observation || examined.observation->facts.fault || examined.api == nullptr)
-    return to->omit("cluster", "none answered, or none was asked");
+    return to->omit("cluster", "no agent answered, or none was queried");
   ClusterObservation& observation = *examined.observation;
   to->addRead("cluster/nodes.json", "nodes with devices: amounts, and annotations about them",
               observation.facts.nodes_listed, excerptsOf(observation.nodes, doctor::nodeExcerpt));
@@ -201,14 +201,14 @@ void addCluster(Examined& examined, const BundleObjects& objects, BundleCollecto
                                       std::to_string(kMaxPods) + " are in it");
     observation.pods.resize(kMaxPods);
   }
-  to->addRead("cluster/pods.json", "pods with devices: what they ask for, and annotations about it",
+  to->addRead("cluster/pods.json", "pods with devices: requests, and annotations about them",
               observation.facts.pods_listed, excerptsOf(observation.pods, doctor::podExcerpt));
   json::array leases;
   if (observation.facts.lease) leases.push_back(doctor::leaseExcerpt(observation.lease));
-  to->addRead("cluster/leases.json", "who leads", observation.facts.lease_read, leases);
+  to->addRead("cluster/leases.json", "the current leader", observation.facts.lease_read, leases);
   to->addRead("cluster/configmaps.json", "Divvy's own", objects.maps_read, objects.maps);
   to->addRead("cluster/events.json",
-              "the last that the scheduler told, and pods that kubelets refused, by time",
+              "the scheduler's last events, and pods that kubelets refused, by time",
               objects.events_read, objects.events);
 }
 
@@ -216,9 +216,10 @@ void addNever(BundleCollector* to) {
   to->omit("Secrets, certificates, keys, tokens, kubeconfigs", "never read for it");
   to->omit("environment, commands and arguments, of pods and of tenants", "they hold secrets");
   to->omit("images and volumes of pods", "not needed");
-  to->omit("labels and annotations of others than Divvy, HAMi and NVIDIA", "not ours; counted");
+  to->omit("labels and annotations other than Divvy's, HAMi's and NVIDIA's", "unrelated; counted");
   to->omit("pods without devices", "not needed");
-  to->omit("agent.log and logs of pods", "they hold whatever was told; send them apart if asked");
+  to->omit("agent.log and logs of pods",
+           "they can contain anything; send them separately if requested");
 }
 
 }  // namespace
@@ -232,7 +233,7 @@ doctor::Bundle bundleOf(Examined& examined, bool redact_names) {
   const BundleObjects objects = readBundleObjects(examined, &names);
   BundleCollector collector(&bundle, redact_names ? &names : nullptr);
   collector.addText("doctor.json", "divvy doctor -o json", doctor::jsonOf(examined.report));
-  collector.add("versions.json", "of what runs here", versionsOf(examined));
+  collector.add("versions.json", "versions of the components here", versionsOf(examined));
   addAgents(examined, &collector);
   addCluster(examined, objects, &collector);
   addNever(&collector);

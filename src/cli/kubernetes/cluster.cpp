@@ -131,7 +131,7 @@ void Cluster::readQueues() {
         if (!meta) note(meta.error());
       });
   if (namespaces) return;
-  note(Error(namespaces.error()).context("which queues namespaces have"));
+  note(Error(namespaces.error()).context("default queues of namespaces"));
   forecast_.withoutNamespaces();
 }
 
@@ -229,7 +229,8 @@ Result<DryPod> dryRun(KubeApi& api, json::object pod, const std::string& ns) {
   pod["metadata"] = std::move(meta);
   call.body = json::serialize(pod);
   Result<json::value> made = api.call(std::move(call));
-  if (!made) return Error{made.error().code(), "it would not be made: " + made.error().message()};
+  if (!made)
+    return Error{made.error().code(), "the API server refuses the pod: " + made.error().message()};
   Result<kube::Pod> read = kube::podOf(*made);
   if (!read) return read.error();
   read->meta.name = name;

@@ -50,24 +50,25 @@ Result<Cordons> cordonsOf(const std::vector<scheduler::DeviceUsage>& devices,
     if (!device.empty() && device != index && device != one.uuid) continue;
     if (!device.empty() && device == index && ++of_index > 1)
       return Error{ErrorCode::kUsage, node + " has several devices " + device +
-                                          "; accepted: a UUID, as `divvy gpus --cluster` tells it"};
+                                          "; accepted: a UUID of `divvy gpus --cluster`"};
     if (!device.empty() && one.by_plugin)
-      return Error{ErrorCode::kUnsupported,
-                   "which devices of " + node +
-                       " are given is for their vendor's own plugin to say; accepted: " + node};
+      return Error{
+          ErrorCode::kUnsupported,
+          "the devices of " + node + " are allocated by their vendor's plugin; accepted: " + node};
     const vendors::Kind* kind = kindOf(catalog, one.kind);
     if (kind == nullptr || kind->wire.node.cordon.empty())
-      return Error{ErrorCode::kUnsupported, one.uuid + " is of " + one.kind +
-                                                ", whose devices cannot be cordoned one by one; "
-                                                "`kubectl cordon " +
-                                                node + "` keeps all new pods off the node"};
+      return Error{ErrorCode::kUnsupported,
+                   one.uuid + " is of kind " + one.kind +
+                       "; such devices cannot be cordoned one by one; `kubectl cordon " + node +
+                       "` keeps all new pods off the node"};
     cordons[kind->wire.node.cordon].insert(one.uuid);
   }
   if (!cordons.empty()) return cordons;
   if (known.empty())
-    return Error{ErrorCode::kNotFound, "\"" + node +
-                                           "\" is no node with devices; `divvy gpus --cluster` "
-                                           "lists those that are"};
+    return Error{
+        ErrorCode::kNotFound,
+        "\"" + node +
+            "\" is not a node with devices; `divvy gpus --cluster` lists nodes with devices"};
   return Error{ErrorCode::kNotFound,
                node + " has no device \"" + device + "\"; accepted: " + known};
 }
@@ -91,13 +92,13 @@ bool isStatic(const kube::Pod& pod) {
 
 std::string whyNotToEvict(const kube::Pod& pod) {
   if (pod.meta.deleting) return "";
-  if (isStatic(pod)) return "it is the kubelet's own: it ends with its manifest on the node";
+  if (isStatic(pod)) return "it is a static pod: remove its manifest on the node";
   const auto evictable = pod.meta.annotations.find(kEvictable);
   const bool said = evictable != pod.meta.annotations.end() && !evictable->second.empty();
   if (said && evictable->second != "true")
-    return std::string("it says ") + kEvictable + ": " + evictable->second;
-  if (pod.controller == "DaemonSet") return "its node would be without it until uncordon";
-  if (pod.controller.empty()) return "nobody would make it anew";
+    return std::string("it is annotated ") + kEvictable + ": " + evictable->second;
+  if (pod.controller == "DaemonSet") return "its DaemonSet would not replace it until uncordon";
+  if (pod.controller.empty()) return "no controller would recreate it";
   return "";
 }
 

@@ -62,10 +62,10 @@ std::string hazardText(const std::vector<doctor::MappedClass>& classes, const ku
       if (!node.allocatable.contains(name)) lacking.insert(name), where.insert(node.meta.name);
   }
   if (where.empty()) return "";
-  return "DeviceClass " + mapped->name + " stands for " + mapped->resource +
+  return "DeviceClass " + mapped->name + " is mapped to " + mapped->resource +
          ": Kubernetes 1.36 and later refuse nodes that do not announce " +
          listOf(lacking, "others") + " (" + listOf(where, "others") +
-         "); let their agents announce it, or see docs/operations/node-agent.md";
+         "); have their agents announce it: docs/operations/node-agent.md";
 }
 
 std::string DeviceClassHazards::of(const kube::Pod& pod) {

@@ -57,7 +57,7 @@ Result<json::value> KubeApi::call(kube::Call call) {
   impl_->loop.restart();
   asio::co_spawn(impl_->loop, work, rethrow);
   impl_->loop.run();
-  if (!answer) return Error{ErrorCode::kUnavailable, "the API server gave no answer"};
+  if (!answer) return Error{ErrorCode::kUnavailable, "the API server did not answer"};
   return std::move(*answer);
 }
 
@@ -69,7 +69,7 @@ Result<kube::Eviction> KubeApi::evict(kube::EvictionOptions ask) {
   impl_->loop.restart();
   asio::co_spawn(impl_->loop, work, rethrow);
   impl_->loop.run();
-  if (!answer) return Error{ErrorCode::kUnavailable, "the API server gave no answer"};
+  if (!answer) return Error{ErrorCode::kUnavailable, "the API server did not answer"};
   return std::move(*answer);
 }
 
@@ -89,7 +89,7 @@ Result<void> KubeApi::list(const std::string& path, const std::string& query,
   impl_->loop.restart();
   asio::co_spawn(impl_->loop, work, rethrow);
   impl_->loop.run();
-  if (!ended) return Error{ErrorCode::kUnavailable, "the API server gave no answer"};
+  if (!ended) return Error{ErrorCode::kUnavailable, "the API server did not answer"};
   if (!*ended) return ended->error();
   for (const json::value& item : items) each(item);
   return {};

@@ -183,7 +183,8 @@ std::string KubeFilters::whyNot(const json::value& pod, const std::string& node,
   if (!open && taint.empty() && listAt(known->second.spec, {"taints"}).empty()) return "cordoned";
   if (!taint.empty())
     return taint == "node.kubernetes.io/unschedulable" ? "cordoned" : "has the taint " + taint;
-  if (!isSelected(pod, known->second.labels, node)) return "is not one that the pod selects";
+  if (!isSelected(pod, known->second.labels, node))
+    return "does not match the pod's node selector or affinity";
   for (const auto& [name, amount] : requestsOf(pod)) {
     const bool clearable = name == "cpu" || name == "memory" || name == "pods";
     if (clearable && full == FullNodes::kClearable) continue;

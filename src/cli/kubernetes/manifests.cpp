@@ -155,9 +155,9 @@ Result<Manifests> podsOf(const std::string& text, const std::string& name) {
     if (document.value.is_object()) {
       collector.add(document.value);
     } else if (!document.value.is_null()) {
-      return Error{ErrorCode::kUsage, name + ":" + std::to_string(document.line) +
-                                          ": no object of Kubernetes; accepted: YAML or JSON of "
-                                          "pods, or of what makes pods"};
+      return Error{ErrorCode::kUsage,
+                   name + ":" + std::to_string(document.line) +
+                       ": not a Kubernetes object; accepted: YAML or JSON of pods or workloads"};
     }
   }
   return std::move(collector.found);
@@ -177,7 +177,7 @@ Result<Manifests> readManifests(const std::vector<std::string>& files) {
     for (json::value& group : read->groups) all.groups.push_back(std::move(group));
   }
   if (all.pods.empty())
-    return Error{ErrorCode::kUsage, "there is no pod, and nothing that makes pods, in " +
+    return Error{ErrorCode::kUsage, "no pod and no workload in " +
                                         (files.size() == 1 ? files.front() : "these files")};
   return all;
 }

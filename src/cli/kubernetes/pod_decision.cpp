@@ -78,7 +78,8 @@ Result<PodDecision> decideFor(Cluster& cluster, const DryPod& pod, const std::ve
   if (choice->node) {
     const engine::Allocation* held =
         cluster.cache().pods().engine().find(engine::RequestId(pod.pod.meta.uid));
-    if (held == nullptr) return Error{ErrorCode::kInternal, "what was chosen is not booked"};
+    if (held == nullptr)
+      return Error{ErrorCode::kInternal, "the chosen devices have no allocation"};
     decision.placement = held->placement;
     cluster.place(pod.object, pod.pod, *choice->node);
     return decision;
@@ -156,10 +157,11 @@ std::string protectedText(const scheduler::Victims& ends) {
     if (count == 0) return;
     text += (text.empty() ? "" : ", ") + std::to_string(count) + (count == 1 ? one : several);
   };
-  add(ends.budgeted, " is under a disruption budget that lets none go",
-      " are under disruption budgets that let none go");
-  add(ends.young, " has not run for long enough", " have not run for long enough");
-  add(ends.fixed, " never ends for others", " never end for others");
+  add(ends.budgeted, " is protected by its disruption budget",
+      " are protected by their disruption budgets");
+  add(ends.young, " has not reached its minimum run time",
+      " have not reached their minimum run time");
+  add(ends.fixed, " is not evictable", " are not evictable");
   return text;
 }
 

@@ -146,32 +146,34 @@ bool allowsCards(const std::string& rule) {
 // Returns nothing if the option is permitted.
 std::optional<Error> refusal(Runtime runtime, const Option& option) {
   const std::string& name = option.name;
-  const std::string own = "its cards are those of its share, which are said before --" +
+  const std::string own = "its devices are those of its share, set by options before --" +
                           std::string(runtimeName(runtime));
-  if (name == "gpus") return refused(runtime, "--gpus gives it whole cards", own);
+  if (name == "gpus") return refused(runtime, "--gpus gives it whole devices", own);
   if (name == "privileged" && !option.negated)
-    return refused(runtime, "--privileged gives it all cards of the machine",
+    return refused(runtime, "--privileged gives it all devices of the machine",
                    "--cap-add and --device, one by one");
   const std::string value = lower(option.value);
   if (name == "device" && (value.find("nvidia") != std::string::npos ||
                            value.starts_with("divvy.dev/") || value == "/dev"))
-    return refused(runtime, "--device " + option.value + " gives it a card by another way", own);
+    return refused(runtime, "--device " + option.value + " gives it a device outside its share",
+                   own);
   if (name == "device-cgroup-rule" && allowsCards(value))
-    return refused(runtime, "--device-cgroup-rule \"" + option.value + "\" lets it open cards",
+    return refused(runtime,
+                   "--device-cgroup-rule \"" + option.value + "\" lets it open GPU devices",
                    "rules of other devices");
   if ((name == "env" || name == "e") && option.value.starts_with("NVIDIA_VISIBLE_DEVICES"))
-    return refused(runtime, "NVIDIA_VISIBLE_DEVICES asks for cards by another way", own);
+    return refused(runtime, "NVIDIA_VISIBLE_DEVICES requests devices outside its share", own);
   const bool mounts = name == "volume" || name == "v" || name == "mount" || name == "tmpfs";
   if (mounts && covers(targetOf(option)))
     return refused(
         runtime,
         "--" + (name == "v" ? "volume" : name) + " " + option.value +
-            " is where its share is mounted",
+            " hides the mount of its share",
         std::string("any path but ") + agent::kOursInside + " and " + agent::kPreloadInside);
   const bool theirs =
       std::find(std::begin(kTheirsToo), std::end(kTheirsToo), name) != std::end(kTheirsToo);
   if (!theirs && name.size() > 1 && share_options::ofOption(name) != nullptr)
-    return refused(runtime, "--" + name + " is Divvy's",
+    return refused(runtime, "--" + name + " is an option of divvy run",
                    "divvy run --" + name + " ... --" + runtimeName(runtime));
   return std::nullopt;
 }
@@ -183,9 +185,9 @@ void note(const Option& option, ContainerArguments* words) {
   if ((name == "env" || name == "e") && option.value.starts_with(kLibraryPath))
     words->library_path = option.value.substr(kLibraryPath.size());
   if (name == "memory" || name == "m")
-    words->remarks.push_back("--memory " + option.value + " behind --" +
+    words->remarks.push_back("--memory " + option.value + " after --" +
                              runtimeName(words->runtime) +
-                             " is of the host's memory; of the card's it stands before it");
+                             " limits host memory; put --memory before it to limit device memory");
 }
 
 std::string mountWord(const ContainerMount& mount) {
@@ -233,7 +235,8 @@ Result<ContainerArguments> parseContainerWords(Runtime runtime,
                        runtimeName(runtime) + "'s OPTIONS] IMAGE [COMMAND]");
   // Between two runs of a container no process would hold the share.
   if (restarts && parsed.detached)
-    return refused(runtime, "--restart with --detach: its share ends with its first life",
+    return refused(runtime,
+                   "--restart with --detach: its share ends when the container first stops",
                    "one of the two");
   return parsed;
 }

@@ -9,25 +9,26 @@ namespace {
 
 constexpr std::array kReach{
     ConnectionOption{"--kubeconfig", &ConnectionText::kubeconfig, "FILE",
-                     "how to reach it [KUBECONFIG, as a pod does, ~/.kube/config]"},
+                     "kubeconfig file [KUBECONFIG, the pod's service account, ~/.kube/config]"},
     ConnectionOption{"--context", &ConnectionText::context, "NAME",
-                     "of the kubeconfig [its current one]"},
-    ConnectionOption{"--user", &ConnectionText::user, "NAME", "of the kubeconfig [the context's]"},
+                     "context of the kubeconfig [its current one]"},
+    ConnectionOption{"--user", &ConnectionText::user, "NAME",
+                     "user of the kubeconfig [the context's]"},
     ConnectionOption{"-s,--server", &ConnectionText::server, "URL",
-                     "its API server [the kubeconfig's]"},
+                     "address of the API server [the kubeconfig's]"},
     ConnectionOption{"--tls-server-name", &ConnectionText::server_name, "NAME",
-                     "what its certificate has to be for [its host]"},
+                     "server name for verifying the certificate [the server's host]"},
     ConnectionOption{"--certificate-authority", &ConnectionText::authority, "FILE",
-                     "whose certificates are believed, PEM [the kubeconfig's]"},
+                     "certificate authority, PEM [the kubeconfig's]"},
     ConnectionOption{"--token", &ConnectionText::token, "TOKEN",
-                     "who we are to it, whatever the kubeconfig has for that"},
+                     "bearer token, instead of the kubeconfig's credentials"},
     ConnectionOption{"--client-certificate", &ConnectionText::certificate, "FILE",
-                     "likewise, PEM, with --client-key"},
-    ConnectionOption{"--client-key", &ConnectionText::key, "FILE", "its key, PEM"},
-    ConnectionOption{"--as", &ConnectionText::as, "USER", "do it as this user, where RBAC lets us"},
-    ConnectionOption{"--as-uid", &ConnectionText::as_uid, "UID", "with --as"},
+                     "client certificate, PEM, with --client-key"},
+    ConnectionOption{"--client-key", &ConnectionText::key, "FILE", "client key, PEM"},
+    ConnectionOption{"--as", &ConnectionText::as, "USER", "user to impersonate, if RBAC allows it"},
+    ConnectionOption{"--as-uid", &ConnectionText::as_uid, "UID", "UID to impersonate, with --as"},
     ConnectionOption{"--request-timeout", &ConnectionText::timeout, "TIME",
-                     "wait so long for each answer; 0: without end [30s]"}};
+                     "maximum wait for each answer; 0: no limit [30s]"}};
 
 constexpr std::array<std::string_view, 4> kMoreWithValue{"-n", "--namespace", "--cluster",
                                                          "--as-group"};

@@ -112,8 +112,7 @@ Result<void> readPlacing(const RawOptions& raw, RunOptions& run) {
   if (!counted) return counted;
   const auto cores = [&](const std::string& text) { return parseCores(text, run.ask.gpus); };
   if (!raw.policy.empty() && raw.cores.empty()) {
-    return Error{ErrorCode::kUsage,
-                 "--cores-policy says what --cores means; accepted: both of them"};
+    return Error{ErrorCode::kUsage, "--cores-policy requires --cores; accepted: both of them"};
   }
   Result<void> good = firstError({read(raw.memory, agent::parseMemoryAsk, run.ask.memory),
                                   read(raw.cores, cores, run.ask.cores),
@@ -143,14 +142,14 @@ Result<void> readShare(const RawOptions& raw, RunOptions& run) {
                                   readIdle(raw, run.idle)});
   if (good && !raw.pressure_wait.empty() && run.on_pressure != agent::OnPressure::kWait)
     good = Error{ErrorCode::kUsage,
-                 "--pressure-wait bounds --on-pressure wait; accepted: both of them"};
+                 "--pressure-wait requires --on-pressure wait; accepted: both of them"};
   return good;
 }
 
 Result<void> forContainers(const RawOptions& raw, const RunOptions& run) {
   if (run.enforce == agent::Enforce::kAuto || run.enforce == agent::Enforce::kInterposer) return {};
   return Error{ErrorCode::kUsage,
-               "--enforce " + raw.enforce + " is not for containers; accepted: interposer"};
+               "--enforce " + raw.enforce + " does not support containers; accepted: interposer"};
 }
 
 Result<void> readContainer(const RawOptions& raw, RunOptions& run) {
@@ -192,7 +191,7 @@ Result<Options> makeShare(ShareOptions::What what, const RawOptions& raw) {
   share.cdi_dir = raw.cdi_dir.empty() ? "/run/cdi" : raw.cdi_dir;
   if (share.cdi_dir[0] != '/')
     return Error{ErrorCode::kUsage, "--cdi-dir \"" + share.cdi_dir +
-                                        "\" is no whole path; accepted: /run/cdi, /etc/cdi"};
+                                        "\" is not an absolute path; accepted: /run/cdi, /etc/cdi"};
   return Options{share};
 }
 
@@ -202,8 +201,8 @@ Result<Options> makeExplainReason(const RawOptions& raw) {
   if (!output) return output.error();
   if (hasAgentOptions(raw) || !raw.cluster.files.empty() || !raw.cluster.namespace_name.empty())
     return Error{ErrorCode::kUsage,
-                 "explain reason says what words mean, and asks for nothing; accepted: CODE or "
-                 "words, -o and --no-headers"};
+                 "explain reason takes no options of a request; accepted: CODE or words, -o and "
+                 "--no-headers"};
   ExplainReasonOptions options;
   options.output = *output;
   const std::vector<std::string>& words = raw.cluster.words;
@@ -237,11 +236,10 @@ Result<Options> makeList(ListOptions::What what, const RawOptions& raw) {
       return Options{list};
     return Error{ErrorCode::kUsage,
                  "--node, --namespace, --all-namespaces, --vendors, --device-config, "
-                 "--model-resources and --pools "
-                 "are of a cluster; accepted: with --cluster"};
+                 "--model-resources and --pools require --cluster; accepted: with --cluster"};
   }
   if (list.sim)
-    return Error{ErrorCode::kUsage, "--sim is of an agent; accepted: that, or a cluster"};
+    return Error{ErrorCode::kUsage, "--sim selects an agent, not a cluster; accepted: one of them"};
   Result<ClusterChoice> cluster = clusterOf(raw);
   if (!cluster) return cluster.error();
   list.cluster = std::move(*cluster);
@@ -274,10 +272,9 @@ Result<Options> makeSet(const RawOptions& raw) {
   if (!cluster.container.empty() || !cluster.namespace_name.empty() ||
       hasConnectionOptions(cluster.connection) || !raw.timeout.empty() || raw.no_wait ||
       !raw.output.empty())
-    return Error{
-        ErrorCode::kUsage,
-        "set: -c, -n, -o, --timeout, --no-wait, and --kubeconfig and the like, are of a "
-        "cluster's pods; accepted: with pod/NAME or pod/NAMESPACE/NAME in place of TENANT"};
+    return Error{ErrorCode::kUsage,
+                 "set: -c, -n, -o, --timeout, --no-wait and connection options apply to pods only; "
+                 "accepted: with pod/NAME or pod/NAMESPACE/NAME in place of TENANT"};
   SetOptions set;
   set.tenant = raw.tenant;
   set.sim = simOf(raw);
@@ -322,7 +319,7 @@ Result<Options> makeSnapshot(const RawOptions& raw) {
   SnapshotOptions snapshot{raw.output, raw.redact, simOf(raw), {}};
   if (!meansCluster(raw)) return Options{snapshot};
   if (snapshot.sim)
-    return Error{ErrorCode::kUsage, "--sim is of an agent; accepted: that, or a cluster"};
+    return Error{ErrorCode::kUsage, "--sim selects an agent, not a cluster; accepted: one of them"};
   Result<ClusterChoice> cluster = clusterOf(raw);
   if (!cluster) return cluster.error();
   snapshot.cluster = std::move(*cluster);
@@ -334,7 +331,8 @@ Result<Options> makeWait(const RawOptions& raw) {
   wait.sim = simOf(raw);
   wait.tenant = raw.tenant;
   if (raw.all != raw.tenant.empty()) {
-    return Error{ErrorCode::kUsage, "wait: accepted is either a tenant or --all"};
+    return Error{ErrorCode::kUsage,
+                 "wait: one of TENANT and --all is required; accepted: one of them"};
   }
   Result<void> good = read(raw.timeout, timeOf("--timeout"), wait.timeout_ms);
   if (!good) return good.error();
@@ -370,12 +368,11 @@ Result<void> readClusterNode(const ClusterNodeText& text, AgentOptions& options)
         text.cdi_dir.empty() && !text.announce_numa && !text.by_helper && text.dialect.empty() &&
         text.announce_memory.empty() && text.announce_cores.empty())
       return {};
-    return Error{
-        ErrorCode::kUsage,
-        "--kubeconfig, --context, --kubelet-dir, --helper, --install-dir, --announce-numa, "
-        "--announce-memory, --announce-cores, --dialect, --resource, --model-names, "
-        "--model-resources, --per-device, --injection and --cdi-dir are of a node of Kubernetes: "
-        "--node-name says which"};
+    return Error{ErrorCode::kUsage,
+                 "--kubeconfig, --context, --kubelet-dir, --helper, --install-dir, "
+                 "--announce-numa, --announce-memory, --announce-cores, --dialect, --resource, "
+                 "--model-names, --model-resources, --per-device, --injection and --cdi-dir "
+                 "require --node-name, the node of Kubernetes"};
   }
   agent::ClusterNode cluster;
   cluster.name = text.name;
@@ -410,7 +407,7 @@ Result<void> readMetrics(const ClusterNodeText& node_text, AgentOptions& options
     if (!node_text.compat_metrics && node_text.metrics_labels.empty()) return {};
     return Error{ErrorCode::kUsage,
                  std::string(node_text.compat_metrics ? "--compat-metrics" : "--metrics-labels") +
-                     ": nobody is told of metrics; accepted: with --metrics-listen"};
+                     ": metrics are off; accepted: with --metrics-listen"};
   }
   agent::MetricsOptions where;
   where.hami = node_text.compat_metrics;
@@ -458,11 +455,11 @@ Result<Options> makeAgent(const RawOptions& raw) {
   if (options.cluster && options.cluster->by_helper && options.memory.checkpoint.value_or(false))
     return Error{
         ErrorCode::kUsage,
-        "--checkpoint on is not for --helper: the driver is asked by who sees the processes"};
+        "--checkpoint on is not supported with --helper: the agent does not see the processes"};
   if (options.cluster && !raw.idle_exit.empty())
     return Error{
         ErrorCode::kUsage,
-        "--idle-exit is not for --node-name: pods that come to an empty node need its agent"};
+        "--idle-exit is not supported with --node-name: a node without pods still needs its agent"};
   return Options{options};
 }
 

@@ -54,9 +54,9 @@ struct Grammar {
         ->type_name(std::string(term->type));
   }
   void addOutput(CLI::App* command, bool wide = false) {
-    command->add_option("-o,--output", raw.output, "how to print it [table]")
+    command->add_option("-o,--output", raw.output, "output format [table]")
         ->type_name(wide ? "table|wide|json" : "table|json");
-    command->add_flag("--no-headers", raw.no_headers, "leave the heading line out");
+    command->add_flag("--no-headers", raw.no_headers, "omit the header line");
   }
   void addCompute(CLI::App* command, bool defaults);
   void addPressure(CLI::App* command, bool defaults);

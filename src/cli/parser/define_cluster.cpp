@@ -24,16 +24,18 @@ Result<Options> makeMigrateValues(const RawOptions& raw) {
 void Grammar::addReach(CLI::App* command, Namespaces namespaces) {
   addConnection(command, namespaces);
   ClusterText& text = raw.cluster;
-  command->add_option("--vendors", text.vendors, "as the cluster's scheduler was told [all]")
+  command->add_option("--vendors", text.vendors, "vendors, as the cluster's scheduler has it [all]")
       ->delimiter(',')
       ->type_name("NAME,...");
   command
-      ->add_option("--device-config", text.device_config,
-                   "likewise, HAMi's device-config.yaml, or the ConfigMap with it [none]")
+      ->add_option(
+          "--device-config", text.device_config,
+          "HAMi's device-config.yaml or its ConfigMap, as the cluster's scheduler has it [none]")
       ->type_name("FILE");
   command
       ->add_option("--model-resources", text.model_resources,
-                   "likewise, resources that count devices of some models only [none]")
+                   "resources that count devices of some models only, as the cluster's scheduler "
+                   "has it [none]")
       ->type_name("FILE");
 }
 
@@ -41,28 +43,40 @@ void Grammar::addReach(CLI::App* command, Namespaces namespaces) {
 void Grammar::addCluster(CLI::App* command, Namespaces namespaces) {
   addReach(command, namespaces);
   ClusterText& text = raw.cluster;
-  command->add_option("--node-policy", text.node_policy, "likewise [divvy]")->type_name("NAME");
-  command->add_option("--pools", raw.pools, "likewise, pools of devices [none]")->type_name("FILE");
-  command->add_option("--compat", text.compat, "likewise [none]")->type_name("none|hami");
+  command
+      ->add_option("--node-policy", text.node_policy,
+                   "node policy, as the cluster's scheduler has it [divvy]")
+      ->type_name("NAME");
+  command
+      ->add_option("--pools", raw.pools,
+                   "pools of devices, as the cluster's scheduler has it [none]")
+      ->type_name("FILE");
+  command
+      ->add_option("--compat", text.compat,
+                   "compatibility mode, as the cluster's scheduler has it [none]")
+      ->type_name("none|hami");
 }
 
 // Of those that say who would have to end.
 void Grammar::addMinRuntime(CLI::App* command) {
   command
-      ->add_option("--min-runtime", raw.cluster.min_runtime,
-                   "likewise, how long pods run before they may have to end for others [0s]")
+      ->add_option(
+          "--min-runtime", raw.cluster.min_runtime,
+          "minimum run time before a pod may be preempted, as the cluster's scheduler has it [0s]")
       ->type_name("TIME");
 }
 
 void Grammar::addFiles(CLI::App* command) {
   command
       ->add_option("-f,--filename", raw.cluster.files,
-                   "YAML or JSON of pods, or of what makes pods; - is stdin; may be repeated")
+                   "YAML or JSON of pods or workloads; - is stdin; may be repeated")
       ->type_name("FILE")
       ->expected(1)
       ->take_all()
       ->allow_extra_args(false);
-  command->add_option("-n,--namespace", raw.cluster.namespace_name, "of the pods [the context's]")
+  command
+      ->add_option("-n,--namespace", raw.cluster.namespace_name,
+                   "namespace of the pods [the context's]")
       ->type_name("NAME");
 }
 
@@ -77,38 +91,42 @@ void Grammar::addCordon() {
     addReach(command);
     return command;
   };
-  one("cordon", "Give nothing new of a cluster's devices", What::kCordon);
-  one("uncordon", "Give of them again", What::kUncordon);
-  CLI::App* drain = one("drain", "Cordon them, and have their pods leave", What::kDrain);
-  drain->add_flag("--dry-run", raw.cluster.dry_run, "say who would, and change nothing");
-  drain->add_flag("--force", raw.force, "also pods that nobody makes anew, or that say not to");
+  one("cordon", "Mark devices of a cluster unschedulable", What::kCordon);
+  one("uncordon", "Mark devices of a cluster schedulable", What::kUncordon);
+  CLI::App* drain = one("drain", "Cordon devices of a cluster and evict their pods", What::kDrain);
+  drain->add_flag("--dry-run", raw.cluster.dry_run,
+                  "list the pods that would be evicted, change nothing");
+  drain->add_flag("--force", raw.force,
+                  "also pods without a controller, and pods that forbid eviction");
   drain->add_option("--timeout", raw.timeout, "give up after this long [5m]")->type_name("TIME");
 }
 
 void Grammar::addMigrate() {
-  CLI::App* migrate = add("migrate", "What another system was told, in Divvy's words", nullptr);
+  CLI::App* migrate = add("migrate", "Convert another system's configuration to Divvy's", nullptr);
   migrate->require_subcommand(1);
-  CLI::App* values = add("values", "HAMi's Helm values as Divvy's", makeMigrateValues, migrate);
-  values->add_option("-f,--filename", raw.cluster.files, "of HAMi's chart; - is stdin")
+  CLI::App* values =
+      add("values", "Convert values of HAMi's Helm chart to Divvy's", makeMigrateValues, migrate);
+  values->add_option("-f,--filename", raw.cluster.files, "values of HAMi's chart; - is stdin")
       ->type_name("FILE")
       ->expected(1)
       ->required();
 }
 
 void Grammar::addPlan() {
-  CLI::App* plan =
-      add("plan", "Where pods of manifests would go, one after the other", makePlanPods);
+  CLI::App* plan = add("plan", "Show where pods of manifests would be placed, one after the other",
+                       makePlanPods);
   addFiles(plan);
   addCluster(plan, Namespaces::kOwn);
   addMinRuntime(plan);
-  plan->add_option("--device-policy", raw.device_policy, "as the cluster's scheduler was told")
+  plan->add_option("--device-policy", raw.device_policy,
+                   "device policy, as the cluster's scheduler has it")
       ->type_name("WORDS");
   addOutput(plan);
 }
 
 void Grammar::addQueues() {
-  CLI::App* queues =
-      add("queues", "Who has how much of a cluster's devices, and who waits for what", makeQueues);
+  CLI::App* queues = add(
+      "queues", "List a cluster's queues: allocation, guarantee, limit, pending pods", makeQueues);
   addOutput(queues, true);
   addConnection(queues);
 }

@@ -64,8 +64,8 @@ void addAll(CLI::App* command, std::span<const DaemonOption> options, const Targ
 }  // namespace
 
 void Grammar::addScheduler() {
-  CLI::App* scheduler = add(
-      "scheduler", "Serve a cluster's kube-scheduler: where pods with devices go", makeScheduler);
+  CLI::App* scheduler =
+      add("scheduler", "Run the scheduler extender and the webhook of a cluster", makeScheduler);
   SchedulerText& text = raw.scheduler;
   const Targets targets{
       {"kubeconfig", &text.kubeconfig},
@@ -115,7 +115,7 @@ void Grammar::addScheduler() {
 
 void Grammar::addAgent() {
   CLI::App* agent = add(
-      "agent", "Serve as the agent in the foreground (others start it by themselves)", makeAgent);
+      "agent", "Run the agent in the foreground (other commands start it when needed)", makeAgent);
   ClusterNodeText& node = raw.cluster_node;
   const Targets targets{
       {"node", &raw.node},

@@ -7,7 +7,7 @@
 namespace divvy::cli {
 namespace {
 
-constexpr const char* kGroup = "How a cluster is reached, as with kubectl";
+constexpr const char* kGroup = "Connection to a cluster, as with kubectl";
 
 }  // namespace
 
@@ -23,7 +23,8 @@ void Grammar::addConnection(CLI::App* command, Namespaces namespaces) {
         ->type_name(one.type)
         ->take_last()
         ->group(kGroup);
-  command->add_option("--as-group", text.as_groups, "with --as, as of this group; may be repeated")
+  command
+      ->add_option("--as-group", text.as_groups, "group to impersonate, with --as; may be repeated")
       ->type_name("GROUP")
       ->expected(1)
       ->take_all()
@@ -31,21 +32,21 @@ void Grammar::addConnection(CLI::App* command, Namespaces namespaces) {
       ->group(kGroup);
   command
       ->add_flag("--insecure-skip-tls-verify", text.insecure,
-                 "believe whoever answers: anybody between may read and change everything")
+                 "do not verify the server's certificate (insecure)")
       ->group(kGroup);
   if (!raw.plugin) return;
-  command->add_option("--cluster", text.cluster, "of the kubeconfig [the context's]")
+  command->add_option("--cluster", text.cluster, "cluster of the kubeconfig [the context's]")
       ->type_name("NAME")
       ->take_last()
       ->group(kGroup);
   if (namespaces == Namespaces::kOwn) return;
   command
       ->add_option("-n,--namespace", raw.cluster.idle_namespace,
-                   "means nothing here: this is of no namespace")
+                   "ignored: this command has no namespace")
       ->type_name("NAME")
       ->take_last()
       ->group(kGroup);
-  command->add_flag("-A,--all-namespaces", raw.cluster.idle_all_namespaces, "likewise")
+  command->add_flag("-A,--all-namespaces", raw.cluster.idle_all_namespaces, "ignored, as -n")
       ->group(kGroup);
 }
 

@@ -6,12 +6,14 @@ namespace divvy::cli {
 // Outputs and number of runs of all simulations.
 void Grammar::addSimulation(CLI::App* command, const std::string& seeds) {
   SimulateText& text = raw.simulate;
-  command->add_option("--seeds", text.seeds, "runs, each by its own chance [" + seeds + "]")
+  command
+      ->add_option("--seeds", text.seeds, "number of runs, each with its own seed [" + seeds + "]")
       ->type_name("N");
-  command->add_option("--first-seed", text.first_seed, "the others follow it [42]")->type_name("N");
-  command->add_option("--json", text.json, "write all figures there")->type_name("FILE");
-  command->add_option("--svg", text.svg, "draw them there")->type_name("FILE");
-  command->add_option("--jobs", text.jobs, "runs at a time [processors]")->type_name("N");
+  command->add_option("--first-seed", text.first_seed, "first seed; the others follow it [42]")
+      ->type_name("N");
+  command->add_option("--json", text.json, "write all figures to this file")->type_name("FILE");
+  command->add_option("--svg", text.svg, "draw the figures to this file")->type_name("FILE");
+  command->add_option("--jobs", text.jobs, "parallel runs [processors]")->type_name("N");
 }
 
 void Grammar::addSimulate() {
@@ -25,39 +27,40 @@ void Grammar::addSimulate() {
     return command;
   };
   CLI::App* openb =
-      traced("openb", "The openb trace, by the protocol that FGD was published with", makeOpenb);
+      traced("openb", "Replay the openb trace with the protocol of the FGD paper", makeOpenb);
   openb->add_option("--pods", text.pods, "CSV of pods; several may follow")
       ->type_name("FILE")
       ->expected(-1)
       ->required();
-  openb->add_option("--policy", text.policies, "who chooses; several may follow [divvy]")
+  openb->add_option("--policy", text.policies, "placement policy; several may follow [divvy]")
       ->type_name("random|dotprod|clustering|packing|bestfit|fgd|divvy|published|all")
       ->expected(-1);
-  openb->add_option("--tune", text.tune, "demand, in times the GPUs there are [1.3]")
+  openb->add_option("--tune", text.tune, "demand, as a multiple of the GPUs [1.3]")
       ->type_name("RATIO");
-  openb->add_option("--sample", text.sample, "nodes looked at, as kube-scheduler does [100%]")
+  openb
+      ->add_option("--sample", text.sample,
+                   "part of the nodes that is evaluated, as kube-scheduler does [100%]")
       ->type_name("PERCENT");
   addSimulation(openb, "10");
-  CLI::App* plan =
-      traced("plan", "How many GPUs a workload takes, shared, against a card each", makePlan);
+  CLI::App* plan = traced(
+      "plan", "Compare the GPUs a workload needs, shared and with one device each", makePlan);
   plan->add_option("--pods", text.pods, "CSV of pods")->type_name("FILE")->required();
   plan->add_option("--overcommit", text.overcommit,
-                   "memory promised of what a card has [1.0,1.2,1.25,1.3,1.5,2.0]")
+                   "promised memory, as a multiple of a device's [1.0,1.2,1.25,1.3,1.5,2.0]")
       ->type_name("R,...");
-  plan->add_option("--policy", text.policies, "who chooses [packing]")
+  plan->add_option("--policy", text.policies, "placement policy [packing]")
       ->type_name("random|dotprod|clustering|packing|bestfit|fgd|divvy");
-  plan->add_flag("--cards-only", text.cards_only,
-                 "as if nodes never ran out of processors and memory");
+  plan->add_flag("--cards-only", text.cards_only, "ignore processors and memory of nodes");
   addSimulation(plan, "3");
   addOutput(plan);
-  CLI::App* day =
-      add("day", "Days of services, sandboxes and batch jobs, shared, against a card each", makeDay,
-          simulate);
-  day->add_option("scenario", text.scenario, "YAML: clusters, workloads, how they share")
+  CLI::App* day = add(
+      "day", "Simulate days of services, sandboxes and batch jobs, shared and with one device each",
+      makeDay, simulate);
+  day->add_option("scenario", text.scenario, "YAML file: clusters, workloads, sharing")
       ->type_name("FILE")
       ->required();
   day->add_option("--overcommit", text.overcommit,
-                  "memory promised of what a card has [the scenario's]")
+                  "promised memory, as a multiple of a device's [the scenario's]")
       ->type_name("R,...");
   addSimulation(day, "3");
   addOutput(day);
@@ -67,34 +70,33 @@ void Grammar::addSimulate() {
 
 void Grammar::addDefrag(CLI::App* simulate) {
   SimulateText& text = raw.simulate;
-  CLI::App* defrag =
-      add("defrag", "Which requests to move so that whole devices or nodes come free", makeDefrag,
-          simulate);
-  defrag->add_option("snapshot", text.snapshot, "as divvy snapshot writes it")
+  CLI::App* defrag = add("defrag", "Plan moves of requests that free whole devices or nodes",
+                         makeDefrag, simulate);
+  defrag->add_option("snapshot", text.snapshot, "file written by divvy snapshot")
       ->type_name("FILE")
       ->required();
-  defrag->add_option("--goal", text.goal, "what to win [devices]")
+  defrag->add_option("--goal", text.goal, "what the moves should free [devices]")
       ->type_name("devices|nodes|fragmentation");
-  defrag->add_option("--most-moves", text.most_moves, "so many at most [64]")->type_name("N");
+  defrag->add_option("--most-moves", text.most_moves, "maximum number of moves [64]")
+      ->type_name("N");
   addOutput(defrag);
 }
 
 void Grammar::addReplay(CLI::App* simulate) {
   SimulateText& text = raw.simulate;
-  CLI::App* replay = add("replay", "Decide a snapshot again, offline, and explain what differs",
+  CLI::App* replay = add("replay", "Decide a snapshot again, offline, and explain the differences",
                          makeReplay, simulate);
-  replay->add_option("snapshot", text.snapshot, "as divvy snapshot writes it")
+  replay->add_option("snapshot", text.snapshot, "file written by divvy snapshot")
       ->type_name("FILE")
       ->required();
-  replay->add_option("--policy", text.policies, "who chooses nodes [the snapshot's]")
+  replay->add_option("--policy", text.policies, "node policy [the snapshot's]")
       ->type_name("random|dotprod|clustering|packing|bestfit|fgd|divvy|binpack|spread|weighted")
       ->expected(1);
   replay
       ->add_option("--device-policy", text.device_policy,
-                   "which devices of a node, as mutex,numa-strict,spread [the snapshot's]")
+                   "device policy, such as mutex,numa-strict,spread [the snapshot's]")
       ->type_name("WORD,...");
-  replay->add_flag("--expect-same", text.expect_same,
-                   "exit status 1 unless every decision is as it was");
+  replay->add_flag("--expect-same", text.expect_same, "exit status 1 if any decision differs");
   addOutput(replay);
 }
 

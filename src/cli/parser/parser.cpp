@@ -86,13 +86,12 @@ void Grammar::addRun() {
 }
 
 void Grammar::addExplain() {
-  CLI::App* explain =
-      add("explain", "Whether a run, or a pod, would fit now, where, and what would fit instead",
-          makeExplain);
+  CLI::App* explain = add(
+      "explain", "Explain whether and where a run, or a pod, fits now, and what would fit instead",
+      makeExplain);
   explain
-      ->add_option(
-          "WHAT", raw.cluster.words,
-          "pod NAMESPACE/NAME: one of a cluster; reason [CODE|WORDS]: what it means [a run]")
+      ->add_option("WHAT", raw.cluster.words,
+                   "pod NAMESPACE/NAME: pod of a cluster; reason [CODE|WORDS]: its meaning [a run]")
       ->type_name("")
       ->expected(1, -1);
   addMemory(explain);
@@ -105,48 +104,52 @@ void Grammar::addExplain() {
 }
 
 void Grammar::addViews() {
-  CLI::App* ls = add("ls", "List tenants: who holds which share",
+  CLI::App* ls = add("ls", "List tenants and their shares",
                      [](const RawOptions& r) { return makeList(ListOptions::What::kTenants, r); });
   CLI::App* gpus =
       add("gpus", "List devices: physical, allocated and used memory",
           [](const RawOptions& r) { return makeList(ListOptions::What::kDevices, r); });
   CLI::App* top = add("top", "Watch devices and tenants live", makeTop);
-  CLI::App* events = add("events", "What happened to tenants, and why", makeEvents);
+  CLI::App* events = add("events", "List events of tenants, with reasons", makeEvents);
   events->add_option("TENANT", raw.tenant, "id or name [all]");
-  events->add_flag("-f,--follow", raw.follow, "go on as things happen");
+  events->add_flag("-f,--follow", raw.follow, "follow new events");
   for (CLI::App* command : {ls, gpus, top, events}) {
     addOutput(command, command == ls);
     addSim(command, "only this simulated node");
   }
   for (CLI::App* command : {ls, gpus}) {
-    addSwitch(command, "of a cluster instead of this machine");
-    command->add_option("--node", raw.cluster.node, "of the cluster, this one only [all]")
+    addSwitch(command, "list a cluster instead of this machine");
+    command->add_option("--node", raw.cluster.node, "only this one of the cluster [all]")
         ->type_name("NAME");
     addReach(command, command == ls ? Namespaces::kOwn : Namespaces::kIdle);
-    command->add_option("--pools", raw.pools, "likewise, pools of devices [none]")
+    command
+        ->add_option("--pools", raw.pools,
+                     "pools of devices, as the cluster's scheduler has it [none]")
         ->type_name("FILE");
   }
   ls->add_option(
         "-n,--namespace", raw.cluster.namespace_name,
-        raw.plugin ? "this one only [the context's]" : "of the cluster, this one only [all]")
+        raw.plugin ? "only this namespace [the context's]" : "only this one of the cluster [all]")
       ->type_name("NAME");
-  ls->add_flag("-A,--all-namespaces", raw.cluster.all_namespaces, "of the cluster, all of them");
-  top->add_option("-n", raw.frames, "end after this many pictures")->type_name("COUNT");
-  top->add_option("--interval", raw.interval, "time between pictures, 100ms or more [1s]")
+  ls->add_flag("-A,--all-namespaces", raw.cluster.all_namespaces, "all namespaces of the cluster");
+  top->add_option("-n", raw.frames, "exit after this many frames")->type_name("COUNT");
+  top->add_option("--interval", raw.interval, "time between frames, 100ms or more [1s]")
       ->type_name("TIME");
   top->add_flag("--no-color", raw.no_color, "no colours (as NO_COLOR in the environment)");
 }
 
 void Grammar::addSnapshot() {
   CLI::App* snapshot =
-      add("snapshot", "Write down what placement knows and decided, as JSON", makeSnapshot);
+      add("snapshot", "Write the state and the decisions of placement as JSON", makeSnapshot);
   snapshot->add_option("-o,--output", raw.output, "file to write; - is stdout [-]")
       ->type_name("FILE");
-  snapshot->add_flag("--redact", raw.redact, "numbers in place of the names of tenants and nodes");
-  addSim(snapshot, "of this simulated node");
-  addSwitch(snapshot, "of a cluster instead of an agent");
+  snapshot->add_flag("--redact", raw.redact, "replace names of tenants and nodes by numbers");
+  addSim(snapshot, "snapshot of this simulated node");
+  addSwitch(snapshot, "snapshot of a cluster instead of an agent");
   addCluster(snapshot);
-  snapshot->add_option("--device-policy", raw.device_policy, "as the cluster's scheduler was told")
+  snapshot
+      ->add_option("--device-policy", raw.device_policy,
+                   "device policy, as the cluster's scheduler has it")
       ->type_name("WORDS");
 }
 
@@ -161,18 +164,21 @@ void Grammar::addControl() {
   addIdle(set, false);
   addCompute(set, false);
   set->add_option("--name", raw.name, "new name")->type_name("NAME");
-  set->add_option("-c,--container", raw.cluster.container, "of the pod [the one that has devices]")
+  set->add_option("-c,--container", raw.cluster.container,
+                  "container of the pod [the one with devices]")
       ->type_name("NAME");
-  set->add_option("-n,--namespace", raw.cluster.namespace_name, "of the pod [the kubeconfig's]")
+  set->add_option("-n,--namespace", raw.cluster.namespace_name,
+                  "namespace of the pod [the kubeconfig's]")
       ->type_name("NAME");
   addConnection(set, Namespaces::kOwn);
-  set->add_option("--timeout", raw.timeout, "wait so long until a pod is changed [75s]")
+  set->add_option("--timeout", raw.timeout, "maximum wait until the pod is resized [75s]")
       ->type_name("TIME");
-  set->add_flag("--no-wait", raw.no_wait, "ask for a pod's change, and leave");
-  set->add_option("-o,--output", raw.output, "of a pod: text or json [text]")->type_name("FORMAT");
+  set->add_flag("--no-wait", raw.no_wait, "request the pod's resize, do not wait for it");
+  set->add_option("-o,--output", raw.output, "output format for a pod: text or json [text]")
+      ->type_name("FORMAT");
   CLI::App* wait = add("wait", "Wait until a tenant has ended", makeWait);
   wait->add_option("TENANT", raw.tenant, "id or name");
-  wait->add_flag("--all", raw.all, "until no tenant is left");
+  wait->add_flag("--all", raw.all, "wait until all tenants have ended");
   wait->add_option("--timeout", raw.timeout, "give up after this long (exit status 1)")
       ->type_name("TIME");
   CLI::App* stop = add("stop", "Stop the agent", makeStop);
@@ -181,39 +187,40 @@ void Grammar::addControl() {
 }
 
 void Grammar::addSize() {
-  CLI::App* size = add("size", "How much to ask for to serve a language model", makeSize);
+  CLI::App* size = add("size", "Size a share for serving a language model", makeSize);
   SizeText& text = raw.size;
   const auto option = [size](const char* name, std::string& target, const char* what,
                              const char* type) {
     size->add_option(name, target, what)->type_name(type);
   };
-  option("--model", text.model, "a model's name (--list), or its config.json", "NAME|FILE");
-  option("--context", text.context, "tokens of a sequence, at most [8k]", "TOKENS");
+  option("--model", text.model, "model name (--list), or its config.json", "NAME|FILE");
+  option("--context", text.context, "maximum tokens of a sequence [8k]", "TOKENS");
   option("--concurrency", text.concurrency, "sequences at once [1]", "N");
   option("--avg-len", text.average, "tokens of a sequence on average [--context]", "TOKENS");
-  option("--dtype", text.dtype, "format of the weights [as the checkpoint has them]",
+  option("--dtype", text.dtype, "format of the weights [the checkpoint's]",
          "bf16|fp16|fp32|fp8|int8|int4|awq|gptq|mxfp4|nvfp4|bnb4|q4_0|q4_k|q4_k_m|q5_k|q6_k|q8_0");
   option("--kv-dtype", text.kv_dtype, "format of the KV cache [auto]",
          "auto|bfloat16|float16|fp8|fp8_ds_mla|int8_per_token_head|fp8_per_token_head|nvfp4");
-  option("--gpu", text.gpu, "on such a card, or in so much of one: 4090, 24Gi", "CARD|SIZE");
-  option("--gpus", raw.gpus, "divided over so many cards [as many as it takes, of --gpu]", "N");
-  option("--engine", text.engine, "what serves it [vllm]", "vllm|sglang");
-  option("--utilization", text.utilization, "what the engine fills of the memory it sees [0.92]",
-         "FRACTION|off");
+  option("--gpu", text.gpu, "device model, or memory on one: 4090, 24Gi", "CARD|SIZE");
+  option("--gpus", raw.gpus, "number of devices to divide it over [as many as needed of --gpu]",
+         "N");
+  option("--engine", text.engine, "serving engine [vllm]", "vllm|sglang");
+  option("--utilization", text.utilization,
+         "part of the visible memory that the engine fills [0.92]", "FRACTION|off");
   option("--max-num-batched-tokens", text.batched_tokens, "tokens of a step [2048]", "N");
   option("--max-num-seqs", text.max_sequences, "sequences of a step [--concurrency]", "N");
   size->add_flag("--eager", text.eager, "without CUDA graphs");
-  size->add_flag("--list", text.list, "what models are known");
+  size->add_flag("--list", text.list, "list the known models");
   size->add_flag("--manifest", text.manifest, "a Deployment with HAMi's resource names (-o yaml)");
-  size->add_option("-o,--output", raw.output, "how to print it [table]")
+  size->add_option("-o,--output", raw.output, "output format [table]")
       ->type_name("table|json|yaml");
-  size->add_flag("--no-headers", raw.no_headers, "leave the heading line out");
+  size->add_flag("--no-headers", raw.no_headers, "omit the header line");
 }
 
 void Grammar::addService() {
-  CLI::App* sim = add("sim", "Explain the simulated cards, list profiles and fault injections",
+  CLI::App* sim = add("sim", "Describe simulated cards, list profiles and fault injections",
                       [](const RawOptions& r) { return makeOutput(false, r); });
-  CLI::App* version = add("version", "Print the version, and the commit that it is built from",
+  CLI::App* version = add("version", "Print the version and the commit of the build",
                           [](const RawOptions& r) { return makeOutput(true, r); });
   for (CLI::App* command : {sim, version}) addOutput(command);
   addAgent();
@@ -221,7 +228,7 @@ void Grammar::addService() {
   CLI::App* completion = add("completion", "Print a completion script", [](const RawOptions& r) {
     return completionScript(Grammar(false).app, r.shell);
   });
-  completion->add_option("SHELL", raw.shell, "whose script")
+  completion->add_option("SHELL", raw.shell, "shell of the script")
       ->required()
       ->type_name("bash|zsh|fish");
   for (const auto& [name, kind] : {std::pair("probe-context", Probe::kContext),

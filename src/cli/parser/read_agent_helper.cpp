@@ -14,25 +14,26 @@ constexpr unsigned kMaxUser = 4294967294;
 }  // namespace
 
 void Grammar::addAgentHelper() {
-  CLI::App* helper =
-      add("agent-helper", "Do for a node's agent (--helper) what only root may, and no more",
-          makeAgentHelper);
+  CLI::App* helper = add(
+      "agent-helper", "Run the privileged operations of a node's agent (--helper), and no others",
+      makeAgentHelper);
   AgentHelperText& text = raw.agent_helper;
-  helper->add_option("--node", raw.node, "as the agent was told [gpu]")->type_name("NODE");
+  helper->add_option("--node", raw.node, "gpu, or sim-<profile>, as the agent has it [gpu]")
+      ->type_name("NODE");
   helper
-      ->add_option("--agent-user", text.agent_user,
-                   "whose questions are answered, beside root's [65532]")
+      ->add_option("--agent-user", text.agent_user, "user ID that is served, beside root's [65532]")
       ->type_name("UID");
-  helper->add_option("--kubelet-dir", text.kubelet_dir, "likewise [/var/lib/kubelet]")
+  helper
+      ->add_option("--kubelet-dir", text.kubelet_dir,
+                   "kubelet's directory, as the agent has it [/var/lib/kubelet]")
       ->type_name("DIR");
   helper
       ->add_option("--install-dir", text.install_dir,
-                   "likewise, a folder that the agent is let into [none]")
+                   "installation directory, as the agent has it; the agent may write there [none]")
       ->type_name("DIR");
   helper
       ->add_option("--cdi-dir", text.cdi_dir,
-                   "where the runtime looks for devices; none: nothing is written there "
-                   "[/var/run/cdi]")
+                   "directory of CDI devices; none: write no devices [/var/run/cdi]")
       ->type_name("DIR");
 }
 

@@ -79,12 +79,12 @@ Result<ClusterChoice> clusterOf(const RawOptions& raw) {
 Result<Options> makeExplainPod(const RawOptions& raw) {
   if (hasAgentOptions(raw))
     return usage(
-        "--memory and the like are of a run on this machine; a pod says itself what it "
-        "asks for: accepted is either");
+        "options of a request, such as --memory, do not apply to a pod; accepted: a pod or such "
+        "options");
   ExplainPodOptions options;
   const ClusterText& text = raw.cluster;
   if (text.words.empty() == text.files.empty())
-    return usage("explain: which pod; accepted: pod NAMESPACE/NAME, or -f FILE");
+    return usage("explain: no pod given; accepted: pod NAMESPACE/NAME, or -f FILE");
   if (!text.words.empty()) {
     const Result<void> read = readWords(text.words, &options);
     if (!read) return read.error();
@@ -95,7 +95,7 @@ Result<Options> makeExplainPod(const RawOptions& raw) {
   options.cluster = std::move(*cluster);
   if (!options.namespace_name.empty() && !options.cluster.namespace_name.empty() &&
       options.namespace_name != options.cluster.namespace_name)
-    return usage("the pod is in namespace " + options.namespace_name + " and -n says " +
+    return usage("the pod is in namespace " + options.namespace_name + " and -n is " +
                  options.cluster.namespace_name + "; accepted: one of them");
   const Result<Output> output = outputOf(raw, true);
   if (!output) return output.error();
@@ -129,7 +129,7 @@ Result<Options> makePlanPods(const RawOptions& raw) {
   PlanPodsOptions options;
   options.files = raw.cluster.files;
   if (options.files.empty())
-    return usage("plan: nothing to plan for; accepted: -f FILE (several, or - for stdin)");
+    return usage("plan: no pods given; accepted: -f FILE (several, or - for stdin)");
   Result<ClusterChoice> cluster = clusterOf(raw);
   if (!cluster) return cluster.error();
   options.cluster = std::move(*cluster);

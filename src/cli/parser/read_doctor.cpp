@@ -43,16 +43,15 @@ Result<Options> makeDoctor(const RawOptions& raw) {
   options.cluster = raw.cluster.cluster || (raw.plugin && !text.node);
   if (options.node && options.cluster)
     return usage(
-        "--node is only this machine, --cluster only the cluster; accepted: one of them, "
-        "or neither for both");
+        "--node and --cluster exclude each other; accepted: one of them, or neither for both");
   for (const std::string& id : text.only)
     if (doctor::checkNamed(id) == nullptr)
-      return usage("--only \"" + id + "\" is no check; divvy doctor --list names those that are");
+      return usage("--only \"" + id + "\" is not a check; accepted: ids of divvy doctor --list");
   options.only = text.only;
   if (text.bundle.empty() && (text.redact_names || raw.force))
-    return usage("--redact-names and --force are of a bundle; accepted: with --bundle FILE");
+    return usage("--redact-names and --force require --bundle; accepted: with --bundle FILE");
   if (text.list && !text.bundle.empty())
-    return usage("--list makes no check, and nothing to bundle; accepted: one of them");
+    return usage("--list runs no checks to bundle; accepted: --list or --bundle");
   options.bundle = text.bundle;
   options.redact_names = text.redact_names;
   options.force = raw.force;

@@ -29,7 +29,7 @@ Result<agent::IdleLimits> parseLimits(std::string_view text, agent::IdleLimits l
     for (const agent::Priority each : kClasses) {
       if (equals != std::string_view::npos && each != *cls) continue;
       if (std::exchange(named.at(static_cast<std::size_t>(each)), true))
-        return Error{ErrorCode::kUsage, "\"" + std::string(text) + "\" says twice what holds for " +
+        return Error{ErrorCode::kUsage, "\"" + std::string(text) + "\" has two values for " +
                                             agent::priorityName(each) + "; accepted: once"};
       limits.of(each) = *ms;
     }
@@ -40,9 +40,9 @@ Result<agent::IdleLimits> parseLimits(std::string_view text, agent::IdleLimits l
 Result<std::string> parseHook(std::string_view text) {
   const std::string path(text);
   if (path.starts_with('/') && access(path.c_str(), X_OK) == 0) return path;
-  return Error{ErrorCode::kUsage, "\"" + path +
-                                      "\" cannot be run; accepted: the whole path of a program, "
-                                      "without arguments"};
+  return Error{ErrorCode::kUsage,
+               "\"" + path +
+                   "\" is not executable; accepted: absolute path of a program, without arguments"};
 }
 
 }  // namespace

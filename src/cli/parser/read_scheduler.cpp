@@ -95,7 +95,7 @@ Result<void> readOwnCertificate(const SchedulerText& text, SchedulerOptions* opt
   if (text.secret.empty()) {
     if (!more) return {};
     return Error{ErrorCode::kUsage,
-                 "--webhook-config, --cert-names and --cert-life go with --cert-secret"};
+                 "--webhook-config, --cert-names and --cert-life require --cert-secret"};
   }
   if (!text.certificate.empty())
     return Error{ErrorCode::kUsage, "--cert-file and --cert-secret exclude each other"};
@@ -114,7 +114,7 @@ Result<void> readOwnCertificate(const SchedulerText& text, SchedulerOptions* opt
     if (!life) return Error{life.error().code(), "--cert-life: " + life.error().message()};
     if (*life < kMinLifeMs)
       return Error{ErrorCode::kUsage,
-                   "--cert-life " + text.life + " is too short; 10s is the least"};
+                   "--cert-life " + text.life + " is too short; accepted: 10s or more"};
     own.life = std::chrono::seconds(*life / 1000);
   }
   options->own_certificate = std::move(own);
@@ -139,7 +139,7 @@ Result<void> readPrint(const std::string& text, SchedulerOptions::Print* print) 
 
 Result<void> readPlatform(const SchedulerText& text, SchedulerOptions* options) {
   if (text.idle_url.empty() && !text.idle_ca.empty())
-    return Error{ErrorCode::kUsage, "--idle-ca goes with --idle-url"};
+    return Error{ErrorCode::kUsage, "--idle-ca requires --idle-url"};
   if (!text.idle_url.empty()) {
     const Result<kube::Access> read = kube::urlAccess(text.idle_url);
     if (!read) return Error(read.error()).context("--idle-url");
@@ -166,7 +166,7 @@ Result<Options> makeScheduler(const RawOptions& raw) {
     if (!read) return read.error();
   }
   if (text.certificate.empty() != text.key.empty())
-    return Error{ErrorCode::kUsage, "--cert-file and --key-file go together"};
+    return Error{ErrorCode::kUsage, "--cert-file and --key-file require each other"};
   options.certificate_file = text.certificate;
   options.key_file = text.key;
   const Result<void> own = readOwnCertificate(text, &options);
@@ -213,8 +213,8 @@ Result<Options> makeScheduler(const RawOptions& raw) {
   const bool any = !options.writers.empty() || !options.binders.empty() || !options.others.empty();
   if (any && options.print != SchedulerOptions::Print::kPolicies)
     return Error{ErrorCode::kUsage,
-                 "--writers, --binders and --other-schedulers are of --print policies: what API "
-                 "servers were told is not changed by starting Divvy"};
+                 "--writers, --binders and --other-schedulers require --print policies: a running "
+                 "scheduler does not change policies in the cluster"};
   return Options{options};
 }
 

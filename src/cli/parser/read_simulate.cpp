@@ -171,7 +171,8 @@ Result<Options> makePlan(const RawOptions& raw) {
   if (!text.policies.empty()) {
     const Result<std::vector<engine::Policy>> policies = parsePolicies(text.policies);
     if (!policies) return policies.error();
-    if (policies->size() != 1) return Error{ErrorCode::kUsage, "--policy: accepted is one of them"};
+    if (policies->size() != 1)
+      return Error{ErrorCode::kUsage, "--policy: several values; accepted: one of them"};
     options.policy = policies->front();
   }
   return Options{options};

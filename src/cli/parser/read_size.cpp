@@ -107,7 +107,7 @@ Result<void> readOutput(const RawOptions& raw, SizeOptions& size) {
   }
   size.manifest = raw.size.manifest || how == "yaml";
   if (size.manifest && !how.empty() && how != "yaml")
-    return Error{ErrorCode::kUsage, "--manifest is -o yaml; accepted is one of them"};
+    return Error{ErrorCode::kUsage, "--manifest implies -o yaml; accepted: one of them"};
   if (size.manifest && size.list)
     return Error{ErrorCode::kUsage, "--list has no manifest; accepted: -o table, json"};
   size.output = Output{how == "json", false, !raw.no_headers, false};
@@ -122,7 +122,8 @@ Result<Options> makeSize(const RawOptions& raw) {
   size.list = text.list;
   size.model = text.model;
   if (text.list == !text.model.empty())
-    return Error{ErrorCode::kUsage, "size: accepted is either --model or --list"};
+    return Error{ErrorCode::kUsage,
+                 "size: one of --model and --list is required; accepted: one of them"};
   size.question.eager = text.eager;
   for (const Result<void>& read : {readOutput(raw, size), readCounts(text, size),
                                    readFormats(text, size), readCards(text, size)}) {

@@ -63,12 +63,12 @@ std::string unknownCommand(const CLI::App& app, const std::vector<std::string>& 
     }
     if (!command->get_group().empty()) accepted += " " + command->get_name();
   }
-  return "\"" + *first + "\" is no command; accepted:" + accepted;
+  return "\"" + *first + "\" is not a command; accepted:" + accepted;
 }
 
 std::string unexpectedWords(const CLI::App& command, bool plugin) {
   const std::vector<std::string> rest = command.remaining();
-  if (rest.empty()) return "a word is not accepted here";
+  if (rest.empty()) return "an argument is not accepted here";
   std::vector<std::string> options;
   std::vector<std::string> places;
   for (const CLI::Option* option : command.get_options()) {
@@ -82,7 +82,9 @@ std::string unexpectedWords(const CLI::App& command, bool plugin) {
            (places.empty() ? "options only" : "one " + join(places) + ", and options");
   const std::string name = rest[0].substr(0, rest[0].find('='));
   const bool kubectls = plugin && onlyKubectls(name);
-  return name + (kubectls ? " is kubectl's, and means nothing here" : " is not accepted here") +
+  return name +
+         (kubectls ? " is an option of kubectl that this command does not support"
+                   : " is not accepted here") +
          "; accepted: " + join(options);
 }
 
@@ -99,7 +101,7 @@ std::string wrongValue(const CLI::App& command, const CLI::ParseError& error) {
   const CLI::Option* option = optionIn(command, complaint);
   if (option == nullptr) return complaint;
   if (complaint.find("At Most 1 required") != std::string::npos)
-    return nameOf(*option) + " is there " + std::to_string(option->results().size()) +
+    return nameOf(*option) + " is given " + std::to_string(option->results().size()) +
            " times; accepted: once";
   if (complaint.ends_with(" missing")) return nameOf(*option) + " has no value" + typeOf(*option);
   return complaint;

@@ -15,11 +15,12 @@ constexpr std::array<std::pair<const char*, const char*>, 34> kExamples{{
   divvy run --memory 4Gi --cores 30 -- python serve.py
   divvy run --sim --memory 4Gi -- ./program     on a simulated card, no GPU needed
   divvy run --priority low -- python train.py   only in the gaps of others
-  divvy top                                     watch who uses what, and why something is slow
+  divvy top                                     watch tenants and devices, and why a tenant is slow
   divvy set web --memory 6Gi                    change a running share
 
-Shares live as long as a process of theirs does. The agent that keeps the books is started when
-needed and leaves by itself. DIVVY_RUNTIME_DIR names the directory of its socket and ledgers.)"},
+Shares live as long as one of their processes. divvy starts the agent, which keeps the allocations,
+when needed; the agent exits by itself. DIVVY_RUNTIME_DIR sets the directory of its socket and
+ledgers.)"},
     {"run",
      R"(Examples:
   divvy run --memory 4Gi --cores 30 -- python serve.py
@@ -34,92 +35,93 @@ needed and leaves by itself. DIVVY_RUNTIME_DIR names the directory of its socket
 
 The command sees a device of that size. Its exit status and signals pass through; the share is freed
 when the last process of its tree has ended. A request that does not fit is refused with the reason
-per device; with --wait it queues, those of higher priority first.
+per device; with --wait it queues, higher priority first.
 
---cores asks for time on the cards, in total: with --gpus 2, 60 is 30% of each. Nobody is refused
-for it: where it adds to more than 100 on a card, each gets its part of the sum, and that is said.
-Without --cores a command gets an equal part of what others leave. Alone on a card, everybody has
-all of it, except under --cores-policy cap.
+--cores is device time, as a total: with --gpus 2, 60 is 30% of each. It is never a reason to
+refuse: if a device's sum is above 100, each tenant gets its part of the sum, and divvy reports it.
+Without --cores a command gets an equal part of what other tenants leave. A tenant that is alone on
+a device gets all of it, except under --cores-policy cap.
 
-Where the agent promises more memory than a device has (divvy agent --overcommit), tenants take
-turns on it, and who has none waits: what is swapped out is kept in the host's memory. --guaranteed
-is never swapped out; a command that is guaranteed all of its memory never waits. An allocation for
-which the card, not the share, has no room is out of memory, or waits: --on-pressure,
---pressure-wait. An agent that is started for the command takes DIVVY_OVERCOMMIT,
-DIVVY_DEVICE_BUDGET, DIVVY_HOST_RESERVE, DIVVY_CHECKPOINT, DIVVY_SWAP_CHUNK and
-DIVVY_SWAP_QUANTUM. Who is idle for --idle-reclaim gives its memory back until its next work,
-for --idle-stop is ended (divvy agent --help).
+If the agent promises more memory than a device has (divvy agent --overcommit), tenants take turns
+on it, and a tenant without a turn waits. Memory that is swapped out is kept in host memory.
+Guaranteed memory (--guaranteed) is never swapped out; a command with all of its memory guaranteed
+never waits. An allocation within the share for which the device has no room fails as out of memory,
+or waits: --on-pressure, --pressure-wait. An agent that is started for the command reads
+DIVVY_OVERCOMMIT, DIVVY_DEVICE_BUDGET, DIVVY_HOST_RESERVE, DIVVY_CHECKPOINT, DIVVY_SWAP_CHUNK and
+DIVVY_SWAP_QUANTUM. A tenant that is idle for --idle-reclaim is swapped out until its next work;
+one that is idle for --idle-stop is ended (divvy agent --help).
 
---podman and --docker run a container in the share: the words after them go to podman run or docker
-run, with the options that give the container its share and no other card. With --detach the share
-lives as long as the container. docs/guides/containers.md says which options are refused and why.
+--podman and --docker run a container in the share. The arguments after them go to podman run or
+docker run, with the options that give the container its share and no other device. With --detach
+the share lives as long as the container. docs/guides/containers.md lists the options that are
+refused, with the reasons.
 
---pool asks for a card of that pool (divvy agent --pools), --device-policy says which cards go
-first, or which will not do: words of tightest, binpack, spread, mutex, numa, numa-strict,
-topology-aware, link-strict, nic=NAME, with commas between them. --expected-use says when the cards
-are used: of equally good ones it gets one whose tenants use theirs at other hours.
+--pool requests a device of that pool (divvy agent --pools). --device-policy orders or excludes
+devices: a comma-separated list of tightest, binpack, spread, mutex, numa, numa-strict,
+topology-aware, link-strict, nic=NAME. --expected-use gives the hours of use: of equally good
+devices, the one with tenants that are busy at other hours is chosen.
 
-Exit status: the command's; 1 refused (there may be room later) or failed, 2 wrong usage, or more
-than can ever fit here, 126/127 the command cannot be executed / was not found.)"},
+Exit status: the command's; 1 refused (may fit later) or failed; 2 wrong usage, or can never fit
+here; 126/127 the command cannot be executed / was not found.)"},
     {"share",
      R"(Examples:
   divvy share create web --memory 8Gi --cores 30
   podman run --rm --device divvy.dev/share=web IMAGE python serve.py
-  divvy ls                          its state is "reserved" while nobody uses it
+  divvy ls                          state "reserved": no container uses it
   divvy share rm web
 
-A share of its own, until it is given back: containers come and go, are started again, and find it
-where it was; several at once share its limit. It is changed like any other (divvy set web --memory
-10Gi). docs/guides/containers.md says which runtimes read such devices, and what holds.)"},
+A share that exists until it is removed: containers start, stop and restart, and find it again;
+containers that run at once share its limit. Resize it as any other (divvy set web --memory 10Gi).
+docs/guides/containers.md lists the runtimes that read such devices, and the guarantees.)"},
     {"share create",
      R"(Examples:
   divvy share create web --memory 8Gi --cores 30
   divvy share create nightly --memory 50% --model a100 --wait 10m --cdi-dir /etc/cdi
 
-Prints what the device is called. It is written as DIR/divvy.dev-share-NAME.json (CDI 0.5.0), for
-whoever may write there: root, as a rule. What is there and not Divvy's is left alone.)"},
+Prints the name of the device. Writes DIR/divvy.dev-share-NAME.json (CDI 0.5.0); the user needs
+write access there, which usually means root. A file that Divvy did not write is left alone.)"},
     {"share rm",
      R"(Examples:
   divvy share rm web
 
-Refused while a process of a container uses it. Its device is removed with it: who asks for it then
-is turned away by the runtime.)"},
+Refused while a process of a container uses the share. Removes its device too: the runtime then
+refuses containers that request it.)"},
     {"explain",
      R"(Examples:
   divvy explain --memory 60Gi --gpus 2
   divvy explain --memory 8Gi --model 4090 -o json | jq .fixes
   divvy explain --sim a100x8 --memory 50% --gpus 4
   divvy explain pod default/trainer              why it waits, in the cluster of the kubeconfig
-  divvy explain reason overcommit                what a code, or a message's words, mean
+  divvy explain reason overcommit                the meaning of a code, or of a message
   divvy explain reason too little device memory free
-  divvy explain -f trainer.yaml -o wide          what would become of it; node by node
+  divvy explain -f trainer.yaml -o wide          where it would be placed; node by node
 
-Takes nothing and changes nothing: the same decision as divvy run's, as things are now. Below it,
-why each device would do or not, the smallest changes of the request with which it would fit, each
-alone, and who of lower --priority would have to end for it: nobody is ended. Exit status: 0 it
-fits, 1 it does not, 2 wrong usage.
+Allocates nothing and changes nothing: the decision that divvy run would get now. Prints for each
+device why it fits or not, the smallest changes to the request that would fit, each alone, and the
+tenants of lower --priority that would have to end; none is ended. Exit status: 0 fits, 1 does not
+fit, 2 wrong usage.
 
-Of a pod (pod NAMESPACE/NAME, or -f: pods, and what makes pods) the same in a cluster: nodes, pods
-and quotas are read with your own rights (list, in all namespaces), and decided on here as the
-cluster's scheduler does. Disruption budgets, queues and namespaces are heeded, too; those that you
-may not list are named on stderr, and do not count. -f asks the API server for what it would make of
-it, as a dry run: create on pods is needed. What the scheduler has promised and not yet written is
-not known here; of what kube-scheduler looks at itself, taints, selectors and amounts are, other
-pods' affinity, spread, volumes and ports are not. Who may not list is told what the scheduler wrote
-into the pod. Where the scheduler was told --node-policy, --device-policy, --pools, --vendors,
---compat, --device-config, --model-resources or --min-runtime, say the same. Called as kubectl-divvy
-(kubectl divvy explain pod NAME -n NAMESPACE) always of a cluster.)"},
+For a pod (pod NAMESPACE/NAME, or -f: pods and workloads) the same in a cluster: divvy reads nodes,
+pods and quotas with your credentials (list, in all namespaces) and decides as the cluster's
+scheduler does. Disruption budgets, queues and namespaces count as well; those that you cannot list
+are named on stderr and ignored. -f sends the objects to the API server as a dry run, which needs
+create on pods. Reservations that the scheduler has not written yet are not known here. Of
+kube-scheduler's own checks, taints, selectors and resource amounts are evaluated; pod affinity,
+topology spread, volumes and ports are not. Without list permission, divvy prints what the scheduler
+wrote into the pod. If the scheduler runs with --node-policy, --device-policy, --pools, --vendors,
+--compat, --device-config, --model-resources or --min-runtime, pass the same here. As kubectl-divvy
+(kubectl divvy explain pod NAME -n NAMESPACE) it always explains a pod of a cluster.)"},
     {"plan",
      R"(Examples:
   divvy plan -f job.yaml -f service.yaml
   kubectl kustomize . | divvy plan -f - -n team-a
   divvy plan -f job.yaml -o json | jq '.[] | select(.fits | not)'
 
-Where these pods would go now, one after the other as they stand there, each beside those before it;
-of Deployments, Jobs and the like as many as they make at once. Nothing is made and nobody is ended:
-"once A ended" says who of lower priority would have to. Members of a gang come together; who is of
-a queue that has no room waits at its gate. What is read and what is not known: divvy explain
---help. Exit status: 0 all have a place, 1 not all, 2 wrong usage.)"},
+Shows where these pods would be placed now, in the order of the files, each after those before it
+are placed. A Deployment, Job or similar counts with as many pods as it runs at once. Nothing is
+created or evicted: "once A ended" names pods of lower priority that would have to be preempted.
+The members of a gang are placed together; a pod stays gated while its queue has no room. Inputs and
+limits: divvy explain --help. Exit status: 0 all pods fit, 1 not all fit, 2 wrong usage.)"},
     {"ls",
      R"(Examples:
   divvy ls
@@ -128,36 +130,35 @@ a queue that has no room waits at its gate. What is read and what is not known: 
   divvy ls --cluster -n team-a --node gpu-7
   kubectl divvy ls -A
 
---cluster (or --context, --as ...; kubectl divvy ls): pods of a cluster, what each of their
-containers has of which device, and those that wait, with the reason. kubectl divvy ls lists those
-of the context's namespace, of -n NAME, or of all with -A. What follows is of agents.
-CORES: what was asked for of that card. BACKEND: who sees to it (interposer, mps, timeslice).
-POLICY: whether CORES is a share or a cap. WEIGHT: what the tenant gets while all others want to run
-too. MODE: how it runs now: solo (alone), share (in turns), cap (held at CORES), latency (others
-make room), best-effort (in the gaps of others), ungated (nothing limits it now). NOTES:
-unpreemptible (its work outlasts its turns), distrusted (the driver sees more use than it reports;
-it pays whole turns), goes around its limits (divvy events says how), swapped, waits for its turn,
-short of memory, comes back (some of its memory is with the host), paused (it is lent to a tenant of
-higher priority), an allocation waits (the card is short of what is never swapped), pinned (what of
-it cannot be swapped), cannot be swapped (and why), gave its memory back (idle for long:
---idle-reclaim), ends in (--idle-stop), idle.
-RESIDENT, SWAPPED: what of USED is on the card and with the host; only where a device is promised
-more than once.
-On a narrow terminal, columns that say nothing unusual are left out; -o wide prints all.)"},
+--cluster (or --context, --as ...; kubectl divvy ls): pods of a cluster, the shares of each
+container by device, and pending pods with the reason. kubectl divvy ls lists the namespace of the
+context, of -n NAME, or all with -A. The columns below are of agents.
+CORES: requested percentage of that device. BACKEND: what enforces it (interposer, mps, timeslice).
+POLICY: whether CORES is a share or a cap. WEIGHT: the tenant's percentage while all tenants of the
+device are busy. MODE: how it runs now: solo (alone), share (in time slices), cap (held at CORES),
+latency (others yield to it), best-effort (only in the gaps of others), ungated (not limited now).
+NOTES: unpreemptible (its work outlasts its time slices), distrusted (the driver measures more use
+than it reports; it is charged full time slices), bypasses its limits (divvy events explains it),
+swapped, waits for its turn, short of memory, swapping in (part of its memory is on the host),
+paused (its memory is lent to a tenant of higher priority), an allocation waits (the device is short
+of memory that is never swapped), pinned (memory that cannot be swapped), cannot be swapped (with
+the reason), released its memory (idle for long: --idle-reclaim), ends in (--idle-stop), idle.
+RESIDENT, SWAPPED: USED on the device, and on the host; only if device memory is overcommitted.
+A narrow terminal leaves out columns with nothing unusual; -o wide prints all.)"},
     {"events",
      R"(Examples:
   divvy events
   divvy events web --follow
   divvy events -o json | jq '.[] | select(.kind == "yielded")'
 
-The last 2000 of each agent, and a line each in its log; a new agent begins anew. KIND: given,
-changed, ended (shares; by whom, where somebody asked), not-changed, turned-away (what was asked for
-is not so, and why), yielded (swapped out for a higher priority), reclaimed (idle for long),
-swapped-out, swapped-in, waited and refused (allocations: the card, or the share, was short), kept
-(could not give memory back), host-short (of host memory for it), thrash-risk, notice, called-off,
-hook, stopped, killed (idle for longer than --idle-stop, or for a bypass), bypass (it uses a device
-past what limits it), bypass-over, card-fault (an error of the card's own; also one of while no
-agent was there, by what the driver remembers).
+Each agent keeps the last 2000 events, and writes one log line for each; a new agent starts empty.
+KIND: given, changed, ended (shares; by which client, if one asked), not-changed, turned-away (the
+request was refused, with the reason), yielded (swapped out for a higher priority), reclaimed (idle
+for long), swapped-out, swapped-in, waited and refused (allocations: the device, or the share, was
+short), kept (could not give memory back), host-short (of host memory for it), thrash-risk, notice,
+called-off, hook, stopped, killed (idle for longer than --idle-stop, or for a bypass), bypass (it
+uses a device beyond its limits), bypass-over, card-fault (an error of the device; also one that
+the driver recorded while no agent ran).
 With --follow -o json, one object a line.)"},
     {"snapshot",
      R"(Examples:
@@ -166,35 +167,36 @@ With --follow -o json, one object a line.)"},
   divvy snapshot --redact | gzip > to-send.json.gz
   divvy snapshot --cluster -o cluster.json
 
-Devices, tenants with what they have, the queue, and the last 1000 asks with their answers and what
-was so when they were given (a new agent starts from nothing). Command lines and environment are
-not in it. Names of tenants are, unless --redact replaces them by numbers. A file is written whole
-or left as it was. With several agents it is that of the machine's own cards, or --sim's.
+Contains devices, tenants with their allocations, the queue, and the last 1000 requests with their
+answers and the state at that time (a new agent starts empty). Contains no command lines and no
+environment. It contains tenant names, unless --redact replaces them by numbers. The file is
+replaced atomically. With several agents it is that of the machine's own devices, or --sim's.
 docs/reference/snapshot.md describes the format.
 
---cluster (or --context, --as ...; kubectl divvy snapshot): of a cluster, as its API server
-tells it: nodes with devices, pods that hold them, and who waits; no history, and nothing of what
-the scheduler has promised and not yet written.)"},
+--cluster (or --context, --as ...; kubectl divvy snapshot): of a cluster, as its API server reports
+it: nodes with devices, pods that hold them, and pending pods; without history, and without
+reservations that the scheduler has not written yet.)"},
     {"doctor",
      R"(Examples:
   divvy doctor
-  divvy doctor --node --root /host        the host's files, from a container that has them there
+  divvy doctor --node --root /host        the host's files, from a container that mounts them there
   divvy doctor --cluster --context prod
   divvy doctor --only clock,host-preload
   divvy doctor --only node-settings --node-settings nodes.yaml
   divvy doctor -o json | jq '.findings[] | select(.state == "fault")'
   divvy doctor --bundle for-support.tar.gz --redact-names
 
-Looks at this machine (driver, agents and what they keep, container runtime, kubelet, clock) and at
-the cluster (webhook, certificate, policies, leases, nodes, pods that nobody serves), and changes
-nothing. Each check is ok, a warning, a fault, or skipped, with the reason: what you may not read is
-not judged. docs/operations/doctor.md explains each id. With neither --node nor --cluster a cluster
-is checked if one is configured and answers. Exit status: 0 no fault, 3 a fault, 1 not run, 2
-wrong usage.
+Checks this machine (driver, agents and their files, container runtime, kubelet, clock) and the
+cluster (webhook, certificate, policies, leases, nodes, pods that Divvy does not place), and changes
+nothing. Each check is ok, a warning, a fault, or skipped with the reason: files that you cannot
+read are not judged. docs/operations/doctor.md explains each id. Without --node and --cluster, a
+cluster is checked if one is configured and answers. Exit status: 0 no fault, 3 a fault, 1 not run,
+2 wrong usage.
 
---bundle writes the report, versions, what agents say, and of the cluster nodes, pods with devices,
-the Lease, Divvy's ConfigMaps and its last events: no Secret, environment, command or token, and
-manifest.json says what was left out. For its owner alone (0600), and not over what is there.)"},
+--bundle writes the report, versions, the agents' answers, and of the cluster its nodes, pods with
+devices, the Lease, Divvy's ConfigMaps and its last events: no Secret, environment, command or
+token; manifest.json lists what was left out. The file is readable by its owner only (0600) and
+does not replace an existing one.)"},
     {"gpus",
      R"(Examples:
   divvy gpus
@@ -203,49 +205,49 @@ manifest.json says what was left out. For its owner alone (0600), and not over w
   divvy gpus --cluster --node gpu-7
   kubectl divvy gpus -o json | jq '.[] | select(.tenants == 0) | .uuid'
 
---cluster (or --context, --as ...; kubectl divvy gpus): every device of a cluster, what of its
-memory and cores its pods were given, containers that share it of as many as may, and the sum of
-all; CLOSED where nothing new goes. With -o json each has its shares with it.
-OVERCOMMIT: how much memory may be promised, of BUDGET; PROMISED: what is; only where a device is
-promised more than once. Thrash risk: its tenants swap too often for what they do between; fewer of
-them, or longer turns, help.
-CORES is what tenants ask for, added up. Above 100% each gets its part of the sum.)"},
+--cluster (or --context, --as ...; kubectl divvy gpus): every device of a cluster, the memory and
+cores that are allocated to pods, the containers that share it and their maximum, and a total;
+CLOSED: not schedulable. With -o json each device lists its shares.
+OVERCOMMIT: memory that may be promised, of BUDGET; PROMISED: memory that is; only if device memory
+is overcommitted. Thrash risk: tenants swap too often for the work between swaps; reduce the number
+of tenants, or lengthen the turns.
+CORES: sum of what the tenants request. Above 100% each tenant gets its part of the sum.)"},
     {"top",
      R"(Examples:
   divvy top
   divvy top --interval 250ms
   divvy top -n 1 -o json
 
-COMPUTE and GOT: time on the card over the last second (not measured for one that is alone and has
-no cap); the bar's lighter part is what is missing to WEIGHT. ASKED: --cores, of this card. WEIGHT:
-what it gets while all others want to run too. MODE: as in divvy ls. HELD: how much of the last
-second it wanted to run and was not let. WAITS: how often it waited since it began. GRANT/S: turns
-in a second. LONGEST: its longest kernel.
-On a wide terminal also THROTTLED (all the time it was held), POLICY, BACKEND, ESCAPES (waits given
-up, because what was in flight may have depended on them) and CPU (of a core, by Divvy's own threads
-in it). Below a tenant: why it is slow, where there is something to say.
+COMPUTE and GOT: device time over the last second (not measured for a tenant that is alone without
+a cap); the lighter part of the bar is the part missing to WEIGHT. ASKED: --cores, of this device.
+WEIGHT: the tenant's percentage while all tenants are busy. MODE: as in divvy ls. HELD: part of the
+last second in which it had work and was held back. WAITS: number of waits since it started.
+GRANT/S: time slices a second. LONGEST: its longest kernel.
+A wide terminal adds THROTTLED (total time held back), POLICY, BACKEND, ESCAPES (waits given up
+because work in flight may have depended on them) and CPU (of a core, by Divvy's threads in the
+tenant). The line below a tenant gives the reason why it is slow, if there is one.
 
-Where a device is promised more than once: RESIDENT, SWAPPED: memory on the card, and with the host.
-IN/s, OUT/s: how fast it moved over the last second.
+If device memory is overcommitted: RESIDENT, SWAPPED: memory on the device, and on the host.
+IN/s, OUT/s: swap rate over the last second.
 
-Keys: q ends it. Not on a terminal, one plain picture is printed (-n COUNT for more).)"},
+Keys: q quits. Without a terminal, one frame is printed as plain text (-n COUNT for more).)"},
     {"set",
      R"(Examples:
   divvy set web --memory 6Gi
   divvy set k3f9x2 --cores 50 --name batch
   divvy set batch --cores-policy cap --priority low
   divvy set batch --guaranteed 2Gi --on-pressure wait --pressure-wait 1m
-  divvy set pod/team-a/train -c main --memory 6Gi --cores 40        of a cluster
+  divvy set pod/team-a/train -c main --memory 6Gi --cores 40        a pod of a cluster
   kubectl divvy set pod/train -n team-a --priority high
 
-Compute changes at once. Growing memory takes effect at once where the card has room. After
-shrinking, new allocations are refused until the tenant is under its new limit; nothing is taken
-away. Less than one CUDA context takes is refused, unless contexts count outside the share: no
-program could start in it again.
+Compute changes at once. More memory takes effect at once if the device has room. After memory
+shrinks, new allocations are refused until the tenant is below its new limit; nothing is taken
+away. A limit below the size of one CUDA context is refused, unless contexts count outside the
+share: no program could start in it again.
 
-Of a cluster's pod: --memory and --cores of each of the container's devices, and --priority. The
-scheduler looks whether card, quota and queue have room, the node's agent does it while the
-container runs, and what it has is counted from then on. Less than it uses is refused.)"},
+For a pod of a cluster: --memory and --cores of each of the container's devices, and --priority. The
+scheduler checks device, quota and queue, the node's agent resizes the running container, and the
+new size counts from then on. Less than the container uses is refused.)"},
     {"wait",
      R"(Examples:
   divvy wait web
@@ -253,7 +255,7 @@ container runs, and what it has is counted from then on. Less than it uses is re
     {"stop",
      R"(Examples:
   divvy stop                 refused while tenants run
-  divvy stop --force         ends them first: SIGTERM, 5 s later SIGKILL)"},
+  divvy stop --force         ends tenants first: SIGTERM, 5 s later SIGKILL)"},
     {"sim",
      R"(Examples:
   divvy sim
@@ -262,27 +264,27 @@ container runs, and what it has is counted from then on. Less than it uses is re
      R"(Examples:
   divvy scheduler --kubeconfig ~/.kube/config
   divvy scheduler --cert-secret divvy-system/divvy-webhook    in a pod beside a kube-scheduler
-  divvy scheduler --cert-file tls.crt --key-file tls.key      the certificate is somebody else's
-  divvy scheduler --vendors nvidia,ascend --print webhook     where others place the rest
-  divvy scheduler --device-config device-config.yaml          resources as HAMi was told of them
-  divvy scheduler --lease none         the only replica, beside a kube-scheduler that elects nobody
+  divvy scheduler --cert-file tls.crt --key-file tls.key      certificate from another issuer
+  divvy scheduler --vendors nvidia,ascend --print webhook     other schedulers place the rest
+  divvy scheduler --device-config device-config.yaml          resource names of a HAMi installation
+  divvy scheduler --lease none         the only replica, kube-scheduler without leader election
   divvy scheduler --print fencing | kubectl apply -f -
   divvy scheduler --print policies --writers system:serviceaccount:kube-system:hami-scheduler
 
-An extender that chooses node and devices of pods that ask for devices, and a webhook that gives
-them to the scheduler of that name. It places while the kube-scheduler of the same host holds the
-Lease; other replicas serve the webhook and refuse the rest at once. Until SIGTERM. GET /healthz,
-/readyz; port 0 is any that is free.)"},
+Runs an extender that chooses node and devices for pods that request devices, and a webhook that
+assigns these pods to the scheduler of that name. The replica places pods while the kube-scheduler
+of its host holds the Lease; other replicas serve the webhook and refuse all else at once. Runs
+until SIGTERM. GET /healthz, /readyz; port 0 is any free port.)"},
     {"cordon",
      R"(Examples:
   divvy cordon gpu-7/3
   divvy cordon gpu-7/GPU-6a3b0f1e-8d0c-4c1f-9a53-0b8c7d1e2f40
   kubectl divvy cordon gpu-7 --as jane --as-group oncall
-  kubectl divvy cordon gpu-7          all devices of the node; its other pods come and go as before
+  kubectl divvy cordon gpu-7          all devices of the node; pods without devices are not affected
 
-Nothing new is given of them; who has something there keeps it. It is an annotation of the node
-(hami.io/device-cordon), which HAMi's scheduler heeds, too; whoever may patch nodes may do it. By
-`kubectl cordon` nothing new comes to a node, with devices or without.)"},
+Marks devices unschedulable; running pods keep them. The mark is an annotation of the node
+(hami.io/device-cordon), which HAMi's scheduler honours too; it needs permission to patch nodes.
+`kubectl cordon` keeps all new pods off a node, with and without devices.)"},
     {"uncordon",
      R"(Examples:
   divvy uncordon gpu-7/3
@@ -292,20 +294,20 @@ Nothing new is given of them; who has something there keeps it. It is an annotat
   divvy drain gpu-7/3 --dry-run
   divvy drain gpu-7/3 --timeout 10m
 
-Cordons the devices and evicts the pods that have something of them, through the Eviction API, and
-those that came meanwhile: who is protected by a disruption budget is asked again until --timeout.
-Then the devices stay cordoned, and who is left is named (exit status 1). Pods that have nothing of
-these devices are not touched. Where the scheduler was told --device-config or --model-resources,
-say the same: else pods that ask by those names are not known.)"},
+Cordons the devices and evicts their pods through the Eviction API, including pods that were bound
+meanwhile. Evictions that a disruption budget refuses are retried until --timeout. Then the devices
+stay cordoned, and the remaining pods are listed (exit status 1). Pods without these devices are not
+touched. If the scheduler runs with --device-config or --model-resources, pass the same here: pods
+that request devices by those names are not recognised otherwise.)"},
     {"queues",
      R"(Examples:
   divvy queues
-  kubectl divvy queues               where a link to divvy is called kubectl-divvy
+  kubectl divvy queues               with a link to divvy named kubectl-divvy
   divvy queues -o json | jq '.queues[] | select(.pending > 0)'
 
-Each queue below the one that it is of: what it has (with those below it), what is guaranteed to it
-and its limit, pods of its own that run and that wait, and for what with one as an example. Read
-with the rights of the kubeconfig: who may see pods may see queues.)"},
+Lists each queue below its parent: allocation (with child queues), guarantee and limit, its own
+running and pending pods, and what pending pods wait for, with one as an example. Reads with the
+credentials of the kubeconfig: permission to list pods is enough.)"},
     {"migrate",
      R"(Examples:
   helm get values hami -n kube-system | divvy migrate values -f - > values.yaml)"},
@@ -314,8 +316,8 @@ with the rights of the kubeconfig: who may see pods may see queues.)"},
   helm get values hami -n kube-system | divvy migrate values -f - > values.yaml
   helm install divvy divvy-0.1.0.tgz -n divvy-system --create-namespace -f values.yaml
 
-Comments at the top of what is printed say, key by key, what is not in it: what somebody has to
-decide, what needs no saying here and why, and keys that are not known, which are counted.)"},
+Comments at the top of the output list the keys that were not converted: keys that need a decision,
+keys that are not needed here with the reason, and unknown keys with their number.)"},
     {"size",
      R"(Examples:
   divvy size --model llama-3-8b --context 8k --concurrency 16
@@ -323,15 +325,15 @@ decide, what needs no saying here and why, and keys that are not known, which ar
   divvy size --model llama-3.1-70b --gpu h100 --manifest | kubectl apply -f -
   divvy size --list
 
-What a language model needs of each card while an engine serves it, term by term, and the command
-line, or manifest, that makes the figures true. HOW: exact is arithmetic on the model's shape (met
-to 0.3% by logs of real servers), 5% near it, rule fitted to few measurements. With --gpu: whether
-it fits, what would fit at most, how many cards it takes; without: the smallest known card.
-Compute is given in proportion to memory, so that both of a card run out together: what a model
-needs depends on its requests. --avg-len provides for sequences of that length and a tenth more.
---utilization off tells the engine its cache in bytes, which asks for less.
+Memory that a language model needs on each device while an engine serves it, term by term, and the
+command line, or manifest, that matches the figures. HOW: exact is arithmetic on the model's shape
+(within 0.3% of logs of real servers), 5% near it, rule fitted to few measurements. With --gpu:
+whether it fits, the maximum that would fit, the number of devices; without: the smallest known
+device. Compute is proportional to memory, so that both run out together on a device: the real need
+of a model depends on its requests. --avg-len provides for sequences of that length and 10% more.
+--utilization off passes the engine its cache size in bytes, which requests less.
 
---context and --avg-len take k and M (of 1024). Exit status: 3 it does not fit, 1 failed, 2 wrong
+--context and --avg-len accept k and M (of 1024). Exit status: 3 does not fit, 1 failed, 2 wrong
 usage.)"},
     {"completion",
      R"(Examples:
@@ -343,45 +345,44 @@ usage.)"},
   divvy agent-helper                                    as root, on the node
   divvy agent --helper --node-name worker-1             as user 65532, group 0
 
-The helper opens the kubelet's sockets and its note, says who is at the other end of a
-connection, and asks the driver which processes use a card; the agent does everything else,
-without rights on the node. The helper needs the node's pid namespace (hostPID) and no network:
-it closes that to itself (docs/concepts/security-model.md).)"},
+The helper opens the kubelet's sockets and its checkpoint, identifies the peer of a connection, and
+asks the driver for the processes on a device; the agent does everything else, without rights on the
+node. The helper needs the node's pid namespace (hostPID) and no network: it blocks its own network
+access (docs/concepts/security-model.md).)"},
     {"agent",
      R"(Examples:
-  divvy agent                            the machine's own cards, until Ctrl-C
+  divvy agent                            the machine's own devices, until Ctrl-C
   divvy agent --node sim-h100 --idle-exit 5m
-  divvy agent --overcommit 1.3           promises 1.3 times what each device has
+  divvy agent --overcommit 1.3           promises 1.3 times the memory of each device
   divvy agent --overcommit 0=1.5 --overcommit GPU-5c2e=2 --host-reserve 64Gi
   divvy agent --overcommit 1.3 --device-budget 20Gi
   divvy agent --node-name worker-1       as the device plugin of that node of Kubernetes (as root)
   divvy agent --node-name worker-1 --install-dir /var/lib/divvy      the same, in a container
-  divvy agent --node-name worker-1 --node-settings nodes.yaml        with what is said of nodes
+  divvy agent --node-name worker-1 --node-settings nodes.yaml        with settings of nodes
   divvy agent --metrics-listen 127.0.0.1:9394      curl http://127.0.0.1:9394/metrics
 
-With --overcommit tenants take turns on a device's memory; what is swapped out is kept in the
-host's, up to --host-reserve (0: nothing is). --swap-quantum auto chooses turns from what a swap
-costs. --checkpoint on has the driver (570 or newer) take tenants off a card with what cannot be
-swapped, where others need that: all of a tenant, without a guarantee only. Who needs more than the
-device can ever give it uses the rest where it is, in the host's memory, slowly; --host-map off
-refuses it, as drivers before 575 have it. DEV is
-an index, or a UUID or its beginning. In place of options that are not given count
-DIVVY_OVERCOMMIT, DIVVY_DEVICE_BUDGET, DIVVY_HOST_RESERVE, DIVVY_CHECKPOINT, DIVVY_HOST_MAP,
-DIVVY_SWAP_CHUNK and DIVVY_SWAP_QUANTUM; several values have commas between them.
+With --overcommit tenants take turns on a device's memory; memory that is swapped out is kept in
+host memory, up to --host-reserve (0: no swapping). --swap-quantum auto chooses the turns by the
+cost of a swap. --checkpoint on lets the driver (570 or newer) checkpoint tenants with memory that
+cannot be swapped, when others need the device: the whole tenant, and only without a guarantee. A
+tenant that needs more than the device can ever give uses the rest in place in host memory, slowly;
+--host-map off refuses that, as drivers before 575 do. DEV is an index, or a UUID or its prefix.
+Options that are not given are read from DIVVY_OVERCOMMIT, DIVVY_DEVICE_BUDGET, DIVVY_HOST_RESERVE,
+DIVVY_CHECKPOINT, DIVVY_HOST_MAP, DIVVY_SWAP_CHUNK and DIVVY_SWAP_QUANTUM; commas separate values.
 
-Of tenants that may be swapped it is known when they work. One that is idle for --idle-reclaim is
-swapped out; its next work brings it back. One that is idle for --idle-stop is ended: notice.json in
-its directory says when and why, --idle-hook is run (not by a shell; DIVVY_STOP_TENANT, _NAME, _PID,
-_REASON, _IDLE_SECONDS, _DEADLINE, _GRACE_SECONDS and _NOTICE in its environment, killed at the
-deadline), then SIGTERM, then SIGKILL. Work before SIGTERM calls it off, and so does a hook that
-fails. DIVVY_IDLE_RECLAIM, DIVVY_IDLE_STOP, DIVVY_IDLE_NOTICE, DIVVY_IDLE_GRACE, DIVVY_IDLE_HOOK
-likewise.
+For tenants that can be swapped the agent observes when they work. A tenant that is idle for
+--idle-reclaim is swapped out; its next work swaps it in. A tenant that is idle for --idle-stop is
+ended: notice.json in its directory gives time and reason, --idle-hook runs (without a shell;
+DIVVY_STOP_TENANT, _NAME, _PID, _REASON, _IDLE_SECONDS, _DEADLINE, _GRACE_SECONDS and _NOTICE in its
+environment, killed at the deadline), then SIGTERM, then SIGKILL. Work before SIGTERM cancels it,
+and so does a hook that fails. DIVVY_IDLE_RECLAIM, DIVVY_IDLE_STOP, DIVVY_IDLE_NOTICE,
+DIVVY_IDLE_GRACE and DIVVY_IDLE_HOOK set the same options.
 
-Whom the driver sees use a device without Divvy's library, or one that he was not given, or more
-memory than he may have, for some seconds, goes around what limits him. --on-bypass report tells of
-it (divvy events, divvy ls, /metrics; of pods with Kubernetes, too); throttle also lets the tenant
-have 1 % of its devices' time; evict also ends it after --bypass-notice, unless that ends before.
-DIVVY_ON_BYPASS and DIVVY_BYPASS_NOTICE likewise.)"},
+A tenant bypasses its limits if the driver shows, for some seconds, that it uses a device without
+Divvy's library, a device that it was not given, or more memory than its limit. --on-bypass report
+reports it (divvy events, divvy ls, /metrics; for pods also Kubernetes); throttle also limits the
+tenant to 1 % of its devices' time; evict also ends it after --bypass-notice, unless the bypass ends
+before. DIVVY_ON_BYPASS and DIVVY_BYPASS_NOTICE set the same options.)"},
     {"simulate",
      R"(Examples:
   divvy simulate openb --nodes nodes.csv --pods pods.csv --policy fgd
@@ -396,66 +397,66 @@ DIVVY_ON_BYPASS and DIVVY_BYPASS_NOTICE likewise.)"},
   divvy simulate openb --nodes nodes.csv --pods default.csv --policy all --sample 10%
   divvy simulate openb --nodes nodes.csv --pods a.csv b.csv --policy fgd,divvy --seeds 3
 
-Each pod arrives once, in a random order, until 1.3 times the GPUs have been asked for; none leaves,
-none is tried again. ALLOC@100: GPUs given when as much had been asked for as there is; mean and
-standard deviation over the seeds. FRAG@50, FRAG@100: of the idle GPUs, what the workload's usual
-pods cannot use. FAILED: GPUs that were asked for and not given in the end.
---policy published: the six that FGD was published with; all: those and divvy.
-With --sample, looking ends when that many nodes fit (at least 100), and goes on from there for the
-next pod. The JSON has all of it at every percent of arrived demand.)"},
+Each pod arrives once, in a random order, until 1.3 times the GPUs have been requested; none leaves,
+none is retried. ALLOC@100: GPUs allocated when all GPUs had been requested once; mean and standard
+deviation over the seeds. FRAG@50, FRAG@100: idle GPUs that the workload's typical pods cannot use.
+FAILED: GPUs that were requested and not allocated in the end.
+--policy published: the six policies of the FGD paper; all: those and divvy.
+With --sample the search stops once that many nodes fit (at least 100), and continues from there for
+the next pod. The JSON has all figures at every percent of arrived demand.)"},
     {"simulate day",
      R"(Examples:
   divvy simulate day experiments/utilisation-80g.yaml
   divvy simulate day experiments/utilisation-80g.yaml --overcommit 1.0,1.3 --svg day.svg
   divvy simulate day my.yaml --seeds 10 -o json
 
-A scenario says which clusters there are (nodes, gpus, gpu_memory, link, price), which workloads
-(kind service, sandbox or batch, with memory, cores, duty), and how they share (overcommit, slots,
-policy, preempt, daily: how pods' hours count); experiments/ has some. The same pods with the same
-work run with a card each, and shared, with memory promised so many times. Time and memory go by
-priority; equals that do not fit on a card together take turns, at what that was measured to cost.
+A scenario defines clusters (nodes, gpus, gpu_memory, link, price), workloads (kind service, sandbox
+or batch, with memory, cores, duty), and sharing (overcommit, slots, policy, preempt, daily: how the
+hours of pods count); experiments/ has some. The same pods with the same work run with one device
+each, and shared, with memory promised that many times. Time and memory go by priority; equal
+priorities that do not fit on a device together take turns, at the measured cost.
 
-GPU-HOURS: of cards with a pod. BUSY: how much of these was work. WAIT: p99, from wanting a place
-until it is given. SLOWED: p99 of all work, times what it takes alone; HIGH: of those of high
-priority. FETCH: p99 of all bursts, waiting for memory that was swapped out. UNDONE: GPU-hours of
-work that never got a place; if it is not 0 everywhere, rows do not compare. SAFE: so many times the
-memory could have been promised, by what was at work at once 95 times of 100.)"},
+GPU-HOURS: of devices with a pod. BUSY: part of these with work. WAIT: p99, from request to
+placement. SLOWED: p99 of all work, as a multiple of its time alone; HIGH: of high priority. FETCH:
+p99 of all bursts, waiting for memory that was swapped out. UNDONE: GPU-hours of work that was never
+placed; if it is not 0 everywhere, rows do not compare. SAFE: overcommit ratio that would have
+been safe, by the memory at work at once 95 times of 100.)"},
     {"simulate defrag",
      R"(Examples:
   divvy simulate defrag cluster.json
   divvy simulate defrag cluster.json --goal nodes --most-moves 8
   divvy simulate defrag cluster.json -o json | jq .moves
 
-A plan from a snapshot; nothing is moved. --goal devices, nodes: as many with nobody on them as can
-be; fragmentation: the least idle compute that requests as they are usual there cannot use. In this
-order each request has room when its turn comes, once it has left where it was; without any of them
-less is won. Who is only reserved stays, and who asked for nobody knows what.)"},
+Plans moves for a snapshot; nothing is moved. --goal devices, nodes: maximises the number of empty
+devices or nodes; fragmentation: minimises idle compute that typical requests there cannot use.
+In this order each request has room when it is moved, after it has left its old place; without any
+of them the result is worse. Reservations stay, and so do allocations with an unknown request.)"},
     {"simulate replay",
      R"(Examples:
   divvy simulate replay cluster.json
   divvy simulate replay cluster.json --policy fgd --device-policy spread
   divvy simulate replay cluster.json --expect-same -o json
 
-A snapshot, decided again. Decisions: each ask of its history by itself, by what was so when it was
-made. Placed anew: those that are there, on empty nodes, in the order in which they came; where
-others came and went between them, that differs by right. Of what differs: where it went, where
-it goes, and why. Of who waits: why, and the smallest changes with which it would fit, each alone.
-FRAGMENTED: of what is idle, what requests such as the snapshot's cannot use. Requests that name a
-policy of their own keep it. --expect-same is about decisions, and about who waits although it
-fits and is first. Exit status: 0 it could be decided, 1 it could not, or differs and was expected
-not to, 2 wrong usage or no snapshot.)"},
+Decides a snapshot again. Decisions: each request of the history alone, with the state at its time.
+Placed again: the present requests, on empty nodes, in the order of arrival; differences are
+expected if others came and went between them. For each difference: old place, new place, reason.
+For each pending request: the reason, and the smallest changes that would fit, each alone.
+FRAGMENTED: idle capacity that requests such as the snapshot's cannot use. Requests that name a
+policy keep it. --expect-same covers decisions, and pending requests that fit and are first in line.
+Exit status: 0 decided, 1 not decided, or different with --expect-same, 2 wrong usage or no
+snapshot.)"},
     {"simulate plan",
      R"(Examples:
   divvy simulate plan --nodes nodes.csv --pods default.csv
   divvy simulate plan --nodes nodes.csv --pods default.csv --overcommit 1.0,1.3,2.0 --svg plan.svg
   divvy simulate plan --nodes nodes.csv --pods default.csv --cards-only -o json
 
-All pods are placed, in random orders (--seeds; figures are means). First a card for each pod that
-asks for a part of one, then shares: what a pod asks of a card is taken for memory, of which
---overcommit times as much is promised as there is. GPUS: with anything on them; SHARING: of these,
-with pods that ask for a part; NODE-GPUS: all GPUs of nodes with anything on any. Where the nodes
-are too few for a card for each pod they are all there twice, or more often (said below the table);
-UNPLACED: pods that even then no node takes.)"},
+Places all pods in random orders (--seeds; figures are means). First with a whole device for each
+pod that requests a part of one, then with shares: a pod's part of a device is taken as memory, of
+which --overcommit times the capacity is promised. GPUS: devices in use; SHARING: of these, with
+pods that request a part; NODE-GPUS: all GPUs of nodes in use. If the nodes are too few for a device
+for each pod, each node is counted twice or more often (reported below the table); UNPLACED: pods
+that no node takes even then.)"},
 }};
 
 }  // namespace

@@ -34,7 +34,7 @@ std::string notesOf(const agent::TenantView& tenant, const agent::Snapshot& node
   std::string text = tenant.unpreemptible ? "unpreemptible" : "";
   if (tenant.distrusted) text += (text.empty() ? "" : ",") + std::string("distrusted");
   if (!tenant.bypass.empty())
-    text += (text.empty() ? "" : ",") + std::string("goes around its limits");
+    text += (text.empty() ? "" : ",") + std::string("bypasses its limits");
   for (const std::string& note : memoryNotes(tenant, node))
     text += (text.empty() ? "" : ", ") + note;
   return text;

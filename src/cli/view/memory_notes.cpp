@@ -105,19 +105,18 @@ std::string waitingFor(const agent::TenantView& tenant, const agent::Snapshot& n
            (borrower == nullptr
                 ? "a higher priority"
                 : labelOf(*borrower) + ", whose priority is " + borrower->priority) +
-           "; it comes back by itself";
+           "; it is swapped in again automatically";
   }
   if (tenant.memory_reason == "short") {
     if (tenant.host_map == "in-use")
-      return "needs more than " + where + " can give it: " + formatBytes({swappedOf(tenant)}) +
-             " of it is used where it is, in the host's memory, slowly";
-    return "waits for memory: it needs more than others' guarantees leave on " + where +
-           (tenant.host_map == "cannot" ? ", and its driver cannot map the host's memory" : "") +
-           (tenant.host_map == "off" ? ", and the host's memory is not to be mapped (--host-map)"
-                                     : "");
+      return "needs more than " + where + " can provide: " + formatBytes({swappedOf(tenant)}) +
+             " of it is used in host memory, slowly";
+    return "waits for memory: it needs more than the guarantees of other tenants leave on " +
+           where + (tenant.host_map == "cannot" ? ", and its driver cannot map host memory" : "") +
+           (tenant.host_map == "off" ? ", and mapping host memory is off (--host-map)" : "");
   }
   const std::uint64_t next = nextTurn(tenant, node);
-  return "waits for memory: others' turn on " + where +
+  return "waits for memory: turn of other tenants on " + where +
          (next == 0 ? "" : ", which ends in at most " + msWord(next));
 }
 
@@ -137,14 +136,14 @@ std::vector<std::string> memoryNotes(const agent::TenantView& tenant, const agen
   if (!tenant.unswapped.empty()) notes.push_back("cannot be swapped: " + tenant.unswapped);
   if (tenant.stop == "noticed")
     notes.push_back("ends in " + ageWord(static_cast<std::int64_t>(tenant.stop_left_s)) +
-                    " unless it works");
-  if (tenant.stop == "ending") notes.emplace_back("is being ended");
+                    " unless it resumes work");
+  if (tenant.stop == "ending") notes.emplace_back("terminating");
   if (tenant.memory == "kept") return notes;
   if (tenant.checkpoint != "here") {
     notes.push_back(checkpointWord(tenant));
   } else if (tenant.memory_reason == "short") {
     notes.push_back(tenant.host_map == "in-use"
-                        ? formatBytes({swappedOf(tenant)}) + " used at the host"
+                        ? formatBytes({swappedOf(tenant)}) + " used in host memory"
                         : std::string("short of memory"));
   } else if (yields(tenant)) {
     const agent::TenantView* borrower = borrowerOf(tenant, node);
@@ -153,13 +152,13 @@ std::vector<std::string> memoryNotes(const agent::TenantView& tenant, const agen
   } else if (tenant.memory == "waiting") {
     notes.emplace_back("waits for its turn");
   } else if (tenant.memory == "coming") {
-    notes.emplace_back("comes back");
+    notes.emplace_back("swapping in");
   } else if (swappedOut(tenant) && tenant.memory_reason == "unused") {
-    notes.emplace_back("gave its memory back");
+    notes.emplace_back("released its memory");
   } else if (swappedOut(tenant)) {
     notes.emplace_back("swapped");
   }
-  if (tenant.pressed != 0) notes.emplace_back("an allocation waits: the card is short");
+  if (tenant.pressed != 0) notes.emplace_back("an allocation waits: the device is short");
   const std::string pins = pinsOf(tenant);
   if (!pins.empty()) notes.push_back("pinned: " + pins);
   const bool waits = tenant.memory == "waiting" || tenant.memory == "coming";
@@ -175,16 +174,17 @@ std::vector<std::string> whyWithoutMemory(const agent::TenantView& tenant,
     reasons.push_back("its memory cannot be swapped: " + tenant.unswapped);
   const bool is_short = tenant.memory != "kept" && tenant.memory_reason == "short";
   if (tenant.checkpoint != "here")
-    reasons.push_back(checkpointWord(tenant) + ": all that it has is with the host until " +
-                      devicesOf(tenant) + " has room for it");
+    reasons.push_back(checkpointWord(tenant) + ": all of its memory is on the host until " +
+                      devicesOf(tenant) + " has enough free memory");
   if (is_short) addHolders(tenant, node, &reasons);
   if (tenant.memory == "waiting" || is_short) reasons.push_back(waitingFor(tenant, node));
-  if (tenant.memory == "coming") reasons.push_back("its memory comes back to " + devicesOf(tenant));
+  if (tenant.memory == "coming")
+    reasons.push_back("its memory is being swapped in to " + devicesOf(tenant));
   if (tenant.pressed != 0)
     reasons.push_back("an allocation waits for memory: " + devicesOf(tenant) +
-                      " has no room for it beside what is never swapped");
+                      " has too little memory that can be swapped");
   if (!tenant.refusal.empty() && tenant.memory != "kept")
-    reasons.push_back("could not give memory back when asked last: " + tenant.refusal);
+    reasons.push_back("could not release memory at the last request: " + tenant.refusal);
   return reasons;
 }
 

@@ -66,7 +66,7 @@ std::string cardLines(const SizeReport& r) {
   std::string text = "Card: " + cardLine(r) + ".\n";
   if (!s.card) return text;
   if (r.most_context != 0 || r.most_sequences != 0) {
-    text += "There: at most " + std::to_string(r.most_context) + " tokens of context for " +
+    text += "Maximum there: " + std::to_string(r.most_context) + " tokens of context for " +
             sequencesWord(s.question.concurrency) + ", or " + sequencesWord(r.most_sequences) +
             " of " + std::to_string(s.question.context) + " tokens.\n";
   }
@@ -78,7 +78,7 @@ std::string cardLines(const SizeReport& r) {
 std::string requestLines(const SizeReport& r) {
   const sizing::Serving& s = r.serving;
   std::string text =
-      "Ask for: " + mibWord(s.answer.request) + " of memory" +
+      "Request: " + mibWord(s.answer.request) + " of memory" +
       (s.question.gpus > 1 ? " on each of " + std::to_string(s.question.gpus) + " cards" : "");
   if (s.cores) {
     text += " and " + std::to_string(*s.cores) +
@@ -169,7 +169,7 @@ std::string sizeJson(const SizeReport& r) {
 std::string cardLine(const SizeReport& r) {
   const sizing::Serving& s = r.serving;
   if (!s.card) {
-    if (!r.smallest) return "none of those known is large enough";
+    if (!r.smallest) return "no known device is large enough";
     return choiceWords(*r.smallest) + " is the smallest known that fits";
   }
   const std::string at = (s.question.gpus > 1 ? std::to_string(s.question.gpus) + " x " : "") +

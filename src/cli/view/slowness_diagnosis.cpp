@@ -77,7 +77,7 @@ std::string causeOf(const agent::TenantView& tenant,
   const bool first = std::all_of(rivals.begin(), rivals.end(), [&](const agent::TenantView* rival) {
     return rankOf(rival->priority) < rankOf(tenant.priority);
   });
-  if (first && !rivals.empty()) return "others end what they run before it has its turn";
+  if (first && !rivals.empty()) return "other tenants finish running work before its turn";
   const std::string share = "its share is " + std::to_string(tenant.weight) + "%";
   return rivals.empty() ? share : share + " and " + others(rivals.size()) + " busy";
 }
@@ -92,7 +92,7 @@ std::vector<std::string> whySlow(const agent::TenantView& tenant, const agent::S
   const bool waits = tenant.memory == "waiting" || tenant.memory == "coming";
   const bool held = tenant.throttled_permille >= kNoticed && !waits;
   if (tenant.mode == "ungated")
-    reasons.push_back("ungated: it has not heard from the agent, nothing limits its compute now");
+    reasons.push_back("ungated: no contact with the agent, its compute is not limited now");
   if (held)
     reasons.push_back("waits " + std::to_string(tenant.throttled_permille / 10) +
                       "% of the time: " + causeOf(tenant, rivals));
@@ -106,12 +106,14 @@ std::vector<std::string> whySlow(const agent::TenantView& tenant, const agent::S
   });
   if (tenant.longest_us >= kLongUs && blocks)
     reasons.push_back("its longest kernel is " + timeWord(tenant.longest_us) +
-                      ": its turns end late and come less often");
+                      ": its time slices end late and are less frequent");
   if (tenant.unpreemptible)
-    reasons.emplace_back("unpreemptible: its work outlasts its turns, others start beside it");
-  if (!tenant.bypass.empty()) reasons.push_back("goes around its limits: " + tenant.bypass);
+    reasons.emplace_back(
+        "unpreemptible: its work outlasts its time slices, others start beside it");
+  if (!tenant.bypass.empty()) reasons.push_back("bypasses its limits: " + tenant.bypass);
   if (tenant.distrusted)
-    reasons.emplace_back("distrusted: it reports less than the driver sees, pays its whole turns");
+    reasons.emplace_back(
+        "distrusted: it reports less use than the driver measures, is charged full time slices");
   return reasons;
 }
 

@@ -104,7 +104,7 @@ std::vector<std::string> drawTop(const std::vector<agent::Snapshot>& nodes, cons
     if (!painter.lines.empty()) painter.line("");
     paintNode(painter, node, look);
   }
-  if (nodes.empty()) painter.line("no agent is running: nothing is shared");
+  if (nodes.empty()) painter.line("no agent is running: no shares");
   if (look.size.rows != 0 && painter.lines.size() > look.size.rows) {
     const std::size_t hidden = painter.lines.size() - look.size.rows + 1;
     painter.lines.resize(look.size.rows - 1);

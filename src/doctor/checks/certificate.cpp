@@ -34,7 +34,7 @@ Result<std::vector<Validity>> validitiesOf(const std::string& pem) {
     Validity validity;
     if (!secondsOf(X509_get0_notBefore(one.get()), &validity.from) ||
         !secondsOf(X509_get0_notAfter(one.get()), &validity.until))
-      return Error{ErrorCode::kCorrupt, "a certificate's times cannot be read"};
+      return Error{ErrorCode::kCorrupt, "the validity period of a certificate cannot be read"};
     all.push_back(validity);
   }
   // The input ends where no certificate begins; any other error means that it is not a certificate.
@@ -42,7 +42,7 @@ Result<std::vector<Validity>> validitiesOf(const std::string& pem) {
   ERR_clear_error();
   const bool end = ERR_GET_REASON(last) == PEM_R_NO_START_LINE;
   if (all.empty() || (!end && all.size() < kMax))
-    return Error{ErrorCode::kCorrupt, "it cannot be read as certificates"};
+    return Error{ErrorCode::kCorrupt, "it is not a list of certificates"};
   return all;
 }
 

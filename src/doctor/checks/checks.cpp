@@ -65,7 +65,7 @@ Findings diagnoseWith(const std::vector<CheckEntry<Facts>>& entries, FindingScop
     FindingBuilder sink(entry.id, scope, &found);
     entry.run(facts, sink);
     // A check without a finding would be mistaken for health.
-    if (!sink.hasFindings()) sink.skip("nothing was found that it could be told by");
+    if (!sink.hasFindings()) sink.skip("nothing to check was found");
     shorten(&found);
     for (Finding& one : found) all.push_back(std::move(one));
   }
@@ -98,7 +98,7 @@ Findings diagnose(const NodeFacts& facts, const std::vector<std::string>& only) 
 
 Findings diagnose(const ClusterFacts& facts, const std::vector<std::string>& only) {
   if (facts.fault) {
-    Findings all = skipAll(FindingScope::kCluster, "the API server was not reached", only);
+    Findings all = skipAll(FindingScope::kCluster, "cannot reach the API server", only);
     std::erase_if(all, [](const Finding& one) { return one.id == clusterEntries().front().id; });
     if (!isSelected(clusterEntries().front().id, only)) return all;
     Findings first;

@@ -38,35 +38,34 @@ bool leftOut(const ClusterFacts& facts, const ListError& listed, FindingBuilder&
 
 void checkServer(const ClusterFacts& facts, FindingBuilder& sink) {
   if (facts.fault)
-    return sink.fault({facts.fault->message(), "nothing of the cluster can be looked at from here",
+    return sink.fault({facts.fault->message(), "the cluster cannot be checked from here",
                        "kubectl version  (asks the same server with the same kubeconfig)"},
                       facts.server);
-  if (!facts.version) return sink.skip("it does not say its version", facts.server);
+  if (!facts.version) return sink.skip("the API server does not report its version", facts.server);
   const Version& version = *facts.version;
   if (below(version, kMin))
     return sink.fault({version.text + ", older than " + kMin.text,
-                       "it has no ValidatingAdmissionPolicy, or tokens that do not name their "
-                       "node: who writes what a pod was given cannot be held up",
+                       "it lacks ValidatingAdmissionPolicy, or tokens that name their node: "
+                       "assignments of pods cannot be protected",
                        "upgrade the cluster"},
                       facts.server);
-  sink.ok(
-      version.text + (below(kTried, version)
-                          ? std::string(", newer than what Divvy was run on (") + kTried.text + ")"
-                          : ""),
-      facts.server);
+  sink.ok(version.text +
+              (below(kTried, version)
+                   ? std::string(", newer than the last tested version (") + kTried.text + ")"
+                   : ""),
+          facts.server);
 }
 
 void checkWebhook(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.webhooks_listed, sink)) return;
   if (!facts.webhook)
-    return sink.fault(
-        {"no MutatingWebhookConfiguration of Divvy's",
-         "pods with devices go to the cluster's own scheduler, and are refused by the "
-         "policies, or run without limits",
-         "helm upgrade, or: divvy scheduler --print webhook | kubectl apply -f -"});
+    return sink.fault({"Divvy's MutatingWebhookConfiguration is missing",
+                       "pods with devices go to the cluster's default scheduler; policies refuse "
+                       "them, or they run without limits",
+                       "helm upgrade, or: divvy scheduler --print webhook | kubectl apply -f -"});
   if (facts.webhook->policy != "Fail")
     sink.warn({"failurePolicy is " + facts.webhook->policy + ", not Fail",
-               "while nobody answers, pods with devices are made unseen",
+               "while the webhook is down, pods with devices are created without it",
                "divvy scheduler --print webhook | kubectl apply -f -"},
               facts.webhook->name);
   if (!sink.hasFindings()) sink.ok("fails closed", facts.webhook->name);
@@ -74,37 +73,37 @@ void checkWebhook(const ClusterFacts& facts, FindingBuilder& sink) {
 
 void checkAnswers(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.webhooks_listed, sink)) return;
-  if (!facts.webhook) return sink.skip("there is no webhook");
-  if (facts.webhook->by_url) return sink.skip("it is called by a URL, not a Service");
+  if (!facts.webhook) return sink.skip("the webhook is missing");
+  if (facts.webhook->by_url) return sink.skip("the webhook is called by a URL, not a Service");
   if (facts.endpoints_listed) return sink.skip(facts.endpoints_listed->message());
   const std::string service = facts.webhook->namespace_name + "/" + facts.webhook->service;
   if (facts.endpoints > 0) return sink.ok(counted(facts.endpoints, "ready address"), service);
   sink.fault(
-      {"the Service has no ready address",
-       "pods with devices cannot be made: the webhook fails closed",
+      {"the Service has no ready endpoint",
+       "pods with devices cannot be created: the webhook fails closed",
        "kubectl -n " + facts.webhook->namespace_name + " get pods -l app.kubernetes.io/name=divvy"},
       service);
 }
 
 void checkCertificate(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.webhooks_listed, sink)) return;
-  if (!facts.webhook) return sink.skip("there is no webhook");
+  if (!facts.webhook) return sink.skip("the webhook is missing");
   const std::string& name = facts.webhook->name;
   const char* anew =
-      "kubectl -n divvy-system logs deployment/divvy-scheduler -c divvy  (says why none was made); "
-      "deleting Secret divvy-webhook makes another";
+      "kubectl -n divvy-system logs deployment/divvy-scheduler -c divvy  (shows the reason); "
+      "delete Secret divvy-webhook to create a new certificate";
   if (facts.webhook->authorities.empty()) {
-    if (facts.webhook->by_url) return sink.ok("those that the API server trusts anyway", name);
+    if (facts.webhook->by_url) return sink.ok("the API server's default authorities", name);
     return sink.fault(
         {"caBundle is empty",
-         "API servers do not believe the webhook: pods with devices cannot be made", anew},
+         "API servers do not trust the webhook: pods with devices cannot be created", anew},
         name);
   }
   const Result<std::vector<Validity>> all = validitiesOf(facts.webhook->authorities);
   if (!all)
     return sink.fault(
         {"caBundle: " + all.error().message(),
-         "API servers do not believe the webhook: pods with devices cannot be made", anew},
+         "API servers do not trust the webhook: pods with devices cannot be created", anew},
         name);
   const std::int64_t now = facts.now_ms / 1000;
   std::int64_t left = INT64_MIN, begins = INT64_MAX;
@@ -113,24 +112,25 @@ void checkCertificate(const ClusterFacts& facts, FindingBuilder& sink) {
     if (one.from <= now) left = std::max(left, one.until - now);
   }
   if (left == INT64_MIN)
-    return sink.fault({"it begins in " + std::to_string((begins - now) / 60 + 1) + " minutes",
-                       "one of the clocks is wrong; until then pods with devices cannot be made",
-                       "look at the clocks of this machine and of the scheduler's node"},
-                      name);
+    return sink.fault(
+        {"it becomes valid in " + std::to_string((begins - now) / 60 + 1) + " minutes",
+         "a clock is wrong; until then pods with devices cannot be created",
+         "check the clocks of this machine and of the scheduler's node"},
+        name);
   const std::string days =
       counted(static_cast<std::size_t>(std::max<std::int64_t>(left, 0) / kDay), "day");
   if (left <= 0)
     return sink.fault(
-        {"its authority ended " + counted(static_cast<std::size_t>(-left / kDay), "day") + " ago",
-         "pods with devices cannot be made", anew},
+        {"its authority expired " + counted(static_cast<std::size_t>(-left / kDay), "day") + " ago",
+         "pods with devices cannot be created", anew},
         name);
   if (left < kSoon)
-    return sink.warn({"its authority ends in " + days,
-                      "Divvy makes another when 30 days are left: it does not get to it, or the "
-                      "certificate is somebody else's",
+    return sink.warn({"its authority expires in " + days,
+                      "Divvy renews it 30 days before expiry: renewal fails, or another component "
+                      "issues the certificate",
                       anew},
                      name);
-  sink.ok("good for " + days, name);
+  sink.ok("valid for " + days, name);
 }
 
 void checkPolicies(const ClusterFacts& facts, FindingBuilder& sink) {
@@ -159,10 +159,9 @@ void checkPolicies(const ClusterFacts& facts, FindingBuilder& sink) {
       missing.push_back(std::string(name) + (found->bound ? " (does not deny)" : " (not bound)"));
     }
   }
-  if (missing.empty()) return sink.ok("all are in force");
-  sink.warn({"not in force: " + joined(missing),
-             "API servers do not hold up who writes what a pod was given, or in which term it was "
-             "decided",
+  if (missing.empty()) return sink.ok("all are active");
+  sink.warn({"not active: " + joined(missing),
+             "API servers do not protect assignments of pods, or do not check the leader's term",
              "divvy scheduler --print policies | kubectl apply -f -  (and --print fencing; "
              "docs/guides/kubernetes.md)"});
 }
@@ -170,7 +169,7 @@ void checkPolicies(const ClusterFacts& facts, FindingBuilder& sink) {
 void checkQueues(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.queues_listed, sink)) return;
   if (facts.queues) return sink.ok("queues.divvy.dev is served");
-  sink.warn({"the kind Queue is not there", "pods that name a queue wait for ever",
+  sink.warn({"the resource Queue is missing", "pods that name a queue stay pending",
              "divvy scheduler --print queues | kubectl apply -f -"});
 }
 
@@ -178,42 +177,42 @@ void checkLease(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.lease_read, sink)) return;
   const std::string name = facts.namespace_name + "/" + facts.own_scheduler;
   const std::string look = "kubectl -n " + facts.namespace_name +
-                           " get pods; their /readyz (port 9396) says what is missing";
+                           " get pods; their /readyz (port 9396) lists what is missing";
   if (!facts.lease)
-    return sink.warn({"there is none", "nobody leads, unless it runs with --lease none", look},
+    return sink.warn({"none found", "no leader, unless the scheduler runs with --lease none", look},
                      name);
   const LeaseFacts& lease = *facts.lease;
   if (lease.holder.empty())
-    return sink.fault({"nobody holds it", "pods with devices stay pending", look}, name);
+    return sink.fault({"it has no holder", "pods with devices stay pending", look}, name);
   const std::int64_t age = lease.looked_ms - lease.renewed_ms;
   if (lease.moved || (age >= -kMaxSkewMs && age <= lease.seconds * 1000))
     return sink.ok("held by " + lease.holder, name);
   const std::string off = std::to_string(std::abs(age) / 1000) + " s ";
   sink.fault({lease.holder + " renewed it " + off + (age < 0 ? "in the future" : "ago") +
                   ", by this machine's clock",
-              "nobody leads: pods with devices stay pending", look},
+              "no leader: pods with devices stay pending", look},
              name);
 }
 
 void checkSkew(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.lease_read, sink)) return;
   if (!facts.lease || facts.lease->renewed_ms == 0)
-    return sink.skip("no Lease tells another clock");
-  if (!facts.lease->moved) return sink.skip("the Lease was not renewed while we looked");
+    return sink.skip("no Lease to compare the clock with");
+  if (!facts.lease->moved) return sink.skip("the Lease was not renewed during the check");
   const std::int64_t age = facts.lease->looked_ms - facts.lease->renewed_ms;
   if (std::abs(age) <= kMaxSkewMs) return sink.ok("within some seconds of the Lease's holder");
   sink.warn({"off by " + std::to_string(std::abs(age) / 1000) + " s against " + facts.lease->holder,
-             "ages and certificates are told wrong, here or there; who leads does not depend on it",
+             "ages and certificates are misjudged, here or there; leader election is not affected",
              "chronyc tracking, here and on the scheduler's node"});
 }
 
 void checkScheduler(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.workloads_listed, sink)) return;
   if (!facts.scheduler)
-    return sink.warn({"no Deployment divvy-scheduler",
-                      "it runs some other way, or not at all: webhook and policies alone place "
-                      "nothing",
-                      kInstall});
+    return sink.warn(
+        {"no Deployment divvy-scheduler",
+         "it runs in another way, or not at all: no pods are placed without a scheduler",
+         kInstall});
   const WorkloadFacts& found = *facts.scheduler;
   const std::string name = found.namespace_name + "/" + found.name;
   const std::string seen =
@@ -223,20 +222,21 @@ void checkScheduler(const ClusterFacts& facts, FindingBuilder& sink) {
   if (found.ready == 0)
     return sink.fault({seen, "pods with devices are refused, or stay pending", look}, name);
   if (found.ready < found.wanted)
-    return sink.warn({seen, "the next that is lost may be the last", look}, name);
+    return sink.warn({seen, "the loss of another replica may stop scheduling", look}, name);
   sink.ok(seen, name);
 }
 
 void checkAgents(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.workloads_listed, sink)) return;
   if (!facts.agent)
-    return sink.skip("no DaemonSet divvy-agent: agents run some other way, or HAMi's serve nodes");
+    return sink.skip(
+        "no DaemonSet divvy-agent: agents run in another way, or HAMi's agents serve nodes");
   const WorkloadFacts& found = *facts.agent;
   const std::string name = found.namespace_name + "/" + found.name;
   const std::string seen =
       std::to_string(found.ready) + " of " + std::to_string(found.wanted) + " nodes have it ready";
   if (found.ready >= found.wanted) return sink.ok(seen, name);
-  sink.warn({seen, "on the others no container with devices starts",
+  sink.warn({seen, "no container with devices starts on the others",
              "kubectl -n " + found.namespace_name +
                  " get pods -l app.kubernetes.io/component=agent -o wide"},
             name);
@@ -246,13 +246,13 @@ void checkSecurity(const ClusterFacts& facts, FindingBuilder& sink) {
   if (leftOut(facts, facts.namespaces_listed, sink)) return;
   const std::string& level = facts.security;
   if (level.empty())
-    return sink.ok("the namespace says none; what the cluster has by default is not told",
+    return sink.ok("the namespace sets none; the cluster's default is unknown",
                    facts.namespace_name);
   if (level == "privileged") return sink.ok("privileged", facts.namespace_name);
   if (!facts.agent && !facts.workloads_listed)
-    return sink.ok(level + ", and no agent is there", facts.namespace_name);
+    return sink.ok(level + ", and no agent runs", facts.namespace_name);
   sink.fault({"pod-security.kubernetes.io/enforce is " + level,
-              "agents' pods are not made: they need folders of the host and hostPID",
+              "agents' pods are not created: they need host paths and hostPID",
               "kubectl label namespace " + facts.namespace_name +
                   " pod-security.kubernetes.io/enforce=privileged --overwrite"},
              facts.namespace_name);
@@ -268,17 +268,17 @@ void checkClass(const ClusterFacts& facts, FindingBuilder& sink) {
   const std::string& named = facts.agent->runtime_class;
   if (!named.empty() && has(named)) return sink.ok("agents name " + named);
   if (!named.empty())
-    return sink.fault({"agents name RuntimeClass " + named + ", which is not there",
-                       "their pods are not made",
+    return sink.fault({"agents name RuntimeClass " + named + ", which does not exist",
+                       "their pods are not created",
                        "install it (GPU Operator, RKE2 and k3s do), or: helm upgrade ... --set "
                        "agent.runtimeClassName="});
-  if (!has("nvidia")) return sink.ok("agents name none, and there is none of NVIDIA's");
+  if (!has("nvidia")) return sink.ok("agents name none, and NVIDIA's does not exist");
   const bool unseen = std::any_of(facts.nodes.begin(), facts.nodes.end(), [](const auto& one) {
     return one.labelled && one.registered == 0;
   });
-  if (!unseen) return sink.ok("agents name none, and see their cards");
-  sink.warn({"agents name none, RuntimeClass nvidia is there, and nodes with cards register none",
-             "where NVIDIA's runtime is not the default, agents get no driver",
+  if (!unseen) return sink.ok("agents name none, and see their GPUs");
+  sink.warn({"agents name none, RuntimeClass nvidia exists, and nodes with GPUs register none",
+             "unless NVIDIA's runtime is the default, agents get no driver",
              "helm upgrade ... --set agent.runtimeClassName=nvidia"});
 }
 
@@ -299,19 +299,20 @@ std::optional<Version> versionOf(const std::string& major, const std::string& mi
 }
 
 ClusterEntries controlChecks() {
-  return {{"api-server", "is the API server there, of a version that will do", checkServer},
-          {"webhook-registered", "are pods with devices shown to Divvy, and refused without it",
+  return {{"api-server", "is the API server reachable, with a supported version", checkServer},
+          {"webhook-registered", "does the webhook receive pods with devices, and fail closed",
            checkWebhook},
-          {"webhook-answers", "is there somebody to answer the webhook", checkAnswers},
-          {"webhook-certificate", "is the webhook believed, and for how long", checkCertificate},
-          {"admission-policies", "do API servers hold up who writes what", checkPolicies},
-          {"queue-kind", "is the kind Queue there", checkQueues},
-          {"scheduler-lease", "does somebody lead", checkLease},
+          {"webhook-answers", "does the webhook have a ready endpoint", checkAnswers},
+          {"webhook-certificate", "is the webhook's certificate trusted, and for how long",
+           checkCertificate},
+          {"admission-policies", "do API servers enforce the admission policies", checkPolicies},
+          {"queue-kind", "does the resource Queue exist", checkQueues},
+          {"scheduler-lease", "is there a leader", checkLease},
           {"clock-skew", "does this machine's clock agree with the leader's", checkSkew},
           {"scheduler-replicas", "are all schedulers ready", checkScheduler},
           {"agent-replicas", "are all agents ready", checkAgents},
-          {"pod-security", "may agents' pods be made in their namespace", checkSecurity},
-          {"runtime-class", "is the agents' RuntimeClass there", checkClass}};
+          {"pod-security", "can agents' pods be created in their namespace", checkSecurity},
+          {"runtime-class", "does the agents' RuntimeClass exist", checkClass}};
 }
 
 }  // namespace divvy::doctor

@@ -41,21 +41,22 @@ void checkAnswers(const NodeFacts& facts, FindingBuilder& sink) {
     if (why.code() == ErrorCode::kNotFound)
       return sink.warn(
           {"no agent runs" + (agent.tenants == 0
-                                  ? std::string(": it left its socket")
+                                  ? std::string(": its socket is stale")
                                   : ", " + counted(agent.tenants, "tenant") +
                                         (agent.tenants == 1 ? " is" : " are") + " there"),
-           "limits hold, but nothing of those who ended is given back",
-           "divvy ls  (starts it; of a node of Kubernetes its pod, or service, does)"},
+           "limits hold, but resources of ended tenants are not freed",
+           "divvy ls  (starts it; on a node of Kubernetes its pod or service does)"},
           agent.dir);
     sink.fault({"an agent runs and does not answer: " + why.message(),
-                "nobody gets a share, and no container with devices starts",
-                "kubectl rollout restart daemonset/divvy-agent, or end the process of " +
-                    agent.dir + "/agent.lock: tenants live on"},
+                "no share is granted, and no container with devices starts",
+                "kubectl rollout restart daemonset/divvy-agent, or kill the process of " +
+                    agent.dir + "/agent.lock: tenants keep running"},
                agent.dir);
   });
   if (sink.hasFindings()) return;
   if (!facts.kubelet.there) return sink.ok(noneText(facts) + ": one is started when it is needed");
-  sink.warn({noneText(facts) + ", and a kubelet is here", "this node's cards are not registered",
+  sink.warn({noneText(facts) + ", and a kubelet runs here",
+             "this node's devices are not registered",
              "helm install divvy (docs/guides/install.md)"});
 }
 
@@ -65,9 +66,9 @@ void checkVersion(const NodeFacts& facts, FindingBuilder& sink) {
     const std::string& agent_version = agent.answer->version;
     if (agent_version == facts.version) return sink.ok("both are " + agent_version, agent.dir);
     sink.warn(
-        {agent_version.empty() ? "it does not say its version"
+        {agent_version.empty() ? "it does not report its version"
                                : "it is " + agent_version + ", this program is " + facts.version,
-         "what the one knows and the other does not is left out of their talk",
+         "fields that only one of them knows are not exchanged",
          "divvy stop  (the next command starts this version's), or upgrade the chart"},
         agent.dir);
   });
@@ -96,13 +97,13 @@ void checkFolders(const NodeFacts& facts, FindingBuilder& sink) {
   eachOddity(facts, [&](const PathAnomaly& one) {
     if (one.kind != Kind::kAccess) return;
     if (one.harmless) return sink.skip(one.what, one.path);
-    sink.fault({one.what,
-                "whoever may write there can raise limits, or have the agent serve another folder; "
-                "agents refuse it",
-                "chmod 700 " + one.path + ", or remove it when no agent runs"},
-               one.path);
+    sink.fault(
+        {one.what,
+         "users that can write there can raise limits or redirect the agent; agents refuse it",
+         "chmod 700 " + one.path + ", or remove it while no agent runs"},
+        one.path);
   });
-  if (!sink.hasFindings()) sink.ok("closed to others, as agents make them");
+  if (!sink.hasFindings()) sink.ok("not writable by others");
 }
 
 void checkState(const NodeFacts& facts, FindingBuilder& sink) {
@@ -113,26 +114,26 @@ void checkState(const NodeFacts& facts, FindingBuilder& sink) {
         if (one.harmless) sink.skip(one.what, one.path);
         return;
       case Kind::kForeign:
-        return sink.warn({one.what, "agents leave what they do not know alone",
-                          "see whose it is; remove it if nobody's"},
+        return sink.warn({one.what, "agents ignore unknown files",
+                          "find its owner; remove it if it is not needed"},
                          one.path);
       case Kind::kHalfWritten:
-        return sink.warn({one.what, "an agent was killed there; the file that counts is whole",
-                          "nothing: it is written again, or removed, by the next agent"},
+        return sink.warn({one.what, "an agent was killed there; the file in use is complete",
+                          "nothing: the next agent rewrites or removes it"},
                          one.path);
       case Kind::kOtherVersion:
-        return sink.warn({one.what, "no agent of this version takes its tenant over",
-                          "look with the version whose it is, or end the tenant"},
+        return sink.warn({one.what, "no agent of this version can recover its tenant",
+                          "check with the version that wrote it, or end the tenant"},
                          one.path);
       case Kind::kBroken:
         return sink.fault(
-            {one.what, "its tenant is listed as broken, or not taken over by the next agent",
-             "end the tenant's processes, then remove the folder; tell us how it "
-             "came to be (divvy doctor --bundle)"},
+            {one.what, "its tenant is listed as broken, or is not recovered by the next agent",
+             "end the tenant's processes, then remove the directory; please report it (divvy "
+             "doctor --bundle)"},
             one.path);
     }
   });
-  if (!sink.hasFindings()) sink.ok("all of it can be read");
+  if (!sink.hasFindings()) sink.ok("all files are readable");
 }
 
 void checkSpace(const NodeFacts& facts, FindingBuilder& sink) {
@@ -145,7 +146,7 @@ void checkSpace(const NodeFacts& facts, FindingBuilder& sink) {
     const FileSystemSpace& space = *dir.space;
     const bool files = space.files == 0 || space.files_free >= kMinFiles;
     if (space.read_only) {
-      sink.fault({"is on a file system that is mounted read-only", "nobody gets a share",
+      sink.fault({"is on a file system that is mounted read-only", "no share is granted",
                   "mount -o remount,rw"},
                  dir.path);
     } else if (space.free >= kMinFree && files) {
@@ -153,9 +154,9 @@ void checkSpace(const NodeFacts& facts, FindingBuilder& sink) {
     } else {
       const std::string what =
           files ? formatBytes({space.free}) + " free of " + formatBytes({space.size})
-                : std::to_string(space.files_free) + " files can be made yet";
-      Problem trouble{what, "a new tenant's pages may not fit, and it is refused",
-                      "find who fills it: du -x " + dir.path};
+                : std::to_string(space.files_free) + " files can still be created";
+      Problem trouble{what, "a new tenant's files may not fit, and it is refused",
+                      "find large files: du -x " + dir.path};
       if (space.free == 0 || space.files_free == 0) {
         sink.fault(std::move(trouble), dir.path);
       } else {
@@ -170,11 +171,11 @@ void checkCards(const NodeFacts& facts, FindingBuilder& sink) {
   eachAgent(facts, [&](const AgentFacts& agent) {
     if (!agent.answer) return;
     for (const std::string& one : agent.answer->card_faults)
-      sink.fault({one, "nothing new is placed there; who has it keeps it",
+      sink.fault({one, "no new tenant is placed there; running tenants keep it",
                   "docs/operations/runbooks.md#divvycardoutofservice"},
                  agent.dir);
     if (agent.answer->card_faults.empty())
-      sink.ok(agent.answer->cards == 0 ? "it has none" : "all are in service", agent.dir);
+      sink.ok(agent.answer->cards == 0 ? "it has no devices" : "all are in service", agent.dir);
   });
   if (!sink.hasFindings()) sink.skip(anyAgent(facts) ? "no agent answered" : noneText(facts));
 }
@@ -188,7 +189,7 @@ void checkLoop(const NodeFacts& facts, FindingBuilder& sink) {
     if (agent.answer->loop_late_ms <= kMaxMs)
       return sink.ok("at most " + late + " late in the last minute", agent.dir);
     sink.warn({"its event loop was " + late + " late in the last minute; the bar is 50 ms",
-               "containers with devices, probes and divvy ls wait for it",
+               "containers with devices, probes and divvy ls are delayed",
                "docs/operations/runbooks.md#divvyagentlooplate"},
               agent.dir);
   });
@@ -202,23 +203,24 @@ void checkTenants(const NodeFacts& facts, FindingBuilder& sink) {
     if (!agent.answer) return;
     const AgentAnswer& answer = *agent.answer;
     for (const std::string& one : answer.tenants_broken)
-      sink.fault({one, "its pages cannot be read: what it uses is not known", "divvy ls"},
+      sink.fault({one, "its shared memory cannot be read: its use is unknown", "divvy ls"},
                  agent.dir);
     for (const std::string& one : answer.tenants_garbled)
       sink.warn({one,
-                 "a process of it wrote there: what is shown of its use is what can be, of nobody "
-                 "else anything changes",
-                 "end it where its figures matter; if nothing of it writes there, tell us (divvy "
-                 "doctor --bundle)"},
+                 "a process of it wrote there: its use is shown as far as plausible; other tenants "
+                 "are not affected",
+                 "end it if its figures matter; if none of its programs writes there, report it "
+                 "(divvy doctor --bundle)"},
                 agent.dir);
     for (const std::string& one : answer.tenants_doubted)
       sink.warn(
-          {one, "a program of it goes around the limits: linked statically, of musl, or on purpose",
+          {one,
+           "a program of it bypasses the limits: linked statically, built with musl, or on purpose",
            "docs/operations/runbooks.md#divvytenantbypass"},
           agent.dir);
     if (answer.tenants_broken.empty() && answer.tenants_garbled.empty() &&
         answer.tenants_doubted.empty())
-      sink.ok(answer.tenants == 0 ? "there are none" : "their figures agree with the driver's",
+      sink.ok(answer.tenants == 0 ? "no tenants" : "their figures agree with the driver's",
               agent.dir);
   });
   if (!sink.hasFindings()) sink.skip(anyAgent(facts) ? "no agent answered" : noneText(facts));
@@ -229,11 +231,11 @@ void checkTenants(const NodeFacts& facts, FindingBuilder& sink) {
 NodeEntries agentChecks() {
   return {{"agent-answers", "do the agents of this machine answer", checkAnswers},
           {"agent-version", "are they of this program's version", checkVersion},
-          {"agent-folders", "may nobody else write into their folders", checkFolders},
-          {"agent-state", "can all that they keep there be read", checkState},
-          {"agent-space", "is there room for more tenants' pages", checkSpace},
-          {"agent-cards", "are all of their cards in service", checkCards},
-          {"agent-loop", "does their event loop run what is due in time", checkLoop},
+          {"agent-folders", "are their directories writable by their user only", checkFolders},
+          {"agent-state", "are all files there readable", checkState},
+          {"agent-space", "is there space for files of more tenants", checkSpace},
+          {"agent-cards", "are all of their devices in service", checkCards},
+          {"agent-loop", "does their event loop run in time", checkLoop},
           {"agent-tenants", "do limits hold for all of their tenants", checkTenants}};
 }
 

@@ -13,7 +13,7 @@ bool noDriver(const DriverFacts& driver) {
          !driver.wsl;
 }
 
-constexpr const char* kNothing = "no NVIDIA card and no driver of NVIDIA's: only simulated cards";
+constexpr const char* kNothing = "no NVIDIA GPU and no NVIDIA driver: only simulated cards";
 
 std::string addresses(const std::vector<PciCard>& cards) {
   std::vector<std::string> words;
@@ -28,8 +28,8 @@ void checkLoaded(const NodeFacts& facts, FindingBuilder& sink) {
   if (driver.version) {
     const std::string version = versionIn(*driver.version);
     if (version.empty())
-      return sink.warn({"/proc/driver/nvidia/version names no version: " + *driver.version,
-                        "its version cannot be compared with that of the libraries", ""});
+      return sink.warn({"/proc/driver/nvidia/version contains no version: " + *driver.version,
+                        "its version cannot be compared with the libraries'", ""});
     return sink.ok("version " + version + ", " + counted(driver.cards.size(), "card"));
   }
   if (!isAbsent(driver.version)) return sink.skip(driver.version.error().message());
@@ -37,14 +37,14 @@ void checkLoaded(const NodeFacts& facts, FindingBuilder& sink) {
   // Cards that are passed to virtual machines cannot be shared here.
   std::erase_if(without, [](const PciCard& one) { return one.driver == "vfio-pci"; });
   if (driver.cards.empty())
-    return sink.warn({"libraries of the driver, no card and no kernel module",
-                      "no card can be used here", "nothing, where there is no card"});
+    return sink.warn({"driver libraries, but no GPU and no kernel module",
+                      "no GPU can be used here", "nothing, if there is no GPU"});
   if (without.empty())
-    return sink.ok("all cards (" + addresses(driver.cards) + ") are bound to vfio-pci");
+    return sink.ok("all GPUs (" + addresses(driver.cards) + ") are bound to vfio-pci");
   const std::string other = without.front().driver;
   sink.fault({"the kernel module is not loaded; " + addresses(without) +
                   (other.empty() ? " has no driver" : " is bound to " + other),
-              "no program can use the card, with or without Divvy",
+              "no program can use the GPU, with or without Divvy",
               "install NVIDIA's driver, then: modprobe nvidia"});
 }
 
@@ -64,7 +64,7 @@ void checkLibraries(const NodeFacts& facts, FindingBuilder& sink) {
                                              : "libcuda.so.1 is";
   sink.fault({missing + " in none of the loader's directories" +
                   (found.empty() ? "" : "; found: " + joined(found)),
-              cuda ? "agents cannot see the cards" : "programs cannot use the cards",
+              cuda ? "agents cannot see the GPUs" : "programs cannot use the GPUs",
               "install the driver's libraries (Debian: libcuda1, libnvidia-ml1), then: ldconfig"});
 }
 
@@ -79,7 +79,7 @@ void checkVersions(const NodeFacts& facts, FindingBuilder& sink) {
     versions.insert(one.version);
     if (!loaded.empty() && one.version != loaded) off.push_back(one.path + " is " + one.version);
   }
-  if (versions.empty()) return sink.skip("no library's name says its version");
+  if (versions.empty()) return sink.skip("no library name contains a version");
   if (!off.empty())
     return sink.fault({"the kernel module is " + loaded + ", " + joined(off),
                        "calls of a library of another version than the module fail "
@@ -87,8 +87,7 @@ void checkVersions(const NodeFacts& facts, FindingBuilder& sink) {
                        "restart the machine, or unload and load the nvidia modules"});
   if (versions.size() > 1)
     return sink.warn({"libraries of " + joined({versions.begin(), versions.end()}),
-                      "which of them a program gets depends on its search path",
-                      "remove the ones that are left over"});
+                      "a program loads one of them by its search path", "remove the old ones"});
   if (loaded.empty())
     return sink.ok("libraries of " + *versions.begin() + "; no module to compare");
   sink.ok("module and libraries are " + loaded);
@@ -107,10 +106,11 @@ void checkDevices(const NodeFacts& facts, FindingBuilder& sink) {
     if (!has(name)) missing.push_back(std::string("/dev/") + name);
   if (missing.empty()) return sink.ok(counted(driver.nodes.size(), "device file"));
   const bool only_uvm = missing.size() == 1 && missing.front() == "/dev/nvidia-uvm";
-  Problem trouble{joined(missing) + (missing.size() == 1 ? " is" : " are") + " missing",
-                  only_uvm ? "CUDA cannot start until somebody makes it (root's first program does)"
-                           : "the driver cannot be reached",
-                  "nvidia-modprobe -u -c 0"};
+  Problem trouble{
+      joined(missing) + (missing.size() == 1 ? " is" : " are") + " missing",
+      only_uvm ? "CUDA cannot start until it is created (the first program run by root creates it)"
+               : "the driver cannot be reached",
+      "nvidia-modprobe -u -c 0"};
   if (only_uvm) return sink.warn(std::move(trouble));
   sink.fault(std::move(trouble));
 }
@@ -119,10 +119,10 @@ void checkDevices(const NodeFacts& facts, FindingBuilder& sink) {
 
 NodeEntries driverChecks() {
   return {
-      {"driver-loaded", "is the driver loaded where there is a card", checkLoaded},
+      {"driver-loaded", "is the driver loaded if there is a GPU", checkLoaded},
       {"driver-libraries", "are libcuda and libnvidia-ml where the loader looks", checkLibraries},
       {"driver-versions", "are the driver's module and libraries of one version", checkVersions},
-      {"driver-devices", "are the driver's device files there", checkDevices}};
+      {"driver-devices", "do the driver's device files exist", checkDevices}};
 }
 
 }  // namespace divvy::doctor

@@ -18,7 +18,7 @@ std::string withoutPath(const std::string& message, const std::string& path) {
 // The fault of a file that should be our library; empty: none.
 std::string faultOf(const LibraryFile& file, std::uint16_t machine) {
   if (file.fault) return withoutPath(file.fault->message(), file.path);
-  if (!file.elf64) return "is no 64-bit ELF library";
+  if (!file.elf64) return "is not a 64-bit ELF library";
   if (machine != 0 && file.machine != machine)
     return "is for another processor (ELF machine " + std::to_string(file.machine) +
            ", this program's is " + std::to_string(machine) + ")";
@@ -30,23 +30,23 @@ std::string faultOf(const LibraryFile& file, std::uint16_t machine) {
 
 void checkOwn(const NodeFacts& facts, FindingBuilder& sink) {
   const LibraryFolder& own = facts.install.own;
-  if (own.files.empty()) return sink.skip("where this program is installed is not known");
+  if (own.files.empty()) return sink.skip("the installation directory of this program is unknown");
   for (const LibraryFile& file : own.files) {
     const std::string fault = faultOf(file, facts.install.machine);
     if (!fault.empty())
-      sink.fault({fault, "no program gets a share: there is nothing to hold its limits",
+      sink.fault({fault, "no program gets a share: its limits cannot be enforced",
                   "install Divvy again: the libraries belong beside bin/divvy, in lib/"},
                  file.path);
   }
-  if (!sink.hasFindings()) sink.ok("whole, for this processor", own.path);
+  if (!sink.hasFindings()) sink.ok("complete, for this processor", own.path);
 }
 
 void checkStagedOne(const NodeFacts& facts, const LibraryFolder& folder, FindingBuilder& sink) {
   for (const LibraryFile& file : folder.files) {
     const std::string fault = faultOf(file, facts.install.machine);
     if (!fault.empty())
-      sink.fault({fault, "containers that are started with it have no limits, or do not start",
-                  "rm -r " + folder.path + " and restart the agent, once no container has it"},
+      sink.fault({fault, "containers that start with it have no limits, or do not start",
+                  "rm -r " + folder.path + " and restart the agent, once no container uses it"},
                  file.path);
   }
   if (folder.half_written)
@@ -58,7 +58,7 @@ void checkStagedOne(const NodeFacts& facts, const LibraryFolder& folder, Finding
 void checkStaged(const NodeFacts& facts, FindingBuilder& sink) {
   const InstallFacts& install = facts.install;
   if (!install.staged_there)
-    return sink.skip(install.staged_dir + ": no agent of a node has put anything there");
+    return sink.skip(install.staged_dir + ": no node agent has installed anything there");
   if (install.staged_space) {
     const FileSystemSpace& space = *install.staged_space;
     if (space.noexec)
@@ -68,7 +68,7 @@ void checkStaged(const NodeFacts& facts, FindingBuilder& sink) {
                  install.staged_dir);
     if (space.free < (16u << 20))
       sink.warn({formatBytes({space.free}) + " free", "the next version's libraries may not fit",
-                 "remove folders of versions that no container has"},
+                 "remove directories of versions that no container uses"},
                 install.staged_dir);
   }
   bool same = false;
@@ -84,7 +84,7 @@ void checkStaged(const NodeFacts& facts, FindingBuilder& sink) {
     return sink.ok(counted(install.staged.size(), "version") + "; there is none to compare with");
   sink.warn({counted(install.staged.size(), "version") + ", none with this build's libraries",
              "the node's agent is of another build than this program",
-             "look with the program of the agent's own image, or upgrade one of them"},
+             "check with the program of the agent's image, or upgrade one of them"},
             install.staged_dir);
 }
 
@@ -98,31 +98,32 @@ void checkPreload(const NodeFacts& facts, FindingBuilder& sink) {
   if (!install.preload) return sink.skip(install.preload.error().message());
   const std::string& text = *install.preload;
   if (!install.preload_absent.empty())
-    sink.fault({"names what is not there: " + joined(install.preload_absent),
-                "every program of the machine complains when it starts",
-                "take the line out of /etc/ld.so.preload"});
+    sink.fault({"names missing files: " + joined(install.preload_absent),
+                "every program of the machine prints an error at its start",
+                "remove the line from /etc/ld.so.preload"});
   if (isOurs(text))
     sink.fault({"names Divvy's libraries",
-                "they belong into containers only: every program of the machine loads them",
-                "take them out of /etc/ld.so.preload"});
+                "they are for containers only: every program of the machine loads them",
+                "remove them from /etc/ld.so.preload"});
   if (text.find("libvgpu.so") != std::string::npos)
     sink.warn({"names libvgpu.so",
                "HAMi's library is loaded into every program of the machine, beside Divvy's",
-               "take it out when HAMi is gone"});
+               "remove it after HAMi is uninstalled"});
   if (sink.hasFindings()) return;
   const bool empty = text.find_first_not_of(" \t\r\n") == std::string::npos;
-  sink.ok(empty ? "it is empty" : "names libraries that are there, none of a card's");
+  sink.ok(empty ? "it is empty" : "names existing libraries, none for GPUs");
 }
 
 }  // namespace
 
 NodeEntries installChecks() {
-  return {
-      {"interposer-libraries", "are the libraries that hold limits whole, beside this program",
-       checkOwn},
-      {"staged-libraries", "are those that containers get whole, and of this build", checkStaged},
-      {"host-preload", "is nothing of ours, or broken, in the machine's own ld.so.preload",
-       checkPreload}};
+  return {{"interposer-libraries",
+           "are the libraries that enforce limits complete, beside this program", checkOwn},
+          {"staged-libraries", "are the libraries for containers complete, and of this build",
+           checkStaged},
+          {"host-preload",
+           "is the machine's ld.so.preload free of Divvy's libraries and of missing files",
+           checkPreload}};
 }
 
 }  // namespace divvy::doctor

@@ -13,7 +13,7 @@ constexpr std::uint64_t kMaxClockErrorUs = 1'000'000;
 
 void checkCgroups(const NodeFacts& facts, FindingBuilder& sink) {
   const MachineFacts& machine = facts.machine;
-  if (!machine.cgroups_read) return sink.skip("/sys/fs/cgroup is not there");
+  if (!machine.cgroups_read) return sink.skip("/sys/fs/cgroup does not exist");
   if (machine.cgroup_v2) return sink.ok("version 2");
   sink.warn({machine.cgroup_hybrid ? "version 1, with version 2 beside it" : "version 1",
              "Divvy reads both; kubelets from 1.35 on do not start with version 1",
@@ -22,14 +22,13 @@ void checkCgroups(const NodeFacts& facts, FindingBuilder& sink) {
 
 void checkClock(const NodeFacts& facts, FindingBuilder& sink) {
   const MachineFacts& machine = facts.machine;
-  if (!machine.clock_synchronised) return sink.skip("the kernel was not asked, or did not say");
+  if (!machine.clock_synchronised) return sink.skip("the kernel did not report it");
   const std::string off = std::to_string(machine.clock_error_us / 1000) + " ms";
   if (!*machine.clock_synchronised)
-    return sink.warn(
-        {"nobody keeps it synchronised",
-         "certificates, leases and events of this machine are told by a clock that may "
-         "be off; limits do not depend on it",
-         "apt-get install chrony, or: timedatectl set-ntp true"});
+    return sink.warn({"it is not synchronised",
+                      "certificates, leases and events use a clock that may be wrong; limits do "
+                      "not depend on it",
+                      "apt-get install chrony, or: timedatectl set-ntp true"});
   if (machine.clock_error_us > kMaxClockErrorUs)
     return sink.warn({"it may be off by " + off, "leases and certificates may be misjudged",
                       "chronyc tracking"});
@@ -39,12 +38,12 @@ void checkClock(const NodeFacts& facts, FindingBuilder& sink) {
 void checkShared(const NodeFacts& facts, FindingBuilder& sink) {
   const MachineFacts& machine = facts.machine;
   if (!machine.shm)
-    return sink.warn({"/dev/shm is not there",
+    return sink.warn({"/dev/shm does not exist",
                       "programs that share memory between processes (NCCL, data loaders, simulated "
                       "cards) fail",
                       "mount -t tmpfs tmpfs /dev/shm"});
   if (machine.shm->kind != PathInfo::Kind::kFolder)
-    return sink.fault({"/dev/shm is no folder", "programs that share memory fail",
+    return sink.fault({"/dev/shm is not a directory", "programs that share memory fail",
                        "mount -t tmpfs tmpfs /dev/shm"});
   if ((machine.shm->mode & 01777u) != 01777u)
     sink.warn({"/dev/shm has mode " + modeText(machine.shm->mode) + ", not 1777",
@@ -66,7 +65,7 @@ void checkShared(const NodeFacts& facts, FindingBuilder& sink) {
 NodeEntries machineChecks() {
   return {{"cgroup-version", "which version of control groups is mounted", checkCgroups},
           {"clock", "is the clock kept synchronised", checkClock},
-          {"shared-memory", "is there room in /dev/shm", checkShared}};
+          {"shared-memory", "is there space in /dev/shm", checkShared}};
 }
 
 }  // namespace divvy::doctor

@@ -16,8 +16,8 @@ bool isNvidia(const std::string& text) {
 
 std::string noneText(const RuntimeFacts& runtime) {
   return runtime.sockets.empty()
-             ? "no container runtime is here"
-             : "no configuration of containerd's; there is " + joined(runtime.sockets);
+             ? "no container runtime found"
+             : "no configuration of containerd; found: " + joined(runtime.sockets);
 }
 
 void checkRuntime(const NodeFacts& facts, FindingBuilder& sink) {
@@ -29,10 +29,11 @@ void checkRuntime(const NodeFacts& facts, FindingBuilder& sink) {
     } else if (one.fault->code() == ErrorCode::kIo) {
       sink.skip(one.fault->message(), one.path);
     } else {
-      sink.fault({one.fault->message(), "the runtime does not start with it, or ignores it",
-                  one.flavour == "containerd" ? "correct it, then: systemctl restart containerd"
-                                              : "correct its template: the file is made of it"},
-                 one.path);
+      sink.fault(
+          {one.fault->message(), "the runtime does not start with it, or ignores it",
+           one.flavour == "containerd" ? "correct it, then: systemctl restart containerd"
+                                       : "correct its template: the file is generated from it"},
+          one.path);
     }
   }
   if (!sink.hasFindings()) sink.ok("with its defaults: " + joined(runtime.sockets));
@@ -51,10 +52,10 @@ void checkCdi(const NodeFacts& facts, FindingBuilder& sink) {
     if (cdiOf(one)) {
       sink.ok(one.cdi ? "it is on" : "it is on by default", one.path);
     } else if (runtime.cdi_specs.empty()) {
-      sink.ok("it is off, and nothing here is written for it", one.path);
+      sink.ok("it is off, and no CDI files are written here", one.path);
     } else {
-      sink.warn({"it is off, and " + joined(runtime.cdi_specs) + " is there",
-                 "who asks for a card by its CDI name gets none, without a word",
+      sink.warn({"it is off, and " + joined(runtime.cdi_specs) + " exists",
+                 "containers that request a device by its CDI name get none, without an error",
                  "enable_cdi = true in the CRI plugin's section (containerd 1.7), or containerd 2"},
                 one.path);
     }
@@ -75,19 +76,19 @@ void checkNvidia(const NodeFacts& facts, FindingBuilder& sink) {
       sink.ok("\"" + one.default_runtime + "\" is the default runtime", one.path);
     } else if (known) {
       sink.ok(
-          "runtime \"nvidia\" is there and not the default: pods name its RuntimeClass, and the "
-          "chart has agent.runtimeClassName=nvidia",
+          "runtime \"nvidia\" exists and is not the default: pods name its RuntimeClass, and the "
+          "chart sets agent.runtimeClassName=nvidia",
           one.path);
     } else if (!cards) {
-      sink.ok("none, and no card either", one.path);
+      sink.ok("none, and no GPU", one.path);
     } else {
-      sink.warn({"no runtime of NVIDIA's among " +
+      sink.warn({"no NVIDIA runtime among " +
                      (one.runtimes.empty() ? std::string("the defaults") : joined(one.runtimes)),
-                 "containers get no driver: the agent waits for one, and registers nothing",
+                 "containers get no driver: the agent waits for it, and registers no devices",
                  one.flavour == "containerd"
                      ? "nvidia-ctk runtime configure --runtime=containerd, then restart containerd"
                      : "install nvidia-container-toolkit and restart " + one.flavour +
-                           ": it is found at the start"},
+                           ": it detects the toolkit at its start"},
                 one.path);
     }
   }
@@ -96,8 +97,7 @@ void checkNvidia(const NodeFacts& facts, FindingBuilder& sink) {
 
 void checkVisible(const NodeFacts& facts, FindingBuilder& sink) {
   const RuntimeFacts& runtime = facts.runtime;
-  if (runtime.toolkit_path.empty())
-    return sink.skip("no configuration of NVIDIA's toolkit is here");
+  if (runtime.toolkit_path.empty()) return sink.skip("no configuration of NVIDIA's toolkit found");
   if (!runtime.toolkit) {
     const Error& why = runtime.toolkit.error();
     if (why.code() == ErrorCode::kIo) return sink.skip(why.message(), runtime.toolkit_path);
@@ -107,14 +107,13 @@ void checkVisible(const NodeFacts& facts, FindingBuilder& sink) {
   }
   if (!runtime.toolkit_by_variable.value_or(true)) {
     if (!facts.kubelet.there)
-      return sink.ok("NVIDIA_VISIBLE_DEVICES counts for privileged containers only",
+      return sink.ok("NVIDIA_VISIBLE_DEVICES applies to privileged containers only",
                      runtime.toolkit_path);
-    return sink.warn(
-        {"accept-nvidia-visible-devices-envvar-when-unprivileged = false",
-         "Divvy's agent, and containers with shares, get the driver by that variable and are not "
-         "privileged: they get none",
-         "set it to true; who may use NVIDIA's runtime is then for a policy to say"},
-        runtime.toolkit_path);
+    return sink.warn({"accept-nvidia-visible-devices-envvar-when-unprivileged = false",
+                      "Divvy's agent and containers with shares get the driver by that variable, "
+                      "unprivileged: they get none",
+                      "set it to true, and restrict the use of NVIDIA's runtime by a policy"},
+                     runtime.toolkit_path);
   }
   const bool by_default =
       std::any_of(runtime.configs.begin(), runtime.configs.end(),
@@ -122,33 +121,32 @@ void checkVisible(const NodeFacts& facts, FindingBuilder& sink) {
   const std::string seen =
       runtime.toolkit_by_variable
           ? "accept-nvidia-visible-devices-envvar-when-unprivileged = true"
-          : "accept-nvidia-visible-devices-envvar-when-unprivileged is not said, which is true";
+          : "accept-nvidia-visible-devices-envvar-when-unprivileged is not set, which means true";
   if (!by_default && !facts.kubelet.there) return sink.ok(seen, runtime.toolkit_path);
   if (!by_default)
     return sink.ok(seen + "; NVIDIA's runtime is not the default: only pods that name it",
                    runtime.toolkit_path);
   sink.warn({seen + ", and NVIDIA's runtime is the default",
-             "a pod that asks for nothing has all cards by NVIDIA_VISIBLE_DEVICES=all, or by an "
-             "image that says so: past every limit",
-             "make runc the default, set agent.runtimeClassName=nvidia, and have a policy say who "
-             "names that RuntimeClass"},
+             "a pod without requests gets all GPUs by NVIDIA_VISIBLE_DEVICES=all, also set by its "
+             "image: outside every limit",
+             "make runc the default, set agent.runtimeClassName=nvidia, and restrict that "
+             "RuntimeClass by a policy"},
             runtime.toolkit_path);
 }
 
 void checkToolkit(const NodeFacts& facts, FindingBuilder& sink) {
   const std::string& version = facts.runtime.toolkit_version;
-  if (version.empty()) return sink.skip("no Debian package nvidia-container-toolkit says it");
+  if (version.empty()) return sink.skip("no Debian package nvidia-container-toolkit found");
   if (compareVersions(version, kSafeToolkit) >= 0) return sink.ok(version);
-  sink.warn(
-      {version + ", older than " + kSafeToolkit,
-       "an image can take the node over (CVE-2024-0132, CVE-2025-23359, CVE-2025-23266), with "
-       "or without Divvy",
-       "apt-get install nvidia-container-toolkit"});
+  sink.warn({version + ", older than " + kSafeToolkit,
+             "an image can take over the node (CVE-2024-0132, CVE-2025-23359, CVE-2025-23266), "
+             "with or without Divvy",
+             "apt-get install nvidia-container-toolkit"});
 }
 
 void checkOperator(const NodeFacts& facts, FindingBuilder& sink) {
   const OperatorFacts& gpu = facts.gpu_operator;
-  if (!gpu.driver_root && !gpu.validations && !gpu.toolkit_dir) return sink.ok("no traces of it");
+  if (!gpu.driver_root && !gpu.validations && !gpu.toolkit_dir) return sink.ok("not found");
   const auto ready = [&](const char* name) {
     return std::find(gpu.ready.begin(), gpu.ready.end(), name) != gpu.ready.end();
   };
@@ -157,9 +155,10 @@ void checkOperator(const NodeFacts& facts, FindingBuilder& sink) {
                "the operator has not finished, or failed, on this node",
                "kubectl -n gpu-operator get pods -o wide"});
   if (ready("plugin-ready"))
-    sink.warn({"/run/nvidia/validations/plugin-ready: the operator's device plugin was here",
-               "if it still runs it takes nvidia.com/gpu from Divvy when the node begins anew",
-               "ClusterPolicy: devicePlugin.enabled=false, or agent.resource=divvy.dev/gpu"});
+    sink.warn(
+        {"/run/nvidia/validations/plugin-ready: the operator's device plugin was here",
+         "if it still runs, it takes nvidia.com/gpu from Divvy at the next restart of the node",
+         "ClusterPolicy: devicePlugin.enabled=false, or agent.resource=divvy.dev/gpu"});
   if (sink.hasFindings()) return;
   std::vector<std::string> traces;
   if (gpu.driver_root) traces.push_back("/run/nvidia/driver");
@@ -172,12 +171,12 @@ void checkOperator(const NodeFacts& facts, FindingBuilder& sink) {
 
 NodeEntries runtimeChecks() {
   return {{"container-runtime", "can the container runtime's configuration be read", checkRuntime},
-          {"runtime-cdi", "does the runtime know CDI where something is written for it", checkCdi},
-          {"nvidia-runtime", "does the runtime know NVIDIA's, so that containers get the driver",
+          {"runtime-cdi", "does the runtime support CDI if CDI files are written", checkCdi},
+          {"nvidia-runtime", "is NVIDIA's runtime configured, so that containers get the driver",
            checkNvidia},
-          {"visible-devices", "can pods that ask for nothing have all cards", checkVisible},
-          {"toolkit-version", "is NVIDIA's container toolkit one that is safe", checkToolkit},
-          {"gpu-operator", "does NVIDIA's GPU Operator leave the cards to Divvy", checkOperator}};
+          {"visible-devices", "can pods without requests get all GPUs", checkVisible},
+          {"toolkit-version", "is NVIDIA's container toolkit a safe version", checkToolkit},
+          {"gpu-operator", "does NVIDIA's GPU Operator leave the devices to Divvy", checkOperator}};
 }
 
 }  // namespace divvy::doctor

@@ -7,20 +7,18 @@ namespace divvy::doctor {
 namespace {
 
 void checkAt(const SettingsFile& file, FindingBuilder& sink) {
-  if (file.unheeded && file.unheeded->empty()) return sink.ok("all of it is heeded", file.path);
+  if (file.unheeded && file.unheeded->empty()) return sink.ok("all settings are used", file.path);
   if (file.unheeded)
-    return sink.warn({joined(*file.unheeded), "these change nothing, and the rest holds",
-                      "correct them, or take them out: docs/reference/node-settings.md"},
+    return sink.warn({joined(*file.unheeded), "these are ignored, and the rest applies",
+                      "correct or remove them: docs/reference/node-settings.md"},
                      file.path);
   const Error& why = file.unheeded.error();
   if (why.code() == ErrorCode::kIo) return sink.skip(why.message(), file.path);
   const bool absent = why.code() == ErrorCode::kNotFound;
-  sink.fault({absent ? "is not there, and " + file.told_by + " names it" : why.message(),
-              "no agent that is told of it starts; one that runs goes on with what it read at its "
-              "start",
-              "correct it (docs/reference/node-settings.md), then begin the agent anew; of the "
-              "chart: helm "
-              "upgrade --set-file agent.nodeSettings=FILE"},
+  sink.fault({absent ? "does not exist, and " + file.told_by + " names it" : why.message(),
+              "agents that name it do not start; a running agent keeps the settings of its start",
+              "correct it (docs/reference/node-settings.md), then restart the agent; with the "
+              "chart: helm upgrade --set-file agent.nodeSettings=FILE"},
              file.path);
 }
 
@@ -30,17 +28,16 @@ void checkSettings(const NodeFacts& facts, FindingBuilder& sink) {
   if (sink.hasFindings()) return;
   for (const RuntimeDir& dir : facts.runtimes)
     for (const AgentFacts& agent : dir.agents)
-      if (agent.answer && agent.answer->words_known) sink.ok("it was given none", agent.dir);
+      if (agent.answer && agent.answer->words_known) sink.ok("it has none", agent.dir);
   if (!sink.hasFindings())
     sink.skip(
-        "there is none in the usual places, and no agent runs that could be asked: "
-        "--node-settings FILE says where");
+        "none in the usual places, and no agent runs: name the file with --node-settings FILE");
 }
 
 }  // namespace
 
 NodeEntries settingsChecks() {
-  return {{"node-settings", "do agents understand what is said of single nodes", checkSettings}};
+  return {{"node-settings", "are settings of single nodes valid", checkSettings}};
 }
 
 }  // namespace divvy::doctor

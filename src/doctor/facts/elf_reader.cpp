@@ -40,7 +40,7 @@ Dynamic dynamicOf(const std::string& bytes, const Elf64_Phdr& header) {
 Result<ElfReader> elfWords(const std::string& bytes) {
   Elf64_Ehdr head{};
   if (!readAt(bytes, 0, &head) || std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
-    return Error{ErrorCode::kCorrupt, "is no ELF file"};
+    return Error{ErrorCode::kCorrupt, "is not an ELF file"};
   ElfReader words;
   words.elf64 = head.e_ident[EI_CLASS] == ELFCLASS64 && head.e_type == ET_DYN;
   words.machine = head.e_machine;
@@ -51,9 +51,9 @@ Result<ElfReader> elfWords(const std::string& bytes) {
     for (unsigned i = 0; i < head.e_phnum; ++i) {
       Elf64_Phdr one{};
       if (!readAt(bytes, head.e_phoff + i * sizeof one, &one))
-        return Error{ErrorCode::kCorrupt, "is cut short"};
+        return Error{ErrorCode::kCorrupt, "is truncated"};
       if (one.p_type == PT_LOAD && one.p_offset + one.p_filesz > bytes.size())
-        return Error{ErrorCode::kCorrupt, "is cut short"};
+        return Error{ErrorCode::kCorrupt, "is truncated"};
       if (pass == 0 && one.p_type == PT_DYNAMIC) dynamic = dynamicOf(bytes, one);
       // The string table's address in memory as an offset in the file.
       if (pass == 1 && one.p_type == PT_LOAD && dynamic.strings >= one.p_vaddr &&

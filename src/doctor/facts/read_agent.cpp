@@ -50,7 +50,7 @@ void judgeFolder(const RootFs& tree, const std::string& path, std::vector<PathAn
   if (place->kind == PathInfo::Kind::kLink)
     return out->push_back({path, "is a link", false, Kind::kAccess});
   if (place->kind != PathInfo::Kind::kFolder)
-    return out->push_back({path, "is no folder", false, Kind::kAccess});
+    return out->push_back({path, "is not a directory", false, Kind::kAccess});
   // Owned by root, with a group that an agent with a helper belongs to.
   const bool roots = place->gid == 0 && (place->mode & 002u) == 0;
   if ((place->mode & 022u) != 0 && !roots)
@@ -119,7 +119,7 @@ void judgeRecord(const RootFs& tree, const std::string& dir, const std::string& 
   const json::object* object = value.if_object();
   if (fault || object == nullptr)
     return out->push_back(
-        {path, text->empty() ? "is empty" : "is no JSON object", false, Kind::kBroken});
+        {path, text->empty() ? "is empty" : "is not a JSON object", false, Kind::kBroken});
   if (textAt(*object, {"id"}) != id)
     out->push_back({path, "is not of tenant " + id, false, Kind::kBroken});
 }
@@ -133,9 +133,9 @@ void readTenant(const RootFs& tree, const std::string& dir, const std::string& i
   }
   for (const std::string& name : *names) {
     if (name.ends_with(".new")) {
-      out->push_back({dir + "/" + name, "is half written", false, Kind::kHalfWritten});
+      out->push_back({dir + "/" + name, "is incomplete", false, Kind::kHalfWritten});
     } else if (!isKnownOfTenant(name)) {
-      out->push_back({dir + "/" + name, "is nothing that an agent makes", false, Kind::kForeign});
+      out->push_back({dir + "/" + name, "is not a file of an agent", false, Kind::kForeign});
     }
   }
   judgePages(tree, dir, out);
@@ -150,13 +150,13 @@ void readTenants(const RootFs& tree, AgentFacts* facts) {
   for (const std::string& name : *names) {
     const std::string path = dir + "/" + name;
     if (name.starts_with(".new-")) {
-      facts->anomalies.push_back({path, "is half made", false, Kind::kHalfWritten});
+      facts->anomalies.push_back({path, "is incomplete", false, Kind::kHalfWritten});
       continue;
     }
     const Result<PathInfo> place = tree.infoOf(path, false);
     if (!place) continue;
     if (place->kind != PathInfo::Kind::kFolder) {
-      facts->anomalies.push_back({path, "is no tenant's folder", false, Kind::kForeign});
+      facts->anomalies.push_back({path, "is not a tenant's directory", false, Kind::kForeign});
       continue;
     }
     ++facts->tenants;
@@ -179,7 +179,7 @@ AgentFacts readAgent(const RootFs& tree, const NodeOptions& options, const std::
     if (isKnown(name)) continue;
     const bool half = name.ends_with(".new");
     facts.anomalies.push_back({dir + "/" + name,
-                               half ? "is half written" : "is nothing that an agent makes", false,
+                               half ? "is incomplete" : "is not a file of an agent", false,
                                half ? Kind::kHalfWritten : Kind::kForeign});
   }
   readTenants(tree, &facts);
@@ -188,7 +188,7 @@ AgentFacts readAgent(const RootFs& tree, const NodeOptions& options, const std::
   const Result<Fd> folder = tree.folder(dir);
   if (facts.socket && folder && options.ask)
     facts.answer = options.ask("/proc/self/fd/" + std::to_string(folder->get()));
-  if (!facts.socket) facts.answer = Error(ErrorCode::kNotFound, "there is no socket");
+  if (!facts.socket) facts.answer = Error(ErrorCode::kNotFound, "no socket");
   return facts;
 }
 
@@ -213,7 +213,7 @@ RuntimeDir readRuntimeDir(const RootFs& tree, const NodeOptions& options, const 
   for (const std::string& name : *names) {
     const std::string inside = path + "/" + name;
     if (!agent::parseNode(name)) {
-      dir.anomalies.push_back({inside, "is nothing that an agent makes", false, Kind::kForeign});
+      dir.anomalies.push_back({inside, "is not a file of an agent", false, Kind::kForeign});
       continue;
     }
     const Result<PathInfo> one = tree.infoOf(inside, false);

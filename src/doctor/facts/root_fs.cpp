@@ -49,8 +49,9 @@ PathInfo pathInfoOf(const struct stat& info) {
 Result<RootFs> RootFs::open(const std::string& root) {
   Fd fd(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!fd.valid())
-    return Error{ErrorCode::kUsage, root + ": " + std::strerror(errno) +
-                                        "; a folder with a machine's files in it is accepted"};
+    return Error{ErrorCode::kUsage,
+                 root + ": " + std::strerror(errno) +
+                     "; accepted: a directory with the machine's root file system"};
   return RootFs(root, std::move(fd));
 }
 
@@ -68,7 +69,7 @@ Result<Fd> RootFs::file(const std::string& path, std::uint64_t* size) const {
   if (!named) return named.error();
   struct stat info {};
   if (fstat(named->get(), &info) != 0) return failed(path, errno);
-  if (!S_ISREG(info.st_mode)) return Error{ErrorCode::kCorrupt, path + " is no regular file"};
+  if (!S_ISREG(info.st_mode)) return Error{ErrorCode::kCorrupt, path + " is not a regular file"};
   Fd file(::open(nameOf(*named).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!file.valid()) return failed(path, errno);
   *size = static_cast<std::uint64_t>(info.st_size);

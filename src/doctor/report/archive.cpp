@@ -48,7 +48,7 @@ Result<void> append(const std::string& name, const std::string& text, std::int64
                     std::string* out) {
   Header header{};
   if (name.empty() || name.size() > sizeof header.name || text.size() > kMaxBytes)
-    return Error{ErrorCode::kInternal, "\"" + name + "\" has no place in an archive"};
+    return Error{ErrorCode::kInternal, "\"" + name + "\" cannot be stored in an archive"};
   std::memcpy(header.name, name.data(), name.size());
   octal(header.mode, 0600);
   octal(header.uid, 0);
@@ -75,7 +75,7 @@ Result<std::string> compressed(const std::string& text) {
   constexpr int kGzip = 15 + 16;  // the largest window, in gzip's format
   z_stream stream{};
   if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-    return Error{ErrorCode::kInternal, "zlib does not begin"};
+    return Error{ErrorCode::kInternal, "zlib cannot be initialised"};
   std::string out;
   std::array<unsigned char, 65536> part{};
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
@@ -92,7 +92,7 @@ Result<std::string> compressed(const std::string& text) {
     out.append(reinterpret_cast<const char*>(part.data()), part.size() - stream.avail_out);
   }
   deflateEnd(&stream);
-  if (state != Z_STREAM_END) return Error{ErrorCode::kInternal, "zlib does not end"};
+  if (state != Z_STREAM_END) return Error{ErrorCode::kInternal, "zlib cannot finish"};
   return out;
 }
 

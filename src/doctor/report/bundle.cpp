@@ -25,7 +25,7 @@ Error failed(const std::string& doing) {
 }
 
 Error isThere(const std::string& path) {
-  return {ErrorCode::kUsage, path + " is there already; accepted: another name, or --force"};
+  return {ErrorCode::kUsage, path + " exists already; accepted: another name, or --force"};
 }
 
 Result<void> fill(const Fd& file, const std::string& bytes, const std::string& path) {
@@ -78,7 +78,7 @@ Result<void> mayWriteBundle(const std::string& path, bool force) {
   if (lstat(path.c_str(), &info) != 0) return {};
   if (!force) return isThere(path);
   if (!S_ISREG(info.st_mode))
-    return Error{ErrorCode::kUsage, path + " is no file; accepted: a file, or a new name"};
+    return Error{ErrorCode::kUsage, path + " is not a file; accepted: a file, or a new name"};
   return {};
 }
 

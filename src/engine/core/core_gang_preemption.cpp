@@ -236,7 +236,7 @@ Result<std::optional<GangPreemption>> Engine::Core::preemptGang(const Gang& gang
   placer.undo();
   if (fits)
     return Error{ErrorCode::kUsage, "the gang of " + std::to_string(gang.members.size()) +
-                                        " fits as it is; nobody has to end"};
+                                        " fits as it is; no victim is needed"};
   const Victims victims(costs, priority, allocatedIds());
   return GangVictimSearch(*this, gang, victims).best();
 }

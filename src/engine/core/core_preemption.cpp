@@ -126,7 +126,7 @@ Result<std::optional<Preemption>> Engine::Core::preempt(const Request& request,
   if (!decision) return decision.error();
   if (decision->fits())
     return Error{ErrorCode::kUsage,
-                 "request " + request.id.text + " fits as it is; nobody has to end"};
+                 "request " + request.id.text + " fits as it is; no victim is needed"};
   const Victims victims(costs, priority, allocatedIds());
   Result<ShapeClass> shape = classOf(request);
   if (!shape) return shape.error();

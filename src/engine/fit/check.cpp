@@ -77,13 +77,14 @@ Result<void> checkDeviceRequest(const std::string& who, const DeviceRequest& req
                  std::to_string(kMaxDevicesPerNode));
   }
   if (request.compute.milli < 0 || request.compute > kWholeDevice) {
-    return usage(who + ": " + std::to_string(request.compute.milli) +
-                 " thousandths of a device; accepted: 0 (what others leave) to 1000 (alone)");
+    return usage(
+        who + ": " + std::to_string(request.compute.milli) +
+        " thousandths of a device; accepted: 0 (the remaining compute) to 1000 (exclusive)");
   }
   if (request.part && !request.part->empty() &&
       (request.memory != DeviceMemory(Bytes{}) || request.compute != Compute{})) {
     return usage(who + ": the part " + request.part->text +
-                 ", and memory or compute; accepted: a part by its name, or by what it has");
+                 ", and memory or compute; accepted: a part by name, or by memory and compute");
   }
   if (request.part && request.guarantee) {
     return usage(who + ": a part, and a guarantee; accepted: a part, all of which is guaranteed");
@@ -220,7 +221,7 @@ Result<void> checkShape(const Shape& shape) {
   for (const std::uint16_t permille : shape.daily.value_or(UsageByHour{}).permille) {
     if (permille > kAllOfIt)
       return usage("a day with " + std::to_string(permille) +
-                   " thousandths of what is asked for in an hour; accepted: at most 1000");
+                   " thousandths of the request in an hour; accepted: at most 1000");
   }
   if (shape.init.size() + shape.containers.size() > kMaxContainers) {
     return usage("more than " + std::to_string(kMaxContainers) + " containers");

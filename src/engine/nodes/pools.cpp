@@ -64,8 +64,8 @@ Result<void> checkPool(const std::string& who, const Pool& pool) {
     return usage(who + ": a user without a name; accepted: a name, or no list");
   for (const UserName& user : pool.default_of)
     if (!pool.users.empty() && !among(pool.users, user))
-      return usage(who + ": the default of " + user.text + ", who may not use it; accepted: one " +
-                   "of its users");
+      return usage(who + ": the default of " + user.text +
+                   ", which may not use it; accepted: one " + "of its users");
   Shape shape;
   shape.devices = pool.devices;
   shape.weights = pool.weights;
@@ -99,7 +99,7 @@ Result<void> checkPools(const std::vector<Pool>& pools) {
     for (const UserName& user : pool.default_of)
       if (!users.insert(user).second)
         return usage(who + ": the default of " + user.text +
-                     ", who has one; accepted: one default for each user");
+                     ", which has one; accepted: one default for each user");
   }
   return {};
 }

@@ -14,7 +14,7 @@ const char* wordsOf(DeviceWhy why) {
     case DeviceWhy::kCordoned:
       return "devices cordoned";
     case DeviceWhy::kExternal:
-      return "devices held by somebody else";
+      return "devices held by another plugin";
     case DeviceWhy::kStrangers:
       return "devices still used from before they changed pools";
     case DeviceWhy::kPartitioned:
@@ -50,7 +50,7 @@ const char* wordsOf(DeviceWhy why) {
     case DeviceWhy::kGuarantee:
       return "too much device memory promised";
     case DeviceWhy::kHostReserve:
-      return "too little host memory left for what is swapped out";
+      return "too little host memory left for swapping";
     case DeviceWhy::kCompute:
       return "too little device compute free";
     case DeviceWhy::kCpus:

@@ -42,14 +42,14 @@ std::string textOfMemory(DeviceWhy why, const std::string& needed, const std::st
              "); ask for more, or for contexts outside";
     case DeviceWhy::kBeside:
       return "needs " + needed + " at once, " + available +
-             " can be had beside what is never swapped of others";
+             " available beside memory of other tenants that is never swapped";
     case DeviceWhy::kOvercommit:
       return "needs " + needed + ", " + available + " may still be promised (overcommit)";
     case DeviceWhy::kGuarantee:
       return "keeps " + needed + " from being swapped, " + available +
-             " can be beside what others were promised";
+             " available beside the promises to other tenants";
     default:
-      return "needs " + needed + " of the host's memory for what is swapped out, " + available +
+      return "needs " + needed + " of host memory for swapping, " + available +
              " left of the reserve";
   }
 }
@@ -64,14 +64,14 @@ std::string text(const DeviceRefusal& refusal) {
       return refusal.pool.empty() ? "in no pool, and one was asked for"
                                   : "in pool " + refusal.pool.text + ", which was not asked for";
     case DeviceWhy::kStrangers:
-      return "still used by who got it before it came " +
+      return "still used by tenants that got it before it moved " +
              (refusal.pool.empty() ? "out of its pool" : "into pool " + refusal.pool.text);
     case DeviceWhy::kUnhealthy:
       return "out of service";
     case DeviceWhy::kCordoned:
       return "cordoned";
     case DeviceWhy::kExternal:
-      return "held by somebody else";
+      return "held by another plugin";
     case DeviceWhy::kPartitioned:
       return "partitioned (MIG)";
     case DeviceWhy::kModelNotAsked:

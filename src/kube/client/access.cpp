@@ -55,7 +55,7 @@ bool takeHost(std::string_view text, Access* access) {
 
 Result<void> takeServer(const std::string& url, Access* access) {
   const Error wrong(ErrorCode::kUsage,
-                    '"' + url + "\" is no server: expected https://HOST[:PORT][/PATH]");
+                    '"' + url + "\" is not a server: expected https://HOST[:PORT][/PATH]");
   const std::size_t scheme = url.find("://");
   if (scheme == std::string::npos || !isPlain(url, "")) return wrong;
   const std::string kind = url.substr(0, scheme);
@@ -83,7 +83,7 @@ bool isLine(const std::string& text) {
 Result<void> checkLines(const Access& access) {
   const auto check = [](const std::string& text, const char* what) -> Result<void> {
     if (isLine(text)) return {};
-    return Error{ErrorCode::kUsage, std::string(what) + " has a byte that is no letter"};
+    return Error{ErrorCode::kUsage, std::string(what) + " has a byte that is not a letter"};
   };
   Result<void> good = check(access.token, "the token");
   if (good) good = check(access.as.user, "the user of --as");
@@ -97,8 +97,8 @@ Result<void> takeTrust(const AccessWords& words, Access* access) {
   if (!words.insecure && words.authority_file.empty()) return {};
   if (words.insecure && !words.authority_file.empty())
     return Error{ErrorCode::kUsage,
-                 "--insecure-skip-tls-verify believes everybody, --certificate-authority only "
-                 "some; accepted: one of them"};
+                 "--insecure-skip-tls-verify and --certificate-authority exclude each other; "
+                 "accepted: one of them"};
   access->insecure = words.insecure;
   access->authority.clear();
   if (words.insecure) return {};
@@ -147,8 +147,7 @@ Result<void> applyWords(const AccessWords& words, Access* access) {
   if (!words.as.uid.empty()) access->as.uid = words.as.uid;
   if (!words.as.groups.empty()) access->as.groups = words.as.groups;
   if (access->as.user.empty() && (!access->as.uid.empty() || !access->as.groups.empty()))
-    return Error{ErrorCode::kUsage,
-                 "--as-group and --as-uid are of who is said with --as; accepted: with it"};
+    return Error{ErrorCode::kUsage, "--as-group and --as-uid require --as; accepted: with it"};
   return checkLines(*access);
 }
 

@@ -211,7 +211,7 @@ std::size_t Client::calls() const {
 asio::awaitable<Result<Reply>> Client::send(Call call) {
   // A path may contain text of another program, so it must not begin another line.
   if (!isPath(call.path))
-    co_return Error{ErrorCode::kUsage, "a path with a blank, or a byte that is no letter"};
+    co_return Error{ErrorCode::kUsage, "a path with a blank, or a byte that is not a letter"};
   for (unsigned tries = 1;; ++tries) {
     co_await pause(impl_->rate.reserve(steady_clock::now()));
     Result<Reply> reply = co_await impl_->once(call);
@@ -248,7 +248,7 @@ struct Heard {
     json::value said = parsed(text, &broken);
     json::object* object = said.if_object();
     if (broken || object == nullptr || object->if_contains("object") == nullptr) {
-      fault = "a line is no event";
+      fault = "a line is not an event";
       return false;
     }
     WatchEvent event;

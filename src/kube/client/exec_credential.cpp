@@ -126,7 +126,7 @@ Result<void> checkPlugin(const ExecPlugin& plugin) {
 Result<Credential> credentialIn(const std::string& text, const std::string& api_version) {
   error_code fault;
   const json::value said = json::parse(text, fault);
-  if (fault) return Error{ErrorCode::kCorrupt, "what it prints is not JSON"};
+  if (fault) return Error{ErrorCode::kCorrupt, "its output is not JSON"};
   Members members(said, "");
   std::string version, kind, expires;
   Credential credential;
@@ -149,7 +149,7 @@ Result<Credential> credentialIn(const std::string& text, const std::string& api_
   if (!expires.empty()) {
     const auto until = parseRfc3339(expires, Rfc3339Form::kAnyOffset);
     if (!until)
-      return Error{ErrorCode::kCorrupt, "expirationTimestamp \"" + expires + "\" is no time"};
+      return Error{ErrorCode::kCorrupt, "expirationTimestamp \"" + expires + "\" is not a time"};
     credential.until = std::chrono::floor<std::chrono::seconds>(*until);
   }
   return credential;

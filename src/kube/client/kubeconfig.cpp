@@ -23,7 +23,7 @@ class File {
     if (root->IsMap()) {
       root_ = *root;
     } else {
-      reader_.fail(*root, "is no kubeconfig: expected a map");
+      reader_.fail(*root, "is not a kubeconfig: expected a map");
     }
   }
 
@@ -38,7 +38,7 @@ class File {
       if (found || !one.IsMap() || textOf(one, "name") != name) return;
       const YAML::Node said = one[member];
       if (said && !said.IsNull() && !said.IsMap())
-        return reader_.fail(said, std::string(member) + " is no map");
+        return reader_.fail(said, std::string(member) + " is not a map");
       found = said && said.IsMap() ? said : YAML::Node(YAML::NodeType::Map);
     });
     return found;

@@ -66,7 +66,7 @@ Result<Position> readPage(const std::string& text,
   json::monotonic_resource arena(text.size());
   const json::value body = parsed(text, &fault, &arena);
   if (fault || !body.is_object() || !body.get_object().contains("items"))
-    return Error{ErrorCode::kCorrupt, "the answer is no list"};
+    return Error{ErrorCode::kCorrupt, "the answer is not a list"};
   Position at;
   Members members(body, "");
   members.in("metadata", [&](Members& meta) {

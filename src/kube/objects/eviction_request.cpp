@@ -93,7 +93,7 @@ Result<Complaints> decodeComplaints(std::string_view text) {
     Members members(one, '.' + std::string(uid));
     EvictionRequest complaint = readComplaint(members);
     if (!isUid(std::string_view(uid.data(), uid.size())))
-      return Error{ErrorCode::kCorrupt, "a member that is no UID"};
+      return Error{ErrorCode::kCorrupt, "a member that is not a UID"};
     if (!members.ok()) return members.error();
     complaints.emplace(uid, std::move(complaint));
   }

@@ -103,7 +103,7 @@ Result<Inventory> decodeInventory(std::string_view text) {
                          [](const auto& a, const auto& b) { return keyOf(a) == keyOf(b); });
   if (twice != inventory.models.end())
     return Error{ErrorCode::kCorrupt,
-                 "model \"" + twice->model + "\" is there twice; accepted: once"};
+                 "model \"" + twice->model + "\" is given twice; accepted: once"};
   return inventory;
 }
 

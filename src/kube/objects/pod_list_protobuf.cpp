@@ -272,7 +272,7 @@ std::string podsGoOnAt(std::string_view bytes) {
 Result<PodListPage> podPageOf(std::string_view bytes) {
   std::string_view inside;
   if (!openEnvelope(bytes, &inside))
-    return Error{ErrorCode::kCorrupt, "the answer is no list of pods in protobuf"};
+    return Error{ErrorCode::kCorrupt, "the answer is not a list of pods in protobuf"};
   PodListPage page;
   const bool whole = eachField(inside, [&](const Field& one) {
     if (one.number == 1) return readListMeta(one, &page.version, &page.next);
@@ -281,7 +281,7 @@ Result<PodListPage> podPageOf(std::string_view bytes) {
   if (whole) return page;
   return Error{ErrorCode::kCorrupt, "in protobuf, what follows " +
                                         std::to_string(page.pods.size()) +
-                                        " pods of the list is not what Kubernetes writes"};
+                                        " pods of the list has an unknown format"};
 }
 
 }  // namespace divvy::kube

@@ -58,7 +58,7 @@ Result<void> checkKey(const kube::Pod& pod, std::string_view key, const Key& sai
                  '"' + std::string(said.word) + "\" is not known; accepted: " + acceptedWords());
   if (said.container.empty()) return {};
   if (term->scope == share_options::Scope::kPod)
-    return wrong(key, "is said of one container; accepted: of the pod, as " + wishKey(said.word));
+    return wrong(key, "is set for one container; accepted: for the pod, as " + wishKey(said.word));
   if (hasContainer(pod, said.container)) return {};
   return wrong(key, "the pod has no container \"" + std::string(said.container) +
                         "\"; accepted: the name of one");
@@ -159,7 +159,7 @@ Result<void> ShareAnnotations::applyTo(const kube::PodContainer& from,
   const std::string* wait = find("pressure-wait", from.name);
   if (wait != nullptr && (pressure == nullptr || *pressure != "wait"))
     return wrong(wishKey("pressure-wait"),
-                 "bounds on-pressure=wait; accepted: both of them, for container " + from.name);
+                 "requires on-pressure=wait; accepted: both of them, for container " + from.name);
   const std::vector<engine::DeviceRequest*> shares = sharesOf(to);
   const auto idle = [](const engine::DeviceRequest* one) {
     return one->compute == engine::Compute{};
@@ -167,7 +167,7 @@ Result<void> ShareAnnotations::applyTo(const kube::PodContainer& from,
   if (exactly("cores-policy", from.name) != nullptr &&
       std::all_of(shares.begin(), shares.end(), idle))
     return wrong(wishKey("cores-policy", from.name),
-                 "says what cores mean, and the container asks for none; accepted: both of them");
+                 "requires cores, and the container requests none; accepted: both of them");
   const std::string* enforce = find("enforce", from.name);
   const bool unswappable = enforce != nullptr && (*enforce == "mps" || *enforce == "timeslice");
   const std::string* guaranteed = find("guaranteed", from.name);
@@ -195,7 +195,7 @@ Result<void> ShareAnnotations::select(engine::Shape* shape) const {
   if (!by_model && !by_uuid) return {};
   if (requests::kindsOf(*shape).size() > 1)
     return wrong(wishKey(by_model ? "model" : "uuid"),
-                 "the pod asks for devices of several kinds; accepted: of one kind");
+                 "the pod requests devices of several kinds; accepted: one kind");
   if (by_model) {
     // As divvy run has it.
     shape->selector.match = engine::ModelMatch::kWords;

@@ -47,13 +47,13 @@ Result<std::optional<EvictionPlan>> WhatIf::planEvictions(std::span<const kube::
     const std::string& uid = pod.meta.uid;
     Result<std::optional<engine::Request>> request =
         requestOf(pod, state_.catalog, state_.config.devices);
-    if (request && !*request) request = Error{ErrorCode::kUsage, "it asks for no devices"};
+    if (request && !*request) request = Error{ErrorCode::kUsage, "it requests no devices"};
     if (!request)
       return Error{ErrorCode::kUsage, "pod " + pod.meta.name + ": " + request.error().message()};
     const PodState state = state_.pods.stateOf(uid);
     if (state == PodState::kNominated) suspended.take(uid);
     if (state != PodState::kPending && state != PodState::kNominated)
-      return Error{ErrorCode::kUnavailable, "pod " + pod.meta.name + " has a place"};
+      return Error{ErrorCode::kUnavailable, "pod " + pod.meta.name + " is placed"};
     gang.members.push_back(std::move(**request));
   }
   for (const std::string& uid : gone) suspended.take(uid);

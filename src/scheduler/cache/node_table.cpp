@@ -96,7 +96,8 @@ void NodeTable::setFault(const std::string& name, const std::string& why) {
 }
 
 void NodeTable::close(const std::string& name, const std::string& uid, const std::string& why) {
-  closed_[name][uid] = "closed for new shares: what a pod there holds cannot be read (" + why + ')';
+  closed_[name][uid] =
+      "closed for new shares: the allocation of a pod there cannot be read (" + why + ')';
 }
 
 std::vector<std::string> NodeTable::open(const std::string& uid, const std::string& but) {

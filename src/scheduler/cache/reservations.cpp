@@ -55,7 +55,7 @@ Result<void> Reservations::reserve(const std::string& uid, const std::string& no
   // Planned there before kube-scheduler filtered.
   if (held && entry->node == node) return {};
   if (entry == nullptr || entry->details.request == nullptr)
-    return Error{ErrorCode::kNotFound, "nobody asked where the pod fits: ask again"};
+    return Error{ErrorCode::kNotFound, "the pod was not filtered before: retry"};
   if (state != PodState::kPending && state != PodState::kNominated)
     return unavailable("the pod is bound to a node, or about to be");
   const engine::Request& request = *entry->details.request;
@@ -67,7 +67,7 @@ Result<void> Reservations::reserve(const std::string& uid, const std::string& no
   if (!decided) return decided.error();
   if (!*decided) {
     state_.pods.restoreNomination(uid);
-    return Error{ErrorCode::kNoRoom, "node " + node + " was taken meanwhile: ask again"};
+    return Error{ErrorCode::kNoRoom, "node " + node + " was allocated meanwhile: retry"};
   }
   if (const auto beyond = search_.beyondQuota(request, **decided)) {
     state_.pods.restoreNomination(uid);
@@ -86,7 +86,7 @@ Result<engine::Gang> Reservations::readGang(std::span<const kube::Pod> pods,
   engine::Gang gang;
   for (const kube::Pod& pod : pods) {
     Result<std::optional<engine::Request>> request = filter_.begin(pod);
-    if (request && !*request) request = Error{ErrorCode::kUsage, "it asks for no devices"};
+    if (request && !*request) request = Error{ErrorCode::kUsage, "it requests no devices"};
     if (!request) return Error(request.error()).context("pod " + pod.meta.name);
     leaveOut(without, &(*request)->shape);
     for (const std::string& node : not_on)
@@ -104,9 +104,8 @@ Result<std::vector<engine::Allocation>> Reservations::place(const engine::Gang& 
     const Result<QuotaDecision> decided = search_.withinQuota(only, nullptr);
     if (!decided) return decided.error();
     if (!decided->placement)
-      return Error{ErrorCode::kNoRoom, decided->beyond.empty()
-                                           ? "there is no room for it on any node now"
-                                           : decided->beyond};
+      return Error{ErrorCode::kNoRoom,
+                   decided->beyond.empty() ? "it fits on no node now" : decided->beyond};
     const Result<void> reserved = filter_.reserve(only, *decided->placement, expires);
     if (!reserved) return reserved.error();
     return std::vector<engine::Allocation>{*state_.engine.find(only.id)};
@@ -162,7 +161,7 @@ Result<void> Reservations::restoreReservation(const kube::Pod& pod, const Reserv
                                               engine::Instant expires) {
   Result<std::optional<engine::Request>> request = filter_.begin(pod);
   if (!request) return request.error();
-  if (!*request) return Error{ErrorCode::kUsage, "it asks for no devices"};
+  if (!*request) return Error{ErrorCode::kUsage, "it requests no devices"};
   kube::Pod as_bound = pod;
   as_bound.node = was.node;
   for (const auto& [key, value] : was.annotations)

@@ -71,7 +71,7 @@ Result<std::optional<PodGroupRef>> jobOf(const kube::Pod& pod, const std::string
   if (job.empty()) job = at(pod.meta.labels, kOldJobLabel);
   if (job.empty())
     return Error{ErrorCode::kUsage, std::string(kGangLeastKey) + " without " + kGangKey +
-                                        " is accepted of pods of a Job: name the gang"};
+                                        " is accepted for pods of a Job only: name the gang"};
   if (const auto good = checkName(kJobLabel, job); !good) return good.error();
   PodGroupRef words{
       "job/" + job,
@@ -88,7 +88,7 @@ Result<std::optional<PodGroupRef>> gangOf(const kube::Pod& pod) {
   if (const std::string name = either(pod, kGangKey); !name.empty()) {
     if (count.empty())
       return Error{ErrorCode::kUsage, std::string(kGangKey) + " needs " + kGangLeastKey +
-                                          ": how many start together, 1 to " +
+                                          ": number of pods that start together, 1 to " +
                                           std::to_string(kMaxOfGang)};
     return with({"gang/" + name, {}, {}}, kGangLeastKey, count);
   }
@@ -106,7 +106,7 @@ Result<std::optional<PodGroupRef>> gangOf(const kube::Pod& pod) {
     const std::string total = at(pod.meta.annotations, kKueueCount);
     if (total.empty())
       return Error{ErrorCode::kUsage, std::string(kKueueLabel) + " needs the annotation " +
-                                          kKueueCount + ": how many start together"};
+                                          kKueueCount + ": number of pods that start together"};
     return with({"kueue/" + name, {}, {}}, kKueueCount, total);
   }
   if (!count.empty()) return jobOf(pod, count);

@@ -15,7 +15,7 @@ std::optional<std::string> tooManyDifferentShares(const engine::Shape& shape, st
     if (one.sidecar) add(one);
   for (const engine::Container& one : shape.containers) add(one);
   if (most == 0 || different.size() <= most) return std::nullopt;
-  return "the pod's containers ask for " + std::to_string(different.size()) +
+  return "the pod's containers request " + std::to_string(different.size()) +
          " different shares; accepted: at most " + std::to_string(most) +
          " (the scheduler's --most-different-shares)";
 }

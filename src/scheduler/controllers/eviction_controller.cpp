@@ -57,12 +57,12 @@ const EvictionCause kIdleGround{
     "Idle",
     "Works",
     "EvictedIdle",
-    "it works again, or may be idle for longer now",
+    "it resumed work, or has a longer idle limit now",
     [](const kube::Notice& notice, const std::string&, std::int64_t now, bool past) {
       return (past ? "its devices were not used for " : "its devices are not used for ") +
              formatDuration(now - notice.since, kSpacedUnitsToHours);
     },
-    "unless it works"};
+    "unless it resumes work"};
 
 const EvictionCause kBypassGround{
     kube::kBypassKey,
@@ -71,9 +71,9 @@ const EvictionCause kBypassGround{
     "Bypass",
     "NoBypass",
     "EvictedBypass",
-    "it does not go around what limits it any more",
+    "limits are respected again",
     [](const kube::Notice&, const std::string& what, std::int64_t, bool) { return what; },
-    "unless that ends"};
+    "unless the bypass ends"};
 
 EvictionController::EvictionController(const EvictionCause& ground, asio::any_io_executor executor,
                                        kube::Client& client,
@@ -206,7 +206,7 @@ asio::awaitable<std::optional<kube::Pod>> EvictionController::podOf(Key key) {
   if (pod->node == key.second) co_return std::move(*pod);
   // Looked at again when it is not named any more.
   cases_.at(key).denied = true;
-  trouble(key, "node " + key.second + " complains of it, and it is on " + pod->node);
+  trouble(key, "node " + key.second + " reports it, but it is on " + pod->node);
   rest(key, kLong);
   co_return std::nullopt;
 }
@@ -292,7 +292,7 @@ asio::awaitable<void> EvictionController::due(WorkPtr work) {
     const bool written = co_await write(work, true);
     if (!written) co_return rest(work->key, kAgain);
     co_await publish(work, true, ground_.reason,
-                     "its platform has asked for more time: it is evicted at " +
+                     "its platform requested more time: it is evicted at " +
                          formatRfc3339(later.deadline) + ' ' + ground_.unless);
     co_return;
   }
@@ -347,7 +347,7 @@ asio::awaitable<std::optional<std::int64_t>> EvictionController::ask(CallbackKin
   if (more) co_return *more;
   platform_again_ = now() + kAgain;
   ++counts_.unheard;
-  trouble(work->key, "its platform was not told: " + more.error().message());
+  trouble(work->key, "its platform could not be notified: " + more.error().message());
   co_return std::nullopt;
 }
 

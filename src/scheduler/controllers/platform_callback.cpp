@@ -44,14 +44,13 @@ Result<std::int64_t> platformAnswer(const std::string& body) {
   boost::system::error_code fault;
   const json::value value = json::parse(body, fault);
   if (fault || !value.is_object())
-    return Error{ErrorCode::kCorrupt, "its answer is no JSON object"};
+    return Error{ErrorCode::kCorrupt, "its answer is not a JSON object"};
   const json::value* asked = value.get_object().if_contains("extendSeconds");
   if (asked == nullptr) return std::int64_t{0};
   const std::int64_t* seconds = asked->if_int64();
   if (seconds == nullptr || *seconds < 0 || *seconds > kMaxExtension)
-    return Error{ErrorCode::kCorrupt,
-                 "its answer has an extendSeconds that is none; accepted: 0 to " +
-                     std::to_string(kMaxExtension)};
+    return Error{ErrorCode::kCorrupt, "its answer has an invalid extendSeconds; accepted: 0 to " +
+                                          std::to_string(kMaxExtension)};
   return *seconds;
 }
 

@@ -79,19 +79,19 @@ std::optional<RequestedResize> askedChange(const kube::Pod& pod) {
 Result<std::string> assignmentWith(const kube::Pod& pod, const kube::ResizeRequest& change,
                                    const vendors::Kind& kind) {
   if (pod.node.empty() || pod.ended())
-    return Error{ErrorCode::kUnavailable, "the pod does not run"};
+    return Error{ErrorCode::kUnavailable, "the pod is not running"};
   const std::optional<Place> place = nodeOf(pod, change.container);
   if (!place)
     return Error{ErrorCode::kNotFound, "the pod has no container \"" + change.container +
                                            "\"; accepted: " + namesOf(pod)};
   if (place->ends)
     return Error{ErrorCode::kUnsupported,
-                 "container " + change.container + " is an init container that ends"};
+                 "container " + change.container + " is an init container that completes"};
   const auto said = pod.meta.annotations.find(kind.wire.pod.allocated);
   if (said == pod.meta.annotations.end())
-    return Error{ErrorCode::kNotFound, "the pod has no share of a device that can be changed"};
+    return Error{ErrorCode::kNotFound, "the pod has no share that can be resized"};
   if (!kind.wire.pod.instances.empty() && pod.meta.annotations.contains(kind.wire.pod.instances))
-    return Error{ErrorCode::kUnsupported, "it has parts as the hardware makes them (MIG)"};
+    return Error{ErrorCode::kUnsupported, "it holds hardware partitions (MIG)"};
   if (const Result<void> good = checkPriority(change.priority); !good)
     return Error(good.error()).context("priority");
   Result<kube::Assignment> assignment = kube::decodeAssignment(said->second);

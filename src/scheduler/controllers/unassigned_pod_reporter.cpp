@@ -86,10 +86,9 @@ std::string eventOf(const kube::Pod& pod, const char* reason, std::string messag
 std::string strayEvent(const kube::Pod& pod, const std::string& scheduler, std::int64_t seconds) {
   const std::string by = pod.scheduler.empty() ? "default-scheduler" : pod.scheduler;
   return eventOf(pod, "DevicesWithoutAssignment",
-                 "it asks for devices and is on " + pod.node + " by " + by + ", not by " +
+                 "it requests devices and was bound to " + pod.node + " by " + by + ", not by " +
                      scheduler +
-                     ": it was given none, and what it uses there is not known to those who place "
-                     "others",
+                     ": it has no assignment, and the scheduler cannot count the devices it uses",
                  "", scheduler, seconds);
 }
 

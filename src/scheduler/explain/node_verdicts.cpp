@@ -103,7 +103,7 @@ Result<std::string> summary(const SchedulerCache& cache, const engine::Request& 
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   const std::size_t all = cache.pods().engine().nodes().size();
   std::string said = std::to_string(all - briefs->size()) + " of " + std::to_string(all) +
-                     (all == 1 ? " node has room" : " nodes have room");
+                     (all == 1 ? " node fits" : " nodes fit");
   std::size_t rest = 0;
   for (std::size_t i = 0; i < order.size(); ++i) {
     if (i >= most) {
@@ -114,7 +114,7 @@ Result<std::string> summary(const SchedulerCache& cache, const engine::Request& 
   }
   if (rest > 0) said += ", " + std::to_string(rest) + " for other reasons";
   // A quota, or what kube-scheduler looks at itself.
-  if (briefs->size() < all) said += "; PodScheduled says what keeps it from the others";
+  if (briefs->size() < all) said += "; see condition PodScheduled for the others";
   return said;
 }
 

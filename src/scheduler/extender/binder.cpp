@@ -111,7 +111,8 @@ asio::awaitable<std::string> Binder::bind(const BindingArgs& ask, const BindPlan
   std::string late;
   call.still = [this, &fence, &late] {
     late = options_.why_not();
-    if (late.empty() && election_.verdict().fence != fence) late = "another term has begun";
+    if (late.empty() && election_.verdict().fence != fence)
+      late = "another leader term has started";
     return late.empty();
   };
   const Result<json::value> bound = co_await client_.ask(std::move(call));

@@ -135,7 +135,7 @@ Result<std::vector<RawMember>> outlineOf(std::string_view text) {
     if (!cursor.take('}')) return corrupt("is not JSON: the object does not end");
   }
   cursor.space();
-  if (!cursor.done()) return corrupt("is not JSON: something is behind the object");
+  if (!cursor.done()) return corrupt("is not JSON: data after the object");
   return members;
 }
 
@@ -150,7 +150,7 @@ Result<std::vector<std::string_view>> itemsOf(std::string_view value) {
     } while (cursor.take(','));
     if (!cursor.take(']')) return corrupt("is not JSON: the list does not end");
   }
-  if (!cursor.done()) return corrupt("is not JSON: something is behind the list");
+  if (!cursor.done()) return corrupt("is not JSON: data after the list");
   return items;
 }
 
@@ -163,7 +163,7 @@ Result<std::vector<std::string_view>> textsOf(std::string_view value,
   if (!list.is_array()) return corrupt("is not a list");
   std::vector<std::string_view> texts;
   for (const json::value& one : list.get_array()) {
-    if (!one.is_string()) return corrupt("holds what is no text");
+    if (!one.is_string()) return corrupt("contains a value that is not a string");
     texts.push_back(kept->emplace_back(one.get_string()));
   }
   return texts;

@@ -108,7 +108,7 @@ asio::awaitable<Result<void>> NodeLocks::takeOnce(const std::string& node,
                                     ? "another pod"
                                     : said.holder.namespace_name + '/' + said.holder.pod;
       co_return Error{ErrorCode::kUnavailable,
-                      "node " + node + " is locked for " + whose + " (" + key + "): ask again"};
+                      "node " + node + " is locked for " + whose + " (" + key + "): retry"};
     }
     fresh[key] = lockText(key, now, holder);
   }

@@ -131,14 +131,14 @@ Result<ExtenderArgs> parseFilter(std::string_view body) {
   if (!members) return about("the body", members.error());
   ExtenderArgs ask;
   const std::string_view pod = memberOf(*members, "Pod");
-  if (pod.empty()) return Error{ErrorCode::kCorrupt, "there is no Pod"};
+  if (pod.empty()) return Error{ErrorCode::kCorrupt, "Pod is missing"};
   const Result<void> read = readPod(pod, &ask);
   if (!read) return read.error();
   ask.list = memberOf(*members, "NodeNames");
   ask.whole_nodes = ask.list.empty();
   if (ask.whole_nodes) {
     const std::string_view nodes = memberOf(*members, "Nodes");
-    if (nodes.empty()) return Error{ErrorCode::kCorrupt, "there are neither NodeNames nor Nodes"};
+    if (nodes.empty()) return Error{ErrorCode::kCorrupt, "NodeNames and Nodes are missing"};
     const Result<void> told = readNodes(nodes, &ask);
     if (!told) return told.error();
     return ask;
@@ -154,7 +154,7 @@ Result<ExtenderArgs> parsePreempt(std::string_view body) {
   if (!members) return about("the body", members.error());
   ExtenderArgs ask;
   const std::string_view pod = memberOf(*members, "Pod");
-  if (pod.empty()) return Error{ErrorCode::kCorrupt, "there is no Pod"};
+  if (pod.empty()) return Error{ErrorCode::kCorrupt, "Pod is missing"};
   const Result<void> read = readPod(pod, &ask);
   if (!read) return read.error();
   for (const char* form : {"NodeNameToMetaVictims", "NodeNameToVictims"}) {
@@ -232,7 +232,7 @@ Result<BindingArgs> parseBind(const std::string& body) {
   for (const auto& [name, out] :
        {std::pair{"PodName", &ask.name}, std::pair{"PodNamespace", &ask.namespace_name},
         std::pair{"PodUID", &ask.uid}, std::pair{"Node", &ask.node}})
-    if (!text(name, out)) return Error{ErrorCode::kCorrupt, std::string("there is no ") + name};
+    if (!text(name, out)) return Error{ErrorCode::kCorrupt, std::string("missing: ") + name};
   return ask;
 }
 

@@ -29,9 +29,9 @@ std::string explainFenced(const std::string& refusal) {
   const bool gone = refusal.find("no params found for policy binding") != std::string::npos;
   const bool old = refusal.find(kOver) != std::string::npos;
   if (!gone && !old) return refusal;
-  return refusal + (gone ? "; " : "; where it stays so, ") +
-         "the API server had this policy before, and goes on with the Lease as it was then: "
-         "start API servers anew, or switch fencing off (scheduler.fencing=false; "
+  return refusal + (gone ? "; " : "; if this persists, ") +
+         "the API server still uses the Lease as it was for an earlier copy of this policy: "
+         "restart API servers, or disable fencing (scheduler.fencing=false; "
          "docs/guides/install.md, Again)";
 }
 

@@ -98,11 +98,12 @@ const EvictionAttempt* GatedPreemption::begin(const PodSet& pod_set, GatedEvicti
     if (const RunningPod* one = running_pods_.find(uid)) grace = std::max(grace, one->grace);
   constexpr std::int64_t kMsPerSecond = 1000;
   const engine::Instant until{options_.now().ms + grace * kMsPerSecond + kStartMs};
-  std::string text = plan.victims.empty()
-                         ? "waits for pods that are ending"
-                         : countOf(plan.victims.size(), " pod ends", " pods end") + " for it";
+  std::string text =
+      plan.victims.empty()
+          ? "waits for terminating pods"
+          : countOf(plan.victims.size(), " pod is evicted", " pods are evicted") + " for it";
   text += plan.options.below ? ": of lower priority"
-                             : ": queue " + pod_set.queue + " takes back what others borrowed";
+                             : ": queue " + pod_set.queue + " reclaims its guarantee";
   std::vector<std::string> to_evict(plan.victims.rbegin(), plan.victims.rend());
   const EvictionAttempt* begun = attempts_.add({.pod_set = pod_set,
                                                 .plan = std::move(plan),
@@ -149,11 +150,10 @@ std::string GatedPreemption::whyOf(const EvictionAttempt& attempt, const Running
   const kube::Pod& first = attempt.pod_set.pods.front();
   const std::size_t count = attempt.pod_set.pods.size();
   const std::string named = first.meta.namespace_name + '/' + first.meta.name;
-  std::string text = "ends on " + victim.node + " for ";
-  text += count == 1 ? "pod " + named
-                     : std::to_string(count) + " pods that start together, as " + named;
+  std::string text = "evicted from " + victim.node + " for ";
+  text += count == 1 ? "pod " + named : std::to_string(count) + " pods of a gang, such as " + named;
   if (!attempt.pod_set.queue.empty()) text += " of queue " + attempt.pod_set.queue;
-  if (!attempt.plan.options.below) return text + ", which is guaranteed what was borrowed";
+  if (!attempt.plan.options.below) return text + ", which reclaims its guarantee";
   return text + ": its priority is " + std::to_string(*attempt.plan.options.below) +
          ", this one's " + std::to_string(victim.priority);
 }

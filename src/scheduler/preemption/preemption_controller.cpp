@@ -318,9 +318,10 @@ asio::awaitable<void> PreemptionController::carryOut(std::string uid) {
     std::function<bool()> still = [this, uid] {
       return options_.why_not().empty() && attempts_.contains(uid);
     };
-    std::string why = "ends on " + one.node + " for pod " + nameOf(meta.namespace_name, meta.name) +
-                      " (uid " + uid + "): its priority is " + std::to_string(begun.pod.priority) +
-                      ", this one's " + std::to_string(one.priority);
+    std::string why = "evicted from " + one.node + " for pod " +
+                      nameOf(meta.namespace_name, meta.name) + " (uid " + uid +
+                      "): its priority is " + std::to_string(begun.pod.priority) + ", this one's " +
+                      std::to_string(one.priority);
     const bool goes = co_await evict(one, std::move(still), "Preempted", std::move(why));
     if (goes) continue;
     const auto attempt = attempts_.find(uid);

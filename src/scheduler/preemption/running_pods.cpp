@@ -20,7 +20,7 @@ Result<std::optional<Quantity>> amount(const kube::Quantities& from, const std::
   Result<Quantity> read = Quantity::parse(found->second);
   if (!read) return std::move(read).error().context(resource);
   if (read->negative())
-    return Error{ErrorCode::kUsage, resource + ": " + found->second + " is less than nothing"};
+    return Error{ErrorCode::kUsage, resource + ": " + found->second + " is negative"};
   return std::optional(*read);
 }
 

@@ -105,7 +105,7 @@ void GatedPodQueue::addSinglePods(std::vector<Arrival>* arrivals) {
     const bool alone = queued.gang.empty() || pods_.gangOf(queued)->started;
     if (!waits || !alone) continue;
     if (isGatedByOthers(queued.pod)) {
-      queued.why = "others' gates are still there: " + othersGate(queued.pod);
+      queued.why = "waiting for scheduling gates of other controllers: " + othersGate(queued.pod);
       continue;
     }
     arrivals->push_back({queued.late, queued.created,
@@ -212,7 +212,7 @@ void GatedPodQueue::notOpened(const std::string& uid, const std::string& why) {
   QueuedPod* queued = pods_.find(uid);
   if (queued == nullptr) return;
   if (queued->gate == GateState::kOpening) queued->gate = GateState::kGated;
-  queued->why = "its gate could not be taken away: " + why;
+  queued->why = "cannot remove its scheduling gate: " + why;
 }
 
 }  // namespace divvy::scheduler

@@ -162,7 +162,8 @@ std::vector<GatedPodStatus> GatedPodQueue::waiting() const {
     if (why.empty() && !queued.fault.empty()) why = queued.fault;
     if (why.empty() && !queue) why = queue.error().message();
     if (why.empty())
-      why = queued.gate == GateState::kOpening ? "it is being started" : "it is to be looked at";
+      why = queued.gate == GateState::kOpening ? "admitted, its gate is being removed"
+                                               : "waits for evaluation";
     all.push_back(
         {queued.pod.meta.namespace_name, queued.pod.meta.name, uid, queue ? *queue : "", why});
   }

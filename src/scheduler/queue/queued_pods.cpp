@@ -98,7 +98,7 @@ Result<std::uint32_t> QueuedPods::minMemberOf(const Gang& gang) const {
     if (words.least || !words.in) continue;
     const auto known = least_.find(words.in->path);
     if (known == least_.end())
-      return Error{ErrorCode::kUnavailable, "how many start together is not read yet"};
+      return Error{ErrorCode::kUnavailable, "minimum number of its gang is not read yet"};
     if (!known->second) return known->second.error();
     most = std::max(most, *known->second);
   }
@@ -118,10 +118,10 @@ std::string QueuedPods::holdsBack(const Gang& gang, const SchedulerCache& cache)
   }
   if (have < *least)
     return "its gang waits: " + std::to_string(have) + " of " + std::to_string(*least) +
-           " members have a place";
+           " members fit";
   if (gated > 0)
-    return "its gang is being started: the gates of " + std::to_string(gated) + " of " +
-           std::to_string(have) + " members are still there";
+    return "its gang is admitted: the gates of " + std::to_string(gated) + " of " +
+           std::to_string(have) + " members are being removed";
   return "";
 }
 

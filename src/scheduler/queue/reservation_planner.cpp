@@ -75,7 +75,7 @@ Result<std::vector<Reservation>> ReservationPlanner::reserve(
     for (const kube::Pod& pod : pods) parts_.cache.unreserve(pod.meta.uid);
     return Error{again.error().code(),
                  std::to_string(exceeding.size()) + " of " + std::to_string(pods.size()) +
-                     " members find no processors or memory where there are devices, as on node " +
+                     " members find too little CPU or memory on nodes with devices, such as node " +
                      full.back()};
   }
 }
@@ -88,8 +88,8 @@ Result<std::string> ReservationPlanner::queueOfAll(const QueuedPods::Uids& uids)
     const Result<std::string> own = parts_.charges.queueOf(queued);
     if (!own) return own.error();
     if (queue && *own != *queue)
-      return Error{ErrorCode::kUsage, "members of one gang are of queues \"" + *queue +
-                                          "\" and \"" + *own + "\"; accepted: the same"};
+      return Error{ErrorCode::kUsage, "members of one gang are in queues \"" + *queue +
+                                          "\" and \"" + *own + "\"; accepted: one queue"};
     queue = *own;
   }
   return *queue;

@@ -82,13 +82,12 @@ Result<std::string> QueueTree::queueFor(const std::string& namespace_name,
     return std::string();
   }
   const auto found = queues_.find(name);
-  if (found == queues_.end())
-    return Error{ErrorCode::kNotFound, "there is no queue called \"" + name + "\""};
+  if (found == queues_.end()) return Error{ErrorCode::kNotFound, "no queue \"" + name + "\""};
   // A queue that lists nobody is for those whom an administrator sent there, and for who names it.
   const bool may = name == said || found->second.namespaces.empty() ||
                    names(found->second.namespaces, namespace_name);
   if (may) return name;
-  return Error{ErrorCode::kUsage, "queue " + name + " is not for namespace " + namespace_name};
+  return Error{ErrorCode::kUsage, "queue " + name + " does not admit namespace " + namespace_name};
 }
 
 std::string QueueTree::poolOf(const std::string& queue) const {
@@ -169,9 +168,9 @@ void QueueTree::enter(const std::string& name) {
   const kube::Queue& queue = queues_.at(name);
   std::string fault;
   const bool waits = !queue.parent.empty() && !queues_.contains(queue.parent);
-  if (waits) fault = "there is no queue called \"" + queue.parent + "\" to be below";
+  if (waits) fault = "no queue \"" + queue.parent + "\" to be its parent";
   if (!queue.borrows && queue.guarantee.empty())
-    fault = "it does not borrow, and nothing is guaranteed to it: it could have nothing";
+    fault = "it has no guarantee and does not borrow: its pods could never start";
   for (const auto* amounts : {&queue.guarantee, &queue.limit})
     for (const kube::QueueAmount& one : *amounts)
       if (!one.model.empty() && one.model != kAny && !isModelPattern(one.model))
@@ -220,7 +219,7 @@ void QueueTree::rebuild() {
     }
   }
   for (const auto& [name, queue] : queues_)
-    if (!entered.contains(name)) faults_[name] = "it is below itself";
+    if (!entered.contains(name)) faults_[name] = "it is its own ancestor";
   for (const auto& [uid, held] : held_) book(uid, held);
 }
 
@@ -228,7 +227,7 @@ std::string QueueTree::textOf(const engine::QuotaRefusal& refusal) const {
   std::string model;
   std::string text = "needs " + std::to_string(refusal.needed) + ' ' +
                      wordsOf(refusal.resource, &model) + ", " + std::to_string(refusal.available);
-  if (refusal.why == engine::QuotaWhy::kFull) return text + " can be had in the cluster";
+  if (refusal.why == engine::QuotaWhy::kFull) return text + " available in the cluster";
   const auto queue = queues_.find(refusal.queue.text);
   const bool borrows = queue == queues_.end() || queue->second.borrows;
   return text + " left of the " +
@@ -250,10 +249,10 @@ std::optional<QueueTree::QuotaRefusal> QueueTree::checkQuota(const std::string& 
     return no;
   }
   if (asked->reclaim.empty()) return std::nullopt;
-  return QuotaRefusal{"is within what queue " + queue + " is guaranteed, but others borrowed it: " +
-                          std::to_string(asked->reclaim.size()) +
-                          " of their pods would have to end",
-                      ""};
+  return QuotaRefusal{
+      "is within the guarantee of queue " + queue + ", which other queues borrowed: " +
+          std::to_string(asked->reclaim.size()) + " of their pods would have to be evicted",
+      ""};
 }
 
 QueueTree::Groups QueueTree::reclaimable(const std::string& queue,

@@ -93,7 +93,7 @@ Result<void> ResourceQuotaTracker::set(const kube::ResourceQuota& quota) {
     if (found == resources_.end()) continue;
     const auto& [kind, memory] = found->second;
     if (kind == nullptr) {
-      fault = key + " is not counted: limits of memory and cores are";
+      fault = key + " is not counted; use limits of memory and cores";
     } else if (const auto most = mostOf(amount, *kind, memory); !most) {
       fault = key + ": " + amount + ": " + most.error().message();
     } else {

@@ -45,19 +45,19 @@ LeaderStatus Leadership::verdict(engine::Instant now) const {
   if (!read_) {
     verdict.why = "the lease was not read yet";
   } else if (!lease_ || lease_->holder.empty()) {
-    verdict.why = lease_ ? "nobody holds the lease" : "there is no lease yet";
+    verdict.why = lease_ ? "no replica holds the lease" : "no lease exists yet";
   } else if (!ours()) {
     verdict.why = lease_->holder + " leads";
   } else if (!not_before_) {
-    verdict.why = "the lease is ours, but how old it is will show only when it is renewed";
+    verdict.why = "holds the lease; its age is unknown until it is renewed";
   } else {
     const std::int64_t age = now.ms - not_before_->ms;
     const std::int64_t most = lease_->seconds * kActMsPerSecond;
     verdict.leads = age < most;
     verdict.fence = fenceOf(*lease_);
     verdict.why = verdict.leads ? "leads, term " + verdict.fence
-                                : "the lease is ours, but it may be " + seconds(age) +
-                                      " old, and it is acted upon for " + seconds(most) + " only";
+                                : "holds the lease, which may be " + seconds(age) +
+                                      " old; it is valid for " + seconds(most) + " only";
   }
   return verdict;
 }

@@ -56,7 +56,7 @@ void LeaseWatcher::start(std::function<void()> began, std::function<void(const s
 }
 
 LeaderStatus LeaseWatcher::verdict() const {
-  if (options_.name.empty()) return {true, "", "leads: there is no lease"};
+  if (options_.name.empty()) return {true, "", "leads: no lease is used"};
   return leadership_.verdict(now());
 }
 

@@ -14,7 +14,7 @@ Readiness webhookReadiness(std::span<const HealthSource> sources, const LeaderSt
     if (!one.failing_ms || *one.failing_ms <= kMaxFailingMs) continue;
     if (readiness.ready) readiness.text.clear();
     readiness.ready = false;
-    readiness.text += (readiness.text.empty() ? "" : "; ") + one.name + ": nothing was heard for " +
+    readiness.text += (readiness.text.empty() ? "" : "; ") + one.name + ": no events for " +
                       std::to_string(*one.failing_ms / 1000) + " s: " + one.fault;
   }
   return readiness;

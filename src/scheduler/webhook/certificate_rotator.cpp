@@ -31,7 +31,7 @@ constexpr milliseconds kLongestPause{30'000};
 constexpr milliseconds kShortestLook{100};
 constexpr milliseconds kLongestLook{10'000};
 constexpr std::size_t kMaxAuthorities = 8;
-constexpr const char* kNoObject = ": the answer is no JSON object";
+constexpr const char* kNoObject = ": the answer is not a JSON object";
 constexpr const char* kRegistrations =
     "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
 

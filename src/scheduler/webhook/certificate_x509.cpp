@@ -102,9 +102,9 @@ Result<std::string> alternatives(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     const bool address = isAddress(name);
     if (!address && !isHost(name))
-      return Error{ErrorCode::kUsage, '"' + name +
-                                          "\" is no name for a certificate; accepted: a host's, "
-                                          "or an address"};
+      return Error{
+          ErrorCode::kUsage,
+          '"' + name + "\" is not a certificate name; accepted: a host name or an address"};
     list += (list.empty() ? "" : ",") + std::string(address ? "IP:" : "DNS:") + name;
   }
   if (list.empty()) return Error{ErrorCode::kUsage, "a certificate is for one name at least"};
@@ -158,7 +158,7 @@ Result<void> checkTrust(X509* certificate, const std::string& authorities, Clock
   if (X509_verify_cert(check.get()) == 1) return {};
   const int why = X509_STORE_CTX_get_error(check.get());
   ERR_clear_error();
-  return Error{ErrorCode::kUsage, std::string("the certificate is not to be trusted: ") +
+  return Error{ErrorCode::kUsage, std::string("the certificate cannot be used: ") +
                                       X509_verify_cert_error_string(why)};
 }
 

@@ -247,7 +247,7 @@ Result<Review> review(const std::string& body, const WebhookRules& with) {
   const json::object* whole = said.if_object();
   const json::value* request = whole == nullptr ? nullptr : whole->if_contains("request");
   if (request == nullptr || !request->is_object())
-    return Error{ErrorCode::kCorrupt, "the body is no AdmissionReview: there is no request"};
+    return Error{ErrorCode::kCorrupt, "the body is not an AdmissionReview: request is missing"};
   const Admission verdict = admit(request->get_object(), with);
   std::string answer =
       json::serialize(json::object{{"apiVersion", "admission.k8s.io/v1"},

@@ -145,7 +145,7 @@ std::string whyElsewhere(const engine::Engine& engine, const engine::Config& con
                          const engine::Request& request,
                          const std::optional<engine::Placement>& was,
                          const std::optional<engine::Placement>& now, const std::string& reason) {
-  if (!was) return "it fits; it was told: " + (reason.empty() ? "nothing" : reason);
+  if (!was) return "it fits; the old answer was: " + (reason.empty() ? "nothing" : reason);
   const std::string node = refusedOn(engine, request, was->node);
   if (!node.empty()) return node;
   if (!now) return "it fits nowhere";
@@ -163,7 +163,7 @@ std::string whyNowhere(const engine::Engine& engine, const engine::Request& requ
   }
   if (all->refusals.size() > kMaxNodes)
     reasons.push_back(std::to_string(all->refusals.size() - kMaxNodes) + " more nodes");
-  return reasons.empty() ? "there is no node" : joined(reasons);
+  return reasons.empty() ? "no node" : joined(reasons);
 }
 
 std::vector<std::string> changesFor(const engine::Engine& engine, const engine::Request& request) {

@@ -237,7 +237,7 @@ Result<Scenario> parseScenario(std::string_view text, const std::string& file) {
     read.text(*root, "claim", &scenario.claim);
     read.list(*root, "sources", [&](const YAML::Node& item) {
       if (!item.IsScalar())
-        read.fail(item, "is no text; accepted: a text");
+        read.fail(item, "is not text; accepted: text");
       else
         scenario.sources.push_back(item.Scalar());
     });

@@ -108,7 +108,7 @@ TEST_F(CdiFileTest, ForeignFile_NeitherReplacedNorRemoved) {
   put("{\"kind\": \"vendor.com/class\"}");
   const Result<void> written = writeCdi(file_, "web", editsOf(control_));
   ASSERT_FALSE(written);
-  EXPECT_THAT(written.error().message(), HasSubstr("not Divvy's"));
+  EXPECT_THAT(written.error().message(), HasSubstr("was not written by Divvy"));
   removeCdi(file_, control_);
   EXPECT_EQ(text(), "{\"kind\": \"vendor.com/class\"}");
   EXPECT_EQ(files(), 1u);

@@ -20,7 +20,7 @@ TEST(WhyNoCdi, UnsupportedRuntime_ReasonIsGiven) {
   EXPECT_EQ(whyNoCdi("containerd://1.6.20~ds1", kKubelet),
             "containerd://1.6.20~ds1 ignores CDI devices");
   EXPECT_EQ(whyNoCdi("containerd://1.7.27", kKubelet),
-            "containerd://1.7.27 reads CDI specs only where it is told to");
+            "containerd://1.7.27 reads CDI specs only if configured to");
   EXPECT_EQ(whyNoCdi("cri-o://1.27.9", kKubelet), "cri-o://1.27.9 ignores CDI devices");
   for (const char* unknown : {"docker://28.3.0", "containerd", "containerd://", "containerd://x.y",
                               "containerd://2", "2.2.3", "", "://2.0"})

@@ -14,7 +14,7 @@ TEST(DeviceHealth, NoAnswer_UnhealthyUntilAnswer) {
   EXPECT_TRUE(health.good(1)) << "nothing was ever said of it";
   EXPECT_FALSE(health.observe(said({}), 0));
   EXPECT_TRUE(health.observe(said({}, false), 1));
-  EXPECT_EQ(health.why(1), "it does not answer");
+  EXPECT_EQ(health.why(1), "the device does not answer");
   EXPECT_TRUE(health.good(0));
   EXPECT_FALSE(health.observe(said({}, false), 2));
   EXPECT_TRUE(health.observe(said({}), 3));
@@ -94,8 +94,7 @@ TEST(DeviceHealth, FaultWhileAgentAbsent_ReasonSaysSo) {
   const KnownFault fault{48, 1000, 1795762692, 1795763712};
   EXPECT_TRUE(health.found(1, fault));
   EXPECT_EQ(health.why(1),
-            "Xid 48 while no agent was there, between 2026-11-27T06:58:12Z and "
-            "2026-11-27T07:15:12Z");
+            "Xid 48 while no agent ran, between 2026-11-27T06:58:12Z and 2026-11-27T07:15:12Z");
   EXPECT_EQ(health.faults(1).at(48), 1u);
   EXPECT_FALSE(health.found(1, fault)) << "it was bad already";
   next.recall(1, health.pending().at(1), 2000);
@@ -106,8 +105,8 @@ TEST(DeviceHealth, FaultWhileAgentAbsent_ReasonSaysSo) {
   next.observe(said({{1, 94}}), 3000);
   EXPECT_EQ(next.why(1), "Xid 94");
   EXPECT_TRUE(health.found(0, {63, 3000, 0, 1795763712}));
-  EXPECT_EQ(health.why(0), "Xid 63 while no agent was there, before 2026-11-27T07:15:12Z");
-  EXPECT_TRUE(next.found(0, {48, 3000})) << "an agent was there, and no event told";
+  EXPECT_EQ(health.why(0), "Xid 63 while no agent ran, before 2026-11-27T07:15:12Z");
+  EXPECT_TRUE(next.found(0, {48, 3000})) << "an agent ran, and the driver sent no event";
   EXPECT_EQ(next.why(0), "Xid 48");
 }
 

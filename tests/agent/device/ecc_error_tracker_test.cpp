@@ -53,8 +53,8 @@ TEST(EccErrorDelta, SeveralErrors_XidOfGravest) {
   EXPECT_EQ((EccErrorDelta{1, true, false}).xid(), 48u);
   EXPECT_EQ((EccErrorDelta{0, true, false}).xid(), 63u);
   EXPECT_EQ((EccErrorDelta{1, true, true}).words(),
-            "1 uncorrected memory error, memory that could not be replaced, "
-            "memory that is replaced when the card is reset");
+            "1 uncorrected memory error, memory that could not be remapped, memory that is "
+            "remapped at the next reset of the device");
   for (const std::uint64_t xid : {48, 63, 64, 94, 95, 140}) EXPECT_TRUE(isOfMemory(xid));
   for (const std::uint64_t xid : {13, 31, 79}) EXPECT_FALSE(isOfMemory(xid));
 }

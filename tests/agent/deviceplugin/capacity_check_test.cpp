@@ -38,10 +38,10 @@ TEST(CapacityShortfall, HoldingsOnDevice_RefusedOnlyBeyondRest) {
 // there.
 TEST(CapacityShortfall, EndedPodStillHolding_IsNamed) {
   EXPECT_EQ(cramped(gib(41), {{"a", "GPU-0", gib(30), false}, {"b", "GPU-0", gib(10), true}}),
-            "there is no room for 41 GiB on GPU-0 yet: tenant b has 10 GiB, whose pod is over and "
-            "whose processes are not");
+            "too little memory for 41 GiB on GPU-0 yet: tenant b has 10 GiB: its pod has ended and "
+            "its processes still run");
   EXPECT_EQ(cramped(gib(41), {{"a", "GPU-0", gib(30), false}, {"b", "GPU-0", gib(10), false}}),
-            "there is no room for 41 GiB on GPU-0 yet: tenant a has 30 GiB");
+            "too little memory for 41 GiB on GPU-0 yet: tenant a has 30 GiB");
 }
 
 TEST(CapacityShortfall, MebibyteRounding_IsTolerated) {

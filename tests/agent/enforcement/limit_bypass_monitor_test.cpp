@@ -159,8 +159,7 @@ TEST_F(LimitBypassMonitorTest, ForeignPagesMounted_IsFound) {
   driver_->pid = process.pid();
   pages_ = PageVisibility::kOthers;
   ASSERT_TRUE(found(1));
-  EXPECT_THAT(watch_->cases()->front().what,
-              testing::HasSubstr("has other files mounted than those of its share"));
+  EXPECT_THAT(watch_->cases()->front().what, testing::HasSubstr("mounts files of another share"));
   pages_ = PageVisibility::kOurs;
   ASSERT_TRUE(found(0));
   pages_ = PageVisibility::kUntold;

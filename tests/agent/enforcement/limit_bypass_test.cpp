@@ -98,7 +98,7 @@ TEST(BypassesIn, PodWithoutAllowance_IsOtherDevice) {
 
 TEST(Bypass, Description_NamesProcessAndDevice) {
   EXPECT_EQ(describe({BypassKind::kOtherDevice, 1, 10, {}, {}}, "python3"),
-            "process 10 (python3) uses device 1, of which it was given nothing");
+            "process 10 (python3) uses device 1, which is not allocated to it");
   EXPECT_EQ(describe({BypassKind::kUnregistered, 0, 11, {}, {}}, "miner"),
             "process 11 (miner) uses device 0 without Divvy's library");
   EXPECT_EQ(describe({BypassKind::kMemory, 0, 0, gib(6), gib(4)}, ""),

@@ -64,7 +64,8 @@ TEST_F(EventDetectorTest, NothingChanged_NoEvent) {
 TEST_F(EventDetectorTest, Yielded_ReportedOnceThenSwappedIn) {
   out("higher-class", mib(100).count, gib(1).count);
   web().lent_to = "id-high";
-  EXPECT_EQ(only("yielded", 10), "1 GiB swapped out for high; it comes back by itself");
+  EXPECT_EQ(only("yielded", 10),
+            "1 GiB swapped out for high; it is swapped in again automatically");
   web().shares[0].swapped = gib(1).count;
   EXPECT_EQ(only("", 11), "");
   back();
@@ -75,7 +76,7 @@ TEST_F(EventDetectorTest, Yielded_ReportedOnceThenSwappedIn) {
 TEST_F(EventDetectorTest, EachSwapReason_HasItsText) {
   out("unused", gib(2).count, 0);
   web().idle_s = 8 * 3600;
-  EXPECT_EQ(only("reclaimed", 1), "idle for 8h: 2 GiB swapped out; its next work brings it back");
+  EXPECT_EQ(only("reclaimed", 1), "idle for 8h: 2 GiB swapped out; swapped in at its next work");
   out("idle", gib(2).count, 0);
   EXPECT_EQ(only("swapped-out", 2), "2 GiB: idle, and others needed the memory");
   out("others-turn", gib(2).count, 0);
@@ -89,15 +90,15 @@ TEST_F(EventDetectorTest, RefusalsAndWaits_AreCounted) {
   EXPECT_EQ(only("refused", 2), "2 times: beyond its limit of 4 GiB");
   web().refused_short = 1;
   EXPECT_EQ(only("refused", 3),
-            "1 allocation within its limit: the card is short of what is never swapped");
+            "1 allocation within its limit: the device is short of memory that is never swapped");
   web().pressure_waits = 1;
   web().pressure_wait_ms = 300'000;
   EXPECT_EQ(only("waited", 4),
-            "1 allocation waited up to 5m: the card is short of what is never swapped");
+            "1 allocation waited up to 5m: the device is short of memory that is never swapped");
   web().refusal = "it captures a graph";
-  EXPECT_EQ(only("kept", 5), "could not give memory back when asked: it captures a graph");
+  EXPECT_EQ(only("kept", 5), "could not release memory on request: it captures a graph");
   EXPECT_EQ(only("", 6), "");
-  web().refusal = "the host has no memory for it";
+  web().refusal = "the host has too little memory for it";
   EXPECT_NE(only("host-short", 7), "");
 }
 

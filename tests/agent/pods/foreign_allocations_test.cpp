@@ -94,12 +94,12 @@ TEST(DeviceHealth, HeldOrUsedByOthers_UnhealthyWithReason) {
   EXPECT_FALSE(health.held({}));
   EXPECT_TRUE(health.held({{1, "pod s/p"}}));
   EXPECT_TRUE(health.good(0));
-  EXPECT_EQ(health.why(1), "pod s/p has it from another plugin");
+  EXPECT_EQ(health.why(1), "pod s/p holds it from another plugin");
   EXPECT_FALSE(health.held({{1, "pod s/q"}})) << "the card is as bad as before";
-  EXPECT_EQ(health.why(1), "pod s/q has it from another plugin");
+  EXPECT_EQ(health.why(1), "pod s/q holds it from another plugin");
   EXPECT_TRUE(health.used({{0, "process 12 (python3)"}}));
   EXPECT_FALSE(health.used({{0, "process 13 (python3)"}})) << "of the same card";
-  EXPECT_EQ(health.why(0), "process 13 (python3), which is nobody's, uses it");
+  EXPECT_EQ(health.why(0), "process 13 (python3), an unmanaged process, uses it");
   EXPECT_EQ(health.heldBy(0), "") << "no plugin gave it";
   EXPECT_TRUE(health.used({}));
   EXPECT_TRUE(health.good(0));

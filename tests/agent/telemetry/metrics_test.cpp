@@ -289,7 +289,7 @@ TEST(AgentMetrics, HamiNamesEnabled_LegacySamplesWritten) {
 TEST(AgentMetrics, HeldByOtherPlugin_HealthyButOccupied) {
   MetricsInput some = all();
   some.faulty.clear();
-  some.snapshot.devices[0].fault = "pod a/b has it from another plugin";
+  some.snapshot.devices[0].fault = "pod a/b holds it from another plugin";
   const std::set<std::string> lines = linesOf(exposition(some));
   const auto ends = [&](const std::string& name, const std::string& value) {
     return std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {

@@ -44,7 +44,7 @@ class TenantRecoveryTest : public ::testing::Test {
     ASSERT_EQ(after_.tenants.size(), 1u);
     EXPECT_EQ(after_.tenants[0].state, "broken");
     EXPECT_NE(after_.tenants[0].note.find(why), std::string::npos) << after_.tenants[0].note;
-    EXPECT_NE(sandbox_.agentLog().find("its share is kept while a process lives in it"),
+    EXPECT_NE(sandbox_.agentLog().find("its share is kept while its processes run"),
               std::string::npos);
     EXPECT_EQ(after_.devices.at(0).allocated, gib(4).count);
     // Nobody gets what it holds, the rest is to be had.
@@ -122,7 +122,7 @@ TEST_F(TenantRecoveryTest, LostRecord_ReadFromControlPage) {
   ASSERT_EQ(after_.tenants.size(), 1u);
   EXPECT_EQ(after_.tenants[0].shares.at(0).limit, gib(4).count);
   EXPECT_EQ(after_.tenants[0].shares.at(0).used, 1048576u);
-  EXPECT_NE(sandbox_.agentLog().find("its note is lost: "), std::string::npos);
+  EXPECT_NE(sandbox_.agentLog().find("its record is lost: "), std::string::npos);
   expectGoneWithItsProcesses();
 }
 

@@ -85,7 +85,7 @@ TEST_F(HookTest, Kill_EndsDescendants) {
   EXPECT_EQ(hook->poll(), HookState::kRunning);
   hook->kill();
   EXPECT_EQ(hook->poll(), HookState::kFailed);
-  EXPECT_EQ(hook->ending(), "killed: its time was over");
+  EXPECT_EQ(hook->ending(), "killed at the deadline");
   // Gone, or dead and waiting for whoever inherited it.
   const auto alive = [&] {
     std::ifstream stat("/proc/" + std::to_string(child) + "/stat");

@@ -115,9 +115,9 @@ TEST(Doctor, NodeSettingsFile_ErrorsNamedByLine) {
     const char* text;
     const char* said;
   } cases[] = {
-      {"settings:\n- nodes: ['*']\n  cores: 80\n", "ok: all of it is heeded"},
+      {"settings:\n- nodes: ['*']\n  cores: 80\n", "ok: all settings are used"},
       {"settings:\n- nodes: ['*']\n  cor: 80\n",
-       "warning: /srv/nodes.yaml:3:3: \"cor\" is not known; known are nodes, exclude, per_device, "
+       "warning: /srv/nodes.yaml:3:3: \"cor\" is unknown; accepted: nodes, exclude, per_device, "
        "cores, overcommit, device_budget, host_reserve, announce_numa"},
       {"settings:\n- nodes: ['*']\n  cores: 800\n", "fault: /srv/nodes.yaml:3:10: "},
       {"settings:\n- nodes: ['*'\n", "fault: /srv/nodes.yaml:"},
@@ -171,7 +171,7 @@ TEST(Doctor, SettingsOfRunningAgent_FoundByItsCommandLine) {
     Child agent = sandbox.start(start);
     ASSERT_TRUE(agent.complained("ready"));
     EXPECT_EQ(seenOf(parsed(sandbox.divvy(words)), "node-settings", file),
-              "ok: all of it is heeded");
+              "ok: all settings are used");
     made.file("/good.yaml", "settings:\n- nodes: ['*']\n  cores: [\n");
     const Outcome spoiled = sandbox.divvy(words);
     EXPECT_EQ(spoiled.code(), 3) << spoiled.out;
@@ -179,7 +179,7 @@ TEST(Doctor, SettingsOfRunningAgent_FoundByItsCommandLine) {
         << spoiled.out;
     made.remove("/good.yaml");
     EXPECT_EQ(seenOf(parsed(sandbox.divvy(words)), "node-settings", file),
-              "fault: is not there, and the agent of " + sandbox.root() + "/sim-h100 names it");
+              "fault: does not exist, and the agent of " + sandbox.root() + "/sim-h100 names it");
     agent.signal(SIGTERM);
     EXPECT_EQ(agent.wait().code(), 0);
   }

@@ -118,8 +118,9 @@ TEST(Explain, TenantsOfLowerPriority_NamedAsVictims) {
                 .size(),
             2u);
   const Outcome text = sandbox.divvy({"explain", "--sim", "h100x2", "--memory", "20Gi"});
-  EXPECT_NE(text.out.find("would fit now if train (low, 70 GiB) ended; nothing ends it for it\n"),
-            std::string::npos)
+  EXPECT_NE(
+      text.out.find("would fit now if train (low, 70 GiB) ended; divvy ends it for no request\n"),
+      std::string::npos)
       << text.out;
   EXPECT_EQ(runs(sandbox, asked).code(), 1);
   low.signal(SIGTERM);

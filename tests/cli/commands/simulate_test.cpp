@@ -168,7 +168,7 @@ TEST_F(Simulate, UsageErrors_AcceptedNamedAndFileKept) {
   const std::string file = put("out.json", "as it was");
   const std::vector<std::pair<Words, std::string>> cases{
       {{"simulate"}, "see divvy simulate --help"},
-      {{"simulate", "openx"}, "\"openx\" is no command; accepted: openb plan day defrag"},
+      {{"simulate", "openx"}, "\"openx\" is not a command; accepted: openb plan day defrag"},
       {{"simulate", "day"}, "scenario is required"},
       {{"simulate", "day", folder_}, "is a directory; accepted: a scenario in YAML"},
       {{"simulate", "day", put("bad.yaml", "name: a\nhours: none\n")},
@@ -176,7 +176,7 @@ TEST_F(Simulate, UsageErrors_AcceptedNamedAndFileKept) {
       {plan({"--overcommit", "0.9"}), "\"0.9\" is not accepted; numbers from 1.0 to 4.0"},
       {plan({"--overcommit", "1.0,"}), "--overcommit \"\" is not accepted"},
       {plan({"--overcommit", "nan"}), "--overcommit \"nan\""},
-      {plan({"--policy", "all"}), "--policy: accepted is one of them"},
+      {plan({"--policy", "all"}), "--policy: several values; accepted: one of them"},
       {plan({"--pods", openb({})[5]}), "--pods: 2 files; accepted: one"},
       {plan({"-o", "yaml"}), "--output \"yaml\" is not known; accepted: table, json"},
       {plan({"--tune", "1"}), "see divvy simulate plan --help"},

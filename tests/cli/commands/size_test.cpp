@@ -71,7 +71,7 @@ TEST(Size, DoesNotFit_ExitThreeAndNoManifest) {
   const Outcome outcome = sized(llama({"--gpu", "4090", "--gpus", "1"}));
   EXPECT_EQ(outcome.code(), 3) << outcome.err;
   EXPECT_TRUE(has(outcome.out, "does not fit on rtx4090")) << outcome.out;
-  EXPECT_TRUE(has(outcome.out, "There: at most")) << outcome.out;
+  EXPECT_TRUE(has(outcome.out, "Maximum there: ")) << outcome.out;
   EXPECT_FALSE(has(outcome.out, "divvy run")) << outcome.out;
   // Nothing is left to be applied by mistake.
   const Outcome yaml = sized(llama({"--gpu", "4090", "--gpus", "1", "--manifest"}));
@@ -150,8 +150,8 @@ struct Case {
 
 TEST(Size, BadInput_OneLineWithAccepted) {
   const std::vector<Case> cases{
-      {{}, "accepted is either --model or --list"},
-      {{"--model", "gpt2", "--list"}, "accepted is either --model or --list"},
+      {{}, "one of --model and --list is required"},
+      {{"--model", "gpt2", "--list"}, "one of --model and --list is required"},
       {{"--model", "lama-3-8b"}, "did you mean llama-3-8b"},
       {{"--model", ""}, "--model has no value"},
       {llama({"--concurrency", "0"}), "--concurrency"},
@@ -171,7 +171,7 @@ TEST(Size, BadInput_OneLineWithAccepted) {
       {{"--model", "gpt2", "--concurrency", "9", "--max-num-seqs", "8"},
        "at least --concurrency 9"},
       {{"--model", "gpt2", "-o", "xml"}, "accepted: table, json, yaml"},
-      {{"--model", "gpt2", "-o", "json", "--manifest"}, "--manifest is -o yaml"}};
+      {{"--model", "gpt2", "-o", "json", "--manifest"}, "--manifest implies -o yaml"}};
   for (const Case& each : cases) {
     const Outcome outcome = sized(each.words);
     EXPECT_EQ(outcome.code(), 2) << outcome.err;
@@ -180,7 +180,7 @@ TEST(Size, BadInput_OneLineWithAccepted) {
     EXPECT_TRUE(has(outcome.err, each.says)) << outcome.err << "should say: " << each.says;
   }
   EXPECT_EQ(sized({"--model", "none/such.json"}).code(), 1);
-  EXPECT_TRUE(has(sized({"--model", "/dev/zero"}).err, "not a plain file"));
+  EXPECT_TRUE(has(sized({"--model", "/dev/zero"}).err, "not a regular file"));
 }
 
 }  // namespace

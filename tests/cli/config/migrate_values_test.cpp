@@ -46,7 +46,7 @@ legacyMetrics: true
   EXPECT_EQ(values["imagePullSecrets"][0]["name"].as<std::string>(), "mine");
   EXPECT_TRUE(values["scheduler"]["compatMetrics"].as<bool>());
   EXPECT_TRUE(values["agent"]["metrics"]["compat"].as<bool>()) << "HAMi has one switch for both";
-  EXPECT_NE(text.find("# Not known: 0\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("# Unknown keys: 0\n"), std::string::npos) << text;
 }
 
 // Regression: what the chart's schema has as text came out as booleans and numbers, and was
@@ -84,10 +84,10 @@ TEST(MigrateValues, KubeSchedulerVersionAndPaths_NotTakenOver) {
   EXPECT_EQ(YAML::Load(text).size(), 0u) << text;
   EXPECT_NE(text.find("#   scheduler.kubeScheduler.imageTag: the cluster's own"),
             std::string::npos);
-  EXPECT_NE(text.find("# What somebody has to decide: 1\n#   global.imageRegistry: image.registry"),
+  EXPECT_NE(text.find("# Decide by hand: 1\n#   global.imageRegistry: image.registry"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("# Not known: 0\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("# Unknown keys: 0\n"), std::string::npos) << text;
 }
 
 // Its chart's own false would have switched off the names that it always tells.
@@ -120,7 +120,7 @@ TEST(MigrateValues, LegacyMetricsNotTrue_HamiMetricNamesMentioned) {
 
 TEST(MigrateValues, UnknownKeys_NamedAndCounted) {
   const std::string text = migrated("madeUp: {a: 1, b: [2]}\nempty: {}\nscheduler: {newKnob: x}\n");
-  EXPECT_NE(text.find("# Not known: 3\n#   madeUp.a\n#   madeUp.b\n#   scheduler.newKnob\n"),
+  EXPECT_NE(text.find("# Unknown keys: 3\n#   madeUp.a\n#   madeUp.b\n#   scheduler.newKnob\n"),
             std::string::npos)
       << text;
 }
@@ -131,15 +131,14 @@ TEST(MigrateValues, HamiDefaults_NoValuesWritten) {
       "schedulerName: hami-scheduler\nscheduler: {replicas: 1}\n"
       "devicePlugin: {deviceMemoryScaling: 1}\n");
   EXPECT_EQ(YAML::Load(text).size(), 0u) << text;
-  EXPECT_EQ(text.find("has to decide"), std::string::npos) << text;
+  EXPECT_EQ(text.find("Decide by hand"), std::string::npos) << text;
 }
 
 TEST(MigrateValues, ManualDecisions_ListedWithReason) {
   const std::string text = migrated(
       "resourceName: example.com/gpu\nresourceCores: example.com/cores\n"
       "global: {gpuHookPath: /usr/local}\n");
-  EXPECT_NE(text.find("# What somebody has to decide: 2\n#   resourceName: "), std::string::npos)
-      << text;
+  EXPECT_NE(text.find("# Decide by hand: 2\n#   resourceName: "), std::string::npos) << text;
   EXPECT_NE(text.find("#   global.gpuHookPath: "), std::string::npos) << text;
   EXPECT_EQ(YAML::Load(text)["agent"]["resource"].as<std::string>(), "example.com/gpu");
 }

@@ -68,7 +68,7 @@ class ExcludedCardsTest : public ::testing::Test {
 TEST_F(ExcludedCardsTest, ExcludedDevices_NotAllocatedAndShown) {
   exclude("0, 2, 7");
   Child agent = this->agent();
-  EXPECT_TRUE(agent.complained("index 7, too, which is no device of this node"));
+  EXPECT_TRUE(agent.complained("index 7 is not a device of this node"));
   EXPECT_EQ(excluded(), "x-x");
   const Outcome table = sandbox_.divvy({"gpus", "--sim", kCards});
   EXPECT_NE(table.out.find("NOTES"), std::string::npos) << table.out;
@@ -120,7 +120,7 @@ TEST_F(ExcludedCardsTest, UnknownKeys_NamedAndCounted) {
   std::ofstream(file_) << "settings:\n- nodes: ['*']\n  exclud: {indices: [0]}\n  colour: 1\n";
   Child agent = this->agent();
   EXPECT_TRUE(agent.complained(":3:3: \"exclud\" is not known"));
-  EXPECT_TRUE(agent.complained("2 keys are not known or not heeded"));
+  EXPECT_TRUE(agent.complained("2 keys are unknown or ignored"));
   EXPECT_EQ(excluded(), "---");
   end(agent);
 }

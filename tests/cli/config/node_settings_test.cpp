@@ -116,7 +116,7 @@ TEST(NodeSettings, HamiConfigMap_ReadUnchanged) {
   EXPECT_EQ(settingsFor(read(text), "worker-1").per_device, 12u);
   EXPECT_THAT(refusal("kind: ConfigMap\ndata: {}\n"), HasSubstr("ConfigMap with config.json"));
   EXPECT_THAT(refusal("kind: ConfigMap\ndata: {config.json: '{\"nodeconfig\": 3}'}\n"),
-              HasSubstr("nodes.yaml (config.json):1:16: nodeconfig is no list"));
+              HasSubstr("nodes.yaml (config.json):1:16: nodeconfig is not a list"));
 }
 
 TEST(NodeSettings, OwnAndHamiSettings_OwnPrevail) {
@@ -134,11 +134,11 @@ TEST(NodeSettings, UnheededKeys_NamedWithLine) {
       "more: 1\n");
   EXPECT_THAT(all.unheeded,
               ElementsAre(HasSubstr("nodes.yaml:10:1: \"more\" is not known"),
-                          HasSubstr("nodes.yaml:9:3: \"color\" is not known; known are name, "),
+                          HasSubstr("nodes.yaml:9:3: \"color\" is unknown; accepted: name, "),
                           HasSubstr("nodes.yaml:8:22: \"devicecorescaling\" above 1"),
-                          HasSubstr("nodes.yaml:7:18: \"operatingmode\" is not heeded"),
+                          HasSubstr("nodes.yaml:7:18: \"operatingmode\" is ignored"),
                           HasSubstr("nodes.yaml:3:3: \"perdevice\" is not known"),
-                          HasSubstr("nodes.yaml:4:13: \"uuid\" is not known; known are uuids")));
+                          HasSubstr("nodes.yaml:4:13: \"uuid\" is unknown; accepted: uuids")));
   EXPECT_EQ(settingsFor(all, "n").cores, 100u);
   EXPECT_EQ(settingsFor(all, "n").exclude, agent::DeviceExclusions());
 }
@@ -152,9 +152,9 @@ TEST(NodeSettings, WrongValues_RefusedWithPlaceAndAccepted) {
   const Wrong cases[] = {
       {"", "accepted: a map with settings, nodeconfig"},
       {"other: 1\n", "has no settings; accepted: a map with settings, or HAMi's nodeconfig"},
-      {"settings: 3\n", "nodes.yaml:1:11: settings is no list"},
+      {"settings: 3\n", "nodes.yaml:1:11: settings is not a list"},
       {"settings:\n- per_device: 3\n", "nodes.yaml:2:3: lacks nodes"},
-      {"settings:\n- nodes: []\n", "nodes is no list; accepted: a list with something in it"},
+      {"settings:\n- nodes: []\n", "nodes is not a list; accepted: a list that is not empty"},
       {"settings:\n- nodes: ['']\n", "accepted: a node's name, or a pattern"},
       {"settings:\n- nodes: [n]\n  per_device: 0\n",
        "nodes.yaml:3:15: \"0\"; accepted: a whole number from 1 to 100"},
@@ -169,7 +169,7 @@ TEST(NodeSettings, WrongValues_RefusedWithPlaceAndAccepted) {
       {"settings:\n- nodes: [n]\n  host_reserve: -1\n", "nodes.yaml:3:17: "},
       {"settings:\n- nodes: [n]\n  exclude: [0]\n", "accepted: a map with uuids, indices"},
       {"settings:\n- nodes: [n]\n  exclude: {indices: [-1]}\n", "from 0 to 1023"},
-      {"settings:\n- nodes: [n]\n  exclude: {uuids: [GPU-]}\n", "its beginning beyond GPU-"},
+      {"settings:\n- nodes: [n]\n  exclude: {uuids: [GPU-]}\n", "a prefix longer than GPU-"},
       {"nodeconfig: [{devicesplitcount: 3}]\n", "lacks name"},
       {"nodeconfig: [{name: n, devicememoryscaling: 0.8}]\n", "accepted: 1.0 to 4.0"},
       {"nodeconfig: [{name: n, devicesplitcount: 200}]\n", "from 1 to 100"},

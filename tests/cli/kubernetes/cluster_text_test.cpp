@@ -198,7 +198,8 @@ TEST_F(Filters, RequestedAmounts_ComparedWithWhatIsLeft) {
 
 TEST_F(Filters, TaintsAndSelectors_ReasonNamed) {
   EXPECT_EQ(whyNot(R"({"nodeSelector":{"disk":"ssd"}})"), "");
-  EXPECT_EQ(whyNot(R"({"nodeSelector":{"disk":"hdd"}})"), "is not one that the pod selects");
+  EXPECT_EQ(whyNot(R"({"nodeSelector":{"disk":"hdd"}})"),
+            "does not match the pod's node selector or affinity");
   const auto affine = [](const std::string& expression) {
     return R"({"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":
       {"nodeSelectorTerms":[{"matchExpressions":[)" +

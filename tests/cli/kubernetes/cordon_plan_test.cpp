@@ -84,7 +84,7 @@ TEST(Cordon, AnnotationList_OthersKeptWithoutDuplicates) {
 
 TEST(Cordon, PodWithoutControllerOrNotEvictable_NotEvicted) {
   kube::Pod pod;
-  EXPECT_EQ(whyNotToEvict(pod), "nobody would make it anew");
+  EXPECT_EQ(whyNotToEvict(pod), "no controller would recreate it");
   pod.meta.deleting = true;
   EXPECT_EQ(whyNotToEvict(pod), "") << "it leaves already";
   pod.meta.deleting = false;

@@ -34,7 +34,7 @@ const kube::Node kPlain = nodeWith("plain", {{"cpu", "8"}});
 
 TEST(DeviceClasses, NodeLacksResource_NodeNamed) {
   EXPECT_THAT(hazardText(kClasses, kShare, {kSilent, kTells, kPlain}),
-              AllOf(HasSubstr("DeviceClass gpu.nvidia.com stands for nvidia.com/gpu"),
+              AllOf(HasSubstr("DeviceClass gpu.nvidia.com is mapped to nvidia.com/gpu"),
                     HasSubstr("announce nvidia.com/gpumem (silent)"), Not(HasSubstr("cpu")),
                     Not(HasSubstr("plain"))));
 }

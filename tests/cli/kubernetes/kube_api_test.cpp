@@ -71,7 +71,7 @@ TEST(KubeApi, ListFails_PathNamedOnce) {
   ASSERT_TRUE(api) << api.error().message();
   for (const auto& [path, why] :
        {std::pair("/api/v1/pods", "pods is forbidden"),
-        std::pair("/api/v1/nodes", "the answer is no list"), std::pair("/api/v1/none", "404")}) {
+        std::pair("/api/v1/nodes", "the answer is not a list"), std::pair("/api/v1/none", "404")}) {
     const Result<void> listed = (*api)->list(path, "", [](const json::value&) {});
     ASSERT_FALSE(listed) << path;
     const std::string said = listed.error().message();

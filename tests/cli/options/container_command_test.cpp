@@ -102,16 +102,17 @@ TEST(ContainerCommand, MountOverShare_Refused) {
         Words{"--mount", "type=bind,src=/a,dst=/run/divvy/lib", "i"},
         Words{"--mount", "type=tmpfs,destination=/etc/ld.so.preload", "i"},
         Words{"-v", "/run/divvy", "i"}})
-    EXPECT_THAT(refusalOf(words), HasSubstr("is where its share is mounted"));
+    EXPECT_THAT(refusalOf(words), HasSubstr("hides the mount of its share"));
 }
 
 TEST(ContainerCommand, DivvyOptionBehindRuntime_CorrectPlaceNamed) {
   EXPECT_THAT(refusalOf({"--cores", "30", "image"}),
               HasSubstr("accepted: divvy run --cores ... --podman"));
-  EXPECT_THAT(refusalOf({"--sim", "image"}, Runtime::kDocker), HasSubstr("--sim is Divvy's"));
+  EXPECT_THAT(refusalOf({"--sim", "image"}, Runtime::kDocker),
+              HasSubstr("--sim is an option of divvy run"));
   // Podman has that one, too.
   EXPECT_THAT(parsed({"--memory", "4g", "image"}).remarks,
-              ElementsAre(HasSubstr("is of the host's memory")));
+              ElementsAre(HasSubstr("limits host memory")));
 }
 
 TEST(ContainerCommand, NoImage_Refused) {

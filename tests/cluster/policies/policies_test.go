@@ -225,7 +225,7 @@ func TestPolicies(t *testing.T) {
 		{"the agent makes one", pods, agent, "own", nil, pod(noted(allocated, "b")), "pods", true, allocated},
 		{"somebody there", pods, tenant, "own", held, pod(noted(allocated, "b")), "pods", true, allocated},
 
-		{"bound by a tenant", bindings, tenant, "", nil, binding(), "pods/binding", true, tenant + " may not bind"},
+		{"bound by a tenant", bindings, tenant, "", nil, binding(), "pods/binding", true, tenant + " must not bind"},
 		{"bound of old", bindings, tenant, "", nil, binding(allocated, "a"), "bindings", true, "annotations"},
 		{"bound by another scheduler", bindings, "volcano", "", nil, binding(), "pods/binding", false, ""},
 		{"with an assignment", bindings, "volcano", "", nil, binding(allocated, "a"), "pods/binding", true, allocated},

@@ -21,14 +21,14 @@ TEST(ReadSettings, SeveralFiles_NamedWithPlaceAndSource) {
   const Result<RootFs> tree = RootFs::open(made.root());
   ASSERT_TRUE(tree);
   const Findings findings = diagnose(readNode(*tree, terms), {"node-settings"});
-  EXPECT_EQ(saidOf(findings, "node-settings"),
-            "fault /etc/mine.yaml: is not there, and --node-settings names it\n"
-            "fault /in/its/container.yaml: /in/its/container.yaml:1:1: lacks settings\n"
-            "fault /gone.yaml: is not there, and /etc/default/divvy-agent names it\n"
-            "ok /etc/divvy/node-settings.yaml: all of it is heeded\n"
-            "fault /var/lib/kubelet/pods/6f1c" +
-                kPodsSettings + ": /var/lib/kubelet/pods/6f1c" + kPodsSettings +
-                ":1:1: lacks settings\n");
+  EXPECT_EQ(
+      saidOf(findings, "node-settings"),
+      "fault /etc/mine.yaml: does not exist, and --node-settings names it\nfault "
+      "/in/its/container.yaml: /in/its/container.yaml:1:1: lacks settings\nfault /gone.yaml: does "
+      "not exist, and /etc/default/divvy-agent names it\nok /etc/divvy/node-settings.yaml: all "
+      "settings are used\nfault /var/lib/kubelet/pods/6f1c" +
+          kPodsSettings + ": /var/lib/kubelet/pods/6f1c" + kPodsSettings +
+          ":1:1: lacks settings\n");
 }
 
 TEST(ReadSettings, SamePathTwice_OneFindingPerDistinctText) {
@@ -36,7 +36,7 @@ TEST(ReadSettings, SamePathTwice_OneFindingPerDistinctText) {
   made.healthyNode();
   made.answer.settings = NamedText{kSettings, made.text(kSettings)};
   EXPECT_EQ(saidOf(made.findings(), "node-settings"),
-            "ok " + kSettings + ": all of it is heeded\n");
+            "ok " + kSettings + ": all settings are used\n");
   // A container's own.
   made.answer.settings->text = std::string("sett");
   EXPECT_EQ(stateOf(made.findings(), "node-settings"), FindingState::kFault);
@@ -50,7 +50,7 @@ TEST(ReadSettings, NoSettings_OkOnlyWhereAgentSaysSo) {
   made.remove(kSettings);
   EXPECT_EQ(stateOf(made.findings(), "node-settings"), FindingState::kSkipped);
   made.answer.words_known = true;
-  EXPECT_EQ(saidOf(made.findings(), "node-settings"), "ok /run/divvy/gpu: it was given none\n");
+  EXPECT_EQ(saidOf(made.findings(), "node-settings"), "ok /run/divvy/gpu: it has none\n");
   NodeFacts facts = made.read();
   facts.settings.unlisted = Error(ErrorCode::kIo, "/var/lib/kubelet/pods: Permission denied");
   EXPECT_EQ(saidOf(diagnose(facts), "node-settings"),

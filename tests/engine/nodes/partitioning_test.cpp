@@ -241,8 +241,8 @@ TEST_F(PartitionedNodeTest, NamedPartWithMemory_Refused) {
   Request request = part("a", "2g");
   request.shape.containers[0].devices.memory = gib(1);
   EXPECT_EQ(engine_.decide(request).error().message(),
-            "container 0: the part 2g, and memory or compute; accepted: a part by its name, or by "
-            "what it has");
+            "container 0: the part 2g, and memory or compute; accepted: a part by name, or by "
+            "memory and compute");
 }
 
 // Somebody else's decision: the place is taken, or no part begins there.

@@ -93,7 +93,7 @@ TEST(KubeconfigFiles, SameNameInSeveral_FirstFileWins) {
 TEST(KubeconfigFiles, WrongContent_ErrorNamesFile) {
   const std::vector<Case> cases{
       {"malformed, and not needed", {whole("a"), "users: ["}, "f1:"},
-      {"no map", {whole("a"), "just words"}, "f1:1:1: is no kubeconfig: expected a map"},
+      {"no map", {whole("a"), "just words"}, "f1:1:1: is not a kubeconfig: expected a map"},
       {"a list that is none", {"users: {}\n", whole("a")}, "f0:1:8: users is not a list"},
       {"a context that no file has",
        {current("c"), cluster("a", "server: 'https://h'")},
@@ -272,17 +272,17 @@ TEST_F(KubeconfigList, OptionsBesideKubeconfig_TakePrecedence) {
        "no: " + base + ": has no cluster \"no\""},
       {"no such user", with([](W& w) { w.user = "no"; }), "no: " + base + ": has no user \"no\""},
       {"a server that is none", with([](W& w) { w.server = "m:1"; }),
-       "no: --server: \"m:1\" is no server: expected https://HOST[:PORT][/PATH]"},
+       "no: --server: \"m:1\" is not a server: expected https://HOST[:PORT][/PATH]"},
       {"half a certificate", with([&](W& w) { w.key_file = mine; }),
        "no: --client-certificate and --client-key belong together; accepted: both"},
       {"a file that is not there", with([](W& w) { w.authority_file = "/nowhere/ca"; }),
        "no: --certificate-authority: reading /nowhere/ca: No such file or directory"},
       {"a group of nobody", with([](W& w) { w.user = "v", w.as.groups = {"a"}; }),
-       "no: --as-group and --as-uid are of who is said with --as; accepted: with it"},
+       "no: --as-group and --as-uid require --as; accepted: with it"},
       {"another line of the request", with([](W& w) { w.as.user = "joe\r\nX: y"; }),
-       "no: the user of --as has a byte that is no letter"},
+       "no: the user of --as has a byte that is not a letter"},
       {"and in a token", with([](W& w) { w.token = "x\ny"; }),
-       "no: the token has a byte that is no letter"},
+       "no: the token has a byte that is not a letter"},
   };
   for (const Said& one : cases)
     EXPECT_EQ(told(kubeconfigFileAccess(base, one.words)), one.told) << one.what;

@@ -108,7 +108,7 @@ TEST(ShareAnnotations, InvalidAnnotation_ErrorSaysAccepted) {
            {"use.divvy.dev/guarantee", "4Gi", "accepted: guaranteed, on-pressure"},
            {"use.divvy.dev/memory", "4Gi", "not known"},
            {"c1.use.divvy.dev/guaranteed", "4Gi", "no container \"c1\""},
-           {"c0.use.divvy.dev/pool", "a", "accepted: of the pod"},
+           {"c0.use.divvy.dev/pool", "a", "accepted: for the pod"},
            {"use.divvy.dev/guaranteed", "much", "accepted: 4Gi"},
            {"use.divvy.dev/guaranteed", "101%", "accepted: 4Gi"},
            {"use.divvy.dev/guaranteed", "9Gi", "more than container c0 has"},

@@ -100,12 +100,12 @@ TEST(FencingPolicy, RefusalThatLasts_IsExplained) {
   EXPECT_EQ(explainFenced("pods \"p\" is forbidden: no quota"),
             "pods \"p\" is forbidden: no quota");
   EXPECT_NE(explainFenced("denied: no params found for policy binding with `Deny` action")
-                .find("start API servers anew"),
+                .find("restart API servers"),
             std::string::npos);
   const std::string policy = defaultManifests().at("fencing.yaml");
   const std::string said = "it was decided in a term of the scheduler's Lease that is over";
   ASSERT_NE(policy.find("message: " + said + "\n"), std::string::npos);
-  EXPECT_NE(explainFenced("denied request: " + said).find("where it stays so"), std::string::npos);
+  EXPECT_NE(explainFenced("denied request: " + said).find("if this persists"), std::string::npos);
 }
 
 }  // namespace

@@ -75,8 +75,8 @@ TEST(GatedPodQueue, CyclicOrMissingQueue_PodsGatedWithReason) {
   Life life(store);
   life.run();
   EXPECT_EQ(store.bound(""), 0u);
-  EXPECT_EQ(life.why("p"), "queue a is not in force: it is below itself");
-  EXPECT_EQ(life.why("q"), "there is no queue called \"none\"");
+  EXPECT_EQ(life.why("p"), "queue a is not in force: it is its own ancestor");
+  EXPECT_EQ(life.why("q"), "no queue \"none\"");
 }
 
 TEST(GatedPodQueue, PodWithoutQueue_OnlyLosesGate) {
@@ -95,7 +95,8 @@ TEST(GatedPodQueue, ForeignGateFirst_ReasonNamesIt) {
   store.add(pod);
   Life life(store);
   life.run();
-  EXPECT_EQ(life.why("p"), "others' gates are still there: kueue.x-k8s.io/admission");
+  EXPECT_EQ(life.why("p"),
+            "waiting for scheduling gates of other controllers: kueue.x-k8s.io/admission");
 }
 
 TEST(GatedPodQueue, ForeignGate_IsAwaited) {
@@ -106,7 +107,8 @@ TEST(GatedPodQueue, ForeignGate_IsAwaited) {
   Life life(store);
   life.run();
   EXPECT_EQ(store.gated("p"), 1u);
-  EXPECT_EQ(life.why("p"), "others' gates are still there: kueue.x-k8s.io/admission");
+  EXPECT_EQ(life.why("p"),
+            "waiting for scheduling gates of other controllers: kueue.x-k8s.io/admission");
   store.pods.at("p").gates.pop_back();
   life.hear("p");
   life.run();
@@ -231,7 +233,7 @@ TEST(GatedPodQueue, CpuScarce_GangIsSpread) {
       EXPECT_EQ(on["a"], 2);
       EXPECT_EQ(on["b"], 2);
     } else {
-      EXPECT_NE(life.why("g0").find("find no processors or memory"), std::string::npos)
+      EXPECT_NE(life.why("g0").find("find too little CPU or memory"), std::string::npos)
           << life.why("g0");
     }
   }

@@ -260,7 +260,7 @@ TEST(Readiness, SilentSource_NamedWithDuration) {
   EXPECT_TRUE(extenderReadiness(sources, verdict).ready) << "that happens";
   sources[0] = {"nodes", true, 30'001, "refused"};
   EXPECT_FALSE(webhookReadiness(sources, verdict).ready);
-  EXPECT_EQ(extenderReadiness(sources, verdict).text, "nodes: nothing was heard for 30 s: refused");
+  EXPECT_EQ(extenderReadiness(sources, verdict).text, "nodes: no events for 30 s: refused");
 }
 
 }  // namespace

@@ -131,7 +131,7 @@ TEST_F(LeaseWatcherTest, LeaseIsGone_LeadsNoMore) {
   ASSERT_TRUE(leads());
   api.remove(kube::leasePath(kLeaseNamespace, kName));
   ASSERT_TRUE(until([&] { return !leads(); }, seconds(2)));
-  EXPECT_EQ(watcher->verdict().why, "there is no lease yet");
+  EXPECT_EQ(watcher->verdict().why, "no lease exists yet");
 }
 
 TEST_F(LeaseWatcherTest, UnreadableLease_LeadsNoMore) {

@@ -89,7 +89,7 @@ TEST(Replay, ForgedHistory_ReasonsOfTheInstant) {
   EXPECT_EQ(lost.was, "a: a/0");
   EXPECT_EQ(lost.is, "nowhere");
   EXPECT_NE(lost.why.find("a/0: needs 60 GiB, 20 GiB free"), std::string::npos) << lost.why;
-  EXPECT_EQ(again->decisions.differences[1].why, "it fits; it was told: no room at all");
+  EXPECT_EQ(again->decisions.differences[1].why, "it fits; the old answer was: no room at all");
   EXPECT_EQ(again->anew.same, 1u);
   ASSERT_EQ(again->pending.size(), 2u);
   EXPECT_FALSE(again->pending[0].fits);

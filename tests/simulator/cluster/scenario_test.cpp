@@ -87,7 +87,7 @@ TEST(ScenarioText, InvalidText_ErrorNamesPlace) {
       {"name: web", "name: \"a b\"", "s.yaml:8:11: is no name; accepted: up to 40 letters"},
       {"[1.0, 1.25]", "[1.25, 1.0]", "s.yaml:17:22: does not ascend"},
       {"[1.0, 1.25]", "[0.5]", "accepted: a number from 1 to 4"},
-      {"[1.0, 1.25]", "[]", "accepted: a list with something in it"},
+      {"[1.0, 1.25]", "[]", "accepted: a list that is not empty"},
       {"policy: bestfit", "policy: best", "accepted: random, dotprod"},
       {"clusters:\n", "clusters: 7\nx:\n", "s.yaml:6:1: unknown key \"x\""},
       {"gpus: 4, ", "gpus: 4, gpus: 5, ", "is there twice"},

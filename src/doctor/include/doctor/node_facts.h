@@ -15,7 +15,7 @@ namespace divvy::doctor {
 using Text = Result<std::string>;
 
 inline Error unread() {
-  return {ErrorCode::kNotFound, "not looked for"};
+  return {ErrorCode::kNotFound, "not checked"};
 }
 // Returns whether the thing is known to be absent. Other errors mean that nothing is known.
 template <typename T>

@@ -60,7 +60,7 @@ constexpr const char* pinWords(PinReason reason) {
     case PinReason::kBefore:
       return "allocated before";
     case PinReason::kDriver:
-      return "the driver lacks what it takes";
+      return "the driver lacks the required functions";
     case PinReason::kMulticast:
       return "multicast";
     case PinReason::kSparseArray:
