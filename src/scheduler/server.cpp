@@ -138,7 +138,8 @@ class Service {
     }
     exporter_ = std::make_unique<Exporter>(
         loop_.get_executor(), cache_, counts_,
-        Exporter::Options{options_.hami_metrics, [this] { return whyNot().empty(); },
+        Exporter::Options{{options_.hami_metrics, options_.deprecated_names},
+                          [this] { return whyNot().empty(); },
                           [this] { return client_->calls(); }});
     listen = {options_.metrics_host, options_.metrics_port, {}, {}};
     Result<std::unique_ptr<http::Server>> metrics =

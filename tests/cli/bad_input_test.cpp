@@ -209,6 +209,8 @@ TEST(CommandLine, BadAgentAndSwapOptions_UsageErrorWithAccepted) {
       {{"agent", "--node-name", "n", "--per-device", "101"}, "1 to 100"},
       {{"agent", "--metrics-listen", "9394"}, "HOST:PORT is"},
       {{"agent", "--compat-metrics"}, "accepted: with --metrics-listen"},
+      {{"agent", "--deprecated-names", "yes"}, "--deprecated-names \"yes\""},
+      {{"scheduler", "--deprecated-names", "yes"}, "accepted: on, off"},
       {{"agent", "--metrics-listen", "127.0.0.1:99999"}, "HOST:PORT is"},
       {{"agent", "--overcommit", "5"}, "--overcommit: overcommit \"5\" is not understood"},
       {{"agent", "--overcommit", "0.5"}, "accepted: 1.0 to 4.0"},

@@ -192,7 +192,7 @@ func (w *world) mainIsChanged(both *duo) error {
 	}
 	return errors.Join(
 		w.toldOfBoth(both.pod, "divvy_tenant_memory_limit_bytes", mebibytesOf(mainGets), mebibytesOf(eachHas)),
-		w.toldOfBoth(both.pod, "divvy_tenant_compute_asked_ratio", "} 0.4", "} 0.1"),
+		w.toldOfBoth(both.pod, "divvy_tenant_compute_requested_ratio", "} 0.4", "} 0.1"),
 		w.toldOfBoth(both.pod, "divvy_tenant_info", `priority="high"`, `priority="normal"`))
 }
 

@@ -38,69 +38,72 @@ struct Card {
 };
 
 constexpr Family<Card> kCards[] = {
-    {"divvy_card_memory_bytes", "gauge", "Device memory that the card has",
+    {"divvy_device_memory_total_bytes", "gauge", "Device memory that the card has",
      [](const Card& card) -> Value { return number(card.view.physical); }},
-    {"divvy_card_memory_used_bytes", "gauge", "Of it, what is in use by whomever, says the driver",
+    {"divvy_device_memory_used_bytes", "gauge",
+     "Of it, what is in use by whomever, says the driver",
      [](const Card& card) -> Value {
        // The driver did not answer.
        if (card.view.used == 0 && card.view.utilisation < 0) return std::nullopt;
        return number(card.view.used);
      }},
-    {"divvy_card_memory_promised_bytes", "gauge", "Limits of the tenants there, added up",
+    {"divvy_device_memory_limits_bytes", "gauge", "Limits of the tenants there, added up",
      [](const Card& card) -> Value { return number(card.view.promised); }},
-    {"divvy_card_memory_guaranteed_bytes", "gauge", "Of these, what is never swapped",
+    {"divvy_device_memory_guaranteed_bytes", "gauge", "Of these, what is never swapped",
      [](const Card& card) -> Value { return number(card.view.guaranteed); }},
-    {"divvy_card_memory_budget_bytes", "gauge", "What tenants may have there at once",
+    {"divvy_device_memory_budget_bytes", "gauge", "What tenants may have there at once",
      [](const Card& card) -> Value { return number(card.view.budget); }},
-    {"divvy_card_overcommit_ratio", "gauge", "How often its memory may be promised; 1: once",
+    {"divvy_device_overcommit_ratio", "gauge", "How often its memory may be promised; 1: once",
      [](const Card& card) -> Value { return card.view.overcommit_permille / kPermille; }},
-    {"divvy_card_pressure_ratio", "gauge",
+    {"divvy_device_memory_pressure_ratio", "gauge",
      "Of the budget, what the tenants at work need; only where memory is promised more than once",
      [](const Card& card) -> Value {
        if (card.view.overcommit_permille == kWholePermille) return std::nullopt;
        return card.view.ratio_permille / kPermille;
      }},
-    {"divvy_card_thrash_risk", "gauge", "1: its tenants swap too often for what they do",
+    {"divvy_device_thrash_risk", "gauge", "1: its tenants swap too often for what they do",
      [](const Card& card) -> Value { return card.view.thrash_risk ? 1 : 0; }},
-    {"divvy_card_context_bytes", "gauge", "Memory that one context costs",
+    {"divvy_device_context_bytes", "gauge", "Memory that one context costs",
      [](const Card& card) -> Value { return number(card.view.context); }},
-    {"divvy_card_compute_asked_ratio", "gauge", "Compute that tenants asked for; may be beyond 1",
+    {"divvy_device_compute_requested_ratio", "gauge",
+     "Compute that tenants asked for; may be beyond 1",
      [](const Card& card) -> Value { return card.view.cores / kPercent; }},
-    {"divvy_card_utilisation_ratio", "gauge", "Of its time, what was used, by the driver",
+    {"divvy_device_utilisation_ratio", "gauge", "Of its time, what was used, by the driver",
      [](const Card& card) -> Value {
        if (card.view.utilisation < 0) return std::nullopt;
        return card.view.utilisation / kPercent;
      }},
-    {"divvy_card_foreign_utilisation_ratio", "gauge",
+    {"divvy_device_unmanaged_utilisation_ratio", "gauge",
      "Of its time, what processes had that are no tenant's, by the driver",
      [](const Card& card) -> Value { return card.foreign; }},
-    {"divvy_card_foreign_processes", "gauge", "Processes with a context there that are no tenant's",
+    {"divvy_device_unmanaged_processes", "gauge",
+     "Processes with a context there that are no tenant's",
      [](const Card& card) -> Value {
        if (card.strangers == nullptr) return std::nullopt;
        return card.strangers->processes;
      }},
-    {"divvy_card_foreign_memory_bytes", "gauge", "What these have of its memory, by the driver",
+    {"divvy_device_unmanaged_memory_bytes", "gauge", "What these have of its memory, by the driver",
      [](const Card& card) -> Value {
        if (card.strangers == nullptr) return std::nullopt;
        return number(card.strangers->bytes.count);
      }},
-    {"divvy_card_graphics_memory_bytes", "gauge",
+    {"divvy_device_graphics_memory_bytes", "gauge",
      "Of its memory, what processes have that only draw: no limit of a tenant counts it",
      [](const Card& card) -> Value {
        if (card.strangers == nullptr) return std::nullopt;
        return number(card.strangers->graphics.count);
      }},
-    {"divvy_card_healthy", "gauge", "1: the driver says nothing against it",
+    {"divvy_device_hardware_healthy", "gauge", "1: the driver says nothing against it",
      [](const Card& card) -> Value { return card.faulty ? 0 : 1; }},
-    {"divvy_card_occupied", "gauge",
+    {"divvy_device_unmanaged_use", "gauge",
      "1: it is in order, and nobody new gets anything of it: somebody has it whom Divvy gave "
      "nothing",
      [](const Card& card) -> Value { return !card.faulty && !card.view.fault.empty() ? 1 : 0; }},
-    {"divvy_card_excluded", "gauge", "1: nobody new gets anything of it, by the node's settings",
+    {"divvy_device_excluded", "gauge", "1: nobody new gets anything of it, by the node's settings",
      [](const Card& card) -> Value { return card.view.excluded ? 1 : 0; }},
-    {"divvy_card_tenants", "gauge", "Tenants",
+    {"divvy_device_running_tenants", "gauge", "Tenants",
      [](const Card& card) -> Value { return card.view.tenants; }},
-    {"divvy_card_checkpointed_tenants", "gauge", "Of these, who is off it with all that it has",
+    {"divvy_device_checkpointed_tenants", "gauge", "Of these, who is off it with all that it has",
      [](const Card& card) -> Value { return card.view.checkpointed; }},
 };
 
@@ -116,7 +119,7 @@ constexpr Family<Whole> kTenants[] = {
      [](const Whole& whole) -> Value { return whole.view.processes; }},
     {"divvy_tenant_allocations_refused_total", "counter", "Allocations beyond its limit",
      [](const Whole& whole) -> Value { return number(whole.view.refused); }},
-    {"divvy_tenant_allocations_short_total", "counter",
+    {"divvy_tenant_allocations_device_full_total", "counter",
      "Allocations within its limit that were refused: the device was short of memory",
      [](const Whole& whole) -> Value { return number(whole.tally.allocations_short); }},
     {"divvy_tenant_allocation_waits_total", "counter", "Allocations that waited for the device",
@@ -131,14 +134,14 @@ constexpr Family<Whole> kTenants[] = {
      [](const Whole& whole) -> Value { return number(whole.view.throttled_ms) * kMillisecond; }},
     {"divvy_tenant_launch_waits_total", "counter", "Launches that had to wait",
      [](const Whole& whole) -> Value { return number(whole.view.waits); }},
-    {"divvy_tenant_launch_escapes_total", "counter",
+    {"divvy_tenant_launch_waits_abandoned_total", "counter",
      "Waits given up, for work in flight may depend on who waited",
      [](const Whole& whole) -> Value { return number(whole.view.escapes); }},
     {"divvy_tenant_longest_work_seconds", "gauge", "Its longest single kernel or graph",
      [](const Whole& whole) -> Value { return number(whole.view.longest_us) * kMicrosecond; }},
     {"divvy_tenant_unpreemptible", "gauge", "1: its work did not end in time when it had to",
      [](const Whole& whole) -> Value { return whole.view.unpreemptible ? 1 : 0; }},
-    {"divvy_tenant_distrusted", "gauge", "1: it says less of its use than the driver sees",
+    {"divvy_tenant_usage_mismatch", "gauge", "1: it says less of its use than the driver sees",
      [](const Whole& whole) -> Value { return whole.view.distrusted ? 1 : 0; }},
     {"divvy_tenant_bypass", "gauge",
      "1: it uses devices past what limits it: another device, a process without Divvy's library, "
@@ -154,7 +157,7 @@ constexpr Family<Whole> kTenants[] = {
        if (!whole.view.idle_known) return std::nullopt;
        return number(whole.view.idle_s);
      }},
-    {"divvy_tenant_own_cpu_ratio", "gauge", "Of a processor's time, what Divvy used inside it",
+    {"divvy_tenant_overhead_cpu_ratio", "gauge", "Of a processor's time, what Divvy used inside it",
      [](const Whole& whole) -> Value { return whole.view.cpu_permille / kPermille; }},
 };
 
@@ -177,9 +180,10 @@ constexpr Family<Share> kShares[] = {
     {"divvy_tenant_memory_pinned_bytes", "gauge",
      "Of what is on the device, what cannot be swapped",
      [](const Share& share) -> Value { return number(share.view.pinned); }},
-    {"divvy_tenant_compute_asked_ratio", "gauge", "Compute that it asked for; 0: what others leave",
+    {"divvy_tenant_compute_requested_ratio", "gauge",
+     "Compute that it asked for; 0: what others leave",
      [](const Share& share) -> Value { return share.view.cores / kPercent; }},
-    {"divvy_tenant_compute_got_ratio", "gauge",
+    {"divvy_tenant_compute_usage_ratio", "gauge",
      "Of the device's time over the last second, what it was charged for; none while it has it to "
      "itself",
      [](const Share& share) -> Value {
@@ -200,13 +204,13 @@ constexpr Family<Share> kShares[] = {
 };
 
 constexpr const char* kNodeInfo = "divvy_node_info";
-constexpr const char* kCardInfo = "divvy_card_info";
-constexpr const char* kFaults = "divvy_card_xid_errors_total";
+constexpr const char* kCardInfo = "divvy_device_hardware_info";
+constexpr const char* kFaults = "divvy_device_xid_errors_total";
 constexpr const char* kTenantInfo = "divvy_tenant_info";
 constexpr const char* kTenantLabels = "divvy_tenant_labels";
 constexpr const char* kQueued = "divvy_queued_requests";
 constexpr const char* kHostReserve = "divvy_host_swap_bytes";
-constexpr const char* kHostPromised = "divvy_host_swap_promised_bytes";
+constexpr const char* kHostPromised = "divvy_host_swap_committed_bytes";
 constexpr const char* kLate = "divvy_agent_loop_lateness_seconds";
 constexpr const char* kLatest = "divvy_agent_loop_lateness_max_seconds";
 
@@ -258,7 +262,8 @@ void loop(Exposition* out, const MetricsInput& all) {
 void cards(Exposition* out, const MetricsInput& all) {
   begin(out, kCardInfo);
   for (const DeviceView& one : all.snapshot.devices) {
-    out->sample({{"device", one.uuid},
+    out->sample({{"node", all.node},
+                 {"device", one.uuid},
                  {"index", std::to_string(one.index)},
                  {"model", one.model},
                  {"pci", one.pci},
@@ -275,7 +280,7 @@ void cards(Exposition* out, const MetricsInput& all) {
           family.value({one, foreign == all.foreign.end() ? Value() : Value(foreign->second),
                         strangers == all.strangers.end() ? nullptr : &strangers->second,
                         all.faulty.contains(one.index)});
-      if (value) out->sample({{"device", one.uuid}}, *value);
+      if (value) out->sample({{"node", all.node}, {"device", one.uuid}}, *value);
     }
   }
   begin(out, kFaults);
@@ -283,7 +288,7 @@ void cards(Exposition* out, const MetricsInput& all) {
     const auto faults = all.faults.find(one.index);
     if (faults == all.faults.end()) continue;
     for (const auto& [xid, times] : faults->second)
-      out->sample({{"device", one.uuid}, {"xid", std::to_string(xid)}}, times);
+      out->sample({{"node", all.node}, {"device", one.uuid}, {"xid", std::to_string(xid)}}, times);
   }
 }
 
@@ -367,14 +372,14 @@ void row(std::string* text, const char* name, const char* type, const char* help
 
 }  // namespace
 
-std::string exposition(const MetricsInput& all, bool hami) {
-  Exposition out;
+std::string exposition(const MetricsInput& all, const metrics::FurtherNames& further) {
+  Exposition out(further.deprecated);
   node(&out, all.snapshot);
   loop(&out, all);
   cards(&out, all);
   tenants(&out, all);
   shares(&out, all);
-  if (hami) addHamiFamilies(&out, all);
+  if (further.compat) addHamiFamilies(&out, all);
   return out.text();
 }
 

@@ -405,13 +405,17 @@ Result<void> readClusterNode(const ClusterNodeText& text, AgentOptions& options)
 // default.
 Result<void> readMetrics(const ClusterNodeText& node_text, AgentOptions& options) {
   const std::string& text = node_text.metrics_listen;
+  agent::MetricsOptions where;
+  if (const Result<void> read =
+          readSwitch(node_text.deprecated_names, "--deprecated-names", &where.deprecated);
+      !read)
+    return read;
   if (text == "none" || (text.empty() && !options.cluster)) {
     if (!node_text.compat_metrics && node_text.metrics_labels.empty()) return {};
     return Error{ErrorCode::kUsage,
                  std::string(node_text.compat_metrics ? "--compat-metrics" : "--metrics-labels") +
                      ": nobody is told of metrics; accepted: with --metrics-listen"};
   }
-  agent::MetricsOptions where;
   where.hami = node_text.compat_metrics;
   if (!node_text.metrics_labels.empty()) {
     Result<std::vector<std::string>> keys = agent::parsePodLabels(node_text.metrics_labels);
