@@ -69,6 +69,12 @@ constexpr std::array kRenamed{
                 "divvy_scheduler_idle_url_failures_total"},
     RenamedName{kSchedulerMetric, "divvy_scheduler_preemptions_under_way",
                 "divvy_scheduler_preemptions_in_progress"},
+    RenamedName{kAnnotation, "divvy.dev/room-since", "divvy.dev/requeued-at"},
+    RenamedName{kAnnotation, "divvy.dev/plan", "divvy.dev/reservation"},
+    RenamedName{kAnnotation, "divvy.dev/lease", "divvy.dev/scheduler-term"},
+    RenamedName{kAnnotation, "divvy.dev/full", "divvy.dev/full-devices"},
+    RenamedName{kAnnotation, "divvy.dev/served", "divvy.dev/served-resources"},
+    RenamedName{kAnnotation, "divvy.dev/announced", "divvy.dev/announced-resources"},
 };
 
 }  // namespace
@@ -87,6 +93,12 @@ std::string_view oldMetricName(std::string_view name) {
   for (const RenamedName& one : kRenamed)
     if ((one.kind == kAgentMetric || one.kind == kSchedulerMetric) && one.name == name)
       return one.old_name;
+  return {};
+}
+
+std::string_view oldAnnotationKey(std::string_view key) {
+  for (const RenamedName& one : kRenamed)
+    if (one.kind == kAnnotation && one.name == key) return one.old_name;
   return {};
 }
 

@@ -41,11 +41,14 @@ TEST(RenamedNames, Lookups_FindBothWays) {
   EXPECT_EQ(presentName(NameKind::kAgentMetric, "divvy_scheduler_kicks_total"), "");
   EXPECT_EQ(oldMetricName("divvy_device_unmanaged_use"), "divvy_card_occupied");
   EXPECT_EQ(oldMetricName("divvy_tenant_info"), "");
+  EXPECT_EQ(oldAnnotationKey("divvy.dev/reservation"), "divvy.dev/plan");
+  EXPECT_EQ(oldAnnotationKey("divvy.dev/plan"), "");
 }
 
 TEST(RenamedNames, Page_HasEveryTable) {
   const std::string page = sourceFile("docs/reference/public-names.md");
-  for (const NameKind kind : {NameKind::kAgentMetric, NameKind::kSchedulerMetric})
+  for (const NameKind kind :
+       {NameKind::kAgentMetric, NameKind::kSchedulerMetric, NameKind::kAnnotation})
     EXPECT_NE(page.find(table(kind)), std::string::npos)
         << "docs/reference/public-names.md does not have this table:\n"
         << table(kind);

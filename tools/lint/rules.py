@@ -22,7 +22,7 @@ ALLOWED = {
     "engine": {"base"},
     "yaml": {"base"},
     "snapshot": {"engine", "base"},
-    "kube": {"yaml", "base"},
+    "kube": {"public_names", "yaml", "base"},
     "kubelet": {"json", "base"},
     "helper": {"kubelet", "driver", "base"},
     "http": {"asio", "base"},

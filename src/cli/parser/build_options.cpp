@@ -382,6 +382,10 @@ Result<void> readClusterNode(const ClusterNodeText& text, AgentOptions& options)
   if (!cluster.kubelet_dir.starts_with('/'))
     return Error{ErrorCode::kUsage, "--kubelet-dir \"" + cluster.kubelet_dir +
                                         "\" is relative; an absolute path is accepted"};
+  if (const Result<void> read =
+          readSwitch(text.deprecated_names, "--deprecated-names", &cluster.deprecated_names);
+      !read)
+    return read.error();
   cluster.install_dir = text.install_dir;
   if (!cluster.install_dir.empty() && cluster.install_dir[0] != '/')
     return Error{ErrorCode::kUsage, "--install-dir \"" + cluster.install_dir +

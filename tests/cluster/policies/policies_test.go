@@ -203,7 +203,7 @@ func TestPolicies(t *testing.T) {
 	labelled.Labels = map[string]string{"role": "mine"}
 	unready := node("own")
 	unready.Status.Conditions = []core.NodeCondition{{Type: core.NodeReady, Status: core.ConditionFalse}}
-	more := node("own", "divvy.dev/served", "divvy.dev/gpu")
+	more := node("own", "divvy.dev/served-resources", "divvy.dev/gpu")
 	more.Status.Capacity = core.ResourceList{"nvidia.com/gpumem": resource.MustParse("80000")}
 	const volcanos, given = "divvy-volcano-annotations", "volcano.sh/vgpu-ids-new"
 	placed := pod(noted(given, "a", "mine", "1"))
@@ -243,7 +243,7 @@ func TestPolicies(t *testing.T) {
 		{"an inventory, by a kubelet", nodes, "system:node:own", "", node("own", inventory, "{}"), node("own"), "nodes", true, "nodes/inventory"},
 		{"made with an inventory", nodes, "system:node:own", "", nil, node("own", inventory, "{}"), "nodes", true, "nodes/inventory"},
 		{"an inventory, by an administrator", nodes, "admin", "", node("own", inventory, "{}"), node("own"), "nodes", false, ""},
-		{"more than an inventory, by an administrator", nodes, "admin", "", node("own", inventory, "{}"), node("own", "divvy.dev/served", "x"), "nodes", true, "own agent only"},
+		{"more than an inventory, by an administrator", nodes, "admin", "", node("own", inventory, "{}"), node("own", "divvy.dev/served-resources", "x"), "nodes", true, "own agent only"},
 
 		{"its own node", agents, agent, "own", node("own"), more, "nodes/status", false, ""},
 		{"another node", agents, agent, "own", node("other"), node("other", "mine", "1"), "nodes", true, "into other"},

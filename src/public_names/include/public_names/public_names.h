@@ -9,7 +9,7 @@
 
 namespace divvy::public_names {
 
-enum class NameKind : std::uint8_t { kAgentMetric, kSchedulerMetric };
+enum class NameKind : std::uint8_t { kAgentMetric, kSchedulerMetric, kAnnotation };
 
 // Both names are of static storage. Within a kind each name occurs once.
 struct RenamedName {
@@ -25,6 +25,9 @@ std::span<const RenamedName> renamedNames();
 std::string_view presentName(NameKind kind, std::string_view old_name);
 // Returns the old name of a metric, of agent or scheduler; empty: it was not renamed.
 std::string_view oldMetricName(std::string_view name);
+
+// Returns the old key of an annotation; empty: it was not renamed.
+std::string_view oldAnnotationKey(std::string_view key);
 
 // Returns the names of that kind as a Markdown table, old and present.
 std::string table(NameKind kind);
