@@ -75,6 +75,14 @@ constexpr std::array kRenamed{
     RenamedName{kAnnotation, "divvy.dev/full", "divvy.dev/full-devices"},
     RenamedName{kAnnotation, "divvy.dev/served", "divvy.dev/served-resources"},
     RenamedName{kAnnotation, "divvy.dev/announced", "divvy.dev/announced-resources"},
+    RenamedName{kReason, "external", "held-by-other-plugin"},
+    RenamedName{kReason, "strangers", "previous-pool-tenants"},
+    RenamedName{kReason, "whole-only", "exclusive-only"},
+    RenamedName{kReason, "company", "colocation"},
+    RenamedName{kReason, "promise", "over-promise-limit"},
+    RenamedName{kReason, "beside", "guarantee-conflict"},
+    RenamedName{kCondition, "Works", "Active"},
+    RenamedName{kCondition, "NoBypass", "LimitsRespected"},
 };
 
 }  // namespace

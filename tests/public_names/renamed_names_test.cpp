@@ -48,7 +48,8 @@ TEST(RenamedNames, Lookups_FindBothWays) {
 TEST(RenamedNames, Page_HasEveryTable) {
   const std::string page = sourceFile("docs/reference/public-names.md");
   for (const NameKind kind :
-       {NameKind::kAgentMetric, NameKind::kSchedulerMetric, NameKind::kAnnotation})
+       {NameKind::kAgentMetric, NameKind::kSchedulerMetric, NameKind::kAnnotation,
+        NameKind::kReason, NameKind::kCondition})
     EXPECT_NE(page.find(table(kind)), std::string::npos)
         << "docs/reference/public-names.md does not have this table:\n"
         << table(kind);

@@ -44,7 +44,7 @@ ALLOWED = {
     "arbiter": {"ledger", "base"},
     "agent": {"snapshot", "arbiter", "driver", "engine", "helper", "http", "kube", "kubelet", "ledger", "log", "metrics", "share_options", "yaml", "json", "asio", "base"},
     "doctor": {"agent", "kubelet", "ledger", "json", "base"},
-    "cli": {"agent", "daemon_options", "doctor", "scheduler", "kube", "vendors", "driver", "ledger", "simulator", "snapshot", "engine", "simgpu", "sizing", "share_options", "yaml", "json", "asio", "base"},
+    "cli": {"agent", "daemon_options", "doctor", "scheduler", "kube", "vendors", "driver", "ledger", "simulator", "snapshot", "engine", "simgpu", "sizing", "share_options", "public_names", "yaml", "json", "asio", "base"},
     "main": {"cli", "agent", "base"},
 }
 # The part of a folder that others may see although the folder as a whole is off limits:

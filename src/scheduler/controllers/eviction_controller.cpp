@@ -55,7 +55,7 @@ const EvictionCause kIdleGround{
     kube::kIdleNoticeKey,
     "divvy.dev/Idle",
     "Idle",
-    "Works",
+    "Active",
     "EvictedIdle",
     "it works again, or may be idle for longer now",
     [](const kube::Notice& notice, const std::string&, std::int64_t now, bool past) {
@@ -69,7 +69,7 @@ const EvictionCause kBypassGround{
     kube::kBypassNoticeKey,
     "divvy.dev/Bypass",
     "Bypass",
-    "NoBypass",
+    "LimitsRespected",
     "EvictedBypass",
     "it does not go around what limits it any more",
     [](const kube::Notice&, const std::string& what, std::int64_t, bool) { return what; },

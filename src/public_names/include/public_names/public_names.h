@@ -9,7 +9,13 @@
 
 namespace divvy::public_names {
 
-enum class NameKind : std::uint8_t { kAgentMetric, kSchedulerMetric, kAnnotation };
+enum class NameKind : std::uint8_t {
+  kAgentMetric,
+  kSchedulerMetric,
+  kAnnotation,
+  kReason,     // code of `divvy explain reason`
+  kCondition,  // reason of a pod's condition
+};
 
 // Both names are of static storage. Within a kind each name occurs once.
 struct RenamedName {
