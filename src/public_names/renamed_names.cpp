@@ -83,6 +83,7 @@ constexpr std::array kRenamed{
     RenamedName{kReason, "beside", "guarantee-conflict"},
     RenamedName{kCondition, "Works", "Active"},
     RenamedName{kCondition, "NoBypass", "LimitsRespected"},
+    RenamedName{kCommand, "divvy set", "divvy resize"},
 };
 
 }  // namespace

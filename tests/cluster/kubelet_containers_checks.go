@@ -14,7 +14,7 @@ import (
 func init() {
 	checks = append(checks,
 		check{"kubelet-two-containers-are-changed-live",
-			"divvy set pod/NS/NAME -c CONTAINER changes that one of two and not the other, seen inside both; who names " +
+			"divvy resize pod/NS/NAME -c CONTAINER changes that one of two and not the other, seen inside both; who names " +
 				"none, and who asks for more than the namespace may have, is refused with the reason; without the quota " +
 				"he has it",
 			oneOfTwoChanged})

@@ -49,7 +49,7 @@ TEST(RenamedNames, Page_HasEveryTable) {
   const std::string page = sourceFile("docs/reference/public-names.md");
   for (const NameKind kind :
        {NameKind::kAgentMetric, NameKind::kSchedulerMetric, NameKind::kAnnotation,
-        NameKind::kReason, NameKind::kCondition})
+        NameKind::kReason, NameKind::kCondition, NameKind::kCommand})
     EXPECT_NE(page.find(table(kind)), std::string::npos)
         << "docs/reference/public-names.md does not have this table:\n"
         << table(kind);

@@ -79,8 +79,7 @@ std::vector<Reason> reasonsAs(const std::string& text, std::string (*form)(std::
 }  // namespace
 
 std::vector<Reason> reasonsFor(std::string_view text) {
-  const std::string_view renamed =
-      public_names::presentName(public_names::NameKind::kReason, text);
+  const std::string_view renamed = public_names::presentName(public_names::NameKind::kReason, text);
   if (!renamed.empty()) text = renamed;
   const std::vector<Reason> same = reasonsAs(std::string(text), asItIs);
   return same.empty() ? reasonsAs(loosened(text), loosened) : same;

@@ -296,7 +296,7 @@ Result<Options> makeSet(const RawOptions& raw) {
       !set.guaranteed && !set.on_pressure && !set.pressure_wait_ms && !set.idle.any()) {
     return Error{
         ErrorCode::kUsage,
-        "set: nothing to change; accepted: --memory, --guaranteed, --on-pressure, "
+        "resize: nothing to change; accepted: --memory, --guaranteed, --on-pressure, "
         "--pressure-wait, --idle-reclaim, --idle-stop, --cores, --cores-policy, --priority, "
         "--name"};
   }

@@ -16,7 +16,7 @@ constexpr std::array<std::pair<const char*, const char*>, 34> kExamples{{
   divvy run --sim --memory 4Gi -- ./program     on a simulated card, no GPU needed
   divvy run --priority low -- python train.py   only in the gaps of others
   divvy top                                     watch who uses what, and why something is slow
-  divvy set web --memory 6Gi                    change a running share
+  divvy resize web --memory 6Gi                 resize a running share
 
 Shares live as long as a process of theirs does. The agent that keeps the books is started when
 needed and leaves by itself. DIVVY_RUNTIME_DIR names the directory of its socket and ledgers.)"},
@@ -69,8 +69,8 @@ than can ever fit here, 126/127 the command cannot be executed / was not found.)
   divvy share rm web
 
 A share of its own, until it is given back: containers come and go, are started again, and find it
-where it was; several at once share its limit. It is changed like any other (divvy set web --memory
-10Gi). docs/guides/containers.md says which runtimes read such devices, and what holds.)"},
+where it was; several at once share its limit. It is resized like any other (divvy resize web
+--memory 10Gi). docs/guides/containers.md says which runtimes read such devices, and what holds.)"},
     {"share create",
      R"(Examples:
   divvy share create web --memory 8Gi --cores 30
@@ -229,14 +229,14 @@ Where a device is promised more than once: RESIDENT, SWAPPED: memory on the card
 IN/s, OUT/s: how fast it moved over the last second.
 
 Keys: q ends it. Not on a terminal, one plain picture is printed (-n COUNT for more).)"},
-    {"set",
+    {"resize",
      R"(Examples:
-  divvy set web --memory 6Gi
-  divvy set k3f9x2 --cores 50 --name batch
-  divvy set batch --cores-policy cap --priority low
-  divvy set batch --guaranteed 2Gi --on-pressure wait --pressure-wait 1m
-  divvy set pod/team-a/train -c main --memory 6Gi --cores 40        of a cluster
-  kubectl divvy set pod/train -n team-a --priority high
+  divvy resize web --memory 6Gi
+  divvy resize k3f9x2 --cores 50 --name batch
+  divvy resize batch --cores-policy cap --priority low
+  divvy resize batch --guaranteed 2Gi --on-pressure wait --pressure-wait 1m
+  divvy resize pod/team-a/train -c main --memory 6Gi --cores 40     of a cluster
+  kubectl divvy resize pod/train -n team-a --priority high
 
 Compute changes at once. Growing memory takes effect at once where the card has room. After
 shrinking, new allocations are refused until the tenant is under its new limit; nothing is taken

@@ -39,7 +39,8 @@ std::optional<MemoryRefusal> refuseEver(const MemoryAccounts& accounts, const Pa
   const bool maps = mapsHost(accounts, part);
   const Bytes reserve = part.reserve();
   const Bytes promised = times(accounts.most(), accounts.terms.overcommit_permille);
-  if (maps && reserve > promised) return MemoryRefusal{DeviceWhy::kOverPromiseLimit, reserve, promised};
+  if (maps && reserve > promised)
+    return MemoryRefusal{DeviceWhy::kOverPromiseLimit, reserve, promised};
   if (!maps && reserve > accounts.physical)
     return MemoryRefusal{DeviceWhy::kTooLarge, reserve, accounts.physical};
   if (!maps && reserve > accounts.most())

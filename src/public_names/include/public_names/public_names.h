@@ -15,6 +15,7 @@ enum class NameKind : std::uint8_t {
   kAnnotation,
   kReason,     // code of `divvy explain reason`
   kCondition,  // reason of a pod's condition
+  kCommand,    // of `divvy`, with the program: "divvy resize"
 };
 
 // Both names are of static storage. Within a kind each name occurs once.
