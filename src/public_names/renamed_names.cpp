@@ -86,6 +86,19 @@ constexpr std::array kRenamed{
     RenamedName{kCommand, "divvy set", "divvy resize"},
 };
 
+bool isLetterOrDigit(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+// A name ends where no longer name could go on: "divvy.dev/full-devices" has no "divvy.dev/full".
+bool isWholeWord(std::string_view text, std::size_t at, std::size_t size, NameKind kind) {
+  const bool key = kind == kAnnotation;
+  const char before = at == 0 ? ' ' : text[at - 1];
+  const char after = at + size < text.size() ? text[at + size] : ' ';
+  return !isLetterOrDigit(before) && !isLetterOrDigit(after) &&
+         !(key && (before == '.' || before == '-' || after == '-'));
+}
+
 }  // namespace
 
 std::span<const RenamedName> renamedNames() {
@@ -109,6 +122,19 @@ std::string_view oldAnnotationKey(std::string_view key) {
   for (const RenamedName& one : kRenamed)
     if (one.kind == kAnnotation && one.name == key) return one.old_name;
   return {};
+}
+
+std::string withPresentNames(std::string text) {
+  for (const RenamedName& one : kRenamed) {
+    if (one.kind == kReason || one.kind == kCondition) continue;
+    std::size_t at = text.find(one.old_name);
+    while (at != std::string::npos) {
+      const bool whole = isWholeWord(text, at, one.old_name.size(), one.kind);
+      if (whole) text.replace(at, one.old_name.size(), one.name);
+      at = text.find(one.old_name, at + (whole ? one.name : one.old_name).size());
+    }
+  }
+  return text;
 }
 
 std::string table(NameKind kind) {

@@ -45,6 +45,25 @@ TEST(RenamedNames, Lookups_FindBothWays) {
   EXPECT_EQ(oldAnnotationKey("divvy.dev/plan"), "");
 }
 
+TEST(RenamedNames, Text_OnlyWholeOldNamesAreReplaced) {
+  EXPECT_EQ(withPresentNames("sum(divvy_card_memory_bytes{a=\"b\"}) / divvy_card_memory_bytes"),
+            "sum(divvy_device_memory_total_bytes{a=\"b\"}) / divvy_device_memory_total_bytes");
+  EXPECT_EQ(withPresentNames("kubectl get -o jsonpath='{.divvy.dev/full}', divvy.dev/plan: x"),
+            "kubectl get -o jsonpath='{.divvy.dev/full}', divvy.dev/reservation: x");
+  EXPECT_EQ(withPresentNames("divvy set web; divvy settle"), "divvy resize web; divvy settle");
+  for (const char* kept : {"my_divvy_card_info", "divvy.dev/full-devices", "use.divvy.dev/plan",
+                           "divvy_card_info_2", "beside", "Works", ""})
+    EXPECT_EQ(withPresentNames(kept), kept);
+  std::string old_names, names;
+  for (const RenamedName& one : renamedNames()) {
+    if (one.kind == NameKind::kReason || one.kind == NameKind::kCondition) continue;
+    old_names += std::string(one.old_name) + '\n';
+    names += std::string(one.name) + '\n';
+  }
+  EXPECT_EQ(withPresentNames(old_names), names);
+  EXPECT_EQ(withPresentNames(names), names);
+}
+
 TEST(RenamedNames, Page_HasEveryTable) {
   const std::string page = sourceFile("docs/reference/public-names.md");
   for (const NameKind kind :

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kube/registration.h"
+#include "kube/renamed_annotation.h"
 
 namespace divvy::scheduler {
 

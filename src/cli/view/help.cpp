@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t kShortHash = 12;
 SourceCommit source_commit;
 
-constexpr std::array<std::pair<const char*, const char*>, 34> kExamples{{
+constexpr std::array<std::pair<const char*, const char*>, 35> kExamples{{
     {"",
      R"(Examples:
   divvy run --memory 4Gi --cores 30 -- python serve.py
@@ -308,7 +308,8 @@ and its limit, pods of its own that run and that wait, and for what with one as 
 with the rights of the kubeconfig: who may see pods may see queues.)"},
     {"migrate",
      R"(Examples:
-  helm get values hami -n kube-system | divvy migrate values -f - > values.yaml)"},
+  helm get values hami -n kube-system | divvy migrate values -f - > values.yaml
+  divvy migrate names -f dashboard.json > dashboard-now.json)"},
     {"migrate values",
      R"(Examples:
   helm get values hami -n kube-system | divvy migrate values -f - > values.yaml
@@ -316,6 +317,13 @@ with the rights of the kubeconfig: who may see pods may see queues.)"},
 
 Comments at the top of what is printed say, key by key, what is not in it: what somebody has to
 decide, what needs no saying here and why, and keys that are not known, which are counted.)"},
+    {"migrate names",
+     R"(Examples:
+  divvy migrate names -f dashboard.json > dashboard-now.json
+  kubectl get prometheusrule mine -o yaml | divvy migrate names -f - | kubectl apply -f -
+
+Replaces old names of metrics, annotations and commands by the present ones, as whole words. Nothing
+else of the text changes. docs/reference/public-names.md lists the names.)"},
     {"size",
      R"(Examples:
   divvy size --model llama-3-8b --context 8k --concurrency 16

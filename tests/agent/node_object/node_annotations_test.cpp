@@ -68,7 +68,9 @@ TEST_F(NodeAnnotations, HoldersUnknown_OldFullDevicesStay) {
 
 // A scheduler, and an agent after a rollback, of the release before read the old keys only.
 TEST_F(NodeAnnotations, RenamedKeys_OldOnesHaveTheSameValues) {
-  state_ = {.counted = {"nvidia.com/gpu"}, .holders_known = true, .full = {"GPU-a"}};
+  state_.counted = {"nvidia.com/gpu"};
+  state_.holders_known = true;
+  state_.full = {"GPU-a"};
   Annotations all = wanted();
   for (const auto& [old_key, key] :
        {std::pair("divvy.dev/served", "divvy.dev/served-resources"),

@@ -36,6 +36,10 @@ std::string_view oldMetricName(std::string_view name);
 // Returns the old key of an annotation; empty: it was not renamed.
 std::string_view oldAnnotationKey(std::string_view key);
 
+// Returns `text` (a dashboard, alert rules, a script) with present names in place of the old ones
+// of metrics, annotations and commands, as whole words.
+std::string withPresentNames(std::string text);
+
 // Returns the names of that kind as a Markdown table, old and present.
 std::string table(NameKind kind);
 
