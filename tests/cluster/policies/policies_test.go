@@ -36,8 +36,9 @@ const (
 // compile does what an API server does with a policy; what cannot be compiled is an error.
 func compile(t *testing.T, policy *registration.ValidatingAdmissionPolicy) validating.Validator {
 	t.Helper()
-	full := cel.OptionalVariableDeclarations{HasAuthorizer: true, StrictCost: true}
-	plain := cel.OptionalVariableDeclarations{StrictCost: true}
+	params := policy.Spec.ParamKind != nil
+	full := cel.OptionalVariableDeclarations{HasParams: params, HasAuthorizer: true, StrictCost: true}
+	plain := cel.OptionalVariableDeclarations{HasParams: params, StrictCost: true}
 	compiler, err := cel.NewCompositedCompiler(
 		environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion(), true))
 	if err != nil {
@@ -78,7 +79,12 @@ func compile(t *testing.T, policy *registration.ValidatingAdmissionPolicy) valid
 
 func read(t *testing.T) map[string]*registration.ValidatingAdmissionPolicy {
 	t.Helper()
-	file, err := os.Open("../../../deploy/kubernetes/policies.yaml")
+	return readFrom(t, "../../../deploy/kubernetes/policies.yaml")
+}
+
+func readFrom(t *testing.T, name string) map[string]*registration.ValidatingAdmissionPolicy {
+	t.Helper()
+	file, err := os.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
