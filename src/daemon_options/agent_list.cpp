@@ -212,6 +212,12 @@ constexpr std::array kAgent{
                  .help = "under the names of HAMi's node monitor, too",
                  .form = Form::kFlag,
                  .chart = "agent.metrics.compat"},
+    DaemonOption{.option = "deprecated-names",
+                 .type = "on|off",
+                 .help = "metrics and annotations have the names of the release before, too "
+                         "(docs/reference/public-names.md)",
+                 .otherwise = "on",
+                 .chart = "deprecatedNames"},
 };
 
 }  // namespace

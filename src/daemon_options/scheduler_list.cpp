@@ -182,6 +182,12 @@ constexpr std::array kScheduler{
                  .help = "metrics under HAMi's and Volcano's names, too, and pod by pod",
                  .form = Form::kFlag,
                  .chart = "scheduler.compatMetrics"},
+    DaemonOption{.option = "deprecated-names",
+                 .type = "on|off",
+                 .help = "metrics and annotations have the names of the release before, too "
+                         "(docs/reference/public-names.md)",
+                 .otherwise = "on",
+                 .chart = "deprecatedNames"},
     DaemonOption{
         .option = "hami-label",
         .type = "auto|always|never",

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "public_names/public_names.h"
+
 namespace divvy::metrics {
 namespace {
 
@@ -47,16 +49,24 @@ std::uint64_t Histogram::upTo(std::size_t end) const {
   return sum;
 }
 
+void Exposition::head(std::string_view name, std::string_view type, std::string_view help,
+                      std::string* out) {
+  *out += "# HELP " + std::string(name) + ' ';
+  escape(help, false, out);
+  *out += "\n# TYPE " + std::string(name) + ' ' + std::string(type) + '\n';
+}
+
 void Exposition::family(std::string_view name, std::string_view type, std::string_view help) {
   name_ = name;
-  text_ += "# HELP " + name_ + ' ';
-  escape(help, false, &text_);
-  text_ += "\n# TYPE " + name_ + ' ' + std::string(type) + '\n';
+  head(name, type, help, &text_);
+  old_name_ = deprecated_ ? public_names::oldMetricName(name) : std::string_view();
+  if (!old_name_.empty()) head(old_name_, type, "Deprecated, use " + name_, &old_text_);
 }
 
 template <typename List>
 void Exposition::begin(std::string_view name, const List& labels) {
   text_ += name;
+  sample_ = text_.size();
   if (labels.size() > 0) {
     char before = '{';
     for (const auto& [key, value] : labels) {
@@ -72,19 +82,27 @@ void Exposition::begin(std::string_view name, const List& labels) {
   text_ += ' ';
 }
 
+void Exposition::end(std::string_view value) {
+  text_ += value;
+  text_ += '\n';
+  if (old_name_.empty()) return;
+  old_text_ += old_name_;
+  old_text_.append(text_, sample_);
+}
+
 void Exposition::sample(const LabelList& labels, std::uint64_t value) {
   begin(name_, labels);
-  text_ += std::to_string(value) + '\n';
+  end(std::to_string(value));
 }
 
 void Exposition::sample(Labels labels, double value) {
   begin(name_, labels);
-  text_ += textOf(value) + '\n';
+  end(textOf(value));
 }
 
 void Exposition::sample(Labels labels, std::uint64_t value) {
   begin(name_, labels);
-  text_ += std::to_string(value) + '\n';
+  end(std::to_string(value));
 }
 
 void Exposition::histogram(std::string_view name, std::string_view help, const Histogram& of) {

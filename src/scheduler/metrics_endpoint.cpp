@@ -68,10 +68,10 @@ asio::awaitable<http::Answer> Exporter::answer() const {
     if (++looked_at % kNodesAtOnce == 0) co_await asio::post(own, asio::use_awaitable);
   }
   seen.quotas = impl_->cache.pods().quotas();
-  if (impl_->options.hami) seen.shares = impl_->cache.pods().shares();
+  if (impl_->options.further.compat) seen.shares = impl_->cache.pods().shares();
   const Counters counts = impl_->counts;
   co_await asio::post(impl_->writer, asio::use_awaitable);
-  std::string text = exposition(counts, seen, impl_->options.hami);
+  std::string text = exposition(counts, seen, impl_->options.further);
   co_await asio::post(own, asio::use_awaitable);
   co_return http::Answer{http_status::kOk, std::move(text), metrics::kTextType};
 }

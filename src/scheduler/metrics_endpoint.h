@@ -16,7 +16,7 @@ namespace divvy::scheduler {
 class Exporter {
  public:
   struct Options {
-    bool hami = false;                         // also under HAMi's names, and for each pod
+    metrics::FurtherNames further;             // other systems' names: for each pod, too
     std::function<bool()> ready;               // true: this replica schedules now
     std::function<std::uint64_t()> api_calls;  // number of calls of the API server
   };

@@ -87,7 +87,8 @@ class Service {
         binder_(*client_, cache_, *lease_, counts_,
                 {options.all_feasible, options.reservation, [this] { return whyNot(); },
                  [this] { requeuer_.requeueSoon(); },
-                 [this](const BindPlan& assigned) { return locksFor(assigned); }}),
+                 [this](const BindPlan& assigned) { return locksFor(assigned); },
+                 options.deprecated_names}),
         preemption_(loop.get_executor(), *client_, cache_, counts_.preemption,
                     {options.name, options.min_runtime.count(), [this] { return whyNot(); },
                      &stopped_, [this](const Error& error) { unreadablePod(error); }}),
@@ -100,7 +101,8 @@ class Service {
                     {options.handshakes, [this] { return whyNot(); },
                      [this](const kube::Node& node) { onNode(node); }, &stopped_}),
         gate_(loop.get_executor(), *client_, catalog_, cache_, *lease_,
-              {options.reservation, [this] { return whyNot(); }, options.min_runtime.count()},
+              {options.reservation, [this] { return whyNot(); }, options.min_runtime.count(),
+               options.deprecated_names},
               preemption_, counts_.preemption, &stopped_),
         resizes_(loop.get_executor(), *client_, catalog_, cache_, counts_.changes,
                  {[this] {
@@ -138,7 +140,8 @@ class Service {
     }
     exporter_ = std::make_unique<Exporter>(
         loop_.get_executor(), cache_, counts_,
-        Exporter::Options{options_.hami_metrics, [this] { return whyNot().empty(); },
+        Exporter::Options{{options_.hami_metrics, options_.deprecated_names},
+                          [this] { return whyNot().empty(); },
                           [this] { return client_->calls(); }});
     listen = {options_.metrics_host, options_.metrics_port, {}, {}};
     Result<std::unique_ptr<http::Server>> metrics =

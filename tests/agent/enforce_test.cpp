@@ -47,10 +47,10 @@ TEST(Enforce, AutoWithMps_MpsEnforcesCores) {
   ASSERT_TRUE(tenant.printed("[30] at " + machine.mps.dir() + "\n")) << tenant.out();
   const agent::Snapshot now = machine.sandbox.snapshot();
   EXPECT_EQ(now.tenants.at(0).backend, "mps");
-  const Outcome set = machine.sandbox.divvy({"set", "web", "--cores", "50"});
+  const Outcome set = machine.sandbox.divvy({"resize", "web", "--cores", "50"});
   EXPECT_NE(set.code(), 0);
   EXPECT_THAT(set.err, HasSubstr("fixed at start"));
-  EXPECT_EQ(machine.sandbox.divvy({"set", "web", "--memory", "2Gi"}).code(), 0);
+  EXPECT_EQ(machine.sandbox.divvy({"resize", "web", "--memory", "2Gi"}).code(), 0);
 }
 
 TEST(Enforce, AgentRestarted_BackendIsKnown) {

@@ -253,7 +253,7 @@ TEST(Overcommit, HostReserveTooSmall_IsRefused) {
 TEST(Overcommit, OthersGuarantees_LargeShareRefused) {
   const Card half = heldBy(card(2000), gib(70), gib(30));
   const Refusal refusal = onlyRefusal(place(askFor(gib(60)), {half}, gib(400)));
-  EXPECT_EQ(refusal.why, engine::DeviceWhy::kBeside);
+  EXPECT_EQ(refusal.why, engine::DeviceWhy::kGuaranteeConflict);
   EXPECT_EQ(refusal.available, gib(50).count);
   EXPECT_FALSE(place(askFor(gib(60)), {half}, gib(400)).impossible) << "waiting may help";
 }
@@ -297,7 +297,7 @@ TEST(Overcommit, HostMappable_LargerThanRestAdmitted) {
   EXPECT_EQ(onlyRefusal(place(askFor(gib(120)), {beside}, gib(400))).why,
             engine::DeviceWhy::kOvercommit);
   const Decision much = place(askFor(gib(121)), {empty}, gib(400));
-  EXPECT_EQ(onlyRefusal(much).why, engine::DeviceWhy::kPromise);
+  EXPECT_EQ(onlyRefusal(much).why, engine::DeviceWhy::kOverPromiseLimit);
   EXPECT_EQ(onlyRefusal(much).text(),
             "needs 121 GiB, at most 120 GiB may be promised there (--overcommit)");
   EXPECT_TRUE(much.impossible);

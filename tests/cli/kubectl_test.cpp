@@ -162,7 +162,7 @@ TEST_F(Kubectl, EveryClusterCommand_TakesConnectionOptions) {
                                     {"cordon", "gpu-7/0"},
                                     {"uncordon", "gpu-7/0"},
                                     {"drain", "gpu-7/0", "--dry-run"},
-                                    {"set", "pod/team-a/one", "--memory", "1Gi"},
+                                    {"resize", "pod/team-a/one", "--memory", "1Gi"},
                                     {"doctor", "--only", "api-server"}};
   const Words options{"--context",  "other", "--token",           "t",  "--as", "jane",
                       "--as-group", "g",     "--request-timeout", "20s"};
@@ -306,7 +306,7 @@ TEST_F(Kubectl, RejectedOptions_NamedWithAcceptedAndNotSent) {
       {"divvy", {"cordon", "gpu-7", "--cluster", "first"}, "--cluster is not accepted here"},
       {"divvy", {"cordon", "gpu-7", "--cache-dir", "x"}, "--cache-dir is not accepted here"},
       {"divvy", {"ls", "-A"}, "accepted: with --cluster"},
-      {"divvy", {"set", "web", "--memory", "1Gi", "--as", "jane"}, "accepted: with pod/NAME"},
+      {"divvy", {"resize", "web", "--memory", "1Gi", "--as", "jane"}, "accepted: with pod/NAME"},
   };
   for (const Refused& one : cases) {
     const Outcome outcome = run(one.program, one.words);

@@ -115,7 +115,7 @@ TEST(WaitQueue, OtherTenantShrinks_WaiterAdmitted) {
   const std::string id = sandbox.snapshot().tenants.at(0).id;
   Child second = sandbox.start(waiting("60Gi", {}, {"sh", "-c", "echo up; read end"}));
   ASSERT_TRUE(queued(sandbox, 1));
-  EXPECT_EQ(sandbox.divvy({"set", id, "--memory", "10Gi"}).code(), 0);
+  EXPECT_EQ(sandbox.divvy({"resize", id, "--memory", "10Gi"}).code(), 0);
   EXPECT_TRUE(second.printed("up"));
 }
 

@@ -170,7 +170,7 @@ func (b *nodeBench) fullKnown() error {
 		if err != nil {
 			return err
 		}
-		said := strings.FieldsFunc(node.Annotations["divvy.dev/full"], func(r rune) bool { return r == ',' })
+		said := strings.FieldsFunc(node.Annotations["divvy.dev/full-devices"], func(r rune) bool { return r == ',' })
 		if full := b.plan.tenants / tenantsPerCard; len(said) != full {
 			return fmt.Errorf("it says it of %d, not of %d", len(said), full)
 		}

@@ -191,8 +191,8 @@ func dashboardHasData(w *world) error {
 // What a query says once it has happened: the greatest of its values, of the samples with that label, is above 0.
 var happened = []struct{ query, label, value string }{
 	{"divvy_scheduler_ready", "", ""},
-	{"divvy_scheduler_waiting_pods", "", ""},
-	{"divvy_device_memory_promised_bytes", "", ""},
+	{"divvy_scheduler_unschedulable_pods", "", ""},
+	{"divvy_device_allocated_memory_bytes", "", ""},
 	{"divvy_quota_used", "", ""},
 	{"rate(divvy_scheduler_filters_total[5m])", "answer", "placed"},
 	{"rate(divvy_scheduler_filters_total[5m])", "answer", "refused"},

@@ -13,7 +13,7 @@ import (
 func init() {
 	checks = append(checks,
 		check{"kubelet-a-running-share-is-changed",
-			"kubectl divvy set pod/NS/NAME: more and less of memory and cores, priority; seen and enforced " +
+			"kubectl divvy resize pod/NS/NAME: more and less of memory and cores, priority; seen and enforced " +
 				"inside, counted outside; refused beyond the card and below what is used",
 			changedLive},
 		check{"kubelet-a-change-outlives-its-scheduler-and-agent",
@@ -33,7 +33,7 @@ type changed struct {
 
 // set asks for it, as a user does.
 func (w *world) set(name string, args ...string) (said changed, no bool, err error) {
-	no, err = w.tool(&said, append([]string{"set", "pod/" + w.space + "/" + name, "-o", "json"}, args...)...)
+	no, err = w.tool(&said, append([]string{"resize", "pod/" + w.space + "/" + name, "-o", "json"}, args...)...)
 	return said, no, err
 }
 

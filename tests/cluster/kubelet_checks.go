@@ -88,7 +88,7 @@ func (w *world) onKubelet() error {
 // then.
 func (w *world) cardsEmpty() error {
 	return w.until("nobody has memory of the cards", func() error {
-		used, err := scraped("divvy_card_memory_used_bytes")
+		used, err := scraped("divvy_device_memory_used_bytes")
 		if err != nil {
 			return err
 		}

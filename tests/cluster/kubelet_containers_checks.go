@@ -14,7 +14,7 @@ import (
 func init() {
 	checks = append(checks,
 		check{"kubelet-two-containers-are-changed-live",
-			"divvy set pod/NS/NAME -c CONTAINER changes that one of two and not the other, seen inside both; who names " +
+			"divvy resize pod/NS/NAME -c CONTAINER changes that one of two and not the other, seen inside both; who names " +
 				"none, and who asks for more than the namespace may have, is refused with the reason; without the quota " +
 				"he has it",
 			oneOfTwoChanged})
@@ -192,7 +192,7 @@ func (w *world) mainIsChanged(both *duo) error {
 	}
 	return errors.Join(
 		w.toldOfBoth(both.pod, "divvy_tenant_memory_limit_bytes", mebibytesOf(mainGets), mebibytesOf(eachHas)),
-		w.toldOfBoth(both.pod, "divvy_tenant_compute_asked_ratio", "} 0.4", "} 0.1"),
+		w.toldOfBoth(both.pod, "divvy_tenant_compute_requested_ratio", "} 0.4", "} 0.1"),
 		w.toldOfBoth(both.pod, "divvy_tenant_info", `priority="high"`, `priority="normal"`))
 }
 

@@ -18,9 +18,9 @@ func init() {
 
 const (
 	// Nobody's memory is short here: what is promised twice is swapped. All others are above 0 for somebody.
-	alwaysZero = "divvy_tenant_allocations_short_total"
+	alwaysZero = "divvy_tenant_allocations_device_full_total"
 	// Has values of the cards that somebody computes on who is no tenant.
-	ofStrangers = "divvy_card_foreign_utilisation_ratio"
+	ofStrangers = "divvy_device_unmanaged_utilisation_ratio"
 )
 
 var dashboardTerms = append([]string{"--overcommit", "2"}, swapTurns...)
@@ -56,7 +56,7 @@ func nodeDashboardsHaveData(w *world) error {
 }
 
 func (w *world) nodeDashboardsShow(p *prometheus, all *boards, build string) error {
-	if err := w.untilScraped(p, "divvy_card_info", len(all.uuids)); err != nil {
+	if err := w.untilScraped(p, "divvy_device_hardware_info", len(all.uuids)); err != nil {
 		return err
 	}
 	if err := p.noneHas(all.tenants); err != nil {

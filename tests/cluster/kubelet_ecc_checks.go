@@ -94,7 +94,7 @@ func (w *world) programsFault(uuid string) error {
 }
 
 func (w *world) heardOf(uuid, xid string) error {
-	found, err := scraped("divvy_card_xid_errors_total")
+	found, err := scraped("divvy_device_xid_errors_total")
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func metricsComeLater(w *world) (err error) {
 		return err
 	}
 	return w.until("metrics come", func() error {
-		_, err := scraped("divvy_card_memory_used_bytes")
+		_, err := scraped("divvy_device_memory_used_bytes")
 		return err
 	})
 }

@@ -21,7 +21,7 @@ func init() {
 			saidOnceKnown})
 }
 
-const servedKey = "divvy.dev/served"
+const servedKey = "divvy.dev/served-resources"
 
 // unheardFor is several times as long as an agent takes to write into its node, and a scheduler to read it.
 const unheardFor = 5 * time.Second

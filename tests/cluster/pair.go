@@ -95,7 +95,7 @@ func (p *pair) fenced() error {
 	return nil
 }
 
-const termOf = "divvy.dev/lease"
+const termOf = "divvy.dev/scheduler-term"
 
 // ask posts to the extender of a replica, as kube-scheduler does, and says how long it took.
 func (p *pair) ask(r replica, verb, body string) (string, time.Duration, error) {

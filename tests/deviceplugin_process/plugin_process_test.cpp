@@ -21,7 +21,7 @@ using testing::HasSubstr;
 using testing::Pair;
 
 constexpr const char* kRegister = "hami.io/node-nvidia-register";
-constexpr const char* kServed = "divvy.dev/served";
+constexpr const char* kServed = "divvy.dev/served-resources";
 
 AssignedPod podOf(const std::string& uid, const std::vector<ContainerAsk>& containers,
                   const std::string& card) {
@@ -159,16 +159,17 @@ TEST(NodePublisher, NoLongerAnnounced_RemovedFromStatus) {
   process.beginAgent({"--announce-memory", "x.io/memory", "--announce-cores", "x.io/cores"});
   ASSERT_TRUE(process.ready());
   EXPECT_TRUE(eventually([&] { return process.api.capacity()["x.io/cores"] == "400"; }));
-  EXPECT_EQ(process.api.notes()["divvy.dev/announced"], "x.io/cores,x.io/memory");
+  EXPECT_EQ(process.api.notes()["divvy.dev/announced-resources"], "x.io/cores,x.io/memory");
   process.killAgent();
   process.beginAgent({"--announce-memory", "none", "--announce-cores", "x.io/cores"});
   EXPECT_TRUE(eventually([&] { return process.api.capacity().count("x.io/memory") == 0; }));
-  EXPECT_TRUE(
-      eventually([&] { return process.api.notes()["divvy.dev/announced"] == "x.io/cores"; }));
+  EXPECT_TRUE(eventually(
+      [&] { return process.api.notes()["divvy.dev/announced-resources"] == "x.io/cores"; }));
   process.killAgent();
   const std::size_t before = registrations(process);
   process.beginAgent({"--announce-memory", "none", "--announce-cores", "none"});
-  EXPECT_TRUE(eventually([&] { return process.api.notes().count("divvy.dev/announced") == 0; }));
+  EXPECT_TRUE(
+      eventually([&] { return process.api.notes().count("divvy.dev/announced-resources") == 0; }));
   EXPECT_THAT(process.api.capacity(), ElementsAre(Pair("example.com/other", "3")))
       << "what is somebody else's stays";
   ASSERT_TRUE(process.kubelet.offered(4 * kUnits));

@@ -98,6 +98,8 @@ TEST(ClusterChecks, InstallationFaults_FoundByTheirCheck) {
        [](F& f) { f.version = versionOf("1", "29+", "v1.29.9-eks"); }},
       {"of a far future", "api-server", FindingState::kOk,
        [](F& f) { f.version = versionOf("1", "40", "v1.40.0"); }},
+      {"an alert of old names", "deprecated-names", FindingState::kWarning,
+       [](F& f) { f.deprecated_rules = {"monitoring/gpus"}; }},
       {"no webhook", "webhook-registered", FindingState::kFault, [](F& f) { f.webhook.reset(); }},
       {"fails open", "webhook-registered", FindingState::kWarning,
        [](F& f) { f.webhook->policy = "Ignore"; }},
@@ -231,9 +233,10 @@ TEST(ClusterChecks, ServerUnreachable_OneFaultRestSkipped) {
 TEST(ClusterChecks, ListsForbidden_SkippedWithReason) {
   ClusterFacts facts = healthy();
   const Error no(ErrorCode::kIo, "403 Forbidden: leases is forbidden");
-  for (ListError* one : {&facts.webhooks_listed, &facts.policies_listed, &facts.queues_listed,
-                         &facts.lease_read, &facts.workloads_listed, &facts.namespaces_listed,
-                         &facts.nodes_listed, &facts.pods_listed, &facts.rivals_listed})
+  for (ListError* one :
+       {&facts.webhooks_listed, &facts.policies_listed, &facts.queues_listed, &facts.lease_read,
+        &facts.workloads_listed, &facts.namespaces_listed, &facts.nodes_listed, &facts.pods_listed,
+        &facts.rivals_listed, &facts.rules_listed})
     *one = no;
   const Findings findings = diagnose(facts);
   for (const Finding& one : findings) {

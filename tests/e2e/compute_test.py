@@ -31,8 +31,8 @@ class Shares(ComputeTest):
         first = self.busy("first", "--cores", 75)
         second = self.busy("second", "--cores", 75)
         self.assert_shares({first: 0.5, second: 0.5})
-        self.assertEqual(self.divvy("set", "second", "--cores", 25), "", "nothing to be said")
-        note = self.divvy("set", "second", "--cores", 50)
+        self.assertEqual(self.divvy("resize", "second", "--cores", 25), "", "nothing to be said")
+        note = self.divvy("resize", "second", "--cores", 50)
         self.assertIn("125", note)
         self.assertEqual(note.count("\n"), 1, note)
         self.assert_shares({first: 0.6, second: 0.4})
@@ -55,7 +55,7 @@ class Caps(ComputeTest):
     def test_cap_holds_alone_and_a_share_takes_all(self):
         tenant = self.busy("held", "--cores", 20, "--cores-policy", "cap")
         self.assert_part(tenant, 0.17, 0.23, "under a cap of 20", seconds=2)
-        self.divvy("set", "held", "--cores-policy", "share")
+        self.divvy("resize", "held", "--cores-policy", "share")
         self.assert_part(tenant, 0.95, what="with a share, alone")
         self.end(tenant)
 
@@ -104,12 +104,12 @@ class Changes(ComputeTest):
     def test_cores_policy_and_priority_change_while_it_runs(self):
         first = self.busy("first", "--cores", 20)
         second = self.busy("second", "--cores", 80)
-        self.divvy("set", "first", "--cores", 60)
-        self.divvy("set", "second", "--cores", 40)
+        self.divvy("resize", "first", "--cores", 60)
+        self.divvy("resize", "second", "--cores", 40)
         self.assert_shares({first: 0.6, second: 0.4})
-        self.divvy("set", "second", "--cores-policy", "cap", "--cores", 15)
+        self.divvy("resize", "second", "--cores-policy", "cap", "--cores", 15)
         self.assert_shares({first: 0.85, second: 0.15})
-        self.divvy("set", "second", "--cores-policy", "share", "--cores", 60, "--priority", "low")
+        self.divvy("resize", "second", "--cores-policy", "share", "--cores", 60, "--priority", "low")
         self.assert_part(first, 0.8, what="beside low work", seconds=2)
         self.assertEqual(self.product.tenant_row("second")["priority"], "low")
         self.end(first)
@@ -120,7 +120,7 @@ class Changes(ComputeTest):
         self.assertEqual(tenant.end(), 0)
         wait_until(lambda: self.product.tenant_row("brief") is None, "it has ended")
         for change in (("--cores", 30), ("--priority", "low"), ("--cores-policy", "cap")):
-            status, out, err = self.product.divvy("set", "brief", *change, *self.product.sim)
+            status, out, err = self.product.divvy("resize", "brief", *change, *self.product.sim)
             self.assertEqual((status, out), (1, ""))
             self.assertIn("brief", err)
             self.assertIn("ended", err)
@@ -128,7 +128,7 @@ class Changes(ComputeTest):
     def test_cores_that_cannot_be_are_refused_and_nothing_changes(self):
         tenant = self.idle("plain", "--cores", 20)
         for wrong in ("0", "-5", "101", "many"):
-            status, _, err = self.product.divvy("set", "plain", f"--cores={wrong}", *self.product.sim)
+            status, _, err = self.product.divvy("resize", "plain", f"--cores={wrong}", *self.product.sim)
             self.assertNotEqual(status, 0, wrong)
             self.assertIn(wrong.lstrip("-"), err)
             status, _, err = self.product.run("1Gi", "true", arguments=(f"--cores={wrong}",))

@@ -45,7 +45,7 @@ class IdleTest(SwapTest):
 
     def may_be_idle_for(self, tenant, long):
         """From when it has worked: it might be idle for as long before that."""
-        self.assertEqual(self.product.divvy("set", tenant.name, "--idle-stop", long)[0], 0)
+        self.assertEqual(self.product.divvy("resize", tenant.name, "--idle-stop", long)[0], 0)
 
     def is_out(self, tenant):
         row = self.row(tenant)
@@ -86,7 +86,7 @@ class IdleTest(SwapTest):
         one = self.filled("one", "30%", blocks=32)
         self.worked(one)
         rested = time.monotonic()
-        self.assertEqual(self.product.divvy("set", "one", "--idle-reclaim", "1h")[0], 0)
+        self.assertEqual(self.product.divvy("resize", "one", "--idle-reclaim", "1h")[0], 0)
         self.assertEqual(self.row(one)["idle_reclaim_s"], 3600)
         before = self.product.agent_pid()
         wait_until(lambda: self.row(one)["idle_s"] >= 3, "it to be idle for 3 s")
@@ -96,7 +96,7 @@ class IdleTest(SwapTest):
         self.assertEqual(row["idle_reclaim_s"], 3600)
         # By what its page says: who counts anew is 3 s behind for ever.
         wait_until(lambda: self.row(one)["idle_s"] >= time.monotonic() - rested - 2, "it to be idle as long")
-        self.assertEqual(self.product.divvy("set", "one", "--idle-reclaim", "1s")[0], 0)
+        self.assertEqual(self.product.divvy("resize", "one", "--idle-reclaim", "1s")[0], 0)
         wait_until(lambda: self.is_out(one), "it to give its memory back", 60)
         self.work(one)
         self.goes_on(one)
@@ -171,7 +171,7 @@ class IdleTest(SwapTest):
         self.may_be_idle_for(box, "1s")
         self.assertIn("killed at the deadline", self.happened("hook", "box"))
         self.assertIn("the hook failed", self.happened("called-off", "box"))
-        self.assertEqual(self.product.divvy("set", "box", "--idle-stop", "off")[0], 0)
+        self.assertEqual(self.product.divvy("resize", "box", "--idle-stop", "off")[0], 0)
         self.work(box)
         self.goes_on(box)
         self.end_correctly(box)

@@ -62,7 +62,7 @@ class LateDriver(ProductTest):
             shutil.copy(BUILD / "simgpu" / name, self.driver / name)
         metrics = wait_until(lambda: (self.asked("/metrics") or (0, ""))[0] == 200 and
                              self.asked("/metrics")[1], "it has the cards")
-        self.assertIn("divvy_card_memory_bytes", metrics)
+        self.assertIn("divvy_device_memory_total_bytes", metrics)
         self.assertEqual(self.asked("/healthz"), (200, "ok\n"))
         # There is no kubelet yet.
         status, text = self.asked("/readyz")

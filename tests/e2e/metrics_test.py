@@ -66,8 +66,8 @@ class Served(ProductTest):
 
 class Metrics(Served):
     def test_cards_are_told_of_without_tenants(self):
-        self.assertGreater(self.value("divvy_card_memory_bytes"), 70 * GIB)
-        self.assertEqual(self.value("divvy_card_tenants"), 0)
+        self.assertGreater(self.value("divvy_device_memory_total_bytes"), 70 * GIB)
+        self.assertEqual(self.value("divvy_device_running_tenants"), 0)
         self.assertIsNone(self.value("divvy_tenant_info"))
 
     def test_limit_use_and_refusals_of_a_tenant(self):
@@ -107,7 +107,7 @@ class Metrics(Served):
                 self.assertEqual(reply.read(), b"ok\n")
 
     def test_processes_that_are_nobodys_are_counted(self):
-        wait_until(lambda: self.value("divvy_card_foreign_processes") == 0, "the card is looked at")
+        wait_until(lambda: self.value("divvy_device_unmanaged_processes") == 0, "the card is looked at")
         environment = dict(os.environ, LD_LIBRARY_PATH=str(BUILD / "simgpu"),
                            SIMGPU_PROFILE=self.profile,
                            SIMGPU_DIR=str(self.product.runtime / f"sim-{self.profile}" / "card"))
@@ -117,9 +117,9 @@ class Metrics(Served):
         self.addCleanup(stranger.kill)
         stranger.stdin.write("open\n")
         stranger.stdin.flush()
-        wait_until(lambda: self.value("divvy_card_foreign_processes") == 1, "it is counted")
-        self.assertGreater(self.value("divvy_card_foreign_memory_bytes"), 0)
-        self.assertEqual(self.value("divvy_card_graphics_memory_bytes"), 0)
+        wait_until(lambda: self.value("divvy_device_unmanaged_processes") == 1, "it is counted")
+        self.assertGreater(self.value("divvy_device_unmanaged_memory_bytes"), 0)
+        self.assertEqual(self.value("divvy_device_graphics_memory_bytes"), 0)
 
     def test_other_paths_are_not_found(self):
         with self.assertRaises(urllib.error.HTTPError) as refused:
@@ -154,8 +154,8 @@ class Paused(Served, SwapTest):
 
 
 # Nothing is overcommitted, swapped or queued here, and who computes is a tenant.
-QUIET = {"divvy_card_pressure_ratio", "divvy_card_foreign_utilisation_ratio",
-         "divvy_host_swap_promised_bytes / (divvy_host_swap_bytes > 0)"}
+QUIET = {"divvy_device_memory_pressure_ratio", "divvy_device_unmanaged_utilisation_ratio",
+         "divvy_host_swap_committed_bytes / (divvy_host_swap_bytes > 0)"}
 
 
 @unittest.skipUnless(shutil.which("prometheus"), "prometheus (Debian: prometheus) is not installed")

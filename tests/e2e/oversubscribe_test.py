@@ -128,12 +128,12 @@ class OversubscribeTest(SwapTest):
     def test_guarantees_change_while_tenants_run(self):
         self.product.environment["DIVVY_HOST_MAP"] = "off"
         one, two = self.filled("one"), self.filled("two")
-        status, _, err = self.product.divvy("set", "one", "--guaranteed", "65%")
+        status, _, err = self.product.divvy("resize", "one", "--guaranteed", "65%")
         self.assertEqual(status, 1)
         self.assertIn("keeps 331.5 MiB from being swapped", err)
-        self.assertEqual(self.product.divvy("set", "one", "--guaranteed", "30%")[0], 0)
+        self.assertEqual(self.product.divvy("resize", "one", "--guaranteed", "30%")[0], 0)
         self.assertEqual(self.product.tenant_row("one")["shares"][0]["guarantee"], 30 * 510 * MIB // 100)
-        status, _, err = self.product.divvy("set", "two", "--memory", "80%")
+        status, _, err = self.product.divvy("resize", "two", "--memory", "80%")
         self.assertEqual(status, 1)
         self.assertIn("available beside memory of other tenants that is never swapped", err)
         self.work(one, two)

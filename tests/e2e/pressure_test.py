@@ -74,7 +74,7 @@ class PressureTest(SwapTest):
         tenant = self.short()
         pinner = self.pinner()
         self.assertEqual(tenant.hands[0].ask("more", 160 * MIB), [OUT_OF_MEMORY])
-        status, _, err = self.product.divvy("set", "short", "--on-pressure", "wait",
+        status, _, err = self.product.divvy("resize", "short", "--on-pressure", "wait",
                                             "--pressure-wait", "10m")
         self.assertEqual((status, err), (0, ""))
         tenant.hands[0].tell("more", 160 * MIB)

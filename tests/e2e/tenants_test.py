@@ -97,11 +97,11 @@ class Tenants(ProductTest):
         hand = tenant.hands[0]
         hand.ask("open")
         self.assertEqual(hand.ask("alloc", 6 * GIB)[0], OUT_OF_MEMORY)
-        status, _, err = self.product.divvy("set", "moving", *self.product.sim, "--memory", "8Gi")
+        status, _, err = self.product.divvy("resize", "moving", *self.product.sim, "--memory", "8Gi")
         self.assertEqual(status, 0, err)
         self.assertEqual(hand.ask("info")[2], 8 * GIB)
         self.assertEqual(hand.ask("alloc", 6 * GIB)[0], SUCCESS)
-        status, _, err = self.product.divvy("set", "moving", *self.product.sim, "--memory", "5Gi")
+        status, _, err = self.product.divvy("resize", "moving", *self.product.sim, "--memory", "5Gi")
         self.assertEqual(status, 0, err)
         self.assertEqual(hand.ask("info")[1:], [0, 5 * GIB])
         self.assertEqual(hand.ask("alloc", 1)[0], OUT_OF_MEMORY)

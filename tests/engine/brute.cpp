@@ -50,7 +50,7 @@ std::optional<DeviceRefusal> refuse(const Card& card, const DeviceRequest& ask, 
   }
   const Selector& s = *chosen;
   const auto no = [&](DeviceWhy why, std::int64_t needed = 0, std::int64_t available = 0) {
-    const bool about_pool = why == DeviceWhy::kNotInPool || why == DeviceWhy::kStrangers;
+    const bool about_pool = why == DeviceWhy::kNotInPool || why == DeviceWhy::kPreviousPoolTenants;
     return DeviceRefusal{card.is.uuid, why, static_cast<std::uint64_t>(needed),
                          static_cast<std::uint64_t>(available),
                          PoolName(about_pool ? card.pool : "")};
@@ -59,9 +59,9 @@ std::optional<DeviceRefusal> refuse(const Card& card, const DeviceRequest& ask, 
   if (card.pool != shape.pool.value_or(PoolName()).text) return no(DeviceWhy::kNotInPool);
   if (card.is.health == Health::kUnhealthy) return no(DeviceWhy::kUnhealthy);
   if (card.is.cordoned) return no(DeviceWhy::kCordoned);
-  if (card.is.mode == Mode::kExternal) return no(DeviceWhy::kExternal);
+  if (card.is.mode == Mode::kExternal) return no(DeviceWhy::kHeldByOtherPlugin);
   for (const auto& [pool, count] : card.given_in)
-    if (count > 0 && pool != card.pool) return no(DeviceWhy::kStrangers);
+    if (count > 0 && pool != card.pool) return no(DeviceWhy::kPreviousPoolTenants);
   if (card.is.mode == Mode::kMig) return no(DeviceWhy::kPartitioned);
   if (named(s.not_models, s.match, card.is.model.text)) return no(DeviceWhy::kModelExcluded);
   if (!s.models.empty() && !named(s.models, s.match, card.is.model.text)) {
@@ -72,7 +72,7 @@ std::optional<DeviceRefusal> refuse(const Card& card, const DeviceRequest& ask, 
   const std::int64_t slots =
       card.is.mode == Mode::kExclusive && card.is.slots > 1 ? 1 : card.is.slots;
   if (card.tenants >= slots) return no(DeviceWhy::kSlots, 1, 0);
-  if (badCompany(card, shape)) return no(DeviceWhy::kCompany);
+  if (badCompany(card, shape)) return no(DeviceWhy::kColocation);
   if (auto memory = refuseMemory(card, ask, shape.context_outside, host_left)) return memory;
   const bool weight = card.is.compute_rule == ComputeRule::kWeight;
   const bool mutex = shape.devices && shape.devices->mutex;

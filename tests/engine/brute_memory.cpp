@@ -96,7 +96,7 @@ std::optional<DeviceRefusal> refuseMemory(const Card& card, const DeviceRequest&
   const bool maps = terms.host_map && !card.promisedOnce() && own.swappable.count > 0;
   const std::int64_t ratio = terms.overcommit_permille;
   if (maps && wanted > card.most() * ratio / 1000)
-    return no(DeviceWhy::kPromise, wanted, card.most() * ratio / 1000);
+    return no(DeviceWhy::kOverPromiseLimit, wanted, card.most() * ratio / 1000);
   if (!maps && wanted > physical) return no(DeviceWhy::kTooLarge, wanted, physical);
   if (!maps && wanted > card.most()) return no(DeviceWhy::kBudget, wanted, card.most());
   if (ask.guarantee && amountOf(*ask.guarantee, card) > limit)
@@ -112,7 +112,7 @@ std::optional<DeviceRefusal> refuseMemory(const Card& card, const DeviceRequest&
   const std::int64_t shared = std::max<std::int64_t>(card.room() - card.outside() - outside, 0);
   const std::int64_t floors = card.stays() - card.outside();
   if (!maps && limit > std::max<std::int64_t>(shared - floors, 0))
-    return no(DeviceWhy::kBeside, limit, shared - floors);
+    return no(DeviceWhy::kGuaranteeConflict, limit, shared - floors);
   const std::int64_t promised = card.held() - card.outside();
   if (limit > std::max<std::int64_t>(shared * ratio / 1000 - promised, 0))
     return no(DeviceWhy::kOvercommit, limit, shared * ratio / 1000 - promised);

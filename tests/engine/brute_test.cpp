@@ -71,9 +71,9 @@ void compareRefusals(const Pair& pair, const Request& request, const Decision& d
 
 // Those are in tests/engine/nodes/partitioning_test.cpp, pool_test.cpp and whole_test.cpp.
 bool elsewhere(DeviceWhy why) {
-  return why == DeviceWhy::kNotInPool || why == DeviceWhy::kStrangers ||
+  return why == DeviceWhy::kNotInPool || why == DeviceWhy::kPreviousPoolTenants ||
          why == DeviceWhy::kNoPart || why == DeviceWhy::kSplit || why == DeviceWhy::kCpus ||
-         why == DeviceWhy::kNoPlacement || why == DeviceWhy::kWholeOnly;
+         why == DeviceWhy::kNoPlacement || why == DeviceWhy::kExclusiveOnly;
 }
 
 void expectAgreement(bool topology) {

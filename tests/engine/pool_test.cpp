@@ -211,7 +211,7 @@ void expectAgreement(unsigned clusters, bool replaced) {
   EXPECT_GT(seen.not_for, clusters);
   EXPECT_GT(seen.suggested, clusters);
   EXPECT_TRUE(seen.reasons.count(DeviceWhy::kNotInPool));
-  EXPECT_EQ(replaced, seen.reasons.count(DeviceWhy::kStrangers) > 0);
+  EXPECT_EQ(replaced, seen.reasons.count(DeviceWhy::kPreviousPoolTenants) > 0);
   EXPECT_EQ(replaced, seen.moved > 0);
 }
 

@@ -39,7 +39,7 @@ TEST_F(UnsharedDeviceTest, RequestsForShare_RefusedWithReason) {
     const auto decided = engine_.explain(share);
     ASSERT_TRUE(decided);
     ASSERT_FALSE(decided->fits()) << share.id.text;
-    EXPECT_EQ(decided->refusals.at(0).devices.at(0).why, DeviceWhy::kWholeOnly);
+    EXPECT_EQ(decided->refusals.at(0).devices.at(0).why, DeviceWhy::kExclusiveOnly);
     EXPECT_EQ(text(decided->refusals[0].devices[0]),
               "is given as a whole only, and a share was asked for");
   }

@@ -42,9 +42,9 @@ class Agent(CardTest):
 
         seen = wait_until(figures, "its figures")
         self.assertEqual(seen["divvy_tenant_memory_limit_bytes"], 4 * GIB)
-        self.assertEqual(seen["divvy_card_healthy"], 1)
-        self.assertLessEqual(abs(seen["divvy_card_memory_bytes"] - total()), 2048 * MIB)
-        self.assertGreaterEqual(seen["divvy_card_memory_used_bytes"], GIB)
+        self.assertEqual(seen["divvy_device_hardware_healthy"], 1)
+        self.assertLessEqual(abs(seen["divvy_device_memory_total_bytes"] - total()), 2048 * MIB)
+        self.assertGreaterEqual(seen["divvy_device_memory_used_bytes"], GIB)
         tenant.end()
 
     def test_who_goes_around_his_limit_is_found(self):

@@ -126,6 +126,16 @@ class ByCapability(unittest.TestCase):
         self.assertNotIn("--compat-metrics", arguments("--set", "agent.metrics.compat=true",
                                                        "--set", "agent.metrics.enabled=false"))
 
+    def test_deprecated_names_are_one_value_of_both(self):
+        def switches(*words):
+            documents = render(*words)
+            pods = [one_of(documents, kind, f"divvy-{part}")["spec"]["template"]["spec"]["containers"]
+                    for kind, part in (("Deployment", "scheduler"), ("DaemonSet", "agent"))]
+            return [arg for containers in pods for c in containers for arg in c.get("args", [])
+                    if arg.startswith("--deprecated-names")]
+        self.assertEqual(switches(), ["--deprecated-names=on"] * 2)
+        self.assertEqual(switches("--set", "deprecatedNames=false"), ["--deprecated-names=off"] * 2)
+
     def test_rules_and_dashboards_are_those_that_are_tested(self):
         rules = one_of(render(*OPERATOR), "PrometheusRule", "divvy-alerts")
         alerts = yaml.safe_load((pathlib.Path(CHART).parents[1] / "prometheus" / "alerts.yaml").read_text("utf-8"))

@@ -23,12 +23,33 @@ TEST(Exposition, Families_NamedOnceValuesEscaped) {
             "# HELP b \n# TYPE b gauge\nb{x=\"1\"} +Inf\nb{x=\"2\"} NaN\n");
 }
 
+TEST(Exposition, DeprecatedNames_RenamedFamiliesWrittenTwice) {
+  const auto write = [](Exposition out) {
+    out.family("divvy_device_unmanaged_use", "gauge", "Use");
+    out.sample({{"device", "a"}}, std::uint64_t{1});
+    out.sample({{"device", "b"}}, 0.5);
+    out.family("divvy_tenant_info", "gauge", "Info");
+    out.sample({}, std::uint64_t{1});
+    return out.text();
+  };
+  const std::string present =
+      "# HELP divvy_device_unmanaged_use Use\n# TYPE divvy_device_unmanaged_use gauge\n"
+      "divvy_device_unmanaged_use{device=\"a\"} 1\ndivvy_device_unmanaged_use{device=\"b\"} 0.5\n"
+      "# HELP divvy_tenant_info Info\n# TYPE divvy_tenant_info gauge\ndivvy_tenant_info 1\n";
+  EXPECT_EQ(write(Exposition()), present);
+  EXPECT_EQ(write(Exposition(true)),
+            present +
+                "# HELP divvy_card_occupied Deprecated, use divvy_device_unmanaged_use\n"
+                "# TYPE divvy_card_occupied gauge\n"
+                "divvy_card_occupied{device=\"a\"} 1\ndivvy_card_occupied{device=\"b\"} 0.5\n");
+}
+
 TEST(Exposition, Histogram_BucketsAreCumulative) {
   Histogram took;
   for (const double seconds : {0.00005, 0.0007, 0.0007, 100.0}) took.add(seconds);
   Exposition out;
   out.histogram("t_seconds", "How long", took);
-  const std::string& text = out.text();
+  const std::string text = out.text();
   for (const char* line : {"# TYPE t_seconds histogram\n", "t_seconds_bucket{le=\"5e-05\"} 1\n",
                            "t_seconds_bucket{le=\"5e-04\"} 1\n",
                            "t_seconds_bucket{le=\"0.001\"} 3\n", "t_seconds_bucket{le=\"5\"} 3\n",

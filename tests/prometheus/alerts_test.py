@@ -13,11 +13,18 @@ ALERTS = ROOT / "deploy" / "prometheus" / "alerts.yaml"
 METRIC = re.compile(r"\bdivvy_\w+")
 
 
+def of_agents():
+    return set(re.findall(r"^\| `(\w+)`", (ROOT / "docs" / "operations" / "monitoring.md").read_text("utf-8"), re.M))
+
+
+def of_sources(folder):
+    return {name for file in (ROOT / "src" / folder).rglob("*.cpp")
+            for name in re.findall(r'"(divvy_\w+)"', file.read_text("utf-8"))}
+
+
 def known():
-    """Every family that one of our programs tells of."""
-    names = set(re.findall(r"^\| `(\w+)`", (ROOT / "docs" / "operations" / "monitoring.md").read_text("utf-8"), re.M))
-    for source in (ROOT / "src" / "scheduler").rglob("*.cpp"):
-        names |= set(re.findall(r'"(divvy_\w+)"', source.read_text("utf-8")))
+    """Every family that one of our programs tells of, under old names, too."""
+    names = of_agents() | of_sources("scheduler") | of_sources("public_names")
     return names | {f"{name}_{part}" for name in names if name.endswith("_seconds")
                     for part in ("bucket", "count", "sum")}
 
@@ -37,6 +44,10 @@ class Alerts(unittest.TestCase):
         for file in [ALERTS, *(ROOT / "deploy" / "grafana").glob("*.json")]:
             unknown = set(METRIC.findall(file.read_text("utf-8"))) - families
             self.assertEqual(unknown, set(), file.name)
+
+    def test_no_family_is_of_agents_and_of_the_scheduler(self):
+        self.assertIn("divvy_device_info", of_sources("scheduler"))
+        self.assertEqual(of_agents() & of_sources("scheduler"), set())
 
     def test_dashboards_name_their_data_source_and_overlap_nowhere(self):
         boards = sorted((ROOT / "deploy" / "grafana").glob("*.json"))

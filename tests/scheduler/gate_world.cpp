@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kube/registration.h"
+#include "kube/renamed_annotation.h"
 
 namespace divvy::scheduler {
 
@@ -112,7 +113,9 @@ bool Life::openOne() {
   openings_.erase(openings_.begin());
   kube::Pod& pod = store.pods.at(opening.uid);
   pod.gates.clear();
-  if (!opening.plan.empty()) pod.meta.annotations[kPlanKey] = opening.plan;
+  // Every second pod was opened by a scheduler of the release before.
+  const std::string key = ++opened_ % 2 == 0 ? kube::oldKeyOf(kReservationKey) : kReservationKey;
+  if (!opening.plan.empty()) pod.meta.annotations[key] = opening.plan;
   gated_pods.opened(opening.uid);
   hear(opening.uid);
   return true;

@@ -73,6 +73,7 @@ class Life {
 
  private:
   std::vector<GateRemoval> openings_;
+  std::size_t opened_ = 0;
 };
 
 // Four cards; `theirs` has them all, two of them are guaranteed to `ours`.

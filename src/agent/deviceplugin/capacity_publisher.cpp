@@ -82,8 +82,9 @@ CapacityPublisher::Change CapacityPublisher::updateFull() {
       fullDevices(inputs_.inventory.devices(), inputs_.tenants.memory().devices, allocations(),
                   inputs_.cluster.per_device);
   const std::set<std::string> published =
-      kube::decodeDevices(inputs_.node.published(kube::kFullKey));
+      kube::decodeDevices(inputs_.node.published(kube::kFullDevicesKey));
   if (!full_.update(full, published, nowMs())) return Change::kNone;
+
   if (full_.withdrawn() == before) return Change::kFull;
   updateWithheld();
   return Change::kWithheld;

@@ -4,6 +4,7 @@
 
 #include "kube/device_list.h"
 #include "kube/nics.h"
+#include "kube/renamed_annotation.h"
 
 namespace divvy::agent {
 namespace {
@@ -15,6 +16,11 @@ std::string valueIn(const Annotations& annotations, const std::string& key) {
   return found == annotations.end() ? std::string() : found->second;
 }
 
+std::string renamedIn(const Annotations& annotations, const std::string& key) {
+  const std::string* found = kube::findRenamed(annotations, key);
+  return found == nullptr ? std::string() : *found;
+}
+
 // A pod for a resource that the kubelet does not count is rejected for good. Until it counts one,
 // those that an earlier agent published stay, if they are still served.
 std::set<std::string> servedNow(const std::set<std::string>& counted,
@@ -22,7 +28,8 @@ std::set<std::string> servedNow(const std::set<std::string>& counted,
                                 const Annotations& published) {
   if (!counted.empty()) return counted;
   std::set<std::string> served;
-  for (const std::string& name : kube::decodeDevices(valueIn(published, kube::kServedKey)))
+  for (const std::string& name :
+       kube::decodeDevices(renamedIn(published, kube::kServedResourcesKey)))
     if (resources.contains(name)) served.insert(name);
   return served;
 }
@@ -41,14 +48,17 @@ Annotations wantedAnnotations(const PublishedState& state, const DeviceFacts& de
   };
   Annotations all{
       {kube::kNicsKey, devices.nics},
-      {kube::kServedKey,
+      {kube::kServedResourcesKey,
        kube::encodeDevices(servedNow(state.counted, devices.resources, published))},
-      {kube::kAnnouncedKey, kube::encodeDevices(devices.announced)},
-      {kube::kFullKey,
-       state.holders_known ? kube::encodeDevices(state.full) : valueIn(published, kube::kFullKey)},
+      {kube::kAnnouncedResourcesKey, kube::encodeDevices(devices.announced)},
+      {kube::kFullDevicesKey, state.holders_known ? kube::encodeDevices(state.full)
+                                                  : renamedIn(published, kube::kFullDevicesKey)},
       {kube::kIdleKey, evictions(state.idle, kube::kIdleKey)},
       {kube::kBypassKey, evictions(state.bypass, kube::kBypassKey)},
       {kube::kChangesKey, state.resizes.empty() ? std::string() : kube::encode(state.resizes)}};
+  for (const char* key :
+       {kube::kServedResourcesKey, kube::kAnnouncedResourcesKey, kube::kFullDevicesKey})
+    all[kube::oldKeyOf(key)] = devices.deprecated_names ? all[key] : std::string();
   for (const std::string& key : devices.left) all[key] = "";
   const bool registers = mayRegister(state, devices.resources);
   for (const auto& [key, value] : devices.registration)

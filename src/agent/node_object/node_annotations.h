@@ -33,7 +33,8 @@ struct DeviceFacts {
   const std::string& nics;                 // value of kube::kNicsKey
   const Annotations& registration;         // registrationIn()
   const std::set<std::string>& left;       // keys to be removed
-  std::set<std::string> announced;         // value of kube::kAnnouncedKey
+  std::set<std::string> announced;         // value of kube::kAnnouncedResourcesKey
+  bool deprecated_names = true;            // old keys have the values, too; else they are removed
 };
 
 // Whether the node may publish its devices: their holders are known, and the kubelet counts one of

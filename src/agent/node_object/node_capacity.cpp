@@ -2,14 +2,16 @@
 
 #include "base/quantity.h"
 #include "kube/device_list.h"
+#include "kube/renamed_annotation.h"
 
 namespace divvy::agent {
 
 void NodeCapacity::onNodeUpdate(const kube::Node& node) {
   withdrawn_.clear();
-  if (const auto said = node.meta.annotations.find(kube::kAnnouncedKey);
-      said != node.meta.annotations.end())
-    for (const std::string& name : kube::decodeDevices(said->second))
+  if (const std::string* said =
+          kube::findRenamed(node.meta.annotations, kube::kAnnouncedResourcesKey);
+      said != nullptr)
+    for (const std::string& name : kube::decodeDevices(*said))
       if (name.find('/') != std::string::npos && !resources_.contains(name) &&
           !wanted_.contains(name) && node.capacity.contains(name))
         withdrawn_.insert(name);

@@ -33,8 +33,8 @@ class NodeCapacity {
   const Amounts& wanted() const { return wanted_; }
   // Resources to be removed from the status.
   const std::set<std::string>& withdrawn() const { return withdrawn_; }
-  // Value of kube::kAnnouncedKey: wanted resources, and those that are not removed yet. Otherwise
-  // no later agent would know of them.
+  // Value of kube::kAnnouncedResourcesKey: wanted resources, and those that are not removed yet.
+  // Otherwise no later agent would know of them.
   std::set<std::string> announced() const;
 
  private:

@@ -8,6 +8,7 @@
 #include "kube/device_list.h"
 #include "kube/nics.h"
 #include "kube/node.h"
+#include "kube/renamed_annotation.h"
 #include "log/log.h"
 #include "node_object/scheduler_dialect.h"
 #include "pods/pod_allocation.h"
@@ -110,13 +111,14 @@ Annotations NodePublisher::wanted() const {
                             .nics = nics_,
                             .registration = registration_,
                             .left = left_,
-                            .announced = status_.announced()},
+                            .announced = status_.announced(),
+                            .deprecated_names = inputs_.cluster.deprecated_names},
                            published_);
 }
 
 std::string NodePublisher::published(const std::string& key) const {
-  const auto found = published_.find(key);
-  return found == published_.end() ? std::string() : found->second;
+  const std::string* found = kube::findRenamed(published_, key);
+  return found == nullptr ? std::string() : *found;
 }
 
 void NodePublisher::publish() {
@@ -126,7 +128,8 @@ void NodePublisher::publish() {
     asio::co_spawn(inputs_.loop, annotateUntilUpToDate(), rethrow);
   }
   // The annotation comes first: the next agent has to know of all that is in the status.
-  if (published_.at(kube::kAnnouncedKey) == wanted().at(kube::kAnnouncedKey)) status_.write();
+  if (published_.at(kube::kAnnouncedResourcesKey) == wanted().at(kube::kAnnouncedResourcesKey))
+    status_.write();
 }
 
 asio::awaitable<void> NodePublisher::annotateUntilUpToDate() {
@@ -181,7 +184,8 @@ asio::awaitable<void> NodePublisher::annotateUnavailable(std::shared_ptr<bool> d
   std::vector<kube::RegisteredDevice> closed = devices_;
   for (kube::RegisteredDevice& one : closed) one.healthy = false;
   Annotations last = registrationIn(inputs_.cluster.dialect, closed, scores_, {});
-  last[kube::kFullKey] = "";
+  last[kube::kFullDevicesKey] = "";
+  last[kube::oldKeyOf(kube::kFullDevicesKey)] = "";
   json::object patch{{"annotations", annotationPatch(published_, last)}};
   const NodeApiClient::Reply told =
       co_await inputs_.api.patchNode("", "metadata", std::move(patch));

@@ -208,7 +208,7 @@ std::string Refusal::text() const {
     case DeviceWhy::kBelowContext:
       return formatBytes({needed}) + " is less than one context costs here (" +
              formatBytes({available}) + "); request more, or use --context-overhead outside";
-    case DeviceWhy::kPromise:
+    case DeviceWhy::kOverPromiseLimit:
       return "needs " + formatBytes({needed}) + ", at most " + formatBytes({available}) +
              " may be promised there (--overcommit)";
     case DeviceWhy::kOvercommit:

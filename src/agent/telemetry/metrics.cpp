@@ -38,77 +38,78 @@ struct Card {
 };
 
 constexpr Family<Card> kCards[] = {
-    {"divvy_card_memory_bytes", "gauge", "Memory of the device",
+    {"divvy_device_memory_total_bytes", "gauge", "Memory of the device",
      [](const Card& card) -> Value { return number(card.view.physical); }},
-    {"divvy_card_memory_used_bytes", "gauge",
+    {"divvy_device_memory_used_bytes", "gauge",
      "Device memory in use by all processes, according to the driver",
      [](const Card& card) -> Value {
        // The driver did not answer.
        if (card.view.used == 0 && card.view.utilisation < 0) return std::nullopt;
        return number(card.view.used);
      }},
-    {"divvy_card_memory_promised_bytes", "gauge",
+    {"divvy_device_memory_limits_bytes", "gauge",
      "Sum of the memory limits of the device's tenants",
      [](const Card& card) -> Value { return number(card.view.promised); }},
-    {"divvy_card_memory_guaranteed_bytes", "gauge",
+    {"divvy_device_memory_guaranteed_bytes", "gauge",
      "Sum of the guarantees of the device's tenants, which are never swapped out",
      [](const Card& card) -> Value { return number(card.view.guaranteed); }},
-    {"divvy_card_memory_budget_bytes", "gauge", "Device memory that tenants may use at once",
+    {"divvy_device_memory_budget_bytes", "gauge", "Device memory that tenants may use at once",
      [](const Card& card) -> Value { return number(card.view.budget); }},
-    {"divvy_card_overcommit_ratio", "gauge",
+    {"divvy_device_overcommit_ratio", "gauge",
      "Memory that may be promised, divided by the memory of the device; 1: no overcommitment",
      [](const Card& card) -> Value { return card.view.overcommit_permille / kPermille; }},
-    {"divvy_card_pressure_ratio", "gauge",
+    {"divvy_device_memory_pressure_ratio", "gauge",
      "Memory that the active tenants need, divided by the budget; only where memory is "
      "overcommitted",
      [](const Card& card) -> Value {
        if (card.view.overcommit_permille == kWholePermille) return std::nullopt;
        return card.view.ratio_permille / kPermille;
      }},
-    {"divvy_card_thrash_risk", "gauge",
+    {"divvy_device_thrash_risk", "gauge",
      "1: the device's tenants swap too often for the work that they do",
      [](const Card& card) -> Value { return card.view.thrash_risk ? 1 : 0; }},
-    {"divvy_card_context_bytes", "gauge", "Memory that one CUDA context needs",
+    {"divvy_device_context_bytes", "gauge", "Memory that one CUDA context needs",
      [](const Card& card) -> Value { return number(card.view.context); }},
-    {"divvy_card_compute_asked_ratio", "gauge",
+    {"divvy_device_compute_requested_ratio", "gauge",
      "Sum of the compute that tenants requested; can exceed 1",
      [](const Card& card) -> Value { return card.view.cores / kPercent; }},
-    {"divvy_card_utilisation_ratio", "gauge",
+    {"divvy_device_utilisation_ratio", "gauge",
      "Part of its time in which the device was in use, according to the driver",
      [](const Card& card) -> Value {
        if (card.view.utilisation < 0) return std::nullopt;
        return card.view.utilisation / kPercent;
      }},
-    {"divvy_card_foreign_utilisation_ratio", "gauge",
+    {"divvy_device_unmanaged_utilisation_ratio", "gauge",
      "Part of the device's time that unmanaged processes used, according to the driver",
      [](const Card& card) -> Value { return card.foreign; }},
-    {"divvy_card_foreign_processes", "gauge", "Unmanaged processes with a context on the device",
+    {"divvy_device_unmanaged_processes", "gauge",
+     "Unmanaged processes with a context on the device",
      [](const Card& card) -> Value {
        if (card.strangers == nullptr) return std::nullopt;
        return card.strangers->processes;
      }},
-    {"divvy_card_foreign_memory_bytes", "gauge",
+    {"divvy_device_unmanaged_memory_bytes", "gauge",
      "Device memory of unmanaged processes, according to the driver",
      [](const Card& card) -> Value {
        if (card.strangers == nullptr) return std::nullopt;
        return number(card.strangers->bytes.count);
      }},
-    {"divvy_card_graphics_memory_bytes", "gauge",
+    {"divvy_device_graphics_memory_bytes", "gauge",
      "Device memory of graphics-only processes; it counts against no tenant's limit",
      [](const Card& card) -> Value {
        if (card.strangers == nullptr) return std::nullopt;
        return number(card.strangers->graphics.count);
      }},
-    {"divvy_card_healthy", "gauge", "1: the driver reports no fault",
+    {"divvy_device_hardware_healthy", "gauge", "1: the driver reports no fault",
      [](const Card& card) -> Value { return card.faulty ? 0 : 1; }},
-    {"divvy_card_occupied", "gauge",
+    {"divvy_device_unmanaged_use", "gauge",
      "1: healthy, but closed to new tenants, because a workload that Divvy did not place uses it",
      [](const Card& card) -> Value { return !card.faulty && !card.view.fault.empty() ? 1 : 0; }},
-    {"divvy_card_excluded", "gauge", "1: closed to new tenants by the node's settings",
+    {"divvy_device_excluded", "gauge", "1: closed to new tenants by the node's settings",
      [](const Card& card) -> Value { return card.view.excluded ? 1 : 0; }},
-    {"divvy_card_tenants", "gauge", "Tenants of the device",
+    {"divvy_device_running_tenants", "gauge", "Tenants of the device",
      [](const Card& card) -> Value { return card.view.tenants; }},
-    {"divvy_card_checkpointed_tenants", "gauge", "Tenants that are checkpointed off the device",
+    {"divvy_device_checkpointed_tenants", "gauge", "Tenants that are checkpointed off the device",
      [](const Card& card) -> Value { return card.view.checkpointed; }},
 };
 
@@ -125,7 +126,7 @@ constexpr Family<Whole> kTenants[] = {
     {"divvy_tenant_allocations_refused_total", "counter",
      "Allocations refused because they exceed its limit",
      [](const Whole& whole) -> Value { return number(whole.view.refused); }},
-    {"divvy_tenant_allocations_short_total", "counter",
+    {"divvy_tenant_allocations_device_full_total", "counter",
      "Allocations within its limit that were refused because the device was short of memory",
      [](const Whole& whole) -> Value { return number(whole.tally.allocations_short); }},
     {"divvy_tenant_allocation_waits_total", "counter", "Allocations that waited for device memory",
@@ -142,7 +143,7 @@ constexpr Family<Whole> kTenants[] = {
      [](const Whole& whole) -> Value { return number(whole.view.throttled_ms) * kMillisecond; }},
     {"divvy_tenant_launch_waits_total", "counter", "Launches that had to wait",
      [](const Whole& whole) -> Value { return number(whole.view.waits); }},
-    {"divvy_tenant_launch_escapes_total", "counter",
+    {"divvy_tenant_launch_waits_abandoned_total", "counter",
      "Waits of launches that were given up, because work in flight may depend on the waiting "
      "thread",
      [](const Whole& whole) -> Value { return number(whole.view.escapes); }},
@@ -151,7 +152,7 @@ constexpr Family<Whole> kTenants[] = {
     {"divvy_tenant_unpreemptible", "gauge",
      "1: its work did not end in time when its time slice ended",
      [](const Whole& whole) -> Value { return whole.view.unpreemptible ? 1 : 0; }},
-    {"divvy_tenant_distrusted", "gauge", "1: it reports less use than the driver measures",
+    {"divvy_tenant_usage_mismatch", "gauge", "1: it reports less use than the driver measures",
      [](const Whole& whole) -> Value { return whole.view.distrusted ? 1 : 0; }},
     {"divvy_tenant_bypass", "gauge",
      "1: it bypasses its limits, according to the driver: another device, a process without "
@@ -166,7 +167,7 @@ constexpr Family<Whole> kTenants[] = {
        if (!whole.view.idle_known) return std::nullopt;
        return number(whole.view.idle_s);
      }},
-    {"divvy_tenant_own_cpu_ratio", "gauge",
+    {"divvy_tenant_overhead_cpu_ratio", "gauge",
      "Part of one processor's time that Divvy used inside its processes",
      [](const Whole& whole) -> Value { return whole.view.cpu_permille / kPermille; }},
 };
@@ -191,10 +192,10 @@ constexpr Family<Share> kShares[] = {
     {"divvy_tenant_memory_pinned_bytes", "gauge",
      "Part of the resident memory that cannot be swapped out",
      [](const Share& share) -> Value { return number(share.view.pinned); }},
-    {"divvy_tenant_compute_asked_ratio", "gauge",
+    {"divvy_tenant_compute_requested_ratio", "gauge",
      "Compute that it requested; 0: it gets the compute that others leave",
      [](const Share& share) -> Value { return share.view.cores / kPercent; }},
-    {"divvy_tenant_compute_got_ratio", "gauge",
+    {"divvy_tenant_compute_usage_ratio", "gauge",
      "Part of the device's time over the last second that it was charged for; no sample while it "
      "is alone on the device",
      [](const Share& share) -> Value {
@@ -216,13 +217,13 @@ constexpr Family<Share> kShares[] = {
 };
 
 constexpr const char* kNodeInfo = "divvy_node_info";
-constexpr const char* kCardInfo = "divvy_card_info";
-constexpr const char* kFaults = "divvy_card_xid_errors_total";
+constexpr const char* kCardInfo = "divvy_device_hardware_info";
+constexpr const char* kFaults = "divvy_device_xid_errors_total";
 constexpr const char* kTenantInfo = "divvy_tenant_info";
 constexpr const char* kTenantLabels = "divvy_tenant_labels";
 constexpr const char* kQueued = "divvy_queued_requests";
 constexpr const char* kHostReserve = "divvy_host_swap_bytes";
-constexpr const char* kHostPromised = "divvy_host_swap_promised_bytes";
+constexpr const char* kHostPromised = "divvy_host_swap_committed_bytes";
 constexpr const char* kLate = "divvy_agent_loop_lateness_seconds";
 constexpr const char* kLatest = "divvy_agent_loop_lateness_max_seconds";
 
@@ -275,7 +276,8 @@ void loop(Exposition* out, const MetricsInput& all) {
 void cards(Exposition* out, const MetricsInput& all) {
   begin(out, kCardInfo);
   for (const DeviceView& one : all.snapshot.devices) {
-    out->sample({{"device", one.uuid},
+    out->sample({{"node", all.node},
+                 {"device", one.uuid},
                  {"index", std::to_string(one.index)},
                  {"model", one.model},
                  {"pci", one.pci},
@@ -292,7 +294,7 @@ void cards(Exposition* out, const MetricsInput& all) {
           family.value({one, foreign == all.foreign.end() ? Value() : Value(foreign->second),
                         strangers == all.strangers.end() ? nullptr : &strangers->second,
                         all.faulty.contains(one.index)});
-      if (value) out->sample({{"device", one.uuid}}, *value);
+      if (value) out->sample({{"node", all.node}, {"device", one.uuid}}, *value);
     }
   }
   begin(out, kFaults);
@@ -300,7 +302,7 @@ void cards(Exposition* out, const MetricsInput& all) {
     const auto faults = all.faults.find(one.index);
     if (faults == all.faults.end()) continue;
     for (const auto& [xid, times] : faults->second)
-      out->sample({{"device", one.uuid}, {"xid", std::to_string(xid)}}, times);
+      out->sample({{"node", all.node}, {"device", one.uuid}, {"xid", std::to_string(xid)}}, times);
   }
 }
 
@@ -384,14 +386,14 @@ void row(std::string* text, const char* name, const char* type, const char* help
 
 }  // namespace
 
-std::string exposition(const MetricsInput& all, bool hami) {
-  Exposition out;
+std::string exposition(const MetricsInput& all, const metrics::FurtherNames& further) {
+  Exposition out(further.deprecated);
   node(&out, all.snapshot);
   loop(&out, all);
   cards(&out, all);
   tenants(&out, all);
   shares(&out, all);
-  if (hami) addHamiFamilies(&out, all);
+  if (further.compat) addHamiFamilies(&out, all);
   return out.text();
 }
 

@@ -38,9 +38,9 @@ struct MetricsInput {
   std::map<unsigned, std::map<std::uint64_t, std::uint64_t>> faults;
 };
 
-// Prometheus' text format. An unknown value has no sample. `hami`: also under the names of HAMi's
+// Prometheus' text format. An unknown value has no sample. Other systems' names are those of HAMi's
 // monitor.
-std::string exposition(const MetricsInput& all, bool hami = false);
+std::string exposition(const MetricsInput& all, const metrics::FurtherNames& further = {});
 
 // Every family as a row of a Markdown table, for docs/operations/monitoring.md.
 std::string familiesTable();

@@ -31,7 +31,7 @@ Exporter::Exporter(TenantManager& tenants, const LimitBypassMonitor& bypass, std
 }
 
 Result<void> Exporter::listen(asio::io_context& loop, const MetricsOptions& where) {
-  hami_ = where.hami;
+  further_ = {.compat = where.hami, .deprecated = where.deprecated};
   pod_labels_ = where.pod_labels;
   http::Listen listen;
   listen.host = where.host;
@@ -100,7 +100,7 @@ std::string Exporter::text() const {
     all.faults[device.index] = tenants_.health().faults(device.index);
     if (tenants_.health().faulty(device.index)) all.faulty.insert(device.index);
   }
-  return exposition(all, hami_);
+  return exposition(all, further_);
 }
 
 }  // namespace divvy::agent

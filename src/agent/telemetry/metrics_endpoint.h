@@ -42,7 +42,7 @@ class Exporter {
   TenantManager& tenants_;
   const LimitBypassMonitor& bypass_;
   std::string node_;
-  bool hami_ = false;
+  metrics::FurtherNames further_;
   std::vector<std::string> pod_labels_;
   std::function<Snapshot()> look_;
   std::function<std::string()> unready_;

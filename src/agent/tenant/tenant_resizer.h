@@ -1,4 +1,4 @@
-// Changes the limits of running tenants: `divvy set`, and resizes of pods. Private.
+// Changes the limits of running tenants: `divvy resize`, and resizes of pods. Private.
 #pragma once
 
 #include <functional>

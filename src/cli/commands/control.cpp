@@ -1,4 +1,4 @@
-// `divvy set`, `divvy wait`, `divvy stop`.
+// `divvy resize`, `divvy wait`, `divvy stop`.
 #include <poll.h>
 
 #include <algorithm>

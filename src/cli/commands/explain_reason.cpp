@@ -6,6 +6,7 @@
 
 #include "commands/commands.h"
 #include "commands/reasons.h"
+#include "public_names/public_names.h"
 #include "view/table.h"
 #include "view/terminal.h"
 
@@ -78,6 +79,8 @@ std::vector<Reason> reasonsAs(const std::string& text, std::string (*form)(std::
 }  // namespace
 
 std::vector<Reason> reasonsFor(std::string_view text) {
+  const std::string_view renamed = public_names::presentName(public_names::NameKind::kReason, text);
+  if (!renamed.empty()) text = renamed;
   const std::vector<Reason> same = reasonsAs(std::string(text), asItIs);
   return same.empty() ? reasonsAs(loosened(text), loosened) : same;
 }

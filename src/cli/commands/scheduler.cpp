@@ -127,6 +127,7 @@ int serveScheduler(const SchedulerOptions& options) {
   terms.metrics_host = options.metrics_host;
   terms.metrics_port = options.metrics_port;
   terms.hami_metrics = options.hami_metrics;
+  terms.deprecated_names = options.deprecated_names;
   terms.certificate_file = options.certificate_file;
   terms.key_file = options.key_file;
   terms.own_certificate = options.own_certificate;

@@ -1,4 +1,4 @@
-// `divvy set pod/NAMESPACE/NAME`: resizes a running container of a cluster. An annotation of the
+// `divvy resize pod/NAMESPACE/NAME`: resizes a running container of a cluster. An annotation of the
 // pod requests it, with the rights of the user. The scheduler admits or refuses it, and the agent
 // of the node carries it out (kube/resize_request.h).
 #include <poll.h>

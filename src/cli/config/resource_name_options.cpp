@@ -39,14 +39,6 @@ Result<void> readList(const std::vector<std::string>& said, const char* option,
   return {};
 }
 
-Result<void> readSwitch(const std::string& text, const char* option, bool* value) {
-  if (text.empty()) return {};
-  *value = text == "on";
-  if (text == "on" || text == "off") return {};
-  return Error{ErrorCode::kUsage,
-               std::string(option) + " \"" + text + "\" is not known; accepted: on, off"};
-}
-
 }  // namespace
 
 Result<void> readNames(const ClusterNodeText& text, AgentOptions* options,

@@ -5,11 +5,14 @@
 #include <chrono>
 #include <utility>
 
+#include <boost/json/serialize.hpp>
+
 #include "base/base64.h"
 #include "base/rfc3339.h"
 #include "diagnose/doctor_cluster.h"
 #include "json/path.h"
 #include "kube/lease.h"
+#include "public_names/public_names.h"
 
 namespace divvy::cli {
 namespace {
@@ -131,6 +134,19 @@ void readWorkloads(KubeApi& api, ClusterFacts* facts) {
   }
 }
 
+// Divvy's own rules use both names on purpose.
+void readRules(KubeApi& api, ClusterFacts* facts) {
+  facts->rules_listed = listEach(
+      api, "/apis/monitoring.coreos.com/v1/prometheusrules", "", [&](const json::value& rule) {
+        const std::string name = textAt(rule, {"metadata", "name"});
+        const json::value* spec = presentAt(rule, {"spec"});
+        if (spec == nullptr || name == "divvy-alerts") return;
+        const std::string text = json::serialize(*spec);
+        if (public_names::withPresentNames(text) == text) return;
+        facts->deprecated_rules.push_back(textAt(rule, {"metadata", "namespace"}) + "/" + name);
+      });
+}
+
 void readEndpoints(KubeApi& api, ClusterFacts* facts) {
   if (!facts->webhook || facts->webhook->by_url) return;
   facts->endpoints_listed = listEach(
@@ -183,6 +199,8 @@ void readInstalled(KubeApi& api, ClusterFacts* facts) {
   }
   readEndpoints(api, facts);
   if (facts->installed) readNamespace(api, facts);
+  if (facts->installed) readRules(api, facts);
+
   facts->classes_listed =
       listEach(api, "/apis/node.k8s.io/v1/runtimeclasses", "", [&](const json::value& o) {
         facts->classes.push_back(textAt(o, {"metadata", "name"}));

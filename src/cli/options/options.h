@@ -257,6 +257,7 @@ struct SchedulerOptions {
   std::string metrics_host = "0.0.0.0";
   std::uint16_t metrics_port = 9395;
   bool hami_metrics = false;
+  bool deprecated_names = true;
   std::string model_resources;  // a file; empty: none
   scheduler::PriorityRules priorities;
   enum class Print {
@@ -399,6 +400,9 @@ struct BypassText {
 };
 // kUsage: which option or variable is wrong.
 Result<agent::BypassPolicy> parseBypassPolicy(const BypassText& given);
+
+// Parses "on" or "off"; an empty text changes nothing. kUsage: names `option` and what is accepted.
+Result<void> readSwitch(const std::string& text, const char* option, bool* value);
 
 // Parses a whole number from `low` to `high`; `what` names it in errors.
 Result<unsigned> parseCount(std::string_view text, const std::string& what, unsigned low,

@@ -34,6 +34,7 @@ struct SchedulerText {
   std::vector<std::string> vendors;
   std::string model_resources, priority_class, priority_value;
   bool compat_metrics = false;
+  std::string deprecated_names;
   std::string secret, registration, names, life;  // of its own certificate
   std::string writers, binders, others;           // of --print policies
   std::string min_runtime, most_different_shares;
@@ -68,7 +69,8 @@ struct ClusterText {
 // For an agent on a Kubernetes node.
 struct ClusterNodeText {
   std::string name, kubeconfig, context, kubelet_dir, per_device, metrics_listen, install_dir,
-      settings, injection, cdi_dir, metrics_labels, dialect, model_names, model_resources;
+      settings, injection, cdi_dir, metrics_labels, dialect, model_names, model_resources,
+      deprecated_names;
   std::vector<std::string> resources, announce_memory, announce_cores;
   bool compat_metrics = false, announce_numa = false, by_helper = false;
 };

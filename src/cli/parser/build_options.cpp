@@ -294,7 +294,7 @@ Result<Options> makeSet(const RawOptions& raw) {
       !set.guaranteed && !set.on_pressure && !set.pressure_wait_ms && !set.idle.any()) {
     return Error{
         ErrorCode::kUsage,
-        "set: nothing to change; accepted: --memory, --guaranteed, --on-pressure, "
+        "resize: nothing to change; accepted: --memory, --guaranteed, --on-pressure, "
         "--pressure-wait, --idle-reclaim, --idle-stop, --cores, --cores-policy, --priority, "
         "--name"};
   }
@@ -380,6 +380,10 @@ Result<void> readClusterNode(const ClusterNodeText& text, AgentOptions& options)
   if (!cluster.kubelet_dir.starts_with('/'))
     return Error{ErrorCode::kUsage, "--kubelet-dir \"" + cluster.kubelet_dir +
                                         "\" is relative; an absolute path is accepted"};
+  if (const Result<void> read =
+          readSwitch(text.deprecated_names, "--deprecated-names", &cluster.deprecated_names);
+      !read)
+    return read.error();
   cluster.install_dir = text.install_dir;
   if (!cluster.install_dir.empty() && cluster.install_dir[0] != '/')
     return Error{ErrorCode::kUsage, "--install-dir \"" + cluster.install_dir +
@@ -403,13 +407,17 @@ Result<void> readClusterNode(const ClusterNodeText& text, AgentOptions& options)
 // default.
 Result<void> readMetrics(const ClusterNodeText& node_text, AgentOptions& options) {
   const std::string& text = node_text.metrics_listen;
+  agent::MetricsOptions where;
+  if (const Result<void> read =
+          readSwitch(node_text.deprecated_names, "--deprecated-names", &where.deprecated);
+      !read)
+    return read;
   if (text == "none" || (text.empty() && !options.cluster)) {
     if (!node_text.compat_metrics && node_text.metrics_labels.empty()) return {};
     return Error{ErrorCode::kUsage,
                  std::string(node_text.compat_metrics ? "--compat-metrics" : "--metrics-labels") +
                      ": metrics are off; accepted: with --metrics-listen"};
   }
-  agent::MetricsOptions where;
   where.hami = node_text.compat_metrics;
   if (!node_text.metrics_labels.empty()) {
     Result<std::vector<std::string>> keys = agent::parsePodLabels(node_text.metrics_labels);

@@ -147,12 +147,13 @@ _divvy() {
          names + R"~(' -- "$current"))
     return
   fi
+  if [[ $command == set ]]; then command=resize; fi  # its name in the release before
   case $command in
 )~" + cases +
          R"~(    *) words= ;;
   esac
   if [[ $command == completion ]]; then words='bash zsh fish'; fi
-  if [[ ($command == set || $command == wait || $command == events) && $current != -* ]]; then
+  if [[ ($command == resize || $command == wait || $command == events) && $current != -* ]]; then
     words=$(divvy ls --no-headers 2>/dev/null | awk '{print $1}')
   fi
   local before=${COMP_WORDS[COMP_CWORD - 1]} values=()
@@ -193,6 +194,7 @@ _divvy() {
     _normal
     return
   fi
+  if [[ $words[2] == set ]]; then words[2]=resize; fi  # its name in the release before
   case $words[2] in
 )~" + cases +
          R"~(  esac
@@ -200,7 +202,7 @@ _divvy() {
     _values shell bash zsh fish
     return
   fi
-  if [[ ($words[2] == set || $words[2] == wait || $words[2] == events) && $PREFIX != -* ]]; then
+  if [[ ($words[2] == resize || $words[2] == wait || $words[2] == events) && $PREFIX != -* ]]; then
     flags=(${(f)"$(divvy ls --no-headers 2>/dev/null | awk '{print $1}')"})
   fi
   local -a values
@@ -244,7 +246,7 @@ std::string fish(const std::vector<Command>& commands) {
   }
   return script +
          R"~(complete -c divvy -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'
-complete -c divvy -n '__fish_seen_subcommand_from set wait events' \
+complete -c divvy -n '__fish_seen_subcommand_from resize set wait events' \
   -a "(divvy ls --no-headers 2>/dev/null | awk '{print \$1}')"
 complete -c divvy -n '__fish_seen_subcommand_from run' -F
 )~";

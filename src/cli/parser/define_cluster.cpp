@@ -4,6 +4,7 @@
 #include "config/migrate_values.h"
 #include "files/simulate_files.h"
 #include "parser/define.h"
+#include "public_names/public_names.h"
 
 namespace divvy::cli {
 namespace {
@@ -16,6 +17,14 @@ Result<Options> makeMigrateValues(const RawOptions& raw) {
   Result<std::string> values = valuesFromHami(*text, file);
   if (!values) return values.error();
   return Options{PrintOptions{std::move(*values)}};
+}
+
+Result<Options> makeMigrateNames(const RawOptions& raw) {
+  const std::string file = raw.cluster.files.front();
+  Result<std::string> text =
+      readFile(file == "-" ? "/dev/stdin" : file, "text with names of the release before");
+  if (!text) return text.error();
+  return Options{PrintOptions{public_names::withPresentNames(std::move(*text))}};
 }
 
 }  // namespace
@@ -102,11 +111,18 @@ void Grammar::addCordon() {
 }
 
 void Grammar::addMigrate() {
-  CLI::App* migrate = add("migrate", "Convert another system's configuration to Divvy's", nullptr);
+  CLI::App* migrate = add(
+      "migrate", "Convert another system's configuration, or names of an earlier Divvy", nullptr);
   migrate->require_subcommand(1);
   CLI::App* values =
       add("values", "Convert values of HAMi's Helm chart to Divvy's", makeMigrateValues, migrate);
   values->add_option("-f,--filename", raw.cluster.files, "values of HAMi's chart; - is stdin")
+      ->type_name("FILE")
+      ->expected(1)
+      ->required();
+  CLI::App* names = add("names", "A text with the present names of metrics and annotations",
+                        makeMigrateNames, migrate);
+  names->add_option("-f,--filename", raw.cluster.files, "dashboard, alert rules, ...; - is stdin")
       ->type_name("FILE")
       ->expected(1)
       ->required();

@@ -103,6 +103,7 @@ void Grammar::addScheduler() {
       {"other-schedulers", &text.others},
       {"metrics-listen", &text.metrics_listen},
       {"compat-metrics", &text.compat_metrics},
+      {"deprecated-names", &text.deprecated_names},
       {"hami-label", &text.hami_label},
       {"locks", &text.locks},
       {"handshakes", &text.handshakes},
@@ -157,6 +158,7 @@ void Grammar::addAgent() {
       {"metrics-listen", &node.metrics_listen},
       {"metrics-labels", &node.metrics_labels},
       {"compat-metrics", &node.compat_metrics},
+      {"deprecated-names", &node.deprecated_names},
   };
   addAll(agent, daemon_options::agentOptions(), targets);
   // Between the processes of one start only: not in --help.

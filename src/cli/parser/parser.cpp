@@ -6,6 +6,7 @@
 #include "parser/completion.h"
 #include "parser/define.h"
 #include "parser/usage.h"
+#include "public_names/public_names.h"
 
 namespace divvy::cli {
 
@@ -154,27 +155,29 @@ void Grammar::addSnapshot() {
 }
 
 void Grammar::addControl() {
-  CLI::App* set = add("set", "Change a running share", makeSet);
-  set->add_option("TENANT", raw.tenant, "id or name; pod/NAME, pod/NAMESPACE/NAME of a cluster")
+  CLI::App* resize = add("resize", "Resize a running share", makeSet);
+  resize->add_option("TENANT", raw.tenant, "id or name; pod/NAME, pod/NAMESPACE/NAME of a cluster")
       ->required();
-  set->add_option("--memory", raw.memory, "new limit per device: 6Gi, 50% of the card")
+  resize->add_option("--memory", raw.memory, "new limit per device: 6Gi, 50% of the card")
       ->type_name("SIZE");
-  addTerm(set, "guaranteed", raw.guaranteed, false);
-  addPressure(set, false);
-  addIdle(set, false);
-  addCompute(set, false);
-  set->add_option("--name", raw.name, "new name")->type_name("NAME");
-  set->add_option("-c,--container", raw.cluster.container,
-                  "container of the pod [the one with devices]")
+  addTerm(resize, "guaranteed", raw.guaranteed, false);
+  addPressure(resize, false);
+  addIdle(resize, false);
+  addCompute(resize, false);
+  resize->add_option("--name", raw.name, "new name")->type_name("NAME");
+  resize
+      ->add_option("-c,--container", raw.cluster.container,
+                   "container of the pod [the one with devices]")
       ->type_name("NAME");
-  set->add_option("-n,--namespace", raw.cluster.namespace_name,
-                  "namespace of the pod [the kubeconfig's]")
+  resize
+      ->add_option("-n,--namespace", raw.cluster.namespace_name,
+                   "namespace of the pod [the kubeconfig's]")
       ->type_name("NAME");
-  addConnection(set, Namespaces::kOwn);
-  set->add_option("--timeout", raw.timeout, "maximum wait until the pod is resized [75s]")
+  addConnection(resize, Namespaces::kOwn);
+  resize->add_option("--timeout", raw.timeout, "maximum wait until the pod is resized [75s]")
       ->type_name("TIME");
-  set->add_flag("--no-wait", raw.no_wait, "request the pod's resize, do not wait for it");
-  set->add_option("-o,--output", raw.output, "output format for a pod: text or json [text]")
+  resize->add_flag("--no-wait", raw.no_wait, "request the pod's resize, do not wait for it");
+  resize->add_option("-o,--output", raw.output, "output format for a pod: text or json [text]")
       ->type_name("FORMAT");
   CLI::App* wait = add("wait", "Wait until a tenant has ended", makeWait);
   wait->add_option("TENANT", raw.tenant, "id or name");
@@ -183,7 +186,7 @@ void Grammar::addControl() {
       ->type_name("TIME");
   CLI::App* stop = add("stop", "Stop the agent", makeStop);
   stop->add_flag("--force", raw.force, "end the tenants' processes first");
-  for (CLI::App* command : {set, wait, stop}) addSim(command, "only this simulated node");
+  for (CLI::App* command : {resize, wait, stop}) addSim(command, "only this simulated node");
 }
 
 void Grammar::addSize() {
@@ -261,6 +264,17 @@ std::string helpOf(const CLI::App& command, const std::string& program) {
   return text;
 }
 
+// The name of a command of the release before is accepted; help and completion do not show it.
+void renameCommand(std::vector<std::string>* words) {
+  const auto first = std::find_if(words->begin(), words->end(),
+                                  [](const std::string& word) { return !word.starts_with('-'); });
+  if (first == words->end()) return;
+  const std::string program = "divvy ";
+  const std::string_view present =
+      public_names::presentName(public_names::NameKind::kCommand, program + *first);
+  if (!present.empty()) *first = present.substr(program.size());
+}
+
 struct SplitCommand {
   std::string runtime;  // empty: none
   std::vector<std::string> command;
@@ -288,6 +302,7 @@ namespace {
 Result<Options> parseWords(const std::vector<std::string>& all, bool plugin, bool runtimes) {
   Grammar grammar(plugin);
   std::vector<std::string> words = plugin ? asKubectl(all) : all;
+  renameCommand(&words);
   SplitCommand split = splitCommand(words, runtimes);
   grammar.raw.command = std::move(split.command);
   grammar.raw.runtime = split.runtime;
@@ -332,7 +347,11 @@ Result<Options> parseOptions(int argc, char** argv) {
   const std::string_view name = program.substr(program.rfind('/') + 1);
   const std::vector<std::string> words(argv + 1, argv + argc);
   // kubectl has its plugins' words completed by programs of such names.
-  if (name == "kubectl_complete-divvy") return completionFor(Grammar(true).app, asKubectl(words));
+  if (name == "kubectl_complete-divvy") {
+    std::vector<std::string> asked = asKubectl(words);
+    renameCommand(&asked);
+    return completionFor(Grammar(true).app, asked);
+  }
   return parseWords(words, name == "kubectl-divvy", true);
 }
 

@@ -205,6 +205,10 @@ Result<Options> makeScheduler(const RawOptions& raw) {
     return Error{ErrorCode::kUsage,
                  "--compat \"" + text.compat + "\" is not accepted; none and hami are"};
   options.hami_metrics = text.compat_metrics;
+  if (const auto read =
+          readSwitch(text.deprecated_names, "--deprecated-names", &options.deprecated_names);
+      !read)
+    return read.error();
   options.hami_scores = text.compat == "hami";
   if (const auto read = readPrint(text.print, &options.print); !read) return read.error();
   options.writers = split(text.writers);

@@ -1,4 +1,4 @@
-// `divvy set pod/...`, from words.
+// `divvy resize pod/...`, from words.
 #include <utility>
 
 #include "base/device_memory.h"

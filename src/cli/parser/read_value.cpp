@@ -4,6 +4,14 @@
 
 namespace divvy::cli {
 
+Result<void> readSwitch(const std::string& text, const char* option, bool* value) {
+  if (text.empty()) return {};
+  *value = text == "on";
+  if (text == "on" || text == "off") return {};
+  return Error{ErrorCode::kUsage,
+               std::string(option) + " \"" + text + "\" is not known; accepted: on, off"};
+}
+
 Result<unsigned> parseCount(std::string_view text, const std::string& what, unsigned low,
                             unsigned high) {
   unsigned count = 0;

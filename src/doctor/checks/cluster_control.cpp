@@ -282,6 +282,22 @@ void checkClass(const ClusterFacts& facts, FindingBuilder& sink) {
              "helm upgrade ... --set agent.runtimeClassName=nvidia"});
 }
 
+void checkDeprecatedNames(const ClusterFacts& facts, FindingBuilder& sink) {
+  if (leftOut(facts, facts.rules_listed, sink)) return;
+  for (const std::string& name : facts.deprecated_rules) {
+    const std::size_t slash = name.find('/');
+    const std::string rule =
+        "prometheusrule " + name.substr(slash + 1) + " -n " + name.substr(0, slash);
+    sink.warn(
+        {"it uses metric names of the release before",
+         "its alerts cannot fire from the next release on, or with deprecatedNames: false",
+         "kubectl get " + rule +
+             " -o yaml | divvy migrate names -f - | kubectl apply -f -  (or where it is kept)"},
+        "PrometheusRule " + name);
+  }
+  if (!sink.hasFindings()) sink.ok("no PrometheusRule uses a metric name of the release before");
+}
+
 }  // namespace
 
 std::optional<Version> versionOf(const std::string& major, const std::string& minor,
@@ -312,7 +328,9 @@ ClusterEntries controlChecks() {
           {"scheduler-replicas", "are all schedulers ready", checkScheduler},
           {"agent-replicas", "are all agents ready", checkAgents},
           {"pod-security", "can agents' pods be created in their namespace", checkSecurity},
-          {"runtime-class", "does the agents' RuntimeClass exist", checkClass}};
+          {"runtime-class", "does the agents' RuntimeClass exist", checkClass},
+          {"deprecated-names", "do alert rules use metric names of the release before",
+           checkDeprecatedNames}};
 }
 
 }  // namespace divvy::doctor

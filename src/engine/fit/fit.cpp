@@ -74,7 +74,7 @@ DeviceRefusal describe(const HotState& state, Slot slot, std::size_t index, std:
   const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(index);
   DeviceRefusal refusal{state.cold[slot].node.devices[index].uuid, static_cast<DeviceWhy>(verdict),
                         0, 0};
-  if (refusal.why == DeviceWhy::kNotInPool || refusal.why == DeviceWhy::kStrangers) {
+  if (refusal.why == DeviceWhy::kNotInPool || refusal.why == DeviceWhy::kPreviousPoolTenants) {
     refusal.pool = state.poolOf(slot, index);
   } else if (refusal.why == DeviceWhy::kSlots) {
     refusal.needed = 1;
@@ -321,10 +321,10 @@ std::uint8_t partVerdictOn(const DeviceRoom& room, const DeviceDemand& demand) {
 std::uint8_t verdictOn(const DeviceRoom& room, const DeviceDemand& demand, Bytes host_left) {
   if (!ofKind(room, demand)) return why(DeviceWhy::kKind);
   const bool whole = demand.compute == kWholeDevice.milli && demand.percent == kAllMemory;
-  if ((room.use & kWholeOnly) != 0 && !whole) return why(DeviceWhy::kWholeOnly);
+  if ((room.use & kWholeOnly) != 0 && !whole) return why(DeviceWhy::kExclusiveOnly);
   if (room.slots < 1) return why(DeviceWhy::kSlots);
   if ((room.use & kInParts) != 0) return why(DeviceWhy::kSplit);
-  if ((room.sorts & demand.not_beside) != 0) return why(DeviceWhy::kCompany);
+  if ((room.sorts & demand.not_beside) != 0) return why(DeviceWhy::kColocation);
   const std::uint8_t memory = verdictOnMemory(room, demand, host_left);
   if (memory != kOpen) return memory;
   if (!room.weight && demand.compute > room.compute) return why(DeviceWhy::kCompute);

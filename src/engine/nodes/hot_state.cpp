@@ -12,8 +12,8 @@ constexpr auto why(DeviceWhy reason) {
 std::uint8_t closedBy(const Device& device, std::uint32_t former_pool_tenants) {
   if (device.health != Health::kHealthy) return why(DeviceWhy::kUnhealthy);
   if (device.cordoned) return why(DeviceWhy::kCordoned);
-  if (device.mode == Mode::kExternal) return why(DeviceWhy::kExternal);
-  if (former_pool_tenants > 0) return why(DeviceWhy::kStrangers);
+  if (device.mode == Mode::kExternal) return why(DeviceWhy::kHeldByOtherPlugin);
+  if (former_pool_tenants > 0) return why(DeviceWhy::kPreviousPoolTenants);
   if (device.mode == Mode::kMig) return why(DeviceWhy::kPartitioned);
   return kOpen;
 }
@@ -152,7 +152,7 @@ void HotState::charge(Slot slot, const Placement& placement, int sign) {
 void HotState::refreshDevice(const ColdNode& at, std::size_t index, std::uint32_t hot) {
   const Device& described = at.node.devices[index];
   const UsedDevice& used = at.used[index];
-  if (used.former_pool_tenants > 0 || device.closed[hot] == why(DeviceWhy::kStrangers))
+  if (used.former_pool_tenants > 0 || device.closed[hot] == why(DeviceWhy::kPreviousPoolTenants))
     device.closed[hot] = closedBy(described, used.former_pool_tenants);
   const bool open = device.closed[hot] == kOpen;
   const bool whole = described.mode == Mode::kWhole;

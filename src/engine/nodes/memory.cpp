@@ -39,7 +39,8 @@ std::optional<MemoryRefusal> refuseEver(const MemoryAccounts& accounts, const Pa
   const bool maps = mapsHost(accounts, part);
   const Bytes reserve = part.reserve();
   const Bytes promised = times(accounts.most(), accounts.terms.overcommit_permille);
-  if (maps && reserve > promised) return MemoryRefusal{DeviceWhy::kPromise, reserve, promised};
+  if (maps && reserve > promised)
+    return MemoryRefusal{DeviceWhy::kOverPromiseLimit, reserve, promised};
   if (!maps && reserve > accounts.physical)
     return MemoryRefusal{DeviceWhy::kTooLarge, reserve, accounts.physical};
   if (!maps && reserve > accounts.most())
@@ -60,7 +61,7 @@ std::optional<MemoryRefusal> refuseNow(const MemoryAccounts& accounts, const Par
   const Bytes room = accounts.room() - accounts.outside - part.outside;
   const Bytes limits = accounts.reserved - accounts.outside;
   if (!mapsHost(accounts, part) && part.limit > room - accounts.guaranteed)
-    return MemoryRefusal{DeviceWhy::kBeside, part.limit, room - accounts.guaranteed};
+    return MemoryRefusal{DeviceWhy::kGuaranteeConflict, part.limit, room - accounts.guaranteed};
   const Bytes promised = times(room, accounts.terms.overcommit_permille);
   if (part.limit > promised - limits)
     return MemoryRefusal{DeviceWhy::kOvercommit, part.limit, promised - limits};

@@ -13,9 +13,9 @@ const char* wordsOf(DeviceWhy why) {
       return "devices out of service";
     case DeviceWhy::kCordoned:
       return "devices cordoned";
-    case DeviceWhy::kExternal:
+    case DeviceWhy::kHeldByOtherPlugin:
       return "devices held by another plugin";
-    case DeviceWhy::kStrangers:
+    case DeviceWhy::kPreviousPoolTenants:
       return "devices still used from before they changed pools";
     case DeviceWhy::kPartitioned:
       return "devices partitioned (MIG)";
@@ -27,24 +27,24 @@ const char* wordsOf(DeviceWhy why) {
       return "devices of UUIDs that were not asked for";
     case DeviceWhy::kNoPart:
       return "devices that never have such a part";
-    case DeviceWhy::kWholeOnly:
+    case DeviceWhy::kExclusiveOnly:
       return "devices that are given as a whole only";
     case DeviceWhy::kSlots:
       return "devices with as many tenants as they may have";
     case DeviceWhy::kSplit:
       return "devices in use in parts, or shared by time: not both";
-    case DeviceWhy::kCompany:
+    case DeviceWhy::kColocation:
       return "devices used by pods of another class, or quality of service";
     case DeviceWhy::kTooLarge:
     case DeviceWhy::kBudget:
-    case DeviceWhy::kPromise:
+    case DeviceWhy::kOverPromiseLimit:
       return "devices with too little memory";
     case DeviceWhy::kGuaranteeAboveShare:
       return "more device memory guaranteed than asked for";
     case DeviceWhy::kBelowContext:
       return "less device memory asked for than one context costs";
     case DeviceWhy::kMemory:
-    case DeviceWhy::kBeside:
+    case DeviceWhy::kGuaranteeConflict:
       return "too little device memory free";
     case DeviceWhy::kOvercommit:
     case DeviceWhy::kGuarantee:

@@ -33,14 +33,14 @@ std::string textOfMemory(DeviceWhy why, const std::string& needed, const std::st
       return "needs " + needed + ", the card has " + available;
     case DeviceWhy::kBudget:
       return "needs " + needed + ", tenants may have " + available + " there at once";
-    case DeviceWhy::kPromise:
+    case DeviceWhy::kOverPromiseLimit:
       return "needs " + needed + ", at most " + available + " may be promised there (overcommit)";
     case DeviceWhy::kGuaranteeAboveShare:
       return "guarantees " + needed + " of " + available + "; accepted: at most all of it";
     case DeviceWhy::kBelowContext:
       return needed + " is less than one context costs here (" + available +
              "); ask for more, or for contexts outside";
-    case DeviceWhy::kBeside:
+    case DeviceWhy::kGuaranteeConflict:
       return "needs " + needed + " at once, " + available +
              " available beside memory of other tenants that is never swapped";
     case DeviceWhy::kOvercommit:
@@ -63,15 +63,16 @@ std::string text(const DeviceRefusal& refusal) {
     case DeviceWhy::kNotInPool:
       return refusal.pool.empty() ? "in no pool, and one was asked for"
                                   : "in pool " + refusal.pool.text + ", which was not asked for";
-    case DeviceWhy::kStrangers:
+    case DeviceWhy::kPreviousPoolTenants:
       return "still used by tenants that got it before it moved " +
              (refusal.pool.empty() ? "out of its pool" : "into pool " + refusal.pool.text);
     case DeviceWhy::kUnhealthy:
       return "out of service";
     case DeviceWhy::kCordoned:
       return "cordoned";
-    case DeviceWhy::kExternal:
+    case DeviceWhy::kHeldByOtherPlugin:
       return "held by another plugin";
+
     case DeviceWhy::kPartitioned:
       return "partitioned (MIG)";
     case DeviceWhy::kModelNotAsked:
@@ -84,11 +85,11 @@ std::string text(const DeviceRefusal& refusal) {
       return "excluded by its UUID";
     case DeviceWhy::kNoPart:
       return "never has such a part";
-    case DeviceWhy::kWholeOnly:
+    case DeviceWhy::kExclusiveOnly:
       return "is given as a whole only, and a share was asked for";
     case DeviceWhy::kSplit:
       return "in use in parts, or shared by time: not both";
-    case DeviceWhy::kCompany:
+    case DeviceWhy::kColocation:
       return "used by pods of another class, or quality of service";
     case DeviceWhy::kCpus:
       return needs(std::to_string(refusal.needed), std::to_string(refusal.available)) +
@@ -101,10 +102,10 @@ std::string text(const DeviceRefusal& refusal) {
       return needs(bytes(refusal.needed), bytes(refusal.available));
     case DeviceWhy::kTooLarge:
     case DeviceWhy::kBudget:
-    case DeviceWhy::kPromise:
+    case DeviceWhy::kOverPromiseLimit:
     case DeviceWhy::kGuaranteeAboveShare:
     case DeviceWhy::kBelowContext:
-    case DeviceWhy::kBeside:
+    case DeviceWhy::kGuaranteeConflict:
     case DeviceWhy::kOvercommit:
     case DeviceWhy::kGuarantee:
     case DeviceWhy::kHostReserve:

@@ -10,7 +10,7 @@ namespace {
 namespace json = boost::json;
 
 Error bad(const std::string& what) {
-  return {ErrorCode::kCorrupt, std::string(kPlanKey) + ": " + what};
+  return {ErrorCode::kCorrupt, std::string(kReservationKey) + ": " + what};
 }
 
 bool readText(const json::object& object, const char* name, std::string* into) {

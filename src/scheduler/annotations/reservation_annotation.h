@@ -9,7 +9,8 @@
 namespace divvy::scheduler {
 
 // Protected: only the scheduler may write it (policy divvy-pod-annotations).
-inline constexpr const char* kPlanKey = "divvy.dev/plan";
+// Renamed: read it by kube::findRenamed.
+inline constexpr const char* kReservationKey = "divvy.dev/reservation";
 
 struct ReservationAnnotation {
   std::string epoch;  // unique for each plan

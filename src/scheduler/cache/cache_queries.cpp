@@ -9,6 +9,7 @@
 #include "codec/pod_request.h"
 #include "codec/vendor_plugin.h"
 #include "kube/device_list.h"
+#include "kube/renamed_annotation.h"
 
 namespace divvy::scheduler {
 namespace {
@@ -166,10 +167,9 @@ std::string PodQueries::withdrawnFrom(const std::string& uid) const {
   if (held == nullptr) return {};
   const CachedNode* node = parts_.state.nodes.find(held->placement.node.text);
   if (node == nullptr) return {};
-  const kube::Labels& annotations = node->said.meta.annotations;
-  const auto said = annotations.find(kube::kFullKey);
-  if (said == annotations.end()) return {};
-  const std::set<std::string> full = kube::decodeDevices(said->second);
+  const std::string* said = kube::findRenamed(node->said.meta.annotations, kube::kFullDevicesKey);
+  if (said == nullptr) return {};
+  const std::set<std::string> full = kube::decodeDevices(*said);
   for (const auto& container : held->placement.containers)
     for (const engine::Share& share : container)
       if (full.contains(share.uuid.text)) return share.uuid.text;

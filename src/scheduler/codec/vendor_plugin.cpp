@@ -9,6 +9,7 @@
 #include "engine/selection.h"
 #include "kube/device_list.h"
 #include "kube/labels.h"
+#include "kube/renamed_annotation.h"
 #include "requests/shape.h"
 
 namespace divvy::scheduler {
@@ -118,9 +119,9 @@ std::string missingNames(const kube::Node& node, const vendors::Kind& kind,
   std::string missing;
   bool any = false;
   // Agents of before, and HAMi's, say nothing.
-  const auto said = node.meta.annotations.find(kube::kServedKey);
-  const bool says = said != node.meta.annotations.end();
-  const std::set<std::string> ours = kube::decodeDevices(says ? said->second : std::string());
+  const std::string* said = kube::findRenamed(node.meta.annotations, kube::kServedResourcesKey);
+  const bool says = said != nullptr;
+  const std::set<std::string> ours = kube::decodeDevices(says ? *said : std::string());
   for (const std::string& name : names) {
     const bool served = countOf(node.capacity, name) > 0 && (!says || ours.contains(name));
     any = any || served;

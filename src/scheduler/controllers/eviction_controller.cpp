@@ -55,7 +55,7 @@ const EvictionCause kIdleGround{
     kube::kIdleNoticeKey,
     "divvy.dev/Idle",
     "Idle",
-    "Works",
+    "Active",
     "EvictedIdle",
     "it resumed work, or has a longer idle limit now",
     [](const kube::Notice& notice, const std::string&, std::int64_t now, bool past) {
@@ -69,7 +69,7 @@ const EvictionCause kBypassGround{
     kube::kBypassNoticeKey,
     "divvy.dev/Bypass",
     "Bypass",
-    "NoBypass",
+    "LimitsRespected",
     "EvictedBypass",
     "limits are respected again",
     [](const kube::Notice&, const std::string& what, std::int64_t, bool) { return what; },

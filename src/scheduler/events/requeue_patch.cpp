@@ -11,7 +11,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr const char* kRequeuedAt = "divvy.dev/room-since";
+constexpr const char* kRequeuedAt = "divvy.dev/requeued-at";
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "annotations/reservation_annotation.h"
+#include "kube/renamed_annotation.h"
 #include "preemption/running_pods.h"
 #include "preemption/victim_selection.h"
 #include "queue/gated_pod_queue.h"
@@ -102,7 +103,8 @@ void SchedulingDryRun::withoutNamespaces() {
 // ---- who is there -------------------------------------------------------------------------------
 
 Result<void> SchedulingDryRun::setPod(const kube::Pod& pod, const std::string& created) {
-  const bool promised = pod.meta.annotations.contains(kPlanKey) && !isGated(pod);
+  const bool promised =
+      kube::findRenamed(pod.meta.annotations, kReservationKey) != nullptr && !isGated(pod);
   const std::string gang = gangKeyOf(pod);
   if (!pod.node.empty() || pod.ended() || promised) {
     impl_->gated_pods.setPod(impl_->asHeeded(pod), created);

@@ -9,6 +9,7 @@
 #include <boost/json.hpp>
 
 #include "base/http_status.h"
+#include "kube/renamed_annotation.h"
 #include "runtime/clock.h"
 #include "scheduler/fencing_policy.h"
 
@@ -29,10 +30,14 @@ BindOutcome endOf(const Error& error) {
   return refused ? BindOutcome::kRefused : BindOutcome::kUncertain;
 }
 
-kube::Call bindingOf(const BindingArgs& ask, const BindPlan& assigned, const std::string& fence) {
+kube::Call bindingOf(const BindingArgs& ask, const BindPlan& assigned, const std::string& fence,
+                     bool deprecated_names) {
   json::object annotations;
   for (const auto& [key, value] : assigned.annotations) annotations[key] = value;
-  if (!fence.empty()) annotations[kTermAnnotation] = fence;
+  if (!fence.empty()) {
+    annotations[kTermAnnotation] = fence;
+    if (deprecated_names) annotations[kube::oldKeyOf(kTermAnnotation)] = fence;
+  }
   kube::Call call{kube::Verb::kPost,
                   "/api/v1/namespaces/" + ask.namespace_name + "/pods/" + ask.name + "/binding"};
   call.body = json::serialize(json::object{
@@ -106,7 +111,7 @@ asio::awaitable<std::string> Binder::bind(const BindingArgs& ask, const BindPlan
                                           BindOutcome* end) {
   const Stopwatch watch(&counts_.bind_seconds);
   const std::string fence = election_.verdict().fence;
-  kube::Call call = bindingOf(ask, assigned, fence);
+  kube::Call call = bindingOf(ask, assigned, fence, options_.deprecated_names);
   // It may wait for its turn, or for a connection, while the lease grows old or is lost.
   std::string late;
   call.still = [this, &fence, &late] {

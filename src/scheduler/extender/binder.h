@@ -30,6 +30,7 @@ class Binder {
     std::function<void()> changed;         // called after a change of allocations
     // Returns the annotations by which the node is locked for its agents; empty: no lock is needed.
     std::function<std::vector<std::string>(const BindPlan&)> locks;
+    bool deprecated_names = true;  // bindings have the annotations of the release before, too
   };
   Binder(kube::Client& client, SchedulerCache& cache, const LeaseWatcher& election,
          Counters& counts, Options options)

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "kube/renamed_annotation.h"
 #include "kube/resize_request.h"
 #include "manifests/cel.h"
 #include "manifests/manifest_template.h"
@@ -12,12 +13,17 @@ namespace {
 // The message in templates/fencing.yaml.
 constexpr const char* kOver = "it was decided in a term of the scheduler's Lease that is over";
 
+// A scheduler of the release before writes the old key only, one of this release may write both.
+std::vector<std::string> termKeys() {
+  return {kTermAnnotation, kube::oldKeyOf(kTermAnnotation)};
+}
+
 // Keys of annotations by which a binding assigns devices.
 std::vector<std::string> fencedKeys(const vendors::Catalog& catalog) {
   std::set<std::string> allocated;
   for (const vendors::Kind* kind : catalog.kinds())
     if (kind->wire.placed()) allocated.insert(kind->wire.pod.allocated);
-  std::vector<std::string> keys{kTermAnnotation};
+  std::vector<std::string> keys = termKeys();
   keys.insert(keys.end(), allocated.begin(), allocated.end());
   return keys;
 }
@@ -39,7 +45,7 @@ Result<std::string> fencingPolicy(const vendors::Catalog& catalog, const std::st
   return renderManifest("fencing.yaml",
                         {.values = {{"NAME", name},
                                     {"NAMESPACE", kDivvyNamespace},
-                                    {"TERM_KEY", kTermAnnotation},
+                                    {"TERM_KEYS", celList(termKeys())},
                                     {"CHANGE_STATE_KEY", kube::kChangeStateKey},
                                     {"FENCED_KEYS", celList(fencedKeys(catalog))}}});
 }

@@ -12,6 +12,7 @@
 
 #include "asio/rethrow.h"
 #include "events/requeue_patch.h"
+#include "kube/renamed_annotation.h"
 #include "log/log.h"
 #include "queue/requeuer.h"
 #include "runtime/clock.h"
@@ -217,7 +218,11 @@ asio::awaitable<void> GateController::tick() {
 // The promise and the gate in one call; again is fine.
 asio::awaitable<void> GateController::openOne(GateRemoval opening) {
   json::object meta{{"uid", opening.uid}};
-  if (!opening.plan.empty()) meta["annotations"] = json::object{{kPlanKey, opening.plan}};
+  if (!opening.plan.empty()) {
+    const json::value old = options_.deprecated_names ? json::value(opening.plan) : json::value();
+    meta["annotations"] =
+        json::object{{kReservationKey, opening.plan}, {kube::oldKeyOf(kReservationKey), old}};
+  }
   const json::object gone{{"$patch", "delete"}, {"name", kQueueGate}};
   kube::Call call{kube::Verb::kPatch,
                   "/api/v1/namespaces/" + opening.namespace_name + "/pods/" + opening.name};

@@ -30,6 +30,7 @@ class GateController : public ClusterObserver {
     std::chrono::seconds reservation{};    // time for which a reservation holds
     std::function<std::string()> why_not;  // why this replica does not schedule now; empty: it does
     std::int64_t min_runtime = 0;          // seconds, for pods without the annotation
+    bool deprecated_names = true;          // pods get the annotations of the release before, too
   };
   GateController(boost::asio::any_io_executor executor, kube::Client& client,
                  const vendors::Catalog& catalog, SchedulerCache& cache,

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "codec/pod_request.h"
+#include "kube/renamed_annotation.h"
 
 namespace divvy::scheduler {
 namespace {
@@ -17,9 +18,9 @@ void trim(kube::Pod* pod) {
 }
 
 std::optional<ReservationAnnotation> reservationOf(const kube::Pod& pod) {
-  const auto note = pod.meta.annotations.find(kPlanKey);
-  if (note == pod.meta.annotations.end()) return std::nullopt;
-  Result<ReservationAnnotation> plan = decodePlan(note->second);
+  const std::string* note = kube::findRenamed(pod.meta.annotations, kReservationKey);
+  if (note == nullptr) return std::nullopt;
+  Result<ReservationAnnotation> plan = decodePlan(*note);
   return plan ? std::optional(std::move(*plan)) : std::nullopt;
 }
 
@@ -44,7 +45,8 @@ void GatedPodQueue::setPod(const kube::Pod& pod, const std::string& created) {
   const bool devices = asksForDevices(pod, parts_.catalog);
   if (devices) words = gangOf(pod);
   const bool grouped = words && *words;
-  if (!isGated(pod) && !pod.meta.annotations.contains(kPlanKey) && !grouped && words) {
+  const bool reserved = kube::findRenamed(pod.meta.annotations, kReservationKey) != nullptr;
+  if (!isGated(pod) && !reserved && !grouped && words) {
     if (!devices || pod.node.empty() || pod.ended()) return removePod(uid);
     return charges_.chargeUngated(pod);
   }

@@ -33,7 +33,7 @@ namespace divvy::scheduler {
 // A gate to remove, and the annotation to write with it.
 struct GateRemoval {
   std::string namespace_name, name, uid;
-  std::string plan;  // value of kPlanKey; empty: none
+  std::string plan;  // value of kReservationKey; empty: none
 };
 
 // A pod that waits, and why.

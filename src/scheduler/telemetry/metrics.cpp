@@ -40,8 +40,8 @@ void state(Exposition* out, const Counters& counts, const ClusterSample& seen) {
   };
   one("divvy_scheduler_ready", "gauge", "Whether it knows the cluster and places pods",
       seen.ready ? 1 : 0);
-  one("divvy_scheduler_waiting_pods", "gauge", "Pods that were refused and are looked at again",
-      seen.waiting);
+  one("divvy_scheduler_unschedulable_pods", "gauge",
+      "Pods that were refused and are looked at again", seen.waiting);
   out->histogram("divvy_scheduler_loop_lateness_seconds",
                  "How late the scheduler's event loop ran what was due", seen.late);
   out->family("divvy_scheduler_loop_lateness_max_seconds", "gauge",
@@ -50,7 +50,7 @@ void state(Exposition* out, const Counters& counts, const ClusterSample& seen) {
   one("divvy_scheduler_search_tries_total", "counter",
       "Devices tried for containers of pods with several shares: about a microsecond each",
       seen.tries);
-  one("divvy_scheduler_closed_nodes", "gauge",
+  one("divvy_scheduler_unreadable_assignment_nodes", "gauge",
       "Nodes that get no new shares, since a pod's assignment there cannot be read",
       seen.closed_nodes);
   one("divvy_scheduler_inventory_exceeded_nodes", "gauge",
@@ -58,7 +58,7 @@ void state(Exposition* out, const Counters& counts, const ClusterSample& seen) {
       seen.surplus_nodes);
   one("divvy_scheduler_reservations_expired_total", "counter",
       "Reservations whose pods never came to bind", counts.expired);
-  one("divvy_scheduler_kicks_total", "counter", "Waiting pods that had room, and were told so",
+  one("divvy_scheduler_requeues_total", "counter", "Waiting pods that had room, and were told so",
       counts.kicked);
   one("divvy_scheduler_labels_total", "counter", "Pods that were labelled for HAMi's monitor",
       counts.labelled);
@@ -66,7 +66,7 @@ void state(Exposition* out, const Counters& counts, const ClusterSample& seen) {
       counts.locked);
   one("divvy_scheduler_locks_refused_total", "counter",
       "Bindings that were put off, for the node is locked for another pod", counts.lock_refused);
-  out->family("divvy_scheduler_share_changes_total", "counter",
+  out->family("divvy_scheduler_resizes_total", "counter",
               "Changes of what running pods have, by what became of them");
   out->sample({{"result", "admitted"}}, counts.changes.admitted);
   out->sample({{"result", "done"}}, counts.changes.done);
@@ -81,7 +81,7 @@ void state(Exposition* out, const Counters& counts, const ClusterSample& seen) {
              "Pods whose devices nobody used, by what became of them", counts.idle);
   complaints("divvy_scheduler_bypass_pods_total",
              "Pods that went around what limits them, by what became of them", counts.bypass);
-  one("divvy_scheduler_platform_failures_total", "counter",
+  one("divvy_scheduler_idle_url_failures_total", "counter",
       "Times that a platform could not be told of an idle pod: it is not evicted then",
       counts.idle.unheard);
   one("divvy_scheduler_api_calls_total", "counter", "Calls to the API server", seen.api_calls);
@@ -108,19 +108,20 @@ void devices(Exposition* out, const std::vector<DeviceUsage>& all) {
                  {"pool", one.pool}},
                 std::uint64_t{1});
   }
-  each("divvy_device_healthy", "Whether it may be given to anybody",
+  each("divvy_device_schedulable", "Whether it may be given to anybody",
        [](const DeviceUsage& one) { return std::uint64_t{one.healthy ? 1u : 0u}; });
-  each("divvy_device_memory_bytes", "Memory that may be promised",
+  each("divvy_device_allocatable_memory_bytes", "Memory that may be promised",
        [](const DeviceUsage& one) { return one.memory.count; });
-  each("divvy_device_memory_promised_bytes", "Of it, what is promised, reservations included",
+  each("divvy_device_allocated_memory_bytes", "Of it, what is promised, reservations included",
        [](const DeviceUsage& one) { return one.promised.count; });
-  each("divvy_device_compute_ratio", "Compute that may be promised; 1 is a whole device",
+  each("divvy_device_allocatable_compute_ratio",
+       "Compute that may be promised; 1 is a whole device",
        [](const DeviceUsage& one) { return ratio(one.compute); });
-  each("divvy_device_compute_promised_ratio", "Of it, what is promised",
+  each("divvy_device_allocated_compute_ratio", "Of it, what is promised",
        [](const DeviceUsage& one) { return ratio(one.promised_compute); });
-  each("divvy_device_slots", "Tenants at most",
+  each("divvy_device_allocatable_tenants", "Tenants at most",
        [](const DeviceUsage& one) { return std::uint64_t{one.slots}; });
-  each("divvy_device_tenants", "Tenants",
+  each("divvy_device_allocated_tenants", "Tenants",
        [](const DeviceUsage& one) { return std::uint64_t{one.tenants}; });
 }
 
@@ -157,15 +158,16 @@ void quotas(Exposition* out, const std::vector<QuotaUsage>& all) {
 
 }  // namespace
 
-std::string exposition(const Counters& counts, const ClusterSample& seen, bool compat) {
-  Exposition out;
+std::string exposition(const Counters& counts, const ClusterSample& seen,
+                       const metrics::FurtherNames& further) {
+  Exposition out(further.deprecated);
   state(&out, counts, seen);
   answers(&out, counts);
   expose(&out, counts.preemption);
   devices(&out, seen.devices);
   shares(&out, seen.shares);
   quotas(&out, seen.quotas);
-  if (compat) addCompatFamilies(&out, seen);
+  if (further.compat) addCompatFamilies(&out, seen);
   return out.text();
 }
 

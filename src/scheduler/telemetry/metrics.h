@@ -52,7 +52,8 @@ struct ClusterSample {
   std::vector<QuotaUsage> quotas;
 };
 
-// Returns the text of /metrics. `compat`: also under other schedulers' names.
-std::string exposition(const Counters& counts, const ClusterSample& seen, bool compat);
+// Returns the text of /metrics.
+std::string exposition(const Counters& counts, const ClusterSample& seen,
+                       const metrics::FurtherNames& further);
 
 }  // namespace divvy::scheduler

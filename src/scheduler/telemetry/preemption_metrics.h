@@ -54,7 +54,7 @@ inline void expose(metrics::Exposition* out, const PreemptionCounts& counts) {
   out->sample({{"answer", "refused"}}, counts.refused);
   out->sample({{"answer", "unanswered"}}, counts.unanswered);
   out->sample({{"answer", "gone"}}, counts.gone);
-  out->family("divvy_scheduler_preemptions_under_way", "gauge",
+  out->family("divvy_scheduler_preemptions_in_progress", "gauge",
               "Pods for which others end now, or that are waited for");
   out->sample({}, counts.under_way);
 }

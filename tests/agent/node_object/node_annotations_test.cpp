@@ -20,7 +20,8 @@ class NodeAnnotations : public testing::Test {
                               .nics = nics_,
                               .registration = registration_,
                               .left = left_,
-                              .announced = {"nvidia.com/gpumem"}},
+                              .announced = {"nvidia.com/gpumem"},
+                              .deprecated_names = deprecated_names_},
                              published);
   }
 
@@ -29,6 +30,7 @@ class NodeAnnotations : public testing::Test {
   Annotations registration_{{kRegister, "devices"}};
   std::set<std::string> left_;
   PublishedState state_;
+  bool deprecated_names_ = true;
 };
 
 TEST_F(NodeAnnotations, HoldersOrCountUnknown_OldRegistrationStays) {
@@ -51,17 +53,46 @@ TEST_F(NodeAnnotations, NoResources_RegistersWithoutACount) {
 }
 
 TEST_F(NodeAnnotations, NothingCounted_OldResourcesStayIfStillServed) {
-  const Annotations published{{kube::kServedKey, "divvy.dev/h100,other.com/gpu"}};
-  EXPECT_EQ(wanted(published).at(kube::kServedKey), "divvy.dev/h100");
+  const Annotations published{{kube::kServedResourcesKey, "divvy.dev/h100,other.com/gpu"}};
+  EXPECT_EQ(wanted(published).at(kube::kServedResourcesKey), "divvy.dev/h100");
   state_.counted = {"nvidia.com/gpu"};
-  EXPECT_EQ(wanted(published).at(kube::kServedKey), "nvidia.com/gpu");
+  EXPECT_EQ(wanted(published).at(kube::kServedResourcesKey), "nvidia.com/gpu");
 }
 
 TEST_F(NodeAnnotations, HoldersUnknown_OldFullDevicesStay) {
   state_.full = {"GPU-b"};
-  EXPECT_EQ(wanted({{kube::kFullKey, "GPU-a"}}).at(kube::kFullKey), "GPU-a");
+  EXPECT_EQ(wanted({{kube::kFullDevicesKey, "GPU-a"}}).at(kube::kFullDevicesKey), "GPU-a");
   state_.holders_known = true;
-  EXPECT_EQ(wanted({{kube::kFullKey, "GPU-a"}}).at(kube::kFullKey), "GPU-b");
+  EXPECT_EQ(wanted({{kube::kFullDevicesKey, "GPU-a"}}).at(kube::kFullDevicesKey), "GPU-b");
+}
+
+// A scheduler, and an agent after a rollback, of the release before read the old keys only.
+TEST_F(NodeAnnotations, RenamedKeys_OldOnesHaveTheSameValues) {
+  state_.counted = {"nvidia.com/gpu"};
+  state_.holders_known = true;
+  state_.full = {"GPU-a"};
+  Annotations all = wanted();
+  for (const auto& [old_key, key] :
+       {std::pair("divvy.dev/served", "divvy.dev/served-resources"),
+        std::pair("divvy.dev/full", "divvy.dev/full-devices"),
+        std::pair("divvy.dev/announced", "divvy.dev/announced-resources")}) {
+    EXPECT_NE(all.at(key), "") << key;
+    EXPECT_EQ(all.at(old_key), all.at(key));
+  }
+  deprecated_names_ = false;
+  all = wanted({{"divvy.dev/full", "GPU-a"}});
+  EXPECT_EQ(all.at("divvy.dev/full"), "") << "it is removed";
+  EXPECT_EQ(all.at("divvy.dev/full-devices"), "GPU-a");
+}
+
+TEST_F(NodeAnnotations, AgentOfBefore_ItsValuesStayUntilKnown) {
+  EXPECT_EQ(wanted({{"divvy.dev/full", "GPU-a"}}).at(kube::kFullDevicesKey), "GPU-a");
+  EXPECT_EQ(wanted({{"divvy.dev/served", "divvy.dev/h100"}}).at(kube::kServedResourcesKey),
+            "divvy.dev/h100");
+  // After a rollback the agent of before wrote again, and left our key as it was.
+  EXPECT_EQ(wanted({{"divvy.dev/full", "GPU-b"}, {"divvy.dev/full-devices", "GPU-a"}})
+                .at(kube::kFullDevicesKey),
+            "GPU-b");
 }
 
 TEST_F(NodeAnnotations, EvictionsNotComputed_OldRequestsStay) {
@@ -83,7 +114,7 @@ TEST_F(NodeAnnotations, NoResizes_EmptyValue) {
   state_.resizes["token"].done = true;
   EXPECT_EQ(wanted().at(kube::kChangesKey), kube::encode(state_.resizes));
   EXPECT_EQ(wanted().at(kube::kNicsKey), "[]");
-  EXPECT_EQ(wanted().at(kube::kAnnouncedKey), "nvidia.com/gpumem");
+  EXPECT_EQ(wanted().at(kube::kAnnouncedResourcesKey), "nvidia.com/gpumem");
 }
 
 TEST(AnnotationPatch, EqualAndAbsentValues_AreLeftOut) {

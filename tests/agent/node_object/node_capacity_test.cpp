@@ -14,7 +14,7 @@ constexpr const char* kMemory = "nvidia.com/gpumem";
 kube::Node node(const kube::Quantities& capacity, const std::string& announced = "") {
   kube::Node node;
   node.capacity = capacity;
-  if (!announced.empty()) node.meta.annotations[kube::kAnnouncedKey] = announced;
+  if (!announced.empty()) node.meta.annotations[kube::kAnnouncedResourcesKey] = announced;
   return node;
 }
 

@@ -2,6 +2,7 @@
 #include "telemetry/metrics.h"
 
 #include "agent/metrics_options.h"
+#include "public_names/public_names.h"
 
 #include <gtest/gtest.h>
 
@@ -20,6 +21,7 @@ constexpr std::uint64_t kGib = 1ull << 30;
 // A card that two share: a pod's container and a run of the machine's own.
 MetricsInput all() {
   MetricsInput all;
+  all.node = "worker-1";
   all.snapshot.node = "sim-h100";
   all.snapshot.driver = "570.1";
   DeviceView card;
@@ -66,12 +68,13 @@ TEST(AgentMetrics, DevicesAndTenants_SamplesAreWritten) {
   const std::string on_card =
       R"({tenant="0123",device="GPU-a",namespace="lab",pod="p-0",container="main"})";
   for (const std::string& line :
-       {std::string(R"(divvy_card_memory_bytes{device="GPU-a"} 85899345920)"),
-        std::string(R"(divvy_card_utilisation_ratio{device="GPU-a"} 0.4)"),
+       {std::string(
+            R"(divvy_device_memory_total_bytes{node="worker-1",device="GPU-a"} 85899345920)"),
+        std::string(R"(divvy_device_utilisation_ratio{node="worker-1",device="GPU-a"} 0.4)"),
         "divvy_tenant_throttled_seconds_total" + of_pod + " 1.5",
         "divvy_tenant_allocations_refused_total" + of_pod + " 3",
         "divvy_tenant_memory_limit_bytes" + on_card + " 2147483648",
-        "divvy_tenant_compute_got_ratio" + on_card + " 0.25",
+        "divvy_tenant_compute_usage_ratio" + on_card + " 0.25",
         "divvy_tenant_device_seconds_total" + on_card + " 12.5",
         std::string(R"(divvy_tenant_idle_seconds{tenant="4567",namespace="",pod="",container=""} )"
                     "60")}) {
@@ -150,57 +153,57 @@ TEST(AgentMetrics, DistinctFigures_EachFamilyHasItsOwn) {
   const std::map<std::string, double> wanted{{"divvy_node_info", 1},
                                              {"divvy_queued_requests", 2},
                                              {"divvy_host_swap_bytes", 3},
-                                             {"divvy_host_swap_promised_bytes", 4},
+                                             {"divvy_host_swap_committed_bytes", 4},
                                              {"divvy_agent_loop_lateness_max_seconds", 46.5},
-                                             {"divvy_card_info", 1},
-                                             {"divvy_card_memory_bytes", 5},
-                                             {"divvy_card_memory_used_bytes", 6},
-                                             {"divvy_card_memory_promised_bytes", 7},
-                                             {"divvy_card_memory_guaranteed_bytes", 8},
-                                             {"divvy_card_memory_budget_bytes", 9},
-                                             {"divvy_card_overcommit_ratio", 10},
-                                             {"divvy_card_pressure_ratio", 11},
-                                             {"divvy_card_thrash_risk", 1},
-                                             {"divvy_card_context_bytes", 12},
-                                             {"divvy_card_compute_asked_ratio", 13},
-                                             {"divvy_card_utilisation_ratio", 0.14},
-                                             {"divvy_card_healthy", 0},
-                                             {"divvy_card_occupied", 0},
-                                             {"divvy_card_excluded", 1},
-                                             {"divvy_card_tenants", 15},
-                                             {"divvy_card_checkpointed_tenants", 16},
-                                             {"divvy_card_foreign_utilisation_ratio", 0.17},
-                                             {"divvy_card_foreign_processes", 18},
-                                             {"divvy_card_foreign_memory_bytes", 19},
-                                             {"divvy_card_graphics_memory_bytes", 20},
-                                             {"divvy_card_xid_errors_total", 21},
+                                             {"divvy_device_hardware_info", 1},
+                                             {"divvy_device_memory_total_bytes", 5},
+                                             {"divvy_device_memory_used_bytes", 6},
+                                             {"divvy_device_memory_limits_bytes", 7},
+                                             {"divvy_device_memory_guaranteed_bytes", 8},
+                                             {"divvy_device_memory_budget_bytes", 9},
+                                             {"divvy_device_overcommit_ratio", 10},
+                                             {"divvy_device_memory_pressure_ratio", 11},
+                                             {"divvy_device_thrash_risk", 1},
+                                             {"divvy_device_context_bytes", 12},
+                                             {"divvy_device_compute_requested_ratio", 13},
+                                             {"divvy_device_utilisation_ratio", 0.14},
+                                             {"divvy_device_hardware_healthy", 0},
+                                             {"divvy_device_unmanaged_use", 0},
+                                             {"divvy_device_excluded", 1},
+                                             {"divvy_device_running_tenants", 15},
+                                             {"divvy_device_checkpointed_tenants", 16},
+                                             {"divvy_device_unmanaged_utilisation_ratio", 0.17},
+                                             {"divvy_device_unmanaged_processes", 18},
+                                             {"divvy_device_unmanaged_memory_bytes", 19},
+                                             {"divvy_device_graphics_memory_bytes", 20},
+                                             {"divvy_device_xid_errors_total", 21},
                                              {"divvy_tenant_info", 1},
                                              {"divvy_tenant_labels", 1},
                                              {"divvy_tenant_created_seconds", 22},
                                              {"divvy_tenant_processes", 23},
                                              {"divvy_tenant_allocations_refused_total", 24},
-                                             {"divvy_tenant_allocations_short_total", 25},
+                                             {"divvy_tenant_allocations_device_full_total", 25},
                                              {"divvy_tenant_allocation_waits_total", 26},
                                              {"divvy_tenant_weight_ratio", 27},
                                              {"divvy_tenant_paused_seconds_total", 27.5},
                                              {"divvy_tenant_throttled_seconds_total", 28},
                                              {"divvy_tenant_launch_waits_total", 29},
-                                             {"divvy_tenant_launch_escapes_total", 30},
+                                             {"divvy_tenant_launch_waits_abandoned_total", 30},
                                              {"divvy_tenant_longest_work_seconds", 31},
                                              {"divvy_tenant_unpreemptible", 1},
-                                             {"divvy_tenant_distrusted", 1},
+                                             {"divvy_tenant_usage_mismatch", 1},
                                              {"divvy_tenant_bypass", 1},
                                              {"divvy_tenant_swaps_total", 32},
                                              {"divvy_tenant_idle_seconds", 33},
-                                             {"divvy_tenant_own_cpu_ratio", 34},
+                                             {"divvy_tenant_overhead_cpu_ratio", 34},
                                              {"divvy_tenant_memory_limit_bytes", 35},
                                              {"divvy_tenant_memory_used_bytes", 36},
                                              {"divvy_tenant_memory_guaranteed_bytes", 37},
                                              {"divvy_tenant_memory_resident_bytes", 38},
                                              {"divvy_tenant_memory_swapped_bytes", 39},
                                              {"divvy_tenant_memory_pinned_bytes", 40},
-                                             {"divvy_tenant_compute_asked_ratio", 41},
-                                             {"divvy_tenant_compute_got_ratio", 0.42},
+                                             {"divvy_tenant_compute_requested_ratio", 41},
+                                             {"divvy_tenant_compute_usage_ratio", 0.42},
                                              {"divvy_tenant_utilisation_ratio", 0.43},
                                              {"divvy_tenant_device_seconds_total", 44.5},
                                              {"divvy_tenant_memory_byte_seconds_total", 45.5}};
@@ -216,6 +219,26 @@ TEST(AgentMetrics, DistinctFigures_EachFamilyHasItsOwn) {
     EXPECT_DOUBLE_EQ(told[name], value) << name;
   }
   EXPECT_EQ(told.size(), wanted.size());
+}
+
+TEST(AgentMetrics, DeprecatedNames_EachOldFamilyHasItsFigure) {
+  const std::set<std::string> lines = linesOf(exposition(distinct(), {.deprecated = true}));
+  const auto sampleOf = [&](std::string_view name) {
+    std::string found;
+    for (const std::string& line : lines)
+      if (line.starts_with(std::string(name) + '{') || line.starts_with(std::string(name) + ' '))
+        found = line.substr(name.size());
+    return found;
+  };
+  std::size_t renamed = 0;
+  for (const auto& [kind, old_name, name] : public_names::renamedNames()) {
+    if (kind != public_names::NameKind::kAgentMetric) continue;
+    EXPECT_NE(sampleOf(name), "") << name;
+    EXPECT_EQ(sampleOf(old_name), sampleOf(name)) << old_name;
+    EXPECT_FALSE(linesOf(exposition(distinct())).contains(std::string(old_name) + sampleOf(name)));
+    ++renamed;
+  }
+  EXPECT_GT(renamed, 20u);
 }
 
 TEST(AgentMetrics, PodLabels_AreExposed) {
@@ -237,26 +260,26 @@ TEST(MetricsLabels, LabelKeys_CheckedAndTranslated) {
 
 TEST(AgentMetrics, UnknownValue_NoSample) {
   MetricsInput known = all();
-  EXPECT_EQ(exposition(known).find("divvy_card_foreign_utilisation_ratio{"), std::string::npos);
-  EXPECT_EQ(exposition(known).find("divvy_card_pressure_ratio{"), std::string::npos);
-  EXPECT_EQ(exposition(known).find("divvy_tenant_compute_got_ratio{tenant=\"4567\""),
+  EXPECT_EQ(exposition(known).find("divvy_device_unmanaged_utilisation_ratio{"), std::string::npos);
+  EXPECT_EQ(exposition(known).find("divvy_device_memory_pressure_ratio{"), std::string::npos);
+  EXPECT_EQ(exposition(known).find("divvy_tenant_compute_usage_ratio{tenant=\"4567\""),
             std::string::npos);
   EXPECT_EQ(exposition(known).find("divvy_tenant_idle_seconds{tenant=\"0123\""), std::string::npos);
   known.foreign[0] = 0.5;
   known.snapshot.devices[0].utilisation = -1;
-  EXPECT_NE(exposition(known).find("divvy_card_foreign_utilisation_ratio{device=\"GPU-a\"} 0.5"),
+  EXPECT_NE(exposition(known).find(
+                "divvy_device_unmanaged_utilisation_ratio{node=\"worker-1\",device=\"GPU-a\"} 0.5"),
             std::string::npos);
-  EXPECT_EQ(exposition(known).find("divvy_card_utilisation_ratio{"), std::string::npos);
+  EXPECT_EQ(exposition(known).find("divvy_device_utilisation_ratio{"), std::string::npos);
 }
 
 // What dashboards that were made for HAMi's monitor look for, of pods' containers only.
 TEST(AgentMetrics, HamiNamesEnabled_LegacySamplesWritten) {
   MetricsInput known = all();
-  known.node = "worker-1";
   known.snapshot.devices[0].used = 3 * kGib;
   known.snapshot.tenants[0].shares[0].utilisation = 25;
   EXPECT_EQ(exposition(known).find("hami_"), std::string::npos);
-  const std::string text = exposition(known, true);
+  const std::string text = exposition(known, {.compat = true});
   const std::set<std::string> lines = linesOf(text);
   const std::string card =
       R"({node="worker-1",device_index="0",device_uuid="GPU-a",device_type="NVIDIA-H100",)"
@@ -296,8 +319,8 @@ TEST(AgentMetrics, HeldByOtherPlugin_HealthyButOccupied) {
       return line.starts_with(name + "{") && line.ends_with(" " + value);
     });
   };
-  EXPECT_TRUE(ends("divvy_card_healthy", "1"));
-  EXPECT_TRUE(ends("divvy_card_occupied", "1"));
+  EXPECT_TRUE(ends("divvy_device_hardware_healthy", "1"));
+  EXPECT_TRUE(ends("divvy_device_unmanaged_use", "1"));
 }
 
 TEST(AgentMetrics, MonitoringPage_ListsEveryFamily) {

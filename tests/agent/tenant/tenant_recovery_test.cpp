@@ -50,7 +50,7 @@ class TenantRecoveryTest : public ::testing::Test {
     // Nobody gets what it holds, the rest is to be had.
     EXPECT_EQ(sandbox_.divvy(sandbox_.runWords("76Gi", {"true"})).code(), 1);
     EXPECT_EQ(sandbox_.divvy(sandbox_.runWords("70Gi", {"true"})).code(), 0);
-    const Outcome refused = sandbox_.divvy({"set", after_.tenants[0].id, "--memory", "1Gi"});
+    const Outcome refused = sandbox_.divvy({"resize", after_.tenants[0].id, "--memory", "1Gi"});
     EXPECT_EQ(refused.code(), 1);
     EXPECT_NE(refused.err.find("broken"), std::string::npos) << refused.err;
   }
@@ -149,11 +149,11 @@ TEST_F(TenantRecoveryTest, HostileReport_UseIsBounded) {
 
 TEST_F(TenantRecoveryTest, ChangedLimits_SurviveAgent) {
   ASSERT_TRUE(run_.printed("held 1048576"));
-  ASSERT_EQ(
-      sandbox_
-          .divvy({"set", sandbox_.snapshot().tenants.at(0).id, "--memory", "9Gi", "--cores", "20"})
-          .code(),
-      0);
+  ASSERT_EQ(sandbox_
+                .divvy({"resize", sandbox_.snapshot().tenants.at(0).id, "--memory", "9Gi",
+                        "--cores", "20"})
+                .code(),
+            0);
   damageAndReturn([](const std::string&) {});
   ASSERT_EQ(after_.tenants.size(), 1u);
   EXPECT_EQ(after_.tenants[0].shares.at(0).limit, gib(9).count);
@@ -165,7 +165,7 @@ TEST_F(TenantRecoveryTest, ComputeSettings_SurviveAgent) {
   ASSERT_TRUE(run_.printed("held 1048576"));
   const std::string id = sandbox_.snapshot().tenants.at(0).id;
   ASSERT_EQ(
-      sandbox_.divvy({"set", id, "--cores", "20", "--cores-policy", "cap", "--priority", "high"})
+      sandbox_.divvy({"resize", id, "--cores", "20", "--cores-policy", "cap", "--priority", "high"})
           .code(),
       0);
   damageAndReturn([](const std::string&) {});
@@ -178,7 +178,7 @@ TEST_F(TenantRecoveryTest, ComputeSettings_SurviveAgent) {
 TEST_F(TenantRecoveryTest, LostRecord_CapReadFromPages) {
   ASSERT_TRUE(run_.printed("held 1048576"));
   const std::string id = sandbox_.snapshot().tenants.at(0).id;
-  ASSERT_EQ(sandbox_.divvy({"set", id, "--cores", "20", "--cores-policy", "cap"}).code(), 0);
+  ASSERT_EQ(sandbox_.divvy({"resize", id, "--cores", "20", "--cores-policy", "cap"}).code(), 0);
   damageAndReturn([](const std::string& dir) { fs::remove(dir + "/tenant.json"); });
   ASSERT_EQ(after_.tenants.size(), 1u);
   EXPECT_EQ(after_.tenants[0].cores_policy, "cap");

@@ -1,4 +1,4 @@
-// `divvy set`, `wait`, `ls`, `gpus`, `completion`, `sim`, `version`.
+// `divvy resize`, `wait`, `ls`, `gpus`, `completion`, `sim`, `version`.
 #include <gtest/gtest.h>
 
 #include <signal.h>
@@ -33,7 +33,7 @@ TEST(Set, LargerMemory_AppliesAtOnce) {
   Child run = namedHolder(sandbox, "web", "4Gi");
   run.say("reserve 5368709120\n");
   ASSERT_TRUE(run.printed("refused 5368709120"));
-  EXPECT_EQ(sandbox.divvy({"set", "web", "--memory", "6Gi"}).code(), 0);
+  EXPECT_EQ(sandbox.divvy({"resize", "web", "--memory", "6Gi"}).code(), 0);
   run.say("reserve 5368709120\n");
   EXPECT_TRUE(run.printed("held 5368709120"));
   EXPECT_EQ(sandbox.snapshot().devices.at(0).allocated, gib(6).count);
@@ -44,7 +44,7 @@ TEST(Set, MemoryBelowUse_NothingTakenAway) {
   Child run = namedHolder(sandbox, "web", "8Gi");
   run.say("reserve 6442450944\n");
   ASSERT_TRUE(run.printed("held 6442450944"));
-  const Outcome shrunk = sandbox.divvy({"set", "web", "--memory", "4Gi"});
+  const Outcome shrunk = sandbox.divvy({"resize", "web", "--memory", "4Gi"});
   EXPECT_EQ(shrunk.code(), 0);
   EXPECT_NE(shrunk.err.find("6.0 GiB of it are in use: nothing of that is taken away"),
             std::string::npos)
@@ -58,7 +58,7 @@ TEST(Set, MemoryBelowUse_NothingTakenAway) {
   run.say("reserve 8192\n");
   EXPECT_TRUE(run.printed("held 8192"));
   EXPECT_EQ(sandbox.snapshot().devices.at(0).allocated, gib(4).count);
-  EXPECT_EQ(sandbox.divvy({"set", "web", "--memory", "3Gi"}).err, "") << "so much is not in use";
+  EXPECT_EQ(sandbox.divvy({"resize", "web", "--memory", "3Gi"}).err, "") << "so much is not in use";
 }
 
 // Regression: it was accepted, and then the tenant's programs could not start again.
@@ -66,7 +66,7 @@ TEST(Set, MemoryBelowContextCost_RefusedWithAccepted) {
   Sandbox sandbox;
   Child run = namedHolder(sandbox, "web", "4Gi");
   const std::string context = std::to_string(sandbox.snapshot().devices.at(0).context >> 20) + "Mi";
-  const Outcome refused = sandbox.divvy({"set", "web", "--memory", "100Mi"});
+  const Outcome refused = sandbox.divvy({"resize", "web", "--memory", "100Mi"});
   EXPECT_EQ(refused.code(), 2);
   EXPECT_NE(refused.err.find("100 MiB is less than one context needs there"), std::string::npos)
       << refused.err;
@@ -75,7 +75,7 @@ TEST(Set, MemoryBelowContextCost_RefusedWithAccepted) {
   EXPECT_EQ(sandbox.snapshot().tenants.at(0).shares.at(0).limit, gib(4).count);
   const Outcome told = sandbox.divvy({"events", "web"});
   EXPECT_NE(told.out.find("less than one context costs"), std::string::npos) << told.out;
-  EXPECT_EQ(sandbox.divvy({"set", "web", "--memory", context}).code(), 0);
+  EXPECT_EQ(sandbox.divvy({"resize", "web", "--memory", context}).code(), 0);
 }
 
 TEST(Set, ContextsOutsideShare_MemoryBelowContextAllowed) {
@@ -83,27 +83,27 @@ TEST(Set, ContextsOutsideShare_MemoryBelowContextAllowed) {
   Child run = sandbox.start({"run", "--sim", "h100", "--memory", "4Gi", "--context-overhead",
                              "outside", "--name", "web", "--", tenantProgram(), "1048576"});
   ASSERT_TRUE(run.printed("held"));
-  EXPECT_EQ(sandbox.divvy({"set", "web", "--memory", "100Mi"}).code(), 0);
+  EXPECT_EQ(sandbox.divvy({"resize", "web", "--memory", "100Mi"}).code(), 0);
 }
 
 TEST(Set, MoreThanCardHasOrNameTaken_Refused) {
   Sandbox sandbox;
   Child web = namedHolder(sandbox, "web", "40Gi");
   Child other = namedHolder(sandbox, "other", "30Gi");
-  const Outcome full = sandbox.divvy({"set", "web", "--memory", "60Gi"});
+  const Outcome full = sandbox.divvy({"resize", "web", "--memory", "60Gi"});
   EXPECT_EQ(full.code(), 1);
   EXPECT_NE(full.err.find("60 GiB asked"), std::string::npos) << full.err;
-  const Outcome large = sandbox.divvy({"set", "web", "--memory", "100Gi"});
+  const Outcome large = sandbox.divvy({"resize", "web", "--memory", "100Gi"});
   EXPECT_EQ(large.code(), 2);
-  EXPECT_EQ(sandbox.divvy({"set", "web", "--name", "other"}).code(), 2);
-  EXPECT_EQ(sandbox.divvy({"set", "nobody", "--memory", "1Gi"}).code(), 1);
+  EXPECT_EQ(sandbox.divvy({"resize", "web", "--name", "other"}).code(), 2);
+  EXPECT_EQ(sandbox.divvy({"resize", "nobody", "--memory", "1Gi"}).code(), 1);
   EXPECT_EQ(sandbox.snapshot().devices.at(0).allocated, gib(70).count);
 }
 
 TEST(Set, NameAndCores_Changed) {
   Sandbox sandbox;
   Child run = namedHolder(sandbox, "web", "4Gi");
-  EXPECT_EQ(sandbox.divvy({"set", "web", "--cores", "25", "--name", "batch"}).code(), 0);
+  EXPECT_EQ(sandbox.divvy({"resize", "web", "--cores", "25", "--name", "batch"}).code(), 0);
   const agent::Snapshot now = sandbox.snapshot();
   EXPECT_EQ(now.tenants.at(0).name, "batch");
   EXPECT_EQ(now.tenants.at(0).shares.at(0).cores, 25u);
@@ -113,13 +113,13 @@ TEST(Set, NameAndCores_Changed) {
 TEST(Set, PolicyAndPriority_ChangedSingly) {
   Sandbox sandbox;
   Child run = namedHolder(sandbox, "web", "4Gi");
-  EXPECT_EQ(sandbox.divvy({"set", "web", "--cores", "25", "--cores-policy", "cap"}).code(), 0);
-  EXPECT_EQ(sandbox.divvy({"set", "web", "--priority", "low"}).code(), 0);
+  EXPECT_EQ(sandbox.divvy({"resize", "web", "--cores", "25", "--cores-policy", "cap"}).code(), 0);
+  EXPECT_EQ(sandbox.divvy({"resize", "web", "--priority", "low"}).code(), 0);
   agent::TenantView web = sandbox.snapshot().tenants.at(0);
   EXPECT_EQ(web.cores_policy, "cap");
   EXPECT_EQ(web.priority, "low");
   EXPECT_EQ(web.shares.at(0).cores, 25u);
-  EXPECT_EQ(sandbox.divvy({"set", "web", "--cores-policy", "share"}).code(), 0);
+  EXPECT_EQ(sandbox.divvy({"resize", "web", "--cores-policy", "share"}).code(), 0);
   web = sandbox.snapshot().tenants.at(0);
   EXPECT_EQ(web.cores_policy, "share");
   EXPECT_EQ(web.priority, "low") << "what is not named stays";
@@ -133,12 +133,12 @@ TEST(Set, CoresBeyondGpus_RefusedInOneLine) {
                              "4Gi", "--name", "web", "--", tenantProgram(), "1048576"});
   ASSERT_TRUE(run.printed("held"));
   for (const char* cores : {"201", "1"}) {
-    const Outcome outcome = sandbox.divvy({"set", "web", "--cores", cores});
+    const Outcome outcome = sandbox.divvy({"resize", "web", "--cores", cores});
     EXPECT_EQ(outcome.code(), 2) << outcome.err;
     EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
     EXPECT_NE(outcome.err.find("2 to 200"), std::string::npos) << outcome.err;
   }
-  EXPECT_EQ(sandbox.divvy({"set", "web", "--cores", "200"}).code(), 0);
+  EXPECT_EQ(sandbox.divvy({"resize", "web", "--cores", "200"}).code(), 0);
   const agent::Snapshot now = sandbox.snapshot();
   EXPECT_EQ(now.devices.at(0).cores, 100u);
   EXPECT_EQ(now.devices.at(1).cores, 100u);
@@ -151,7 +151,7 @@ TEST(Set, EndedTenant_SaidToHaveEnded) {
   run.closeInput();
   run.wait();
   ASSERT_EQ(sandbox.divvy({"wait", "web"}).code(), 1) << "it is gone";
-  const Outcome outcome = sandbox.divvy({"set", "web", "--cores", "10"});
+  const Outcome outcome = sandbox.divvy({"resize", "web", "--cores", "10"});
   EXPECT_EQ(outcome.code(), 1);
   EXPECT_EQ(outcome.err, "divvy: no tenant \"web\" is running; divvy ls lists running tenants\n");
 }
@@ -168,12 +168,12 @@ TEST(Cores, SumAboveHundred_SharesOfSumNoted) {
   Child one = holder("one", "60");
   Child two = holder("two", "90");
   EXPECT_EQ(sandbox.snapshot().devices.at(0).cores, 150u);
-  const Outcome set = sandbox.divvy({"set", "one", "--cores", "30"});
+  const Outcome set = sandbox.divvy({"resize", "one", "--cores", "30"});
   EXPECT_EQ(set.code(), 0);
   EXPECT_EQ(set.out, "");
   EXPECT_EQ(set.err.find("divvy: cores on device 0 add up to 120%"), 0u) << set.err;
   EXPECT_EQ(std::count(set.err.begin(), set.err.end(), '\n'), 1) << set.err;
-  EXPECT_EQ(sandbox.divvy({"set", "one", "--cores", "10"}).err, "");
+  EXPECT_EQ(sandbox.divvy({"resize", "one", "--cores", "10"}).err, "");
   one.closeInput();
   EXPECT_EQ(one.wait().err, "") << "it came first";
   two.closeInput();
@@ -285,7 +285,7 @@ TEST(ViewCommands, TopWithoutTerminal_PlainTextOnce) {
 
 TEST(Help, EverySubcommand_HasExamples) {
   Sandbox sandbox;
-  for (const char* name : {"run", "ls", "top", "gpus", "set", "wait", "sim", "agent", "stop",
+  for (const char* name : {"run", "ls", "top", "gpus", "resize", "wait", "sim", "agent", "stop",
                            "completion", "events", "size", "simulate", "doctor"}) {
     const Outcome outcome = sandbox.divvy({name, "--help"});
     EXPECT_EQ(outcome.code(), 0) << name;
@@ -349,12 +349,13 @@ TEST(Completion, Bash_OffersSubcommandsAndOptions) {
   EXPECT_EQ(complete("divvy run --mem", 2), "--memory\n");
   EXPECT_EQ(complete("divvy completion f", 2), "fish\n");
   EXPECT_EQ(complete("divvy run --priority ''", 3), "high normal low\n");
-  EXPECT_EQ(complete("divvy set web --cores-policy c", 4), "cap\n");
+  EXPECT_EQ(complete("divvy resize web --cores-policy c", 4), "cap\n");
+  EXPECT_EQ(complete("divvy set web --cores-policy c", 4), "cap\n") << "the name of before";
   EXPECT_EQ(complete("divvy run --cores-policy = s", 4), "share\n");
   EXPECT_EQ(complete("divvy ls -o w", 3), "wide\n");
   EXPECT_EQ(complete("divvy gpus --sim h2", 3), "h20 h200\n");
   EXPECT_EQ(complete("divvy run --sim --pri", 3), "--priority\n");
-  EXPECT_EQ(complete("divvy set web --on-pressure ''", 4), "oom wait\n");
+  EXPECT_EQ(complete("divvy resize web --on-pressure ''", 4), "oom wait\n");
   EXPECT_EQ(complete("divvy size --gpu rtx5", 3), "rtx5080 rtx5090\n");
   EXPECT_EQ(complete("divvy size --model llama-3.2", 3), "llama-3.2-1b llama-3.2-3b\n");
   EXPECT_EQ(complete("divvy size --engine ''", 3), "vllm sglang\n");
@@ -404,7 +405,7 @@ TEST(Completion, Fish_OffersSubcommandsAndOptions) {
   if (commands.code() == 127) GTEST_SKIP() << "SKIPPED: fish is not installed";
   EXPECT_EQ(commands.out.find("run"), 0u) << commands.out << commands.err;
   EXPECT_NE(complete("divvy run --mem").out.find("--memory"), std::string::npos);
-  const std::string words = complete("divvy set web --cores-policy ").out;
+  const std::string words = complete("divvy resize web --cores-policy ").out;
   EXPECT_NE(words.find("share"), std::string::npos) << words;
   EXPECT_NE(words.find("cap"), std::string::npos) << words;
   EXPECT_NE(complete("divvy size --model llama-3.2").out.find("llama-3.2-3b"), std::string::npos);

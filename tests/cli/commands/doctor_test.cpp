@@ -217,6 +217,11 @@ TEST(Doctor, BrokenCluster_FaultsAndUnreadableSkipped) {
   objects["/api/v1/nodes"] = FakeCluster::list(
       R"({"metadata":{"name":"n","annotations":{"hami.io/node-nvidia-register":"{{"}}})");
   objects["/api/v1/pods"] = {403, R"({"kind":"Status","message":"pods is forbidden"})"};
+  objects["/apis/monitoring.coreos.com/v1/prometheusrules"] =
+      FakeCluster::list(R"({"metadata":{"name":"gpus","namespace":"team"},)"
+                        R"("spec":{"expr":"divvy_card_healthy == 0"}},)"
+                        R"({"metadata":{"name":"divvy-alerts","namespace":"divvy-system"},)"
+                        R"("spec":{"expr":"divvy_card_healthy == 0"}})");
   objects.erase("/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies");
   const FakeCluster cluster(objects);
   Sandbox sandbox;
@@ -229,6 +234,8 @@ TEST(Doctor, BrokenCluster_FaultsAndUnreadableSkipped) {
   EXPECT_EQ(stateOf(report, "waiting-pods"), "skipped");
   EXPECT_EQ(stateOf(report, "admission-policies"), "warning");
   EXPECT_EQ(stateOf(report, "scheduler-lease"), "ok");
+  EXPECT_EQ(stateOf(report, "deprecated-names"), "warning");
+  EXPECT_EQ(outcome.out.find("PrometheusRule divvy-system/divvy-alerts"), std::string::npos);
 }
 
 // A kubeconfig of a cluster that is gone lies around on many machines: only who asks is told.

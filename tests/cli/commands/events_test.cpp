@@ -59,9 +59,9 @@ TEST(Events, GrantsAndChanges_ListedWithReasonAndCaller) {
   Child web = sandbox.start({"run", "--sim", "h100", "--memory", "4Gi", "--cores", "30", "--name",
                              "web", "--", tenantProgram(), "1048576"});
   ASSERT_TRUE(web.printed("held 1048576"));
-  ASSERT_EQ(sandbox.divvy({"set", "web", "--memory", "6Gi", "--priority", "high"}).code(), 0);
-  ASSERT_EQ(sandbox.divvy({"set", "web", "--priority", "high"}).code(), 0) << "nothing changes";
-  ASSERT_EQ(sandbox.divvy({"set", "web", "--memory", "500Gi"}).code(), 2);
+  ASSERT_EQ(sandbox.divvy({"resize", "web", "--memory", "6Gi", "--priority", "high"}).code(), 0);
+  ASSERT_EQ(sandbox.divvy({"resize", "web", "--priority", "high"}).code(), 0) << "nothing changes";
+  ASSERT_EQ(sandbox.divvy({"resize", "web", "--memory", "500Gi"}).code(), 2);
   ASSERT_NE(
       sandbox.divvy({"run", "--sim", "h100", "--memory", "500Gi", "--name", "huge", "--", "true"})
           .code(),

@@ -105,11 +105,11 @@ TEST_F(ExcludedCardsTest, ExcludedWhileHeld_KeptButCannotGrow) {
   EXPECT_EQ(now.tenants[0].state, "running");
   EXPECT_EQ(now.tenants[0].shares.size(), 3u);
   EXPECT_EQ(now.devices.at(1).tenants, 1u);
-  const Outcome more = sandbox_.divvy({"set", id, "--sim", kCards, "--memory", "2Gi"});
+  const Outcome more = sandbox_.divvy({"resize", id, "--sim", kCards, "--memory", "2Gi"});
   EXPECT_NE(more.code(), 0);
   EXPECT_NE(more.err.find("is excluded on this node, its share cannot grow"), std::string::npos)
       << more.err;
-  const Outcome less = sandbox_.divvy({"set", id, "--sim", kCards, "--memory", "900Mi"});
+  const Outcome less = sandbox_.divvy({"resize", id, "--sim", kCards, "--memory", "900Mi"});
   EXPECT_EQ(less.code(), 0) << less.err;
   tenant.closeInput();
   EXPECT_TRUE(sandbox_.tenantCount(0));

@@ -36,8 +36,9 @@ const (
 // compile does what an API server does with a policy; what cannot be compiled is an error.
 func compile(t *testing.T, policy *registration.ValidatingAdmissionPolicy) validating.Validator {
 	t.Helper()
-	full := cel.OptionalVariableDeclarations{HasAuthorizer: true, StrictCost: true}
-	plain := cel.OptionalVariableDeclarations{StrictCost: true}
+	params := policy.Spec.ParamKind != nil
+	full := cel.OptionalVariableDeclarations{HasParams: params, HasAuthorizer: true, StrictCost: true}
+	plain := cel.OptionalVariableDeclarations{HasParams: params, StrictCost: true}
 	compiler, err := cel.NewCompositedCompiler(
 		environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion(), true))
 	if err != nil {
@@ -78,7 +79,12 @@ func compile(t *testing.T, policy *registration.ValidatingAdmissionPolicy) valid
 
 func read(t *testing.T) map[string]*registration.ValidatingAdmissionPolicy {
 	t.Helper()
-	file, err := os.Open("../../../deploy/kubernetes/policies.yaml")
+	return readFrom(t, "../../../deploy/kubernetes/policies.yaml")
+}
+
+func readFrom(t *testing.T, name string) map[string]*registration.ValidatingAdmissionPolicy {
+	t.Helper()
+	file, err := os.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +209,7 @@ func TestPolicies(t *testing.T) {
 	labelled.Labels = map[string]string{"role": "mine"}
 	unready := node("own")
 	unready.Status.Conditions = []core.NodeCondition{{Type: core.NodeReady, Status: core.ConditionFalse}}
-	more := node("own", "divvy.dev/served", "divvy.dev/gpu")
+	more := node("own", "divvy.dev/served-resources", "divvy.dev/gpu")
 	more.Status.Capacity = core.ResourceList{"nvidia.com/gpumem": resource.MustParse("80000")}
 	const volcanos, given = "divvy-volcano-annotations", "volcano.sh/vgpu-ids-new"
 	placed := pod(noted(given, "a", "mine", "1"))
@@ -243,7 +249,7 @@ func TestPolicies(t *testing.T) {
 		{"an inventory, by a kubelet", nodes, "system:node:own", "", node("own", inventory, "{}"), node("own"), "nodes", true, "nodes/inventory"},
 		{"made with an inventory", nodes, "system:node:own", "", nil, node("own", inventory, "{}"), "nodes", true, "nodes/inventory"},
 		{"an inventory, by an administrator", nodes, "admin", "", node("own", inventory, "{}"), node("own"), "nodes", false, ""},
-		{"more than an inventory, by an administrator", nodes, "admin", "", node("own", inventory, "{}"), node("own", "divvy.dev/served", "x"), "nodes", true, "own agent only"},
+		{"more than an inventory, by an administrator", nodes, "admin", "", node("own", inventory, "{}"), node("own", "divvy.dev/served-resources", "x"), "nodes", true, "own agent only"},
 
 		{"its own node", agents, agent, "own", node("own"), more, "nodes/status", false, ""},
 		{"another node", agents, agent, "own", node("other"), node("other", "mine", "1"), "nodes", true, "into other"},

@@ -300,7 +300,7 @@ TEST_F(SchedulerCacheTest, RefusedBind_ReservationIsReleased) {
 // is given some of it is not bound before.
 TEST_F(SchedulerCacheTest, DeviceSaidFull_WithdrawnFromReportsIt) {
   kube::Node full = node("a", 2);
-  full.meta.annotations["divvy.dev/full"] = "GPU-a-0,GPU-b-1";
+  full.meta.annotations["divvy.dev/full-devices"] = "GPU-a-0,GPU-b-1";
   ASSERT_TRUE(cache.setNode(full));
   EXPECT_EQ(filterAndReserve(pod("p"), {"a"}), "a");
   EXPECT_EQ(filterAndReserve(pod("q"), {"a"}), "a");
@@ -310,6 +310,14 @@ TEST_F(SchedulerCacheTest, DeviceSaidFull_WithdrawnFromReportsIt) {
   EXPECT_EQ(cache.pods().withdrawnFrom("r"), "") << "nothing is reserved for it";
   ASSERT_TRUE(cache.setNode(node("a", 2)));
   EXPECT_EQ(cache.pods().withdrawnFrom("p") + cache.pods().withdrawnFrom("q"), "");
+}
+
+TEST_F(SchedulerCacheTest, DeviceSaidFullByAgentOfBefore_IsReported) {
+  kube::Node full = node("a");
+  full.meta.annotations["divvy.dev/full"] = "GPU-a-0";
+  ASSERT_TRUE(cache.setNode(full));
+  EXPECT_EQ(filterAndReserve(pod("p"), {"a"}), "a");
+  EXPECT_EQ(cache.pods().withdrawnFrom("p"), "GPU-a-0");
 }
 
 // Regression: kube-scheduler asked for a pod that was gone, and its reservation stayed.

@@ -168,14 +168,14 @@ TEST_F(VendorPluginTest, ServedAnnotation_LimitsAgentsNames) {
   kube::Node node = nodeWith("nvidia");
   node.meta.name = node.meta.uid = "own";
   node.capacity = node.allocatable = {{"nvidia.com/gpu", "4"}, {"divvy.dev/gpu", "20"}};
-  node.meta.annotations["divvy.dev/served"] = "divvy.dev/gpu";
+  node.meta.annotations["divvy.dev/served-resources"] = "divvy.dev/gpu";
   ASSERT_TRUE(cache.setNode(node));
   const std::string memory = "nvidia.com/gpumem";
   EXPECT_NE(filterAndReserve(podOf("a", {{"nvidia.com/gpu", "1"}, {memory, "1000"}})), "own");
   EXPECT_EQ(filterAndReserve(podOf("b", {{"divvy.dev/gpu", "1"}, {memory, "1000"}})), "own");
   // HAMi's plugin has the node now, and left the annotation where it was.
   node.capacity = node.allocatable = {{"nvidia.com/gpu", "20"}, {"divvy.dev/gpu", "0"}};
-  node.meta.annotations["divvy.dev/served"] = "divvy.dev/gpu,nvidia.com/gpu";
+  node.meta.annotations["divvy.dev/served-resources"] = "divvy.dev/gpu,nvidia.com/gpu";
   ASSERT_TRUE(cache.setNode(node));
   EXPECT_EQ(filterAndReserve(podOf("a", {{"nvidia.com/gpu", "1"}, {memory, "1000"}})), "own");
   EXPECT_NE(filterAndReserve(podOf("b", {{"divvy.dev/gpu", "1"}, {memory, "1000"}})), "own");

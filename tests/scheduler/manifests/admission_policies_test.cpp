@@ -18,7 +18,7 @@ TEST(ProtectedAnnotations, AssignmentKeys_AreProtected) {
        {"hami.io/vgpu-devices-to-allocate", "hami.io/vgpu-devices-allocated",
         "hami.io/dcu-devices-to-allocate", "hami.io/Ascend910B3-devices-allocated",
         "hami.io/vgpu-node", "hami.io/vgpu-time", "hami.io/bind-phase", "hami.io/bind-time",
-        "hami.io/vgpu-mig-allocations", "divvy.dev/room-since", "divvy.dev/anything"})
+        "hami.io/vgpu-mig-allocations", "divvy.dev/requeued-at", "divvy.dev/anything"})
     EXPECT_TRUE(pods.has(key)) << key;
   const AnnotationKeys nodes = guardedOfNodes(catalog());
   for (const char* key : {"hami.io/node-nvidia-register", "hami.io/node-register-Ascend910B3",

@@ -71,7 +71,10 @@ TEST_F(GateTest, DevicesFree_GateIsRemovedWithReservation) {
   begin();
   add("p");
   ASSERT_TRUE(until([&] { return !gated("p"); }));
-  EXPECT_NE(api.annotation(podPath("p"), kPlanKey), "");
+  EXPECT_NE(api.annotation(podPath("p"), kReservationKey), "");
+  EXPECT_EQ(api.annotation(podPath("p"), "divvy.dev/plan"),
+            api.annotation(podPath("p"), kReservationKey))
+      << "a leader of the release before may follow";
   EXPECT_EQ(cache.pods().nodeOf("uid-of-p"), "a");
   tell("p");
   pass(seconds(10));

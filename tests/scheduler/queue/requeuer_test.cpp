@@ -7,7 +7,7 @@
 namespace divvy::scheduler {
 namespace {
 
-constexpr const char* kRequeuedAt = "divvy.dev/room-since";
+constexpr const char* kRequeuedAt = "divvy.dev/requeued-at";
 const Texts kWhole{{"nvidia.com/gpu", "1"}, {"nvidia.com/gpucores", "100"}};
 
 // Pods p0 to p2 wait, and there is no node.

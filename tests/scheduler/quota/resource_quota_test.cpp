@@ -277,7 +277,7 @@ TEST_F(QuotaTest, Metrics_ExposedUnderBothNames) {
   EXPECT_EQ(refusal(pod("a", part("3000"))), "");
   ClusterSample seen;
   seen.quotas = cache.pods().quotas();
-  const std::string text = exposition({}, seen, true);
+  const std::string text = exposition({}, seen, {.compat = true});
   for (const char* line :
        {"divvy_quota_limit{namespace=\"default\",resource=\"nvidia.com/gpumem\",quota=\"q\"} 5000",
         "divvy_quota_used{namespace=\"default\",resource=\"nvidia.com/gpumem\",quota=\"q\"} 3000",
@@ -288,7 +288,7 @@ TEST_F(QuotaTest, Metrics_ExposedUnderBothNames) {
         "QuotaUsed{quotanamespace=\"default\",quotaName=\"nvidia.com/gpumem\",limit=\"5000\","
         "zone=\"vGPU\"} 3000"})
     EXPECT_NE(text.find(line), std::string::npos) << line;
-  EXPECT_EQ(exposition({}, seen, false).find("QuotaUsed"), std::string::npos);
+  EXPECT_EQ(exposition({}, seen, {}).find("QuotaUsed"), std::string::npos);
 }
 
 }  // namespace

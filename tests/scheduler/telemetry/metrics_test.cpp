@@ -1,6 +1,8 @@
 // What Prometheus is told of devices and pods, in our names and in HAMi's.
 #include "telemetry/metrics.h"
 
+#include "public_names/public_names.h"
+
 #include <gtest/gtest.h>
 
 #include <set>
@@ -59,16 +61,16 @@ void expectLines(const std::string& text, const std::vector<std::string>& lines)
 TEST(SchedulerMetrics, DevicesAndPods_SamplesAreWritten) {
   Counters counts;
   counts.placed = 3;
-  const std::string text = exposition(counts, seen(), false);
+  const std::string text = exposition(counts, seen(), {});
   expectLines(text,
               {"divvy_scheduler_ready 1", "divvy_scheduler_filters_total{answer=\"placed\"} 3",
                "divvy_device_info{node=\"a\",device=\"GPU-1\",index=\"1\",model=\"NVIDIA L4\","
                "kind=\"NVIDIA\",pool=\"\"} 1",
-               "divvy_device_healthy{node=\"a\",device=\"GPU-1\"} 0",
-               "divvy_device_memory_bytes{node=\"a\",device=\"GPU-0\"} 8388608000",
-               "divvy_device_memory_promised_bytes{node=\"a\",device=\"GPU-0\"} 4194304000",
-               "divvy_device_compute_promised_ratio{node=\"a\",device=\"GPU-0\"} 0.6",
-               "divvy_device_tenants{node=\"a\",device=\"GPU-0\"} 2",
+               "divvy_device_schedulable{node=\"a\",device=\"GPU-1\"} 0",
+               "divvy_device_allocatable_memory_bytes{node=\"a\",device=\"GPU-0\"} 8388608000",
+               "divvy_device_allocated_memory_bytes{node=\"a\",device=\"GPU-0\"} 4194304000",
+               "divvy_device_allocated_compute_ratio{node=\"a\",device=\"GPU-0\"} 0.6",
+               "divvy_device_allocated_tenants{node=\"a\",device=\"GPU-0\"} 2",
                "divvy_pod_device_memory_bytes{namespace=\"lab\",pod=\"p\",container_index=\"1\","
                "node=\"a\",device=\"GPU-0\"} 2097152000"});
   EXPECT_EQ(text.find("hami"), std::string::npos);
@@ -76,7 +78,7 @@ TEST(SchedulerMetrics, DevicesAndPods_SamplesAreWritten) {
 
 // Names, labels and units: facts on the incumbent's control plane, 5.1.
 TEST(SchedulerMetrics, LegacyNames_SameValues) {
-  const std::string text = exposition({}, seen(), true);
+  const std::string text = exposition({}, seen(), {.compat = true});
   expectLines(
       text,
       {"hami_gpu_memory_limit_bytes{node=\"a\",device_uuid=\"GPU-0\",device_index=\"0\","
@@ -98,7 +100,7 @@ TEST(SchedulerMetrics, LegacyNames_SameValues) {
        "volcano_vgpu_device_shared_number{devID=\"GPU-0\",NodeName=\"a\"} 2",
        "volcano_vgpu_device_core_allocation_for_a_certain_pod{devID=\"GPU-0\",NodeName=\"a\","
        "podName=\"p\"} 60"});
-  EXPECT_EQ(exposition({}, seen(), false).find("volcano_"), std::string::npos);
+  EXPECT_EQ(exposition({}, seen(), {}).find("volcano_"), std::string::npos);
   // A family is one block.
   std::set<std::string> families;
   std::istringstream lines(text);
@@ -107,6 +109,24 @@ TEST(SchedulerMetrics, LegacyNames_SameValues) {
     EXPECT_TRUE(families.insert(line).second) << line;
   }
   EXPECT_GT(families.size(), 20u);
+}
+
+// Agents' new names are none of the scheduler's, old or new: tests/prometheus, tests/public_names.
+TEST(SchedulerMetrics, DeprecatedNames_EachOldFamilyIsWritten) {
+  const std::string text = exposition({}, seen(), {.deprecated = true});
+  const std::string present = exposition({}, seen(), {});
+  std::size_t renamed = 0;
+  for (const auto& [kind, old_name, name] : public_names::renamedNames()) {
+    if (kind != public_names::NameKind::kSchedulerMetric) continue;
+    const std::string type = "# TYPE " + std::string(old_name) + ' ';
+    EXPECT_NE(text.find(type), std::string::npos) << old_name;
+    EXPECT_EQ(present.find(type), std::string::npos) << old_name;
+    EXPECT_NE(present.find("# TYPE " + std::string(name) + ' '), std::string::npos) << name;
+    ++renamed;
+  }
+  EXPECT_GT(renamed, 10u);
+  EXPECT_NE(text.find("divvy_device_memory_bytes{node=\"a\",device=\"GPU-0\"} 8388608000"),
+            std::string::npos);
 }
 
 }  // namespace

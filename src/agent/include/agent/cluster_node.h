@@ -63,6 +63,8 @@ struct ClusterNode {
   // This process lacks privileges on the node; `divvy agent-helper`, which runs beside it, has
   // them.
   bool by_helper = false;
+  // The node has the annotations of the release before, too.
+  bool deprecated_names = true;
   std::string install_dir;  // copies of the files that containers mount; empty: mounted in place
 };
 

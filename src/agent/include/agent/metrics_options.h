@@ -14,6 +14,7 @@ struct MetricsOptions {
   std::string host = "127.0.0.1";
   std::uint16_t port = 9394;  // 0: any free port; the log has it
   bool hami = false;          // also under the names of HAMi's monitor
+  bool deprecated = true;     // also under the names of the release before
   // Keys of the pod labels that divvy_tenant_labels has.
   std::vector<std::string> pod_labels = {};
 };

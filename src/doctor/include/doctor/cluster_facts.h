@@ -111,6 +111,9 @@ struct ClusterFacts {
   std::string security;
   ListError classes_listed;
   std::vector<std::string> classes;  // RuntimeClasses
+  ListError rules_listed;
+  // PrometheusRules with names of the release before, "NAMESPACE/NAME"; without Divvy's own.
+  std::vector<std::string> deprecated_rules;
   ListError mapped_listed;
   std::vector<MappedClass> mapped;  // all of the cluster
   ListError nodes_listed;

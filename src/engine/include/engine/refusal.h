@@ -16,26 +16,26 @@ enum class DeviceWhy : std::uint8_t {
   kNotInPool,  // in another pool than requested, or in none; or in one although none was requested
   kUnhealthy,
   kCordoned,
-  kExternal,
-  kStrangers,      // used by tenants that got it while it was in another pool, or in none
-  kPartitioned,    // in MIG mode, and no partition was requested
-  kModelNotAsked,  // other models were requested
+  kHeldByOtherPlugin,
+  kPreviousPoolTenants,  // used by tenants that got it while it was in another pool, or in none
+  kPartitioned,          // in MIG mode, and no partition was requested
+  kModelNotAsked,        // other models were requested
   kModelExcluded,
   kUuidNotAsked,
   kUuidExcluded,
-  kNoPart,     // never has the requested partition
-  kWholeOnly,  // is given as a whole only, and a share was requested
-  kSlots,      // has as many tenants as it may have
-  kSplit,      // in use in partitions and a share was requested, or the reverse
-  kCompany,    // used by a class of tenants that it may not be beside
+  kNoPart,         // never has the requested partition
+  kExclusiveOnly,  // is given as a whole only, and a share was requested
+  kSlots,          // has as many tenants as it may have
+  kSplit,          // in use in partitions and a share was requested, or the reverse
+  kColocation,     // used by a class of tenants that it may not be beside
   // Memory, in bytes. Reasons before kMemory apply regardless of other tenants.
   kTooLarge,             // more than the device has
   kBudget,               // more than tenants may have there at once
-  kPromise,              // more than may be promised there
+  kOverPromiseLimit,     // more than may be promised there
   kGuaranteeAboveShare,  // the guarantee is above the share
   kBelowContext,         // less than the cost of one context there
   kMemory,               // more than is free
-  kBeside,               // more than can be there at once beside other tenants' guarantees
+  kGuaranteeConflict,    // more than can be there at once beside other tenants' guarantees
   kOvercommit,           // more than may be promised beside existing promises
   kGuarantee,            // its guarantee would keep other tenants from what they were promised
   kHostReserve,          // too little host memory for what would be swapped out
@@ -51,7 +51,7 @@ struct DeviceRefusal {
   DeviceWhy why = DeviceWhy::kUnhealthy;
   std::uint64_t needed = 0;  // of kSlots, memory, kCompute, kCpus; 0 otherwise
   std::uint64_t available = 0;
-  PoolName pool = {};  // of kNotInPool and kStrangers: the device's pool; empty: none
+  PoolName pool = {};  // of kNotInPool and kPreviousPoolTenants: the device's pool; empty: none
   friend bool operator==(const DeviceRefusal&, const DeviceRefusal&) = default;
 };
 

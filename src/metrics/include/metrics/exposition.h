@@ -36,24 +36,39 @@ using Labels = std::initializer_list<std::pair<std::string_view, std::string_vie
 // Labels with names that are known at run time only.
 using LabelList = std::vector<std::pair<std::string, std::string>>;
 
+// Names under which families are written beside their present ones.
+struct FurtherNames {
+  bool compat = false;      // other systems' names
+  bool deprecated = false;  // names of the release before (public_names)
+};
+
 // Writes metric families one after another; each name occurs once.
 class Exposition {
  public:
+  // `deprecated`: the text also has each renamed family under its old name.
+  explicit Exposition(bool deprecated = false) : deprecated_(deprecated) {}
   // Begins a family; its samples follow. `type` is "counter" or "gauge".
   void family(std::string_view name, std::string_view type, std::string_view help);
   void sample(Labels labels, double value);
   void sample(Labels labels, std::uint64_t value);
   void sample(const LabelList& labels, std::uint64_t value);
+  // A histogram has no old name.
   void histogram(std::string_view name, std::string_view help, const Histogram& of);
 
-  const std::string& text() const { return text_; }
+  // The families under their present names, then those under old names.
+  std::string text() const { return text_ + old_text_; }
 
  private:
+  void head(std::string_view name, std::string_view type, std::string_view help, std::string* out);
   template <typename List = Labels>
   void begin(std::string_view name, const List& labels);
+  void end(std::string_view value);
 
-  std::string text_;
+  bool deprecated_;
+  std::string text_, old_text_;
   std::string name_;
+  std::string old_name_;    // of the family; empty: it has none, or it is not wanted
+  std::size_t sample_ = 0;  // where the labels of the sample begin in text_
 };
 
 }  // namespace divvy::metrics

@@ -11,7 +11,7 @@
 namespace divvy::scheduler {
 
 // Annotation of a binding, and then of the pod: the fence (runtime/leader_election.h).
-inline constexpr const char* kTermAnnotation = "divvy.dev/lease";
+inline constexpr const char* kTermAnnotation = "divvy.dev/scheduler-term";
 // Namespace in which the chart installs the scheduler and its Lease.
 inline constexpr const char* kDivvyNamespace = "divvy-system";
 

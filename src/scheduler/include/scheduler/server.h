@@ -48,6 +48,7 @@ struct SchedulerOptions {
   std::string metrics_host = "127.0.0.1";
   std::uint16_t metrics_port = 0;               // without TLS; 0: any
   bool hami_metrics = false;                    // metrics under HAMi's names too
+  bool deprecated_names = true;                 // also the names of the release before
   WhereAgents hami_label = WhereAgents::kAuto;  // label by which HAMi's monitor selects pods
   WhereAgents locks = WhereAgents::kAuto;       // node locks by which agents find their pod
   bool handshakes = true;                       // ask agents that reported to report again
