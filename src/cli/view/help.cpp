@@ -15,7 +15,8 @@ constexpr std::array<std::pair<const char*, const char*>, 35> kExamples{{
   divvy run --memory 4Gi --cores 30 -- python serve.py
   divvy run --sim --memory 4Gi -- ./program     on a simulated card, no GPU needed
   divvy run --priority low -- python train.py   only in the gaps of others
-divvy top watch tenants and devices,and why a tenant is slow divvy resize web--memory 6Gi resize a running share
+  divvy top                                     watch tenants and devices, and why a tenant is slow
+  divvy resize web --memory 6Gi                    resize a running share
 
 Shares live as long as one of their processes. divvy starts the agent, which keeps the allocations,
 when needed; the agent exits by itself. DIVVY_RUNTIME_DIR sets the directory of its socket and
@@ -70,7 +71,7 @@ here; 126/127 the command cannot be executed / was not found.)"},
   divvy share rm web
 
 A share that exists until it is removed: containers start, stop and restart, and find it again;
-containers that run at once share its limit. Resize it as any other (divvy resize web --memory 10Gi).
+containers that run at once share its limit. Resize it as others (divvy resize web --memory 10Gi).
 docs/guides/containers.md lists the runtimes that read such devices, and the guarantees.)"},
     {"share create",
      R"(Examples:
@@ -229,10 +230,15 @@ tenant). The line below a tenant gives the reason why it is slow, if there is on
 If device memory is overcommitted: RESIDENT, SWAPPED: memory on the device, and on the host.
 IN/s, OUT/s: swap rate over the last second.
 
-Keys:q quits.Without a terminal,one frame is printed as plain text(-n COUNT for more).)"},
+Keys: q quits. Without a terminal, one frame is printed as plain text (-n COUNT for more).)"},
     {"resize",
      R"(Examples:
-divvy resize web--memory 6Gi divvy resize k3f9x2--cores 50--name batch divvy resize batch--cores-policy cap--priority low divvy resize batch--guaranteed 2Gi--on-pressure wait--pressure-wait 1m divvy resize pod/team-a/train-c main--memory 6Gi--cores 40 a pod of a cluster kubectl divvy resize pod/train-n team-a--priority high
+  divvy resize web --memory 6Gi
+  divvy resize k3f9x2 --cores 50 --name batch
+  divvy resize batch --cores-policy cap --priority low
+  divvy resize batch --guaranteed 2Gi --on-pressure wait --pressure-wait 1m
+  divvy resize pod/team-a/train -c main --memory 6Gi --cores 40        a pod of a cluster
+  kubectl divvy resize pod/train -n team-a --priority high
 
 Compute changes at once. More memory takes effect at once if the device has room. After memory
 shrinks, new allocations are refused until the tenant is below its new limit; nothing is taken
@@ -306,14 +312,20 @@ credentials of the kubeconfig: permission to list pods is enough.)"},
      R"(Examples:
   helm get values hami -n kube-system | divvy migrate values -f - > values.yaml
   divvy migrate names -f dashboard.json > dashboard-now.json)"},
+    {"migrate names",
+     R"(Examples:
+  divvy migrate names -f dashboard.json > dashboard-now.json
+  kubectl get prometheusrule mine -o yaml | divvy migrate names -f - | kubectl apply -f -
+
+Replaces old names of metrics, annotations and commands by the present ones, as whole words. Nothing
+else of the text changes. docs/reference/public-names.md lists the names.)"},
     {"migrate values",
      R"(Examples:
   helm get values hami -n kube-system | divvy migrate values -f - > values.yaml
   helm install divvy divvy-0.1.0.tgz -n divvy-system --create-namespace -f values.yaml
 
-Comments at the top of the output list the keys that were not converted:keys that need a decision,keys that are not needed here with the reason,and unknown keys with their number.)"},
-    {"migrate names",
-     R"(Examples:divvy migrate names-f dashboard.json>dashboard-now.json kubectl get prometheusrule mine-o yaml|divvy migrate names-f-|kubectl apply-f-Replaces old names of metrics,annotations and commands by the present ones,as whole words.Nothing else of the text changes.docs/reference/public-names.md lists the names.)"},
+Comments at the top of the output list the keys that were not converted: keys that need a decision,
+keys that are not needed here with the reason, and unknown keys with their number.)"},
     {"size",
      R"(Examples:
   divvy size --model llama-3-8b --context 8k --concurrency 16
