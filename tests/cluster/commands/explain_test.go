@@ -1,4 +1,4 @@
-package main
+package commands
 
 import (
 	"encoding/json"
@@ -9,48 +9,28 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 
+	"divvy.dev/tests/cluster/checks"
+	"divvy.dev/tests/cluster/harness"
 	core "k8s.io/api/core/v1"
 	rbac "k8s.io/api/rbac/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func init() {
-	checks = append(checks,
-		check{"a-waiting-pod-is-explained-and-what-helps-helps",
-			"explain: the typed reason and the nearest fix; reasons kept for pending pods", explained},
-		check{"a-plan-is-what-then-happens",
-			"divvy plan -f FILE: where would these go, one after the other", planned},
-		check{"a-plan-heeds-budgets-and-queues",
-			"divvy plan: who would be preempted, as disruption budgets and queues have it, with the " +
-				"user's own rights", onArena("16", plannedWithin)},
-		check{"a-snapshot-of-the-cluster-is-decided-the-same-again",
-			"divvy snapshot of the live cluster for the simulator", snapshotted},
-		check{"one-table-of-cards-and-who-has-them",
-			"divvy gpus, ls: allocated and total per card of the cluster, drill down to pods", listed})
-}
-
-// tool runs the program as a user does; its answer is JSON. Whether it said no (exit status 1).
-func (w *world) tool(into any, args ...string) (no bool, err error) {
-	command := exec.CommandContext(w.ctx, w.divvy, args...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+w.path("kubeconfig"))
-	said, err := command.Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		no = exit.ExitCode() == 1
-		if !no || len(said) == 0 {
-			return no, fmt.Errorf("divvy %s: %w: %s", strings.Join(args, " "), err, exit.Stderr)
-		}
-	} else if err != nil {
-		return false, err
-	}
-	if into == nil {
-		return no, nil
-	}
-	if err := json.Unmarshal(said, into); err != nil {
-		return no, fmt.Errorf("divvy %s: %w: %s", strings.Join(args, " "), err, said)
-	}
-	return no, nil
+func TestExplain(t *testing.T) {
+	checks.Run(t,
+		checks.Check{Name: "a-waiting-pod-is-explained-and-what-helps-helps",
+			Requirement: "explain: the typed reason and the nearest fix; reasons kept for pending pods", Run: explained},
+		checks.Check{Name: "a-plan-is-what-then-happens",
+			Requirement: "divvy plan -f FILE: where would these go, one after the other", Run: planned},
+		checks.Check{Name: "a-plan-heeds-budgets-and-queues",
+			Requirement: "divvy plan: who would be preempted, as disruption budgets and queues have it, with the " +
+				"user's own rights", Run: harness.OnContendedNode("16", plannedWithin)},
+		checks.Check{Name: "a-snapshot-of-the-cluster-is-decided-the-same-again",
+			Requirement: "divvy snapshot of the live cluster for the simulator", Run: snapshotted},
+		checks.Check{Name: "one-table-of-cards-and-who-has-them",
+			Requirement: "divvy gpus, ls: allocated and total per card of the cluster, drill down to pods", Run: listed})
 }
 
 type explanation struct {
@@ -71,9 +51,9 @@ type explanation struct {
 }
 
 // inSpace explains a pod that is there.
-func (w *world) inSpace(name string) (explanation, error) {
+func inSpace(env *harness.Env, name string) (explanation, error) {
 	var said []explanation
-	no, err := w.tool(&said, "explain", "pod", name, "-n", w.space, "-o", "json")
+	no, err := env.RunDivvy(&said, "explain", "pod", name, "-n", env.Namespace, "-o", "json")
 	if err != nil {
 		return explanation{}, err
 	}
@@ -83,45 +63,46 @@ func (w *world) inSpace(name string) (explanation, error) {
 	return said[0], nil
 }
 
-func explained(w *world) error {
-	if _, err := w.create(pod("big", container("c", one("100000", "30")))); err != nil {
+func explained(env *harness.Env) error {
+	if _, err := env.Create(harness.Pod("big", harness.Container("c", harness.OneShare("100000", "30")))); err != nil {
 		return err
 	}
-	if _, err := w.refused("big"); err != nil {
+	if _, err := env.WaitRefused("big"); err != nil {
 		return err
 	}
-	said, err := w.inSpace("big")
+	said, err := inSpace(env, "big")
 	if err != nil {
 		return err
 	}
-	if said.Fits || len(said.Nodes) != checkNodes || len(said.Nodes[0].Devices) != checkDevices ||
+	if said.Fits || len(said.Nodes) != harness.NodeCount || len(said.Nodes[0].Devices) != harness.DevicesPerNode ||
 		!strings.Contains(said.Nodes[0].Devices[0].Why, "the card has 80 GiB") {
 		return fmt.Errorf("big: %+v", said)
 	}
 	fits := uint64(0)
 	for _, fix := range said.Fixes {
-		if strings.Contains(fix.Change, "of device memory") && fix.Nodes == checkNodes {
+		if strings.Contains(fix.Change, "of device memory") && fix.Nodes == harness.NodeCount {
 			fits = fix.Changes[0].To >> 20
 		}
 	}
-	if fits != checkMemoryMi {
-		return fmt.Errorf("no fix says %d MiB: %+v", checkMemoryMi, said.Fixes)
+	if fits != harness.DeviceMemoryMiB {
+		return fmt.Errorf("no fix says %d MiB: %+v", harness.DeviceMemoryMiB, said.Fixes)
 	}
-	if _, err := w.create(pod("less", container("c", one(fmt.Sprint(fits), "30")))); err != nil {
+	if _, err := env.Create(harness.Pod("less", harness.Container("c", harness.OneShare(fmt.Sprint(fits),
+		"30")))); err != nil {
 		return err
 	}
-	less, err := w.bound("less")
+	less, err := env.WaitBound("less")
 	if err != nil {
 		return err
 	}
-	if said, err = w.inSpace("less"); err != nil {
+	if said, err = inSpace(env, "less"); err != nil {
 		return err
 	}
 	if !said.Bound || said.Node != less.Spec.NodeName {
 		return fmt.Errorf("less is on %s: %+v", less.Spec.NodeName, said)
 	}
-	return w.until("big is told why it waits", func() error {
-		p, err := w.get("big")
+	return env.WaitFor("big is told why it waits", func() error {
+		p, err := env.Get("big")
 		if err != nil {
 			return err
 		}
@@ -155,8 +136,8 @@ spec:
   {name: c, image: registry.invalid/none, resources: {limits: {nvidia.com/gpu: 9}}}]}}
 `
 
-func planned(w *world) error {
-	file := filepath.Join(w.path(), w.space+".yaml")
+func planned(env *harness.Env) error {
+	file := filepath.Join(env.Path(), env.Namespace+".yaml")
 	if err := os.WriteFile(file, []byte(plannedPods), 0o644); err != nil {
 		return err
 	}
@@ -166,35 +147,35 @@ func planned(w *world) error {
 		Fits      bool
 		Devices   []string
 	}
-	no, err := w.tool(&plan, "plan", "-f", file, "-n", w.space, "-o", "json")
+	no, err := env.RunDivvy(&plan, "plan", "-f", file, "-n", env.Namespace, "-o", "json")
 	if err != nil {
 		return err
 	}
 	if !no || len(plan) != 4 || plan[3].Fits {
 		return fmt.Errorf("the plan is %+v", plan)
 	}
-	pods, err := w.client.CoreV1().Pods(w.space).List(w.ctx, meta.ListOptions{})
+	pods, err := env.Client.CoreV1().Pods(env.Namespace).List(env.Ctx, meta.ListOptions{})
 	if err != nil || len(pods.Items) != 0 {
 		return fmt.Errorf("the plan made %d pods, %w", len(pods.Items), err)
 	}
-	for at, limits := range []asks{{"nvidia.com/gpu": "1"},
+	for at, limits := range []harness.Limits{{"nvidia.com/gpu": "1"},
 		{"nvidia.com/gpu": "2", "nvidia.com/gpumem": "30000"},
 		{"nvidia.com/gpu": "2", "nvidia.com/gpumem": "30000"}} {
 		name := fmt.Sprintf("p-%d", at)
-		if _, err := w.create(pod(name, container("c", limits))); err != nil {
+		if _, err := env.Create(harness.Pod(name, harness.Container("c", limits))); err != nil {
 			return err
 		}
-		p, err := w.bound(name)
+		p, err := env.WaitBound(name)
 		if err != nil {
 			return err
 		}
-		shares, err := sharesOf(p)
+		shares, err := harness.SharesOf(p)
 		if err != nil {
 			return err
 		}
 		var got []string
 		for _, one := range shares[0] {
-			got = append(got, one.uuid)
+			got = append(got, one.UUID)
 		}
 		if p.Spec.NodeName != plan[at].Node || strings.Join(got, " ") != strings.Join(plan[at].Devices, " ") {
 			return fmt.Errorf("%s has %v on %s; the plan says %+v", name, got, p.Spec.NodeName, plan[at])
@@ -210,8 +191,8 @@ type plannedPod struct {
 }
 
 // planOf says what would become of these pods, and what is said beside it.
-func (w *world) planOf(kubeconfig string, pods ...*core.Pod) ([]plannedPod, string, error) {
-	file := filepath.Join(w.path(), w.space+"-plan.json")
+func planOf(env *harness.Env, kubeconfig string, pods ...*core.Pod) ([]plannedPod, string, error) {
+	file := filepath.Join(env.Path(), env.Namespace+"-plan.json")
 	defer os.Remove(file)
 	list := core.PodList{TypeMeta: meta.TypeMeta{APIVersion: "v1", Kind: "List"}}
 	for _, one := range pods {
@@ -226,7 +207,7 @@ func (w *world) planOf(kubeconfig string, pods ...*core.Pod) ([]plannedPod, stri
 		return nil, "", err
 	}
 	var aside strings.Builder
-	command := exec.CommandContext(w.ctx, w.divvy, "plan", "-f", file, "-n", w.space, "-o", "json",
+	command := exec.CommandContext(env.Ctx, env.Divvy, "plan", "-f", file, "-n", env.Namespace, "-o", "json",
 		"--kubeconfig", kubeconfig)
 	command.Stderr = &aside
 	said, err := command.Output()
@@ -242,23 +223,23 @@ func (w *world) planOf(kubeconfig string, pods ...*core.Pod) ([]plannedPod, stri
 }
 
 // Two of low priority fill the card, and a budget lets one of them go: for one of two it ends.
-func plannedWithin(a *arena) error {
+func plannedWithin(a *harness.ContendedNode) error {
 	for _, name := range []string{"low-0", "low-1"} {
-		p := a.asked(name, a.low, fmt.Sprint(checkMemoryMi/2), "1")
+		p := a.Pod(name, a.Low, fmt.Sprint(harness.DeviceMemoryMiB/2), "1")
 		p.Labels["guard"] = "guard"
-		if err := a.runs(p); err != nil {
+		if err := a.RunPod(p); err != nil {
 			return err
 		}
 	}
-	if err := a.budget("guard", 1); err != nil {
+	if err := a.CreateBudget("guard", 1); err != nil {
 		return err
 	}
-	if err := a.budgetAllows("guard", 1); err != nil {
+	if err := a.WaitBudgetAllows("guard", 1); err != nil {
 		return err
 	}
-	half := fmt.Sprint(checkMemoryMi / 2)
-	all := a.path("kubeconfig")
-	plan, _, err := a.planOf(all, a.asked("high-0", a.high, half, "1"), a.asked("high-1", a.high, half, "1"))
+	half := fmt.Sprint(harness.DeviceMemoryMiB / 2)
+	all := a.Path("kubeconfig")
+	plan, _, err := planOf(a.Env, all, a.Pod("high-0", a.High, half, "1"), a.Pod("high-1", a.High, half, "1"))
 	if err != nil {
 		return err
 	}
@@ -266,16 +247,16 @@ func plannedWithin(a *arena) error {
 		!strings.Contains(plan[1].Why, "disruption budget") {
 		return fmt.Errorf("the plan is %+v", plan)
 	}
-	name := "plan-" + a.space
-	away, err := a.queue(name, queueSpec{Limit: cards(1)})
+	name := "plan-" + a.Namespace
+	away, err := a.CreateQueue(name, harness.QueueSpec{Limit: harness.DeviceAmount(1)})
 	if err != nil {
 		return err
 	}
 	defer away()
 	free := func(name string) *core.Pod {
-		return annotated(whole(name), queueKey, "plan-"+a.space)
+		return harness.WithAnnotations(harness.WholeDevicePod(name), harness.QueueKey, "plan-"+a.Namespace)
 	}
-	plan, aside, err := a.planOf(all, free("first"), free("second"))
+	plan, aside, err := planOf(a.Env, all, free("first"), free("second"))
 	if err != nil {
 		return err
 	}
@@ -284,29 +265,29 @@ func plannedWithin(a *arena) error {
 	}
 	// Who is pending for real waits for the same.
 	for _, one := range []*core.Pod{free("first"), free("second")} {
-		if _, err := a.create(one); err != nil {
+		if _, err := a.Create(one); err != nil {
 			return err
 		}
 	}
-	if _, err := a.bound("first"); err != nil {
+	if _, err := a.WaitBound("first"); err != nil {
 		return err
 	}
-	if err := a.waitsFor(name, 1, "limit of queue "+name); err != nil {
+	if err := a.WaitQueuePending(name, 1, "limit of queue "+name); err != nil {
 		return err
 	}
-	said, err := a.inSpace("second")
+	said, err := inSpace(a.Env, "second")
 	if err != nil {
 		return err
 	}
 	if said.Fits || !strings.Contains(said.Gated, "limit of queue "+name) {
 		return fmt.Errorf("second: %+v", said)
 	}
-	return a.plannedByWhoMayNotRead(free("third"))
+	return plannedByWhoMayNotRead(a, free("third"))
 }
 
 // Neither budgets nor queues may be listed: both are named, and counted, and there is a plan.
-func (a *arena) plannedByWhoMayNotRead(p *core.Pod) error {
-	file, away, err := a.account("planner", []rbac.PolicyRule{
+func plannedByWhoMayNotRead(a *harness.ContendedNode, p *core.Pod) error {
+	file, away, err := a.CreateAccount("planner", []rbac.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"nodes", "pods", "resourcequotas"},
 			Verbs: []string{"list"}},
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create"}}})
@@ -314,7 +295,7 @@ func (a *arena) plannedByWhoMayNotRead(p *core.Pod) error {
 	if err != nil {
 		return err
 	}
-	plan, aside, err := a.planOf(file, p)
+	plan, aside, err := planOf(a.Env, file, p)
 	if err != nil {
 		return err
 	}
@@ -331,20 +312,21 @@ func (a *arena) plannedByWhoMayNotRead(p *core.Pod) error {
 }
 
 // someHoldAndOneWaits makes p-0, p-1 ... with 1, 2 ... GiB, and one that fits nowhere.
-func (w *world) someHoldAndOneWaits(count int) error {
+func someHoldAndOneWaits(env *harness.Env, count int) error {
 	for at := range count {
 		name := fmt.Sprintf("p-%d", at)
-		if _, err := w.create(pod(name, container("c", one(fmt.Sprint(1024*(at+1)), "10")))); err != nil {
+		if _, err := env.Create(harness.Pod(name, harness.Container("c", harness.OneShare(fmt.Sprint(1024*(at+1)),
+			"10")))); err != nil {
 			return err
 		}
-		if _, err := w.bound(name); err != nil {
+		if _, err := env.WaitBound(name); err != nil {
 			return err
 		}
 	}
-	if _, err := w.create(pod("waits", container("c", one("90000", "30")))); err != nil {
+	if _, err := env.Create(harness.Pod("waits", harness.Container("c", harness.OneShare("90000", "30")))); err != nil {
 		return err
 	}
-	_, err := w.refused("waits")
+	_, err := env.WaitRefused("waits")
 	return err
 }
 
@@ -362,37 +344,37 @@ type listedDevice struct {
 }
 
 // What is listed is what the API server has in the pods' own annotations.
-func listed(w *world) error {
-	if err := w.someHoldAndOneWaits(3); err != nil {
+func listed(env *harness.Env) error {
+	if err := someHoldAndOneWaits(env, 3); err != nil {
 		return err
 	}
 	var shares []listedShare
-	if _, err := w.tool(&shares, "ls", "--cluster", "-n", w.space, "-o", "json"); err != nil {
+	if _, err := env.RunDivvy(&shares, "ls", "--cluster", "-n", env.Namespace, "-o", "json"); err != nil {
 		return err
 	}
 	if len(shares) != 4 {
 		return fmt.Errorf("4 pods are listed as %+v", shares)
 	}
 	var devices []listedDevice
-	if _, err := w.tool(&devices, "gpus", "--cluster", "-o", "json"); err != nil {
+	if _, err := env.RunDivvy(&devices, "gpus", "--cluster", "-o", "json"); err != nil {
 		return err
 	}
-	if len(devices) != checkNodes*checkDevices {
+	if len(devices) != harness.NodeCount*harness.DevicesPerNode {
 		return fmt.Errorf("%d devices are listed", len(devices))
 	}
-	return w.listedAlike(shares, devices)
+	return listedAlike(env, shares, devices)
 }
 
-func (w *world) listedAlike(shares []listedShare, devices []listedDevice) error {
+func listedAlike(env *harness.Env, shares []listedShare, devices []listedDevice) error {
 	for at, share := range shares[:3] {
 		if share.Memory != uint64(at+1)<<30 || share.Cores != 100 || share.Container != "c" {
 			return fmt.Errorf("a share is listed as %+v", share)
 		}
-		found, err := w.client.CoreV1().Pods(w.space).Get(w.ctx, share.Pod, meta.GetOptions{})
+		found, err := env.Client.CoreV1().Pods(env.Namespace).Get(env.Ctx, share.Pod, meta.GetOptions{})
 		if err != nil {
 			return err
 		}
-		written := found.Annotations[allocated]
+		written := found.Annotations[harness.AllocatedKey]
 		if found.Spec.NodeName != share.Node || !strings.Contains(written, share.Uuid) {
 			return fmt.Errorf("%s is listed on %s, %s; it says %s, %q", share.Pod, share.Node, share.Uuid,
 				found.Spec.NodeName, written)
@@ -415,20 +397,20 @@ func (w *world) listedAlike(shares []listedShare, devices []listedDevice) error 
 	if waits.Pod != "waits" || waits.State != "waits" || waits.Reason == "" || waits.Uuid != "" {
 		return fmt.Errorf("who waits is listed as %+v", waits)
 	}
-	no, err := w.tool(nil, "gpus", "--cluster", "--node", "no-such-node", "-o", "json")
+	no, err := env.RunDivvy(nil, "gpus", "--cluster", "--node", "no-such-node", "-o", "json")
 	if !no || err == nil || !strings.Contains(err.Error(), "no-such-node") {
 		return fmt.Errorf("of a node that is not there is said: %v", err)
 	}
 	return nil
 }
 
-func snapshotted(w *world) error {
-	if err := w.someHoldAndOneWaits(4); err != nil {
+func snapshotted(env *harness.Env) error {
+	if err := someHoldAndOneWaits(env, 4); err != nil {
 		return err
 	}
-	file := filepath.Join(w.path(), w.space+".json")
+	file := filepath.Join(env.Path(), env.Namespace+".json")
 	defer os.Remove(file)
-	if _, err := w.tool(nil, "snapshot", "--cluster", "-o", file); err != nil {
+	if _, err := env.RunDivvy(nil, "snapshot", "--cluster", "-o", file); err != nil {
 		return err
 	}
 	text, err := os.ReadFile(file)
@@ -443,11 +425,11 @@ func snapshotted(w *world) error {
 	if err := json.Unmarshal(text, &snapshot); err != nil {
 		return err
 	}
-	if len(snapshot.Nodes) != checkNodes || len(snapshot.Allocations) != 4 ||
-		len(snapshot.Pending) != 1 || snapshot.Pending[0].Name != w.space+"/waits" {
+	if len(snapshot.Nodes) != harness.NodeCount || len(snapshot.Allocations) != 4 ||
+		len(snapshot.Pending) != 1 || snapshot.Pending[0].Name != env.Namespace+"/waits" {
 		return fmt.Errorf("the snapshot is %.1000s", text)
 	}
-	no, err := w.tool(&struct{}{}, "simulate", "replay", file, "--expect-same", "-o", "json")
+	no, err := env.RunDivvy(&struct{}{}, "simulate", "replay", file, "--expect-same", "-o", "json")
 	if err == nil && no {
 		err = errors.New("replayed, it is not decided the same")
 	}

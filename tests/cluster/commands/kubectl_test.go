@@ -1,4 +1,4 @@
-package main
+package commands
 
 import (
 	"encoding/json"
@@ -9,33 +9,36 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 
+	"divvy.dev/tests/cluster/checks"
+	"divvy.dev/tests/cluster/harness"
 	rbac "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-func init() {
-	checks = append(checks,
-		check{"kubectl-divvy-takes-kubectls-flags",
-			"kubectl divvy is divvy with kubectl's flags: namespaces, --as, --token, KUBECONFIG of several files",
-			byKubectl})
+func TestKubectl(t *testing.T) {
+	checks.Run(t,
+		checks.Check{Name: "kubectl-divvy-takes-kubectls-flags",
+			Requirement: "kubectl divvy is divvy with kubectl's flags: namespaces, --as, --token, KUBECONFIG of several files",
+			Run:         byKubectl})
 }
 
 // A plugin is divvy where the cluster's kubectl finds it.
 type plugin struct {
-	w      *world
+	w      *harness.Env
 	folder string
 	config string // KUBECONFIG
 }
 
-// plugin is for the administrator; the second is to be called at the end.
-func (w *world) plugin() (*plugin, func(), error) {
+// runsPlugin is for the administrator; the second is to be called at the end.
+func runsPlugin(env *harness.Env) (*plugin, func(), error) {
 	folder, err := os.MkdirTemp("", "divvy-plugin-")
 	if err != nil {
 		return nil, nil, err
 	}
 	away := func() { _ = os.RemoveAll(folder) }
-	whole, err := filepath.Abs(w.divvy)
+	whole, err := filepath.Abs(env.Divvy)
 	for _, name := range []string{"kubectl-divvy", "kubectl_complete-divvy"} {
 		if err == nil {
 			err = os.Symlink(whole, filepath.Join(folder, name))
@@ -45,12 +48,12 @@ func (w *world) plugin() (*plugin, func(), error) {
 		away()
 		return nil, nil, err
 	}
-	return &plugin{w, folder, w.path("kubeconfig")}, away, nil
+	return &plugin{env, folder, env.Path("kubeconfig")}, away, nil
 }
 
 // run is what `kubectl ARGS` prints; what it says on stderr is in the error, where it is one.
 func (p *plugin) run(args ...string) (string, error) {
-	command := exec.CommandContext(p.w.ctx, p.w.path("bin", "kubectl"), args...)
+	command := exec.CommandContext(p.w.Ctx, p.w.Path("bin", "kubectl"), args...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+p.config,
 		"PATH="+p.folder+":"+os.Getenv("PATH"))
 	said, err := command.Output()
@@ -97,7 +100,7 @@ func (p *plugin) refuses(node, device, because string, args ...string) error {
 	if err == nil || !strings.Contains(err.Error(), because) {
 		return fmt.Errorf("cordon %s: %q was expected: %s %w", strings.Join(args, " "), because, said, err)
 	}
-	return p.w.closed(node, device, false)
+	return p.w.WaitCordoned(node, device, false)
 }
 
 // cordons is that it is done, and undone again.
@@ -106,29 +109,29 @@ func (p *plugin) cordons(node, device string, args ...string) error {
 		if _, err := p.run(append([]string{"divvy", what, node + "/" + device}, args...)...); err != nil {
 			return err
 		}
-		if err := p.w.closed(node, device, what == "cordon"); err != nil {
+		if err := p.w.WaitCordoned(node, device, what == "cordon"); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func byKubectl(w *world) error {
-	p, away, err := w.plugin()
+func byKubectl(env *harness.Env) error {
+	p, away, err := runsPlugin(env)
 	if err != nil {
 		return err
 	}
 	defer away()
-	if err := w.someHoldAndOneWaits(1); err != nil {
+	if err := someHoldAndOneWaits(env, 1); err != nil {
 		return err
 	}
-	beside := *w
-	beside.space += "-beside"
-	return beside.inside(func(other *world) error {
-		if err := other.someHoldAndOneWaits(1); err != nil {
+	beside := *env
+	beside.Namespace += "-beside"
+	return beside.InNamespace(func(other *harness.Env) error {
+		if err := someHoldAndOneWaits(other, 1); err != nil {
 			return err
 		}
-		if err := p.inNamespaces(w.space, other.space); err != nil {
+		if err := p.inNamespaces(env.Namespace, other.Namespace); err != nil {
 			return err
 		}
 		return p.asOthers()
@@ -152,7 +155,7 @@ func (p *plugin) inNamespaces(one, other string) error {
 	if err := p.read(&devices, "gpus"); err != nil {
 		return err
 	}
-	if len(devices) != checkNodes*checkDevices {
+	if len(devices) != harness.NodeCount*harness.DevicesPerNode {
 		return fmt.Errorf("kubectl divvy gpus lists %d devices", len(devices))
 	}
 	// kubectl asks the plugin itself what may come next.
@@ -165,13 +168,13 @@ func (p *plugin) inNamespaces(one, other string) error {
 
 // asOthers: what the administrator may do, others may not, and the API server knows them apart.
 func (p *plugin) asOthers() error {
-	w := p.w
+	env := p.w
 	var devices []listedDevice
 	if err := p.read(&devices, "gpus"); err != nil {
 		return err
 	}
 	node, device := devices[0].Node, devices[0].Uuid
-	file, away, err := w.account("reader", []rbac.PolicyRule{{APIGroups: []string{""},
+	file, away, err := env.CreateAccount("reader", []rbac.PolicyRule{{APIGroups: []string{""},
 		Resources: []string{"nodes", "pods", "resourcequotas"}, Verbs: []string{"get", "list"}}})
 	defer away()
 	if err != nil {
@@ -182,7 +185,7 @@ func (p *plugin) asOthers() error {
 		return err
 	}
 	token := config.AuthInfos["account"].Token
-	reader := "system:serviceaccount:" + w.space + ":reader"
+	reader := "system:serviceaccount:" + env.Namespace + ":reader"
 	const mayNotList = `User "nobody" cannot list resource "nodes"`
 	mayNotPatch := `User "` + reader + `" cannot patch resource "nodes"`
 	admin := p.config

@@ -1,61 +1,61 @@
-package main
+package compatibility
 
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
+	"testing"
 	"time"
 
+	"divvy.dev/tests/cluster/checks"
+	"divvy.dev/tests/cluster/harness"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func init() {
-	checks = append(checks,
-		check{"hamis-monitor-finds-its-pods",
-			"HAMi's pod label by a second write after the bind, only where a HAMi monitor runs",
-			monitorFinds},
-		check{"a-locked-node-takes-one-pod-at-a-time",
-			"foreign vendor plugins that need the node lock get it; a locked node is a retryable error",
-			lockedNode},
-		check{"resources-are-called-as-hami-was-told",
-			"device-config.yaml read as it is: renamed resources reach webhook and kube-scheduler",
-			renamed},
-		check{"an-agent-that-reports-is-asked-again",
-			"handshakes of foreign plugins: who reports is answered by Requesting, who left has no " +
-				"devices until it reports again", handshake})
+func TestHamiAgents(t *testing.T) {
+	checks.Run(t,
+		checks.Check{Name: "hamis-monitor-finds-its-pods",
+			Requirement: "HAMi's pod label by a second write after the bind, only where a HAMi monitor runs",
+			Run:         monitorFinds},
+		checks.Check{Name: "a-locked-node-takes-one-pod-at-a-time",
+			Requirement: "foreign vendor plugins that need the node lock get it; a locked node is a retryable error",
+			Run:         lockedNode},
+		checks.Check{Name: "resources-are-called-as-hami-was-told",
+			Requirement: "device-config.yaml read as it is: renamed resources reach webhook and kube-scheduler",
+			Run:         renamed},
+		checks.Check{Name: "an-agent-that-reports-is-asked-again",
+			Requirement: "handshakes of foreign plugins: who reports is answered by Requesting, who left has no " +
+				"devices until it reports again", Run: handshake})
 }
 
-const nodeLock = "hami.io/mutex.lock"
-
 // pluginOn is what a HAMi device plugin's pod looks like there.
-func (w *world) pluginOn(node string) error {
-	p := pod("plugin", container("c", asks{"cpu": "1m"}))
+func pluginOn(env *harness.Env, node string) error {
+	p := harness.Pod("plugin", harness.Container("c", harness.Limits{"cpu": "1m"}))
 	p.Labels = map[string]string{"app.kubernetes.io/component": "hami-device-plugin"}
 	p.Spec.NodeName = node
-	_, err := w.create(p)
+	_, err := env.Create(p)
 	return err
 }
 
-func monitorFinds(w *world) error {
+func monitorFinds(env *harness.Env) error {
 	const with, without = "node-00001", "node-00002"
-	if err := w.pluginOn(with); err != nil {
+	if err := pluginOn(env, with); err != nil {
 		return err
 	}
 	for _, node := range []string{without, with} {
-		p := pod("on-"+node, container("c", one("1000", "10")))
+		p := harness.Pod("on-"+node, harness.Container("c", harness.OneShare("1000", "10")))
 		p.Spec.NodeSelector = map[string]string{"kubernetes.io/hostname": node}
-		if _, err := w.create(p); err != nil {
+		if _, err := env.Create(p); err != nil {
 			return err
 		}
-		if _, err := w.bound(p.Name); err != nil {
+		if _, err := env.WaitBound(p.Name); err != nil {
 			return err
 		}
 	}
-	err := w.until("the label", func() error {
-		p, err := w.get("on-" + with)
-		if err == nil && p.Labels[assigned] != with {
+	err := env.WaitFor("the label", func() error {
+		p, err := env.Get("on-" + with)
+		if err == nil && p.Labels[harness.AssignedNodeKey] != with {
 			err = fmt.Errorf("labels are %v", p.Labels)
 		}
 		return err
@@ -63,78 +63,70 @@ func monitorFinds(w *world) error {
 	if err != nil {
 		return err
 	}
-	p, err := w.get("on-" + without)
-	if err == nil && p.Labels[assigned] != "" {
+	p, err := env.Get("on-" + without)
+	if err == nil && p.Labels[harness.AssignedNodeKey] != "" {
 		err = fmt.Errorf("it is labelled where nobody reads it")
 	}
 	if err == nil {
-		err = w.unlock(with)
+		err = unlock(env, with)
 	}
 	return err
 }
 
-func (w *world) lockOf(node string) (string, error) {
-	found, err := w.client.CoreV1().Nodes().Get(w.ctx, node, meta.GetOptions{})
-	if err != nil {
-		return "", err
-	}
-	return found.Annotations[nodeLock], nil
-}
-
 // unlock is what an agent does when it has handed out a pod's devices.
-func (w *world) unlock(node string) error {
-	text, err := annotating(map[string]any{nodeLock: nil})
+func unlock(env *harness.Env, node string) error {
+	text, err := harness.AnnotationPatch(map[string]any{harness.NodeLockKey: nil})
 	if err != nil {
 		return err
 	}
-	_, err = w.client.CoreV1().Nodes().Patch(w.ctx, node, types.MergePatchType, text,
+	_, err = env.Client.CoreV1().Nodes().Patch(env.Ctx, node, types.MergePatchType, text,
 		meta.PatchOptions{})
 	return err
 }
 
-func lockedNode(w *world) error {
+func lockedNode(env *harness.Env) error {
 	var hygon family
 	for _, one := range families {
 		if one.name == "hygon" {
 			hygon = one
 		}
 	}
-	name := w.space + "-lock"
-	if _, err := w.client.CoreV1().Nodes().Create(w.ctx, hygon.node(name), meta.CreateOptions{}); err != nil {
+	name := env.Namespace + "-lock"
+	if _, err := env.Client.CoreV1().Nodes().Create(env.Ctx, hygon.node(name), meta.CreateOptions{}); err != nil {
 		return err
 	}
-	err := w.oneAtATime(name, asks{"hygon.com/dcunum": "1", "hygon.com/dcumem": "1000",
+	err := oneAtATime(env, name, harness.Limits{"hygon.com/dcunum": "1", "hygon.com/dcumem": "1000",
 		"hygon.com/dcucores": "10"})
-	if gone := w.client.CoreV1().Nodes().Delete(w.ctx, name, meta.DeleteOptions{}); err == nil {
+	if gone := env.Client.CoreV1().Nodes().Delete(env.Ctx, name, meta.DeleteOptions{}); err == nil {
 		err = gone
 	}
 	return err
 }
 
-func (w *world) oneAtATime(node string, ask asks) error {
-	if _, err := w.create(pod("first", container("c", ask))); err != nil {
+func oneAtATime(env *harness.Env, node string, ask harness.Limits) error {
+	if _, err := env.Create(harness.Pod("first", harness.Container("c", ask))); err != nil {
 		return err
 	}
-	if _, err := w.bound("first"); err != nil {
+	if _, err := env.WaitBound("first"); err != nil {
 		return err
 	}
-	lock, err := w.lockOf(node)
+	lock, err := env.NodeLock(node)
 	if err != nil {
 		return err
 	}
 	fields := strings.Split(lock, ",")
-	if len(fields) != 3 || fields[1] != w.space || fields[2] != "first" {
+	if len(fields) != 3 || fields[1] != env.Namespace || fields[2] != "first" {
 		return fmt.Errorf("the lock is %q", lock)
 	}
 	if at, err := time.Parse(time.RFC3339, fields[0]); err != nil || time.Since(at) > time.Minute {
 		return fmt.Errorf("the lock's instant is %q: %v", fields[0], err)
 	}
-	if _, err := w.create(pod("second", container("c", ask))); err != nil {
+	if _, err := env.Create(harness.Pod("second", harness.Container("c", ask))); err != nil {
 		return err
 	}
 	// Of a bind that failed kube-scheduler says so in an Event.
-	err = w.until("the second is put off", func() error {
-		events, err := w.client.CoreV1().Events(w.space).List(w.ctx, meta.ListOptions{})
+	err = env.WaitFor("the second is put off", func() error {
+		events, err := env.Client.CoreV1().Events(env.Namespace).List(env.Ctx, meta.ListOptions{})
 		if err != nil {
 			return err
 		}
@@ -148,55 +140,56 @@ func (w *world) oneAtATime(node string, ask asks) error {
 	if err != nil {
 		return err
 	}
-	if err := w.unlock(node); err != nil {
+	if err := unlock(env, node); err != nil {
 		return err
 	}
-	if _, err := w.bound("second"); err != nil {
+	if _, err := env.WaitBound("second"); err != nil {
 		return err
 	}
 	// A lock whose pod is gone is nobody's.
-	if err := w.remove("second"); err != nil {
+	if err := env.Delete("second"); err != nil {
 		return err
 	}
-	if _, err := w.create(pod("third", container("c", ask))); err != nil {
+	if _, err := env.Create(harness.Pod("third", harness.Container("c", ask))); err != nil {
 		return err
 	}
-	_, err = w.bound("third")
+	_, err = env.WaitBound("third")
 	return err
 }
 
 const handshakeKey = "hami.io/node-handshake"
 
 // shakes is what a plugin of the old contract does.
-func (w *world) shakes(node, text string) error {
-	_, err := w.client.CoreV1().Nodes().Patch(w.ctx, node, types.MergePatchType, noteOf(handshakeKey, text),
+func shakes(env *harness.Env, node, text string) error {
+	_, err := env.Client.CoreV1().Nodes().Patch(env.Ctx, node, types.MergePatchType,
+		harness.AnnotationValuePatch(handshakeKey, text),
 		meta.PatchOptions{})
 	return err
 }
 
-func handshake(w *world) (err error) {
-	node := w.space + "-shakes"
+func handshake(env *harness.Env) (err error) {
+	node := env.Namespace + "-shakes"
 	// From the first on: the scheduler might hear of the pod before it hears of a change.
 	left := map[string]string{handshakeKey: "Deleted_2026-08-21 10:00:00"}
-	if err = w.cardsNoted(node, left, "NVIDIA H20"); err != nil {
+	if err = env.CreateNodeWithAnnotations(node, left, "NVIDIA H20"); err != nil {
 		return err
 	}
-	defer w.without(node, &err)
-	ask := asks{"divvy.dev/gpu-h20": "1", "nvidia.com/gpumem": "1000"}
-	if _, err = w.create(pod("early", container("c", ask))); err != nil {
+	defer env.DeleteNode(node, &err)
+	ask := harness.Limits{"divvy.dev/gpu-h20": "1", "nvidia.com/gpumem": "1000"}
+	if _, err = env.Create(harness.Pod("early", harness.Container("c", ask))); err != nil {
 		return err
 	}
-	if _, err = w.refused("early"); err != nil {
+	if _, err = env.WaitRefused("early"); err != nil {
 		return err
 	}
-	if err = w.shakes(node, "Reported 2026-08-21 10:00:30"); err != nil {
+	if err = shakes(env, node, "Reported 2026-08-21 10:00:30"); err != nil {
 		return err
 	}
-	if _, err = w.bound("early"); err != nil {
+	if _, err = env.WaitBound("early"); err != nil {
 		return err
 	}
-	return w.until("the plugin is asked again", func() error {
-		found, err := w.client.CoreV1().Nodes().Get(w.ctx, node, meta.GetOptions{})
+	return env.WaitFor("the plugin is asked again", func() error {
+		found, err := env.Client.CoreV1().Nodes().Get(env.Ctx, node, meta.GetOptions{})
 		if err == nil && !strings.HasPrefix(found.Annotations[handshakeKey], "Requesting_20") {
 			err = fmt.Errorf("its handshake is %q", found.Annotations[handshakeKey])
 		}
@@ -214,75 +207,39 @@ const renamedConfig = `nvidia:
   deviceSplitCount: 10
 `
 
-func renamed(w *world) error {
-	file := w.path("device-config.yaml")
+func renamed(env *harness.Env) error {
+	file := env.Path("device-config.yaml")
 	if err := os.WriteFile(file, []byte(renamedConfig), 0o644); err != nil {
 		return err
 	}
-	return w.called("example.com/vgpu", []string{"--device-config", file}, w.asRenamed)
+	return env.WithResourceNames("example.com/vgpu", []string{"--device-config", file},
+		func() error { return asRenamed(env) })
 }
 
-// called runs a check while resources are called so: Divvy is told it, and what is printed by it is
-// what the API server and kube-scheduler are told.
-func (w *world) called(counted string, words []string, run func() error) (err error) {
-	folder := w.path("renamed")
-	if err := copyFolder(w.deploy, folder); err != nil {
+func asRenamed(env *harness.Env) error {
+	if _, err := env.Create(harness.Pod("p", harness.Container("c",
+		harness.Limits{"example.com/vgpu": "1"}))); err != nil {
 		return err
 	}
-	for print, name := range map[string]string{"config": "scheduler-config.yaml", "webhook": "webhook.yaml"} {
-		args := append([]string{"scheduler", "--print", print}, words...)
-		text, err := exec.Command(w.divvy, args...).Output()
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(folder+"/"+name, text, 0o644); err != nil {
-			return err
-		}
-	}
-	old := w.deploy
-	w.deploy, w.words, w.counted = folder, words, counted
-	defer func() {
-		w.deploy, w.words, w.counted = old, nil, ""
-		if again := w.again(); err == nil {
-			err = again
-		}
-	}()
-	if err = w.again(); err != nil {
-		return err
-	}
-	return run()
-}
-
-func (w *world) asRenamed() error {
-	if _, err := w.create(pod("p", container("c", asks{"example.com/vgpu": "1"}))); err != nil {
-		return err
-	}
-	p, err := w.bound("p")
+	p, err := env.WaitBound("p")
 	if err != nil {
 		return err
 	}
-	shares, err := sharesOf(p)
+	shares, err := harness.SharesOf(p)
 	if err != nil {
 		return err
 	}
-	if shares[0][0].memory != "2000" {
+	if shares[0][0].Memory != "2000" {
 		return fmt.Errorf("%v: the default memory is 2000", shares[0][0])
 	}
 	// API servers hear of policies and registrations later than they are written.
-	return w.until("what is called otherwise is for others", func() error {
-		plain, err := w.client.CoreV1().Pods(w.space).Create(w.ctx,
-			pod("theirs", container("c", asks{"nvidia.com/gpu": "1"})),
+	return env.WaitFor("what is called otherwise is for others", func() error {
+		plain, err := env.Client.CoreV1().Pods(env.Namespace).Create(env.Ctx,
+			harness.Pod("theirs", harness.Container("c", harness.Limits{"nvidia.com/gpu": "1"})),
 			meta.CreateOptions{DryRun: []string{meta.DryRunAll}})
 		if err == nil && plain.Spec.SchedulerName != "default-scheduler" {
 			err = fmt.Errorf("it is for %s", plain.Spec.SchedulerName)
 		}
 		return err
 	})
-}
-
-func copyFolder(from, to string) error {
-	if err := os.RemoveAll(to); err != nil {
-		return err
-	}
-	return os.CopyFS(to, os.DirFS(from))
 }

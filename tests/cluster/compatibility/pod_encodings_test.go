@@ -1,4 +1,4 @@
-package main
+package compatibility
 
 import (
 	"encoding/json"
@@ -8,22 +8,26 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"testing"
 
+	"divvy.dev/tests/cluster/checks"
+	"divvy.dev/tests/cluster/harness"
 	core "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 )
 
-func init() {
-	checks = append(checks, check{"pods-in-protobuf-are-what-they-are-in-json",
-		"the scheduler knows 50,000 pods within 2 s of its start: by reading them in protobuf", samePods})
+func TestPodEncodings(t *testing.T) {
+	checks.Run(t, checks.Check{Name: "pods-in-protobuf-are-what-they-are-in-json",
+		Requirement: "the scheduler knows 50,000 pods within 2 s of its start: by reading them in protobuf", Run: samePods})
 }
 
 // fullPod says something in every member that Divvy reads, and in some that it does not.
 func fullPod() *core.Pod {
 	yes, grace, always := true, int64(7), core.ContainerRestartPolicyAlways
-	p := pod("full", container("c", asks{"memory": "1073741824", "cpu": "1500m"}), container("d", nil))
+	p := harness.Pod("full", harness.Container("c", harness.Limits{"memory": "1073741824", "cpu": "1500m"}),
+		harness.Container("d", nil))
 	p.Labels = map[string]string{"a": "b", "empty": ""}
 	p.Annotations = map[string]string{"example.com/text": "ö \"\\\n<>&", "example.com/empty": ""}
 	p.Finalizers = []string{"example.com/kept"}
@@ -37,18 +41,18 @@ func fullPod() *core.Pod {
 	p.Spec.Tolerations = []core.Toleration{{Key: "k", Operator: core.TolerationOpExists}}
 	p.Spec.Containers[0].SecurityContext = &core.SecurityContext{Privileged: &yes}
 	p.Spec.Containers[1].Resources.Requests = core.ResourceList{"memory": resource.MustParse("0.5Gi")}
-	sidecar := container("sidecar", nil)
+	sidecar := harness.Container("sidecar", nil)
 	sidecar.RestartPolicy = &always
-	p.Spec.InitContainers = []core.Container{container("init", nil), sidecar}
+	p.Spec.InitContainers = []core.Container{harness.Container("init", nil), sidecar}
 	return p
 }
 
 // fillStatus says what the status of a pod has to say. Whoever collects garbage deletes a pod whose owner is not
 // there, which makes another version of it.
-func fillStatus(w *world, name string) error {
-	pods := w.client.CoreV1().Pods(w.space)
+func fillStatus(env *harness.Env, name string) error {
+	pods := env.Client.CoreV1().Pods(env.Namespace)
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		p, err := pods.Get(w.ctx, name, meta.GetOptions{})
+		p, err := pods.Get(env.Ctx, name, meta.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -57,43 +61,43 @@ func fillStatus(w *world, name string) error {
 			Status: core.ConditionTrue, LastTransitionTime: meta.Now()},
 			core.PodCondition{Type: "divvy.dev/DevicesFit", Status: core.ConditionFalse, Reason: "NoRoom",
 				Message: "why", LastTransitionTime: meta.Now()})
-		_, err = pods.UpdateStatus(w.ctx, p, meta.UpdateOptions{})
+		_, err = pods.UpdateStatus(env.Ctx, p, meta.UpdateOptions{})
 		return err
 	})
 }
 
-func samePods(w *world) error {
-	program := filepath.Join(filepath.Dir(w.divvy), "..", "tests", "pod_forms")
+func samePods(env *harness.Env) error {
+	program := filepath.Join(filepath.Dir(env.Divvy), "..", "tests", "pod_forms")
 	if _, err := os.Stat(program); err != nil {
-		return skip{fmt.Errorf("%s is not built", program)}
+		return harness.Skip{Cause: fmt.Errorf("%s is not built", program)}
 	}
-	made, err := w.create(fullPod())
+	made, err := env.Create(fullPod())
 	if err != nil {
 		return err
 	}
 	// It goes as it came: by itself it would stay.
 	defer func() {
 		patch := []byte(`{"metadata":{"finalizers":null}}`)
-		_, _ = w.client.CoreV1().Pods(w.space).Patch(w.ctx, made.Name,
+		_, _ = env.Client.CoreV1().Pods(env.Namespace).Patch(env.Ctx, made.Name,
 			"application/merge-patch+json", patch, meta.PatchOptions{})
 	}()
-	if _, err := w.create(pod("plain", container("c", nil))); err != nil {
+	if _, err := env.Create(harness.Pod("plain", harness.Container("c", nil))); err != nil {
 		return err
 	}
-	if err := fillStatus(w, made.Name); err != nil {
+	if err := fillStatus(env, made.Name); err != nil {
 		return err
 	}
 	// Deleted, and there still: its finalizer keeps it.
-	err = w.client.CoreV1().Pods(w.space).Delete(w.ctx, made.Name, meta.DeleteOptions{})
+	err = env.Client.CoreV1().Pods(env.Namespace).Delete(env.Ctx, made.Name, meta.DeleteOptions{})
 	if err != nil {
 		return err
 	}
-	return w.until("all pods are read in both forms", func() error {
+	return env.WaitFor("all pods are read in both forms", func() error {
 		var said struct {
 			Same, Different []string
 			AsJSON          int `json:"as_json"`
 		}
-		text, err := exec.CommandContext(w.ctx, program, w.path("kubeconfig")).Output()
+		text, err := exec.CommandContext(env.Ctx, program, env.Path("kubeconfig")).Output()
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {
 			return fmt.Errorf("%w: %s", err, exit.Stderr)
@@ -108,11 +112,11 @@ func samePods(w *world) error {
 			return fmt.Errorf("different: %v; in JSON all the same: %d", said.Different, said.AsJSON)
 		}
 		for _, name := range []string{"full", "plain"} {
-			if !slices.Contains(said.Same, w.space+"/"+name) {
+			if !slices.Contains(said.Same, env.Namespace+"/"+name) {
 				return fmt.Errorf("%s is not among the same: %v", name, said.Same)
 			}
 		}
-		w.note = fmt.Sprintf("%d pods are the same in both", len(said.Same))
+		env.Note = fmt.Sprintf("%d pods are the same in both", len(said.Same))
 		return nil
 	})
 }

@@ -1,4 +1,4 @@
-package main
+package harness
 
 import (
 	"cmp"
@@ -12,25 +12,25 @@ import (
 	core "k8s.io/api/core/v1"
 )
 
-// A claim is what one container asks for, and has to see.
-type claim struct {
-	pod       string
-	container string
-	place     int // in its pod, init containers first
-	mebibytes int
-	devices   int
+// A Claim is what one container asks for, and has to see.
+type Claim struct {
+	Pod       string
+	Container string
+	Place     int // in its pod, init containers first
+	Mebibytes int
+	Devices   int
 }
 
-// claimed makes a pod of probes: what of it comes first in `claims` are init containers, so many.
-func claimed(claims []claim, inits int) *core.Pod {
-	p := probe(claims[0].pod, nil)
+// ClaimPod makes a pod of probes: what of it comes first in `claims` are init containers, so many.
+func ClaimPod(claims []Claim, inits int) *core.Pod {
+	p := ProbePod(claims[0].Pod, nil)
 	plain := p.Spec.Containers[0]
 	p.Spec.Containers = nil
 	for at, one := range claims {
 		c := plain
-		c.Name = one.container
-		c.Resources = container(c.Name, asks{"nvidia.com/gpu": fmt.Sprint(one.devices),
-			"nvidia.com/gpumem": fmt.Sprint(one.mebibytes), "nvidia.com/gpucores": "10"}).Resources
+		c.Name = one.Container
+		c.Resources = Container(c.Name, Limits{"nvidia.com/gpu": fmt.Sprint(one.Devices),
+			"nvidia.com/gpumem": fmt.Sprint(one.Mebibytes), "nvidia.com/gpucores": "10"}).Resources
 		if at < inits {
 			p.Spec.InitContainers = append(p.Spec.InitContainers, c)
 		} else {
@@ -42,19 +42,19 @@ func claimed(claims []claim, inits int) *core.Pod {
 	return p
 }
 
-// A testimony is what containers said that asked for these.
-type testimony struct {
-	claims []claim // in the order in which they were made
+// A ClaimReports is what containers said that asked for these.
+type ClaimReports struct {
+	claims []Claim // in the order in which they were made
 	pods   map[string]*core.Pod
-	said   map[claim]seen
+	said   map[Claim]ProbeReport
 }
 
-// testify makes these pods at once and hears their containers, when all have ended.
-func (w *world) testify(pods []*core.Pod, claims []claim) (*testimony, error) {
-	heard := &testimony{claims: slices.Clone(claims), pods: map[string]*core.Pod{}, said: map[claim]seen{}}
+// RunClaims makes these pods at once and hears their containers, when all have ended.
+func (env *Env) RunClaims(pods []*core.Pod, claims []Claim) (*ClaimReports, error) {
+	heard := &ClaimReports{claims: slices.Clone(claims), pods: map[string]*core.Pod{}, said: map[Claim]ProbeReport{}}
 	made := make([]*core.Pod, len(pods))
-	err := atOnce(len(pods), func(at int) (err error) {
-		made[at], err = w.create(pods[at])
+	err := Concurrently(len(pods), func(at int) (err error) {
+		made[at], err = env.Create(pods[at])
 		return err
 	})
 	if err != nil {
@@ -67,17 +67,17 @@ func (w *world) testify(pods []*core.Pod, claims []claim) (*testimony, error) {
 			return nil, err
 		}
 	}
-	slices.SortFunc(heard.claims, func(a, b claim) int {
-		return cmp.Or(cmp.Compare(order[a.pod], order[b.pod]), a.place-b.place)
+	slices.SortFunc(heard.claims, func(a, b Claim) int {
+		return cmp.Or(cmp.Compare(order[a.Pod], order[b.Pod]), a.Place-b.Place)
 	})
 	for _, one := range heard.claims {
-		err := w.until(one.pod+" has run", func() error {
-			p, err := w.get(one.pod)
+		err := env.WaitFor(one.Pod+" has run", func() error {
+			p, err := env.Get(one.Pod)
 			if err != nil {
 				return err
 			}
-			heard.pods[one.pod] = p
-			heard.said[one], err = saidBy(p, one.container)
+			heard.pods[one.Pod] = p
+			heard.said[one], err = reportBy(p, one.Container)
 			return err
 		})
 		if err != nil {
@@ -88,29 +88,29 @@ func (w *world) testify(pods []*core.Pod, claims []claim) (*testimony, error) {
 }
 
 // has: what `who` said is what is due to `whose`: number of devices, limit, and the card of its assignment.
-func (t *testimony) has(who, whose claim) error {
+func (t *ClaimReports) has(who, whose Claim) error {
 	said := t.said[who]
-	if err := said.limitedOn(uint64(whose.devices), uint64(whose.mebibytes)<<20); err != nil {
+	if err := said.limitedOn(uint64(whose.Devices), uint64(whose.Mebibytes)<<20); err != nil {
 		return err
 	}
-	return said.onCard(t.pods[whose.pod], whose.place)
+	return said.onCard(t.pods[whose.Pod], whose.Place)
 }
 
-// right: each container has what is its own.
-func (t *testimony) right() error {
+// Correct: each container has what is its own.
+func (t *ClaimReports) Correct() error {
 	for _, one := range t.claims {
 		if err := t.has(one, one); err != nil {
-			return fmt.Errorf("%s of %s: %w", one.container, one.pod, err)
+			return fmt.Errorf("%s of %s: %w", one.Container, one.Pod, err)
 		}
 	}
-	if t.cards() < 2 {
+	if t.Cards() < 2 {
 		return errors.New("all are on one card: who has another's would not show")
 	}
 	return nil
 }
 
-// cards are so many that somebody saw.
-func (t *testimony) cards() int {
+// Cards are so many that somebody saw.
+func (t *ClaimReports) Cards() int {
 	found := map[uint64]bool{}
 	for _, said := range t.said {
 		found[said["uuid"]] = true
@@ -124,9 +124,9 @@ type beginning struct{ tenant, pod, container string }
 
 var toldOfBeginning = regexp.MustCompile(`tenant (\S+) given: .*, container (\S+) of pod ([^/\s]+)/(\S+)`)
 
-// beginnings are those of the check's own pods, in their order, as the agent's log has them.
-func (w *world) beginnings() ([]beginning, error) {
-	text, err := os.ReadFile(w.processes.log(agentProcess))
+// ContainerStarts are those of the check's own pods, in their order, as the agent's log has them.
+func (env *Env) ContainerStarts() ([]beginning, error) {
+	text, err := os.ReadFile(env.Processes.Log(AgentProcess))
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (w *world) beginnings() ([]beginning, error) {
 	for _, words := range toldOfBeginning.FindAllStringSubmatch(string(text), -1) {
 		one := beginning{words[1], words[4], words[2]}
 		// A runtime that fails is asked once more.
-		if words[3] == w.space && !slices.Contains(found, one) {
+		if words[3] == env.Namespace && !slices.Contains(found, one) {
 			found = append(found, one)
 		}
 	}
@@ -143,34 +143,34 @@ func (w *world) beginnings() ([]beginning, error) {
 
 // A guess is whose share a container would be given that begins: what a plugin does that does not ask
 // whose the units are. `begun` began before it.
-type guess func(begun []claim, units map[claim]string, now claim) claim
+type guess func(begun []Claim, units map[Claim]string, now Claim) Claim
 
-// byOrder: who begins as the so-manieth has what was asked for as the so-manieth.
-func (t *testimony) byOrder(begun []claim, _ map[claim]string, _ claim) claim {
+// ByOrder: who begins as the so-manieth has what was asked for as the so-manieth.
+func (t *ClaimReports) ByOrder(begun []Claim, _ map[Claim]string, _ Claim) Claim {
 	return t.claims[len(begun)]
 }
 
-// byUnits: who comes with the same units is who came with them first.
-func (t *testimony) byUnits(begun []claim, units map[claim]string, now claim) claim {
+// ByUnits: who comes with the same units is who came with them first.
+func (t *ClaimReports) ByUnits(begun []Claim, units map[Claim]string, now Claim) Claim {
 	for _, before := range begun {
-		if before.pod == now.pod && units[before] == units[now] {
+		if before.Pod == now.Pod && units[before] == units[now] {
 			return before
 		}
 	}
 	return now
 }
 
-// wrongBy is how many of the containers would have had another's share by that guess, by what they
+// CountWrong is how many of the containers would have had another's share by that guess, by what they
 // said and the order in which they began. The control: where none would, nothing was mixed.
-func (t *testimony) wrongBy(history []beginning, whose guess) (int, error) {
+func (t *ClaimReports) CountWrong(history []beginning, whose guess) (int, error) {
 	if len(history) != len(t.claims) {
 		return 0, fmt.Errorf("%d containers asked, the agent tells of %d", len(t.claims), len(history))
 	}
-	var begun []claim
-	units := map[claim]string{}
+	var begun []Claim
+	units := map[Claim]string{}
 	wrong := 0
 	for _, one := range history {
-		at := slices.IndexFunc(t.claims, func(c claim) bool { return c.pod == one.pod && c.container == one.container })
+		at := slices.IndexFunc(t.claims, func(c Claim) bool { return c.Pod == one.pod && c.Container == one.container })
 		if at < 0 {
 			return 0, fmt.Errorf("%s of %s began, and did not ask", one.container, one.pod)
 		}

@@ -1,4 +1,4 @@
-package main
+package harness
 
 import (
 	"fmt"
@@ -11,42 +11,43 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// A listener has heard all that was said of the check's pods since it was there, also of those who are gone: what is
+// A ConditionRecorder has heard all that was said of the check's pods since it was there, also of those who are
+// gone: what is
 // said for some seconds only is not missed, however long nobody looks.
-type listener struct {
+type ConditionRecorder struct {
 	changes watch.Interface
 	ended   chan struct{}
 	mutex   sync.Mutex
 	said    map[string][]core.PodCondition // by pod: all that were true, in their order
 }
 
-// listens hears from now on; whoever asked for it ends it.
-func (w *world) listens() (*listener, error) {
-	pods := w.client.CoreV1().Pods(w.space)
-	list, err := pods.List(w.ctx, meta.ListOptions{})
+// RecordConditions hears from now on; whoever asked for it ends it.
+func (env *Env) RecordConditions() (*ConditionRecorder, error) {
+	pods := env.Client.CoreV1().Pods(env.Namespace)
+	list, err := pods.List(env.Ctx, meta.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
-	changes, err := pods.Watch(w.ctx, meta.ListOptions{ResourceVersion: list.ResourceVersion})
+	changes, err := pods.Watch(env.Ctx, meta.ListOptions{ResourceVersion: list.ResourceVersion})
 	if err != nil {
 		return nil, err
 	}
-	l := &listener{changes: changes, ended: make(chan struct{}), said: map[string][]core.PodCondition{}}
+	l := &ConditionRecorder{changes: changes, ended: make(chan struct{}), said: map[string][]core.PodCondition{}}
 	for at := range list.Items {
-		l.heard(&list.Items[at])
+		l.record(&list.Items[at])
 	}
 	go func() {
 		defer close(l.ended)
 		for change := range changes.ResultChan() {
 			if p, is := change.Object.(*core.Pod); is {
-				l.heard(p)
+				l.record(p)
 			}
 		}
 	}()
 	return l, nil
 }
 
-func (l *listener) heard(p *core.Pod) {
+func (l *ConditionRecorder) record(p *core.Pod) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	for _, one := range p.Status.Conditions {
@@ -56,14 +57,14 @@ func (l *listener) heard(p *core.Pod) {
 	}
 }
 
-func (l *listener) end() {
+func (l *ConditionRecorder) Stop() {
 	l.changes.Stop()
 	<-l.ended
 }
 
-// told: the pod was told so, by a condition of that kind that was true.
-func (l *listener) told(w *world, name, kind, words string) error {
-	return w.until(name+" is told", func() error {
+// WaitCondition: the pod was told so, by a condition of that kind that was true.
+func (l *ConditionRecorder) WaitCondition(env *Env, name, kind, words string) error {
+	return env.WaitFor(name+" is told", func() error {
 		l.mutex.Lock()
 		defer l.mutex.Unlock()
 		for _, one := range l.said[name] {
@@ -71,6 +72,6 @@ func (l *listener) told(w *world, name, kind, words string) error {
 				return nil
 			}
 		}
-		return fmt.Errorf("of %s it was told %+v; %s", kind, l.said[name], w.processes.tail(agentProcess))
+		return fmt.Errorf("of %s it was told %+v; %s", kind, l.said[name], env.Processes.Tail(AgentProcess))
 	})
 }

@@ -1,5 +1,6 @@
 // The runtime of the node with a kubelet: Debian's containerd, or containerd 2 of its own module.
-package main
+
+package harness
 
 import (
 	"context"
@@ -13,10 +14,10 @@ import (
 	"syscall"
 )
 
-// cdiDir is where the agent writes for containerd 2, not the machine's own.
-func (c *cluster) cdiDir() string { return c.path("cdi") }
+// CdiDir is where the agent writes for containerd 2, not the machine's own.
+func (c *Cluster) CdiDir() string { return c.Path("cdi") }
 
-func (c *cluster) containerdSocket() string { return c.path("ctd", "ctd.sock") }
+func (c *Cluster) containerdSocket() string { return c.Path("ctd", "ctd.sock") }
 
 // What containerd 2 reads. As below; the shim is found beside the program.
 const containerdConfig2 = `version = 3
@@ -25,7 +26,7 @@ state = %[2]q
 [grpc]
   address = %[3]q
 [plugins.'io.containerd.cri.v1.images'.pinned_images]
-  sandbox = "` + pauseImage + `"
+  sandbox = "` + PauseImage + `"
 [plugins.'io.containerd.cri.v1.runtime']
   cdi_spec_dirs = [%[5]q]
   restrict_oom_score_adj = true
@@ -47,7 +48,7 @@ state = %[2]q
 [grpc]
   address = %[3]q
 [plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = "` + pauseImage + `"
+  sandbox_image = "` + PauseImage + `"
   restrict_oom_score_adj = true
   disable_apparmor = true
   netns_mounts_under_state_dir = true
@@ -74,13 +75,13 @@ ADD) echo '{"cniVersion": "0.4.0", "interfaces": [{"name": "'"$CNI_IFNAME"'", "s
 esac
 `
 
-func (c *cluster) startContainerd(ctx context.Context) error {
+func (c *Cluster) StartContainerd(ctx context.Context) error {
 	for _, dir := range []string{"ctd/root", "ctd/state", "ctd/cni", "kubelet", "pods-log"} {
-		if err := os.MkdirAll(c.path(dir), 0o755); err != nil {
+		if err := os.MkdirAll(c.Path(dir), 0o755); err != nil {
 			return err
 		}
 	}
-	record, err := c.readNodeRecord()
+	record, err := c.ReadNodeRecord()
 	if err != nil {
 		return err
 	}
@@ -89,33 +90,34 @@ func (c *cluster) startContainerd(ctx context.Context) error {
 		program, form = filepath.Join(record.Runtime, "containerd"), containerdConfig2
 		path = record.Runtime + ":" + path // of its shim
 	}
-	places := []any{c.path("ctd", "root"), c.path("ctd", "state"), c.containerdSocket(), c.path("ctd", "cni")}
+	places := []any{c.Path("ctd", "root"), c.Path("ctd", "state"), c.containerdSocket(), c.Path("ctd", "cni")}
 	if record.Runtime != "" {
-		places = append(places, c.cdiDir())
+		places = append(places, c.CdiDir())
 	}
 	places = append(places, underSystemd())
 	config := fmt.Sprintf(form, places...)
-	if err := os.WriteFile(c.path("ctd", "config.toml"), []byte(config), 0o644); err != nil {
+	if err := os.WriteFile(c.Path("ctd", "config.toml"), []byte(config), 0o644); err != nil {
 		return err
 	}
-	if err := os.WriteFile(c.path("ctd", "cni", "10-none.conflist"), []byte(cniConfig), 0o644); err != nil {
+	if err := os.WriteFile(c.Path("ctd", "cni", "10-none.conflist"), []byte(cniConfig), 0o644); err != nil {
 		return err
 	}
 	for _, name := range []string{"none", "loopback"} {
-		if err := os.WriteFile(c.path("ctd", "cni", name), []byte(cniPlugin), 0o755); err != nil {
+		if err := os.WriteFile(c.Path("ctd", "cni", name), []byte(cniPlugin), 0o755); err != nil {
 			return err
 		}
 	}
-	err = c.processes.start("containerd", "/usr/bin/env", "PATH="+path, program, "-c",
-		c.path("ctd", "config.toml"))
+	err = c.Processes.Start("containerd", "/usr/bin/env", "PATH="+path, program, "-c",
+		c.Path("ctd", "config.toml"))
 	if err != nil {
 		return err
 	}
-	return c.processes.wait(ctx, "containerd", func() error { return c.ctr("version") })
+	return c.Processes.Wait(ctx, "containerd", func() error { return c.Ctr("version") })
 }
 
-func (c *cluster) ctr(args ...string) error {
-	out, err := exec.Command("ctr", append([]string{"-a", c.containerdSocket(), "-n", "k8s.io"}, args...)...).CombinedOutput()
+func (c *Cluster) Ctr(args ...string) error {
+	out, err := exec.Command("ctr", append([]string{"-a", c.containerdSocket(), "-n", "k8s.io"},
+		args...)...).CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("ctr %s: %w\n%s", strings.Join(args, " "), err, out)
 	}
@@ -123,7 +125,7 @@ func (c *cluster) ctr(args ...string) error {
 }
 
 // importImages makes those that pods of the checks consist of. `build`: where CMake put programs.
-func (c *cluster) importImages(build string) error {
+func (c *Cluster) importImages(build string) error {
 	tests := filepath.Join(build, "tests")
 	probe := filepath.Join(tests, "share_probe")
 	files := map[string]string{"/share_probe": probe}
@@ -138,14 +140,14 @@ func (c *cluster) importImages(build string) error {
 		}
 	}
 	for _, one := range []image{
-		{pauseImage, []string{"/pause"}, map[string]string{"/pause": filepath.Join(tests, "pause")}, nil},
-		{probeImage, []string{"/share_probe"}, files, map[string]string{linkInside: tenantInside}},
+		{PauseImage, []string{"/pause"}, map[string]string{"/pause": filepath.Join(tests, "pause")}, nil},
+		{probeImage, []string{"/share_probe"}, files, map[string]string{LinkInContainer: TenantFolderInContainer}},
 	} {
-		file := c.path("ctd", "image.tar")
+		file := c.Path("ctd", "image.tar")
 		if err := one.write(file); err != nil {
 			return fmt.Errorf("image %s: %w", one.name, err)
 		}
-		if err := c.ctr("images", "import", file); err != nil {
+		if err := c.Ctr("images", "import", file); err != nil {
 			return err
 		}
 		if err := os.Remove(file); err != nil {
@@ -156,23 +158,24 @@ func (c *cluster) importImages(build string) error {
 }
 
 // endContainers has containerd end them all: with the last one of a pod its shim ends.
-func (c *cluster) endContainers() {
+func (c *Cluster) endContainers() {
 	out, err := exec.Command("ctr", "-a", c.containerdSocket(), "-n", "k8s.io", "tasks", "ls", "-q").Output()
 	if err != nil {
 		return // it does not run: cgroups say who is left
 	}
 	for _, id := range strings.Fields(string(out)) {
-		_ = c.ctr("tasks", "rm", "-f", id)
+		_ = c.Ctr("tasks", "rm", "-f", id)
 	}
 }
 
 // endShims kills those that lost their containerd, and so were never told to end: their containers did.
-func (c *cluster) endShims() {
+func (c *Cluster) endShims() {
 	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range all {
 		text, err := os.ReadFile(file)
 		words := strings.Split(string(text), "\x00")
-		if err != nil || !strings.HasSuffix(words[0], "containerd-shim-runc-v2") || !slices.Contains(words, c.containerdSocket()) {
+		if err != nil || !strings.HasSuffix(words[0], "containerd-shim-runc-v2") || !slices.Contains(words,
+			c.containerdSocket()) {
 			continue
 		}
 		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil {

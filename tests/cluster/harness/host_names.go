@@ -1,4 +1,4 @@
-package main
+package harness
 
 import (
 	"fmt"
@@ -9,15 +9,11 @@ import (
 
 // On one machine all processes have one host name, by which kube-scheduler calls itself. In a UTS
 // namespace of its own a process can have another.
-const hostComponent = "with-host-name"
+const HostNameComponent = "with-host-name"
 
-// onHost is the program in such a namespace: this program begins there, renames it and becomes it.
-func onHost(host, program string, args []string) *exec.Cmd {
-	self, err := os.Executable()
-	if err != nil {
-		self = os.Args[0]
-	}
-	command := exec.Command(self, append([]string{hostComponent, host, program}, args...)...)
+// onHost is the program in such a namespace: `self`, the cluster's program, begins there, renames it and becomes it.
+func onHost(self, host, program string, args []string) *exec.Cmd {
+	command := exec.Command(self, append([]string{HostNameComponent, host, program}, args...)...)
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: syscall.CLONE_NEWUTS}
 	if os.Geteuid() != 0 {
 		// Who is nobody special may be so in a user namespace, where that is allowed.
@@ -28,8 +24,8 @@ func onHost(host, program string, args []string) *exec.Cmd {
 	return command
 }
 
-// runOnHost is what is begun there: HOST PROGRAM ARGUMENTS. It returns only if it fails.
-func runOnHost() int {
+// RunWithHostName is what is begun there: HOST PROGRAM ARGUMENTS. It returns only if it fails.
+func RunWithHostName() int {
 	if len(os.Args) < 3 {
 		return 2
 	}
@@ -42,8 +38,8 @@ func runOnHost() int {
 }
 
 // hostsCanDiffer: nil where it is so.
-func hostsCanDiffer() error {
-	out, err := onHost("divvy-tried", "/bin/sh", []string{"-c", "uname -n"}).CombinedOutput()
+func hostsCanDiffer(self string) error {
+	out, err := onHost(self, "divvy-tried", "/bin/sh", []string{"-c", "uname -n"}).CombinedOutput()
 	if err == nil && string(out) != "divvy-tried\n" {
 		err = fmt.Errorf("the host is called %q", out)
 	}

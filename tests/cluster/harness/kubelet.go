@@ -1,4 +1,4 @@
-package main
+package harness
 
 import (
 	"context"
@@ -17,30 +17,30 @@ import (
 )
 
 const (
-	kubeletNode   = "kubelet-1"
-	kubeletDir    = "/var/lib/kubelet" // a kubelet has its plugins there, whatever it is told
-	pauseImage    = "cluster.test/pause:1"
+	KubeletNode   = "kubelet-1"
+	KubeletDir    = "/var/lib/kubelet" // a kubelet has its plugins there, whatever it is told
+	PauseImage    = "cluster.test/pause:1"
 	probeImage    = "cluster.test/share-probe:1"
-	agentProcess  = "divvy-agent"
-	helperProcess = "divvy-agent-helper"
-	agentUser     = 65532 // of an agent with a helper
-	agentAccount  = "divvy-agent"
-	agentMetrics  = "127.0.0.1:19394"
+	AgentProcess  = "divvy-agent"
+	HelperProcess = "divvy-agent-helper"
+	AgentUser     = 65532 // of an agent with a helper
+	AgentAccount  = "divvy-agent"
+	AgentMetrics  = "127.0.0.1:19394"
 )
 
 // The cards of the node with a kubelet; a bench has others.
-var simulated = "sim-h100x4"
+var SimulatedDevices = "sim-h100x4"
 
-// nodeParts are the processes of the node with a kubelet, in the order in which they are ended.
-var nodeParts = []string{agentProcess, helperProcess, nvidiaProcess, "kubelet", "containerd"}
+// NodeProcesses are the processes of the node with a kubelet, in the order in which they are ended.
+var NodeProcesses = []string{AgentProcess, HelperProcess, NvidiaProcess, "kubelet", "containerd"}
 
 // What containerd and a kubelet make outside of our folder. Who is on record made what was not
 // there before.
-var outsiders = []string{kubeletDir, "/run/containerd", "/var/log/containers", "/var/log/pods",
+var outsiders = []string{KubeletDir, "/run/containerd", "/var/log/containers", "/var/log/pods",
 	"/var/lib/cni", "/etc/cni", "/opt/cni", "/usr/libexec/kubernetes"}
 
-// A nodeRecord is there while there is a node with a kubelet, or something is left of it.
-type nodeRecord struct {
+// A NodeRecord is there while there is a node with a kubelet, or something is left of it.
+type NodeRecord struct {
 	Build string   `json:"build"` // where CMake put programs
 	Made  []string `json:"made"`  // outside of our folder, by that node
 	// Folder of containerd 2 and its shim; empty: the machine's own containerd, of 1.6.
@@ -49,10 +49,10 @@ type nodeRecord struct {
 	Helper bool `json:"helper,omitempty"`
 }
 
-func (c *cluster) nodeFile() string { return c.path("node.json") }
+func (c *Cluster) nodeFile() string { return c.Path("node.json") }
 
-func (c *cluster) readNodeRecord() (nodeRecord, error) {
-	var record nodeRecord
+func (c *Cluster) ReadNodeRecord() (NodeRecord, error) {
+	var record NodeRecord
 	text, err := os.ReadFile(c.nodeFile())
 	if err == nil {
 		err = json.Unmarshal(text, &record)
@@ -61,22 +61,22 @@ func (c *cluster) readNodeRecord() (nodeRecord, error) {
 }
 
 // claimNode notes what is not there yet, before anything is made.
-func (c *cluster) claimNode(build, runtime string, helper bool) error {
-	record := nodeRecord{Build: build, Runtime: runtime, Helper: helper}
+func (c *Cluster) claimNode(build, runtime string, helper bool) error {
+	record := NodeRecord{Build: build, Runtime: runtime, Helper: helper}
 	for _, path := range outsiders {
 		if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
 			record.Made = append(record.Made, path)
-		} else if path == kubeletDir {
+		} else if path == KubeletDir {
 			return fmt.Errorf("%s is there: is this a node of another cluster?", path)
 		}
 	}
 	if err := takeLeftGroups(); err != nil {
 		return err
 	}
-	return c.writeNodeRecord(record)
+	return c.WriteNodeRecord(record)
 }
 
-func (c *cluster) writeNodeRecord(record nodeRecord) error {
+func (c *Cluster) WriteNodeRecord(record NodeRecord) error {
 	text, err := json.Marshal(record)
 	if err != nil {
 		return err
@@ -106,56 +106,56 @@ imageMinimumGCAge: 24h
 evictionHard: {memory.available: 0%%, nodefs.available: 0%%, nodefs.inodesFree: 0%%, imagefs.available: 0%%}
 `
 
-func (c *cluster) startKubelet(ctx context.Context) error {
-	if err := os.Mkdir(kubeletDir, 0o755); err != nil {
+func (c *Cluster) startKubelet(ctx context.Context) error {
+	if err := os.Mkdir(KubeletDir, 0o755); err != nil {
 		return err
 	}
-	if err := syscall.Mount(c.path("kubelet"), kubeletDir, "", syscall.MS_BIND, ""); err != nil {
-		return fmt.Errorf("mounting %s: %w", kubeletDir, err)
+	if err := syscall.Mount(c.Path("kubelet"), KubeletDir, "", syscall.MS_BIND, ""); err != nil {
+		return fmt.Errorf("mounting %s: %w", KubeletDir, err)
 	}
-	a, err := openAuthority(c.path("pki"))
+	a, err := openAuthority(c.Path("pki"))
 	if err != nil {
 		return err
 	}
-	if err := a.client("kubelet", "system:node:"+kubeletNode, "system:nodes"); err != nil {
+	if err := a.client("kubelet", "system:node:"+KubeletNode, "system:nodes"); err != nil {
 		return err
 	}
-	kubeconfig := c.path("kubelet.kubeconfig")
-	if err := writeKubeconfig(kubeconfig, local("https", c.ports.Apiserver), "kubelet", a); err != nil {
+	kubeconfig := c.Path("kubelet.kubeconfig")
+	if err := writeKubeconfig(kubeconfig, LocalURL("https", c.Ports.Apiserver), "kubelet", a); err != nil {
 		return err
 	}
 	var port, health int
-	if err := chooseInto(&port, &health); err != nil {
+	if err := ChooseFreePorts(&port, &health); err != nil {
 		return err
 	}
-	config := fmt.Sprintf(kubeletConfig, port, health, c.containerdSocket(), c.path("pods-log"),
-		c.path("kubelet", "volume-plugins"), cgroupDriver())
-	if err := os.WriteFile(c.path("kubelet.yaml"), []byte(config), 0o644); err != nil {
+	config := fmt.Sprintf(kubeletConfig, port, health, c.containerdSocket(), c.Path("pods-log"),
+		c.Path("kubelet", "volume-plugins"), cgroupDriver())
+	if err := os.WriteFile(c.Path("kubelet.yaml"), []byte(config), 0o644); err != nil {
 		return err
 	}
-	if err := c.runKubelet(); err != nil {
+	if err := c.RunKubelet(); err != nil {
 		return err
 	}
-	return c.processes.wait(ctx, "kubelet", func() error {
-		_, err := c.kubeletNode(ctx, core.NodeReady)
+	return c.Processes.Wait(ctx, "kubelet", func() error {
+		_, err := c.KubeletNode(ctx, core.NodeReady)
 		return err
 	})
 }
 
-// runKubelet is for kubelets that begin anew, too.
-func (c *cluster) runKubelet() error {
-	return c.processes.start("kubelet", c.self, "kubelet", "--config="+c.path("kubelet.yaml"),
-		"--kubeconfig="+c.path("kubelet.kubeconfig"), "--hostname-override="+kubeletNode,
-		"--cert-dir="+c.path("kubelet", "pki"), "--v=2")
+// RunKubelet is for kubelets that begin anew, too.
+func (c *Cluster) RunKubelet() error {
+	return c.Processes.Start("kubelet", c.Self, "kubelet", "--config="+c.Path("kubelet.yaml"),
+		"--kubeconfig="+c.Path("kubelet.kubeconfig"), "--hostname-override="+KubeletNode,
+		"--cert-dir="+c.Path("kubelet", "pki"), "--v=2")
 }
 
-// kubeletNode is the node, if its condition is true.
-func (c *cluster) kubeletNode(ctx context.Context, wanted core.NodeConditionType) (*core.Node, error) {
-	client, err := c.client()
+// KubeletNode is the node, if its condition is true.
+func (c *Cluster) KubeletNode(ctx context.Context, wanted core.NodeConditionType) (*core.Node, error) {
+	client, err := c.Client()
 	if err != nil {
 		return nil, err
 	}
-	node, err := client.CoreV1().Nodes().Get(ctx, kubeletNode, meta.GetOptions{})
+	node, err := client.CoreV1().Nodes().Get(ctx, KubeletNode, meta.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -164,42 +164,42 @@ func (c *cluster) kubeletNode(ctx context.Context, wanted core.NodeConditionType
 			return node, nil
 		}
 	}
-	return nil, fmt.Errorf("node %s is not %s: %v", kubeletNode, wanted, node.Status.Conditions)
+	return nil, fmt.Errorf("node %s is not %s: %v", KubeletNode, wanted, node.Status.Conditions)
 }
 
-// runAgent runs Divvy's agent on simulated cards; its runtime folder is ours.
-func (c *cluster) runAgent(build string, options ...string) error {
-	return c.runAgentOn(simulated, build, options...)
+// RunAgent runs Divvy's agent on simulated cards; its runtime folder is ours.
+func (c *Cluster) RunAgent(build string, options ...string) error {
+	return c.runAgentOn(SimulatedDevices, build, options...)
 }
 
 // runAgentOn runs it on these cards.
-func (c *cluster) runAgentOn(cards, build string, options ...string) error {
-	words := append([]string{"DIVVY_RUNTIME_DIR=" + c.path("divvy"),
+func (c *Cluster) runAgentOn(cards, build string, options ...string) error {
+	words := append([]string{"DIVVY_RUNTIME_DIR=" + c.Path("divvy"),
 		filepath.Join(build, "bin", "divvy"), "agent", "--node", cards,
-		"--node-name", kubeletNode, "--kubeconfig", c.path("divvy-agent.kubeconfig"),
-		"--metrics-listen", agentMetrics}, options...)
+		"--node-name", KubeletNode, "--kubeconfig", c.Path("divvy-agent.kubeconfig"),
+		"--metrics-listen", AgentMetrics}, options...)
 	// The runtime here looks for devices in a folder of its own, of which early builds know nothing.
 	help, err := exec.Command(filepath.Join(build, "bin", "divvy"), "agent", "--help").Output()
 	if err != nil {
 		return err
 	}
 	if strings.Contains(string(help), "--cdi-dir") {
-		words = append(words, "--cdi-dir", c.cdiDir())
+		words = append(words, "--cdi-dir", c.CdiDir())
 	}
-	record, err := c.readNodeRecord()
+	record, err := c.ReadNodeRecord()
 	// Of earlier builds' agents root's is the one that is replaced.
 	if err != nil || record.Build != build || !record.Helper {
-		return errors.Join(c.endHelper(), c.processes.start(agentProcess, "/usr/bin/env", words...))
+		return errors.Join(c.endHelper(), c.Processes.Start(AgentProcess, "/usr/bin/env", words...))
 	}
-	if err := c.runHelper(cards, build); err != nil {
+	if err := c.RunHelper(cards, build); err != nil {
 		return err
 	}
-	return c.processes.startWithout(agentUser, agentProcess, "/usr/bin/env", append(words, "--helper")...)
+	return c.Processes.startWithout(AgentUser, AgentProcess, "/usr/bin/env", append(words, "--helper")...)
 }
 
-// runHelper runs the agent's helper of these cards, unless it does already.
-func (c *cluster) runHelper(cards, build string) error {
-	if one, known := c.processes.find(helperProcess); known && one.alive() {
+// RunHelper runs the agent's helper of these cards, unless it does already.
+func (c *Cluster) RunHelper(cards, build string) error {
+	if one, known := c.Processes.Find(HelperProcess); known && one.Alive() {
 		if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", one.Pid)); err == nil &&
 			strings.Contains(string(text), "\x00"+cards+"\x00") {
 			return nil
@@ -208,31 +208,31 @@ func (c *cluster) runHelper(cards, build string) error {
 	if err := c.endHelper(); err != nil {
 		return err
 	}
-	return c.processes.start(helperProcess, "/usr/bin/env", "DIVVY_RUNTIME_DIR="+c.path("divvy"),
-		filepath.Join(build, "bin", "divvy"), "agent-helper", "--node", cards, "--cdi-dir", c.cdiDir(),
-		"--agent-user", fmt.Sprint(agentUser))
+	return c.Processes.Start(HelperProcess, "/usr/bin/env", "DIVVY_RUNTIME_DIR="+c.Path("divvy"),
+		filepath.Join(build, "bin", "divvy"), "agent-helper", "--node", cards, "--cdi-dir", c.CdiDir(),
+		"--agent-user", fmt.Sprint(AgentUser))
 }
 
-func (c *cluster) endHelper() error {
-	if one, known := c.processes.find(helperProcess); known {
-		return one.end(stopBound)
+func (c *Cluster) endHelper() error {
+	if one, known := c.Processes.Find(HelperProcess); known {
+		return one.End(StopBound)
 	}
 	return nil
 }
 
 // writeAgentAccount makes a kubeconfig of the service account's on this node, as a pod there has it.
-func (c *cluster) writeAgentAccount(ctx context.Context, deploy string) error {
-	i := installation{cluster: c, deploy: deploy}
+func (c *Cluster) writeAgentAccount(ctx context.Context, deploy string) error {
+	i := Installation{Cluster: c, Deploy: deploy}
 	for _, rights := range []string{"agent-rbac.yaml", "agent-announce-rbac.yaml"} {
 		if err := i.apply(ctx, rights); err != nil {
 			return err
 		}
 	}
-	node, err := c.kubeletNode(ctx, core.NodeReady)
+	node, err := c.KubeletNode(ctx, core.NodeReady)
 	if err != nil {
 		return err
 	}
-	client, err := c.client()
+	client, err := c.Client()
 	if err != nil {
 		return err
 	}
@@ -240,47 +240,47 @@ func (c *cluster) writeAgentAccount(ctx context.Context, deploy string) error {
 	request := &authentication.TokenRequest{Spec: authentication.TokenRequestSpec{
 		ExpirationSeconds: &seconds, BoundObjectRef: &authentication.BoundObjectReference{
 			Kind: "Node", APIVersion: "v1", Name: node.Name, UID: node.UID}}}
-	made, err := client.CoreV1().ServiceAccounts(space).CreateToken(ctx, agentAccount, request,
+	made, err := client.CoreV1().ServiceAccounts(SystemNamespace).CreateToken(ctx, AgentAccount, request,
 		meta.CreateOptions{})
 	if err != nil {
 		return err
 	}
-	file := c.path("divvy-agent.kubeconfig")
-	if err := writeTokenKubeconfig(file, local("https", c.ports.Apiserver), c.path("pki", "ca.crt"),
+	file := c.Path("divvy-agent.kubeconfig")
+	if err := writeTokenKubeconfig(file, LocalURL("https", c.Ports.Apiserver), c.Path("pki", "ca.crt"),
 		made.Status.Token); err != nil {
 		return err
 	}
 	return os.Chmod(file, 0o640) // its group is the agent's
 }
 
-func (c *cluster) startAgent(ctx context.Context, build, deploy string) error {
+func (c *Cluster) startAgent(ctx context.Context, build, deploy string) error {
 	if err := c.writeAgentAccount(ctx, deploy); err != nil {
 		return err
 	}
-	if err := c.runAgent(build); err != nil {
+	if err := c.RunAgent(build); err != nil {
 		return err
 	}
-	return c.processes.wait(ctx, agentProcess, func() error {
-		node, err := c.kubeletNode(ctx, core.NodeReady)
+	return c.Processes.Wait(ctx, AgentProcess, func() error {
+		node, err := c.KubeletNode(ctx, core.NodeReady)
 		if err != nil {
 			return err
 		}
 		count := node.Status.Allocatable["nvidia.com/gpu"]
 		if count.IsZero() || node.Annotations["hami.io/node-nvidia-register"] == "" {
-			return fmt.Errorf("node %s has %s nvidia.com/gpu, registered: %q", kubeletNode,
+			return fmt.Errorf("node %s has %s nvidia.com/gpu, registered: %q", KubeletNode,
 				count.String(), node.Annotations["hami.io/node-nvidia-register"])
 		}
 		return nil
 	})
 }
 
-// addNode makes this machine a node of the cluster, with a kubelet, containerd and, unless it is to
+// AddNode makes this machine a node of the cluster, with a kubelet, containerd and, unless it is to
 // be `bare`, Divvy's agent.
-func (c *cluster) addNode(ctx context.Context, build, runtime, deploy string, bare, helper bool) (err error) {
-	if c.readPorts() != nil {
+func (c *Cluster) AddNode(ctx context.Context, build, runtime, deploy string, bare, helper bool) (err error) {
+	if c.ReadPorts() != nil {
 		return errors.New("there is no cluster that a node could join")
 	}
-	if _, known := c.processes.find("kubelet"); known {
+	if _, known := c.Processes.Find("kubelet"); known {
 		return nil
 	}
 	if build, err = filepath.Abs(build); err != nil {
@@ -289,7 +289,7 @@ func (c *cluster) addNode(ctx context.Context, build, runtime, deploy string, ba
 	if err = c.claimNode(build, runtime, helper); err != nil {
 		return err
 	}
-	if err = c.startContainerd(ctx); err == nil {
+	if err = c.StartContainerd(ctx); err == nil {
 		err = c.importImages(build)
 	}
 	if err == nil {
@@ -302,20 +302,20 @@ func (c *cluster) addNode(ctx context.Context, build, runtime, deploy string, ba
 }
 
 // removeNode ends the node and what it made outside of our folder. Without a record there is none.
-func (c *cluster) removeNode() error {
-	record, err := c.readNodeRecord()
+func (c *Cluster) removeNode() error {
+	record, err := c.ReadNodeRecord()
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	for _, name := range nodeParts {
+	for _, name := range NodeProcesses {
 		if name == "containerd" {
 			c.endContainers()
 		}
-		if one, known := c.processes.find(name); known {
-			if err := one.end(stopBound); err != nil {
+		if one, known := c.Processes.Find(name); known {
+			if err := one.End(StopBound); err != nil {
 				return err
 			}
 		}
@@ -332,7 +332,7 @@ func (c *cluster) removeNode() error {
 	}
 	for _, name := range []string{"ctd", "kubelet", "pods-log", "divvy", "cdi", "kubelet.yaml",
 		"kubelet.kubeconfig", "divvy-agent.kubeconfig", "node-settings.yaml"} {
-		err = errors.Join(err, os.RemoveAll(c.path(name)))
+		err = errors.Join(err, os.RemoveAll(c.Path(name)))
 	}
 	if err == nil {
 		err = os.Remove(c.nodeFile())
@@ -341,7 +341,7 @@ func (c *cluster) removeNode() error {
 }
 
 // unmountAll takes away what is mounted below our folder and the kubelet's.
-func (c *cluster) unmountAll() error {
+func (c *Cluster) unmountAll() error {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return err
@@ -352,7 +352,7 @@ func (c *cluster) unmountAll() error {
 		if len(fields) < 5 {
 			continue
 		}
-		for _, root := range []string{c.dir, kubeletDir} {
+		for _, root := range []string{c.Dir, KubeletDir} {
 			if fields[4] == root || strings.HasPrefix(fields[4], root+"/") {
 				points = append(points, fields[4])
 			}

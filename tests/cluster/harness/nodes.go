@@ -1,4 +1,4 @@
-package main
+package harness
 
 import (
 	"context"
@@ -42,8 +42,8 @@ func readNodes(file string) ([]core.Node, error) {
 	return list.Items, nil
 }
 
-// atOnce does something for each of so many, several at a time; the first error that came.
-func atOnce(count int, each func(at int) error) error {
+// Concurrently does something for each of so many, several at a time; the first error that came.
+func Concurrently(count int, each func(at int) error) error {
 	todo := make(chan int)
 	failed := make(chan error, 1)
 	var makers sync.WaitGroup
@@ -74,19 +74,19 @@ func atOnce(count int, each func(at int) error) error {
 	}
 }
 
-// makeNodes makes those that are not there yet. They are ready at once and for ever: they have no
+// CreateNodes makes those that are not there yet. They are ready at once and for ever: they have no
 // kubelet.
-func (c *cluster) makeNodes(ctx context.Context, file string) error {
+func (c *Cluster) CreateNodes(ctx context.Context, file string) error {
 	nodes, err := readNodes(file)
 	if err != nil {
 		return err
 	}
-	client, err := c.client()
+	client, err := c.Client()
 	if err != nil {
 		return err
 	}
 	began := time.Now()
-	err = atOnce(len(nodes), func(at int) error {
+	err = Concurrently(len(nodes), func(at int) error {
 		_, err := client.CoreV1().Nodes().Create(ctx, &nodes[at], meta.CreateOptions{})
 		if err != nil && !errors.IsAlreadyExists(err) {
 			return fmt.Errorf("node %s: %w", nodes[at].Name, err)
@@ -100,4 +100,4 @@ func (c *cluster) makeNodes(ctx context.Context, file string) error {
 	return nil
 }
 
-func isNotFound(err error) bool { return errors.IsNotFound(err) }
+func IsNotFound(err error) bool { return errors.IsNotFound(err) }

@@ -1,4 +1,4 @@
-package main
+package harness
 
 import (
 	"errors"
@@ -10,6 +10,17 @@ import (
 	"syscall"
 	"time"
 )
+
+// NoDeviceTwice: whole cards are nobody else's.
+func (env *Env) NoDeviceTwice() error {
+	count, _, err := env.Allocations()
+	for device, pods := range count {
+		if pods > 1 {
+			err = fmt.Errorf("%d pods are on %s", pods, device)
+		}
+	}
+	return err
+}
 
 // underSystemd: it makes control groups, in one hierarchy, as on the nodes that users have.
 func underSystemd() bool {
@@ -100,7 +111,7 @@ func endPodGroups() error {
 // emptied: nobody is in the group, and it is gone.
 func emptied(group string) error {
 	var err error
-	for end := time.Now().Add(stopBound); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(StopBound); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		var text []byte
 		if text, err = os.ReadFile(filepath.Join(group, "cgroup.procs")); err != nil {
 			break

@@ -1,4 +1,4 @@
-package main
+package harness
 
 import (
 	"context"
@@ -44,17 +44,21 @@ func startTime(pid int) string {
 	return fields[19]
 }
 
-func (p process) alive() bool { return p.Started != "" && startTime(p.Pid) == p.Started }
+func (p process) Alive() bool { return p.Started != "" && startTime(p.Pid) == p.Started }
 
-// processes is the file of what runs, one JSON object per file in dir/run.
-type processes struct{ dir string }
+// Processes is the file of what runs, one JSON object per file in dir/run.
+type Processes struct {
+	dir  string
+	self string // the cluster's program
+}
 
-func (ps processes) run() string { return filepath.Join(ps.dir, "run") }
-func (ps processes) log(name string) string {
+func (ps Processes) run() string { return filepath.Join(ps.dir, "run") }
+
+func (ps Processes) Log(name string) string {
 	return filepath.Join(ps.dir, "log", name+".log")
 }
 
-func (ps processes) read(file string) (process, error) {
+func (ps Processes) read(file string) (process, error) {
 	var one process
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -66,23 +70,23 @@ func (ps processes) read(file string) (process, error) {
 	return one, nil
 }
 
-// start leaves the process running when this one ends.
-func (ps processes) start(name, program string, args ...string) error {
+// Start leaves the process running when this one ends.
+func (ps Processes) Start(name, program string, args ...string) error {
 	return ps.startAs("", name, program, args...)
 }
 
 // startAs runs it on a machine that is called `host`, as far as it can tell; empty: as this is.
-func (ps processes) startAs(host, name, program string, args ...string) error {
+func (ps Processes) startAs(host, name, program string, args ...string) error {
 	command := exec.Command(program, args...)
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if host != "" {
-		command = onHost(host, program, args)
+		command = onHost(ps.self, host, program, args)
 	}
 	return ps.launch(name, command)
 }
 
-func (ps processes) launch(name string, command *exec.Cmd) error {
-	log, err := os.OpenFile(ps.log(name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+func (ps Processes) launch(name string, command *exec.Cmd) error {
+	log, err := os.OpenFile(ps.Log(name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return err
 	}
@@ -113,16 +117,16 @@ func (ps processes) launch(name string, command *exec.Cmd) error {
 
 // startWithout runs it as that user, without rights of root's but root's group, and where it sees
 // no process but its own: as a container does.
-func (ps processes) startWithout(user uint32, name, program string, args ...string) error {
+func (ps Processes) startWithout(user uint32, name, program string, args ...string) error {
 	command := exec.Command(program, args...)
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: syscall.CLONE_NEWPID,
 		Credential: &syscall.Credential{Uid: user, Gid: 0}}
 	return ps.launch(name, command)
 }
 
-// tail is the end of what a process said, for whoever has to find out why it ended.
-func (ps processes) tail(name string) string {
-	text, err := os.ReadFile(ps.log(name))
+// Tail is the end of what a process said, for whoever has to find out why it ended.
+func (ps Processes) Tail(name string) string {
+	text, err := os.ReadFile(ps.Log(name))
 	if err != nil {
 		return err.Error()
 	}
@@ -133,30 +137,30 @@ func (ps processes) tail(name string) string {
 	return strings.Join(lines, "\n")
 }
 
-// wait asks until it is so, the process has ended, or the time is over.
-func (ps processes) wait(ctx context.Context, name string, ready func() error) error {
-	end := time.Now().Add(readyBound)
+// Wait asks until it is so, the process has ended, or the time is over.
+func (ps Processes) Wait(ctx context.Context, name string, ready func() error) error {
+	end := time.Now().Add(ReadyBound)
 	for {
 		err := ready()
 		if err == nil {
 			return nil
 		}
-		if one, known := ps.find(name); known && !one.alive() {
-			return fmt.Errorf("%s has ended; the end of %s:\n%s", name, ps.log(name), ps.tail(name))
+		if one, known := ps.Find(name); known && !one.Alive() {
+			return fmt.Errorf("%s has ended; the end of %s:\n%s", name, ps.Log(name), ps.Tail(name))
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("%s is not ready after %v: %w; the end of %s:\n%s", name, readyBound, err,
-				ps.log(name), ps.tail(name))
+			return fmt.Errorf("%s is not ready after %v: %w; the end of %s:\n%s", name, ReadyBound, err,
+				ps.Log(name), ps.Tail(name))
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 }
 
-// find reads one record; one that cannot be read is an error and not nobody.
-func (ps processes) find(name string) (process, bool) {
+// Find reads one record; one that cannot be read is an error and not nobody.
+func (ps Processes) Find(name string) (process, bool) {
 	one, err := ps.read(filepath.Join(ps.run(), name+".json"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		fmt.Fprintf(os.Stderr, "cluster: %v\n", err)
@@ -165,20 +169,20 @@ func (ps processes) find(name string) (process, bool) {
 	return one, err == nil
 }
 
-// end asks a process to end, and makes it after `grace`.
-func (p process) end(grace time.Duration) error {
+// End asks a process to end, and makes it after `grace`.
+func (p process) End(grace time.Duration) error {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
-		if !p.alive() {
+		if !p.Alive() {
 			return nil
 		}
 		if err := syscall.Kill(p.Pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return fmt.Errorf("%s (%d): %w", p.Name, p.Pid, err)
 		}
-		for end := time.Now().Add(grace); p.alive() && time.Now().Before(end); {
+		for end := time.Now().Add(grace); p.Alive() && time.Now().Before(end); {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}
-	if p.alive() {
+	if p.Alive() {
 		return fmt.Errorf("%s (%d) does not end", p.Name, p.Pid)
 	}
 	return nil

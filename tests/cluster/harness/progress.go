@@ -1,5 +1,6 @@
 // How far a tenant is that works all the time: it counts its rounds (share_probe.c), into its log.
-package main
+
+package harness
 
 import (
 	"bytes"
@@ -24,13 +25,13 @@ const (
 
 var oneRound = regexp.MustCompile(`rounds=([0-9]+)\n`)
 
-// rounds is how many the pod's container has told of; it may not have begun to.
-func (w *world) rounds(name string) (int, error) {
-	p, err := w.get(name)
+// workDone is how many the pod's container has told of; it may not have begun to.
+func (env *Env) workDone(name string) (int, error) {
+	p, err := env.Get(name)
 	if err != nil {
 		return 0, err
 	}
-	text, err := os.ReadFile(filepath.Join(w.path("pods-log"),
+	text, err := os.ReadFile(filepath.Join(env.Path("pods-log"),
 		fmt.Sprintf("%s_%s_%s", p.Namespace, p.Name, p.UID), "probe", "0.log"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return 0, err
@@ -42,24 +43,24 @@ func (w *world) rounds(name string) (int, error) {
 	return strconv.Atoi(string(told[len(told)-1][1]))
 }
 
-// countsOn: it has not only not ended, it does more and more.
-func (w *world) countsOn(name string) error { return w.countsOnWithin(roundsBound, name) }
+// progresses: it has not only not ended, it does more and more.
+func (env *Env) progresses(name string) error { return env.progressesWithin(roundsBound, name) }
 
-func (w *world) countsOnWithin(bound time.Duration, name string) error {
-	first, err := w.rounds(name)
+func (env *Env) progressesWithin(bound time.Duration, name string) error {
+	first, err := env.workDone(name)
 	if err != nil {
 		return err
 	}
 	for end := time.Now().Add(bound); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if now, err := w.rounds(name); err != nil || now > first {
+		if now, err := env.workDone(name); err != nil || now > first {
 			return err
 		}
 	}
 	return fmt.Errorf("%s has done nothing for %v: it is at round %d", name, bound, first)
 }
 
-// pidsOf are the programs in the pod's container.
-func pidsOf(p *core.Pod) ([]int, error) {
+// PidsOf are the programs in the pod's container.
+func PidsOf(p *core.Pod) ([]int, error) {
 	files, err := filepath.Glob("/proc/[0-9]*/mountinfo")
 	if err != nil {
 		return nil, err
@@ -83,38 +84,38 @@ func pidsOf(p *core.Pod) ([]int, error) {
 	return pids, nil
 }
 
-// signalled: the pod's programs are sent that.
-func signalled(p *core.Pod, number syscall.Signal) error {
-	pids, err := pidsOf(p)
+// signalPod: the pod's programs are sent that.
+func signalPod(p *core.Pod, number syscall.Signal) error {
+	pids, err := PidsOf(p)
 	for _, pid := range pids {
 		err = errors.Join(err, syscall.Kill(pid, number))
 	}
 	return err
 }
 
-// frozen is the control: a tenant that lives and does nothing is noticed.
-func (w *world) frozen(name string) error {
-	p, err := w.get(name)
+// CheckStallIsSeen is the control: a tenant that lives and does nothing is noticed.
+func (env *Env) CheckStallIsSeen(name string) error {
+	p, err := env.Get(name)
 	if err == nil {
-		err = signalled(p, syscall.SIGSTOP)
+		err = signalPod(p, syscall.SIGSTOP)
 	}
 	if err != nil {
 		return err
 	}
 	// What it told before is on its way into its log yet.
-	idle := w.until("it is seen to do nothing", func() error {
-		seen := w.countsOnWithin(frozenFor, name)
+	idle := env.WaitFor("it is seen to do nothing", func() error {
+		seen := env.progressesWithin(frozenFor, name)
 		if seen == nil || !strings.Contains(seen.Error(), "has done nothing") {
 			return fmt.Errorf("%s, whose program is stopped, is seen to work: %w", name, seen)
 		}
 		return nil
 	})
-	lives := w.stillWorks(name)
-	if err := errors.Join(lives, signalled(p, syscall.SIGCONT)); err != nil {
+	lives := env.StillRunning(name)
+	if err := errors.Join(lives, signalPod(p, syscall.SIGCONT)); err != nil {
 		return err
 	}
 	if idle != nil {
 		return fmt.Errorf("control: %w", idle)
 	}
-	return w.countsOn(name)
+	return env.progresses(name)
 }

@@ -1,4 +1,4 @@
-package main
+package harness
 
 import (
 	"bytes"
@@ -16,22 +16,22 @@ import (
 	"sync"
 )
 
-// A gate is what is between two who talk HTTP: it sees what passes, and can hold it up, as a slow
+// A Proxy is what is between two who talk HTTP: it sees what passes, and can hold it up, as a slow
 // network does, or a machine that stands still.
-type gate struct {
+type Proxy struct {
 	server *http.Server
 	port   int
 
-	mutex sync.Mutex
-	held  chan struct{}                  // what is to be held waits until it is closed; nil: nothing is
-	which func(*http.Request) bool       // is to be held; nil: bindings
-	wait  int                            // how many do
-	late  []int                          // how those were answered that had waited
-	after func(path string, body []byte) // told of every answer before it goes on; may be nil
+	Mutex    sync.Mutex
+	held     chan struct{}                  // what is to be held waits until it is closed; nil: nothing is
+	Holds    func(*http.Request) bool       // is to be held; nil: bindings
+	wait     int                            // how many do
+	late     []int                          // how those were answered that had waited
+	OnAnswer func(path string, body []byte) // told of every answer before it goes on; may be nil
 }
 
-// newGate forwards to `target`; `authority` is the file of those who may vouch for it, if any.
-func newGate(target, authority string) (*gate, error) {
+// NewProxy forwards to `target`; `authority` is the file of those who may vouch for it, if any.
+func NewProxy(target, authority string) (*Proxy, error) {
 	to, err := url.Parse(target)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func newGate(target, authority string) (*gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &gate{port: listener.Addr().(*net.TCPAddr).Port, which: isBinding}
+	g := &Proxy{port: listener.Addr().(*net.TCPAddr).Port, Holds: isBinding}
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	proxy.Transport = transport
 	proxy.FlushInterval = -1 // watches
@@ -66,8 +66,9 @@ func newGate(target, authority string) (*gate, error) {
 	return g, nil
 }
 
-func (g *gate) url() string { return local("http", g.port) }
-func (g *gate) close()      { _ = g.server.Close() }
+func (g *Proxy) URL() string { return LocalURL("http", g.port) }
+
+func (g *Proxy) Close() { _ = g.server.Close() }
 
 type waited struct{}
 
@@ -75,24 +76,24 @@ func isBinding(r *http.Request) bool {
 	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/binding")
 }
 
-func isEviction(r *http.Request) bool {
+func IsEviction(r *http.Request) bool {
 	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/eviction")
 }
 
 // pass returns when the request may go on. Who waited goes on also when its sender has given up:
 // what is on its way arrives.
-func (g *gate) pass(r *http.Request) *http.Request {
-	g.mutex.Lock()
-	held, which := g.held, g.which
+func (g *Proxy) pass(r *http.Request) *http.Request {
+	g.Mutex.Lock()
+	held, which := g.held, g.Holds
 	if which == nil {
 		which = isBinding
 	}
 	if held == nil || !which(r) {
-		g.mutex.Unlock()
+		g.Mutex.Unlock()
 		return r
 	}
 	g.wait++
-	g.mutex.Unlock()
+	g.Mutex.Unlock()
 	body, err := io.ReadAll(r.Body)
 	<-held
 	if err != nil {
@@ -106,14 +107,14 @@ func (g *gate) pass(r *http.Request) *http.Request {
 	return again
 }
 
-func (g *gate) answered(answer *http.Response) error {
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
+func (g *Proxy) answered(answer *http.Response) error {
+	g.Mutex.Lock()
+	defer g.Mutex.Unlock()
 	if answer.Request.Context().Value(waited{}) != nil {
 		g.late = append(g.late, answer.StatusCode)
 	}
 	// What is watched does not end.
-	if g.after == nil || answer.Request.URL.Query().Get("watch") != "" {
+	if g.OnAnswer == nil || answer.Request.URL.Query().Get("watch") != "" {
 		return nil
 	}
 	body, err := io.ReadAll(answer.Body)
@@ -121,52 +122,52 @@ func (g *gate) answered(answer *http.Response) error {
 		return err
 	}
 	answer.Body = io.NopCloser(bytes.NewReader(body))
-	g.after(answer.Request.URL.Path, body)
+	g.OnAnswer(answer.Request.URL.Path, body)
 	return nil
 }
 
-// holdAfterOne lets one such request pass and keeps those after its answer.
-func (g *gate) holdAfterOne(suffix string, which func(*http.Request) bool) {
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
-	g.which = which
-	g.after = func(path string, _ []byte) {
+// HoldAfterOne lets one such request pass and keeps those after its answer.
+func (g *Proxy) HoldAfterOne(suffix string, which func(*http.Request) bool) {
+	g.Mutex.Lock()
+	defer g.Mutex.Unlock()
+	g.Holds = which
+	g.OnAnswer = func(path string, _ []byte) {
 		if strings.HasSuffix(path, suffix) && g.held == nil {
 			g.held = make(chan struct{})
 		}
 	}
 }
 
-// hold keeps bindings from now on, or what `which` says.
-func (g *gate) hold() {
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
+// Hold keeps bindings from now on, or what `which` says.
+func (g *Proxy) Hold() {
+	g.Mutex.Lock()
+	defer g.Mutex.Unlock()
 	g.held = make(chan struct{})
 }
 
-// release lets them go, and all after them.
-func (g *gate) release() {
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
+// Release lets them go, and all after them.
+func (g *Proxy) Release() {
+	g.Mutex.Lock()
+	defer g.Mutex.Unlock()
 	if g.held != nil {
 		close(g.held)
 	}
 	g.held = nil
 }
 
-// leave keeps those that wait until the channel is closed, and nobody after them.
-func (g *gate) leave() chan struct{} {
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
+// HoldOnlyWaiting keeps those that wait until the channel is closed, and nobody after them.
+func (g *Proxy) HoldOnlyWaiting() chan struct{} {
+	g.Mutex.Lock()
+	defer g.Mutex.Unlock()
 	held := g.held
 	g.held, g.wait = nil, 0
 	return held
 }
 
-// holds: so many wait.
-func (g *gate) holds(count int) error {
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
+// WaitingAtLeast: so many wait.
+func (g *Proxy) WaitingAtLeast(count int) error {
+	g.Mutex.Lock()
+	defer g.Mutex.Unlock()
 	if g.wait < count {
 		return fmt.Errorf("%d of %d wait", g.wait, count)
 	}
@@ -174,9 +175,9 @@ func (g *gate) holds(count int) error {
 }
 
 // answers to those that had waited.
-func (g *gate) lateAnswers(count int) ([]int, error) {
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
+func (g *Proxy) LateAnswers(count int) ([]int, error) {
+	g.Mutex.Lock()
+	defer g.Mutex.Unlock()
 	if len(g.late) < count {
 		return nil, fmt.Errorf("%d of %d were answered", len(g.late), count)
 	}

@@ -1,4 +1,4 @@
-package main
+package harness
 
 import (
 	"bytes"
@@ -16,97 +16,101 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A pair is two replicas on machines of different names; `a` leads, and what it asks of the API
-// server passes a gate.
-type pair struct {
-	*world
-	a, b replica
-	gate *gate
+func WholeDevicePod(name string) *core.Pod {
+	return Pod(name, Container("c", Limits{"nvidia.com/gpu": "1"}))
 }
 
-// withPair runs a check with a pair instead of what is installed, which is there again afterwards.
-func withPair(run func(*pair) error) func(*world) error {
-	return func(w *world) error {
-		if err := hostsCanDiffer(); err != nil {
-			return skip{fmt.Errorf("two replicas need two host names: %w", err)}
+// A ReplicaPair is two replicas on machines of different names; `a` leads, and what it asks of the API
+// server passes a gate.
+type ReplicaPair struct {
+	*Env
+	A, B  Replica
+	Proxy *Proxy
+}
+
+// WithReplicaPair runs a check with a pair instead of what is installed, which is there again afterwards.
+func WithReplicaPair(run func(*ReplicaPair) error) func(*Env) error {
+	return func(env *Env) error {
+		if err := hostsCanDiffer(env.Self); err != nil {
+			return Skip{fmt.Errorf("two replicas need two host names: %w", err)}
 		}
-		if err := w.installation.remove(); err != nil {
+		if err := env.Installation.Remove(); err != nil {
 			return err
 		}
-		g, err := newGate(local("https", w.cluster.ports.Apiserver), w.path("pki", "ca.crt"))
+		g, err := NewProxy(LocalURL("https", env.Cluster.Ports.Apiserver), env.Path("pki", "ca.crt"))
 		if err != nil {
 			return err
 		}
-		defer g.close()
-		p := &pair{w, replica{name: "divvy-a", host: "divvy-a", server: g.url()},
-			replica{name: "divvy-b", host: "divvy-b"}, g}
+		defer g.Close()
+		p := &ReplicaPair{env, Replica{Name: "divvy-a", host: "divvy-a", server: g.URL()},
+			Replica{Name: "divvy-b", host: "divvy-b"}, g}
 		if err = p.start(); err == nil {
 			err = run(p)
 		}
-		g.release()
-		for _, r := range []replica{p.a, p.b} {
-			p.signal(r, syscall.SIGCONT)
+		g.Release()
+		for _, r := range []Replica{p.A, p.B} {
+			p.Signal(r, syscall.SIGCONT)
 		}
-		return errors.Join(err, w.again())
+		return errors.Join(err, env.Reinstall())
 	}
 }
 
 // start returns when a leads, b is ready to and serves the webhook, as whoever was started last.
-func (p *pair) start() error {
-	for _, r := range []replica{p.a, p.b} {
-		if err := p.startReplica(p.ctx, p.client, r); err != nil {
+func (p *ReplicaPair) start() error {
+	for _, r := range []Replica{p.A, p.B} {
+		if err := p.startReplica(p.Ctx, p.Client, r); err != nil {
 			return err
 		}
-		err := p.processes.wait(p.ctx, p.a.second(), func() error { return p.leads(p.a) })
+		err := p.Processes.Wait(p.Ctx, p.A.KubeScheduler(), func() error { return p.Leads(p.A) })
 		if err != nil {
 			return err
 		}
 	}
-	err := p.processes.wait(p.ctx, p.b.extender(), func() error { return p.webhookWorks(p.ctx, p.client) })
+	err := p.Processes.Wait(p.Ctx, p.B.Extender(), func() error { return p.WebhookWorks(p.Ctx, p.Client) })
 	if err != nil {
 		return err
 	}
-	return p.until("the fence is up", p.fenced)
+	return p.WaitFor("the fence is up", p.Fenced)
 }
 
-// signal goes to both processes of a replica.
-func (p *pair) signal(r replica, signal syscall.Signal) {
-	for _, name := range []string{r.second(), r.extender()} {
-		if one, known := p.processes.find(name); known && one.alive() {
+// Signal goes to both processes of a replica.
+func (p *ReplicaPair) Signal(r Replica, signal syscall.Signal) {
+	for _, name := range []string{r.KubeScheduler(), r.Extender()} {
+		if one, known := p.Processes.Find(name); known && one.Alive() {
 			_ = syscall.Kill(one.Pid, signal)
 		}
 	}
 }
 
 // bind tries a binding of a pod that does not exist: admission comes first.
-func (p *pair) tryBinding(annotations map[string]string) error {
-	return p.client.CoreV1().Pods(p.space).Bind(p.ctx, &core.Binding{
+func (p *ReplicaPair) tryBinding(annotations map[string]string) error {
+	return p.Client.CoreV1().Pods(p.Namespace).Bind(p.Ctx, &core.Binding{
 		ObjectMeta: meta.ObjectMeta{Name: "nobody", Annotations: annotations},
 		Target:     core.ObjectReference{Kind: "Node", Name: "node-00000"}}, meta.CreateOptions{})
 }
 
-const fenceWords = "term of the scheduler's Lease that is over"
+const StaleTermMessage = "term of the scheduler's Lease that is over"
 
-func (p *pair) fenced() error {
-	err := p.tryBinding(map[string]string{termOf: "of-nobody/0"})
-	if err == nil || !strings.Contains(err.Error(), fenceWords) {
+func (p *ReplicaPair) Fenced() error {
+	err := p.tryBinding(map[string]string{LeaseTermKey: "of-nobody/0"})
+	if err == nil || !strings.Contains(err.Error(), StaleTermMessage) {
 		return fmt.Errorf("a binding of no term is answered: %v", err)
 	}
 	return nil
 }
 
-const termOf = "divvy.dev/lease"
+const LeaseTermKey = "divvy.dev/lease"
 
 // ask posts to the extender of a replica, as kube-scheduler does, and says how long it took.
-func (p *pair) ask(r replica, verb, body string) (string, time.Duration, error) {
-	found, err := p.ports(r)
+func (p *ReplicaPair) ask(r Replica, verb, body string) (string, time.Duration, error) {
+	found, err := p.Ports(r)
 	if err != nil {
 		return "", 0, err
 	}
 	began := time.Now()
 	client := &http.Client{Timeout: checkBound}
 	defer client.CloseIdleConnections()
-	answer, err := client.Post(local("http", found.Extender)+verb, "application/json",
+	answer, err := client.Post(LocalURL("http", found.Extender)+verb, "application/json",
 		bytes.NewReader([]byte(body)))
 	if err != nil {
 		return "", 0, err
@@ -128,9 +132,9 @@ func filterOf(name string) string {
 		`{"name":"c","resources":{"limits":{"nvidia.com/gpu":"1"}}}]}},"NodeNames":["node-00000"]}`, name, name)
 }
 
-// refusesAtOnce: whoever does not lead says so, without thinking about it. That may take long once, where the machine
+// RefusesAtOnce: whoever does not lead says so, without thinking about it. That may take long once, where the machine
 // stands still, and not each time.
-func (p *pair) refusesAtOnce(r replica) (took time.Duration, err error) {
+func (p *ReplicaPair) RefusesAtOnce(r Replica) (took time.Duration, err error) {
 	const tries = 5
 	for range tries {
 		if took, err = p.refuses(r); err != nil || took <= time.Second {
@@ -141,7 +145,7 @@ func (p *pair) refusesAtOnce(r replica) (took time.Duration, err error) {
 }
 
 // refuses: it says that it does not lead, whatever it is asked; how long that took at most.
-func (p *pair) refuses(r replica) (time.Duration, error) {
+func (p *ReplicaPair) refuses(r Replica) (time.Duration, error) {
 	var longest time.Duration
 	for verb, body := range map[string]string{"/filter": filterOf("asked"),
 		"/bind": `{"PodName":"asked","PodNamespace":"n","PodUID":"u-asked","Node":"node-00000"}`} {
@@ -157,24 +161,24 @@ func (p *pair) refuses(r replica) (time.Duration, error) {
 	return longest, nil
 }
 
-const onlyKey = "divvy.dev/only"
+const OnlyKey = "divvy.dev/only"
 
-// onlyFor keeps new pods off all nodes but those that tolerate it; empty: off none.
-func (p *pair) onlyFor(whom string) error {
+// OnlyFor keeps new pods off all nodes but those that tolerate it; empty: off none.
+func (p *ReplicaPair) OnlyFor(whom string) error {
 	taints := []core.Taint{}
 	if whom != "" {
-		taints = append(taints, core.Taint{Key: onlyKey, Value: whom, Effect: core.TaintEffectNoSchedule})
+		taints = append(taints, core.Taint{Key: OnlyKey, Value: whom, Effect: core.TaintEffectNoSchedule})
 	}
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"taints": taints}})
 	if err != nil {
 		return err
 	}
-	nodes, err := p.client.CoreV1().Nodes().List(p.ctx, meta.ListOptions{})
+	nodes, err := p.Client.CoreV1().Nodes().List(p.Ctx, meta.ListOptions{})
 	if err != nil {
 		return err
 	}
 	for at := range nodes.Items {
-		_, err := p.client.CoreV1().Nodes().Patch(p.ctx, nodes.Items[at].Name, types.MergePatchType, patch,
+		_, err := p.Client.CoreV1().Nodes().Patch(p.Ctx, nodes.Items[at].Name, types.MergePatchType, patch,
 			meta.PatchOptions{})
 		if err != nil {
 			return err
@@ -183,15 +187,15 @@ func (p *pair) onlyFor(whom string) error {
 	return nil
 }
 
-// doubles is how many devices are given to more than they have room for.
-func (w *world) doubles() (int, error) {
-	count, memory, err := w.bookings()
+// OverbookedCount is how many devices are given to more than they have room for.
+func (env *Env) OverbookedCount() (int, error) {
+	count, memory, err := env.Allocations()
 	if err != nil {
 		return 0, err
 	}
 	found := 0
 	for _, uuid := range sorted(count) {
-		if count[uuid] > checkSlots || memory[uuid] > checkMemoryMi {
+		if count[uuid] > SlotsPerDevice || memory[uuid] > DeviceMemoryMiB {
 			found++
 		}
 	}

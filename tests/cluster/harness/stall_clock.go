@@ -1,4 +1,4 @@
-package main
+package harness
 
 import (
 	"sync"
@@ -10,9 +10,9 @@ const (
 	stallsFrom = 5 * wokenEvery // what is less is how processes take turns
 )
 
-// A stallWatch knows for how long the machine stood still: this process asks to be woken, and was not. What is to be
+// A StallClock knows for how long the machine stood still: this process asks to be woken, and was not. What is to be
 // done within a bound cannot be done meanwhile.
-type stallWatch struct {
+type StallClock struct {
 	begun time.Time
 	mutex sync.Mutex
 	last  time.Time
@@ -21,10 +21,10 @@ type stallWatch struct {
 	gone  sync.WaitGroup
 }
 
-// watchStalls begins a clock; whoever asked for it ends it.
-func watchStalls() *stallWatch {
+// NewStallClock begins a clock; whoever asked for it ends it.
+func NewStallClock() *StallClock {
 	now := time.Now()
-	s := &stallWatch{begun: now, last: now, ended: make(chan struct{})}
+	s := &StallClock{begun: now, last: now, ended: make(chan struct{})}
 	s.gone.Add(1)
 	go func() {
 		defer s.gone.Done()
@@ -42,7 +42,7 @@ func watchStalls() *stallWatch {
 	return s
 }
 
-func (s *stallWatch) woken(now time.Time) {
+func (s *StallClock) woken(now time.Time) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if gap := now.Sub(s.last); gap >= stallsFrom {
@@ -51,8 +51,8 @@ func (s *stallWatch) woken(now time.Time) {
 	s.last = now
 }
 
-// passed is how long it is since the clock began, but for the time in which the machine stood still.
-func (s *stallWatch) passed() time.Duration {
+// Elapsed is how long it is since the clock began, but for the time in which the machine stood still.
+func (s *StallClock) Elapsed() time.Duration {
 	now := time.Now()
 	s.woken(now)
 	s.mutex.Lock()
@@ -60,7 +60,7 @@ func (s *stallWatch) passed() time.Duration {
 	return now.Sub(s.begun) - s.lost
 }
 
-func (s *stallWatch) end() {
+func (s *StallClock) Stop() {
 	close(s.ended)
 	s.gone.Wait()
 }

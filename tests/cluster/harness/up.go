@@ -1,4 +1,4 @@
-package main
+package harness
 
 import (
 	"context"
@@ -18,37 +18,37 @@ import (
 )
 
 // How long one part may take to be ready on a machine that is busy with other things.
-var readyBound = patiently(3 * time.Minute)
+var ReadyBound = scaledByPatience(3 * time.Minute)
 
 // How long one may take to end by itself.
-var stopBound = patiently(20 * time.Second)
+var StopBound = scaledByPatience(20 * time.Second)
 
-// patiently: so many times as long where processors are emulated (DIVVY_PATIENCE, a whole number).
-func patiently(bound time.Duration) time.Duration {
+// scaledByPatience: so many times as long where processors are emulated (DIVVY_PATIENCE, a whole number).
+func scaledByPatience(bound time.Duration) time.Duration {
 	if times, err := strconv.Atoi(os.Getenv("DIVVY_PATIENCE")); err == nil && times > 1 {
 		return bound * time.Duration(times)
 	}
 	return bound
 }
 
-// A cluster is what is in one folder: certificates, kubeconfigs, logs, and who runs.
-type cluster struct {
-	dir       string
-	self      string // this program
-	processes processes
-	ports     ports
+// A Cluster is what is in one folder: certificates, kubeconfigs, logs, and who runs.
+type Cluster struct {
+	Dir       string
+	Self      string // this program
+	Processes Processes
+	Ports     ports
 }
 
 // ports are on loopback, free at the time they were chosen.
 type ports struct{ Etcd, EtcdPeer, Apiserver, Scheduler int }
 
-func (c *cluster) path(parts ...string) string {
-	return filepath.Join(append([]string{c.dir}, parts...)...)
+func (c *Cluster) Path(parts ...string) string {
+	return filepath.Join(append([]string{c.Dir}, parts...)...)
 }
 
 func choosePorts() (ports, error) {
 	var chosen ports
-	err := chooseInto(&chosen.Etcd, &chosen.EtcdPeer, &chosen.Apiserver, &chosen.Scheduler)
+	err := ChooseFreePorts(&chosen.Etcd, &chosen.EtcdPeer, &chosen.Apiserver, &chosen.Scheduler)
 	return chosen, err
 }
 
@@ -56,8 +56,8 @@ func choosePorts() (ports, error) {
 // by the time that a part which was ended listens again.
 const firstEphemeral = 32768
 
-// chooseInto holds all of them at once, so that they differ.
-func chooseInto(numbers ...*int) error {
+// ChooseFreePorts holds all of them at once, so that they differ.
+func ChooseFreePorts(numbers ...*int) error {
 	const lowest, tries = 20000, 1000
 	for _, into := range numbers {
 		var held net.Listener
@@ -78,23 +78,23 @@ func chooseInto(numbers ...*int) error {
 }
 
 // For those who come later: install, and whoever wants to look at metrics.
-func (c *cluster) writePorts() error {
-	text, err := json.Marshal(c.ports)
+func (c *Cluster) writePorts() error {
+	text, err := json.Marshal(c.Ports)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(c.path("ports.json"), text, 0o644)
+	return os.WriteFile(c.Path("ports.json"), text, 0o644)
 }
 
-func (c *cluster) readPorts() error {
-	text, err := os.ReadFile(c.path("ports.json"))
+func (c *Cluster) ReadPorts() error {
+	text, err := os.ReadFile(c.Path("ports.json"))
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(text, &c.ports)
+	return json.Unmarshal(text, &c.Ports)
 }
 
-func local(scheme string, port int) string {
+func LocalURL(scheme string, port int) string {
 	return scheme + "://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 }
 
@@ -122,8 +122,8 @@ var identities = []struct {
 const marker = "divvy-test-cluster"
 
 // ours: nothing is in the folder that somebody else put there.
-func (c *cluster) ours() error {
-	found, err := os.ReadDir(c.dir)
+func (c *Cluster) ours() error {
+	found, err := os.ReadDir(c.Dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -137,22 +137,22 @@ func (c *cluster) ours() error {
 	}
 	for _, one := range found {
 		if one.Name() != "bin" {
-			return fmt.Errorf("%s was not made by up: %s is in it", c.dir, one.Name())
+			return fmt.Errorf("%s was not made by up: %s is in it", c.Dir, one.Name())
 		}
 	}
 	return nil
 }
 
-func (c *cluster) prepare() error {
+func (c *Cluster) prepare() error {
 	for _, dir := range []string{"pki", "run", "log", "etcd", "bin"} {
-		if err := os.MkdirAll(c.path(dir), 0o755); err != nil {
+		if err := os.MkdirAll(c.Path(dir), 0o755); err != nil {
 			return err
 		}
 	}
-	if err := os.WriteFile(c.path(marker), nil, 0o644); err != nil {
+	if err := os.WriteFile(c.Path(marker), nil, 0o644); err != nil {
 		return err
 	}
-	a, err := newAuthority(c.path("pki"))
+	a, err := newAuthority(c.Path("pki"))
 	if err != nil {
 		return err
 	}
@@ -165,38 +165,38 @@ func (c *cluster) prepare() error {
 	if err := a.signingKey("service-accounts"); err != nil {
 		return err
 	}
-	server := local("https", c.ports.Apiserver)
+	server := LocalURL("https", c.Ports.Apiserver)
 	for _, one := range identities {
 		if err := a.client(one.name, one.user, one.groups...); err != nil {
 			return err
 		}
-		path := c.path(one.name + ".kubeconfig")
+		path := c.Path(one.name + ".kubeconfig")
 		if one.name == "admin" {
-			path = c.path("kubeconfig")
+			path = c.Path("kubeconfig")
 		}
 		if err := writeKubeconfig(path, server, one.name, a); err != nil {
 			return err
 		}
 	}
-	kubectl := c.path("bin", "kubectl")
-	if err := os.Symlink(c.self, kubectl); err != nil && !errors.Is(err, os.ErrExist) {
+	kubectl := c.Path("bin", "kubectl")
+	if err := os.Symlink(c.Self, kubectl); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
-	return os.WriteFile(c.path("audit-policy.yaml"), []byte(auditPolicy), 0o644)
+	return os.WriteFile(c.Path("audit-policy.yaml"), []byte(auditPolicy), 0o644)
 }
 
-func (c *cluster) startState() error {
-	err := c.processes.start("etcd", c.self, "etcd", "--data-dir", c.path("etcd"),
-		"--client-url", local("http", c.ports.Etcd), "--peer-url", local("http", c.ports.EtcdPeer))
+func (c *Cluster) startState() error {
+	err := c.Processes.Start("etcd", c.Self, "etcd", "--data-dir", c.Path("etcd"),
+		"--client-url", LocalURL("http", c.Ports.Etcd), "--peer-url", LocalURL("http", c.Ports.EtcdPeer))
 	if err != nil {
 		return err
 	}
-	pki := func(file string) string { return c.path("pki", file) }
-	return c.processes.start("kube-apiserver", c.self, "kube-apiserver",
-		"--etcd-servers="+local("http", c.ports.Etcd),
+	pki := func(file string) string { return c.Path("pki", file) }
+	return c.Processes.Start("kube-apiserver", c.Self, "kube-apiserver",
+		"--etcd-servers="+LocalURL("http", c.Ports.Etcd),
 		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
-		fmt.Sprintf("--secure-port=%d", c.ports.Apiserver),
-		"--cert-dir="+c.path("pki"),
+		fmt.Sprintf("--secure-port=%d", c.Ports.Apiserver),
+		"--cert-dir="+c.Path("pki"),
 		"--tls-cert-file="+pki("apiserver.crt"), "--tls-private-key-file="+pki("apiserver.key"),
 		"--client-ca-file="+pki("ca.crt"),
 		"--service-account-key-file="+pki("service-accounts.pub"),
@@ -207,35 +207,35 @@ func (c *cluster) startState() error {
 		"--endpoint-reconciler-type=none",
 		// Nodes here have no kubelet that would ever lift the taint.
 		"--disable-admission-plugins=TaintNodesByCondition",
-		"--audit-policy-file="+c.path("audit-policy.yaml"), "--audit-log-path="+c.path("audit.log"),
+		"--audit-policy-file="+c.Path("audit-policy.yaml"), "--audit-log-path="+c.Path("audit.log"),
 		"--audit-log-mode=batch",
 		"--max-requests-inflight=1500", "--max-mutating-requests-inflight=750",
 		"--profiling=false", "--v=1")
 }
 
-func (c *cluster) startControllers() error {
-	err := c.processes.start("kube-controller-manager", c.self, "kube-controller-manager",
-		"--kubeconfig="+c.path("controller-manager.kubeconfig"), "--leader-elect=false",
+func (c *Cluster) startControllers() error {
+	err := c.Processes.Start("kube-controller-manager", c.Self, "kube-controller-manager",
+		"--kubeconfig="+c.Path("controller-manager.kubeconfig"), "--leader-elect=false",
 		"--secure-port=0", "--use-service-account-credentials",
-		"--service-account-private-key-file="+c.path("pki", "service-accounts.key"),
-		"--root-ca-file="+c.path("pki", "ca.crt"),
+		"--service-account-private-key-file="+c.Path("pki", "service-accounts.key"),
+		"--root-ca-file="+c.Path("pki", "ca.crt"),
 		// Nodes here send no heartbeats: nobody shall find them dead.
 		"--controllers=*,-node-lifecycle-controller,-taint-eviction-controller",
 		"--profiling=false", "--v=1")
 	if err != nil {
 		return err
 	}
-	return c.processes.start("kube-scheduler", c.self, "kube-scheduler",
-		"--kubeconfig="+c.path("scheduler.kubeconfig"),
-		"--authentication-kubeconfig="+c.path("scheduler.kubeconfig"),
-		"--authorization-kubeconfig="+c.path("scheduler.kubeconfig"),
+	return c.Processes.Start("kube-scheduler", c.Self, "kube-scheduler",
+		"--kubeconfig="+c.Path("scheduler.kubeconfig"),
+		"--authentication-kubeconfig="+c.Path("scheduler.kubeconfig"),
+		"--authorization-kubeconfig="+c.Path("scheduler.kubeconfig"),
 		"--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics",
 		"--leader-elect=false", "--bind-address=127.0.0.1",
-		fmt.Sprintf("--secure-port=%d", c.ports.Scheduler), "--cert-dir="+c.path("pki"), "--v=1")
+		fmt.Sprintf("--secure-port=%d", c.Ports.Scheduler), "--cert-dir="+c.Path("pki"), "--v=1")
 }
 
-func (c *cluster) client() (*kubernetes.Clientset, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", c.path("kubeconfig"))
+func (c *Cluster) Client() (*kubernetes.Clientset, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", c.Path("kubeconfig"))
 	if err != nil {
 		return nil, err
 	}
@@ -254,14 +254,14 @@ func podsCanBeMade(ctx context.Context, client *kubernetes.Clientset) error {
 	return err
 }
 
-// up returns when pods can be made and placed. What it started it ends if it fails.
-func (c *cluster) up(ctx context.Context) (err error) {
+// Up returns when pods can be made and placed. What it started it ends if it fails.
+func (c *Cluster) Up(ctx context.Context) (err error) {
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, c.down(true))
+			err = errors.Join(err, c.Down(true))
 		}
 	}()
-	if c.ports, err = choosePorts(); err != nil {
+	if c.Ports, err = choosePorts(); err != nil {
 		return err
 	}
 	if err = c.prepare(); err != nil {
@@ -273,38 +273,38 @@ func (c *cluster) up(ctx context.Context) (err error) {
 	if err = c.startState(); err != nil {
 		return err
 	}
-	client, err := c.client()
+	client, err := c.Client()
 	if err != nil {
 		return err
 	}
-	err = c.processes.wait(ctx, "kube-apiserver", func() error { return readyz(ctx, client) })
+	err = c.Processes.Wait(ctx, "kube-apiserver", func() error { return readyz(ctx, client) })
 	if err != nil {
 		return err
 	}
 	if err = c.startControllers(); err != nil {
 		return err
 	}
-	err = c.processes.wait(ctx, "kube-scheduler", func() error {
-		return answers(local("https", c.ports.Scheduler) + "/readyz")
+	err = c.Processes.Wait(ctx, "kube-scheduler", func() error {
+		return RespondsOK(LocalURL("https", c.Ports.Scheduler) + "/readyz")
 	})
 	if err != nil {
 		return err
 	}
-	return c.processes.wait(ctx, "kube-controller-manager",
+	return c.Processes.Wait(ctx, "kube-controller-manager",
 		func() error { return podsCanBeMade(ctx, client) })
 }
 
-// down ends everything in the reverse order of its start and removes all but the programs (and the
+// Down ends everything in the reverse order of its start and removes all but the programs (and the
 // logs, if they are to stay). Doing it again is fine.
-func (c *cluster) down(logs bool) error {
+func (c *Cluster) Down(logs bool) error {
 	if err := c.ours(); err != nil {
 		return err
 	}
 	failed := c.removeNode()
-	order := append(divvyParts(), "kube-scheduler", "kube-controller-manager", "kube-apiserver", "etcd")
+	order := append(DivvyProcesses(), "kube-scheduler", "kube-controller-manager", "kube-apiserver", "etcd")
 	for _, name := range order {
-		if one, known := c.processes.find(name); known {
-			failed = errors.Join(failed, one.end(stopBound))
+		if one, known := c.Processes.Find(name); known {
+			failed = errors.Join(failed, one.End(StopBound))
 		}
 	}
 	if failed != nil {
@@ -322,7 +322,7 @@ func (c *cluster) down(logs bool) error {
 		remove = append(remove, "log", "audit.log", marker)
 	}
 	for _, one := range remove {
-		failed = errors.Join(failed, os.RemoveAll(c.path(one)))
+		failed = errors.Join(failed, os.RemoveAll(c.Path(one)))
 	}
 	return failed
 }

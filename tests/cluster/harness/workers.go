@@ -1,4 +1,4 @@
-package main
+package harness
 
 import (
 	"bufio"
@@ -14,25 +14,25 @@ import (
 	core "k8s.io/api/core/v1"
 )
 
-// A hand is a program in a pod that does what it is told, a line at a time, over a socket of ours
+// A Worker is a program in a pod that does what it is told, a line at a time, over a socket of ours
 // that is mounted into it: tests/e2e/busy.c and swapper.c say which lines there are.
-type hand struct {
-	name string
-	conn *net.UnixConn
+type Worker struct {
+	Name string
+	Conn *net.UnixConn
 	in   *bufio.Reader
 }
 
-// hand makes the pod with that program in it, and is there when it has begun.
-func (w *world) hand(p *core.Pod, program string) (*hand, error) {
-	hands, err := w.hands(p, program)
+// StartWorker makes the pod with that program in it, and is there when it has begun.
+func (env *Env) StartWorker(p *core.Pod, program string) (*Worker, error) {
+	hands, err := env.StartWorkers(p, program)
 	if err != nil {
 		return nil, err
 	}
 	return hands[0], nil
 }
 
-// hands are those of a pod's containers, in their order.
-func (w *world) hands(p *core.Pod, program string) ([]*hand, error) {
+// StartWorkers are those of a pod's containers, in their order.
+func (env *Env) StartWorkers(p *core.Pod, program string) ([]*Worker, error) {
 	dir, err := os.MkdirTemp("", "hand-")
 	if err != nil {
 		return nil, err
@@ -58,12 +58,12 @@ func (w *world) hands(p *core.Pod, program string) ([]*hand, error) {
 		c.VolumeMounts = append(c.VolumeMounts, core.VolumeMount{Name: "hand", MountPath: inside})
 		c.Command = []string{"/" + program, inside + "/" + c.Name}
 	}
-	if _, err := w.create(p); err != nil {
+	if _, err := env.Create(p); err != nil {
 		return nil, err
 	}
-	var found []*hand
+	var found []*Worker
 	for _, listener := range listeners {
-		h, err := w.accept(p.Name, listener)
+		h, err := env.accept(p.Name, listener)
 		if err != nil {
 			return nil, err
 		}
@@ -80,9 +80,9 @@ func listenFor(path string) (*net.UnixListener, error) {
 	return listener, os.Chmod(path, 0o777)
 }
 
-func (w *world) accept(name string, listener *net.UnixListener) (*hand, error) {
+func (env *Env) accept(name string, listener *net.UnixListener) (*Worker, error) {
 	var conn *net.UnixConn
-	err := w.until(name+" begins", func() error {
+	err := env.WaitFor(name+" begins", func() error {
 		err := listener.SetDeadline(time.Now().Add(100 * time.Millisecond))
 		if err != nil {
 			return err
@@ -90,22 +90,22 @@ func (w *world) accept(name string, listener *net.UnixListener) (*hand, error) {
 		if conn, err = listener.AcceptUnix(); err == nil {
 			return nil
 		}
-		now, err := w.get(name)
+		now, err := env.Get(name)
 		if err != nil {
 			return err
 		}
-		return fmt.Errorf("it is %s on %q: %s %+v", now.Status.Phase, now.Spec.NodeName, unscheduled(now),
+		return fmt.Errorf("it is %s on %q: %s %+v", now.Status.Phase, now.Spec.NodeName, UnschedulableMessage(now),
 			now.Status.ContainerStatuses)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &hand{name, conn, bufio.NewReader(conn)}, nil
+	return &Worker{name, conn, bufio.NewReader(conn)}, nil
 }
 
-// pid is its process on this machine.
-func (h *hand) pid() (int, error) {
-	raw, err := h.conn.SyscallConn()
+// PID is its process on this machine.
+func (h *Worker) PID() (int, error) {
+	raw, err := h.Conn.SyscallConn()
 	if err != nil {
 		return 0, err
 	}
@@ -120,37 +120,37 @@ func (h *hand) pid() (int, error) {
 	return int(who.Pid), nil
 }
 
-func (h *hand) tell(words ...any) error {
-	_, err := fmt.Fprintln(h.conn, words...)
+func (h *Worker) Send(words ...any) error {
+	_, err := fmt.Fprintln(h.Conn, words...)
 	return err
 }
 
-// answer is the words behind "ok".
-func (h *hand) answer() ([]string, error) {
-	if err := h.conn.SetReadDeadline(time.Now().Add(checkBound)); err != nil {
+// receive is the words behind "ok".
+func (h *Worker) receive() ([]string, error) {
+	if err := h.Conn.SetReadDeadline(time.Now().Add(checkBound)); err != nil {
 		return nil, err
 	}
 	line, err := h.in.ReadString('\n')
 	if err != nil {
-		return nil, fmt.Errorf("%s does not answer: %w", h.name, err)
+		return nil, fmt.Errorf("%s does not answer: %w", h.Name, err)
 	}
 	words := strings.Fields(line)
 	if len(words) < 2 || words[0] != "ok" {
-		return nil, fmt.Errorf("%s says %q", h.name, line)
+		return nil, fmt.Errorf("%s says %q", h.Name, line)
 	}
 	return words[1:], nil
 }
 
-func (h *hand) ask(words ...any) ([]string, error) {
-	if err := h.tell(words...); err != nil {
+func (h *Worker) Ask(words ...any) ([]string, error) {
+	if err := h.Send(words...); err != nil {
 		return nil, err
 	}
-	return h.answer()
+	return h.receive()
 }
 
-// code is what a call of the driver's came to: the first word of the answer. 0: well.
-func (h *hand) code(words ...any) (int, error) {
-	said, err := h.ask(words...)
+// Code is what a call of the driver's came to: the first word of the answer. 0: well.
+func (h *Worker) Code(words ...any) (int, error) {
+	said, err := h.Ask(words...)
 	if err != nil {
 		return 0, err
 	}
@@ -159,49 +159,49 @@ func (h *hand) code(words ...any) (int, error) {
 	return code, err
 }
 
-// must is for what has to go well.
-func (h *hand) must(words ...any) error {
-	code, err := h.code(words...)
+// Must is for what has to go well.
+func (h *Worker) Must(words ...any) error {
+	code, err := h.Code(words...)
 	if err == nil && code != 0 {
-		err = fmt.Errorf("%s: %v: %d", h.name, words, code)
+		err = fmt.Errorf("%s: %v: %d", h.Name, words, code)
 	}
 	return err
 }
 
-// number is an answer of one word.
-func (h *hand) number(words ...any) (int, error) { return h.code(words...) }
+// Number is an answer of one word.
+func (h *Worker) Number(words ...any) (int, error) { return h.Code(words...) }
 
-// rest ends what it does, and says how often it did it.
-func (h *hand) rest() (int, error) {
-	said, err := h.ask("rest")
+// Stop ends what it does, and says how often it did it.
+func (h *Worker) Stop() (int, error) {
+	said, err := h.Ask("rest")
 	if err != nil {
 		return 0, err
 	}
 	if len(said) != 2 || said[0] != "0" {
-		return 0, fmt.Errorf("%s: rest: %v", h.name, said)
+		return 0, fmt.Errorf("%s: rest: %v", h.Name, said)
 	}
 	var times int
 	_, err = fmt.Sscan(said[1], &times)
 	return times, err
 }
 
-// intact: it reads back all that it has, and every word is what it has to be.
-func (h *hand) intact() error {
-	said, err := h.ask("verify")
+// VerifyMemory: it reads back all that it has, and every word is what it has to be.
+func (h *Worker) VerifyMemory() error {
+	said, err := h.Ask("verify")
 	if err == nil && strings.Join(said, " ") != "0 0" {
-		err = fmt.Errorf("%s: verify: error %s, %s words are wrong", h.name, said[0], strings.Join(said[1:], " "))
+		err = fmt.Errorf("%s: verify: error %s, %s words are wrong", h.Name, said[0], strings.Join(said[1:], " "))
 	}
 	return err
 }
 
-// end has the program end, well.
-func (h *hand) end(w *world) error {
-	err := errors.Join(h.tell("exit"), h.conn.Close())
+// Exit has the program end, well.
+func (h *Worker) Exit(env *Env) error {
+	err := errors.Join(h.Send("exit"), h.Conn.Close())
 	if err != nil {
 		return err
 	}
-	return w.until(h.name+" ends", func() error {
-		p, err := w.get(h.name)
+	return env.WaitFor(h.Name+" ends", func() error {
+		p, err := env.Get(h.Name)
 		if err == nil && p.Status.Phase != core.PodSucceeded {
 			err = fmt.Errorf("it is %s: %+v", p.Status.Phase, p.Status.ContainerStatuses)
 		}

@@ -1,9 +1,13 @@
-package main
+package placement
 
 import (
 	"fmt"
 	"os"
 	"strings"
+	"testing"
+
+	"divvy.dev/tests/cluster/checks"
+	"divvy.dev/tests/cluster/harness"
 )
 
 // The pools of these checks: three nodes with 4 cards each, two of which train.
@@ -13,39 +17,24 @@ const (
 	poolCards    = 4
 )
 
-func init() {
-	checks = append(checks, check{"no-card-is-shared-across-pools",
-		"pools: 12 cards, a training and an inference pool, no card ever shared across them; one " +
-			"native whole-card pool and one shared pool side by side", pools})
+func TestPools(t *testing.T) {
+	checks.Run(t, checks.Check{Name: "no-card-is-shared-across-pools",
+		Requirement: "pools: 12 cards, a training and an inference pool, no card ever shared across them; one " +
+			"native whole-card pool and one shared pool side by side", Run: pools})
 }
 
-// with runs Divvy with more options, and then as it was.
-func (w *world) with(options []string, run func() error) (err error) {
-	w.more = options
-	defer func() {
-		w.more = nil
-		if again := w.again(); err == nil {
-			err = again
-		}
-	}()
-	if err = w.again(); err != nil {
-		return err
-	}
-	return run()
-}
-
-func (w *world) poolsFile(nodes, training []string) (string, error) {
+func poolsFile(env *harness.Env, nodes, training []string) (string, error) {
 	text := fmt.Sprintf("pools:\n- {name: training, uuids: [%s], mode: exclusive, users: [%s], default_of: [%s]}\n"+
 		"- {name: inference, nodes: [%s], mode: shared, device_policy: spread}\n",
-		strings.Join(training, ", "), w.space, w.space, strings.Join(nodes, ", "))
-	file := w.path("pools.yaml")
+		strings.Join(training, ", "), env.Namespace, env.Namespace, strings.Join(nodes, ", "))
+	file := env.Path("pools.yaml")
 	return file, os.WriteFile(file, []byte(text), 0o644)
 }
 
-func pools(w *world) (err error) {
+func pools(env *harness.Env) (err error) {
 	var nodes, training []string
 	for at := range poolNodes {
-		name := fmt.Sprintf("%s-pool-%d", w.space, at)
+		name := fmt.Sprintf("%s-pool-%d", env.Namespace, at)
 		models := []string{}
 		for card := range poolCards {
 			models = append(models, "NVIDIA H100 80GB HBM3")
@@ -53,22 +42,22 @@ func pools(w *world) (err error) {
 				training = append(training, fmt.Sprintf("GPU-%s-%d", name, card))
 			}
 		}
-		if err = w.cards(name, models...); err != nil {
+		if err = env.CreateNode(name, models...); err != nil {
 			return err
 		}
-		defer w.without(name, &err)
+		defer env.DeleteNode(name, &err)
 		nodes = append(nodes, name)
 	}
-	file, err := w.poolsFile(nodes, training)
+	file, err := poolsFile(env, nodes, training)
 	if err != nil {
 		return err
 	}
 	defer os.Remove(file)
-	return w.with([]string{"--pools", file}, func() error { return w.pooled(nodes, training) })
+	return env.WithOptions([]string{"--pools", file}, func() error { return pooled(env, nodes, training) })
 }
 
 // Alternating, so that both kinds meet free cards of the other pool.
-func (w *world) pooled(nodes, training []string) error {
+func pooled(env *harness.Env, nodes, training []string) error {
 	const serving = poolNodes * (poolCards - poolTraining) * 2
 	owner := map[string]string{} // by card: the first pod there
 	trains := map[string]bool{}
@@ -84,16 +73,16 @@ func (w *world) pooled(nodes, training []string) error {
 	}
 	for _, name := range names {
 		// Whoever trains says nothing of pools: the namespace has one.
-		p := pod(name, container("c", one("40000", "10")))
+		p := harness.Pod(name, harness.Container("c", harness.OneShare("40000", "10")))
 		if strings.HasPrefix(name, "infer") {
-			p = noted(p, map[string]string{"use.divvy.dev/pool": "inference"})
+			p = harness.WithAnnotationMap(p, map[string]string{"use.divvy.dev/pool": "inference"})
 		}
-		if _, err := w.create(p); err != nil {
+		if _, err := env.Create(p); err != nil {
 			return err
 		}
 	}
 	for _, name := range names {
-		card, err := w.onCard(name)
+		card, err := env.DeviceOf(name)
 		if err != nil {
 			return err
 		}
@@ -113,22 +102,24 @@ func (w *world) pooled(nodes, training []string) error {
 	if len(owner) != poolNodes*poolCards {
 		return fmt.Errorf("%d cards of 12 are used", len(owner))
 	}
-	w.note = fmt.Sprintf("%d pods on %d cards", len(names), len(owner))
-	return w.poolIsFull()
+	env.Note = fmt.Sprintf("%d pods on %d cards", len(names), len(owner))
+	return poolIsFull(env)
 }
 
 // Either pool is full, and the 24 cards that are in none are not lent to it.
-func (w *world) poolIsFull() error {
+func poolIsFull(env *harness.Env) error {
 	for name, notes := range map[string]map[string]string{"more-training": nil,
 		"more-inference": {"use.divvy.dev/pool": "inference"}} {
-		if _, err := w.create(noted(pod(name, container("c", one("40000", "1"))), notes)); err != nil {
+		if _, err := env.Create(harness.WithAnnotationMap(harness.Pod(name, harness.Container("c", harness.OneShare("40000",
+			"1"))), notes)); err != nil {
 			return err
 		}
-		if _, err := w.refused(name); err != nil {
+		if _, err := env.WaitRefused(name); err != nil {
 			return err
 		}
 	}
-	_, err := w.create(noted(pod("unknown", container("c", one("100", "1"))),
+	_, err := env.Create(harness.WithAnnotationMap(harness.Pod("unknown", harness.Container("c", harness.OneShare("100",
+		"1"))),
 		map[string]string{"use.divvy.dev/pool": "trainig"}))
 	if err == nil || !strings.Contains(err.Error(), "trainig") {
 		return fmt.Errorf("a pool that is not there: %v", err)

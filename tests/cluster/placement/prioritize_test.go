@@ -1,14 +1,15 @@
-package main
+package placement
 
 import (
 	"fmt"
 
+	"divvy.dev/tests/cluster/harness"
 	core "k8s.io/api/core/v1"
 )
 
 // wishing prefers a node, as strongly as a pod can.
 func wishing(name, node string) *core.Pod {
-	p := pod(name, container("c", one("3000", "30")))
+	p := harness.Pod(name, harness.Container("c", harness.OneShare("3000", "30")))
 	p.Spec.Affinity = &core.Affinity{NodeAffinity: &core.NodeAffinity{
 		PreferredDuringSchedulingIgnoredDuringExecution: []core.PreferredSchedulingTerm{{Weight: 100,
 			Preference: core.NodeSelectorTerm{MatchExpressions: []core.NodeSelectorRequirement{{
@@ -17,28 +18,28 @@ func wishing(name, node string) *core.Pod {
 }
 
 // lands places it and takes it away again.
-func (w *world) lands(p *core.Pod) (string, error) {
-	if _, err := w.create(p); err != nil {
+func lands(env *harness.Env, p *core.Pod) (string, error) {
+	if _, err := env.Create(p); err != nil {
 		return "", err
 	}
-	placed, err := w.bound(p.Name)
+	placed, err := env.WaitBound(p.Name)
 	if err != nil {
 		return "", err
 	}
-	return placed.Spec.NodeName, w.goes(p.Name)
+	return placed.Spec.NodeName, goes(env, p.Name)
 }
 
 // goes removes it, until nothing is held by it any more.
-func (w *world) goes(name string) error {
-	if err := w.remove(name); err != nil {
+func goes(env *harness.Env, name string) error {
+	if err := env.Delete(name); err != nil {
 		return err
 	}
-	return w.alone()
+	return env.WaitDevicesFree()
 }
 
 // Where a pod goes that wishes nothing is Divvy's choice, the same each time in an empty cluster.
-func preferences(w *world) (err error) {
-	chosen, err := w.lands(pod("none", container("c", one("3000", "30"))))
+func preferences(env *harness.Env) (err error) {
+	chosen, err := lands(env, harness.Pod("none", harness.Container("c", harness.OneShare("3000", "30"))))
 	if err != nil {
 		return err
 	}
@@ -46,29 +47,29 @@ func preferences(w *world) (err error) {
 	if chosen == wish {
 		wish = "node-00001"
 	}
-	got, err := w.lands(wishing("overridden", wish))
+	got, err := lands(env, wishing("overridden", wish))
 	if err != nil {
 		return err
 	}
 	if got != chosen {
 		return fmt.Errorf("it went to %s by preference, and not to %s", got, chosen)
 	}
-	w.all = true
+	env.AllFeasible = true
 	defer func() {
-		w.all = false
-		if again := w.again(); err == nil {
+		env.AllFeasible = false
+		if again := env.Reinstall(); err == nil {
 			err = again
 		}
 	}()
-	if err = w.again(); err != nil {
+	if err = env.Reinstall(); err != nil {
 		return err
 	}
-	if got, err = w.lands(wishing("honoured", wish)); err != nil {
+	if got, err = lands(env, wishing("honoured", wish)); err != nil {
 		return err
 	}
 	if got != wish {
 		return fmt.Errorf("it went to %s, and %s was preferred", got, wish)
 	}
 	// Nothing is reserved while kube-scheduler chooses: who loses a race asks again.
-	return manyAtOnce(w)
+	return manyAtOnce(env)
 }

@@ -1,4 +1,4 @@
-package main
+package webhook
 
 import (
 	"context"
@@ -8,27 +8,29 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"testing"
 	"time"
 
-	core "k8s.io/api/core/v1"
+	"divvy.dev/tests/cluster/checks"
+	"divvy.dev/tests/cluster/harness"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 )
 
-func init() {
-	checks = append(checks,
-		check{"without-the-webhook-no-pod-with-devices-is-made",
-			"webhook down: a GPU pod of every configured name is refused and a plain pod is admitted",
-			doorIsShut},
-		check{"a-new-certificate-is-noticed-by-nobody",
-			"TLS with hot reload and self-managed rotating certificates",
-			certificateChanges})
+func TestAvailability(t *testing.T) {
+	checks.Run(t,
+		checks.Check{Name: "without-the-webhook-no-pod-with-devices-is-made",
+			Requirement: "webhook down: a GPU pod of every configured name is refused and a plain pod is admitted",
+			Run:         doorIsShut},
+		checks.Check{Name: "a-new-certificate-is-noticed-by-nobody",
+			Requirement: "TLS with hot reload and self-managed rotating certificates",
+			Run:         certificateChanges})
 }
 
 // deviceNames are all names of resources that Divvy places.
-func (w *world) deviceNames() ([]string, error) {
-	text, err := exec.CommandContext(w.ctx, w.divvy, "scheduler", "--print", "config").Output()
+func deviceNames(env *harness.Env) ([]string, error) {
+	text, err := exec.CommandContext(env.Ctx, env.Divvy, "scheduler", "--print", "config").Output()
 	if err != nil {
 		return nil, err
 	}
@@ -52,47 +54,42 @@ func (w *world) deviceNames() ([]string, error) {
 	return append(names, "nvidia.com/mig-1g.5gb"), nil
 }
 
-func (w *world) tryPod(p *core.Pod) error {
-	_, err := w.client.CoreV1().Pods(w.space).Create(w.ctx, p, meta.CreateOptions{DryRun: onlyTried})
-	return err
-}
-
-func doorIsShut(w *world) error {
-	names, err := w.deviceNames()
+func doorIsShut(env *harness.Env) error {
+	names, err := deviceNames(env)
 	if err != nil {
 		return err
 	}
-	if err := w.kill(extender); err != nil {
+	if err := env.Kill(harness.ExtenderProcess); err != nil {
 		return err
 	}
-	return errors.Join(w.shut(names), w.again(), w.open(names))
+	return errors.Join(shut(env, names), env.Reinstall(), open(env, names))
 }
 
-func (w *world) shut(names []string) error {
+func shut(env *harness.Env, names []string) error {
 	for _, name := range names {
-		err := w.tryPod(pod("p", container("c", asks{name: "1"})))
+		err := env.DryRunPod(harness.Pod("p", harness.Container("c", harness.Limits{name: "1"})))
 		if err == nil || !strings.Contains(err.Error(), "failed calling webhook") {
 			return fmt.Errorf("%s without the webhook: %v", name, err)
 		}
 		// Who asks not to be seen by it is refused by a policy, which needs nobody of us.
-		unseen := pod("p", container("c", asks{name: "1"}))
+		unseen := harness.Pod("p", harness.Container("c", harness.Limits{name: "1"}))
 		unseen.Labels = map[string]string{"hami.io/webhook": "ignore"}
-		err = w.tryPod(unseen)
+		err = env.DryRunPod(unseen)
 		if err == nil || !strings.Contains(err.Error(), "divvy-devices") {
 			return fmt.Errorf("%s, unseen by the webhook: %v", name, err)
 		}
 	}
-	w.note = fmt.Sprintf("%d names", len(names))
-	if err := w.tryPod(pod("plain", container("c", asks{"cpu": "1"}))); err != nil {
+	env.Note = fmt.Sprintf("%d names", len(names))
+	if err := env.DryRunPod(harness.Pod("plain", harness.Container("c", harness.Limits{"cpu": "1"}))); err != nil {
 		return fmt.Errorf("a pod without devices: %w", err)
 	}
 	return nil
 }
 
 // open is the control: it was the webhook's absence that refused.
-func (w *world) open(names []string) error {
+func open(env *harness.Env, names []string) error {
 	for _, name := range names {
-		err := w.tryPod(pod("p", container("c", asks{name: "1"})))
+		err := env.DryRunPod(harness.Pod("p", harness.Container("c", harness.Limits{name: "1"})))
 		if err != nil && strings.Contains(err.Error(), "failed calling webhook") {
 			return fmt.Errorf("%s with the webhook: %w", name, err)
 		}
@@ -101,12 +98,12 @@ func (w *world) open(names []string) error {
 }
 
 // shownKey is the fingerprint of the certificate that the webhook shows.
-func (w *world) shownKey() (string, error) {
-	found, err := w.ports(standing)
+func shownKey(env *harness.Env) (string, error) {
+	found, err := env.Ports(harness.DefaultReplica)
 	if err != nil {
 		return "", err
 	}
-	address := strings.TrimPrefix(local("https", found.Webhook), "https://")
+	address := strings.TrimPrefix(harness.LocalURL("https", found.Webhook), "https://")
 	// Whom to trust is the API server's question; here it is only which one is shown.
 	connection, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
 	if err != nil {
@@ -118,17 +115,17 @@ func (w *world) shownKey() (string, error) {
 
 // certificateChanges deletes the Secret, which is how one changes the key, while pods are made all
 // the time, and then what the API server trusts.
-func certificateChanges(w *world) error {
-	before, err := w.shownKey()
+func certificateChanges(env *harness.Env) error {
+	before, err := shownKey(env)
 	if err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancel(w.ctx)
+	ctx, stop := context.WithCancel(env.Ctx)
 	made, refused := make(chan int, 1), make(chan error, 1)
 	go func() {
 		count, failed := 0, error(nil)
 		for ; ctx.Err() == nil && failed == nil; count++ {
-			if err := w.tryPod(pod("p", container("c", one("1000", "10")))); err != nil {
+			if err := env.DryRunPod(harness.Pod("p", harness.Container("c", harness.OneShare("1000", "10")))); err != nil {
 				failed = fmt.Errorf("pod %d while the certificate changed: %w", count, err)
 			}
 		}
@@ -136,10 +133,10 @@ func certificateChanges(w *world) error {
 		refused <- failed
 	}()
 	began := time.Now()
-	err = w.client.CoreV1().Secrets(space).Delete(w.ctx, webhookSecret, meta.DeleteOptions{})
+	err = env.Client.CoreV1().Secrets(harness.SystemNamespace).Delete(env.Ctx, harness.WebhookSecret, meta.DeleteOptions{})
 	if err == nil {
-		err = w.until("another certificate is shown", func() error {
-			now, err := w.shownKey()
+		err = env.WaitFor("another certificate is shown", func() error {
+			now, err := shownKey(env)
 			if err == nil && now == before {
 				err = errors.New("it is the one from before")
 			}
@@ -148,23 +145,23 @@ func certificateChanges(w *world) error {
 	}
 	changed := time.Since(began)
 	stop()
-	w.note = fmt.Sprintf("another key after %.0f s, %d pods made meanwhile", changed.Seconds(), <-made)
+	env.Note = fmt.Sprintf("another key after %.0f s, %d pods made meanwhile", changed.Seconds(), <-made)
 	if err = errors.Join(err, <-refused); err != nil {
 		return err
 	}
-	return w.emptiedTrust()
+	return emptiedTrust(env)
 }
 
 // emptiedTrust: somebody applied the registration as it was deployed.
-func (w *world) emptiedTrust() error {
-	hooks := w.client.AdmissionregistrationV1().MutatingWebhookConfigurations()
-	_, err := hooks.Patch(w.ctx, account, types.JSONPatchType,
+func emptiedTrust(env *harness.Env) error {
+	hooks := env.Client.AdmissionregistrationV1().MutatingWebhookConfigurations()
+	_, err := hooks.Patch(env.Ctx, harness.SchedulerAccount, types.JSONPatchType,
 		[]byte(`[{"op":"remove","path":"/webhooks/0/clientConfig/caBundle"}]`), meta.PatchOptions{})
 	if err != nil {
 		return err
 	}
-	err = w.until("its authority is trusted again", func() error {
-		now, err := hooks.Get(w.ctx, account, meta.GetOptions{})
+	err = env.WaitFor("its authority is trusted again", func() error {
+		now, err := hooks.Get(env.Ctx, harness.SchedulerAccount, meta.GetOptions{})
 		if err == nil && len(now.Webhooks[0].ClientConfig.CABundle) == 0 {
 			err = errors.New("nobody is")
 		}
@@ -173,5 +170,5 @@ func (w *world) emptiedTrust() error {
 	if err != nil {
 		return err
 	}
-	return w.until("the webhook works", func() error { return w.webhookWorks(w.ctx, w.client) })
+	return env.WaitFor("the webhook works", func() error { return env.WebhookWorks(env.Ctx, env.Client) })
 }

@@ -1,18 +1,21 @@
-package main
+package webhook
 
 import (
 	"errors"
 	"fmt"
 	"net"
+	"testing"
 	"time"
 
+	"divvy.dev/tests/cluster/checks"
+	"divvy.dev/tests/cluster/harness"
 	core "k8s.io/api/core/v1"
 )
 
-func init() {
-	checks = append(checks, check{"a-hostile-peer-holds-nothing-up",
-		"silent, slow and rubbish connections to the webhook's and the metrics' port, and pods whose shares nearly " +
-			"fit: other pods are admitted and placed, metrics are told, the scheduler's loop goes on", hostilePeer})
+func TestHostilePeers(t *testing.T) {
+	checks.Run(t, checks.Check{Name: "a-hostile-peer-holds-nothing-up",
+		Requirement: "silent, slow and rubbish connections to the webhook's and the metrics' port, and pods whose shares nearly " +
+			"fit: other pods are admitted and placed, metrics are told, the scheduler's loop goes on", Run: hostilePeer})
 }
 
 const (
@@ -90,13 +93,13 @@ func nearlyFits(name string) *core.Pod {
 	var containers []core.Container
 	for at := range 24 {
 		size := 26950 + 100*(at%8)
-		containers = append(containers, container(fmt.Sprintf("c%d", at), one(fmt.Sprint(size), "1")))
+		containers = append(containers, harness.Container(fmt.Sprintf("c%d", at), harness.OneShare(fmt.Sprint(size), "1")))
 	}
-	return pod(name, containers...)
+	return harness.Pod(name, containers...)
 }
 
-func hostilePeer(w *world) error {
-	ports, err := w.ports(standing)
+func hostilePeer(env *harness.Env) error {
+	ports, err := env.Ports(harness.DefaultReplica)
 	if err != nil {
 		return err
 	}
@@ -106,29 +109,29 @@ func hostilePeer(w *world) error {
 		return err
 	}
 	for at := range nearlyFitting {
-		if _, err := w.create(nearlyFits(fmt.Sprintf("nearly-%d", at))); err != nil {
+		if _, err := env.Create(nearlyFits(fmt.Sprintf("nearly-%d", at))); err != nil {
 			return err
 		}
 	}
 	began := time.Now()
 	for at := range 10 {
 		name := fmt.Sprintf("honest-%d", at)
-		if _, err := w.create(pod(name, container("c", one("1000", "10")))); err != nil {
+		if _, err := env.Create(harness.Pod(name, harness.Container("c", harness.OneShare("1000", "10")))); err != nil {
 			return err
 		}
-		if _, err := w.bound(name); err != nil {
+		if _, err := env.WaitBound(name); err != nil {
 			return err
 		}
 	}
 	took := time.Since(began)
-	if _, err := w.refused("nearly-0"); err != nil {
+	if _, err := env.WaitRefused("nearly-0"); err != nil {
 		return err
 	}
 	late, err := lateness(ports.Metrics)
 	if err == nil && late > mostLateness {
 		err = fmt.Errorf("the loop was late by %.3f s; at most %.1f s", late, mostLateness)
 	}
-	w.note = fmt.Sprintf("ten pods in %.1f s, beside %d connections and %d pods that nearly fit; the loop was late by %.3f s",
+	env.Note = fmt.Sprintf("ten pods in %.1f s, beside %d connections and %d pods that nearly fit; the loop was late by %.3f s",
 		took.Seconds(), 2*silentPeers, nearlyFitting, late)
 	return err
 }
@@ -136,7 +139,7 @@ func hostilePeer(w *world) error {
 // lateness is the largest of the last minute.
 func lateness(port int) (float64, error) {
 	late, found := 0.0, false
-	err := scrape(local("http", port)+"/metrics", func(name, _ string, value float64) {
+	err := harness.Scrape(harness.LocalURL("http", port)+"/metrics", func(name, _ string, value float64) {
 		if name == "divvy_scheduler_loop_lateness_max_seconds" {
 			late, found = value, true
 		}

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"divvy.dev/tests/cluster/harness"
 	core "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,7 +69,7 @@ const (
 // A bench is a control plane without its own scheduler and controllers: what runs beside what is
 // measured would be measured, too.
 type bench struct {
-	*installation
+	*harness.Installation
 	ctx    context.Context
 	client *kubernetes.Clientset
 	plan   benchPlan
@@ -97,13 +98,13 @@ func benchCommand(args []string) int {
 	if *only != "" && *only != "rebuild" {
 		fail(2, fmt.Errorf("--only %q is not known; accepted is rebuild", *only))
 	}
-	c, err := open(*dir)
+	c, err := openHere(*dir)
 	if err != nil {
 		fail(1, err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	b := &bench{installation: &installation{cluster: c, divvy: *divvy, deploy: *deploy}, ctx: ctx,
+	b := &bench{Installation: &harness.Installation{Cluster: c, Divvy: *divvy, Deploy: *deploy}, ctx: ctx,
 		plan: fullPlan, only: *only, fake: *fake}
 	if *quick {
 		b.plan = quickPlan
@@ -130,13 +131,13 @@ func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args.
 
 // measure leaves nothing behind, but the logs of what failed.
 func (b *bench) measure() (err error) {
-	if err = b.down(false); err != nil {
+	if err = b.Down(false); err != nil {
 		return err
 	}
 	defer func() {
-		ended := b.down(err != nil)
+		ended := b.Down(err != nil)
 		if ended == nil && err == nil {
-			ended = os.RemoveAll(b.dir)
+			ended = os.RemoveAll(b.Dir)
 		}
 		err = errors.Join(err, ended)
 	}()
@@ -174,12 +175,12 @@ func (b *bench) ground() error {
 	if err := b.describeNodes(most); err != nil {
 		return err
 	}
-	say("starting a control plane in %s", b.dir)
-	if err := b.up(b.ctx); err != nil {
+	say("starting a control plane in %s", b.Dir)
+	if err := b.Up(b.ctx); err != nil {
 		return err
 	}
 	var err error
-	if b.client, err = b.cluster.client(); err != nil {
+	if b.client, err = b.Cluster.Client(); err != nil {
 		return err
 	}
 	spaces := b.client.CoreV1().Namespaces()
@@ -188,23 +189,23 @@ func (b *bench) ground() error {
 	if err != nil {
 		return err
 	}
-	err = b.processes.wait(b.ctx, "kube-controller-manager", func() error {
+	err = b.Processes.Wait(b.ctx, "kube-controller-manager", func() error {
 		_, err := b.client.CoreV1().ServiceAccounts(benchSpace).Get(b.ctx, "default", meta.GetOptions{})
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if err := b.prepareInstall(b.ctx, b.client); err != nil {
+	if err := b.PrepareInstall(b.ctx, b.client); err != nil {
 		return err
 	}
-	server := local("https", b.cluster.ports.Apiserver)
-	if err := b.writeAccount(b.ctx, b.client, standing, server); err != nil {
+	server := harness.LocalURL("https", b.Cluster.Ports.Apiserver)
+	if err := b.WriteAccount(b.ctx, b.client, harness.DefaultReplica, server); err != nil {
 		return err
 	}
 	for _, name := range []string{"kube-scheduler", "kube-controller-manager"} {
-		if one, known := b.processes.find(name); known {
-			if err := one.end(stopBound); err != nil {
+		if one, known := b.Processes.Find(name); known {
+			if err := one.End(harness.StopBound); err != nil {
 				return err
 			}
 		}
@@ -233,7 +234,7 @@ func (b *bench) describeNodes(count int) error {
 
 func (b *bench) makeUpTo(from, to int) error {
 	say("making nodes up to %d", to)
-	return atOnce(to-from, func(at int) error {
+	return harness.Concurrently(to-from, func(at int) error {
 		_, err := b.client.CoreV1().Nodes().Create(b.ctx, &b.nodes[from+at], meta.CreateOptions{})
 		return err
 	})

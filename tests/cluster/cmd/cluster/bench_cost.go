@@ -1,22 +1,21 @@
 package main
 
 import (
-	"bufio"
-	"crypto/tls"
 	"fmt"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
+
+	"divvy.dev/tests/cluster/harness"
 )
 
 // Ticks of the clock that processes' time is counted in (sysconf _SC_CLK_TCK; 100 on all Linux).
 const ticksPerSecond = 100
 
 // processorSeconds is what a process has used so far: utime and stime of /proc/PID/stat.
-func (ps processes) processorSeconds(name string) (float64, error) {
-	one, known := ps.find(name)
-	if !known || !one.alive() {
+func processorSeconds(ps harness.Processes, name string) (float64, error) {
+	one, known := ps.Find(name)
+	if !known || !one.Alive() {
 		return 0, nil
 	}
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", one.Pid))
@@ -39,8 +38,8 @@ func (ps processes) processorSeconds(name string) (float64, error) {
 }
 
 // memoryMiB is the most that a process ever had in memory, and what it has now.
-func (ps processes) memoryMiB(name string) (most, now float64, err error) {
-	one, known := ps.find(name)
+func memoryMiB(ps harness.Processes, name string) (most, now float64, err error) {
+	one, known := ps.Find(name)
 	if !known {
 		return 0, 0, fmt.Errorf("%s does not run", name)
 	}
@@ -48,7 +47,7 @@ func (ps processes) memoryMiB(name string) (most, now float64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	for _, line := range lines(string(text)) {
+	for _, line := range harness.Lines(string(text)) {
 		var kibibytes float64
 		if n, _ := fmt.Sscanf(line, "VmHWM: %f kB", &kibibytes); n == 1 {
 			most = kibibytes / 1024
@@ -66,7 +65,7 @@ func machineSeconds() (busy, all float64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	for at, field := range strings.Fields(lines(string(text))[0])[1:9] {
+	for at, field := range strings.Fields(harness.Lines(string(text))[0])[1:9] {
 		ticks, err := strconv.ParseFloat(field, 64)
 		if err != nil {
 			return 0, 0, err
@@ -84,39 +83,10 @@ type metrics map[string]float64
 
 func (b *bench) metrics() (metrics, error) {
 	found := metrics{}
-	err := scrape(local("https", b.second)+"/metrics", func(name, _ string, value float64) {
+	err := harness.Scrape(harness.LocalURL("https", b.second)+"/metrics", func(name, _ string, value float64) {
 		found[name] += value
 	})
 	return found, err
-}
-
-// scrape hands on every sample: its family, its labels as they are written, its value.
-func scrape(url string, each func(name, labels string, value float64)) error {
-	client := &http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
-	defer client.CloseIdleConnections()
-	answer, err := client.Get(url)
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", url, answer.Status)
-	}
-	in := bufio.NewScanner(answer.Body)
-	in.Buffer(nil, 1<<20)
-	for in.Scan() {
-		line := in.Text()
-		space := strings.LastIndexByte(line, ' ')
-		if space < 0 || strings.HasPrefix(line, "#") {
-			continue
-		}
-		name, labels, _ := strings.Cut(line[:space], "{")
-		if value, err := strconv.ParseFloat(line[space+1:], 64); err == nil {
-			each(name, strings.TrimSuffix(labels, "}"), value)
-		}
-	}
-	return in.Err()
 }
 
 // cost is what was used up to an instant.
@@ -126,7 +96,8 @@ type cost struct {
 	used      map[string]float64
 }
 
-var costly = []string{"etcd", "kube-apiserver", standing.second(), standing.extender()}
+var costly = []string{"etcd", "kube-apiserver", harness.DefaultReplica.KubeScheduler(),
+	harness.DefaultReplica.Extender()}
 
 func (b *bench) cost() (cost, error) {
 	now := cost{used: map[string]float64{}}
@@ -138,7 +109,7 @@ func (b *bench) cost() (cost, error) {
 		return now, err
 	}
 	for _, name := range costly {
-		if now.used[name], err = b.processes.processorSeconds(name); err != nil {
+		if now.used[name], err = processorSeconds(b.Processes, name); err != nil {
 			return now, err
 		}
 	}

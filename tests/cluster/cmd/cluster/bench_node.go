@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"divvy.dev/tests/cluster/harness"
 	core "k8s.io/api/core/v1"
 )
 
@@ -56,10 +57,10 @@ const (
 
 // A nodeBench acts in a namespace of its own.
 type nodeBench struct {
-	*world
+	*harness.Env
 	plan   nodePlan
 	parts  []string // of Divvy's, by which process
-	log    *audit
+	log    *harness.Audit
 	report report
 }
 
@@ -77,16 +78,16 @@ func benchNodeCommand(args []string) int {
 	if flags.NArg() > 0 {
 		fail(2, fmt.Errorf("%q is not expected", flags.Arg(0)))
 	}
-	c, err := open(*dir)
+	c, err := openHere(*dir)
 	if err != nil {
 		fail(1, err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	simulated = benchCards
-	b := &nodeBench{plan: fullNodePlan, parts: []string{agentProcess}}
+	harness.SimulatedDevices = benchCards
+	b := &nodeBench{plan: fullNodePlan, parts: []string{harness.AgentProcess}}
 	if *helper {
-		b.parts = append(b.parts, helperProcess)
+		b.parts = append(b.parts, harness.HelperProcess)
 	}
 	if *quick {
 		b.plan = quickNodePlan
@@ -110,38 +111,38 @@ func benchNodeCommand(args []string) int {
 }
 
 // measure leaves nothing behind, but the logs of what failed.
-func (b *nodeBench) measure(ctx context.Context, c *cluster, build, deploy string) (err error) {
-	if err = c.down(false); err != nil {
+func (b *nodeBench) measure(ctx context.Context, c *harness.Cluster, build, deploy string) (err error) {
+	if err = c.Down(false); err != nil {
 		return err
 	}
 	defer func() {
-		ended := c.down(err != nil)
+		ended := c.Down(err != nil)
 		if ended == nil && err == nil {
-			ended = os.RemoveAll(c.dir)
+			ended = os.RemoveAll(c.Dir)
 		}
 		err = errors.Join(err, ended)
 	}()
 	divvy := build + "/bin/divvy"
-	if err = c.command(ctx, "", divvy, deploy, build, "", false, len(b.parts) > 1); err != nil {
+	if err = bringUp(c, ctx, "", divvy, deploy, build, "", false, len(b.parts) > 1); err != nil {
 		return err
 	}
-	client, err := c.client()
+	client, err := c.Client()
 	if err != nil {
 		return err
 	}
-	i := &installation{cluster: c, divvy: divvy, deploy: deploy, own: true}
-	b.world = &world{i, ctx, client, benchSpace, ""}
-	node, err := c.kubeletNode(ctx, core.NodeReady)
+	i := &harness.Installation{Cluster: c, Divvy: divvy, Deploy: deploy, OwnCertificate: true}
+	b.Env = &harness.Env{Installation: i, Ctx: ctx, Client: client, Namespace: benchSpace, Note: ""}
+	node, err := c.KubeletNode(ctx, core.NodeReady)
 	if err != nil {
 		return err
 	}
 	b.report.driver = fmt.Sprintf("kubelet %s, %s, all of %s on this machine; %s", node.Status.NodeInfo.KubeletVersion,
-		node.Status.NodeInfo.ContainerRuntimeVersion, simulated, strings.Join(b.parts, " and "))
-	if b.log, err = openAudit(c.path("audit.log")); err != nil {
+		node.Status.NodeInfo.ContainerRuntimeVersion, harness.SimulatedDevices, strings.Join(b.parts, " and "))
+	if b.log, err = harness.OpenAudit(c.Path("audit.log")); err != nil {
 		return err
 	}
-	defer b.log.close()
-	return b.inside(func(*world) error {
+	defer b.log.Close()
+	return b.InNamespace(func(*harness.Env) error {
 		for _, step := range []func() error{b.measureStarts, b.measureContention, b.measureKubelets} {
 			if err := step(); err != nil {
 				return err

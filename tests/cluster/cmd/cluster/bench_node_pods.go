@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"divvy.dev/tests/cluster/harness"
 	core "k8s.io/api/core/v1"
 )
 
@@ -20,9 +21,9 @@ func (b *nodeBench) measureStarts() error {
 	say("starting %d pods with a share and %d without", b.plan.starts, b.plan.starts)
 	var took [2]latencies
 	for at := range 2 * b.plan.starts {
-		var limits asks
+		var limits harness.Limits
 		if at%2 == 1 {
-			limits = one("1000", "10")
+			limits = harness.OneShare("1000", "10")
 		}
 		milliseconds, err := b.oneStart(fmt.Sprintf("start-%d", at), limits)
 		if err != nil {
@@ -40,13 +41,13 @@ func (b *nodeBench) measureStarts() error {
 	return nil
 }
 
-func (b *nodeBench) oneStart(name string, limits asks) (float64, error) {
-	p := probe(name, limits)
+func (b *nodeBench) oneStart(name string, limits harness.Limits) (float64, error) {
+	p := harness.ProbePod(name, limits)
 	p.Spec.Containers[0].Args = []string{"begin"}
-	if _, err := b.create(p); err != nil {
+	if _, err := b.Create(p); err != nil {
 		return 0, err
 	}
-	said, err := b.ended(name, 0)
+	said, err := b.WaitResult(name, 0)
 	if err != nil {
 		return 0, err
 	}
@@ -54,7 +55,7 @@ func (b *nodeBench) oneStart(name string, limits asks) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := b.remove(name); err != nil {
+	if err := b.Delete(name); err != nil {
 		return 0, err
 	}
 	began := time.Unix(0, int64(said["began"]))
@@ -63,9 +64,9 @@ func (b *nodeBench) oneStart(name string, limits asks) (float64, error) {
 
 // boundAt is by the API server's clock, which is that of the container.
 func (b *nodeBench) boundAt(name string) (at time.Time, err error) {
-	err = b.until("the audit log tells of "+name, func() error {
-		err := b.log.read(func(one *write) {
-			if one.binding() && one.Object.Namespace == b.space && one.Object.Name == name {
+	err = b.WaitFor("the audit log tells of "+name, func() error {
+		err := b.log.Read(func(one *harness.AuditedWrite) {
+			if one.Binding() && one.Object.Namespace == b.Namespace && one.Object.Name == name {
 				at = one.Done
 			}
 		})
@@ -81,14 +82,14 @@ func (b *nodeBench) boundAt(name string) (at time.Time, err error) {
 func (b *nodeBench) measureContention() error {
 	say("starting %d pods that compute", b.plan.tenants)
 	for at := range b.plan.tenants {
-		p := probe(fmt.Sprintf("tenant-%d", at), one("1000", "10"))
+		p := harness.ProbePod(fmt.Sprintf("tenant-%d", at), harness.OneShare("1000", "10"))
 		p.Spec.Containers[0].Args = []string{"contend", "2000000"}
-		if _, err := b.create(p); err != nil {
+		if _, err := b.Create(p); err != nil {
 			return err
 		}
 	}
 	for at := range b.plan.tenants {
-		if err := b.shows("divvy_tenant_processes", fmt.Sprintf("tenant-%d", at), "} 1"); err != nil {
+		if err := b.WaitMetric("divvy_tenant_processes", fmt.Sprintf("tenant-%d", at), "} 1"); err != nil {
 			return err
 		}
 	}
@@ -99,7 +100,7 @@ func (b *nodeBench) measureContention() error {
 		return err
 	}
 	say("looking at them for %v", b.plan.contend)
-	if err := b.log.read(func(*write) {}); err != nil {
+	if err := b.log.Read(func(*harness.AuditedWrite) {}); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -131,7 +132,7 @@ func (b *nodeBench) processorSeconds() ([]float64, error) {
 	seconds := make([]float64, len(b.parts))
 	for at, part := range b.parts {
 		var err error
-		if seconds[at], err = b.processes.processorSeconds(part); err != nil {
+		if seconds[at], err = processorSeconds(b.Processes, part); err != nil {
 			return nil, err
 		}
 	}
@@ -149,7 +150,7 @@ func sumOf(all []float64) (sum float64) {
 func (b *nodeBench) memory() error {
 	var most, now, last float64
 	for _, part := range b.parts {
-		of, at, err := b.processes.memoryMiB(part)
+		of, at, err := memoryMiB(b.Processes, part)
 		if err != nil {
 			return err
 		}
@@ -165,8 +166,8 @@ func (b *nodeBench) memory() error {
 
 // fullKnown waits until the node has said which cards are full: that is what changed last.
 func (b *nodeBench) fullKnown() error {
-	return b.until("the node says which cards are full", func() error {
-		node, err := b.kubeletNode(b.ctx, core.NodeReady)
+	return b.WaitFor("the node says which cards are full", func() error {
+		node, err := b.KubeletNode(b.Ctx, core.NodeReady)
 		if err != nil {
 			return err
 		}
@@ -182,8 +183,8 @@ func (b *nodeBench) fullKnown() error {
 func (b *nodeBench) writes(seconds float64) error {
 	count := 0
 	var what []string
-	err := b.log.read(func(one *write) {
-		if strings.HasSuffix(one.User.Username, ":"+agentAccount) {
+	err := b.log.Read(func(one *harness.AuditedWrite) {
+		if strings.HasSuffix(one.User.Username, ":"+harness.AgentAccount) {
 			count++
 			what = append(what, one.Verb+" "+one.Object.Resource+" "+one.Object.Name)
 		}
@@ -198,7 +199,7 @@ func (b *nodeBench) scrapes() error {
 	bytes := 0
 	for range b.plan.scrapes {
 		began := time.Now()
-		answer, err := http.Get("http://" + agentMetrics + "/metrics")
+		answer, err := http.Get("http://" + harness.AgentMetrics + "/metrics")
 		if err != nil {
 			return err
 		}
@@ -219,11 +220,11 @@ func (b *nodeBench) scrapes() error {
 
 // kubeletPort is the one that the kubelet was told.
 func (b *nodeBench) kubeletPort() (int, error) {
-	text, err := os.ReadFile(b.path("kubelet.yaml"))
+	text, err := os.ReadFile(b.Path("kubelet.yaml"))
 	if err != nil {
 		return 0, err
 	}
-	for _, line := range lines(string(text)) {
+	for _, line := range harness.Lines(string(text)) {
 		var port int
 		if n, _ := fmt.Sscanf(line, "port: %d", &port); n == 1 {
 			return port, nil
@@ -241,7 +242,7 @@ func (b *nodeBench) allocations() error {
 	const family = "kubelet_device_plugin_alloc_duration_seconds"
 	var all, within float64
 	buckets := map[string]float64{}
-	err = scrape(local("https", port)+"/metrics", func(name, labels string, value float64) {
+	err = harness.Scrape(harness.LocalURL("https", port)+"/metrics", func(name, labels string, value float64) {
 		if name == family+"_count" {
 			all += value
 		}
@@ -282,27 +283,27 @@ func (b *nodeBench) measureKubelets() error {
 }
 
 func (b *nodeBench) oneKubelet() (float64, error) {
-	before := b.registrations()
-	one, known := b.processes.find("kubelet")
+	before := b.RegistrationCount()
+	one, known := b.Processes.Find("kubelet")
 	if !known {
 		return 0, errors.New("there is no kubelet")
 	}
 	if err := syscall.Kill(one.Pid, syscall.SIGKILL); err != nil {
 		return 0, err
 	}
-	if err := one.end(stopBound); err != nil {
+	if err := one.End(harness.StopBound); err != nil {
 		return 0, err
 	}
-	const socket = kubeletDir + "/device-plugins/kubelet.sock"
+	const socket = harness.KubeletDir + "/device-plugins/kubelet.sock"
 	old, err := os.Stat(socket)
 	if err != nil {
 		return 0, err
 	}
-	if err := b.runKubelet(); err != nil {
+	if err := b.RunKubelet(); err != nil {
 		return 0, err
 	}
 	var there time.Time
-	err = b.until("the kubelet's socket", func() error {
+	err = b.WaitFor("the kubelet's socket", func() error {
 		now, err := os.Stat(socket)
 		if err == nil && os.SameFile(old, now) && old.ModTime().Equal(now.ModTime()) {
 			err = errors.New("it is the old one")
@@ -315,9 +316,9 @@ func (b *nodeBench) oneKubelet() (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	err = b.until("the kubelet knows the agent again", func() error {
-		if b.registrations() == before {
-			return errors.New(b.processes.tail(agentProcess))
+	err = b.WaitFor("the kubelet knows the agent again", func() error {
+		if b.RegistrationCount() == before {
+			return errors.New(b.Processes.Tail(harness.AgentProcess))
 		}
 		return nil
 	})

@@ -9,12 +9,13 @@ import (
 	"syscall"
 	"time"
 
+	"divvy.dev/tests/cluster/harness"
 	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 )
 
-const accountUser = "system:serviceaccount:" + space + ":" + account
+const accountUser = "system:serviceaccount:" + harness.SystemNamespace + ":" + harness.SchedulerAccount
 
 // A run is one stream of pods, placed with Divvy or without it.
 type run struct {
@@ -24,11 +25,11 @@ type run struct {
 	Writes     map[string]int `json:"writes"` // of our identity: by verb, what and whose program
 }
 
-func (b *bench) stopwatchFile() string { return b.path("stopwatch.txt") }
+func (b *bench) stopwatchFile() string { return b.Path("stopwatch.txt") }
 
 // configFor is the deployed configuration, with a stopwatch; without Divvy nothing else differs.
-func (b *bench) configFor(found extenderPorts, divvied bool) (string, error) {
-	text, err := b.schedulerConfig(standing, local("http", found.Extender))
+func (b *bench) configFor(found harness.ExtenderPorts, divvied bool) (string, error) {
+	text, err := b.SchedulerConfig(harness.DefaultReplica, harness.LocalURL("http", found.Extender))
 	if err != nil {
 		return "", err
 	}
@@ -44,9 +45,9 @@ func (b *bench) configFor(found extenderPorts, divvied bool) (string, error) {
 		return "", fmt.Errorf("the configuration has %d profiles", len(profiles))
 	}
 	profile := profiles[0].(map[string]any)
-	timed := map[string]any{"enabled": []any{map[string]any{"name": stopwatchName}}}
+	timed := map[string]any{"enabled": []any{map[string]any{"name": pluginTimerName}}}
 	profile["plugins"] = map[string]any{"preFilter": timed, "reserve": timed}
-	profile["pluginConfig"] = []any{map[string]any{"name": stopwatchName,
+	profile["pluginConfig"] = []any{map[string]any{"name": pluginTimerName,
 		"args": map[string]any{"file": b.stopwatchFile()}}}
 	made, err := yaml.Marshal(config)
 	return string(made), err
@@ -54,19 +55,20 @@ func (b *bench) configFor(found extenderPorts, divvied bool) (string, error) {
 
 // startParts: kube-scheduler and, if so, Divvy; warm when pods have been placed by them.
 func (b *bench) startParts(divvied bool) error {
-	if err := b.remove(); err != nil {
+	if err := b.Remove(); err != nil {
 		return err
 	}
-	var found extenderPorts
+	var found harness.ExtenderPorts
 	if divvied {
-		if err := b.startExtender(standing); err != nil {
+		if err := b.StartExtender(harness.DefaultReplica); err != nil {
 			return err
 		}
-		err := b.processes.wait(b.ctx, standing.extender(), func() error { return b.extenderReady(standing) })
+		err := b.Processes.Wait(b.ctx, harness.DefaultReplica.Extender(),
+			func() error { return b.ExtenderReady(harness.DefaultReplica) })
 		if err != nil {
 			return err
 		}
-		if found, err = b.installation.ports(standing); err != nil {
+		if found, err = b.Installation.Ports(harness.DefaultReplica); err != nil {
 			return err
 		}
 	}
@@ -74,25 +76,26 @@ func (b *bench) startParts(divvied bool) error {
 	if err != nil {
 		return err
 	}
-	if err := chooseInto(&b.second); err != nil {
+	if err := harness.ChooseFreePorts(&b.second); err != nil {
 		return err
 	}
-	if err := b.runKubeScheduler(standing, config, b.second); err != nil {
+	if err := b.RunKubeScheduler(harness.DefaultReplica, config, b.second); err != nil {
 		return err
 	}
-	err = b.processes.wait(b.ctx, standing.second(), func() error {
-		return answers(local("https", b.second) + "/readyz")
+	err = b.Processes.Wait(b.ctx, harness.DefaultReplica.KubeScheduler(), func() error {
+		return harness.RespondsOK(harness.LocalURL("https", b.second) + "/readyz")
 	})
 	if err != nil || !divvied {
 		return err
 	}
-	return b.processes.wait(b.ctx, standing.extender(), func() error { return b.leads(standing) })
+	return b.Processes.Wait(b.ctx, harness.DefaultReplica.Extender(),
+		func() error { return b.Leads(harness.DefaultReplica) })
 }
 
 func (b *bench) makePods(prefix string, count int) error {
-	return atOnce(count, func(at int) error {
-		p := pod(fmt.Sprintf("%s-%d", prefix, at), container("c", asks{countName: "1"}))
-		p.Spec.SchedulerName = account
+	return harness.Concurrently(count, func(at int) error {
+		p := harness.Pod(fmt.Sprintf("%s-%d", prefix, at), harness.Container("c", harness.Limits{countName: "1"}))
+		p.Spec.SchedulerName = harness.SchedulerAccount
 		_, err := b.client.CoreV1().Pods(benchSpace).Create(b.ctx, p, meta.CreateOptions{})
 		return err
 	})
@@ -100,10 +103,10 @@ func (b *bench) makePods(prefix string, count int) error {
 
 func (b *bench) removePods(prefix string, count int) error {
 	none := int64(0)
-	return atOnce(count, func(at int) error {
+	return harness.Concurrently(count, func(at int) error {
 		err := b.client.CoreV1().Pods(benchSpace).Delete(b.ctx, fmt.Sprintf("%s-%d", prefix, at),
 			meta.DeleteOptions{GracePeriodSeconds: &none})
-		if isNotFound(err) {
+		if harness.IsNotFound(err) {
 			return nil
 		}
 		return err
@@ -112,20 +115,20 @@ func (b *bench) removePods(prefix string, count int) error {
 
 // signalScheduler holds kube-scheduler, or lets it go on.
 func (b *bench) signalScheduler(signal syscall.Signal) error {
-	one, known := b.processes.find(standing.second())
-	if !known || !one.alive() {
-		return fmt.Errorf("kube-scheduler has ended: %s", b.processes.log(standing.second()))
+	one, known := b.Processes.Find(harness.DefaultReplica.KubeScheduler())
+	if !known || !one.Alive() {
+		return fmt.Errorf("kube-scheduler has ended: %s", b.Processes.Log(harness.DefaultReplica.KubeScheduler()))
 	}
 	return syscall.Kill(one.Pid, signal)
 }
 
 // bindings waits until so many pods are bound, and is when each was.
-func (b *bench) bindings(log *audit, count int, each func(*write)) ([]time.Time, error) {
+func (b *bench) bindings(log *harness.Audit, count int, each func(*harness.AuditedWrite)) ([]time.Time, error) {
 	var bound []time.Time
-	for end := time.Now().Add(readyBound); len(bound) < count; {
-		err := log.read(func(one *write) {
+	for end := time.Now().Add(harness.ReadyBound); len(bound) < count; {
+		err := log.Read(func(one *harness.AuditedWrite) {
 			each(one)
-			if one.binding() && one.Object.Namespace == benchSpace {
+			if one.Binding() && one.Object.Namespace == benchSpace {
 				bound = append(bound, one.Done)
 			}
 		})
@@ -137,7 +140,8 @@ func (b *bench) bindings(log *audit, count int, each func(*write)) ([]time.Time,
 		}
 		if time.Now().After(end) {
 			return nil, fmt.Errorf("%d of %d pods are bound after %v; the end of %s:\n%s", len(bound),
-				count, readyBound, b.processes.log(standing.second()), b.processes.tail(standing.second()))
+				count, harness.ReadyBound, b.Processes.Log(harness.DefaultReplica.KubeScheduler()),
+				b.Processes.Tail(harness.DefaultReplica.KubeScheduler()))
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -151,12 +155,12 @@ func (b *bench) once(divvied bool) (made run, err error) {
 	if err := b.startParts(divvied); err != nil {
 		return made, err
 	}
-	log, err := openAudit(b.path("audit.log"))
+	log, err := harness.OpenAudit(b.Path("audit.log"))
 	if err != nil {
 		return made, err
 	}
-	defer log.close()
-	nobody := func(*write) {}
+	defer log.Close()
+	nobody := func(*harness.AuditedWrite) {}
 	if err := b.makePods("warm", b.plan.warm); err != nil {
 		return made, err
 	}
@@ -179,16 +183,16 @@ func (b *bench) once(divvied bool) (made run, err error) {
 	}
 	made.Spent, _, err = readStopwatch(b.stopwatchFile(), from)
 	sort.Float64s(made.Spent)
-	err = errors.Join(err, b.remove(), b.removePods("p", b.plan.pods),
+	err = errors.Join(err, b.Remove(), b.removePods("p", b.plan.pods),
 		b.removePods("warm", b.plan.warm), os.Remove(b.stopwatchFile()))
 	return made, err
 }
 
 // placed lets kube-scheduler go on, until all are bound and what is said of it is written.
-func (b *bench) placed(log *audit, made *run) error {
+func (b *bench) placed(log *harness.Audit, made *run) error {
 	made.Writes = map[string]int{}
 	events := 0
-	count := func(one *write) {
+	count := func(one *harness.AuditedWrite) {
 		if one.User.Username != accountUser {
 			return
 		}
@@ -203,7 +207,7 @@ func (b *bench) placed(log *audit, made *run) error {
 		}
 	}
 	// What it asked before is told late; the clock is set by what it can only have asked since.
-	if err := log.read(func(*write) {}); err != nil {
+	if err := log.Read(func(*harness.AuditedWrite) {}); err != nil {
 		return err
 	}
 	if err := b.signalScheduler(syscall.SIGCONT); err != nil {
@@ -225,9 +229,9 @@ func (b *bench) placed(log *audit, made *run) error {
 	}
 	made.Saturation = saturated(before, after, time.Since(began).Seconds())
 	made.PerSecond = float64(len(bound)-1) / bound[len(bound)-1].Sub(bound[0]).Seconds()
-	for end := time.Now().Add(stopBound); events < b.plan.pods && time.Now().Before(end); {
+	for end := time.Now().Add(harness.StopBound); events < b.plan.pods && time.Now().Before(end); {
 		time.Sleep(20 * time.Millisecond)
-		if err := log.read(count); err != nil {
+		if err := log.Read(count); err != nil {
 			return err
 		}
 	}
@@ -320,12 +324,12 @@ func (b *bench) reportWrites(runs []run) {
 func (b *bench) alreadyThere(at int) *core.Pod {
 	node := &b.nodes[at%len(b.nodes)]
 	device := at / len(b.nodes) % benchDevices
-	p := pod(fmt.Sprintf("held-%d", at), container("c", asks{countName: "1",
+	p := harness.Pod(fmt.Sprintf("held-%d", at), harness.Container("c", harness.Limits{countName: "1",
 		"nvidia.com/gpumem": "8000", "nvidia.com/gpucores": "10"}))
 	p.Spec.NodeName = node.Name
-	p.Spec.SchedulerName = account
+	p.Spec.SchedulerName = harness.SchedulerAccount
 	share := fmt.Sprintf("GPU-%s-%d,NVIDIA,8000,10:;", node.Name, device)
-	p.Annotations = map[string]string{assigned: node.Name, allocated: share,
+	p.Annotations = map[string]string{harness.AssignedNodeKey: node.Name, harness.AllocatedKey: share,
 		"hami.io/vgpu-devices-to-allocate": share, "hami.io/vgpu-time": "1",
 		"hami.io/bind-time": "1", "hami.io/bind-phase": "success"}
 	return p

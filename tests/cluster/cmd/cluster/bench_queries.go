@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"divvy.dev/tests/cluster/harness"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -26,14 +27,14 @@ const refusedPerSecond = 20
 
 // measureQueries: the answers of a Divvy that knows a full cluster, and what knowing it takes.
 func (b *bench) measureQueries() error {
-	if err := b.remove(); err != nil {
+	if err := b.Remove(); err != nil {
 		return err
 	}
 	say("making %d pods that hold devices", b.plan.held)
 	if err := b.asBeforePolicies(); err != nil {
 		return err
 	}
-	err := atOnce(b.plan.held, func(at int) error {
+	err := harness.Concurrently(b.plan.held, func(at int) error {
 		if at == 0 {
 			return nil
 		}
@@ -47,7 +48,7 @@ func (b *bench) measureQueries() error {
 	if err := b.measureRebuild(); err != nil || b.only == "rebuild" {
 		return err
 	}
-	found, err := b.installation.ports(standing)
+	found, err := b.Installation.Ports(harness.DefaultReplica)
 	if err != nil {
 		return err
 	}
@@ -60,7 +61,7 @@ func (b *bench) measureQueries() error {
 	if err := b.measureWebhook(found); err != nil {
 		return err
 	}
-	most, _, err := b.processes.memoryMiB(standing.extender())
+	most, _, err := memoryMiB(b.Processes, harness.DefaultReplica.Extender())
 	b.report.atMost("rss_mib", most, mostMiB)
 	return err
 }
@@ -72,7 +73,7 @@ func (b *bench) asBeforePolicies() error {
 	if err := bindings.Delete(b.ctx, "divvy-devices", meta.DeleteOptions{}); err != nil {
 		return err
 	}
-	return b.processes.wait(b.ctx, "kube-apiserver", func() error {
+	return b.Processes.Wait(b.ctx, "kube-apiserver", func() error {
 		_, err := b.client.CoreV1().Pods(benchSpace).Create(b.ctx, b.alreadyThere(0), meta.CreateOptions{})
 		return err
 	})
@@ -80,21 +81,22 @@ func (b *bench) asBeforePolicies() error {
 
 // measureRebuild: from its start until it says that it knows the cluster.
 func (b *bench) measureRebuild() error {
-	b.alone = true // only asked, and binds nothing
+	b.Alone = true // only asked, and binds nothing
 	var walls, used []float64
 	for range b.plan.starts {
-		if err := b.remove(); err != nil {
+		if err := b.Remove(); err != nil {
 			return err
 		}
 		began := time.Now()
-		if err := b.startExtender(standing); err != nil {
+		if err := b.StartExtender(harness.DefaultReplica); err != nil {
 			return err
 		}
-		if err := b.processes.wait(b.ctx, standing.extender(), func() error { return b.leads(standing) }); err != nil {
+		if err := b.Processes.Wait(b.ctx, harness.DefaultReplica.Extender(),
+			func() error { return b.Leads(harness.DefaultReplica) }); err != nil {
 			return err
 		}
 		walls = append(walls, time.Since(began).Seconds())
-		seconds, err := b.processes.processorSeconds(standing.extender())
+		seconds, err := processorSeconds(b.Processes, harness.DefaultReplica.Extender())
 		if err != nil {
 			return err
 		}
@@ -116,7 +118,7 @@ func (b *bench) measureRebuild() error {
 func (b *bench) loadPods() ([]string, error) {
 	var texts []string
 	for at := range loadKinds {
-		p := pod(fmt.Sprintf("load-%d", at), container("c", asks{countName: "1",
+		p := harness.Pod(fmt.Sprintf("load-%d", at), harness.Container("c", harness.Limits{countName: "1",
 			"nvidia.com/gpumem": fmt.Sprint(1000 + 500*at), "nvidia.com/gpucores": "5"}))
 		p.Spec.SchedulerName = "nobody"
 		made, err := b.client.CoreV1().Pods(benchSpace).Create(b.ctx, p, meta.CreateOptions{})
@@ -124,7 +126,7 @@ func (b *bench) loadPods() ([]string, error) {
 			return nil, err
 		}
 		made.ManagedFields = nil
-		made.Spec.SchedulerName = account
+		made.Spec.SchedulerName = harness.SchedulerAccount
 		text, err := json.Marshal(made)
 		if err != nil {
 			return nil, err
@@ -166,7 +168,7 @@ func oneNode(answer []byte) error {
 	return nil
 }
 
-func (b *bench) measureFilter(found extenderPorts) error {
+func (b *bench) measureFilter(found harness.ExtenderPorts) error {
 	say("asking /filter %d times a second with %d names", perSecond, len(b.nodes))
 	pods, err := b.loadPods()
 	if err != nil {
@@ -182,12 +184,12 @@ func (b *bench) measureFilter(found extenderPorts) error {
 		uid := fmt.Sprintf("00000000-0000-4000-8000-%012d", asked)
 		body := `{"Pod":` + strings.ReplaceAll(pods[at%loadKinds], "UID-OF-IT", uid) +
 			`,"Nodes":null,"NodeNames":` + orders[at%loadOrders] + "}\n"
-		return query{local("http", found.Extender) + "/filter", []byte(body), oneNode}
+		return query{harness.LocalURL("http", found.Extender) + "/filter", []byte(body), oneNode}
 	}
 	if _, err := openLoop(perSecond, warmLoad, next); err != nil {
 		return err
 	}
-	before, err := b.processes.processorSeconds(standing.extender())
+	before, err := processorSeconds(b.Processes, harness.DefaultReplica.Extender())
 	if err != nil {
 		return err
 	}
@@ -195,7 +197,7 @@ func (b *bench) measureFilter(found extenderPorts) error {
 	if err != nil {
 		return err
 	}
-	after, err := b.processes.processorSeconds(standing.extender())
+	after, err := processorSeconds(b.Processes, harness.DefaultReplica.Extender())
 	b.report.add("filter_p50_ms", took.at(0.5))
 	b.report.atMost("filter_p99_ms", took.at(0.99), mostFilterMs)
 	b.report.add("filter_p999_ms", took.at(0.999))
@@ -219,9 +221,9 @@ func nowhere(answer []byte) error {
 }
 
 // measureRefusals: the same of pods that fit nowhere, for which every node needs a reason.
-func (b *bench) measureRefusals(found extenderPorts) error {
+func (b *bench) measureRefusals(found harness.ExtenderPorts) error {
 	say("asking /filter %d times a second for pods that fit nowhere", refusedPerSecond)
-	text, err := json.Marshal(pod("refused", container("c", asks{countName: "1",
+	text, err := json.Marshal(harness.Pod("refused", harness.Container("c", harness.Limits{countName: "1",
 		"nvidia.com/gpumem": "1000000", "nvidia.com/gpucores": "5"})))
 	if err != nil {
 		return err
@@ -234,12 +236,12 @@ func (b *bench) measureRefusals(found extenderPorts) error {
 		named := strings.Replace(string(text), `"metadata":{`,
 			fmt.Sprintf(`"metadata":{"namespace":%q,"uid":"refused-%d",`, benchSpace, at%loadKinds), 1)
 		body := `{"Pod":` + named + `,"Nodes":null,"NodeNames":` + orders[at%loadOrders] + "}\n"
-		return query{local("http", found.Extender) + "/filter", []byte(body), nowhere}
+		return query{harness.LocalURL("http", found.Extender) + "/filter", []byte(body), nowhere}
 	}
 	if _, err := openLoop(refusedPerSecond, warmLoad, next); err != nil {
 		return err
 	}
-	before, err := b.processes.processorSeconds(standing.extender())
+	before, err := processorSeconds(b.Processes, harness.DefaultReplica.Extender())
 	if err != nil {
 		return err
 	}
@@ -247,28 +249,28 @@ func (b *bench) measureRefusals(found extenderPorts) error {
 	if err != nil {
 		return err
 	}
-	after, err := b.processes.processorSeconds(standing.extender())
+	after, err := processorSeconds(b.Processes, harness.DefaultReplica.Extender())
 	b.report.add("filter_refused_p50_ms", took.at(0.5))
 	b.report.add("filter_refused_p99_ms", took.at(0.99))
 	b.report.add("filter_refused_cpu_ms", 1e3*(after-before)/float64(len(took)))
 	return err
 }
 
-func (b *bench) measureWebhook(found extenderPorts) error {
+func (b *bench) measureWebhook(found harness.ExtenderPorts) error {
 	say("asking /webhook %d times a second", perSecond)
-	p := pod("asked", container("c", asks{countName: "1", "nvidia.com/gpumem": "3000"}))
+	p := harness.Pod("asked", harness.Container("c", harness.Limits{countName: "1", "nvidia.com/gpumem": "3000"}))
 	p.TypeMeta = meta.TypeMeta{APIVersion: "v1", Kind: "Pod"}
 	text, err := json.Marshal(p)
 	if err != nil {
 		return err
 	}
 	patch := base64.StdEncoding.EncodeToString([]byte(
-		`[{"op":"add","path":"/spec/schedulerName","value":"` + account + `"}]`))
+		`[{"op":"add","path":"/spec/schedulerName","value":"` + harness.SchedulerAccount + `"}]`))
 	next := func(at int) query {
 		uid := fmt.Sprintf("00000000-0000-4000-9000-%012d", at)
 		body := `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"` + uid +
 			`","operation":"CREATE","object":` + string(text) + `}}`
-		return query{local("https", found.Webhook) + "/webhook", []byte(body), func(said []byte) error {
+		return query{harness.LocalURL("https", found.Webhook) + "/webhook", []byte(body), func(said []byte) error {
 			if !bytes.Contains(said, []byte(uid)) || !bytes.Contains(said, []byte(patch)) {
 				return errors.New("/webhook answers " + string(said))
 			}

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"divvy.dev/tests/cluster/harness"
 )
 
 // A figure is one result, under its key.
@@ -111,7 +113,7 @@ func now() string { return time.Now().UTC().Format(time.RFC3339) }
 func host() string {
 	model := "unknown processor"
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		for _, line := range lines(string(text)) {
+		for _, line := range harness.Lines(string(text)) {
 			if name, value, found := strings.Cut(line, ": "); found &&
 				strings.HasPrefix(name, "model name") {
 				model = value

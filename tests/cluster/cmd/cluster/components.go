@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"os"
 
+	"divvy.dev/tests/cluster/harness"
 	"k8s.io/component-base/cli"
-	_ "k8s.io/component-base/logs/json/register"
-	_ "k8s.io/component-base/metrics/prometheus/clientgo"
-	_ "k8s.io/component-base/metrics/prometheus/version"
 	kubectl "k8s.io/kubectl/pkg/cmd"
 	kubectlutil "k8s.io/kubectl/pkg/cmd/util"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
@@ -28,12 +26,12 @@ var components = map[string]component{
 	"kube-scheduler":          runScheduler,
 	"kubelet":                 func() int { return cli.Run(kubelet.NewKubeletCommand(context.Background())) },
 	"kubectl":                 runKubectl,
-	hostComponent:             runOnHost,
+	harness.HostNameComponent: harness.RunWithHostName,
 }
 
 // It has one plugin more than others, which runs only where a configuration names it.
 func runScheduler() int {
-	return cli.Run(scheduler.NewSchedulerCommand(scheduler.WithPlugin(stopwatchName, newStopwatch)))
+	return cli.Run(scheduler.NewSchedulerCommand(scheduler.WithPlugin(pluginTimerName, newPluginTimer)))
 }
 
 func runKubectl() int {

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"syscall"
 
+	"divvy.dev/tests/cluster/harness"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	core "k8s.io/api/core/v1"
@@ -34,27 +35,12 @@ const hamiPluginUsage = `usage: cluster hami-plugin --kubeconfig FILE --node NAM
   --terms FILE   JSON: what the vendor's plugin calls things, and which cards there are
 `
 
-// pluginTerms are what a vendor's plugin calls things.
-type pluginTerms struct {
-	Resource   string            `json:"resource"`
-	Register   map[string]string `json:"register"`   // annotations of the node
-	ToAllocate string            `json:"toAllocate"` // of pods: what is left to be given
-	Word       string            `json:"word"`       // by which its devices are told there
-	Visible    string            `json:"visible"`    // the variable that names devices
-	Memory     string            `json:"memory"`     // that and the number: their limit; empty: none
-	Cores      string            `json:"cores"`      // likewise of compute
-	Cards      []string          `json:"cards"`      // UUIDs
-}
-
-// hamiSplit is how many share a card.
-const hamiSplit = 10
-
 // A hamiPlugin serves one resource of a node.
 type hamiPlugin struct {
 	device.UnimplementedDevicePluginServer
 	client kubernetes.Interface
 	node   string
-	terms  pluginTerms
+	terms  harness.PluginTerms
 	ended  <-chan struct{}
 	mutex  sync.Mutex // one Allocate at a time, on all of the node
 }
@@ -105,15 +91,11 @@ func runHamiPlugin(ctx context.Context, kubeconfig, node, terms, dir string) err
 
 // note writes annotations of the node; nil takes one away.
 func (p *hamiPlugin) note(ctx context.Context, notes map[string]any) error {
-	text, err := annotating(notes)
+	text, err := harness.AnnotationPatch(notes)
 	if err == nil {
 		_, err = p.client.CoreV1().Nodes().Patch(ctx, p.node, types.MergePatchType, text, meta.PatchOptions{})
 	}
 	return err
-}
-
-func annotating(notes map[string]any) ([]byte, error) {
-	return json.Marshal(map[string]any{"metadata": map[string]any{"annotations": notes}})
 }
 
 func (p *hamiPlugin) serve(ctx context.Context, dir string) error {
@@ -155,10 +137,11 @@ func (p *hamiPlugin) GetDevicePluginOptions(context.Context, *device.Empty) (*de
 	return &device.DevicePluginOptions{}, nil
 }
 
-func (p *hamiPlugin) ListAndWatch(_ *device.Empty, stream grpc.ServerStreamingServer[device.ListAndWatchResponse]) error {
+func (p *hamiPlugin) ListAndWatch(_ *device.Empty,
+	stream grpc.ServerStreamingServer[device.ListAndWatchResponse]) error {
 	answer := &device.ListAndWatchResponse{}
 	for _, card := range p.terms.Cards {
-		for at := range hamiSplit {
+		for at := range harness.HamiSplit {
 			answer.Devices = append(answer.Devices, &device.Device{ID: fmt.Sprintf("%s-%d", card, at),
 				Health: device.Healthy})
 		}
@@ -219,7 +202,8 @@ func (p *hamiPlugin) pending(ctx context.Context) (*core.Pod, error) {
 }
 
 // give takes the first container that has something left.
-func (p *hamiPlugin) give(ctx context.Context, pod *core.Pod, ask *device.AllocateRequest) (*device.AllocateResponse, error) {
+func (p *hamiPlugin) give(ctx context.Context, pod *core.Pod, ask *device.AllocateRequest) (*device.AllocateResponse,
+	error) {
 	slots := strings.Split(pod.Annotations[p.terms.ToAllocate], ";")
 	if len(ask.ContainerRequests) != 1 {
 		return nil, fmt.Errorf("%d containers at once", len(ask.ContainerRequests))
@@ -268,7 +252,7 @@ func (p *hamiPlugin) injected(devices []string) (*device.ContainerAllocateRespon
 }
 
 func (p *hamiPlugin) mark(ctx context.Context, pod *core.Pod, notes map[string]any) error {
-	text, err := annotating(notes)
+	text, err := harness.AnnotationPatch(notes)
 	if err == nil {
 		_, err = p.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, text,
 			meta.PatchOptions{})

@@ -11,9 +11,12 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"divvy.dev/tests/cluster/harness"
 )
 
-const usage = `usage: cluster up|check|down|status [--dir DIR]
+const usage = `usage: cluster up|down|status [--dir DIR]
+       cluster check [--only TEXT,...] [--json FILE] ...
        cluster bench|bench-node ...
        cluster hami-plugin ...
        cluster etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kubelet|kubectl ...
@@ -28,14 +31,7 @@ const usage = `usage: cluster up|check|down|status [--dir DIR]
           --containerd DIR     with it: containerd 2 and its shim [the machine's own, 1.6]
           --helper             with it: an agent without rights, and its helper
           --bare               with it: without the agent, for one that comes in a pod
-  check   run the checks of what Divvy promises on a cluster of 3x8 with Divvy
-          --json FILE          one record per check
-          --only TEXT,...      those whose names hold one of these
-          --except NAME,...    not these
-          --before BUILD       of an earlier commit, for the check of an upgrade [it is skipped]
-          --volcano PROGRAM    Volcano's scheduler, with its kinds in volcano-crds beside it [its check is skipped]
-          --nvidia PLUGIN      NVIDIA's device plugin, for the check of a migration [it is skipped]
-          --kills N            how often those that kill do so [as fits into a minute]
+  check   run the checks of what Divvy promises (check --help)
   down    end them and remove everything but DIR/bin
   status  who runs; exit status 1 if not all do
   bench   what Divvy costs pods, on a cluster of its own (bench --help)
@@ -58,6 +54,9 @@ func main() {
 	if command == "bench" {
 		os.Exit(benchCommand(os.Args[2:]))
 	}
+	if command == "check" {
+		os.Exit(checkCommand(os.Args[2:]))
+	}
 	if command == "hami-plugin" {
 		os.Exit(hamiPluginCommand(os.Args[2:]))
 	}
@@ -74,36 +73,23 @@ func main() {
 	runtime := flags.String("containerd", "", "")
 	bare := flags.Bool("bare", false, "")
 	helper := flags.Bool("helper", false, "")
-	file := flags.String("json", "", "")
-	only := flags.String("only", "", "")
-	except := flags.String("except", "", "")
-	before := flags.String("before", "", "")
-	nvidia := flags.String("nvidia", "", "")
-	volcano := flags.String("volcano", "", "")
-	kills := flags.Int("kills", 0, "")
 	_ = flags.Parse(os.Args[2:])
 	if flags.NArg() > 0 {
 		fail(2, fmt.Errorf("%q is not expected", flags.Arg(0)))
 	}
-	c, err := open(*dir)
+	c, err := openHere(*dir)
 	if err != nil {
 		fail(1, err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := notifyContext()
 	defer stop()
 	switch command {
 	case "up":
-		err = c.command(ctx, *nodes, *divvy, *deploy, *kubelet, *runtime, *bare, *helper)
-	case "check":
-		if err = c.readPorts(); err == nil {
-			i := installation{cluster: c, divvy: *divvy, deploy: *deploy, kills: *kills, own: true,
-				before: *before, nvidia: *nvidia, volcano: *volcano}
-			err = i.runChecks(ctx, *only, *except, *file)
-		}
+		err = bringUp(c, ctx, *nodes, *divvy, *deploy, *kubelet, *runtime, *bare, *helper)
 	case "down":
-		err = c.down(false)
+		err = c.Down(false)
 	case "status":
-		err = c.status()
+		err = status(c)
 	default:
 		fmt.Fprint(os.Stderr, usage)
 		os.Exit(2)
@@ -113,94 +99,81 @@ func main() {
 	}
 }
 
-func open(dir string) (*cluster, error) {
-	absolute, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, err
-	}
+// notifyContext ends when this program is asked to.
+func notifyContext() (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+}
+
+// openHere is the cluster in that folder, of this program.
+func openHere(dir string) (*harness.Cluster, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	return &cluster{dir: absolute, self: self, processes: processes{absolute}}, nil
+	return harness.Open(dir, self)
 }
 
-// command is `up`: of a cluster that is up only the nodes are made.
-func (c *cluster) command(ctx context.Context, nodes, divvy, deploy, kubelet, runtime string, bare, helper bool) error {
+// bringUp is `up`: of a cluster that is up only the nodes are made.
+func bringUp(c *harness.Cluster, ctx context.Context, nodes, divvy, deploy, kubelet, runtime string, bare,
+	helper bool) error {
 	began := time.Now()
-	if c.running() != nil {
+	if c.Running() != nil {
 		// What an earlier one left that was ended from outside.
-		if err := c.down(false); err != nil {
+		if err := c.Down(false); err != nil {
 			return err
 		}
-		if err := c.up(ctx); err != nil {
+		if err := c.Up(ctx); err != nil {
 			return err
 		}
 		fmt.Fprintf(os.Stderr, "cluster: ready after %.1f s\n", time.Since(began).Seconds())
 	}
 	if nodes != "" {
-		if err := c.makeNodes(ctx, nodes); err != nil {
+		if err := c.CreateNodes(ctx, nodes); err != nil {
 			return err
 		}
 	}
 	if divvy != "" {
-		if err := c.installNow(ctx, divvy, deploy); err != nil {
+		if err := installNow(c, ctx, divvy, deploy); err != nil {
 			return err
 		}
 		fmt.Fprintf(os.Stderr, "cluster: Divvy places pods after %.1f s\n", time.Since(began).Seconds())
 	}
 	if kubelet != "" {
-		if err := c.addNode(ctx, kubelet, runtime, deploy, bare, helper); err != nil {
+		if err := c.AddNode(ctx, kubelet, runtime, deploy, bare, helper); err != nil {
 			return err
 		}
-		fmt.Fprintf(os.Stderr, "cluster: node %s is ready after %.1f s\n", kubeletNode,
+		fmt.Fprintf(os.Stderr, "cluster: node %s is ready after %.1f s\n", harness.KubeletNode,
 			time.Since(began).Seconds())
 	}
 	return nil
 }
 
-func (c *cluster) installNow(ctx context.Context, divvy, deploy string) error {
-	if err := c.readPorts(); err != nil {
+func installNow(c *harness.Cluster, ctx context.Context, divvy, deploy string) error {
+	if err := c.ReadPorts(); err != nil {
 		return err
 	}
-	i := installation{cluster: c, divvy: divvy, deploy: deploy, own: true}
-	if err := i.remove(); err != nil {
+	i := harness.Installation{Cluster: c, Divvy: divvy, Deploy: deploy, OwnCertificate: true}
+	if err := i.Remove(); err != nil {
 		return err
 	}
-	return i.install(ctx)
+	return i.Install(ctx)
 }
 
-// parts are what always runs; Divvy's are there where it was installed.
-var parts = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
-
-func (c *cluster) running() error {
-	missing := 0
-	for _, name := range parts {
-		if one, known := c.processes.find(name); !known || !one.alive() {
-			missing++
-		}
-	}
-	if missing > 0 {
-		return fmt.Errorf("%d of %d do not run in %s", missing, len(parts), c.dir)
-	}
-	return nil
-}
-
-func (c *cluster) status() error {
-	names := append(append([]string{}, parts...), divvyParts()...)
-	if _, err := c.readNodeRecord(); err == nil {
-		names = append(names, nodeParts...)
+func status(c *harness.Cluster) error {
+	names := append(append([]string{}, harness.ControlPlaneProcesses...), harness.DivvyProcesses()...)
+	if _, err := c.ReadNodeRecord(); err == nil {
+		names = append(names, harness.NodeProcesses...)
 	}
 	for _, name := range names {
-		one, known := c.processes.find(name)
+		one, known := c.Processes.Find(name)
 		switch {
-		case known && one.alive():
+		case known && one.Alive():
 			fmt.Printf("%-24s %d\n", name, one.Pid)
 		case known:
-			fmt.Printf("%-24s has ended: %s\n", name, c.processes.log(name))
+			fmt.Printf("%-24s has ended: %s\n", name, c.Processes.Log(name))
 		default:
 			fmt.Printf("%-24s was not started\n", name)
 		}
 	}
-	return c.running()
+	return c.Running()
 }

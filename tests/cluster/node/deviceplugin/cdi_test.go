@@ -1,163 +1,95 @@
-package main
+package deviceplugin
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
+	"testing"
 	"time"
+
+	"divvy.dev/tests/cluster/checks"
+	"divvy.dev/tests/cluster/harness"
 )
 
-func init() {
-	checks = append(checks,
-		check{"kubelet-cdi-where-the-runtime-reads-it",
-			"a runtime that reads CDI specs is given those alone, what is written goes with its container, and " +
+func TestCdi(t *testing.T) {
+	checks.Run(t,
+		checks.Check{Name: "kubelet-cdi-where-the-runtime-reads-it",
+			Requirement: "a runtime that reads CDI specs is given those alone, what is written goes with its container, and " +
 				"it is seen that it was read; to one that does not everything is given by mounts, and one that " +
 				"was told to and does not is noticed with the first container: no other one is made",
-			injectedAsTheRuntimeReads})
+			Run: injectedAsTheRuntimeReads})
 }
 
-// given is what the kubelet's checkpoint has of our answer for the pod: all of it, as text.
-func (w *world) given(uid string) (string, error) {
-	text, err := os.ReadFile(filepath.Join(kubeletDir, "device-plugins", "kubelet_internal_checkpoint"))
-	if err != nil {
-		return "", err
-	}
-	var note struct {
-		Data struct {
-			PodDeviceEntries []struct{ PodUID, AllocResp string }
-		}
-	}
-	if err := json.Unmarshal(text, &note); err != nil {
-		return "", err
-	}
-	for _, one := range note.Data.PodDeviceEntries {
-		if one.PodUID == uid {
-			all, err := base64.StdEncoding.DecodeString(one.AllocResp)
-			return string(all), err
-		}
-	}
-	return "", errors.New("the kubelet has noted nothing of it")
+func specs(env *harness.Env) ([]string, error) {
+	return filepath.Glob(filepath.Join(env.CdiDir(), "divvy.dev-pod-*.json"))
 }
 
-// byCdi: the container was told of by a name, or else by mounts, and not by both.
-func (w *world) byCdi(name string) (bool, error) {
-	p, err := w.get(name)
-	if err != nil {
-		return false, err
-	}
-	said, err := w.given(string(p.UID))
-	if err != nil {
-		return false, err
-	}
-	named, mounted := strings.Contains(said, "divvy.dev/pod="), strings.Contains(said, "/etc/ld.so.preload")
-	if named == mounted {
-		return false, fmt.Errorf("named %v, mounted %v: %q", named, mounted, said)
-	}
-	return named, nil
-}
-
-// agentSays waits until it does, in what its log has behind the mark.
-func (w *world) agentSays(words string, mark int) error {
-	return w.until("the agent says "+words, func() error {
-		text, err := os.ReadFile(w.processes.log(agentProcess))
-		if err == nil && !strings.Contains(string(text[min(mark, len(text)):]), words) {
-			err = errors.New(w.processes.tail(agentProcess))
-		}
-		return err
-	})
-}
-
-// agentLogs is how much agents have said so far.
-func (w *world) agentLogs() int {
-	text, _ := os.ReadFile(w.processes.log(agentProcess))
-	return len(text)
-}
-
-func (w *world) specs() ([]string, error) {
-	return filepath.Glob(filepath.Join(w.cdiDir(), "divvy.dev-pod-*.json"))
-}
-
-// isLimited: it sees and gets what it asked for.
-func (w *world) isLimited(name string) error {
-	if _, err := w.create(probe(name, one("2000", "10"))); err != nil {
+func injectedAsTheRuntimeReads(env *harness.Env) (err error) {
+	if err := env.RequireKubelet(); err != nil {
 		return err
 	}
-	said, err := w.ended(name, 0)
-	if err == nil {
-		err = said.limited(2000 << 20)
-	}
-	return err
-}
-
-func injectedAsTheRuntimeReads(w *world) (err error) {
-	if err := w.onKubelet(); err != nil {
-		return err
-	}
-	record, err := w.readNodeRecord()
+	record, err := env.ReadNodeRecord()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.agentBegins(record.Build)) }()
+	defer func() { err = errors.Join(err, env.RestartAgent(record.Build)) }()
 	// Another agent looks anew whether what it writes is read.
-	mark := w.agentLogs()
-	if err := w.agentBegins(record.Build); err != nil {
+	mark := env.AgentLogSize()
+	if err := env.RestartAgent(record.Build); err != nil {
 		return err
 	}
 	if record.Runtime == "" {
-		return w.notReading(record.Build, mark)
+		return notReading(env, record.Build, mark)
 	}
-	return w.reading(record.Build, mark)
+	return reading(env, record.Build, mark)
 }
 
-func (w *world) reading(build string, mark int) error {
-	w.note = "given by CDI"
-	if err := w.agentSays("containers are given theirs by CDI", mark); err != nil {
+func reading(env *harness.Env, build string, mark int) error {
+	env.Note = "given by CDI"
+	if err := env.WaitAgentLog("containers are given theirs by CDI", mark); err != nil {
 		return err
 	}
-	stays := probe("stays", one("3000", "10"))
+	stays := harness.ProbePod("stays", harness.OneShare("3000", "10"))
 	stays.Spec.Containers[0].Args = []string{"work"}
-	if _, err := w.create(stays); err != nil {
+	if _, err := env.Create(stays); err != nil {
 		return err
 	}
-	if err := w.runs("stays"); err != nil {
+	if err := env.WaitRunning("stays"); err != nil {
 		return err
 	}
-	if err := w.isLimited("limited"); err != nil {
+	if err := env.CheckLimited("limited"); err != nil {
 		return err
 	}
-	if named, err := w.byCdi("stays"); err != nil || !named {
+	if named, err := env.InjectedByCDI("stays"); err != nil || !named {
 		return fmt.Errorf("it was not given by CDI, %w", err)
 	}
-	if err := w.agentSays("the runtime reads CDI specs", mark); err != nil {
+	if err := env.WaitAgentLog("the runtime reads CDI specs", mark); err != nil {
 		return err
 	}
 	// The control: the same runtime, and mounts.
-	if err := w.agentBegins(build, "--injection", "mounts"); err != nil {
+	if err := env.RestartAgent(build, "--injection", "mounts"); err != nil {
 		return err
 	}
-	if err := w.isLimited("mounted"); err != nil {
+	if err := env.CheckLimited("mounted"); err != nil {
 		return err
 	}
-	if named, err := w.byCdi("mounted"); err != nil || named {
+	if named, err := env.InjectedByCDI("mounted"); err != nil || named {
 		return fmt.Errorf("it was not given by mounts, %w", err)
 	}
-	if err := w.stillWorks("stays"); err != nil {
+	if err := env.StillRunning("stays"); err != nil {
 		return err
 	}
-	if there, err := w.specs(); err != nil || len(there) == 0 {
+	if there, err := specs(env); err != nil || len(there) == 0 {
 		return fmt.Errorf("no spec is there while one works, %w", err)
 	}
 	for _, name := range []string{"stays", "limited", "mounted"} {
-		if err := w.remove(name); err != nil {
+		if err := env.Delete(name); err != nil {
 			return err
 		}
 	}
-	return w.until("what was written is gone", func() error {
-		left, err := w.specs()
+	return env.WaitFor("what was written is gone", func() error {
+		left, err := specs(env)
 		if err == nil && len(left) > 0 {
 			err = fmt.Errorf("%v", left)
 		}
@@ -165,34 +97,34 @@ func (w *world) reading(build string, mark int) error {
 	})
 }
 
-func (w *world) notReading(build string, mark int) error {
-	if err := w.agentSays("containers are given theirs by mounts: containerd://1.6", mark); err != nil {
+func notReading(env *harness.Env, build string, mark int) error {
+	if err := env.WaitAgentLog("containers are given theirs by mounts: containerd://1.6", mark); err != nil {
 		return err
 	}
-	if err := w.isLimited("limited"); err != nil {
+	if err := env.CheckLimited("limited"); err != nil {
 		return err
 	}
-	if named, err := w.byCdi("limited"); err != nil || named {
+	if named, err := env.InjectedByCDI("limited"); err != nil || named {
 		return fmt.Errorf("it was not given by mounts, %w", err)
 	}
-	mark = w.agentLogs()
-	if err := w.agentBegins(build, "--injection", "cdi"); err != nil {
+	mark = env.AgentLogSize()
+	if err := env.RestartAgent(build, "--injection", "cdi"); err != nil {
 		return err
 	}
 	// It is made, and has nothing: not even a driver.
-	if _, err := w.create(probe("without", one("2000", "10"))); err != nil {
+	if _, err := env.Create(harness.ProbePod("without", harness.OneShare("2000", "10"))); err != nil {
 		return err
 	}
 	begun := time.Now()
-	if err := w.agentSays("ignores CDI, and gave it nothing of its share", mark); err != nil {
+	if err := env.WaitAgentLog("ignores CDI, and gave it nothing of its share", mark); err != nil {
 		return err
 	}
-	w.note = fmt.Sprintf("given by mounts; that CDI is ignored is noticed after %.1f s", time.Since(begun).Seconds())
-	if _, err := w.create(probe("next", one("2000", "10"))); err != nil {
+	env.Note = fmt.Sprintf("given by mounts; that CDI is ignored is noticed after %.1f s", time.Since(begun).Seconds())
+	if _, err := env.Create(harness.ProbePod("next", harness.OneShare("2000", "10"))); err != nil {
 		return err
 	}
-	return w.until("no other one is made", func() error {
-		p, err := w.get("next")
+	return env.WaitFor("no other one is made", func() error {
+		p, err := env.Get("next")
 		if err != nil {
 			return err
 		}

@@ -1,19 +1,23 @@
-package main
+package deviceplugin
 
 import (
 	"errors"
 	"fmt"
 	"strings"
+	"testing"
 	"time"
+
+	"divvy.dev/tests/cluster/checks"
+	"divvy.dev/tests/cluster/harness"
 )
 
-func init() {
-	checks = append(checks,
-		check{"kubelet-the-dashboards-of-its-node-have-data",
-			"a real Prometheus scrapes the agent of a node: every query of the dashboards of cards and tenants has a value for " +
+func TestDashboards(t *testing.T) {
+	checks.Run(t,
+		checks.Check{Name: "kubelet-the-dashboards-of-its-node-have-data",
+			Requirement: "a real Prometheus scrapes the agent of a node: every query of the dashboards of cards and tenants has a value for " +
 				"each card, and for each container that runs with a share by what people call it; those of tenants have none " +
 				"before there are any, those of cards none without the agent, and all again under the next one",
-			nodeDashboardsHaveData})
+			Run: nodeDashboardsHaveData})
 }
 
 const (
@@ -23,62 +27,59 @@ const (
 	ofStrangers = "divvy_card_foreign_utilisation_ratio"
 )
 
-var dashboardTerms = append([]string{"--overcommit", "2"}, swapTurns...)
-
-// A lodger is a container that has a share, as people call it.
-type lodger struct{ pod, container string }
+var dashboardTerms = append([]string{"--overcommit", "2"}, harness.SwapTurns...)
 
 // The boards of a node, and who is to be on them.
 type boards struct {
-	cards, tenants []shown
+	cards, tenants []harness.PanelQuery
 	uuids          []string
-	lodgers        []lodger
-	hands          []*hand
+	lodgers        []harness.ContainerRef
+	hands          []*harness.Worker
 }
 
-func nodeDashboardsHaveData(w *world) error {
-	record, _, err := w.nodeAndCards()
+func nodeDashboardsHaveData(env *harness.Env) error {
+	record, _, err := env.NodeAndDevices()
 	if err != nil {
 		return err
 	}
-	return w.onCards(swapCards, dashboardTerms, func(uuids []string) error {
+	return env.WithDevices(harness.SwapCards, dashboardTerms, func(uuids []string) error {
 		all := &boards{uuids: uuids}
-		if all.cards, err = w.dashboard("cards.json"); err != nil {
+		if all.cards, err = env.DashboardQueries("cards.json"); err != nil {
 			return err
 		}
-		if all.tenants, err = w.dashboard("tenants.json"); err != nil {
+		if all.tenants, err = env.DashboardQueries("tenants.json"); err != nil {
 			return err
 		}
-		return w.withPrometheus(agentMetrics, func(p *prometheus) error {
-			return w.nodeDashboardsShow(p, all, record.Build)
+		return env.WithPrometheus(harness.AgentMetrics, func(p *harness.Prometheus) error {
+			return nodeDashboardsShow(env, p, all, record.Build)
 		})
 	})
 }
 
-func (w *world) nodeDashboardsShow(p *prometheus, all *boards, build string) error {
-	if err := w.untilScraped(p, "divvy_card_info", len(all.uuids)); err != nil {
+func nodeDashboardsShow(env *harness.Env, p *harness.Prometheus, all *boards, build string) error {
+	if err := env.WaitSeries(p, "divvy_card_info", len(all.uuids)); err != nil {
 		return err
 	}
-	if err := p.noneHas(all.tenants); err != nil {
+	if err := noneHas(p, all.tenants); err != nil {
 		return fmt.Errorf("control: before there are tenants: %w", err)
 	}
-	if err := w.busyBoards(p, all, build); err != nil {
+	if err := busyBoards(env, p, all, build); err != nil {
 		return err
 	}
 	begun := time.Now()
-	if err := w.boardsShow(p, all); err != nil {
+	if err := boardsShow(env, p, all); err != nil {
 		return err
 	}
-	w.note = fmt.Sprintf("%d queries have values of %d cards and %d containers, %.1f s after they began to work",
+	env.Note = fmt.Sprintf("%d queries have values of %d cards and %d containers, %.1f s after they began to work",
 		len(all.cards)+len(all.tenants), len(all.uuids), len(all.lodgers), time.Since(begun).Seconds())
-	if err := w.killed(agentProcess); err != nil {
+	if err := env.KillProcess(harness.AgentProcess); err != nil {
 		return err
 	}
-	err := w.until("without the agent the cards' queries are empty", func() error { return p.noneHas(all.cards) })
-	if err := errors.Join(err, w.agentBeginsOn(swapCards, build, dashboardTerms...)); err != nil {
+	err := env.WaitFor("without the agent the cards' queries are empty", func() error { return noneHas(p, all.cards) })
+	if err := errors.Join(err, env.RestartAgentOn(harness.SwapCards, build, dashboardTerms...)); err != nil {
 		return fmt.Errorf("control: %w", err)
 	}
-	if err := w.boardsShow(p, all); err != nil {
+	if err := boardsShow(env, p, all); err != nil {
 		return fmt.Errorf("under the next agent: %w", err)
 	}
 	return all.workedOn()
@@ -87,10 +88,10 @@ func (w *world) nodeDashboardsShow(p *prometheus, all *boards, build string) err
 // workedOn: all that was counted is of programs that did what they were told, and nothing of it is wrong.
 func (b *boards) workedOn() error {
 	for _, h := range b.hands {
-		if rounds, err := h.rest(); err != nil || rounds == 0 {
-			return errors.Join(err, fmt.Errorf("%s did %d rounds", h.name, rounds))
+		if rounds, err := h.Stop(); err != nil || rounds == 0 {
+			return errors.Join(err, fmt.Errorf("%s did %d rounds", h.Name, rounds))
 		}
-		if err := h.intact(); err != nil {
+		if err := h.VerifyMemory(); err != nil {
 			return err
 		}
 	}
@@ -98,53 +99,56 @@ func (b *boards) workedOn() error {
 }
 
 // noneHas: they are understood, and answered with nothing.
-func (p *prometheus) noneHas(queries []shown) error {
+func noneHas(p *harness.Prometheus, queries []harness.PanelQuery) error {
 	for _, one := range queries {
-		if found, err := p.ask(one.query); err != nil || len(found) > 0 {
-			return errors.Join(err, fmt.Errorf("%q: %s is %v", one.panel, one.query, found))
+		if found, err := p.Query(one.Query); err != nil || len(found) > 0 {
+			return errors.Join(err, fmt.Errorf("%q: %s is %v", one.Panel, one.Query, found))
 		}
 	}
 	return nil
 }
 
-// busyBoards: beside a pod that Divvy gave nothing three containers of two pods have more of the first card than it has,
+// busyBoards: beside a pod that Divvy gave nothing three containers of two pods have more of the first card than it
+// has,
 // and take turns on it; each is refused something.
-func (w *world) busyBoards(p *prometheus, all *boards, build string) error {
-	const most = swapCardMiB * 60 / 100
+func busyBoards(env *harness.Env, p *harness.Prometheus, all *boards, build string) error {
+	const most = harness.SwapCardMiB * 60 / 100
 	// It comes while there is room for a context.
-	stranger := w.bareOn(swapCards, "stranger", build)
+	stranger := env.UnmanagedPodOn(harness.SwapCards, "stranger", build)
 	stranger.Spec.Containers[0].Args = []string{"contend", "1000000"}
-	if _, err := w.create(stranger); err != nil {
+	if _, err := env.Create(stranger); err != nil {
 		return err
 	}
-	if err := w.runs("stranger"); err != nil {
+	if err := env.WaitRunning("stranger"); err != nil {
 		return err
 	}
-	hands, err := w.hands(beside(shareOf("pair", all.uuids[0], most), swapCardMiB/8), "swapper")
+	hands, err := env.StartWorkers(harness.WithSecondContainer(harness.ShareOf("pair", all.uuids[0], most),
+		harness.SwapCardMiB/8), "swapper")
 	if err != nil {
 		return err
 	}
-	single, err := w.hand(shareOf("single", all.uuids[0], most), "swapper")
+	single, err := env.StartWorker(harness.ShareOf("single", all.uuids[0], most), "swapper")
 	if err != nil {
 		return err
 	}
 	hands = append(hands, single)
 	all.hands = hands
-	all.lodgers = []lodger{{"pair", "probe"}, {"pair", "beside"}, {"single", "probe"}}
+	all.lodgers = []harness.ContainerRef{{Pod: "pair", Container: "probe"}, {Pod: "pair", Container: "beside"},
+		{Pod: "single", Container: "probe"}}
 	for at, blocks := range []int{most/4 - 8, 4, most/4 - 8} {
-		if err := errors.Join(hands[at].must("open"), hands[at].must("fill", blocks, swapBlock)); err != nil {
+		if err := errors.Join(hands[at].Must("open"), hands[at].Must("fill", blocks, harness.SwapBlock)); err != nil {
 			return err
 		}
 	}
 	// What is counted from now on is an increase.
-	if err := w.untilScraped(p, "divvy_tenant_allocations_refused_total", len(hands)); err != nil {
+	if err := env.WaitSeries(p, "divvy_tenant_allocations_refused_total", len(hands)); err != nil {
 		return err
 	}
 	for _, h := range hands {
-		if code, err := h.code("more", swapCardMiB<<20); err != nil || code != outOfMemory {
-			return errors.Join(err, fmt.Errorf("%s asked for all of the card, and is told %d", h.name, code))
+		if code, err := h.Code("more", harness.SwapCardMiB<<20); err != nil || code != harness.OutOfMemory {
+			return errors.Join(err, fmt.Errorf("%s asked for all of the card, and is told %d", h.Name, code))
 		}
-		if err := h.must("work", 5000); err != nil {
+		if err := h.Must("work", 5000); err != nil {
 			return err
 		}
 	}
@@ -152,66 +156,66 @@ func (w *world) busyBoards(p *prometheus, all *boards, build string) error {
 }
 
 // boardsShow: each query, at some moment.
-func (w *world) boardsShow(p *prometheus, all *boards) error {
+func boardsShow(env *harness.Env, p *harness.Prometheus, all *boards) error {
 	for _, one := range all.cards {
-		err := w.until(one.panel, func() error { return p.showsCards(one, all.uuids) })
+		err := env.WaitFor(one.Panel, func() error { return showsCards(p, one, all.uuids) })
 		if err != nil {
 			return err
 		}
 	}
 	for _, one := range all.tenants {
-		err := w.until(one.panel, func() error { return p.showsLodgers(one, w.space, all.lodgers) })
+		err := env.WaitFor(one.Panel, func() error { return showsLodgers(p, one, env.Namespace, all.lodgers) })
 		if err != nil {
 			return err
 		}
 	}
-	queries := append(append([]shown{}, all.cards...), all.tenants...)
-	return w.until("every query has a value", func() error { return p.allHave(queries) })
+	queries := append(append([]harness.PanelQuery{}, all.cards...), all.tenants...)
+	return env.WaitFor("every query has a value", func() error { return p.AllHaveValues(queries) })
 }
 
 // showsCards: it has a value for each card, or one for all, or for the node; one of them is above 0.
-func (p *prometheus) showsCards(one shown, uuids []string) error {
-	found, err := p.ask(one.query)
+func showsCards(p *harness.Prometheus, one harness.PanelQuery, uuids []string) error {
+	found, err := p.Query(one.Query)
 	if err != nil {
 		return err
 	}
-	if one.query == ofStrangers {
+	if one.Query == ofStrangers {
 		uuids = uuids[:1]
 	}
 	for _, uuid := range uuids {
-		_, there := most(found, "device", uuid)
-		if whole := len(found) == 1 && found[0].labels["device"] == ""; !there && !whole {
-			return fmt.Errorf("%s of %s is not in %v", one.query, uuid, found)
+		_, there := harness.MaxValue(found, "device", uuid)
+		if whole := len(found) == 1 && found[0].Labels["device"] == ""; !there && !whole {
+			return fmt.Errorf("%s of %s is not in %v", one.Query, uuid, found)
 		}
 	}
-	return one.aboveNothing(found)
+	return aboveNothing(one, found)
 }
 
 // showsLodgers: it has a value for each of these containers, or each one's pod where it adds containers up.
-func (p *prometheus) showsLodgers(one shown, space string, lodgers []lodger) error {
-	found, err := p.ask(one.query)
+func showsLodgers(p *harness.Prometheus, one harness.PanelQuery, space string, lodgers []harness.ContainerRef) error {
+	found, err := p.Query(one.Query)
 	if err != nil {
 		return err
 	}
-	sums := strings.HasPrefix(one.query, "sum by (namespace, pod) ")
+	sums := strings.HasPrefix(one.Query, "sum by (namespace, pod) ")
 	for _, who := range lodgers {
-		var its []sample
+		var its []harness.Sample
 		for _, has := range found {
-			same := has.labels["namespace"] == space && has.labels["pod"] == who.pod
-			if same && (sums || has.labels["container"] == who.container) {
+			same := has.Labels["namespace"] == space && has.Labels["pod"] == who.Pod
+			if same && (sums || has.Labels["container"] == who.Container) {
 				its = append(its, has)
 			}
 		}
-		if _, there := most(its, "", ""); !there || len(its) != 1 {
-			return fmt.Errorf("%s of %v of %s is not once in %v", one.query, who, space, found)
+		if _, there := harness.MaxValue(its, "", ""); !there || len(its) != 1 {
+			return fmt.Errorf("%s of %v of %s is not once in %v", one.Query, who, space, found)
 		}
 	}
-	return one.aboveNothing(found)
+	return aboveNothing(one, found)
 }
 
-func (one shown) aboveNothing(found []sample) error {
-	if value, _ := most(found, "", ""); value <= 0 && !strings.Contains(one.query, alwaysZero) {
-		return fmt.Errorf("%s is %v", one.query, found)
+func aboveNothing(one harness.PanelQuery, found []harness.Sample) error {
+	if value, _ := harness.MaxValue(found, "", ""); value <= 0 && !strings.Contains(one.Query, alwaysZero) {
+		return fmt.Errorf("%s is %v", one.Query, found)
 	}
 	return nil
 }

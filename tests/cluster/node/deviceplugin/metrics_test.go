@@ -1,46 +1,50 @@
-package main
+package deviceplugin
 
 import (
 	"errors"
 	"net"
+	"testing"
+
+	"divvy.dev/tests/cluster/checks"
+	"divvy.dev/tests/cluster/harness"
 )
 
-func init() {
-	checks = append(checks,
-		check{"kubelet-metrics-come-as-soon-as-their-port-is-free",
-			"an agent whose port for Prometheus somebody else has serves its node, and metrics when that one goes",
-			metricsComeLater})
+func TestMetrics(t *testing.T) {
+	checks.Run(t,
+		checks.Check{Name: "kubelet-metrics-come-as-soon-as-their-port-is-free",
+			Requirement: "an agent whose port for Prometheus somebody else has serves its node, and metrics when that one goes",
+			Run:         metricsComeLater})
 }
 
-func metricsComeLater(w *world) (err error) {
-	if err := w.onKubelet(); err != nil {
+func metricsComeLater(env *harness.Env) (err error) {
+	if err := env.RequireKubelet(); err != nil {
 		return err
 	}
-	record, err := w.readNodeRecord()
+	record, err := env.ReadNodeRecord()
 	if err != nil {
 		return err
 	}
-	if one, known := w.processes.find(agentProcess); known {
-		if err := one.end(stopBound); err != nil {
+	if one, known := env.Processes.Find(harness.AgentProcess); known {
+		if err := one.End(harness.StopBound); err != nil {
 			return err
 		}
 	}
-	defer func() { err = errors.Join(err, w.agentBegins(record.Build)) }()
-	other, err := net.Listen("tcp", agentMetrics)
+	defer func() { err = errors.Join(err, env.RestartAgent(record.Build)) }()
+	other, err := net.Listen("tcp", harness.AgentMetrics)
 	if err != nil {
 		return err
 	}
 	defer other.Close()
-	mark := w.agentLogs()
-	if err := w.agentBegins(record.Build); err != nil {
+	mark := env.AgentLogSize()
+	if err := env.RestartAgent(record.Build); err != nil {
 		return err
 	}
-	if err := w.agentSays("nobody is told of metrics", mark); err != nil {
+	if err := env.WaitAgentLog("nobody is told of metrics", mark); err != nil {
 		return err
 	}
-	said, err := w.afterNewAgent("meanwhile")
+	said, err := env.WaitAdmitted("meanwhile")
 	if err == nil {
-		err = said.limited(2000 << 20)
+		err = said.Limited(2000 << 20)
 	}
 	if err == nil {
 		err = other.Close()
@@ -48,8 +52,8 @@ func metricsComeLater(w *world) (err error) {
 	if err != nil {
 		return err
 	}
-	return w.until("metrics come", func() error {
-		_, err := scraped("divvy_card_memory_used_bytes")
+	return env.WaitFor("metrics come", func() error {
+		_, err := harness.ScrapeAgent("divvy_card_memory_used_bytes")
 		return err
 	})
 }

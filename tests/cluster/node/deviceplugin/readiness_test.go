@@ -1,4 +1,4 @@
-package main
+package deviceplugin
 
 import (
 	"errors"
@@ -8,17 +8,20 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 
+	"divvy.dev/tests/cluster/checks"
+	"divvy.dev/tests/cluster/harness"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func init() {
-	checks = append(checks,
-		check{"kubelet-a-name-is-said-once-the-kubelet-knows-it",
-			"an agent that was killed is followed by one that serves more names, while the kubelet is busy: who asks by " +
+func TestReadiness(t *testing.T) {
+	checks.Run(t,
+		checks.Check{Name: "kubelet-a-name-is-said-once-the-kubelet-knows-it",
+			Requirement: "an agent that was killed is followed by one that serves more names, while the kubelet is busy: who asks by " +
 				"one of these is not sent there, to be turned away for good, until the kubelet knows it; then he gets his share",
-			saidOnceKnown})
+			Run: saidOnceKnown})
 }
 
 const servedKey = "divvy.dev/served"
@@ -27,8 +30,8 @@ const servedKey = "divvy.dev/served"
 const unheardFor = 5 * time.Second
 
 // servedNames is what the node says.
-func (w *world) servedNames() ([]string, error) {
-	node, err := w.client.CoreV1().Nodes().Get(w.ctx, kubeletNode, meta.GetOptions{})
+func servedNames(env *harness.Env) ([]string, error) {
+	node, err := env.Client.CoreV1().Nodes().Get(env.Ctx, harness.KubeletNode, meta.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -36,31 +39,31 @@ func (w *world) servedNames() ([]string, error) {
 }
 
 // serves waits until the node says that name.
-func (w *world) serves(name string) error {
-	return w.until("the node serves "+name, func() error {
-		names, err := w.servedNames()
+func serves(env *harness.Env, name string) error {
+	return env.WaitFor("the node serves "+name, func() error {
+		names, err := servedNames(env)
 		if err == nil && !slices.Contains(names, name) {
-			err = fmt.Errorf("it serves %v; %s", names, w.processes.tail(agentProcess))
+			err = fmt.Errorf("it serves %v; %s", names, env.Processes.Tail(harness.AgentProcess))
 		}
 		return err
 	})
 }
 
 // servesOnly waits until the node says no other one.
-func (w *world) servesOnly(name string) error {
-	return w.until("the node serves "+name+" only", func() error {
-		names, err := w.servedNames()
+func servesOnly(env *harness.Env, name string) error {
+	return env.WaitFor("the node serves "+name+" only", func() error {
+		names, err := servedNames(env)
 		if err == nil && (len(names) != 1 || names[0] != name) {
-			err = fmt.Errorf("it serves %v; %s", names, w.processes.tail(agentProcess))
+			err = fmt.Errorf("it serves %v; %s", names, env.Processes.Tail(harness.AgentProcess))
 		}
 		return err
 	})
 }
 
 // agentUnready waits until an agent says that it is not ready for that reason.
-func (w *world) agentUnready(reason string) error {
-	return w.until("an agent waits: "+reason, func() error {
-		answer, err := http.Get("http://" + agentMetrics + "/readyz")
+func agentUnready(env *harness.Env, reason string) error {
+	return env.WaitFor("an agent waits: "+reason, func() error {
+		answer, err := http.Get("http://" + harness.AgentMetrics + "/readyz")
 		if err != nil {
 			return err
 		}
@@ -74,69 +77,69 @@ func (w *world) agentUnready(reason string) error {
 }
 
 // unplacedFor: for so long it is bound to no node, and the node does not say that name.
-func (w *world) unplacedFor(pod, name string, long time.Duration) error {
+func unplacedFor(env *harness.Env, pod, name string, long time.Duration) error {
 	for until := time.Now().Add(long); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
-		p, err := w.get(pod)
+		p, err := env.Get(pod)
 		if err != nil {
 			return err
 		}
 		if p.Spec.NodeName != "" {
 			return fmt.Errorf("%s is on %s, whose kubelet has not heard of %s", pod, p.Spec.NodeName, name)
 		}
-		if names, err := w.servedNames(); err != nil || slices.Contains(names, name) {
+		if names, err := servedNames(env); err != nil || slices.Contains(names, name) {
 			return errors.Join(err, fmt.Errorf("the node says that it serves %v", names))
 		}
 	}
 	return nil
 }
 
-func saidOnceKnown(w *world) (err error) {
-	record, uuids, err := w.nodeAndCards()
+func saidOnceKnown(env *harness.Env) (err error) {
+	record, uuids, err := env.NodeAndDevices()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.agentIsThere(record.Build)) }()
-	if err := w.agentServesOwnName(record.Build); err != nil {
+	defer func() { err = errors.Join(err, agentIsThere(env, record.Build)) }()
+	if err := env.RestartAgentWithOwnName(record.Build); err != nil {
 		return err
 	}
-	if err := w.servesOnly(ownName); err != nil {
+	if err := servesOnly(env, harness.OwnResource); err != nil {
 		return err
 	}
-	if _, err := w.create(by("nvidia.com/gpu", "early", uuids[0], "2000")); err != nil {
+	if _, err := env.Create(by("nvidia.com/gpu", "early", uuids[0], "2000")); err != nil {
 		return err
 	}
-	if _, err := w.refused("early"); err != nil {
+	if _, err := env.WaitRefused("early"); err != nil {
 		return err
 	}
-	if err := w.succeededUnheard(record.Build); err != nil {
+	if err := succeededUnheard(env, record.Build); err != nil {
 		return err
 	}
-	said, err := w.ended("early", 0)
+	said, err := env.WaitResult("early", 0)
 	if err == nil {
-		err = said.limited(2000 << 20)
+		err = said.Limited(2000 << 20)
 	}
-	return errors.Join(err, w.serves("nvidia.com/gpu"), w.serves(modelName), w.serves(ownName))
+	return errors.Join(err, serves(env, "nvidia.com/gpu"), serves(env, modelName), serves(env, harness.OwnResource))
 }
 
 // succeededUnheard: an agent that serves all names comes after one that was killed; the kubelet, which is stopped, does
 // not hear of it yet.
-func (w *world) succeededUnheard(build string) (err error) {
-	kubelet, known := w.processes.find("kubelet")
+func succeededUnheard(env *harness.Env, build string) (err error) {
+	kubelet, known := env.Processes.Find("kubelet")
 	if !known {
 		return errors.New("there is no kubelet")
 	}
-	if err := w.killed(agentProcess); err != nil {
+	if err := env.KillProcess(harness.AgentProcess); err != nil {
 		return err
 	}
 	if err := syscall.Kill(kubelet.Pid, syscall.SIGSTOP); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, syscall.Kill(kubelet.Pid, syscall.SIGCONT)) }()
-	if err := w.runAgent(build); err != nil {
+	if err := env.RunAgent(build); err != nil {
 		return err
 	}
-	if err := w.agentUnready("the kubelet does not know"); err != nil {
+	if err := agentUnready(env, "the kubelet does not know"); err != nil {
 		return err
 	}
-	return w.unplacedFor("early", "nvidia.com/gpu", unheardFor)
+	return unplacedFor(env, "early", "nvidia.com/gpu", unheardFor)
 }

@@ -1,86 +1,89 @@
-package main
+package devices
 
 import (
 	"errors"
 	"fmt"
 	"slices"
+	"testing"
 
+	"divvy.dev/tests/cluster/checks"
+	"divvy.dev/tests/cluster/harness"
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func init() {
-	checks = append(checks,
-		check{"kubelet-cordon-and-drain",
-			"a card that is cordoned gets nobody new and who is there goes on; drained, its pods are evicted and no " +
+func TestCordon(t *testing.T) {
+	checks.Run(t,
+		checks.Check{Name: "kubelet-cordon-and-drain",
+			Requirement: "a card that is cordoned gets nobody new and who is there goes on; drained, its pods are evicted and no " +
 				"others; uncordoned it is given again; without the cordon the same pod is placed on it",
-			cordonedAndDrained})
+			Run: cordonedAndDrained})
 }
 
 // onClosed are the pods that a ReplicaSet keeps on the card that is closed.
 const onClosed = 2
 
-func cordonedAndDrained(w *world) (err error) {
-	_, cards, err := w.nodeAndCards()
+func cordonedAndDrained(env *harness.Env) (err error) {
+	_, cards, err := env.NodeAndDevices()
 	if err != nil {
 		return err
 	}
 	closed, other := cards[1], cards[2]
-	where := kubeletNode + "/" + closed
+	where := harness.KubeletNode + "/" + closed
 	defer func() {
-		_, open := w.tool(nil, "uncordon", where)
-		err = errors.Join(err, open, w.unkept("kept"))
+		_, open := env.RunDivvy(nil, "uncordon", where)
+		err = errors.Join(err, open, unkept(env, "kept"))
 	}()
-	if err := w.keepsOn("kept", closed); err != nil {
+	if err := keepsOn(env, "kept", closed); err != nil {
 		return err
 	}
-	there, err := w.allRun("kept", onClosed)
+	there, err := allRun(env, "kept", onClosed)
 	if err != nil {
 		return err
 	}
-	if err := w.worksOn("beside", other); err != nil {
+	if err := worksOn(env, "beside", other); err != nil {
 		return err
 	}
 	// The control: the card has room, and gives of it.
-	if err := w.worksOn("early", closed); err != nil {
+	if err := worksOn(env, "early", closed); err != nil {
 		return fmt.Errorf("control: %w", err)
 	}
-	if err := w.remove("early"); err != nil {
+	if err := env.Delete("early"); err != nil {
 		return err
 	}
-	number, err := w.numberOf(closed)
+	number, err := numberOf(env, closed)
 	if err != nil {
 		return err
 	}
-	if _, err := w.tool(nil, "cordon", fmt.Sprintf("%s/%d", kubeletNode, number)); err != nil {
+	if _, err := env.RunDivvy(nil, "cordon", fmt.Sprintf("%s/%d", harness.KubeletNode, number)); err != nil {
 		return err
 	}
-	if err := w.closed(kubeletNode, closed, true); err != nil {
+	if err := env.WaitCordoned(harness.KubeletNode, closed, true); err != nil {
 		return err
 	}
-	if err := w.nobodyNew(closed); err != nil {
+	if err := nobodyNew(env, closed); err != nil {
 		return err
 	}
-	if err := w.stayed(there); err != nil {
+	if err := stayed(env, there); err != nil {
 		return fmt.Errorf("under a cordon: %w", err)
 	}
-	if err := w.drains(where, there); err != nil {
+	if err := drains(env, where, there); err != nil {
 		return err
 	}
-	if err := w.stillWorks("beside"); err != nil {
+	if err := env.StillRunning("beside"); err != nil {
 		return err
 	}
-	return w.opened(where, closed)
+	return opened(env, where, closed)
 }
 
 // numberOf is what people call the card by who read `divvy gpus`.
-func (w *world) numberOf(card string) (int, error) {
+func numberOf(env *harness.Env, card string) (int, error) {
 	var devices []struct {
 		Uuid  string
 		Index int
 	}
-	if _, err := w.tool(&devices, "gpus", "--cluster", "--node", kubeletNode, "-o", "json"); err != nil {
+	if _, err := env.RunDivvy(&devices, "gpus", "--cluster", "--node", harness.KubeletNode, "-o", "json"); err != nil {
 		return 0, err
 	}
 	for _, one := range devices {
@@ -92,13 +95,13 @@ func (w *world) numberOf(card string) (int, error) {
 }
 
 // keepsOn has a ReplicaSet keep pods on that card.
-func (w *world) keepsOn(name, card string) error {
-	template := onCardOf(name, card)
+func keepsOn(env *harness.Env, name, card string) error {
+	template := harness.PodOnDevice(name, card)
 	template.Labels = map[string]string{"app": name}
 	template.Spec.Containers[0].Args = []string{"stay"}
 	template.Spec.RestartPolicy = core.RestartPolicyAlways
 	replicas := int32(onClosed)
-	_, err := w.client.AppsV1().ReplicaSets(w.space).Create(w.ctx, &apps.ReplicaSet{
+	_, err := env.Client.AppsV1().ReplicaSets(env.Namespace).Create(env.Ctx, &apps.ReplicaSet{
 		ObjectMeta: meta.ObjectMeta{Name: name},
 		Spec: apps.ReplicaSetSpec{Replicas: &replicas, Selector: &meta.LabelSelector{MatchLabels: template.Labels},
 			Template: core.PodTemplateSpec{ObjectMeta: meta.ObjectMeta{Labels: template.Labels,
@@ -107,17 +110,17 @@ func (w *world) keepsOn(name, card string) error {
 }
 
 // unkept: nobody makes them anew any more.
-func (w *world) unkept(name string) error {
-	err := w.client.AppsV1().ReplicaSets(w.space).Delete(w.ctx, name, meta.DeleteOptions{})
-	if isNotFound(err) {
+func unkept(env *harness.Env, name string) error {
+	err := env.Client.AppsV1().ReplicaSets(env.Namespace).Delete(env.Ctx, name, meta.DeleteOptions{})
+	if harness.IsNotFound(err) {
 		err = nil
 	}
 	return err
 }
 
 // kept are the pods of that ReplicaSet that are not ending.
-func (w *world) kept(name string) ([]core.Pod, error) {
-	list, err := w.client.CoreV1().Pods(w.space).List(w.ctx, meta.ListOptions{LabelSelector: "app=" + name})
+func kept(env *harness.Env, name string) ([]core.Pod, error) {
+	list, err := env.Client.CoreV1().Pods(env.Namespace).List(env.Ctx, meta.ListOptions{LabelSelector: "app=" + name})
 	if err != nil {
 		return nil, err
 	}
@@ -125,17 +128,17 @@ func (w *world) kept(name string) ([]core.Pod, error) {
 }
 
 // allRun are the names of the ReplicaSet's pods, when so many run.
-func (w *world) allRun(name string, count int) ([]string, error) {
+func allRun(env *harness.Env, name string, count int) ([]string, error) {
 	var names []string
-	err := w.until(name+" has its pods", func() error {
-		pods, err := w.kept(name)
+	err := env.WaitFor(name+" has its pods", func() error {
+		pods, err := kept(env, name)
 		if err != nil {
 			return err
 		}
 		names = nil
 		for _, p := range pods {
 			if p.Status.Phase != core.PodRunning {
-				return fmt.Errorf("%s is %s: %s", p.Name, p.Status.Phase, unscheduled(&p))
+				return fmt.Errorf("%s is %s: %s", p.Name, p.Status.Phase, harness.UnschedulableMessage(&p))
 			}
 			names = append(names, p.Name)
 		}
@@ -148,16 +151,16 @@ func (w *world) allRun(name string, count int) ([]string, error) {
 }
 
 // worksOn: a pod that asks for that card has it, and runs.
-func (w *world) worksOn(name, card string) error {
-	p := onCardOf(name, card)
+func worksOn(env *harness.Env, name, card string) error {
+	p := harness.PodOnDevice(name, card)
 	p.Spec.Containers[0].Args = []string{"stay"}
-	if _, err := w.create(p); err != nil {
+	if _, err := env.Create(p); err != nil {
 		return err
 	}
-	if err := w.runs(name); err != nil {
+	if err := env.WaitRunning(name); err != nil {
 		return err
 	}
-	on, err := w.onCard(name)
+	on, err := env.DeviceOf(name)
 	if err == nil && on != card {
 		err = fmt.Errorf("%s is on %s, and asked for %s", name, on, card)
 	}
@@ -168,23 +171,24 @@ func (w *world) worksOn(name, card string) error {
 const crowd = 9
 
 // nobodyNew: who asks for the card waits, who does not is elsewhere.
-func (w *world) nobodyNew(closed string) error {
-	if _, err := w.create(onCardOf("late", closed)); err != nil {
+func nobodyNew(env *harness.Env, closed string) error {
+	if _, err := env.Create(harness.PodOnDevice("late", closed)); err != nil {
 		return err
 	}
-	why, err := w.refused("late")
+	why, err := env.WaitRefused("late")
 	if err != nil {
 		return err
 	}
-	w.note = "refused meanwhile: " + why
+	env.Note = "refused meanwhile: " + why
 	for at := range crowd {
 		name := fmt.Sprintf("anywhere-%d", at)
-		p := annotated(probe(name, one("2000", "10")), "use.divvy.dev/device-policy", "spread")
+		p := harness.WithAnnotations(harness.ProbePod(name, harness.OneShare("2000", "10")), "use.divvy.dev/device-policy",
+			"spread")
 		p.Spec.Containers[0].Args = []string{"stay"}
-		if _, err := w.create(p); err != nil {
+		if _, err := env.Create(p); err != nil {
 			return err
 		}
-		on, err := w.onCard(name)
+		on, err := env.DeviceOf(name)
 		if err == nil && on == closed {
 			err = fmt.Errorf("%s is on %s, which is cordoned", name, on)
 		}
@@ -192,12 +196,12 @@ func (w *world) nobodyNew(closed string) error {
 			return err
 		}
 	}
-	return w.remove("late")
+	return env.Delete("late")
 }
 
-func (w *world) stayed(names []string) error {
+func stayed(env *harness.Env, names []string) error {
 	for _, name := range names {
-		if err := w.stillWorks(name); err != nil {
+		if err := env.StillRunning(name); err != nil {
 			return err
 		}
 	}
@@ -205,29 +209,29 @@ func (w *world) stayed(names []string) error {
 }
 
 // drains: just these are evicted, and the API server was asked for that as budgets have it.
-func (w *world) drains(where string, there []string) error {
-	log, err := openAudit(w.path("audit.log"))
+func drains(env *harness.Env, where string, there []string) error {
+	log, err := harness.OpenAudit(env.Path("audit.log"))
 	if err != nil {
 		return err
 	}
-	defer log.close()
-	if _, err := w.tool(nil, "drain", where, "--timeout", "30s"); err != nil {
+	defer log.Close()
+	if _, err := env.RunDivvy(nil, "drain", where, "--timeout", "30s"); err != nil {
 		return err
 	}
 	for _, name := range there {
-		if _, err := w.get(name); !isNotFound(err) {
+		if _, err := env.Get(name); !harness.IsNotFound(err) {
 			return fmt.Errorf("%s is still there: %w", name, err)
 		}
 	}
 	var evicted, deleted []string
-	return w.until("the audit log has their evictions", func() error {
-		err := log.read(func(one *write) {
-			ours := one.Object.Resource == "pods" && one.Object.Namespace == w.space && one.Status.Code < 300
+	return env.WaitFor("the audit log has their evictions", func() error {
+		err := log.Read(func(one *harness.AuditedWrite) {
+			ours := one.Object.Resource == "pods" && one.Object.Namespace == env.Namespace && one.Status.Code < 300
 			if ours && one.Verb == "create" && one.Object.Subresource == "eviction" {
 				evicted = append(evicted, one.Object.Name)
 			}
 			// The kubelet says by a deletion that an evicted pod has ended.
-			others := one.User.Username != "system:node:"+kubeletNode
+			others := one.User.Username != "system:node:"+harness.KubeletNode
 			if ours && one.Verb == "delete" && others && slices.Contains(there, one.Object.Name) {
 				deleted = append(deleted, one.Object.Name)
 			}
@@ -244,9 +248,9 @@ func (w *world) drains(where string, there []string) error {
 }
 
 // opened: who was made anew meanwhile waits for the card, and has it when it is uncordoned.
-func (w *world) opened(where, closed string) error {
-	err := w.until("those that are made anew wait", func() error {
-		pods, err := w.kept("kept")
+func opened(env *harness.Env, where, closed string) error {
+	err := env.WaitFor("those that are made anew wait", func() error {
+		pods, err := kept(env, "kept")
 		if err == nil && len(pods) != onClosed {
 			err = fmt.Errorf("there are %d", len(pods))
 		}
@@ -254,7 +258,7 @@ func (w *world) opened(where, closed string) error {
 			if p.Spec.NodeName != "" {
 				return fmt.Errorf("%s is on %s", p.Name, p.Spec.NodeName)
 			}
-			if unscheduled(&p) == "" {
+			if harness.UnschedulableMessage(&p) == "" {
 				return fmt.Errorf("of %s nothing is said yet", p.Name)
 			}
 		}
@@ -263,18 +267,18 @@ func (w *world) opened(where, closed string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := w.tool(nil, "uncordon", where); err != nil {
+	if _, err := env.RunDivvy(nil, "uncordon", where); err != nil {
 		return err
 	}
-	if err := w.closed(kubeletNode, closed, false); err != nil {
+	if err := env.WaitCordoned(harness.KubeletNode, closed, false); err != nil {
 		return err
 	}
-	names, err := w.allRun("kept", onClosed)
+	names, err := allRun(env, "kept", onClosed)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if on, err := w.onCard(name); err != nil || on != closed {
+		if on, err := env.DeviceOf(name); err != nil || on != closed {
 			return errors.Join(err, fmt.Errorf("%s is on %s", name, on))
 		}
 	}

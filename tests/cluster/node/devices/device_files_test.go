@@ -1,4 +1,4 @@
-package main
+package devices
 
 import (
 	"encoding/json"
@@ -10,15 +10,19 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"testing"
+
+	"divvy.dev/tests/cluster/checks"
+	"divvy.dev/tests/cluster/harness"
 )
 
-func init() {
-	checks = append(checks,
-		check{"kubelet-real-cards-are-given-one-by-one",
-			"a driver that the agent takes for a real one, and a spec as NVIDIA's toolkit writes it, of files and nodes " +
+func TestDeviceFiles(t *testing.T) {
+	checks.Run(t,
+		checks.Check{Name: "kubelet-real-cards-are-given-one-by-one",
+			Requirement: "a driver that the agent takes for a real one, and a spec as NVIDIA's toolkit writes it, of files and nodes " +
 				"that are made up: where the runtime reads CDI a container has its own card's device node and no " +
 				"other card's, and its share; where the spec is of another driver, or the runtime reads none, mounts are what is given",
-			realCardsByCdi})
+			Run: realCardsByCdi})
 }
 
 // A madeUpDriver stands for a real one: simulated libraries under another name, and a node for each card.
@@ -30,8 +34,9 @@ type madeUpDriver struct {
 
 const driverInside = "/run/made-up"
 
-func (w *world) makeUpDriver(build string, cards int) (*madeUpDriver, error) {
-	d := &madeUpDriver{w.path("made-up"), w.path("divvy", simulated, "card"), filepath.Join(w.cdiDir(), "nvidia.yaml")}
+func makeUpDriver(env *harness.Env, build string, cards int) (*madeUpDriver, error) {
+	d := &madeUpDriver{env.Path("made-up"), env.Path("divvy", harness.SimulatedDevices, "card"),
+		filepath.Join(env.CdiDir(), "nvidia.yaml")}
 	// A try before this one may have left its own.
 	if err := errors.Join(os.RemoveAll(d.dir), os.MkdirAll(d.dir, 0o755)); err != nil {
 		return nil, err
@@ -59,7 +64,8 @@ func (d *madeUpDriver) node(card int) string {
 }
 
 func (d *madeUpDriver) environment() map[string]string {
-	return map[string]string{"LD_LIBRARY_PATH": d.dir, "SIMGPU_PROFILE": strings.TrimPrefix(simulated, "sim-"),
+	return map[string]string{"LD_LIBRARY_PATH": d.dir, "SIMGPU_PROFILE": strings.TrimPrefix(harness.SimulatedDevices,
+		"sim-"),
 		"SIMGPU_DIR": d.card}
 }
 
@@ -84,10 +90,11 @@ func (d *madeUpDriver) writeSpec(version string, cards int) error {
 		mounts = append(mounts, object{"hostPath": file, "containerPath": driverInside + "/" + soname,
 			"options": []string{"ro", "nosuid", "nodev", "bind"}})
 	}
-	mounts = append(mounts, object{"hostPath": d.card, "containerPath": "/run/made-up-card", "options": []string{"rw", "bind"}})
+	mounts = append(mounts, object{"hostPath": d.card, "containerPath": "/run/made-up-card", "options": []string{"rw",
+		"bind"}})
 	text, err := json.MarshalIndent(object{"cdiVersion": "0.5.0", "kind": "nvidia.com/gpu", "devices": devices,
 		"containerEdits": object{"mounts": mounts, "env": []string{"LD_LIBRARY_PATH=" + driverInside,
-			"SIMGPU_PROFILE=" + strings.TrimPrefix(simulated, "sim-"), "SIMGPU_DIR=/run/made-up-card"}}}, "", " ")
+			"SIMGPU_PROFILE=" + strings.TrimPrefix(harness.SimulatedDevices, "sim-"), "SIMGPU_DIR=/run/made-up-card"}}}, "", " ")
 	if err != nil {
 		return err
 	}
@@ -95,8 +102,8 @@ func (d *madeUpDriver) writeSpec(version string, cards int) error {
 }
 
 // nodesIn are the cards' device nodes that the pod's container has.
-func (w *world) nodesIn(name string) ([]string, error) {
-	p, err := w.get(name)
+func nodesIn(env *harness.Env, name string) ([]string, error) {
+	p, err := env.Get(name)
 	if err != nil {
 		return nil, err
 	}
@@ -122,74 +129,74 @@ func (w *world) nodesIn(name string) ([]string, error) {
 var versionThatRuns = regexp.MustCompile(`names no library of version ([0-9.]+), which runs`)
 
 // runningVersion is what the agent says that it misses in a spec of another driver; "": it says nothing of it.
-func (w *world) runningVersion(mark int) string {
-	text, _ := os.ReadFile(w.processes.log(agentProcess))
+func runningVersion(env *harness.Env, mark int) string {
+	text, _ := os.ReadFile(env.Processes.Log(harness.AgentProcess))
 	if said := versionThatRuns.FindSubmatch(text[min(mark, len(text)):]); said != nil {
 		return string(said[1])
 	}
 	return ""
 }
 
-func realCardsByCdi(w *world) (err error) {
-	record, uuids, err := w.nodeAndCards()
+func realCardsByCdi(env *harness.Env) (err error) {
+	record, uuids, err := env.NodeAndDevices()
 	if err != nil {
 		return err
 	}
-	d, err := w.makeUpDriver(record.Build, len(uuids))
+	d, err := makeUpDriver(env, record.Build, len(uuids))
 	if err != nil {
 		return err
 	}
 	defer func() {
-		err = errors.Join(err, w.emptied(), os.RemoveAll(d.dir), os.RemoveAll(d.spec), w.agentBegins(record.Build))
+		err = errors.Join(err, env.DeletePods(), os.RemoveAll(d.dir), os.RemoveAll(d.spec), env.RestartAgent(record.Build))
 	}()
 	defer withEnvironment(d.environment())()
 	if err := d.writeSpec("1.2.3", len(uuids)); err != nil {
 		return err
 	}
-	mark := w.agentLogs()
-	if err := w.agentBeginsOn("gpu", record.Build); err != nil {
+	mark := env.AgentLogSize()
+	if err := env.RestartAgentOn("gpu", record.Build); err != nil {
 		return err
 	}
-	if err := w.agentSays("containers are given theirs by mounts", mark); err != nil {
+	if err := env.WaitAgentLog("containers are given theirs by mounts", mark); err != nil {
 		return err
 	}
 	if record.Runtime == "" {
-		w.note = "this runtime reads none: by mounts"
-		return w.agentSays("containers are given theirs by mounts: containerd://1.6", mark)
+		env.Note = "this runtime reads none: by mounts"
+		return env.WaitAgentLog("containers are given theirs by mounts: containerd://1.6", mark)
 	}
 	// The control: with a driver's spec that does not run, nothing of it is given.
-	version := w.runningVersion(mark)
+	version := runningVersion(env, mark)
 	if version == "" {
-		return fmt.Errorf("the agent goes by a spec of another driver: %s", w.processes.tail(agentProcess))
+		return fmt.Errorf("the agent goes by a spec of another driver: %s", env.Processes.Tail(harness.AgentProcess))
 	}
 	if err := d.writeSpec(version, len(uuids)); err != nil {
 		return err
 	}
-	mark = w.agentLogs()
-	if err := w.agentBeginsOn("gpu", record.Build); err != nil {
+	mark = env.AgentLogSize()
+	if err := env.RestartAgentOn("gpu", record.Build); err != nil {
 		return err
 	}
-	if err := w.agentSays("containers are given theirs by CDI", mark); err != nil {
+	if err := env.WaitAgentLog("containers are given theirs by CDI", mark); err != nil {
 		return err
 	}
-	return w.eachHasItsOwn(uuids)
+	return eachHasItsOwn(env, uuids)
 }
 
 // eachHasItsOwn: who works has one node, of his card, and his share.
-func (w *world) eachHasItsOwn(uuids []string) error {
+func eachHasItsOwn(env *harness.Env, uuids []string) error {
 	for at, uuid := range uuids {
 		name := fmt.Sprintf("card-%d", at)
-		p := onCardOf(name, uuid)
+		p := harness.PodOnDevice(name, uuid)
 		p.Spec.Containers[0].Args = []string{"work"}
-		if _, err := w.create(p); err != nil {
+		if _, err := env.Create(p); err != nil {
 			return err
 		}
-		if err := w.runs(name); err != nil {
+		if err := env.WaitRunning(name); err != nil {
 			return err
 		}
 		// The kubelet may have it running before the runtime has become its program.
-		err := w.until(name+" has its card's node", func() error {
-			nodes, err := w.nodesIn(name)
+		err := env.WaitFor(name+" has its card's node", func() error {
+			nodes, err := nodesIn(env, name)
 			if wanted := []string{fmt.Sprintf("nvidia%d", at)}; err == nil && !slices.Equal(nodes, wanted) {
 				err = fmt.Errorf("it has %v, and not %v", nodes, wanted)
 			}
@@ -198,16 +205,16 @@ func (w *world) eachHasItsOwn(uuids []string) error {
 		if err != nil {
 			return err
 		}
-		if named, err := w.byCdi(name); err != nil || !named {
+		if named, err := env.InjectedByCDI(name); err != nil || !named {
 			return fmt.Errorf("%s was not given by CDI, %w", name, err)
 		}
 	}
-	w.note = fmt.Sprintf("%d pods, each with one card's node of %d", len(uuids), len(uuids))
-	if err := w.isLimited("limited"); err != nil {
+	env.Note = fmt.Sprintf("%d pods, each with one card's node of %d", len(uuids), len(uuids))
+	if err := env.CheckLimited("limited"); err != nil {
 		return err
 	}
 	for at := range uuids {
-		if err := w.stillWorks(fmt.Sprintf("card-%d", at)); err != nil {
+		if err := env.StillRunning(fmt.Sprintf("card-%d", at)); err != nil {
 			return err
 		}
 	}

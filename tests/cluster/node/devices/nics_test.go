@@ -1,4 +1,4 @@
-package main
+package devices
 
 import (
 	"encoding/json"
@@ -6,17 +6,20 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"testing"
 
+	"divvy.dev/tests/cluster/checks"
+	"divvy.dev/tests/cluster/harness"
 	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func init() {
-	checks = append(checks,
-		check{"kubelet-nics-are-registered-and-a-pod-gets-the-card-beside-one",
-			"an RDMA NIC of the kernel's files stands in the node, and nic=NAME is the card beside it; " +
+func TestNics(t *testing.T) {
+	checks.Run(t,
+		checks.Check{Name: "kubelet-nics-are-registered-and-a-pod-gets-the-card-beside-one",
+			Requirement: "an RDMA NIC of the kernel's files stands in the node, and nic=NAME is the card beside it; " +
 				"where it is not known such a pod waits",
-			nicsRegistered})
+			Run: nicsRegistered})
 }
 
 const (
@@ -69,46 +72,46 @@ func writeSysfs(root string, cards int) error {
 }
 
 func nearNic(name string) *core.Pod {
-	p := probe(name, one("2000", "10"))
+	p := harness.ProbePod(name, harness.OneShare("2000", "10"))
 	p.Annotations = map[string]string{"use.divvy.dev/device-policy": "nic=" + nicName}
 	return p
 }
 
-func nicsRegistered(w *world) (err error) {
-	if err := w.onKubelet(); err != nil {
+func nicsRegistered(env *harness.Env) (err error) {
+	if err := env.RequireKubelet(); err != nil {
 		return err
 	}
-	record, err := w.readNodeRecord()
+	record, err := env.ReadNodeRecord()
 	if err != nil {
 		return err
 	}
-	if err := w.nicForgotten(); err != nil {
+	if err := nicForgotten(env); err != nil {
 		return err
 	}
-	node, err := w.client.CoreV1().Nodes().Get(w.ctx, kubeletNode, meta.GetOptions{})
+	node, err := env.Client.CoreV1().Nodes().Get(env.Ctx, harness.KubeletNode, meta.GetOptions{})
 	if err != nil {
 		return err
 	}
-	cards, err := registered(node)
+	cards, err := harness.RegisteredDevices(node)
 	if err != nil {
 		return err
 	}
-	if _, err := w.create(nearNic("too-early")); err != nil {
+	if _, err := env.Create(nearNic("too-early")); err != nil {
 		return err
 	}
-	if _, err := w.refusedFor("too-early", "NIC"); err != nil {
+	if _, err := env.WaitRefusedFor("too-early", "NIC"); err != nil {
 		return err
 	}
-	if err := w.remove("too-early"); err != nil {
+	if err := env.Delete("too-early"); err != nil {
 		return err
 	}
-	root, err := os.MkdirTemp(w.dir, "sysfs")
+	root, err := os.MkdirTemp(env.Dir, "sysfs")
 	if err != nil {
 		return err
 	}
 	defer func() {
 		_ = os.Unsetenv("DIVVY_SYSFS")
-		err = errors.Join(err, os.RemoveAll(root), w.agentBegins(record.Build), w.nicForgotten())
+		err = errors.Join(err, os.RemoveAll(root), env.RestartAgent(record.Build), nicForgotten(env))
 	}()
 	if err := writeSysfs(root, len(cards)); err != nil {
 		return err
@@ -116,20 +119,20 @@ func nicsRegistered(w *world) (err error) {
 	if err := os.Setenv("DIVVY_SYSFS", root); err != nil {
 		return err
 	}
-	if err := w.agentBegins(record.Build); err != nil {
+	if err := env.RestartAgent(record.Build); err != nil {
 		return err
 	}
-	if err := w.nicSaid(cards); err != nil {
+	if err := nicSaid(env, cards); err != nil {
 		return err
 	}
-	return w.besideNic(cards)
+	return besideNic(env, cards)
 }
 
 // nicForgotten: simulated cards are on no bus of this machine, and what an agent before said of
 // another's is taken back.
-func (w *world) nicForgotten() error {
-	return w.until("no NIC stands in the node", func() error {
-		node, err := w.client.CoreV1().Nodes().Get(w.ctx, kubeletNode, meta.GetOptions{})
+func nicForgotten(env *harness.Env) error {
+	return env.WaitFor("no NIC stands in the node", func() error {
+		node, err := env.Client.CoreV1().Nodes().Get(env.Ctx, harness.KubeletNode, meta.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -141,9 +144,9 @@ func (w *world) nicForgotten() error {
 }
 
 // nicSaid: the node says how near each card is, by our documented form.
-func (w *world) nicSaid(cards []registeredCard) error {
-	return w.until("the NIC stands in the node", func() error {
-		node, err := w.client.CoreV1().Nodes().Get(w.ctx, kubeletNode, meta.GetOptions{})
+func nicSaid(env *harness.Env, cards []harness.RegisteredDevice) error {
+	return env.WaitFor("the NIC stands in the node", func() error {
+		node, err := env.Client.CoreV1().Nodes().Get(env.Ctx, harness.KubeletNode, meta.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -167,28 +170,28 @@ func (w *world) nicSaid(cards []registeredCard) error {
 	})
 }
 
-func (w *world) besideNic(cards []registeredCard) error {
+func besideNic(env *harness.Env, cards []harness.RegisteredDevice) error {
 	// In this order: where the one beside the NIC was there is room, of which the scheduler hears a little later.
-	for _, p := range []*core.Pod{probe("anywhere", one("2000", "10")), nearNic("beside")} {
+	for _, p := range []*core.Pod{harness.ProbePod("anywhere", harness.OneShare("2000", "10")), nearNic("beside")} {
 		name := p.Name
-		if _, err := w.create(p); err != nil {
+		if _, err := env.Create(p); err != nil {
 			return err
 		}
-		if _, err := w.ended(name, 0); err != nil {
+		if _, err := env.WaitResult(name, 0); err != nil {
 			return err
 		}
-		made, err := w.get(name)
+		made, err := env.Get(name)
 		if err != nil {
 			return err
 		}
-		given, err := sharesOf(made)
+		given, err := harness.SharesOf(made)
 		if err != nil {
 			return err
 		}
-		if on := given[0][0].uuid; (on == cards[farCard].ID) != (name == "beside") {
+		if on := given[0][0].UUID; (on == cards[farCard].ID) != (name == "beside") {
 			return fmt.Errorf("%s is on %s; the card beside the NIC is %s", name, on, cards[farCard].ID)
 		}
-		if err := w.remove(name); err != nil {
+		if err := env.Delete(name); err != nil {
 			return err
 		}
 	}

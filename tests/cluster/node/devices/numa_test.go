@@ -1,4 +1,4 @@
-package main
+package devices
 
 import (
 	"errors"
@@ -7,77 +7,77 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"testing"
 
+	"divvy.dev/tests/cluster/checks"
+	"divvy.dev/tests/cluster/harness"
 	core "k8s.io/api/core/v1"
 )
 
-func init() {
-	checks = append(checks,
-		check{"kubelet-numa-is-aligned",
-			"--announce-numa: a kubelet with a Topology Manager of policy single-numa-node takes a pod's units from one " +
+func TestNuma(t *testing.T) {
+	checks.Run(t,
+		checks.Check{Name: "kubelet-numa-is-aligned",
+			Requirement: "--announce-numa: a kubelet with a Topology Manager of policy single-numa-node takes a pod's units from one " +
 				"node, turns a pod away that no node can have, and a pod with numa-strict has cards of one node; an agent " +
 				"that does not say where cards are is not aligned by",
-			numaAligned})
+			Run: numaAligned})
 }
 
 // Simulated machines are told by it at which node each card is; agents inherit it.
 const toldNuma = "SIMGPU_NUMA"
 
-// One unit for each card, and one name for it: so that three are more than a node has, or of a card it can only be that.
-var oneUnitEach = []string{"--resource", "nvidia.com/gpu", "--model-names", "off", "--per-device", "1"}
-
-func numaAligned(w *world) (err error) {
-	record, cards, err := w.nodeAndCards()
+func numaAligned(env *harness.Env) (err error) {
+	record, cards, err := env.NodeAndDevices()
 	if err != nil {
 		return err
 	}
-	_, units, err := w.cardsNow()
+	_, units, err := env.Devices()
 	if err != nil {
 		return err
 	}
 	if len(cards) != 4 {
-		return skip{fmt.Errorf("the node has %d cards that are well, and not 4", len(cards))}
+		return harness.Skip{Cause: fmt.Errorf("the node has %d cards that are well, and not 4", len(cards))}
 	}
-	two, err := w.twoNodes()
+	two, err := twoNodes(env)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		err = errors.Join(err, os.Unsetenv(toldNuma), w.emptied(), w.kubeletBegins(w.runKubelet),
-			w.agentBegins(record.Build), w.settle(cards, units), os.RemoveAll(two))
+		err = errors.Join(err, os.Unsetenv(toldNuma), env.DeletePods(), kubeletBegins(env, env.RunKubelet),
+			env.RestartAgent(record.Build), env.WaitDevices(cards, units), os.RemoveAll(two))
 	}()
 	if err := os.Setenv(toldNuma, "0,0,1,1"); err != nil {
 		return err
 	}
-	if err := w.kubeletBegins(func() error { return w.runKubeletOn(two) }); err != nil {
+	if err := kubeletBegins(env, func() error { return runKubeletOn(env, two) }); err != nil {
 		return err
 	}
 	// The control: the same kubelet and cards, and an agent that says nothing of their nodes.
-	if err := w.numaBegins(record.Build, cards); err != nil {
+	if err := numaBegins(env, record.Build, cards); err != nil {
 		return err
 	}
-	if err := w.unaligned(); err != nil {
+	if err := unaligned(env); err != nil {
 		return fmt.Errorf("control: %w", err)
 	}
-	if err := w.numaBegins(record.Build, cards, "--announce-numa"); err != nil {
+	if err := numaBegins(env, record.Build, cards, "--announce-numa"); err != nil {
 		return err
 	}
-	return w.aligned(cards)
+	return aligned(env, cards)
 }
 
-func (w *world) numaBegins(build string, cards []string, options ...string) error {
-	if err := w.agentBegins(build, append(options, oneUnitEach...)...); err != nil {
+func numaBegins(env *harness.Env, build string, cards []string, options ...string) error {
+	if err := env.RestartAgent(build, append(options, harness.OneUnitEach...)...); err != nil {
 		return err
 	}
-	return w.settle(cards, int64(len(cards)))
+	return env.WaitDevices(cards, int64(len(cards)))
 }
 
 // twoNodes is a folder as /sys/devices/system/node of a machine of two nodes: the processors of this one, half each.
 // Kubelets read there what nodes a machine has, and nothing tells them otherwise.
-func (w *world) twoNodes() (string, error) {
+func twoNodes(env *harness.Env) (string, error) {
 	cpus, err := filepath.Glob("/sys/devices/system/cpu/cpu[0-9]*")
 	if err == nil && len(cpus) < 2 {
-		err = skip{errors.New("one processor is at one node")}
+		err = harness.Skip{Cause: errors.New("one processor is at one node")}
 	}
 	if err != nil {
 		return "", err
@@ -85,7 +85,7 @@ func (w *world) twoNodes() (string, error) {
 	// As they are, but for the number of the node.
 	memory, err := os.ReadFile("/sys/devices/system/node/node0/meminfo")
 	if err != nil {
-		return "", skip{fmt.Errorf("this machine says nothing of its nodes: %w", err)}
+		return "", harness.Skip{Cause: fmt.Errorf("this machine says nothing of its nodes: %w", err)}
 	}
 	dir, err := os.MkdirTemp("", "nodes-")
 	if err != nil {
@@ -109,8 +109,8 @@ func (w *world) twoNodes() (string, error) {
 
 // runKubeletOn runs one that aligns, where `nodes` is what the machine says of its nodes: mounted where nobody else
 // sees it. What that kubelet mounts for pods containers do not see either; those of these checks need none of it.
-func (w *world) runKubeletOn(nodes string) error {
-	config, err := os.ReadFile(w.path("kubelet.yaml"))
+func runKubeletOn(env *harness.Env, nodes string) error {
+	config, err := os.ReadFile(env.Path("kubelet.yaml"))
 	if err != nil {
 		return err
 	}
@@ -120,26 +120,26 @@ func (w *world) runKubeletOn(nodes string) error {
 		return err
 	}
 	const inside = `mount --bind "$1" /sys/devices/system/node && shift && exec "$@"`
-	return w.processes.start("kubelet", "/usr/bin/unshare", "--mount", "--propagation", "private", "/bin/sh", "-c",
-		inside, "sh", nodes, w.self, "kubelet", "--config="+file, "--kubeconfig="+w.path("kubelet.kubeconfig"),
-		"--hostname-override="+kubeletNode, "--cert-dir="+w.path("kubelet", "pki"), "--v=2")
+	return env.Processes.Start("kubelet", "/usr/bin/unshare", "--mount", "--propagation", "private", "/bin/sh", "-c",
+		inside, "sh", nodes, env.Self, "kubelet", "--config="+file, "--kubeconfig="+env.Path("kubelet.kubeconfig"),
+		"--hostname-override="+harness.KubeletNode, "--cert-dir="+env.Path("kubelet", "pki"), "--v=2")
 }
 
 // kubeletBegins kills the kubelet, has another one begin, and waits until that knows the agent.
-func (w *world) kubeletBegins(begin func() error) error {
-	before := w.registrations()
-	if err := w.killed("kubelet"); err != nil {
+func kubeletBegins(env *harness.Env, begin func() error) error {
+	before := env.RegistrationCount()
+	if err := env.KillProcess("kubelet"); err != nil {
 		return err
 	}
 	if err := begin(); err != nil {
 		return err
 	}
-	err := w.until("the kubelet knows the agent again", func() error {
-		if one, known := w.processes.find("kubelet"); !known || !one.alive() {
-			return fmt.Errorf("it has ended: %s", w.processes.tail("kubelet"))
+	err := env.WaitFor("the kubelet knows the agent again", func() error {
+		if one, known := env.Processes.Find("kubelet"); !known || !one.Alive() {
+			return fmt.Errorf("it has ended: %s", env.Processes.Tail("kubelet"))
 		}
-		if w.registrations() == before {
-			return errors.New(w.processes.tail(agentProcess))
+		if env.RegistrationCount() == before {
+			return errors.New(env.Processes.Tail(harness.AgentProcess))
 		}
 		return nil
 	})
@@ -147,18 +147,19 @@ func (w *world) kubeletBegins(begin func() error) error {
 		return err
 	}
 	// Until it has heard of a pod it takes units for given that pods had who are gone: its checkpoint has them.
-	heard := probe(fmt.Sprintf("heard-of-%d", w.registrations()), nil)
+	heard := harness.ProbePod(fmt.Sprintf("heard-of-%d", env.RegistrationCount()), nil)
 	heard.Spec.Containers[0].Args = []string{"begin"}
-	if _, err := w.create(heard); err != nil {
+	if _, err := env.Create(heard); err != nil {
 		return err
 	}
-	_, err = w.ended(heard.Name, 0)
+	_, err = env.WaitResult(heard.Name, 0)
 	return err
 }
 
 // numaPod is one that asks for so many, of one node where that is said.
 func numaPod(name string, count int, strict bool) *core.Pod {
-	p := probe(name, asks{"nvidia.com/gpu": fmt.Sprint(count), memoryName: "2000", coresName: "10"})
+	p := harness.ProbePod(name, harness.Limits{"nvidia.com/gpu": fmt.Sprint(count), harness.MemoryResource: "2000",
+		harness.CoresResource: "10"})
 	p.Spec.Containers[0].Args = []string{"stay"}
 	if strict {
 		p.Annotations = map[string]string{"use.divvy.dev/device-policy": "numa-strict"}
@@ -167,47 +168,47 @@ func numaPod(name string, count int, strict bool) *core.Pod {
 }
 
 // runsAt makes the pod, and says of which nodes its units are by the kubelet's word.
-func (w *world) runsAt(p *core.Pod) (map[string][]string, error) {
-	if _, err := w.create(p); err != nil {
+func runsAt(env *harness.Env, p *core.Pod) (map[string][]string, error) {
+	if _, err := env.Create(p); err != nil {
 		return nil, err
 	}
-	if err := w.runs(p.Name); err != nil {
+	if err := env.WaitRunning(p.Name); err != nil {
 		return nil, err
 	}
-	return w.notedFor(p.Name)
+	return env.KubeletDevices(p.Name)
 }
 
 // oneAndThree makes a pod with one device, and one with all that are left: more than a node has. Once the first one
 // runs the kubelet is known to have heard of all four.
-func (w *world) oneAndThree() (*core.Pod, error) {
-	if _, err := w.runsAt(numaPod("one", 1, false)); err != nil {
+func oneAndThree(env *harness.Env) (*core.Pod, error) {
+	if _, err := runsAt(env, numaPod("one", 1, false)); err != nil {
 		return nil, err
 	}
-	return w.create(numaPod("three", 3, false))
+	return env.Create(numaPod("three", 3, false))
 }
 
 // unaligned: they are of more than one node, and nobody minds.
-func (w *world) unaligned() error {
-	p, err := w.oneAndThree()
+func unaligned(env *harness.Env) error {
+	p, err := oneAndThree(env)
 	if err != nil {
 		return err
 	}
-	if err := w.runs(p.Name); err != nil {
+	if err := env.WaitRunning(p.Name); err != nil {
 		return err
 	}
-	units, err := w.notedFor(p.Name)
+	units, err := env.KubeletDevices(p.Name)
 	if err == nil && (len(units) != 1 || len(units["-1"]) != 3) {
 		err = fmt.Errorf("units by node: %v", units)
 	}
-	return errors.Join(err, w.emptied())
+	return errors.Join(err, env.DeletePods())
 }
 
-func (w *world) aligned(cards []string) error {
-	p, err := w.oneAndThree()
+func aligned(env *harness.Env, cards []string) error {
+	p, err := oneAndThree(env)
 	if err == nil {
-		err = w.turnedAwayByNuma(p.Name)
+		err = turnedAwayByNuma(env, p.Name)
 	}
-	if err = errors.Join(err, w.emptied()); err != nil {
+	if err = errors.Join(err, env.DeletePods()); err != nil {
 		return err
 	}
 	nodeOf := map[string]string{}
@@ -216,7 +217,7 @@ func (w *world) aligned(cards []string) error {
 	}
 	var taken []string
 	for _, name := range []string{"first", "second"} {
-		units, err := w.runsAt(numaPod(name, 2, true))
+		units, err := runsAt(env, numaPod(name, 2, true))
 		if err != nil {
 			return err
 		}
@@ -224,7 +225,7 @@ func (w *world) aligned(cards []string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		if err := w.cardsOfOneNode(name, nodeOf); err != nil {
+		if err := cardsOfOneNode(env, name, nodeOf); err != nil {
 			return err
 		}
 		taken = append(taken, at)
@@ -233,7 +234,7 @@ func (w *world) aligned(cards []string) error {
 	if taken[0] == taken[1] {
 		return fmt.Errorf("both are at node %s, which has units for one", taken[0])
 	}
-	w.note = "units are at nodes " + strings.Join(taken, " and ")
+	env.Note = "units are at nodes " + strings.Join(taken, " and ")
 	return nil
 }
 
@@ -254,28 +255,28 @@ func atOneNode(units map[string][]string, nodeOf map[string]string) (string, err
 }
 
 // cardsOfOneNode: what it was given by the scheduler.
-func (w *world) cardsOfOneNode(name string, nodeOf map[string]string) error {
-	p, err := w.get(name)
+func cardsOfOneNode(env *harness.Env, name string, nodeOf map[string]string) error {
+	p, err := env.Get(name)
 	if err != nil {
 		return err
 	}
-	shares, err := sharesOf(p)
+	shares, err := harness.SharesOf(p)
 	if err != nil {
 		return err
 	}
-	if len(shares) != 1 || len(shares[0]) != 2 || nodeOf[shares[0][0].uuid] != nodeOf[shares[0][1].uuid] {
+	if len(shares) != 1 || len(shares[0]) != 2 || nodeOf[shares[0][0].UUID] != nodeOf[shares[0][1].UUID] {
 		return fmt.Errorf("%s was given %v of %v", name, shares, nodeOf)
 	}
 	return nil
 }
 
 // turnedAwayByNuma: the scheduler knows nothing of units, and the kubelet has no node with so many.
-func (w *world) turnedAwayByNuma(name string) error {
-	return w.until("the kubelet turns it away", func() error {
-		p, err := w.get(name)
+func turnedAwayByNuma(env *harness.Env, name string) error {
+	return env.WaitFor("the kubelet turns it away", func() error {
+		p, err := env.Get(name)
 		if err == nil && (p.Status.Phase != core.PodFailed || p.Status.Reason != "TopologyAffinityError") {
 			err = fmt.Errorf("it is %s on %q: %s %s%s", p.Status.Phase, p.Spec.NodeName, p.Status.Reason,
-				p.Status.Message, unscheduled(p))
+				p.Status.Message, harness.UnschedulableMessage(p))
 		}
 		return err
 	})

@@ -1,4 +1,4 @@
-package main
+package devices
 
 import (
 	"context"
@@ -6,25 +6,27 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 
+	"divvy.dev/tests/cluster/checks"
+	"divvy.dev/tests/cluster/harness"
 	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func init() {
-	checks = append(checks,
-		check{"kubelet-links-of-cards-are-registered",
-			"how well each two cards are linked stands in the node, in HAMi's form, once; where they are linked " +
+func TestTopology(t *testing.T) {
+	checks.Run(t,
+		checks.Check{Name: "kubelet-links-of-cards-are-registered",
+			Requirement: "how well each two cards are linked stands in the node, in HAMi's form, once; where they are linked " +
 				"otherwise it says otherwise",
-			linksRegistered},
-		check{"kubelet-units-are-those-of-the-cards-that-were-given",
-			"GetPreferredAllocation: what the kubelet counts is of the card that the scheduler gave; where that is said " +
+			Run: linksRegistered},
+		checks.Check{Name: "kubelet-units-are-those-of-the-cards-that-were-given",
+			Requirement: "GetPreferredAllocation: what the kubelet counts is of the card that the scheduler gave; where that is said " +
 				"too late it is not",
-			unitsOfCards})
+			Run: unitsOfCards})
 }
 
 type cardScores struct {
@@ -33,12 +35,12 @@ type cardScores struct {
 }
 
 // scoresOf are the scores of each two of the node's cards, and the cards in their order.
-func (w *world) scoresOf() ([]string, map[string]map[string]int, error) {
-	node, err := w.client.CoreV1().Nodes().Get(w.ctx, kubeletNode, meta.GetOptions{})
+func scoresOf(env *harness.Env) ([]string, map[string]map[string]int, error) {
+	node, err := env.Client.CoreV1().Nodes().Get(env.Ctx, harness.KubeletNode, meta.GetOptions{})
 	if err != nil {
 		return nil, nil, err
 	}
-	devices, err := registered(node)
+	devices, err := harness.RegisteredDevices(node)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -59,8 +61,8 @@ func (w *world) scoresOf() ([]string, map[string]map[string]int, error) {
 }
 
 // linkedBy: each two cards have so many NVLinks, by what stands in the node.
-func (w *world) linkedBy(links func(a, b int) int) error {
-	cards, scores, err := w.scoresOf()
+func linkedBy(env *harness.Env, links func(a, b int) int) error {
+	cards, scores, err := scoresOf(env)
 	if err != nil {
 		return err
 	}
@@ -84,84 +86,47 @@ func allLinked(a, b int) int {
 	return 18
 }
 
-func linksRegistered(w *world) (err error) {
-	if err := w.onKubelet(); err != nil {
+func linksRegistered(env *harness.Env) (err error) {
+	if err := env.RequireKubelet(); err != nil {
 		return err
 	}
 	// The agent that is there may have just begun.
-	if err := w.until("all are linked", func() error { return w.linkedBy(allLinked) }); err != nil {
+	if err := env.WaitFor("all are linked", func() error { return linkedBy(env, allLinked) }); err != nil {
 		return err
 	}
-	record, err := w.readNodeRecord()
+	record, err := env.ReadNodeRecord()
 	if err != nil {
 		return err
 	}
 	// Simulated machines are told by it which links there are; agents inherit it.
 	const told = "SIMGPU_NVLINKS"
 	defer func() {
-		err = errors.Join(err, os.Unsetenv(told), w.agentBegins(record.Build),
-			w.until("all are linked again", func() error { return w.linkedBy(allLinked) }))
+		err = errors.Join(err, os.Unsetenv(told), env.RestartAgent(record.Build),
+			env.WaitFor("all are linked again", func() error { return linkedBy(env, allLinked) }))
 	}()
 	if err := os.Setenv(told, "0-1=4"); err != nil {
 		return err
 	}
-	if err := w.agentBegins(record.Build); err != nil {
+	if err := env.RestartAgent(record.Build); err != nil {
 		return err
 	}
 	// The control: another machine has other scores.
-	err = w.until("only the first two are linked", func() error {
-		return w.linkedBy(func(a, b int) int {
+	err = env.WaitFor("only the first two are linked", func() error {
+		return linkedBy(env, func(a, b int) int {
 			if a+b == 1 {
 				return 4
 			}
 			return 0
 		})
 	})
-	if err == nil && w.linkedBy(allLinked) == nil {
+	if err == nil && linkedBy(env, allLinked) == nil {
 		err = errors.New("control: whatever the links are, all are linked: nothing is shown")
 	}
 	return err
 }
 
-// notedFor is which units the kubelet has noted for a pod, by NUMA node; "-1": it was not told.
-func (w *world) notedFor(name string) (map[string][]string, error) {
-	p, err := w.get(name)
-	if err != nil {
-		return nil, err
-	}
-	return notedOf(p)
-}
-
-func notedOf(p *core.Pod) (map[string][]string, error) {
-	text, err := os.ReadFile(filepath.Join(kubeletDir, "device-plugins", "kubelet_internal_checkpoint"))
-	if err != nil {
-		return nil, err
-	}
-	var noted struct {
-		Data struct {
-			PodDeviceEntries []struct {
-				PodUID    string
-				DeviceIDs map[string][]string
-			}
-		}
-	}
-	if err := json.Unmarshal(text, &noted); err != nil {
-		return nil, err
-	}
-	units := map[string][]string{}
-	for _, one := range noted.Data.PodDeviceEntries {
-		if one.PodUID != string(p.UID) {
-			continue
-		}
-		for node, ids := range one.DeviceIDs {
-			units[node] = append(units[node], ids...)
-		}
-	}
-	return units, nil
-}
-
 func unitsOf(p *core.Pod) ([]string, error) {
-	noted, err := notedOf(p)
+	noted, err := harness.KubeletDevicesOf(p)
 	var units []string
 	for _, ids := range noted {
 		units = append(units, ids...)
@@ -175,26 +140,26 @@ func unitsRight(p *core.Pod) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	shares, err := sharesOf(p)
+	shares, err := harness.SharesOf(p)
 	if err != nil {
 		return false, err
 	}
 	if len(units) != 1 || len(shares) != 1 || len(shares[0]) != 1 {
 		return false, fmt.Errorf("%s has units %v of %v", p.Name, units, shares)
 	}
-	return strings.HasPrefix(units[0], shares[0][0].uuid+"::"), nil
+	return strings.HasPrefix(units[0], shares[0][0].UUID+"::"), nil
 }
 
-func unitsOfCards(w *world) error {
-	_, cards, err := w.nodeAndCards()
+func unitsOfCards(env *harness.Env) error {
+	_, cards, err := env.NodeAndDevices()
 	if err != nil {
 		return err
 	}
-	unsaid, err := w.unsaidUnits(cards)
+	unsaid, err := unsaidUnits(env, cards)
 	if err != nil {
 		return fmt.Errorf("control: %w", err)
 	}
-	if err := w.oneByOne(cards); err != nil {
+	if err := oneByOne(env, cards); err != nil {
 		return err
 	}
 	crowd := map[string]string{}
@@ -203,19 +168,19 @@ func unitsOfCards(w *world) error {
 			crowd[fmt.Sprintf("crowd-%d-%d", at, round)] = cards[len(cards)-1-at]
 		}
 	}
-	right, err := w.unitsFor(crowd)
-	w.note = fmt.Sprintf("one by one all; of %d pods at once %d; of %d told of too late %d", len(crowd),
+	right, err := unitsFor(env, crowd)
+	env.Note = fmt.Sprintf("one by one all; of %d pods at once %d; of %d told of too late %d", len(crowd),
 		right, len(cards), unsaid)
 	return err
 }
 
 // oneByOne: one after the other it is clear who is meant. From the last card on: the kubelet begins at none. An agent
 // that hears of a pod a quarter of a second after its kubelet cannot say it, which may happen to half of them.
-func (w *world) oneByOne(cards []string) error {
+func oneByOne(env *harness.Env, cards []string) error {
 	wrong := 0
 	for at := 0; at < len(cards); {
 		name, card := fmt.Sprintf("single-%d-%d", at, wrong), cards[len(cards)-1-at]
-		right, err := w.unitsFor(map[string]string{name: card})
+		right, err := unitsFor(env, map[string]string{name: card})
 		if err != nil {
 			return err
 		}
@@ -232,23 +197,23 @@ func (w *world) oneByOne(cards []string) error {
 
 // unitsFor has pods of these names get something of these cards at once, and counts whose units are
 // of its card.
-func (w *world) unitsFor(cards map[string]string) (int, error) {
+func unitsFor(env *harness.Env, cards map[string]string) (int, error) {
 	for name, card := range cards {
-		p := onCardOf(name, card)
+		p := harness.PodOnDevice(name, card)
 		p.Spec.Containers[0].Args = []string{"work"}
-		if _, err := w.create(p); err != nil {
+		if _, err := env.Create(p); err != nil {
 			return 0, err
 		}
 	}
 	right := 0
 	for name, card := range cards {
-		if err := w.runs(name); err != nil {
+		if err := env.WaitRunning(name); err != nil {
 			return 0, err
 		}
-		if on, err := w.onCard(name); err != nil || on != card {
+		if on, err := env.DeviceOf(name); err != nil || on != card {
 			return 0, errors.Join(err, fmt.Errorf("%s is on %s, not %s", name, on, card))
 		}
-		p, err := w.get(name)
+		p, err := env.Get(name)
 		if err != nil {
 			return 0, err
 		}
@@ -265,30 +230,31 @@ func (w *world) unitsFor(cards map[string]string) (int, error) {
 
 // unsaidUnits is the control: how many of these have a unit of their card though the kubelet took one for each before
 // anybody said which card that is.
-func (w *world) unsaidUnits(cards []string) (right int, err error) {
-	pods, none := w.client.CoreV1().Pods("kube-system"), int64(0)
+func unsaidUnits(env *harness.Env, cards []string) (right int, err error) {
+	pods, none := env.Client.CoreV1().Pods("kube-system"), int64(0)
 	var names []string
 	defer func() {
 		for _, name := range names {
-			err = errors.Join(err, pods.Delete(context.WithoutCancel(w.ctx), name,
+			err = errors.Join(err, pods.Delete(context.WithoutCancel(env.Ctx), name,
 				meta.DeleteOptions{GracePeriodSeconds: &none}))
 		}
-		err = errors.Join(err, w.alone())
+		err = errors.Join(err, env.WaitDevicesFree())
 	}()
 	// Without a word cards come by turns, the first by name first: these are given theirs the other way round.
 	backwards := slices.Sorted(slices.Values(cards))
 	slices.Reverse(backwards)
 	for at, card := range backwards {
-		p := probe(fmt.Sprintf("%s-%d", w.space, at), one("2000", "10"))
-		p.Spec.NodeName = kubeletNode
-		if p, err = pods.Create(w.ctx, p, meta.CreateOptions{}); err != nil {
+		p := harness.ProbePod(fmt.Sprintf("%s-%d", env.Namespace, at), harness.OneShare("2000", "10"))
+		p.Spec.NodeName = harness.KubeletNode
+		if p, err = pods.Create(env.Ctx, p, meta.CreateOptions{}); err != nil {
 			return right, err
 		}
 		names = append(names, p.Name)
-		if err := w.takesUnit(p); err != nil {
+		if err := takesUnit(env, p); err != nil {
 			return right, err
 		}
-		p, err = pods.Patch(w.ctx, p.Name, types.MergePatchType, noteOf(allocated, card+",NVIDIA,2000,10:;"),
+		p, err = pods.Patch(env.Ctx, p.Name, types.MergePatchType, harness.AnnotationValuePatch(harness.AllocatedKey,
+			card+",NVIDIA,2000,10:;"),
 			meta.PatchOptions{})
 		if err != nil {
 			return right, err
@@ -308,8 +274,8 @@ func (w *world) unsaidUnits(cards []string) (right int, err error) {
 }
 
 // takesUnit waits until the kubelet has noted a unit for it.
-func (w *world) takesUnit(p *core.Pod) error {
-	return w.until("the kubelet takes a unit for "+p.Name, func() error {
+func takesUnit(env *harness.Env, p *core.Pod) error {
+	return env.WaitFor("the kubelet takes a unit for "+p.Name, func() error {
 		units, err := unitsOf(p)
 		if err == nil && len(units) == 0 {
 			err = errors.New("it has none")

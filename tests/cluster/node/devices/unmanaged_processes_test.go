@@ -1,4 +1,4 @@
-package main
+package devices
 
 import (
 	"errors"
@@ -7,53 +7,57 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"testing"
 	"time"
 
+	"divvy.dev/tests/cluster/checks"
+	"divvy.dev/tests/cluster/harness"
 	core "k8s.io/api/core/v1"
 )
 
-func init() {
-	checks = append(checks,
-		check{"kubelet-a-card-that-somebody-unknown-uses-is-not-offered",
-			"a process outside of all pods has a context on a card: nobody new gets it, who has something of it " +
+func TestUnmanagedProcesses(t *testing.T) {
+	checks.Run(t,
+		checks.Check{Name: "kubelet-a-card-that-somebody-unknown-uses-is-not-offered",
+			Requirement: "a process outside of all pods has a context on a card: nobody new gets it, who has something of it " +
 				"goes on, and it is offered again when that has ended",
-			occupied})
+			Run: occupied})
 }
 
 // stranger is a program on the first simulated card, of which nobody told Divvy.
-func (w *world) stranger(build string) (*exec.Cmd, error) {
+func stranger(env *harness.Env, build string) (*exec.Cmd, error) {
 	program := exec.Command(filepath.Join(build, "tests", "share_probe"), "contend", "1000000")
 	program.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(build, "simgpu"),
-		"SIMGPU_PROFILE="+strings.TrimPrefix(simulated, "sim-"), "SIMGPU_DIR="+w.path("divvy", simulated, "card"))
+		"SIMGPU_PROFILE="+strings.TrimPrefix(harness.SimulatedDevices, "sim-"), "SIMGPU_DIR="+env.Path("divvy",
+			harness.SimulatedDevices, "card"))
 	return program, program.Start()
 }
 
-func occupied(w *world) (err error) {
-	if err := w.onKubelet(); err != nil {
+func occupied(env *harness.Env) (err error) {
+	if err := env.RequireKubelet(); err != nil {
 		return err
 	}
-	record, err := w.readNodeRecord()
+	record, err := env.ReadNodeRecord()
 	if err != nil {
 		return err
 	}
-	node, err := w.kubeletNode(w.ctx, core.NodeReady)
+	node, err := env.KubeletNode(env.Ctx, core.NodeReady)
 	if err != nil {
 		return err
 	}
-	cards, err := registered(node)
+	cards, err := harness.RegisteredDevices(node)
 	if err != nil {
 		return err
 	}
 	// The control: before, it is offered.
-	there := shareOf("there", cards[0].ID, 2000)
+	there := harness.ShareOf("there", cards[0].ID, 2000)
 	there.Spec.Containers[0].Args = []string{"work"}
-	if _, err := w.create(there); err != nil {
+	if _, err := env.Create(there); err != nil {
 		return err
 	}
-	if err := w.runs("there"); err != nil {
+	if err := env.WaitRunning("there"); err != nil {
 		return err
 	}
-	stranger, err := w.stranger(record.Build)
+	stranger, err := stranger(env, record.Build)
 	if err != nil {
 		return err
 	}
@@ -69,23 +73,23 @@ func occupied(w *world) (err error) {
 	}
 	defer func() { err = errors.Join(err, end()) }()
 	begun := time.Now()
-	if err := w.offers(len(cards) - 1); err != nil {
+	if err := env.WaitHealthyDevices(len(cards) - 1); err != nil {
 		return err
 	}
-	w.note = fmt.Sprintf("not offered after %.1f s", time.Since(begun).Seconds())
-	late := shareOf("late", cards[0].ID, 2000)
+	env.Note = fmt.Sprintf("not offered after %.1f s", time.Since(begun).Seconds())
+	late := harness.ShareOf("late", cards[0].ID, 2000)
 	late.Spec.Containers[0].Args = []string{"stay"}
-	if _, err := w.create(late); err != nil {
+	if _, err := env.Create(late); err != nil {
 		return err
 	}
-	if _, err := w.refused("late"); err != nil {
+	if _, err := env.WaitRefused("late"); err != nil {
 		return err
 	}
-	if err := w.stillWorks("there"); err != nil {
+	if err := env.StillRunning("there"); err != nil {
 		return err
 	}
 	if err := end(); err != nil {
 		return err
 	}
-	return errors.Join(w.offers(len(cards)), w.runs("late"))
+	return errors.Join(env.WaitHealthyDevices(len(cards)), env.WaitRunning("late"))
 }

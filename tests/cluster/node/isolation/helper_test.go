@@ -1,4 +1,4 @@
-package main
+package isolation
 
 import (
 	"errors"
@@ -8,17 +8,20 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"testing"
 
+	"divvy.dev/tests/cluster/checks"
+	"divvy.dev/tests/cluster/harness"
 	core "k8s.io/api/core/v1"
 )
 
-func init() {
-	checks = append(checks,
-		check{"kubelet-an-agent-without-rights-does-the-same",
-			"an agent of another user, that sees no process of the node and none of the kubelet's folders, takes over " +
+func TestHelper(t *testing.T) {
+	checks.Run(t,
+		checks.Check{Name: "kubelet-an-agent-without-rights-does-the-same",
+			Requirement: "an agent of another user, that sees no process of the node and none of the kubelet's folders, takes over " +
 				"from root's and gives back to it while a container works: shares hold, are changed, a cheater is found; " +
 				"while its helper is away who runs keeps its share and who comes waits",
-			helped})
+			Run: helped})
 }
 
 // closedToOthers names a folder on the way to a file that other users cannot pass.
@@ -32,107 +35,108 @@ func closedToOthers(path string) string {
 }
 
 // withHelper runs `do` under an agent that has no rights, and root's again afterwards.
-func (w *world) withHelper(record nodeRecord, do func() error) (err error) {
+func withHelper(env *harness.Env, record harness.NodeRecord, do func() error) (err error) {
 	other := record
 	other.Helper = true
-	if err := w.writeNodeRecord(other); err != nil {
+	if err := env.WriteNodeRecord(other); err != nil {
 		return err
 	}
-	if err := w.agentBegins(record.Build); err != nil {
+	if err := env.RestartAgent(record.Build); err != nil {
 		return err
 	}
 	if err := do(); err != nil {
 		return err
 	}
 	// As it is replaced by an earlier version.
-	return errors.Join(w.writeNodeRecord(record), w.agentGives(record.Build))
+	return errors.Join(env.WriteNodeRecord(record), env.UpgradeAgent(record.Build))
 }
 
-func helped(w *world) (err error) {
-	if err := w.onKubelet(); err != nil {
+func helped(env *harness.Env) (err error) {
+	if err := env.RequireKubelet(); err != nil {
 		return err
 	}
-	record, err := w.readNodeRecord()
+	record, err := env.ReadNodeRecord()
 	if err != nil {
 		return err
 	}
 	if closed := closedToOthers(filepath.Join(record.Build, "bin", "divvy")); closed != "" {
-		return skip{fmt.Errorf("other users cannot pass %s", closed)}
+		return harness.Skip{Cause: fmt.Errorf("other users cannot pass %s", closed)}
 	}
 	defer func() {
-		if now, _ := w.readNodeRecord(); now.Helper != record.Helper {
-			err = errors.Join(err, w.writeNodeRecord(record), w.agentBegins(record.Build))
+		if now, _ := env.ReadNodeRecord(); now.Helper != record.Helper {
+			err = errors.Join(err, env.WriteNodeRecord(record), env.RestartAgent(record.Build))
 		}
 	}()
-	staying := probe("staying", one("3000", "10"))
+	staying := harness.ProbePod("staying", harness.OneShare("3000", "10"))
 	staying.Spec.Containers[0].Args = []string{"work"}
-	if _, err := w.create(staying); err != nil {
+	if _, err := env.Create(staying); err != nil {
 		return err
 	}
-	if err := w.runs("staying"); err != nil {
+	if err := env.WaitRunning("staying"); err != nil {
 		return err
 	}
-	if err := w.withHelper(record, func() error { return w.underHelper(record.Build) }); err != nil {
+	if err := withHelper(env, record, func() error { return underHelper(env, record.Build) }); err != nil {
 		return err
 	}
-	if err := w.stillWorks("staying"); err != nil {
+	if err := env.StillRunning("staying"); err != nil {
 		return err
 	}
-	said, err := w.afterNewAgent("after")
+	said, err := env.WaitAdmitted("after")
 	if err == nil {
-		err = said.limited(2000 << 20)
+		err = said.Limited(2000 << 20)
 	}
 	if err != nil {
 		return fmt.Errorf("root's agent again: %w", err)
 	}
-	if _, err := w.setDone("staying", "3200Mi"); err != nil {
+	if _, err := env.SetMemory("staying", "3200Mi"); err != nil {
 		return fmt.Errorf("root's agent again: %w", err)
 	}
-	return w.stillWorks("staying")
+	return env.StillRunning("staying")
 }
 
-func (w *world) underHelper(build string) error {
-	agent, _ := w.processes.find(agentProcess)
+func underHelper(env *harness.Env, build string) error {
+	agent, _ := env.Processes.Find(harness.AgentProcess)
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", agent.Pid))
 	if err != nil {
 		return err
 	}
-	for _, line := range []string{fmt.Sprintf("Uid:\t%d\t%d\t%d\t%d", agentUser, agentUser, agentUser, agentUser),
+	for _, line := range []string{fmt.Sprintf("Uid:\t%d\t%d\t%d\t%d", harness.AgentUser, harness.AgentUser,
+		harness.AgentUser, harness.AgentUser),
 		"CapEff:\t0000000000000000"} {
 		if !strings.Contains(string(status), line) {
 			return fmt.Errorf("the agent's status has no %q", line)
 		}
 	}
-	said, err := w.afterNewAgent("early")
+	said, err := env.WaitAdmitted("early")
 	if err == nil {
-		err = said.limited(2000 << 20)
+		err = said.Limited(2000 << 20)
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := w.setDone("staying", "3500Mi"); err != nil {
+	if _, err := env.SetMemory("staying", "3500Mi"); err != nil {
 		return err
 	}
-	if err := w.doctorHasNothingAgainstIt(build); err != nil {
+	if err := doctorHasNothingAgainstIt(env, build); err != nil {
 		return err
 	}
-	if err := w.onlyForTheKubelet(build); err != nil {
+	if err := onlyForTheKubelet(env, build); err != nil {
 		return err
 	}
-	if err := w.withoutHelper(build); err != nil {
+	if err := withoutHelper(env, build); err != nil {
 		return fmt.Errorf("its helper is killed: %w", err)
 	}
-	if err := w.cheatIsFound(build); err != nil {
+	if err := cheatIsFound(env, build); err != nil {
 		return err
 	}
-	return errors.Join(w.remove("cheat"), w.stillWorks("staying"))
+	return errors.Join(env.Delete("cheat"), env.StillRunning("staying"))
 }
 
 // doctorHasNothingAgainstIt: folders that are lent, and are another user's, are as they should be.
-func (w *world) doctorHasNothingAgainstIt(build string) error {
+func doctorHasNothingAgainstIt(env *harness.Env, build string) error {
 	text, _ := exec.Command(filepath.Join(build, "bin", "divvy"), "doctor", "--node", "-v", "--runtime-dir",
-		w.path("divvy")).CombinedOutput()
-	if !strings.Contains(string(text), w.path("divvy", simulated)) {
+		env.Path("divvy")).CombinedOutput()
+	if !strings.Contains(string(text), env.Path("divvy", harness.SimulatedDevices)) {
 		return fmt.Errorf("it does not look there: %s", text)
 	}
 	for _, line := range strings.Split(string(text), "\n") {
@@ -146,10 +150,11 @@ func (w *world) doctorHasNothingAgainstIt(build string) error {
 }
 
 // onlyForTheKubelet: it could not tell whose the processes of other tenants are.
-func (w *world) onlyForTheKubelet(build string) error {
-	command := exec.Command(filepath.Join(build, "bin", "divvy"), "run", "--sim", strings.TrimPrefix(simulated, "sim-"),
+func onlyForTheKubelet(env *harness.Env, build string) error {
+	command := exec.Command(filepath.Join(build, "bin", "divvy"), "run", "--sim",
+		strings.TrimPrefix(harness.SimulatedDevices, "sim-"),
 		"--memory", "1Gi", "--", "true")
-	command.Env = append(os.Environ(), "DIVVY_RUNTIME_DIR="+w.path("divvy"))
+	command.Env = append(os.Environ(), "DIVVY_RUNTIME_DIR="+env.Path("divvy"))
 	text, err := command.CombinedOutput()
 	if err == nil || !strings.Contains(string(text), "it serves containers of its kubelet only") {
 		return fmt.Errorf("divvy run: %w: %s", err, text)
@@ -157,21 +162,21 @@ func (w *world) onlyForTheKubelet(build string) error {
 	return nil
 }
 
-func (w *world) withoutHelper(build string) error {
-	helper, _ := w.processes.find(helperProcess)
+func withoutHelper(env *harness.Env, build string) error {
+	helper, _ := env.Processes.Find(harness.HelperProcess)
 	if err := syscall.Kill(helper.Pid, syscall.SIGKILL); err != nil {
 		return err
 	}
-	if err := helper.end(stopBound); err != nil {
+	if err := helper.End(harness.StopBound); err != nil {
 		return err
 	}
-	later := probe("later", one("2000", "10"))
-	if _, err := w.create(later); err != nil {
+	later := harness.ProbePod("later", harness.OneShare("2000", "10"))
+	if _, err := env.Create(later); err != nil {
 		return err
 	}
 	// The control: without it nobody knows whose a container is.
-	err := w.until("who comes waits", func() error {
-		p, err := w.get("later")
+	err := env.WaitFor("who comes waits", func() error {
+		p, err := env.Get("later")
 		if err != nil {
 			return err
 		}
@@ -185,20 +190,20 @@ func (w *world) withoutHelper(build string) error {
 	if err != nil {
 		return err
 	}
-	if err := w.stillWorks("staying"); err != nil {
+	if err := env.StillRunning("staying"); err != nil {
 		return err
 	}
-	if err := w.runHelper(simulated, build); err != nil {
+	if err := env.RunHelper(harness.SimulatedDevices, build); err != nil {
 		return err
 	}
-	said, err := w.ended("later", 0)
+	said, err := env.WaitResult("later", 0)
 	if err == nil {
-		err = said.limited(2000 << 20)
+		err = said.Limited(2000 << 20)
 	}
 	if err != nil {
 		return fmt.Errorf("it is there again: %w", err)
 	}
-	if p, err := w.get("staying"); err != nil || p.Status.Phase != core.PodRunning {
+	if p, err := env.Get("staying"); err != nil || p.Status.Phase != core.PodRunning {
 		return fmt.Errorf("who works is %s, %w", p.Status.Phase, err)
 	}
 	return nil

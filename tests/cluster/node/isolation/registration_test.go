@@ -1,16 +1,20 @@
-package main
+package isolation
 
 import (
 	"fmt"
 	"path/filepath"
+	"testing"
+
+	"divvy.dev/tests/cluster/checks"
+	"divvy.dev/tests/cluster/harness"
 )
 
-func init() {
-	checks = append(checks,
-		check{"kubelet-nobody-enrolls-as-another-pods",
-			"a process that says at the agent's socket that it is of another pod's share is told that there is none such; " +
+func TestRegistration(t *testing.T) {
+	checks.Run(t,
+		checks.Check{Name: "kubelet-nobody-enrolls-as-another-pods",
+			Requirement: "a process that says at the agent's socket that it is of another pod's share is told that there is none such; " +
 				"it is believed of its own, as far as that goes: the slot it names is not its",
-			enrolledByTheKernelsWord})
+			Run: enrolledByTheKernelsWord})
 }
 
 // What the agent answers (ledger/registration.h).
@@ -20,40 +24,40 @@ const (
 )
 
 // enrolled is what a pod with a share of its own is answered that says it is of that tenant.
-func (w *world) enrolled(name, tenant string) (uint64, error) {
-	p := probe(name, one("1000", "10"))
+func enrolled(env *harness.Env, name, tenant string) (uint64, error) {
+	p := harness.ProbePod(name, harness.OneShare("1000", "10"))
 	p.Spec.Containers[0].Args = []string{"enroll", tenant}
-	if _, err := w.create(p); err != nil {
+	if _, err := env.Create(p); err != nil {
 		return 0, err
 	}
-	said, err := w.ended(name, 0)
+	said, err := env.WaitResult(name, 0)
 	return said["status"], err
 }
 
-func enrolledByTheKernelsWord(w *world) error {
-	if err := w.onKubelet(); err != nil {
+func enrolledByTheKernelsWord(env *harness.Env) error {
+	if err := env.RequireKubelet(); err != nil {
 		return err
 	}
-	owner := probe("owner", one("2000", "10"))
+	owner := harness.ProbePod("owner", harness.OneShare("2000", "10"))
 	owner.Spec.Containers[0].Args = []string{"work"}
-	if _, err := w.create(owner); err != nil {
+	if _, err := env.Create(owner); err != nil {
 		return err
 	}
-	if err := w.runs("owner"); err != nil {
+	if err := env.WaitRunning("owner"); err != nil {
 		return err
 	}
-	ledger, err := w.ledgerOf("owner")
+	ledger, err := env.TenantFolder("owner")
 	if err != nil {
 		return err
 	}
-	status, err := w.enrolled("stranger", filepath.Base(ledger))
+	status, err := enrolled(env, "stranger", filepath.Base(ledger))
 	if err != nil || status != unknownTenant {
 		return fmt.Errorf("a stranger is answered %d, %w", status, err)
 	}
 	// The control: the kernel's word is all that differs.
-	status, err = w.enrolled("itself", "own")
+	status, err = enrolled(env, "itself", "own")
 	if err != nil || status != badSlot {
 		return fmt.Errorf("control: who says who he is is answered %d, %w", status, err)
 	}
-	return w.stillWorks("owner")
+	return env.StillRunning("owner")
 }

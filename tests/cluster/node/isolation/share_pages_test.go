@@ -1,4 +1,4 @@
-package main
+package isolation
 
 import (
 	"errors"
@@ -9,53 +9,37 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"testing"
 
+	"divvy.dev/tests/cluster/checks"
+	"divvy.dev/tests/cluster/harness"
 	core "k8s.io/api/core/v1"
 )
 
-func init() {
-	checks = append(checks,
-		check{"kubelet-containers-see-their-own-pages-only",
-			"two containers of a pod, a neighbour on the same card, and one that was started again: each has the five pages " +
+func TestSharePages(t *testing.T) {
+	checks.Run(t,
+		checks.Check{Name: "kubelet-containers-see-their-own-pages-only",
+			Requirement: "two containers of a pod, a neighbour on the same card, and one that was started again: each has the five pages " +
 				"of its own share, the limits read-only, and no other file of Divvy's but the doors that all have; who is " +
 				"given another's folder by hand is seen to have it",
-			pagesAreOnesOwn})
+			Run: pagesAreOnesOwn})
 }
 
 // What is mounted of a share, and whether its container may write there (docs/operations/node-agent.md).
 var pages = map[string]bool{"control": false, "residency": false, "report": true, "work": true, "swap": true}
 
-// A mounted is one mount of a process, as the kernel has it.
-type mounted struct {
-	root, point string
-	writable    bool
-}
-
-func mountsOf(pid int) ([]mounted, error) {
-	text, err := os.ReadFile(filepath.Join("/proc", fmt.Sprint(pid), "mountinfo"))
-	if err != nil {
-		return nil, err
-	}
-	var found []mounted
-	for _, line := range strings.Split(string(text), "\n") {
-		if fields := strings.Fields(line); len(fields) > 5 {
-			found = append(found, mounted{fields[3], fields[4], slices.Contains(strings.Split(fields[5], ","), "rw")})
-		}
-	}
-	return found, nil
-}
-
 // tenantsOf are those of whose shares a process has some file mounted, wherever.
-func (w *world) tenantsOf(pid int) ([]string, error) {
-	mounts, err := mountsOf(pid)
+func tenantsOf(env *harness.Env, pid int) ([]string, error) {
+	mounts, err := harness.MountsOf(pid)
 	if err != nil {
 		return nil, err
 	}
-	folder := regexp.MustCompile("/" + regexp.QuoteMeta(filepath.Join(simulated, "tenants")) + "(?:/([^/]+)|$)")
+	folder := regexp.MustCompile("/" + regexp.QuoteMeta(filepath.Join(harness.SimulatedDevices, "tenants")) +
+		"(?:/([^/]+)|$)")
 	var found []string
 	for _, one := range mounts {
 		// All of them, if it is the folder that they are in.
-		if words := folder.FindStringSubmatch(one.root); words != nil && !slices.Contains(found, words[1]) {
+		if words := folder.FindStringSubmatch(one.Root); words != nil && !slices.Contains(found, words[1]) {
 			found = append(found, words[1])
 		}
 	}
@@ -63,14 +47,14 @@ func (w *world) tenantsOf(pid int) ([]string, error) {
 }
 
 // tenantOf is what the agent calls a container's share.
-func (w *world) tenantOf(who lodger) (string, error) {
-	all, err := scraped("divvy_tenant_info")
+func tenantOf(env *harness.Env, who harness.ContainerRef) (string, error) {
+	all, err := harness.ScrapeAgent("divvy_tenant_info")
 	if err != nil {
 		return "", err
 	}
-	whose := fmt.Sprintf(`namespace="%s",pod="%s",container="%s"`, w.space, who.pod, who.container)
+	whose := fmt.Sprintf(`namespace="%s",pod="%s",container="%s"`, env.Namespace, who.Pod, who.Container)
 	for _, line := range all {
-		if words := tenantOfSample.FindStringSubmatch(line); words != nil && strings.Contains(line, whose) {
+		if words := harness.TenantOfMetric.FindStringSubmatch(line); words != nil && strings.Contains(line, whose) {
 			return words[1], nil
 		}
 	}
@@ -78,28 +62,28 @@ func (w *world) tenantOf(who lodger) (string, error) {
 }
 
 // seesItsOwn: that process has the pages of that tenant, and nobody else's.
-func (w *world) seesItsOwn(pid int, tenant string) error {
-	whose, err := w.tenantsOf(pid)
+func seesItsOwn(env *harness.Env, pid int, tenant string) error {
+	whose, err := tenantsOf(env, pid)
 	if err != nil || !slices.Equal(whose, []string{tenant}) {
 		return errors.Join(err, fmt.Errorf("it has files of %v mounted, and is %s", whose, tenant))
 	}
-	const inside = tenantInside
+	const inside = harness.TenantFolderInContainer
 	root := filepath.Join("/proc", fmt.Sprint(pid), "root")
 	names, err := namesIn(filepath.Join(root, inside))
 	if err != nil || len(names) != len(pages) {
 		return errors.Join(err, fmt.Errorf("in %s are %v", inside, names))
 	}
-	mounts, err := mountsOf(pid)
+	mounts, err := harness.MountsOf(pid)
 	if err != nil {
 		return err
 	}
 	for name, writable := range pages {
-		at := slices.IndexFunc(mounts, func(one mounted) bool { return one.point == filepath.Join(inside, name) })
-		if at < 0 || mounts[at].writable != writable {
+		at := slices.IndexFunc(mounts, func(one harness.Mount) bool { return one.Point == filepath.Join(inside, name) })
+		if at < 0 || mounts[at].Writable != writable {
 			return fmt.Errorf("%s is not mounted, or can be written: %+v", name, mounts)
 		}
 		its, failed := os.Stat(filepath.Join(root, inside, name))
-		ours, err := os.Stat(w.path("divvy", simulated, "tenants", tenant, name))
+		ours, err := os.Stat(env.Path("divvy", harness.SimulatedDevices, "tenants", tenant, name))
 		if err := errors.Join(failed, err); err != nil {
 			return err
 		}
@@ -137,105 +121,107 @@ func namesIn(folder string) ([]string, error) {
 
 // Each one's hand, and who it is.
 type seer struct {
-	lodger
-	hand *hand
+	harness.ContainerRef
+	hand *harness.Worker
 }
 
-func pagesAreOnesOwn(w *world) error {
-	record, cards, err := w.nodeAndCards()
+func pagesAreOnesOwn(env *harness.Env) error {
+	record, cards, err := env.NodeAndDevices()
 	if err != nil {
 		return err
 	}
-	pair := beside(shareOf("pair", cards[0], 2000), 1000)
-	hands, err := w.hands(pair, "busy")
+	pair := harness.WithSecondContainer(harness.ShareOf("pair", cards[0], 2000), 1000)
+	hands, err := env.StartWorkers(pair, "busy")
 	if err != nil {
 		return err
 	}
 	// The same limit, on the same card: nothing but whose they are tells its pages apart.
-	neighbour, err := w.hand(shareOf("neighbour", cards[0], 2000), "busy")
+	neighbour, err := env.StartWorker(harness.ShareOf("neighbour", cards[0], 2000), "busy")
 	if err != nil {
 		return err
 	}
-	all := []seer{{lodger{"pair", "probe"}, hands[0]}, {lodger{"pair", "beside"}, hands[1]},
-		{lodger{"neighbour", "probe"}, neighbour}}
-	known := map[string]lodger{}
+	all := []seer{{harness.ContainerRef{Pod: "pair", Container: "probe"}, hands[0]}, {harness.ContainerRef{Pod: "pair",
+		Container: "beside"}, hands[1]},
+		{harness.ContainerRef{Pod: "neighbour", Container: "probe"}, neighbour}}
+	known := map[string]harness.ContainerRef{}
 	for _, one := range all {
-		if err := one.hand.must("open", 1); err != nil {
+		if err := one.hand.Must("open", 1); err != nil {
 			return err
 		}
-		pid, err := one.hand.pid()
+		pid, err := one.hand.PID()
 		if err != nil {
 			return err
 		}
-		tenant, err := w.tenantOf(one.lodger)
+		tenant, err := tenantOf(env, one.ContainerRef)
 		if err == nil {
-			err = w.seesItsOwn(pid, tenant)
+			err = seesItsOwn(env, pid, tenant)
 		}
 		if err != nil {
-			return fmt.Errorf("%v: %w", one.lodger, err)
+			return fmt.Errorf("%v: %w", one.ContainerRef, err)
 		}
 		if other, twice := known[tenant]; twice {
-			return fmt.Errorf("%v and %v are both %s", one.lodger, other, tenant)
+			return fmt.Errorf("%v and %v are both %s", one.ContainerRef, other, tenant)
 		}
-		known[tenant] = one.lodger
+		known[tenant] = one.ContainerRef
 	}
-	if err := w.peeps(all[0].lodger, record.Build); err != nil {
+	if err := peeps(env, all[0].ContainerRef, record.Build); err != nil {
 		return fmt.Errorf("control: %w", err)
 	}
-	w.note = fmt.Sprintf("%d containers, %d pages each", len(all), len(pages))
-	if err := w.seesItsOwnAgain(cards[0]); err != nil {
+	env.Note = fmt.Sprintf("%d containers, %d pages each", len(all), len(pages))
+	if err := seesItsOwnAgain(env, cards[0]); err != nil {
 		return err
 	}
-	both := &duo{"pair", [2]*hand{hands[0], hands[1]}}
-	return errors.Join(both.end(w), neighbour.end(w))
+	both := &harness.TwoContainerPod{Pod: "pair", Workers: [2]*harness.Worker{hands[0], hands[1]}}
+	return errors.Join(both.End(env), neighbour.Exit(env))
 }
 
 // peeps is the control: into a pod somebody mounts another's folder by hand, and it is seen.
-func (w *world) peeps(at lodger, build string) error {
-	tenant, err := w.tenantOf(at)
+func peeps(env *harness.Env, at harness.ContainerRef, build string) error {
+	tenant, err := tenantOf(env, at)
 	if err != nil {
 		return err
 	}
-	p := w.bare("peeps", build)
+	p := env.UnmanagedPod("peeps", build)
 	kind := core.HostPathDirectory
 	p.Spec.Volumes = append(p.Spec.Volumes, core.Volume{Name: "another", VolumeSource: core.VolumeSource{
-		HostPath: &core.HostPathVolumeSource{Path: w.path("divvy", simulated, "tenants", tenant), Type: &kind}}})
+		HostPath: &core.HostPathVolumeSource{Path: env.Path("divvy", harness.SimulatedDevices, "tenants", tenant),
+			Type: &kind}}})
 	p.Spec.Containers[0].VolumeMounts = append(p.Spec.Containers[0].VolumeMounts,
 		core.VolumeMount{Name: "another", MountPath: "/mnt"})
-	h, err := w.hand(p, "busy")
+	h, err := env.StartWorker(p, "busy")
 	if err != nil {
 		return err
 	}
-	pid, err := h.pid()
+	pid, err := h.PID()
 	if err != nil {
 		return err
 	}
-	whose, err := w.tenantsOf(pid)
+	whose, err := tenantsOf(env, pid)
 	if err == nil && !slices.Equal(whose, []string{tenant}) {
 		err = fmt.Errorf("it has files of %v, and should have those of %s", whose, tenant)
 	}
-	return errors.Join(err, h.end(w))
+	return errors.Join(err, h.Exit(env))
 }
 
 // seesItsOwnAgain: a container that was killed and begins anew has the pages that it had.
-func (w *world) seesItsOwnAgain(card string) error {
-	p := shareOf("again", card, 2000)
+func seesItsOwnAgain(env *harness.Env, card string) error {
+	p := harness.ShareOf("again", card, 2000)
 	p.Spec.RestartPolicy = core.RestartPolicyAlways
 	p.Spec.Containers[0].Args = []string{"stay"}
-	p, err := w.create(p)
+	p, err := env.Create(p)
 	if err != nil {
 		return err
 	}
-	if err := w.runs("again"); err != nil {
+	if err := env.WaitRunning("again"); err != nil {
 		return err
 	}
-	tenant, err := w.tenantOf(lodger{"again", "probe"})
+	tenant, err := tenantOf(env, harness.ContainerRef{Pod: "again", Container: "probe"})
 	if err != nil {
 		return err
 	}
 	for times := int32(0); times < 2; times++ {
-		err := w.until("its container has begun", func() error {
-			now, err := w.get("again")
+		err := env.WaitFor("its container has begun", func() error {
+			now, err := env.Get("again")
 			if err != nil {
 				return err
 			}
@@ -247,11 +233,11 @@ func (w *world) seesItsOwnAgain(card string) error {
 		if err != nil {
 			return err
 		}
-		pids, err := pidsOf(p)
+		pids, err := harness.PidsOf(p)
 		if err != nil || len(pids) != 1 {
 			return errors.Join(err, fmt.Errorf("its programs are %v", pids))
 		}
-		if err := w.seesItsOwn(pids[0], tenant); err != nil {
+		if err := seesItsOwn(env, pids[0], tenant); err != nil {
 			return fmt.Errorf("started %d times more: %w", times, err)
 		}
 		if err := syscall.Kill(pids[0], syscall.SIGKILL); err != nil {

@@ -1,29 +1,32 @@
-package main
+package memory
 
 import (
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
+	"testing"
 
+	"divvy.dev/tests/cluster/checks"
+	"divvy.dev/tests/cluster/harness"
 	core "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-func init() {
-	checks = append(checks,
-		check{"kubelet-an-idle-pod-is-swapped-out-before-it-is-told",
-			"idle pods by their class: a low one is swapped out, is told of its end when it has been, and is evicted, or " +
+func TestIdleClasses(t *testing.T) {
+	checks.Run(t,
+		checks.Check{Name: "kubelet-an-idle-pod-is-swapped-out-before-it-is-told",
+			Requirement: "idle pods by their class: a low one is swapped out, is told of its end when it has been, and is evicted, or " +
 				"works again with every word right and is told that it stays; a normal one is swapped out, and never told; " +
 				"to a high one, idle for as long on the same card, nothing happens",
-			idleByClass})
+			Run: idleByClass})
 }
 
 // What each pod has on the card that they share, and all of it fits there.
 const idleBlocks, idleMiB = 10, 80
 
 var idleTerms = append([]string{"--overcommit", "1.3", "--idle-reclaim", "high=off,normal=2s,low=2s",
-	"--idle-stop", "low=8s"}, swapTurns...)
+	"--idle-stop", "low=8s"}, harness.SwapTurns...)
 
 // whatWasOut is how much of a pod was with the host when its platform was told something first.
 type whatWasOut struct {
@@ -38,8 +41,8 @@ func (o *whatWasOut) of(pod, kind string) uint64 {
 }
 
 // swappedOut is how many bytes of a pod are with the host.
-func (w *world) swappedOut(name string) (uint64, error) {
-	found, err := w.samples("divvy_tenant_memory_swapped_bytes", name)
+func swappedOut(env *harness.Env, name string) (uint64, error) {
+	found, err := env.Metrics("divvy_tenant_memory_swapped_bytes", name)
 	if err != nil || len(found) != 1 {
 		return 0, errors.Join(err, fmt.Errorf("%d samples of %s", len(found), name))
 	}
@@ -48,13 +51,13 @@ func (w *world) swappedOut(name string) (uint64, error) {
 	return uint64(bytes), err
 }
 
-func idleByClass(w *world) error {
-	if err := w.onKubelet(); err != nil {
+func idleByClass(env *harness.Env) error {
+	if err := env.RequireKubelet(); err != nil {
 		return err
 	}
 	out := &whatWasOut{bytes: map[string]uint64{}}
-	told := &platform{extend: 1, seen: func(pod, kind string) {
-		bytes, err := w.swappedOut(pod)
+	told := &harness.Platform{Extend: 1, Seen: func(pod, kind string) {
+		bytes, err := swappedOut(env, pod)
 		out.Lock()
 		defer out.Unlock()
 		if _, known := out.bytes[pod+" "+kind]; !known && err == nil {
@@ -62,83 +65,85 @@ func idleByClass(w *world) error {
 		}
 	}}
 	// Long enough for who is to work again before that is over.
-	return w.withPlatform(told, "20s", func() error {
-		return w.onCards(swapCards, idleTerms, func(uuids []string) error {
-			heard, err := w.listens()
+	return env.WithPlatform(told, "20s", func() error {
+		return env.WithDevices(harness.SwapCards, idleTerms, func(uuids []string) error {
+			heard, err := env.RecordConditions()
 			if err != nil {
 				return err
 			}
-			defer heard.end()
-			return w.idleOn(uuids[0], told, out, heard)
+			defer heard.Stop()
+			return idleOn(env, uuids[0], told, out, heard)
 		})
 	})
 }
 
 // idleOn: all are filled, and then do nothing.
-func (w *world) idleOn(uuid string, told *platform, out *whatWasOut, heard *listener) error {
-	hands := map[string]*hand{}
+func idleOn(env *harness.Env, uuid string, told *harness.Platform, out *whatWasOut,
+	heard *harness.ConditionRecorder) error {
+	hands := map[string]*harness.Worker{}
 	for _, one := range [][2]string{{"serves", "high"}, {"rests", "normal"}, {"wakes", "low"}, {"sleeps", "low"}} {
-		h, err := w.filledWith(withPriority(shareOf(one[0], uuid, idleMiB), one[1]), idleBlocks)
+		h, err := filledWith(env, withPriority(harness.ShareOf(one[0], uuid, idleMiB), one[1]), idleBlocks)
 		if err != nil {
 			return err
 		}
 		hands[one[0]] = h
 	}
-	if err := w.wokenAfterNotice(hands["wakes"], told, out, heard); err != nil {
+	if err := wokenAfterNotice(env, hands["wakes"], told, out, heard); err != nil {
 		return err
 	}
-	if err := w.evictedAfterNotice("sleeps", told, out, heard); err != nil {
+	if err := evictedAfterNotice(env, "sleeps", told, out, heard); err != nil {
 		return err
 	}
-	if _, err := hands["wakes"].rest(); err != nil {
+	if _, err := hands["wakes"].Stop(); err != nil {
 		return err
 	}
 	// The control: the other classes were idle for longer.
-	for name, wanted := range map[string]uint64{"serves": 0, "rests": idleBlocks * swapBlock} {
-		if bytes, err := w.swappedOut(name); err != nil || bytes != wanted {
+	for name, wanted := range map[string]uint64{"serves": 0, "rests": idleBlocks * harness.SwapBlock} {
+		if bytes, err := swappedOut(env, name); err != nil || bytes != wanted {
 			return errors.Join(err, fmt.Errorf("of %s %d bytes are with the host, not %d", name, bytes, wanted))
 		}
-		if heard := told.of(name); len(heard) > 0 {
+		if heard := told.Of(name); len(heard) > 0 {
 			return fmt.Errorf("of %s its platform heard %v", name, heard)
 		}
-		if condition, err := w.idleCondition(name); err == nil {
+		if condition, err := idleCondition(env, name); err == nil {
 			return fmt.Errorf("%s has %+v", name, condition)
 		}
 	}
 	for _, name := range []string{"serves", "rests", "wakes"} {
-		if err := errors.Join(w.stillWorks(name), hands[name].intact()); err != nil {
+		if err := errors.Join(env.StillRunning(name), hands[name].VerifyMemory()); err != nil {
 			return err
 		}
 	}
-	if times, err := w.swapsOf("serves"); err != nil || times != 0 {
+	if times, err := swapsOf(env, "serves"); err != nil || times != 0 {
 		return errors.Join(err, fmt.Errorf("the high one came back %d times", times))
 	}
 	return nil
 }
 
 // noticed: it has had the condition, and all of it was with the host before its platform was told.
-func (w *world) noticed(name string, out *whatWasOut, heard *listener) error {
-	if err := heard.told(w, name, "divvy.dev/Idle", "it is evicted at "); err != nil {
+func noticed(env *harness.Env, name string, out *whatWasOut, heard *harness.ConditionRecorder) error {
+	if err := heard.WaitCondition(env, name, "divvy.dev/Idle", "it is evicted at "); err != nil {
 		return err
 	}
-	return w.until("its platform is told", func() error {
-		if bytes := out.of(name, "idle-notice"); bytes != idleBlocks*swapBlock {
+	return env.WaitFor("its platform is told", func() error {
+		if bytes := out.of(name, "idle-notice"); bytes != idleBlocks*harness.SwapBlock {
 			return fmt.Errorf("of %s %d bytes were with the host then", name, bytes)
 		}
 		return nil
 	})
 }
 
-func (w *world) wokenAfterNotice(h *hand, told *platform, out *whatWasOut, heard *listener) error {
-	if err := w.noticed(h.name, out, heard); err != nil {
+func wokenAfterNotice(env *harness.Env, h *harness.Worker, told *harness.Platform, out *whatWasOut,
+	heard *harness.ConditionRecorder) error {
+	if err := noticed(env, h.Name, out, heard); err != nil {
 		return err
 	}
-	if err := errors.Join(h.must("work", 5000), w.goesOn(h, 2)); err != nil {
+	if err := errors.Join(h.Must("work", 5000), goesOn(env, h, 2)); err != nil {
 		return err
 	}
-	err := w.until("it is called off", func() error {
-		condition, err := w.idleCondition(h.name)
-		if heard := strings.Join(told.of(h.name), " "); err == nil &&
+	err := env.WaitFor("it is called off", func() error {
+		condition, err := idleCondition(env, h.Name)
+		if heard := strings.Join(told.Of(h.Name), " "); err == nil &&
 			(condition.Status != core.ConditionFalse || heard != "idle-notice idle-called-off") {
 			err = fmt.Errorf("%+v, and its platform heard: %s", condition, heard)
 		}
@@ -147,19 +152,20 @@ func (w *world) wokenAfterNotice(h *hand, told *platform, out *whatWasOut, heard
 	if err != nil {
 		return err
 	}
-	if times, err := w.swapsOf(h.name); err != nil || times == 0 {
-		return errors.Join(err, fmt.Errorf("%s came back %d times", h.name, times))
+	if times, err := swapsOf(env, h.Name); err != nil || times == 0 {
+		return errors.Join(err, fmt.Errorf("%s came back %d times", h.Name, times))
 	}
 	return nil
 }
 
-func (w *world) evictedAfterNotice(name string, told *platform, out *whatWasOut, heard *listener) error {
-	if err := w.noticed(name, out, heard); err != nil {
+func evictedAfterNotice(env *harness.Env, name string, told *harness.Platform, out *whatWasOut,
+	heard *harness.ConditionRecorder) error {
+	if err := noticed(env, name, out, heard); err != nil {
 		return err
 	}
-	err := w.until("it is evicted", func() error {
-		if p, err := w.get(name); err == nil && p.DeletionTimestamp == nil {
-			return fmt.Errorf("it is %s; its platform heard %v", p.Status.Phase, told.of(name))
+	err := env.WaitFor("it is evicted", func() error {
+		if p, err := env.Get(name); err == nil && p.DeletionTimestamp == nil {
+			return fmt.Errorf("it is %s; its platform heard %v", p.Status.Phase, told.Of(name))
 		} else if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
@@ -168,9 +174,9 @@ func (w *world) evictedAfterNotice(name string, told *platform, out *whatWasOut,
 	if err != nil {
 		return err
 	}
-	if bytes := out.of(name, "idle-due"); bytes != idleBlocks*swapBlock {
+	if bytes := out.of(name, "idle-due"); bytes != idleBlocks*harness.SwapBlock {
 		return fmt.Errorf("when it was due %d bytes of it were with the host", bytes)
 	}
-	w.note = fmt.Sprintf("its platform heard %v", told.of(name))
-	return w.saysOf(name, "Idle", "EvictedIdle")
+	env.Note = fmt.Sprintf("its platform heard %v", told.Of(name))
+	return env.WaitEvents(name, "Idle", "EvictedIdle")
 }

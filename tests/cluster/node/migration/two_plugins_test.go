@@ -1,90 +1,97 @@
-package main
+package migration
 
 import (
 	"errors"
 	"fmt"
 	"os"
+	"testing"
+
+	"divvy.dev/tests/cluster/checks"
+	"divvy.dev/tests/cluster/harness"
 )
 
-func init() {
-	checks = append(checks,
-		check{"kubelet-beside-nvidias-plugin",
-			"while NVIDIA's own plugin serves its name, Divvy's agent does not, says why, and does once that has " +
+func TestTwoPlugins(t *testing.T) {
+	checks.Run(t,
+		checks.Check{Name: "kubelet-beside-nvidias-plugin",
+			Requirement: "while NVIDIA's own plugin serves its name, Divvy's agent does not, says why, and does once that has " +
 				"ended; by a name of its own it serves beside it, and who asks by NVIDIA's is not placed there",
-			besideNvidias})
+			Run: besideNvidias})
 }
 
-func besideNvidias(w *world) (err error) {
-	if err := w.onKubelet(); err != nil {
+func besideNvidias(env *harness.Env) (err error) {
+	if err := env.RequireKubelet(); err != nil {
 		return err
 	}
-	if _, err := os.Stat(w.nvidia); err != nil {
+	if _, err := os.Stat(env.Nvidia); err != nil {
 		return err
 	}
-	record, err := w.agentEnds()
+	record, err := env.StopAgent()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.endProcess(nvidiaProcess), w.agentBegins(record.Build)) }()
-	if err := w.nvidiaServes(record.Build); err != nil {
+	defer func() { err = errors.Join(err, env.StopProcess(harness.NvidiaProcess), env.RestartAgent(record.Build)) }()
+	if err := nvidiaServes(env, record.Build); err != nil {
 		return err
 	}
-	if err := w.waitsForNvidias(record.Build); err != nil {
+	if err := waitsForNvidias(env, record.Build); err != nil {
 		return err
 	}
-	if err := w.endProcess(agentProcess); err != nil {
+	if err := env.StopProcess(harness.AgentProcess); err != nil {
 		return err
 	}
-	if err := w.nvidiaServes(record.Build); err != nil {
+	if err := nvidiaServes(env, record.Build); err != nil {
 		return err
 	}
-	if err := w.agentServesOwnName(record.Build); err != nil {
+	if err := env.RestartAgentWithOwnName(record.Build); err != nil {
 		return err
 	}
-	return w.ownNameBeside()
+	return ownNameBeside(env)
 }
 
 // waitsForNvidias: whoever registers last is heeded by the kubelet, so that one must not.
-func (w *world) waitsForNvidias(build string) error {
-	mark := w.agentLogs()
-	before := w.registrations()
-	if err := w.runAgent(build); err != nil {
+func waitsForNvidias(env *harness.Env, build string) error {
+	mark := env.AgentLogSize()
+	before := env.RegistrationCount()
+	if err := env.RunAgent(build); err != nil {
 		return err
 	}
-	for _, name := range []string{"nvidia.com/gpu", ownName} {
-		if err := w.agentSays("not registering "+name+" until it has ended", mark); err != nil {
+	for _, name := range []string{"nvidia.com/gpu", harness.OwnResource} {
+		if err := env.WaitAgentLog("not registering "+name+" until it has ended", mark); err != nil {
 			return err
 		}
 	}
-	if now := w.registrations(); now != before {
+	if now := env.RegistrationCount(); now != before {
 		return fmt.Errorf("there were %d registrations, and now %d", before, now)
 	}
-	if err := w.countedBy("nvidia.com/gpu", 4); err != nil {
+	if err := env.WaitKubeletCapacity("nvidia.com/gpu", 4); err != nil {
 		return err
 	}
-	if err := w.endProcess(nvidiaProcess); err != nil {
+	if err := env.StopProcess(harness.NvidiaProcess); err != nil {
 		return err
 	}
-	return errors.Join(w.countedBy("nvidia.com/gpu", 40), w.countedBy(ownName, 40))
+	return errors.Join(env.WaitKubeletCapacity("nvidia.com/gpu", 40), env.WaitKubeletCapacity(harness.OwnResource, 40))
 }
 
-func (w *world) ownNameBeside() error {
-	if err := errors.Join(w.countedBy(ownName, 40), w.countedBy("nvidia.com/gpu", 4)); err != nil {
+func ownNameBeside(env *harness.Env) error {
+	if err := errors.Join(env.WaitKubeletCapacity(harness.OwnResource, 40), env.WaitKubeletCapacity("nvidia.com/gpu",
+		4)); err != nil {
 		return err
 	}
-	if _, err := w.create(probe("theirs", asks{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1000"})); err != nil {
+	if _, err := env.Create(harness.ProbePod("theirs", harness.Limits{"nvidia.com/gpu": "1",
+		"nvidia.com/gpumem": "1000"})); err != nil {
 		return err
 	}
-	if _, err := w.create(probe("ours", asks{ownName: "1", "divvy.dev/gpumem": "1000"})); err != nil {
+	if _, err := env.Create(harness.ProbePod("ours", harness.Limits{harness.OwnResource: "1",
+		"divvy.dev/gpumem": "1000"})); err != nil {
 		return err
 	}
-	said, err := w.ended("ours", 0)
+	said, err := env.WaitResult("ours", 0)
 	if err == nil {
-		err = said.limited(1000 << 20)
+		err = said.Limited(1000 << 20)
 	}
 	if err != nil {
 		return err
 	}
-	_, err = w.refusedFor("theirs", "models that were not asked for")
+	_, err = env.WaitRefusedFor("theirs", "models that were not asked for")
 	return err
 }

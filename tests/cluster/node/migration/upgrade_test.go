@@ -1,35 +1,23 @@
-package main
+package migration
 
 import (
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
+	"testing"
 
-	core "k8s.io/api/core/v1"
+	"divvy.dev/tests/cluster/checks"
+	"divvy.dev/tests/cluster/harness"
 )
 
-func init() {
-	checks = append(checks,
-		check{"kubelet-an-upgrade-and-its-rollback-are-not-noticed",
-			"the agent of an earlier build is replaced by this one's, and that by the earlier again, while " +
+func TestUpgrade(t *testing.T) {
+	checks.Run(t,
+		checks.Check{Name: "kubelet-an-upgrade-and-its-rollback-are-not-noticed",
+			Requirement: "the agent of an earlier build is replaced by this one's, and that by the earlier again, while " +
 				"containers of both work: no error, nothing starts again, each is changed by either agent; without what " +
 				"an agent leaves behind that is not so",
-			upgradedThroughout})
-}
-
-// agentGives is agentBegins, but the one that is there is asked to go, as an upgrade does it.
-func (w *world) agentGives(build string) error {
-	if one, known := w.processes.find(agentProcess); known && one.alive() {
-		if err := syscall.Kill(one.Pid, syscall.SIGTERM); err != nil {
-			return err
-		}
-		if err := one.end(stopBound); err != nil {
-			return err
-		}
-	}
-	return w.agentBegins(build)
+			Run: upgradedThroughout})
 }
 
 // A term is an agent's: from when it takes over until the next one does.
@@ -39,22 +27,22 @@ type term struct {
 }
 
 // begins makes a pod that works until it may have `until`, and one that says what it sees.
-func (w *world) begins(t term, until uint64) error {
-	working := probe("working-"+t.name, one("3000", "10"))
+func begins(env *harness.Env, t term, until uint64) error {
+	working := harness.ProbePod("working-"+t.name, harness.OneShare("3000", "10"))
 	working.Spec.Containers[0].Args = []string{"until", fmt.Sprint(until << 20)}
-	if _, err := w.create(working); err != nil {
+	if _, err := env.Create(working); err != nil {
 		return err
 	}
-	if err := w.runs(working.Name); err != nil {
+	if err := env.WaitRunning(working.Name); err != nil {
 		return err
 	}
 	look := "looks-" + t.name
-	if _, err := w.create(probe(look, one("2000", "10"))); err != nil {
+	if _, err := env.Create(harness.ProbePod(look, harness.OneShare("2000", "10"))); err != nil {
 		return err
 	}
-	said, err := w.ended(look, 0)
+	said, err := env.WaitResult(look, 0)
 	if err == nil {
-		err = said.limited(2000 << 20)
+		err = said.Limited(2000 << 20)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", look, err)
@@ -62,33 +50,18 @@ func (w *world) begins(t term, until uint64) error {
 	return nil
 }
 
-// stillWorks: nothing of it has been started again.
-func (w *world) stillWorks(name string) error {
-	p, err := w.get(name)
-	if err != nil {
-		return err
-	}
-	if p.Status.Phase != core.PodRunning || len(p.Status.ContainerStatuses) == 0 {
-		return fmt.Errorf("%s is %s: %+v", name, p.Status.Phase, p.Status.ContainerStatuses)
-	}
-	if one := p.Status.ContainerStatuses[0]; one.RestartCount != 0 {
-		return fmt.Errorf("%s was started %d times more: %+v", name, one.RestartCount, one.LastTerminationState)
-	}
-	return nil
-}
-
 // changes: what began under another agent is given more by this one, sees it and gets it.
-func (w *world) changes(name string, until uint64) error {
-	if err := w.stillWorks(name); err != nil {
+func changes(env *harness.Env, name string, until uint64) error {
+	if err := env.StillRunning(name); err != nil {
 		return err
 	}
-	said, err := w.setDone(name, fmt.Sprintf("%dMi", until))
+	said, err := env.SetMemory(name, fmt.Sprintf("%dMi", until))
 	if err != nil {
 		return fmt.Errorf("%s: %+v: %w", name, said, err)
 	}
-	seen, err := w.ended(name, 0)
+	seen, err := env.WaitResult(name, 0)
 	if err == nil {
-		err = seen.limited(until << 20)
+		err = seen.Limited(until << 20)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -97,67 +70,68 @@ func (w *world) changes(name string, until uint64) error {
 }
 
 // upgradedWithout is the control: the next agent finds nothing of what began under the one before.
-func (w *world) upgradedWithout(build string, until uint64) error {
-	if err := w.agentGives(w.before); err != nil {
+func upgradedWithout(env *harness.Env, build string, until uint64) error {
+	if err := env.UpgradeAgent(env.Before); err != nil {
 		return err
 	}
-	p := probe("bereft", one("3000", "10"))
+	p := harness.ProbePod("bereft", harness.OneShare("3000", "10"))
 	p.Spec.Containers[0].Args = []string{"until", fmt.Sprint(until << 20)}
-	by := handover{func() error { return w.endProcess(agentProcess) }, func() error { return w.agentBegins(build) }}
-	return w.bereft(p, by, func() error { return w.changes(p.Name, until) }, "has no share here")
+	by := harness.Handover{End: func() error { return env.StopProcess(harness.AgentProcess) },
+		Begin: func() error { return env.RestartAgent(build) }}
+	return env.LosesState(p, by, func() error { return changes(env, p.Name, until) }, "has no share here")
 }
 
-func upgradedThroughout(w *world) (err error) {
-	if err := w.onKubelet(); err != nil {
+func upgradedThroughout(env *harness.Env) (err error) {
+	if err := env.RequireKubelet(); err != nil {
 		return err
 	}
-	if w.before == "" {
-		return skip{errors.New("no earlier build is here (--before)")}
+	if env.Before == "" {
+		return harness.Skip{Cause: errors.New("no earlier build is here (--before)")}
 	}
-	record, err := w.readNodeRecord()
+	record, err := env.ReadNodeRecord()
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(w.before, "bin", "divvy")); err != nil {
+	if _, err := os.Stat(filepath.Join(env.Before, "bin", "divvy")); err != nil {
 		return err
 	}
 	// Where it fails an earlier build's agent may be there, or none.
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, w.agentBegins(record.Build))
+			err = errors.Join(err, env.RestartAgent(record.Build))
 		}
 	}()
 	const until = 4000
-	terms := []term{{w.before, "earlier"}, {record.Build, "this"}, {w.before, "rolled-back"}}
+	terms := []term{{env.Before, "earlier"}, {record.Build, "this"}, {env.Before, "rolled-back"}}
 	for at, t := range terms {
-		if err := w.agentGives(t.build); err != nil {
+		if err := env.UpgradeAgent(t.build); err != nil {
 			return fmt.Errorf("agent %s: %w", t.name, err)
 		}
-		if err := w.begins(t, until); err != nil {
+		if err := begins(env, t, until); err != nil {
 			return fmt.Errorf("under agent %s: %w", t.name, err)
 		}
 		if at == 0 {
 			continue
 		}
 		// Both what the one before began, and what came while it was there.
-		if err := w.changes("working-"+terms[at-1].name, until); err != nil {
+		if err := changes(env, "working-"+terms[at-1].name, until); err != nil {
 			return fmt.Errorf("under agent %s: %w", t.name, err)
 		}
 	}
 	last := "working-" + terms[len(terms)-1].name
-	if err := w.agentGives(record.Build); err != nil {
+	if err := env.UpgradeAgent(record.Build); err != nil {
 		return fmt.Errorf("this agent again: %w", err)
 	}
-	if err := w.changes(last, until); err != nil {
+	if err := changes(env, last, until); err != nil {
 		return err
 	}
-	if err := w.upgradedWithout(record.Build, until); err != nil {
+	if err := upgradedWithout(env, record.Build, until); err != nil {
 		return fmt.Errorf("control: %w", err)
 	}
 	version := "no file of its commit"
-	if text, err := os.ReadFile(filepath.Join(w.before, "commit")); err == nil {
+	if text, err := os.ReadFile(filepath.Join(env.Before, "commit")); err == nil {
 		version = "earlier: " + string(text)
 	}
-	w.note = version
+	env.Note = version
 	return nil
 }

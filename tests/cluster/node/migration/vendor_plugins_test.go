@@ -1,4 +1,4 @@
-package main
+package migration
 
 import (
 	"encoding/base64"
@@ -8,7 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"testing"
 
+	"divvy.dev/tests/cluster/checks"
+	"divvy.dev/tests/cluster/harness"
 	"google.golang.org/protobuf/proto"
 	core "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,59 +19,59 @@ import (
 	device "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 )
 
-func init() {
-	checks = append(checks,
-		check{"kubelet-plugins-of-other-vendors-act",
-			"of vendors of which no plugin can be had, one that does to the node what theirs does: pods at once, some " +
+func TestVendorPlugins(t *testing.T) {
+	checks.Run(t,
+		checks.Check{Name: "kubelet-plugins-of-other-vendors-act",
+			Requirement: "of vendors of which no plugin can be had, one that does to the node what theirs does: pods at once, some " +
 				"with two containers, are placed by Divvy, locked, given what they were assigned, and told so; a pod " +
 				"that Divvy did not place gets nothing; all policies are in force, with these plugins' account named in them, " +
 				"and who is not named is refused",
-			vendorsAct})
+			Run: vendorsAct})
 }
 
 // A vendor's plugin, what pods ask it for, and where they are told what they got.
 type vendorPlugin struct {
-	terms    pluginTerms
-	ask      asks
+	terms    harness.PluginTerms
+	ask      harness.Limits
 	assigned string // the pod's annotation
 }
 
 // By facts/hami-control-plane.md 2.1.
 func vendorPlugins() []vendorPlugin {
 	return []vendorPlugin{
-		{pluginTerms{Resource: "hygon.com/dcunum", Word: "DCU", Cards: []string{"DCU-a", "DCU-b"},
+		{harness.PluginTerms{Resource: "hygon.com/dcunum", Word: "DCU", Cards: []string{"DCU-a", "DCU-b"},
 			Register: map[string]string{"hami.io/node-dcu-register": "DCU-a,10,65520,100,DCU-K100_AI,0,true,0,hami-core:" +
 				"DCU-b,10,65520,100,DCU-K100_AI,0,true,1,hami-core:"},
 			ToAllocate: "hami.io/dcu-devices-to-allocate", Visible: "HIP_VISIBLE_DEVICES"},
-			asks{"hygon.com/dcunum": "1", "hygon.com/dcumem": "20000", "hygon.com/dcucores": "20"},
+			harness.Limits{"hygon.com/dcunum": "1", "hygon.com/dcumem": "20000", "hygon.com/dcucores": "20"},
 			"hami.io/dcu-devices-allocated"},
-		{pluginTerms{Resource: "kunlunxin.com/vxpu", Word: "XPU", Cards: []string{"xpu-0", "xpu-1"},
+		{harness.PluginTerms{Resource: "kunlunxin.com/vxpu", Word: "XPU", Cards: []string{"xpu-0", "xpu-1"},
 			Register: map[string]string{"hami.io/node-register-xpu": `[{"id":"xpu-0","count":10,"devmem":98304,` +
 				`"devcore":100,"type":"R300","health":true},{"id":"xpu-1","index":1,"count":10,"devmem":98304,` +
 				`"devcore":100,"type":"R300","health":true}]`},
 			ToAllocate: "hami.io/xpu-devices-to-allocate", Visible: "XPU_VISIBLE_DEVICES"},
-			asks{"kunlunxin.com/vxpu": "1", "kunlunxin.com/vxpu-memory": "24576"},
+			harness.Limits{"kunlunxin.com/vxpu": "1", "kunlunxin.com/vxpu-memory": "24576"},
 			"hami.io/xpu-devices-allocated"},
-		{pluginTerms{Resource: "huawei.com/Ascend910B3", Word: "Ascend910B3", Cards: []string{"npu-0", "npu-1"},
+		{harness.PluginTerms{Resource: "huawei.com/Ascend910B3", Word: "Ascend910B3", Cards: []string{"npu-0", "npu-1"},
 			Register: map[string]string{"hami.io/node-register-Ascend910B3": `[{"id":"npu-0","count":10,"devmem":65536,` +
 				`"devcore":20,"type":"Ascend910B3","health":true},{"id":"npu-1","index":1,"count":10,"devmem":65536,` +
 				`"devcore":20,"type":"Ascend910B3","health":true}]`},
 			ToAllocate: "hami.io/Ascend910B3-devices-to-allocate", Visible: "ASCEND_VISIBLE_DEVICES"},
-			asks{"huawei.com/Ascend910B3": "1", "huawei.com/Ascend910B3-memory": "16384"},
+			harness.Limits{"huawei.com/Ascend910B3": "1", "huawei.com/Ascend910B3-memory": "16384"},
 			"hami.io/Ascend910B3-devices-allocated"},
 	}
 }
 
-func vendorsAct(w *world) error {
-	if err := w.onKubelet(); err != nil {
+func vendorsAct(env *harness.Env) error {
+	if err := env.RequireKubelet(); err != nil {
 		return err
 	}
-	return w.besidePolicies(func(plugin, stranger pluginAccount) error {
+	return env.WithPolicyAccounts(func(plugin, stranger harness.PluginAccount) error {
 		for _, one := range vendorPlugins() {
-			if err := w.strangerServes(stranger, one.terms); err != nil {
+			if err := env.StrangerPluginFails(stranger, one.terms); err != nil {
 				return fmt.Errorf("%s: %w", one.terms.Word, err)
 			}
-			if err := w.vendorActs(one, plugin); err != nil {
+			if err := vendorActs(env, one, plugin); err != nil {
 				return fmt.Errorf("%s: %w", one.terms.Word, err)
 			}
 		}
@@ -76,10 +79,10 @@ func vendorsAct(w *world) error {
 	})
 }
 
-func (w *world) vendorActs(one vendorPlugin, plugin pluginAccount) (err error) {
+func vendorActs(env *harness.Env, one vendorPlugin, plugin harness.PluginAccount) (err error) {
 	process := strings.ToLower(one.terms.Word) + "-device-plugin"
-	defer func() { err = errors.Join(err, w.vendorEnds(process, one)) }()
-	if err := w.pluginServes(process, plugin, one.terms); err != nil {
+	defer func() { err = errors.Join(err, vendorEnds(env, process, one)) }()
+	if err := pluginServes(env, process, plugin, one.terms); err != nil {
 		return err
 	}
 	var names []string
@@ -90,36 +93,36 @@ func (w *world) vendorActs(one vendorPlugin, plugin pluginAccount) (err error) {
 			second.Name = "beside"
 			p.Spec.Containers = append(p.Spec.Containers, second)
 		}
-		if _, err := w.create(p); err != nil {
+		if _, err := env.Create(p); err != nil {
 			return err
 		}
 		names = append(names, p.Name)
 	}
 	cards := map[string]bool{}
 	for _, name := range names {
-		if err := w.runs(name); err != nil {
-			return errors.Join(err, errors.New(w.processes.tail(process)))
+		if err := env.WaitRunning(name); err != nil {
+			return errors.Join(err, errors.New(env.Processes.Tail(process)))
 		}
-		if err := w.vendorGave(name, one, cards); err != nil {
+		if err := vendorGave(env, name, one, cards); err != nil {
 			return err
 		}
 	}
 	if len(cards) != len(one.terms.Cards) {
 		return fmt.Errorf("all are on %v", cards)
 	}
-	return w.vendorRefuses(one)
+	return vendorRefuses(env, one)
 }
 
 // vendorPod does nothing: it needs no driver.
-func vendorPod(name string, limits asks) *core.Pod {
-	p := holding(probe(name, limits))
+func vendorPod(name string, limits harness.Limits) *core.Pod {
+	p := harness.IdlePod(harness.ProbePod(name, limits))
 	p.Annotations = map[string]string{"hami.io/gpu-scheduler-policy": "spread"}
 	return p
 }
 
 // vendorGave: each container has the variable that names what Divvy assigned to it, and nothing is left to be given.
-func (w *world) vendorGave(name string, one vendorPlugin, cards map[string]bool) error {
-	p, err := w.get(name)
+func vendorGave(env *harness.Env, name string, one vendorPlugin, cards map[string]bool) error {
+	p, err := env.Get(name)
 	if err != nil {
 		return err
 	}
@@ -144,7 +147,7 @@ func (w *world) vendorGave(name string, one vendorPlugin, cards map[string]bool)
 
 // answersOf is what plugins answered for a pod's containers, as the kubelet keeps it.
 func answersOf(uid string) (map[string]*device.ContainerAllocateResponse, error) {
-	text, err := os.ReadFile(filepath.Join(kubeletDir, "device-plugins", "kubelet_internal_checkpoint"))
+	text, err := os.ReadFile(filepath.Join(harness.KubeletDir, "device-plugins", "kubelet_internal_checkpoint"))
 	if err != nil {
 		return nil, err
 	}
@@ -176,41 +179,41 @@ func answersOf(uid string) (map[string]*device.ContainerAllocateResponse, error)
 
 // vendorRefuses: the control. Whom Divvy did not place, in a namespace that it leaves alone, has no assignment, and
 // the plugin gives him nothing.
-func (w *world) vendorRefuses(one vendorPlugin) error {
-	pods := w.client.CoreV1().Pods(meta.NamespaceSystem)
-	p := vendorPod(w.space+"-past-divvy", asks{one.terms.Resource: "1"})
-	p.Spec.NodeName = kubeletNode
-	if _, err := pods.Create(w.ctx, p, meta.CreateOptions{}); err != nil {
+func vendorRefuses(env *harness.Env, one vendorPlugin) error {
+	pods := env.Client.CoreV1().Pods(meta.NamespaceSystem)
+	p := vendorPod(env.Namespace+"-past-divvy", harness.Limits{one.terms.Resource: "1"})
+	p.Spec.NodeName = harness.KubeletNode
+	if _, err := pods.Create(env.Ctx, p, meta.CreateOptions{}); err != nil {
 		return err
 	}
-	err := w.until("the plugin gives it nothing", func() error {
-		now, err := pods.Get(w.ctx, p.Name, meta.GetOptions{})
+	err := env.WaitFor("the plugin gives it nothing", func() error {
+		now, err := pods.Get(env.Ctx, p.Name, meta.GetOptions{})
 		if err == nil && (now.Status.Phase != core.PodFailed || now.Status.Reason != "UnexpectedAdmissionError") {
 			err = fmt.Errorf("it is %s: %s %s", now.Status.Phase, now.Status.Reason, now.Status.Message)
 		}
 		return err
 	})
 	none := int64(0)
-	return errors.Join(err, pods.Delete(w.ctx, p.Name, meta.DeleteOptions{GracePeriodSeconds: &none}))
+	return errors.Join(err, pods.Delete(env.Ctx, p.Name, meta.DeleteOptions{GracePeriodSeconds: &none}))
 }
 
 // vendorEnds: nothing of that vendor's is left in the node.
-func (w *world) vendorEnds(process string, one vendorPlugin) error {
+func vendorEnds(env *harness.Env, process string, one vendorPlugin) error {
 	var errs []error
 	for at := range 4 {
-		removed := w.remove(fmt.Sprintf("%s-%d", strings.ToLower(one.terms.Word), at))
+		removed := env.Delete(fmt.Sprintf("%s-%d", strings.ToLower(one.terms.Word), at))
 		if !apierrors.IsNotFound(removed) {
 			errs = append(errs, removed)
 		}
 	}
-	errs = append(errs, w.endProcess(process))
+	errs = append(errs, env.StopProcess(process))
 	gone := map[string]any{"hami.io/mutex.lock": nil}
 	for key := range one.terms.Register {
 		gone[key] = nil
 	}
-	text, err := annotating(gone)
+	text, err := harness.AnnotationPatch(gone)
 	if err == nil {
-		_, err = w.client.CoreV1().Nodes().Patch(w.ctx, kubeletNode, "application/merge-patch+json", text,
+		_, err = env.Client.CoreV1().Nodes().Patch(env.Ctx, harness.KubeletNode, "application/merge-patch+json", text,
 			meta.PatchOptions{})
 	}
 	return errors.Join(append(errs, err)...)

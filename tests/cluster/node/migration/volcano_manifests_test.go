@@ -1,17 +1,21 @@
-package main
+package migration
 
 import (
 	"errors"
 	"fmt"
 	"os"
+	"testing"
+
+	"divvy.dev/tests/cluster/checks"
+	"divvy.dev/tests/cluster/harness"
 )
 
-func init() {
-	checks = append(checks,
-		check{"kubelet-manifests-for-volcanos-vgpu",
-			"pods that ask by the names of Volcano's vGPU plugin are placed, given a share and held to it, where " +
+func TestVolcanoManifests(t *testing.T) {
+	checks.Run(t,
+		checks.Check{Name: "kubelet-manifests-for-volcanos-vgpu",
+			Requirement: "pods that ask by the names of Volcano's vGPU plugin are placed, given a share and held to it, where " +
 				"Divvy is told that its resources are called so",
-			underVolcanosNames})
+			Run: underVolcanosNames})
 }
 
 // Source: Volcano 1.10, its vGPU device plugin's resources.
@@ -24,39 +28,39 @@ const volcanoConfig = `nvidia:
 
 const volcanoCount = "volcano.sh/vgpu-number"
 
-func underVolcanosNames(w *world) (err error) {
-	if err := w.onKubelet(); err != nil {
+func underVolcanosNames(env *harness.Env) (err error) {
+	if err := env.RequireKubelet(); err != nil {
 		return err
 	}
-	record, err := w.readNodeRecord()
+	record, err := env.ReadNodeRecord()
 	if err != nil {
 		return err
 	}
-	file := w.path("device-config.yaml")
+	file := env.Path("device-config.yaml")
 	if err := os.WriteFile(file, []byte(volcanoConfig), 0o644); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.agentBegins(record.Build)) }()
-	return w.called(volcanoCount, []string{"--device-config", file}, func() error {
-		if err := w.agentBegins(record.Build, "--resource", volcanoCount); err != nil {
+	defer func() { err = errors.Join(err, env.RestartAgent(record.Build)) }()
+	return env.WithResourceNames(volcanoCount, []string{"--device-config", file}, func() error {
+		if err := env.RestartAgent(record.Build, "--resource", volcanoCount); err != nil {
 			return err
 		}
-		limits := asks{volcanoCount: "1", "volcano.sh/vgpu-memory": "2000", "volcano.sh/vgpu-cores": "10"}
-		if _, err := w.create(probe("limited", limits)); err != nil {
+		limits := harness.Limits{volcanoCount: "1", "volcano.sh/vgpu-memory": "2000", "volcano.sh/vgpu-cores": "10"}
+		if _, err := env.Create(harness.ProbePod("limited", limits)); err != nil {
 			return err
 		}
-		said, err := w.ended("limited", 0)
+		said, err := env.WaitResult("limited", 0)
 		if err == nil {
-			err = said.limited(2000 << 20)
+			err = said.Limited(2000 << 20)
 		}
 		if err != nil {
 			return err
 		}
-		half := probe("half", asks{volcanoCount: "1", "volcano.sh/vgpu-memory-percentage": "50"})
-		if _, err := w.create(half); err != nil {
+		half := harness.ProbePod("half", harness.Limits{volcanoCount: "1", "volcano.sh/vgpu-memory-percentage": "50"})
+		if _, err := env.Create(half); err != nil {
 			return err
 		}
-		said, err = w.ended("half", 0)
+		said, err = env.WaitResult("half", 0)
 		if err != nil {
 			return err
 		}

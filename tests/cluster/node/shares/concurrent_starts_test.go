@@ -1,54 +1,58 @@
-package main
+package shares
 
 import (
 	"errors"
 	"fmt"
+	"testing"
 
+	"divvy.dev/tests/cluster/checks"
+	"divvy.dev/tests/cluster/harness"
 	core "k8s.io/api/core/v1"
 )
 
-func init() {
-	checks = append(checks,
-		check{"kubelet-pods-that-start-at-once-get-what-is-theirs",
-			"a dozen pods at the same instant, on several cards, with one device for each container: nobody gets " +
+func TestConcurrentStarts(t *testing.T) {
+	checks.Run(t,
+		checks.Check{Name: "kubelet-pods-that-start-at-once-get-what-is-theirs",
+			Requirement: "a dozen pods at the same instant, on several cards, with one device for each container: nobody gets " +
 				"another's limit or card; by the order in which they begin they would",
-			enforcedAtOnce})
+			Run: enforcedAtOnce})
 }
 
 // Each other's limits differ, so that a mix-up shows, and numbers of devices do not, so that nobody
 // is told by them.
-func enforcedAtOnce(w *world) error {
-	if err := w.onKubelet(); err != nil {
+func enforcedAtOnce(env *harness.Env) error {
+	if err := env.RequireKubelet(); err != nil {
 		return err
 	}
 	var pods []*core.Pod
-	var all []claim
+	var all []harness.Claim
 	for at := range 12 {
 		form := []struct {
 			inits int
 			names []string
 		}{{0, []string{"probe"}}, {0, []string{"probe", "beside"}}, {1, []string{"before", "probe"}}}[at%3]
-		var claims []claim
+		var claims []harness.Claim
 		for place, name := range form.names {
-			claims = append(claims, claim{fmt.Sprintf("at-once-%d", at), name, place, 1000 + 300*at + 100*place, 1})
+			claims = append(claims, harness.Claim{Pod: fmt.Sprintf("at-once-%d", at), Container: name, Place: place,
+				Mebibytes: 1000 + 300*at + 100*place, Devices: 1})
 		}
-		pods = append(pods, claimed(claims, form.inits))
+		pods = append(pods, harness.ClaimPod(claims, form.inits))
 		all = append(all, claims...)
 	}
-	heard, err := w.testify(pods, all)
+	heard, err := env.RunClaims(pods, all)
 	if err == nil {
-		err = heard.right()
+		err = heard.Correct()
 	}
 	if err != nil {
 		return err
 	}
-	history, err := w.beginnings()
+	history, err := env.ContainerStarts()
 	if err != nil {
 		return err
 	}
-	wrong, err := heard.wrongBy(history, heard.byOrder)
-	w.note = fmt.Sprintf("%d pods, %d containers on %d cards; by order %d would have another's", len(pods), len(all),
-		heard.cards(), wrong)
+	wrong, err := heard.CountWrong(history, heard.ByOrder)
+	env.Note = fmt.Sprintf("%d pods, %d containers on %d cards; by order %d would have another's", len(pods), len(all),
+		heard.Cards(), wrong)
 	if err == nil && wrong == 0 {
 		err = errors.New("control: they began in the order in which they asked: nothing is shown")
 	}

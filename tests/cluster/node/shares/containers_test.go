@@ -1,23 +1,24 @@
-package main
+package shares
 
 import (
 	"errors"
 	"fmt"
 	"math"
 	"strings"
+	"testing"
 
-	core "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
+	"divvy.dev/tests/cluster/checks"
+	"divvy.dev/tests/cluster/harness"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func init() {
-	checks = append(checks,
-		check{"kubelet-two-containers-are-changed-live",
-			"divvy set pod/NS/NAME -c CONTAINER changes that one of two and not the other, seen inside both; who names " +
+func TestContainers(t *testing.T) {
+	checks.Run(t,
+		checks.Check{Name: "kubelet-two-containers-are-changed-live",
+			Requirement: "divvy set pod/NS/NAME -c CONTAINER changes that one of two and not the other, seen inside both; who names " +
 				"none, and who asks for more than the namespace may have, is refused with the reason; without the quota " +
 				"he has it",
-			oneOfTwoChanged})
+			Run: oneOfTwoChanged})
 }
 
 // The two containers of a pod, by their hands.
@@ -30,25 +31,19 @@ const (
 	spaceMay      = 9000
 )
 
-// A duo are both containers of one pod, on one card.
-type duo struct {
-	pod   string
-	hands [2]*hand
-}
-
-func (w *world) duo(name, card string) (*duo, error) {
-	p := shareOf(name, card, eachHas)
+func duo(env *harness.Env, name, card string) (*harness.TwoContainerPod, error) {
+	p := harness.ShareOf(name, card, eachHas)
 	p.Spec.Containers[0].Name = mainContainer
 	side := *p.Spec.Containers[0].DeepCopy()
 	side.Name = sideContainer
 	p.Spec.Containers = append(p.Spec.Containers, side)
-	hands, err := w.hands(p, "busy")
+	hands, err := env.StartWorkers(p, "busy")
 	if err != nil {
 		return nil, err
 	}
-	both := &duo{name, [2]*hand{hands[0], hands[1]}}
-	for _, h := range both.hands {
-		if err := h.must("open", 1); err != nil {
+	both := &harness.TwoContainerPod{Pod: name, Workers: [2]*harness.Worker{hands[0], hands[1]}}
+	for _, h := range both.Workers {
+		if err := h.Must("open", 1); err != nil {
 			return nil, err
 		}
 	}
@@ -56,24 +51,24 @@ func (w *world) duo(name, card string) (*duo, error) {
 }
 
 // allots: inside, so many MiB more are had, or are too many.
-func (d *duo) allots(at, mebibytes int, had bool) error {
-	code, err := d.hands[at].code("alloc", mebibytes<<20)
+func allots(d *harness.TwoContainerPod, at, mebibytes int, had bool) error {
+	code, err := d.Workers[at].Code("alloc", mebibytes<<20)
 	if err != nil {
 		return err
 	}
-	if (code == 0) != had || (!had && code != outOfMemory) {
+	if (code == 0) != had || (!had && code != harness.OutOfMemory) {
 		return fmt.Errorf("container %d asked for %d MiB more, and is told %d", at, mebibytes, code)
 	}
 	return nil
 }
 
 // computes: while both do, main has that part of what they get.
-func (d *duo) computes(w *world, least, most float64) error {
-	part, err := w.partWithin(d.hands, least, most)
+func computes(d *harness.TwoContainerPod, env *harness.Env, least, most float64) error {
+	part, err := env.ComputeShareWithin(d.Workers, least, most)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", mainContainer, err)
 	}
-	w.note += fmt.Sprintf("%s %.1f %%; ", mainContainer, 100*part)
+	env.Note += fmt.Sprintf("%s %.1f %%; ", mainContainer, 100*part)
 	return err
 }
 
@@ -83,14 +78,14 @@ func around(part float64) (least, most float64) {
 }
 
 // toldOfBoth: what the agent says of each container of the pod.
-func (w *world) toldOfBoth(pod, family, ofMain, ofSide string) error {
-	return w.until(family+" of both", func() error {
-		all, err := scraped(family)
+func toldOfBoth(env *harness.Env, pod, family, ofMain, ofSide string) error {
+	return env.WaitFor(family+" of both", func() error {
+		all, err := harness.ScrapeAgent(family)
 		if err != nil {
 			return err
 		}
 		for container, words := range map[string]string{mainContainer: ofMain, sideContainer: ofSide} {
-			whose := fmt.Sprintf(`namespace="%s",pod="%s",container="%s"`, w.space, pod, container)
+			whose := fmt.Sprintf(`namespace="%s",pod="%s",container="%s"`, env.Namespace, pod, container)
 			found := ""
 			for _, line := range all {
 				if strings.Contains(line, whose) {
@@ -105,81 +100,75 @@ func (w *world) toldOfBoth(pod, family, ofMain, ofSide string) error {
 	})
 }
 
-func oneOfTwoChanged(w *world) error {
-	_, cards, err := w.nodeAndCards()
+func oneOfTwoChanged(env *harness.Env) error {
+	_, cards, err := env.NodeAndDevices()
 	if err != nil {
 		return err
 	}
-	both, err := w.duo("pair", cards[0])
+	both, err := duo(env, "pair", cards[0])
 	if err != nil {
 		return err
 	}
 	least, most := around(0.5)
-	if err := both.computes(w, least, most); err != nil {
+	if err := computes(both, env, least, most); err != nil {
 		return fmt.Errorf("before: %w", err)
 	}
-	for at := range both.hands {
-		if err := both.allots(at, 3500, false); err != nil {
+	for at := range both.Workers {
+		if err := allots(both, at, 3500, false); err != nil {
 			return fmt.Errorf("before: %w", err)
 		}
 	}
-	if err := w.mustNameOne(both); err != nil {
+	if err := mustNameOne(env, both); err != nil {
 		return err
 	}
-	if err := w.mainIsChanged(both); err != nil {
+	if err := mainIsChanged(env, both); err != nil {
 		return err
 	}
-	if err := w.beyondQuota(both); err != nil {
+	if err := beyondQuota(env, both); err != nil {
 		return err
 	}
-	if err := w.stillWorks("pair"); err != nil {
+	if err := env.StillRunning("pair"); err != nil {
 		return err
 	}
-	return both.end(w)
-}
-
-// end has both containers end: the pod has ended when they have.
-func (d *duo) end(w *world) error {
-	side := d.hands[1]
-	return errors.Join(side.tell("exit"), side.conn.Close(), d.hands[0].end(w))
+	return both.End(env)
 }
 
 // mustNameOne: whose share is meant is not guessed.
-func (w *world) mustNameOne(both *duo) error {
-	_, no, err := w.set(both.pod, "--memory", "4000Mi")
+func mustNameOne(env *harness.Env, both *harness.TwoContainerPod) error {
+	_, no, err := env.RunSet(both.Pod, "--memory", "4000Mi")
 	words := fmt.Sprintf("which container; accepted: -c with one of %s, %s", mainContainer, sideContainer)
 	if err == nil || no || !strings.Contains(err.Error(), words) {
 		return fmt.Errorf("no container is named: %w", errors.Join(err, errors.New("that is not refused with "+words)))
 	}
-	return w.toldOfBoth(both.pod, "divvy_tenant_memory_limit_bytes", mebibytesOf(eachHas), mebibytesOf(eachHas))
+	return toldOfBoth(env, both.Pod, "divvy_tenant_memory_limit_bytes", mebibytesOf(eachHas), mebibytesOf(eachHas))
 }
 
 func mebibytesOf(count int) string { return fmt.Sprintf("} %d", count<<20) }
 
 // mainIsChanged: its memory and cores, and then its priority; the other has what it had.
-func (w *world) mainIsChanged(both *duo) error {
-	said, no, err := w.set(both.pod, "-c", mainContainer, "--memory", fmt.Sprintf("%dMi", mainGets), "--cores", "40")
+func mainIsChanged(env *harness.Env, both *harness.TwoContainerPod) error {
+	said, no, err := env.RunSet(both.Pod, "-c", mainContainer, "--memory", fmt.Sprintf("%dMi", mainGets), "--cores", "40")
 	if err != nil || no || said.Phase != "done" || said.Container != mainContainer || len(said.Devices) != 1 ||
 		said.Devices[0].MemoryMiB != mainGets || said.Devices[0].Cores != 40 {
 		return fmt.Errorf("set: %+v: %w", said, err)
 	}
-	if err := errors.Join(both.allots(0, 3500, true), both.allots(1, 3500, false)); err != nil {
+	if err := errors.Join(allots(both, 0, 3500, true), allots(both, 1, 3500, false)); err != nil {
 		return fmt.Errorf("more memory: %w", err)
 	}
 	// 40 to 10.
 	least, most := around(0.8)
-	if err := both.computes(w, least, most); err != nil {
+	if err := computes(both, env, least, most); err != nil {
 		return fmt.Errorf("more cores: %w", err)
 	}
-	said, no, err = w.set(both.pod, "-c", mainContainer, "--priority", "high")
+	said, no, err = env.RunSet(both.Pod, "-c", mainContainer, "--priority", "high")
 	if err != nil || no || said.Phase != "done" {
 		return fmt.Errorf("set --priority: %+v: %w", said, err)
 	}
 	// The other one has what it leaves.
-	if err := both.computes(w, 0.85, 1); err != nil {
+	if err := computes(both, env, 0.85, 1); err != nil {
 		return fmt.Errorf("higher priority: %w", err)
 	}
-	p, err := w.get(both.pod)
+	p, err := env.Get(both.Pod)
 	if err != nil {
 		return err
 	}
@@ -187,29 +176,29 @@ func (w *world) mainIsChanged(both *duo) error {
 		p.Annotations[sideContainer+".use.divvy.dev/priority"] != "" {
 		return fmt.Errorf("containers that begin anew would be told %v", p.Annotations)
 	}
-	if err := w.hasShares(both.pod, mainGets, eachHas); err != nil {
+	if err := hasShares(env, both.Pod, mainGets, eachHas); err != nil {
 		return err
 	}
 	return errors.Join(
-		w.toldOfBoth(both.pod, "divvy_tenant_memory_limit_bytes", mebibytesOf(mainGets), mebibytesOf(eachHas)),
-		w.toldOfBoth(both.pod, "divvy_tenant_compute_asked_ratio", "} 0.4", "} 0.1"),
-		w.toldOfBoth(both.pod, "divvy_tenant_info", `priority="high"`, `priority="normal"`))
+		toldOfBoth(env, both.Pod, "divvy_tenant_memory_limit_bytes", mebibytesOf(mainGets), mebibytesOf(eachHas)),
+		toldOfBoth(env, both.Pod, "divvy_tenant_compute_asked_ratio", "} 0.4", "} 0.1"),
+		toldOfBoth(env, both.Pod, "divvy_tenant_info", `priority="high"`, `priority="normal"`))
 }
 
 // hasShares: what stands in the pod's assignment.
-func (w *world) hasShares(name string, mebibytes ...int) error {
-	p, err := w.get(name)
+func hasShares(env *harness.Env, name string, mebibytes ...int) error {
+	p, err := env.Get(name)
 	if err != nil {
 		return err
 	}
-	shares, err := sharesOf(p)
+	shares, err := harness.SharesOf(p)
 	if err != nil {
 		return err
 	}
 	var found []string
 	for _, list := range shares {
 		for _, one := range list {
-			found = append(found, one.memory)
+			found = append(found, one.Memory)
 		}
 	}
 	if want := strings.Trim(fmt.Sprint(mebibytes), "[]"); strings.Join(found, " ") != want {
@@ -219,29 +208,31 @@ func (w *world) hasShares(name string, mebibytes ...int) error {
 }
 
 // beyondQuota: nothing is changed. The control: it is the quota that does not let it.
-func (w *world) beyondQuota(both *duo) error {
-	if err := w.spaceMayHave(spaceMay); err != nil {
+func beyondQuota(env *harness.Env, both *harness.TwoContainerPod) error {
+	if err := env.SetMemoryQuota(spaceMay); err != nil {
 		return err
 	}
 	more := []string{"-c", mainContainer, "--memory", fmt.Sprintf("%dMi", mainWants)}
-	said, no, err := w.set(both.pod, more...)
+	said, no, err := env.RunSet(both.Pod, more...)
 	if err != nil || !no || said.Phase != "refused" || said.Reason != "NoRoom" ||
 		!strings.Contains(said.Message, "ResourceQuotaNotFit") || len(said.Devices) != 1 ||
 		said.Devices[0].MemoryMiB != mainGets {
 		return fmt.Errorf("beyond the quota: %+v: %w", said, err)
 	}
-	w.note += "refused: " + said.Message
+	env.Note += "refused: " + said.Message
 	// It has 3500 MiB of its 5000 already.
-	if err := errors.Join(w.hasShares(both.pod, mainGets, eachHas), both.allots(0, 2000, false),
-		w.toldOfBoth(both.pod, "divvy_tenant_memory_limit_bytes", mebibytesOf(mainGets), mebibytesOf(eachHas))); err != nil {
+	if err := errors.Join(hasShares(env, both.Pod, mainGets, eachHas), allots(both, 0, 2000, false),
+		toldOfBoth(env, both.Pod, "divvy_tenant_memory_limit_bytes", mebibytesOf(mainGets),
+			mebibytesOf(eachHas))); err != nil {
 		return fmt.Errorf("beyond the quota: %w", err)
 	}
-	if err := w.client.CoreV1().ResourceQuotas(w.space).Delete(w.ctx, "devices", meta.DeleteOptions{}); err != nil {
+	if err := env.Client.CoreV1().ResourceQuotas(env.Namespace).Delete(env.Ctx, "devices",
+		meta.DeleteOptions{}); err != nil {
 		return err
 	}
 	// The scheduler hears of that by its watch.
-	err = w.until("without the quota it is changed", func() error {
-		said, no, err := w.set(both.pod, more...)
+	err = env.WaitFor("without the quota it is changed", func() error {
+		said, no, err := env.RunSet(both.Pod, more...)
 		if err == nil && (no || said.Phase != "done") {
 			err = fmt.Errorf("%+v", said)
 		}
@@ -250,27 +241,6 @@ func (w *world) beyondQuota(both *duo) error {
 	if err != nil {
 		return fmt.Errorf("control: %w", err)
 	}
-	return errors.Join(w.hasShares(both.pod, mainWants, eachHas), both.allots(0, 2000, true),
-		both.allots(1, 3500, false))
-}
-
-// spaceMayHave gives the namespace a quota of so many MiB, and waits until the scheduler knows it.
-func (w *world) spaceMayHave(mebibytes int) error {
-	made := &core.ResourceQuota{ObjectMeta: meta.ObjectMeta{Name: "devices"},
-		Spec: core.ResourceQuotaSpec{Hard: core.ResourceList{
-			"limits.nvidia.com/gpumem": resource.MustParse(fmt.Sprint(mebibytes))}}}
-	if _, err := w.client.CoreV1().ResourceQuotas(w.space).Create(w.ctx, made, meta.CreateOptions{}); err != nil {
-		return err
-	}
-	never := pod("never", container("c", one(fmt.Sprint(mebibytes+1), "10")))
-	return w.until("the quota is known", func() error {
-		_, err := w.client.CoreV1().Pods(w.space).Create(w.ctx, never, meta.CreateOptions{DryRun: onlyTried})
-		if err == nil {
-			return errors.New("who asks for more than that is admitted")
-		}
-		if !strings.Contains(err.Error(), "exceeding resource quota devices") {
-			return err
-		}
-		return nil
-	})
+	return errors.Join(hasShares(env, both.Pod, mainWants, eachHas), allots(both, 0, 2000, true),
+		allots(both, 1, 3500, false))
 }

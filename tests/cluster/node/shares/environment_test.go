@@ -1,4 +1,4 @@
-package main
+package shares
 
 import (
 	"errors"
@@ -6,19 +6,22 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"testing"
 
+	"divvy.dev/tests/cluster/checks"
+	"divvy.dev/tests/cluster/harness"
 	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-func init() {
-	checks = append(checks,
-		check{"kubelet-asks-for-nothing",
-			"a pod that asks for nothing sees no card and has nothing of Divvy's; one that names cards in its " +
+func TestEnvironment(t *testing.T) {
+	checks.Run(t,
+		checks.Check{Name: "kubelet-asks-for-nothing",
+			Requirement: "a pod that asks for nothing sees no card and has nothing of Divvy's; one that names cards in its " +
 				"environment is warned of, stands in the audit log, and divvy doctor finds it",
-			nothingForNothing})
+			Run: nothingForNothing})
 }
 
 // warned keeps what the API server says beside its answers.
@@ -40,8 +43,8 @@ func (h *warned) said() string {
 }
 
 // createHeard makes the pod, and says what the API server warned of.
-func (w *world) createHeard(p *core.Pod) (string, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", w.path("kubeconfig"))
+func createHeard(env *harness.Env, p *core.Pod) (string, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", env.Path("kubeconfig"))
 	if err != nil {
 		return "", err
 	}
@@ -51,18 +54,18 @@ func (w *world) createHeard(p *core.Pod) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, err = client.CoreV1().Pods(w.space).Create(w.ctx, p, meta.CreateOptions{})
+	_, err = client.CoreV1().Pods(env.Namespace).Create(env.Ctx, p, meta.CreateOptions{})
 	return heard.said(), err
 }
 
 const visibleDevices = "NVIDIA_VISIBLE_DEVICES"
 
 // pastShares is what divvy doctor thinks of these pods' environments: by pod.
-func (w *world) pastShares() (map[string]string, error) {
+func pastShares(env *harness.Env) (map[string]string, error) {
 	var said struct {
 		Findings []struct{ ID, State, Subject, Seen string }
 	}
-	if _, err := w.tool(&said, "doctor", "--cluster", "--only", "pods-past-shares", "-o", "json"); err != nil {
+	if _, err := env.RunDivvy(&said, "doctor", "--cluster", "--only", "pods-past-shares", "-o", "json"); err != nil {
 		return nil, err
 	}
 	found := map[string]string{}
@@ -78,9 +81,9 @@ func (w *world) pastShares() (map[string]string, error) {
 }
 
 // fails is the exit status and last word of a container that ends badly.
-func (w *world) fails(name string) (status int32, err error) {
-	err = w.until(name+" ends", func() error {
-		p, err := w.get(name)
+func fails(env *harness.Env, name string) (status int32, err error) {
+	err = env.WaitFor(name+" ends", func() error {
+		p, err := env.Get(name)
 		if err != nil {
 			return err
 		}
@@ -95,73 +98,74 @@ func (w *world) fails(name string) (status int32, err error) {
 	return status, err
 }
 
-func nothingForNothing(w *world) error {
-	if err := w.onKubelet(); err != nil {
+func nothingForNothing(env *harness.Env) error {
+	if err := env.RequireKubelet(); err != nil {
 		return err
 	}
 	// There is no driver in it: the first thing that it does fails.
-	plain := probe("plain", nil)
-	said, err := w.createHeard(plain)
+	plain := harness.ProbePod("plain", nil)
+	said, err := createHeard(env, plain)
 	if err != nil {
 		return err
 	}
 	if strings.Contains(said, visibleDevices) {
 		return fmt.Errorf("control: who names nothing is warned: %s", said)
 	}
-	status, err := w.fails("plain")
+	status, err := fails(env, "plain")
 	if err == nil && status != 1 {
 		err = fmt.Errorf("who asks for nothing ended with %d", status)
 	}
 	if err != nil {
 		return err
 	}
-	if err := w.hasNothing(); err != nil {
+	if err := hasNothing(env); err != nil {
 		return err
 	}
-	naming := probe("naming", nil)
+	naming := harness.ProbePod("naming", nil)
 	naming.Spec.Containers[0].Command = []string{"/pause"}
-	naming.Spec.Containers[0].Image = pauseImage
+	naming.Spec.Containers[0].Image = harness.PauseImage
 	naming.Spec.Containers[0].Env = []core.EnvVar{{Name: visibleDevices, Value: "all"}}
-	if said, err = w.createHeard(naming); err != nil {
+	if said, err = createHeard(env, naming); err != nil {
 		return err
 	}
 	if !strings.Contains(said, visibleDevices) || !strings.Contains(said, "probe") {
 		return fmt.Errorf("who names cards is warned: %q", said)
 	}
-	w.note = "warned: " + said
-	if err := w.runs("naming"); err != nil {
+	env.Note = "warned: " + said
+	if err := env.WaitRunning("naming"); err != nil {
 		return err
 	}
-	found, err := w.pastShares()
+	found, err := pastShares(env)
 	if err != nil {
 		return err
 	}
 	for name, expected := range map[string]bool{"naming": true, "working": false} {
-		if state, known := found[w.space+"/"+name]; known != expected || (known && !strings.HasPrefix(state, "warning")) {
+		if state, known := found[env.Namespace+"/"+name]; known != expected || (known && !strings.HasPrefix(state,
+			"warning")) {
 			return fmt.Errorf("divvy doctor says %v", found)
 		}
 	}
-	return w.audited("naming")
+	return audited(env, "naming")
 }
 
 // hasNothing: a pod that asks for nothing has none of our files; one that asks has.
-func (w *world) hasNothing() error {
-	record, err := w.readNodeRecord()
+func hasNothing(env *harness.Env) error {
+	record, err := env.ReadNodeRecord()
 	if err != nil {
 		return err
 	}
 	// `bare` brings its driver itself, so that it comes to where it can be looked at.
-	asks := probe("working", one("2000", "10"))
-	for pages, p := range map[int]*core.Pod{0: w.bare("bare", record.Build), 5: asks} {
-		h, err := w.hand(p, "swapper")
+	asks := harness.ProbePod("working", harness.OneShare("2000", "10"))
+	for pages, p := range map[int]*core.Pod{0: env.UnmanagedPod("bare", record.Build), 5: asks} {
+		h, err := env.StartWorker(p, "swapper")
 		if err != nil {
 			return err
 		}
-		pid, err := h.pid()
+		pid, err := h.PID()
 		if err != nil {
 			return err
 		}
-		found, err := pagesOf(pid)
+		found, err := harness.TenantPagesOf(pid)
 		if err == nil && len(found) != pages {
 			err = fmt.Errorf("%s has %v", p.Name, found)
 		}
@@ -173,14 +177,14 @@ func (w *world) hasNothing() error {
 }
 
 // audited: the audit log has that the pod names cards.
-func (w *world) audited(name string) error {
-	return w.until("the audit log has it", func() error {
-		text, err := os.ReadFile(w.path("audit.log"))
+func audited(env *harness.Env, name string) error {
+	return env.WaitFor("the audit log has it", func() error {
+		text, err := os.ReadFile(env.Path("audit.log"))
 		if err != nil {
 			return err
 		}
 		for _, line := range strings.Split(string(text), "\n") {
-			if strings.Contains(line, `"`+w.space+`"`) && strings.Contains(line, `"`+name+`"`) &&
+			if strings.Contains(line, `"`+env.Namespace+`"`) && strings.Contains(line, `"`+name+`"`) &&
 				strings.Contains(line, "validation.policy.admission.k8s.io/validation_failure") {
 				return nil
 			}

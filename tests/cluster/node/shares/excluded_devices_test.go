@@ -1,81 +1,57 @@
-package main
+package shares
 
 import (
 	"fmt"
 	"os"
-	"strings"
+	"testing"
 
+	"divvy.dev/tests/cluster/checks"
+	"divvy.dev/tests/cluster/harness"
 	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func init() {
-	checks = append(checks,
-		check{"kubelet-an-excluded-card-stays-with-who-has-it",
-			"a card is excluded under a pod: it is neither registered nor counted, who is there keeps its share",
-			excludedUnder})
+func TestExcludedDevices(t *testing.T) {
+	checks.Run(t,
+		checks.Check{Name: "kubelet-an-excluded-card-stays-with-who-has-it",
+			Requirement: "a card is excluded under a pod: it is neither registered nor counted, who is there keeps its share",
+			Run:         excludedUnder})
 }
 
-// settle waits until just these cards are registered, and the kubelet has so many units.
-func (w *world) settle(cards []string, units int64) error {
-	return w.until(fmt.Sprintf("%d cards and %d units", len(cards), units), func() error {
-		node, err := w.client.CoreV1().Nodes().Get(w.ctx, kubeletNode, meta.GetOptions{})
-		if err != nil {
-			return err
-		}
-		all, err := registered(node)
-		if err != nil {
-			return err
-		}
-		var ids []string
-		for _, one := range all {
-			ids = append(ids, one.ID)
-		}
-		if strings.Join(ids, ",") != strings.Join(cards, ",") {
-			return fmt.Errorf("registered are %v", ids)
-		}
-		now := node.Status.Allocatable["nvidia.com/gpu"]
-		if now.Value() != units {
-			return fmt.Errorf("%s units are allocatable", now.String())
-		}
-		return nil
-	})
-}
-
-func excludedUnder(w *world) (err error) {
-	if err := w.onKubelet(); err != nil {
+func excludedUnder(env *harness.Env) (err error) {
+	if err := env.RequireKubelet(); err != nil {
 		return err
 	}
-	record, err := w.readNodeRecord()
+	record, err := env.ReadNodeRecord()
 	if err != nil {
 		return err
 	}
-	node, err := w.client.CoreV1().Nodes().Get(w.ctx, kubeletNode, meta.GetOptions{})
+	node, err := env.Client.CoreV1().Nodes().Get(env.Ctx, harness.KubeletNode, meta.GetOptions{})
 	if err != nil {
 		return err
 	}
-	devices, err := registered(node)
+	devices, err := harness.RegisteredDevices(node)
 	if err != nil {
 		return err
 	}
 	var all, others []string
 	// Who fell off the bus under another check is not there when an agent begins anew.
-	for _, one := range healthy(devices) {
+	for _, one := range harness.HealthyDevices(devices) {
 		all = append(all, one.ID)
 	}
 	closed := all[1]
 	others = append(append(others, all[0]), all[2:]...)
 	capacity := node.Status.Capacity["nvidia.com/gpu"]
 	each := capacity.Value() / int64(len(devices))
-	tenant := onCardOf("tenant", closed)
+	tenant := harness.PodOnDevice("tenant", closed)
 	tenant.Spec.Containers[0].Args = []string{"work"}
-	if _, err := w.create(tenant); err != nil {
+	if _, err := env.Create(tenant); err != nil {
 		return err
 	}
-	if err := w.runs("tenant"); err != nil {
+	if err := env.WaitRunning("tenant"); err != nil {
 		return err
 	}
-	settings := w.path("node-settings.yaml")
+	settings := env.Path("node-settings.yaml")
 	text := "settings:\n- nodes: ['*']\n  per_device: 50\n- nodes: ['kubelet-?']\n  per_device: 6\n" +
 		"  announce_numa: true\n" +
 		"  exclude: {uuids: [" + closed + "]}\n"
@@ -84,46 +60,46 @@ func excludedUnder(w *world) (err error) {
 	}
 	defer func() {
 		// As the other checks want it.
-		if again := w.agentBegins(record.Build); err == nil {
+		if again := env.RestartAgent(record.Build); err == nil {
 			err = again
 		}
-		if again := w.settle(all, each*int64(len(all))); err == nil {
+		if again := env.WaitDevices(all, each*int64(len(all))); err == nil {
 			err = again
 		}
 		_ = os.Remove(settings)
 	}()
-	if err := w.agentBegins(record.Build, "--node-settings", settings); err != nil {
+	if err := env.RestartAgent(record.Build, "--node-settings", settings); err != nil {
 		return err
 	}
-	if err := w.settle(others, 6*int64(len(others))); err != nil {
+	if err := env.WaitDevices(others, 6*int64(len(others))); err != nil {
 		return err
 	}
-	why, err := w.closedToOthers(closed, others[0])
-	w.note = fmt.Sprintf("%d units of a card before; who asks for it is told %q", each, why)
+	why, err := closedToOthers(env, closed, others[0])
+	env.Note = fmt.Sprintf("%d units of a card before; who asks for it is told %q", each, why)
 	return err
 }
 
 // closedToOthers: who asks for that card waits (why, is said), who is elsewhere runs, and "tenant",
 // who has something of it, has not noticed.
-func (w *world) closedToOthers(closed, other string) (string, error) {
-	if _, err := w.create(onCardOf("late", closed)); err != nil {
+func closedToOthers(env *harness.Env, closed, other string) (string, error) {
+	if _, err := env.Create(harness.PodOnDevice("late", closed)); err != nil {
 		return "", err
 	}
-	why, err := w.refused("late")
+	why, err := env.WaitRefused("late")
 	if err != nil {
 		return "", err
 	}
-	elsewhere := onCardOf("elsewhere", other)
+	elsewhere := harness.PodOnDevice("elsewhere", other)
 	elsewhere.Spec.Containers[0].Args = []string{"work"}
-	if _, err := w.create(elsewhere); err != nil {
+	if _, err := env.Create(elsewhere); err != nil {
 		return "", err
 	}
-	if err := w.runs("elsewhere"); err != nil {
+	if err := env.WaitRunning("elsewhere"); err != nil {
 		return "", err
 	}
 	// All cards of this machine are at its first node; it was not told when the other one came.
 	for name, node := range map[string]string{"elsewhere": "0", "tenant": "-1"} {
-		noted, err := w.notedFor(name)
+		noted, err := env.KubeletDevices(name)
 		if err != nil {
 			return "", err
 		}
@@ -131,7 +107,7 @@ func (w *world) closedToOthers(closed, other string) (string, error) {
 			return "", fmt.Errorf("units of %s by NUMA node: %v, and not one at %s", name, noted, node)
 		}
 	}
-	p, err := w.get("tenant")
+	p, err := env.Get("tenant")
 	if err == nil && (p.Status.Phase != core.PodRunning || p.Status.ContainerStatuses[0].RestartCount != 0) {
 		err = fmt.Errorf("who was there is %s", p.Status.Phase)
 	}

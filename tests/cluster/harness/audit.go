@@ -1,4 +1,4 @@
-package main
+package harness
 
 import (
 	"bufio"
@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A write is one line of the audit log, as far as it is counted.
-type write struct {
+// An AuditedWrite is one line of the audit log, as far as it is counted.
+type AuditedWrite struct {
 	Verb string `json:"verb"`
 	User struct {
 		Username string `json:"username"`
@@ -30,33 +30,33 @@ type write struct {
 	Done time.Time `json:"stageTimestamp"`
 }
 
-func (w *write) binding() bool {
+func (w *AuditedWrite) Binding() bool {
 	return w.Verb == "create" && w.Object.Resource == "pods" && w.Object.Subresource == "binding" &&
 		w.Status.Code < 300
 }
 
-// An audit reads the log on, also where it goes on in a new file.
-type audit struct {
+// An Audit reads the log on, also where it goes on in a new file.
+type Audit struct {
 	path string
 	file *os.File
 	in   *bufio.Reader
 	rest string // of a line that is not all there yet
 }
 
-// openAudit reads what is written from now on.
-func openAudit(path string) (*audit, error) {
+// OpenAudit reads what is written from now on.
+func OpenAudit(path string) (*Audit, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	_, err = file.Seek(0, io.SeekEnd)
-	return &audit{path: path, file: file, in: bufio.NewReaderSize(file, 1<<20)}, err
+	return &Audit{path: path, file: file, in: bufio.NewReaderSize(file, 1<<20)}, err
 }
 
-func (a *audit) close() { _ = a.file.Close() }
+func (a *Audit) Close() { _ = a.file.Close() }
 
 // renewed opens the file that took the place of the one that was read to its end.
-func (a *audit) renewed() (bool, error) {
+func (a *Audit) renewed() (bool, error) {
 	ours, err := a.file.Stat()
 	if err != nil {
 		return false, err
@@ -72,14 +72,14 @@ func (a *audit) renewed() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	a.close()
+	a.Close()
 	a.file, a.rest = fresh, ""
 	a.in.Reset(fresh)
 	return true, nil
 }
 
-// read hands on what came since it was asked last.
-func (a *audit) read(each func(*write)) error {
+// Read hands on what came since it was asked last.
+func (a *Audit) Read(each func(*AuditedWrite)) error {
 	for {
 		line, err := a.in.ReadString('\n')
 		a.rest += line
@@ -93,7 +93,7 @@ func (a *audit) read(each func(*write)) error {
 		if err != nil {
 			return err
 		}
-		var one write
+		var one AuditedWrite
 		if err := json.Unmarshal([]byte(a.rest), &one); err != nil {
 			return fmt.Errorf("%s: %w", a.path, err)
 		}
@@ -102,7 +102,7 @@ func (a *audit) read(each func(*write)) error {
 	}
 }
 
-func lines(text string) []string {
+func Lines(text string) []string {
 	if text == "" {
 		return nil
 	}
