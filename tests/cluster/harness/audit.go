@@ -78,7 +78,7 @@ func (a *Audit) renewed() (bool, error) {
 	return true, nil
 }
 
-// Read hands on what came since it was asked last.
+// Read workers on what came since it was asked last.
 func (a *Audit) Read(each func(*AuditedWrite)) error {
 	for {
 		line, err := a.in.ReadString('\n')

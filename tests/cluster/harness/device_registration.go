@@ -15,7 +15,8 @@ const (
 	CoresResource  = "nvidia.com/gpucores"
 )
 
-func (env *Env) WaitUnits(units int64) error {
+// HasUnits: the node's status says that so many are allocatable.
+func (env *Env) HasUnits(units int64) error {
 	node, err := env.Client.CoreV1().Nodes().Get(env.Ctx, KubeletNode, meta.GetOptions{})
 	if err != nil {
 		return err
@@ -30,7 +31,7 @@ const (
 	OwnResource = "divvy.dev/gpu"
 )
 
-// IdlePod is the same, by a container that does nothing.
+// IdlePod is that pod, with a container that does nothing.
 func IdlePod(p *core.Pod) *core.Pod {
 	p.Spec.Containers[0].Image, p.Spec.Containers[0].Command = PauseImage, []string{"/pause"}
 	return p
@@ -51,7 +52,7 @@ func (env *Env) WaitKubeletCapacity(name string, units int64) error {
 	})
 }
 
-// RestartAgentWithOwnName: and no other.
+// RestartAgentWithOwnName begins an agent that serves the own resource and no other.
 func (env *Env) RestartAgentWithOwnName(build string) error {
 	if err := env.StopProcess(AgentProcess); err != nil {
 		return err

@@ -18,11 +18,11 @@ const (
 // ComputeShare is what the first one got of all that both did in a window in which both compute. A window at whose
 // ends one
 // of them computed alone for long, as the machine stood still between two words, is none.
-func (env *Env) ComputeShare(hands [2]*Worker) (part float64, err error) {
+func (env *Env) ComputeShare(workers [2]*Worker) (part float64, err error) {
 	const alone, tries = MeasureWindow / 60, 5
 	for range tries {
 		apart := time.Duration(0)
-		if part, apart, err = env.partOfWindow(hands); err != nil || apart <= alone {
+		if part, apart, err = env.partOfWindow(workers); err != nil || apart <= alone {
 			return part, err
 		}
 	}
@@ -32,11 +32,11 @@ func (env *Env) ComputeShare(hands [2]*Worker) (part float64, err error) {
 // ComputeShareWithin is the first such part of so few windows that is within these bounds: where the machine stood
 // still for one
 // of them in the midst of a window it says little, and what holds does so in the next one.
-func (env *Env) ComputeShareWithin(hands [2]*Worker, least, most float64) (float64, error) {
+func (env *Env) ComputeShareWithin(workers [2]*Worker, least, most float64) (float64, error) {
 	const tries = 3
 	var seen []string
 	for range tries {
-		part, err := env.ComputeShare(hands)
+		part, err := env.ComputeShare(workers)
 		if err != nil || (part >= least && part <= most) {
 			return part, err
 		}
@@ -47,9 +47,9 @@ func (env *Env) ComputeShareWithin(hands [2]*Worker, least, most float64) (float
 }
 
 // partOfWindow is that of one, and for how long at most one of them may have computed alone.
-func (env *Env) partOfWindow(hands [2]*Worker) (float64, time.Duration, error) {
+func (env *Env) partOfWindow(workers [2]*Worker) (float64, time.Duration, error) {
 	part, ends := 0.0, [4]time.Time{time.Now()}
-	for _, h := range hands {
+	for _, h := range workers {
 		if err := h.Must("run", KernelMicros); err != nil {
 			return 0, 0, err
 		}
@@ -61,20 +61,20 @@ func (env *Env) partOfWindow(hands [2]*Worker) (float64, time.Duration, error) {
 	case <-time.After(MeasureWindow):
 	}
 	ends[2] = time.Now()
-	for _, h := range hands {
+	for _, h := range workers {
 		if err := h.Send("rest"); err != nil {
 			return 0, 0, err
 		}
 	}
 	ends[3] = time.Now()
-	part, err := partDone(hands)
+	part, err := partDone(workers)
 	return part, ends[1].Sub(ends[0]) + ends[3].Sub(ends[2]), err
 }
 
 // partDone: both have been told to rest, and say what they did.
-func partDone(hands [2]*Worker) (float64, error) {
+func partDone(workers [2]*Worker) (float64, error) {
 	var done [2]int
-	for at, h := range hands {
+	for at, h := range workers {
 		said, err := h.receive()
 		if err != nil {
 			return 0, err
@@ -101,7 +101,7 @@ const (
 
 // StartHalfManagedPod is a pod of two containers on that card: one works through Divvy, the other one has the
 // driver's own
-// files, mounted by hand. Both are its hands.
+// files, mounted by hand. Both are its workers.
 func (env *Env) StartHalfManagedPod(card, build string) ([]*Worker, error) {
 	p := ShareOf("two-faced", card, 3000)
 	cheat := env.UnmanagedPod("none", build)

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Scrape hands on every sample: its family, its labels as they are written, its value.
+// Scrape workers on every sample: its family, its labels as they are written, its value.
 func Scrape(url string, each func(name, labels string, value float64)) error {
 	client := &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}

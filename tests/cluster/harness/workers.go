@@ -24,11 +24,11 @@ type Worker struct {
 
 // StartWorker makes the pod with that program in it, and is there when it has begun.
 func (env *Env) StartWorker(p *core.Pod, program string) (*Worker, error) {
-	hands, err := env.StartWorkers(p, program)
+	workers, err := env.StartWorkers(p, program)
 	if err != nil {
 		return nil, err
 	}
-	return hands[0], nil
+	return workers[0], nil
 }
 
 // StartWorkers are those of a pod's containers, in their order.

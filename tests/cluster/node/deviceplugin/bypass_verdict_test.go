@@ -72,11 +72,11 @@ func verdictGoes(env *harness.Env) (err error) {
 
 // judged is a pod that goes around Divvy, is told and throttled; and the ledger that it has.
 func judged(env *harness.Env, card, build string) ([]*harness.Worker, string, error) {
-	hands, err := env.StartHalfManagedPod(card, build)
+	workers, err := env.StartHalfManagedPod(card, build)
 	if err != nil {
 		return nil, "", err
 	}
-	for _, h := range hands {
+	for _, h := range workers {
 		if err := h.Must("open", 1); err != nil {
 			return nil, "", err
 		}
@@ -85,12 +85,12 @@ func judged(env *harness.Env, card, build string) ([]*harness.Worker, string, er
 		return nil, "", err
 	}
 	ledger, err := env.TenantFolder("two-faced")
-	return hands, ledger, errors.Join(err, env.ComputesWithinFor(aWhile, hands[0], "throttled", 0.001,
+	return workers, ledger, errors.Join(err, env.ComputesWithinFor(aWhile, workers[0], "throttled", 0.001,
 		harness.ThrottledShare))
 }
 
 // judgedByTheNext: another agent finds the same anew, in time; whoever reads the pod sees no change.
-func judgedByTheNext(env *harness.Env, hands []*harness.Worker, build string) error {
+func judgedByTheNext(env *harness.Env, workers []*harness.Worker, build string) error {
 	before, err := env.BypassCondition("two-faced")
 	if err == nil {
 		err = env.RestartAgent(build, throttles...)
@@ -129,7 +129,7 @@ func judgedByTheNext(env *harness.Env, hands []*harness.Worker, build string) er
 	if told, err := bypassEvents(env, p); err != nil || told != 1 {
 		return errors.Join(err, fmt.Errorf("there are %d Events of it", told))
 	}
-	return env.ComputesWithinFor(aWhile, hands[0], "under it", 0.001, harness.ThrottledShare)
+	return env.ComputesWithinFor(aWhile, workers[0], "under it", 0.001, harness.ThrottledShare)
 }
 
 // bypassEvents is how often it was told by an Event.
@@ -229,11 +229,11 @@ func untold(env *harness.Env, name, before string) error {
 }
 
 // endsUnseen: its other program ends while there is no agent.
-func endsUnseen(env *harness.Env, hands []*harness.Worker, build string) error {
+func endsUnseen(env *harness.Env, workers []*harness.Worker, build string) error {
 	if err := env.KillProcess(harness.AgentProcess); err != nil {
 		return err
 	}
-	works, cheats := hands[0], hands[1]
+	works, cheats := workers[0], workers[1]
 	if err := errors.Join(cheats.Send("exit"), cheats.Conn.Close()); err != nil {
 		return err
 	}

@@ -33,8 +33,8 @@ var dashboardTerms = append([]string{"--overcommit", "2"}, harness.SwapTurns...)
 type boards struct {
 	cards, tenants []harness.PanelQuery
 	uuids          []string
-	lodgers        []harness.ContainerRef
-	hands          []*harness.Worker
+	containers        []harness.ContainerRef
+	workers          []*harness.Worker
 }
 
 func nodeDashboardsHaveData(env *harness.Env) error {
@@ -71,7 +71,7 @@ func nodeDashboardsShow(env *harness.Env, p *harness.Prometheus, all *boards, bu
 		return err
 	}
 	env.Note = fmt.Sprintf("%d queries have values of %d cards and %d containers, %.1f s after they began to work",
-		len(all.cards)+len(all.tenants), len(all.uuids), len(all.lodgers), time.Since(begun).Seconds())
+		len(all.cards)+len(all.tenants), len(all.uuids), len(all.containers), time.Since(begun).Seconds())
 	if err := env.KillProcess(harness.AgentProcess); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func nodeDashboardsShow(env *harness.Env, p *harness.Prometheus, all *boards, bu
 
 // workedOn: all that was counted is of programs that did what they were told, and nothing of it is wrong.
 func (b *boards) workedOn() error {
-	for _, h := range b.hands {
+	for _, h := range b.workers {
 		if rounds, err := h.Stop(); err != nil || rounds == 0 {
 			return errors.Join(err, fmt.Errorf("%s did %d rounds", h.Name, rounds))
 		}
@@ -122,7 +122,7 @@ func busyBoards(env *harness.Env, p *harness.Prometheus, all *boards, build stri
 	if err := env.WaitRunning("stranger"); err != nil {
 		return err
 	}
-	hands, err := env.StartWorkers(harness.WithSecondContainer(harness.ShareOf("pair", all.uuids[0], most),
+	workers, err := env.StartWorkers(harness.WithSecondContainer(harness.ShareOf("pair", all.uuids[0], most),
 		harness.SwapCardMiB/8), "swapper")
 	if err != nil {
 		return err
@@ -131,20 +131,20 @@ func busyBoards(env *harness.Env, p *harness.Prometheus, all *boards, build stri
 	if err != nil {
 		return err
 	}
-	hands = append(hands, single)
-	all.hands = hands
-	all.lodgers = []harness.ContainerRef{{Pod: "pair", Container: "probe"}, {Pod: "pair", Container: "beside"},
+	workers = append(workers, single)
+	all.workers = workers
+	all.containers = []harness.ContainerRef{{Pod: "pair", Container: "probe"}, {Pod: "pair", Container: "beside"},
 		{Pod: "single", Container: "probe"}}
 	for at, blocks := range []int{most/4 - 8, 4, most/4 - 8} {
-		if err := errors.Join(hands[at].Must("open"), hands[at].Must("fill", blocks, harness.SwapBlock)); err != nil {
+		if err := errors.Join(workers[at].Must("open"), workers[at].Must("fill", blocks, harness.SwapBlock)); err != nil {
 			return err
 		}
 	}
 	// What is counted from now on is an increase.
-	if err := env.WaitSeries(p, "divvy_tenant_allocations_refused_total", len(hands)); err != nil {
+	if err := env.WaitSeries(p, "divvy_tenant_allocations_refused_total", len(workers)); err != nil {
 		return err
 	}
-	for _, h := range hands {
+	for _, h := range workers {
 		if code, err := h.Code("more", harness.SwapCardMiB<<20); err != nil || code != harness.OutOfMemory {
 			return errors.Join(err, fmt.Errorf("%s asked for all of the card, and is told %d", h.Name, code))
 		}
@@ -164,7 +164,7 @@ func boardsShow(env *harness.Env, p *harness.Prometheus, all *boards) error {
 		}
 	}
 	for _, one := range all.tenants {
-		err := env.WaitFor(one.Panel, func() error { return showsLodgers(p, one, env.Namespace, all.lodgers) })
+		err := env.WaitFor(one.Panel, func() error { return showsContainers(p, one, env.Namespace, all.containers) })
 		if err != nil {
 			return err
 		}
@@ -191,14 +191,14 @@ func showsCards(p *harness.Prometheus, one harness.PanelQuery, uuids []string) e
 	return aboveNothing(one, found)
 }
 
-// showsLodgers: it has a value for each of these containers, or each one's pod where it adds containers up.
-func showsLodgers(p *harness.Prometheus, one harness.PanelQuery, space string, lodgers []harness.ContainerRef) error {
+// showsContainers: it has a value for each of these containers, or each one's pod where it adds containers up.
+func showsContainers(p *harness.Prometheus, one harness.PanelQuery, space string, containers []harness.ContainerRef) error {
 	found, err := p.Query(one.Query)
 	if err != nil {
 		return err
 	}
 	sums := strings.HasPrefix(one.Query, "sum by (namespace, pod) ")
-	for _, who := range lodgers {
+	for _, who := range containers {
 		var its []harness.Sample
 		for _, has := range found {
 			same := has.Labels["namespace"] == space && has.Labels["pod"] == who.Pod

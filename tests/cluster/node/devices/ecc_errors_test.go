@@ -127,7 +127,7 @@ func onlyOffered(env *harness.Env, uuid string, units int64) error {
 	if err != nil {
 		return err
 	}
-	return env.WaitFor("the kubelet has said so", func() error { return env.WaitUnits(units) })
+	return env.WaitFor("the kubelet has said so", func() error { return env.HasUnits(units) })
 }
 
 func faultsAndRecovers(env *harness.Env, bad, good string) error {
@@ -165,7 +165,7 @@ func faultsAndRecovers(env *harness.Env, bad, good string) error {
 	if err != nil {
 		return err
 	}
-	err = env.WaitFor("the kubelet counts it again", func() error { return env.WaitUnits(units) })
+	err = env.WaitFor("the kubelet counts it again", func() error { return env.HasUnits(units) })
 	for _, name := range []string{"there", "elsewhere"} {
 		err = errors.Join(err, env.StillRunning(name))
 	}

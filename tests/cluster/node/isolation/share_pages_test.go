@@ -131,7 +131,7 @@ func pagesAreOnesOwn(env *harness.Env) error {
 		return err
 	}
 	pair := harness.WithSecondContainer(harness.ShareOf("pair", cards[0], 2000), 1000)
-	hands, err := env.StartWorkers(pair, "busy")
+	workers, err := env.StartWorkers(pair, "busy")
 	if err != nil {
 		return err
 	}
@@ -140,8 +140,8 @@ func pagesAreOnesOwn(env *harness.Env) error {
 	if err != nil {
 		return err
 	}
-	all := []seer{{harness.ContainerRef{Pod: "pair", Container: "probe"}, hands[0]}, {harness.ContainerRef{Pod: "pair",
-		Container: "beside"}, hands[1]},
+	all := []seer{{harness.ContainerRef{Pod: "pair", Container: "probe"}, workers[0]}, {harness.ContainerRef{Pod: "pair",
+		Container: "beside"}, workers[1]},
 		{harness.ContainerRef{Pod: "neighbour", Container: "probe"}, neighbour}}
 	known := map[string]harness.ContainerRef{}
 	for _, one := range all {
@@ -171,7 +171,7 @@ func pagesAreOnesOwn(env *harness.Env) error {
 	if err := seesItsOwnAgain(env, cards[0]); err != nil {
 		return err
 	}
-	both := &harness.TwoContainerPod{Pod: "pair", Workers: [2]*harness.Worker{hands[0], hands[1]}}
+	both := &harness.TwoContainerPod{Pod: "pair", Workers: [2]*harness.Worker{workers[0], workers[1]}}
 	return errors.Join(both.End(env), neighbour.Exit(env))
 }
 

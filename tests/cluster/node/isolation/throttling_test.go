@@ -36,11 +36,11 @@ func cheaterThrottled(env *harness.Env) (err error) {
 	if err != nil {
 		return err
 	}
-	hands, err := env.StartHalfManagedPod(cards[0], record.Build)
+	workers, err := env.StartHalfManagedPod(cards[0], record.Build)
 	if err != nil {
 		return err
 	}
-	works, cheats := hands[0], hands[1]
+	works, cheats := workers[0], workers[1]
 	if err := works.Must("open", 1); err != nil {
 		return err
 	}

@@ -32,20 +32,20 @@ func withPriority(p *core.Pod, priority string) *core.Pod {
 }
 
 // computing are two pods that have their contexts, and wait for a word.
-func computing(env *harness.Env, pods [2]*core.Pod) (hands [2]*harness.Worker, err error) {
+func computing(env *harness.Env, pods [2]*core.Pod) (workers [2]*harness.Worker, err error) {
 	for at, p := range pods {
-		if hands[at], err = env.StartWorker(p, "busy"); err != nil {
-			return hands, err
+		if workers[at], err = env.StartWorker(p, "busy"); err != nil {
+			return workers, err
 		}
-		if err = hands[at].Must("open", 1); err != nil {
-			return hands, err
+		if err = workers[at].Must("open", 1); err != nil {
+			return workers, err
 		}
 	}
-	return hands, nil
+	return workers, nil
 }
 
-func ended2(env *harness.Env, hands [2]*harness.Worker) error {
-	return errors.Join(hands[0].Exit(env), hands[1].Exit(env))
+func bothExit(env *harness.Env, workers [2]*harness.Worker) error {
+	return errors.Join(workers[0].Exit(env), workers[1].Exit(env))
 }
 
 func sharesHold(env *harness.Env) error {
@@ -65,7 +65,7 @@ func sharesHold(env *harness.Env) error {
 	const wanted, within = 1.0 / 3, 0.03
 	part, err := env.ComputeShareWithin(shared, wanted-within, wanted+within)
 	if err == nil {
-		err = ended2(env, shared)
+		err = bothExit(env, shared)
 	}
 	if err != nil {
 		return fmt.Errorf("30:60 is not 33:67: %w", err)
@@ -77,7 +77,7 @@ func sharesHold(env *harness.Env) error {
 	}
 	even, err := env.ComputeShare(plain)
 	if err == nil {
-		err = ended2(env, plain)
+		err = bothExit(env, plain)
 	}
 	env.Note = fmt.Sprintf("of %v: %.1f %% and %.1f %%; without Divvy %.1f %%", harness.MeasureWindow, 100*part,
 		100*(1-part), 100*even)
@@ -201,15 +201,15 @@ func priorityTakes(env *harness.Env) error {
 				least float64
 				most  float64
 			}{{"high", 0.75, 1}, {"low", 0.3, 0.7}} {
-				hands, err := computing(env, [2]*core.Pod{
+				workers, err := computing(env, [2]*core.Pod{
 					withPriority(harness.ShareOf("first-"+so.first, uuids[1], 100), so.first),
 					withPriority(harness.ShareOf("beside-"+so.first, uuids[1], 100), "low")})
 				if err != nil {
 					return err
 				}
-				part, err := env.ComputeShareWithin(hands, so.least, so.most)
+				part, err := env.ComputeShareWithin(workers, so.least, so.most)
 				if err == nil {
-					err = ended2(env, hands)
+					err = bothExit(env, workers)
 				}
 				if err != nil {
 					return fmt.Errorf("%s beside low: %w", so.first, err)

@@ -80,21 +80,21 @@ func idleByClass(env *harness.Env) error {
 // idleOn: all are filled, and then do nothing.
 func idleOn(env *harness.Env, uuid string, told *harness.Platform, out *whatWasOut,
 	heard *harness.ConditionRecorder) error {
-	hands := map[string]*harness.Worker{}
+	workers := map[string]*harness.Worker{}
 	for _, one := range [][2]string{{"serves", "high"}, {"rests", "normal"}, {"wakes", "low"}, {"sleeps", "low"}} {
 		h, err := filledWith(env, withPriority(harness.ShareOf(one[0], uuid, idleMiB), one[1]), idleBlocks)
 		if err != nil {
 			return err
 		}
-		hands[one[0]] = h
+		workers[one[0]] = h
 	}
-	if err := wokenAfterNotice(env, hands["wakes"], told, out, heard); err != nil {
+	if err := wokenAfterNotice(env, workers["wakes"], told, out, heard); err != nil {
 		return err
 	}
 	if err := evictedAfterNotice(env, "sleeps", told, out, heard); err != nil {
 		return err
 	}
-	if _, err := hands["wakes"].Stop(); err != nil {
+	if _, err := workers["wakes"].Stop(); err != nil {
 		return err
 	}
 	// The control: the other classes were idle for longer.
@@ -110,7 +110,7 @@ func idleOn(env *harness.Env, uuid string, told *harness.Platform, out *whatWasO
 		}
 	}
 	for _, name := range []string{"serves", "rests", "wakes"} {
-		if err := errors.Join(env.StillRunning(name), hands[name].VerifyMemory()); err != nil {
+		if err := errors.Join(env.StillRunning(name), workers[name].VerifyMemory()); err != nil {
 			return err
 		}
 	}

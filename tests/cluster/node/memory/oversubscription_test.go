@@ -43,9 +43,9 @@ func swapsOf(env *harness.Env, name string) (int, error) {
 }
 
 // takeTurns: each of them was taken off the card, and came back, so often.
-func takeTurns(env *harness.Env, turns int, hands ...*harness.Worker) error {
+func takeTurns(env *harness.Env, turns int, workers ...*harness.Worker) error {
 	return env.WaitFor("they take turns", func() error {
-		for _, h := range hands {
+		for _, h := range workers {
 			if times, err := swapsOf(env, h.Name); err != nil || times < turns {
 				return errors.Join(err, fmt.Errorf("%s came back %d times", h.Name, times))
 			}
@@ -97,31 +97,31 @@ func oversubscribed(env *harness.Env) error {
 
 // twoOf: both work on all that they have, by turns, and nothing of it is wrong.
 func twoOf(env *harness.Env, uuid string, percent, blocks int) (rounds []int, err error) {
-	var hands []*harness.Worker
+	var workers []*harness.Worker
 	for _, name := range []string{"one", "two"} {
 		h, err := filledWith(env, harness.ShareOf(fmt.Sprintf("%s-%d", name, percent), uuid,
 			harness.SwapCardMiB*percent/100), blocks)
 		if err != nil {
 			return nil, err
 		}
-		hands = append(hands, h)
+		workers = append(workers, h)
 	}
-	for _, h := range hands {
+	for _, h := range workers {
 		if err := h.Must("work", 5000); err != nil {
 			return nil, err
 		}
 	}
-	if err := errors.Join(takeTurns(env, 2, hands...), goesOn(env, hands[0], 1), goesOn(env, hands[1], 1)); err != nil {
+	if err := errors.Join(takeTurns(env, 2, workers...), goesOn(env, workers[0], 1), goesOn(env, workers[1], 1)); err != nil {
 		return nil, err
 	}
-	for _, h := range hands {
+	for _, h := range workers {
 		times, err := h.Stop()
 		if err != nil {
 			return nil, err
 		}
 		rounds = append(rounds, times)
 	}
-	for at, h := range hands {
+	for at, h := range workers {
 		if err := errors.Join(h.VerifyMemory(), env.StillRunning(h.Name), h.Exit(env)); err != nil {
 			return nil, err
 		}

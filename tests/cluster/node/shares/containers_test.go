@@ -21,7 +21,7 @@ func TestContainers(t *testing.T) {
 			Run: oneOfTwoChanged})
 }
 
-// The two containers of a pod, by their hands.
+// The two containers of a pod, by their workers.
 const (
 	mainContainer = "main"
 	sideContainer = "side"
@@ -37,11 +37,11 @@ func duo(env *harness.Env, name, card string) (*harness.TwoContainerPod, error) 
 	side := *p.Spec.Containers[0].DeepCopy()
 	side.Name = sideContainer
 	p.Spec.Containers = append(p.Spec.Containers, side)
-	hands, err := env.StartWorkers(p, "busy")
+	workers, err := env.StartWorkers(p, "busy")
 	if err != nil {
 		return nil, err
 	}
-	both := &harness.TwoContainerPod{Pod: name, Workers: [2]*harness.Worker{hands[0], hands[1]}}
+	both := &harness.TwoContainerPod{Pod: name, Workers: [2]*harness.Worker{workers[0], workers[1]}}
 	for _, h := range both.Workers {
 		if err := h.Must("open", 1); err != nil {
 			return nil, err
