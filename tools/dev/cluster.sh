@@ -203,7 +203,8 @@ cluster() {
     node_vm "$@"
     return
   fi
-  local program=build/cluster/bin/cluster command=${1:-status} size="" install=0 kubelet=0 rest=() before nvidia volcano runtime=1
+  local program=build/cluster/bin/cluster command=${1:-status} size="" install=0 kubelet=0 before nvidia volcano runtime=1
+  local on=() rest=()   # options that say what is up; others, which only the command takes
   shift || true
   while (($#)); do
     case "$1" in
@@ -213,6 +214,8 @@ cluster() {
       --containerd)
         [[ ${2:-} == [12] ]] || die "--containerd: accepted are 1, the machine's own of 1.6, and 2"
         runtime=$2 && shift 2 ;;
+      --dir) on+=(--dir "${2:?--dir DIR}") && shift 2 ;;
+      --helper) on+=(--helper) && shift ;;
       *) rest+=("$1") && shift ;;
     esac
   done
@@ -226,14 +229,14 @@ cluster() {
     install=1
   fi
   if ((install)) || [[ -n $size ]]; then build_tests release divvy fake_nodes pod_forms; fi
-  if ((install)); then rest+=(--install "$PWD/build/release/bin/divvy"); fi
+  if ((install)); then on+=(--install "$PWD/build/release/bin/divvy"); fi
   if ((kubelet)); then
     need "${NODE_PACKAGES[@]}"
     build_tests release "${NODE_TARGETS[@]}"
-    rest+=(--kubelet "$PWD/build/release")
+    on+=(--kubelet "$PWD/build/release")
     if [[ $runtime == 2 ]]; then
       build_containerd
-      rest+=(--containerd "$PWD/build/third_party")
+      on+=(--containerd "$PWD/build/third_party")
     fi
   fi
   case "$command" in
@@ -242,7 +245,7 @@ cluster() {
       (cd tests/cluster && CGO_ENABLED=0 GOFLAGS=-mod=readonly "$(find_go)" test -p "$JOBS" -trimpath ./policies)
       if ((kubelet)); then
         # A cluster of that one node: pods of other checks never end.
-        "$program" up "${rest[@]}"
+        "$program" up "${on[@]}"
         before=$(build_before)
         nvidia=$(build_nvidia_plugin)
         volcano=$(build_volcano)
@@ -252,14 +255,14 @@ cluster() {
         [[ ! -e build/cluster/node.json ]] ||
           die "this cluster has a node with a kubelet, and is checked with --kubelet only: ./dev cluster down first"
         build/release/tests/fake_nodes 3x8 |
-          "$program" up --nodes-from - --install "$PWD/build/release/bin/divvy"
+          "$program" up --nodes-from - "${on[@]}"
       fi
-      "$program" check "${rest[@]}" ;;
+      "$program" check "${on[@]}" "${rest[@]}" ;;
     *)
       if [[ -n $size ]]; then
-        build/release/tests/fake_nodes "$size" | "$program" "$command" --nodes-from - "${rest[@]}"
+        build/release/tests/fake_nodes "$size" | "$program" "$command" --nodes-from - "${on[@]}" "${rest[@]}"
       else
-        "$program" "$command" "${rest[@]}"
+        "$program" "$command" "${on[@]}" "${rest[@]}"
       fi ;;
   esac
 }
