@@ -45,6 +45,10 @@ class JoinChecks(unittest.TestCase):
         ran = joined([{**record("b", "fail"), "reason": "it was late"}, record("a", "pass"), record("c", "skip")])
         self.assertEqual(ran.stderr.splitlines(), ["SKIPPED c: ", "FAILED b: it was late", "1 passed, 1 failed, 1 skipped"])
 
+    def test_a_check_that_passed_at_the_second_try_is_named(self):
+        ran = joined([{**record("a", "pass"), "flake": True, "first_failure": "it was late"}, record("b", "pass")])
+        self.assertEqual(ran.stderr.splitlines(), ["FLAKE a: it was late", "2 passed, 0 failed, 0 skipped"])
+
     def test_a_part_that_was_never_written_is_named(self):
         ran = joined([record("a", "pass")], None)
         self.assertNotEqual(ran.returncode, 0)

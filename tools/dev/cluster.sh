@@ -40,12 +40,18 @@ find_go() {
 
 # Builds Go programs once per machine: what comes out is kept under a key of all that goes in, and every checkout of
 # this user takes it from there. The last three keys of each are kept.
+# GO_SOURCES: what of the module goes in [all]. GO_VERB: "test -c" for test programs [build].
 go_programs() { # NAME OUT_DIR MODULE_DIR CGO LDFLAGS PACKAGE...
-  local name=$1 out=$2 module=$3 cgo=$4 flags=$5 go key kept
+  local name=$1 out=$2 module=$3 cgo=$4 flags=$5 go key kept sources=("$3") verb
   shift 5
+  if [[ -n ${GO_SOURCES:-} ]]; then
+    read -ra sources <<<"$GO_SOURCES"
+    sources=("${sources[@]/#/$module/}")
+  fi
+  read -ra verb <<<"${GO_VERB:-build}"
   go=$(find_go)
-  key=$({ "$go" version; printf '%s\n' "$cgo" "$flags" "$@"
-    find "$module" \( -name '*.go' -o -name go.mod -o -name go.sum \) -print0 | sort -z | xargs -0 sha256sum; } |
+  key=$({ "$go" version; printf '%s\n' "$cgo" "$flags" ${GO_VERB:+"$GO_VERB"} "$@"
+    find "${sources[@]}" \( -name '*.go' -o -name go.mod -o -name go.sum \) -print0 | sort -z | xargs -0 sha256sum; } |
     sha256sum | cut -c1-16)
   kept=$DIVVY_CACHE/go/$name/$key
   mkdir -p "$out" "$DIVVY_CACHE/go/$name"
@@ -53,8 +59,8 @@ go_programs() { # NAME OUT_DIR MODULE_DIR CGO LDFLAGS PACKAGE...
     say "building $name"
     local fresh=$kept.$$
     mkdir -p "$fresh"
-    (cd "$module" && CGO_ENABLED=$cgo GOFLAGS=-mod=readonly "$go" build -p "$JOBS" -trimpath -ldflags "-s -w $flags" \
-      -o "$fresh/" "$@") >&2 || { rm -rf "$fresh" && return 1; }
+    (cd "$module" && CGO_ENABLED=$cgo GOFLAGS=-mod=readonly "$go" "${verb[@]}" -p "$JOBS" -trimpath \
+      -ldflags "-s -w $flags" -o "$fresh/" "$@") >&2 || { rm -rf "$fresh" && return 1; }
     mv -T "$fresh" "$kept" 2>/dev/null || rm -rf "$fresh"
     find "$DIVVY_CACHE/go/$name" -mindepth 1 -maxdepth 1 -printf '%T@ %p\n' | sort -rn | tail -n +4 | cut -d' ' -f2- |
       xargs -r rm -rf
@@ -79,9 +85,21 @@ build_cluster() {
   local version
   version=$(sed -n 's/^\tk8s.io\/kubernetes //p' tests/cluster/go.mod)
   [[ -d $DIVVY_CACHE/go/kubernetes ]] || say "Kubernetes $version is built once per machine: 10 to 15 minutes"
-  go_programs kubernetes build/cluster/bin tests/cluster 0 "-X k8s.io/component-base/version.gitVersion=$version \
+  GO_SOURCES="cmd harness go.mod go.sum" go_programs kubernetes build/cluster/bin tests/cluster 0 \
+    "-X k8s.io/component-base/version.gitVersion=$version \
     -X k8s.io/component-base/version.gitMajor=1 \
-    -X k8s.io/component-base/version.gitMinor=$(cut -d. -f2 <<<"$version")" .
+    -X k8s.io/component-base/version.gitMinor=$(cut -d. -f2 <<<"$version")" ./cmd/cluster
+}
+
+# Each package that has checks, as AREA.test. They link no component of Kubernetes.
+build_checks() {
+  local out=build/cluster/bin/checks folders=() file
+  mapfile -t folders < <(cd tests/cluster && grep -rl --include='*_test.go' '"divvy.dev/tests/cluster/checks"' . |
+    xargs -n1 dirname | sort -u)
+  for file in "$out"/*.test; do
+    [[ " ${folders[*]/%/ }" == *"/$(basename "$file" .test) "* ]] || rm -f "$file"
+  done
+  GO_VERB="test -c" go_programs checks "$out" tests/cluster 0 "" "${folders[@]}"
 }
 
 # Programs of other projects, of their own modules, to check against. Where one cannot be had its check is
@@ -173,6 +191,7 @@ node_vm() { # [--json FILE] [--only TEXT,...] [--containerd 2]
   need "${VM_PACKAGES[@]}" "${NODE_PACKAGES[@]}"
   build_tests release "${NODE_TARGETS[@]}"
   build_cluster
+  build_checks
   [[ $runtime == 1 ]] || build_containerd
   local nvidia volcano options=(--only "$only")
   nvidia=$(build_nvidia_plugin) && [[ -z $nvidia ]] || options+=(--nvidia build/third_party/nvidia-device-plugin)
@@ -190,7 +209,8 @@ cluster() {
     node_vm "$@"
     return
   fi
-  local program=build/cluster/bin/cluster command=${1:-status} size="" install=0 kubelet=0 rest=() before nvidia volcano runtime=1
+  local program=build/cluster/bin/cluster command=${1:-status} size="" install=0 kubelet=0 before nvidia volcano runtime=1
+  local on=() rest=()   # options that say what is up; others, which only the command takes
   shift || true
   while (($#)); do
     case "$1" in
@@ -200,6 +220,8 @@ cluster() {
       --containerd)
         [[ ${2:-} == [12] ]] || die "--containerd: accepted are 1, the machine's own of 1.6, and 2"
         runtime=$2 && shift 2 ;;
+      --dir) on+=(--dir "${2:?--dir DIR}") && shift 2 ;;
+      --helper) on+=(--helper) && shift ;;
       *) rest+=("$1") && shift ;;
     esac
   done
@@ -208,16 +230,19 @@ cluster() {
     return 0
   fi
   [[ $command == down || $command == status ]] || build_cluster
-  if [[ $command == check ]]; then install=1; fi
+  if [[ $command == check ]]; then
+    build_checks
+    install=1
+  fi
   if ((install)) || [[ -n $size ]]; then build_tests release divvy fake_nodes pod_forms; fi
-  if ((install)); then rest+=(--install "$PWD/build/release/bin/divvy"); fi
+  if ((install)); then on+=(--install "$PWD/build/release/bin/divvy"); fi
   if ((kubelet)); then
     need "${NODE_PACKAGES[@]}"
     build_tests release "${NODE_TARGETS[@]}"
-    rest+=(--kubelet "$PWD/build/release")
+    on+=(--kubelet "$PWD/build/release")
     if [[ $runtime == 2 ]]; then
       build_containerd
-      rest+=(--containerd "$PWD/build/third_party")
+      on+=(--containerd "$PWD/build/third_party")
     fi
   fi
   case "$command" in
@@ -226,7 +251,7 @@ cluster() {
       (cd tests/cluster && CGO_ENABLED=0 GOFLAGS=-mod=readonly "$(find_go)" test -p "$JOBS" -trimpath ./policies)
       if ((kubelet)); then
         # A cluster of that one node: pods of other checks never end.
-        "$program" up "${rest[@]}"
+        "$program" up "${on[@]}"
         before=$(build_before)
         nvidia=$(build_nvidia_plugin)
         volcano=$(build_volcano)
@@ -236,14 +261,14 @@ cluster() {
         [[ ! -e build/cluster/node.json ]] ||
           die "this cluster has a node with a kubelet, and is checked with --kubelet only: ./dev cluster down first"
         build/release/tests/fake_nodes 3x8 |
-          "$program" up --nodes-from - --install "$PWD/build/release/bin/divvy"
+          "$program" up --nodes-from - "${on[@]}"
       fi
-      "$program" check "${rest[@]}" ;;
+      "$program" check "${on[@]}" "${rest[@]}" ;;
     *)
       if [[ -n $size ]]; then
-        build/release/tests/fake_nodes "$size" | "$program" "$command" --nodes-from - "${rest[@]}"
+        build/release/tests/fake_nodes "$size" | "$program" "$command" --nodes-from - "${on[@]}" "${rest[@]}"
       else
-        "$program" "$command" "${rest[@]}"
+        "$program" "$command" "${on[@]}" "${rest[@]}"
       fi ;;
   esac
 }
@@ -268,6 +293,7 @@ e2e() { # [--json FILE] [--only TEXT] [--node containerd2] [--night]
   rm -f build/e2e-*.json
   trap 'build/cluster/bin/cluster down >/dev/null 2>&1 || true' EXIT
   stage "building Kubernetes" build_cluster
+  stage "building the checks" build_checks
   stage "building Divvy" build_tests release divvy fake_nodes pod_forms
   if [[ $node == containerd2 ]]; then
     ((EUID == 0)) || die "e2e --node: a node with a kubelet needs root"

@@ -1,0 +1,2 @@
+// Package gangs checks pods that start together or not at all.
+package gangs

@@ -1,0 +1,2 @@
+// Package preemption checks which pods end for a pod of higher priority.
+package preemption

@@ -1,0 +1,2 @@
+// Package queues checks queues with guarantee and limit, quotas and reclaim.
+package queues

@@ -1,0 +1,2 @@
+// Package webhook checks the admission of pods: its availability, and what policies refuse.
+package webhook
