@@ -33,8 +33,8 @@ var dashboardTerms = append([]string{"--overcommit", "2"}, harness.SwapTurns...)
 type boards struct {
 	cards, tenants []harness.PanelQuery
 	uuids          []string
-	containers        []harness.ContainerRef
-	workers          []*harness.Worker
+	containers     []harness.ContainerRef
+	workers        []*harness.Worker
 }
 
 func nodeDashboardsHaveData(env *harness.Env) error {
