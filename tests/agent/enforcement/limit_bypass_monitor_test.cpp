@@ -56,7 +56,7 @@ class LimitBypassMonitorTest : public testing::Test {
     EXPECT_TRUE(tenants_->recoverAll());
     watch_.emplace(*tenants_, *inventory_, events_, BypassPolicy(),
                    [this](const Tenant&, int) { return pages_; });
-    watch_->lookForPods();
+    watch_->includePods();
   }
   ~LimitBypassMonitorTest() override {
     watch_.reset();
