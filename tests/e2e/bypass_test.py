@@ -93,7 +93,7 @@ class Report(BypassTest):
         wait_until(lambda: time.monotonic() > time_within, "several looks of the driver")
         self.assert_untouched("turncoat")
         self.assertEqual(turncoat.hands[0].ask("alloc", 5 * GIB)[0], SUCCESS)
-        self.assertIn("of device 0, and may have 4", self.found(turncoat))
+        self.assertIn("of device 0, limit 4", self.found(turncoat))
 
     def turncoat(self):
         script = self.product.root / "turncoat"

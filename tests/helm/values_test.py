@@ -106,15 +106,15 @@ class Refuses(unittest.TestCase):
         def theirs(text):
             return yaml.safe_dump({"kind": "ConfigMap", "data": {"config.json": text}})
         no_config = "is a ConfigMap without config.json; accepted: a ConfigMap"
-        for text, named in (('settings:\n- nodes: ["*"\n  cores: 80\n', "is no YAML: line 2: "),
-                            ("settings:\n- nodes: [a]\n  cores: : 8\n", "is no YAML: line 3: "),
+        for text, named in (('settings:\n- nodes: ["*"\n  cores: 80\n', "is not YAML: line 2: "),
+                            ("settings:\n- nodes: [a]\n  cores: : 8\n", "is not YAML: line 3: "),
                             ("- nodes: [a]\n", "is not a map; accepted: a map with settings"),
                             ("settings", "is not a map; accepted: a map with settings"),
                             ("setings: []\n", "has no settings; accepted: "),
                             ("# nothing yet\n", "has no settings; accepted: "),
                             ("kind: ConfigMap\ndata: 3\n", no_config),
                             ("kind: ConfigMap\ndata: {config.json: {}}\n", no_config),
-                            (theirs('{\n"nodeconfig": [{"name": "a"},\n'), "(config.json): is no YAML: line 2: ")):
+                            (theirs('{\n"nodeconfig": [{"name": "a"},\n'), "(config.json): is not YAML: line 2: ")):
             self.assert_agents_begin(text, False)
             said = self.refused_settings(text)
             self.assertIn("agent.nodeSettings", said, text)

@@ -102,7 +102,7 @@ TEST(Bypass, Description_NamesProcessAndDevice) {
   EXPECT_EQ(describe({BypassKind::kUnregistered, 0, 11, {}, {}}, "miner"),
             "process 11 (miner) uses device 0 without Divvy's library");
   EXPECT_EQ(describe({BypassKind::kMemory, 0, 0, gib(6), gib(4)}, ""),
-            "its processes have 6 GiB of device 0, and may have 4 GiB");
+            "its processes have 6 GiB of device 0, limit 4 GiB");
 }
 
 // Node annotations with other bytes are refused by API servers, and with them all that an agent

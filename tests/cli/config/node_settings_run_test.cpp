@@ -119,7 +119,7 @@ TEST_F(ExcludedCardsTest, ExcludedWhileHeld_KeptButCannotGrow) {
 TEST_F(ExcludedCardsTest, UnknownKeys_NamedAndCounted) {
   std::ofstream(file_) << "settings:\n- nodes: ['*']\n  exclud: {indices: [0]}\n  colour: 1\n";
   Child agent = this->agent();
-  EXPECT_TRUE(agent.complained(":3:3: \"exclud\" is not known"));
+  EXPECT_TRUE(agent.complained(":3:3: \"exclud\" is unknown"));
   EXPECT_TRUE(agent.complained("2 keys are unknown or ignored"));
   EXPECT_EQ(excluded(), "---");
   end(agent);

@@ -133,11 +133,11 @@ TEST(NodeSettings, UnheededKeys_NamedWithLine) {
       "nodeconfig:\n- name: n\n  operatingmode: mig\n  devicecorescaling: 2\n  color: red\n"
       "more: 1\n");
   EXPECT_THAT(all.unheeded,
-              ElementsAre(HasSubstr("nodes.yaml:10:1: \"more\" is not known"),
+              ElementsAre(HasSubstr("nodes.yaml:10:1: \"more\" is unknown"),
                           HasSubstr("nodes.yaml:9:3: \"color\" is unknown; accepted: name, "),
                           HasSubstr("nodes.yaml:8:22: \"devicecorescaling\" above 1"),
                           HasSubstr("nodes.yaml:7:18: \"operatingmode\" is ignored"),
-                          HasSubstr("nodes.yaml:3:3: \"perdevice\" is not known"),
+                          HasSubstr("nodes.yaml:3:3: \"perdevice\" is unknown"),
                           HasSubstr("nodes.yaml:4:13: \"uuid\" is unknown; accepted: uuids")));
   EXPECT_EQ(settingsFor(all, "n").cores, 100u);
   EXPECT_EQ(settingsFor(all, "n").exclude, agent::DeviceExclusions());
@@ -159,7 +159,7 @@ TEST(NodeSettings, WrongValues_RefusedWithPlaceAndAccepted) {
       {"settings:\n- nodes: [n]\n  per_device: 0\n",
        "nodes.yaml:3:15: \"0\"; accepted: a whole number from 1 to 100"},
       {"settings:\n- nodes: [n]\n  per_device: 101\n", "from 1 to 100"},
-      {"settings:\n- nodes: [n]\n  per_device: 3\n  per_device: 4\n", "is there twice"},
+      {"settings:\n- nodes: [n]\n  per_device: 3\n  per_device: 4\n", "is given twice"},
       {"settings:\n- nodes: [n]\n  cores: 101\n", "from 1 to 100"},
       {"settings:\n- nodes: [n]\n  announce_numa: 1\n", "accepted: true or false"},
       {"settings:\n- nodes: [n]\n  overcommit: 5\n",

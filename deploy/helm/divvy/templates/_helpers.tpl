@@ -78,14 +78,14 @@ app.kubernetes.io/component: {{ .part }}
 {{ include "divvy.image" (dict "image" .Values.kubeScheduler.image "registry" .Values.image.registry "tag" $version) }}
 {{- end }}
 
-{{/* Fails where no agent would begin with this text: it is no YAML, or says nothing of nodes. What else of it is not
-     accepted agents and `divvy doctor` tell. text, at. HAMi's ConfigMap has it as text once more. */}}
+{{/* Fails if no agent would start with this text: it is not YAML, or has no settings. Agents and `divvy doctor` report
+     other errors. text, at. HAMi's ConfigMap contains it as text once more. */}}
 {{- define "divvy.check-node-settings" -}}
 {{- $accepted := "; accepted: a map with settings (docs/reference/node-settings.md), or HAMi's nodeconfig" -}}
-{{- /* Only the parser knows a line: of what is YAML and no map it says what Go has it in. */ -}}
+{{- /* The parser's message has a line for a syntax error; for YAML that is not a map it names a Go type. */ -}}
 {{- $wrong := get (fromYaml .text) "Error" | toString -}}
-{{- if contains "cannot unmarshal" $wrong }}{{ fail (printf "%s: is no map%s" .at $accepted) }}{{ end -}}
-{{- if contains "yaml: " $wrong }}{{ fail (printf "%s: is no YAML: %s%s" .at (splitList "yaml: " $wrong | last) $accepted) }}{{ end -}}
+{{- if contains "cannot unmarshal" $wrong }}{{ fail (printf "%s: is not a map%s" .at $accepted) }}{{ end -}}
+{{- if contains "yaml: " $wrong }}{{ fail (printf "%s: is not YAML: %s%s" .at (splitList "yaml: " $wrong | last) $accepted) }}{{ end -}}
 {{- $read := fromYaml .text -}}
 {{- if hasKey $read "kind" -}}
 {{- $data := $read.data -}}
