@@ -195,7 +195,7 @@ class ByCapability(unittest.TestCase):
         self.assertEqual(free.count("divvy-devices"), 2)
         for option in ("--priority-value=1=high", "--priority-class=a=high"):
             words = ("--set-string", "scheduler.extraArgs={" + option + "}")
-            self.assertIn("divvy-priority does not know of " + option, refusal(*words))
+            self.assertIn("divvy-priority does not include " + option, refusal(*words))
             self.assertEqual(refusal(*words, "--set", "policies.restrictPriority=false"), "")
             given = ("--set-file", f"generated.policies={MANIFESTS}/policies.yaml")
             self.assertEqual(refusal(*words, *given), "")

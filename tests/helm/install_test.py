@@ -37,7 +37,7 @@ class Tells(unittest.TestCase):
         self.assertNotIn("Lease", self.notes("--set", "scheduler.enabled=false"))
 
     def test_notes_tell_what_network_policies_leave_open(self):
-        opened, bare, off = "webhook's port is open to all", "where NetworkPolicies do not apply: ", "networkPolicy.enabled is false"
+        opened, bare, off = "webhook's port is open to all", "NetworkPolicies do not apply to the host network: ", "networkPolicy.enabled is false"
 
         def told(*words):
             notes = self.notes("--set", *words) if words else self.notes()
