@@ -26,11 +26,13 @@ class ExporterTest : public ControllerTest {
   Exporter exporter{loop.get_executor(),
                     cache,
                     counts,
-                    {true, [this] { return why_not.empty(); },
-                     [this] {
-                       sampled();
-                       return std::uint64_t{7};
-                     }}};
+                    {.further = {.compat = true, .deprecated = false},
+                     .ready = [this] { return why_not.empty(); },
+                     .api_calls =
+                         [this] {
+                           sampled();
+                           return std::uint64_t{7};
+                         }}};
 };
 
 TEST_F(ExporterTest, Route_AnswersWithCountersAndDevices) {
