@@ -32,7 +32,7 @@ from page_cluster import PageCluster
 FENCE = re.compile(r"^( *)(```+)([a-z]*)\s*$")
 MARK = re.compile(r"^ *<!-- check: (run|skip|output|file)(?:,? (.+))? -->$")
 WAYS = re.compile(r"^(status \d+( or \d+)*|on a simulated (GPU|cluster)|until the output is there|until it succeeds)$")
-LIST = re.compile(r"^ *([-*]|\d+\.) ")
+MARGIN = re.compile(r"^ *(([-*]|\d+\.) +)?")  # of a line's text; of an item of a list that after its sign
 SHELL = ("sh", "bash")
 BOUND = 60  # seconds that a block may take
 PATIENCE = 30  # seconds that an output may take to appear
@@ -63,6 +63,9 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 """
 # Of the checkout, beside the built product.
 PARTS = ("dev", "tools", "experiments", "deploy")
+# In the form of the reader's files.
+DATA = {"openb_node_list_gpu_node.csv": "tests/simulator/data/nodes.csv",
+        "openb_pod_list_default.csv": "tests/simulator/data/pods.csv"}
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -109,7 +112,7 @@ def blocks_of(text):
 
 
 def indented(text):
-    """Lines at which an indented block begins: it can have no mark. Text of a list is none."""
+    """Lines at which an indented block begins, also within a list: it can have no mark."""
     fence, before, blank = None, "", True
     for number, line in enumerate(text.splitlines(), 1):
         found = FENCE.match(line)
@@ -117,10 +120,12 @@ def indented(text):
             fence = found.group(2)
         elif found and not found.group(3) and found.group(2) == fence:
             fence = None
-        elif fence is None and line.startswith("    ") and blank and not before.startswith(" ") and not LIST.match(before):
+        elif fence is None and blank and line.startswith(" " * (len(MARGIN.match(before).group()) + 4)):
             yield number
-        blank = not line.strip()
-        before = before if blank else line
+            blank = False
+            continue
+        blank = not line.strip() or line.startswith("#")
+        before = line if line.strip() else before
 
 
 def faults_of(blocks):
@@ -179,6 +184,8 @@ class Shell:
         (self.folder / "build" / "release").symlink_to(build)
         for part in PARTS:
             (self.folder / part).symlink_to(ROOT / part)
+        for name, kept in DATA.items():
+            (self.folder / name).symlink_to(ROOT / kept)
         for name in PROGRAMS:
             (self.folder / name).write_text(PROGRAM)
             (self.folder / name).chmod(0o755)

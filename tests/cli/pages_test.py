@@ -19,7 +19,7 @@ PLUGIN = DIVVY.with_name("kubectl-divvy")
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Pages of which every block of commands is run, or says why it is not: all but records of what was.
 RECORDS = (ROOT / "docs" / "progress.md", ROOT / "docs" / "development" / "decisions")
-MARKED = [page for page in (*PAGES, ROOT / "CONTRIBUTING.md")
+MARKED = [page for page in (*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md")
           if not any(page.is_relative_to(record) for record in RECORDS)]
 # Its tables name former commands, each beside the present one.
 RENAMED = ROOT / "docs" / "reference" / "public-names.md"
