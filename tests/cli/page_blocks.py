@@ -61,11 +61,17 @@ import signal, time
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     time.sleep(600)
 """
+# Where that is not installed.
+CURL = """#!/usr/bin/env python3
+import sys, urllib.request
+print(urllib.request.urlopen(sys.argv[1]).read().decode())
+"""
 # Of the checkout, beside the built product.
 PARTS = ("dev", "tools", "experiments", "deploy")
 # In the form of the reader's files.
 DATA = {"openb_node_list_gpu_node.csv": "tests/simulator/data/nodes.csv",
-        "openb_pod_list_default.csv": "tests/simulator/data/pods.csv"}
+        "openb_pod_list_default.csv": "tests/simulator/data/pods.csv",
+        "config.json": "tests/sizing/corpus/fuzz_sizing_config/llama-3-8b"}
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -190,6 +196,9 @@ class Shell:
             (self.folder / name).write_text(PROGRAM)
             (self.folder / name).chmod(0o755)
         (self.folder / "bin").mkdir()
+        if shutil.which("curl") is None:
+            (self.folder / "bin" / "curl").write_text(CURL)
+            (self.folder / "bin" / "curl").chmod(0o755)
         (self.folder / "bin" / "python").symlink_to(sys.executable)
         self.cluster = None
         self.divvy = build / "bin" / "divvy"
