@@ -4,11 +4,17 @@ A mark is a comment on the line before a block:
 
     <!-- check: run -->                      the test runs it in a shell that all blocks of the page share
     <!-- check: run, status 1 -->            it ends with that status
-    <!-- check: run, on a simulated GPU -->  `run`, `explain` and `snapshot` get --sim h100
+    <!-- check: run, status 0 or 3 -->       it ends with one of them: doctor judges the machine
+    <!-- check: run, on a simulated GPU -->  `run`, `explain` and `snapshot` get --sim h100, `agent` --node sim-h100
+    <!-- check: run, on a simulated cluster -->      KUBECONFIG and `kubectl divvy` reach page_cluster.py
     <!-- check: run, until the output is there -->   it is repeated, at most for 30 s
+    <!-- check: run, until it succeeds -->   likewise
+    <!-- check: file NAME -->                the block is that file, for the blocks after it
     <!-- check: output -->                   what the block before prints; numbers and ids may differ,
                                              a line that ends in `...` may go on
     <!-- check: skip, REASON -->             the test does not run it
+
+A run may have several of these ways. Programs that stand for the reader's own are in PROGRAMS.
 """
 import dataclasses
 import os
@@ -16,24 +22,57 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 
+from page_cluster import PageCluster
+
 FENCE = re.compile(r"^( *)(```+)([a-z]*)\s*$")
-MARK = re.compile(r"^<!-- check: (run|skip|output)(?:, (.+))? -->$")
-WAYS = re.compile(r"^(status \d+|on a simulated GPU|until the output is there)$")
+MARK = re.compile(r"^ *<!-- check: (run|skip|output|file)(?:,? (.+))? -->$")
+WAYS = re.compile(r"^(status \d+( or \d+)*|on a simulated (GPU|cluster)|until the output is there|until it succeeds)$")
+MARGIN = re.compile(r"^ *(([-*]|\d+\.) +)?")  # of a line's text; of an item of a list that after its sign
 SHELL = ("sh", "bash")
 BOUND = 60  # seconds that a block may take
 PATIENCE = 30  # seconds that an output may take to appear
 SIMULATED = """divvy() {
+  [[ $BASHPID == $$ ]] || trap '' INT  # as bash does for a program in the background, not for a function
   if [[ $1 == run || $1 == snapshot || ($1 == explain && ${2:-} == -*) ]]; then
     command divvy "$1" --sim h100 "${@:2}"
+  elif [[ $1 == agent ]]; then
+    command divvy agent --node sim-h100 "${@:2}"
   else
     command divvy "$@"
   fi
 }
 """
+CLUSTER = """export KUBECONFIG=$HOME/other.yaml
+kubectl() {
+  [[ $1 == divvy ]] && kubectl-divvy "${@:2}"
+}
+"""
+PLAIN = "unset -f divvy kubectl\nunset KUBECONFIG\n"
+
+# Programs of the reader. In the background (a shell ignores SIGINT there) they last until the page ends.
+PROGRAMS = ("train.py", "serve.py", "batch.py", "batch", "serve", "job")
+PROGRAM = """#!/usr/bin/env python3
+import signal, time
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    time.sleep(600)
+"""
+# Where that is not installed.
+CURL = """#!/usr/bin/env python3
+import sys, urllib.request
+print(urllib.request.urlopen(sys.argv[1]).read().decode())
+"""
+# Of the checkout, beside the built product.
+PARTS = ("dev", "tools", "experiments", "deploy")
+# In the form of the reader's files.
+DATA = {"openb_node_list_gpu_node.csv": "tests/simulator/data/nodes.csv",
+        "openb_pod_list_default.csv": "tests/simulator/data/pods.csv",
+        "config.json": "tests/sizing/corpus/fuzz_sizing_config/llama-3-8b"}
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 @dataclasses.dataclass
@@ -41,12 +80,22 @@ class Block:
     line: int
     language: str
     text: str
-    mark: str = ""  # run, skip or output; empty: none
+    mark: str = ""  # run, skip, output or file; empty: none
     detail: str = ""
 
     @property
-    def status(self):
-        return int(self.detail.split()[1]) if self.detail.startswith("status") else 0
+    def ways(self):
+        return self.detail.split(", ") if self.detail else []
+
+    @property
+    def statuses(self):
+        """Empty: success is expected, and the first command that fails ends the block."""
+        return [int(word) for way in self.ways if way.startswith("status") for word in re.findall(r"\d+", way)]
+
+    @property
+    def apart(self):
+        """In a shell of its own, because it may fail."""
+        return bool(self.statuses) or "until it succeeds" in self.ways
 
 
 def blocks_of(text):
@@ -68,6 +117,23 @@ def blocks_of(text):
     return found
 
 
+def indented(text):
+    """Lines at which an indented block begins, also within a list: it can have no mark."""
+    fence, before, blank = None, "", True
+    for number, line in enumerate(text.splitlines(), 1):
+        found = FENCE.match(line)
+        if found and fence is None:
+            fence = found.group(2)
+        elif found and not found.group(3) and found.group(2) == fence:
+            fence = None
+        elif fence is None and blank and line.startswith(" " * (len(MARGIN.match(before).group()) + 4)):
+            yield number
+            blank = False
+            continue
+        blank = not line.strip() or line.startswith("#")
+        before = line if line.strip() else before
+
+
 def faults_of(blocks):
     """What is wrong with the marks of a page: (line, why)."""
     before = None
@@ -76,7 +142,11 @@ def faults_of(blocks):
             yield block.line, "a block of commands has no mark: run, or skip with a reason"
         elif block.mark == "skip" and len(block.detail.split()) < 3:
             yield block.line, "a block is skipped without a reason"
-        elif block.mark == "run" and block.detail and not WAYS.match(block.detail):
+        elif not block.language:
+            yield block.line, "a block has no language"
+        elif block.mark == "file" and not re.fullmatch(r"[a-z.-]+", block.detail):
+            yield block.line, "the name of a file is not of letters, dots and hyphens"
+        elif block.mark == "run" and not all(WAYS.match(way) for way in block.ways):
             yield block.line, f"a mark says \"{block.detail}\"; see tests/cli/page_blocks.py"
         elif block.mark == "output" and (before is None or before.mark != "run"):
             yield block.line, "an output without a block that is run before it"
@@ -118,9 +188,23 @@ class Shell:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="divvy-page-", dir=base))
         (self.folder / "build").mkdir()
         (self.folder / "build" / "release").symlink_to(build)
+        for part in PARTS:
+            (self.folder / part).symlink_to(ROOT / part)
+        for name, kept in DATA.items():
+            (self.folder / name).symlink_to(ROOT / kept)
+        for name in PROGRAMS:
+            (self.folder / name).write_text(PROGRAM)
+            (self.folder / name).chmod(0o755)
+        (self.folder / "bin").mkdir()
+        if shutil.which("curl") is None:
+            (self.folder / "bin" / "curl").write_text(CURL)
+            (self.folder / "bin" / "curl").chmod(0o755)
+        (self.folder / "bin" / "python").symlink_to(sys.executable)
+        self.cluster = None
         self.divvy = build / "bin" / "divvy"
-        self.environment = {"PATH": f"{build / 'bin'}:/usr/bin:/bin", "HOME": str(self.folder), "TERM": "dumb",
-                            "LC_ALL": "C.UTF-8", "DIVVY_RUNTIME_DIR": str(self.folder / "rt")}
+        self.environment = {"PATH": f"{build / 'bin'}:{self.folder / 'bin'}:/usr/bin:/bin",
+                            "HOME": str(self.folder), "TERM": "dumb", "LC_ALL": "C.UTF-8",
+                            "DIVVY_RUNTIME_DIR": str(self.folder / "rt")}
         self.process = subprocess.Popen(["bash"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, cwd=self.folder, text=True,
                                         env=self.environment, start_new_session=True)
@@ -131,6 +215,8 @@ class Shell:
     def __exit__(self, *_):
         subprocess.run([self.divvy, "stop", "--force"], env=self.environment, timeout=BOUND,
                        capture_output=True, check=False)
+        if self.cluster:
+            self.cluster.close()
         self.process.kill()
         self.process.wait()
         self.process.stdin.close()
@@ -140,8 +226,12 @@ class Shell:
     def run(self, block):
         """(status, output). A failed command ends the block, unless the block expects a status."""
         path = self.folder / f"block-{block.line}.sh"
-        path.write_text((SIMULATED if "simulated" in block.detail else "unset -f divvy\n") + block.text)
-        call = f"( set -e; . {path} ) </dev/null" if block.status else f"set -e; . {path} </dev/null; set +e"
+        begin = PLAIN + (SIMULATED if "on a simulated GPU" in block.ways else "")
+        if "on a simulated cluster" in block.ways:
+            self.cluster = self.cluster or PageCluster(self.folder)
+            begin += CLUSTER
+        path.write_text(begin + block.text)
+        call = f"( set -e; . {path} ) </dev/null" if block.apart else f"set -e; . {path} </dev/null; set +e"
         self.process.stdin.write(f"{call}\nprintf '%s %d\\n' '{self.END}' $?\n")
         self.process.stdin.flush()
         guard = threading.Timer(BOUND, self.process.kill)
@@ -161,13 +251,14 @@ class Shell:
         end = time.monotonic() + (PATIENCE if "until" in block.detail else 0)
         while True:
             status, output = self.run(block)
-            if status != block.status:
-                return f"status {status}, not {block.status}:\n{output}"
+            fault = None
             line = missing(expected, output)
-            if line is None:
-                return None
-            if time.monotonic() > end:
-                return f"no such line in the output: {line}\n{output}"
+            if status not in (block.statuses or [0]):
+                fault = f"status {status}, not {block.statuses or 0}:\n{output}"
+            elif line is not None:
+                fault = f"no such line in the output: {line}\n{output}"
+            if fault is None or time.monotonic() > end or self.process.poll() is not None:
+                return fault
             time.sleep(0.2)
 
 
@@ -176,6 +267,8 @@ def run_page(text, build):
     blocks, count = blocks_of(text), 0
     with Shell(build) as shell:
         for block, after in zip(blocks, [*blocks[1:], Block(0, "", "")]):
+            if block.mark == "file":
+                (shell.folder / block.detail).write_text(block.text)
             if block.mark != "run":
                 continue
             fault = shell.run_for(block, after.text if after.mark == "output" else "")
