@@ -120,9 +120,8 @@ Result<std::optional<Fd>> lockNode(const ServeOptions& options, const NodePaths&
   // A user that starts this agent by hand would assume that its options apply.
   if (options.ready_fd < 0) {
     log::open("");
-    log::warn(
-        "an agent of node " + options.node.name +
-        " serves here already, with its own options; this one ends (divvy stop ends that one)");
+    log::warn("an agent of node " + options.node.name +
+              " already serves here, with its own options; stop it with divvy stop");
   }
   reportStart(options.ready_fd, "ok\n");
   return std::optional<Fd>();

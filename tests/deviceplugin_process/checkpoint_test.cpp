@@ -146,7 +146,7 @@ TEST_F(Checkpoint, DamagedAndRepaired_LoggedOnceEach) {
     return count;
   };
   constexpr const char* kDamaged = "devices are known for running containers only";
-  constexpr const char* kWhole = "the kubelet's checkpoint is read again";
+  constexpr const char* kWhole = "checkpoint is readable again";
   constexpr const char* kDoubted = "it may be damaged, and is used unless pod resources";
   constexpr const char* kBelieved = "the kubelet's checkpoint is valid again";
   std::vector<AssignedPod> pods;

@@ -123,7 +123,7 @@ class Changes(ComputeTest):
             status, out, err = self.product.divvy("resize", "brief", *change, *self.product.sim)
             self.assertEqual((status, out), (1, ""))
             self.assertIn("brief", err)
-            self.assertIn("ended", err)
+            self.assertIn("is running; divvy ls lists", err)
 
     def test_cores_that_cannot_be_are_refused_and_nothing_changes(self):
         tenant = self.idle("plain", "--cores", 20)

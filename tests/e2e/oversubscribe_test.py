@@ -92,7 +92,7 @@ class OversubscribeTest(SwapTest):
         one, two = self.swapper("one"), self.swapper("two")
         status, _, err = self.product.run("90Mi", "true")
         self.assertEqual(status, 1)
-        self.assertRegex(err, r"for what is swapped out, (7|7\.0|6\.9) MiB left of the reserve")
+        self.assertRegex(err, r"of host memory for swapping, (7|7\.0|6\.9) MiB left of the reserve")
         self.assertIn("--wait queues the request instead", err)
         status, _, err = self.product.run("150Mi", "true")
         self.assertEqual(status, 1)

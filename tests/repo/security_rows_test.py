@@ -27,7 +27,7 @@ def names():
         if path.suffix == ".cpp" and path.stem.startswith("fuzz_"):
             found.add(path.stem)
         if path.suffix == ".go":
-            found |= set(re.findall(r'check\{"([a-z][a-z0-9-]+)"', path.read_text(encoding="utf-8")))
+            found |= set(re.findall(r'Check\{Name:\s*"([a-z][a-z0-9-]+)"', path.read_text(encoding="utf-8")))
     return found
 
 

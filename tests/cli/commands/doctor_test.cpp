@@ -314,7 +314,7 @@ TEST(Doctor, WrongUsage_OneLineWithAccepted) {
                {{"doctor", "--node", "--cluster"}, "one of them"},
                {{"doctor", "--runtime-dir", "run"}, "absolute path"},
                {{"doctor", "--force"}, "--bundle"},
-               {{"doctor", "--list", "--bundle", "/tmp/x"}, "one of them"},
+               {{"doctor", "--list", "--bundle", "/tmp/x"}, "--list or --bundle"},
                {{"doctor", "-o", "yaml"}, "table, json"},
                {{"doctor", "--root", "/no/such/folder"}, "--root"}};
   for (const auto& one : cases) {

@@ -113,7 +113,7 @@ func queueWaits(env *harness.Env) error {
 	if err := owed(env, ours, "o1"); err != nil {
 		return err
 	}
-	if err := env.WaitQueuePending(ours, 1, "no room"); err != nil {
+	if err := env.WaitQueuePending(ours, 1, "fits on no node"); err != nil {
 		return err
 	}
 	return a.NoneTerminates(3 * time.Second)
