@@ -122,7 +122,7 @@ class Devices(PodmanTest):
         tenant = self.tenant("plain", "1Gi")
         status, _, err = self.product.divvy("share", "rm", "plain")
         self.assertEqual(status, 2)
-        self.assertIn("not kept", err)
+        self.assertIn("ends with its command", err)
         self.assertEqual(tenant.end(), 0)
         self.removed()
 

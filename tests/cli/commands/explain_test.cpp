@@ -171,7 +171,7 @@ TEST(ExplainReason, PartOfMessage_FindsItsCode) {
   EXPECT_NE(found[0].at("remedy"), "");
 
   const Outcome renamed = sandbox.divvy({"explain", "reason", "whole-only"});
-  EXPECT_EQ(renamed.out.find("exclusive-only (Of a device): "), 0u) << renamed.out;
+  EXPECT_EQ(renamed.out.find("exclusive-only (Refused devices): "), 0u) << renamed.out;
   const Outcome all = sandbox.divvy({"explain", "reason", "-o", "json"});
   EXPECT_GT(bj::parse(all.out).at("reasons").as_array().size(), 80u);
   const Outcome list = sandbox.divvy({"explain", "reason"});

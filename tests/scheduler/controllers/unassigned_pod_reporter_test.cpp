@@ -52,7 +52,7 @@ TEST(UnassignedPodReporter, Event_NamesSchedulerAndNode) {
   EXPECT_EQ(event.at("involvedObject").at("uid"), "0123456789");
   EXPECT_EQ(event.at("reason"), "DevicesWithoutAssignment");
   EXPECT_EQ(event.at("firstTimestamp"), "2027-01-15T08:00:00Z");
-  EXPECT_NE(event.at("message").as_string().find("on n by volcano"), json::string::npos);
+  EXPECT_NE(event.at("message").as_string().find("bound to n by volcano"), json::string::npos);
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ TEST(ScenarioText, InvalidText_ErrorNamesPlace) {
       {"ties, 1.25]", "0]", "accepted: off, ties, a number from 0.1 to 4"},
       {"hours: 2", "days: 2", "s.yaml:4:1: unknown key \"days\"; accepted: name, claim"},
       {"count: 3", "count: 3.5", "s.yaml:10:12: \"3.5\"; accepted: a whole number from 1"},
-      {"count: 3", "count: 3\n    count: 4", "is there twice"},
+      {"count: 3", "count: 3\n    count: 4", "is given twice"},
       {"kind: service", "kind: servcie", "s.yaml:9:11: \"servcie\"; accepted: service, sandbox"},
       {"priority: high", "priority: urgent", "accepted: high, normal, low"},
       {"memory: 20Gi", "memory: lots", "s.yaml:12:13: "},
@@ -90,7 +90,7 @@ TEST(ScenarioText, InvalidText_ErrorNamesPlace) {
       {"[1.0, 1.25]", "[]", "accepted: a list that is not empty"},
       {"policy: bestfit", "policy: best", "accepted: random, dotprod"},
       {"clusters:\n", "clusters: 7\nx:\n", "s.yaml:6:1: unknown key \"x\""},
-      {"gpus: 4, ", "gpus: 4, gpus: 5, ", "is there twice"},
+      {"gpus: 4, ", "gpus: 4, gpus: 5, ", "is given twice"},
       {"{name: a,", "{name: a", "s.yaml:"},
   };
   for (const Wrong& wrong : cases) {

@@ -136,7 +136,7 @@ func oneOfTwoChanged(env *harness.Env) error {
 // mustNameOne: whose share is meant is not guessed.
 func mustNameOne(env *harness.Env, both *harness.TwoContainerPod) error {
 	_, no, err := env.RunSet(both.Pod, "--memory", "4000Mi")
-	words := fmt.Sprintf("which container; accepted: -c with one of %s, %s", mainContainer, sideContainer)
+	words := fmt.Sprintf("several containers have devices; accepted: -c with one of %s, %s", mainContainer, sideContainer)
 	if err == nil || no || !strings.Contains(err.Error(), words) {
 		return fmt.Errorf("no container is named: %w", errors.Join(err, errors.New("that is not refused with "+words)))
 	}
