@@ -266,8 +266,9 @@ TEST_F(Kubectl, NamespaceOptions_ListAsKubectl) {
       if (outcome.out.find(name) != std::string::npos)
         listed += (listed.empty() ? "" : " ") + std::string(name);
     EXPECT_EQ(listed, one.listed) << said << outcome.out;
-    EXPECT_EQ(outcome.err.find("no pod with devices in namespace default; -A") != std::string::npos,
-              one.listed.empty())
+    EXPECT_EQ(
+        outcome.err.find("no pod with devices in namespace default; use -A") != std::string::npos,
+        one.listed.empty())
         << said << outcome.err;
   }
 }

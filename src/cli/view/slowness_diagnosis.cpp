@@ -113,7 +113,7 @@ std::vector<std::string> whySlow(const agent::TenantView& tenant, const agent::S
   if (!tenant.bypass.empty()) reasons.push_back("bypasses its limits: " + tenant.bypass);
   if (tenant.distrusted)
     reasons.emplace_back(
-        "distrusted: it reports less use than the driver measures, is charged full time slices");
+        "distrusted: reports less use than the driver, is charged full time slices");
   return reasons;
 }
 

@@ -146,7 +146,7 @@ TEST_F(LimitBypassMonitorTest, ForgedReport_GrantsNoAllowance) {
   ASSERT_GT(useOf(*cheat).begin()->second.inside, gib(70)) << "it is believed where it is shown";
   driver_->pid = forger.pid();
   ASSERT_TRUE(found(1));
-  EXPECT_THAT(watch_->cases()->front().what, testing::HasSubstr("may have 1 GiB"));
+  EXPECT_THAT(watch_->cases()->front().what, testing::HasSubstr("limit 1 GiB"));
 }
 
 // Regression: a volume over the share's pages, by way of a link in the image, went unnoticed.

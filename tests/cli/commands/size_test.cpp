@@ -36,7 +36,7 @@ TEST(Size, TableOutput_LinePerTermAndCommand) {
   EXPECT_EQ(outcome.code(), 0) << outcome.err;
   for (const char* part :
        {"llama-3-8b: 8.03B parameters in bf16, GQA", "weights      14.96  exact",
-        "kv cache     16.00  exact", "Ask for: 36416Mi of memory", "a100 is the smallest known",
+        "kv cache     16.00  exact", "Request: 36416Mi of memory", "a100 is the smallest known",
         "divvy run --memory 36416Mi -- vllm serve meta-llama/Meta-Llama-3-8B-Instruct "})
     EXPECT_TRUE(has(outcome.out, part)) << part << "\n" << outcome.out;
 }

@@ -82,7 +82,7 @@ TEST(MigrateValues, KubeSchedulerVersionAndPaths_NotTakenOver) {
       "scheduler: {kubeScheduler: {imageTag: v1.30.4}}\nglobal: {imageRegistry: here.example}\n"
       "devicePlugin: {pluginPath: /var/lib/kubelet/device-plugins, libPath: /usr/local/vgpu}\n");
   EXPECT_EQ(YAML::Load(text).size(), 0u) << text;
-  EXPECT_NE(text.find("#   scheduler.kubeScheduler.imageTag: the cluster's own"),
+  EXPECT_NE(text.find("#   scheduler.kubeScheduler.imageTag: the cluster's version is used"),
             std::string::npos);
   EXPECT_NE(text.find("# Decide by hand: 1\n#   global.imageRegistry: image.registry"),
             std::string::npos)
