@@ -1,6 +1,25 @@
 # Fuzz targets (./dev fuzz) and the tests that replay their seeds.
 set(DIVVY_FUZZ_SANITIZERS address,undefined)
 
+# divvy_modules_of(OUT TARGET): sets OUT to the modules (without `divvy_`) that TARGET links, itself first, each once. The
+# list comes from the targets themselves: a module that gets a new dependency needs no change here.
+function(divvy_modules_of out target)
+  set(found ${target})
+  set(next ${target})
+  while(next)
+    list(POP_FRONT next module)
+    get_target_property(links ${module} INTERFACE_LINK_LIBRARIES)
+    foreach(link ${links})
+      if(link MATCHES "^divvy_" AND TARGET ${link} AND NOT link IN_LIST found)
+        list(APPEND found ${link})
+        list(APPEND next ${link})
+      endif()
+    endforeach()
+  endwhile()
+  list(TRANSFORM found REPLACE "^divvy_" "")
+  set(${out} ${found} PARENT_SCOPE)
+endfunction()
+
 # divvy_fuzz_target(NAME [SOURCES ...] [DEPS ...] [FUZZED ...] [INCLUDE ...])
 #
 # NAME.cpp defines LLVMFuzzerTestOneInput(); SOURCES are compiled beside it. The unit test NAME_replay passes each seed
