@@ -21,6 +21,7 @@ struct Dispatch {
   int operator()(const ListOptions& options) const { return list(options); }
   int operator()(const CordonOptions& options) const { return cordon(options); }
   int operator()(const TopOptions& options) const { return top(options); }
+  int operator()(const ConsoleOptions& options) const { return console(options); }
   int operator()(const SetOptions& options) const { return set(options); }
   int operator()(const SetPodOptions& options) const { return setPod(options); }
   int operator()(const EventsOptions& options) const { return events(options); }

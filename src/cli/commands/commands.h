@@ -16,6 +16,7 @@ int list(const ListOptions& options);
 int listCluster(const ListOptions& options);
 int cordon(const CordonOptions& options);
 int top(const TopOptions& options);
+int console(const ConsoleOptions& options);
 int set(const SetOptions& options);
 int setPod(const SetPodOptions& options);
 int events(const EventsOptions& options);

@@ -128,6 +128,17 @@ struct TopOptions {
   std::uint64_t interval_ms = 1000;
 };
 
+// The web page of this machine.
+struct ConsoleOptions {
+  SimChoice sim;
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 9400;
+  std::string base_path = "/";
+  std::uint64_t interval_ms = 1000;
+  bool allow_changes = false;
+  std::string history;  // a file; empty: in memory
+};
+
 struct SetOptions {
   std::string tenant;
   std::optional<agent::MemoryRequest> memory;
@@ -361,7 +372,7 @@ using Options =
                  ProbeOptions, SimOptions, SizeOptions, VersionOptions, OpenbOptions, PlanOptions,
                  DayOptions, DefragOptions, ReplayOptions, SnapshotOptions, QueuesOptions,
                  ExplainPodOptions, ExplainReasonOptions, PlanPodsOptions, CordonOptions,
-                 SetPodOptions, DoctorOptions, ShareOptions, PrintOptions>;
+                 SetPodOptions, DoctorOptions, ShareOptions, ConsoleOptions, PrintOptions>;
 
 // kUsage: one line that names the accepted values.
 Result<Options> parseOptions(int argc, char** argv);

@@ -41,6 +41,12 @@ struct SchedulerText {
   std::string idle_notice, idle_url, idle_ca, idle_extension, bypass_notice, inventory_learning;
 };
 
+// For `divvy console`.
+struct ConsoleText {
+  std::string listen, base_path, history;
+  bool local = false, allow_changes = false;
+};
+
 // Access to a cluster, named as kubectl's options.
 struct ConnectionText {
   std::string kubeconfig, context, cluster, user, server, server_name, authority, token,
@@ -103,6 +109,7 @@ struct RawOptions {
   AgentHelperText agent_helper;
   DoctorText doctor;
   SizeText size;
+  ConsoleText console;
   SimulateText simulate;
   std::vector<std::string> models, uuids, command;
   std::string cdi_dir;  // of `divvy share`
@@ -133,6 +140,7 @@ Result<Options> makePlanPods(const RawOptions& raw);
 Result<Options> makeCordon(CordonOptions::What what, const RawOptions& raw);
 Result<Options> makeList(ListOptions::What what, const RawOptions& raw);
 Result<Options> makeTop(const RawOptions& raw);
+Result<Options> makeConsole(const RawOptions& raw);
 Result<Options> makeSet(const RawOptions& raw);
 // Returns whether the text is "pod/...".
 bool namesPod(const std::string& tenant);

@@ -83,6 +83,7 @@ struct Grammar {
   void addMigrate();
   void addControl();
   void addSize();
+  void addConsole();
   void addService();
   void addAgent();
   void addScheduler();

@@ -27,6 +27,7 @@ Grammar::Grammar(bool plugin)
   addControl();
   addShare();
   addSize();
+  addConsole();
   addService();
   addScheduler();
   addQueues();

@@ -231,6 +231,21 @@ If device memory is overcommitted: RESIDENT, SWAPPED: memory on the device, and 
 IN/s, OUT/s: swap rate over the last second.
 
 Keys: q quits. Without a terminal, one frame is printed as plain text (-n COUNT for more).)"},
+    {"console",
+     R"(Examples:
+  divvy console --local
+  divvy console --local --listen 127.0.0.1:8080 --allow-changes
+  divvy console --local --sim h100 --history memory
+
+Serves the web page of this machine until Ctrl-C: devices, shares, waiting requests, events and
+charts. The printed link opens one session; each use prints a new link. The page is for browsers on
+this machine: to see it elsewhere, forward the port (ssh -L 9400:127.0.0.1:9400 HOST).
+
+The page is read-only. With --allow-changes it also resizes running shares and changes their
+priority; each change is shown before it is made.
+
+--history FILE keeps the charts over a restart: 15 minutes at 5 s, 6 hours at 1 minute, 14 days at
+5 minutes, 400 days at 1 hour. "memory" keeps them until the console ends.)"},
     {"resize",
      R"(Examples:
   divvy resize web --memory 6Gi

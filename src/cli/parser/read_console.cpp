@@ -1,0 +1,71 @@
+// Options of `divvy console`, from words.
+#include <algorithm>
+#include <cstdlib>
+
+#include "files/listen.h"
+#include "options/raw_options.h"
+
+namespace divvy::cli {
+namespace {
+
+constexpr std::uint64_t kShortestIntervalMs = 250;
+
+Result<std::string> parseBasePath(const std::string& text) {
+  if (text.empty()) return std::string("/");
+  const auto plain = [](char one) {
+    return (one >= 'a' && one <= 'z') || (one >= 'A' && one <= 'Z') || (one >= '0' && one <= '9') ||
+           one == '/' || one == '-' || one == '_' || one == '.' || one == '~';
+  };
+  const bool good = text.front() == '/' && text.find("//") == std::string::npos &&
+                    text.find("..") == std::string::npos &&
+                    std::all_of(text.begin(), text.end(), plain);
+  if (!good)
+    return Error{ErrorCode::kUsage, "--base-path \"" + text +
+                                        "\" is not accepted; a path such as /gpu/ with letters, "
+                                        "digits, '-', '_', '.' and '~' is"};
+  return text.ends_with('/') ? text : text + "/";
+}
+
+// $XDG_STATE_HOME, else ~/.local/state; empty without a home.
+std::string stateFolder() {
+  const char* state = std::getenv("XDG_STATE_HOME");
+  if (state != nullptr && *state == '/') return state;
+  const char* home = std::getenv("HOME");
+  return home != nullptr && *home == '/' ? std::string(home) + "/.local/state" : std::string();
+}
+
+std::string historyFile(const std::string& text) {
+  if (text == "memory") return {};
+  if (!text.empty()) return text;
+  const std::string state = stateFolder();
+  return state.empty() ? std::string() : state + "/divvy/history.sqlite";
+}
+
+}  // namespace
+
+Result<Options> makeConsole(const RawOptions& raw) {
+  const ConsoleText& text = raw.console;
+  if (!text.local)
+    return Error{ErrorCode::kUsage,
+                 "console: which machines is not given; accepted: --local (this machine)"};
+  ConsoleOptions console;
+  if (raw.sim_given) console.sim = raw.sim;
+  const Result<void> listen = readListen(text.listen, "--listen", &console.host, &console.port);
+  if (!listen) return listen.error();
+  Result<std::string> base = parseBasePath(text.base_path);
+  if (!base) return base.error();
+  console.base_path = std::move(*base);
+  if (!raw.interval.empty()) {
+    const Result<std::uint64_t> interval = parseDurationMs(raw.interval);
+    if (!interval) return Error(interval.error()).context("--interval");
+    console.interval_ms = *interval;
+  }
+  if (console.interval_ms < kShortestIntervalMs)
+    return Error{ErrorCode::kUsage, "--interval " + raw.interval + ": accepted: " +
+                                        std::to_string(kShortestIntervalMs) + "ms and more"};
+  console.allow_changes = text.allow_changes;
+  console.history = historyFile(text.history);
+  return Options{console};
+}
+
+}  // namespace divvy::cli

@@ -1,0 +1,63 @@
+#include "api/answers.h"
+
+#include <chrono>
+
+#include <boost/json.hpp>
+
+namespace divvy::console {
+namespace {
+
+namespace bj = boost::json;
+
+struct Mapping {
+  unsigned status;
+  std::string_view code;
+};
+
+Mapping mappingOf(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kUsage:
+      return {400, "usage"};
+    case ErrorCode::kNotFound:
+      return {404, "not-found"};
+    case ErrorCode::kNoRoom:
+      return {409, "conflict"};
+    case ErrorCode::kUnavailable:
+      return {503, "unavailable"};
+    case ErrorCode::kUnsupported:
+      return {409, "conflict"};
+    case ErrorCode::kIo:
+    case ErrorCode::kCorrupt:
+    case ErrorCode::kInternal:
+      break;
+  }
+  return {500, "internal"};
+}
+
+}  // namespace
+
+std::int64_t nowMs() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+http::Answer jsonAnswer(bj::object object, unsigned status) {
+  object["server_time_ms"] = nowMs();
+  http::Answer answer;
+  answer.status = status;
+  answer.body = bj::serialize(object) + "\n";
+  answer.fields.set("Cache-Control", "no-store");
+  return answer;
+}
+
+http::Answer errorAnswer(unsigned status, std::string_view code, const std::string& message) {
+  return jsonAnswer({{"error", bj::object{{"code", code}, {"message", message}}}}, status);
+}
+
+http::Answer errorAnswer(const Error& error) {
+  const Mapping mapping = mappingOf(error.code());
+  return errorAnswer(mapping.status, mapping.code, error.message());
+}
+
+}  // namespace divvy::console

@@ -1,0 +1,26 @@
+// Answers of the API.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <boost/json/object.hpp>
+
+#include "base/result.h"
+#include "http/answer.h"
+
+namespace divvy::console {
+
+// Returns the object as JSON, with `server_time_ms` in front. Caches keep nothing.
+http::Answer jsonAnswer(boost::json::object object, unsigned status = 200);
+
+// Returns {"error": {...}}. `code`: as docs/reference/console-api.md lists them.
+http::Answer errorAnswer(unsigned status, std::string_view code, const std::string& message);
+// The same for an Error: its code decides the status.
+http::Answer errorAnswer(const Error& error);
+
+// Milliseconds since 1970, of the system's clock.
+std::int64_t nowMs();
+
+}  // namespace divvy::console

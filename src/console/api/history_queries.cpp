@@ -1,0 +1,258 @@
+#include "api/history_queries.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include <boost/json.hpp>
+
+#include "recording/recorder.h"
+
+namespace divvy::console {
+namespace {
+
+namespace bj = boost::json;
+using history::Instant;
+using history::Span;
+
+constexpr std::int64_t kHourMs = 3'600'000;
+constexpr std::size_t kDefaultPoints = 300;
+constexpr std::size_t kMostPoints = 2000;
+constexpr double kSecondsPerHour = 3600;
+constexpr double kNsPerHour = 3.6e12;
+constexpr double kWholeDevice = 1000;
+
+Result<std::int64_t> numberOf(const http::Query& query, const char* name, std::int64_t otherwise) {
+  const std::string* text = query.parameter(name);
+  if (text == nullptr || text->empty()) return otherwise;
+  std::int64_t value = 0;
+  const auto [end, fault] = std::from_chars(text->data(), text->data() + text->size(), value);
+  // Up to the year 9999, so that later arithmetic cannot overflow.
+  constexpr std::int64_t most = 253'402'300'799'000;
+  if (fault != std::errc() || end != text->data() + text->size() || value < 0 || value > most)
+    return Error{ErrorCode::kUsage, std::string(name) + ": accepted is a number of 0 or more"};
+  return value;
+}
+
+Result<void> checkWords(const http::Query& query, const std::vector<std::string_view>& accepted) {
+  for (const http::Parameter& word : query.parameters.all()) {
+    if (std::find(accepted.begin(), accepted.end(), word.name) != accepted.end()) continue;
+    std::string all;
+    for (const std::string_view one : accepted) all += (all.empty() ? "" : ", ") + std::string(one);
+    return Error{ErrorCode::kUsage, "unknown query word \"" + word.name.substr(0, 64) +
+                                        "\"; accepted: " + all};
+  }
+  return {};
+}
+
+struct TimeRange {
+  std::int64_t from_ms = 0, to_ms = 0;
+};
+
+Result<TimeRange> rangeOf(const http::Query& query, std::int64_t now_ms) {
+  const Result<std::int64_t> to = numberOf(query, "to", now_ms);
+  if (!to) return to.error();
+  const Result<std::int64_t> from =
+      numberOf(query, "from", std::max<std::int64_t>(*to - kHourMs, 0));
+  if (!from) return from.error();
+  if (*from >= *to) return Error{ErrorCode::kUsage, "from: accepted is an instant before \"to\""};
+  return TimeRange{*from, *to};
+}
+
+// The kind of an object and the metrics that it has.
+struct Subject {
+  std::string kind, object;
+  const std::vector<std::string_view>* metrics;
+};
+
+Result<Subject> subjectOf(const http::Query& query) {
+  const std::string* of = query.parameter("of");
+  const std::size_t colon = of == nullptr ? std::string::npos : of->find(':');
+  const Error bad{ErrorCode::kUsage, "of: accepted is device:UUID, share:ID or overview:all"};
+  if (colon == std::string::npos || colon + 1 == of->size()) return bad;
+  const std::string kind = of->substr(0, colon);
+  const std::string object = of->substr(colon + 1);
+  if (kind == "device") return Subject{kind, object, &deviceMetrics()};
+  if (kind == "share") return Subject{kind, object, &shareMetrics()};
+  if (kind == "overview") return Subject{kind, object, &overviewMetrics()};
+  return bad;
+}
+
+Result<std::vector<history::SeriesKey>> keysOf(const http::Query& query, const Subject& subject) {
+  std::vector<history::SeriesKey> keys;
+  const std::string* what = query.parameter("what");
+  std::string all;
+  for (const std::string_view metric : *subject.metrics)
+    all += (all.empty() ? "" : ", ") + std::string(metric);
+  if (what == nullptr || what->empty())
+    return Error{ErrorCode::kUsage, "what: accepted are, with commas: " + all};
+  for (std::size_t at = 0; at <= what->size();) {
+    const std::size_t end = std::min(what->find(',', at), what->size());
+    const std::string metric = what->substr(at, end - at);
+    const bool known = std::find(subject.metrics->begin(), subject.metrics->end(), metric) !=
+                       subject.metrics->end();
+    if (!known || keys.size() == subject.metrics->size())
+      return Error{ErrorCode::kUsage, "what: accepted are, each once, with commas: " + all};
+    keys.push_back({subject.kind, subject.object, metric});
+    at = end + 1;
+  }
+  return keys;
+}
+
+const char* tierName(history::Tier tier) {
+  switch (tier) {
+    case history::Tier::kFiveSeconds:
+      return "5s";
+    case history::Tier::kMinute:
+      return "1min";
+    case history::Tier::kFiveMinutes:
+      return "5min";
+    case history::Tier::kHour:
+      break;
+  }
+  return "1h";
+}
+
+bj::array columnOf(const std::vector<std::optional<std::int64_t>>& values) {
+  bj::array array;
+  array.reserve(values.size());
+  for (const std::optional<std::int64_t>& value : values)
+    array.push_back(value ? bj::value(*value) : bj::value(nullptr));
+  return array;
+}
+
+bj::array instantsOf(const std::vector<Instant>& times) {
+  bj::array array;
+  array.reserve(times.size());
+  for (const Instant time : times) array.push_back(time.time_since_epoch().count());
+  return array;
+}
+
+std::string csvField(const std::string& text) {
+  // A leading sign would make a spreadsheet evaluate the field.
+  const bool formula = !text.empty() && std::string_view("=+-@\t\r").contains(text.front());
+  std::string quoted = formula ? "\"'" : "\"";
+  for (const char one : text) quoted += one == '"' ? std::string("\"\"") : std::string(1, one);
+  return quoted + "\"";
+}
+
+}  // namespace
+
+Result<bj::object> seriesOf(const history::Store& store, const http::Query& query,
+                            std::int64_t now_ms) {
+  const Result<void> known = checkWords(query, {"of", "what", "from", "to", "points"});
+  if (!known) return known.error();
+  const Result<Subject> subject = subjectOf(query);
+  if (!subject) return subject.error();
+  const Result<std::vector<history::SeriesKey>> keys = keysOf(query, *subject);
+  if (!keys) return keys.error();
+  const Result<TimeRange> range = rangeOf(query, now_ms);
+  if (!range) return range.error();
+  const Result<std::int64_t> points = numberOf(query, "points", kDefaultPoints);
+  if (!points) return points.error();
+  if (*points < 1 || *points > static_cast<std::int64_t>(kMostPoints))
+    return Error{ErrorCode::kUsage, "points: accepted is 1 to " + std::to_string(kMostPoints)};
+  const Result<history::SeriesTable> table =
+      store.read(*keys, {Instant(Span(range->from_ms)), Instant(Span(range->to_ms)),
+                         static_cast<std::size_t>(*points)});
+  if (!table) return table.error();
+  bj::array series;
+  for (std::size_t i = 0; i < keys->size(); ++i)
+    series.push_back(bj::object{{"what", (*keys)[i].metric},
+                                {"mean", columnOf(table->columns[i].mean)},
+                                {"max", columnOf(table->columns[i].max)}});
+  return bj::object{{"from_ms", range->from_ms},
+                    {"to_ms", range->to_ms},
+                    {"tier", tierName(table->tier)},
+                    {"step_ms", table->step.count()},
+                    {"t_ms", instantsOf(table->times)},
+                    {"series", std::move(series)}};
+}
+
+Result<std::vector<UsageSum>> usageOf(const history::Store& store, const http::Query& query,
+                                      std::int64_t now_ms) {
+  const Result<void> known = checkWords(query, {"by", "from", "to"});
+  if (!known) return known.error();
+  const std::string* by = query.parameter("by");
+  const std::string key = by == nullptr ? "share" : *by;
+  if (key != "share" && key != "device")
+    return Error{ErrorCode::kUsage, "by: accepted is share or device"};
+  const Result<TimeRange> range = rangeOf(query, now_ms);
+  if (!range) return range.error();
+  const std::int64_t from = history::hourOf(Instant(Span(range->from_ms)));
+  const std::int64_t to = history::hourOf(Instant(Span(range->to_ms - 1))) + 1;
+  // Memory of each device, for the part of it that a share was allocated.
+  std::map<std::string, double> memory;
+  Result<void> read = store.devices(from, to, [&](const history::DeviceHour& hour) {
+    if (hour.seconds > 0)
+      memory[hour.key.device] =
+          static_cast<double>(hour.byte_seconds) / static_cast<double>(hour.seconds);
+    return true;
+  });
+  if (!read) return read.error();
+  std::map<std::string, UsageSum> sums;
+  read = store.usage(from, to, [&](const history::UsageRow& row) {
+    UsageSum& sum = sums[key == "share" ? row.key.share : row.key.device];
+    const auto bytes = static_cast<double>(row.amounts.promised_byte_seconds);
+    const auto total = memory.find(row.key.device);
+    const double by_memory =
+        total == memory.end() || total->second <= 0 ? 0 : bytes / total->second;
+    const double by_compute =
+        static_cast<double>(row.amounts.promised_compute_milli_seconds) / kWholeDevice;
+    sum.device_hours += static_cast<double>(row.amounts.device_ns) / kNsPerHour;
+    sum.allocated_device_hours += std::max(by_memory, by_compute) / kSecondsPerHour;
+    sum.memory_byte_hours += bytes / kSecondsPerHour;
+    sum.throttled_ms += row.amounts.throttled_ms;
+    return true;
+  });
+  if (!read) return read.error();
+  std::vector<std::string> ids;
+  for (auto& [id, sum] : sums) ids.push_back(id);
+  const Result<std::vector<history::ObjectRecord>> objects = store.objects(ids);
+  if (!objects) return objects.error();
+  for (const history::ObjectRecord& object : *objects) sums[object.uid].name = object.name;
+  std::vector<UsageSum> list;
+  for (auto& [id, sum] : sums) {
+    sum.key = id;
+    list.push_back(std::move(sum));
+  }
+  return list;
+}
+
+std::string usageTable(const std::vector<UsageSum>& sums) {
+  std::string text =
+      "key,name,device_hours,allocated_device_hours,memory_byte_hours,throttled_ms\r\n";
+  for (const UsageSum& sum : sums)
+    text += csvField(sum.key) + "," + csvField(sum.name) + "," + std::to_string(sum.device_hours) +
+            "," + std::to_string(sum.allocated_device_hours) + "," +
+            std::to_string(sum.memory_byte_hours) + "," + std::to_string(sum.throttled_ms) + "\r\n";
+  return text;
+}
+
+bj::object historyState(const history::Store& store, bool in_memory) {
+  const history::StoreStatus status = store.status();
+  const history::OpenReport& opened = store.opened();
+  const bool damaged =
+      status.state == history::WriteState::kDamaged || !opened.damaged.empty();
+  const char* state = damaged                                             ? "damaged"
+                      : status.state == history::WriteState::kDiskFull    ? "full"
+                      : status.state != history::WriteState::kWriting     ? "failing"
+                      : in_memory                                         ? "memory"
+                                                                          : "ok";
+  std::string message = status.message;
+  if (message.empty() && !opened.damaged.empty())
+    message = "the history of before was damaged (" + opened.damaged + ") and is kept as " +
+              opened.moved_aside;
+  return {{"state", state},
+          {"message", message},
+          {"from_ms", status.oldest ? bj::value(status.oldest->time_since_epoch().count())
+                                    : bj::value(nullptr)},
+          {"to_ms", status.last_write ? bj::value(status.last_write->time_since_epoch().count())
+                                      : bj::value(nullptr)},
+          {"size_bytes", status.size.count},
+          {"series", status.series},
+          {"dropped_points",
+           status.late_samples + status.future_samples + status.unknown_samples}};
+}
+
+}  // namespace divvy::console

@@ -1,0 +1,209 @@
+#include "api/requested_change.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <boost/json.hpp>
+
+#include "base/bytes.h"
+
+namespace divvy::console {
+namespace {
+
+namespace bj = boost::json;
+
+constexpr unsigned kMaxGpus = 64;
+constexpr unsigned kWholePercent = 100;
+
+Error bad(const std::string& member, const std::string& accepted) {
+  return {ErrorCode::kUsage, member + ": accepted is " + accepted};
+}
+
+Result<bj::object> parseObject(std::string_view body) {
+  boost::system::error_code fault;
+  bj::value value = bj::parse(body, fault);
+  if (fault || !value.is_object())
+    return Error{ErrorCode::kUsage, "the body is not one JSON object"};
+  return std::move(value.get_object());
+}
+
+Result<void> checkMembers(const bj::object& object, const std::vector<std::string_view>& accepted) {
+  for (const auto& member : object) {
+    const std::string_view name = member.key();
+    if (std::find(accepted.begin(), accepted.end(), name) != accepted.end()) continue;
+    std::string all;
+    for (const std::string_view one : accepted) all += (all.empty() ? "" : ", ") + std::string(one);
+    return Error{ErrorCode::kUsage,
+                 "unknown member \"" + std::string(name.substr(0, 64)) + "\"; accepted: " + all};
+  }
+  return {};
+}
+
+// Nothing: the member is absent, null or empty.
+Result<std::optional<std::string>> textOf(const bj::object& object, const char* name) {
+  const bj::value* value = object.if_contains(name);
+  if (value == nullptr || value->is_null()) return std::optional<std::string>();
+  if (!value->is_string()) return bad(name, "a text");
+  const std::string text(value->get_string());
+  return text.empty() ? std::optional<std::string>() : std::optional<std::string>(text);
+}
+
+Result<std::optional<unsigned>> numberOf(const bj::object& object, const char* name,
+                                         unsigned most) {
+  const bj::value* value = object.if_contains(name);
+  if (value == nullptr || value->is_null()) return std::optional<unsigned>();
+  boost::system::error_code fault;
+  const auto number = value->to_number<std::uint64_t>(fault);
+  if (fault || number < 1 || number > most)
+    return bad(name, "a number from 1 to " + std::to_string(most));
+  return std::optional<unsigned>(static_cast<unsigned>(number));
+}
+
+template <typename T, typename Parse>
+Result<void> parseMember(const bj::object& object, const char* name, Parse parse,
+                         std::optional<T>& out) {
+  const Result<std::optional<std::string>> text = textOf(object, name);
+  if (!text) return text.error();
+  if (!*text) return {};
+  Result<T> parsed = parse(**text);
+  if (!parsed) return Error(parsed.error()).context(name);
+  out = std::move(*parsed);
+  return {};
+}
+
+// What a request or a change may name of a share.
+struct ShareTerms {
+  std::optional<agent::MemoryRequest> memory;
+  std::optional<unsigned> cores;
+  std::optional<agent::Priority> priority;
+};
+
+Result<ShareTerms> readTerms(const bj::object& object) {
+  ShareTerms terms;
+  Result<void> read = parseMember(object, "memory", agent::parseMemoryAsk, terms.memory);
+  if (read) read = parseMember(object, "priority", agent::parsePriority, terms.priority);
+  if (!read) return read.error();
+  const Result<std::optional<unsigned>> cores =
+      numberOf(object, "cores", kWholePercent * kMaxGpus);
+  if (!cores) return cores.error();
+  terms.cores = *cores;
+  return terms;
+}
+
+std::string sizeText(std::uint64_t bytes) {
+  return formatBytes(Bytes{bytes});
+}
+
+}  // namespace
+
+Result<Question> readQuestion(std::string_view body) {
+  const Result<bj::object> object = parseObject(body);
+  if (!object) return object.error();
+  const Result<void> known =
+      checkMembers(*object, {"memory", "cores", "gpus", "priority", "model", "node"});
+  if (!known) return known.error();
+  const Result<ShareTerms> terms = readTerms(*object);
+  if (!terms) return terms.error();
+  const Result<std::optional<unsigned>> gpus = numberOf(*object, "gpus", kMaxGpus);
+  if (!gpus) return gpus.error();
+  const Result<std::optional<std::string>> model = textOf(*object, "model");
+  if (!model) return model.error();
+  const Result<std::optional<std::string>> node = textOf(*object, "node");
+  if (!node) return node.error();
+  Question question;
+  question.node = node->value_or("");
+  agent::ShareRequest& ask = question.request.ask;
+  ask.gpus = gpus->value_or(1);
+  if (terms->memory) ask.memory = *terms->memory;
+  ask.cores = terms->cores.value_or(0);
+  if (ask.cores != 0 && (ask.cores < ask.gpus || ask.cores > ask.gpus * kWholePercent))
+    return bad("cores", std::to_string(ask.gpus) + " to " +
+                            std::to_string(ask.gpus * kWholePercent) + " percent for " +
+                            std::to_string(ask.gpus) + " devices");
+  if (*model) ask.models = {**model};
+  question.request.priority = terms->priority.value_or(agent::Priority::kNormal);
+  return question;
+}
+
+Result<ShareChange> readChange(std::string_view body) {
+  const Result<bj::object> object = parseObject(body);
+  if (!object) return object.error();
+  Result<void> known = checkMembers(*object, {"what", "target", "to", "dry_run"});
+  if (!known) return known.error();
+  const Result<std::optional<std::string>> what = textOf(*object, "what");
+  if (!what) return what.error();
+  if (what->value_or("") != "resize" && what->value_or("") != "priority")
+    return bad("what", "resize or priority");
+  const bj::value* target = object->if_contains("target");
+  const bj::value* to = object->if_contains("to");
+  if (target == nullptr || !target->is_object()) return bad("target", "{\"share\": ID}");
+  if (to == nullptr || !to->is_object()) return bad("to", "an object with memory, cores, priority");
+  const Result<std::optional<std::string>> share = textOf(target->get_object(), "share");
+  if (!share) return share.error();
+  if (!*share) return bad("target", "{\"share\": ID}");
+  known = checkMembers(to->get_object(), {"memory", "cores", "priority"});
+  if (!known) return known.error();
+  const Result<ShareTerms> terms = readTerms(to->get_object());
+  if (!terms) return terms.error();
+  ShareChange change;
+  change.share = **share;
+  change.request.has_memory = terms->memory.has_value();
+  if (terms->memory) change.request.memory = *terms->memory;
+  change.request.cores = terms->cores.value_or(0);
+  change.request.priority = terms->priority;
+  const bj::value* dry = object->if_contains("dry_run");
+  if (dry != nullptr && !dry->is_bool()) return bad("dry_run", "true or false");
+  change.dry_run = dry == nullptr || dry->get_bool();
+  return change;
+}
+
+Result<std::vector<std::string>> effectsOf(const ShareChange& change, const Row& share) {
+  std::vector<std::string> effects;
+  const bj::array& devices = share.at("devices").get_array();
+  if (change.request.has_memory) {
+    for (const bj::value& device : devices) {
+      const bj::object& part = device.get_object();
+      const auto limit = part.at("limit_bytes").to_number<std::uint64_t>();
+      const auto used = part.at("used_bytes").to_number<std::uint64_t>();
+      effects.push_back("memory limit on device " + bj::serialize(part.at("index")) + ": " +
+                        sizeText(limit) + " to " + change.request.memory.text());
+      if (!change.request.memory.isPercent() && change.request.memory.bytes.count < used)
+        effects.push_back("it uses " + sizeText(used) +
+                          " there: new allocations are refused until it uses less");
+    }
+  }
+  if (change.request.cores != 0)
+    effects.push_back("compute: " + bj::serialize(share.at("cores_percent")) + " % to " +
+                      std::to_string(change.request.cores) + " %");
+  if (change.request.priority)
+    effects.push_back("priority: " + std::string(share.at("priority").get_string()) + " to " +
+                      agent::priorityName(*change.request.priority));
+  if (effects.empty())
+    return Error{ErrorCode::kUsage, "to: nothing would change; give memory, cores or priority"};
+  return effects;
+}
+
+bj::object explanationOf(const agent::ExplainReply& reply) {
+  bj::array devices, fixes, victims;
+  for (const agent::DeviceVerdictView& device : reply.devices)
+    devices.push_back(bj::object{{"device", device.device},
+                                 {"uuid", device.uuid},
+                                 {"model", device.model},
+                                 {"given", device.given},
+                                 {"refusal", device.refusal}});
+  for (const std::string& fix : reply.fixes) fixes.push_back(bj::value(fix));
+  for (const agent::VictimView& victim : reply.victims)
+    victims.push_back(bj::object{{"id", victim.id},
+                                 {"name", victim.name},
+                                 {"priority", victim.priority},
+                                 {"memory_bytes", victim.memory.count}});
+  return {{"fits", reply.fits},
+          {"impossible", reply.impossible},
+          {"summary", reply.summary},
+          {"waiting", reply.waiting},
+          {"devices", std::move(devices)},
+          {"fixes", std::move(fixes)},
+          {"victims", std::move(victims)}};
+}
+
+}  // namespace divvy::console

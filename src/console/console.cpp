@@ -1,0 +1,232 @@
+#include "console/console.h"
+
+#include <sys/random.h>
+
+#include <array>
+#include <stdexcept>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "api/answers.h"
+#include "api/api_service.h"
+#include "asio/rethrow.h"
+#include "http/loop_watch.h"
+#include "recording/recorder.h"
+#include "web_files.h"
+
+namespace divvy::console {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::chrono::seconds kBeat{15};
+constexpr std::size_t kSecretBytes = 32;
+
+// std::runtime_error: the kernel gives none, so there can be no session.
+std::string randomBytes() {
+  std::array<char, kSecretBytes> bytes{};
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    throw std::runtime_error("the kernel gives no random bytes");
+  return {bytes.data(), bytes.size()};
+}
+
+Result<void> checkLoopback(const std::string& host) {
+  boost::system::error_code fault;
+  const asio::ip::address address = asio::ip::make_address(host, fault);
+  if (!fault && address.is_loopback()) return {};
+  return Error{ErrorCode::kUsage,
+               "--listen " + host +
+                   ": accepted is a loopback address; a console without login must not be reached "
+                   "from other machines (forward the port with ssh -L)"};
+}
+
+http::Fields securityFields() {
+  return {{"Content-Security-Policy",
+           "default-src 'self'; img-src 'self' data:; "
+           "frame-ancestors 'none'; base-uri 'self'; form-action 'self'; object-src 'none'"},
+          {"X-Content-Type-Options", "nosniff"},
+          {"Referrer-Policy", "no-referrer"},
+          {"Cross-Origin-Opener-Policy", "same-origin"}};
+}
+
+http::Answer pageAnswer(const http::Query& query) {
+  const std::string_view path = query.capture("path");
+  const WebFile* index = nullptr;
+  for (const WebFile& file : webFiles()) {
+    if (file.path == path) return file.file.answer(query);
+    if (file.path == "index.html") index = &file;
+  }
+  // A page of the application has no file of its own; a file with a dot in its name is missing.
+  if (path.starts_with("assets/") || path.starts_with("api/"))
+    return errorAnswer(404, "not-found", "there is no such address");
+  if (index != nullptr) return index->file.answer(query);
+  return http::plainText(
+      200, "This build of Divvy has no web page. Build it with node and -DDIVVY_CONSOLE=ON.");
+}
+
+}  // namespace
+
+class Console::Impl {
+ public:
+  Impl(asio::any_io_executor executor, const ConsoleOptions& options,
+       std::unique_ptr<NodeSource> source, WhySlow why_slow, history::Store store,
+       ShowLink show_link)
+      : executor_(std::move(executor)),
+        options_(options),
+        source_(std::move(source)),
+        builder_(why_slow),
+        history_(std::move(store)),
+        recorder_(history_),
+        sessions_(randomBytes),
+        hub_(epochText(), [this](const std::string& cookie) {
+          return sessions_.find(cookie, steadyMs()) != nullptr;
+        }),
+        show_link_(std::move(show_link)) {}
+
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  ~Impl() {
+    *ended_ = true;
+    server_.reset();
+    blocking_.join();
+  }
+
+  Result<void> start() {
+    // The port is part of the guard's checks, and known only after the server has it.
+    std::vector<http::Route> routes;
+    guard_.emplace(sessions_, options_.port, options_.base_path);
+    api_.emplace(ApiParts{options_, sessions_, *guard_, hub_, history_, *source_, blocking_},
+                 [this](const std::string&) { show_link_(link()); });
+    api_->addRoutes(routes);
+    addOwnRoutes(routes);
+    http::Listen listen;
+    listen.host = options_.host;
+    listen.port = options_.port;
+    listen.parse_parameters = true;
+    listen.fields = securityFields();
+    Result<std::unique_ptr<http::Server>> server =
+        http::Server::start(executor_, listen, std::move(routes));
+    if (!server) return server.error();
+    server_ = std::move(*server);
+    options_.port = server_->port();
+    guard_->setPort(options_.port);
+    watch_.emplace(executor_, [this](double late) { api_->setLateness(late * 1000); });
+    asio::co_spawn(executor_, follow(ended_), rethrow);
+    asio::co_spawn(executor_, beat(ended_), rethrow);
+    show_link_(link());
+    return {};
+  }
+
+  std::string address() const {
+    const bool six = options_.host.find(':') != std::string::npos;
+    return "http://" + (six ? "[" + options_.host + "]" : options_.host) + ":" +
+           std::to_string(options_.port) + options_.base_path;
+  }
+
+ private:
+  using Ended = std::shared_ptr<bool>;
+
+  std::string epochText() const { return std::to_string(nowMs()); }
+  std::string link() const { return address() + "#token=" + sessions_.linkToken(); }
+
+  void addOwnRoutes(std::vector<http::Route>& routes) {
+    const auto health = [this](bool ready) {
+      return [this, ready](http::Query) -> asio::awaitable<http::Answer> {
+        co_return ready && !read_ ? http::plainText(503, "no agent has been read yet")
+                                  : http::plainText(200, "ok");
+      };
+    };
+    routes.push_back({"GET", options_.base_path + "healthz", 0, health(false)});
+    routes.push_back({"GET", options_.base_path + "readyz", 0, health(true)});
+    routes.push_back({"GET", options_.base_path + "{path...}", 0,
+                      [this](http::Query query) -> asio::awaitable<http::Answer> {
+                        if (std::optional<http::Answer> refused = guard_->refuse(query, false))
+                          co_return std::move(*refused);
+                        co_return pageAnswer(query);
+                      }});
+  }
+
+  // Reads the agents and publishes what changed, until the console ends.
+  asio::awaitable<void> follow(Ended ended) {
+    asio::steady_timer timer(executor_);
+    while (!*ended) {
+      const std::vector<NodeReading> readings = co_await asio::co_spawn(
+          reading_, [this]() -> asio::awaitable<std::vector<NodeReading>> {
+            co_return source_->read();
+          }, asio::use_awaitable);
+      if (*ended) co_return;
+      publish(readings);
+      timer.expires_after(options_.interval);
+      co_await timer.async_wait(asio::use_awaitable);
+    }
+  }
+
+  void publish(const std::vector<NodeReading>& readings) {
+    const std::int64_t now = nowMs();
+    auto view = std::make_shared<const NodeView>(builder_.build(readings, now));
+    recorder_.record(readings, history::Instant(history::Span(now)));
+    hub_.publish(*view_, *view);
+    view_ = view;
+    api_->setView(view);
+    read_ = true;
+  }
+
+  asio::awaitable<void> beat(Ended ended) {
+    asio::steady_timer timer(executor_);
+    while (!*ended) {
+      timer.expires_after(kBeat);
+      co_await timer.async_wait(asio::use_awaitable);
+      if (!*ended) hub_.beat();
+    }
+  }
+
+  asio::any_io_executor executor_;
+  ConsoleOptions options_;
+  std::unique_ptr<NodeSource> source_;
+  ViewBuilder builder_;
+  history::Store history_;
+  Recorder recorder_;
+  SessionStore sessions_;
+  StreamHub hub_;
+  ShowLink show_link_;
+  std::shared_ptr<const NodeView> view_ = std::make_shared<const NodeView>();
+  bool read_ = false;
+  Ended ended_ = std::make_shared<bool>(false);
+  std::optional<RequestGuard> guard_;
+  std::optional<ApiService> api_;
+  std::optional<http::LoopWatch> watch_;
+  std::unique_ptr<http::Server> server_;
+  asio::thread_pool reading_{1};
+  asio::thread_pool blocking_{1};
+};
+
+Result<std::unique_ptr<Console>> Console::start(asio::any_io_executor executor,
+                                                const ConsoleOptions& options,
+                                                std::unique_ptr<NodeSource> source,
+                                                WhySlow why_slow, ShowLink show_link) {
+  const Result<void> loopback = checkLoopback(options.host);
+  if (!loopback) return loopback.error();
+  history::StoreOptions kept;
+  kept.path = options.history_file;
+  Result<history::Store> store = history::Store::open(std::move(kept));
+  if (!store) return store.error();
+  auto impl = std::make_unique<Impl>(std::move(executor), options, std::move(source), why_slow,
+                                     std::move(*store), std::move(show_link));
+  const Result<void> started = impl->start();
+  if (!started) return started.error();
+  return std::unique_ptr<Console>(new Console(std::move(impl)));
+}
+
+Console::Console(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Console::~Console() = default;
+
+std::string Console::address() const {
+  return impl_->address();
+}
+
+}  // namespace divvy::console

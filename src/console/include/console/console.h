@@ -1,0 +1,59 @@
+// The web console of one machine.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include "base/result.h"
+#include "console/node_source.h"
+
+namespace divvy::console {
+
+struct ConsoleOptions {
+  std::string host = "127.0.0.1";  // a loopback address
+  std::uint16_t port = 9400;       // 0: any free port
+  std::string base_path = "/";     // begins and ends with a slash
+  std::chrono::milliseconds interval{1000};  // between two readings of the agents
+  bool allow_changes = false;
+  std::string history_file;  // empty: the history is kept in memory
+  std::string user;          // the person that changes are made for
+  std::string version, commit;
+  // For the page "About": options as they are in effect.
+  std::vector<std::pair<std::string, std::string>> configuration;
+};
+
+// Serves pages and API until it is destroyed. Agents are read by threads of its own; the rest runs
+// on the executor's thread.
+class Console {
+ public:
+  // Called on the executor's thread with the address of a link that opens one session: at the
+  // start, and each time that the present link was used.
+  using ShowLink = std::function<void(const std::string& link)>;
+
+  // kUsage: the address is not a loopback address; kIo: it is not available; errors of the history
+  // (history/store.h).
+  static Result<std::unique_ptr<Console>> start(boost::asio::any_io_executor executor,
+                                                const ConsoleOptions& options,
+                                                std::unique_ptr<NodeSource> source,
+                                                WhySlow why_slow, ShowLink show_link);
+  // Waits for a reading in progress, then closes all connections and the history.
+  ~Console();
+
+  // http://127.0.0.1:9400/
+  std::string address() const;
+
+ private:
+  class Impl;
+  explicit Console(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace divvy::console

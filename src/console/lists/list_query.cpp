@@ -1,0 +1,224 @@
+#include "lists/list_query.h"
+
+#include <algorithm>
+#include <charconv>
+#include <compare>
+#include <optional>
+
+#include <boost/algorithm/string/case_conv.hpp>
+#include <boost/json.hpp>
+
+#include "base/base64.h"
+
+namespace divvy::console {
+namespace {
+
+namespace bj = boost::json;
+
+std::string joined(const std::vector<std::string_view>& names) {
+  std::string text;
+  for (const std::string_view name : names) {
+    text += text.empty() ? "" : ", ";
+    text += name;
+  }
+  return text;
+}
+
+bool has(const ListKind& kind, std::string_view field) {
+  return std::find(kind.fields->begin(), kind.fields->end(), field) != kind.fields->end();
+}
+
+Error unknownField(const ListKind& kind, const std::string& word, std::string_view field) {
+  return {ErrorCode::kUsage, word + ": " + std::string(kind.name) + " have no member \"" +
+                                 std::string(field.substr(0, 64)) + "\"; accepted: " +
+                                 joined(*kind.fields)};
+}
+
+std::string_view bare(std::string_view order) {
+  return order.starts_with('-') ? order.substr(1) : order;
+}
+
+Result<std::size_t> readLimit(const std::string& text) {
+  std::size_t limit = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), limit);
+  if (fault != std::errc() || end != text.data() + text.size() || limit < 1 || limit > kMostRows)
+    return Error{ErrorCode::kUsage, "limit: a number from 1 to " + std::to_string(kMostRows)};
+  return limit;
+}
+
+Result<std::vector<std::string>> readFields(const ListKind& kind, const std::string& text) {
+  std::vector<std::string> fields;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    std::string field = text.substr(at, end - at);
+    if (!has(kind, field)) return unknownField(kind, "fields", field);
+    fields.push_back(std::move(field));
+    at = end + 1;
+  }
+  return fields;
+}
+
+// Numbers as text, other values as their own text: for filters.
+std::string shown(const bj::value& value) {
+  if (value.is_string()) return std::string(value.get_string());
+  return value.is_null() ? std::string() : bj::serialize(value);
+}
+
+bool contains(const bj::value* value, const std::string& lower) {
+  if (value == nullptr) return false;
+  std::string text = shown(*value);
+  boost::algorithm::to_lower(text);
+  return text.find(lower) != std::string::npos;
+}
+
+// "member:text" if the member exists; else all of it is free text.
+bool matches(const Row& row, const ListKind& kind, const std::string& filter) {
+  const std::size_t colon = filter.find(':');
+  const std::string_view field = std::string_view(filter).substr(0, colon);
+  std::string text = filter;
+  if (colon != std::string::npos && has(kind, field)) {
+    text.erase(0, colon + 1);
+    boost::algorithm::to_lower(text);
+    return contains(row.if_contains(field), text);
+  }
+  boost::algorithm::to_lower(text);
+  return std::any_of(kind.searched.begin(), kind.searched.end(), [&](std::string_view name) {
+    return contains(row.if_contains(name), text);
+  });
+}
+
+int kindRank(const bj::value& value) {
+  if (value.is_null()) return 3;
+  if (value.is_string()) return 2;
+  return value.is_number() ? 1 : 0;
+}
+
+std::strong_ordering compareNumbers(const bj::value& a, const bj::value& b) {
+  const double x = a.to_number<double>();
+  const double y = b.to_number<double>();
+  return x < y   ? std::strong_ordering::less
+         : x > y ? std::strong_ordering::greater
+                 : std::strong_ordering::equal;
+}
+
+// Null is last in both directions, so it is not part of the reversal.
+std::strong_ordering compareValues(const bj::value& a, const bj::value& b, bool descending) {
+  if (a.is_null() || b.is_null()) return a.is_null() <=> b.is_null();
+  const bj::value& first = descending ? b : a;
+  const bj::value& second = descending ? a : b;
+  const int rank = kindRank(first);
+  if (rank != kindRank(second)) return rank <=> kindRank(second);
+  if (rank == 1) return compareNumbers(first, second);
+  if (rank == 2)
+    return std::string_view(first.get_string()) <=> std::string_view(second.get_string());
+  return shown(first) <=> shown(second);
+}
+
+struct SortKey {
+  bj::value value;
+  std::string id;
+};
+
+SortKey keyOf(const Row& row, std::string_view field) {
+  const bj::value* value = row.if_contains(field);
+  const bj::value* id = row.if_contains("id");
+  return {value == nullptr ? bj::value(nullptr) : *value, id == nullptr ? "" : shown(*id)};
+}
+
+bool before(const SortKey& a, const SortKey& b, bool descending) {
+  const std::strong_ordering order = compareValues(a.value, b.value, descending);
+  return order == 0 ? a.id < b.id : order < 0;
+}
+
+std::string cursorOf(const SortKey& key) {
+  return toBase64(bj::serialize(bj::array{key.value, key.id}));
+}
+
+Result<SortKey> readCursor(const std::string& text) {
+  const Error bad{ErrorCode::kUsage, "after: not a cursor of this list; begin without it"};
+  const std::optional<std::string> plain = fromBase64(text, Base64Space::kRefused);
+  if (!plain) return bad;
+  boost::system::error_code fault;
+  const bj::value pair = bj::parse(*plain, fault);
+  if (fault || !pair.is_array() || pair.get_array().size() != 2 ||
+      !pair.get_array()[1].is_string() || pair.get_array()[0].is_structured())
+    return bad;
+  return SortKey{pair.get_array()[0], std::string(pair.get_array()[1].get_string())};
+}
+
+Row reduced(const Row& row, const std::vector<std::string>& fields) {
+  if (fields.empty()) return row;
+  Row kept{{"id", row.at("id")}};
+  for (const std::string& field : fields) {
+    const bj::value* value = row.if_contains(field);
+    if (value != nullptr) kept[field] = *value;
+  }
+  return kept;
+}
+
+bool isAccepted(const ListKind& kind, const Row& row, const ListQuery& query) {
+  return std::all_of(query.filters.begin(), query.filters.end(),
+                     [&](const std::string& filter) { return matches(row, kind, filter); });
+}
+
+}  // namespace
+
+Result<ListQuery> readListQuery(const ListKind& kind,
+                                const std::vector<std::pair<std::string, std::string>>& words) {
+  ListQuery query;
+  query.order = kind.order;
+  for (const auto& [word, text] : words) {
+    if (word == "limit") {
+      const Result<std::size_t> limit = readLimit(text);
+      if (!limit) return limit.error();
+      query.limit = *limit;
+    } else if (word == "after") {
+      query.after = text;
+    } else if (word == "sort") {
+      if (!has(kind, bare(text))) return unknownField(kind, word, bare(text));
+      query.order = text;
+    } else if (word == "filter") {
+      if (query.filters.size() == kMostFilters)
+        return Error{ErrorCode::kUsage, "filter: at most " + std::to_string(kMostFilters)};
+      query.filters.push_back(text);
+    } else if (word == "fields") {
+      Result<std::vector<std::string>> fields = readFields(kind, text);
+      if (!fields) return fields.error();
+      query.fields = std::move(*fields);
+    } else {
+      return Error{ErrorCode::kUsage, "unknown query word \"" + word.substr(0, 64) +
+                                          "\"; accepted: limit, after, sort, filter, fields"};
+    }
+  }
+  return query;
+}
+
+Result<ListPage> selectPage(const std::vector<const Row*>& rows, const ListKind& kind,
+                            const ListQuery& query) {
+  const bool descending = query.order.starts_with('-');
+  const std::string_view field = bare(query.order);
+  std::vector<std::pair<SortKey, const Row*>> found;
+  for (const Row* row : rows) {
+    if (isAccepted(kind, *row, query)) found.emplace_back(keyOf(*row, field), row);
+  }
+  const auto less = [&](const auto& a, const auto& b) {
+    return before(a.first, b.first, descending);
+  };
+  std::sort(found.begin(), found.end(), less);
+  auto from = found.begin();
+  if (!query.after.empty()) {
+    Result<SortKey> key = readCursor(query.after);
+    if (!key) return key.error();
+    from = std::upper_bound(found.begin(), found.end(),
+                            std::pair<SortKey, const Row*>(std::move(*key), nullptr), less);
+  }
+  const auto left = static_cast<std::size_t>(found.end() - from);
+  const auto to = from + static_cast<std::ptrdiff_t>(std::min(query.limit, left));
+  ListPage page;
+  page.total = found.size();
+  for (auto at = from; at != to; ++at) page.items.push_back(reduced(*at->second, query.fields));
+  if (to != found.end() && to != from) page.next = cursorOf(std::prev(to)->first);
+  return page;
+}
+
+}  // namespace divvy::console

@@ -1,0 +1,60 @@
+// The open streams of viewers.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/stream.h"
+#include "live/topic_log.h"
+
+namespace divvy::console {
+
+// Sends each viewer the changes of its topics. A viewer that does not read loses its messages and
+// is told to read the lists again when it does. Used on the server's thread only.
+class StreamHub {
+ public:
+  // Returns whether the session of this cookie lasts.
+  using Lasts = std::function<bool(const std::string& cookie)>;
+
+  StreamHub(std::string epoch, Lasts lasts) : log_(std::move(epoch)), lasts_(std::move(lasts)) {}
+
+  // Adds a viewer of these topics. `last_id`: the last message that it had; empty: none, it has
+  // read the lists. A viewer that missed messages is told to read the lists again.
+  std::shared_ptr<http::Stream> add(const std::string& cookie, std::vector<std::string> topics,
+                                    std::string_view last_id);
+
+  // Sends what differs between two views.
+  void publish(const NodeView& before, const NodeView& after);
+
+  // To be called every 15 s: keeps connections open, and ends those of ended sessions.
+  void beat();
+
+  // Ends the streams of a session.
+  void endSession(const std::string& cookie, std::string_view reason);
+
+  std::size_t size() const { return viewers_.size(); }
+
+ private:
+  struct Viewer {
+    std::shared_ptr<http::Stream> stream;
+    std::string cookie;
+    std::vector<std::string> topics;
+    std::uint64_t seen = 0;  // number of the last message
+    bool behind = false;     // has to read its lists again
+  };
+
+  void feed(Viewer& viewer);
+  void sendResync(Viewer& viewer);
+  void removeClosed();
+
+  TopicLog log_;
+  Lasts lasts_;
+  std::list<Viewer> viewers_;
+};
+
+}  // namespace divvy::console

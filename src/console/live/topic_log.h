@@ -1,0 +1,61 @@
+// Changes of the lists, for viewers that follow them. Pure.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "view/node_view.h"
+
+namespace divvy::console {
+
+// The names of the lists that can be followed.
+const std::vector<std::string_view>& topics();
+
+// One message of server-sent events, and the list that it belongs to.
+struct TopicChange {
+  std::uint64_t number = 0;  // of this log, from 1
+  std::string_view topic;
+  std::string message;
+};
+
+// The messages of the last views. Not thread-safe.
+class TopicLog {
+ public:
+  // Older messages are dropped.
+  static constexpr std::size_t kMostMessages = 2000;
+  static constexpr std::size_t kMostBytes = std::size_t{8} << 20;
+  // A list that changed by more than this is not sent: its followers read it again.
+  static constexpr std::size_t kMostDelta = std::size_t{96} << 10;
+
+  // `epoch` tells the messages of this process from those of the one before.
+  explicit TopicLog(std::string epoch) : epoch_(std::move(epoch)) {}
+
+  // Appends what differs between two views.
+  void append(const NodeView& before, const NodeView& after);
+
+  // Returns the messages after `number`; nothing if some of them were dropped.
+  std::optional<std::vector<const TopicChange*>> since(std::uint64_t number) const;
+  // Returns the number in an event ID of this log; nothing for one of another epoch.
+  std::optional<std::uint64_t> numberOf(std::string_view id) const;
+  std::uint64_t last() const { return last_; }
+
+  // Returns a message that tells a viewer to read a list again.
+  std::string resync(std::string_view topic) const;
+  // Returns the last message of a stream.
+  static std::string end(std::string_view reason);
+
+ private:
+  void push(std::string_view topic, const std::string& event, const std::string& data);
+  std::string idOf(std::uint64_t number) const;
+
+  std::string epoch_;
+  std::deque<TopicChange> changes_;
+  std::size_t bytes_ = 0;
+  std::uint64_t last_ = 0;
+};
+
+}  // namespace divvy::console

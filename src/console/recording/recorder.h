@@ -1,0 +1,52 @@
+// Writes readings of agents into the history.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "console/node_source.h"
+#include "history/store.h"
+
+namespace divvy::console {
+
+// The metrics that series exist for, by kind of object.
+const std::vector<std::string_view>& deviceMetrics();
+const std::vector<std::string_view>& shareMetrics();
+const std::vector<std::string_view>& overviewMetrics();
+
+// Records what agents report: series, usage and events. An agent that does not answer leaves a gap.
+// Not thread-safe.
+class Recorder {
+ public:
+  // `store` must outlive this object.
+  explicit Recorder(history::Store& store) : store_(store) {}
+
+  void record(const std::vector<NodeReading>& readings, history::Instant now);
+
+ private:
+  // What an interval of usage begins with.
+  struct LastReading {
+    history::Instant time{};
+    std::uint64_t throttled_ms = 0;
+  };
+  using Samples = std::vector<history::Sample>;
+
+  void put(Samples& samples, const char* kind, const std::string& object, std::string_view metric,
+           std::int64_t value);
+  void recordDevices(const agent::Snapshot& node, Samples& samples);
+  void recordShares(const agent::Snapshot& node, Samples& samples);
+  void recordOverview(const std::vector<NodeReading>& readings, Samples& samples);
+  void recordUsage(const agent::Snapshot& node, history::Instant now);
+  void recordEvents(const NodeReading& reading);
+  void recordObjects(const agent::Snapshot& node, history::Instant now);
+  void forgetOld(history::Instant now);
+
+  history::Store& store_;
+  std::map<history::SeriesKey, history::SeriesId> ids_;
+  std::map<std::string, LastReading> last_;         // by share
+  std::map<std::string, history::Instant> devices_;  // last reading, by UUID
+};
+
+}  // namespace divvy::console

@@ -1,0 +1,75 @@
+#include "view/node_view.h"
+
+#include <algorithm>
+
+#include <boost/json.hpp>
+
+namespace divvy::console {
+namespace {
+
+std::string idOf(const Row& row) {
+  return std::string(row.at("id").get_string());
+}
+
+void put(std::map<std::string, Row, std::less<>>& rows, Row row) {
+  std::string id = idOf(row);
+  rows.insert_or_assign(std::move(id), std::move(row));
+}
+
+}  // namespace
+
+Row SourceState::row() const {
+  return Row{{"node", node},
+             {"state", failure.empty() ? "ok" : reached ? "unreachable" : "never-reached"},
+             {"since_ms", since_ms},
+             {"message", failure}};
+}
+
+void ViewBuilder::take(const NodeReading& reading, std::int64_t now_ms) {
+  const auto [at, is_new] = known_.try_emplace(reading.node);
+  Known& known = at->second;
+  known.source.node = reading.node;
+  const bool changed = is_new || known.source.failure.empty() != reading.failure.empty();
+  if (changed) known.source.since_ms = now_ms;
+  known.source.failure = reading.failure;
+  if (!reading.snapshot) return;
+  known.source.reached = true;
+  known.snapshot = *reading.snapshot;
+  data_ms_ = now_ms;
+  for (const agent::EventView& event : reading.events)
+    events_.push_back(eventRow(known.snapshot, event));
+  while (events_.size() > kMostEvents) events_.pop_front();
+}
+
+void ViewBuilder::addRows(const agent::Snapshot& node, NodeView& view) const {
+  put(view.nodes, nodeRow(node));
+  for (const agent::DeviceView& device : node.devices) put(view.devices, deviceRow(node, device));
+  for (const agent::TenantView& tenant : node.tenants)
+    put(view.shares, shareRow(node, tenant, why_slow_(tenant, node)));
+  unsigned position = 0;
+  for (const agent::QueuedView& queued : node.queue)
+    put(view.waiting, waitingRow(node, queued, ++position));
+}
+
+NodeView ViewBuilder::build(const std::vector<NodeReading>& readings, std::int64_t now_ms) {
+  for (const NodeReading& reading : readings) take(reading, now_ms);
+  std::erase_if(known_, [&](const auto& entry) {
+    return std::none_of(readings.begin(), readings.end(), [&](const NodeReading& reading) {
+      return reading.node == entry.first;
+    });
+  });
+  NodeView view;
+  view.data_ms = data_ms_;
+  std::vector<const agent::Snapshot*> nodes;
+  for (const auto& [name, known] : known_) {
+    view.sources.push_back(known.source);
+    if (!known.source.reached) continue;
+    addRows(known.snapshot, view);
+    nodes.push_back(&known.snapshot);
+  }
+  for (const Row& event : events_) put(view.events, event);
+  view.overview = overviewRow(nodes, view);
+  return view;
+}
+
+}  // namespace divvy::console

@@ -1,0 +1,10 @@
+#include "web_files.h"
+
+namespace divvy::console {
+
+const std::vector<WebFile>& webFiles() {
+  static const std::vector<WebFile> files;
+  return files;
+}
+
+}  // namespace divvy::console
