@@ -46,12 +46,12 @@ class Stream {
   // may be called by the server's destructor. An empty function takes it back.
   void onClosed(std::function<void()> closed);
 
-  struct Inside;  // private to the server
-  const std::shared_ptr<Inside>& inside() const { return inside_; }
+  struct State;  // private to the server
+  const std::shared_ptr<State>& state() const { return state_; }
 
  private:
-  explicit Stream(std::shared_ptr<Inside> inside);
-  std::shared_ptr<Inside> inside_;
+  explicit Stream(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace divvy::http
