@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -12,21 +13,18 @@
 #include <boost/asio/awaitable.hpp>
 
 #include "base/result.h"
+#include "http/answer.h"
+#include "http/fields.h"
+#include "http/query.h"
 
 namespace divvy::http {
 
-struct Query {
-  std::string target;        // path and query string
-  std::string content_type;  // as the client sent it
-  std::string body;
-};
-
-struct Answer {
-  unsigned status = 200;
-  std::string body;
-  std::string type = "application/json";
-};
-
+// A path is exact (`/healthz`) or a pattern. `{name}` captures one segment of at least one byte;
+// `{name...}`, at the end only, captures the rest, which may be empty and may have slashes. Other
+// segments are compared byte by byte with what the client sent. A route of GET answers HEAD, too,
+// where no route of HEAD does. Of the routes that match path and method the most specific answers:
+// at the first segment that differs, text before `{name}` before `{name...}`. Of equal ones the
+// first in the list answers.
 struct Route {
   std::string method;  // "GET", "POST"
   std::string path;
@@ -41,20 +39,39 @@ struct Listen {
   // With empty files: TLS starts with use(); before, no request is answered.
   bool certificate_comes = false;
   std::chrono::seconds idle{120};  // after which a silent connection is closed
+  // Decode the query string into Query::parameters; a malformed one is answered with 400.
+  bool parse_parameters = false;
+  // Sent with every answer that has no field of the same name, errors of the server included.
+  Fields fields{};
+  // Streams at the same time: of one address, and of all. Above it an answer with a stream becomes
+  // 429 or 503.
+  std::size_t max_streams_of_address = 64;
+  std::size_t max_streams = 512;
 };
 
-// Bounds: 1,024 connections; 128 idle connections of an address that are older than 2 s. A
-// handshake and a header may take 5 s each, a body and a reply 30 s. All bodies together may have
-// 64 MiB, or twice the largest. TLS handshakes: 20 a second of an address after its first 256, 200
-// a second of all after 1,024. At a bound the connection that was idle for longest is closed, never
-// the newest. Connections stay open for further requests. An unknown path gets 404, another method
-// 405, a malformed request 400. Used on the executor's thread only.
+// Bounds:
+// - connections: 1,024; 128 idle ones of an address that are older than 2 s;
+// - streams: Listen; 64 KiB of each that are not sent (Stream). A stream counts as a connection
+//   that is not idle;
+// - time: 5 s each for a handshake and a header, 30 s each for a body, a reply, and each write of a
+//   stream;
+// - a header: 16 KiB (431); a body: what its route accepts (413); all bodies together: 64 MiB, or
+//   twice the largest (503);
+// - TLS handshakes: 20 a second of an address after its first 256, 200 a second of all after 1,024.
+//
+// At a bound the connection that was idle for longest is closed, never the newest. No client waits
+// for another one. Connections stay open for further requests.
+//
+// An unknown path gets 404, another method 405 with the field Allow, a malformed request 400, a
+// malformed escape in what a path captures 400. Used on the executor's thread only.
 class Server {
  public:
-  // kIo: the address is not available. kUsage: certificate or key cannot be used.
+  // kIo: the address is not available. kUsage: certificate or key cannot be used, a route's path is
+  // malformed, or Listen::fields cannot be sent.
   static Result<std::unique_ptr<Server>> start(boost::asio::any_io_executor executor,
                                                const Listen& listen, std::vector<Route> routes);
-  ~Server();  // closes all connections, with their requests
+  // Closes streams and idle connections. Requests in progress are answered, while the loop runs.
+  ~Server();
 
   std::uint16_t port() const;
   // Replace the certificate for further connections: reload() from the files, use() by these (PEM).
