@@ -3,7 +3,7 @@
 # What the product is compiled with: all that `./dev demo` installs.
 BUILD_PACKAGES=(g++ cmake ninja-build ccache mold python3 git
   libboost1.81-dev libboost-json1.81-dev libcli11-dev libspdlog-dev libfmt-dev libyaml-cpp-dev libssl-dev
-  libtomlplusplus-dev zlib1g-dev pkg-config libseccomp-dev libgrpc++-dev libprotobuf-dev
+  libtomlplusplus-dev libsqlite3-dev zlib1g-dev pkg-config libseccomp-dev libgrpc++-dev libprotobuf-dev
   protobuf-compiler protobuf-compiler-grpc)
 # What tests and benches are compiled with.
 TEST_PACKAGES=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev)

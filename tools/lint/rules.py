@@ -26,6 +26,7 @@ ALLOWED = {
     "kubelet": {"json", "base"},
     "helper": {"kubelet", "driver", "base"},
     "http": {"asio", "base"},
+    "history": {"base"},
     "log": set(),
     "metrics": {"public_names", "base"},
     "daemon_options": {"base"},
