@@ -53,19 +53,35 @@ http::Fields securityFields() {
           {"Cross-Origin-Opener-Policy", "same-origin"}};
 }
 
-http::Answer pageAnswer(const http::Query& query) {
-  const std::string_view path = query.capture("path");
-  const WebFile* index = nullptr;
+constexpr std::string_view kBase = "<base href=\"/\">";
+
+// The page of every path that is no file, with its base path.
+std::string indexPage(const std::string& base_path) {
   for (const WebFile& file : webFiles()) {
-    if (file.path == path) return file.file.answer(query);
-    if (file.path == "index.html") index = &file;
+    if (file.path != "index.html") continue;
+    std::string page(file.file.identity);
+    const std::size_t at = page.find(kBase);
+    if (at != std::string::npos)
+      page.replace(at, kBase.size(), "<base href=\"" + base_path + "\">");
+    return page;
   }
-  // A page of the application has no file of its own; a file with a dot in its name is missing.
+  return {};
+}
+
+http::Answer pageAnswer(const http::Query& query, const std::string& index) {
+  const std::string_view path = query.capture("path");
+  for (const WebFile& file : webFiles()) {
+    if (file.path == path && path != "index.html") return file.file.answer(query);
+  }
   if (path.starts_with("assets/") || path.starts_with("api/"))
     return errorAnswer(404, "not-found", "there is no such address");
-  if (index != nullptr) return index->file.answer(query);
-  return http::plainText(
-      200, "This build of Divvy has no web page. Build it with node and -DDIVVY_CONSOLE=ON.");
+  if (index.empty())
+    return http::plainText(200, "This build of Divvy has no web page (-DDIVVY_CONSOLE=OFF).");
+  http::Answer answer;
+  answer.type = "text/html; charset=utf-8";
+  answer.fixed = index;
+  answer.fields.set("Cache-Control", "no-cache");
+  return answer;
 }
 
 }  // namespace
@@ -77,6 +93,7 @@ class Console::Impl {
        ShowLink show_link)
       : executor_(std::move(executor)),
         options_(options),
+        index_(indexPage(options.base_path)),
         source_(std::move(source)),
         builder_(why_slow),
         history_(std::move(store)),
@@ -147,7 +164,7 @@ class Console::Impl {
                       [this](http::Query query) -> asio::awaitable<http::Answer> {
                         if (std::optional<http::Answer> refused = guard_->refuse(query, false))
                           co_return std::move(*refused);
-                        co_return pageAnswer(query);
+                        co_return pageAnswer(query, index_);
                       }});
   }
 
@@ -187,6 +204,7 @@ class Console::Impl {
 
   asio::any_io_executor executor_;
   ConsoleOptions options_;
+  const std::string index_;
   std::unique_ptr<NodeSource> source_;
   ViewBuilder builder_;
   history::Store history_;

@@ -14,7 +14,7 @@ struct WebFile {
   http::StaticFile file;
 };
 
-// Ascending by path. Empty in a build without the console's page (-DDIVVY_CONSOLE=OFF).
+// Ascending by path. Empty in a build without the page (-DDIVVY_CONSOLE=OFF).
 const std::vector<WebFile>& webFiles();
 
 }  // namespace divvy::console

@@ -5,6 +5,8 @@ BUILD_PACKAGES=(g++ cmake ninja-build ccache mold python3 git
   libboost1.81-dev libboost-json1.81-dev libcli11-dev libspdlog-dev libfmt-dev libyaml-cpp-dev libssl-dev
   libtomlplusplus-dev libsqlite3-dev zlib1g-dev pkg-config libseccomp-dev libgrpc++-dev libprotobuf-dev
   protobuf-compiler protobuf-compiler-grpc)
+# For the console's page; a node of another source does as well.
+WEB_PACKAGES=(nodejs npm)
 # What tests and benches are compiled with.
 TEST_PACKAGES=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev)
 # What tests run, beside the product.
@@ -68,6 +70,12 @@ need() {
   [[ -z $size ]] || say "$size"
   DEBIAN_FRONTEND=noninteractive "${root[@]}" apt-get install -y -q --no-install-recommends \
     "${missing[@]}" >/dev/null
+}
+
+# What the product is built with.
+need_to_build() {
+  need "${BUILD_PACKAGES[@]}"
+  { command -v node && command -v npm; } >/dev/null || need "${WEB_PACKAGES[@]}"
 }
 
 # Runs a command and says how long it took.

@@ -45,7 +45,8 @@ ALLOWED = {
     "arbiter": {"ledger", "base"},
     "agent": {"snapshot", "arbiter", "driver", "engine", "helper", "http", "kube", "kubelet", "ledger", "log", "metrics", "share_options", "yaml", "json", "asio", "base"},
     "doctor": {"agent", "kubelet", "ledger", "json", "base"},
-    "cli": {"agent", "daemon_options", "doctor", "scheduler", "kube", "vendors", "driver", "ledger", "simulator", "snapshot", "engine", "simgpu", "sizing", "share_options", "public_names", "yaml", "json", "asio", "base"},
+    "console": {"agent", "history", "http", "json", "asio", "base"},
+    "cli": {"agent", "console", "daemon_options", "doctor", "scheduler", "kube", "vendors", "driver", "ledger", "simulator", "snapshot", "engine", "simgpu", "sizing", "share_options", "public_names", "yaml", "json", "asio", "base"},
     "main": {"cli", "agent", "base"},
 }
 # The part of a folder that others may see although the folder as a whole is off limits:
@@ -87,6 +88,15 @@ SUBFOLDERS = {
         "kubernetes": {"config", "files", "options", "view"},
         "diagnose": {"agent_client", "config", "kubernetes", "options"},
         "commands": {"agent_client", "config", "diagnose", "files", "kubernetes", "options", "process", "view"},
+    },
+    "console": {
+        "rows": set(),
+        "lists": {"rows"},
+        "view": {"rows"},
+        "sessions": set(),
+        "live": {"view", "rows"},
+        "recording": {"rows"},
+        "api": {"lists", "live", "recording", "rows", "sessions", "view"},
     },
     "doctor": {"report": set(), "checks": {"report"}, "facts": {"report"}},
     "engine": {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "history/counter.h"
 #include "rows/rows.h"
 
 namespace divvy::console {
