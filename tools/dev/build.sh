@@ -39,7 +39,7 @@ announce() { # PRESET [TARGET...]
 build() { # PRESET [TARGET...]
   local preset=$1
   shift
-  need "${BUILD_PACKAGES[@]}"
+  need_to_build
   if (($#)); then
     configure "$preset"
   else
@@ -52,7 +52,7 @@ build() { # PRESET [TARGET...]
 
 # The same for targets of tests and benches, whose packages the demo does not install.
 build_tests() { # PRESET TARGET...
-  need "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}"
+  need_to_build && need "${TEST_PACKAGES[@]}"
   configure "$1" tests
   build "$@"
 }
@@ -74,7 +74,7 @@ build_command() {
 demo() { # [--sim PROFILE]
   local prologue=""
   say "Divvy's demo: install packages, build, share a GPU. The first time takes about 10 min on 2 processors, later ones 1 min"
-  need "${BUILD_PACKAGES[@]}"
+  need_to_build
   configure release
   if (($(steps release divvy_demo) > 20)); then
     build release divvy_demo_prologue

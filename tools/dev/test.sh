@@ -31,7 +31,7 @@ PACKAGE_TESTS='^(abi_|ptx_recompiled|cli_|e2e_podman|e2e_kept_share|prometheus_|
 chosen_tests() { # PRESET [CTEST ARGS]
   local preset=$1 files names
   shift
-  need "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}"
+  need_to_build && need "${TEST_PACKAGES[@]}"
   configure "$preset" tests
   files=$(python3 -B tools/test_files.py "build/$preset" "$@") || exit $?
   names=$(ctest --test-dir "build/$preset" -N "$@" | sed -n 's/^ *Test *#[0-9]*: //p')
@@ -63,7 +63,7 @@ test_command() {
     folders=$(tools/changed-folders ${base:+"$base"}) || exit $?
     [[ -n $folders ]] || { say "nothing changed that a test covers" && return 0; }
     say "tests of: ${folders//$'\n'/ }"
-    need "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}"
+    need_to_build && need "${TEST_PACKAGES[@]}"
     configure "$preset" tests
     chosen_tests "$preset" -R "$(python3 -B tools/test_files.py "build/$preset" --folders $folders)" "$@"
   elif (($#)); then
