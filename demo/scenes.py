@@ -1,6 +1,7 @@
 """The scenes of the demo. Each shows something and checks it; the table at the end is the sum."""
 import os
 import signal
+import sys
 import time
 
 import compute_scenes
@@ -13,16 +14,29 @@ RACERS, ATTEMPTS = 64, 1_000_000
 RACE_ROOM = 4 * GIB  # what the racers fight for, beside their contexts
 
 
-def play(stage, screen):
-    """All scenes in order. True when every check passed."""
+def play(stage, screen, console=False):
+    """All scenes in order. True when every check passed. console: with the web page beside them."""
     opening(stage, screen)
+    page = stage.console() if console else None
+    if page:
+        screen.event(f"the console shows it live: {page.link}")
     three_tenants(stage, screen)
     too_much(stage, screen)
     killed(stage, screen)
     race(stage, screen)
     compute_scenes.play(stage, screen)
     memory_scenes.play(stage, screen)
-    return screen.table()
+    passed = screen.table()
+    if page and sys.stdin.isatty() and sys.stdout.isatty():
+        linger(stage, screen, page)
+    return passed
+
+
+def linger(stage, screen, page):
+    """Keeps the console, and a tenant to look at, until Enter or Ctrl-C."""
+    stage.tenant("visitor", GIB, "hold", str(GIB // 4)).line()
+    screen.say(f"The console stays until you press Enter: {page.newest()}")
+    sys.stdin.readline()
 
 
 def opening(stage, screen):

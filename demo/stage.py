@@ -100,6 +100,30 @@ class Process:
             guard.cancel()
 
 
+class Console(Process):
+    """`divvy console --local`, which prints a link whenever the one before was used."""
+
+    def __init__(self, words, environment):
+        super().__init__(words, environment)
+        self.link = None
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self):
+        for text in self.popen.stdout:
+            if "#token=" in text:
+                self.link = text.strip()
+
+    def newest(self):
+        return self.link
+
+    def end(self):
+        if self.popen.poll() is None:
+            self.popen.terminate()
+        self._reader.join(2)
+        super().end()
+
+
 class Stage:
     def __init__(self, build, profile, screen, product=True):
         """product: whether Divvy itself is on the stage; without it only `plain` works."""
@@ -213,6 +237,17 @@ class Stage:
             share += ["--priority", priority]
         return self.start(self.divvy, "run", *self.sim, *share, "--",
                           self.build / "demo" / workload, *arguments)
+
+    def console(self):
+        """The web page of this stage, on a free port; None if it does not start."""
+        page = Console([self.divvy, "console", "--local", "--listen", "127.0.0.1:0",
+                        "--history", "memory", *self.sim], self.environment)
+        self.processes.append(page)
+        self.wait(lambda: page.link or page.ended(), "the console serves")
+        if page.ended():
+            self.screen.event(f"no console: {page.error_text()}")
+            return None
+        return page
 
     def view(self, what, width=VIEW_WIDTH):
         """`divvy WHAT` as a terminal of so many columns shows it."""

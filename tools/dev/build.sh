@@ -71,7 +71,7 @@ build_command() {
 }
 
 # The first scene needs only the simulated card: it plays while the product still compiles.
-demo() { # [--sim PROFILE]
+demo() { # [--sim PROFILE] [--no-console]
   local prologue=""
   say "Divvy's demo: install packages, build, share a GPU. The first time takes about 10 min on 2 processors, later ones 1 min"
   need_to_build
