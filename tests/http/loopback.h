@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -44,10 +45,11 @@ class Loopback {
 
   // Runs on the loop's thread, and returns what `work` returns.
   template <typename Work>
-  auto inLoop(Work work) {
-    std::packaged_task<decltype(work())()> task(std::move(work));
-    auto result = task.get_future();
-    boost::asio::post(loop_, [&task] { task(); });
+  std::invoke_result_t<Work> inLoop(Work work) {
+    // The loop may still be in the task when the result is there.
+    auto task = std::make_shared<std::packaged_task<std::invoke_result_t<Work>()>>(std::move(work));
+    auto result = task->get_future();
+    boost::asio::post(loop_, [task] { (*task)(); });
     return result.get();
   }
   void stopServer() {
