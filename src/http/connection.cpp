@@ -33,6 +33,9 @@ constexpr std::chrono::seconds kReply{30};
 constexpr std::size_t kReadAtOnce = 4096;
 constexpr std::uint32_t kMaxHeader = 16 << 10;
 
+const boost::system::error_category& kHttpFaults =
+    wire::make_error_code(wire::error::bad_method).category();
+
 using Parser = wire::request_parser<wire::string_body>;
 
 Answer tooLarge(const Route& route) {
@@ -139,9 +142,15 @@ class Connection {
     }
     booked_.hears();
     lowest().expires_after(kHeader);
-    auto [cut, head] = co_await wire::async_read_header(wire_, buffer_, parser, kNoThrow);
-    *fault = cut;
-    co_return !cut || cut.category() == wire::make_error_code(wire::error::bad_method).category();
+    // The parser's own limit does not count what it has parsed already.
+    std::size_t size = 0;
+    while (!parser.is_header_done() && !*fault) {
+      auto [cut, parsed] = co_await wire::async_read_some(wire_, buffer_, parser, kNoThrow);
+      size += parsed;
+      *fault = cut;
+      if (!cut && size > kMaxHeader) *fault = wire::error::header_limit;
+    }
+    co_return !*fault || fault->category() == kHttpFaults;
   }
 
   // Chooses the route of a request, unless the length of its body is refused.
