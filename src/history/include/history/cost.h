@@ -1,4 +1,4 @@
-// What shares of a device cost. Integers only: the parts add up to the price exactly. Pure.
+// The cost of shares of a device. Integers only: the parts add up to the price exactly. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ using MicroUnits = std::int64_t;
 // `seconds` 0 to 3600; other values are cut to that.
 MicroUnits priceOf(MicroUnits per_hour, std::int64_t seconds);
 
-// What one share was promised and used of a device in an hour (usage.h has the units). Negative
+// The promise and use of one share of a device in an hour (usage.h has the units). Negative
 // amounts count as 0.
 struct ShareOfDevice {
   std::int64_t promised_byte_seconds = 0;
@@ -23,7 +23,7 @@ struct ShareOfDevice {
 
 // A device in an hour.
 struct CostedDevice {
-  MicroUnits price = 0;           // of the time that it was there; at least 0
+  MicroUnits price = 0;           // of the time that it was there: 0 to 10^15, else it is cut
   std::int64_t seconds = 0;       // that it was there
   std::int64_t byte_seconds = 0;  // its memory over that time
 };

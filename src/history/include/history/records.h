@@ -1,4 +1,4 @@
-// Events and objects: what happened, and to what.
+// Events, and the objects that they are about.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace divvy::history {
 
-// One thing that happened. Texts beyond kMaxEventText bytes are cut.
+// One event. Texts beyond kMaxEventText bytes are cut.
 struct Event {
   Instant time{};
   std::string kind;    // "decision", "change", "eviction", "error"
   std::string object;  // UID of the object; empty: none
-  std::string actor;   // who caused it: a user, "scheduler", "agent"
+  std::string actor;   // its cause: a user, "scheduler", "agent"
   std::string text;    // one line for readers
   std::string json;    // details for programs; may be empty
 };

@@ -1,4 +1,4 @@
-// Time series: what they are called, what is put in, and what is read out.
+// Time series: their names, the values that are put in, and the tables that are read out.
 #pragma once
 
 #include <compare>
@@ -20,10 +20,11 @@ struct SeriesKey {
   friend auto operator<=>(const SeriesKey&, const SeriesKey&) = default;
 };
 
-// A series of one store, from its first use until the store is closed.
+// A series of one store. It ends with the store, and 24 hours after the last value: call
+// Store::series() again at least that often.
 enum class SeriesId : std::uint32_t {};
 
-// What the values of a series are.
+// The kind of a series' values.
 enum class SeriesType {
   kGauge,    // an amount at an instant
   kCounter,  // readings of a counter; the series keeps its increase, in thousandths of a unit per
@@ -48,7 +49,7 @@ enum class Tier {
 Span stepOf(Tier tier);
 Span retentionOf(Tier tier);
 
-// What to read: [from, to), as at most `max_points` points (1 to kMaxPoints).
+// The range of a read: [from, to), as at most `max_points` points (2 to kMaxPoints).
 struct ReadRange {
   Instant from{};
   Instant to{};
@@ -63,8 +64,8 @@ struct SeriesColumn {
   std::vector<std::optional<std::int64_t>> max;
 };
 
-// Series at the same times. A point stands for [time, time + step).
-struct SeriesTable {
+// Columns of series at the same times. A point stands for [time, time + step).
+struct SeriesColumns {
   Tier tier = Tier::kFiveSeconds;
   Span step{};  // a multiple of the tier's step
   std::vector<Instant> times;

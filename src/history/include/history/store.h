@@ -25,13 +25,13 @@ struct StoreOptions {
   // The most that the file may have; FILE-wal has up to 32 MiB more. At least kMinBytes. The oldest
   // rows are removed in time.
   Bytes max_bytes = gib(1);
-  // The present; empty: the system's clock.
+  // The present; empty: the system's clock. The store's thread calls it, too.
   Clock clock;
   std::size_t max_series = 200'000;  // that have had a value within 6 hours
 };
 inline constexpr Bytes kMinBytes = mib(4);
 
-// What open() found.
+// The state of the file at open().
 struct OpenReport {
   bool created = false;     // there was no file
   int migrated_from = 0;    // an older schema, which was migrated; 0: none
@@ -62,8 +62,8 @@ struct StoreStatus {
   std::optional<Instant> last_write{};
 };
 
-// Keeps history. A thread of its own writes, once a second what is new and once a minute the points
-// of the minute. kill -9 loses at most the last minute. All functions may be called by any thread.
+// Keeps history. A thread of its own writes: events and objects once a second, points and usage
+// once a minute. kill -9 loses at most the last minute. All functions may be called by any thread.
 // They block for short locks; those that read also for the disk.
 class Store {
  public:
@@ -75,7 +75,7 @@ class Store {
   static Result<Store> open(StoreOptions options);
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
-  // Writes what is complete, then closes. Waits for the disk.
+  // Writes all that it has, then closes. Waits for the disk.
   ~Store();
 
   const OpenReport& opened() const;
@@ -92,7 +92,7 @@ class Store {
   // Returns the series at common times, from the finest tier that has the range and stays within
   // max_points. Times are multiples of the step; gaps are nothing. kUsage: an empty range or
   // max_points out of range; kIo, kCorrupt: the file cannot be read.
-  Result<SeriesTable> read(std::span<const SeriesKey> keys, const ReadRange& range) const;
+  Result<SeriesColumns> read(std::span<const SeriesKey> keys, const ReadRange& range) const;
   // Returns the keys of the series of an object, with all metrics. Errors as read().
   Result<std::vector<SeriesKey>> seriesOf(const std::string& kind, const std::string& object) const;
 
@@ -118,7 +118,7 @@ class Store {
   // as read().
   Result<std::vector<ObjectRecord>> objects(std::span<const std::string> uids) const;
 
-  // Writes all that is complete, usage of the running minute included, and waits for it.
+  // Writes events, objects, usage, and the points of minutes that have ended, and waits for it.
   // kIo: it could not be written (status() has the cause); it is kept and tried again.
   Result<void> flush();
 

@@ -48,7 +48,7 @@ struct UsageRow {
   UsageAmounts amounts;
 };
 
-// What a share had during [from, to), as between two readings of its agent.
+// The promise and use of a share during [from, to), as between two readings of its agent.
 struct UsageInterval {
   std::string share;
   std::string device;
@@ -71,7 +71,7 @@ inline constexpr Span kMaxInterval{3'600'000};
 // than kMaxInterval, or has a negative amount. Neighbouring intervals count each second once.
 std::vector<UsageRow> splitByHour(const UsageInterval& interval);
 
-// A device in one hour at one price: what there was to give.
+// A device in one hour at one price: the capacity that shares can be promised.
 struct DeviceHourKey {
   std::int64_t hour = 0;
   std::string device;
