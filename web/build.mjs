@@ -1,0 +1,107 @@
+// Builds the console's files into OUT/ (default "out"): node build.mjs [OUT]. Two builds are equal byte for byte.
+// OUT/manifest.json lists each file: path, content type, hash, whether its name holds the hash, encodings.
+import { build } from "esbuild";
+import { createHash } from "node:crypto";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+
+const kRoot = dirname(fileURLToPath(import.meta.url));
+const kKilo = 1024;
+const kMaxScript = 80 * kKilo; // gzip -9, all scripts together
+const kMaxStyle = 10 * kKilo;
+const kMaxFirstRoute = 50 * kKilo; // page, style and what the first page loads at once
+const kTypes = {
+  ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8",
+  ".svg": "image/svg+xml",
+};
+// The page of every path that is no file; the server writes its base path into this line.
+const kBase = '<base href="/">';
+
+const sha256 = (bytes) => createHash("sha256").update(bytes).digest("hex");
+const extension = (path) => /\.[a-z]+$/.exec(path)?.[0] ?? "";
+
+// gzip -9 without a time; byte 9 (operating system) is set, since zlib writes the one that it runs on.
+function gzip(bytes) {
+  const packed = gzipSync(bytes, { level: 9 });
+  packed.fill(0, 4, 8);
+  packed[9] = 255;
+  return packed;
+}
+
+async function bundle() {
+  const result = await build({
+    absWorkingDir: kRoot, entryPoints: ["src/main.tsx", "src/styles/main.css"], outdir: "assets", outbase: "src",
+    bundle: true, splitting: true, format: "esm", minify: true, write: false, metafile: true, charset: "utf8",
+    target: ["chrome123", "firefox121", "safari17.5"], entryNames: "[name]-[hash]", chunkNames: "[name]-[hash]",
+    assetNames: "[name]-[hash]", jsx: "automatic", jsxImportSource: "preact", legalComments: "none", logLevel: "warning",
+  });
+  const files = result.outputFiles.map((file) => ({
+    path: `assets/${file.path.split(/[\\/]assets[\\/]/).pop()}`, bytes: Buffer.from(file.contents),
+  }));
+  return { files, outputs: result.metafile.outputs };
+}
+
+// The entry's script and the chunks that it imports statically.
+function firstScripts(outputs) {
+  const entry = Object.keys(outputs).find((path) => outputs[path].entryPoint === "src/main.tsx");
+  const found = new Set();
+  const visit = (path) => {
+    if (found.has(path)) return;
+    found.add(path);
+    for (const { path: next, kind } of outputs[path].imports) if (kind === "import-statement") visit(next);
+  };
+  visit(entry);
+  return { entry, paths: [...found] };
+}
+
+async function assemble() {
+  const { files, outputs } = await bundle();
+  const first = firstScripts(outputs);
+  const icon = await readFile(join(kRoot, "src/icon.svg"));
+  const iconPath = `assets/icon-${sha256(icon).slice(0, 8).toUpperCase()}.svg`;
+  files.push({ path: iconPath, bytes: icon });
+  const style = files.find((file) => file.path.endsWith(".css")).path;
+  const template = await readFile(join(kRoot, "src/index.html"), "utf8");
+  if (template.split(kBase).length !== 2) throw new Error(`src/index.html: expected one ${kBase}`);
+  const values = { icon: iconPath, style, script: first.entry };
+  const page = template.replace(/\{\{(\w+)\}\}/g, (_, name) => values[name]);
+  files.push({ path: "index.html", bytes: Buffer.from(page) });
+  files.sort((a, b) => (a.path < b.path ? -1 : 1));
+  return { files, firstPaths: new Set(["index.html", style, ...first.paths]) };
+}
+
+function checkSizes(files, firstPaths) {
+  const sum = (wanted) => files.filter(wanted).reduce((total, file) => total + file.gzip.length, 0);
+  const sizes = [
+    ["script", sum((file) => file.path.endsWith(".js")), kMaxScript],
+    ["style", sum((file) => file.path.endsWith(".css")), kMaxStyle],
+    ["first route", sum((file) => firstPaths.has(file.path)), kMaxFirstRoute],
+  ];
+  for (const [name, size, max] of sizes) {
+    console.log(`${name}: ${(size / kKilo).toFixed(1)} KB gzip of ${max / kKilo} KB`);
+    if (size > max) throw new Error(`${name} is ${size} bytes with gzip -9; at most ${max} are accepted`);
+  }
+}
+
+async function main() {
+  const out = resolve(process.argv[2] ?? join(kRoot, "out"));
+  const { files, firstPaths } = await assemble();
+  for (const file of files) file.gzip = gzip(file.bytes);
+  await rm(out, { recursive: true, force: true });
+  const manifest = { version: 1, index: "index.html", base: kBase, files: [] };
+  for (const { path, bytes, gzip: packed } of files) {
+    await mkdir(dirname(join(out, path)), { recursive: true });
+    await writeFile(join(out, path), bytes);
+    await writeFile(join(out, `${path}.gz`), packed);
+    manifest.files.push({
+      path, content_type: kTypes[extension(path)], sha256: sha256(bytes), immutable: path.startsWith("assets/"),
+      encodings: { identity: { file: path, bytes: bytes.length }, gzip: { file: `${path}.gz`, bytes: packed.length } },
+    });
+  }
+  await writeFile(join(out, "manifest.json"), `${JSON.stringify(manifest, null, 1)}\n`);
+  checkSizes(files, firstPaths);
+}
+
+await main();

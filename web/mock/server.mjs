@@ -1,0 +1,253 @@
+// The console's API without a cluster and without a device, for development and for the browser tests:
+//   node mock/server.mjs [--port 9400] [--out out] [--base /] [--shares 40] [--devices 8] [--changes] [--calm] [--still]
+// --calm: no faults, no odd names; --still: nothing changes by itself. Used by tests as startMock(options).
+import { randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { change, explain, page, Refusal, series } from "./answers.mjs";
+import { World } from "./world.mjs";
+
+const kRoot = join(dirname(fileURLToPath(import.meta.url)), "..");
+const kHeaders = {
+  "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'self'; form-action 'self'; object-src 'none'",
+  "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+};
+const kTopics = ["overview", "devices", "shares", "waiting", "events"];
+
+export async function startMock(options = {}) {
+  const mock = new Mock({ port: 0, base: "/", out: join(kRoot, "out"), shares: 40, devices: 8, ...options });
+  await mock.start();
+  return mock;
+}
+
+class Mock {
+  constructor(options) {
+    this.options = options;
+    this.world = new World({ shares: options.shares, devices: options.devices, faults: !options.calm });
+    this.sessions = new Map();
+    this.tokens = new Set();
+    this.streams = new Set();
+    this.counter = 0;
+    this.epoch = randomBytes(4).toString("hex");
+    this.requests = [];
+    this.noStream = false;
+    this.noAnswer = false;
+    this.dataDelayMs = 0;
+  }
+
+  async start() {
+    this.manifest = JSON.parse(await readFile(join(this.options.out, "manifest.json"), "utf8"));
+    this.server = createServer((request, response) => void this.answer(request, response));
+    await new Promise((done) => this.server.listen(this.options.port, "127.0.0.1", done));
+    this.origin = `http://127.0.0.1:${this.server.address().port}`;
+    this.url = this.origin + this.options.base;
+    if (!this.options.still) this.timer = setInterval(() => this.tick(), 1000);
+    this.beat = setInterval(() => this.streams.forEach((stream) => stream.response.write(": alive\n\n")), 15_000);
+  }
+
+  async stop() {
+    clearInterval(this.timer);
+    clearInterval(this.beat);
+    for (const stream of this.streams) stream.response.destroy();
+    this.server.closeAllConnections?.();
+    await new Promise((done) => this.server.close(done));
+  }
+
+  // A one-time link, as `divvy console` prints it.
+  link() {
+    const token = randomBytes(16).toString("hex");
+    this.tokens.add(token);
+    return `${this.url}#token=${token}`;
+  }
+
+  // Ends all sessions; open streams are told the reason.
+  endSessions(reason) {
+    this.sessions.clear();
+    for (const stream of [...this.streams]) {
+      stream.response.write(`event: end\ndata: ${JSON.stringify({ reason })}\n\n`);
+      stream.response.end();
+    }
+  }
+
+  tick() {
+    const { shares, dropped, events } = this.world.tick();
+    const rows = this.world.shareRows();
+    this.publish("shares", rows.filter((row) => shares.has(row.id)), dropped);
+    this.publish("devices", this.world.devices);
+    this.publish("overview", [this.world.overview()]);
+    if (events.length) this.publish("events", events);
+  }
+
+  endShare(id) {
+    this.world.end(id);
+    this.publish("shares", [], [id]);
+  }
+
+  publish(topic, put, drop = []) {
+    this.counter += 1;
+    const data = JSON.stringify({ topic, data_time_ms: this.dataTime(), put, drop });
+    for (const stream of this.streams) {
+      if (stream.topics.includes(topic)) stream.response.write(`id: ${this.epoch}-${this.counter}\nevent: delta\ndata: ${data}\n\n`);
+    }
+  }
+
+  dataTime() {
+    return Date.now() - this.dataDelayMs;
+  }
+
+  async answer(request, response) {
+    const url = new URL(request.url, this.origin);
+    this.requests.push(`${request.method} ${url.pathname}${url.search}`);
+    for (const [name, value] of Object.entries(kHeaders)) response.setHeader(name, value);
+    try {
+      if (this.noAnswer) return void request.socket.destroy();
+      if (!url.pathname.startsWith(this.options.base)) throw new Refusal(404, "not-found", "no such path");
+      const path = url.pathname.slice(this.options.base.length);
+      if (path.startsWith("api/v1/")) return await this.api(path.slice(7), url.searchParams, request, response);
+      return await this.file(path, request, response);
+    } catch (error) {
+      const refusal = error instanceof Refusal ? error : new Refusal(500, "internal", String(error));
+      const { code, message, accepted } = refusal;
+      this.json(response, refusal.status, { error: { code, message, ...(accepted ? { accepted } : {}) } });
+    }
+  }
+
+  json(response, status, value) {
+    response.writeHead(status, { "Content-Type": "application/json; charset=utf-8", "Cache-Control": "no-store" });
+    response.end(JSON.stringify(value));
+  }
+
+  async file(path, request, response) {
+    const known = this.manifest.files.find((file) => file.path === path && path !== "index.html");
+    if (!known && path.startsWith("assets/")) throw new Refusal(404, "not-found", "no such file");
+    const file = known ?? this.manifest.files.find((each) => each.path === this.manifest.index);
+    const gzip = file.immutable && /\bgzip\b/.test(request.headers["accept-encoding"] ?? "");
+    let bytes = await readFile(join(this.options.out, file.encodings[gzip ? "gzip" : "identity"].file));
+    if (!known) bytes = Buffer.from(String(bytes).replace(this.manifest.base, `<base href="${this.options.base}">`));
+    response.writeHead(200, {
+      "Content-Type": file.content_type, "Cache-Control": file.immutable ? "public, max-age=31536000, immutable" : "no-cache",
+      ...(gzip ? { "Content-Encoding": "gzip" } : {}),
+    });
+    response.end(bytes);
+  }
+
+  async api(path, query, request, response) {
+    const body = request.method === "POST" ? JSON.parse((await bodyOf(request)) || "{}") : null;
+    if (path === "session" && request.method === "POST") return this.openSession(body, response);
+    const session = this.sessionOf(request);
+    if (!session) throw new Refusal(401, "unauthenticated", "no session, or it ended; run divvy console --local and open its link");
+    if (request.method !== "GET" && request.headers["x-divvy-csrf"] !== session.csrf) throw new Refusal(403, "forbidden", "no CSRF header");
+    if (path === "session" && request.method === "DELETE") {
+      this.sessions.delete(session.id);
+      return void response.writeHead(204).end();
+    }
+    if (path === "stream") return this.stream(query, response);
+    this.json(response, 200, this.read(path, query, body, session));
+  }
+
+  read(path, query, body, session) {
+    const head = { server_time_ms: Date.now(), data_time_ms: this.dataTime(), sources: this.world.sources };
+    const [kind, ...rest] = path.split("/");
+    const id = rest.map(decodeURIComponent).join("/");
+    const lists = {
+      devices: () => this.world.devices, shares: () => this.world.shareRows(), waiting: () => this.world.waiting,
+      events: () => this.world.events, nodes: () => this.world.sources,
+    };
+    if (lists[kind] && !id) return { ...head, ...page(lists[kind](), query) };
+    if (lists[kind]) {
+      const item = lists[kind]().find((row) => row.id === id);
+      if (!item) throw new Refusal(404, "not-found", `${kind.slice(0, -1)} ${id} is not there (any more); see the list of ${kind}`);
+      return { ...head, item };
+    }
+    switch (path) {
+      case "session":
+        return this.sessionAnswer(session);
+      case "overview":
+        return { ...head, ...this.world.overview() };
+      case "series":
+        return { ...head, ...series(query, Date.now()) };
+      case "explain":
+        return explain(this.world, body);
+      case "changes":
+        if (!this.options.changes) throw new Refusal(403, "forbidden", "changes are off; start the console with --allow-changes");
+        return change(this.world, body);
+      case "about":
+        return this.about();
+      default:
+        throw new Refusal(404, "not-found", `no such endpoint: ${path}`);
+    }
+  }
+
+  openSession(body, response) {
+    if (!this.tokens.delete(body.token)) {
+      throw new Refusal(401, "unauthenticated", "this link is wrong or was used already; run divvy console --local to get another one");
+    }
+    const session = { id: randomBytes(16).toString("hex"), csrf: randomBytes(16).toString("hex") };
+    this.sessions.set(session.id, session);
+    response.setHeader("Set-Cookie", `divvy_session=${session.id}; HttpOnly; SameSite=Strict; Path=${this.options.base}`);
+    this.json(response, 200, this.sessionAnswer(session));
+  }
+
+  sessionOf(request) {
+    const id = /(?:^|;\s*)divvy_session=([0-9a-f]+)/.exec(request.headers.cookie ?? "")?.[1];
+    return id ? this.sessions.get(id) : undefined;
+  }
+
+  sessionAnswer(session) {
+    const changes = Boolean(this.options.changes);
+    return {
+      user: "ana", mode: "local", way_in: "one-time-link", server_time_ms: Date.now(), csrf: session.csrf, version: "0.9.0", node: "studio",
+      can: { change: changes, plan: true },
+      changes: { enabled: changes, how: "start the console with --allow-changes" },
+      history: { state: "ok", message: "", from_ms: this.world.started, to_ms: Date.now() }, poll_ms: 1000, base_path: this.options.base,
+    };
+  }
+
+  stream(query, response) {
+    if (this.noStream) throw new Refusal(503, "unavailable", "64 streams are open; close another tab");
+    const topics = (query.get("topics") ?? "").split(",");
+    const unknown = topics.find((topic) => !kTopics.includes(topic));
+    if (unknown !== undefined) throw new Refusal(400, "usage", `unknown topic ${unknown}`, kTopics);
+    response.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no" });
+    response.write(": hello\n\n");
+    const since = query.get("since");
+    if (since && !since.startsWith(this.epoch)) {
+      for (const topic of topics) response.write(`event: resync\ndata: ${JSON.stringify({ topic })}\n\n`);
+    }
+    const stream = { response, topics };
+    this.streams.add(stream);
+    response.on("close", () => this.streams.delete(stream));
+  }
+
+  about() {
+    return {
+      version: "0.9.0", commit: "4fea2dd74fea2dd74fea2dd7", configuration: [{ name: "listen", value: "127.0.0.1:9400" }, { name: "allow-changes", value: String(Boolean(this.options.changes)) }, { name: "history", value: null }],
+      licences: [{ name: "Preact", licence: "MIT", text: "Permission is hereby granted, free of charge…" }, { name: "uPlot", licence: "MIT", text: "" }],
+      health: { loop_late_ms: 1, streams: this.streams.size, sessions: this.sessions.size, history: { state: "ok", bytes: 18e6, limit_bytes: 512 * 2 ** 20, series: 288, from_ms: this.world.started, dropped_points: 0 } },
+    };
+  }
+}
+
+async function bodyOf(request) {
+  const parts = [];
+  for await (const part of request) parts.push(part);
+  return Buffer.concat(parts).toString();
+}
+
+function optionsOf(words) {
+  const options = { port: 9400 };
+  for (let at = 0; at < words.length; at += 1) {
+    const name = words[at].replace(/^--/, "");
+    if (["changes", "calm", "still"].includes(name)) options[name] = true;
+    else options[name] = ["port", "shares", "devices"].includes(name) ? Number(words[(at += 1)]) : words[(at += 1)];
+  }
+  if (options.out) options.out = resolve(options.out);
+  return options;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const mock = await startMock(optionsOf(process.argv.slice(2)));
+  console.log(`open ${mock.link()}`);
+}

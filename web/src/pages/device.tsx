@@ -1,0 +1,191 @@
+// One device: its shares as a bar, whose turn it is, history, links, events.
+import type { JSX } from "preact";
+import { t, tOf } from "../core/i18n";
+import { shareLink } from "../core/paths";
+import { formatBytes, formatPercent } from "../core/units";
+import type { Device, Part } from "../data/types";
+import { DeviceBar } from "../ui/bars";
+import { RecentEvents } from "../ui/event_list";
+import { type ChartPlan, History } from "../ui/history";
+import { Icon } from "../ui/icons";
+import { ItemPage } from "../ui/item_page";
+import { Nothing } from "../ui/states";
+import { Bytes, Count, Duration, type Fact, Facts, Name, NotKnown, Percent, Permille, State } from "../ui/values";
+import { modelText } from "./devices";
+
+export function DevicePage({ id }: { id: string }): JSX.Element {
+  return (
+    <ItemPage<Device> kind="devices" kindTitle={t("devices.title")} id={id}
+      title={(device) => (
+        <span class="device-name">
+          <span class="index figure">{device.index}</span>
+          {device.model ? <Name text={modelText(device)} /> : <Name text={device.id} />}
+        </span>
+      )}
+      lead={(device) => (
+        <p class="lead">
+          <State kind="device.state" value={device.state} />
+          {device.state_reason && <span>{device.state_reason}</span>}
+          <span class="muted">{t("column.node")} <Name text={device.node} /></span>
+        </p>
+      )}
+      body={(device) => <Content device={device} />} />
+  );
+}
+
+function Content({ device }: { device: Device }): JSX.Element {
+  return (
+    <>
+      <section class="panel" aria-labelledby="memory-title">
+        <div class="panel-head"><h2 id="memory-title">{t("device.memory")}</h2><Turn device={device} /></div>
+        <DeviceBar device={device} />
+        <Facts facts={memoryFacts(device)} />
+      </section>
+      <section class="panel" aria-labelledby="parts-title">
+        <div class="panel-head"><h2 id="parts-title">{t("shares.title")}</h2></div>
+        <Parts device={device} />
+      </section>
+      <section class="panel" aria-labelledby="device-facts-title">
+        <div class="panel-head"><h2 id="device-facts-title">{t("device.facts")}</h2></div>
+        <Facts facts={deviceFacts(device)} />
+        <Topology device={device} />
+      </section>
+      <History of={`device:${device.id}`} charts={charts(device)} />
+      <RecentEvents filter={`device:${device.id}`} />
+    </>
+  );
+}
+
+function Turn({ device }: { device: Device }): JSX.Element | null {
+  const part = device.parts?.find((each) => each.share === device.turn_tenant);
+  if (!device.turn_tenant) return null;
+  return (
+    <p class="turn">
+      <Icon name="turn" />
+      <span>{t("device.turn")} <a href={shareLink(device.turn_tenant)}><Name text={part?.name ?? device.turn_tenant} /></a></span>
+    </p>
+  );
+}
+
+function memoryFacts(device: Device): Fact[] {
+  return [
+    { label: t("fact.total"), value: <Bytes value={device.memory_total_bytes} /> },
+    { label: t("fact.used_driver"), value: <Bytes value={device.memory_used_bytes} />, hint: t("fact.used_driver_hint") },
+    { label: t("fact.limits"), value: <Bytes value={device.memory_limits_bytes} /> },
+    { label: t("fact.guaranteed"), value: <Bytes value={device.memory_guaranteed_bytes} /> },
+    { label: t("fact.swapped"), value: <Bytes value={device.memory_swapped_bytes} /> },
+    { label: t("fact.budget"), value: <Bytes value={device.memory_budget_bytes} /> },
+    { label: t("fact.booked"), value: <Bytes value={device.memory_booked_bytes} /> },
+    { label: t("fact.overcommit"), value: <Permille value={device.overcommit_permille} /> },
+    { label: t("fact.pressure"), value: <Permille value={device.memory_pressure_permille} /> },
+    { label: t("fact.context"), value: <Bytes value={device.context_bytes} />, hint: t("fact.context_hint") },
+  ];
+}
+
+function deviceFacts(device: Device): Fact[] {
+  const facts: Fact[] = [
+    { label: t("fact.utilisation"), value: <Percent value={device.utilisation_percent} /> },
+    { label: t("fact.requested"), value: <Percent value={device.compute_requested_percent} /> },
+    { label: t("fact.tenants"), value: <Count value={device.tenants} /> },
+    { label: t("fact.checkpointed"), value: <Count value={device.checkpointed_tenants} /> },
+    { label: t("fact.turn_length"), value: <Duration value={device.turn_length_ms} /> },
+    { label: t("fact.swap_predicted"), value: <Duration value={device.swap_predicted_ms} /> },
+    { label: t("fact.swap_actual"), value: <Duration value={device.swap_actual_ms} /> },
+    { label: t("fact.thrash"), value: device.thrash_risk == null ? <NotKnown /> : device.thrash_risk ? t("value.yes") : t("value.no") },
+    { label: t("fact.numa"), value: <Count value={device.numa} /> },
+  ];
+  if (device.pool) facts.push({ label: t("fact.pool"), value: <Name text={device.pool} /> });
+  facts.push({ label: t("fact.pci"), value: device.pci ? <code>{device.pci}</code> : <NotKnown /> });
+  facts.push({ label: t("fact.uuid"), value: <code class="wrap">{device.uuid ?? device.id}</code> });
+  return facts;
+}
+
+function Parts({ device }: { device: Device }): JSX.Element {
+  if (device.parts == null) return <Nothing title={t("value.not_known")}>{t("device.parts_unknown")}</Nothing>;
+  if (device.parts.length === 0) return <Nothing title={t("device.no_parts")}>{t("device.no_parts_why")}</Nothing>;
+  return (
+    <div class="scroll-x" tabIndex={0} role="region" aria-labelledby="parts-title">
+      <table class="plain">
+        <thead>
+          <tr>
+            <th scope="col">{t("column.share")}</th>
+            <th scope="col">{t("column.priority")}</th>
+            <th scope="col" class="amount">{t("column.used")}</th>
+            <th scope="col" class="amount">{t("column.resident")}</th>
+            <th scope="col" class="amount">{t("column.swapped")}</th>
+            <th scope="col" class="amount">{t("column.limit")}</th>
+            <th scope="col" class="amount">{t("column.cores_of_device")}</th>
+            <th scope="col" class="amount">{t("column.got_of_device")}</th>
+          </tr>
+        </thead>
+        <tbody>{device.parts.slice(0, 50).map((part) => <PartRow key={part.share} part={part} turn={part.share === device.turn_tenant} />)}</tbody>
+      </table>
+    </div>
+  );
+}
+
+function PartRow({ part, turn }: { part: Part; turn: boolean }): JSX.Element {
+  return (
+    <tr>
+      <th scope="row">
+        <span class="part-cell">
+          <a href={shareLink(part.share)}><Name text={part.name || part.share} /></a>
+          {turn && <span class="turn-sign" title={t("device.has_turn")}><Icon name="turn" /><span class="sr-only">{t("device.has_turn")}</span></span>}
+        </span>
+      </th>
+      <td>{part.priority ? tOf("priority.", part.priority) : <NotKnown />}</td>
+      <td class="amount"><Bytes value={part.used_bytes} /></td>
+      <td class="amount"><Bytes value={part.resident_bytes} /></td>
+      <td class="amount"><Bytes value={part.swapped_bytes} /></td>
+      <td class="amount"><Bytes value={part.limit_bytes} /></td>
+      <td class="amount"><Percent value={part.cores_percent} /></td>
+      <td class="amount"><Permille value={part.usage_permille} /></td>
+    </tr>
+  );
+}
+
+function Topology({ device }: { device: Device }): JSX.Element | null {
+  const links = device.links ?? [];
+  const nics = device.nics ?? [];
+  if (links.length === 0 && nics.length === 0) return null;
+  return (
+    <dl class="topology">
+      {links.length > 0 && (
+        <>
+          <dt>{t("device.links")}</dt>
+          <dd>{links.map((link) => (
+            <span class="tag figure" key={link.device}>
+              {t("device.link", { index: link.device, score: link.score })}{link.direct ? ` ${t("device.direct")}` : ""}
+            </span>
+          ))}</dd>
+        </>
+      )}
+      {nics.length > 0 && (
+        <>
+          <dt>{t("device.nics")}</dt>
+          <dd>{nics.map((nic) => <span class="tag figure" key={nic.name}>{t("device.nic", { name: nic.name, distance: nic.distance })}</span>)}</dd>
+        </>
+      )}
+    </dl>
+  );
+}
+
+function charts(device: Device): ChartPlan[] {
+  return [
+    {
+      title: t("chart.memory"), bytes: true, top: device.memory_total_bytes, format: formatBytes,
+      lines: [
+        { what: "memory_used_bytes", label: t("legend.used"), tone: "used" },
+        { what: "memory_limits_bytes", label: t("legend.allocated"), tone: "allocated" },
+        { what: "memory_swapped_bytes", label: t("legend.swapped"), tone: "swapped" },
+      ],
+    },
+    {
+      title: t("chart.compute_of_device"), top: 1000, format: (value) => formatPercent(value / 10),
+      lines: [
+        { what: "utilisation_permille", label: t("chart.busy"), tone: "used" },
+        { what: "compute_usage_permille", label: t("chart.by_shares"), tone: "swapped" },
+      ],
+    },
+  ];
+}

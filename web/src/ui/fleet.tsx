@@ -1,0 +1,105 @@
+// The fleet picture: a cell per device, filled by used memory, outlined by allocated memory, hatched where unhealthy.
+import type { JSX } from "preact";
+import { t, tOf } from "../core/i18n";
+import { deviceLink } from "../core/paths";
+import { formatPercent, type Maybe, ratioPercent } from "../core/units";
+import type { Device } from "../data/types";
+import { Legend } from "./bars";
+import { Icon } from "./icons";
+import { Nothing } from "./states";
+import { Name } from "./values";
+
+const kMaxLarge = 96; // devices; above it cells are small and without text
+
+export function Fleet({ devices }: { devices: Device[] }): JSX.Element {
+  const nodes = new Map<string, Device[]>();
+  for (const device of devices) nodes.set(device.node, [...(nodes.get(device.node) ?? []), device]);
+  const large = devices.length <= kMaxLarge;
+  return (
+    <section class="panel" aria-label={t("fleet.title")}>
+      <div class="panel-head">
+        <h2>{t("fleet.title")}</h2>
+        <Legend names={["allocated", "used", "unhealthy"]} />
+      </div>
+      {devices.length === 0 && <Nothing title={t("devices.nothing")}>{t("devices.nothing_why")}</Nothing>}
+      {[...nodes].map(([node, list]) => (
+        <div class="fleet-node" key={node}>
+          {nodes.size > 1 && <h3><Name text={node} /></h3>}
+          <ul class={large ? "fleet large" : "fleet small"}>
+            {list.map((device) => <li key={device.id}><Cell device={device} large={large} /></li>)}
+          </ul>
+        </div>
+      ))}
+    </section>
+  );
+}
+
+function text(part: Maybe<number>): string {
+  return part == null ? t("value.not_known") : formatPercent(part);
+}
+
+function Cell({ device, large }: { device: Device; large: boolean }): JSX.Element {
+  const used = ratioPercent(device.memory_used_bytes, device.memory_total_bytes);
+  const allocated = ratioPercent(device.memory_limits_bytes, device.memory_total_bytes);
+  const healthy = device.state === "healthy";
+  const label = t("fleet.cell", {
+    index: device.index, model: device.model ?? t("value.not_known"), state: tOf("device.state.", device.state),
+    used: text(used), allocated: text(allocated), compute: text(device.utilisation_percent),
+  });
+  return (
+    <a class={`cell${healthy ? "" : " unhealthy"}`} href={deviceLink(device.id)} title={label} aria-label={label}>
+      <CellPicture used={used} allocated={allocated} compute={device.utilisation_percent ?? null} device={device} large={large} />
+      {large && (
+        <span class="cell-text figure" aria-hidden="true">
+          <span class="cell-index">{device.index}</span>
+          {healthy ? <span>{used === null ? "—" : formatPercent(used)}</span> : (
+            <span class="tone-broken cell-sign"><Icon name="critical" /></span>
+          )}
+        </span>
+      )}
+    </a>
+  );
+}
+
+interface PictureProps {
+  used: number | null;
+  allocated: number | null;
+  compute: number | null;
+  device: Device;
+  large: boolean;
+}
+
+// Memory fills from the left; the thin line below it is compute.
+function CellPicture({ used, allocated, compute, device, large }: PictureProps): JSX.Element {
+  const width = 100;
+  const height = large ? 36 : 100;
+  const clamp = (part: number | null): number => Math.max(0, Math.min(100, part ?? 0));
+  const pattern = `hatch-${device.node}-${device.index}`.replace(/[^a-zA-Z0-9-]/g, "_");
+  return (
+    <svg viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none" aria-hidden="true" focusable="false">
+      <rect class="cell-ground" x="0" y="0" width={width} height={height} />
+      {allocated !== null && <rect class="cell-allocated" x="0" y="0" width={clamp(allocated)} height={height} />}
+      {used !== null && <rect class="cell-used" x="0" y="0" width={clamp(used)} height={height} />}
+      {allocated !== null && allocated > 0 && (
+        <rect class="cell-outline" x="0.5" y="0.5" width={Math.max(1, clamp(allocated) - 1)} height={height - 1}
+          vector-effect="non-scaling-stroke" />
+      )}
+      {large && compute !== null && (
+        <>
+          <rect class="cell-compute-ground" x="0" y={height - 5} width={width} height="5" />
+          <rect class="cell-compute" x="0" y={height - 5} width={clamp(compute)} height="5" />
+        </>
+      )}
+      {device.state !== "healthy" && (
+        <>
+          <defs>
+            <pattern id={pattern} width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+              <rect class="cell-hatch" width="3.5" height="8" />
+            </pattern>
+          </defs>
+          <rect x="0" y="0" width={width} height={height} fill={`url(#${pattern})`} />
+        </>
+      )}
+    </svg>
+  );
+}

@@ -1,0 +1,159 @@
+// The frame of all pages: navigation, state of the connection, language and theme, help.
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { language, type Language, setLanguage, t, type TextKey, tOf } from "../core/i18n";
+import type { PageName } from "../core/paths";
+import { connection } from "../data/live";
+import { place } from "../data/router";
+import { closeSession, session } from "../data/session";
+import { Icon, type IconName, Logo } from "./icons";
+import { helpOpen, keysOn, kPageKeys, setKeysOn } from "./keyboard";
+import { setTheme, type Theme, theme } from "./theme";
+import { Name } from "./values";
+
+interface NavItem {
+  page: PageName;
+  also?: PageName;
+  path: string;
+  icon: IconName;
+  title: TextKey;
+}
+
+// Pages of a cluster (nodes, pools, queues, workloads, teams) join this list when the session's mode has them.
+const kItems: NavItem[] = [
+  { page: "overview", path: "", icon: "overview", title: "overview.title" },
+  { page: "devices", also: "device", path: "devices", icon: "devices", title: "devices.title" },
+  { page: "shares", also: "share", path: "shares", icon: "shares", title: "shares.title" },
+  { page: "waiting", path: "waiting", icon: "waiting", title: "waiting.title" },
+  { page: "planner", path: "planner", icon: "planner", title: "planner.title" },
+  { page: "events", path: "events", icon: "events", title: "events.title" },
+  { page: "about", path: "about", icon: "about", title: "about.title" },
+];
+
+export function Shell({ children }: { children: ComponentChildren }): JSX.Element {
+  const [open, setOpen] = useState(false);
+  const main = useRef<HTMLElement>(null);
+  const first = useRef(true);
+  const { page, id } = place.value;
+  useEffect(() => {
+    setOpen(false);
+    // After a change of page the reader begins at the new page's content.
+    if (!first.current) main.current?.focus({ preventScroll: true });
+    first.current = false;
+  }, [page, id]);
+  useEffect(() => {
+    if (!open) return;
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.key === "Escape") setOpen(false);
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, [open]);
+  useTitle();
+  return (
+    <div class={open ? "app nav-open" : "app"}>
+      <button type="button" class="skip" onClick={() => main.current?.focus()}>{t("nav.skip")}</button>
+      <header class="topbar">
+        <a class="brand" href="./"><Logo /><span>Divvy</span></a>
+        <button type="button" class="button quiet" aria-expanded={open} aria-controls="navigation" onClick={() => setOpen(!open)}>
+          <Icon name={open ? "close" : "menu"} /><span class="sr-only">{t("nav.menu")}</span>
+        </button>
+      </header>
+      <div class="sidebar" id="navigation">
+        <a class="brand wide" href="./"><Logo /><span>Divvy</span></a>
+        {session.value?.node && <p class="where"><Name text={session.value.node} /></p>}
+        <nav aria-label={t("nav.pages")}>
+          <ul>{kItems.map((item) => <NavLink key={item.path} item={item} page={page} />)}</ul>
+        </nav>
+        <Foot />
+      </div>
+      <main id="main" ref={main} tabIndex={-1}>{children}</main>
+      <Help />
+    </div>
+  );
+}
+
+function NavLink({ item, page }: { item: NavItem; page: PageName }): JSX.Element {
+  const current = page === item.page ? "page" : page === item.also ? "true" : undefined;
+  return <li><a href={item.path || "./"} aria-current={current}><Icon name={item.icon} /><span>{t(item.title)}</span></a></li>;
+}
+
+function useTitle(): void {
+  const { page, id } = place.value;
+  const item = kItems.find((each) => each.page === page || each.also === page);
+  const name = language.value && item ? t(item.title) : "";
+  useEffect(() => {
+    document.title = [id, name, "Divvy"].filter(Boolean).join(" · ");
+  }, [id, name]);
+}
+
+function Foot(): JSX.Element {
+  return (
+    <div class="foot">
+      <p class={`connection is-${connection.value}`} title={tOf("connection.hint.", connection.value)}>
+        <span class="dot" aria-hidden="true" />{tOf("connection.", connection.value)}
+      </p>
+      <div class="foot-row">
+        <label>
+          <span class="sr-only">{t("nav.language")}</span>
+          <select value={language.value} onChange={(event) => void setLanguage(event.currentTarget.value as Language, true)}>
+            <option value="en" lang="en">English</option>
+            <option value="zh" lang="zh-CN">中文</option>
+          </select>
+        </label>
+        <label>
+          <span class="sr-only">{t("nav.theme")}</span>
+          <select value={theme.value} onChange={(event) => setTheme(event.currentTarget.value as Theme)}>
+            <option value="system">{t("theme.system")}</option>
+            <option value="light">{t("theme.light")}</option>
+            <option value="dark">{t("theme.dark")}</option>
+          </select>
+        </label>
+      </div>
+      <div class="foot-row">
+        <button type="button" class="button quiet small" onClick={() => { helpOpen.value = true; }}><Icon name="keyboard" />{t("nav.keys")}</button>
+        <button type="button" class="button quiet small" onClick={() => void closeSession()}>{t("nav.sign_out")}</button>
+      </div>
+    </div>
+  );
+}
+
+function Help(): JSX.Element {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const open = helpOpen.value;
+  useEffect(() => {
+    if (open && !dialog.current?.open) dialog.current?.showModal();
+    if (!open && dialog.current?.open) dialog.current.close();
+  }, [open]);
+  const pages = Object.entries(kPageKeys).map(([key, path]) => {
+    const item = kItems.find((each) => each.path === path);
+    return { keys: ["g", key], text: item ? t(item.title) : path };
+  });
+  const rows = [
+    { keys: ["/"], text: t("keys.filter") }, { keys: ["j"], text: t("keys.next") }, { keys: ["k"], text: t("keys.previous") },
+    { keys: ["Enter"], text: t("keys.open") }, { keys: ["Esc"], text: t("keys.close") }, { keys: ["?"], text: t("keys.help") },
+  ];
+  return (
+    <dialog ref={dialog} aria-labelledby="help-title" onClose={() => { helpOpen.value = false; }}>
+      <div class="panel-head">
+        <h2 id="help-title">{t("keys.title")}</h2>
+        <button type="button" class="button quiet small" onClick={() => { helpOpen.value = false; }} aria-label={t("action.close")}>
+          <Icon name="close" />
+        </button>
+      </div>
+      <div class="key-columns">
+        {[rows, pages].map((list, index) => (
+          <dl key={index} class="keys">
+            {list.map(({ keys, text }) => (
+              <div key={text}><dt>{keys.map((key) => <kbd key={key}>{key}</kbd>)}</dt><dd>{text}</dd></div>
+            ))}
+          </dl>
+        ))}
+      </div>
+      <label class="check">
+        <input type="checkbox" checked={keysOn.value} onChange={(event) => setKeysOn(event.currentTarget.checked)} />
+        <span>{t("keys.on")}</span>
+      </label>
+    </dialog>
+  );
+}

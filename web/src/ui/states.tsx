@@ -1,0 +1,80 @@
+// What a page shows where it has no data: loading, nothing, not allowed, failed, gone; and how old data is.
+import type { ComponentChildren, JSX } from "preact";
+import { t } from "../core/i18n";
+import { formatDuration, type Maybe } from "../core/units";
+import type { ApiFailure } from "../data/api";
+import { nowMs } from "../data/clock";
+import { connection } from "../data/live";
+import type { SourceState } from "../data/types";
+import { Icon } from "./icons";
+import { Ago, Name } from "./values";
+
+export const kOldMs = 10_000;
+
+export function Loading({ rows = 6 }: { rows?: number }): JSX.Element {
+  return (
+    <div class="loading" role="status">
+      <span class="sr-only">{t("state.loading")}</span>
+      {Array.from({ length: rows }, (_, index) => <span key={index} class="skeleton" />)}
+    </div>
+  );
+}
+
+export function Nothing({ title, children }: { title: string; children?: ComponentChildren }): JSX.Element {
+  return (
+    <div class="nothing">
+      <p class="nothing-title">{title}</p>
+      {children && <div class="nothing-text">{children}</div>}
+    </div>
+  );
+}
+
+// A failed request, by its code. `retry` is offered where a second try can help.
+export function Failure({ failure, retry }: { failure: ApiFailure; retry?: () => void }): JSX.Element {
+  const titles: Record<string, string> = {
+    forbidden: t("failure.forbidden"), "not-found": t("failure.not_found"), usage: t("failure.usage"),
+    unreachable: t("failure.unreachable"), busy: t("failure.busy"), unavailable: t("failure.unavailable"),
+  };
+  const final = failure.status === 403 || failure.status === 404 || failure.status === 400;
+  return (
+    <div class="nothing" role="alert">
+      <p class="nothing-title"><Icon name={final ? "info" : "warning"} />{titles[failure.code] ?? t("failure.other")}</p>
+      <div class="nothing-text">
+        <p>{failure.message || t("failure.no_words")}</p>
+        {failure.accepted.length > 0 && <p>{t("failure.accepted", { list: failure.accepted.join(", ") })}</p>}
+        {retry && !final && <button type="button" class="button" onClick={retry}>{t("action.retry")}</button>}
+      </div>
+    </div>
+  );
+}
+
+interface FreshnessProps {
+  dataTime: Maybe<number>;
+  sources: SourceState[];
+}
+
+// Above the page's content: how old the data is when that is over 10 s, and which sources do not answer.
+export function Freshness({ dataTime, sources }: FreshnessProps): JSX.Element | null {
+  const age = dataTime == null ? 0 : nowMs.value - dataTime;
+  const silent = sources.filter((source) => source.state !== "ok");
+  if (age <= kOldMs && silent.length === 0 && connection.value !== "lost") return null;
+  return (
+    <div class="notices" role="status">
+      {connection.value === "lost" && <p class="notice tone-broken"><Icon name="critical" />{t("fresh.lost")}</p>}
+      {age > kOldMs && (
+        <p class="notice tone-waiting"><Icon name="warning" />{t("fresh.old", { age: formatDuration(age) })}</p>
+      )}
+      {silent.map((source) => (
+        <p class="notice tone-waiting" key={source.node}>
+          <Icon name="warning" />
+          <span>
+            <Name text={source.node} />{" "}
+            {source.state === "never-reached" ? t("fresh.never_reached") : t("fresh.unreachable")}
+            {source.since_ms != null && <>{" "}<Ago at={source.since_ms} /></>}
+            {source.message ? `: ${source.message}` : ""}
+          </span>
+        </p>
+      ))}
+    </div>
+  );
+}
