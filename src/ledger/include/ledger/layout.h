@@ -256,8 +256,8 @@ struct alignas(64) Lane {
   std::uint64_t releases;
   std::uint64_t refusals;           // of the process, in its lane 0
   std::uint64_t used[kMaxDevices];  // bytes
-  // low: bytes that this lane released and that stay counted in the total, so that they can be
-  // reserved again without touching it; high: tag, as in DeviceReport::total. Any process in need
+  // Low: bytes that this lane released and that stay counted in the total, so that they can be
+  // reserved again without touching it. High: tag, as in DeviceReport::total. Any process in need
   // may take them.
   Pair spare[kMaxDevices];
 };
